@@ -1,0 +1,120 @@
+package schedule
+
+import "fmt"
+
+// Collective names what a schedule computes.
+type Collective uint8
+
+// The collectives. Their chunks are numbered through the larger of the two buffers, from 0 to Schedule.Chunks-1, and
+// the smaller buffer, where there is one, keeps the numbers: rank r's own chunks of a reduce-scatter's Output, and of an
+// all-gather's Input, are r*m to (r+1)*m-1, where m = Chunks/Size. So Output can always be Input.
+const (
+	AllReduce     Collective = iota // Input and Output: all chunks
+	ReduceScatter                   // Input: all chunks; Output: the rank's own
+	AllGather                       // Input: the rank's own; Output: all chunks
+	AllToAll                        // Input and Output: all chunks; Input's (to*m+i) of one rank is Output's (from*m+i) of another
+	Broadcast                       // Input: all chunks, read at the root only; Output: all chunks
+	numCollectives
+)
+
+var collectiveNames = [numCollectives]string{"all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast"}
+
+// String returns the name with hyphens, as in "all-reduce".
+func (c Collective) String() string {
+	if c < numCollectives {
+		return collectiveNames[c]
+	}
+	return fmt.Sprintf("Collective(%d)", uint8(c))
+}
+
+// Collectives lists all of them, in order.
+func Collectives() []Collective {
+	return []Collective{AllReduce, ReduceScatter, AllGather, AllToAll, Broadcast}
+}
+
+// Verb says what a Step does.
+type Verb uint8
+
+// The verbs.
+const (
+	Send       Verb = iota // Src goes to Peer
+	Recv                   // Dst = what Peer sends
+	RecvReduce             // Dst = Src op what Peer sends; Src may be Dst
+	Copy                   // Dst = Src
+	Reduce                 // Dst = Dst op Src
+)
+
+var verbNames = [...]string{"send", "recv", "recv-reduce", "copy", "reduce"}
+
+func (v Verb) String() string {
+	if int(v) < len(verbNames) {
+		return verbNames[v]
+	}
+	return fmt.Sprintf("Verb(%d)", uint8(v))
+}
+
+// Buffer names one of a replica's three buffers.
+type Buffer uint8
+
+// The buffers. Input is the caller's and is never written. Scratch is made of slots, each as large as the largest span
+// that is ever put into it.
+const (
+	Input Buffer = iota
+	Output
+	Scratch
+)
+
+// Span is Count chunks, from chunk First on, in one buffer. In Scratch it starts at the beginning of slot Slot, and First says
+// which chunks' sizes it has; elsewhere Slot is 0.
+type Span struct {
+	Buf          Buffer
+	Slot         int
+	First, Count int
+}
+
+// In returns the span of n chunks of the Input from chunk f on.
+func In(f, n int) Span { return Span{Buf: Input, First: f, Count: n} }
+
+// Out returns the span of n chunks of the Output from chunk f on.
+func Out(f, n int) Span { return Span{Buf: Output, First: f, Count: n} }
+
+// Tmp returns the span of scratch slot s that holds n chunks of the size of chunk f and those that follow.
+func Tmp(s, f, n int) Span { return Span{Buf: Scratch, Slot: s, First: f, Count: n} }
+
+// Step is one thing that a replica does.
+type Step struct {
+	Verb     Verb
+	Peer     int  // rank in the group; -1 for Copy and Reduce
+	Src, Dst Span // each verb uses those that its comment names; the other is zero
+}
+
+// Round is what is in flight together at one replica. It needs no barrier: a replica enters its next round when its own steps
+// are done.
+type Round struct {
+	// Moves are the sends and receives. No two touch one span, unless all only read it or they fold into it: steps
+	// with one Dst that follow each other, a Recv or RecvReduce first, then RecvReduce steps whose Src is that Dst. They
+	// apply in this order whatever order the messages arrive in. Among them may stand Reduce steps, by which the
+	// replica's own operand takes its place.
+	//
+	// The i-th Send to a peer meets the i-th receive of that peer from this replica in the round of the same number.
+	Moves []Step
+
+	// Then are Copy and Reduce steps, carried out in order once all Moves are done.
+	Then []Step
+}
+
+// Program is what one replica does.
+type Program []Round
+
+// Schedule is a collective as data: a program for each rank of a group.
+type Schedule struct {
+	Collective Collective
+	Size       int // ranks
+	Root       int // of a Broadcast, else 0
+	Chunks     int // a multiple of Size, except for AllReduce and Broadcast
+
+	// Apart says that Output must not be Input. Only an AllToAll may ask for that.
+	Apart bool
+
+	Programs []Program // by rank
+}

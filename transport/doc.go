@@ -1,0 +1,33 @@
+// Package transport is the seam between the collectives and whatever carries their bytes.
+//
+// A transport moves one round at a time. The caller hands [Endpoint.Exchange] every send and every receive of the
+// round; the transport makes progress on all of them at once and returns when all are done. Bytes that arrive for a
+// reduction go straight from where they arrived to the caller's fold, block by block: a transport copies nothing
+// that it can hand over.
+//
+//	replica 0                                   replica 1
+//	Exchange(ctx, call, [                       Exchange(ctx, call, [
+//	    {Send     to 1    tag 0  buf A}  ─────▶     {RecvFold from 0  tag 0  buf X, with Y}   X = Y op A
+//	    {Recv     from 1  tag 0  buf B}  ◀─────     {Send     to 0    tag 0  buf Z}           B = Z
+//	])                                          ])
+//
+// A transport knows neither dtypes nor methods nor groups. Peers are replica ids, buffers are bytes, and what the
+// bytes mean travels with them as an opaque fingerprint, the [Call], which both sides compare before a byte of the
+// payload is written.
+//
+// # Rules for a caller
+//
+//   - One Exchange at a time on an Endpoint. [Endpoint.Dup] opens an independent lane.
+//   - A send may complete only when its receive does: never rely on buffering.
+//   - Within one round, the transfers to one peer carry tags 0, 1, 2, ... and so do the transfers from it.
+//   - No buffer of a batch overlaps another unless both are sent, or both belong to one fold.
+//
+// # Rules for a transport
+//
+//   - Exchange returns, for whatever reason, only when no peer can touch its buffers any more.
+//   - An Exchange that fails after it has started aborts the endpoint on every replica, because half a round cannot
+//     be repaired. Only a batch refused for its form (*BatchError), before anything is posted, leaves it usable.
+//   - In steady state Exchange allocates nothing and starts no goroutine.
+//
+// Package transporttest holds the suite that every transport passes.
+package transport
