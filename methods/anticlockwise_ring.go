@@ -1,0 +1,16 @@
+package methods
+
+// anticlockwiseRing is clockwiseRing the other way round.
+//
+//	reduce-scatter, 3 ranks, 3 chunks, 2 rounds
+//	round | rank 0      | rank 1      | rank 2
+//	------+-------------+-------------+------------
+//	    0 | I1>2        | I2>0        | I0>1
+//	      | S0[2]=I2+<1 | S0[0]=I0+<2 | S0[1]=I1+<0
+//	    1 | S0[2]>2     | S0[0]>0     | S0[1]>1
+//	      | O0=I0+<1    | O1=I1+<2    | O2=I2+<0
+//
+//draw:anticlockwise_ring reduce-scatter 3
+func anticlockwiseRing(rank int, ring []int) []lane {
+	return []lane{newLane(rank, ring, true)}
+}

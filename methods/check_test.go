@@ -1,0 +1,83 @@
+package methods
+
+import (
+	"fmt"
+	"testing"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// rings returns a ring order and a second one that differ from each other and from rank order, so that a generator which confuses
+// ranks with places is found out.
+func rings(k int) (ring, second []int) {
+	ring, second = make([]int, k), make([]int, k)
+	for i := range k {
+		ring[i] = k - 1 - i
+		if i%2 == 0 {
+			ring[i] = i
+		}
+		if k%2 == 0 { // swapping needs both sides of a pair to have the same parity
+			ring[i] = i ^ 1
+		}
+		second[i] = (k - i + k/2) % k
+	}
+	return ring, second
+}
+
+// specs calls do with every specification for a group of k ranks.
+func specs(k int, do func(name string, s Spec)) {
+	ring, second := rings(k)
+	for _, m := range All() {
+		for _, c := range schedule.Collectives() {
+			roots := 1
+			if c == schedule.Broadcast {
+				roots = k
+			}
+			for root := range roots {
+				if k > 16 && root != 0 && root != 1 && root != k/2 && root != k-1 {
+					continue
+				}
+				for _, rankOrder := range []bool{false, true} {
+					for _, inPlace := range []bool{false, true} {
+						for _, pieces := range []int{0, 3, 8} {
+							s := Spec{Method: m, Collective: c, Size: k, Root: root, Ring: ring, Second: second,
+								Pieces: pieces, InPlace: inPlace, RankOrder: rankOrder}
+							if rankOrder && c != schedule.AllReduce && c != schedule.ReduceScatter ||
+								inPlace && c != schedule.AllToAll ||
+								pieces > 0 && c != schedule.Broadcast && !rankOrder ||
+								pieces > 0 && (c == schedule.ReduceScatter || m == Direct || m == Broadcast) ||
+								k > 16 && pieces == 3 {
+								continue
+							}
+							do(fmt.Sprintf("method=%v/collective=%v/n=%d/root=%d/pieces=%d/inPlace=%v/rankOrder=%v", m, c, k, root, pieces, inPlace, rankOrder), s)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestEveryScheduleIsProved(t *testing.T) {
+	checked := 0
+	for k := 1; k <= maxSize; k++ {
+		specs(k, func(name string, s Spec) {
+			built, err := Build(s)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			report, err := schedule.Examine(built)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if s.RankOrder && !report.RankOrder {
+				t.Errorf("%s: does not fold in rank order", name)
+			}
+			if !report.OneOrder {
+				t.Errorf("%s: replicas combine an element in different orders", name)
+			}
+			checked++
+		})
+	}
+	t.Logf("%d schedules of groups of 1 to %d ranks", checked, maxSize)
+}

@@ -1,0 +1,110 @@
+package methods
+
+import (
+	"testing"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// want is a cost as the documentation states it: rounds, and what all ranks together send, in pieces of n/k.
+type want struct {
+	rounds int
+	pieces int
+}
+
+// formula is the cost of a method over k ranks, as SEMANTICS states it.
+func formula(m Method, c schedule.Collective, k, m_ int) want {
+	half := map[Method]int{Broadcast: 1, Direct: 1, ClockwiseRing: k - 1, AnticlockwiseRing: k - 1,
+		BidirectionalRingPair: k - 1, MeetInMiddleRing: k / 2, QuadDirectionalRing: k - 1}[m]
+	switch c {
+	case schedule.AllReduce:
+		if m == Broadcast {
+			return want{1, k * k * (k - 1)}
+		}
+		return want{2 * half, k * 2 * (k - 1)}
+	case schedule.AllToAll: // a piece is a block
+		switch m {
+		case Broadcast, Direct:
+			return want{1, k * (k - 1)}
+		case MeetInMiddleRing:
+			far, near := k/2, k-1-k/2
+			return want{k / 2, k * (far*(far+1)/2 + near*(near+1)/2)}
+		}
+		return want{k - 1, k * (k * (k - 1) / 2)}
+	case schedule.Broadcast:
+		switch m {
+		case Broadcast:
+			return want{1, k * (k - 1)}
+		case Direct: // k-1 pieces dealt out; then k-1 pieces to k-2 ranks each, and the root's own to k-1
+			return want{2, (k - 1) + (k-1)*(k-2) + (k - 1)}
+		}
+		return want{half + m_ - 1, k * (k - 1)}
+	}
+	return want{half, k * (k - 1)}
+}
+
+func TestCostsAreTheFormulas(t *testing.T) {
+	for k := 2; k <= maxSize; k++ {
+		ring, second := rings(k)
+		for _, m := range All() {
+			for _, c := range schedule.Collectives() {
+				const pieces = 5
+				s, err := Build(Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: second, Pieces: pieces})
+				if err != nil {
+					t.Fatal(err)
+				}
+				report, err := schedule.Examine(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				total := 0
+				for rank, sent := range report.Sent {
+					total += sent
+					if c != schedule.Broadcast && sent != report.Sent[0] {
+						t.Errorf("%v %v over %d: rank %d sends %d chunks, rank 0 %d", m, c, k, rank, sent, report.Sent[0])
+					}
+				}
+				// A chunk is k/Chunks pieces.
+				if w := formula(m, c, k, pieces); report.Rounds != w.rounds || total*k != w.pieces*s.Chunks {
+					t.Errorf("%v %v over %d: %d rounds, %d chunks of %d sent; want %d rounds, %d pieces of n/%d", m, c, k, report.Rounds, total, s.Chunks, w.rounds, w.pieces, k)
+				}
+			}
+		}
+	}
+}
+
+func TestFragments(t *testing.T) {
+	const k = 6
+	ring, second := rings(k)
+	for m, perRank := range map[Method]int{ClockwiseRing: 1, AnticlockwiseRing: 1, BidirectionalRingPair: 2, MeetInMiddleRing: 1, QuadDirectionalRing: 4, Direct: 1} {
+		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather, schedule.AllToAll} {
+			s := Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: second}
+			if got := s.Chunks(); got != k*perRank {
+				t.Errorf("%v %v: %d chunks, want %d", m, c, got, k*perRank)
+			}
+		}
+	}
+	if got := (Spec{Method: Broadcast, Size: k}).Chunks(); got != 1 {
+		t.Errorf("broadcast all-reduce: %d chunks, want 1", got)
+	}
+}
+
+func TestMeetInMiddleEndsInOneDirectionForEvenSizes(t *testing.T) {
+	for k := 2; k <= 9; k++ {
+		ring := inOrder(k)
+		s, err := Build(Spec{Method: MeetInMiddleRing, Collective: schedule.ReduceScatter, Size: k, Ring: ring})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := s.Programs[0]
+		sends := 0
+		for _, st := range p[len(p)-1].Moves {
+			if st.Verb == schedule.Send {
+				sends++
+			}
+		}
+		if want := 1 + k%2; sends != want {
+			t.Errorf("n=%d: %d messages in the last round, want %d", k, sends, want)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package methods
+
+import "gogcl.dev/methods/schedule"
+
+// laneReduceScatter makes each fragment travel towards its owner, and every rank on the way add its own contribution. In a lane of reach R the fragment
+// of owner p starts R places before p; at round t a rank sends the fragment of the rank R-t places ahead. Two lanes that
+// carry one fragment meet at its owner. Partial results of an all-reduce lie in the Output, those of a reduce-scatter, whose Output has room for the own
+// fragments only, in two slots for each lane, used in turn.
+func (s Spec) laneReduceScatter(lanes []lane) schedule.Program {
+	p := rounds(lanes, 0)
+	met := make([]bool, s.fragments()) // the own fragment has its first contribution
+	for t := range p {
+		var sends, receives []schedule.Step // apart, since the two halves of a fold stand side by side
+		for _, l := range lanes {
+			if t >= l.reach {
+				continue
+			}
+			// partial is where chunk f is kept after round t, on the way to its owner.
+			partial := func(f, t int) schedule.Span {
+				if s.Collective == schedule.AllReduce {
+					return schedule.Out(f, 1)
+				}
+				return schedule.Tmp(2*l.id+t%2, f, 1)
+			}
+
+			out := l.ahead(l.reach-t)*s.fragments() + l.fragment
+			src := schedule.In(out, 1)
+			if t > 0 {
+				src = partial(out, t-1)
+			}
+			sends = append(sends, send(src, l.ahead(1)))
+
+			in := l.ahead(l.reach-t-1)*s.fragments() + l.fragment
+			dst, operand := partial(in, t), schedule.In(in, 1)
+			if t == l.reach-1 {
+				dst = schedule.Out(in, 1)
+				if met[l.fragment] {
+					operand = dst
+				}
+				met[l.fragment] = true
+			}
+			receives = append(receives, recvReduce(dst, operand, l.behind(1)))
+		}
+		p[t].Moves = append(sends, receives...)
+	}
+	return p
+}
+
+// laneAllGather makes each fragment travel from its owner, and every rank on the way keep a copy. At round t a rank sends what it got at round
+// t-1, the fragment of the rank t places behind. In an all-reduce the own fragment is in the Output already.
+func (s Spec) laneAllGather(lanes []lane) schedule.Program {
+	p := rounds(lanes, 0)
+	for t := range p {
+		for _, l := range lanes {
+			if t >= l.reach {
+				continue
+			}
+			out := l.behind(t)*s.fragments() + l.fragment
+			in := l.behind(t+1)*s.fragments() + l.fragment
+			src := schedule.Out(out, 1)
+			if t == 0 && s.Collective == schedule.AllGather {
+				src = schedule.In(out, 1)
+			}
+			p[t].Moves = append(p[t].Moves, send(src, l.ahead(1)), recv(schedule.Out(in, 1), l.behind(1)))
+		}
+	}
+	if s.Collective == schedule.AllGather {
+		p[0].Then = append(p[0].Then, keep(lanes[0].self()*s.fragments(), s.fragments()))
+	}
+	return p
+}

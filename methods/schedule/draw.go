@@ -1,0 +1,128 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String is the span in the notation of the drawing: I3, O0-2, S1[5].
+func (s Span) String() string {
+	chunks := fmt.Sprint(s.First)
+	if s.Count != 1 {
+		chunks = fmt.Sprintf("%d-%d", s.First, s.First+s.Count-1)
+	}
+	switch s.Buf {
+	case Input:
+		return "I" + chunks
+	case Output:
+		return "O" + chunks
+	}
+	return fmt.Sprintf("S%d[%s]", s.Slot, chunks)
+}
+
+// String is the step in the notation of the drawing: I3>1, O2<0, O1=I1+<2.
+func (st Step) String() string {
+	switch st.Verb {
+	case Send:
+		return fmt.Sprintf("%v>%d", st.Src, st.Peer)
+	case Recv:
+		return fmt.Sprintf("%v<%d", st.Dst, st.Peer)
+	case RecvReduce:
+		if st.Src == st.Dst {
+			return fmt.Sprintf("%v+<%d", st.Dst, st.Peer)
+		}
+		return fmt.Sprintf("%v=%v+<%d", st.Dst, st.Src, st.Peer)
+	case Copy:
+		return fmt.Sprintf("%v=%v", st.Dst, st.Src)
+	case Reduce:
+		return fmt.Sprintf("%v+%v", st.Dst, st.Src)
+	}
+	return fmt.Sprintf("%v %v %v %d", st.Verb, st.Dst, st.Src, st.Peer)
+}
+
+// String draws the schedule: a column for each rank, a block of lines for each round. The package comment explains the notation.
+func (s *Schedule) String() string {
+	rounds := 0
+	for _, p := range s.Programs {
+		rounds = max(rounds, len(p))
+	}
+	var rows [][]string // a cell for the round's number, then one for each rank
+	header := []string{"round"}
+	for rank := range s.Programs {
+		header = append(header, fmt.Sprintf("rank %d", rank))
+	}
+	rows = append(rows, header, nil)
+	for t := range rounds {
+		rows = append(rows, s.drawRound(t)...)
+	}
+	width := make([]int, len(header))
+	for _, row := range rows {
+		for i, c := range row {
+			width[i] = max(width[i], len(c))
+		}
+	}
+
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v, %s, %s, %s\n", s.Collective, counted(s.Size, "rank"), counted(s.Chunks, "chunk"), counted(rounds, "round"))
+	for _, row := range rows {
+		line := make([]string, len(width))
+		for i, w := range width {
+			switch {
+			case row == nil:
+				line[i] = strings.Repeat("-", w)
+			case i == 0:
+				line[i] = fmt.Sprintf("%*s", w, row[i])
+			default:
+				line[i] = fmt.Sprintf("%-*s", w, row[i])
+			}
+		}
+		sep := " | "
+		if row == nil {
+			sep = "-+-"
+		}
+		b.WriteString(strings.TrimRight(strings.Join(line, sep), " ") + "\n")
+	}
+	return b.String()
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// drawRound returns the rows of one round. The parts before and after "then" are aligned over the ranks.
+func (s *Schedule) drawRound(t int) [][]string {
+	moves, then := 0, 0
+	for _, p := range s.Programs {
+		if t < len(p) {
+			moves, then = max(moves, len(p[t].Moves)), max(then, len(p[t].Then))
+		}
+	}
+	lines := moves
+	if then > 0 {
+		lines += 1 + then
+	}
+	rows := make([][]string, max(lines, 1))
+	for i := range rows {
+		rows[i] = make([]string, 1+len(s.Programs))
+	}
+	rows[0][0] = fmt.Sprint(t)
+	for rank, p := range s.Programs {
+		if t >= len(p) {
+			continue
+		}
+		for i, st := range p[t].Moves {
+			rows[i][1+rank] = st.String()
+		}
+		if len(p[t].Then) > 0 {
+			rows[moves][1+rank] = "then"
+		}
+		for i, st := range p[t].Then {
+			rows[moves+1+i][1+rank] = st.String()
+		}
+	}
+	return rows
+}

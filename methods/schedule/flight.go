@@ -1,0 +1,73 @@
+package schedule
+
+import "fmt"
+
+// touch says which of a round's moves uses a place: a chunk of Input or Output, or a whole scratch slot.
+type touch struct {
+	turn    int // of the round in which it was used last; older ones do not count
+	written bool
+	by      int // the move that wrote it last, or read it last
+}
+
+// checkFlight checks that the moves of one round may be in flight together: see Round.Moves. Since the messages of one pair and the links
+// of one fold both follow the order of the list, completing the receives in that order is always possible, even for a transport that
+// can take the messages of a peer only one after the other.
+func (m *machine) checkFlight(moves []Step) error {
+	m.turn++
+	for i, st := range moves {
+		before := -1 // the link before this one, if it goes on with a fold
+		goesOn := st.Verb == Reduce || st.Verb == RecvReduce && st.Src == st.Dst
+		if goesOn && i > 0 && moves[i-1].Verb != Send && moves[i-1].Dst == st.Dst {
+			before = i - 1
+		}
+		if st.Verb == Reduce && before < 0 {
+			return fmt.Errorf("move %d (%v) is not part of a fold", i, st)
+		}
+		if st.Verb != Recv && !(st.Verb == RecvReduce && m.samePlace(st.Src, st.Dst)) {
+			if err := m.claim(i, st.Src, false, -1); err != nil {
+				return err
+			}
+		}
+		if st.Verb != Send {
+			if err := m.claim(i, st.Dst, true, before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// claim notes that move i reads or writes a span. Places that move before wrote, the link before it of the same fold, may be written
+// again.
+func (m *machine) claim(i int, sp Span, write bool, before int) error {
+	first, count := m.place(sp)
+	for p := first; p < first+count; p++ {
+		for p >= len(m.touched) {
+			m.touched = append(m.touched, touch{})
+		}
+		t := m.touched[p]
+		if t.turn == m.turn && (t.written || write) && !(t.written && write && t.by == before) {
+			return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, sp)
+		}
+		m.touched[p] = touch{m.turn, write, i}
+	}
+	return nil
+}
+
+// place numbers the places of a span: Input, Output, then slots. Input and Output are the same places when they are the same memory.
+func (m *machine) place(sp Span) (first, count int) {
+	switch {
+	case sp.Buf == Scratch:
+		return 2*m.Chunks + sp.Slot, 1
+	case sp.Buf == Output || m.inPlace:
+		return m.Chunks + sp.First, sp.Count
+	}
+	return sp.First, sp.Count
+}
+
+// samePlace reports whether two spans are the same memory.
+func (m *machine) samePlace(a, b Span) bool {
+	first, count := m.place(a)
+	first2, count2 := m.place(b)
+	return first == first2 && count == count2
+}

@@ -1,0 +1,104 @@
+package schedule
+
+import "fmt"
+
+// value is a symbolic value: an index into terms, or none.
+type value int32
+
+// none is the value of what was never written.
+const none value = 0
+
+// term is an expression over contributions to one chunk. The contribution of rank r to chunk f is a leaf; everything else is the combination of
+// two terms for one chunk. The two sides of a combination stand in a fixed order, since operators are commutative to the bit.
+type term struct {
+	chunk int
+	ranks []uint64 // bit set of the ranks whose contributions it holds
+}
+
+// terms makes each distinct expression once, so that equal expressions are equal values.
+type terms struct {
+	size  int
+	list  []term // list[0] stands for none
+	leafs map[[2]int]value
+	nodes map[[2]value]value
+	folds map[int]value // by chunk
+}
+
+func newTerms(size int) *terms {
+	return &terms{size: size, list: make([]term, 1), leafs: map[[2]int]value{}, nodes: map[[2]value]value{}, folds: map[int]value{}}
+}
+
+// leaf is the contribution of a rank to a chunk.
+func (t *terms) leaf(rank, chunk int) value {
+	key := [2]int{rank, chunk}
+	if v, ok := t.leafs[key]; ok {
+		return v
+	}
+	ranks := make([]uint64, (t.size+63)/64)
+	ranks[rank/64] |= 1 << (rank % 64)
+	v := t.add(term{chunk, ranks})
+	t.leafs[key] = v
+	return v
+}
+
+// combine is a op b. Both must be for one chunk, and share no contribution.
+func (t *terms) combine(a, b value) (value, error) {
+	if a > b {
+		a, b = b, a
+	}
+	key := [2]value{a, b}
+	if v, ok := t.nodes[key]; ok {
+		return v, nil
+	}
+	ta, tb := t.list[a], t.list[b]
+	if ta.chunk != tb.chunk {
+		return none, fmt.Errorf("combines chunk %d with chunk %d", ta.chunk, tb.chunk)
+	}
+	ranks := make([]uint64, len(ta.ranks))
+	for i := range ranks {
+		if twice := ta.ranks[i] & tb.ranks[i]; twice != 0 {
+			return none, fmt.Errorf("takes a contribution twice: %v and %v", t.show(a), t.show(b))
+		}
+		ranks[i] = ta.ranks[i] | tb.ranks[i]
+	}
+	v := t.add(term{ta.chunk, ranks})
+	t.nodes[key] = v
+	return v, nil
+}
+
+func (t *terms) add(x term) value {
+	t.list = append(t.list, x)
+	return value(len(t.list) - 1)
+}
+
+// contributors lists the ranks whose contributions v holds.
+func (t *terms) contributors(v value) []int {
+	var out []int
+	for r := range t.size {
+		if v != none && t.list[v].ranks[r/64]>>(r%64)&1 == 1 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// show describes a value for an error.
+func (t *terms) show(v value) string {
+	if v == none {
+		return "nothing"
+	}
+	return fmt.Sprintf("chunk %d of ranks %v", t.list[v].chunk, t.contributors(v))
+}
+
+// fold is the left fold of the contributions to a chunk in rank order.
+func (t *terms) fold(chunk int) value {
+	if v, ok := t.folds[chunk]; ok {
+		return v
+	}
+	v := t.leaf(0, chunk)
+	for r := 1; r < t.size; r++ {
+		v, _ = t.combine(v, t.leaf(r, chunk)) // one chunk, distinct ranks: no error
+	}
+	t.folds[chunk] = v
+	return v
+}

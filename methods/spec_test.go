@@ -1,0 +1,131 @@
+package methods
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"gogcl.dev/methods/schedule"
+)
+
+func TestSpecErrors(t *testing.T) {
+	ok := Spec{Method: ClockwiseRing, Collective: schedule.AllReduce, Size: 3, Ring: inOrder(3), Second: inOrder(3)}
+	for _, c := range []struct {
+		want string
+		bad  func(*Spec)
+	}{
+		{"auto makes no schedule", func(s *Spec) { s.Method = Auto }},
+		{"Method(99) makes no schedule", func(s *Spec) { s.Method = 99 }},
+		{"unknown collective 9", func(s *Spec) { s.Collective = 9 }},
+		{"group of 0 ranks", func(s *Spec) { s.Size = 0 }},
+		{"group of -1 ranks", func(s *Spec) { s.Size = -1 }},
+		{"root 3 of a broadcast over 3 ranks", func(s *Spec) { s.Collective, s.Root = schedule.Broadcast, 3 }},
+		{"root -1 of a broadcast over 3 ranks", func(s *Spec) { s.Collective, s.Root = schedule.Broadcast, -1 }},
+		{"root 1 of a all-reduce", func(s *Spec) { s.Root = 1 }},
+		{"-2 pieces", func(s *Spec) { s.Pieces = -2 }},
+		{"ring of 2 ranks for a group of 3", func(s *Spec) { s.Ring = inOrder(2) }},
+		{"ring [0 1 1] is not a permutation of 0 to 2", func(s *Spec) { s.Ring = []int{0, 1, 1} }},
+		{"ring [0 1 3] is not a permutation of 0 to 2", func(s *Spec) { s.Ring = []int{0, 1, 3} }},
+		{"ring [0 -1 2] is not a permutation of 0 to 2", func(s *Spec) { s.Ring = []int{0, -1, 2} }},
+		{"second ring of 0 ranks", func(s *Spec) { s.Method, s.Second = QuadDirectionalRing, nil }},
+	} {
+		s := ok
+		c.bad(&s)
+		if _, err := Build(s); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Build(%+v): error %v, want one with %q", s, err, c.want)
+		}
+		if _, err := s.Program(0); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v.Program(0): error %v, want one with %q", s, err, c.want)
+		}
+		if n := s.Chunks(); n != 0 {
+			t.Errorf("%+v.Chunks() = %d, want 0", s, n)
+		}
+	}
+	for _, rank := range []int{-1, 3} {
+		if _, err := ok.Program(rank); err == nil {
+			t.Errorf("Program(%d): no error", rank)
+		}
+	}
+}
+
+func TestProgramIsTheOneOfBuild(t *testing.T) {
+	for k := 1; k <= 7; k++ {
+		specs(k, func(name string, s Spec) {
+			built, err := Build(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rank := range k {
+				p, err := s.Program(rank)
+				if err != nil || !reflect.DeepEqual(p, built.Programs[rank]) {
+					t.Errorf("%s: the program of rank %d differs (%v)", name, rank, err)
+				}
+			}
+		})
+	}
+}
+
+// TestOneLayout: whichever method a reduce-scatter and the all-gather that undoes it take, rank r owns the same elements.
+func TestOneLayout(t *testing.T) {
+	for k := 1; k <= 9; k++ {
+		specs(k, func(name string, s Spec) {
+			if c := s.Collective; c != schedule.ReduceScatter && c != schedule.AllGather {
+				return
+			}
+			if s.Chunks()%k != 0 {
+				t.Errorf("%s: %d chunks do not end where shards do", name, s.Chunks())
+			}
+		})
+	}
+}
+
+func TestText(t *testing.T) {
+	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct"}
+	for m := Auto; m < numMethods; m++ {
+		text, err := m.MarshalText()
+		if err != nil || string(text) != want[m] {
+			t.Errorf("%d: text %q, %v, want %q", m, text, err, want[m])
+		}
+		var back Method
+		if err := back.UnmarshalText(text); err != nil || back != m {
+			t.Errorf("%q parses to %v, %v", text, back, err)
+		}
+	}
+	if _, err := Method(77).MarshalText(); err == nil {
+		t.Error("Method(77) has a text form")
+	}
+	if _, err := Parse("ring"); err == nil || !strings.Contains(err.Error(), "clockwise_ring") {
+		t.Errorf("Parse(ring): %v, want an error that lists the methods", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, m := range All() {
+		f.Add(m.String())
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if m, err := Parse(s); err == nil && m.String() != s {
+			t.Errorf("%q parses to %v", s, m)
+		}
+	})
+}
+
+func TestPipelinePieces(t *testing.T) {
+	for _, c := range []struct {
+		reach               int
+		bytes, latencyBytes int64
+		want                int
+	}{
+		{1, 1 << 30, 1, 1},        // nothing to overlap
+		{7, 0, 1 << 13, 1},        // nothing to send
+		{2, 1 << 13, 1 << 13, 1},  // sqrt(1)
+		{2, 1 << 15, 1 << 13, 2},  // sqrt(4)
+		{5, 1 << 15, 1 << 13, 4},  // sqrt(16)
+		{7, 1 << 20, 1 << 13, 32}, // sqrt(768) = 27.7
+		{7, 1 << 40, 1 << 13, 64}, // the bound
+	} {
+		if got := PipelinePieces(c.reach, c.bytes, c.latencyBytes); got != c.want {
+			t.Errorf("PipelinePieces(%d, %d, %d) = %d, want %d", c.reach, c.bytes, c.latencyBytes, got, c.want)
+		}
+	}
+}
