@@ -1,0 +1,45 @@
+package chunks
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Chunk is the part of a result that one IPU holds. Data belongs to whoever made the chunk.
+type Chunk[T any] struct {
+	Data   []T
+	Index  int // which fragment of the ring it is
+	Offset int // place of its IPU within a rank of several IPUs; 0 where ranks have one
+}
+
+// Chunks is what a scatter within a replica leaves: one chunk for each IPU, by IPU id.
+type Chunks[T any] struct {
+	List     []Chunk[T]
+	Original []T // the scattered input, by reference, so that shuffles of the scatter can be undone
+}
+
+// NewChunks returns n empty chunks, to be filled in by IPU id. A negative n is taken as 0.
+func NewChunks[T any](n int) Chunks[T] {
+	return Chunks[T]{List: make([]Chunk[T], max(n, 0))}
+}
+
+// Concat returns the data of all chunks, joined as by the function [Concat].
+func (c Chunks[T]) Concat() []T { return Concat(c.List) }
+
+// Concat sorts chunks by offset, those of equal offset by index, and returns their data joined in a new slice. Chunks with
+// both equal stay in the order given: that is no error, since a fresh [NewChunks] is full of them.
+func Concat[T any](list []Chunk[T]) []T {
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b Chunk[T]) int {
+		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Index, b.Index))
+	})
+	total := 0
+	for _, c := range sorted {
+		total += len(c.Data)
+	}
+	joined := make([]T, 0, total)
+	for _, c := range sorted {
+		joined = append(joined, c.Data...)
+	}
+	return joined
+}

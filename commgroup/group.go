@@ -1,0 +1,76 @@
+package commgroup
+
+import "fmt"
+
+// Type says how the members of a group lie among all replicas.
+type Type uint8
+
+// The types of groups.
+const (
+	All         Type = iota // one group of all replicas
+	Consecutive             // blocks of neighbours; with a stride s, every s-th replica of a block s times as long
+	Orthogonal              // one replica from each of k equal blocks: the stride is N/k
+	numTypes
+)
+
+var typeNames = [numTypes]string{"ALL", "CONSECUTIVE", "ORTHOGONAL"}
+
+// String returns ALL, CONSECUTIVE or ORTHOGONAL.
+func (t Type) String() string {
+	if t < numTypes {
+		return typeNames[t]
+	}
+	return fmt.Sprintf("Type(%d)", uint8(t))
+}
+
+// Group describes a partition of the replicas into groups of equal size. The zero value is one group of all. Any value
+// can be built; [Group.Resolve] says whether it makes sense for a number of replicas.
+type Group struct {
+	Type   Type
+	Size   int // replicas in a group; 0: all of them
+	Stride int // distance between neighbours in a group; 0: the type's own
+}
+
+// check finds what is wrong with a group whatever the number of replicas.
+func (g Group) check() error {
+	switch {
+	case g.Type >= numTypes:
+		return fmt.Errorf("commgroup: unknown group type %d: want ALL, CONSECUTIVE or ORTHOGONAL", uint8(g.Type))
+	case g.Size < 0:
+		return fmt.Errorf("commgroup: %v group of negative size %d", g.Type, g.Size)
+	case g.Stride < 0:
+		return fmt.Errorf("commgroup: %v group with negative stride %d", g.Type, g.Stride)
+	}
+	return nil
+}
+
+// Resolve fits the group to n replicas: defaults are filled in and everything is checked. The error names n, the size
+// and the stride.
+func (g Group) Resolve(n int) (Layout, error) {
+	if err := g.check(); err != nil {
+		return Layout{}, err
+	}
+	if n < 1 {
+		return Layout{}, fmt.Errorf("commgroup: %v needs at least one replica, not %d", g, n)
+	}
+	size, stride := g.Size, g.Stride
+	if size == 0 {
+		size = n
+	}
+	if stride == 0 {
+		stride = 1
+	}
+	switch {
+	case g.Type == All && size != n:
+		return Layout{}, fmt.Errorf("commgroup: an ALL group of %d replicas has size %d or 0, not %d", n, n, size)
+	case g.Type == Orthogonal && stride > 1:
+		return Layout{}, fmt.Errorf("commgroup: an ORTHOGONAL group of size %d of %d replicas takes no explicit stride, not %d",
+			size, n, stride)
+	// size*stride may overflow: it is formed only once it is known to be at most n.
+	case size > n || stride > n/size || n%(size*stride) != 0:
+		return Layout{}, fmt.Errorf("commgroup: %d replicas are not a multiple of size %d times stride %d", n, size, stride)
+	case g.Type == Orthogonal:
+		stride = n / size
+	}
+	return newLayout(n, size, stride), nil
+}

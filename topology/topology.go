@@ -1,0 +1,146 @@
+package topology
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Shape says how the IPUs of one link domain are linked.
+type Shape uint8
+
+// The shapes.
+const (
+	Clique       Shape = iota // every pair: a host, a switch
+	OpenLadder                // two columns of IPUs, rungs between them
+	JoinedLadder              // and the top of each column linked to its bottom
+	numShapes
+)
+
+var shapeNames = [numShapes]string{"clique", "open ladder", "joined ladder"}
+
+// String returns "clique", "open ladder" or "joined ladder".
+func (s Shape) String() string {
+	if s < numShapes {
+		return shapeNames[s]
+	}
+	return fmt.Sprintf("Shape(%d)", uint8(s))
+}
+
+// Config describes a machine. Only Replicas has no default.
+type Config struct {
+	Shape          Shape  // of each link domain
+	Replicas       []int  // how many replicas each link domain holds: {8} is one host with eight, {4, 4} two with four
+	IPUsPerReplica int    // 0: one
+	Speeds         Speeds // zero fields: the defaults of [DefaultSpeeds]
+}
+
+// Topology is a machine that has been checked. It never changes and may be shared. The zero value has no replicas.
+type Topology struct {
+	shape  Shape
+	ipus   int   // per replica
+	starts []int // first replica of each domain, then the number of replicas
+	speeds Speeds
+}
+
+// New checks a description and returns the machine. Errors: no domain, a domain without replicas, a negative or absurd
+// number, joined ends on half a rung.
+func New(c Config) (Topology, error) {
+	if c.Shape >= numShapes {
+		return Topology{}, fmt.Errorf("topology: unknown shape %d: want clique, open ladder or joined ladder", uint8(c.Shape))
+	}
+	if c.IPUsPerReplica < 0 {
+		return Topology{}, fmt.Errorf("topology: %d IPUs per replica", c.IPUsPerReplica)
+	}
+	t := Topology{shape: c.Shape, ipus: max(c.IPUsPerReplica, 1), starts: []int{0}}
+	if len(c.Replicas) == 0 {
+		return Topology{}, fmt.Errorf("topology: no link domain")
+	}
+	for domain, n := range c.Replicas {
+		if n < 1 {
+			return Topology{}, fmt.Errorf("topology: link domain %d holds %d replicas", domain, n)
+		}
+		if n > math.MaxInt/t.ipus-t.Replicas() {
+			return Topology{}, fmt.Errorf("topology: more IPUs than can be counted: link domain %d holds %d replicas of %d", domain, n, t.ipus)
+		}
+		if c.Shape == JoinedLadder && n%2 != 0 && t.ipus%2 != 0 {
+			return Topology{}, fmt.Errorf("topology: %d replicas of %d IPUs leave half a rung on the joined ladder of link domain %d",
+				n, t.ipus, domain)
+		}
+		t.starts = append(t.starts, t.Replicas()+n)
+	}
+	var err error
+	if t.speeds, err = c.Speeds.complete(); err != nil {
+		return Topology{}, err
+	}
+	return t, nil
+}
+
+// Shape returns the shape of the link domains.
+func (t Topology) Shape() Shape { return t.shape }
+
+// Replicas returns the number of replicas in all link domains.
+func (t Topology) Replicas() int {
+	if len(t.starts) == 0 {
+		return 0
+	}
+	return t.starts[len(t.starts)-1]
+}
+
+// IPUsPerReplica returns the number of IPUs that each replica has.
+func (t Topology) IPUsPerReplica() int { return t.ipus }
+
+// IPUs returns the number of IPUs in all link domains.
+func (t Topology) IPUs() int { return t.Replicas() * t.ipus }
+
+// ReplicaIPUs returns the ids of a replica's IPUs, from lo up to but not including hi. They lie next to each other.
+func (t Topology) ReplicaIPUs(replica int) (lo, hi int) {
+	if replica < 0 || replica >= t.Replicas() {
+		return 0, 0
+	}
+	return replica * t.ipus, replica*t.ipus + t.ipus
+}
+
+// Domains returns the number of link domains.
+func (t Topology) Domains() int { return max(len(t.starts)-1, 0) }
+
+// Domain returns the number of the link domain that holds a replica, or -1 if there is no such replica.
+func (t Topology) Domain(replica int) int {
+	if replica < 0 || replica >= t.Replicas() {
+		return -1
+	}
+	domain, found := slices.BinarySearch(t.starts, replica)
+	if !found {
+		domain--
+	}
+	return domain
+}
+
+// DomainReplicas returns the ids of the replicas in a link domain, from lo up to but not including hi.
+func (t Topology) DomainReplicas(domain int) (lo, hi int) {
+	if domain < 0 || domain >= t.Domains() {
+		return 0, 0
+	}
+	return t.starts[domain], t.starts[domain+1]
+}
+
+// String describes the machine in a few words, as in "joined ladder of 8+8 replicas, 2 IPUs each".
+func (t Topology) String() string {
+	sizes := make([]string, t.Domains())
+	for d := range sizes {
+		lo, hi := t.DomainReplicas(d)
+		sizes[d] = fmt.Sprint(hi - lo)
+	}
+	text := fmt.Sprintf("%v of %s replicas", t.shape, strings.Join(sizes, "+"))
+	switch {
+	case t.Replicas() == 0:
+		return "no replicas"
+	case t.Replicas() == 1:
+		text = strings.TrimSuffix(text, "s")
+	}
+	if t.ipus > 1 {
+		text += fmt.Sprintf(", %d IPUs each", t.ipus)
+	}
+	return text
+}
