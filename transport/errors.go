@@ -1,9 +1,14 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
+
+// ErrBusy says that Exchange was called on an endpoint that is in another Exchange. It is a fault of the caller, found on a
+// best effort; the Exchange in progress goes on.
+var ErrBusy = errors.New("another Exchange is in progress on this endpoint")
 
 // RoundError says where in a round something failed.
 type RoundError struct {
@@ -85,48 +90,4 @@ type BatchError struct {
 
 func (e *BatchError) Error() string {
 	return fmt.Sprintf("transfer %d of the batch: %s", e.Index, e.Reason)
-}
-
-// CheckBatch returns a *BatchError when the batch breaks a rule that can be seen without a peer: a peer out of range or the
-// endpoint itself, a tag above MaxTag, an operand of another length, a missing Fold, a Next without a fold before it.
-// Every transport calls it first. It allocates nothing when the batch is good.
-func CheckBatch(rank, size int, batch []Transfer) error {
-	for i := range batch {
-		if reason := checkTransfer(rank, size, batch, i); reason != "" {
-			return &BatchError{Index: i, Reason: reason}
-		}
-	}
-	return nil
-}
-
-func checkTransfer(rank, size int, batch []Transfer, i int) string {
-	t := &batch[i]
-	switch {
-	case t.Kind > RecvFold:
-		return fmt.Sprintf("unknown kind %d", t.Kind)
-	case t.Peer < 0 || t.Peer >= size:
-		return fmt.Sprintf("peer %d is not a replica of 0..%d", t.Peer, size-1)
-	case t.Peer == rank:
-		return fmt.Sprintf("peer %d is the endpoint itself", t.Peer)
-	case t.Tag > MaxTag:
-		return fmt.Sprintf("tag %d is greater than %d", t.Tag, MaxTag)
-	case t.Kind != RecvFold && (t.Next || t.Fold != nil || len(t.With) > 0):
-		return "only a RecvFold takes With, Fold and Next"
-	case t.Kind != RecvFold:
-		return ""
-	case t.Fold == nil:
-		return "a RecvFold needs a Fold"
-	case !t.Next && len(t.With) != len(t.Buf), t.Next && len(t.With) != 0 && len(t.With) != len(t.Buf):
-		return fmt.Sprintf("With has %d bytes, Buf %d", len(t.With), len(t.Buf))
-	case !t.Next:
-		return ""
-	case i == 0 || batch[i-1].Kind == Send || !sameBytes(batch[i-1].Buf, t.Buf):
-		return "Next needs a receive into the same Buf before it"
-	}
-	return ""
-}
-
-// sameBytes reports whether a and b are the same bytes of memory.
-func sameBytes(a, b []byte) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

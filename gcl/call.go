@@ -1,0 +1,254 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+)
+
+// barrier is the number of a barrier among the collectives in a transport.Call. It is carried out as an all-reduce of nothing.
+const barrier = uint8(schedule.Broadcast) + 1
+
+// call is one collective as the untyped part of the package sees it.
+type call struct {
+	collective schedule.Collective
+	barrier    bool
+	operator   Operator
+	dtype      tensor.DType
+	root       int
+	dst, src   []byte
+	srcLen     int // elements
+	dstLen     int
+}
+
+// do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its group, a refused one too.
+func (c *Comm) do(ctx context.Context, k call) error {
+	if c == nil {
+		return errors.New("gcl: nil Comm")
+	}
+	if ctx == nil {
+		return errors.New("gcl: nil context")
+	}
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	defer c.leave()
+	c.group.seq++
+	fingerprint := transport.Call{
+		Group:      c.group.id,
+		Seq:        c.group.seq,
+		Count:      uint64(k.srcLen),
+		Digest:     c.digest,
+		Root:       uint32(k.root),
+		Collective: uint8(k.collective),
+		Operator:   uint8(k.operator),
+		DType:      uint8(k.dtype),
+	}
+	if k.barrier {
+		fingerprint.Collective = barrier
+	}
+	if err := c.check(&k); err != nil {
+		return newCallError(fingerprint, c.Replica(), err)
+	}
+	if err := c.perform(ctx, &k, fingerprint); err != nil {
+		return newCallError(fingerprint, c.Replica(), err)
+	}
+	return nil
+}
+
+// larger is the number of elements in the larger of a rank's two buffers.
+func (c *Comm) larger(k *call) int {
+	if k.collective == schedule.AllGather {
+		return k.srcLen * c.Size()
+	}
+	return k.srcLen
+}
+
+// check looks at the arguments. Nothing has been sent.
+func (c *Comm) check(k *call) error {
+	size := c.Size()
+	want := k.srcLen
+	switch k.collective {
+	case schedule.AllReduce, schedule.ReduceScatter:
+		if err := k.operator.accepts(k.dtype); err != nil {
+			return err
+		}
+		if k.collective == schedule.ReduceScatter {
+			want = chunks.PerRank(k.srcLen, size)
+		}
+	case schedule.AllGather:
+		want = k.srcLen * size
+	case schedule.AllToAll:
+		if k.srcLen%size != 0 {
+			return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", k.srcLen, size)
+		}
+	case schedule.Broadcast:
+		if k.root < 0 || k.root >= size {
+			return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, size-1)
+		}
+	}
+	if k.dstLen != want {
+		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
+	}
+	return c.checkOverlap(k)
+}
+
+// checkOverlap refuses a destination that shares memory with the input, unless it is the input or, where one is smaller, its own place in the larger.
+func (c *Comm) checkOverlap(k *call) error {
+	if len(k.dst) == 0 || len(k.src) == 0 {
+		return nil
+	}
+	dst, src := uintptr(unsafe.Pointer(&k.dst[0])), uintptr(unsafe.Pointer(&k.src[0]))
+	if dst >= src+uintptr(len(k.src)) || src >= dst+uintptr(len(k.dst)) {
+		return nil
+	}
+	place, where := uintptr(0), "be the input itself"
+	switch k.collective {
+	case schedule.ReduceScatter:
+		place, where = uintptr(c.Rank()*len(k.dst)), "be the rank's own shard of the input"
+	case schedule.AllGather:
+		place, where = uintptr(c.Rank()*len(k.src)), "hold the input as the rank's own shard"
+		dst, src = src, dst
+	}
+	if dst != src+place {
+		return fmt.Errorf("destination and input overlap; the destination must lie apart from it or %s", where)
+	}
+	return nil
+}
+
+// perform carries out a checked call.
+func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call) error {
+	if c.Size() == 1 || k.operator == Local {
+		// Nothing to send, but an aborted or closed communicator, or a context that is done, must show.
+		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
+			return err
+		}
+		c.keepOwn(k)
+		return nil
+	}
+	n := c.larger(k)
+	method := c.method(k, n)
+	fingerprint.Method = uint8(method)
+	p, err := c.plan(k, method, n)
+	if err != nil {
+		return err
+	}
+	r := run{plan: p, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint}
+	if !reduces(k.collective) || k.barrier {
+		return c.lane.execute(ctx, r, n)
+	}
+	return c.reduce(ctx, k, r, n)
+}
+
+// keepOwn gives a replica its own data: the result in a group of one, and that of Local.
+func (c *Comm) keepOwn(k *call) {
+	src := k.src
+	if k.collective == schedule.ReduceScatter {
+		lo := min(c.Rank()*len(k.dst), len(src))
+		src = src[lo:min(lo+len(k.dst), len(src))]
+	}
+	clear(k.dst[copy(k.dst, src):])
+}
+
+// method is the method to use for n elements.
+func (c *Comm) method(k *call, n int) methods.Method {
+	switch {
+	case k.barrier:
+		return methods.Broadcast
+	case c.options.Method != methods.Auto:
+		return c.options.Method
+	}
+	return hostTuning.Choose(k.collective, c.Size(), int64(n)*int64(k.dtype.Size()), c.strided)
+}
+
+// plan finds the plan for a call, or makes it.
+func (c *Comm) plan(k *call, method methods.Method, n int) (*plan, error) {
+	key := planKey{method: method, collective: k.collective, root: k.root}
+	switch k.collective {
+	case schedule.AllReduce, schedule.ReduceScatter:
+		key.rankOrder = c.options.Reproducible
+	case schedule.AllToAll:
+		key.inPlace = len(k.dst) > 0 && &k.dst[0] == &k.src[0]
+	}
+	if k.collective == schedule.Broadcast || key.rankOrder {
+		key.pieces = methods.PipelinePieces(method.Reach(c.Size()), int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
+	}
+	g := c.group
+	if p := g.plans[key]; p != nil {
+		return p, nil
+	}
+	p, err := newPlan(methods.Spec{
+		Method: method, Collective: key.collective, Size: len(g.members), Root: key.root,
+		Ring: g.rings.First, Second: g.rings.Second,
+		Pieces: key.pieces, InPlace: key.inPlace, RankOrder: key.rankOrder,
+	}, g.rank, g.members)
+	if err != nil {
+		return nil, err
+	}
+	g.plans[key] = p
+	return p, nil
+}
+
+// reduce executes an all-reduce or a reduce-scatter. Where the schedule must work on something other than the caller's data (squares, or 16-bit floats that are to
+// be kept in float32), that is staged in memory of the lane.
+func (c *Comm) reduce(ctx context.Context, k *call, r run, n int) error {
+	l, t := c.lane, kernel.Type(k.dtype)
+	wide := c.options.Reproducible && kernel.Widen(t) != nil
+	work := t
+	if wide {
+		work = kernel.Float32
+	}
+	r.elemSize = work.Size()
+	r.fold = kernel.Binary(kernelOps[k.operator], work)
+	if wide || k.operator == SquareAdd {
+		in, out := l.stage(n*r.elemSize, chunks.PerRank(n, c.Size())*r.elemSize)
+		r.input = in
+		if wide {
+			kernel.Widen(t)(in, k.src)
+		} else {
+			copy(in, k.src)
+		}
+		if k.operator == SquareAdd {
+			kernel.Square(work)(in, in)
+		}
+		switch {
+		case k.collective == schedule.AllReduce && wide:
+			r.output = in
+		case wide:
+			r.output = out
+		}
+	}
+	if err := l.execute(ctx, r, n); err != nil {
+		return err
+	}
+	have := len(k.dst)
+	if k.collective == schedule.ReduceScatter {
+		lo, hi := r.plan.own()
+		have = (hi - lo) * k.dtype.Size()
+	}
+	result := r.output[:have/k.dtype.Size()*r.elemSize]
+	if k.operator == Mean {
+		kernel.Divide(work)(result, result, c.Size())
+	}
+	if wide {
+		kernel.Narrow(t)(k.dst[:have], result)
+	}
+	clear(k.dst[have:])
+	return nil
+}
+
+// stage returns two pieces of the lane's staging memory.
+func (l *lane) stage(a, b int) (first, second []byte) {
+	const align = 64
+	aligned := (a + align - 1) / align * align
+	l.staging = grow(l.staging, aligned+b)
+	return l.staging[:a:a], l.staging[aligned : aligned+b]
+}

@@ -1,0 +1,164 @@
+package gcl
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+)
+
+// What callers branch on, with errors.Is. An error of a collective that is none of these, nor a *PeerError, is about its arguments: nothing was
+// sent, and the communicator stays usable.
+var (
+	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length, root, method, options, group
+	// or order of calls. The text has both sides.
+	ErrMismatch = errors.New("gcl: replicas disagree")
+
+	// ErrAborted says that the communicator was aborted, by this replica or another. The cause is in the chain.
+	ErrAborted = errors.New("gcl: aborted")
+
+	// ErrClosed says that this replica's own communicator is closed.
+	ErrClosed = errors.New("gcl: closed")
+)
+
+// PeerError says that a peer is the reason: it has left, or the connection to it failed.
+type PeerError struct {
+	Rank int // the peer's replica id
+	Err  error
+}
+
+func (e *PeerError) Error() string { return fmt.Sprintf("gcl: peer %d: %v", e.Rank, e.Err) }
+
+func (e *PeerError) Unwrap() error { return e.Err }
+
+// OptionError says which option has a value that cannot be used.
+type OptionError struct {
+	Option, Value string
+	Reason        string
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("gcl: option %s=%s: %s", e.Option, e.Value, e.Reason)
+}
+
+// PanicError is what Run and Work.Wait return for a function that panicked.
+type PanicError struct {
+	Replica int
+	Value   any
+	Stack   []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("gcl: replica %d: panic: %v\n\n%s", e.Replica, e.Value, e.Stack)
+}
+
+// Unwrap returns the value of the panic if it was an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// callError is the failure of one collective: what and which one, and why.
+type callError struct {
+	call    transport.Call
+	replica int
+	err     error
+	kinds   []error // sentinels and typed errors by which the callers branch
+}
+
+func newCallError(call transport.Call, replica int, err error) *callError {
+	e := &callError{call: call, replica: replica, err: err}
+	var mismatch *transport.MismatchError
+	var deadlock *transport.DeadlockError
+	if errors.As(err, &mismatch) || errors.As(err, &deadlock) {
+		e.kinds = append(e.kinds, ErrMismatch)
+	}
+	if abort := (*transport.AbortError)(nil); errors.As(err, &abort) {
+		e.kinds = append(e.kinds, ErrAborted)
+	}
+	closed, round := (*transport.ClosedError)(nil), (*transport.RoundError)(nil)
+	switch {
+	case len(e.kinds) > 0 && e.kinds[0] == ErrMismatch:
+	case errors.As(err, &closed) && closed.Rank == replica:
+		e.kinds = append(e.kinds, ErrClosed)
+	case closed != nil:
+		e.kinds = append(e.kinds, &PeerError{Rank: closed.Rank, Err: err})
+	case errors.As(err, &round) && round.Peer >= 0:
+		e.kinds = append(e.kinds, &PeerError{Rank: round.Peer, Err: err})
+	}
+	return e
+}
+
+func (e *callError) Error() string {
+	where := ""
+	if round := (*transport.RoundError)(nil); !errors.As(e.err, &round) || round.Rank != e.replica {
+		where = fmt.Sprintf("replica %d: ", e.replica)
+	}
+	return fmt.Sprintf("gcl: %s #%d: %s%s", collectiveName(e.call.Collective), e.call.Seq, where, explain(e.err))
+}
+
+func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e.kinds)], e.err) }
+
+// explain is the text of an error of the transport with the numbers of its calls spelled out.
+func explain(err error) string {
+	switch e := err.(type) {
+	case *transport.AbortError:
+		return fmt.Sprintf("aborted by replica %d: %s", e.Rank, explain(e.Cause))
+	case *transport.RoundError:
+		plain := *e
+		plain.Err = errors.New(explain(e.Err))
+		return plain.Error()
+	case *transport.MismatchError:
+		if e.Mine == e.Theirs {
+			return fmt.Sprintf("message length mismatch: replica %d expects %d bytes, replica %d sends %d, both in %s", e.Rank, e.MineBytes, e.Peer, e.TheirsBytes, describe(e.Mine))
+		}
+		return fmt.Sprintf("call mismatch: replica %d is in %s, replica %d in %s%s", e.Rank, describe(e.Mine), e.Peer, describe(e.Theirs), hiddenDifference(e.Mine, e.Theirs))
+	case *transport.DeadlockError:
+		var parts []string
+		for i, r := range e.Ranks {
+			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d", r, describe(e.Calls[i]), e.Ranks[(i+1)%len(e.Ranks)]))
+		}
+		return "call mismatch: " + strings.Join(parts, ", ")
+	case *transport.ClosedError:
+		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Rank)
+	}
+	return err.Error()
+}
+
+// describe spells out a call: "all-reduce #3 (ADD float32 x 1024, direct, round 1, group 5d1c)".
+func describe(c transport.Call) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s #%d (", collectiveName(c.Collective), c.Seq)
+	if reduces(schedule.Collective(c.Collective)) {
+		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
+	}
+	fmt.Fprintf(&b, "%v x %d, ", tensor.DType(c.DType), c.Count)
+	if schedule.Collective(c.Collective) == schedule.Broadcast {
+		fmt.Fprintf(&b, "root %d, ", c.Root)
+	}
+	fmt.Fprintf(&b, "%v, round %d, group %04x)", methods.Method(c.Method), c.Round, uint16(c.Group))
+	return b.String()
+}
+
+// hiddenDifference names what differs when the description of two calls does not show it.
+func hiddenDifference(a, b transport.Call) string {
+	if a.Digest == b.Digest {
+		return ""
+	}
+	return "; their options differ (Reproducible, or the topology)"
+}
+
+func collectiveName(c uint8) string {
+	if c == barrier {
+		return "barrier"
+	}
+	return schedule.Collective(c).String()
+}
+
+func reduces(c schedule.Collective) bool {
+	return c == schedule.AllReduce || c == schedule.ReduceScatter
+}

@@ -1,0 +1,73 @@
+package gcl
+
+import (
+	"sync"
+
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+)
+
+// lane is one replica's connection and all that belongs to it and not to one Comm: whose turn it is, the groups and their counters, the memory that
+// collectives work in. Everything but turns, mu and works is used only by whoever has the turn.
+type lane struct {
+	endpoint transport.Endpoint
+	topology topology.Topology
+	turns    turns
+	works    sync.WaitGroup // functions given to Start
+
+	mu     sync.Mutex // guards groups
+	groups map[groupKey]*group
+
+	batch   []transport.Transfer
+	scratch []byte // slots of schedules
+	staging []byte // inputs and outputs in another form than the caller's
+}
+
+// groupKey tells groups of one replica apart: a group's size and stride fix it.
+type groupKey struct{ size, stride int }
+
+// group is a set of members as this replica sees it, on one lane.
+type group struct {
+	members []int // replica ids by rank
+	rank    int   // this replica's
+	rings   topology.Rings
+	id      uint64 // equal on all members, different for different members
+	digest  uint64 // of the ring orders
+
+	// Used by whoever has the lane's turn.
+	seq   uint64
+	plans map[planKey]*plan
+}
+
+// planKey is what decides on a plan, given the group.
+type planKey struct {
+	method     methods.Method
+	collective schedule.Collective
+	root       int
+	pieces     int
+	inPlace    bool
+	rankOrder  bool
+}
+
+// fnv is the 64-bit FNV-1a hash of a list of numbers.
+func fnv(hash uint64, numbers ...int) uint64 {
+	for _, n := range numbers {
+		for shift := 0; shift < 64; shift += 8 {
+			hash = (hash ^ uint64(n)>>shift&0xff) * 0x100000001b3
+		}
+	}
+	return hash
+}
+
+// fnvOffset is where FNV-1a begins.
+const fnvOffset = 0xcbf29ce484222325
+
+// grow returns buf with a length of at least n bytes, keeping it if it is large enough. New memory is aligned for every element type.
+func grow(buf []byte, n int) []byte {
+	if n <= cap(buf) {
+		return buf[:cap(buf)]
+	}
+	return make([]byte, n+n/8)
+}

@@ -1,0 +1,91 @@
+package gcl
+
+import (
+	"fmt"
+	"strings"
+
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/tensor"
+)
+
+// Operator says how a reduction combines elements. Every operator is commutative to the bit, NaNs included: a NaN result is the canonical one of
+// its type. 16-bit floats are combined in float32 and rounded to nearest even at each hop, or once with Options.Reproducible.
+type Operator uint8
+
+// The operators. In a group of one all of them are the identity.
+const (
+	Add        Operator = iota // sum; integers wrap
+	Mean                       // sum, then one division by the group's size; floats only
+	Mul                        // product; integers wrap
+	Min                        // least; NaN if any operand is, and -0 < +0
+	Max                        // greatest; NaN if any operand is, and -0 < +0
+	LogicalAnd                 // bool only
+	LogicalOr                  // bool only
+	SquareAdd                  // each input squared once, then summed
+	Local                      // nothing is sent: all-reduce gives the own data, reduce-scatter its own slice; all dtypes
+	numOperators
+)
+
+var operatorNames = [numOperators]string{"ADD", "MEAN", "MUL", "MIN", "MAX", "LOGICAL_AND", "LOGICAL_OR", "SQUARE_ADD", "LOCAL"}
+
+// String returns GCL's name, as in "SQUARE_ADD".
+func (op Operator) String() string {
+	if op < numOperators {
+		return operatorNames[op]
+	}
+	return fmt.Sprintf("Operator(%d)", uint8(op))
+}
+
+// ParseOperator is the inverse of String. The error lists what is valid.
+func ParseOperator(s string) (Operator, error) {
+	for op, name := range operatorNames {
+		if s == name {
+			return Operator(op), nil
+		}
+	}
+	return 0, fmt.Errorf("gcl: unknown operator %q, want one of %s", s, strings.Join(operatorNames[:], ", "))
+}
+
+// MarshalText returns GCL's name, or an error if op is no operator.
+func (op Operator) MarshalText() ([]byte, error) {
+	if op >= numOperators {
+		return nil, fmt.Errorf("gcl: %v is not an operator", op)
+	}
+	return []byte(op.String()), nil
+}
+
+// UnmarshalText parses GCL's name.
+func (op *Operator) UnmarshalText(text []byte) error {
+	parsed, err := ParseOperator(string(text))
+	if err == nil {
+		*op = parsed
+	}
+	return err
+}
+
+// kernelOps is the loop that folds an operator. Local has none.
+var kernelOps = [numOperators]kernel.Op{
+	Add: kernel.Add, Mean: kernel.Add, Mul: kernel.Mul, Min: kernel.Min, Max: kernel.Max,
+	LogicalAnd: kernel.And, LogicalOr: kernel.Or, SquareAdd: kernel.Add,
+}
+
+// accepts returns an error if op does not take elements of type t.
+func (op Operator) accepts(t tensor.DType) error {
+	if op >= numOperators {
+		return fmt.Errorf("%v is not an operator", op)
+	}
+	if op == Local {
+		return nil
+	}
+	if op == Mean && !t.IsFloat() {
+		return fmt.Errorf("operator %v takes floating point, not %v", op, t)
+	}
+	if kernel.Binary(kernelOps[op], kernel.Type(t)) == nil {
+		want := "numbers"
+		if op == LogicalAnd || op == LogicalOr {
+			want = "bool"
+		}
+		return fmt.Errorf("operator %v takes %s, not %v", op, want, t)
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package gcl
+
+import (
+	"fmt"
+
+	"gogcl.dev/methods"
+)
+
+// Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same.
+type Options struct {
+	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
+	Method methods.Method
+
+	// Reproducible makes every reduction the left fold of the inputs in rank order, with 16-bit floats kept in float32 until the end: the result's bits
+	// then depend on nothing but the inputs and their order. Ring methods pay for it with a chain of ranks instead of a ring;
+	// 16-bit data travels as float32.
+	Reproducible bool
+}
+
+// check returns an *OptionError for a value that is out of range.
+func (o Options) check() error {
+	if _, err := o.Method.MarshalText(); err != nil {
+		return &OptionError{Option: "Method", Value: fmt.Sprint(uint8(o.Method)), Reason: "not a method"}
+	}
+	return nil
+}
+
+// hostTuning is what methods.Auto goes by between replicas in one process, where every pair is linked as well as neighbours are. Measured with
+// `go test -bench AllReduce ./bench` on the two-core machine of docs/determinism.md.
+var hostTuning = methods.Tuning{MaxBroadcastBytes: 32 << 10, Direct: true}
+
+// hostLatencyBytes is what a link between replicas in one process carries in the latency of one round, about 1 us at 8 GB/s, for methods.PipelinePieces.
+const hostLatencyBytes = 8 << 10

@@ -1,0 +1,146 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/inproc"
+)
+
+// RunOption configures Run and New.
+type RunOption func(*config)
+
+type config struct {
+	options   Options
+	topology  topology.Topology
+	machine   bool // topology was given
+	endpoints []transport.Endpoint
+}
+
+// WithOptions sets the options that the replicas' first Comm has.
+func WithOptions(o Options) RunOption { return func(c *config) { c.options = o } }
+
+// WithTopology says where the replicas sit, which decides on ring orders. The default is one host on which every pair is linked.
+func WithTopology(t topology.Topology) RunOption {
+	return func(c *config) { c.topology, c.machine = t, true }
+}
+
+// WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run closes them.
+func WithEndpoints(endpoints []transport.Endpoint) RunOption {
+	return func(c *config) { c.endpoints = endpoints }
+}
+
+// newConfig resolves options for n replicas.
+func newConfig(n int, opts []RunOption) (*config, error) {
+	c := &config{}
+	for _, o := range opts {
+		o(c)
+	}
+	if err := c.options.check(); err != nil {
+		return nil, err
+	}
+	if n < 1 {
+		return nil, fmt.Errorf("gcl: %d replicas, want 1 or more", n)
+	}
+	if !c.machine {
+		var err error
+		c.topology, err = topology.New(topology.Config{Replicas: []int{n}})
+		return c, err
+	}
+	if have := c.topology.Replicas(); have != n {
+		return nil, fmt.Errorf("gcl: a topology of %d replicas for %d", have, n)
+	}
+	return c, nil
+}
+
+// Run calls body on n replicas, each a goroutine with its own Comm of all n, and returns when all have returned.
+//
+// The first error that a body returns aborts the communicator: collectives of the others fail with ErrAborted, and their context is cancelled. Run
+// returns that error, with the replica where it began; nil if every body returned nil. A panic becomes a *PanicError and aborts the others in
+// the same way, and so does runtime.Goexit. A body that returns while others wait for it in a collective gives them a *PeerError. Functions
+// given to Start are waited for, and the Comms are closed.
+func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, opts ...RunOption) error {
+	if ctx == nil || body == nil {
+		return errors.New("gcl: Run needs a context and a body")
+	}
+	cfg, err := newConfig(n, opts)
+	if err != nil {
+		return err
+	}
+	comms, err := cfg.open(n)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	first := firstError{cancel: cancel}
+	var replicas sync.WaitGroup
+	for _, c := range comms {
+		replicas.Go(func() {
+			guard(c.Replica(), func() error { return body(ctx, c) }, func(err error) {
+				first.note(c, err)
+				c.lane.works.Wait()
+				if err := c.Close(); err != nil {
+					first.note(c, err)
+				}
+			})
+		})
+	}
+	replicas.Wait()
+	return first.err
+}
+
+// open makes the Comms of all replicas.
+func (cfg *config) open(n int) ([]*Comm, error) {
+	endpoints := cfg.endpoints
+	if endpoints == nil {
+		var err error
+		if endpoints, err = inproc.New(n); err != nil {
+			return nil, err
+		}
+	}
+	if len(endpoints) != n {
+		return nil, fmt.Errorf("gcl: %d endpoints for %d replicas", len(endpoints), n)
+	}
+	comms := make([]*Comm, n)
+	for i, e := range endpoints {
+		if e == nil || e.Rank() != i || e.Size() != n {
+			return nil, fmt.Errorf("gcl: endpoint %d does not have rank %d of %d", i, i, n)
+		}
+		var err error
+		if comms[i], err = newComm(e, cfg); err != nil {
+			return nil, err
+		}
+	}
+	return comms, nil
+}
+
+// firstError keeps the error with which it began, and aborts the communicator on it.
+type firstError struct {
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex // guards what follows
+	err     error
+	aborted bool // err only says that another replica failed, whose own error is better
+}
+
+// note takes the error of one replica.
+func (f *firstError) note(c *Comm, err error) {
+	if err == nil {
+		return
+	}
+	if !isCrash(err) {
+		err = fmt.Errorf("gcl: replica %d: %w", c.Replica(), err)
+	}
+	c.Abort(err)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if aborted := errors.Is(err, ErrAborted); f.err == nil || f.aborted && !aborted {
+		f.err, f.aborted = err, aborted
+	}
+	f.cancel(f.err)
+}

@@ -1,0 +1,87 @@
+package gcl
+
+import (
+	"context"
+	"sync"
+)
+
+// turns lets one at a time use a lane, in the order in which they asked. A call that finds the lane free takes it without waiting or allocating.
+type turns struct {
+	mu    sync.Mutex // guards all below; held for a few instructions
+	taken bool
+	queue []*turn // who waits, first come first
+}
+
+// turn is a place in the queue. When granted is closed, the lane is its owner's until release.
+type turn struct {
+	granted chan struct{}
+}
+
+// take waits for the lane. A non-nil error is the context's cause, and the lane is not the caller's.
+func (t *turns) take(ctx context.Context) error {
+	if t.try() {
+		return nil
+	}
+	own := t.reserve()
+	select {
+	case <-own.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	if !t.withdraw(own) {
+		t.release() // granted in the meantime
+	}
+	return context.Cause(ctx)
+}
+
+// try takes the lane if it is free.
+func (t *turns) try() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.taken {
+		return false
+	}
+	t.taken = true
+	return true
+}
+
+// reserve takes the next place. It never waits.
+func (t *turns) reserve() *turn {
+	own := &turn{granted: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.taken {
+		t.queue = append(t.queue, own)
+	} else {
+		t.taken = true
+		close(own.granted)
+	}
+	return own
+}
+
+// withdraw leaves the queue, and reports false if the turn was granted already.
+func (t *turns) withdraw(own *turn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, other := range t.queue {
+		if other == own {
+			t.queue = append(t.queue[:i], t.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// release hands the lane to whoever is next.
+func (t *turns) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.queue) == 0 {
+		t.taken = false
+		return
+	}
+	next := t.queue[0]
+	t.queue[0] = nil
+	t.queue = t.queue[1:]
+	close(next.granted)
+}

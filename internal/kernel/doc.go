@@ -1,0 +1,43 @@
+// Package kernel holds the element-wise loops that everything else spends its time in: dst = a op b over bytes.
+//
+// It knows element types and operators, and nothing of replicas, tensors or groups. A caller asks once for the function
+// it needs and then runs it on as many buffers as it likes:
+//
+//	fold := kernel.Binary(kernel.Add, kernel.Float32) // nil: no such operator on this type
+//	fold(dst, a, b)                                   // dst[i] = a[i] + b[i]
+//
+// # What there is
+//
+//	          Bool   integers   Float16, BFloat16              Float32, Float64
+//	Add        -     wraps      in float32, rounded            IEEE
+//	Mul        -     wraps      in float32, rounded            IEEE
+//	Min, Max   -     yes        as Float32                     NaN if any operand is, -0 < +0
+//	And, Or    yes   -          -                              -
+//	Square     -     wraps      in float32, rounded            IEEE
+//	Divide     -     -          in float32, rounded            IEEE, a true division
+//	Widen      -     -          to Float32                     -
+//	Narrow     -     -          from Float32, nearest even     -
+//
+// # Every version gives the same bits
+//
+// There may be several versions of a loop (plain Go, AVX2, AVX-512, ...), and replicas that run different ones must
+// agree to the bit. Rounding is IEEE's, to nearest even, subnormals are kept, and what IEEE leaves open is settled here:
+// a NaN that an operator yields (Add, Mul, Min, Max, Square, Divide) is always the canonical one of its type, whatever
+// NaNs went in. Hence all of Add, Mul, Min and Max are commutative to the bit.
+//
+//	Float16 0x7e00   BFloat16 0x7fc0   Float32 0x7fc00000   Float64 0x7ff8000000000000
+//
+// Conversions carry a NaN's sign and its leading payload bits over; see [F16ToF32], [F32ToF16], [BF16ToF32] and
+// [F32ToBF16] for which of them make it quiet.
+//
+// # Rules for a caller
+//
+//   - Slices of one call have equal length, a multiple of the element size (Widen and Narrow: equally many elements).
+//     A broken rule may panic or leave elements out; it never reads or writes outside the slices.
+//   - Every slice starts at an address aligned for its element type, as Go aligns a []T.
+//   - dst may be an operand (the same start). Any other overlap gives unspecified values.
+//   - Elements are in the byte order of the host.
+//   - A Bool is a byte: any but 0 counts as true, and results are 0 or 1.
+//
+// Functions of this package allocate nothing, and the ones they hand out neither. All are safe for concurrent use.
+package kernel

@@ -1,0 +1,95 @@
+package tensor
+
+import (
+	"fmt"
+
+	"gogcl.dev/internal/kernel"
+)
+
+// DType is the type of a tensor's elements. The zero DType is invalid, so that a forgotten one is noticed.
+//
+// The constants are short because [Float16] and [BFloat16] are Go types: F16 is the DType of a []Float16. The text form is
+// the long name, such as "float16".
+//
+// Within this module, kernel.Type(d) is the same type for the element-wise loops: the numbers are equal.
+type DType uint8
+
+// The element types.
+const (
+	Bool = DType(kernel.Bool)     // bool
+	I8   = DType(kernel.Int8)     // int8
+	I16  = DType(kernel.Int16)    // int16
+	I32  = DType(kernel.Int32)    // int32
+	I64  = DType(kernel.Int64)    // int64
+	U8   = DType(kernel.Uint8)    // uint8
+	U16  = DType(kernel.Uint16)   // uint16
+	U32  = DType(kernel.Uint32)   // uint32
+	U64  = DType(kernel.Uint64)   // uint64
+	F16  = DType(kernel.Float16)  // float16
+	BF16 = DType(kernel.BFloat16) // bfloat16
+	F32  = DType(kernel.Float32)  // float32
+	F64  = DType(kernel.Float64)  // float64
+)
+
+// DTypes lists all element types in the order of their numbers.
+func DTypes() []DType {
+	all := make([]DType, 0, F64)
+	for d := Bool; d.Valid(); d++ {
+		all = append(all, d)
+	}
+	return all
+}
+
+// Valid reports whether d is one of the element types.
+func (d DType) Valid() bool { return kernel.Type(d).Valid() }
+
+// Size is the number of bytes of one element, 0 for an invalid DType.
+func (d DType) Size() int { return kernel.Type(d).Size() }
+
+// IsInteger reports whether d is a signed or unsigned integer.
+func (d DType) IsInteger() bool { return d >= I8 && d <= U64 }
+
+// IsSigned reports whether d can hold a negative number: the signed integers and all floats.
+func (d DType) IsSigned() bool { return d >= I8 && d <= I64 || d.IsFloat() }
+
+// IsFloat reports whether d is a floating point type.
+func (d DType) IsFloat() bool { return d >= F16 && d <= F64 }
+
+// IsNumber reports whether d is an integer or floating point type: all but Bool.
+func (d DType) IsNumber() bool { return d.IsInteger() || d.IsFloat() }
+
+// String is the name of the type, such as "float32"; of an invalid one, "DType(0)".
+func (d DType) String() string {
+	if !d.Valid() {
+		return fmt.Sprintf("DType(%d)", uint8(d))
+	}
+	return kernel.Type(d).String()
+}
+
+// ParseDType is the DType that String gives the name of, case and all.
+func ParseDType(name string) (DType, error) {
+	for d := Bool; d.Valid(); d++ {
+		if d.String() == name {
+			return d, nil
+		}
+	}
+	return 0, fmt.Errorf("tensor: unknown dtype %q, want one of %v", name, DTypes())
+}
+
+// MarshalText is the name of the type; an invalid DType is an error.
+func (d DType) MarshalText() ([]byte, error) {
+	if !d.Valid() {
+		return nil, fmt.Errorf("tensor: %v has no text form", d)
+	}
+	return []byte(d.String()), nil
+}
+
+// UnmarshalText is ParseDType.
+func (d *DType) UnmarshalText(text []byte) error {
+	parsed, err := ParseDType(string(text))
+	if err != nil {
+		return err
+	}
+	*d = parsed
+	return nil
+}

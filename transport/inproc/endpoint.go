@@ -1,0 +1,98 @@
+package inproc
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"gogcl.dev/transport"
+)
+
+// endpoint is one replica's end of one lane. Its goroutine is the one that is in Exchange.
+type endpoint struct {
+	lane *lane
+	rank int
+	dups int  // under nw.mu: calls of Dup
+	gone bool // under nw.mu: closed, and out of its last Exchange
+
+	busy   sync.Mutex // held by the Exchange in progress
+	closed atomic.Bool
+
+	// Guarded by busy, and by lane.blocked.mu as well while the endpoint stands in the register.
+	checker transport.Checker
+	call    transport.Call
+	batch   []transport.Transfer
+	slots   []*slot // where each transfer of the batch meets its peer; nil for a receive whose sender has not come so far
+	chains  []chain // the receives that are not done
+	sent    int     // the sends of batch[:sent] have been taken
+	in, out []mailbox
+
+	// Guarded by busy.
+	ctx       context.Context
+	done      <-chan struct{}
+	offered   int   // the sends of batch[:offered] have been posted
+	claims    []int // transfers whose slots this endpoint has claimed
+	overdue   bool  // the last park was long
+	watched   <-chan struct{}
+	stopWatch func() bool
+	onDone    func()
+	parks     uint64
+	spins     int  // how often to look for progress before yielding
+	settled   bool // Exchange leaves in the ordinary way
+
+	// What the peers look at, on lines of its own.
+	_       [64]byte
+	waiting atomic.Pointer[slot]    // what the endpoint is parked for: nil, arrival, or a slot that it has posted
+	park    atomic.Uint64           // the number of the park, or 0 when patrol should leave it alone
+	heads   []atomic.Pointer[block] // by sender: the slots of the messages to this endpoint
+	wake    chan reason             // one token for each time that somebody swaps waiting to nil
+	seen    uint64                  // under nw.mu: patrol's last sight of park
+	_       [64]byte
+}
+
+// chain is a receive and the folds that go on with it: batch[at:end] is not done.
+type chain struct{ at, end int }
+
+func newEndpoint(l *lane, rank, n int) *endpoint {
+	e := &endpoint{
+		lane: l, rank: rank,
+		in: make([]mailbox, n), out: make([]mailbox, n), heads: make([]atomic.Pointer[block], n),
+		wake: make(chan reason, 1),
+	}
+	if l.nw.roomy {
+		e.spins = minSpins
+	}
+	e.onDone = func() { e.rouse(byEvent) }
+	return e
+}
+
+// Rank implements transport.Endpoint.
+func (e *endpoint) Rank() int { return e.rank }
+
+// Size implements transport.Endpoint.
+func (e *endpoint) Size() int { return len(e.lane.eps) }
+
+// drain waits until a closed endpoint is out of its last Exchange.
+func (e *endpoint) drain() {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	e.watch(context.Background())
+}
+
+// outgoing is the slot for a message to the peer.
+func (e *endpoint) outgoing(peer int, tag uint32) *slot {
+	m := &e.out[peer]
+	if int(tag) < len(m.slots) {
+		return m.slots[tag]
+	}
+	return m.grow(&e.lane.eps[peer].heads[e.rank], tag)
+}
+
+// incoming is the slot for a message from the peer, or nil when the peer has not made it yet.
+func (e *endpoint) incoming(peer int, tag uint32) *slot {
+	m := &e.in[peer]
+	if int(tag) < len(m.slots) {
+		return m.slots[tag]
+	}
+	return m.find(&e.heads[peer], tag)
+}

@@ -1,0 +1,125 @@
+package inproc
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"gogcl.dev/transport"
+)
+
+// interruption says why the endpoint must stop, whatever its batch: it is closed, the network is aborted, or the context is
+// done.
+func (e *endpoint) interruption() error {
+	if e.done != nil {
+		select {
+		case <-e.done:
+			return context.Cause(e.ctx)
+		default:
+		}
+	}
+	if err := e.lane.nw.aborted.Load(); err != nil {
+		return err
+	}
+	if e.closed.Load() {
+		return &transport.ClosedError{Rank: e.rank}
+	}
+	return nil
+}
+
+// interrupted ends the Exchange if there is a reason to, a closed peer that it waits for among them.
+func (e *endpoint) interrupted() error {
+	if err := e.interruption(); err != nil {
+		return e.fail(e.unfinished(), err)
+	}
+	if e.lane.closed.Load() > 0 {
+		if t := e.forsaken(); t != nil {
+			return e.fail(t, &transport.ClosedError{Rank: t.Peer})
+		}
+	}
+	return nil
+}
+
+// unfinished is the first transfer that is not done, or nil.
+func (e *endpoint) unfinished() *transport.Transfer {
+	if len(e.chains) > 0 {
+		return &e.batch[e.chains[0].at]
+	}
+	for i := e.sent; i < e.offered; i++ {
+		if s := e.slots[i]; e.batch[i].Kind == transport.Send && s.state.Load() != free {
+			return &e.batch[i]
+		}
+	}
+	return nil
+}
+
+// forsaken is a transfer that its peer, being closed, will never carry out, or nil.
+func (e *endpoint) forsaken() *transport.Transfer {
+	for _, c := range e.chains {
+		for i := c.at; i < c.end; i++ {
+			t := &e.batch[i]
+			if !e.lane.eps[t.Peer].closed.Load() {
+				continue
+			}
+			// Looked for after the flag: who closed has posted all that it ever will.
+			if !e.arrived(i) {
+				return t
+			}
+		}
+	}
+	for i := e.sent; i < e.offered; i++ {
+		t := &e.batch[i]
+		if t.Kind == transport.Send && e.lane.eps[t.Peer].closed.Load() && e.slots[i].state.Load() == posted {
+			return t
+		}
+	}
+	return nil
+}
+
+// fail ends the Exchange with an error at t, or at no transfer in particular when t is nil. It aborts the network, and
+// returns when no peer can touch the buffers of the batch any more.
+func (e *endpoint) fail(t *transport.Transfer, err error) error {
+	where := &transport.RoundError{Rank: e.rank, Round: e.call.Round, Peer: -1, Err: err}
+	if t != nil {
+		where.Kind, where.Peer = t.Kind, t.Peer
+	}
+	// First the abort, which stops those who read our memory; then we wait for them.
+	aborted := e.lane.nw.abort(e.rank, where)
+	e.release(refused)
+	e.retract()
+	switch {
+	case aborted.Cause == error(where):
+	case err == error(aborted):
+		where = &transport.RoundError{Rank: e.rank, Round: e.call.Round, Peer: -1, Err: aborted}
+	default: // somebody else was first
+		where.Err = &lateError{own: err, aborted: aborted}
+	}
+	return where
+}
+
+// retract takes back what is posted and waits for those who have claimed the rest.
+func (e *endpoint) retract() {
+	for i := range e.batch[:e.offered] {
+		s := e.slots[i]
+		if e.batch[i].Kind != transport.Send || s.withdraw() {
+			continue
+		}
+		for tries := 0; s.state.Load() == claimed; tries++ {
+			if tries < yields {
+				runtime.Gosched()
+				continue
+			}
+			e.park.Store(0)
+			e.pause(s, func() bool { return s.state.Load() != claimed })
+		}
+	}
+}
+
+// lateError is the error of a replica that failed by itself, but after another one.
+type lateError struct {
+	own     error
+	aborted *transport.AbortError
+}
+
+func (e *lateError) Error() string   { return fmt.Sprintf("%v (%v)", e.own, e.aborted) }
+func (e *lateError) Unwrap() []error { return []error{e.own, e.aborted} }

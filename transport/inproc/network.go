@@ -1,0 +1,183 @@
+package inproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gogcl.dev/transport"
+)
+
+// New connects n replicas of this process and returns their endpoints, in the order of their ranks.
+func New(n int) ([]transport.Endpoint, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("inproc: cannot connect %d replicas", n)
+	}
+	nw := &network{roomy: n <= runtime.GOMAXPROCS(0)}
+	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
+	nw.timer.Stop()
+	nw.mu.Lock()
+	nw.root = nw.open(n, nil)
+	nw.mu.Unlock()
+	eps := make([]transport.Endpoint, n)
+	for i, e := range nw.root.eps {
+		eps[i] = e
+	}
+	return eps, nil
+}
+
+// network is what all lanes between the same replicas share.
+type network struct {
+	aborted atomic.Pointer[transport.AbortError] // set once
+	roomy   bool                                 // every replica can have a processor
+
+	armed atomic.Bool // the timer runs, or patrol does
+	timer *time.Timer // calls patrol
+
+	mu    sync.Mutex // guards what follows, and who is a member of which lane
+	root  *lane
+	lanes []*lane // those on which somebody has not closed
+}
+
+// lane is one independent set of endpoints. What is not atomic is guarded by nw.mu.
+type lane struct {
+	nw     *network
+	eps    []*endpoint  // by rank
+	closed atomic.Int32 // how many of eps are closed
+	gone   int          // how many of them are closed and have left their last Exchange
+
+	children map[int]*lane // made by Dup, by its number, until every replica has its end
+	taken    int           // how many replicas have their end of this lane
+
+	blocked register
+}
+
+// open makes a lane. Where a replica's end of the parent is closed it is born closed. The caller holds nw.mu.
+func (nw *network) open(n int, parent *lane) *lane {
+	l := &lane{nw: nw, eps: make([]*endpoint, n), children: map[int]*lane{}}
+	for i := range l.eps {
+		l.eps[i] = newEndpoint(l, i, n)
+	}
+	nw.lanes = append(nw.lanes, l)
+	if parent != nil {
+		for i, p := range parent.eps {
+			if p.closed.Load() {
+				l.shut(i)
+				l.retire(i)
+			}
+		}
+	}
+	return l
+}
+
+// shut marks one end of the lane as closed and tells the others. The caller holds nw.mu.
+func (l *lane) shut(rank int) {
+	e := l.eps[rank]
+	if e.closed.Load() {
+		return
+	}
+	e.closed.Store(true)
+	l.closed.Add(1)
+	for _, other := range l.eps {
+		other.rouse(byEvent)
+	}
+	for k, child := range l.children {
+		if k >= e.dups { // which this replica can no longer ask for
+			child.shut(rank)
+			child.retire(rank)
+		}
+	}
+}
+
+// retire counts one end, shut and idle, as gone, and forgets the lane with the last. The caller holds nw.mu.
+func (l *lane) retire(rank int) {
+	if e := l.eps[rank]; e.gone {
+		return
+	} else {
+		e.gone = true
+	}
+	if l.gone++; l.gone < len(l.eps) {
+		return
+	}
+	nw := l.nw
+	nw.lanes = slices.DeleteFunc(nw.lanes, func(o *lane) bool { return o == l })
+	if len(nw.lanes) == 0 {
+		nw.timer.Stop()
+	}
+}
+
+// abort makes all lanes fail with the cause, unless that has happened already, and returns with what they fail.
+func (nw *network) abort(rank int, cause error) *transport.AbortError {
+	if cause == nil {
+		cause = errors.New("no cause given")
+	}
+	if nw.aborted.CompareAndSwap(nil, &transport.AbortError{Rank: rank, Cause: cause}) {
+		nw.mu.Lock()
+		for _, l := range nw.lanes {
+			for _, e := range l.eps {
+				e.rouse(byEvent)
+			}
+		}
+		nw.mu.Unlock()
+	}
+	return nw.aborted.Load()
+}
+
+// Dup implements transport.Endpoint. It never waits.
+func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	nw := e.lane.nw
+	nw.mu.Lock()
+	defer nw.mu.Unlock()
+	if e.closed.Load() {
+		return nil, &transport.ClosedError{Rank: e.rank}
+	}
+	if err := nw.aborted.Load(); err != nil {
+		return nil, err
+	}
+	k := e.dups
+	e.dups++
+	child := e.lane.children[k]
+	if child == nil {
+		child = nw.open(len(e.lane.eps), e.lane)
+		e.lane.children[k] = child
+	}
+	if child.taken++; child.taken == len(child.eps) {
+		delete(e.lane.children, k)
+	}
+	return child.eps[e.rank], nil
+}
+
+// Abort implements transport.Endpoint.
+func (e *endpoint) Abort(cause error) { e.lane.nw.abort(e.rank, cause) }
+
+// Close implements transport.Endpoint. Closing an endpoint that New returned closes all lanes of its replica. It must not be
+// called from a Fold.
+func (e *endpoint) Close() error {
+	nw := e.lane.nw
+	nw.mu.Lock()
+	lanes := []*lane{e.lane}
+	if e.lane == nw.root {
+		lanes = slices.Clone(nw.lanes)
+	}
+	for _, l := range lanes {
+		l.shut(e.rank)
+	}
+	nw.mu.Unlock()
+	for _, l := range lanes {
+		l.eps[e.rank].drain()
+	}
+	nw.mu.Lock()
+	for _, l := range lanes {
+		l.retire(e.rank)
+	}
+	nw.mu.Unlock()
+	return nil
+}
