@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -15,7 +16,8 @@ type lane struct {
 	endpoint transport.Endpoint
 	topology topology.Topology
 	turns    turns
-	works    sync.WaitGroup // functions given to Start
+	first    *lane          // that of the first connection; nil for itself
+	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
 
 	mu     sync.Mutex // guards groups
 	groups map[groupKey]*group
@@ -23,6 +25,14 @@ type lane struct {
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's
+}
+
+// root is the lane of the first connection.
+func (l *lane) root() *lane {
+	if l.first != nil {
+		return l.first
+	}
+	return l
 }
 
 // groupKey tells groups of one replica apart: a group's size and stride fix it.
@@ -37,8 +47,9 @@ type group struct {
 	digest  uint64 // of the ring orders
 
 	// Used by whoever has the lane's turn.
-	seq   uint64
 	plans map[planKey]*plan
+
+	seq atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
 }
 
 // planKey is what decides on a plan, given the group.

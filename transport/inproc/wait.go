@@ -10,7 +10,7 @@ import (
 const (
 	minSpins = 16
 	maxSpins = 1024
-	yields   = 0
+	yields   = 5
 )
 
 // adapt learns from a wait that ended after so many looks. Spinning that was in vain costs the processor that
