@@ -178,7 +178,7 @@ func TestSameBitsInOtherPieces(t *testing.T) {
 		want := allSums(t, n, inProcess)
 		for _, piece := range []int{64, 192, 4096} {
 			connect := func() []transport.Endpoint {
-				return tapped(t, n, func(batch []transport.Transfer) { foldIn(batch, piece) })
+				return tapped(t, n, func(_ transport.Call, batch []transport.Transfer) { foldIn(batch, piece) })
 			}
 			if got := allSums(t, n, connect); got != want {
 				t.Errorf("n=%d: other bits when folded %d bytes at a time", n, piece)

@@ -13,16 +13,16 @@ import (
 // tap is an endpoint whose batches somebody looks at, and may change, before they go out.
 type tap struct {
 	transport.Endpoint
-	look func([]transport.Transfer)
+	look func(transport.Call, []transport.Transfer)
 }
 
 func (e *tap) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
-	e.look(batch)
+	e.look(call, batch)
 	return e.Endpoint.Exchange(ctx, call, batch)
 }
 
 // tapped connects n replicas by endpoints with a tap each.
-func tapped(t testing.TB, n int, look func([]transport.Transfer)) []transport.Endpoint {
+func tapped(t testing.TB, n int, look func(transport.Call, []transport.Transfer)) []transport.Endpoint {
 	t.Helper()
 	endpoints, err := inproc.New(n)
 	if err != nil {
@@ -37,7 +37,7 @@ func tapped(t testing.TB, n int, look func([]transport.Transfer)) []transport.En
 // counted connects n replicas and counts their transfers.
 func counted(t testing.TB, n int) (*atomic.Int64, []transport.Endpoint) {
 	count := new(atomic.Int64)
-	return count, tapped(t, n, func(batch []transport.Transfer) { count.Add(int64(len(batch))) })
+	return count, tapped(t, n, func(_ transport.Call, batch []transport.Transfer) { count.Add(int64(len(batch))) })
 }
 
 // heldBack lets no replica send before all have come to their first Exchange with something to send.

@@ -31,7 +31,7 @@ type started struct {
 // startKey is the context key under which a function given to Start finds its *started.
 type startKey struct{}
 
-// Start queues f behind whatever this replica's connection has been asked to do and returns at once. f runs on a goroutine of its own; it must use only the
+// Start queues f behind whatever this replica's connection has been asked to do and returns at once. f runs on a goroutine of its own; of this connection it must use only the
 // Comm that it is given, and the buffers that it uses belong to it until Wait. Collectives called on c after Start run after f. Start
 // calls count in program order like collectives: every replica must make the same ones. An error of f does not abort the others by itself, but
 // that of a collective in it does; a panic does.

@@ -19,14 +19,15 @@
 //
 //   - One Exchange at a time on an Endpoint. [Endpoint.Dup] opens an independent lane.
 //   - A send may complete only when its receive does: never rely on buffering.
-//   - Within one round, the transfers to one peer carry tags 0, 1, 2, ... and so do the transfers from it.
+//   - Within one round, the transfers to one peer carry tags 0, 1, 2, ... and so do the transfers from it. In a batch they may
+//     stand in any order; no tag comes twice, which a transport checks ([Checker]).
 //   - No buffer of a batch overlaps another unless both are sent, or both belong to one fold.
 //
 // # Rules for a transport
 //
 //   - Exchange returns, for whatever reason, only when no peer can touch its buffers any more.
 //   - An Exchange that fails after it has started aborts the endpoint on every replica, because half a round cannot
-//     be repaired. Only a batch refused for its form (*BatchError), before anything is posted, leaves it usable.
+//     be repaired. Only a call that is refused before anything is posted (*BatchError, ErrBusy) leaves it usable.
 //   - In steady state Exchange allocates nothing and starts no goroutine.
 //
 // Package transporttest holds the suite that every transport passes.

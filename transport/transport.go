@@ -12,7 +12,7 @@ type Endpoint interface {
 
 	// Exchange carries out one round: all transfers of the batch, at once, in no particular order but that of the
 	// folds. It returns nil when every receive has its bytes and every send has been taken. On an error what the
-	// receive buffers hold is unspecified, and the endpoint is aborted everywhere (but see BatchError).
+	// receive buffers hold is unspecified, and the endpoint is aborted everywhere (but see BatchError and ErrBusy).
 	//
 	// The buffers belong to the transport until Exchange returns, and not a moment longer. A context that is done, even
 	// before the call, counts as a failure of the round and aborts; an endpoint that is closed, or is in another
