@@ -13,6 +13,7 @@ import (
 // collectives work in. Everything but turns, mu and works is used only by whoever has the turn.
 type lane struct {
 	endpoint transport.Endpoint
+	memory   transport.PeerMemory // the endpoint, if it offers that; else nil
 	topology topology.Topology
 	turns    turns
 	works    sync.WaitGroup // functions given to Start
@@ -20,6 +21,7 @@ type lane struct {
 	mu     sync.Mutex // guards groups
 	groups map[groupKey]*group
 
+	shared  shared
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's
@@ -37,8 +39,9 @@ type group struct {
 	digest  uint64 // of the ring orders
 
 	// Used by whoever has the lane's turn.
-	seq   uint64
-	plans map[planKey]*plan
+	seq     uint64
+	plans   map[planKey]*plan
+	stepped map[planKey]*stepped
 }
 
 // planKey is what decides on a plan, given the group.
@@ -49,6 +52,7 @@ type planKey struct {
 	pieces     int
 	inPlace    bool
 	rankOrder  bool
+	barriers   bool
 }
 
 // fnv is the 64-bit FNV-1a hash of a list of numbers.

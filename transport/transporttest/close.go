@@ -1,0 +1,131 @@
+package transporttest
+
+import (
+	"runtime"
+	"testing"
+
+	"gogcl.dev/transport"
+)
+
+func (s *suite) close(t *testing.T) {
+	t.Run("in use", func(t *testing.T) {
+		s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+			for i := range 20 {
+				s.closeInUse(t, n, i)
+			}
+		})
+	})
+	t.Run("peer", func(t *testing.T) {
+		// Replica 0 has closed; one replica waits to send to it, one to receive from it.
+		for _, kind := range []transport.Kind{transport.Send, transport.Recv} {
+			t.Run("kind="+kind.String(), func(t *testing.T) {
+				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+					eps := s.connect(t, n)
+					errs := each(t, eps, func(e transport.Endpoint) error {
+						if e.Rank() == 0 {
+							if err := e.Close(); err != nil {
+								t.Error(err)
+							}
+							return shift(e, 0, 0)
+						}
+						buf := make([]byte, 1000)
+						defer scribble(buf)
+						return e.Exchange(background, call(0, 0), []transport.Transfer{{Peer: 0, Kind: kind, Buf: buf}})
+					})
+					for rank, err := range errs {
+						s.wantClosed(t, rank, err, 0)
+						wantWhere(t, rank, err)
+					}
+				})
+			})
+		}
+	})
+	t.Run("after delivery", func(t *testing.T) {
+		// What a replica has sent before it closed is good, and the others go on without it.
+		s.replicas(t, []int{3, 5}, func(t *testing.T, n int) {
+			eps := s.connect(t, n)
+			all(t, eps, func(e transport.Endpoint) error {
+				me := e.Rank()
+				if me == 0 {
+					var batch []transport.Transfer
+					for p := 1; p < n; p++ {
+						batch = append(batch, send(p, 0, made(5000, origin{0, p, 0, 0})))
+					}
+					if err := e.Exchange(background, call(0, 0), batch); err != nil {
+						return err
+					}
+					return e.Close()
+				}
+				in := make([]byte, 5000)
+				if err := e.Exchange(background, call(0, 0), []transport.Transfer{recv(0, 0, in)}); err != nil {
+					return err
+				}
+				if err := same("from the replica that closes", in, made(5000, origin{0, me, 0, 0})); err != nil {
+					return err
+				}
+				for round := range 50 {
+					var batch []transport.Transfer
+					for p := 1; p < n; p++ {
+						if p != me {
+							batch = append(batch, send(p, 0, make([]byte, 10)), recv(p, 0, make([]byte, 10)))
+						}
+					}
+					if err := e.Exchange(background, call(1, round), batch); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	})
+	t.Run("twice", func(t *testing.T) {
+		eps := s.connect(t, 2)
+		shut(t, eps)
+		shut(t, eps)
+		for rank, err := range each(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) }) {
+			s.wantClosed(t, rank, err, rank)
+		}
+	})
+}
+
+// closeInUse closes replica 0 while all are busy with each other. When Close returns nobody looks at its buffers.
+func (s *suite) closeInUse(t *testing.T, n, try int) {
+	eps := s.connect(t, n)
+	size := []int{100, 200000}[try%2]
+	began := make(chan []byte, 1)
+	errs := each(t, eps, func(e transport.Endpoint) error {
+		if e.Rank() > 0 {
+			return untilError(background, e, size)
+		}
+		out, in := make([]byte, size), make([]byte, size)
+		for round := 0; ; round++ {
+			fill(out, origin{0, 1, 0, round})
+			if round == 3 {
+				// The last time: what is in these buffers is not looked at after Close, here or anywhere. Replica n-1
+				// may have got on without this round, but not without the next.
+				began <- out
+				err := e.Exchange(background, call(0, round), []transport.Transfer{send(1, 0, out)})
+				if err == nil {
+					err = e.Exchange(background, call(0, round+1), []transport.Transfer{recv(n-1, 1, in)})
+				}
+				return err
+			}
+			if err := e.Exchange(background, call(0, round), []transport.Transfer{send(1, 0, out), recv(n-1, 0, in)}); err != nil {
+				return err
+			}
+		}
+	}, func() {
+		out := <-began
+		for range try {
+			runtime.Gosched()
+		}
+		if err := eps[0].Close(); err != nil {
+			t.Error(err)
+		}
+		scribble(out)
+	})
+	for rank, err := range errs {
+		s.wantClosed(t, rank, err, 0)
+	}
+	shut(t, eps)
+}

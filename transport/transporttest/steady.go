@@ -1,0 +1,93 @@
+package transporttest
+
+import (
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+
+	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/transport"
+)
+
+// noLeak opens, uses and closes a thousand times.
+func (s *suite) noLeak(t *testing.T) {
+	leaktest.Check(t)
+	times := 1000
+	if underRace {
+		times = 200
+	}
+	for i := range times {
+		eps := s.open(t, 2+i%3)
+		all(t, eps, func(e transport.Endpoint) error {
+			if i%4 == 0 {
+				d, err := e.Dup(background)
+				if err != nil {
+					return err
+				}
+				if err := shift(d, 1, 0); err != nil {
+					return err
+				}
+			}
+			return shift(e, 0, 0)
+		})
+		shut(t, eps)
+	}
+}
+
+// noAlloc counts the allocations of the whole process over many rounds. The runtime makes some of its own, until the caches in
+// which it keeps what parked goroutines need are full on every processor; so there are several trials, of which one must do.
+func (s *suite) noAlloc(t *testing.T) {
+	if !s.has(NoAlloc) {
+		t.Skip("not promised")
+	}
+	if underRace {
+		t.Skip("the race detector allocates")
+	}
+	const rounds, trials, stray = 300, 20, 20
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	s.sizes(t, []int{2, 3, 8}, []int{0, 100, 20000}, func(t *testing.T, n, size int) {
+		eps := s.connect(t, n)
+		// All replicas stop between two trials, and the last to come counts.
+		var (
+			mu     sync.Mutex
+			cond   = sync.NewCond(&mu)
+			here   int
+			counts []uint64
+			good   bool
+		)
+		meet := func(trial int) (enough bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			if here++; here == n {
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				counts = append(counts, m.Mallocs)
+				here = 0
+				cond.Broadcast()
+			}
+			for len(counts) <= trial {
+				cond.Wait()
+			}
+			good = trial > 0 && counts[trial]-counts[trial-1] <= stray
+			return good
+		}
+		all(t, eps, func(e transport.Endpoint) error {
+			batch := messy(t, e.Rank(), n, size, 0)
+			for trial := 0; trial < trials && !meet(trial); trial++ {
+				for round := range rounds {
+					if err := e.Exchange(background, call(0, trial*rounds+round), batch); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if !good {
+			for i := len(counts) - 1; i > 0; i-- {
+				counts[i] -= counts[i-1]
+			}
+			t.Errorf("allocations in each %d rounds of %d replicas: %d", rounds, n, counts[1:])
+		}
+	})
+}
