@@ -48,7 +48,10 @@ func (t *assembly) version() *version {
 	}
 	for _, f := range everyFold() {
 		if asm := t.fold[f.index()]; asm != nil {
-			k := &foldAssembly{Fold: f, asm: asm, copies: t.copies, rest: goFold(f), fill: t.fill(f.Type)}
+			k := &foldAssembly{
+				Fold: f, asm: asm, copies: t.copies, rest: goFold(f),
+				fill: t.fill(f.Type), filled: t.fill(Uint8),
+			}
 			v.fold[f.index()] = k.loop
 		}
 	}

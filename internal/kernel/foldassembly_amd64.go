@@ -19,12 +19,13 @@ type foldAssembly struct {
 	copies foldFunc  // instead, where a fold changes nothing
 	rest   foldRange // the rest, in plain Go
 	fill   int       // asm takes multiples of so many bytes
+	filled int       // copies takes multiples of so many
 }
 
 // loop is the loop that Fold.Loop returns.
 func (f *foldAssembly) loop(dsts, srcs [][]byte, by int, stream bool) {
 	n := foldLength(dsts, srcs)
-	run := foldCall{foldAssembly: f, fold: f.asm, dsts: dsts, srcs: srcs, by: by}
+	run := foldCall{foldAssembly: f, fold: f.asm, fill: f.fill, dsts: dsts, srcs: srcs, by: by}
 	switch f.Type {
 	case Float16, BFloat16, Float32, Float64:
 		if by > 1 {
@@ -38,7 +39,7 @@ func (f *foldAssembly) loop(dsts, srcs [][]byte, by int, stream bool) {
 		run.by = 1
 	}
 	if f.plainCopy(srcs, run.by) {
-		run.fold = f.copies
+		run.fold, run.fill = f.copies, f.filled
 	}
 	off := 0
 	if stream {
@@ -58,6 +59,7 @@ func (f *foldAssembly) loop(dsts, srcs [][]byte, by int, stream bool) {
 type foldCall struct {
 	*foldAssembly
 	fold       foldFunc
+	fill       int
 	dsts, srcs [][]byte
 	by         int
 	scale      uint64
