@@ -41,3 +41,5 @@
 //
 // Functions of this package allocate nothing, and the ones they hand out neither. All are safe for concurrent use.
 package kernel
+
+//go:generate sh -c "cd gen && go run . -out .."
