@@ -34,17 +34,13 @@ func (c *Comm) do(ctx context.Context, k call) error {
 	if c == nil {
 		return errors.New("gcl: nil Comm")
 	}
-	if ctx == nil {
-		return errors.New("gcl: nil context")
+	refused := c.enter(ctx)
+	if refused == nil {
+		defer c.leave()
 	}
-	if err := c.enter(ctx); err != nil {
-		return err
-	}
-	defer c.leave()
-	c.group.seq++
 	fingerprint := transport.Call{
 		Group:      c.group.id,
-		Seq:        c.group.seq,
+		Seq:        c.group.seq.Add(1),
 		Count:      uint64(k.srcLen),
 		Digest:     c.digest,
 		Root:       uint32(k.root),
@@ -55,11 +51,14 @@ func (c *Comm) do(ctx context.Context, k call) error {
 	if k.barrier {
 		fingerprint.Collective = barrier
 	}
-	if err := c.check(&k); err != nil {
-		return newCallError(fingerprint, c.Replica(), err)
+	if refused == nil {
+		refused = c.check(ctx, &k)
+	}
+	if refused != nil {
+		return &callError{what: nameCall(fingerprint), replica: c.Replica(), err: refused}
 	}
 	if err := c.perform(ctx, &k, fingerprint); err != nil {
-		return newCallError(fingerprint, c.Replica(), err)
+		return newCallError(ctx, nameCall(fingerprint), c.Replica(), err)
 	}
 	return nil
 }
@@ -73,7 +72,10 @@ func (c *Comm) larger(k *call) int {
 }
 
 // check looks at the arguments. Nothing has been sent.
-func (c *Comm) check(k *call) error {
+func (c *Comm) check(ctx context.Context, k *call) error {
+	if ctx == nil {
+		return errors.New("nil context")
+	}
 	size := c.Size()
 	want := k.srcLen
 	switch k.collective {
@@ -146,6 +148,9 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 		return err
 	}
 	r := run{elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint}
+	if k.barrier {
+		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing
+	}
 	if !reduces(k.collective) || k.barrier {
 		return e.execute(ctx, r, n)
 	}

@@ -3,7 +3,6 @@ package gcl
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/methods/schedule"
@@ -20,9 +19,9 @@ type Comm struct {
 	lane    *lane
 	group   *group
 	options Options
-	strided bool         // the group was given with a stride above 1
-	digest  uint64       // of options and ring orders, for the fingerprint
-	started *atomic.Bool // in a function given to Start: whether it is still running; else nil
+	strided bool     // the group was given with a stride above 1
+	digest  uint64   // of options and ring orders, for the fingerprint
+	started *started // the function given to Start that this is the Comm of, or nil
 }
 
 // New makes a Comm for one replica from its end of a transport. Group and options are the defaults. The Comm owns the endpoint: Close closes it.
@@ -42,7 +41,7 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 }
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
-	c := &Comm{lane: newLane(endpoint, cfg.topology)}
+	c := &Comm{lane: newLane(endpoint, cfg.topology, nil)}
 	c, err := c.Group(commgroup.Group{})
 	if err != nil {
 		return nil, err
@@ -50,8 +49,8 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	return c.With(cfg.options)
 }
 
-func newLane(endpoint transport.Endpoint, t topology.Topology) *lane {
-	l := &lane{endpoint: endpoint, topology: t, groups: map[groupKey]*group{}}
+func newLane(endpoint transport.Endpoint, t topology.Topology, first *lane) *lane {
+	l := &lane{endpoint: endpoint, topology: t, first: first, groups: map[groupKey]*group{}}
 	l.memory, _ = endpoint.(transport.PeerMemory)
 	l.shared.memory = l.memory
 	return l
@@ -146,19 +145,22 @@ func (c *Comm) Barrier(ctx context.Context) error {
 // Dup opens an independent connection between all replicas, each of which must call it, and returns a Comm on it with c's group and options.
 // What runs on one connection does not wait for the other. An error on either aborts both.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
-	if c.started != nil {
+	switch {
+	case c == nil || ctx == nil:
+		return nil, errors.New("gcl: Dup needs a Comm and a context")
+	case c.started != nil:
 		return nil, errors.New("gcl: Dup inside a function given to Start")
 	}
 	if err := c.enter(ctx); err != nil {
-		return nil, err
+		return nil, &callError{what: "dup", replica: c.Replica(), err: err}
 	}
 	defer c.leave()
 	endpoint, err := c.lane.endpoint.Dup(ctx)
 	if err != nil {
-		return nil, newCallError(transport.Call{}, c.Replica(), err)
+		return nil, newCallError(ctx, "dup", c.Replica(), err)
 	}
 	out := *c
-	out.lane = newLane(endpoint, c.lane.topology)
+	out.lane = newLane(endpoint, c.lane.topology, c.lane.root())
 	return out.regroup(c.group)
 }
 
@@ -187,8 +189,11 @@ func (c *Comm) Abort(cause error) {
 }
 
 // Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups. Functions given to Start are
-// waited for. Peers that wait for this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it.
+// waited for, so none may call it. Peers that wait for this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it.
 func (c *Comm) Close() error {
+	if c.started != nil {
+		return errors.New("gcl: Close inside a function given to Start")
+	}
 	c.lane.works.Wait()
 	return c.lane.endpoint.Close()
 }

@@ -1,8 +1,10 @@
 package gcl
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gogcl.dev/methods"
@@ -31,7 +33,7 @@ type PeerError struct {
 	Err  error
 }
 
-func (e *PeerError) Error() string { return fmt.Sprintf("gcl: peer %d: %v", e.Rank, e.Err) }
+func (e *PeerError) Error() string { return fmt.Sprintf("gcl: peer %d: %s", e.Rank, explain(e.Err)) }
 
 func (e *PeerError) Unwrap() error { return e.Err }
 
@@ -64,14 +66,15 @@ func (e *PanicError) Unwrap() error {
 
 // callError is the failure of one collective: what and which one, and why.
 type callError struct {
-	call    transport.Call
+	what    string // "all-reduce #3"
 	replica int
 	err     error
 	kinds   []error // sentinels and typed errors by which the callers branch
 }
 
-func newCallError(call transport.Call, replica int, err error) *callError {
-	e := &callError{call: call, replica: replica, err: err}
+// newCallError is for what came of a call that was not refused.
+func newCallError(ctx context.Context, what string, replica int, err error) *callError {
+	e := &callError{what: what, replica: replica, err: err}
 	var mismatch *transport.MismatchError
 	var deadlock *transport.DeadlockError
 	if errors.As(err, &mismatch) || errors.As(err, &deadlock) {
@@ -81,31 +84,37 @@ func newCallError(call transport.Call, replica int, err error) *callError {
 		e.kinds = append(e.kinds, ErrAborted)
 	}
 	closed, round := (*transport.ClosedError)(nil), (*transport.RoundError)(nil)
+	cancelled := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) // whichever peer it was waiting for
 	switch {
-	case len(e.kinds) > 0 && e.kinds[0] == ErrMismatch:
+	case mismatch != nil || deadlock != nil:
 	case errors.As(err, &closed) && closed.Rank == replica:
 		e.kinds = append(e.kinds, ErrClosed)
 	case closed != nil:
 		e.kinds = append(e.kinds, &PeerError{Rank: closed.Rank, Err: err})
-	case errors.As(err, &round) && round.Peer >= 0:
+	case errors.As(err, &round) && round.Peer >= 0 && !cancelled:
 		e.kinds = append(e.kinds, &PeerError{Rank: round.Peer, Err: err})
+	}
+	if refused := (*transport.BatchError)(nil); len(e.kinds) == 0 && !errors.As(err, &refused) && !errors.Is(err, transport.ErrBusy) {
+		e.kinds = append(e.kinds, ErrAborted) // by this replica itself
 	}
 	return e
 }
 
 func (e *callError) Error() string {
 	where := ""
-	if round := (*transport.RoundError)(nil); !errors.As(e.err, &round) || round.Rank != e.replica {
+	if round, ok := e.err.(*transport.RoundError); !ok || round.Rank != e.replica {
 		where = fmt.Sprintf("replica %d: ", e.replica)
 	}
-	return fmt.Sprintf("gcl: %s #%d: %s%s", collectiveName(e.call.Collective), e.call.Seq, where, explain(e.err))
+	return fmt.Sprintf("gcl: %s: %s%s", e.what, where, explain(e.err))
 }
 
 func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e.kinds)], e.err) }
 
-// explain is the text of an error of the transport with the numbers of its calls spelled out.
+// explain is the text of an error of the transport with the numbers of its calls spelled out, also where it is inside another error.
 func explain(err error) string {
 	switch e := err.(type) {
+	case *callError:
+		return e.Error()
 	case *transport.AbortError:
 		return fmt.Sprintf("aborted by replica %d: %s", e.Rank, explain(e.Cause))
 	case *transport.RoundError:
@@ -126,13 +135,41 @@ func explain(err error) string {
 	case *transport.ClosedError:
 		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Rank)
 	}
-	return err.Error()
+	text, inner := err.Error(), insides(err)
+	if len(inner) == 2 { // a replica that failed after another
+		if abort, ok := inner[1].(*transport.AbortError); ok && inner[0].Error() == abort.Cause.Error() {
+			return explain(abort)
+		}
+	}
+	for _, e := range inner {
+		if plain := e.Error(); plain != "" {
+			text = strings.Replace(text, plain, explain(e), 1)
+		}
+	}
+	return text
+}
+
+// insides are the errors that err wraps.
+func insides(err error) []error {
+	var inner []error
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		inner = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = slices.Clone(e.Unwrap())
+	}
+	return slices.DeleteFunc(inner, func(e error) bool { return e == nil })
+}
+
+// nameCall is the short name of a call: "all-reduce #3".
+func nameCall(c transport.Call) string {
+	return fmt.Sprintf("%s #%d", collectiveName(c.Collective), c.Seq)
 }
 
 // describe spells out a call: "all-reduce #3 (ADD float32 x 1024, direct, round 1, group 5d1c)".
 func describe(c transport.Call) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s #%d (", collectiveName(c.Collective), c.Seq)
+	fmt.Fprintf(&b, "%s (", nameCall(c))
 	if reduces(schedule.Collective(c.Collective)) {
 		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
 	}

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -16,7 +17,8 @@ type lane struct {
 	memory   transport.PeerMemory // the endpoint, if it offers that; else nil
 	topology topology.Topology
 	turns    turns
-	works    sync.WaitGroup // functions given to Start
+	first    *lane          // that of the first connection; nil for itself
+	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
 
 	mu     sync.Mutex // guards groups
 	groups map[groupKey]*group
@@ -25,6 +27,14 @@ type lane struct {
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's
+}
+
+// root is the lane of the first connection.
+func (l *lane) root() *lane {
+	if l.first != nil {
+		return l.first
+	}
+	return l
 }
 
 // groupKey tells groups of one replica apart: a group's size and stride fix it.
@@ -39,9 +49,10 @@ type group struct {
 	digest  uint64 // of the ring orders
 
 	// Used by whoever has the lane's turn.
-	seq     uint64
 	plans   map[planKey]*plan
 	stepped map[planKey]*stepped
+
+	seq atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
 }
 
 // planKey is what decides on a plan, given the group.

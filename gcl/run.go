@@ -125,7 +125,7 @@ type firstError struct {
 
 	mu      sync.Mutex // guards what follows
 	err     error
-	aborted bool // err only says that another replica failed, whose own error is better
+	aborted bool // err says that another replica failed, whose own error is better
 }
 
 // note takes the error of one replica.
@@ -139,7 +139,8 @@ func (f *firstError) note(c *Comm, err error) {
 	c.Abort(err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if aborted := errors.Is(err, ErrAborted); f.err == nil || f.aborted && !aborted {
+	other := (*transport.AbortError)(nil)
+	if aborted := errors.As(err, &other); f.err == nil || f.aborted && !aborted {
 		f.err, f.aborted = err, aborted
 	}
 	f.cancel(f.err)

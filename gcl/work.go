@@ -21,7 +21,14 @@ func (w *Work) Wait() error {
 	return w.err
 }
 
-// startKey is the context key under which a function given to Start finds its lane.
+// started is a function given to Start. Within it the turn of the lane is its own, and calls on its Comm take turns among themselves.
+type started struct {
+	lane    *lane
+	running atomic.Bool
+	turns   turns
+}
+
+// startKey is the context key under which a function given to Start finds its *started.
 type startKey struct{}
 
 // Start queues f behind whatever this replica's connection has been asked to do and returns at once. f runs on a goroutine of its own; it must use only the
@@ -41,50 +48,73 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 		return w
 	}
 	own := c.lane.turns.reserve()
-	c.lane.works.Go(func() {
-		defer close(w.done)
+	root := c.lane.root()
+	root.works.Add(1)
+	if c.lane != root {
+		c.lane.works.Add(1)
+	}
+	go func() {
+		defer func() {
+			close(w.done)
+			if c.lane != root {
+				c.lane.works.Done()
+			}
+			root.works.Done()
+		}()
 		<-own.granted // whoever has the turn watches a context of its own
 		defer c.lane.turns.release()
 		inner := *c
-		inner.started = new(atomic.Bool)
-		inner.started.Store(true)
-		defer inner.started.Store(false)
-		guard(c.Replica(), func() error { return f(context.WithValue(ctx, startKey{}, c.lane), &inner) }, func(err error) {
+		inner.started = &started{lane: c.lane}
+		inner.started.running.Store(true)
+		defer inner.started.running.Store(false)
+		guard(c.Replica(), func() error { return f(context.WithValue(ctx, startKey{}, inner.started), &inner) }, func(err error) {
 			w.err = err
 			if isCrash(err) {
 				c.Abort(err)
 			}
 		})
-	})
+	}()
 	return w
 }
 
-// enter waits for the lane's turn. In a function given to Start the turn is the function's.
+// enter waits for the lane's turn. In a function given to Start the turn is the function's, and enter waits for other calls in it. On an error the turn is not
+// the caller's.
 func (c *Comm) enter(ctx context.Context) error {
-	if c.started != nil {
-		if !c.started.Load() {
-			return errors.New("gcl: the Comm of a function given to Start is used after it returned")
-		}
+	if ctx == nil { // an error, but one that must wait for its turn to be counted
+		ctx = context.Background()
+	}
+	turns := c.turns()
+	switch {
+	case c.started != nil && !c.started.running.Load():
+		return errors.New("the Comm of a function given to Start is used after it returned")
+	case turns.try():
 		return nil
 	}
-	if c.lane.turns.try() {
-		return nil
+	if s, _ := ctx.Value(startKey{}).(*started); c.started == nil && s != nil && s.lane == c.lane && s.running.Load() {
+		return errors.New("a function given to Start uses another Comm than the one it was given")
 	}
-	if ctx.Value(startKey{}) == c.lane {
-		return errors.New("gcl: a function given to Start uses another Comm than the one it was given")
-	}
-	err := c.lane.turns.take(ctx)
-	if err != nil { // the peers wait for a call that will not come
+	if err := turns.take(ctx); err != nil { // the peers wait for a call that will not come
+		err = fmt.Errorf("waiting for what was asked of the connection before: %w", err)
 		c.Abort(err)
+		return &waitError{err}
 	}
-	return err
+	return nil
 }
 
-func (c *Comm) leave() {
-	if c.started == nil {
-		c.lane.turns.release()
+func (c *Comm) leave() { c.turns().release() }
+
+// turns is who lets the Comm's calls in.
+func (c *Comm) turns() *turns {
+	if c.started != nil {
+		return &c.started.turns
 	}
+	return &c.lane.turns
 }
+
+// waitError says that the context was done before it was the call's turn, which has aborted the communicator.
+type waitError struct{ error }
+
+func (e *waitError) Unwrap() []error { return []error{ErrAborted, e.error} }
 
 // errGoexit is what becomes of a runtime.Goexit.
 var errGoexit = errors.New("runtime.Goexit was called, as t.FailNow does")

@@ -52,7 +52,7 @@ func (c *Checker) Check(rank, size int, batch []Transfer) error {
 		return nil
 	}
 	t := &batch[twice]
-	return &BatchError{Index: twice, Reason: fmt.Sprintf("tag %d is used twice to %v %d", t.Tag, t.Kind, t.Peer)}
+	return &BatchError{Index: twice, Reason: fmt.Sprintf("tag %d is used twice: %v %d", t.Tag, t.Kind, t.Peer)}
 }
 
 // row numbers the pairs of a peer and a direction.

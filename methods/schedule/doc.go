@@ -6,14 +6,14 @@
 // once. [Schedule.String] draws it:
 //
 //	all-gather, 3 ranks, 3 chunks, 2 rounds
-//	round | rank 0   | rank 1   | rank 2
-//	------+----------+----------+---------
-//	    0 | I0>1     | I1>2     | I2>0
-//	      | O2<2     | O0<0     | O1<1
-//	      | then     | then     | then
-//	      | O0=I0    | O1=I1    | O2=I2
-//	    1 | O2>1     | O0>2     | O1>0
-//	      | O1<2     | O2<0     | O0<1
+//	round | rank 0 | rank 1 | rank 2
+//	------+--------+--------+-------
+//	    0 | I0>1   | I1>2   | I2>0
+//	      | O2<2   | O0<0   | O1<1
+//	      | then   | then   | then
+//	      | O0=I0  | O1=I1  | O2=I2
+//	    1 | O2>1   | O0>2   | O1>0
+//	      | O1<2   | O2<0   | O0<1
 //
 // I, O and S are Input, Output and Scratch: I0>1 sends chunk 0 of the Input to rank 1, O2<2 receives chunk 2 of the Output from
 // rank 2, O1=I1+<2 is the reduction of the own chunk with what arrives from rank 2, O1+<2 goes on with a

@@ -23,6 +23,9 @@ func (m *machine) checkFlight(moves []Step) error {
 		if st.Verb == Reduce && before < 0 {
 			return fmt.Errorf("move %d (%v) is not part of a fold", i, st)
 		}
+		if st.Verb == Reduce && moves[before].Verb == Reduce {
+			return fmt.Errorf("move %d (%v) follows another local step of its fold", i, st)
+		}
 		if st.Verb != Recv && !(st.Verb == RecvReduce && m.samePlace(st.Src, st.Dst)) {
 			if err := m.claim(i, st.Src, false, -1); err != nil {
 				return err

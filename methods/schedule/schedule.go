@@ -98,7 +98,7 @@ type Step struct {
 type Round struct {
 	// Moves are the sends and receives. No two touch one span, unless all only read it or they fold into it: steps
 	// with one Dst that follow each other, a Recv or RecvReduce first, then RecvReduce steps whose Src is that Dst. They
-	// apply in this order whatever order the messages arrive in. Among them may stand Reduce steps, by which the
+	// apply in this order whatever order the messages arrive in. Behind each of them may stand a Reduce step, by which the
 	// replica's own operand takes its place.
 	//
 	// The i-th Send to a peer meets the i-th receive of that peer from this replica in the round of the same number.

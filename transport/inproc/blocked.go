@@ -33,6 +33,8 @@ func (g *register) enter(e *endpoint) error {
 	}
 	g.members[e.rank] = e
 	if cycle := g.cycle(); cycle != nil {
+		first := slices.Index(cycle, slices.Min(cycle))
+		cycle = slices.Concat(cycle[first:], cycle[:first])
 		err := &transport.DeadlockError{Ranks: cycle}
 		for _, r := range cycle {
 			err.Calls = append(err.Calls, g.members[r].call)

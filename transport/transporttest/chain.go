@@ -48,7 +48,7 @@ func chainOf(t testing.TB, me int, links []link, round int, buf, own []byte) (ba
 func (s *suite) chain(t *testing.T) {
 	for _, first := range []string{"receiver", "senders"} {
 		t.Run("first="+first, func(t *testing.T) {
-			s.sizes(t, []int{3, 5, 8}, []int{0, 1, 63, 64, 65, 4096, 65537, 300000}, func(t *testing.T, n, size int) {
+			s.sizes(t, []int{3, 5, 8}, []int{0, 1, 63, 64, 65, 4096, 65537, 140000}, func(t *testing.T, n, size int) {
 				s.testChain(t, n, size, first == "receiver")
 			})
 		})

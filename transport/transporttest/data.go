@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"testing"
 	"unsafe"
@@ -17,9 +18,18 @@ type origin struct{ from, to, tag, round int }
 func fill(buf []byte, o origin) []byte {
 	x := uint64(o.from)*0x9e3779b97f4a7c15 + uint64(o.to)*0xbf58476d1ce4e5b9 + uint64(o.tag)*0x94d049bb133111eb + uint64(o.round)*0xd6e8feb86659fd93
 	x ^= x >> 29
-	for i := range buf {
+	for i := 0; i < len(buf); i += 8 {
 		x += 0x9e3779b97f4a7c15
-		buf[i] = byte((x ^ x>>32) * 0xd6e8feb86659fd93 >> 56)
+		word := (x ^ x>>32) * 0xd6e8feb86659fd93
+		word ^= word >> 29
+		if i+8 <= len(buf) {
+			binary.LittleEndian.PutUint64(buf[i:], word)
+			continue
+		}
+		for k := i; k < len(buf); k++ {
+			buf[k] = byte(word)
+			word >>= 8
+		}
 	}
 	return buf
 }
@@ -30,8 +40,12 @@ func made(n int, o origin) []byte { return fill(make([]byte, n), o) }
 // scribble spoils buffers that belong to the caller again.
 func scribble(bufs ...[]byte) {
 	for _, b := range bufs {
-		for i := range b {
-			b[i] = 0xdb
+		if len(b) == 0 {
+			continue
+		}
+		b[0] = 0xdb
+		for n := 1; n < len(b); n *= 2 {
+			copy(b[n:], b[:n])
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 var (
 	smallSizes = []int{0, 1, 63, 64, 65, 4096, 65537}
-	allSizes   = append(smallSizes[:len(smallSizes):len(smallSizes)], 3<<20+17)
+	allSizes   = append(smallSizes[:len(smallSizes):len(smallSizes)], large)
 )
 
 // ring sends to the next replica and receives from the one before, a few rounds long.

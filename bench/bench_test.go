@@ -1,0 +1,225 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+)
+
+var (
+	sizes  = &list[byteSize]{[]byteSize{8, 1 << 10, 32 << 10, 1 << 20, 16 << 20}, parseSize}
+	groups = &list[int]{[]int{2, 4, 8}, strconv.Atoi}
+)
+
+// defaultTime is how long a benchmark runs unless -benchtime says otherwise: there are hundreds.
+const defaultTime = "200ms"
+
+func TestMain(m *testing.M) {
+	flag.Var(sizes, "sizes", "bytes of the larger of a replica's two buffers, with commas")
+	flag.Var(groups, "groups", "numbers of replicas, with commas")
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.benchtime" })
+	if !given {
+		if err := flag.Set("test.benchtime", defaultTime); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
+	leaktest.Main(m)
+}
+
+func BenchmarkAllReduce(b *testing.B)     { compare(b, schedule.AllReduce) }
+func BenchmarkReduceScatter(b *testing.B) { compare(b, schedule.ReduceScatter) }
+func BenchmarkAllGather(b *testing.B)     { compare(b, schedule.AllGather) }
+func BenchmarkAllToAll(b *testing.B)      { compare(b, schedule.AllToAll) }
+func BenchmarkBroadcast(b *testing.B)     { compare(b, schedule.Broadcast) }
+
+// choices are the methods, and what Auto makes of them.
+func choices() []methods.Method { return append(methods.All(), methods.Auto) }
+
+// compare runs a benchmark for each group size, size, transport and method. Methods come last, so that those of one case run one after the other.
+func compare(b *testing.B, c schedule.Collective) {
+	for _, n := range groups.values {
+		for _, size := range sizes.values {
+			made := sync.OnceValue(func() *data { return newData(c, n, size) })
+			for _, t := range transports {
+				for _, m := range choices() {
+					b.Run(caseName(t, m, n, wholeBytes(c, n, size)), func(b *testing.B) { measure(b, t, m, made()) })
+				}
+			}
+		}
+	}
+}
+
+// caseName is the name of a benchmark below that of its collective: keys and values as benchstat takes them.
+func caseName(t connection, m methods.Method, n int, size byteSize) string {
+	return fmt.Sprintf("transport=%s/method=%v/n=%d/dtype=float32/size=%v", t.name, m, n, size)
+}
+
+// measure is one benchmark.
+func measure(b *testing.B, t connection, m methods.Method, d *data) {
+	b.ReportAllocs()
+	b.SetBytes(int64(d.bytes))
+	if err := run(b, t, gcl.Options{Method: m}, d); err != nil {
+		b.Fatal(err)
+	}
+	if s := b.Elapsed().Seconds(); s > 0 {
+		b.ReportMetric(float64(d.bytes)*float64(b.N)/s/1e9*busFactor(d.collective, d.n), "busGB/s")
+	}
+}
+
+// TestBenchmarks runs the body of every benchmark a few times, which checks the result.
+func TestBenchmarks(t *testing.T) {
+	small := raceEnabled || testing.Short()
+	for _, c := range schedule.Collectives() {
+		for _, n := range []int{1, 2, 3, 4, 8} {
+			for _, size := range []byteSize{8, 1 << 10, 36 << 10, 1 << 20} {
+				if small && (size == 1<<20 || n == 8) {
+					continue
+				}
+				d := newData(c, n, size)
+				for _, tr := range transports {
+					for _, m := range choices() {
+						t.Run(fmt.Sprintf("%v/%s", c, caseName(tr, m, n, d.bytes)), func(t *testing.T) {
+							l := times(5)
+							if err := run(&l, tr, gcl.Options{Method: m}, d); err != nil {
+								t.Fatal(err)
+							}
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+// countMallocs is a looper that goes on n times and notes how much was allocated meanwhile.
+type countMallocs struct {
+	n, done int
+	start   runtime.MemStats
+	end     runtime.MemStats
+}
+
+func (l *countMallocs) Loop() bool {
+	if l.done == 0 {
+		runtime.ReadMemStats(&l.start)
+	}
+	if l.done == l.n {
+		runtime.ReadMemStats(&l.end)
+		return false
+	}
+	l.done++
+	return true
+}
+
+// TestNoAllocation counts as a benchmark does: allocations by all replicas, rounded down per call.
+func TestNoAllocation(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, c := range schedule.Collectives() {
+		for _, n := range []int{2, 8} {
+			for _, size := range []byteSize{8, 36 << 10} {
+				d := newData(c, n, size)
+				for _, tr := range transports {
+					for _, m := range choices() {
+						l := countMallocs{n: 200}
+						if err := run(&l, tr, gcl.Options{Method: m}, d); err != nil {
+							t.Fatal(err)
+						}
+						if got := int(l.end.Mallocs-l.start.Mallocs) / l.n; got != 0 {
+							t.Errorf("%v/%s: %d allocations per call", c, caseName(tr, m, n, d.bytes), got)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCheck breaks what a call leaves behind, one element at a time.
+func TestCheck(t *testing.T) {
+	for _, c := range schedule.Collectives() {
+		const n = 3
+		d := newData(c, n, 96)
+		l := times(1)
+		if err := run(&l, transports[0], gcl.Options{}, d); err != nil {
+			t.Fatal(err)
+		}
+		for r := range n {
+			if c == schedule.Broadcast && r == root {
+				continue
+			}
+			for i := range d.dst[r] {
+				d.dst[r][i]++
+				if d.check(r) == nil {
+					t.Errorf("%v: a wrong element %d at replica %d is not noticed", c, i, r)
+				}
+				d.dst[r][i]--
+			}
+		}
+	}
+}
+
+// TestPace counts the calls of leader and followers.
+func TestPace(t *testing.T) {
+	for _, size := range []byteSize{8, 1 << 20} {
+		for n := range 200 {
+			p, l := newPace(size), times(n)
+			led, followed := 0, 0
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if err := p.follow(func() error { followed++; return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := p.lead(&l, func() error { led++; return nil }); err != nil {
+				t.Error(err)
+			}
+			wg.Wait()
+			if led != followed || led < n || int64(led) > int64(n)+2*p.ahead {
+				t.Fatalf("size %v: asked for %d calls, led %d, followed %d", size, n, led, followed)
+			}
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]byteSize{"0B": 0, "8B": 8, "1KiB": 1024, "1000B": 1000, "32KiB": 32768, "1MiB": 1 << 20, "64MiB": 64 << 20} {
+		got, err := parseSize(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("%q is %d, %v, and prints as %v; want %d", text, got, err, got, want)
+		}
+	}
+	for _, text := range []string{"", "8", "B", "-1B", "1kB", "1.5KiB", "99999999999999999999B"} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("%q is %d, want an error", text, got)
+		}
+	}
+	for _, c := range []struct {
+		collective schedule.Collective
+		n          int
+		size, want byteSize
+	}{
+		{schedule.AllReduce, 8, 8, 8},
+		{schedule.ReduceScatter, 8, 8, 8},
+		{schedule.Broadcast, 8, 9, 12},
+		{schedule.AllGather, 2, 8, 8},
+		{schedule.AllToAll, 8, 8, 32},
+		{schedule.AllToAll, 8, 33, 64},
+	} {
+		if got := wholeBytes(c.collective, c.n, c.size); got != c.want {
+			t.Errorf("%v over %d of %v: %v, want %v", c.collective, c.n, c.size, got, c.want)
+		}
+	}
+}

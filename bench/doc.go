@@ -1,0 +1,6 @@
+// Package bench compares methods, group sizes, sizes and transports. It holds no code but tests and benchmarks:
+//
+//	go test -bench . ./bench
+//
+// prints a line for each case, about three minutes' worth. README.md beside this file says how to read, choose and compare them.
+package bench

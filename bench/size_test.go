@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// byteSize is a number of bytes with the text form 8B, 1KiB, 16MiB.
+type byteSize int
+
+func (s byteSize) String() string {
+	switch {
+	case s >= 1<<20 && s%(1<<20) == 0:
+		return fmt.Sprintf("%dMiB", int(s>>20))
+	case s >= 1<<10 && s%(1<<10) == 0:
+		return fmt.Sprintf("%dKiB", int(s>>10))
+	}
+	return fmt.Sprintf("%dB", int(s))
+}
+
+// parseSize is the inverse of String.
+func parseSize(text string) (byteSize, error) {
+	for _, unit := range []struct {
+		suffix string
+		bytes  byteSize
+	}{{"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}} {
+		if digits, ok := strings.CutSuffix(text, unit.suffix); ok {
+			n, err := strconv.ParseUint(digits, 10, 16)
+			if err != nil {
+				break
+			}
+			return byteSize(n) * unit.bytes, nil
+		}
+	}
+	return 0, fmt.Errorf("size %q, want something like 8B, 1KiB or 16MiB", text)
+}
+
+// list is a flag whose value is a list with commas.
+type list[T any] struct {
+	values []T
+	parse  func(string) (T, error)
+}
+
+func (l *list[T]) String() string {
+	if l == nil {
+		return ""
+	}
+	var parts []string
+	for _, v := range l.values {
+		parts = append(parts, fmt.Sprint(v))
+	}
+	return strings.Join(parts, ",")
+}
+
+func (l *list[T]) Set(text string) error {
+	var values []T
+	for _, part := range strings.Split(text, ",") {
+		v, err := l.parse(part)
+		if err != nil {
+			return err
+		}
+		values = append(values, v)
+	}
+	l.values = values
+	return nil
+}

@@ -1,0 +1,125 @@
+//go:build !race
+
+package gcl_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/tensor"
+)
+
+// step is one collective that is to allocate nothing.
+type step struct {
+	name string
+	call func(context.Context, *gcl.Comm) error
+}
+
+// steadySteps are the To and InPlace forms with bytes of data, in buffers of one replica that are made here and now.
+func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, moves bool) []step {
+	n := bytes / tensor.DTypeOf[T]().Size()
+	parts := n / ranks * ranks // of an all-to-all
+	in, out, shard, all := make([]T, n), make([]T, n), make([]T, (n+ranks-1)/ranks), make([]T, n*ranks)
+	var steps []step
+	add := func(name string, call func(ctx context.Context, c *gcl.Comm) error) {
+		steps = append(steps, step{fmt.Sprintf("%s %v", name, tensor.DTypeOf[T]()), call})
+	}
+	for _, op := range reductions {
+		add("AllReduceTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceTo(ctx, c, out, in, op) })
+		add("AllReduceInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceInPlace(ctx, c, out, op) })
+		add("ReduceScatterTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceScatterTo(ctx, c, shard, in, op) })
+	}
+	if moves {
+		add("AllGatherTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllGatherTo(ctx, c, all, in) })
+		add("AllToAllTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllTo(ctx, c, out[:parts], in[:parts]) })
+		add("AllToAllInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllInPlace(ctx, c, out[:parts]) })
+		add("BroadcastTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastTo(ctx, c, out, in, 1) })
+		add("BroadcastInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, c, out, 1) })
+		add("Barrier", func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) })
+	}
+	return steps
+}
+
+// TestSteadyStateAllocatesNothing counts the allocations of four replicas together.
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	const ranks = 4
+	for _, m := range testMethods {
+		for _, reproducible := range []bool{false, true} {
+			for _, bytes := range []int{0, 1, 1000, 1 << 20} {
+				if reproducible && bytes == 1 {
+					continue
+				}
+				t.Run(fmt.Sprintf("method=%v/reproducible=%v/size=%d", m, reproducible, bytes), func(t *testing.T) {
+					steady(t, ranks, m, reproducible, bytes)
+				})
+			}
+		}
+	}
+}
+
+func steady(t *testing.T, ranks int, m methods.Method, reproducible bool, bytes int) {
+	runs := 6
+	if bytes > 1000 {
+		runs = 2
+	}
+	replicas(t, ranks, func(ctx context.Context, c *gcl.Comm) error {
+		c = withOptions(c, gcl.Options{Method: m, Reproducible: reproducible})
+		var steps []step
+		switch {
+		case reproducible: // moves do not know of it
+			steps = append(steadySteps[float32](bytes, ranks, []gcl.Operator{gcl.SquareAdd}, false),
+				steadySteps[tensor.Float16](bytes, ranks, []gcl.Operator{gcl.Mean}, false)...)
+		case bytes == 1:
+			steps = steadySteps[uint8](bytes, ranks, []gcl.Operator{gcl.Add, gcl.SquareAdd, gcl.Local}, true)
+		default:
+			steps = append(steadySteps[float32](bytes, ranks, []gcl.Operator{gcl.Mean, gcl.SquareAdd}, true),
+				steadySteps[tensor.BFloat16](bytes, ranks, []gcl.Operator{gcl.Max}, false)...)
+		}
+		for _, s := range steps {
+			if err := measure(ctx, c, s, runs, t); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// callsPerRun makes up for AllocsPerRun's rounding down, and for replicas that are a call ahead of the first.
+const callsPerRun = 2
+
+// measure has every replica make the same calls, and counts on the first. A replica that another program keeps from running for milliseconds makes those that wait for it look for a
+// deadlock, which allocates; hence a second and a third try.
+func measure(ctx context.Context, c *gcl.Comm, s step, runs int, t *testing.T) error {
+	again := make([]bool, 1)
+	for try := 1; ; try++ {
+		var err error
+		call := func() {
+			for range callsPerRun {
+				if err == nil {
+					err = s.call(ctx, c)
+				}
+			}
+		}
+		allocations := 0.0
+		if c.Rank() == 0 {
+			allocations = testing.AllocsPerRun(runs, call)
+		} else {
+			for range runs + 1 { // AllocsPerRun makes one more, to warm up
+				call()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		again[0] = allocations > 0 && try < 3
+		if c.Rank() == 0 && allocations > 0 && try == 3 {
+			t.Errorf("%s: %v allocations by %d replicas in one call", s.name, allocations, c.Size())
+		}
+		if err := gcl.BroadcastInPlace(ctx, c, again, 0); err != nil || !again[0] {
+			return err
+		}
+	}
+}

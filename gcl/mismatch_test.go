@@ -1,0 +1,204 @@
+package gcl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/tensor"
+)
+
+// variant is one of the calls that replicas confuse in the tests below, and how errors describe it. Its number is 1, the first on the communicator.
+type variant struct {
+	name string
+	text []string // parts of its description
+	call func(context.Context, *gcl.Comm) error
+
+	group        commgroup.Group
+	reproducible bool
+}
+
+// reduction is an all-reduce of n elements that differs from others in one thing.
+func reduction[T tensor.Element](name string, n int, op gcl.Operator, o gcl.Options, parts ...string) variant {
+	method := o.Method.String()
+	if o.Method == methods.Auto {
+		method = "broadcast" // which Auto takes for so little
+	}
+	parts = append(parts, fmt.Sprintf("all-reduce #1 (%v %v x %d, %s, ", op, tensor.DTypeOf[T](), n, method))
+	return variant{name: name, text: parts, reproducible: o.Reproducible, call: func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]T, n), op)
+	}}
+}
+
+// variants lists calls any two of which differ: in method, group, root, operator, dtype, length, collective, options, or order.
+func variants(n int) []variant {
+	const size = 24
+	ring := gcl.Options{Method: methods.ClockwiseRing}
+	f := func() []float32 { return make([]float32, size) }
+	out := []variant{
+		reduction[float32]("base", size, gcl.Add, ring),
+		reduction[float32]("method=anticlockwise_ring", size, gcl.Add, gcl.Options{Method: methods.AnticlockwiseRing}),
+		reduction[float32]("method=meet_in_middle_ring", size, gcl.Add, gcl.Options{Method: methods.MeetInMiddleRing}),
+		reduction[float32]("method=quad_directional_ring", size, gcl.Add, gcl.Options{Method: methods.QuadDirectionalRing}),
+		reduction[float32]("method=direct", size, gcl.Add, gcl.Options{Method: methods.Direct}),
+		reduction[float32]("method=auto", size, gcl.Add, gcl.Options{}),
+		reduction[float32]("operator=MAX", size, gcl.Max, ring),
+		reduction[float32]("operator=SQUARE_ADD", size, gcl.SquareAdd, ring),
+		reduction[float32]("operator=LOCAL", size, gcl.Local, ring),
+		reduction[int32]("dtype=int32", size, gcl.Add, ring), // of as many bytes
+		reduction[float64]("dtype=float64", size/2, gcl.Add, ring),
+		reduction[float32]("length=25", size+1, gcl.Add, ring),
+		reduction[float32]("length=0", 0, gcl.Add, ring),
+		reduction[float32]("reproducible", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, Reproducible: true}),
+		{name: "collective=reduce-scatter", text: []string{"reduce-scatter #1 (ADD float32 x 24, "}, call: func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.ReduceScatter(ctx, with(c, ring.Method), f(), gcl.Add)
+			return err
+		}},
+		{name: "collective=all-gather", text: []string{"all-gather #1 (float32 x 24, "}, call: func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.AllGather(ctx, with(c, ring.Method), f())
+			return err
+		}},
+		{name: "collective=all-to-all", text: []string{"all-to-all #1 (float32 x 24, "}, call: func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.AllToAll(ctx, with(c, ring.Method), f())
+			return err
+		}},
+		{name: "collective=barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) }},
+		{name: "order", text: []string{"all-reduce #2 (ADD float32 x 24, clockwise_ring, ", "barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error {
+			if err := c.Barrier(ctx); err != nil {
+				return err
+			}
+			return gcl.AllReduceInPlace(ctx, with(c, ring.Method), f(), gcl.Add)
+		}},
+		{name: "group=1", text: nil, call: func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}), f(), gcl.Add)
+		}},
+	}
+	for _, m := range []methods.Method{methods.ClockwiseRing, methods.Direct} {
+		for root := range min(n, 3) {
+			out = append(out, variant{name: fmt.Sprintf("broadcast/method=%v/root=%d", m, root), text: []string{fmt.Sprintf("broadcast #1 (float32 x 24, root %d, %v, ", root, m)},
+				call: func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, with(c, m), f(), root) }})
+		}
+	}
+	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2}, {Type: commgroup.Orthogonal, Size: n / 2}} {
+		if n >= 4 {
+			v := out[0] // the base
+			v.name, v.group = fmt.Sprintf("group=%v", g), g
+			v.call = func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, with(grouped(c, g), ring.Method), f(), gcl.Add)
+			}
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// groupsIn are the groups that an error text names.
+func groupsIn(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, part := range strings.Split(text, ", group ")[1:] {
+		name, _, _ := strings.Cut(part, ")")
+		out[name] = true
+	}
+	return out
+}
+
+// sameOtherwise reports whether the calls' descriptions are equal.
+func sameOtherwise(a, b variant) bool { return slices.Equal(a.text, b.text) && a.group == b.group }
+
+// last is what all call in the end, those too whom the others' call let through: an all-gather of one byte, like no variant.
+func last(ctx context.Context, c *gcl.Comm) error {
+	_, err := gcl.AllGather(ctx, c, []uint8{1})
+	return err
+}
+
+// in reports whether an error text describes a call of the variant, or the last one.
+func (v variant) in(text string) bool {
+	for _, part := range append(v.text, "(uint8 x 1, ") {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// confuse has one replica make one call and the others another, and then all the last one. All must get an error that has both sides. It returns what is wrong.
+func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant) (wrong []string) {
+	errs := failuresIn(ctx, t, n, func(ctx context.Context, c *gcl.Comm) error {
+		v := ours
+		if c.Replica() == odd {
+			v = theirs
+		}
+		if err := v.call(ctx, c); err != nil {
+			return err
+		}
+		return last(ctx, c)
+	})
+	for r, err := range errs {
+		why := ""
+		switch {
+		case err == nil:
+			why = "want ErrMismatch"
+		case !errors.Is(err, gcl.ErrMismatch):
+			why = "not ErrMismatch"
+		case !theirs.in(err.Error()) || !ours.in(err.Error()) || strings.Count(err.Error(), ", group ") < 2:
+			why = "does not describe both"
+		case theirs.group != ours.group && len(groupsIn(err.Error())) < 2 && !strings.Contains(err.Error(), "(uint8 x 1, "):
+			why = "names one group"
+		case theirs.reproducible != ours.reproducible && sameOtherwise(theirs, ours) && !strings.Contains(err.Error(), "Reproducible"):
+			why = "hides what differs"
+		case strings.Contains(err.Error(), "Digest:"):
+			why = "is not for people"
+		}
+		if why != "" {
+			wrong = append(wrong, fmt.Sprintf("n=%d, replica %d in %s, the others in %s: replica %d: %v: %s", n, odd, theirs.name, ours.name, r, err, why))
+		}
+	}
+	return wrong
+}
+
+// TestMismatch tries every pair of calls, each replica being the odd one, in bubbles in which the clock runs only when everybody waits: a hang would end at once.
+func TestMismatch(t *testing.T) {
+	tried := 0
+	for _, n := range []int{2, 3, 4, 8} {
+		all := variants(n)
+		for i, theirs := range all {
+			for j, ours := range all {
+				if i == j {
+					continue
+				}
+				for odd := range n {
+					if underRace && (i*7+j*3+odd)%(4*n) != 0 || n == 8 && (i+j+odd)%3 != 0 {
+						continue
+					}
+					tried++
+					var wrong []string
+					synctest.Test(t, func(t *testing.T) { wrong = confuse(watched(t), t, n, odd, theirs, ours) })
+					for _, w := range wrong {
+						t.Error(w)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d cases", tried)
+}
+
+// TestMismatchInRealTime tries some of the same, where those that wait look for the reason while others still run.
+func TestMismatchInRealTime(t *testing.T) {
+	for _, n := range []int{2, 4} {
+		all := variants(n)
+		for i := range all {
+			theirs, ours := all[i], all[(i+1)%len(all)]
+			for _, w := range confuse(watched(t), t, n, i%n, theirs, ours) {
+				t.Error(w)
+			}
+		}
+	}
+}

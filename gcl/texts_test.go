@@ -1,0 +1,200 @@
+package gcl_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+)
+
+var update = flag.Bool("update", false, "write testdata/errors.txt anew")
+
+// texts is what testdata/errors.txt holds: situations, and what users read in them.
+type texts struct{ strings.Builder }
+
+var groupHash = regexp.MustCompile(`group [0-9a-f]{4}\b`)
+
+// add adds one text. The hashes of groups and all of a stack but its existence are left out.
+func (x *texts) add(situation string, err error) {
+	text := "no error"
+	if err != nil {
+		text = err.Error()
+	}
+	if first, stack, found := strings.Cut(text, "\n\ngoroutine "); found && strings.Contains(stack, "panicHere") {
+		text = first + "\n<the stack>"
+	}
+	text = groupHash.ReplaceAllString(text, "group ####")
+	fmt.Fprintf(x, "-- %s\n%s\n\n", situation, strings.TrimSpace(text))
+}
+
+// TestErrorTexts compares what users read with testdata/errors.txt. With -update it writes the file: look at what changed before you commit it.
+func TestErrorTexts(t *testing.T) {
+	var x texts
+	x.arguments(t)
+	x.failures(t)
+	x.mismatches()
+	golden := filepath.Join("testdata", "errors.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(x.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, wants := strings.Split(x.String(), "\n\n-- "), strings.Split(string(want), "\n\n-- ")
+	for i := range max(len(have), len(wants)) {
+		switch {
+		case i >= len(have):
+			t.Errorf("missing:\n%s", wants[i])
+		case i >= len(wants):
+			t.Errorf("new:\n%s", have[i])
+		case have[i] != wants[i]:
+			t.Errorf("have\n%s\nwant\n%s", have[i], wants[i])
+		}
+	}
+}
+
+// arguments adds what is said to callers who are wrong, on replica 1 of four.
+func (x *texts) arguments(t *testing.T) {
+	for _, bad := range badCalls() {
+		x.add(bad.name, failures(t, 4, bad.call)[1])
+	}
+	_, err := gcl.ParseOperator("PLUS")
+	x.add("an operator's name", err)
+	_, err = gcl.Operator(9).MarshalText()
+	x.add("an operator without a name", err)
+	replicas(t, 8, func(_ context.Context, c *gcl.Comm) error {
+		if c.Replica() == 0 {
+			_, err := c.Group(commgroup.Group{Type: commgroup.Consecutive, Size: 3})
+			x.add("groups of 3 of 8", err)
+			_, err = c.With(gcl.Options{Method: 99})
+			x.add("method 99", err)
+		}
+		return nil
+	})
+	nothing := func(context.Context, *gcl.Comm) error { return nil }
+	x.add("no replicas", gcl.Run(t.Context(), 0, nothing))
+	x.add("no body", gcl.Run(t.Context(), 2, nil))
+	eight, _ := topology.New(topology.Config{Replicas: []int{8}})
+	x.add("another topology", gcl.Run(t.Context(), 4, nothing, gcl.WithTopology(eight)))
+	x.add("nil Comm", gcl.AllReduceInPlace[float32](t.Context(), nil, nil, gcl.Add))
+}
+
+// failures adds what is said when a replica fails, in situations in which the others can notice it in one way only.
+func (x *texts) failures(t *testing.T) {
+	x.add("a body's error", gcl.Run(watched(t), 2, func(_ context.Context, c *gcl.Comm) error {
+		if c.Replica() == 1 {
+			return errBoom
+		}
+		return nil
+	}))
+	x.add("a body's panic", gcl.Run(watched(t), 2, func(_ context.Context, c *gcl.Comm) error {
+		if c.Replica() == 1 {
+			panicHere("boom")
+		}
+		return nil
+	}))
+	x.add("runtime.Goexit", gcl.Run(t.Context(), 1, func(context.Context, *gcl.Comm) error {
+		t := new(testing.T)
+		t.FailNow()
+		return nil
+	}))
+	x.add("Run, when a replica returns too early", gcl.Run(watched(t), 2, func(ctx context.Context, c *gcl.Comm) error {
+		if c.Replica() == 0 {
+			return nil
+		}
+		return gcl.BroadcastInPlace(ctx, c, []float32{1}, 0)
+	}))
+	x.add("Abort by replica 1, on replica 0", failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		if c.Replica() == 1 {
+			c.Abort(errBoom)
+		}
+		return c.Barrier(ctx)
+	})[0])
+	synctest.Test(t, func(t *testing.T) {
+		errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+			if c.Replica() == 0 {
+				short, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				return gcl.BroadcastInPlace(short, c, []float32{1}, 1)
+			}
+			time.Sleep(time.Minute) // the bubble's
+			return gcl.BroadcastInPlace(ctx, c, []float32{1}, 1)
+		})
+		x.add("a deadline, on the replica whose it is", errs[0])
+		x.add("a deadline, on another", errs[1])
+	})
+	closed := joined(t, 1)[0]
+	x.add("after Close", errors.Join(closed.Close(), closed.Barrier(t.Context())))
+	replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+		return c.Start(ctx, func(ctx context.Context, inner *gcl.Comm) error {
+			x.add("Start inside Start", inner.Start(ctx, func(context.Context, *gcl.Comm) error { return nil }).Wait())
+			x.add("the outer Comm inside Start", c.Barrier(ctx))
+			return nil
+		}).Wait()
+	})
+}
+
+// mismatches adds what is said when replicas disagree. Which of them finds it first is chance, so the transport's errors are made here.
+func (x *texts) mismatches() {
+	mine := transport.Call{Group: 0xabcd, Seq: 17, Count: 1024, Collective: uint8(schedule.AllReduce), Operator: uint8(gcl.Add), DType: uint8(tensor.F32), Method: uint8(methods.ClockwiseRing), Round: 4}
+	add := func(situation string, replica int, err error) {
+		x.add(situation, gcl.CollectiveError(context.Background(), mine, replica, err))
+	}
+	round := func(rank, peer int, err error) error {
+		return &transport.RoundError{Rank: rank, Round: 4, Kind: transport.RecvFold, Peer: peer, Err: err}
+	}
+	var found error
+	for _, change := range []struct {
+		situation string
+		theirs    func(*transport.Call)
+	}{
+		{"another length", func(c *transport.Call) { c.Count = 1023 }},
+		{"another operator", func(c *transport.Call) { c.Operator = uint8(gcl.SquareAdd) }},
+		{"another dtype", func(c *transport.Call) { c.DType = uint8(tensor.BF16) }},
+		{"another method", func(c *transport.Call) { c.Method = uint8(methods.Direct) }},
+		{"another collective", func(c *transport.Call) { c.Collective, c.Root = uint8(schedule.Broadcast), 2 }},
+		{"one call further", func(c *transport.Call) { c.Seq, c.Round = 18, 0 }},
+		{"Reproducible or not", func(c *transport.Call) { c.Digest = 1 }},
+	} {
+		theirs := mine
+		change.theirs(&theirs)
+		found = round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: theirs})
+		add(change.situation, 3, found)
+	}
+	add("a mismatch, on a replica that did not find it", 0, &transport.RoundError{Rank: 0, Round: 1, Peer: -1, Err: &transport.AbortError{Rank: 3, Cause: found}})
+	add("a mismatch that two found", 2, round(2, 3, &twice{found.(*transport.RoundError).Err, &transport.AbortError{Rank: 3, Cause: found}}))
+	add("an abort that a cancelled context repeats", 2, round(2, 3, &twice{errBoom, &transport.AbortError{Rank: 3, Cause: errBoom}}))
+	add("a message of another length", 3, round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: mine, MineBytes: 64, TheirsBytes: 60}))
+	other := mine
+	other.Collective, other.Method, other.Root = uint8(schedule.Broadcast), uint8(methods.Direct), 1
+	add("replicas that wait for each other", 3, round(3, 2, &transport.DeadlockError{Ranks: []int{3, 2}, Calls: []transport.Call{mine, other}}))
+	add("a connection that failed", 3, round(3, 2, errors.New("connection reset")))
+	add("inside the error of a wrapper", 3, fmt.Errorf("wrapped: %w", found))
+}
+
+// twice is the error of a transport whose replica fails after another one has aborted.
+type twice struct {
+	own   error
+	abort *transport.AbortError
+}
+
+func (e *twice) Error() string   { return fmt.Sprintf("%v (%v)", e.own, e.abort) }
+func (e *twice) Unwrap() []error { return []error{e.own, e.abort} }

@@ -1,0 +1,69 @@
+package layering
+
+// A row says what the packages of one pattern may import, apart from the standard library. What is not listed is
+// forbidden. Tests are exempt.
+type row struct {
+	// pkg is a package's path in the module, or "dir/*" for all packages below dir that have no row of their own.
+	pkg string
+	// imports lists packages of this module, as patterns like pkg; anyAbove stands for all that is no program itself.
+	imports []string
+	// modules lists other modules, and "C" for cgo.
+	modules []string
+	// pure packages have no clock, no randomness, no I/O and no goroutines.
+	pure bool
+}
+
+// anyAbove in row.imports stands for every package whose own row does not say so: all but programs and benchmarks.
+const anyAbove = "*"
+
+// The modules in use. go-cmp is not among them: it is for tests.
+const (
+	gonum = "gonum.org/v1/gonum"
+	xsync = "golang.org/x/sync"
+	xsys  = "golang.org/x/sys"
+)
+
+// module is the path of the module, the prefix of its packages.
+const module = "gogcl.dev"
+
+// table is who may import whom. It is the design, so a change here wants a reason: methods never see bytes, a
+// transport never sees a dtype, a method or a group, kernels never see a replica, and only gcl holds a schedule and a
+// buffer at once.
+func table() []row {
+	return []row{
+		{pkg: "commgroup", pure: true},
+		{pkg: "chunks", pure: true},
+		{pkg: "topology", pure: true},
+		{pkg: "methods/schedule", pure: true},
+		{pkg: "transport"},
+		{pkg: "internal/kernel", modules: []string{xsys}},
+		{pkg: "internal/layering"}, // only tests, as is the next
+		{pkg: "internal/readme"},
+		{pkg: "internal/leaktest"},
+
+		{pkg: "tensor", imports: []string{"internal/kernel"}},
+		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks"}, pure: true},
+		{pkg: "methods/cost", imports: []string{"topology", "methods/schedule"}, pure: true},
+		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
+		{pkg: "transport/transporttest", imports: []string{"transport", "internal/leaktest"}},
+		{pkg: "transport/mpi", imports: []string{"transport"}, modules: []string{"C"}},
+		{pkg: "transport/sim", imports: []string{"transport", "topology"}},
+		{
+			pkg: "gcl",
+			imports: []string{"commgroup", "topology", "methods", "methods/*", "chunks", "tensor", "transport",
+				"transport/inproc", "internal/*"},
+			modules: []string{xsync, xsys},
+		},
+		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
+		{pkg: "ir", imports: []string{"tensor", "internal/kernel"}, modules: []string{gonum, xsync}},
+		{pkg: "ir/collective", imports: []string{"ir", "gcl"}},
+		{pkg: "ir/slice", imports: []string{"ir", "popops"}},
+		{pkg: "remote", imports: []string{"ir", "tensor"}, modules: []string{xsys}},
+		{pkg: "rts", imports: []string{"remote", "ir", "ir/collective", "gcl", "tensor"}, modules: []string{xsync}},
+
+		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
+		{pkg: "bench/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
+		{pkg: "cmd/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
+		{pkg: "examples/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
+	}
+}

@@ -1,0 +1,432 @@
+package schedule_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+)
+
+// dumb carries out a schedule on numbers, as badly as a transport may: whatever is in flight moves one element at a time, in any order; a send takes what is
+// in its buffer at that moment, and ends with its receive; replicas are in different rounds. Only the links of a fold keep their order. It shares
+// nothing with the checker but the types.
+type dumb struct {
+	*schedule.Schedule
+	random   *rand.Rand
+	bounds   []int // of the chunks, in elements
+	replicas []dumbReplica
+}
+
+type dumbReplica struct {
+	input, output []int64 // indexed as the larger buffer is, where they are smaller
+	slots         map[int][]int64
+	round         int
+	moved         []int // how many elements of each move of the round are done
+}
+
+// try runs s for n elements in the larger buffer and returns what is wrong with the result.
+func try(s *schedule.Schedule, n int, inPlace bool, random *rand.Rand) error {
+	d := &dumb{Schedule: s, random: random, bounds: make([]int, s.Chunks+1)}
+	for f := range s.Chunks {
+		if s.Collective == schedule.ReduceScatter || s.Collective == schedule.AllGather {
+			_, d.bounds[f+1] = chunks.SplitPadded(n, s.Size, s.Chunks, f)
+		} else {
+			_, d.bounds[f+1] = chunks.Split(n, s.Chunks, f)
+		}
+	}
+	inputs := make([][]int64, s.Size)
+	for rank := range s.Size {
+		inputs[rank] = make([]int64, n)
+		for i := range inputs[rank] {
+			inputs[rank][i] = random.Int64()
+		}
+		lo, hi := d.has(rank)
+		r := dumbReplica{input: make([]int64, n), slots: map[int][]int64{}}
+		copy(r.input[lo:hi], inputs[rank][lo:hi])
+		r.output = r.input
+		if !inPlace {
+			r.output = make([]int64, n)
+		}
+		d.replicas = append(d.replicas, r)
+	}
+	for rank := range s.Size {
+		d.enter(rank)
+	}
+	for d.step() {
+	}
+	for rank := range s.Size {
+		if r := d.replicas[rank]; r.round < len(s.Programs[rank]) {
+			return fmt.Errorf("rank %d is stuck in round %d", rank, r.round)
+		}
+		for i := range n {
+			want, ok := d.want(inputs, rank, i)
+			if got := d.replicas[rank].output[i]; ok && got != want {
+				return fmt.Errorf("rank %d has %d as element %d of %d, want %d", rank, got, i, n, want)
+			}
+		}
+	}
+	return nil
+}
+
+// has is the part of the larger buffer that a rank has input for.
+func (d *dumb) has(rank int) (lo, hi int) {
+	per := d.Chunks / d.Size
+	switch {
+	case d.Collective == schedule.AllGather:
+		return d.bounds[rank*per], d.bounds[(rank+1)*per]
+	case d.Collective == schedule.Broadcast && rank != d.Root:
+		return 0, 0
+	}
+	return 0, d.bounds[d.Chunks]
+}
+
+// want is element i of a rank's output, if it has one.
+func (d *dumb) want(inputs [][]int64, rank, i int) (v int64, ok bool) {
+	n, per := len(inputs[0]), d.Chunks/d.Size
+	switch d.Collective {
+	case schedule.AllReduce, schedule.ReduceScatter:
+		for _, in := range inputs {
+			v += in[i]
+		}
+		return v, d.Collective == schedule.AllReduce || d.bounds[rank*per] <= i && i < d.bounds[(rank+1)*per]
+	case schedule.AllGather:
+		from := 0
+		for d.bounds[(from+1)*per] <= i {
+			from++
+		}
+		return inputs[from][i], true
+	case schedule.AllToAll:
+		block := n / d.Size
+		return inputs[i/block][rank*block+i%block], true
+	default:
+		return inputs[d.Root][i], true
+	}
+}
+
+// enter begins the round of a rank, passing those that have no moves.
+func (d *dumb) enter(rank int) {
+	r, p := &d.replicas[rank], d.Programs[rank]
+	for ; r.round < len(p); r.round++ {
+		r.moved = make([]int, len(p[r.round].Moves))
+		if !d.done(rank) {
+			return
+		}
+		for _, st := range p[r.round].Then {
+			for i := range d.length(st.Dst) {
+				d.local(rank, st, i)
+			}
+		}
+	}
+}
+
+// done says whether all moves of a rank's round are.
+func (d *dumb) done(rank int) bool {
+	r := &d.replicas[rank]
+	for i, st := range d.Programs[rank][r.round].Moves {
+		if r.moved[i] < d.length(span(st)) {
+			return false
+		}
+	}
+	return true
+}
+
+// span is the one by which a step's length is known.
+func span(st schedule.Step) schedule.Span {
+	if st.Verb == schedule.Send {
+		return st.Src
+	}
+	return st.Dst
+}
+
+func (d *dumb) length(sp schedule.Span) int {
+	return d.bounds[sp.First+sp.Count] - d.bounds[sp.First]
+}
+
+// step moves one element of anything that may move, and says whether there was something.
+func (d *dumb) step() bool {
+	type choice struct{ rank, move, from, send int }
+	var open []choice
+	for rank := range d.replicas {
+		r := &d.replicas[rank]
+		if r.round >= len(d.Programs[rank]) {
+			continue
+		}
+		moves := d.Programs[rank][r.round].Moves
+		received := map[int]int{}
+		for i, st := range moves {
+			if st.Verb == schedule.Send {
+				continue
+			}
+			c := choice{rank: rank, move: i, from: -1}
+			talks := st.Verb != schedule.Reduce
+			if talks {
+				c.from, c.send = st.Peer, d.sendOf(st.Peer, rank, r.round, received[st.Peer])
+				received[st.Peer]++
+			}
+			behind := i > 0 && (st.Verb == schedule.Reduce || st.Src == st.Dst) && moves[i-1].Verb != schedule.Send && moves[i-1].Dst == st.Dst
+			if r.moved[i] == d.length(st.Dst) || talks && c.send < 0 || behind && r.moved[i-1] <= r.moved[i] {
+				continue
+			}
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 {
+		return false
+	}
+	c := open[d.random.IntN(len(open))]
+	r := &d.replicas[c.rank]
+	st, i := d.Programs[c.rank][r.round].Moves[c.move], r.moved[c.move]
+	r.moved[c.move]++
+	if c.from < 0 {
+		d.local(c.rank, st, i)
+	} else {
+		from := &d.replicas[c.from]
+		v := *d.at(c.from, d.Programs[c.from][from.round].Moves[c.send].Src, i)
+		from.moved[c.send]++
+		if st.Verb == schedule.RecvReduce {
+			v += *d.at(c.rank, st.Src, i)
+		}
+		*d.at(c.rank, st.Dst, i) = v
+	}
+	for _, rank := range []int{c.rank, c.from} {
+		if rank >= 0 && d.done(rank) {
+			for _, st := range d.Programs[rank][d.replicas[rank].round].Then {
+				for i := range d.length(st.Dst) {
+					d.local(rank, st, i)
+				}
+			}
+			d.replicas[rank].round++
+			d.enter(rank)
+		}
+	}
+	return true
+}
+
+// sendOf finds the k-th send from one rank to another, if the sender is in that round; else -1.
+func (d *dumb) sendOf(from, to, round, k int) int {
+	if r := &d.replicas[from]; r.round != round || round >= len(d.Programs[from]) {
+		return -1
+	}
+	for i, st := range d.Programs[from][round].Moves {
+		if st.Verb == schedule.Send && st.Peer == to {
+			if k == 0 {
+				return i
+			}
+			k--
+		}
+	}
+	return -1
+}
+
+// local carries out one element of a Copy or a Reduce.
+func (d *dumb) local(rank int, st schedule.Step, i int) {
+	v := *d.at(rank, st.Src, i)
+	if st.Verb == schedule.Reduce {
+		v += *d.at(rank, st.Dst, i)
+	}
+	*d.at(rank, st.Dst, i) = v
+}
+
+// at finds element i of a span.
+func (d *dumb) at(rank int, sp schedule.Span, i int) *int64 {
+	r := &d.replicas[rank]
+	switch sp.Buf {
+	case schedule.Input:
+		return &r.input[d.bounds[sp.First]+i]
+	case schedule.Output:
+		return &r.output[d.bounds[sp.First]+i]
+	}
+	if r.slots[sp.Slot] == nil {
+		r.slots[sp.Slot] = make([]int64, d.bounds[d.Chunks])
+	}
+	return &r.slots[sp.Slot][i]
+}
+
+// clone copies a schedule down to its steps.
+func clone(s *schedule.Schedule) *schedule.Schedule {
+	out := *s
+	out.Programs = make([]schedule.Program, len(s.Programs))
+	for rank, p := range s.Programs {
+		for _, r := range p {
+			out.Programs[rank] = append(out.Programs[rank], schedule.Round{
+				Moves: append([]schedule.Step(nil), r.Moves...), Then: append([]schedule.Step(nil), r.Then...)})
+		}
+	}
+	return &out
+}
+
+// edit changes one thing about s, which may leave it right.
+func edit(s *schedule.Schedule, random *rand.Rand) {
+	rank := random.IntN(s.Size)
+	p := &s.Programs[rank]
+	if len(*p) == 0 {
+		return
+	}
+	t := random.IntN(len(*p))
+	r := &(*p)[t]
+	list := &r.Moves
+	if len(r.Moves) == 0 || len(r.Then) > 0 && random.IntN(3) == 0 {
+		list = &r.Then
+	}
+	if len(*list) == 0 {
+		return
+	}
+	i, j := random.IntN(len(*list)), random.IntN(len(*list))
+	st := &(*list)[i]
+	switch random.IntN(12) {
+	case 0, 1, 2:
+		(*list)[i], (*list)[j] = (*list)[j], (*list)[i]
+	case 3: // earlier or later
+		moved := *st
+		*list = append((*list)[:i:i], (*list)[i+1:]...)
+		u := random.IntN(len(*p))
+		if list == &r.Moves {
+			(*p)[u].Moves = append((*p)[u].Moves, moved)
+		} else {
+			(*p)[u].Then = append((*p)[u].Then, moved)
+		}
+	case 4:
+		*list = append((*list)[:i:i], (*list)[i+1:]...)
+	case 5: // an empty round more at one rank, or at all
+		at := random.IntN(len(*p) + 1)
+		for other := range s.Programs {
+			if q := s.Programs[other]; other == rank || at <= len(q) && random.IntN(4) > 0 {
+				s.Programs[other] = append(q[:at:at], append(schedule.Program{{}}, q[at:]...)...)
+			}
+		}
+	case 6: // two rounds in one, at all
+		for other, q := range s.Programs {
+			if t+1 < len(q) {
+				q[t].Moves = append(q[t].Moves, q[t+1].Moves...)
+				q[t].Then = append(q[t].Then, q[t+1].Then...)
+				s.Programs[other] = append(q[:t+1:t+1], q[t+2:]...)
+			}
+		}
+	case 7: // other memory
+		for _, sp := range []*schedule.Span{&st.Src, &st.Dst} {
+			if sp.Count > 0 && random.IntN(2) == 0 {
+				sp.Buf, sp.Slot = schedule.Buffer(random.IntN(3)), 0
+				if sp.Buf == schedule.Scratch {
+					sp.Slot = random.IntN(3)
+				}
+			}
+		}
+	case 8: // a fold that starts at the other operand, or in another way
+		switch st.Verb {
+		case schedule.RecvReduce:
+			st.Src = st.Dst
+		case schedule.Recv:
+			st.Verb, st.Src = schedule.RecvReduce, schedule.In(st.Dst.First, st.Dst.Count)
+		case schedule.Copy:
+			st.Verb = schedule.Reduce
+		case schedule.Reduce:
+			st.Verb = schedule.Copy
+		}
+	case 9: // a copy more
+		f := random.IntN(s.Chunks)
+		r.Then = append(r.Then, schedule.Step{Verb: schedule.Copy, Peer: -1, Src: schedule.In(f, 1), Dst: schedule.Tmp(random.IntN(3), f, 1)})
+	case 10: // a local step from then to the moves, or back
+		if st.Verb == schedule.Reduce {
+			moved := *st
+			*list = append((*list)[:i:i], (*list)[i+1:]...)
+			if list == &r.Moves {
+				r.Then = append(r.Then, moved)
+			} else {
+				r.Moves = append(r.Moves, moved)
+			}
+		}
+	case 11: // a longer or shorter message
+		for _, sp := range []*schedule.Span{&st.Src, &st.Dst} {
+			if sp.Count > 0 {
+				sp.Count += random.IntN(3) - 1
+			}
+		}
+	}
+}
+
+// TestWhatIsAcceptedWorks edits correct schedules at random, a few edits at a time, and carries out those that Check accepts, which must give the
+// right result whatever the order in which elements move.
+func TestWhatIsAcceptedWorks(t *testing.T) {
+	const cases = 60_000
+	random := rand.New(rand.NewPCG(1, 2))
+	var bases []*schedule.Schedule
+	for k := 2; k <= 4; k++ {
+		ring := random.Perm(k)
+		for _, m := range methods.All() {
+			for _, c := range schedule.Collectives() {
+				for _, rankOrder := range []bool{false, true} {
+					for _, inPlace := range []bool{false, true} {
+						s, err := methods.Build(methods.Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: ring, Pieces: 2, RankOrder: rankOrder, InPlace: inPlace})
+						if err != nil {
+							t.Fatal(err)
+						}
+						bases = append(bases, s)
+					}
+				}
+			}
+		}
+	}
+	accepted := 0
+	for i := range cases {
+		s := clone(bases[random.IntN(len(bases))])
+		if i >= len(bases) {
+			for range 1 + random.IntN(3) {
+				edit(s, random)
+			}
+		} else {
+			s = clone(bases[i])
+		}
+		if schedule.Check(s) != nil {
+			if i < len(bases) {
+				t.Fatalf("refused:\n%v", s)
+			}
+			continue
+		}
+		accepted++
+		lengths := []int{0, 1, s.Size + 1, 3*s.Chunks + 2}
+		if s.Collective == schedule.AllToAll || s.Collective == schedule.AllGather { // the blocks of all ranks are of one length
+			lengths = []int{0, s.Size, 7 * s.Size}
+		}
+		for _, n := range lengths {
+			for _, inPlace := range []bool{false, true} {
+				if inPlace && s.Apart {
+					continue
+				}
+				if err := try(s, n, inPlace, random); err != nil {
+					t.Fatalf("Check accepts, but with Output being Input %v: %v\n%v", inPlace, err, s)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d schedules accepted, %d of them edited", accepted, cases, accepted-len(bases))
+	if accepted < len(bases)+cases/100 {
+		t.Errorf("only %d edited schedules are accepted, so that this says little", accepted-len(bases))
+	}
+}
+
+// TestDumbFindsFaults shows that the dumb executor is no rubber stamp: of the edited schedules that Check refuses it finds many wrong by itself.
+func TestDumbFindsFaults(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	base, err := methods.Build(methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, wrong := 0, 0
+	for range 2000 {
+		s := clone(base)
+		s.Programs[random.IntN(3)][random.IntN(2)].Moves[random.IntN(4)].Peer = random.IntN(3)
+		if schedule.Check(s) == nil {
+			continue
+		}
+		refused++
+		if try(s, 11, false, random) != nil {
+			wrong++
+		}
+	}
+	if refused == 0 || wrong < refused*9/10 {
+		t.Errorf("Check refuses %d, and %d of them give a wrong result or none", refused, wrong)
+	}
+}

@@ -1,0 +1,210 @@
+package faulty
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gogcl.dev/transport"
+)
+
+// Wrap wraps all endpoints of one transport, in the order of their ranks.
+func Wrap(eps []transport.Endpoint, seed uint64, faults ...Fault) ([]transport.Endpoint, error) {
+	for _, f := range faults {
+		if err := f.check(len(eps)); err != nil {
+			return nil, err
+		}
+	}
+	w := &world{faults: faults, seed: seed, failed: make(chan struct{})}
+	out := make([]transport.Endpoint, len(eps))
+	for i, e := range eps {
+		r := &replica{world: w, closed: make(chan struct{})}
+		out[i] = &endpoint{Endpoint: e, me: r, root: true, closed: make(chan struct{})}
+	}
+	return out, nil
+}
+
+// world is what all replicas share.
+type world struct {
+	faults []Fault
+	seed   uint64
+
+	once   sync.Once
+	failed chan struct{}         // closed with the first failure that a wrapper sees
+	first  *transport.AbortError // set before that
+}
+
+// fail notes what ends the waits of those that the transport inside cannot reach.
+func (w *world) fail(rank int, err error) {
+	w.once.Do(func() {
+		w.first = &transport.AbortError{Rank: rank, Cause: err}
+		var earlier *transport.AbortError
+		if errors.As(err, &earlier) {
+			w.first = earlier
+		}
+		close(w.failed)
+	})
+}
+
+// replica is what the lanes of one replica share.
+type replica struct {
+	world            *world
+	exchanges, sends atomic.Int64 // begun so far
+	once             sync.Once
+	closed           chan struct{} // with the first endpoint
+}
+
+// endpoint wraps one endpoint.
+type endpoint struct {
+	transport.Endpoint
+	me     *replica
+	root   bool
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Exchange implements transport.Endpoint.
+func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
+	if err := transport.CheckBatch(e.Rank(), e.Size(), batch); err != nil {
+		return err
+	}
+	w, rank := e.me.world, e.Rank()
+	k := e.me.exchanges.Add(1) - 1
+	rest := batch
+	for _, f := range w.faults {
+		switch {
+		case f.kind == delay:
+			e.pause(ctx, w.late(rank, k, f.by))
+		case f.kind == slow && f.rank == rank:
+			e.pause(ctx, f.by)
+		case f.kind == drop && f.rank == rank && k >= int64(f.at):
+			return e.hang(ctx, call)
+		case f.kind == corrupt && f.rank == rank && k == int64(f.at):
+			call.Digest ^= 1 << (w.seed % 64)
+		case f.kind == cut && k >= int64(f.at) && (f.rank == rank || f.peer == rank):
+			rest = without(rest, rank, f)
+		}
+	}
+	if t := e.failing(batch); t != nil {
+		err := &transport.RoundError{Rank: rank, Round: call.Round, Kind: transport.Send, Peer: t.Peer, Err: ErrInjected}
+		e.Abort(err)
+		return err
+	}
+	err := e.Endpoint.Exchange(ctx, call, rest)
+	if err == nil && len(rest) < len(batch) {
+		if err = e.hang(ctx, call); ctx.Err() != nil {
+			e.Abort(err)
+		}
+		return err
+	}
+	if err != nil {
+		e.saw(err)
+	}
+	return err
+}
+
+// failing is the send of the batch that is to fail, or nil.
+func (e *endpoint) failing(batch []transport.Transfer) (victim *transport.Transfer) {
+	for i := range batch {
+		if batch[i].Kind != transport.Send {
+			continue
+		}
+		k := e.me.sends.Add(1) - 1
+		for _, f := range e.me.world.faults {
+			if f.kind == failSend && f.rank == e.Rank() && k == int64(f.at) {
+				victim = &batch[i]
+			}
+		}
+	}
+	return victim
+}
+
+// without returns the batch without the messages that are cut, and without the folds that would follow one.
+func without(batch []transport.Transfer, rank int, f Fault) []transport.Transfer {
+	var rest []transport.Transfer
+	gone := false
+	for _, t := range batch {
+		gone = f.between(rank, t.Peer) || t.Next && gone
+		if !gone {
+			rest = append(rest, t)
+		}
+	}
+	return rest
+}
+
+// late is how long the k-th Exchange of a replica is delayed.
+func (w *world) late(rank int, k int64, max time.Duration) time.Duration {
+	if max <= 0 {
+		return 0
+	}
+	return time.Duration(rand.New(rand.NewPCG(w.seed^uint64(rank)<<48, uint64(k))).Int64N(int64(max)))
+}
+
+// pause waits, unless something ends the Exchange anyway.
+func (e *endpoint) pause(ctx context.Context, d time.Duration) {
+	if d == 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	case <-e.me.world.failed:
+	case <-e.closed:
+	case <-e.me.closed:
+	}
+}
+
+// hang waits for what ends an Exchange that nobody answers, and returns its error.
+func (e *endpoint) hang(ctx context.Context, call transport.Call) error {
+	err := &transport.RoundError{Rank: e.Rank(), Round: call.Round, Peer: -1, Err: &transport.ClosedError{Rank: e.Rank()}}
+	select {
+	case <-ctx.Done():
+		err.Err = context.Cause(ctx)
+	case <-e.me.world.failed:
+		err.Err = e.me.world.first
+	case <-e.closed:
+	case <-e.me.closed:
+	}
+	return err
+}
+
+// saw takes note of an error that has ended the transport for all.
+func (e *endpoint) saw(err error) {
+	var refused *transport.BatchError
+	var closed *transport.ClosedError
+	switch {
+	case errors.As(err, &refused) || errors.Is(err, transport.ErrBusy):
+	case errors.As(err, &closed) && closed.Rank == e.Rank(): // the others will see it
+	default:
+		e.me.world.fail(e.Rank(), err)
+	}
+}
+
+// Dup implements transport.Endpoint.
+func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
+	d, err := e.Endpoint.Dup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{Endpoint: d, me: e.me, closed: make(chan struct{})}, nil
+}
+
+// Abort implements transport.Endpoint.
+func (e *endpoint) Abort(cause error) {
+	e.Endpoint.Abort(cause)
+	e.me.world.fail(e.Rank(), cause)
+}
+
+// Close implements transport.Endpoint.
+func (e *endpoint) Close() error {
+	e.once.Do(func() { close(e.closed) })
+	if e.root {
+		e.me.once.Do(func() { close(e.me.closed) })
+	}
+	return e.Endpoint.Close()
+}
