@@ -17,6 +17,7 @@ type shared struct {
 	rank     int
 	call     transport.Call
 	elemSize int
+	kind     kernel.Fold // that fold is the loop of
 	fold     func(dsts, srcs [][]byte, by int, stream bool)
 	by       int // Mean: the divisor
 	stream   bool
@@ -38,9 +39,11 @@ const lineBytes = 64
 // setUp makes ready for one collective.
 func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	s.members, s.rank, s.call, s.elemSize = c.group.members, c.group.rank, fingerprint, k.dtype.Size()
-	s.by, s.fold = 0, nil
+	s.by = 0
 	if reduces(k.collective) {
-		s.fold = c.loop(k)
+		if f := c.foldOf(k); s.fold == nil || f != s.kind {
+			s.kind, s.fold = f, f.Loop()
+		}
 		if k.operator == Mean {
 			s.by = c.Size()
 		}
@@ -51,12 +54,12 @@ func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	}
 }
 
-// loop is the loop that folds the inputs of a reduction.
-func (c *Comm) loop(k *call) func(dsts, srcs [][]byte, by int, stream bool) {
+// foldOf is how the inputs of a reduction are folded.
+func (c *Comm) foldOf(k *call) kernel.Fold {
 	return kernel.Fold{
 		Op: kernelOps[k.operator], Type: kernel.Type(k.dtype),
 		Square: k.operator == SquareAdd, Wide: c.options.Reproducible,
-	}.Loop()
+	}
 }
 
 // run carries out a collective over n elements in the larger buffer.

@@ -99,6 +99,10 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 	if !e.busy.TryLock() {
 		return nil, e.refuse(call)
 	}
+	if e.closed.Load() {
+		e.busy.Unlock()
+		return nil, e.refuse(call)
+	}
 	v := e.join(call.Group, members)
 	e.ctx, e.done, e.call = ctx, ctx.Done(), *call
 	e.offered, e.sent, e.overdue = 0, 0, false
