@@ -201,7 +201,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%q is %d, %v, and prints as %v; want %d", text, got, err, got, want)
 		}
 	}
-	for _, text := range []string{"", "8", "B", "-1B", "1kB", "1.5KiB", "99999999999999999999B"} {
+	for _, text := range []string{"", "8", "B", "-1B", "1kB", "1.5KiB", "2048MiB", "99999999999999999999B"} {
 		if got, err := parseSize(text); err == nil {
 			t.Errorf("%q is %d, want an error", text, got)
 		}

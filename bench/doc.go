@@ -2,5 +2,5 @@
 //
 //	go test -bench . ./bench
 //
-// prints a line for each case, about three minutes' worth. README.md beside this file says how to read, choose and compare them.
+// prints a line for each case, for three to four minutes. README.md beside this file says how to read, choose and compare them.
 package bench

@@ -19,6 +19,9 @@ func (s byteSize) String() string {
 	return fmt.Sprintf("%dB", int(s))
 }
 
+// maxSize keeps lengths in the range of an int on any machine.
+const maxSize byteSize = 1<<31 - 1
+
 // parseSize is the inverse of String.
 func parseSize(text string) (byteSize, error) {
 	for _, unit := range []struct {
@@ -26,14 +29,14 @@ func parseSize(text string) (byteSize, error) {
 		bytes  byteSize
 	}{{"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}} {
 		if digits, ok := strings.CutSuffix(text, unit.suffix); ok {
-			n, err := strconv.ParseUint(digits, 10, 16)
-			if err != nil {
+			n, err := strconv.ParseUint(digits, 10, 31)
+			if err != nil || n > uint64(maxSize/unit.bytes) {
 				break
 			}
 			return byteSize(n) * unit.bytes, nil
 		}
 	}
-	return 0, fmt.Errorf("size %q, want something like 8B, 1KiB or 16MiB", text)
+	return 0, fmt.Errorf("size %q, want something like 8B, 1KiB or 16MiB, below 2048MiB", text)
 }
 
 // list is a flag whose value is a list with commas.

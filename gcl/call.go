@@ -112,6 +112,10 @@ func (c *Comm) checkOverlap(k *call) error {
 	if dst >= src+uintptr(len(k.src)) || src >= dst+uintptr(len(k.dst)) {
 		return nil
 	}
+	apart, side := dst-src, "after"
+	if dst < src {
+		apart, side = src-dst, "before"
+	}
 	place, where := uintptr(0), "be the input itself"
 	switch k.collective {
 	case schedule.ReduceScatter:
@@ -121,7 +125,7 @@ func (c *Comm) checkOverlap(k *call) error {
 		dst, src = src, dst
 	}
 	if dst != src+place {
-		return fmt.Errorf("destination and input overlap; the destination must lie apart from it or %s", where)
+		return fmt.Errorf("the destination begins %d bytes %s the input and overlaps it; it must lie apart or %s", apart, side, where)
 	}
 	return nil
 }

@@ -120,6 +120,9 @@ func explain(err error) string {
 	case *transport.RoundError:
 		plain := *e
 		plain.Err = errors.New(explain(e.Err))
+		if closed, ok := e.Err.(*transport.ClosedError); ok && closed.Rank == e.Rank {
+			plain.Err = errors.New("its communicator is closed")
+		}
 		return plain.Error()
 	case *transport.MismatchError:
 		if e.Mine == e.Theirs {

@@ -31,9 +31,10 @@ func (o Options) check() error {
 	return nil
 }
 
-// hostTuning is what methods.Auto goes by between replicas in one process, where every pair is linked as well as neighbours are. Measured with
-// `go test -bench AllReduce ./bench` on the two-core machine of docs/determinism.md.
-var hostTuning = methods.Tuning{MaxBroadcastBytes: 32 << 10, Direct: true}
+// hostTuning is what methods.Auto goes by between replicas in one process, where every pair is linked as well as neighbours are. The numbers are those at which
+// `go test -bench 'AllReduce|Broadcast' ./bench` shows the methods to be equal on two cores: 8 KiB of group size x bytes for an all-reduce over 2 to 16
+// replicas, about 4 MiB for a broadcast.
+var hostTuning = methods.Tuning{MaxBroadcastBytes: 8 << 10, MaxBroadcastFromRootBytes: 4 << 20, Direct: true}
 
 // hostLatencyBytes is what a link between replicas in one process carries in the latency of one round, about 1 us at 8 GB/s, for methods.PipelinePieces.
 const hostLatencyBytes = 8 << 10

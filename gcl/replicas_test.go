@@ -15,30 +15,41 @@ import (
 )
 
 // patience is after how long a test counts as hung. A passing test never waits for it.
-const patience = 30 * time.Second
+const patience = time.Minute
+
+// noContext is what a caller gives who forgot it.
+var noContext context.Context
 
 var errHung = errors.New("the test hangs")
 
-// watched returns a context that is cancelled when the test hangs, after all goroutines have been printed. In a synctest bubble the clock runs only when everybody is
-// blocked, and a hang shows at once.
+// watched returns a context for what should be done before the test ends: see watch.
 func watched(t testing.TB) context.Context {
+	ctx, stop := watch(t)
+	t.Cleanup(stop)
+	return ctx
+}
+
+// watch returns a context that is cancelled when the test hangs, after all goroutines have been printed, and what to call when it did not. In a synctest bubble the
+// clock runs only when everybody is blocked, and a hang shows at once.
+func watch(t testing.TB) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	watchdog := time.AfterFunc(patience, func() {
 		t.Errorf("%s hangs; its goroutines are on stderr", t.Name())
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
 		cancel(errHung)
 	})
-	t.Cleanup(func() {
+	return ctx, func() {
 		watchdog.Stop()
 		cancel(nil)
-	})
-	return ctx
+	}
 }
 
 // replicas runs body on n replicas. Any error is the test's.
 func replicas(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.RunOption) {
 	t.Helper()
-	if err := gcl.Run(watched(t), n, body, opts...); err != nil {
+	ctx, stop := watch(t)
+	defer stop()
+	if err := gcl.Run(ctx, n, body, opts...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,7 +58,9 @@ func replicas(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, 
 // aborts when a body fails and closes when it returns.
 func failures(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.RunOption) []error {
 	t.Helper()
-	return failuresIn(watched(t), t, n, body, opts...)
+	ctx, stop := watch(t)
+	defer stop()
+	return failuresIn(ctx, t, n, body, opts...)
 }
 
 func failuresIn(ctx context.Context, t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.RunOption) []error {

@@ -83,7 +83,6 @@ func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, op
 		replicas.Go(func() {
 			guard(c.Replica(), func() error { return body(ctx, c) }, func(err error) {
 				first.note(c, err)
-				c.lane.works.Wait()
 				if err := c.Close(); err != nil {
 					first.note(c, err)
 				}

@@ -190,7 +190,7 @@ func TestRunArguments(t *testing.T) {
 		{"n=0", gcl.Run(t.Context(), 0, nothing), "0 replicas"},
 		{"n=-3", gcl.Run(t.Context(), -3, nothing), "-3 replicas"},
 		{"nil body", gcl.Run(t.Context(), 2, nil), "body"},
-		{"nil context", gcl.Run(nil, 2, nothing), "context"}, //nolint:staticcheck // the point of the test
+		{"nil context", gcl.Run(noContext, 2, nothing), "context"},
 		{"topology", gcl.Run(t.Context(), 4, nothing, gcl.WithTopology(eight)), "8 replicas for 4"},
 		{"no topology", gcl.Run(t.Context(), 4, nothing, gcl.WithTopology(topology.Topology{})), "0 replicas for 4"},
 		{"too few endpoints", gcl.Run(t.Context(), 3, nothing, gcl.WithEndpoints(endpoints(2))), "2 endpoints for 3"},
@@ -335,7 +335,8 @@ func TestRunsLeakNothing(t *testing.T) {
 		runs = 200
 	}
 	for i := range runs {
-		err := gcl.Run(watched(t), 4, func(ctx context.Context, c *gcl.Comm) error {
+		ctx, stop := watch(t)
+		err := gcl.Run(ctx, 4, func(ctx context.Context, c *gcl.Comm) error {
 			work := c.Start(ctx, func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) })
 			if i%3 == 1 && c.Replica() == i%4 {
 				return errBoom
@@ -345,6 +346,7 @@ func TestRunsLeakNothing(t *testing.T) {
 			}
 			return errors.Join(c.Barrier(ctx), work.Wait())
 		})
+		stop()
 		if (err == nil) != (i%3 == 0) {
 			t.Fatalf("run %d: %v", i, err)
 		}

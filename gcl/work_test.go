@@ -113,7 +113,7 @@ func TestStartMisuse(t *testing.T) {
 		}
 		for i, err := range []error{
 			c.Start(ctx, nil).Wait(),
-			c.Start(nil, func(context.Context, *gcl.Comm) error { return nil }).Wait(), //nolint:staticcheck // the point of the test
+			c.Start(noContext, func(context.Context, *gcl.Comm) error { return nil }).Wait(),
 		} {
 			if isArgumentError(err) != nil {
 				return fmt.Errorf("bad Start %d: %v", i, err)
@@ -125,21 +125,17 @@ func TestStartMisuse(t *testing.T) {
 
 // Misuse by one replica alone is found, since it counts as a call.
 func TestStartMisuseByOne(t *testing.T) {
-	for _, misuse := range []func(ctx context.Context, outer, inner *gcl.Comm){
-		func(ctx context.Context, outer, _ *gcl.Comm) { _ = outer.Barrier(ctx) },
-	} {
-		errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
-			return c.Start(ctx, func(ctx context.Context, inner *gcl.Comm) error {
-				if c.Replica() == 0 {
-					misuse(ctx, c, inner)
-				}
-				return goodCall(ctx, inner)
-			}).Wait()
-		})
-		for r, err := range errs {
-			if !errors.Is(err, gcl.ErrMismatch) {
-				t.Errorf("replica %d: %v, want ErrMismatch", r, err)
+	errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		return c.Start(ctx, func(ctx context.Context, inner *gcl.Comm) error {
+			if c.Replica() == 0 && isArgumentError(c.Barrier(ctx)) != nil {
+				t.Error("no error")
 			}
+			return goodCall(ctx, inner)
+		}).Wait()
+	})
+	for r, err := range errs {
+		if !errors.Is(err, gcl.ErrMismatch) {
+			t.Errorf("replica %d: %v, want ErrMismatch", r, err)
 		}
 	}
 }
@@ -310,6 +306,29 @@ func TestDupIsIndependent(t *testing.T) {
 	})
 }
 
+// In a function given to Start another connection may be used, also one that is busy: the call waits for its turn there.
+func TestBusyDupInsideStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		go func() {
+			synctest.Wait() // both connections of both replicas are in their functions
+			close(release)
+		}()
+		replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+			d, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			busy := d.Start(ctx, func(context.Context, *gcl.Comm) error {
+				<-release
+				return nil
+			})
+			work := c.Start(ctx, func(ctx context.Context, _ *gcl.Comm) error { return d.Barrier(ctx) })
+			return errors.Join(work.Wait(), busy.Wait())
+		})
+	})
+}
+
 // Both connections carry a collective at the same time: each is begun by a replica that the other connection's is waiting for.
 func TestDupIsConcurrent(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
@@ -387,7 +406,7 @@ func TestErrorOnADup(t *testing.T) {
 
 func TestDupArguments(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
-		if _, err := c.Dup(nil); isArgumentError(err) != nil { //nolint:staticcheck // the point of the test
+		if _, err := c.Dup(noContext); isArgumentError(err) != nil {
 			return fmt.Errorf("nil context: %v", err)
 		}
 		return goodCall(ctx, c)
@@ -506,25 +525,27 @@ func TestCloseInUse(t *testing.T) {
 
 // Close waits for functions given to Start; what they had to do is done.
 func TestCloseWaitsForWorks(t *testing.T) {
-	comms := joined(t, 2)
-	ctx := watched(t)
-	v := [][]int32{{1}, {2}}
-	var works []*gcl.Work
-	closed := make(chan error)
-	for r, c := range comms {
-		works = append(works, c.Start(ctx, func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, c, v[r], gcl.Add)
-		}))
-		if r == 0 {
-			go func() { closed <- c.Close() }() // before the peer has begun
+	synctest.Test(t, func(t *testing.T) {
+		comms := joined(t, 2)
+		ctx := watched(t)
+		v := [][]int32{{1}, {2}}
+		sum := func(c *gcl.Comm) *gcl.Work {
+			return c.Start(ctx, func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, c, v[c.Rank()], gcl.Add)
+			})
 		}
-	}
-	if err := errors.Join(<-closed, works[0].Wait(), works[1].Wait(), comms[1].Close()); err != nil {
-		t.Error(err)
-	}
-	if v[0][0] != 3 || v[1][0] != 3 {
-		t.Errorf("%v, want 3 and 3", v)
-	}
+		first := sum(comms[0])
+		closed := make(chan error)
+		go func() { closed <- comms[0].Close() }()
+		synctest.Wait() // the function waits for its peer, and Close for the function
+		second := sum(comms[1])
+		if err := errors.Join(<-closed, first.Wait(), second.Wait(), comms[1].Close()); err != nil {
+			t.Error(err)
+		}
+		if v[0][0] != 3 || v[1][0] != 3 {
+			t.Errorf("%v, want 3 and 3", v)
+		}
+	})
 }
 
 // Closing a Dup leaves the first connection as it is; closing the first closes its Dups.
@@ -540,6 +561,12 @@ func TestCloseADup(t *testing.T) {
 		}
 		if err := d.Barrier(ctx); !errors.Is(err, gcl.ErrClosed) {
 			return fmt.Errorf("the Dup that was closed: %v", err)
+		}
+		if err := first.Close(); err != nil {
+			return err
+		}
+		if err := e.Barrier(ctx); !errors.Is(err, gcl.ErrClosed) && !errors.Is(err, gcl.ErrAborted) {
+			return fmt.Errorf("the Dup of a connection that was closed: %v", err)
 		}
 		return nil
 	})

@@ -11,6 +11,10 @@ type Tuning struct {
 	// ranks, and for more than 8. An all-gather, like an all-to-all and a broadcast, takes half of each.
 	MeetInMiddleBytes [3]int64
 
+	// MaxBroadcastFromRootBytes is the greatest size of a Broadcast that the root sends straight to everyone where Direct is set; a larger one is
+	// dealt out in pieces that the ranks exchange.
+	MaxBroadcastFromRootBytes int64
+
 	// Direct says that every pair of replicas is linked as well as neighbours are, so that nothing is gained by a ring.
 	Direct bool
 }
@@ -25,6 +29,8 @@ func IPULinks() Tuning {
 func (t Tuning) Choose(c schedule.Collective, size int, bytes int64, strided bool) Method {
 	switch {
 	case c == schedule.AllReduce && !strided && bytes <= t.MaxBroadcastBytes/int64(max(size, 1)):
+		return Broadcast
+	case t.Direct && c == schedule.Broadcast && bytes <= t.MaxBroadcastFromRootBytes:
 		return Broadcast
 	case t.Direct:
 		return Direct

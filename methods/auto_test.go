@@ -54,7 +54,13 @@ func TestChooseOnIPULinks(t *testing.T) {
 }
 
 func TestChooseWhereAllAreLinked(t *testing.T) {
-	host := Tuning{MaxBroadcastBytes: 4096, Direct: true}
+	host := Tuning{MaxBroadcastBytes: 4096, MaxBroadcastFromRootBytes: 1 << 20, Direct: true}
+	if got := host.Choose(schedule.Broadcast, 4, 1<<20, false); got != Broadcast {
+		t.Errorf("a broadcast at the limit: %v, want broadcast", got)
+	}
+	if got := host.Choose(schedule.Broadcast, 4, 1<<20+1, false); got != Direct {
+		t.Errorf("a broadcast above the limit: %v, want direct", got)
+	}
 	if got := host.Choose(schedule.AllReduce, 4, 1024, false); got != Broadcast {
 		t.Errorf("small all-reduce: %v, want broadcast", got)
 	}

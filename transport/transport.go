@@ -14,7 +14,9 @@ type Endpoint interface {
 	// folds. It returns nil when every receive has its bytes and every send has been taken. On an error what the
 	// receive buffers hold is unspecified, and the endpoint is aborted everywhere (but see BatchError).
 	//
-	// The buffers belong to the transport until Exchange returns, and not a moment longer. Errors are *MismatchError,
+	// The buffers belong to the transport until Exchange returns, and not a moment longer. A context that is done, even
+	// before the call, counts as a failure of the round and aborts; an endpoint that is closed, or is in another
+	// Exchange (ErrBusy), refuses and aborts nothing. Errors are *MismatchError,
 	// *DeadlockError, *ClosedError, *AbortError, the context's cause, or the transport's own, each in a *RoundError that says where.
 	Exchange(ctx context.Context, call Call, batch []Transfer) error
 
@@ -75,7 +77,8 @@ type Transfer struct {
 
 	// Fold computes dst = a op b for three slices of one length. It is called with pieces of Buf, With and the
 	// arrived bytes, each starting at a multiple of 64 bytes from the start of Buf, and a multiple of 64 bytes
-	// long, except the last. dst may be a. It is called on the goroutine that called Exchange.
+	// long, except the last; never with empty ones. dst may be a. What has arrived may come as a or as b, and may be
+	// the sender's own memory: it is only read. Fold is called on the goroutine that called Exchange; one that panics aborts the endpoint.
 	Fold func(dst, a, b []byte)
 }
 

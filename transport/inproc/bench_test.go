@@ -10,10 +10,10 @@ import (
 	"gogcl.dev/transport/inproc"
 )
 
-// BenchmarkExchange measures rounds: two replicas that swap a message (exchange), or send it to and fro (pingpong), and
-// eight that each send one to every other.
+// BenchmarkExchange measures rounds: two replicas that send a message to and fro (pingpong), n that each send one to every
+// other (alltoall), and n that each send one to the next (ring).
 func BenchmarkExchange(b *testing.B) {
-	for _, size := range []int{8, 1 << 10, 32 << 10, 1 << 20} {
+	for _, size := range []int{8, 1 << 10, 32 << 10, 1 << 20, 16 << 20} {
 		b.Run(fmt.Sprintf("pattern=pingpong/n=2/size=%d", size), func(b *testing.B) {
 			rounds(b, 2, size, func(rank int, in, out [][]byte) [][]transport.Transfer {
 				send := []transport.Transfer{{Peer: 1 - rank, Kind: transport.Send, Buf: out[0]}}

@@ -2,10 +2,15 @@ package inproc
 
 import "gogcl.dev/transport"
 
-// How much is read from a peer's memory before looking whether to stop. Both are multiples of 64 bytes.
+// How much is read from a peer's memory before looking whether to stop. All are multiples of 64 bytes.
 const (
-	copyBlock = 64 << 10 // one message: as long as it takes to read a few microseconds' worth
+	copyBlock = 64 << 10 // one message: a few microseconds
 	foldBlock = 16 << 10 // several: what is folded into stays in the first-level cache until the last of them
+
+	// A long copy goes two to three times faster past the caches, which is what copy does on amd64 with pieces of 1 MiB and
+	// more. Below 8 MiB there is nothing in it (BenchmarkExchange/pattern=pingpong).
+	longCopy      = 8 << 20
+	longCopyBlock = 1 << 20
 )
 
 // apply carries out the receives batch[from:to], the next ones of one chain, all of which are claimed. It returns false
@@ -14,8 +19,11 @@ func (e *endpoint) apply(from, to int) bool {
 	links, slots := e.batch[from:to], e.slots[from:to]
 	buf := links[0].Buf
 	block := copyBlock
-	if len(links) > 1 || links[0].Next {
+	switch {
+	case len(links) > 1 || links[0].Next:
 		block = foldBlock
+	case links[0].Kind == transport.Recv && len(buf) >= longCopy:
+		block = longCopyBlock
 	}
 	for lo := 0; lo < len(buf); lo += block {
 		if e.interruption() != nil {

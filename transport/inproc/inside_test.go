@@ -154,6 +154,46 @@ func TestFoldUnwinds(t *testing.T) {
 	}
 }
 
+// Who reads a peer's memory stops at the next block when the network is aborted.
+func TestAbortStopsFold(t *testing.T) {
+	e := connect(t, 2)
+	cause := errors.New("stop")
+	const size = 10 * copyBlock
+	sent := make(chan error)
+	go func() {
+		sent <- e[1].Exchange(context.Background(), transport.Call{}, []transport.Transfer{{Kind: transport.Send, Buf: make([]byte, size)}})
+	}()
+	buf := make([]byte, size)
+	pieces := 0
+	err := e[0].Exchange(context.Background(), transport.Call{}, []transport.Transfer{{Peer: 1, Kind: transport.RecvFold, Buf: buf, With: buf, Fold: func(dst, a, b []byte) {
+		pieces++
+		e[1].Abort(cause)
+	}}})
+	if pieces != 1 || !errors.Is(err, cause) {
+		t.Errorf("%d pieces are folded, error %v", pieces, err)
+	}
+	if err := <-sent; !errors.Is(err, cause) {
+		t.Errorf("the sender's error is %v", err)
+	}
+}
+
+// A replica that fails by itself after another one says both.
+func TestLateError(t *testing.T) {
+	e := connect(t, 2)
+	first, second := errors.New("first"), errors.New("second")
+	e[1].Abort(first)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(second)
+	err := e[0].Exchange(ctx, transport.Call{}, nil)
+	var aborted *transport.AbortError
+	if !errors.Is(err, first) || !errors.Is(err, second) || !errors.As(err, &aborted) || aborted.Rank != 1 {
+		t.Error(err)
+	}
+	if want := "replica 0 round 0: second (aborted by replica 1: first)"; err.Error() != want {
+		t.Errorf("%q, want %q", err, want)
+	}
+}
+
 // Sixty-three replicas that wait for one stand in the register, park no more, and have no timer running; and so does a
 // network in which nobody is in Exchange.
 func TestIdle(t *testing.T) {

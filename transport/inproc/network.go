@@ -18,7 +18,7 @@ func New(n int) ([]transport.Endpoint, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("inproc: cannot connect %d replicas", n)
 	}
-	nw := &network{roomy: n <= runtime.GOMAXPROCS(0)}
+	nw := &network{roomy: n <= runtime.GOMAXPROCS(0), every: patrolEvery}
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
 	nw.timer.Stop()
 	nw.mu.Lock()
@@ -36,8 +36,9 @@ type network struct {
 	aborted atomic.Pointer[transport.AbortError] // set once
 	roomy   bool                                 // every replica can have a processor
 
-	armed atomic.Bool // the timer runs, or patrol does
-	timer *time.Timer // calls patrol
+	armed atomic.Bool   // the timer runs, or patrol does
+	timer *time.Timer   // calls patrol
+	every time.Duration // how soon
 
 	mu    sync.Mutex // guards what follows, and who is a member of which lane
 	root  *lane

@@ -143,7 +143,7 @@ func (e *endpoint) watch(ctx context.Context) {
 // arm sees to it that patrol comes by.
 func (nw *network) arm() {
 	if !nw.armed.Load() && nw.armed.CompareAndSwap(false, true) {
-		nw.timer.Reset(patrolEvery)
+		nw.timer.Reset(nw.every)
 	}
 }
 
@@ -167,7 +167,7 @@ func (nw *network) patrol() {
 		}
 	}
 	if again {
-		nw.timer.Reset(patrolEvery)
+		nw.timer.Reset(nw.every)
 		return
 	}
 	nw.armed.Store(false)

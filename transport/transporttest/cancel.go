@@ -11,11 +11,14 @@ import (
 	"gogcl.dev/transport"
 )
 
+// enough is how many rounds a replica tries that waits for an error.
+const enough = 100000
+
 // untilError runs rounds of a ring on the endpoint until one fails, and returns the error. Buffers are spoiled right after.
 func untilError(ctx context.Context, e transport.Endpoint, size int) error {
 	me, n := e.Rank(), e.Size()
 	out, in := make([]byte, size), make([]byte, size)
-	for round := 0; ; round++ {
+	for round := range enough {
 		fill(out, origin{me, (me + 1) % n, 0, round})
 		err := e.Exchange(ctx, call(0, round), []transport.Transfer{send((me+1)%n, 0, out), recv((me+n-1)%n, 0, in)})
 		if err != nil {
@@ -27,6 +30,7 @@ func untilError(ctx context.Context, e transport.Endpoint, size int) error {
 		}
 		scribble(out, in)
 	}
+	return nil
 }
 
 // stays checks that the endpoints are aborted for good.
@@ -116,7 +120,7 @@ func (s *suite) cancelInTheMiddle(t *testing.T) {
 						mine = ctx
 					}
 					batch := messy(t, e.Rank(), n, size, 0)
-					for round := 0; ; round++ {
+					for round := range enough {
 						if e.Rank() == who && round == when {
 							go func() {
 								for range i {
@@ -130,6 +134,7 @@ func (s *suite) cancelInTheMiddle(t *testing.T) {
 							return err
 						}
 					}
+					return nil
 				})
 				for rank, err := range errs {
 					s.wantCause(t, rank, err, rank == who, cause)

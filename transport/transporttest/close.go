@@ -16,6 +16,29 @@ func (s *suite) close(t *testing.T) {
 			}
 		})
 	})
+	t.Run("alone", func(t *testing.T) {
+		// Nobody else is there to end the Exchange.
+		for _, kind := range []transport.Kind{transport.Send, transport.Recv} {
+			t.Run("kind="+kind.String(), func(t *testing.T) {
+				eps := s.connect(t, 2)
+				buf := make([]byte, 1000)
+				entered := make(chan bool)
+				errs := each(t, eps[:1], func(e transport.Endpoint) error {
+					close(entered)
+					return e.Exchange(background, call(0, 0), []transport.Transfer{{Peer: 1, Kind: kind, Buf: buf}})
+				}, func() {
+					<-entered
+					await(t, func() {
+						if err := eps[0].Close(); err != nil {
+							t.Error(err)
+						}
+					})
+					scribble(buf)
+				})
+				s.wantClosed(t, 0, errs[0], 0)
+			})
+		}
+	})
 	t.Run("peer", func(t *testing.T) {
 		// Replica 0 has closed; one replica waits to send to it, one to receive from it.
 		for _, kind := range []transport.Kind{transport.Send, transport.Recv} {
@@ -99,7 +122,7 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 		if e.Rank() > 0 {
 			return untilError(background, e, size)
 		}
-		for round := 0; ; round++ {
+		for round := range enough {
 			out, in := made(size, origin{0, 1, 0, round}), make([]byte, size)
 			current.Store(&[2][]byte{out, in})
 			if round == 3 {
@@ -109,6 +132,7 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 				return err
 			}
 		}
+		return nil
 	}, func() {
 		<-busy
 		for range try {

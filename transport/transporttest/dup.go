@@ -15,7 +15,7 @@ func lanes(t testing.TB, eps []transport.Endpoint) []transport.Endpoint {
 	all(t, eps, func(e transport.Endpoint) (err error) {
 		out[e.Rank()], err = e.Dup(background)
 		if err == nil && (out[e.Rank()].Rank() != e.Rank() || out[e.Rank()].Size() != e.Size()) {
-			err = fmt.Errorf("Dup of %d of %d is %d of %d", e.Rank(), e.Size(), out[e.Rank()].Rank(), out[e.Rank()].Size())
+			err = fmt.Errorf("replica %d of %d has become %d of %d by Dup", e.Rank(), e.Size(), out[e.Rank()].Rank(), out[e.Rank()].Size())
 		}
 		return err
 	})
@@ -115,11 +115,12 @@ func (s *suite) dup(t *testing.T) {
 				t.Error(err)
 			}
 			for rank, err := range each(t, third, func(e transport.Endpoint) error {
-				for round := 1; ; round++ {
+				for round := range enough {
 					if err := shift(e, 0, round); err != nil {
 						return err
 					}
 				}
+				return nil
 			}) {
 				s.wantClosed(t, rank, err, 0)
 			}

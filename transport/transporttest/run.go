@@ -153,11 +153,17 @@ func await(t testing.TB, wait func()) {
 	}
 }
 
-// all runs body on every endpoint and wants no error.
+// all runs body on every endpoint and wants no error. One that there is ends the others as well.
 func all(t testing.TB, eps []transport.Endpoint, body func(e transport.Endpoint) error, meanwhile ...func()) {
 	t.Helper()
 	failed := false
-	for rank, err := range each(t, eps, body, meanwhile...) {
+	for rank, err := range each(t, eps, func(e transport.Endpoint) error {
+		err := body(e)
+		if err != nil {
+			e.Abort(err)
+		}
+		return err
+	}, meanwhile...) {
 		if err != nil {
 			t.Errorf("replica %d: %v", rank, err)
 			failed = true

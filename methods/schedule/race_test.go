@@ -1,0 +1,6 @@
+//go:build race
+
+package schedule_test
+
+// editedCases is how many schedules are edited at random; nothing here is concurrent, so the race detector needs few.
+const editedCases = 6_000
