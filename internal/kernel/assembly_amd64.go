@@ -49,8 +49,8 @@ func (t *assembly) version() *version {
 	for _, f := range everyFold() {
 		if asm := t.fold[f.index()]; asm != nil {
 			k := &foldAssembly{
-				Fold: f, asm: asm, copies: t.copies, rest: goFold(f),
-				fill: t.fill(f.Type), filled: t.fill(Uint8),
+				Fold: f, divides: t.divide[f.Type] != nil, asm: asm, fill: t.fill(f.Type),
+				copies: t.copies, filled: t.fill(Uint8), rest: goFold(f),
 			}
 			v.fold[f.index()] = k.loop
 		}

@@ -40,8 +40,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y1
@@ -50,9 +50,9 @@ single:
 	VMOVDQU Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -92,8 +92,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y1
@@ -102,9 +102,9 @@ single:
 	VMOVDQU Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -137,8 +137,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -146,9 +146,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -212,8 +212,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y1
@@ -228,9 +228,9 @@ single:
 	VMOVDQU Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -263,8 +263,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -272,9 +272,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -307,8 +307,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -316,9 +316,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -351,8 +351,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -360,9 +360,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -395,8 +395,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -404,9 +404,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -439,8 +439,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -448,9 +448,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -483,8 +483,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -492,9 +492,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -527,8 +527,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -536,9 +536,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -571,8 +571,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -580,9 +580,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -615,8 +615,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -624,9 +624,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -659,8 +659,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -668,9 +668,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -703,8 +703,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -712,9 +712,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -779,8 +779,8 @@ main:
 	JGE      main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU  (CX)(SI*1), Y0
@@ -796,9 +796,9 @@ single:
 	VMOVDQU  Y0, (AX)(SI*1)
 	ADDQ     $+32, SI
 	SUBQ     $+32, BX
-	JNE      single
+	JGE      single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -839,8 +839,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y0
@@ -850,9 +850,9 @@ single:
 	VMOVDQU   Y0, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -893,8 +893,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y0
@@ -904,9 +904,9 @@ single:
 	VMOVDQU   Y0, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -939,8 +939,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -948,9 +948,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -983,8 +983,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -992,9 +992,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1027,8 +1027,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -1036,9 +1036,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1071,8 +1071,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -1080,9 +1080,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1115,8 +1115,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -1124,9 +1124,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1159,8 +1159,8 @@ main:
 	JGE     main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU (CX)(SI*1), Y0
@@ -1168,9 +1168,9 @@ single:
 	VMOVDQU Y0, (AX)(SI*1)
 	ADDQ    $+32, SI
 	SUBQ    $+32, BX
-	JNE     single
+	JGE     single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1222,8 +1222,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -1235,9 +1235,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1289,8 +1289,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -1302,9 +1302,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1356,8 +1356,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+64, BX
-	JEQ  done
+	ADDQ $+48, BX
+	JLT  last
 
 single:
 	VCVTPH2PS (CX)(SI*1), Y1
@@ -1369,9 +1369,9 @@ single:
 	VMOVDQU   X1, (AX)(SI*1)
 	ADDQ      $+16, SI
 	SUBQ      $+16, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1423,8 +1423,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+64, BX
-	JEQ  done
+	ADDQ $+48, BX
+	JLT  last
 
 single:
 	VCVTPH2PS (CX)(SI*1), Y1
@@ -1436,9 +1436,9 @@ single:
 	VMOVDQU   X1, (AX)(SI*1)
 	ADDQ      $+16, SI
 	SUBQ      $+16, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1498,8 +1498,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+64, BX
-	JEQ  done
+	ADDQ $+48, BX
+	JLT  last
 
 single:
 	VCVTPH2PS (CX)(SI*1), Y1
@@ -1513,9 +1513,9 @@ single:
 	VMOVDQU   X1, (AX)(SI*1)
 	ADDQ      $+16, SI
 	SUBQ      $+16, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1575,8 +1575,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+64, BX
-	JEQ  done
+	ADDQ $+48, BX
+	JLT  last
 
 single:
 	VCVTPH2PS (CX)(SI*1), Y1
@@ -1590,9 +1590,9 @@ single:
 	VMOVDQU   X1, (AX)(SI*1)
 	ADDQ      $+16, SI
 	SUBQ      $+16, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1685,8 +1685,8 @@ main:
 	JGE          main
 
 rest:
-	ADDQ $+64, BX
-	JEQ  done
+	ADDQ $+48, BX
+	JLT  last
 
 single:
 	VPMOVZXWD    (CX)(SI*1), Y3
@@ -1706,9 +1706,9 @@ single:
 	VMOVDQU      X3, (AX)(SI*1)
 	ADDQ         $+16, SI
 	SUBQ         $+16, BX
-	JNE          single
+	JGE          single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1801,8 +1801,8 @@ main:
 	JGE          main
 
 rest:
-	ADDQ $+64, BX
-	JEQ  done
+	ADDQ $+48, BX
+	JLT  last
 
 single:
 	VPMOVZXWD    (CX)(SI*1), Y3
@@ -1822,9 +1822,9 @@ single:
 	VMOVDQU      X3, (AX)(SI*1)
 	ADDQ         $+16, SI
 	SUBQ         $+16, BX
-	JNE          single
+	JGE          single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -1925,8 +1925,8 @@ main:
 	JGE          main
 
 rest:
-	ADDQ $+64, BX
-	JEQ  done
+	ADDQ $+48, BX
+	JLT  last
 
 single:
 	VPMOVZXWD    (CX)(SI*1), Y3
@@ -1948,9 +1948,9 @@ single:
 	VMOVDQU      X3, (AX)(SI*1)
 	ADDQ         $+16, SI
 	SUBQ         $+16, BX
-	JNE          single
+	JGE          single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2051,8 +2051,8 @@ main:
 	JGE          main
 
 rest:
-	ADDQ $+64, BX
-	JEQ  done
+	ADDQ $+48, BX
+	JLT  last
 
 single:
 	VPMOVZXWD    (CX)(SI*1), Y3
@@ -2074,9 +2074,9 @@ single:
 	VMOVDQU      X3, (AX)(SI*1)
 	ADDQ         $+16, SI
 	SUBQ         $+16, BX
-	JNE          single
+	JGE          single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2120,8 +2120,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -2131,9 +2131,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2177,8 +2177,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -2188,9 +2188,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2246,8 +2246,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -2260,9 +2260,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2318,8 +2318,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -2332,9 +2332,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2378,8 +2378,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -2389,9 +2389,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2435,8 +2435,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -2446,9 +2446,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2504,8 +2504,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -2518,9 +2518,9 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -2576,8 +2576,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(SI*1), Y1
@@ -2590,8 +2590,8 @@ single:
 	VMOVDQU   Y1, (AX)(SI*1)
 	ADDQ      $+32, SI
 	SUBQ      $+32, BX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET

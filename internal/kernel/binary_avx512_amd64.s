@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func avx512AndBool(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512AndBool(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -39,31 +39,36 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VPMINUB   (DX)(SI*1), Z1, Z1
+	VPMINUB   Z0, Z1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VPMINUB    Z2, Z1, Z1
 	VPMINUB    Z0, Z1, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512OrBool(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512OrBool(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -97,31 +102,36 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VPORD     (DX)(SI*1), Z1, Z1
+	VPMINUB   Z0, Z1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VPORD      Z2, Z1, Z1
 	VPMINUB    Z0, Z1, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512AddInt8(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512AddInt8(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -149,30 +159,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPADDB    (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPADDB     Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MulInt8(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MulInt8(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -230,16 +244,30 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VMOVDQU64 (DX)(SI*1), Z2
+	VPSRLW    $0x08, Z1, Z3
+	VPSRLW    $0x08, Z2, Z4
+	VPMULLW   Z3, Z4, Z3
+	VPSLLW    $0x08, Z3, Z3
+	VPMULLW   Z2, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPORD     Z3, Z1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VPSRLW     $0x08, Z1, Z3
@@ -250,16 +278,13 @@ single:
 	VPANDD     Z0, Z1, Z1
 	VPORD      Z3, Z1, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinInt8(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MinInt8(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -287,30 +312,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMINSB   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMINSB    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxInt8(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MaxInt8(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -338,30 +367,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMAXSB   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMAXSB    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512AddInt16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512AddInt16(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -389,30 +422,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPADDW    (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPADDW     Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MulInt16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MulInt16(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -440,30 +477,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMULLW   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMULLW    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinInt16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MinInt16(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -491,30 +532,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMINSW   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMINSW    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxInt16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MaxInt16(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -542,30 +587,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMAXSW   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMAXSW    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512AddInt32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512AddInt32(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -593,30 +642,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPADDD    (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPADDD     Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MulInt32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MulInt32(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -644,30 +697,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMULLD   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMULLD    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinInt32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MinInt32(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -695,30 +752,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMINSD   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMINSD    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxInt32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MaxInt32(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -746,30 +807,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMAXSD   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMAXSD    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512AddInt64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512AddInt64(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -797,30 +862,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPADDQ    (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPADDQ     Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MulInt64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·avx512MulInt64(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -848,30 +917,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMULLQ   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMULLQ    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinInt64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MinInt64(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -899,30 +972,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMINSQ   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMINSQ    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxInt64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MaxInt64(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -950,30 +1027,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMAXSQ   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMAXSQ    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinUint8(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MinUint8(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1001,30 +1082,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMINUB   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMINUB    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxUint8(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MaxUint8(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1052,30 +1137,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMAXUB   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMAXUB    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinUint16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MinUint16(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1103,30 +1192,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMINUW   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMINUW    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxUint16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MaxUint16(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1154,30 +1247,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMAXUW   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMAXUW    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinUint32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MinUint32(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1205,30 +1302,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMINUD   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMINUD    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxUint32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MaxUint32(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1256,30 +1357,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMAXUD   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMAXUD    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinUint64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MinUint64(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1307,30 +1412,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMINUQ   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMINUQ    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxUint64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MaxUint64(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1358,30 +1467,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z0
+	VPMAXUQ   (DX)(SI*1), Z0, Z0
+	VMOVDQU64 Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z0
 	VMOVDQU8.Z (DX)(SI*1), K1, Z1
 	VPMAXUQ    Z1, Z0, Z0
 	VMOVDQU8   Z0, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512AddFloat16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·avx512AddFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1427,16 +1540,27 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
-	MOVQ       $+32, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VCVTPH2PS (CX)(SI*1), Z1
+	VCVTPH2PS (DX)(SI*1), Z2
+	VADDPS    Z2, Z1, Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMOVAPS   Z0, K1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VMOVDQU64 Y1, (AX)(SI*1)
+	ADDQ      $+32, SI
+	SUBQ      $+32, BX
+	JGE       single
+
+last:
+	ADDQ       $+32, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Y1
 	VCVTPH2PS  Y1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Y2
@@ -1446,16 +1570,13 @@ single:
 	VMOVAPS    Z0, K2, Z1
 	VCVTPS2PH  $0x00, Z1, Y1
 	VMOVDQU8   Y1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MulFloat16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·avx512MulFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1501,16 +1622,27 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
-	MOVQ       $+32, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VCVTPH2PS (CX)(SI*1), Z1
+	VCVTPH2PS (DX)(SI*1), Z2
+	VMULPS    Z2, Z1, Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMOVAPS   Z0, K1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VMOVDQU64 Y1, (AX)(SI*1)
+	ADDQ      $+32, SI
+	SUBQ      $+32, BX
+	JGE       single
+
+last:
+	ADDQ       $+32, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Y1
 	VCVTPH2PS  Y1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Y2
@@ -1520,16 +1652,13 @@ single:
 	VMOVAPS    Z0, K2, Z1
 	VCVTPS2PH  $0x00, Z1, Y1
 	VMOVDQU8   Y1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinFloat16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·avx512MinFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1575,16 +1704,27 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
-	MOVQ       $+32, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VCVTPH2PS (CX)(SI*1), Z1
+	VCVTPH2PS (DX)(SI*1), Z2
+	VCMPPS    $0x03, Z2, Z1, K1
+	VRANGEPS  $0x04, Z2, Z1, Z1
+	VMOVAPS   Z0, K1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VMOVDQU64 Y1, (AX)(SI*1)
+	ADDQ      $+32, SI
+	SUBQ      $+32, BX
+	JGE       single
+
+last:
+	ADDQ       $+32, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Y1
 	VCVTPH2PS  Y1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Y2
@@ -1594,16 +1734,13 @@ single:
 	VMOVAPS    Z0, K2, Z1
 	VCVTPS2PH  $0x00, Z1, Y1
 	VMOVDQU8   Y1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxFloat16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·avx512MaxFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1649,16 +1786,27 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
-	MOVQ       $+32, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VCVTPH2PS (CX)(SI*1), Z1
+	VCVTPH2PS (DX)(SI*1), Z2
+	VCMPPS    $0x03, Z2, Z1, K1
+	VRANGEPS  $0x05, Z2, Z1, Z1
+	VMOVAPS   Z0, K1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VMOVDQU64 Y1, (AX)(SI*1)
+	ADDQ      $+32, SI
+	SUBQ      $+32, BX
+	JGE       single
+
+last:
+	ADDQ       $+32, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Y1
 	VCVTPH2PS  Y1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Y2
@@ -1668,16 +1816,13 @@ single:
 	VMOVAPS    Z0, K2, Z1
 	VCVTPS2PH  $0x00, Z1, Y1
 	VMOVDQU8   Y1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512AddBFloat16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·avx512AddBFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1757,16 +1902,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
-	MOVQ       $+32, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VPMOVZXWD (CX)(SI*1), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD (DX)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z4, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMOVAPS   Z0, K1, Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z4, Z1, Z4
+	VPADDD    Z2, Z4, Z4
+	VPADDD    Z4, Z3, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, Y3
+	VMOVDQU64 Y3, (AX)(SI*1)
+	ADDQ      $+32, SI
+	SUBQ      $+32, BX
+	JGE       single
+
+last:
+	ADDQ       $+32, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Y3
 	VPMOVZXWD  Y3, Z3
 	VPSLLD     $0x10, Z3, Z3
@@ -1776,23 +1939,20 @@ single:
 	VADDPS     Z4, Z3, Z3
 	VCMPPS     $0x03, Z3, Z3, K2
 	VMOVAPS    Z0, K2, Z3
-	VPSRLD     $0x10, Z3, Z4
-	VPANDD     Z4, Z1, Z4
-	VPADDD     Z2, Z4, Z4
-	VPADDD     Z4, Z3, Z3
+	VPSRLD     $0x10, Z3, Z0
+	VPANDD     Z0, Z1, Z0
+	VPADDD     Z2, Z0, Z0
+	VPADDD     Z0, Z3, Z3
 	VPSRLD     $0x10, Z3, Z3
 	VPMOVDW    Z3, Y3
 	VMOVDQU8   Y3, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MulBFloat16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·avx512MulBFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1872,16 +2032,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
-	MOVQ       $+32, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VPMOVZXWD (CX)(SI*1), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD (DX)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMOVAPS   Z0, K1, Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z4, Z1, Z4
+	VPADDD    Z2, Z4, Z4
+	VPADDD    Z4, Z3, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, Y3
+	VMOVDQU64 Y3, (AX)(SI*1)
+	ADDQ      $+32, SI
+	SUBQ      $+32, BX
+	JGE       single
+
+last:
+	ADDQ       $+32, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Y3
 	VPMOVZXWD  Y3, Z3
 	VPSLLD     $0x10, Z3, Z3
@@ -1891,23 +2069,20 @@ single:
 	VMULPS     Z4, Z3, Z3
 	VCMPPS     $0x03, Z3, Z3, K2
 	VMOVAPS    Z0, K2, Z3
-	VPSRLD     $0x10, Z3, Z4
-	VPANDD     Z4, Z1, Z4
-	VPADDD     Z2, Z4, Z4
-	VPADDD     Z4, Z3, Z3
+	VPSRLD     $0x10, Z3, Z0
+	VPANDD     Z0, Z1, Z0
+	VPADDD     Z2, Z0, Z0
+	VPADDD     Z0, Z3, Z3
 	VPSRLD     $0x10, Z3, Z3
 	VPMOVDW    Z3, Y3
 	VMOVDQU8   Y3, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinBFloat16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·avx512MinBFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1987,16 +2162,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
-	MOVQ       $+32, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VPMOVZXWD (CX)(SI*1), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD (DX)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VCMPPS    $0x03, Z4, Z3, K1
+	VRANGEPS  $0x04, Z4, Z3, Z3
+	VMOVAPS   Z0, K1, Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z4, Z1, Z4
+	VPADDD    Z2, Z4, Z4
+	VPADDD    Z4, Z3, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, Y3
+	VMOVDQU64 Y3, (AX)(SI*1)
+	ADDQ      $+32, SI
+	SUBQ      $+32, BX
+	JGE       single
+
+last:
+	ADDQ       $+32, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Y3
 	VPMOVZXWD  Y3, Z3
 	VPSLLD     $0x10, Z3, Z3
@@ -2006,23 +2199,20 @@ single:
 	VCMPPS     $0x03, Z4, Z3, K2
 	VRANGEPS   $0x04, Z4, Z3, Z3
 	VMOVAPS    Z0, K2, Z3
-	VPSRLD     $0x10, Z3, Z4
-	VPANDD     Z4, Z1, Z4
-	VPADDD     Z2, Z4, Z4
-	VPADDD     Z4, Z3, Z3
+	VPSRLD     $0x10, Z3, Z0
+	VPANDD     Z0, Z1, Z0
+	VPADDD     Z2, Z0, Z0
+	VPADDD     Z0, Z3, Z3
 	VPSRLD     $0x10, Z3, Z3
 	VPMOVDW    Z3, Y3
 	VMOVDQU8   Y3, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxBFloat16(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·avx512MaxBFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2102,16 +2292,34 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, BX
-	JEQ  done
+	ADDQ $+96, BX
+	JLT  last
 
 single:
-	MOVQ       $+32, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VPMOVZXWD (CX)(SI*1), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD (DX)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VCMPPS    $0x03, Z4, Z3, K1
+	VRANGEPS  $0x05, Z4, Z3, Z3
+	VMOVAPS   Z0, K1, Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z4, Z1, Z4
+	VPADDD    Z2, Z4, Z4
+	VPADDD    Z4, Z3, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, Y3
+	VMOVDQU64 Y3, (AX)(SI*1)
+	ADDQ      $+32, SI
+	SUBQ      $+32, BX
+	JGE       single
+
+last:
+	ADDQ       $+32, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Y3
 	VPMOVZXWD  Y3, Z3
 	VPSLLD     $0x10, Z3, Z3
@@ -2121,23 +2329,20 @@ single:
 	VCMPPS     $0x03, Z4, Z3, K2
 	VRANGEPS   $0x05, Z4, Z3, Z3
 	VMOVAPS    Z0, K2, Z3
-	VPSRLD     $0x10, Z3, Z4
-	VPANDD     Z4, Z1, Z4
-	VPADDD     Z2, Z4, Z4
-	VPADDD     Z4, Z3, Z3
+	VPSRLD     $0x10, Z3, Z0
+	VPANDD     Z0, Z1, Z0
+	VPADDD     Z2, Z0, Z0
+	VPADDD     Z0, Z3, Z3
 	VPSRLD     $0x10, Z3, Z3
 	VPMOVDW    Z3, Y3
 	VMOVDQU8   Y3, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512AddFloat32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512AddFloat32(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2175,32 +2380,38 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VADDPS    (DX)(SI*1), Z1, Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMOVAPS   Z0, K1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VADDPS     Z2, Z1, Z1
 	VCMPPS     $0x03, Z1, Z1, K2
 	VMOVAPS    Z0, K2, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MulFloat32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MulFloat32(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2238,32 +2449,38 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VMULPS    (DX)(SI*1), Z1, Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMOVAPS   Z0, K1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VMULPS     Z2, Z1, Z1
 	VCMPPS     $0x03, Z1, Z1, K2
 	VMOVAPS    Z0, K2, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinFloat32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·avx512MinFloat32(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2305,32 +2522,39 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VMOVDQU64 (DX)(SI*1), Z2
+	VCMPPS    $0x03, Z2, Z1, K1
+	VRANGEPS  $0x04, Z2, Z1, Z1
+	VMOVAPS   Z0, K1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VCMPPS     $0x03, Z2, Z1, K2
 	VRANGEPS   $0x04, Z2, Z1, Z1
 	VMOVAPS    Z0, K2, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxFloat32(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·avx512MaxFloat32(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2372,32 +2596,39 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VMOVDQU64 (DX)(SI*1), Z2
+	VCMPPS    $0x03, Z2, Z1, K1
+	VRANGEPS  $0x05, Z2, Z1, Z1
+	VMOVAPS   Z0, K1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VCMPPS     $0x03, Z2, Z1, K2
 	VRANGEPS   $0x05, Z2, Z1, Z1
 	VMOVAPS    Z0, K2, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512AddFloat64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512AddFloat64(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2435,32 +2666,38 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VADDPD    (DX)(SI*1), Z1, Z1
+	VCMPPD    $0x03, Z1, Z1, K1
+	VMOVAPD   Z0, K1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VADDPD     Z2, Z1, Z1
 	VCMPPD     $0x03, Z1, Z1, K2
 	VMOVAPD    Z0, K2, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MulFloat64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512MulFloat64(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2498,32 +2735,38 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VMULPD    (DX)(SI*1), Z1, Z1
+	VCMPPD    $0x03, Z1, Z1, K1
+	VMOVAPD   Z0, K1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VMULPD     Z2, Z1, Z1
 	VCMPPD     $0x03, Z1, Z1, K2
 	VMOVAPD    Z0, K2, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MinFloat64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·avx512MinFloat64(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2565,32 +2808,39 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VMOVDQU64 (DX)(SI*1), Z2
+	VCMPPD    $0x03, Z2, Z1, K1
+	VRANGEPD  $0x04, Z2, Z1, Z1
+	VMOVAPD   Z0, K1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VCMPPD     $0x03, Z2, Z1, K2
 	VRANGEPD   $0x04, Z2, Z1, Z1
 	VMOVAPD    Z0, K2, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512MaxFloat64(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2
 TEXT ·avx512MaxFloat64(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2632,25 +2882,32 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, BX
-	JEQ  done
+	ADDQ $+192, BX
+	JLT  last
 
 single:
-	MOVQ       $+64, DI
-	CMPQ       BX, DI
-	CMOVQLT    BX, DI
-	MOVQ       $-1, R8
-	BZHIQ      DI, R8, R8
-	KMOVQ      R8, K1
+	VMOVDQU64 (CX)(SI*1), Z1
+	VMOVDQU64 (DX)(SI*1), Z2
+	VCMPPD    $0x03, Z2, Z1, K1
+	VRANGEPD  $0x05, Z2, Z1, Z1
+	VMOVAPD   Z0, K1, Z1
+	VMOVDQU64 Z1, (AX)(SI*1)
+	ADDQ      $+64, SI
+	SUBQ      $+64, BX
+	JGE       single
+
+last:
+	ADDQ       $+64, BX
+	JEQ        done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVQ      DI, K1
 	VMOVDQU8.Z (CX)(SI*1), K1, Z1
 	VMOVDQU8.Z (DX)(SI*1), K1, Z2
 	VCMPPD     $0x03, Z2, Z1, K2
 	VRANGEPD   $0x05, Z2, Z1, Z1
 	VMOVAPD    Z0, K2, Z1
 	VMOVDQU8   Z1, K1, (AX)(SI*1)
-	ADDQ       DI, SI
-	SUBQ       DI, BX
-	JNE        single
 
 done:
 	VZEROUPPER

@@ -50,8 +50,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+64, DX
-	JEQ  done
+	ADDQ $+48, DX
+	JLT  last
 
 single:
 	VCVTPH2PS (CX)(BX*1), Y2
@@ -62,9 +62,9 @@ single:
 	VMOVDQU   X2, (AX)(BX*1)
 	ADDQ      $+16, BX
 	SUBQ      $+16, DX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -114,8 +114,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+64, DX
-	JEQ  done
+	ADDQ $+48, DX
+	JLT  last
 
 single:
 	VCVTPH2PS (CX)(BX*1), Y2
@@ -126,9 +126,9 @@ single:
 	VMOVDQU   X2, (AX)(BX*1)
 	ADDQ      $+16, BX
 	SUBQ      $+16, DX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -215,8 +215,8 @@ main:
 	JGE          main
 
 rest:
-	ADDQ $+64, DX
-	JEQ  done
+	ADDQ $+48, DX
+	JLT  last
 
 single:
 	VPMOVZXWD    (CX)(BX*1), Y4
@@ -234,9 +234,9 @@ single:
 	VMOVDQU      X4, (AX)(BX*1)
 	ADDQ         $+16, BX
 	SUBQ         $+16, DX
-	JNE          single
+	JGE          single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -323,8 +323,8 @@ main:
 	JGE          main
 
 rest:
-	ADDQ $+64, DX
-	JEQ  done
+	ADDQ $+48, DX
+	JLT  last
 
 single:
 	VPMOVZXWD    (CX)(BX*1), Y4
@@ -342,9 +342,9 @@ single:
 	VMOVDQU      X4, (AX)(BX*1)
 	ADDQ         $+16, BX
 	SUBQ         $+16, DX
-	JNE          single
+	JGE          single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -390,8 +390,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, DX
-	JEQ  done
+	ADDQ $+96, DX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(BX*1), Y2
@@ -401,9 +401,9 @@ single:
 	VMOVDQU   Y2, (AX)(BX*1)
 	ADDQ      $+32, BX
 	SUBQ      $+32, DX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -449,8 +449,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, DX
-	JEQ  done
+	ADDQ $+96, DX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(BX*1), Y2
@@ -460,9 +460,9 @@ single:
 	VMOVDQU   Y2, (AX)(BX*1)
 	ADDQ      $+32, BX
 	SUBQ      $+32, DX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -508,8 +508,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, DX
-	JEQ  done
+	ADDQ $+96, DX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(BX*1), Y2
@@ -519,9 +519,9 @@ single:
 	VMOVDQU   Y2, (AX)(BX*1)
 	ADDQ      $+32, BX
 	SUBQ      $+32, DX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 
@@ -567,8 +567,8 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, DX
-	JEQ  done
+	ADDQ $+96, DX
+	JLT  last
 
 single:
 	VMOVDQU   (CX)(BX*1), Y2
@@ -578,9 +578,9 @@ single:
 	VMOVDQU   Y2, (AX)(BX*1)
 	ADDQ      $+32, BX
 	SUBQ      $+32, DX
-	JNE       single
+	JGE       single
 
-done:
+last:
 	VZEROUPPER
 	RET
 

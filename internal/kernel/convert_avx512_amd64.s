@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func avx512DivideFloat16(dst *byte, src *byte, n int, by uint64)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·avx512DivideFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -48,16 +48,26 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, DX
-	JEQ  done
+	ADDQ $+96, DX
+	JLT  last
 
 single:
-	MOVQ       $+32, SI
-	CMPQ       DX, SI
-	CMOVQLT    DX, SI
-	MOVQ       $-1, DI
-	BZHIQ      SI, DI, DI
-	KMOVQ      DI, K1
+	VCVTPH2PS (CX)(BX*1), Z2
+	VDIVPS    Z1, Z2, Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VMOVDQU64 Y2, (AX)(BX*1)
+	ADDQ      $+32, BX
+	SUBQ      $+32, DX
+	JGE       single
+
+last:
+	ADDQ       $+32, DX
+	JEQ        done
+	MOVQ       $-1, SI
+	BZHIQ      DX, SI, SI
+	KMOVQ      SI, K1
 	VMOVDQU8.Z (CX)(BX*1), K1, Y2
 	VCVTPH2PS  Y2, Z2
 	VDIVPS     Z1, Z2, Z2
@@ -65,16 +75,13 @@ single:
 	VMOVAPS    Z0, K2, Z2
 	VCVTPS2PH  $0x00, Z2, Y2
 	VMOVDQU8   Y2, K1, (AX)(BX*1)
-	ADDQ       SI, BX
-	SUBQ       SI, DX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512ScaleFloat16(dst *byte, src *byte, n int, by uint64)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·avx512ScaleFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -117,16 +124,26 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, DX
-	JEQ  done
+	ADDQ $+96, DX
+	JLT  last
 
 single:
-	MOVQ       $+32, SI
-	CMPQ       DX, SI
-	CMOVQLT    DX, SI
-	MOVQ       $-1, DI
-	BZHIQ      SI, DI, DI
-	KMOVQ      DI, K1
+	VCVTPH2PS (CX)(BX*1), Z2
+	VMULPS    Z1, Z2, Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VMOVDQU64 Y2, (AX)(BX*1)
+	ADDQ      $+32, BX
+	SUBQ      $+32, DX
+	JGE       single
+
+last:
+	ADDQ       $+32, DX
+	JEQ        done
+	MOVQ       $-1, SI
+	BZHIQ      DX, SI, SI
+	KMOVQ      SI, K1
 	VMOVDQU8.Z (CX)(BX*1), K1, Y2
 	VCVTPH2PS  Y2, Z2
 	VMULPS     Z1, Z2, Z2
@@ -134,16 +151,13 @@ single:
 	VMOVAPS    Z0, K2, Z2
 	VCVTPS2PH  $0x00, Z2, Y2
 	VMOVDQU8   Y2, K1, (AX)(BX*1)
-	ADDQ       SI, BX
-	SUBQ       SI, DX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512DivideBFloat16(dst *byte, src *byte, n int, by uint64)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·avx512DivideBFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -216,39 +230,52 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, DX
-	JEQ  done
+	ADDQ $+96, DX
+	JLT  last
 
 single:
-	MOVQ       $+32, SI
-	CMPQ       DX, SI
-	CMOVQLT    DX, SI
-	MOVQ       $-1, DI
-	BZHIQ      SI, DI, DI
-	KMOVQ      DI, K1
+	VPMOVZXWD (CX)(BX*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VDIVPS    Z3, Z4, Z4
+	VCMPPS    $0x03, Z4, Z4, K1
+	VMOVAPS   Z0, K1, Z4
+	VPSRLD    $0x10, Z4, Z5
+	VPANDD    Z5, Z1, Z5
+	VPADDD    Z2, Z5, Z5
+	VPADDD    Z5, Z4, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, Y4
+	VMOVDQU64 Y4, (AX)(BX*1)
+	ADDQ      $+32, BX
+	SUBQ      $+32, DX
+	JGE       single
+
+last:
+	ADDQ       $+32, DX
+	JEQ        done
+	MOVQ       $-1, SI
+	BZHIQ      DX, SI, SI
+	KMOVQ      SI, K1
 	VMOVDQU8.Z (CX)(BX*1), K1, Y4
 	VPMOVZXWD  Y4, Z4
 	VPSLLD     $0x10, Z4, Z4
 	VDIVPS     Z3, Z4, Z4
 	VCMPPS     $0x03, Z4, Z4, K2
 	VMOVAPS    Z0, K2, Z4
-	VPSRLD     $0x10, Z4, Z5
-	VPANDD     Z5, Z1, Z5
-	VPADDD     Z2, Z5, Z5
-	VPADDD     Z5, Z4, Z4
+	VPSRLD     $0x10, Z4, Z0
+	VPANDD     Z0, Z1, Z0
+	VPADDD     Z2, Z0, Z0
+	VPADDD     Z0, Z4, Z4
 	VPSRLD     $0x10, Z4, Z4
 	VPMOVDW    Z4, Y4
 	VMOVDQU8   Y4, K1, (AX)(BX*1)
-	ADDQ       SI, BX
-	SUBQ       SI, DX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512ScaleBFloat16(dst *byte, src *byte, n int, by uint64)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2
 TEXT ·avx512ScaleBFloat16(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -321,39 +348,52 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+128, DX
-	JEQ  done
+	ADDQ $+96, DX
+	JLT  last
 
 single:
-	MOVQ       $+32, SI
-	CMPQ       DX, SI
-	CMOVQLT    DX, SI
-	MOVQ       $-1, DI
-	BZHIQ      SI, DI, DI
-	KMOVQ      DI, K1
+	VPMOVZXWD (CX)(BX*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VCMPPS    $0x03, Z4, Z4, K1
+	VMOVAPS   Z0, K1, Z4
+	VPSRLD    $0x10, Z4, Z5
+	VPANDD    Z5, Z1, Z5
+	VPADDD    Z2, Z5, Z5
+	VPADDD    Z5, Z4, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, Y4
+	VMOVDQU64 Y4, (AX)(BX*1)
+	ADDQ      $+32, BX
+	SUBQ      $+32, DX
+	JGE       single
+
+last:
+	ADDQ       $+32, DX
+	JEQ        done
+	MOVQ       $-1, SI
+	BZHIQ      DX, SI, SI
+	KMOVQ      SI, K1
 	VMOVDQU8.Z (CX)(BX*1), K1, Y4
 	VPMOVZXWD  Y4, Z4
 	VPSLLD     $0x10, Z4, Z4
 	VMULPS     Z3, Z4, Z4
 	VCMPPS     $0x03, Z4, Z4, K2
 	VMOVAPS    Z0, K2, Z4
-	VPSRLD     $0x10, Z4, Z5
-	VPANDD     Z5, Z1, Z5
-	VPADDD     Z2, Z5, Z5
-	VPADDD     Z5, Z4, Z4
+	VPSRLD     $0x10, Z4, Z0
+	VPANDD     Z0, Z1, Z0
+	VPADDD     Z2, Z0, Z0
+	VPADDD     Z0, Z4, Z4
 	VPSRLD     $0x10, Z4, Z4
 	VPMOVDW    Z4, Y4
 	VMOVDQU8   Y4, K1, (AX)(BX*1)
-	ADDQ       SI, BX
-	SUBQ       SI, DX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512DivideFloat32(dst *byte, src *byte, n int, by uint64)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512DivideFloat32(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -392,31 +432,37 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, DX
-	JEQ  done
+	ADDQ $+192, DX
+	JLT  last
 
 single:
-	MOVQ       $+64, SI
-	CMPQ       DX, SI
-	CMOVQLT    DX, SI
-	MOVQ       $-1, DI
-	BZHIQ      SI, DI, DI
-	KMOVQ      DI, K1
+	VMOVDQU64 (CX)(BX*1), Z2
+	VDIVPS    Z1, Z2, Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VMOVDQU64 Z2, (AX)(BX*1)
+	ADDQ      $+64, BX
+	SUBQ      $+64, DX
+	JGE       single
+
+last:
+	ADDQ       $+64, DX
+	JEQ        done
+	MOVQ       $-1, SI
+	BZHIQ      DX, SI, SI
+	KMOVQ      SI, K1
 	VMOVDQU8.Z (CX)(BX*1), K1, Z2
 	VDIVPS     Z1, Z2, Z2
 	VCMPPS     $0x03, Z2, Z2, K2
 	VMOVAPS    Z0, K2, Z2
 	VMOVDQU8   Z2, K1, (AX)(BX*1)
-	ADDQ       SI, BX
-	SUBQ       SI, DX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512ScaleFloat32(dst *byte, src *byte, n int, by uint64)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512ScaleFloat32(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -455,31 +501,37 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, DX
-	JEQ  done
+	ADDQ $+192, DX
+	JLT  last
 
 single:
-	MOVQ       $+64, SI
-	CMPQ       DX, SI
-	CMOVQLT    DX, SI
-	MOVQ       $-1, DI
-	BZHIQ      SI, DI, DI
-	KMOVQ      DI, K1
+	VMOVDQU64 (CX)(BX*1), Z2
+	VMULPS    Z1, Z2, Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VMOVDQU64 Z2, (AX)(BX*1)
+	ADDQ      $+64, BX
+	SUBQ      $+64, DX
+	JGE       single
+
+last:
+	ADDQ       $+64, DX
+	JEQ        done
+	MOVQ       $-1, SI
+	BZHIQ      DX, SI, SI
+	KMOVQ      SI, K1
 	VMOVDQU8.Z (CX)(BX*1), K1, Z2
 	VMULPS     Z1, Z2, Z2
 	VCMPPS     $0x03, Z2, Z2, K2
 	VMOVAPS    Z0, K2, Z2
 	VMOVDQU8   Z2, K1, (AX)(BX*1)
-	ADDQ       SI, BX
-	SUBQ       SI, DX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512DivideFloat64(dst *byte, src *byte, n int, by uint64)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512DivideFloat64(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -518,31 +570,37 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, DX
-	JEQ  done
+	ADDQ $+192, DX
+	JLT  last
 
 single:
-	MOVQ       $+64, SI
-	CMPQ       DX, SI
-	CMOVQLT    DX, SI
-	MOVQ       $-1, DI
-	BZHIQ      SI, DI, DI
-	KMOVQ      DI, K1
+	VMOVDQU64 (CX)(BX*1), Z2
+	VDIVPD    Z1, Z2, Z2
+	VCMPPD    $0x03, Z2, Z2, K1
+	VMOVAPD   Z0, K1, Z2
+	VMOVDQU64 Z2, (AX)(BX*1)
+	ADDQ      $+64, BX
+	SUBQ      $+64, DX
+	JGE       single
+
+last:
+	ADDQ       $+64, DX
+	JEQ        done
+	MOVQ       $-1, SI
+	BZHIQ      DX, SI, SI
+	KMOVQ      SI, K1
 	VMOVDQU8.Z (CX)(BX*1), K1, Z2
 	VDIVPD     Z1, Z2, Z2
 	VCMPPD     $0x03, Z2, Z2, K2
 	VMOVAPD    Z0, K2, Z2
 	VMOVDQU8   Z2, K1, (AX)(BX*1)
-	ADDQ       SI, BX
-	SUBQ       SI, DX
-	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func avx512ScaleFloat64(dst *byte, src *byte, n int, by uint64)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512BW, AVX512F, BMI2
 TEXT ·avx512ScaleFloat64(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -581,24 +639,30 @@ main:
 	JGE       main
 
 rest:
-	ADDQ $+256, DX
-	JEQ  done
+	ADDQ $+192, DX
+	JLT  last
 
 single:
-	MOVQ       $+64, SI
-	CMPQ       DX, SI
-	CMOVQLT    DX, SI
-	MOVQ       $-1, DI
-	BZHIQ      SI, DI, DI
-	KMOVQ      DI, K1
+	VMOVDQU64 (CX)(BX*1), Z2
+	VMULPD    Z1, Z2, Z2
+	VCMPPD    $0x03, Z2, Z2, K1
+	VMOVAPD   Z0, K1, Z2
+	VMOVDQU64 Z2, (AX)(BX*1)
+	ADDQ      $+64, BX
+	SUBQ      $+64, DX
+	JGE       single
+
+last:
+	ADDQ       $+64, DX
+	JEQ        done
+	MOVQ       $-1, SI
+	BZHIQ      DX, SI, SI
+	KMOVQ      SI, K1
 	VMOVDQU8.Z (CX)(BX*1), K1, Z2
 	VMULPD     Z1, Z2, Z2
 	VCMPPD     $0x03, Z2, Z2, K2
 	VMOVAPD    Z0, K2, Z2
 	VMOVDQU8   Z2, K1, (AX)(BX*1)
-	ADDQ       SI, BX
-	SUBQ       SI, DX
-	JNE        single
 
 done:
 	VZEROUPPER

@@ -74,43 +74,43 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y1
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMINUB (R10)(SI*1), Y1, Y1
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	VPMINUB Y0, Y1, Y1
 	LEAQ    (AX), R9
 	CMPQ    R9, CX
-	JEQ     storelastdone
+	JEQ     storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y1, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -219,43 +219,43 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y1
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ (R9), R10
 	ADDQ $+24, R9
 	VPOR (R10)(SI*1), Y1, Y1
 	CMPQ R9, BX
-	JNE  sourcelast
+	JNE  sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	VPMINUB Y0, Y1, Y1
 	LEAQ    (AX), R9
 	CMPQ    R9, CX
-	JEQ     storelastdone
+	JEQ     storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y1, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -357,42 +357,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ   (R9), R10
 	ADDQ   $+24, R9
 	VPADDB (R10)(SI*1), Y0, Y0
 	CMPQ   R9, BX
-	JNE    sourcelast
+	JNE    sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -557,9 +557,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
@@ -573,9 +573,9 @@ single:
 	VPOR    Y2, Y1, Y1
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU (R10)(SI*1), Y2
@@ -588,26 +588,26 @@ sourcelast:
 	VPOR    Y3, Y2, Y2
 	VPADDB  Y2, Y1, Y1
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y1, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -740,18 +740,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y1
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU (R10)(SI*1), Y2
@@ -763,26 +763,26 @@ sourcelast:
 	VPAND   Y0, Y1, Y1
 	VPOR    Y3, Y1, Y1
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y1, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -884,42 +884,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMINSB (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -1021,42 +1021,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMAXSB (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -1158,42 +1158,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ   (R9), R10
 	ADDQ   $+24, R9
 	VPADDW (R10)(SI*1), Y0, Y0
 	CMPQ   R9, BX
-	JNE    sourcelast
+	JNE    sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -1307,9 +1307,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
@@ -1317,35 +1317,35 @@ single:
 	VPMULLW Y0, Y0, Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU (R10)(SI*1), Y1
 	VPMULLW Y1, Y1, Y1
 	VPADDW  Y1, Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -1447,42 +1447,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMULLW (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -1584,42 +1584,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMINSW (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -1721,42 +1721,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMAXSW (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -1858,42 +1858,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ   (R9), R10
 	ADDQ   $+24, R9
 	VPADDD (R10)(SI*1), Y0, Y0
 	CMPQ   R9, BX
-	JNE    sourcelast
+	JNE    sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -2007,9 +2007,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
@@ -2017,35 +2017,35 @@ single:
 	VPMULLD Y0, Y0, Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU (R10)(SI*1), Y1
 	VPMULLD Y1, Y1, Y1
 	VPADDD  Y1, Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -2147,42 +2147,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMULLD (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -2284,42 +2284,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMINSD (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -2421,42 +2421,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMAXSD (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -2558,42 +2558,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ   (R9), R10
 	ADDQ   $+24, R9
 	VPADDQ (R10)(SI*1), Y0, Y0
 	CMPQ   R9, BX
-	JNE    sourcelast
+	JNE    sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -2763,9 +2763,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ     (DX), R10
@@ -2780,9 +2780,9 @@ single:
 	VPADDQ   Y1, Y0, Y0
 	LEAQ     24(DX), R9
 	CMPQ     R9, BX
-	JEQ      sourcelastdone
+	JEQ      sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ     (R9), R10
 	ADDQ     $+24, R9
 	VMOVDQU  (R10)(SI*1), Y1
@@ -2796,26 +2796,26 @@ sourcelast:
 	VPADDQ   Y2, Y1, Y1
 	VPADDQ   Y1, Y0, Y0
 	CMPQ     R9, BX
-	JNE      sourcelast
+	JNE      sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -2949,18 +2949,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ     (R9), R10
 	ADDQ     $+24, R9
 	VMOVDQU  (R10)(SI*1), Y1
@@ -2973,26 +2973,26 @@ sourcelast:
 	VPMULUDQ Y1, Y0, Y0
 	VPADDQ   Y2, Y0, Y0
 	CMPQ     R9, BX
-	JNE      sourcelast
+	JNE      sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -3102,44 +3102,44 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VMOVDQU   (R10)(SI*1), Y1
 	VPCMPGTQ  Y1, Y0, Y2
 	VBLENDVPD Y2, Y1, Y0, Y0
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -3249,44 +3249,44 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VMOVDQU   (R10)(SI*1), Y1
 	VPCMPGTQ  Y1, Y0, Y2
 	VBLENDVPD Y2, Y0, Y1, Y0
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -3388,42 +3388,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMINUB (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -3525,42 +3525,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMAXUB (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -3662,42 +3662,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMINUW (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -3799,42 +3799,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMAXUW (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -3936,42 +3936,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMINUD (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -4073,42 +4073,42 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y0
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VPMAXUD (R10)(SI*1), Y0, Y0
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y0, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -4229,18 +4229,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y1
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VMOVDQU   (R10)(SI*1), Y2
@@ -4249,26 +4249,26 @@ sourcelast:
 	VPCMPGTQ  Y4, Y3, Y3
 	VBLENDVPD Y3, Y2, Y1, Y1
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y1, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -4389,18 +4389,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y1
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VMOVDQU   (R10)(SI*1), Y2
@@ -4409,26 +4409,26 @@ sourcelast:
 	VPCMPGTQ  Y4, Y3, Y3
 	VBLENDVPD Y3, Y1, Y2, Y1
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	LEAQ (AX), R9
 	CMPQ R9, CX
-	JEQ  storelastdone
+	JEQ  storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y1, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -4576,18 +4576,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
 	VCVTPH2PS (R10)(SI*1), Y2
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VCVTPH2PS (R10)(SI*1), Y3
@@ -4595,40 +4595,40 @@ sourcelast:
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -4768,57 +4768,57 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
 	VCVTPH2PS (R10)(SI*1), Y2
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VCVTPH2PS (R10)(SI*1), Y3
 	VADDPS    Y3, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -4990,9 +4990,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -5002,9 +5002,9 @@ single:
 	VCVTPH2PS X2, Y2
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VCVTPH2PS (R10)(SI*1), Y3
@@ -5015,40 +5015,40 @@ sourcelast:
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -5196,9 +5196,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -5206,49 +5206,49 @@ single:
 	VMULPS    Y2, Y2, Y2
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VCVTPH2PS (R10)(SI*1), Y3
 	VMULPS    Y3, Y3, Y3
 	VADDPS    Y3, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -5396,18 +5396,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
 	VCVTPH2PS (R10)(SI*1), Y2
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VCVTPH2PS (R10)(SI*1), Y3
@@ -5415,40 +5415,40 @@ sourcelast:
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -5588,57 +5588,57 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
 	VCVTPH2PS (R10)(SI*1), Y2
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VCVTPH2PS (R10)(SI*1), Y3
 	VMULPS    Y3, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -5794,18 +5794,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
 	VCVTPH2PS (R10)(SI*1), Y2
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VCVTPH2PS (R10)(SI*1), Y3
@@ -5815,40 +5815,40 @@ sourcelast:
 	VORPS     Y5, Y2, Y2
 	VBLENDVPS Y4, Y0, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -6004,18 +6004,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
 	VCVTPH2PS (R10)(SI*1), Y2
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VCVTPH2PS (R10)(SI*1), Y3
@@ -6025,40 +6025,40 @@ sourcelast:
 	VANDPS    Y5, Y2, Y2
 	VBLENDVPS Y4, Y0, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -6259,9 +6259,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -6269,9 +6269,9 @@ single:
 	VPSLLD    $0x10, Y5, Y5
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VPMOVZXWD (R10)(SI*1), Y6
@@ -6283,20 +6283,20 @@ sourcelast:
 	VPADDD    Y6, Y5, Y5
 	VPAND     Y5, Y3, Y5
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y4, Y5, Y5
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y4, Y5, Y5
 
-wholelast:
+wholesingle:
 	VCMPPS       $0x03, Y5, Y5, Y6
 	VBLENDVPS    Y6, Y0, Y5, Y5
 	VPSRLD       $0x10, Y5, Y6
@@ -6308,21 +6308,21 @@ wholelast:
 	VPACKUSDW    X6, X5, X5
 	LEAQ         (AX), R9
 	CMPQ         R9, CX
-	JEQ          storelastdone
+	JEQ          storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X5, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -6503,9 +6503,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -6513,29 +6513,29 @@ single:
 	VPSLLD    $0x10, Y4, Y4
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VPMOVZXWD (R10)(SI*1), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VADDPS    Y5, Y4, Y4
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y3, Y4, Y4
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y3, Y4, Y4
 
-wholelast:
+wholesingle:
 	VCMPPS       $0x03, Y4, Y4, Y5
 	VBLENDVPS    Y5, Y0, Y4, Y4
 	VPSRLD       $0x10, Y4, Y5
@@ -6547,21 +6547,21 @@ wholelast:
 	VPACKUSDW    X5, X4, X4
 	LEAQ         (AX), R9
 	CMPQ         R9, CX
-	JEQ          storelastdone
+	JEQ          storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X4, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -6810,9 +6810,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -6826,9 +6826,9 @@ single:
 	VPAND     Y5, Y3, Y5
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VPMOVZXWD (R10)(SI*1), Y6
@@ -6846,20 +6846,20 @@ sourcelast:
 	VPADDD    Y6, Y5, Y5
 	VPAND     Y5, Y3, Y5
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y4, Y5, Y5
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y4, Y5, Y5
 
-wholelast:
+wholesingle:
 	VCMPPS       $0x03, Y5, Y5, Y6
 	VBLENDVPS    Y6, Y0, Y5, Y5
 	VPSRLD       $0x10, Y5, Y6
@@ -6871,21 +6871,21 @@ wholelast:
 	VPACKUSDW    X6, X5, X5
 	LEAQ         (AX), R9
 	CMPQ         R9, CX
-	JEQ          storelastdone
+	JEQ          storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X5, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -7074,9 +7074,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -7085,9 +7085,9 @@ single:
 	VMULPS    Y4, Y4, Y4
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VPMOVZXWD (R10)(SI*1), Y5
@@ -7095,20 +7095,20 @@ sourcelast:
 	VMULPS    Y5, Y5, Y5
 	VADDPS    Y5, Y4, Y4
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y3, Y4, Y4
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y3, Y4, Y4
 
-wholelast:
+wholesingle:
 	VCMPPS       $0x03, Y4, Y4, Y5
 	VBLENDVPS    Y5, Y0, Y4, Y4
 	VPSRLD       $0x10, Y4, Y5
@@ -7120,21 +7120,21 @@ wholelast:
 	VPACKUSDW    X5, X4, X4
 	LEAQ         (AX), R9
 	CMPQ         R9, CX
-	JEQ          storelastdone
+	JEQ          storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X4, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -7335,9 +7335,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -7345,9 +7345,9 @@ single:
 	VPSLLD    $0x10, Y5, Y5
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VPMOVZXWD (R10)(SI*1), Y6
@@ -7359,20 +7359,20 @@ sourcelast:
 	VPADDD    Y6, Y5, Y5
 	VPAND     Y5, Y3, Y5
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y4, Y5, Y5
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y4, Y5, Y5
 
-wholelast:
+wholesingle:
 	VCMPPS       $0x03, Y5, Y5, Y6
 	VBLENDVPS    Y6, Y0, Y5, Y5
 	VPSRLD       $0x10, Y5, Y6
@@ -7384,21 +7384,21 @@ wholelast:
 	VPACKUSDW    X6, X5, X5
 	LEAQ         (AX), R9
 	CMPQ         R9, CX
-	JEQ          storelastdone
+	JEQ          storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X5, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -7579,9 +7579,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -7589,29 +7589,29 @@ single:
 	VPSLLD    $0x10, Y4, Y4
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VPMOVZXWD (R10)(SI*1), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VMULPS    Y5, Y4, Y4
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y3, Y4, Y4
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y3, Y4, Y4
 
-wholelast:
+wholesingle:
 	VCMPPS       $0x03, Y4, Y4, Y5
 	VBLENDVPS    Y5, Y0, Y4, Y4
 	VPSRLD       $0x10, Y4, Y5
@@ -7623,21 +7623,21 @@ wholelast:
 	VPACKUSDW    X5, X4, X4
 	LEAQ         (AX), R9
 	CMPQ         R9, CX
-	JEQ          storelastdone
+	JEQ          storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X4, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -7834,9 +7834,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -7844,9 +7844,9 @@ single:
 	VPSLLD    $0x10, Y4, Y4
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VPMOVZXWD (R10)(SI*1), Y5
@@ -7857,20 +7857,20 @@ sourcelast:
 	VORPS     Y7, Y4, Y4
 	VBLENDVPS Y6, Y0, Y4, Y4
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y3, Y4, Y4
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y3, Y4, Y4
 
-wholelast:
+wholesingle:
 	VCMPPS       $0x03, Y4, Y4, Y5
 	VBLENDVPS    Y5, Y0, Y4, Y4
 	VPSRLD       $0x10, Y4, Y5
@@ -7882,21 +7882,21 @@ wholelast:
 	VPACKUSDW    X5, X4, X4
 	LEAQ         (AX), R9
 	CMPQ         R9, CX
-	JEQ          storelastdone
+	JEQ          storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X4, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -8093,9 +8093,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+64, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+48, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ      (DX), R10
@@ -8103,9 +8103,9 @@ single:
 	VPSLLD    $0x10, Y4, Y4
 	LEAQ      24(DX), R9
 	CMPQ      R9, BX
-	JEQ       sourcelastdone
+	JEQ       sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VPMOVZXWD (R10)(SI*1), Y5
@@ -8116,20 +8116,20 @@ sourcelast:
 	VANDPS    Y7, Y4, Y4
 	VBLENDVPS Y6, Y0, Y4, Y4
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y3, Y4, Y4
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y3, Y4, Y4
 
-wholelast:
+wholesingle:
 	VCMPPS       $0x03, Y4, Y4, Y5
 	VBLENDVPS    Y5, Y0, Y4, Y4
 	VPSRLD       $0x10, Y4, Y5
@@ -8141,21 +8141,21 @@ wholelast:
 	VPACKUSDW    X5, X4, X4
 	LEAQ         (AX), R9
 	CMPQ         R9, CX
-	JEQ          storelastdone
+	JEQ          storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU X4, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+16, SI
-	SUBQ $+16, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -8287,55 +8287,55 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ   (R9), R10
 	ADDQ   $+24, R9
 	VADDPS (R10)(SI*1), Y2, Y2
 	CMPQ   R9, BX
-	JNE    sourcelast
+	JNE    sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -8479,9 +8479,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
@@ -8489,48 +8489,48 @@ single:
 	VMULPS  Y2, Y2, Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU (R10)(SI*1), Y3
 	VMULPS  Y3, Y3, Y3
 	VADDPS  Y3, Y2, Y2
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -8662,55 +8662,55 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ   (R9), R10
 	ADDQ   $+24, R9
 	VMULPS (R10)(SI*1), Y2, Y2
 	CMPQ   R9, BX
-	JNE    sourcelast
+	JNE    sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -8862,18 +8862,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VMOVDQU   (R10)(SI*1), Y3
@@ -8883,39 +8883,39 @@ sourcelast:
 	VORPS     Y5, Y2, Y2
 	VBLENDVPS Y4, Y0, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -9067,18 +9067,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VMOVDQU   (R10)(SI*1), Y3
@@ -9088,39 +9088,39 @@ sourcelast:
 	VANDPS    Y5, Y2, Y2
 	VBLENDVPS Y4, Y0, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPS Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPS Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -9252,55 +9252,55 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ   (R9), R10
 	ADDQ   $+24, R9
 	VADDPD (R10)(SI*1), Y2, Y2
 	CMPQ   R9, BX
-	JNE    sourcelast
+	JNE    sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPD Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPD Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPD    $0x03, Y2, Y2, Y3
 	VBLENDVPD Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -9444,9 +9444,9 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
@@ -9454,48 +9454,48 @@ single:
 	VMULPD  Y2, Y2, Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU (R10)(SI*1), Y3
 	VMULPD  Y3, Y3, Y3
 	VADDPD  Y3, Y2, Y2
 	CMPQ    R9, BX
-	JNE     sourcelast
+	JNE     sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPD Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPD Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPD    $0x03, Y2, Y2, Y3
 	VBLENDVPD Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -9627,55 +9627,55 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ   (R9), R10
 	ADDQ   $+24, R9
 	VMULPD (R10)(SI*1), Y2, Y2
 	CMPQ   R9, BX
-	JNE    sourcelast
+	JNE    sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPD Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPD Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPD    $0x03, Y2, Y2, Y3
 	VBLENDVPD Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -9827,18 +9827,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VMOVDQU   (R10)(SI*1), Y3
@@ -9848,39 +9848,39 @@ sourcelast:
 	VORPD     Y5, Y2, Y2
 	VBLENDVPD Y4, Y0, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPD Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPD Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPD    $0x03, Y2, Y2, Y3
 	VBLENDVPD Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -10032,18 +10032,18 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+96, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
 	MOVQ    (DX), R10
 	VMOVDQU (R10)(SI*1), Y2
 	LEAQ    24(DX), R9
 	CMPQ    R9, BX
-	JEQ     sourcelastdone
+	JEQ     sourcesingledone
 
-sourcelast:
+sourcesingle:
 	MOVQ      (R9), R10
 	ADDQ      $+24, R9
 	VMOVDQU   (R10)(SI*1), Y3
@@ -10053,39 +10053,39 @@ sourcelast:
 	VANDPD    Y5, Y2, Y2
 	VBLENDVPD Y4, Y0, Y2, Y2
 	CMPQ      R9, BX
-	JNE       sourcelast
+	JNE       sourcesingle
 
-sourcelastdone:
+sourcesingledone:
 	TESTQ  $+6, R8
-	JEQ    wholelast
+	JEQ    wholesingle
 	TESTQ  $+4, R8
-	JNE    scalelast
+	JNE    scalesingle
 	VDIVPD Y1, Y2, Y2
-	JMP    wholelast
+	JMP    wholesingle
 
-scalelast:
+scalesingle:
 	VMULPD Y1, Y2, Y2
 
-wholelast:
+wholesingle:
 	VCMPPD    $0x03, Y2, Y2, Y3
 	VBLENDVPD Y3, Y0, Y2, Y2
 	LEAQ      (AX), R9
 	CMPQ      R9, CX
-	JEQ       storelastdone
+	JEQ       storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R9), R10
 	ADDQ    $+24, R9
 	VMOVDQU Y2, (R10)(SI*1)
 	CMPQ    R9, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, SI
-	SUBQ $+32, DI
-	JNE  single
+	CMPQ SI, DI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, R8
 	JEQ   return
 	SFENCE
@@ -10172,30 +10172,30 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+128, SI
-	SUBQ BX, SI
-	JEQ  done
+	ADDQ $+96, SI
+	CMPQ BX, SI
+	JGT  last
 
 single:
 	MOVQ    (DX), R9
 	VMOVDQU (R9)(BX*1), Y0
 	LEAQ    (AX), R8
 	CMPQ    R8, CX
-	JEQ     storelastdone
+	JEQ     storesingledone
 
-storelast:
+storesingle:
 	MOVQ    (R8), R9
 	ADDQ    $+24, R8
 	VMOVDQU Y0, (R9)(BX*1)
 	CMPQ    R8, CX
-	JNE     storelast
+	JNE     storesingle
 
-storelastdone:
+storesingledone:
 	ADDQ $+32, BX
-	SUBQ $+32, SI
-	JNE  single
+	CMPQ BX, SI
+	JLE  single
 
-done:
+last:
 	TESTQ $+1, DI
 	JEQ   return
 	SFENCE

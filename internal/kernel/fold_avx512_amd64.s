@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func avx512FoldAndBool(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldAndBool(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -73,16 +73,48 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z1
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINUB (R10)(SI*1), Z1, Z1
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	VPMINUB Z0, Z1, Z1
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z1, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z1
@@ -112,10 +144,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -156,7 +184,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldOrBool(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldOrBool(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -224,16 +252,48 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z1
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ  (R9), R10
+	ADDQ  $+24, R9
+	VPORD (R10)(SI*1), Z1, Z1
+	CMPQ  R9, BX
+	JNE   sourcesingle
+
+sourcesingledone:
+	VPMINUB Z0, Z1, Z1
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z1, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z1
@@ -263,10 +323,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -307,7 +363,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldAddInt8(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldAddInt8(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -369,16 +425,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ   (R9), R10
+	ADDQ   $+24, R9
+	VPADDB (R10)(SI*1), Z0, Z0
+	CMPQ   R9, BX
+	JNE    sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -407,10 +494,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -451,7 +534,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldSquareAddInt8(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldSquareAddInt8(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -575,16 +658,62 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z1
+	VPSRLW    $0x08, Z1, Z2
+	VPSRLW    $0x08, Z1, Z3
+	VPMULLW   Z2, Z3, Z2
+	VPSLLW    $0x08, Z2, Z2
+	VPMULLW   Z1, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPORD     Z2, Z1, Z1
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z2
+	VPSRLW    $0x08, Z2, Z3
+	VPSRLW    $0x08, Z2, Z4
+	VPMULLW   Z3, Z4, Z3
+	VPSLLW    $0x08, Z3, Z3
+	VPMULLW   Z2, Z2, Z2
+	VPANDD    Z0, Z2, Z2
+	VPORD     Z3, Z2, Z2
+	VPADDB    Z2, Z1, Z1
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z1, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z1
@@ -627,10 +756,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -671,7 +796,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMulInt8(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMulInt8(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -763,16 +888,54 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z1
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z2
+	VPSRLW    $0x08, Z1, Z3
+	VPSRLW    $0x08, Z2, Z4
+	VPMULLW   Z3, Z4, Z3
+	VPSLLW    $0x08, Z3, Z3
+	VPMULLW   Z2, Z1, Z1
+	VPANDD    Z0, Z1, Z1
+	VPORD     Z3, Z1, Z1
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z1, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z1
@@ -807,10 +970,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -851,7 +1010,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinInt8(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinInt8(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -913,16 +1072,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINSB (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -951,10 +1141,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -995,7 +1181,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxInt8(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxInt8(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -1057,16 +1243,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMAXSB (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -1095,10 +1312,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -1139,7 +1352,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldAddInt16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldAddInt16(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -1201,16 +1414,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ   (R9), R10
+	ADDQ   $+24, R9
+	VPADDW (R10)(SI*1), Z0, Z0
+	CMPQ   R9, BX
+	JNE    sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -1239,10 +1483,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -1283,7 +1523,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldSquareAddInt16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldSquareAddInt16(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -1357,16 +1597,50 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	VPMULLW   Z0, Z0, Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z1
+	VPMULLW   Z1, Z1, Z1
+	VPADDW    Z1, Z0, Z0
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -1397,10 +1671,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -1441,7 +1711,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMulInt16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMulInt16(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -1503,16 +1773,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMULLW (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -1541,10 +1842,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -1585,7 +1882,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinInt16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinInt16(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -1647,16 +1944,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINSW (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -1685,10 +2013,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -1729,7 +2053,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxInt16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxInt16(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -1791,16 +2115,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMAXSW (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -1829,10 +2184,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -1873,7 +2224,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldAddInt32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldAddInt32(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -1935,16 +2286,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ   (R9), R10
+	ADDQ   $+24, R9
+	VPADDD (R10)(SI*1), Z0, Z0
+	CMPQ   R9, BX
+	JNE    sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -1973,10 +2355,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -2017,7 +2395,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldSquareAddInt32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldSquareAddInt32(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -2091,16 +2469,50 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	VPMULLD   Z0, Z0, Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z1
+	VPMULLD   Z1, Z1, Z1
+	VPADDD    Z1, Z0, Z0
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -2131,10 +2543,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -2175,7 +2583,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMulInt32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMulInt32(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -2237,16 +2645,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMULLD (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -2275,10 +2714,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -2319,7 +2754,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinInt32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinInt32(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -2381,16 +2816,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINSD (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -2419,10 +2885,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -2463,7 +2925,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxInt32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxInt32(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -2525,16 +2987,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMAXSD (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -2563,10 +3056,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -2607,7 +3096,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldAddInt64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldAddInt64(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -2669,16 +3158,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ   (R9), R10
+	ADDQ   $+24, R9
+	VPADDQ (R10)(SI*1), Z0, Z0
+	CMPQ   R9, BX
+	JNE    sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -2707,10 +3227,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -2751,7 +3267,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldSquareAddInt64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldSquareAddInt64(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -2825,16 +3341,50 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	VPMULLQ   Z0, Z0, Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z1
+	VPMULLQ   Z1, Z1, Z1
+	VPADDQ    Z1, Z0, Z0
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -2865,10 +3415,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -2909,7 +3455,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMulInt64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMulInt64(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -2971,16 +3517,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMULLQ (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -3009,10 +3586,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -3053,7 +3626,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinInt64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinInt64(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -3115,16 +3688,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINSQ (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -3153,10 +3757,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -3197,7 +3797,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxInt64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxInt64(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -3259,16 +3859,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMAXSQ (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -3297,10 +3928,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -3341,7 +3968,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinUint8(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinUint8(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -3403,16 +4030,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINUB (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -3441,10 +4099,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -3485,7 +4139,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxUint8(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxUint8(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -3547,16 +4201,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMAXUB (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -3585,10 +4270,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -3629,7 +4310,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinUint16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinUint16(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -3691,16 +4372,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINUW (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -3729,10 +4441,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -3773,7 +4481,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxUint16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxUint16(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -3835,16 +4543,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMAXUW (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -3873,10 +4612,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -3917,7 +4652,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinUint32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinUint32(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -3979,16 +4714,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINUD (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -4017,10 +4783,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -4061,7 +4823,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxUint32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxUint32(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -4123,16 +4885,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMAXUD (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -4161,10 +4954,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -4205,7 +4994,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinUint64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinUint64(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -4267,16 +5056,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMINUQ (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -4305,10 +5125,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -4349,7 +5165,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxUint64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxUint64(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -4411,16 +5227,47 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z0
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ    (R9), R10
+	ADDQ    $+24, R9
+	VPMAXUQ (R10)(SI*1), Z0, Z0
+	CMPQ    R9, BX
+	JNE     sourcesingle
+
+sourcesingledone:
+	LEAQ (AX), R9
+	CMPQ R9, CX
+	JEQ  storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z0, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z0
@@ -4449,10 +5296,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -4493,7 +5336,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldAddFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldAddFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -4643,16 +5486,64 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VCVTPH2PS (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VCVTPH2PS (R10)(SI*1), Z3
+	VADDPS    Z3, Z2, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	LEAQ      (AX), R9
+	CMPQ      R9, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y2
@@ -4699,10 +5590,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -4751,7 +5638,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldWideAddFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldWideAddFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -4885,16 +5772,62 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VCVTPH2PS (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VCVTPH2PS (R10)(SI*1), Z3
+	VADDPS    Z3, Z2, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	LEAQ      (AX), R9
+	CMPQ      R9, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y2
@@ -4939,10 +5872,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -4991,7 +5920,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldSquareAddFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldSquareAddFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -5189,16 +6118,70 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VCVTPH2PS (R10)(SI*1), Z2
+	VMULPS    Z2, Z2, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VCVTPH2PS (R10)(SI*1), Z3
+	VMULPS    Z3, Z3, Z3
+	VCVTPS2PH $0x00, Z3, Y3
+	VCVTPH2PS Y3, Z3
+	VADDPS    Z3, Z2, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	LEAQ      (AX), R9
+	CMPQ      R9, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y2
@@ -5251,10 +6234,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -5303,7 +6282,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldWideSquareAddFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldWideSquareAddFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -5453,16 +6432,64 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VCVTPH2PS (R10)(SI*1), Z2
+	VMULPS    Z2, Z2, Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VCVTPH2PS (R10)(SI*1), Z3
+	VMULPS    Z3, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	LEAQ      (AX), R9
+	CMPQ      R9, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y2
@@ -5509,10 +6536,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -5561,7 +6584,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMulFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldMulFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -5711,16 +6734,64 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VCVTPH2PS (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VCVTPH2PS (R10)(SI*1), Z3
+	VMULPS    Z3, Z2, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	LEAQ      (AX), R9
+	CMPQ      R9, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y2
@@ -5767,10 +6838,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -5819,7 +6886,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldWideMulFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldWideMulFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -5953,16 +7020,62 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VCVTPH2PS (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VCVTPH2PS (R10)(SI*1), Z3
+	VMULPS    Z3, Z2, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	LEAQ      (AX), R9
+	CMPQ      R9, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y2
@@ -6007,10 +7120,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -6059,7 +7168,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldMinFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -6209,16 +7318,64 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VCVTPH2PS (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VCVTPH2PS (R10)(SI*1), Z3
+	VCMPPS    $0x03, Z3, Z2, K1
+	VRANGEPS  $0x04, Z3, Z2, Z2
+	VMOVAPS   Z0, K1, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	LEAQ      (AX), R9
+	CMPQ      R9, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y2
@@ -6265,10 +7422,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -6317,7 +7470,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldMaxFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -6467,16 +7620,64 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VCVTPH2PS (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VCVTPH2PS (R10)(SI*1), Z3
+	VCMPPS    $0x03, Z3, Z2, K1
+	VRANGEPS  $0x05, Z3, Z2, Z2
+	VMOVAPS   Z0, K1, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	LEAQ      (AX), R9
+	CMPQ      R9, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y2
@@ -6523,10 +7724,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -6575,7 +7772,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldAddBFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldAddBFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -6811,16 +8008,74 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VPMOVZXWD (R10)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VPMOVZXWD (R10)(SI*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z6, Z5, Z5
+	VPSRLD    $0x10, Z5, Z6
+	VPANDD    Z6, Z1, Z6
+	VPADDD    Z2, Z6, Z6
+	VPADDD    Z6, Z5, Z5
+	VPANDD    Z5, Z3, Z5
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z4, Z5, Z5
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z4, Z5, Z5
+
+wholesingle:
+	VCMPPS  $0x03, Z5, Z5, K1
+	VMOVAPS Z0, K1, Z5
+	VPSRLD  $0x10, Z5, Z6
+	VPANDD  Z6, Z1, Z6
+	VPADDD  Z2, Z6, Z6
+	VPADDD  Z6, Z5, Z5
+	VPSRLD  $0x10, Z5, Z5
+	VPMOVDW Z5, Y5
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y5, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y5
@@ -6859,10 +8114,10 @@ scalelast:
 wholelast:
 	VCMPPS  $0x03, Z5, Z5, K2
 	VMOVAPS Z0, K2, Z5
-	VPSRLD  $0x10, Z5, Z6
-	VPANDD  Z6, Z1, Z6
-	VPADDD  Z2, Z6, Z6
-	VPADDD  Z6, Z5, Z5
+	VPSRLD  $0x10, Z5, Z0
+	VPANDD  Z0, Z1, Z0
+	VPADDD  Z2, Z0, Z0
+	VPADDD  Z0, Z5, Z5
 	VPSRLD  $0x10, Z5, Z5
 	VPMOVDW Z5, Y5
 	LEAQ    (AX), R9
@@ -6877,10 +8132,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -6929,7 +8180,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldWideAddBFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldWideAddBFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -7125,16 +8376,69 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VPMOVZXWD (R10)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VPMOVZXWD (R10)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z3, Z4, Z4
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z3, Z4, Z4
+
+wholesingle:
+	VCMPPS  $0x03, Z4, Z4, K1
+	VMOVAPS Z0, K1, Z4
+	VPSRLD  $0x10, Z4, Z5
+	VPANDD  Z5, Z1, Z5
+	VPADDD  Z2, Z5, Z5
+	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPMOVDW Z4, Y4
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y4, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y4
@@ -7168,10 +8472,10 @@ scalelast:
 wholelast:
 	VCMPPS  $0x03, Z4, Z4, K2
 	VMOVAPS Z0, K2, Z4
-	VPSRLD  $0x10, Z4, Z5
-	VPANDD  Z5, Z1, Z5
-	VPADDD  Z2, Z5, Z5
-	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z0
+	VPANDD  Z0, Z1, Z0
+	VPADDD  Z2, Z0, Z0
+	VPADDD  Z0, Z4, Z4
 	VPSRLD  $0x10, Z4, Z4
 	VPMOVDW Z4, Y4
 	LEAQ    (AX), R9
@@ -7186,10 +8490,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -7238,7 +8538,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldSquareAddBFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldSquareAddBFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -7570,16 +8870,86 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VPMOVZXWD (R10)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VMULPS    Z5, Z5, Z5
+	VPSRLD    $0x10, Z5, Z6
+	VPANDD    Z6, Z1, Z6
+	VPADDD    Z2, Z6, Z6
+	VPADDD    Z6, Z5, Z5
+	VPANDD    Z5, Z3, Z5
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VPMOVZXWD (R10)(SI*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VMULPS    Z6, Z6, Z6
+	VPSRLD    $0x10, Z6, Z7
+	VPANDD    Z7, Z1, Z7
+	VPADDD    Z2, Z7, Z7
+	VPADDD    Z7, Z6, Z6
+	VPANDD    Z6, Z3, Z6
+	VADDPS    Z6, Z5, Z5
+	VPSRLD    $0x10, Z5, Z6
+	VPANDD    Z6, Z1, Z6
+	VPADDD    Z2, Z6, Z6
+	VPADDD    Z6, Z5, Z5
+	VPANDD    Z5, Z3, Z5
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z4, Z5, Z5
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z4, Z5, Z5
+
+wholesingle:
+	VCMPPS  $0x03, Z5, Z5, K1
+	VMOVAPS Z0, K1, Z5
+	VPSRLD  $0x10, Z5, Z6
+	VPANDD  Z6, Z1, Z6
+	VPADDD  Z2, Z6, Z6
+	VPADDD  Z6, Z5, Z5
+	VPSRLD  $0x10, Z5, Z5
+	VPMOVDW Z5, Y5
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y5, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y5
@@ -7630,10 +9000,10 @@ scalelast:
 wholelast:
 	VCMPPS  $0x03, Z5, Z5, K2
 	VMOVAPS Z0, K2, Z5
-	VPSRLD  $0x10, Z5, Z6
-	VPANDD  Z6, Z1, Z6
-	VPADDD  Z2, Z6, Z6
-	VPADDD  Z6, Z5, Z5
+	VPSRLD  $0x10, Z5, Z0
+	VPANDD  Z0, Z1, Z0
+	VPADDD  Z2, Z0, Z0
+	VPADDD  Z0, Z5, Z5
 	VPSRLD  $0x10, Z5, Z5
 	VPMOVDW Z5, Y5
 	LEAQ    (AX), R9
@@ -7648,10 +9018,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -7700,7 +9066,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldWideSquareAddBFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldWideSquareAddBFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -7912,16 +9278,71 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VPMOVZXWD (R10)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VPMOVZXWD (R10)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VMULPS    Z5, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z3, Z4, Z4
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z3, Z4, Z4
+
+wholesingle:
+	VCMPPS  $0x03, Z4, Z4, K1
+	VMOVAPS Z0, K1, Z4
+	VPSRLD  $0x10, Z4, Z5
+	VPANDD  Z5, Z1, Z5
+	VPADDD  Z2, Z5, Z5
+	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPMOVDW Z4, Y4
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y4, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y4
@@ -7957,10 +9378,10 @@ scalelast:
 wholelast:
 	VCMPPS  $0x03, Z4, Z4, K2
 	VMOVAPS Z0, K2, Z4
-	VPSRLD  $0x10, Z4, Z5
-	VPANDD  Z5, Z1, Z5
-	VPADDD  Z2, Z5, Z5
-	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z0
+	VPANDD  Z0, Z1, Z0
+	VPADDD  Z2, Z0, Z0
+	VPADDD  Z0, Z4, Z4
 	VPSRLD  $0x10, Z4, Z4
 	VPMOVDW Z4, Y4
 	LEAQ    (AX), R9
@@ -7975,10 +9396,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -8027,7 +9444,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMulBFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldMulBFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -8263,16 +9680,74 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VPMOVZXWD (R10)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VPMOVZXWD (R10)(SI*1), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VMULPS    Z6, Z5, Z5
+	VPSRLD    $0x10, Z5, Z6
+	VPANDD    Z6, Z1, Z6
+	VPADDD    Z2, Z6, Z6
+	VPADDD    Z6, Z5, Z5
+	VPANDD    Z5, Z3, Z5
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z4, Z5, Z5
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z4, Z5, Z5
+
+wholesingle:
+	VCMPPS  $0x03, Z5, Z5, K1
+	VMOVAPS Z0, K1, Z5
+	VPSRLD  $0x10, Z5, Z6
+	VPANDD  Z6, Z1, Z6
+	VPADDD  Z2, Z6, Z6
+	VPADDD  Z6, Z5, Z5
+	VPSRLD  $0x10, Z5, Z5
+	VPMOVDW Z5, Y5
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y5, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y5
@@ -8311,10 +9786,10 @@ scalelast:
 wholelast:
 	VCMPPS  $0x03, Z5, Z5, K2
 	VMOVAPS Z0, K2, Z5
-	VPSRLD  $0x10, Z5, Z6
-	VPANDD  Z6, Z1, Z6
-	VPADDD  Z2, Z6, Z6
-	VPADDD  Z6, Z5, Z5
+	VPSRLD  $0x10, Z5, Z0
+	VPANDD  Z0, Z1, Z0
+	VPADDD  Z2, Z0, Z0
+	VPADDD  Z0, Z5, Z5
 	VPSRLD  $0x10, Z5, Z5
 	VPMOVDW Z5, Y5
 	LEAQ    (AX), R9
@@ -8329,10 +9804,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -8381,7 +9852,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldWideMulBFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldWideMulBFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -8577,16 +10048,69 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VPMOVZXWD (R10)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VPMOVZXWD (R10)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VMULPS    Z5, Z4, Z4
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z3, Z4, Z4
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z3, Z4, Z4
+
+wholesingle:
+	VCMPPS  $0x03, Z4, Z4, K1
+	VMOVAPS Z0, K1, Z4
+	VPSRLD  $0x10, Z4, Z5
+	VPANDD  Z5, Z1, Z5
+	VPADDD  Z2, Z5, Z5
+	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPMOVDW Z4, Y4
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y4, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y4
@@ -8620,10 +10144,10 @@ scalelast:
 wholelast:
 	VCMPPS  $0x03, Z4, Z4, K2
 	VMOVAPS Z0, K2, Z4
-	VPSRLD  $0x10, Z4, Z5
-	VPANDD  Z5, Z1, Z5
-	VPADDD  Z2, Z5, Z5
-	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z0
+	VPANDD  Z0, Z1, Z0
+	VPADDD  Z2, Z0, Z0
+	VPADDD  Z0, Z4, Z4
 	VPSRLD  $0x10, Z4, Z4
 	VPMOVDW Z4, Y4
 	LEAQ    (AX), R9
@@ -8638,10 +10162,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -8690,7 +10210,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinBFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldMinBFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -8902,16 +10422,71 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VPMOVZXWD (R10)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VPMOVZXWD (R10)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VCMPPS    $0x03, Z5, Z4, K1
+	VRANGEPS  $0x04, Z5, Z4, Z4
+	VMOVAPS   Z0, K1, Z4
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z3, Z4, Z4
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z3, Z4, Z4
+
+wholesingle:
+	VCMPPS  $0x03, Z4, Z4, K1
+	VMOVAPS Z0, K1, Z4
+	VPSRLD  $0x10, Z4, Z5
+	VPANDD  Z5, Z1, Z5
+	VPADDD  Z2, Z5, Z5
+	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPMOVDW Z4, Y4
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y4, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y4
@@ -8947,10 +10522,10 @@ scalelast:
 wholelast:
 	VCMPPS  $0x03, Z4, Z4, K2
 	VMOVAPS Z0, K2, Z4
-	VPSRLD  $0x10, Z4, Z5
-	VPANDD  Z5, Z1, Z5
-	VPADDD  Z2, Z5, Z5
-	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z0
+	VPANDD  Z0, Z1, Z0
+	VPADDD  Z2, Z0, Z0
+	VPADDD  Z0, Z4, Z4
 	VPSRLD  $0x10, Z4, Z4
 	VPMOVDW Z4, Y4
 	LEAQ    (AX), R9
@@ -8965,10 +10540,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -9017,7 +10588,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxBFloat16(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512FoldMaxBFloat16(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -9229,16 +10800,71 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+224, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+32, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VPMOVZXWD (R10)(SI*1), Z4
+	VPSLLD    $0x10, Z4, Z4
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VPMOVZXWD (R10)(SI*1), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VCMPPS    $0x03, Z5, Z4, K1
+	VRANGEPS  $0x05, Z5, Z4, Z4
+	VMOVAPS   Z0, K1, Z4
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z3, Z4, Z4
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z3, Z4, Z4
+
+wholesingle:
+	VCMPPS  $0x03, Z4, Z4, K1
+	VMOVAPS Z0, K1, Z4
+	VPSRLD  $0x10, Z4, Z5
+	VPANDD  Z5, Z1, Z5
+	VPADDD  Z2, Z5, Z5
+	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPMOVDW Z4, Y4
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Y4, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+32, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+32, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Y4
@@ -9274,10 +10900,10 @@ scalelast:
 wholelast:
 	VCMPPS  $0x03, Z4, Z4, K2
 	VMOVAPS Z0, K2, Z4
-	VPSRLD  $0x10, Z4, Z5
-	VPANDD  Z5, Z1, Z5
-	VPADDD  Z2, Z5, Z5
-	VPADDD  Z5, Z4, Z4
+	VPSRLD  $0x10, Z4, Z0
+	VPANDD  Z0, Z1, Z0
+	VPADDD  Z2, Z0, Z0
+	VPADDD  Z0, Z4, Z4
 	VPSRLD  $0x10, Z4, Z4
 	VPMOVDW Z4, Y4
 	LEAQ    (AX), R9
@@ -9292,10 +10918,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -9344,7 +10966,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldAddFloat32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldAddFloat32(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -9434,16 +11056,60 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ   (R9), R10
+	ADDQ   $+24, R9
+	VADDPS (R10)(SI*1), Z2, Z2
+	CMPQ   R9, BX
+	JNE    sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS  $0x03, Z2, Z2, K1
+	VMOVAPS Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -9485,10 +11151,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -9529,7 +11191,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldSquareAddFloat32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldSquareAddFloat32(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -9631,16 +11293,63 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	VMULPS    Z2, Z2, Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z3
+	VMULPS    Z3, Z3, Z3
+	VADDPS    Z3, Z2, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS  $0x03, Z2, Z2, K1
+	VMOVAPS Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -9684,10 +11393,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -9728,7 +11433,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMulFloat32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMulFloat32(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -9818,16 +11523,60 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ   (R9), R10
+	ADDQ   $+24, R9
+	VMULPS (R10)(SI*1), Z2, Z2
+	CMPQ   R9, BX
+	JNE    sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS  $0x03, Z2, Z2, K1
+	VMOVAPS Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -9869,10 +11618,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -9913,7 +11658,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinFloat32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinFloat32(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -10015,16 +11760,63 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z3
+	VCMPPS    $0x03, Z3, Z2, K1
+	VRANGEPS  $0x04, Z3, Z2, Z2
+	VMOVAPS   Z0, K1, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS  $0x03, Z2, Z2, K1
+	VMOVAPS Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -10068,10 +11860,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -10112,7 +11900,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxFloat32(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxFloat32(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -10214,16 +12002,63 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z3
+	VCMPPS    $0x03, Z3, Z2, K1
+	VRANGEPS  $0x05, Z3, Z2, Z2
+	VMOVAPS   Z0, K1, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPS Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPS Z1, Z2, Z2
+
+wholesingle:
+	VCMPPS  $0x03, Z2, Z2, K1
+	VMOVAPS Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -10267,10 +12102,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -10311,7 +12142,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldAddFloat64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldAddFloat64(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -10401,16 +12232,60 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ   (R9), R10
+	ADDQ   $+24, R9
+	VADDPD (R10)(SI*1), Z2, Z2
+	CMPQ   R9, BX
+	JNE    sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPD Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPD Z1, Z2, Z2
+
+wholesingle:
+	VCMPPD  $0x03, Z2, Z2, K1
+	VMOVAPD Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -10452,10 +12327,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -10496,7 +12367,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldSquareAddFloat64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldSquareAddFloat64(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -10598,16 +12469,63 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	VMULPD    Z2, Z2, Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z3
+	VMULPD    Z3, Z3, Z3
+	VADDPD    Z3, Z2, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPD Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPD Z1, Z2, Z2
+
+wholesingle:
+	VCMPPD  $0x03, Z2, Z2, K1
+	VMOVAPD Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -10651,10 +12569,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -10695,7 +12609,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMulFloat64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMulFloat64(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -10785,16 +12699,60 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ   (R9), R10
+	ADDQ   $+24, R9
+	VMULPD (R10)(SI*1), Z2, Z2
+	CMPQ   R9, BX
+	JNE    sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPD Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPD Z1, Z2, Z2
+
+wholesingle:
+	VCMPPD  $0x03, Z2, Z2, K1
+	VMOVAPD Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -10836,10 +12794,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -10880,7 +12834,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMinFloat64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMinFloat64(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -10982,16 +12936,63 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z3
+	VCMPPD    $0x03, Z3, Z2, K1
+	VRANGEPD  $0x04, Z3, Z2, Z2
+	VMOVAPD   Z0, K1, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPD Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPD Z1, Z2, Z2
+
+wholesingle:
+	VCMPPD  $0x03, Z2, Z2, K1
+	VMOVAPD Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -11035,10 +13036,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -11079,7 +13076,7 @@ streamingdone:
 	JMP next
 
 // func avx512FoldMaxFloat64(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·avx512FoldMaxFloat64(SB), NOSPLIT, $0-80
 	MOVQ         dsts_base+0(FP), AX
 	MOVQ         dsts_len+8(FP), CX
@@ -11181,16 +13178,63 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, DI
-	SUBQ SI, DI
-	JEQ  done
+	ADDQ $+192, DI
+	CMPQ SI, DI
+	JGT  last
 
 single:
-	MOVQ       $+64, R11
-	CMPQ       DI, R11
-	CMOVQLT    DI, R11
+	MOVQ      (DX), R10
+	VMOVDQU64 (R10)(SI*1), Z2
+	LEAQ      24(DX), R9
+	CMPQ      R9, BX
+	JEQ       sourcesingledone
+
+sourcesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 (R10)(SI*1), Z3
+	VCMPPD    $0x03, Z3, Z2, K1
+	VRANGEPD  $0x05, Z3, Z2, Z2
+	VMOVAPD   Z0, K1, Z2
+	CMPQ      R9, BX
+	JNE       sourcesingle
+
+sourcesingledone:
+	TESTQ  $+6, R8
+	JEQ    wholesingle
+	TESTQ  $+4, R8
+	JNE    scalesingle
+	VDIVPD Z1, Z2, Z2
+	JMP    wholesingle
+
+scalesingle:
+	VMULPD Z1, Z2, Z2
+
+wholesingle:
+	VCMPPD  $0x03, Z2, Z2, K1
+	VMOVAPD Z0, K1, Z2
+	LEAQ    (AX), R9
+	CMPQ    R9, CX
+	JEQ     storesingledone
+
+storesingle:
+	MOVQ      (R9), R10
+	ADDQ      $+24, R9
+	VMOVDQU64 Z2, (R10)(SI*1)
+	CMPQ      R9, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, SI
+	CMPQ SI, DI
+	JLE  single
+
+last:
+	ADDQ       $+64, DI
+	SUBQ       SI, DI
+	JEQ        done
 	MOVQ       $-1, R9
-	BZHIQ      R11, R9, R9
+	BZHIQ      DI, R9, R9
 	KMOVQ      R9, K1
 	MOVQ       (DX), R10
 	VMOVDQU8.Z (R10)(SI*1), K1, Z2
@@ -11234,10 +13278,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R11, SI
-	SUBQ R11, DI
-	JNE  single
-
 done:
 	TESTQ $+1, R8
 	JEQ   return
@@ -11278,7 +13318,7 @@ streamingdone:
 	JMP next
 
 // func avx512Copies(dsts [][]byte, srcs [][]byte, off int, end int, scale uint64, flags int)
-// Requires: AVX, AVX512BW, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512Copies(SB), NOSPLIT, $0-80
 	MOVQ dsts_base+0(FP), AX
 	MOVQ dsts_len+8(FP), CX
@@ -11325,16 +13365,35 @@ next:
 	JLE  column
 
 rest:
-	ADDQ $+256, SI
-	SUBQ BX, SI
-	JEQ  done
+	ADDQ $+192, SI
+	CMPQ BX, SI
+	JGT  last
 
 single:
-	MOVQ       $+64, R10
-	CMPQ       SI, R10
-	CMOVQLT    SI, R10
+	MOVQ      (DX), R9
+	VMOVDQU64 (R9)(BX*1), Z0
+	LEAQ      (AX), R8
+	CMPQ      R8, CX
+	JEQ       storesingledone
+
+storesingle:
+	MOVQ      (R8), R9
+	ADDQ      $+24, R8
+	VMOVDQU64 Z0, (R9)(BX*1)
+	CMPQ      R8, CX
+	JNE       storesingle
+
+storesingledone:
+	ADDQ $+64, BX
+	CMPQ BX, SI
+	JLE  single
+
+last:
+	ADDQ       $+64, SI
+	SUBQ       BX, SI
+	JEQ        done
 	MOVQ       $-1, R8
-	BZHIQ      R10, R8, R8
+	BZHIQ      SI, R8, R8
 	KMOVQ      R8, K1
 	MOVQ       (DX), R9
 	VMOVDQU8.Z (R9)(BX*1), K1, Z0
@@ -11350,10 +13409,6 @@ storelast:
 	JNE      storelast
 
 storelastdone:
-	ADDQ R10, BX
-	SUBQ R10, SI
-	JNE  single
-
 done:
 	TESTQ $+1, DI
 	JEQ   return

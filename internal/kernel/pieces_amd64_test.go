@@ -57,8 +57,12 @@ func TestPieces(t *testing.T) {
 
 		for _, operands := range []struct{ dsts, srcs int }{{1, 1}, {2, 2}, {8, 8}, {9, 17}, {1, 200}} {
 			f := &foldAssembly{Fold: Fold{Op: Add, Type: Float32, Square: true}, fill: fill, rest: func(_, _ [][]byte, _, _, _ int) {}}
-			f.asm = func(dsts, srcs [][]byte, off, end int, _ uint64, _ int) {
+			stream := false
+			f.asm = func(dsts, srcs [][]byte, off, end int, _ uint64, flags int) {
 				counted(t, &dsts[0][off], end-off, len(dsts)+len(srcs))
+				if want := stream && toLine(dsts[0][off:]) == 0; flags&flagStream != 0 != want {
+					t.Fatalf("from %d on: streams is %v, want %v", off, !want, want)
+				}
 			}
 			dsts, srcs := make([][]byte, operands.dsts), make([][]byte, operands.srcs)
 			for i := range dsts {
@@ -69,6 +73,7 @@ func TestPieces(t *testing.T) {
 			}
 			f.loop(dsts, srcs, 1, false)
 			finished(t, want, len(dsts)+len(srcs))
+			stream = true
 			f.loop(dsts, srcs, 1, true)
 			finished(t, want, len(dsts)+len(srcs))
 		}

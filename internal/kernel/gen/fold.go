@@ -225,25 +225,25 @@ func (f *fold) emit(body func(label string, at func(i int) operand.Op, n int) []
 	f.JLE(operand.LabelRef("column"))
 
 	f.Label("rest")
-	f.ADDQ(column, f.end)
-	f.SUBQ(f.off, f.end) // from here on what is left
-	f.JEQ(operand.LabelRef("done"))
+	f.ADDQ(operand.I32((n-1)*span), f.end) // the end, less one register
+	f.CMPQ(f.off, f.end)
+	f.JGT(operand.LabelRef("last"))
 	f.Label("single")
+	one := body("single", func(int) operand.Op { return f.at(0) }, 1)
+	f.eachHeader("storesingle", f.dst, f.dstEnd, 0, func() { f.store(f.packed(f.e, one[0]), f.at(0)) })
+	f.ADDQ(operand.I32(span), f.off)
+	f.CMPQ(f.off, f.end)
+	f.JLE(operand.LabelRef("single"))
+	f.Label("last")
 	if f.width == 64 {
-		size := f.GP64()
-		k := f.mask(f.end, size, span)
-		acc := body("last", func(int) operand.Op { return f.loadMasked(f.e, f.at(0), k) }, 1)
-		f.eachHeader("storelast", f.dst, f.dstEnd, 0, func() { f.storeMasked(f.packed(f.e, acc[0]), k, f.at(0)) })
-		f.ADDQ(size, f.off)
-		f.SUBQ(size, f.end)
-	} else {
-		acc := body("last", func(int) operand.Op { return f.at(0) }, 1)
-		f.eachHeader("storelast", f.dst, f.dstEnd, 0, func() { f.store(f.packed(f.e, acc[0]), f.at(0)) })
-		f.ADDQ(operand.I32(span), f.off)
-		f.SUBQ(operand.I32(span), f.end)
+		f.ADDQ(operand.I32(span), f.end)
+		f.SUBQ(f.off, f.end) // now what is left
+		f.JEQ(operand.LabelRef("done"))
+		k := f.mask(f.end)
+		part := body("last", func(int) operand.Op { return f.loadMasked(f.e, f.at(0), k) }, 1)
+		f.eachHeader("storelast", f.dst, f.dstEnd, 0, func() { f.storeMasked(f.packed(f.e, part[0]), k, f.at(0)) })
+		f.Label("done")
 	}
-	f.JNE(operand.LabelRef("single"))
-	f.Label("done")
 	f.TESTQ(operand.I32(flagStream), f.flags)
 	f.JEQ(operand.LabelRef("return"))
 	f.SFENCE()

@@ -137,18 +137,7 @@ func (g *gen) pick(two func(a, b, c operand.Op), five func(...operand.Op)) func(
 	return func(ops ...operand.Op) { two(ops[0], ops[1], ops[2]) }
 }
 
-// copy is a copy of v in a fresh register.
-func (g *gen) copy(v vec) vec {
-	c := g.vec()
-	if g.width == 64 {
-		g.VMOVDQA64(v, c)
-	} else {
-		g.VMOVDQA(v, c)
-	}
-	return c
-}
-
-// name makes the name of a function: "avx2", operator, type.
+// function is a function's name: "avx2", operator, type.
 func (i *isa) function(op, typ string) string { return fmt.Sprintf("%s%s%s", i.name, op, typ) }
 
 // inst is an instruction with any number of operands.
