@@ -22,29 +22,39 @@ func BenchmarkMany(b *testing.B) {
 			for i := range buffers {
 				buffers[i] = hugePages(size.bytes)
 			}
-			for _, v := range versions[1:] {
-				loop := v.fold[Fold{Op: Add, Type: Float32}.index()]
-				for _, place := range []string{"in", "out"} {
-					for _, stream := range []bool{false, true} {
-						for threads := 1; threads <= 2; threads++ {
-							if stream && (size.bytes < 1<<20 || place == "in") {
-								continue // no sample of these was ever faster
-							}
-							b.Run(fmt.Sprintf("inputs=%d/outputs=%d/type=float32/size=%s/place=%s/stream=%v/threads=%d/version=%s",
-								n, n, size.name, place, stream, threads, v.name), func(b *testing.B) {
-								srcs, dsts := buffers[:n], buffers[n:]
-								if place == "in" {
-									dsts = srcs
-								}
-								inHalves(b, threads, dsts, srcs, func(dsts, srcs [][]byte) { loop(dsts, srcs, 1, stream) })
-							})
+			loop := Many(Add, Float32)
+			for _, place := range []string{"in", "out"} {
+				for _, stream := range []bool{false, true} {
+					for threads := 1; threads <= 2; threads++ {
+						if stream && size.bytes < 1<<20 {
+							continue
 						}
+						b.Run(fmt.Sprintf("inputs=%d/outputs=%d/type=float32/size=%s/place=%s/stream=%v/threads=%d",
+							n, n, size.name, place, stream, threads), func(b *testing.B) {
+							srcs, dsts := buffers[:n], buffers[n:]
+							if place == "in" {
+								dsts = srcs
+							}
+							inHalves(b, threads, dsts, srcs, func(dsts, srcs [][]byte) { loop(dsts, srcs, 1, stream) })
+						})
 					}
 				}
 			}
 			for _, buffer := range buffers {
 				freePages(buffer)
 			}
+		}
+	}
+}
+
+// BenchmarkCopy measures bytes copied per second, see sample.
+func BenchmarkCopy(b *testing.B) {
+	for _, mib := range []int{1, 4, 16, 64} {
+		dst, src := hugePages(mib<<20), hugePages(mib<<20)
+		for _, stream := range []bool{false, true} {
+			b.Run(fmt.Sprintf("size=%dMiB/stream=%v", mib, stream), func(b *testing.B) {
+				sample(b, len(dst), func() { Copy(dst, src, stream) })
+			})
 		}
 	}
 }
@@ -81,17 +91,20 @@ func inHalves(b *testing.B, threads int, dsts, srcs [][]byte, f func(dsts, srcs 
 // sample runs f b.N times and reports how fast it goes through bytes.
 func sample(b *testing.B, bytes int, f func()) {
 	const short = 20 * time.Microsecond // a sample: long for the clock, short for the scheduler
-	batch, once := 1, time.Duration(0)
-	for once < short/2 {
-		batch *= 2
-		once = time.Hour
-		for range 5 {
+	batch := 1
+	for {
+		once := time.Hour
+		for range 3 {
 			start := time.Now()
 			for range batch {
 				f()
 			}
 			once = min(once, time.Since(start))
 		}
+		if once >= short/2 {
+			break
+		}
+		batch *= 2
 	}
 	var times []float64
 	left := batch
@@ -104,7 +117,6 @@ func sample(b *testing.B, bytes int, f func()) {
 			start, left = now, batch
 		}
 	}
-	b.ReportMetric(0, "ns/op")
 	if len(times) > 0 {
 		slices.Sort(times)
 		b.ReportMetric(float64(bytes)/times[len(times)/2], "p50GB/s")
