@@ -29,6 +29,11 @@ type call struct {
 	dstLen     int
 }
 
+// inPlace reports whether the output takes the place of the input.
+func (k *call) inPlace() bool {
+	return len(k.dst) > 0 && len(k.src) > 0 && &k.dst[0] == &k.src[0]
+}
+
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its group, a refused one too.
 func (c *Comm) do(ctx context.Context, k call) error {
 	if c == nil {
@@ -213,7 +218,7 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 		key.rankOrder = c.options.Reproducible
 	case schedule.AllToAll:
 		// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
-		key.inPlace = overMemory || len(k.dst) > 0 && &k.dst[0] == &k.src[0]
+		key.inPlace = overMemory || k.inPlace()
 	}
 	if k.collective == schedule.Broadcast || key.rankOrder {
 		key.pieces = methods.PipelinePieces(method.Reach(c.Size()), int64(n)*int64(k.dtype.Size()), hostLatencyBytes)

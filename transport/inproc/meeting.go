@@ -58,6 +58,7 @@ type visit struct {
 	number     uint64 // of the barrier it is at, or was at last
 	operations uint64 // how many times it has met or gathered
 	open       bool   // between Meet and Part
+	spins      int    // how often to look before parking
 	announcing bool   // the barrier is that of a Meet or Gather
 	views      []transport.Memory
 	all        [][]byte
@@ -86,7 +87,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 		}
 		l.meetings[group] = m
 	}
-	v := &visit{meeting: m, place: slices.Index(members, e.rank), views: make([]transport.Memory, len(members)), all: make([][]byte, len(members))}
+	v := &visit{meeting: m, spins: maxMeetSpins, place: slices.Index(members, e.rank), views: make([]transport.Memory, len(members)), all: make([][]byte, len(members))}
 	if e.visits == nil {
 		e.visits = map[uint64]*visit{}
 	}
@@ -303,13 +304,14 @@ const meetYields = 5
 
 // wait waits for the barrier.
 func (e *endpoint) wait(v *visit) error {
-	for looks := 0; !v.met(); {
+	looks := 0
+	for ; !v.met(); looks++ {
 		if err := e.interrupted(); err != nil {
 			return err
 		}
-		switch looks++; {
-		case v.roomy && looks <= meetSpins:
-		case !v.roomy && looks <= meetYields:
+		switch {
+		case v.roomy && looks < v.spins:
+		case !v.roomy && looks < meetYields:
 			runtime.Gosched()
 		default:
 			if err := e.sleep(); err != nil {
@@ -317,11 +319,22 @@ func (e *endpoint) wait(v *visit) error {
 			}
 		}
 	}
+	switch { // spinning in vain costs the processor that the others may be waiting for
+	case looks == 0:
+	case looks <= v.spins:
+		v.spins = min(2*v.spins, maxMeetSpins)
+	default:
+		v.spins = max(v.spins/2, minMeetSpins)
+	}
 	return nil
 }
 
-// meetSpins is how often a member with a processor of its own looks before it parks.
-const meetSpins = 4096
+// How often a member with a processor of its own looks before it parks: some 50 us at most, which is what a park and a wake-up cost together when the other
+// processor sleeps, and few times when that has turned out to be in vain.
+const (
+	minMeetSpins = 64
+	maxMeetSpins = 4096
+)
 
 // vacate is part of fail: it returns when no member can touch this one's memory any more. The network is aborted, so nobody goes inside again, and those who are
 // leave after the piece that they are at.
