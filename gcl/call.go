@@ -29,6 +29,11 @@ type call struct {
 	dstLen     int
 }
 
+// inPlace reports whether the output takes the place of the input.
+func (k *call) inPlace() bool {
+	return len(k.dst) > 0 && len(k.src) > 0 && &k.dst[0] == &k.src[0]
+}
+
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its group, a refused one too.
 func (c *Comm) do(ctx context.Context, k call) error {
 	if c == nil {
@@ -143,18 +148,34 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	n := c.larger(k)
 	method := c.method(k, n)
 	fingerprint.Method = uint8(method)
-	p, err := c.plan(k, method, n)
+	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) {
+		c.lane.shared.setUp(c, k, fingerprint)
+		return c.lane.shared.run(ctx, k)
+	}
+	e, err := c.executor(k, method, n)
 	if err != nil {
 		return err
 	}
-	r := run{plan: p, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint}
+	r := run{elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint}
 	if k.barrier {
-		r.fold = kernel.Binary(kernel.Add, kernel.Uint8) // of nothing
+		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing
 	}
 	if !reduces(k.collective) || k.barrier {
-		return c.lane.execute(ctx, r, n)
+		return e.execute(ctx, r, n)
 	}
-	return c.reduce(ctx, k, r, n)
+	return c.reduce(ctx, k, e, r, n)
+}
+
+// syncful reports whether replicas step together.
+func (c *Comm) syncful() bool {
+	switch c.options.Implementation {
+	case Syncful:
+		return true
+	case Syncless:
+		return false
+	}
+	m := c.options.Method
+	return c.lane.memory != nil && (m == methods.Auto || m == methods.Direct)
 }
 
 // keepOwn gives a replica its own data: the result in a group of one, and that of Local.
@@ -174,41 +195,67 @@ func (c *Comm) method(k *call, n int) methods.Method {
 		return methods.Broadcast
 	case c.options.Method != methods.Auto:
 		return c.options.Method
+	case c.syncful() && c.lane.memory != nil:
+		return methods.Direct
 	}
 	return hostTuning.Choose(k.collective, c.Size(), int64(n)*int64(k.dtype.Size()), c.strided)
 }
 
-// plan finds the plan for a call, or makes it.
-func (c *Comm) plan(k *call, method methods.Method, n int) (*plan, error) {
-	key := planKey{method: method, collective: k.collective, root: k.root}
+// executor carries out a schedule for n elements in the larger buffer, given a run without its plan.
+type executor interface {
+	execute(ctx context.Context, r run, n int) error
+
+	// own is the range of elements that belong to the rank. It is good after execute.
+	own() (lo, hi int)
+}
+
+// executor finds the executor of a call, or makes it.
+func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error) {
+	overMemory := c.syncful() && c.lane.memory != nil
+	key := planKey{method: method, collective: k.collective, root: k.root, barriers: c.syncful()}
 	switch k.collective {
 	case schedule.AllReduce, schedule.ReduceScatter:
 		key.rankOrder = c.options.Reproducible
 	case schedule.AllToAll:
-		key.inPlace = len(k.dst) > 0 && &k.dst[0] == &k.src[0]
+		// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
+		key.inPlace = overMemory || k.inPlace()
 	}
 	if k.collective == schedule.Broadcast || key.rankOrder {
 		key.pieces = methods.PipelinePieces(method.Reach(c.Size()), int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
 	}
 	g := c.group
-	if p := g.plans[key]; p != nil {
-		return p, nil
-	}
-	p, err := newPlan(methods.Spec{
+	spec := methods.Spec{
 		Method: method, Collective: key.collective, Size: len(g.members), Root: key.root,
 		Ring: g.rings.First, Second: g.rings.Second,
 		Pieces: key.pieces, InPlace: key.inPlace, RankOrder: key.rankOrder,
-	}, g.rank, g.members)
-	if err != nil {
-		return nil, err
 	}
-	g.plans[key] = p
+	if overMemory {
+		s := g.stepped[key]
+		if s == nil {
+			steps, err := newSteps(spec, g.rank, g.members)
+			if err != nil {
+				return nil, err
+			}
+			s = &stepped{steps: steps, lane: c.lane, members: g.members, rank: g.rank, runs: make([]run, c.Size())}
+			g.stepped[key] = s
+		}
+		return s, nil
+	}
+	p := g.plans[key]
+	if p == nil {
+		var err error
+		if p, err = newPlan(spec, g.rank, g.members); err != nil {
+			return nil, err
+		}
+		p.lane, p.barriers = c.lane, key.barriers
+		g.plans[key] = p
+	}
 	return p, nil
 }
 
 // reduce executes an all-reduce or a reduce-scatter. Where the schedule must work on something other than the caller's data (squares, or 16-bit floats that are to
 // be kept in float32), that is staged in memory of the lane.
-func (c *Comm) reduce(ctx context.Context, k *call, r run, n int) error {
+func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) error {
 	l, t := c.lane, kernel.Type(k.dtype)
 	wide := c.options.Reproducible && kernel.Widen(t) != nil
 	work := t
@@ -217,6 +264,7 @@ func (c *Comm) reduce(ctx context.Context, k *call, r run, n int) error {
 	}
 	r.elemSize = work.Size()
 	r.fold = kernel.Binary(kernelOps[k.operator], work)
+	r.many = kernel.Fold{Op: kernelOps[k.operator], Type: work}.Loop()
 	if wide || k.operator == SquareAdd {
 		in, out := l.stage(n*r.elemSize, chunks.PerRank(n, c.Size())*r.elemSize)
 		r.input = in
@@ -235,12 +283,12 @@ func (c *Comm) reduce(ctx context.Context, k *call, r run, n int) error {
 			r.output = out
 		}
 	}
-	if err := l.execute(ctx, r, n); err != nil {
+	if err := e.execute(ctx, r, n); err != nil {
 		return err
 	}
 	have := len(k.dst)
 	if k.collective == schedule.ReduceScatter {
-		lo, hi := r.plan.own()
+		lo, hi := e.own()
 		have = (hi - lo) * k.dtype.Size()
 	}
 	result := r.output[:have/k.dtype.Size()*r.elemSize]

@@ -50,7 +50,10 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 }
 
 func newLane(endpoint transport.Endpoint, t topology.Topology, first *lane) *lane {
-	return &lane{endpoint: endpoint, topology: t, first: first, groups: map[groupKey]*group{}}
+	l := &lane{endpoint: endpoint, topology: t, first: first, groups: map[groupKey]*group{}}
+	l.memory, _ = endpoint.(transport.PeerMemory)
+	l.shared.memory = l.memory
+	return l
 }
 
 // Rank is the replica's place in the group, 0 <= Rank < Size.
@@ -106,7 +109,7 @@ func (c *Comm) fingerprint() uint64 {
 	if c.options.Reproducible {
 		reproducible = 1
 	}
-	return fnv(c.group.digest, reproducible)
+	return fnv(c.group.digest, reproducible, int(c.options.Implementation))
 }
 
 // groupOf returns the replica's group in a layout: always the same one for the same members, since it counts their calls.
@@ -122,6 +125,7 @@ func (l *lane) groupOf(layout commgroup.Layout) (*group, error) {
 		members: layout.Members(layout.GroupOf(replica)),
 		rank:    layout.RankOf(replica),
 		plans:   map[planKey]*plan{},
+		stepped: map[planKey]*stepped{},
 	}
 	var err error
 	if g.rings, err = l.topology.Rings(topology.Auto, g.members); err != nil {

@@ -189,7 +189,7 @@ func hiddenDifference(a, b transport.Call) string {
 	if a.Digest == b.Digest {
 		return ""
 	}
-	return "; their options differ (Reproducible, or the topology)"
+	return "; their options differ (Implementation, Reproducible, or the topology)"
 }
 
 func collectiveName(c uint8) string {

@@ -13,30 +13,31 @@ type run struct {
 	elemSize int
 	input    []byte // what the schedule calls Input and Output; they may be the same memory
 	output   []byte
-	fold     func(dst, a, b []byte) // of a reduction
+	fold     func(dst, a, b []byte)                         // of a reduction
+	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
 	call     transport.Call
 
 	inBase, outBase int // the element of the larger buffer at which input and output begin
 	scratch         []byte
 }
 
-// execute carries out the plan of r, whose other fields are set, for n elements in the larger buffer. It has the lane's turn.
-func (l *lane) execute(ctx context.Context, r run, n int) error {
-	p := r.plan
+// execute implements executor by messages.
+func (p *plan) execute(ctx context.Context, r run, n int) error {
+	l := p.lane
 	p.fit(n)
-	own, _ := p.own()
-	switch p.collective {
-	case schedule.ReduceScatter:
-		r.outBase = own
-	case schedule.AllGather:
-		r.inBase = own
-	}
+	r.plan = p
+	r.inBase, r.outBase = p.bases()
 	if p.scratchElems > 0 {
 		l.scratch = grow(l.scratch, p.scratchElems*r.elemSize)
 		r.scratch = l.scratch
 	}
 	for t := range p.rounds {
 		round := &p.rounds[t]
+		if p.barriers {
+			if err := l.barrier(ctx, &r, p.members, t); err != nil {
+				return err
+			}
+		}
 		if len(round.moves) > 0 {
 			r.call.Round = uint32(t)
 			err := l.exchange(ctx, &r, round.moves)
@@ -49,6 +50,22 @@ func (l *lane) execute(ctx context.Context, r run, n int) error {
 		}
 	}
 	return nil
+}
+
+// barrierRound marks the messages of the barrier before a round.
+const barrierRound = 1 << 31
+
+// barrier returns when all members are about to begin round t: everyone sends an empty message to everyone.
+func (l *lane) barrier(ctx context.Context, r *run, members []int, t int) error {
+	batch := l.batch[:0]
+	for _, m := range members {
+		if m != l.endpoint.Rank() {
+			batch = append(batch, transport.Transfer{Peer: m, Kind: transport.Send}, transport.Transfer{Peer: m, Kind: transport.Recv})
+		}
+	}
+	l.batch = batch
+	r.call.Round = barrierRound | uint32(t)
+	return l.endpoint.Exchange(ctx, r.call, batch)
 }
 
 // exchange hands the moves of one round to the endpoint.
@@ -90,6 +107,6 @@ func (r *run) bytes(sp schedule.Span) []byte {
 	case schedule.Output:
 		return r.output[(lo-r.outBase)*r.elemSize : (hi-r.outBase)*r.elemSize]
 	}
-	start := r.plan.slots[sp.Slot].start
+	start := r.plan.slots[sp.Slot].start + lo - r.plan.bounds[sp.Base]
 	return r.scratch[start*r.elemSize : (start+hi-lo)*r.elemSize]
 }

@@ -14,6 +14,7 @@ import (
 // collectives work in. Everything but turns, mu and works is used only by whoever has the turn.
 type lane struct {
 	endpoint transport.Endpoint
+	memory   transport.PeerMemory // the endpoint, if it offers that; else nil
 	topology topology.Topology
 	turns    turns
 	first    *lane          // that of the first connection; nil for itself
@@ -22,6 +23,7 @@ type lane struct {
 	mu     sync.Mutex // guards groups
 	groups map[groupKey]*group
 
+	shared  shared
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's
@@ -47,7 +49,8 @@ type group struct {
 	digest  uint64 // of the ring orders
 
 	// Used by whoever has the lane's turn.
-	plans map[planKey]*plan
+	plans   map[planKey]*plan
+	stepped map[planKey]*stepped
 
 	seq atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
 }
@@ -60,6 +63,7 @@ type planKey struct {
 	pieces     int
 	inPlace    bool
 	rankOrder  bool
+	barriers   bool
 }
 
 // fnv is the 64-bit FNV-1a hash of a list of numbers.

@@ -11,6 +11,9 @@ type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
 	Method methods.Method
 
+	// Implementation is how the steps of a method are carried out.
+	Implementation Implementation
+
 	// Reproducible makes every reduction the left fold of the inputs in rank order, with 16-bit floats kept in float32 until the end: the result's bits
 	// then depend on nothing but the inputs and their order. Ring methods pay for it with a chain of ranks instead of a ring;
 	// 16-bit data travels as float32.
@@ -21,6 +24,9 @@ type Options struct {
 func (o Options) check() error {
 	if _, err := o.Method.MarshalText(); err != nil {
 		return &OptionError{Option: "Method", Value: fmt.Sprint(uint8(o.Method)), Reason: "not a method"}
+	}
+	if _, err := o.Implementation.MarshalText(); err != nil {
+		return &OptionError{Option: "Implementation", Value: fmt.Sprint(uint8(o.Implementation)), Reason: "not an implementation"}
 	}
 	return nil
 }

@@ -9,6 +9,10 @@ import (
 
 // plan is one rank's program, made ready to meet bytes: peers are replica ids, messages have tags, and the links of a fold are joined.
 type plan struct {
+	lane     *lane
+	members  []int
+	barriers bool // one before each round
+
 	collective schedule.Collective
 	size, rank int
 	chunks     int
@@ -51,7 +55,7 @@ func newPlan(spec methods.Spec, rank int, members []int) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(), elements: -1}
+	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(), elements: -1}
 	p.bounds = make([]int, p.chunks+1)
 	for _, r := range program {
 		p.rounds = append(p.rounds, p.round(r, members))
@@ -130,11 +134,23 @@ func (p *plan) fit(n int) {
 		p.slots[i].start = p.scratchElems
 		longest := 0
 		for _, sp := range p.slots[i].spans {
-			longest = max(longest, p.bounds[sp.First+sp.Count]-p.bounds[sp.First])
+			longest = max(longest, p.bounds[sp.First+sp.Count]-p.bounds[sp.Base])
 		}
 		p.scratchElems += (longest + slotAlign - 1) / slotAlign * slotAlign
 	}
 	p.elements = n
+}
+
+// bases are the elements of the larger buffer at which the rank's input and output begin.
+func (p *plan) bases() (input, output int) {
+	own, _ := p.own()
+	switch p.collective {
+	case schedule.ReduceScatter:
+		return 0, own
+	case schedule.AllGather:
+		return own, 0
+	}
+	return 0, 0
 }
 
 // own is the range of elements, of the larger buffer, that belong to the rank in a collective with a result or an input per rank.

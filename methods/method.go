@@ -18,15 +18,16 @@ const (
 	MeetInMiddleRing                    // every fragment half way round, from both sides
 	QuadDirectionalRing                 // a quarter each way on each of two rings
 	Direct                              // each piece straight to its owner and back
+	RecursiveDoubling                   // partners at distance 1, 2, 4, ...: a logarithmic number of rounds
 	numMethods
 )
 
 var names = [numMethods]string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair",
-	"meet_in_middle_ring", "quad_directional_ring", "direct"}
+	"meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling"}
 
 // All lists the methods that make schedules: every one but Auto.
 func All() []Method {
-	return []Method{Broadcast, ClockwiseRing, AnticlockwiseRing, BidirectionalRingPair, MeetInMiddleRing, QuadDirectionalRing, Direct}
+	return []Method{Broadcast, ClockwiseRing, AnticlockwiseRing, BidirectionalRingPair, MeetInMiddleRing, QuadDirectionalRing, Direct, RecursiveDoubling}
 }
 
 // String returns the text form, as in "clockwise_ring".

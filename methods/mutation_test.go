@@ -94,37 +94,8 @@ func mutateStep(s *schedule.Schedule, rank int, part []schedule.Step, i int, try
 	}
 }
 
-// equivalent reports whether two all-to-alls differ at most in the numbers by which spans of Scratch name their sizes: blocks are of one length, so any
-// block's number at the same place within the block means the same bytes.
-func equivalent(a, b *schedule.Schedule) bool {
-	per := a.Chunks / a.Size
-	plain := func(s *schedule.Schedule) (out []schedule.Program) {
-		for _, p := range s.Programs {
-			var q schedule.Program
-			for _, r := range p {
-				q = append(q, schedule.Round{Moves: plainSteps(r.Moves, per), Then: plainSteps(r.Then, per)})
-			}
-			out = append(out, q)
-		}
-		return out
-	}
-	return a.Collective == schedule.AllToAll && reflect.DeepEqual(plain(a), plain(b))
-}
-
-func plainSteps(steps []schedule.Step, per int) []schedule.Step {
-	out := append([]schedule.Step(nil), steps...)
-	for i := range out {
-		for _, sp := range []*schedule.Span{&out[i].Src, &out[i].Dst} {
-			if sp.Buf == schedule.Scratch {
-				sp.First %= per
-			}
-		}
-	}
-	return out
-}
-
 func TestMutantsAreRejected(t *testing.T) {
-	tried, same := map[string]int{}, 0
+	tried := map[string]int{}
 	for k := 1; k <= min(6, maxSize); k++ {
 		specs(k, func(name string, s Spec) {
 			if s.Pieces > 3 {
@@ -137,14 +108,10 @@ func TestMutantsAreRejected(t *testing.T) {
 			mutate(built, func(what string, rank, round int, mutant *schedule.Schedule) {
 				tried[what]++
 				if schedule.Check(mutant) == nil {
-					if equivalent(mutant, built) {
-						same++
-						return
-					}
 					t.Errorf("%s: accepted with a %s at rank %d round %d:\n%v", name, what, rank, round, mutant)
 				}
 			})
 		})
 	}
-	t.Logf("mutants tried: %v; accepted because equivalent: %d", tried, same)
+	t.Logf("mutants tried, and all rejected: %v", tried)
 }

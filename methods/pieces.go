@@ -1,6 +1,9 @@
 package methods
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // maxPieces bounds the rounds of a pipeline, and with them the size of its schedule.
 const maxPieces = 64
@@ -30,6 +33,8 @@ func (m Method) Reach(size int) int {
 		return 2
 	case MeetInMiddleRing:
 		return size / 2
+	case RecursiveDoubling:
+		return bits.Len(uint(size - 1))
 	}
 	return size - 1
 }

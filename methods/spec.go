@@ -72,7 +72,9 @@ func (s Spec) Chunks() int {
 		return s.pieces()
 	case s.Method == Broadcast && (s.Collective == schedule.AllReduce || s.Collective == schedule.Broadcast):
 		return 1
-	case s.Method == Broadcast || s.Method == Direct:
+	case s.Method == RecursiveDoubling && (s.Collective == schedule.AllReduce || s.Collective == schedule.Broadcast):
+		return 1
+	case !s.rings():
 		return s.Size
 	case s.Collective == schedule.Broadcast:
 		return s.fragments() * s.pieces()
@@ -93,7 +95,7 @@ func (s Spec) check() error {
 	case s.Pieces < 0:
 		return fmt.Errorf("methods: %d pieces, want 1 or more, or 0 for 1", s.Pieces)
 	}
-	if s.Method == Broadcast || s.Method == Direct {
+	if !s.rings() {
 		return nil
 	}
 	if err := checkRing("ring", s.Ring, s.Size); err != nil {
@@ -121,7 +123,12 @@ func checkRing(what string, ring []int, size int) error {
 
 func (s Spec) pieces() int { return max(s.Pieces, 1) }
 
-// chained reports whether the reduction goes along a chain of ranks, which is how rings keep the order of the ranks.
+// rings reports whether the method sends round rings.
+func (s Spec) rings() bool {
+	return s.Method != Broadcast && s.Method != Direct && s.Method != RecursiveDoubling
+}
+
+// chained reports whether the reduction goes along a chain of ranks, which is how rings and recursive doubling keep the order of the ranks.
 func (s Spec) chained() bool {
 	reduces := s.Collective == schedule.AllReduce || s.Collective == schedule.ReduceScatter
 	return s.RankOrder && reduces && s.Method != Broadcast && s.Method != Direct
@@ -137,6 +144,9 @@ func (s Spec) program(rank int) schedule.Program {
 	}
 	if s.chained() {
 		return s.chain(rank)
+	}
+	if s.Method == RecursiveDoubling {
+		return s.doubling(rank)
 	}
 	lanes := s.lanes(rank)
 	switch s.Collective {

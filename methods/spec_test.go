@@ -80,7 +80,7 @@ func TestOneLayout(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct"}
+	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling"}
 	for m := Auto; m < numMethods; m++ {
 		text, err := m.MarshalText()
 		if err != nil || string(text) != want[m] {

@@ -10,9 +10,10 @@ import (
 var benchSizes = []struct {
 	name  string
 	bytes int
-}{{"64B", 64}, {"4KiB", 4 << 10}, {"64KiB", 64 << 10}, {"16MiB", 16 << 20}}
+}{{"64B", 64}, {"4KiB", 4 << 10}, {"64KiB", 64 << 10}, {"1MiB", 1 << 20}, {"64MiB", 64 << 20}}
 
-// BenchmarkBinary measures bytes of dst per second. The operands are ones: no NaN, no overflow.
+// BenchmarkBinary measures bytes of dst per second, see sample. It works in place, dst[i] = dst[i] op src[i],
+// on ones: no NaN, no overflow.
 func BenchmarkBinary(b *testing.B) {
 	for op := Op(1); op < opEnd; op++ {
 		for typ := Type(1); typ < typeEnd; typ++ {
@@ -26,12 +27,9 @@ func BenchmarkBinary(b *testing.B) {
 						continue
 					}
 					b.Run(fmt.Sprintf("op=%v/type=%v/size=%s/version=%s", op, typ, size.name, v.name), func(b *testing.B) {
-						dst, x, y := aligned(size.bytes), ones(typ, size.bytes), ones(typ, size.bytes)
-						b.SetBytes(int64(size.bytes))
+						dst, src := ones(typ, size.bytes), ones(typ, size.bytes)
 						b.ReportAllocs()
-						for b.Loop() {
-							loop(dst, x, y)
-						}
+						sample(b, size.bytes, func() { loop(dst, dst, src) })
 					})
 				}
 			}
@@ -39,7 +37,7 @@ func BenchmarkBinary(b *testing.B) {
 	}
 }
 
-// BenchmarkUnary measures bytes of dst per second.
+// BenchmarkUnary measures bytes of dst per second, see sample.
 func BenchmarkUnary(b *testing.B) {
 	const bytes = 64 << 10
 	for _, v := range versions {
@@ -47,11 +45,8 @@ func BenchmarkUnary(b *testing.B) {
 			run := func(op string, to, from Type, loop func(dst, src []byte)) {
 				b.Run(fmt.Sprintf("op=%s/type=%v/size=64KiB/version=%s", op, typ, v.name), func(b *testing.B) {
 					dst, src := aligned(bytes), ones(from, bytes/to.Size()*from.Size())
-					b.SetBytes(bytes)
 					b.ReportAllocs()
-					for b.Loop() {
-						loop(dst, src)
-					}
+					sample(b, bytes, func() { loop(dst, src) })
 				})
 			}
 			if loop := v.square[typ]; loop != nil {

@@ -18,12 +18,28 @@
 //	Widen      -     -          to Float32                     -
 //	Narrow     -     -          from Float32, nearest even     -
 //
+// A [Fold] does Add to Or on several sources at once and stores to several destinations, in one pass through memory:
+//
+//	fold := kernel.Fold{Op: kernel.Add, Type: kernel.Float32}.Loop()
+//	fold(dsts, srcs, 8, false) // every dst[i] = (srcs[0][i] + srcs[1][i] + ...) / 8
+//
+// # Versions
+//
+//	go       plain Go; what the others are held against
+//	avx2     amd64 with AVX2 and F16C; what does not fill a register of 32 bytes is left to go
+//	avx512   amd64 with AVX-512 F, BW, DQ and VL, and BMI2
+//
+// The fastest is chosen once, when the program starts; [Version] names it. With the build tag noasm, and on other
+// processors (arm64 too: there is no NEON version yet), it is go. GODEBUG=cpu.avx512f=off or cpu.avx2=off takes one away.
+//
+// The assembly has been generated, by the module in the folder gen; go generate does it again, with the same bytes as result.
+// It cannot be interrupted, so no call of it touches more than 256 KiB: about 50 microseconds in the worst case.
+//
 // # Every version gives the same bits
 //
-// There may be several versions of a loop (plain Go, AVX2, AVX-512, ...), and replicas that run different ones must
-// agree to the bit. Rounding is IEEE's, to nearest even, subnormals are kept, and what IEEE leaves open is settled here:
-// a NaN that an operator yields (Add, Mul, Min, Max, Square, Divide) is always the canonical one of its type, whatever
-// NaNs went in. Hence all of Add, Mul, Min and Max are commutative to the bit.
+// Replicas that run different versions must agree to the bit. Rounding is IEEE's, to nearest even, subnormals are kept,
+// and what IEEE leaves open is settled here: a NaN that an operator yields (Add, Mul, Min, Max, Square, Divide) is always
+// the canonical one of its type, whatever NaNs went in. Hence all of Add, Mul, Min and Max are commutative to the bit.
 //
 //	Float16 0x7e00   BFloat16 0x7fc0   Float32 0x7fc00000   Float64 0x7ff8000000000000
 //
@@ -41,3 +57,5 @@
 //
 // Functions of this package allocate nothing, and the ones they hand out neither. All are safe for concurrent use.
 package kernel
+
+//go:generate sh -c "cd gen && go run . -out .."

@@ -24,6 +24,12 @@ func goVersion() *version {
 
 	halves(v, Float16)
 	halves(v, BFloat16)
+
+	for _, f := range everyFold() {
+		if loop := goFold(f); loop != nil {
+			v.fold[f.index()] = loop.whole()
+		}
+	}
 	return v
 }
 

@@ -13,16 +13,7 @@ func binary16(op Op, t Type, dst, a, b []uint16) {
 		n := min(len(dst), halfBlock)
 		widen16(t, x[:n], a[:n])
 		widen16(t, y[:n], b[:n])
-		switch op {
-		case Add:
-			add(x[:n], x[:n], y[:n])
-		case Mul:
-			mul(x[:n], x[:n], y[:n])
-		case Min:
-			minimum(x[:n], x[:n], y[:n])
-		case Max:
-			maximum(x[:n], x[:n], y[:n])
-		}
+		combine(op, x[:n], x[:n], y[:n])
 		narrow16(t, dst[:n], x[:n])
 		dst, a, b = dst[n:], a[n:], b[n:]
 	}

@@ -110,6 +110,15 @@ func oracleFloat(op Op, t Type, x, y float64) uint64 {
 	if x != x || y != y {
 		return oracleNaN(t)
 	}
+	if t == Float32 && !inf {
+		// Products of two float32s fit a float64, and so do sums from which nothing is lost: one rounding, no rationals.
+		switch sum := x + y; {
+		case op == Mul:
+			return floatBits(t, x*y)
+		case op == Add && sum-x == y && sum-y == x:
+			return floatBits(t, sum)
+		}
+	}
 	switch op {
 	case Min:
 		if x < y || x == y && math.Signbit(x) {

@@ -9,6 +9,8 @@ type version struct {
 	divide [typeEnd]func(dst, src []byte, by int)
 	widen  [typeEnd]func(dst, src []byte)
 	narrow [typeEnd]func(dst, src []byte)
+	fold   [foldEnd]func(dsts, srcs [][]byte, by int, stream bool)
+	stream func(dst, src []byte) // a copy past the caches
 }
 
 // versions lists every version that this machine can run, slowest first. Tests run them all.
@@ -29,11 +31,17 @@ func register(v *version) {
 	overlay(chosen.divide[:], v.divide[:])
 	overlay(chosen.widen[:], v.widen[:])
 	overlay(chosen.narrow[:], v.narrow[:])
+	overlay(chosen.fold[:], v.fold[:])
+	if v.stream != nil {
+		chosen.stream = v.stream
+	}
 	chosen.name = v.name
 }
 
 // overlay replaces the functions of under by those of over that are there.
-func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int)](under, over []F) {
+func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int, _ bool)](
+	under, over []F,
+) {
 	for i, f := range over {
 		if f != nil {
 			under[i] = f
@@ -66,6 +74,21 @@ func Widen(t Type) func(dst, src []byte) { return at(&chosen.widen, t) }
 // Narrow returns the loop dst[i] = t(src[i]) with src of type Float32, rounded to nearest even, or nil when t is not a
 // 16-bit float. dst is half as long as src and must not overlap it.
 func Narrow(t Type) func(dst, src []byte) { return at(&chosen.narrow, t) }
+
+// Copy is copy(dst, src) of as many bytes as dst has; they are the same or do not overlap. stream asks for stores that go
+// past the caches, as for a Fold.
+func Copy(dst, src []byte, stream bool) {
+	src = src[:len(dst)]
+	if stream && chosen.stream != nil {
+		chosen.stream(dst, src)
+		return
+	}
+	for len(dst) > 0 {
+		n := min(len(dst), pieceBytes(2)) // the runtime's copy cannot be interrupted either
+		copy(dst[:n], src)
+		dst, src = dst[n:], src[n:]
+	}
+}
 
 // at is loops[t], and nil for a t out of range.
 func at[F any](loops *[typeEnd]F, t Type) F {

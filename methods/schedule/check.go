@@ -138,6 +138,8 @@ func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 		return fmt.Errorf("slot %d", sp.Slot)
 	case sp.Count < 1 || sp.First < lo || sp.First > hi-sp.Count:
 		return fmt.Errorf("chunks %d to %d of %d to %d", sp.First, sp.First+sp.Count-1, lo, hi-1)
+	case sp.Base < 0 || sp.Base > sp.First || sp.Base != 0 && sp.Buf != Scratch:
+		return fmt.Errorf("a slot that begins with chunk %d has no chunk %d", sp.Base, sp.First)
 	}
 	return nil
 }

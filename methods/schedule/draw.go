@@ -17,6 +17,9 @@ func (s Span) String() string {
 	case Output:
 		return "O" + chunks
 	}
+	if s.Base != s.First {
+		return fmt.Sprintf("S%d[%s of %d-]", s.Slot, chunks, s.Base)
+	}
 	return fmt.Sprintf("S%d[%s]", s.Slot, chunks)
 }
 

@@ -242,7 +242,7 @@ func (d *dumb) at(rank int, sp schedule.Span, i int) *int64 {
 	if r.slots[sp.Slot] == nil {
 		r.slots[sp.Slot] = make([]int64, d.bounds[d.Chunks])
 	}
-	return &r.slots[sp.Slot][i]
+	return &r.slots[sp.Slot][d.bounds[sp.First]-d.bounds[sp.Base]+i]
 }
 
 // clone copies a schedule down to its steps.
@@ -308,9 +308,9 @@ func edit(s *schedule.Schedule, random *rand.Rand) {
 	case 7: // other memory
 		for _, sp := range []*schedule.Span{&st.Src, &st.Dst} {
 			if sp.Count > 0 && random.IntN(2) == 0 {
-				sp.Buf, sp.Slot = schedule.Buffer(random.IntN(3)), 0
+				sp.Buf, sp.Slot, sp.Base = schedule.Buffer(random.IntN(3)), 0, 0
 				if sp.Buf == schedule.Scratch {
-					sp.Slot = random.IntN(3)
+					sp.Slot, sp.Base = random.IntN(3), random.IntN(sp.First+1)
 				}
 			}
 		}

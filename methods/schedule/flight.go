@@ -2,7 +2,7 @@ package schedule
 
 import "fmt"
 
-// touch says which of a round's moves uses a place: a chunk of Input or Output, or a whole scratch slot.
+// touch says which of a round's moves uses a place, a chunk of a buffer or of a scratch slot.
 type touch struct {
 	turn    int // of the round in which it was used last; older ones do not count
 	written bool
@@ -43,6 +43,15 @@ func (m *machine) checkFlight(moves []Step) error {
 // claim notes that move i reads or writes a span. Places that move before wrote, the link before it of the same fold, may be written
 // again.
 func (m *machine) claim(i int, sp Span, write bool, before int) error {
+	if sp.Buf == Scratch {
+		for sp.Slot >= len(m.bases) {
+			m.bases = append(m.bases, touch{})
+		}
+		if b := &m.bases[sp.Slot]; b.turn == m.turn && b.by != sp.Base {
+			return fmt.Errorf("move %d begins slot %d with chunk %d, another with chunk %d in one round", i, sp.Slot, sp.Base, b.by)
+		}
+		m.bases[sp.Slot] = touch{turn: m.turn, by: sp.Base}
+	}
 	first, count := m.place(sp)
 	for p := first; p < first+count; p++ {
 		for p >= len(m.touched) {
@@ -57,11 +66,11 @@ func (m *machine) claim(i int, sp Span, write bool, before int) error {
 	return nil
 }
 
-// place numbers the places of a span: Input, Output, then slots. Input and Output are the same places when they are the same memory.
+// place numbers the places of a span: Input, Output, then the slots. Input and Output are the same places when they are the same memory.
 func (m *machine) place(sp Span) (first, count int) {
 	switch {
 	case sp.Buf == Scratch:
-		return 2*m.Chunks + sp.Slot, 1
+		return (2+sp.Slot)*m.Chunks + sp.First, sp.Count
 	case sp.Buf == Output || m.inPlace:
 		return m.Chunks + sp.First, sp.Count
 	}

@@ -8,16 +8,16 @@ type cell struct {
 	unread bool // written, and not read since
 }
 
-// slot is the state of one scratch slot.
+// slot is the state of one scratch slot: its cells from chunk base on. One without cells was never written.
 type slot struct {
-	span  Span // what was put into it last
+	base  int
 	cells []cell
 }
 
 // replica is the state of one rank.
 type replica struct {
 	input, output []cell // the same memory when Output is Input
-	slots         []slot // by number; one with a Count of 0 was never written
+	slots         []slot // by number
 }
 
 // machine runs a schedule on symbols, all ranks one round at a time. Real replicas run ahead of each other, but what a message
@@ -34,6 +34,7 @@ type machine struct {
 
 	turn    int // counts the calls of checkFlight
 	touched []touch
+	bases   []touch // of slots: by is the base
 }
 
 // run carries out s and checks the outcome.
@@ -232,14 +233,15 @@ func (m *machine) cells(rank int, sp Span) ([]cell, error) {
 	case Output:
 		return r.output[sp.First : sp.First+sp.Count], nil
 	}
-	if sp.Slot >= len(r.slots) || r.slots[sp.Slot].span.Count == 0 {
+	if sp.Slot >= len(r.slots) || len(r.slots[sp.Slot].cells) == 0 {
 		return nil, fmt.Errorf("nothing was put into slot %d", sp.Slot)
 	}
 	s := &r.slots[sp.Slot]
-	if head := (Span{Scratch, s.span.Slot, s.span.First, sp.Count}); sp.Count > s.span.Count || !sameSizes(m.Schedule, head, sp) {
-		return nil, fmt.Errorf("slot %d holds chunks %d to %d", sp.Slot, s.span.First, s.span.First+s.span.Count-1)
+	at := sp.First - s.base
+	if sp.Base != s.base || at+sp.Count > len(s.cells) {
+		return nil, fmt.Errorf("slot %d holds chunks %d to %d", sp.Slot, s.base, s.base+len(s.cells)-1)
 	}
-	return s.cells[:sp.Count], nil
+	return s.cells[at : at+sp.Count], nil
 }
 
 func (m *machine) read(rank int, sp Span) ([]value, error) {
@@ -265,11 +267,13 @@ func (m *machine) write(rank int, sp Span, values []value) error {
 			r.slots = append(r.slots, slot{})
 		}
 		s := &r.slots[sp.Slot]
-		if err := wasted(s.cells, sp.Slot); err != nil {
-			return err
+		if sp.Base != s.base { // what the slot held is gone
+			if err := wasted(s.cells, sp.Slot); err != nil {
+				return err
+			}
+			s.base, s.cells = sp.Base, s.cells[:0]
 		}
-		s.span, s.cells = sp, s.cells[:0]
-		for range sp.Count {
+		for len(s.cells) < sp.First-sp.Base+sp.Count {
 			s.cells = append(s.cells, cell{})
 		}
 	}

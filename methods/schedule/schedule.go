@@ -64,11 +64,11 @@ const (
 	Scratch
 )
 
-// Span is Count chunks, from chunk First on, in one buffer. In Scratch it starts at the beginning of slot Slot, and First says
-// which chunks' sizes it has; elsewhere Slot is 0.
+// Span is Count chunks, from chunk First on, in one buffer. In Scratch it lies in slot Slot, which begins with chunk Base: the numbers of chunks say
+// what sizes the slot's places have. Elsewhere Slot and Base are 0.
 type Span struct {
 	Buf          Buffer
-	Slot         int
+	Slot, Base   int
 	First, Count int
 }
 
@@ -78,8 +78,13 @@ func In(f, n int) Span { return Span{Buf: Input, First: f, Count: n} }
 // Out returns the span of n chunks of the Output from chunk f on.
 func Out(f, n int) Span { return Span{Buf: Output, First: f, Count: n} }
 
-// Tmp returns the span of scratch slot s that holds n chunks of the size of chunk f and those that follow.
-func Tmp(s, f, n int) Span { return Span{Buf: Scratch, Slot: s, First: f, Count: n} }
+// Tmp returns the span of scratch slot s that begins with the slot and holds n chunks of the size of chunk f and those that follow.
+func Tmp(s, f, n int) Span { return Part(s, f, f, n) }
+
+// Part returns the span of n chunks from chunk f on in scratch slot s, which begins with chunk base.
+func Part(s, base, f, n int) Span {
+	return Span{Buf: Scratch, Slot: s, Base: base, First: f, Count: n}
+}
 
 // Step is one thing that a replica does.
 type Step struct {

@@ -108,6 +108,15 @@ func (g *register) edges(q *endpoint) []edge {
 			out = append(out, edge{to, via})
 		}
 	}
+	// A meeting at which somebody is missing.
+	if v := q.visit; v != nil {
+		for place, r := range v.members {
+			if !v.present(place) {
+				add(r, -1)
+			}
+		}
+		return out
+	}
 	// A message that has not been posted: the sender has posted all of its batch.
 	for _, c := range q.chains {
 		for i := c.at; i < c.end; i++ {

@@ -26,6 +26,7 @@ type endpoint struct {
 	chains  []chain // the receives that are not done
 	sent    int     // the sends of batch[:sent] have been taken
 	in, out []mailbox
+	visit   *visit // instead of a batch: the meeting that the endpoint is at
 
 	// Guarded by busy.
 	ctx       context.Context
@@ -39,6 +40,7 @@ type endpoint struct {
 	parks     uint64
 	spins     int  // how often to look for progress before yielding
 	settled   bool // Exchange leaves in the ordinary way
+	visits    map[uint64]*visit
 
 	// What the peers look at, on lines of its own.
 	_       [64]byte

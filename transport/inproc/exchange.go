@@ -13,11 +13,7 @@ var errUnwound = errors.New("a Fold panicked or ended its goroutine")
 // Exchange implements transport.Endpoint.
 func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
 	if !e.busy.TryLock() {
-		err := transport.ErrBusy
-		if e.closed.Load() {
-			err = &transport.ClosedError{Rank: e.rank}
-		}
-		return &transport.RoundError{Rank: e.rank, Round: call.Round, Peer: -1, Err: err}
+		return e.refuse(&call)
 	}
 	if err := e.checker.Check(e.rank, len(e.lane.eps), batch); err != nil {
 		e.busy.Unlock()
@@ -33,6 +29,15 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 	}
 	e.settled = true
 	return err
+}
+
+// refuse is the error of a call while another is in progress.
+func (e *endpoint) refuse(call *transport.Call) error {
+	err := transport.ErrBusy
+	if e.closed.Load() {
+		err = &transport.ClosedError{Rank: e.rank}
+	}
+	return &transport.RoundError{Rank: e.rank, Round: call.Round, Peer: -1, Err: err}
 }
 
 // begin sets out what is to be done. It posts nothing.

@@ -32,6 +32,12 @@ func (e *endpoint) interrupted() error {
 	if err := e.interruption(); err != nil {
 		return e.fail(e.unfinished(), err)
 	}
+	if e.lane.closed.Load() > 0 && e.visit != nil {
+		if r := e.missing(e.visit); r >= 0 {
+			return e.fail(&transport.Transfer{Peer: r, Kind: transport.Recv}, &transport.ClosedError{Rank: r})
+		}
+		return nil
+	}
 	if e.lane.closed.Load() > 0 {
 		if t := e.forsaken(); t != nil {
 			return e.fail(t, &transport.ClosedError{Rank: t.Peer})
@@ -87,6 +93,9 @@ func (e *endpoint) fail(t *transport.Transfer, err error) error {
 	aborted := e.lane.nw.abort(e.rank, where)
 	e.release(refused)
 	e.retract()
+	if e.visit != nil {
+		e.visit.vacate()
+	}
 	switch {
 	case aborted.Cause == error(where):
 	case err == error(aborted):

@@ -55,7 +55,8 @@ type lane struct {
 	children map[int]*lane // made by Dup, by its number, until every replica has its end
 	taken    int           // how many replicas have their end of this lane
 
-	blocked register
+	meetings map[uint64]*meeting // by group
+	blocked  register
 }
 
 // open makes a lane. Where a replica's end of the parent is closed it is born closed. The caller holds nw.mu.

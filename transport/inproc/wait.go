@@ -49,7 +49,10 @@ func (e *endpoint) sleep() error {
 		}
 	}
 	on := &arrival
-	if len(e.chains) == 0 {
+	switch {
+	case e.visit != nil:
+		on = &assembly
+	case len(e.chains) == 0:
 		on = e.slots[e.sent]
 	}
 	e.parks++
@@ -76,6 +79,9 @@ func (e *endpoint) sleep() error {
 
 // ready reports whether run has something to do. It changes nothing that a bystander looks at.
 func (e *endpoint) ready() bool {
+	if v := e.visit; v != nil {
+		return v.met() || e.interruption() != nil || e.lane.closed.Load() > 0 && e.missing(v) >= 0
+	}
 	for _, c := range e.chains {
 		if s := e.sight(c.at); s != nil && s.state.Load() == posted {
 			return true

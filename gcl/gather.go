@@ -1,0 +1,67 @@
+package gcl
+
+import (
+	"context"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// published is how many bytes a rank shows to the others.
+func (k *call) published(size int) int { return len(k.src) }
+
+// gather carries out a small collective with one barrier: everyone publishes its input, and takes what it needs from what the others have published.
+func (s *shared) gather(ctx context.Context, k *call, size int) error {
+	mine := k.src
+	if k.collective == schedule.Broadcast && s.rank != k.root {
+		mine = nil
+	}
+	var combiner *shared
+	if k.collective == schedule.AllReduce {
+		combiner = s
+	}
+	all, combined, err := s.gatherBy(ctx, mine, size, combiner)
+	if err != nil {
+		return err
+	}
+	switch k.collective {
+	case schedule.AllReduce:
+		if all == nil {
+			copy(k.dst, combined)
+			return nil
+		}
+		s.Combine(k.dst, all)
+	case schedule.ReduceScatter:
+		first := min(s.rank*len(k.dst), size)
+		have := min(len(k.dst), size-first)
+		for r := range all {
+			all[r] = all[r][first : first+have]
+		}
+		s.Combine(k.dst[:have], all)
+		clear(k.dst[have:])
+	case schedule.AllGather:
+		for r := range all {
+			copy(k.dst[r*size:], all[r])
+		}
+	case schedule.AllToAll:
+		part := size / len(all)
+		for r := range all {
+			copy(k.dst[r*part:(r+1)*part], all[r][s.rank*part:])
+		}
+	case schedule.Broadcast:
+		copy(k.dst, all[k.root])
+	}
+	return nil
+}
+
+func (s *shared) gatherBy(ctx context.Context, mine []byte, size int, c *shared) ([][]byte, []byte, error) {
+	if c == nil {
+		return s.memory.Gather(ctx, s.call, s.members, mine, size, nil)
+	}
+	return s.memory.Gather(ctx, s.call, s.members, mine, size, c)
+}
+
+// Combine implements transport.Combiner.
+func (s *shared) Combine(dst []byte, all [][]byte) {
+	s.dsts[0] = dst
+	s.fold(s.dsts[:1], all, s.by, false)
+}

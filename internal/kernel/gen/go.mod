@@ -1,0 +1,12 @@
+// The generator of the kernels' assembly, a module of its own so that users of gogcl.dev do not depend on avo.
+module gogcl.dev/internal/kernel/gen
+
+go 1.26.0
+
+require github.com/mmcloughlin/avo v0.5.0
+
+require (
+	golang.org/x/mod v0.41.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+)

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package kernel
+
+func hugePages(n int) []byte { return aligned(n) }
+
+func freePages([]byte) {}

@@ -1,0 +1,99 @@
+//go:build !noasm
+
+package kernel
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// TestPieces counts the calls of assembly: none touches more than pieceTouched bytes, all together take everything once,
+// and there are no more of them than need be.
+func TestPieces(t *testing.T) {
+	const size = 3<<20 + 4
+	room := aligned(size)
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(room)))
+	var calls, done int
+	counted := func(t *testing.T, at *byte, n, operands int) {
+		t.Helper()
+		if got := int(uintptr(unsafe.Pointer(at)) - start); got != done {
+			t.Fatalf("call %d begins at %d, want %d", calls, got, done)
+		}
+		if n*operands > pieceTouched {
+			t.Fatalf("call %d touches %d bytes", calls, n*operands)
+		}
+		calls++
+		done += n
+	}
+	finished := func(t *testing.T, want, operands int) {
+		t.Helper()
+		if most := size*operands/pieceTouched*3/2 + 2; done != want || calls > most {
+			t.Fatalf("%d calls took %d bytes, want at most %d for %d", calls, done, most, want)
+		}
+		calls, done = 0, 0
+	}
+	for _, width := range []int{32, 64} {
+		a := &assembly{width: width}
+		fill := a.fill(Float32)
+		want := size &^ (fill - 1)
+		nothing := func(dst, src []byte) {}
+
+		binaryPieces(func(dst, _, _ *byte, n int) { counted(t, dst, n, 3) },
+			func(dst, a, b []byte) {}, fill)(room, room, room)
+		finished(t, want, 3)
+		squarePieces(func(dst, _, _ *byte, n int) { counted(t, dst, n, 2) }, nothing, fill)(room, room)
+		finished(t, want, 2)
+
+		a.divide[Float32] = func(dst, _ *byte, n int, _ uint64) { counted(t, dst, n, 2) }
+		a.dividePieces(Float32, func(dst, src []byte, by int) {})(room, room, 3)
+		finished(t, want, 2)
+		conversionPieces(func(dst, _ *byte, n int) { counted(t, dst, 4*n, 1) }, nothing, 4, 2, width/4)(room, room)
+		finished(t, size&^(width-1), 2)
+		conversionPieces(func(dst, _ *byte, n int) { counted(t, dst, 2*n, 3) }, nothing, 2, 4, width/4)(
+			room[:size/2], room)
+		finished(t, size/2&^(width/2-1), 2)
+		streamPieces(func(dst, _ *byte, n int) { counted(t, dst, n, 2) })(room, room)
+		finished(t, size&^255, 2)
+
+		for _, operands := range []struct{ dsts, srcs int }{{1, 1}, {2, 2}, {8, 8}, {9, 17}, {1, 200}} {
+			f := &foldAssembly{Fold: Fold{Op: Add, Type: Float32, Square: true}, fill: fill, rest: func(_, _ [][]byte, _, _, _ int) {}}
+			stream := false
+			f.asm = func(dsts, srcs [][]byte, off, end int, _ uint64, flags int) {
+				counted(t, &dsts[0][off], end-off, len(dsts)+len(srcs))
+				if want := stream && toLine(dsts[0][off:]) == 0; flags&flagStream != 0 != want {
+					t.Fatalf("from %d on: streams is %v, want %v", off, !want, want)
+				}
+			}
+			dsts, srcs := make([][]byte, operands.dsts), make([][]byte, operands.srcs)
+			for i := range dsts {
+				dsts[i] = room
+			}
+			for i := range srcs {
+				srcs[i] = room
+			}
+			f.loop(dsts, srcs, 1, false)
+			finished(t, want, len(dsts)+len(srcs))
+			stream = true
+			f.loop(dsts, srcs, 1, true)
+			finished(t, want, len(dsts)+len(srcs))
+		}
+	}
+}
+
+// TestAssemblyComplete: every loop of the Go version has one in assembly.
+func TestAssemblyComplete(t *testing.T) {
+	for _, v := range versions[1:] {
+		for op := range v.binary {
+			for typ := range v.binary[op] {
+				if (v.binary[op][typ] == nil) != (versions[0].binary[op][typ] == nil) {
+					t.Errorf("version %s has no %v of %v", v.name, Op(op), Type(typ))
+				}
+			}
+		}
+		for i := range v.fold {
+			if (v.fold[i] == nil) != (versions[0].fold[i] == nil) {
+				t.Errorf("version %s has no fold %v", v.name, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package inproc
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"gogcl.dev/transport"
+)
+
+// gatherLimit is the greatest message that is copied for the others to read instead of being read where it lies.
+const gatherLimit = 4 << 10
+
+// inlineLimit is the size of a message that lies in the notice itself.
+const inlineLimit = 8
+
+// meeting is where the members of a group meet on one lane. Its barriers have numbers, counted by each member for itself. Where every member can have
+// a processor, each looks at all the others' seats; else the last to arrive looks for all, and the others wait for its word.
+type meeting struct {
+	members []int
+	roomy   bool
+	seats   []seat
+
+	_     [64]byte
+	count atomic.Int32 // who has arrived at the barrier in progress
+	_     [60]byte
+	done  atomic.Uint64 // the barriers that are complete
+	_     [56]byte
+	next  atomic.Uint64 // operation number << 32 | the next piece of work
+	_     [56]byte
+
+	combined [2][]byte // results for all, by operation, in turn
+}
+
+// seat is a member's place. Only the member writes.
+type seat struct {
+	notices [2]notice // by operation, in turn: nobody writes one that another may still read
+	synced  atomic.Uint64
+	inside  atomic.Bool // the member may touch the others' memory
+	_       [64 - 12]byte
+	memory  transport.Memory
+	boards  [2][]byte // small messages, by operation, in turn
+	_       [64 - (3*24+2*24)%64]byte
+}
+
+// notice is what a member says when it arrives. It fills a cache line.
+type notice struct {
+	number atomic.Uint64 // of the barrier
+	call   transport.Call
+	inline [inlineLimit]byte
+}
+
+// visit is a member's own view of a meeting.
+type visit struct {
+	*meeting
+	place      int
+	number     uint64 // of the barrier it is at, or was at last
+	operations uint64 // how many times it has met or gathered
+	open       bool   // between Meet and Part
+	spins      int    // how often to look before parking
+	announcing bool   // the barrier is that of a Meet or Gather
+	views      []transport.Memory
+	all        [][]byte
+}
+
+// assembly stands in endpoint.waiting for a meeting's barrier.
+var assembly slot
+
+// join finds the meeting of a group, or makes it.
+func (e *endpoint) join(group uint64, members []int) *visit {
+	if v := e.visits[group]; v != nil {
+		return v
+	}
+	l := e.lane
+	l.nw.mu.Lock()
+	defer l.nw.mu.Unlock()
+	m := l.meetings[group]
+	if m == nil {
+		m = &meeting{members: slices.Clone(members), roomy: len(members) <= runtime.GOMAXPROCS(0), seats: make([]seat, len(members))}
+		for i := range m.seats {
+			m.seats[i].boards = [2][]byte{make([]byte, gatherLimit), make([]byte, gatherLimit)}
+		}
+		m.combined = [2][]byte{make([]byte, gatherLimit), make([]byte, gatherLimit)}
+		if l.meetings == nil {
+			l.meetings = map[uint64]*meeting{}
+		}
+		l.meetings[group] = m
+	}
+	v := &visit{meeting: m, spins: maxMeetSpins, place: slices.Index(members, e.rank), views: make([]transport.Memory, len(members)), all: make([][]byte, len(members))}
+	if e.visits == nil {
+		e.visits = map[uint64]*visit{}
+	}
+	e.visits[group] = v
+	return v
+}
+
+// visiting makes ready for a Meet or a Gather. On success busy is held.
+func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members []int) (*visit, error) {
+	if !e.busy.TryLock() {
+		return nil, e.refuse(call)
+	}
+	if e.closed.Load() {
+		e.busy.Unlock()
+		return nil, e.refuse(call)
+	}
+	v := e.join(call.Group, members)
+	e.ctx, e.done, e.call = ctx, ctx.Done(), *call
+	e.offered, e.sent, e.overdue = 0, 0, false
+	e.visit = v
+	v.operations++
+	v.announcing = true
+	return v, nil
+}
+
+// dismiss ends a visit.
+func (e *endpoint) dismiss() {
+	e.ctx, e.done, e.visit = nil, nil, nil
+	e.busy.Unlock()
+}
+
+// Meet implements transport.PeerMemory.
+func (e *endpoint) Meet(ctx context.Context, call transport.Call, members []int, mine transport.Memory) ([]transport.Memory, error) {
+	v, err := e.visiting(ctx, &call, members)
+	if err != nil {
+		return nil, err
+	}
+	own := &v.seats[v.place]
+	own.memory = mine
+	n := &own.notices[v.operations%2]
+	n.call = call
+	if err := e.arrive(v, nil); err != nil {
+		e.dismiss()
+		return nil, err
+	}
+	// First say that we are inside, then look for an abort: who aborts does it the other way round, so one of the two sees the other.
+	own.inside.Store(true)
+	v.open = true
+	if err := e.interruption(); err != nil {
+		err = e.fail(nil, err)
+		e.dismiss()
+		return nil, err
+	}
+	for i := range v.seats {
+		v.views[i] = v.seats[i].memory
+	}
+	return v.views, nil
+}
+
+// Err implements transport.PeerMemory.
+func (e *endpoint) Err() error { return e.interruption() }
+
+// Next implements transport.PeerMemory.
+func (e *endpoint) Next() int {
+	v := e.visit
+	for {
+		have := v.next.Load()
+		n := have & 0xffffffff
+		if have>>32 != v.operations&0xffffffff {
+			n = 0 // left from an earlier operation
+		}
+		if v.next.CompareAndSwap(have, v.operations<<32|(n+1)) {
+			return int(n)
+		}
+	}
+}
+
+// Sync implements transport.PeerMemory.
+func (e *endpoint) Sync(ctx context.Context) error {
+	e.ctx, e.done = ctx, ctx.Done()
+	e.visit.announcing = false
+	return e.arrive(e.visit, nil)
+}
+
+// Part implements transport.PeerMemory.
+func (e *endpoint) Part(ctx context.Context) error {
+	e.ctx, e.done = ctx, ctx.Done()
+	v := e.visit
+	v.announcing = false
+	v.open = false
+	v.seats[v.place].inside.Store(false)
+	err := e.arrive(v, nil)
+	v.seats[v.place].memory = transport.Memory{}
+	clear(v.views)
+	e.dismiss()
+	return err
+}
+
+// GatherLimit implements transport.PeerMemory.
+func (e *endpoint) GatherLimit() int { return gatherLimit }
+
+// Gather implements transport.PeerMemory.
+func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
+	v, err := e.visiting(ctx, &call, members)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer e.dismiss()
+	turn := v.operations % 2
+	n := &v.seats[v.place].notices[turn]
+	n.call = call
+	if size <= inlineLimit {
+		copy(n.inline[:], mine)
+	} else {
+		copy(v.seats[v.place].boards[turn], mine)
+	}
+	for i := range v.seats {
+		s := &v.seats[i]
+		if v.all[i] = s.boards[turn][:size]; size <= inlineLimit {
+			v.all[i] = s.notices[turn].inline[:size]
+		}
+	}
+	if v.roomy {
+		c = nil
+	}
+	if err := e.arrive(v, c); err != nil {
+		return nil, nil, err
+	}
+	if c != nil {
+		return nil, v.combined[turn][:size], nil
+	}
+	return v.all, nil, nil
+}
+
+// arrive is one barrier. At that of a Meet or Gather the calls are compared, and with a Combiner the last to arrive combines what was gathered.
+func (e *endpoint) arrive(v *visit, c transport.Combiner) error {
+	if err := e.interruption(); err != nil {
+		return e.fail(nil, err)
+	}
+	v.number++
+	if own := &v.seats[v.place]; v.announcing {
+		own.notices[v.operations%2].number.Store(v.number)
+	} else {
+		own.synced.Store(v.number)
+	}
+	if !v.roomy {
+		if int(v.count.Add(1)) == len(v.seats) {
+			if err := e.compare(v); err != nil {
+				return err
+			}
+			if c != nil {
+				c.Combine(v.combined[v.operations%2][:len(v.all[0])], v.all)
+			}
+			v.count.Store(0)
+			v.done.Store(v.number)
+			e.summon(v)
+			return nil
+		}
+		return e.wait(v)
+	}
+	e.summon(v)
+	if err := e.wait(v); err != nil {
+		return err
+	}
+	return e.compare(v)
+}
+
+// summon wakes the members that are parked.
+func (e *endpoint) summon(v *visit) {
+	for _, r := range v.members {
+		if r != e.rank {
+			e.lane.eps[r].rouseFrom(&assembly, byEvent)
+		}
+	}
+}
+
+// compare checks that all who have met are in the same call.
+func (e *endpoint) compare(v *visit) error {
+	if !v.announcing {
+		return nil
+	}
+	for i := range v.seats {
+		if theirs := &v.seats[i].notices[v.operations%2].call; *theirs != e.call {
+			return e.fail(nil, &transport.MismatchError{Rank: e.rank, Peer: v.members[i], Mine: e.call, Theirs: *theirs})
+		}
+	}
+	return nil
+}
+
+// present reports whether the member at a place has arrived at the barrier that v is at. A bystander may ask.
+func (v *visit) present(place int) bool {
+	s := &v.seats[place]
+	if v.announcing {
+		return s.notices[v.operations%2].number.Load() >= v.number
+	}
+	return s.synced.Load() >= v.number
+}
+
+// met reports whether the barrier that v is at is complete.
+func (v *visit) met() bool {
+	if !v.roomy {
+		return v.done.Load() >= v.number
+	}
+	for i := range v.seats {
+		if !v.present(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// meetYields is how often a member lets others run before it parks, where members outnumber processors.
+const meetYields = 5
+
+// wait waits for the barrier.
+func (e *endpoint) wait(v *visit) error {
+	looks := 0
+	for ; !v.met(); looks++ {
+		if err := e.interrupted(); err != nil {
+			return err
+		}
+		switch {
+		case v.roomy && looks < v.spins:
+		case !v.roomy && looks < meetYields:
+			runtime.Gosched()
+		default:
+			if err := e.sleep(); err != nil {
+				return err
+			}
+		}
+	}
+	switch { // spinning in vain costs the processor that the others may be waiting for
+	case looks == 0:
+	case looks <= v.spins:
+		v.spins = min(2*v.spins, maxMeetSpins)
+	default:
+		v.spins = max(v.spins/2, minMeetSpins)
+	}
+	return nil
+}
+
+// How often a member with a processor of its own looks before it parks: some 50 us at most, which is what a park and a wake-up cost together when the other
+// processor sleeps, and few times when that has turned out to be in vain.
+const (
+	minMeetSpins = 64
+	maxMeetSpins = 4096
+)
+
+// vacate is part of fail: it returns when no member can touch this one's memory any more. The network is aborted, so nobody goes inside again, and those who are
+// leave after the piece that they are at.
+func (v *visit) vacate() {
+	v.open = false
+	v.seats[v.place].inside.Store(false)
+	for i := range v.seats {
+		for v.seats[i].inside.Load() {
+			runtime.Gosched()
+		}
+	}
+}
+
+// missing is the first member that has not arrived and never will, being closed, or -1.
+func (e *endpoint) missing(v *visit) int {
+	for i, r := range v.members {
+		if e.lane.eps[r].closed.Load() && !v.present(i) {
+			return r
+		}
+	}
+	return -1
+}

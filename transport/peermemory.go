@@ -1,0 +1,55 @@
+package transport
+
+import "context"
+
+// Memory is what a replica lays open to its peers between Meet and Part.
+type Memory struct {
+	In, Out, Scratch []byte
+}
+
+// Combiner reduces small messages for all members at once.
+type Combiner interface {
+	// Combine computes the result of all, which are in the order of the members, into dst, of the same length. It runs on the goroutine of one member.
+	Combine(dst []byte, all [][]byte)
+}
+
+// PeerMemory is what an Endpoint may offer beside Exchange when its replicas share an address space: the members of a group meet at a barrier, lay their buffers
+// open, read and write each other's, and part at another.
+//
+//	replica 0        replica 1
+//	Meet ──────┬───── Meet          everyone's call is compared, nothing has been touched
+//	  reads and writes              each replica's share, in pieces; Err between them
+//	Sync ──────┼───── Sync          as often as there are rounds
+//	Part ──────┴───── Part          the buffers are their owners' again
+//
+// All members make the same calls in the same order. One call at a time on an Endpoint, Exchange included. An error aborts the endpoint everywhere, and is
+// returned when no peer can touch the caller's memory any more. In steady state nothing is allocated.
+type PeerMemory interface {
+	Endpoint
+
+	// Meet lays mine open and returns when all members (replica ids in the order of their ranks, the caller among them) have met, with the memory of each, in that order;
+	// it is good until Part. Replicas that are in another call get a *MismatchError before anything is read. After Meet has
+	// succeeded, the caller must call Part, whatever happens.
+	Meet(ctx context.Context, call Call, members []int, mine Memory) ([]Memory, error)
+
+	// Err says why the caller should hasten to Part: the endpoint is aborted. It is cheap; call it between pieces of some ten microseconds.
+	Err() error
+
+	// Next returns 0, 1, 2, ... since Meet, each number to one member only: which piece of work is next.
+	Next() int
+
+	// Sync returns when all members have called it.
+	Sync(ctx context.Context) error
+
+	// Part returns when all members have called it.
+	Part(ctx context.Context) error
+
+	// Gather is for messages of at most GatherLimit bytes: it publishes a copy of mine, of size bytes or none, and returns when all members have done so, after one
+	// barrier and without Part. all has size bytes of each member in their order, unspecified for those that published nothing. With a Combiner, the endpoint may
+	// have one member combine them for all, if every member passes one: then combined is the result and all is nil. Both are
+	// good until the next call on the endpoint.
+	Gather(ctx context.Context, call Call, members []int, mine []byte, size int, c Combiner) (all [][]byte, combined []byte, err error)
+
+	// GatherLimit is the greatest size that Gather takes.
+	GatherLimit() int
+}
