@@ -311,14 +311,19 @@ func TestNilComm(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
+	badOption(t, "Method", gcl.Options{Method: methods.Method(99)})
+	badOption(t, "Implementation", gcl.Options{Implementation: gcl.Implementation(99)})
+}
+
+// badOption tries options of which one is 99.
+func badOption(t *testing.T, name string, bad gcl.Options) {
 	isOptionError := func(err error) error {
 		var option *gcl.OptionError
-		if !errors.As(err, &option) || option.Option != "Method" || option.Value != "8" || option.Reason == "" {
-			return fmt.Errorf("%v (%T), want an *OptionError about Method 8", err, err)
+		if !errors.As(err, &option) || option.Option != name || option.Value != "99" || option.Reason == "" {
+			return fmt.Errorf("%v (%T), want an *OptionError about %s 99", err, err, name)
 		}
 		return nil
 	}
-	bad := gcl.Options{Method: methods.Method(8)}
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		out, err := c.With(bad)
 		if out != nil {

@@ -129,3 +129,26 @@ func TestPipelinePieces(t *testing.T) {
 		}
 	}
 }
+
+// TestOneChain: with RankOrder every method that is not straight makes the same chain.
+func TestOneChain(t *testing.T) {
+	for k := 1; k <= 9; k++ {
+		ring, second := rings(k)
+		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter} {
+			spec := Spec{Method: ClockwiseRing, Collective: c, Size: k, Ring: ring, Second: second, Pieces: 3, RankOrder: true}
+			want, err := Build(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range All() {
+				if m == Broadcast || m == Direct {
+					continue
+				}
+				spec.Method = m
+				if have, err := Build(spec); err != nil || !reflect.DeepEqual(have, want) {
+					t.Errorf("%v %v over %d in rank order is not the chain (%v)", m, c, k, err)
+				}
+			}
+		}
+	}
+}
