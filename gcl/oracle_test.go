@@ -224,7 +224,7 @@ func TestMatrix(t *testing.T) {
 }
 
 func matrix[T tensor.Element](t *testing.T, total *cases, e elem[T]) {
-	for _, n := range groupSizes {
+	for _, n := range groupSizes() {
 		for _, reproducible := range []bool{false, true} {
 			t.Run(fmt.Sprintf("dtype=%v/n=%d/reproducible=%v", tensor.DTypeOf[T](), n, reproducible), func(t *testing.T) {
 				for _, size := range []int{0, 1, n - 1, n, n + 1, 97, 4099} {
@@ -237,6 +237,7 @@ func matrix[T tensor.Element](t *testing.T, total *cases, e elem[T]) {
 
 // tryAll runs all collectives for one dtype, group size and length, on one set of replicas.
 func tryAll[T tensor.Element](t *testing.T, total *cases, e elem[T], n, size int, reproducible bool) {
+	options := testOptions(tensor.DTypeOf[T]())
 	type reduction struct {
 		op   gcl.Operator
 		in   [][]T
@@ -259,8 +260,9 @@ func tryAll[T tensor.Element](t *testing.T, total *cases, e elem[T], n, size int
 		}
 	}
 	err := gcl.Run(context.Background(), n, func(ctx context.Context, c *gcl.Comm) error {
-		for _, m := range testMethods {
-			c, err := c.With(gcl.Options{Method: m, Reproducible: reproducible})
+		for _, m := range options {
+			m.Reproducible = reproducible
+			c, err := c.With(m)
 			if err != nil {
 				return err
 			}
@@ -270,14 +272,14 @@ func tryAll[T tensor.Element](t *testing.T, total *cases, e elem[T], n, size int
 					want = r.in[c.Rank()]
 				}
 				if err := tryReductions(ctx, c, r.op, r.in[c.Rank()], want); err != nil {
-					return fmt.Errorf("method=%v op=%v size=%d: %w", m, r.op, size, err)
+					return fmt.Errorf("method=%v implementation=%v op=%v size=%d: %w", m.Method, m.Implementation, r.op, size, err)
 				}
 			}
 			if reproducible {
 				continue // which is about reductions
 			}
 			if err := tryMoves(ctx, c, placed); err != nil {
-				return fmt.Errorf("method=%v size=%d: %w", m, size, err)
+				return fmt.Errorf("method=%v implementation=%v size=%d: %w", m.Method, m.Implementation, size, err)
 			}
 		}
 		return nil
@@ -285,9 +287,9 @@ func tryAll[T tensor.Element](t *testing.T, total *cases, e elem[T], n, size int
 	if err != nil {
 		t.Fatal(err)
 	}
-	total.n += len(testMethods) * len(reductions) * 6 // forms of all-reduce and reduce-scatter
+	total.n += len(options) * len(reductions) * 6 // forms of all-reduce and reduce-scatter
 	if !reproducible {
-		total.n += len(testMethods) * 15 // forms of the other three, the broadcast from three roots
+		total.n += len(options) * 15 // forms of the other three, the broadcast from three roots
 	}
 }
 
@@ -395,3 +397,16 @@ func tryMoves[T tensor.Element](ctx context.Context, c *gcl.Comm, all [][]T) err
 
 // testMethods are the methods that the tests try: all, and Auto.
 var testMethods = append(methods.All(), methods.Auto)
+
+// testOptions are the methods, each by messages and on peer memory for some element types, and by the implementation that Auto takes for the others.
+func testOptions(t tensor.DType) []gcl.Options {
+	var out []gcl.Options
+	for _, m := range testMethods {
+		if t == tensor.F32 || t == tensor.F16 || t == tensor.I64 {
+			out = append(out, gcl.Options{Method: m, Implementation: gcl.Syncless}, gcl.Options{Method: m, Implementation: gcl.Syncful})
+		} else {
+			out = append(out, gcl.Options{Method: m})
+		}
+	}
+	return out
+}

@@ -6,7 +6,7 @@ package gcl_test
 const underRace = true
 
 // groupSizes are the sizes of group that the matrix tries, few under the race detector.
-var groupSizes = []int{1, 2, 3, 8}
+func groupSizes() []int { return []int{1, 2, 3, 8} }
 
 // groupedReplicas are the numbers of replicas that the test of groups divides.
 var groupedReplicas = []int{8}

@@ -22,8 +22,8 @@ type shared struct {
 	by       int // Mean: the divisor
 	stream   bool
 
-	dsts, srcs, pieces [][]byte // of one piece
-	swap               []byte   // room for a piece
+	dsts, srcs [][]byte // of one piece
+	swap       []byte   // room for a piece
 }
 
 // pieceBytes is how much of each buffer is worked on at a time: what all the buffers of a piece need stays in the second-level cache, and an abort is noticed within some

@@ -62,7 +62,7 @@ func specs(k int, do func(name string, s Spec)) {
 
 func TestEveryScheduleIsProved(t *testing.T) {
 	checked := 0
-	for k := 1; k <= maxSize; k++ {
+	for k := 1; k <= maxSize(); k++ {
 		specs(k, func(name string, s Spec) {
 			built, err := Build(s)
 			if err != nil {
@@ -81,5 +81,5 @@ func TestEveryScheduleIsProved(t *testing.T) {
 			checked++
 		})
 	}
-	t.Logf("%d schedules of groups of 1 to %d ranks", checked, maxSize)
+	t.Logf("%d schedules of groups of 1 to %d ranks", checked, maxSize())
 }

@@ -78,7 +78,7 @@ func doublingFormula(c schedule.Collective, k int) want {
 }
 
 func TestCostsAreTheFormulas(t *testing.T) {
-	for k := 2; k <= maxSize; k++ {
+	for k := 2; k <= maxSize(); k++ {
 		ring, second := rings(k)
 		for _, m := range All() {
 			for _, c := range schedule.Collectives() {

@@ -96,7 +96,7 @@ func mutateStep(s *schedule.Schedule, rank int, part []schedule.Step, i int, try
 
 func TestMutantsAreRejected(t *testing.T) {
 	tried := map[string]int{}
-	for k := 1; k <= min(6, maxSize); k++ {
+	for k := 1; k <= min(6, maxSize()); k++ {
 		specs(k, func(name string, s Spec) {
 			if s.Pieces > 3 {
 				return

@@ -2,5 +2,12 @@
 
 package methods
 
+import "testing"
+
 // maxSize is the largest group whose schedules are proved.
-const maxSize = 64
+func maxSize() int {
+	if testing.Short() {
+		return 12
+	}
+	return 64
+}
