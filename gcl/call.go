@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"gogcl.dev/chunks"
@@ -36,8 +37,8 @@ func (k *call) inPlace() bool {
 
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its group, a refused one too.
 func (c *Comm) do(ctx context.Context, k call) error {
-	if c == nil {
-		return errors.New("gcl: nil Comm")
+	if err := c.check(); err != nil {
+		return err
 	}
 	refused := c.enter(ctx)
 	if refused == nil {
@@ -57,7 +58,7 @@ func (c *Comm) do(ctx context.Context, k call) error {
 		fingerprint.Collective = barrier
 	}
 	if refused == nil {
-		refused = c.check(ctx, &k)
+		refused = c.checkCall(ctx, &k)
 	}
 	if refused != nil {
 		return &callError{what: nameCall(fingerprint), replica: c.Replica(), err: refused}
@@ -76,12 +77,15 @@ func (c *Comm) larger(k *call) int {
 	return k.srcLen
 }
 
-// check looks at the arguments. Nothing has been sent.
-func (c *Comm) check(ctx context.Context, k *call) error {
+// checkCall looks at the arguments. Nothing has been sent.
+func (c *Comm) checkCall(ctx context.Context, k *call) error {
 	if ctx == nil {
 		return errors.New("nil context")
 	}
 	size := c.Size()
+	if k.collective == schedule.AllGather && k.srcLen > math.MaxInt/k.dtype.Size()/size {
+		return fmt.Errorf("%d elements of %d ranks are more than memory can hold", k.srcLen, size)
+	}
 	want := k.srcLen
 	switch k.collective {
 	case schedule.AllReduce, schedule.ReduceScatter:
@@ -220,8 +224,8 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 		// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
 		key.inPlace = overMemory || k.inPlace()
 	}
-	if k.collective == schedule.Broadcast || key.rankOrder {
-		key.pieces = methods.PipelinePieces(method.Reach(c.Size()), int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
+	if reach := method.ChainReach(k.collective, c.Size(), key.rankOrder); reach > 0 {
+		key.pieces = methods.PipelinePieces(reach, int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
 	}
 	g := c.group
 	spec := methods.Spec{

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"math"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/methods/schedule"
@@ -45,8 +46,8 @@ func AllReduceInPlace[T tensor.Element](ctx context.Context, c *Comm, data []T, 
 // ReduceScatter returns this rank's shard of the reduction of data over the group: with n elements and G ranks, c = ceil(n/G) of them from rank*c on, and
 // zeros past the end of data. data has the same length on all ranks, and is not changed.
 func ReduceScatter[T tensor.Element](ctx context.Context, c *Comm, data []T, op Operator) ([]T, error) {
-	if c == nil {
-		return nil, c.do(ctx, call{})
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	return result(ctx, c, schedule.ReduceScatter, chunks.PerRank(len(data), c.Size()), data, op, 0)
 }
@@ -60,10 +61,14 @@ func ReduceScatterTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [
 // AllGather returns the data of all ranks one after the other, G times the length of data, in rank order. data has the same length on all ranks, and is not
 // changed.
 func AllGather[T tensor.Element](ctx context.Context, c *Comm, data []T) ([]T, error) {
-	if c == nil {
-		return nil, c.do(ctx, call{})
+	if err := c.check(); err != nil {
+		return nil, err
 	}
-	return result(ctx, c, schedule.AllGather, len(data)*c.Size(), data, 0, 0)
+	n := len(data)
+	if n <= math.MaxInt/8/c.Size() { // else it is refused
+		n *= c.Size()
+	}
+	return result(ctx, c, schedule.AllGather, n, data, 0, 0)
 }
 
 // AllGatherTo is AllGather with the result in dst, of G times the length of data, apart from it or with data exactly in its own place in dst. What dst holds

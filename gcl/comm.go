@@ -42,7 +42,7 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	c := &Comm{lane: newLane(endpoint, cfg.topology, nil)}
-	c, err := c.Group(commgroup.Group{})
+	c, err := c.inGroup(commgroup.Group{})
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +54,14 @@ func newLane(endpoint transport.Endpoint, t topology.Topology, first *lane) *lan
 	l.memory, _ = endpoint.(transport.PeerMemory)
 	l.shared.memory = l.memory
 	return l
+}
+
+// check returns an error for a Comm that was not made by this package.
+func (c *Comm) check() error {
+	if c == nil || c.group == nil {
+		return errors.New("gcl: nil Comm")
+	}
+	return nil
 }
 
 // Rank is the replica's place in the group, 0 <= Rank < Size.
@@ -77,6 +85,14 @@ func (c *Comm) Options() Options { return c.options }
 // Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as g says. It sends nothing. The
 // error names what does not fit.
 func (c *Comm) Group(g commgroup.Group) (*Comm, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c.inGroup(g)
+}
+
+// inGroup is Group for a Comm that need not have a group yet.
+func (c *Comm) inGroup(g commgroup.Group) (*Comm, error) {
 	layout, err := g.Resolve(c.Replicas())
 	if err != nil {
 		return nil, err
@@ -94,6 +110,9 @@ func (c *Comm) Group(g commgroup.Group) (*Comm, error) {
 
 // With returns a Comm with other options. It sends nothing. A value that is out of range is an *OptionError.
 func (c *Comm) With(o Options) (*Comm, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -146,7 +165,7 @@ func (c *Comm) Barrier(ctx context.Context) error {
 // What runs on one connection does not wait for the other. An error on either aborts both.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	switch {
-	case c == nil || ctx == nil:
+	case c.check() != nil || ctx == nil:
 		return nil, errors.New("gcl: Dup needs a Comm and a context")
 	case c.started != nil:
 		return nil, errors.New("gcl: Dup inside a function given to Start")
@@ -182,6 +201,9 @@ func (c *Comm) regroup(old *group) (*Comm, error) {
 
 // Abort makes every collective on every replica, now and later, fail with ErrAborted and the cause. The first abort wins.
 func (c *Comm) Abort(cause error) {
+	if c.check() != nil {
+		return
+	}
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
@@ -191,6 +213,9 @@ func (c *Comm) Abort(cause error) {
 // Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups. Functions given to Start are
 // waited for, so none may call it. Peers that wait for this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it.
 func (c *Comm) Close() error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if c.started != nil {
 		return errors.New("gcl: Close inside a function given to Start")
 	}

@@ -6,9 +6,6 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// published is how many bytes a rank shows to the others.
-func (k *call) published(size int) int { return len(k.src) }
-
 // gather carries out a small collective with one barrier: everyone publishes its input, and takes what it needs from what the others have published.
 func (s *shared) gather(ctx context.Context, k *call, size int) error {
 	mine := k.src

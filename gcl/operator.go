@@ -22,7 +22,7 @@ const (
 	LogicalAnd                 // bool only
 	LogicalOr                  // bool only
 	SquareAdd                  // each input squared once, then summed
-	Local                      // nothing is sent: all-reduce gives the own data, reduce-scatter its own slice; all dtypes
+	Local                      // nothing is sent, nor compared: all-reduce gives the own data, reduce-scatter its own slice; all dtypes
 	numOperators
 )
 

@@ -14,9 +14,9 @@ type Options struct {
 	// Implementation is how the steps of a method are carried out.
 	Implementation Implementation
 
-	// Reproducible makes every reduction the left fold of the inputs in rank order, with 16-bit floats kept in float32 until the end: the result's bits
-	// then depend on nothing but the inputs and their order. Ring methods pay for it with a chain of ranks instead of a ring;
-	// 16-bit data travels as float32.
+	// Reproducible makes every reduction the left fold of the inputs in rank order, with 16-bit floats kept in float32 until the end:
+	// the result's bits then depend on nothing but the inputs and their order. Rings and recursive_doubling pay for it with a chain
+	// of ranks; 16-bit data travels as float32, except by direct on peer memory.
 	Reproducible bool
 }
 
@@ -31,9 +31,9 @@ func (o Options) check() error {
 	return nil
 }
 
-// hostTuning is what methods.Auto goes by between replicas in one process, where every pair is linked as well as neighbours are. The numbers are those at which
-// `go test -bench 'AllReduce|Broadcast' ./bench` shows the methods to be equal on two cores: 8 KiB of group size x bytes for an all-reduce over 2 to 16
-// replicas, about 4 MiB for a broadcast.
+// hostTuning is what methods.Auto goes by where replicas of one process send messages, and every pair is linked as well as neighbours
+// are. The numbers are those at which gclperf -implementation Syncless -method broadcast,direct shows the methods to be equal on
+// two cores: 8 KiB of group size x bytes for an all-reduce over 2 to 16 replicas, about 4 MiB for a broadcast.
 var hostTuning = methods.Tuning{MaxBroadcastBytes: 8 << 10, MaxBroadcastFromRootBytes: 4 << 20, Direct: true}
 
 // hostLatencyBytes is what a link between replicas in one process carries in the latency of one round, about 1 us at 8 GB/s, for methods.PipelinePieces.

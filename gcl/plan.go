@@ -1,6 +1,8 @@
 package gcl
 
 import (
+	"slices"
+
 	"gogcl.dev/chunks"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -111,7 +113,10 @@ func (p *plan) note(sp schedule.Span) {
 	for sp.Slot >= len(p.slots) {
 		p.slots = append(p.slots, slot{})
 	}
-	p.slots[sp.Slot].spans = append(p.slots[sp.Slot].spans, sp)
+	s := &p.slots[sp.Slot]
+	if !slices.Contains(s.spans, sp) {
+		s.spans = append(s.spans, sp)
+	}
 }
 
 // fit works out where chunks and slots lie for n elements in the larger buffer. For the same n as last time it has nothing to do.

@@ -29,7 +29,8 @@ func WithTopology(t topology.Topology) RunOption {
 	return func(c *config) { c.topology, c.machine = t, true }
 }
 
-// WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run closes them.
+// WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run closes them,
+// unless it refuses its arguments.
 func WithEndpoints(endpoints []transport.Endpoint) RunOption {
 	return func(c *config) { c.endpoints = endpoints }
 }
@@ -37,7 +38,10 @@ func WithEndpoints(endpoints []transport.Endpoint) RunOption {
 // newConfig resolves options for n replicas.
 func newConfig(n int, opts []RunOption) (*config, error) {
 	c := &config{}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("gcl: option %d is nil", i)
+		}
 		o(c)
 	}
 	if err := c.options.check(); err != nil {

@@ -65,7 +65,7 @@ func (c *Comm) foldOf(k *call) kernel.Fold {
 
 // run carries out a collective over n elements in the larger buffer.
 func (s *shared) run(ctx context.Context, k *call) error {
-	if published := k.published(len(s.members)); published <= s.memory.GatherLimit() {
+	if published := len(k.src); published <= s.memory.GatherLimit() {
 		return s.gather(ctx, k, published)
 	}
 	mems, err := s.memory.Meet(ctx, s.call, s.members, transport.Memory{In: k.src, Out: k.dst})
@@ -86,7 +86,10 @@ func (s *shared) run(ctx context.Context, k *call) error {
 	case schedule.Broadcast:
 		s.copy(k.dst, mems[k.root].In)
 	}
-	return s.memory.Part(ctx)
+	err = s.memory.Part(ctx)
+	clear(s.dsts) // hold on to nobody's buffers
+	clear(s.srcs)
+	return err
 }
 
 // share is the part of n bytes that a rank works on: whole cache lines.

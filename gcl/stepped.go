@@ -56,6 +56,11 @@ func newSteps(spec methods.Spec, rank int, members []int) (*steps, error) {
 		}
 		s.from = append(s.from, from)
 	}
+	for r, p := range s.plans {
+		if r != rank {
+			p.rounds = nil // what is left says where chunks and slots lie
+		}
+	}
 	return s, nil
 }
 
@@ -98,9 +103,10 @@ func (s *stepped) execute(ctx context.Context, r run, n int) error {
 	if parted := s.lane.memory.Part(ctx); err == nil {
 		err = parted
 	}
-	for rank := range s.runs {
-		s.runs[rank] = run{}
-	}
+	clear(s.runs) // hold on to nobody's buffers
+	clear(s.dst)
+	clear(s.srcs[:cap(s.srcs)])
+	clear(s.pieces)
 	return err
 }
 

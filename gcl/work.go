@@ -31,14 +31,17 @@ type started struct {
 // startKey is the context key under which a function given to Start finds its *started.
 type startKey struct{}
 
-// Start queues f behind whatever this replica's connection has been asked to do and returns at once. f runs on a goroutine of its own; of this connection it must use only the
-// Comm that it is given, and the buffers that it uses belong to it until Wait. Collectives called on c after Start run after f. Start
-// calls count in program order like collectives: every replica must make the same ones. An error of f does not abort the others by itself, but
-// that of a collective in it does; a panic does.
+// Start queues f behind whatever this replica's connection has been asked to do and returns at once. f runs on a goroutine of its
+// own; of this connection it must use only the Comm that it is given, and the buffers that it uses belong to it until Wait.
+// Collectives called on c after Start run after f. Start calls count in program order like collectives: every replica must make
+// the same ones. An error of f does not abort the others by itself, but that of a collective in it does; a panic does.
+//
+// A call in f on another Comm of the connection is an error if it is given f's context or one made from it. With any other context it waits
+// until that is done, since it waits for f.
 func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) *Work {
 	w := &Work{done: make(chan struct{})}
 	switch {
-	case c == nil || ctx == nil || f == nil:
+	case c.check() != nil || ctx == nil || f == nil:
 		w.err = errors.New("gcl: Start needs a Comm, a context and a function")
 	case c.started != nil:
 		w.err = errors.New("gcl: Start inside a function given to Start")

@@ -2,7 +2,8 @@ package methods
 
 import (
 	"math"
-	"math/bits"
+
+	"gogcl.dev/methods/schedule"
 )
 
 // maxPieces bounds the rounds of a pipeline, and with them the size of its schedule.
@@ -24,17 +25,17 @@ func PipelinePieces(reach int, bytes, latencyBytes int64) int {
 	return m
 }
 
-// Reach is how many places the longest way of a Broadcast goes: the number that PipelinePieces asks for.
-func (m Method) Reach(size int) int {
-	switch m {
-	case Broadcast:
-		return 1
-	case Direct:
-		return 2
-	case MeetInMiddleRing:
+// ChainReach is how many places the chain of a pipeline has, the number that PipelinePieces asks for, or 0 where the schedule is
+// none and takes no notice of Spec.Pieces.
+func (m Method) ChainReach(c schedule.Collective, size int, rankOrder bool) int {
+	rings := Spec{Method: m}.rings()
+	switch {
+	case c == schedule.AllReduce && rankOrder && m != Broadcast && m != Direct:
+		return size - 1
+	case c != schedule.Broadcast || !rings:
+		return 0
+	case m == MeetInMiddleRing:
 		return size / 2
-	case RecursiveDoubling:
-		return bits.Len(uint(size - 1))
 	}
 	return size - 1
 }

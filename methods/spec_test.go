@@ -152,3 +152,23 @@ func TestOneChain(t *testing.T) {
 		}
 	}
 }
+
+// TestChainReach: a method has a chain just where Pieces decides into how many chunks the data is cut.
+func TestChainReach(t *testing.T) {
+	for k := 2; k <= 9; k++ {
+		ring, second := rings(k)
+		for _, m := range All() {
+			for _, c := range schedule.Collectives() {
+				for _, rankOrder := range []bool{false, true} {
+					chunks := func(pieces int) int {
+						return Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: second, Pieces: pieces, RankOrder: rankOrder}.Chunks()
+					}
+					reach := m.ChainReach(c, k, rankOrder)
+					if (reach > 0) != (chunks(1) != chunks(5)) {
+						t.Errorf("%v %v over %d, rank order %v: reach %d, %d chunks in 1 piece and %d in 5", m, c, k, rankOrder, reach, chunks(1), chunks(5))
+					}
+				}
+			}
+		}
+	}
+}
