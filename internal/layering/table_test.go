@@ -40,6 +40,7 @@ func table() []row {
 		{pkg: "internal/layering"}, // only tests, as is the next
 		{pkg: "internal/readme"},
 		{pkg: "internal/leaktest"},
+		{pkg: "internal/plot"},
 
 		{pkg: "tensor", imports: []string{"internal/kernel"}},
 		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks"}, pure: true},
@@ -63,7 +64,7 @@ func table() []row {
 
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "bench/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
-		{pkg: "cmd/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
+		{pkg: "cmd/*", imports: []string{anyAbove, "internal/plot"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "examples/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 	}
 }

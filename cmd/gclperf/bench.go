@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/tensor"
+)
+
+// measurement is one line of -json: a collective of one size, in one place, by one method.
+type measurement struct {
+	Collective     string  `json:"collective"`
+	Transport      string  `json:"transport"`
+	Implementation string  `json:"implementation"`
+	Method         string  `json:"method"`
+	N              int     `json:"n"`
+	Bytes          int     `json:"bytes"`
+	Count          int     `json:"count"`
+	DType          string  `json:"dtype"`
+	Op             string  `json:"op"`   // none where nothing is reduced
+	Root           int     `json:"root"` // -1 where there is none
+	Place          string  `json:"place"`
+	P50            float64 `json:"p50_us"`
+	P90            float64 `json:"p90_us"`
+	P99            float64 `json:"p99_us"`
+	AlgBW          float64 `json:"algbw_gbps"`
+	BusBW          float64 `json:"busbw_gbps"`
+	Wrong          int     `json:"wrong"`
+	Allocs         float64 `json:"allocs"`
+}
+
+// bench measures what the settings ask for.
+type bench struct {
+	settings *settings
+	out      output
+	log      *complaints
+	tamper   func(replica int, result []byte)
+	seen     []measurement // by replica 0
+
+	reduced, moved *pattern // of collectives that reduce, and of the others
+}
+
+// wrong is the number of wrong values seen.
+func (b *bench) wrong() int {
+	sum := 0
+	for _, m := range b.seen {
+		sum += m.Wrong
+	}
+	return sum
+}
+
+// run measures everything, on replicas that live for all of it.
+func (b *bench) run(ctx context.Context) error {
+	s := b.settings
+	b.reduced, b.moved = newPattern(s.dtype, s.op, s.n), newPattern(s.dtype, gcl.Local, s.n)
+	return s.transport.run(ctx, s.n, func(ctx context.Context, c *gcl.Comm) error {
+		return typed[s.dtype].measure(ctx, c, b)
+	})
+}
+
+// note takes a measurement, at replica 0.
+func (b *bench) note(m measurement) error {
+	b.seen = append(b.seen, m)
+	return b.out.add(m)
+}
+
+// byType is what a program must do for each element type.
+type byType struct {
+	measure func(context.Context, *gcl.Comm, *bench) error
+	probe   func(context.Context, gcl.Operator) error
+}
+
+// typed has an entry for each element type.
+var typed = map[tensor.DType]byType{
+	tensor.Bool: functions[bool](),
+	tensor.I8:   functions[int8](), tensor.I16: functions[int16](), tensor.I32: functions[int32](), tensor.I64: functions[int64](),
+	tensor.U8: functions[uint8](), tensor.U16: functions[uint16](), tensor.U32: functions[uint32](), tensor.U64: functions[uint64](),
+	tensor.F16: functions[tensor.Float16](), tensor.BF16: functions[tensor.BFloat16](),
+	tensor.F32: functions[float32](), tensor.F64: functions[float64](),
+}
+
+func functions[T tensor.Element]() byType {
+	return byType{measure: measureAll[T], probe: probeType[T]}
+}
+
+// probeType carries out the smallest all-reduce.
+func probeType[T tensor.Element](ctx context.Context, op gcl.Operator) error {
+	var refused error
+	err := gcl.Run(ctx, 1, func(ctx context.Context, c *gcl.Comm) error {
+		refused = gcl.AllReduceTo(ctx, c, make([]T, 1), make([]T, 1), op)
+		return nil
+	})
+	if refused != nil && ctx.Err() == nil {
+		return refused
+	}
+	return err
+}
+
+// measureAll is the body of a replica.
+func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) error {
+	s := b.settings
+	largest := 0
+	for _, coll := range s.collectives {
+		for _, size := range s.sizes {
+			largest = max(largest, coll.larger(coll.count(size, s.dtype.Size(), s.n), s.n))
+		}
+	}
+	first, freeFirst, err := newBuffer[T](c, largest)
+	if err != nil {
+		return err
+	}
+	defer freeFirst()
+	second, freeSecond, err := newBuffer[T](c, largest)
+	if err != nil {
+		return err
+	}
+	defer freeSecond()
+	for _, coll := range s.collectives {
+		p := b.moved
+		if coll.reduces() {
+			p = b.reduced
+		}
+		for _, m := range s.methods {
+			measured, err := c.With(gcl.Options{Method: m, Implementation: s.implementation, Reproducible: s.reproducible})
+			if err != nil {
+				return err
+			}
+			last := 0
+			for _, size := range s.sizes {
+				count := coll.count(size, s.dtype.Size(), s.n)
+				if count == last { // rounded up to the same as the size before
+					continue
+				}
+				last = count
+				for _, pl := range s.places {
+					o := newOperand(coll, pl, count, c, first, second)
+					o.op, o.root = s.op, s.root
+					r := runner[T]{bench: b, comm: measured, clerk: c, operand: o, pattern: p}
+					if err := r.measure(ctx, m, count); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// describe begins a measurement.
+func (b *bench) describe(c collective, p place, m methods.Method, count int) measurement {
+	s := b.settings
+	out := measurement{
+		Collective: c.String(), Transport: s.transport.name, Implementation: s.implementation.String(), Method: m.String(), N: s.n,
+		Bytes: c.larger(count, s.n) * s.dtype.Size(), Count: count, DType: s.dtype.String(), Op: "none", Root: -1, Place: p.String(),
+	}
+	if c.reduces() {
+		out.Op = s.op.String()
+	}
+	if c == broadcast {
+		out.Root = s.root
+	}
+	return out
+}

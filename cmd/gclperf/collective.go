@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// collective is one of the operations that gclperf measures.
+type collective uint8
+
+const (
+	allReduce collective = iota
+	reduceScatter
+	allGather
+	allToAll
+	broadcast
+	numCollectives
+)
+
+var collectiveNames = [numCollectives]string{"allreduce", "reducescatter", "allgather", "alltoall", "broadcast"}
+
+func (c collective) String() string { return collectiveNames[c] }
+
+// parseCollectives reads names with commas between them, or "all".
+func parseCollectives(text string) ([]collective, error) {
+	var out []collective
+	if text == "all" {
+		text = strings.Join(collectiveNames[:], ",")
+	}
+next:
+	for name := range strings.SplitSeq(text, ",") {
+		for i, have := range collectiveNames {
+			if name == have {
+				out = append(out, collective(i))
+				continue next
+			}
+		}
+		return nil, fmt.Errorf("-collective %q, want some of %s, or all", name, strings.Join(collectiveNames[:], ", "))
+	}
+	return out, nil
+}
+
+// reduces reports whether the collective has an operator.
+func (c collective) reduces() bool { return c == allReduce || c == reduceScatter }
+
+// perReplica reports whether the larger buffer has a part for each replica.
+func (c collective) perReplica() bool { return c == reduceScatter || c == allGather || c == allToAll }
+
+// count is the number of elements that a call has for a size in bytes: for each replica where perReplica says so, else in all. It is rounded up where
+// each replica must have as many, and 1 at least.
+func (c collective) count(size, elemSize, n int) int {
+	elems := max(size/elemSize, 1)
+	if c.perReplica() {
+		return (elems-1)/n + 1
+	}
+	return elems
+}
+
+// larger is the number of elements of the larger of a replica's two buffers.
+func (c collective) larger(count, n int) int {
+	if c.perReplica() {
+		return count * n
+	}
+	return count
+}
+
+// lengths are the elements of a replica's input and of its result.
+func (c collective) lengths(count, n int) (input, result int) {
+	input, result = c.larger(count, n), c.larger(count, n)
+	switch c {
+	case reduceScatter:
+		result = count
+	case allGather:
+		input = count
+	}
+	return input, result
+}
+
+// busFactor is nccl-tests' factor: size times it, by the time, is the bandwidth that the slowest link must have, whatever the number of replicas.
+// https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+func (c collective) busFactor(n int) float64 {
+	switch c {
+	case allReduce:
+		return 2 * float64(n-1) / float64(n)
+	case broadcast:
+		return 1
+	}
+	return float64(n-1) / float64(n)
+}
+
+// place says whether a result lies apart from the input.
+type place uint8
+
+const (
+	outOfPlace place = iota
+	inPlace
+)
+
+var placeNames = [...]string{"oop", "ip"}
+
+func (p place) String() string { return placeNames[p] }
+
+// parsePlaces reads oop, ip or both.
+func parsePlaces(text string) ([]place, error) {
+	switch text {
+	case "both":
+		return []place{outOfPlace, inPlace}, nil
+	case "oop":
+		return []place{outOfPlace}, nil
+	case "ip":
+		return []place{inPlace}, nil
+	}
+	return nil, fmt.Errorf("-place %q, want oop, ip or both", text)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/plot"
+	"gogcl.dev/tensor"
+)
+
+// picture draws what was measured: a row for each collective, with time to the left and bus bandwidth to the right.
+func picture(s *settings, seen []measurement) *plot.Figure {
+	var title []string
+	title = append(title, fmt.Sprintf("%d replicas, %s, %v", s.n, s.transport.name, s.dtype))
+	if s.implementation != gcl.AutoImplementation {
+		title = append(title, s.implementation.String())
+	}
+	if s.reproducible {
+		title = append(title, "reproducible")
+	}
+	fig := &plot.Figure{Title: strings.Join(title, ", ")}
+	for _, c := range s.collectives {
+		place := s.places[0]
+		if c == broadcast { // its root has nothing to copy in place, which is what other libraries measure
+			place = s.places[len(s.places)-1]
+		}
+		fig.Rows = append(fig.Rows, row(s, c, place, seen))
+	}
+	return fig
+}
+
+// row draws one collective.
+func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
+	what := c.String()
+	if c.reduces() {
+		what += " " + s.op.String()
+	}
+	what += map[place]string{outOfPlace: ", out of place", inPlace: ", in place"}[p]
+	x := plot.Axis{Label: "size (bytes of the larger buffer of a replica)", Base: 2, Tick: func(v float64) string { return formatSize(int(v)) }}
+	times := plot.Panel{Title: what + ": time", X: x, Y: plot.Axis{Label: "time of a call (p50)", Base: 10, Tick: formatMicro}}
+	speeds := plot.Panel{Title: what + ": bus bandwidth", X: x, Y: plot.Axis{Label: "bus bandwidth (GB/s)", Base: 10, Tick: plot.Plain}}
+	add := func(l plot.Line) {
+		times.Lines = append(times.Lines, l)
+		fast := l
+		fast.Points = nil
+		for _, pt := range l.Points {
+			if f := c.busFactor(s.n); f > 0 {
+				fast.Points = append(fast.Points, plot.Point{X: pt.X, Y: pt.X / pt.Y / 1e3 * f})
+			}
+		}
+		speeds.Lines = append(speeds.Lines, fast)
+	}
+	for _, m := range s.methods {
+		l := plot.Line{Name: m.String()}
+		for _, r := range seen {
+			if r.Collective == c.String() && r.Method == m.String() && r.Place == p.String() {
+				l.Points = append(l.Points, plot.Point{X: float64(r.Bytes), Y: r.P50})
+			}
+		}
+		add(l)
+	}
+	if c == allReduce && s.op == gcl.Add && s.dtype == tensor.F32 && len(s.floor) > 0 {
+		l := plot.Line{Name: "floor: two pinned threads, one address space", Reference: true}
+		known := lowest(s.floor, s.n, p.String())
+		for _, size := range slices.Sorted(maps.Keys(known)) {
+			if size >= s.sizes[0] && size <= s.sizes[len(s.sizes)-1] {
+				l.Points = append(l.Points, plot.Point{X: float64(size), Y: known[size]})
+			}
+		}
+		if len(l.Points) > 0 {
+			add(l)
+		}
+	}
+	return []plot.Panel{times, speeds}
+}
+
+// formatMicro is a time with a unit.
+func formatMicro(micro float64) string {
+	switch {
+	case micro >= 1e6:
+		return plot.Plain(micro/1e6) + " s"
+	case micro >= 1e3:
+		return plot.Plain(micro/1e3) + " ms"
+	}
+	return plot.Plain(micro) + " µs"
+}

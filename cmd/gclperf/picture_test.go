@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"testing"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/tensor"
+)
+
+func TestPicture(t *testing.T) {
+	s := &settings{
+		collectives: []collective{allReduce, broadcast}, n: 8, transport: connections[0], methods: append([]methods.Method{methods.Auto}, methods.All()...),
+		dtype: tensor.F32, op: gcl.Add, places: []place{outOfPlace, inPlace}, sizes: []int{8, 64 << 20},
+	}
+	var seen []measurement
+	for i, m := range s.methods {
+		for size := 8; size <= 64<<20; size *= 8 {
+			for _, c := range s.collectives {
+				for _, p := range s.places {
+					seen = append(seen, measurement{Collective: c.String(), Method: m.String(), Place: p.String(), N: 8, Bytes: size,
+						P50: (.5 + float64(i)*math.Sqrt(float64(i))/3) * (1 + float64(size)/float64(2000+200*i))})
+				}
+			}
+		}
+	}
+	s.floor = []floorPoint{{8, 8, "oop", .21}, {8, 1024, "oop", .57}, {8, 32768, "oop", 6.5}, {8, 1 << 20, "oop", 300}, {8, 1 << 20, "oop", 174}, {8, 64 << 20, "oop", 22000},
+		{8, 1 << 20, "ip", 1}, {4, 1 << 20, "oop", 1}, {8, 1 << 30, "oop", 1}}
+	var b, again bytes.Buffer
+	if err := picture(s, seen).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := picture(s, seen).Write(&again); err != nil || again.String() != b.String() {
+		t.Error("the same picture is not the same twice")
+	}
+	golden(t, "sample.svg", b.Bytes())
+}
+
+func TestParseFloor(t *testing.T) {
+	got, err := parseFloor("arlimit,2,8,oop,reg,thp,0.120,0.100,0.067,0.067\r\n\narlimit,8,1048576,ip,nt,4k,174.0,170.0,6.0,10.5\n")
+	if err != nil || len(got) != 2 || got[0] != (floorPoint{2, 8, "oop", .12}) || got[1] != (floorPoint{8, 1 << 20, "ip", 174}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"", "\n", "x", "arlimit,2,8,oop,reg,thp,0.120,0.100,0.067", "other,2,8,oop,reg,thp,0.120,0.100,0.067,0.067", "arlimit,x,8,oop,reg,thp,1,1,1,1",
+		"arlimit,2,-8,oop,reg,thp,1,1,1,1", "arlimit,2,8,oop,reg,thp,0,1,1,1", "arlimit,2,8,oop,reg,thp,NaN,1,1,1"} {
+		if got, err := parseFloor(bad); err == nil {
+			t.Errorf("%q: %v, want an error", bad, got)
+		}
+	}
+}
+
+func FuzzParseFloor(f *testing.F) {
+	f.Add("arlimit,2,8,oop,reg,thp,0.120,0.100,0.067,0.067\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := parseFloor(text)
+		for _, p := range all {
+			if err != nil || p.n < 1 || p.bytes < 1 || !(p.micro > 0) {
+				t.Fatalf("%+v, %v", p, err)
+			}
+		}
+	})
+}

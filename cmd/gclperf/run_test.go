@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/tensor"
+)
+
+// safeBuffer is a bytes.Buffer that several may write to.
+type safeBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// parsed is the output of -json.
+func parsed(t *testing.T, text string) []measurement {
+	t.Helper()
+	var out []measurement
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return out
+}
+
+// operators are those that take a type, as SEMANTICS.md has them.
+func operators(d tensor.DType) []gcl.Operator {
+	switch {
+	case d == tensor.Bool:
+		return []gcl.Operator{gcl.LogicalAnd, gcl.LogicalOr, gcl.Local}
+	case d.IsFloat():
+		return []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd, gcl.Local}
+	}
+	return []gcl.Operator{gcl.Add, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd, gcl.Local}
+}
+
+// TestEverything carries out every collective with every operator and element type, in both places, and finds nothing wrong.
+func TestEverything(t *testing.T) {
+	for _, n := range []int{1, 3, 8} {
+		for _, d := range tensor.DTypes() {
+			for i, op := range operators(d) {
+				collectives := "allreduce,reducescatter"
+				if i == 0 {
+					collectives = "all"
+				}
+				t.Run(fmt.Sprintf("n=%d/dtype=%v/op=%v", n, d, op), func(t *testing.T) {
+					for _, reproducible := range []string{"-reproducible=false", "-reproducible"}[:1+n%2] { // where n is odd
+						got := perform(t, t.Context(), nil, "-collective", collectives, "-n", fmt.Sprint(n), "-dtype", d.String(), "-op", op.String(),
+							"-sizes", "1,40000", "-iters", "1", "-json", "-root", fmt.Sprint(n-1), reproducible)
+						if got.code != exitOK || got.stderr != "" {
+							t.Fatalf("code %d, stderr %s", got.code, got.stderr)
+						}
+						all := parsed(t, got.stdout)
+						if want := 2 * 2 * (strings.Count(collectives, ",") + 1); i > 0 && len(all) != want || i == 0 && len(all) != 20 {
+							t.Errorf("%d measurements", len(all))
+						}
+						for _, m := range all {
+							if m.Wrong != 0 || m.P50 <= 0 || m.P90 < m.P50 || m.P99 < m.P90 || m.DType != d.String() {
+								t.Errorf("%+v", m)
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestMethods carries out every method and implementation.
+func TestMethods(t *testing.T) {
+	var names []string
+	for _, m := range append(methods.All(), methods.Auto) {
+		names = append(names, m.String())
+	}
+	for _, implementation := range []string{"auto", "syncless", "Syncful"} {
+		for _, sync := range []string{"-sync=false", "-sync"} {
+			got := perform(t, t.Context(), nil, "-collective", "all", "-n", "5", "-method", strings.Join(names, ","), "-implementation", implementation,
+				"-sizes", "8,10000", "-iters", "5", "-json", sync)
+			if got.code != exitOK || got.stderr != "" {
+				t.Fatalf("%s %s: code %d, stderr %s", implementation, sync, got.code, got.stderr)
+			}
+			if all := parsed(t, got.stdout); len(all) != 5*len(names)*2*2 {
+				t.Errorf("%s %s: %d measurements", implementation, sync, len(all))
+			}
+		}
+	}
+}
+
+// TestTrueSizes checks what sizes are rounded up to.
+func TestTrueSizes(t *testing.T) {
+	for _, c := range []struct {
+		collective   string
+		n            int
+		sizes        string
+		bytes, count []int
+	}{
+		{"allreduce", 8, "1,4,7,8,1K", []int{4, 8, 1024}, []int{1, 2, 256}},
+		{"broadcast", 8, "8,16", []int{8, 16}, []int{2, 4}},
+		{"reducescatter", 8, "8,16,32,33,36,1K", []int{32, 64, 1024}, []int{1, 2, 32}},
+		{"allgather", 3, "8,1KiB", []int{12, 1032}, []int{1, 86}},
+		{"alltoall", 3, "8,1KiB", []int{12, 1032}, []int{1, 86}},
+	} {
+		got := perform(t, t.Context(), nil, "-collective", c.collective, "-n", fmt.Sprint(c.n), "-sizes", c.sizes, "-iters", "1", "-json", "-place", "oop")
+		var sizes, counts []int
+		for _, m := range parsed(t, got.stdout) {
+			sizes, counts = append(sizes, m.Bytes), append(counts, m.Count)
+		}
+		if !slices.Equal(sizes, c.bytes) || !slices.Equal(counts, c.count) {
+			t.Errorf("%s over %d, sizes %s: bytes %v, counts %v, want %v and %v", c.collective, c.n, c.sizes, sizes, counts, c.bytes, c.count)
+		}
+	}
+}
+
+// TestTampered breaks one element of one replica's result.
+func TestTampered(t *testing.T) {
+	for _, c := range collectiveNames {
+		for _, p := range placeNames {
+			for _, format := range []string{"-json", "-csv", "-sync"} {
+				var mu sync.Mutex
+				calls := 0
+				got := perform(t, t.Context(), func(replica int, result []byte) {
+					mu.Lock()
+					defer mu.Unlock()
+					if replica == 2 {
+						calls++
+						if calls == 2 { // the check after the timed calls
+							result[len(result)-1] ^= 1
+						}
+					}
+				}, "-collective", c, "-place", p, "-n", "3", "-sizes", "9000", "-iters", "3", format)
+				if got.code != exitWrong || !strings.Contains(got.stderr, "1 wrong elements at replica 2") || !strings.Contains(got.stderr, "after the timed calls") {
+					t.Errorf("%s %s %s: code %d, stderr %s", c, p, format, got.code, got.stderr)
+				}
+				if format == "-json" && parsed(t, got.stdout)[0].Wrong != 1 {
+					t.Errorf("%s %s: %s", c, p, got.stdout)
+				}
+				if format == "-sync" && !strings.Contains(got.stdout, "FAILED") {
+					t.Errorf("%s %s: %s", c, p, got.stdout)
+				}
+			}
+		}
+	}
+}
+
+// TestMissing leaves everything out: every element is wrong before a collective writes it.
+func TestMissing(t *testing.T) {
+	for _, d := range tensor.DTypes() {
+		op := operators(d)[0]
+		for c := range numCollectives {
+			p := newPattern(d, map[bool]gcl.Operator{true: op, false: gcl.Local}[c.reduces()], 3)
+			err := gcl.Run(t.Context(), 3, func(_ context.Context, comm *gcl.Comm) error {
+				wrong, elements := untouched[float64](c, comm, p)
+				if wrong != elements {
+					t.Errorf("%v of %v: %d of %d elements of an untouched result are wrong", c, d, wrong, elements)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// untouched prepares a call out of place and does not make it. T is only the width of the buffer.
+func untouched[T tensor.Element](c collective, comm *gcl.Comm, p *pattern) (wrong, elements int) {
+	const count = 5000
+	o := newOperand(c, outOfPlace, count, comm, make([]T, c.larger(count, 3)), make([]T, c.larger(count, 3)))
+	o.prepare(p, comm)
+	wrong, _ = o.check(p, comm)
+	return wrong, len(tensor.Bytes(o.result)) / p.dtype.Size()
+}
+
+func TestInterrupt(t *testing.T) {
+	for _, format := range []string{"-json", "-csv", "-reproducible"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		var mu sync.Mutex
+		got := perform(t, ctx, func(int, []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			if calls++; calls == 7 { // while the second size is checked
+				cancel()
+			}
+		}, "-n", "2", "-place", "oop", "-max", "1K", format)
+		if got.code != exitInterrupted || got.stderr != "gclperf: interrupted\n" {
+			t.Errorf("%s: code %d, stderr %q", format, got.code, got.stderr)
+		}
+		if format == "-json" && len(parsed(t, got.stdout)) != 1 {
+			t.Errorf("what was measured before: %s", got.stdout)
+		}
+	}
+}
+
+func TestSVG(t *testing.T) {
+	dir := t.TempDir()
+	floor := filepath.Join(dir, "floor.csv")
+	if err := os.WriteFile(floor, []byte("arlimit,2,1024,oop,reg,thp,0.170,0.160,6.024,6.024\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "out.svg")
+	got := perform(t, t.Context(), nil, "-collective", "allreduce,broadcast", "-method", "auto,direct", "-sizes", "8,1K", "-iters", "2", "-svg", file, "-floor", floor)
+	if got.code != exitOK {
+		t.Fatal(got)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<svg", "allreduce ADD", "broadcast, in place", ">direct<", "floor"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not in the picture", want)
+		}
+	}
+}
+
+// brokenWriter is full after some bytes.
+type brokenWriter struct{ left int }
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		return 0, os.ErrClosed
+	}
+	return len(p), nil
+}
+
+func TestBrokenOutput(t *testing.T) {
+	for _, format := range []string{"-json", "-csv", "-reproducible"} {
+		var stderr safeBuffer
+		code := run(t.Context(), []string{"-max", "64", "-iters", "1", format}, &brokenWriter{100}, &stderr)
+		if code != exitWrong || !strings.Contains(stderr.String(), os.ErrClosed.Error()) {
+			t.Errorf("%s: code %d, stderr %s", format, code, stderr.String())
+		}
+	}
+}

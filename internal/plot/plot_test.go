@@ -1,0 +1,156 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+func render(t *testing.T, f *Figure) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(bytes.NewReader(b.Bytes()))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("not XML: %v in %s", err, b.String())
+		}
+	}
+	return b.String()
+}
+
+// figure has every look, one line that is a point only, and one with values that have no place.
+func figure() *Figure {
+	var lines []Line
+	for i := range 12 {
+		l := Line{Name: fmt.Sprintf("line %d", i)}
+		for x := 1.0; x <= 1024; x *= 4 {
+			l.Points = append(l.Points, Point{x, math.Pow(1.5, float64(i)) * (1 + x/20)})
+		}
+		lines = append(lines, l)
+	}
+	lines = append(lines,
+		Line{Name: "a point", Points: []Point{{32, 1000}}},
+		Line{Name: "nowhere", Points: []Point{{0, 1}, {1, 0}, {-1, 1}, {1, math.NaN()}, {math.Inf(1), 1}, {1, math.Inf(1)}}},
+		Line{Name: "the least", Reference: true, Points: []Point{{1, .5}, {1024, 30}}})
+	x := Axis{Label: "size (bytes)", Base: 2, Tick: Plain}
+	y := Axis{Label: "time (µs)", Base: 10, Tick: Plain}
+	return &Figure{Title: "Tom & <Jerry>", Rows: [][]Panel{
+		{{Title: "all", X: x, Y: y, Lines: lines}, {Title: "few", X: x, Y: y, Lines: lines[11:12]}},
+		{{Title: "one point", X: x, Y: y, Lines: lines[12:13]}, {Title: "none", X: x, Y: y}},
+	}}
+}
+
+func TestGolden(t *testing.T) {
+	const path = "testdata/figure.svg"
+	got := render(t, figure())
+	if got != render(t, figure()) {
+		t.Error("the same figure is not the same twice")
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; run with -update and look at it", path)
+	}
+	for _, bad := range []string{"NaN", "Inf", "e+", "<Jerry>"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("%s is in the picture", bad)
+		}
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	for _, f := range []*Figure{{}, {Title: "x"}, {Rows: [][]Panel{{}}}, {Rows: [][]Panel{{{X: Axis{Base: 2, Tick: Plain}, Y: Axis{Base: 10, Tick: Plain}}}}}} {
+		render(t, f)
+	}
+}
+
+// TestLooks wants lines to differ in at least two of colour, dash and marker, but for neighbours far apart.
+func TestLooks(t *testing.T) {
+	seen := map[look]int{}
+	for i := range 16 {
+		l := lookOf(i)
+		if l.marker == none || l.color == "" {
+			t.Errorf("look %d: %+v", i, l)
+		}
+		if before, ok := seen[l]; ok {
+			t.Errorf("looks %d and %d are the same", before, i)
+		}
+		seen[l] = i
+	}
+	for i := range 8 { // as many as there are methods of a group, without relying on colour
+		for j := range i {
+			if lookOf(i).marker == lookOf(j).marker {
+				t.Errorf("looks %d and %d have the same marker", j, i)
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		base      int
+		want      []float64
+	}{
+		{8, 64, 2, []float64{8, 16, 32, 64}},
+		{8, 64 << 20, 2, []float64{8, 64, 512, 4096, 32768, 262144, 2 << 20, 16 << 20}},
+		{.9, 11, 10, []float64{1, 2, 5, 10}},
+		{.1, 100, 10, []float64{.1, 1, 10, 100}},
+		{5, 5, 10, []float64{5}},
+		{1e-3, 1e9, 10, []float64{1e-3, .1, 10, 1e3, 1e5, 1e7, 1e9}},
+	} {
+		major, _ := ticks(span{c.low, c.high}, c.base)
+		if len(major) > maxTicks || len(major) != len(c.want) || !slices.EqualFunc(major, c.want, func(a, b float64) bool { return math.Abs(a/b-1) < 1e-9 }) {
+			t.Errorf("%g to %g, base %d: %v, want %v", c.low, c.high, c.base, major, c.want)
+		}
+	}
+}
+
+// TestLegendFits checks that no entry ends beyond the figure or meets the next one.
+func TestLegendFits(t *testing.T) {
+	var names []string
+	for i := range 30 {
+		names = append(names, strings.Repeat("x", i))
+	}
+	const width = 700
+	spots := place(names, width)
+	for i, s := range spots {
+		end := s.x + sample + letter*float64(len(names[i]))
+		if end > width {
+			t.Errorf("entry %d ends at %v", i, end)
+		}
+		if i+1 < len(spots) && spots[i+1].y == s.y && spots[i+1].x < end {
+			t.Errorf("entry %d ends at %v, the next begins at %v", i, end, spots[i+1].x)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", -0.01: "0", 1: "1", 1.25: "1.2", 1.26: "1.3", -3.5: "-3.5", 100: "100"} {
+		if got := number(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+}
