@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
@@ -46,30 +47,45 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 // TestSteadyStateAllocatesNothing counts the allocations of four replicas together.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	const ranks = 4
-	for _, m := range testMethods {
+	for _, o := range bothWays() {
 		for _, reproducible := range []bool{false, true} {
 			for _, bytes := range []int{0, 1, 1000, 1 << 20} {
 				if reproducible && bytes == 1 {
 					continue
 				}
-				t.Run(fmt.Sprintf("method=%v/reproducible=%v/size=%d", m, reproducible, bytes), func(t *testing.T) {
-					steady(t, ranks, m, reproducible, bytes)
+				o.Reproducible = reproducible
+				t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/size=%d", o.Method, o.Implementation, reproducible, bytes), func(t *testing.T) {
+					steady(t, ranks, o, bytes, func(c *gcl.Comm) *gcl.Comm { return c })
 				})
 			}
 		}
 	}
 }
 
-func steady(t *testing.T, ranks int, m methods.Method, reproducible bool, bytes int) {
+// Nor do the calls of groups allocate, with a barrier of all between them.
+func TestGroupsAllocateNothing(t *testing.T) {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, {Implementation: gcl.Syncless}} {
+		for _, bytes := range []int{1, 1000, 1 << 16} {
+			t.Run(fmt.Sprintf("method=%v/implementation=%v/size=%d", o.Method, o.Implementation, bytes), func(t *testing.T) {
+				steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm { return grouped(c, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}) })
+			})
+		}
+	}
+}
+
+// steady measures collectives in the group that in makes of all replicas.
+func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *gcl.Comm) {
 	runs := 6
 	if bytes > 1000 {
 		runs = 2
 	}
-	replicas(t, ranks, func(ctx context.Context, c *gcl.Comm) error {
-		c = withOptions(c, gcl.Options{Method: m, Reproducible: reproducible})
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		c = withOptions(c, o)
+		group := in(c)
+		ranks := group.Size()
 		var steps []step
 		switch {
-		case reproducible: // moves do not know of it
+		case o.Reproducible: // moves do not know of it
 			steps = append(steadySteps[float32](bytes, ranks, []gcl.Operator{gcl.SquareAdd}, false),
 				steadySteps[tensor.Float16](bytes, ranks, []gcl.Operator{gcl.Mean}, false)...)
 		case bytes == 1:
@@ -79,6 +95,14 @@ func steady(t *testing.T, ranks int, m methods.Method, reproducible bool, bytes 
 				steadySteps[tensor.BFloat16](bytes, ranks, []gcl.Operator{gcl.Max}, false)...)
 		}
 		for _, s := range steps {
+			if call := s.call; ranks < n { // the other groups are to keep in step with the first, which counts
+				s.call = func(ctx context.Context, c *gcl.Comm) error {
+					if err := call(ctx, group); err != nil {
+						return err
+					}
+					return c.Barrier(ctx)
+				}
+			}
 			if err := measure(ctx, c, s, runs, t); err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}

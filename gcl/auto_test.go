@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/inproc"
 )
 
 // sent makes one call on n replicas and returns the method and the number of rounds that its messages tell of.
@@ -42,6 +43,86 @@ func TestAutoChooses(t *testing.T) {
 		})
 		if method != x.want {
 			t.Errorf("%s: %v, want %v", x.name, method, x.want)
+		}
+	}
+}
+
+// Auto goes by the same numbers when replicas are to step together but share no memory.
+func TestAutoChoosesForBarriers(t *testing.T) {
+	for size, want := range map[int]methods.Method{2: methods.Broadcast, 1 << 18: methods.Direct} {
+		method, _ := sent(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Implementation: gcl.Syncful}), make([]float32, size), gcl.Add)
+		})
+		if method != want {
+			t.Errorf("%d elements: %v, want %v", size, method, want)
+		}
+	}
+}
+
+// memoryTap is an endpoint with peer memory that tells by which of its methods calls are carried out.
+type memoryTap struct {
+	transport.PeerMemory
+	look func(by string, call transport.Call)
+}
+
+func (e *memoryTap) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
+	if len(batch) > 0 {
+		e.look("Exchange", call)
+	}
+	return e.PeerMemory.Exchange(ctx, call, batch)
+}
+
+func (e *memoryTap) Meet(ctx context.Context, call transport.Call, members []int, mine transport.Memory) ([]transport.Memory, error) {
+	e.look("Meet", call)
+	return e.PeerMemory.Meet(ctx, call, members, mine)
+}
+
+func (e *memoryTap) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
+	e.look("Gather", call)
+	return e.PeerMemory.Gather(ctx, call, members, mine, size, c)
+}
+
+// Where replicas share memory, Auto is direct, by one barrier for little data and by two for more; other methods and Syncless send messages.
+func TestAutoOnPeerMemory(t *testing.T) {
+	const n = 4
+	auto, much := gcl.Options{}, 1<<18
+	for _, x := range []struct {
+		options gcl.Options
+		size    int
+		want    string
+	}{
+		{auto, 2, "Gather direct"},
+		{auto, 1024, "Gather direct"}, // 4 KiB
+		{auto, 1025, "Meet direct"},
+		{auto, much, "Meet direct"},
+		{gcl.Options{Reproducible: true}, 2, "Gather direct"},
+		{gcl.Options{Implementation: gcl.Syncful}, 2, "Gather direct"},
+		{gcl.Options{Implementation: gcl.Syncful}, much, "Meet direct"},
+		{gcl.Options{Method: methods.Direct}, much, "Meet direct"},
+		{gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, 2, "Meet clockwise_ring"},
+		{gcl.Options{Method: methods.ClockwiseRing}, 2, "Exchange clockwise_ring"},
+		{gcl.Options{Implementation: gcl.Syncless}, 2, "Exchange broadcast"},
+		{gcl.Options{Implementation: gcl.Syncless}, much, "Exchange direct"},
+		{gcl.Options{Method: methods.Direct, Implementation: gcl.Syncless}, much, "Exchange direct"},
+	} {
+		endpoints, err := inproc.New(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex // guards seen
+		seen := map[string]bool{}
+		for i, e := range endpoints {
+			endpoints[i] = &memoryTap{e.(transport.PeerMemory), func(by string, call transport.Call) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[by+" "+methods.Method(call.Method).String()] = true
+			}}
+		}
+		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, c, make([]float32, x.size), gcl.Add)
+		}, gcl.WithEndpoints(endpoints), gcl.WithOptions(x.options))
+		if len(seen) != 1 || !seen[x.want] {
+			t.Errorf("%+v, %d elements: %v, want %s", x.options, x.size, seen, x.want)
 		}
 	}
 }

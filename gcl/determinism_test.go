@@ -101,7 +101,7 @@ func roundingSizes(n int) []int {
 	return []int{1, 61, 1500}
 }
 
-// sums adds the bits of every reduction by every method to a hash, and checks that all replicas have the same bits: those of an all-reduce, and those of its shards.
+// sums adds the bits of every reduction by every method, both ways, to a hash, and checks that all replicas have the same bits: those of an all-reduce, and those of its shards.
 func (f float[T, W]) sums(t *testing.T, h hash.Hash, n int, endpoints []transport.Endpoint) {
 	t.Helper()
 	var opts []gcl.RunOption
@@ -116,14 +116,14 @@ func (f float[T, W]) sums(t *testing.T, h hash.Hash, n int, endpoints []transpor
 		data[i] = f.randoms(n, size)
 	}
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-		for _, m := range testMethods {
-			c := with(c, m)
+		for _, o := range bothWays() {
+			c := withOptions(c, o)
 			for i := range data {
 				for _, op := range floatOperators {
 					all, err1 := reduceAll(ctx, c, data[i][c.Rank()], op)
 					shard, err2 := gcl.ReduceScatter(ctx, c, data[i][c.Rank()], op)
 					if err := errors.Join(err1, err2); err != nil {
-						return fmt.Errorf("method=%v op=%v size=%d: %w", m, op, sizes[i], err)
+						return fmt.Errorf("%+v op=%v size=%d: %w", o, op, sizes[i], err)
 					}
 					got[c.Rank()] = append(got[c.Rank()], result{all, shard})
 				}
@@ -242,7 +242,7 @@ func (f float[T, W]) canonical() T {
 	return f.fromBits((1<<f.exponent-1)<<fraction | 1<<(fraction-1))
 }
 
-// reproducible compares every reduction by every method with the left fold.
+// reproducible compares every reduction by every method, both ways, with the left fold.
 func (f float[T, W]) reproducible(t *testing.T, n int) {
 	t.Helper()
 	for _, size := range roundingSizes(n) {
@@ -252,11 +252,12 @@ func (f float[T, W]) reproducible(t *testing.T, n int) {
 			want[op] = f.leftFold(op, data)
 		}
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-			for _, m := range testMethods {
-				c := withOptions(c, gcl.Options{Method: m, Reproducible: true})
+			for _, o := range bothWays() {
+				o.Reproducible = true
+				c := withOptions(c, o)
 				for _, op := range floatOperators {
 					if err := tryReductions(ctx, c, op, data[c.Rank()], want[op]); err != nil {
-						return fmt.Errorf("dtype=%v method=%v op=%v size=%d: %w", tensor.DTypeOf[T](), m, op, size, err)
+						return fmt.Errorf("dtype=%v %+v op=%v size=%d: %w", tensor.DTypeOf[T](), o, op, size, err)
 					}
 				}
 			}

@@ -1,5 +1,5 @@
-// Package gcl is collective communication between replicas: all-reduce, reduce-scatter, all-gather, all-to-all and broadcast, over groups, by
-// GCL's methods, on any transport.
+// Package gcl is collective communication between replicas: all-reduce, reduce-scatter, all-gather, all-to-all and
+// broadcast, over groups, by GCL's methods, on any transport.
 //
 //	err := gcl.Run(ctx, 8, func(ctx context.Context, c *gcl.Comm) error {
 //		grads := step(c.Rank())
@@ -10,28 +10,29 @@
 //
 // With G ranks, n elements of input at each, and rank r:
 //
-//	function         result at rank r                                  sends (direct, in elements)
+//	function         result at rank r                                  sends (direct by messages, in elements)
 //	AllReduce        op over ranks of data[j], for all j               2n(G-1)/G
 //	ReduceScatter    the same for j in [r*c, (r+1)*c), c = ceil(n/G)    n(G-1)/G
 //	AllGather        data of rank 0, 1, ..., G-1                       n(G-1)
 //	AllToAll         part r of the data of rank 0, 1, ..., G-1         n(G-1)/G
-//	Broadcast        data of the root                                  n (scattered by the root, then gathered)
+//	Broadcast        data of the root                                  up to 2n(G-1)/G, at the root
 //
-// Each comes in forms that return the result, write it to a destination (To) or over the input (InPlace). The last two allocate nothing in steady state.
-// In a group of one, every collective is a copy.
+// Each comes in forms that return the result or write it to a destination (To); all-reduce, all-to-all and broadcast also
+// over the input (InPlace). To and InPlace allocate nothing in steady state. In a group of one, every collective is a copy.
 //
 // # Rules for a caller
 //
-//   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and options. If they do not, that is an
-//     error on all of them, ErrMismatch, and never a hang.
-//   - The first error of a collective on any replica aborts the communicator on all. Only a call with bad arguments leaves it usable, and
-//     it counts as a call: the peers whose call was good find the mismatch.
+//   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and options.
+//     If they do not, that is an error on all of them, ErrMismatch, and never a hang.
+//   - The first error of a collective on any replica aborts the communicator on all. Only a call with bad arguments leaves
+//     it usable, and it counts as a call: the peers whose call was good find the mismatch.
 //   - Buffers belong to the library during a call, and are the caller's again when it has returned, whatever it returned.
 //
 // # Bits
 //
-// With the same inputs, group, method and options the result has the same bits on every replica and every run. With
-// Options.Reproducible it has the same bits with every method, on every transport: docs/determinism.md.
+// With the same inputs, group, method, implementation and options the result has the same bits on every replica and every
+// run. With Options.Reproducible it has the same bits with every method, on every transport: docs/determinism.md.
 //
-// This is the only package that holds a schedule (package methods) and bytes at once. It knows no algorithm, no ring order and no wire.
+// This is the only package that holds a schedule (package methods) and bytes at once. Of algorithms it knows one: direct on
+// peer memory, which needs no schedule (docs/peer-memory.md). It knows no ring order and no wire.
 package gcl

@@ -185,14 +185,14 @@ func TestRandomFaults(t *testing.T) {
 // Aborts in the middle of large messages, in real time: buffers are written over while a peer that did not stop would still read them. The race detector is what this test is for.
 func TestScribbleAfterErrors(t *testing.T) {
 	const n, size = 4, 300_000
-	for i, m := range testMethods {
+	for i, o := range bothWays() {
 		errs := failures(t, n, func(ctx context.Context, c *gcl.Comm) error {
 			if err := c.Barrier(ctx); err != nil {
 				return err
 			}
 			aborted := make(chan struct{})
 			go func() { // in the midst of a call, of its own or of others
-				if c.Replica() == i%n {
+				if c.Replica() == i/2%n {
 					c.Abort(errBoom)
 				}
 				close(aborted)
@@ -200,10 +200,10 @@ func TestScribbleAfterErrors(t *testing.T) {
 			err := until(ctx, c, size)
 			<-aborted
 			return err
-		}, gcl.WithOptions(gcl.Options{Method: m}))
+		}, gcl.WithOptions(o))
 		for r, err := range errs {
 			if !errors.Is(err, gcl.ErrAborted) {
-				t.Errorf("method=%v: replica %d: %v, want ErrAborted", m, r, err)
+				t.Errorf("%+v: replica %d: %v, want ErrAborted", o, r, err)
 			}
 		}
 	}

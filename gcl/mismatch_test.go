@@ -28,8 +28,11 @@ type variant struct {
 // reduction is an all-reduce of n elements that differs from others in one thing.
 func reduction[T tensor.Element](name string, n int, op gcl.Operator, o gcl.Options, parts ...string) variant {
 	method := o.Method.String()
-	if o.Method == methods.Auto {
+	switch {
+	case o.Method == methods.Auto && o.Implementation == gcl.Syncless:
 		method = "broadcast" // which Auto takes for so little
+	case o.Method == methods.Auto:
+		method = "direct" // on peer memory
 	}
 	parts = append(parts, fmt.Sprintf("all-reduce #1 (%v %v x %d, %s, ", op, tensor.DTypeOf[T](), n, method))
 	return variant{name: name, text: parts, reproducible: o.Reproducible, call: func(ctx context.Context, c *gcl.Comm) error {
@@ -100,6 +103,61 @@ func variants(n int) []variant {
 	}
 	return out
 }
+
+// memoryVariants lists calls on peer memory of which any two differ, of a size for Gather or for Meet.
+func memoryVariants(n, size int) []variant {
+	f := func() []float32 { return make([]float32, size) }
+	moved := func(what string) []string { return []string{fmt.Sprintf("%s #1 (float32 x %d, ", what, size)} }
+	out := []variant{
+		reduction[float32]("base", size, gcl.Add, gcl.Options{}),
+		reduction[float32]("operator=MAX", size, gcl.Max, gcl.Options{}),
+		reduction[float32]("operator=LOCAL", size, gcl.Local, gcl.Options{}),
+		reduction[int32]("dtype=int32", size, gcl.Add, gcl.Options{}), // of as many bytes
+		reduction[float64]("dtype=float64", size/2, gcl.Add, gcl.Options{}),
+		reduction[float32]("length=25", size+1, gcl.Add, gcl.Options{}),
+		reduction[float32]("length=4105", size+4081, gcl.Add, gcl.Options{}), // Meet in any case
+		reduction[float32]("reproducible", size, gcl.Add, gcl.Options{Reproducible: true}),
+		reduction[float32]("implementation=Syncful", size, gcl.Add, gcl.Options{Implementation: gcl.Syncful}),
+		reduction[float32]("method=clockwise_ring", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing}),
+		{name: "collective=reduce-scatter", text: []string{fmt.Sprintf("reduce-scatter #1 (ADD float32 x %d, ", size)}, call: func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.ReduceScatter(ctx, c, f(), gcl.Add)
+			return err
+		}},
+		{name: "collective=all-gather", text: moved("all-gather"), call: func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.AllGather(ctx, c, f())
+			return err
+		}},
+		{name: "collective=all-to-all", text: moved("all-to-all"), call: func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.AllToAll(ctx, c, f())
+			return err
+		}},
+		{name: "collective=barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) }},
+		{name: "order", text: []string{fmt.Sprintf("all-reduce #2 (ADD float32 x %d, direct, ", size), "barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error {
+			if err := c.Barrier(ctx); err != nil {
+				return err
+			}
+			return gcl.AllReduceInPlace(ctx, c, f(), gcl.Add)
+		}},
+	}
+	for root := range 2 {
+		out = append(out, variant{name: fmt.Sprintf("broadcast/root=%d", root), text: []string{fmt.Sprintf("broadcast #1 (float32 x %d, root %d, direct, ", size, root)},
+			call: func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, c, f(), root) }})
+	}
+	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2}, {Type: commgroup.Orthogonal, Size: n / 2}} {
+		if n >= 4 {
+			v := out[0] // the base
+			v.name, v.group = fmt.Sprintf("group=%v", g), g
+			v.call = func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, grouped(c, g), f(), gcl.Add)
+			}
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Two lengths that divide into 2, 3, 4 and 8 parts: for Gather, and for Meet, on the transport of Run.
+var memorySizes = []int{24, 4104}
 
 // groupsIn are the groups that an error text names.
 func groupsIn(text string) map[string]bool {
@@ -192,14 +250,47 @@ func TestMismatch(t *testing.T) {
 	t.Logf("%d cases", tried)
 }
 
+// TestMismatchOnPeerMemory is the same for what replicas confuse when they work in each other's memory.
+func TestMismatchOnPeerMemory(t *testing.T) {
+	tried, thin := 0, 1
+	if testing.Short() {
+		thin = 3
+	}
+	for _, size := range memorySizes {
+		for _, n := range []int{2, 3, 4, 8} {
+			all := memoryVariants(n, size)
+			for i, theirs := range all {
+				for j, ours := range all {
+					if i == j {
+						continue
+					}
+					for odd := range n {
+						if underRace && (i*7+j*3+odd)%(4*n) != 0 || (i+j+odd)%(thin*(1+n/4)) != 0 {
+							continue
+						}
+						tried++
+						var wrong []string
+						synctest.Test(t, func(t *testing.T) { wrong = confuse(watched(t), t, n, odd, theirs, ours) })
+						for _, w := range wrong {
+							t.Errorf("size %d: %s", size, w)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d cases", tried)
+}
+
 // TestMismatchInRealTime tries some of the same, where those that wait look for the reason while others still run.
 func TestMismatchInRealTime(t *testing.T) {
 	for _, n := range []int{2, 4} {
-		all := variants(n)
-		for i := range all {
-			theirs, ours := all[i], all[(i+1)%len(all)]
-			for _, w := range confuse(watched(t), t, n, i%n, theirs, ours) {
-				t.Error(w)
+		for _, all := range [][]variant{variants(n), memoryVariants(n, memorySizes[0]), memoryVariants(n, memorySizes[1])} {
+			for i := range all {
+				theirs, ours := all[i], all[(i+1)%len(all)]
+				for _, w := range confuse(watched(t), t, n, i%n, theirs, ours) {
+					t.Error(w)
+				}
 			}
 		}
 	}

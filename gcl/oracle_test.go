@@ -398,15 +398,24 @@ func tryMoves[T tensor.Element](ctx context.Context, c *gcl.Comm, all [][]T) err
 // testMethods are the methods that the tests try: all, and Auto.
 var testMethods = append(methods.All(), methods.Auto)
 
-// testOptions are the methods, each by messages and on peer memory for some element types, and by the implementation that Auto takes for the others.
-func testOptions(t tensor.DType) []gcl.Options {
+// bothWays are the methods, each by messages and on peer memory.
+func bothWays() []gcl.Options {
 	var out []gcl.Options
 	for _, m := range testMethods {
-		if t == tensor.F32 || t == tensor.F16 || t == tensor.I64 {
-			out = append(out, gcl.Options{Method: m, Implementation: gcl.Syncless}, gcl.Options{Method: m, Implementation: gcl.Syncful})
-		} else {
-			out = append(out, gcl.Options{Method: m})
-		}
+		out = append(out, gcl.Options{Method: m, Implementation: gcl.Syncless}, gcl.Options{Method: m, Implementation: gcl.Syncful})
+	}
+	return out
+}
+
+// testOptions are the methods, both ways for some element types, and by the implementation that Auto takes for the others.
+func testOptions(t tensor.DType) []gcl.Options {
+	switch t {
+	case tensor.F32, tensor.F16, tensor.BF16, tensor.I64, tensor.Bool:
+		return bothWays()
+	}
+	var out []gcl.Options
+	for _, m := range testMethods {
+		out = append(out, gcl.Options{Method: m})
 	}
 	return out
 }

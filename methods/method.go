@@ -8,7 +8,7 @@ import (
 // Method names a way to carry out a collective. The text forms are GCL's option values.
 type Method uint8
 
-// The methods. Direct is this library's own, the others are GCL's.
+// The methods. Direct and RecursiveDoubling are this library's own, the others are GCL's.
 const (
 	Auto                  Method = iota // choose by collective, group size and bytes
 	Broadcast                           // everyone sends everything to everyone
