@@ -224,9 +224,7 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 		// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
 		key.inPlace = overMemory || k.inPlace()
 	}
-	if reach := method.ChainReach(k.collective, c.Size(), key.rankOrder); reach > 0 {
-		key.pieces = methods.PipelinePieces(reach, int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
-	}
+	key.pieces = c.pieces(k, method, n, key.rankOrder)
 	g := c.group
 	spec := methods.Spec{
 		Method: method, Collective: key.collective, Size: len(g.members), Root: key.root,
@@ -255,6 +253,15 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 		g.plans[key] = p
 	}
 	return p, nil
+}
+
+// pieces is into how many pieces a schedule that is a pipeline cuts n elements; 0 for one that is none.
+func (c *Comm) pieces(k *call, method methods.Method, n int, rankOrder bool) int {
+	reach := method.ChainReach(k.collective, c.Size(), rankOrder)
+	if reach == 0 {
+		return 0
+	}
+	return methods.PipelinePieces(reach, int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
 }
 
 // reduce executes an all-reduce or a reduce-scatter. Where the schedule must work on something other than the caller's data (squares, or 16-bit floats that are to

@@ -210,7 +210,7 @@ func (c *Comm) Abort(cause error) {
 	c.lane.endpoint.Abort(cause)
 }
 
-// Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups. Functions given to Start are
+// Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups and forgets what Alloc gave out. Functions given to Start are
 // waited for, so none may call it. Peers that wait for this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
@@ -220,5 +220,6 @@ func (c *Comm) Close() error {
 		return errors.New("gcl: Close inside a function given to Start")
 	}
 	c.lane.works.Wait()
+	c.lane.allocs.close()
 	return c.lane.endpoint.Close()
 }

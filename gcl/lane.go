@@ -19,6 +19,7 @@ type lane struct {
 	turns    turns
 	first    *lane          // that of the first connection; nil for itself
 	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
+	allocs   allocations    // what Alloc has given out; the first connection's, for its Dups too
 
 	mu     sync.Mutex // guards groups
 	groups map[groupKey]*group

@@ -52,7 +52,7 @@ func newConfig(n int, opts []RunOption) (*config, error) {
 	}
 	if !c.machine {
 		var err error
-		c.topology, err = topology.New(topology.Config{Replicas: []int{n}})
+		c.topology, err = topology.New(topology.Config{Replicas: []int{n}, Speeds: topology.Speeds{HostLink: hostLink}})
 		return c, err
 	}
 	if have := c.topology.Replicas(); have != n {

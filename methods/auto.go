@@ -37,13 +37,7 @@ func (t Tuning) Choose(c schedule.Collective, size int, bytes int64, strided boo
 	case size <= 2:
 		return ClockwiseRing
 	}
-	limits := t.MeetInMiddleBytes
-	if c != schedule.AllReduce && c != schedule.ReduceScatter {
-		for i := range limits {
-			limits[i] /= 2
-		}
-	}
-	if bytes < limits[0] || size > 4 && bytes < limits[1] || size > 8 && bytes < limits[2] {
+	if bytes < t.meetInMiddleBelow(c, size) {
 		return MeetInMiddleRing
 	}
 	return BidirectionalRingPair

@@ -7,6 +7,13 @@ type Memory struct {
 	In, Out, Scratch []byte
 }
 
+// ArgumentError says that the arguments of a Meet or a Gather break the rules, whatever the peers do. Nothing was published, and the endpoint stays usable.
+type ArgumentError struct {
+	Reason string
+}
+
+func (e *ArgumentError) Error() string { return "peer memory: " + e.Reason }
+
 // Combiner reduces small messages for all members at once.
 type Combiner interface {
 	// Combine computes the result of all, which are in the order of the members, into dst, of the same length. It runs on the goroutine of one member.
@@ -23,13 +30,14 @@ type Combiner interface {
 //	Part ──────┴───── Part          the buffers are their owners' again
 //
 // All members make the same calls in the same order. One call at a time on an Endpoint, Exchange included. An error aborts the endpoint everywhere, and is
-// returned when no peer can touch the caller's memory any more. In steady state nothing is allocated.
+// returned when no peer can touch the caller's memory any more (but see ArgumentError and ErrBusy). After an error the caller does not touch the peers' memory either. In steady state nothing is allocated.
 type PeerMemory interface {
 	Endpoint
 
 	// Meet lays mine open and returns when all members (replica ids in the order of their ranks, the caller among them) have met, with the memory of each, in that order;
-	// it is good until Part. Replicas that are in another call get a *MismatchError before anything is read. After Meet has
-	// succeeded, the caller must call Part, whatever happens.
+	// it is good until Part. A group, by its number in the call, has the same members each time. Replicas that are in another call get a *MismatchError before
+	// anything is read, or a *DeadlockError when they wait for each other in different groups. After Meet has succeeded, the caller must call Part, whatever
+	// happens, and until then must not call Close.
 	Meet(ctx context.Context, call Call, members []int, mine Memory) ([]Memory, error)
 
 	// Err says why the caller should hasten to Part: the endpoint is aborted. It is cheap; call it between pieces of some ten microseconds.
@@ -46,8 +54,8 @@ type PeerMemory interface {
 
 	// Gather is for messages of at most GatherLimit bytes: it publishes a copy of mine, of size bytes or none, and returns when all members have done so, after one
 	// barrier and without Part. all has size bytes of each member in their order, unspecified for those that published nothing. With a Combiner, the endpoint may
-	// have one member combine them for all, if every member passes one: then combined is the result and all is nil. Both are
-	// good until the next call on the endpoint.
+	// have one member combine them for all: then combined is the result and all is nil for those who passed one. A Combiner that panics aborts the endpoint. Both
+	// results are only to be read, and good until the next call on the endpoint.
 	Gather(ctx context.Context, call Call, members []int, mine []byte, size int, c Combiner) (all [][]byte, combined []byte, err error)
 
 	// GatherLimit is the greatest size that Gather takes.

@@ -17,5 +17,6 @@
 // Exchanges and sends are counted per replica, over all its lanes, from 0. Nothing depends on anything but the script, the
 // seed and those counts, so a run with one lane per replica fails in the same place every time.
 //
-// Endpoints wrapped with no fault behave like those inside.
+// Wrapped endpoints do not offer transport.PeerMemory: faults strike messages. Wrapped with no fault they otherwise behave
+// like those inside.
 package faulty

@@ -17,6 +17,12 @@ import (
 type register struct {
 	mu      sync.Mutex
 	members []*endpoint // by rank
+
+	// Of the search for a cycle, which is how a long wait begins and allocates nothing.
+	state []uint8 // by rank
+	known []bool  // by rank: the member whose edges are being looked for has one to here
+	path  []int
+	edges []edge // of all members on the path, those of the last one last
 }
 
 // enter adds e, unless that shows that it will wait for ever.
@@ -24,7 +30,9 @@ func (g *register) enter(e *endpoint) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.members == nil {
-		g.members = make([]*endpoint, len(e.lane.eps))
+		n := len(e.lane.eps)
+		g.members, g.state, g.known = make([]*endpoint, n), make([]uint8, n), make([]bool, n)
+		g.path, g.edges = make([]int, 0, 2*n), make([]edge, 0, 4*n)
 	}
 	for _, m := range g.members {
 		if m != nil && m.call.Group == e.call.Group && m.call.Seq == e.call.Seq && !m.call.Same(e.call) {
@@ -55,42 +63,20 @@ func (g *register) leave(e *endpoint) {
 // edge leads from a member to one that it waits for, by way of a third or of none (-1).
 type edge struct{ to, via int }
 
-// cycle returns members each of which waits for the next, and the last for the first, or nil.
+// The states of a member in the search.
+const (
+	unseen uint8 = iota
+	onPath
+	cleared // on no cycle
+)
+
+// cycle returns members each of which waits for the next, and the last for the first, or nil. It is good until the next call.
 func (g *register) cycle() []int {
-	const (
-		unseen = iota
-		open   // on the path
-		clear  // on no cycle
-	)
-	state := make([]uint8, len(g.members))
-	var path []int
-	var walk func(q int) []int
-	walk = func(q int) []int {
-		state[q] = open
-		path = append(path, q)
-		for _, d := range g.edges(g.members[q]) {
-			if d.via >= 0 {
-				path = append(path, d.via)
-			}
-			switch state[d.to] {
-			case open:
-				return path[slices.Index(path, d.to):]
-			case unseen:
-				if found := walk(d.to); found != nil {
-					return found
-				}
-			}
-			if d.via >= 0 {
-				path = path[:len(path)-1]
-			}
-		}
-		state[q] = clear
-		path = path[:len(path)-1]
-		return nil
-	}
+	clear(g.state)
+	g.path, g.edges = g.path[:0], g.edges[:0]
 	for q, m := range g.members {
-		if m != nil && state[q] == unseen {
-			if found := walk(q); found != nil {
+		if m != nil && g.state[q] == unseen {
+			if found := g.walk(q); found != nil {
 				return found
 			}
 		}
@@ -98,30 +84,60 @@ func (g *register) cycle() []int {
 	return nil
 }
 
-// edges returns what q waits for among the members.
-func (g *register) edges(q *endpoint) []edge {
-	var out []edge
-	known := make([]bool, len(g.members))
-	add := func(to, via int) {
-		if g.members[to] != nil && !known[to] {
-			known[to] = true
-			out = append(out, edge{to, via})
+// walk goes on with the search at q.
+func (g *register) walk(q int) []int {
+	g.state[q] = onPath
+	g.path = append(g.path, q)
+	first := len(g.edges)
+	g.look(g.members[q])
+	for i := first; i < len(g.edges); i++ {
+		d := g.edges[i]
+		if d.via >= 0 {
+			g.path = append(g.path, d.via)
+		}
+		switch g.state[d.to] {
+		case onPath:
+			return g.path[slices.Index(g.path, d.to):]
+		case unseen:
+			if found := g.walk(d.to); found != nil {
+				return found
+			}
+		}
+		if d.via >= 0 {
+			g.path = g.path[:len(g.path)-1]
 		}
 	}
+	g.edges = g.edges[:first]
+	g.state[q] = cleared
+	g.path = g.path[:len(g.path)-1]
+	return nil
+}
+
+// add appends an edge to a member, unless there is one.
+func (g *register) add(to, via int) {
+	if g.members[to] != nil && !g.known[to] {
+		g.known[to] = true
+		g.edges = append(g.edges, edge{to, via})
+	}
+}
+
+// look appends the edges from q to those among the members that it waits for.
+func (g *register) look(q *endpoint) {
+	clear(g.known)
 	// A meeting at which somebody is missing.
 	if v := q.visit; v != nil {
 		for place, r := range v.members {
 			if !v.present(place) {
-				add(r, -1)
+				g.add(r, -1)
 			}
 		}
-		return out
+		return
 	}
 	// A message that has not been posted: the sender has posted all of its batch.
 	for _, c := range q.chains {
 		for i := c.at; i < c.end; i++ {
 			if !q.arrived(i) {
-				add(q.batch[i].Peer, -1)
+				g.add(q.batch[i].Peer, -1)
 			}
 		}
 	}
@@ -137,17 +153,16 @@ func (g *register) edges(q *endpoint) []edge {
 		c, at := p.receive(q.rank, t.Tag)
 		if at < 0 {
 			// A message that the receiver does not want: it will take none but those of its batch.
-			add(p.rank, -1)
+			g.add(p.rank, -1)
 			continue
 		}
 		// A message that it wants, but must first fold those in front of it.
 		for k := c.at; k < at; k++ {
 			if !p.arrived(k) {
-				add(p.batch[k].Peer, p.rank)
+				g.add(p.batch[k].Peer, p.rank)
 			}
 		}
 	}
-	return out
 }
 
 // sight is the slot of a receive, or nil when the sender has not made it yet. It changes nothing.

@@ -2,6 +2,8 @@ package inproc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -20,7 +22,7 @@ const inlineLimit = 8
 type meeting struct {
 	members []int
 	roomy   bool
-	seats   []seat
+	seats   []*seat // each on lines of its own: Go puts a header before an array that has pointers and more than 512 bytes
 
 	_     [64]byte
 	count atomic.Int32 // who has arrived at the barrier in progress
@@ -30,7 +32,9 @@ type meeting struct {
 	next  atomic.Uint64 // operation number << 32 | the next piece of work
 	_     [56]byte
 
-	combined [2][]byte // results for all, by operation, in turn
+	// By operation, in turn; written by the last to arrive before it says that the barrier is complete.
+	combined [2][]byte // results for all
+	combines [2]bool   // whether there is one
 }
 
 // seat is a member's place. Only the member writes.
@@ -57,29 +61,48 @@ type visit struct {
 	place      int
 	number     uint64 // of the barrier it is at, or was at last
 	operations uint64 // how many times it has met or gathered
-	open       bool   // between Meet and Part
 	spins      int    // how often to look before parking
 	announcing bool   // the barrier is that of a Meet or Gather
 	views      []transport.Memory
 	all        [][]byte
+	_          [32]byte // two lines in all
 }
+
+var (
+	errNotMet   = errors.New("Sync or Part without Meet")
+	errCombiner = errors.New("a Combiner panicked or ended its goroutine")
+)
 
 // assembly stands in endpoint.waiting for a meeting's barrier.
 var assembly slot
 
-// join finds the meeting of a group, or makes it.
-func (e *endpoint) join(group uint64, members []int) *visit {
-	if v := e.visits[group]; v != nil {
-		return v
+// checkMembers says what is wrong with a list of members.
+func (e *endpoint) checkMembers(members []int) error {
+	for i, r := range members {
+		switch {
+		case r < 0 || r >= len(e.lane.eps):
+			return &transport.ArgumentError{Reason: fmt.Sprintf("member %d of %d replicas", r, len(e.lane.eps))}
+		case slices.Contains(members[:i], r):
+			return &transport.ArgumentError{Reason: fmt.Sprintf("member %d twice", r)}
+		}
 	}
+	if !slices.Contains(members, e.rank) {
+		return &transport.ArgumentError{Reason: fmt.Sprintf("replica %d is not among the members", e.rank)}
+	}
+	return nil
+}
+
+// join finds the meeting of a group, or makes it, and remembers it. It returns nil when the group has other members.
+func (e *endpoint) join(group uint64, members []int) *visit {
 	l := e.lane
 	l.nw.mu.Lock()
 	defer l.nw.mu.Unlock()
+	n := len(members)
 	m := l.meetings[group]
 	if m == nil {
-		m = &meeting{members: slices.Clone(members), roomy: len(members) <= runtime.GOMAXPROCS(0), seats: make([]seat, len(members))}
+		m = &meeting{members: slices.Clone(members), roomy: n <= runtime.GOMAXPROCS(0), seats: make([]*seat, n)}
 		for i := range m.seats {
-			m.seats[i].boards = [2][]byte{make([]byte, gatherLimit), make([]byte, gatherLimit)}
+			m.seats[i] = &seat{boards: [2][]byte{make([]byte, gatherLimit), make([]byte, gatherLimit)}}
 		}
 		m.combined = [2][]byte{make([]byte, gatherLimit), make([]byte, gatherLimit)}
 		if l.meetings == nil {
@@ -87,7 +110,14 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 		}
 		l.meetings[group] = m
 	}
-	v := &visit{meeting: m, spins: maxMeetSpins, place: slices.Index(members, e.rank), views: make([]transport.Memory, len(members)), all: make([][]byte, len(members))}
+	if !slices.Equal(m.members, members) {
+		return nil
+	}
+	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
+	v := &visit{
+		meeting: m, spins: maxMeetSpins, place: slices.Index(members, e.rank),
+		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
+	}
 	if e.visits == nil {
 		e.visits = map[uint64]*visit{}
 	}
@@ -95,7 +125,8 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	return v
 }
 
-// visiting makes ready for a Meet or a Gather. On success busy is held.
+// visiting makes ready for a Meet or a Gather. On success busy is held. An endpoint that is aborted gets no further: it must not write what those who have not noticed
+// yet may still read.
 func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members []int) (*visit, error) {
 	if !e.busy.TryLock() {
 		return nil, e.refuse(call)
@@ -104,9 +135,25 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		e.busy.Unlock()
 		return nil, e.refuse(call)
 	}
-	v := e.join(call.Group, members)
+	v := e.visits[call.Group]
+	if v == nil || !slices.Equal(v.members, members) {
+		if err := e.checkMembers(members); err != nil {
+			e.busy.Unlock()
+			return nil, err
+		}
+		v = e.join(call.Group, members)
+	}
 	e.ctx, e.done, e.call = ctx, ctx.Done(), *call
-	e.offered, e.sent, e.overdue = 0, 0, false
+	e.chains, e.offered, e.sent = e.chains[:0], 0, 0
+	err := e.interruption()
+	if err == nil && v == nil {
+		err = fmt.Errorf("group %#x has other members than %v", call.Group, members)
+	}
+	if err != nil {
+		err = e.fail(nil, err)
+		e.dismiss()
+		return nil, err
+	}
 	e.visit = v
 	v.operations++
 	v.announcing = true
@@ -125,7 +172,7 @@ func (e *endpoint) Meet(ctx context.Context, call transport.Call, members []int,
 	if err != nil {
 		return nil, err
 	}
-	own := &v.seats[v.place]
+	own := v.seats[v.place]
 	own.memory = mine
 	n := &own.notices[v.operations%2]
 	n.call = call
@@ -135,7 +182,6 @@ func (e *endpoint) Meet(ctx context.Context, call transport.Call, members []int,
 	}
 	// First say that we are inside, then look for an abort: who aborts does it the other way round, so one of the two sees the other.
 	own.inside.Store(true)
-	v.open = true
 	if err := e.interruption(); err != nil {
 		err = e.fail(nil, err)
 		e.dismiss()
@@ -167,17 +213,23 @@ func (e *endpoint) Next() int {
 
 // Sync implements transport.PeerMemory.
 func (e *endpoint) Sync(ctx context.Context) error {
+	v := e.visit
+	if v == nil {
+		return errNotMet
+	}
 	e.ctx, e.done = ctx, ctx.Done()
-	e.visit.announcing = false
-	return e.arrive(e.visit, nil)
+	v.announcing = false
+	return e.arrive(v, nil)
 }
 
 // Part implements transport.PeerMemory.
 func (e *endpoint) Part(ctx context.Context) error {
-	e.ctx, e.done = ctx, ctx.Done()
 	v := e.visit
+	if v == nil {
+		return errNotMet
+	}
+	e.ctx, e.done = ctx, ctx.Done()
 	v.announcing = false
-	v.open = false
 	v.seats[v.place].inside.Store(false)
 	err := e.arrive(v, nil)
 	v.seats[v.place].memory = transport.Memory{}
@@ -191,11 +243,23 @@ func (e *endpoint) GatherLimit() int { return gatherLimit }
 
 // Gather implements transport.PeerMemory.
 func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
+	switch {
+	case size < 0 || size > gatherLimit:
+		return nil, nil, &transport.ArgumentError{Reason: fmt.Sprintf("Gather of %d bytes, at most %d", size, gatherLimit)}
+	case len(mine) != 0 && len(mine) != size:
+		return nil, nil, &transport.ArgumentError{Reason: fmt.Sprintf("Gather of %d bytes is given %d", size, len(mine))}
+	}
 	v, err := e.visiting(ctx, &call, members)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer e.dismiss()
+	settled := false
+	defer func() {
+		if !settled { // a Combiner panicked or ended its goroutine
+			e.fail(nil, errCombiner)
+		}
+		e.dismiss()
+	}()
 	turn := v.operations % 2
 	n := &v.seats[v.place].notices[turn]
 	n.call = call
@@ -204,19 +268,17 @@ func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []in
 	} else {
 		copy(v.seats[v.place].boards[turn], mine)
 	}
-	for i := range v.seats {
-		s := &v.seats[i]
+	for i, s := range v.seats {
 		if v.all[i] = s.boards[turn][:size]; size <= inlineLimit {
 			v.all[i] = s.notices[turn].inline[:size]
 		}
 	}
-	if v.roomy {
-		c = nil
-	}
-	if err := e.arrive(v, c); err != nil {
+	err = e.arrive(v, c)
+	settled = true
+	if err != nil {
 		return nil, nil, err
 	}
-	if c != nil {
+	if c != nil && v.combines[turn] {
 		return nil, v.combined[turn][:size], nil
 	}
 	return v.all, nil, nil
@@ -228,7 +290,8 @@ func (e *endpoint) arrive(v *visit, c transport.Combiner) error {
 		return e.fail(nil, err)
 	}
 	v.number++
-	if own := &v.seats[v.place]; v.announcing {
+	e.overdue = false
+	if own := v.seats[v.place]; v.announcing {
 		own.notices[v.operations%2].number.Store(v.number)
 	} else {
 		own.synced.Store(v.number)
@@ -238,8 +301,10 @@ func (e *endpoint) arrive(v *visit, c transport.Combiner) error {
 			if err := e.compare(v); err != nil {
 				return err
 			}
-			if c != nil {
-				c.Combine(v.combined[v.operations%2][:len(v.all[0])], v.all)
+			if turn := v.operations % 2; v.announcing {
+				if v.combines[turn] = c != nil; c != nil {
+					c.Combine(v.combined[turn][:len(v.all[0])], v.all)
+				}
 			}
 			v.count.Store(0)
 			v.done.Store(v.number)
@@ -248,8 +313,9 @@ func (e *endpoint) arrive(v *visit, c transport.Combiner) error {
 		}
 		return e.wait(v)
 	}
-	e.summon(v)
-	if err := e.wait(v); err != nil {
+	if v.met() { // as seen by the last to arrive, and perhaps by others
+		e.summon(v)
+	} else if err := e.wait(v); err != nil {
 		return err
 	}
 	return e.compare(v)
@@ -279,7 +345,7 @@ func (e *endpoint) compare(v *visit) error {
 
 // present reports whether the member at a place has arrived at the barrier that v is at. A bystander may ask.
 func (v *visit) present(place int) bool {
-	s := &v.seats[place]
+	s := v.seats[place]
 	if v.announcing {
 		return s.notices[v.operations%2].number.Load() >= v.number
 	}
@@ -339,13 +405,14 @@ const (
 // vacate is part of fail: it returns when no member can touch this one's memory any more. The network is aborted, so nobody goes inside again, and those who are
 // leave after the piece that they are at.
 func (v *visit) vacate() {
-	v.open = false
-	v.seats[v.place].inside.Store(false)
-	for i := range v.seats {
-		for v.seats[i].inside.Load() {
+	own := v.seats[v.place]
+	own.inside.Store(false)
+	for _, s := range v.seats {
+		for s.inside.Load() {
 			runtime.Gosched()
 		}
 	}
+	own.memory = transport.Memory{}
 }
 
 // missing is the first member that has not arrived and never will, being closed, or -1.

@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, feat
 		{"Deadlock", (*suite).deadlock},
 		{"NoLeak", (*suite).noLeak},
 		{"NoAlloc", (*suite).noAlloc},
+		{"PeerMemory", (*suite).peerMemory},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}

@@ -1,0 +1,122 @@
+package gcl
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync"
+	"unsafe"
+
+	"gogcl.dev/tensor"
+)
+
+// hugePageBytes is the size of a huge page on x86-64, and on arm64 with pages of 4 KiB.
+const hugePageBytes = 2 << 20
+
+// allocations holds what Alloc has given out, for as long as the connection lasts or until Free.
+type allocations struct {
+	mu     sync.Mutex                // guards what follows
+	blocks map[unsafe.Pointer][]byte // by where the caller's slice begins
+	closed bool
+}
+
+// Alloc returns n zeros in memory that begins with a page. From 2 MiB on it begins with a huge page and asks the system for huge pages, in which messages
+// of many megabytes are faster; docs/alloc.md has what was measured. It is for buffers that are used again and again: getting it may take 0.3 ms for each MiB.
+//
+// The memory is the caller's, and a part of Go's heap like any other: it may be used after Free and Close, and is collected when nobody refers to it any more. Until
+// Free or Close the connection does, which counts as one with its Dups. It is rounded up to whole pages, and from 2 MiB on takes up to 4 MiB more address space, of which what lies
+// outside the slice is never touched.
+//
+// Errors: n is negative, n elements are more than there is address space for, the connection is closed. Memory that the machine does not have is the
+// end of the program, as it is with make.
+func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
+	if c == nil {
+		return nil, errors.New("gcl: alloc: nil Comm")
+	}
+	p, err := c.lane.root().allocs.alloc(n, tensor.DTypeOf[T]().Size())
+	if err != nil {
+		return nil, fmt.Errorf("gcl: alloc: %w", err)
+	}
+	return unsafe.Slice((*T)(p), n), nil
+}
+
+// Free makes the connection forget memory that it got from Alloc, so that it is collected with the caller's last reference to it. s begins where the slice that
+// Alloc returned does. The caller must not free what a collective in progress uses. Errors: s is not from Alloc on this connection or one of its Dups, or freed
+// already; the connection is closed, which has freed everything.
+func Free[T tensor.Element](c *Comm, s []T) error {
+	if c == nil {
+		return errors.New("gcl: free: nil Comm")
+	}
+	if err := c.lane.root().allocs.free(unsafe.Pointer(unsafe.SliceData(s))); err != nil {
+		return fmt.Errorf("gcl: free: %w", err)
+	}
+	return nil
+}
+
+// alloc returns where n elements of a size begin.
+func (m *allocations) alloc(n, size int) (unsafe.Pointer, error) {
+	page := os.Getpagesize()
+	huge := n >= hugePageBytes/size
+	if huge {
+		page = max(page, hugePageBytes)
+	}
+	switch {
+	case n < 0:
+		return nil, fmt.Errorf("%d elements", n)
+	case n > (math.MaxInt-2*page)/size:
+		return nil, fmt.Errorf("%d elements of %d bytes are more than there is address space for", n, size)
+	}
+	length := max((n*size+page-1)/page*page, page)
+	all, err := zeros(length + page - 1)
+	if err != nil {
+		return nil, fmt.Errorf("%d elements of %d bytes: %w", n, size, err)
+	}
+	// The alignment of a heap object does not change: objects do not move.
+	first := -int(uintptr(unsafe.Pointer(unsafe.SliceData(all)))) & (page - 1)
+	block := all[first : first+length : first+length]
+	if huge {
+		adviseHuge(block)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, ErrClosed
+	}
+	if m.blocks == nil {
+		m.blocks = map[unsafe.Pointer][]byte{}
+	}
+	p := unsafe.Pointer(unsafe.SliceData(block))
+	m.blocks[p] = block
+	return p, nil
+}
+
+// zeros is make, which panics on sizes that no machine can address.
+func zeros(n int) (out []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+	}()
+	return make([]byte, n), nil
+}
+
+func (m *allocations) free(p unsafe.Pointer) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	if _, ok := m.blocks[p]; !ok {
+		return errors.New("the slice is not from Alloc on this connection, or freed already")
+	}
+	delete(m.blocks, p)
+	return nil
+}
+
+// close forgets everything.
+func (m *allocations) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed, m.blocks = true, nil
+}

@@ -1,0 +1,297 @@
+package gcl
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
+)
+
+// Explanation says how a collective would be carried out, why, and what that and the alternatives would cost. String prints it.
+type Explanation struct {
+	Collective schedule.Collective
+	Bytes      int64 // in the larger of a rank's two buffers
+	DType      tensor.DType
+	Ranks      int
+	Machine    string // where the replicas sit, as in "clique of 8 replicas"
+
+	// Method and Implementation are those that a call takes; both are Auto in a group of one, where nothing is sent. Why gives the reason.
+	Method         methods.Method
+	Implementation Implementation
+	Why            string
+
+	Candidates []Candidate // the one chosen among them; none in a group of one
+}
+
+// Candidate is a way to carry out a collective, and its price.
+type Candidate struct {
+	Implementation Implementation
+	Method         methods.Method
+	Chosen         bool
+
+	Rounds    int
+	Barriers  int
+	SentBytes int64 // by the rank that sends most; in one pass over peer memory, what a rank reads and writes of others
+	Estimate  time.Duration
+}
+
+// Explain says which implementation and method a call with so many bytes in the larger of a rank's two buffers takes with c's options, and why. It sends nothing,
+// and waits for nothing. Local, which sends nothing either, is not spoken of; of a Broadcast the root is rank 0.
+//
+// The estimates compare methods; they are not a promise. Messages are priced by methods/cost on the topology that the communicator was given
+// (WithTopology, with speeds that the caller knows), and without one as a host on which a link carries 8 GB/s with a latency of 1 us. Peer
+// memory is always priced as the host's. Folding costs nothing, and every replica has a processor of its own.
+//
+// Errors: an unknown collective, negative bytes, an invalid dtype, bytes that are not whole elements or, in an all-gather or all-to-all, not G
+// equal parts.
+func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
+	if c == nil {
+		return Explanation{}, errors.New("gcl: explain: nil Comm")
+	}
+	if err := c.checkExplain(collective, bytes, dtype); err != nil {
+		return Explanation{}, fmt.Errorf("gcl: explain: %w", err)
+	}
+	e := Explanation{
+		Collective: collective, Bytes: bytes, DType: dtype,
+		Ranks: c.Size(), Machine: c.lane.topology.String(),
+		Why: "a group of one has the result: nothing is sent",
+	}
+	if c.Size() == 1 {
+		return e, nil
+	}
+	p := pricer{c, &call{collective: collective, dtype: dtype}, int(bytes / int64(dtype.Size()))}
+	e.Method = c.method(p.call, p.elements)
+	e.Implementation = Syncless
+	if c.syncful() {
+		e.Implementation = Syncful
+	}
+	e.Why = p.why(e.Method)
+	var err error
+	if e.Candidates, err = p.candidates(e.Method, e.Implementation); err != nil {
+		return Explanation{}, fmt.Errorf("gcl: explain: %w", err)
+	}
+	return e, nil
+}
+
+func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype tensor.DType) error {
+	size := int64(c.Size())
+	switch {
+	case collective > schedule.Broadcast:
+		return fmt.Errorf("unknown collective %d", collective)
+	case !dtype.Valid():
+		return fmt.Errorf("invalid dtype %d", dtype)
+	case bytes < 0:
+		return fmt.Errorf("%d bytes", bytes)
+	case bytes > math.MaxInt:
+		return fmt.Errorf("%d bytes are more than a slice holds", bytes)
+	case bytes%int64(dtype.Size()) != 0:
+		return fmt.Errorf("%d bytes are not whole elements of %v", bytes, dtype)
+	}
+	if n := bytes / int64(dtype.Size()); n%size != 0 && (collective == schedule.AllGather || collective == schedule.AllToAll) {
+		return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", n, size)
+	}
+	return nil
+}
+
+// hostLink is what gcl takes a link between replicas in one process to be: see hostLatencyBytes, which is their product.
+var hostLink = topology.Speed{BytesPerSecond: 8e9, Latency: time.Microsecond}
+
+const (
+	// hostMemoryBytesPerSecond is what a replica copies between peers' buffers: twice what messages carry, as an all-reduce of 1 MiB over two replicas
+	// takes 23 us instead of 47 (prototype, two-core machine of docs/determinism.md).
+	hostMemoryBytesPerSecond = 16e9
+
+	// hostBarrierPerRank is how much each replica adds to a barrier: eight goroutines on two cores meet in 1.0 us (same machine).
+	hostBarrierPerRank = 120 * time.Nanosecond
+)
+
+// pricer finds the candidates for one call.
+type pricer struct {
+	*Comm
+	call     *call
+	elements int // in the larger buffer
+}
+
+// bytes are those of the larger buffer as it is sent.
+func (p pricer) bytes() int64 {
+	size := p.call.dtype.Size()
+	if p.options.Reproducible && reduces(p.call.collective) && kernel.Widen(kernel.Type(p.call.dtype)) != nil {
+		size = kernel.Float32.Size()
+	}
+	return int64(size) * int64(min(p.elements, math.MaxInt/size))
+}
+
+// candidates are all methods by messages, direct on peer memory where there is one, and what was chosen if it is none of these.
+func (p pricer) candidates(method methods.Method, implementation Implementation) ([]Candidate, error) {
+	var out []Candidate
+	add := func(c Candidate, err error) error {
+		c.Chosen = c.Method == method && c.Implementation == implementation
+		out = append(out, c)
+		return err
+	}
+	for _, m := range methods.All() {
+		if err := add(p.messages(m)); err != nil {
+			return nil, err
+		}
+	}
+	overMemory := p.lane.memory != nil
+	if overMemory {
+		if err := add(p.onePass(), nil); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	switch {
+	case implementation != Syncful:
+	case !overMemory:
+		err = add(p.withBarriers(method))
+	case method != methods.Direct:
+		err = add(p.stepped(method))
+	}
+	return out, err
+}
+
+// spec is the schedule of a call: that of Comm.executor, which need not be told whether it is in place.
+func (p pricer) spec(m methods.Method) methods.Spec {
+	s := methods.Spec{
+		Method: m, Collective: p.call.collective, Size: p.Size(),
+		Ring: p.group.rings.First, Second: p.group.rings.Second,
+		RankOrder: p.options.Reproducible && reduces(p.call.collective),
+	}
+	s.Pieces = p.pieces(p.call, m, p.elements, s.RankOrder)
+	return s
+}
+
+// price prices a schedule by the links of the topology.
+func (p pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
+	s, err := methods.Build(spec)
+	if err != nil {
+		return cost.Estimate{}, err
+	}
+	return cost.Price(s, p.group.members, p.lane.topology, bytes)
+}
+
+// messages is a method without barriers.
+func (p pricer) messages(m methods.Method) (Candidate, error) {
+	e, err := p.price(p.spec(m), p.bytes())
+	return Candidate{Implementation: Syncless, Method: m, Rounds: e.Rounds, SentBytes: e.SentBytes, Estimate: e.Time}, err
+}
+
+// withBarriers is a method by messages with a barrier before each round, which is an empty message from everyone to everyone.
+func (p pricer) withBarriers(m methods.Method) (Candidate, error) {
+	c, err := p.messages(m)
+	if err != nil {
+		return Candidate{}, err
+	}
+	barrier, err := p.price(methods.Spec{Method: methods.Direct, Collective: schedule.AllToAll, Size: p.Size()}, 0)
+	c.Implementation, c.Barriers = Syncful, c.Rounds
+	c.Estimate = max(c.Estimate, c.Estimate+time.Duration(c.Barriers)*barrier.Time) // but not past the greatest Duration
+	return c, err
+}
+
+// stepped is a method on peer memory: the rounds of its schedule, one barrier to meet, one to part, and those between.
+func (p pricer) stepped(m methods.Method) (Candidate, error) {
+	spec := p.spec(m)
+	spec.InPlace = p.call.collective == schedule.AllToAll
+	s, err := newSteps(spec, p.group.rank, p.group.members)
+	if err != nil {
+		return Candidate{}, err
+	}
+	c, err := p.messages(m)
+	if err != nil {
+		return Candidate{}, err
+	}
+	c.Implementation, c.Barriers = Syncful, 2
+	for t, then := range s.then { // as in stepped.rounds
+		last := t == len(s.then)-1
+		if then || !last {
+			c.Barriers++
+		}
+		if then && !last {
+			c.Barriers++
+		}
+	}
+	c.Estimate = p.hostTime(c.Barriers, float64(c.SentBytes))
+	return c, nil
+}
+
+// onePass is what shared does: two barriers with each rank at its share of the memory between them, or for a small message one.
+func (p pricer) onePass() Candidate {
+	n, ranks := int64(p.elements)*int64(p.call.dtype.Size()), int64(p.Size())
+	others := n - n/ranks // what a rank has to do with the other ranks' data, once
+	c := Candidate{Implementation: Syncful, Method: methods.Direct, Rounds: 1, Barriers: 2, SentBytes: others}
+	published := n
+	if p.call.collective == schedule.AllGather {
+		published = n / ranks
+	}
+	small := published <= int64(p.lane.memory.GatherLimit())
+	if small {
+		c.Barriers = 1
+	}
+	read, written := float64(n), float64(n)
+	switch {
+	case p.call.collective == schedule.AllReduce && small:
+		c.SentBytes, read = (ranks-1)*n, float64(ranks*n) // everyone reduces everything
+	case p.call.collective == schedule.AllReduce:
+		c.SentBytes = saturatedDouble(others)
+	case p.call.collective == schedule.ReduceScatter:
+		written /= float64(ranks)
+	case p.call.collective == schedule.Broadcast:
+		c.SentBytes = n
+	}
+	c.Estimate = p.hostTime(c.Barriers, (read+written)/2)
+	return c
+}
+
+// hostTime is how long barriers in this process and copying take.
+func (p pricer) hostTime(barriers int, copied float64) time.Duration {
+	ns := copied / hostMemoryBytesPerSecond * 1e9
+	if ns > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return time.Duration(barriers*p.Size())*hostBarrierPerRank + time.Duration(math.Round(ns))
+}
+
+func saturatedDouble(n int64) int64 {
+	if n > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return 2 * n
+}
+
+// why is the reason for what Comm.method and Comm.syncful say, as in "direct, since ...; Syncful, since ...".
+func (p pricer) why(m methods.Method) string {
+	o, overMemory := p.options, p.lane.memory != nil
+	method := "as the options ask"
+	switch {
+	case o.Method != methods.Auto:
+	case p.syncful() && overMemory:
+		method = "since on peer memory it is one pass"
+	default:
+		bytes := int64(p.elements) * int64(p.call.dtype.Size())
+		method = "since " + hostTuning.Why(p.call.collective, p.Size(), bytes, p.strided)
+	}
+	var how string
+	switch {
+	case o.Implementation == Syncful && overMemory:
+		how = "Syncful, as the options ask"
+	case o.Implementation == Syncful:
+		how = "Syncful, as the options ask, which without peer memory is a barrier before each round"
+	case o.Implementation == Syncless:
+		how = "Syncless, as the options ask"
+	case !overMemory:
+		how = "Syncless, since the transport has no peer memory"
+	case p.syncful():
+		how = "Syncful, since the replicas share an address space"
+	default:
+		how = "Syncless, since Auto steps together for direct only"
+	}
+	return fmt.Sprintf("%v, %s; %s", m, method, how)
+}

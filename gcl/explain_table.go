@@ -1,0 +1,68 @@
+package gcl
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// String prints the explanation: the call, the reason, and a table of the candidates in which the chosen one is marked.
+func (e Explanation) String() string {
+	var b strings.Builder
+	elements := int64(0)
+	if size := e.DType.Size(); size > 0 {
+		elements = e.Bytes / int64(size)
+	}
+	fmt.Fprintf(&b, "%v of %d bytes (%v x %d) over %s; %s\n%s\n", e.Collective, e.Bytes, e.DType, elements, ranks(e.Ranks), e.Machine, e.Why)
+	if len(e.Candidates) == 0 {
+		return b.String()
+	}
+	rows := [][]string{{"", "method", "implementation", "rounds", "barriers", "bytes sent", "estimate"}}
+	for _, c := range e.Candidates {
+		mark := ""
+		if c.Chosen {
+			mark = "*"
+		}
+		rows = append(rows, []string{mark, c.Method.String(), c.Implementation.String(),
+			fmt.Sprint(c.Rounds), fmt.Sprint(c.Barriers), fmt.Sprint(c.SentBytes), rounded(c.Estimate).String()})
+	}
+	const words = 3 // columns that begin at the left
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	b.WriteByte('\n')
+	for _, row := range rows {
+		for i, cell := range row {
+			switch {
+			case i == 0:
+				fmt.Fprintf(&b, "%-1s", cell)
+			case i < words:
+				fmt.Fprintf(&b, " %-*s", widths[i], cell)
+			default:
+				fmt.Fprintf(&b, "  %*s", widths[i], cell)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func ranks(n int) string {
+	if n == 1 {
+		return "1 rank"
+	}
+	return fmt.Sprintf("%d ranks", n)
+}
+
+// rounded has three digits, which is more than an estimate is worth.
+func rounded(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}

@@ -1,0 +1,39 @@
+package cost_test
+
+import (
+	"fmt"
+	"log"
+
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/topology"
+)
+
+// Eight IPUs on a ladder: what the second link of every bundle is worth.
+func ExamplePrice() {
+	ladder, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{8}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	members := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	rings, err := ladder.Rings(topology.Auto, members)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range []methods.Method{methods.ClockwiseRing, methods.BidirectionalRingPair, methods.QuadDirectionalRing} {
+		s, err := methods.Build(methods.Spec{Method: m, Collective: schedule.AllReduce, Size: 8, Ring: rings.First, Second: rings.Second})
+		if err != nil {
+			log.Fatal(err)
+		}
+		e, err := cost.Price(s, members, ladder, 64<<20)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%-24v %2d rounds, %d bytes sent, %v\n", m, e.Rounds, e.SentBytes, e.Time)
+	}
+	// Output:
+	// clockwise_ring           14 rounds, 117440512 bytes sent, 7.354032ms
+	// bidirectional_ring_pair  14 rounds, 117440512 bytes sent, 3.684016ms
+	// quad_directional_ring    14 rounds, 117440512 bytes sent, 1.849008ms
+}

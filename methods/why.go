@@ -1,0 +1,43 @@
+package methods
+
+import (
+	"fmt"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// meetInMiddleBelow is the number of bytes below which a collective over size ranks takes meet_in_middle_ring.
+func (t Tuning) meetInMiddleBelow(c schedule.Collective, size int) int64 {
+	below := t.MeetInMiddleBytes[0]
+	if size > 4 {
+		below = max(below, t.MeetInMiddleBytes[1])
+	}
+	if size > 8 {
+		below = max(below, t.MeetInMiddleBytes[2])
+	}
+	if c != schedule.AllReduce && c != schedule.ReduceScatter {
+		below /= 2
+	}
+	return below
+}
+
+// Why says in a few words why Choose makes its choice, as in "every pair of replicas is linked, so that a ring gains nothing".
+func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided bool) string {
+	switch m := t.Choose(c, size, bytes, strided); {
+	case m == Broadcast && c == schedule.AllReduce:
+		return fmt.Sprintf("group size x bytes, %d x %d, is at or below %d", size, bytes, t.MaxBroadcastBytes)
+	case m == Broadcast:
+		return fmt.Sprintf("%d bytes are few enough for the root to send them to everyone", bytes)
+	case m == Direct && t.Choose(c, size, bytes, false) == Broadcast:
+		return "a group with a stride above 1 never takes broadcast"
+	case m == Direct && c == schedule.AllReduce:
+		return fmt.Sprintf("group size x bytes, %d x %d, is above %d and every pair of replicas is linked", size, bytes, t.MaxBroadcastBytes)
+	case m == Direct:
+		return "every pair of replicas is linked, so that a ring gains nothing"
+	case m == ClockwiseRing:
+		return fmt.Sprintf("a ring of %d has one way round", size)
+	case m == MeetInMiddleRing:
+		return fmt.Sprintf("%d bytes are below the %d from which %d ranks use both directions all the way", bytes, t.meetInMiddleBelow(c, size), size)
+	}
+	return fmt.Sprintf("%d bytes are at or above the %d from which %d ranks use both directions all the way", bytes, t.meetInMiddleBelow(c, size), size)
+}

@@ -1,0 +1,68 @@
+package transporttest
+
+import (
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/transport"
+)
+
+// meetNoLeak opens, meets and closes a thousand times.
+func (s *suite) meetNoLeak(t *testing.T) {
+	leaktest.Check(t)
+	for i := range few(1000) {
+		eps := s.open(t, 2+i%3)
+		g := everybody(len(eps))
+		peers(t, eps, func(e transport.PeerMemory) error {
+			if err := g.gathering(e, 20, 0, 0, combine{}); err != nil {
+				return err
+			}
+			return g.meeting(e, 100, 1, 0)
+		})
+		shut(t, eps)
+	}
+}
+
+// meetNoAlloc counts allocations, with and without waits that are long.
+func (s *suite) meetNoAlloc(t *testing.T) {
+	if !s.has(NoAlloc) {
+		t.Skip("not promised")
+	}
+	if underRace {
+		t.Skip("the race detector allocates")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	for _, late := range []bool{false, true} {
+		name, rounds := "late=no", 300
+		if late {
+			name, rounds = "late=yes", 90
+		}
+		t.Run(name, func(t *testing.T) {
+			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+				g := everybody(n)
+				steady(t, s.connect(t, n), rounds, func(ep transport.Endpoint) func(i int) error {
+					e := ep.(transport.PeerMemory)
+					mine := transport.Memory{In: make([]byte, 100), Out: make([]byte, 100)}
+					return func(i int) error {
+						if late && i%30 == e.Rank() {
+							time.Sleep(4 * time.Millisecond)
+						}
+						if i%3 == 0 {
+							_, _, err := e.Gather(background, g.call(i), g.members, mine.In, len(mine.In), combine{})
+							return err
+						}
+						if _, err := e.Meet(background, g.call(i), g.members, mine); err != nil {
+							return err
+						}
+						if err := e.Sync(background); err != nil {
+							return err
+						}
+						return e.Part(background)
+					}
+				})
+			})
+		})
+	}
+}
