@@ -75,6 +75,8 @@ command -v gcc >/dev/null || fail "there is no C compiler. On Debian: apt-get in
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT # which also cleans up
+trap 'exit 143' TERM
 raw=$work/raw.csv
 (cd "$here/.." && go build -o "$work/gclperf" ./cmd/gclperf && go build -o "$work/report" ./bench/peers/report)
 
