@@ -100,7 +100,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	n := len(members)
 	m := l.meetings[group]
 	if m == nil {
-		m = &meeting{members: slices.Clone(members), roomy: n <= runtime.GOMAXPROCS(0), seats: make([]*seat, n)}
+		m = &meeting{members: slices.Clone(members), roomy: l.nw.roomy, seats: make([]*seat, n)}
 		for i := range m.seats {
 			m.seats[i] = &seat{boards: [2][]byte{make([]byte, gatherLimit), make([]byte, gatherLimit)}}
 		}
