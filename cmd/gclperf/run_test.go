@@ -62,6 +62,9 @@ func operators(d tensor.DType) []gcl.Operator {
 func TestEverything(t *testing.T) {
 	for _, n := range []int{1, 3, 8} {
 		for _, d := range tensor.DTypes() {
+			if n == 8 && d != tensor.F32 {
+				continue
+			}
 			for i, op := range operators(d) {
 				collectives := "allreduce,reducescatter"
 				if i == 0 {
