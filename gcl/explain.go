@@ -231,8 +231,11 @@ func (p pricer) onePass() Candidate {
 	if p.call.collective == schedule.AllGather {
 		published = n / ranks
 	}
-	small := published <= int64(p.lane.memory.GatherLimit())
-	if small {
+	small := published <= int64(p.lane.memory.SmallLimit())
+	switch {
+	case small && p.call.collective == schedule.Broadcast:
+		c.Barriers = 0 // the root does not wait
+	case small:
 		c.Barriers = 1
 	}
 	read, written := float64(n), float64(n)

@@ -9,8 +9,9 @@ import (
 	"gogcl.dev/transport"
 )
 
-// shared carries out direct collectives on peer memory, in one pass: each replica reduces its share of the elements from all inputs and stores it to all outputs, or fetches
-// what it needs from where it lies. Small messages go through Gather, one barrier instead of two.
+// shared carries out direct collectives on peer memory, in one pass over pieces: a piece of an all-reduce, say, is
+// reduced from all inputs and stored to all outputs, whoever does it. Small messages go through Gather and Broadcast.
+// It implements transport.Worker and transport.Combiner.
 type shared struct {
 	memory   transport.PeerMemory
 	members  []int
@@ -22,24 +23,40 @@ type shared struct {
 	by       int // Mean: the divisor
 	stream   bool
 
+	// Of the collective in progress.
+	collective schedule.Collective
+	root       int
+	unit       int // bytes that are cut into pieces: a whole buffer, or one rank's part of it
+	each       int // pieces of a unit
+
 	dsts, srcs [][]byte // of one piece
 	swap       []byte   // room for a piece
 }
 
-// pieceBytes is how much of each buffer is worked on at a time: what all the buffers of a piece need stays in the second-level cache, and an abort is noticed within some
-// ten microseconds.
-const pieceBytes = 32 << 10
+// The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an abort
+// is noticed within some ten microseconds. Less where there is little, so that there is work for everyone, but not so
+// little that the taking costs more than a tenth of the doing.
+const (
+	maxPieceBytes = 32 << 10
+	minPieceBytes = 4 << 10
+)
 
-// streamBytes is the size of all outputs together from which results are stored past the caches, unless they take the place of the inputs, which have
-// just been read into them. `go test -bench Many ./internal/kernel` shows a tie at 2 to 4 MiB and a gain of up to 2 from 16 MiB on.
+// piecesPerRank is how many pieces there are for each rank before they get longer than minPieceBytes: with fewer, the
+// last one is waited for.
+const piecesPerRank = 2
+
+// streamBytes is the size of all outputs together from which results are stored past the caches, unless they take the
+// place of the inputs, which have just been read into them. `go test -bench Many ./internal/kernel` shows a tie at 2 to
+// 4 MiB and a gain of up to 2 from 16 MiB on.
 const streamBytes = 16 << 20
 
-// lineBytes is the granularity of shares, so that no two replicas write one cache line of aligned buffers.
+// lineBytes is the granularity of pieces, so that no two replicas write one cache line of aligned buffers.
 const lineBytes = 64
 
 // setUp makes ready for one collective.
 func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	s.members, s.rank, s.call, s.elemSize = c.group.members, c.group.rank, fingerprint, k.dtype.Size()
+	s.collective, s.root = k.collective, k.root
 	s.by = 0
 	if reduces(k.collective) {
 		if f := c.foldOf(k); s.fold == nil || f != s.kind {
@@ -63,116 +80,130 @@ func (c *Comm) foldOf(k *call) kernel.Fold {
 	}
 }
 
-// run carries out a collective over n elements in the larger buffer.
+// run carries out a collective.
 func (s *shared) run(ctx context.Context, k *call) error {
-	if published := len(k.src); published <= s.memory.GatherLimit() {
-		return s.gather(ctx, k, published)
+	if published := len(k.src); published <= s.memory.SmallLimit() {
+		return s.small(ctx, k, published)
 	}
-	mems, err := s.memory.Meet(ctx, s.call, s.members, transport.Memory{In: k.src, Out: k.dst})
-	if err != nil {
-		return err
-	}
-	switch k.collective {
-	case schedule.AllReduce:
-		s.allReduce(mems)
-	case schedule.ReduceScatter:
-		s.reduceScatter(k, mems)
-	case schedule.AllGather:
-		for r := range mems {
-			s.copy(k.dst[r*len(k.src):(r+1)*len(k.src)], mems[r].In)
-		}
-	case schedule.AllToAll:
-		s.allToAll(mems)
-	case schedule.Broadcast:
-		s.copy(k.dst, mems[k.root].In)
-	}
-	err = s.memory.Part(ctx)
+	pieces := s.cut(k)
+	err := s.memory.Share(ctx, s.call, s.members, transport.Memory{In: k.src, Out: k.dst}, pieces, s)
 	clear(s.dsts) // hold on to nobody's buffers
 	clear(s.srcs)
+	if s.collective == schedule.ReduceScatter {
+		_, have := s.shard(len(k.src), len(k.dst), s.rank)
+		clear(k.dst[have:])
+	}
 	return err
 }
 
-// share is the part of n bytes that a rank works on: whole cache lines.
-func (s *shared) share(n, rank int) (lo, hi int) {
-	lo, hi = chunks.Split((n+lineBytes-1)/lineBytes, len(s.members), rank)
-	return min(lo*lineBytes, n), min(hi*lineBytes, n)
+// cut decides on the pieces of a collective, and says how many there are.
+func (s *shared) cut(k *call) int {
+	n := len(s.members)
+	s.unit = len(k.src)
+	units := 1
+	switch s.collective {
+	case schedule.ReduceScatter:
+		s.unit, units = len(k.dst), n
+	case schedule.AllGather:
+		units = n
+	case schedule.AllToAll:
+		s.unit, units = len(k.src)/n, n*n
+	}
+	size := min(max(units*s.unit/(piecesPerRank*n), minPieceBytes), maxPieceBytes)
+	s.each = (s.unit + size - 1) / size
+	if units == 1 {
+		s.each = (s.each + n - 1) / n * n // as many for each rank
+	}
+	return units * s.each
 }
 
-// allReduce reduces this rank's share from all inputs and stores it to all outputs.
-func (s *shared) allReduce(mems []transport.Memory) {
-	lo, hi := s.share(len(mems[0].In), s.rank)
-	for at := lo; at < hi; at += pieceBytes {
-		if s.memory.Err() != nil {
-			return
-		}
-		end := min(at+pieceBytes, hi)
+// part is the range of piece i of a unit of so many bytes: whole cache lines.
+func (s *shared) part(bytes, i int) (lo, hi int) {
+	lo, hi = chunks.Split((bytes+lineBytes-1)/lineBytes, s.each, i)
+	return min(lo*lineBytes, bytes), min(hi*lineBytes, bytes)
+}
+
+// shard is where the shard of a rank begins among the bytes of an input, and how many bytes of it there are.
+func (s *shared) shard(input, size, rank int) (first, have int) {
+	first = min(rank*size, input)
+	return first, min(size, input-first)
+}
+
+// Piece implements transport.Worker.
+func (s *shared) Piece(mems []transport.Memory, i int) {
+	unit, i := i/s.each, i%s.each
+	switch s.collective {
+	case schedule.AllReduce:
+		lo, hi := s.part(s.unit, i)
 		for r := range mems {
-			s.srcs[r], s.dsts[r] = mems[r].In[at:end], mems[r].Out[at:end]
+			s.srcs[r], s.dsts[r] = mems[r].In[lo:hi], mems[r].Out[lo:hi]
 		}
-		s.fold(s.dsts[:len(mems)], s.srcs[:len(mems)], s.by, s.stream)
+		s.reduce(len(mems), len(mems))
+	case schedule.ReduceScatter:
+		first, have := s.shard(len(mems[unit].In), s.unit, unit)
+		lo, hi := s.part(have, i)
+		for r := range mems {
+			s.srcs[r] = mems[r].In[first+lo : first+hi]
+		}
+		s.dsts[0] = mems[unit].Out[lo:hi]
+		s.reduce(1, len(mems))
+	case schedule.AllGather:
+		lo, hi := s.part(s.unit, i)
+		for r := range mems {
+			s.copy(mems[r].Out[unit*s.unit+lo:unit*s.unit+hi], mems[unit].In[lo:hi])
+		}
+	case schedule.AllToAll:
+		s.exchange(mems, unit/len(mems), unit%len(mems), i)
+	case schedule.Broadcast:
+		lo, hi := s.part(s.unit, i)
+		for r := range mems {
+			s.copy(mems[r].Out[lo:hi], mems[s.root].In[lo:hi])
+		}
 	}
 }
 
-// reduceScatter reduces this rank's shard.
-func (s *shared) reduceScatter(k *call, mems []transport.Memory) {
-	first := min(s.rank*len(k.dst), len(k.src))
-	have := min(len(k.dst), len(k.src)-first)
-	for at := 0; at < have; at += pieceBytes {
-		if s.memory.Err() != nil {
-			return
-		}
-		end := min(at+pieceBytes, have)
-		for r := range mems {
-			s.srcs[r] = mems[r].In[first+at : first+end]
-		}
-		s.dsts[0] = k.dst[at:end]
-		s.fold(s.dsts[:1], s.srcs[:len(mems)], s.by, s.stream)
+// reduce folds the first so many srcs into the first so many dsts.
+func (s *shared) reduce(dsts, srcs int) {
+	if len(s.srcs[0]) > 0 {
+		s.fold(s.dsts[:dsts], s.srcs[:srcs], s.by, s.stream)
 	}
-	clear(k.dst[have:])
 }
 
-// copy fetches a peer's data, or leaves it where it is.
+// copy copies, unless the data is there already.
 func (s *shared) copy(dst, src []byte) {
-	if len(dst) == 0 || &dst[0] == &src[0] {
+	if len(dst) > 0 && &dst[0] != &src[0] {
+		kernel.Copy(dst, src, s.stream)
+	}
+}
+
+// exchange carries out piece i of an all-to-all between ranks a and b: of the block that a has for b and of that which b
+// has for a the first half if a < b, else the second. Both are read before either is written, so that it does not matter
+// whose Output is its Input.
+func (s *shared) exchange(mems []transport.Memory, a, b, i int) {
+	lo, hi := s.part(s.unit, i)
+	block := func(buf []byte, r int) []byte { return buf[r*s.unit+lo : r*s.unit+hi] }
+	if a == b {
+		s.copy(block(mems[a].Out, a), block(mems[a].In, a))
 		return
 	}
-	for at := 0; at < len(dst); at += pieceBytes {
-		if s.memory.Err() != nil {
-			return
-		}
-		end := min(at+pieceBytes, len(dst))
-		kernel.Copy(dst[at:end], src[at:end], s.stream)
+	middle := (hi - lo) / 2 / lineBytes * lineBytes
+	if a < b {
+		hi = lo + middle
+	} else {
+		lo += middle
 	}
-}
-
-// allToAll deals with the pairs of ranks that are this one's to deal with: both blocks of a pair are read before either is written, so that it does not matter
-// whose Output is its Input. A pair {a, b} is the rank's whose number is lower if their sum is odd, else the other's.
-func (s *shared) allToAll(mems []transport.Memory) {
-	size := len(mems[0].In) / len(mems)
-	block := func(buf []byte, i, at, end int) []byte { return buf[i*size+at : i*size+end] }
-	s.copy(block(mems[s.rank].Out, s.rank, 0, size), block(mems[s.rank].In, s.rank, 0, size))
-	for d := 1; d < len(mems); d++ {
-		peer := (s.rank + d) % len(mems)
-		if low := min(s.rank, peer); (s.rank == low) != ((s.rank+peer)%2 == 1) {
-			continue
-		}
-		mine, theirs := mems[s.rank], mems[peer]
-		for at := 0; at < size; at += pieceBytes {
-			if s.memory.Err() != nil {
-				return
-			}
-			end := min(at+pieceBytes, size)
-			from := block(mine.In, peer, at, end)
-			if len(s.swap) < pieceBytes {
-				s.swap = make([]byte, pieceBytes)
-			}
-			if inPlace := &mine.In[0] == &mine.Out[0]; inPlace {
-				kept := s.swap[:end-at]
-				copy(kept, from)
-				from = kept
-			}
-			kernel.Copy(block(mine.Out, peer, at, end), block(theirs.In, s.rank, at, end), s.stream)
-			kernel.Copy(block(theirs.Out, s.rank, at, end), from, s.stream)
-		}
+	if lo == hi {
+		return
 	}
+	from := block(mems[a].In, b)
+	if &mems[a].In[0] == &mems[a].Out[0] {
+		if len(s.swap) < maxPieceBytes {
+			s.swap = make([]byte, maxPieceBytes)
+		}
+		kept := s.swap[:hi-lo]
+		copy(kept, from)
+		from = kept
+	}
+	s.copy(block(mems[a].Out, b), block(mems[b].In, a))
+	s.copy(block(mems[b].Out, a), from)
 }

@@ -170,11 +170,11 @@ func (s *stepped) place(replica int) int {
 
 // combine folds srcs into dst, in pieces. One source is copied.
 func (s *stepped) combine(dst []byte, srcs [][]byte) {
-	for at := 0; at < len(dst); at += pieceBytes {
+	for at := 0; at < len(dst); at += maxPieceBytes {
 		if s.lane.memory.Err() != nil {
 			return
 		}
-		end := min(at+pieceBytes, len(dst))
+		end := min(at+maxPieceBytes, len(dst))
 		if len(srcs) == 1 {
 			copy(dst[at:end], srcs[0][at:end])
 			continue
