@@ -212,6 +212,8 @@ func (c *Comm) Abort(cause error) {
 
 // Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups and forgets what Alloc gave out. Functions given to Start are
 // waited for, so none may call it. Peers that wait for this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it.
+// It is closed even if there is an error, which is about a broadcast that did not wait (see Broadcast): ErrMismatch when replicas disagree on it, a
+// *PeerError when one has left without it.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
 		return err
@@ -221,5 +223,8 @@ func (c *Comm) Close() error {
 	}
 	c.lane.works.Wait()
 	c.lane.allocs.close()
-	return c.lane.endpoint.Close()
+	if err := c.lane.endpoint.Close(); err != nil {
+		return newCallError(context.Background(), "close", c.Replica(), err)
+	}
+	return nil
 }

@@ -77,7 +77,8 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 	e := &callError{what: what, replica: replica, err: err}
 	var mismatch *transport.MismatchError
 	var deadlock *transport.DeadlockError
-	if errors.As(err, &mismatch) || errors.As(err, &deadlock) {
+	var unmatched *transport.UnmatchedError
+	if errors.As(err, &mismatch) || errors.As(err, &deadlock) || errors.As(err, &unmatched) {
 		e.kinds = append(e.kinds, ErrMismatch)
 	}
 	if abort := (*transport.AbortError)(nil); errors.As(err, &abort) {
@@ -135,6 +136,8 @@ func explain(err error) string {
 			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d", r, describe(e.Calls[i]), e.Ranks[(i+1)%len(e.Ranks)]))
 		}
 		return "call mismatch: " + strings.Join(parts, ", ")
+	case *transport.UnmatchedError:
+		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made", e.Rank, describe(e.Theirs), e.Peer)
 	case *transport.ClosedError:
 		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Rank)
 	}
@@ -189,7 +192,7 @@ func hiddenDifference(a, b transport.Call) string {
 	if a.Digest == b.Digest {
 		return ""
 	}
-	return "; their options differ (Implementation, Reproducible, or the topology)"
+	return "; their options differ (Implementation, Reproducible, or the topology), or the roots of their broadcasts before"
 }
 
 func collectiveName(c uint8) string {

@@ -295,3 +295,39 @@ func TestMismatchInRealTime(t *testing.T) {
 		}
 	}
 }
+
+// A broadcast whose root does not wait, and after which nobody calls anything: Close finds what is wrong.
+func TestBroadcastUnheard(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		body func(ctx context.Context, c *gcl.Comm) error
+	}{
+		{"two roots", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.BroadcastInPlace(ctx, c, []int32{7}, c.Rank())
+		}},
+		{"nobody takes it", func(ctx context.Context, c *gcl.Comm) error {
+			if err := gcl.BroadcastInPlace(ctx, c, []int32{7}, 0); err != nil || c.Rank() == 1 {
+				return err
+			}
+			return gcl.BroadcastInPlace(ctx, c, []int32{8}, 0)
+		}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for range 50 {
+				err := gcl.Run(watched(t), 2, x.body)
+				var peer *gcl.PeerError
+				if !errors.Is(err, gcl.ErrMismatch) && !errors.As(err, &peer) {
+					t.Fatalf("%v is neither ErrMismatch nor a PeerError", err)
+				}
+				text := err.Error()
+				switch {
+				case errors.As(err, &peer) && strings.Contains(text, "has left"):
+				case strings.Contains(text, "call mismatch: replica ") && strings.Contains(text, "root 0") && strings.Contains(text, "root 1"):
+				case strings.Contains(text, "replica 1 leaves without broadcast #2 (int32 x 1, root 0, direct, "):
+				default:
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

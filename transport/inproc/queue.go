@@ -126,7 +126,7 @@ func (e *endpoint) unmatched(v *visit) error {
 		switch number := theirs.number.Load(); {
 		case i == v.place:
 		case s.queue.at(last+1).number.Load() == last+1:
-			return fmt.Errorf("replica %d leaves without broadcast %d of its group, which replica %d has made", e.rank, last+1, v.members[i])
+			return &transport.UnmatchedError{Rank: e.rank, Peer: v.members[i], Theirs: s.queue.at(last + 1).call}
 		case number < last && closed:
 			return &transport.ClosedError{Rank: v.members[i]}
 		case number == last && last > 0 && theirs.call != own.call:

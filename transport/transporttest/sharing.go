@@ -193,9 +193,7 @@ func (s *suite) broadcastUnheard(t *testing.T) {
 				t.Fatal(err)
 			}
 			if first == 1 { // and then no more: it is the one to say so
-				if err := eps[1].Close(); err == nil {
-					t.Error("no error for the one that leaves")
-				}
+				unmatched(t, eps[1].Close())
 				if err := root.Broadcast(background, g.call(3), g.members, 0, []byte{1}); err == nil {
 					t.Error("no error for a broadcast to one that has left")
 				}
@@ -204,10 +202,17 @@ func (s *suite) broadcastUnheard(t *testing.T) {
 			if err := root.Close(); err != nil {
 				t.Errorf("the others can still take it: %v", err)
 			}
-			if err := eps[1].Close(); err == nil {
-				t.Error("no error for the one that leaves")
-			}
+			unmatched(t, eps[1].Close())
 		})
+	}
+}
+
+// unmatched checks the error of replica 1 that leaves without a broadcast of replica 0.
+func unmatched(t *testing.T, err error) {
+	t.Helper()
+	var u *transport.UnmatchedError
+	if !errors.As(err, &u) || u.Rank != 1 || u.Peer != 0 || u.Theirs.Seq != call(1, 0).Seq {
+		t.Errorf("got %v, want an UnmatchedError of the second call", err)
 	}
 }
 
