@@ -27,6 +27,7 @@ func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []in
 		e.dismiss()
 	}()
 	v.operations++
+	v.yields = gatherYields
 	turn := v.operations % 2
 	if own := v.seats[v.place]; size <= inlineLimit {
 		copy(own.notices[turn].inline[:], mine)

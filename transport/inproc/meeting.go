@@ -80,12 +80,13 @@ type visit struct {
 	broadcasts uint64 // how many times it has broadcast
 	history    uint64 // of their roots
 	awaited    uint64 // taking, catching: the broadcast
-	spins      int    // how often to look before parking
+	spins      int    // how often to look before parking, and
+	yields     int    // how often to let others run
 	from       int    // taking: the place
 	views      []transport.Memory
 	all        [][]byte
 	stage      stage
-	_          [47]byte // three lines in all
+	_          [39]byte // three lines in all
 }
 
 var (
@@ -182,6 +183,7 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		return nil, err
 	}
 	e.call.Digest ^= v.history
+	v.yields = meetYields
 	e.visit = v
 	return v, nil
 }
