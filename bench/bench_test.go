@@ -5,27 +5,30 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/leaktest"
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 )
 
 var (
 	sizes  = &list[byteSize]{[]byteSize{8, 1 << 10, 32 << 10, 1 << 20, 16 << 20}, parseSize}
 	groups = &list[int]{[]int{2, 4, 8}, strconv.Atoi}
+	forms  = &list[form]{[]form{toForm}, parseForm}
 )
 
-// defaultTime is how long a benchmark runs unless -benchtime says otherwise: there are hundreds.
-const defaultTime = "200ms"
+// defaultTime is how long a benchmark runs unless -benchtime says otherwise: there are more than a thousand.
+const defaultTime = "100ms"
 
 func TestMain(m *testing.M) {
 	flag.Var(sizes, "sizes", "bytes of the larger of a replica's two buffers, with commas")
 	flag.Var(groups, "groups", "numbers of replicas, with commas")
+	flag.Var(forms, "forms", "To, InPlace or both, with a comma; what has no such form is left out")
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.benchtime" })
@@ -44,33 +47,23 @@ func BenchmarkAllGather(b *testing.B)     { compare(b, schedule.AllGather) }
 func BenchmarkAllToAll(b *testing.B)      { compare(b, schedule.AllToAll) }
 func BenchmarkBroadcast(b *testing.B)     { compare(b, schedule.Broadcast) }
 
-// choices are the methods, and what Auto makes of them.
-func choices() []methods.Method { return append(methods.All(), methods.Auto) }
-
-// compare runs a benchmark for each group size, size, transport and method. Methods come last, so that those of one case run one after the other.
+// compare runs a benchmark for each group size, size and way. Ways come last, so that those of one case run one after the other.
 func compare(b *testing.B, c schedule.Collective) {
 	for _, n := range groups.values {
 		for _, size := range sizes.values {
 			made := sync.OnceValue(func() *data { return newData(c, n, size) })
-			for _, t := range transports {
-				for _, m := range choices() {
-					b.Run(caseName(t, m, n, wholeBytes(c, n, size)), func(b *testing.B) { measure(b, t, m, made()) })
-				}
+			for _, w := range ways(c, forms.values) {
+				b.Run(w.name(n, wholeBytes(c, n, size)), func(b *testing.B) { measure(b, w, made()) })
 			}
 		}
 	}
 }
 
-// caseName is the name of a benchmark below that of its collective: keys and values as benchstat takes them.
-func caseName(t connection, m methods.Method, n int, size byteSize) string {
-	return fmt.Sprintf("transport=%s/method=%v/n=%d/dtype=float32/size=%v", t.name, m, n, size)
-}
-
 // measure is one benchmark.
-func measure(b *testing.B, t connection, m methods.Method, d *data) {
+func measure(b *testing.B, w way, d *data) {
 	b.ReportAllocs()
 	b.SetBytes(int64(d.bytes))
-	if err := run(b, t, gcl.Options{Method: m}, d); err != nil {
+	if err := run(b, w, d); err != nil {
 		b.Fatal(err)
 	}
 	if s := b.Elapsed().Seconds(); s > 0 {
@@ -88,17 +81,54 @@ func TestBenchmarks(t *testing.T) {
 					continue
 				}
 				d := newData(c, n, size)
-				for _, tr := range transports {
-					for _, m := range choices() {
-						t.Run(fmt.Sprintf("%v/%s", c, caseName(tr, m, n, d.bytes)), func(t *testing.T) {
-							l := times(5)
-							if err := run(&l, tr, gcl.Options{Method: m}, d); err != nil {
-								t.Fatal(err)
-							}
-						})
-					}
+				for _, w := range ways(c, allForms()) {
+					t.Run(fmt.Sprintf("%v/%s", c, w.name(n, d.bytes)), func(t *testing.T) {
+						l := times(5)
+						if err := run(&l, w, d); err != nil {
+							t.Fatal(err)
+						}
+					})
 				}
 			}
+		}
+	}
+}
+
+// TestWays: a benchmark that is named after an implementation or a form is carried out so, and no two have one name.
+func TestWays(t *testing.T) {
+	for _, c := range schedule.Collectives() {
+		names, have := map[string]bool{}, map[gcl.Implementation]int{}
+		for _, w := range ways(c, allForms()) {
+			name := w.name(4, 64)
+			if names[name] {
+				t.Errorf("%v has %s twice", c, name)
+			}
+			names[name] = true
+			have[w.options.Implementation]++
+			for _, part := range []string{"method=" + w.options.Method.String(), "impl=" + w.options.Implementation.String(), "form=" + w.form.String()} {
+				if !slices.Contains(strings.Split(name, "/"), part) {
+					t.Errorf("%v: %s has no part %s", c, name, part)
+				}
+			}
+			if w.form == inPlaceForm && (c == schedule.ReduceScatter || c == schedule.AllGather) {
+				t.Errorf("%v has no form for %s", c, name)
+			}
+		}
+		if have[gcl.Syncless] == 0 || have[gcl.Syncless] != have[gcl.Syncful] {
+			t.Errorf("%v: %d ways are Syncless, %d Syncful", c, have[gcl.Syncless], have[gcl.Syncful])
+		}
+	}
+}
+
+func TestForms(t *testing.T) {
+	for text, want := range map[string]form{"To": toForm, "InPlace": inPlaceForm} {
+		if got, err := parseForm(text); err != nil || got != want || got.String() != text {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "to", "Many"} {
+		if got, err := parseForm(text); err == nil {
+			t.Errorf("%q is %v, want an error", text, got)
 		}
 	}
 }
@@ -131,15 +161,13 @@ func TestNoAllocation(t *testing.T) {
 		for _, n := range []int{2, 8} {
 			for _, size := range []byteSize{8, 36 << 10} {
 				d := newData(c, n, size)
-				for _, tr := range transports {
-					for _, m := range choices() {
-						l := countMallocs{n: 200}
-						if err := run(&l, tr, gcl.Options{Method: m}, d); err != nil {
-							t.Fatal(err)
-						}
-						if got := int(l.end.Mallocs-l.start.Mallocs) / l.n; got != 0 {
-							t.Errorf("%v/%s: %d allocations per call", c, caseName(tr, m, n, d.bytes), got)
-						}
+				for _, w := range ways(c, allForms()) {
+					l := countMallocs{n: 200}
+					if err := run(&l, w, d); err != nil {
+						t.Fatal(err)
+					}
+					if got := int(l.end.Mallocs-l.start.Mallocs) / l.n; got != 0 {
+						t.Errorf("%v/%s: %d allocations per call", c, w.name(n, d.bytes), got)
 					}
 				}
 			}
@@ -153,7 +181,7 @@ func TestCheck(t *testing.T) {
 		const n = 3
 		d := newData(c, n, 96)
 		l := times(1)
-		if err := run(&l, transports[0], gcl.Options{}, d); err != nil {
+		if err := run(&l, way{transport: transports[0]}, d); err != nil {
 			t.Fatal(err)
 		}
 		for r := range n {

@@ -68,9 +68,20 @@ const period = 251
 // value is element i of replica r's source. Sums over 2,000 replicas are exact.
 func value(r, i int) float32 { return float32((i%period*7 + r*131) % 8192) }
 
-// call carries out the collective once at replica c, in a form that allocates nothing.
-func (d *data) call(ctx context.Context, c *gcl.Comm) error {
+// call carries out the collective once at replica c, in a form that allocates nothing. InPlace works on dst.
+func (d *data) call(ctx context.Context, c *gcl.Comm, f form) error {
 	src, dst := d.src[c.Rank()], d.dst[c.Rank()]
+	if f == inPlaceForm {
+		switch d.collective {
+		case schedule.AllReduce:
+			return gcl.AllReduceInPlace(ctx, c, dst, gcl.Add)
+		case schedule.AllToAll:
+			return gcl.AllToAllInPlace(ctx, c, dst)
+		case schedule.Broadcast:
+			return gcl.BroadcastInPlace(ctx, c, dst, root)
+		}
+		return fmt.Errorf("%v has no form InPlace", d.collective)
+	}
 	switch d.collective {
 	case schedule.AllReduce:
 		return gcl.AllReduceTo(ctx, c, dst, src, gcl.Add)
@@ -85,6 +96,14 @@ func (d *data) call(ctx context.Context, c *gcl.Comm) error {
 			dst = src
 		}
 		return gcl.BroadcastTo(ctx, c, dst, src, root)
+	}
+}
+
+// prepare makes replica r ready for the call that is checked: its dst holds the input in place, and nothing of the result otherwise.
+func (d *data) prepare(r int, f form) {
+	clear(d.dst[r])
+	if f == inPlaceForm {
+		copy(d.dst[r], d.src[r])
 	}
 }
 

@@ -259,7 +259,7 @@ func tryAll[T tensor.Element](t *testing.T, total *cases, e elem[T], n, size int
 			placed[r][i] = e.of((r*31 + i*7 + i/11) % 127)
 		}
 	}
-	err := gcl.Run(context.Background(), n, func(ctx context.Context, c *gcl.Comm) error {
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		for _, m := range options {
 			m.Reproducible = reproducible
 			c, err := c.With(m)
@@ -284,9 +284,6 @@ func tryAll[T tensor.Element](t *testing.T, total *cases, e elem[T], n, size int
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	total.n += len(options) * len(reductions) * 6 // forms of all-reduce and reduce-scatter
 	if !reproducible {
 		total.n += len(options) * 15 // forms of the other three, the broadcast from three roots

@@ -29,11 +29,12 @@ func apart[T tensor.Element](n, off int, mark T) (buf []T, whole func() error) {
 	}
 }
 
-// streamed tries the To forms with outputs of some 16 MiB together, which are stored past the caches, off a cache line and in odd lengths.
+// streamed tries the To forms with outputs that are together just large enough to be stored past the caches, off a cache line and in odd lengths. In place, where the
+// inputs are in the caches already, nothing is.
 func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
 	t.Helper()
 	bytes := tensor.DTypeOf[T]().Size()
-	size := ((16<<20)/bytes/n/n + 7) * n // as many in each part as there must be, and odd
+	size := (gcl.StreamBytes/bytes/n/n + 7) * n // as many in each part as there must be, and odd
 	v := func(r, i int) T { return e.of((i*7 + i/513 + r*5) % 16) }
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		rank, per := c.Rank(), size/n
@@ -41,10 +42,17 @@ func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
 		for i := range in {
 			in[i] = v(rank, i)
 		}
+		wide := make([]T, size*n) // of a reduce-scatter
+		for i := range wide {
+			wide[i] = v(rank, i)
+		}
 		try := func(what string, n int, want func(i int) T, call func(dst []T) error) error {
 			dst, whole := apart(n, rank+1, e.of(1))
 			if err := call(dst); err != nil {
 				return err
+			}
+			if !gcl.Streamed(c) {
+				return fmt.Errorf("%s: results of %d bytes at %d replicas are not stored past the caches", what, len(tensor.Bytes(dst)), c.Size())
 			}
 			for i := range dst {
 				if dst[i] != want(i) {
@@ -60,11 +68,28 @@ func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
 			}
 			return e.of(s)
 		}
+		inPlace := func() error {
+			err := gcl.AllReduceInPlace(ctx, c, in, gcl.Add)
+			if err == nil && gcl.Streamed(c) {
+				err = errors.New("an all-reduce in place is stored past the caches")
+			}
+			return err
+		}
+		small := func() error {
+			err := gcl.BroadcastTo(ctx, c, make([]T, gcl.StreamBytes/bytes/n-1), in[:gcl.StreamBytes/bytes/n-1], 0)
+			if err == nil && gcl.Streamed(c) {
+				err = errors.New("a small broadcast is stored past the caches")
+			}
+			return err
+		}
 		return errors.Join(
 			try("all-reduce", size, sum, func(dst []T) error { return gcl.AllReduceTo(ctx, c, dst, in, gcl.Add) }),
+			try("reduce-scatter", size, func(i int) T { return sum(rank*size + i) }, func(dst []T) error { return gcl.ReduceScatterTo(ctx, c, dst, wide, gcl.Add) }),
 			try("all-gather", per*n, func(i int) T { return v(i/per, i%per) }, func(dst []T) error { return gcl.AllGatherTo(ctx, c, dst, in[:per]) }),
 			try("all-to-all", per*n, func(i int) T { return v(i/per, rank*per+i%per) }, func(dst []T) error { return gcl.AllToAllTo(ctx, c, dst, in) }),
 			try("broadcast", size, func(i int) T { return v(1, i) }, func(dst []T) error { return gcl.BroadcastTo(ctx, c, dst, in, 1) }),
+			small(),
+			inPlace(), // the last, since it changes in
 		)
 	})
 }
@@ -82,7 +107,13 @@ func TestStreamedOffALine(t *testing.T) {
 
 // In an all-to-all each rank may choose whether it is in place, also where a block is worked on in several pieces.
 func TestAllToAllPartlyInPlace(t *testing.T) {
-	const per = 10_007 // of 4 bytes: more than a piece, and no multiple
+	allToAllPartlyInPlace(t, 3)                         // for Gather
+	allToAllPartlyInPlace(t, gcl.PieceBytes/4*5/4+1357) // more than a piece, and no multiple
+}
+
+// allToAllPartlyInPlace tries blocks of some elements of 4 bytes.
+func allToAllPartlyInPlace(t *testing.T, per int) {
+	t.Helper()
 	for n := 2; n <= 5; n++ {
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 			in, out, want := make([]int32, n*per), make([]int32, n*per), make([]int32, n*per)

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"gogcl.dev/gcl"
-	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
 
@@ -122,23 +121,25 @@ func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) er
 			p = b.reduced
 		}
 		for _, m := range s.methods {
-			measured, err := c.With(gcl.Options{Method: m, Implementation: s.implementation, Reproducible: s.reproducible})
-			if err != nil {
-				return err
-			}
-			last := 0
-			for _, size := range s.sizes {
-				count := coll.count(size, s.dtype.Size(), s.n)
-				if count == last { // rounded up to the same as the size before
-					continue
+			for _, i := range s.implementations {
+				measured, err := c.With(gcl.Options{Method: m, Implementation: i, Reproducible: s.reproducible})
+				if err != nil {
+					return err
 				}
-				last = count
-				for _, pl := range s.places {
-					o := newOperand(coll, pl, count, c, first, second)
-					o.op, o.root = s.op, s.root
-					r := runner[T]{bench: b, comm: measured, clerk: c, operand: o, pattern: p}
-					if err := r.measure(ctx, m, count); err != nil {
-						return err
+				last := 0
+				for _, size := range s.sizes {
+					count := coll.count(size, s.dtype.Size(), s.n)
+					if count == last { // rounded up to the same as the size before
+						continue
+					}
+					last = count
+					for _, pl := range s.places {
+						o := newOperand(coll, pl, count, c, first, second)
+						o.op, o.root = s.op, s.root
+						r := runner[T]{bench: b, comm: measured, clerk: c, operand: o, pattern: p}
+						if err := r.measure(ctx, count); err != nil {
+							return err
+						}
 					}
 				}
 			}
@@ -148,10 +149,10 @@ func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) er
 }
 
 // describe begins a measurement.
-func (b *bench) describe(c collective, p place, m methods.Method, count int) measurement {
+func (b *bench) describe(c collective, p place, o gcl.Options, count int) measurement {
 	s := b.settings
 	out := measurement{
-		Collective: c.String(), Transport: s.transport.name, Implementation: s.implementation.String(), Method: m.String(), N: s.n,
+		Collective: c.String(), Transport: s.transport.name, Implementation: o.Implementation.String(), Method: o.Method.String(), N: s.n,
 		Bytes: c.larger(count, s.n) * s.dtype.Size(), Count: count, DType: s.dtype.String(), Op: "none", Root: -1, Place: p.String(),
 	}
 	if c.reduces() {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
-	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
 
@@ -36,8 +35,8 @@ type runner[T tensor.Element] struct {
 }
 
 // measure checks a call, times many, and checks a call.
-func (r *runner[T]) measure(ctx context.Context, m methods.Method, count int) error {
-	out := r.bench.describe(r.operand.collective, r.operand.place, m, count)
+func (r *runner[T]) measure(ctx context.Context, count int) error {
+	out := r.bench.describe(r.operand.collective, r.operand.place, r.comm.Options(), count)
 	if r.clerk.Rank() == 0 {
 		runtime.GC() // now rather than in the timed part; it empties caches too, which the first calls fill again
 	}

@@ -28,6 +28,13 @@ func sample() []measurement {
 	return []measurement{m, ip, large, largeIP, bc, bcIP}
 }
 
+// twoImplementations is one method in two ways.
+func twoImplementations() []measurement {
+	by := [2]measurement{sample()[0], sample()[0]}
+	by[0].Implementation, by[1].Implementation = "Syncless", "Syncful"
+	return by[:]
+}
+
 func printed(t *testing.T, s *settings, all []measurement) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -48,6 +55,7 @@ func TestGolden(t *testing.T) {
 		golden(t, name, printed(t, &settings{format: f, places: []place{outOfPlace, inPlace}, time: 100 * time.Millisecond}, sample()))
 	}
 	golden(t, "oop.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 20, sync: true, reproducible: true}, sample()[2:3]))
+	golden(t, "implementations.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 1}, twoImplementations()))
 	if got := string(printed(t, &settings{format: asJSON}, nil)); got != "[]\n" {
 		t.Errorf("JSON of nothing: %q", got)
 	}

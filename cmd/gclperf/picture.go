@@ -15,8 +15,8 @@ import (
 func picture(s *settings, seen []measurement) *plot.Figure {
 	var title []string
 	title = append(title, fmt.Sprintf("%d replicas, %s, %v", s.n, s.transport.name, s.dtype))
-	if s.implementation != gcl.AutoImplementation {
-		title = append(title, s.implementation.String())
+	if len(s.implementations) == 1 && s.implementations[0] != gcl.AutoImplementation {
+		title = append(title, s.implementations[0].String())
 	}
 	if s.reproducible {
 		title = append(title, "reproducible")
@@ -54,13 +54,18 @@ func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
 		speeds.Lines = append(speeds.Lines, fast)
 	}
 	for _, m := range s.methods {
-		l := plot.Line{Name: m.String()}
-		for _, r := range seen {
-			if r.Collective == c.String() && r.Method == m.String() && r.Place == p.String() {
-				l.Points = append(l.Points, plot.Point{X: float64(r.Bytes), Y: r.P50})
+		for _, i := range s.implementations {
+			l := plot.Line{Name: m.String()}
+			if len(s.implementations) > 1 {
+				l.Name += ", " + i.String()
 			}
+			for _, r := range seen {
+				if r.Collective == c.String() && r.Method == m.String() && r.Implementation == i.String() && r.Place == p.String() {
+					l.Points = append(l.Points, plot.Point{X: float64(r.Bytes), Y: r.P50})
+				}
+			}
+			add(l)
 		}
-		add(l)
 	}
 	if c == allReduce && s.op == gcl.Add && s.dtype == tensor.F32 && len(s.floor) > 0 {
 		l := plot.Line{Name: "floor: two pinned threads, one address space", Reference: true}

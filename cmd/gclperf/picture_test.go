@@ -3,16 +3,19 @@ package main
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/plot"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
 
 func TestPicture(t *testing.T) {
 	s := &settings{
-		collectives: []collective{allReduce, broadcast}, n: 8, transport: connections[0], methods: append([]methods.Method{methods.Auto}, methods.All()...),
+		implementations: []gcl.Implementation{gcl.AutoImplementation},
+		collectives:     []collective{allReduce, broadcast}, n: 8, transport: connections[0], methods: append([]methods.Method{methods.Auto}, methods.All()...),
 		dtype: tensor.F32, op: gcl.Add, places: []place{outOfPlace, inPlace}, sizes: []int{8, 64 << 20},
 	}
 	var seen []measurement
@@ -20,7 +23,7 @@ func TestPicture(t *testing.T) {
 		for size := 8; size <= 64<<20; size *= 8 {
 			for _, c := range s.collectives {
 				for _, p := range s.places {
-					seen = append(seen, measurement{Collective: c.String(), Method: m.String(), Place: p.String(), N: 8, Bytes: size,
+					seen = append(seen, measurement{Collective: c.String(), Method: m.String(), Implementation: "Auto", Place: p.String(), N: 8, Bytes: size,
 						P50: (.5 + float64(i)*math.Sqrt(float64(i))/3) * (1 + float64(size)/float64(2000+200*i))})
 				}
 			}
@@ -36,6 +39,21 @@ func TestPicture(t *testing.T) {
 		t.Error("the same picture is not the same twice")
 	}
 	golden(t, "sample.svg", b.Bytes())
+}
+
+// TestPictureOfImplementations wants a line of its own for each implementation, with its own points.
+func TestPictureOfImplementations(t *testing.T) {
+	s := &settings{
+		collectives: []collective{allReduce}, n: 8, transport: connections[0], methods: []methods.Method{methods.Auto}, dtype: tensor.F32, op: gcl.Add,
+		implementations: []gcl.Implementation{gcl.Syncless, gcl.Syncful}, places: []place{outOfPlace}, sizes: []int{8},
+	}
+	seen := twoImplementations()
+	seen[0].P50, seen[1].P50 = 3, 2
+	lines := picture(s, seen).Rows[0][0].Lines
+	if len(lines) != 2 || lines[0].Name != "auto, Syncless" || lines[1].Name != "auto, Syncful" ||
+		!slices.Equal(lines[0].Points, []plot.Point{{X: 8, Y: 3}}) || !slices.Equal(lines[1].Points, []plot.Point{{X: 8, Y: 2}}) {
+		t.Errorf("%+v", lines)
+	}
 }
 
 func TestParseFloor(t *testing.T) {

@@ -99,15 +99,22 @@ func TestMethods(t *testing.T) {
 	for _, m := range append(methods.All(), methods.Auto) {
 		names = append(names, m.String())
 	}
-	for _, implementation := range []string{"auto", "syncless", "Syncful"} {
+	for _, implementation := range []string{"Auto", "syncless,Syncful"} {
+		all := strings.Split(implementation, ",")
 		for _, sync := range []string{"-sync=false", "-sync"} {
 			got := perform(t, t.Context(), nil, "-collective", "all", "-n", "5", "-method", strings.Join(names, ","), "-implementation", implementation,
 				"-sizes", "8,10000", "-iters", "5", "-json", sync)
 			if got.code != exitOK || got.stderr != "" {
 				t.Fatalf("%s %s: code %d, stderr %s", implementation, sync, got.code, got.stderr)
 			}
-			if all := parsed(t, got.stdout); len(all) != 5*len(names)*2*2 {
-				t.Errorf("%s %s: %d measurements", implementation, sync, len(all))
+			have := map[string]int{}
+			for _, m := range parsed(t, got.stdout) {
+				have[strings.ToLower(m.Implementation)]++
+			}
+			for _, i := range all {
+				if have[strings.ToLower(i)] != 5*len(names)*2*2 || len(have) != len(all) {
+					t.Errorf("%s %s: measurements by implementation: %v", implementation, sync, have)
+				}
 			}
 		}
 	}
@@ -226,7 +233,7 @@ func TestSVG(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "out.svg")
-	got := perform(t, t.Context(), nil, "-collective", "allreduce,broadcast", "-method", "auto,direct", "-sizes", "8,1K", "-iters", "2", "-svg", file, "-floor", floor)
+	got := perform(t, t.Context(), nil, "-collective", "allreduce,broadcast", "-method", "auto,direct", "-implementation", "Syncless,Syncful", "-sizes", "8,1K", "-iters", "2", "-svg", file, "-floor", floor)
 	if got.code != exitOK {
 		t.Fatal(got)
 	}
@@ -234,7 +241,7 @@ func TestSVG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<svg", "allreduce ADD", "broadcast, in place", ">direct<", "floor"} {
+	for _, want := range []string{"<svg", "allreduce ADD", "broadcast, in place", ">direct, Syncless<", ">direct, Syncful<", "floor"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in the picture", want)
 		}

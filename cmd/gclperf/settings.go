@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,16 +18,16 @@ import (
 
 // settings are the flags, parsed and checked.
 type settings struct {
-	collectives    []collective
-	n              int
-	transport      connection
-	methods        []methods.Method
-	implementation gcl.Implementation
-	reproducible   bool
-	dtype          tensor.DType
-	op             gcl.Operator
-	root           int
-	places         []place
+	collectives     []collective
+	n               int
+	transport       connection
+	methods         []methods.Method
+	implementations []gcl.Implementation
+	reproducible    bool
+	dtype           tensor.DType
+	op              gcl.Operator
+	root            int
+	places          []place
 
 	sizes []int // bytes, as asked for
 	iters int   // calls at each size, 0: as many as fit into time
@@ -37,6 +38,10 @@ type settings struct {
 	svg    string
 	floor  []floorPoint
 }
+
+// maxReplicas bounds -n, since what replicas of one process need for messages between all of them grows with the square of their number: 250 MB at
+// 1,000, 4 GB at 4,096.
+const maxReplicas = 1024
 
 // format is how measurements are printed.
 type format uint8
@@ -60,10 +65,10 @@ type raw struct {
 func flags(r *raw) *flag.FlagSet {
 	f := flag.NewFlagSet("gclperf", flag.ContinueOnError)
 	f.StringVar(&r.collective, "collective", "allreduce", "what to measure: some of "+strings.Join(collectiveNames[:], ", ")+", with commas; or all")
-	f.IntVar(&r.n, "n", 2, "`replicas`")
+	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most", maxReplicas))
 	f.StringVar(&r.transport, "transport", "inproc", "what the replicas talk over: inproc, goroutines of one process")
 	f.StringVar(&r.method, "method", "auto", "methods, with commas: auto, or some of "+methodNames())
-	f.StringVar(&r.implementation, "implementation", "Auto", "Auto, Syncless (messages) or Syncful (barriers and each other's memory)")
+	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless (messages), Syncful (barriers and each other's memory)")
 	f.BoolVar(&r.reproducible, "reproducible", false, "reduce in rank order, so that the bits do not depend on the method")
 	f.StringVar(&r.dtype, "dtype", "float32", "element type: "+dtypeNames())
 	f.StringVar(&r.op, "op", "ADD", "operator of a reduction: ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD or LOCAL; in lower case too")
@@ -72,13 +77,13 @@ func flags(r *raw) *flag.FlagSet {
 	f.StringVar(&r.min, "min", "8", "first `size` in bytes of the larger buffer of a replica: 8, 1K, 1KiB, 64MiB; K is 1024")
 	f.StringVar(&r.max, "max", "64MiB", "last `size`")
 	f.IntVar(&r.factor, "factor", 2, "each size is that many times the one before")
-	f.StringVar(&r.sizes, "sizes", "", "exactly these sizes, with commas, in place of -min, -max and -factor")
+	f.StringVar(&r.sizes, "sizes", "", "exactly these sizes, with commas, smaller ones first, in place of -min, -max and -factor")
 	f.IntVar(&r.iters, "iters", 0, "timed `calls` at each size, or a few more to fill a batch; 0: as many as -time allows")
 	f.DurationVar(&r.time, "time", 100*time.Millisecond, "timed calls last about so long at each size; a batch a twentieth of it, but 1ms at least")
 	f.BoolVar(&r.sync, "sync", false, "a barrier before each call, which is timed by itself, in place of batches of calls back to back")
 	f.BoolVar(&r.json, "json", false, "print an array of JSON objects")
 	f.BoolVar(&r.csv, "csv", false, "print the fields of -json as CSV, line by line")
-	f.StringVar(&r.svg, "svg", "", "also draw time and bus bandwidth against size, a line for each method, into this `file`")
+	f.StringVar(&r.svg, "svg", "", "also draw time and bus bandwidth against size, a line for each method and implementation, into this `file`")
 	f.StringVar(&r.floor, "floor", "", "with -svg: draw the floor too, from this `file` in the CSV that bench/peers/arlimit.c prints")
 	return f
 }
@@ -142,8 +147,15 @@ func (r *raw) settings(given map[string]bool) (*settings, error) {
 		}
 		s.methods = append(s.methods, m)
 	}
-	if s.implementation, err = parseImplementation(r.implementation); err != nil {
-		return nil, fmt.Errorf("-implementation: %w", err)
+	for name := range strings.SplitSeq(r.implementation, ",") {
+		i, err := parseImplementation(name)
+		if err != nil {
+			return nil, fmt.Errorf("-implementation: %w", err)
+		}
+		s.implementations = append(s.implementations, i)
+	}
+	if err := errors.Join(once("-collective", s.collectives), once("-method", s.methods), once("-implementation", s.implementations)); err != nil {
+		return nil, err
 	}
 	if s.dtype, err = tensor.ParseDType(r.dtype); err != nil {
 		return nil, fmt.Errorf("-dtype: %w", err)
@@ -171,8 +183,8 @@ func (r *raw) settings(given map[string]bool) (*settings, error) {
 // check looks at the numbers and files.
 func (r *raw) check(s *settings, given map[string]bool) error {
 	switch {
-	case r.n < 1:
-		return fmt.Errorf("-n %d, want 1 or more", r.n)
+	case r.n < 1 || r.n > maxReplicas:
+		return fmt.Errorf("-n %d, want 1 to %d", r.n, maxReplicas)
 	case r.root < 0 || r.root >= r.n:
 		return fmt.Errorf("-root %d is not a rank, 0 to %d", r.root, r.n-1)
 	case given["iters"] && r.iters < 1:
@@ -183,21 +195,36 @@ func (r *raw) check(s *settings, given map[string]bool) error {
 		return errors.New("-iters and -time exclude each other")
 	case r.time <= 0:
 		return fmt.Errorf("-time %v, want more than 0", r.time)
-	case r.floor != "" && r.svg == "":
+	case given["svg"] && r.svg == "":
+		return errors.New("-svg has no name of a file")
+	case given["floor"] && r.svg == "":
 		return errors.New("-floor is drawn by -svg only")
 	}
-	if r.svg != "" { // noticed now rather than after minutes
+	if given["svg"] { // noticed now rather than after minutes
 		if dir, err := os.Stat(filepath.Dir(r.svg)); err != nil || !dir.IsDir() {
 			return fmt.Errorf("-svg %s: there is no such directory", r.svg)
 		}
+		if file, err := os.Stat(r.svg); err == nil && file.IsDir() {
+			return fmt.Errorf("-svg %s is a directory, want a file", r.svg)
+		}
 	}
-	if r.floor != "" {
+	if given["floor"] {
 		text, err := os.ReadFile(r.floor)
 		if err != nil {
 			return fmt.Errorf("-floor: %w", err)
 		}
 		if s.floor, err = parseFloor(string(text)); err != nil {
 			return fmt.Errorf("-floor %s: %w", r.floor, err)
+		}
+	}
+	return nil
+}
+
+// once refuses a list in which something is named twice: the tables and lines of the two could not be told apart.
+func once[T comparable](flag string, list []T) error {
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			return fmt.Errorf("%s: %v is given twice", flag, v)
 		}
 	}
 	return nil
@@ -214,6 +241,9 @@ func (r *raw) sizeList(given map[string]bool) ([]int, error) {
 			size, err := parseSize(text)
 			if err != nil {
 				return nil, fmt.Errorf("-sizes: %w", err)
+			}
+			if len(out) > 0 && size <= out[len(out)-1] {
+				return nil, fmt.Errorf("-sizes: %s comes after %s, want smaller ones first and each once", text, formatSize(out[len(out)-1]))
 			}
 			out = append(out, size)
 		}
@@ -248,12 +278,27 @@ func parseImplementation(text string) (gcl.Implementation, error) {
 
 // probe finds out from gcl whether the operator takes the element type.
 func (s *settings) probe(ctx context.Context) error {
-	for _, c := range s.collectives {
-		if c.reduces() {
-			return typed[s.dtype].probe(ctx, s.op)
-		}
+	if !slices.ContainsFunc(s.collectives, collective.reduces) {
+		return nil
+	}
+	if err := typed[s.dtype].probe(ctx, s.op); err != nil {
+		return fmt.Errorf("-op %v -dtype %v: %w", s.op, s.dtype, innermost(err))
 	}
 	return nil
+}
+
+// innermost is the error at the bottom of a chain: why, without where.
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if list, ok := err.(interface{ Unwrap() []error }); ok && len(list.Unwrap()) > 0 {
+			inner = list.Unwrap()[len(list.Unwrap())-1]
+		}
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
 }
 
 func methodNames() string {

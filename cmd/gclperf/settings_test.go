@@ -29,13 +29,13 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	s, err := parse(strings.Fields("-collective allgather,broadcast -n 4 -method direct,clockwise_ring -implementation syncful -reproducible -dtype bfloat16 " +
+	s, err := parse(strings.Fields("-collective allgather,broadcast -n 4 -method direct,clockwise_ring -implementation syncful,Auto -reproducible -dtype bfloat16 " +
 		"-op square_add -root 3 -place ip -min 1K -max 1MiB -factor 4 -iters 7 -sync -csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(s.collectives, []collective{allGather, broadcast}) || !slices.Equal(s.methods, []methods.Method{methods.Direct, methods.ClockwiseRing}) ||
-		s.n != 4 || s.implementation != gcl.Syncful || !s.reproducible || s.dtype != tensor.BF16 || s.op != gcl.SquareAdd || s.root != 3 ||
+		s.n != 4 || !slices.Equal(s.implementations, []gcl.Implementation{gcl.Syncful, gcl.AutoImplementation}) || !s.reproducible || s.dtype != tensor.BF16 || s.op != gcl.SquareAdd || s.root != 3 ||
 		!slices.Equal(s.places, []place{inPlace}) || !slices.Equal(s.sizes, []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}) ||
 		s.iters != 7 || !s.sync || s.format != asCSV {
 		t.Errorf("%+v", s)
@@ -53,7 +53,18 @@ func TestWrongFlags(t *testing.T) {
 		"-n":                                  "needs an argument: -n",
 		"-n x":                                `invalid value "x" for flag -n`,
 		"extra":                               `unexpected argument "extra"`,
-		"-n 0":                                "-n 0, want 1 or more",
+		"-n 0":                                "-n 0, want 1 to 1024",
+		"-n 1025":                             "-n 1025, want 1 to 1024",
+		"-collective allreduce,allreduce":     "-collective: allreduce is given twice",
+		"-method auto,direct,auto":            "-method: auto is given twice",
+		"-implementation auto,Auto":           "-implementation: Auto is given twice",
+		"-implementation Syncful,":            `unknown implementation ""`,
+		"-sizes 8,8":                          "-sizes: 8 comes after 8 B, want smaller ones first and each once",
+		"-sizes 8,1K,512":                     "-sizes: 512 comes after 1 KiB",
+		"-svg .":                              "-svg . is a directory, want a file",
+		"-svg=":                               "-svg has no name of a file",
+		"-floor=":                             "-floor is drawn by -svg only",
+		"-svg x.svg -floor=":                  "-floor: open : no such file",
 		"-root 2":                             "-root 2 is not a rank, 0 to 1",
 		"-root -1":                            "-root -1 is not a rank",
 		"-collective allsum":                  `-collective "allsum", want some of allreduce, reducescatter, allgather, alltoall, broadcast, or all`,
@@ -64,7 +75,7 @@ func TestWrongFlags(t *testing.T) {
 		"-implementation Hybrid":              `unknown implementation "Hybrid", want one of Auto, Syncless, Syncful`,
 		"-dtype float":                        `unknown dtype "float", want one of`,
 		"-op SUM":                             `unknown operator "SUM", want one of ADD`,
-		"-op MEAN -dtype int32":               "operator MEAN takes floating point, not int32",
+		"-op MEAN -dtype int32":               "gclperf: -op MEAN -dtype int32: operator MEAN takes floating point, not int32\n",
 		"-op LOGICAL_AND":                     "operator LOGICAL_AND takes bool, not float32",
 		"-dtype bool":                         "operator ADD takes numbers, not bool",
 		"-collective reducescatter -op AND":   `unknown operator "AND"`,

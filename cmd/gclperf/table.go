@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// table prints what nccl-tests prints, column for column, and to the right of it p50, p90, p99 and allocations in both places. Each collective and method has a
-// table of its own.
+// table prints what nccl-tests prints, column for column, and to the right of it p50, p90, p99 and allocations in both places. Each collective, method
+// and implementation has a table of its own.
 type table struct {
 	to       io.Writer
 	settings *settings
@@ -27,7 +27,7 @@ func (t *table) printf(format string, args ...any) {
 }
 
 func (t *table) add(m measurement) error {
-	if m.Collective != t.latest.Collective || m.Method != t.latest.Method {
+	if m.Collective != t.latest.Collective || m.Method != t.latest.Method || m.Implementation != t.latest.Implementation {
 		t.foot()
 		t.head(m)
 	}
@@ -53,7 +53,10 @@ func (t *table) head(m measurement) {
 		reproducible = ", reproducible"
 	}
 	mode := fmt.Sprintf("calls back to back for %v", s.time)
-	if s.iters > 0 {
+	switch {
+	case s.iters == 1:
+		mode = "1 call back to back"
+	case s.iters > 0:
 		mode = fmt.Sprintf("%d calls back to back", s.iters)
 	}
 	if s.sync {

@@ -1,0 +1,68 @@
+package bench
+
+import (
+	"fmt"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+)
+
+// form is which of the functions of a collective is called: ...To or ...InPlace.
+type form uint8
+
+const (
+	toForm form = iota
+	inPlaceForm
+)
+
+var formNames = [...]string{"To", "InPlace"}
+
+func (f form) String() string { return formNames[f] }
+
+// parseForm is the inverse of String.
+func parseForm(text string) (form, error) {
+	for i, name := range formNames {
+		if text == name {
+			return form(i), nil
+		}
+	}
+	return 0, fmt.Errorf("form %q, want To or InPlace", text)
+}
+
+func allForms() []form { return []form{toForm, inPlaceForm} }
+
+// way is one way to carry out a collective: what the benchmarks compare.
+type way struct {
+	transport connection
+	options   gcl.Options
+	form      form
+}
+
+// ways lists the ways that a collective has. Every method goes by messages (Syncless) and stepping together (Syncful); Auto as the implementation stands
+// beside them only for the method auto, which is what a program gets that asks for nothing.
+func ways(c schedule.Collective, forms []form) []way {
+	var out []way
+	for _, f := range forms {
+		if f == inPlaceForm && (c == schedule.ReduceScatter || c == schedule.AllGather) {
+			continue
+		}
+		for _, t := range transports {
+			for _, m := range append(methods.All(), methods.Auto) {
+				for _, i := range []gcl.Implementation{gcl.Syncless, gcl.Syncful, gcl.AutoImplementation} {
+					if i == gcl.AutoImplementation && m != methods.Auto {
+						continue
+					}
+					out = append(out, way{t, gcl.Options{Method: m, Implementation: i}, f})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// name is the name of a benchmark below that of its collective: keys and values as benchstat takes them.
+func (w way) name(n int, size byteSize) string {
+	return fmt.Sprintf("transport=%s/method=%v/impl=%v/form=%v/n=%d/dtype=float32/size=%v",
+		w.transport.name, w.options.Method, w.options.Implementation, w.form, n, size)
+}
