@@ -8,7 +8,7 @@ import (
 
 // What tests of peer memory must exceed, in bytes.
 const (
-	PieceBytes  = pieceBytes
+	PieceBytes  = maxPieceBytes
 	StreamBytes = streamBytes
 )
 
