@@ -211,6 +211,9 @@ type executor interface {
 
 	// own is the range of elements that belong to the rank. It is good after execute.
 	own() (lo, hi int)
+
+	// cut is into how many chunks the data is cut.
+	cut() int
 }
 
 // executor finds the executor of a call, or makes it.

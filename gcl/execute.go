@@ -15,6 +15,7 @@ type run struct {
 	output   []byte
 	fold     func(dst, a, b []byte)                         // of a reduction
 	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
+	packed   *packing                                       // of several tensors, whose folds depend on the place; else nil
 	call     transport.Call
 
 	inBase, outBase int // the element of the larger buffer at which input and output begin
@@ -24,7 +25,7 @@ type run struct {
 // execute implements executor by messages.
 func (p *plan) execute(ctx context.Context, r run, n int) error {
 	l := p.lane
-	p.fit(n)
+	p.fit(n, r.packed)
 	r.plan = p
 	r.inBase, r.outBase = p.bases()
 	if p.scratchElems > 0 {
@@ -76,6 +77,9 @@ func (l *lane) exchange(ctx context.Context, r *run, moves []planMove) error {
 		t := transport.Transfer{Peer: m.peer, Tag: m.tag, Kind: m.kind, Next: m.next, Buf: r.bytes(m.buf)}
 		if m.kind == transport.RecvFold {
 			t.Fold = r.fold
+			if r.packed != nil {
+				t.Fold = r.packed.foldInto(len(batch), t.Buf, r.plan.bounds[m.buf.First])
+			}
 			if m.with.Count > 0 {
 				t.With = r.bytes(m.with)
 			}
@@ -92,6 +96,10 @@ func (l *lane) exchange(ctx context.Context, r *run, moves []planMove) error {
 func (r *run) local(st *schedule.Step) {
 	dst, src := r.bytes(st.Dst), r.bytes(st.Src)
 	if st.Verb == schedule.Reduce {
+		if r.packed != nil {
+			r.packed.fold(r.plan.bounds[st.Dst.First], dst, dst, src)
+			return
+		}
 		r.fold(dst, dst, src)
 		return
 	}

@@ -25,6 +25,7 @@ type lane struct {
 	groups map[groupKey]*group
 
 	shared  shared
+	many    many
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's

@@ -21,9 +21,10 @@ type plan struct {
 	rounds     []planRound
 	slots      []slot
 
-	// For the number of elements that the plan met last.
-	elements     int   // -1: none yet
-	bounds       []int // chunk f is elements bounds[f] to bounds[f+1] of the larger buffer
+	// For the number of elements, or the layout of several tensors, that the plan met last.
+	elements     int    // -1: none yet, or a layout
+	layout       uint64 // its number, or 0
+	bounds       []int  // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
 	scratchElems int
 }
 
@@ -119,8 +120,16 @@ func (p *plan) note(sp schedule.Span) {
 	}
 }
 
-// fit works out where chunks and slots lie for n elements in the larger buffer. For the same n as last time it has nothing to do.
-func (p *plan) fit(n int) {
+// fit works out where chunks and slots lie for n elements in the larger buffer, or for several tensors that are packed. For the same as last time it has nothing to do.
+func (p *plan) fit(n int, packed *packing) {
+	if packed != nil {
+		if packed.number != p.layout {
+			copy(p.bounds, packed.bounds)
+			p.placeSlots()
+			p.elements, p.layout = -1, packed.number
+		}
+		return
+	}
 	if n == p.elements {
 		return
 	}
@@ -134,6 +143,12 @@ func (p *plan) fit(n int) {
 		}
 		p.bounds[f+1] = hi
 	}
+	p.placeSlots()
+	p.elements, p.layout = n, 0
+}
+
+// placeSlots works out where slots lie.
+func (p *plan) placeSlots() {
 	p.scratchElems = 0
 	for i := range p.slots {
 		p.slots[i].start = p.scratchElems
@@ -143,8 +158,10 @@ func (p *plan) fit(n int) {
 		}
 		p.scratchElems += (longest + slotAlign - 1) / slotAlign * slotAlign
 	}
-	p.elements = n
 }
+
+// cut implements executor.
+func (p *plan) cut() int { return p.chunks }
 
 // bases are the elements of the larger buffer at which the rank's input and output begin.
 func (p *plan) bases() (input, output int) {

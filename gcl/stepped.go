@@ -76,6 +76,9 @@ type stepped struct {
 	dst, srcs, pieces [][]byte // of one fold
 }
 
+// cut implements executor.
+func (s *stepped) cut() int { return s.plans[s.rank].cut() }
+
 // own implements executor.
 func (s *stepped) own() (lo, hi int) { return s.plans[s.rank].own() }
 
@@ -83,7 +86,7 @@ func (s *stepped) own() (lo, hi int) { return s.plans[s.rank].own() }
 func (s *stepped) execute(ctx context.Context, r run, n int) error {
 	l := s.lane
 	for rank, p := range s.plans {
-		p.fit(n)
+		p.fit(n, r.packed)
 		s.runs[rank].plan, s.runs[rank].elemSize = p, r.elemSize
 		s.runs[rank].inBase, s.runs[rank].outBase = p.bases()
 	}
@@ -98,7 +101,7 @@ func (s *stepped) execute(ctx context.Context, r run, n int) error {
 	for rank := range mems {
 		s.runs[rank].input, s.runs[rank].output, s.runs[rank].scratch = mems[rank].In, mems[rank].Out, mems[rank].Scratch
 	}
-	s.runs[s.rank].fold, s.runs[s.rank].many = r.fold, r.many
+	s.runs[s.rank].fold, s.runs[s.rank].many, s.runs[s.rank].packed = r.fold, r.many, r.packed
 	err = s.rounds(ctx, r.call)
 	if parted := s.lane.memory.Part(ctx); err == nil {
 		err = parted
@@ -154,7 +157,7 @@ func (s *stepped) moves(t int) {
 			srcs = append(srcs, s.runs[s.place(moves[i].peer)].bytes(s.from[t][i]))
 		}
 		s.srcs = srcs
-		s.combine(dst, srcs)
+		s.combine(dst, srcs, me.plan.bounds[m.buf.First])
 	}
 }
 
@@ -168,8 +171,8 @@ func (s *stepped) place(replica int) int {
 	return -1
 }
 
-// combine folds srcs into dst, in pieces. One source is copied.
-func (s *stepped) combine(dst []byte, srcs [][]byte) {
+// combine folds srcs into dst, in pieces. One source is copied. Of several tensors, dst lies at byte first of the packing.
+func (s *stepped) combine(dst []byte, srcs [][]byte, first int) {
 	for at := 0; at < len(dst); at += pieceBytes {
 		if s.lane.memory.Err() != nil {
 			return
@@ -186,6 +189,10 @@ func (s *stepped) combine(dst []byte, srcs [][]byte) {
 			s.pieces[r] = srcs[r][at:end]
 		}
 		s.dst = append(s.dst[:0], dst[at:end])
+		if packed := s.runs[s.rank].packed; packed != nil {
+			packed.foldMany(first+at, s.dst, s.pieces[:len(srcs)])
+			continue
+		}
 		s.runs[s.rank].many(s.dst, s.pieces[:len(srcs)], 0, false)
 	}
 }
