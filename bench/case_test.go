@@ -68,10 +68,6 @@ const period = 251
 // value is element i of replica r's source. Sums over 2,000 replicas are exact.
 func value(r, i int) float32 { return float32((i%period*7 + r*131) % 8192) }
 
-func (d *data) ranks() int     { return d.n }
-func (d *data) size() byteSize { return d.bytes }
-func (d *data) spoil(r int)    { clear(d.dst[r]) }
-
 // call carries out the collective once at replica c, in a form that allocates nothing.
 func (d *data) call(ctx context.Context, c *gcl.Comm) error {
 	src, dst := d.src[c.Rank()], d.dst[c.Rank()]

@@ -33,14 +33,7 @@ func newManyData(n, tensors int, size byteSize, apart bool) *manyData {
 	return d
 }
 
-func (d *manyData) ranks() int     { return d.n }
 func (d *manyData) size() byteSize { return d.bytes * byteSize(len(d.src[0])) }
-
-func (d *manyData) spoil(r int) {
-	for _, dst := range d.dst[r] {
-		clear(dst)
-	}
-}
 
 func (d *manyData) call(ctx context.Context, c *gcl.Comm) error {
 	dst, src := d.dst[c.Rank()], d.src[c.Rank()]
@@ -68,6 +61,37 @@ func (d *manyData) check(r int) error {
 		}
 	}
 	return nil
+}
+
+// run carries out the calls of d as often as l says, on replicas that are made for it, and checks the result.
+func (d *manyData) run(l looper, t connection, o gcl.Options) error {
+	endpoints, err := t.open(d.n)
+	if err != nil {
+		return err
+	}
+	p := newPace(d.size())
+	return gcl.Run(context.Background(), d.n, func(ctx context.Context, c *gcl.Comm) error {
+		do := func() error { return d.call(ctx, c) }
+		for range 3 { // what is made once and kept
+			if err := do(); err != nil {
+				return err
+			}
+		}
+		keep := p.follow
+		if c.Rank() == 0 {
+			keep = func(do func() error) error { return p.lead(l, do) }
+		}
+		if err := keep(do); err != nil {
+			return err
+		}
+		for _, dst := range d.dst[c.Rank()] {
+			clear(dst)
+		}
+		if err := do(); err != nil {
+			return err
+		}
+		return d.check(c.Rank())
+	}, gcl.WithOptions(o), gcl.WithEndpoints(endpoints))
 }
 
 // manyCases are numbers and sizes of tensors. The last two compare one tensor in a call for several with a plain call.
@@ -103,7 +127,7 @@ func BenchmarkAllReduceMany(b *testing.B) {
 						b.ReportAllocs()
 						d := newManyData(n, x.tensors, x.size, apart)
 						b.SetBytes(int64(d.size()))
-						if err := run(b, t, o, d); err != nil {
+						if err := d.run(b, t, o); err != nil {
 							b.Fatal(err)
 						}
 					})
@@ -123,7 +147,7 @@ func TestAllReduceMany(t *testing.T) {
 			for _, o := range manyChoices {
 				for _, apart := range []bool{false, true} {
 					l := countMallocs{n: 100}
-					if err := run(&l, tr, o, newManyData(8, x.tensors, x.size, apart)); err != nil {
+					if err := newManyData(8, x.tensors, x.size, apart).run(&l, tr, o); err != nil {
 						t.Fatal(err)
 					}
 					if got := int(l.end.Mallocs-l.start.Mallocs) / l.n; got != 0 && !raceEnabled {

@@ -80,23 +80,14 @@ func (p *pace) follow(do func() error) error {
 	}
 }
 
-// task is what replicas do again and again.
-type task interface {
-	ranks() int
-	size() byteSize // of one call
-	call(ctx context.Context, c *gcl.Comm) error
-	spoil(r int)       // makes the outputs of replica r wrong
-	check(r int) error // compares them with what they must be after a call
-}
-
-// run carries out d's call as often as l says, on replicas that are made for it, and checks the result of one call more.
-func run(l looper, t connection, o gcl.Options, d task) error {
-	endpoints, err := t.open(d.ranks())
+// run carries out the collective of d as often as l says, on replicas that are made for it, and checks the result of one call more.
+func run(l looper, t connection, o gcl.Options, d *data) error {
+	endpoints, err := t.open(d.n)
 	if err != nil {
 		return err
 	}
-	p := newPace(d.size())
-	return gcl.Run(context.Background(), d.ranks(), func(ctx context.Context, c *gcl.Comm) error {
+	p := newPace(d.bytes)
+	return gcl.Run(context.Background(), d.n, func(ctx context.Context, c *gcl.Comm) error {
 		do := func() error { return d.call(ctx, c) }
 		for range 3 { // plans are made and memory is touched outside the timing
 			if err := do(); err != nil {
@@ -110,7 +101,7 @@ func run(l looper, t connection, o gcl.Options, d task) error {
 		if err := keep(do); err != nil {
 			return err
 		}
-		d.spoil(c.Rank())
+		clear(d.dst[c.Rank()])
 		if err := do(); err != nil {
 			return err
 		}

@@ -26,6 +26,7 @@ type lane struct {
 
 	shared  shared
 	many    many
+	runs    []run
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's

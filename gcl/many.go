@@ -15,9 +15,9 @@ import (
 // Options.Reproducible, the results have the bits of one call for each slice.
 
 // doSlices carries out a collective on several slices.
-func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src [][]T, op Operator, root int) error {
+func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src [][]T, op Operator, root int, fresh bool) error {
 	return c.doMany(ctx, manyCall{
-		collective: collective, operator: op, root: root, form: ofSlices,
+		collective: collective, operator: op, root: root, form: ofSlices, fresh: fresh,
 		dtype: tensor.DTypeOf[T](), dsts: headers(dst), srcs: headers(src),
 	})
 }
@@ -31,7 +31,7 @@ func results[T tensor.Element](ctx context.Context, c *Comm, collective schedule
 	for t := range dst {
 		dst[t] = make([]T, length(len(src[t]), c.Size()))
 	}
-	if err := doSlices(ctx, c, collective, dst, src, op, root); err != nil {
+	if err := doSlices(ctx, c, collective, dst, src, op, root, true); err != nil {
 		return nil, err
 	}
 	return dst, nil
@@ -55,12 +55,12 @@ func AllReduceMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, o
 // AllReduceManyTo is AllReduceMany with the results in dst: dst[i], which has the length of data[i], is data[i] itself or
 // apart from all other slices. It allocates nothing once a call like it has been made.
 func AllReduceManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, op Operator) error {
-	return doSlices(ctx, c, schedule.AllReduce, dst, data, op, 0)
+	return doSlices(ctx, c, schedule.AllReduce, dst, data, op, 0, false)
 }
 
 // AllReduceManyInPlace is AllReduceMany with the results in data, whose slices lie apart.
 func AllReduceManyInPlace[T tensor.Element](ctx context.Context, c *Comm, data [][]T, op Operator) error {
-	return doSlices(ctx, c, schedule.AllReduce, data, data, op, 0)
+	return doSlices(ctx, c, schedule.AllReduce, data, data, op, 0, false)
 }
 
 // ReduceScatterMany is ReduceScatter of each slice of data, all in one go: a slice of n elements gives this rank's shard of
@@ -72,7 +72,7 @@ func ReduceScatterMany[T tensor.Element](ctx context.Context, c *Comm, data [][]
 // ReduceScatterManyTo is ReduceScatterMany with the results in dst: dst[i], of ceil(n/G) elements for the n of data[i], is
 // its own place in data[i] or apart from all other slices. It allocates nothing once a call like it has been made.
 func ReduceScatterManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, op Operator) error {
-	return doSlices(ctx, c, schedule.ReduceScatter, dst, data, op, 0)
+	return doSlices(ctx, c, schedule.ReduceScatter, dst, data, op, 0, false)
 }
 
 // AllGatherMany is AllGather of each slice of data, all in one go: a slice of n elements gives G times as many, in rank
@@ -84,7 +84,7 @@ func AllGatherMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T) (
 // AllGatherManyTo is AllGatherMany with the results in dst: dst[i], of G times the length of data[i], has data[i] in its own
 // place or is apart from all other slices. It allocates nothing once a call like it has been made.
 func AllGatherManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T) error {
-	return doSlices(ctx, c, schedule.AllGather, dst, data, 0, 0)
+	return doSlices(ctx, c, schedule.AllGather, dst, data, 0, 0, false)
 }
 
 // AllToAllMany is AllToAll of each slice of data, all in one go. The lengths are multiples of G and the same on all ranks.
@@ -95,12 +95,12 @@ func AllToAllMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T) ([
 // AllToAllManyTo is AllToAllMany with the results in dst: dst[i], which has the length of data[i], is data[i] itself or
 // apart from all other slices. It allocates nothing once a call like it has been made.
 func AllToAllManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T) error {
-	return doSlices(ctx, c, schedule.AllToAll, dst, data, 0, 0)
+	return doSlices(ctx, c, schedule.AllToAll, dst, data, 0, 0, false)
 }
 
 // AllToAllManyInPlace is AllToAllMany with the results in data, whose slices lie apart.
 func AllToAllManyInPlace[T tensor.Element](ctx context.Context, c *Comm, data [][]T) error {
-	return doSlices(ctx, c, schedule.AllToAll, data, data, 0, 0)
+	return doSlices(ctx, c, schedule.AllToAll, data, data, 0, 0, false)
 }
 
 // BroadcastMany is Broadcast of each slice of the rank root's data, all in one go. The lengths are the same on all ranks;
@@ -112,10 +112,10 @@ func BroadcastMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, r
 // BroadcastManyTo is BroadcastMany with the results in dst: dst[i], which has the length of data[i], is data[i] itself or
 // apart from all other slices. It allocates nothing once a call like it has been made.
 func BroadcastManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, root int) error {
-	return doSlices(ctx, c, schedule.Broadcast, dst, data, 0, root)
+	return doSlices(ctx, c, schedule.Broadcast, dst, data, 0, root, false)
 }
 
 // BroadcastManyInPlace is BroadcastMany with the results in data, which at the root is the input. The slices lie apart.
 func BroadcastManyInPlace[T tensor.Element](ctx context.Context, c *Comm, data [][]T, root int) error {
-	return doSlices(ctx, c, schedule.Broadcast, data, data, 0, root)
+	return doSlices(ctx, c, schedule.Broadcast, data, data, 0, root, false)
 }

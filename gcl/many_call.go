@@ -19,6 +19,7 @@ type manyCall struct {
 	operator   Operator
 	root       int
 	form       manyForm
+	fresh      bool // the destinations were made for this call
 
 	// Slices of one type, by their headers: a length is in elements. Mapped, there is one of each, which the mapping cuts.
 	dtype      tensor.DType
@@ -44,19 +45,18 @@ func (f manyForm) what() string {
 	return "tensor"
 }
 
-// many is what a lane keeps for calls on several tensors: tables of those of the call in progress, and what is worth keeping from one call to the next. Only who has
-// the lane's turn uses it.
+// many is what a lane keeps for calls on several tensors. Only who has the lane's turn uses it.
 type many struct {
-	dtypes    []tensor.DType
-	elements  []int    // in the larger of a rank's two buffers
-	shards    []int    // ceil(elements/G): a rank's part in a reduce-scatter or all-gather
-	ins, outs [][]byte // inputs and outputs
+	ins, outs [][]byte // of the tensors of the call in progress
+	known     *prepared
+	preparations
 
 	intervals []interval
 	extents   []extent
 	layouts   layouts
 	packing   packing // by a schedule
 	published packing // in a Gather
+	separate  []int   // tensors with messages of their own
 	views     []transport.Memory
 }
 
@@ -80,43 +80,54 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 		Operator:   uint8(k.operator),
 		DType:      manyTensors,
 	}
+	m := &c.lane.many
 	if refused == nil {
-		defer c.lane.many.clear()
-		refused = c.load(ctx, &k)
+		defer m.clear()
+		refused = m.prepare(ctx, c, &k)
 	}
 	if refused != nil {
 		return &callError{what: nameCall(fingerprint), replica: c.Replica(), err: refused}
 	}
-	c.lane.many.sumUp(c, &k, &fingerprint)
-	if err := c.performMany(ctx, &k, fingerprint); err != nil {
+	fingerprint.DType |= uint8(m.known.common)
+	fingerprint.Count, fingerprint.Digest = m.known.count, m.known.digest
+	if err := m.perform(ctx, c, &k, fingerprint); err != nil {
 		return newCallError(ctx, nameCall(fingerprint), c.Replica(), err)
 	}
 	return nil
 }
 
-// load looks at the arguments and puts the tensors into the tables. Nothing has been sent.
-func (c *Comm) load(ctx context.Context, k *manyCall) error {
-	m := &c.lane.many
-	if err := c.checkMany(ctx, k); err != nil {
+// clear holds on to nobody's buffers.
+func (m *many) clear() {
+	clear(m.ins)
+	clear(m.outs)
+	m.ins, m.outs, m.known = m.ins[:0], m.outs[:0], nil
+}
+
+// prepare looks at the arguments and puts the tensors into the tables. Nothing has been sent.
+func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) error {
+	if err := checkMany(ctx, c, k); err != nil {
 		return err
 	}
-	var err error
-	switch k.form {
-	case ofTensors:
-		err = m.loadTensors(ctx, c, k)
-	case ofMapping:
-		err = m.loadMapped(c, k)
-	default:
-		err = m.loadSlices(ctx, c, k)
-	}
-	if err != nil {
+	if err := m.load(c, k); err != nil {
 		return err
 	}
-	return m.checkCrossing(k.form)
+	if m.known = m.find(); m.known != nil && !k.fresh {
+		return nil
+	}
+	p := m.place(k.fresh)
+	if err := m.check(ctx, c, k, p); err != nil {
+		return err
+	}
+	p.sumUp(m, c, k)
+	if !k.fresh {
+		p.words = append(p.words, m.words...)
+	}
+	m.known = p
+	return nil
 }
 
 // checkMany looks at what is no single tensor's.
-func (c *Comm) checkMany(ctx context.Context, k *manyCall) error {
+func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 	dsts, srcs := len(k.dsts), len(k.srcs)
 	if k.form == ofTensors {
 		dsts, srcs = len(k.dstTensors), len(k.srcTensors)
@@ -134,17 +145,26 @@ func (c *Comm) checkMany(ctx context.Context, k *manyCall) error {
 	return nil
 }
 
-func (m *many) loadSlices(ctx context.Context, c *Comm, k *manyCall) error {
-	for t, src := range k.srcs {
-		dst := k.dsts[t]
-		err := m.add(ctx, c, k, call{
-			dtype: k.dtype, dst: memoryOf(dst, k.dtype), src: memoryOf(src, k.dtype), dstLen: len(dst), srcLen: len(src),
-		})
-		if err != nil {
-			return fmt.Errorf("tensor %d: %w", t, err)
-		}
+// load puts the tensors into the tables, and all that a preparation depends on into the words.
+func (m *many) load(c *Comm, k *manyCall) error {
+	kinds := uint64(k.collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24 | uint64(c.options.Method)<<32
+	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds, uint64(k.root), uint64(len(k.srcs)), uint64(len(k.srcTensors)))
+	switch k.form {
+	case ofTensors:
+		return m.loadTensors(c, k)
+	case ofMapping:
+		return m.loadMapped(c, k)
+	}
+	for t := range k.srcs {
+		m.put(memoryOf(k.dsts[t], k.dtype), memoryOf(k.srcs[t], k.dtype))
 	}
 	return nil
+}
+
+// put puts a tensor into the tables.
+func (m *many) put(dst, src []byte) {
+	m.outs, m.ins = append(m.outs, dst), append(m.ins, src)
+	m.words = append(m.words, uint64(address(dst)), uint64(len(dst)), uint64(address(src)), uint64(len(src)))
 }
 
 // headers are slices as they are, but that their elements are called bytes.
@@ -157,64 +177,42 @@ func memoryOf(header []byte, dtype tensor.DType) []byte {
 	return unsafe.Slice(unsafe.SliceData(header), len(header)*dtype.Size())
 }
 
-// add checks one tensor, as if it were a call of its own, and puts it into the tables.
-func (m *many) add(ctx context.Context, c *Comm, k *manyCall, one call) error {
-	one.collective, one.operator, one.root = k.collective, k.operator, k.root
-	if err := c.checkCall(ctx, &one); err != nil {
-		return err
-	}
-	m.put(c, one.dtype, c.larger(&one), one.dst, one.src)
-	return nil
-}
+// address is where b begins.
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// put puts a tensor into the tables.
-func (m *many) put(c *Comm, dtype tensor.DType, elements int, dst, src []byte) {
-	m.dtypes, m.elements = append(m.dtypes, dtype), append(m.elements, elements)
-	m.shards = append(m.shards, chunks.PerRank(elements, c.Size()))
-	m.outs, m.ins = append(m.outs, dst), append(m.ins, src)
-}
-
-// clear empties the tables, and holds on to nobody's buffers.
-func (m *many) clear() {
-	clear(m.ins)
-	clear(m.outs)
-	m.dtypes, m.elements, m.shards = m.dtypes[:0], m.elements[:0], m.shards[:0]
-	m.ins, m.outs = m.ins[:0], m.outs[:0]
-}
-
-// sumUp puts into the fingerprint what must be equal on all ranks: number, order, dtypes and shapes of the tensors, and the mapping.
-func (m *many) sumUp(c *Comm, k *manyCall, fingerprint *transport.Call) {
-	digest := mix(c.digest, uint64(len(m.dtypes)))
-	if k.form == ofMapping {
-		digest = mix(digest, 1<<63) // as the next word never is
-	}
-	count, common := 0, tensor.DType(0)
-	for t, dtype := range m.dtypes {
-		if t == 0 {
-			common = dtype
-		} else if common != dtype {
-			common = 0
+// check looks at every tensor as if it were a call of its own, and at whether they get in each other's way.
+func (m *many) check(ctx context.Context, c *Comm, k *manyCall, p *prepared) error {
+	for t, src := range m.ins {
+		one := call{collective: k.collective, operator: k.operator, dtype: k.dtype, root: k.root, dst: m.outs[t], src: src}
+		var err error
+		if k.form == ofTensors {
+			one.dtype = k.srcTensors[t].DType()
+			err = checkShapes(k.collective, k.dstTensors[t], k.srcTensors[t], c.Size())
 		}
-		count += len(m.ins[t]) / dtype.Size()
-		if k.form != ofTensors {
-			digest = mix(mix(digest, uint64(dtype)<<32|1), uint64(m.elements[t]))
-			continue
+		size := one.dtype.Size()
+		one.dstLen, one.srcLen = len(one.dst)/size, len(src)/size
+		elements := c.larger(&one)
+		switch {
+		case err != nil:
+		case k.form == ofMapping: // which says what the lengths are
+			elements = k.mapping[t]
+			err = c.checkOverlap(&one)
+		default:
+			err = c.checkCall(ctx, &one)
 		}
-		src := k.srcTensors[t]
-		digest = mix(digest, uint64(dtype)<<32|uint64(src.Rank()))
-		for i := range src.Rank() {
-			digest = mix(digest, uint64(src.Dim(i)))
+		if err != nil {
+			return fmt.Errorf("%s %d: %w", k.form.what(), t, err)
 		}
+		p.dtypes, p.elements = append(p.dtypes, one.dtype), append(p.elements, elements)
+		p.shards = append(p.shards, chunks.PerRank(elements, c.Size()))
 	}
-	fingerprint.DType |= uint8(common)
-	fingerprint.Count, fingerprint.Digest = uint64(count), digest
+	return m.checkCrossing(k.form)
 }
 
-// performMany carries out a checked call.
-func (c *Comm) performMany(ctx context.Context, k *manyCall, fingerprint transport.Call) error {
-	m := &c.lane.many
+// perform carries out a call that has been prepared.
+func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint transport.Call) error {
 	if c.Size() == 1 || reduces(k.collective) && k.operator == Local {
-		// As perform does.
+		// As Comm.perform does.
 		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
 			return err
 		}
@@ -225,24 +223,14 @@ func (c *Comm) performMany(ctx context.Context, k *manyCall, fingerprint transpo
 	}
 	// To what chooses methods and counts the pieces of pipelines, the tensors are so many bytes.
 	whole := call{collective: k.collective, operator: k.operator, root: k.root, dtype: tensor.U8}
-	bytes := m.bytes()
-	method := c.method(&whole, bytes)
+	method := c.method(&whole, m.known.bytes)
 	fingerprint.Method = uint8(method)
 	if c.syncful() && c.lane.memory != nil && method == methods.Direct {
 		return m.direct(ctx, c, &whole, fingerprint)
 	}
-	e, err := c.executor(&whole, method, bytes)
+	e, err := c.executor(&whole, method, m.known.bytes)
 	if err != nil {
 		return err
 	}
 	return m.scheduled(ctx, c, &whole, e, fingerprint)
-}
-
-// bytes are those of the larger buffers of all tensors.
-func (m *many) bytes() int {
-	sum := 0
-	for t, n := range m.elements {
-		sum += n * m.dtypes[t].Size()
-	}
-	return sum
 }

@@ -42,7 +42,7 @@ func (m *many) work(c *Comm, whole *call, mems []transport.Memory) {
 	}
 	lo, hi := s.share(lines, s.rank)
 	for t, in := range m.ins {
-		one := call{collective: whole.collective, operator: whole.operator, root: whole.root, dtype: m.dtypes[t], dst: m.outs[t], src: in}
+		one := call{collective: whole.collective, operator: whole.operator, root: whole.root, dtype: m.known.dtypes[t], dst: m.outs[t], src: in}
 		a, b := max(lo, 0), min(hi, len(in)) // of this tensor, in an all-reduce
 		lo, hi = lo-roundUp(len(in), lineBytes), hi-roundUp(len(in), lineBytes)
 		if len(in) == 0 || whole.collective == schedule.AllReduce && a >= b {
@@ -67,11 +67,7 @@ func (m *many) work(c *Comm, whole *call, mems []transport.Memory) {
 // gather is shared.gather for several tensors: everyone publishes its inputs in one packing.
 func (m *many) gather(ctx context.Context, c *Comm, whole *call) error {
 	s := &c.lane.shared
-	m.extents = m.extents[:0]
-	for t, dtype := range m.dtypes {
-		m.extents = append(m.extents, extent{kernel.Type(dtype), len(m.ins[t]) / dtype.Size()})
-	}
-	l := m.layouts.of(m.extents, 1, 0)
+	l := m.layoutToPublish()
 	m.published.setUp(l, c.foldOf(whole), s.by)
 	size := l.bytes()
 	staged, _ := c.lane.stage(size, 0)
@@ -105,7 +101,7 @@ func (m *many) gather(ctx context.Context, c *Comm, whole *call) error {
 	}
 	for i := range l.fragments {
 		f := &l.fragments[i]
-		one := call{collective: whole.collective, operator: whole.operator, root: whole.root, dtype: m.dtypes[f.tensor], dst: m.outs[f.tensor]}
+		one := call{collective: whole.collective, operator: whole.operator, root: whole.root, dtype: m.known.dtypes[f.tensor], dst: m.outs[f.tensor]}
 		bytes := len(m.ins[f.tensor])
 		for r := range all {
 			s.srcs[r] = all[r][f.at : f.at+bytes]
@@ -118,4 +114,18 @@ func (m *many) gather(ctx context.Context, c *Comm, whole *call) error {
 	clear(s.dsts)
 	clear(s.srcs)
 	return nil
+}
+
+// layoutToPublish is the layout of the inputs as they are.
+func (m *many) layoutToPublish() *layout {
+	p := m.known
+	if p.layout == nil || p.layout.number != p.number {
+		m.extents = m.extents[:0]
+		for t, dtype := range p.dtypes {
+			m.extents = append(m.extents, extent{kernel.Type(dtype), len(m.ins[t]) / dtype.Size()})
+		}
+		p.layout = m.layouts.of(m.extents, 1, 0)
+		p.number = p.layout.number
+	}
+	return p.layout
 }

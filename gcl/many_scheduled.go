@@ -8,89 +8,150 @@ import (
 	"gogcl.dev/transport"
 )
 
-// scheduled carries out a call on several tensors by a schedule. They are packed in memory of the lane, in which input and output of the schedule are the same but in
+// separateBytes is the least size of a tensor's messages with which it gets messages of its own, straight from its input and to its output, beside those of the packing
+// in the same rounds. Below it, a message costs more than to copy so much into the packing and out of it: see BenchmarkAllReduceMany in bench.
+const separateBytes = 8 << 10
+
+// maxSeparate bounds the messages between two ranks in one round.
+const maxSeparate = 256
+
+// scheduled carries out a call on several tensors by a schedule. Small ones are packed in memory of the lane, in which input and output of the schedule are the same but in
 // an all-to-all.
 func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, fingerprint transport.Call) error {
-	perRank := whole.collective == schedule.ReduceScatter || whole.collective == schedule.AllGather
+	s := shipment{many: m, prepared: m.known, rank: c.Rank(), scatters: whole.collective == schedule.ReduceScatter, gathers: whole.collective == schedule.AllGather}
 	ranks := 0
-	if perRank {
+	if s.scatters || s.gathers {
 		ranks = c.Size()
 	}
-	l := m.layoutOf(e.cut(), ranks, c.options.Reproducible && reduces(whole.collective))
-	m.packing.setUp(l, kernel.Fold{Op: kernelOps[whole.operator]}, 0) // squared before, divided after
-
-	size := l.bytes()
-	in, out := c.lane.stage(size, 0)
-	if out = in; whole.collective == schedule.AllToAll {
-		in, out = c.lane.stage(size, size) // as its schedules need them
-	}
-	r := run{elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint}
-	p := packer{many: m, layout: l, rank: c.Rank(), square: reduces(whole.collective) && whole.operator == SquareAdd}
-	if reduces(whole.collective) && whole.operator == Mean {
-		p.by = c.Size()
-	}
-	from, to := l.chunkRange(0, l.chunks), l.chunkRange(0, l.chunks)
-	if perRank {
-		per := l.chunks / ranks
-		own := l.chunkRange(c.Rank()*per, (c.Rank()+1)*per)
-		if p.scattered = whole.collective == schedule.ReduceScatter; p.scattered {
-			to, r.output = own, out[own.at:own.end]
-		} else {
-			from, r.input, p.gathers = own, in[own.at:own.end], true
+	wide := false
+	if reduces(whole.collective) {
+		wide, s.square = c.options.Reproducible, whole.operator == SquareAdd
+		if whole.operator == Mean {
+			s.by = c.Size()
 		}
 	}
-	if whole.collective != schedule.Broadcast || c.Rank() == whole.root {
-		p.pack(in, from)
+	s.sort(e.cut(), ranks, wide)
+	m.packing.setUp(s.layout, kernel.Fold{Op: kernelOps[whole.operator]}, 0) // squared before, divided after
+
+	swaps := whole.collective == schedule.AllToAll // its schedules need input and output apart
+	size := s.layout.bytes()
+	in, out, kept := c.lane.stageMany(size, swaps, s.inPlaceBytes(swaps))
+	runs := c.lane.runs[:0]
+	from, to := s.layout.chunkRange(0, s.layout.chunks), s.layout.chunkRange(0, s.layout.chunks)
+	if size > 0 || len(m.separate) == 0 {
+		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint}
+		if ranks > 0 {
+			per := s.layout.chunks / ranks
+			own := s.layout.chunkRange(s.rank*per, (s.rank+1)*per)
+			if s.scatters {
+				to, r.output = own, out[own.at:own.end]
+			} else {
+				from, r.input = own, in[own.at:own.end]
+			}
+		}
+		if whole.collective != schedule.Broadcast || s.rank == whole.root {
+			s.pack(in, from)
+		}
+		runs = append(runs, r)
 	}
-	if err := e.execute(ctx, r, size); err != nil {
+	for _, t := range m.separate {
+		r := run{elements: s.elements[t], elemSize: s.dtypes[t].Size(), input: m.ins[t], output: m.outs[t], call: fingerprint}
+		r.fold, r.many = m.packing.binary[s.dtypes[t]], m.packing.many[s.dtypes[t]]
+		if swaps && address(r.input) == address(r.output) {
+			r.input, kept = kept[:len(r.input)], kept[roundUp(len(r.input), packAlign):]
+			kernel.Copy(r.input, m.ins[t], false)
+		}
+		runs = append(runs, r)
+	}
+	c.lane.runs = runs
+	err := e.execute(ctx, runs)
+	clear(runs) // hold on to nobody's buffers
+	if err != nil {
 		return err
 	}
-	p.unpack(out, to)
+	s.unpack(out, to)
+	s.finish()
 	return nil
 }
 
-// layoutOf is the layout of the tensors in the tables. With wide, 16-bit floats are packed as float32.
-func (m *many) layoutOf(cut, ranks int, wide bool) *layout {
+// stageMany returns staging memory for a packing, as input and, if that is to be apart, as output, and for more bytes.
+func (l *lane) stageMany(size int, apart bool, more int) (in, out, rest []byte) {
+	if !apart {
+		in, rest = l.stage(size, more)
+		return in, in, rest
+	}
+	in, rest = l.stage(size, size+more)
+	return in, rest[:size], rest[size:]
+}
+
+// shipment moves the tensors of a call into a packing and out of it.
+type shipment struct {
+	*many
+	*prepared
+	rank     int
+	gathers  bool // an input is the rank's shard
+	scatters bool // an output is the rank's shard
+	square   bool // inputs are squared
+	by       int  // what outputs are divided by, if it is more than 1
+}
+
+// sort decides which tensors have messages of their own, and finds the layout of the others. With wide, 16-bit floats are packed as float32. All ranks decide alike.
+func (s *shipment) sort(cut, ranks int, wide bool) {
+	m := s.many
+	m.separate = m.separate[:0]
+	for t, dtype := range s.dtypes {
+		large := s.elements[t]*dtype.Size()/cut >= separateBytes && len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
+		if large && !s.square && !(wide && kernel.Widen(kernel.Type(dtype)) != nil) {
+			m.separate = append(m.separate, t)
+		}
+	}
+	if s.layout != nil && s.layout.number == s.number {
+		return
+	}
 	m.extents = m.extents[:0]
-	for t, dtype := range m.dtypes {
+	for t, dtype := range s.dtypes {
 		work := kernel.Type(dtype)
 		if wide && kernel.Widen(work) != nil {
 			work = kernel.Float32
 		}
-		m.extents = append(m.extents, extent{work, m.elements[t]})
+		m.extents = append(m.extents, extent{work, s.elements[t]})
 	}
-	return m.layouts.of(m.extents, cut, ranks)
+	for _, t := range m.separate {
+		m.extents[t].elements = 0
+	}
+	s.layout = m.layouts.of(m.extents, cut, ranks)
+	s.number = s.layout.number
 }
 
-// packer moves the tensors of a call into a packing and out of it.
-type packer struct {
-	*many
-	layout    *layout
-	rank      int
-	gathers   bool // an input is the rank's shard
-	scattered bool // an output is the rank's shard
-	square    bool // inputs are squared
-	by        int  // what outputs are divided by, if it is more than 1
+// inPlaceBytes is how much room is needed to keep what an all-to-all would overwrite.
+func (s *shipment) inPlaceBytes(swaps bool) int {
+	sum := 0
+	for _, t := range s.separate {
+		if swaps && address(s.ins[t]) == address(s.outs[t]) {
+			sum += roundUp(len(s.ins[t]), packAlign)
+		}
+	}
+	return sum
 }
 
 // pack fills some chunks from the inputs. 16-bit floats become float32 where the layout says so.
-func (p *packer) pack(dst []byte, r chunkRange) {
+func (s *shipment) pack(dst []byte, r chunkRange) {
 	for i := range r.fragments {
 		f := &r.fragments[i]
-		dtype, work := kernel.Type(p.dtypes[f.tensor]), p.layout.extents[f.tensor].work
+		dtype, work := kernel.Type(s.dtypes[f.tensor]), s.layout.extents[f.tensor].work
 		first := 0
-		if p.gathers {
-			first = p.rank * p.shards[f.tensor]
+		if s.gathers {
+			first = s.rank * s.shards[f.tensor]
 		}
-		src := p.ins[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
+		src := s.ins[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
 		to := dst[f.at : f.at+(f.hi-f.lo)*work.Size()]
 		switch {
 		case work != dtype:
 			kernel.Widen(dtype)(to, src)
-			if p.square {
+			if s.square {
 				kernel.Square(work)(to, to)
 			}
-		case p.square:
+		case s.square:
 			kernel.Square(work)(to, src)
 		default:
 			kernel.Copy(to, src, false)
@@ -98,34 +159,50 @@ func (p *packer) pack(dst []byte, r chunkRange) {
 	}
 }
 
-// unpack fills the outputs from some chunks. What of a shard is past the end of its tensor becomes zeros.
-func (p *packer) unpack(src []byte, r chunkRange) {
+// unpack fills the outputs from some chunks.
+func (s *shipment) unpack(src []byte, r chunkRange) {
 	for i := range r.fragments {
 		f := &r.fragments[i]
-		dtype, work := kernel.Type(p.dtypes[f.tensor]), p.layout.extents[f.tensor].work
+		dtype, work := kernel.Type(s.dtypes[f.tensor]), s.layout.extents[f.tensor].work
 		first := 0
-		if p.scattered {
-			first = p.rank * p.shards[f.tensor]
+		if s.scatters {
+			first = s.rank * s.shards[f.tensor]
 		}
-		dst := p.outs[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
+		dst := s.outs[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
 		from := src[f.at : f.at+(f.hi-f.lo)*work.Size()]
 		switch {
 		case work != dtype:
-			if p.by > 1 {
-				kernel.Divide(work)(from, from, p.by)
+			if s.by > 1 {
+				kernel.Divide(work)(from, from, s.by)
 			}
 			kernel.Narrow(dtype)(dst, from)
-		case p.by > 1:
-			kernel.Divide(work)(dst, from, p.by)
+		case s.by > 1:
+			kernel.Divide(work)(dst, from, s.by)
 		default:
 			kernel.Copy(dst, from, false)
 		}
 	}
-	if !p.scattered {
-		return
+}
+
+// finish divides what was not unpacked, and puts zeros where a shard is past the end of its tensor.
+func (s *shipment) finish() {
+	if s.by > 1 {
+		for _, t := range s.separate {
+			out := s.outs[t][:s.have(t)]
+			kernel.Divide(kernel.Type(s.dtypes[t]))(out, out, s.by)
+		}
 	}
-	for t, out := range p.outs {
-		have := min(max(p.elements[t]-p.rank*p.shards[t], 0), p.shards[t])
-		clear(out[have*p.dtypes[t].Size():])
+	if s.scatters {
+		for t, out := range s.outs {
+			clear(out[s.have(t):])
+		}
 	}
+}
+
+// have is how many bytes of an output are no padding.
+func (s *shipment) have(t int) int {
+	if !s.scatters {
+		return len(s.outs[t])
+	}
+	return min(max(s.elements[t]-s.rank*s.shards[t], 0), s.shards[t]) * s.dtypes[t].Size()
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // doMapped carries out a collective on the segments into which a mapping cuts an array.
-func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T, m chunks.Mapping, op Operator) error {
+func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T, m chunks.Mapping, op Operator, fresh bool) error {
 	dsts, srcs := [1][]T{dst}, [1][]T{src}
 	return c.doMany(ctx, manyCall{
-		collective: collective, operator: op, form: ofMapping, mapping: m,
+		collective: collective, operator: op, form: ofMapping, fresh: fresh, mapping: m,
 		dtype: tensor.DTypeOf[T](), dsts: headers(dsts[:]), srcs: headers(srcs[:]),
 	})
 }
@@ -34,7 +34,7 @@ func ReduceScatterMapped[T tensor.Element](ctx context.Context, c *Comm, data []
 	if n, err := m.PerRank(c.Size()); err == nil && m.Check(len(data)) == nil { // else it is refused
 		dst = make([]T, n)
 	}
-	if err := ReduceScatterMappedTo(ctx, c, dst, data, m, op); err != nil {
+	if err := doMapped(ctx, c, schedule.ReduceScatter, dst, data, m, op, true); err != nil {
 		return nil, err
 	}
 	return dst, nil
@@ -43,7 +43,7 @@ func ReduceScatterMapped[T tensor.Element](ctx context.Context, c *Comm, data []
 // ReduceScatterMappedTo is ReduceScatterMapped with the result in dst, apart from data. What dst holds after an error is unspecified. It
 // allocates nothing once a call like it has been made.
 func ReduceScatterMappedTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, m chunks.Mapping, op Operator) error {
-	return doMapped(ctx, c, schedule.ReduceScatter, dst, data, m, op)
+	return doMapped(ctx, c, schedule.ReduceScatter, dst, data, m, op, false)
 }
 
 // AllGatherMapped undoes ReduceScatterMapped: from the shards of all ranks it puts the segments together and returns them one after
@@ -58,7 +58,7 @@ func AllGatherMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m
 		total, _ := m.Elements()
 		dst = make([]T, total)
 	}
-	if err := AllGatherMappedTo(ctx, c, dst, data, m); err != nil {
+	if err := doMapped(ctx, c, schedule.AllGather, dst, data, m, 0, true); err != nil {
 		return nil, err
 	}
 	return dst, nil
@@ -67,16 +67,17 @@ func AllGatherMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m
 // AllGatherMappedTo is AllGatherMapped with the result in dst, apart from data and as long as the mapping. What dst holds after an error is
 // unspecified. It allocates nothing once a call like it has been made.
 func AllGatherMappedTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, m chunks.Mapping) error {
-	return doMapped(ctx, c, schedule.AllGather, dst, data, m, 0)
+	return doMapped(ctx, c, schedule.AllGather, dst, data, m, 0, false)
 }
 
-// loadMapped is loadSlices for the segments of a mapping.
+// loadMapped puts the segments of a mapping into the tables, each as a tensor.
 func (m *many) loadMapped(c *Comm, k *manyCall) error {
-	dst, src, size, scatters := k.dsts[0], k.srcs[0], k.dtype.Size(), k.collective == schedule.ReduceScatter
+	dst, src := k.dsts[0], k.srcs[0]
 	shard, err := k.mapping.PerRank(c.Size())
 	if err != nil {
 		return err
 	}
+	scatters := k.collective == schedule.ReduceScatter
 	if scatters {
 		if err := k.operator.accepts(k.dtype); err != nil {
 			return err
@@ -95,21 +96,15 @@ func (m *many) loadMapped(c *Comm, k *manyCall) error {
 			return fmt.Errorf("the destination: %w", err)
 		}
 	}
-	in, out := memoryOf(src, k.dtype), memoryOf(dst, k.dtype)
-	for ipu, n := range k.mapping {
-		smaller, larger := chunks.PerRank(n, c.Size())*size, n*size
-		one := call{collective: k.collective}
-		if scatters {
-			one.src, in = in[:larger:larger], in[larger:]
-			one.dst, out = out[:smaller:smaller], out[smaller:]
-		} else {
-			one.src, in = in[:smaller:smaller], in[smaller:]
-			one.dst, out = out[:larger:larger], out[larger:]
+	in, out, size := memoryOf(src, k.dtype), memoryOf(dst, k.dtype), k.dtype.Size()
+	for _, n := range k.mapping {
+		i, o := n*size, chunks.PerRank(n, c.Size())*size
+		if !scatters {
+			i, o = o, i
 		}
-		if err := c.checkOverlap(&one); err != nil {
-			return fmt.Errorf("IPU %d: %w", ipu, err)
-		}
-		m.put(c, k.dtype, n, one.dst, one.src)
+		m.put(out[:o:o], in[:i:i])
+		m.words = append(m.words, uint64(n))
+		in, out = in[i:], out[o:]
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"unsafe"
 )
 
 // interval is the memory of a tensor's input or destination. One in place counts as a destination.
@@ -51,8 +50,7 @@ func (m *many) checkCrossing(form manyForm) error {
 }
 
 func memoryAt(b []byte, tensor int, dst bool) interval {
-	start := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	return interval{start, start + uintptr(len(b)), tensor, dst}
+	return interval{address(b), address(b) + uintptr(len(b)), tensor, dst}
 }
 
 // furthest is the two intervals that reach furthest of those seen, one of each tensor at most.

@@ -104,6 +104,5 @@ func (p *packing) foldInto(i int, buf []byte, at int) func(dst, a, b []byte) {
 
 // piece is a transport.Transfer's Fold: dst is a piece of buf.
 func (f *folder) piece(dst, a, b []byte) {
-	off := uintptr(unsafe.Pointer(unsafe.SliceData(dst))) - uintptr(unsafe.Pointer(f.buf))
-	f.packing.fold(f.at+int(off), dst, a, b)
+	f.packing.fold(f.at+int(address(dst)-uintptr(unsafe.Pointer(f.buf))), dst, a, b)
 }

@@ -16,8 +16,8 @@ import (
 // same order; any dimension may be 0. The rest is as with several slices: many.go.
 
 // doTensors carries out a collective on several tensors.
-func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator, root int) error {
-	return c.doMany(ctx, manyCall{collective: collective, operator: op, root: root, form: ofTensors, dstTensors: dst, srcTensors: src})
+func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator, root int, fresh bool) error {
+	return c.doMany(ctx, manyCall{collective: collective, operator: op, root: root, form: ofTensors, fresh: fresh, dstTensors: dst, srcTensors: src})
 }
 
 // tensorResults makes the outputs of a collective and carries it out.
@@ -35,24 +35,36 @@ func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective,
 			return nil, fmt.Errorf("gcl: %v: tensor %d: %w", collective, t, err)
 		}
 	}
-	if err := doTensors(ctx, c, collective, dst, src, op, root); err != nil {
+	if err := doTensors(ctx, c, collective, dst, src, op, root, true); err != nil {
 		return nil, err
 	}
 	return dst, nil
 }
 
-func (m *many) loadTensors(ctx context.Context, c *Comm, k *manyCall) error {
+// loadTensors puts the tensors into the tables.
+func (m *many) loadTensors(c *Comm, k *manyCall) error {
 	for t, src := range k.srcTensors {
 		dst := k.dstTensors[t]
-		err := checkTensors(k.collective, dst, src, c.Size())
-		if err == nil {
-			err = m.add(ctx, c, k, call{dtype: src.DType(), dst: dst.Bytes(), src: src.Bytes(), dstLen: dst.Len(), srcLen: src.Len()})
+		err := checkInput(k.collective, src, c.Size())
+		if err == nil && dst == nil {
+			err = errors.New("its destination is nil")
 		}
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", t, err)
 		}
+		m.put(dst.Bytes(), src.Bytes())
+		m.putShape(dst)
+		m.putShape(src)
 	}
 	return nil
+}
+
+// putShape adds a tensor's dtype and shape to the words.
+func (m *many) putShape(t *tensor.Tensor) {
+	m.words = append(m.words, uint64(t.DType())<<32|uint64(t.Rank()))
+	for i := range t.Rank() {
+		m.words = append(m.words, uint64(t.Dim(i)))
+	}
 }
 
 // outputShape is the shape of a collective's output.
@@ -83,14 +95,8 @@ func checkInput(collective schedule.Collective, src *tensor.Tensor, ranks int) e
 	return nil
 }
 
-// checkTensors says what is wrong with a tensor as an input, or with its destination. It allocates nothing when all is well.
-func checkTensors(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
-	if err := checkInput(collective, src, ranks); err != nil {
-		return err
-	}
-	if dst == nil {
-		return errors.New("its destination is nil")
-	}
+// checkShapes refuses a destination of another dtype or shape than the input asks for. It allocates nothing when all is well.
+func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
 	ok := dst.DType() == src.DType()
 	switch collective {
 	case schedule.ReduceScatter:
@@ -124,12 +130,12 @@ func AllReduceTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, op Op
 // AllReduceTensorsTo is AllReduceTensors with the results in dst: the memory of dst[i] is that of data[i], or apart from
 // that of all other tensors. It allocates nothing once a call like it has been made.
 func AllReduceTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator) error {
-	return doTensors(ctx, c, schedule.AllReduce, dst, data, op, 0)
+	return doTensors(ctx, c, schedule.AllReduce, dst, data, op, 0, false)
 }
 
 // AllReduceTensorsInPlace is AllReduceTensors with the results in data.
 func AllReduceTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor, op Operator) error {
-	return doTensors(ctx, c, schedule.AllReduce, data, data, op, 0)
+	return doTensors(ctx, c, schedule.AllReduce, data, data, op, 0, false)
 }
 
 // ReduceScatterTensors is ReduceScatter of each tensor, all in one go. Each has one dimension, n, and its result one of
@@ -141,7 +147,7 @@ func ReduceScatterTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, o
 // ReduceScatterTensorsTo is ReduceScatterTensors with the results in dst: the memory of dst[i] is its own place in that of
 // data[i], or apart from that of all other tensors. It allocates nothing once a call like it has been made.
 func ReduceScatterTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator) error {
-	return doTensors(ctx, c, schedule.ReduceScatter, dst, data, op, 0)
+	return doTensors(ctx, c, schedule.ReduceScatter, dst, data, op, 0, false)
 }
 
 // AllGatherTensors is AllGather of each tensor, all in one go. The result of a shape (a, b) has the shape (G, a, b).
@@ -152,7 +158,7 @@ func AllGatherTensors(ctx context.Context, c *Comm, data []*tensor.Tensor) ([]*t
 // AllGatherTensorsTo is AllGatherTensors with the results in dst: the memory of dst[i] has that of data[i] in its own place,
 // or is apart from that of all other tensors. It allocates nothing once a call like it has been made.
 func AllGatherTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor) error {
-	return doTensors(ctx, c, schedule.AllGather, dst, data, 0, 0)
+	return doTensors(ctx, c, schedule.AllGather, dst, data, 0, 0, false)
 }
 
 // AllToAllTensors is AllToAll of each tensor, all in one go. The first dimension of each is G; a result has the shape of its
@@ -164,12 +170,12 @@ func AllToAllTensors(ctx context.Context, c *Comm, data []*tensor.Tensor) ([]*te
 // AllToAllTensorsTo is AllToAllTensors with the results in dst: the memory of dst[i] is that of data[i], or apart from that
 // of all other tensors. It allocates nothing once a call like it has been made.
 func AllToAllTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor) error {
-	return doTensors(ctx, c, schedule.AllToAll, dst, data, 0, 0)
+	return doTensors(ctx, c, schedule.AllToAll, dst, data, 0, 0, false)
 }
 
 // AllToAllTensorsInPlace is AllToAllTensors with the results in data.
 func AllToAllTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor) error {
-	return doTensors(ctx, c, schedule.AllToAll, data, data, 0, 0)
+	return doTensors(ctx, c, schedule.AllToAll, data, data, 0, 0, false)
 }
 
 // BroadcastTensors is Broadcast of each tensor of the rank root, all in one go. A result has the shape of its input.
@@ -180,10 +186,10 @@ func BroadcastTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, root 
 // BroadcastTensorsTo is BroadcastTensors with the results in dst: the memory of dst[i] is that of data[i], or apart from
 // that of all other tensors. It allocates nothing once a call like it has been made.
 func BroadcastTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, root int) error {
-	return doTensors(ctx, c, schedule.Broadcast, dst, data, 0, root)
+	return doTensors(ctx, c, schedule.Broadcast, dst, data, 0, root, false)
 }
 
 // BroadcastTensorsInPlace is BroadcastTensors with the results in data, which at the root is the input.
 func BroadcastTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor, root int) error {
-	return doTensors(ctx, c, schedule.Broadcast, data, data, 0, root)
+	return doTensors(ctx, c, schedule.Broadcast, data, data, 0, root, false)
 }
