@@ -1,6 +1,7 @@
 package chunks
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -19,7 +20,7 @@ func (m Mapping) Elements() (int, error) {
 		case n < 0:
 			return 0, fmt.Errorf("chunks: the mapping has %d elements on IPU %d, want 0 or more", n, ipu)
 		case n > math.MaxInt-total:
-			return 0, fmt.Errorf("chunks: the mapping has more than %d elements", math.MaxInt)
+			return 0, errors.New("chunks: the mapping has more elements than an int can hold")
 		}
 		total += n
 	}

@@ -111,8 +111,10 @@ func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) error {
 	if err := m.load(c, k); err != nil {
 		return err
 	}
-	if m.known = m.find(); m.known != nil && !k.fresh {
-		return nil
+	if !k.fresh {
+		if m.known = m.find(); m.known != nil {
+			return nil
+		}
 	}
 	p := m.place(k.fresh)
 	if err := m.check(ctx, c, k, p); err != nil {
@@ -148,6 +150,9 @@ func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 // load puts the tensors into the tables, and all that a preparation depends on into the words.
 func (m *many) load(c *Comm, k *manyCall) error {
 	kinds := uint64(k.collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24 | uint64(c.options.Method)<<32
+	if c.strided { // which has a say in the method
+		kinds |= 1 << 40
+	}
 	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds, uint64(k.root), uint64(len(k.srcs)), uint64(len(k.srcTensors)))
 	switch k.form {
 	case ofTensors:

@@ -10,7 +10,7 @@ import (
 
 // separateBytes is the least size of a tensor's messages with which it gets messages of its own, straight from its input and to its output, beside those of the packing
 // in the same rounds. Below it, a message costs more than to copy so much into the packing and out of it: see BenchmarkAllReduceMany in bench.
-const separateBytes = 8 << 10
+const separateBytes = 4 << 10
 
 // maxSeparate bounds the messages between two ranks in one round.
 const maxSeparate = 256
@@ -105,7 +105,7 @@ func (s *shipment) sort(cut, ranks int, wide bool) {
 			m.separate = append(m.separate, t)
 		}
 	}
-	if s.layout != nil && s.layout.number == s.number {
+	if s.layout != nil && s.layout.number == s.number && s.layout.chunks == cut {
 		return
 	}
 	m.extents = m.extents[:0]

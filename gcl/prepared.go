@@ -68,7 +68,10 @@ func (ps *preparations) place(passing bool) *prepared {
 
 // sumUp works out what must be equal on all ranks: number, order, dtypes and shapes of the tensors, and the mapping.
 func (p *prepared) sumUp(m *many, c *Comm, k *manyCall) {
-	p.digest = mix(mix(c.digest, uint64(k.form)/uint64(ofMapping)), uint64(len(p.dtypes)))
+	p.digest = mix(c.digest, uint64(len(p.dtypes)))
+	if k.form == ofMapping {
+		p.digest = mix(p.digest, 1<<63) // as no word that follows is
+	}
 	for t, dtype := range p.dtypes {
 		if t == 0 {
 			p.common = dtype
