@@ -63,7 +63,9 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		add("AllToAllManyInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllManyInPlace(ctx, c, outs) })
 		add("BroadcastManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastManyTo(ctx, c, outs, ins, 1) })
 		add("BroadcastTensorsInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastTensorsInPlace(ctx, c, tensors, 1) })
-		add("AllGatherMappedTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllGatherMappedTo(ctx, c, in[:parts], mapped, mapping) })
+		add("AllGatherMappedTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllGatherMappedTo(ctx, c, in[:parts], mapped, mapping)
+		})
 		add("AllGatherTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllGatherTo(ctx, c, all, in) })
 		add("AllToAllTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllTo(ctx, c, out[:parts], in[:parts]) })
 		add("AllToAllInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllInPlace(ctx, c, out[:parts]) })

@@ -149,11 +149,8 @@ func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 
 // load puts the tensors into the tables, and all that a preparation depends on into the words.
 func (m *many) load(c *Comm, k *manyCall) error {
-	kinds := uint64(k.collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24 | uint64(c.options.Method)<<32
-	if c.strided { // which has a say in the method
-		kinds |= 1 << 40
-	}
-	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds, uint64(k.root), uint64(len(k.srcs)), uint64(len(k.srcTensors)))
+	kinds := uint64(k.collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24
+	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds)
 	switch k.form {
 	case ofTensors:
 		return m.loadTensors(c, k)

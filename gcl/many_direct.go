@@ -119,13 +119,12 @@ func (m *many) gather(ctx context.Context, c *Comm, whole *call) error {
 // layoutToPublish is the layout of the inputs as they are.
 func (m *many) layoutToPublish() *layout {
 	p := m.known
-	if p.layout == nil || p.layout.number != p.number {
+	if !p.published.good(1) {
 		m.extents = m.extents[:0]
 		for t, dtype := range p.dtypes {
 			m.extents = append(m.extents, extent{kernel.Type(dtype), len(m.ins[t]) / dtype.Size()})
 		}
-		p.layout = m.layouts.of(m.extents, 1, 0)
-		p.number = p.layout.number
+		p.published.keep(m.layouts.of(m.extents, 1, 0))
 	}
-	return p.layout
+	return p.published.layout
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gogcl.dev/commgroup"
@@ -134,7 +133,7 @@ func typedAs(dtype tensor.DType, s [][]int32) []*tensor.Tensor {
 }
 
 // What is kept is bounded, and what is given up comes back right.
-func TestManyCallsThanAreKept(t *testing.T) {
+func TestManyMoreThanAreKept(t *testing.T) {
 	replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
 		r := rand.New(rand.NewPCG(1, 1))
 		var sets [][][]float32
@@ -153,9 +152,6 @@ func TestManyCallsThanAreKept(t *testing.T) {
 					return err
 				}
 				for _, d := range data {
-					if i := slices.IndexFunc(d, func(v float32) bool { return v < 3 }); i >= 0 {
-						return fmt.Errorf("element %d is %v", i, d[i])
-					}
 					for i, v := range d {
 						if v != float32(3+3*i) {
 							return fmt.Errorf("element %d of %d is %v", i, len(d), v)

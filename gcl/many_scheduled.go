@@ -88,6 +88,7 @@ func (l *lane) stageMany(size int, apart bool, more int) (in, out, rest []byte) 
 type shipment struct {
 	*many
 	*prepared
+	layout   *layout
 	rank     int
 	gathers  bool // an input is the rank's shard
 	scatters bool // an output is the rank's shard
@@ -105,7 +106,8 @@ func (s *shipment) sort(cut, ranks int, wide bool) {
 			m.separate = append(m.separate, t)
 		}
 	}
-	if s.layout != nil && s.layout.number == s.number && s.layout.chunks == cut {
+	if s.prepared.scheduled.good(cut) {
+		s.layout = s.prepared.scheduled.layout
 		return
 	}
 	m.extents = m.extents[:0]
@@ -120,7 +122,7 @@ func (s *shipment) sort(cut, ranks int, wide bool) {
 		m.extents[t].elements = 0
 	}
 	s.layout = m.layouts.of(m.extents, cut, ranks)
-	s.number = s.layout.number
+	s.prepared.scheduled.keep(s.layout)
 }
 
 // inPlaceBytes is how much room is needed to keep what an all-to-all would overwrite.

@@ -103,7 +103,6 @@ func (m *many) loadMapped(c *Comm, k *manyCall) error {
 			i, o = o, i
 		}
 		m.put(out[:o:o], in[:i:i])
-		m.words = append(m.words, uint64(n))
 		in, out = in[i:], out[o:]
 	}
 	return nil

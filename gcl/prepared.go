@@ -21,9 +21,22 @@ type prepared struct {
 	count  uint64
 	digest uint64
 
-	layout *layout // that it was carried out with, if it has still
-	number uint64  // this number
+	scheduled, published keptLayout // that it was carried out with
 }
+
+// keptLayout is a layout found before.
+type keptLayout struct {
+	layout *layout
+	number uint64
+}
+
+// good reports whether it is still the same layout, for so many chunks.
+func (k *keptLayout) good(cut int) bool {
+	return k.layout != nil && k.layout.number == k.number && k.layout.chunks == cut
+}
+
+// keep remembers a layout.
+func (k *keptLayout) keep(l *layout) { k.layout, k.number = l, l.number }
 
 // preparations are those that a lane keeps.
 type preparations struct {
@@ -68,7 +81,7 @@ func (ps *preparations) place(passing bool) *prepared {
 
 // sumUp works out what must be equal on all ranks: number, order, dtypes and shapes of the tensors, and the mapping.
 func (p *prepared) sumUp(m *many, c *Comm, k *manyCall) {
-	p.digest = mix(c.digest, uint64(len(p.dtypes)))
+	p.digest = c.digest
 	if k.form == ofMapping {
 		p.digest = mix(p.digest, 1<<63) // as no word that follows is
 	}
