@@ -143,6 +143,11 @@ func TestManyMoreThanAreKept(t *testing.T) {
 		for range 600 {
 			for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}} {
 				data := sets[r.IntN(len(sets))]
+				if r.IntN(3) == 0 { // which takes the place of something kept
+					if err := gcl.AllReduceManyInPlace(ctx, withOptions(c, o), data, gcl.LogicalOr); err == nil {
+						return errors.New("a logical operator on floats is no error")
+					}
+				}
 				for _, d := range data {
 					for i := range d {
 						d[i] = float32(c.Rank() + i)
