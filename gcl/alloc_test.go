@@ -179,3 +179,30 @@ func measure(ctx context.Context, c *gcl.Comm, s step, runs int, t *testing.T) e
 		}
 	}
 }
+
+// Nor do calls on more sets of tensors than are kept.
+func TestManySetsAllocateNothing(t *testing.T) {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.Direct, Implementation: gcl.Syncless, Reproducible: true}} {
+		replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+			c = withOptions(c, o)
+			var sets [][][]tensor.BFloat16
+			for i := range 50 {
+				sets = append(sets, [][]tensor.BFloat16{make([]tensor.BFloat16, 100+i), make([]tensor.BFloat16, 9000-10*i)})
+			}
+			all := step{"AllReduceManyInPlace of 50 sets in turn", func(ctx context.Context, c *gcl.Comm) error {
+				for _, s := range sets {
+					if err := gcl.AllReduceManyInPlace(ctx, c, s, gcl.Add); err != nil {
+						return err
+					}
+				}
+				return nil
+			}}
+			for range 3 {
+				if err := all.call(ctx, c); err != nil {
+					return err
+				}
+			}
+			return measure(ctx, c, all, 20, t)
+		})
+	}
+}
