@@ -25,6 +25,8 @@ type lane struct {
 	groups map[groupKey]*group
 
 	shared  shared
+	many    many
+	runs    []run
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's

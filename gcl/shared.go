@@ -13,24 +13,36 @@ import (
 // reduced from all inputs and stored to all outputs, whoever does it. Small messages go through Gather and Broadcast.
 // It implements transport.Worker and transport.Combiner.
 type shared struct {
-	memory   transport.PeerMemory
-	members  []int
-	rank     int
-	call     transport.Call
-	elemSize int
-	kind     kernel.Fold // that fold is the loop of
-	fold     func(dsts, srcs [][]byte, by int, stream bool)
-	by       int // Mean: the divisor
-	stream   bool
+	memory  transport.PeerMemory
+	members []int
+	rank    int
+	call    transport.Call
+	kind    kernel.Fold // that fold is the loop of
+	fold    func(dsts, srcs [][]byte, by int, stream bool)
+	by      int // Mean: the divisor
 
 	// Of the collective in progress.
 	collective schedule.Collective
 	root       int
-	unit       int // bytes that are cut into pieces: a whole buffer, or one rank's part of it
-	each       int // pieces of a unit
+	operands   []operand
+	lists      bool     // there are several operands, with several types: peers lay open lists of buffers
+	loops      *packing // lists: the loops of their types
+	total      int      // bytes of all operands' units, rounded up
+	pieces     int      // that these are cut into
+	large      bool     // outputs may be stored past the caches
+	stream     bool     // those of the piece at hand are
 
 	dsts, srcs [][]byte // of one piece
 	swap       []byte   // room for a piece
+}
+
+// operand is a tensor as so many units of work: parts of it that are in different places in the buffers.
+type operand struct {
+	work   kernel.Type
+	unit   int // bytes: a whole buffer, or one rank's part of it, or one rank's for another
+	padded int // whole cache lines
+	units  int
+	end    int // of its units among those of all operands
 }
 
 // The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an abort
@@ -46,8 +58,8 @@ const (
 const piecesPerRank = 2
 
 // streamBytes is the size of all outputs together from which results are stored past the caches, unless they take the
-// place of inputs, which have just been read into them (the root's is the only input of a broadcast). `go test -bench Many ./internal/kernel` shows a tie at 2 to
-// 4 MiB and a gain of up to 2 from 16 MiB on.
+// place of inputs, which have just been read into them (the root's is the only input of a broadcast).
+// `go test -bench Many ./internal/kernel` shows a tie at 2 to 4 MiB and a gain of up to 2 from 16 MiB on.
 const streamBytes = 16 << 20
 
 // lineBytes is the granularity of pieces, so that no two replicas write one cache line of aligned buffers.
@@ -55,20 +67,24 @@ const lineBytes = 64
 
 // setUp makes ready for one collective.
 func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
-	s.members, s.rank, s.call, s.elemSize = c.group.members, c.group.rank, fingerprint, k.dtype.Size()
+	s.members, s.rank, s.call = c.group.members, c.group.rank, fingerprint
 	s.collective, s.root = k.collective, k.root
 	s.by = 0
 	if reduces(k.collective) {
-		if f := c.foldOf(k); s.fold == nil || f != s.kind {
-			s.kind, s.fold = f, f.Loop()
-		}
+		s.foldBy(c.foldOf(k))
 		if k.operator == Mean {
 			s.by = c.Size()
 		}
 	}
-	s.stream = len(k.dst)*c.Size() >= streamBytes && (!k.inPlace() || k.collective == schedule.Broadcast)
 	for len(s.dsts) < c.Size() {
 		s.dsts, s.srcs = append(s.dsts, nil), append(s.srcs, nil)
+	}
+}
+
+// foldBy says how to fold from now on.
+func (s *shared) foldBy(f kernel.Fold) {
+	if s.fold == nil || f != s.kind {
+		s.kind, s.fold = f, f.Loop()
 	}
 }
 
@@ -80,127 +96,195 @@ func (c *Comm) foldOf(k *call) kernel.Fold {
 	}
 }
 
-// run carries out a collective.
+// run carries out a collective on one tensor.
 func (s *shared) run(ctx context.Context, k *call) error {
 	if published := len(k.src); published <= s.memory.SmallLimit() {
 		return s.small(ctx, k, published)
 	}
-	pieces := s.cut(k)
-	err := s.memory.Share(ctx, s.call, s.members, transport.Memory{In: k.src, Out: k.dst}, pieces, s)
-	clear(s.dsts) // hold on to nobody's buffers
-	clear(s.srcs)
-	if s.collective == schedule.ReduceScatter {
-		_, have := s.shard(len(k.src), len(k.dst), s.rank)
-		clear(k.dst[have:])
-	}
+	s.begin(nil)
+	s.add(kernel.Type(k.dtype), len(k.dst), len(k.src))
+	err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}, len(k.dst))
+	s.clearTail(k.dst, len(k.src))
 	return err
 }
 
-// cut decides on the pieces of a collective, and says how many there are.
-func (s *shared) cut(k *call) int {
-	n := len(s.members)
-	s.unit = len(k.src)
-	units := 1
-	switch s.collective {
-	case schedule.ReduceScatter:
-		s.unit, units = len(k.dst), n
-	case schedule.AllGather:
-		units = n
-	case schedule.AllToAll:
-		s.unit, units = len(k.src)/n, n*n
-	}
-	size := min(max(units*s.unit/(piecesPerRank*n), minPieceBytes), maxPieceBytes)
-	s.each = (s.unit + size - 1) / size
-	if units == 1 {
-		s.each = (s.each + n - 1) / n * n // as many for each rank
-	}
-	return units * s.each
+// begin says that operands follow: one, or with loops several.
+func (s *shared) begin(loops *packing) {
+	s.operands, s.total = s.operands[:0], 0
+	s.lists, s.loops = loops != nil, loops
 }
 
-// part is the range of piece i of a unit of so many bytes: whole cache lines.
-func (s *shared) part(bytes, i int) (lo, hi int) {
-	lo, hi = chunks.Split((bytes+lineBytes-1)/lineBytes, s.each, i)
-	return min(lo*lineBytes, bytes), min(hi*lineBytes, bytes)
+// add adds an operand with so many bytes of output and input.
+func (s *shared) add(work kernel.Type, dst, src int) {
+	n := len(s.members)
+	o := operand{work: work, unit: src, units: 1}
+	switch s.collective {
+	case schedule.ReduceScatter:
+		o.unit, o.units = dst, n
+	case schedule.AllGather:
+		o.units = n
+	case schedule.AllToAll:
+		o.unit, o.units = src/n, n*n
+	}
+	o.padded = roundUp(o.unit, lineBytes)
+	s.total += o.units * o.padded
+	o.end = s.total
+	s.operands = append(s.operands, o)
+}
+
+// share carries out the collective on the operands, of which a rank's outputs have so many bytes.
+func (s *shared) share(ctx context.Context, mine transport.Memory, written int) error {
+	n := len(s.members)
+	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes)
+	s.pieces = roundUp((s.total+size-1)/size, n) // as many for each rank
+	s.large = written*n >= streamBytes
+	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces, s)
+	clear(s.dsts) // hold on to nobody's buffers
+	clear(s.srcs)
+	return err
+}
+
+// clearTail puts zeros where the rank's shard is past the end of an input of so many bytes.
+func (s *shared) clearTail(dst []byte, input int) {
+	if s.collective == schedule.ReduceScatter {
+		_, have := shard(input, len(dst), s.rank)
+		clear(dst[have:])
+	}
 }
 
 // shard is where the shard of a rank begins among the bytes of an input, and how many bytes of it there are.
-func (s *shared) shard(input, size, rank int) (first, have int) {
+func shard(input, size, rank int) (first, have int) {
 	first = min(rank*size, input)
 	return first, min(size, input-first)
 }
 
 // Piece implements transport.Worker.
 func (s *shared) Piece(mems []transport.Memory, i int) {
-	unit, i := i/s.each, i%s.each
+	lo, hi := chunks.Split(s.total/lineBytes, s.pieces, i)
+	lo, hi = lo*lineBytes, hi*lineBytes
+	for t := s.operandAt(lo); lo < hi; t++ {
+		o := &s.operands[t]
+		for first := o.end - o.units*o.padded; lo < min(hi, o.end); {
+			unit := (lo - first) / o.padded
+			begin := first + unit*o.padded
+			end := min(begin+o.padded, hi)
+			if a, b := lo-begin, min(end-begin, o.unit); a < b {
+				s.work(mems, t, unit, a, b)
+			}
+			lo = end
+		}
+	}
+}
+
+// operandAt is the first operand that ends after a byte.
+func (s *shared) operandAt(at int) int {
+	lo, hi := 0, len(s.operands)
+	for lo < hi {
+		if mid := (lo + hi) / 2; s.operands[mid].end <= at {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// buffers are what a rank lays open of operand t.
+func (s *shared) buffers(m *transport.Memory, t int) (in, out []byte) {
+	if s.lists {
+		return m.Ins[t], m.Outs[t]
+	}
+	return m.In, m.Out
+}
+
+// work works on bytes lo to hi of a unit of operand t.
+func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
+	o := &s.operands[t]
+	in, out := s.buffers(&mems[s.rank], t)
+	s.stream = s.large && (s.collective == schedule.Broadcast || address(in) != address(out))
 	switch s.collective {
 	case schedule.AllReduce:
-		lo, hi := s.part(s.unit, i)
 		for r := range mems {
-			s.srcs[r], s.dsts[r] = mems[r].In[lo:hi], mems[r].Out[lo:hi]
+			in, out := s.buffers(&mems[r], t)
+			s.srcs[r], s.dsts[r] = in[lo:hi], out[lo:hi]
 		}
-		s.reduce(len(mems), len(mems))
+		s.reduce(o.work, len(mems))
 	case schedule.ReduceScatter:
-		first, have := s.shard(len(mems[unit].In), s.unit, unit)
-		lo, hi := s.part(have, i)
-		for r := range mems {
-			s.srcs[r] = mems[r].In[first+lo : first+hi]
+		first, have := shard(len(in), o.unit, unit)
+		if hi = min(hi, have); lo >= hi {
+			return
 		}
-		s.dsts[0] = mems[unit].Out[lo:hi]
-		s.reduce(1, len(mems))
-	case schedule.AllGather:
-		lo, hi := s.part(s.unit, i)
 		for r := range mems {
-			s.copy(mems[r].Out[unit*s.unit+lo:unit*s.unit+hi], mems[unit].In[lo:hi])
+			in, _ := s.buffers(&mems[r], t)
+			s.srcs[r] = in[first+lo : first+hi]
+		}
+		_, out := s.buffers(&mems[unit], t)
+		s.dsts[0] = out[lo:hi]
+		s.reduce(o.work, 1)
+	case schedule.AllGather:
+		at := unit * o.unit
+		hi = min(hi, len(out)-at) // the last ones may hold padding
+		if lo >= hi {
+			return
+		}
+		in, _ := s.buffers(&mems[unit], t)
+		for r := range mems {
+			_, out := s.buffers(&mems[r], t)
+			s.transfer(out[at+lo:at+hi], in[lo:hi])
 		}
 	case schedule.AllToAll:
-		s.exchange(mems, unit/len(mems), unit%len(mems), i)
+		s.exchange(mems, t, unit/len(mems), unit%len(mems), lo, hi)
 	case schedule.Broadcast:
-		lo, hi := s.part(s.unit, i)
+		in, _ := s.buffers(&mems[s.root], t)
 		for r := range mems {
-			s.copy(mems[r].Out[lo:hi], mems[s.root].In[lo:hi])
+			_, out := s.buffers(&mems[r], t)
+			s.transfer(out[lo:hi], in[lo:hi])
 		}
 	}
 }
 
-// reduce folds the first so many srcs into the first so many dsts.
-func (s *shared) reduce(dsts, srcs int) {
-	if len(s.srcs[0]) > 0 {
-		s.fold(s.dsts[:dsts], s.srcs[:srcs], s.by, s.stream)
+// reduce folds all srcs into the first so many dsts.
+func (s *shared) reduce(work kernel.Type, dsts int) {
+	fold := s.fold
+	if s.lists {
+		fold = s.loops.many[work]
 	}
+	n := len(s.members)
+	fold(s.dsts[:dsts], s.srcs[:n], s.by, s.stream)
 }
 
-// copy copies, unless the data is there already.
-func (s *shared) copy(dst, src []byte) {
-	if len(dst) > 0 && &dst[0] != &src[0] {
+// transfer copies, unless the data is there already.
+func (s *shared) transfer(dst, src []byte) {
+	if address(dst) != address(src) {
 		kernel.Copy(dst, src, s.stream)
 	}
 }
 
-// exchange carries out piece i of what rank a gets from rank b in an all-to-all. Where one of the two is in place, what
-// is read on one side would be written on the other: then it is a swap of the first half of the piece if a < b, else of
-// the second, and both are read before either is written.
-func (s *shared) exchange(mems []transport.Memory, a, b, i int) {
-	lo, hi := s.part(s.unit, i)
-	block := func(buf []byte, r int) []byte { return buf[r*s.unit+lo : r*s.unit+hi] }
-	inPlace := func(r int) bool { return &mems[r].In[0] == &mems[r].Out[0] }
-	if a == b || !inPlace(a) && !inPlace(b) {
-		s.copy(block(mems[a].Out, b), block(mems[b].In, a))
+// exchange carries out bytes lo to hi of what rank a gets from rank b in an all-to-all. Where one of the two is in place,
+// what is read on one side would be written on the other: then it swaps the two blocks, but only as far as they are in the
+// first half if a < b, else in the second, and reads both before it writes either.
+func (s *shared) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
+	size := s.operands[t].unit
+	block := func(buf []byte, r int) []byte { return buf[r*size+lo : r*size+hi] }
+	inA, outA := s.buffers(&mems[a], t)
+	inB, outB := s.buffers(&mems[b], t)
+	if a == b || address(inA) != address(outA) && address(inB) != address(outB) {
+		s.transfer(block(outA, b), block(inB, a))
 		return
 	}
-	middle := (hi - lo) / 2 / lineBytes * lineBytes
-	if a < b {
-		hi = lo + middle
+	if middle := size / 2 / lineBytes * lineBytes; a < b {
+		hi = min(hi, middle)
 	} else {
-		lo += middle
+		lo = max(lo, middle)
 	}
-	if lo == hi {
+	if lo >= hi {
 		return
 	}
 	if len(s.swap) < maxPieceBytes {
 		s.swap = make([]byte, maxPieceBytes)
 	}
 	kept := s.swap[:hi-lo]
-	copy(kept, block(mems[a].In, b))
-	s.copy(block(mems[a].Out, b), block(mems[b].In, a))
-	s.copy(block(mems[b].Out, a), kept)
+	copy(kept, block(inA, b))
+	s.transfer(block(outA, b), block(inB, a))
+	s.transfer(block(outB, a), kept)
 }

@@ -28,9 +28,15 @@ func (s *shared) small(ctx context.Context, k *call, size int) error {
 	if err != nil {
 		return err
 	}
+	s.take(k, all, size)
+	return nil
+}
+
+// take makes the output of a reduce-scatter, all-gather or all-to-all of what all ranks have published, size bytes each.
+func (s *shared) take(k *call, all [][]byte, size int) {
 	switch k.collective {
 	case schedule.ReduceScatter:
-		first, have := s.shard(size, len(k.dst), s.rank)
+		first, have := shard(size, len(k.dst), s.rank)
 		for r := range all {
 			all[r] = all[r][first : first+have]
 		}
@@ -38,7 +44,7 @@ func (s *shared) small(ctx context.Context, k *call, size int) error {
 		clear(k.dst[have:])
 	case schedule.AllGather:
 		for r := range all {
-			copy(k.dst[r*size:], all[r])
+			copy(k.dst[min(r*size, len(k.dst)):], all[r]) // the last ones may hold padding
 		}
 	case schedule.AllToAll:
 		part := size / len(all)
@@ -46,7 +52,6 @@ func (s *shared) small(ctx context.Context, k *call, size int) error {
 			copy(k.dst[r*part:(r+1)*part], all[r][s.rank*part:])
 		}
 	}
-	return nil
 }
 
 // broadcast sends the root's input, or receives it.

@@ -49,7 +49,7 @@ type seat struct {
 	memory  transport.Memory
 	boards  [2][]byte // small messages, by operation, in turn
 	queue   *queue
-	_       [64 - (3*24+2*24+8)%64]byte
+	_       [64 - (5*24+2*24+8)%64]byte
 }
 
 // notice is what a member says when it arrives. It fills a cache line.
