@@ -24,7 +24,11 @@ func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint tra
 	if err != nil {
 		return err
 	}
-	m.work(c, whole, mems)
+	if whole.collective == schedule.AllReduce {
+		m.reduceShare(c, whole, mems)
+	} else {
+		m.work(c, whole, mems)
+	}
 	err = s.memory.Part(ctx)
 	clear(s.dsts) // hold on to nobody's buffers
 	clear(s.srcs)
@@ -32,35 +36,65 @@ func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint tra
 	return err
 }
 
-// work is this rank's part between Meet and Part: tensor after tensor, but in an all-reduce its share of all of them together.
-func (m *many) work(c *Comm, whole *call, mems []transport.Memory) {
+// reduceShare reduces this rank's share of all tensors together, from all inputs to all outputs.
+func (m *many) reduceShare(c *Comm, whole *call, mems []transport.Memory) {
 	s := &c.lane.shared
-	written, lines := 0, 0
-	for t, out := range m.outs {
-		written += len(out) * len(mems)
-		lines += roundUp(len(m.ins[t]), lineBytes)
+	lines := 0
+	for _, in := range m.ins {
+		lines += roundUp(len(in), lineBytes)
 	}
 	lo, hi := s.share(lines, s.rank)
+	stream := m.streams(len(mems))
 	for t, in := range m.ins {
-		one := call{collective: whole.collective, operator: whole.operator, root: whole.root, dtype: m.known.dtypes[t], dst: m.outs[t], src: in}
-		a, b := max(lo, 0), min(hi, len(in)) // of this tensor, in an all-reduce
+		first, end := max(lo, 0), min(hi, len(in)) // of this tensor
 		lo, hi = lo-roundUp(len(in), lineBytes), hi-roundUp(len(in), lineBytes)
-		if len(in) == 0 || whole.collective == schedule.AllReduce && a >= b {
+		if first >= end {
+			continue
+		}
+		whole.dtype = m.known.dtypes[t]
+		s.foldBy(c.foldOf(whole))
+		s.stream = stream && address(in) != address(m.outs[t])
+		for at := first; at < end; at += pieceBytes {
+			if s.memory.Err() != nil {
+				return
+			}
+			next := min(at+pieceBytes, end)
+			for r := range mems {
+				s.srcs[r], s.dsts[r] = mems[r].Ins[t][at:next], mems[r].Outs[t][at:next]
+			}
+			s.fold(s.dsts[:len(mems)], s.srcs[:len(mems)], s.by, s.stream)
+		}
+	}
+}
+
+// streams reports whether outputs of so many ranks are so large together that what does not take the place of an input is stored past the caches.
+func (m *many) streams(ranks int) bool {
+	written := 0
+	for _, out := range m.outs {
+		written += len(out) * ranks
+	}
+	return written >= streamBytes
+}
+
+// work is this rank's part between Meet and Part in the other collectives, tensor after tensor.
+func (m *many) work(c *Comm, whole *call, mems []transport.Memory) {
+	s := &c.lane.shared
+	stream := m.streams(len(mems))
+	for t, in := range m.ins {
+		if len(in) == 0 {
 			continue
 		}
 		m.views = m.views[:0]
 		for r := range mems {
 			m.views = append(m.views, transport.Memory{In: mems[r].Ins[t], Out: mems[r].Outs[t]})
 		}
+		one := *whole
+		one.dtype, one.dst, one.src = m.known.dtypes[t], m.outs[t], in
 		if reduces(whole.collective) {
 			s.foldBy(c.foldOf(&one))
 		}
-		s.stream = written >= streamBytes && !one.inPlace()
-		if whole.collective == schedule.AllReduce {
-			s.allReduce(m.views, a, b)
-		} else {
-			s.work(&one, m.views)
-		}
+		s.stream = stream && !one.inPlace()
+		s.work(&one, m.views)
 	}
 }
 
@@ -101,7 +135,8 @@ func (m *many) gather(ctx context.Context, c *Comm, whole *call) error {
 	}
 	for i := range l.fragments {
 		f := &l.fragments[i]
-		one := call{collective: whole.collective, operator: whole.operator, root: whole.root, dtype: m.known.dtypes[f.tensor], dst: m.outs[f.tensor]}
+		one := *whole
+		one.dtype, one.dst = m.known.dtypes[f.tensor], m.outs[f.tensor]
 		bytes := len(m.ins[f.tensor])
 		for r := range all {
 			s.srcs[r] = all[r][f.at : f.at+bytes]

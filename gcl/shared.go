@@ -88,8 +88,7 @@ func (s *shared) run(ctx context.Context, k *call) error {
 func (s *shared) work(k *call, mems []transport.Memory) {
 	switch k.collective {
 	case schedule.AllReduce:
-		lo, hi := s.share(len(mems[0].In), s.rank)
-		s.allReduce(mems, lo, hi)
+		s.allReduce(mems)
 	case schedule.ReduceScatter:
 		s.reduceScatter(k, mems)
 	case schedule.AllGather:
@@ -110,8 +109,9 @@ func (s *shared) share(n, rank int) (lo, hi int) {
 	return min(lo*lineBytes, n), min(hi*lineBytes, n)
 }
 
-// allReduce reduces bytes lo to hi, which are this rank's share, from all inputs and stores them to all outputs.
-func (s *shared) allReduce(mems []transport.Memory, lo, hi int) {
+// allReduce reduces this rank's share from all inputs and stores it to all outputs.
+func (s *shared) allReduce(mems []transport.Memory) {
+	lo, hi := s.share(len(mems[0].In), s.rank)
 	for at := lo; at < hi; at += pieceBytes {
 		if s.memory.Err() != nil {
 			return
