@@ -16,6 +16,7 @@ type run struct {
 	fold     func(dst, a, b []byte)                         // of a reduction
 	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
 	call     transport.Call
+	parts    []int // as in a call
 
 	inBase, outBase int // the element of the larger buffer at which input and output begin
 	scratch         []byte
@@ -24,7 +25,7 @@ type run struct {
 // execute implements executor by messages.
 func (p *plan) execute(ctx context.Context, r run, n int) error {
 	l := p.lane
-	p.fit(n)
+	p.fit(n, r.parts)
 	r.plan = p
 	r.inBase, r.outBase = p.bases()
 	if p.scratchElems > 0 {

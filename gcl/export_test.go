@@ -3,10 +3,47 @@ package gcl
 import (
 	"context"
 
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/inproc"
 )
 
 // CollectiveError is the error of a collective on a replica, made of the transport's.
 func CollectiveError(ctx context.Context, call transport.Call, replica int, err error) error {
 	return newCallError(ctx, nameCall(call), replica, err)
+}
+
+// AllReduceWithinAfter is an all-reduce of a byte on each of k IPUs of the replica, before which each calls first, with
+// its id, on its own goroutine.
+func AllReduceWithinAfter(ctx context.Context, c *Comm, k int, first func(ipu int)) error {
+	check := func() error { return nil }
+	return c.within(ctx, schedule.AllReduce, k, check, func(w *ipu) error {
+		first(w.id)
+		b := make([]byte, 1)
+		return w.do(w.equal, call{collective: schedule.AllReduce, dtype: tensor.U8, dst: b, src: b, dstLen: 1, srcLen: 1})
+	})
+}
+
+// IPURings returns the groups that an IPU of k is in where ranks have m, each as the IPUs by rank and the ring of
+// ranks: that of its offset, and all.
+func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error) {
+	ladder, err := topology.New(topology.Config{Replicas: []int{1}})
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	endpoints, err := inproc.New(1)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	l := newLane(endpoints[0], ladder, nil)
+	defer l.closeIPUs()
+	s, err := l.ipusOf(k)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	w := s.all[id]
+	err = w.join(m, Options{})
+	return w.equal.members, w.equal.rings.First, w.every.members, w.every.rings.First, err
 }

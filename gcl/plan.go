@@ -23,6 +23,7 @@ type plan struct {
 
 	// For the number of elements that the plan met last.
 	elements     int   // -1: none yet
+	parts        []int // as in a call, a copy
 	bounds       []int // chunk f is elements bounds[f] to bounds[f+1] of the larger buffer
 	scratchElems int
 }
@@ -119,17 +120,25 @@ func (p *plan) note(sp schedule.Span) {
 	}
 }
 
-// fit works out where chunks and slots lie for n elements in the larger buffer. For the same n as last time it has nothing to do.
-func (p *plan) fit(n int) {
-	if n == p.elements {
+// fit works out where chunks and slots lie for n elements in the larger buffer, in parts as in a call. For the same as
+// last time it has nothing to do.
+func (p *plan) fit(n int, parts []int) {
+	if n == p.elements && slices.Equal(parts, p.parts) {
 		return
 	}
-	padded := p.collective == schedule.ReduceScatter || p.collective == schedule.AllGather
+	p.parts = append(p.parts[:0], parts...)
+	perRank := p.collective == schedule.ReduceScatter || p.collective == schedule.AllGather
 	for f := range p.chunks {
 		var hi int
-		if padded {
+		switch {
+		case perRank && len(parts) == 0:
 			_, hi = chunks.SplitPadded(n, p.size, p.chunks, f)
-		} else {
+		case p.collective == schedule.AllGather:
+			per := p.chunks / p.size
+			lo := parts[f/per]
+			_, hi = chunks.Split(parts[f/per+1]-lo, per, f%per)
+			hi += lo
+		default:
 			_, hi = chunks.Split(n, p.chunks, f)
 		}
 		p.bounds[f+1] = hi

@@ -83,7 +83,7 @@ func (s *stepped) own() (lo, hi int) { return s.plans[s.rank].own() }
 func (s *stepped) execute(ctx context.Context, r run, n int) error {
 	l := s.lane
 	for rank, p := range s.plans {
-		p.fit(n)
+		p.fit(n, r.parts)
 		s.runs[rank].plan, s.runs[rank].elemSize = p, r.elemSize
 		s.runs[rank].inBase, s.runs[rank].outBase = p.bases()
 	}
