@@ -66,9 +66,6 @@ func placement(k, m int) []int {
 func (l *lane) ipusOf(k int) (*ipus, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return nil, &transport.ClosedError{Rank: l.endpoint.Rank()}
-	}
 	if s := l.ipus[k]; s != nil {
 		return s, nil
 	}
@@ -93,8 +90,8 @@ func (l *lane) ipusOf(k int) (*ipus, error) {
 	return s, nil
 }
 
-// closeIPUs makes a collective that the IPUs are in fail, and there will be no other. It returns when they have left
-// the buffers.
+// closeIPUs makes a collective that the IPUs are in fail, and returns when they have left the buffers. The lane's own
+// endpoint, closed next, sees to it that there will be no other.
 func (l *lane) closeIPUs() {
 	l.mu.Lock()
 	l.closed = true
@@ -210,7 +207,7 @@ func (c *Comm) within(ctx context.Context, collective schedule.Collective, k int
 	}
 	s, err := c.lane.ipusOf(k)
 	if err == nil {
-		// An aborted communicator, or a context that is done, must show.
+		// An aborted or closed communicator, or a context that is done, must show.
 		err = c.lane.endpoint.Exchange(ctx, transport.Call{}, nil)
 	}
 	for i := 0; i < k && err == nil; i++ {

@@ -26,7 +26,7 @@ type lane struct {
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*group
 	ipus   map[int]*ipus // this replica's own, by how many
-	closed bool          // and there will be no more IPUs
+	closed bool          // says why they failed
 
 	shared  shared
 	batch   []transport.Transfer

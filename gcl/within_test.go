@@ -307,6 +307,26 @@ func TestWithinGathersAnyChunks(t *testing.T) {
 	})
 }
 
+// A plan that was made for other parts of as many elements does not do.
+func TestWithinGathersOtherPartsOfOneLength(t *testing.T) {
+	everyWay(t, func(ctx context.Context, c *gcl.Comm) error {
+		for _, lengths := range [][]int{{100, 0, 28}, {28, 100, 0}, {43, 42, 43}} {
+			in := chunks.NewChunks[int16](len(lengths))
+			for p, n := range lengths {
+				in.List[p] = chunks.Chunk[int16]{Index: []int{0, 2, 1}[p], Data: make([]int16, n)} // where reduce-scatter leaves it
+				for i := range in.List[p].Data {
+					in.List[p].Data[i] = int16(1000*p + i)
+				}
+			}
+			out, err := gcl.AllGatherWithinReplica(ctx, c, in)
+			if err := errors.Join(err, checkRows("all-gather", out, repeated(in.Concat(), 3))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // order is four numbers whose sum tells in which order they were added.
 var order = [][]float32{{1e8}, {1}, {-1e8}, {1}}
 
