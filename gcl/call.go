@@ -168,12 +168,12 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	if err != nil {
 		return err
 	}
-	r := run{elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts}
+	r := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts}
 	if k.barrier {
 		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing
 	}
 	if !reduces(k.collective) || k.barrier {
-		return e.execute(ctx, r, n)
+		return c.lane.execute(ctx, e, r)
 	}
 	return c.reduce(ctx, k, e, r, n)
 }
@@ -216,12 +216,16 @@ func (c *Comm) method(k *call, n int) methods.Method {
 	return hostTuning.Choose(k.collective, c.Size(), int64(n)*int64(k.dtype.Size()), c.strided)
 }
 
-// executor carries out a schedule for n elements in the larger buffer, given a run without its plan.
+// executor carries out a schedule.
 type executor interface {
-	execute(ctx context.Context, r run, n int) error
+	// execute carries out runs of which only the caller's part is filled in, all of one call.
+	execute(ctx context.Context, runs []run) error
 
-	// own is the range of elements that belong to the rank. It is good after execute.
+	// own is the range of elements of the first run that belong to the rank. It is good after execute.
 	own() (lo, hi int)
+
+	// cut is into how many chunks the data is cut.
+	cut() int
 }
 
 // executor finds the executor of a call, or makes it.
@@ -249,7 +253,7 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 			if err != nil {
 				return nil, err
 			}
-			s = &stepped{steps: steps, lane: c.lane, members: g.members, rank: g.rank, runs: make([]run, c.Size())}
+			s = &stepped{steps: steps, lane: c.lane, members: g.members, rank: g.rank}
 			g.stepped[key] = s
 		}
 		return s, nil
@@ -305,7 +309,7 @@ func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) er
 			r.output = out
 		}
 	}
-	if err := e.execute(ctx, r, n); err != nil {
+	if err := c.lane.execute(ctx, e, r); err != nil {
 		return err
 	}
 	have := len(k.dst)

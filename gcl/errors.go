@@ -176,7 +176,14 @@ func describe(c transport.Call) string {
 	if reduces(schedule.Collective(c.Collective)) {
 		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
 	}
-	fmt.Fprintf(&b, "%v x %d, ", tensor.DType(c.DType), c.Count)
+	switch dtype := tensor.DType(c.DType &^ manyTensors); {
+	case c.DType&manyTensors == 0:
+		fmt.Fprintf(&b, "%v x %d, ", dtype, c.Count)
+	case dtype == 0:
+		fmt.Fprintf(&b, "tensors, %d elements in all, ", c.Count)
+	default:
+		fmt.Fprintf(&b, "tensors, %v x %d in all, ", dtype, c.Count)
+	}
 	if schedule.Collective(c.Collective) == schedule.Broadcast {
 		fmt.Fprintf(&b, "root %d, ", c.Root)
 	}
@@ -186,8 +193,11 @@ func describe(c transport.Call) string {
 
 // hiddenDifference names what differs when the description of two calls does not show it.
 func hiddenDifference(a, b transport.Call) string {
-	if a.Digest == b.Digest {
+	switch {
+	case a.Digest == b.Digest, a.DType&manyTensors != b.DType&manyTensors:
 		return ""
+	case a.DType&manyTensors != 0:
+		return "; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (Implementation, Reproducible, or the topology)"
 	}
 	return "; their options differ (Implementation, Reproducible, or the topology)"
 }

@@ -20,12 +20,18 @@ func (s *shared) gather(ctx context.Context, k *call, size int) error {
 	if err != nil {
 		return err
 	}
+	if all == nil {
+		copy(k.dst, combined)
+		return nil
+	}
+	s.take(k, all, size)
+	return nil
+}
+
+// take makes the output of a collective of what all ranks have published, size bytes each.
+func (s *shared) take(k *call, all [][]byte, size int) {
 	switch k.collective {
 	case schedule.AllReduce:
-		if all == nil {
-			copy(k.dst, combined)
-			return nil
-		}
 		s.Combine(k.dst, all)
 	case schedule.ReduceScatter:
 		first := min(s.rank*len(k.dst), size)
@@ -37,7 +43,7 @@ func (s *shared) gather(ctx context.Context, k *call, size int) error {
 		clear(k.dst[have:])
 	case schedule.AllGather:
 		for r := range all {
-			copy(k.dst[r*size:], all[r])
+			copy(k.dst[min(r*size, len(k.dst)):], all[r]) // the last ones may hold padding
 		}
 	case schedule.AllToAll:
 		part := size / len(all)
@@ -47,7 +53,6 @@ func (s *shared) gather(ctx context.Context, k *call, size int) error {
 	case schedule.Broadcast:
 		copy(k.dst, all[k.root])
 	}
-	return nil
 }
 
 func (s *shared) gatherBy(ctx context.Context, mine []byte, size int, c *shared) ([][]byte, []byte, error) {

@@ -29,6 +29,8 @@ type lane struct {
 	closed bool          // says why they failed
 
 	shared  shared
+	many    many
+	runs    []run
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's

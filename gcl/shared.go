@@ -42,9 +42,7 @@ func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	s.members, s.rank, s.call, s.elemSize = c.group.members, c.group.rank, fingerprint, k.dtype.Size()
 	s.by = 0
 	if reduces(k.collective) {
-		if f := c.foldOf(k); s.fold == nil || f != s.kind {
-			s.kind, s.fold = f, f.Loop()
-		}
+		s.foldBy(c.foldOf(k))
 		if k.operator == Mean {
 			s.by = c.Size()
 		}
@@ -52,6 +50,13 @@ func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	s.stream = !k.inPlace() && len(k.dst)*c.Size() >= streamBytes
 	for len(s.dsts) < c.Size() {
 		s.dsts, s.srcs = append(s.dsts, nil), append(s.srcs, nil)
+	}
+}
+
+// foldBy says how to fold from now on.
+func (s *shared) foldBy(f kernel.Fold) {
+	if s.fold == nil || f != s.kind {
+		s.kind, s.fold = f, f.Loop()
 	}
 }
 
@@ -72,24 +77,31 @@ func (s *shared) run(ctx context.Context, k *call) error {
 	if err != nil {
 		return err
 	}
+	s.work(k, mems)
+	err = s.memory.Part(ctx)
+	clear(s.dsts) // hold on to nobody's buffers
+	clear(s.srcs)
+	return err
+}
+
+// work is this rank's part of a collective between Meet and Part.
+func (s *shared) work(k *call, mems []transport.Memory) {
 	switch k.collective {
 	case schedule.AllReduce:
-		s.allReduce(mems)
+		lo, hi := s.share(len(mems[0].In), s.rank)
+		s.allReduce(mems, lo, hi)
 	case schedule.ReduceScatter:
 		s.reduceScatter(k, mems)
 	case schedule.AllGather:
-		for r := range mems {
-			s.copy(k.dst[r*len(k.src):(r+1)*len(k.src)], mems[r].In)
+		for r := range mems { // the last ones may hold padding
+			lo, hi := min(r*len(k.src), len(k.dst)), min((r+1)*len(k.src), len(k.dst))
+			s.copy(k.dst[lo:hi], mems[r].In)
 		}
 	case schedule.AllToAll:
 		s.allToAll(mems)
 	case schedule.Broadcast:
 		s.copy(k.dst, mems[k.root].In)
 	}
-	err = s.memory.Part(ctx)
-	clear(s.dsts) // hold on to nobody's buffers
-	clear(s.srcs)
-	return err
 }
 
 // share is the part of n bytes that a rank works on: whole cache lines.
@@ -98,9 +110,8 @@ func (s *shared) share(n, rank int) (lo, hi int) {
 	return min(lo*lineBytes, n), min(hi*lineBytes, n)
 }
 
-// allReduce reduces this rank's share from all inputs and stores it to all outputs.
-func (s *shared) allReduce(mems []transport.Memory) {
-	lo, hi := s.share(len(mems[0].In), s.rank)
+// allReduce reduces bytes lo to hi, which are this rank's share, from all inputs and stores them to all outputs.
+func (s *shared) allReduce(mems []transport.Memory, lo, hi int) {
 	for at := lo; at < hi; at += pieceBytes {
 		if s.memory.Err() != nil {
 			return

@@ -179,6 +179,20 @@ func (x *texts) mismatches() {
 		found = round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: theirs})
 		add(change.situation, 3, found)
 	}
+	many := mine
+	many.DType |= gcl.ManyTensors
+	for _, change := range []struct {
+		situation string
+		theirs    transport.Call
+	}{
+		{"one tensor and several", mine},
+		{"several tensors of other lengths", func(c transport.Call) transport.Call { c.Count, c.Digest = 1020, 1; return c }(many)},
+		{"several tensors, some of another type", func(c transport.Call) transport.Call { c.DType, c.Digest = gcl.ManyTensors, 1; return c }(many)},
+		{"several tensors in another order", func(c transport.Call) transport.Call { c.Digest = 1; return c }(many)},
+	} {
+		err := round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: many, Theirs: change.theirs})
+		x.add(change.situation, gcl.CollectiveError(context.Background(), many, 3, err))
+	}
 	add("a mismatch, on a replica that did not find it", 0, &transport.RoundError{Rank: 0, Round: 1, Peer: -1, Err: &transport.AbortError{Rank: 3, Cause: found}})
 	add("a mismatch that two found", 2, round(2, 3, &twice{found.(*transport.RoundError).Err, &transport.AbortError{Rank: 3, Cause: found}}))
 	add("an abort that a cancelled context repeats", 2, round(2, 3, &twice{errBoom, &transport.AbortError{Rank: 3, Cause: errBoom}}))

@@ -2,9 +2,10 @@ package transport
 
 import "context"
 
-// Memory is what a replica lays open to its peers between Meet and Part.
+// Memory is what a replica lays open to its peers between Meet and Part. The two lists are laid open as the buffers in them are: nobody changes them before Part.
 type Memory struct {
 	In, Out, Scratch []byte
+	Ins, Outs        [][]byte // where a call works on several buffers at once
 }
 
 // ArgumentError says that the arguments of a Meet or a Gather break the rules, whatever the peers do. Nothing was published, and the endpoint stays usable.

@@ -45,7 +45,7 @@ type seat struct {
 	_       [64 - 12]byte
 	memory  transport.Memory
 	boards  [2][]byte // small messages, by operation, in turn
-	_       [64 - (3*24+2*24)%64]byte
+	_       [64 - (5*24+2*24)%64]byte
 }
 
 // notice is what a member says when it arrives. It fills a cache line.

@@ -104,7 +104,9 @@ func (g group) meeting(e transport.PeerMemory, size, seq, syncs int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
 	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size), Scratch: make([]byte, pieces+1)}
-	defer scribble(mine.In, mine.Out, mine.Scratch)
+	mine.Ins = [][]byte{mine.In[:size/2], nil, mine.In[size/2:]}
+	mine.Outs = [][]byte{{byte(me), byte(seq)}}
+	defer scribble(mine.In, mine.Out, mine.Scratch, mine.Outs[0])
 	mems, err := e.Meet(background, g.call(seq), g.members, mine)
 	if err != nil {
 		return err
@@ -116,6 +118,15 @@ func (g group) meeting(e transport.PeerMemory, size, seq, syncs int) error {
 		for i, m := range mems {
 			if len(m.In) != size || len(m.Out) != size || len(m.Scratch) != pieces+1 {
 				return fmt.Errorf("member %d shows %d, %d and %d bytes", i, len(m.In), len(m.Out), len(m.Scratch))
+			}
+			if len(m.Ins) != 3 || len(m.Ins[0]) != size/2 || len(m.Ins[1]) != 0 || len(m.Ins[2]) != size-size/2 || len(m.Outs) != 1 {
+				return fmt.Errorf("member %d shows lists of %d and %d buffers, or of other lengths", i, len(m.Ins), len(m.Outs))
+			}
+			if size > 1 && (&m.Ins[0][0] != &m.In[0] || &m.Ins[2][0] != &m.In[size/2]) {
+				return fmt.Errorf("member %d shows other buffers in its list than it laid open", i)
+			}
+			if got, want := string(m.Outs[0]), string([]byte{byte(g.members[i]), byte(seq)}); got != want {
+				return fmt.Errorf("member %d shows %q in its list, want %q", i, got, want)
 			}
 		}
 		for i := e.Next(); i < pieces; i = e.Next() {
