@@ -28,6 +28,11 @@ type call struct {
 	dst, src   []byte
 	srcLen     int // elements
 	dstLen     int
+
+	// parts, of a reduce-scatter or an all-gather whose ranks have parts of different lengths, is where each rank's begins
+	// in the larger buffer, and where the last ends, in elements; those of a reduce-scatter are as chunks.Split has them.
+	// nil: equal parts, the last padded.
+	parts []int
 }
 
 // inPlace reports whether the output takes the place of the input.
@@ -71,7 +76,10 @@ func (c *Comm) do(ctx context.Context, k call) error {
 
 // larger is the number of elements in the larger of a rank's two buffers.
 func (c *Comm) larger(k *call) int {
-	if k.collective == schedule.AllGather {
+	switch {
+	case k.parts != nil:
+		return k.parts[c.Size()]
+	case k.collective == schedule.AllGather:
 		return k.srcLen * c.Size()
 	}
 	return k.srcLen
@@ -152,7 +160,7 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	n := c.larger(k)
 	method := c.method(k, n)
 	fingerprint.Method = uint8(method)
-	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) {
+	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) && k.parts == nil {
 		c.lane.shared.setUp(c, k, fingerprint)
 		return c.lane.shared.run(ctx, k)
 	}
@@ -160,7 +168,7 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	if err != nil {
 		return err
 	}
-	r := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint}
+	r := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts}
 	if k.barrier {
 		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing
 	}
@@ -187,6 +195,9 @@ func (c *Comm) keepOwn(k *call) {
 	src := k.src
 	if k.collective == schedule.ReduceScatter {
 		lo := min(c.Rank()*len(k.dst), len(src))
+		if k.parts != nil {
+			lo = k.parts[c.Rank()] * k.dtype.Size()
+		}
 		src = src[lo:min(lo+len(k.dst), len(src))]
 	}
 	clear(k.dst[copy(k.dst, src):])

@@ -20,6 +20,9 @@
 // Each comes in forms that return the result or write it to a destination (To); all-reduce, all-to-all and broadcast also
 // over the input (InPlace). To and InPlace allocate nothing in steady state. In a group of one, every collective is a copy.
 //
+// ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one replica,
+// each a worker with memory of its own: docs/within-replica.md.
+//
 // # Rules for a caller
 //
 //   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and options.

@@ -19,6 +19,7 @@ type run struct {
 	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
 	packed   *packing                                       // of several tensors, whose folds depend on the place; else nil
 	call     transport.Call
+	parts    []int // as in a call
 
 	inBase, outBase int // the element of the larger buffer at which input and output begin
 	scratch         []byte

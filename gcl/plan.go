@@ -27,6 +27,7 @@ type plan struct {
 type placement struct {
 	elements     int    // -1: none yet, or a layout
 	layout       uint64 // its number, or 0
+	parts        []int  // as in a call, a copy
 	bounds       []int  // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
 	starts       []int  // of the slots, in elements
 	scratchElems int
@@ -117,20 +118,21 @@ func (p *plan) note(sp schedule.Span) {
 }
 
 // place says where chunks and slots lie in run i, of n elements in the larger buffer or of several tensors that are packed. For the same as last time it has nothing to do.
-func (p *plan) place(i, n int, packed *packing) *placement {
+func (p *plan) place(i, n int, parts []int, packed *packing) *placement {
 	for len(p.places) <= i {
 		p.places = append(p.places, &placement{elements: -1, bounds: make([]int, p.chunks+1), starts: make([]int, len(p.slots))})
 	}
 	at := p.places[i]
 	switch {
-	case packed != nil && at.layout == packed.number, packed == nil && at.elements == n:
+	case packed != nil && at.layout == packed.number, packed == nil && at.elements == n && slices.Equal(at.parts, parts):
 		return at
 	case packed != nil:
 		copy(at.bounds, packed.bounds)
 		at.elements, at.layout = -1, packed.number
 	default:
-		p.split(at.bounds, n)
+		p.split(at.bounds, n, parts)
 		at.elements, at.layout = n, 0
+		at.parts = append(at.parts[:0], parts...)
 	}
 	at.scratchElems = 0
 	for i, spans := range p.slots {
@@ -144,14 +146,20 @@ func (p *plan) place(i, n int, packed *packing) *placement {
 	return at
 }
 
-// split fills in the bounds of the chunks of n elements.
-func (p *plan) split(bounds []int, n int) {
-	padded := p.collective == schedule.ReduceScatter || p.collective == schedule.AllGather
+// split fills in the bounds of the chunks of n elements, in parts as in a call.
+func (p *plan) split(bounds []int, n int, parts []int) {
+	perRank := p.collective == schedule.ReduceScatter || p.collective == schedule.AllGather
 	for f := range p.chunks {
 		var hi int
-		if padded {
+		switch {
+		case perRank && len(parts) == 0:
 			_, hi = chunks.SplitPadded(n, p.size, p.chunks, f)
-		} else {
+		case p.collective == schedule.AllGather:
+			per := p.chunks / p.size
+			lo := parts[f/per]
+			_, hi = chunks.Split(parts[f/per+1]-lo, per, f%per)
+			hi += lo
+		default:
 			_, hi = chunks.Split(n, p.chunks, f)
 		}
 		bounds[f+1] = hi
@@ -184,7 +192,7 @@ func (p *plan) ownAt(at *placement) (lo, hi int) {
 
 // setUp makes run i, all but its scratch memory, ready to be carried out by the plan. It returns how many bytes of scratch it needs.
 func (p *plan) setUp(i int, r *run) (scratchBytes int) {
-	r.place = p.place(i, r.elements, r.packed)
+	r.place = p.place(i, r.elements, r.parts, r.packed)
 	r.inBase, r.outBase = p.bases(r.place)
 	return r.place.scratchElems * r.elemSize
 }

@@ -120,7 +120,7 @@ func (s *stepped) look(runs []run, mems []transport.Memory) {
 	for rank, m := range mems {
 		at := 0 // in the rank's scratch memory, as giveScratch has it
 		for i := range runs {
-			r := run{elements: runs[i].elements, elemSize: runs[i].elemSize, packed: runs[i].packed, input: m.Ins[i], output: m.Outs[i]}
+			r := run{elements: runs[i].elements, elemSize: runs[i].elemSize, parts: runs[i].parts, packed: runs[i].packed, input: m.Ins[i], output: m.Outs[i]}
 			bytes := s.plans[rank].setUp(i, &r)
 			r.scratch = m.Scratch[at : at+bytes]
 			at += roundUp(bytes, packAlign)
