@@ -64,6 +64,21 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
+// replicaError is what Run returns: the error of one replica's function.
+type replicaError struct {
+	replica int
+	err     error
+}
+
+func (e *replicaError) Error() string {
+	return fmt.Sprintf("gcl: replica %d: %s", e.replica, inner(e.err.Error()))
+}
+
+func (e *replicaError) Unwrap() error { return e.err }
+
+// inner is an error's text without the name of this package in front, for inside another of this package's errors.
+func inner(text string) string { return strings.TrimPrefix(text, "gcl: ") }
+
 // callError is the failure of one collective: what and which one, and why.
 type callError struct {
 	what    string // "all-reduce #3"
@@ -111,13 +126,21 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e.kinds)], e.err) }
 
-// explain is the text of an error of the transport with the numbers of its calls spelled out, also where it is inside another error.
-func explain(err error) string {
+// explain is the text of an error for inside another: one of the transport with the numbers of its calls spelled out, also where it is itself inside another.
+func explain(err error) string { return inner(spell(err)) }
+
+func spell(err error) string {
 	switch e := err.(type) {
 	case *callError:
 		return e.Error()
+	case *replicaError:
+		return fmt.Sprintf("replica %d: %s", e.replica, explain(e.err))
 	case *transport.AbortError:
-		return fmt.Sprintf("aborted by replica %d: %s", e.Rank, explain(e.Cause))
+		cause := e.Cause
+		if own, ok := cause.(*replicaError); ok && own.replica == e.Rank {
+			cause = own.err
+		}
+		return fmt.Sprintf("aborted by replica %d: %s", e.Rank, explain(cause))
 	case *transport.RoundError:
 		plain := *e
 		plain.Err = errors.New(explain(e.Err))
@@ -141,13 +164,13 @@ func explain(err error) string {
 	case *transport.ClosedError:
 		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Rank)
 	}
-	text, inner := err.Error(), insides(err)
-	if len(inner) == 2 { // a replica that failed after another
-		if abort, ok := inner[1].(*transport.AbortError); ok && inner[0].Error() == abort.Cause.Error() {
+	text, parts := err.Error(), insides(err)
+	if len(parts) == 2 { // a replica that failed after another
+		if abort, ok := parts[1].(*transport.AbortError); ok && parts[0].Error() == abort.Cause.Error() {
 			return explain(abort)
 		}
 	}
-	for _, e := range inner {
+	for _, e := range parts {
 		if plain := e.Error(); plain != "" {
 			text = strings.Replace(text, plain, explain(e), 1)
 		}
@@ -157,14 +180,14 @@ func explain(err error) string {
 
 // insides are the errors that err wraps.
 func insides(err error) []error {
-	var inner []error
+	var parts []error
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		inner = []error{e.Unwrap()}
+		parts = []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:
-		inner = slices.Clone(e.Unwrap())
+		parts = slices.Clone(e.Unwrap())
 	}
-	return slices.DeleteFunc(inner, func(e error) bool { return e == nil })
+	return slices.DeleteFunc(parts, func(e error) bool { return e == nil })
 }
 
 // nameCall is the short name of a call: "all-reduce #3".

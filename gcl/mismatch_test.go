@@ -81,6 +81,10 @@ func variants(n int) []variant {
 			}
 			return gcl.AllReduceInPlace(ctx, with(c, ring.Method), f(), gcl.Add)
 		}},
+		{name: "seq", text: []string{"all-reduce #2 (ADD float32 x 24, clockwise_ring, "}, call: func(ctx context.Context, c *gcl.Comm) error {
+			refuse(ctx, c)
+			return gcl.AllReduceInPlace(ctx, with(c, ring.Method), f(), gcl.Add)
+		}},
 		{name: "group=1", text: nil, call: func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceInPlace(ctx, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}), f(), gcl.Add)
 		}},
@@ -102,6 +106,13 @@ func variants(n int) []variant {
 		}
 	}
 	return out
+}
+
+// refuse makes a call that is refused for its arguments, and takes a number all the same.
+func refuse(ctx context.Context, c *gcl.Comm) {
+	if err := gcl.AllReduceTo(ctx, c, make([]float32, 1), make([]float32, 2), gcl.Add); err == nil {
+		panic("a destination that is too short is not refused")
+	}
 }
 
 // memoryVariants lists calls on peer memory of which any two differ, of a size for Gather or for Meet.
@@ -136,6 +147,10 @@ func memoryVariants(n, size int) []variant {
 			if err := c.Barrier(ctx); err != nil {
 				return err
 			}
+			return gcl.AllReduceInPlace(ctx, c, f(), gcl.Add)
+		}},
+		{name: "seq", text: []string{fmt.Sprintf("all-reduce #2 (ADD float32 x %d, direct, ", size)}, call: func(ctx context.Context, c *gcl.Comm) error {
+			refuse(ctx, c)
 			return gcl.AllReduceInPlace(ctx, c, f(), gcl.Add)
 		}},
 	}
@@ -329,5 +344,84 @@ func TestBroadcastUnheard(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMismatchWritesNothing: on peer memory calls are compared before anything is read or written, whoever finds out.
+func TestMismatchWritesNothing(t *testing.T) {
+	const n, odd = 4, 2
+	for _, size := range memorySizes {
+		for _, m := range []methods.Method{methods.Auto, methods.ClockwiseRing, methods.RecursiveDoubling} {
+			for _, form := range writing(n, size) {
+				t.Run(fmt.Sprintf("%s/method=%v/size=%d", form.name, m, size), func(t *testing.T) {
+					var dsts, srcs [n][]float32
+					for r := range n {
+						dsts[r], srcs[r] = make([]float32, form.dst), make([]float32, form.src)
+						for i := range dsts[r] {
+							dsts[r][i] = float32(-1 - r)
+						}
+						for i := range srcs[r] {
+							srcs[r][i] = float32(i + r)
+						}
+					}
+					errs := failures(t, n, func(ctx context.Context, c *gcl.Comm) error {
+						o := gcl.Options{Method: m, Implementation: gcl.Syncful, Reproducible: c.Rank() == odd}
+						return form.call(ctx, withOptions(c, o), dsts[c.Rank()], srcs[c.Rank()])
+					})
+					for r, err := range errs {
+						if !errors.Is(err, gcl.ErrMismatch) {
+							t.Errorf("replica %d: %v, want ErrMismatch", r, err)
+						}
+						for i, v := range dsts[r] {
+							if v != float32(-1-r) {
+								t.Fatalf("replica %d: element %d of the destination is written: %v", r, i, v)
+							}
+						}
+						for i, v := range srcs[r] {
+							if v != float32(i+r) {
+								t.Fatalf("replica %d: element %d of the input is written: %v", r, i, v)
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// writer is a form of a collective, with the lengths of its destination and its input.
+type writer struct {
+	name     string
+	dst, src int
+	call     func(ctx context.Context, c *gcl.Comm, dst, src []float32) error
+}
+
+// writing lists the To and InPlace forms. In place the input is the destination.
+func writing(n, size int) []writer {
+	return []writer{
+		{"AllReduceTo", size, size, func(ctx context.Context, c *gcl.Comm, dst, src []float32) error {
+			return gcl.AllReduceTo(ctx, c, dst, src, gcl.Add)
+		}},
+		{"AllReduceInPlace", 0, size, func(ctx context.Context, c *gcl.Comm, _, data []float32) error {
+			return gcl.AllReduceInPlace(ctx, c, data, gcl.Add)
+		}},
+		{"ReduceScatterTo", size / n, size, func(ctx context.Context, c *gcl.Comm, dst, src []float32) error {
+			return gcl.ReduceScatterTo(ctx, c, dst, src, gcl.Add)
+		}},
+		{"AllGatherTo", size * n, size, func(ctx context.Context, c *gcl.Comm, dst, src []float32) error {
+			return gcl.AllGatherTo(ctx, c, dst, src)
+		}},
+		{"AllToAllTo", size, size, func(ctx context.Context, c *gcl.Comm, dst, src []float32) error {
+			return gcl.AllToAllTo(ctx, c, dst, src)
+		}},
+		{"AllToAllInPlace", 0, size, func(ctx context.Context, c *gcl.Comm, _, data []float32) error {
+			return gcl.AllToAllInPlace(ctx, c, data)
+		}},
+		{"BroadcastTo", size, size, func(ctx context.Context, c *gcl.Comm, dst, src []float32) error {
+			return gcl.BroadcastTo(ctx, c, dst, src, 1)
+		}},
+		{"BroadcastInPlace", 0, size, func(ctx context.Context, c *gcl.Comm, _, data []float32) error {
+			return gcl.BroadcastInPlace(ctx, c, data, 1)
+		}},
 	}
 }

@@ -137,7 +137,7 @@ func (f *firstError) note(c *Comm, err error) {
 		return
 	}
 	if !isCrash(err) {
-		err = fmt.Errorf("gcl: replica %d: %w", c.Replica(), err)
+		err = &replicaError{c.Replica(), err}
 	}
 	c.Abort(err)
 	f.mu.Lock()

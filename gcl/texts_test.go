@@ -49,6 +49,9 @@ func TestErrorTexts(t *testing.T) {
 	x.arguments(t)
 	x.failures(t)
 	x.mismatches()
+	if twice := regexp.MustCompile(`gcl: .*gcl: .*`).FindString(x.String()); twice != "" {
+		t.Errorf("a text names the package twice: %s", twice)
+	}
 	golden := filepath.Join("testdata", "errors.txt")
 	if *update {
 		if err := os.WriteFile(golden, []byte(x.String()), 0o644); err != nil {
@@ -121,6 +124,24 @@ func (x *texts) failures(t *testing.T) {
 			return nil
 		}
 		return gcl.BroadcastInPlace(ctx, c, []float32{1}, 0)
+	}))
+	refused := gcl.Run(watched(t), 2, func(ctx context.Context, c *gcl.Comm) error {
+		if c.Replica() == 1 {
+			return gcl.AllReduceTo(ctx, c, make([]float32, 1), make([]float32, 2), gcl.Add)
+		}
+		return c.Barrier(ctx)
+	})
+	x.add("Run, when a collective refuses its arguments", refused)
+	elsewhere := func(how string, err error) {
+		x.add("the same on another replica, by "+how, gcl.CollectiveError(watched(t), transport.Call{Seq: 3}, 0, &transport.RoundError{Peer: -1, Err: err}))
+	}
+	elsewhere("the abort", &transport.AbortError{Rank: 1, Cause: refused})
+	elsewhere("its context", refused)
+	elsewhere("both", &twice{refused, &transport.AbortError{Rank: 1, Cause: refused}})
+	elsewhere("a third's abort", &transport.AbortError{Rank: 2, Cause: refused})
+	x.add("Run, when an option is wrong", gcl.Run(watched(t), 1, func(_ context.Context, c *gcl.Comm) error {
+		_, err := c.With(gcl.Options{Method: 99})
+		return err
 	}))
 	x.add("Abort by replica 1, on replica 0", failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		if c.Replica() == 1 {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ErrBusy says that Exchange was called on an endpoint that is in another Exchange. It is a fault of the caller, found on a
-// best effort; the Exchange in progress goes on.
-var ErrBusy = errors.New("another Exchange is in progress on this endpoint")
+// ErrBusy says that Exchange, Meet or Gather was called on an endpoint that is in another call, or between a Meet and its Part. It is a
+// fault of the caller, found on a best effort; the call in progress goes on.
+var ErrBusy = errors.New("another call is in progress on this endpoint")
 
 // RoundError says where in a round something failed.
 type RoundError struct {

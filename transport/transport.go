@@ -16,7 +16,7 @@ type Endpoint interface {
 	//
 	// The buffers belong to the transport until Exchange returns, and not a moment longer. A context that is done, even
 	// before the call, counts as a failure of the round and aborts; an endpoint that is closed, or is in another
-	// Exchange (ErrBusy), refuses and aborts nothing. Errors are *MismatchError,
+	// call (ErrBusy), refuses and aborts nothing. Errors are *MismatchError,
 	// *DeadlockError, *ClosedError, *AbortError, the context's cause, or the transport's own, each in a *RoundError that says where.
 	Exchange(ctx context.Context, call Call, batch []Transfer) error
 
