@@ -9,7 +9,8 @@ import (
 )
 
 // separateBytes is the least size of a tensor's messages with which it gets messages of its own, straight from its input and to its output, beside those of the packing
-// in the same rounds. Below it, a message costs more than to copy so much into the packing and out of it: see BenchmarkAllReduceMany in bench.
+// in the same rounds. Below it, a message costs more than to copy so much into the packing and out of it: on eight replicas by direct and by clockwise_ring (BenchmarkAllReduceMany
+// with other sizes of tensor, two cores), packing takes half the time with messages of 1 KiB, as long with 2 KiB, and up to half as long again with 4 KiB.
 const separateBytes = 4 << 10
 
 // maxSeparate bounds the messages between two ranks in one round.
