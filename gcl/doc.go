@@ -22,7 +22,8 @@
 //
 // Each also comes for several tensors in one go, which share messages: Many takes slices of one type, as in AllReduceMany,
 // and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Every tensor is treated as if it were
-// alone. ReduceScatterMapped and AllGatherMapped take an array that lies on several IPUs of each replica.
+// alone, and may be empty; no destination may share memory with another tensor, and what it holds after an error is
+// unspecified. ReduceScatterMapped and AllGatherMapped take an array that lies on several IPUs of each replica.
 //
 // # Rules for a caller
 //

@@ -8,8 +8,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// direct carries out a call on several tensors on peer memory in one pass, as shared does for one. Small ones are packed for one Gather. Large ones are laid open where
-// they lie, and nothing is packed.
+// direct carries out a call on several tensors on peer memory in one pass, as shared does for one. Small ones are
+// packed for one Gather. Large ones are laid open where they lie, and nothing is packed.
 func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint transport.Call) error {
 	s := &c.lane.shared
 	s.setUp(c, whole, fingerprint)
@@ -67,7 +67,8 @@ func (m *many) reduceShare(c *Comm, whole *call, mems []transport.Memory) {
 	}
 }
 
-// streams reports whether outputs of so many ranks are so large together that what does not take the place of an input is stored past the caches.
+// streams reports whether outputs of so many ranks are so large together that what does not take the place of an
+// input is stored past the caches.
 func (m *many) streams(ranks int) bool {
 	written := 0
 	for _, out := range m.outs {
