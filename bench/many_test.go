@@ -137,7 +137,8 @@ func BenchmarkAllReduceMany(b *testing.B) {
 	}
 }
 
-// TestAllReduceMany runs the bodies of the benchmark a few times, which checks the result, and counts what they allocate.
+// TestAllReduceMany runs the bodies of the benchmark a few times, which checks the result, and counts what they
+// allocate.
 func TestAllReduceMany(t *testing.T) {
 	for _, x := range manyCases {
 		if x.size > 1<<20 {

@@ -51,7 +51,8 @@ func ExampleAllGatherTensors() {
 	// bool(2,)[true false]
 }
 
-// Three elements are on IPU 0 of each replica and one on IPU 1. Each segment is scattered over the four replicas on its own.
+// Three elements are on IPU 0 of each replica and one on IPU 1. Each segment is scattered over the four replicas on
+// its own.
 func ExampleReduceScatterMapped() {
 	shards, whole := make([][]int32, 4), make([][]int32, 4)
 	err := gcl.Run(context.Background(), 4, func(ctx context.Context, c *gcl.Comm) (err error) {

@@ -7,8 +7,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// run is one execution of a plan: the only place where a schedule meets bytes. Several runs of one plan are carried out at once, round by round: their messages
-// are their own, but they go together.
+// run is one execution of a plan: the only place where a schedule meets bytes. Several runs of one plan are carried out
+// at once, round by round: their messages are their own, but they go together.
 type run struct {
 	place    *placement
 	elements int // in the larger buffer
@@ -17,7 +17,7 @@ type run struct {
 	output   []byte
 	fold     func(dst, a, b []byte)                         // of a reduction
 	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
-	packed   *packing                                       // of several tensors, whose folds depend on the place; else nil
+	packed   *packing                                       // of several tensors; else nil
 	call     transport.Call
 	parts    []int // as in a call
 

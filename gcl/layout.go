@@ -14,16 +14,17 @@ type extent struct {
 	elements int         // of the larger of a rank's two buffers
 }
 
-// layout says where the elements of several tensors lie when they are packed to go through a schedule together. Each tensor is cut into chunks on its own; chunk f of the
-// packing is chunk f of every tensor, one after the other. Within a chunk, tensors of one type lie together, the widest types first, so that every element is
-// aligned and only the end of a chunk is padded.
+// layout says where the elements of several tensors lie when they are packed to go through a schedule together. Each
+// tensor is cut into chunks on its own; chunk f of the packing is chunk f of every tensor, one after the other.
+// Within a chunk, tensors of one type lie together, the widest types first, so that every element is aligned and only
+// the end of a chunk is padded.
 //
 //	float32 a of 4, float16 b of 3, float32 c of 2, in two chunks
 //	byte     0         8    12     14   64        72   76       80   128
 //	         │ a0 a1   │ c0 │ b0   │ ···│ a2 a3   │ c1 │ b1 b2  │ ···│
 //	         └ chunk 0 ────────────────┘└ chunk 1 ──────────────────┘
 //
-// A piece of it that begins at a multiple of 8 bytes cuts no element, wherever it ends; that is all that a fold asks for.
+// A piece of it that begins and ends at multiples of 8 bytes cuts no element, which is all that a fold asks for.
 type layout struct {
 	number  uint64 // no two layouts of a lane have the same
 	extents []extent
@@ -135,7 +136,8 @@ func (l *layout) stretchAt(at int) int {
 	return lo
 }
 
-// layouts keeps the layouts that a lane has needed, to be found again: a program has a few sets of tensors that it makes calls on again and again.
+// layouts keeps the layouts that a lane has needed, to be found again: a program has a few sets of tensors that it
+// makes calls on again and again.
 type layouts struct {
 	byHash map[uint64]*layout
 	made   uint64 // how many have been numbered
@@ -148,7 +150,8 @@ type kept struct {
 	layout *layout
 }
 
-// maxLayouts bounds what is kept: a layout of 1,000 tensors in 64 chunks takes some 2 MiB. Past it the oldest is made anew.
+// maxLayouts bounds what is kept: a layout of 1,000 tensors in 64 chunks takes some 2 MiB. Past it the oldest is made
+// anew.
 const maxLayouts = 32
 
 // of finds a layout, or makes it.
@@ -187,8 +190,8 @@ func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 // hashSeed is where mix begins.
 const hashSeed = fnvOffset
 
-// mix adds a number to a hash, a word at a time, where fnv takes it byte by byte: a call on many tensors has hundreds of numbers. Two hashes that differ in one number
-// differ.
+// mix adds a number to a hash, a word at a time, where fnv takes it byte by byte: a call on many tensors has hundreds
+// of numbers. Two hashes that differ in one number differ.
 func mix(hash, n uint64) uint64 {
 	hash = (hash ^ n) * 0x9e3779b97f4a7c15 // odd, 2^64 by the golden ratio (Knuth, volume 3, 6.4)
 	return hash ^ hash>>32

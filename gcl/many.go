@@ -9,10 +9,11 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// This file holds the collectives on several slices of one type. What they have in common: all ranks give slices of the same lengths in the same order, which may be
-// empty; a destination is its own input, where the collective on one slice allows that, or apart from all inputs and destinations; nothing but destinations is changed, and
-// what they hold after an error is unspecified. One set of messages serves all slices; docs/many.md says how. With a method named in Options, or with
-// Options.Reproducible, the results have the bits of one call for each slice.
+// This file holds the collectives on several slices of one type. What they have in common: all ranks give slices of
+// the same lengths in the same order, which may be empty; a destination is its own input, where the collective on one
+// slice allows that, or apart from all inputs and destinations; nothing but destinations is changed, and what they
+// hold after an error is unspecified. One set of messages serves all slices; docs/many.md says how. With a method
+// named in Options, or with Options.Reproducible, the results have the bits of one call for each slice.
 
 // doSlices carries out a collective on several slices.
 func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src [][]T, op Operator, root int, fresh bool) error {
@@ -52,8 +53,8 @@ func AllReduceMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, o
 	return results(ctx, c, schedule.AllReduce, data, op, 0, sameLength)
 }
 
-// AllReduceManyTo is AllReduceMany with the results in dst: dst[i], which has the length of data[i], is data[i] itself or
-// apart from all other slices. It allocates nothing once a call like it has been made.
+// AllReduceManyTo is AllReduceMany with the results in dst: dst[i], which has the length of data[i], is data[i]
+// itself or apart from all other slices. It allocates nothing once a call like it has been made.
 func AllReduceManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, op Operator) error {
 	return doSlices(ctx, c, schedule.AllReduce, dst, data, op, 0, false)
 }
@@ -63,14 +64,15 @@ func AllReduceManyInPlace[T tensor.Element](ctx context.Context, c *Comm, data [
 	return doSlices(ctx, c, schedule.AllReduce, data, data, op, 0, false)
 }
 
-// ReduceScatterMany is ReduceScatter of each slice of data, all in one go: a slice of n elements gives this rank's shard of
-// ceil(n/G), padded with zeros on its own. The lengths are the same on all ranks.
+// ReduceScatterMany is ReduceScatter of each slice of data, all in one go: a slice of n elements gives this rank's
+// shard of ceil(n/G), padded with zeros on its own. The lengths are the same on all ranks.
 func ReduceScatterMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, op Operator) ([][]T, error) {
 	return results(ctx, c, schedule.ReduceScatter, data, op, 0, chunks.PerRank)
 }
 
-// ReduceScatterManyTo is ReduceScatterMany with the results in dst: dst[i], of ceil(n/G) elements for the n of data[i], is
-// its own place in data[i] or apart from all other slices. It allocates nothing once a call like it has been made.
+// ReduceScatterManyTo is ReduceScatterMany with the results in dst: dst[i], of ceil(n/G) elements for the n of
+// data[i], is its own place in data[i] or apart from all other slices. It allocates nothing once a call like it has
+// been made.
 func ReduceScatterManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, op Operator) error {
 	return doSlices(ctx, c, schedule.ReduceScatter, dst, data, op, 0, false)
 }
@@ -81,13 +83,14 @@ func AllGatherMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T) (
 	return results(ctx, c, schedule.AllGather, data, 0, 0, gatheredLength)
 }
 
-// AllGatherManyTo is AllGatherMany with the results in dst: dst[i], of G times the length of data[i], has data[i] in its own
-// place or is apart from all other slices. It allocates nothing once a call like it has been made.
+// AllGatherManyTo is AllGatherMany with the results in dst: dst[i], of G times the length of data[i], has data[i] in
+// its own place or is apart from all other slices. It allocates nothing once a call like it has been made.
 func AllGatherManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T) error {
 	return doSlices(ctx, c, schedule.AllGather, dst, data, 0, 0, false)
 }
 
-// AllToAllMany is AllToAll of each slice of data, all in one go. The lengths are multiples of G and the same on all ranks.
+// AllToAllMany is AllToAll of each slice of data, all in one go. The lengths are multiples of G and the same on all
+// ranks.
 func AllToAllMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T) ([][]T, error) {
 	return results(ctx, c, schedule.AllToAll, data, 0, 0, sameLength)
 }
@@ -103,14 +106,14 @@ func AllToAllManyInPlace[T tensor.Element](ctx context.Context, c *Comm, data []
 	return doSlices(ctx, c, schedule.AllToAll, data, data, 0, 0, false)
 }
 
-// BroadcastMany is Broadcast of each slice of the rank root's data, all in one go. The lengths are the same on all ranks;
-// only the root's data is read.
+// BroadcastMany is Broadcast of each slice of the rank root's data, all in one go. The lengths are the same on all
+// ranks; only the root's data is read.
 func BroadcastMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, root int) ([][]T, error) {
 	return results(ctx, c, schedule.Broadcast, data, 0, root, sameLength)
 }
 
-// BroadcastManyTo is BroadcastMany with the results in dst: dst[i], which has the length of data[i], is data[i] itself or
-// apart from all other slices. It allocates nothing once a call like it has been made.
+// BroadcastManyTo is BroadcastMany with the results in dst: dst[i], which has the length of data[i], is data[i]
+// itself or apart from all other slices. It allocates nothing once a call like it has been made.
 func BroadcastManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, root int) error {
 	return doSlices(ctx, c, schedule.Broadcast, dst, data, 0, root, false)
 }

@@ -47,7 +47,8 @@ func manyBitsOptions() []gcl.Options {
 	return out
 }
 
-// TestManyHasTheBitsOfSingleCalls compares with a call for each tensor, on data whose sums depend on their order, for every method by name and for Reproducible.
+// TestManyHasTheBitsOfSingleCalls compares with a call for each tensor, on data whose sums depend on their order, for
+// every method by name and for Reproducible.
 func TestManyHasTheBitsOfSingleCalls(t *testing.T) {
 	for _, n := range roundingRanks {
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {

@@ -21,7 +21,8 @@ type manyCall struct {
 	form       manyForm
 	fresh      bool // the destinations were made for this call
 
-	// Slices of one type, by their headers: a length is in elements. Mapped, there is one of each, which the mapping cuts.
+	// Slices of one type, by their headers: a length is in elements. Mapped, there is one of each, which the mapping
+	// cuts.
 	dtype      tensor.DType
 	dsts, srcs [][]byte
 	mapping    chunks.Mapping
@@ -59,7 +60,8 @@ type many struct {
 	separate  []int   // tensors with messages of their own
 }
 
-// manyTensors marks, in the DType of a transport.Call, a collective on several tensors: beside it stands their type, or 0 for several types.
+// manyTensors marks, in the DType of a transport.Call, a collective on several tensors: beside it stands their type,
+// or 0 for several types.
 const manyTensors = 0x80
 
 // doMany is do for several tensors.

@@ -19,7 +19,8 @@ func transfers(t *testing.T, n int, m methods.Method, call func(context.Context,
 	return count.Load()
 }
 
-// TestManyShareMessages: however many small tensors there are, they take the messages of one. Large ones have messages of their own.
+// TestManyShareMessages: however many small tensors there are, they take the messages of one. Large ones have
+// messages of their own.
 func TestManyShareMessages(t *testing.T) {
 	const n = 4
 	of := func(tensors, size int) func(context.Context, *gcl.Comm) error {
@@ -114,7 +115,8 @@ func TestManyWithBarriers(t *testing.T) {
 	}, gcl.WithEndpoints(endpoints))
 }
 
-// An error of the transport in the middle of a call leaves a lane that refuses, and not one that gives out what it had kept.
+// An error of the transport in the middle of a call leaves a lane that refuses, and not one that gives out what it
+// had kept.
 func TestManyAfterAnAbort(t *testing.T) {
 	endpoints, err := inproc.New(2)
 	if err != nil {

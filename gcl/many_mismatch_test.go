@@ -93,7 +93,8 @@ func manyVariants(size int) []variant {
 	}
 }
 
-// manyMismatchOptions are the ways that the tests of mismatches go: by messages, and on peer memory by steps and in one pass.
+// manyMismatchOptions are the ways that the tests of mismatches go: by messages, and on peer memory by steps and in
+// one pass.
 var manyMismatchOptions = []gcl.Options{
 	{Method: methods.ClockwiseRing, Implementation: gcl.Syncless}, {Method: methods.Direct, Implementation: gcl.Syncless},
 	{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, {},
@@ -115,7 +116,8 @@ func confuseMany(ctx context.Context, t *testing.T, n, odd int, o gcl.Options, t
 	return confuse(ctx, t, n, odd, in(theirs), in(ours))
 }
 
-// TestManyMismatch tries every pair of calls, in bubbles in which a hang would end at once: small tensors and such as have messages of their own or are read where they lie.
+// TestManyMismatch tries every pair of calls, in bubbles in which a hang would end at once: small tensors and such as
+// have messages of their own or are read where they lie.
 func TestManyMismatch(t *testing.T) {
 	tried := 0
 	for _, size := range []int{24, 12000} {

@@ -13,8 +13,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// TestManyPrograms has replicas make random calls again and again on the same few buffers, in turns on one tensor and on several, in different groups and with
-// different options: what a lane keeps from one call to the next must not be taken for another's.
+// TestManyPrograms has replicas make random calls again and again on the same few buffers, in turns on one tensor and
+// on several, in different groups and with different options: what a lane keeps from one call to the next must not be
+// taken for another's.
 func TestManyPrograms(t *testing.T) {
 	programs := 12
 	if underRace || testing.Short() {
@@ -38,9 +39,12 @@ func runProgram(ctx context.Context, c *gcl.Comm, r *rand.Rand) error {
 		n := []int{24, 120, 1200, 24000}[r.IntN(4)]
 		buffers = append(buffers, buffer{make([]int32, n), make([]int32, n), make([]int32, n)})
 	}
-	comms := []*gcl.Comm{
-		c, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2}), grouped(c, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}),
-		grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: c.Size() / 2}), // the same members, by a stride
+	comms := []*gcl.Comm{c}
+	for _, g := range []commgroup.Group{
+		{Type: commgroup.Consecutive, Size: 2}, {Type: commgroup.Orthogonal, Size: 2},
+		{Type: commgroup.Consecutive, Size: 2, Stride: c.Size() / 2}, // the same members, by a stride
+	} {
+		comms = append(comms, grouped(c, g))
 	}
 	options := []gcl.Options{
 		{}, {Implementation: gcl.Syncless}, {Method: methods.Broadcast}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},

@@ -194,7 +194,8 @@ func newManyCase(op gcl.Operator, n int, sizes []int) manyCase {
 	return x
 }
 
-// manySizes are the lengths of the tensors of a case: every special one, in an order that goes with no order of the types, and random ones.
+// manySizes are the lengths of the tensors of a case: every special one, in an order that goes with no order of the
+// types, and random ones.
 func manySizes(r *rand.Rand, n int) []int {
 	sizes := []int{0, 1, n - 1, n, n + 1, 4*n + 3, 0, 97, 8 * n, 3001}
 	for range r.IntN(8) {
@@ -215,7 +216,8 @@ func manyOptions(n int) []gcl.Options {
 	}
 }
 
-// TestManyMatrix tries every collective, method and operator on tensors of mixed types and lengths against the dumb implementation, in all forms.
+// TestManyMatrix tries every collective, method and operator on tensors of mixed types and lengths against the dumb
+// implementation, in all forms.
 func TestManyMatrix(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 2))
 	tried := 0
@@ -289,7 +291,8 @@ func (x manyCase) tryReductions(ctx context.Context, c *gcl.Comm) error {
 	); err != nil {
 		return err
 	}
-	// Of the slices that hold float32, once more in the typed form, mixed: some in place, some apart, and shards in their own places.
+	// Of the slices that hold float32, once more in the typed form, mixed: some in place, some apart, and shards in
+	// their own places.
 	var dst, src, own, padded [][]float32
 	var wants, wantShards []*tensor.Tensor
 	for t := range want {

@@ -19,13 +19,13 @@ func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedul
 	})
 }
 
-// ReduceScatterMapped is a reduce-scatter of data that lies on several IPUs of each replica, as m says: the segment of each IPU is
-// scattered on its own, and padded with zeros on its own. The result is this rank's shards of all segments, in the order
-// of the IPUs: of a segment of n elements, ceil(n/G). data and m are the same length on all ranks, and not changed.
+// ReduceScatterMapped is a reduce-scatter of data that lies on several IPUs of each replica, as m says: the segment
+// of each IPU is scattered on its own, and padded with zeros on its own. The result is this rank's shards of all
+// segments, in the order of the IPUs: of a segment of n elements, ceil(n/G). data is not changed.
 //
-//	[x y z w], m = {3, 1}, four ranks:  rank 0 [x w]  rank 1 [y 0]  rank 2 [z 0]  rank 3 [0 0], each reduced over the ranks
+//	[x y z w], m = {3, 1}, four ranks:  rank 0 [x w]  rank 1 [y 0]  rank 2 [z 0]  rank 3 [0 0]
 //
-// A mapping that has not as many elements as data is an error. All ranks must give the same.
+// A mapping that has not as many elements as data is an error. All ranks must give the same mapping.
 func ReduceScatterMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m chunks.Mapping, op Operator) ([]T, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -40,15 +40,15 @@ func ReduceScatterMapped[T tensor.Element](ctx context.Context, c *Comm, data []
 	return dst, nil
 }
 
-// ReduceScatterMappedTo is ReduceScatterMapped with the result in dst, apart from data. What dst holds after an error is unspecified. It
-// allocates nothing once a call like it has been made.
+// ReduceScatterMappedTo is ReduceScatterMapped with the result in dst, apart from data. What dst holds after an error
+// is unspecified. It allocates nothing once a call like it has been made.
 func ReduceScatterMappedTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, m chunks.Mapping, op Operator) error {
 	return doMapped(ctx, c, schedule.ReduceScatter, dst, data, m, op, false)
 }
 
-// AllGatherMapped undoes ReduceScatterMapped: from the shards of all ranks it puts the segments together and returns them one after
-// the other, in the order that the data had before it was scattered, without the padding. data, as long as what
-// ReduceScatterMapped returns for the same m, is not changed. All ranks must give the same mapping.
+// AllGatherMapped undoes ReduceScatterMapped: from the shards of all ranks it puts the segments together and returns
+// them one after the other, in the order that the data had before it was scattered, without the padding. data, as
+// long as what ReduceScatterMapped returns for the same m, is not changed. All ranks must give the same mapping.
 func AllGatherMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m chunks.Mapping) ([]T, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func AllGatherMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m
 	return dst, nil
 }
 
-// AllGatherMappedTo is AllGatherMapped with the result in dst, apart from data and as long as the mapping. What dst holds after an error is
-// unspecified. It allocates nothing once a call like it has been made.
+// AllGatherMappedTo is AllGatherMapped with the result in dst, apart from data and as long as the mapping. What dst
+// holds after an error is unspecified. It allocates nothing once a call like it has been made.
 func AllGatherMappedTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, m chunks.Mapping) error {
 	return doMapped(ctx, c, schedule.AllGather, dst, data, m, 0, false)
 }

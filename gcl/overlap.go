@@ -13,8 +13,8 @@ type interval struct {
 	dst        bool
 }
 
-// checkCrossing refuses a destination that shares memory with another one, or with another tensor's input. Inputs may share theirs. What is allowed within one tensor,
-// checkOverlap has seen to.
+// checkCrossing refuses a destination that shares memory with another one, or with another tensor's input. Inputs may
+// share theirs. What is allowed within one tensor, checkOverlap has seen to.
 func (m *many) checkCrossing(form manyForm) error {
 	m.intervals = m.intervals[:0]
 	for t := range m.outs {

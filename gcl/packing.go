@@ -87,7 +87,8 @@ func (p *packing) Combine(dst []byte, all [][]byte) {
 	p.single[0] = nil
 }
 
-// folder is the fold of one receive: it knows where in the packing the receive's buffer lies, and finds a piece of it by its address.
+// folder is the fold of one receive: it knows where in the packing the receive's buffer lies, and finds a piece of it
+// by its address.
 type folder struct {
 	packing *packing
 	buf     *byte
@@ -95,7 +96,8 @@ type folder struct {
 	fold    func(dst, a, b []byte) // its own method, which would be an allocation each time
 }
 
-// foldInto is the fold of transfer i of a batch, into buf, which lies at byte at of the packing. It is good until the next batch.
+// foldInto is the fold of transfer i of a batch, into buf, which lies at byte at of the packing. It is good until the
+// next batch.
 func (p *packing) foldInto(i int, buf []byte, at int) func(dst, a, b []byte) {
 	for len(p.folders) <= i {
 		f := &folder{packing: p}

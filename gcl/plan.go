@@ -23,7 +23,8 @@ type plan struct {
 	places     []*placement      // by run
 }
 
-// placement is where chunks and slots lie in the buffers of one run: for the number of elements, or the layout of several tensors, that it was asked for last.
+// placement is where chunks and slots lie in the buffers of one run: for the number of elements, or the layout of
+// several tensors, that it was asked for last.
 type placement struct {
 	elements     int    // -1: none yet, or a layout
 	layout       uint64 // its number, or 0
@@ -117,7 +118,8 @@ func (p *plan) note(sp schedule.Span) {
 	}
 }
 
-// place says where chunks and slots lie in run i, of n elements in the larger buffer or of several tensors that are packed. For the same as last time it has nothing to do.
+// place says where chunks and slots lie in run i, of n elements in the larger buffer or of several tensors that are
+// packed. For the same as last time it has nothing to do.
 func (p *plan) place(i, n int, parts []int, packed *packing) *placement {
 	for len(p.places) <= i {
 		p.places = append(p.places, &placement{elements: -1, bounds: make([]int, p.chunks+1), starts: make([]int, len(p.slots))})
@@ -184,13 +186,15 @@ func (p *plan) bases(at *placement) (input, output int) {
 // own implements executor.
 func (p *plan) own() (lo, hi int) { return p.ownAt(p.places[0]) }
 
-// ownAt is the range of elements, of the larger buffer, that belong to the rank in a collective with a result or an input per rank.
+// ownAt is the range of elements, of the larger buffer, that belong to the rank in a collective with a result or an
+// input per rank.
 func (p *plan) ownAt(at *placement) (lo, hi int) {
 	per := p.chunks / p.size
 	return at.bounds[p.rank*per], at.bounds[(p.rank+1)*per]
 }
 
-// setUp makes run i, all but its scratch memory, ready to be carried out by the plan. It returns how many bytes of scratch it needs.
+// setUp makes run i, all but its scratch memory, ready to be carried out by the plan. It returns how many bytes of
+// scratch it needs.
 func (p *plan) setUp(i int, r *run) (scratchBytes int) {
 	r.place = p.place(i, r.elements, r.parts, r.packed)
 	r.inBase, r.outBase = p.bases(r.place)

@@ -6,8 +6,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// prepared is what is found out about a call on several tensors before anything is sent. It is kept, since programs make the same few calls on the same buffers
-// again and again, and looking at hundreds of tensors takes longer than to reduce them when they are small.
+// prepared is what is found out about a call on several tensors before anything is sent. It is kept, since programs
+// make the same few calls on the same buffers again and again, and looking at hundreds of tensors takes longer than
+// to reduce them when they are small.
 type prepared struct {
 	words []uint64 // all that it depends on; none if it is good for one call only
 

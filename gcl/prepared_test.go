@@ -143,7 +143,8 @@ func TestManyLooksAgain(t *testing.T) {
 	}
 }
 
-// TestManyMismatchAfterAgreement has all replicas agree first, and then one of them make another call on the same memory.
+// TestManyMismatchAfterAgreement has all replicas agree first, and then one of them make another call on the same
+// memory.
 func TestManyMismatchAfterAgreement(t *testing.T) {
 	type call func(ctx context.Context, c *gcl.Comm) error
 	for _, x := range []struct {
@@ -227,7 +228,8 @@ func TestSlicesMeetTensors(t *testing.T) {
 	}
 }
 
-// TestManyBitsInTurns changes the options between calls on the same tensors: 16-bit floats are packed as another type with Reproducible.
+// TestManyBitsInTurns changes the options between calls on the same tensors: 16-bit floats are packed as another type
+// with Reproducible.
 func TestManyBitsInTurns(t *testing.T) {
 	const n = 3
 	of, in := roundingTensors(n, 7)

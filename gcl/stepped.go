@@ -162,7 +162,8 @@ func (s *stepped) rounds(ctx context.Context) error {
 	return nil
 }
 
-// moves carries out the receives of a round in one run, given where that is at each rank. A fold of several is one loop over all their operands.
+// moves carries out the receives of a round in one run, given where that is at each rank. A fold of several is one loop
+// over all their operands.
 func (s *stepped) moves(t int, runs []run) {
 	moves, me := s.plans[s.rank].rounds[t].moves, &runs[s.rank]
 	for i := 0; i < len(moves); {
@@ -194,7 +195,8 @@ func (s *stepped) place(replica int) int {
 	return -1
 }
 
-// combine folds srcs into dst, in pieces. One source is copied. Of several tensors that are packed, dst lies at byte first of the packing.
+// combine folds srcs into dst, in pieces. One source is copied. Of several tensors that are packed, dst lies at byte
+// first of the packing.
 func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
 	for at := 0; at < len(dst); at += maxPieceBytes {
 		if s.lane.memory.Err() != nil {

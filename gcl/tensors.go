@@ -12,8 +12,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// This file holds the collectives on several tensors, whose dtypes and shapes may differ from one to the next. All ranks give tensors of the same dtypes and shapes in the
-// same order; any dimension may be 0. The rest is as with several slices: many.go.
+// This file holds the collectives on several tensors, whose dtypes and shapes may differ from one to the next. All
+// ranks give tensors of the same dtypes and shapes in the same order; any dimension may be 0. The rest is as with
+// several slices: many.go.
 
 // doTensors carries out a collective on several tensors.
 func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator, root int, fresh bool) error {
@@ -95,7 +96,8 @@ func checkInput(collective schedule.Collective, src *tensor.Tensor, ranks int) e
 	return nil
 }
 
-// checkShapes refuses a destination of another dtype or shape than the input asks for. It allocates nothing when all is well.
+// checkShapes refuses a destination of another dtype or shape than the input asks for. It allocates nothing when all
+// is well.
 func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
 	ok := dst.DType() == src.DType()
 	switch collective {
@@ -127,8 +129,8 @@ func AllReduceTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, op Op
 	return tensorResults(ctx, c, schedule.AllReduce, data, op, 0)
 }
 
-// AllReduceTensorsTo is AllReduceTensors with the results in dst: the memory of dst[i] is that of data[i], or apart from
-// that of all other tensors. It allocates nothing once a call like it has been made.
+// AllReduceTensorsTo is AllReduceTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
+// from that of all other tensors. It allocates nothing once a call like it has been made.
 func AllReduceTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator) error {
 	return doTensors(ctx, c, schedule.AllReduce, dst, data, op, 0, false)
 }
@@ -144,8 +146,8 @@ func ReduceScatterTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, o
 	return tensorResults(ctx, c, schedule.ReduceScatter, data, op, 0)
 }
 
-// ReduceScatterTensorsTo is ReduceScatterTensors with the results in dst: the memory of dst[i] is its own place in that of
-// data[i], or apart from that of all other tensors. It allocates nothing once a call like it has been made.
+// ReduceScatterTensorsTo is ReduceScatterTensors with the results in dst: the memory of dst[i] is its own place in
+// that of data[i], or apart from that of all other tensors. It allocates nothing once a call like it has been made.
 func ReduceScatterTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator) error {
 	return doTensors(ctx, c, schedule.ReduceScatter, dst, data, op, 0, false)
 }
@@ -155,20 +157,20 @@ func AllGatherTensors(ctx context.Context, c *Comm, data []*tensor.Tensor) ([]*t
 	return tensorResults(ctx, c, schedule.AllGather, data, 0, 0)
 }
 
-// AllGatherTensorsTo is AllGatherTensors with the results in dst: the memory of dst[i] has that of data[i] in its own place,
-// or is apart from that of all other tensors. It allocates nothing once a call like it has been made.
+// AllGatherTensorsTo is AllGatherTensors with the results in dst: the memory of dst[i] has that of data[i] in its own
+// place, or is apart from that of all other tensors. It allocates nothing once a call like it has been made.
 func AllGatherTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor) error {
 	return doTensors(ctx, c, schedule.AllGather, dst, data, 0, 0, false)
 }
 
-// AllToAllTensors is AllToAll of each tensor, all in one go. The first dimension of each is G; a result has the shape of its
-// input.
+// AllToAllTensors is AllToAll of each tensor, all in one go. The first dimension of each is G; a result has the shape
+// of its input.
 func AllToAllTensors(ctx context.Context, c *Comm, data []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	return tensorResults(ctx, c, schedule.AllToAll, data, 0, 0)
 }
 
-// AllToAllTensorsTo is AllToAllTensors with the results in dst: the memory of dst[i] is that of data[i], or apart from that
-// of all other tensors. It allocates nothing once a call like it has been made.
+// AllToAllTensorsTo is AllToAllTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
+// from that of all other tensors. It allocates nothing once a call like it has been made.
 func AllToAllTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor) error {
 	return doTensors(ctx, c, schedule.AllToAll, dst, data, 0, 0, false)
 }
@@ -183,8 +185,8 @@ func BroadcastTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, root 
 	return tensorResults(ctx, c, schedule.Broadcast, data, 0, root)
 }
 
-// BroadcastTensorsTo is BroadcastTensors with the results in dst: the memory of dst[i] is that of data[i], or apart from
-// that of all other tensors. It allocates nothing once a call like it has been made.
+// BroadcastTensorsTo is BroadcastTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
+// from that of all other tensors. It allocates nothing once a call like it has been made.
 func BroadcastTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, root int) error {
 	return doTensors(ctx, c, schedule.Broadcast, dst, data, 0, root, false)
 }

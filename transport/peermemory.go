@@ -2,7 +2,8 @@ package transport
 
 import "context"
 
-// Memory is what a replica lays open to its peers between Meet and Part. The two lists are laid open as the buffers in them are: nobody changes them before Part.
+// Memory is what a replica lays open to its peers between Meet and Part. The two lists are laid open as the buffers in
+// them are: nobody changes them before Part.
 type Memory struct {
 	In, Out, Scratch []byte
 	Ins, Outs        [][]byte // where a call works on several buffers at once
