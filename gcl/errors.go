@@ -110,7 +110,8 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 	case errors.As(err, &round) && round.Peer >= 0 && !cancelled:
 		e.kinds = append(e.kinds, &PeerError{Rank: round.Peer, Err: err})
 	}
-	if refused := (*transport.BatchError)(nil); len(e.kinds) == 0 && !errors.As(err, &refused) && !errors.Is(err, transport.ErrBusy) {
+	refused, argument := (*transport.BatchError)(nil), (*transport.ArgumentError)(nil)
+	if len(e.kinds) == 0 && !errors.As(err, &refused) && !errors.As(err, &argument) && !errors.Is(err, transport.ErrBusy) {
 		e.kinds = append(e.kinds, ErrAborted) // by this replica itself
 	}
 	return e

@@ -38,9 +38,9 @@ func (s *shared) take(k *call, all [][]byte, size int) {
 	case schedule.ReduceScatter:
 		first, have := shard(size, len(k.dst), s.rank)
 		for r := range all {
-			all[r] = all[r][first : first+have]
+			s.srcs[r] = all[r][first : first+have]
 		}
-		s.Combine(k.dst[:have], all)
+		s.Combine(k.dst[:have], s.srcs[:len(all)])
 		clear(k.dst[have:])
 	case schedule.AllGather:
 		for r := range all {
@@ -73,4 +73,5 @@ func (s *shared) broadcast(ctx context.Context, k *call) error {
 func (s *shared) Combine(dst []byte, all [][]byte) {
 	s.dsts[0] = dst
 	s.fold(s.dsts[:1], all, s.by, false)
+	s.dsts[0] = nil // hold on to nobody's buffer
 }

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"errors"
 
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -94,10 +95,7 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 	mems, err := s.lane.memory.Meet(ctx, runs[0].call, s.members, transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.lane.scratch})
 	if err == nil {
 		s.look(runs, mems)
-		err = s.rounds(ctx)
-		if parted := s.lane.memory.Part(ctx); err == nil {
-			err = parted
-		}
+		err = s.inside(ctx)
 	}
 	for _, ranks := range s.runs {
 		clear(ranks) // hold on to nobody's buffers
@@ -110,6 +108,26 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 	clear(s.pieces)
 	return err
 }
+
+// inside carries out the rounds and parts, also if something panics: the others must not wait for ever.
+func (s *stepped) inside(ctx context.Context) error {
+	done := false
+	defer func() {
+		if !done {
+			s.lane.endpoint.Abort(errInside)
+			s.lane.memory.Part(ctx) // says that it is aborted
+		}
+	}()
+	err := s.rounds(ctx)
+	done = true
+	if parted := s.lane.memory.Part(ctx); err == nil {
+		err = parted
+	}
+	return err
+}
+
+// errInside is why replicas are aborted whose memory a panicking one was in.
+var errInside = errors.New("a panic in a collective")
 
 // look finds the buffers of all ranks.
 func (s *stepped) look(runs []run, mems []transport.Memory) {

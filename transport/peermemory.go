@@ -78,9 +78,9 @@ type PeerMemory interface {
 	Gather(ctx context.Context, call Call, members []int, mine []byte, size int, c Combiner) (all [][]byte, combined []byte, err error)
 
 	// Broadcast copies buf of the member with index root into the others' buf, which is as long, at most SmallLimit bytes.
-	// The root does not wait until the others have it. So a member in another call may show at the root no sooner than at a
-	// later call, or at Close; before such a call succeeds at both of two members that disagree on an earlier Broadcast,
-	// one gets a *MismatchError.
+	// The root does not wait until the others have it, but for a bounded number of broadcasts. So a member that is in
+	// another call, or leaves, may show at the root no sooner than at a later call on peer memory, or at Close: a
+	// *MismatchError, an *UnmatchedError or a *ClosedError for at least one of those who disagree.
 	Broadcast(ctx context.Context, call Call, members []int, root int, buf []byte) error
 
 	// SmallLimit is the greatest size that Gather and Broadcast take.

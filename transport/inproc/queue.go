@@ -3,6 +3,7 @@ package inproc
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gogcl.dev/transport"
 )
@@ -33,9 +34,9 @@ func (q *queue) board(number uint64, size int) []byte {
 	return q.boards[at : at+size]
 }
 
-// Broadcast implements transport.PeerMemory. Members that take a message compare its call with their own. That leaves
-// those that take none, two that both believe to be the root: their roots differ, so the history of roots that goes into
-// every later comparison does.
+// Broadcast implements transport.PeerMemory. Members that take a message compare its call, its root and its length with
+// their own. That leaves those that take none, two that both believe to be the root. They compare their calls every
+// queueLength/2 broadcasts; and their roots differ, so the history of roots that goes into every later comparison does.
 func (e *endpoint) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {
 	switch {
 	case len(buf) > smallLimit:
@@ -47,19 +48,25 @@ func (e *endpoint) Broadcast(ctx context.Context, call transport.Call, members [
 	if err != nil {
 		return err
 	}
-	err = e.broadcast(v, root, buf)
-	e.dismiss()
-	return err
+	defer e.dismiss()
+	e.call.Digest = (e.call.Digest ^ uint64(root+1)<<32 ^ uint64(len(buf))) * fnvPrime
+	return e.broadcast(v, root, buf)
 }
+
+// fnvPrime is that of the 64-bit FNV-1a hash.
+const fnvPrime = 0x100000001b3
 
 func (e *endpoint) broadcast(v *visit, root int, buf []byte) error {
 	v.broadcasts++
 	number := v.broadcasts
-	v.history = (v.history ^ uint64(root+1)) * 0x100000001b3 // FNV-1a
+	v.history = (v.history ^ uint64(root+1)) * fnvPrime
 	e.overdue = false
 	if number%(queueLength/2) == 0 && number > queueLength/2 {
 		v.stage, v.awaited = catching, number-queueLength/2
 		if err := e.wait(v); err != nil {
+			return err
+		}
+		if err := e.compareQueues(v, v.awaited); err != nil {
 			return err
 		}
 	}
@@ -90,6 +97,19 @@ func (e *endpoint) broadcast(v *visit, root int, buf []byte) error {
 	return nil
 }
 
+// compareQueues checks that all were in the same call at a broadcast which all have come to. Who would write over it must
+// first see this member at a later one.
+func (e *endpoint) compareQueues(v *visit, number uint64) error {
+	mine := v.seats[v.place].queue.at(number).call
+	for i, s := range v.seats {
+		if theirs := s.queue.at(number).call; theirs != mine {
+			e.call = mine
+			return e.disagree(v, i, theirs)
+		}
+	}
+	return nil
+}
+
 // leaver is a member that is closed, or -1.
 func (e *endpoint) leaver(v *visit) int {
 	if e.lane.closed.Load() > 0 {
@@ -111,6 +131,23 @@ func (e *endpoint) settle() error {
 	for _, v := range e.visits {
 		if err := e.unmatched(v); err != nil {
 			return err
+		}
+	}
+	return e.unvisited()
+}
+
+// unvisited looks for broadcasts in groups that this endpoint has never met on peer memory.
+func (e *endpoint) unvisited() error {
+	e.lane.nw.mu.Lock()
+	defer e.lane.nw.mu.Unlock()
+	for group, m := range e.lane.meetings {
+		if e.visits[group] != nil || !slices.Contains(m.members, e.rank) {
+			continue
+		}
+		for i, s := range m.seats {
+			if first := s.queue.at(1); first.number.Load() == 1 {
+				return &transport.UnmatchedError{Rank: e.rank, Peer: m.members[i], Theirs: first.call}
+			}
 		}
 	}
 	return nil

@@ -47,6 +47,7 @@ func (s *suite) peerMemory(t *testing.T) {
 		{"WorkerPanic", (*suite).workerPanics},
 		{"ShareBreak", (*suite).shareBreak},
 		{"BroadcastMismatch", (*suite).broadcastMismatch},
+		{"BroadcastArguments", (*suite).broadcastArguments},
 		{"BroadcastUnheard", (*suite).broadcastUnheard},
 		{"NoLeak", (*suite).meetNoLeak},
 		{"NoAlloc", (*suite).meetNoAlloc},

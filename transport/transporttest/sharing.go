@@ -207,6 +207,32 @@ func (s *suite) broadcastUnheard(t *testing.T) {
 	}
 }
 
+// broadcastArguments has members that disagree on what is in no call: the length, and who is the root.
+func (s *suite) broadcastArguments(t *testing.T) {
+	for name, x := range map[string]struct{ size, root [3]int }{
+		"longer":    {size: [3]int{4, 24, 4}},
+		"shorter":   {size: [3]int{20, 20, 10}},
+		"roots":     {size: [3]int{20, 20, 20}, root: [3]int{1, 1, 0}},
+		"two roots": {size: [3]int{20, 20, 20}, root: [3]int{0, 1, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eps := s.connect(t, 3)
+			g := everybody(3)
+			errs := each(t, eps, func(ep transport.Endpoint) error {
+				e := ep.(transport.PeerMemory)
+				err := e.Broadcast(background, g.call(0), g.members, x.root[e.Rank()], make([]byte, x.size[e.Rank()]))
+				if err == nil {
+					_, _, err = e.Gather(background, g.call(1), g.members, nil, 0, nil)
+				}
+				return err
+			})
+			for rank, err := range errs {
+				wantFailure(t, rank, err)
+			}
+		})
+	}
+}
+
 // unmatched checks the error of replica 1 that leaves without a broadcast of replica 0.
 func unmatched(t *testing.T, err error) {
 	t.Helper()
