@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gogcl.dev/methods"
+	"gogcl.dev/topology"
 )
 
 // Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same.
@@ -18,6 +19,12 @@ type Options struct {
 	// the result's bits then depend on nothing but the inputs and their order. Rings and recursive_doubling pay for it with a chain
 	// of ranks; 16-bit data travels as float32, except by direct on peer memory.
 	Reproducible bool
+
+	// Topology is the ring that ring methods send round, by GCL's name for it: a name must fit the topology given to WithTopology.
+	Topology topology.RingName
+
+	// Link says which links the group may use; a group that it does not allow is refused when the Comm is made.
+	Link Link
 }
 
 // check returns an *OptionError for a value that is out of range.
@@ -27,6 +34,12 @@ func (o Options) check() error {
 	}
 	if _, err := o.Implementation.MarshalText(); err != nil {
 		return &OptionError{Option: "Implementation", Value: fmt.Sprint(uint8(o.Implementation)), Reason: "not an implementation"}
+	}
+	if _, err := o.Topology.MarshalText(); err != nil {
+		return &OptionError{Option: "Topology", Value: fmt.Sprint(uint8(o.Topology)), Reason: "not a ring"}
+	}
+	if _, err := o.Link.MarshalText(); err != nil {
+		return &OptionError{Option: "Link", Value: fmt.Sprint(uint8(o.Link)), Reason: "not a link"}
 	}
 	return nil
 }
