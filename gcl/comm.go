@@ -146,11 +146,7 @@ func (c *Comm) fingerprint() uint64 {
 	if c.options.Reproducible {
 		reproducible = 1
 	}
-	digest := fnv(c.group.digest, reproducible, int(c.options.Implementation))
-	if c.options.Implementation == Hybrid {
-		digest = fnv(digest, c.group.split.each)
-	}
-	return digest
+	return fnv(c.group.digest, reproducible, int(c.options.Implementation))
 }
 
 // groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the same members count their calls together.

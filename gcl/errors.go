@@ -184,10 +184,11 @@ func describe(c transport.Call) string {
 	if schedule.Collective(c.Collective) == schedule.Broadcast {
 		fmt.Fprintf(&b, "root %d, ", c.Root)
 	}
+	fmt.Fprintf(&b, "%v, ", methods.Method(c.Method))
 	if _, phase := phaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
 	}
-	fmt.Fprintf(&b, "%v, round %d, group %04x)", methods.Method(c.Method), c.Round, uint16(c.Group))
+	fmt.Fprintf(&b, "round %d, group %04x)", c.Round, uint16(c.Group))
 	return b.String()
 }
 
