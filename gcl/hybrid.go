@@ -106,10 +106,10 @@ func (c *Comm) newHybrid() *hybrid {
 	return &hybrid{split: c.group.split, lane: c.lane, inside: phases(c.group.split.inside, Syncful), across: phases(c.group.split.across, Syncless)}
 }
 
-// takes reports whether a call goes in phases. A reproducible reduction is a fold in rank order, which phases are not, and a
-// barrier has no bytes to save: these two go the way that AutoImplementation takes.
+// takes reports whether a call goes in phases. A reproducible reduction is a fold in rank order, which phases are not: it goes
+// the way that AutoImplementation takes. A barrier goes in phases as an all-reduce of nothing, all of which wait for everyone.
 func (h *hybrid) takes(c *Comm, k *call) bool {
-	return h != nil && !k.barrier && !(c.options.Reproducible && reduces(k.collective))
+	return h != nil && (k.barrier || !c.options.Reproducible || !reduces(k.collective))
 }
 
 // perform carries out a checked call.

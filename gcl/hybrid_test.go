@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gogcl.dev/commgroup"
@@ -368,4 +370,33 @@ func TestHybridReproducible(t *testing.T) {
 		}
 		return nil
 	}, gcl.WithTopology(hosts(t, 2, 2)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+}
+
+// Nobody is through a barrier before everybody has come to it.
+func TestHybridBarrier(t *testing.T) {
+	for _, machine := range [][]int{{2, 2}, {3, 3}, {2, 2, 2}} {
+		for _, memory := range []bool{true, false} {
+			n := sum(machine)
+			endpoints, _ := witnesses(t, n, memory)
+			var come atomic.Int64
+			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+				for i := range 60 {
+					c := withOptions(c, gcl.Options{Implementation: gcl.Hybrid, Method: hybridMethods[i%len(hybridMethods)], Reproducible: i%2 == 0})
+					if i%n == c.Rank() {
+						for range 100 { // so that others would be early
+							runtime.Gosched()
+						}
+					}
+					come.Add(1)
+					if err := c.Barrier(ctx); err != nil {
+						return err
+					}
+					if have := come.Load(); have < int64((i+1)*n) {
+						return fmt.Errorf("barrier %d: %d of %d have come", i, have-int64(i*n), n)
+					}
+				}
+				return nil
+			}, gcl.WithTopology(hosts(t, machine...)), gcl.WithEndpoints(endpoints))
+		}
+	}
 }
