@@ -139,6 +139,14 @@ func TestExplainHybridWhy(t *testing.T) {
 					return err
 				}
 				listed := slices.ContainsFunc(e.Candidates, func(c gcl.Candidate) bool { return c.Implementation == gcl.Hybrid })
+				before := grouped(c, x.group)
+				if len(x.hosts) > 1 && x.hosts[0] == x.hosts[1] {
+					before = withOptions(before, hybrid)
+				}
+				earlier, err := withOptions(before, x.options).Explain(schedule.AllReduce, 1<<20, tensor.F32)
+				if err != nil || earlier.Why != e.Why {
+					return fmt.Errorf("%v; with other options before:\n%v", err, earlier)
+				}
 				if e.Implementation != x.want || !strings.Contains(e.Why, x.why) || listed != x.candidate {
 					return fmt.Errorf("want %v, %q, Hybrid listed: %v; have\n%v", x.want, x.why, x.candidate, e)
 				}

@@ -242,7 +242,7 @@ func TestTopologyOptionCounts(t *testing.T) {
 		}
 		return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]int32, 5), gcl.Add)
 	}) {
-		if !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "all-reduce #2") || !strings.Contains(err.Error(), "topology") {
+		if !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "all-reduce #2") || strings.Contains(err.Error(), "#1") || !strings.Contains(err.Error(), "topology") {
 			t.Errorf("replica %d: %v", r, err)
 		}
 	}
