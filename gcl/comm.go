@@ -127,7 +127,8 @@ func (c *Comm) settle(layout commgroup.Layout) (*Comm, error) {
 	return c, nil
 }
 
-// With returns a Comm with other options. It sends nothing. A value that is out of range, or does not go with the group, is an *OptionError.
+// With returns a Comm with other options. It sends nothing. A value that is out of range, or does not go with the
+// group, is an *OptionError.
 func (c *Comm) With(o Options) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -149,7 +150,8 @@ func (c *Comm) fingerprint() uint64 {
 	return fnv(c.group.digest, reproducible, int(c.options.Implementation))
 }
 
-// groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the same members count their calls together.
+// groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the
+// same members count their calls together.
 func (l *lane) groupOf(layout commgroup.Layout, ring topology.RingName) (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,8 +22,8 @@ type Explanation struct {
 	Ranks      int
 	Machine    string // where the replicas sit, as in "clique of 8 replicas"
 
-	// Method and Implementation are those that a call takes; both are Auto in a group of one, where nothing is sent. Of Hybrid it is the method
-	// across link domains. Why gives the reason.
+	// Method and Implementation are those that a call takes; both are Auto in a group of one, where nothing is sent. Of
+	// Hybrid it is the method across link domains. Why gives the reason.
 	Method         methods.Method
 	Implementation Implementation
 	Why            string
@@ -134,7 +134,8 @@ func (p pricer) bytes() int64 {
 	return int64(size) * int64(min(p.elements, math.MaxInt/size))
 }
 
-// candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of these, and Hybrid where link domains allow it.
+// candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
+// these, and Hybrid where link domains allow it.
 func (p pricer) candidates(method methods.Method, implementation Implementation) ([]Candidate, error) {
 	var out []Candidate
 	add := func(c Candidate, err error) error {

@@ -22,22 +22,23 @@ type split struct {
 	across        *group // the members at its place of all domains
 }
 
-// hybrid carries out collectives of a Comm in phases: inside the link domain on the one Comm, across domains on the other.
-// There is none where one of them would be alone: see Comm.settle.
+// hybrid carries out collectives of a Comm in phases: inside the link domain on the one Comm, across domains on the
+// other. There is none where one of them would be alone: see Comm.settle.
 type hybrid struct {
 	*split
 	lane           *lane
 	inside, across *Comm
 }
 
-// phaseShift is where, in transport.Call.Seq, the number of a phase begins, counted from 1: the calls of the phases are that
-// of the whole but for Seq, Group and Method. So whatever replicas disagree on shows in each phase.
+// phaseShift is where, in transport.Call.Seq, the number of a phase begins, counted from 1: the calls of the phases are
+// that of the whole but for Seq, Group and Method. So whatever replicas disagree on shows in each phase.
 const phaseShift = 48
 
 // phaseOf takes a Seq apart. A call that is not a phase of another has phase 0.
 func phaseOf(seq uint64) (number, phase uint64) { return seq & (1<<phaseShift - 1), seq >> phaseShift }
 
-// splitOf divides a group by link domains. Where domains do not hold equally many members there is no split, and uneven says why.
+// splitOf divides a group by link domains. Where domains do not hold equally many members there is no split, and uneven
+// says why.
 func (l *lane) splitOf(g *group, ring topology.RingName) (s *split, uneven string, err error) {
 	first := []int{0} // rank of the first member in each domain that has any
 	for rank := 1; rank < len(g.members); rank++ {
@@ -106,8 +107,9 @@ func (c *Comm) newHybrid() *hybrid {
 	return &hybrid{split: c.group.split, lane: c.lane, inside: phases(c.group.split.inside, Syncful), across: phases(c.group.split.across, Syncless)}
 }
 
-// takes reports whether a call goes in phases. A reproducible reduction is a fold in rank order, which phases are not: it goes
-// the way that AutoImplementation takes. A barrier goes in phases as an all-reduce of nothing, all of which wait for everyone.
+// takes reports whether a call goes in phases. A reproducible reduction is a fold in rank order, which phases are not:
+// it goes the way that AutoImplementation takes. A barrier goes in phases as an all-reduce of nothing, all of which
+// wait for everyone.
 func (h *hybrid) takes(c *Comm, k *call) bool {
 	return h != nil && (k.barrier || !c.options.Reproducible || !reduces(k.collective))
 }
@@ -253,8 +255,8 @@ func (p *phases) allGather(ctx context.Context) error {
 	return nil
 }
 
-// allToAll: inside, what goes to each domain, one after the other, so that all that goes to a member of another domain is
-// with the member at its place of this one; then across.
+// allToAll: inside, what goes to each domain, one after the other, so that all that goes to a member of another domain
+// is with the member at its place of this one; then across.
 func (p *phases) allToAll(ctx context.Context) error {
 	k := p.whole
 	bytes := len(k.src) / p.domains

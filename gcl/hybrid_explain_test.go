@@ -19,7 +19,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// phaseWitness writes down, by phase, what an endpoint without peer memory was asked to do, and on one with it counts the barriers.
+// phaseWitness writes down, by phase, what an endpoint without peer memory was asked to do, and on one with it counts
+// the barriers.
 type phaseWitness struct {
 	transport.Endpoint
 	rounds   map[uint64]int // by Call.Seq
@@ -42,7 +43,8 @@ func (w *phaseWitness) Exchange(ctx context.Context, call transport.Call, batch 
 	return w.Endpoint.Exchange(ctx, call, batch)
 }
 
-// TestExplainHybridIsTrue compares what is said with what is seen: rounds, barriers and bytes by messages, barriers on peer memory.
+// TestExplainHybridIsTrue compares what is said with what is seen: rounds, barriers and bytes by messages, barriers on
+// peer memory.
 func TestExplainHybridIsTrue(t *testing.T) {
 	for _, machine := range [][]int{{2, 2}, {4, 4}, {2, 2, 2}} {
 		for _, memory := range []bool{true, false} {
@@ -104,7 +106,8 @@ func tryExplainHybrid(t *testing.T, machine []int, memory bool, x *explained) {
 	}
 }
 
-// TestExplainHybridWhy: the reason, where Hybrid is in phases and where it comes to something else; and whether it is among the candidates.
+// TestExplainHybridWhy: the reason, where Hybrid is in phases and where it comes to something else; and whether it is
+// among the candidates.
 func TestExplainHybridWhy(t *testing.T) {
 	hybrid := gcl.Options{Implementation: gcl.Hybrid}
 	for _, x := range []struct {

@@ -84,7 +84,8 @@ func hybridVariants(n, size int) []variant {
 	return out
 }
 
-// TestHybridMismatch tries every pair of calls in bubbles, where a hang shows at once: every replica gets ErrMismatch, with both calls.
+// TestHybridMismatch tries every pair of calls in bubbles, where a hang shows at once: every replica gets ErrMismatch,
+// with both calls.
 func TestHybridMismatch(t *testing.T) {
 	tried := 0
 	for _, machine := range [][]int{{2, 2}, {3, 3}} {

@@ -223,7 +223,8 @@ func (p *hybridPath) Broadcast(ctx context.Context, call transport.Call, members
 	return p.PeerMemory.Broadcast(ctx, call, members, root, buf)
 }
 
-// TestHybridPath: memory is met only inside a host, messages go only to the replica's own place on other hosts, and no more bytes cross than must.
+// TestHybridPath: memory is met only inside a host, messages go only to the replica's own place on other hosts, and no
+// more bytes cross than must.
 func TestHybridPath(t *testing.T) {
 	const n, hostSize, elements = 8, 4, 64 // float32, in the larger buffer
 	const bytes = 4 * elements
@@ -321,7 +322,8 @@ func TestHybridDegenerates(t *testing.T) {
 	}
 }
 
-// Domains that hold unequal numbers of members are refused before anything is sent, with all of them named, and c goes on.
+// Domains that hold unequal numbers of members are refused before anything is sent, with all of them named, and c goes
+// on.
 func TestHybridUneven(t *testing.T) {
 	const want = "gcl: option Implementation=Hybrid: every link domain must hold equally many members of the group, " +
 		"which has replicas 0, 1, 2 in link domain 0, replica 3 in link domain 1"

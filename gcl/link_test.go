@@ -33,7 +33,8 @@ func TestLinkNames(t *testing.T) {
 	}
 }
 
-// FuzzParseLink: what parses is one of the names and prints as it was; what does not leaves the receiver alone and lists the names.
+// FuzzParseLink: what parses is one of the names and prints as it was; what does not leaves the receiver alone and
+// lists the names.
 func FuzzParseLink(f *testing.F) {
 	for _, name := range append(slices.Clone(linkNames), "", "auto", "IPU-link", "gw-link ", "gw_link", "Link(3)", "ipu-link\x00") {
 		f.Add(name)

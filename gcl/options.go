@@ -20,7 +20,8 @@ type Options struct {
 	// of ranks; 16-bit data travels as float32, except by direct on peer memory.
 	Reproducible bool
 
-	// Topology is the ring that ring methods send round, by GCL's name for it: a name must fit the topology given to WithTopology.
+	// Topology is the ring that ring methods send round, by GCL's name for it: a name must fit the topology given to
+	// WithTopology.
 	Topology topology.RingName
 
 	// Link says which links the group may use; a group that it does not allow is refused when the Comm is made.
