@@ -106,7 +106,7 @@ func TestGroupsAllocateNothing(t *testing.T) {
 }
 
 // steady measures collectives in the group that in makes of all replicas.
-func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *gcl.Comm) {
+func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *gcl.Comm, opts ...gcl.RunOption) {
 	runs := 6
 	if bytes > 1000 {
 		runs = 2
@@ -140,7 +140,7 @@ func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *g
 			}
 		}
 		return nil
-	})
+	}, opts...)
 }
 
 // callsPerRun makes up for AllocsPerRun's rounding down, and for replicas that are a call ahead of the first.
@@ -204,5 +204,22 @@ func TestManySetsAllocateNothing(t *testing.T) {
 			}
 			return measure(ctx, c, all, 20, t)
 		})
+	}
+}
+
+// Hybrid allocates nothing either: in phases, and where it goes another way.
+func TestHybridAllocatesNothing(t *testing.T) {
+	for _, m := range []methods.Method{methods.Auto, methods.ClockwiseRing} {
+		for _, reproducible := range []bool{false, true} {
+			for _, bytes := range []int{0, 1, 1000, 1 << 18} {
+				if reproducible && bytes < 1000 {
+					continue
+				}
+				o := gcl.Options{Method: m, Implementation: gcl.Hybrid, Reproducible: reproducible}
+				t.Run(fmt.Sprintf("method=%v/reproducible=%v/size=%d", m, reproducible, bytes), func(t *testing.T) {
+					steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm { return c }, gcl.WithTopology(hosts(t, 2, 2)))
+				})
+			}
+		}
 	}
 }

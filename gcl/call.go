@@ -157,6 +157,9 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 		c.keepOwn(k)
 		return nil
 	}
+	if c.hybrid.takes(c, k) {
+		return c.hybrid.perform(ctx, k, fingerprint)
+	}
 	n := c.larger(k)
 	method := c.method(k, n)
 	fingerprint.Method = uint8(method)
@@ -185,6 +188,10 @@ func (c *Comm) syncful() bool {
 		return true
 	case Syncless:
 		return false
+	case Hybrid:
+		if s := c.group.split; s.domains == 1 || s.each == 1 {
+			return s.domains == 1
+		}
 	}
 	m := c.options.Method
 	return c.lane.memory != nil && (m == methods.Auto || m == methods.Direct)

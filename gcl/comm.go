@@ -3,6 +3,7 @@ package gcl
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/methods/schedule"
@@ -21,6 +22,7 @@ type Comm struct {
 	options Options
 	strided bool     // the group was given with a stride above 1
 	digest  uint64   // of options and ring orders, for the fingerprint
+	hybrid  *hybrid  // how collectives go in phases, or nil if they do not
 	started *started // the function given to Start that this is the Comm of, or nil
 }
 
@@ -53,7 +55,7 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 }
 
 func newLane(endpoint transport.Endpoint, t topology.Topology, first *lane) *lane {
-	l := &lane{endpoint: endpoint, topology: t, first: first, groups: map[groupKey]*group{}}
+	l := &lane{endpoint: endpoint, topology: t, first: first, groups: map[groupKey]*group{}, counts: map[groupKey]*atomic.Uint64{}}
 	l.memory, _ = endpoint.(transport.PeerMemory)
 	l.shared.memory = l.memory
 	return l
@@ -100,18 +102,36 @@ func (c *Comm) inGroup(g commgroup.Group) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := c.lane.groupOf(layout)
-	if err != nil {
-		return nil, err
-	}
 	out := *c
-	out.group = members
 	out.strided = g.Stride > 1
-	out.digest = out.fingerprint()
-	return &out, nil
+	return out.settle(layout)
 }
 
-// With returns a Comm with other options. It sends nothing. A value that is out of range is an *OptionError.
+// settle puts a Comm that is being made into its group, and makes what follows from group and options.
+func (c *Comm) settle(layout commgroup.Layout) (*Comm, error) {
+	var err error
+	if c.group, err = c.lane.groupOf(layout, c.options.Topology); err != nil {
+		return nil, err
+	}
+	if err := c.checkLink(); err != nil {
+		return nil, err
+	}
+	c.hybrid = nil
+	if c.options.Implementation == Hybrid {
+		s := c.group.split
+		if s == nil {
+			return nil, &OptionError{Option: "Implementation", Value: Hybrid.String(), Reason: c.group.uneven}
+		}
+		if s.domains > 1 && s.each > 1 {
+			c.hybrid = c.newHybrid()
+		}
+	}
+	c.digest = c.fingerprint()
+	return c, nil
+}
+
+// With returns a Comm with other options. It sends nothing. A value that is out of range, or does not go with the
+// group, is an *OptionError.
 func (c *Comm) With(o Options) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -121,8 +141,7 @@ func (c *Comm) With(o Options) (*Comm, error) {
 	}
 	out := *c
 	out.options = o
-	out.digest = out.fingerprint()
-	return &out, nil
+	return out.settle(c.group.layout)
 }
 
 // fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.
@@ -134,38 +153,44 @@ func (c *Comm) fingerprint() uint64 {
 	return fnv(c.group.digest, reproducible, int(c.options.Implementation))
 }
 
-// groupOf returns the replica's group in a layout: always the same one for the same members, since it counts their calls.
-func (l *lane) groupOf(layout commgroup.Layout) (*group, error) {
+// groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the
+// same members count their calls together.
+func (l *lane) groupOf(layout commgroup.Layout, ring topology.RingName) (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := groupKey{layout.Size(), layout.Stride()}
+	key := groupKey{layout.Size(), layout.Stride(), ring}
 	if g := l.groups[key]; g != nil {
 		return g, nil
 	}
 	replica := l.endpoint.Rank()
-	g, err := l.newGroup(layout.Members(layout.GroupOf(replica)), layout.RankOf(replica))
+	members := layout.Members(layout.GroupOf(replica))
+	rings, err := l.topology.Rings(ring, members)
 	if err != nil {
+		return nil, &OptionError{Option: "Topology", Value: ring.String(), Reason: err.Error()}
+	}
+	g := newGroup(members, layout.RankOf(replica), rings)
+	g.id, g.layout = fnv(fnvOffset, members...), layout
+	if g.split, g.uneven, err = l.splitOf(g, ring); err != nil {
 		return nil, err
 	}
+	every := groupKey{size: key.size, stride: key.stride}
+	if l.counts[every] == nil {
+		l.counts[every] = new(atomic.Uint64)
+	}
+	g.seq = l.counts[every]
 	l.groups[key] = g
 	return g, nil
 }
 
-// newGroup makes a group of members by rank, of which this endpoint's has the given one.
-func (l *lane) newGroup(members []int, rank int) (*group, error) {
+// groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits.
+func (l *lane) groupOfAll(members []int, rank int) (*group, error) {
 	rings, err := l.topology.Rings(topology.Auto, members)
 	if err != nil {
 		return nil, err
 	}
-	return &group{
-		members: members,
-		rank:    rank,
-		rings:   rings,
-		id:      fnv(fnvOffset, members...),
-		digest:  fnv(fnv(fnvOffset, rings.First...), rings.Second...),
-		plans:   map[planKey]*plan{},
-		stepped: map[planKey]*stepped{},
-	}, nil
+	g := newGroup(members, rank, rings)
+	g.id, g.seq = fnv(fnvOffset, members...), new(atomic.Uint64)
+	return g, nil
 }
 
 // Barrier returns when every member of the group has called it.
@@ -193,23 +218,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	out := *c
 	out.lane = newLane(endpoint, c.lane.topology, c.lane.root())
 	out.lane.ipusPerReplica = c.lane.ipusPerReplica
-	return out.regroup(c.group)
-}
-
-// regroup puts a Comm with a fresh lane into the group of the same members.
-func (c *Comm) regroup(old *group) (*Comm, error) {
-	stride := 1
-	if len(old.members) > 1 {
-		stride = old.members[1] - old.members[0]
-	}
-	layout, err := commgroup.Group{Type: commgroup.Consecutive, Size: len(old.members), Stride: stride}.Resolve(c.Replicas())
-	if err != nil {
-		return nil, err
-	}
-	if c.group, err = c.lane.groupOf(layout); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return out.settle(c.group.layout)
 }
 
 // Abort makes every collective on every replica, now and later, fail with ErrAborted and the cause. The first abort wins.

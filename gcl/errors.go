@@ -193,7 +193,8 @@ func insides(err error) []error {
 
 // nameCall is the short name of a call: "all-reduce #3".
 func nameCall(c transport.Call) string {
-	return fmt.Sprintf("%s #%d", collectiveName(c.Collective), c.Seq)
+	number, _ := phaseOf(c.Seq)
+	return fmt.Sprintf("%s #%d", collectiveName(c.Collective), number)
 }
 
 // describe spells out a call: "all-reduce #3 (ADD float32 x 1024, direct, round 1, group 5d1c)".
@@ -214,7 +215,11 @@ func describe(c transport.Call) string {
 	if schedule.Collective(c.Collective) == schedule.Broadcast {
 		fmt.Fprintf(&b, "root %d, ", c.Root)
 	}
-	fmt.Fprintf(&b, "%v, round %d, group %04x)", methods.Method(c.Method), c.Round, uint16(c.Group))
+	fmt.Fprintf(&b, "%v, ", methods.Method(c.Method))
+	if _, phase := phaseOf(c.Seq); phase > 0 {
+		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
+	}
+	fmt.Fprintf(&b, "round %d, group %04x)", c.Round, uint16(c.Group))
 	return b.String()
 }
 

@@ -22,7 +22,8 @@ type Explanation struct {
 	Ranks      int
 	Machine    string // where the replicas sit, as in "clique of 8 replicas"
 
-	// Method and Implementation are those that a call takes; both are Auto in a group of one, where nothing is sent. Why gives the reason.
+	// Method and Implementation are those that a call takes; both are Auto in a group of one, where nothing is sent. Of
+	// Hybrid it is the method across link domains. Why gives the reason.
 	Method         methods.Method
 	Implementation Implementation
 	Why            string
@@ -67,12 +68,17 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 		return e, nil
 	}
 	p := pricer{c, &call{collective: collective, dtype: dtype}, int(bytes / int64(dtype.Size()))}
-	e.Method = c.method(p.call, p.elements)
-	e.Implementation = Syncless
-	if c.syncful() {
-		e.Implementation = Syncful
+	switch {
+	case c.hybrid.takes(c, p.call):
+		across := p.phases(c.hybrid)[0]
+		e.Method, e.Implementation, e.Why = across.method(across.call, across.elements), Hybrid, p.whyHybrid(c.hybrid)
+	case c.syncful():
+		e.Method, e.Implementation = c.method(p.call, p.elements), Syncful
+		e.Why = p.why(e.Method)
+	default:
+		e.Method, e.Implementation = c.method(p.call, p.elements), Syncless
+		e.Why = p.why(e.Method)
 	}
-	e.Why = p.why(e.Method)
 	var err error
 	if e.Candidates, err = p.candidates(e.Method, e.Implementation); err != nil {
 		return Explanation{}, fmt.Errorf("gcl: explain: %w", err)
@@ -128,7 +134,8 @@ func (p pricer) bytes() int64 {
 	return int64(size) * int64(min(p.elements, math.MaxInt/size))
 }
 
-// candidates are all methods by messages, direct on peer memory where there is one, and what was chosen if it is none of these.
+// candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
+// these, and Hybrid where link domains allow it.
 func (p pricer) candidates(method methods.Method, implementation Implementation) ([]Candidate, error) {
 	var out []Candidate
 	add := func(c Candidate, err error) error {
@@ -154,6 +161,9 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 		err = add(p.withBarriers(method))
 	case method != methods.Direct:
 		err = add(p.stepped(method))
+	}
+	if s := p.group.split; err == nil && s != nil && s.domains > 1 && s.each > 1 && p.newHybrid().takes(p.Comm, p.call) {
+		err = add(p.inPhases(p.newHybrid()))
 	}
 	return out, err
 }
@@ -284,6 +294,10 @@ func (p pricer) why(m methods.Method) string {
 	}
 	var how string
 	switch {
+	case o.Implementation == Hybrid && p.group.split.domains == 1:
+		how = "Syncful, as Hybrid is inside one link domain"
+	case o.Implementation == Hybrid && p.group.split.each == 1:
+		how = "Syncless, as Hybrid is between link domains with one rank in each"
 	case o.Implementation == Syncful && overMemory:
 		how = "Syncful, as the options ask"
 	case o.Implementation == Syncful:
@@ -296,6 +310,9 @@ func (p pricer) why(m methods.Method) string {
 		how = "Syncful, since the replicas share an address space"
 	default:
 		how = "Syncless, since Auto steps together for direct only"
+	}
+	if p.hybrid != nil {
+		how += ", to which Hybrid leaves a reproducible reduction"
 	}
 	return fmt.Sprintf("%v, %s; %s", m, method, how)
 }

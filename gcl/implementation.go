@@ -21,10 +21,16 @@ const (
 	// barrier before each round.
 	Syncful
 
+	// Hybrid is Syncful among the members of a group in one link domain (see WithTopology) and Syncless between domains:
+	// an all-reduce is a reduce-scatter inside, an all-reduce across and an all-gather inside, and the others
+	// correspondingly, see docs/hybrid.md. Every domain must hold equally many members. Of a group inside one domain it is
+	// Syncful, of one with a member in each Syncless. Reproducible reductions go the way that AutoImplementation takes.
+	Hybrid
+
 	numImplementations
 )
 
-var implementationNames = [numImplementations]string{"Auto", "Syncless", "Syncful"}
+var implementationNames = [numImplementations]string{"Auto", "Syncless", "Syncful", "Hybrid"}
 
 // String returns the text form, as in "Syncful".
 func (i Implementation) String() string {

@@ -121,10 +121,10 @@ func (w *ipu) join(m int, options Options) error {
 		first := w.id % m * size
 		equal := every[first : first+size]
 		var err1, err2 error
-		groups.every, err1 = w.comm.lane.newGroup(every, slices.Index(every, w.id))
+		groups.every, err1 = w.comm.lane.groupOfAll(every, slices.Index(every, w.id))
 		groups.equal = groups.every
 		if m > 1 {
-			groups.equal, err2 = w.comm.lane.newGroup(equal, slices.Index(equal, w.id))
+			groups.equal, err2 = w.comm.lane.groupOfAll(equal, slices.Index(equal, w.id))
 		}
 		if err := errors.Join(err1, err2); err != nil {
 			return err

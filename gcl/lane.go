@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/topology"
@@ -25,6 +26,7 @@ type lane struct {
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*group
+	counts map[groupKey]*atomic.Uint64 // group.seq of the groups of the same members, whatever the ring
 	ipus   map[int]*ipus // this replica's own, by how many
 	closed bool          // says why they failed
 
@@ -34,6 +36,7 @@ type lane struct {
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's
+	between []byte // what a phase of Hybrid leaves for the next
 }
 
 // root is the lane of the first connection.
@@ -44,8 +47,11 @@ func (l *lane) root() *lane {
 	return l
 }
 
-// groupKey tells groups of one replica apart: a group's size and stride fix it.
-type groupKey struct{ size, stride int }
+// groupKey tells groups of one replica apart: a group's size and stride fix its members.
+type groupKey struct {
+	size, stride int
+	ring         topology.RingName
+}
 
 // group is a set of members as this replica sees it, on one lane.
 type group struct {
@@ -54,12 +60,25 @@ type group struct {
 	rings   topology.Rings
 	id      uint64 // equal on all members, different for different members
 	digest  uint64 // of the ring orders
+	layout  commgroup.Layout
+	split   *split // nil if link domains do not hold equally many members
+	uneven  string // then it says so
 
 	// Used by whoever has the lane's turn.
 	plans   map[planKey]*plan
 	stepped map[planKey]*stepped
 
-	seq atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
+	seq *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
+}
+
+// newGroup makes a group without an id and without a count of calls.
+func newGroup(members []int, rank int, rings topology.Rings) *group {
+	return &group{
+		members: members, rank: rank, rings: rings,
+		digest:  fnv(fnv(fnvOffset, rings.First...), rings.Second...),
+		plans:   map[planKey]*plan{},
+		stepped: map[planKey]*stepped{},
+	}
 }
 
 // planKey is what decides on a plan, given the group.

@@ -204,7 +204,7 @@ func (v variant) in(text string) bool {
 }
 
 // confuse has one replica make one call and the others another, and then all the last one. All must get an error that has both sides. It returns what is wrong.
-func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant) (wrong []string) {
+func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant, opts ...gcl.RunOption) (wrong []string) {
 	errs := failuresIn(ctx, t, n, func(ctx context.Context, c *gcl.Comm) error {
 		v := ours
 		if c.Replica() == odd {
@@ -214,7 +214,7 @@ func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant
 			return err
 		}
 		return last(ctx, c)
-	})
+	}, opts...)
 	for r, err := range errs {
 		why := ""
 		switch {

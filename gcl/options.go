@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gogcl.dev/methods"
+	"gogcl.dev/topology"
 )
 
 // Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same.
@@ -22,6 +23,13 @@ type Options struct {
 	// IPUsPerRank is how many of a replica's IPUs make up one rank of the collectives within a replica, which are the only
 	// ones that it concerns; 0 is 1. See ReduceScatterWithinReplica.
 	IPUsPerRank int
+
+	// Topology is the ring that ring methods send round, by GCL's name for it: a name must fit the topology given to
+	// WithTopology. Collectives within a replica go round the ladder of its IPUs whatever it says.
+	Topology topology.RingName
+
+	// Link says which links the group may use; a group that it does not allow is refused when the Comm is made.
+	Link Link
 }
 
 // check returns an *OptionError for a value that is out of range.
@@ -34,6 +42,12 @@ func (o Options) check() error {
 	}
 	if o.IPUsPerRank < 0 {
 		return &OptionError{Option: "IPUsPerRank", Value: fmt.Sprint(o.IPUsPerRank), Reason: "want 1 or more, or 0 for 1"}
+	}
+	if _, err := o.Topology.MarshalText(); err != nil {
+		return &OptionError{Option: "Topology", Value: fmt.Sprint(uint8(o.Topology)), Reason: "not a ring"}
+	}
+	if _, err := o.Link.MarshalText(); err != nil {
+		return &OptionError{Option: "Link", Value: fmt.Sprint(uint8(o.Link)), Reason: "not a link"}
 	}
 	return nil
 }

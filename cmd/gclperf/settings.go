@@ -68,7 +68,7 @@ func flags(r *raw) *flag.FlagSet {
 	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most", maxReplicas))
 	f.StringVar(&r.transport, "transport", "inproc", "what the replicas talk over: inproc, goroutines of one process")
 	f.StringVar(&r.method, "method", "auto", "methods, with commas: auto, or some of "+methodNames())
-	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless (messages), Syncful (barriers and each other's memory)")
+	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless (messages), Syncful (barriers and each other's memory), Hybrid (Syncful here, where all replicas are on one host)")
 	f.BoolVar(&r.reproducible, "reproducible", false, "reduce in rank order, so that the bits do not depend on the method")
 	f.StringVar(&r.dtype, "dtype", "float32", "element type: "+dtypeNames())
 	f.StringVar(&r.op, "op", "ADD", "operator of a reduction: ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD or LOCAL; in lower case too")
@@ -268,7 +268,7 @@ func (r *raw) sizeList(given map[string]bool) ([]int, error) {
 
 // parseImplementation is gcl's, in lower case too.
 func parseImplementation(text string) (gcl.Implementation, error) {
-	for _, i := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful} {
+	for _, i := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful, gcl.Hybrid} {
 		if strings.EqualFold(text, i.String()) {
 			return i, nil
 		}

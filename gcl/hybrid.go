@@ -1,0 +1,284 @@
+package gcl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+)
+
+// split is how the members of a group lie over link domains, if each domain holds equally many. A domain is a range of
+// replica ids and ranks ascend by replica id, so the members of a domain are neighbours in rank order: the rank is
+// domain*each + place.
+type split struct {
+	domains, each int    // domains with members; members in each
+	domain, place int    // this replica's
+	inside        *group // the members in this replica's domain
+	across        *group // the members at its place of all domains
+}
+
+// hybrid carries out collectives of a Comm in phases: inside the link domain on the one Comm, across domains on the
+// other. There is none where one of them would be alone: see Comm.settle.
+type hybrid struct {
+	*split
+	lane           *lane
+	inside, across *Comm
+}
+
+// phaseShift is where, in transport.Call.Seq, the number of a phase begins, counted from 1: the calls of the phases are
+// that of the whole but for Seq, Group and Method. So whatever replicas disagree on shows in each phase.
+const phaseShift = 48
+
+// phaseOf takes a Seq apart. A call that is not a phase of another has phase 0.
+func phaseOf(seq uint64) (number, phase uint64) { return seq & (1<<phaseShift - 1), seq >> phaseShift }
+
+// splitOf divides a group by link domains. Where domains do not hold equally many members there is no split, and uneven
+// says why.
+func (l *lane) splitOf(g *group, ring topology.RingName) (s *split, uneven string, err error) {
+	first := []int{0} // rank of the first member in each domain that has any
+	for rank := 1; rank < len(g.members); rank++ {
+		if l.topology.Domain(g.members[rank]) != l.topology.Domain(g.members[rank-1]) {
+			first = append(first, rank)
+		}
+	}
+	s = &split{domains: len(first), each: len(g.members) / len(first)}
+	for d, lo := range first {
+		if lo != d*s.each || len(g.members) != s.domains*s.each {
+			return nil, l.unevenDomains(g.members, first), nil
+		}
+	}
+	s.domain, s.place = g.rank/s.each, g.rank%s.each
+	var across []int
+	for d := range s.domains {
+		across = append(across, g.members[d*s.each+s.place])
+	}
+	if s.inside, err = l.phaseGroup(g, ring, g.members[s.domain*s.each:(s.domain+1)*s.each], s.place); err != nil {
+		return nil, "", err
+	}
+	if s.across, err = l.phaseGroup(g, ring, across, s.domain); err != nil {
+		return nil, "", err
+	}
+	return s, "", nil
+}
+
+// phaseGroup makes a group for phases of the collectives of another. It has no calls of its own to count.
+func (l *lane) phaseGroup(of *group, ring topology.RingName, members []int, rank int) (*group, error) {
+	rings, err := l.topology.Rings(ring, members)
+	if err != nil {
+		return nil, err
+	}
+	g := newGroup(members, rank, rings)
+	g.id = fnv(of.id, members...) // not that of a user's group of the same members
+	return g, nil
+}
+
+// unevenDomains says which members each domain holds, given the rank of the first in each.
+func (l *lane) unevenDomains(members, first []int) string {
+	var parts []string
+	for d, lo := range first {
+		hi := len(members)
+		if d+1 < len(first) {
+			hi = first[d+1]
+		}
+		parts = append(parts, fmt.Sprintf("%s in link domain %d", replicaList(members[lo:hi]), l.topology.Domain(members[lo])))
+	}
+	return "every link domain must hold equally many members of the group, which has " + strings.Join(parts, ", ")
+}
+
+// replicaList is "replica 3" or "replicas 0, 1, 2".
+func replicaList(replicas []int) string {
+	text := strings.Trim(strings.ReplaceAll(fmt.Sprint(replicas), " ", ", "), "[]")
+	if len(replicas) == 1 {
+		return "replica " + text
+	}
+	return "replicas " + text
+}
+
+// newHybrid makes the Comms of the phases.
+func (c *Comm) newHybrid() *hybrid {
+	phases := func(g *group, i Implementation) *Comm {
+		return &Comm{lane: c.lane, group: g, options: Options{Method: c.options.Method, Implementation: i}, strided: c.strided}
+	}
+	return &hybrid{split: c.group.split, lane: c.lane, inside: phases(c.group.split.inside, Syncful), across: phases(c.group.split.across, Syncless)}
+}
+
+// takes reports whether a call goes in phases. A reproducible reduction is a fold in rank order, which phases are not:
+// it goes the way that AutoImplementation takes. A barrier goes in phases as an all-reduce of nothing, all of which
+// wait for everyone.
+func (h *hybrid) takes(c *Comm, k *call) bool {
+	return h != nil && (k.barrier || !c.options.Reproducible || !reduces(k.collective))
+}
+
+// perform carries out a checked call.
+func (h *hybrid) perform(ctx context.Context, k *call, fingerprint transport.Call) error {
+	p := phases{hybrid: h, fingerprint: fingerprint, whole: k}
+	switch k.collective {
+	case schedule.AllReduce:
+		return p.allReduce(ctx)
+	case schedule.ReduceScatter:
+		return p.reduceScatter(ctx)
+	case schedule.AllGather:
+		return p.allGather(ctx)
+	case schedule.AllToAll:
+		return p.allToAll(ctx)
+	}
+	return p.broadcast(ctx)
+}
+
+// phases is one call on its way through its phases.
+type phases struct {
+	*hybrid
+	fingerprint transport.Call
+	whole       *call
+	done        uint64
+}
+
+// do carries out the next phase: a collective of src into dst among the members of c.
+func (p *phases) do(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []byte, op Operator, root int) error {
+	p.done++
+	size := p.whole.dtype.Size()
+	k := call{
+		collective: collective, operator: op, dtype: p.whole.dtype, root: root,
+		dst: dst, src: src, dstLen: len(dst) / size, srcLen: len(src) / size,
+	}
+	f := p.fingerprint
+	f.Group = c.group.id
+	f.Seq |= p.done << phaseShift
+	return c.perform(ctx, &k, f)
+}
+
+// first is the operator of the phase that sees the inputs: it squares, and leaves the division to divide.
+func (p *phases) first() Operator {
+	if p.whole.operator == Mean {
+		return Add
+	}
+	return p.whole.operator
+}
+
+// then is the operator of a phase that sees partial results.
+func (p *phases) then() Operator {
+	if p.whole.operator == SquareAdd {
+		return Add
+	}
+	return p.first()
+}
+
+// divide ends a Mean.
+func (p *phases) divide(sums []byte) {
+	if p.whole.operator == Mean {
+		kernel.Divide(kernel.Type(p.whole.dtype))(sums, sums, p.domains*p.each)
+	}
+}
+
+// room is memory of the lane, good for one call.
+func (p *phases) room(bytes int) []byte {
+	p.lane.between = grow(p.lane.between, bytes)
+	return p.lane.between[:bytes]
+}
+
+// block is part i of several of the same length.
+func block(parts []byte, i, bytes int) []byte { return parts[i*bytes : (i+1)*bytes] }
+
+// allReduce: reduce-scatter inside, all-reduce of the shards across, all-gather inside.
+func (p *phases) allReduce(ctx context.Context) error {
+	k := p.whole
+	bytes := chunks.PerRank(k.srcLen, p.each) * k.dtype.Size()
+	all := k.dst
+	if len(all) != bytes*p.each { // the last shards are shorter
+		all = p.room(bytes * p.each)
+	}
+	shard := block(all, p.place, bytes)
+	if err := p.do(ctx, p.inside, schedule.ReduceScatter, shard, k.src, p.first(), 0); err != nil {
+		return err
+	}
+	if err := p.do(ctx, p.across, schedule.AllReduce, shard, shard, p.then(), 0); err != nil {
+		return err
+	}
+	p.divide(shard)
+	if err := p.do(ctx, p.inside, schedule.AllGather, all, shard, Add, 0); err != nil {
+		return err
+	}
+	if len(all) != len(k.dst) {
+		copy(k.dst, all)
+	}
+	return nil
+}
+
+// reduceScatter: inside, what each other domain is to have, one after the other; then across.
+func (p *phases) reduceScatter(ctx context.Context) error {
+	k := p.whole
+	bytes := len(k.dst)
+	perDomain := bytes * p.each
+	room := p.room(p.domains*bytes + perDomain)
+	mine, padded := room[:p.domains*bytes], room[p.domains*bytes:]
+	for d := range p.domains {
+		shard := block(mine, d, bytes)
+		lo := d * perDomain
+		if lo >= len(k.src) && d > 0 { // of nothing, all calls are still compared once
+			clear(shard)
+			continue
+		}
+		src := k.src[lo:min(lo+perDomain, len(k.src))]
+		if len(src) < perDomain {
+			clear(padded[copy(padded, src):])
+			src = padded
+		}
+		if err := p.do(ctx, p.inside, schedule.ReduceScatter, shard, src, p.first(), 0); err != nil {
+			return err
+		}
+	}
+	if err := p.do(ctx, p.across, schedule.ReduceScatter, k.dst, mine, p.then(), 0); err != nil {
+		return err
+	}
+	p.divide(k.dst)
+	return nil
+}
+
+// allGather: across; then inside, what has come from each domain, one after the other.
+func (p *phases) allGather(ctx context.Context) error {
+	k := p.whole
+	bytes := len(k.src)
+	mine := p.room(p.domains * bytes)
+	if err := p.do(ctx, p.across, schedule.AllGather, mine, k.src, Add, 0); err != nil {
+		return err
+	}
+	for d := range p.domains {
+		if err := p.do(ctx, p.inside, schedule.AllGather, block(k.dst, d, bytes*p.each), block(mine, d, bytes), Add, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allToAll: inside, what goes to each domain, one after the other, so that all that goes to a member of another domain
+// is with the member at its place of this one; then across.
+func (p *phases) allToAll(ctx context.Context) error {
+	k := p.whole
+	bytes := len(k.src) / p.domains
+	mine := p.room(len(k.src))
+	for d := range p.domains {
+		if err := p.do(ctx, p.inside, schedule.AllToAll, block(mine, d, bytes), block(k.src, d, bytes), Add, 0); err != nil {
+			return err
+		}
+	}
+	return p.do(ctx, p.across, schedule.AllToAll, k.dst, mine, Add, 0)
+}
+
+// broadcast: across from the root to the members at its place, then inside each domain.
+func (p *phases) broadcast(ctx context.Context) error {
+	k := p.whole
+	domain, place := k.root/p.each, k.root%p.each
+	if p.place == place {
+		if err := p.do(ctx, p.across, schedule.Broadcast, k.dst, k.src, Add, domain); err != nil {
+			return err
+		}
+	} else {
+		p.done++
+	}
+	return p.do(ctx, p.inside, schedule.Broadcast, k.dst, k.dst, Add, place)
+}

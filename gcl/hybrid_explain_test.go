@@ -1,0 +1,217 @@
+package gcl_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+)
+
+// phaseWitness writes down, by phase, what an endpoint without peer memory was asked to do, and on one with it counts
+// the barriers.
+type phaseWitness struct {
+	transport.Endpoint
+	rounds   map[uint64]int // by Call.Seq
+	barriers int
+	sent     int64
+}
+
+func (w *phaseWitness) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
+	const barrier = 1 << 31
+	if call.Round >= barrier {
+		w.barriers++
+	} else {
+		w.rounds[call.Seq] = max(w.rounds[call.Seq], int(call.Round)+1)
+	}
+	for _, t := range batch {
+		if t.Kind == transport.Send {
+			w.sent += int64(len(t.Buf))
+		}
+	}
+	return w.Endpoint.Exchange(ctx, call, batch)
+}
+
+// TestExplainHybridIsTrue compares what is said with what is seen: rounds, barriers and bytes by messages, barriers on
+// peer memory.
+func TestExplainHybridIsTrue(t *testing.T) {
+	for _, machine := range [][]int{{2, 2}, {4, 4}, {2, 2, 2}} {
+		for _, memory := range []bool{true, false} {
+			for _, m := range []methods.Method{methods.Auto, methods.Direct, methods.ClockwiseRing, methods.MeetInMiddleRing} {
+				for _, collective := range schedule.Collectives() {
+					for _, elements := range []int{96, 9600, 96000} {
+						tryExplainHybrid(t, machine, memory, &explained{
+							collective: collective, options: gcl.Options{Implementation: gcl.Hybrid, Method: m}, elements: elements,
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+func tryExplainHybrid(t *testing.T, machine []int, memory bool, x *explained) {
+	t.Helper()
+	n := sum(machine)
+	x.asked, x.explanation, x.seen = n-1, make([]gcl.Explanation, n), make([]sight, n)
+	endpoints, seen := witnesses(t, n, memory)
+	witnessed := make([]*phaseWitness, n)
+	for r, e := range endpoints {
+		witnessed[r] = &phaseWitness{Endpoint: e, rounds: map[uint64]int{}}
+		if !memory {
+			endpoints[r] = witnessed[r]
+		}
+	}
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error { return x.perform(ctx, c, seen[c.Replica()]) },
+		gcl.WithEndpoints(endpoints), gcl.WithTopology(hosts(t, machine...)))
+	e := x.explanation[0]
+	at := slices.IndexFunc(e.Candidates, func(c gcl.Candidate) bool { return c.Chosen })
+	if at < 0 || e.Implementation != gcl.Hybrid || e.Candidates[at].Implementation != gcl.Hybrid || e.Candidates[at].Method != e.Method {
+		t.Fatalf("%v: Hybrid is not chosen:\n%v", x, e)
+	}
+	if last := x.explanation[n-1]; last.Why != e.Why || !slices.Equal(last.Candidates, e.Candidates) {
+		t.Errorf("%v: replica %d says\n%vand replica 0\n%v", x, n-1, last, e)
+	}
+	chosen := e.Candidates[at]
+	barriers, sent, phases := 0, int64(0), map[uint64]int{}
+	for r, w := range witnessed {
+		if memory {
+			w.barriers = x.seen[r].barriers
+		}
+		barriers, sent = max(barriers, w.barriers), max(sent, w.sent)
+		for seq, rounds := range w.rounds {
+			phases[seq] = max(phases[seq], rounds)
+		}
+	}
+	rounds := 0
+	for _, r := range phases {
+		rounds += r
+	}
+	if barriers != chosen.Barriers {
+		t.Errorf("hosts %v, memory %v: %v: %d barriers, but Explain says\n%v", machine, memory, x, barriers, e)
+	}
+	if !memory && (rounds != chosen.Rounds || sent != chosen.SentBytes) {
+		t.Errorf("hosts %v: %v: %d rounds, %d bytes sent, but Explain says\n%v", machine, x, rounds, sent, e)
+	}
+}
+
+// TestExplainHybridWhy: the reason, where Hybrid is in phases and where it comes to something else; and whether it is
+// among the candidates.
+func TestExplainHybridWhy(t *testing.T) {
+	hybrid := gcl.Options{Implementation: gcl.Hybrid}
+	for _, x := range []struct {
+		name      string
+		hosts     []int
+		group     commgroup.Group
+		options   gcl.Options
+		memory    bool
+		want      gcl.Implementation
+		why       string
+		candidate bool
+	}{
+		{"phases", []int{2, 2}, commgroup.Group{}, hybrid, true, gcl.Hybrid,
+			"across 2 link domains, since ", true},
+		{"phases by a method", []int{2, 2}, commgroup.Group{}, gcl.Options{Implementation: gcl.Hybrid, Method: methods.ClockwiseRing}, true, gcl.Hybrid,
+			"clockwise_ring across 2 link domains, as the options ask; clockwise_ring inside, among 2 ranks; Hybrid, as the options ask", true},
+		{"one domain", []int{4}, commgroup.Group{}, hybrid, true, gcl.Syncful, "; Syncful, as Hybrid is inside one link domain", false},
+		{"a group in one domain", []int{2, 2}, commgroup.Group{Type: commgroup.Consecutive, Size: 2}, hybrid, false, gcl.Syncful, "; Syncful, as Hybrid is inside one link domain", false},
+		{"one in each", []int{2, 2}, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}, hybrid, true, gcl.Syncless,
+			"; Syncless, as Hybrid is between link domains with one rank in each", false},
+		{"reproducible", []int{2, 2}, commgroup.Group{}, gcl.Options{Implementation: gcl.Hybrid, Reproducible: true}, true, gcl.Syncful,
+			"; Syncful, since the replicas share an address space, to which Hybrid leaves a reproducible reduction", false},
+		{"auto on messages", []int{2, 2}, commgroup.Group{}, gcl.Options{}, false, gcl.Syncless, "; Syncless, since the transport has no peer memory", true},
+		{"auto", []int{2, 2}, commgroup.Group{}, gcl.Options{}, true, gcl.Syncful, "; Syncful, since the replicas share an address space", true},
+		{"uneven", []int{3, 1}, commgroup.Group{}, gcl.Options{}, true, gcl.Syncful, "; Syncful, since the replicas share an address space", false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			endpoints, _ := witnesses(t, 4, x.memory)
+			replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+				e, err := withOptions(grouped(c, x.group), x.options).Explain(schedule.AllReduce, 1<<20, tensor.F32)
+				if err != nil {
+					return err
+				}
+				listed := slices.ContainsFunc(e.Candidates, func(c gcl.Candidate) bool { return c.Implementation == gcl.Hybrid })
+				before := grouped(c, x.group)
+				if len(x.hosts) > 1 && x.hosts[0] == x.hosts[1] {
+					before = withOptions(before, hybrid)
+				}
+				earlier, err := withOptions(before, x.options).Explain(schedule.AllReduce, 1<<20, tensor.F32)
+				if err != nil || earlier.Why != e.Why {
+					return fmt.Errorf("%v; with other options before:\n%v", err, earlier)
+				}
+				if e.Implementation != x.want || !strings.Contains(e.Why, x.why) || listed != x.candidate {
+					return fmt.Errorf("want %v, %q, Hybrid listed: %v; have\n%v", x.want, x.why, x.candidate, e)
+				}
+				return nil
+			}, gcl.WithTopology(hosts(t, x.hosts...)), gcl.WithEndpoints(endpoints))
+		})
+	}
+}
+
+// The greatest sizes have a price.
+func TestExplainHybridHuge(t *testing.T) {
+	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		for _, m := range []methods.Method{methods.Auto, methods.Broadcast, methods.ClockwiseRing} {
+			c := withOptions(c, gcl.Options{Implementation: gcl.Hybrid, Method: m})
+			for _, collective := range schedule.Collectives() {
+				e, err := c.Explain(collective, math.MaxInt/8*8, tensor.F16)
+				if err != nil {
+					return err
+				}
+				if x := e.Candidates[len(e.Candidates)-1]; !x.Chosen || x.Estimate <= 0 || x.SentBytes <= 0 {
+					return fmt.Errorf("%v, %v:\n%v", collective, m, e)
+				}
+			}
+		}
+		return nil
+	}, gcl.WithTopology(hosts(t, 2, 2)))
+}
+
+// Two hosts with four replicas each: what goes across is a quarter of the data.
+func ExampleComm_Explain_hybrid() {
+	machine, err := topology.New(topology.Config{Replicas: []int{4, 4}, Speeds: topology.Speeds{
+		HostLink: topology.Speed{BytesPerSecond: 8e9, Latency: time.Microsecond},
+		GWLink:   topology.Speed{BytesPerSecond: 12.5e9, Latency: 5 * time.Microsecond},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var explanation gcl.Explanation
+	err = gcl.Run(context.Background(), 8, func(ctx context.Context, c *gcl.Comm) error {
+		e, err := c.Explain(schedule.AllReduce, 1<<20, tensor.F32)
+		if c.Rank() == 0 {
+			explanation = e
+		}
+		return err
+	}, gcl.WithTopology(machine), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(explanation)
+	// Output:
+	// all-reduce of 1048576 bytes (float32 x 262144) over 8 ranks; clique of 4+4 replicas
+	// direct across 2 link domains, since group size x bytes, 2 x 262144, is above 8192 and every pair of replicas is linked; direct inside, among 4 ranks; Hybrid, as the options ask
+	//
+	//   method                  implementation  rounds  barriers  bytes sent  estimate
+	//   broadcast               Syncless             1         0     7340032     394µs
+	//   clockwise_ring          Syncless            14         0     1835008     243µs
+	//   anticlockwise_ring      Syncless            14         0     1835008     243µs
+	//   bidirectional_ring_pair Syncless            14         0     1835008     243µs
+	//   meet_in_middle_ring     Syncless             8         0     1835008     237µs
+	//   quad_directional_ring   Syncless            14         0     1835008     186µs
+	//   direct                  Syncless             2         0     1835008     100µs
+	//   recursive_doubling      Syncless             3         0     3145728     353µs
+	//   direct                  Syncful              1         2     1835008    67.5µs
+	// * direct                  Hybrid               4         4     1835008     139µs
+}

@@ -1,0 +1,404 @@
+package gcl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+)
+
+// hosts is a machine of hosts that hold so many replicas each.
+func hosts(t testing.TB, replicas ...int) topology.Topology {
+	t.Helper()
+	m, err := topology.New(topology.Config{Replicas: replicas})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func sum(numbers []int) int {
+	n := 0
+	for _, v := range numbers {
+		n += v
+	}
+	return n
+}
+
+// perHost counts the members on each host that has any.
+func perHost(m topology.Topology, members []int) []int {
+	counts := map[int]int{}
+	for _, r := range members {
+		counts[m.Domain(r)]++
+	}
+	var out []int
+	for d := range m.Domains() {
+		if counts[d] > 0 {
+			out = append(out, counts[d])
+		}
+	}
+	return out
+}
+
+func even(counts []int) bool { return slices.Min(counts) == slices.Max(counts) }
+
+// hybridMachines are the hosts that the tests below put replicas on.
+var hybridMachines = [][]int{{2, 2}, {4, 4}, {2, 2, 2}, {3, 3}, {1, 1, 1, 1}, {4}, {3, 1}, {1, 2, 3}, {1}}
+
+// TestHybrid tries every collective in every group of every machine, with peer memory and without, against the naive
+// implementation. Where hosts hold unequal numbers of a group's members, the group is refused.
+func TestHybrid(t *testing.T) {
+	tried := 0
+	for _, machine := range hybridMachines {
+		m, n := hosts(t, machine...), sum(machine)
+		for _, memory := range []bool{true, false} {
+			for i, p := range distinct(partitions(n)) {
+				if underRace && (i+n)%3 != 0 {
+					continue
+				}
+				t.Run(fmt.Sprintf("hosts=%v/memory=%v/group=%v", machine, memory, p.group), func(t *testing.T) {
+					endpoints, _ := witnesses(t, n, memory)
+					replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+						members := p.members(c.Replica())
+						c, err := inHybrid(c, p.group, gcl.Options{Implementation: gcl.Hybrid})
+						if !even(perHost(m, members)) {
+							var option *gcl.OptionError
+							if !errors.As(err, &option) || option.Option != "Implementation" || option.Value != "Hybrid" {
+								return fmt.Errorf("%v: %v, want an *OptionError", members, err)
+							}
+							return nil
+						}
+						if err != nil {
+							return err
+						}
+						if err := tryHybrid(ctx, c, members, plain[float32]()); err != nil || !memory || underRace {
+							return errors.Join(err, c.Barrier(ctx))
+						}
+						return errors.Join(
+							tryHybrid(ctx, c, members, bf16()),
+							tryHybrid(ctx, c, members, plain[int64]()),
+							tryHybrid(ctx, c, members, plain[uint8]()),
+							tryHybrid(ctx, c, members, boolean()),
+							c.Barrier(ctx),
+						)
+					}, gcl.WithTopology(m), gcl.WithEndpoints(endpoints))
+					tried++
+				})
+			}
+		}
+	}
+	t.Logf("%d machines with a group", tried)
+}
+
+// distinct leaves out those that divide replicas as an earlier one does.
+func distinct(all []partition) []partition {
+	seen := map[[2]int]bool{}
+	return slices.DeleteFunc(all, func(p partition) bool {
+		key := [2]int{p.size, p.stride}
+		if p.size == 1 {
+			key[1] = 1
+		}
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
+// inHybrid is c in a group with options. The group comes first: not every group allows all options.
+func inHybrid(c *gcl.Comm, g commgroup.Group, o gcl.Options) (*gcl.Comm, error) {
+	c, err := c.Group(g)
+	if err != nil {
+		return nil, err
+	}
+	return c.With(o)
+}
+
+// hybridMethods are given to Hybrid, one after the other, which may use different ones inside and across.
+var hybridMethods = []methods.Method{methods.Auto, methods.ClockwiseRing, methods.Direct, methods.RecursiveDoubling, methods.MeetInMiddleRing}
+
+// tryHybrid tries all forms of all collectives on data that tells replicas apart.
+func tryHybrid[T tensor.Element](ctx context.Context, c *gcl.Comm, members []int, e elem[T]) error {
+	n := len(members)
+	for i, size := range []int{0, 1, n - 1, n, n + 1, 2*n + 1, 97, 12 * n, 4099} {
+		c, err := c.With(gcl.Options{Implementation: gcl.Hybrid, Method: hybridMethods[i%len(hybridMethods)], Reproducible: i%4 == 3})
+		if err != nil {
+			return err
+		}
+		for _, op := range operators[T]() {
+			in := inputs(e, op, n, size)
+			want := in[c.Rank()]
+			if op != gcl.Local && n > 1 {
+				want = reduce(e, op, in)
+			}
+			if err := tryReductions(ctx, c, op, in[c.Rank()], want); err != nil {
+				return fmt.Errorf("%v: %v: size=%d: %w", c.Options(), op, size, err)
+			}
+		}
+		placed := make([][]T, n)
+		for rank, r := range members {
+			placed[rank] = make([]T, size)
+			for j := range placed[rank] {
+				placed[rank][j] = e.of((r*31 + j*7 + j/11) % 127)
+			}
+		}
+		if err := tryMoves(ctx, c, placed); err != nil {
+			return fmt.Errorf("%v: size=%d: %w", c.Options(), size, err)
+		}
+	}
+	return nil
+}
+
+// Every root of a broadcast, whichever host and place it has.
+func TestHybridBroadcastRoots(t *testing.T) {
+	for _, machine := range [][]int{{2, 2}, {3, 3}, {2, 2, 2}} {
+		replicas(t, sum(machine), func(ctx context.Context, c *gcl.Comm) error {
+			for _, size := range []int{1, 5000} {
+				for root := range c.Size() {
+					data := make([]int32, size)
+					for i := range data {
+						data[i] = int32(1000*c.Rank() + i)
+					}
+					want := make([]int32, size)
+					for i := range want {
+						want[i] = int32(1000*root + i)
+					}
+					out, err := gcl.Broadcast(ctx, c, data, root)
+					if err := errors.Join(err, check("broadcast", out, want)); err != nil {
+						return fmt.Errorf("root %d: %w", root, err)
+					}
+				}
+			}
+			return nil
+		}, gcl.WithTopology(hosts(t, machine...)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+	}
+}
+
+// hybridPath counts, on one replica, which way it took to whom.
+type hybridPath struct {
+	transport.PeerMemory
+	met  [][]int // members of meetings
+	sent map[int]int64
+	got  map[int]bool // peers of messages received
+}
+
+func (p *hybridPath) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
+	for _, t := range batch {
+		if t.Kind == transport.Send {
+			p.sent[t.Peer] += int64(len(t.Buf))
+		} else {
+			p.got[t.Peer] = true
+		}
+	}
+	return p.PeerMemory.Exchange(ctx, call, batch)
+}
+
+func (p *hybridPath) Meet(ctx context.Context, call transport.Call, members []int, mine transport.Memory) ([]transport.Memory, error) {
+	p.met = append(p.met, slices.Clone(members))
+	return p.PeerMemory.Meet(ctx, call, members, mine)
+}
+
+func (p *hybridPath) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, pieces int, w transport.Worker) error {
+	p.met = append(p.met, slices.Clone(members))
+	return p.PeerMemory.Share(ctx, call, members, mine, pieces, w)
+}
+
+func (p *hybridPath) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
+	p.met = append(p.met, slices.Clone(members))
+	return p.PeerMemory.Gather(ctx, call, members, mine, size, c)
+}
+
+func (p *hybridPath) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {
+	p.met = append(p.met, slices.Clone(members))
+	return p.PeerMemory.Broadcast(ctx, call, members, root, buf)
+}
+
+// TestHybridPath: memory is met only inside a host, messages go only to the replica's own place on other hosts, and no
+// more bytes cross than must.
+func TestHybridPath(t *testing.T) {
+	const n, hostSize, elements = 8, 4, 64 // float32, in the larger buffer
+	const bytes = 4 * elements
+	m := hosts(t, hostSize, hostSize)
+	f := func(n int) []float32 { return make([]float32, n) }
+	for _, x := range []struct {
+		name string
+		call func(ctx context.Context, c *gcl.Comm) error
+		sent func(rank int) int64 // across
+		met  int                  // 0: unspecified
+	}{
+		{"all-reduce", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, c, f(elements), gcl.Add)
+		}, func(int) int64 { return bytes / hostSize }, 2},
+		{"reduce-scatter", func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.ReduceScatter(ctx, c, f(elements), gcl.Add)
+			return err
+		}, func(int) int64 { return bytes / n }, 2},
+		{"all-gather", func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.AllGather(ctx, c, f(elements/n))
+			return err
+		}, func(int) int64 { return bytes / n }, 2},
+		{"all-to-all", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllToAllInPlace(ctx, c, f(elements))
+		}, func(int) int64 { return bytes / 2 }, 2},
+		{"broadcast", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.BroadcastInPlace(ctx, c, f(elements), 6)
+		}, func(rank int) int64 {
+			if rank == 6 {
+				return bytes
+			}
+			return 0
+		}, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			plain, _ := witnesses(t, n, true)
+			paths, endpoints := make([]*hybridPath, n), make([]transport.Endpoint, n)
+			for r, e := range plain {
+				paths[r] = &hybridPath{PeerMemory: e.(transport.PeerMemory), sent: map[int]int64{}, got: map[int]bool{}}
+				endpoints[r] = paths[r]
+			}
+			replicas(t, n, x.call, gcl.WithTopology(m), gcl.WithEndpoints(endpoints),
+				gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid, Method: methods.Direct}))
+			for r, p := range paths {
+				mates, opposite := []int{0, 1, 2, 3}, r+4
+				if r >= 4 {
+					mates, opposite = []int{4, 5, 6, 7}, r-4
+				}
+				if len(p.met) != x.met {
+					t.Errorf("replica %d: %d meetings, want %d", r, len(p.met), x.met)
+				}
+				for _, members := range p.met {
+					if !slices.Equal(members, mates) {
+						t.Errorf("replica %d meets %v, want %v", r, members, mates)
+					}
+				}
+				for peer, sent := range p.sent {
+					if peer != opposite || sent != x.sent(r) {
+						t.Errorf("replica %d sends %d bytes to %d, want %d to %d", r, sent, peer, x.sent(r), opposite)
+					}
+				}
+				if x.sent(r) > 0 && p.sent[opposite] == 0 {
+					t.Errorf("replica %d sends nothing to %d", r, opposite)
+				}
+				for peer := range p.got {
+					if peer != opposite {
+						t.Errorf("replica %d receives from %d", r, peer)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A group inside one domain has no phase across, one with a member in each none inside.
+func TestHybridDegenerates(t *testing.T) {
+	for _, x := range []struct {
+		hosts []int
+		met   bool
+	}{{[]int{4}, true}, {[]int{1, 1, 1, 1}, false}} {
+		plain, _ := witnesses(t, 4, true)
+		paths, endpoints := make([]*hybridPath, 4), make([]transport.Endpoint, 4)
+		for r, e := range plain {
+			paths[r] = &hybridPath{PeerMemory: e.(transport.PeerMemory), sent: map[int]int64{}, got: map[int]bool{}}
+			endpoints[r] = paths[r]
+		}
+		replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, c, make([]float32, 40), gcl.Add)
+		}, gcl.WithTopology(hosts(t, x.hosts...)), gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+		for r, p := range paths {
+			if (len(p.met) == 1) != x.met || (len(p.sent) == 0) != x.met {
+				t.Errorf("hosts %v: replica %d meets %v and sends to %v", x.hosts, r, p.met, p.sent)
+			}
+		}
+	}
+}
+
+// Domains that hold unequal numbers of members are refused before anything is sent, with all of them named, and c goes
+// on.
+func TestHybridUneven(t *testing.T) {
+	const want = "gcl: option Implementation=Hybrid: every link domain must hold equally many members of the group, " +
+		"which has replicas 0, 1, 2 in link domain 0, replica 3 in link domain 1"
+	m := hosts(t, 3, 1)
+	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		out, err := c.With(gcl.Options{Implementation: gcl.Hybrid})
+		if out != nil || err == nil || err.Error() != want {
+			return fmt.Errorf("With: %v, %v, want %s", out, err, want)
+		}
+		pairs, err := inHybrid(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}, gcl.Options{Implementation: gcl.Hybrid})
+		if err != nil {
+			return err
+		}
+		if out, err = pairs.Group(commgroup.Group{}); out != nil || err == nil || err.Error() != want {
+			return fmt.Errorf("Group: %v, %v, want %s", out, err, want)
+		}
+		return c.Barrier(ctx)
+	}, gcl.WithTopology(m))
+	err := gcl.Run(watched(t), 4, func(context.Context, *gcl.Comm) error { return errors.New("runs") },
+		gcl.WithTopology(m), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Run: %v, want %s", err, want)
+	}
+}
+
+// With Reproducible the bits are the left fold in rank order, which phases would not give.
+func TestHybridReproducible(t *testing.T) {
+	in := [][]float32{{1e8}, {1}, {-1e8}, {1}}
+	want := []float32{((1e8 + 1) - 1e8) + 1} // in float32
+	want[0] = float32(float32(float32(in[0][0]+in[1][0])+in[2][0]) + in[3][0])
+	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		phased, err := gcl.AllReduce(ctx, c, in[c.Rank()], gcl.Add)
+		if err := errors.Join(err, check("the sum in phases", phased, []float32{float32(in[0][0]+in[1][0]) + float32(in[2][0]+in[3][0])})); err != nil {
+			return err
+		}
+		for _, m := range testMethods {
+			c := withOptions(c, gcl.Options{Implementation: gcl.Hybrid, Method: m, Reproducible: true})
+			got, err := gcl.AllReduce(ctx, c, in[c.Rank()], gcl.Add)
+			shard, err2 := gcl.ReduceScatter(ctx, c, in[c.Rank()], gcl.Add)
+			if c.Rank() > 0 {
+				shard = want
+			}
+			if err := errors.Join(err, err2, check("all-reduce", got, want), check("reduce-scatter", shard, want)); err != nil {
+				return fmt.Errorf("method=%v: %w", m, err)
+			}
+		}
+		return nil
+	}, gcl.WithTopology(hosts(t, 2, 2)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+}
+
+// Nobody is through a barrier before everybody has come to it.
+func TestHybridBarrier(t *testing.T) {
+	for _, machine := range [][]int{{2, 2}, {3, 3}, {2, 2, 2}} {
+		for _, memory := range []bool{true, false} {
+			n := sum(machine)
+			endpoints, _ := witnesses(t, n, memory)
+			var come atomic.Int64
+			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+				for i := range 60 {
+					c := withOptions(c, gcl.Options{Implementation: gcl.Hybrid, Method: hybridMethods[i%len(hybridMethods)], Reproducible: i%2 == 0})
+					if i%n == c.Rank() {
+						for range 100 { // so that others would be early
+							runtime.Gosched()
+						}
+					}
+					come.Add(1)
+					if err := c.Barrier(ctx); err != nil {
+						return err
+					}
+					if have := come.Load(); have < int64((i+1)*n) {
+						return fmt.Errorf("barrier %d: %d of %d have come", i, have-int64(i*n), n)
+					}
+				}
+				return nil
+			}, gcl.WithTopology(hosts(t, machine...)), gcl.WithEndpoints(endpoints))
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package gcl
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Link says which links a group may use. The text forms are GCL's values of link.
+type Link uint8
+
+// The links.
+const (
+	AutoLink Link = iota // whatever serves
+	IPULink              // the group must lie inside one link domain
+	GWLink               // the members must lie in different link domains
+	numLinks
+)
+
+var linkNames = [numLinks]string{"auto-link", "ipu-link", "gw-link"}
+
+// String returns the text form, as in "ipu-link".
+func (l Link) String() string {
+	if l < numLinks {
+		return linkNames[l]
+	}
+	return fmt.Sprintf("Link(%d)", uint8(l))
+}
+
+// ParseLink is the inverse of String. The error lists what is valid.
+func ParseLink(s string) (Link, error) {
+	for l, name := range linkNames {
+		if s == name {
+			return Link(l), nil
+		}
+	}
+	return 0, fmt.Errorf("gcl: unknown link %q, want one of %s", s, strings.Join(linkNames[:], ", "))
+}
+
+// MarshalText returns the text form, or an error if l is no link.
+func (l Link) MarshalText() ([]byte, error) {
+	if l >= numLinks {
+		return nil, fmt.Errorf("gcl: %v is not a link", l)
+	}
+	return []byte(l.String()), nil
+}
+
+// UnmarshalText parses the text form.
+func (l *Link) UnmarshalText(text []byte) error {
+	parsed, err := ParseLink(string(text))
+	if err == nil {
+		*l = parsed
+	}
+	return err
+}
+
+// checkLink returns an *OptionError for a group that the option Link does not allow.
+func (c *Comm) checkLink() error {
+	link := c.options.Link
+	if link == AutoLink {
+		return nil
+	}
+	members, domain := c.group.members, c.lane.topology.Domain
+	for i := range members[1:] { // members ascend, and so do their domains
+		a, b := members[i], members[i+1]
+		reason := ""
+		switch together := domain(a) == domain(b); {
+		case link == IPULink && !together:
+			reason = fmt.Sprintf("the group must lie inside one link domain, but replica %d is in domain %d and replica %d in domain %d",
+				a, domain(a), b, domain(b))
+		case link == GWLink && together:
+			reason = fmt.Sprintf("the members of the group must lie in different link domains, but replicas %d and %d are both in domain %d",
+				a, b, domain(a))
+		}
+		if reason != "" {
+			return &OptionError{Option: "Link", Value: link.String(), Reason: reason}
+		}
+	}
+	return nil
+}
