@@ -17,7 +17,7 @@ const (
 )
 
 // Streamed reports whether c's latest collective in one pass over peer memory stored its results past the caches.
-func Streamed(c *Comm) bool { return c.lane.shared.stream }
+func Streamed(c *Comm) bool { return c.lane.shared.large }
 
 // ManyTensors marks a collective on several tensors in the DType of a call.
 const ManyTensors = manyTensors

@@ -25,7 +25,9 @@ func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint tra
 	written := 0
 	for t, dtype := range m.known.dtypes {
 		s.add(kernel.Type(dtype), len(m.outs[t]), len(m.ins[t]))
-		written += len(m.outs[t])
+		if address(m.outs[t]) != address(m.ins[t]) || whole.collective == schedule.Broadcast {
+			written += len(m.outs[t])
+		}
 	}
 	err := s.share(ctx, transport.Memory{Ins: m.ins, Outs: m.outs}, written)
 	for t, out := range m.outs {

@@ -69,7 +69,7 @@ const lineBytes = 64
 func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, fingerprint
 	s.collective, s.root = k.collective, k.root
-	s.by = 0
+	s.by, s.large = 0, false
 	if reduces(k.collective) {
 		s.foldBy(c.foldOf(k))
 		if k.operator == Mean {
@@ -103,7 +103,11 @@ func (s *shared) run(ctx context.Context, k *call) error {
 	}
 	s.begin(nil)
 	s.add(kernel.Type(k.dtype), len(k.dst), len(k.src))
-	err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}, len(k.dst))
+	written := len(k.dst)
+	if k.inPlace() && s.collective != schedule.Broadcast {
+		written = 0
+	}
+	err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}, written)
 	s.clearTail(k.dst, len(k.src))
 	return err
 }
@@ -132,7 +136,8 @@ func (s *shared) add(work kernel.Type, dst, src int) {
 	s.operands = append(s.operands, o)
 }
 
-// share carries out the collective on the operands, of which a rank's outputs have so many bytes.
+// share carries out the collective on the operands, of which a rank's outputs that do not take the place of inputs have so
+// many bytes.
 func (s *shared) share(ctx context.Context, mine transport.Memory, written int) error {
 	n := len(s.members)
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes)
