@@ -180,9 +180,9 @@ func (e *endpoint) wait(v *visit) error {
 	switch { // spinning in vain costs the processor that the others may be waiting for
 	case looks == 0:
 	case looks <= v.spins:
-		v.spins = min(2*v.spins, maxMeetSpins)
+		v.spins = min(2*v.spins, v.limit)
 	default:
-		v.spins = max(v.spins/2, minMeetSpins)
+		v.spins = max(v.spins/2, min(minMeetSpins, v.limit))
 	}
 	return nil
 }

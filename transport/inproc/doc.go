@@ -39,7 +39,7 @@
 //
 // # Waiting
 //
-// Where there is a processor (GOMAXPROCS) for every replica, an endpoint that has nothing to do looks again for some
+// Where there is a processor for every replica (GOMAXPROCS, and no more than the machine has), an endpoint that has nothing to do looks again for some
 // microseconds, for as long as that has been paying. Then it yields a few times, then it parks, having said in
 // endpoint.waiting what for. Whoever makes that come true swaps the field back and sends one token. Nothing else is woken,
 // nothing polls, and no timer runs for a wait that is short.

@@ -11,12 +11,16 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-func open(t testing.TB, n int) []transport.Endpoint {
-	eps, err := inproc.New(n)
-	if err != nil {
-		t.Fatal(err)
+func open(t testing.TB, n int) []transport.Endpoint { return plainly(t)(inproc.New(n)) }
+
+// plainly fails the test on an error.
+func plainly(t testing.TB) func([]transport.Endpoint, error) []transport.Endpoint {
+	return func(eps []transport.Endpoint, err error) []transport.Endpoint {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return eps
 	}
-	return eps
 }
 
 func TestConformance(t *testing.T) {
@@ -29,14 +33,6 @@ func TestConformanceEager(t *testing.T) {
 		t.Skip("as long as TestConformance")
 	}
 	transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint {
-		inside, err := inproc.NewEager(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		eps := make([]transport.Endpoint, n)
-		for i, e := range inside {
-			eps[i] = e
-		}
-		return eps
+		return plainly(t)(inproc.NewEager(n))
 	}, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
 }

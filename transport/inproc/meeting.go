@@ -23,6 +23,7 @@ const inlineLimit = 8
 type meeting struct {
 	members []int
 	roomy   bool
+	limit   int     // of a visit's spins
 	seats   []*seat // each on lines of its own: Go puts a header before an array that has pointers and more than 512 bytes
 
 	_     [64]byte
@@ -121,7 +122,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	n := len(members)
 	m := l.meetings[group]
 	if m == nil {
-		m = &meeting{members: slices.Clone(members), roomy: l.nw.roomy, seats: make([]*seat, n)}
+		m = &meeting{members: slices.Clone(members), roomy: l.nw.roomy, limit: l.nw.spins, seats: make([]*seat, n)}
 		for i := range m.seats {
 			m.seats[i] = &seat{boards: [2][]byte{make([]byte, smallLimit), make([]byte, smallLimit)}, queue: new(queue)}
 		}
@@ -136,7 +137,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	}
 	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
 	v := &visit{
-		meeting: m, given: members, spins: maxMeetSpins, place: slices.Index(members, e.rank),
+		meeting: m, given: members, spins: l.nw.spins, place: slices.Index(members, e.rank),
 		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
 	}
 	if e.visits == nil {

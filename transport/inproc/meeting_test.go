@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
 	"gogcl.dev/transport/transporttest"
 )
@@ -12,7 +13,9 @@ import (
 // Every replica has a processor, or is led to believe so: all look at all the others' seats, and nobody combines for others.
 func TestPeerMemoryRoomy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
-	transporttest.RunPeerMemory(t, open, transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {
+		return plainly(t)(inproc.NewRoomy(n))
+	}, transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
 }
 
 // Nobody has: the last to arrive looks for all.

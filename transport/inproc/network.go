@@ -18,7 +18,8 @@ func New(n int) ([]transport.Endpoint, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("inproc: cannot connect %d replicas", n)
 	}
-	nw := &network{roomy: n <= runtime.GOMAXPROCS(0), every: patrolEvery}
+	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	nw := &network{roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery}
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
 	nw.timer.Stop()
 	nw.mu.Lock()
@@ -35,6 +36,7 @@ func New(n int) ([]transport.Endpoint, error) {
 type network struct {
 	aborted atomic.Pointer[transport.AbortError] // set once
 	roomy   bool                                 // every replica can have a processor
+	spins   int                                  // how often to look in vain at a meeting, at most
 
 	armed atomic.Bool   // the timer runs, or patrol does
 	timer *time.Timer   // calls patrol
