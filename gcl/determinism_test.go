@@ -87,9 +87,6 @@ func (f float[T, W]) randoms(n, size int) [][]T {
 // floatOperators are the operators that round, or meet NaNs.
 var floatOperators = []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd}
 
-// roundingRanks are the sizes of group that the tests of bits try.
-var roundingRanks = []int{2, 3, 5, 8}
-
 // roundingSizes are lengths for which all methods cut their data in different ways; with three replicas one of them is more than a transport folds at a time.
 func roundingSizes(n int) []int {
 	switch {

@@ -25,3 +25,6 @@ func manyGroups() []int {
 
 // groupedReplicas are the numbers of replicas that the test of groups divides.
 var groupedReplicas = []int{8, 12, 16}
+
+// roundingRanks are the sizes of group in tests of bits.
+var roundingRanks = []int{2, 3, 5, 8}

@@ -9,7 +9,10 @@ const underRace = true
 func groupSizes() []int { return []int{1, 2, 3, 8} }
 
 // manyGroups are the sizes of group that the matrix of several tensors tries.
-func manyGroups() []int { return []int{1, 2, 3, 5} }
+func manyGroups() []int { return []int{1, 2, 3} }
 
 // groupedReplicas are the numbers of replicas that the test of groups divides.
 var groupedReplicas = []int{8}
+
+// roundingRanks are the sizes of group in tests of bits.
+var roundingRanks = []int{2, 3}
