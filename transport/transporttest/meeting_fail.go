@@ -224,6 +224,7 @@ func (s *suite) overlapping(t *testing.T) {
 func openHouse(ctx context.Context, e transport.PeerMemory, g group, mine transport.Memory, hook func(point, round int)) error {
 	size := len(mine.In)
 	for round := range enough {
+		runtime.Gosched() // whoever breaks this off must get a processor
 		hook(0, round)
 		if round%5 == 4 {
 			if _, _, err := e.Gather(ctx, g.call(round), g.members, mine.In[:min(100, size)], min(100, size), combine{}); err != nil {
@@ -358,6 +359,7 @@ func (s *suite) meetBreak(t *testing.T) {
 func openHouseKept(ctx context.Context, e transport.PeerMemory, g group, mine transport.Memory, hook func(point, round int)) error {
 	size := len(mine.In)
 	for round := range enough {
+		runtime.Gosched() // whoever breaks this off must get a processor
 		hook(0, round)
 		if round%5 == 4 {
 			if _, _, err := e.Gather(ctx, g.call(round), g.members, make([]byte, min(100, size)), min(100, size), combine{}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -299,6 +300,7 @@ func (s *suite) shareBreak(t *testing.T) {
 					mem := transport.Memory{In: make([]byte, size), Out: make([]byte, size), Scratch: make([]byte, 15)}
 					bufs := [][]byte{mem.In, mem.Out, mem.Scratch}
 					for seq := range enough {
+						runtime.Gosched() // whoever breaks this off must get a processor
 						err := e.Share(mine, g.call(seq), g.members, mem, 15, &worker{})
 						scribble(bufs...)
 						if err == nil {
