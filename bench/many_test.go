@@ -113,7 +113,7 @@ func manyName(t connection, o gcl.Options, n, tensors int, size byteSize, apart 
 	if apart {
 		form = "single"
 	}
-	return fmt.Sprintf("transport=%s/implementation=%v/method=%v/n=%d/tensors=%d/size=%v/form=%s/calls=%d", t.name, o.Implementation, o.Method, n, tensors, size, form, calls)
+	return fmt.Sprintf("transport=%s/impl=%v/method=%v/n=%d/tensors=%d/size=%v/form=%s/calls=%d", t.name, o.Implementation, o.Method, n, tensors, size, form, calls)
 }
 
 // BenchmarkAllReduceMany compares one call on several tensors with a call on each.

@@ -337,8 +337,7 @@ func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) er
 
 // stage returns two pieces of the lane's staging memory.
 func (l *lane) stage(a, b int) (first, second []byte) {
-	const align = 64
-	aligned := (a + align - 1) / align * align
+	aligned := roundUp(a, packAlign)
 	l.staging = grow(l.staging, aligned+b)
 	return l.staging[:a:a], l.staging[aligned : aligned+b]
 }

@@ -2,7 +2,6 @@ package gcl
 
 import (
 	"context"
-	"math"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/methods/schedule"
@@ -65,11 +64,7 @@ func AllGather[T tensor.Element](ctx context.Context, c *Comm, data []T) ([]T, e
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	n := len(data)
-	if n <= math.MaxInt/8/c.Size() { // else it is refused
-		n *= c.Size()
-	}
-	return result(ctx, c, schedule.AllGather, n, data, 0, 0)
+	return result(ctx, c, schedule.AllGather, gatheredLength(len(data), c.Size()), data, 0, 0)
 }
 
 // AllGatherTo is AllGather with the result in dst, of G times the length of data, apart from it or with data exactly in its

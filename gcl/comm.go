@@ -182,7 +182,8 @@ func (l *lane) groupOf(layout commgroup.Layout, ring topology.RingName) (*group,
 	return g, nil
 }
 
-// groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits.
+// groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits. They
+// lie in one link domain.
 func (l *lane) groupOfAll(members []int, rank int) (*group, error) {
 	rings, err := l.topology.Rings(topology.Auto, members)
 	if err != nil {
@@ -190,6 +191,7 @@ func (l *lane) groupOfAll(members []int, rank int) (*group, error) {
 	}
 	g := newGroup(members, rank, rings)
 	g.id, g.seq = fnv(fnvOffset, members...), new(atomic.Uint64)
+	g.split = &split{domains: 1, each: len(members), place: rank}
 	return g, nil
 }
 

@@ -402,3 +402,18 @@ func TestHybridBarrier(t *testing.T) {
 		}
 	}
 }
+
+// Calls on several tensors are not carried out in phases, and have the same results.
+func TestHybridMany(t *testing.T) {
+	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		small, large := []int32{1, int32(c.Rank())}, make([]int32, 5000)
+		large[4999] = 7
+		got, err := gcl.AllReduceMany(ctx, c, [][]int32{small, large}, gcl.Add)
+		if err != nil {
+			return err
+		}
+		want := make([]int32, 5000)
+		want[4999] = 28
+		return errors.Join(check("small", got[0], []int32{4, 6}), check("large", got[1], want))
+	}, gcl.WithTopology(hosts(t, 2, 2)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+}

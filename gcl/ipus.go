@@ -102,7 +102,7 @@ func (l *lane) closeIPUs() {
 	l.ipus = nil
 	l.mu.Unlock()
 	for _, w := range all {
-		w.comm.lane.endpoint.Close() // never fails
+		w.comm.lane.endpoint.Close() // fails only over broadcasts, which IPUs make none of
 	}
 }
 
@@ -182,9 +182,7 @@ func (w *ipu) work() {
 	defer func() {
 		if v := recover(); v != nil {
 			w.err = &PanicError{Replica: w.of.replica, Value: v, Stack: debug.Stack()}
-			l := w.comm.lane
-			l.endpoint.Abort(w.err)
-			l.memory.Part(context.Background()) // which the others would wait for; an error if there is nothing to part from
+			w.comm.lane.endpoint.Abort(w.err)
 		}
 	}()
 	w.err = w.of.body(w)

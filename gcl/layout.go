@@ -3,6 +3,7 @@ package gcl
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
@@ -125,15 +126,7 @@ func (l *layout) sort() {
 
 // stretchAt is the number of the stretch that byte at lies in, or if it lies in none of the next.
 func (l *layout) stretchAt(at int) int {
-	lo, hi := 0, len(l.stretches)
-	for lo < hi {
-		if mid := (lo + hi) / 2; l.stretches[mid].end <= at {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	return sort.Search(len(l.stretches), func(i int) bool { return l.stretches[i].end > at })
 }
 
 // layouts keeps the layouts that a lane has needed, to be found again: a program has a few sets of tensors that it

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"sort"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
@@ -46,8 +47,7 @@ type operand struct {
 }
 
 // The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an abort
-// is noticed within some ten microseconds. Less where there is little, so that there is work for everyone, but not so
-// little that the taking costs more than a tenth of the doing.
+// is noticed within some ten microseconds. Less where there is little, so that there is work for everyone.
 const (
 	maxPieceBytes = 32 << 10
 	minPieceBytes = 4 << 10
@@ -183,15 +183,7 @@ func (s *shared) Piece(mems []transport.Memory, i int) {
 
 // operandAt is the first operand that ends after a byte.
 func (s *shared) operandAt(at int) int {
-	lo, hi := 0, len(s.operands)
-	for lo < hi {
-		if mid := (lo + hi) / 2; s.operands[mid].end <= at {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	return sort.Search(len(s.operands), func(t int) bool { return s.operands[t].end > at })
 }
 
 // buffers are what a rank lays open of operand t.

@@ -94,8 +94,7 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 	}
 	mems, err := s.lane.memory.Meet(ctx, runs[0].call, s.members, transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.lane.scratch})
 	if err == nil {
-		s.look(runs, mems)
-		err = s.inside(ctx)
+		err = s.inside(ctx, runs, mems)
 	}
 	for _, ranks := range s.runs {
 		clear(ranks) // hold on to nobody's buffers
@@ -110,7 +109,7 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 }
 
 // inside carries out the rounds and parts, also if something panics: the others must not wait for ever.
-func (s *stepped) inside(ctx context.Context) error {
+func (s *stepped) inside(ctx context.Context, runs []run, mems []transport.Memory) error {
 	done := false
 	defer func() {
 		if !done {
@@ -118,6 +117,7 @@ func (s *stepped) inside(ctx context.Context) error {
 			s.lane.memory.Part(ctx) // says that it is aborted
 		}
 	}()
+	s.look(runs, mems)
 	err := s.rounds(ctx)
 	done = true
 	if parted := s.lane.memory.Part(ctx); err == nil {

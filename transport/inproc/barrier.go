@@ -148,8 +148,8 @@ const (
 const looksPerCheck = 32
 
 // How often a member lets others run before it parks, where members outnumber processors: less often where the others
-// will be done in no time. gclperf -n 8 -sizes 8,32K on two cores shows 2.1 us at 8 B with two gatherYields, 2.6 with one
-// or twelve; and at 32 KiB 8.6 us with twelve meetYields, 9.6 with five, 12 with one.
+// will be done in no time. gclperf -n 8 -sizes 8,32K on two cores, medians of three: at 8 B 2.0 us with two gatherYields,
+// 2.5 with one or twelve, 2.8 with five; at 32 KiB 8.6 us with twelve meetYields, 9.7 with five, 12.5 with one.
 const (
 	gatherYields = 2
 	meetYields   = 12

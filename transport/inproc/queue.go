@@ -8,8 +8,9 @@ import (
 	"gogcl.dev/transport"
 )
 
-// queueLength is how many broadcasts a root can be ahead of the last of the others, at most. From 32 on gclperf -n 8
-// -collective broadcast shows nothing to be gained.
+// queueLength is how many broadcasts a root can be ahead of the last of the others, at most. gclperf -n 8 -collective
+// broadcast -place ip -sizes 8 on two cores, medians of five: 2.7 us with 8, 1.2 with 32, 0.90 with 64, 0.75 with 128.
+// The memory for it grows as well: see queue.boards.
 const queueLength = 64
 
 // queue holds a member's last broadcasts, by their numbers in turn: what it sent as a root; else it only says that the

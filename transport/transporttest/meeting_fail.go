@@ -339,18 +339,24 @@ func (s *suite) meetBreak(t *testing.T) {
 							}
 						}
 					}
-					for rank, err := range errs {
-						if how == "close" {
-							s.wantClosed(t, rank, err, who)
-						} else {
-							s.wantCause(t, rank, err, rank == who, cause)
-							wantFailure(t, rank, err)
-						}
-					}
+					s.wantBroken(t, errs, how, who, cause)
 					cancel(nil)
 					shut(t, eps)
 				}
 			})
+		}
+	}
+}
+
+// wantBroken checks the errors of replicas of which one was closed, aborted or cancelled.
+func (s *suite) wantBroken(t testing.TB, errs []error, how string, who int, cause error) {
+	t.Helper()
+	for rank, err := range errs {
+		if how == "close" {
+			s.wantClosed(t, rank, err, who)
+		} else {
+			s.wantCause(t, rank, err, rank == who, cause)
+			wantFailure(t, rank, err)
 		}
 	}
 }

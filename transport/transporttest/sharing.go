@@ -319,14 +319,7 @@ func (s *suite) shareBreak(t *testing.T) {
 					return nil
 				})
 				await(t, trigger.Wait)
-				for rank, err := range errs {
-					if how == "close" {
-						s.wantClosed(t, rank, err, who)
-					} else {
-						s.wantCause(t, rank, err, rank == who, cause)
-						wantFailure(t, rank, err)
-					}
-				}
+				s.wantBroken(t, errs, how, who, cause)
 				cancel(nil)
 				shut(t, eps)
 			}
