@@ -32,6 +32,7 @@ func (p *plan) execute(ctx context.Context, r run, n int) error {
 		r.scratch = l.scratch
 	}
 	for t := range p.rounds {
+		l.startRound(t)
 		round := &p.rounds[t]
 		if p.barriers {
 			if err := l.barrier(ctx, &r, p.members, t); err != nil {
@@ -49,6 +50,7 @@ func (p *plan) execute(ctx context.Context, r run, n int) error {
 			r.local(&round.then[i])
 		}
 	}
+	l.endRound()
 	return nil
 }
 
@@ -83,6 +85,7 @@ func (l *lane) exchange(ctx context.Context, r *run, moves []planMove) error {
 		batch = append(batch, t)
 	}
 	l.batch = batch
+	l.segments(batch)
 	err := l.endpoint.Exchange(ctx, r.call, batch)
 	clear(batch) // hold on to nobody's buffers
 	return err

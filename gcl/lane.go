@@ -24,6 +24,11 @@ type lane struct {
 	mu     sync.Mutex // guards groups
 	groups map[groupKey]*group
 
+	flight  *flight
+	flights *flights // the recorders of all lanes of the communicator in this process
+	small   int      // memory.SmallLimit
+	tracing tracing
+
 	shared  shared
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules

@@ -6,7 +6,7 @@ import (
 	"gogcl.dev/methods"
 )
 
-// Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same.
+// Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same, but for Trace.
 type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
 	Method methods.Method
@@ -18,6 +18,10 @@ type Options struct {
 	// the result's bits then depend on nothing but the inputs and their order. Rings and recursive_doubling pay for it with a chain
 	// of ranks; 16-bit data travels as float32, except by direct on peer memory.
 	Reproducible bool
+
+	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text form of
+	// options. When absent it costs nothing.
+	Trace *Trace
 }
 
 // check returns an *OptionError for a value that is out of range.

@@ -99,7 +99,12 @@ func (s *stepped) execute(ctx context.Context, r run, n int) error {
 		s.runs[rank].input, s.runs[rank].output, s.runs[rank].scratch = mems[rank].In, mems[rank].Out, mems[rank].Scratch
 	}
 	s.runs[s.rank].fold, s.runs[s.rank].many = r.fold, r.many
+	if s.lane.tracing.trace != nil {
+		s.lane.tracing.met = true
+		defer s.lane.partAfterCrash(ctx)
+	}
 	err = s.rounds(ctx, r.call)
+	s.lane.tracing.met = false
 	if parted := s.lane.memory.Part(ctx); err == nil {
 		err = parted
 	}
@@ -113,7 +118,9 @@ func (s *stepped) execute(ctx context.Context, r run, n int) error {
 func (s *stepped) rounds(ctx context.Context, call transport.Call) error {
 	own := s.plans[s.rank]
 	for t, then := range s.then {
+		s.lane.startRound(t)
 		if t < len(own.rounds) {
+			s.segments(t)
 			s.moves(t)
 		}
 		last := t == len(s.then)-1
@@ -133,6 +140,7 @@ func (s *stepped) rounds(ctx context.Context, call transport.Call) error {
 			}
 		}
 	}
+	s.lane.endRound()
 	return nil
 }
 
