@@ -223,7 +223,11 @@ func (r *record) String() string {
 	} else {
 		b.WriteString(r.name())
 	}
-	fmt.Fprintf(&b, " (%s, group %04x)", describeData(call), uint16(r.label.group))
+	data := describeData(call) + ", "
+	if r.collective == barrier {
+		data = ""
+	}
+	fmt.Fprintf(&b, " (%sgroup %04x)", data, uint16(r.label.group))
 	switch {
 	case r.path == PathUnknown:
 	case r.path == PathLocal:
