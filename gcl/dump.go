@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
@@ -93,13 +94,14 @@ func dumpCommunicator(b *strings.Builder, s *flights, found []place) {
 		p.records, p.first, p.aside = f.read()
 		parts = append(parts, p)
 	}
-	zero, since := flightTime(), "now"
+	scale := ticks.NewScale()
+	zero, since := ticks.Now(), "now"
 	if p, r := firstFailure(parts, found); r != nil {
 		zero, since = r.end, fmt.Sprintf("the failure of %s on replica %d", r.name(), p.flight.replica)
 	}
 	fmt.Fprintf(b, "gcl: flight recorder; times are relative to %s\n", since)
 	for _, p := range parts {
-		p.dump(b, found, zero)
+		p.dump(b, found, scale, zero)
 	}
 }
 
@@ -129,7 +131,7 @@ func firstFailure(parts []part, found []place) (part, *record) {
 func (r *record) at(p place) bool { return p.seq != 0 && r.label.group == p.group && r.seq == p.seq }
 
 // dump prints the records around the places found, and the last.
-func (p part) dump(b *strings.Builder, found []place, zero int64) {
+func (p part) dump(b *strings.Builder, found []place, s ticks.Scale, zero int64) {
 	f := p.flight
 	about, overwritten := len(p.records)-1, ""
 	for _, at := range found {
@@ -151,16 +153,16 @@ func (p part) dump(b *strings.Builder, found []place, zero int64) {
 		rows = append(rows, []string{"", "", "", "", fmt.Sprintf("%d more before", p.first+uint64(lo))})
 	}
 	for i := lo; i < hi; i++ {
-		rows = append(rows, p.row(i, found, zero))
+		rows = append(rows, p.row(i, found, s, zero))
 	}
 	if last := len(p.records) - 1; hi <= last {
 		if hi < last {
 			rows = append(rows, []string{"", "", "", "", fmt.Sprintf("%d more between", last-hi)})
 		}
-		rows = append(rows, p.row(last, found, zero))
+		rows = append(rows, p.row(last, found, s, zero))
 	}
 	for _, w := range p.aside {
-		rows = append(rows, w.row(f, found, zero, 0))
+		rows = append(rows, w.row(f, found, s, zero, 0))
 	}
 	if len(rows) > 1 {
 		writeRows(b, rows)
@@ -175,15 +177,15 @@ func plural(n uint64) string {
 }
 
 // row is a line of the table for record i.
-func (p part) row(i int, found []place, zero int64) []string {
+func (p part) row(i int, found []place, s ticks.Scale, zero int64) []string {
 	next := int64(0)
 	if i+1 < len(p.records) {
 		next = p.records[i+1].began
 	}
-	return p.records[i].row(p.flight, found, zero, next)
+	return p.records[i].row(p.flight, found, s, zero, next)
 }
 
-func (r *record) row(f *flight, found []place, zero, next int64) []string {
+func (r *record) row(f *flight, found []place, s ticks.Scale, zero, next int64) []string {
 	mark := ""
 	if slices.ContainsFunc(found, func(at place) bool { return at.flight == f && r.at(at) }) {
 		mark = ">"
@@ -191,15 +193,15 @@ func (r *record) row(f *flight, found []place, zero, next int64) []string {
 	took := ""
 	switch {
 	case r.end != 0:
-		took = time.Duration(r.end - r.began).String()
+		took = s.Between(r.began, r.end).String()
 	case r.state == done && next != 0:
-		took = "< " + time.Duration(next-r.began).String()
+		took = "< " + s.Between(r.began, next).String()
 	}
 	state := r.state.String()
 	if r.round > 0 && r.state != done {
 		state += fmt.Sprintf(" in round %d", r.round-1)
 	}
-	return []string{mark, time.Duration(r.began - zero).Round(time.Microsecond).String(), took, state, r.String()}
+	return []string{mark, s.Between(zero, r.began).Round(time.Microsecond).String(), took, state, r.String()}
 }
 
 var stateNames = [...]string{running: "running", done: "done", failed: "failed", awaiting: "waiting for its turn"}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
@@ -42,7 +42,7 @@ type record struct {
 	label      *label
 	seq        uint64
 	count      uint64 // elements of the input
-	began      int64  // by flightTime
+	began      int64  // by ticks.Now
 	root       uint32
 	collective uint8 // as in a transport.Call
 	operator   uint8
@@ -52,7 +52,7 @@ type record struct {
 	method uint8
 	path   Path
 	round  uint32 // the last one entered, from 1 on; 0: none
-	end    int64  // by flightTime; 0: none yet, or a PathSmall that went well
+	end    int64  // by ticks.Now; 0: none yet, or a PathSmall that went well
 }
 
 // state is how far a collective has come.
@@ -77,12 +77,6 @@ type label struct {
 // waiting is a call that has not had its turn.
 type waiting struct{ record }
 
-// epoch is when flightTime is 0.
-var epoch = time.Now()
-
-// flightTime is the time in nanoseconds. It is half the price of time.Now.
-func flightTime() int64 { return int64(time.Since(epoch)) }
-
 // begin records that a call has its turn.
 func (f *flight) begin(l *label, call *transport.Call) {
 	if f.reading.Load() {
@@ -97,7 +91,7 @@ func (f *flight) begin(l *label, call *transport.Call) {
 
 func newRecord(l *label, call *transport.Call) record {
 	return record{
-		label: l, seq: call.Seq, count: call.Count, root: call.Root, began: flightTime(),
+		label: l, seq: call.Seq, count: call.Count, root: call.Root, began: ticks.Now(),
 		collective: call.Collective, operator: call.Operator, dtype: call.DType,
 	}
 }
@@ -142,7 +136,7 @@ func (f *flight) end(failure bool) {
 		r.state = failed
 	}
 	if failure || f.path != PathSmall {
-		r.end = flightTime()
+		r.end = ticks.Now()
 	}
 	f.head.Store(2 * f.begun)
 }
@@ -172,7 +166,7 @@ func (f *flight) turnedAway(l *label, call *transport.Call, began int64) {
 	w := f.wait(l, call)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w.state, w.end = failed, flightTime()
+	w.state, w.end = failed, ticks.Now()
 	if began != 0 {
 		w.began = began
 	}

@@ -74,7 +74,7 @@ func (c TraceCall) String() string {
 type TraceMethod struct {
 	Rounds int // of this rank; 0 in a PathLocal
 
-	// Ring is the members, as replica ids, in the order of the ring that the method sends along, and Second that of the other ring of a quad_directional_ring. Both are nil if no ring is used:
+	// Ring is the members, as replica ids, in the order of the ring that the method sends along (an anticlockwise one against it), and Second that of the other ring of a quad_directional_ring. Both are nil if no ring is used:
 	// by other methods, and by a reduction with Options.Reproducible, which goes along the ranks. They are not the callee's to change.
 	Ring, Second []int
 }

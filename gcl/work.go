@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"gogcl.dev/internal/ticks"
 	"gogcl.dev/transport"
 )
 
@@ -98,7 +99,7 @@ func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	if s, _ := ctx.Value(startKey{}).(*started); c.started == nil && s != nil && s.lane == c.lane && s.running.Load() {
 		return errors.New("a function given to Start uses another Comm than the one it was given")
 	}
-	began := flightTime()
+	began := ticks.Now()
 	if err := c.takeTurn(ctx, turns, call); err != nil { // the peers wait for a call that will not come
 		err = fmt.Errorf("waiting for what was asked of the connection before: %w", err)
 		c.Abort(err)
@@ -120,7 +121,7 @@ func (c *Comm) turns() *turns {
 // waitError says that the context was done before it was the call's turn, which has aborted the communicator.
 type waitError struct {
 	error
-	began int64 // when it began to wait, by flightTime
+	began int64 // when it began to wait, by ticks.Now
 }
 
 func (e *waitError) Unwrap() []error { return []error{ErrAborted, e.error} }
