@@ -27,8 +27,13 @@ type lane struct {
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*group
 	counts map[groupKey]*atomic.Uint64 // group.seq of the groups of the same members, whatever the ring
-	ipus   map[int]*ipus // this replica's own, by how many
-	closed bool          // says why they failed
+	ipus   map[int]*ipus               // this replica's own, by how many
+	closed bool                        // says why they failed
+
+	flight  *flight
+	flights *flights // the recorders of all lanes of the communicator in this process
+	small   int      // memory.SmallLimit
+	tracing tracing
 
 	shared  shared
 	many    many
