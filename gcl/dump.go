@@ -19,12 +19,14 @@ const (
 	dumpAfter  = 4
 )
 
-// Dump says what the replicas were doing when a collective failed: a table for each connection of each replica of this process that shares the communicator. It
-// takes an error of a collective, of Dup, Close, Work.Wait or Run, also joined to others or wrapped. For other errors it returns "".
+// Dump says what the replicas were doing when a collective failed: a table for each connection of each replica of this
+// process that shares the communicator. It takes an error of a collective, of Dup, Close, Work.Wait or Run, also
+// joined to others or wrapped. For other errors it returns "".
 //
-// Every connection keeps its last 1,024 collectives, whether anything goes wrong or not. Shown are those around the failed one, which is marked; at other replicas those
-// around their call of the same number in the same group; and the last. So a replica that was in another call, had not come as far, or waited for
-// a turn can be told from those that waited for it:
+// Every connection keeps its last 1,024 collectives, whether anything goes wrong or not. Shown are those around the
+// failed one, which is marked; at other replicas those around their call of the same number in the same group; and the
+// last. So a replica that was in another call, had not come as far, or waited for a turn can be told from those that
+// waited for it:
 //
 //	gcl: flight recorder; times are relative to the failure of all-reduce #17 "grads" on replica 1
 //	replica 1, connection 0: 17 collectives
@@ -32,11 +34,12 @@ const (
 //	  -12.106ms    8.12µs  done               all-reduce #16 "grads" (ADD float32 x 1024, group 5d1c), clockwise_ring, messages
 //	>  -3.401ms   3.401ms  failed in round 2  all-reduce #17 "grads" (ADD float32 x 1024, group 5d1c), clockwise_ring, messages
 //
-// A call whose data is small and goes on peer memory takes hardly longer than a look at the clock, so when it goes well there is no second one: "< 1.5µs" is the time until the
-// next call began, and after the last one there is none.
+// A call whose data is small and goes on peer memory takes hardly longer than a look at the clock, so when it goes
+// well there is no second one: "< 1.5µs" is the time until the next call began, and after the last one there is none.
 //
-// Dump may be called at any time, from any goroutine, while collectives run; the sooner it is called the less has been overwritten. Processes have recorders of their own, and so
-// have communicators made by New on a transport that does not implement transport.Shared.
+// Dump may be called at any time, from any goroutine, while collectives run; the sooner it is called the less has been
+// overwritten. Processes have recorders of their own, and so have communicators made by New on a transport that does
+// not implement transport.Shared.
 func Dump(err error) string {
 	found := findPlaces(err)
 	var b strings.Builder

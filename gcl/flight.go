@@ -13,11 +13,14 @@ import (
 // flightLength is how many collectives a flight recorder keeps.
 const flightLength = 1024
 
-// flight is the flight recorder of one lane: what its last collectives were, when they began and how they went. Dump reads it.
+// flight is the flight recorder of one lane: what its last collectives were, when they began and how they went. Dump
+// reads it.
 //
-// Recording costs two atomic stores, one look at the clock, which for a call of 8 bytes is the greater part, and a second where a call takes longer; and no lock, since the lane's turn says who may write. A reader may come at any time. It raises reading and then looks at
-// head: a writer that has not seen it can be no further than in the record that follows, in a slot of its own, and one that has seen
-// it waits for mu before it begins another. So nobody writes to what is being read, and there is nothing to read twice.
+// Recording costs two atomic stores, one look at the clock, which for a call of 8 bytes is the greater part, and a
+// second where a call takes longer; and no lock, since the lane's turn says who may write. A reader may come at any
+// time. It raises reading and then looks at head: a writer that has not seen it can be no further than in the record
+// that follows, in a slot of its own, and one that has seen it waits for mu before it begins another. So nobody writes
+// to what is being read, and there is nothing to read twice.
 type flight struct {
 	replica    int
 	connection int // 0 is the replica's first; Dups follow
@@ -101,7 +104,8 @@ func newRecord(l *label, call *transport.Call, began int64) record {
 // slot is where record n is. There is one slot more than a reader reads.
 func (f *flight) slot(n uint64) *record { return &f.records[n%(flightLength+1)] }
 
-// enter records that the rank enters a round. What is stored is the number of the record, so that nobody takes it for that of the next, and of the round from 1 on.
+// enter records that the rank enters a round. What is stored is the number of the record, so that nobody takes it for
+// that of the next, and of the round from 1 on.
 func (f *flight) enter(round int) {
 	f.store(uint8(f.method), f.path, round+1)
 }

@@ -12,8 +12,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Trace is what Options.Trace points to: functions that are told what collectives do. Any may be nil. For each call on a Comm with these options they are
-// called in this order, rounds as often as there are:
+// Trace is what Options.Trace points to: functions that are told what collectives do. Any may be nil. For each call on
+// a Comm with these options they are called in this order, rounds as often as there are:
 //
 //	CollectiveStart                        the call has its turn and its number
 //	    MethodChosen                       its arguments were good; by Hybrid, each phase begins so
@@ -22,14 +22,16 @@ import (
 //	        RoundEnd
 //	CollectiveEnd                          with the error that the call returns
 //
-// After a failure what has started is ended, inside out, with the error. A call that is refused for its arguments has no MethodChosen; one that never got its
-// turn starts and ends at once, while another may be going on. A call by Hybrid has a MethodChosen, and rounds from 0 on, for each phase: TraceCall.Phase. Collectives within a
-// replica are not told of.
+// After a failure what has started is ended, inside out, with the error. A call that is refused for its arguments has
+// no MethodChosen; one that never got its turn starts and ends at once, while another may be going on. A call by
+// Hybrid has a MethodChosen, and rounds from 0 on, for each phase: TraceCall.Phase. Collectives within a replica are
+// not told of.
 //
-// They run on the goroutine of the call, one at a time for a connection of a replica, but at the same time for different replicas and connections. Events hold no time: read a clock if you want
-// one. The call waits for them, and so may all other replicas: be quick. They must not call a collective, Barrier, Dup or Close on a Comm of
-// the same connection, which would wait for the call that waits for them; they may call Abort. A panic in one, or a runtime.Goexit, passes through
-// the call, whose turn ends, and aborts the communicator.
+// They run on the goroutine of the call, one at a time for a connection of a replica, but at the same time for
+// different replicas and connections. Events hold no time: read a clock if you want one. The call waits for them, and
+// so may all other replicas: be quick. They must not call a collective, Barrier, Dup or Close on a Comm of the same
+// connection, which would wait for the call that waits for them; they may call Abort. A panic in one, or a
+// runtime.Goexit, passes through the call, whose turn ends, and aborts the communicator.
 type Trace struct {
 	CollectiveStart func(c TraceCall)
 	MethodChosen    func(c TraceCall, m TraceMethod)
@@ -39,8 +41,8 @@ type Trace struct {
 	CollectiveEnd   func(c TraceCall, err error)
 }
 
-// TraceCall is the collective that an event is about. Replica, Connection, Group and Seq together tell it from any other of a communicator; Group and Seq are the same on all its
-// members.
+// TraceCall is the collective that an event is about. Replica, Connection, Group and Seq together tell it from any
+// other of a communicator; Group and Seq are the same on all its members.
 type TraceCall struct {
 	Name       string // of the Comm: see Comm.Named
 	Replica    int    // among all
@@ -58,7 +60,8 @@ type TraceCall struct {
 	Elements   int          // in the input; of several tensors, in all
 	Bytes      int          // in the larger of the rank's two buffers; of several tensors, in all
 
-	// Known from MethodChosen on; before, and in a PathLocal, Auto. A call by Hybrid has a method and a path for each phase.
+	// Known from MethodChosen on; before, and in a PathLocal, Auto. A call by Hybrid has a method and a path for each
+	// phase.
 	Method         methods.Method
 	Implementation Implementation
 	Path           Path
@@ -78,13 +81,16 @@ func (c TraceCall) String() string {
 type TraceMethod struct {
 	Rounds int // of this rank, in this phase if there are phases; 0 in a PathLocal
 
-	// Ring is the members, as replica ids, in the order of the ring that the method sends along (an anticlockwise one against it), and Second that of the other ring of a quad_directional_ring. Both are nil if no ring is used:
-	// by other methods, and by a reduction with Options.Reproducible, which goes along the ranks. They are not the callee's to change.
+	// Ring is the members, as replica ids, in the order of the ring that the method sends along (an anticlockwise one
+	// against it), and Second that of the other ring of a quad_directional_ring. Both are nil if no ring is used: by
+	// other methods, and by a reduction with Options.Reproducible, which goes along the ranks. They are not the
+	// callee's to change.
 	Ring, Second []int
 }
 
-// TraceSegment is one transfer of a message, told before it is carried out, or on peer memory what a rank takes from a peer in a round. In one pass over peer
-// memory, and where messages are small, there are none; nor is there one for an empty message of a barrier between rounds.
+// TraceSegment is one transfer of a message, told before it is carried out, or on peer memory what a rank takes from a
+// peer in a round. In one pass over peer memory, and where messages are small, there are none; nor is there one for an
+// empty message of a barrier between rounds.
 type TraceSegment struct {
 	Peer  int // replica id
 	Kind  transport.Kind
@@ -152,8 +158,8 @@ func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	return e
 }
 
-// begin waits for the turn of a call, numbers and records it. After an error the call is over, and its turn not the caller's. Else tellStart must
-// follow, end, and leave; with a Trace also crashed, in case that it panics.
+// begin waits for the turn of a call, numbers and records it. After an error the call is over, and its turn not the
+// caller's. Else tellStart must follow, end, and leave; with a Trace also crashed, in case that it panics.
 func (c *Comm) begin(ctx context.Context, call *transport.Call) error {
 	if err := c.takeNumber(ctx, call); err != nil {
 		return c.turnedAway(call, nil, err)
@@ -203,7 +209,8 @@ func (l *lane) endTrace(err error) {
 // errTraceCrash is why the communicator is aborted when a function of a Trace does not return.
 var errTraceCrash = errors.New("a function of Options.Trace panicked, or called runtime.Goexit")
 
-// crashed is called, deferred, after begin with a Trace. If end has not been reached the others must not be left waiting.
+// crashed is called, deferred, after begin with a Trace. If end has not been reached the others must not be left
+// waiting.
 func (c *Comm) crashed() {
 	l := c.lane
 	if l.tracing.trace == nil {
