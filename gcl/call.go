@@ -45,13 +45,8 @@ func (c *Comm) do(ctx context.Context, k call) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	refused := c.enter(ctx)
-	if refused == nil {
-		defer c.leave()
-	}
 	fingerprint := transport.Call{
 		Group:      c.group.id,
-		Seq:        c.group.seq.Add(1),
 		Count:      uint64(k.srcLen),
 		Digest:     c.digest,
 		Root:       uint32(k.root),
@@ -62,16 +57,21 @@ func (c *Comm) do(ctx context.Context, k call) error {
 	if k.barrier {
 		fingerprint.Collective = barrier
 	}
-	if refused == nil {
-		refused = c.checkCall(ctx, &k)
+	if err := c.begin(ctx, &fingerprint); err != nil {
+		return err
 	}
-	if refused != nil {
-		return &callError{what: nameCall(fingerprint), replica: c.Replica(), err: refused}
+	defer c.leave()
+	if c.options.Trace != nil {
+		defer c.crashed()
+	}
+	c.tellStart(&fingerprint, nil)
+	if err := c.checkCall(ctx, &k); err != nil {
+		return c.end(c.refusal(&fingerprint, err))
 	}
 	if err := c.perform(ctx, &k, fingerprint); err != nil {
-		return newCallError(ctx, nameCall(fingerprint), c.Replica(), err)
+		return c.end(c.failure(ctx, &fingerprint, err))
 	}
-	return nil
+	return c.end(nil)
 }
 
 // larger is the number of elements in the larger of a rank's two buffers.
@@ -150,6 +150,7 @@ func (c *Comm) checkOverlap(k *call) error {
 // perform carries out a checked call.
 func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call) error {
 	if c.Size() == 1 || k.operator == Local {
+		c.chosen(methods.Auto, PathLocal, 0)
 		// Nothing to send, but an aborted or closed communicator, or a context that is done, must show.
 		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
 			return err
@@ -165,12 +166,14 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	fingerprint.Method = uint8(method)
 	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) && k.parts == nil {
 		c.lane.shared.setUp(c, k, fingerprint)
+		c.chosenShared(method, c.sharedPath(len(k.src)))
 		return c.lane.shared.run(ctx, k)
 	}
 	e, err := c.executor(k, method, n)
 	if err != nil {
 		return err
 	}
+	c.chosenSchedule(method, e)
 	r := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts}
 	if k.barrier {
 		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing

@@ -19,6 +19,7 @@ import (
 type Comm struct {
 	lane    *lane
 	group   *group
+	label   *label // what the flight recorder knows of name and group
 	options Options
 	strided bool     // the group was given with a stride above 1
 	digest  uint64   // of options and ring orders, for the fingerprint
@@ -43,7 +44,7 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 }
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
-	c := &Comm{lane: newLane(endpoint, cfg.topology, nil)}
+	c := &Comm{lane: newLane(endpoint, cfg.topology, nil, sharedFlights(endpoint, cfg))}
 	if cfg.machine {
 		c.lane.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}
@@ -54,9 +55,16 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	return c.With(cfg.options)
 }
 
-func newLane(endpoint transport.Endpoint, t topology.Topology, first *lane) *lane {
-	l := &lane{endpoint: endpoint, topology: t, first: first, groups: map[groupKey]*group{}, counts: map[groupKey]*atomic.Uint64{}}
-	l.memory, _ = endpoint.(transport.PeerMemory)
+// newLane makes a lane whose flight recorder is one of all; nil: it has none.
+func newLane(endpoint transport.Endpoint, t topology.Topology, first *lane, all *flights) *lane {
+	l := &lane{
+		endpoint: endpoint, topology: t, first: first,
+		groups: map[groupKey]*group{}, counts: map[groupKey]*atomic.Uint64{},
+		flights: all, flight: all.open(endpoint.Rank()),
+	}
+	if l.memory, _ = endpoint.(transport.PeerMemory); l.memory != nil {
+		l.small = l.memory.SmallLimit()
+	}
 	l.shared.memory = l.memory
 	return l
 }
@@ -109,10 +117,11 @@ func (c *Comm) inGroup(g commgroup.Group) (*Comm, error) {
 
 // settle puts a Comm that is being made into its group, and makes what follows from group and options.
 func (c *Comm) settle(layout commgroup.Layout) (*Comm, error) {
-	var err error
-	if c.group, err = c.lane.groupOf(layout, c.options.Topology); err != nil {
+	g, err := c.lane.groupOf(layout, c.options.Topology)
+	if err != nil {
 		return nil, err
 	}
+	c.setGroup(g)
 	if err := c.checkLink(); err != nil {
 		return nil, err
 	}
@@ -209,19 +218,45 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	case c.started != nil:
 		return nil, errors.New("gcl: Dup inside a function given to Start")
 	}
-	if err := c.enter(ctx); err != nil {
-		return nil, &callError{what: "dup", replica: c.Replica(), err: err}
+	if err := c.enter(ctx, nil); err != nil {
+		return nil, &callError{what: "dup" + quoteName(c.label.name), replica: c.Replica(), err: err, at: c.place(0)}
 	}
 	defer c.leave()
 	endpoint, err := c.lane.endpoint.Dup(ctx)
 	if err != nil {
-		return nil, newCallError(ctx, "dup", c.Replica(), err)
+		return nil, c.otherFailure(ctx, "dup", err)
 	}
 	out := *c
-	out.lane = newLane(endpoint, c.lane.topology, c.lane.root())
+	out.lane = newLane(endpoint, c.lane.topology, c.lane.root(), c.lane.flights)
 	out.lane.ipusPerReplica = c.lane.ipusPerReplica
 	return out.settle(c.group.layout)
 }
+
+// setGroup sets the group of a Comm that is being made.
+func (c *Comm) setGroup(g *group) {
+	name := ""
+	if c.label != nil {
+		name = c.label.name
+	}
+	c.group, c.label = g, &label{name: name, members: g.members, rank: g.rank, group: g.id}
+}
+
+// Named returns a Comm with a name, as in "layer3/grads", which shows in errors, in traces and in what Dump prints. Nothing else is new: it is the same
+// connection, and the calls of both count together. Replicas need not use the same names. Comms made from it have its name too; "" takes it off.
+// It costs nothing in a call.
+func (c *Comm) Named(name string) *Comm {
+	if c.check() != nil {
+		return c
+	}
+	out := *c
+	l := *c.label
+	l.name = name
+	out.label = &l
+	return &out
+}
+
+// Name returns the name given by Named, or "".
+func (c *Comm) Name() string { return c.label.name }
 
 // Abort makes every collective on every replica, now and later, fail with ErrAborted and the cause. The first abort wins.
 func (c *Comm) Abort(cause error) {
@@ -248,8 +283,9 @@ func (c *Comm) Close() error {
 	c.lane.works.Wait()
 	c.lane.allocs.close()
 	c.lane.closeIPUs()
+	c.lane.flight.close()
 	if err := c.lane.endpoint.Close(); err != nil {
-		return newCallError(context.Background(), "close", c.Replica(), err)
+		return c.otherFailure(context.Background(), "close", err)
 	}
 	return nil
 }

@@ -36,6 +36,11 @@
 //     it usable, and it counts as a call: the peers whose call was good find the mismatch.
 //   - Buffers belong to the library during a call, and are the caller's again when it has returned, whatever it returned.
 //
+// # Who was where
+//
+// Comm.Named names what a call is for. Dump prints, for the error of a collective, what every replica of the process was doing: a flight recorder keeps the
+// last 1,024 calls of each connection. Options.Trace is told of calls, methods, rounds and transfers as they happen. docs/tracing.md.
+//
 // # Bits
 //
 // With the same inputs, group, method, implementation and options the result has the same bits on every replica and every

@@ -52,7 +52,11 @@ type PanicError struct {
 	Replica int
 	Value   any
 	Stack   []byte
+
+	at place
 }
+
+func (e *PanicError) recordedAt() place { return e.at }
 
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("gcl: replica %d: panic: %v\n\n%s", e.Replica, e.Value, e.Stack)
@@ -68,23 +72,52 @@ func (e *PanicError) Unwrap() error {
 type replicaError struct {
 	replica int
 	err     error
+	at      place
 }
 
 func (e *replicaError) Error() string {
 	return fmt.Sprintf("gcl: replica %d: %s", e.replica, inner(e.err.Error()))
 }
 
-func (e *replicaError) Unwrap() error { return e.err }
+func (e *replicaError) Unwrap() error     { return e.err }
+func (e *replicaError) recordedAt() place { return e.at }
 
 // inner is an error's text without the name of this package in front, for inside another of this package's errors.
 func inner(text string) string { return strings.TrimPrefix(text, "gcl: ") }
 
 // callError is the failure of one collective: what and which one, and why.
 type callError struct {
-	what    string // "all-reduce #3"
+	what    string // `all-reduce #3`, or `all-reduce #3 "grads"`
 	replica int
 	err     error
 	kinds   []error // sentinels and typed errors by which the callers branch
+	at      place
+}
+
+func (e *callError) recordedAt() place { return e.at }
+
+// refusal is for a call that was refused before anything was sent.
+func (c *Comm) refusal(call *transport.Call, err error) *callError {
+	return &callError{what: nameCall(*call) + quoteName(c.label.name), replica: c.Replica(), err: err, at: c.place(call.Seq)}
+}
+
+// failure is for what came of a call that was not refused.
+func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
+	e := newCallError(ctx, nameCall(*call)+quoteName(c.label.name), c.Replica(), err)
+	e.at = c.place(call.Seq)
+	return e
+}
+
+// otherFailure is for what has no number, as a Dup.
+func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callError {
+	e := newCallError(ctx, what+quoteName(c.label.name), c.Replica(), err)
+	e.at = c.place(0)
+	return e
+}
+
+// place is what an error about call number seq of c, or about none if that is 0, has Dump know.
+func (c *Comm) place(seq uint64) place {
+	return place{flights: c.lane.flights, flight: c.lane.flight, group: c.group.id, seq: seq}
 }
 
 // newCallError is for what came of a call that was not refused.
@@ -201,25 +234,32 @@ func nameCall(c transport.Call) string {
 func describe(c transport.Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (", nameCall(c))
-	if reduces(schedule.Collective(c.Collective)) {
-		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
-	}
-	switch dtype := tensor.DType(c.DType &^ manyTensors); {
-	case c.DType&manyTensors == 0:
-		fmt.Fprintf(&b, "%v x %d, ", dtype, c.Count)
-	case dtype == 0:
-		fmt.Fprintf(&b, "tensors, %d elements in all, ", c.Count)
-	default:
-		fmt.Fprintf(&b, "tensors, %v x %d in all, ", dtype, c.Count)
-	}
-	if schedule.Collective(c.Collective) == schedule.Broadcast {
-		fmt.Fprintf(&b, "root %d, ", c.Root)
-	}
+	fmt.Fprintf(&b, "%s, ", describeData(c))
 	fmt.Fprintf(&b, "%v, ", methods.Method(c.Method))
 	if _, phase := phaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
 	}
 	fmt.Fprintf(&b, "round %d, group %04x)", c.Round, uint16(c.Group))
+	return b.String()
+}
+
+// describeData spells out what a call works on: "ADD float32 x 1024".
+func describeData(c transport.Call) string {
+	var b strings.Builder
+	if reduces(schedule.Collective(c.Collective)) {
+		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
+	}
+	switch dtype := tensor.DType(c.DType &^ manyTensors); {
+	case c.DType&manyTensors == 0:
+		fmt.Fprintf(&b, "%v x %d", dtype, c.Count)
+	case dtype == 0:
+		fmt.Fprintf(&b, "tensors, %d elements in all", c.Count)
+	default:
+		fmt.Fprintf(&b, "tensors, %v x %d in all", dtype, c.Count)
+	}
+	if schedule.Collective(c.Collective) == schedule.Broadcast {
+		fmt.Fprintf(&b, ", root %d", c.Root)
+	}
 	return b.String()
 }
 

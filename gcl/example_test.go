@@ -2,13 +2,16 @@ package gcl_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"strings"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/transport"
 )
 
 // Replicas run at the same time, so that what they print comes in any order. The examples therefore let each of them write to its own place in results, and
@@ -320,4 +323,51 @@ func ExampleComm_Start() {
 	// Output:
 	// [2 4 6] 45
 	// [2 4 6] 45
+}
+
+// A Trace that counts what replica 0 sends, by method.
+func ExampleTrace() {
+	sent := map[string]int{} // written on one goroutine, as only replica 0 is counted
+	trace := &gcl.Trace{Segment: func(c gcl.TraceCall, _ int, s gcl.TraceSegment) {
+		if c.Replica == 0 && s.Kind == transport.Send {
+			sent[c.Method.String()] += s.Bytes
+		}
+	}}
+	err := gcl.Run(context.Background(), 4, func(ctx context.Context, c *gcl.Comm) error {
+		for _, m := range []methods.Method{methods.Broadcast, methods.ClockwiseRing} {
+			c, err := c.With(gcl.Options{Method: m, Implementation: gcl.Syncless, Trace: trace})
+			if err != nil {
+				return err
+			}
+			if err := gcl.AllReduceInPlace(ctx, c, make([]float32, 1000), gcl.Add); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	fmt.Println(sent, err)
+	// Output: map[broadcast:12000 clockwise_ring:6000] <nil>
+}
+
+// Replica 1 leaves out a call. Dump shows that it has made one fewer than the other, which was in the third.
+func ExampleDump() {
+	err := gcl.Run(context.Background(), 2, func(ctx context.Context, c *gcl.Comm) error {
+		for step := range 3 {
+			if step == 2 && c.Rank() == 1 {
+				return errors.New("no more data")
+			}
+			if err := c.Named(fmt.Sprintf("step %d", step)).Barrier(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for line := range strings.Lines(gcl.Dump(err)) {
+		if strings.HasPrefix(line, "replica ") { // the tables below have times
+			fmt.Print(line)
+		}
+	}
+	// Output:
+	// replica 0, connection 0: 3 collectives
+	// replica 1, connection 0: 2 collectives
 }

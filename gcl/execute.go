@@ -31,6 +31,7 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 	l.giveScratch(p, runs)
 	call := runs[0].call
 	for t := range p.rounds {
+		l.startRound(t)
 		round := &p.rounds[t]
 		if p.barriers {
 			if err := l.barrier(ctx, call, p.members, t); err != nil {
@@ -50,6 +51,7 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 			}
 		}
 	}
+	l.endRound()
 	return nil
 }
 
@@ -115,6 +117,7 @@ func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, mo
 		}
 	}
 	l.batch = batch
+	l.segments(batch)
 	err := l.endpoint.Exchange(ctx, call, batch)
 	clear(batch) // hold on to nobody's buffers
 	return err

@@ -66,7 +66,7 @@ func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	l := newLane(endpoints[0], ladder, nil)
+	l := newLane(endpoints[0], ladder, nil, nil)
 	defer l.closeIPUs()
 	s, err := l.ipusOf(k)
 	if err != nil {

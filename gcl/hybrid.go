@@ -149,7 +149,12 @@ func (p *phases) do(ctx context.Context, c *Comm, collective schedule.Collective
 	f := p.fingerprint
 	f.Group = c.group.id
 	f.Seq |= p.done << phaseShift
-	return c.perform(ctx, &k, f)
+	p.lane.startPhase(p.done)
+	if err := c.perform(ctx, &k, f); err != nil {
+		return err
+	}
+	p.lane.endRound()
+	return nil
 }
 
 // first is the operator of the phase that sees the inputs: it squares, and leaves the division to divide.

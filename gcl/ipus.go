@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
@@ -79,7 +80,7 @@ func (l *lane) ipusOf(k int) (*ipus, error) {
 	}
 	s := &ipus{replica: l.endpoint.Rank(), all: make([]*ipu, k)}
 	for id, e := range endpoints {
-		w := &ipu{id: id, of: s, comm: Comm{lane: newLane(e, ladder, nil)}, groups: map[int]ipuGroups{}}
+		w := &ipu{id: id, of: s, comm: Comm{lane: newLane(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
 		w.start = w.work
 		s.all[id] = w
 	}
@@ -194,17 +195,38 @@ func (c *Comm) within(ctx context.Context, collective schedule.Collective, k int
 	if err := c.check(); err != nil {
 		return err
 	}
-	refused := c.enter(ctx)
-	if refused == nil {
-		defer c.leave()
-		refused = c.checkWithin(ctx, k)
+	recorded := transport.Call{Collective: uint8(collective) | withinReplica, Count: uint64(k)}
+	if err := c.enter(ctx, &recorded); err != nil {
+		c.lane.flight.turnedAway(c.label, &recorded, 0)
+		return c.refusalWithin(collective, err)
 	}
+	defer c.leave()
+	c.lane.flight.begin(c.label, &recorded, ticks.Now())
+	refused := c.checkWithin(ctx, k)
 	if refused == nil {
 		refused = check()
 	}
+	var err error
 	if refused != nil {
-		return &callError{what: nameWithin(collective), replica: c.Replica(), err: refused}
+		err = c.refusalWithin(collective, refused)
+	} else {
+		err = c.performWithin(ctx, collective, k, body)
 	}
+	c.lane.flight.end(err != nil)
+	return err
+}
+
+// withinReplica marks, in the Collective of what the flight recorder is given, a collective within the replica, of which
+// Count is the number of IPUs. It has no number.
+const withinReplica = 0x80
+
+// refusalWithin is for a collective within the replica that was refused before anything was done.
+func (c *Comm) refusalWithin(collective schedule.Collective, err error) error {
+	return &callError{what: nameWithin(collective) + quoteName(c.label.name), replica: c.Replica(), err: err, at: c.place(0)}
+}
+
+// performWithin carries out a checked collective within the replica.
+func (c *Comm) performWithin(ctx context.Context, collective schedule.Collective, k int, body func(*ipu) error) error {
 	s, err := c.lane.ipusOf(k)
 	if err == nil {
 		// An aborted or closed communicator, or a context that is done, must show.
@@ -214,10 +236,10 @@ func (c *Comm) within(ctx context.Context, collective schedule.Collective, k int
 		err = s.all[i].join(c.ipusPerRank(), c.options)
 	}
 	if err != nil {
-		return newCallError(ctx, nameWithin(collective), c.Replica(), err)
+		return c.otherFailure(ctx, nameWithin(collective), err)
 	}
 	if err := s.run(ctx, body); err != nil {
-		failed := &callError{what: nameWithin(collective), replica: c.Replica(), err: err, kinds: []error{ErrAborted}}
+		failed := &callError{what: nameWithin(collective) + quoteName(c.label.name), replica: c.Replica(), err: err, kinds: []error{ErrAborted}, at: c.place(0)}
 		if c.lane.isClosed() {
 			failed.kinds = []error{ErrClosed}
 			return failed

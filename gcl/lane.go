@@ -30,6 +30,11 @@ type lane struct {
 	ipus   map[int]*ipus               // this replica's own, by how many
 	closed bool                        // says why they failed
 
+	flight  *flight
+	flights *flights // the recorders of all lanes of the communicator in this process
+	small   int      // memory.SmallLimit
+	tracing tracing
+
 	shared  shared
 	many    many
 	runs    []run

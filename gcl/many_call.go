@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -69,32 +70,80 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	refused := c.enter(ctx)
-	if refused == nil {
-		defer c.leave()
-	}
 	fingerprint := transport.Call{
 		Group:      c.group.id,
-		Seq:        c.group.seq.Add(1),
 		Root:       uint32(k.root),
 		Collective: uint8(k.collective),
 		Operator:   uint8(k.operator),
 		DType:      manyTensors,
 	}
-	m := &c.lane.many
-	if refused == nil {
-		defer m.clear()
-		refused = m.prepare(ctx, c, &k)
+	if err := c.takeNumber(ctx, &fingerprint); err != nil {
+		k.count(&fingerprint)
+		return c.turnedAway(&fingerprint, &k, err)
 	}
+	defer c.leave()
+	began, m := ticks.Now(), &c.lane.many
+	defer m.clear()
+	refused := m.prepare(ctx, c, &k)
 	if refused != nil {
-		return &callError{what: nameCall(fingerprint), replica: c.Replica(), err: refused}
+		k.count(&fingerprint)
+	} else {
+		fingerprint.DType |= uint8(m.known.common)
+		fingerprint.Count, fingerprint.Digest = m.known.count, m.known.digest
 	}
-	fingerprint.DType |= uint8(m.known.common)
-	fingerprint.Count, fingerprint.Digest = m.known.count, m.known.digest
+	c.lane.flight.begin(c.label, &fingerprint, began) // only now is it known how much there is
+	if c.options.Trace != nil {
+		defer c.crashed()
+	}
+	c.tellStart(&fingerprint, &k)
+	if refused != nil {
+		return c.end(c.refusal(&fingerprint, refused))
+	}
 	if err := m.perform(ctx, c, &k, fingerprint); err != nil {
-		return newCallError(ctx, nameCall(fingerprint), c.Replica(), err)
+		return c.end(c.failure(ctx, &fingerprint, err))
 	}
-	return nil
+	return c.end(nil)
+}
+
+// tensors calls f with type, elements and bytes of each input, or each destination, that can be told.
+func (k *manyCall) tensors(destinations bool, f func(dtype tensor.DType, elements, bytes int)) {
+	slices, tensors := k.srcs, k.srcTensors
+	if destinations {
+		slices, tensors = k.dsts, k.dstTensors
+	}
+	for _, s := range slices {
+		f(k.dtype, len(s), len(s)*k.dtype.Size())
+	}
+	for _, t := range tensors {
+		if t != nil && t.DType().Valid() {
+			f(t.DType(), t.Len(), len(t.Bytes()))
+		}
+	}
+}
+
+// count completes the description of a call that is not carried out.
+func (k *manyCall) count(call *transport.Call) {
+	common, first := tensor.DType(0), true
+	k.tensors(false, func(dtype tensor.DType, elements, _ int) {
+		if first {
+			common, first = dtype, false
+		} else if common != dtype {
+			common = 0
+		}
+		call.Count += uint64(elements)
+	})
+	call.DType |= uint8(common)
+}
+
+// size is the number of tensors, and of the bytes of all of them in the larger buffers.
+func (k *manyCall) size() (tensors, bytes int) {
+	ins, outs := 0, 0
+	k.tensors(false, func(_ tensor.DType, _, bytes int) { ins += bytes })
+	k.tensors(true, func(_ tensor.DType, _, bytes int) { outs += bytes })
+	if k.form == ofMapping {
+		return len(k.mapping), max(ins, outs)
+	}
+	return len(k.srcs) + len(k.srcTensors), max(ins, outs)
 }
 
 // clear holds on to nobody's buffers.
@@ -216,6 +265,7 @@ func (m *many) check(ctx context.Context, c *Comm, k *manyCall, p *prepared) err
 func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint transport.Call) error {
 	if c.Size() == 1 || reduces(k.collective) && k.operator == Local {
 		// As Comm.perform does.
+		c.chosen(methods.Auto, PathLocal, 0)
 		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
 			return err
 		}
@@ -235,5 +285,6 @@ func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint tr
 	if err != nil {
 		return err
 	}
+	c.chosenSchedule(method, e)
 	return m.scheduled(ctx, c, &whole, e, fingerprint)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
@@ -17,7 +18,9 @@ func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint tra
 	for _, in := range m.ins {
 		published += len(in)
 	}
-	if roundUp(published, packAlign) <= s.memory.SmallLimit() {
+	path := c.sharedPath(roundUp(published, packAlign))
+	c.chosenShared(methods.Direct, path)
+	if path == PathSmall {
 		return m.small(ctx, c, whole)
 	}
 	m.published.loops(c.foldOf(whole))

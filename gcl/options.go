@@ -7,7 +7,7 @@ import (
 	"gogcl.dev/topology"
 )
 
-// Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same.
+// Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same, but for Trace.
 type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
 	Method methods.Method
@@ -30,6 +30,10 @@ type Options struct {
 
 	// Link says which links the group may use; a group that it does not allow is refused when the Comm is made.
 	Link Link
+
+	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text form of
+	// options. When absent it costs nothing.
+	Trace *Trace
 }
 
 // check returns an *OptionError for a value that is out of range.

@@ -19,6 +19,7 @@ type config struct {
 	topology  topology.Topology
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
+	flights   *flights // Run: of its replicas
 }
 
 // WithOptions sets the options that the replicas' first Comm has.
@@ -85,7 +86,7 @@ func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, op
 	var replicas sync.WaitGroup
 	for _, c := range comms {
 		replicas.Go(func() {
-			guard(c.Replica(), func() error { return body(ctx, c) }, func(err error) {
+			guard(c, func() error { return body(ctx, c) }, func(err error) {
 				first.note(c, err)
 				if err := c.Close(); err != nil {
 					first.note(c, err)
@@ -110,6 +111,7 @@ func (cfg *config) open(n int) ([]*Comm, error) {
 		return nil, fmt.Errorf("gcl: %d endpoints for %d replicas", len(endpoints), n)
 	}
 	comms := make([]*Comm, n)
+	cfg.flights = &flights{}
 	for i, e := range endpoints {
 		if e == nil || e.Rank() != i || e.Size() != n {
 			return nil, fmt.Errorf("gcl: endpoint %d does not have rank %d of %d", i, i, n)
@@ -137,7 +139,7 @@ func (f *firstError) note(c *Comm, err error) {
 		return
 	}
 	if !isCrash(err) {
-		err = &replicaError{c.Replica(), err}
+		err = &replicaError{replica: c.Replica(), err: err, at: c.place(0)}
 	}
 	c.Abort(err)
 	f.mu.Lock()

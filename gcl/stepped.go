@@ -108,12 +108,17 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 	return err
 }
 
-// inside carries out the rounds and parts, also if something panics: the others must not wait for ever.
+// inside carries out the rounds and parts, also if something panics, such as a function of a Trace: the others must not
+// wait for ever.
 func (s *stepped) inside(ctx context.Context, runs []run, mems []transport.Memory) error {
 	done := false
 	defer func() {
 		if !done {
-			s.lane.endpoint.Abort(errInside)
+			cause := errInside
+			if s.lane.tracing.trace != nil {
+				cause = errTraceCrash
+			}
+			s.lane.endpoint.Abort(cause)
 			s.lane.memory.Part(ctx) // says that it is aborted
 		}
 	}()
@@ -153,7 +158,11 @@ func (s *stepped) look(runs []run, mems []transport.Memory) {
 func (s *stepped) rounds(ctx context.Context) error {
 	own := s.plans[s.rank]
 	for t, then := range s.then {
+		s.lane.startRound(t)
 		if t < len(own.rounds) {
+			for _, runs := range s.runs {
+				s.segments(t, &runs[s.rank])
+			}
 			for _, runs := range s.runs {
 				s.moves(t, runs)
 			}
@@ -177,6 +186,7 @@ func (s *stepped) rounds(ctx context.Context) error {
 			}
 		}
 	}
+	s.lane.endRound()
 	return nil
 }
 

@@ -23,7 +23,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-var update = flag.Bool("update", false, "write testdata/errors.txt anew")
+var update = flag.Bool("update", false, "write testdata/errors.txt and trace.txt anew")
 
 // texts is what testdata/errors.txt holds: situations, and what users read in them.
 type texts struct{ strings.Builder }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
+
+	"gogcl.dev/internal/ticks"
+	"gogcl.dev/transport"
 )
 
 // Work is a function given to Start.
@@ -70,7 +73,7 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 		inner.started = &started{lane: c.lane}
 		inner.started.running.Store(true)
 		defer inner.started.running.Store(false)
-		guard(c.Replica(), func() error { return f(context.WithValue(ctx, startKey{}, inner.started), &inner) }, func(err error) {
+		guard(c, func() error { return f(context.WithValue(ctx, startKey{}, inner.started), &inner) }, func(err error) {
 			w.err = err
 			if isCrash(err) {
 				c.Abort(err)
@@ -81,8 +84,8 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 }
 
 // enter waits for the lane's turn. In a function given to Start the turn is the function's, and enter waits for other calls in it. On an error the turn is not
-// the caller's.
-func (c *Comm) enter(ctx context.Context) error {
+// the caller's. call says what waits; nil for no collective.
+func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	if ctx == nil { // an error, but one that must wait for its turn to be counted
 		ctx = context.Background()
 	}
@@ -96,10 +99,11 @@ func (c *Comm) enter(ctx context.Context) error {
 	if s, _ := ctx.Value(startKey{}).(*started); c.started == nil && s != nil && s.lane == c.lane && s.running.Load() {
 		return errors.New("a function given to Start uses another Comm than the one it was given")
 	}
-	if err := turns.take(ctx); err != nil { // the peers wait for a call that will not come
+	began := ticks.Now()
+	if err := c.takeTurn(ctx, turns, call); err != nil { // the peers wait for a call that will not come
 		err = fmt.Errorf("waiting for what was asked of the connection before: %w", err)
 		c.Abort(err)
-		return &waitError{err}
+		return &waitError{err, began}
 	}
 	return nil
 }
@@ -115,20 +119,31 @@ func (c *Comm) turns() *turns {
 }
 
 // waitError says that the context was done before it was the call's turn, which has aborted the communicator.
-type waitError struct{ error }
+type waitError struct {
+	error
+	began int64 // when it began to wait, by ticks.Now
+}
 
 func (e *waitError) Unwrap() []error { return []error{ErrAborted, e.error} }
+
+// takeTurn takes a turn, and has the flight recorder know what waits for it.
+func (c *Comm) takeTurn(ctx context.Context, turns *turns, call *transport.Call) error {
+	if call != nil {
+		defer c.lane.flight.admitted(c.lane.flight.wait(c.label, call))
+	}
+	return turns.take(ctx)
+}
 
 // errGoexit is what becomes of a runtime.Goexit.
 var errGoexit = errors.New("runtime.Goexit was called, as t.FailNow does")
 
 // guard calls f and then done with its error, which is a *PanicError when f panicked and errGoexit when it called runtime.Goexit. In that case guard does
 // not return: the goroutine ends after its deferred calls.
-func guard(replica int, f func() error, done func(error)) {
-	err := fmt.Errorf("gcl: replica %d: %w", replica, errGoexit)
+func guard(c *Comm, f func() error, done func(error)) {
+	var err error = &replicaError{replica: c.Replica(), err: errGoexit, at: c.place(0)}
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{Replica: replica, Value: v, Stack: debug.Stack()}
+			err = &PanicError{Replica: c.Replica(), Value: v, Stack: debug.Stack(), at: c.place(0)}
 		}
 		done(err)
 	}()

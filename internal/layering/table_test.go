@@ -41,6 +41,7 @@ func table() []row {
 		{pkg: "internal/readme"},
 		{pkg: "internal/leaktest"},
 		{pkg: "internal/plot"},
+		{pkg: "internal/ticks"},
 
 		{pkg: "tensor", imports: []string{"internal/kernel"}},
 		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks"}, pure: true},

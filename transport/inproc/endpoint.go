@@ -76,6 +76,9 @@ func (e *endpoint) Rank() int { return e.rank }
 // Size implements transport.Endpoint.
 func (e *endpoint) Size() int { return len(e.lane.eps) }
 
+// Shared implements transport.Shared.
+func (e *endpoint) Shared() *sync.Map { return &e.lane.nw.shared }
+
 // drain waits until a closed endpoint is out of its last Exchange.
 func (e *endpoint) drain() {
 	e.busy.Lock()

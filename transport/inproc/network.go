@@ -42,6 +42,8 @@ type network struct {
 	timer *time.Timer   // calls patrol
 	every time.Duration // how soon
 
+	shared sync.Map // not the network's: see transport.Shared
+
 	mu    sync.Mutex // guards what follows, and who is a member of which lane
 	root  *lane
 	lanes []*lane // those on which somebody has not closed

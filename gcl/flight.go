@@ -1,0 +1,311 @@
+package gcl
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gogcl.dev/internal/ticks"
+	"gogcl.dev/methods"
+	"gogcl.dev/transport"
+)
+
+// flightLength is how many collectives a flight recorder keeps.
+const flightLength = 1024
+
+// flight is the flight recorder of one lane: what its last collectives were, when they began and how they went. Dump
+// reads it.
+//
+// Recording costs two atomic stores, one look at the clock, which for a call of 8 bytes is the greater part, and a
+// second where a call takes longer; and no lock, since the lane's turn says who may write. A reader may come at any
+// time. It raises reading and then looks at head: a writer that has not seen it can be no further than in the record
+// that follows, in a slot of its own, and one that has seen it waits for mu before it begins another. So nobody writes
+// to what is being read, and there is nothing to read twice.
+type flight struct {
+	replica    int
+	connection int // 0 is the replica's first; Dups follow
+
+	// Used by whoever has the lane's turn.
+	begun   uint64 // records begun so far; the last one is number begun-1
+	records []record
+	method  methods.Method // of the call in progress
+	path    Path
+	phase   uint64 // of Hybrid, from 1 on; 0: it has none, or the first has not begun
+
+	head    atomic.Uint64 // 2n-1: record n-1 is the last, and running; 2n: it is over
+	where   atomic.Uint64 // see enter
+	reading atomic.Bool   // set under mu
+
+	mu     sync.Mutex // guards what follows, and reading
+	aside  []*waiting // calls that wait for their turn, and the last that failed to get it
+	closed bool
+}
+
+// record is one collective. It is written as a whole when it begins, and from end on when it is over.
+type record struct {
+	label      *label
+	seq        uint64
+	count      uint64 // elements of the input
+	began      int64  // by ticks.Now
+	root       uint32
+	collective uint8 // as in a transport.Call
+	operator   uint8
+	dtype      uint8
+
+	state  state
+	method uint8
+	path   Path
+	phase  uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
+	round  uint32 // the last one entered, from 1 on; 0: none
+	end    int64  // by ticks.Now; 0: none yet, or a PathSmall that went well
+}
+
+// state is how far a collective has come.
+type state uint8
+
+// The states.
+const (
+	running state = iota
+	done
+	failed
+	awaiting // its turn
+)
+
+// label is what Comms of one name and group have in common.
+type label struct {
+	name    string
+	members []int // of the group, by rank
+	rank    int
+	group   uint64
+}
+
+// waiting is a call that has not had its turn.
+type waiting struct{ record }
+
+// begin records that a call has its turn, since when.
+func (f *flight) begin(l *label, call *transport.Call, since int64) {
+	if f.reading.Load() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+	}
+	*f.slot(f.begun) = newRecord(l, call, since)
+	f.begun++
+	f.method, f.path, f.phase = 0, 0, 0
+	f.head.Store(2*f.begun - 1)
+}
+
+func newRecord(l *label, call *transport.Call, began int64) record {
+	return record{
+		label: l, seq: call.Seq, count: call.Count, root: call.Root, began: began,
+		collective: call.Collective, operator: call.Operator, dtype: call.DType,
+	}
+}
+
+// slot is where record n is. There is one slot more than a reader reads.
+func (f *flight) slot(n uint64) *record { return &f.records[n%(flightLength+1)] }
+
+// enter records that the rank enters a round. What is stored is the number of the record, so that nobody takes it for
+// that of the next, and of the round from 1 on.
+func (f *flight) enter(round int) {
+	f.store(uint8(f.method), f.path, round+1)
+}
+
+// enterPhase records that a phase of Hybrid begins.
+func (f *flight) enterPhase(phase uint64) {
+	f.method, f.path, f.phase = 0, 0, phase
+	f.store(0, 0, 0)
+}
+
+// Bits of where: the round, the method, the path, the phase and the last of the record's number.
+const (
+	roundBits  = 20
+	methodBits = 8
+	pathBits   = 4
+	phaseBits  = 8
+	whereBits  = roundBits + methodBits + pathBits + phaseBits
+	maxPhase   = 1<<phaseBits - 1
+)
+
+func (f *flight) store(method uint8, p Path, round int) {
+	where := (f.begun-1)<<phaseBits | min(f.phase, maxPhase)
+	where = where<<pathBits | uint64(p)
+	where = where<<methodBits | uint64(method)
+	f.where.Store(where<<roundBits | uint64(min(round, 1<<roundBits-1)))
+}
+
+// unpackWhere sets what where says of record n, if it does.
+func (r *record) unpackWhere(n, where uint64) {
+	if where == 0 || where>>whereBits != n<<whereBits>>whereBits {
+		return
+	}
+	r.round = uint32(where & (1<<roundBits - 1))
+	r.method = uint8(where >> roundBits)
+	r.path = Path(where >> (roundBits + methodBits) & (1<<pathBits - 1))
+	r.phase = uint8(where >> (roundBits + methodBits + pathBits))
+}
+
+// end records that the call in progress is over.
+func (f *flight) end(failure bool) {
+	r := f.slot(f.begun - 1)
+	r.unpackWhere(f.begun-1, f.where.Load())
+	r.method, r.path, r.phase = uint8(f.method), f.path, uint8(min(f.phase, maxPhase))
+	r.state = done
+	if failure {
+		r.state = failed
+	}
+	if failure || f.path != PathSmall || f.phase > 0 {
+		r.end = ticks.Now()
+	}
+	f.head.Store(2 * f.begun)
+}
+
+// maxAside is how many calls that failed to get their turn a flight recorder keeps.
+const maxAside = 16
+
+// wait records that a call waits for its turn.
+func (f *flight) wait(l *label, call *transport.Call) *waiting {
+	w := &waiting{newRecord(l, call, ticks.Now())}
+	w.state = awaiting
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.aside = append(f.aside, w)
+	return w
+}
+
+// admitted forgets a call that has its turn now.
+func (f *flight) admitted(w *waiting) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.aside = slices.DeleteFunc(f.aside, func(o *waiting) bool { return o == w })
+}
+
+// turnedAway records that a call, has failed without its turn, for which it began to wait then, or 0.
+func (f *flight) turnedAway(l *label, call *transport.Call, began int64) {
+	w := f.wait(l, call)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.state, w.end = failed, ticks.Now()
+	if began != 0 {
+		w.began = began
+	}
+	ended := 0
+	for _, o := range f.aside {
+		if o.state == failed {
+			ended++
+		}
+	}
+	f.aside = slices.DeleteFunc(f.aside, func(o *waiting) bool {
+		surplus := o.state == failed && ended > maxAside
+		if surplus {
+			ended--
+		}
+		return surplus
+	})
+}
+
+// read copies the records: those of calls that had their turn, with the number of the first, and the others.
+func (f *flight) read() (records []record, first uint64, aside []*waiting) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reading.Store(true)
+	defer f.reading.Store(false)
+	head := f.head.Load()
+	begun := (head + 1) / 2
+	if begun > flightLength {
+		first = begun - flightLength
+	}
+	for n := first; n < begun; n++ {
+		if n == begun-1 && head%2 == 1 { // it may end at any time, so the rest is not ours to read
+			r := f.slot(n)
+			last := record{label: r.label, seq: r.seq, count: r.count, began: r.began, root: r.root, collective: r.collective, operator: r.operator, dtype: r.dtype}
+			last.unpackWhere(n, f.where.Load())
+			records = append(records, last)
+			break
+		}
+		records = append(records, *f.slot(n))
+	}
+	for _, w := range f.aside {
+		copied := *w
+		aside = append(aside, &copied)
+	}
+	return records, first, aside
+}
+
+// flights are the recorders of a communicator's lanes in this process.
+type flights struct {
+	mu  sync.Mutex // guards all
+	all []*flight
+}
+
+// maxClosed is how many recorders of closed connections of one replica are kept.
+const maxClosed = 8
+
+// open sets up the recorder of a new lane. Without a receiver it is one in which no call begins and which nobody reads.
+func (s *flights) open(replica int) *flight {
+	if s == nil {
+		return &flight{}
+	}
+	f := &flight{replica: replica, records: make([]record, flightLength+1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	closed := 0
+	for _, o := range s.all {
+		if o.replica == replica {
+			f.connection = o.connection + 1
+			if o.isClosed() {
+				closed++
+			}
+		}
+	}
+	s.all = slices.DeleteFunc(s.all, func(o *flight) bool {
+		surplus := closed > maxClosed && o.replica == replica && o.connection > 0 && o.isClosed()
+		if surplus {
+			closed--
+		}
+		return surplus
+	})
+	s.all = append(s.all, f)
+	return f
+}
+
+// sharedFlights are the recorders of the communicator that an endpoint belongs to.
+func sharedFlights(endpoint transport.Endpoint, cfg *config) *flights {
+	if cfg.flights != nil {
+		return cfg.flights
+	}
+	if e, ok := endpoint.(transport.Shared); ok {
+		all, _ := e.Shared().LoadOrStore(flightsKey{}, &flights{})
+		return all.(*flights)
+	}
+	return &flights{}
+}
+
+// flightsKey is where the recorders are in what endpoints of a process share.
+type flightsKey struct{}
+
+func (f *flight) isClosed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.closed
+}
+
+// close notes that the lane is no more. What it recorded stays.
+func (f *flight) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+}
+
+// list returns the recorders by replica and connection.
+func (s *flights) list() []*flight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(s.all)
+	slices.SortStableFunc(out, func(a, b *flight) int {
+		if a.replica != b.replica {
+			return a.replica - b.replica
+		}
+		return a.connection - b.connection
+	})
+	return out
+}

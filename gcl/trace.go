@@ -1,0 +1,385 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gogcl.dev/internal/ticks"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+)
+
+// Trace is what Options.Trace points to: functions that are told what collectives do. Any may be nil. For each call on
+// a Comm with these options they are called in this order, rounds as often as there are:
+//
+//	CollectiveStart                        the call has its turn and its number
+//	    MethodChosen                       its arguments were good; by Hybrid, each phase begins so
+//	        RoundStart                     the rank enters a round
+//	            Segment                    one for each transfer of the round
+//	        RoundEnd
+//	CollectiveEnd                          with the error that the call returns
+//
+// After a failure what has started is ended, inside out, with the error. A call that is refused for its arguments has
+// no MethodChosen; one that never got its turn starts and ends at once, while another may be going on. A call by
+// Hybrid has a MethodChosen, and rounds from 0 on, for each phase: TraceCall.Phase. Collectives within a replica are
+// not told of.
+//
+// They run on the goroutine of the call, one at a time for a connection of a replica, but at the same time for
+// different replicas and connections. Events hold no time: read a clock if you want one. The call waits for them, and
+// so may all other replicas: be quick. They must not call a collective, Barrier, Dup or Close on a Comm of the same
+// connection, which would wait for the call that waits for them; they may call Abort. A panic in one, or a
+// runtime.Goexit, passes through the call, whose turn ends, and aborts the communicator.
+type Trace struct {
+	CollectiveStart func(c TraceCall)
+	MethodChosen    func(c TraceCall, m TraceMethod)
+	RoundStart      func(c TraceCall, round int)
+	Segment         func(c TraceCall, round int, s TraceSegment)
+	RoundEnd        func(c TraceCall, round int, err error)
+	CollectiveEnd   func(c TraceCall, err error)
+}
+
+// TraceCall is the collective that an event is about. Replica, Connection, Group and Seq together tell it from any
+// other of a communicator; Group and Seq are the same on all its members.
+type TraceCall struct {
+	Name       string // of the Comm: see Comm.Named
+	Replica    int    // among all
+	Connection int    // 0 is the first; Dups count from 1 at each replica
+	Rank, Size int    // in the group
+	Group      uint64 // the number of the group, of which errors print the last four hexadecimal digits
+	Seq        uint64 // calls in this group and connection count from 1
+
+	Collective schedule.Collective
+	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
+	Operator   Operator     // of a reduction
+	Root       int          // of a broadcast: a rank
+	Tensors    int          // of a call on several tensors (Many, Tensors, Mapped), their number; else 0
+	DType      tensor.DType // 0 if there are several tensors of several types
+	Elements   int          // in the input; of several tensors, in all
+	Bytes      int          // in the larger of the rank's two buffers; of several tensors, in all
+
+	// Known from MethodChosen on; before, and in a PathLocal, Auto. A call by Hybrid has a method and a path for each
+	// phase.
+	Method         methods.Method
+	Implementation Implementation
+	Path           Path
+	Phase          int // of Hybrid, from 1 on; 0: the call has no phases
+}
+
+// String returns the short name of the call, as errors have it: `all-reduce #3 "layer3/grads"`.
+func (c TraceCall) String() string {
+	number := uint8(c.Collective)
+	if c.Barrier {
+		number = barrier
+	}
+	return nameCall(transport.Call{Collective: number, Seq: c.Seq}) + quoteName(c.Name)
+}
+
+// TraceMethod is what MethodChosen tells beside the method, the implementation and the path in its TraceCall.
+type TraceMethod struct {
+	Rounds int // of this rank, in this phase if there are phases; 0 in a PathLocal
+
+	// Ring is the members, as replica ids, in the order of the ring that the method sends along (an anticlockwise one
+	// against it), and Second that of the other ring of a quad_directional_ring. Both are nil if no ring is used: by
+	// other methods, and by a reduction with Options.Reproducible, which goes along the ranks. They are not the
+	// callee's to change.
+	Ring, Second []int
+}
+
+// TraceSegment is one transfer of a message, told before it is carried out, or on peer memory what a rank takes from a
+// peer in a round. In one pass over peer memory, and where messages are small, there are none; nor is there one for an
+// empty message of a barrier between rounds.
+type TraceSegment struct {
+	Peer  int // replica id
+	Kind  transport.Kind
+	Bytes int
+}
+
+// Path is how the data of a collective goes.
+type Path uint8
+
+// The paths. All but PathLocal and PathMessages need an endpoint with transport.PeerMemory.
+const (
+	PathUnknown  Path = iota // before MethodChosen
+	PathLocal                // nothing is sent: a group of one, or the operator Local
+	PathMessages             // rounds of messages
+	PathMemory               // one pass over the peers' memory
+	PathRounds               // rounds of a schedule on the peers' memory
+	PathSmall                // what each member publishes, at most transport.PeerMemory's SmallLimit
+
+	numPaths
+)
+
+var pathNames = [numPaths]string{"unknown", "local", "messages", "peer memory", "peer memory in rounds", "small"}
+
+// String returns words for the path, as in "peer memory".
+func (p Path) String() string {
+	if p < numPaths {
+		return pathNames[p]
+	}
+	return fmt.Sprintf("Path(%d)", uint8(p))
+}
+
+// quoteName is how a name follows that of a call.
+func quoteName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %q", name)
+}
+
+// tracing is a lane's call in progress as its Trace sees it. It is used by whoever has the lane's turn.
+type tracing struct {
+	trace *Trace // nil: nobody wants to know
+	call  TraceCall
+	open  bool // a round has begun and not ended
+	round int
+}
+
+// event describes a call of c. k is one on several tensors, or nil.
+func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
+	e := TraceCall{
+		Name: c.label.name, Replica: c.Replica(), Connection: c.lane.flight.connection, Rank: c.Rank(), Size: c.Size(),
+		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
+		Operator: Operator(call.Operator), Root: int(call.Root), DType: tensor.DType(call.DType &^ manyTensors), Elements: int(call.Count),
+	}
+	if call.Collective == barrier {
+		e.Collective, e.Barrier = schedule.AllReduce, true
+	}
+	e.Bytes = e.Elements * e.DType.Size()
+	if e.Collective == schedule.AllGather {
+		e.Bytes *= e.Size
+	}
+	if k != nil {
+		e.Tensors, e.Bytes = k.size()
+	}
+	return e
+}
+
+// begin waits for the turn of a call, numbers and records it. After an error the call is over, and its turn not the
+// caller's. Else tellStart must follow, end, and leave; with a Trace also crashed, in case that it panics.
+func (c *Comm) begin(ctx context.Context, call *transport.Call) error {
+	if err := c.takeNumber(ctx, call); err != nil {
+		return c.turnedAway(call, nil, err)
+	}
+	c.lane.flight.begin(c.label, call, ticks.Now())
+	return nil
+}
+
+// takeNumber waits for the turn of a call, and numbers it. After an error the turn is not the caller's.
+func (c *Comm) takeNumber(ctx context.Context, call *transport.Call) error {
+	err := c.enter(ctx, call)
+	call.Seq = c.group.seq.Add(1)
+	return err
+}
+
+// tellStart tells the Trace that a call has its turn. k is one on several tensors, or nil.
+func (c *Comm) tellStart(call *transport.Call, k *manyCall) {
+	if c.options.Trace == nil {
+		return
+	}
+	t := &c.lane.tracing
+	*t = tracing{trace: c.options.Trace, call: c.event(call, k)}
+	if f := t.trace.CollectiveStart; f != nil {
+		f(t.call)
+	}
+}
+
+// end tells that the call is over, and with which error, which it returns.
+func (c *Comm) end(err error) error {
+	l := c.lane
+	if l.tracing.trace != nil {
+		l.endTrace(err)
+	}
+	l.flight.end(err != nil)
+	return err
+}
+
+func (l *lane) endTrace(err error) {
+	t := &l.tracing
+	t.endRound(err)
+	if f := t.trace.CollectiveEnd; f != nil {
+		f(t.call, err)
+	}
+	*t = tracing{}
+}
+
+// errTraceCrash is why the communicator is aborted when a function of a Trace does not return.
+var errTraceCrash = errors.New("a function of Options.Trace panicked, or called runtime.Goexit")
+
+// crashed is called, deferred, after begin with a Trace. If end has not been reached the others must not be left
+// waiting.
+func (c *Comm) crashed() {
+	l := c.lane
+	if l.tracing.trace == nil {
+		return
+	}
+	l.tracing = tracing{}
+	c.Abort(errTraceCrash)
+	l.flight.end(true)
+}
+
+// turnedAway tells of a call that never had its turn, and makes its error. k is one on several tensors, or nil.
+func (c *Comm) turnedAway(call *transport.Call, k *manyCall, cause error) error {
+	var began int64
+	if w, ok := cause.(*waitError); ok {
+		began = w.began
+	}
+	c.lane.flight.turnedAway(c.label, call, began)
+	err := c.refusal(call, cause)
+	t := c.options.Trace
+	if t == nil {
+		return err
+	}
+	e := c.event(call, k)
+	if t.CollectiveStart != nil {
+		t.CollectiveStart(e)
+	}
+	if t.CollectiveEnd != nil {
+		t.CollectiveEnd(e, err)
+	}
+	return err
+}
+
+// chosen tells how the call in progress is carried out, and in how many rounds.
+func (c *Comm) chosen(m methods.Method, p Path, rounds int) {
+	f := c.lane.flight
+	f.method, f.path = m, p
+	if c.lane.tracing.trace != nil {
+		c.traceChosen(m, p, rounds)
+	}
+}
+
+// sharedPath is how so many published bytes go on peer memory without a schedule.
+func (c *Comm) sharedPath(published int) Path {
+	if published <= c.lane.small {
+		return PathSmall
+	}
+	return PathMemory
+}
+
+// chosenShared is chosen for what goes on peer memory without a schedule.
+func (c *Comm) chosenShared(m methods.Method, p Path) {
+	c.chosen(m, p, 1)
+	if c.lane.tracing.trace != nil {
+		c.lane.tracing.startRound(0)
+	}
+}
+
+// chosenSchedule is chosen for a schedule.
+func (c *Comm) chosenSchedule(m methods.Method, e executor) {
+	switch e := e.(type) {
+	case *plan:
+		c.chosen(m, PathMessages, len(e.rounds))
+	case *stepped:
+		c.chosen(m, PathRounds, len(e.then))
+	}
+}
+
+func (c *Comm) traceChosen(m methods.Method, p Path, rounds int) {
+	t := &c.lane.tracing
+	t.call.Method, t.call.Path = m, p
+	if p != PathLocal {
+		t.call.Implementation = Syncless
+		if c.syncful() {
+			t.call.Implementation = Syncful
+		}
+		if t.call.Phase > 0 {
+			t.call.Implementation = Hybrid
+		}
+	}
+	if t.trace.MethodChosen == nil {
+		return
+	}
+	e := TraceMethod{Rounds: rounds}
+	if c.onRings(m, t.call.Collective) && p != PathLocal {
+		e.Ring = c.group.inOrder(c.group.rings.First)
+		if m == methods.QuadDirectionalRing {
+			e.Second = c.group.inOrder(c.group.rings.Second)
+		}
+	}
+	t.trace.MethodChosen(t.call, e)
+}
+
+// onRings reports whether a schedule goes along the group's rings.
+func (c *Comm) onRings(m methods.Method, collective schedule.Collective) bool {
+	switch m {
+	case methods.Auto, methods.Broadcast, methods.Direct, methods.RecursiveDoubling:
+		return false
+	}
+	return !(c.options.Reproducible && reduces(collective))
+}
+
+// inOrder is the members in the order of a ring of ranks.
+func (g *group) inOrder(ring []int) []int {
+	out := make([]int, len(ring))
+	for i, rank := range ring {
+		out[i] = g.members[rank]
+	}
+	return out
+}
+
+// startPhase tells that the rank begins a phase of a call by Hybrid, which is not a call of its own.
+func (l *lane) startPhase(phase uint64) {
+	l.flight.enterPhase(phase)
+	l.tracing.call.Phase = int(phase)
+}
+
+// startRound tells that the rank enters a round, and so has left the one before.
+func (l *lane) startRound(round int) {
+	l.flight.enter(round)
+	if l.tracing.trace != nil {
+		l.tracing.startRound(round)
+	}
+}
+
+func (t *tracing) startRound(round int) {
+	t.endRound(nil)
+	t.open, t.round = true, round
+	if f := t.trace.RoundStart; f != nil {
+		f(t.call, round)
+	}
+}
+
+// endRound tells that the last round is over.
+func (l *lane) endRound() {
+	if l.tracing.trace != nil {
+		l.tracing.endRound(nil)
+	}
+}
+
+func (t *tracing) endRound(err error) {
+	if !t.open {
+		return
+	}
+	t.open = false
+	if f := t.trace.RoundEnd; f != nil {
+		f(t.call, t.round, err)
+	}
+}
+
+// segments tells of the transfers of a round.
+func (l *lane) segments(batch []transport.Transfer) {
+	t := &l.tracing
+	if t.trace == nil || t.trace.Segment == nil {
+		return
+	}
+	for i := range batch {
+		t.trace.Segment(t.call, t.round, TraceSegment{Peer: batch[i].Peer, Kind: batch[i].Kind, Bytes: len(batch[i].Buf)})
+	}
+}
+
+// segments tells what the rank takes from its peers' memory in a round of one run.
+func (s *stepped) segments(t int, me *run) {
+	tr := &s.lane.tracing
+	if tr.trace == nil || tr.trace.Segment == nil {
+		return
+	}
+	for i := range s.plans[s.rank].rounds[t].moves {
+		if m := &s.plans[s.rank].rounds[t].moves[i]; m.kind != transport.Send {
+			tr.trace.Segment(tr.call, t, TraceSegment{Peer: m.peer, Kind: m.kind, Bytes: len(me.bytes(m.buf))})
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package gcl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/tensor"
+)
+
+// A call on several tensors is one call, with one method, to whoever looks on.
+func TestTraceOfMany(t *testing.T) {
+	shaped := func(dtype tensor.DType, n int) *tensor.Tensor {
+		x, err := tensor.New(dtype, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	for _, x := range []struct {
+		name    string
+		options gcl.Options
+		call    func(context.Context, *gcl.Comm) error
+		dtype   tensor.DType
+		numbers string // tensors, elements, bytes
+		chosen  string // Method, Implementation, Path, rounds
+		// segments of replica 0
+		segments int
+	}{
+		{"slices by messages", gcl.Options{Method: methods.ClockwiseRing}, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 3), make([]float32, 5)}, gcl.Add)
+		}, tensor.F32, "2 8 32", "clockwise_ring Syncless messages 2", 4},
+		{"one of them apart", gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 3), make([]float32, 1<<14)}, gcl.Add)
+		}, tensor.F32, "2 16387 65548", "clockwise_ring Syncful peer memory in rounds 2", 4},
+		{"small tensors", gcl.Options{}, func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.AllGatherTensors(ctx, c, []*tensor.Tensor{shaped(tensor.F32, 2), shaped(tensor.I8, 3)})
+			return err
+		}, 0, "2 5 22", "direct Syncful small 1", 0},
+		{"in one pass", gcl.Options{}, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceManyInPlace(ctx, c, [][]int16{make([]int16, 5000), make([]int16, 1)}, gcl.Add)
+		}, tensor.I16, "2 5001 10002", "direct Syncful peer memory 1", 0},
+		{"mapped", gcl.Options{}, func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.ReduceScatterMapped(ctx, c, make([]int32, 6), chunks.Mapping{4, 0, 2}, gcl.Add)
+			return err
+		}, tensor.I32, "3 6 24", "direct Syncful small 1", 0},
+		{"Local", gcl.Options{}, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceManyInPlace(ctx, c, [][]int8{{1}}, gcl.Local)
+		}, tensor.I8, "1 1 1", "auto Auto local 0", 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var mu sync.Mutex
+			var log []string
+			segments := 0
+			note := func(c gcl.TraceCall, text string) {
+				mu.Lock()
+				defer mu.Unlock()
+				if c.Replica == 0 {
+					log = append(log, text)
+				}
+			}
+			x.options.Trace = &gcl.Trace{
+				CollectiveStart: func(c gcl.TraceCall) {
+					if c.DType != x.dtype {
+						t.Errorf("%v, want %v", c.DType, x.dtype)
+					}
+					note(c, fmt.Sprint(c.String(), " ", c.Tensors, c.Elements, c.Bytes))
+				},
+				MethodChosen: func(c gcl.TraceCall, m gcl.TraceMethod) {
+					note(c, fmt.Sprint(c.Method, " ", c.Implementation, " ", c.Path, " ", m.Rounds))
+				},
+				Segment: func(c gcl.TraceCall, _ int, s gcl.TraceSegment) {
+					mu.Lock()
+					defer mu.Unlock()
+					if c.Replica == 0 {
+						segments++
+					}
+				},
+				CollectiveEnd: func(c gcl.TraceCall, err error) { note(c, fmt.Sprint("end ", err)) },
+			}
+			replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error { return x.call(ctx, c.Named("all")) }, gcl.WithOptions(x.options))
+			if len(log) != 3 || !strings.HasSuffix(log[0], ` #1 "all" `+x.numbers) || log[1] != x.chosen || log[2] != "end <nil>" || segments != x.segments {
+				t.Errorf("%q and %d segments, want %s, %s and %d", log, segments, x.numbers, x.chosen, x.segments)
+			}
+		})
+	}
+}
+
+// A call on several tensors that is refused, or fails, is named, told of and recorded.
+func TestDumpOfMany(t *testing.T) {
+	var e events
+	o := gcl.Options{Method: methods.ClockwiseRing, Trace: e.trace()}
+	var refused [2]error
+	errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		c = c.Named("grads")
+		if err := gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 8), make([]float32, 1)}, gcl.Add); err != nil {
+			return err
+		}
+		refused[c.Rank()] = gcl.AllToAllManyInPlace(ctx, c, [][]int8{make([]int8, 2), make([]int8, 3)})
+		if c.Rank() == 1 {
+			c.Abort(errBoom)
+			return nil
+		}
+		return gcl.BroadcastManyInPlace(ctx, c, [][]int8{{1}, {2}}, 1)
+	}, gcl.WithOptions(o))
+	if err := refused[0]; err == nil || !strings.HasPrefix(err.Error(), `gcl: all-to-all #2 "grads": replica 0: tensor 1: `) {
+		t.Errorf("error %v", err)
+	}
+	if err := errs[0]; !errors.Is(err, gcl.ErrAborted) || !strings.HasPrefix(err.Error(), `gcl: broadcast #3 "grads": `) {
+		t.Errorf("error %v", err)
+	}
+	ends := 0
+	for _, line := range e.list[0] {
+		if strings.HasPrefix(line, "end ") {
+			ends++
+		}
+	}
+	if last := e.list[0][len(e.list[0])-1]; ends != 3 || !strings.HasSuffix(last, errs[0].Error()) {
+		t.Errorf("events %q", e.list[0])
+	}
+	text := dumped(errs[0])
+	for _, want := range []string{
+		"replica 0, connection 0: 3 collectives\n",
+		` T T done all-reduce #1 "grads" (ADD tensors, float32 x 9 in all, group ####), clockwise_ring, messages` + "\n",
+		` T T failed all-to-all #2 "grads" (tensors, int8 x 5 in all, group ####)` + "\n",
+		` broadcast #3 "grads" (tensors, int8 x 2 in all, root 1, group ####), clockwise_ring, messages` + "\n",
+		"replica 1, connection 0: 2 collectives\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+// A call by Hybrid is one call with a method for each phase.
+func TestTraceOfHybrid(t *testing.T) {
+	var e events
+	o := gcl.Options{Implementation: gcl.Hybrid, Trace: e.trace()}
+	var mu sync.Mutex
+	var phases []string
+	chosen := o.Trace.MethodChosen
+	o.Trace.MethodChosen = func(c gcl.TraceCall, m gcl.TraceMethod) {
+		chosen(c, m)
+		mu.Lock()
+		defer mu.Unlock()
+		if c.Replica == 0 {
+			phases = append(phases, fmt.Sprint(c.Phase, " ", c.Seq, " ", c.Collective, " ", c.Path, " ", c.Implementation))
+		}
+	}
+	var bad error
+	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		if err := gcl.AllReduceInPlace(ctx, c.Named("grads"), make([]float32, 5000), gcl.Add); err != nil {
+			return err
+		}
+		if err := gcl.BroadcastInPlace(ctx, c, []int8{1}, 9); c.Rank() == 0 {
+			bad = err
+		}
+		return c.Barrier(ctx)
+	}, gcl.WithOptions(o), gcl.WithTopology(hosts(t, 2, 2)))
+	want := []string{"1 1 all-reduce peer memory Hybrid", "2 1 all-reduce messages Hybrid", "3 1 all-reduce peer memory Hybrid"}
+	if len(phases) != 6 || !slices.Equal(phases[:3], want) {
+		t.Errorf("phases %q, want %q and those of a barrier", phases, want)
+	}
+	open, starts, ends := 0, 0, 0
+	for _, line := range e.list[0] {
+		switch {
+		case strings.HasPrefix(line, "start "):
+			starts++
+		case strings.HasPrefix(line, "end "):
+			ends++
+		case strings.HasPrefix(line, "  chosen ") && open != 0:
+			t.Errorf("a phase begins within a round: %q", e.list[0])
+		case strings.HasPrefix(line, "  round ") && strings.HasSuffix(line, " ends: <nil>"):
+			open--
+		case strings.HasPrefix(line, "  round "):
+			open++
+		}
+	}
+	if starts != 3 || ends != 3 || open != 0 {
+		t.Errorf("%d starts, %d ends, %d rounds open: %q", starts, ends, open, e.list[0])
+	}
+	if text := dumped(bad); strings.Count(text, ` T T done all-reduce #1 "grads" (ADD float32 x 5000, group ####), Hybrid phase 3, direct, peer memory`) != 4 {
+		t.Errorf("Dump:\n%s", text)
+	}
+}
+
+// A Dump of a failure between hosts says in which phase it was.
+func TestDumpOfHybrid(t *testing.T) {
+	errs := failures(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		n := 5000
+		if c.Rank() >= 2 {
+			n++ // inside its host each is right
+		}
+		return gcl.AllReduceInPlace(ctx, c, make([]float32, n), gcl.Add)
+	}, gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}), gcl.WithTopology(hosts(t, 2, 2)))
+	if !errors.Is(errs[0], gcl.ErrMismatch) {
+		t.Errorf("error %v", errs[0])
+	}
+	if text := dumped(errs[0]); !strings.Contains(text, "failed in round 0 all-reduce #1 (ADD float32 x 5000, group ####), Hybrid phase 2, ") {
+		t.Errorf("%v\n%s", errs[0], text)
+	}
+}
+
+// A collective within the replica is named and recorded, and has no events.
+func TestDumpOfWithin(t *testing.T) {
+	var e events
+	replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+		c = c.Named("rows")
+		if _, err := gcl.AllReduceWithinReplica(ctx, c, [][]int8{{1}, {2}}, gcl.Add); err != nil {
+			return err
+		}
+		_, err := gcl.AllReduceWithinReplica(ctx, c, [][]int8{{1}, {2, 3}}, gcl.Add)
+		if err == nil || !strings.HasPrefix(err.Error(), `gcl: all-reduce within the replica "rows": replica 0: the row of IPU 1 `) {
+			t.Errorf("error %v", err)
+		}
+		mustDump(t, err,
+			"gcl: flight recorder; times are relative to now",
+			"replica 0, connection 0: 2 collectives",
+			tableHead,
+			`  T T done all-reduce within the replica "rows" (2 IPUs)`,
+			`  T T failed all-reduce within the replica "rows" (2 IPUs)`,
+		)
+		return nil
+	}, gcl.WithOptions(gcl.Options{Trace: e.trace()}))
+	if len(e.list) != 0 {
+		t.Errorf("events %v", e.list)
+	}
+}

@@ -1,0 +1,52 @@
+// Package ticks is a clock that costs less than time.Now: on amd64 the processor's time stamp counter, which is read in 10 ns where time.Since takes 25 and
+// time.Now 47 (two-core virtual EPYC). Where that counter does not tick at one rate, on other processors, and with the build tag noasm it is time.Since.
+//
+// Ticks are not nanoseconds. A Scale, made when somebody wants to read them, makes them that: it knows how many ticks have gone by since the program began, and how much time.
+package ticks
+
+import "time"
+
+// epoch is a moment by both clocks.
+var epoch = now()
+
+type moment struct {
+	ticks int64
+	time  time.Time
+}
+
+// now looks at both clocks, as close to one another as it gets in some tries.
+func now() moment {
+	var best moment
+	closest := int64(-1)
+	for range 5 {
+		before := Now()
+		t := time.Now()
+		if apart := Now() - before; closest < 0 || apart < closest {
+			best, closest = moment{before + apart/2, t}, apart
+		}
+	}
+	return best
+}
+
+// Scale converts ticks.
+type Scale struct {
+	nanosPerTick float64
+}
+
+// NewScale measures how long a tick takes, by all the time since the program began. If that is less than a millisecond it waits for one. Where time is not the processor's, as in a bubble of
+// testing/synctest, a tick counts as a nanosecond.
+func NewScale() Scale {
+	for range 2 {
+		m := now()
+		if elapsed := m.time.Sub(epoch.time); elapsed >= time.Millisecond && m.ticks > epoch.ticks {
+			return Scale{float64(elapsed) / float64(m.ticks-epoch.ticks)}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return Scale{1}
+}
+
+// Between is the time from one reading of Now to another.
+func (s Scale) Between(from, to int64) time.Duration {
+	return time.Duration(float64(to-from) * s.nanosPerTick)
+}

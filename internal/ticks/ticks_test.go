@@ -1,0 +1,63 @@
+package ticks
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What both clocks say of some milliseconds differs by no more than the program was kept from running between the looks, which shows as more time.
+func TestBetween(t *testing.T) {
+	s := NewScale()
+	for range 100 {
+		outer := time.Now()
+		from := Now()
+		inner := time.Now()
+		for time.Since(inner) < 2*time.Millisecond {
+		}
+		least := time.Since(inner)
+		to := Now()
+		most := time.Since(outer)
+		const slack = 20 * time.Microsecond // 1 in 100: the rate that Scale measured
+		if d := s.Between(from, to); d < least-slack || d > most+slack {
+			t.Fatalf("%v by ticks, want %v to %v", d, least, most)
+		}
+		if s.Between(to, from) != -s.Between(from, to) {
+			t.Fatal("time goes back by another amount")
+		}
+	}
+}
+
+func TestNowGoesOn(t *testing.T) {
+	last := Now()
+	for range 100000 {
+		now := Now()
+		if now < last {
+			t.Fatalf("%d after %d", now, last)
+		}
+		last = now
+	}
+}
+
+var sink int64
+
+func BenchmarkNow(b *testing.B) {
+	for b.Loop() {
+		sink = Now()
+	}
+}
+
+func BenchmarkSince(b *testing.B) {
+	for b.Loop() {
+		sink = sinceStart()
+	}
+}
+
+// In a bubble time stands still, and NewScale must not wait for it.
+func TestScaleInBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if s := NewScale(); s.Between(3, 5) <= 0 {
+			t.Errorf("%v", s)
+		}
+	})
+}
