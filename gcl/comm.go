@@ -150,7 +150,7 @@ func (l *lane) groupOf(layout commgroup.Layout) (*group, error) {
 	if g.rings, err = l.topology.Rings(topology.Auto, g.members); err != nil {
 		return nil, err
 	}
-	g.id = fnv(fnvOffset, g.members...)
+	g.id = groupID(layout, replica)
 	g.digest = fnv(fnv(fnvOffset, g.rings.First...), g.rings.Second...)
 	l.groups[key] = g
 	return g, nil

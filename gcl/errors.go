@@ -192,7 +192,7 @@ func nameCall(c transport.Call) string {
 	return fmt.Sprintf("%s #%d", collectiveName(c.Collective), c.Seq)
 }
 
-// describe spells out a call: "all-reduce #3 (ADD float32 x 1024, direct, round 1, group 5d1c)".
+// describe spells out a call: "all-reduce #3 (ADD float32 x 1024, direct, round 1, group {0, 2})".
 func describe(c transport.Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (", nameCall(c))
@@ -203,7 +203,7 @@ func describe(c transport.Call) string {
 	if schedule.Collective(c.Collective) == schedule.Broadcast {
 		fmt.Fprintf(&b, "root %d, ", c.Root)
 	}
-	fmt.Fprintf(&b, "%v, round %d, group %04x)", methods.Method(c.Method), c.Round, uint16(c.Group))
+	fmt.Fprintf(&b, "%v, round %d, group %s)", methods.Method(c.Method), c.Round, groupName(c.Group))
 	return b.String()
 }
 

@@ -46,7 +46,7 @@ type group struct {
 	members []int // replica ids by rank
 	rank    int   // this replica's
 	rings   topology.Rings
-	id      uint64 // equal on all members, different for different members
+	id      uint64 // see groupID
 	digest  uint64 // of the ring orders
 
 	// Used by whoever has the lane's turn.
