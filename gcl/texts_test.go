@@ -189,7 +189,9 @@ func (x *texts) mismatches() {
 		{"another dtype", func(c *transport.Call) { c.DType = uint8(tensor.BF16) }},
 		{"another method", func(c *transport.Call) { c.Method = uint8(methods.Direct) }},
 		{"another collective", func(c *transport.Call) { c.Collective, c.Root = uint8(schedule.Broadcast), 2 }},
-		{"another group", func(c *transport.Call) { c.Group = gcl.GroupID(commgroup.Group{Type: commgroup.Consecutive, Size: 32}, 64, 3) }},
+		{"another group", func(c *transport.Call) {
+			c.Group = gcl.GroupID(commgroup.Group{Type: commgroup.Consecutive, Size: 32}, 64, 3)
+		}},
 		{"one call further", func(c *transport.Call) { c.Seq, c.Round = 18, 0 }},
 		{"Reproducible or not", func(c *transport.Call) { c.Digest = 1 }},
 	} {
