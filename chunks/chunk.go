@@ -8,17 +8,20 @@ import (
 // Chunk is the part of a result that one IPU holds. Data belongs to whoever made the chunk.
 type Chunk[T any] struct {
 	Data   []T
-	Index  int // which fragment of the ring it is
+	Index  int // which fragment of the result it is
 	Offset int // place of its IPU within a rank of several IPUs; 0 where ranks have one
 }
 
 // Chunks is what a scatter within a replica leaves: one chunk for each IPU, by IPU id.
 type Chunks[T any] struct {
-	List     []Chunk[T]
-	Original []T // the scattered input, by reference, so that shuffles of the scatter can be undone
+	List []Chunk[T]
+
+	// Original is the scattered input by reference: row p is that of IPU p. The memory and the lengths are those that the
+	// scatter was given, so that its shuffles can be undone. It may be nil.
+	Original [][]T
 }
 
-// NewChunks returns n empty chunks, to be filled in by IPU id. A negative n is taken as 0.
+// NewChunks returns n empty chunks, to be set one by one, by IPU id, or all at once. A negative n is taken as 0.
 func NewChunks[T any](n int) Chunks[T] {
 	return Chunks[T]{List: make([]Chunk[T], max(n, 0))}
 }

@@ -116,12 +116,11 @@ func TestNewChunks(t *testing.T) {
 }
 
 func Example() {
-	data, ring := []string{"x", "y", "z"}, []int{0, 2, 3, 1}
+	result, ring := []string{"x", "y", "z"}, []int{0, 2, 3, 1}
 	scattered := chunks.NewChunks[string](len(ring))
-	scattered.Original = data
 	for f, ipu := range ring {
-		lo, hi := chunks.Split(len(data), len(ring), f)
-		scattered.List[ipu] = chunks.Chunk[string]{Data: data[lo:hi], Index: f}
+		lo, hi := chunks.Split(len(result), len(ring), f)
+		scattered.List[ipu] = chunks.Chunk[string]{Data: result[lo:hi], Index: f}
 	}
 	for ipu, c := range scattered.List {
 		fmt.Println("IPU", ipu, "index", c.Index, c.Data)

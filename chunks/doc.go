@@ -1,8 +1,9 @@
 // Package chunks cuts data into pieces and joins pieces again.
 //
-// It has two halves. [Split] is the one rule by which n elements become k pieces, everywhere in the project; there is no
+// It has three parts. [Split] is the one rule by which n elements become k pieces, everywhere in the project; there is no
 // other remainder rule. [Chunk], [Chunks] and [Concat] are what a reduction within a replica leaves on each IPU, and how
-// it is put together again. The package knows neither what the elements are nor who holds or moves them.
+// it is put together again. [Mapping] says which elements of a replica's array are on which of its IPUs. The package knows
+// neither what the elements are nor who holds or moves them.
 //
 //	10 elements, 4 pieces     │0 1│2 3 4│5 6│7 8 9│
 //	3 elements, 4 pieces      ││0│1│2│               piece 0 is empty

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
@@ -33,7 +34,38 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		add("AllReduceInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceInPlace(ctx, c, out, op) })
 		add("ReduceScatterTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceScatterTo(ctx, c, shard, in, op) })
 	}
+	// Several tensors, three quarters of the bytes in one of them, and three empty; the last form is on tensors.
+	cut := func(data []T) [][]T {
+		a, b := len(data)/ranks/8*ranks, len(data)/ranks/4*ranks
+		return [][]T{data[:a], nil, data[a:a], data[b:], data[a:b], {}}
+	}
+	ins, outs := cut(in[:parts]), cut(out[:parts])
+	var shards, alls [][]T
+	var tensors []*tensor.Tensor
+	for _, data := range ins {
+		shards, alls = append(shards, make([]T, len(data)/ranks)), append(alls, make([]T, len(data)*ranks))
+		tensors = append(tensors, flat(append([]T(nil), data...)))
+	}
+	mapping := chunks.Mapping{parts / 3, 0, parts - parts/3}
+	mapped := make([]T, (parts/3+ranks-1)/ranks+(parts-parts/3+ranks-1)/ranks)
+	for _, op := range reductions {
+		add("AllReduceManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceManyTo(ctx, c, outs, ins, op) })
+		add("AllReduceManyInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceManyInPlace(ctx, c, outs, op) })
+		add("ReduceScatterManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceScatterManyTo(ctx, c, shards, ins, op) })
+		add("AllReduceTensorsInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceTensorsInPlace(ctx, c, tensors, op) })
+		add("ReduceScatterMappedTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceScatterMappedTo(ctx, c, mapped, in[:parts], mapping, op)
+		})
+	}
 	if moves {
+		add("AllGatherManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllGatherManyTo(ctx, c, alls, ins) })
+		add("AllToAllManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllManyTo(ctx, c, outs, ins) })
+		add("AllToAllManyInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllManyInPlace(ctx, c, outs) })
+		add("BroadcastManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastManyTo(ctx, c, outs, ins, 1) })
+		add("BroadcastTensorsInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastTensorsInPlace(ctx, c, tensors, 1) })
+		add("AllGatherMappedTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllGatherMappedTo(ctx, c, in[:parts], mapped, mapping)
+		})
 		add("AllGatherTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllGatherTo(ctx, c, all, in) })
 		add("AllToAllTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllTo(ctx, c, out[:parts], in[:parts]) })
 		add("AllToAllInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllInPlace(ctx, c, out[:parts]) })
@@ -145,5 +177,32 @@ func measure(ctx context.Context, c *gcl.Comm, s step, runs int, t *testing.T) e
 		if err := gcl.BroadcastInPlace(ctx, c, again, 0); err != nil || !again[0] {
 			return err
 		}
+	}
+}
+
+// Nor do calls on more sets of tensors than are kept.
+func TestManySetsAllocateNothing(t *testing.T) {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.Direct, Implementation: gcl.Syncless, Reproducible: true}} {
+		replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+			c = withOptions(c, o)
+			var sets [][][]tensor.BFloat16
+			for i := range 50 {
+				sets = append(sets, [][]tensor.BFloat16{make([]tensor.BFloat16, 100+i), make([]tensor.BFloat16, 9000-10*i)})
+			}
+			all := step{"AllReduceManyInPlace of 50 sets in turn", func(ctx context.Context, c *gcl.Comm) error {
+				for _, s := range sets {
+					if err := gcl.AllReduceManyInPlace(ctx, c, s, gcl.Add); err != nil {
+						return err
+					}
+				}
+				return nil
+			}}
+			for range 3 {
+				if err := all.call(ctx, c); err != nil {
+					return err
+				}
+			}
+			return measure(ctx, c, all, 20, t)
+		})
 	}
 }

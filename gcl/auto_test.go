@@ -77,6 +77,11 @@ func (e *memoryTap) Meet(ctx context.Context, call transport.Call, members []int
 	return e.PeerMemory.Meet(ctx, call, members, mine)
 }
 
+func (e *memoryTap) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, pieces int, w transport.Worker) error {
+	e.look("Share", call)
+	return e.PeerMemory.Share(ctx, call, members, mine, pieces, w)
+}
+
 func (e *memoryTap) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
 	e.look("Gather", call)
 	return e.PeerMemory.Gather(ctx, call, members, mine, size, c)
@@ -93,12 +98,12 @@ func TestAutoOnPeerMemory(t *testing.T) {
 	}{
 		{auto, 2, "Gather direct"},
 		{auto, 1024, "Gather direct"}, // 4 KiB
-		{auto, 1025, "Meet direct"},
-		{auto, much, "Meet direct"},
+		{auto, 1025, "Share direct"},
+		{auto, much, "Share direct"},
 		{gcl.Options{Reproducible: true}, 2, "Gather direct"},
 		{gcl.Options{Implementation: gcl.Syncful}, 2, "Gather direct"},
-		{gcl.Options{Implementation: gcl.Syncful}, much, "Meet direct"},
-		{gcl.Options{Method: methods.Direct}, much, "Meet direct"},
+		{gcl.Options{Implementation: gcl.Syncful}, much, "Share direct"},
+		{gcl.Options{Method: methods.Direct}, much, "Share direct"},
 		{gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, 2, "Meet clockwise_ring"},
 		{gcl.Options{Method: methods.ClockwiseRing}, 2, "Exchange clockwise_ring"},
 		{gcl.Options{Implementation: gcl.Syncless}, 2, "Exchange broadcast"},

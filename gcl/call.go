@@ -28,6 +28,11 @@ type call struct {
 	dst, src   []byte
 	srcLen     int // elements
 	dstLen     int
+
+	// parts, of a reduce-scatter or an all-gather whose ranks have parts of different lengths, is where each rank's begins
+	// in the larger buffer, and where the last ends, in elements; those of a reduce-scatter are as chunks.Split has them.
+	// nil: equal parts, the last padded.
+	parts []int
 }
 
 // inPlace reports whether the output takes the place of the input.
@@ -71,7 +76,10 @@ func (c *Comm) do(ctx context.Context, k call) error {
 
 // larger is the number of elements in the larger of a rank's two buffers.
 func (c *Comm) larger(k *call) int {
-	if k.collective == schedule.AllGather {
+	switch {
+	case k.parts != nil:
+		return k.parts[c.Size()]
+	case k.collective == schedule.AllGather:
 		return k.srcLen * c.Size()
 	}
 	return k.srcLen
@@ -152,7 +160,7 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	n := c.larger(k)
 	method := c.method(k, n)
 	fingerprint.Method = uint8(method)
-	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) {
+	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) && k.parts == nil {
 		c.lane.shared.setUp(c, k, fingerprint)
 		return c.lane.shared.run(ctx, k)
 	}
@@ -160,12 +168,12 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	if err != nil {
 		return err
 	}
-	r := run{elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint}
+	r := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts}
 	if k.barrier {
 		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing
 	}
 	if !reduces(k.collective) || k.barrier {
-		return e.execute(ctx, r, n)
+		return c.lane.execute(ctx, e, r)
 	}
 	return c.reduce(ctx, k, e, r, n)
 }
@@ -187,6 +195,9 @@ func (c *Comm) keepOwn(k *call) {
 	src := k.src
 	if k.collective == schedule.ReduceScatter {
 		lo := min(c.Rank()*len(k.dst), len(src))
+		if k.parts != nil {
+			lo = k.parts[c.Rank()] * k.dtype.Size()
+		}
 		src = src[lo:min(lo+len(k.dst), len(src))]
 	}
 	clear(k.dst[copy(k.dst, src):])
@@ -205,12 +216,16 @@ func (c *Comm) method(k *call, n int) methods.Method {
 	return hostTuning.Choose(k.collective, c.Size(), int64(n)*int64(k.dtype.Size()), c.strided)
 }
 
-// executor carries out a schedule for n elements in the larger buffer, given a run without its plan.
+// executor carries out a schedule.
 type executor interface {
-	execute(ctx context.Context, r run, n int) error
+	// execute carries out runs of which only the caller's part is filled in, all of one call.
+	execute(ctx context.Context, runs []run) error
 
-	// own is the range of elements that belong to the rank. It is good after execute.
+	// own is the range of elements of the first run that belong to the rank. It is good after execute.
 	own() (lo, hi int)
+
+	// cut is into how many chunks the data is cut.
+	cut() int
 }
 
 // executor finds the executor of a call, or makes it.
@@ -238,7 +253,7 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 			if err != nil {
 				return nil, err
 			}
-			s = &stepped{steps: steps, lane: c.lane, members: g.members, rank: g.rank, runs: make([]run, c.Size())}
+			s = &stepped{steps: steps, lane: c.lane, members: g.members, rank: g.rank}
 			g.stepped[key] = s
 		}
 		return s, nil
@@ -294,7 +309,7 @@ func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) er
 			r.output = out
 		}
 	}
-	if err := e.execute(ctx, r, n); err != nil {
+	if err := c.lane.execute(ctx, e, r); err != nil {
 		return err
 	}
 	have := len(k.dst)

@@ -42,6 +42,9 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	c := &Comm{lane: newLane(endpoint, cfg.topology, nil)}
+	if cfg.machine {
+		c.lane.ipusPerReplica = cfg.topology.IPUsPerReplica()
+	}
 	c, err := c.inGroup(commgroup.Group{})
 	if err != nil {
 		return nil, err
@@ -140,20 +143,29 @@ func (l *lane) groupOf(layout commgroup.Layout) (*group, error) {
 		return g, nil
 	}
 	replica := l.endpoint.Rank()
-	g := &group{
-		members: layout.Members(layout.GroupOf(replica)),
-		rank:    layout.RankOf(replica),
-		plans:   map[planKey]*plan{},
-		stepped: map[planKey]*stepped{},
-	}
-	var err error
-	if g.rings, err = l.topology.Rings(topology.Auto, g.members); err != nil {
+	g, err := l.newGroup(layout.Members(layout.GroupOf(replica)), layout.RankOf(replica))
+	if err != nil {
 		return nil, err
 	}
-	g.id = groupID(layout, replica)
-	g.digest = fnv(fnv(fnvOffset, g.rings.First...), g.rings.Second...)
 	l.groups[key] = g
 	return g, nil
+}
+
+// newGroup makes a group of members by rank, of which this endpoint's has the given one.
+func (l *lane) newGroup(members []int, rank int) (*group, error) {
+	rings, err := l.topology.Rings(topology.Auto, members)
+	if err != nil {
+		return nil, err
+	}
+	return &group{
+		members: members,
+		rank:    rank,
+		rings:   rings,
+		id:      groupID(members),
+		digest:  fnv(fnv(fnvOffset, rings.First...), rings.Second...),
+		plans:   map[planKey]*plan{},
+		stepped: map[planKey]*stepped{},
+	}, nil
 }
 
 // Barrier returns when every member of the group has called it.
@@ -180,6 +192,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	}
 	out := *c
 	out.lane = newLane(endpoint, c.lane.topology, c.lane.root())
+	out.lane.ipusPerReplica = c.lane.ipusPerReplica
 	return out.regroup(c.group)
 }
 
@@ -212,6 +225,8 @@ func (c *Comm) Abort(cause error) {
 
 // Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups and forgets what Alloc gave out. Functions given to Start are
 // waited for, so none may call it. Peers that wait for this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it.
+// It is closed even if there is an error, which is about a broadcast that did not wait (see Broadcast): ErrMismatch when replicas disagree on it, a
+// *PeerError when one has left without it.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
 		return err
@@ -221,5 +236,9 @@ func (c *Comm) Close() error {
 	}
 	c.lane.works.Wait()
 	c.lane.allocs.close()
-	return c.lane.endpoint.Close()
+	c.lane.closeIPUs()
+	if err := c.lane.endpoint.Close(); err != nil {
+		return newCallError(context.Background(), "close", c.Replica(), err)
+	}
+	return nil
 }

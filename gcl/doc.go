@@ -20,6 +20,14 @@
 // Each comes in forms that return the result or write it to a destination (To); all-reduce, all-to-all and broadcast also
 // over the input (InPlace). To and InPlace allocate nothing in steady state. In a group of one, every collective is a copy.
 //
+// Each also comes for several tensors in one go, which share messages: Many takes slices of one type, as in AllReduceMany,
+// and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Every tensor is treated as if it were
+// alone, and may be empty; no destination may share memory with another tensor, and what it holds after an error is
+// unspecified. ReduceScatterMapped and AllGatherMapped take an array that lies on several IPUs of each replica.
+//
+// ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one replica,
+// each a worker with memory of its own: docs/within-replica.md.
+//
 // # Rules for a caller
 //
 //   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and options.

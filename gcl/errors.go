@@ -92,7 +92,8 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 	e := &callError{what: what, replica: replica, err: err}
 	var mismatch *transport.MismatchError
 	var deadlock *transport.DeadlockError
-	if errors.As(err, &mismatch) || errors.As(err, &deadlock) {
+	var unmatched *transport.UnmatchedError
+	if errors.As(err, &mismatch) || errors.As(err, &deadlock) || errors.As(err, &unmatched) {
 		e.kinds = append(e.kinds, ErrMismatch)
 	}
 	if abort := (*transport.AbortError)(nil); errors.As(err, &abort) {
@@ -109,7 +110,8 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 	case errors.As(err, &round) && round.Peer >= 0 && !cancelled:
 		e.kinds = append(e.kinds, &PeerError{Rank: round.Peer, Err: err})
 	}
-	if refused := (*transport.BatchError)(nil); len(e.kinds) == 0 && !errors.As(err, &refused) && !errors.Is(err, transport.ErrBusy) {
+	refused, argument := (*transport.BatchError)(nil), (*transport.ArgumentError)(nil)
+	if len(e.kinds) == 0 && !errors.As(err, &refused) && !errors.As(err, &argument) && !errors.Is(err, transport.ErrBusy) {
 		e.kinds = append(e.kinds, ErrAborted) // by this replica itself
 	}
 	return e
@@ -158,6 +160,8 @@ func spell(err error) string {
 			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d", r, describe(e.Calls[i]), e.Ranks[(i+1)%len(e.Ranks)]))
 		}
 		return "call mismatch: " + strings.Join(parts, ", ")
+	case *transport.UnmatchedError:
+		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made", e.Rank, describe(e.Theirs), e.Peer)
 	case *transport.ClosedError:
 		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Rank)
 	}
@@ -199,7 +203,14 @@ func describe(c transport.Call) string {
 	if reduces(schedule.Collective(c.Collective)) {
 		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
 	}
-	fmt.Fprintf(&b, "%v x %d, ", tensor.DType(c.DType), c.Count)
+	switch dtype := tensor.DType(c.DType &^ manyTensors); {
+	case c.DType&manyTensors == 0:
+		fmt.Fprintf(&b, "%v x %d, ", dtype, c.Count)
+	case dtype == 0:
+		fmt.Fprintf(&b, "tensors, %d elements in all, ", c.Count)
+	default:
+		fmt.Fprintf(&b, "tensors, %v x %d in all, ", dtype, c.Count)
+	}
 	if schedule.Collective(c.Collective) == schedule.Broadcast {
 		fmt.Fprintf(&b, "root %d, ", c.Root)
 	}
@@ -209,10 +220,13 @@ func describe(c transport.Call) string {
 
 // hiddenDifference names what differs when the description of two calls does not show it.
 func hiddenDifference(a, b transport.Call) string {
-	if a.Digest == b.Digest {
+	switch {
+	case a.Digest == b.Digest, a.DType&manyTensors != b.DType&manyTensors:
 		return ""
+	case a.DType&manyTensors != 0:
+		return "; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (Implementation, Reproducible, or the topology)"
 	}
-	return "; their options differ (Implementation, Reproducible, or the topology)"
+	return "; their options differ (Implementation, Reproducible, or the topology), or the roots of their broadcasts before"
 }
 
 func collectiveName(c uint8) string {

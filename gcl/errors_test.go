@@ -85,7 +85,7 @@ func badCalls() []badCall {
 			return gcl.AllReduceInPlace(noContext, c, f(10), gcl.Add)
 		}, []string{"nil context"}},
 	}
-	return append(calls, overlaps()...)
+	return append(append(calls, overlaps()...), manyBadCalls()...)
 }
 
 // overlaps are the calls whose destination and input share memory in a way that is not allowed on rank 1 of four.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
@@ -191,6 +192,47 @@ func ExampleComm_Group() {
 	// Output:
 	// sums of {0 1 2} and {3 4 5}: [3 3 3 12 12 12]
 	// and of those over the rows:  [15 15 15 15 15 15]
+}
+
+// Three numbers on four IPUs of one replica: each IPU has a row, and ends with one of four fragments of the sum, of which
+// the first is empty. The ladder's ring order is 0 2 3 1.
+func ExampleReduceScatterWithinReplica() {
+	var scattered chunks.Chunks[int32]
+	var gathered [][]int32
+	err := gcl.Run(context.Background(), 1, func(ctx context.Context, c *gcl.Comm) (err error) {
+		rows := [][]int32{{1, 2, 3}, {10, 20, 30}, {100, 200, 300}, {1000, 2000, 3000}}
+		if scattered, err = gcl.ReduceScatterWithinReplica(ctx, c, rows, gcl.Add); err != nil {
+			return err
+		}
+		gathered, err = gcl.AllGatherWithinReplica(ctx, c, scattered)
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for ipu, chunk := range scattered.List {
+		fmt.Printf("IPU %d: index %d %v, gathered %v\n", ipu, chunk.Index, chunk.Data, gathered[ipu])
+	}
+	// Output:
+	// IPU 0: index 0 [], gathered [1111 2222 3333]
+	// IPU 1: index 3 [3333], gathered [1111 2222 3333]
+	// IPU 2: index 1 [1111], gathered [1111 2222 3333]
+	// IPU 3: index 2 [2222], gathered [1111 2222 3333]
+}
+
+// Two ranks of two IPUs: rows 0 and 2, of offset 0, are one reduction, rows 1 and 3 another.
+func ExampleAllReduceWithinReplica() {
+	var out [][]int32
+	err := gcl.Run(context.Background(), 1, func(ctx context.Context, c *gcl.Comm) (err error) {
+		rows := [][]int32{{1, 2, 3}, {7}, {10, 20, 30}, {70}}
+		out, err = gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add)
+		return err
+	}, gcl.WithOptions(gcl.Options{IPUsPerRank: 2}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out)
+	// Output: [[11 22 33] [77] [11 22 33] [77]]
 }
 
 // A Comm has options; With returns one with others. A method given by name is used whatever the size.

@@ -7,56 +7,82 @@ import (
 	"gogcl.dev/transport"
 )
 
-// run is one execution of a plan: the only place where a schedule meets bytes.
+// run is one execution of a plan: the only place where a schedule meets bytes. Several runs of one plan are carried out
+// at once, round by round: their messages are their own, but they go together.
 type run struct {
-	plan     *plan
+	place    *placement
+	elements int // in the larger buffer
 	elemSize int
 	input    []byte // what the schedule calls Input and Output; they may be the same memory
 	output   []byte
 	fold     func(dst, a, b []byte)                         // of a reduction
 	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
+	packed   *packing                                       // of several tensors; else nil
 	call     transport.Call
+	parts    []int // as in a call
 
 	inBase, outBase int // the element of the larger buffer at which input and output begin
 	scratch         []byte
 }
 
 // execute implements executor by messages.
-func (p *plan) execute(ctx context.Context, r run, n int) error {
+func (p *plan) execute(ctx context.Context, runs []run) error {
 	l := p.lane
-	p.fit(n)
-	r.plan = p
-	r.inBase, r.outBase = p.bases()
-	if p.scratchElems > 0 {
-		l.scratch = grow(l.scratch, p.scratchElems*r.elemSize)
-		r.scratch = l.scratch
-	}
+	l.giveScratch(p, runs)
+	call := runs[0].call
 	for t := range p.rounds {
 		round := &p.rounds[t]
 		if p.barriers {
-			if err := l.barrier(ctx, &r, p.members, t); err != nil {
+			if err := l.barrier(ctx, call, p.members, t); err != nil {
 				return err
 			}
 		}
 		if len(round.moves) > 0 {
-			r.call.Round = uint32(t)
-			err := l.exchange(ctx, &r, round.moves)
+			call.Round = uint32(t)
+			err := l.exchange(ctx, call, runs, round.moves)
 			if err != nil {
 				return err
 			}
 		}
-		for i := range round.then {
-			r.local(&round.then[i])
+		for i := range runs {
+			for k := range round.then {
+				runs[i].local(&round.then[k])
+			}
 		}
 	}
 	return nil
+}
+
+// giveScratch sets up the runs of a plan, each with scratch memory of the lane.
+func (l *lane) giveScratch(p *plan, runs []run) {
+	total := 0
+	for i := range runs {
+		total += roundUp(p.setUp(i, &runs[i]), packAlign)
+	}
+	if total > 0 {
+		l.scratch = grow(l.scratch, total)
+	}
+	at := 0
+	for i := range runs {
+		bytes := runs[i].place.scratchElems * runs[i].elemSize
+		runs[i].scratch = l.scratch[at : at+bytes : at+bytes]
+		at += roundUp(bytes, packAlign)
+	}
+}
+
+// execute carries out one run.
+func (l *lane) execute(ctx context.Context, e executor, r run) error {
+	l.runs = append(l.runs[:0], r)
+	err := e.execute(ctx, l.runs)
+	clear(l.runs) // hold on to nobody's buffers
+	return err
 }
 
 // barrierRound marks the messages of the barrier before a round.
 const barrierRound = 1 << 31
 
 // barrier returns when all members are about to begin round t: everyone sends an empty message to everyone.
-func (l *lane) barrier(ctx context.Context, r *run, members []int, t int) error {
+func (l *lane) barrier(ctx context.Context, call transport.Call, members []int, t int) error {
 	batch := l.batch[:0]
 	for _, m := range members {
 		if m != l.endpoint.Rank() {
@@ -64,26 +90,32 @@ func (l *lane) barrier(ctx context.Context, r *run, members []int, t int) error 
 		}
 	}
 	l.batch = batch
-	r.call.Round = barrierRound | uint32(t)
-	return l.endpoint.Exchange(ctx, r.call, batch)
+	call.Round = barrierRound | uint32(t)
+	return l.endpoint.Exchange(ctx, call, batch)
 }
 
-// exchange hands the moves of one round to the endpoint.
-func (l *lane) exchange(ctx context.Context, r *run, moves []planMove) error {
+// exchange hands the moves of one round of all runs to the endpoint.
+func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove) error {
 	batch := l.batch[:0]
-	for i := range moves {
-		m := &moves[i]
-		t := transport.Transfer{Peer: m.peer, Tag: m.tag, Kind: m.kind, Next: m.next, Buf: r.bytes(m.buf)}
-		if m.kind == transport.RecvFold {
-			t.Fold = r.fold
-			if m.with.Count > 0 {
-				t.With = r.bytes(m.with)
+	for i := range runs {
+		r := &runs[i]
+		for k := range moves {
+			m := &moves[k]
+			t := transport.Transfer{Peer: m.peer, Tag: m.tag*uint32(len(runs)) + uint32(i), Kind: m.kind, Next: m.next, Buf: r.bytes(m.buf)}
+			if m.kind == transport.RecvFold {
+				t.Fold = r.fold
+				if r.packed != nil {
+					t.Fold = r.packed.foldInto(len(batch), t.Buf, r.place.bounds[m.buf.First])
+				}
+				if m.with.Count > 0 {
+					t.With = r.bytes(m.with)
+				}
 			}
+			batch = append(batch, t)
 		}
-		batch = append(batch, t)
 	}
 	l.batch = batch
-	err := l.endpoint.Exchange(ctx, r.call, batch)
+	err := l.endpoint.Exchange(ctx, call, batch)
 	clear(batch) // hold on to nobody's buffers
 	return err
 }
@@ -92,6 +124,10 @@ func (l *lane) exchange(ctx context.Context, r *run, moves []planMove) error {
 func (r *run) local(st *schedule.Step) {
 	dst, src := r.bytes(st.Dst), r.bytes(st.Src)
 	if st.Verb == schedule.Reduce {
+		if r.packed != nil {
+			r.packed.fold(r.place.bounds[st.Dst.First], dst, dst, src)
+			return
+		}
 		r.fold(dst, dst, src)
 		return
 	}
@@ -100,13 +136,13 @@ func (r *run) local(st *schedule.Step) {
 
 // bytes finds the memory of a span.
 func (r *run) bytes(sp schedule.Span) []byte {
-	lo, hi := r.plan.bounds[sp.First], r.plan.bounds[sp.First+sp.Count]
+	lo, hi := r.place.bounds[sp.First], r.place.bounds[sp.First+sp.Count]
 	switch sp.Buf {
 	case schedule.Input:
 		return r.input[(lo-r.inBase)*r.elemSize : (hi-r.inBase)*r.elemSize]
 	case schedule.Output:
 		return r.output[(lo-r.outBase)*r.elemSize : (hi-r.outBase)*r.elemSize]
 	}
-	start := r.plan.slots[sp.Slot].start + lo - r.plan.bounds[sp.Base]
+	start := r.place.starts[sp.Slot] + lo - r.place.bounds[sp.Base]
 	return r.scratch[start*r.elemSize : (start+hi-lo)*r.elemSize]
 }

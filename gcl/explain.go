@@ -222,7 +222,8 @@ func (p pricer) stepped(m methods.Method) (Candidate, error) {
 	return c, nil
 }
 
-// onePass is what shared does: two barriers with each rank at its share of the memory between them, or for a small message one.
+// onePass is what shared does, as if each rank had a processor: two barriers with each at its share of the memory between
+// them, or for a small message one, or for a small broadcast none.
 func (p pricer) onePass() Candidate {
 	n, ranks := int64(p.elements)*int64(p.call.dtype.Size()), int64(p.Size())
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once
@@ -231,8 +232,11 @@ func (p pricer) onePass() Candidate {
 	if p.call.collective == schedule.AllGather {
 		published = n / ranks
 	}
-	small := published <= int64(p.lane.memory.GatherLimit())
-	if small {
+	small := published <= int64(p.lane.memory.SmallLimit())
+	switch {
+	case small && p.call.collective == schedule.Broadcast:
+		c.Barriers = 0 // the root does not wait
+	case small:
 		c.Barriers = 1
 	}
 	read, written := float64(n), float64(n)

@@ -85,6 +85,19 @@ func (w *memoryWitness) Part(ctx context.Context) error {
 	return w.PeerMemory.Part(ctx)
 }
 
+func (w *memoryWitness) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, pieces int, worker transport.Worker) error {
+	w.method = methods.Method(call.Method)
+	w.arrived()
+	w.arrived()
+	return w.PeerMemory.Share(ctx, call, members, mine, pieces, worker)
+}
+
+// Broadcast implements transport.PeerMemory. Nobody waits for everybody.
+func (w *memoryWitness) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {
+	w.method, w.syncful = methods.Method(call.Method), true
+	return w.PeerMemory.Broadcast(ctx, call, members, root, buf)
+}
+
 func (w *memoryWitness) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
 	w.method = methods.Method(call.Method)
 	w.arrived()

@@ -3,32 +3,82 @@ package gcl
 import (
 	"context"
 
-	"gogcl.dev/commgroup"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/inproc"
 )
 
 // What tests of peer memory must exceed, in bytes.
 const (
-	PieceBytes  = pieceBytes
+	PieceBytes  = maxPieceBytes
 	StreamBytes = streamBytes
 )
 
 // Streamed reports whether c's latest collective in one pass over peer memory stored its results past the caches.
 func Streamed(c *Comm) bool { return c.lane.shared.stream }
 
-// GroupID is what a transport.Call has for a replica's group when so many are divided as g says.
-func GroupID(g commgroup.Group, replicas, replica int) uint64 {
-	l, err := g.Resolve(replicas)
-	if err != nil {
-		panic(err)
-	}
-	return groupID(l, replica)
-}
+// GroupID is what a transport.Call has for a group.
+func GroupID(members ...int) uint64 { return groupID(members) }
 
 // GroupName is how an error names a group.
 func GroupName(id uint64) string { return groupName(id) }
 
+// ManyTensors marks a collective on several tensors in the DType of a call.
+const ManyTensors = manyTensors
+
 // CollectiveError is the error of a collective on a replica, made of the transport's.
 func CollectiveError(ctx context.Context, call transport.Call, replica int, err error) error {
 	return newCallError(ctx, nameCall(call), replica, err)
+}
+
+// AllReduceWithinAfter is an all-reduce of 10,000 bytes on each of k IPUs of the replica, before which each calls
+// first, with its id, on its own goroutine.
+func AllReduceWithinAfter(ctx context.Context, c *Comm, k int, first func(ipu int)) error {
+	return allReduceWithin(ctx, c, k, func(ipu int) int {
+		first(ipu)
+		return 10000
+	})
+}
+
+// AllReduceWithinBroken is such an all-reduce, in which one IPU's buffer is shorter than it says: a fault of this
+// package.
+func AllReduceWithinBroken(ctx context.Context, c *Comm, k, broken int) error {
+	return allReduceWithin(ctx, c, k, func(ipu int) int {
+		if ipu == broken {
+			return 1
+		}
+		return 10000
+	})
+}
+
+func allReduceWithin(ctx context.Context, c *Comm, k int, have func(ipu int) int) error {
+	check := func() error { return nil }
+	return c.within(ctx, schedule.AllReduce, k, check, func(w *ipu) error {
+		b := make([]byte, have(w.id))
+		return w.do(w.equal, call{collective: schedule.AllReduce, dtype: tensor.U8, dst: b, src: b, dstLen: 10000, srcLen: 10000})
+	})
+}
+
+// IPURings returns the groups that an IPU of k is in where ranks have m, each as the IPUs by rank and the ring of
+// ranks: that of its offset, and all.
+func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error) {
+	ladder, err := topology.New(topology.Config{Replicas: []int{1}})
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	endpoints, err := inproc.New(1)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	l := newLane(endpoints[0], ladder, nil)
+	defer l.closeIPUs()
+	s, err := l.ipusOf(k)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	w := s.all[id]
+	err = w.join(m, Options{})
+	return w.equal.members, w.equal.rings.First, w.every.members, w.every.rings.First, err
 }

@@ -3,19 +3,22 @@ package gcl
 import (
 	"fmt"
 	"strings"
-
-	"gogcl.dev/commgroup"
 )
 
-// groupID is what a transport.Call has for a group: equal on all members, and different for different members. Members are first,
-// first+stride, ..., so a number can hold them, 21 bits for each of first, stride and size, and an error can name them. With more
-// replicas than that it is a hash, with the top bit set.
-func groupID(l commgroup.Layout, replica int) uint64 {
-	first := l.Member(l.GroupOf(replica), 0)
-	if l.Replicas() >= 1<<groupBits {
-		return 1<<63 | fnv(fnvOffset, first, l.Stride(), l.Size())>>1
+// groupID is what a transport.Call has for a group: equal on all members, and different for different members. Members
+// are first, first+stride, ..., so a number can hold them, 21 bits for each of first, stride and size, and an error can
+// name them. For any others it is a hash, with the top bit set.
+func groupID(members []int) uint64 {
+	first, stride, size := members[0], 1, len(members)
+	if size > 1 {
+		stride = members[1] - first
 	}
-	return uint64(first)<<(2*groupBits) | uint64(l.Stride())<<groupBits | uint64(l.Size())
+	for i, m := range members {
+		if m >= 1<<groupBits || stride < 1 || m != first+i*stride {
+			return 1<<63 | fnv(fnvOffset, members...)>>1
+		}
+	}
+	return uint64(first)<<(2*groupBits) | uint64(stride)<<groupBits | uint64(size)
 }
 
 const groupBits = 21

@@ -2,7 +2,6 @@ package gcl_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +23,7 @@ func TestGroupID(t *testing.T) {
 				for r := range n {
 					all := l.Members(l.GroupOf(r))
 					name := strings.ReplaceAll(strings.Trim(fmt.Sprint(all), "[]"), " ", ", ")
-					id := gcl.GroupID(g, n, r)
+					id := gcl.GroupID(all...)
 					if have, known := members[id]; known && have != name {
 						t.Fatalf("%#x is %s and %s", id, have, name)
 					}
@@ -48,19 +47,22 @@ func TestGroupID(t *testing.T) {
 	}
 }
 
-// TestGroupIDOfMany: more replicas than the number has room for.
-func TestGroupIDOfMany(t *testing.T) {
-	const n = 1 << 22
-	var ids []uint64
-	for _, r := range []int{0, 1, 2, n - 1} {
-		ids = append(ids, gcl.GroupID(commgroup.Group{Type: commgroup.Consecutive, Size: n / 4, Stride: 2}, n, r))
-	}
-	if ids[0] != ids[2] || ids[0] == ids[1] || ids[1] == ids[3] || slices.Contains(ids, 0) {
-		t.Errorf("%#x", ids)
-	}
-	for _, id := range append(ids, 0, 1<<21, 1) {
-		if got := gcl.GroupName(id); got != fmt.Sprintf("%#x", id) {
-			t.Errorf("%#x is called %s", id, got)
+// TestGroupIDWithoutName: members that the number has no room for, or that lie apart by this and that.
+func TestGroupIDWithoutName(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, members := range [][]int{{1 << 21}, {0, 1 << 21}, {0, 1<<21 - 1, 1<<22 - 2}, {0, 2, 3}, {0, 2, 4, 5}, {3, 1}, {0, 0}} {
+		id := gcl.GroupID(members...)
+		if name := gcl.GroupName(id); name != fmt.Sprintf("%#x", id) || seen[id] {
+			t.Errorf("%v: %#x is called %s", members, id, name)
 		}
+		seen[id] = true
+	}
+	for _, id := range []uint64{0, 1, 1 << 21} { // not from here
+		if name := gcl.GroupName(id); name != fmt.Sprintf("%#x", id) {
+			t.Errorf("%#x is called %s", id, name)
+		}
+	}
+	if name := gcl.GroupName(gcl.GroupID(0, 1<<21-1)); name != "{0, 2097151}" {
+		t.Errorf("the last replica that has a name: %s", name)
 	}
 }

@@ -21,10 +21,16 @@ type lane struct {
 	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
 	allocs   allocations    // what Alloc has given out; the first connection's, for its Dups too
 
-	mu     sync.Mutex // guards groups
+	ipusPerReplica int // 0: not known
+
+	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*group
+	ipus   map[int]*ipus // this replica's own, by how many
+	closed bool          // says why they failed
 
 	shared  shared
+	many    many
+	runs    []run
 	batch   []transport.Transfer
 	scratch []byte // slots of schedules
 	staging []byte // inputs and outputs in another form than the caller's

@@ -18,6 +18,10 @@ type Options struct {
 	// the result's bits then depend on nothing but the inputs and their order. Rings and recursive_doubling pay for it with a chain
 	// of ranks; 16-bit data travels as float32, except by direct on peer memory.
 	Reproducible bool
+
+	// IPUsPerRank is how many of a replica's IPUs make up one rank of the collectives within a replica, which are the only
+	// ones that it concerns; 0 is 1. See ReduceScatterWithinReplica.
+	IPUsPerRank int
 }
 
 // check returns an *OptionError for a value that is out of range.
@@ -27,6 +31,9 @@ func (o Options) check() error {
 	}
 	if _, err := o.Implementation.MarshalText(); err != nil {
 		return &OptionError{Option: "Implementation", Value: fmt.Sprint(uint8(o.Implementation)), Reason: "not an implementation"}
+	}
+	if o.IPUsPerRank < 0 {
+		return &OptionError{Option: "IPUsPerRank", Value: fmt.Sprint(o.IPUsPerRank), Reason: "want 1 or more, or 0 for 1"}
 	}
 	return nil
 }

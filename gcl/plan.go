@@ -19,11 +19,18 @@ type plan struct {
 	size, rank int
 	chunks     int
 	rounds     []planRound
-	slots      []slot
+	slots      [][]schedule.Span // the spans that are put into each scratch slot
+	places     []*placement      // by run
+}
 
-	// For the number of elements that the plan met last.
-	elements     int   // -1: none yet
-	bounds       []int // chunk f is elements bounds[f] to bounds[f+1] of the larger buffer
+// placement is where chunks and slots lie in the buffers of one run: for the number of elements, or the layout of
+// several tensors, that it was asked for last.
+type placement struct {
+	elements     int    // -1: none yet, or a layout
+	layout       uint64 // its number, or 0
+	parts        []int  // as in a call, a copy
+	bounds       []int  // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
+	starts       []int  // of the slots, in elements
 	scratchElems int
 }
 
@@ -42,12 +49,6 @@ type planMove struct {
 	with schedule.Span // of a RecvFold; Count is 0 where there is none
 }
 
-// slot is a scratch slot: the spans that are put into it, and where it lies.
-type slot struct {
-	spans []schedule.Span
-	start int // in elements
-}
-
 // slotAlign is the number of elements that a slot's start is a multiple of, so that its bytes are aligned for any type and do not share a cache line.
 const slotAlign = 64
 
@@ -57,8 +58,7 @@ func newPlan(spec methods.Spec, rank int, members []int) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(), elements: -1}
-	p.bounds = make([]int, p.chunks+1)
+	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks()}
 	for _, r := range program {
 		p.rounds = append(p.rounds, p.round(r, members))
 	}
@@ -111,44 +111,69 @@ func (p *plan) note(sp schedule.Span) {
 		return
 	}
 	for sp.Slot >= len(p.slots) {
-		p.slots = append(p.slots, slot{})
+		p.slots = append(p.slots, nil)
 	}
-	s := &p.slots[sp.Slot]
-	if !slices.Contains(s.spans, sp) {
-		s.spans = append(s.spans, sp)
+	if s := &p.slots[sp.Slot]; !slices.Contains(*s, sp) {
+		*s = append(*s, sp)
 	}
 }
 
-// fit works out where chunks and slots lie for n elements in the larger buffer. For the same n as last time it has nothing to do.
-func (p *plan) fit(n int) {
-	if n == p.elements {
-		return
+// place says where chunks and slots lie in run i, of n elements in the larger buffer or of several tensors that are
+// packed. For the same as last time it has nothing to do.
+func (p *plan) place(i, n int, parts []int, packed *packing) *placement {
+	for len(p.places) <= i {
+		p.places = append(p.places, &placement{elements: -1, bounds: make([]int, p.chunks+1), starts: make([]int, len(p.slots))})
 	}
-	padded := p.collective == schedule.ReduceScatter || p.collective == schedule.AllGather
+	at := p.places[i]
+	switch {
+	case packed != nil && at.layout == packed.number, packed == nil && at.elements == n && slices.Equal(at.parts, parts):
+		return at
+	case packed != nil:
+		copy(at.bounds, packed.bounds)
+		at.elements, at.layout = -1, packed.number
+	default:
+		p.split(at.bounds, n, parts)
+		at.elements, at.layout = n, 0
+		at.parts = append(at.parts[:0], parts...)
+	}
+	at.scratchElems = 0
+	for i, spans := range p.slots {
+		at.starts[i] = at.scratchElems
+		longest := 0
+		for _, sp := range spans {
+			longest = max(longest, at.bounds[sp.First+sp.Count]-at.bounds[sp.Base])
+		}
+		at.scratchElems += roundUp(longest, slotAlign)
+	}
+	return at
+}
+
+// split fills in the bounds of the chunks of n elements, in parts as in a call.
+func (p *plan) split(bounds []int, n int, parts []int) {
+	perRank := p.collective == schedule.ReduceScatter || p.collective == schedule.AllGather
 	for f := range p.chunks {
 		var hi int
-		if padded {
+		switch {
+		case perRank && len(parts) == 0:
 			_, hi = chunks.SplitPadded(n, p.size, p.chunks, f)
-		} else {
+		case p.collective == schedule.AllGather:
+			per := p.chunks / p.size
+			lo := parts[f/per]
+			_, hi = chunks.Split(parts[f/per+1]-lo, per, f%per)
+			hi += lo
+		default:
 			_, hi = chunks.Split(n, p.chunks, f)
 		}
-		p.bounds[f+1] = hi
+		bounds[f+1] = hi
 	}
-	p.scratchElems = 0
-	for i := range p.slots {
-		p.slots[i].start = p.scratchElems
-		longest := 0
-		for _, sp := range p.slots[i].spans {
-			longest = max(longest, p.bounds[sp.First+sp.Count]-p.bounds[sp.Base])
-		}
-		p.scratchElems += (longest + slotAlign - 1) / slotAlign * slotAlign
-	}
-	p.elements = n
 }
 
+// cut implements executor.
+func (p *plan) cut() int { return p.chunks }
+
 // bases are the elements of the larger buffer at which the rank's input and output begin.
-func (p *plan) bases() (input, output int) {
-	own, _ := p.own()
+func (p *plan) bases(at *placement) (input, output int) {
+	own, _ := p.ownAt(at)
 	switch p.collective {
 	case schedule.ReduceScatter:
 		return 0, own
@@ -158,8 +183,20 @@ func (p *plan) bases() (input, output int) {
 	return 0, 0
 }
 
-// own is the range of elements, of the larger buffer, that belong to the rank in a collective with a result or an input per rank.
-func (p *plan) own() (lo, hi int) {
+// own implements executor.
+func (p *plan) own() (lo, hi int) { return p.ownAt(p.places[0]) }
+
+// ownAt is the range of elements, of the larger buffer, that belong to the rank in a collective with a result or an
+// input per rank.
+func (p *plan) ownAt(at *placement) (lo, hi int) {
 	per := p.chunks / p.size
-	return p.bounds[p.rank*per], p.bounds[(p.rank+1)*per]
+	return at.bounds[p.rank*per], at.bounds[(p.rank+1)*per]
+}
+
+// setUp makes run i, all but its scratch memory, ready to be carried out by the plan. It returns how many bytes of
+// scratch it needs.
+func (p *plan) setUp(i int, r *run) (scratchBytes int) {
+	r.place = p.place(i, r.elements, r.parts, r.packed)
+	r.inBase, r.outBase = p.bases(r.place)
+	return r.place.scratchElems * r.elemSize
 }

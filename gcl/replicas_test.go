@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime/pprof"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -99,3 +100,6 @@ func grouped(c *gcl.Comm, g commgroup.Group) *gcl.Comm {
 	}
 	return out
 }
+
+// contains reports whether an error says something.
+func contains(err error, text string) bool { return strings.Contains(err.Error(), text) }

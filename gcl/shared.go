@@ -9,49 +9,82 @@ import (
 	"gogcl.dev/transport"
 )
 
-// shared carries out direct collectives on peer memory, in one pass: each replica reduces its share of the elements from all inputs and stores it to all outputs, or fetches
-// what it needs from where it lies. Small messages go through Gather, one barrier instead of two.
+// shared carries out direct collectives on peer memory, in one pass over pieces: a piece of an all-reduce, say, is
+// reduced from all inputs and stored to all outputs, whoever does it. Small messages go through Gather and Broadcast.
+// It implements transport.Worker and transport.Combiner.
 type shared struct {
-	memory   transport.PeerMemory
-	members  []int
-	rank     int
-	call     transport.Call
-	elemSize int
-	kind     kernel.Fold // that fold is the loop of
-	fold     func(dsts, srcs [][]byte, by int, stream bool)
-	by       int // Mean: the divisor
-	stream   bool
+	memory  transport.PeerMemory
+	members []int
+	rank    int
+	call    transport.Call
+	kind    kernel.Fold // that fold is the loop of
+	fold    func(dsts, srcs [][]byte, by int, stream bool)
+	by      int // Mean: the divisor
+
+	// Of the collective in progress.
+	collective schedule.Collective
+	root       int
+	operands   []operand
+	lists      bool     // there are several operands, with several types: peers lay open lists of buffers
+	loops      *packing // lists: the loops of their types
+	total      int      // bytes of all operands' units, rounded up
+	pieces     int      // that these are cut into
+	large      bool     // outputs may be stored past the caches
+	stream     bool     // those of the piece at hand are
 
 	dsts, srcs [][]byte // of one piece
 	swap       []byte   // room for a piece
 }
 
-// pieceBytes is how much of each buffer is worked on at a time: what all the buffers of a piece need stays in the second-level cache, and an abort is noticed within some
-// ten microseconds.
-const pieceBytes = 32 << 10
+// operand is a tensor as so many units of work: parts of it that are in different places in the buffers.
+type operand struct {
+	work   kernel.Type
+	unit   int // bytes: a whole buffer, or one rank's part of it, or one rank's for another
+	padded int // whole cache lines
+	units  int
+	end    int // of its units among those of all operands
+}
 
-// streamBytes is the size of all outputs together from which results are stored past the caches, unless they take the place of the inputs, which have
-// just been read into them. `go test -bench Many ./internal/kernel` shows a tie at 2 to 4 MiB and a gain of up to 2 from 16 MiB on.
+// The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an abort
+// is noticed within some ten microseconds. Less where there is little, so that there is work for everyone, but not so
+// little that the taking costs more than a tenth of the doing.
+const (
+	maxPieceBytes = 32 << 10
+	minPieceBytes = 4 << 10
+)
+
+// piecesPerRank is how many pieces there are for each rank before they get longer than minPieceBytes: with fewer, the
+// last one is waited for.
+const piecesPerRank = 2
+
+// streamBytes is the size of all outputs together from which results are stored past the caches, unless they take the
+// place of inputs, which have just been read into them (the root's is the only input of a broadcast).
+// `go test -bench Many ./internal/kernel` shows a tie at 2 to 4 MiB and a gain of up to 2 from 16 MiB on.
 const streamBytes = 16 << 20
 
-// lineBytes is the granularity of shares, so that no two replicas write one cache line of aligned buffers.
+// lineBytes is the granularity of pieces, so that no two replicas write one cache line of aligned buffers.
 const lineBytes = 64
 
 // setUp makes ready for one collective.
 func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
-	s.members, s.rank, s.call, s.elemSize = c.group.members, c.group.rank, fingerprint, k.dtype.Size()
+	s.members, s.rank, s.call = c.group.members, c.group.rank, fingerprint
+	s.collective, s.root = k.collective, k.root
 	s.by = 0
 	if reduces(k.collective) {
-		if f := c.foldOf(k); s.fold == nil || f != s.kind {
-			s.kind, s.fold = f, f.Loop()
-		}
+		s.foldBy(c.foldOf(k))
 		if k.operator == Mean {
 			s.by = c.Size()
 		}
 	}
-	s.stream = !k.inPlace() && len(k.dst)*c.Size() >= streamBytes
 	for len(s.dsts) < c.Size() {
 		s.dsts, s.srcs = append(s.dsts, nil), append(s.srcs, nil)
+	}
+}
+
+// foldBy says how to fold from now on.
+func (s *shared) foldBy(f kernel.Fold) {
+	if s.fold == nil || f != s.kind {
+		s.kind, s.fold = f, f.Loop()
 	}
 }
 
@@ -63,116 +96,195 @@ func (c *Comm) foldOf(k *call) kernel.Fold {
 	}
 }
 
-// run carries out a collective over n elements in the larger buffer.
+// run carries out a collective on one tensor.
 func (s *shared) run(ctx context.Context, k *call) error {
-	if published := len(k.src); published <= s.memory.GatherLimit() {
-		return s.gather(ctx, k, published)
+	if published := len(k.src); published <= s.memory.SmallLimit() {
+		return s.small(ctx, k, published)
 	}
-	mems, err := s.memory.Meet(ctx, s.call, s.members, transport.Memory{In: k.src, Out: k.dst})
-	if err != nil {
-		return err
-	}
-	switch k.collective {
-	case schedule.AllReduce:
-		s.allReduce(mems)
+	s.begin(nil)
+	s.add(kernel.Type(k.dtype), len(k.dst), len(k.src))
+	err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}, len(k.dst))
+	s.clearTail(k.dst, len(k.src))
+	return err
+}
+
+// begin says that operands follow: one, or with loops several.
+func (s *shared) begin(loops *packing) {
+	s.operands, s.total = s.operands[:0], 0
+	s.lists, s.loops = loops != nil, loops
+}
+
+// add adds an operand with so many bytes of output and input.
+func (s *shared) add(work kernel.Type, dst, src int) {
+	n := len(s.members)
+	o := operand{work: work, unit: src, units: 1}
+	switch s.collective {
 	case schedule.ReduceScatter:
-		s.reduceScatter(k, mems)
+		o.unit, o.units = dst, n
 	case schedule.AllGather:
-		for r := range mems {
-			s.copy(k.dst[r*len(k.src):(r+1)*len(k.src)], mems[r].In)
-		}
+		o.units = n
 	case schedule.AllToAll:
-		s.allToAll(mems)
-	case schedule.Broadcast:
-		s.copy(k.dst, mems[k.root].In)
+		o.unit, o.units = src/n, n*n
 	}
-	err = s.memory.Part(ctx)
+	o.padded = roundUp(o.unit, lineBytes)
+	s.total += o.units * o.padded
+	o.end = s.total
+	s.operands = append(s.operands, o)
+}
+
+// share carries out the collective on the operands, of which a rank's outputs have so many bytes.
+func (s *shared) share(ctx context.Context, mine transport.Memory, written int) error {
+	n := len(s.members)
+	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes)
+	s.pieces = roundUp((s.total+size-1)/size, n) // as many for each rank
+	s.large = written*n >= streamBytes
+	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces, s)
 	clear(s.dsts) // hold on to nobody's buffers
 	clear(s.srcs)
 	return err
 }
 
-// share is the part of n bytes that a rank works on: whole cache lines.
-func (s *shared) share(n, rank int) (lo, hi int) {
-	lo, hi = chunks.Split((n+lineBytes-1)/lineBytes, len(s.members), rank)
-	return min(lo*lineBytes, n), min(hi*lineBytes, n)
-}
-
-// allReduce reduces this rank's share from all inputs and stores it to all outputs.
-func (s *shared) allReduce(mems []transport.Memory) {
-	lo, hi := s.share(len(mems[0].In), s.rank)
-	for at := lo; at < hi; at += pieceBytes {
-		if s.memory.Err() != nil {
-			return
-		}
-		end := min(at+pieceBytes, hi)
-		for r := range mems {
-			s.srcs[r], s.dsts[r] = mems[r].In[at:end], mems[r].Out[at:end]
-		}
-		s.fold(s.dsts[:len(mems)], s.srcs[:len(mems)], s.by, s.stream)
+// clearTail puts zeros where the rank's shard is past the end of an input of so many bytes.
+func (s *shared) clearTail(dst []byte, input int) {
+	if s.collective == schedule.ReduceScatter {
+		_, have := shard(input, len(dst), s.rank)
+		clear(dst[have:])
 	}
 }
 
-// reduceScatter reduces this rank's shard.
-func (s *shared) reduceScatter(k *call, mems []transport.Memory) {
-	first := min(s.rank*len(k.dst), len(k.src))
-	have := min(len(k.dst), len(k.src)-first)
-	for at := 0; at < have; at += pieceBytes {
-		if s.memory.Err() != nil {
-			return
-		}
-		end := min(at+pieceBytes, have)
-		for r := range mems {
-			s.srcs[r] = mems[r].In[first+at : first+end]
-		}
-		s.dsts[0] = k.dst[at:end]
-		s.fold(s.dsts[:1], s.srcs[:len(mems)], s.by, s.stream)
-	}
-	clear(k.dst[have:])
+// shard is where the shard of a rank begins among the bytes of an input, and how many bytes of it there are.
+func shard(input, size, rank int) (first, have int) {
+	first = min(rank*size, input)
+	return first, min(size, input-first)
 }
 
-// copy fetches a peer's data, or leaves it where it is.
-func (s *shared) copy(dst, src []byte) {
-	if len(dst) == 0 || &dst[0] == &src[0] {
+// Piece implements transport.Worker.
+func (s *shared) Piece(mems []transport.Memory, i int) {
+	lo, hi := chunks.Split(s.total/lineBytes, s.pieces, i)
+	lo, hi = lo*lineBytes, hi*lineBytes
+	for t := s.operandAt(lo); lo < hi; t++ {
+		o := &s.operands[t]
+		for first := o.end - o.units*o.padded; lo < min(hi, o.end); {
+			unit := (lo - first) / o.padded
+			begin := first + unit*o.padded
+			end := min(begin+o.padded, hi)
+			if a, b := lo-begin, min(end-begin, o.unit); a < b {
+				s.work(mems, t, unit, a, b)
+			}
+			lo = end
+		}
+	}
+}
+
+// operandAt is the first operand that ends after a byte.
+func (s *shared) operandAt(at int) int {
+	lo, hi := 0, len(s.operands)
+	for lo < hi {
+		if mid := (lo + hi) / 2; s.operands[mid].end <= at {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// buffers are what a rank lays open of operand t.
+func (s *shared) buffers(m *transport.Memory, t int) (in, out []byte) {
+	if s.lists {
+		return m.Ins[t], m.Outs[t]
+	}
+	return m.In, m.Out
+}
+
+// work works on bytes lo to hi of a unit of operand t.
+func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
+	o := &s.operands[t]
+	in, out := s.buffers(&mems[s.rank], t)
+	s.stream = s.large && (s.collective == schedule.Broadcast || address(in) != address(out))
+	switch s.collective {
+	case schedule.AllReduce:
+		for r := range mems {
+			in, out := s.buffers(&mems[r], t)
+			s.srcs[r], s.dsts[r] = in[lo:hi], out[lo:hi]
+		}
+		s.reduce(o.work, len(mems))
+	case schedule.ReduceScatter:
+		first, have := shard(len(in), o.unit, unit)
+		if hi = min(hi, have); lo >= hi {
+			return
+		}
+		for r := range mems {
+			in, _ := s.buffers(&mems[r], t)
+			s.srcs[r] = in[first+lo : first+hi]
+		}
+		_, out := s.buffers(&mems[unit], t)
+		s.dsts[0] = out[lo:hi]
+		s.reduce(o.work, 1)
+	case schedule.AllGather:
+		at := unit * o.unit
+		hi = min(hi, len(out)-at) // the last ones may hold padding
+		if lo >= hi {
+			return
+		}
+		in, _ := s.buffers(&mems[unit], t)
+		for r := range mems {
+			_, out := s.buffers(&mems[r], t)
+			s.transfer(out[at+lo:at+hi], in[lo:hi])
+		}
+	case schedule.AllToAll:
+		s.exchange(mems, t, unit/len(mems), unit%len(mems), lo, hi)
+	case schedule.Broadcast:
+		in, _ := s.buffers(&mems[s.root], t)
+		for r := range mems {
+			_, out := s.buffers(&mems[r], t)
+			s.transfer(out[lo:hi], in[lo:hi])
+		}
+	}
+}
+
+// reduce folds all srcs into the first so many dsts.
+func (s *shared) reduce(work kernel.Type, dsts int) {
+	fold := s.fold
+	if s.lists {
+		fold = s.loops.many[work]
+	}
+	n := len(s.members)
+	fold(s.dsts[:dsts], s.srcs[:n], s.by, s.stream)
+}
+
+// transfer copies, unless the data is there already.
+func (s *shared) transfer(dst, src []byte) {
+	if address(dst) != address(src) {
+		kernel.Copy(dst, src, s.stream)
+	}
+}
+
+// exchange carries out bytes lo to hi of what rank a gets from rank b in an all-to-all. Where one of the two is in place,
+// what is read on one side would be written on the other: then it swaps the two blocks, but only as far as they are in the
+// first half if a < b, else in the second, and reads both before it writes either.
+func (s *shared) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
+	size := s.operands[t].unit
+	block := func(buf []byte, r int) []byte { return buf[r*size+lo : r*size+hi] }
+	inA, outA := s.buffers(&mems[a], t)
+	inB, outB := s.buffers(&mems[b], t)
+	if a == b || address(inA) != address(outA) && address(inB) != address(outB) {
+		s.transfer(block(outA, b), block(inB, a))
 		return
 	}
-	for at := 0; at < len(dst); at += pieceBytes {
-		if s.memory.Err() != nil {
-			return
-		}
-		end := min(at+pieceBytes, len(dst))
-		kernel.Copy(dst[at:end], src[at:end], s.stream)
+	if middle := size / 2 / lineBytes * lineBytes; a < b {
+		hi = min(hi, middle)
+	} else {
+		lo = max(lo, middle)
 	}
-}
-
-// allToAll deals with the pairs of ranks that are this one's to deal with: both blocks of a pair are read before either is written, so that it does not matter
-// whose Output is its Input. A pair {a, b} is the rank's whose number is lower if their sum is odd, else the other's.
-func (s *shared) allToAll(mems []transport.Memory) {
-	size := len(mems[0].In) / len(mems)
-	block := func(buf []byte, i, at, end int) []byte { return buf[i*size+at : i*size+end] }
-	s.copy(block(mems[s.rank].Out, s.rank, 0, size), block(mems[s.rank].In, s.rank, 0, size))
-	for d := 1; d < len(mems); d++ {
-		peer := (s.rank + d) % len(mems)
-		if low := min(s.rank, peer); (s.rank == low) != ((s.rank+peer)%2 == 1) {
-			continue
-		}
-		mine, theirs := mems[s.rank], mems[peer]
-		for at := 0; at < size; at += pieceBytes {
-			if s.memory.Err() != nil {
-				return
-			}
-			end := min(at+pieceBytes, size)
-			from := block(mine.In, peer, at, end)
-			if len(s.swap) < pieceBytes {
-				s.swap = make([]byte, pieceBytes)
-			}
-			if inPlace := &mine.In[0] == &mine.Out[0]; inPlace {
-				kept := s.swap[:end-at]
-				copy(kept, from)
-				from = kept
-			}
-			kernel.Copy(block(mine.Out, peer, at, end), block(theirs.In, s.rank, at, end), s.stream)
-			kernel.Copy(block(theirs.Out, s.rank, at, end), from, s.stream)
-		}
+	if lo >= hi {
+		return
 	}
+	if len(s.swap) < maxPieceBytes {
+		s.swap = make([]byte, maxPieceBytes)
+	}
+	kept := s.swap[:hi-lo]
+	copy(kept, block(inA, b))
+	s.transfer(block(outA, b), block(inB, a))
+	s.transfer(block(outB, a), kept)
 }

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"errors"
 
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -71,50 +72,91 @@ type stepped struct {
 	lane    *lane
 	members []int
 	rank    int
-	runs    []run // by rank: where each rank's buffers are
+	all     [][]run // by run and rank: where each rank's buffers are
+	runs    [][]run // those of the call in progress
 
+	ins, outs         [][]byte // of the runs
 	dst, srcs, pieces [][]byte // of one fold
 }
+
+// cut implements executor.
+func (s *stepped) cut() int { return s.plans[s.rank].cut() }
 
 // own implements executor.
 func (s *stepped) own() (lo, hi int) { return s.plans[s.rank].own() }
 
 // execute implements executor on peer memory.
-func (s *stepped) execute(ctx context.Context, r run, n int) error {
-	l := s.lane
-	for rank, p := range s.plans {
-		p.fit(n)
-		s.runs[rank].plan, s.runs[rank].elemSize = p, r.elemSize
-		s.runs[rank].inBase, s.runs[rank].outBase = p.bases()
+func (s *stepped) execute(ctx context.Context, runs []run) error {
+	s.lane.giveScratch(s.plans[s.rank], runs)
+	s.ins, s.outs = s.ins[:0], s.outs[:0]
+	for i := range runs {
+		s.ins, s.outs = append(s.ins, runs[i].input), append(s.outs, runs[i].output)
 	}
-	if own := s.plans[s.rank]; own.scratchElems > 0 {
-		l.scratch = grow(l.scratch, own.scratchElems*r.elemSize)
-		r.scratch = l.scratch
+	mems, err := s.lane.memory.Meet(ctx, runs[0].call, s.members, transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.lane.scratch})
+	if err == nil {
+		s.look(runs, mems)
+		err = s.inside(ctx)
 	}
-	mems, err := s.lane.memory.Meet(ctx, r.call, s.members, transport.Memory{In: r.input, Out: r.output, Scratch: r.scratch})
-	if err != nil {
-		return err
+	for _, ranks := range s.runs {
+		clear(ranks) // hold on to nobody's buffers
 	}
-	for rank := range mems {
-		s.runs[rank].input, s.runs[rank].output, s.runs[rank].scratch = mems[rank].In, mems[rank].Out, mems[rank].Scratch
-	}
-	s.runs[s.rank].fold, s.runs[s.rank].many = r.fold, r.many
-	err = s.rounds(ctx, r.call)
-	if parted := s.lane.memory.Part(ctx); err == nil {
-		err = parted
-	}
-	clear(s.runs) // hold on to nobody's buffers
+	s.runs = nil
+	clear(s.ins)
+	clear(s.outs)
 	clear(s.dst)
 	clear(s.srcs[:cap(s.srcs)])
 	clear(s.pieces)
 	return err
 }
 
-func (s *stepped) rounds(ctx context.Context, call transport.Call) error {
+// inside carries out the rounds and parts, also if something panics: the others must not wait for ever.
+func (s *stepped) inside(ctx context.Context) error {
+	done := false
+	defer func() {
+		if !done {
+			s.lane.endpoint.Abort(errInside)
+			s.lane.memory.Part(ctx) // says that it is aborted
+		}
+	}()
+	err := s.rounds(ctx)
+	done = true
+	if parted := s.lane.memory.Part(ctx); err == nil {
+		err = parted
+	}
+	return err
+}
+
+// errInside is why replicas are aborted whose memory a panicking one was in.
+var errInside = errors.New("a panic in a collective")
+
+// look finds the buffers of all ranks.
+func (s *stepped) look(runs []run, mems []transport.Memory) {
+	for len(s.all) < len(runs) {
+		s.all = append(s.all, make([]run, len(mems)))
+	}
+	s.runs = s.all[:len(runs)]
+	for rank, m := range mems {
+		at := 0 // in the rank's scratch memory, as giveScratch has it
+		for i := range runs {
+			r := run{elements: runs[i].elements, elemSize: runs[i].elemSize, parts: runs[i].parts, packed: runs[i].packed, input: m.Ins[i], output: m.Outs[i]}
+			bytes := s.plans[rank].setUp(i, &r)
+			r.scratch = m.Scratch[at : at+bytes]
+			at += roundUp(bytes, packAlign)
+			if rank == s.rank {
+				r.fold, r.many = runs[i].fold, runs[i].many
+			}
+			s.runs[i][rank] = r
+		}
+	}
+}
+
+func (s *stepped) rounds(ctx context.Context) error {
 	own := s.plans[s.rank]
 	for t, then := range s.then {
 		if t < len(own.rounds) {
-			s.moves(t)
+			for _, runs := range s.runs {
+				s.moves(t, runs)
+			}
 		}
 		last := t == len(s.then)-1
 		if then || !last {
@@ -123,8 +165,10 @@ func (s *stepped) rounds(ctx context.Context, call transport.Call) error {
 			}
 		}
 		if t < len(own.rounds) {
-			for i := range own.rounds[t].then {
-				s.runs[s.rank].local(&own.rounds[t].then[i])
+			for _, runs := range s.runs {
+				for i := range own.rounds[t].then {
+					runs[s.rank].local(&own.rounds[t].then[i])
+				}
 			}
 		}
 		if then && !last {
@@ -136,9 +180,10 @@ func (s *stepped) rounds(ctx context.Context, call transport.Call) error {
 	return nil
 }
 
-// moves carries out the receives of a round. A fold of several is one loop over all their operands.
-func (s *stepped) moves(t int) {
-	moves, me := s.plans[s.rank].rounds[t].moves, &s.runs[s.rank]
+// moves carries out the receives of a round in one run, given where that is at each rank. A fold of several is one loop
+// over all their operands.
+func (s *stepped) moves(t int, runs []run) {
+	moves, me := s.plans[s.rank].rounds[t].moves, &runs[s.rank]
 	for i := 0; i < len(moves); {
 		m := &moves[i]
 		if m.kind == transport.Send {
@@ -151,10 +196,10 @@ func (s *stepped) moves(t int) {
 			if moves[i].with.Count > 0 {
 				srcs = append(srcs, me.bytes(moves[i].with))
 			}
-			srcs = append(srcs, s.runs[s.place(moves[i].peer)].bytes(s.from[t][i]))
+			srcs = append(srcs, runs[s.place(moves[i].peer)].bytes(s.from[t][i]))
 		}
 		s.srcs = srcs
-		s.combine(dst, srcs)
+		s.combine(me, dst, srcs, me.place.bounds[m.buf.First])
 	}
 }
 
@@ -168,13 +213,14 @@ func (s *stepped) place(replica int) int {
 	return -1
 }
 
-// combine folds srcs into dst, in pieces. One source is copied.
-func (s *stepped) combine(dst []byte, srcs [][]byte) {
-	for at := 0; at < len(dst); at += pieceBytes {
+// combine folds srcs into dst, in pieces. One source is copied. Of several tensors that are packed, dst lies at byte
+// first of the packing.
+func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
+	for at := 0; at < len(dst); at += maxPieceBytes {
 		if s.lane.memory.Err() != nil {
 			return
 		}
-		end := min(at+pieceBytes, len(dst))
+		end := min(at+maxPieceBytes, len(dst))
 		if len(srcs) == 1 {
 			copy(dst[at:end], srcs[0][at:end])
 			continue
@@ -186,6 +232,10 @@ func (s *stepped) combine(dst []byte, srcs [][]byte) {
 			s.pieces[r] = srcs[r][at:end]
 		}
 		s.dst = append(s.dst[:0], dst[at:end])
-		s.runs[s.rank].many(s.dst, s.pieces[:len(srcs)], 0, false)
+		if me.packed != nil {
+			me.packed.foldMany(first+at, s.dst, s.pieces[:len(srcs)])
+			continue
+		}
+		me.many(s.dst, s.pieces[:len(srcs)], 0, false)
 	}
 }

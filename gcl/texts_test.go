@@ -172,7 +172,7 @@ func (x *texts) failures(t *testing.T) {
 
 // mismatches adds what is said when replicas disagree. Which of them finds it first is chance, so the transport's errors are made here.
 func (x *texts) mismatches() {
-	mine := transport.Call{Group: gcl.GroupID(commgroup.Group{Type: commgroup.Consecutive, Size: 4, Stride: 2}, 8, 3), Seq: 17, Count: 1024, Collective: uint8(schedule.AllReduce), Operator: uint8(gcl.Add), DType: uint8(tensor.F32), Method: uint8(methods.ClockwiseRing), Round: 4}
+	mine := transport.Call{Group: gcl.GroupID(1, 3, 5, 7), Seq: 17, Count: 1024, Collective: uint8(schedule.AllReduce), Operator: uint8(gcl.Add), DType: uint8(tensor.F32), Method: uint8(methods.ClockwiseRing), Round: 4}
 	add := func(situation string, replica int, err error) {
 		x.add(situation, gcl.CollectiveError(context.Background(), mine, replica, err))
 	}
@@ -189,9 +189,7 @@ func (x *texts) mismatches() {
 		{"another dtype", func(c *transport.Call) { c.DType = uint8(tensor.BF16) }},
 		{"another method", func(c *transport.Call) { c.Method = uint8(methods.Direct) }},
 		{"another collective", func(c *transport.Call) { c.Collective, c.Root = uint8(schedule.Broadcast), 2 }},
-		{"another group", func(c *transport.Call) {
-			c.Group = gcl.GroupID(commgroup.Group{Type: commgroup.Consecutive, Size: 32}, 64, 3)
-		}},
+		{"another group", func(c *transport.Call) { c.Group = gcl.GroupID(2, 3, 4, 5, 6, 7, 8, 9, 10) }},
 		{"one call further", func(c *transport.Call) { c.Seq, c.Round = 18, 0 }},
 		{"Reproducible or not", func(c *transport.Call) { c.Digest = 1 }},
 	} {
@@ -199,6 +197,20 @@ func (x *texts) mismatches() {
 		change.theirs(&theirs)
 		found = round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: theirs})
 		add(change.situation, 3, found)
+	}
+	many := mine
+	many.DType |= gcl.ManyTensors
+	for _, change := range []struct {
+		situation string
+		theirs    transport.Call
+	}{
+		{"one tensor and several", mine},
+		{"several tensors of other lengths", func(c transport.Call) transport.Call { c.Count, c.Digest = 1020, 1; return c }(many)},
+		{"several tensors, some of another type", func(c transport.Call) transport.Call { c.DType, c.Digest = gcl.ManyTensors, 1; return c }(many)},
+		{"several tensors in another order", func(c transport.Call) transport.Call { c.Digest = 1; return c }(many)},
+	} {
+		err := round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: many, Theirs: change.theirs})
+		x.add(change.situation, gcl.CollectiveError(context.Background(), many, 3, err))
 	}
 	add("a mismatch, on a replica that did not find it", 0, &transport.RoundError{Rank: 0, Round: 1, Peer: -1, Err: &transport.AbortError{Rank: 3, Cause: found}})
 	add("a mismatch that two found", 2, round(2, 3, &twice{found.(*transport.RoundError).Err, &transport.AbortError{Rank: 3, Cause: found}}))

@@ -3,14 +3,23 @@ package gcl
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
-// turns lets one at a time use a lane, in the order in which they asked. A call that finds the lane free takes it without waiting or allocating.
+// turns lets one at a time use a lane, in the order in which they asked. A call that finds the lane free takes it
+// without waiting or allocating, and if nobody asks in the meantime taking and giving back is an atomic operation each.
 type turns struct {
-	mu    sync.Mutex // guards all below; held for a few instructions
-	taken bool
-	queue []*turn // who waits, first come first
+	state atomic.Int32 // untaken, taken or wanted; only under mu does it become wanted or cease to be
+	mu    sync.Mutex   // guards queue
+	queue []*turn      // who waits, first come first
 }
+
+// The states of turns.
+const (
+	untaken int32 = iota
+	taken
+	wanted // taken, and there may be a queue
+)
 
 // turn is a place in the queue. When granted is closed, the lane is its owner's until release.
 type turn struct {
@@ -35,28 +44,23 @@ func (t *turns) take(ctx context.Context) error {
 }
 
 // try takes the lane if it is free.
-func (t *turns) try() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.taken {
-		return false
-	}
-	t.taken = true
-	return true
-}
+func (t *turns) try() bool { return t.state.CompareAndSwap(untaken, taken) }
 
 // reserve takes the next place. It never waits.
 func (t *turns) reserve() *turn {
 	own := &turn{granted: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.taken {
-		t.queue = append(t.queue, own)
-	} else {
-		t.taken = true
-		close(own.granted)
+	for {
+		switch {
+		case t.try():
+			close(own.granted)
+			return own
+		case t.state.Load() == wanted || t.state.CompareAndSwap(taken, wanted):
+			t.queue = append(t.queue, own)
+			return own
+		}
 	}
-	return own
 }
 
 // withdraw leaves the queue, and reports false if the turn was granted already.
@@ -74,10 +78,13 @@ func (t *turns) withdraw(own *turn) bool {
 
 // release hands the lane to whoever is next.
 func (t *turns) release() {
+	if t.state.CompareAndSwap(taken, untaken) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.queue) == 0 {
-		t.taken = false
+	if len(t.queue) == 0 { // all have withdrawn
+		t.state.Store(untaken)
 		return
 	}
 	next := t.queue[0]

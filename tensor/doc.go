@@ -13,7 +13,7 @@
 // # Rules for a caller
 //
 //   - Bytes are in the byte order of the host. Nothing here converts between orders; replicas are of one order.
-//   - [Bytes], [FromBytes], [FromSlice], [View] and [Of] copy nothing: both sides are the same memory, and who writes to one
+//   - [Bytes], [FromBytes], [FromSlice], [View], [Of] and [Rows] copy nothing: both sides are the same memory, who writes to one
 //     writes to the other. A Tensor has no lock.
 //   - A bool is a byte of 0 or 1. Bytes of any other value are refused where they come in, and must not be written
 //     through a view.

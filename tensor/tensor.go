@@ -77,6 +77,30 @@ func Of[T Element](t *Tensor) ([]T, error) {
 	return elements[T](t.data), nil
 }
 
+// maxEmptyRows bounds what Rows allocates for a tensor of no elements, whose shape may say anything; it is more than anyone has use for.
+const maxEmptyRows = 1 << 24
+
+// Rows is the rows of a tensor of rank 2, each a view that copies nothing and has no room to append: shape (k, n) has k rows
+// of n elements. T must be the type of t's elements. Another rank is an error, and so are more than 2^24 rows of nothing.
+func Rows[T Element](t *Tensor) ([][]T, error) {
+	all, err := Of[T](t)
+	if err != nil {
+		return nil, err
+	}
+	if t.Rank() != 2 {
+		return nil, fmt.Errorf("tensor: shape %v has rank %d, rows are those of a tensor of rank 2", t.shape, t.Rank())
+	}
+	n := t.Dim(1)
+	if n == 0 && t.Dim(0) > maxEmptyRows {
+		return nil, fmt.Errorf("tensor: shape %v has %d rows of no elements, at most %d can be told apart", t.shape, t.Dim(0), maxEmptyRows)
+	}
+	rows := make([][]T, t.Dim(0))
+	for i := range rows {
+		rows[i] = all[i*n : (i+1)*n : (i+1)*n]
+	}
+	return rows, nil
+}
+
 // DType is the type of the elements.
 func (t *Tensor) DType() DType { return t.dtype }
 

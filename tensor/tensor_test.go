@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -43,6 +44,12 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	vector, err1 := New(I8, 6)
+	cube, err2 := vector.Reshape(1, 2, 3)
+	empty, err3 := New(I8, 1<<24+1, 0)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		err  func() error
 		want string
@@ -60,6 +67,11 @@ func TestErrors(t *testing.T) {
 		"reshape minus":   {func() error { _, err := x.Reshape(-2, -3); return err }, "dimension 0 is negative"},
 		"elements' type":  {func() error { _, err := Of[int32](x); return err }, "elements are float32, not int32"},
 		"elements' width": {func() error { _, err := Of[float64](x); return err }, "elements are float32, not float64"},
+		"rows' type":      {func() error { _, err := Rows[int32](x); return err }, "elements are float32, not int32"},
+		"rows of rank 0":  {func() error { _, err := Rows[int8](Scalar[int8](1)); return err }, "shape () has rank 0, rows are those of a tensor of rank 2"},
+		"rows of rank 1":  {func() error { _, err := Rows[int8](vector); return err }, "shape (6,) has rank 1, rows are"},
+		"rows of rank 3":  {func() error { _, err := Rows[int8](cube); return err }, "shape (1, 2, 3) has rank 3, rows are"},
+		"rows of nothing": {func() error { _, err := Rows[int8](empty); return err }, "16777217 rows of no elements, at most 16777216"},
 	} {
 		if err := c.err(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "tensor: ") {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -103,6 +115,31 @@ func TestViewsAndCopies(t *testing.T) {
 	}
 	if u.Equal(z) {
 		t.Error("another dtype equals")
+	}
+}
+
+// TestRows: each is the tensor's memory, and its own part only.
+func TestRows(t *testing.T) {
+	data := []int32{1, 2, 3, 4, 5, 6}
+	x, err1 := FromSlice(data, 3, 2)
+	rows, err2 := Rows[int32](x)
+	empty, err3 := New(I32, 4, 0)
+	none, err4 := Rows[int32](empty)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 3 || len(none) != 4 {
+		t.Fatalf("%d rows of %v, %d of %v", len(rows), x.Shape(), len(none), empty.Shape())
+	}
+	for i, row := range rows {
+		if len(row) != 2 || cap(row) != 2 || &row[0] != &data[2*i] {
+			t.Errorf("row %d is %v, room for %d", i, row, cap(row))
+		}
+	}
+	for i, row := range none {
+		if len(row) != 0 {
+			t.Errorf("row %d of nothing is %v", i, row)
+		}
 	}
 }
 

@@ -45,6 +45,17 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("call mismatch: replica %d is in %+v, replica %d in %+v", e.Rank, e.Mine, e.Peer, e.Theirs)
 }
 
+// UnmatchedError says that a replica leaves without a call that another one has made, and that could end without it: a
+// Broadcast of PeerMemory.
+type UnmatchedError struct {
+	Rank, Peer int  // the replica that leaves, and the one that made the call
+	Theirs     Call // the call
+}
+
+func (e *UnmatchedError) Error() string {
+	return fmt.Sprintf("replica %d leaves without %+v, which replica %d has made", e.Rank, e.Theirs, e.Peer)
+}
+
 // DeadlockError says that the replicas of a cycle wait for each other: Ranks[i], in Calls[i], waits for
 // Ranks[i+1], and the last one for the first.
 type DeadlockError struct {

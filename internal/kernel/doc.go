@@ -28,9 +28,14 @@
 //	go       plain Go; what the others are held against
 //	avx2     amd64 with AVX2 and F16C; what does not fill a register of 32 bytes is left to go
 //	avx512   amd64 with AVX-512 F, BW, DQ and VL, and BMI2
+//	neon     arm64; what does not fill a register of 16 bytes is left to go, and so are products of 64-bit integers, for
+//	         which there is no instruction
 //
 // The fastest is chosen once, when the program starts; [Version] names it. With the build tag noasm, and on other
-// processors (arm64 too: there is no NEON version yet), it is go. GODEBUG=cpu.avx512f=off or cpu.avx2=off takes one away.
+// processors, it is go. GODEBUG=cpu.avx512f=off, cpu.avx2=off or cpu.asimd=off takes one away.
+//
+// What neon computes has been tested under qemu; how fast it is nobody has measured. It has no stores that go past the
+// caches, where Fold and [Copy] speak of them.
 //
 // The assembly has been generated, by the module in the folder gen; go generate does it again, with the same bytes as result.
 // It cannot be interrupted, so no call of it touches more than 256 KiB: about 50 microseconds in the worst case.

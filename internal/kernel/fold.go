@@ -36,7 +36,8 @@ func Many(op Op, t Type) func(dsts, srcs [][]byte, by int, stream bool) {
 //   - stream asks for stores that go past the caches, for what nobody reads before it would have left them. They are
 //     fenced: once the loop has returned, whoever is told so sees the data. Where a dst is not on a cache line while dsts[0]
 //     is, its stores are ordinary ones. Measured (BenchmarkMany): it pays when dsts are not srcs and all together are 16 MiB
-//     or more, up to twice as fast; in place it never does, it takes two to four times as long.
+//     or more, up to twice as fast; in place it never does, it takes two to four times as long. Versions without such
+//     stores (go, neon) take no notice.
 func (f Fold) Loop() func(dsts, srcs [][]byte, by int, stream bool) {
 	if f.Op >= opEnd || f.Type >= typeEnd {
 		return nil

@@ -3,7 +3,7 @@
 //	eps, err := inproc.New(8) // one transport.Endpoint for each replica
 //
 // Nothing is copied on the way: the sender offers its own memory, and the receiver copies it to where it belongs, or folds
-// it straight into there, on its own goroutine. There are no others, there is no queue, and in steady state nothing is
+// it straight into there, on its own goroutine. There are no others, no message is queued, and in steady state nothing is
 // allocated.
 //
 // # A message
@@ -48,5 +48,5 @@
 // enters a register of the blocked, where those who disagree about the call, or wait for each other in a circle, find each
 // other: see register. It stays there, parked, without any timer, for as long as it takes.
 //
-// The endpoints also offer transport.PeerMemory; how Meet, Part and Gather work is in docs/peer-memory.md.
+// The endpoints also offer transport.PeerMemory; how that works, and the one queue that there is, in docs/peer-memory.md.
 package inproc

@@ -41,6 +41,8 @@ type endpoint struct {
 	spins     int  // how often to look for progress before yielding
 	settled   bool // Exchange leaves in the ordinary way
 	visits    map[uint64]*visit
+	last      *visit // the one before, and
+	lastGroup uint64 // its group
 
 	// What the peers look at, on lines of its own.
 	_       [64]byte

@@ -11,14 +11,15 @@ import (
 	"gogcl.dev/transport"
 )
 
-// gatherLimit is the greatest message that is copied for the others to read instead of being read where it lies.
-const gatherLimit = 4 << 10
+// smallLimit is the greatest message that is copied for the others to read instead of being read where it lies.
+const smallLimit = 4 << 10
 
 // inlineLimit is the size of a message that lies in the notice itself.
 const inlineLimit = 8
 
-// meeting is where the members of a group meet on one lane. Its barriers have numbers, counted by each member for itself. Where every member can have
-// a processor, each looks at all the others' seats; else the last to arrive looks for all, and the others wait for its word.
+// meeting is where the members of a group meet on one lane. Its barriers have numbers, counted by each member for
+// itself. Where every member can have a processor, each looks at all the others' seats; else the last to arrive looks
+// for all, and the others wait for its word.
 type meeting struct {
 	members []int
 	roomy   bool
@@ -29,7 +30,9 @@ type meeting struct {
 	_     [60]byte
 	done  atomic.Uint64 // the barriers that are complete
 	_     [56]byte
-	next  atomic.Uint64 // operation number << 32 | the next piece of work
+	next  atomic.Int64 // of a Share: the piece that nobody has taken
+	_     [56]byte
+	left  atomic.Int64 // of a Share: how many pieces are not done
 	_     [56]byte
 
 	// By operation, in turn; written by the last to arrive before it says that the barrier is complete.
@@ -45,35 +48,53 @@ type seat struct {
 	_       [64 - 12]byte
 	memory  transport.Memory
 	boards  [2][]byte // small messages, by operation, in turn
-	_       [64 - (3*24+2*24)%64]byte
+	queue   *queue
+	_       [64 - (5*24+2*24+8)%64]byte
 }
 
 // notice is what a member says when it arrives. It fills a cache line.
 type notice struct {
-	number atomic.Uint64 // of the barrier
+	number atomic.Uint64 // of the barrier, or in a queue of the Broadcast
 	call   transport.Call
 	inline [inlineLimit]byte
 }
 
+// stage is what a visit waits for.
+type stage uint8
+
+const (
+	announcing stage = iota // all at the barrier of a Meet, Gather or Share
+	syncing                 // all at any other barrier
+	sharing                 // all pieces to be done
+	taking                  // a message of Broadcast
+	catching                // all to have come near in the queue
+)
+
 // visit is a member's own view of a meeting.
 type visit struct {
 	*meeting
+	given      []int // the members as the caller gave them
 	place      int
 	number     uint64 // of the barrier it is at, or was at last
-	operations uint64 // how many times it has met or gathered
-	spins      int    // how often to look before parking
-	announcing bool   // the barrier is that of a Meet or Gather
+	operations uint64 // how many times it has met, shared or gathered
+	broadcasts uint64 // how many times it has broadcast
+	history    uint64 // of their roots
+	awaited    uint64 // taking, catching: the broadcast
+	spins      int    // how often to look before parking, and
+	yields     int    // how often to let others run
+	from       int    // taking: the place
 	views      []transport.Memory
 	all        [][]byte
-	_          [32]byte // two lines in all
+	stage      stage
+	_          [39]byte // three lines in all
 }
 
 var (
-	errNotMet   = errors.New("Sync or Part without Meet")
-	errCombiner = errors.New("a Combiner panicked or ended its goroutine")
+	errNotMet = errors.New("Sync or Part without Meet")
+	errCrash  = errors.New("a Combiner or a Worker panicked or ended its goroutine")
 )
 
-// assembly stands in endpoint.waiting for a meeting's barrier.
+// assembly stands in endpoint.waiting for a meeting.
 var assembly slot
 
 // checkMembers says what is wrong with a list of members.
@@ -102,9 +123,9 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	if m == nil {
 		m = &meeting{members: slices.Clone(members), roomy: l.nw.roomy, seats: make([]*seat, n)}
 		for i := range m.seats {
-			m.seats[i] = &seat{boards: [2][]byte{make([]byte, gatherLimit), make([]byte, gatherLimit)}}
+			m.seats[i] = &seat{boards: [2][]byte{make([]byte, smallLimit), make([]byte, smallLimit)}, queue: new(queue)}
 		}
-		m.combined = [2][]byte{make([]byte, gatherLimit), make([]byte, gatherLimit)}
+		m.combined = [2][]byte{make([]byte, smallLimit), make([]byte, smallLimit)}
 		if l.meetings == nil {
 			l.meetings = map[uint64]*meeting{}
 		}
@@ -115,7 +136,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	}
 	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
 	v := &visit{
-		meeting: m, spins: maxMeetSpins, place: slices.Index(members, e.rank),
+		meeting: m, given: members, spins: maxMeetSpins, place: slices.Index(members, e.rank),
 		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
 	}
 	if e.visits == nil {
@@ -125,8 +146,11 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	return v
 }
 
-// visiting makes ready for a Meet or a Gather. On success busy is held. An endpoint that is aborted gets no further: it must not write what those who have not noticed
-// yet may still read.
+// same reports whether two slices are one.
+func same(a, b []int) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
+// visiting makes ready for an operation at a meeting. On success busy is held. An endpoint that is aborted gets no
+// further: it must not write what those who have not noticed yet may still read.
 func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members []int) (*visit, error) {
 	if !e.busy.TryLock() {
 		return nil, e.refuse(call)
@@ -135,13 +159,17 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		e.busy.Unlock()
 		return nil, e.refuse(call)
 	}
-	v := e.visits[call.Group]
-	if v == nil || !slices.Equal(v.members, members) {
-		if err := e.checkMembers(members); err != nil {
-			e.busy.Unlock()
-			return nil, err
+	v := e.last
+	if v == nil || call.Group != e.lastGroup || !same(v.given, members) {
+		v = e.visits[call.Group]
+		if v == nil || !slices.Equal(v.members, members) {
+			if err := e.checkMembers(members); err != nil {
+				e.busy.Unlock()
+				return nil, err
+			}
+			v = e.join(call.Group, members)
 		}
-		v = e.join(call.Group, members)
+		e.last, e.lastGroup = v, call.Group
 	}
 	e.ctx, e.done, e.call = ctx, ctx.Done(), *call
 	e.chains, e.offered, e.sent = e.chains[:0], 0, 0
@@ -154,9 +182,9 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		e.dismiss()
 		return nil, err
 	}
+	e.call.Digest ^= v.history
+	v.yields = meetYields
 	e.visit = v
-	v.operations++
-	v.announcing = true
 	return v, nil
 }
 
@@ -166,245 +194,14 @@ func (e *endpoint) dismiss() {
 	e.busy.Unlock()
 }
 
-// Meet implements transport.PeerMemory.
-func (e *endpoint) Meet(ctx context.Context, call transport.Call, members []int, mine transport.Memory) ([]transport.Memory, error) {
-	v, err := e.visiting(ctx, &call, members)
-	if err != nil {
-		return nil, err
-	}
-	own := v.seats[v.place]
-	own.memory = mine
-	n := &own.notices[v.operations%2]
-	n.call = call
-	if err := e.arrive(v, nil); err != nil {
-		e.dismiss()
-		return nil, err
-	}
-	// First say that we are inside, then look for an abort: who aborts does it the other way round, so one of the two sees the other.
-	own.inside.Store(true)
-	if err := e.interruption(); err != nil {
-		err = e.fail(nil, err)
-		e.dismiss()
-		return nil, err
-	}
-	for i := range v.seats {
-		v.views[i] = v.seats[i].memory
-	}
-	return v.views, nil
-}
-
 // Err implements transport.PeerMemory.
 func (e *endpoint) Err() error { return e.interruption() }
 
-// Next implements transport.PeerMemory.
-func (e *endpoint) Next() int {
-	v := e.visit
-	for {
-		have := v.next.Load()
-		n := have & 0xffffffff
-		if have>>32 != v.operations&0xffffffff {
-			n = 0 // left from an earlier operation
-		}
-		if v.next.CompareAndSwap(have, v.operations<<32|(n+1)) {
-			return int(n)
-		}
-	}
-}
+// SmallLimit implements transport.PeerMemory.
+func (e *endpoint) SmallLimit() int { return smallLimit }
 
-// Sync implements transport.PeerMemory.
-func (e *endpoint) Sync(ctx context.Context) error {
-	v := e.visit
-	if v == nil {
-		return errNotMet
-	}
-	e.ctx, e.done = ctx, ctx.Done()
-	v.announcing = false
-	return e.arrive(v, nil)
-}
-
-// Part implements transport.PeerMemory.
-func (e *endpoint) Part(ctx context.Context) error {
-	v := e.visit
-	if v == nil {
-		return errNotMet
-	}
-	e.ctx, e.done = ctx, ctx.Done()
-	v.announcing = false
-	v.seats[v.place].inside.Store(false)
-	err := e.arrive(v, nil)
-	v.seats[v.place].memory = transport.Memory{}
-	clear(v.views)
-	e.dismiss()
-	return err
-}
-
-// GatherLimit implements transport.PeerMemory.
-func (e *endpoint) GatherLimit() int { return gatherLimit }
-
-// Gather implements transport.PeerMemory.
-func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
-	switch {
-	case size < 0 || size > gatherLimit:
-		return nil, nil, &transport.ArgumentError{Reason: fmt.Sprintf("Gather of %d bytes, at most %d", size, gatherLimit)}
-	case len(mine) != 0 && len(mine) != size:
-		return nil, nil, &transport.ArgumentError{Reason: fmt.Sprintf("Gather of %d bytes is given %d", size, len(mine))}
-	}
-	v, err := e.visiting(ctx, &call, members)
-	if err != nil {
-		return nil, nil, err
-	}
-	settled := false
-	defer func() {
-		if !settled { // a Combiner panicked or ended its goroutine
-			e.fail(nil, errCombiner)
-		}
-		e.dismiss()
-	}()
-	turn := v.operations % 2
-	n := &v.seats[v.place].notices[turn]
-	n.call = call
-	if size <= inlineLimit {
-		copy(n.inline[:], mine)
-	} else {
-		copy(v.seats[v.place].boards[turn], mine)
-	}
-	for i, s := range v.seats {
-		if v.all[i] = s.boards[turn][:size]; size <= inlineLimit {
-			v.all[i] = s.notices[turn].inline[:size]
-		}
-	}
-	err = e.arrive(v, c)
-	settled = true
-	if err != nil {
-		return nil, nil, err
-	}
-	if c != nil && v.combines[turn] {
-		return nil, v.combined[turn][:size], nil
-	}
-	return v.all, nil, nil
-}
-
-// arrive is one barrier. At that of a Meet or Gather the calls are compared, and with a Combiner the last to arrive combines what was gathered.
-func (e *endpoint) arrive(v *visit, c transport.Combiner) error {
-	if err := e.interruption(); err != nil {
-		return e.fail(nil, err)
-	}
-	v.number++
-	e.overdue = false
-	if own := v.seats[v.place]; v.announcing {
-		own.notices[v.operations%2].number.Store(v.number)
-	} else {
-		own.synced.Store(v.number)
-	}
-	if !v.roomy {
-		if int(v.count.Add(1)) == len(v.seats) {
-			if err := e.compare(v); err != nil {
-				return err
-			}
-			if turn := v.operations % 2; v.announcing {
-				if v.combines[turn] = c != nil; c != nil {
-					c.Combine(v.combined[turn][:len(v.all[0])], v.all)
-				}
-			}
-			v.count.Store(0)
-			v.done.Store(v.number)
-			e.summon(v)
-			return nil
-		}
-		return e.wait(v)
-	}
-	if v.met() { // as seen by the last to arrive, and perhaps by others
-		e.summon(v)
-	} else if err := e.wait(v); err != nil {
-		return err
-	}
-	return e.compare(v)
-}
-
-// summon wakes the members that are parked.
-func (e *endpoint) summon(v *visit) {
-	for _, r := range v.members {
-		if r != e.rank {
-			e.lane.eps[r].rouseFrom(&assembly, byEvent)
-		}
-	}
-}
-
-// compare checks that all who have met are in the same call.
-func (e *endpoint) compare(v *visit) error {
-	if !v.announcing {
-		return nil
-	}
-	for i := range v.seats {
-		if theirs := &v.seats[i].notices[v.operations%2].call; *theirs != e.call {
-			return e.fail(nil, &transport.MismatchError{Rank: e.rank, Peer: v.members[i], Mine: e.call, Theirs: *theirs})
-		}
-	}
-	return nil
-}
-
-// present reports whether the member at a place has arrived at the barrier that v is at. A bystander may ask.
-func (v *visit) present(place int) bool {
-	s := v.seats[place]
-	if v.announcing {
-		return s.notices[v.operations%2].number.Load() >= v.number
-	}
-	return s.synced.Load() >= v.number
-}
-
-// met reports whether the barrier that v is at is complete.
-func (v *visit) met() bool {
-	if !v.roomy {
-		return v.done.Load() >= v.number
-	}
-	for i := range v.seats {
-		if !v.present(i) {
-			return false
-		}
-	}
-	return true
-}
-
-// meetYields is how often a member lets others run before it parks, where members outnumber processors.
-const meetYields = 5
-
-// wait waits for the barrier.
-func (e *endpoint) wait(v *visit) error {
-	looks := 0
-	for ; !v.met(); looks++ {
-		if err := e.interrupted(); err != nil {
-			return err
-		}
-		switch {
-		case v.roomy && looks < v.spins:
-		case !v.roomy && looks < meetYields:
-			runtime.Gosched()
-		default:
-			if err := e.sleep(); err != nil {
-				return err
-			}
-		}
-	}
-	switch { // spinning in vain costs the processor that the others may be waiting for
-	case looks == 0:
-	case looks <= v.spins:
-		v.spins = min(2*v.spins, maxMeetSpins)
-	default:
-		v.spins = max(v.spins/2, minMeetSpins)
-	}
-	return nil
-}
-
-// How often a member with a processor of its own looks before it parks: up to some 50 us, which is what a park and a wake-up cost together when the
-// other processor sleeps, and less when that has turned out to be in vain. The least must outlast a wake-up in the ordinary case, some
-// 5 us, or two members that have parked once make each other park for ever: gclperf -n 2 showed 2 us at 8 B with 64 looks, 0.3 with 512 and more.
-const (
-	minMeetSpins = 1024
-	maxMeetSpins = 4096
-)
-
-// vacate is part of fail: it returns when no member can touch this one's memory any more. The network is aborted, so nobody goes inside again, and those who are
-// leave after the piece that they are at.
+// vacate is part of fail: it returns when no member can touch this one's memory any more. The network is aborted, so
+// nobody goes inside again, and those who are leave after the piece that they are at.
 func (v *visit) vacate() {
 	own := v.seats[v.place]
 	own.inside.Store(false)

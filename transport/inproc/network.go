@@ -161,7 +161,8 @@ func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 func (e *endpoint) Abort(cause error) { e.lane.nw.abort(e.rank, cause) }
 
 // Close implements transport.Endpoint. Closing an endpoint that New returned closes all lanes of its replica. It must not be
-// called from a Fold.
+// called from a Fold. It is closed even if there is an error: that somebody has not made, or not in the same way, a
+// Broadcast that this replica or another did not wait for.
 func (e *endpoint) Close() error {
 	nw := e.lane.nw
 	nw.mu.Lock()
@@ -173,13 +174,18 @@ func (e *endpoint) Close() error {
 		l.shut(e.rank)
 	}
 	nw.mu.Unlock()
+	var err error
 	for _, l := range lanes {
-		l.eps[e.rank].drain()
+		own := l.eps[e.rank]
+		own.drain()
+		if unsettled := own.settle(); err == nil {
+			err = unsettled
+		}
 	}
 	nw.mu.Lock()
 	for _, l := range lanes {
 		l.retire(e.rank)
 	}
 	nw.mu.Unlock()
-	return nil
+	return err
 }

@@ -32,6 +32,8 @@ func (s *suite) peerMemory(t *testing.T) {
 	}{
 		{"Meet", (*suite).meet},
 		{"Gather", (*suite).gather},
+		{"Share", (*suite).share},
+		{"Broadcast", (*suite).broadcast},
 		{"Subset", (*suite).subset},
 		{"Mixed", (*suite).mixed},
 		{"BadArguments", (*suite).badArguments},
@@ -42,6 +44,11 @@ func (s *suite) peerMemory(t *testing.T) {
 		{"Break", (*suite).meetBreak},
 		{"Missing", (*suite).meetMissing},
 		{"Panic", (*suite).combinerPanics},
+		{"WorkerPanic", (*suite).workerPanics},
+		{"ShareBreak", (*suite).shareBreak},
+		{"BroadcastMismatch", (*suite).broadcastMismatch},
+		{"BroadcastArguments", (*suite).broadcastArguments},
+		{"BroadcastUnheard", (*suite).broadcastUnheard},
 		{"NoLeak", (*suite).meetNoLeak},
 		{"NoAlloc", (*suite).meetNoAlloc},
 	} {
@@ -86,25 +93,14 @@ func (g group) folded(size, seq int) []byte {
 
 const meetPiece = 4096
 
-// share works on a piece of the index range: from all inputs to all outputs.
-func share(mems []transport.Memory, piece int) {
-	lo := piece * meetPiece
-	hi := min(lo+meetPiece, len(mems[0].In))
-	acc := append([]byte{}, mems[0].In[lo:hi]...)
-	for _, m := range mems[1:] {
-		op(acc, acc, m.In[lo:hi])
-	}
-	for _, m := range mems {
-		copy(m.Out[lo:hi], acc)
-	}
-}
-
 // meeting carries out one Meet, some Syncs and a Part on the endpoint, checks what it sees, and spoils its buffers.
 func (g group) meeting(e transport.PeerMemory, size, seq, syncs int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
 	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size), Scratch: make([]byte, pieces+1)}
-	defer scribble(mine.In, mine.Out, mine.Scratch)
+	mine.Ins = [][]byte{mine.In[:size/2], nil, mine.In[size/2:]}
+	mine.Outs = [][]byte{{byte(me), byte(seq)}}
+	defer scribble(mine.In, mine.Out, mine.Scratch, mine.Outs[0])
 	mems, err := e.Meet(background, g.call(seq), g.members, mine)
 	if err != nil {
 		return err
@@ -117,10 +113,19 @@ func (g group) meeting(e transport.PeerMemory, size, seq, syncs int) error {
 			if len(m.In) != size || len(m.Out) != size || len(m.Scratch) != pieces+1 {
 				return fmt.Errorf("member %d shows %d, %d and %d bytes", i, len(m.In), len(m.Out), len(m.Scratch))
 			}
+			if len(m.Ins) != 3 || len(m.Ins[0]) != size/2 || len(m.Ins[1]) != 0 || len(m.Ins[2]) != size-size/2 || len(m.Outs) != 1 {
+				return fmt.Errorf("member %d shows lists of %d and %d buffers, or of other lengths", i, len(m.Ins), len(m.Outs))
+			}
+			if size > 1 && (&m.Ins[0][0] != &m.In[0] || &m.Ins[2][0] != &m.In[size/2]) {
+				return fmt.Errorf("member %d shows other buffers in its list than it laid open", i)
+			}
+			if got, want := string(m.Outs[0]), string([]byte{byte(g.members[i]), byte(seq)}); got != want {
+				return fmt.Errorf("member %d shows %q in its list, want %q", i, got, want)
+			}
 		}
-		for i := e.Next(); i < pieces; i = e.Next() {
-			mems[0].Scratch[i]++ // nobody else has this number
-			share(mems, i)
+		for i := slices.Index(g.members, me); i < pieces; i += len(mems) {
+			mems[0].Scratch[i]++
+			share(mems, i, nil)
 		}
 		want := g.folded(size, seq)
 		for k := range syncs {
@@ -162,13 +167,21 @@ func (g group) meeting(e transport.PeerMemory, size, seq, syncs int) error {
 		return err
 	}
 	if me == g.members[0] {
-		for i, times := range mine.Scratch[:pieces] {
-			if times != 1 {
-				return fmt.Errorf("number %d is given %d times", i, times)
-			}
+		if err := once(mine.Scratch[:pieces]); err != nil {
+			return err
 		}
 	}
 	return same("output after Part", mine.Out, g.folded(size, seq))
+}
+
+// once checks that each piece was done once.
+func once(times []byte) error {
+	for i, n := range times {
+		if n != 1 {
+			return fmt.Errorf("piece %d was done %d times", i, n)
+		}
+	}
+	return nil
 }
 
 // combine is the Combiner of the suite: op in the order of the members.
@@ -254,7 +267,7 @@ func (s *suite) gather(t *testing.T) {
 	s.replicas(t, []int{1, 2, 3, 8}, func(t *testing.T, n int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		limit := eps[0].(transport.PeerMemory).GatherLimit()
+		limit := eps[0].(transport.PeerMemory).SmallLimit()
 		peers(t, eps, func(e transport.PeerMemory) error {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 4))
 			seq := 0
@@ -318,7 +331,7 @@ func (s *suite) subset(t *testing.T) {
 	})
 }
 
-// mixed runs random sequences of Exchange, Meet and Gather.
+// mixed runs random sequences of all operations.
 func (s *suite) mixed(t *testing.T) {
 	for seed := range few(20) {
 		n := 2 + seed%7
@@ -329,7 +342,7 @@ func (s *suite) mixed(t *testing.T) {
 				plan, own := rand.New(rand.NewPCG(uint64(seed), 6)), rand.New(rand.NewPCG(uint64(e.Rank()), uint64(seed)))
 				for seq := range 200 {
 					size := []int{0, 1, 8, 9, 64, 4000}[plan.IntN(6)]
-					what, k := plan.IntN(4), plan.IntN(3)
+					what, k := plan.IntN(6), plan.IntN(3)
 					tardy(own)
 					var err error
 					switch what {
@@ -339,6 +352,14 @@ func (s *suite) mixed(t *testing.T) {
 						err = g.meeting(e, size, seq, k)
 					case 2:
 						err = g.gathering(e, size, seq, uint(k), nil)
+					case 3:
+						err = g.sharing(e, size, seq)
+					case 4: // several, so that some run ahead
+						for i := range 50 * k {
+							if err = g.broadcasting(e, size, 1000*(seq+1)+i, plan.IntN(n)); err != nil {
+								break
+							}
+						}
 					default:
 						err = g.gathering(e, size, seq, 0, combine{})
 					}

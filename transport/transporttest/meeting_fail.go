@@ -17,7 +17,7 @@ func (s *suite) badArguments(t *testing.T) {
 	eps := s.connect(t, 3)
 	g := everybody(3)
 	e := eps[0].(transport.PeerMemory)
-	limit := e.GatherLimit()
+	limit := e.SmallLimit()
 	refused := func(what string, err error) {
 		t.Helper()
 		var bad *transport.ArgumentError
@@ -32,6 +32,14 @@ func (s *suite) badArguments(t *testing.T) {
 		refused("Meet/"+name, err)
 		_, _, err = e.Gather(background, g.call(0), members, nil, 0, nil)
 		refused("Gather/"+name, err)
+		refused("Share/"+name, e.Share(background, g.call(0), members, transport.Memory{}, 1, &worker{}))
+		refused("Broadcast/"+name, e.Broadcast(background, g.call(0), members, 0, nil))
+	}
+	refused("Share of -1 pieces", e.Share(background, g.call(0), g.members, transport.Memory{}, -1, &worker{}))
+	refused("Share by nobody", e.Share(background, g.call(0), g.members, transport.Memory{}, 1, nil))
+	refused("Broadcast of too much", e.Broadcast(background, g.call(0), g.members, 0, make([]byte, limit+1)))
+	for _, root := range []int{-1, 3} {
+		refused(fmt.Sprintf("Broadcast from %d", root), e.Broadcast(background, g.call(0), g.members, root, nil))
 	}
 	for _, sizes := range [][2]int{{limit + 1, limit + 1}, {0, limit + 1}, {0, -1}, {3, 4}, {5, 4}, {1, 0}} {
 		_, _, err := e.Gather(background, g.call(0), g.members, make([]byte, sizes[0]), sizes[1], combine{})
@@ -81,7 +89,9 @@ func (s *suite) meetBusy(t *testing.T) {
 				}
 				_, met := e.Meet(background, g.call(seq), g.members, transport.Memory{})
 				_, _, gathered := e.Gather(background, g.call(seq), g.members, nil, 0, nil)
-				for what, err := range map[string]error{"Meet": met, "Gather": gathered, "Exchange": e.Exchange(background, call(0, 0), nil)} {
+				shared := e.Share(background, g.call(seq), g.members, transport.Memory{}, 1, &worker{})
+				broadcast := e.Broadcast(background, g.call(seq), g.members, 0, nil)
+				for what, err := range map[string]error{"Meet": met, "Gather": gathered, "Share": shared, "Broadcast": broadcast, "Exchange": e.Exchange(background, call(0, 0), nil)} {
 					if !errors.Is(err, transport.ErrBusy) {
 						t.Errorf("%s between Meet and Part: %v", what, err)
 					}
@@ -97,7 +107,7 @@ func (s *suite) meetBusy(t *testing.T) {
 
 // meetMismatch has one member in another call. All get an error, and nothing is touched.
 func (s *suite) meetMismatch(t *testing.T) {
-	for _, what := range []string{"meet", "gather"} {
+	for _, what := range []string{"meet", "gather", "share"} {
 		for _, f := range fields {
 			t.Run("op="+what+"/field="+f.name, func(t *testing.T) {
 				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
@@ -120,9 +130,12 @@ func (s *suite) meetMismatch(t *testing.T) {
 						}
 						buf := made(1000, origin{me, 0, 0, 0})
 						var err error
-						if what == "gather" {
+						switch what {
+						case "gather":
 							_, _, err = e.Gather(background, mine, g.members, buf[:100], 100, combine{})
-						} else {
+						case "share":
+							err = e.Share(background, mine, g.members, transport.Memory{In: buf, Out: buf, Scratch: buf}, 1, &worker{})
+						default:
 							var mems []transport.Memory
 							if mems, err = e.Meet(background, mine, g.members, transport.Memory{In: buf, Out: buf, Scratch: buf}); err == nil {
 								t.Errorf("replica %d: Meet succeeds", me)
@@ -226,8 +239,8 @@ func openHouse(ctx context.Context, e transport.PeerMemory, g group, mine transp
 		}
 		hook(1, round)
 		work := func() {
-			for i := e.Next(); i*meetPiece < size; i = e.Next() {
-				share(mems, i)
+			for i := e.Rank(); i*meetPiece < size; i += len(mems) {
+				share(mems, i, nil)
 				if e.Err() != nil { // between pieces, not before the first: that Meet has succeeded is enough
 					return
 				}

@@ -44,14 +44,20 @@ func (s *suite) meetNoAlloc(t *testing.T) {
 				g := everybody(n)
 				steady(t, s.connect(t, n), rounds, func(ep transport.Endpoint) func(i int) error {
 					e := ep.(transport.PeerMemory)
-					mine := transport.Memory{In: make([]byte, 100), Out: make([]byte, 100)}
+					mine := transport.Memory{In: make([]byte, 100), Out: make([]byte, 100), Scratch: make([]byte, 3)}
+					w := &worker{acc: make([]byte, meetPiece)}
 					return func(i int) error {
 						if late && i%30 == e.Rank() {
 							time.Sleep(4 * time.Millisecond)
 						}
-						if i%3 == 0 {
+						switch i % 5 {
+						case 0:
 							_, _, err := e.Gather(background, g.call(i), g.members, mine.In, len(mine.In), combine{})
 							return err
+						case 1:
+							return e.Share(background, g.call(i), g.members, mine, 3, w)
+						case 2:
+							return e.Broadcast(background, g.call(i), g.members, i%n, mine.In)
 						}
 						if _, err := e.Meet(background, g.call(i), g.members, mine); err != nil {
 							return err

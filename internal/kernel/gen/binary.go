@@ -22,8 +22,7 @@ func emitBinary(c *build.Context, t *table) {
 		if op.code != op.element.name {
 			continue
 		}
-		g := function(c, t.isa, name, "func(dst, a, b *byte, n int)", fmt.Sprintf(
-			"for i := range n%s { x, y := a[i], b[i]; dst[i] = %s }%s", op.per(), op.expr, op.element.note()))
+		g := function(c, t.isa, name, "func(dst, a, b *byte, n int)", op.doc())
 		l := g.elementwise(op.element, "dst", "a", "b")
 		op.prepare(g)
 		l.emit(func(at func(ptr, i int) operand.Op, n int) []vec {
@@ -41,6 +40,11 @@ func emitBinary(c *build.Context, t *table) {
 			return acc
 		})
 	}
+}
+
+// doc is the loop in Go.
+func (op *operator) doc() string {
+	return fmt.Sprintf("for i := range n%s { x, y := a[i], b[i]; dst[i] = %s }%s", op.per(), op.expr, op.element.note())
 }
 
 // per is "/4" for elements of four bytes, and so on.

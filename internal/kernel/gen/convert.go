@@ -23,12 +23,28 @@ func emitConversions(c *build.Context, t *table) {
 	}
 }
 
+// scaleNames holds, by the field of the table, what functions are called.
+var scaleNames = map[string]string{"divide": "Divide", "scale": "Scale"}
+
+// The loops in Go.
+
+func (e *element) scaleDoc(sign string) string {
+	return fmt.Sprintf("for i := range n%s { dst[i] = src[i] %s by }%s", e.per(), sign, e.note())
+}
+
+func (e *element) widenDoc() string {
+	return fmt.Sprintf("for i := range n { dst[i] = %sToF32(src[i]) } // n fills registers and is not 0", e.short())
+}
+
+func (e *element) narrowDoc() string {
+	return fmt.Sprintf("for i := range n { dst[i] = F32To%s(src[i]) } // n fills registers and is not 0", e.short())
+}
+
 // emitScale writes dst[i] = src[i] / by, or * by.
 func emitScale(c *build.Context, t *table, e *element, field, sign string, by [4]inst) {
-	name := t.function(map[string]string{"divide": "Divide", "scale": "Scale"}[field], e.name)
+	name := t.function(scaleNames[field], e.name)
 	t.single(field, e.name, name)
-	g := function(c, t.isa, name, "func(dst, src *byte, n int, by uint64)",
-		fmt.Sprintf("for i := range n%s { dst[i] = src[i] %s by }%s", e.per(), sign, e.note()))
+	g := function(c, t.isa, name, "func(dst, src *byte, n int, by uint64)", e.scaleDoc(sign))
 	l := g.elementwise(e, "dst", "src")
 	e.prepare(g)
 	factor := g.vec()
@@ -64,16 +80,14 @@ func (g *gen) conversion(dstBytes, srcBytes int, body func(dst, src operand.Mem)
 func emitWiden(c *build.Context, t *table, e *element) {
 	name := t.function("Widen", e.name)
 	t.single("widen", e.name, name)
-	g := function(c, t.isa, name, conversionSignature,
-		fmt.Sprintf("for i := range n { dst[i] = %sToF32(src[i]) } // n fills registers and is not 0", e.short()))
+	g := function(c, t.isa, name, conversionSignature, e.widenDoc())
 	g.conversion(4, 2, func(dst, src operand.Mem) { g.store(e.unpack(g, src), dst) })
 }
 
 func emitNarrow(c *build.Context, t *table, e *element) {
 	name := t.function("Narrow", e.name)
 	t.single("narrow", e.name, name)
-	g := function(c, t.isa, name, conversionSignature,
-		fmt.Sprintf("for i := range n { dst[i] = F32To%s(src[i]) } // n fills registers and is not 0", e.short()))
+	g := function(c, t.isa, name, conversionSignature, e.narrowDoc())
 	e.prepare(g)
 	if e.name == "BFloat16" {
 		g.constant("quiet", 4, 0x0040)

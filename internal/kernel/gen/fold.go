@@ -28,9 +28,17 @@ type variant struct {
 
 // emitFolds writes the loops that fold several sources and store to several destinations, and plain copies.
 func emitFolds(c *build.Context, t *table) {
+	foldVariants(t, func(variant) bool { return true }, func(name string, v variant) { emitFold(c, t.isa, name, v) })
+	emitCopies(c, t.isa)
+	emitCopy(c, t)
+}
+
+// foldVariants enters in the table every fold that there is code for, and calls emit for those that need code of their
+// own.
+func foldVariants(t *table, there func(variant) bool, emit func(name string, v variant)) {
 	for _, op := range operators() {
 		for _, v := range []variant{{op, false, false}, {op, false, true}, {op, true, false}, {op, true, true}} {
-			if v.square && op.name != "Add" || v.wide && op.class != half {
+			if v.square && op.name != "Add" || v.wide && op.class != half || !there(v) {
 				continue
 			}
 			name := t.function(v.name(), op.code)
@@ -39,12 +47,10 @@ func emitFolds(c *build.Context, t *table) {
 			}
 			t.fold(op.name, op.element.name, v.square, v.wide, name)
 			if op.code == op.element.name && !(v.wide && op.exact) {
-				emitFold(c, t.isa, name, v)
+				emit(name, v)
 			}
 		}
 	}
-	emitCopies(c, t.isa)
-	emitCopy(c, t.isa)
 }
 
 func (v variant) name() string {
@@ -276,10 +282,11 @@ func (f *fold) columnRegisters() int {
 	return unroll
 }
 
+const copiesDoc = "for _, d := range dsts { copy(d[off:end], srcs[0][off:end]) }"
+
 // emitCopies writes a fold of one source: it is stored to all destinations as it is.
 func emitCopies(c *build.Context, isa *isa) {
-	g := function(c, isa, isa.function("Copies", ""), foldSignature,
-		"for _, d := range dsts { copy(d[off:end], srcs[0][off:end]) }")
+	g := function(c, isa, isa.function("Copies", ""), foldSignature, copiesDoc)
 	f := g.fold(&element{bytes: 1})
 	f.emit(func(_ string, at func(i int) operand.Op, n int) []vec {
 		acc := make([]vec, n)
@@ -292,8 +299,10 @@ func emitCopies(c *build.Context, isa *isa) {
 }
 
 // emitCopy writes a copy past the caches.
-func emitCopy(c *build.Context, isa *isa) {
-	g := function(c, isa, isa.function("Copy", ""), "func(dst, src *byte, n int)",
+func emitCopy(c *build.Context, t *table) {
+	name := t.function("Copy", "")
+	t.add("copy", "t.copy = %s", name)
+	g := function(c, t.isa, name, "func(dst, src *byte, n int)",
 		"copy(dst[:n], src[:n]) // dst starts at a cache line, n is a multiple of 256 and not 0")
 	dst, src := g.Load(g.Param("dst"), g.GP64()), g.Load(g.Param("src"), g.GP64())
 	n := g.Load(g.Param("n"), g.GP64())

@@ -14,6 +14,7 @@ type isa struct {
 	width int // bytes of a register
 }
 
+// isas are those that avo makes.
 var isas = []*isa{avx2, avx512}
 
 var (

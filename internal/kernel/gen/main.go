@@ -3,6 +3,8 @@
 //
 //	go run . -out ..
 //
+// The code for amd64 is made by avo, that for arm64 by what is in the files neon*.go.
+//
 // The same input gives the same output to the byte; CI runs it and looks for a difference.
 package main
 
@@ -44,9 +46,12 @@ func main() {
 				log.Fatalf("gen: %s of %s: %v", f.name, isa.name, err)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(*out, "table_"+isa.name+"_amd64.go"), t.source(), 0o666); err != nil {
+		if err := t.write(filepath.Join(*out, "table_"+isa.name+"_amd64.go")); err != nil {
 			log.Fatalf("gen: %v", err)
 		}
+	}
+	if err := emitNEON(*out); err != nil {
+		log.Fatalf("gen: neon: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"os"
 	"strings"
 )
 
@@ -28,6 +29,9 @@ func (t *table) fold(op, typ string, square, wide bool, name string) {
 
 func (t *table) single(field, typ, name string) { t.add(field, "t.%s[%s] = %s", field, typ, name) }
 
+// write writes the Go file.
+func (t *table) write(path string) error { return os.WriteFile(path, t.source(), 0o666) }
+
 // source is the Go file.
 func (t *table) source() []byte {
 	var b bytes.Buffer
@@ -37,7 +41,7 @@ func (t *table) source() []byte {
 	for _, field := range []string{"binary", "fold", "divide", "scale", "widen", "narrow"} {
 		fmt.Fprintf(&b, "%s\n\n", strings.Join(t.lines[field], "\n"))
 	}
-	fmt.Fprintf(&b, "t.copies = %s\nt.copy = %s\nreturn t\n}\n", t.function("Copies", ""), t.function("Copy", ""))
+	fmt.Fprintf(&b, "t.copies = %s\n%s\nreturn t\n}\n", t.function("Copies", ""), strings.Join(t.lines["copy"], "\n"))
 	text, err := format.Source(b.Bytes())
 	if err != nil {
 		panic(fmt.Sprintf("gen: %v in\n%s", err, b.Bytes()))

@@ -1,8 +1,9 @@
-//go:build !noasm
+//go:build (amd64 || arm64) && !noasm
 
 package kernel
 
 import (
+	"fmt"
 	"testing"
 	"unsafe"
 )
@@ -32,7 +33,7 @@ func TestPieces(t *testing.T) {
 		}
 		calls, done = 0, 0
 	}
-	for _, width := range []int{32, 64} {
+	for _, width := range []int{16, 32, 64} {
 		a := &assembly{width: width}
 		fill := a.fill(Float32)
 		want := size &^ (fill - 1)
@@ -47,16 +48,16 @@ func TestPieces(t *testing.T) {
 		a.divide[Float32] = func(dst, _ *byte, n int, _ uint64) { counted(t, dst, n, 2) }
 		a.dividePieces(Float32, func(dst, src []byte, by int) {})(room, room, 3)
 		finished(t, want, 2)
-		conversionPieces(func(dst, _ *byte, n int) { counted(t, dst, 4*n, 1) }, nothing, 4, 2, width/4)(room, room)
-		finished(t, size&^(width-1), 2)
-		conversionPieces(func(dst, _ *byte, n int) { counted(t, dst, 2*n, 3) }, nothing, 2, 4, width/4)(
+		conversionPieces(func(dst, _ *byte, n int) { counted(t, dst, 4*n, 1) }, nothing, 4, 2, a.lanes())(room, room)
+		finished(t, size&^(4*a.lanes()-1), 2)
+		conversionPieces(func(dst, _ *byte, n int) { counted(t, dst, 2*n, 3) }, nothing, 2, 4, a.lanes())(
 			room[:size/2], room)
-		finished(t, size/2&^(width/2-1), 2)
+		finished(t, size/2&^(2*a.lanes()-1), 2)
 		streamPieces(func(dst, _ *byte, n int) { counted(t, dst, n, 2) })(room, room)
 		finished(t, size&^255, 2)
 
 		for _, operands := range []struct{ dsts, srcs int }{{1, 1}, {2, 2}, {8, 8}, {9, 17}, {1, 200}} {
-			f := &foldAssembly{Fold: Fold{Op: Add, Type: Float32, Square: true}, fill: fill, rest: func(_, _ [][]byte, _, _, _ int) {}}
+			f := &foldAssembly{Fold: Fold{Op: Add, Type: Float32, Square: true}, streams: true, fill: fill, rest: func(_, _ [][]byte, _, _, _ int) {}}
 			stream := false
 			f.asm = func(dsts, srcs [][]byte, off, end int, _ uint64, flags int) {
 				counted(t, &dsts[0][off], end-off, len(dsts)+len(srcs))
@@ -76,24 +77,37 @@ func TestPieces(t *testing.T) {
 			stream = true
 			f.loop(dsts, srcs, 1, true)
 			finished(t, want, len(dsts)+len(srcs))
+			stream, f.streams = false, false
+			f.loop(dsts, srcs, 1, true)
+			finished(t, want, len(dsts)+len(srcs))
 		}
 	}
 }
 
-// TestAssemblyComplete: every loop of the Go version has one in assembly.
+// TestAssemblyComplete: every loop of the Go version has one in assembly, but for those that are left to Go on purpose.
 func TestAssemblyComplete(t *testing.T) {
 	for _, v := range versions[1:] {
-		for op := range v.binary {
-			for typ := range v.binary[op] {
-				if (v.binary[op][typ] == nil) != (versions[0].binary[op][typ] == nil) {
-					t.Errorf("version %s has no %v of %v", v.name, Op(op), Type(typ))
-				}
+		// There is no instruction for it, and to build it of others is no faster than Go's loop.
+		quads := func(typ Type) bool { return v.name == "neon" && (typ == Int64 || typ == Uint64) }
+		there := func(what string, got, inGo, left bool) {
+			if want := inGo && !left; got != want {
+				t.Errorf("version %s has %s: %v, want %v", v.name, what, got, want)
 			}
 		}
-		for i := range v.fold {
-			if (v.fold[i] == nil) != (versions[0].fold[i] == nil) {
-				t.Errorf("version %s has no fold %v", v.name, i)
+		plain := versions[0]
+		for typ := range typeEnd {
+			for op := range opEnd {
+				there(fmt.Sprintf("%v of %v", op, typ), v.binary[op][typ] != nil, plain.binary[op][typ] != nil,
+					op == Mul && quads(typ))
 			}
+			there(fmt.Sprintf("square of %v", typ), v.square[typ] != nil, plain.square[typ] != nil, quads(typ))
+			there(fmt.Sprintf("divide of %v", typ), v.divide[typ] != nil, plain.divide[typ] != nil, false)
+			there(fmt.Sprintf("widen of %v", typ), v.widen[typ] != nil, plain.widen[typ] != nil, false)
+			there(fmt.Sprintf("narrow to %v", typ), v.narrow[typ] != nil, plain.narrow[typ] != nil, false)
+		}
+		for _, f := range everyFold() {
+			there(fmt.Sprintf("fold %v", f), v.fold[f.index()] != nil, plain.fold[f.index()] != nil,
+				(f.Op == Mul || f.Square) && quads(f.Type))
 		}
 	}
 }

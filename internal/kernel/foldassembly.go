@@ -1,4 +1,4 @@
-//go:build !noasm
+//go:build (amd64 || arm64) && !noasm
 
 package kernel
 
@@ -16,6 +16,7 @@ const (
 type foldAssembly struct {
 	Fold
 	divides bool      // by counts
+	streams bool      // asm has stores that go past the caches
 	asm     foldFunc  //
 	fill    int       // asm takes multiples of so many bytes
 	copies  foldFunc  // instead of asm, where a fold changes nothing
@@ -29,6 +30,7 @@ func (f *foldAssembly) loop(dsts, srcs [][]byte, by int, stream bool) {
 	if !f.divides {
 		by = 1
 	}
+	stream = stream && f.streams
 	var scale uint64
 	flags := 0
 	if by > 1 {

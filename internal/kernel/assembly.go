@@ -1,4 +1,4 @@
-//go:build !noasm
+//go:build (amd64 || arm64) && !noasm
 
 package kernel
 
@@ -20,7 +20,7 @@ type assembly struct {
 	narrow [typeEnd]func(dst, src *byte, n int)
 	fold   [foldEnd]foldFunc
 	copies foldFunc                    // a fold of one source that changes nothing
-	copy   func(dst, src *byte, n int) // past the caches
+	copy   func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
 }
 
 // version wraps it all in Go that checks lengths, cuts long calls into pieces, and has plain Go do what does not fill a
@@ -40,16 +40,16 @@ func (t *assembly) version() *version {
 			v.divide[typ] = t.dividePieces(typ, plain.divide[typ])
 		}
 		if f := t.widen[typ]; f != nil {
-			v.widen[typ] = conversionPieces(f, plain.widen[typ], 4, 2, t.width/4)
+			v.widen[typ] = conversionPieces(f, plain.widen[typ], 4, 2, t.lanes())
 		}
 		if f := t.narrow[typ]; f != nil {
-			v.narrow[typ] = conversionPieces(f, plain.narrow[typ], 2, 4, t.width/4)
+			v.narrow[typ] = conversionPieces(f, plain.narrow[typ], 2, 4, t.lanes())
 		}
 	}
 	for _, f := range everyFold() {
 		if asm := t.fold[f.index()]; asm != nil {
 			k := &foldAssembly{
-				Fold: f, divides: t.divide[f.Type] != nil, asm: asm, fill: t.fill(f.Type),
+				Fold: f, divides: t.divide[f.Type] != nil, streams: t.copy != nil, asm: asm, fill: t.fill(f.Type),
 				copies: t.copies, filled: t.fill(Uint8), rest: goFold(f),
 			}
 			v.fold[f.index()] = k.loop
@@ -62,16 +62,21 @@ func (t *assembly) version() *version {
 }
 
 // fill is what the length in bytes must be a multiple of: AVX-512 has masks for what does not fill a register, and needs
-// whole elements only.
+// whole elements only. Of 16-bit floats AVX2 loads half a register, which fills one with float32s; NEON loads a whole
+// one, which fills two.
 func (t *assembly) fill(typ Type) int {
 	switch {
 	case t.width == 64:
 		return typ.Size()
 	case typ == Float16 || typ == BFloat16:
-		return t.width / 2
+		return 16
 	}
 	return t.width
 }
+
+// lanes is what the number of elements of a conversion must be a multiple of: as many float32s as fill a register, or
+// two with NEON.
+func (t *assembly) lanes() int { return max(t.width/4, 8) }
 
 func binaryPieces(asm func(dst, a, b *byte, n int), rest func(dst, a, b []byte), fill int) func(dst, a, b []byte) {
 	return func(dst, a, b []byte) {

@@ -1,0 +1,283 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/inproc"
+)
+
+// ipus is the IPUs of one replica: workers with memory of their own, on a network of their own that is a ladder. Each
+// carries out collectives with the others by a Comm, as replicas do. Whoever has the lane's turn uses them.
+type ipus struct {
+	replica int
+	all     []*ipu // by id
+
+	// Of the collective in progress.
+	ctx  context.Context
+	body func(*ipu) error
+	busy sync.WaitGroup
+}
+
+// ipu is one of them.
+type ipu struct {
+	id     int
+	of     *ipus
+	comm   Comm              // on the network of the IPUs
+	groups map[int]ipuGroups // by IPUs per rank
+	start  func()            // work, so that to start it allocates nothing
+	err    error
+
+	// Of the collective in progress.
+	ipuGroups
+	parts []int // for a call
+}
+
+// ipuGroups are the groups that an IPU is in.
+type ipuGroups struct {
+	equal *group // the IPUs of its offset: rank f has fragment f after a reduce-scatter
+	every *group // all IPUs, in the order in which Concat joins their chunks
+}
+
+// ipusInOrder lists k IPUs, m to a rank, in the order in which Concat joins their chunks: the one at offset*k/m + index
+// has a chunk of that offset and index. Where ranks have one IPU, index is the place on the ladder's ring; where they
+// have several, the number of the rank.
+func ipusInOrder(k, m int) []int {
+	if m == 1 {
+		return topology.LadderRing(k)
+	}
+	ids := make([]int, 0, k)
+	for offset := range m {
+		for p := offset; p < k; p += m {
+			ids = append(ids, p)
+		}
+	}
+	return ids
+}
+
+// ipusOf returns the replica's k IPUs, and makes them when it is first asked. They last until the lane is closed.
+func (l *lane) ipusOf(k int) (*ipus, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.ipus[k]; s != nil {
+		return s, nil
+	}
+	ladder, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{k}})
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := inproc.New(k)
+	if err != nil {
+		return nil, err
+	}
+	s := &ipus{replica: l.endpoint.Rank(), all: make([]*ipu, k)}
+	for id, e := range endpoints {
+		w := &ipu{id: id, of: s, comm: Comm{lane: newLane(e, ladder, nil)}, groups: map[int]ipuGroups{}}
+		w.start = w.work
+		s.all[id] = w
+	}
+	if l.ipus == nil {
+		l.ipus = map[int]*ipus{}
+	}
+	l.ipus[k] = s
+	return s, nil
+}
+
+// closeIPUs makes a collective that the IPUs are in fail, and returns when they have left the buffers. The lane's own
+// endpoint, closed next, sees to it that there will be no other.
+func (l *lane) closeIPUs() {
+	l.mu.Lock()
+	l.closed = true
+	var all []*ipu
+	for _, s := range l.ipus {
+		all = append(all, s.all...)
+	}
+	l.ipus = nil
+	l.mu.Unlock()
+	for _, w := range all {
+		w.comm.lane.endpoint.Close() // never fails
+	}
+}
+
+func (l *lane) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+// join makes ready for a collective of IPUs, m to a rank.
+func (w *ipu) join(m int, options Options) error {
+	groups, known := w.groups[m]
+	if !known {
+		every := ipusInOrder(len(w.of.all), m)
+		size := len(every) / m
+		first := w.id % m * size
+		equal := every[first : first+size]
+		var err1, err2 error
+		groups.every, err1 = w.comm.lane.newGroup(every, slices.Index(every, w.id))
+		groups.equal = groups.every
+		if m > 1 {
+			groups.equal, err2 = w.comm.lane.newGroup(equal, slices.Index(equal, w.id))
+		}
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		w.groups[m] = groups
+	}
+	w.ipuGroups, w.comm.options = groups, options
+	return nil
+}
+
+// do carries out this IPU's part of a collective of a group.
+func (w *ipu) do(g *group, k call) error {
+	c := &w.comm
+	c.group = g
+	c.digest = c.fingerprint()
+	return c.perform(w.of.ctx, &k, transport.Call{
+		Group:      g.id,
+		Seq:        g.seq.Add(1),
+		Count:      uint64(c.larger(&k)),
+		Digest:     c.digest,
+		Collective: uint8(k.collective),
+		Operator:   uint8(k.operator),
+		DType:      uint8(k.dtype),
+	})
+}
+
+// run calls body for each IPU, on a goroutine of its own but that IPU 0 has the caller's, and returns when all have
+// returned.
+func (s *ipus) run(ctx context.Context, body func(*ipu) error) error {
+	s.ctx, s.body = ctx, body
+	s.busy.Add(len(s.all))
+	for _, w := range s.all[1:] {
+		go w.start()
+	}
+	s.all[0].work()
+	s.busy.Wait()
+	s.ctx, s.body = nil, nil
+	var heard error // of one that only heard that another has failed, and knows less than the other
+	for _, w := range s.all {
+		abort := (*transport.AbortError)(nil)
+		switch {
+		case w.err == nil:
+		case !errors.As(w.err, &abort):
+			return &ipuError{w.id, w.err}
+		case heard == nil:
+			heard = &ipuError{w.id, w.err}
+		}
+	}
+	return heard
+}
+
+// work is one IPU's part. A panic becomes its error, and the others hear of it.
+func (w *ipu) work() {
+	defer w.of.busy.Done()
+	defer func() {
+		if v := recover(); v != nil {
+			w.err = &PanicError{Replica: w.of.replica, Value: v, Stack: debug.Stack()}
+			l := w.comm.lane
+			l.endpoint.Abort(w.err)
+			l.memory.Part(context.Background()) // which the others would wait for; an error if there is nothing to part from
+		}
+	}()
+	w.err = w.of.body(w)
+}
+
+// within carries out a collective within the replica, of one row or chunk on each of k IPUs. When the lane is the
+// caller's, and nothing speaks against it, among the rest check, body is called for each IPU.
+func (c *Comm) within(ctx context.Context, collective schedule.Collective, k int, check func() error, body func(*ipu) error) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	refused := c.enter(ctx)
+	if refused == nil {
+		defer c.leave()
+		refused = c.checkWithin(ctx, k)
+	}
+	if refused == nil {
+		refused = check()
+	}
+	if refused != nil {
+		return &callError{what: nameWithin(collective), replica: c.Replica(), err: refused}
+	}
+	s, err := c.lane.ipusOf(k)
+	if err == nil {
+		// An aborted or closed communicator, or a context that is done, must show.
+		err = c.lane.endpoint.Exchange(ctx, transport.Call{}, nil)
+	}
+	for i := 0; i < k && err == nil; i++ {
+		err = s.all[i].join(c.ipusPerRank(), c.options)
+	}
+	if err != nil {
+		return newCallError(ctx, nameWithin(collective), c.Replica(), err)
+	}
+	if err := s.run(ctx, body); err != nil {
+		failed := &callError{what: nameWithin(collective), replica: c.Replica(), err: err, kinds: []error{ErrAborted}}
+		if c.lane.isClosed() {
+			failed.kinds = []error{ErrClosed}
+			return failed
+		}
+		c.Abort(failed)
+		return failed
+	}
+	return nil
+}
+
+// ipusPerRank is Options.IPUsPerRank with its default.
+func (c *Comm) ipusPerRank() int { return max(c.options.IPUsPerRank, 1) }
+
+// checkWithin looks at the number of IPUs.
+func (c *Comm) checkWithin(ctx context.Context, k int) error {
+	known, m := c.lane.ipusPerReplica, c.ipusPerRank()
+	switch {
+	case ctx == nil:
+		return errors.New("nil context")
+	case known > 0 && k != known:
+		return fmt.Errorf("%d IPUs are given data, but a replica has %d by the topology (topology.Config.IPUsPerReplica)", k, known)
+	case k == 0:
+		return errors.New("no IPU is given data, want 1 or more")
+	case k%m != 0:
+		return fmt.Errorf("%d IPUs do not divide into ranks of %d (Options.IPUsPerRank)", k, m)
+	}
+	return nil
+}
+
+func nameWithin(c schedule.Collective) string { return c.String() + " within the replica" }
+
+// ipuError says on which of a replica's IPUs a collective failed.
+type ipuError struct {
+	ipu int
+	err error // of the network of the IPUs
+}
+
+func (e *ipuError) Error() string {
+	round, ok := e.err.(*transport.RoundError)
+	switch {
+	case !ok:
+		return fmt.Sprintf("IPU %d: %v", e.ipu, e.Unwrap())
+	case round.Peer < 0:
+		return fmt.Sprintf("IPU %d round %d: %v", e.ipu, round.Round, e.Unwrap())
+	}
+	return fmt.Sprintf("IPU %d round %d: %v IPU %d: %v", e.ipu, round.Round, round.Kind, round.Peer, e.Unwrap())
+}
+
+// Unwrap returns the cause, in which no number of an IPU can be taken for a replica's.
+func (e *ipuError) Unwrap() error {
+	if closed := (*transport.ClosedError)(nil); errors.As(e.err, &closed) {
+		return errors.New("the communicator is closed")
+	}
+	if abort := (*transport.AbortError)(nil); errors.As(e.err, &abort) {
+		return abort.Cause
+	}
+	if round, ok := e.err.(*transport.RoundError); ok {
+		return round.Err
+	}
+	return e.err
+}

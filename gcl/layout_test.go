@@ -1,0 +1,152 @@
+package gcl
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/internal/kernel"
+)
+
+// randomExtents are tensors of all types, many of them empty or short.
+func randomExtents(r *rand.Rand) []extent {
+	out := make([]extent, r.IntN(12))
+	for t := range out {
+		out[t] = extent{kernel.Type(1 + r.IntN(numTypes-1)), []int{0, 1, r.IntN(20), r.IntN(3000)}[r.IntN(4)]}
+	}
+	return out
+}
+
+// TestLayout looks at where every element lies.
+func TestLayout(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 9))
+	var l layout
+	for range 2000 {
+		extents, ranks := randomExtents(r), r.IntN(9)
+		cut := 1 + r.IntN(40)
+		if ranks > 0 {
+			cut = ranks * (1 + r.IntN(4))
+		}
+		l.fit(extents, cut, ranks)
+		checkLayout(t, &l, extents, cut, ranks)
+		if t.Failed() {
+			t.Fatalf("%v in %d chunks, %d ranks", extents, cut, ranks)
+		}
+	}
+}
+
+func checkLayout(t *testing.T, l *layout, extents []extent, cut, ranks int) {
+	t.Helper()
+	owner := make([]int, l.bytes()) // of each byte: tensor+1
+	next := make([]int, len(extents))
+	for f := range cut {
+		if l.bounds[f]%packAlign != 0 || l.bounds[f] > l.bounds[f+1] {
+			t.Errorf("chunk %d is bytes %d to %d", f, l.bounds[f], l.bounds[f+1])
+		}
+		padding := l.bounds[f+1] - l.bounds[f]
+		for _, frag := range l.chunkRange(f, f+1).fragments {
+			e := extents[frag.tensor]
+			lo, hi := chunks.Split(e.elements, cut, f)
+			if ranks > 0 {
+				lo, hi = chunks.SplitPadded(e.elements, ranks, cut, f)
+			}
+			if frag.lo != lo || frag.hi != hi || lo == hi || lo != next[frag.tensor] {
+				t.Errorf("chunk %d of tensor %d is elements %d to %d, want %d to %d, from %d on", f, frag.tensor, frag.lo, frag.hi, lo, hi, next[frag.tensor])
+			}
+			next[frag.tensor] = hi
+			size := e.work.Size()
+			if frag.at%size != 0 || frag.at < l.bounds[f] || frag.at+(hi-lo)*size > l.bounds[f+1] {
+				t.Errorf("chunk %d of tensor %d is at %d, of %d bytes each", f, frag.tensor, frag.at, size)
+				return
+			}
+			for i := range (hi - lo) * size {
+				if owner[frag.at+i] != 0 {
+					t.Errorf("byte %d belongs to tensors %d and %d", frag.at+i, owner[frag.at+i]-1, frag.tensor)
+				}
+				owner[frag.at+i] = frag.tensor + 1
+			}
+			padding -= (hi - lo) * size
+		}
+		if padding < 0 || padding >= packAlign {
+			t.Errorf("chunk %d has %d bytes of padding", f, padding)
+		}
+	}
+	for i, n := range next {
+		if n != extents[i].elements {
+			t.Errorf("tensor %d: %d of %d elements have a place", i, n, extents[i].elements)
+		}
+	}
+	covered := 0
+	for i, s := range l.stretches {
+		for at := s.at; at < s.end; at++ {
+			if owner[at] == 0 || extents[owner[at]-1].work != s.work {
+				t.Errorf("byte %d in a stretch of %v", at, s.work)
+				return
+			}
+			if got := l.stretchAt(at); got != i {
+				t.Errorf("byte %d is found in stretch %d, not %d", at, got, i)
+				return
+			}
+		}
+		covered += s.end - s.at
+	}
+	for _, o := range owner {
+		if o != 0 {
+			covered--
+		}
+	}
+	if covered != 0 {
+		t.Errorf("stretches cover %d bytes more than there are", covered)
+	}
+	if got := l.stretchAt(l.bytes()); got != len(l.stretches) {
+		t.Errorf("past the end is stretch %d of %d", got, len(l.stretches))
+	}
+}
+
+// TestLayoutsAreKept asks for more layouts than are kept, again and again.
+func TestLayoutsAreKept(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 9))
+	var ls layouts
+	sets := make([][]extent, 2*maxLayouts)
+	for i := range sets {
+		sets[i] = append(randomExtents(r), extent{kernel.Float32, i})
+	}
+	numbers := map[uint64]int{}
+	for range 4000 {
+		i, cut := r.IntN(len(sets)), 1+r.IntN(3)
+		l := ls.of(sets[i], cut, 0)
+		checkLayout(t, l, sets[i], cut, 0)
+		if t.Failed() {
+			t.FailNow()
+		}
+		if was, seen := numbers[l.number]; seen && was != i*3+cut {
+			t.Fatalf("number %d has been another layout's", l.number)
+		}
+		numbers[l.number] = i*3 + cut
+		if again := ls.of(sets[i], cut, 0); again != l || again.number != l.number {
+			t.Fatal("the layout just asked for is made again")
+		}
+	}
+	if len(ls.all) != maxLayouts || len(ls.byHash) > maxLayouts {
+		t.Errorf("%d layouts are kept under %d hashes, at most %d", len(ls.all), len(ls.byHash), maxLayouts)
+	}
+}
+
+// A hash that two sets have in common does not confuse them.
+func TestLayoutsWithOneHash(t *testing.T) {
+	var ls layouts
+	a, b := []extent{{kernel.Int8, 100}}, []extent{{kernel.Float64, 900}}
+	l := ls.of(a, 3, 0)
+	number := l.number
+	for hash := range ls.byHash { // as if b had it too
+		delete(ls.byHash, hash)
+	}
+	hash := mix(mix(hashSeed, 3), 0)
+	hash = mix(mix(hash, uint64(kernel.Float64)), 900)
+	ls.byHash[hash] = l
+	got := ls.of(b, 3, 0)
+	checkLayout(t, got, b, 3, 0)
+	if got.number == number {
+		t.Error("another layout has the same number")
+	}
+}

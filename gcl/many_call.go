@@ -1,0 +1,239 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+)
+
+// manyCall is a collective on several tensors as it was asked for, in one of three forms.
+type manyCall struct {
+	collective schedule.Collective
+	operator   Operator
+	root       int
+	form       manyForm
+	fresh      bool // the destinations were made for this call
+
+	// Slices of one type, by their headers: a length is in elements. Mapped, there is one of each, which the mapping
+	// cuts.
+	dtype      tensor.DType
+	dsts, srcs [][]byte
+	mapping    chunks.Mapping
+
+	dstTensors, srcTensors []*tensor.Tensor
+}
+
+type manyForm uint8
+
+const (
+	ofSlices manyForm = iota
+	ofTensors
+	ofMapping
+)
+
+// what is a tensor's name in errors.
+func (f manyForm) what() string {
+	if f == ofMapping {
+		return "IPU"
+	}
+	return "tensor"
+}
+
+// many is what a lane keeps for calls on several tensors. Only who has the lane's turn uses it.
+type many struct {
+	ins, outs [][]byte // of the tensors of the call in progress
+	known     *prepared
+	preparations
+
+	intervals []interval
+	extents   []extent
+	layouts   layouts
+	packing   packing // by a schedule
+	published packing // in a Gather
+	separate  []int   // tensors with messages of their own
+}
+
+// manyTensors marks, in the DType of a transport.Call, a collective on several tensors: beside it stands their type,
+// or 0 for several types.
+const manyTensors = 0x80
+
+// doMany is do for several tensors.
+func (c *Comm) doMany(ctx context.Context, k manyCall) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	refused := c.enter(ctx)
+	if refused == nil {
+		defer c.leave()
+	}
+	fingerprint := transport.Call{
+		Group:      c.group.id,
+		Seq:        c.group.seq.Add(1),
+		Root:       uint32(k.root),
+		Collective: uint8(k.collective),
+		Operator:   uint8(k.operator),
+		DType:      manyTensors,
+	}
+	m := &c.lane.many
+	if refused == nil {
+		defer m.clear()
+		refused = m.prepare(ctx, c, &k)
+	}
+	if refused != nil {
+		return &callError{what: nameCall(fingerprint), replica: c.Replica(), err: refused}
+	}
+	fingerprint.DType |= uint8(m.known.common)
+	fingerprint.Count, fingerprint.Digest = m.known.count, m.known.digest
+	if err := m.perform(ctx, c, &k, fingerprint); err != nil {
+		return newCallError(ctx, nameCall(fingerprint), c.Replica(), err)
+	}
+	return nil
+}
+
+// clear holds on to nobody's buffers.
+func (m *many) clear() {
+	clear(m.ins)
+	clear(m.outs)
+	m.ins, m.outs, m.known = m.ins[:0], m.outs[:0], nil
+}
+
+// prepare looks at the arguments and puts the tensors into the tables. Nothing has been sent.
+func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) error {
+	if err := checkMany(ctx, c, k); err != nil {
+		return err
+	}
+	if err := m.load(c, k); err != nil {
+		return err
+	}
+	if !k.fresh {
+		if m.known = m.find(); m.known != nil {
+			return nil
+		}
+	}
+	p := m.place(k.fresh)
+	if err := m.check(ctx, c, k, p); err != nil {
+		return err
+	}
+	p.sumUp(m, c, k)
+	if !k.fresh {
+		p.words = append(p.words, m.words...)
+	}
+	m.known = p
+	return nil
+}
+
+// checkMany looks at what is no single tensor's.
+func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
+	dsts, srcs := len(k.dsts), len(k.srcs)
+	if k.form == ofTensors {
+		dsts, srcs = len(k.dstTensors), len(k.srcTensors)
+	}
+	switch {
+	case ctx == nil:
+		return errors.New("nil context")
+	case reduces(k.collective) && k.operator >= numOperators:
+		return fmt.Errorf("%v is not an operator", k.operator)
+	case k.collective == schedule.Broadcast && (k.root < 0 || k.root >= c.Size()):
+		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, c.Size()-1)
+	case dsts != srcs:
+		return fmt.Errorf("%d destinations for %d tensors", dsts, srcs)
+	}
+	return nil
+}
+
+// load puts the tensors into the tables, and all that a preparation depends on into the words.
+func (m *many) load(c *Comm, k *manyCall) error {
+	kinds := uint64(k.collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24
+	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds)
+	switch k.form {
+	case ofTensors:
+		return m.loadTensors(c, k)
+	case ofMapping:
+		return m.loadMapped(c, k)
+	}
+	for t := range k.srcs {
+		m.put(memoryOf(k.dsts[t], k.dtype), memoryOf(k.srcs[t], k.dtype))
+	}
+	return nil
+}
+
+// put puts a tensor into the tables.
+func (m *many) put(dst, src []byte) {
+	m.outs, m.ins = append(m.outs, dst), append(m.ins, src)
+	m.words = append(m.words, uint64(address(dst)), uint64(len(dst)), uint64(address(src)), uint64(len(src)))
+}
+
+// headers are slices as they are, but that their elements are called bytes.
+func headers[T tensor.Element](s [][]T) [][]byte {
+	return unsafe.Slice((*[]byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+}
+
+// memoryOf is the memory of a slice of which there is the header.
+func memoryOf(header []byte, dtype tensor.DType) []byte {
+	return unsafe.Slice(unsafe.SliceData(header), len(header)*dtype.Size())
+}
+
+// address is where b begins.
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// check looks at every tensor as if it were a call of its own, and at whether they get in each other's way.
+func (m *many) check(ctx context.Context, c *Comm, k *manyCall, p *prepared) error {
+	for t, src := range m.ins {
+		one := call{collective: k.collective, operator: k.operator, dtype: k.dtype, root: k.root, dst: m.outs[t], src: src}
+		var err error
+		if k.form == ofTensors {
+			one.dtype = k.srcTensors[t].DType()
+			err = checkShapes(k.collective, k.dstTensors[t], k.srcTensors[t], c.Size())
+		}
+		size := one.dtype.Size()
+		one.dstLen, one.srcLen = len(one.dst)/size, len(src)/size
+		elements := c.larger(&one)
+		switch {
+		case err != nil:
+		case k.form == ofMapping: // which says what the lengths are
+			elements = k.mapping[t]
+			err = c.checkOverlap(&one)
+		default:
+			err = c.checkCall(ctx, &one)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %d: %w", k.form.what(), t, err)
+		}
+		p.dtypes, p.elements = append(p.dtypes, one.dtype), append(p.elements, elements)
+		p.shards = append(p.shards, chunks.PerRank(elements, c.Size()))
+	}
+	return m.checkCrossing(k.form)
+}
+
+// perform carries out a call that has been prepared.
+func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint transport.Call) error {
+	if c.Size() == 1 || reduces(k.collective) && k.operator == Local {
+		// As Comm.perform does.
+		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
+			return err
+		}
+		for t := range m.ins {
+			c.keepOwn(&call{collective: k.collective, dst: m.outs[t], src: m.ins[t]})
+		}
+		return nil
+	}
+	// To what chooses methods and counts the pieces of pipelines, the tensors are so many bytes.
+	whole := call{collective: k.collective, operator: k.operator, root: k.root, dtype: tensor.U8}
+	method := c.method(&whole, m.known.bytes)
+	fingerprint.Method = uint8(method)
+	if c.syncful() && c.lane.memory != nil && method == methods.Direct {
+		return m.direct(ctx, c, &whole, fingerprint)
+	}
+	e, err := c.executor(&whole, method, m.known.bytes)
+	if err != nil {
+		return err
+	}
+	return m.scheduled(ctx, c, &whole, e, fingerprint)
+}

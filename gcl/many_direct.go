@@ -1,0 +1,110 @@
+package gcl
+
+import (
+	"context"
+
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
+)
+
+// direct carries out a call on several tensors on peer memory in one pass, as shared does for one. Small ones are packed
+// for one Gather or Broadcast. Large ones are laid open where they lie, and nothing is packed.
+func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint transport.Call) error {
+	s := &c.lane.shared
+	s.setUp(c, whole, fingerprint)
+	published := 0
+	for _, in := range m.ins {
+		published += len(in)
+	}
+	if roundUp(published, packAlign) <= s.memory.SmallLimit() {
+		return m.small(ctx, c, whole)
+	}
+	m.published.loops(c.foldOf(whole))
+	s.begin(&m.published)
+	written := 0
+	for t, dtype := range m.known.dtypes {
+		s.add(kernel.Type(dtype), len(m.outs[t]), len(m.ins[t]))
+		written += len(m.outs[t])
+	}
+	err := s.share(ctx, transport.Memory{Ins: m.ins, Outs: m.outs}, written)
+	for t, out := range m.outs {
+		s.clearTail(out, len(m.ins[t]))
+	}
+	return err
+}
+
+// small is shared.small for several tensors: everyone publishes its inputs in one packing.
+func (m *many) small(ctx context.Context, c *Comm, whole *call) error {
+	s := &c.lane.shared
+	l := m.layoutToPublish()
+	m.published.setUp(l, c.foldOf(whole), s.by)
+	size := l.bytes()
+	staged, _ := c.lane.stage(size, 0)
+	staged = staged[:size]
+	if whole.collective != schedule.Broadcast || s.rank == whole.root {
+		for i := range l.fragments {
+			f := &l.fragments[i]
+			copy(staged[f.at:], m.ins[f.tensor])
+		}
+	}
+	switch whole.collective {
+	case schedule.Broadcast:
+		if err := s.memory.Broadcast(ctx, s.call, s.members, whole.root, staged); err != nil {
+			return err
+		}
+		m.unpackPublished(l, staged)
+		return nil
+	case schedule.AllReduce:
+		all, combined, err := s.memory.Gather(ctx, s.call, s.members, staged, size, &m.published)
+		if err != nil {
+			return err
+		}
+		if all != nil {
+			m.published.Combine(staged, all)
+			combined = staged
+		}
+		m.unpackPublished(l, combined)
+		return nil
+	}
+	all, _, err := s.memory.Gather(ctx, s.call, s.members, staged, size, nil)
+	if err != nil {
+		return err
+	}
+	for i := range l.fragments {
+		f := &l.fragments[i]
+		one := call{collective: whole.collective, operator: whole.operator, dtype: m.known.dtypes[f.tensor], dst: m.outs[f.tensor]}
+		bytes := len(m.ins[f.tensor])
+		for r := range all {
+			s.srcs[r] = all[r][f.at : f.at+bytes]
+		}
+		if reduces(whole.collective) {
+			s.foldBy(c.foldOf(&one))
+		}
+		s.take(&one, s.srcs[:len(all)], bytes)
+	}
+	clear(s.dsts)
+	clear(s.srcs)
+	return nil
+}
+
+// unpackPublished fills the outputs from a packing of whole tensors.
+func (m *many) unpackPublished(l *layout, src []byte) {
+	for i := range l.fragments {
+		f := &l.fragments[i]
+		copy(m.outs[f.tensor], src[f.at:])
+	}
+}
+
+// layoutToPublish is the layout of the inputs as they are.
+func (m *many) layoutToPublish() *layout {
+	p := m.known
+	if !p.published.good(1) {
+		m.extents = m.extents[:0]
+		for t, dtype := range p.dtypes {
+			m.extents = append(m.extents, extent{kernel.Type(dtype), len(m.ins[t]) / dtype.Size()})
+		}
+		p.published.keep(m.layouts.of(m.extents, 1, 0))
+	}
+	return p.published.layout
+}

@@ -1,0 +1,214 @@
+package gcl
+
+import (
+	"context"
+
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
+)
+
+// separateBytes is the least size of a tensor's messages with which it gets messages of its own, straight from its
+// input and to its output, beside those of the packing in the same rounds. Below it, a message costs more than to
+// copy so much into the packing and out of it: on eight replicas by direct and by clockwise_ring
+// (BenchmarkAllReduceMany with other sizes of tensor, two cores), packing takes half the time with messages of 1 KiB,
+// as long with 2 KiB, and up to half as long again with 4 KiB.
+const separateBytes = 4 << 10
+
+// maxSeparate bounds the messages between two ranks in one round.
+const maxSeparate = 256
+
+// scheduled carries out a call on several tensors by a schedule. Small ones are packed in memory of the lane, in
+// which input and output of the schedule are the same but in an all-to-all.
+func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, fingerprint transport.Call) error {
+	s := shipment{many: m, prepared: m.known, rank: c.Rank(), scatters: whole.collective == schedule.ReduceScatter, gathers: whole.collective == schedule.AllGather}
+	ranks := 0
+	if s.scatters || s.gathers {
+		ranks = c.Size()
+	}
+	wide := false
+	if reduces(whole.collective) {
+		wide, s.square = c.options.Reproducible, whole.operator == SquareAdd
+		if whole.operator == Mean {
+			s.by = c.Size()
+		}
+	}
+	s.sort(e.cut(), ranks, wide)
+	m.packing.setUp(s.layout, kernel.Fold{Op: kernelOps[whole.operator]}, 0) // squared before, divided after
+
+	swaps := whole.collective == schedule.AllToAll // its schedules need input and output apart
+	size := s.layout.bytes()
+	in, out, kept := c.lane.stageMany(size, swaps, s.inPlaceBytes(swaps))
+	runs := c.lane.runs[:0]
+	from, to := s.layout.chunkRange(0, s.layout.chunks), s.layout.chunkRange(0, s.layout.chunks)
+	if size > 0 || len(m.separate) == 0 {
+		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint}
+		if ranks > 0 {
+			per := s.layout.chunks / ranks
+			own := s.layout.chunkRange(s.rank*per, (s.rank+1)*per)
+			if s.scatters {
+				to, r.output = own, out[own.at:own.end]
+			} else {
+				from, r.input = own, in[own.at:own.end]
+			}
+		}
+		if whole.collective != schedule.Broadcast || s.rank == whole.root {
+			s.pack(in, from)
+		}
+		runs = append(runs, r)
+	}
+	for _, t := range m.separate {
+		r := run{elements: s.elements[t], elemSize: s.dtypes[t].Size(), input: m.ins[t], output: m.outs[t], call: fingerprint}
+		r.fold, r.many = m.packing.binary[s.dtypes[t]], m.packing.many[s.dtypes[t]]
+		if swaps && address(r.input) == address(r.output) {
+			r.input, kept = kept[:len(r.input)], kept[roundUp(len(r.input), packAlign):]
+			kernel.Copy(r.input, m.ins[t], false)
+		}
+		runs = append(runs, r)
+	}
+	c.lane.runs = runs
+	err := e.execute(ctx, runs)
+	clear(runs) // hold on to nobody's buffers
+	if err != nil {
+		return err
+	}
+	s.unpack(out, to)
+	s.finish()
+	return nil
+}
+
+// stageMany returns staging memory for a packing, as input and, if that is to be apart, as output, and for more bytes.
+func (l *lane) stageMany(size int, apart bool, more int) (in, out, rest []byte) {
+	if !apart {
+		in, rest = l.stage(size, more)
+		return in, in, rest
+	}
+	in, rest = l.stage(size, size+more)
+	return in, rest[:size], rest[size:]
+}
+
+// shipment moves the tensors of a call into a packing and out of it.
+type shipment struct {
+	*many
+	*prepared
+	layout   *layout
+	rank     int
+	gathers  bool // an input is the rank's shard
+	scatters bool // an output is the rank's shard
+	square   bool // inputs are squared
+	by       int  // what outputs are divided by, if it is more than 1
+}
+
+// sort decides which tensors have messages of their own, and finds the layout of the others. With wide, 16-bit floats
+// are packed as float32. All ranks decide alike.
+func (s *shipment) sort(cut, ranks int, wide bool) {
+	m := s.many
+	m.separate = m.separate[:0]
+	for t, dtype := range s.dtypes {
+		large := s.elements[t]*dtype.Size()/cut >= separateBytes && len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
+		if large && !s.square && !(wide && kernel.Widen(kernel.Type(dtype)) != nil) {
+			m.separate = append(m.separate, t)
+		}
+	}
+	if s.prepared.scheduled.good(cut) {
+		s.layout = s.prepared.scheduled.layout
+		return
+	}
+	m.extents = m.extents[:0]
+	for t, dtype := range s.dtypes {
+		work := kernel.Type(dtype)
+		if wide && kernel.Widen(work) != nil {
+			work = kernel.Float32
+		}
+		m.extents = append(m.extents, extent{work, s.elements[t]})
+	}
+	for _, t := range m.separate {
+		m.extents[t].elements = 0
+	}
+	s.layout = m.layouts.of(m.extents, cut, ranks)
+	s.prepared.scheduled.keep(s.layout)
+}
+
+// inPlaceBytes is how much room is needed to keep what an all-to-all would overwrite.
+func (s *shipment) inPlaceBytes(swaps bool) int {
+	sum := 0
+	for _, t := range s.separate {
+		if swaps && address(s.ins[t]) == address(s.outs[t]) {
+			sum += roundUp(len(s.ins[t]), packAlign)
+		}
+	}
+	return sum
+}
+
+// pack fills some chunks from the inputs. 16-bit floats become float32 where the layout says so.
+func (s *shipment) pack(dst []byte, r chunkRange) {
+	for i := range r.fragments {
+		f := &r.fragments[i]
+		dtype, work := kernel.Type(s.dtypes[f.tensor]), s.layout.extents[f.tensor].work
+		first := 0
+		if s.gathers {
+			first = s.rank * s.shards[f.tensor]
+		}
+		src := s.ins[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
+		to := dst[f.at : f.at+(f.hi-f.lo)*work.Size()]
+		switch {
+		case work != dtype:
+			kernel.Widen(dtype)(to, src)
+			if s.square {
+				kernel.Square(work)(to, to)
+			}
+		case s.square:
+			kernel.Square(work)(to, src)
+		default:
+			kernel.Copy(to, src, false)
+		}
+	}
+}
+
+// unpack fills the outputs from some chunks.
+func (s *shipment) unpack(src []byte, r chunkRange) {
+	for i := range r.fragments {
+		f := &r.fragments[i]
+		dtype, work := kernel.Type(s.dtypes[f.tensor]), s.layout.extents[f.tensor].work
+		first := 0
+		if s.scatters {
+			first = s.rank * s.shards[f.tensor]
+		}
+		dst := s.outs[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
+		from := src[f.at : f.at+(f.hi-f.lo)*work.Size()]
+		switch {
+		case work != dtype:
+			if s.by > 1 {
+				kernel.Divide(work)(from, from, s.by)
+			}
+			kernel.Narrow(dtype)(dst, from)
+		case s.by > 1:
+			kernel.Divide(work)(dst, from, s.by)
+		default:
+			kernel.Copy(dst, from, false)
+		}
+	}
+}
+
+// finish divides what was not unpacked, and puts zeros where a shard is past the end of its tensor.
+func (s *shipment) finish() {
+	if s.by > 1 {
+		for _, t := range s.separate {
+			out := s.outs[t][:s.have(t)]
+			kernel.Divide(kernel.Type(s.dtypes[t]))(out, out, s.by)
+		}
+	}
+	if s.scatters {
+		for t, out := range s.outs {
+			clear(out[s.have(t):])
+		}
+	}
+}
+
+// have is how many bytes of an output are no padding.
+func (s *shipment) have(t int) int {
+	if !s.scatters {
+		return len(s.outs[t])
+	}
+	return min(max(s.elements[t]-s.rank*s.shards[t], 0), s.shards[t]) * s.dtypes[t].Size()
+}

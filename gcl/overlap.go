@@ -1,0 +1,76 @@
+package gcl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// interval is the memory of a tensor's input or destination. One in place counts as a destination.
+type interval struct {
+	start, end uintptr
+	tensor     int
+	dst        bool
+}
+
+// checkCrossing refuses a destination that shares memory with another one, or with another tensor's input. Inputs may
+// share theirs. What is allowed within one tensor, checkOverlap has seen to.
+func (m *many) checkCrossing(form manyForm) error {
+	m.intervals = m.intervals[:0]
+	for t := range m.outs {
+		dst, src := memoryAt(m.outs[t], t, true), memoryAt(m.ins[t], t, false)
+		m.intervals = append(m.intervals, dst)
+		if src.start != dst.start || src.end > dst.end {
+			m.intervals = append(m.intervals, src)
+		}
+	}
+	slices.SortFunc(m.intervals, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
+	var dsts, srcs furthest
+	for _, i := range m.intervals {
+		if i.start == i.end {
+			continue
+		}
+		what := form.what()
+		if other, crosses := dsts.beyond(i); crosses {
+			if i.dst {
+				return fmt.Errorf("the destinations of %s %d and %s %d overlap", what, min(i.tensor, other), what, max(i.tensor, other))
+			}
+			return fmt.Errorf("the destination of %s %d overlaps the input of %s %d", what, other, what, i.tensor)
+		}
+		if !i.dst {
+			srcs.note(i)
+			continue
+		}
+		if other, crosses := srcs.beyond(i); crosses {
+			return fmt.Errorf("the destination of %s %d overlaps the input of %s %d", what, i.tensor, what, other)
+		}
+		dsts.note(i)
+	}
+	return nil
+}
+
+func memoryAt(b []byte, tensor int, dst bool) interval {
+	return interval{address(b), address(b) + uintptr(len(b)), tensor, dst}
+}
+
+// furthest is the two intervals that reach furthest of those seen, one of each tensor at most.
+type furthest struct{ first, second interval }
+
+func (f *furthest) note(i interval) {
+	switch {
+	case i.end > f.first.end:
+		f.first, f.second = i, f.first
+	case i.end > f.second.end:
+		f.second = i
+	}
+}
+
+// beyond finds another tensor's interval that reaches beyond the start of i.
+func (f *furthest) beyond(i interval) (tensor int, found bool) {
+	for _, seen := range [...]interval{f.first, f.second} {
+		if seen.end > i.start && seen.tensor != i.tensor {
+			return seen.tensor, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,54 @@
+package gcl
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestCrossing compares the sweep with a look at all pairs.
+func TestCrossing(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	memory := make([]byte, 400)
+	var m many
+	found := 0
+	for range 20000 {
+		m.ins, m.outs = m.ins[:0], m.outs[:0]
+		for range 1 + r.IntN(8) {
+			lo := r.IntN(390)
+			src := memory[lo : lo+r.IntN(min(40, 400-lo))]
+			dst := src
+			switch r.IntN(4) {
+			case 0:
+				dst = src[r.IntN(len(src)+1):] // as a shard in its place
+			case 1, 2:
+				lo := r.IntN(390)
+				dst = memory[lo : lo+r.IntN(min(40, 400-lo))]
+			}
+			if r.IntN(8) == 0 {
+				src = nil
+			}
+			m.ins, m.outs = append(m.ins, src), append(m.outs, dst)
+		}
+		want := false
+		for i, dst := range m.outs {
+			for j := range m.outs {
+				want = want || i != j && (shareBytes(dst, m.outs[j]) || shareBytes(dst, m.ins[j]))
+			}
+		}
+		err := m.checkCrossing(ofSlices)
+		if (err != nil) != want {
+			t.Fatalf("%v; pairs overlap: %v", err, want)
+		}
+		if want {
+			found++
+		}
+	}
+	if found < 5000 || found > 19000 {
+		t.Errorf("%d of 20000 cases overlap", found)
+	}
+}
+
+// shareBytes reports whether a and b have memory in common.
+func shareBytes(a, b []byte) bool {
+	return len(a) > 0 && len(b) > 0 && address(a) < address(b)+uintptr(len(b)) && address(b) < address(a)+uintptr(len(a))
+}

@@ -1,0 +1,197 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+// This file holds the collectives on several tensors, whose dtypes and shapes may differ from one to the next. All
+// ranks give tensors of the same dtypes and shapes in the same order; any dimension may be 0. The rest is as with
+// several slices: many.go.
+
+// doTensors carries out a collective on several tensors.
+func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator, root int, fresh bool) error {
+	return c.doMany(ctx, manyCall{collective: collective, operator: op, root: root, form: ofTensors, fresh: fresh, dstTensors: dst, srcTensors: src})
+}
+
+// tensorResults makes the outputs of a collective and carries it out.
+func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective, src []*tensor.Tensor, op Operator, root int) ([]*tensor.Tensor, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	dst := make([]*tensor.Tensor, len(src))
+	for t := range dst {
+		if checkInput(collective, src[t], c.Size()) != nil {
+			continue // it is refused
+		}
+		var err error
+		if dst[t], err = tensor.New(src[t].DType(), outputShape(collective, src[t], c.Size())...); err != nil {
+			return nil, fmt.Errorf("gcl: %v: tensor %d: %w", collective, t, err)
+		}
+	}
+	if err := doTensors(ctx, c, collective, dst, src, op, root, true); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
+// loadTensors puts the tensors into the tables.
+func (m *many) loadTensors(c *Comm, k *manyCall) error {
+	for t, src := range k.srcTensors {
+		dst := k.dstTensors[t]
+		err := checkInput(k.collective, src, c.Size())
+		if err == nil && dst == nil {
+			err = errors.New("its destination is nil")
+		}
+		if err != nil {
+			return fmt.Errorf("tensor %d: %w", t, err)
+		}
+		m.put(dst.Bytes(), src.Bytes())
+		m.putShape(dst)
+		m.putShape(src)
+	}
+	return nil
+}
+
+// putShape adds a tensor's dtype and shape to the words.
+func (m *many) putShape(t *tensor.Tensor) {
+	m.words = append(m.words, uint64(t.DType())<<32|uint64(t.Rank()))
+	for i := range t.Rank() {
+		m.words = append(m.words, uint64(t.Dim(i)))
+	}
+}
+
+// outputShape is the shape of a collective's output.
+func outputShape(collective schedule.Collective, src *tensor.Tensor, ranks int) tensor.Shape {
+	switch collective {
+	case schedule.ReduceScatter:
+		return tensor.Shape{chunks.PerRank(src.Len(), ranks)}
+	case schedule.AllGather:
+		return slices.Concat(tensor.Shape{ranks}, src.Shape())
+	}
+	return src.Shape()
+}
+
+// checkInput says what is wrong with a tensor as an input.
+func checkInput(collective schedule.Collective, src *tensor.Tensor, ranks int) error {
+	switch {
+	case src == nil:
+		return errors.New("it is nil")
+	case !src.DType().Valid():
+		return errors.New("it is the zero Tensor, which has no dtype")
+	case collective == schedule.ReduceScatter && src.Rank() != 1:
+		return fmt.Errorf("a reduce-scatter takes one dimension, not the shape %v", src.Shape())
+	case collective == schedule.AllToAll && (src.Rank() == 0 || src.Dim(0) != ranks):
+		return fmt.Errorf("the first dimension of an all-to-all is that of the ranks, %d, not as in the shape %v", ranks, src.Shape())
+	case collective == schedule.AllGather && src.Len() > math.MaxInt/2/src.DType().Size()/ranks:
+		return fmt.Errorf("%d elements of %d ranks are more than memory can hold", src.Len(), ranks)
+	}
+	return nil
+}
+
+// checkShapes refuses a destination of another dtype or shape than the input asks for. It allocates nothing when all
+// is well.
+func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
+	ok := dst.DType() == src.DType()
+	switch collective {
+	case schedule.ReduceScatter:
+		ok = ok && dst.Rank() == 1 && dst.Len() == chunks.PerRank(src.Len(), ranks)
+	case schedule.AllGather:
+		ok = ok && dst.Rank() == src.Rank()+1 && dst.Dim(0) == ranks && sameDims(dst, src, 1)
+	default:
+		ok = ok && dst.Rank() == src.Rank() && sameDims(dst, src, 0)
+	}
+	if !ok {
+		return fmt.Errorf("the destination is %v of shape %v, want %v of shape %v", dst.DType(), dst.Shape(), src.DType(), outputShape(collective, src, ranks))
+	}
+	return nil
+}
+
+// sameDims reports whether the dimensions of src are those of dst after the first few.
+func sameDims(dst, src *tensor.Tensor, after int) bool {
+	for i := range src.Rank() {
+		if dst.Dim(after+i) != src.Dim(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// AllReduceTensors is AllReduce of each tensor, all in one go. A result has the shape of its input.
+func AllReduceTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, op Operator) ([]*tensor.Tensor, error) {
+	return tensorResults(ctx, c, schedule.AllReduce, data, op, 0)
+}
+
+// AllReduceTensorsTo is AllReduceTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
+// from that of all other tensors. It allocates nothing once a call like it has been made.
+func AllReduceTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator) error {
+	return doTensors(ctx, c, schedule.AllReduce, dst, data, op, 0, false)
+}
+
+// AllReduceTensorsInPlace is AllReduceTensors with the results in data.
+func AllReduceTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor, op Operator) error {
+	return doTensors(ctx, c, schedule.AllReduce, data, data, op, 0, false)
+}
+
+// ReduceScatterTensors is ReduceScatter of each tensor, all in one go. Each has one dimension, n, and its result one of
+// ceil(n/G).
+func ReduceScatterTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, op Operator) ([]*tensor.Tensor, error) {
+	return tensorResults(ctx, c, schedule.ReduceScatter, data, op, 0)
+}
+
+// ReduceScatterTensorsTo is ReduceScatterTensors with the results in dst: the memory of dst[i] is its own place in
+// that of data[i], or apart from that of all other tensors. It allocates nothing once a call like it has been made.
+func ReduceScatterTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator) error {
+	return doTensors(ctx, c, schedule.ReduceScatter, dst, data, op, 0, false)
+}
+
+// AllGatherTensors is AllGather of each tensor, all in one go. The result of a shape (a, b) has the shape (G, a, b).
+func AllGatherTensors(ctx context.Context, c *Comm, data []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	return tensorResults(ctx, c, schedule.AllGather, data, 0, 0)
+}
+
+// AllGatherTensorsTo is AllGatherTensors with the results in dst: the memory of dst[i] has that of data[i] in its own
+// place, or is apart from that of all other tensors. It allocates nothing once a call like it has been made.
+func AllGatherTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor) error {
+	return doTensors(ctx, c, schedule.AllGather, dst, data, 0, 0, false)
+}
+
+// AllToAllTensors is AllToAll of each tensor, all in one go. The first dimension of each is G; a result has the shape
+// of its input.
+func AllToAllTensors(ctx context.Context, c *Comm, data []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	return tensorResults(ctx, c, schedule.AllToAll, data, 0, 0)
+}
+
+// AllToAllTensorsTo is AllToAllTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
+// from that of all other tensors. It allocates nothing once a call like it has been made.
+func AllToAllTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor) error {
+	return doTensors(ctx, c, schedule.AllToAll, dst, data, 0, 0, false)
+}
+
+// AllToAllTensorsInPlace is AllToAllTensors with the results in data.
+func AllToAllTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor) error {
+	return doTensors(ctx, c, schedule.AllToAll, data, data, 0, 0, false)
+}
+
+// BroadcastTensors is Broadcast of each tensor of the rank root, all in one go. A result has the shape of its input.
+func BroadcastTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, root int) ([]*tensor.Tensor, error) {
+	return tensorResults(ctx, c, schedule.Broadcast, data, 0, root)
+}
+
+// BroadcastTensorsTo is BroadcastTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
+// from that of all other tensors. It allocates nothing once a call like it has been made.
+func BroadcastTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, root int) error {
+	return doTensors(ctx, c, schedule.Broadcast, dst, data, 0, root, false)
+}
+
+// BroadcastTensorsInPlace is BroadcastTensors with the results in data, which at the root is the input.
+func BroadcastTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor, root int) error {
+	return doTensors(ctx, c, schedule.Broadcast, data, data, 0, root, false)
+}
