@@ -72,10 +72,8 @@ func (d *manyData) run(l looper, t connection, o gcl.Options) error {
 	p := newPace(d.size())
 	return gcl.Run(context.Background(), d.n, func(ctx context.Context, c *gcl.Comm) error {
 		do := func() error { return d.call(ctx, c) }
-		for range 3 { // what is made once and kept
-			if err := do(); err != nil {
-				return err
-			}
+		if err := warmUp(c, do); err != nil {
+			return err
 		}
 		keep := p.follow
 		if c.Rank() == 0 {
@@ -113,7 +111,8 @@ func manyName(t connection, o gcl.Options, n, tensors int, size byteSize, apart 
 	if apart {
 		form = "single"
 	}
-	return fmt.Sprintf("transport=%s/impl=%v/method=%v/n=%d/tensors=%d/size=%v/form=%s/calls=%d", t.name, o.Implementation, o.Method, n, tensors, size, form, calls)
+	return fmt.Sprintf("transport=%s/method=%v/impl=%v/form=%s/n=%d/tensors=%d/size=%v/calls=%d",
+		t.name, o.Method, o.Implementation, form, n, tensors, size, calls)
 }
 
 // BenchmarkAllReduceMany compares one call on several tensors with a call on each.

@@ -178,7 +178,7 @@ func (l *lane) groupOf(layout commgroup.Layout, ring topology.RingName) (*group,
 		return nil, &OptionError{Option: "Topology", Value: ring.String(), Reason: err.Error()}
 	}
 	g := newGroup(members, layout.RankOf(replica), rings)
-	g.id, g.layout = fnv(fnvOffset, members...), layout
+	g.id, g.layout = groupID(members), layout
 	if g.split, g.uneven, err = l.splitOf(g, ring); err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (l *lane) groupOfAll(members []int, rank int) (*group, error) {
 		return nil, err
 	}
 	g := newGroup(members, rank, rings)
-	g.id, g.seq = fnv(fnvOffset, members...), new(atomic.Uint64)
+	g.id, g.seq = groupID(members), new(atomic.Uint64)
 	g.split = &split{domains: 1, each: len(members), place: rank}
 	return g, nil
 }

@@ -31,8 +31,8 @@ const (
 //	gcl: flight recorder; times are relative to the failure of all-reduce #17 "grads" on replica 1
 //	replica 1, connection 0: 17 collectives
 //	      began      took  state              call
-//	  -12.106ms    8.12µs  done               all-reduce #16 "grads" (ADD float32 x 1024, group 5d1c), clockwise_ring, messages
-//	>  -3.401ms   3.401ms  failed in round 2  all-reduce #17 "grads" (ADD float32 x 1024, group 5d1c), clockwise_ring, messages
+//	  -12.106ms    8.12µs  done               all-reduce #16 "grads" (ADD float32 x 1024, group {0, 1, 2, 3}), clockwise_ring, messages
+//	>  -3.401ms   3.401ms  failed in round 2  all-reduce #17 "grads" (ADD float32 x 1024, group {0, 1, 2, 3}), clockwise_ring, messages
 //
 // A call whose data is small and goes on peer memory takes hardly longer than a look at the clock, so when it goes
 // well there is no second one: "< 1.5µs" is the time until the next call began, and after the last one there is none.
@@ -146,7 +146,7 @@ func (p part) dump(b *strings.Builder, found []place, s ticks.Scale, zero int64)
 				break
 			}
 		} else if at.flight == f && at.seq != 0 && !slices.ContainsFunc(p.aside, func(w *waiting) bool { return w.at(at) }) {
-			overwritten = fmt.Sprintf("; #%d of group %04x has been overwritten", at.seq, uint16(at.group))
+			overwritten = fmt.Sprintf("; #%d of group %s has been overwritten", at.seq, groupName(at.group))
 		}
 	}
 	total := p.first + uint64(len(p.records))
@@ -240,7 +240,7 @@ func (r *record) String() string {
 	case r.dtype&manyTensors != 0 && r.state == awaiting: // nobody has looked at them yet
 		data = "tensors, "
 	}
-	fmt.Fprintf(&b, " (%sgroup %04x)", data, uint16(r.label.group))
+	fmt.Fprintf(&b, " (%sgroup %s)", data, groupName(r.label.group))
 	if r.phase > 0 {
 		fmt.Fprintf(&b, ", %v phase %d", Hybrid, r.phase)
 	}

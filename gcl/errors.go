@@ -230,7 +230,7 @@ func nameCall(c transport.Call) string {
 	return fmt.Sprintf("%s #%d", collectiveName(c.Collective), number)
 }
 
-// describe spells out a call: "all-reduce #3 (ADD float32 x 1024, direct, round 1, group 5d1c)".
+// describe spells out a call: "all-reduce #3 (ADD float32 x 1024, direct, round 1, group {0, 2})".
 func describe(c transport.Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (", nameCall(c))
@@ -239,7 +239,7 @@ func describe(c transport.Call) string {
 	if _, phase := phaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
 	}
-	fmt.Fprintf(&b, "round %d, group %04x)", c.Round, uint16(c.Group))
+	fmt.Fprintf(&b, "round %d, group %s)", c.Round, groupName(c.Group))
 	return b.String()
 }
 

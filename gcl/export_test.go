@@ -19,6 +19,12 @@ const (
 // Streamed reports whether c's latest collective in one pass over peer memory stored its results past the caches.
 func Streamed(c *Comm) bool { return c.lane.shared.large }
 
+// GroupID is what a transport.Call has for a group.
+func GroupID(members ...int) uint64 { return groupID(members) }
+
+// GroupName is how an error names a group.
+func GroupName(id uint64) string { return groupName(id) }
+
 // ManyTensors marks a collective on several tensors in the DType of a call.
 const ManyTensors = manyTensors
 

@@ -73,7 +73,7 @@ func (l *lane) phaseGroup(of *group, ring topology.RingName, members []int, rank
 		return nil, err
 	}
 	g := newGroup(members, rank, rings)
-	g.id = fnv(of.id, members...) // not that of a user's group of the same members
+	g.id = hashedGroup | fnv(of.id, members...) // not that of a user's group of the same members
 	return g, nil
 }
 

@@ -63,7 +63,7 @@ type group struct {
 	members []int // replica ids by rank
 	rank    int   // this replica's
 	rings   topology.Rings
-	id      uint64 // equal on all members, different for different members
+	id      uint64 // see groupID
 	digest  uint64 // of the ring orders
 	layout  commgroup.Layout
 	split   *split // nil if link domains do not hold equally many members

@@ -48,7 +48,7 @@ type TraceCall struct {
 	Replica    int    // among all
 	Connection int    // 0 is the first; Dups count from 1 at each replica
 	Rank, Size int    // in the group
-	Group      uint64 // the number of the group, of which errors print the last four hexadecimal digits
+	Group      uint64 // a number of the group that no other group has
 	Seq        uint64 // calls in this group and connection count from 1
 
 	Collective schedule.Collective

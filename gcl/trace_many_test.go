@@ -128,9 +128,9 @@ func TestDumpOfMany(t *testing.T) {
 	text := dumped(errs[0])
 	for _, want := range []string{
 		"replica 0, connection 0: 3 collectives\n",
-		` T T done all-reduce #1 "grads" (ADD tensors, float32 x 9 in all, group ####), clockwise_ring, messages` + "\n",
-		` T T failed all-to-all #2 "grads" (tensors, int8 x 5 in all, group ####)` + "\n",
-		` broadcast #3 "grads" (tensors, int8 x 2 in all, root 1, group ####), clockwise_ring, messages` + "\n",
+		` T T done all-reduce #1 "grads" (ADD tensors, float32 x 9 in all, group {0, 1}), clockwise_ring, messages` + "\n",
+		` T T failed all-to-all #2 "grads" (tensors, int8 x 5 in all, group {0, 1})` + "\n",
+		` broadcast #3 "grads" (tensors, int8 x 2 in all, root 1, group {0, 1}), clockwise_ring, messages` + "\n",
 		"replica 1, connection 0: 2 collectives\n",
 	} {
 		if !strings.Contains(text, want) {
@@ -186,7 +186,7 @@ func TestTraceOfHybrid(t *testing.T) {
 	if starts != 3 || ends != 3 || open != 0 {
 		t.Errorf("%d starts, %d ends, %d rounds open: %q", starts, ends, open, e.list[0])
 	}
-	if text := dumped(bad); strings.Count(text, ` T T done all-reduce #1 "grads" (ADD float32 x 5000, group ####), Hybrid phase 3, direct, peer memory`) != 4 {
+	if text := dumped(bad); strings.Count(text, ` T T done all-reduce #1 "grads" (ADD float32 x 5000, group {0, 1, 2, 3}), Hybrid phase 3, direct, peer memory`) != 4 {
 		t.Errorf("Dump:\n%s", text)
 	}
 }
@@ -203,7 +203,7 @@ func TestDumpOfHybrid(t *testing.T) {
 	if !errors.Is(errs[0], gcl.ErrMismatch) {
 		t.Errorf("error %v", errs[0])
 	}
-	if text := dumped(errs[0]); !strings.Contains(text, "failed in round 0 all-reduce #1 (ADD float32 x 5000, group ####), Hybrid phase 2, ") {
+	if text := dumped(errs[0]); !strings.Contains(text, "failed in round 0 all-reduce #1 (ADD float32 x 5000, group {0, 1, 2, 3}), Hybrid phase 2, ") {
 		t.Errorf("%v\n%s", errs[0], text)
 	}
 }
