@@ -165,16 +165,28 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	method := c.method(k, n)
 	fingerprint.Method = uint8(method)
 	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) && k.parts == nil {
+		path := c.sharedPath(len(k.src))
+		if c.options.StageFragments && path == PathMemory {
+			c.stageInput(k)
+		}
 		c.lane.shared.setUp(c, k, fingerprint)
-		c.chosenShared(method, c.sharedPath(len(k.src)))
-		return c.lane.shared.run(ctx, k)
+		c.chosenShared(method, path)
+		return c.lane.shared.run(ctx, k, path)
+	}
+	if c.options.StageFragments && !k.barrier {
+		if k.parts == nil {
+			return c.staged(ctx, k, method, n, fingerprint)
+		}
+		if !reduces(k.collective) {
+			c.stageInput(k)
+		}
 	}
 	e, err := c.executor(k, method, n)
 	if err != nil {
 		return err
 	}
 	c.chosenSchedule(method, e)
-	r := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts}
+	r := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts, segment: c.segment(k.dtype.Size())}
 	if k.barrier {
 		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing
 	}
@@ -220,10 +232,14 @@ func (c *Comm) method(k *call, n int) methods.Method {
 		return methods.Broadcast
 	case c.options.Method != methods.Auto:
 		return c.options.Method
-	case c.syncful() && c.lane.memory != nil:
+	case c.syncful() && c.lane.memory != nil && (c.options.MaxBroadcastSize == 0 || k.collective != schedule.AllReduce):
 		return methods.Direct
 	}
-	return hostTuning.Choose(k.collective, c.Size(), int64(n)*int64(k.dtype.Size()), c.strided)
+	m := c.tuning().Choose(k.collective, c.Size(), int64(n)*int64(k.dtype.Size()), c.strided)
+	if c.syncful() && c.lane.memory != nil && m != methods.Broadcast {
+		return methods.Direct
+	}
+	return m
 }
 
 // executor carries out a schedule.
@@ -298,10 +314,10 @@ func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) er
 	if wide {
 		work = kernel.Float32
 	}
-	r.elemSize = work.Size()
+	r.elemSize, r.segment = work.Size(), c.segment(work.Size())
 	r.fold = kernel.Binary(kernelOps[k.operator], work)
 	r.many = kernel.Fold{Op: kernelOps[k.operator], Type: work}.Loop()
-	if wide || k.operator == SquareAdd {
+	if wide || k.operator == SquareAdd || c.options.StageFragments {
 		in, out := l.stage(n*r.elemSize, chunks.PerRank(n, c.Size())*r.elemSize)
 		r.input = in
 		if wide {

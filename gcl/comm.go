@@ -155,11 +155,14 @@ func (c *Comm) With(o Options) (*Comm, error) {
 
 // fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.
 func (c *Comm) fingerprint() uint64 {
-	reproducible := 0
+	reproducible, staged := 0, 0
 	if c.options.Reproducible {
 		reproducible = 1
 	}
-	return fnv(c.group.digest, reproducible, int(c.options.Implementation))
+	if c.options.StageFragments {
+		staged = 1
+	}
+	return fnv(c.group.digest, reproducible, int(c.options.Implementation), c.segmentBytes(), staged)
 }
 
 // groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the

@@ -269,9 +269,9 @@ func hiddenDifference(a, b transport.Call) string {
 	case a.Digest == b.Digest, a.DType&manyTensors != b.DType&manyTensors:
 		return ""
 	case a.DType&manyTensors != 0:
-		return "; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (Implementation, Reproducible, or the topology)"
+		return "; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (Implementation, Reproducible, MaxBytesPerTile, StageFragments, or the topology)"
 	}
-	return "; their options differ (Implementation, Reproducible, or the topology), or the roots of their broadcasts before"
+	return "; their options differ (Implementation, Reproducible, MaxBytesPerTile, StageFragments, or the topology), or the roots of their broadcasts before"
 }
 
 func collectiveName(c uint8) string {

@@ -20,6 +20,7 @@ type run struct {
 	packed   *packing                                       // of several tensors; else nil
 	call     transport.Call
 	parts    []int // as in a call
+	segment  int   // bytes of a message that are on their way at a time
 
 	inBase, outBase int // the element of the larger buffer at which input and output begin
 	scratch         []byte
@@ -96,31 +97,48 @@ func (l *lane) barrier(ctx context.Context, call transport.Call, members []int, 
 	return l.endpoint.Exchange(ctx, call, batch)
 }
 
-// exchange hands the moves of one round of all runs to the endpoint.
+// exchange hands the moves of one round of all runs to the endpoint, of each message one segment at a time.
 func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove) error {
+	for s, more := 0, true; more; s++ {
+		more = l.fill(runs, moves, s)
+		l.segments(l.batch)
+		err := l.endpoint.Exchange(ctx, call, l.batch)
+		clear(l.batch) // hold on to nobody's buffers
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill makes the batch of segment s of all messages of a round, and reports whether another follows. All links of a fold
+// are equally long, so they go together.
+func (l *lane) fill(runs []run, moves []planMove, s int) (more bool) {
 	batch := l.batch[:0]
 	for i := range runs {
 		r := &runs[i]
 		for k := range moves {
 			m := &moves[k]
-			t := transport.Transfer{Peer: m.peer, Tag: m.tag*uint32(len(runs)) + uint32(i), Kind: m.kind, Next: m.next, Buf: r.bytes(m.buf)}
+			buf, there, follows := r.segmentOf(r.bytes(m.buf), s)
+			if !there {
+				continue
+			}
+			more = more || follows
+			t := transport.Transfer{Peer: m.peer, Tag: m.tag*uint32(len(runs)) + uint32(i), Kind: m.kind, Next: m.next, Buf: buf}
 			if m.kind == transport.RecvFold {
 				t.Fold = r.fold
 				if r.packed != nil {
-					t.Fold = r.packed.foldInto(len(batch), t.Buf, r.place.bounds[m.buf.First])
+					t.Fold = r.packed.foldInto(len(batch), t.Buf, r.place.bounds[m.buf.First]+s*r.segment)
 				}
 				if m.with.Count > 0 {
-					t.With = r.bytes(m.with)
+					t.With, _, _ = r.segmentOf(r.bytes(m.with), s)
 				}
 			}
 			batch = append(batch, t)
 		}
 	}
 	l.batch = batch
-	l.segments(batch)
-	err := l.endpoint.Exchange(ctx, call, batch)
-	clear(batch) // hold on to nobody's buffers
-	return err
+	return more
 }
 
 // local carries out a Copy or a Reduce.

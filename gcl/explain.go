@@ -242,7 +242,7 @@ func (p pricer) onePass() Candidate {
 	if p.call.collective == schedule.AllGather {
 		published = n / ranks
 	}
-	small := published <= int64(p.lane.memory.SmallLimit())
+	small := p.sharedPath(int(published)) == PathSmall
 	switch {
 	case small && p.call.collective == schedule.Broadcast:
 		c.Barriers = 0 // the root does not wait
@@ -286,11 +286,11 @@ func (p pricer) why(m methods.Method) string {
 	method := "as the options ask"
 	switch {
 	case o.Method != methods.Auto:
-	case p.syncful() && overMemory:
+	case p.syncful() && overMemory && m != methods.Broadcast:
 		method = "since on peer memory it is one pass"
 	default:
 		bytes := int64(p.elements) * int64(p.call.dtype.Size())
-		method = "since " + hostTuning.Why(p.call.collective, p.Size(), bytes, p.strided)
+		method = "since " + p.tuning().Why(p.call.collective, p.Size(), bytes, p.strided)
 	}
 	var how string
 	switch {

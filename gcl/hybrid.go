@@ -102,7 +102,9 @@ func replicaList(replicas []int) string {
 // newHybrid makes the Comms of the phases.
 func (c *Comm) newHybrid() *hybrid {
 	phases := func(g *group, i Implementation) *Comm {
-		return &Comm{lane: c.lane, group: g, options: Options{Method: c.options.Method, Implementation: i}, strided: c.strided}
+		o := c.options
+		o.Implementation, o.Reproducible, o.Trace = i, false, nil
+		return &Comm{lane: c.lane, group: g, options: o, strided: c.strided}
 	}
 	return &hybrid{split: c.group.split, lane: c.lane, inside: phases(c.group.split.inside, Syncful), across: phases(c.group.split.across, Syncless)}
 }

@@ -70,7 +70,7 @@ func (l *lane) ipusOf(k int) (*ipus, error) {
 	if s := l.ipus[k]; s != nil {
 		return s, nil
 	}
-	ladder, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{k}})
+	ladder, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{k}, IOTiles: l.topology.IOTiles()})
 	if err != nil {
 		return nil, err
 	}

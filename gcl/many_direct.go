@@ -23,6 +23,9 @@ func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint tra
 	if path == PathSmall {
 		return m.small(ctx, c, whole)
 	}
+	if c.options.StageFragments {
+		m.stageInputs(c, whole)
+	}
 	m.published.loops(c.foldOf(whole))
 	s.begin(&m.published)
 	written := 0

@@ -11,11 +11,11 @@ import (
 	"gogcl.dev/transport/inproc"
 )
 
-// transfers counts those of one call by all replicas, by messages.
+// transfers counts those of one call by all replicas, by messages, each of up to 2 MB in one.
 func transfers(t *testing.T, n int, m methods.Method, call func(context.Context, *gcl.Comm) error) int64 {
 	t.Helper()
 	count, endpoints := counted(t, n)
-	replicas(t, n, call, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m}))
+	replicas(t, n, call, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m, MaxBytesPerTile: gcl.MaxBytesPerTileLimit}))
 	return count.Load()
 }
 

@@ -21,7 +21,7 @@ const maxSeparate = 256
 // scheduled carries out a call on several tensors by a schedule. Small ones are packed in memory of the lane, in
 // which input and output of the schedule are the same but in an all-to-all.
 func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, fingerprint transport.Call) error {
-	s := shipment{many: m, prepared: m.known, rank: c.Rank(), scatters: whole.collective == schedule.ReduceScatter, gathers: whole.collective == schedule.AllGather}
+	s := shipment{together: c.options.StageFragments, many: m, prepared: m.known, rank: c.Rank(), scatters: whole.collective == schedule.ReduceScatter, gathers: whole.collective == schedule.AllGather}
 	ranks := 0
 	if s.scatters || s.gathers {
 		ranks = c.Size()
@@ -42,7 +42,7 @@ func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, 
 	runs := c.lane.runs[:0]
 	from, to := s.layout.chunkRange(0, s.layout.chunks), s.layout.chunkRange(0, s.layout.chunks)
 	if size > 0 || len(m.separate) == 0 {
-		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint}
+		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint, segment: c.segment(packedUnit)}
 		if ranks > 0 {
 			per := s.layout.chunks / ranks
 			own := s.layout.chunkRange(s.rank*per, (s.rank+1)*per)
@@ -58,7 +58,7 @@ func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, 
 		runs = append(runs, r)
 	}
 	for _, t := range m.separate {
-		r := run{elements: s.elements[t], elemSize: s.dtypes[t].Size(), input: m.ins[t], output: m.outs[t], call: fingerprint}
+		r := run{elements: s.elements[t], elemSize: s.dtypes[t].Size(), input: m.ins[t], output: m.outs[t], call: fingerprint, segment: c.segment(s.dtypes[t].Size())}
 		r.fold, r.many = m.packing.binary[s.dtypes[t]], m.packing.many[s.dtypes[t]]
 		if swaps && address(r.input) == address(r.output) {
 			r.input, kept = kept[:len(r.input)], kept[roundUp(len(r.input), packAlign):]
@@ -96,6 +96,7 @@ type shipment struct {
 	gathers  bool // an input is the rank's shard
 	scatters bool // an output is the rank's shard
 	square   bool // inputs are squared
+	together bool // no tensor has messages of its own
 	by       int  // what outputs are divided by, if it is more than 1
 }
 
@@ -106,7 +107,7 @@ func (s *shipment) sort(cut, ranks int, wide bool) {
 	m.separate = m.separate[:0]
 	for t, dtype := range s.dtypes {
 		large := s.elements[t]*dtype.Size()/cut >= separateBytes && len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
-		if large && !s.square && !(wide && kernel.Widen(kernel.Type(dtype)) != nil) {
+		if large && !s.together && !s.square && !(wide && kernel.Widen(kernel.Type(dtype)) != nil) {
 			m.separate = append(m.separate, t)
 		}
 	}

@@ -31,10 +31,33 @@ type Options struct {
 	// Link says which links the group may use; a group that it does not allow is refused when the Comm is made.
 	Link Link
 
+	// MaxBytesPerTile times the IO tiles of the topology (32 unless it says otherwise) bounds a segment: how much of one
+	// message is on its way at a time. Longer messages go segment by segment, each of whole elements, at least one. It is 1 to
+	// MaxBytesPerTileLimit bytes; 0 is DefaultMaxBytesPerTile.
+	MaxBytesPerTile int
+
+	// StageFragments has every input copied into memory of the connection first, where the fragments of a schedule lie in
+	// order, each at the beginning of a cache line, instead of sending and reducing it from where it lies. It is GCL's
+	// syncful.useOptimisedLayout turned off, and costs memory: docs/gcl.md.
+	StageFragments bool
+
+	// MaxBroadcastSize is up to which group size x bytes an all-reduce with Method Auto takes broadcast, as long as the group
+	// was not given with a stride above 1; 0 is where that was measured to be faster, NoBroadcast is never.
+	MaxBroadcastSize int
+
 	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text form of
 	// options. When absent it costs nothing.
 	Trace *Trace
 }
+
+// DefaultMaxBytesPerTile and MaxBytesPerTileLimit are GCL's default and maximum of the option maxBytesPerTile.
+const (
+	DefaultMaxBytesPerTile = 35000
+	MaxBytesPerTileLimit   = 64000
+)
+
+// NoBroadcast is the MaxBroadcastSize with which Auto never takes broadcast, 0 in the text form.
+const NoBroadcast = -1
 
 // check returns an *OptionError for a value that is out of range.
 func (o Options) check() error {
@@ -53,6 +76,14 @@ func (o Options) check() error {
 	if _, err := o.Link.MarshalText(); err != nil {
 		return &OptionError{Option: "Link", Value: fmt.Sprint(uint8(o.Link)), Reason: "not a link"}
 	}
+	if o.MaxBytesPerTile < 0 || o.MaxBytesPerTile > MaxBytesPerTileLimit {
+		return &OptionError{Option: "MaxBytesPerTile", Value: fmt.Sprint(o.MaxBytesPerTile),
+			Reason: fmt.Sprintf("want 1 to %d, or 0 for %d", MaxBytesPerTileLimit, DefaultMaxBytesPerTile)}
+	}
+	if o.MaxBroadcastSize < NoBroadcast {
+		return &OptionError{Option: "MaxBroadcastSize", Value: fmt.Sprint(o.MaxBroadcastSize),
+			Reason: "want 1 or more, 0 for what was measured, or NoBroadcast (-1)"}
+	}
 	return nil
 }
 
@@ -60,6 +91,15 @@ func (o Options) check() error {
 // are. The numbers are those at which gclperf -implementation Syncless -method broadcast,direct shows the methods to be equal on
 // two cores: 8 KiB of group size x bytes for an all-reduce over 2 to 16 replicas, about 4 MiB for a broadcast.
 var hostTuning = methods.Tuning{MaxBroadcastBytes: 8 << 10, MaxBroadcastFromRootBytes: 4 << 20, Direct: true}
+
+// tuning is what methods.Auto goes by where replicas send messages.
+func (c *Comm) tuning() methods.Tuning {
+	t := hostTuning
+	if limit := c.options.MaxBroadcastSize; limit != 0 {
+		t.MaxBroadcastBytes = int64(limit) // NoBroadcast is negative too
+	}
+	return t
+}
 
 // hostLatencyBytes is what a link between replicas in one process carries in the latency of one round, about 1 us at 8 GB/s, for methods.PipelinePieces.
 const hostLatencyBytes = 8 << 10

@@ -21,6 +21,7 @@ type shared struct {
 	kind    kernel.Fold // that fold is the loop of
 	fold    func(dsts, srcs [][]byte, by int, stream bool)
 	by      int // Mean: the divisor
+	segment int // bytes: no piece is longer, but for being whole cache lines
 
 	// Of the collective in progress.
 	collective schedule.Collective
@@ -69,7 +70,7 @@ const lineBytes = 64
 func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, fingerprint
 	s.collective, s.root = k.collective, k.root
-	s.by, s.large = 0, false
+	s.by, s.large, s.segment = 0, false, max(c.segmentBytes(), lineBytes)
 	if reduces(k.collective) {
 		s.foldBy(c.foldOf(k))
 		if k.operator == Mean {
@@ -97,9 +98,9 @@ func (c *Comm) foldOf(k *call) kernel.Fold {
 }
 
 // run carries out a collective on one tensor.
-func (s *shared) run(ctx context.Context, k *call) error {
-	if published := len(k.src); published <= s.memory.SmallLimit() {
-		return s.small(ctx, k, published)
+func (s *shared) run(ctx context.Context, k *call, path Path) error {
+	if path == PathSmall {
+		return s.small(ctx, k, len(k.src))
 	}
 	s.begin(nil)
 	s.add(kernel.Type(k.dtype), len(k.dst), len(k.src))
@@ -140,7 +141,7 @@ func (s *shared) add(work kernel.Type, dst, src int) {
 // many bytes.
 func (s *shared) share(ctx context.Context, mine transport.Memory, written int) error {
 	n := len(s.members)
-	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes)
+	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes, s.segment)
 	s.pieces = roundUp((s.total+size-1)/size, n) // as many for each rank
 	s.large = written*n >= streamBytes
 	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces, s)

@@ -143,7 +143,7 @@ func (s *stepped) look(runs []run, mems []transport.Memory) {
 	for rank, m := range mems {
 		at := 0 // in the rank's scratch memory, as giveScratch has it
 		for i := range runs {
-			r := run{elements: runs[i].elements, elemSize: runs[i].elemSize, parts: runs[i].parts, packed: runs[i].packed, input: m.Ins[i], output: m.Outs[i]}
+			r := run{elements: runs[i].elements, elemSize: runs[i].elemSize, parts: runs[i].parts, packed: runs[i].packed, segment: runs[i].segment, input: m.Ins[i], output: m.Outs[i]}
 			bytes := s.plans[rank].setUp(i, &r)
 			r.scratch = m.Scratch[at : at+bytes]
 			at += roundUp(bytes, packAlign)
@@ -226,11 +226,12 @@ func (s *stepped) place(replica int) int {
 // combine folds srcs into dst, in pieces. One source is copied. Of several tensors that are packed, dst lies at byte
 // first of the packing.
 func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
-	for at := 0; at < len(dst); at += maxPieceBytes {
+	size := min(maxPieceBytes, me.segment)
+	for at := 0; at < len(dst); at += size {
 		if s.lane.memory.Err() != nil {
 			return
 		}
-		end := min(at+maxPieceBytes, len(dst))
+		end := min(at+size, len(dst))
 		if len(srcs) == 1 {
 			copy(dst[at:end], srcs[0][at:end])
 			continue

@@ -18,7 +18,7 @@ import (
 //	CollectiveStart                        the call has its turn and its number
 //	    MethodChosen                       its arguments were good; by Hybrid, each phase begins so
 //	        RoundStart                     the rank enters a round
-//	            Segment                    one for each transfer of the round
+//	            Segment                    one for each segment of each message of the round
 //	        RoundEnd
 //	CollectiveEnd                          with the error that the call returns
 //
@@ -88,8 +88,8 @@ type TraceMethod struct {
 	Ring, Second []int
 }
 
-// TraceSegment is one transfer of a message, told before it is carried out, or on peer memory what a rank takes from a
-// peer in a round. In one pass over peer memory, and where messages are small, there are none; nor is there one for an
+// TraceSegment is one segment of a message (see Options.MaxBytesPerTile), told before it is sent or received, or on peer
+// memory of what a rank takes from a peer in a round. In one pass over peer memory, and where messages are small, there are none; nor is there one for an
 // empty message of a barrier between rounds.
 type TraceSegment struct {
 	Peer  int // replica id
@@ -254,7 +254,7 @@ func (c *Comm) chosen(m methods.Method, p Path, rounds int) {
 
 // sharedPath is how so many published bytes go on peer memory without a schedule.
 func (c *Comm) sharedPath(published int) Path {
-	if published <= c.lane.small {
+	if published <= min(c.lane.small, c.segmentBytes()) {
 		return PathSmall
 	}
 	return PathMemory
@@ -378,8 +378,11 @@ func (s *stepped) segments(t int, me *run) {
 		return
 	}
 	for i := range s.plans[s.rank].rounds[t].moves {
-		if m := &s.plans[s.rank].rounds[t].moves[i]; m.kind != transport.Send {
-			tr.trace.Segment(tr.call, t, TraceSegment{Peer: m.peer, Kind: m.kind, Bytes: len(me.bytes(m.buf))})
+		m := &s.plans[s.rank].rounds[t].moves[i]
+		for n, more := 0, m.kind != transport.Send; more; n++ {
+			var part []byte
+			part, _, more = me.segmentOf(me.bytes(m.buf), n)
+			tr.trace.Segment(tr.call, t, TraceSegment{Peer: m.peer, Kind: m.kind, Bytes: len(part)})
 		}
 	}
 }

@@ -4,7 +4,8 @@ import "gogcl.dev/methods/schedule"
 
 // Tuning holds the sizes at which Choose changes its mind. They are properties of what connects the replicas.
 type Tuning struct {
-	// MaxBroadcastBytes is the greatest product of group size and bytes of an all-reduce for which broadcast is chosen.
+	// MaxBroadcastBytes is the greatest product of group size and bytes of an all-reduce for which broadcast is chosen;
+	// negative: it never is.
 	MaxBroadcastBytes int64
 
 	// MeetInMiddleBytes are the bytes below which meet_in_middle_ring beats bidirectional_ring_pair: for any group, for more than 4
@@ -28,7 +29,7 @@ func IPULinks() Tuning {
 // never takes broadcast.
 func (t Tuning) Choose(c schedule.Collective, size int, bytes int64, strided bool) Method {
 	switch {
-	case c == schedule.AllReduce && !strided && bytes <= t.MaxBroadcastBytes/int64(max(size, 1)):
+	case c == schedule.AllReduce && !strided && t.MaxBroadcastBytes >= 0 && bytes <= t.MaxBroadcastBytes/int64(max(size, 1)):
 		return Broadcast
 	case t.Direct && c == schedule.Broadcast && bytes <= t.MaxBroadcastFromRootBytes:
 		return Broadcast

@@ -30,6 +30,8 @@ func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided bool) 
 		return fmt.Sprintf("%d bytes are few enough for the root to send them to everyone", bytes)
 	case m == Direct && t.Choose(c, size, bytes, false) == Broadcast:
 		return "a group with a stride above 1 never takes broadcast"
+	case m == Direct && c == schedule.AllReduce && t.MaxBroadcastBytes < 0:
+		return "broadcast is never to be taken and every pair of replicas is linked"
 	case m == Direct && c == schedule.AllReduce:
 		return fmt.Sprintf("group size x bytes, %d x %d, is above %d and every pair of replicas is linked", size, bytes, t.MaxBroadcastBytes)
 	case m == Direct:

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -33,13 +34,18 @@ type Config struct {
 	Shape          Shape  // of each link domain
 	Replicas       []int  // how many replicas each link domain holds: {8} is one host with eight, {4, 4} two with four
 	IPUsPerReplica int    // 0: one
+	IOTiles        int    // tiles of each IPU that carry messages; 0: [DefaultIOTiles]
 	Speeds         Speeds // zero fields: the defaults of [DefaultSpeeds]
 }
+
+// DefaultIOTiles is how many tiles of an IPU Poplar sets apart for messages unless it is told otherwise.
+const DefaultIOTiles = 32
 
 // Topology is a machine that has been checked. It never changes and may be shared. The zero value has no replicas.
 type Topology struct {
 	shape  Shape
 	ipus   int   // per replica
+	tiles  int   // for messages, per IPU
 	starts []int // first replica of each domain, then the number of replicas
 	speeds Speeds
 }
@@ -53,7 +59,10 @@ func New(c Config) (Topology, error) {
 	if c.IPUsPerReplica < 0 {
 		return Topology{}, fmt.Errorf("topology: %d IPUs per replica", c.IPUsPerReplica)
 	}
-	t := Topology{shape: c.Shape, ipus: max(c.IPUsPerReplica, 1), starts: []int{0}}
+	if c.IOTiles < 0 {
+		return Topology{}, fmt.Errorf("topology: %d IO tiles", c.IOTiles)
+	}
+	t := Topology{shape: c.Shape, ipus: max(c.IPUsPerReplica, 1), tiles: cmp.Or(c.IOTiles, DefaultIOTiles), starts: []int{0}}
 	if len(c.Replicas) == 0 {
 		return Topology{}, fmt.Errorf("topology: no link domain")
 	}
@@ -90,6 +99,9 @@ func (t Topology) Replicas() int {
 
 // IPUsPerReplica returns the number of IPUs that each replica has.
 func (t Topology) IPUsPerReplica() int { return t.ipus }
+
+// IOTiles returns the number of tiles of each IPU that carry messages.
+func (t Topology) IOTiles() int { return t.tiles }
 
 // IPUs returns the number of IPUs in all link domains.
 func (t Topology) IPUs() int { return t.Replicas() * t.ipus }
