@@ -30,7 +30,7 @@ type run struct {
 func (p *plan) execute(ctx context.Context, runs []run) error {
 	l := p.lane
 	l.giveScratch(p, runs)
-	call := runs[0].call
+	call, window := runs[0].call, p.window(runs)
 	for t := range p.rounds {
 		l.startRound(t)
 		round := &p.rounds[t]
@@ -41,7 +41,7 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 		}
 		if len(round.moves) > 0 {
 			call.Round = uint32(t)
-			err := l.exchange(ctx, call, runs, round.moves)
+			err := l.exchange(ctx, call, runs, round.moves, window)
 			if err != nil {
 				return err
 			}
@@ -97,10 +97,27 @@ func (l *lane) barrier(ctx context.Context, call transport.Call, members []int, 
 	return l.endpoint.Exchange(ctx, call, batch)
 }
 
-// exchange hands the moves of one round of all runs to the endpoint, of each message one segment at a time.
-func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove) error {
-	for s, more := 0, true; more; s++ {
-		more = l.fill(runs, moves, s)
+// exchange hands the moves of one round of all runs to the endpoint: of each message, a window of so many segments at a
+// time.
+func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
+	for first, more := 0, true; more; first += window {
+		more = false
+		l.batch = l.batch[:0]
+		for i := range runs {
+			for k := 0; k < len(moves); {
+				end := k + 1
+				for end < len(moves) && moves[end].next { // a fold of several messages, which are equally long
+					end++
+				}
+				for s := first; s < first+window; s++ {
+					if !l.addSegment(runs, i, moves[k:end], s, window) {
+						break
+					}
+				}
+				more = more || (first+window)*runs[i].segment < len(runs[i].bytes(moves[k].buf))
+				k = end
+			}
+		}
 		l.segments(l.batch)
 		err := l.endpoint.Exchange(ctx, call, l.batch)
 		clear(l.batch) // hold on to nobody's buffers
@@ -111,34 +128,29 @@ func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, mo
 	return nil
 }
 
-// fill makes the batch of segment s of all messages of a round, and reports whether another follows. All links of a fold
-// are equally long, so they go together.
-func (l *lane) fill(runs []run, moves []planMove, s int) (more bool) {
-	batch := l.batch[:0]
-	for i := range runs {
-		r := &runs[i]
-		for k := range moves {
-			m := &moves[k]
-			buf, there, follows := r.segmentOf(r.bytes(m.buf), s)
-			if !there {
-				continue
-			}
-			more = more || follows
-			t := transport.Transfer{Peer: m.peer, Tag: m.tag*uint32(len(runs)) + uint32(i), Kind: m.kind, Next: m.next, Buf: buf}
-			if m.kind == transport.RecvFold {
-				t.Fold = r.fold
-				if r.packed != nil {
-					t.Fold = r.packed.foldInto(len(batch), t.Buf, r.place.bounds[m.buf.First]+s*r.segment)
-				}
-				if m.with.Count > 0 {
-					t.With, _, _ = r.segmentOf(r.bytes(m.with), s)
-				}
-			}
-			batch = append(batch, t)
+// addSegment adds segment s of messages of run i to the batch, if they have it.
+func (l *lane) addSegment(runs []run, i int, moves []planMove, s, window int) bool {
+	r := &runs[i]
+	for k := range moves {
+		m := &moves[k]
+		buf, there := r.segmentOf(r.bytes(m.buf), s)
+		if !there {
+			return false
 		}
+		tag := (int(m.tag)*len(runs)+i)*window + s%window
+		t := transport.Transfer{Peer: m.peer, Tag: uint32(tag), Kind: m.kind, Next: m.next, Buf: buf}
+		if m.kind == transport.RecvFold {
+			t.Fold = r.fold
+			if r.packed != nil {
+				t.Fold = r.packed.foldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.segment)
+			}
+			if m.with.Count > 0 {
+				t.With, _ = r.segmentOf(r.bytes(m.with), s)
+			}
+		}
+		l.batch = append(l.batch, t)
 	}
-	l.batch = batch
-	return more
+	return true
 }
 
 // local carries out a Copy or a Reduce.

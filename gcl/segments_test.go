@@ -73,15 +73,16 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestSegmentsAreSent compares the segments told with what goes out: one of each message at a time.
+// TestSegmentsAreSent: the segments told are what goes out, 64 of a message in one round of the transport.
 func TestSegmentsAreSent(t *testing.T) {
-	const size, segment = 1000, 32 * 3
+	const size, segment = 10_000, 32 * 3
 	var mu sync.Mutex
-	longest, exchanges := 0, 0
+	longest, segments, exchanges := 0, 0, 0
 	endpoints := tapped(t, 2, func(_ transport.Call, batch []transport.Transfer) {
 		mu.Lock()
 		defer mu.Unlock()
 		exchanges++
+		segments += len(batch)
 		for _, x := range batch {
 			longest = max(longest, len(x.Buf))
 		}
@@ -89,8 +90,8 @@ func TestSegmentsAreSent(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		return gcl.BroadcastInPlace(ctx, c, make([]uint8, size), 0)
 	}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: methods.Broadcast, MaxBytesPerTile: 3}))
-	if want := 2 * ((size + segment - 1) / segment); longest != segment || exchanges != want {
-		t.Errorf("%d rounds of up to %d bytes, want %d of %d", exchanges, longest, want, segment)
+	if longest != segment || segments != 2*105 || exchanges != 2*2 {
+		t.Errorf("%d rounds with %d segments of up to %d bytes, want 4 with 210 of %d", exchanges, segments, longest, segment)
 	}
 }
 

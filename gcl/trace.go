@@ -379,9 +379,14 @@ func (s *stepped) segments(t int, me *run) {
 	}
 	for i := range s.plans[s.rank].rounds[t].moves {
 		m := &s.plans[s.rank].rounds[t].moves[i]
-		for n, more := 0, m.kind != transport.Send; more; n++ {
-			var part []byte
-			part, _, more = me.segmentOf(me.bytes(m.buf), n)
+		if m.kind == transport.Send {
+			continue
+		}
+		for n := 0; ; n++ {
+			part, there := me.segmentOf(me.bytes(m.buf), n)
+			if !there {
+				break
+			}
 			tr.trace.Segment(tr.call, t, TraceSegment{Peer: m.peer, Kind: m.kind, Bytes: len(part)})
 		}
 	}

@@ -32,6 +32,7 @@ type endpoint struct {
 	ctx       context.Context
 	done      <-chan struct{}
 	offered   int   // the sends of batch[:offered] have been posted
+	copied    int   // bytes of the plain receives of the batch
 	claims    []int // transfers whose slots this endpoint has claimed
 	overdue   bool  // the last park was long
 	watched   <-chan struct{}
