@@ -19,6 +19,12 @@ const (
 // Streamed reports whether c's latest collective in one pass over peer memory stored its results past the caches.
 func Streamed(c *Comm) bool { return c.lane.shared.large }
 
+// Staged is how many bytes of staging memory c's connection has.
+func Staged(c *Comm) int { return len(c.lane.staging) }
+
+// Pieces is into how many pieces c's latest collective in one pass over peer memory was cut.
+func Pieces(c *Comm) int { return c.lane.shared.pieces }
+
 // GroupID is what a transport.Call has for a group.
 func GroupID(members ...int) uint64 { return groupID(members) }
 

@@ -8,14 +8,19 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/topology"
 	"gogcl.dev/transport/inproc"
 )
 
-// transfers counts those of one call by all replicas, by messages, each of up to 2 MB in one.
+// transfers counts those of one call by all replicas, by messages, each in one segment.
 func transfers(t *testing.T, n int, m methods.Method, call func(context.Context, *gcl.Comm) error) int64 {
 	t.Helper()
 	count, endpoints := counted(t, n)
-	replicas(t, n, call, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m, MaxBytesPerTile: gcl.MaxBytesPerTileLimit}))
+	machine, err := topology.New(topology.Config{Replicas: []int{n}, IOTiles: topology.MaxIOTiles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replicas(t, n, call, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m}), gcl.WithTopology(machine))
 	return count.Load()
 }
 

@@ -21,8 +21,8 @@ type variant struct {
 	text []string // parts of its description
 	call func(context.Context, *gcl.Comm) error
 
-	group        commgroup.Group
-	reproducible bool
+	group    commgroup.Group
+	digested string // the options that only the digest tells
 }
 
 // reduction is an all-reduce of n elements that differs from others in one thing.
@@ -35,7 +35,7 @@ func reduction[T tensor.Element](name string, n int, op gcl.Operator, o gcl.Opti
 		method = "direct" // on peer memory
 	}
 	parts = append(parts, fmt.Sprintf("all-reduce #1 (%v %v x %d, %s, ", op, tensor.DTypeOf[T](), n, method))
-	return variant{name: name, text: parts, reproducible: o.Reproducible, call: func(ctx context.Context, c *gcl.Comm) error {
+	return variant{name: name, text: parts, digested: fmt.Sprint(o.Reproducible, o.MaxBytesPerTile, o.StageFragments), call: func(ctx context.Context, c *gcl.Comm) error {
 		return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]T, n), op)
 	}}
 }
@@ -62,6 +62,8 @@ func variants(n int) []variant {
 		reduction[float32]("length=25", size+1, gcl.Add, ring),
 		reduction[float32]("length=0", 0, gcl.Add, ring),
 		reduction[float32]("reproducible", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, Reproducible: true}),
+		reduction[float32]("maxBytesPerTile", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, MaxBytesPerTile: 1}),
+		reduction[float32]("stageFragments", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, StageFragments: true}),
 		{name: "collective=reduce-scatter", text: []string{"reduce-scatter #1 (ADD float32 x 24, "}, call: func(ctx context.Context, c *gcl.Comm) error {
 			_, err := gcl.ReduceScatter(ctx, with(c, ring.Method), f(), gcl.Add)
 			return err
@@ -128,6 +130,8 @@ func memoryVariants(n, size int) []variant {
 		reduction[float32]("length=25", size+1, gcl.Add, gcl.Options{}),
 		reduction[float32]("length=4105", size+4081, gcl.Add, gcl.Options{}), // Meet in any case
 		reduction[float32]("reproducible", size, gcl.Add, gcl.Options{Reproducible: true}),
+		reduction[float32]("maxBytesPerTile", size, gcl.Add, gcl.Options{MaxBytesPerTile: 1}), // Meet in any case
+		reduction[float32]("stageFragments", size, gcl.Add, gcl.Options{StageFragments: true}),
 		reduction[float32]("implementation=Syncful", size, gcl.Add, gcl.Options{Implementation: gcl.Syncful}),
 		reduction[float32]("method=clockwise_ring", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing}),
 		{name: "collective=reduce-scatter", text: []string{fmt.Sprintf("reduce-scatter #1 (ADD float32 x %d, ", size)}, call: func(ctx context.Context, c *gcl.Comm) error {
@@ -226,7 +230,7 @@ func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant
 			why = "does not describe both"
 		case theirs.group != ours.group && len(groupsIn(err.Error())) < 2 && !strings.Contains(err.Error(), "(uint8 x 1, "):
 			why = "names one group"
-		case theirs.reproducible != ours.reproducible && sameOtherwise(theirs, ours) && !strings.Contains(err.Error(), "Reproducible"):
+		case theirs.digested != ours.digested && sameOtherwise(theirs, ours) && !strings.Contains(err.Error(), "Reproducible, MaxBytesPerTile, StageFragments"):
 			why = "hides what differs"
 		case strings.Contains(err.Error(), "Digest:"):
 			why = "is not for people"

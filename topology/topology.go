@@ -34,12 +34,14 @@ type Config struct {
 	Shape          Shape  // of each link domain
 	Replicas       []int  // how many replicas each link domain holds: {8} is one host with eight, {4, 4} two with four
 	IPUsPerReplica int    // 0: one
-	IOTiles        int    // tiles of each IPU that carry messages; 0: [DefaultIOTiles]
+	IOTiles        int    // tiles of each IPU that carry messages, at most [MaxIOTiles]; 0: [DefaultIOTiles]
 	Speeds         Speeds // zero fields: the defaults of [DefaultSpeeds]
 }
 
-// DefaultIOTiles is how many tiles of an IPU Poplar sets apart for messages unless it is told otherwise.
-const DefaultIOTiles = 32
+const (
+	DefaultIOTiles = 32   // what is set apart for messages in the original unless it is told otherwise
+	MaxIOTiles     = 1472 // all tiles of a Mk2 IPU
+)
 
 // Topology is a machine that has been checked. It never changes and may be shared. The zero value has no replicas.
 type Topology struct {
@@ -59,8 +61,8 @@ func New(c Config) (Topology, error) {
 	if c.IPUsPerReplica < 0 {
 		return Topology{}, fmt.Errorf("topology: %d IPUs per replica", c.IPUsPerReplica)
 	}
-	if c.IOTiles < 0 {
-		return Topology{}, fmt.Errorf("topology: %d IO tiles", c.IOTiles)
+	if c.IOTiles < 0 || c.IOTiles > MaxIOTiles {
+		return Topology{}, fmt.Errorf("topology: %d IO tiles: want 1 to %d, or 0 for %d", c.IOTiles, MaxIOTiles, DefaultIOTiles)
 	}
 	t := Topology{shape: c.Shape, ipus: max(c.IPUsPerReplica, 1), tiles: cmp.Or(c.IOTiles, DefaultIOTiles), starts: []int{0}}
 	if len(c.Replicas) == 0 {

@@ -40,6 +40,8 @@ func TestNewErrors(t *testing.T) {
 		{topology.Config{Replicas: []int{4, 0}}, "link domain 1 holds 0 replicas"},
 		{topology.Config{Replicas: []int{-1}}, "link domain 0 holds -1 replicas"},
 		{topology.Config{Replicas: []int{4}, IPUsPerReplica: -2}, "-2 IPUs per replica"},
+		{topology.Config{Replicas: []int{4}, IOTiles: -1}, "-1 IO tiles: want 1 to 1472, or 0 for 32"},
+		{topology.Config{Replicas: []int{4}, IOTiles: 1473}, "1473 IO tiles: want 1 to 1472, or 0 for 32"},
 		{topology.Config{Replicas: []int{4}, Shape: 3}, "unknown shape 3"},
 		{topology.Config{Replicas: []int{math.MaxInt, 1}}, "more IPUs than can be counted: link domain 1"},
 		{topology.Config{Replicas: []int{math.MaxInt}, IPUsPerReplica: 2}, "more IPUs than can be counted: link domain 0"},

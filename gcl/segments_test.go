@@ -1,0 +1,360 @@
+package gcl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
+	"gogcl.dev/transport"
+)
+
+// segments are the lengths of those that replicas take from others, as a Trace tells them.
+func segments(t *testing.T, o gcl.Options, tiles int, body func(context.Context, *gcl.Comm) error) []int {
+	t.Helper()
+	machine, err := topology.New(topology.Config{Replicas: []int{2}, IOTiles: tiles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var out []int
+	o.Trace = &gcl.Trace{Segment: func(_ gcl.TraceCall, _ int, s gcl.TraceSegment) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.Kind != transport.Send {
+			out = append(out, s.Bytes)
+		}
+	}}
+	replicas(t, 2, body, gcl.WithOptions(o), gcl.WithTopology(machine))
+	return out
+}
+
+// TestSegments counts the segments of a message of 4 MiB: what 32 tiles of 35,000 bytes stage, unless told otherwise.
+func TestSegments(t *testing.T) {
+	const size = 4 << 20
+	for _, x := range []struct {
+		perTile, tiles int
+		want           []int
+	}{
+		{0, 0, []int{1_120_000, 1_120_000, 1_120_000, size - 3*1_120_000}},
+		{gcl.DefaultMaxBytesPerTile, topology.DefaultIOTiles, []int{1_120_000, 1_120_000, 1_120_000, size - 3*1_120_000}},
+		{gcl.MaxBytesPerTileLimit, 0, []int{2_048_000, 2_048_000, size - 2*2_048_000}},
+		{0, 64, []int{2_240_000, size - 2_240_000}},
+		{32 << 10, 64, []int{2 << 20, 2 << 20}}, // no more than needed
+		{0, 1472, []int{size}},
+		{30_001, 33, []int{990_032, 990_032, 990_032, 990_032, size - 4*990_032}}, // of 990,033 bytes, whole elements
+	} {
+		for _, implementation := range []gcl.Implementation{gcl.Syncless, gcl.Syncful} {
+			o := gcl.Options{Method: methods.Broadcast, Implementation: implementation, MaxBytesPerTile: x.perTile}
+			for name, call := range map[string]func(context.Context, *gcl.Comm) error{
+				"one": func(ctx context.Context, c *gcl.Comm) error {
+					return gcl.BroadcastInPlace(ctx, c, make([]float64, size/8), 1)
+				},
+				"several": func(ctx context.Context, c *gcl.Comm) error {
+					return gcl.BroadcastManyInPlace(ctx, c, [][]float64{make([]float64, size/8)}, 1)
+				},
+			} {
+				if got := segments(t, o, x.tiles, call); !slices.Equal(got, x.want) {
+					t.Errorf("%v, %d bytes a tile, %d tiles, %s: segments of %v bytes, want %v", implementation, x.perTile, x.tiles, name, got, x.want)
+				}
+			}
+		}
+	}
+}
+
+// TestSegmentsAreSent compares the segments told with what goes out: one of each message at a time.
+func TestSegmentsAreSent(t *testing.T) {
+	const size, segment = 1000, 32 * 3
+	var mu sync.Mutex
+	longest, exchanges := 0, 0
+	endpoints := tapped(t, 2, func(_ transport.Call, batch []transport.Transfer) {
+		mu.Lock()
+		defer mu.Unlock()
+		exchanges++
+		for _, x := range batch {
+			longest = max(longest, len(x.Buf))
+		}
+	})
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.BroadcastInPlace(ctx, c, make([]uint8, size), 0)
+	}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: methods.Broadcast, MaxBytesPerTile: 3}))
+	if want := 2 * ((size + segment - 1) / segment); longest != segment || exchanges != want {
+		t.Errorf("%d rounds of up to %d bytes, want %d of %d", exchanges, longest, want, segment)
+	}
+}
+
+// TestSegmentsOnPeerMemory: what goes in one pass goes in pieces of at most a segment, and nothing longer is published.
+func TestSegmentsOnPeerMemory(t *testing.T) {
+	for _, x := range []struct{ perTile, pieces int }{{0, 8}, {64, 32}, {1, 1024}} {
+		replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+			c = withOptions(c, gcl.Options{MaxBytesPerTile: x.perTile})
+			if err := gcl.AllReduceInPlace(ctx, c, make([]float32, 16<<10), gcl.Add); err != nil {
+				return err
+			}
+			if got := gcl.Pieces(c); got != x.pieces {
+				return fmt.Errorf("%d bytes a tile: %d pieces of 64 KiB, want %d", x.perTile, got, x.pieces)
+			}
+			return nil
+		})
+	}
+	for bytes, want := range map[int]gcl.Path{96: gcl.PathSmall, 97: gcl.PathMemory} {
+		for name, call := range map[string]func(context.Context, *gcl.Comm) error{
+			"one": func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.BroadcastInPlace(ctx, c, make([]int8, bytes), 0)
+			},
+			"several": func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.BroadcastManyInPlace(ctx, c, [][]int8{make([]int8, bytes)}, 0)
+			},
+		} {
+			if name == "several" && want == gcl.PathSmall {
+				bytes = 64 // packed, it is whole cache lines
+			}
+			for _, p := range chosenPaths(t, gcl.Options{MaxBytesPerTile: 3}, call) {
+				if p != want {
+					t.Errorf("%d bytes, segments of 96, %s: %v, want %v", bytes, name, p, want)
+				}
+			}
+		}
+	}
+}
+
+// chosenPaths are those that two replicas' calls take.
+func chosenPaths(t *testing.T, o gcl.Options, call func(context.Context, *gcl.Comm) error) []gcl.Path {
+	t.Helper()
+	var mu sync.Mutex
+	var out []gcl.Path
+	o.Trace = &gcl.Trace{MethodChosen: func(c gcl.TraceCall, _ gcl.TraceMethod) {
+		mu.Lock()
+		defer mu.Unlock()
+		out = append(out, c.Path)
+	}}
+	replicas(t, 2, call, gcl.WithOptions(o))
+	return out
+}
+
+// TestPiecemealBits has the bits of all collectives when messages are cut up, staged, or both.
+func TestPiecemealBits(t *testing.T) {
+	piecemealBits(t, half())
+	piecemealBits(t, single())
+	piecemealBits(t, double())
+}
+
+func piecemealBits[T tensor.Element, W float32 | float64](t *testing.T, f float[T, W]) {
+	for _, n := range []int{2, 3, 4, 5} {
+		for _, m := range append(methods.All(), methods.Auto) {
+			for _, implementation := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful} {
+				base := gcl.Options{Method: m, Implementation: implementation}
+				if (testing.Short() || underRace) && (n+int(m)+int(implementation))%4 != 0 {
+					continue
+				}
+				for _, o := range []gcl.Options{{MaxBytesPerTile: 1}, {MaxBytesPerTile: 9}, {StageFragments: true}, {StageFragments: true, MaxBytesPerTile: 5}} {
+					for _, reproducible := range []bool{false, true} {
+						plain, other := base, base
+						plain.Reproducible, other.Reproducible = reproducible, reproducible
+						other.MaxBytesPerTile, other.StageFragments = o.MaxBytesPerTile, o.StageFragments
+						f.sameBits(t, n, plain, other)
+					}
+				}
+			}
+		}
+	}
+}
+
+// sameBits carries out all collectives with two sets of options, which must not show.
+func (f float[T, W]) sameBits(t *testing.T, n int, plain, other gcl.Options) {
+	t.Helper()
+	size := 97*n - 1 // not small, no multiple of a segment, and with a tail
+	data := f.randoms(n, 97*n)
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		mine := data[c.Rank()]
+		type named struct {
+			name string
+			call func(c *gcl.Comm) ([]T, error)
+		}
+		calls := []named{
+			{"all-gather", func(c *gcl.Comm) ([]T, error) { return gcl.AllGather(ctx, c, mine) }},
+			{"all-to-all", func(c *gcl.Comm) ([]T, error) { return gcl.AllToAll(ctx, c, mine) }},
+			{"all-to-all in place", func(c *gcl.Comm) ([]T, error) {
+				out := slices.Clone(mine)
+				return out, gcl.AllToAllInPlace(ctx, c, out)
+			}},
+			{"broadcast", func(c *gcl.Comm) ([]T, error) { return gcl.Broadcast(ctx, c, mine, n-1) }},
+			{"several all-gathers", func(c *gcl.Comm) ([]T, error) {
+				out, err := gcl.AllGatherMany(ctx, c, [][]T{mine[:40], mine[40:]})
+				return slices.Concat(out...), err
+			}},
+			{"several broadcasts", func(c *gcl.Comm) ([]T, error) {
+				out, err := gcl.BroadcastMany(ctx, c, [][]T{mine[:40], mine[40:]}, 0)
+				return slices.Concat(out...), err
+			}},
+		}
+		for _, op := range []gcl.Operator{gcl.Add, gcl.Mean, gcl.Max, gcl.SquareAdd} {
+			calls = append(calls,
+				named{fmt.Sprintf("all-reduce %v", op), func(c *gcl.Comm) ([]T, error) { return gcl.AllReduce(ctx, c, mine[:size], op) }},
+				named{fmt.Sprintf("all-reduce %v in place", op), func(c *gcl.Comm) ([]T, error) {
+					out := slices.Clone(mine[:size])
+					return out, gcl.AllReduceInPlace(ctx, c, out, op)
+				}},
+				named{fmt.Sprintf("reduce-scatter %v", op), func(c *gcl.Comm) ([]T, error) { return gcl.ReduceScatter(ctx, c, mine[:size], op) }},
+				named{fmt.Sprintf("several all-reduces %v", op), func(c *gcl.Comm) ([]T, error) {
+					out, err := gcl.AllReduceMany(ctx, c, [][]T{mine[:40], mine[40:size]}, op)
+					return slices.Concat(out...), err
+				}},
+			)
+		}
+		a, b := withOptions(c, plain), withOptions(c, other)
+		for _, x := range calls {
+			want, err1 := x.call(a)
+			got, err2 := x.call(b)
+			if err := errors.Join(err1, err2); err != nil {
+				return err
+			}
+			if err := check(fmt.Sprintf("%s with %+v", x.name, other), got, want); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// TestStageFragments: inputs are copied to memory of the connection, whatever carries the call out.
+func TestStageFragments(t *testing.T) {
+	const size = 96 << 10 // bytes
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.Direct, Implementation: gcl.Syncless}, {Method: methods.BidirectionalRingPair, Implementation: gcl.Syncful}} {
+		for _, stage := range []bool{false, true} {
+			o.StageFragments = stage
+			replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+				for _, call := range []func(*gcl.Comm) error{
+					func(c *gcl.Comm) error { return gcl.AllReduceInPlace(ctx, c, make([]float32, size/4), gcl.Add) },
+					func(c *gcl.Comm) error {
+						return gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, size/8), make([]float32, size/8)}, gcl.Add)
+					},
+				} {
+					d, err := withOptions(c, o).Dup(ctx)
+					if err != nil {
+						return err
+					}
+					if err := errors.Join(call(d), d.Close()); err != nil {
+						return err
+					}
+					if got := gcl.Staged(d); stage != (got >= size) || !stage && got > 0 {
+						return fmt.Errorf("%+v: %d bytes staged of an input of %d", o, got, size)
+					}
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// TestStageFragmentsWithin is the same for collectives within a replica: the result is the same, by way of a copy.
+func TestStageFragmentsWithin(t *testing.T) {
+	rows := [][]float32{{1, 2, 3, 4, 5}, {10, 20, 30, 40, 50}, {100, 200, 300, 400, 500}}
+	replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+		c = withOptions(c, gcl.Options{StageFragments: true})
+		scattered, err := gcl.ReduceScatterWithinReplica(ctx, c, rows, gcl.Add)
+		if err != nil {
+			return err
+		}
+		gathered, err := gcl.AllGatherWithinReplica(ctx, c, scattered)
+		if err != nil {
+			return err
+		}
+		for i, row := range gathered {
+			if err := check(fmt.Sprintf("IPU %d", i), row, []float32{111, 222, 333, 444, 555}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// methodTaken reports which method Auto takes for an all-reduce of so many bytes by a group.
+func methodTaken(t *testing.T, n int, g commgroup.Group, o gcl.Options, bytes int) methods.Method {
+	t.Helper()
+	var taken methods.Method
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		if c.Replica() == 0 {
+			o.Trace = &gcl.Trace{MethodChosen: func(c gcl.TraceCall, _ gcl.TraceMethod) { taken = c.Method }}
+		}
+		return gcl.AllReduceInPlace(ctx, withOptions(grouped(c, g), o), make([]int8, bytes), gcl.Add)
+	})
+	return taken
+}
+
+// TestMaxBroadcastSize: broadcast is taken up to exactly group size x bytes, and never with a stride above 1.
+func TestMaxBroadcastSize(t *testing.T) {
+	all, apart := commgroup.Group{}, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 2}
+	next, across := commgroup.Group{Type: commgroup.Consecutive, Size: 2}, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}
+	for _, x := range []struct {
+		implementation gcl.Implementation
+		limit          int
+		group          commgroup.Group
+		bytes          int
+		want           methods.Method
+	}{
+		{gcl.AutoImplementation, 0, all, 8, methods.Direct},
+		{gcl.AutoImplementation, 2048, all, 512, methods.Broadcast},
+		{gcl.AutoImplementation, 2048, all, 513, methods.Direct},
+		{gcl.AutoImplementation, 2047, all, 511, methods.Broadcast},
+		{gcl.AutoImplementation, 2047, all, 512, methods.Direct},
+		{gcl.AutoImplementation, 2048, next, 1024, methods.Broadcast},
+		{gcl.AutoImplementation, 2048, next, 1025, methods.Direct},
+		{gcl.AutoImplementation, 2048, apart, 8, methods.Direct},
+		{gcl.AutoImplementation, 2048, across, 8, methods.Broadcast}, // its stride is not explicit
+		{gcl.AutoImplementation, 1 << 20, all, 256 << 10, methods.Broadcast},
+		{gcl.AutoImplementation, gcl.NoBroadcast, all, 0, methods.Direct},
+		{gcl.Syncless, 0, all, 2048, methods.Broadcast}, // as measured
+		{gcl.Syncless, 0, all, 2049, methods.Direct},
+		{gcl.Syncless, 2048, all, 512, methods.Broadcast},
+		{gcl.Syncless, 2048, all, 513, methods.Direct},
+		{gcl.Syncless, 1 << 20, all, 256 << 10, methods.Broadcast},
+		{gcl.Syncless, 1 << 20, apart, 8, methods.Direct},
+		{gcl.Syncless, 0, apart, 8, methods.Direct},
+		{gcl.Syncless, gcl.NoBroadcast, all, 0, methods.Direct},
+		{gcl.Syncful, 2048, all, 512, methods.Broadcast},
+		{gcl.Syncful, 2048, all, 513, methods.Direct},
+	} {
+		o := gcl.Options{Implementation: x.implementation, MaxBroadcastSize: x.limit}
+		if got := methodTaken(t, 4, x.group, o, x.bytes); got != x.want {
+			t.Errorf("%+v: %v", x, got)
+		}
+	}
+}
+
+// TestMaxBroadcastSizeExplained: the reason names the limit that is set.
+func TestMaxBroadcastSizeExplained(t *testing.T) {
+	for _, x := range []struct {
+		limit int
+		bytes int64
+		want  string
+	}{
+		{2048, 512, "broadcast, since group size x bytes, 4 x 512, is at or below 2048; Syncful"},
+		{2048, 516, "direct, since on peer memory it is one pass; Syncful"},
+		{gcl.NoBroadcast, 4, "direct, since on peer memory it is one pass; Syncful"},
+	} {
+		replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
+			e, err := withOptions(c, gcl.Options{MaxBroadcastSize: x.limit}).Explain(schedule.AllReduce, x.bytes, tensor.F32)
+			if err == nil && !strings.HasPrefix(e.Why, x.want) {
+				err = fmt.Errorf("limit %d, %d bytes: %q, want %q", x.limit, x.bytes, e.Why, x.want)
+			}
+			return err
+		})
+	}
+	replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
+		e, err := withOptions(c, gcl.Options{Implementation: gcl.Syncless, MaxBroadcastSize: gcl.NoBroadcast}).Explain(schedule.AllReduce, 8, tensor.F32)
+		if err == nil && !strings.HasPrefix(e.Why, "direct, since broadcast is never to be taken") {
+			err = fmt.Errorf("without broadcast: %q", e.Why)
+		}
+		return err
+	})
+}
