@@ -22,6 +22,17 @@ func Streamed(c *Comm) bool { return c.lane.shared.large }
 // Staged is how many bytes of staging memory c's connection has.
 func Staged(c *Comm) int { return len(c.lane.staging) }
 
+// StagedWithin is the same for each of c's k IPUs.
+func StagedWithin(c *Comm, k int) (bytes []int) {
+	for _, w := range c.lane.ipus[k].all {
+		bytes = append(bytes, Staged(&w.comm))
+	}
+	return bytes
+}
+
+// IOTilesWithin is how many IO tiles c's IPUs have.
+func IOTilesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.lane.topology.IOTiles() }
+
 // Pieces is into how many pieces c's latest collective in one pass over peer memory was cut.
 func Pieces(c *Comm) int { return c.lane.shared.pieces }
 

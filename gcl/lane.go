@@ -110,10 +110,12 @@ func fnv(hash uint64, numbers ...int) uint64 {
 // fnvOffset is where FNV-1a begins.
 const fnvOffset = 0xcbf29ce484222325
 
-// grow returns buf with a length of at least n bytes, keeping it if it is large enough. New memory is aligned for every element type.
+// grow returns buf with a length of at least n bytes, keeping it if it is large enough. New memory begins a cache line.
 func grow(buf []byte, n int) []byte {
 	if n <= cap(buf) {
 		return buf[:cap(buf)]
 	}
-	return make([]byte, n+n/8)
+	n += n / 8
+	fresh := make([]byte, n+lineBytes)
+	return fresh[-address(fresh)%lineBytes:][:n:n]
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
@@ -259,23 +261,118 @@ func TestStageFragments(t *testing.T) {
 // TestStageFragmentsWithin is the same for collectives within a replica: the result is the same, by way of a copy.
 func TestStageFragmentsWithin(t *testing.T) {
 	rows := [][]float32{{1, 2, 3, 4, 5}, {10, 20, 30, 40, 50}, {100, 200, 300, 400, 500}}
-	replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
-		c = withOptions(c, gcl.Options{StageFragments: true})
-		scattered, err := gcl.ReduceScatterWithinReplica(ctx, c, rows, gcl.Add)
-		if err != nil {
-			return err
-		}
-		gathered, err := gcl.AllGatherWithinReplica(ctx, c, scattered)
-		if err != nil {
-			return err
-		}
-		for i, row := range gathered {
-			if err := check(fmt.Sprintf("IPU %d", i), row, []float32{111, 222, 333, 444, 555}); err != nil {
+	machine, err := topology.New(topology.Config{Replicas: []int{1}, IPUsPerReplica: 2, IOTiles: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []bool{false, true} {
+		replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+			c = withOptions(c, gcl.Options{StageFragments: stage})
+			scattered, err := gcl.ReduceScatterWithinReplica(ctx, c, rows, gcl.Add)
+			if err != nil {
 				return err
 			}
+			for i, bytes := range gcl.StagedWithin(c, 3) {
+				if want := 5 * 4; stage != (bytes >= want) {
+					return fmt.Errorf("reduce-scatter: IPU %d has staged %d bytes, want %d or more: %v", i, bytes, want, stage)
+				}
+			}
+			gathered, err := gcl.AllGatherWithinReplica(ctx, c, scattered)
+			if err != nil {
+				return err
+			}
+			for i, row := range gathered {
+				if err := check(fmt.Sprintf("IPU %d", i), row, []float32{111, 222, 333, 444, 555}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error { // an all-gather alone
+			c = withOptions(c, gcl.Options{StageFragments: stage})
+			own := chunks.Chunks[float32]{List: []chunks.Chunk[float32]{{Data: []float32{1}, Index: 0}, {Data: []float32{2}, Index: 1}}}
+			if _, err := gcl.AllGatherWithinReplica(ctx, c, own); err != nil {
+				return err
+			}
+			if tiles := gcl.IOTilesWithin(c, 2); tiles != 7 {
+				return fmt.Errorf("IPUs have %d IO tiles, want the topology's 7", tiles)
+			}
+			for i, bytes := range gcl.StagedWithin(c, 2) {
+				if stage != (bytes >= 4) {
+					return fmt.Errorf("all-gather: IPU %d has staged %d bytes: %v", i, bytes, stage)
+				}
+			}
+			return nil
+		}, gcl.WithTopology(machine))
+	}
+}
+
+// TestFragmentsAreAligned: staged, every fragment that is sent begins a cache line, whatever the elements are.
+func TestFragmentsAreAligned(t *testing.T) {
+	for _, stage := range []bool{false, true} {
+		var mu sync.Mutex
+		apart := 0
+		endpoints := tapped(t, 3, func(_ transport.Call, batch []transport.Transfer) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, x := range batch {
+				if x.Kind == transport.Send && uintptr(unsafe.Pointer(unsafe.SliceData(x.Buf)))%64 != 0 {
+					apart++
+				}
+			}
+		})
+		replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+			err1 := gcl.AllReduceInPlace(ctx, c, make([]int16, 1001), gcl.Add)
+			_, err2 := gcl.AllGather(ctx, c, make([]int16, 77))
+			return errors.Join(err1, err2, gcl.AllToAllInPlace(ctx, c, make([]int16, 3*77)), gcl.BroadcastInPlace(ctx, c, make([]int16, 1001), 1))
+		}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: methods.ClockwiseRing, StageFragments: stage}))
+		if stage != (apart == 0) {
+			t.Errorf("StageFragments %v: %d messages do not begin a cache line", stage, apart)
 		}
-		return nil
-	})
+	}
+}
+
+// TestPiecemealTensors cuts messages that hold several types.
+func TestPiecemealTensors(t *testing.T) {
+	for _, o := range []gcl.Options{{Method: methods.ClockwiseRing}, {Method: methods.Direct, Implementation: gcl.Syncless}, {Method: methods.MeetInMiddleRing, Implementation: gcl.Syncful}} {
+		cut := o
+		cut.MaxBytesPerTile = 1
+		replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+			all := func() []*tensor.Tensor {
+				a, b, d := make([]float32, 50), make([]tensor.Float16, 33), make([]int8, 121)
+				for i := range a {
+					a[i] = float32(i*7+c.Rank()) / 3
+				}
+				for i := range b {
+					b[i] = tensor.Float16FromFloat32(float32(i*5-c.Rank()) / 7)
+				}
+				for i := range d {
+					d[i] = int8(i*11 + c.Rank())
+				}
+				return []*tensor.Tensor{must(tensor.FromSlice(a, len(a))), must(tensor.FromSlice(b, len(b))), must(tensor.FromSlice(d, len(d)))}
+			}
+			want, got := all(), all()
+			err1 := gcl.AllReduceTensorsInPlace(ctx, withOptions(c, o), want, gcl.Add)
+			err2 := gcl.AllReduceTensorsInPlace(ctx, withOptions(c, cut), got, gcl.Add)
+			if err := errors.Join(err1, err2); err != nil {
+				return err
+			}
+			for i := range want {
+				if err := check(fmt.Sprintf("%+v: tensor %d", cut, i), got[i].Bytes(), want[i].Bytes()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// must is for what cannot fail.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // which Run reports
+	}
+	return v
 }
 
 // methodTaken reports which method Auto takes for an all-reduce of so many bytes by a group.
