@@ -16,8 +16,8 @@ type Chunk[T any] struct {
 type Chunks[T any] struct {
 	List []Chunk[T]
 
-	// Original is the scattered input by reference: row p is that of IPU p. The memory and the lengths are those that the
-	// scatter was given, so that its shuffles can be undone. It may be nil.
+	// Original is the scattered input by reference: row p is that of IPU p. The memory and the lengths are those that
+	// the scatter was given, so that its shuffles can be undone. It may be nil.
 	Original [][]T
 }
 
@@ -29,8 +29,8 @@ func NewChunks[T any](n int) Chunks[T] {
 // Concat returns the data of all chunks, joined as by the function [Concat].
 func (c Chunks[T]) Concat() []T { return Concat(c.List) }
 
-// Concat sorts chunks by offset, those of equal offset by index, and returns their data joined in a new slice. Chunks with
-// both equal stay in the order given: that is no error, since a fresh [NewChunks] is full of them.
+// Concat sorts chunks by offset, those of equal offset by index, and returns their data joined in a new slice. Chunks
+// with both equal stay in the order given: that is no error, since a fresh [NewChunks] is full of them.
 func Concat[T any](list []Chunk[T]) []T {
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(a, b Chunk[T]) int {

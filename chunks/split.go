@@ -2,9 +2,9 @@ package chunks
 
 import "math/bits"
 
-// Split returns the bounds of piece f of k over n elements: lo is floor(n*f/k) and hi is floor(n*(f+1)/k). Any n of 0 or
-// more and any k of 1 or more will do: the products are formed in 128 bits. There is no piece with f outside 0..k-1 and
-// none of a negative n: it is returned as empty, 0 to 0.
+// Split returns the bounds of piece f of k over n elements: lo is floor(n*f/k) and hi is floor(n*(f+1)/k). Any n of 0
+// or more and any k of 1 or more will do: the products are formed in 128 bits. There is no piece with f outside 0..k-1
+// and none of a negative n: it is returned as empty, 0 to 0.
 //
 // The cost is two divisions.
 func Split(n, k, f int) (lo, hi int) {
@@ -31,8 +31,8 @@ func PerRank(n, ranks int) int {
 }
 
 // SplitPadded returns the bounds of piece f of k over n elements that belong to ranks: the pieces of the padded length
-// ranks*PerRank(n, ranks), clipped at n. Pieces wholly in the padding are empty, n to n. There is no piece with f outside
-// 0..k-1, none of a negative n and none for less than one rank: it is returned as empty, 0 to 0.
+// ranks*PerRank(n, ranks), clipped at n. Pieces wholly in the padding are empty, n to n. There is no piece with f
+// outside 0..k-1, none of a negative n and none for less than one rank: it is returned as empty, 0 to 0.
 //
 //	3 elements, 2 ranks, 4 pieces     │0│1│2│·│     rank 0 has 0 and 1, rank 1 has 2 and the padding
 func SplitPadded(n, ranks, k, f int) (lo, hi int) {

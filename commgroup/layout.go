@@ -89,8 +89,8 @@ func (l Layout) Group() Group {
 }
 
 // Transpose returns the layout across this one: its groups are made of the members of equal rank, so each of its groups
-// meets each group of l in exactly one replica. That is only a layout when the groups of l are contiguous blocks (stride
-// 1) or span all replicas (stride times size is N); otherwise the error names the three.
+// meets each group of l in exactly one replica. That is only a layout when the groups of l are contiguous blocks
+// (stride 1) or span all replicas (stride times size is N); otherwise the error names the three.
 //
 //	{0 1} {2 3} {4 5} {6 7}   and   {0 2 4 6} {1 3 5 7}   are each other's transpose
 func (l Layout) Transpose() (Layout, error) {

@@ -22,8 +22,8 @@ func (g Group) String() string {
 	return fmt.Sprintf("%v(%d, stride %d)", g.Type, g.Size, g.Stride)
 }
 
-// Parse reads the text form of a group. Letters count as written; spaces are free between the words. A 0 is the default,
-// as in the struct. Whether the group suits a number of replicas is for [Group.Resolve] to say.
+// Parse reads the text form of a group. Letters count as written; spaces are free between the words. A 0 is the
+// default, as in the struct. Whether the group suits a number of replicas is for [Group.Resolve] to say.
 func Parse(text string) (Group, error) {
 	name, rest, bracket := strings.Cut(strings.TrimSpace(text), "(")
 	var g Group

@@ -21,15 +21,17 @@ type allocations struct {
 	closed bool
 }
 
-// Alloc returns n zeros in memory that begins with a page. From 2 MiB on it begins with a huge page and asks the system for huge pages, in which messages
-// of many megabytes are faster; docs/alloc.md has what was measured. It is for buffers that are used again and again: getting it may take 0.3 ms for each MiB.
+// Alloc returns n zeros in memory that begins with a page. From 2 MiB on it begins with a huge page and asks the system
+// for huge pages, in which messages of many megabytes are faster; docs/alloc.md has what was measured. It is for
+// buffers that are used again and again: getting it may take 0.3 ms for each MiB.
 //
-// The memory is the caller's, and a part of Go's heap like any other: it may be used after Free and Close, and is collected when nobody refers to it any more. Until
-// Free or Close the connection does, which counts as one with its Dups. It is rounded up to whole pages, and from 2 MiB on takes up to 4 MiB more address space, of which what lies
+// The memory is the caller's, and a part of Go's heap like any other: it may be used after Free and Close, and is
+// collected when nobody refers to it any more. Until Free or Close the connection does, which counts as one with its
+// Dups. It is rounded up to whole pages, and from 2 MiB on takes up to 4 MiB more address space, of which what lies
 // outside the slice is never touched.
 //
-// Errors: n is negative, n elements are more than there is address space for, the connection is closed. Memory that the machine does not have is the
-// end of the program, as it is with make.
+// Errors: n is negative, n elements are more than there is address space for, the connection is closed. Memory that the
+// machine does not have is the end of the program, as it is with make.
 func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
 	if c == nil {
 		return nil, errors.New("gcl: alloc: nil Comm")
@@ -41,9 +43,10 @@ func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
 	return unsafe.Slice((*T)(p), n), nil
 }
 
-// Free makes the connection forget memory that it got from Alloc, so that it is collected with the caller's last reference to it. s begins where the slice that
-// Alloc returned does. The caller must not free what a collective in progress uses. Errors: s is not from Alloc on this connection or one of its Dups, or freed
-// already; the connection is closed, which has freed everything.
+// Free makes the connection forget memory that it got from Alloc, so that it is collected with the caller's last
+// reference to it. s begins where the slice that Alloc returned does. The caller must not free what a collective in
+// progress uses. Errors: s is not from Alloc on this connection or one of its Dups, or freed already; the connection is
+// closed, which has freed everything.
 func Free[T tensor.Element](c *Comm, s []T) error {
 	if c == nil {
 		return errors.New("gcl: free: nil Comm")

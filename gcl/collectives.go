@@ -25,14 +25,14 @@ func result[T tensor.Element](ctx context.Context, c *Comm, collective schedule.
 	return dst, nil
 }
 
-// AllReduce returns the reduction of data over the group, element by element: the same bits on every rank. data has the same
-// length on all of them, and is not changed.
+// AllReduce returns the reduction of data over the group, element by element: the same bits on every rank. data has the
+// same length on all of them, and is not changed.
 func AllReduce[T tensor.Element](ctx context.Context, c *Comm, data []T, op Operator) ([]T, error) {
 	return result(ctx, c, schedule.AllReduce, len(data), data, op, 0)
 }
 
-// AllReduceTo is AllReduce with the result in dst, which has the length of data and is data itself or apart from it. What
-// dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
+// AllReduceTo is AllReduce with the result in dst, which has the length of data and is data itself or apart from it.
+// What dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
 func AllReduceTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, op Operator) error {
 	return do1(ctx, c, schedule.AllReduce, dst, data, op, 0)
 }
@@ -52,14 +52,14 @@ func ReduceScatter[T tensor.Element](ctx context.Context, c *Comm, data []T, op 
 	return result(ctx, c, schedule.ReduceScatter, chunks.PerRank(len(data), c.Size()), data, op, 0)
 }
 
-// ReduceScatterTo is ReduceScatter with the result in dst, of ceil(n/G) elements, apart from data or exactly its own place
-// in data. What dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
+// ReduceScatterTo is ReduceScatter with the result in dst, of ceil(n/G) elements, apart from data or exactly its own
+// place in data. What dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
 func ReduceScatterTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, op Operator) error {
 	return do1(ctx, c, schedule.ReduceScatter, dst, data, op, 0)
 }
 
-// AllGather returns the data of all ranks one after the other, G times the length of data, in rank order. data has the same
-// length on all ranks, and is not changed.
+// AllGather returns the data of all ranks one after the other, G times the length of data, in rank order. data has the
+// same length on all ranks, and is not changed.
 func AllGather[T tensor.Element](ctx context.Context, c *Comm, data []T) ([]T, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -67,8 +67,9 @@ func AllGather[T tensor.Element](ctx context.Context, c *Comm, data []T) ([]T, e
 	return result(ctx, c, schedule.AllGather, gatheredLength(len(data), c.Size()), data, 0, 0)
 }
 
-// AllGatherTo is AllGather with the result in dst, of G times the length of data, apart from it or with data exactly in its
-// own place in dst. What dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
+// AllGatherTo is AllGather with the result in dst, of G times the length of data, apart from it or with data exactly in
+// its own place in dst. What dst holds after an error is unspecified. It allocates nothing once a call like it has been
+// made.
 func AllGatherTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T) error {
 	return do1(ctx, c, schedule.AllGather, dst, data, 0, 0)
 }
@@ -79,36 +80,36 @@ func AllToAll[T tensor.Element](ctx context.Context, c *Comm, data []T) ([]T, er
 	return result(ctx, c, schedule.AllToAll, len(data), data, 0, 0)
 }
 
-// AllToAllTo is AllToAll with the result in dst, which has the length of data and is data itself or apart from it. What dst
-// holds after an error is unspecified. It allocates nothing once a call like it has been made.
+// AllToAllTo is AllToAll with the result in dst, which has the length of data and is data itself or apart from it. What
+// dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
 func AllToAllTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T) error {
 	return do1(ctx, c, schedule.AllToAll, dst, data, 0, 0)
 }
 
-// AllToAllInPlace is AllToAll with the result in data. What would be overwritten before it is sent is kept in memory of the
-// library: directly on peer memory a piece of 32 KiB, else up to all that arrives. What data holds after an error is
-// unspecified.
+// AllToAllInPlace is AllToAll with the result in data. What would be overwritten before it is sent is kept in memory of
+// the library: directly on peer memory a piece of 32 KiB, else up to all that arrives. What data holds after an error
+// is unspecified.
 func AllToAllInPlace[T tensor.Element](ctx context.Context, c *Comm, data []T) error {
 	return do1(ctx, c, schedule.AllToAll, data, data, 0, 0)
 }
 
-// Broadcast returns the data of the rank root, an index in the group: with several groups there is one root in each. data
-// has the same length on all ranks, and is not changed; only the root's is read.
+// Broadcast returns the data of the rank root, an index in the group: with several groups there is one root in each.
+// data has the same length on all ranks, and is not changed; only the root's is read.
 //
-// A root need not wait for the others: it returns once its data is where they will find it. What is wrong with their calls
-// may therefore show at the root no sooner than at a later call, or at Close.
+// A root need not wait for the others: it returns once its data is where they will find it. What is wrong with their
+// calls may therefore show at the root no sooner than at a later call, or at Close.
 func Broadcast[T tensor.Element](ctx context.Context, c *Comm, data []T, root int) ([]T, error) {
 	return result(ctx, c, schedule.Broadcast, len(data), data, 0, root)
 }
 
-// BroadcastTo is Broadcast with the result in dst, which has the length of data and is data itself or apart from it. What
-// dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
+// BroadcastTo is Broadcast with the result in dst, which has the length of data and is data itself or apart from it.
+// What dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
 func BroadcastTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, root int) error {
 	return do1(ctx, c, schedule.Broadcast, dst, data, 0, root)
 }
 
-// BroadcastInPlace is Broadcast with the result in data, which at the root is the input. What the others' data holds after
-// an error is unspecified.
+// BroadcastInPlace is Broadcast with the result in data, which at the root is the input. What the others' data holds
+// after an error is unspecified.
 func BroadcastInPlace[T tensor.Element](ctx context.Context, c *Comm, data []T, root int) error {
 	return do1(ctx, c, schedule.Broadcast, data, data, 0, root)
 }

@@ -12,10 +12,10 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Comm is one replica's handle on one group of replicas, with one set of options. It is immutable: Group and With return another that
-// shares the connection. Collectives on all Comms of one connection run one after the other, in program order; Dup opens
-// another connection. A Comm may be used by several goroutines, but replicas must make their calls in the same order,
-// and goroutines that race for a connection make none.
+// Comm is one replica's handle on one group of replicas, with one set of options. It is immutable: Group and With
+// return another that shares the connection. Collectives on all Comms of one connection run one after the other, in
+// program order; Dup opens another connection. A Comm may be used by several goroutines, but replicas must make their
+// calls in the same order, and goroutines that race for a connection have no order.
 type Comm struct {
 	lane    *lane
 	group   *group
@@ -27,8 +27,8 @@ type Comm struct {
 	started *started // the function given to Start that this is the Comm of, or nil
 }
 
-// New makes a Comm for one replica from its end of a transport. Group and options are the defaults. The Comm owns the endpoint: Close closes it.
-// Within one process Run is simpler.
+// New makes a Comm for one replica from its end of a transport. Group and options are the defaults. The Comm owns the
+// endpoint: Close closes it. Within one process Run is simpler.
 func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 	if endpoint == nil {
 		return nil, errors.New("gcl: nil endpoint")
@@ -95,8 +95,8 @@ func (c *Comm) Members() []int { return append([]int(nil), c.group.members...) }
 // Options returns the options that the Comm was made with.
 func (c *Comm) Options() Options { return c.options }
 
-// Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as g says. It sends nothing. The
-// error names what does not fit.
+// Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as
+// g says. It sends nothing. The error names what does not fit.
 func (c *Comm) Group(g commgroup.Group) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -207,13 +207,14 @@ func (l *lane) groupOfAll(members []int, rank int) (*group, error) {
 	return g, nil
 }
 
-// Barrier returns when every member of the group has called it.
+// Barrier returns when every member of the group has called it. It moves no data, but counts as a collective, and fails
+// as collectives do.
 func (c *Comm) Barrier(ctx context.Context) error {
 	return c.do(ctx, call{collective: schedule.AllReduce, barrier: true, dtype: tensor.U8})
 }
 
-// Dup opens an independent connection between all replicas, each of which must call it, and returns a Comm on it with c's group and options.
-// What runs on one connection does not wait for the other. An error on either aborts both.
+// Dup opens an independent connection between all replicas, each of which must call it, and returns a Comm on it with
+// c's group and options. What runs on one connection does not wait for the other. An error on either aborts both.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	switch {
 	case c.check() != nil || ctx == nil:
@@ -244,9 +245,9 @@ func (c *Comm) setGroup(g *group) {
 	c.group, c.label = g, &label{name: name, members: g.members, rank: g.rank, group: g.id}
 }
 
-// Named returns a Comm with a name, as in "layer3/grads", which shows in errors, in traces and in what Dump prints. Nothing else is new: it is the same
-// connection, and the calls of both count together. Replicas need not use the same names. Comms made from it have its name too; "" takes it off.
-// It costs nothing in a call.
+// Named returns a Comm with a name, as in "layer3/grads", which shows in errors, in traces and in what Dump prints.
+// Nothing else is new: it is the same connection, and the calls of both count together. Replicas need not use the same
+// names. Comms made from it have its name too; "" takes it off. It costs nothing in a call.
 func (c *Comm) Named(name string) *Comm {
 	if c.check() != nil {
 		return c
@@ -261,7 +262,8 @@ func (c *Comm) Named(name string) *Comm {
 // Name returns the name given by Named, or "".
 func (c *Comm) Name() string { return c.label.name }
 
-// Abort makes every collective on every replica, now and later, fail with ErrAborted and the cause. The first abort wins.
+// Abort makes every collective on every replica, now and later, fail with ErrAborted and the cause, which may be nil.
+// The first abort wins.
 func (c *Comm) Abort(cause error) {
 	if c.check() != nil {
 		return
@@ -272,10 +274,11 @@ func (c *Comm) Abort(cause error) {
 	c.lane.endpoint.Abort(cause)
 }
 
-// Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups and forgets what Alloc gave out. Functions given to Start are
-// waited for, so none may call it. Peers that wait for this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it.
-// It is closed even if there is an error, which is about a broadcast that did not wait (see Broadcast): ErrMismatch when replicas disagree on it, a
-// *PeerError when one has left without it.
+// Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups
+// and forgets what Alloc gave out. Functions given to Start are waited for, so none may call it. Peers that wait for
+// this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it. It is closed even if
+// there is an error, which is about a broadcast that did not wait (see Broadcast): ErrMismatch when replicas disagree
+// on it, a *PeerError when one has left without it.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
 		return err

@@ -17,35 +17,42 @@
 //	AllToAll         part r of the data of rank 0, 1, ..., G-1         n(G-1)/G
 //	Broadcast        data of the root                                  up to 2n(G-1)/G, at the root
 //
-// Each comes in forms that return the result or write it to a destination (To); all-reduce, all-to-all and broadcast also
-// over the input (InPlace). To and InPlace allocate nothing in steady state. In a group of one, every collective is a copy.
+// Each comes in forms that return the result or write it to a destination (To); all-reduce, all-to-all and broadcast
+// also over the input (InPlace). To and InPlace allocate nothing in steady state. In a group of one, every collective
+// is a copy.
 //
-// Each also comes for several tensors in one go, which share messages: Many takes slices of one type, as in AllReduceMany,
-// and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Every tensor is treated as if it were
-// alone, and may be empty; no destination may share memory with another tensor, and what it holds after an error is
-// unspecified. ReduceScatterMapped and AllGatherMapped take an array that lies on several IPUs of each replica.
+// Each also comes for several tensors in one go, which share messages: Many takes slices of one type, as in
+// AllReduceMany, and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Every tensor is
+// treated as if it were alone, and may be empty; a destination shares memory with no tensor but its own input, and what
+// it holds after an error is unspecified. ReduceScatterMapped and AllGatherMapped take an array that lies on several
+// IPUs of each replica.
 //
-// ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one replica,
-// each a worker with memory of its own: docs/within-replica.md.
+// ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one
+// replica, each a worker with memory of its own: docs/within-replica.md.
 //
 // # Rules for a caller
 //
-//   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and options.
-//     If they do not, that is an error on all of them, ErrMismatch, and never a hang.
-//   - The first error of a collective on any replica aborts the communicator on all. Only a call with bad arguments leaves
-//     it usable, and it counts as a call: the peers whose call was good find the mismatch.
-//   - Buffers belong to the library during a call, and are the caller's again when it has returned, whatever it returned.
+//   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and
+//     options. If they do not, that is an error on all of them, ErrMismatch, and never a hang.
+//   - The first error of a collective on any replica aborts the communicator on all. Only a call with bad arguments
+//     leaves it usable, and it counts as a call: the peers whose call was good find the mismatch.
+//   - Buffers belong to the library during a call, and are the caller's again when it has returned, whatever it
+//     returned. Results that are returned are new memory, the caller's own.
+//   - Errors are ErrMismatch, ErrAborted, ErrClosed and *PeerError, for errors.Is and errors.As. Any other is about the
+//     arguments (a length, an overlap, a root, an operator that does not take the type, a nil context): nothing was
+//     sent.
 //
 // # Who was where
 //
-// Comm.Named names what a call is for. Dump prints, for the error of a collective, what every replica of the process was doing: a flight recorder keeps the
-// last 1,024 calls of each connection. Options.Trace is told of calls, methods, rounds and transfers as they happen. docs/tracing.md.
+// Comm.Named names what a call is for. Dump prints, for the error of a collective, what every replica of the process
+// was doing: a flight recorder keeps the last 1,024 calls of each connection. Options.Trace is told of calls, methods,
+// rounds and transfers as they happen. docs/tracing.md.
 //
 // # Bits
 //
-// With the same inputs, group, method, implementation and options the result has the same bits on every replica and every
-// run. With Options.Reproducible it has the same bits with every method, on every transport: docs/determinism.md.
+// With the same inputs, group, method, implementation and options the result has the same bits on every replica and
+// every run. With Options.Reproducible it has the same bits with every method, on every transport: docs/determinism.md.
 //
-// This is the only package that holds a schedule (package methods) and bytes at once. Of algorithms it knows one: direct on
-// peer memory, which needs no schedule (docs/peer-memory.md). It knows no ring order and no wire.
+// This is the only package that holds a schedule (package methods) and bytes at once. Of algorithms it knows one:
+// direct on peer memory, which needs no schedule (docs/peer-memory.md). It knows no ring order and no wire.
 package gcl

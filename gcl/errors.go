@@ -13,11 +13,11 @@ import (
 	"gogcl.dev/transport"
 )
 
-// What callers branch on, with errors.Is. An error of a collective that is none of these, nor a *PeerError, is about its arguments: nothing was
-// sent, and the communicator stays usable.
+// What callers branch on, with errors.Is. An error of a collective that is none of these, nor a *PeerError, is about
+// its arguments: nothing was sent, and the communicator stays usable.
 var (
-	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length, root, method, options, group
-	// or order of calls. The text has both sides.
+	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length,
+	// root, method, options, group or order of calls. The text has both sides.
 	ErrMismatch = errors.New("gcl: replicas disagree")
 
 	// ErrAborted says that the communicator was aborted, by this replica or another. The cause is in the chain.

@@ -14,7 +14,8 @@ import (
 	"gogcl.dev/topology"
 )
 
-// Explanation says how a collective would be carried out, why, and what that and the alternatives would cost. String prints it.
+// Explanation says how a collective would be carried out, why, and what that and the alternatives would cost. String
+// prints it.
 type Explanation struct {
 	Collective schedule.Collective
 	Bytes      int64 // in the larger of a rank's two buffers
@@ -43,15 +44,17 @@ type Candidate struct {
 	Estimate  time.Duration
 }
 
-// Explain says which implementation and method a call with so many bytes in the larger of a rank's two buffers takes with c's options, and why. It sends nothing,
-// and waits for nothing. Local, which sends nothing either, is not spoken of; of a Broadcast the root is rank 0.
+// Explain says which implementation and method a call with so many bytes in the larger of a rank's two buffers takes
+// with c's options, and why. It sends nothing, and waits for nothing. Local, which sends nothing either, is not spoken
+// of; of a Broadcast the root is rank 0.
 //
-// The estimates compare methods; they are not a promise. Messages are priced by methods/cost on the topology that the communicator was given
-// (WithTopology, with speeds that the caller knows), and without one as a host on which a link carries 8 GB/s with a latency of 1 us. Peer
-// memory is always priced as the host's. Folding costs nothing, and every replica has a processor of its own.
+// The estimates compare methods; they are not a promise. Messages are priced by methods/cost on the topology that the
+// communicator was given (WithTopology, with speeds that the caller knows), and without one as a host on which a link
+// carries 8 GB/s with a latency of 1 us. Peer memory is always priced as the host's. Folding costs nothing, and every
+// replica has a processor of its own.
 //
-// Errors: an unknown collective, negative bytes, an invalid dtype, bytes that are not whole elements or, in an all-gather or all-to-all, not G
-// equal parts.
+// Errors: an unknown collective, negative bytes, an invalid dtype, bytes that are not whole elements or, in an
+// all-gather or all-to-all, not G equal parts.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c == nil {
 		return Explanation{}, errors.New("gcl: explain: nil Comm")

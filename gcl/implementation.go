@@ -5,27 +5,28 @@ import (
 	"strings"
 )
 
-// Implementation says how the steps of a method are carried out. The text forms are GCL's values of collectiveImplementation.
+// Implementation says how the steps of a method are carried out. The text forms are GCL's values of
+// collectiveImplementation.
 type Implementation uint8
 
 // The implementations.
 const (
-	// AutoImplementation takes the cheapest that the transport and the method allow: Syncful for methods Auto and Direct where replicas share an address
-	// space, else Syncless.
+	// AutoImplementation takes the cheapest that the transport and the method allow: Syncful for methods Auto and
+	// Direct where replicas share an address space, else Syncless.
 	AutoImplementation Implementation = iota
 
 	// Syncless sends messages: no barrier, each replica runs as far ahead as its data allows.
 	Syncless
 
-	// Syncful steps together: the replicas meet at a barrier and read and write each other's memory. On a transport without transport.PeerMemory it is a
-	// barrier before each round.
+	// Syncful steps together: the replicas meet at a barrier and read and write each other's memory. On a transport
+	// without transport.PeerMemory it is a barrier before each round.
 	Syncful
 
-	// Hybrid is Syncful among the members of a group in one link domain (see WithTopology) and Syncless between domains:
-	// an all-reduce is a reduce-scatter inside, an all-reduce across and an all-gather inside, and the others
-	// correspondingly, see docs/hybrid.md. Every domain must hold equally many members. Of a group inside one domain, and
-	// among the IPUs of a replica, it is Syncful; of a group with a member in each domain Syncless. Reproducible reductions,
-	// and calls on several tensors, go the way that AutoImplementation takes.
+	// Hybrid is Syncful among the members of a group in one link domain (see WithTopology) and Syncless between
+	// domains: an all-reduce is a reduce-scatter inside, an all-reduce across and an all-gather inside, and the others
+	// correspondingly, see docs/hybrid.md. Every domain must hold equally many members. Of a group inside one domain,
+	// and among the IPUs of a replica, it is Syncful; of a group with a member in each domain Syncless. Reproducible
+	// reductions, and calls on several tensors, go the way that AutoImplementation takes.
 	Hybrid
 
 	numImplementations
@@ -59,7 +60,7 @@ func (i Implementation) MarshalText() ([]byte, error) {
 	return []byte(i.String()), nil
 }
 
-// UnmarshalText parses the text form.
+// UnmarshalText parses the text form. After an error i is what it was.
 func (i *Implementation) UnmarshalText(text []byte) error {
 	parsed, err := ParseImplementation(string(text))
 	if err == nil {

@@ -44,7 +44,7 @@ func (l Link) MarshalText() ([]byte, error) {
 	return []byte(l.String()), nil
 }
 
-// UnmarshalText parses the text form.
+// UnmarshalText parses the text form. After an error l is what it was.
 func (l *Link) UnmarshalText(text []byte) error {
 	parsed, err := ParseLink(string(text))
 	if err == nil {

@@ -40,8 +40,9 @@ func ReduceScatterMapped[T tensor.Element](ctx context.Context, c *Comm, data []
 	return dst, nil
 }
 
-// ReduceScatterMappedTo is ReduceScatterMapped with the result in dst, apart from data. What dst holds after an error
-// is unspecified. It allocates nothing once a call like it has been made.
+// ReduceScatterMappedTo is ReduceScatterMapped with the result in dst, apart from data and as long as what
+// ReduceScatterMapped returns, m.PerRank(G). What dst holds after an error is unspecified. It allocates nothing once a
+// call like it has been made.
 func ReduceScatterMappedTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, m chunks.Mapping, op Operator) error {
 	return doMapped(ctx, c, schedule.ReduceScatter, dst, data, m, op, false)
 }

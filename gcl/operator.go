@@ -8,8 +8,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Operator says how a reduction combines elements. Every operator is commutative to the bit, NaNs included: a NaN result is the canonical one of
-// its type. 16-bit floats are combined in float32 and rounded to nearest even at each hop, or once with Options.Reproducible.
+// Operator says how a reduction combines elements. Every operator is commutative to the bit, NaNs included: a NaN
+// result is the canonical one of its type. 16-bit floats are combined in float32 and rounded to nearest even at each
+// hop, or once with Options.Reproducible.
 type Operator uint8
 
 // The operators. In a group of one all of them are the identity.
@@ -22,7 +23,7 @@ const (
 	LogicalAnd                 // bool only
 	LogicalOr                  // bool only
 	SquareAdd                  // each input squared once, then summed
-	Local                      // nothing is sent, nor compared: all-reduce gives the own data, reduce-scatter its own slice; all dtypes
+	Local                      // nothing is sent or compared: the rank's own data, or its own shard of it; all dtypes
 	numOperators
 )
 
@@ -54,7 +55,7 @@ func (op Operator) MarshalText() ([]byte, error) {
 	return []byte(op.String()), nil
 }
 
-// UnmarshalText parses GCL's name.
+// UnmarshalText parses GCL's name. After an error op is what it was.
 func (op *Operator) UnmarshalText(text []byte) error {
 	parsed, err := ParseOperator(string(text))
 	if err == nil {

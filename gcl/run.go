@@ -25,13 +25,14 @@ type config struct {
 // WithOptions sets the options that the replicas' first Comm has.
 func WithOptions(o Options) RunOption { return func(c *config) { c.options = o } }
 
-// WithTopology says where the replicas sit, which decides on ring orders. The default is one host on which every pair is linked.
+// WithTopology says where the replicas sit, which decides on ring orders. The default is one host on which every pair
+// is linked.
 func WithTopology(t topology.Topology) RunOption {
 	return func(c *config) { c.topology, c.machine = t, true }
 }
 
-// WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run closes them,
-// unless it refuses its arguments.
+// WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run
+// closes them, unless it refuses its arguments.
 func WithEndpoints(endpoints []transport.Endpoint) RunOption {
 	return func(c *config) { c.endpoints = endpoints }
 }
@@ -64,10 +65,11 @@ func newConfig(n int, opts []RunOption) (*config, error) {
 
 // Run calls body on n replicas, each a goroutine with its own Comm of all n, and returns when all have returned.
 //
-// The first error that a body returns aborts the communicator: collectives of the others fail with ErrAborted, and their context is cancelled. Run
-// returns that error, with the replica where it began; nil if every body returned nil. A panic becomes a *PanicError and aborts the others in
-// the same way, and so does runtime.Goexit. A body that returns while others wait for it in a collective gives them a *PeerError. Functions
-// given to Start are waited for, and the Comms are closed.
+// The first error that a body returns aborts the communicator: collectives of the others fail with ErrAborted, and
+// their context is cancelled. Run returns that error, with the replica where it began; nil if every body returned nil.
+// A panic becomes a *PanicError and aborts the others in the same way, and so does runtime.Goexit. A body that returns
+// while others wait for it in a collective gives them a *PeerError. Functions given to Start are waited for, and the
+// Comms are closed.
 func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, opts ...RunOption) error {
 	if ctx == nil || body == nil {
 		return errors.New("gcl: Run needs a context and a body")

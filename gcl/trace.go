@@ -88,9 +88,9 @@ type TraceMethod struct {
 	Ring, Second []int
 }
 
-// TraceSegment is one segment of a message (see Options.MaxBytesPerTile), told before it is sent or received, or on peer
-// memory of what a rank takes from a peer in a round. In one pass over peer memory, and where messages are small, there are none; nor is there one for an
-// empty message of a barrier between rounds.
+// TraceSegment is one segment of a message (see Options.MaxBytesPerTile), told before it is sent or received, or on
+// peer memory of what a rank takes from a peer in a round. In one pass over peer memory, and where messages are small,
+// there are none; nor is there one for an empty message of a barrier between rounds.
 type TraceSegment struct {
 	Peer  int // replica id
 	Kind  transport.Kind

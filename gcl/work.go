@@ -17,8 +17,8 @@ type Work struct {
 	err  error
 }
 
-// Wait returns once the function has returned, with its error. It does not watch a context of its own, because until the function has returned the buffers
-// are not the caller's: cancel the context given to Start to end it early.
+// Wait returns once the function has returned, with its error. It does not watch a context of its own, because until
+// the function has returned the buffers are not the caller's: cancel the context given to Start to end it early.
 func (w *Work) Wait() error {
 	<-w.done
 	return w.err
@@ -34,13 +34,14 @@ type started struct {
 // startKey is the context key under which a function given to Start finds its *started.
 type startKey struct{}
 
-// Start queues f behind whatever this replica's connection has been asked to do and returns at once. f runs on a goroutine of its
-// own; of this connection it must use only the Comm that it is given, and the buffers that it uses belong to it until Wait.
-// Collectives called on c after Start run after f. Start calls count in program order like collectives: every replica must make
-// the same ones. An error of f does not abort the others by itself, but that of a collective in it does; a panic does.
+// Start queues f behind whatever this replica's connection has been asked to do and returns at once. f runs on a
+// goroutine of its own; of this connection it must use only the Comm that it is given, and the buffers that it uses
+// belong to it until Wait. Collectives called on c after Start run after f. Start calls count in program order like
+// collectives: every replica must make the same ones. An error of f does not abort the others by itself, but that of a
+// collective in it does; a panic does.
 //
-// A call in f on another Comm of the connection is an error if it is given f's context or one made from it. With any other context it waits
-// until that is done, since it waits for f.
+// A call in f on another Comm of the connection is an error if it is given f's context or one made from it. With any
+// other context it waits until that is done, since it waits for f.
 func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) *Work {
 	w := &Work{done: make(chan struct{})}
 	switch {

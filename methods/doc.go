@@ -1,8 +1,9 @@
-// Package methods says how replicas talk: it turns a collective, a method, a group size and ring orders into a schedule.
+// Package methods says how replicas talk: it turns a collective, a method, a group size and ring orders into a
+// schedule.
 //
-// Everything here is a pure function of its arguments. The package never sees a byte, a dtype or a transport, and takes ring
-// orders as given (package topology knows them). [Spec.Program] is what one rank does; [Build] collects the programs of all
-// ranks, for the checker and the drawings.
+// Everything here is a pure function of its arguments. The package never sees a byte, a dtype or a transport, and takes
+// ring orders as given (package topology knows them). [Spec.Program] is what one rank does; [Build] collects the
+// programs of all ranks, for the checker and the drawings.
 //
 //	method                   chunks of an all-reduce over k ranks   rounds           sent per rank, in pieces of n/k
 //	broadcast                1                                      1                k(k-1)
@@ -17,11 +18,11 @@
 // For recursive_doubling k is a power of two here; else log2 k is rounded down, two rounds are added, and ranks with an
 // extra one beside them send k pieces more.
 //
-// A reduce-scatter or an all-gather is one half of that: half the rounds (broadcast and direct: 1; recursive_doubling: as
-// many), k-1 pieces. An all-to-all on a one-way ring forwards k(k-1)/2 blocks in k-1 rounds; a broadcast down it in m pieces
-// takes (k-1)+(m-1).
+// A reduce-scatter or an all-gather is one half of that: half the rounds (broadcast and direct: 1; recursive_doubling:
+// as many), k-1 pieces. An all-to-all on a one-way ring forwards k(k-1)/2 blocks in k-1 rounds; a broadcast down it in
+// m pieces takes (k-1)+(m-1).
 //
-// All ring methods are one piece of code, [lane]s: a direction round a ring, how far it reaches, and which fragments it
-// carries. With Spec.RankOrder each element is reduced in the order of the ranks; broadcast and direct do that anyway, and
-// the rings and recursive_doubling become a chain.
+// All ring methods are one piece of code, lanes: a direction round a ring, how far it reaches, and which fragments it
+// carries. With Spec.RankOrder each element is reduced in the order of the ranks; broadcast and direct do that anyway,
+// and the rings and recursive_doubling become a chain.
 package methods

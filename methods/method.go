@@ -56,7 +56,7 @@ func (m Method) MarshalText() ([]byte, error) {
 	return []byte(m.String()), nil
 }
 
-// UnmarshalText parses the text form.
+// UnmarshalText parses the text form. After an error m is what it was.
 func (m *Method) UnmarshalText(text []byte) error {
 	parsed, err := Parse(string(text))
 	if err == nil {

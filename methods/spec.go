@@ -17,8 +17,8 @@ type Spec struct {
 	// the ring that quad_directional_ring uses beside it. Methods that need no ring ignore both.
 	Ring, Second []int
 
-	// Pieces is into how many pieces a fragment is cut where the schedule is a pipeline along a chain: a Broadcast on rings, and
-	// an AllReduce with RankOrder on rings, both of which else ignore it. 0 means 1. See PipelinePieces.
+	// Pieces is into how many pieces a fragment is cut where the schedule is a pipeline along a chain: a Broadcast on
+	// rings, and an AllReduce with RankOrder on rings, both of which else ignore it. 0 means 1. See PipelinePieces.
 	Pieces int
 
 	// InPlace says that Output is Input. Only an AllToAll needs to be told.
@@ -28,7 +28,8 @@ type Spec struct {
 	RankOrder bool
 }
 
-// Build returns the schedule of all ranks.
+// Build returns the schedule of all ranks, which is the caller's. Errors: the method Auto or one that is none, an
+// unknown collective, a size below 1, a negative number of pieces, a root or a ring that does not fit the size.
 func Build(s Spec) (*schedule.Schedule, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -47,7 +48,8 @@ func Build(s Spec) (*schedule.Schedule, error) {
 	return out, nil
 }
 
-// Program returns what one rank does: Build(s).Programs[rank], without the others.
+// Program returns what one rank does: Build(s).Programs[rank], without the others. Errors are those of Build, and a
+// rank that is not in the group.
 func (s Spec) Program(rank int) (schedule.Program, error) {
 	if err := s.check(); err != nil {
 		return nil, err

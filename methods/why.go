@@ -21,7 +21,8 @@ func (t Tuning) meetInMiddleBelow(c schedule.Collective, size int) int64 {
 	return below
 }
 
-// Why says in a few words why Choose makes its choice, as in "every pair of replicas is linked, so that a ring gains nothing".
+// Why says in a few words why Choose makes its choice, as in "every pair of replicas is linked, so that a ring gains
+// nothing".
 func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided bool) string {
 	switch m := t.Choose(c, size, bytes, strided); {
 	case m == Broadcast && c == schedule.AllReduce:

@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/internal/kernel"
 )
 
-// BFloat16 is the upper half of a float32's bits: 1 sign, 8 exponent, 7 fraction bits. It has about two decimal digits and
-// the range of a float32. It is only stored: to calculate, widen it.
+// BFloat16 is the upper half of a float32's bits: 1 sign, 8 exponent, 7 fraction bits. It has about two decimal digits
+// and the range of a float32. It is only stored: to calculate, widen it.
 type BFloat16 uint16
 
 // BFloat16FromFloat32 is the BFloat16 nearest to f, of two the one with an even fraction. A NaN keeps its sign and the

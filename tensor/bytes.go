@@ -11,9 +11,9 @@ func Bytes[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(t)))
 }
 
-// FromBytes is b seen as elements, in the host's byte order, with no room to append. It is an error when b is not a whole
-// number of elements, does not start at an address that Go wants for a T, or, with T bool, holds a byte other than 0
-// and 1; only the last takes time, a look at each byte.
+// FromBytes is b seen as elements, in the host's byte order, with no room to append. It is an error when b is not a
+// whole number of elements, does not start at an address that Go wants for a T, or, with T bool, holds a byte other
+// than 0 and 1; only the last takes time, a look at each byte.
 func FromBytes[T Element](b []byte) ([]T, error) {
 	dtype := DTypeOf[T]()
 	if len(b)%dtype.Size() != 0 {

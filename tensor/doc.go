@@ -1,7 +1,7 @@
 // Package tensor holds what the collectives move: element types, shapes, and tensors whose type is known at run time.
 //
-// A [DType] is an element type as a value, [Element] the constraint that all of them satisfy, [DTypeOf] the way from one to
-// the other. A [Tensor] is a dtype, a [Shape] and bytes; its elements lie in row-major order, densely:
+// A [DType] is an element type as a value, [Element] the constraint that all of them satisfy, [DTypeOf] the way from
+// one to the other. A [Tensor] is a dtype, a [Shape] and bytes; its elements lie in row-major order, densely:
 //
 //	x, err := tensor.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
 //
@@ -13,8 +13,8 @@
 // # Rules for a caller
 //
 //   - Bytes are in the byte order of the host. Nothing here converts between orders; replicas are of one order.
-//   - [Bytes], [FromBytes], [FromSlice], [View], [Of] and [Rows] copy nothing: both sides are the same memory, who writes to one
-//     writes to the other. A Tensor has no lock.
+//   - [Bytes], [FromBytes], [FromSlice], [View], [Of] and [Rows] copy nothing: both sides are the same memory, who
+//     writes to one writes to the other. A Tensor has no lock.
 //   - A bool is a byte of 0 or 1. Bytes of any other value are refused where they come in, and must not be written
 //     through a view.
 //   - A Float16 or BFloat16 is its bits: Float16(1) is not one but the smallest subnormal. Use [Float16FromFloat32].

@@ -8,8 +8,8 @@ import (
 
 // DType is the type of a tensor's elements. The zero DType is invalid, so that a forgotten one is noticed.
 //
-// The constants are short because [Float16] and [BFloat16] are Go types: F16 is the DType of a []Float16. The text form is
-// the long name, such as "float16".
+// The constants are short because [Float16] and [BFloat16] are Go types: F16 is the DType of a []Float16. The text form
+// is the long name, such as "float16".
 //
 // Within this module, kernel.Type(d) is the same type for the element-wise loops: the numbers are equal.
 type DType uint8
@@ -66,7 +66,7 @@ func (d DType) String() string {
 	return kernel.Type(d).String()
 }
 
-// ParseDType is the DType that String gives the name of, case and all.
+// ParseDType is the DType that String gives the name of, case and all. The error lists the names.
 func ParseDType(name string) (DType, error) {
 	for d := Bool; d.Valid(); d++ {
 		if d.String() == name {
@@ -84,7 +84,7 @@ func (d DType) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText is ParseDType.
+// UnmarshalText is ParseDType. After an error d is what it was.
 func (d *DType) UnmarshalText(text []byte) error {
 	parsed, err := ParseDType(string(text))
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"gogcl.dev/internal/kernel"
 )
 
-// Float16 is the bits of an IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits. It has about three decimal digits, and
-// goes from 2^-24 to 65504. It is only stored: to calculate, widen it.
+// Float16 is the bits of an IEEE 754 binary16: 1 sign, 5 exponent, 10 fraction bits. It has about three decimal digits,
+// and goes from 2^-24 to 65504. It is only stored: to calculate, widen it.
 type Float16 uint16
 
-// Float16FromFloat32 is the Float16 nearest to f, of two the one with an even fraction; from 65520 on it is infinite. A NaN
-// keeps its sign and the upper 10 bits of its payload and becomes quiet.
+// Float16FromFloat32 is the Float16 nearest to f, of two the one with an even fraction; from 65520 on it is infinite. A
+// NaN keeps its sign and the upper 10 bits of its payload and becomes quiet.
 func Float16FromFloat32(f float32) Float16 { return Float16(kernel.F32ToF16(f)) }
 
 // Float32 is the value of f, exactly. A NaN becomes quiet.

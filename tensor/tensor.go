@@ -7,15 +7,16 @@ import (
 )
 
 // Tensor is elements of one type in a shape, in row-major order. Its dtype, shape and the memory it refers to never
-// change; what is in the memory does. Tensors come from New, FromSlice, Scalar, View and the methods here; the zero Tensor
-// is of no use.
+// change; what is in the memory does. Tensors come from New, FromSlice, Scalar, View and the methods here; the zero
+// Tensor is of no use.
 type Tensor struct {
 	dtype DType
 	shape Shape
 	data  []byte
 }
 
-// New is a tensor of zeros in memory of its own, which starts at a cache line (64 bytes).
+// New is a tensor of zeros in memory of its own, which starts at a cache line (64 bytes). Errors: an invalid dtype, a
+// negative dimension, more bytes than an int can count.
 func New(dtype DType, shape ...int) (*Tensor, error) {
 	n, err := sizeOf(dtype, shape)
 	if err != nil {
@@ -47,8 +48,9 @@ func Scalar[T Element](v T) *Tensor {
 	return &Tensor{DTypeOf[T](), nil, data}
 }
 
-// View is data, bytes in the host's order, as a tensor, without copying. It is an error when data is not exactly as long as
-// dtype and shape want, does not start where Go would let such elements start, or holds bools other than 0 and 1.
+// View is data, bytes in the host's order, as a tensor, without copying. It is an error when data is not exactly as
+// long as dtype and shape want, does not start where Go would let such elements start, or holds bools other than 0 and
+// 1.
 func View(dtype DType, shape Shape, data []byte) (*Tensor, error) {
 	n, err := sizeOf(dtype, shape)
 	if err != nil {
@@ -80,8 +82,9 @@ func Of[T Element](t *Tensor) ([]T, error) {
 // maxEmptyRows bounds what Rows allocates for a tensor of no elements, whose shape may say anything; it is more than anyone has use for.
 const maxEmptyRows = 1 << 24
 
-// Rows is the rows of a tensor of rank 2, each a view that copies nothing and has no room to append: shape (k, n) has k rows
-// of n elements. T must be the type of t's elements. Another rank is an error, and so are more than 2^24 rows of nothing.
+// Rows is the rows of a tensor of rank 2, each a view that copies nothing and has no room to append: shape (k, n) has k
+// rows of n elements. T must be the type of t's elements. Another rank is an error, and so are more than 2^24 rows of
+// nothing.
 func Rows[T Element](t *Tensor) ([][]T, error) {
 	all, err := Of[T](t)
 	if err != nil {
@@ -119,7 +122,8 @@ func (t *Tensor) Len() int { return len(t.data) / t.dtype.Size() }
 // Bytes is the tensor's own memory, in the host's byte order.
 func (t *Tensor) Bytes() []byte { return t.data }
 
-// Reshape is the same memory in another shape of as many elements. Without a shape it is a scalar.
+// Reshape is the same memory in another shape of as many elements. Without a shape it is a scalar. Another number of
+// elements is an error.
 func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	n, err := Shape(shape).Elements()
 	if err != nil {

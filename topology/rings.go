@@ -15,9 +15,9 @@ type Rings struct {
 	Disjoint      bool // the two rings share no physical link
 }
 
-// Rings returns the rings of a group, whose members are replica ids in rank order. Any members will do, in any order, but
-// none twice. A ring that does not fit the number of IPUs per replica, or the ends of the ladder, is an error. [Auto]
-// always fits:
+// Rings returns the rings of a group, whose members are replica ids in rank order. Any members will do, in any order,
+// but none twice. A ring that does not fit the number of IPUs per replica, or the ends of the ladder, is an error.
+// [Auto] always fits:
 //
 //	clique                              rank order
 //	ladder, 1 IPU per replica           peripheral-ring
@@ -27,26 +27,26 @@ type Rings struct {
 // On a clique a named ring has the order that it would have on a ladder; all its links exist there.
 //
 // The first ring of part of a ladder is the order of the whole ladder without those who are not members. Over several
-// ladders it takes one after the other, up the first, down the second and so on, among those that have members. Every hop
-// of it is a direct link for
+// ladders it takes one after the other, up the first, down the second and so on, among those that have members. Every
+// hop of it is a direct link for
 //
-//   - peripheral-ring on whole ladders of an even number of IPUs, and on the blocks of 2i neighbours that begin with an even
-//     id (a shorter ladder);
+//   - peripheral-ring on whole ladders of an even number of IPUs, and on the blocks of 2i neighbours that begin with an
+//     even id (a shorter ladder);
 //   - rung rings on whole joined ladders;
 //   - either of them on several such ladders, all of one length, if their number is even. If it is odd the ring ends
 //     at the far end of the last ladder, and its last hop has to be routed;
 //   - one member from each of several ladders, all at the same place.
 //
-// Elsewhere some hops are routed through others. The hops of ring-on-line are meant to be: each goes at most two rungs, and
-// together they load every rail of a side once in each direction.
+// Elsewhere some hops are routed through others. The hops of ring-on-line are meant to be: each goes at most two rungs,
+// and together they load every rail of a side once in each direction.
 //
-// The second ring of a ladder is the mirror image, the first reversed. With an even number of IPUs per replica the first
-// keeps to the left column, the second to the right. With an odd number each keeps to one link of every bundle. So they
-// share none, however a hop is routed, except that a group of one has no links at all.
+// The second ring of a ladder is the mirror image, the first reversed. With an even number of IPUs per replica the
+// first keeps to the left column, the second to the right. With an odd number each keeps to one link of every bundle.
+// So they share none, however a hop is routed, except that a group of one has no links at all.
 //
 // The second ring of a clique is another cycle with no edge in common, which exists for five members and more. Across
-// several domains it crosses from domain to domain just as often as the first, which works when the first visits at least
-// four members before each crossing. Where there is no such cycle, Second is First again and Disjoint is false.
+// several domains it crosses from domain to domain just as often as the first, which works when the first visits at
+// least four members before each crossing. Where there is no such cycle, Second is First again and Disjoint is false.
 func (t Topology) Rings(name RingName, members []int) (Rings, error) {
 	way, name, err := t.course(name)
 	if err != nil {

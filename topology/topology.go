@@ -52,8 +52,8 @@ type Topology struct {
 	speeds Speeds
 }
 
-// New checks a description and returns the machine. Errors: no domain, a domain without replicas, a negative or absurd
-// number, joined ends on half a rung.
+// New checks a description and returns the machine. Errors: an unknown shape, no domain, a domain without replicas, a
+// negative number, more IPUs than an int can count, a speed that is not finite, joined ends on half a rung.
 func New(c Config) (Topology, error) {
 	if c.Shape >= numShapes {
 		return Topology{}, fmt.Errorf("topology: unknown shape %d: want clique, open ladder or joined ladder", uint8(c.Shape))

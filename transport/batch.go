@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Checker checks batches for an endpoint, which keeps one because it needs memory: CheckBatch, and that no two
-// sends to one peer share a tag, nor two receives from one peer. It allocates nothing in steady state when the batch is good.
+// Checker checks batches for an endpoint: what CheckBatch does, and that no two sends to one peer share a tag, nor two
+// receives from one peer. An endpoint keeps one, because it needs memory: so it allocates nothing in steady state when
+// the batch is good. The zero value is ready. It is not for concurrent use.
 type Checker struct {
 	seen []uint64 // by peer and direction: the tags below 64
 	keys []uint64 // the others
@@ -63,9 +64,9 @@ func (t *Transfer) row() int {
 	return 2*t.Peer + 1
 }
 
-// CheckBatch returns a *BatchError when the batch breaks a rule that can be seen without a peer: a peer out of range or the
-// endpoint itself, a tag above MaxTag, an operand of another length, a missing Fold, a Next without a fold before it.
-// It allocates nothing when the batch is good. Transports call [Checker.Check] first.
+// CheckBatch returns a *BatchError when the batch breaks a rule that can be seen without a peer: a peer out of range or
+// the endpoint itself, a tag above MaxTag, an operand of another length, a missing Fold, a Next without a fold before
+// it. It allocates nothing when the batch is good. Transports call [Checker.Check] first.
 func CheckBatch(rank, size int, batch []Transfer) error {
 	for i := range batch {
 		if reason := checkTransfer(rank, size, batch, i); reason != "" {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ErrBusy says that Exchange, Meet or Gather was called on an endpoint that is in another call, or between a Meet and its Part. It is a
-// fault of the caller, found on a best effort; the call in progress goes on.
+// ErrBusy says that Exchange, Meet or Gather was called on an endpoint that is in another call, or between a Meet and
+// its Part. It is a fault of the caller, found on a best effort; the call in progress goes on.
 var ErrBusy = errors.New("another call is in progress on this endpoint")
 
 // RoundError says where in a round something failed.
@@ -72,7 +72,8 @@ func (e *DeadlockError) Error() string {
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
-// ClosedError says that a replica's endpoint was closed: the peer's, while a transfer waited for it, or the caller's own.
+// ClosedError says that a replica's endpoint was closed: the peer's, while a transfer waited for it, or the caller's
+// own.
 type ClosedError struct {
 	Rank int // whose endpoint it was
 }

@@ -6,7 +6,7 @@ import "sync"
 type Shared interface {
 	Endpoint
 
-	// Shared returns one map for all endpoints of the transport in this process, Dups included, in which their users find each
-	// other, under keys of their own types. The transport puts nothing into it.
+	// Shared returns one map for all endpoints of the transport in this process, Dups included, in which their users
+	// find each other, under keys of their own types. The transport puts nothing into it.
 	Shared() *sync.Map
 }

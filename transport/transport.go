@@ -15,9 +15,9 @@ type Endpoint interface {
 	// receive buffers hold is unspecified, and the endpoint is aborted everywhere (but see BatchError and ErrBusy).
 	//
 	// The buffers belong to the transport until Exchange returns, and not a moment longer. A context that is done, even
-	// before the call, counts as a failure of the round and aborts; an endpoint that is closed, or is in another
-	// call (ErrBusy), refuses and aborts nothing. Errors are *MismatchError,
-	// *DeadlockError, *ClosedError, *AbortError, the context's cause, or the transport's own, each in a *RoundError that says where.
+	// before the call, counts as a failure of the round and aborts; an endpoint that is closed, or is in another call
+	// (ErrBusy), refuses and aborts nothing. Errors are *MismatchError, *DeadlockError, *ClosedError, *AbortError, the
+	// context's cause, or the transport's own, each in a *RoundError that says where.
 	Exchange(ctx context.Context, call Call, batch []Transfer) error
 
 	// Dup opens an independent lane between the same replicas. Every replica calls it, in the same order
@@ -28,9 +28,9 @@ type Endpoint interface {
 	// this replica's rank and the cause. The first abort wins; later ones change nothing.
 	Abort(cause error)
 
-	// Close says that this replica takes part no more. Transfers of others that wait for it fail with a *ClosedError. An
-	// Exchange in progress on this endpoint fails, and Close returns when it has left its buffers. Closing twice
-	// is allowed.
+	// Close says that this replica takes part no more. Transfers of others that wait for it fail with a *ClosedError.
+	// An Exchange in progress on this endpoint fails, and Close returns when it has left its buffers. Closing twice is
+	// allowed.
 	Close() error
 }
 
@@ -63,22 +63,23 @@ const MaxTag = 1<<16 - 1
 // Transfer is one send or receive of a round.
 //
 // Several receives may fold into one buffer. The first is a Recv (Buf = arrived) or a RecvFold (Buf = With op arrived);
-// those that follow it in the batch are RecvFolds with Next set and the same Buf, and are applied in this order whatever
-// order they arrive in: Buf = Buf op arrived or, when With is neither empty nor Buf itself, Buf = (Buf op With) op
-// arrived, which is how a replica's own operand takes its place among the others. A transport may apply a fold block
-// by block, all of the chain to one block before it goes on to the next.
+// those that follow it in the batch are RecvFolds with Next set and the same Buf, and are applied in this order
+// whatever order they arrive in: Buf = Buf op arrived or, when With is neither empty nor Buf itself, Buf = (Buf op
+// With) op arrived, which is how a replica's own operand takes its place among the others. A transport may apply a fold
+// block by block, all of the chain to one block before it goes on to the next.
 type Transfer struct {
 	Peer int    // replica id; never the endpoint's own
-	Tag  uint32 // tells the transfers of one round between one ordered pair of replicas apart; 0, 1, 2, ... up to MaxTag
+	Tag  uint32 // tells the transfers of a round from one replica to another apart: 0, 1, 2, ... up to MaxTag
 	Kind Kind
 	Next bool   // RecvFold: goes on with the fold of the transfer before it in the batch
 	Buf  []byte // sent from, or received into; may be empty
 	With []byte // RecvFold: the local operand, as long as Buf; may be Buf itself
 
-	// Fold computes dst = a op b for three slices of one length. It is called with pieces of Buf, With and the
-	// arrived bytes, each starting at a multiple of 64 bytes from the start of Buf, and a multiple of 64 bytes
-	// long, except the last; never with empty ones. dst may be a. What has arrived may come as a or as b, and may be
-	// the sender's own memory: it is only read. Fold is called on the goroutine that called Exchange; one that panics aborts the endpoint.
+	// Fold computes dst = a op b for three slices of one length. It is called with pieces of Buf, With and the arrived
+	// bytes, each starting at a multiple of 64 bytes from the start of Buf, and a multiple of 64 bytes long, except the
+	// last; never with empty ones. dst may be a. What has arrived may come as a or as b, and may be the sender's own
+	// memory: it is only read. Fold is called on the goroutine that called Exchange; one that panics aborts the
+	// endpoint.
 	Fold func(dst, a, b []byte)
 }
 

@@ -11,16 +11,17 @@ import (
 	"gogcl.dev/topology"
 )
 
-// Estimate is the price of a schedule. It is that of the bytes as they come to lie: a chunk is the piece [bytes*f/k, bytes*(f+1)/k), so that with whole
-// elements some messages are a little longer or shorter.
+// Estimate is the price of a schedule. It is that of the bytes as they come to lie: a chunk is the piece [bytes*f/k,
+// bytes*(f+1)/k), so that with whole elements some messages are a little longer or shorter.
 type Estimate struct {
 	Rounds    int
 	SentBytes int64 // by the rank that sends most; what it passes on for others does not count
 	Time      time.Duration
 }
 
-// Price prices a schedule of the replicas in members, by rank, on a machine, for a larger buffer of so many bytes. Errors: another number of members than ranks,
-// a member that does not exist or is named twice, negative bytes, a step that no schedule can have.
+// Price prices a schedule of the replicas in members, by rank, on a machine, for a larger buffer of so many bytes.
+// Errors: another number of members than ranks, a member that does not exist or is named twice, negative bytes, a step
+// that no schedule can have.
 func Price(s *schedule.Schedule, members []int, t topology.Topology, bytes int64) (Estimate, error) {
 	if err := check(s, members, t, bytes); err != nil {
 		return Estimate{}, err

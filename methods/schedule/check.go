@@ -10,19 +10,21 @@ type Report struct {
 	Rounds int   // of the longest program
 	Sent   []int // chunks sent, by rank
 
-	// OneOrder says that all ranks that hold an element of the result hold the same expression: the operands are combined in
-	// one order, up to exchanging the two sides of an operator.
+	// OneOrder says that all ranks that hold an element of the result hold the same expression: the operands are
+	// combined in one order, up to exchanging the two sides of an operator.
 	OneOrder bool
 
 	// RankOrder says that this order is the left fold over ranks 0, 1, 2, ...
 	RankOrder bool
 }
 
-// Check reports what is wrong with a schedule, or nil. It carries out the schedule on symbols, twice, once with Output apart from
-// Input and once (unless s.Apart) with Output being Input, and demands that
-//   - every send meets a receive of chunks of the same sizes in the same round, and every receive a send: since replicas go through
-//     their rounds in order, and a round's moves are in flight together, that leaves no deadlock, even if a send completes only with its receive;
-//   - in a round nothing is touched twice, but as [Round] allows; no step reads what nobody wrote, or writes in vain, or writes the Input;
+// Check reports what is wrong with a schedule, or nil. It carries out the schedule on symbols, twice, once with Output
+// apart from Input and once (unless s.Apart) with Output being Input, and demands that
+//   - every send meets a receive of chunks of the same sizes in the same round, and every receive a send: since
+//     replicas go through their rounds in order, and a round's moves are in flight together, that leaves no deadlock,
+//     even if a send completes only with its receive;
+//   - in a round nothing is touched twice, but as [Round] allows; no step reads what nobody wrote, or writes in vain,
+//     or writes the Input;
 //   - in the end every result holds what it must, each contribution exactly once.
 //
 // It takes time and memory proportional to the steps of the schedule times Size/64.

@@ -1,9 +1,9 @@
 // Package schedule describes a collective as data and proves it.
 //
-// A [Schedule] holds a [Program] for each rank: rounds of steps that send, receive, receive and reduce, or copy numbered
-// chunks of three buffers. It knows nothing of bytes, dtypes or transports; chunk boundaries come at run time from package
-// chunks. [Check] carries a schedule out on symbols and says whether every result holds every contribution it must, exactly
-// once. [Schedule.String] draws it:
+// A [Schedule] holds a [Program] for each rank: rounds of steps that send, receive, receive and reduce, or copy
+// numbered chunks of three buffers. It knows nothing of bytes, dtypes or transports; chunk boundaries come at run time
+// from package chunks. [Check] carries a schedule out on symbols and says whether every result holds every contribution
+// it must, exactly once. [Schedule.String] draws it:
 //
 //	all-gather, 3 ranks, 3 chunks, 2 rounds
 //	round | rank 0 | rank 1 | rank 2
@@ -15,13 +15,14 @@
 //	    1 | O2>1   | O0>2   | O1>0
 //	      | O1<2   | O2<0   | O0<1
 //
-// I, O and S are Input, Output and Scratch: I0>1 sends chunk 0 of the Input to rank 1, O2<2 receives chunk 2 of the Output from
-// rank 2, O1=I1+<2 is the reduction of the own chunk with what arrives from rank 2, O1+<2 goes on with a
-// fold, S4[2] is scratch slot 4 holding chunk 2, and S4[5 of 2-] chunk 5 in a slot that begins with chunk 2. What stands below "then" happens once the moves are done.
+// I, O and S are Input, Output and Scratch: I0>1 sends chunk 0 of the Input to rank 1, O2<2 receives chunk 2 of the
+// Output from rank 2, O1=I1+<2 is the reduction of the own chunk with what arrives from rank 2, O1+<2 goes on with a
+// fold, S4[2] is scratch slot 4 holding chunk 2, and S4[5 of 2-] chunk 5 in a slot that begins with chunk 2. What
+// stands below "then" happens once the moves are done.
 //
 // # Rules
 //
-// The Input is never written. A step may read only what is there. Nothing is written in vain: a value that is overwritten, or left in
-// Scratch, without having been read is an error. The chunks of a message have the same sizes on both sides. See [Round] for what
-// may be in flight together.
+// The Input is never written. A step may read only what is there. Nothing is written in vain: a value that is
+// overwritten, or left in Scratch, without having been read is an error. The chunks of a message have the same sizes on
+// both sides. See [Round] for what may be in flight together.
 package schedule

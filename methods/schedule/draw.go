@@ -43,7 +43,8 @@ func (st Step) String() string {
 	return fmt.Sprintf("%v %v %v %d", st.Verb, st.Dst, st.Src, st.Peer)
 }
 
-// String draws the schedule: a column for each rank, a block of lines for each round. The package comment explains the notation.
+// String draws the schedule: a column for each rank, a block of lines for each round. The package comment explains the
+// notation.
 func (s *Schedule) String() string {
 	rounds := 0
 	for _, p := range s.Programs {

@@ -6,13 +6,13 @@ import "fmt"
 type Collective uint8
 
 // The collectives. Their chunks are numbered through the larger of the two buffers, from 0 to Schedule.Chunks-1, and
-// the smaller buffer, where there is one, keeps the numbers: rank r's own chunks of a reduce-scatter's Output, and of an
-// all-gather's Input, are r*m to (r+1)*m-1, where m = Chunks/Size. So Output can always be Input.
+// the smaller buffer, where there is one, keeps the numbers: rank r's own chunks of a reduce-scatter's Output, and of
+// an all-gather's Input, are r*m to (r+1)*m-1, where m = Chunks/Size. So Output can always be Input.
 const (
 	AllReduce     Collective = iota // Input and Output: all chunks
 	ReduceScatter                   // Input: all chunks; Output: the rank's own
 	AllGather                       // Input: the rank's own; Output: all chunks
-	AllToAll                        // Input and Output: all chunks; Input's (to*m+i) of one rank is Output's (from*m+i) of another
+	AllToAll                        // all chunks; to*m+i of one rank's Input is from*m+i of another's Output
 	Broadcast                       // Input: all chunks, read at the root only; Output: all chunks
 	numCollectives
 )
@@ -46,6 +46,7 @@ const (
 
 var verbNames = [...]string{"send", "recv", "recv-reduce", "copy", "reduce"}
 
+// String returns a short name, as in "recv-reduce".
 func (v Verb) String() string {
 	if int(v) < len(verbNames) {
 		return verbNames[v]
@@ -64,8 +65,8 @@ const (
 	Scratch
 )
 
-// Span is Count chunks, from chunk First on, in one buffer. In Scratch it lies in slot Slot, which begins with chunk Base: the numbers of chunks say
-// what sizes the slot's places have. Elsewhere Slot and Base are 0.
+// Span is Count chunks, from chunk First on, in one buffer. In Scratch it lies in slot Slot, which begins with chunk
+// Base: the numbers of chunks say what sizes the slot's places have. Elsewhere Slot and Base are 0.
 type Span struct {
 	Buf          Buffer
 	Slot, Base   int
@@ -78,7 +79,8 @@ func In(f, n int) Span { return Span{Buf: Input, First: f, Count: n} }
 // Out returns the span of n chunks of the Output from chunk f on.
 func Out(f, n int) Span { return Span{Buf: Output, First: f, Count: n} }
 
-// Tmp returns the span of scratch slot s that begins with the slot and holds n chunks of the size of chunk f and those that follow.
+// Tmp returns the span of scratch slot s that begins with the slot and holds n chunks of the size of chunk f and those
+// that follow.
 func Tmp(s, f, n int) Span { return Part(s, f, f, n) }
 
 // Part returns the span of n chunks from chunk f on in scratch slot s, which begins with chunk base.
@@ -93,13 +95,13 @@ type Step struct {
 	Src, Dst Span // each verb uses those that its comment names; the other is zero
 }
 
-// Round is what is in flight together at one replica. It needs no barrier: a replica enters its next round when its own steps
-// are done.
+// Round is what is in flight together at one replica. It needs no barrier: a replica enters its next round when its own
+// steps are done.
 type Round struct {
-	// Moves are the sends and receives. No two touch one span, unless all only read it or they fold into it: steps
-	// with one Dst that follow each other, a Recv or RecvReduce first, then RecvReduce steps whose Src is that Dst. They
-	// apply in this order whatever order the messages arrive in. Behind each of them may stand a Reduce step, by which the
-	// replica's own operand takes its place.
+	// Moves are the sends and receives. No two touch one span, unless all only read it or they fold into it: steps with
+	// one Dst that follow each other, a Recv or RecvReduce first, then RecvReduce steps whose Src is that Dst. They
+	// apply in this order whatever order the messages arrive in. Behind each of them may stand a Reduce step, by which
+	// the replica's own operand takes its place.
 	//
 	// The i-th Send to a peer meets the i-th receive of that peer from this replica in the round of the same number.
 	Moves []Step

@@ -2,9 +2,9 @@
 //
 //	eps, err := inproc.New(8) // one transport.Endpoint for each replica
 //
-// Nothing is copied on the way: the sender offers its own memory, and the receiver copies it to where it belongs, or folds
-// it straight into there, on its own goroutine. There are no others, no message is queued, and in steady state nothing is
-// allocated.
+// Nothing is copied on the way: the sender offers its own memory, and the receiver copies it to where it belongs, or
+// folds it straight into there, on its own goroutine. There are no others, no message is queued, and in steady state
+// nothing is allocated.
 //
 // # A message
 //
@@ -27,26 +27,27 @@
 //
 // # Rules about memory
 //
-//   - What a slot says, and the memory it names, belongs to the sender when the slot is free or refused, to whoever moves it
-//     next when it is posted, and to the receiver when it is claimed. All moves are atomic.
+//   - What a slot says, and the memory it names, belongs to the sender when the slot is free or refused, to whoever
+//     moves it next when it is posted, and to the receiver when it is claimed. All moves are atomic.
 //   - A receive buffer is written by its own replica alone, from within Exchange.
-//   - An Exchange that fails aborts the network first, then withdraws what is posted, then waits for what is claimed to be
-//     given back. A claimer looks for an abort before each block, 64 KiB or less, so that wait is short unless a Fold is
-//     long.
+//   - An Exchange that fails aborts the network first, then withdraws what is posted, then waits for what is claimed to
+//     be given back. A claimer looks for an abort before each block, 64 KiB or less, so that wait is short unless a
+//     Fold is long.
 //   - So when Exchange returns, for whatever reason, no slot names its buffers.
 //   - A chain of folds claims as many of its next links as have arrived, and applies all of them to one block of 16 KiB
 //     before it goes on to the next.
 //
 // # Waiting
 //
-// Where there is a processor for every replica (GOMAXPROCS, and no more than the machine has), an endpoint that has nothing to do looks again for some
-// microseconds, for as long as that has been paying. Then it yields a few times, then it parks, having said in
-// endpoint.waiting what for. Whoever makes that come true swaps the field back and sends one token. Nothing else is woken,
-// nothing polls, and no timer runs for a wait that is short.
+// Where there is a processor for every replica (GOMAXPROCS, and no more than the machine has), an endpoint that has
+// nothing to do looks again for some microseconds, for as long as that has been paying. Then it yields a few times,
+// then it parks, having said in endpoint.waiting what for. Whoever makes that come true swaps the field back and sends
+// one token. Nothing else is woken, nothing polls, and no timer runs for a wait that is short.
 //
-// Waits of more than a millisecond or so are seen by a timer that all endpoints share. It wakes the endpoint, which then
-// enters a register of the blocked, where those who disagree about the call, or wait for each other in a circle, find each
-// other: see register. It stays there, parked, without any timer, for as long as it takes.
+// Waits of more than a millisecond or so are seen by a timer that all endpoints share. It wakes the endpoint, which
+// then enters a register of the blocked, where those who disagree about the call, or wait for each other in a circle,
+// find each other: see register. It stays there, parked, without any timer, for as long as it takes.
 //
-// The endpoints also offer transport.PeerMemory; how that works, and the one queue that there is, in docs/peer-memory.md.
+// The endpoints also offer transport.PeerMemory; how that works, and the one queue that there is, in
+// docs/peer-memory.md.
 package inproc

@@ -164,9 +164,9 @@ func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 // Abort implements transport.Endpoint.
 func (e *endpoint) Abort(cause error) { e.lane.nw.abort(e.rank, cause) }
 
-// Close implements transport.Endpoint. Closing an endpoint that New returned closes all lanes of its replica. It must not be
-// called from a Fold. It is closed even if there is an error: that somebody has not made, or not in the same way, a
-// Broadcast that this replica or another did not wait for.
+// Close implements transport.Endpoint. Closing an endpoint that New returned closes all lanes of its replica. It must
+// not be called from a Fold. It is closed even if there is an error: that somebody has not made, or not in the same
+// way, a Broadcast that this replica or another did not wait for.
 func (e *endpoint) Close() error {
 	nw := e.lane.nw
 	nw.mu.Lock()

@@ -1,0 +1,198 @@
+package readme
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// namedPackages are the packages whose names docs/gcl.md mentions, by the name that they have there.
+var namedPackages = map[string]string{
+	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
+	"schedule": "methods/schedule", "cost": "methods/cost", "tensor": "tensor", "transport": "transport", "inproc": "transport/inproc",
+}
+
+// packageNames are the names that one package declares.
+type packageNames struct {
+	exported map[string]bool // as in "Comm", and fields and methods as in "Comm.Group"
+	tests    map[string]bool // tests, examples and fuzz targets
+}
+
+// parsePackage reads the names declared in a directory.
+func parsePackage(t *testing.T, dir string) packageNames {
+	t.Helper()
+	files, err := fs.Glob(os.DirFS(filepath.Join(root, dir)), "*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("package %s: %d files, %v", dir, len(files), err)
+	}
+	p := packageNames{exported: map[string]bool{}, tests: map[string]bool{}}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test := strings.HasSuffix(name, "_test.go")
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if test && d.Recv == nil && testName.MatchString(d.Name.Name) {
+					p.tests[d.Name.Name] = true
+				}
+				if !test {
+					p.exported[methodName(d)] = true
+				}
+			case *ast.GenDecl:
+				if !test {
+					p.declare(d)
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(p.exported, func(name string, _ bool) bool {
+		of, member, isMember := strings.Cut(name, ".")
+		return !ast.IsExported(of) || isMember && !ast.IsExported(member)
+	})
+	return p
+}
+
+var testName = regexp.MustCompile(`^(Test|Example|Fuzz)([^a-z]|$)`)
+
+// methodName is the name of a function, or of a method behind that of its type.
+func methodName(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return d.Name.Name
+	}
+	of := d.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
+	return of.(*ast.Ident).Name + "." + d.Name.Name
+}
+
+// declare notes types, their fields and methods, constants and variables.
+func (p packageNames) declare(d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		switch s := spec.(type) {
+		case *ast.ValueSpec:
+			for _, name := range s.Names {
+				p.exported[name.Name] = true
+			}
+		case *ast.TypeSpec:
+			p.exported[s.Name.Name] = true
+			var members *ast.FieldList
+			switch of := s.Type.(type) {
+			case *ast.StructType:
+				members = of.Fields
+			case *ast.InterfaceType:
+				members = of.Methods
+			default:
+				continue
+			}
+			for _, field := range members.List {
+				for _, name := range field.Names {
+					p.exported[s.Name.Name+"."+name.Name] = true
+				}
+			}
+		}
+	}
+}
+
+// What a page may mention, in code: a test, with its package if that is not gcl; and a name of a package.
+var (
+	mentionedCode = regexp.MustCompile("`[^`\n]+`")
+	mentionedTest = regexp.MustCompile(`(?:\b([a-z]+)\.)?\b((?:Test|Example|Fuzz)(?:[^a-z\W]\w*)?)\b`)
+	mentionedName = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*(?:\.[A-Z]\w*)?)\b`)
+)
+
+// missing lists what a page mentions that is not there, and counts what it mentions.
+func missing(page string, packages map[string]packageNames) (lacking []string, tests, names int) {
+	for _, code := range mentionedCode.FindAllString(page, -1) {
+		for _, m := range mentionedTest.FindAllStringSubmatch(code, -1) {
+			tests++
+			of := m[1]
+			if of == "" {
+				of = "gcl"
+			}
+			if !packages[of].tests[m[2]] {
+				lacking = append(lacking, "test "+of+"."+m[2])
+			}
+		}
+		for _, m := range mentionedName.FindAllStringSubmatch(code, -1) {
+			if p, known := packages[m[1]]; known && !testName.MatchString(m[2]) {
+				names++
+				if !p.exported[m[2]] {
+					lacking = append(lacking, "name "+m[1]+"."+m[2])
+				}
+			}
+		}
+	}
+	slices.Sort(lacking)
+	return slices.Compact(lacking), tests, names
+}
+
+func parsePackages(t *testing.T) map[string]packageNames {
+	packages := map[string]packageNames{}
+	for name, dir := range namedPackages {
+		if path.Base(dir) != name {
+			t.Errorf("package %s in %s", name, dir)
+		}
+		packages[name] = parsePackage(t, dir)
+	}
+	return packages
+}
+
+// TestGCLPage checks that every test and every Go name that docs/gcl.md mentions is in the tree.
+func TestGCLPage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/gcl.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lacking, tests, names := missing(string(page), parsePackages(t))
+	for _, what := range lacking {
+		t.Errorf("docs/gcl.md: no %s", what)
+	}
+	if tests < 150 || names < 120 {
+		t.Errorf("%d tests and %d names found on the page", tests, names)
+	}
+	// Every collective is on it.
+	for name := range parsePackages(t)["gcl"].exported {
+		if regexp.MustCompile(`^(AllReduce|ReduceScatter|AllGather|AllToAll|Broadcast)(|Many|Tensors|WithinReplica|Mapped)$`).MatchString(name) && !strings.Contains(string(page), "`gcl."+name+"`") {
+			t.Errorf("docs/gcl.md does not mention gcl.%s", name)
+		}
+	}
+}
+
+// TestGCLPageFinds: what is not in the tree is found.
+func TestGCLPageFinds(t *testing.T) {
+	packages := parsePackages(t)
+	for text, want := range map[string]string{
+		"`TestMatrix`, `chunks.Example`, `ExampleComm_Group`, `commgroup.FuzzParse`":                                                       "",
+		"`gcl.AllReduce`, `gcl.Comm.Group`, `chunks.Chunks.Concat`, `chunks.Chunk.Data`, `gcl.NoBroadcast`, `transport.Endpoint.Exchange`": "",
+		"TestNothing and gcl.Nothing outside of code":                                                                                      "",
+		"`TestMatrix2`":                 "test gcl.TestMatrix2",
+		"`chunks.TestMatrix`":           "test chunks.TestMatrix", // which is in gcl
+		"`nowhere.TestMatrix`":          "test nowhere.TestMatrix",
+		"`chunks.ExampleNothing`":       "test chunks.ExampleNothing",
+		"`gcl.Nothing`":                 "name gcl.Nothing",
+		"`gcl.Options.Nothing`":         "name gcl.Options.Nothing",
+		"`methods.Method.Nothing`":      "name methods.Method.Nothing",
+		"`commgroup.Layout.Nothing(3)`": "name commgroup.Layout.Nothing",
+	} {
+		lacking, _, _ := missing(text, packages)
+		if got := strings.Join(lacking, ", "); got != want {
+			t.Errorf("%s: lacking %q, want %q", text, got, want)
+		}
+	}
+}
