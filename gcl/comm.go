@@ -42,6 +42,7 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	c := &Comm{lane: newLane(endpoint, cfg.topology, nil)}
+	c.lane.override = cfg.override
 	if cfg.machine {
 		c.lane.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}
@@ -82,7 +83,7 @@ func (c *Comm) Replicas() int { return c.lane.endpoint.Size() }
 // Members returns the replicas of the group by rank, in a slice of the caller's own.
 func (c *Comm) Members() []int { return append([]int(nil), c.group.members...) }
 
-// Options returns the options that the Comm was made with.
+// Options returns the options that the Comm was made with, as the environment has changed them.
 func (c *Comm) Options() Options { return c.options }
 
 // Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as g says. It sends nothing. The
@@ -111,12 +112,17 @@ func (c *Comm) inGroup(g commgroup.Group) (*Comm, error) {
 	return &out, nil
 }
 
-// With returns a Comm with other options. It sends nothing. A value that is out of range is an *OptionError.
+// With returns a Comm with other options, and what the environment overrides: see ParseOptions. It sends nothing. A value
+// that is out of range is an *OptionError.
 func (c *Comm) With(o Options) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o, err := o.override(c.lane.override)
+	if err != nil {
 		return nil, err
 	}
 	out := *c
@@ -192,7 +198,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	}
 	out := *c
 	out.lane = newLane(endpoint, c.lane.topology, c.lane.root())
-	out.lane.ipusPerReplica = c.lane.ipusPerReplica
+	out.lane.ipusPerReplica, out.lane.override = c.lane.ipusPerReplica, c.lane.override
 	return out.regroup(c.group)
 }
 

@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
 )
 
 // badCall is a call whose arguments are wrong on a replica of four, and what its error must say.
@@ -313,6 +314,8 @@ func TestNilComm(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	badOption(t, "Method", gcl.Options{Method: methods.Method(99)})
 	badOption(t, "Implementation", gcl.Options{Implementation: gcl.Implementation(99)})
+	badOption(t, "Topology", gcl.Options{Topology: topology.RingName(99)})
+	badOption(t, "Link", gcl.Options{Link: gcl.Link(99)})
 }
 
 // badOption tries options of which one is 99.

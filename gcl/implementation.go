@@ -21,10 +21,13 @@ const (
 	// barrier before each round.
 	Syncful
 
+	// Hybrid is Syncful inside a link domain and Syncless between domains.
+	Hybrid
+
 	numImplementations
 )
 
-var implementationNames = [numImplementations]string{"Auto", "Syncless", "Syncful"}
+var implementationNames = [numImplementations]string{"Auto", "Syncless", "Syncful", "Hybrid"}
 
 // String returns the text form, as in "Syncful".
 func (i Implementation) String() string {

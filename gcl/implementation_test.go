@@ -8,10 +8,10 @@ import (
 	"gogcl.dev/gcl"
 )
 
-var implementationNames = []string{"Auto", "Syncless", "Syncful"}
+var implementationNames = []string{"Auto", "Syncless", "Syncful", "Hybrid"}
 
 func TestImplementationNames(t *testing.T) {
-	for i, m := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful} {
+	for i, m := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful, gcl.Hybrid} {
 		text, err := m.MarshalText()
 		if err != nil || string(text) != implementationNames[i] || m.String() != implementationNames[i] {
 			t.Errorf("%d: %q, %q, %v, want %s", i, text, m, err, implementationNames[i])
@@ -21,17 +21,17 @@ func TestImplementationNames(t *testing.T) {
 			t.Errorf("%s: %v, %v", implementationNames[i], parsed, err)
 		}
 	}
-	if text, err := gcl.Implementation(3).MarshalText(); err == nil || !strings.Contains(err.Error(), "Implementation(3)") {
-		t.Errorf("Implementation(3): %q, %v", text, err)
+	if text, err := gcl.Implementation(4).MarshalText(); err == nil || !strings.Contains(err.Error(), "Implementation(4)") {
+		t.Errorf("Implementation(4): %q, %v", text, err)
 	}
-	if s := gcl.Implementation(3).String(); s != "Implementation(3)" {
-		t.Errorf("Implementation(3): %q", s)
+	if s := gcl.Implementation(4).String(); s != "Implementation(4)" {
+		t.Errorf("Implementation(4): %q", s)
 	}
 }
 
-// FuzzParseImplementation: what parses is one of the three names and prints as it was; what does not leaves the receiver alone and lists the names.
+// FuzzParseImplementation: what parses is one of the names and prints as it was; what does not leaves the receiver alone and lists the names.
 func FuzzParseImplementation(f *testing.F) {
-	for _, name := range append(slices.Clone(implementationNames), "", "auto", "Syncful ", " Syncful", "Implementation(3)", "SYNCLESS", "Syncful\x00", "Sync") {
+	for _, name := range append(slices.Clone(implementationNames), "", "auto", "Syncful ", " Syncful", "Implementation(4)", "SYNCLESS", "Syncful\x00", "Sync") {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

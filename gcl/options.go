@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gogcl.dev/methods"
+	"gogcl.dev/topology"
 )
 
 // Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same.
@@ -22,7 +23,34 @@ type Options struct {
 	// IPUsPerRank is how many of a replica's IPUs make up one rank of the collectives within a replica, which are the only
 	// ones that it concerns; 0 is 1. See ReduceScatterWithinReplica.
 	IPUsPerRank int
+
+	// Topology is the ring order, by its name on a ladder of IPUs; Auto is what fits.
+	Topology topology.RingName
+
+	// Link is which links may be used.
+	Link Link
+
+	// MaxBytesPerTile is how much of a message one IO tile stages, 1 to MaxBytesPerTileLimit bytes; 0 is
+	// DefaultMaxBytesPerTile.
+	MaxBytesPerTile int
+
+	// StageFragments has data copied to where fragments lie in order before it is sent or reduced, instead of taking it
+	// from where it lies. It is GCL's syncful.useOptimisedLayout turned off.
+	StageFragments bool
+
+	// MaxBroadcastSize is up to which group size x bytes an all-reduce with method Auto takes broadcast; 0 is where
+	// measured, NoBroadcast is never.
+	MaxBroadcastSize int
 }
+
+// DefaultMaxBytesPerTile and MaxBytesPerTileLimit are GCL's default and maximum of the option maxBytesPerTile.
+const (
+	DefaultMaxBytesPerTile = 35000
+	MaxBytesPerTileLimit   = 64000
+)
+
+// NoBroadcast is the MaxBroadcastSize with which Auto never takes broadcast, 0 in the text form.
+const NoBroadcast = -1
 
 // check returns an *OptionError for a value that is out of range.
 func (o Options) check() error {
@@ -34,6 +62,20 @@ func (o Options) check() error {
 	}
 	if o.IPUsPerRank < 0 {
 		return &OptionError{Option: "IPUsPerRank", Value: fmt.Sprint(o.IPUsPerRank), Reason: "want 1 or more, or 0 for 1"}
+	}
+	if _, err := o.Topology.MarshalText(); err != nil {
+		return &OptionError{Option: "Topology", Value: fmt.Sprint(uint8(o.Topology)), Reason: "not a ring"}
+	}
+	if _, err := o.Link.MarshalText(); err != nil {
+		return &OptionError{Option: "Link", Value: fmt.Sprint(uint8(o.Link)), Reason: "not a link"}
+	}
+	if o.MaxBytesPerTile < 0 || o.MaxBytesPerTile > MaxBytesPerTileLimit {
+		return &OptionError{Option: "MaxBytesPerTile", Value: fmt.Sprint(o.MaxBytesPerTile),
+			Reason: fmt.Sprintf("want 1 to %d, or 0 for %d", MaxBytesPerTileLimit, DefaultMaxBytesPerTile)}
+	}
+	if o.MaxBroadcastSize < NoBroadcast {
+		return &OptionError{Option: "MaxBroadcastSize", Value: fmt.Sprint(o.MaxBroadcastSize),
+			Reason: "want 1 or more, 0 for what was measured, or NoBroadcast (-1)"}
 	}
 	return nil
 }

@@ -238,7 +238,7 @@ func (r *raw) sizeList(given map[string]bool) ([]int, error) {
 
 // parseImplementation is gcl's, in lower case too.
 func parseImplementation(text string) (gcl.Implementation, error) {
-	for _, i := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful} {
+	for _, i := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful, gcl.Hybrid} {
 		if strings.EqualFold(text, i.String()) {
 			return i, nil
 		}

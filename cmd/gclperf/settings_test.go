@@ -61,7 +61,7 @@ func TestWrongFlags(t *testing.T) {
 		"-transport tcp":                      `-transport "tcp" does not exist; there is inproc`,
 		"-method ring":                        `unknown method "ring", want one of auto, broadcast, clockwise_ring`,
 		"-method direct,":                     `unknown method ""`,
-		"-implementation Hybrid":              `unknown implementation "Hybrid", want one of Auto, Syncless, Syncful`,
+		"-implementation Mixed":               `unknown implementation "Mixed", want one of Auto, Syncless, Syncful, Hybrid`,
 		"-dtype float":                        `unknown dtype "float", want one of`,
 		"-op SUM":                             `unknown operator "SUM", want one of ADD`,
 		"-op MEAN -dtype int32":               "operator MEAN takes floating point, not int32",
