@@ -16,14 +16,30 @@ func CollectiveError(ctx context.Context, call transport.Call, replica int, err 
 	return newCallError(ctx, nameCall(call), replica, err)
 }
 
-// AllReduceWithinAfter is an all-reduce of a byte on each of k IPUs of the replica, before which each calls first, with
+// AllReduceWithinAfter is an all-reduce of 10,000 bytes on each of k IPUs of the replica, before which each calls first, with
 // its id, on its own goroutine.
 func AllReduceWithinAfter(ctx context.Context, c *Comm, k int, first func(ipu int)) error {
+	return allReduceWithin(ctx, c, k, func(ipu int) int {
+		first(ipu)
+		return 10000
+	})
+}
+
+// AllReduceWithinBroken is such an all-reduce, in which one IPU's buffer is shorter than it says: a fault of this package.
+func AllReduceWithinBroken(ctx context.Context, c *Comm, k, broken int) error {
+	return allReduceWithin(ctx, c, k, func(ipu int) int {
+		if ipu == broken {
+			return 1
+		}
+		return 10000
+	})
+}
+
+func allReduceWithin(ctx context.Context, c *Comm, k int, have func(ipu int) int) error {
 	check := func() error { return nil }
 	return c.within(ctx, schedule.AllReduce, k, check, func(w *ipu) error {
-		first(w.id)
-		b := make([]byte, 1)
-		return w.do(w.equal, call{collective: schedule.AllReduce, dtype: tensor.U8, dst: b, src: b, dstLen: 1, srcLen: 1})
+		b := make([]byte, have(w.id))
+		return w.do(w.equal, call{collective: schedule.AllReduce, dtype: tensor.U8, dst: b, src: b, dstLen: 10000, srcLen: 10000})
 	})
 }
 

@@ -46,10 +46,10 @@ type ipuGroups struct {
 	every *group // all IPUs, in the order in which Concat joins their chunks
 }
 
-// placement lists k IPUs, m to a rank, in the order in which Concat joins their chunks: the one at offset*k/m + index
+// ipusInOrder lists k IPUs, m to a rank, in the order in which Concat joins their chunks: the one at offset*k/m + index
 // has a chunk of that offset and index. Where ranks have one IPU, index is the place on the ladder's ring; where they
 // have several, the number of the rank.
-func placement(k, m int) []int {
+func ipusInOrder(k, m int) []int {
 	if m == 1 {
 		return topology.LadderRing(k)
 	}
@@ -116,7 +116,7 @@ func (l *lane) isClosed() bool {
 func (w *ipu) join(m int, options Options) error {
 	groups, known := w.groups[m]
 	if !known {
-		every := placement(len(w.of.all), m)
+		every := ipusInOrder(len(w.of.all), m)
 		size := len(every) / m
 		first := w.id % m * size
 		equal := every[first : first+size]
@@ -182,7 +182,9 @@ func (w *ipu) work() {
 	defer func() {
 		if v := recover(); v != nil {
 			w.err = &PanicError{Replica: w.of.replica, Value: v, Stack: debug.Stack()}
-			w.comm.lane.endpoint.Abort(w.err)
+			l := w.comm.lane
+			l.endpoint.Abort(w.err)
+			l.memory.Part(context.Background()) // which the others would wait for; an error if there is nothing to part from
 		}
 	}()
 	w.err = w.of.body(w)

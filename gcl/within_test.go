@@ -728,6 +728,20 @@ func TestWithinPanic(t *testing.T) {
 	}
 }
 
+// Nor does one in the middle of a schedule, with the IPUs' memory laid open to each other.
+func TestWithinPanicInside(t *testing.T) {
+	for _, o := range bothWays() {
+		failures(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+			err := gcl.AllReduceWithinBroken(ctx, c, 4, 1)
+			crash := (*gcl.PanicError)(nil)
+			if !errors.As(err, &crash) || !errors.Is(err, gcl.ErrAborted) {
+				t.Errorf("%+v: error %v", o, err)
+			}
+			return nil
+		}, gcl.WithOptions(o))
+	}
+}
+
 // A call allocates its result and less than a KiB, however long the rows are.
 func TestWithinAllocations(t *testing.T) {
 	if underRace {
