@@ -16,8 +16,8 @@ func CollectiveError(ctx context.Context, call transport.Call, replica int, err 
 	return newCallError(ctx, nameCall(call), replica, err)
 }
 
-// AllReduceWithinAfter is an all-reduce of 10,000 bytes on each of k IPUs of the replica, before which each calls first, with
-// its id, on its own goroutine.
+// AllReduceWithinAfter is an all-reduce of 10,000 bytes on each of k IPUs of the replica, before which each calls
+// first, with its id, on its own goroutine.
 func AllReduceWithinAfter(ctx context.Context, c *Comm, k int, first func(ipu int)) error {
 	return allReduceWithin(ctx, c, k, func(ipu int) int {
 		first(ipu)
@@ -25,7 +25,8 @@ func AllReduceWithinAfter(ctx context.Context, c *Comm, k int, first func(ipu in
 	})
 }
 
-// AllReduceWithinBroken is such an all-reduce, in which one IPU's buffer is shorter than it says: a fault of this package.
+// AllReduceWithinBroken is such an all-reduce, in which one IPU's buffer is shorter than it says: a fault of this
+// package.
 func AllReduceWithinBroken(ctx context.Context, c *Comm, k, broken int) error {
 	return allReduceWithin(ctx, c, k, func(ipu int) int {
 		if ipu == broken {
