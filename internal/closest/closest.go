@@ -3,7 +3,8 @@ package closest
 
 import "strings"
 
-// maxRunes is how much of a word is looked at. It is more than any known word has, and bounds the time that nonsense takes.
+// maxRunes is how much of a word is looked at. It is more than any known word has, and bounds the time that nonsense
+// takes.
 const maxRunes = 64
 
 // Of returns the one of choices that takes the fewest edits to become word: letters put in, left out, changed, or
