@@ -45,6 +45,7 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	c := &Comm{lane: newLane(endpoint, cfg.topology, nil, sharedFlights(endpoint, cfg))}
+	c.lane.override = cfg.override
 	if cfg.machine {
 		c.lane.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}
@@ -92,7 +93,7 @@ func (c *Comm) Replicas() int { return c.lane.endpoint.Size() }
 // Members returns the replicas of the group by rank, in a slice of the caller's own.
 func (c *Comm) Members() []int { return append([]int(nil), c.group.members...) }
 
-// Options returns the options that the Comm was made with.
+// Options returns the options that the Comm was made with, as the environment has changed them.
 func (c *Comm) Options() Options { return c.options }
 
 // Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as g says. It sends nothing. The
@@ -146,6 +147,10 @@ func (c *Comm) With(o Options) (*Comm, error) {
 		return nil, err
 	}
 	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o, err := o.override(c.lane.override)
+	if err != nil {
 		return nil, err
 	}
 	out := *c
@@ -231,7 +236,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	}
 	out := *c
 	out.lane = newLane(endpoint, c.lane.topology, c.lane.root(), c.lane.flights)
-	out.lane.ipusPerReplica = c.lane.ipusPerReplica
+	out.lane.ipusPerReplica, out.lane.override = c.lane.ipusPerReplica, c.lane.override
 	return out.settle(c.group.layout)
 }
 

@@ -28,6 +28,8 @@
 // ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one replica,
 // each a worker with memory of its own: docs/within-replica.md.
 //
+// ParseOptions takes GCL's option keys and values, and the environment variable GCL_OPTIONS overrides what a program says.
+//
 // # Rules for a caller
 //
 //   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and options.

@@ -16,6 +16,7 @@ type RunOption func(*config)
 
 type config struct {
 	options   Options
+	override  map[string]string // by the environment
 	topology  topology.Topology
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
@@ -48,11 +49,14 @@ func newConfig(n int, opts []RunOption) (*config, error) {
 	if err := c.options.check(); err != nil {
 		return nil, err
 	}
+	var err error
+	if c.override, err = environmentOptions(); err != nil {
+		return nil, err
+	}
 	if n < 1 {
 		return nil, fmt.Errorf("gcl: %d replicas, want 1 or more", n)
 	}
 	if !c.machine {
-		var err error
 		c.topology, err = topology.New(topology.Config{Replicas: []int{n}, Speeds: topology.Speeds{HostLink: hostLink}})
 		return c, err
 	}
