@@ -28,7 +28,8 @@
 // ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one replica,
 // each a worker with memory of its own: docs/within-replica.md.
 //
-// ParseOptions takes GCL's option keys and values, and the environment variable GCL_OPTIONS overrides what a program says.
+// Options say how. ParseOptions makes them of GCL's keys and values, and the environment variable GCL_OPTIONS overrides
+// what the program says: docs/options.md.
 //
 // # Rules for a caller
 //

@@ -23,7 +23,7 @@ type lane struct {
 	allocs   allocations    // what Alloc has given out; the first connection's, for its Dups too
 
 	ipusPerReplica int               // 0: not known
-	override       map[string]string // options, by the environment
+	override       map[string]string // options as text, by the environment
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*group

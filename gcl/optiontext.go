@@ -2,7 +2,6 @@ package gcl
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,13 +19,10 @@ import (
 	"gogcl.dev/topology"
 )
 
-// environment is the variable that overrides options.
-const environment = "GCL_OPTIONS"
-
 // ParseOptions returns the options of GCL's keys and values:
 //
 //	collectiveImplementation    Auto, Syncless, Syncful, Hybrid; deprecated: auto, hybrid
-//	useSynclessCollectives      deprecated: auto, true (Syncless), false (Syncful), hybrid, Syncless, Syncful, Hybrid
+//	useSynclessCollectives      deprecated: true (Syncless), false (Syncful), hybrid, auto, Syncless, Syncful, Hybrid
 //	maxBytesPerTile             1 to 64000
 //	topology                    auto, rung-ring-2, rung-ring-4, rung-ring-8, ring-on-line, peripheral-ring
 //	link                        auto-link, ipu-link, gw-link
@@ -41,25 +36,29 @@ const environment = "GCL_OPTIONS"
 //	reproducible                true, false
 //	ipusPerRank                 1 or more
 //
-// What is not there has its default. Options.Map is the inverse. Any other key or value is an *OptionError, which lists
-// those that there are and names the closest. Both keys for the implementation may be given if they agree. The first
-// use of useSynclessCollectives in a process logs a warning by package slog.
+// A key that is not there leaves its option at the default. Any other key or value is an *OptionError, which names the
+// closest and lists those that there are. Both keys for the implementation may be given if they agree. The first use of
+// useSynclessCollectives in a process logs a warning by package slog. Options.Map is the inverse; docs/options.md says
+// what each option does.
 //
-// Run and New read the environment variable GCL_OPTIONS, a JSON object of the same keys and values, once: what it says
-// overrides the options that a Comm is given there and by Comm.With.
+// # Environment
+//
+// Run and New read the environment variable GCL_OPTIONS, a JSON object of the same keys and values. What it says takes
+// the place of what the program says, key by key, there and in Comm.With. An *OptionError about such a value names the
+// variable.
 func ParseOptions(text map[string]string) (Options, error) {
 	return Options{}.override(text)
 }
 
-// Map returns the options as text, such that ParseOptions gives them back: in the new spellings, and without what has
-// its default. A value that is out of range is an *OptionError.
+// Map returns the options as text, such that ParseOptions gives them back: in the new spellings, without what has its
+// default, and without Trace. A value that is out of range is an *OptionError.
 func (o Options) Map() (map[string]string, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	text := map[string]string{}
 	for _, t := range optionTexts {
-		if value := t.text(o); value != "" {
+		if value := t.text(o); value != "" && t.key != synclessKey {
 			text[t.key] = value
 		}
 	}
@@ -93,22 +92,6 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// environmentOptions returns what the environment overrides.
-func environmentOptions() (map[string]string, error) {
-	value := os.Getenv(environment)
-	if value == "" {
-		return nil, nil
-	}
-	text, err := parseObject([]byte(value))
-	if err == nil {
-		_, err = ParseOptions(text)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("gcl: environment variable %s: %w", environment, err)
-	}
-	return text, nil
-}
-
 // parseObject reads a JSON object of strings, booleans and numbers.
 func parseObject(data []byte) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -119,27 +102,26 @@ func parseObject(data []byte) (map[string]string, error) {
 	}
 	text := map[string]string{}
 	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("gcl: options: %w", err)
+		}
 		token, err := d.Token()
 		if err != nil {
 			return nil, fmt.Errorf("gcl: options: %w", err)
 		}
-		key := token.(string) // as every key is
-		if token, err = d.Token(); err != nil {
-			return nil, fmt.Errorf("gcl: options: %w", err)
+		option := OptionError{Option: key.(string), Value: fmt.Sprint(token)} // every key is a string
+		switch token.(type) {
+		case nil, json.Delim: // null, or the beginning of an object or array
+			option.Value = strings.Replace(option.Value, "<nil>", "null", 1)
+			option.Reason = "want a string, true, false or a number"
+			return nil, &option
 		}
-		value := ""
-		switch v := token.(type) {
-		case string:
-			value = v
-		case bool, json.Number:
-			value = fmt.Sprint(v)
-		default: // null, or the beginning of an object or array
-			return nil, &OptionError{Option: key, Value: strings.Replace(fmt.Sprint(v), "<nil>", "null", 1), Reason: "want a string, true, false or a number"}
+		if other, twice := text[option.Option]; twice {
+			option.Reason = "given twice, first as " + other
+			return nil, &option
 		}
-		if other, twice := text[key]; twice {
-			return nil, &OptionError{Option: key, Value: value, Reason: "given twice, first as " + other}
-		}
-		text[key] = value
+		text[option.Option] = option.Value
 	}
 	if _, err := d.Token(); err != nil { // the closing brace
 		return nil, fmt.Errorf("gcl: options: %w", err)
@@ -150,152 +132,147 @@ func parseObject(data []byte) (map[string]string, error) {
 	return text, nil
 }
 
-const (
-	implementationKey = "collectiveImplementation"
-	synclessKey       = "useSynclessCollectives"
-)
-
 // override returns the options with what text says in place of their own.
 func (o Options) override(text map[string]string) (Options, error) {
 	for _, key := range slices.Sorted(maps.Keys(text)) {
-		t := textOf(key)
-		if t == nil {
+		value, before := text[key], o.Implementation
+		refuse := func(reason string) (Options, error) {
+			return Options{}, &OptionError{Option: key, Value: value, Reason: reason}
+		}
+		i := slices.IndexFunc(optionTexts, func(t optionText) bool { return t.key == key })
+		if i < 0 {
 			keys := make([]string, len(optionTexts))
-			for i := range optionTexts {
-				keys[i] = optionTexts[i].key
+			for i, t := range optionTexts {
+				keys[i] = t.key
 			}
-			return Options{}, &OptionError{Option: key, Value: text[key],
-				Reason: fmt.Sprintf("no such option; the closest is %s of %s", closest.Of(key, keys), strings.Join(keys, ", "))}
+			return refuse("no such option" + wantOne(key, keys))
 		}
-		if err := t.set(&o, text[key]); err != nil {
-			return Options{}, &OptionError{Option: key, Value: text[key], Reason: t.wants(text[key])}
+		if t := &optionTexts[i]; !t.set(&o, value) {
+			return refuse(t.wants(value))
 		}
-	}
-	old, deprecated := text[synclessKey]
-	if !deprecated {
-		return o, nil
-	}
-	if value, both := text[implementationKey]; both {
-		var other Options
-		if err := textOf(implementationKey).set(&other, value); err != nil || other.Implementation != o.Implementation {
-			return Options{}, &OptionError{Option: synclessKey, Value: old,
-				Reason: fmt.Sprintf("contradicts %s=%s; leave it out, it is deprecated", implementationKey, value)}
+		// The other key comes before this one.
+		if other, both := text[implementationKey]; both && key == synclessKey && o.Implementation != before {
+			return refuse(fmt.Sprintf("contradicts %s=%s; leave it out, it is deprecated", implementationKey, other))
 		}
 	}
-	warnSyncless.Do(func() {
-		slog.Warn("gcl: option "+synclessKey+" is deprecated, use "+implementationKey, "value", old, "instead", o.Implementation)
-	})
+	if value, deprecated := text[synclessKey]; deprecated {
+		warnSyncless.Do(func() {
+			slog.Warn("gcl: option "+synclessKey+" is deprecated, use "+implementationKey, "value", value, "instead", o.Implementation)
+		})
+	}
 	return o, nil
 }
 
 // warnSyncless sees to it that a process is warned once.
 var warnSyncless sync.Once
 
+// The two keys for the implementation.
+const (
+	implementationKey = "collectiveImplementation"
+	synclessKey       = "useSynclessCollectives"
+)
+
 // optionText is one option as text.
 type optionText struct {
-	key    string
-	values []string                             // which there are; of a number, none
-	low    int                                  // of a number, the least
-	high   int                                  // of a number, the greatest
-	set    func(o *Options, value string) error // leaves o alone when value is none of them; what it says is not looked at
-	text   func(o Options) string               // "" for the default
+	key, field string   // field is its name in Options
+	values     []string // nil: it is a number
+	low, high  int      // of a number
+
+	set  func(o *Options, value string) bool // false: there is no such value, and o is as it was
+	text func(o Options) string              // "" for the default
 }
 
 // optionTexts lists the options: GCL's in the order of its documentation, then ours.
 var optionTexts = []optionText{
-	implementationText(),
-	synclessText(),
-	number("maxBytesPerTile", 1, MaxBytesPerTileLimit, func(o *Options) *int { return &o.MaxBytesPerTile }),
-	named("topology", ringNames(), func(o *Options) textField { return &o.Topology }),
-	named("link", linkNames[:], func(o *Options) textField { return &o.Link }),
-	named("method", methodNames(), func(o *Options) textField { return &o.Method }),
-	boolean("syncful.useOptimisedLayout", true, func(o *Options) *bool { return &o.StageFragments }),
-	number("syncful.maxBroadcastSize", 0, math.MaxInt, func(o *Options) *int { return &o.MaxBroadcastSize }),
-	boolean("reproducible", false, func(o *Options) *bool { return &o.Reproducible }),
-	number("ipusPerRank", 1, math.MaxInt, func(o *Options) *int { return &o.IPUsPerRank }),
-}
-
-// textOf finds an option, or returns nil.
-func textOf(key string) *optionText {
-	for i := range optionTexts {
-		if optionTexts[i].key == key {
-			return &optionTexts[i]
-		}
-	}
-	return nil
+	choice(implementationKey, "Implementation", func(o *Options) *Implementation { return &o.Implementation },
+		append(named(AutoImplementation, Syncless, Syncful, Hybrid), name[Implementation]{"auto", AutoImplementation}, name[Implementation]{"hybrid", Hybrid})),
+	choice(synclessKey, "Implementation", func(o *Options) *Implementation { return &o.Implementation },
+		append([]name[Implementation]{{"true", Syncless}, {"false", Syncful}, {"hybrid", Hybrid}, {"auto", AutoImplementation}}, named(Syncless, Syncful, Hybrid)...)),
+	number("maxBytesPerTile", "MaxBytesPerTile", 1, MaxBytesPerTileLimit, func(o *Options) *int { return &o.MaxBytesPerTile }),
+	choice("topology", "Topology", func(o *Options) *topology.RingName { return &o.Topology },
+		named(topology.Auto, topology.RungRing2, topology.RungRing4, topology.RungRing8, topology.RingOnLine, topology.PeripheralRing)),
+	choice("link", "Link", func(o *Options) *Link { return &o.Link }, named(AutoLink, IPULink, GWLink)),
+	choice("method", "Method", func(o *Options) *methods.Method { return &o.Method },
+		named(append([]methods.Method{methods.Auto}, methods.All()...)...)),
+	choice("syncful.useOptimisedLayout", "StageFragments", func(o *Options) *bool { return &o.StageFragments },
+		[]name[bool]{{"true", false}, {"false", true}}),
+	number("syncful.maxBroadcastSize", "MaxBroadcastSize", 0, math.MaxInt, func(o *Options) *int { return &o.MaxBroadcastSize }),
+	choice("reproducible", "Reproducible", func(o *Options) *bool { return &o.Reproducible },
+		[]name[bool]{{"true", true}, {"false", false}}),
+	number("ipusPerRank", "IPUsPerRank", 1, math.MaxInt, func(o *Options) *int { return &o.IPUsPerRank }),
 }
 
 // wants says what is wrong with a value, and which would be right.
 func (t *optionText) wants(value string) string {
-	switch {
-	case t.values != nil:
-		return fmt.Sprintf("no such value; the closest is %s of %s", closest.Of(value, t.values), strings.Join(t.values, ", "))
-	case t.high == math.MaxInt:
-		return fmt.Sprintf("want a number of %d or more", t.low)
+	if t.values == nil {
+		return fmt.Sprintf("want a whole number from %d to %d", t.low, t.high)
 	}
-	return fmt.Sprintf("want a number from %d to %d", t.low, t.high)
+	return "no such value" + wantOne(value, t.values)
 }
 
-// errValue is what set says.
-var errValue = errors.New("no such value")
-
-// textField is a field of Options that has a text form.
-type textField interface {
-	encoding.TextUnmarshaler
-	fmt.Stringer
+// wantOne says which words there are in place of one that there is not.
+func wantOne(word string, words []string) string {
+	return fmt.Sprintf(", the closest is %s; want one of %s", closest.Of(word, words), strings.Join(words, ", "))
 }
 
-// named is an option whose values are names, the first of which is the default.
-func named(key string, values []string, field func(*Options) textField) optionText {
-	return optionText{
-		key: key, values: values,
-		set: func(o *Options, value string) error { return field(o).UnmarshalText([]byte(value)) },
-		text: func(o Options) string {
-			if value := field(&o).String(); value != values[0] {
-				return value
-			}
-			return ""
-		},
+// name is a value that an option has by name.
+type name[T any] struct {
+	name  string
+	value T
+}
+
+// named lists values by their own names.
+func named[T fmt.Stringer](values ...T) []name[T] {
+	out := make([]name[T], len(values))
+	for i, v := range values {
+		out[i] = name[T]{v.String(), v}
 	}
+	return out
 }
 
-// boolean is an option that is true or false, whose field says that it is not what is usual.
-func boolean(key string, usual bool, field func(*Options) *bool) optionText {
+// choice is an option whose values have names, of which text has the first. The zero value is the default.
+func choice[T comparable](key, field string, at func(*Options) *T, names []name[T]) optionText {
+	values := make([]string, len(names))
+	for i, n := range names {
+		values[i] = n.name
+	}
 	return optionText{
-		key: key, values: []string{"true", "false"},
-		set: func(o *Options, value string) error {
-			if value != "true" && value != "false" {
-				return errValue
+		key: key, field: field, values: values,
+		set: func(o *Options, value string) bool {
+			i := slices.Index(values, value)
+			if i >= 0 {
+				*at(o) = names[i].value
 			}
-			*field(o) = (value == "true") != usual
-			return nil
+			return i >= 0
 		},
 		text: func(o Options) string {
-			if *field(&o) {
-				return strconv.FormatBool(!usual)
+			var usual T
+			value := *at(&o)
+			if value == usual {
+				return ""
 			}
-			return ""
+			return values[slices.IndexFunc(names, func(n name[T]) bool { return n.value == value })]
 		},
 	}
 }
 
-// number is an option that is a number from low to high. Its field is 0 when it is not set, and -1 for a 0 that is.
-func number(key string, low, high int, field func(*Options) *int) optionText {
+// number is an option that is a number. Its field is 0 when it is not set, and -1 for a 0 that is, as NoBroadcast.
+func number(key, field string, low, high int, at func(*Options) *int) optionText {
 	return optionText{
-		key: key, low: low, high: high,
-		set: func(o *Options, value string) error {
+		key: key, field: field, low: low, high: high,
+		set: func(o *Options, value string) bool {
 			n, err := strconv.Atoi(value)
-			switch {
-			case err != nil || n < low || n > high:
-				return errValue
-			case n == 0:
+			if err != nil || n < low || n > high {
+				return false
+			}
+			if n == 0 {
 				n = -1
 			}
-			*field(o) = n
-			return nil
+			*at(o) = n
+			return true
 		},
 		text: func(o Options) string {
-			switch n := *field(&o); n {
+			switch n := *at(&o); n {
 			case 0:
 				return ""
 			case -1:
@@ -304,64 +281,5 @@ func number(key string, low, high int, field func(*Options) *int) optionText {
 				return strconv.Itoa(n)
 			}
 		},
-	}
-}
-
-// implementationText is an option whose values may be spelled in an old way too.
-func implementationText() optionText {
-	t := named(implementationKey, slices.Clone(implementationNames[:]), func(o *Options) textField { return &o.Implementation })
-	t.values = append(t.values, "auto", "hybrid")
-	set := t.set
-	t.set = func(o *Options, value string) error {
-		switch value {
-		case "auto":
-			o.Implementation = AutoImplementation
-		case "hybrid":
-			o.Implementation = Hybrid
-		default:
-			return set(o, value)
-		}
-		return nil
-	}
-	return t
-}
-
-// synclessText is the old way to say the same.
-func synclessText() optionText {
-	means := map[string]Implementation{
-		"auto": AutoImplementation, "true": Syncless, "false": Syncful, "hybrid": Hybrid,
-		"Syncless": Syncless, "Syncful": Syncful, "Hybrid": Hybrid,
-	}
-	return optionText{
-		key:    synclessKey,
-		values: []string{"auto", "true", "false", "hybrid", "Syncless", "Syncful", "Hybrid"},
-		set: func(o *Options, value string) error {
-			i, known := means[value]
-			if !known {
-				return errValue
-			}
-			o.Implementation = i
-			return nil
-		},
-		text: func(Options) string { return "" },
-	}
-}
-
-func methodNames() []string {
-	values := []string{methods.Auto.String()}
-	for _, m := range methods.All() {
-		values = append(values, m.String())
-	}
-	return values
-}
-
-func ringNames() []string {
-	var values []string
-	for r := topology.Auto; ; r++ {
-		name, err := r.MarshalText()
-		if err != nil {
-			return values
-		}
-		values = append(values, string(name))
 	}
 }

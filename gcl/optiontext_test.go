@@ -2,14 +2,14 @@ package gcl_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"math"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,30 +81,30 @@ func TestParseOptionsErrors(t *testing.T) {
 		key, value string
 		says       []string
 	}{
-		{"metod", "broadcast", append(keys, "no such option; the closest is method of ")},
-		{"Method", "broadcast", []string{"no such option; the closest is method of "}}, // the case counts
-		{"maxBroadcastSize", "1", []string{"the closest is syncful.maxBroadcastSize of "}},
-		{"useOptimizedLayout", "true", []string{"the closest is syncful.useOptimisedLayout of "}},
+		{"metod", "broadcast", append(keys, "no such option, the closest is method; want one of ")},
+		{"Method", "broadcast", []string{"no such option, the closest is method; want one of "}}, // the case counts
+		{"maxBroadcastSize", "1", []string{"the closest is syncful.maxBroadcastSize; want one of "}},
+		{"useOptimizedLayout", "true", []string{"the closest is syncful.useOptimisedLayout; want one of "}},
 		{"", "", []string{"the closest is "}},
-		{"method", "clockwise", []string{"no such value; the closest is clockwise_ring of auto, broadcast, clockwise_ring, anticlockwise_ring, " +
+		{"method", "clockwise", []string{"no such value, the closest is clockwise_ring; want one of auto, broadcast, clockwise_ring, anticlockwise_ring, " +
 			"bidirectional_ring_pair, meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling"}},
-		{"method", "Auto", []string{"the closest is auto of "}},
+		{"method", "Auto", []string{"the closest is auto; want one of "}},
 		{"method", "", []string{"no such value"}},
-		{"collectiveImplementation", "syncful", []string{"the closest is Syncful of Auto, Syncless, Syncful, Hybrid, auto, hybrid"}},
+		{"collectiveImplementation", "syncful", []string{"the closest is Syncful; want one of Auto, Syncless, Syncful, Hybrid, auto, hybrid"}},
 		{"collectiveImplementation", "true", []string{"no such value"}}, // of the other key
-		{"useSynclessCollectives", "Auto", []string{"the closest is auto of auto, true, false, hybrid, Syncless, Syncful, Hybrid"}},
-		{"topology", "rung-ring-3", []string{"the closest is rung-ring-2 of auto, rung-ring-2, rung-ring-4, rung-ring-8, ring-on-line, peripheral-ring"}},
-		{"link", "ipulink", []string{"the closest is ipu-link of auto-link, ipu-link, gw-link"}},
-		{"syncful.useOptimisedLayout", "1", []string{"no such value", "of true, false"}},
-		{"reproducible", "True", []string{"the closest is true of true, false"}},
-		{"maxBytesPerTile", "64001", []string{"want a number from 1 to 64000"}},
-		{"maxBytesPerTile", "0", []string{"want a number from 1 to 64000"}},
-		{"maxBytesPerTile", "-1", []string{"want a number from 1 to 64000"}},
-		{"maxBytesPerTile", "35000.0", []string{"want a number from 1 to 64000"}},
-		{"maxBytesPerTile", "", []string{"want a number from 1 to 64000"}},
-		{"syncful.maxBroadcastSize", "-1", []string{"want a number of 0 or more"}},
-		{"syncful.maxBroadcastSize", "9223372036854775808", []string{"want a number of 0 or more"}},
-		{"ipusPerRank", "0", []string{"want a number of 1 or more"}},
+		{"useSynclessCollectives", "Auto", []string{"the closest is auto; want one of true, false, hybrid, auto, Syncless, Syncful, Hybrid"}},
+		{"topology", "rung-ring-3", []string{"the closest is rung-ring-2; want one of auto, rung-ring-2, rung-ring-4, rung-ring-8, ring-on-line, peripheral-ring"}},
+		{"link", "ipulink", []string{"the closest is ipu-link; want one of auto-link, ipu-link, gw-link"}},
+		{"syncful.useOptimisedLayout", "1", []string{"no such value", "want one of true, false"}},
+		{"reproducible", "True", []string{"the closest is true; want one of true, false"}},
+		{"maxBytesPerTile", "64001", []string{"want a whole number from 1 to 64000"}},
+		{"maxBytesPerTile", "0", []string{"want a whole number from 1 to 64000"}},
+		{"maxBytesPerTile", "-1", []string{"want a whole number from 1 to 64000"}},
+		{"maxBytesPerTile", "35000.0", []string{"want a whole number from 1 to 64000"}},
+		{"maxBytesPerTile", "", []string{"want a whole number from 1 to 64000"}},
+		{"syncful.maxBroadcastSize", "-1", []string{"want a whole number from 0 to "}},
+		{"syncful.maxBroadcastSize", "9223372036854775808", []string{"want a whole number from 0 to "}},
+		{"ipusPerRank", "0", []string{"want a whole number from 1 to "}},
 	} {
 		got, err := gcl.ParseOptions(map[string]string{x.key: x.value})
 		var option *gcl.OptionError
@@ -233,6 +233,67 @@ func TestOptionsRoundTrip(t *testing.T) {
 	}
 }
 
+// Every value that there is has a name among the texts of its option.
+func TestEveryNameIsAnOption(t *testing.T) {
+	type name interface{ MarshalText() ([]byte, error) }
+	for key, of := range map[string]func(uint8) (name, gcl.Options){
+		"collectiveImplementation": func(i uint8) (name, gcl.Options) {
+			return gcl.Implementation(i), gcl.Options{Implementation: gcl.Implementation(i)}
+		},
+		"topology": func(i uint8) (name, gcl.Options) {
+			return topology.RingName(i), gcl.Options{Topology: topology.RingName(i)}
+		},
+		"link":   func(i uint8) (name, gcl.Options) { return gcl.Link(i), gcl.Options{Link: gcl.Link(i)} },
+		"method": func(i uint8) (name, gcl.Options) { return methods.Method(i), gcl.Options{Method: methods.Method(i)} },
+	} {
+		for i := range uint8(255) {
+			value, want := of(i)
+			text, err := value.MarshalText()
+			if err != nil {
+				break
+			}
+			roundTrip(t, want)
+			if o, err := gcl.ParseOptions(map[string]string{key: string(text)}); err != nil || o != want {
+				t.Errorf("%s=%s: %+v, %v, want %+v", key, text, o, err, want)
+			}
+			if m, _ := want.Map(); i > 0 && m[key] != string(text) {
+				t.Errorf("%+v has the text %v, want %s=%s", want, m, key, text)
+			}
+		}
+	}
+}
+
+// A Trace has no text, and stays when text is read into the options that have it.
+func TestTraceHasNoText(t *testing.T) {
+	trace := &gcl.Trace{}
+	o := gcl.Options{Method: methods.Direct, Trace: trace}
+	data, err := json.Marshal(o)
+	if want := `{"method":"direct"}`; err != nil || string(data) != want {
+		t.Errorf("%s, %v, want %s", data, err, want)
+	}
+	if err := json.Unmarshal([]byte(`{"method":"auto"}`), &o); err != nil || o != (gcl.Options{Trace: trace}) {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// docs/options.md has every key and every name of a value.
+func TestOptionsPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/options.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, values := range optionValues {
+		if !strings.Contains(string(page), "`"+key+"`") {
+			t.Errorf("there is no `%s`", key)
+		}
+		for value := range values {
+			if _, err := strconv.Atoi(value); err != nil && !strings.Contains(string(page), "`"+value+"`") {
+				t.Errorf("%s: there is no `%s`", key, value)
+			}
+		}
+	}
+}
+
 // What is out of range has no text.
 func TestOptionsOutOfRange(t *testing.T) {
 	for name, o := range map[string]gcl.Options{
@@ -272,9 +333,9 @@ func TestOptionsJSON(t *testing.T) {
 		`{"method":{"name":"broadcast"}}`:         "option method={: want a string, true, false or a number",
 		`{"method":["broadcast"]}`:                "option method=[: want a string",
 		`{"method":"direct","method":"auto"}`:     "option method=auto: given twice, first as direct",
-		`{"maxBytesPerTile":1e3}`:                 "option maxBytesPerTile=1e3: want a number from 1 to 64000",
-		`{"link":"gw-link","methods":"auto"}`:     "option methods=auto: no such option; the closest is method of",
-		`{"collectiveImplementation":"syncless"}`: "the closest is Syncless of",
+		`{"maxBytesPerTile":1e3}`:                 "option maxBytesPerTile=1e3: want a whole number from 1 to 64000",
+		`{"link":"gw-link","methods":"auto"}`:     "option methods=auto: no such option, the closest is method; want one of ",
+		`{"collectiveImplementation":"syncless"}`: "the closest is Syncless; want one of ",
 	} {
 		o := before
 		if err := o.UnmarshalJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || o != before {
@@ -285,71 +346,6 @@ func TestOptionsJSON(t *testing.T) {
 		o := before
 		if err := o.UnmarshalJSON([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "gcl: options: ") || o != before {
 			t.Errorf("%s: %+v, %v", text, o, err)
-		}
-	}
-}
-
-// GCL_OPTIONS overrides what Run, New and With are given, key by key, and is read when the replicas are started.
-func TestEnvironmentOverrides(t *testing.T) {
-	given := gcl.Options{Method: methods.Direct, IPUsPerRank: 2, Implementation: gcl.Syncless}
-	t.Setenv("GCL_OPTIONS", `{"method": "clockwise_ring", "collectiveImplementation": "Syncful"}`)
-	want := gcl.Options{Method: methods.ClockwiseRing, IPUsPerRank: 2, Implementation: gcl.Syncful}
-	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
-		if c.Rank() == 0 {
-			t.Setenv("GCL_OPTIONS", "no longer looked at")
-		}
-		if err := c.Barrier(ctx); err != nil {
-			return err
-		}
-		dup, err := c.Dup(ctx)
-		if err != nil {
-			return err
-		}
-		for name, have := range map[string]gcl.Options{
-			"Run": c.Options(), "With": withOptions(c, given).Options(), "Dup": dup.Options(),
-			"With after Dup": withOptions(dup, given).Options(),
-		} {
-			if have != want {
-				return fmt.Errorf("%s: %+v, want %+v", name, have, want)
-			}
-		}
-		if o := withOptions(c, gcl.Options{Reproducible: true}).Options(); o != (gcl.Options{Reproducible: true, Method: methods.ClockwiseRing, Implementation: gcl.Syncful}) {
-			return fmt.Errorf("With another option: %+v", o)
-		}
-		_, err = c.With(gcl.Options{MaxBytesPerTile: -1}) // which no override makes right
-		if err == nil {
-			return errors.New("a bad option: no error")
-		}
-		return dup.Close()
-	}, gcl.WithOptions(given))
-
-	t.Setenv("GCL_OPTIONS", "")
-	replicas(t, 1, func(_ context.Context, c *gcl.Comm) error {
-		if c.Options() != given {
-			return fmt.Errorf("empty: %+v, want %+v", c.Options(), given)
-		}
-		return nil
-	}, gcl.WithOptions(given))
-}
-
-func TestEnvironmentErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"method=broadcast":       "gcl: environment variable GCL_OPTIONS: gcl: options: want one JSON object",
-		"null":                   "gcl: environment variable GCL_OPTIONS: gcl: options: want one JSON object",
-		`{"metod":"broadcast"}`:  "gcl: environment variable GCL_OPTIONS: gcl: option metod=broadcast: no such option; the closest is method",
-		`{"method":"broadcats"}`: "gcl: environment variable GCL_OPTIONS: gcl: option method=broadcats: no such value; the closest is broadcast",
-	} {
-		t.Setenv("GCL_OPTIONS", text)
-		_, endpoints := counted(t, 1)
-		_, err1 := gcl.New(endpoints[0])
-		err2 := gcl.Run(t.Context(), 1, func(context.Context, *gcl.Comm) error {
-			t.Errorf("%s: the body runs", text)
-			return nil
-		})
-		for _, err := range []error{err1, err2} {
-			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("%s: %v, want %q", text, err, want)
-			}
 		}
 	}
 }

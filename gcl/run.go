@@ -16,14 +16,15 @@ type RunOption func(*config)
 
 type config struct {
 	options   Options
-	override  map[string]string // by the environment
+	override  map[string]string // options as text, by the environment
 	topology  topology.Topology
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
 	flights   *flights // Run: of its replicas
 }
 
-// WithOptions sets the options that the replicas' first Comm has.
+// WithOptions sets the options that the replicas' first Comm has, but for what the environment overrides: see
+// ParseOptions.
 func WithOptions(o Options) RunOption { return func(c *config) { c.options = o } }
 
 // WithTopology says where the replicas sit, which decides on ring orders. The default is one host on which every pair is linked.
