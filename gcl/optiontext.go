@@ -23,7 +23,7 @@ import (
 //
 //	collectiveImplementation    Auto, Syncless, Syncful, Hybrid; deprecated: auto, hybrid
 //	useSynclessCollectives      deprecated: true (Syncless), false (Syncful), hybrid, auto, Syncless, Syncful, Hybrid
-//	maxBytesPerTile             1 to 64000
+//	maxBytesPerTile             1 to 64000; default 35000
 //	topology                    auto, rung-ring-2, rung-ring-4, rung-ring-8, ring-on-line, peripheral-ring
 //	link                        auto-link, ipu-link, gw-link
 //	method                      auto, broadcast, clockwise_ring, anticlockwise_ring, bidirectional_ring_pair,
