@@ -203,6 +203,9 @@ func roundTrip(t *testing.T, o gcl.Options) {
 	if err != nil {
 		t.Fatalf("%+v: %v", o, err)
 	}
+	if _, old := text["useSynclessCollectives"]; old {
+		t.Fatalf("%+v became %v, with a deprecated key", o, text)
+	}
 	if back, err := gcl.ParseOptions(text); err != nil || back != o {
 		t.Fatalf("%+v became %v, and that %+v, %v", o, text, back, err)
 	}
