@@ -45,6 +45,7 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	c := &Comm{lane: newLane(endpoint, cfg.topology, nil, sharedFlights(endpoint, cfg))}
+	c.lane.override = cfg.override
 	if cfg.machine {
 		c.lane.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}
@@ -92,7 +93,7 @@ func (c *Comm) Replicas() int { return c.lane.endpoint.Size() }
 // Members returns the replicas of the group by rank, in a slice of the caller's own.
 func (c *Comm) Members() []int { return append([]int(nil), c.group.members...) }
 
-// Options returns the options that the Comm was made with.
+// Options returns the options that the Comm was made with, but for what the environment overrides: see ParseOptions.
 func (c *Comm) Options() Options { return c.options }
 
 // Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as
@@ -116,7 +117,8 @@ func (c *Comm) inGroup(g commgroup.Group) (*Comm, error) {
 }
 
 // settle puts a Comm that is being made into its group, and makes what follows from group and options.
-func (c *Comm) settle(layout commgroup.Layout) (*Comm, error) {
+func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
+	defer func() { c.lane.blame(err) }()
 	g, err := c.lane.groupOf(layout, c.options.Topology)
 	if err != nil {
 		return nil, err
@@ -139,13 +141,17 @@ func (c *Comm) settle(layout commgroup.Layout) (*Comm, error) {
 	return c, nil
 }
 
-// With returns a Comm with other options. It sends nothing. A value that is out of range, or does not go with the
-// group, is an *OptionError.
+// With returns a Comm with other options, but for what the environment overrides: see ParseOptions. It sends nothing. A
+// value that is out of range, or does not go with the group, is an *OptionError.
 func (c *Comm) With(o Options) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o, err := o.override(c.lane.override)
+	if err != nil {
 		return nil, err
 	}
 	out := *c
@@ -232,7 +238,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	}
 	out := *c
 	out.lane = newLane(endpoint, c.lane.topology, c.lane.root(), c.lane.flights)
-	out.lane.ipusPerReplica = c.lane.ipusPerReplica
+	out.lane.ipusPerReplica, out.lane.override = c.lane.ipusPerReplica, c.lane.override
 	return out.settle(c.group.layout)
 }
 

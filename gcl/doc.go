@@ -30,6 +30,9 @@
 // ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one
 // replica, each a worker with memory of its own: docs/within-replica.md.
 //
+// Options say how. ParseOptions makes them of GCL's keys and values, and the environment variable GCL_OPTIONS overrides
+// what the program says: docs/options.md.
+//
 // # Rules for a caller
 //
 //   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and

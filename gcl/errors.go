@@ -37,14 +37,21 @@ func (e *PeerError) Error() string { return fmt.Sprintf("gcl: peer %d: %s", e.Ra
 
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// OptionError says which option has a value that cannot be used.
+// OptionError says which option has a value that cannot be used. Option is the name of a field of Options, or a key of
+// ParseOptions.
 type OptionError struct {
 	Option, Value string
 	Reason        string
+
+	environment bool // it is not the program that says so
 }
 
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("gcl: option %s=%s: %s", e.Option, e.Value, e.Reason)
+	by := ""
+	if e.environment {
+		by = " in the environment variable " + environment
+	}
+	return fmt.Sprintf("gcl: option %s=%s%s: %s", e.Option, e.Value, by, e.Reason)
 }
 
 // PanicError is what Run and Work.Wait return for a function that panicked.

@@ -371,3 +371,29 @@ func ExampleDump() {
 	// replica 0, connection 0: 3 collectives
 	// replica 1, connection 0: 2 collectives
 }
+
+func ExampleParseOptions() {
+	options, err := gcl.ParseOptions(map[string]string{
+		"collectiveImplementation": "Syncless",
+		"method":                   "bidirectional_ring_pair",
+		"maxBytesPerTile":          "20000",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = gcl.Run(context.Background(), 3, func(ctx context.Context, c *gcl.Comm) error {
+		sum, err := gcl.AllReduce(ctx, c, []int32{1, 2, 3}, gcl.Add)
+		if c.Rank() == 0 {
+			fmt.Println(sum, "by", c.Options().Method)
+		}
+		return err
+	}, gcl.WithOptions(options))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = gcl.ParseOptions(map[string]string{"link": "gwlink"})
+	fmt.Println(err)
+	// Output:
+	// [3 6 9] by bidirectional_ring_pair
+	// gcl: option link=gwlink: no such value, the closest is gw-link; want one of auto-link, ipu-link, gw-link
+}

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"sync"
 
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -99,3 +100,6 @@ func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error
 	err = w.join(m, Options{})
 	return w.equal.members, w.equal.rings.First, w.every.members, w.every.rings.First, err
 }
+
+// ForgetWarnings lets the warning about useSynclessCollectives be logged once more.
+func ForgetWarnings() { warnSyncless = sync.Once{} }

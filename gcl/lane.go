@@ -22,7 +22,8 @@ type lane struct {
 	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
 	allocs   allocations    // what Alloc has given out; the first connection's, for its Dups too
 
-	ipusPerReplica int // 0: not known
+	ipusPerReplica int               // 0: not known
+	override       map[string]string // options as text, by the environment
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*group

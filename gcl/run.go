@@ -16,13 +16,15 @@ type RunOption func(*config)
 
 type config struct {
 	options   Options
+	override  map[string]string // options as text, by the environment
 	topology  topology.Topology
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
 	flights   *flights // Run: of its replicas
 }
 
-// WithOptions sets the options that the replicas' first Comm has.
+// WithOptions sets the options that the replicas' first Comm has, but for what the environment overrides: see
+// ParseOptions.
 func WithOptions(o Options) RunOption { return func(c *config) { c.options = o } }
 
 // WithTopology says where the replicas sit, which decides on ring orders. The default is one host on which every pair
@@ -49,11 +51,14 @@ func newConfig(n int, opts []RunOption) (*config, error) {
 	if err := c.options.check(); err != nil {
 		return nil, err
 	}
+	var err error
+	if c.override, err = environmentOptions(); err != nil {
+		return nil, err
+	}
 	if n < 1 {
 		return nil, fmt.Errorf("gcl: %d replicas, want 1 or more", n)
 	}
 	if !c.machine {
-		var err error
 		c.topology, err = topology.New(topology.Config{Replicas: []int{n}, Speeds: topology.Speeds{HostLink: hostLink}})
 		return c, err
 	}

@@ -21,5 +21,8 @@
 // call before the timed ones and one after them are checked at every size. #wrong counts elements, over all replicas. The timed calls of an in-place
 // reduction work on zeros, since real data would grow with each.
 //
+// The environment variable GCL_OPTIONS (docs/options.md) overrides -method, -implementation and -reproducible, and sets what there is no flag for. The
+// table says so, and has the method and implementation that were measured; -svg draws only those that were asked for.
+//
 // The exit code is 0, or 1 when a value was wrong or a collective failed, 2 when the flags are wrong, 130 after an interrupt.
 package main

@@ -120,6 +120,34 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestEnvironment checks that what is printed is what GCL_OPTIONS had measured.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("GCL_OPTIONS", `{"method": "clockwise_ring",
+		"collectiveImplementation": "Syncless"}`)
+	args := []string{"-n", "3", "-method", "direct", "-implementation", "Syncful", "-sizes", "8", "-iters", "2"}
+	got := perform(t, t.Context(), nil, append(args, "-json")...)
+	if got.code != exitOK {
+		t.Fatal(got)
+	}
+	for _, m := range parsed(t, got.stdout) {
+		if m.Method != "clockwise_ring" || m.Implementation != "Syncless" {
+			t.Errorf("measured %s, %s", m.Method, m.Implementation)
+		}
+	}
+	got = perform(t, t.Context(), nil, args...)
+	for _, want := range []string{"method clockwise_ring, implementation Syncless\n",
+		"\n# GCL_OPTIONS={\"method\": \"clockwise_ring\", \"collectiveImplementation\": \"Syncless\"} overrides the flags\n"} {
+		if got.code != exitOK || !strings.Contains(got.stdout, want) {
+			t.Errorf("%+v does not say %q", got, want)
+		}
+	}
+	t.Setenv("GCL_OPTIONS", `{"method": "ring"}`)
+	got = perform(t, t.Context(), nil, args...)
+	if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, "option method=ring in the environment variable GCL_OPTIONS: no such value, the closest is ") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestTrueSizes checks what sizes are rounded up to.
 func TestTrueSizes(t *testing.T) {
 	for _, c := range []struct {

@@ -100,6 +100,9 @@ broadcast) or for each replica (the others). time is the median (p50) over batch
 algbw is size / time; busbw is algbw x 2(n-1)/n (allreduce), (n-1)/n (reducescatter, allgather, alltoall) or 1 (broadcast). #wrong counts
 wrong elements in one call before and one after the timed ones. allocs are heap allocations a call, by all replicas: the median over eighths of the timed calls.
 
+The environment variable GCL_OPTIONS, as in {"method": "clockwise_ring"}, overrides -method, -implementation and -reproducible: what is printed for a method or
+an implementation is what was measured, not what was asked for, and -svg draws only those that were asked for.
+
 The exit code is 0; 1 when a value was wrong or a collective failed; 2 when the flags are wrong; 130 after an interrupt.
 
 `)

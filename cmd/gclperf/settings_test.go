@@ -129,4 +129,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("-h does not explain -%s", f.Name)
 		}
 	})
+	if !strings.Contains(got.stdout, "environment variable GCL_OPTIONS") {
+		t.Error("-h does not explain GCL_OPTIONS")
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -63,6 +64,9 @@ func (t *table) head(m measurement) {
 		mode = strings.Replace(mode, "back to back", "with a barrier before each", 1)
 	}
 	t.printf("# gclperf %s, %d replicas, transport %s, method %s, implementation %s%s\n", m.Collective, m.N, m.Transport, m.Method, m.Implementation, reproducible)
+	if overrides := os.Getenv("GCL_OPTIONS"); overrides != "" {
+		t.printf("# GCL_OPTIONS=%s overrides the flags\n", strings.Join(strings.Fields(overrides), " "))
+	}
 	t.printf("# %s; time is p50; one call before and one after are checked\n#\n", mode)
 	t.printf("#%71s%36s%36s%36s\n", "out-of-place", "in-place", "out-of-place", "in-place")
 	t.printf("# %10s %12s %9s %11s %6s", "size", "count", "type", "redop", "root")

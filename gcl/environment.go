@@ -1,0 +1,41 @@
+package gcl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// environment is the variable that overrides options.
+const environment = "GCL_OPTIONS"
+
+// environmentOptions returns what the environment overrides.
+func environmentOptions() (map[string]string, error) {
+	value := os.Getenv(environment)
+	if value == "" {
+		return nil, nil
+	}
+	text, err := parseObject([]byte(value))
+	if err == nil {
+		_, err = ParseOptions(text)
+	}
+	if option := (*OptionError)(nil); errors.As(err, &option) {
+		option.environment = true
+		return nil, option
+	}
+	if err != nil {
+		return nil, fmt.Errorf("gcl: environment variable %s: %s", environment, inner(err.Error()))
+	}
+	return text, nil
+}
+
+// blame has an error about the value of an option say so if it is the environment that has set the option.
+func (l *lane) blame(err error) {
+	if option := (*OptionError)(nil); errors.As(err, &option) {
+		for _, t := range optionTexts {
+			if _, set := l.override[t.key]; set && t.field == option.Option {
+				option.environment = true
+			}
+		}
+	}
+}
