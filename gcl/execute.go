@@ -20,7 +20,7 @@ type run struct {
 	packed   *packing                                       // of several tensors; else nil
 	call     transport.Call
 	parts    []int // as in a call
-	segment  int   // bytes of a message that are on their way at a time
+	segment  int   // bytes that a segment of a message may have
 
 	inBase, outBase int // the element of the larger buffer at which input and output begin
 	scratch         []byte

@@ -73,7 +73,7 @@ func AllReduceWithinBroken(ctx context.Context, c *Comm, k, broken int) error {
 
 func allReduceWithin(ctx context.Context, c *Comm, k int, have func(ipu int) int) error {
 	check := func() error { return nil }
-	return c.within(ctx, schedule.AllReduce, k, check, func(w *ipu) error {
+	return c.within(ctx, withinCall{collective: schedule.AllReduce, dtype: tensor.U8, ipus: k}, check, func(w *ipu) error {
 		b := make([]byte, have(w.id))
 		return w.do(w.equal, call{collective: schedule.AllReduce, dtype: tensor.U8, dst: b, src: b, dstLen: 10000, srcLen: 10000})
 	})

@@ -10,6 +10,7 @@ import (
 
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
@@ -180,40 +181,69 @@ func (s *ipus) run(ctx context.Context, body func(*ipu) error) error {
 // work is one IPU's part. A panic becomes its error, and the others hear of it.
 func (w *ipu) work() {
 	defer w.of.busy.Done()
+	done := false
 	defer func() {
 		if v := recover(); v != nil {
 			w.err = &PanicError{Replica: w.of.replica, Value: v, Stack: debug.Stack()}
 			w.comm.lane.endpoint.Abort(w.err)
+		} else if !done { // runtime.Goexit, in a function of a Trace
+			w.comm.lane.endpoint.Abort(errTraceCrash)
 		}
 	}()
 	w.err = w.of.body(w)
+	done = true
 }
 
-// within carries out a collective within the replica, of one row or chunk on each of k IPUs. When the lane is the
-// caller's, and nothing speaks against it, among the rest check, body is called for each IPU.
-func (c *Comm) within(ctx context.Context, collective schedule.Collective, k int, check func() error, body func(*ipu) error) error {
+// withinCall is a collective within the replica.
+type withinCall struct {
+	collective schedule.Collective
+	operator   Operator
+	dtype      tensor.DType
+	ipus       int
+	elements   int // on all of them
+}
+
+// event describes the call to a Trace.
+func (k *withinCall) event(c *Comm) TraceCall {
+	e := TraceCall{
+		Name: c.label.name, Replica: c.Replica(), Connection: c.lane.flight.connection, IPUs: k.ipus,
+		Collective: k.collective, Operator: k.operator, DType: k.dtype, Elements: k.elements, Bytes: k.elements * k.dtype.Size(),
+	}
+	if k.collective == schedule.AllGather {
+		e.Bytes *= k.ipus
+	}
+	return e
+}
+
+// within carries out a collective within the replica, of one row or chunk on each IPU. When the lane is the caller's,
+// and nothing speaks against it, among the rest check, body is called for each IPU.
+func (c *Comm) within(ctx context.Context, k withinCall, check func() error, body func(*ipu) error) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	recorded := transport.Call{Collective: uint8(collective) | withinReplica, Count: uint64(k)}
+	recorded := transport.Call{Collective: uint8(k.collective) | withinReplica, Count: uint64(k.ipus)}
 	if err := c.enter(ctx, &recorded); err != nil {
 		c.lane.flight.turnedAway(c.label, &recorded, 0)
-		return c.refusalWithin(collective, err)
+		err = c.refusalWithin(k.collective, err)
+		if c.options.Trace != nil {
+			c.options.Trace.tellAtOnce(k.event(c), err)
+		}
+		return err
 	}
 	defer c.leave()
 	c.lane.flight.begin(c.label, &recorded, ticks.Now())
-	refused := c.checkWithin(ctx, k)
+	if c.options.Trace != nil {
+		defer c.crashed()
+		c.tell(k.event(c))
+	}
+	refused := c.checkWithin(ctx, k.ipus)
 	if refused == nil {
 		refused = check()
 	}
-	var err error
 	if refused != nil {
-		err = c.refusalWithin(collective, refused)
-	} else {
-		err = c.performWithin(ctx, collective, k, body)
+		return c.end(c.refusalWithin(k.collective, refused))
 	}
-	c.lane.flight.end(err != nil)
-	return err
+	return c.end(c.performWithin(ctx, k.collective, k.ipus, body))
 }
 
 // withinReplica marks, in the Collective of what the flight recorder is given, a collective within the replica, of which
@@ -238,7 +268,10 @@ func (c *Comm) performWithin(ctx context.Context, collective schedule.Collective
 	if err != nil {
 		return c.otherFailure(ctx, nameWithin(collective), err)
 	}
-	if err := s.run(ctx, body); err != nil {
+	s.all[0].comm.lane.tracing = c.lane.tracing
+	err = s.run(ctx, body)
+	c.lane.tracing, s.all[0].comm.lane.tracing = s.all[0].comm.lane.tracing, tracing{}
+	if err != nil {
 		failed := &callError{what: nameWithin(collective) + quoteName(c.label.name), replica: c.Replica(), err: err, kinds: []error{ErrAborted}, at: c.place(0)}
 		if c.lane.isClosed() {
 			failed.kinds = []error{ErrClosed}

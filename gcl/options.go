@@ -32,9 +32,9 @@ type Options struct {
 	// Link says which links the group may use; a group that it does not allow is refused when the Comm is made.
 	Link Link
 
-	// MaxBytesPerTile times the IO tiles of the topology (32 unless it says otherwise) bounds a segment: how much of one
-	// message is on its way at a time. Longer messages go segment by segment, each of whole elements, at least one. It is 1 to
-	// MaxBytesPerTileLimit bytes; 0 is DefaultMaxBytesPerTile.
+	// MaxBytesPerTile times the IO tiles of the topology (32 unless it says otherwise) bounds a segment. A longer message
+	// goes in several, each of whole elements, at least one. It is 1 to MaxBytesPerTileLimit bytes; 0 is
+	// DefaultMaxBytesPerTile.
 	MaxBytesPerTile int
 
 	// StageFragments has every input copied into memory of the connection first, where the fragments of a schedule lie in

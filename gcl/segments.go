@@ -7,7 +7,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-// segmentBytes is how much of one message is on its way at a time: what the IO tiles stage together. On peer memory,
+// segmentBytes is how long a segment of a message may be: what the IO tiles stage together. On peer memory,
 // where nothing is staged, it bounds what is taken from a peer at a time, and what a member publishes.
 func (c *Comm) segmentBytes() int {
 	return cmp.Or(c.options.MaxBytesPerTile, DefaultMaxBytesPerTile) * c.lane.topology.IOTiles()

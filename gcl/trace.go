@@ -24,14 +24,15 @@ import (
 //
 // After a failure what has started is ended, inside out, with the error. A call that is refused for its arguments has
 // no MethodChosen; one that never got its turn starts and ends at once, while another may be going on. A call by
-// Hybrid has a MethodChosen, and rounds from 0 on, for each phase: TraceCall.Phase. Collectives within a replica are
-// not told of.
+// Hybrid has a MethodChosen, and rounds from 0 on, for each phase: TraceCall.Phase. Of a collective within a replica,
+// method, rounds and segments are those of its IPU 0, and peers and rings are IPUs.
 //
 // They run on the goroutine of the call, one at a time for a connection of a replica, but at the same time for
 // different replicas and connections. Events hold no time: read a clock if you want one. The call waits for them, and
 // so may all other replicas: be quick. They must not call a collective, Barrier, Dup or Close on a Comm of the same
 // connection, which would wait for the call that waits for them; they may call Abort. A panic in one, or a
-// runtime.Goexit, passes through the call, whose turn ends, and aborts the communicator.
+// runtime.Goexit, passes through the call, whose turn ends, and aborts the communicator; between MethodChosen and
+// CollectiveEnd of a collective within a replica a panic becomes the error of the call.
 type Trace struct {
 	CollectiveStart func(c TraceCall)
 	MethodChosen    func(c TraceCall, m TraceMethod)
@@ -49,7 +50,8 @@ type TraceCall struct {
 	Connection int    // 0 is the first; Dups count from 1 at each replica
 	Rank, Size int    // in the group
 	Group      uint64 // a number of the group that no other group has
-	Seq        uint64 // calls in this group and connection count from 1
+	Seq        uint64 // calls in this group and connection count from 1; 0 within a replica
+	IPUs       int    // of a collective within a replica, how many there are, which are not the group's; else 0
 
 	Collective schedule.Collective
 	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
@@ -57,8 +59,8 @@ type TraceCall struct {
 	Root       int          // of a broadcast: a rank
 	Tensors    int          // of a call on several tensors (Many, Tensors, Mapped), their number; else 0
 	DType      tensor.DType // 0 if there are several tensors of several types
-	Elements   int          // in the input; of several tensors, in all
-	Bytes      int          // in the larger of the rank's two buffers; of several tensors, in all
+	Elements   int          // in the input; of several tensors or IPUs, in all
+	Bytes      int          // in the larger of the rank's two buffers; of several tensors or IPUs, in all
 
 	// Known from MethodChosen on; before, and in a PathLocal, Auto. A call by Hybrid has a method and a path for each
 	// phase.
@@ -70,6 +72,9 @@ type TraceCall struct {
 
 // String returns the short name of the call, as errors have it: `all-reduce #3 "layer3/grads"`.
 func (c TraceCall) String() string {
+	if c.IPUs > 0 {
+		return nameWithin(c.Collective) + quoteName(c.Name)
+	}
 	number := uint8(c.Collective)
 	if c.Barrier {
 		number = barrier
@@ -177,11 +182,15 @@ func (c *Comm) takeNumber(ctx context.Context, call *transport.Call) error {
 
 // tellStart tells the Trace that a call has its turn. k is one on several tensors, or nil.
 func (c *Comm) tellStart(call *transport.Call, k *manyCall) {
-	if c.options.Trace == nil {
-		return
+	if c.options.Trace != nil {
+		c.tell(c.event(call, k))
 	}
+}
+
+// tell is tellStart for a call that has been described.
+func (c *Comm) tell(e TraceCall) {
 	t := &c.lane.tracing
-	*t = tracing{trace: c.options.Trace, call: c.event(call, k)}
+	*t = tracing{trace: c.options.Trace, call: e}
 	if f := t.trace.CollectiveStart; f != nil {
 		f(t.call)
 	}
@@ -229,18 +238,20 @@ func (c *Comm) turnedAway(call *transport.Call, k *manyCall, cause error) error 
 	}
 	c.lane.flight.turnedAway(c.label, call, began)
 	err := c.refusal(call, cause)
-	t := c.options.Trace
-	if t == nil {
-		return err
+	if c.options.Trace != nil {
+		c.options.Trace.tellAtOnce(c.event(call, k), err)
 	}
-	e := c.event(call, k)
+	return err
+}
+
+// tellAtOnce tells of a call that ends as it starts.
+func (t *Trace) tellAtOnce(e TraceCall, err error) {
 	if t.CollectiveStart != nil {
 		t.CollectiveStart(e)
 	}
 	if t.CollectiveEnd != nil {
 		t.CollectiveEnd(e, err)
 	}
-	return err
 }
 
 // chosen tells how the call in progress is carried out, and in how many rounds.

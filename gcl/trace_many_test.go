@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -208,9 +209,9 @@ func TestDumpOfHybrid(t *testing.T) {
 	}
 }
 
-// A collective within the replica is named and recorded, and has no events.
+// A collective within the replica is named, recorded and told of, with what IPU 0 does of it.
 func TestDumpOfWithin(t *testing.T) {
-	var e events
+	var told []string
 	replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
 		c = c.Named("rows")
 		if _, err := gcl.AllReduceWithinReplica(ctx, c, [][]int8{{1}, {2}}, gcl.Add); err != nil {
@@ -228,8 +229,87 @@ func TestDumpOfWithin(t *testing.T) {
 			`  T T failed all-reduce within the replica "rows" (2 IPUs)`,
 		)
 		return nil
-	}, gcl.WithOptions(gcl.Options{Trace: e.trace()}))
-	if len(e.list) != 0 {
-		t.Errorf("events %v", e.list)
+	}, gcl.WithOptions(gcl.Options{Trace: withinTrace(&told)}))
+	want := []string{
+		`start all-reduce within the replica "rows" of 2 int8 x 2 = 2 bytes`,
+		`chosen direct Syncful small`,
+		`round 0 of all-reduce within the replica "rows"`,
+		`round 0 of all-reduce within the replica "rows" ends: <nil>`,
+		`end all-reduce within the replica "rows" of 2 int8 x 2 = 2 bytes: <nil>`,
+		`start all-reduce within the replica "rows" of 2 int8 x 3 = 3 bytes`,
+		`end all-reduce within the replica "rows" of 2 int8 x 3 = 3 bytes: gcl: all-reduce within the replica "rows": replica 0: the row of IPU 1 has 2 elements`,
+	}
+	mustTell(t, told, want)
+}
+
+// mustTell compares the beginnings of events.
+func mustTell(t *testing.T, told, want []string) {
+	t.Helper()
+	for i := range max(len(told), len(want)) {
+		if i >= len(told) || i >= len(want) || !strings.HasPrefix(told[i], want[i]) {
+			t.Fatalf("event %d of\n%s\nis not as in\n%s", i, strings.Join(told, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// withinTrace is a Trace for collectives within a replica, which puts events into a list.
+func withinTrace(told *[]string) *gcl.Trace {
+	add := func(format string, args ...any) { *told = append(*told, fmt.Sprintf(format, args...)) }
+	describe := func(c gcl.TraceCall) string {
+		return fmt.Sprintf("%v of %d %v x %d = %d bytes", c, c.IPUs, c.DType, c.Elements, c.Bytes)
+	}
+	return &gcl.Trace{
+		CollectiveStart: func(c gcl.TraceCall) { add("start %s", describe(c)) },
+		MethodChosen: func(c gcl.TraceCall, m gcl.TraceMethod) {
+			if m.Ring != nil {
+				add("ring %v", m.Ring)
+			}
+			add("chosen %v %v %v", c.Method, c.Implementation, c.Path)
+		},
+		RoundStart:    func(c gcl.TraceCall, round int) { add("round %d of %v", round, c) },
+		Segment:       func(_ gcl.TraceCall, _ int, s gcl.TraceSegment) { add("%v %d: %d", s.Kind, s.Peer, s.Bytes) },
+		RoundEnd:      func(c gcl.TraceCall, round int, err error) { add("round %d of %v ends: %v", round, c, err) },
+		CollectiveEnd: func(c gcl.TraceCall, err error) { add("end %s: %v", describe(c), err) },
+	}
+}
+
+// TestTraceWithin: the peers of IPU 0 are IPUs, and the ring is the ladder's.
+func TestTraceWithin(t *testing.T) {
+	var told []string
+	replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+		in := chunks.NewChunks[int16](4)
+		for i, index := range []int{0, 3, 1, 2} {
+			in.List[i] = chunks.Chunk[int16]{Data: make([]int16, 1+i), Index: index}
+		}
+		_, err := gcl.AllGatherWithinReplica(ctx, c, in)
+		return err
+	}, gcl.WithOptions(gcl.Options{Trace: withinTrace(&told), Method: methods.ClockwiseRing}))
+	mustTell(t, told, []string{
+		"start all-gather within the replica of 4 int16 x 10 = 80 bytes",
+		"ring [0 2 3 1]", "chosen clockwise_ring Syncless messages",
+		"round 0 of", "send to 2: 2", "receive from 1: 4", "round 0 of all-gather within the replica ends: <nil>",
+		"round 1 of", "send to 2: 4", "receive from 1: 8", "round 1 of all-gather within the replica ends: <nil>",
+		"round 2 of", "send to 2: 8", "receive from 1: 6", "round 2 of all-gather within the replica ends: <nil>",
+		"end all-gather within the replica of 4 int16 x 10 = 80 bytes: <nil>",
+	})
+}
+
+// A panic in a Trace ends a collective within a replica, and so does a Goexit: no IPU is left waiting.
+func TestTraceCrashesWithin(t *testing.T) {
+	for name, trace := range map[string]*gcl.Trace{
+		"start":  {CollectiveStart: func(gcl.TraceCall) { panic("in a Trace") }},
+		"round":  {RoundStart: func(gcl.TraceCall, int) { panic("in a Trace") }},
+		"end":    {CollectiveEnd: func(gcl.TraceCall, error) { panic("in a Trace") }},
+		"goexit": {RoundStart: func(gcl.TraceCall, int) { runtime.Goexit() }},
+	} {
+		ctx, stop := watch(t)
+		err := gcl.Run(ctx, 1, func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.AllReduceWithinReplica(ctx, c, make([][]int32, 4), gcl.Add)
+			return err
+		}, gcl.WithOptions(gcl.Options{Trace: trace, Method: methods.ClockwiseRing}))
+		stop()
+		if want := map[bool]string{true: "Goexit", false: "in a Trace"}[name == "goexit"]; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

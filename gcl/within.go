@@ -88,7 +88,11 @@ func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective sch
 		}
 		return nil
 	}
-	return c.within(ctx, collective, len(rows), check, func(w *ipu) error {
+	whole := withinCall{collective: collective, operator: op, dtype: dtype, ipus: len(rows)}
+	for _, row := range rows {
+		whole.elements += len(row)
+	}
+	return c.within(ctx, whole, check, func(w *ipu) error {
 		row := rows[w.id]
 		return part(w, call{collective: collective, operator: op, dtype: dtype, src: tensor.Bytes(row), srcLen: len(row)})
 	})
@@ -123,7 +127,11 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 		}
 		return nil
 	}
-	err := c.within(ctx, schedule.AllGather, k, check, func(w *ipu) error {
+	whole := withinCall{collective: schedule.AllGather, dtype: dtype, ipus: k}
+	for _, chunk := range in.List {
+		whole.elements += len(chunk.Data)
+	}
+	err := c.within(ctx, whole, check, func(w *ipu) error {
 		g, own := w.every, in.List[w.id].Data
 		w.parts = append(w.parts[:0], 0)
 		moved := false
