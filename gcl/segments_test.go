@@ -381,10 +381,11 @@ func methodTaken(t *testing.T, n int, g commgroup.Group, o gcl.Options, bytes in
 	t.Helper()
 	var taken methods.Method
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		mine := o
 		if c.Replica() == 0 {
-			o.Trace = &gcl.Trace{MethodChosen: func(c gcl.TraceCall, _ gcl.TraceMethod) { taken = c.Method }}
+			mine.Trace = &gcl.Trace{MethodChosen: func(c gcl.TraceCall, _ gcl.TraceMethod) { taken = c.Method }}
 		}
-		return gcl.AllReduceInPlace(ctx, withOptions(grouped(c, g), o), make([]int8, bytes), gcl.Add)
+		return gcl.AllReduceInPlace(ctx, withOptions(grouped(c, g), mine), make([]int8, bytes), gcl.Add)
 	})
 	return taken
 }
