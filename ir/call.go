@@ -1,0 +1,341 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// caller ops are carried out by the session, which puts the called graphs in their place.
+type callOp struct{ graph *Graph }
+
+type repeatOp struct {
+	graph *Graph
+	count int
+}
+
+type ifOp struct{ then, els *Graph }
+
+func (o *callOp) Name() string   { return "call" }
+func (o *repeatOp) Name() string { return "repeat" }
+func (o *ifOp) Name() string     { return "if" }
+
+func (o *callOp) Infer([]Spec) ([]Spec, error)   { return specsOf(o.graph.outputs), nil }
+func (o *repeatOp) Infer([]Spec) ([]Spec, error) { return specsOf(o.graph.outputs), nil }
+func (o *ifOp) Infer([]Spec) ([]Spec, error)     { return specsOf(o.then.outputs), nil }
+
+var errInPlace = errors.New("it is replaced by the graphs that it calls")
+
+func (o *callOp) Bind(*Memory) (func() error, error)   { return nil, errInPlace }
+func (o *repeatOp) Bind(*Memory) (func() error, error) { return nil, errInPlace }
+func (o *ifOp) Bind(*Memory) (func() error, error)     { return nil, errInPlace }
+
+func specsOf(tensors []*Tensor) []Spec {
+	var out []Spec
+	for _, t := range tensors {
+		out = append(out, t.sp)
+	}
+	return out
+}
+
+// Call adds a call of a complete graph, with a tensor of g for each of its inputs in the order of their making, and
+// returns its outputs. Inputs go by value: what the called graph changes in place is changed in there only, unless
+// [CallInfo.SetParentInputModified] says otherwise.
+func (g *Graph) Call(called *Graph, in ...*Tensor) []*Tensor {
+	return g.call("call", called, 0, nil, in).Outputs()
+}
+
+// CallWithInfo is Call with the inputs that are not in the list given by a map from inputs of the called graph to
+// tensors of g, and returns what there is to know about the place of the call.
+func (g *Graph) CallWithInfo(called *Graph, by map[*Tensor]*Tensor, in ...*Tensor) *CallInfo {
+	return g.call("call", called, 0, by, in)
+}
+
+// Repeat adds a loop that calls a complete graph count times, at least once. Its first inputs are, from the second turn
+// on, the outputs of the turn before, so it must have as many inputs as outputs or more; the others stay. It returns the
+// outputs of the last turn. Inputs go by value: those that stay keep from turn to turn what the graph changes in place.
+func (g *Graph) Repeat(called *Graph, count int, in ...*Tensor) []*Tensor {
+	return g.call("repeat", called, count, nil, in).Outputs()
+}
+
+// RepeatWithInfo is Repeat with inputs by a map too, as in CallWithInfo.
+func (g *Graph) RepeatWithInfo(called *Graph, count int, by map[*Tensor]*Tensor, in ...*Tensor) *CallInfo {
+	return g.call("repeat", called, count, by, in)
+}
+
+func (g *Graph) call(what string, called *Graph, count int, by map[*Tensor]*Tensor, in []*Tensor) *CallInfo {
+	info := &CallInfo{graph: called, parent: g, what: what, pos: caller("")}
+	failed := func(err error) *CallInfo {
+		e := &BuildError{Op: what, Graph: g.name, Position: info.pos, Err: err}
+		for _, t := range in {
+			e.Inputs = append(e.Inputs, t.Spec())
+		}
+		g.program.fail(e)
+		return info.broken()
+	}
+	if err := g.callable(called); err != nil {
+		return failed(err)
+	}
+	args, bad, err := called.arguments(in, by)
+	if err != nil {
+		return failed(err)
+	}
+	if bad {
+		return info.broken()
+	}
+	var op Op = &callOp{called}
+	if what == "repeat" {
+		op = &repeatOp{called, count}
+		if err := repeatable(called, count); err != nil {
+			return failed(err)
+		}
+	}
+	outs, err := g.add(op, info.pos, args)
+	if err != nil {
+		return failed(err)
+	}
+	info.node, info.inputs, info.outputs = g.nodes[len(g.nodes)-1], args, outs
+	return info
+}
+
+// callable returns an error if g cannot call a graph.
+func (g *Graph) callable(called *Graph) error {
+	switch {
+	case called == nil:
+		return errors.New("no graph")
+	case called.program != g.program:
+		return fmt.Errorf("graph %s is of another program", called.name)
+	case called == g.program.main:
+		return errors.New("the main graph cannot be called")
+	case !called.built:
+		return fmt.Errorf("graph %s is not complete", called.name)
+	}
+	return nil
+}
+
+// repeatable returns an error if a graph cannot be the body of a loop.
+func repeatable(called *Graph, count int) error {
+	if count < 1 {
+		return fmt.Errorf("a count of %d, want 1 or more", count)
+	}
+	if len(called.inputs) < len(called.outputs) {
+		return fmt.Errorf("graph %s has %d inputs and %d outputs, which are to be the next turn's first inputs", called.name, len(called.inputs), len(called.outputs))
+	}
+	for i, out := range called.outputs {
+		if in := called.inputs[i]; !in.bad && !out.bad && !in.sp.Equal(out.sp) {
+			return fmt.Errorf("output %d of graph %s is %v, and input %d, which it is to be in the next turn, %v", i, called.name, out.sp, i, in.sp)
+		}
+	}
+	return nil
+}
+
+// arguments finds the tensor for each input of a graph. bad says that one stands for an error.
+func (g *Graph) arguments(in []*Tensor, by map[*Tensor]*Tensor) (args []*Tensor, bad bool, err error) {
+	if len(in) > len(g.inputs) {
+		return nil, false, fmt.Errorf("%d inputs for graph %s, which has %d", len(in), g.name, len(g.inputs))
+	}
+	args = make([]*Tensor, len(g.inputs))
+	copy(args, in)
+	for i, t := range in {
+		if t == nil {
+			return nil, false, fmt.Errorf("input %d, %v, of graph %s is nil", i, g.inputs[i], g.name)
+		}
+	}
+	found := 0
+	for i, own := range g.inputs {
+		t, is := by[own]
+		switch {
+		case !is:
+			continue
+		case i < len(in):
+			return nil, false, fmt.Errorf("input %d, %v, of graph %s is given twice", i, own, g.name)
+		case t == nil:
+			return nil, false, fmt.Errorf("input %d, %v, of graph %s is nil", i, own, g.name)
+		}
+		args[i] = t
+		found++
+	}
+	if found < len(by) {
+		var strangers []string
+		for t := range by {
+			if !slices.Contains(g.inputs, t) {
+				strangers = append(strangers, t.String())
+			}
+		}
+		slices.Sort(strangers)
+		return nil, false, fmt.Errorf("%s is no input of graph %s", strangers[0], g.name)
+	}
+	for i, t := range args {
+		own := g.inputs[i]
+		switch {
+		case t == nil:
+			return nil, false, fmt.Errorf("%d inputs for graph %s, which has %d: input %d, %v, is missing", len(in)+len(by), g.name, len(g.inputs), i, own)
+		case t.bad || own.bad:
+			bad = true
+		case !t.sp.Equal(own.sp):
+			return nil, false, fmt.Errorf("input %d, %v, of graph %s is %v, want %v", i, own, g.name, t.sp, own.sp)
+		}
+	}
+	for _, t := range g.outputs {
+		bad = bad || t.bad
+	}
+	return args, bad, nil
+}
+
+// CallInfo is what there is to know about a place where a graph is called, once or in a loop.
+type CallInfo struct {
+	graph   *Graph // called
+	parent  *Graph
+	node    *node // nil after an error
+	inputs  []*Tensor
+	outputs []*Tensor
+	what    string
+	pos     Position
+}
+
+// broken makes the outputs stand for an error.
+func (c *CallInfo) broken() *CallInfo {
+	n := 1
+	if c.graph != nil {
+		n = len(c.graph.outputs)
+	}
+	for range n {
+		c.outputs = append(c.outputs, c.parent.broken())
+	}
+	return c
+}
+
+// CalledGraph returns the graph that is called.
+func (c *CallInfo) CalledGraph() *Graph { return c.graph }
+
+// Inputs returns the tensors of the parent that are given to the called graph, in the order of its inputs.
+func (c *CallInfo) Inputs() []*Tensor { return slices.Clone(c.inputs) }
+
+// Outputs returns the outputs of the call, tensors of the parent.
+func (c *CallInfo) Outputs() []*Tensor { return slices.Clone(c.outputs) }
+
+// ParentInput returns input i of the call. An i out of range is an error.
+func (c *CallInfo) ParentInput(i int) (*Tensor, error) { return c.at("input", c.inputs, i) }
+
+// ParentOutput returns output i of the call. An i out of range is an error.
+func (c *CallInfo) ParentOutput(i int) (*Tensor, error) { return c.at("output", c.outputs, i) }
+
+func (c *CallInfo) at(what string, list []*Tensor, i int) (*Tensor, error) {
+	if i < 0 || i >= len(list) {
+		return nil, fmt.Errorf("ir: %s %d of a %s of %s, which has %d", what, i, c.what, c.calledName(), len(list))
+	}
+	return list[i], nil
+}
+
+func (c *CallInfo) calledName() string {
+	if c.graph == nil {
+		return "no graph"
+	}
+	return "graph " + c.graph.name
+}
+
+// GraphToParent returns the tensor of the parent that stands at this call for an input or output of the called graph.
+func (c *CallInfo) GraphToParent(t *Tensor) (*Tensor, error) {
+	if c.node != nil {
+		if i := slices.Index(c.graph.inputs, t); i >= 0 {
+			return c.inputs[i], nil
+		}
+		if i := slices.Index(c.graph.outputs, t); i >= 0 {
+			return c.outputs[i], nil
+		}
+		if i := slices.Index(c.node.exports, t); i >= 0 {
+			return c.node.out[len(c.graph.outputs)+i], nil
+		}
+	}
+	return nil, fmt.Errorf("ir: %v is neither input nor output of %s", t, c.calledName())
+}
+
+// ParentToGraph returns the input of the called graph that a tensor of the parent is given to, the first if there are
+// several, or the output of the called graph that it is.
+func (c *CallInfo) ParentToGraph(t *Tensor) (*Tensor, error) {
+	if i := slices.Index(c.inputs, t); i >= 0 && t != nil {
+		return c.graph.inputs[i], nil
+	}
+	if i := slices.Index(c.outputs, t); i >= 0 && c.node != nil {
+		return c.graph.outputs[i], nil
+	}
+	return nil, fmt.Errorf("ir: %v is neither input nor output of this %s of %s", t, c.what, c.calledName())
+}
+
+// SetParentInputModified says that the call changes a tensor of the parent: what the called graph changes in place of
+// its input t is changed in the parent's tensor. t is an input of the called graph, or the tensor of the parent that is
+// given to it. It must be said before anything is built that reads the tensor after the call. An error, which sticks: t
+// is neither, or is carried from turn to turn of a loop.
+func (c *CallInfo) SetParentInputModified(t *Tensor) {
+	if c.node == nil {
+		return
+	}
+	failed := func(err error) {
+		c.parent.program.fail(&BuildError{Op: c.what, Graph: c.parent.name, Position: caller(""), Err: err})
+	}
+	i := slices.Index(c.graph.inputs, t)
+	if i < 0 {
+		i = slices.Index(c.inputs, t)
+	}
+	if i < 0 {
+		failed(fmt.Errorf("%v is no input of this %s of %s", t, c.what, c.calledName()))
+		return
+	}
+	if _, loop := c.node.op.(*repeatOp); loop && i < len(c.graph.outputs) {
+		failed(fmt.Errorf("%v is carried from turn to turn, and its last value is an output", t))
+		return
+	}
+	if err := c.inputs[i].changeable(); err != nil {
+		failed(err)
+		return
+	}
+	if !slices.Contains(c.node.modifies, i) {
+		c.node.modifies = append(c.node.modifies, i)
+	}
+}
+
+// Branch is a graph with its inputs, as If takes them.
+type Branch struct {
+	Graph *Graph
+	In    []*Tensor
+	By    map[*Tensor]*Tensor // further inputs, by those of the graph; may be nil
+}
+
+// If adds a choice: it calls the first branch where condition, a scalar of bool, is true, and else the second. Both have
+// outputs of the same specs, which are its own.
+func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
+	pos := caller("")
+	failed := func(err error) []*Tensor {
+		g.program.fail(&BuildError{Op: "if", Graph: g.name, Position: pos, Inputs: []Spec{condition.Spec()}, Err: err})
+		return []*Tensor{g.broken()}
+	}
+	if condition == nil {
+		return failed(errors.New("no condition"))
+	}
+	in, bad := []*Tensor{condition}, condition.bad
+	for i, b := range []Branch{then, els} {
+		if err := g.callable(b.Graph); err != nil {
+			return failed(fmt.Errorf("branch %d: %w", i, err))
+		}
+		args, badArgs, err := b.Graph.arguments(b.In, b.By)
+		if err != nil {
+			return failed(fmt.Errorf("branch %d: %w", i, err))
+		}
+		in, bad = append(in, args...), bad || badArgs
+	}
+	if bad {
+		return []*Tensor{g.broken()}
+	}
+	if s := condition.sp; s.DType != boolType || len(s.Shape) > 0 {
+		return failed(errors.New("the condition must be a scalar of bool"))
+	}
+	a, b := specsOf(then.Graph.outputs), specsOf(els.Graph.outputs)
+	if !slices.EqualFunc(a, b, Spec.Equal) {
+		return failed(fmt.Errorf("graph %s returns %v, and graph %s %v", then.Graph.name, a, els.Graph.name, b))
+	}
+	out, err := g.add(&ifOp{then.Graph, els.Graph}, pos, in)
+	if err != nil {
+		return failed(err)
+	}
+	return out
+}

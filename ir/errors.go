@@ -1,0 +1,93 @@
+package ir
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+)
+
+// BuildError is an error in how a program is built.
+type BuildError struct {
+	Op       string // the name of the operation
+	Graph    string
+	Inputs   []Spec
+	Position Position // of the call in the user's code
+	Err      error
+}
+
+// Error says which operation, where it is called, what its inputs are, and what is wrong.
+func (e *BuildError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ir: %s at %v in graph %s", e.Op, e.Position, e.Graph)
+	for i, s := range e.Inputs {
+		if i == 0 {
+			b.WriteString(" of ")
+		} else {
+			b.WriteString(", ")
+		}
+		b.WriteString(s.String())
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	return b.String()
+}
+
+// Unwrap returns what is wrong.
+func (e *BuildError) Unwrap() error { return e.Err }
+
+// RunError is an error of an operation while a session runs.
+type RunError struct {
+	Op       string
+	Graph    string
+	Replica  int
+	Position Position // of the call that built the operation
+	Err      error
+}
+
+// Error says which operation of which replica failed, where it was built, and how.
+func (e *RunError) Error() string {
+	return fmt.Sprintf("ir: replica %d: %s built at %v in graph %s: %v", e.Replica, e.Op, e.Position, e.Graph, e.Err)
+}
+
+// Unwrap returns the operation's error.
+func (e *RunError) Unwrap() error { return e.Err }
+
+// Position is a place in a program's source.
+type Position struct {
+	File string
+	Line int
+}
+
+// String returns the file's name without its directory, and the line, as in "train.go:42".
+func (p Position) String() string {
+	if p.Line == 0 {
+		return "?"
+	}
+	return fmt.Sprintf("%s:%d", p.File[strings.LastIndexByte(p.File, '/')+1:], p.Line)
+}
+
+// caller is the innermost call that is made from outside this package and the one of the given path.
+func caller(pkg string) Position {
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	for {
+		f, more := frames.Next()
+		if in := packageOf(f.Function); in != ownPackage && in != pkg {
+			return Position{f.File, f.Line}
+		}
+		if !more {
+			return Position{}
+		}
+	}
+}
+
+var ownPackage = reflect.TypeFor[Graph]().PkgPath()
+
+// packageOf is the path of a function's package: "a.b/c" of "a.b/c.D.func1".
+func packageOf(function string) string {
+	slash := strings.LastIndexByte(function, '/') + 1
+	if dot := strings.IndexByte(function[slash:], '.'); dot >= 0 {
+		return function[:slash+dot]
+	}
+	return function
+}

@@ -1,0 +1,171 @@
+package ir
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Graph is a list of operations on tensors, with inputs and outputs. The main graph has neither: it has streams and
+// variables.
+type Graph struct {
+	program *Program
+	name    string
+	inputs  []*Tensor
+	outputs []*Tensor
+	nodes   []*node
+	blocks  []*block // that are open, innermost last
+	built   bool     // its function has returned
+	order   []*node  // as scheduled; nil: not yet
+}
+
+func (p *Program) newGraph(name string) *Graph {
+	g := &Graph{program: p, name: p.unique(name)}
+	g.blocks = []*block{{}}
+	p.graphs = append(p.graphs, g)
+	return g
+}
+
+// Program returns the program that the graph is part of.
+func (g *Graph) Program() *Program { return g.program }
+
+// Name returns the graph's name: "main", or that of the function that built it, with a number if there are several.
+func (g *Graph) Name() string { return g.name }
+
+// Inputs returns the inputs, in the order of their making.
+func (g *Graph) Inputs() []*Tensor { return slices.Clone(g.inputs) }
+
+// Outputs returns the outputs.
+func (g *Graph) Outputs() []*Tensor { return slices.Clone(g.outputs) }
+
+// CreateGraph makes a graph of what build adds to it. Each of the inputs, tensors of another graph or specs, gives the
+// spec of an input of the new graph, which build gets as a tensor; it makes further ones by [Graph.Input]. What build
+// returns are the graph's outputs. It is build's closure that holds any other arguments; a module is a value with a
+// method for build that keeps in its fields the inputs it makes.
+//
+// A graph must be complete before it is called. Errors, which stick: an input that is no tensor and no valid spec, a
+// build that is nil, outputs of another graph.
+func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inputs ...Input) *Graph {
+	pos := caller("")
+	name := "graph"
+	if build != nil {
+		name = functionName(build)
+	}
+	g := p.newGraph(name)
+	if p.sessions {
+		p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: errSession})
+	}
+	var in []*Tensor
+	for i, input := range inputs {
+		t := g.tensor(Spec{})
+		if v, is := input.(*Tensor); input == nil || is && v == nil {
+			t.bad = true
+			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("input %d is nil, want a tensor or a spec", i)})
+		} else if v != nil && v.bad {
+			t.bad = true
+		} else if err := input.spec().check(); err != nil {
+			t.bad = true
+			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("input %d: %w", i, err)})
+		} else {
+			t.sp = input.spec().clone()
+			if v != nil {
+				t.name = v.name
+			}
+		}
+		g.inputs, in = append(g.inputs, t), append(in, t)
+	}
+	if build == nil {
+		p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("no function to build it")})
+		g.built = true
+		return g
+	}
+	outputs := build(g, in)
+	for i, t := range outputs {
+		switch {
+		case t == nil:
+			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("output %d is nil", i)})
+			t = g.broken()
+		case !t.bad && t.graph != g:
+			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("output %d, %v, is a tensor of graph %s", i, t, t.graph.name)})
+			t = g.broken()
+		}
+		g.outputs = append(g.outputs, t)
+	}
+	g.built = true
+	return g
+}
+
+// Input makes another input of a graph that is being built, after those that CreateGraph was given.
+func (g *Graph) Input(name string, s Spec) *Tensor {
+	t := g.tensor(s.clone())
+	t.name = name
+	var err error
+	switch {
+	case g == g.program.main:
+		err = fmt.Errorf("the main graph has no inputs: load from a stream, or make a variable")
+	case g.built:
+		err = fmt.Errorf("the graph is complete")
+	default:
+		err = s.check()
+	}
+	if err != nil {
+		g.program.fail(&BuildError{Op: "input", Graph: g.name, Position: caller(""), Err: fmt.Errorf("%s: %w", name, err)})
+		t.bad = true
+		return t
+	}
+	g.inputs = append(g.inputs, t)
+	return t
+}
+
+// tensor makes a tensor of the graph.
+func (g *Graph) tensor(s Spec) *Tensor {
+	t := &Tensor{graph: g, id: g.program.tensors, sp: s}
+	g.program.tensors++
+	return t
+}
+
+// broken is a tensor that stands for an error.
+func (g *Graph) broken() *Tensor { return &Tensor{graph: g, bad: true} }
+
+// block is what InSequence and OutOfSequence make.
+type block struct {
+	parent  *block
+	ordered bool
+	number  int // among the parent's parts
+	parts   int // nodes and blocks in it so far
+}
+
+// InSequence has what build adds to the graph run in the order in which it was built. Blocks within it that are
+// OutOfSequence stand in that order as a whole.
+func (g *Graph) InSequence(build func()) { g.inBlock(true, build) }
+
+// OutOfSequence has what build adds to the graph run in any order that respects the data, also within InSequence.
+func (g *Graph) OutOfSequence(build func()) { g.inBlock(false, build) }
+
+func (g *Graph) inBlock(ordered bool, build func()) {
+	outer := g.blocks[len(g.blocks)-1]
+	b := &block{parent: outer, ordered: ordered, number: outer.parts}
+	outer.parts++
+	g.blocks = append(g.blocks, b)
+	depth := len(g.blocks)
+	defer func() { g.blocks = g.blocks[:depth-1] }()
+	build()
+}
+
+// functionName is a name for a graph, of the function that builds it: "linear", or "Linear.Build" of a method.
+func functionName(build any) string {
+	f := runtime.FuncForPC(reflect.ValueOf(build).Pointer())
+	if f == nil {
+		return "graph"
+	}
+	name := strings.TrimSuffix(f.Name(), "-fm") // of a method value
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	_, name, _ = strings.Cut(name, ".")
+	name = strings.NewReplacer("(", "", ")", "", "*", "").Replace(name)
+	for _, anonymous := range []string{".func", ".gowrap"} {
+		name, _, _ = strings.Cut(name, anonymous)
+	}
+	return name
+}

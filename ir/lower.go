@@ -1,0 +1,268 @@
+package ir
+
+import (
+	"fmt"
+
+	"gogcl.dev/tensor"
+)
+
+// location is memory of a replica that holds one tensor of the program as it runs.
+type location struct {
+	spec   Spec
+	of     *Tensor // which it was made for
+	kind   locationKind
+	offset int // in the arena, or in the memory of variables
+
+	constant    *tensor.Tensor
+	first, last int // steps between which it is alive, both included; last is -1 while nothing has touched it
+}
+
+type locationKind uint8
+
+const (
+	inArena locationKind = iota
+	ofVariable
+	ofConstant
+)
+
+// step is something that a replica does: an operation, a copy, a loop, or a choice.
+type step struct {
+	node    *node
+	in, out []*location // of an operation
+	from    *location   // of a copy
+	to      *location
+	body    []*step // of a loop, or of a choice when true
+	els     []*step
+	count   int
+	when    *location // of a choice
+	at      int       // the number of the step; of a loop, that of its first
+}
+
+// lowering puts called graphs in the place of their calls, so that a program is one list of steps with loops and
+// choices in it, and says which memory each step works on.
+type lowering struct {
+	locations []*location
+	loads     map[*Stream]int // transfers
+}
+
+// at makes a location.
+func (l *lowering) at(t *Tensor) *location {
+	where := &location{spec: t.sp, of: t, last: -1}
+	l.locations = append(l.locations, where)
+	return where
+}
+
+// expand lists the steps of a graph, of whose inputs it is given the locations, and adds its tensors to where.
+func (l *lowering) expand(g *Graph, where map[*Tensor]*location) ([]*step, error) {
+	var steps []*step
+	for _, n := range g.scheduled() {
+		more, err := l.node(n, where)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, more...)
+	}
+	return steps, nil
+}
+
+// node lists the steps of a node.
+func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
+	in := make([]*location, len(n.in))
+	for i, t := range n.in {
+		in[i] = where[t.memory()]
+	}
+	switch op := n.op.(type) {
+	case *constantOp:
+		c := l.at(n.out[0])
+		c.kind, c.constant = ofConstant, op.value
+		where[n.out[0]] = c
+		return nil, nil
+	case *variableOp:
+		v := l.at(n.out[0])
+		v.kind = ofVariable
+		where[n.out[0]] = v
+		return nil, nil
+	case *callOp:
+		return l.call(n, op.graph, in, where)
+	case *repeatOp:
+		return l.repeat(n, op, in, where)
+	case *ifOp:
+		return l.choice(n, op, in, where)
+	}
+	s := &step{node: n, in: in}
+	for i, t := range n.out {
+		if t.root != nil {
+			s.out = append(s.out, in[n.updates[i]])
+			continue
+		}
+		where[t] = l.at(t)
+		s.out = append(s.out, where[t])
+	}
+	switch op := n.op.(type) {
+	case *hostLoadOp:
+		l.loads[op.stream]++
+	case *hostStoreOp:
+		l.loads[op.stream]++
+	}
+	return []*step{s}, nil
+}
+
+// enter gives the inputs of a called graph their locations: those of the caller, or copies of what the graph changes in
+// place and may not.
+func (l *lowering) enter(n *node, called *Graph, first int, in []*location, carried int) (where map[*Tensor]*location, steps []*step) {
+	where = map[*Tensor]*location{}
+	changed := called.changes()
+	for i, t := range called.inputs {
+		given := in[i]
+		if i < carried || changed[t] && !n.changesInput(first+i) {
+			own := l.at(t)
+			steps = append(steps, &step{node: n, from: given, to: own})
+			given = own
+		}
+		where[t] = given
+	}
+	return where, steps
+}
+
+// changesInput reports whether a node changes an input where it lies.
+func (n *node) changesInput(i int) bool {
+	for _, k := range n.modifies {
+		if k == i {
+			return true
+		}
+	}
+	return false
+}
+
+// changes are the inputs that a graph changes in place.
+func (g *Graph) changes() map[*Tensor]bool {
+	out := map[*Tensor]bool{}
+	for _, n := range g.nodes {
+		for _, i := range n.modifies {
+			if m := n.in[i].memory(); m.node == nil {
+				out[m] = true
+			}
+		}
+	}
+	return out
+}
+
+// call lists the steps of a call.
+func (l *lowering) call(n *node, called *Graph, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	inner, steps := l.enter(n, called, 0, in, 0)
+	given := map[*location]bool{}
+	for _, x := range inner {
+		given[x] = true
+	}
+	body, err := l.expand(called, inner)
+	if err != nil {
+		return nil, err
+	}
+	steps = append(steps, body...)
+	outputs := append(append([]*Tensor(nil), called.outputs...), n.exports...)
+	for i, t := range outputs {
+		x := inner[t.memory()]
+		if given[x] || x.kind != inArena { // it is the caller's, or another output's, and may change later
+			own := l.at(n.out[i])
+			steps = append(steps, &step{node: n, from: x, to: own})
+			x = own
+		}
+		given[x] = true
+		where[n.out[i]] = x
+	}
+	return steps, nil
+}
+
+// repeat lists the step of a loop, and what comes before.
+func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	carried := len(op.graph.outputs)
+	inner, steps := l.enter(n, op.graph, 0, in, carried)
+	stay := map[*location]bool{}
+	for _, x := range inner {
+		stay[x] = true
+	}
+	kept := map[*Stream]int{}
+	for s, k := range l.loads {
+		kept[s] = k
+	}
+	body, err := l.expand(op.graph, inner)
+	if err != nil {
+		return nil, err
+	}
+	for s, k := range l.loads {
+		l.loads[s] = kept[s] + (k-kept[s])*op.count
+	}
+	// Outputs that are inputs themselves are put aside first, since another may be about to take their place.
+	results := make([]*location, carried)
+	for i, t := range op.graph.outputs {
+		x := inner[t.memory()]
+		if own := inner[op.graph.inputs[i]]; stay[x] && x != own {
+			aside := l.at(t)
+			body = append(body, &step{node: n, from: x, to: aside})
+			x = aside
+		}
+		results[i] = x
+	}
+	for i, x := range results {
+		own := inner[op.graph.inputs[i]]
+		if x != own {
+			body = append(body, &step{node: n, from: x, to: own})
+		}
+		where[n.out[i]] = own
+	}
+	return append(steps, &step{node: n, body: body, count: op.count}), nil
+}
+
+// choice lists the step of an If, and what comes before.
+func (l *lowering) choice(n *node, op *ifOp, in []*location, where map[*Tensor]*location) ([]*step, error) {
+	s := &step{node: n, when: in[0]}
+	for i := range op.then.outputs {
+		where[n.out[i]] = l.at(n.out[i])
+	}
+	kept := map[*Stream]int{}
+	for s, k := range l.loads {
+		kept[s] = k
+	}
+	branch := func(g *Graph, first int) ([]*step, map[*Stream]int, error) {
+		l.loads = map[*Stream]int{}
+		for s, k := range kept {
+			l.loads[s] = k
+		}
+		inner, steps := l.enter(n, g, first, in[first:], 0)
+		body, err := l.expand(g, inner)
+		if err != nil {
+			return nil, nil, err
+		}
+		steps = append(steps, body...)
+		for i, t := range g.outputs {
+			steps = append(steps, &step{node: n, from: inner[t.memory()], to: where[n.out[i]]})
+		}
+		return steps, l.loads, nil
+	}
+	var err error
+	var a, b map[*Stream]int
+	if s.body, a, err = branch(op.then, 1); err != nil {
+		return nil, err
+	}
+	if s.els, b, err = branch(op.els, 1+len(op.then.inputs)); err != nil {
+		return nil, err
+	}
+	for stream := range union(a, b) {
+		if a[stream] != b[stream] {
+			return nil, &BuildError{Op: "if", Graph: n.graph.name, Position: n.pos, Err: fmt.Errorf(
+				"the branches move %d and %d tensors by the stream %v; it must be known how many", a[stream]-kept[stream], b[stream]-kept[stream], stream)}
+		}
+	}
+	return []*step{s}, nil
+}
+
+func union(a, b map[*Stream]int) map[*Stream]bool {
+	out := map[*Stream]bool{}
+	for s := range a {
+		out[s] = true
+	}
+	for s := range b {
+		out[s] = true
+	}
+	return out
+}

@@ -1,0 +1,198 @@
+package ir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"gogcl.dev/tensor"
+)
+
+// Op is an operation: one small type with its rule of shapes and its computation. It implements further interfaces as
+// it needs them: Differentiable, Updater, Scratcher, Ordered. An Op holds what it is (an axis, a number) and nothing of
+// where it is used; it never changes.
+type Op interface {
+	// Name is what programs as text and errors call it, as in "matmul".
+	Name() string
+
+	// Infer returns the specs of the outputs, given those of the inputs. The error says what is wrong with them and what
+	// would be right; it need not say what they are.
+	Infer(in []Spec) ([]Spec, error)
+
+	// Bind returns what computes the outputs, given the memory of inputs and outputs, which stays where it is. It is
+	// called for each place of the operation in the program and each replica, when a session is made. What it returns
+	// must not allocate. Inputs do not overlap outputs but for those of an Updater.
+	Bind(m *Memory) (func() error, error)
+}
+
+// Memory is what an operation has to compute with.
+type Memory struct {
+	In, Out []*tensor.Tensor
+	Scratch []byte // as much as Scratcher asks for, with anything in it; begins a cache line
+
+	Replica  int
+	Replicas int
+
+	session *Session
+}
+
+// Context returns the context of the run in progress. It is done when the caller's is or another replica has failed.
+func (m *Memory) Context() context.Context { return m.session.running() }
+
+// Share returns what operations of a package share in a session, for all replicas: connections between them, say. It is
+// found by key, or made by open. The session closes it.
+func (m *Memory) Share(key any, open func(replicas int) (Shared, error)) (Shared, error) {
+	return m.session.share(key, open)
+}
+
+// Shared is what operations share in a session.
+type Shared interface{ Close() error }
+
+// Updater is an operation that changes inputs where they lie.
+type Updater interface {
+	Op
+
+	// Updates has, for each output, which input it is the new value of, or -1 if it has memory of its own.
+	Updates() []int
+}
+
+// Scratcher is an operation that needs memory beside its inputs and outputs.
+type Scratcher interface {
+	Op
+	ScratchBytes(in []Spec) int
+}
+
+// Ordered is an operation with effects other than on tensors: those with equal keys run in the order in which they were
+// built.
+type Ordered interface {
+	Op
+	OrderKey() any
+}
+
+// Differentiable is an operation with a gradient.
+type Differentiable interface {
+	Op
+
+	// Gradient builds, in the gradient's graph, the gradients of the inputs, and returns one for each; nil where there is
+	// none, as of an index.
+	Gradient(b *Backward) []*Tensor
+}
+
+// node is an operation in its place in a graph.
+type node struct {
+	op       Op
+	graph    *Graph
+	index    int // in the graph, as it was built
+	in, out  []*Tensor
+	updates  []int // as Updater has it
+	modifies []int // inputs whose memory it changes
+	pos      Position
+	block    *block
+	number   int       // among the parts of its block
+	exports  []*Tensor // of a call: tensors of the called graph that further outputs are
+}
+
+// Apply adds an operation to the graph of its inputs, or to g where that is not nil, and returns its outputs. Packages
+// of operations call it from their functions, and an error names the line that has called those. After an error the
+// outputs stand for it; where it is not known how many there are, there is one.
+func Apply(op Op, g *Graph, in ...*Tensor) []*Tensor {
+	return apply(op, g, caller(reflect.Indirect(reflect.ValueOf(op)).Type().PkgPath()), in)
+}
+
+// Apply1 is Apply for an operation with one output.
+func Apply1(op Op, g *Graph, in ...*Tensor) *Tensor {
+	return apply(op, g, caller(reflect.Indirect(reflect.ValueOf(op)).Type().PkgPath()), in)[0]
+}
+
+func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
+	bad := false
+	for _, t := range in {
+		if t == nil {
+			continue
+		}
+		bad = bad || t.bad
+		if g == nil {
+			g = t.graph
+		}
+	}
+	if g == nil { // nobody to tell
+		return []*Tensor{{bad: true}}
+	}
+	if bad {
+		return []*Tensor{g.broken()}
+	}
+	out, err := g.add(op, pos, in)
+	if err != nil {
+		e := &BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err}
+		for _, t := range in {
+			e.Inputs = append(e.Inputs, t.Spec())
+		}
+		g.program.fail(e)
+		return []*Tensor{g.broken()}
+	}
+	return out
+}
+
+// add adds an operation whose inputs stand for no errors.
+func (g *Graph) add(op Op, pos Position, in []*Tensor) ([]*Tensor, error) {
+	var specs []Spec
+	for i, t := range in {
+		switch {
+		case t == nil:
+			return nil, fmt.Errorf("input %d is nil", i)
+		case t.graph.program != g.program:
+			return nil, fmt.Errorf("input %d, %v, is of another program", i, t)
+		case t.graph != g:
+			return nil, fmt.Errorf("input %d, %v, is a tensor of graph %s; give it to graph %s as an input", i, t, t.graph.name, g.name)
+		}
+		specs = append(specs, t.sp)
+	}
+	switch {
+	case g.program.sessions:
+		return nil, errSession
+	case g.built:
+		return nil, errors.New("the graph is complete")
+	}
+	outs, err := op.Infer(specs)
+	if err != nil {
+		return nil, err
+	}
+	if u, is := op.(Updater); is {
+		for _, i := range u.Updates() {
+			if i < 0 {
+				continue
+			}
+			if err := in[i].changeable(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g.place(op, pos, in, outs), nil
+}
+
+// place adds an operation that has been checked.
+func (g *Graph) place(op Op, pos Position, in []*Tensor, outs []Spec) []*Tensor {
+	b := g.blocks[len(g.blocks)-1]
+	n := &node{op: op, graph: g, index: len(g.nodes), in: slices.Clone(in), pos: pos, block: b, number: b.parts}
+	b.parts++
+	if u, is := op.(Updater); is {
+		n.updates = u.Updates()
+		for _, i := range n.updates {
+			if i >= 0 {
+				n.modifies = append(n.modifies, i)
+			}
+		}
+	}
+	for i, s := range outs {
+		t := g.tensor(s.clone())
+		t.node, t.out = n, i
+		if i < len(n.updates) && n.updates[i] >= 0 {
+			t.root = in[n.updates[i]].memory()
+		}
+		n.out = append(n.out, t)
+	}
+	g.nodes = append(g.nodes, n)
+	return slices.Clone(n.out)
+}

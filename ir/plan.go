@@ -1,0 +1,120 @@
+package ir
+
+import (
+	"cmp"
+	"slices"
+)
+
+// lineBytes is what memory of a tensor begins at multiples of: a cache line.
+const lineBytes = 64
+
+func roundUp(n int) int { return (n + lineBytes - 1) / lineBytes * lineBytes }
+
+// memoryPlan says where everything lies.
+type memoryPlan struct {
+	steps     []*step
+	locations []*location
+	loads     map[*Stream]int
+	arena     int // bytes of what is alive for a while
+	variables int // bytes of variables
+	scratch   int // bytes that the step in progress has beside
+	numbered  int // steps
+}
+
+// plan lowers a program and gives every location its place.
+func (p *Program) plan() (*memoryPlan, error) {
+	l := &lowering{loads: map[*Stream]int{}}
+	where := map[*Tensor]*location{}
+	steps, err := l.expand(p.main, where)
+	if err != nil {
+		return nil, err
+	}
+	m := &memoryPlan{steps: steps, locations: l.locations, loads: l.loads}
+	m.number(steps)
+	for _, x := range m.locations {
+		if x.kind == ofVariable {
+			x.offset = m.variables
+			m.variables += roundUp(x.spec.Bytes())
+		}
+	}
+	m.place()
+	return m, nil
+}
+
+// number counts the steps and notes from which to which every location is alive.
+func (m *memoryPlan) number(steps []*step) {
+	for _, s := range steps {
+		s.at = m.numbered
+		m.numbered++
+		for _, x := range s.in {
+			x.touch(s.at)
+		}
+		for _, x := range s.out {
+			x.touch(s.at)
+		}
+		for _, x := range []*location{s.from, s.to, s.when} {
+			x.touch(s.at)
+		}
+		if s.node != nil && s.body == nil && s.from == nil {
+			if o, is := s.node.op.(Scratcher); is {
+				m.scratch = max(m.scratch, roundUp(o.ScratchBytes(specsOf(s.node.in))))
+			}
+		}
+		if s.body == nil && s.els == nil {
+			continue
+		}
+		m.number(s.body)
+		m.number(s.els)
+		end := m.numbered - 1
+		for _, x := range m.locations {
+			// What is made before a loop and used in it is needed in its last turn too. The same is said of a choice,
+			// where its result, which both branches make, needs it.
+			if x.last >= s.at && (x.first <= s.at || s.count == 0 && x.shared(s)) {
+				x.touch(s.at)
+				x.touch(end)
+			}
+		}
+	}
+}
+
+// shared reports whether a location is a result of a choice.
+func (x *location) shared(s *step) bool { return x.of != nil && x.of.node == s.node }
+
+func (x *location) touch(at int) {
+	switch {
+	case x == nil:
+	case x.last < 0:
+		x.first, x.last = at, at
+	default:
+		x.first, x.last = min(x.first, at), max(x.last, at)
+	}
+}
+
+// place gives each location of the arena the lowest place that is free while it is alive, the largest first.
+func (m *memoryPlan) place() {
+	var all, placed []*location
+	for _, x := range m.locations {
+		if x.kind == inArena && x.last >= 0 {
+			all = append(all, x)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *location) int {
+		return cmp.Or(cmp.Compare(b.spec.Bytes(), a.spec.Bytes()), cmp.Compare(a.first, b.first))
+	})
+	for _, x := range all {
+		size, at := roundUp(x.spec.Bytes()), 0
+		for _, y := range placed { // by offset
+			if y.last < x.first || y.first > x.last {
+				continue
+			}
+			if at+size <= y.offset {
+				break
+			}
+			at = max(at, y.offset+roundUp(y.spec.Bytes()))
+		}
+		x.offset = at
+		m.arena = max(m.arena, at+size)
+		i, _ := slices.BinarySearchFunc(placed, x, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
+		placed = slices.Insert(placed, i, x)
+	}
+}

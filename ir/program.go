@@ -1,0 +1,71 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Program is what is built once and run on every replica. It is built on one goroutine.
+type Program struct {
+	replicas  int
+	main      *Graph
+	graphs    []*Graph // main first, in the order of their making
+	names     map[string]int
+	streams   []*Stream
+	variables []*Variable
+	err       error
+	sessions  bool // one exists: nothing can be added or changed
+	tensors   int  // made so far
+}
+
+// New returns a program for so many replicas with an empty main graph. Fewer than 1 is an error, which sticks.
+func New(replicas int) *Program {
+	p := &Program{replicas: replicas, names: map[string]int{}}
+	p.main = p.newGraph("main")
+	if replicas < 1 {
+		p.fail(fmt.Errorf("ir: %d replicas, want 1 or more", replicas))
+	}
+	return p
+}
+
+// Main returns the main graph, which a session runs.
+func (p *Program) Main() *Graph { return p.main }
+
+// Replicas returns the replication factor.
+func (p *Program) Replicas() int { return p.replicas }
+
+// SetReplicas changes the replication factor. Fewer than 1 is an error, and so is any change once a session exists.
+func (p *Program) SetReplicas(n int) error {
+	switch {
+	case p.sessions:
+		return fmt.Errorf("ir: the replication factor is %d and cannot become %d: a session exists", p.replicas, n)
+	case n < 1:
+		return fmt.Errorf("ir: %d replicas, want 1 or more", n)
+	}
+	p.replicas = n
+	return nil
+}
+
+// Graphs returns all graphs, the main one first, in the order of their making.
+func (p *Program) Graphs() []*Graph { return append([]*Graph(nil), p.graphs...) }
+
+// Err returns the error that sticks, or nil.
+func (p *Program) Err() error { return p.err }
+
+// fail makes an error stick, if it is the first.
+func (p *Program) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// unique makes a name that no other graph has.
+func (p *Program) unique(name string) string {
+	p.names[name]++
+	if n := p.names[name]; n > 1 {
+		return p.unique(fmt.Sprintf("%s_%d", name, n))
+	}
+	return name
+}
+
+var errSession = errors.New("a session of the program exists")

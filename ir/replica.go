@@ -1,0 +1,220 @@
+package ir
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"unsafe"
+
+	"gogcl.dev/tensor"
+)
+
+// replica is one replica of a session: its memory, and the program bound to it.
+type replica struct {
+	session   *Session
+	id        int
+	arena     []byte
+	variables []byte
+	scratch   []byte
+	ports     []*port
+	code      []instruction
+	places    map[*Variable]*location
+	start     chan struct{}
+}
+
+// instruction is a step bound to memory.
+type instruction struct {
+	run  func() error // an operation or a copy
+	node *node
+
+	body, els []instruction // of a loop or a choice
+	count     int
+	when      []byte // of a choice
+}
+
+func newReplica(s *Session, id int) *replica {
+	r := &replica{
+		session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{},
+		arena: aligned(s.plan.arena), variables: aligned(s.plan.variables), scratch: aligned(s.plan.scratch),
+	}
+	for _, stream := range s.program.streams {
+		bytes := stream.sp.Bytes()
+		r.ports = append(r.ports, &port{first: id * bytes, stride: s.program.replicas * bytes})
+	}
+	for _, x := range s.plan.locations {
+		if x.kind == ofVariable {
+			r.places[x.of.node.op.(*variableOp).variable] = x
+		}
+	}
+	return r
+}
+
+// aligned is memory that begins a cache line.
+func aligned(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	b := make([]byte, n+lineBytes)
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % lineBytes
+	return b[skip:][:n:n]
+}
+
+func (r *replica) port(s *Stream) *port { return r.ports[s.index] }
+
+// variable is the memory of a variable.
+func (r *replica) variable(v *Variable) []byte {
+	x := r.places[v]
+	return r.variables[x.offset:][:x.spec.Bytes()]
+}
+
+// tensor is the memory of a location.
+func (r *replica) tensor(x *location) (*tensor.Tensor, error) {
+	switch x.kind {
+	case ofConstant:
+		return x.constant, nil
+	case ofVariable:
+		return tensor.View(x.spec.DType, x.spec.Shape, r.variables[x.offset:][:x.spec.Bytes()])
+	}
+	return tensor.View(x.spec.DType, x.spec.Shape, r.arena[x.offset:][:x.spec.Bytes()])
+}
+
+// bind makes the instructions.
+func (r *replica) bind() (err error) {
+	r.code, err = r.bindAll(r.session.plan.steps)
+	return err
+}
+
+func (r *replica) bindAll(steps []*step) ([]instruction, error) {
+	var out []instruction
+	for _, s := range steps {
+		i, err := r.bindStep(s)
+		if err != nil {
+			return nil, &RunError{Op: s.node.op.Name(), Graph: s.node.graph.name, Replica: r.id, Position: s.node.pos, Err: err}
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+func (r *replica) bindStep(s *step) (i instruction, err error) {
+	i = instruction{node: s.node, count: s.count}
+	switch {
+	case s.from != nil:
+		from, err := r.tensor(s.from)
+		if err != nil {
+			return i, err
+		}
+		to, err := r.tensor(s.to)
+		if err != nil {
+			return i, err
+		}
+		dst, src := to.Bytes(), from.Bytes()
+		i.run = func() error {
+			copy(dst, src)
+			return nil
+		}
+		return i, nil
+	case s.when != nil || s.count > 0:
+		if s.when != nil {
+			condition, err := r.tensor(s.when)
+			if err != nil {
+				return i, err
+			}
+			i.when = condition.Bytes()
+		}
+		if i.body, err = r.bindAll(s.body); err != nil {
+			return i, err
+		}
+		i.els, err = r.bindAll(s.els)
+		return i, err
+	}
+	m := &Memory{Replica: r.id, Replicas: r.session.program.replicas, session: r.session}
+	for _, x := range s.in {
+		t, err := r.tensor(x)
+		if err != nil {
+			return i, err
+		}
+		m.In = append(m.In, t)
+	}
+	for _, x := range s.out {
+		t, err := r.tensor(x)
+		if err != nil {
+			return i, err
+		}
+		m.Out = append(m.Out, t)
+	}
+	if o, is := s.node.op.(Scratcher); is {
+		m.Scratch = r.scratch[:o.ScratchBytes(specsOf(s.node.in))]
+	}
+	i.run, err = s.node.op.Bind(m)
+	return i, err
+}
+
+// serve runs the program each time that it is told to.
+func (r *replica) serve() {
+	for range r.start {
+		if err := r.run(); err != nil {
+			r.session.fail(err)
+		}
+		r.session.done.Done()
+	}
+}
+
+// run runs the program once. A panic is an error.
+func (r *replica) run() (err error) {
+	at := &instruction{}
+	defer func() {
+		if v := recover(); v != nil {
+			err = r.wrap(at, fmt.Errorf("panic: %v\n\n%s", v, debug.Stack()))
+		}
+	}()
+	return r.execute(r.code, &at)
+}
+
+func (r *replica) execute(code []instruction, at **instruction) error {
+	for k := range code {
+		i := &code[k]
+		*at = i
+		var err error
+		switch {
+		case i.run != nil:
+			if err = i.run(); err != nil {
+				return r.wrap(i, err)
+			}
+		case i.when != nil:
+			body := i.els
+			if i.when[0] != 0 {
+				body = i.body
+			}
+			err = r.execute(body, at)
+		default:
+			for n := 0; n < i.count && err == nil; n++ {
+				err = r.execute(i.body, at)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if ctx := r.session.ctx; ctx.Err() != nil { // the caller's, or another replica's error
+			return r.wrap(i, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func (r *replica) wrap(i *instruction, err error) error {
+	if _, is := err.(*RunError); is || i.node == nil {
+		return err
+	}
+	return &RunError{Op: i.node.op.Name(), Graph: i.node.graph.name, Replica: r.id, Position: i.node.pos, Err: err}
+}
+
+// fail notes the error of a replica, and has the others stop.
+func (s *Session) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cause == nil {
+		s.cause = err
+		s.cancel(err)
+	}
+}

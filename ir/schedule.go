@@ -1,0 +1,209 @@
+package ir
+
+import "slices"
+
+// scheduled returns the nodes of a graph in the order in which they run. Within what data, effects and blocks demand,
+// that is the one in which, step by step, least memory is alive: of the nodes that may come next, the one that frees most
+// beyond what it needs, or of equal ones the first built. It depends on nothing but the graph.
+func (g *Graph) scheduled() []*node {
+	if g.order != nil && len(g.order) == len(g.nodes) {
+		return g.order
+	}
+	after := g.constraints()
+	waits := make([]int, len(g.nodes)) // how many nodes must come before
+	for _, list := range after {
+		for _, next := range list {
+			waits[next]++
+		}
+	}
+	readers := g.readers()
+	var ready []int
+	for i, n := range waits {
+		if n == 0 {
+			ready = append(ready, i)
+		}
+	}
+	g.order = g.order[:0]
+	for len(ready) > 0 {
+		best, bestCost := 0, 0
+		for k, i := range ready {
+			if cost := g.nodes[i].cost(readers); k == 0 || cost < bestCost || cost == bestCost && i < ready[best] {
+				best, bestCost = k, cost
+			}
+		}
+		i := ready[best]
+		ready = slices.Delete(ready, best, best+1)
+		n := g.nodes[i]
+		for _, t := range unique(n.in) {
+			readers[t]--
+		}
+		g.order = append(g.order, n)
+		for _, next := range after[i] {
+			if waits[next]--; waits[next] == 0 {
+				ready = append(ready, next)
+			}
+		}
+	}
+	return g.order
+}
+
+// cost is by how many bytes a node makes more memory be alive.
+func (n *node) cost(readers map[*Tensor]int) int {
+	cost := 0
+	for _, t := range n.out {
+		if t.root == nil && !n.persistent() {
+			cost += t.sp.Bytes()
+		}
+	}
+	for _, t := range unique(n.in) {
+		if readers[t] == 1 {
+			cost -= t.sp.Bytes()
+		}
+	}
+	return cost
+}
+
+// persistent reports whether a node's outputs have memory that is theirs for ever.
+func (n *node) persistent() bool {
+	switch n.op.(type) {
+	case *constantOp, *variableOp:
+		return true
+	}
+	return false
+}
+
+// readers counts, for each memory that can be freed, the nodes that read it.
+func (g *Graph) readers() map[*Tensor]int {
+	count := map[*Tensor]int{}
+	for _, n := range g.nodes {
+		for _, t := range unique(n.in) {
+			if t.node != nil && !t.node.persistent() {
+				count[t]++
+			}
+		}
+	}
+	for _, t := range g.outputs {
+		delete(count, t.memory())
+	}
+	return count
+}
+
+// unique is the memories of some tensors.
+func unique(in []*Tensor) []*Tensor {
+	var out []*Tensor
+	for _, t := range in {
+		if m := t.memory(); !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// constraints has, for each node, those that must come after it.
+func (g *Graph) constraints() [][]int {
+	after := make([][]int, len(g.nodes))
+	edge := func(from, to int) {
+		if from != to && !slices.Contains(after[from], to) {
+			after[from] = append(after[from], to)
+		}
+	}
+	written := map[*Tensor]int{}  // by memory: the last node that changed it
+	readBy := map[*Tensor][]int{} // and those that have read it since
+	ordered := map[any]int{}      // by key: the last node
+	for i, n := range g.nodes {
+		for _, t := range n.in {
+			m := t.memory()
+			if t.node != nil {
+				edge(t.node.index, i)
+			}
+			if w, is := written[m]; is {
+				edge(w, i)
+			}
+		}
+		for _, t := range unique(n.in) {
+			readBy[t] = append(readBy[t], i)
+		}
+		for _, k := range n.modifies {
+			m := n.in[k].memory()
+			for _, r := range readBy[m] {
+				edge(r, i)
+			}
+			written[m], readBy[m] = i, nil
+		}
+		for _, key := range n.orderKeys() {
+			if last, is := ordered[key]; is {
+				edge(last, i)
+			}
+			ordered[key] = i
+		}
+	}
+	g.sequences(edge)
+	return after
+}
+
+// orderKeys are the keys of a node's effects: also those of the graphs that it calls.
+func (n *node) orderKeys() []any {
+	var keys []any
+	add := func(more ...any) {
+		for _, k := range more {
+			if !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	if o, is := n.op.(Ordered); is {
+		add(o.OrderKey())
+	}
+	for _, called := range n.calls() {
+		for _, inner := range called.nodes {
+			add(inner.orderKeys()...)
+		}
+	}
+	return keys
+}
+
+// calls are the graphs that a node calls.
+func (n *node) calls() []*Graph {
+	switch op := n.op.(type) {
+	case *callOp:
+		return []*Graph{op.graph}
+	case *repeatOp:
+		return []*Graph{op.graph}
+	case *ifOp:
+		return []*Graph{op.then, op.els}
+	}
+	return nil
+}
+
+// sequences adds what InSequence demands: of each such block, all nodes of a part come before all of the next.
+func (g *Graph) sequences(edge func(from, to int)) {
+	type part struct {
+		number int
+		nodes  []int
+	}
+	parts := map[*block][]part{}
+	for i, n := range g.nodes {
+		number := n.number
+		for b := n.block; b != nil; number, b = b.number, b.parent {
+			if !b.ordered {
+				continue
+			}
+			list := parts[b]
+			if last := len(list) - 1; last < 0 || list[last].number != number {
+				list = append(list, part{number: number})
+			}
+			last := &list[len(list)-1]
+			last.nodes = append(last.nodes, i)
+			parts[b] = list
+		}
+	}
+	for _, list := range parts {
+		for k := 1; k < len(list); k++ {
+			for _, from := range list[k-1].nodes {
+				for _, to := range list[k].nodes {
+					edge(from, to)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,449 @@
+package ir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/tensor"
+)
+
+// Session runs a program on its replicas, each on a goroutine of its own. It keeps the values of the variables: on the
+// host, and between Enter and Exit on the replicas. It is used by one goroutine at a time.
+type Session struct {
+	program  *Program
+	plan     *memoryPlan
+	replicas []*replica
+	values   []*tensor.Tensor // of variables, on the host
+	entered  int              // Enters without an Exit
+	stale    []bool           // by variable: the replicas' values may be newer than the host's
+	closed   bool
+	failed   error // of a run: the replicas no longer agree
+
+	ctx    context.Context // of the run in progress
+	given  context.Context // from which ctx is made
+	cancel context.CancelCauseFunc
+	done   sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	shared map[any]Shared
+	opened []any // keys, in the order of their making
+	cause  error // the first error of the run in progress
+}
+
+// NewSession plans a program's memory, makes it for every replica, and starts their goroutines, which Close ends. From
+// now on nothing can be added to the program. It returns the error that sticks to the program, if there is one.
+func NewSession(p *Program) (*Session, error) {
+	if p == nil {
+		return nil, errors.New("ir: a session of no program")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	for _, v := range p.variables {
+		if s, err := v.replicaSpec(v.value, p.replicas); err != nil {
+			return nil, fmt.Errorf("ir: variable %q: %w", v.name, err)
+		} else if !s.Equal(v.sp) {
+			return nil, fmt.Errorf("ir: variable %q is %v on each replica, and was %v when the program had another number of replicas", v.name, s, v.sp)
+		}
+	}
+	plan, err := p.plan()
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{program: p, plan: plan, shared: map[any]Shared{}, stale: make([]bool, len(p.variables))}
+	for _, v := range p.variables {
+		copies, err := s.initial(v, v.value)
+		if err != nil {
+			return nil, err
+		}
+		s.values = append(s.values, copies)
+	}
+	for r := range p.replicas {
+		s.replicas = append(s.replicas, newReplica(s, r))
+	}
+	for _, r := range s.replicas {
+		if err := r.bind(); err != nil {
+			return nil, errors.Join(err, s.closeShared())
+		}
+	}
+	p.sessions = true
+	for _, r := range s.replicas {
+		go r.serve()
+	}
+	return s, nil
+}
+
+// Close ends the replicas' goroutines and what they share. It does not download variables: Exit does.
+func (s *Session) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	for _, r := range s.replicas {
+		close(r.start)
+	}
+	if s.cancel != nil {
+		s.cancel(errClosed)
+	}
+	return s.closeShared()
+}
+
+func (s *Session) closeShared() error {
+	var errs []error
+	for i := len(s.opened) - 1; i >= 0; i-- {
+		errs = append(errs, s.shared[s.opened[i]].Close())
+	}
+	s.opened = nil
+	return errors.Join(errs...)
+}
+
+var errClosed = errors.New("ir: the session is closed")
+
+// usable returns an error if the session cannot run.
+func (s *Session) usable() error {
+	switch {
+	case s.closed:
+		return errClosed
+	case s.failed != nil:
+		return fmt.Errorf("ir: a run of the session has failed: %w", s.failed)
+	}
+	return nil
+}
+
+// share implements Memory.Share.
+func (s *Session) share(key any, open func(replicas int) (Shared, error)) (Shared, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.shared[key]; x != nil {
+		return x, nil
+	}
+	x, err := open(s.program.replicas)
+	if err != nil {
+		return nil, err
+	}
+	s.shared[key] = x
+	s.opened = append(s.opened, key)
+	return x, nil
+}
+
+func (s *Session) running() context.Context { return s.ctx }
+
+// HostSpec is what a tensor on the host's side of a stream is like in one run: the replicas' tensors, with a leading
+// dimension of the number of replicas if there are several, and before that one of the number of transfers if the
+// program makes several.
+func (s *Session) HostSpec(stream *Stream) Spec {
+	out := Spec{DType: stream.sp.DType}
+	if k := s.plan.loads[stream]; k > 1 {
+		out.Shape = append(out.Shape, k)
+	}
+	if n := s.program.replicas; n > 1 {
+		out.Shape = append(out.Shape, n)
+	}
+	out.Shape = append(out.Shape, stream.sp.Shape...)
+	return out
+}
+
+// Run runs the program once. in holds a tensor of HostSpec for each stream to the replicas that the program uses; the
+// result one for each to the host. Between Enter and Exit variables stay on the replicas; otherwise Run does both. A
+// replica that fails makes the others fail too, and no further run is possible. Errors name the stream, or the
+// operation and its line.
+func (s *Session) Run(ctx context.Context, in map[*Stream]*tensor.Tensor) (map[*Stream]*tensor.Tensor, error) {
+	out := map[*Stream]*tensor.Tensor{}
+	for _, stream := range s.program.streams {
+		if stream.toHost && s.plan.loads[stream] > 0 {
+			h := s.HostSpec(stream)
+			t, err := tensor.New(h.DType, h.Shape...)
+			if err != nil {
+				return nil, fmt.Errorf("ir: %v: %w", stream, err)
+			}
+			out[stream] = t
+		}
+	}
+	if err := s.RunTo(ctx, out, in); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// RunTo is Run into tensors of the caller's, one for each stream to the host that the program uses. It allocates
+// nothing, if it is given the same context as the time before and runs between Enter and Exit.
+func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor) (err error) {
+	if ctx == nil {
+		return errors.New("ir: nil context")
+	}
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if err := s.checkStreams(out, in); err != nil {
+		return err
+	}
+	if s.entered == 0 {
+		if err := s.Enter(); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Exit()) }()
+	}
+	for _, r := range s.replicas {
+		for _, stream := range s.program.streams {
+			p := r.ports[stream.index]
+			p.at = 0
+			if t := pick(out, in, stream); t != nil {
+				p.data = t.Bytes()
+			}
+		}
+	}
+	if s.ctx == nil || s.given != ctx || s.ctx.Err() != nil {
+		if s.cancel != nil {
+			s.cancel(nil)
+		}
+		s.given = ctx
+		s.ctx, s.cancel = context.WithCancelCause(ctx)
+	}
+	if err := context.Cause(s.ctx); err != nil {
+		return fmt.Errorf("ir: %w", err)
+	}
+	for i := range s.stale {
+		s.stale[i] = true
+	}
+	s.cause = nil
+	s.done.Add(len(s.replicas))
+	for _, r := range s.replicas {
+		r.start <- struct{}{}
+	}
+	s.done.Wait()
+	for _, r := range s.replicas { // hold on to nobody's data
+		for _, p := range r.ports {
+			p.data = nil
+		}
+	}
+	s.failed = s.cause
+	return s.cause
+}
+
+func pick(out, in map[*Stream]*tensor.Tensor, s *Stream) *tensor.Tensor {
+	if s.toHost {
+		return out[s]
+	}
+	return in[s]
+}
+
+// checkStreams looks at the tensors of a run.
+func (s *Session) checkStreams(out, in map[*Stream]*tensor.Tensor) error {
+	given := 0
+	for _, stream := range s.program.streams {
+		t := pick(out, in, stream)
+		used := s.plan.loads[stream] > 0
+		switch {
+		case !used && t != nil:
+			return fmt.Errorf("ir: %v is given a tensor, and the program does not use it", stream)
+		case !used:
+			continue
+		case t == nil:
+			return fmt.Errorf("ir: %v is given no tensor, want %v", stream, s.HostSpec(stream))
+		case !s.fits(t, stream):
+			return fmt.Errorf("ir: %v is given %v, want %v", stream, SpecOf(t), s.HostSpec(stream))
+		}
+		given++
+	}
+	if given < len(in)+len(out) {
+		return s.stranger(out, in)
+	}
+	return nil
+}
+
+// fits is SpecOf(t).Equal(HostSpec(stream)) without making them.
+func (s *Session) fits(t *tensor.Tensor, stream *Stream) bool {
+	at := 0
+	leading := func(n int) bool {
+		if n <= 1 {
+			return true
+		}
+		at++
+		return at <= t.Rank() && t.Dim(at-1) == n
+	}
+	if t.DType() != stream.sp.DType || !leading(s.plan.loads[stream]) || !leading(s.program.replicas) || t.Rank() != at+len(stream.sp.Shape) {
+		return false
+	}
+	for i, n := range stream.sp.Shape {
+		if t.Dim(at+i) != n {
+			return false
+		}
+	}
+	return true
+}
+
+// stranger names a stream that is not of the program, or leads the other way.
+func (s *Session) stranger(out, in map[*Stream]*tensor.Tensor) error {
+	for i, m := range []map[*Stream]*tensor.Tensor{out, in} {
+		for stream := range m {
+			switch {
+			case stream == nil:
+				return errors.New("ir: a tensor is given to no stream")
+			case stream.program != s.program:
+				return fmt.Errorf("ir: %v is of another program", stream)
+			case stream.toHost != (i == 0):
+				return fmt.Errorf("ir: %v is given a tensor for the other direction", stream)
+			}
+		}
+	}
+	return errors.New("ir: a stream is given nil")
+}
+
+// Enter uploads the variables to the replicas, where they stay until Exit. It may be called again before Exit; then it
+// does nothing but count.
+func (s *Session) Enter() error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if s.entered == 0 {
+		for _, v := range s.program.variables {
+			s.upload(v)
+		}
+	}
+	s.entered++
+	return nil
+}
+
+// Exit downloads the variables to the host, if it is the Exit of the first Enter.
+func (s *Session) Exit() error {
+	if s.entered == 0 {
+		return errors.New("ir: an exit from a session without an enter")
+	}
+	if s.entered == 1 {
+		for _, v := range s.program.variables {
+			s.download(v)
+		}
+	}
+	s.entered--
+	return nil
+}
+
+// Within enters the session, calls f, and exits.
+func (s *Session) Within(f func() error) (err error) {
+	if err := s.Enter(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Exit()) }()
+	return f()
+}
+
+// copies is how many values of a variable the host keeps: one for each group, or for each replica.
+func (s *Session) copies(v *Variable) int {
+	if v.all {
+		return s.program.replicas
+	}
+	return s.groups(v).Groups()
+}
+
+// groups are those of a variable.
+func (s *Session) groups(v *Variable) commgroup.Layout {
+	layout, _ := v.layout(s.program.replicas) // NewSession has looked
+	return layout
+}
+
+// hostValue is the host's copy k of a variable.
+func (s *Session) hostValue(v *Variable, k int) []byte {
+	bytes := v.sp.Bytes()
+	return s.values[v.index].Bytes()[k*bytes : (k+1)*bytes]
+}
+
+// initial is the host's copies of a value in the shape that a variable was made with.
+func (s *Session) initial(v *Variable, value *tensor.Tensor) (*tensor.Tensor, error) {
+	if !v.all {
+		return value.Clone(), nil
+	}
+	shape := v.sp.Shape
+	if n := s.program.replicas; n > 1 {
+		shape = append(tensor.Shape{n}, shape...)
+	}
+	out, err := tensor.New(v.sp.DType, shape...)
+	if err != nil {
+		return nil, fmt.Errorf("ir: variable %q: %w", v.name, err)
+	}
+	bytes, layout := v.sp.Bytes(), s.groups(v)
+	for r := range s.program.replicas {
+		g := layout.GroupOf(r)
+		copy(out.Bytes()[r*bytes:], value.Bytes()[g*bytes:(g+1)*bytes])
+	}
+	return out, nil
+}
+
+// upload copies a variable from the host to the replicas.
+func (s *Session) upload(v *Variable) {
+	layout := s.groups(v)
+	for r, to := range s.replicas {
+		k := r
+		if !v.all {
+			k = layout.GroupOf(r)
+		}
+		copy(to.variable(v), s.hostValue(v, k))
+	}
+	s.stale[v.index] = false
+}
+
+// download copies a variable from the replicas to the host: from each, or from the first of each group.
+func (s *Session) download(v *Variable) {
+	if !s.stale[v.index] {
+		return
+	}
+	layout := s.groups(v)
+	for k := range s.copies(v) {
+		r := k
+		if !v.all {
+			r = layout.Member(k, 0)
+		}
+		copy(s.hostValue(v, k), s.replicas[r].variable(v))
+	}
+	s.stale[v.index] = false
+}
+
+// Read returns a copy of a variable's value: in the shape of the data that it was made with, or with AllReplicas of one
+// value for each replica. Between Enter and Exit it is what the replicas have.
+func (s *Session) Read(v *Variable) (*tensor.Tensor, error) {
+	if err := s.owns(v); err != nil {
+		return nil, err
+	}
+	if s.entered > 0 {
+		s.download(v)
+	}
+	return s.values[v.index].Clone(), nil
+}
+
+// Write changes a variable's value, on the host and, between Enter and Exit, on the replicas. The tensor is copied; it
+// must be of the shape and element type of the data that the variable was made with.
+func (s *Session) Write(v *Variable, value *tensor.Tensor) error {
+	if err := s.owns(v); err != nil {
+		return err
+	}
+	switch want := SpecOf(v.value); {
+	case value == nil:
+		return fmt.Errorf("ir: variable %q is given no value, want %v", v.name, want)
+	case !SpecOf(value).Equal(want):
+		return fmt.Errorf("ir: variable %q is given %v, want %v", v.name, SpecOf(value), want)
+	}
+	copies, err := s.initial(v, value)
+	if err != nil {
+		return err
+	}
+	s.values[v.index], s.stale[v.index] = copies, false
+	if s.entered > 0 {
+		s.upload(v)
+	}
+	return nil
+}
+
+// owns returns an error if a variable is not of the program.
+func (s *Session) owns(v *Variable) error {
+	switch {
+	case s.closed:
+		return errClosed
+	case v == nil:
+		return errors.New("ir: no variable")
+	case v.index >= len(s.program.variables) || s.program.variables[v.index] != v:
+		return fmt.Errorf("ir: variable %q is of another program", v.name)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+
+	"gogcl.dev/tensor"
+)
+
+const boolType = tensor.Bool
+
+// Stream moves tensors between the host and the replicas, in one direction.
+type Stream struct {
+	program *Program
+	index   int // in the program
+	name    string
+	sp      Spec
+	toHost  bool
+}
+
+// HostToDevice makes a stream by which each replica loads tensors of that spec.
+func (p *Program) HostToDevice(name string, s Spec) *Stream { return p.stream(name, s, false) }
+
+// DeviceToHost makes a stream by which each replica stores tensors of that spec.
+func (p *Program) DeviceToHost(name string, s Spec) *Stream { return p.stream(name, s, true) }
+
+func (p *Program) stream(name string, sp Spec, toHost bool) *Stream {
+	s := &Stream{program: p, index: len(p.streams), name: name, sp: sp.clone(), toHost: toHost}
+	err := sp.check()
+	if err == nil && p.sessions {
+		err = errSession
+	}
+	if err != nil {
+		p.fail(&BuildError{Op: "stream", Graph: p.main.name, Position: caller(""), Err: fmt.Errorf("%q: %w", name, err)})
+		return s
+	}
+	p.streams = append(p.streams, s)
+	return s
+}
+
+// Name returns the stream's name.
+func (s *Stream) Name() string { return s.name }
+
+// Spec returns the spec of one tensor of one replica.
+func (s *Stream) Spec() Spec { return s.sp.clone() }
+
+// String returns the text form, as in `host to device "x"`.
+func (s *Stream) String() string {
+	if s.toHost {
+		return fmt.Sprintf("device to host %q", s.name)
+	}
+	return fmt.Sprintf("host to device %q", s.name)
+}
+
+type hostLoadOp struct{ stream *Stream }
+
+func (o *hostLoadOp) Name() string   { return "host load" }
+func (o *hostLoadOp) OrderKey() any  { return o.stream }
+func (o *hostLoadOp) String() string { return fmt.Sprintf("host load %q", o.stream.name) }
+
+func (o *hostLoadOp) Infer([]Spec) ([]Spec, error) {
+	if o.stream.toHost {
+		return nil, fmt.Errorf("stream %q leads to the host", o.stream.name)
+	}
+	return []Spec{o.stream.sp}, nil
+}
+
+func (o *hostLoadOp) Bind(m *Memory) (func() error, error) {
+	port, dst := m.session.replicas[m.Replica].port(o.stream), m.Out[0].Bytes()
+	return func() error {
+		copy(dst, port.next(len(dst)))
+		return nil
+	}, nil
+}
+
+type hostStoreOp struct{ stream *Stream }
+
+func (o *hostStoreOp) Name() string   { return "host store" }
+func (o *hostStoreOp) OrderKey() any  { return o.stream }
+func (o *hostStoreOp) String() string { return fmt.Sprintf("host store %q", o.stream.name) }
+
+func (o *hostStoreOp) Infer(in []Spec) ([]Spec, error) {
+	if !o.stream.toHost {
+		return nil, fmt.Errorf("stream %q leads to the replicas", o.stream.name)
+	}
+	if !in[0].Equal(o.stream.sp) {
+		return nil, fmt.Errorf("stream %q is of %v", o.stream.name, o.stream.sp)
+	}
+	return nil, nil
+}
+
+func (o *hostStoreOp) Bind(m *Memory) (func() error, error) {
+	port, src := m.session.replicas[m.Replica].port(o.stream), m.In[0].Bytes()
+	return func() error {
+		copy(port.next(len(src)), src)
+		return nil
+	}, nil
+}
+
+// HostLoad adds a load from a stream, whose next tensor it returns.
+func (g *Graph) HostLoad(s *Stream) *Tensor {
+	if !g.owns("host load", s) {
+		return g.broken()
+	}
+	return apply(&hostLoadOp{s}, g, caller(""), nil)[0].Named(s.name)
+}
+
+// HostStore adds a store of a tensor to a stream.
+func (g *Graph) HostStore(s *Stream, t *Tensor) {
+	if g.owns("host store", s) {
+		apply(&hostStoreOp{s}, g, caller(""), []*Tensor{t})
+	}
+}
+
+// owns makes it an error that sticks if a stream is not of the graph's program.
+func (g *Graph) owns(op string, s *Stream) bool {
+	var err error
+	switch {
+	case s == nil:
+		err = errors.New("no stream")
+	case s.program != g.program:
+		err = fmt.Errorf("stream %q is of another program", s.name)
+	default:
+		return true
+	}
+	g.program.fail(&BuildError{Op: op, Graph: g.name, Position: caller(""), Err: err})
+	return false
+}
+
+// port is a replica's end of a stream while a session runs.
+type port struct {
+	data   []byte // the host's tensor
+	first  int    // byte of the replica's tensor in a transfer
+	stride int    // bytes of a transfer, of all replicas
+	at     int    // transfers made in this run
+}
+
+// next is where the next tensor is.
+func (p *port) next(bytes int) []byte {
+	lo := p.at*p.stride + p.first
+	p.at++
+	return p.data[lo : lo+bytes]
+}

@@ -1,0 +1,119 @@
+package ir
+
+import (
+	"fmt"
+
+	"gogcl.dev/tensor"
+)
+
+// Spec is the shape and element type of a tensor.
+type Spec struct {
+	Shape tensor.Shape
+	DType tensor.DType
+}
+
+// SpecOf returns the spec of a tensor with data.
+func SpecOf(t *tensor.Tensor) Spec { return Spec{t.Shape(), t.DType()} }
+
+// Equal reports whether both have the same shape and element type.
+func (s Spec) Equal(t Spec) bool { return s.DType == t.DType && s.Shape.Equal(t.Shape) }
+
+// Elements is the number of elements of a valid spec.
+func (s Spec) Elements() int {
+	n, _ := s.Shape.Elements()
+	return n
+}
+
+// Bytes is the size of a valid spec.
+func (s Spec) Bytes() int { return s.Elements() * s.DType.Size() }
+
+// String returns the text form, as in "float32 (2, 3)".
+func (s Spec) String() string { return fmt.Sprintf("%v %v", s.DType, s.Shape) }
+
+// check returns an error if there can be no such tensor.
+func (s Spec) check() error {
+	if !s.DType.Valid() {
+		return fmt.Errorf("element type %v does not exist", s.DType)
+	}
+	return s.Shape.Validate()
+}
+
+func (s Spec) clone() Spec { return Spec{s.Shape.Clone(), s.DType} }
+
+// spec implements Input.
+func (s Spec) spec() Spec { return s }
+
+// Input is what CreateGraph takes the specs of a graph's inputs from: a *Tensor or a Spec.
+type Input interface{ spec() Spec }
+
+// Tensor is a value in a graph. It has no data: that it has where a session runs the graph. The functions that make
+// tensors never return nil; one that stands for an error is of no use, and what is built on it adds no other error.
+type Tensor struct {
+	graph *Graph
+	id    int // counts all of the program
+	name  string
+	sp    Spec
+	node  *node   // that makes it; nil: an input of the graph, or broken
+	out   int     // of which it is this output
+	root  *Tensor // whose memory it is, if an op has changed that in place; else nil
+	bad   bool
+}
+
+// Graph returns the graph that the tensor is in.
+func (t *Tensor) Graph() *Graph { return t.graph }
+
+// Name returns the tensor's name, or "" if it has none of its own.
+func (t *Tensor) Name() string { return t.name }
+
+// Named gives the tensor a name, for programs as text and for drawings, and returns it.
+func (t *Tensor) Named(name string) *Tensor {
+	if t != nil {
+		t.name = name
+	}
+	return t
+}
+
+// Spec returns shape and element type; the zero Spec of a tensor that stands for an error.
+func (t *Tensor) Spec() Spec { return t.spec().clone() }
+
+// Shape returns the shape.
+func (t *Tensor) Shape() tensor.Shape { return t.spec().Shape.Clone() }
+
+// DType returns the element type.
+func (t *Tensor) DType() tensor.DType { return t.spec().DType }
+
+// String returns what identifies the tensor in a program as text, as in "%3" or "%3.weights".
+func (t *Tensor) String() string {
+	switch {
+	case t == nil:
+		return "%nil"
+	case t.name == "":
+		return fmt.Sprintf("%%%d", t.id)
+	}
+	return fmt.Sprintf("%%%d.%s", t.id, t.name)
+}
+
+func (t *Tensor) spec() Spec {
+	if t == nil {
+		return Spec{}
+	}
+	return t.sp
+}
+
+// memory is the tensor that t shares memory with, after changes in place.
+func (t *Tensor) memory() *Tensor {
+	for t.root != nil {
+		t = t.root
+	}
+	return t
+}
+
+// changeable returns an error if the tensor's memory must not change.
+func (t *Tensor) changeable() error {
+	if root := t.memory(); root.node != nil {
+		if _, is := root.node.op.(*constantOp); is {
+			return fmt.Errorf("%v is a constant and cannot be changed in place", t)
+		}
+	}
+	return nil
+}
