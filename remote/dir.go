@@ -49,7 +49,7 @@ func (d Dir) open(spec Spec, p platform) (Entries, error) {
 	}
 	k, err := openFile(f, p, spec, bytes)
 	if err != nil {
-		return nil, fmt.Errorf("remote: open %v: file %s: %w", spec, path, errors.Join(err, f.Close()))
+		return nil, fmt.Errorf("remote: open %v: %w", spec, inFile(path, errors.Join(err, f.Close())))
 	}
 	return newGuarded(spec, bytes, k), nil
 }
@@ -79,7 +79,7 @@ func take(path string) (*os.File, error) {
 		err = errors.New("it is open already, here or in another process")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("file %s: %w", path, errors.Join(err, f.Close()))
+		return nil, inFile(path, errors.Join(err, f.Close()))
 	}
 	return f, nil
 }

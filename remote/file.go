@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -111,7 +112,7 @@ func (k *file) make(spec Spec, bytes int) error {
 	if k.medium, err = k.platform.open(k.f, headBytes); err != nil {
 		return err
 	}
-	if err := k.grow(entries); err != nil {
+	if err := k.extend(entries); err != nil {
 		return errors.Join(err, k.medium.close())
 	}
 	return nil
@@ -144,7 +145,9 @@ func (k *file) size() int64 {
 
 // grow reserves first and writes the header last. Cut short before that, the file is only longer than it says, and the
 // next grow begins by cutting it.
-func (k *file) grow(entries int) error {
+func (k *file) grow(entries int) error { return inFile(k.f.Name(), k.extend(entries)) }
+
+func (k *file) extend(entries int) error {
 	want, err := fileBytes(k.head.bytes, entries)
 	if err != nil {
 		return err
@@ -164,6 +167,18 @@ func (k *file) grow(entries int) error {
 		return errors.Join(err, k.f.Truncate(from))
 	}
 	return k.setHead(entries, true)
+}
+
+// inFile names the file, unless err does.
+func inFile(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		return err
+	}
+	return fmt.Errorf("file %s: %w", path, err)
 }
 
 // scan looks at every entry of a file that was not closed and remembers the lost ones, the unreadable too.
@@ -192,9 +207,9 @@ func (k *file) pass(entry int, buf []byte) error {
 		return nil
 	}
 	if state := word >> 32 << 32; state == storing {
-		return fmt.Errorf("file %s: a store of it was cut short: %w", k.f.Name(), ErrLost)
+		return fmt.Errorf("a store of it was cut short: %w", ErrLost)
 	} else if state != stored {
-		return fmt.Errorf("file %s: the word before it is damaged: %#x: %w", k.f.Name(), word, ErrLost)
+		return fmt.Errorf("the word before it is damaged: %#x: %w", word, ErrLost)
 	}
 	var sum uint32
 	for at := 0; at < bytes; at += chunkBytes {
@@ -208,7 +223,7 @@ func (k *file) pass(entry int, buf []byte) error {
 		sum = crc32.Update(sum, castagnoli, part)
 	}
 	if sum != uint32(word) {
-		return fmt.Errorf("file %s: it is damaged: checksum %08x, want %08x: %w", k.f.Name(), sum, uint32(word), ErrLost)
+		return fmt.Errorf("it is damaged: checksum %08x, want %08x: %w", sum, uint32(word), ErrLost)
 	}
 	return nil
 }
@@ -218,7 +233,7 @@ func (k *file) load(entry int, dst []byte) error {
 	if errors.Is(err, ErrLost) {
 		k.lose(entry)
 	}
-	return err
+	return inFile(k.f.Name(), err)
 }
 
 // store makes the word say that the entry is being stored, before its bytes change, and that it is, with the checksum of
@@ -226,11 +241,11 @@ func (k *file) load(entry int, dst []byte) error {
 func (k *file) store(entry int, src []byte) error {
 	off := k.slot(entry)
 	if err := k.medium.setWord(off, storing); err != nil {
-		return err
+		return inFile(k.f.Name(), err)
 	}
 	if err := k.fill(off, src); err != nil {
 		k.lose(entry)
-		return err
+		return inFile(k.f.Name(), err)
 	}
 	k.mu.Lock()
 	delete(k.missing, entry)
@@ -262,13 +277,13 @@ func (k *file) lost() []int {
 	return slices.Sorted(maps.Keys(k.missing))
 }
 
-func (k *file) sync() error { return k.medium.sync(0, k.size()) }
+func (k *file) sync() error { return inFile(k.f.Name(), k.medium.sync(0, k.size())) }
 
 // close says in the header that all is well, if it is: the next opening believes it and scans nothing.
 func (k *file) close() error {
-	err := k.sync()
+	err := k.medium.sync(0, k.size())
 	if err == nil && len(k.missing) == 0 {
 		err = k.setHead(k.head.spec.Entries, false)
 	}
-	return errors.Join(err, k.medium.close(), k.f.Close())
+	return inFile(k.f.Name(), errors.Join(err, k.medium.close(), k.f.Close()))
 }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -28,35 +29,37 @@ func openMapped(f *os.File, size int64) (medium, error) {
 // resize maps anew, so that after an error the mapping is what it was.
 func (m *mapped) resize(size int64) error {
 	if size > math.MaxInt {
-		return fmt.Errorf("file %s: %d bytes are too many to map", m.f.Name(), size)
+		return fmt.Errorf("%d bytes are too many to map", size)
 	}
 	data, err := unix.Mmap(int(m.f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return fmt.Errorf("file %s: mapping %d bytes: %w", m.f.Name(), size, err)
+		return fmt.Errorf("mapping %d bytes: %w", size, err)
 	}
 	old := m.data
 	m.data = data
 	if old != nil {
-		return m.unmap(old)
+		return unmap(old)
 	}
 	return nil
 }
 
-func (m *mapped) unmap(data []byte) error {
+func unmap(data []byte) error {
 	if err := unix.Munmap(data); err != nil {
-		return fmt.Errorf("file %s: unmapping: %w", m.f.Name(), err)
+		return fmt.Errorf("unmapping: %w", err)
 	}
 	return nil
 }
+
+var errReach = errors.New("its bytes cannot be reached in memory: has it been truncated, or does the disk fail?")
 
 // caught makes an error of a fault: a page that cannot be read from the disk, or that is no longer in the file because something
 // has truncated it. It is deferred, with what debug.SetPanicOnFault(true) has returned.
-func (m *mapped) caught(before bool, err *error) {
+func caught(before bool, err *error) {
 	debug.SetPanicOnFault(before)
 	switch r := recover().(type) {
 	case nil:
 	case interface{ Addr() uintptr }:
-		*err = fmt.Errorf("file %s: its bytes cannot be reached in memory: has it been truncated, or does the disk fail?", m.f.Name())
+		*err = errReach
 	default:
 		panic(r)
 	}
@@ -65,24 +68,24 @@ func (m *mapped) caught(before bool, err *error) {
 func (m *mapped) at(off int64) *uint64 { return (*uint64)(unsafe.Pointer(&m.data[off])) }
 
 func (m *mapped) word(off int64) (w uint64, err error) {
-	defer m.caught(debug.SetPanicOnFault(true), &err)
+	defer caught(debug.SetPanicOnFault(true), &err)
 	return atomic.LoadUint64(m.at(off)), nil
 }
 
 func (m *mapped) setWord(off int64, w uint64) (err error) {
-	defer m.caught(debug.SetPanicOnFault(true), &err)
+	defer caught(debug.SetPanicOnFault(true), &err)
 	atomic.StoreUint64(m.at(off), w)
 	return nil
 }
 
 func (m *mapped) read(off int64, dst []byte) (err error) {
-	defer m.caught(debug.SetPanicOnFault(true), &err)
+	defer caught(debug.SetPanicOnFault(true), &err)
 	copy(dst, m.data[off:off+int64(len(dst))])
 	return nil
 }
 
 func (m *mapped) write(off int64, src []byte) (err error) {
-	defer m.caught(debug.SetPanicOnFault(true), &err)
+	defer caught(debug.SetPanicOnFault(true), &err)
 	copy(m.data[off:off+int64(len(src))], src)
 	return nil
 }
@@ -92,12 +95,12 @@ func (m *mapped) sync(off, n int64) error {
 	page := int64(os.Getpagesize())
 	from := off / page * page
 	if err := unix.Msync(m.data[from:off+n], unix.MS_SYNC); err != nil {
-		return fmt.Errorf("file %s: writing the mapping to the disk: %w", m.f.Name(), err)
+		return fmt.Errorf("writing the mapping to the disk: %w", err)
 	}
 	return nil
 }
 
-func (m *mapped) close() error { return m.unmap(m.data) }
+func (m *mapped) close() error { return unmap(m.data) }
 
 // pieceBytes is what is asked of the kernel at once: a call that a signal interrupts begins again, and should get somewhere.
 const pieceBytes = 1 << 30
@@ -114,7 +117,7 @@ func allocate(f *os.File, from, to int64) error {
 		case unix.EOPNOTSUPP, unix.ENOSYS:
 			return writeZeros(f, from, to)
 		default:
-			return fmt.Errorf("file %s: reserving %d bytes after the first %d: %w", f.Name(), n, from, err)
+			return fmt.Errorf("reserving %d bytes after the first %d: %w", n, from, err)
 		}
 	}
 	return nil
