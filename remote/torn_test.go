@@ -252,6 +252,27 @@ func TestTornMake(t *testing.T) {
 	})
 }
 
+// TestTail opens a file that is longer than its header says, and grows it: nothing of the tail is taken for entries.
+func TestTail(t *testing.T) {
+	eachDir(t, func(t *testing.T, s Storage) {
+		e := open(t, s, spec(2, 2))
+		a, zero := value(1, 8), make([]byte, 8)
+		store(t, e, 0, a)
+		store(t, e, 1, a)
+		closeIt(t, e)
+		whole := read(t, fileOf(t, s))
+		if err := os.WriteFile(fileOf(t, s), append(whole, whole[headBytes:]...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		e = open(t, s, spec(2, 2))
+		if err := e.Grow(5); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, e, a, a, zero, zero, zero)
+		closeIt(t, e)
+	})
+}
+
 // TestEmptyFile opens a file that was made but never written to.
 func TestEmptyFile(t *testing.T) {
 	eachDir(t, func(t *testing.T, s Storage) {
