@@ -59,7 +59,7 @@ func (b *box) measure() {
 	}
 	var widths []float64
 	for _, l := range b.labels {
-		widths = append(widths, max(textWidth(l.name, smallSize), textWidth(l.spec, smallSize))+8)
+		widths = append(widths, l.width())
 	}
 	switch b.outline {
 	case titleText:
@@ -94,6 +94,10 @@ func (b *box) measure() {
 	for i := range b.inputs {
 		b.inAt = append(b.inAt, b.width*float64(i+1)/float64(b.inputs+1))
 	}
+}
+
+func (l label) width() float64 {
+	return max(textWidth(l.name, smallSize), textWidth(l.spec, smallSize)) + 8
 }
 
 // measureNested lays out what is in a box. Lines end above its inputs and begin below its outputs.
