@@ -25,7 +25,7 @@ func (o *toy) Name() string                    { return o.name }
 func (o *toy) Kind() string                    { return o.kind }
 func (o *toy) Infer(in []Spec) ([]Spec, error) { return o.infer(in) }
 func (o *toy) Bind(m *Memory) (func() error, error) {
-	if o.compute == nil {
+	if o.compute == nil || m.In[0].DType() != tensor.I64 {
 		return func() error { return nil }, nil
 	}
 	var out, in [][]int64
