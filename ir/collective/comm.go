@@ -102,11 +102,12 @@ func (c Comm) of(all *gcl.Comm) (*gcl.Comm, error) {
 
 // Bind implements ir.Op.
 func (o *op) Bind(m *ir.Memory) (func() error, error) {
-	n, err := m.Share(networkKey{}, openNetwork)
+	shared, err := m.Share(networkKey{}, openNetwork)
 	if err != nil {
 		return nil, err
 	}
-	c, err := o.comm.of(n.(*network).comms[m.Replica])
+	n := shared.(*network)
+	c, err := o.comm.of(n.comms[m.Replica])
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +120,7 @@ func (o *op) Bind(m *ir.Memory) (func() error, error) {
 			return nil, fmt.Errorf("the output was %v when the program had %d replicas, and is %v now that it has %d", s, o.replicas, out[i], m.Replicas)
 		}
 	}
+	n.use(m.Replica, c)
 	return o.bind(m, c.Named(m.Name))
 }
 

@@ -3,6 +3,7 @@ package collective
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
@@ -13,7 +14,10 @@ import (
 type networkKey struct{}
 
 // network is the replicas' connections to each other.
-type network struct{ comms []*gcl.Comm }
+type network struct {
+	comms []*gcl.Comm   // of all replicas
+	used  [][]*gcl.Comm // by replica: of the groups that there are collectives of, each once, in the same order
+}
 
 // openNetwork connects the replicas of a session.
 func openNetwork(replicas int) (ir.Shared, error) {
@@ -21,7 +25,7 @@ func openNetwork(replicas int) (ir.Shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &network{}
+	n := &network{used: make([][]*gcl.Comm, replicas)}
 	for _, e := range endpoints {
 		c, err := gcl.New(e)
 		if err != nil {
@@ -32,12 +36,25 @@ func openNetwork(replicas int) (ir.Shared, error) {
 	return n, nil
 }
 
+// use notes that a replica's group has collectives.
+func (n *network) use(replica int, c *gcl.Comm) {
+	members := c.Members()
+	if !slices.ContainsFunc(n.used[replica], func(o *gcl.Comm) bool { return slices.Equal(o.Members(), members) }) {
+		n.used[replica] = append(n.used[replica], c)
+	}
+}
+
 var errClosed = errors.New("the session is closed")
 
-// Finish implements ir.Finisher: it meets the other replicas, which fails if one of them is in a collective that this
-// one has not come to.
+// Finish implements ir.Finisher: the replica meets the others of each of its groups, which fails if one of them has made
+// a call there that this one has not.
 func (n *network) Finish(ctx context.Context, replica int) error {
-	return n.comms[replica].Barrier(ctx)
+	for _, c := range n.used[replica] {
+		if err := c.Barrier(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close implements ir.Shared. What replicas still owed each other has been the error of a run.
