@@ -97,7 +97,7 @@ func (c *Comm) checkCall(ctx context.Context, k *call) error {
 	want := k.srcLen
 	switch k.collective {
 	case schedule.AllReduce, schedule.ReduceScatter:
-		if err := k.operator.accepts(k.dtype); err != nil {
+		if err := k.operator.Accepts(k.dtype); err != nil {
 			return err
 		}
 		if k.collective == schedule.ReduceScatter {

@@ -269,6 +269,16 @@ func (l *lowering) choice(n *node, op *ifOp, in []*location, where map[*Tensor]*
 	return []*step{s}, nil
 }
 
+// chooses reports whether there is a choice among some steps.
+func chooses(steps []*step) bool {
+	for _, s := range steps {
+		if s.when != nil || chooses(s.body) {
+			return true
+		}
+	}
+	return false
+}
+
 func union(a, b map[*Stream]int) map[*Stream]bool {
 	out := map[*Stream]bool{}
 	for s := range a {

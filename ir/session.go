@@ -22,6 +22,8 @@ type Session struct {
 	closed   bool
 	failed   error // of a run: the replicas no longer agree
 
+	finishers []Finisher // of what is shared, if the program has a choice
+
 	ctx    context.Context // of the run in progress
 	given  context.Context // from which ctx is made
 	cancel context.CancelCauseFunc
@@ -67,6 +69,13 @@ func NewSession(p *Program) (*Session, error) {
 	for _, r := range s.replicas {
 		if err := r.bind(); err != nil {
 			return nil, errors.Join(err, s.closeShared())
+		}
+	}
+	if chooses(plan.steps) {
+		for _, key := range s.opened {
+			if f, is := s.shared[key].(Finisher); is {
+				s.finishers = append(s.finishers, f)
+			}
 		}
 	}
 	p.sessions = true
