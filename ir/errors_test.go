@@ -12,9 +12,6 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// f32 is a spec of float32.
-func f32(shape ...int) ir.Spec { return ir.Spec{DType: tensor.F32, Shape: shape} }
-
 // identity is a graph's function that returns what it is given.
 func identity(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return in }
 
