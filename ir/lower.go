@@ -31,6 +31,7 @@ type step struct {
 	in, out []*location // of an operation
 	from    *location   // of a copy
 	to      *location
+	turnOf  *step   // of a copy: the loop whose turn says which part of to it goes to; else nil
 	body    []*step // of a loop, or of a choice when true
 	els     []*step
 	count   int
@@ -177,6 +178,12 @@ func (l *lowering) call(n *node, called *Graph, in []*location, where map[*Tenso
 func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tensor]*location) ([]*step, error) {
 	carried := len(op.graph.outputs)
 	inner, steps := l.enter(n, op.graph, 0, in, carried)
+	loop := &step{node: n, count: op.count}
+	for i, t := range n.exports { // what carried inputs are in every turn
+		history := l.at(n.out[carried+i])
+		where[n.out[carried+i]] = history
+		loop.body = append(loop.body, &step{node: n, from: inner[t], to: history, turnOf: loop})
+	}
 	stay := map[*location]bool{}
 	for _, x := range inner {
 		stay[x] = true
@@ -192,6 +199,7 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 	for s, k := range l.loads {
 		l.loads[s] = kept[s] + (k-kept[s])*op.count
 	}
+	body = append(loop.body, body...)
 	// Outputs that are inputs themselves are put aside first, since another may be about to take their place.
 	results := make([]*location, carried)
 	for i, t := range op.graph.outputs {
@@ -210,7 +218,8 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 		}
 		where[n.out[i]] = own
 	}
-	return append(steps, &step{node: n, body: body, count: op.count}), nil
+	loop.body = body
+	return append(steps, loop), nil
 }
 
 // choice lists the step of an If, and what comes before.

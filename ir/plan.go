@@ -69,7 +69,7 @@ func (m *memoryPlan) number(steps []*step) {
 		for _, x := range m.locations {
 			// What is made before a loop and used in it is needed in its last turn too. The same is said of a choice,
 			// where its result, which both branches make, needs it.
-			if x.last >= s.at && (x.first <= s.at || s.count == 0 && x.shared(s)) {
+			if x.last >= s.at && (x.first <= s.at || x.history(s) || s.count == 0 && x.shared(s)) {
 				x.touch(s.at)
 				x.touch(end)
 			}
@@ -79,6 +79,11 @@ func (m *memoryPlan) number(steps []*step) {
 
 // shared reports whether a location is a result of a choice.
 func (x *location) shared(s *step) bool { return x.of != nil && x.of.node == s.node }
+
+// history reports whether a location gathers something of every turn of a loop.
+func (x *location) history(s *step) bool {
+	return s.count > 0 && x.of.node == s.node && x.of.out >= len(s.node.op.(*repeatOp).graph.outputs)
+}
 
 func (x *location) touch(at int) {
 	switch {

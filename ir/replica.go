@@ -20,6 +20,7 @@ type replica struct {
 	code      []instruction
 	places    map[*Variable]*location
 	start     chan struct{}
+	turns     map[*step]*int // of loops
 }
 
 // instruction is a step bound to memory.
@@ -30,11 +31,12 @@ type instruction struct {
 	body, els []instruction // of a loop or a choice
 	count     int
 	when      []byte // of a choice
+	turn      *int   // of a loop: the one in progress
 }
 
 func newReplica(s *Session, id int) *replica {
 	r := &replica{
-		session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{},
+		session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{}, turns: map[*step]*int{},
 		arena: aligned(s.plan.arena), variables: aligned(s.plan.variables), scratch: aligned(s.plan.scratch),
 	}
 	for _, stream := range s.program.streams {
@@ -113,6 +115,13 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 			copy(dst, src)
 			return nil
 		}
+		if s.turnOf != nil {
+			turn := r.turns[s.turnOf]
+			i.run = func() error {
+				copy(dst[*turn*len(src):], src)
+				return nil
+			}
+		}
 		return i, nil
 	case s.when != nil || s.count > 0:
 		if s.when != nil {
@@ -121,6 +130,9 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 				return i, err
 			}
 			i.when = condition.Bytes()
+		} else {
+			i.turn = new(int)
+			r.turns[s] = i.turn
 		}
 		if i.body, err = r.bindAll(s.body); err != nil {
 			return i, err
@@ -189,6 +201,7 @@ func (r *replica) execute(code []instruction, at **instruction) error {
 			err = r.execute(body, at)
 		default:
 			for n := 0; n < i.count && err == nil; n++ {
+				*i.turn = n
 				err = r.execute(i.body, at)
 			}
 		}
