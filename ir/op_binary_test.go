@@ -65,7 +65,7 @@ func TestBinary(t *testing.T) {
 		{{0}, {1}}, {{0, 3}, {3}}, {{1, 1}, {1}},
 	}
 	for k := range len(fixed) + 60 {
-		shapes, _ := randomShapes(r, 2)
+		shapes := randomShapes(r, 2)
 		if k < len(fixed) {
 			shapes = fixed[k][:]
 		}
@@ -85,20 +85,6 @@ func TestBinary(t *testing.T) {
 			}
 		}
 	}
-}
-
-// broadcastShape is the shape of two that go together.
-func broadcastShape(a, b tensor.Shape) tensor.Shape {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	out := a.Clone()
-	for i, n := range b {
-		if k := len(a) - len(b) + i; out[k] == 1 {
-			out[k] = n
-		}
-	}
-	return out
 }
 
 // TestBinaryOfOne has both operands be one tensor.
