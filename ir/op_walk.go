@@ -1,0 +1,142 @@
+package ir
+
+import "gogcl.dev/tensor"
+
+// walk goes through the places of a grid in row-major order and knows the offset of each. After the last comes the
+// first again. It allocates nothing.
+type walk struct {
+	extents, strides []int
+	at               []int
+	offset           int
+}
+
+func newWalk(extents, strides []int) *walk {
+	return &walk{extents: extents, strides: strides, at: make([]int, len(extents))}
+}
+
+// places is how many there are.
+func (w *walk) places() int {
+	n := 1
+	for _, extent := range w.extents {
+		n *= extent
+	}
+	return n
+}
+
+func (w *walk) next() {
+	for d := len(w.extents) - 1; d >= 0; d-- {
+		w.at[d]++
+		w.offset += w.strides[d]
+		if w.at[d] < w.extents[d] {
+			return
+		}
+		w.offset -= w.at[d] * w.strides[d]
+		w.at[d] = 0
+	}
+}
+
+// stridesOf is, for each dimension, how far apart neighbours are, in elements.
+func stridesOf(s tensor.Shape) []int {
+	strides, step := make([]int, len(s)), 1
+	for d := len(s) - 1; d >= 0; d-- {
+		strides[d] = step
+		step *= s[d]
+	}
+	return strides
+}
+
+// broadcastStrides are those of a tensor of shape s as if it were of shape to: 0 where it is repeated. Dimensions are
+// matched from the last on.
+func broadcastStrides(s, to tensor.Shape) []int {
+	own, strides := stridesOf(s), make([]int, len(to))
+	for d := range s {
+		if s[d] != 1 {
+			strides[len(to)-len(s)+d] = own[d]
+		}
+	}
+	return strides
+}
+
+// broadcastsTo reports whether a tensor of shape s can be repeated to be of shape to.
+func broadcastsTo(s, to tensor.Shape) bool {
+	if len(s) > len(to) {
+		return false
+	}
+	for d, extent := range s {
+		if extent != 1 && extent != to[len(to)-len(s)+d] {
+			return false
+		}
+	}
+	return true
+}
+
+// broadcastShapes is the shape that both can be repeated to be of.
+func broadcastShapes(a, b tensor.Shape) (tensor.Shape, bool) {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	out := a.Clone()
+	for d, extent := range b {
+		at := &out[len(a)-len(b)+d]
+		switch {
+		case *at == 1:
+			*at = extent
+		case extent != 1 && extent != *at:
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// box is a part of a tensor: from a start in each dimension, so many. It copies it from and to dense memory of its own.
+type box struct {
+	first int // byte
+	run   int // bytes that adjoin
+	runs  int
+	walk  *walk
+}
+
+// newBox is a part of a tensor of that shape whose elements have so many bytes.
+func newBox(shape tensor.Shape, starts, sizes []int, bytes int) *box {
+	strides := stridesOf(shape)
+	b := &box{run: bytes}
+	for d := range strides {
+		strides[d] *= bytes
+		b.first += starts[d] * strides[d]
+	}
+	last := len(shape)
+	for last > 0 {
+		last--
+		b.run *= sizes[last]
+		if sizes[last] != shape[last] {
+			break
+		}
+	}
+	b.walk = newWalk(sizes[:last], strides[:last])
+	b.runs = b.walk.places()
+	return b
+}
+
+// take copies the part of src to dst.
+func (b *box) take(dst, src []byte) {
+	if b.run == 0 {
+		return
+	}
+	for k := range b.runs {
+		at := b.first + b.walk.offset
+		copy(dst[k*b.run:][:b.run], src[at:][:b.run])
+		b.walk.next()
+	}
+}
+
+// put copies src to the part of dst.
+func (b *box) put(dst, src []byte) {
+	if b.run == 0 {
+		return
+	}
+	for k := range b.runs {
+		at := b.first + b.walk.offset
+		copy(dst[at:][:b.run], src[k*b.run:][:b.run])
+		b.walk.next()
+	}
+}
