@@ -17,15 +17,15 @@ func (o *concatOp) Infer(in []Spec) ([]Spec, error) {
 	if len(in) == 0 {
 		return nil, errors.New("no tensors")
 	}
-	if err := checkOneType(in...); err != nil {
-		return nil, err
-	}
 	shape := in[0].Shape.Clone()
 	axis, err := axisOf(o.axis, len(shape))
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range in[1:] {
+		if s.DType != in[0].DType {
+			return nil, fmt.Errorf("input %d is of %v, want %v as input 0 is", i+1, s.DType, in[0].DType)
+		}
 		if len(s.Shape) != len(shape) {
 			return nil, fmt.Errorf("input %d has %d dimensions, want %d as input 0 has", i+1, len(s.Shape), len(shape))
 		}

@@ -24,7 +24,7 @@ type crossEntropyOp struct{ mean bool }
 func (o *crossEntropyOp) Name() string { return "cross entropy" }
 
 func (o *crossEntropyOp) Infer(in []Spec) ([]Spec, error) {
-	if err := checkFloats(in[0]); err != nil {
+	if err := takes(floatTypes, in[0].DType); err != nil {
 		return nil, err
 	}
 	if err := checkIndices("labels", in[1]); err != nil {
@@ -56,7 +56,7 @@ func (o *crossEntropyOp) Bind(m *Memory) (func() error, error) {
 		func(m *Memory) (func() error, error) { return bindCrossEntropy[float64](o.mean, m) })
 }
 
-func bindCrossEntropy[T wideFloat](mean bool, m *Memory) (func() error, error) {
+func bindCrossEntropy[T float](mean bool, m *Memory) (func() error, error) {
 	x, y, labels := elementsOf[T](m.In[0]), elementsOf[T](m.Out[0]), labelsOf(m)
 	return func() error {
 		total := 0.0
@@ -122,7 +122,7 @@ func (o *crossEntropyGradientOp) Bind(m *Memory) (func() error, error) {
 		func(m *Memory) (func() error, error) { return bindCrossEntropyGradient[float64](o.mean, m) })
 }
 
-func bindCrossEntropyGradient[T wideFloat](mean bool, m *Memory) (func() error, error) {
+func bindCrossEntropyGradient[T float](mean bool, m *Memory) (func() error, error) {
 	x, g, dx, labels := elementsOf[T](m.In[0]), elementsOf[T](m.In[2]), elementsOf[T](m.Out[0]), labelsOf(m)
 	return func() error {
 		for r := range labels.len() {

@@ -19,7 +19,7 @@ type layerNormOp struct{ epsilon float64 }
 func (o *layerNormOp) Name() string { return "layer norm" }
 
 func (o *layerNormOp) Infer(in []Spec) ([]Spec, error) {
-	if err := checkFloats(in...); err != nil {
+	if _, err := sameType(floatTypes, in...); err != nil {
 		return nil, err
 	}
 	_, width, err := lastDimension(in[0].Shape)
@@ -46,7 +46,7 @@ func (o *layerNormOp) Bind(m *Memory) (func() error, error) {
 		func(m *Memory) (func() error, error) { return bindLayerNorm[float64](o.epsilon, m) })
 }
 
-func bindLayerNorm[T wideFloat](epsilon float64, m *Memory) (func() error, error) {
+func bindLayerNorm[T float](epsilon float64, m *Memory) (func() error, error) {
 	x, gamma, beta, y := elementsOf[T](m.In[0]), elementsOf[T](m.In[1]), elementsOf[T](m.In[2]), elementsOf[T](m.Out[0])
 	width := len(gamma)
 	return func() error {
@@ -62,7 +62,7 @@ func bindLayerNorm[T wideFloat](epsilon float64, m *Memory) (func() error, error
 }
 
 // moments is the mean of a row, and 1 / sqrt(variance + epsilon).
-func moments[T wideFloat](x []T, epsilon float64) (mean, scale float64) {
+func moments[T float](x []T, epsilon float64) (mean, scale float64) {
 	mean = sumRun[T, float64](x) / float64(len(x))
 	variance := 0.0
 	for _, v := range x {
@@ -98,7 +98,7 @@ func (o *layerNormGradientOp) Bind(m *Memory) (func() error, error) {
 		func(m *Memory) (func() error, error) { return bindLayerNormGradient[float64](o.epsilon, m) })
 }
 
-func bindLayerNormGradient[T wideFloat](epsilon float64, m *Memory) (func() error, error) {
+func bindLayerNormGradient[T float](epsilon float64, m *Memory) (func() error, error) {
 	x, gamma, g := elementsOf[T](m.In[0]), elementsOf[T](m.In[1]), elementsOf[T](m.In[2])
 	dx, dgamma, dbeta := elementsOf[T](m.Out[0]), elementsOf[T](m.Out[1]), elementsOf[T](m.Out[2])
 	width := len(gamma)

@@ -66,14 +66,13 @@ func (o *matMulOp) plan(a, b tensor.Shape) (p matMulPlan, err error) {
 	if p.k != k {
 		return p, fmt.Errorf("inner dimensions %d and %d, want equal ones", p.k, k)
 	}
-	var ok bool
-	if p.all, ok = broadcastShapes(p.a, p.b); !ok {
+	if p.all, err = broadcast(Spec{Shape: p.a}, Spec{Shape: p.b}); err != nil {
 		return p, fmt.Errorf("leading dimensions %v and %v, want equal ones or 1", p.a, p.b)
 	}
 	p.out = p.all
 	if o.summed {
 		p.out = o.batch
-		if p.all, ok = broadcastShapes(p.all, p.out); !ok {
+		if p.all, err = broadcast(Spec{Shape: p.all}, Spec{Shape: p.out}); err != nil {
 			return p, fmt.Errorf("leading dimensions %v and %v do not lead to %v", p.a, p.b, p.out)
 		}
 	}
@@ -81,7 +80,7 @@ func (o *matMulOp) plan(a, b tensor.Shape) (p matMulPlan, err error) {
 }
 
 func (o *matMulOp) Infer(in []Spec) ([]Spec, error) {
-	if err := checkFloats(in...); err != nil {
+	if _, err := sameType(floatTypes, in...); err != nil {
 		return nil, err
 	}
 	p, err := o.plan(in[0].Shape, in[1].Shape)
@@ -107,9 +106,9 @@ func (o *matMulOp) Bind(m *Memory) (func() error, error) {
 }
 
 // gemm is c = alpha op(a) op(b) + beta c, as BLAS has it.
-type gemm[T wideFloat] func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
+type gemm[T float] func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
 
-func bindMatMul[T wideFloat](o *matMulOp, m *Memory, multiply gemm[T]) (func() error, error) {
+func bindMatMul[T float](o *matMulOp, m *Memory, multiply gemm[T]) (func() error, error) {
 	p, err := o.plan(m.In[0].Shape(), m.In[1].Shape())
 	if err != nil {
 		return nil, err
@@ -142,7 +141,7 @@ func bindMatMul[T wideFloat](o *matMulOp, m *Memory, multiply gemm[T]) (func() e
 
 // places is, for each product, where in the memory of a, b and the result its matrices begin.
 func (p *matMulPlan) places() [][3]int {
-	var walks [3]*walk
+	var walks [3]*grid
 	for i, operand := range []struct {
 		leading tensor.Shape
 		size    int
@@ -151,7 +150,7 @@ func (p *matMulPlan) places() [][3]int {
 		for d := range strides {
 			strides[d] *= operand.size
 		}
-		walks[i] = newWalk(p.all, strides)
+		walks[i] = newGrid(p.all, strides)
 	}
 	out := make([][3]int, walks[0].places())
 	for k := range out {
@@ -176,7 +175,7 @@ func adjoin(places [][3]int, distances ...int) bool {
 }
 
 // product is c += op(a) op(b) of dense matrices: op(a) is (m, k), op(b) is (k, n).
-type product[T wideFloat] struct {
+type product[T float] struct {
 	m, n, k        int
 	transA, transB bool
 	multiply       gemm[T]

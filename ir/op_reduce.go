@@ -56,10 +56,6 @@ type reduceOp struct {
 	kind reduceKind
 	axes []int // nil: all
 	keep bool
-
-	// shaped says that the result has a shape that is given: of as many elements as are left.
-	shaped bool
-	shape  tensor.Shape
 }
 
 func (o *reduceOp) Name() string {
@@ -88,11 +84,11 @@ func (o *reduceOp) along(rank int) ([]bool, error) {
 }
 
 func (o *reduceOp) Infer(in []Spec) ([]Spec, error) {
-	check := checkNumbers
+	types := numberTypes
 	if o.kind == reduceMean {
-		check = func(s Spec) error { return checkFloats(s) }
+		types = floatTypes
 	}
-	if err := check(in[0]); err != nil {
+	if err := takes(types, in[0].DType); err != nil {
 		return nil, err
 	}
 	s := in[0].Shape
@@ -112,9 +108,6 @@ func (o *reduceOp) Infer(in []Spec) ([]Spec, error) {
 	}
 	if !some && o.kind != reduceSum {
 		return nil, errors.New("along no elements, want one or more")
-	}
-	if o.shaped {
-		shape = o.shape
 	}
 	return []Spec{{Shape: shape, DType: in[0].DType}}, nil
 }
@@ -181,17 +174,12 @@ func (o *reduceOp) Gradient(b *Backward) []*Tensor {
 	return []*Tensor{Apply1(&expandOp{shape: s, as: kept}, nil, g)}
 }
 
-// number is what reductions calculate in.
-type number interface {
-	float32 | float64 | int32 | int64 | uint32
-}
-
 // reduction goes through a tensor along some of its dimensions. What adjoins is taken together: it has columns of
 // results that adjoin, or runs of elements to reduce that adjoin, of which one is 1.
 type reduction struct {
 	columns, run int
-	results      *walk // all other places of results
-	rest         *walk // all other places of what is reduced
+	results      *grid // all other places of results
+	rest         *grid // all other places of what is reduced
 	count        int   // elements that make one result
 }
 
@@ -222,7 +210,7 @@ func newReduction(shape tensor.Shape, along []bool) *reduction {
 		}
 		dims = dims[:k]
 	}
-	g.results, g.rest = newWalk(nil, nil), newWalk(nil, nil)
+	g.results, g.rest = newGrid(nil, nil), newGrid(nil, nil)
 	for _, d := range dims {
 		w := g.results
 		if d.along {
@@ -285,8 +273,8 @@ func sumRun[T, A number](x []T) A {
 	return (a + b) + (c + d)
 }
 
-// greater reports whether x is greater than y, as ReduceMax has it.
-func greater[T number](x, y T) bool {
+// beats reports whether x is greater than y, as ReduceMax has it.
+func beats[T number](x, y T) bool {
 	switch {
 	case x > y:
 		return true
@@ -335,13 +323,13 @@ func (f *maxima[T]) find(from int) []int {
 		if f.columns == 1 {
 			best := f.x[at[0]]
 			for i, v := range f.x[first:][:f.run] {
-				if greater(v, best) {
+				if beats(v, best) {
 					best, at[0] = v, first+i
 				}
 			}
 		} else {
 			for j, v := range f.x[first:][:len(at)] {
-				if greater(v, f.x[at[j]]) {
+				if beats(v, f.x[at[j]]) {
 					at[j] = first + j
 				}
 			}
@@ -367,7 +355,7 @@ func (o *maxGradientOp) Bind(m *Memory) (func() error, error) {
 		func(m *Memory) (func() error, error) { return bindMaxGradient[float64](g, m) })
 }
 
-func bindMaxGradient[T wideFloat](g *reduction, m *Memory) (func() error, error) {
+func bindMaxGradient[T float](g *reduction, m *Memory) (func() error, error) {
 	x, dy, dx := elementsOf[T](m.In[0]), elementsOf[T](m.In[1]), elementsOf[T](m.Out[0])
 	first := &maxima[T]{reduction: g, x: x}
 	results := g.results.places()
@@ -395,7 +383,7 @@ type argmaxOp struct{}
 func (argmaxOp) Name() string { return "argmax" }
 
 func (argmaxOp) Infer(in []Spec) ([]Spec, error) {
-	if err := checkNumbers(in[0]); err != nil {
+	if err := takes(numberTypes, in[0].DType); err != nil {
 		return nil, err
 	}
 	_, width, err := lastDimension(in[0].Shape)
@@ -442,7 +430,7 @@ type divideOp struct{ by int }
 
 func (o *divideOp) Name() string { return "divide" }
 
-func (o *divideOp) Infer(in []Spec) ([]Spec, error) { return in, checkFloats(in...) }
+func (o *divideOp) Infer(in []Spec) ([]Spec, error) { return in, takes(floatTypes, in[0].DType) }
 
 func (o *divideOp) Bind(m *Memory) (func() error, error) {
 	divide := kernel.Divide(kernel.Type(m.In[0].DType()))

@@ -149,7 +149,7 @@ func bindTranspose[T uint8 | uint16 | uint32 | uint64](shape tensor.Shape, order
 			run = extents[last]
 			extents, strides = extents[:last], strides[:last]
 		}
-		from := newWalk(extents, strides)
+		from := newGrid(extents, strides)
 		return func() error {
 			for at := 0; at < len(dst); at += run {
 				copy(dst[at:at+run], src[from.offset:])
@@ -166,7 +166,7 @@ func bindTranspose[T uint8 | uint16 | uint32 | uint64](shape tensor.Shape, order
 	outer := func(s []int) []int {
 		return slices.Delete(slices.Delete(slices.Clone(s), last, last+1), near, near+1)
 	}
-	from, to := newWalk(outer(extents), outer(strides)), newWalk(outer(extents), outer(stridesOf(extents)))
+	from, to := newGrid(outer(extents), outer(strides)), newGrid(outer(extents), outer(stridesOf(extents)))
 	count := from.places()
 	return func() error {
 		for range count {
@@ -255,7 +255,7 @@ func (o *expandOp) Bind(m *Memory) (func() error, error) {
 		last--
 		whole *= o.shape[last]
 	}
-	from := newWalk(o.shape[:last], strides[:last])
+	from := newGrid(o.shape[:last], strides[:last])
 	return func() error {
 		if whole == 0 {
 			return nil
@@ -275,12 +275,9 @@ func (o *expandOp) Bind(m *Memory) (func() error, error) {
 // Gradient implements Differentiable: the sum over what is repeated.
 func (o *expandOp) Gradient(b *Backward) []*Tensor {
 	s := b.InSpec(0).Shape
-	strides := broadcastStrides(o.from(s), o.shape)
-	op := &reduceOp{kind: reduceSum, axes: []int{}, shape: s, shaped: true}
-	for d, stride := range strides {
-		if stride == 0 && o.shape[d] != 1 {
-			op.axes = append(op.axes, d)
-		}
+	g := sumTo(b.Grad(0), o.from(s))
+	if o.as != nil {
+		g = Reshape(g, s...)
 	}
-	return []*Tensor{Apply1(op, nil, b.Grad(0))}
+	return []*Tensor{g}
 }

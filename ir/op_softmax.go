@@ -23,7 +23,7 @@ func (o *softmaxOp) Name() string {
 }
 
 func (o *softmaxOp) Infer(in []Spec) ([]Spec, error) {
-	if err := checkFloats(in...); err != nil {
+	if _, err := sameType(floatTypes, in...); err != nil {
 		return nil, err
 	}
 	_, _, err := lastDimension(in[0].Shape)
@@ -38,7 +38,7 @@ func (o *softmaxOp) Bind(m *Memory) (func() error, error) {
 		func(m *Memory) (func() error, error) { return bindSoftmax[float64](o.log, m) })
 }
 
-func bindSoftmax[T wideFloat](log bool, m *Memory) (func() error, error) {
+func bindSoftmax[T float](log bool, m *Memory) (func() error, error) {
 	x, y, width := elementsOf[T](m.In[0]), elementsOf[T](m.Out[0]), width(m.In[0])
 	return func() error {
 		for at := 0; at < len(x); at += width {
@@ -60,7 +60,7 @@ func bindSoftmax[T wideFloat](log bool, m *Memory) (func() error, error) {
 }
 
 // exponentials sets y to exp(x - max) and returns the max, and the sum of what it would be without rounding.
-func exponentials[T wideFloat](y, x []T) (highest T, sum float64) {
+func exponentials[T float](y, x []T) (highest T, sum float64) {
 	highest = maximum(x)
 	for j, v := range x {
 		e := math.Exp(float64(v - highest))
@@ -71,7 +71,7 @@ func exponentials[T wideFloat](y, x []T) (highest T, sum float64) {
 }
 
 // maximum is the greatest of a row, or a NaN that is in it.
-func maximum[T wideFloat](x []T) T {
+func maximum[T float](x []T) T {
 	highest := T(math.Inf(-1))
 	for _, v := range x {
 		highest = max(highest, v)
@@ -105,7 +105,7 @@ func (o *softmaxGradientOp) Bind(m *Memory) (func() error, error) {
 		func(m *Memory) (func() error, error) { return bindSoftmaxGradient[float64](o.log, m) })
 }
 
-func bindSoftmaxGradient[T wideFloat](log bool, m *Memory) (func() error, error) {
+func bindSoftmaxGradient[T float](log bool, m *Memory) (func() error, error) {
 	y, g, dx, width := elementsOf[T](m.In[0]), elementsOf[T](m.In[1]), elementsOf[T](m.Out[0]), width(m.In[0])
 	return func() error {
 		for at := 0; at < len(y); at += width {

@@ -9,9 +9,6 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// wideFloat is what operations on floats calculate in: float32 for those of 16 bits too.
-type wideFloat interface{ float32 | float64 }
-
 // bindWide binds an operation that is written for float32 and float64. It gets the memory with every tensor of 16-bit
 // floats widened: inputs are converted before it runs, outputs after. Its scratch is what is left of that of wideBytes.
 func bindWide(m *Memory, f32, f64 func(m *Memory) (func() error, error)) (func() error, error) {
@@ -95,38 +92,6 @@ func elementsOf[T tensor.Element](t *tensor.Tensor) []T {
 		panic(err)
 	}
 	return s
-}
-
-// checkFloats returns an error unless all are of one type of floats.
-func checkFloats(in ...Spec) error {
-	for _, s := range in {
-		if !s.DType.IsFloat() {
-			return fmt.Errorf("elements of %v, want float16, bfloat16, float32 or float64", s.DType)
-		}
-	}
-	return checkOneType(in...)
-}
-
-// checkOneType returns an error unless all are of one type.
-func checkOneType(in ...Spec) error {
-	for _, s := range in {
-		if s.DType != in[0].DType {
-			return fmt.Errorf("elements of %v and %v, want one type", in[0].DType, s.DType)
-		}
-	}
-	return nil
-}
-
-// checkNumbers returns an error unless a spec is of a type that reductions take.
-func checkNumbers(s Spec) error {
-	switch s.DType {
-	case tensor.I32, tensor.I64, tensor.U32:
-		return nil
-	}
-	if !s.DType.IsFloat() {
-		return fmt.Errorf("elements of %v, want float16, bfloat16, float32, float64, int32, int64 or uint32", s.DType)
-	}
-	return nil
 }
 
 // checkIndices returns an error unless a spec is of a type that counts rows.

@@ -2,36 +2,36 @@ package ir
 
 import "gogcl.dev/tensor"
 
-// walk goes through the places of a grid in row-major order and knows the offset of each. After the last comes the
+// grid goes through the places of a grid in row-major order and knows the offset of each. After the last comes the
 // first again. It allocates nothing.
-type walk struct {
+type grid struct {
 	extents, strides []int
 	at               []int
 	offset           int
 }
 
-func newWalk(extents, strides []int) *walk {
-	return &walk{extents: extents, strides: strides, at: make([]int, len(extents))}
+func newGrid(extents, strides []int) *grid {
+	return &grid{extents: extents, strides: strides, at: make([]int, len(extents))}
 }
 
 // places is how many there are.
-func (w *walk) places() int {
+func (g *grid) places() int {
 	n := 1
-	for _, extent := range w.extents {
+	for _, extent := range g.extents {
 		n *= extent
 	}
 	return n
 }
 
-func (w *walk) next() {
-	for d := len(w.extents) - 1; d >= 0; d-- {
-		w.at[d]++
-		w.offset += w.strides[d]
-		if w.at[d] < w.extents[d] {
+func (g *grid) next() {
+	for d := len(g.extents) - 1; d >= 0; d-- {
+		g.at[d]++
+		g.offset += g.strides[d]
+		if g.at[d] < g.extents[d] {
 			return
 		}
-		w.offset -= w.at[d] * w.strides[d]
-		w.at[d] = 0
+		g.offset -= g.at[d] * g.strides[d]
+		g.at[d] = 0
 	}
 }
 
@@ -70,30 +70,12 @@ func broadcastsTo(s, to tensor.Shape) bool {
 	return true
 }
 
-// broadcastShapes is the shape that both can be repeated to be of.
-func broadcastShapes(a, b tensor.Shape) (tensor.Shape, bool) {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	out := a.Clone()
-	for d, extent := range b {
-		at := &out[len(a)-len(b)+d]
-		switch {
-		case *at == 1:
-			*at = extent
-		case extent != 1 && extent != *at:
-			return nil, false
-		}
-	}
-	return out, true
-}
-
 // box is a part of a tensor: from a start in each dimension, so many. It copies it from and to dense memory of its own.
 type box struct {
 	first int // byte
 	run   int // bytes that adjoin
 	runs  int
-	walk  *walk
+	grid  *grid
 }
 
 // newBox is a part of a tensor of that shape whose elements have so many bytes.
@@ -112,8 +94,8 @@ func newBox(shape tensor.Shape, starts, sizes []int, bytes int) *box {
 			break
 		}
 	}
-	b.walk = newWalk(sizes[:last], strides[:last])
-	b.runs = b.walk.places()
+	b.grid = newGrid(sizes[:last], strides[:last])
+	b.runs = b.grid.places()
 	return b
 }
 
@@ -123,9 +105,9 @@ func (b *box) take(dst, src []byte) {
 		return
 	}
 	for k := range b.runs {
-		at := b.first + b.walk.offset
+		at := b.first + b.grid.offset
 		copy(dst[k*b.run:][:b.run], src[at:][:b.run])
-		b.walk.next()
+		b.grid.next()
 	}
 }
 
@@ -135,8 +117,8 @@ func (b *box) put(dst, src []byte) {
 		return
 	}
 	for k := range b.runs {
-		at := b.first + b.walk.offset
+		at := b.first + b.grid.offset
 		copy(dst[at:][:b.run], src[k*b.run:][:b.run])
-		b.walk.next()
+		b.grid.next()
 	}
 }
