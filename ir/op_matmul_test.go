@@ -130,8 +130,8 @@ func TestMatMulErrors(t *testing.T) {
 		{f32(2, 3), f32(), "a scalar, want matrices or vectors"},
 		{f32(), f32(2, 3), "a scalar, want matrices or vectors"},
 		{f32(2, 2, 3), f32(3, 3, 2), "leading dimensions (2,) and (3,), want equal ones or 1"},
-		{f32(2, 3), ir.Spec{Shape: tensor.Shape{3, 2}, DType: tensor.F64}, "elements of float32 and float64, want one type"},
-		{ir.Spec{Shape: tensor.Shape{3, 2}, DType: tensor.I32}, ir.Spec{Shape: tensor.Shape{2, 2}, DType: tensor.I32}, "elements of int32, want float16, bfloat16, float32 or float64"},
+		{f32(2, 3), ir.Spec{Shape: tensor.Shape{3, 2}, DType: tensor.F64}, "element types float32 and float64, want the same"},
+		{ir.Spec{Shape: tensor.Shape{3, 2}, DType: tensor.I32}, ir.Spec{Shape: tensor.Shape{2, 2}, DType: tensor.I32}, "element type int32, want float16, bfloat16, float32 or float64"},
 	} {
 		wantBuildError(t, []ir.Spec{c.a, c.b}, matMul, "matmul", c.words)
 	}
