@@ -210,5 +210,8 @@ func TestArgmax(t *testing.T) {
 	})
 	wantBuildError(t, []ir.Spec{f32()}, one(ir.Argmax), "argmax", "a scalar, want a tensor of a dimension or more")
 	wantBuildError(t, []ir.Spec{f32(2, 0)}, one(ir.Argmax), "argmax", "rows of 0 elements, want 1 to 2147483647")
+	if n := int64(1) << 31; int64(int(n)) == n {
+		wantBuildError(t, []ir.Spec{f32(int(n))}, one(ir.Argmax), "argmax", "rows of 2147483648 elements, want 1 to 2147483647")
+	}
 	wantBuildError(t, []ir.Spec{{Shape: tensor.Shape{2}, DType: tensor.Bool}}, one(ir.Argmax), "argmax", "element type bool")
 }
