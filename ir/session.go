@@ -184,7 +184,7 @@ func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor)
 		if err := s.Enter(); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.Exit()) }()
+		defer func() { err = s.exitAfter(err) }()
 	}
 	for _, r := range s.replicas {
 		for _, stream := range s.program.streams {
@@ -321,12 +321,20 @@ func (s *Session) Exit() error {
 	return nil
 }
 
+// exitAfter is Exit after what has had an error, or nil.
+func (s *Session) exitAfter(err error) error {
+	if exit := s.Exit(); exit != nil {
+		return errors.Join(err, exit)
+	}
+	return err
+}
+
 // Within enters the session, calls f, and exits.
 func (s *Session) Within(f func() error) (err error) {
 	if err := s.Enter(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Exit()) }()
+	defer func() { err = s.exitAfter(err) }()
 	return f()
 }
 
