@@ -11,7 +11,7 @@ import (
 )
 
 // slowReduce collects what is reduced to each element of the result, in row-major order, and calls f on it.
-func slowReduce(x *array, axes []int, keep bool, f func(v []float64) float64) *array {
+func slowReduce(x *slowArray, axes []int, keep bool, f func(v []float64) float64) *slowArray {
 	along := func(d int) bool {
 		return len(axes) == 0 || slices.Contains(axes, d) || slices.Contains(axes, d-len(x.shape))
 	}
@@ -26,11 +26,11 @@ func slowReduce(x *array, axes []int, keep bool, f func(v []float64) float64) *a
 			kept = append(kept, 1)
 		}
 	}
-	out := newArray(shape...)
+	out := newSlowArray(shape...)
 	lists := map[int][]float64{}
-	for _, p := range places(x.shape) {
+	for _, p := range allPlaces(x.shape) {
 		v, i := *x.at(p...), 0
-		for d, k := range within(p, kept) {
+		for d, k := range repeatedPlace(p, kept) {
 			i = i*kept[d] + k
 		}
 		lists[i] = append(lists[i], v)
@@ -58,32 +58,32 @@ func maxOf(v []float64) float64 {
 	return best
 }
 
-type reduction struct {
+type reductionCase struct {
 	name  string
 	types []tensor.DType
 	f     [2]func(t *ir.Tensor, axes ...int) *ir.Tensor // second: keeps the axes
 	slow  func(v []float64) float64
 }
 
-var reductions = []reduction{
-	{"sum", numbers, [2]func(*ir.Tensor, ...int) *ir.Tensor{ir.ReduceSum, ir.ReduceSumKeep}, sumOf},
-	{"mean", floats, [2]func(*ir.Tensor, ...int) *ir.Tensor{ir.ReduceMean, ir.ReduceMeanKeep}, meanOf},
-	{"max", numbers, [2]func(*ir.Tensor, ...int) *ir.Tensor{ir.ReduceMax, ir.ReduceMaxKeep}, maxOf},
+var reductionCases = []reductionCase{
+	{"sum", numberDTypes, [2]func(*ir.Tensor, ...int) *ir.Tensor{ir.ReduceSum, ir.ReduceSumKeep}, sumOf},
+	{"mean", floatDTypes, [2]func(*ir.Tensor, ...int) *ir.Tensor{ir.ReduceMean, ir.ReduceMeanKeep}, meanOf},
+	{"max", numberDTypes, [2]func(*ir.Tensor, ...int) *ir.Tensor{ir.ReduceMax, ir.ReduceMaxKeep}, maxOf},
 }
 
 func TestReduce(t *testing.T) {
-	for _, c := range reductions {
+	for _, c := range reductionCases {
 		t.Run("op="+c.name, func(t *testing.T) {
-			sub(t, c.types, func(t *testing.T, d tensor.DType, r *rand.Rand) {
+			forTypes(t, c.types, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 				check := func(shape, axes []int) {
 					t.Helper()
-					x := random(r, d, shape...)
+					x := wholeNumbers(r, d, shape...)
 					if d == tensor.F32 || d == tensor.F64 {
-						x = smooth(r, shape...)
+						x = quarters(r, shape...)
 					}
 					for k, keep := range []bool{false, true} {
-						got := compute(t, []*tensor.Tensor{x.tensor(t, d)}, one(func(x *ir.Tensor) *ir.Tensor { return c.f[k](x, axes...) }))
-						compare(t, got[0], slowReduce(x, axes, keep, c.slow), 1)
+						got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return c.f[k](x, axes...) }))
+						checkArray(t, got[0], slowReduce(x, axes, keep, c.slow), 1)
 					}
 					if t.Failed() {
 						t.Fatalf("shape %v, axes %v", shape, axes)
@@ -96,7 +96,7 @@ func TestReduce(t *testing.T) {
 				check([]int{3, 5, 130}, []int{0})
 				check([]int{3, 5, 130}, []int{0, -1})
 				for range 40 {
-					shape := shapes(r, r.IntN(6), 4)
+					shape := someShape(r, r.IntN(6), 4)
 					var axes []int
 					some := 1
 					for d, extent := range shape {
@@ -106,7 +106,7 @@ func TestReduce(t *testing.T) {
 						}
 					}
 					if len(axes) == 0 {
-						some = newArraySize(shape)
+						some = sizeOf(shape)
 					}
 					r.Shuffle(len(axes), func(i, j int) { axes[i], axes[j] = axes[j], axes[i] })
 					if some > 0 || c.name == "sum" {
@@ -118,16 +118,16 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-func newArraySize(shape []int) int { return len(newArray(shape...).v) }
+func sizeOf(shape []int) int { return len(newSlowArray(shape...).v) }
 
 // TestReduceSumAccuracy adds many float32s: one after the other in float32, 0.1 a million times is off by 1 in a 100.
 func TestReduceSumAccuracy(t *testing.T) {
-	x := newArray(1 << 20)
+	x := newSlowArray(1 << 20)
 	for i := range x.v {
 		x.v[i] = float64(float32(0.1))
 	}
-	got := compute(t, []*tensor.Tensor{x.tensor(t, tensor.F32)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.ReduceSum(x) }))
-	if v, want := values(t, got[0])[0], float64(float32(sumOf(x.v))); v != want {
+	got := runOps(t, []*tensor.Tensor{x.tensor(t, tensor.F32)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.ReduceSum(x) }))
+	if v, want := asFloats(t, got[0])[0], float64(float32(sumOf(x.v))); v != want {
 		t.Errorf("%v, want %v", v, want)
 	}
 }
@@ -135,8 +135,8 @@ func TestReduceSumAccuracy(t *testing.T) {
 // TestReduceSumWraps adds integers past their range.
 func TestReduceSumWraps(t *testing.T) {
 	x, _ := tensor.FromSlice([]int32{math.MaxInt32, 2})
-	got := compute(t, []*tensor.Tensor{x}, one(func(x *ir.Tensor) *ir.Tensor { return ir.ReduceSum(x) }))
-	if v := of[int32](t, got[0])[0]; v != math.MinInt32+1 {
+	got := runOps(t, []*tensor.Tensor{x}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.ReduceSum(x) }))
+	if v := viewOf[int32](t, got[0])[0]; v != math.MinInt32+1 {
 		t.Errorf("%d, want %d", v, math.MinInt32+1)
 	}
 }
@@ -156,16 +156,16 @@ func TestReduceMaxOrder(t *testing.T) {
 		{[]float64{-inf, -inf}, -inf, 0},
 		{[]float64{2, 3, 3, 1}, 3, 1},
 	} {
-		for _, d := range floats {
-			x := (&array{[]int{len(c.x)}, c.x}).tensor(t, d)
-			got := compute(t, []*tensor.Tensor{x}, func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		for _, d := range floatDTypes {
+			x := (&slowArray{[]int{len(c.x)}, c.x}).tensor(t, d)
+			got := runOps(t, []*tensor.Tensor{x}, func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 				return []*ir.Tensor{ir.ReduceMax(in[0]), ir.Argmax(in[0])}
 			})
-			v := values(t, got[0])[0]
+			v := asFloats(t, got[0])[0]
 			if !(v == c.want || v != v && c.want != c.want) || math.Signbit(v) != math.Signbit(c.want) && v == v {
 				t.Errorf("the greatest of %v of %v is %v, want %v", c.x, d, v, c.want)
 			}
-			if k := of[int32](t, got[1])[0]; k != c.index {
+			if k := viewOf[int32](t, got[1])[0]; k != c.index {
 				t.Errorf("the greatest of %v of %v is at %v, want %v", c.x, d, k, c.index)
 			}
 		}
@@ -190,28 +190,28 @@ func TestReduceErrors(t *testing.T) {
 		{ir.ReduceMax, f32(2, 0), []int{1}, []string{"along no elements, want one or more"}},
 		{ir.ReduceMean, f32(0), nil, []string{"along no elements, want one or more"}},
 	} {
-		wantBuildError(t, []ir.Spec{c.in}, one(func(x *ir.Tensor) *ir.Tensor { return c.f(x, c.axes...) }), c.words...)
+		wantBuildError(t, []ir.Spec{c.in}, oneOp(func(x *ir.Tensor) *ir.Tensor { return c.f(x, c.axes...) }), c.words...)
 	}
 }
 
 func TestArgmax(t *testing.T) {
-	sub(t, numbers, func(t *testing.T, d tensor.DType, r *rand.Rand) {
+	forTypes(t, numberDTypes, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 		for range 20 {
-			shape := shapes(r, 1+r.IntN(3), 5)
+			shape := someShape(r, 1+r.IntN(3), 5)
 			shape[len(shape)-1] = 1 + r.IntN(20)
-			x := random(r, d, shape...)
+			x := wholeNumbers(r, d, shape...)
 			want := slowReduce(x, []int{-1}, false, func(v []float64) float64 { return float64(slices.Index(v, maxOf(v))) })
-			got := compute(t, []*tensor.Tensor{x.tensor(t, d)}, one(ir.Argmax))
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(ir.Argmax))
 			if got[0].DType() != tensor.I32 {
 				t.Errorf("indices of %v, want int32", got[0].DType())
 			}
-			compare(t, got[0], want, 0)
+			checkArray(t, got[0], want, 0)
 		}
 	})
-	wantBuildError(t, []ir.Spec{f32()}, one(ir.Argmax), "argmax", "a scalar, want a tensor of a dimension or more")
-	wantBuildError(t, []ir.Spec{f32(2, 0)}, one(ir.Argmax), "argmax", "rows of 0 elements, want 1 to 2147483647")
+	wantBuildError(t, []ir.Spec{f32()}, oneOp(ir.Argmax), "argmax", "a scalar, want a tensor of a dimension or more")
+	wantBuildError(t, []ir.Spec{f32(2, 0)}, oneOp(ir.Argmax), "argmax", "rows of 0 elements, want 1 to 2147483647")
 	if n := int64(1) << 31; int64(int(n)) == n {
-		wantBuildError(t, []ir.Spec{f32(int(n))}, one(ir.Argmax), "argmax", "rows of 2147483648 elements, want 1 to 2147483647")
+		wantBuildError(t, []ir.Spec{f32(int(n))}, oneOp(ir.Argmax), "argmax", "rows of 2147483648 elements, want 1 to 2147483647")
 	}
-	wantBuildError(t, []ir.Spec{{Shape: tensor.Shape{2}, DType: tensor.Bool}}, one(ir.Argmax), "argmax", "element type bool")
+	wantBuildError(t, []ir.Spec{{Shape: tensor.Shape{2}, DType: tensor.Bool}}, oneOp(ir.Argmax), "argmax", "element type bool")
 }

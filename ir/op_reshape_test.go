@@ -10,14 +10,12 @@ import (
 )
 
 // one is a function that adds one operation on the first input.
-func one(f func(x *ir.Tensor) *ir.Tensor) buildFunc {
+func oneOp(f func(x *ir.Tensor) *ir.Tensor) buildFunc {
 	return func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f(in[0])} }
 }
 
-func f32(shape ...int) ir.Spec { return ir.Spec{Shape: shape, DType: tensor.F32} }
-
 func TestReshape(t *testing.T) {
-	sub(t, anyType, func(t *testing.T, d tensor.DType, r *rand.Rand) {
+	forTypes(t, anyDTypes, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 		for _, c := range []struct{ from, to, want []int }{
 			{[]int{2, 3}, []int{3, 2}, []int{3, 2}},
 			{[]int{2, 3}, []int{-1}, []int{6}},
@@ -27,9 +25,9 @@ func TestReshape(t *testing.T) {
 			{[]int{0, 3}, []int{3, -1}, []int{3, 0}},
 			{[]int{0, 3}, []int{7, 0, 2}, []int{7, 0, 2}},
 		} {
-			x := random(r, d, c.from...)
-			got := compute(t, []*tensor.Tensor{x.tensor(t, d)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.Reshape(x, c.to...) }))
-			compare(t, got[0], &array{c.want, x.v}, 0)
+			x := wholeNumbers(r, d, c.from...)
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Reshape(x, c.to...) }))
+			checkArray(t, got[0], &slowArray{c.want, x.v}, 0)
 		}
 	})
 	for _, c := range []struct {
@@ -43,18 +41,18 @@ func TestReshape(t *testing.T) {
 		{[]int{-1, -1}, "negative"},
 		{[]int{-2, -3}, "negative"},
 	} {
-		wantBuildError(t, []ir.Spec{f32(2, 3)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.Reshape(x, c.to...) }), "reshape", c.words)
+		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Reshape(x, c.to...) }), "reshape", c.words)
 	}
 }
 
 // slowTranspose is Transpose by its definition.
-func slowTranspose(x *array, order []int) *array {
+func slowTranspose(x *slowArray, order []int) *slowArray {
 	shape := make([]int, len(order))
 	for d, axis := range order {
 		shape[d] = x.shape[axis]
 	}
-	out := newArray(shape...)
-	for _, p := range places(shape) {
+	out := newSlowArray(shape...)
+	for _, p := range allPlaces(shape) {
 		from := make([]int, len(order))
 		for d, axis := range order {
 			from[axis] = p[d]
@@ -65,12 +63,12 @@ func slowTranspose(x *array, order []int) *array {
 }
 
 func TestTranspose(t *testing.T) {
-	sub(t, anyType, func(t *testing.T, d tensor.DType, r *rand.Rand) {
+	forTypes(t, anyDTypes, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 		check := func(shape, order, given []int) {
 			t.Helper()
-			x := random(r, d, shape...)
-			got := compute(t, []*tensor.Tensor{x.tensor(t, d)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.Transpose(x, given...) }))
-			compare(t, got[0], slowTranspose(x, order), 0)
+			x := wholeNumbers(r, d, shape...)
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Transpose(x, given...) }))
+			checkArray(t, got[0], slowTranspose(x, order), 0)
 			if t.Failed() {
 				t.Fatalf("shape %v, order %v", shape, order)
 			}
@@ -80,7 +78,7 @@ func TestTranspose(t *testing.T) {
 		check([]int{50, 33}, []int{1, 0}, nil)
 		check([]int{33, 16}, []int{1, 0}, []int{-1, -2})
 		for range 60 {
-			shape := shapes(r, r.IntN(6), 5)
+			shape := someShape(r, r.IntN(6), 5)
 			order := r.Perm(len(shape))
 			given := slices.Clone(order)
 			if len(given) > 0 && r.IntN(3) == 0 {
@@ -99,26 +97,26 @@ func TestTranspose(t *testing.T) {
 		{[]int{1, -1}, "the order [1 -1] has dimension 1 twice, want each once"},
 		{[]int{0, 2}, "the order [0 2]: axis 2 of 2 dimensions, want -2 to 1"},
 	} {
-		wantBuildError(t, []ir.Spec{f32(2, 3)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.Transpose(x, c.perm...) }), "transpose", c.words)
+		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Transpose(x, c.perm...) }), "transpose", c.words)
 	}
 }
 
 func TestExpand(t *testing.T) {
-	sub(t, anyType, func(t *testing.T, d tensor.DType, r *rand.Rand) {
+	forTypes(t, anyDTypes, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 		for range 60 {
-			to := shapes(r, r.IntN(5), 5)
+			to := someShape(r, r.IntN(5), 5)
 			from := slices.Clone(to[r.IntN(len(to)+1):])
 			for k := range from {
 				if r.IntN(2) == 0 {
 					from[k] = 1
 				}
 			}
-			x, want := random(r, d, from...), newArray(to...)
-			for _, p := range places(to) {
-				*want.at(p...) = *x.at(within(p, from)...)
+			x, want := wholeNumbers(r, d, from...), newSlowArray(to...)
+			for _, p := range allPlaces(to) {
+				*want.at(p...) = *x.at(repeatedPlace(p, from)...)
 			}
-			got := compute(t, []*tensor.Tensor{x.tensor(t, d)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.Expand(x, to...) }))
-			compare(t, got[0], want, 0)
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Expand(x, to...) }))
+			checkArray(t, got[0], want, 0)
 			if t.Failed() {
 				t.Fatalf("from %v to %v", from, to)
 			}
@@ -132,6 +130,6 @@ func TestExpand(t *testing.T) {
 		{[]int{3}, "shape (2, 3) cannot be repeated to be (3,)"},
 		{[]int{-1, 2, 3}, "negative"},
 	} {
-		wantBuildError(t, []ir.Spec{f32(2, 3)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.Expand(x, c.to...) }), "expand", c.words)
+		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Expand(x, c.to...) }), "expand", c.words)
 	}
 }

@@ -16,14 +16,14 @@ import (
 // buildFunc adds operations to a graph.
 type buildFunc func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor
 
-// program is a program that loads inputs, adds operations, and stores their results.
-type program struct {
+// opsProgram is a program that loads inputs, adds operations, and stores their results.
+type opsProgram struct {
 	*ir.Program
 	in, out []*ir.Stream
 }
 
-func newProgram(replicas int, in []ir.Spec, build buildFunc) *program {
-	p := &program{Program: ir.New(replicas)}
+func newOpsProgram(replicas int, in []ir.Spec, build buildFunc) *opsProgram {
+	p := &opsProgram{Program: ir.New(replicas)}
 	var ts []*ir.Tensor
 	for i, s := range in {
 		p.in = append(p.in, p.HostToDevice(fmt.Sprint("in", i), s))
@@ -36,7 +36,7 @@ func newProgram(replicas int, in []ir.Spec, build buildFunc) *program {
 	return p
 }
 
-func specsOf(in []*tensor.Tensor) []ir.Spec {
+func tensorSpecs(in []*tensor.Tensor) []ir.Spec {
 	var out []ir.Spec
 	for _, x := range in {
 		out = append(out, ir.SpecOf(x))
@@ -44,20 +44,20 @@ func specsOf(in []*tensor.Tensor) []ir.Spec {
 	return out
 }
 
-// compute runs operations on inputs, on one replica and on two with the same data, which must give the same bits. Three
+// runOps runs operations on inputs, on one replica and on two with the same data, which must give the same bits. Three
 // runs of the session must too, and allocate nothing.
-func compute(t *testing.T, in []*tensor.Tensor, build buildFunc) []*tensor.Tensor {
+func runOps(t *testing.T, in []*tensor.Tensor, build buildFunc) []*tensor.Tensor {
 	t.Helper()
 	var results [][]*tensor.Tensor
 	for _, replicas := range []int{1, 2} {
-		p := newProgram(replicas, specsOf(in), build)
+		p := newOpsProgram(replicas, tensorSpecs(in), build)
 		s, err := ir.NewSession(p.Program)
 		if err != nil {
 			t.Fatal(err)
 		}
 		give, take := map[*ir.Stream]*tensor.Tensor{}, map[*ir.Stream]*tensor.Tensor{}
 		for i, x := range in {
-			give[p.in[i]] = replicated(t, x, replicas)
+			give[p.in[i]] = forReplicas(t, x, replicas)
 		}
 		for _, stream := range p.out {
 			h := s.HostSpec(stream)
@@ -78,7 +78,7 @@ func compute(t *testing.T, in []*tensor.Tensor, build buildFunc) []*tensor.Tenso
 				if err := s.RunTo(ctx, take, give); err != nil {
 					t.Error(err)
 				}
-			}); n > 0 && !raceDetector {
+			}); n > 0 && !raceDetectorOn {
 				t.Errorf("%v allocations a run, want 0", n)
 			}
 			return nil
@@ -87,7 +87,7 @@ func compute(t *testing.T, in []*tensor.Tensor, build buildFunc) []*tensor.Tenso
 			t.Fatal(err)
 		}
 		for r := range replicas {
-			var one []*tensor.Tensor
+			var oneOp []*tensor.Tensor
 			for _, stream := range p.out {
 				b := take[stream].Bytes()
 				size := len(b) / replicas
@@ -95,9 +95,9 @@ func compute(t *testing.T, in []*tensor.Tensor, build buildFunc) []*tensor.Tenso
 				if err != nil {
 					t.Fatal(err)
 				}
-				one = append(one, x)
+				oneOp = append(oneOp, x)
 			}
-			results = append(results, one)
+			results = append(results, oneOp)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func compute(t *testing.T, in []*tensor.Tensor, build buildFunc) []*tensor.Tenso
 	return results[0]
 }
 
-func replicated(t *testing.T, x *tensor.Tensor, replicas int) *tensor.Tensor {
+func forReplicas(t *testing.T, x *tensor.Tensor, replicas int) *tensor.Tensor {
 	t.Helper()
 	if replicas == 1 {
 		return x
@@ -131,15 +131,15 @@ func replicated(t *testing.T, x *tensor.Tensor, replicas int) *tensor.Tensor {
 // wantBuildError checks that building fails with all of these words, and that a session says so.
 func wantBuildError(t *testing.T, in []ir.Spec, build buildFunc, words ...string) {
 	t.Helper()
-	p := newProgram(1, in, build)
+	p := newOpsProgram(1, in, build)
 	_, err := ir.NewSession(p.Program)
-	wantError(t, err, append(words, "_test.go:")...)
+	wantWords(t, err, append(words, "_test.go:")...)
 }
 
 // wantRunError checks that a run fails with all of these words.
 func wantRunError(t *testing.T, in []*tensor.Tensor, build buildFunc, words ...string) {
 	t.Helper()
-	p := newProgram(1, specsOf(in), build)
+	p := newOpsProgram(1, tensorSpecs(in), build)
 	s, err := ir.NewSession(p.Program)
 	if err != nil {
 		t.Fatal(err)
@@ -150,10 +150,10 @@ func wantRunError(t *testing.T, in []*tensor.Tensor, build buildFunc, words ...s
 		give[p.in[i]] = x
 	}
 	_, err = s.Run(context.Background(), give)
-	wantError(t, err, words...)
+	wantWords(t, err, words...)
 }
 
-func wantError(t *testing.T, err error, words ...string) {
+func wantWords(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("no error, want %q", words)
@@ -166,22 +166,22 @@ func wantError(t *testing.T, err error, words ...string) {
 	}
 }
 
-// array is a tensor for second implementations: everything in float64.
-type array struct {
+// slowArray is a tensor for second implementations: everything in float64.
+type slowArray struct {
 	shape []int
 	v     []float64
 }
 
-func newArray(shape ...int) *array {
+func newSlowArray(shape ...int) *slowArray {
 	n := 1
 	for _, extent := range shape {
 		n *= extent
 	}
-	return &array{append([]int{}, shape...), make([]float64, n)}
+	return &slowArray{append([]int{}, shape...), make([]float64, n)}
 }
 
 // at is the element at a place.
-func (a *array) at(place ...int) *float64 {
+func (a *slowArray) at(place ...int) *float64 {
 	i := 0
 	for d, k := range place {
 		i = i*a.shape[d] + k
@@ -189,8 +189,8 @@ func (a *array) at(place ...int) *float64 {
 	return &a.v[i]
 }
 
-// places lists all places of a shape in row-major order.
-func places(shape []int) [][]int {
+// allPlaces lists all places of a shape in row-major order.
+func allPlaces(shape []int) [][]int {
 	out := [][]int{{}}
 	for _, extent := range shape {
 		var next [][]int
@@ -204,30 +204,30 @@ func places(shape []int) [][]int {
 	return out
 }
 
-// values is the elements of a tensor as float64.
-func values(t *testing.T, x *tensor.Tensor) []float64 {
+// asFloats is the elements of a tensor as float64.
+func asFloats(t *testing.T, x *tensor.Tensor) []float64 {
 	t.Helper()
 	out := make([]float64, x.Len())
 	for i := range out {
 		switch x.DType() {
 		case tensor.F64:
-			out[i] = of[float64](t, x)[i]
+			out[i] = viewOf[float64](t, x)[i]
 		case tensor.F32:
-			out[i] = float64(of[float32](t, x)[i])
+			out[i] = float64(viewOf[float32](t, x)[i])
 		case tensor.F16:
-			out[i] = float64(of[tensor.Float16](t, x)[i].Float32())
+			out[i] = float64(viewOf[tensor.Float16](t, x)[i].Float32())
 		case tensor.BF16:
-			out[i] = float64(of[tensor.BFloat16](t, x)[i].Float32())
+			out[i] = float64(viewOf[tensor.BFloat16](t, x)[i].Float32())
 		case tensor.I64:
-			out[i] = float64(of[int64](t, x)[i])
+			out[i] = float64(viewOf[int64](t, x)[i])
 		case tensor.I32:
-			out[i] = float64(of[int32](t, x)[i])
+			out[i] = float64(viewOf[int32](t, x)[i])
 		case tensor.U32:
-			out[i] = float64(of[uint32](t, x)[i])
+			out[i] = float64(viewOf[uint32](t, x)[i])
 		case tensor.U8:
-			out[i] = float64(of[uint8](t, x)[i])
+			out[i] = float64(viewOf[uint8](t, x)[i])
 		case tensor.Bool:
-			if of[bool](t, x)[i] {
+			if viewOf[bool](t, x)[i] {
 				out[i] = 1
 			}
 		default:
@@ -237,7 +237,7 @@ func values(t *testing.T, x *tensor.Tensor) []float64 {
 	return out
 }
 
-func of[T tensor.Element](t *testing.T, x *tensor.Tensor) []T {
+func viewOf[T tensor.Element](t *testing.T, x *tensor.Tensor) []T {
 	t.Helper()
 	s, err := tensor.Of[T](x)
 	if err != nil {
@@ -247,7 +247,7 @@ func of[T tensor.Element](t *testing.T, x *tensor.Tensor) []T {
 }
 
 // tensor is an array as a tensor, rounded once if at all.
-func (a *array) tensor(t *testing.T, d tensor.DType) *tensor.Tensor {
+func (a *slowArray) tensor(t *testing.T, d tensor.DType) *tensor.Tensor {
 	t.Helper()
 	x, err := tensor.New(d, a.shape...)
 	if err != nil {
@@ -256,23 +256,23 @@ func (a *array) tensor(t *testing.T, d tensor.DType) *tensor.Tensor {
 	for i, v := range a.v {
 		switch d {
 		case tensor.F64:
-			of[float64](t, x)[i] = v
+			viewOf[float64](t, x)[i] = v
 		case tensor.F32:
-			of[float32](t, x)[i] = float32(v)
+			viewOf[float32](t, x)[i] = float32(v)
 		case tensor.F16:
-			of[tensor.Float16](t, x)[i] = tensor.Float16FromFloat32(float32(v))
+			viewOf[tensor.Float16](t, x)[i] = tensor.Float16FromFloat32(float32(v))
 		case tensor.BF16:
-			of[tensor.BFloat16](t, x)[i] = tensor.BFloat16FromFloat32(float32(v))
+			viewOf[tensor.BFloat16](t, x)[i] = tensor.BFloat16FromFloat32(float32(v))
 		case tensor.I64:
-			of[int64](t, x)[i] = int64(v)
+			viewOf[int64](t, x)[i] = int64(v)
 		case tensor.I32:
-			of[int32](t, x)[i] = int32(v)
+			viewOf[int32](t, x)[i] = int32(v)
 		case tensor.U32:
-			of[uint32](t, x)[i] = uint32(v)
+			viewOf[uint32](t, x)[i] = uint32(v)
 		case tensor.U8:
-			of[uint8](t, x)[i] = uint8(v)
+			viewOf[uint8](t, x)[i] = uint8(v)
 		case tensor.Bool:
-			of[bool](t, x)[i] = v != 0
+			viewOf[bool](t, x)[i] = v != 0
 		default:
 			t.Fatalf("no values of %v", d)
 		}
@@ -280,8 +280,8 @@ func (a *array) tensor(t *testing.T, d tensor.DType) *tensor.Tensor {
 	return x
 }
 
-// tolerance is how far a result may be from one in float64, of a size of 1 or of its own.
-func tolerance(d tensor.DType) float64 {
+// dtypeTolerance is how far a result may be from one in float64, of a size of 1 or of its own.
+func dtypeTolerance(d tensor.DType) float64 {
 	switch d {
 	case tensor.F64:
 		return 1e-12
@@ -295,15 +295,15 @@ func tolerance(d tensor.DType) float64 {
 	return 0
 }
 
-// compare checks a tensor against a second implementation, within the tolerance of its type times a factor; 0 is exact.
-func compare(t *testing.T, got *tensor.Tensor, want *array, factor float64) {
+// checkArray checks a tensor against a second implementation, within the tolerance of its type times a factor; 0 is exact.
+func checkArray(t *testing.T, got *tensor.Tensor, want *slowArray, factor float64) {
 	t.Helper()
 	if !got.Shape().Equal(want.shape) {
 		t.Errorf("shape %v, want %v", got.Shape(), want.shape)
 		return
 	}
-	tol := factor * tolerance(got.DType())
-	for i, v := range values(t, got) {
+	tol := factor * dtypeTolerance(got.DType())
+	for i, v := range asFloats(t, got) {
 		w := want.v[i]
 		if math.IsNaN(v) && math.IsNaN(w) || v == w {
 			continue
@@ -316,14 +316,14 @@ func compare(t *testing.T, got *tensor.Tensor, want *array, factor float64) {
 }
 
 var (
-	floats  = []tensor.DType{tensor.F16, tensor.BF16, tensor.F32, tensor.F64}
-	numbers = append([]tensor.DType{tensor.I32, tensor.I64, tensor.U32}, floats...)
-	anyType = append([]tensor.DType{tensor.Bool, tensor.U8}, numbers...)
+	floatDTypes  = []tensor.DType{tensor.F16, tensor.BF16, tensor.F32, tensor.F64}
+	numberDTypes = append([]tensor.DType{tensor.I32, tensor.I64, tensor.U32}, floatDTypes...)
+	anyDTypes    = append([]tensor.DType{tensor.Bool, tensor.U8}, numberDTypes...)
 )
 
-// random is an array of small whole numbers that every type of the tests holds exactly, as it does sums of a few.
-func random(r *rand.Rand, d tensor.DType, shape ...int) *array {
-	a := newArray(shape...)
+// wholeNumbers is an array of small whole numbers that every type of the tests holds exactly, as it does sums of a few.
+func wholeNumbers(r *rand.Rand, d tensor.DType, shape ...int) *slowArray {
+	a := newSlowArray(shape...)
 	for i := range a.v {
 		switch {
 		case d == tensor.Bool:
@@ -337,17 +337,17 @@ func random(r *rand.Rand, d tensor.DType, shape ...int) *array {
 	return a
 }
 
-// smooth is an array of quarters, which every float holds exactly.
-func smooth(r *rand.Rand, shape ...int) *array {
-	a := newArray(shape...)
+// quarters is an array of quarters, which every float holds exactly.
+func quarters(r *rand.Rand, shape ...int) *slowArray {
+	a := newSlowArray(shape...)
 	for i := range a.v {
 		a.v[i] = float64(r.IntN(25)-12) / 4
 	}
 	return a
 }
 
-// shapes makes a random shape of so many dimensions, some of none or one place.
-func shapes(r *rand.Rand, rank, most int) []int {
+// someShape makes a random shape of so many dimensions, some of none or one place.
+func someShape(r *rand.Rand, rank, most int) []int {
 	s := make([]int, rank)
 	for d := range s {
 		s[d] = 1 + r.IntN(most)
@@ -358,16 +358,16 @@ func shapes(r *rand.Rand, rank, most int) []int {
 	return s
 }
 
-// sub runs a test of an operation for each type, with a source of randomness that depends on nothing else.
-func sub(t *testing.T, types []tensor.DType, f func(t *testing.T, d tensor.DType, r *rand.Rand)) {
+// forTypes runs a test of an operation for each type, with a source of randomness that depends on nothing else.
+func forTypes(t *testing.T, types []tensor.DType, f func(t *testing.T, d tensor.DType, r *rand.Rand)) {
 	for _, d := range types {
 		t.Run(fmt.Sprintf("dtype=%v", d), func(t *testing.T) { f(t, d, rand.New(rand.NewPCG(1, uint64(d)))) })
 	}
 }
 
-// benchmark runs operations on ones and reports how many of the given operations on numbers are done in a second.
-func benchmark(b *testing.B, flops int, in []ir.Spec, build buildFunc) {
-	p := newProgram(1, in, build)
+// benchmarkOps runs operations on ones and reports how many of the given operations on numbers are done in a second.
+func benchmarkOps(b *testing.B, flops int, in []ir.Spec, build buildFunc) {
+	p := newOpsProgram(1, in, build)
 	s, err := ir.NewSession(p.Program)
 	if err != nil {
 		b.Fatal(err)

@@ -10,13 +10,13 @@ import (
 )
 
 // slowSlice is Slice by its definition.
-func slowSlice(x *array, starts, ends []int) *array {
+func slowSlice(x *slowArray, starts, ends []int) *slowArray {
 	shape := make([]int, len(starts))
 	for d := range shape {
 		shape[d] = ends[d] - starts[d]
 	}
-	out := newArray(shape...)
-	for _, p := range places(shape) {
+	out := newSlowArray(shape...)
+	for _, p := range allPlaces(shape) {
 		from := slices.Clone(p)
 		for d := range from {
 			from[d] += starts[d]
@@ -27,9 +27,9 @@ func slowSlice(x *array, starts, ends []int) *array {
 }
 
 func TestSlice(t *testing.T) {
-	sub(t, anyType, func(t *testing.T, d tensor.DType, r *rand.Rand) {
+	forTypes(t, anyDTypes, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 		for range 60 {
-			shape := shapes(r, r.IntN(5), 6)
+			shape := someShape(r, r.IntN(5), 6)
 			starts, ends := make([]int, len(shape)), slices.Clone(shape)
 			for k := range shape {
 				if r.IntN(3) > 0 {
@@ -37,18 +37,18 @@ func TestSlice(t *testing.T) {
 					ends[k] = starts[k] + r.IntN(shape[k]-starts[k]+1)
 				}
 			}
-			x := random(r, d, shape...)
-			got := compute(t, []*tensor.Tensor{x.tensor(t, d)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.Slice(x, starts, ends) }))
-			compare(t, got[0], slowSlice(x, starts, ends), 0)
+			x := wholeNumbers(r, d, shape...)
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Slice(x, starts, ends) }))
+			checkArray(t, got[0], slowSlice(x, starts, ends), 0)
 			if len(shape) > 0 {
 				axis := r.IntN(len(shape))
 				lo, hi := make([]int, len(shape)), slices.Clone(shape)
 				lo[axis], hi[axis] = starts[axis], ends[axis]
 				given := axis - len(shape)*r.IntN(2)
-				got = compute(t, []*tensor.Tensor{x.tensor(t, d)}, one(func(x *ir.Tensor) *ir.Tensor {
+				got = runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
 					return ir.SliceAxis(x, given, starts[axis], ends[axis])
 				}))
-				compare(t, got[0], slowSlice(x, lo, hi), 0)
+				checkArray(t, got[0], slowSlice(x, lo, hi), 0)
 			}
 			if t.Failed() {
 				t.Fatalf("shape %v from %v to %v", shape, starts, ends)
@@ -65,32 +65,32 @@ func TestSlice(t *testing.T) {
 		{[]int{0, 0}, []int{3, 3}, "from 0 to 3 in dimension 0, want 0 <= start <= end <= 2"},
 		{[]int{0, 2}, []int{2, 1}, "from 2 to 1 in dimension 1, want 0 <= start <= end <= 3"},
 	} {
-		wantBuildError(t, []ir.Spec{f32(2, 3)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.Slice(x, c.starts, c.ends) }), "slice", c.words)
+		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Slice(x, c.starts, c.ends) }), "slice", c.words)
 	}
-	wantBuildError(t, []ir.Spec{f32(2, 3)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 2, 0, 1) }), "slice", "axis 2 of 2 dimensions, want -2 to 1")
-	wantBuildError(t, []ir.Spec{f32(2, 3)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, -3, 0, 1) }), "slice", "axis -3 of 2 dimensions, want -2 to 1")
-	wantBuildError(t, []ir.Spec{f32()}, one(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 0, 0, 1) }), "slice", "axis 0 of a scalar, which has none")
-	wantBuildError(t, []ir.Spec{f32(2, 3)}, one(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 1, 2, 4) }), "slice", "from 2 to 4 in dimension 1")
+	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 2, 0, 1) }), "slice", "axis 2 of 2 dimensions, want -2 to 1")
+	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, -3, 0, 1) }), "slice", "axis -3 of 2 dimensions, want -2 to 1")
+	wantBuildError(t, []ir.Spec{f32()}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 0, 0, 1) }), "slice", "axis 0 of a scalar, which has none")
+	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 1, 2, 4) }), "slice", "from 2 to 4 in dimension 1")
 }
 
 func TestConcat(t *testing.T) {
-	sub(t, anyType, func(t *testing.T, d tensor.DType, r *rand.Rand) {
+	forTypes(t, anyDTypes, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 		for range 40 {
-			shape := shapes(r, 1+r.IntN(4), 4)
-			axis, want := r.IntN(len(shape)), newArray()
+			shape := someShape(r, 1+r.IntN(4), 4)
+			axis, want := r.IntN(len(shape)), newSlowArray()
 			var in []*tensor.Tensor
-			var parts []*array
+			var parts []*slowArray
 			whole := slices.Clone(shape)
 			whole[axis] = 0
 			for range 1 + r.IntN(4) {
 				s := slices.Clone(shape)
 				s[axis] = r.IntN(4)
 				whole[axis] += s[axis]
-				x := random(r, d, s...)
+				x := wholeNumbers(r, d, s...)
 				parts, in = append(parts, x), append(in, x.tensor(t, d))
 			}
-			want = newArray(whole...)
-			for _, p := range places(whole) {
+			want = newSlowArray(whole...)
+			for _, p := range allPlaces(whole) {
 				from, k := slices.Clone(p), 0
 				for from[axis] >= parts[k].shape[axis] {
 					from[axis] -= parts[k].shape[axis]
@@ -99,8 +99,8 @@ func TestConcat(t *testing.T) {
 				*want.at(p...) = *parts[k].at(from...)
 			}
 			given := axis - len(shape)*r.IntN(2)
-			got := compute(t, in, func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Concat(given, in...)} })
-			compare(t, got[0], want, 0)
+			got := runOps(t, in, func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Concat(given, in...)} })
+			checkArray(t, got[0], want, 0)
 			if t.Failed() {
 				t.Fatalf("axis %d of shape %v", axis, whole)
 			}

@@ -2,4 +2,4 @@
 
 package ir_test
 
-const raceDetector = false
+const raceDetectorOn = false
