@@ -366,7 +366,7 @@ func TestRandomDrawings(t *testing.T) {
 func checkSheet(t *testing.T, what string, s *sheet) {
 	t.Helper()
 	const small = 1e-6 // of rounding
-	var all []*box
+	var all []*drawnBox
 	for i, layer := range s.layers {
 		for _, b := range layer {
 			all = append(all, b)
@@ -385,7 +385,7 @@ func checkSheet(t *testing.T, what string, s *sheet) {
 			}
 		}
 		for k := range x.outAt {
-			if k > 0 && k < len(x.labels) && x.outAt[k]-x.outAt[k-1] < 0.99*(x.labels[k].width()+x.labels[k-1].width())/2 {
+			if k > 0 && k < len(x.edgeLabels) && x.outAt[k]-x.outAt[k-1] < 0.99*(x.edgeLabels[k].width()+x.edgeLabels[k-1].width())/2 {
 				t.Fatalf("%s: labels of %q overlap", what, x.text)
 			}
 		}

@@ -53,16 +53,16 @@ const (
 	pill               // an input or output of a graph
 	slanted            // a stream
 	drum               // a variable
-	folded             // a constant
+	foldedBox          // a constant
 	nestedBox          // a call
 	passingBox         // where a line passes a layer
 )
 
 // sheet is a graph as it is drawn, in coordinates of its own.
 type sheet struct {
-	boxes         []*box
+	boxes         []*drawnBox
 	lines         []*line
-	layers        [][]*box
+	layers        [][]*drawnBox
 	tops, bottoms []float64 // of layers
 	gaps          []segment
 	width, height float64
@@ -70,18 +70,18 @@ type sheet struct {
 }
 
 // box is an operation, or an end of a graph.
-type box struct {
-	outline outline
-	kind    string
-	text    string
-	small   string   // below, smaller
-	inputs  int      // lines that may end here
-	labels  []label  // of the outputs
-	inner   *sheet   // of a nestedBox
-	end     position // where it stays
-	before  bool     // a dashed line begins here
-	after   bool     // a dashed line ends here
-	least   float64  // width, for a label below a nestedBox
+type drawnBox struct {
+	outline    outline
+	kind       string
+	text       string
+	small      string   // below, smaller
+	inputs     int      // lines that may end here
+	edgeLabels []label  // of the outputs
+	inner      *sheet   // of a nestedBox
+	end        position // where it stays
+	before     bool     // a dashed line begins here
+	after      bool     // a dashed line ends here
+	least      float64  // width, for a label below a nestedBox
 
 	layer         int
 	x, y          float64 // of the upper left corner
@@ -102,7 +102,7 @@ const (
 
 // line leads from an output to an input.
 type line struct {
-	from, to *box
+	from, to *drawnBox
 	out, in  int // order: of a dashed line
 	red      bool
 }
@@ -113,16 +113,16 @@ const order = -1
 // graph makes the sheet of a graph, with further outputs of its call.
 func (d *drawing) graph(title string, g *Graph, exports []*Tensor, depth int) *sheet {
 	s := &sheet{depth: depth}
-	d.add(s, &box{outline: titleText, text: title, end: atTop})
+	d.add(s, &drawnBox{outline: titleText, text: title, end: atTop})
 	type origin struct {
-		box *box
-		out int
+		drawnBox *drawnBox
+		out      int
 	}
 	from := map[*Tensor]origin{}
 	for i, t := range g.inputs {
-		from[t] = origin{d.add(s, &box{outline: pill, text: fmt.Sprint("input ", i), labels: labels(t), end: atTop, inputs: 1}), 0}
+		from[t] = origin{d.add(s, &drawnBox{outline: pill, text: fmt.Sprint("input ", i), edgeLabels: edgeLabels(t), end: atTop, inputs: 1}), 0}
 	}
-	var drawn []*box
+	var drawn []*drawnBox
 	for _, n := range g.nodes {
 		if d.boxes > maxBoxes {
 			return s
@@ -131,7 +131,7 @@ func (d *drawing) graph(title string, g *Graph, exports []*Tensor, depth int) *s
 		drawn = append(drawn, b)
 		for i, t := range n.in {
 			if o, is := from[t]; is {
-				s.lines = append(s.lines, &line{o.box, b, o.out, i, n.changesInput(i)})
+				s.lines = append(s.lines, &line{o.drawnBox, b, o.out, i, n.changesInput(i)})
 				d.red = d.red || n.changesInput(i)
 			}
 		}
@@ -145,15 +145,15 @@ func (d *drawing) graph(title string, g *Graph, exports []*Tensor, depth int) *s
 		s.lines = append(s.lines, &line{a, b, order, order, false})
 	}
 	for i, t := range append(slices.Clone(g.outputs), exports...) {
-		b := d.add(s, &box{outline: pill, text: fmt.Sprint("output ", i), end: atBottom, inputs: 1})
+		b := d.add(s, &drawnBox{outline: pill, text: fmt.Sprint("output ", i), end: atBottom, inputs: 1})
 		if o, is := from[t]; is {
-			s.lines = append(s.lines, &line{o.box, b, o.out, 0, false})
+			s.lines = append(s.lines, &line{o.drawnBox, b, o.out, 0, false})
 		}
 	}
 	return s
 }
 
-func (d *drawing) add(s *sheet, b *box) *box {
+func (d *drawing) add(s *sheet, b *drawnBox) *drawnBox {
 	d.boxes++
 	if b.kind != "" && !slices.Contains(d.kinds, b.kind) {
 		d.kinds = append(d.kinds, b.kind)
@@ -162,7 +162,7 @@ func (d *drawing) add(s *sheet, b *box) *box {
 	return b
 }
 
-func labels(tensors ...*Tensor) []label {
+func edgeLabels(tensors ...*Tensor) []label {
 	var out []label
 	for _, t := range tensors {
 		if t.bad {
@@ -185,15 +185,15 @@ const (
 )
 
 // node makes the box of a node.
-func (d *drawing) node(n *node, depth int) *box {
-	b := &box{text: describeOp(n.op), small: n.pos.String(), inputs: len(n.in), labels: labels(n.out...)}
+func (d *drawing) node(n *node, depth int) *drawnBox {
+	b := &drawnBox{text: describeOp(n.op), small: n.pos.String(), inputs: len(n.in), edgeLabels: edgeLabels(n.out...)}
 	switch op := n.op.(type) {
 	case *hostLoadOp, *hostStoreOp:
 		b.outline, b.kind = slanted, kindStream
 	case *variableOp:
 		b.outline, b.kind = drum, kindVariable
 	case *constantOp:
-		b.outline, b.kind = folded, kindConstant
+		b.outline, b.kind = foldedBox, kindConstant
 	case *callOp:
 		b.outline, b.kind = nestedBox, kindCall
 		b.inner = d.graph(b.text, op.graph, n.exports, depth+1)
@@ -215,20 +215,20 @@ func (d *drawing) node(n *node, depth int) *box {
 // choice makes the sheet of an If: its inputs, a box for each branch, its outputs.
 func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 	s := &sheet{depth: depth}
-	d.add(s, &box{outline: titleText, end: atTop})
+	d.add(s, &drawnBox{outline: titleText, end: atTop})
 	for i := range n.in {
 		name := "condition"
 		if i > 0 {
 			name = fmt.Sprint("input ", i)
 		}
-		d.add(s, &box{outline: pill, text: name, end: atTop, inputs: 1, labels: []label{{}}})
+		d.add(s, &drawnBox{outline: pill, text: name, end: atTop, inputs: 1, edgeLabels: []label{{}}})
 	}
 	first := 1
-	var branches []*box
+	var branches []*drawnBox
 	for i, g := range []*Graph{op.then, op.els} {
 		title := []string{"then ", "else "}[i] + plainName(g.name)
-		b := &box{outline: nestedBox, kind: kindCall, text: title, inputs: len(g.inputs), inner: d.graph(title, g, nil, depth+1)}
-		b.labels = make([]label, len(g.outputs))
+		b := &drawnBox{outline: nestedBox, kind: kindCall, text: title, inputs: len(g.inputs), inner: d.graph(title, g, nil, depth+1)}
+		b.edgeLabels = make([]label, len(g.outputs))
 		branches = append(branches, d.add(s, b))
 		for k := range g.inputs {
 			s.lines = append(s.lines, &line{s.boxes[1+first+k], b, 0, k, n.changesInput(first + k)})
@@ -236,7 +236,7 @@ func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 		first += len(g.inputs)
 	}
 	for i := range n.out {
-		out := d.add(s, &box{outline: pill, text: fmt.Sprint("output ", i), end: atBottom, inputs: 1})
+		out := d.add(s, &drawnBox{outline: pill, text: fmt.Sprint("output ", i), end: atBottom, inputs: 1})
 		for _, b := range branches {
 			s.lines = append(s.lines, &line{b, out, i, 0, false})
 		}

@@ -152,7 +152,7 @@ func (c *canvas) arrow(x, y float64, color string) {
 func (c *canvas) sheet(s *sheet, x, y float64) {
 	for _, layer := range s.layers {
 		for _, b := range layer {
-			c.box(s, b, x, y)
+			c.drawnBox(s, b, x, y)
 		}
 	}
 	begun := map[[2]any]bool{}
@@ -172,7 +172,7 @@ func (c *canvas) sheet(s *sheet, x, y float64) {
 				y0 += g.upper.below()
 			}
 		}
-		if key := [2]any{g.upper, g.out}; !begun[key] && y1 > y0 { // along the box, and what is below it
+		if key := [2]any{g.upper, g.out}; !begun[key] && y1 > y0 { // along the drawnBox, and what is below it
 			begun[key] = true
 			above := lineColor
 			if g.dashed {
@@ -192,8 +192,8 @@ func (c *canvas) sheet(s *sheet, x, y float64) {
 	}
 }
 
-// box draws a box, the sheet in it, and the labels below it.
-func (c *canvas) box(s *sheet, b *box, dx, dy float64) {
+// drawnBox draws a box, the sheet in it, and the edgeLabels below it.
+func (c *canvas) drawnBox(s *sheet, b *drawnBox, dx, dy float64) {
 	x, y, w, h := dx+b.x, dy+b.y, b.width, b.height
 	l := c.looks[b.kind]
 	switch b.outline {
@@ -218,7 +218,7 @@ func (c *canvas) box(s *sheet, b *box, dx, dy float64) {
 		c.path(l.attributes(), side+points("A", w/2, 5.0, " 0 0 0 ", x, y+5, "A", w/2, 5.0, " 0 0 0 ", x+w, y+5))
 		y += 8 // the text is below the lid
 		h -= 8
-	case folded:
+	case foldedBox:
 		c.path(l.attributes(), points("M", x, y, "H", x+w-8, "l", 8.0, 8.0, "V", y+h, "H", x, "Z", "M", x+w-8, y, "v", 8.0, "h", 8.0))
 	case nestedBox:
 		c.path(l.attributes()+` stroke-width="1.5"`, points("M", x, y, "h", w, "v", h, "h", -w, "Z"))
@@ -236,7 +236,7 @@ func (c *canvas) box(s *sheet, b *box, dx, dy float64) {
 		c.text(x+w/2, base+lineHeight-3, smallSize, "middle", softColor, b.small, "")
 	}
 	bottom := dy + b.y + b.height
-	for i, t := range b.labels {
+	for i, t := range b.edgeLabels {
 		if t.name == "" {
 			continue
 		}
@@ -251,6 +251,6 @@ func (c *canvas) box(s *sheet, b *box, dx, dy float64) {
 }
 
 // read reports whether a line leads from an output.
-func (c *canvas) read(s *sheet, b *box, out int) bool {
+func (c *canvas) read(s *sheet, b *drawnBox, out int) bool {
 	return slices.ContainsFunc(s.lines, func(l *line) bool { return l.from == b && l.out == out })
 }

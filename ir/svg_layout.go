@@ -33,7 +33,7 @@ func textWidth(text string, size float64) float64 {
 
 // segment is the part of a line between two layers.
 type segment struct {
-	upper, lower *box
+	upper, lower *drawnBox
 	out, in      int
 	red, dashed  bool
 }
@@ -51,14 +51,14 @@ func (s *sheet) layout() {
 }
 
 // measure finds the size of a box and where lines begin and end.
-func (b *box) measure() {
+func (b *drawnBox) measure() {
 	width := max(textWidth(b.text, fontSize), textWidth(b.small, smallSize)) + 2*textMargin
 	b.height = lineHeight + 8
 	if b.small != "" {
 		b.height += lineHeight - 3
 	}
 	var widths []float64
-	for _, l := range b.labels {
+	for _, l := range b.edgeLabels {
 		widths = append(widths, l.width())
 	}
 	switch b.outline {
@@ -101,11 +101,11 @@ func (l label) width() float64 {
 }
 
 // measureNested lays out what is in a box. Lines end above its inputs and begin below its outputs.
-func (b *box) measureNested(labels []float64) {
+func (b *drawnBox) measureNested(edgeLabels []float64) {
 	outputs := 0
 	for _, x := range b.inner.boxes {
-		if x.end == atBottom && outputs < len(labels) {
-			x.least = labels[outputs]
+		if x.end == atBottom && outputs < len(edgeLabels) {
+			x.least = edgeLabels[outputs]
 			outputs++
 		}
 	}
@@ -127,7 +127,7 @@ func (b *box) measureNested(labels []float64) {
 }
 
 // portAt is where, from the left of a box, a line begins or ends.
-func (b *box) portAt(list []float64, i int) float64 {
+func (b *drawnBox) portAt(list []float64, i int) float64 {
 	switch {
 	case b.outline == passingBox:
 		return b.width / 2
@@ -140,7 +140,7 @@ func (b *box) portAt(list []float64, i int) float64 {
 // assignLayers has every line lead down: a box is a layer below the lowest that leads to it, and what nothing leads to
 // just above the first that it leads to.
 func (s *sheet) assignLayers() {
-	into, from := map[*box][]*line{}, map[*box][]*line{}
+	into, from := map[*drawnBox][]*line{}, map[*drawnBox][]*line{}
 	for _, l := range s.lines {
 		into[l.to] = append(into[l.to], l)
 		from[l.from] = append(from[l.from], l)
@@ -186,18 +186,18 @@ func (s *sheet) assignLayers() {
 // split cuts lines at the layers that they pass. Lines from one place pass together.
 func (s *sheet) split() {
 	type place struct {
-		from  *box
+		from  *drawnBox
 		out   int
 		layer int
 	}
-	passing := map[place]*box{}
+	passing := map[place]*drawnBox{}
 	for _, l := range s.lines {
 		at, out := l.from, l.out
 		for layer := l.from.layer + 1; layer < l.to.layer; layer++ {
 			key := place{l.from, l.out, layer}
 			b := passing[key]
 			if b == nil {
-				b = &box{outline: passingBox, layer: layer, width: passWidth}
+				b = &drawnBox{outline: passingBox, layer: layer, width: passWidth}
 				passing[key] = b
 				s.layers[layer] = append(s.layers[layer], b)
 				s.gaps = append(s.gaps, segment{at, b, out, 0, false, l.in == order})
@@ -211,15 +211,15 @@ func (s *sheet) split() {
 // orderLayers moves boxes within their layers so that few lines cross: each to the middle of those that it is joined to
 // in the layer above, then below, some times over. The best order wins. The ends of the graph stay in their order.
 func (s *sheet) orderLayers() {
-	above, below := map[*box][]segment{}, map[*box][]segment{}
+	above, below := map[*drawnBox][]segment{}, map[*drawnBox][]segment{}
 	between := make([][]segment, len(s.layers))
 	for _, g := range s.gaps {
 		above[g.lower] = append(above[g.lower], g)
 		below[g.upper] = append(below[g.upper], g)
 		between[g.upper.layer] = append(between[g.upper.layer], g)
 	}
-	at := map[*box]float64{}
-	number := func(layer []*box) {
+	at := map[*drawnBox]float64{}
+	number := func(layer []*drawnBox) {
 		for i, b := range layer {
 			at[b] = float64(i)
 		}
@@ -254,7 +254,7 @@ func (s *sheet) orderLayers() {
 			if k%2 == 1 {
 				layer, joined, other = s.layers[len(s.layers)-1-i], below, lower
 			}
-			middle := map[*box]float64{}
+			middle := map[*drawnBox]float64{}
 			for _, b := range layer {
 				middle[b] = at[b]
 				if list := joined[b]; len(list) > 0 {
@@ -265,8 +265,8 @@ func (s *sheet) orderLayers() {
 					middle[b] = sum / float64(len(list))
 				}
 			}
-			if !slices.ContainsFunc(layer, func(b *box) bool { return b.end != anywhere }) {
-				slices.SortStableFunc(layer, func(a, b *box) int { return cmp.Compare(middle[a], middle[b]) })
+			if !slices.ContainsFunc(layer, func(b *drawnBox) bool { return b.end != anywhere }) {
+				slices.SortStableFunc(layer, func(a, b *drawnBox) int { return cmp.Compare(middle[a], middle[b]) })
 			}
 			number(layer)
 		}
@@ -277,8 +277,8 @@ func (s *sheet) orderLayers() {
 	s.layers = best
 }
 
-func (s *sheet) copyLayers() [][]*box {
-	var out [][]*box
+func (s *sheet) copyLayers() [][]*drawnBox {
+	var out [][]*drawnBox
 	for _, layer := range s.layers {
 		out = append(out, slices.Clone(layer))
 	}
@@ -288,7 +288,7 @@ func (s *sheet) copyLayers() [][]*box {
 // placeAcross finds each box's x: as near to above and below those that it is joined to as the others of its layer let
 // it, so that most lines are straight.
 func (s *sheet) placeAcross() {
-	above, below := map[*box][]segment{}, map[*box][]segment{}
+	above, below := map[*drawnBox][]segment{}, map[*drawnBox][]segment{}
 	for _, g := range s.gaps {
 		above[g.lower] = append(above[g.lower], g)
 		below[g.upper] = append(below[g.upper], g)
@@ -370,12 +370,12 @@ func (g segment) weight() float64 {
 // settle places the boxes of a layer in their order, none upon another, with the least sum of the weighted squares of
 // the distances from where they are wanted: neighbours that would come too near each other form a heap, which stands
 // where its weighted mean is wanted (pool adjacent violators).
-func settle(layer []*box, wanted, weights []float64) {
+func settle(layer []*drawnBox, wanted, weights []float64) {
 	type heap struct {
 		first       int
-		sum, weight float64 // of wanted places, of the first box
+		sum, weight float64 // of wanted places, of the first drawnBox
 	}
-	offset := make([]float64, len(layer)) // from the first box of the layer, if all are as near as they can be
+	offset := make([]float64, len(layer)) // from the first drawnBox of the layer, if all are as near as they can be
 	for i := 1; i < len(layer); i++ {
 		offset[i] = offset[i-1] + layer[i-1].width + boxGap
 		if layer[i].outline == passingBox && layer[i-1].outline == passingBox {
@@ -431,8 +431,8 @@ func (s *sheet) placeDown() {
 }
 
 // below is the height of what is below a box.
-func (b *box) below() float64 {
-	if slices.ContainsFunc(b.labels, func(l label) bool { return l.name != "" }) {
+func (b *drawnBox) below() float64 {
+	if slices.ContainsFunc(b.edgeLabels, func(l label) bool { return l.name != "" }) {
 		return labelHeight
 	}
 	return 0
