@@ -5,7 +5,8 @@ import "fmt"
 // executable is where code is run from.
 const executable = "executable"
 
-// codeLoadOp says that the code of a graph is loaded here. It has no effect but on what Session.CodeReport accounts for.
+// codeLoadOp says that the code of a graph is loaded here. It has no effect but on what Session.CodeReport accounts
+// for.
 type codeLoadOp struct{ graph *Graph }
 
 func (o *codeLoadOp) Name() string                 { return "remote code load" }

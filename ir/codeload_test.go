@@ -364,8 +364,8 @@ func (l loading) calling(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return l.r
 func (l loading) turn(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor    { return l.run(g, in, "oco") }
 func (l loading) ahead(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor   { return l.run(g, in, "colo") }
 
-// TestCodeSizes compares a report whose bytes are computed by hand: main has two loads of 64, an op of 512, two calls of
-// 64 with one input of 32, a load from a stream and a store to one of 128 each; g1 has two ops, and g2 one.
+// TestCodeSizes compares a report whose bytes are computed by hand: main has two loads of 64, an op of 512, two calls
+// of 64 with one input of 32, a load from a stream and a store to one of 128 each; g1 has two ops, and g2 one.
 func TestCodeSizes(t *testing.T) {
 	c := newCoded()
 	two := c.graph(g2)

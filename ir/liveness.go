@@ -8,12 +8,12 @@ import (
 
 // CodeReport says of a program, step by step, the code of which graphs is in memory.
 //
-// The code of a graph is live where some way through the program goes on to a call of it without loading it before; and
-// while it runs. So it is live from a load to the last call before the next load or the end; what is called before it is
-// ever loaded is live from the start; and in a loop it is live from a call to the loop's end if the next turn calls it
-// without a load. Of what is called after a choice, a load in a branch counts only if every branch loads: otherwise the
-// code is live in both branches and before. The code of a graph that is loaded nowhere is always live, as that of the
-// main graph is.
+// The code of a graph is live where some way through the program goes on to a call of it without loading it before;
+// and while it runs. So it is live from a load to the last call before the next load or the end; what is called before
+// it is ever loaded is live from the start; and in a loop it is live from a call to the loop's end if the next turn
+// calls it without a load. Of what is called after a choice, a load in a branch counts only if every branch loads:
+// otherwise the code is live in both branches and before. The code of a graph that is loaded nowhere is always live,
+// as that of the main graph is.
 //
 // Bytes are estimates: see [CodeSize].
 type CodeReport struct {
@@ -23,10 +23,11 @@ type CodeReport struct {
 	Peak   int      // bytes of the step with most live
 }
 
-// CodeSize is the code of a graph. Its bytes are estimated: 512 for each operation; 128 for moving a tensor between host
-// and replica; 64 for a call, a loop or a choice and 32 for each tensor that it is given; 64 for a load of code; none for
-// constants and variables, which are data. The code of the graphs that it calls is theirs. The numbers are assumptions,
-// not measurements: here the code of an operation is part of the executable. They serve to compare programs.
+// CodeSize is the code of a graph. Its bytes are estimated: 512 for each operation; 128 for moving a tensor between
+// host and replica; 64 for a call, a loop or a choice and 32 for each tensor that it is given; 64 for a load of code;
+// none for constants and variables, which are data. The code of the graphs that it calls is theirs. The numbers are
+// assumptions, not measurements: here the code of an operation is part of the executable. They serve to compare
+// programs.
 type CodeSize struct {
 	Graph  string
 	Bytes  int

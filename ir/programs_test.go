@@ -63,8 +63,8 @@ func perceptron() *ir.Program {
 	return p
 }
 
-// oddities has what a program can have that the perceptron has not: blocks in blocks, several outputs, an output that is an
-// input, a graph of nothing, names that need quotes, attributes of several lines, an update in place.
+// oddities has what a program can have that the perceptron has not: blocks in blocks, several outputs, an output that
+// is an input, a graph of nothing, names that need quotes, attributes of several lines, an update in place.
 func oddities() *ir.Program {
 	p := ir.New(1)
 	nothing := p.CreateGraph(func(*ir.Graph, []*ir.Tensor) []*ir.Tensor { return nil })

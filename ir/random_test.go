@@ -261,8 +261,8 @@ func (d *dumb) run(g *Graph, memory map[*Tensor][]int64) {
 	}
 }
 
-// TestRandomPrograms runs random programs, twice each, against the dumb way, and looks at where everything lies: what is
-// alive at one time lies apart, within the arena, which is as large as the most that is alive at any step.
+// TestRandomPrograms runs random programs, twice each, against the dumb way, and looks at where everything lies: what
+// is alive at one time lies apart, within the arena, which is as large as the most that is alive at any step.
 func TestRandomPrograms(t *testing.T) {
 	for seed := range uint64(300) {
 		p := newRandomProgram(seed, true)

@@ -330,6 +330,20 @@ func (s *sheet) placeAcross() {
 			settle(layer, wanted, weights)
 		}
 	}
+	for _, layer := range s.layers { // what no line holds stands beside what one does
+		alone := func(b *box) bool { return len(above[b])+len(below[b]) == 0 && b.end == anywhere }
+		for i := len(layer) - 2; i >= 0; i-- {
+			if alone(layer[i]) {
+				layer[i].x = layer[i+1].x - boxGap - layer[i].width
+			}
+		}
+		held := false
+		for i, b := range layer {
+			if held = held || !alone(b); held && i > 0 && alone(b) {
+				b.x = layer[i-1].x + layer[i-1].width + boxGap
+			}
+		}
+	}
 	low, high := math.Inf(1), 0.0
 	for _, layer := range s.layers {
 		for _, b := range layer {
