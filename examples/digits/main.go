@@ -25,6 +25,7 @@ import (
 	"os"
 	"os/signal"
 
+	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/gcl"
 )
 
@@ -52,12 +53,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "digits: %v (-h lists the flags)\n", err)
 		return exitUsage
 	}
-	train, test, err := loadDigits()
+	train, test, err := perceptron.Load()
 	if err != nil {
 		fmt.Fprintf(stderr, "digits: %v\n", err)
 		return exitFailed
 	}
-	if err := cfg.check(train.len()); err != nil {
+	if err := cfg.check(train.Len()); err != nil {
 		fmt.Fprintf(stderr, "digits: %v (-h lists the flags)\n", err)
 		return exitUsage
 	}
@@ -80,9 +81,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // trainAll runs the replicas to the end. What there is to say, rank 0 says.
-func trainAll(ctx context.Context, cfg config, train, test images, out *progress) error {
+func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress) error {
 	out.line(fmt.Sprintf("%d digits to learn, %d held out; replicas: %d, batch: %d, method: %v",
-		train.len(), test.len(), cfg.replicas, cfg.batch, cfg.method))
+		train.Len(), test.Len(), cfg.replicas, cfg.batch, cfg.method))
 	return gcl.Run(ctx, cfg.replicas, func(ctx context.Context, comm *gcl.Comm) error {
 		out := out
 		if comm.Rank() != 0 {
@@ -94,7 +95,7 @@ func trainAll(ctx context.Context, cfg config, train, test images, out *progress
 		}
 		var last pass
 		for epoch := range cfg.epochs {
-			if last, err = t.pass(ctx, test.len()); err != nil {
+			if last, err = t.pass(ctx, test.Len()); err != nil {
 				return err
 			}
 			out.status(fmt.Sprintf("epoch %d/%d  %v", epoch+1, cfg.epochs, last))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/gcl"
 )
 
@@ -20,41 +21,41 @@ const (
 type trainer struct {
 	comm  *gcl.Comm
 	rate  float64
-	batch int    // images in a step, over all replicas
-	train images // all of them: each step has another share of them
-	test  images // this replica's share
+	batch int               // images in a step, over all replicas
+	train perceptron.Images // all of them: each step has another share of them
+	test  perceptron.Images // this replica's share
 
-	net   *mlp
-	opt   *adam
+	net   *perceptron.Net
+	opt   *perceptron.Adam
 	order *rand.Rand
-	share images // this replica's part of the batch
+	share perceptron.Images // this replica's part of the batch
 
 	// sums is the gradient and, behind it, one more number, the loss: one all-reduce brings all that a step needs.
 	sums []float32
 }
 
 // newTrainer makes the replica behind comm. All replicas start from the weights that rank 0 draws.
-func newTrainer(ctx context.Context, comm *gcl.Comm, cfg config, train, test images) (*trainer, error) {
+func newTrainer(ctx context.Context, comm *gcl.Comm, cfg config, train, test perceptron.Images) (*trainer, error) {
 	comm, err := comm.With(gcl.Options{Method: cfg.method})
 	if err != nil {
 		return nil, err
 	}
-	lo, hi := chunks.Split(test.len(), comm.Size(), comm.Rank())
+	lo, hi := chunks.Split(test.Len(), comm.Size(), comm.Rank())
 	t := &trainer{
 		comm:  comm,
 		rate:  cfg.rate,
 		batch: cfg.batch,
 		train: train,
-		test:  test.slice(lo, hi),
-		net:   newMLP(chunks.PerRank(max(cfg.batch, test.len()), comm.Size())),
-		opt:   newAdam(numParams),
+		test:  test.Slice(lo, hi),
+		net:   perceptron.New(chunks.PerRank(max(cfg.batch, test.Len()), comm.Size())),
+		opt:   perceptron.NewAdam(perceptron.NumParams),
 		order: rand.New(rand.NewPCG(cfg.seed, orderStream)),
-		sums:  make([]float32, numParams+1),
+		sums:  make([]float32, perceptron.NumParams+1),
 	}
 	if comm.Rank() == 0 {
-		t.net.init(rand.New(rand.NewPCG(cfg.seed, weightStream)))
+		t.net.Init(rand.New(rand.NewPCG(cfg.seed, weightStream)))
 	}
-	return t, gcl.BroadcastInPlace(ctx, comm, t.net.params, 0)
+	return t, gcl.BroadcastInPlace(ctx, comm, t.net.Params, 0)
 }
 
 // pass is what one pass over the training images came to, over all replicas.
@@ -77,7 +78,7 @@ func (p pass) String() string {
 func (t *trainer) pass(ctx context.Context, tested int) (pass, error) {
 	began := time.Now()
 	result := pass{tested: tested}
-	order := t.order.Perm(t.train.len())
+	order := t.order.Perm(t.train.Len())
 	for lo := 0; lo < len(order); lo += t.batch {
 		batch := order[lo:min(lo+t.batch, len(order))]
 		loss, err := t.step(ctx, batch)
@@ -88,7 +89,7 @@ func (t *trainer) pass(ctx context.Context, tested int) (pass, error) {
 	}
 	result.samplesPerSecond = float64(len(order)) / time.Since(began).Seconds()
 
-	correct := []int64{int64(t.net.correct(t.test))}
+	correct := []int64{int64(t.net.Correct(t.test))}
 	if err := gcl.AllReduceInPlace(ctx, t.comm, correct, gcl.Add); err != nil {
 		return pass{}, err
 	}
@@ -104,16 +105,16 @@ func (t *trainer) pass(ctx context.Context, tested int) (pass, error) {
 // each image counts 1/b.
 func (t *trainer) step(ctx context.Context, batch []int) (loss float64, err error) {
 	lo, hi := chunks.Split(len(batch), t.comm.Size(), t.comm.Rank())
-	t.share.reset()
+	t.share.Reset()
 	for _, i := range batch[lo:hi] {
-		t.share.add(t.train.at(i))
+		t.share.Add(t.train.At(i))
 	}
 	weight := float32(t.comm.Size()) / float32(len(batch))
-	grad := t.sums[:numParams]
-	t.sums[numParams] = t.net.gradient(grad, t.share, weight)
+	grad := t.sums[:perceptron.NumParams]
+	t.sums[perceptron.NumParams] = t.net.Gradient(grad, t.share, weight)
 	if err := gcl.AllReduceInPlace(ctx, t.comm, t.sums, gcl.Mean); err != nil {
 		return 0, err
 	}
-	t.opt.step(t.net.params, grad, t.rate)
-	return float64(t.sums[numParams]), nil
+	t.opt.Step(t.net.Params, grad, t.rate)
+	return float64(t.sums[perceptron.NumParams]), nil
 }

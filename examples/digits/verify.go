@@ -7,19 +7,20 @@ import (
 	"hash/crc32"
 	"math"
 
+	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/gcl"
 )
 
 // verify gathers the weights of all replicas on all of them and compares bits. It returns a checksum of the weights.
 func (t *trainer) verify(ctx context.Context) (checksum uint32, err error) {
-	all, err := gcl.AllGather(ctx, t.comm, t.net.params)
+	all, err := gcl.AllGather(ctx, t.comm, t.net.Params)
 	if err != nil {
 		return 0, err
 	}
-	if err := compareCopies(all, numParams); err != nil {
+	if err := compareCopies(all, perceptron.NumParams); err != nil {
 		return 0, err
 	}
-	return checksumOf(t.net.params), nil
+	return checksumOf(t.net.Params), nil
 }
 
 // compareCopies returns an error if two of the copies that lie one after another in all, each of size numbers, differ

@@ -1,4 +1,4 @@
-package main
+package perceptron
 
 import (
 	"math"
@@ -7,40 +7,40 @@ import (
 )
 
 // someImages makes count images of noise.
-func someImages(rng *rand.Rand, count int) images {
-	var im images
-	px := make([]float32, pixels)
+func someImages(rng *rand.Rand, count int) Images {
+	var im Images
+	px := make([]float32, Pixels)
 	for range count {
 		for i := range px {
 			px[i] = rng.Float32()
 		}
-		im.add(px, uint8(rng.IntN(classes)))
+		im.Add(px, uint8(rng.IntN(Classes)))
 	}
 	return im
 }
 
 // slowLoss is the summed cross entropy in float64, straight from the definition, with no BLAS.
-func slowLoss(params []float64, im images) float64 {
+func slowLoss(params []float64, im Images) float64 {
 	at := func(layer, row, col, cols int) float64 { return params[layer+row*cols+col] }
-	const w1, b1 = 0, pixels * hidden
-	const w2, b2 = b1 + hidden, b1 + hidden + hidden*classes
+	const w1, b1 = 0, Pixels * Hidden
+	const w2, b2 = b1 + Hidden, b1 + Hidden + Hidden*Classes
 	var total float64
-	for i := range im.len() {
-		px, label := im.at(i)
-		var h [hidden]float64
+	for i := range im.Len() {
+		px, label := im.At(i)
+		var h [Hidden]float64
 		for j := range h {
 			h[j] = params[b1+j]
 			for p, v := range px {
-				h[j] += float64(v) * at(w1, p, j, hidden)
+				h[j] += float64(v) * at(w1, p, j, Hidden)
 			}
 			h[j] = max(h[j], 0)
 		}
-		var z [classes]float64
+		var z [Classes]float64
 		var sum float64
 		for k := range z {
 			z[k] = params[b2+k]
 			for j, v := range h {
-				z[k] += v * at(w2, j, k, classes)
+				z[k] += v * at(w2, j, k, Classes)
 			}
 			sum += math.Exp(z[k])
 		}
@@ -54,31 +54,31 @@ func TestGradient(t *testing.T) {
 	const weight = 0.25
 	rng := rand.New(rand.NewPCG(7, 0))
 	batch := someImages(rng, 5)
-	m := newMLP(8)
-	m.init(rng)
+	m := New(8)
+	m.Init(rng)
 	for i := range m.b1 {
 		m.b1[i] = rng.Float32() - 0.5
 	}
 	for i := range m.b2 {
 		m.b2[i] = rng.Float32() - 0.5
 	}
-	grad := make([]float32, numParams)
+	grad := make([]float32, NumParams)
 	for i := range grad {
-		grad[i] = float32(math.NaN()) // gradient overwrites, it must not add
+		grad[i] = float32(math.NaN()) // Gradient overwrites, it must not add
 	}
-	loss := m.gradient(grad, batch, weight)
+	loss := m.Gradient(grad, batch, weight)
 
-	params := make([]float64, numParams)
-	for i, v := range m.params {
+	params := make([]float64, NumParams)
+	for i, v := range m.Params {
 		params[i] = float64(v)
 	}
 	if want := weight * slowLoss(params, batch); math.Abs(float64(loss)-want) > 1e-5*want {
 		t.Errorf("loss %v, want %v", loss, want)
 	}
-	const firstBias1, firstWeight2, firstBias2 = pixels * hidden, pixels*hidden + hidden, numParams - classes
-	places := []int{0, firstBias1 - 1, firstBias1, firstWeight2 - 1, firstWeight2, firstBias2 - 1, firstBias2, numParams - 1}
+	const firstBias1, firstWeight2, firstBias2 = Pixels * Hidden, Pixels*Hidden + Hidden, NumParams - Classes
+	places := []int{0, firstBias1 - 1, firstBias1, firstWeight2 - 1, firstWeight2, firstBias2 - 1, firstBias2, NumParams - 1}
 	for range 200 {
-		places = append(places, rng.IntN(numParams))
+		places = append(places, rng.IntN(NumParams))
 	}
 	const delta = 1e-5
 	nonZero := 0
@@ -104,13 +104,13 @@ func TestGradient(t *testing.T) {
 
 // TestGradientOfNothing is about a replica that gets no image of a short batch.
 func TestGradientOfNothing(t *testing.T) {
-	m := newMLP(1)
-	m.init(rand.New(rand.NewPCG(1, 0)))
-	grad := make([]float32, numParams)
+	m := New(1)
+	m.Init(rand.New(rand.NewPCG(1, 0)))
+	grad := make([]float32, NumParams)
 	for i := range grad {
 		grad[i] = 1
 	}
-	if loss := m.gradient(grad, images{}, 1); loss != 0 {
+	if loss := m.Gradient(grad, Images{}, 1); loss != 0 {
 		t.Errorf("loss %v, want 0", loss)
 	}
 	for i, g := range grad {
@@ -118,7 +118,7 @@ func TestGradientOfNothing(t *testing.T) {
 			t.Fatalf("gradient %d is %v, want 0", i, g)
 		}
 	}
-	if got := m.correct(images{}); got != 0 {
+	if got := m.Correct(Images{}); got != 0 {
 		t.Errorf("%d of no images correct", got)
 	}
 }
@@ -128,17 +128,17 @@ func TestGradientOfNothing(t *testing.T) {
 func TestSharesAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	batch := someImages(rng, 7)
-	m := newMLP(7)
-	m.init(rng)
-	whole := make([]float32, numParams)
-	wholeLoss := m.gradient(whole, batch, 1./7)
+	m := New(7)
+	m.Init(rng)
+	whole := make([]float32, NumParams)
+	wholeLoss := m.Gradient(whole, batch, 1./7)
 
 	const n = 3
 	cuts := [n + 1]int{0, 2, 2, 7} // 2, 0 and 5 images
-	sum, part := make([]float64, numParams), make([]float32, numParams)
+	sum, part := make([]float64, NumParams), make([]float32, NumParams)
 	var loss float64
 	for r := range n {
-		loss += float64(m.gradient(part, batch.slice(cuts[r], cuts[r+1]), float32(n)/7)) / n
+		loss += float64(m.Gradient(part, batch.Slice(cuts[r], cuts[r+1]), float32(n)/7)) / n
 		for i, g := range part {
 			sum[i] += float64(g) / n
 		}

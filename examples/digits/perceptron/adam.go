@@ -1,10 +1,10 @@
-package main
+package perceptron
 
 import "math"
 
-// adam is the optimiser of Kingma and Ba, "Adam: A Method for Stochastic Optimization" (2015), with the decay rates
+// Adam is the optimiser of Kingma and Ba, "Adam: A Method for Stochastic Optimization" (2015), with the decay rates
 // that they propose. It is plain arithmetic: replicas that feed it the same bits keep the same bits.
-type adam struct {
+type Adam struct {
 	mean, square []float32 // running means of the gradient and of its square
 	steps        int
 }
@@ -15,13 +15,13 @@ const (
 	adamEpsilon = 1e-8
 )
 
-// newAdam makes an optimiser for n parameters.
-func newAdam(n int) *adam {
-	return &adam{mean: make([]float32, n), square: make([]float32, n)}
+// NewAdam makes an optimiser for n parameters.
+func NewAdam(n int) *Adam {
+	return &Adam{mean: make([]float32, n), square: make([]float32, n)}
 }
 
-// step moves params against grad, by about rate each.
-func (a *adam) step(params, grad []float32, rate float64) {
+// Step moves params against grad, by about rate each.
+func (a *Adam) Step(params, grad []float32, rate float64) {
 	a.steps++
 	// Both means start at zero; these undo the pull that this has in the first steps.
 	correct1 := 1 - math.Pow(adamBeta1, float64(a.steps))

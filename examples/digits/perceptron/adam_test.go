@@ -1,4 +1,4 @@
-package main
+package perceptron
 
 import (
 	"math"
@@ -10,9 +10,9 @@ import (
 func TestAdamFirstSteps(t *testing.T) {
 	params := []float32{1, 1, 1}
 	grad := []float32{0.5, -2, 0}
-	opt := newAdam(len(params))
+	opt := NewAdam(len(params))
 	for step := 1; step <= 3; step++ {
-		opt.step(params, grad, 0.125)
+		opt.Step(params, grad, 0.125)
 		moved := 0.125 * float64(step)
 		for i, want := range []float64{1 - moved, 1 + moved, 1} {
 			if math.Abs(float64(params[i])-want) > 1e-5 {
@@ -25,11 +25,11 @@ func TestAdamFirstSteps(t *testing.T) {
 // TestAdamAgainstFloat64 compares with the paper's algorithm, line by line, under gradients that change.
 func TestAdamAgainstFloat64(t *testing.T) {
 	params, want := []float32{0.5}, 0.5
-	opt := newAdam(1)
+	opt := NewAdam(1)
 	var m, v float64
 	for step := 1; step <= 50; step++ {
 		g := math.Sin(float64(step))
-		opt.step(params, []float32{float32(g)}, 0.01)
+		opt.Step(params, []float32{float32(g)}, 0.01)
 		m = adamBeta1*m + (1-adamBeta1)*g
 		v = adamBeta2*v + (1-adamBeta2)*g*g
 		mHat := m / (1 - math.Pow(adamBeta1, float64(step)))

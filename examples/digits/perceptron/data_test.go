@@ -1,29 +1,29 @@
-package main
+package perceptron
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestLoadDigits(t *testing.T) {
-	train, test, err := loadDigits()
+func TestLoad(t *testing.T) {
+	train, test, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if train.len() != 1437 || test.len() != 360 {
-		t.Errorf("%d images to train on, %d to test on, want 1437 and 360", train.len(), test.len())
+	if train.Len() != 1437 || test.Len() != 360 {
+		t.Errorf("%d images to train on, %d to test on, want 1437 and 360", train.Len(), test.Len())
 	}
-	for name, im := range map[string]images{"train": train, "test": test} {
-		var perDigit [classes]int
-		for i := range im.len() {
-			px, label := im.at(i)
-			if len(px) != pixels {
+	for name, im := range map[string]Images{"train": train, "test": test} {
+		var perDigit [Classes]int
+		for i := range im.Len() {
+			px, label := im.At(i)
+			if len(px) != Pixels {
 				t.Fatalf("%s: image %d has %d pixels", name, i, len(px))
 			}
 			perDigit[label]++
 		}
 		for digit, count := range perDigit {
-			if count < im.len()/classes/2 {
+			if count < im.Len()/Classes/2 {
 				t.Errorf("%s: only %d images of %d", name, count, digit)
 			}
 		}
@@ -32,13 +32,13 @@ func TestLoadDigits(t *testing.T) {
 	if got := string(append(test.labels[:2:2], train.labels[:4]...)); got != "\x00\x05\x01\x02\x03\x04" {
 		t.Errorf("test begins with, then train begins with: %v, want [0 5 1 2 3 4]", []byte(got))
 	}
-	if px, _ := test.at(0); px[2] != 5./16 || px[3] != 13./16 || px[63] != 0 {
+	if px, _ := test.At(0); px[2] != 5./16 || px[3] != 13./16 || px[63] != 0 {
 		t.Errorf("the first image is %v", px)
 	}
 }
 
 func TestParseImages(t *testing.T) {
-	good := strings.Repeat("16,", pixels) + "9"
+	good := strings.Repeat("16,", Pixels) + "9"
 	tests := []struct{ name, text, want string }{
 		{"few fields", good + "\n1,2,3\n", "line 2: 3 fields, want 65"},
 		{"many fields", good + ",0\n", "line 1: 66 fields, want 65"},
@@ -55,7 +55,7 @@ func TestParseImages(t *testing.T) {
 		})
 	}
 	im, err := parseImages(strings.NewReader(good + "\n" + good + "\n"))
-	if err != nil || im.len() != 2 || im.labels[1] != 9 || im.pixels[64] != 1 {
-		t.Errorf("two good lines: %d images, error %v", im.len(), err)
+	if err != nil || im.Len() != 2 || im.labels[1] != 9 || im.pixels[64] != 1 {
+		t.Errorf("two good lines: %d images, error %v", im.Len(), err)
 	}
 }

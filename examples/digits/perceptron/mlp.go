@@ -1,4 +1,4 @@
-package main
+package perceptron
 
 import (
 	"math"
@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// hidden is the width of the hidden layer.
-const hidden = 128
+// Hidden is the width of the hidden layer.
+const Hidden = 128
 
-// numParams is how many weights and biases the perceptron has: 9,610.
-const numParams = pixels*hidden + hidden + hidden*classes + classes
+// NumParams is how many weights and biases the perceptron has: 9,610.
+const NumParams = Pixels*Hidden + Hidden + Hidden*Classes + Classes
 
-// layers gives shape to a flat vector of numParams numbers, be they parameters or gradients. It copies nothing: what
+// layers gives shape to a flat vector of NumParams numbers, be they parameters or gradients. It copies nothing: what
 // is written through it is written to the vector, so that one collective on the vector serves all layers at once.
 //
 //	flat: | w1 64x128 | b1 128 | w2 128x10 | b2 10 |
@@ -25,7 +25,7 @@ type layers struct {
 	b2 []float32
 }
 
-// layersOf cuts flat, which is numParams long.
+// layersOf cuts flat, which is NumParams long.
 func layersOf(flat []float32) layers {
 	cut := func(n int) []float32 {
 		piece := flat[:n:n]
@@ -33,10 +33,10 @@ func layersOf(flat []float32) layers {
 		return piece
 	}
 	return layers{
-		w1: matrix(cut(pixels*hidden), pixels, hidden),
-		b1: cut(hidden),
-		w2: matrix(cut(hidden*classes), hidden, classes),
-		b2: cut(classes),
+		w1: matrix(cut(Pixels*Hidden), Pixels, Hidden),
+		b1: cut(Hidden),
+		w2: matrix(cut(Hidden*Classes), Hidden, Classes),
+		b2: cut(Classes),
 	}
 }
 
@@ -45,33 +45,33 @@ func matrix(data []float32, rows, cols int) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: data[:rows*cols]}
 }
 
-// mlp is a perceptron with one hidden layer: logits = relu(x w1 + b1) w2 + b2, where x has one image a row.
+// Net is a perceptron with one hidden layer: logits = relu(x w1 + b1) w2 + b2, where x has one image a row.
 //
 // It keeps the memory of one pass through the net, so it serves one goroutine at a time.
-type mlp struct {
+type Net struct {
 	layers
-	params []float32 // the flat vector behind layers
+	Params []float32 // the flat vector behind layers
 
 	// One row for each image of the last pass.
 	h, dh []float32 // the hidden layer's output, and the loss's gradient there
 	z     []float32 // the logits, then the gradient there
 }
 
-// newMLP makes a perceptron whose parameters are all zero. It takes up to maxRows images at a time.
-func newMLP(maxRows int) *mlp {
-	params := make([]float32, numParams)
-	return &mlp{
+// New makes a perceptron whose parameters are all zero. It takes up to maxRows images at a time.
+func New(maxRows int) *Net {
+	params := make([]float32, NumParams)
+	return &Net{
 		layers: layersOf(params),
-		params: params,
-		h:      make([]float32, maxRows*hidden),
-		dh:     make([]float32, maxRows*hidden),
-		z:      make([]float32, maxRows*classes),
+		Params: params,
+		h:      make([]float32, maxRows*Hidden),
+		dh:     make([]float32, maxRows*Hidden),
+		z:      make([]float32, maxRows*Classes),
 	}
 }
 
-// init draws the weights from normal distributions of variance 2/inputs (He et al., "Delving Deep into Rectifiers",
+// Init draws the weights from normal distributions of variance 2/inputs (He et al., "Delving Deep into Rectifiers",
 // 2015), which keeps the size of what flows through rectified layers. Biases stay zero.
-func (m *mlp) init(rng *rand.Rand) {
+func (m *Net) Init(rng *rand.Rand) {
 	for _, w := range []blas32.General{m.w1, m.w2} {
 		deviation := math.Sqrt(2 / float64(w.Rows))
 		for i := range w.Data {
@@ -81,13 +81,13 @@ func (m *mlp) init(rng *rand.Rand) {
 }
 
 // forward gives the logits for x, a row for each image. They are overwritten by the next pass.
-func (m *mlp) forward(x blas32.General) blas32.General {
-	h := matrix(m.h, x.Rows, hidden)
+func (m *Net) forward(x blas32.General) blas32.General {
+	h := matrix(m.h, x.Rows, Hidden)
 	affine(h, x, m.w1, m.b1)
 	for i, v := range h.Data {
 		h.Data[i] = max(v, 0)
 	}
-	z := matrix(m.z, x.Rows, classes)
+	z := matrix(m.z, x.Rows, Classes)
 	affine(z, h, m.w2, m.b2)
 	return z
 }
@@ -100,19 +100,19 @@ func affine(y, x, w blas32.General, b []float32) {
 	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, x, w, 1, y)
 }
 
-// gradient overwrites grad, numParams long, with weight times the gradient of the batch's summed cross entropy, and
+// Gradient overwrites grad, NumParams long, with weight times the gradient of the batch's summed cross entropy, and
 // returns weight times that sum. An empty batch gives zeros.
-func (m *mlp) gradient(grad []float32, batch images, weight float32) float32 {
+func (m *Net) Gradient(grad []float32, batch Images, weight float32) float32 {
 	g := layersOf(grad)
 	x := batch.matrix()
 	dz := m.forward(x)
 	loss := crossEntropy(dz, batch.labels, weight)
 
-	h := matrix(m.h, x.Rows, hidden)
+	h := matrix(m.h, x.Rows, Hidden)
 	blas32.Gemm(blas.Trans, blas.NoTrans, 1, h, dz, 0, g.w2)
 	sumRows(g.b2, dz)
 
-	dh := matrix(m.dh, x.Rows, hidden)
+	dh := matrix(m.dh, x.Rows, Hidden)
 	blas32.Gemm(blas.NoTrans, blas.Trans, 1, dz, m.w2, 0, dh)
 	for i, v := range h.Data {
 		if v == 0 {
@@ -165,8 +165,8 @@ func argmax(row []float32) int {
 	return best
 }
 
-// correct counts the images that the perceptron takes for what they are.
-func (m *mlp) correct(im images) int {
+// Correct counts the images that the perceptron takes for what they are.
+func (m *Net) Correct(im Images) int {
 	z := m.forward(im.matrix())
 	count := 0
 	for i, label := range im.labels {
