@@ -9,7 +9,7 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// A value is stored in a file and loaded from it when the file has been closed and opened again, as by the next process.
+// A value is stored in a file, and loaded when the file has been closed and opened again, as by the next process.
 func ExampleDir() {
 	dir, err := os.MkdirTemp("", "remote")
 	if err != nil {
