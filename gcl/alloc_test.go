@@ -146,8 +146,9 @@ func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *g
 // callsPerRun makes up for AllocsPerRun's rounding down, and for replicas that are a call ahead of the first.
 const callsPerRun = 2
 
-// measure has every replica make the same calls, and counts on the first. A replica that another program keeps from running for milliseconds makes those that wait for it look for a
-// deadlock, which allocates; hence a second and a third try.
+// measure has every replica make the same calls, and counts on the first. A replica that another program keeps from
+// running for milliseconds makes those that wait for it look for a deadlock, which allocates; hence a second and a
+// third try.
 func measure(ctx context.Context, c *gcl.Comm, s step, runs int, t *testing.T) error {
 	again := make([]bool, 1)
 	for try := 1; ; try++ {
