@@ -396,3 +396,26 @@ func BenchmarkPrefetch(b *testing.B) {
 		})
 	}
 }
+
+// Growing keeps what is stored, in a session too.
+func TestGrowing(t *testing.T) {
+	for name, storage := range map[string]remote.Storage{"memory": remote.Memory{}, "files": remote.Dir(t.TempDir())} {
+		p := ir.New(2)
+		remote.UseStorage(p, storage)
+		b := remote.NewBuffer(p, i32(), 1)
+		remote.NewVariable(p, tensor.Scalar(int32(5)), b, 0)
+		at, out := p.HostToDevice("at", i32()), p.DeviceToHost("out", i32())
+		p.Main().HostStore(out, remote.LoadAt(b, p.Main().HostLoad(at)))
+		s := session(t, p)
+		in := map[*ir.Stream]*tensor.Tensor{at: ints(t, []int32{0, 2})}
+		if err := errors.Join(b.SetEntries(2), b.SetEntries(3)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := run(t, s, in)[out]; !got.Equal(ints(t, []int32{5, 0})) {
+			t.Errorf("%s: %v", name, got)
+		}
+		if err := b.SetEntries(1); err == nil || b.Entries() != 3 {
+			t.Errorf("%s: fewer entries: %v", name, err)
+		}
+	}
+}
