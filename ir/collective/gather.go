@@ -112,5 +112,5 @@ func (a allGather) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 
 // ownPart reduces a gradient and takes the part that belongs to the input.
 func (c Comm) ownPart(b *ir.Backward, operator gcl.Operator) *ir.Tensor {
-	return c.apply(reduceScatter{operator: operator, flat: true, shape: b.InSpec(0).Shape}, b.Grad(0))
+	return c.apply(reduceScatter{operator: operator, flat: true, shaped: true, shape: b.InSpec(0).Shape}, b.Grad(0))
 }

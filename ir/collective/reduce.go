@@ -72,8 +72,9 @@ func (a allReduce) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 // reduceScatter gives each replica its part of a reduction.
 type reduceScatter struct {
 	operator gcl.Operator
-	flat     bool         // the input may have any shape
-	shape    tensor.Shape // of the output, of as many elements as a part has; nil: it has one dimension
+	flat     bool // the input may have any shape
+	shaped   bool // the output has the shape that follows, of as many elements as a part has, not one dimension
+	shape    tensor.Shape
 }
 
 func (a reduceScatter) Name() string   { return "reduce-scatter" }
@@ -90,7 +91,7 @@ func (a reduceScatter) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 	if err := a.operator.Accepts(s.DType); err != nil {
 		return nil, err
 	}
-	if a.shape != nil {
+	if a.shaped {
 		return valid(s.DType, a.shape...)
 	}
 	return valid(s.DType, perRank(s.Elements(), ranks))
