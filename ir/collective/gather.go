@@ -80,10 +80,10 @@ func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	if bytes == 0 {
 		return call{verb: allGatherVerb, dst: out, src: in}.bind(m, c)
 	}
-	if len(m.Scratch) != bytes { // the output has the shape that it had by chance
-		return nil, errors.New("the program had another number of replicas")
+	if len(m.Scratch) < bytes { // the output has the shape that it had by chance
+		return nil, fmt.Errorf("it was built when the program had another number of replicas, and not for groups of %d", c.Size())
 	}
-	all, err := tensor.View(in.DType(), tensor.Shape{in.Len() * c.Size()}, m.Scratch)
+	all, err := tensor.View(in.DType(), tensor.Shape{in.Len() * c.Size()}, m.Scratch[:bytes])
 	if err != nil {
 		return nil, err
 	}
