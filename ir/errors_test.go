@@ -12,9 +12,6 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// f32 is a spec of float32.
-func f32(shape ...int) ir.Spec { return ir.Spec{DType: tensor.F32, Shape: shape} }
-
 // identity is a graph's function that returns what it is given.
 func identity(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return in }
 
@@ -297,11 +294,11 @@ func TestSessionErrors(t *testing.T) {
 	for what, err := range map[string]error{
 		`variable "w" is given no value, want float32 (3,)`: s.Write(w, nil),
 		`variable "w" is given float32 (2,), want`:          s.Write(w, floats(t, []float32{1, 2})),
-		`variable "w" is given int32 (), want`:             s.Write(w, tensor.Scalar(int32(1))),
-		`variable "v" is of another program`:               s.Write(foreignVariable, right),
-		"no variable":                                      s.Write(nil, right),
-		"an exit from a session without an enter":          s.Exit(),
-		"a session exists":                                 p.SetReplicas(3),
+		`variable "w" is given int32 (), want`:              s.Write(w, tensor.Scalar(int32(1))),
+		`variable "v" is of another program`:                s.Write(foreignVariable, right),
+		"no variable":                                       s.Write(nil, right),
+		"an exit from a session without an enter":           s.Exit(),
+		"a session exists":                                  p.SetReplicas(3),
 	} {
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("error %v, want %q in it", err, what)

@@ -122,6 +122,18 @@ func (s *Session) usable() error {
 	return nil
 }
 
+// Share returns what operations of a package share in the session: see Memory.Share. Packages that read and write from
+// the host what their operations work on use it between runs.
+func (s *Session) Share(key any, open func(replicas int) (Shared, error)) (Shared, error) {
+	if s.closed {
+		return nil, errClosed
+	}
+	return s.share(key, open)
+}
+
+// Program returns the program that the session runs.
+func (s *Session) Program() *Program { return s.program }
+
 // share implements Memory.Share.
 func (s *Session) share(key any, open func(replicas int) (Shared, error)) (Shared, error) {
 	s.mu.Lock()

@@ -265,6 +265,11 @@ func (k *file) fill(off int64, src []byte) error {
 	return k.medium.setWord(off, stored|uint64(sum))
 }
 
+func (k *file) stored(entry int) bool {
+	word, err := k.medium.word(k.slot(entry))
+	return err != nil || word != never
+}
+
 func (k *file) lose(entry int) {
 	k.mu.Lock()
 	k.missing[entry] = struct{}{}

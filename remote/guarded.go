@@ -11,6 +11,7 @@ import (
 type keeper interface {
 	load(entry int, dst []byte) error
 	store(entry int, src []byte) error
+	stored(entry int) bool
 	grow(entries int) error // to more than there are
 	lost() []int
 	sync() error
@@ -113,6 +114,13 @@ func (g *guarded) Grow(entries int) error {
 	}
 	g.count = entries
 	return nil
+}
+
+func (g *guarded) Stored(entry int) bool {
+	l := g.lock(entry)
+	l.RLock()
+	defer l.RUnlock()
+	return g.keeper != nil && entry >= 0 && entry < g.count && g.keeper.stored(entry)
 }
 
 func (g *guarded) Lost() []int {
