@@ -331,7 +331,7 @@ func (s *sheet) placeAcross() {
 		}
 	}
 	for _, layer := range s.layers { // what no line holds stands beside what one does
-		alone := func(b *box) bool { return len(above[b])+len(below[b]) == 0 && b.end == anywhere }
+		alone := func(b *drawnBox) bool { return len(above[b])+len(below[b]) == 0 && b.end == anywhere }
 		for i := len(layer) - 2; i >= 0; i-- {
 			if alone(layer[i]) {
 				layer[i].x = layer[i+1].x - boxGap - layer[i].width
