@@ -346,7 +346,7 @@ func (slowOp) Bind(m *ir.Memory) (func() error, error) {
 	out, err2 := tensor.Of[float32](m.Out[0])
 	return func() error {
 		var sum [8]float32
-		for i := 0; i+8 <= len(x); i += 8 {
+		for i := 0; i+8 <= len(x)*3/10; i += 8 { // so much as takes as long as a load (two-core EPYC)
 			for k, v := range x[i : i+8] {
 				sum[k] += v
 			}
