@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
@@ -24,6 +25,7 @@ type buffers struct {
 	all     []*Buffer
 	storage Storage
 	initial []*Variable
+	open    []*stores // of sessions
 }
 
 type buffersKey struct{}
@@ -85,14 +87,22 @@ func (b *Buffer) SetMetaShape(shape tensor.Shape) error {
 // Entries returns the number of entries.
 func (b *Buffer) Entries() int { return b.entries }
 
-// SetEntries changes the number of entries, to 1 or more. To have more keeps what is stored; to have fewer is an error
-// once something is built on the buffer.
+// SetEntries changes the number of entries, to 1 or more, in sessions too, which must not be running. To have more keeps
+// what is stored; to have fewer is an error once something is built on the buffer or there is a session.
 func (b *Buffer) SetEntries(n int) error {
 	if err := check(b.spec, n); err != nil {
 		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
 	}
-	if b.used && n < b.entries {
+	all := of(b.program)
+	if (b.used || len(all.open) > 0) && n < b.entries {
 		return fmt.Errorf("remote: buffer %d is in use with %d entries and cannot have %d", b.id, b.entries, n)
+	}
+	for _, s := range all.open {
+		for r := range s.entries {
+			if err := s.of(r, b).Grow(n); err != nil {
+				return err
+			}
+		}
 	}
 	b.entries = n
 	return nil
@@ -104,7 +114,7 @@ func (b *Buffer) Replace(spec ir.Spec, entries int) error {
 	if err := check(spec, entries); err != nil {
 		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
 	}
-	if b.used {
+	if b.used || len(of(b.program).open) > 0 {
 		return fmt.Errorf("remote: buffer %d is in use with %v and cannot be replaced", b.id, b.spec)
 	}
 	b.spec, b.entries, b.meta = ir.Spec{Shape: spec.Shape.Clone(), DType: spec.DType}, entries, nil
@@ -140,6 +150,7 @@ func (b *Buffer) name() string { return fmt.Sprint(b.id) }
 
 // stores are the entries of a session's buffers, by replica and buffer.
 type stores struct {
+	all     *buffers
 	entries [][]Entries
 	workers []*worker
 }
@@ -147,7 +158,9 @@ type stores struct {
 // openAll opens the entries of all buffers of a program, and stores what variables begin with where nothing is stored.
 func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 	return func(replicas int) (ir.Shared, error) {
-		all, s := of(p), &stores{}
+		all := of(p)
+		s := &stores{all: all}
+		all.open = append(all.open, s)
 		for r := range replicas {
 			var own []Entries
 			for _, b := range all.all {
@@ -193,6 +206,7 @@ func (s *stores) Close() error {
 		}
 	}
 	s.entries = nil
+	s.all.open = slices.DeleteFunc(s.all.open, func(o *stores) bool { return o == s })
 	return errors.Join(errs...)
 }
 

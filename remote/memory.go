@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Memory is the Storage that keeps entries on Go's heap, until they are closed: what is opened after that reads as zeros. It knows
-// nothing lost, and Sync does nothing.
+// Memory is the Storage that keeps entries on Go's heap, until they are closed: what is opened after that reads as
+// zeros. It knows nothing lost, and Sync does nothing.
 //
 // Open and Grow take all the memory at once, as much as the entries have bytes and 24 more for each.
 type Memory struct{}
@@ -25,8 +25,8 @@ func (Memory) Open(spec Spec) (Entries, error) {
 	return newGuarded(spec, bytes, m), nil
 }
 
-// memory keeps each entry as a slice of a block that it shares with the others of the same Open or Grow, so that to grow
-// copies nothing.
+// memory keeps each entry as a slice of a block that it shares with the others of the same Open or Grow, so that to
+// grow copies nothing.
 type memory struct {
 	bytes   int
 	entries [][]byte

@@ -25,6 +25,9 @@ func (p place) String() string {
 // OrderKey implements ir.Ordered: what is done to a buffer is done in the order in which it was built.
 func (p place) OrderKey() any { return p.buffer }
 
+// Kind implements ir.Kinded: how drawings colour it.
+func (p place) Kind() string { return "remote" }
+
 // check looks at the place, of which an input is the offset if it is computed.
 func (p place) check(in []ir.Spec) error {
 	if !p.computed {

@@ -51,6 +51,7 @@ func (o *startOp) Bind(m *ir.Memory) (func() error, error) {
 // waitOp waits for a load.
 type waitOp struct{ start *startOp }
 
+func (o *waitOp) Kind() string                          { return "remote" }
 func (o *waitOp) Name() string                          { return "wait" }
 func (o *waitOp) Infer(in []ir.Spec) ([]ir.Spec, error) { return in, nil }
 func (o *waitOp) Updates() []int                        { return []int{0} }

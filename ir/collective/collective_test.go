@@ -72,6 +72,10 @@ func everything(f *fixture, c collective.Comm, d tensor.DType) []check {
 		}
 		add(fmt.Sprintf("reduce-scatter of any shape %v", op), c.ReduceScatterShards(x, op), o.reduceScatter(data, op))
 		add(fmt.Sprintf("all-reduce in place %v", op), c.AllReduceInPlace(x, op), o.allReduce(data, op))
+		z, third := input(3)
+		many = c.AllReduceManyInPlace([]*ir.Tensor{z, y}, op)
+		add(fmt.Sprintf("all-reduce many in place %v, first", op), many[0], o.allReduce(third, op))
+		add(fmt.Sprintf("all-reduce many in place %v, second", op), many[1], o.allReduce(more, op))
 	}
 	x, data := input(2, 3)
 	add("all-gather", c.AllGather(x), o.allGather(data))

@@ -47,13 +47,25 @@ type ordered struct{ *op }
 // OrderKey implements ir.Ordered.
 func (o ordered) OrderKey() any { return networkKey{} }
 
-// inPlace is a collective whose output is its input.
-type inPlace struct{ ordered }
+// Kind implements ir.Kinded: how drawings colour it.
+func (o ordered) Kind() string { return "collective" }
+
+// inPlace is a collective whose outputs are its inputs, of which there are so many.
+type inPlace struct {
+	ordered
+	tensors int
+}
 
 func (o inPlace) Name() string { return o.op.Name() + " in place" }
 
 // Updates implements ir.Updater.
-func (o inPlace) Updates() []int { return []int{0} }
+func (o inPlace) Updates() []int {
+	var out []int
+	for i := range o.tensors {
+		out = append(out, i)
+	}
+	return out
+}
 
 // apply adds a collective on one tensor to its graph.
 func (c Comm) apply(a action, t *ir.Tensor) *ir.Tensor {
@@ -62,7 +74,7 @@ func (c Comm) apply(a action, t *ir.Tensor) *ir.Tensor {
 
 // applyInPlace adds a collective on one tensor where it lies to its graph.
 func (c Comm) applyInPlace(a action, t *ir.Tensor) *ir.Tensor {
-	return ir.Apply1(inPlace{ordered{c.op(a, t)}}, nil, t)
+	return ir.Apply1(inPlace{ordered{c.op(a, t)}, 1}, nil, t)
 }
 
 // applyAlone adds an action that sends nothing to the graph of its inputs.
@@ -81,14 +93,20 @@ func (c Comm) op(a action, t *ir.Tensor) *op {
 
 // Infer implements ir.Op.
 func (o *op) Infer(in []ir.Spec) ([]ir.Spec, error) {
-	c, err := gcl.New(seat{replicas: o.replicas})
+	layout, err := o.comm.Group.Resolve(o.replicas)
 	if err != nil {
 		return nil, err
 	}
-	if c, err = o.comm.of(c); err != nil {
-		return nil, err
+	if o.comm.Options != (gcl.Options{}) { // the defaults are never wrong, and asking takes time
+		c, err := gcl.New(seat{replicas: o.replicas})
+		if err != nil {
+			return nil, err
+		}
+		if _, err = o.comm.of(c); err != nil {
+			return nil, err
+		}
 	}
-	return o.infer(in, c.Size())
+	return o.infer(in, layout.Size())
 }
 
 // of is c's group and options, of a replica's connection.

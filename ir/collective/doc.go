@@ -32,8 +32,8 @@
 //	all-reduce Add           all-reduce Add of dy                        dy
 //	all-reduce Mean          all-reduce Mean of dy                       dy / G
 //	all-reduce SquareAdd     2x * all-reduce Add of dy                   2x * dy
-//	all-reduce Min, Max      all-reduce Add of dy where x is y, shared   dy where x is y, shared among
-//	                         among the replicas for which it is          the replicas for which it is
+//	all-reduce Min, Max      all-reduce Add of dy where this is the      dy there, zeros elsewhere
+//	                         first rank whose x is y, zeros elsewhere
 //	all-reduce Local         dy                                          dy
 //	reduce-scatter           as all-reduce, with all-gather for          the same, but Local: all-gather of dy
 //	                         all-reduce Add; Local: dy in its place

@@ -125,6 +125,13 @@ func TestReplicasChange(t *testing.T) {
 			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main: the output was float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
 		{"all-gather of parts", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllGatherShards(x, 7) },
 			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: parts of 4 elements, want 3: 7 elements of shape (7,) over 3 ranks"},
+		{"padding", 3, func(x *ir.Tensor) *ir.Tensor {
+			return collective.Comm{}.AllGatherShards(collective.Comm{}.ReduceScatterShards(x, gcl.Add), 4)
+		},
+			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: it was built when the program had another number of replicas, and not for groups of 3"},
+		{"twice", 2, func(x *ir.Tensor) *ir.Tensor {
+			return collective.Comm{}.AllReduceManyInPlace([]*ir.Tensor{x, collective.Comm{}.AllReduce(x, gcl.Add), x}, gcl.Add)[0]
+		}, "ir: replica 0: all-reduce in place built at errors_test.go:LINE in graph main: tensors 0 and 2 are one, and cannot both be changed"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			p := ir.New(2)

@@ -80,10 +80,10 @@ func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	if bytes == 0 {
 		return call{verb: allGatherVerb, dst: out, src: in}.bind(m, c)
 	}
-	if len(m.Scratch) != bytes { // the output has the shape that it had by chance
-		return nil, errors.New("the program had another number of replicas")
+	if len(m.Scratch) < bytes { // the output has the shape that it had by chance
+		return nil, fmt.Errorf("it was built when the program had another number of replicas, and not for groups of %d", c.Size())
 	}
-	all, err := tensor.View(in.DType(), tensor.Shape{in.Len() * c.Size()}, m.Scratch)
+	all, err := tensor.View(in.DType(), tensor.Shape{in.Len() * c.Size()}, m.Scratch[:bytes])
 	if err != nil {
 		return nil, err
 	}
@@ -112,5 +112,5 @@ func (a allGather) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 
 // ownPart reduces a gradient and takes the part that belongs to the input.
 func (c Comm) ownPart(b *ir.Backward, operator gcl.Operator) *ir.Tensor {
-	return c.apply(reduceScatter{operator: operator, flat: true, shape: b.InSpec(0).Shape}, b.Grad(0))
+	return c.apply(reduceScatter{operator: operator, flat: true, shaped: true, shape: b.InSpec(0).Shape}, b.Grad(0))
 }

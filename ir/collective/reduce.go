@@ -26,8 +26,22 @@ func (c Comm) AllReduceMany(tensors []*ir.Tensor, operator gcl.Operator) []*ir.T
 	if len(tensors) == 0 {
 		return nil
 	}
-	out := ir.Apply(ordered{c.op(allReduce{operator}, tensors[0])}, nil, tensors...)
-	for len(out) < len(tensors) { // after an error
+	return many(ordered{c.op(allReduce{operator}, tensors[0])}, tensors)
+}
+
+// AllReduceManyInPlace is AllReduceMany with the results in the memory of the tensors, of which they are the new values.
+// It has no gradient. A tensor that is given twice is an error.
+func (c Comm) AllReduceManyInPlace(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
+	if len(tensors) == 0 {
+		return nil
+	}
+	return many(inPlace{ordered{c.op(allReduce{operator}, tensors[0])}, len(tensors)}, tensors)
+}
+
+// many adds an operation with an output for each input, and returns so many also after an error.
+func many(o ir.Op, tensors []*ir.Tensor) []*ir.Tensor {
+	out := ir.Apply(o, nil, tensors...)
+	for len(out) < len(tensors) {
 		out = append(out, out[0])
 	}
 	return out
@@ -66,14 +80,22 @@ func (a allReduce) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	if len(m.In) == 1 {
 		return call{verb: allReduceVerb, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
 	}
+	for i, t := range m.Out {
+		for k, u := range m.Out[:i] {
+			if a, b := t.Bytes(), u.Bytes(); len(a) > 0 && len(b) > 0 && &a[0] == &b[0] {
+				return nil, fmt.Errorf("tensors %d and %d are one, and cannot both be changed", k, i)
+			}
+		}
+	}
 	return func() error { return gcl.AllReduceTensorsTo(m.Context(), c, m.Out, m.In, a.operator) }, nil
 }
 
 // reduceScatter gives each replica its part of a reduction.
 type reduceScatter struct {
 	operator gcl.Operator
-	flat     bool         // the input may have any shape
-	shape    tensor.Shape // of the output, of as many elements as a part has; nil: it has one dimension
+	flat     bool // the input may have any shape
+	shaped   bool // the output has the shape that follows, of as many elements as a part has, not one dimension
+	shape    tensor.Shape
 }
 
 func (a reduceScatter) Name() string   { return "reduce-scatter" }
@@ -90,7 +112,7 @@ func (a reduceScatter) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 	if err := a.operator.Accepts(s.DType); err != nil {
 		return nil, err
 	}
-	if a.shape != nil {
+	if a.shaped {
 		return valid(s.DType, a.shape...)
 	}
 	return valid(s.DType, perRank(s.Elements(), ranks))
