@@ -140,14 +140,23 @@ func newGraphStep(d *digits, n int) (*graphStep, error) {
 	}
 	forward := p.CreateGraph(digitsLoss, specsOf(in)...)
 	call := main.CallWithInfo(forward, nil, in...)
-	back := ir.Autodiff(forward)
+	back := ir.Autodiff(forward, ir.ForInputs(forward.Inputs()[2:]...))
 	by := back.By(call)
 	by[back.Grads[0]] = main.Constant(tensor.Scalar(float32(1)))
 	grads := main.CallWithInfo(back.Graph, by).Outputs()
-	sums := collective.Comm{}.AllReduceMany(append(grads[1:], call.Outputs()[0]), gcl.Mean)
-	opt := newGraphAdam(p)
+	sums := collective.Comm{}.AllReduceMany(append(grads, call.Outputs()[0]), gcl.Mean)
+	step := p.Variable(tensor.Scalar(int32(0)), ir.VariableName("step")).Tensor
+	step = ir.Accumulate(step, main.Constant(tensor.Scalar(int32(1))))
+	rate := main.Constant(tensor.Scalar(digitsRate))
 	for i, v := range params {
-		opt.step(v, sums[i])
+		zeros := func(name string) *ir.Tensor {
+			t, err := tensor.New(tensor.F32, v.Shape()...)
+			if err != nil {
+				panic(err)
+			}
+			return p.Variable(t, ir.VariableName(v.Name()+name)).Tensor
+		}
+		ir.Adam{}.Update(v.Tensor, ir.AdamState{Mean: zeros(" mean"), Square: zeros(" square")}, sums[i], rate, step)
 	}
 	main.HostStore(losses, sums[len(params)])
 
@@ -180,38 +189,6 @@ func specsOf(in []*ir.Tensor) []ir.Input {
 		out = append(out, t)
 	}
 	return out
-}
-
-// graphAdam is Adam made of operations.
-type graphAdam struct {
-	p           *ir.Program
-	size, scale *ir.Tensor
-}
-
-func newGraphAdam(p *ir.Program) *graphAdam {
-	power1 := p.Variable(tensor.Scalar(1.0)).Tensor
-	power2 := p.Variable(tensor.Scalar(1.0)).Tensor
-	power1 = ir.CopyInto(power1, ir.MulScalar(power1, 0.9))
-	power2 = ir.CopyInto(power2, ir.MulScalar(power2, 0.999))
-	one := func(t *ir.Tensor) *ir.Tensor { return ir.AddScalar(ir.Neg(t), 1) }
-	rate := p.Main().Constant(tensor.Scalar(digitsRate))
-	unit := p.Main().Constant(tensor.Scalar(1.0))
-	return &graphAdam{p, ir.Cast(ir.Div(rate, one(power1)), tensor.F32), ir.Cast(ir.Div(unit, ir.Sqrt(one(power2))), tensor.F32)}
-}
-
-func (a *graphAdam) step(param *ir.Variable, grad *ir.Tensor) {
-	zeros := func() *ir.Tensor {
-		t, err := tensor.New(tensor.F32, param.Shape()...)
-		if err != nil {
-			panic(err)
-		}
-		return a.p.Variable(t).Tensor
-	}
-	mean, square := zeros(), zeros()
-	mean = ir.ScaledAdd(mean, ir.Sub(grad, mean), 1-0.9)
-	square = ir.ScaledAdd(square, ir.Sub(ir.Square(grad), square), 1-0.999)
-	below := ir.AddScalar(ir.Mul(ir.Sqrt(square), a.scale), 1e-8)
-	ir.Accumulate(param.Tensor, ir.Neg(ir.Div(ir.Mul(a.size, mean), below)))
 }
 
 // run makes a step of all replicas. Their loss is then in loss.

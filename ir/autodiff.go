@@ -11,12 +11,12 @@ import (
 // GradInfo is the gradient of a graph: a graph of its own, and what its inputs and outputs are.
 type GradInfo struct {
 	// Graph is the gradient's graph. Its first inputs are Grads, and the others stand for the tensors Needs of the forward
-	// graph. It has an output for each of Inputs.
+	// graph. It has an output for each of Inputs, and no operations that lead to none.
 	Graph *Graph
 
 	Grads  []*Tensor // inputs of Graph: the gradients of the forward graph's outputs; nil of one that is no float
 	Needs  []*Tensor // tensors of the forward graph
-	Inputs []*Tensor // inputs of the forward graph, those that are floats
+	Inputs []*Tensor // inputs of the forward graph, in its order: those of ForInputs, else all that are floats
 
 	forward *Graph
 	needed  []*Tensor // inputs of Graph that stand for Needs
@@ -40,6 +40,13 @@ type AutodiffOption func(*differ)
 // loss of its own, and what is differentiated is their sum. It changes the gradients of collectives.
 func IdenticalLosses() AutodiffOption { return func(d *differ) { d.identical = true } }
 
+// ForInputs says which inputs of the graph gradients are wanted of: not of images or labels, as a rule. Without it they
+// are built of all inputs that are floats, as they are in any case of the graphs that the graph calls. Errors, which
+// stick: what is no input of the graph, an input that is no float, one that is named twice.
+func ForInputs(inputs ...*Tensor) AutodiffOption {
+	return func(d *differ) { d.wanted = append([]*Tensor{}, inputs...) }
+}
+
 // Autodiff builds the gradient of a complete graph: the gradients of its inputs, given those of its outputs. It goes
 // through calls, of which it builds the gradient of the called graph, and loops, whose turns it computes again one by one
 // from the last to the first, with what the loop has kept of every turn. Errors, which stick: an operation without a
@@ -49,6 +56,7 @@ func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 	for _, o := range options {
 		o(d)
 	}
+	d.outer = g
 	return d.graph(g)
 }
 
@@ -56,6 +64,8 @@ func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 type differ struct {
 	pos       Position
 	identical bool
+	outer     *Graph    // that Autodiff is called for
+	wanted    []*Tensor // inputs of outer; nil: all that are floats
 	known     map[*Graph]*GradInfo
 }
 
@@ -77,13 +87,12 @@ func (d *differ) graph(g *Graph) *GradInfo {
 	if !g.built {
 		d.fail(p, g, "autodiff", d.pos, errors.New("the graph is not complete"))
 	}
-	for _, t := range g.inputs {
-		if t.sp.DType.IsFloat() {
-			info.Inputs = append(info.Inputs, t)
-		}
-	}
+	info.Inputs = d.inputs(g)
 	info.Graph = p.newGraph(g.name + "_gradient")
-	b := &back{differ: d, info: info, graph: info.Graph, grads: map[*Tensor]*Tensor{}, stands: map[*Tensor]*Tensor{}}
+	b := &back{
+		differ: d, info: info, graph: info.Graph, varies: g.varies(info.Inputs),
+		grads: map[*Tensor]*Tensor{}, stands: map[*Tensor]*Tensor{},
+	}
 	for _, t := range g.outputs {
 		if t.bad || !t.sp.DType.IsFloat() {
 			info.Grads = append(info.Grads, nil)
@@ -105,7 +114,85 @@ func (d *differ) graph(g *Graph) *GradInfo {
 		info.Graph.outputs = append(info.Graph.outputs, b.grad(t))
 	}
 	info.Graph.built = true
+	info.prune()
 	return info
+}
+
+// inputs are those of a graph whose gradients are built.
+func (d *differ) inputs(g *Graph) []*Tensor {
+	var out []*Tensor
+	for _, t := range g.inputs {
+		if t.sp.DType.IsFloat() && (g != d.outer || d.wanted == nil || slices.Contains(d.wanted, t)) {
+			out = append(out, t)
+		}
+	}
+	if g != d.outer {
+		return out
+	}
+	for i, t := range d.wanted {
+		var err error
+		switch {
+		case t != nil && t.bad: // which is an error already
+		case !slices.Contains(g.inputs, t):
+			err = fmt.Errorf("for inputs: %v is no input of the graph", t)
+		case !t.sp.DType.IsFloat():
+			err = fmt.Errorf("for inputs: %v is of %v, want floats", t, t.sp.DType)
+		case slices.Contains(d.wanted[:i], t):
+			err = fmt.Errorf("for inputs: %v is there twice", t)
+		}
+		if err != nil {
+			d.fail(g.program, g, "autodiff", d.pos, err)
+		}
+	}
+	return out
+}
+
+// varies are the tensors of a graph that depend on some of its inputs.
+func (g *Graph) varies(inputs []*Tensor) map[*Tensor]bool {
+	out := map[*Tensor]bool{}
+	for _, t := range inputs {
+		out[t] = true
+	}
+	for _, n := range g.nodes { // as they were built, which is after what they need
+		if slices.ContainsFunc(n.in, func(t *Tensor) bool { return out[t] }) {
+			for _, t := range n.out {
+				out[t] = true
+			}
+		}
+	}
+	return out
+}
+
+// prune takes from the gradient's graph the operations that lead to no output and have no other effect, such as a
+// product for the input of an operation that no gradient is wanted of, and then the inputs that nothing needs.
+func (i *GradInfo) prune() {
+	g, used := i.Graph, map[*Tensor]bool{}
+	for _, t := range g.outputs {
+		used[t] = true
+	}
+	var kept []*node // last first
+	for _, n := range slices.Backward(g.nodes) {
+		if len(n.modifies) == 0 && len(n.orderKeys()) == 0 && !slices.ContainsFunc(n.out, func(t *Tensor) bool { return used[t] }) {
+			continue
+		}
+		kept = append(kept, n)
+		for _, t := range n.in {
+			used[t] = true
+		}
+	}
+	slices.Reverse(kept)
+	for k, n := range kept {
+		n.index = k
+	}
+	g.nodes, g.order = kept, nil
+	inputs := g.inputs[:len(g.inputs)-len(i.needed)]
+	var needs, needed []*Tensor
+	for k, t := range i.needed {
+		if used[t] {
+			needs, needed, inputs = append(needs, i.Needs[k]), append(needed, t), append(inputs, t)
+		}
+	}
+	g.inputs, i.Needs, i.needed = inputs, needs, needed
 }
 
 // back is the gradient of one graph that is being built.
@@ -113,13 +200,14 @@ type back struct {
 	*differ
 	info   *GradInfo
 	graph  *Graph
+	varies map[*Tensor]bool    // tensors of the forward graph that have a gradient: those that depend on info.Inputs
 	grads  map[*Tensor]*Tensor // by tensor of the forward graph
 	stands map[*Tensor]*Tensor // inputs of the gradient's graph, by the tensor that they stand for
 }
 
-// add adds to the gradient of a tensor.
+// add adds to the gradient of a tensor, if it has one.
 func (b *back) add(t, grad *Tensor) {
-	if grad == nil {
+	if grad == nil || !b.varies[t] {
 		return
 	}
 	if grad.bad || grad.sp.Equal(t.sp) {

@@ -1,0 +1,153 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gogcl.dev/tensor"
+)
+
+// Adam is the optimiser of Kingma and Ba, "Adam: A Method for Stochastic Optimization" (arXiv:1412.6980). A field of 0
+// stands for what they propose.
+type Adam struct {
+	Beta1   float64 // what the mean of gradients keeps from step to step, between 0 and 1: 0.9
+	Beta2   float64 // what the mean of their squares keeps: 0.999
+	Epsilon float64 // added to the divisor, above 0: 1e-8
+}
+
+// AdamState is what is kept of a parameter from step to step, in its shape: the running means of its gradient and of the
+// square of that. Both begin as zeros.
+type AdamState struct{ Mean, Square *Tensor }
+
+// Update adds an operation that changes param and its state in place by one step, and returns both as they are from then
+// on. With g for grad and t for step, each element of
+//
+//	mean    becomes  mean + (1-Beta1) (g - mean)
+//	square  becomes  square + (1-Beta2) (g g - square)
+//	param   becomes  param - rate/(1-Beta1^t) mean / (sqrt(square/(1-Beta2^t)) + Epsilon)
+//
+// param and grad are of one spec, of any floats; the state has its shape, in float32, or in float64 if param is of that,
+// and that is what is computed in. rate is a scalar of float32 or float64: the learning rate. step is a scalar of int32
+// or int64: the number of the step, the first being 1. Errors: other types or shapes, numbers out of range; when it runs,
+// a step below 1.
+func (a Adam) Update(param *Tensor, state AdamState, grad, rate, step *Tensor) (*Tensor, AdamState) {
+	out := Apply(&adamOp{a.or()}, nil, param, state.Mean, state.Square, grad, rate, step)
+	if len(out) < 3 { // after an error
+		return out[0], AdamState{out[0], out[0]}
+	}
+	return out[0], AdamState{out[1], out[2]}
+}
+
+// or is a with what stands for 0.
+func (a Adam) or() Adam {
+	for _, x := range []struct {
+		field    *float64
+		proposed float64
+	}{{&a.Beta1, 0.9}, {&a.Beta2, 0.999}, {&a.Epsilon, 1e-8}} {
+		if *x.field == 0 {
+			*x.field = x.proposed
+		}
+	}
+	return a
+}
+
+func (a Adam) check() error {
+	switch {
+	case !(a.Beta1 > 0 && a.Beta1 < 1):
+		return fmt.Errorf("a Beta1 of %v, want one above 0 and below 1", a.Beta1)
+	case !(a.Beta2 > 0 && a.Beta2 < 1):
+		return fmt.Errorf("a Beta2 of %v, want one above 0 and below 1", a.Beta2)
+	case !(a.Epsilon > 0) || math.IsInf(a.Epsilon, 0):
+		return fmt.Errorf("an Epsilon of %v, want one above 0 and finite", a.Epsilon)
+	}
+	return nil
+}
+
+// adamOp changes a parameter, the mean and the square, given the gradient, the rate, and the step's number.
+type adamOp struct{ Adam }
+
+func (o *adamOp) Name() string   { return "adam" }
+func (o *adamOp) Updates() []int { return []int{0, 1, 2} }
+func (o *adamOp) String() string {
+	return fmt.Sprintf("adam %v %v %v", o.Beta1, o.Beta2, o.Epsilon)
+}
+
+func (o *adamOp) Infer(in []Spec) ([]Spec, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	param, mean, square, grad, rate, step := in[0], in[1], in[2], in[3], in[4], in[5]
+	if err := takes(floatTypes, param.DType); err != nil {
+		return nil, err
+	}
+	kept := Spec{param.Shape, tensor.F32}
+	if param.DType == tensor.F64 {
+		kept.DType = tensor.F64
+	}
+	switch {
+	case !grad.Equal(param):
+		return nil, fmt.Errorf("a gradient of %v, want %v as the parameter", grad, param)
+	case !mean.Equal(kept):
+		return nil, fmt.Errorf("a mean of %v, want %v", mean, kept)
+	case !square.Equal(kept):
+		return nil, fmt.Errorf("a mean of squares of %v, want %v", square, kept)
+	case len(rate.Shape) > 0 || rate.DType != tensor.F32 && rate.DType != tensor.F64:
+		return nil, fmt.Errorf("a rate of %v, want a scalar of float32 or float64", rate)
+	case len(step.Shape) > 0 || step.DType != tensor.I32 && step.DType != tensor.I64:
+		return nil, fmt.Errorf("a step of %v, want a scalar of int32 or int64", step)
+	}
+	return in[:3], nil
+}
+
+func (o *adamOp) ScratchBytes(in []Spec) int { return wideBytes(o, in) }
+
+func (o *adamOp) Bind(m *Memory) (func() error, error) {
+	var rate, step func() float64
+	if t := m.In[4]; t.DType() == tensor.F32 {
+		rate = numberIn[float32](t)
+	} else {
+		rate = numberIn[float64](t)
+	}
+	if t := m.In[5]; t.DType() == tensor.I32 {
+		step = numberIn[int32](t)
+	} else {
+		step = numberIn[int64](t)
+	}
+	wide := *m // without the scalars, whose types are their own
+	wide.In = m.In[:4]
+	return bindWide(&wide,
+		func(m *Memory) (func() error, error) { return bindAdam[float32](o.Adam, m, rate, step) },
+		func(m *Memory) (func() error, error) { return bindAdam[float64](o.Adam, m, rate, step) })
+}
+
+// numberIn reads a scalar.
+func numberIn[T number](t *tensor.Tensor) func() float64 {
+	v := elementsOf[T](t)
+	return func() float64 { return float64(v[0]) }
+}
+
+var errFirstStep = errors.New("want 1 for the first")
+
+func bindAdam[T float](a Adam, m *Memory, rate, step func() float64) (func() error, error) {
+	from, grad := elementsOf[T](m.In[0]), elementsOf[T](m.In[3])
+	param, mean, square := elementsOf[T](m.Out[0]), elementsOf[T](m.Out[1]), elementsOf[T](m.Out[2])
+	own1, own2, epsilon := T(1-a.Beta1), T(1-a.Beta2), T(a.Epsilon)
+	return func() error {
+		t := step()
+		if t < 1 {
+			return fmt.Errorf("step %v: %w", t, errFirstStep)
+		}
+		// Both means began as zeros; these undo the pull that this has in the first steps.
+		size := T(rate() / (1 - math.Pow(a.Beta1, t)))
+		scale := T(1 / math.Sqrt(1-math.Pow(a.Beta2, t)))
+		from, param, mean, square := from[:len(grad)], param[:len(grad)], mean[:len(grad)], square[:len(grad)]
+		for i, g := range grad { // products are rounded, lest they be fused with sums on some processors
+			avg := mean[i] + T(own1*(g-mean[i]))
+			sq := square[i] + T(own2*(T(g*g)-square[i]))
+			next := from[i] - T(size*avg)/(T(T(math.Sqrt(float64(sq)))*scale)+epsilon)
+			mean[i], square[i], param[i] = canonical(avg), canonical(sq), canonical(next)
+		}
+		return nil
+	}, nil
+}
