@@ -146,7 +146,10 @@ func bindAdam[T float](a Adam, m *Memory, rate, step func() float64) (func() err
 			avg := mean[i] + T(own1*(g-mean[i]))
 			sq := square[i] + T(own2*(T(g*g)-square[i]))
 			next := from[i] - T(size*avg)/(T(T(math.Sqrt(float64(sq)))*scale)+epsilon)
-			mean[i], square[i], param[i] = canonical(avg), canonical(sq), canonical(next)
+			if next != next { // as it is if any of them is NaN
+				avg, sq, next = canonical(avg), canonical(sq), canonical(next)
+			}
+			mean[i], square[i], param[i] = avg, sq, next
 		}
 		return nil
 	}, nil
