@@ -142,14 +142,20 @@ func bindAdam[T float](a Adam, m *Memory, rate, step func() float64) (func() err
 		size := T(rate() / (1 - math.Pow(a.Beta1, t)))
 		scale := T(1 / math.Sqrt(1-math.Pow(a.Beta2, t)))
 		from, param, mean, square := from[:len(grad)], param[:len(grad)], mean[:len(grad)], square[:len(grad)]
+		odd := T(0)              // becomes NaN with any infinity or NaN, without a branch on every quotient
 		for i, g := range grad { // products are rounded, lest they be fused with sums on some processors
 			avg := mean[i] + T(own1*(g-mean[i]))
 			sq := square[i] + T(own2*(T(g*g)-square[i]))
 			next := from[i] - T(size*avg)/(T(T(math.Sqrt(float64(sq)))*scale)+epsilon)
-			if next != next { // as it is if any of them is NaN
-				avg, sq, next = canonical(avg), canonical(sq), canonical(next)
-			}
 			mean[i], square[i], param[i] = avg, sq, next
+			odd += next - next
+		}
+		if odd != odd {
+			for _, list := range [][]T{param, mean, square} {
+				for i, v := range list {
+					list[i] = canonical(v)
+				}
+			}
 		}
 		return nil
 	}, nil
