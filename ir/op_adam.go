@@ -29,9 +29,21 @@ type AdamState struct{ Mean, Square *Tensor }
 //
 // param and grad are of one spec, of any floats; the state has its shape, in float32, or in float64 if param is of that,
 // and that is what is computed in. rate is a scalar of float32 or float64: the learning rate. step is a scalar of int32
-// or int64: the number of the step, the first being 1. Errors: other types or shapes, numbers out of range; when it runs,
-// a step below 1.
+// or int64: the number of the step, the first being 1. Errors: other types or shapes, numbers out of range, one tensor
+// in two of the three places; when it runs, a step below 1.
 func (a Adam) Update(param *Tensor, state AdamState, grad, rate, step *Tensor) (*Tensor, AdamState) {
+	changed := []*Tensor{param, state.Mean, state.Square}
+	for i, t := range changed {
+		for _, other := range changed[:i] {
+			if t != nil && other != nil && !t.bad && !other.bad && t.memory() == other.memory() {
+				t.graph.program.fail(&BuildError{
+					Op: "adam", Graph: t.graph.name, Position: caller(""),
+					Err: fmt.Errorf("%v and %v share memory, want parameter, mean and square each in its own", other, t),
+				})
+				return t.graph.broken(), AdamState{t.graph.broken(), t.graph.broken()}
+			}
+		}
+	}
 	out := Apply(&adamOp{a.or()}, nil, param, state.Mean, state.Square, grad, rate, step)
 	if len(out) < 3 { // after an error
 		return out[0], AdamState{out[0], out[0]}
