@@ -115,48 +115,48 @@ func newGraphStep(d *digits, n int) (*graphStep, error) {
 	labels := p.HostToDevice("labels", ir.Spec{DType: tensor.I32, Shape: tensor.Shape{rows}})
 	losses := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 
-	var params []*ir.Variable
-	flat := d.net(1).Params
-	variable := func(name string, shape ...int) {
-		t, err := tensor.New(tensor.F32, shape...)
-		if err != nil {
-			panic(err)
-		}
-		data, err := tensor.Of[float32](t)
-		if err != nil {
-			panic(err)
-		}
-		flat = flat[copy(data, flat):]
-		params = append(params, p.Variable(t, ir.VariableName(name)))
-	}
-	variable("w1", perceptron.Pixels, perceptron.Hidden)
-	variable("b1", perceptron.Hidden)
-	variable("w2", perceptron.Hidden, perceptron.Classes)
-	variable("b2", perceptron.Classes)
-
 	in := []*ir.Tensor{main.HostLoad(images), main.HostLoad(labels)}
-	for _, v := range params {
-		in = append(in, v.Tensor)
+	flat := d.net(1).Params
+	for _, param := range []struct {
+		name  string
+		shape tensor.Shape
+	}{
+		{"w1", tensor.Shape{perceptron.Pixels, perceptron.Hidden}},
+		{"b1", tensor.Shape{perceptron.Hidden}},
+		{"w2", tensor.Shape{perceptron.Hidden, perceptron.Classes}},
+		{"b2", tensor.Shape{perceptron.Classes}},
+	} {
+		n, err := param.shape.Elements()
+		if err != nil {
+			return nil, err
+		}
+		data, err := tensor.FromSlice(flat[:n], param.shape...)
+		if err != nil {
+			return nil, err
+		}
+		flat = flat[n:]
+		in = append(in, p.Variable(data, ir.VariableName(param.name)).Tensor)
 	}
-	forward := p.CreateGraph(digitsLoss, specsOf(in)...)
+	params := in[2:]
+	forward := p.CreateGraph(digitsLoss, inputs(in)...)
 	call := main.CallWithInfo(forward, nil, in...)
 	back := ir.Autodiff(forward, ir.ForInputs(forward.Inputs()[2:]...))
 	by := back.By(call)
 	by[back.Grads[0]] = main.Constant(tensor.Scalar(float32(1)))
 	grads := main.CallWithInfo(back.Graph, by).Outputs()
-	sums := collective.Comm{}.AllReduceMany(append(grads, call.Outputs()[0]), gcl.Mean)
+	sums := collective.Comm{}.AllReduceMany(append(grads, call.Outputs()[0]), gcl.Mean) // the loss too
 	step := p.Variable(tensor.Scalar(int32(0)), ir.VariableName("step")).Tensor
 	step = ir.Accumulate(step, main.Constant(tensor.Scalar(int32(1))))
 	rate := main.Constant(tensor.Scalar(digitsRate))
 	for i, v := range params {
-		zeros := func(name string) *ir.Tensor {
-			t, err := tensor.New(tensor.F32, v.Shape()...)
-			if err != nil {
-				panic(err)
-			}
-			return p.Variable(t, ir.VariableName(v.Name()+name)).Tensor
+		zeros, err := tensor.New(tensor.F32, v.Shape()...)
+		if err != nil {
+			return nil, err
 		}
-		ir.Adam{}.Update(v.Tensor, ir.AdamState{Mean: zeros(" mean"), Square: zeros(" square")}, sums[i], rate, step)
+		ir.Adam{}.Update(v, ir.AdamState{
+			Mean:   p.Variable(zeros, ir.VariableName(v.Name()+" mean")).Tensor,
+			Square: p.Variable(zeros, ir.VariableName(v.Name()+" square")).Tensor,
+		}, sums[i], rate, step)
 	}
 	main.HostStore(losses, sums[len(params)])
 
@@ -183,7 +183,8 @@ func newGraphStep(d *digits, n int) (*graphStep, error) {
 	return s, session.Enter()
 }
 
-func specsOf(in []*ir.Tensor) []ir.Input {
+// inputs is what CreateGraph takes.
+func inputs(in []*ir.Tensor) []ir.Input {
 	var out []ir.Input
 	for _, t := range in {
 		out = append(out, t)
@@ -255,7 +256,9 @@ func BenchmarkPerceptronStep(b *testing.B) {
 	}
 }
 
-// TestPerceptronStep compares the losses of 20 steps of both.
+// TestPerceptronStep compares the losses of 20 steps of both. Their bits differ: one adds the bias to a finished product
+// and has the mean of the cross entropy, the other begins the product with the bias and weights every image. Losses
+// between 1 and 3 have been seen to differ by two units in the last place, 5e-7.
 func TestPerceptronStep(t *testing.T) {
 	const steps = 20
 	d, err := newDigits()
@@ -295,7 +298,32 @@ func TestPerceptronStep(t *testing.T) {
 					}
 				}
 			}
-			t.Log(want, s.loss)
 		})
+	}
+}
+
+// TestPerceptronAllocatesNothing is about a running session.
+func TestPerceptronAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	d, err := newDigits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 2, 4} {
+		s, err := newGraphStep(d, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.session.Close()
+		ctx := context.Background()
+		if got := testing.AllocsPerRun(100, func() {
+			if err := s.run(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}); got > 0 {
+			t.Errorf("n=%d: %v allocations a step", n, got)
+		}
 	}
 }
