@@ -66,14 +66,33 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d", p.File[strings.LastIndexByte(p.File, '/')+1:], p.Line)
 }
 
-// caller is the innermost call that is made from outside this package and the one of the given path.
+// caller is the innermost call that is made from outside this package and the one of the given path, which has functions
+// that add its operations. A program or a test may have operations of its own.
 func caller(pkg string) Position {
+	if pkg == "main" || strings.HasSuffix(pkg, "_test") {
+		pkg = ""
+	}
 	var counters [64]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
 	for {
 		f, more := frames.Next()
 		if in := packageOf(f.Function); in != ownPackage && in != pkg {
 			return Position{f.File, f.Line}
+		}
+		if !more {
+			return Position{}
+		}
+	}
+}
+
+// callerOf is the innermost call that is made from outside this package and the one that has called it.
+func callerOf() Position {
+	var counters [16]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	for {
+		f, more := frames.Next()
+		if in := packageOf(f.Function); in != ownPackage {
+			return caller(in)
 		}
 		if !more {
 			return Position{}

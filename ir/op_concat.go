@@ -1,0 +1,78 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Concat joins tensors of one type, which may be any, along an axis; a negative one counts from the end. Their other
+// extents are equal. Errors: no tensor, an axis that they do not have, different types or shapes.
+func Concat(axis int, ts ...*Tensor) *Tensor { return Apply1(&concatOp{axis}, nil, ts...) }
+
+type concatOp struct{ axis int }
+
+func (o *concatOp) Name() string { return "concat" }
+
+func (o *concatOp) Infer(in []Spec) ([]Spec, error) {
+	if len(in) == 0 {
+		return nil, errors.New("no tensors")
+	}
+	shape := in[0].Shape.Clone()
+	axis, err := axisOf(o.axis, len(shape))
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range in[1:] {
+		if s.DType != in[0].DType {
+			return nil, fmt.Errorf("input %d is of %v, want %v as input 0 is", i+1, s.DType, in[0].DType)
+		}
+		if len(s.Shape) != len(shape) {
+			return nil, fmt.Errorf("input %d has %d dimensions, want %d as input 0 has", i+1, len(s.Shape), len(shape))
+		}
+		for d, extent := range s.Shape {
+			if d == axis {
+				shape[d] += extent
+			} else if extent != shape[d] {
+				return nil, fmt.Errorf("input %d has %d in dimension %d, want %d as input 0 has", i+1, extent, d, shape[d])
+			}
+		}
+	}
+	return []Spec{{Shape: shape, DType: in[0].DType}}, shape.Validate()
+}
+
+func (o *concatOp) Bind(m *Memory) (func() error, error) {
+	shape, dst := m.Out[0].Shape(), m.Out[0].Bytes()
+	axis, err := axisOf(o.axis, len(shape))
+	if err != nil {
+		return nil, err
+	}
+	starts := make([]int, len(shape))
+	var parts []*box
+	var srcs [][]byte
+	for _, t := range m.In {
+		parts = append(parts, newBox(shape, starts, t.Shape(), t.DType().Size()))
+		srcs = append(srcs, t.Bytes())
+		starts[axis] += t.Dim(axis)
+	}
+	return func() error {
+		for i, part := range parts {
+			part.put(dst, srcs[i])
+		}
+		return nil
+	}, nil
+}
+
+// Gradient implements Differentiable: to each its part.
+func (o *concatOp) Gradient(b *Backward) []*Tensor {
+	var out []*Tensor
+	for i, at := 0, 0; i < len(b.node.in); i++ {
+		s := b.InSpec(i).Shape
+		axis, err := axisOf(o.axis, len(s))
+		if err != nil { // Infer has found none
+			return nil
+		}
+		out = append(out, SliceAxis(b.Grad(0), axis, at, at+s[axis]))
+		at += s[axis]
+	}
+	return out
+}

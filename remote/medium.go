@@ -1,0 +1,74 @@
+package remote
+
+import (
+	"encoding/binary"
+	"os"
+)
+
+// A medium is the access to a file's bytes from its beginning to the size it was given. No two calls of what touches
+// the same bytes run at once, but for reads. What was written is there for who opens the file later, in the order of
+// the calls, however the process ends; only sync makes it outlast the machine.
+type medium interface {
+	word(off int64) (uint64, error) // off is a multiple of 8, here and below
+	setWord(off int64, w uint64) error
+	read(off int64, dst []byte) error
+	write(off int64, src []byte) error
+	resize(size int64) error // the file has grown
+	sync(off, n int64) error
+	close() error // the file stays open
+}
+
+// A platform is what an operating system has to offer.
+type platform struct {
+	open func(f *os.File, size int64) (medium, error)
+	// reserve makes a file of from bytes one of to bytes, the new ones zeros for which there is room on the disk.
+	reserve func(f *os.File, from, to int64) error
+}
+
+// plain needs nothing but files.
+var plain = platform{open: openPlain, reserve: writeZeros}
+
+// plainMedium asks the operating system for every read and write.
+type plainMedium struct{ f *os.File }
+
+func openPlain(f *os.File, _ int64) (medium, error) { return plainMedium{f}, nil }
+
+func (m plainMedium) word(off int64) (uint64, error) {
+	var b [8]byte
+	_, err := m.f.ReadAt(b[:], off)
+	return binary.NativeEndian.Uint64(b[:]), err
+}
+
+func (m plainMedium) setWord(off int64, w uint64) error {
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], w)
+	_, err := m.f.WriteAt(b[:], off)
+	return err
+}
+
+func (m plainMedium) read(off int64, dst []byte) error {
+	_, err := m.f.ReadAt(dst, off)
+	return err
+}
+
+func (m plainMedium) write(off int64, src []byte) error {
+	_, err := m.f.WriteAt(src, off)
+	return err
+}
+
+func (m plainMedium) resize(int64) error      { return nil }
+func (m plainMedium) sync(off, n int64) error { return m.f.Sync() }
+func (m plainMedium) close() error            { return nil }
+
+// writeZeros is a platform's reserve that works with every file system that does not compress.
+func writeZeros(f *os.File, from, to int64) error {
+	zeros := make([]byte, min(to-from, 1<<20))
+	for from < to {
+		n, err := f.WriteAt(zeros[:min(to-from, int64(len(zeros)))], from)
+		if err != nil {
+			return err
+		}
+		from += int64(n)
+	}
+	return nil
+}

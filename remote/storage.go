@@ -1,0 +1,89 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gogcl.dev/tensor"
+)
+
+// Storage is where buffers keep their entries: [Memory], a [Dir] of files, or a type of the user's own.
+type Storage interface {
+	// Open gives the entries of one buffer on one replica, those that are kept already or new ones, which read as
+	// zeros. It is an error, and nothing is changed, when what is kept differs from spec in anything. Entries that are
+	// open already may not be opened a second time.
+	Open(spec Spec) (Entries, error)
+}
+
+// Spec says which entries are wanted and what they hold.
+type Spec struct {
+	Buffer  string // what tells a buffer from the others in a Storage: its name, or its id in decimal. Not empty.
+	Replica int    // whose entries; 0 or more
+	DType   tensor.DType
+	Shape   tensor.Shape // of one entry, which takes the bytes of a dense tensor
+	Entries int          // 1 or more
+}
+
+// Entries are the tensors of one buffer on one replica, as bytes in the host's order. Every method may be called from
+// any goroutine at any time: a Load beside a Store of the same entry gives the old value or the new one, whole.
+//
+// Entry numbers start at 0; a number that does not exist, a slice that is not exactly as long as an entry, and
+// any use after Close are errors.
+type Entries interface {
+	// Load copies an entry to dst; one that was never stored is zeros. It allocates nothing. After an error dst is
+	// unspecified. The error of an entry that did not survive a crash is an ErrLost.
+	Load(entry int, dst []byte) error
+	// Store copies src to an entry. It allocates nothing. An error that is not about the arguments may leave the entry
+	// lost.
+	Store(entry int, src []byte) error
+	// Stored reports whether an entry has a value of its own, or had one and is lost: one that does not reads as zeros. Of
+	// an entry that does not exist it is false.
+	Stored(entry int) bool
+	// Grow makes room for that many entries and keeps what is stored: the new ones read as zeros. To ask for the
+	// number that there is does nothing; fewer is an error. After an error there are as many as before.
+	Grow(entries int) error
+	// Lost lists the entries that are known to be lost, in order: those found when the entries were opened, and those
+	// that failed since, less what has been stored anew.
+	Lost() []int
+	// Sync returns when all that was stored before it is safe from a loss of power, if the Storage knows such safety.
+	Sync() error
+	// Close does what Sync does and gives up what the entries use, even if it returns an error.
+	Close() error
+}
+
+// ErrLost is what the error of a Load wraps when the value is gone: the process was killed or the power failed while it
+// was being stored, or its bytes have been damaged since. A Store of the entry ends it.
+var ErrLost = errors.New("the entry is lost until it is stored anew")
+
+// String names the entries in errors.
+func (s Spec) String() string { return fmt.Sprintf("buffer %q of replica %d", s.Buffer, s.Replica) }
+
+// contents is the other half of String, for errors about a disagreement.
+func (s Spec) contents() string {
+	return fmt.Sprintf("entries %d, dtype %v, shape %v", s.Entries, s.DType, s.Shape)
+}
+
+// entryBytes is how many bytes an entry takes. The error says what is wrong with s.
+func (s Spec) entryBytes() (int, error) {
+	if s.Buffer == "" {
+		return 0, errors.New("the buffer has no name")
+	}
+	if s.Replica < 0 {
+		return 0, fmt.Errorf("replica %d is negative", s.Replica)
+	}
+	if s.Entries < 1 {
+		return 0, fmt.Errorf("%d entries, want at least 1", s.Entries)
+	}
+	if !s.DType.Valid() {
+		return 0, fmt.Errorf("invalid dtype %v", s.DType)
+	}
+	n, err := s.Shape.Elements()
+	if err != nil {
+		return 0, err
+	}
+	if n > math.MaxInt/s.DType.Size() {
+		return 0, fmt.Errorf("an entry of %v and shape %v takes more than %d bytes", s.DType, s.Shape, math.MaxInt)
+	}
+	return n * s.DType.Size(), nil
+}
