@@ -43,8 +43,8 @@
 //	broadcast                all-reduce Add of dy at the root,           dy at the root, zeros elsewhere
 //	                         zeros elsewhere
 //
-// Mul has no gradient, since that would divide by the inputs; LogicalAnd and LogicalOr are of bool and have none. Nor has
-// what is in place.
+// Mul has no gradient, since that would divide by the inputs; LogicalAnd and LogicalOr are of bool and have none. Nor
+// has what is in place.
 //
 // The right column is that of PopXL. It counts the inputs of all replicas as different tensors. What a collective has
 // made equal on all of them, each of them uses, and the losses are equal, so each has its whole gradient. Where a
