@@ -48,8 +48,8 @@ func many(o ir.Op, tensors []*ir.Tensor) []*ir.Tensor {
 }
 
 // ReduceScatter returns the replica's part of the reduction of t, which has one dimension, over the group: of n
-// elements and G ranks, c = ceil(n/G) from rank*c on, with zeros past n. Errors: another number of dimensions, an operator
-// that does not take the element type.
+// elements and G ranks, c = ceil(n/G) from rank*c on, with zeros past n. Errors: another number of dimensions, an
+// operator that does not take the element type.
 func (c Comm) ReduceScatter(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
 	return c.apply(reduceScatter{operator: operator}, t)
 }
