@@ -5,8 +5,8 @@ import (
 )
 
 // Concat joins tensors of one type, which may be any, along an axis; a negative one counts from the end. Their other
-// extents are equal. Errors: an axis that they do not have, different types or shapes. Of no tensors it is a tensor that
-// stands for an error, but knows no program that could return one.
+// extents are equal. Errors: an axis that they do not have, different types or shapes. Of no tensors it is a tensor
+// that stands for an error, but knows no program that could return one.
 func Concat(axis int, ts ...*Tensor) *Tensor { return Apply1(&concatOp{axis}, nil, ts...) }
 
 type concatOp struct{ axis int }
