@@ -47,7 +47,8 @@ func BenchmarkAllGather(b *testing.B)     { compare(b, schedule.AllGather) }
 func BenchmarkAllToAll(b *testing.B)      { compare(b, schedule.AllToAll) }
 func BenchmarkBroadcast(b *testing.B)     { compare(b, schedule.Broadcast) }
 
-// compare runs a benchmark for each group size, size and way. Ways come last, so that those of one case run one after the other.
+// compare runs a benchmark for each group size, size and way. Ways come last, so that those of one case run one after
+// the other.
 func compare(b *testing.B, c schedule.Collective) {
 	for _, n := range groups.values {
 		for _, size := range sizes.values {

@@ -31,7 +31,8 @@ type data struct {
 	src, dst   [][]float32
 }
 
-// wholeBytes is the size that a collective over n replicas can have, at least size: an all-gather and an all-to-all need as many elements for every replica.
+// wholeBytes is the size that a collective over n replicas can have, at least size: an all-gather and an all-to-all
+// need as many elements for every replica.
 func wholeBytes(c schedule.Collective, n int, size byteSize) byteSize {
 	unit := elemSize
 	if c == schedule.AllGather || c == schedule.AllToAll {
@@ -99,7 +100,8 @@ func (d *data) call(ctx context.Context, c *gcl.Comm, f form) error {
 	}
 }
 
-// prepare makes replica r ready for the call that is checked: its dst holds the input in place, and nothing of the result otherwise.
+// prepare makes replica r ready for the call that is checked: its dst holds the input in place, and nothing of the
+// result otherwise.
 func (d *data) prepare(r int, f form) {
 	clear(d.dst[r])
 	if f == inPlaceForm {
@@ -174,8 +176,8 @@ func checkCopy(got []float32, from, first int) error {
 	return nil
 }
 
-// busFactor is nccl-tests' factor: size times it, by the time, is the bandwidth that the slowest link must have, whatever the number of
-// replicas. https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+// busFactor is nccl-tests' factor: size times it, by the time, is the bandwidth that the slowest link must have,
+// whatever the number of replicas. https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
 func busFactor(c schedule.Collective, n int) float64 {
 	switch c {
 	case schedule.AllReduce:

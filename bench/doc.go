@@ -1,6 +1,8 @@
-// Package bench compares methods, implementations, group sizes, sizes and transports. It holds no code but tests and benchmarks:
+// Package bench compares methods, implementations, group sizes, sizes and transports. It holds no code but tests and
+// benchmarks:
 //
 //	go test -bench . ./bench
 //
-// prints a line for each case, for about five minutes. README.md beside this file says how to read, choose and compare them.
+// prints a line for each case, for about five minutes. README.md beside this file says how to read, choose and compare
+// them.
 package bench

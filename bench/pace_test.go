@@ -22,8 +22,9 @@ func (n *times) Loop() bool {
 	return *n >= 0
 }
 
-// pace keeps replicas at the same number of calls, though only replica 0 knows when the benchmark ends: it tells the others ahead, now and then, how
-// many calls there will be at least, and in the end makes good on it. Nobody waits and nothing is allocated for it.
+// pace keeps replicas at the same number of calls, though only replica 0 knows when the benchmark ends: it tells the
+// others ahead, now and then, how many calls there will be at least, and in the end makes good on it. Nobody waits and
+// nothing is allocated for it.
 type pace struct {
 	ahead int64
 	limit atomic.Int64 // how many calls there will be, at least
@@ -82,7 +83,8 @@ func (p *pace) follow(do func() error) error {
 	}
 }
 
-// warmUp makes, outside the timing, what is made once and kept: plans, and whatever a replica needs when it parks, for which every replica is late once.
+// warmUp makes, outside the timing, what is made once and kept: plans, and whatever a replica needs when it parks, for
+// which every replica is late once.
 func warmUp(c *gcl.Comm, do func() error) error {
 	for range 3 {
 		if err := do(); err != nil {
@@ -104,8 +106,9 @@ func warmUp(c *gcl.Comm, do func() error) error {
 	return nil
 }
 
-// stockUp has the runtime keep a stock of what goroutines wait with, a small object each. A processor takes it from its own stock of up to 128, and where the
-// goroutine wakes it goes to that processor's: until all are full, replicas that move between processors allocate now and then, which is not a call's doing.
+// stockUp has the runtime keep a stock of what goroutines wait with, a small object each. A processor takes it from
+// its own stock of up to 128, and where the goroutine wakes it goes to that processor's: until all are full, replicas
+// that move between processors allocate now and then, which is not a call's doing.
 func stockUp() {
 	var all sync.WaitGroup
 	gate := make(chan struct{})
@@ -117,8 +120,8 @@ func stockUp() {
 	all.Wait()
 }
 
-// run carries out the collective of d as often as l says, on replicas that are made for it, and checks the result of one call more. Sums in place are those of zeros,
-// since real data would grow with each call.
+// run carries out the collective of d as often as l says, on replicas that are made for it, and checks the result of
+// one call more. Sums in place are those of zeros, since real data would grow with each call.
 func run(l looper, w way, d *data) error {
 	endpoints, err := w.transport.open(d.n)
 	if err != nil {

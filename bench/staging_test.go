@@ -13,9 +13,9 @@ import (
 // stagingChoices are options with which fragments can be sent from where they lie, or from a copy.
 var stagingChoices = []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.QuadDirectionalRing}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful}}
 
-// BenchmarkStageFragments compares an all-reduce from where the data lies with one that stages fragments in order, in time and in
-// memory: heap-B/replica is what the connection of a replica has on the heap in the end, beside the caller's data. Since
-// calls allocate nothing once they are warm, that is the peak.
+// BenchmarkStageFragments compares an all-reduce from where the data lies with one that stages it first, in time and
+// in memory: heap-B/replica is by how much more the connection of a replica has on the heap in the end than when it
+// was new, beside the caller's data. Since calls allocate nothing once they are warm, that is the peak.
 func BenchmarkStageFragments(b *testing.B) {
 	const n = 4
 	for _, o := range stagingChoices {

@@ -39,8 +39,9 @@ type way struct {
 	form      form
 }
 
-// ways lists the ways that a collective has. Every method goes by messages (Syncless) and stepping together (Syncful); Auto as the implementation stands
-// beside them only for the method auto, which is what a program gets that asks for nothing.
+// ways lists the ways that a collective has. Every method goes by messages (Syncless) and stepping together (Syncful);
+// Auto as the implementation stands beside them only for the method auto, which is what a program gets that asks for
+// nothing.
 func ways(c schedule.Collective, forms []form) []way {
 	var out []way
 	for _, f := range forms {

@@ -105,6 +105,26 @@ func TestGroupsAllocateNothing(t *testing.T) {
 	}
 }
 
+// Nor do staging and segments allocate, in groups and in the phases of Hybrid.
+func TestPiecemealAllocatesNothing(t *testing.T) {
+	half := commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 2}
+	for _, x := range []struct {
+		options gcl.Options
+		group   commgroup.Group
+	}{
+		{gcl.Options{}, commgroup.Group{}},
+		{gcl.Options{Implementation: gcl.Hybrid}, commgroup.Group{}},
+		{gcl.Options{Method: methods.ClockwiseRing}, half},
+		{gcl.Options{Method: methods.MeetInMiddleRing, Implementation: gcl.Syncful}, commgroup.Group{}},
+	} {
+		o := x.options
+		o.MaxBytesPerTile, o.StageFragments, o.MaxBroadcastSize = 7, true, 1<<20
+		t.Run(fmt.Sprintf("method=%v/implementation=%v", o.Method, o.Implementation), func(t *testing.T) {
+			steady(t, 4, o, 1000, func(c *gcl.Comm) *gcl.Comm { return grouped(c, x.group) }, gcl.WithTopology(hosts(t, 2, 2)))
+		})
+	}
+}
+
 // steady measures collectives in the group that in makes of all replicas.
 func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *gcl.Comm, opts ...gcl.RunOption) {
 	runs := 6
@@ -146,8 +166,9 @@ func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *g
 // callsPerRun makes up for AllocsPerRun's rounding down, and for replicas that are a call ahead of the first.
 const callsPerRun = 2
 
-// measure has every replica make the same calls, and counts on the first. A replica that another program keeps from running for milliseconds makes those that wait for it look for a
-// deadlock, which allocates; hence a second and a third try.
+// measure has every replica make the same calls, and counts on the first. A replica that another program keeps from
+// running for milliseconds makes those that wait for it look for a deadlock, which allocates; hence a second and a
+// third try.
 func measure(ctx context.Context, c *gcl.Comm, s step, runs int, t *testing.T) error {
 	again := make([]bool, 1)
 	for try := 1; ; try++ {

@@ -87,7 +87,8 @@ func (e *memoryTap) Gather(ctx context.Context, call transport.Call, members []i
 	return e.PeerMemory.Gather(ctx, call, members, mine, size, c)
 }
 
-// Where replicas share memory, Auto is direct, by one barrier for little data and by two for more; other methods and Syncless send messages.
+// Where replicas share memory, Auto is direct, by one barrier for little data and by two for more; other methods and
+// Syncless send messages.
 func TestAutoOnPeerMemory(t *testing.T) {
 	const n = 4
 	auto, much := gcl.Options{}, 1<<18

@@ -15,7 +15,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// barrier is the number of a barrier among the collectives in a transport.Call. It is carried out as an all-reduce of nothing.
+// barrier is the number of a barrier among the collectives in a transport.Call. It is carried out as an all-reduce of
+// nothing.
 const barrier = uint8(schedule.Broadcast) + 1
 
 // call is one collective as the untyped part of the package sees it.
@@ -40,7 +41,8 @@ func (k *call) inPlace() bool {
 	return len(k.dst) > 0 && len(k.src) > 0 && &k.dst[0] == &k.src[0]
 }
 
-// do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its group, a refused one too.
+// do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its
+// group, a refused one too.
 func (c *Comm) do(ctx context.Context, k call) error {
 	if err := c.check(); err != nil {
 		return err
@@ -49,7 +51,7 @@ func (c *Comm) do(ctx context.Context, k call) error {
 		Group:      c.group.id,
 		Count:      uint64(k.srcLen),
 		Digest:     c.digest,
-		Root:       uint32(k.root),
+		Root:       rootNumber(k.root),
 		Collective: uint8(k.collective),
 		Operator:   uint8(k.operator),
 		DType:      uint8(k.dtype),
@@ -74,6 +76,9 @@ func (c *Comm) do(ctx context.Context, k call) error {
 	return c.end(nil)
 }
 
+// rootNumber is how a transport.Call holds a root, also one that is about to be refused: as an int32.
+func rootNumber(root int) uint32 { return uint32(int32(min(max(root, math.MinInt32), math.MaxInt32))) }
+
 // larger is the number of elements in the larger of a rank's two buffers.
 func (c *Comm) larger(k *call) int {
 	switch {
@@ -97,7 +102,7 @@ func (c *Comm) checkCall(ctx context.Context, k *call) error {
 	want := k.srcLen
 	switch k.collective {
 	case schedule.AllReduce, schedule.ReduceScatter:
-		if err := k.operator.accepts(k.dtype); err != nil {
+		if err := k.operator.Accepts(k.dtype); err != nil {
 			return err
 		}
 		if k.collective == schedule.ReduceScatter {
@@ -120,7 +125,8 @@ func (c *Comm) checkCall(ctx context.Context, k *call) error {
 	return c.checkOverlap(k)
 }
 
-// checkOverlap refuses a destination that shares memory with the input, unless it is the input or, where one is smaller, its own place in the larger.
+// checkOverlap refuses a destination that shares memory with the input, unless it is the input or, where one is
+// smaller, its own place in the larger.
 func (c *Comm) checkOverlap(k *call) error {
 	if len(k.dst) == 0 || len(k.src) == 0 {
 		return nil
@@ -305,8 +311,8 @@ func (c *Comm) pieces(k *call, method methods.Method, n int, rankOrder bool) int
 	return methods.PipelinePieces(reach, int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
 }
 
-// reduce executes an all-reduce or a reduce-scatter. Where the schedule must work on something other than the caller's data (squares, or 16-bit floats that are to
-// be kept in float32), that is staged in memory of the lane.
+// reduce executes an all-reduce or a reduce-scatter. Where the schedule must work on something other than the caller's
+// data (squares, or 16-bit floats that are to be kept in float32), that is staged in memory of the lane.
 func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) error {
 	l, t := c.lane, kernel.Type(k.dtype)
 	wide := c.options.Reproducible && kernel.Widen(t) != nil

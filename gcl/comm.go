@@ -200,8 +200,8 @@ func (l *lane) groupOf(layout commgroup.Layout, ring topology.RingName) (*group,
 	return g, nil
 }
 
-// groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits. They
-// lie in one link domain.
+// groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits.
+// They lie in one link domain.
 func (l *lane) groupOfAll(members []int, rank int) (*group, error) {
 	rings, err := l.topology.Rings(topology.Auto, members)
 	if err != nil {
@@ -266,7 +266,12 @@ func (c *Comm) Named(name string) *Comm {
 }
 
 // Name returns the name given by Named, or "".
-func (c *Comm) Name() string { return c.label.name }
+func (c *Comm) Name() string {
+	if c == nil || c.label == nil {
+		return ""
+	}
+	return c.label.name
+}
 
 // Abort makes every collective on every replica, now and later, fail with ErrAborted and the cause, which may be nil.
 // The first abort wins.

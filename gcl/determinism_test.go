@@ -19,8 +19,8 @@ import (
 
 // The bits contract of docs/determinism.md, on data whose sums depend on their order.
 
-// float is a floating point type as the tests see it: how to make values of it, and how to fold them one after the other as Reproducible promises. W is
-// what partial results are kept in.
+// float is a floating point type as the tests see it: how to make values of it, and how to fold them one after the
+// other as Reproducible promises. W is what partial results are kept in.
 type float[T tensor.Element, W float32 | float64] struct {
 	fromBits func(uint64) T
 	bits     int // of T
@@ -51,7 +51,8 @@ func double() float[float64, float64] {
 	return float[float64, float64]{math.Float64frombits, 64, 11, id, id, id}
 }
 
-// random is a value of any kind: mostly moderate, of which sums round; also huge and tiny ones, subnormals, infinities, zeros, and NaNs with payloads.
+// random is a value of any kind: mostly moderate, of which sums round; also huge and tiny ones, subnormals,
+// infinities, zeros, and NaNs with payloads.
 func (f float[T, W]) random(r *rand.Rand) T {
 	switch r.IntN(24) {
 	case 0, 1: // any bits
@@ -87,7 +88,8 @@ func (f float[T, W]) randoms(n, size int) [][]T {
 // floatOperators are the operators that round, or meet NaNs.
 var floatOperators = []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd}
 
-// roundingSizes are lengths for which all methods cut their data in different ways; with three replicas one of them is more than a transport folds at a time.
+// roundingSizes are lengths for which all methods cut their data in different ways; with three replicas one of them is
+// more than a transport folds at a time.
 func roundingSizes(n int) []int {
 	switch {
 	case underRace:
@@ -98,7 +100,8 @@ func roundingSizes(n int) []int {
 	return []int{1, 61, 1500}
 }
 
-// sums adds the bits of every reduction by every method, both ways, to a hash, and checks that all replicas have the same bits: those of an all-reduce, and those of its shards.
+// sums adds the bits of every reduction by every method, both ways, to a hash, and checks that all replicas have the
+// same bits: those of an all-reduce, and those of its shards.
 func (f float[T, W]) sums(t *testing.T, h hash.Hash, n int, endpoints []transport.Endpoint) {
 	t.Helper()
 	var opts []gcl.RunOption
@@ -184,7 +187,8 @@ func TestSameBitsInOtherPieces(t *testing.T) {
 	}
 }
 
-// foldIn has the folds of a batch called with so many bytes at a time, the last piece first: the order of pieces is the transport's affair too.
+// foldIn has the folds of a batch called with so many bytes at a time, the last piece first: the order of pieces is
+// the transport's affair too.
 func foldIn(batch []transport.Transfer, piece int) {
 	for i := range batch {
 		whole := batch[i].Fold
@@ -275,7 +279,8 @@ func TestReproducibleIsALeftFold(t *testing.T) {
 	}
 }
 
-// The data is such that it matters: by some method, some operator on some type gives other bits without Reproducible. Else the test above shows nothing.
+// The data is such that it matters: by some method, some operator on some type gives other bits without Reproducible.
+// Else the test above shows nothing.
 func TestOrderMatters(t *testing.T) {
 	const n = 5
 	data := single().randoms(n, 1500)

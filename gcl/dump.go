@@ -214,6 +214,9 @@ func (s state) String() string { return stateNames[s] }
 
 // name is the short name of the call.
 func (r *record) name() string {
+	if r.collective&withinReplica != 0 {
+		return nameWithin(schedule.Collective(r.collective&^withinReplica)) + quoteName(r.label.name)
+	}
 	return nameCall(transport.Call{Collective: r.collective, Seq: r.seq}) + quoteName(r.label.name)
 }
 
@@ -225,7 +228,7 @@ func (r *record) String() string {
 	}
 	var b strings.Builder
 	if r.collective&withinReplica != 0 {
-		fmt.Fprintf(&b, "%s%s (%d IPUs)", nameWithin(schedule.Collective(r.collective&^withinReplica)), quoteName(r.label.name), r.count)
+		fmt.Fprintf(&b, "%s (%d IPUs)", r.name(), r.count)
 		return b.String()
 	}
 	if r.seq == 0 { // it has no number before its turn

@@ -167,7 +167,8 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e.kinds)], e.err) }
 
-// explain is the text of an error for inside another: one of the transport with the numbers of its calls spelled out, also where it is itself inside another.
+// explain is the text of an error for inside another: one of the transport with the numbers of its calls spelled out,
+// also where it is itself inside another.
 func explain(err error) string { return inner(spell(err)) }
 
 func spell(err error) string {
@@ -265,7 +266,7 @@ func describeData(c transport.Call) string {
 		fmt.Fprintf(&b, "tensors, %v x %d in all", dtype, c.Count)
 	}
 	if schedule.Collective(c.Collective) == schedule.Broadcast {
-		fmt.Fprintf(&b, ", root %d", c.Root)
+		fmt.Fprintf(&b, ", root %d", int32(c.Root))
 	}
 	return b.String()
 }

@@ -98,59 +98,92 @@ func (l *lane) barrier(ctx context.Context, call transport.Call, members []int, 
 }
 
 // exchange hands the moves of one round of all runs to the endpoint: of each message, a window of so many segments at a
-// time.
+// time, or with a window of 0 all of it, which is one segment.
 func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
+	if window == 0 {
+		l.batch = l.batch[:0]
+		for i := range runs {
+			for k := range moves {
+				l.addSegment(&runs[i], &moves[k], 0, moves[k].tag*uint32(len(runs))+uint32(i))
+			}
+		}
+		return l.sendBatch(ctx, call)
+	}
 	for first, more := 0, true; more; first += window {
 		more = false
 		l.batch = l.batch[:0]
+		clear(l.tags)
 		for i := range runs {
 			for k := 0; k < len(moves); {
 				end := k + 1
 				for end < len(moves) && moves[end].next { // a fold of several messages, which are equally long
 					end++
 				}
-				for s := first; s < first+window; s++ {
-					if !l.addSegment(runs, i, moves[k:end], s, window) {
-						break
-					}
-				}
+				l.addSegments(&runs[i], moves[k:end], first, window)
 				more = more || (first+window)*runs[i].segment < len(runs[i].bytes(moves[k].buf))
 				k = end
 			}
 		}
-		l.segments(l.batch)
-		err := l.endpoint.Exchange(ctx, call, l.batch)
-		clear(l.batch) // hold on to nobody's buffers
-		if err != nil {
+		if err := l.sendBatch(ctx, call); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addSegment adds segment s of messages of run i to the batch, if they have it.
-func (l *lane) addSegment(runs []run, i int, moves []planMove, s, window int) bool {
-	r := &runs[i]
-	for k := range moves {
-		m := &moves[k]
-		buf, there := r.segmentOf(r.bytes(m.buf), s)
-		if !there {
-			return false
-		}
-		tag := (int(m.tag)*len(runs)+i)*window + s%window
-		t := transport.Transfer{Peer: m.peer, Tag: uint32(tag), Kind: m.kind, Next: m.next, Buf: buf}
-		if m.kind == transport.RecvFold {
-			t.Fold = r.fold
-			if r.packed != nil {
-				t.Fold = r.packed.foldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.segment)
-			}
-			if m.with.Count > 0 {
-				t.With, _ = r.segmentOf(r.bytes(m.with), s)
-			}
-		}
-		l.batch = append(l.batch, t)
+// sendBatch hands the batch to the endpoint.
+func (l *lane) sendBatch(ctx context.Context, call transport.Call) error {
+	l.segments(l.batch)
+	err := l.endpoint.Exchange(ctx, call, l.batch)
+	clear(l.batch) // hold on to nobody's buffers
+	return err
+}
+
+// addSegments adds a window of segments of a message, or of the messages of one fold, to the batch. Their tags go on
+// from those that were given to the messages before between the same two replicas, in an order that both know.
+func (l *lane) addSegments(r *run, moves []planMove, first, window int) {
+	length := len(r.bytes(moves[0].buf))
+	there := 0 // how many segments
+	for ; there < window && (first+there == 0 || (first+there)*r.segment < length); there++ {
 	}
-	return true
+	l.bases = l.bases[:0]
+	for k := range moves {
+		tag := l.nextTag(&moves[k])
+		l.bases = append(l.bases, *tag)
+		*tag += uint32(there)
+	}
+	for s := range there {
+		for k := range moves {
+			l.addSegment(r, &moves[k], first+s, l.bases[k]+uint32(s))
+		}
+	}
+}
+
+// nextTag is the tag of the next segment from or to a peer.
+func (l *lane) nextTag(m *planMove) *uint32 {
+	if l.tags == nil {
+		l.tags = make([][2]uint32, l.endpoint.Size())
+	}
+	if m.kind == transport.Send {
+		return &l.tags[m.peer][0]
+	}
+	return &l.tags[m.peer][1]
+}
+
+// addSegment adds segment s of a message to the batch.
+func (l *lane) addSegment(r *run, m *planMove, s int, tag uint32) {
+	buf, _ := r.segmentOf(r.bytes(m.buf), s)
+	t := transport.Transfer{Peer: m.peer, Tag: tag, Kind: m.kind, Next: m.next, Buf: buf}
+	if m.kind == transport.RecvFold {
+		t.Fold = r.fold
+		if r.packed != nil {
+			t.Fold = r.packed.foldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.segment)
+		}
+		if m.with.Count > 0 {
+			t.With, _ = r.segmentOf(r.bytes(m.with), s)
+		}
+	}
+	l.batch = append(l.batch, t)
 }
 
 // local carries out a Copy or a Reduce.

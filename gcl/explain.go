@@ -109,15 +109,18 @@ func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype t
 	return nil
 }
 
-// hostLink is what gcl takes a link between replicas in one process to be: see hostLatencyBytes, which is their product.
+// hostLink is what gcl takes a link between replicas in one process to be: see hostLatencyBytes, which is their
+// product.
 var hostLink = topology.Speed{BytesPerSecond: 8e9, Latency: time.Microsecond}
 
 const (
-	// hostMemoryBytesPerSecond is what a replica copies between peers' buffers: twice what messages carry, as an all-reduce of 1 MiB over two replicas
-	// takes 23 us instead of 47 (prototype, two-core machine of docs/determinism.md).
+	// hostMemoryBytesPerSecond is what a replica copies between peers' buffers: twice what messages carry, as an
+	// all-reduce of 1 MiB over two replicas takes 23 us instead of 47 (prototype, two-core machine of
+	// docs/determinism.md).
 	hostMemoryBytesPerSecond = 16e9
 
-	// hostBarrierPerRank is how much each replica adds to a barrier: eight goroutines on two cores meet in 1.0 us (same machine).
+	// hostBarrierPerRank is how much each replica adds to a barrier: eight goroutines on two cores meet in 1.0 us (same
+	// machine).
 	hostBarrierPerRank = 120 * time.Nanosecond
 )
 
@@ -197,7 +200,8 @@ func (p pricer) messages(m methods.Method) (Candidate, error) {
 	return Candidate{Implementation: Syncless, Method: m, Rounds: e.Rounds, SentBytes: e.SentBytes, Estimate: e.Time}, err
 }
 
-// withBarriers is a method by messages with a barrier before each round, which is an empty message from everyone to everyone.
+// withBarriers is a method by messages with a barrier before each round, which is an empty message from everyone to
+// everyone.
 func (p pricer) withBarriers(m methods.Method) (Candidate, error) {
 	c, err := p.messages(m)
 	if err != nil {
@@ -235,8 +239,8 @@ func (p pricer) stepped(m methods.Method) (Candidate, error) {
 	return c, nil
 }
 
-// onePass is what shared does, as if each rank had a processor: two barriers with each at its share of the memory between
-// them, or for a small message one, or for a small broadcast none.
+// onePass is what shared does, as if each rank had a processor: two barriers with each at its share of the memory
+// between them, or for a small message one, or for a small broadcast none.
 func (p pricer) onePass() Candidate {
 	n, ranks := int64(p.elements)*int64(p.call.dtype.Size()), int64(p.Size())
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once

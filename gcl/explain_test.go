@@ -294,7 +294,8 @@ func machineOf(t testing.TB, shape topology.Shape, replicas ...int) gcl.RunOptio
 	return gcl.WithTopology(m)
 }
 
-// TestExplainTexts compares what users read with testdata/explain.txt. With -update it writes the file: look at what changed before you commit it.
+// TestExplainTexts compares what users read with testdata/explain.txt. With -update it writes the file: look at what
+// changed before you commit it.
 func TestExplainTexts(t *testing.T) {
 	var have strings.Builder
 	for _, x := range []struct {

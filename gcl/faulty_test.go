@@ -49,7 +49,8 @@ func TestLateReplicas(t *testing.T) {
 	}
 }
 
-// until makes calls until one fails, and then writes over all its buffers: they are the caller's again. A peer that still reads them is a race.
+// until makes calls until one fails, and then writes over all its buffers: they are the caller's again. A peer that
+// still reads them is a race.
 func until(ctx context.Context, c *gcl.Comm, size int) error {
 	in, out, all := make([]float32, size), make([]float32, size), make([]float32, size*c.Size())
 	defer func() {
@@ -75,7 +76,8 @@ func until(ctx context.Context, c *gcl.Comm, size int) error {
 	return errors.Join(gcl.AllGatherTo(ctx, direct, all, in), gcl.AllGatherTo(ctx, direct, all, in))
 }
 
-// breaking has all replicas of n make calls until one fails on each, and returns the errors. Whoever waits in silence gives up after a second of the bubble's clock.
+// breaking has all replicas of n make calls until one fails on each, and returns the errors. Whoever waits in silence
+// gives up after a second of the bubble's clock.
 func breaking(t *testing.T, n, size int, o gcl.Options, seed uint64, fault faulty.Fault) (errs []error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,7 +184,8 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-// Aborts in the middle of large messages, in real time: buffers are written over while a peer that did not stop would still read them. The race detector is what this test is for.
+// Aborts in the middle of large messages, in real time: buffers are written over while a peer that did not stop would
+// still read them. The race detector is what this test is for.
 func TestScribbleAfterErrors(t *testing.T) {
 	const n, size = 4, 300_000
 	for i, o := range bothWays() {

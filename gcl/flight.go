@@ -16,11 +16,11 @@ const flightLength = 1024
 // flight is the flight recorder of one lane: what its last collectives were, when they began and how they went. Dump
 // reads it.
 //
-// Recording costs two atomic stores, one look at the clock, which for a call of 8 bytes is the greater part, and a
-// second where a call takes longer; and no lock, since the lane's turn says who may write. A reader may come at any
-// time. It raises reading and then looks at head: a writer that has not seen it can be no further than in the record
-// that follows, in a slot of its own, and one that has seen it waits for mu before it begins another. So nobody writes
-// to what is being read, and there is nothing to read twice.
+// Recording costs two atomic stores, by a schedule one more for each round, one look at the clock, which for a call of
+// 8 bytes is the greater part, and a second where a call takes longer; and no lock, since the lane's turn says who may
+// write. A reader may come at any time. It raises reading and then looks at head: a writer that has not seen it can be
+// no further than in the record that follows, in a slot of its own, and one that has seen it waits for mu before it
+// begins another. So nobody writes to what is being read, and there is nothing to read twice.
 type flight struct {
 	replica    int
 	connection int // 0 is the replica's first; Dups follow

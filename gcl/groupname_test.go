@@ -9,7 +9,8 @@ import (
 	"gogcl.dev/gcl"
 )
 
-// TestGroupID tries all groups of up to 64 replicas: members have one number, others another, and a number has its members' name.
+// TestGroupID tries all groups of up to 64 replicas: members have one number, others another, and a number has its
+// members' name.
 func TestGroupID(t *testing.T) {
 	members := map[uint64]string{}
 	for _, n := range []int{1, 2, 3, 4, 6, 8, 12, 16, 30, 64} {

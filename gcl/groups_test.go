@@ -95,7 +95,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Two groups in one program, rows and columns of a 3 by 4 grid, in turn and with different lengths: none takes the other's messages.
+// Two groups in one program, rows and columns of a 3 by 4 grid, in turn and with different lengths: none takes the
+// other's messages.
 func TestGroupsInterleave(t *testing.T) {
 	for _, m := range testMethods {
 		replicas(t, 12, func(ctx context.Context, c *gcl.Comm) error {
@@ -133,7 +134,8 @@ func TestGroupsInterleave(t *testing.T) {
 	}
 }
 
-// Comms of one group made in different ways count their calls together. (Auto may choose differently for a group with an explicit stride.)
+// Comms of one group made in different ways count their calls together. (Auto may choose differently for a group with
+// an explicit stride.)
 func TestGroupMadeTwice(t *testing.T) {
 	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 		c = with(c, methods.Direct)

@@ -73,7 +73,7 @@ func (l *lane) phaseGroup(of *group, ring topology.RingName, members []int, rank
 		return nil, err
 	}
 	g := newGroup(members, rank, rings)
-	g.id = hashedGroup | fnv(of.id, members...) // not that of a user's group of the same members
+	g.id = groupID(members)
 	return g, nil
 }
 
@@ -150,6 +150,7 @@ func (p *phases) do(ctx context.Context, c *Comm, collective schedule.Collective
 	}
 	f := p.fingerprint
 	f.Group = c.group.id
+	f.Digest = mix(f.Digest, p.fingerprint.Group) // not that of another group's phase with the same members
 	f.Seq |= p.done << phaseShift
 	p.lane.startPhase(p.done)
 	if err := c.perform(ctx, &k, f); err != nil {

@@ -92,7 +92,7 @@ func (p pricer) whyHybrid(h *hybrid) string {
 	method := across.method(across.call, across.elements)
 	reason := "as the options ask"
 	if p.options.Method == methods.Auto {
-		reason = "since " + hostTuning.Why(across.call.collective, across.Size(), int64(across.elements)*int64(p.call.dtype.Size()), p.strided)
+		reason = "since " + across.tuning().Why(across.call.collective, across.Size(), int64(across.elements)*int64(p.call.dtype.Size()), p.strided)
 	}
 	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
 		method, h.domains, reason, inside.method(inside.call, inside.elements), ranks(h.each))

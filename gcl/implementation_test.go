@@ -29,7 +29,8 @@ func TestImplementationNames(t *testing.T) {
 	}
 }
 
-// FuzzParseImplementation: what parses is one of the names and prints as it was; what does not leaves the receiver alone and lists the names.
+// FuzzParseImplementation: what parses is one of the names and prints as it was; what does not leaves the receiver
+// alone and lists the names.
 func FuzzParseImplementation(f *testing.F) {
 	for _, name := range append(slices.Clone(implementationNames), "", "auto", "hybrid", "Syncful ", " Syncful", "Implementation(4)", "SYNCLESS", "Syncful\x00", "Sync") {
 		f.Add(name)

@@ -161,8 +161,10 @@ func (s *ipus) run(ctx context.Context, body func(*ipu) error) error {
 	for _, w := range s.all[1:] {
 		go w.start()
 	}
-	s.all[0].work()
-	s.busy.Wait()
+	func() {
+		defer s.busy.Wait() // also after runtime.Goexit, in a function of a Trace: the rows are the caller's
+		s.all[0].work()
+	}()
 	s.ctx, s.body = nil, nil
 	var heard error // of one that only heard that another has failed, and knows less than the other
 	for _, w := range s.all {
@@ -201,6 +203,7 @@ type withinCall struct {
 	dtype      tensor.DType
 	ipus       int
 	elements   int // on all of them
+	at         place
 }
 
 // event describes the call to a Trace.
@@ -222,16 +225,21 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		return err
 	}
 	recorded := transport.Call{Collective: uint8(k.collective) | withinReplica, Count: uint64(k.ipus)}
-	if err := c.enter(ctx, &recorded); err != nil {
-		c.lane.flight.turnedAway(c.label, &recorded, 0)
-		err = c.refusalWithin(k.collective, err)
+	l := &label{name: c.label.name, group: hashedGroup | fnv(fnvOffset, c.Replica(), withinReplica)}
+	k.at = place{flights: c.lane.flights, flight: c.lane.flight, group: l.group}
+	err := c.enter(ctx, &recorded)
+	recorded.Seq = c.lane.withins.Add(1)
+	k.at.seq = recorded.Seq
+	if err != nil {
+		c.lane.flight.turnedAway(l, &recorded, waitedSince(err))
+		err = c.failureWithin(&k, err)
 		if c.options.Trace != nil {
 			c.options.Trace.tellAtOnce(k.event(c), err)
 		}
 		return err
 	}
 	defer c.leave()
-	c.lane.flight.begin(c.label, &recorded, ticks.Now())
+	c.lane.flight.begin(l, &recorded, ticks.Now())
 	if c.options.Trace != nil {
 		defer c.crashed()
 		c.tell(k.event(c))
@@ -241,46 +249,47 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		refused = check()
 	}
 	if refused != nil {
-		return c.end(c.refusalWithin(k.collective, refused))
+		return c.end(c.failureWithin(&k, refused))
 	}
-	return c.end(c.performWithin(ctx, k.collective, k.ipus, body))
+	return c.end(c.performWithin(ctx, &k, body))
 }
 
-// withinReplica marks, in the Collective of what the flight recorder is given, a collective within the replica, of which
-// Count is the number of IPUs. It has no number.
+// withinReplica marks, in the Collective of what the flight recorder is given, a collective within the replica, of
+// which Count is the number of IPUs. Seq counts those of the connection.
 const withinReplica = 0x80
 
-// refusalWithin is for a collective within the replica that was refused before anything was done.
-func (c *Comm) refusalWithin(collective schedule.Collective, err error) error {
-	return &callError{what: nameWithin(collective) + quoteName(c.label.name), replica: c.Replica(), err: err, at: c.place(0)}
+// failureWithin is the error of a collective within the replica.
+func (c *Comm) failureWithin(k *withinCall, err error, kinds ...error) *callError {
+	return &callError{what: nameWithin(k.collective) + quoteName(c.label.name), replica: c.Replica(), err: err, kinds: kinds, at: k.at}
 }
 
 // performWithin carries out a checked collective within the replica.
-func (c *Comm) performWithin(ctx context.Context, collective schedule.Collective, k int, body func(*ipu) error) error {
-	s, err := c.lane.ipusOf(k)
+func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu) error) error {
+	s, err := c.lane.ipusOf(k.ipus)
 	if err == nil {
 		// An aborted or closed communicator, or a context that is done, must show.
 		err = c.lane.endpoint.Exchange(ctx, transport.Call{}, nil)
 	}
-	for i := 0; i < k && err == nil; i++ {
+	for i := 0; i < k.ipus && err == nil; i++ {
 		err = s.all[i].join(c.ipusPerRank(), c.options)
 	}
 	if err != nil {
-		return c.otherFailure(ctx, nameWithin(collective), err)
+		failed := c.otherFailure(ctx, nameWithin(k.collective), err)
+		failed.at = k.at
+		return failed
 	}
 	s.all[0].comm.lane.tracing = c.lane.tracing
 	err = s.run(ctx, body)
 	c.lane.tracing, s.all[0].comm.lane.tracing = s.all[0].comm.lane.tracing, tracing{}
-	if err != nil {
-		failed := &callError{what: nameWithin(collective) + quoteName(c.label.name), replica: c.Replica(), err: err, kinds: []error{ErrAborted}, at: c.place(0)}
-		if c.lane.isClosed() {
-			failed.kinds = []error{ErrClosed}
-			return failed
-		}
-		c.Abort(failed)
-		return failed
+	switch {
+	case err == nil:
+		return nil
+	case c.lane.isClosed():
+		return c.failureWithin(k, err, ErrClosed)
 	}
-	return nil
+	failed := c.failureWithin(k, err, ErrAborted)
+	c.Abort(failed)
+	return failed
 }
 
 // ipusPerRank is Options.IPUsPerRank with its default.

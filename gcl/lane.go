@@ -11,8 +11,9 @@ import (
 	"gogcl.dev/transport"
 )
 
-// lane is one replica's connection and all that belongs to it and not to one Comm: whose turn it is, the groups and their counters, the memory that
-// collectives work in. Everything but turns, mu and works is used only by whoever has the turn.
+// lane is one replica's connection and all that belongs to it and not to one Comm: whose turn it is, the groups and
+// their counters, the memory that collectives work in. Everything but turns, mu and works is used only by whoever has
+// the turn.
 type lane struct {
 	endpoint transport.Endpoint
 	memory   transport.PeerMemory // the endpoint, if it offers that; else nil
@@ -31,6 +32,8 @@ type lane struct {
 	ipus   map[int]*ipus               // this replica's own, by how many
 	closed bool                        // says why they failed
 
+	withins atomic.Uint64 // collectives within the replica
+
 	flight  *flight
 	flights *flights // the recorders of all lanes of the communicator in this process
 	small   int      // memory.SmallLimit
@@ -40,9 +43,11 @@ type lane struct {
 	many    many
 	runs    []run
 	batch   []transport.Transfer
-	scratch []byte // slots of schedules
-	staging []byte // inputs and outputs in another form than the caller's
-	between []byte // what a phase of Hybrid leaves for the next
+	bases   []uint32    // tags of the first segments of one fold's messages
+	tags    [][2]uint32 // by replica: of the next transfer to it and from it, in the batch that is being made
+	scratch []byte      // slots of schedules
+	staging []byte      // inputs and outputs in another form than the caller's
+	between []byte      // what a phase of Hybrid leaves for the next
 }
 
 // root is the lane of the first connection.

@@ -72,7 +72,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	}
 	fingerprint := transport.Call{
 		Group:      c.group.id,
-		Root:       uint32(k.root),
+		Root:       rootNumber(k.root),
 		Collective: uint8(k.collective),
 		Operator:   uint8(k.operator),
 		DType:      manyTensors,

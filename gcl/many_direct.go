@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// direct carries out a call on several tensors on peer memory in one pass, as shared does for one. Small ones are packed
-// for one Gather or Broadcast. Large ones are laid open where they lie, and nothing is packed.
+// direct carries out a call on several tensors on peer memory in one pass, as shared does for one. Small ones are
+// packed for one Gather or Broadcast. Large ones are laid open where they lie, and nothing is packed.
 func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint transport.Call) error {
 	s := &c.lane.shared
 	s.setUp(c, whole, fingerprint)

@@ -80,7 +80,7 @@ func (m *many) loadMapped(c *Comm, k *manyCall) error {
 	}
 	scatters := k.collective == schedule.ReduceScatter
 	if scatters {
-		if err := k.operator.accepts(k.dtype); err != nil {
+		if err := k.operator.Accepts(k.dtype); err != nil {
 			return err
 		}
 		if err := k.mapping.Check(len(src)); err != nil {

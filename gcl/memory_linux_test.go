@@ -57,8 +57,8 @@ func mappingOf(t *testing.T, b []byte) mapping {
 	return m
 }
 
-// TestAllocPages reports how much of the memory is in huge pages, which is up to the system; that it has been asked is what fails the test. Only a kernel without huge pages
-// has no file that says so.
+// TestAllocPages reports how much of the memory is in huge pages, which is up to the system; that it has been asked is
+// what fails the test. Only a kernel without huge pages has no file that says so.
 func TestAllocPages(t *testing.T) {
 	const bytes = 32 << 20
 	enabled, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")

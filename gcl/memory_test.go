@@ -219,7 +219,8 @@ func TestAllocByMany(t *testing.T) {
 	})
 }
 
-// memories are where the data of BenchmarkAlloc lies. Go's heap keeps pages as they are: compare in processes of their own, with -bench 'Alloc/.*/memory=make' and
+// memories are where the data of BenchmarkAlloc lies. Go's heap keeps pages as they are: compare in processes of their
+// own, with -bench 'Alloc/.*/memory=make' and
 // -bench 'Alloc/.*/memory=alloc'.
 var memories = []struct {
 	name string
@@ -229,7 +230,8 @@ var memories = []struct {
 	{"alloc", func(c *gcl.Comm, n int) ([]float32, error) { return gcl.Alloc[float32](c, n) }},
 }
 
-// BenchmarkAlloc compares memory in huge pages with what make gives: an all-reduce of 64 MiB in place between two replicas, and getting the memory and touching it.
+// BenchmarkAlloc compares memory in huge pages with what make gives: an all-reduce of 64 MiB in place between two
+// replicas, and getting the memory and touching it.
 func BenchmarkAlloc(b *testing.B) {
 	const bytes = 64 << 20
 	for _, memory := range memories {

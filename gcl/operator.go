@@ -70,8 +70,8 @@ var kernelOps = [numOperators]kernel.Op{
 	LogicalAnd: kernel.And, LogicalOr: kernel.Or, SquareAdd: kernel.Add,
 }
 
-// accepts returns an error if op does not take elements of type t.
-func (op Operator) accepts(t tensor.DType) error {
+// Accepts returns an error if op does not take elements of type t, or is no operator.
+func (op Operator) Accepts(t tensor.DType) error {
 	if op >= numOperators {
 		return fmt.Errorf("%v is not an operator", op)
 	}

@@ -29,7 +29,8 @@ func TestOperatorNames(t *testing.T) {
 	}
 }
 
-// FuzzParseOperator: what parses is one of the nine names and prints as it was; what does not leaves the receiver alone and lists the names.
+// FuzzParseOperator: what parses is one of the nine names and prints as it was; what does not leaves the receiver
+// alone and lists the names.
 func FuzzParseOperator(f *testing.F) {
 	for _, name := range append(operatorNames, "", "add", "ADD ", " ADD", "Operator(9)", "LOGICAL AND", "SQUARE_ADD\x00", "AD") {
 		f.Add(name)

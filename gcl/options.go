@@ -7,8 +7,8 @@ import (
 	"gogcl.dev/topology"
 )
 
-// Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the same, but for Trace.
-// ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other way round.
+// Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the
+// same, but for Trace. ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other way round.
 type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
 	Method methods.Method
@@ -16,9 +16,10 @@ type Options struct {
 	// Implementation is how the steps of a method are carried out.
 	Implementation Implementation
 
-	// Reproducible makes every reduction the left fold of the inputs in rank order, with 16-bit floats kept in float32 until the end:
-	// the result's bits then depend on nothing but the inputs and their order. Rings and recursive_doubling pay for it with a chain
-	// of ranks; 16-bit data travels as float32, except by direct on peer memory.
+	// Reproducible makes every reduction the left fold of the inputs in rank order, with 16-bit floats kept in float32
+	// until the end: the result's bits then depend on nothing but the inputs and their order. Rings and
+	// recursive_doubling pay for it with a chain of ranks; 16-bit data travels as float32, except by direct on peer
+	// memory.
 	Reproducible bool
 
 	// IPUsPerRank is how many of a replica's IPUs make up one rank of the collectives within a replica, which are the only
@@ -37,17 +38,19 @@ type Options struct {
 	// DefaultMaxBytesPerTile.
 	MaxBytesPerTile int
 
-	// StageFragments has every input copied into memory of the connection first, where the fragments of a schedule lie in
-	// order, each at the beginning of a cache line, instead of sending and reducing it from where it lies. It is GCL's
+	// StageFragments has every input copied into memory of the connection first, instead of sending and reducing it from
+	// where it lies: for a schedule with its fragments in order, each at the beginning of a cache line; in one pass over
+	// peer memory, and within a replica, as it is. What a small call publishes is a copy in any case. It is GCL's
 	// syncful.useOptimisedLayout turned off, and costs memory: docs/gcl.md.
 	StageFragments bool
 
-	// MaxBroadcastSize is up to which group size x bytes an all-reduce with Method Auto takes broadcast, as long as the group
-	// was not given with a stride above 1; 0 is where that was measured to be faster, NoBroadcast is never.
+	// MaxBroadcastSize is up to which group size x bytes an all-reduce with Method Auto takes broadcast, as long as the
+	// group was not given with a stride above 1; 0 is where that was measured to be faster, NoBroadcast is never. Each
+	// phase of Hybrid counts its own group and bytes.
 	MaxBroadcastSize int
 
-	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text form of
-	// options. When absent it costs nothing.
+	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text form
+	// of options. When absent it costs nothing.
 	Trace *Trace
 }
 
@@ -88,9 +91,10 @@ func (o Options) check() error {
 	return nil
 }
 
-// hostTuning is what methods.Auto goes by where replicas of one process send messages, and every pair is linked as well as neighbours
-// are. The numbers are those at which gclperf -implementation Syncless -method broadcast,direct shows the methods to be equal on
-// two cores: 8 KiB of group size x bytes for an all-reduce over 2 to 16 replicas, about 4 MiB for a broadcast.
+// hostTuning is what methods.Auto goes by where replicas of one process send messages, and every pair is linked as
+// well as neighbours are. The numbers are those at which gclperf -implementation Syncless -method broadcast,direct
+// shows the methods to be equal on two cores: 8 KiB of group size x bytes for an all-reduce over 2 to 16 replicas,
+// about 4 MiB for a broadcast.
 var hostTuning = methods.Tuning{MaxBroadcastBytes: 8 << 10, MaxBroadcastFromRootBytes: 4 << 20, Direct: true}
 
 // tuning is what methods.Auto goes by where replicas send messages.
@@ -102,5 +106,6 @@ func (c *Comm) tuning() methods.Tuning {
 	return t
 }
 
-// hostLatencyBytes is what a link between replicas in one process carries in the latency of one round, about 1 us at 8 GB/s, for methods.PipelinePieces.
+// hostLatencyBytes is what a link between replicas in one process carries in the latency of one round, about 1 us at 8
+// GB/s, for methods.PipelinePieces.
 const hostLatencyBytes = 8 << 10

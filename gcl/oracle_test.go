@@ -47,8 +47,9 @@ func boolean() elem[bool] {
 	}}
 }
 
-// value is what replica r holds at index i in the tests of a reduction: small, different for neighbours and replicas, and such that every partial result is exact in
-// every element type (bfloat16 holds integers up to 256, int8 wraps, which is exact too).
+// value is what replica r holds at index i in the tests of a reduction: small, different for neighbours and replicas,
+// and such that every partial result is exact in every element type (bfloat16 holds integers up to 256, int8 wraps,
+// which is exact too).
 func value(op gcl.Operator, n, r, i int) int {
 	switch op {
 	case gcl.Mul: // of 32 factors few are not 1, so that the product stays small
@@ -204,7 +205,8 @@ func inputs[T tensor.Element](e elem[T], op gcl.Operator, n, size int) [][]T {
 	return in
 }
 
-// TestMatrix tries every collective, method, operator, dtype, group size and length against the dumb implementation, in place and not.
+// TestMatrix tries every collective, method, operator, dtype, group size and length against the dumb implementation,
+// in place and not.
 func TestMatrix(t *testing.T) {
 	var total cases
 	matrix(t, &total, plain[float32]())
@@ -404,8 +406,9 @@ func bothWays() []gcl.Options {
 	return out
 }
 
-// testOptions are the methods, both ways for some element types, and by the implementation that Auto takes for the others.
-// Groups of 4 to 9 go both ways for one type only, since peer memory needs the plans of all ranks on every rank.
+// testOptions are the methods, both ways for some element types, and by the implementation that Auto takes for the
+// others. Groups of 4 to 9 go both ways for one type only, since peer memory needs the plans of all ranks on every
+// rank.
 func testOptions(t tensor.DType, n int) []gcl.Options {
 	switch t {
 	case tensor.F32, tensor.F16, tensor.BF16, tensor.I64, tensor.Bool:

@@ -9,7 +9,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// plan is one rank's program, made ready to meet bytes: peers are replica ids, messages have tags, and the links of a fold are joined.
+// plan is one rank's program, made ready to meet bytes: peers are replica ids, messages have tags, and the links of a
+// fold are joined.
 type plan struct {
 	lane     *lane
 	members  []int
@@ -49,7 +50,8 @@ type planMove struct {
 	with schedule.Span // of a RecvFold; Count is 0 where there is none
 }
 
-// slotAlign is the number of elements that a slot's start is a multiple of, so that its bytes are aligned for any type and do not share a cache line.
+// slotAlign is the number of elements that a slot's start is a multiple of, so that its bytes are aligned for any type
+// and do not share a cache line.
 const slotAlign = 64
 
 // newPlan makes the plan of a rank.
@@ -65,7 +67,8 @@ func newPlan(spec methods.Spec, rank int, members []int) (*plan, error) {
 	return p, nil
 }
 
-// round makes one round of the plan. A Reduce among the moves becomes the operand of the fold's next link, or if it is the last a step after the moves.
+// round makes one round of the plan. A Reduce among the moves becomes the operand of the fold's next link, or if it is
+// the last a step after the moves.
 func (p *plan) round(r schedule.Round, members []int) planRound {
 	var out planRound
 	sent, received := map[int]uint32{}, map[int]uint32{}

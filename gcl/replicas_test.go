@@ -30,8 +30,8 @@ func watched(t testing.TB) context.Context {
 	return ctx
 }
 
-// watch returns a context that is cancelled when the test hangs, after all goroutines have been printed, and what to call when it did not. In a synctest bubble the
-// clock runs only when everybody is blocked, and a hang shows at once.
+// watch returns a context that is cancelled when the test hangs, after all goroutines have been printed, and what to
+// call when it did not. In a synctest bubble the clock runs only when everybody is blocked, and a hang shows at once.
 func watch(t testing.TB) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	watchdog := time.AfterFunc(patience, func() {
@@ -55,8 +55,8 @@ func replicas(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, 
 	}
 }
 
-// failures runs body on n replicas and returns the error of each. No replica leaves before all are done, so that none is saved from waiting by Run, which
-// aborts when a body fails and closes when it returns.
+// failures runs body on n replicas and returns the error of each. No replica leaves before all are done, so that none
+// is saved from waiting by Run, which aborts when a body fails and closes when it returns.
 func failures(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.RunOption) []error {
 	t.Helper()
 	ctx, stop := watch(t)

@@ -457,3 +457,123 @@ func TestMaxBroadcastSizeExplained(t *testing.T) {
 		return err
 	})
 }
+
+// The limit is named for a phase of Hybrid too.
+func TestMaxBroadcastSizeExplainedUnderHybrid(t *testing.T) {
+	replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
+		e, err := withOptions(c, gcl.Options{Implementation: gcl.Hybrid, MaxBroadcastSize: 600}).Explain(schedule.AllReduce, 1024, tensor.F32)
+		if err == nil && !strings.Contains(e.Why, "group size x bytes, 2 x 512, is above 600") {
+			err = fmt.Errorf("%q", e.Why)
+		}
+		return err
+	}, gcl.WithTopology(hosts(t, 2, 2)))
+}
+
+// TestTagsAreDense: whatever is cut into segments, the transfers from one replica to another are numbered without holes.
+func TestTagsAreDense(t *testing.T) {
+	const n = 3
+	for _, m := range methods.All() {
+		var mu sync.Mutex
+		holes := 0
+		endpoints := tapped(t, n, func(_ transport.Call, batch []transport.Transfer) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen, most := map[[2]int]int{}, map[[2]int]int{}
+			for _, x := range batch {
+				way := [2]int{x.Peer, 0}
+				if x.Kind == transport.Send {
+					way[1] = 1
+				}
+				seen[way]++
+				most[way] = max(most[way], int(x.Tag)+1)
+			}
+			for way, count := range seen {
+				if most[way] != count {
+					holes++
+				}
+			}
+		})
+		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+			data := [][]float32{make([]float32, 30000), make([]float32, 8000), make([]float32, 5)}
+			return errors.Join(gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add), gcl.BroadcastManyInPlace(ctx, c, data, 1))
+		}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m, MaxBytesPerTile: 200}))
+		if holes > 0 {
+			t.Errorf("%v: %d batches have tags with holes", m, holes)
+		}
+	}
+}
+
+// TestPiecemealInGroups: staging, segments and the limit change no bits in groups and under Hybrid.
+func TestPiecemealInGroups(t *testing.T) {
+	for _, x := range []struct {
+		options gcl.Options
+		group   commgroup.Group
+	}{
+		{gcl.Options{Implementation: gcl.Hybrid}, commgroup.Group{}},
+		{gcl.Options{Implementation: gcl.Hybrid, Method: methods.ClockwiseRing}, commgroup.Group{}},
+		{gcl.Options{}, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 2}},
+		{gcl.Options{Method: methods.MeetInMiddleRing}, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}},
+	} {
+		other := x.options
+		other.MaxBytesPerTile, other.StageFragments, other.MaxBroadcastSize = 7, true, 1<<20
+		replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+			a, b := withOptions(grouped(c, x.group), x.options), withOptions(grouped(c, x.group), other)
+			data := make([]int32, 1001)
+			for i := range data {
+				data[i] = int32(i*i + 17*c.Replica())
+			}
+			for _, call := range []func(*gcl.Comm) ([]int32, error){
+				func(c *gcl.Comm) ([]int32, error) { return gcl.AllReduce(ctx, c, data, gcl.Add) },
+				func(c *gcl.Comm) ([]int32, error) { return gcl.ReduceScatter(ctx, c, data, gcl.Max) },
+				func(c *gcl.Comm) ([]int32, error) { return gcl.AllGather(ctx, c, data) },
+				func(c *gcl.Comm) ([]int32, error) { return gcl.AllToAll(ctx, c, data[:1000]) },
+				func(c *gcl.Comm) ([]int32, error) { return gcl.Broadcast(ctx, c, data, 1) },
+				func(c *gcl.Comm) ([]int32, error) {
+					out, err := gcl.ReduceScatterMany(ctx, c, [][]int32{data[:9], data[9:]}, gcl.Add)
+					return slices.Concat(out...), err
+				},
+				func(c *gcl.Comm) ([]int32, error) {
+					return gcl.ReduceScatterMapped(ctx, c, data, chunks.Mapping{400, 601}, gcl.Add)
+				},
+			} {
+				want, err1 := call(a)
+				got, err2 := call(b)
+				if err := errors.Join(err1, err2, check(fmt.Sprintf("%+v", other), got, want)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, gcl.WithTopology(hosts(t, 2, 2)))
+	}
+}
+
+// TestPiecemealMismatch: one replica with another of the options is found, by Many and under Hybrid too.
+func TestPiecemealMismatch(t *testing.T) {
+	for _, base := range []gcl.Options{{Implementation: gcl.Hybrid}, {Method: methods.ClockwiseRing}, {}} {
+		for name, odd := range map[string]func(*gcl.Options){
+			"MaxBytesPerTile":  func(o *gcl.Options) { o.MaxBytesPerTile = 1 },
+			"StageFragments":   func(o *gcl.Options) { o.StageFragments = true },
+			"MaxBroadcastSize": func(o *gcl.Options) { o.MaxBroadcastSize = 1 << 30 },
+		} {
+			if name == "MaxBroadcastSize" && base.Method != methods.Auto {
+				continue // it says nothing then
+			}
+			errs := failures(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+				o := base
+				if c.Replica() == 1 {
+					odd(&o)
+				}
+				c = withOptions(c, o)
+				if name == "MaxBroadcastSize" {
+					return gcl.AllReduceInPlace(ctx, c, make([]int64, 5000), gcl.Add)
+				}
+				return gcl.AllReduceManyInPlace(ctx, c, [][]int64{make([]int64, 5000), {1}}, gcl.Add)
+			}, gcl.WithTopology(hosts(t, 2, 2)))
+			for r, err := range errs {
+				if !errors.Is(err, gcl.ErrMismatch) && !errors.Is(err, gcl.ErrAborted) || r == 1 && !errors.Is(err, gcl.ErrMismatch) {
+					t.Errorf("%v %v, %s on replica 1: replica %d: %v", base.Implementation, base.Method, name, r, err)
+				}
+			}
+		}
+	}
+}

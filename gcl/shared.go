@@ -47,8 +47,8 @@ type operand struct {
 	end    int // of its units among those of all operands
 }
 
-// The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an abort
-// is noticed within some ten microseconds. Less where there is little, so that there is work for everyone.
+// The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an
+// abort is noticed within some ten microseconds. Less where there is little, so that there is work for everyone.
 const (
 	maxPieceBytes = 32 << 10
 	minPieceBytes = 4 << 10
@@ -137,8 +137,8 @@ func (s *shared) add(work kernel.Type, dst, src int) {
 	s.operands = append(s.operands, o)
 }
 
-// share carries out the collective on the operands, of which a rank's outputs that do not take the place of inputs have so
-// many bytes.
+// share carries out the collective on the operands, of which a rank's outputs that do not take the place of inputs
+// have so many bytes.
 func (s *shared) share(ctx context.Context, mine transport.Memory, written int) error {
 	n := len(s.members)
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes, s.segment)
@@ -258,9 +258,9 @@ func (s *shared) transfer(dst, src []byte) {
 	}
 }
 
-// exchange carries out bytes lo to hi of what rank a gets from rank b in an all-to-all. Where one of the two is in place,
-// what is read on one side would be written on the other: then it swaps the two blocks, but only as far as they are in the
-// first half if a < b, else in the second, and reads both before it writes either.
+// exchange carries out bytes lo to hi of what rank a gets from rank b in an all-to-all. Where one of the two is in
+// place, what is read on one side would be written on the other: then it swaps the two blocks, but only as far as they
+// are in the first half if a < b, else in the second, and reads both before it writes either.
 func (s *shared) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
 	size := s.operands[t].unit
 	block := func(buf []byte, r int) []byte { return buf[r*size+lo : r*size+hi] }

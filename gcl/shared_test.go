@@ -12,7 +12,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// apart returns n elements that begin off elements after the start of a page, and what checks that nothing around them was written.
+// apart returns n elements that begin off elements after the start of a page, and what checks that nothing around them
+// was written.
 func apart[T tensor.Element](n, off int, mark T) (buf []T, whole func() error) {
 	const around = 32
 	all := make([]T, off+n+around)
@@ -29,8 +30,8 @@ func apart[T tensor.Element](n, off int, mark T) (buf []T, whole func() error) {
 	}
 }
 
-// streamed tries the To forms with outputs that are together just large enough to be stored past the caches, off a cache line and in odd lengths. In place, where the
-// inputs are in the caches already, nothing is.
+// streamed tries the To forms with outputs that are together just large enough to be stored past the caches, off a
+// cache line and in odd lengths. In place, where the inputs are in the caches already, nothing is.
 func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
 	t.Helper()
 	bytes := tensor.DTypeOf[T]().Size()
@@ -150,7 +151,8 @@ func allToAllPartlyInPlace(t *testing.T, per int) {
 	}
 }
 
-// Without peer memory Syncful is a barrier before each round: nobody sends in a round that another has not come to. The results are the same.
+// Without peer memory Syncful is a barrier before each round: nobody sends in a round that another has not come to.
+// The results are the same.
 func TestSyncfulByMessages(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 8} {
 		if underRace && n == 8 {

@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// small carries out a collective of few bytes: everyone publishes its input, and takes what it needs from what the others
-// have published. A broadcast does not even wait for the others.
+// small carries out a collective of few bytes: everyone publishes its input, and takes what it needs from what the
+// others have published. A broadcast does not even wait for the others.
 func (s *shared) small(ctx context.Context, k *call, size int) error {
 	switch k.collective {
 	case schedule.Broadcast:
@@ -32,7 +32,8 @@ func (s *shared) small(ctx context.Context, k *call, size int) error {
 	return nil
 }
 
-// take makes the output of a reduce-scatter, all-gather or all-to-all of what all ranks have published, size bytes each.
+// take makes the output of a reduce-scatter, all-gather or all-to-all of what all ranks have published, size bytes
+// each.
 func (s *shared) take(k *call, all [][]byte, size int) {
 	switch k.collective {
 	case schedule.ReduceScatter:

@@ -29,8 +29,8 @@ func (c *Comm) staged(ctx context.Context, k *call, method methods.Method, n int
 	return m.scheduled(ctx, c, &whole, e, fingerprint)
 }
 
-// stageInput puts a copy of a call's input, if it counts, in its place. In one pass over it the fragments, each of whole
-// cache lines, lie in order then.
+// stageInput puts a copy of a call's input, if it counts, in its place. In one pass over it the fragments, each of
+// whole cache lines, lie in order then.
 func (c *Comm) stageInput(k *call) {
 	if k.collective == schedule.Broadcast && c.Rank() != k.root {
 		return

@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// steps is what a plan needs in addition to be carried out on peer memory: where, at its sender, each message lies, and which rounds have steps after the
-// moves on any rank.
+// steps is what a plan needs in addition to be carried out on peer memory: where, at its sender, each message lies,
+// and which rounds have steps after the moves on any rank.
 type steps struct {
 	plans []*plan           // by rank
 	from  [][]schedule.Span // by round and move: the sender's span of a receive
@@ -65,8 +65,8 @@ func newSteps(spec methods.Spec, rank int, members []int) (*steps, error) {
 	return s, nil
 }
 
-// stepped carries out any method's schedule on peer memory: in each round every replica takes what it is to receive from where it lies at the sender, and a barrier
-// ends the moves.
+// stepped carries out any method's schedule on peer memory: in each round every replica takes what it is to receive
+// from where it lies at the sender, and a barrier ends the moves.
 type stepped struct {
 	*steps
 	lane    *lane

@@ -40,7 +40,8 @@ func (x *texts) add(situation string, err error) {
 	fmt.Fprintf(x, "-- %s\n%s\n\n", situation, strings.TrimSpace(text))
 }
 
-// TestErrorTexts compares what users read with testdata/errors.txt. With -update it writes the file: look at what changed before you commit it.
+// TestErrorTexts compares what users read with testdata/errors.txt. With -update it writes the file: look at what
+// changed before you commit it.
 func TestErrorTexts(t *testing.T) {
 	var x texts
 	x.arguments(t)
@@ -170,7 +171,8 @@ func (x *texts) failures(t *testing.T) {
 	})
 }
 
-// mismatches adds what is said when replicas disagree. Which of them finds it first is chance, so the transport's errors are made here.
+// mismatches adds what is said when replicas disagree. Which of them finds it first is chance, so the transport's
+// errors are made here.
 func (x *texts) mismatches() {
 	mine := transport.Call{Group: gcl.GroupID(1, 3, 5, 7), Seq: 17, Count: 1024, Collective: uint8(schedule.AllReduce), Operator: uint8(gcl.Add), DType: uint8(tensor.F32), Method: uint8(methods.ClockwiseRing), Round: 4}
 	add := func(situation string, replica int, err error) {

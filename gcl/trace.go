@@ -43,7 +43,7 @@ type Trace struct {
 }
 
 // TraceCall is the collective that an event is about. Replica, Connection, Group and Seq together tell it from any
-// other of a communicator; Group and Seq are the same on all its members.
+// other of a communicator, but within a replica; Group and Seq are the same on all its members.
 type TraceCall struct {
 	Name       string // of the Comm: see Comm.Named
 	Replica    int    // among all
@@ -148,7 +148,7 @@ func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	e := TraceCall{
 		Name: c.label.name, Replica: c.Replica(), Connection: c.lane.flight.connection, Rank: c.Rank(), Size: c.Size(),
 		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
-		Operator: Operator(call.Operator), Root: int(call.Root), DType: tensor.DType(call.DType &^ manyTensors), Elements: int(call.Count),
+		Operator: Operator(call.Operator), Root: int(int32(call.Root)), DType: tensor.DType(call.DType &^ manyTensors), Elements: int(call.Count),
 	}
 	if call.Collective == barrier {
 		e.Collective, e.Barrier = schedule.AllReduce, true
@@ -215,8 +215,8 @@ func (l *lane) endTrace(err error) {
 	*t = tracing{}
 }
 
-// errTraceCrash is why the communicator is aborted when a function of a Trace does not return.
-var errTraceCrash = errors.New("a function of Options.Trace panicked, or called runtime.Goexit")
+// errTraceCrash is why the communicator is aborted when a traced call does not return.
+var errTraceCrash = errors.New("a panic, or runtime.Goexit, in a collective or a function of its Options.Trace")
 
 // crashed is called, deferred, after begin with a Trace. If end has not been reached the others must not be left
 // waiting.
@@ -232,11 +232,7 @@ func (c *Comm) crashed() {
 
 // turnedAway tells of a call that never had its turn, and makes its error. k is one on several tensors, or nil.
 func (c *Comm) turnedAway(call *transport.Call, k *manyCall, cause error) error {
-	var began int64
-	if w, ok := cause.(*waitError); ok {
-		began = w.began
-	}
-	c.lane.flight.turnedAway(c.label, call, began)
+	c.lane.flight.turnedAway(c.label, call, waitedSince(cause))
 	err := c.refusal(call, cause)
 	if c.options.Trace != nil {
 		c.options.Trace.tellAtOnce(c.event(call, k), err)
@@ -252,6 +248,14 @@ func (t *Trace) tellAtOnce(e TraceCall, err error) {
 	if t.CollectiveEnd != nil {
 		t.CollectiveEnd(e, err)
 	}
+}
+
+// waitedSince is when a call that never had its turn began to wait for it, or 0.
+func waitedSince(err error) int64 {
+	if w, ok := err.(*waitError); ok {
+		return w.began
+	}
+	return 0
 }
 
 // chosen tells how the call in progress is carried out, and in how many rounds.

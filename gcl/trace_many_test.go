@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
 )
 
 // A call on several tensors is one call, with one method, to whoever looks on.
@@ -222,11 +224,11 @@ func TestDumpOfWithin(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		mustDump(t, err,
-			"gcl: flight recorder; times are relative to now",
+			`gcl: flight recorder; times are relative to the failure of all-reduce within the replica "rows" on replica 0`,
 			"replica 0, connection 0: 2 collectives",
 			tableHead,
 			`  T T done all-reduce within the replica "rows" (2 IPUs)`,
-			`  T T failed all-reduce within the replica "rows" (2 IPUs)`,
+			`> T T failed all-reduce within the replica "rows" (2 IPUs)`,
 		)
 		return nil
 	}, gcl.WithOptions(gcl.Options{Trace: withinTrace(&told)}))
@@ -304,12 +306,90 @@ func TestTraceCrashesWithin(t *testing.T) {
 	} {
 		ctx, stop := watch(t)
 		err := gcl.Run(ctx, 1, func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.AllReduceWithinReplica(ctx, c, make([][]int32, 4), gcl.Add)
+			rows := make([][]int32, 4)
+			for i := range rows {
+				rows[i] = make([]int32, 50_000)
+			}
+			defer func() { // by now no IPU reads them, which the race detector watches
+				for _, row := range rows {
+					row[len(row)-1] = 1
+				}
+			}()
+			_, err := gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add)
 			return err
 		}, gcl.WithOptions(gcl.Options{Trace: trace, Method: methods.ClockwiseRing}))
 		stop()
 		if want := map[bool]string{true: "Goexit", false: "in a Trace"}[name == "goexit"]; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A mismatch in a phase of Hybrid names the members of the phase.
+func TestHybridMismatchNamesThePhase(t *testing.T) {
+	errs := failures(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.AllReduceInPlace(ctx, c, make([]int32, 5000+c.Replica()/3), gcl.Add)
+	}, gcl.WithTopology(hosts(t, 2, 2)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+	if err := errs[3]; !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "Hybrid phase 1, round 0, group {2, 3})") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A root that is refused is told of as it is, as far as 32 bits go.
+func TestTraceOfBadRoot(t *testing.T) {
+	var told []int
+	trace := &gcl.Trace{CollectiveEnd: func(c gcl.TraceCall, _ error) { told = append(told, c.Root) }}
+	replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+		for _, root := range []int{-1, 1, math.MaxInt} {
+			if err := gcl.BroadcastInPlace(ctx, c, []int8{1}, root); err == nil {
+				return fmt.Errorf("root %d is not refused", root)
+			}
+		}
+		return nil
+	}, gcl.WithOptions(gcl.Options{Trace: trace}))
+	if want := []int{-1, 1, math.MaxInt32}; !slices.Equal(told, want) {
+		t.Errorf("roots %v, want %v", told, want)
+	}
+}
+
+// TestTraceOfNamedRings: the ring that is told is the one that the option names, on the machine given.
+func TestTraceOfNamedRings(t *testing.T) {
+	for ring, want := range map[topology.RingName][]int{
+		topology.Auto:           {0, 2, 4, 6, 7, 5, 3, 1},
+		topology.PeripheralRing: {0, 2, 4, 6, 7, 5, 3, 1},
+	} {
+		machine, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		trace := &gcl.Trace{MethodChosen: func(_ gcl.TraceCall, m gcl.TraceMethod) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(m.Ring, want) {
+				t.Errorf("%v: ring %v, want %v", ring, m.Ring, want)
+			}
+		}}
+		replicas(t, 8, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, c, make([]int16, 9), gcl.Add)
+		}, gcl.WithTopology(machine), gcl.WithOptions(gcl.Options{Topology: ring, Method: methods.ClockwiseRing, Trace: trace}))
+	}
+	machine, err := topology.New(topology.Config{Shape: topology.JoinedLadder, Replicas: []int{4}, IPUsPerReplica: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rings := map[topology.RingName]string{}
+	for _, ring := range []topology.RingName{topology.RungRing2, topology.RingOnLine} {
+		trace := &gcl.Trace{MethodChosen: func(c gcl.TraceCall, m gcl.TraceMethod) {
+			if c.Replica == 0 {
+				rings[ring] = fmt.Sprint(m.Ring)
+			}
+		}}
+		replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, c, make([]int16, 9), gcl.Add)
+		}, gcl.WithTopology(machine), gcl.WithOptions(gcl.Options{Topology: ring, Method: methods.ClockwiseRing, Trace: trace}))
+	}
+	if rings[topology.RungRing2] != "[0 1 2 3]" || rings[topology.RingOnLine] != "[0 2 3 1]" {
+		t.Errorf("rings %v", rings)
 	}
 }

@@ -42,7 +42,8 @@ func describe(c gcl.TraceCall) string {
 		c.Rank, c.Size, c.Connection, c.Group, c.Collective, c.Barrier, c.Operator, c.Root, c.DType, c.Elements, c.Bytes, c.Method, c.Implementation, c.Path)
 }
 
-// trace tells of everything. Between its start and its end a call is described once more only when the method has been chosen.
+// trace tells of everything. Between its start and its end a call is described once more only when the method has been
+// chosen.
 func (e *events) trace() *gcl.Trace {
 	return &gcl.Trace{
 		CollectiveStart: func(c gcl.TraceCall) { e.add(c, "start %s", describe(c)) },
@@ -119,7 +120,8 @@ func tracedCases() []tracedCase {
 	}
 }
 
-// TestTraceEvents compares what a replica's Trace is told with testdata/trace.txt. With -update it writes the file: look at what changed before you commit it.
+// TestTraceEvents compares what a replica's Trace is told with testdata/trace.txt. With -update it writes the file:
+// look at what changed before you commit it.
 func TestTraceEvents(t *testing.T) {
 	ladder, err := topology.New(topology.Config{Shape: topology.JoinedLadder, Replicas: []int{4}})
 	if err != nil {
@@ -158,7 +160,8 @@ func TestTraceEvents(t *testing.T) {
 	}
 }
 
-// TestTraceSegments compares the segments with what goes through the endpoint, and the peers of a ring with the order told.
+// TestTraceSegments compares the segments with what goes through the endpoint, and the peers of a ring with the order
+// told.
 func TestTraceSegments(t *testing.T) {
 	ladder, err := topology.New(topology.Config{Shape: topology.JoinedLadder, Replicas: []int{8}})
 	if err != nil {
@@ -316,7 +319,7 @@ func TestTracePanics(t *testing.T) {
 					return after
 				}, gcl.WithOptions(o))
 				for r, err := range errs {
-					if !errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), "Options.Trace panicked") {
+					if !errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), "a function of its Options.Trace") {
 						t.Errorf("replica %d: %v", r, err)
 					}
 				}

@@ -77,7 +77,7 @@ func AllReduceWithinReplica[T tensor.Element](ctx context.Context, c *Comm, rows
 func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, rows [][]T, op Operator, part func(*ipu, call) error) error {
 	dtype := tensor.DTypeOf[T]()
 	check := func() error {
-		if err := op.accepts(dtype); err != nil {
+		if err := op.Accepts(dtype); err != nil {
 			return err
 		}
 		for p, m := c.ipusPerRank(), c.ipusPerRank(); p < len(rows); p++ {

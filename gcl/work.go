@@ -24,7 +24,8 @@ func (w *Work) Wait() error {
 	return w.err
 }
 
-// started is a function given to Start. Within it the turn of the lane is its own, and calls on its Comm take turns among themselves.
+// started is a function given to Start. Within it the turn of the lane is its own, and calls on its Comm take turns
+// among themselves.
 type started struct {
 	lane    *lane
 	running atomic.Bool
@@ -84,8 +85,8 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 	return w
 }
 
-// enter waits for the lane's turn. In a function given to Start the turn is the function's, and enter waits for other calls in it. On an error the turn is not
-// the caller's. call says what waits; nil for no collective.
+// enter waits for the lane's turn. In a function given to Start the turn is the function's, and enter waits for other
+// calls in it. On an error the turn is not the caller's. call says what waits; nil for no collective.
 func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	if ctx == nil { // an error, but one that must wait for its turn to be counted
 		ctx = context.Background()
@@ -138,8 +139,8 @@ func (c *Comm) takeTurn(ctx context.Context, turns *turns, call *transport.Call)
 // errGoexit is what becomes of a runtime.Goexit.
 var errGoexit = errors.New("runtime.Goexit was called, as t.FailNow does")
 
-// guard calls f and then done with its error, which is a *PanicError when f panicked and errGoexit when it called runtime.Goexit. In that case guard does
-// not return: the goroutine ends after its deferred calls.
+// guard calls f and then done with its error, which is a *PanicError when f panicked and errGoexit when it called
+// runtime.Goexit. In that case guard does not return: the goroutine ends after its deferred calls.
 func guard(c *Comm, f func() error, done func(error)) {
 	var err error = &replicaError{replica: c.Replica(), err: errGoexit, at: c.place(0)}
 	defer func() {

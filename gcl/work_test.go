@@ -63,7 +63,8 @@ func TestStartOverlaps(t *testing.T) {
 	})
 }
 
-// The Comm of a function given to Start makes groups and takes options like any other, and may be used by several goroutines.
+// The Comm of a function given to Start makes groups and takes options like any other, and may be used by several
+// goroutines.
 func TestStartedComm(t *testing.T) {
 	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 		return c.Start(ctx, func(ctx context.Context, c *gcl.Comm) error {
@@ -81,7 +82,8 @@ func TestStartedComm(t *testing.T) {
 	})
 }
 
-// What must not be done with Start is an error, which counts as a call where it stands for one, and leaves the communicator usable.
+// What must not be done with Start is an error, which counts as a call where it stands for one, and leaves the
+// communicator usable.
 func TestStartMisuse(t *testing.T) {
 	replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
 		var kept *gcl.Comm
@@ -192,7 +194,8 @@ func TestStartPanics(t *testing.T) {
 	}
 }
 
-// A call that waits behind a Start gives up when its context is done, which aborts the communicator, since the peers wait for the call.
+// A call that waits behind a Start gives up when its context is done, which aborts the communicator, since the peers
+// wait for the call.
 func TestCancelledInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -306,7 +309,8 @@ func TestDupIsIndependent(t *testing.T) {
 	})
 }
 
-// In a function given to Start another connection may be used, also one that is busy: the call waits for its turn there.
+// In a function given to Start another connection may be used, also one that is busy: the call waits for its turn
+// there.
 func TestBusyDupInsideStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -329,7 +333,8 @@ func TestBusyDupInsideStart(t *testing.T) {
 	})
 }
 
-// Both connections carry a collective at the same time: each is begun by a replica that the other connection's is waiting for.
+// Both connections carry a collective at the same time: each is begun by a replica that the other connection's is
+// waiting for.
 func TestDupIsConcurrent(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		d, err := c.Dup(ctx)

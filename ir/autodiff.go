@@ -349,8 +349,17 @@ func (b *Backward) Out(i int) *Tensor { return b.back.need(b.node.out[i]) }
 // Grad returns the gradient of output i, a tensor of the gradient's graph: zeros if none flows back.
 func (b *Backward) Grad(i int) *Tensor { return b.back.grad(b.node.out[i]) }
 
+// Inputs returns the number of inputs of the operation.
+func (b *Backward) Inputs() int { return len(b.node.in) }
+
 // InSpec returns the spec of input i, which needs no tensor.
 func (b *Backward) InSpec(i int) Spec { return b.node.in[i].Spec() }
+
+// Fail makes it an error, which sticks, that the operation has no gradient in this case. The error has its name and line.
+func (b *Backward) Fail(err error) {
+	n := b.node
+	b.back.fail(b.back.graph.program, n.graph, n.op.Name(), n.pos, fmt.Errorf("autodiff: %w", err))
+}
 
 // IdenticalLosses reports whether the gradient is built with that option.
 func (b *Backward) IdenticalLosses() bool { return b.back.identical }

@@ -291,6 +291,7 @@ func (c *CallInfo) SetParentInputModified(t *Tensor) {
 	}
 	if !slices.Contains(c.node.modifies, i) {
 		c.node.modifies = append(c.node.modifies, i)
+		c.parent.order = nil // it is scheduled anew
 	}
 }
 

@@ -144,7 +144,7 @@ func random(r *rand.Rand, d tensor.DType, shape ...int) *tensor.Tensor {
 	return x
 }
 
-// clone is a tensor with some elements changed.
+// change is a tensor with its elements changed.
 func change(x *tensor.Tensor, f func(v value) value) *tensor.Tensor {
 	for i := range x.Len() {
 		set(x, i, f(at(x, i)))
@@ -152,8 +152,8 @@ func change(x *tensor.Tensor, f func(v value) value) *tensor.Tensor {
 	return x
 }
 
-// randomShapes is n shapes that can be broadcast together, and what they become.
-func randomShapes(r *rand.Rand, n int) (shapes []tensor.Shape, out tensor.Shape) {
+// randomShapes is n shapes that can be broadcast together.
+func randomShapes(r *rand.Rand, n int) (shapes []tensor.Shape) {
 	extents := []int{1, 2, 3, 5, 17}
 	full := make(tensor.Shape, r.IntN(5))
 	for i := range full {
@@ -169,11 +169,6 @@ func randomShapes(r *rand.Rand, n int) (shapes []tensor.Shape, out tensor.Shape)
 			full = tensor.Shape{1030, r.IntN(3) + 1}
 		}
 	}
-	out = make(tensor.Shape, len(full))
-	longest := 0
-	for i := range out {
-		out[i] = 1
-	}
 	for range n {
 		s := full.Clone()
 		for i := range s {
@@ -184,15 +179,25 @@ func randomShapes(r *rand.Rand, n int) (shapes []tensor.Shape, out tensor.Shape)
 		if r.IntN(3) == 0 {
 			s = s[r.IntN(len(s)+1):]
 		}
-		for i := range s {
-			if k := len(full) - len(s) + i; s[i] != 1 {
-				out[k] = s[i]
-			}
-		}
-		longest = max(longest, len(s))
 		shapes = append(shapes, s)
 	}
-	return shapes, out[len(full)-longest:]
+	return shapes
+}
+
+// broadcastShape is the shape of tensors that go together.
+func broadcastShape(shapes ...tensor.Shape) tensor.Shape {
+	var out tensor.Shape
+	for _, s := range shapes {
+		for len(out) < len(s) {
+			out = append(tensor.Shape{1}, out...)
+		}
+		for i, n := range s {
+			if k := len(out) - len(s) + i; out[k] == 1 {
+				out[k] = n
+			}
+		}
+	}
+	return out
 }
 
 // indexIn is which element of a tensor of one shape stands for element i of the shape that it is broadcast to.

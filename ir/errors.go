@@ -85,6 +85,21 @@ func caller(pkg string) Position {
 	}
 }
 
+// callerOf is the innermost call that is made from outside this package and the one that has called it.
+func callerOf() Position {
+	var counters [16]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	for {
+		f, more := frames.Next()
+		if in := packageOf(f.Function); in != ownPackage {
+			return caller(in)
+		}
+		if !more {
+			return Position{}
+		}
+	}
+}
+
 var ownPackage = reflect.TypeFor[Graph]().PkgPath()
 
 // packageOf is the path of a function's package: "a.b/c" of "a.b/c.D.func1".

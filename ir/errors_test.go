@@ -12,14 +12,14 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// f32 is a spec of float32.
-func f32(shape ...int) ir.Spec { return ir.Spec{DType: tensor.F32, Shape: shape} }
+// noContext is what a caller gives who forgot it.
+var noContext context.Context
 
 // identity is a graph's function that returns what it is given.
 func identity(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return in }
 
-// floats is a tensor of float32.
-func floats(t testing.TB, values []float32, shape ...int) *tensor.Tensor {
+// f32s is a tensor of float32.
+func f32s(t testing.TB, values []float32, shape ...int) *tensor.Tensor {
 	t.Helper()
 	out, err := tensor.FromSlice(values, shape...)
 	if err != nil {
@@ -67,13 +67,13 @@ func TestBuildErrors(t *testing.T) {
 			p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return g.Call(g, in...) }, f32(1))
 		}, "is not complete"},
 		{"too many inputs", func(p *ir.Program, m *ir.Graph) {
-			x := m.Constant(floats(t, []float32{1, 2}))
+			x := m.Constant(f32s(t, []float32{1, 2}))
 			m.Call(p.CreateGraph(identity, f32(2)), x, x)
 		}, "call at errors_test.go:* in graph main of float32 (2,), float32 (2,): 2 inputs for graph identity, which has 1"},
 		{"too few inputs", func(p *ir.Program, m *ir.Graph) { m.Call(p.CreateGraph(identity, f32(2))) }, "0 inputs for graph identity, which has 1: input 0, %0, is missing"},
 		{"input nil at a call", func(p *ir.Program, m *ir.Graph) { m.Call(p.CreateGraph(identity, f32(2)), nil) }, "input 0, %0, of graph identity is nil"},
 		{"wrong shape", func(p *ir.Program, m *ir.Graph) {
-			m.Call(p.CreateGraph(identity, f32(2)), m.Constant(floats(t, []float32{1})))
+			m.Call(p.CreateGraph(identity, f32(2)), m.Constant(f32s(t, []float32{1})))
 		}, "input 0, %0, of graph identity is float32 (1,), want float32 (2,)"},
 		{"wrong type", func(p *ir.Program, m *ir.Graph) {
 			m.Call(p.CreateGraph(identity, f32()), m.Constant(tensor.Scalar(int32(1))))
@@ -106,7 +106,7 @@ func TestBuildErrors(t *testing.T) {
 		}, "has 1 inputs and 2 outputs, which are to be the next turn's first inputs"},
 		{"outputs unlike inputs", func(p *ir.Program, m *ir.Graph) {
 			g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return in[1:] }, f32(), f32(2))
-			m.Repeat(g, 2, m.Constant(tensor.Scalar(float32(1))), m.Constant(floats(t, []float32{1, 2})))
+			m.Repeat(g, 2, m.Constant(tensor.Scalar(float32(1))), m.Constant(f32s(t, []float32{1, 2})))
 		}, "is float32 (2,), and input 0, which it is to be in the next turn, float32 ()"},
 		{"if without a condition", func(p *ir.Program, m *ir.Graph) { m.If(nil, ir.Branch{}, ir.Branch{}) }, "no condition"},
 		{"if without a branch", func(p *ir.Program, m *ir.Graph) {
@@ -140,7 +140,7 @@ func TestBuildErrors(t *testing.T) {
 			p.Variable(tensor.Scalar(int8(1)), ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 3}))
 		}, `"": `},
 		{"variable without the groups' dimension", func(p *ir.Program, m *ir.Graph) {
-			p.Variable(floats(t, []float32{1, 2, 3}), ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 1}))
+			p.Variable(f32s(t, []float32{1, 2, 3}), ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 1}))
 		}, "data of shape (3,) for 2 groups, which must be its first dimension"},
 		{"modified input that is none", func(p *ir.Program, m *ir.Graph) {
 			x := m.Constant(tensor.Scalar(float32(1)))
@@ -218,7 +218,7 @@ func TestCallInfo(t *testing.T) {
 	p := ir.New(1)
 	m := p.Main()
 	g := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{in[1], in[0]} }, f32(), f32(2))
-	x, y := m.Constant(tensor.Scalar(float32(1))), m.Constant(floats(t, []float32{2, 3}))
+	x, y := m.Constant(tensor.Scalar(float32(1))), m.Constant(f32s(t, []float32{2, 3}))
 	info := m.CallWithInfo(g, map[*ir.Tensor]*ir.Tensor{g.Inputs()[1]: y}, x)
 	if info.CalledGraph() != g || len(info.Inputs()) != 2 || info.Inputs()[1] != y || len(info.Outputs()) != 2 {
 		t.Errorf("graph %v, inputs %v, outputs %v", info.CalledGraph().Name(), info.Inputs(), info.Outputs())
@@ -262,7 +262,7 @@ func TestSessionErrors(t *testing.T) {
 	p := ir.New(2)
 	in, out := p.HostToDevice("in", f32(3)), p.DeviceToHost("out", f32(3))
 	unused := p.HostToDevice("unused", f32(3))
-	w := p.Variable(floats(t, []float32{1, 2, 3}), ir.VariableName("w"))
+	w := p.Variable(f32s(t, []float32{1, 2, 3}), ir.VariableName("w"))
 	p.Main().HostStore(out, p.Main().HostLoad(in))
 	s, err := ir.NewSession(p)
 	if err != nil {
@@ -270,8 +270,8 @@ func TestSessionErrors(t *testing.T) {
 	}
 	other := ir.New(1)
 	foreign := other.HostToDevice("foreign", f32(3))
-	foreignVariable := other.Variable(floats(t, []float32{1, 2, 3}), ir.VariableName("v"))
-	right := floats(t, make([]float32, 6), 2, 3)
+	foreignVariable := other.Variable(f32s(t, []float32{1, 2, 3}), ir.VariableName("v"))
+	right := f32s(t, make([]float32, 6), 2, 3)
 	ctx := context.Background()
 	type streams = map[*ir.Stream]*tensor.Tensor
 	for _, c := range []struct {
@@ -280,8 +280,8 @@ func TestSessionErrors(t *testing.T) {
 	}{
 		{streams{}, `host to device "in" is given no tensor, want float32 (2, 3)`},
 		{streams{in: nil}, `host to device "in" is given no tensor`},
-		{streams{in: floats(t, make([]float32, 3))}, `host to device "in" is given float32 (3,), want float32 (2, 3)`},
-		{streams{in: floats(t, make([]float32, 6), 3, 2)}, `host to device "in" is given float32 (3, 2), want`},
+		{streams{in: f32s(t, make([]float32, 3))}, `host to device "in" is given float32 (3,), want float32 (2, 3)`},
+		{streams{in: f32s(t, make([]float32, 6), 3, 2)}, `host to device "in" is given float32 (3, 2), want`},
 		{streams{in: right, unused: right}, `host to device "unused" is given a tensor, and the program does not use it`},
 		{streams{in: right, foreign: right}, `host to device "foreign" is of another program`},
 		{streams{in: right, out: right}, `device to host "out" is given a tensor for the other direction`},
@@ -291,17 +291,17 @@ func TestSessionErrors(t *testing.T) {
 			t.Errorf("%v: error %v, want %q in it", c.in, err, c.want)
 		}
 	}
-	if _, err := s.Run(nil, streams{in: right}); err == nil || !strings.Contains(err.Error(), "nil context") { //nolint:staticcheck // the error is what is tested
+	if _, err := s.Run(noContext, streams{in: right}); err == nil || !strings.Contains(err.Error(), "nil context") {
 		t.Errorf("nil context: %v", err)
 	}
 	for what, err := range map[string]error{
 		`variable "w" is given no value, want float32 (3,)`: s.Write(w, nil),
-		`variable "w" is given float32 (2,), want`:          s.Write(w, floats(t, []float32{1, 2})),
-		`variable "w" is given int32 (), want`:             s.Write(w, tensor.Scalar(int32(1))),
-		`variable "v" is of another program`:               s.Write(foreignVariable, right),
-		"no variable":                                      s.Write(nil, right),
-		"an exit from a session without an enter":          s.Exit(),
-		"a session exists":                                 p.SetReplicas(3),
+		`variable "w" is given float32 (2,), want`:          s.Write(w, f32s(t, []float32{1, 2})),
+		`variable "w" is given int32 (), want`:              s.Write(w, tensor.Scalar(int32(1))),
+		`variable "v" is of another program`:                s.Write(foreignVariable, right),
+		"no variable":                                       s.Write(nil, right),
+		"an exit from a session without an enter":           s.Exit(),
+		"a session exists":                                  p.SetReplicas(3),
 	} {
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("error %v, want %q in it", err, what)
@@ -319,7 +319,7 @@ func TestSessionErrors(t *testing.T) {
 	for what, f := range map[string]func() error{
 		"run":   func() error { _, err := s.Run(ctx, streams{in: right}); return err },
 		"enter": s.Enter,
-		"write": func() error { return s.Write(w, floats(t, []float32{1, 2, 3})) },
+		"write": func() error { return s.Write(w, f32s(t, []float32{1, 2, 3})) },
 		"read":  func() error { _, err := s.Read(w); return err },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), "closed") {

@@ -115,7 +115,11 @@ func (l *lowering) enter(n *node, called *Graph, first int, in []*location, carr
 	changed := called.changes()
 	for i, t := range called.inputs {
 		given := in[i]
-		if i < carried || changed[t] && !n.changesInput(first+i) {
+		beside := false // it is given for another input too, which is changed where it lies
+		for k, other := range called.inputs {
+			beside = beside || k != i && in[k] == given && changed[other] && n.changesInput(first+k)
+		}
+		if i < carried || (changed[t] || beside) && !n.changesInput(first+i) {
 			own := l.at(t)
 			steps = append(steps, &step{node: n, from: given, to: own})
 			given = own
@@ -263,6 +267,16 @@ func (l *lowering) choice(n *node, op *ifOp, in []*location, where map[*Tensor]*
 		}
 	}
 	return []*step{s}, nil
+}
+
+// chooses reports whether there is a choice among some steps.
+func chooses(steps []*step) bool {
+	for _, s := range steps {
+		if s.when != nil || chooses(s.body) {
+			return true
+		}
+	}
+	return false
 }
 
 func union(a, b map[*Stream]int) map[*Stream]bool {

@@ -31,6 +31,7 @@ type Op interface {
 type Memory struct {
 	In, Out []*tensor.Tensor
 	Scratch []byte // as much as Scratcher asks for, with anything in it; begins a cache line
+	Name    string // of the first output, or ""
 
 	Replica  int
 	Replicas int
@@ -49,6 +50,13 @@ func (m *Memory) Share(key any, open func(replicas int) (Shared, error)) (Shared
 
 // Shared is what operations share in a session.
 type Shared interface{ Close() error }
+
+// Finisher is something shared that is told when a replica has come to the end of a run, on that replica's goroutine,
+// if the program has a choice: replicas may then have run different operations. An error is one of the run.
+type Finisher interface {
+	Shared
+	Finish(ctx context.Context, replica int) error
+}
 
 // Updater is an operation that changes inputs where they lie.
 type Updater interface {

@@ -16,6 +16,7 @@ type Program struct {
 	err       error
 	sessions  bool // one exists: nothing can be added or changed
 	tensors   int  // made so far
+	attached  map[any]any
 }
 
 // New returns a program for so many replicas with an empty main graph. Fewer than 1 is an error, which sticks.
@@ -51,6 +52,23 @@ func (p *Program) Graphs() []*Graph { return append([]*Graph(nil), p.graphs...) 
 
 // Err returns the error that sticks, or nil.
 func (p *Program) Err() error { return p.err }
+
+// Fail makes an error stick, if it is the first: for packages of operations that refuse something which is no operation.
+// what was to be done comes before the line of their caller.
+func (p *Program) Fail(what string, err error) {
+	p.fail(&BuildError{Op: what, Graph: p.main.name, Position: callerOf(), Err: err})
+}
+
+// Attached returns what a package of operations keeps with a program, found by key or made.
+func (p *Program) Attached(key any, make func() any) any {
+	if p.attached == nil {
+		p.attached = map[any]any{}
+	}
+	if p.attached[key] == nil {
+		p.attached[key] = make()
+	}
+	return p.attached[key]
+}
 
 // fail makes an error stick, if it is the first.
 func (p *Program) fail(err error) {

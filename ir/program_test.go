@@ -13,8 +13,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// addOp is an operation of this package: the sum of two tensors of float32, in memory of its own or of the first.
-type addOp struct{ inPlace bool }
+// addOp is an operation of this package: the sum of two tensors of float32.
+type addOp struct{}
 
 func (addOp) Name() string                          { return "test add" }
 func (addOp) Infer(in []ir.Spec) ([]ir.Spec, error) { return in[:1], nil }
@@ -31,6 +31,7 @@ func (addOp) Bind(m *ir.Memory) (func() error, error) {
 	}, errors.Join(err1, err2, err3)
 }
 
+// updateOp is the same in the memory of the first.
 type updateOp struct{ addOp }
 
 func (updateOp) Name() string   { return "test update" }
@@ -272,13 +273,13 @@ func TestTransfers(t *testing.T) {
 	if h := s.HostSpec(in); !h.Equal(f32(3, 2, 2)) {
 		t.Errorf("the host's side of the stream is %v", h)
 	}
-	data := floats(t, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3, 2, 2)
+	data := f32s(t, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3, 2, 2)
 	for range 2 {
 		got, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{in: data})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if expected := floats(t, []float32{2, 4, 6, 8, 10, 12, 14, 16, 9, 10, 11, 12}, 3, 2, 2); !got[out].Equal(expected) {
+		if expected := f32s(t, []float32{2, 4, 6, 8, 10, 12, 14, 16, 9, 10, 11, 12}, 3, 2, 2); !got[out].Equal(expected) {
 			t.Errorf("%v, want %v", got[out], expected)
 		}
 	}
@@ -293,7 +294,7 @@ func TestVariables(t *testing.T) {
 		if all {
 			options = append(options, ir.AllReplicas())
 		}
-		w := p.Variable(floats(t, []float32{10, 20}), options...)
+		w := p.Variable(f32s(t, []float32{10, 20}), options...)
 		addTo(w.Tensor, p.Main().HostLoad(in))
 		s, err := ir.NewSession(p)
 		if err != nil {
@@ -306,13 +307,13 @@ func TestVariables(t *testing.T) {
 			if all {
 				values = everyone
 			}
-			if got, err := s.Read(w); err != nil || !got.Equal(floats(t, values)) {
+			if got, err := s.Read(w); err != nil || !got.Equal(f32s(t, values)) {
 				t.Errorf("all %v, %s: %v, %v, want %v", all, what, got, err, values)
 			}
 		}
 		run := func() {
 			t.Helper()
-			if _, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{in: floats(t, []float32{1, 2, 3, 4})}); err != nil {
+			if _, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{in: f32s(t, []float32{1, 2, 3, 4})}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -326,7 +327,7 @@ func TestVariables(t *testing.T) {
 				return err
 			}
 			expect("within, after nesting", []float32{13, 29}, []float32{13, 16, 29, 32})
-			if err := s.Write(w, floats(t, []float32{100, 200})); err != nil {
+			if err := s.Write(w, f32s(t, []float32{100, 200})); err != nil {
 				return err
 			}
 			run()
@@ -335,7 +336,7 @@ func TestVariables(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect("after", []float32{101, 203}, []float32{101, 102, 203, 204})
-		if err := s.Write(w, floats(t, []float32{0, 0})); err != nil {
+		if err := s.Write(w, f32s(t, []float32{0, 0})); err != nil {
 			t.Fatal(err)
 		}
 		run()
@@ -517,7 +518,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 	p := ir.New(2)
 	m := p.Main()
 	in, out := p.HostToDevice("in", f32(50)), p.DeviceToHost("out", f32(50))
-	w := p.Variable(floats(t, make([]float32, 50)))
+	w := p.Variable(f32s(t, make([]float32, 50)))
 	g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{add(in[0], in[1])} }, f32(50), f32(50))
 	x := m.Repeat(g, 3, m.HostLoad(in), w.Tensor)[0]
 	addTo(w.Tensor, x)
@@ -531,8 +532,8 @@ func TestRunAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	ins := map[*ir.Stream]*tensor.Tensor{in: floats(t, make([]float32, 100), 2, 50)}
-	outs := map[*ir.Stream]*tensor.Tensor{out: floats(t, make([]float32, 100), 2, 50)}
+	ins := map[*ir.Stream]*tensor.Tensor{in: f32s(t, make([]float32, 100), 2, 50)}
+	outs := map[*ir.Stream]*tensor.Tensor{out: f32s(t, make([]float32, 100), 2, 50)}
 	run := func() {
 		if err := s.RunTo(ctx, outs, ins); err != nil {
 			t.Fatal(err)

@@ -155,6 +155,9 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 		}
 		m.Out = append(m.Out, t)
 	}
+	if len(s.node.out) > 0 {
+		m.Name = s.node.out[0].name
+	}
 	if o, is := s.node.op.(Scratcher); is {
 		m.Scratch = r.scratch[:o.ScratchBytes(specsOf(s.node.in))]
 	}
@@ -180,8 +183,29 @@ func (r *replica) run() (err error) {
 			err = r.wrap(at, fmt.Errorf("panic: %v\n\n%s", v, debug.Stack()))
 		}
 	}()
-	return r.execute(r.code, &at)
+	if err := r.execute(r.code, &at); err != nil {
+		return err
+	}
+	for _, f := range r.session.finishers {
+		if err := f.Finish(r.session.ctx, r.id); err != nil {
+			return &endError{r.id, err}
+		}
+	}
+	return nil
 }
+
+// endError is an error at the end of a replica's run: it has not run an operation that others have. What they say is
+// better.
+type endError struct {
+	replica int
+	err     error
+}
+
+func (e *endError) Error() string {
+	return fmt.Sprintf("ir: replica %d, at the end of the run: %v", e.replica, e.err)
+}
+
+func (e *endError) Unwrap() error { return e.err }
 
 func (r *replica) execute(code []instruction, at **instruction) error {
 	for k := range code {
@@ -226,8 +250,9 @@ func (r *replica) wrap(i *instruction, err error) error {
 func (s *Session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cause == nil {
+	_, late := s.cause.(*endError)
+	if own, is := err.(*RunError); s.cause == nil || late && is && own.Err != s.cause { // it did not just stop
 		s.cause = err
-		s.cancel(err)
 	}
+	s.cancel(err)
 }

@@ -22,6 +22,8 @@ type Session struct {
 	closed   bool
 	failed   error // of a run: the replicas no longer agree
 
+	finishers []Finisher // of what is shared, if the program has a choice
+
 	ctx    context.Context // of the run in progress
 	given  context.Context // from which ctx is made
 	cancel context.CancelCauseFunc
@@ -69,6 +71,13 @@ func NewSession(p *Program) (*Session, error) {
 			return nil, errors.Join(err, s.closeShared())
 		}
 	}
+	if chooses(plan.steps) {
+		for _, key := range s.opened {
+			if f, is := s.shared[key].(Finisher); is {
+				s.finishers = append(s.finishers, f)
+			}
+		}
+	}
 	p.sessions = true
 	for _, r := range s.replicas {
 		go r.serve()
@@ -112,6 +121,18 @@ func (s *Session) usable() error {
 	}
 	return nil
 }
+
+// Share returns what operations of a package share in the session: see Memory.Share. Packages that read and write from
+// the host what their operations work on use it between runs.
+func (s *Session) Share(key any, open func(replicas int) (Shared, error)) (Shared, error) {
+	if s.closed {
+		return nil, errClosed
+	}
+	return s.share(key, open)
+}
+
+// Program returns the program that the session runs.
+func (s *Session) Program() *Program { return s.program }
 
 // share implements Memory.Share.
 func (s *Session) share(key any, open func(replicas int) (Shared, error)) (Shared, error) {

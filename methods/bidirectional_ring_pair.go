@@ -1,7 +1,7 @@
 package methods
 
-// bidirectionalRingPair sends half the data each way, so that links are used in both directions: each rank owns two fragments of 2k. The rounds
-// are those of a one-way ring with messages half as long.
+// bidirectionalRingPair sends half the data each way, so that links are used in both directions: each rank owns two
+// fragments of 2k. The rounds are those of a one-way ring with messages half as long.
 //
 //	all-gather, 3 ranks, 6 chunks, 2 rounds
 //	round | rank 0    | rank 1    | rank 2

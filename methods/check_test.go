@@ -7,8 +7,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// rings returns a ring order and a second one that differ from each other and from rank order, so that a generator which confuses
-// ranks with places is found out.
+// rings returns a ring order and a second one that differ from each other and from rank order, so that a generator
+// which confuses ranks with places is found out.
 func rings(k int) (ring, second []int) {
 	ring, second = make([]int, k), make([]int, k)
 	for i := range k {

@@ -1,7 +1,7 @@
 package methods
 
-// clockwiseRing sends fragments round the ring: each rank owns one of k. A reduce-scatter or all-gather takes k-1 rounds, in each of which every
-// rank sends n/k elements to the next.
+// clockwiseRing sends fragments round the ring: each rank owns one of k. A reduce-scatter or all-gather takes k-1
+// rounds, in each of which every rank sends n/k elements to the next.
 //
 //	all-reduce, 3 ranks, 3 chunks, 4 rounds
 //	round | rank 0   | rank 1   | rank 2

@@ -7,7 +7,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// twoRings are two rings over k ranks, 5 or more, without a common edge: in rank order, and by the rule of docs/rings.md.
+// twoRings are two rings over k ranks, 5 or more, without a common edge: in rank order, and by the rule of
+// docs/rings.md.
 func twoRings(k int) (ring, second []int) {
 	ring = inOrder(k)
 	if k%2 == 1 {
@@ -26,8 +27,8 @@ func twoRings(k int) (ring, second []int) {
 	return ring, append(second, 2)
 }
 
-// TestDirections: how much a rank sends to the next and to the one before on each ring, in chunks. Of fragments of which
-// there are k a ring method sends k-1, of 2k and 4k as many in each direction that it uses.
+// TestDirections: how much a rank sends to the next and to the one before on each ring, in chunks. Of fragments of
+// which there are k a ring method sends k-1, of 2k and 4k as many in each direction that it uses.
 func TestDirections(t *testing.T) {
 	for k := 5; k <= 10; k++ {
 		ring, second := twoRings(k)

@@ -61,7 +61,8 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-// TestPicturesInComments keeps the pictures above the generators true. A line "//draw:METHOD COLLECTIVE RANKS [pieces=N] [rank-order]" stands below each.
+// TestPicturesInComments keeps the pictures above the generators true. A line "//draw:METHOD COLLECTIVE RANKS
+// [pieces=N] [rank-order]" stands below each.
 func TestPicturesInComments(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -128,7 +129,8 @@ func drawOrder(t *testing.T, order string) string {
 	return ""
 }
 
-// replacePicture drops the indented block at the end of a comment, up to the blank comment line that closes it, and puts another there.
+// replacePicture drops the indented block at the end of a comment, up to the blank comment line that closes it, and
+// puts another there.
 func replacePicture(lines []string, picture string) []string {
 	lines = lines[:len(lines)-1] // the blank comment line above the draw line
 	end := len(lines)

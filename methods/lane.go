@@ -2,8 +2,8 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// lane is one direction round one ring as one rank sees it. All ring methods are made of lanes: they differ in how many there are, which fragments
-// each carries, and how far it carries them.
+// lane is one direction round one ring as one rank sees it. All ring methods are made of lanes: they differ in how
+// many there are, which fragments each carries, and how far it carries them.
 type lane struct {
 	order []int // the ranks in the direction of travel
 	at    int   // this rank's place in order
@@ -63,8 +63,8 @@ func (s Spec) lanes(rank int) []lane {
 	return out
 }
 
-// fragments is the number of fragments that each rank owns: one for each lane, but that the two lanes of meet_in_middle_ring share
-// one.
+// fragments is the number of fragments that each rank owns: one for each lane, but that the two lanes of
+// meet_in_middle_ring share one.
 func (s Spec) fragments() int {
 	switch s.Method {
 	case BidirectionalRingPair:

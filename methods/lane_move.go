@@ -2,9 +2,9 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// laneAllToAll forwards blocks along the lanes: at round t a rank sends on, from the rank t places behind, the blocks that have further to go, and so one block
-// fewer each round. Blocks in transit lie in two sets of slots for each lane, used in turn. When Output is Input, what arrives in
-// round 0 waits in a slot until the Input has been sent.
+// laneAllToAll forwards blocks along the lanes: at round t a rank sends on, from the rank t places behind, the blocks
+// that have further to go, and so one block fewer each round. Blocks in transit lie in two sets of slots for each
+// lane, used in turn. When Output is Input, what arrives in round 0 waits in a slot until the Input has been sent.
 //
 //	all-to-all, 4 ranks, 4 chunks, 3 rounds
 //	round | rank 0  | rank 1  | rank 2  | rank 3
@@ -65,8 +65,8 @@ func (s Spec) laneAllToAll(lanes []lane) schedule.Program {
 	return p
 }
 
-// laneBroadcast is a pipelined chain: each lane cuts what it carries into m pieces, and the rank d places from the root passes piece i on at round i+d. The
-// last of them arrives after reach-1+m rounds.
+// laneBroadcast is a pipelined chain: each lane cuts what it carries into m pieces, and the rank d places from the
+// root passes piece i on at round i+d. The last of them arrives after reach-1+m rounds.
 //
 //	broadcast, 3 ranks, 2 chunks, 3 rounds
 //	round | rank 0    | rank 1 | rank 2

@@ -2,10 +2,11 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// laneReduceScatter makes each fragment travel towards its owner, and every rank on the way add its own contribution. In a lane of reach R the fragment
-// of owner p starts R places before p; at round t a rank sends the fragment of the rank R-t places ahead. Two lanes that
-// carry one fragment meet at its owner. Partial results of an all-reduce lie in the Output, those of a reduce-scatter, whose Output has room for the own
-// fragments only, in two slots for each lane, used in turn.
+// laneReduceScatter makes each fragment travel towards its owner, and every rank on the way add its own contribution.
+// In a lane of reach R the fragment of owner p starts R places before p; at round t a rank sends the fragment of the
+// rank R-t places ahead. Two lanes that carry one fragment meet at its owner. Partial results of an all-reduce lie in
+// the Output, those of a reduce-scatter, whose Output has room for the own fragments only, in two slots for each lane,
+// used in turn.
 func (s Spec) laneReduceScatter(lanes []lane) schedule.Program {
 	p := rounds(lanes, 0)
 	met := make([]bool, s.fragments()) // the own fragment has its first contribution
@@ -46,8 +47,9 @@ func (s Spec) laneReduceScatter(lanes []lane) schedule.Program {
 	return p
 }
 
-// laneAllGather makes each fragment travel from its owner, and every rank on the way keep a copy. At round t a rank sends what it got at round
-// t-1, the fragment of the rank t places behind. In an all-reduce the own fragment is in the Output already.
+// laneAllGather makes each fragment travel from its owner, and every rank on the way keep a copy. At round t a rank
+// sends what it got at round t-1, the fragment of the rank t places behind. In an all-reduce the own fragment is in
+// the Output already.
 func (s Spec) laneAllGather(lanes []lane) schedule.Program {
 	p := rounds(lanes, 0)
 	for t := range p {

@@ -1,8 +1,8 @@
 package methods
 
-// meetInMiddleRing sends every fragment half way round in both directions, and the two halves of a reduction meet at its owner: floor(k/2)
-// rounds instead of k-1, with fragments of n/k. With even k the clockwise lane reaches one place further, and in its last
-// round the other direction has nothing to do.
+// meetInMiddleRing sends every fragment half way round in both directions, and the two halves of a reduction meet at
+// its owner: floor(k/2) rounds instead of k-1, with fragments of n/k. With even k the clockwise lane reaches one place
+// further, and in its last round the other direction has nothing to do.
 //
 //	reduce-scatter, 4 ranks, 4 chunks, 2 rounds
 //	round | rank 0      | rank 1      | rank 2      | rank 3

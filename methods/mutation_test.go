@@ -7,8 +7,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// mutate calls do with every schedule that differs from s in one step, or in the order of two rounds of one rank. It does not call it with
-// what is equal to s. The schedule belongs to do until it returns.
+// mutate calls do with every schedule that differs from s in one step, or in the order of two rounds of one rank. It
+// does not call it with what is equal to s. The schedule belongs to do until it returns.
 func mutate(s *schedule.Schedule, do func(what string, rank, round int, mutant *schedule.Schedule)) {
 	for rank, p := range s.Programs {
 		with := func(q schedule.Program) *schedule.Schedule {

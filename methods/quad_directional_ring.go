@@ -1,7 +1,7 @@
 package methods
 
-// quadDirectionalRing sends a quarter of the data each way on each of two rings: each rank owns four fragments of 4k. It pays where the two rings share
-// no link; package topology says when that is so.
+// quadDirectionalRing sends a quarter of the data each way on each of two rings: each rank owns four fragments of 4k.
+// It pays where the two rings share no link; package topology says when that is so.
 //
 //	all-gather, 3 ranks, 12 chunks, 2 rounds
 //	round | rank 0    | rank 1    | rank 2

@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// doubling makes the programs of recursive_doubling: partners at distance 1, 2, 4, ..., so that a collective takes about log2(k) rounds. It is for messages so
-// short that rounds count and bytes do not.
+// doubling makes the programs of recursive_doubling: partners at distance 1, 2, 4, ..., so that a collective takes
+// about log2(k) rounds. It is for messages so short that rounds count and bytes do not.
 //
 //	collective       algorithm             rounds (k a power of two)    sent per rank, in pieces of n/k
 //	all-reduce       recursive doubling    log2 k                       k log2 k
@@ -16,9 +16,11 @@ import (
 //	all-to-all       Bruck's               log2 k                       (k/2) log2 k
 //	broadcast        binomial tree         log2 k                       k at every sender
 //
-// Where k is not a power of two, the all-to-all and the broadcast take the next whole number of rounds. The other three leave k-p ranks out, p being the power of
-// two below k: an extra rank hands its data to its partner in a round before and gets the result in one after. See Thakur, Rabenseifner and Gropp,
-// "Optimization of Collective Communication Operations in MPICH", 2005, and Bruck et al., "Efficient Algorithms for All-to-All Communications", 1997.
+// Where k is not a power of two, the all-to-all and the broadcast take the next whole number of rounds. The other
+// three leave k-p ranks out, p being the power of two below k: an extra rank hands its data to its partner in a round
+// before and gets the result in one after. See Thakur, Rabenseifner and Gropp, "Optimization of Collective
+// Communication Operations in MPICH", 2005, and Bruck et al., "Efficient Algorithms for All-to-All Communications",
+// 1997.
 func (s Spec) doubling(rank int) schedule.Program {
 	switch s.Collective {
 	case schedule.AllReduce:
@@ -34,8 +36,8 @@ func (s Spec) doubling(rank int) schedule.Program {
 	}
 }
 
-// fold maps the k ranks onto p active ones, p being the greatest power of two that is not above k: the first 2(k-p) ranks are pairs of an active one and an
-// extra one, the others are active by themselves.
+// fold maps the k ranks onto p active ones, p being the greatest power of two that is not above k: the first 2(k-p)
+// ranks are pairs of an active one and an extra one, the others are active by themselves.
 type fold struct{ p, extra int }
 
 func (s Spec) fold() fold {
@@ -63,7 +65,8 @@ func (f fold) before() int { return min(f.extra, 1) }
 // paired reports whether an active rank has an extra one.
 func (f fold) paired(j int) bool { return j < f.extra }
 
-// butterfly is the all-reduce: everything is exchanged with the partner at distance 1, 2, 4, .... What is sent and what is written never is the same slot.
+// butterfly is the all-reduce: everything is exchanged with the partner at distance 1, 2, 4, .... What is sent and
+// what is written never is the same slot.
 //
 //	all-reduce, 3 ranks, 1 chunk, 3 rounds
 //	round | rank 0      | rank 1 | rank 2
@@ -110,7 +113,8 @@ func (s Spec) butterfly(rank int) schedule.Program {
 	return p
 }
 
-// halving is the reduce-scatter: the partner at half the distance gets the half of the pieces that is on its side, until only the own ones are left.
+// halving is the reduce-scatter: the partner at half the distance gets the half of the pieces that is on its side,
+// until only the own ones are left.
 //
 //	reduce-scatter, 4 ranks, 4 chunks, 2 rounds
 //	round | rank 0          | rank 1            | rank 2          | rank 3
@@ -205,7 +209,8 @@ func (s Spec) gatherDoubling(rank int) schedule.Program {
 	return p
 }
 
-// binomial is the broadcast: in round t the 2^t ranks that have the data, counted from the root, each send it to the one 2^t further.
+// binomial is the broadcast: in round t the 2^t ranks that have the data, counted from the root, each send it to the
+// one 2^t further.
 //
 //	broadcast, 4 ranks, 1 chunk, 2 rounds
 //	round | rank 0 | rank 1 | rank 2 | rank 3
@@ -239,8 +244,9 @@ func (s Spec) binomial(rank int) schedule.Program {
 	return p
 }
 
-// bruck is the all-to-all: the block for the rank i places further travels by the binary digits of i. In round t all blocks with digit t set, packed into one message, go to the
-// rank 2^t further. The first round of the program only packs; slot 0 is the packed message, slot 1+t what arrived for digit t.
+// bruck is the all-to-all: the block for the rank i places further travels by the binary digits of i. In round t all
+// blocks with digit t set, packed into one message, go to the rank 2^t further. The first round of the program only
+// packs; slot 0 is the packed message, slot 1+t what arrived for digit t.
 //
 //	all-to-all, 3 ranks, 3 chunks, 3 rounds
 //	round | rank 0   | rank 1   | rank 2

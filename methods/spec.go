@@ -130,7 +130,8 @@ func (s Spec) rings() bool {
 	return s.Method != Broadcast && s.Method != Direct && s.Method != RecursiveDoubling
 }
 
-// chained reports whether the reduction goes along a chain of ranks, which is how rings and recursive doubling keep the order of the ranks.
+// chained reports whether the reduction goes along a chain of ranks, which is how rings and recursive doubling keep
+// the order of the ranks.
 func (s Spec) chained() bool {
 	reduces := s.Collective == schedule.AllReduce || s.Collective == schedule.ReduceScatter
 	return s.RankOrder && reduces && s.Method != Broadcast && s.Method != Direct

@@ -65,7 +65,8 @@ func TestProgramIsTheOneOfBuild(t *testing.T) {
 	}
 }
 
-// TestOneLayout: whichever method a reduce-scatter and the all-gather that undoes it take, rank r owns the same elements.
+// TestOneLayout: whichever method a reduce-scatter and the all-gather that undoes it take, rank r owns the same
+// elements.
 func TestOneLayout(t *testing.T) {
 	for k := 1; k <= 9; k++ {
 		specs(k, func(name string, s Spec) {

@@ -2,8 +2,9 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// straight makes the programs of the methods without a ring, broadcast and direct: a message goes straight from where its data is to where it is
-// needed. They differ in two collectives only, the all-reduce and the broadcast, where direct deals in pieces of n/k and takes two rounds.
+// straight makes the programs of the methods without a ring, broadcast and direct: a message goes straight from where
+// its data is to where it is needed. They differ in two collectives only, the all-reduce and the broadcast, where
+// direct deals in pieces of n/k and takes two rounds.
 //
 //	all-reduce, 3 ranks, 3 chunks, 2 rounds
 //	round | rank 0   | rank 1   | rank 2
@@ -53,8 +54,8 @@ func (s Spec) others(rank int) []int {
 	return out
 }
 
-// everythingToEveryone is the all-reduce by broadcast: the whole Input to all, and a fold in rank order. The fold needs a slot, since the Output may be
-// the Input that is being sent.
+// everythingToEveryone is the all-reduce by broadcast: the whole Input to all, and a fold in rank order. The fold
+// needs a slot, since the Output may be the Input that is being sent.
 //
 //	all-reduce, 3 ranks, 1 chunk, 1 round
 //	round | rank 0      | rank 1      | rank 2
@@ -78,8 +79,9 @@ func (s Spec) everythingToEveryone(rank int) schedule.Round {
 	return r
 }
 
-// toOwners is the reduce-scatter: piece j goes to rank j, which folds in rank order. Ranks 0 and 1 may fold straight into the Output, because their own operand
-// is one of the first two and is read before anything is overwritten; the others fold in a slot, as the Output may be the Input.
+// toOwners is the reduce-scatter: piece j goes to rank j, which folds in rank order. Ranks 0 and 1 may fold straight
+// into the Output, because their own operand is one of the first two and is read before anything is overwritten; the
+// others fold in a slot, as the Output may be the Input.
 func (s Spec) toOwners(rank int) schedule.Round {
 	var r schedule.Round
 	for _, to := range s.others(rank) {
@@ -94,8 +96,8 @@ func (s Spec) toOwners(rank int) schedule.Round {
 	return r
 }
 
-// foldInOrder receives one message from every other rank and folds them into dst in the order of the ranks, own taking its place. Since operators are
-// commutative, the fold of ranks 0 and 1 may start with the own operand in either.
+// foldInOrder receives one message from every other rank and folds them into dst in the order of the ranks, own taking
+// its place. Since operators are commutative, the fold of ranks 0 and 1 may start with the own operand in either.
 func (s Spec) foldInOrder(r *schedule.Round, rank int, dst, own schedule.Span) {
 	for from := range s.Size {
 		switch {
@@ -162,7 +164,8 @@ func (s Spec) scatter(rank int) schedule.Round {
 	return r
 }
 
-// regather is the second: everyone passes its piece on to all who lack it, the root included, which kept one back for itself.
+// regather is the second: everyone passes its piece on to all who lack it, the root included, which kept one back for
+// itself.
 func (s Spec) regather(rank int) schedule.Round {
 	var r schedule.Round
 	for _, peer := range s.others(rank) {

@@ -9,23 +9,24 @@ import (
 	"strings"
 )
 
-// Dir is the Storage that keeps entries in files of an existing directory, one file for each buffer and replica: what was stored
-// is there for the next process. On Linux files are mapped into memory, so that entries may take more bytes than the
-// machine has memory; elsewhere they are read and written. The format is the same, with everything in the host's byte
-// order, and so are the guarantees:
+// Dir is the Storage that keeps entries in files of an existing directory, one file for each buffer and replica: what
+// was stored is there for the next process. On Linux files are mapped into memory, so that entries may take more
+// bytes than the machine has memory; elsewhere they are read and written. The format is the same, with everything in
+// the host's byte order, and so are the guarantees:
 //
 //   - A process that is killed, or dies of itself, loses the entry it was storing and no other (one for each Store in
 //     progress). Open finds it.
-//   - A Store whose Sync or Close has returned survives a loss of power as well, if the disk keeps its promises. Of later ones, an
-//     entry holds what was last stored, or what was before it, or is lost: again Open finds it, for it compares the
-//     checksum of every entry of a file that was not closed. It reads all of the file for that, once.
+//   - A Store whose Sync or Close has returned survives a loss of power as well, if the disk keeps its promises. Of
+//     later ones, an entry holds what was last stored, or what was before it, or is lost: again Open finds it, for it
+//     compares the checksum of every entry of a file that was not closed. It reads all of the file for that, once.
 //   - Load compares the checksum of what it loads each time.
 //   - Grow gives all new entries or none, whenever it is cut short.
-//   - Room on the disk is reserved by Open and Grow, so that it is they that fail when there is too little, not a Store.
+//   - Room on the disk is reserved by Open and Grow, so that it is they that fail when there is too little, not a
+//     Store.
 //
-// A file is open once at a time, in one process: the second Open is an error (on systems without file locks the user must
-// see to it). A file that is not of this package, is truncated, has another version of the format, or holds something else
-// than is wanted is left as it is, and the error names it. So does every error about a file.
+// A file is open once at a time, in one process: the second Open is an error (on systems without file locks the user
+// must see to it). A file that is not of this package, is truncated, has another version of the format, or holds
+// something else than is wanted is left as it is, and the error names it. So does every error about a file.
 //
 // Windows has no way to make the name of a new file survive a loss of power.
 type Dir string
@@ -54,7 +55,8 @@ func (d Dir) open(spec Spec, p platform) (Entries, error) {
 	return newGuarded(spec, bytes, k), nil
 }
 
-// fileName keeps letters, digits, - and _ and writes any other byte of the buffer's name as % and two hexadecimal digits.
+// fileName keeps letters, digits, - and _ and writes any other byte of the buffer's name as % and two hexadecimal
+// digits.
 func fileName(spec Spec) string {
 	var b strings.Builder
 	for _, c := range []byte(spec.Buffer) {

@@ -86,10 +86,9 @@ func TestNoPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Geteuid() == 0 {
-		for at := string(dir); at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
-			if err := os.Chmod(at, 0o777); err != nil {
-				t.Fatal(err)
-			}
+		// What t.TempDir has made is two directories, the outer one root's only.
+		if err := os.Chmod(filepath.Dir(string(dir)), 0o755); err != nil {
+			t.Fatal(err)
 		}
 		// The thread is locked for good, so that it ends with the goroutine.
 		done := make(chan error)

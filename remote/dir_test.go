@@ -259,8 +259,8 @@ func TestOpenTwice(t *testing.T) {
 	})
 }
 
-// TestDamage changes bytes of entries, as a failing disk or a loss of power does: of a closed file, whose entries are looked at
-// when they are loaded, and of one that was not closed, whose entries are looked at when it is opened.
+// TestDamage changes bytes of entries, as a failing disk or a loss of power does: of a closed file, whose entries are
+// looked at when they are loaded, and of one that was not closed, whose entries are looked at when it is opened.
 func TestDamage(t *testing.T) {
 	const size = 4 * (chunkBytes/2 + 1) // bytes in three chunks, 4 bytes to the next slot
 	slot := slotBytes(size)
@@ -321,8 +321,8 @@ func TestDamagedHeader(t *testing.T) {
 			os.Remove(fileOf(t, s))
 			e := open(t, s, spec(2, 2))
 			if n >= 2 {
-				// One more header: that which says the file was closed is in the other page.
-				closeIt(t, e)
+				// One more header, so that the one that says the file was closed comes to be in the other page.
+				abandon(t, e)
 				e = open(t, s, spec(2, 2))
 			}
 			if err := e.Grow(3); err != nil {
@@ -343,6 +343,36 @@ func TestDamagedHeader(t *testing.T) {
 			wantLost(t, e)
 			holds(t, e, a, a, a)
 			closeIt(t, e)
+		}
+	})
+}
+
+// TestDamagedHeaderNotClosed destroys one of the two headers of a file that was made or grown by a process that was
+// killed later. The other must not take the entries for fewer.
+func TestDamagedHeaderNotClosed(t *testing.T) {
+	eachDir(t, func(t *testing.T, s Storage) {
+		for _, grow := range []bool{false, true} {
+			for n := range int64(2) {
+				os.Remove(fileOf(t, s))
+				e := open(t, s, spec(2, 2))
+				a, entries := value(1, 8), 2
+				if grow {
+					entries = 3
+					if err := e.Grow(entries); err != nil {
+						t.Fatal(err)
+					}
+				}
+				store(t, e, entries-1, a)
+				abandon(t, e)
+				flip(t, fileOf(t, s), n*pageBytes+40)
+				e = open(t, s, spec(entries, 2))
+				wantLost(t, e)
+				got := make([]byte, 8)
+				if err := e.Load(entries-1, got); err != nil || !bytes.Equal(got, a) {
+					t.Errorf("grow %v, header %d damaged: entry %d is %v, error %v, want %v", grow, n, entries-1, got, err, a)
+				}
+				closeIt(t, e)
+			}
 		}
 	})
 }

@@ -24,8 +24,9 @@ const (
 	stored  uint64 = 2 << 32
 )
 
-// chunkBytes is copied and summed at a time, so that the second finds in the cache what the first has touched. Of 16 KiB
-// to 1 MiB, 64 to 256 KiB were fast both to load and to store, mapped and not (BenchmarkEntries, 1 MiB of cache per core).
+// chunkBytes is copied and summed at a time, so that the second finds in the cache what the first has touched. Of 16
+// KiB to 1 MiB, 64 to 256 KiB were fast both to load and to store, mapped and not (BenchmarkEntries, 1 MiB of cache
+// per core).
 const chunkBytes = 128 << 10
 
 // slotBytes is how far apart entries lie.
@@ -49,7 +50,8 @@ type file struct {
 	missing  map[int]struct{} // the entries known to be lost
 }
 
-// openFile opens a file that is locked already, or makes it out of an empty one. It is the owner of f, unless it returns an error.
+// openFile opens a file that is locked already, or makes it out of an empty one. It is the owner of f, unless it
+// returns an error.
 func openFile(f *os.File, p platform, spec Spec, bytes int) (*file, error) {
 	want, err := fileBytes(bytes, spec.Entries)
 	if err != nil {
@@ -93,8 +95,8 @@ func openFile(f *os.File, p platform, spec Spec, bytes int) (*file, error) {
 	return k, nil
 }
 
-// make writes a file whose header says that nothing is in it, then grows it. Cut short anywhere, it leaves an empty file or one with
-// such a header, from which the next begins again.
+// make writes a file whose header says that nothing is in it, then grows it. Cut short anywhere, it leaves an empty
+// file or one with such a header, from which the next begins again.
 func (k *file) make(spec Spec, bytes int) error {
 	entries := spec.Entries
 	spec.Entries = 0
@@ -118,8 +120,8 @@ func (k *file) make(spec Spec, bytes int) error {
 	return nil
 }
 
-// setHead writes the next header over the one before the newest, and waits until it is on the disk, so that a damaged header
-// cannot hide that anything was stored under it.
+// setHead writes the next header over the one before the newest, and waits until it is on the disk, so that a damaged
+// header cannot hide that anything was stored under it.
 func (k *file) setHead(entries int, open bool) error {
 	next := k.head
 	next.seq++
@@ -156,7 +158,9 @@ func (k *file) extend(entries int) error {
 	if err := k.f.Truncate(from); err != nil {
 		return err
 	}
-	err = k.platform.reserve(k.f, from, want)
+	if want > from { // it may be less, after a grow whose second header failed
+		err = k.platform.reserve(k.f, from, want)
+	}
 	if err == nil {
 		err = k.f.Sync()
 	}
@@ -165,6 +169,10 @@ func (k *file) extend(entries int) error {
 	}
 	if err != nil {
 		return errors.Join(err, k.f.Truncate(from))
+	}
+	// Twice, for both pages: if one is damaged later, the other knows all entries too.
+	if err := k.setHead(entries, true); err != nil {
+		return err
 	}
 	return k.setHead(entries, true)
 }
@@ -194,8 +202,8 @@ func (k *file) scan() {
 // slot is where an entry's word is.
 func (k *file) slot(entry int) int64 { return headBytes + int64(entry)*slotBytes(k.head.bytes) }
 
-// pass reads an entry and compares its checksum. buf is as long as an entry, or as a chunk: then all chunks go through it. An entry that
-// was never stored leaves zeros.
+// pass reads an entry and compares its checksum. buf is as long as an entry, or as a chunk: then all chunks go
+// through it. An entry that was never stored leaves zeros.
 func (k *file) pass(entry int, buf []byte) error {
 	off, bytes := k.slot(entry), k.head.bytes
 	word, err := k.medium.word(off)
@@ -236,8 +244,8 @@ func (k *file) load(entry int, dst []byte) error {
 	return inFile(k.f.Name(), err)
 }
 
-// store makes the word say that the entry is being stored, before its bytes change, and that it is, with the checksum of
-// src, when they have. A process that is killed in between leaves the first.
+// store makes the word say that the entry is being stored, before its bytes change, and that it is, with the checksum
+// of src, when they have. A process that is killed in between leaves the first.
 func (k *file) store(entry int, src []byte) error {
 	off := k.slot(entry)
 	if err := k.medium.setWord(off, storing); err != nil {
@@ -263,6 +271,11 @@ func (k *file) fill(off int64, src []byte) error {
 		}
 	}
 	return k.medium.setWord(off, stored|uint64(sum))
+}
+
+func (k *file) stored(entry int) bool {
+	word, err := k.medium.word(k.slot(entry))
+	return err != nil || word != never
 }
 
 func (k *file) lose(entry int) {

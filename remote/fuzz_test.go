@@ -42,9 +42,9 @@ func fatal(t testing.TB, err error) {
 	}
 }
 
-// FuzzFile reads a file of two header pages, given without the zeros at their ends, and of slots. With sealed, the headers' checksums are
-// right, whatever they say. Nothing may panic, or believe a header more than the file's size; what is found to be
-// there can be loaded, and what is lost cannot, until it is stored.
+// FuzzFile reads a file of two header pages, given without the zeros at their ends, and of slots. With sealed, the
+// headers' checksums are right, whatever they say. Nothing may panic, or believe a header more than the file's size;
+// what is found to be there can be loaded, and what is lost cannot, until it is stored.
 func FuzzFile(f *testing.F) {
 	h := header{spec: Spec{"w", 2, tensor.F32, tensor.Shape{3}, 3}, bytes: 12, seq: 2, open: true}
 	first := bytes.TrimRight(pageOf(f, h)[:pageBytes-sumBytes], "\x00")

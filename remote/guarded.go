@@ -11,14 +11,15 @@ import (
 type keeper interface {
 	load(entry int, dst []byte) error
 	store(entry int, src []byte) error
+	stored(entry int) bool
 	grow(entries int) error // to more than there are
 	lost() []int
 	sync() error
 	close() error
 }
 
-// stripes is how many locks share the entries, entry i having lock i % stripes. Two that meet in one lock only wait for each
-// other, so it need not be large: more than the loads and stores that one replica has in flight.
+// stripes is how many locks share the entries, entry i having lock i % stripes. Two that meet in one lock only wait
+// for each other, so it need not be large: more than the loads and stores that one replica has in flight.
 const stripes = 16
 
 // guarded is Entries over a keeper.
@@ -26,9 +27,9 @@ type guarded struct {
 	spec  Spec // as opened; the number of entries is in count
 	bytes int  // of an entry
 
-	// A Store holds the lock of its entry, and a Load shares it, while bytes are copied, though that may read a file: the entry would
-	// else be half old, and the mapping it is read from might go. A Store or Load of another entry runs beside it. Grow
-	// and Close hold all, in order.
+	// A Store holds the lock of its entry, and a Load shares it, while bytes are copied, though that may read a file:
+	// the entry would else be half old, and the mapping it is read from might go. A Store or Load of another entry runs
+	// beside it. Grow and Close hold all, in order.
 	locks  [stripes]sync.RWMutex
 	count  int    // of entries; guarded by locks, all to write, any to read
 	keeper keeper // nil when closed; guarded like count
@@ -113,6 +114,13 @@ func (g *guarded) Grow(entries int) error {
 	}
 	g.count = entries
 	return nil
+}
+
+func (g *guarded) Stored(entry int) bool {
+	l := g.lock(entry)
+	l.RLock()
+	defer l.RUnlock()
+	return g.keeper != nil && entry >= 0 && entry < g.count && g.keeper.stored(entry)
 }
 
 func (g *guarded) Lost() []int {

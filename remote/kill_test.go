@@ -41,8 +41,9 @@ func numbered(dst []byte, entry int, seq uint64) {
 	}
 }
 
-// TestKill kills a process that stores entries, again and again, at random moments. Each time every entry must hold the last
-// value that the process says it has stored, or be the one that it was storing: then it holds that one, or is lost.
+// TestKill kills a process that stores entries, again and again, at random moments. Each time every entry must hold
+// the last value that the process says it has stored, or be the one that it was storing: then it holds that one, or
+// is lost.
 func TestKill(t *testing.T) {
 	if os.Getenv("GOGCL_REMOTE_CHILD") != "" {
 		storeUntilKilled()

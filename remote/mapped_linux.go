@@ -14,8 +14,8 @@ import (
 
 var native = platform{open: openMapped, reserve: allocate}
 
-// mapped is a medium that maps the file into memory. The kernel keeps what is in the mapping when the process ends, in the order
-// in which its instructions wrote it; the compiler keeps the order because words are written atomically.
+// mapped is a medium that maps the file into memory. The kernel keeps what is in the mapping when the process ends,
+// in the order in which its instructions wrote it; the compiler keeps the order because words are written atomically.
 type mapped struct {
 	f    *os.File
 	data []byte
@@ -52,8 +52,8 @@ func unmap(data []byte) error {
 
 var errReach = errors.New("its bytes cannot be reached in memory: has it been truncated, or does the disk fail?")
 
-// caught makes an error of a fault: a page that cannot be read from the disk, or that is no longer in the file because something
-// has truncated it. It is deferred, with what debug.SetPanicOnFault(true) has returned.
+// caught makes an error of a fault: a page that cannot be read from the disk, or that is no longer in the file
+// because something has truncated it. It is deferred, with what debug.SetPanicOnFault(true) has returned.
 func caught(before bool, err *error) {
 	debug.SetPanicOnFault(before)
 	switch r := recover().(type) {
@@ -102,11 +102,12 @@ func (m *mapped) sync(off, n int64) error {
 
 func (m *mapped) close() error { return unmap(m.data) }
 
-// pieceBytes is what is asked of the kernel at once: a call that a signal interrupts begins again, and should get somewhere.
+// pieceBytes is what is asked of the kernel at once: a call that a signal interrupts begins again, and should get
+// somewhere.
 const pieceBytes = 1 << 30
 
-// allocate has the file system reserve the blocks: to write to a mapping for which there are none left ends the process.
-// A file system that cannot do it gets zeros written.
+// allocate has the file system reserve the blocks: to write to a mapping for which there are none left ends the
+// process. A file system that cannot do it gets zeros written.
 func allocate(f *os.File, from, to int64) error {
 	for from < to {
 		n := min(to-from, pieceBytes)

@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// A medium is the access to a file's bytes from its beginning to the size it was given. No two calls of what touches the
-// same bytes run at once, but for reads. What was written is there for who opens the file later, in the order of the
-// calls, however the process ends; only sync makes it outlast the machine.
+// A medium is the access to a file's bytes from its beginning to the size it was given. No two calls of what touches
+// the same bytes run at once, but for reads. What was written is there for who opens the file later, in the order of
+// the calls, however the process ends; only sync makes it outlast the machine.
 type medium interface {
 	word(off int64) (uint64, error) // off is a multiple of 8, here and below
 	setWord(off int64, w uint64) error

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Memory is the Storage that keeps entries on Go's heap, until they are closed: what is opened after that reads as zeros. It knows
-// nothing lost, and Sync does nothing.
+// Memory is the Storage that keeps entries on Go's heap, until they are closed: what is opened after that reads as
+// zeros. It knows nothing lost, and Sync does nothing.
 //
 // Open and Grow take all the memory at once, as much as the entries have bytes and 24 more for each.
 type Memory struct{}
@@ -25,11 +25,12 @@ func (Memory) Open(spec Spec) (Entries, error) {
 	return newGuarded(spec, bytes, m), nil
 }
 
-// memory keeps each entry as a slice of a block that it shares with the others of the same Open or Grow, so that to grow
-// copies nothing.
+// memory keeps each entry as a slice of a block that it shares with the others of the same Open or Grow, so that to
+// grow copies nothing.
 type memory struct {
 	bytes   int
 	entries [][]byte
+	written []bool // each under the lock of its entry
 }
 
 // sliceBytes is the size of a slice's header on 64 bits.
@@ -51,6 +52,7 @@ func (m *memory) grow(entries int) error {
 		grown = append(grown, block[i*m.bytes:(i+1)*m.bytes:(i+1)*m.bytes])
 	}
 	m.entries = grown
+	m.written = append(m.written, make([]bool, more)...)
 	return nil
 }
 
@@ -60,9 +62,12 @@ func (m *memory) load(entry int, dst []byte) error {
 }
 
 func (m *memory) store(entry int, src []byte) error {
+	m.written[entry] = true
 	copy(m.entries[entry], src)
 	return nil
 }
+
+func (m *memory) stored(entry int) bool { return m.written[entry] }
 
 func (m *memory) lost() []int  { return nil }
 func (m *memory) sync() error  { return nil }

@@ -37,6 +37,9 @@ type Entries interface {
 	// Store copies src to an entry. It allocates nothing. An error that is not about the arguments may leave the entry
 	// lost.
 	Store(entry int, src []byte) error
+	// Stored reports whether an entry has a value of its own, or had one and is lost: one that does not reads as zeros. Of
+	// an entry that does not exist it is false.
+	Stored(entry int) bool
 	// Grow makes room for that many entries and keeps what is stored: the new ones read as zeros. To ask for the
 	// number that there is does nothing; fewer is an error. After an error there are as many as before.
 	Grow(entries int) error

@@ -78,8 +78,8 @@ func mortalPlatform(p platform, l *life) platform {
 	}
 }
 
-// eachKill runs test for processes that are killed in their first step, in their second and so on, until one reports that it has
-// lived to its end. It fails if that takes fewer steps than there must be.
+// eachKill runs test for processes that are killed in their first step, in their second and so on, until one reports
+// that it has lived to its end. It fails if that takes fewer steps than there must be.
 func eachKill(t *testing.T, leastSteps int, test func(t *testing.T, dir Dir, p platform, l *life) (lived bool)) {
 	for name, p := range map[string]platform{"native": native, "plain": plain} {
 		for _, torn := range []bool{false, true} {
@@ -220,6 +220,38 @@ func TestTornGrow(t *testing.T) {
 		closeIt(t, e)
 		return grown == nil
 	})
+}
+
+// TestGrowFails lets every step of a Grow fail, without killing: the entries stay as they are, and can grow again, to
+// fewer and to more.
+func TestGrowFails(t *testing.T) {
+	for _, to := range []int{3, 5, 7} {
+		eachKill(t, 6, func(t *testing.T, dir Dir, p platform, l *life) bool {
+			e := openOn(t, dir, p, spec(2, 1000))
+			a, zero := value(1, 4000), make([]byte, 4000)
+			store(t, e, 1, a)
+			become(e, p, l)
+			err := e.Grow(5)
+			l.steps = 1 << 30
+			if err == nil {
+				closeIt(t, e)
+				return true
+			}
+			wantError(t, e.Load(2, zero), "there are 2")
+			holds(t, e, zero, a)
+			if err := e.Grow(to); err != nil {
+				t.Fatal(err)
+			}
+			store(t, e, to-1, a)
+			closeIt(t, e)
+			e = openOn(t, dir, p, spec(to, 1000))
+			want := slices.Repeat([][]byte{zero}, to)
+			want[1], want[to-1] = a, a
+			holds(t, e, want...)
+			closeIt(t, e)
+			return false
+		})
+	}
 }
 
 // TestTornMake kills in every step of an Open that makes a file: the next one makes it, even with another Spec.

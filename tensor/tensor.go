@@ -79,7 +79,8 @@ func Of[T Element](t *Tensor) ([]T, error) {
 	return elements[T](t.data), nil
 }
 
-// maxEmptyRows bounds what Rows allocates for a tensor of no elements, whose shape may say anything; it is more than anyone has use for.
+// maxEmptyRows bounds what Rows allocates for a tensor of no elements, whose shape may say anything; it is more than
+// anyone has use for.
 const maxEmptyRows = 1 << 24
 
 // Rows is the rows of a tensor of rank 2, each a view that copies nothing and has no room to append: shape (k, n) has k

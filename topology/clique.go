@@ -36,8 +36,8 @@ func (t Topology) secondOfClique(first, members []int) ([]int, bool) {
 //
 //	5: 0 2 4 1 3          7: 0 2 4 6 1 3 5
 //
-// Even n: steps of 2 would close too early, so the even ones run down to 4, from there to 1, the odd ones run up to n-1,
-// from there to 2, and back to 0. The joints 4-1 and (n-1)-2 are steps of 3.
+// Even n: steps of 2 would close too early, so the even ones run down to 4, from there to 1, the odd ones run up to
+// n-1, from there to 2, and back to 0. The joints 4-1 and (n-1)-2 are steps of 3.
 //
 //	6: 0 4 1 3 5 2        8: 0 6 4 1 3 5 7 2
 func secondCycle(n int) []int {
@@ -58,8 +58,8 @@ func secondCycle(n int) []int {
 	return append(cycle, 2)
 }
 
-// secondPath returns a Hamiltonian path of 0..n-1, n at least 4, that has no edge of the path 0, 1, 2, ..., n-1, and does
-// not begin where that begins: the odd ones up, then the even ones up. A step is 2, or at the joint at least 3.
+// secondPath returns a Hamiltonian path of 0..n-1, n at least 4, that has no edge of the path 0, 1, 2, ..., n-1, and
+// does not begin where that begins: the odd ones up, then the even ones up. A step is 2, or at the joint at least 3.
 //
 //	4: 1 3 0 2            7: 1 3 5 0 2 4 6
 func secondPath(n int) []int {

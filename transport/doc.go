@@ -20,7 +20,8 @@
 //   - One Exchange at a time on an Endpoint. [Endpoint.Dup] opens an independent lane.
 //   - A send may complete only when its receive does: never rely on buffering.
 //   - Within one round, the transfers to one peer carry tags 0, 1, 2, ... and so do the transfers from it. In a batch
-//     they may stand in any order; no tag comes twice, which a transport checks ([Checker]).
+//     they may stand in any order; no tag comes twice, which a transport checks ([Checker]). Rounds one after the other
+//     may have the same Call, Round included: what a replica sends in one has been taken before it begins the next.
 //   - No buffer of a batch overlaps another unless both are sent, or both belong to one fold.
 //
 // # Rules for a transport

@@ -46,8 +46,8 @@ func (c collective) reduces() bool { return c == allReduce || c == reduceScatter
 // perReplica reports whether the larger buffer has a part for each replica.
 func (c collective) perReplica() bool { return c == reduceScatter || c == allGather || c == allToAll }
 
-// count is the number of elements that a call has for a size in bytes: for each replica where perReplica says so, else in all. It is rounded up where
-// each replica must have as many, and 1 at least.
+// count is the number of elements that a call has for a size in bytes: for each replica where perReplica says so, else
+// in all. It is rounded up where each replica must have as many, and 1 at least.
 func (c collective) count(size, elemSize, n int) int {
 	elems := max(size/elemSize, 1)
 	if c.perReplica() {
@@ -76,8 +76,8 @@ func (c collective) lengths(count, n int) (input, result int) {
 	return input, result
 }
 
-// busFactor is nccl-tests' factor: size times it, by the time, is the bandwidth that the slowest link must have, whatever the number of replicas.
-// https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+// busFactor is nccl-tests' factor: size times it, by the time, is the bandwidth that the slowest link must have,
+// whatever the number of replicas. https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
 func (c collective) busFactor(n int) float64 {
 	switch c {
 	case allReduce:

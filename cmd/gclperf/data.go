@@ -8,19 +8,20 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// period is after how many elements the values of a replica repeat. A prime: whole blocks in a wrong place show, as their lengths are not its multiples.
+// period is after how many elements the values of a replica repeat. A prime: whole blocks in a wrong place show, as
+// their lengths are not its multiples.
 const period = 4093
 
-// pattern is what the replicas hold at the start, and what they must hold in the end. Blocks of period elements stand for buffers of any length: element i of
-// a buffer is element i mod period of its block.
+// pattern is what the replicas hold at the start, and what they must hold in the end. Blocks of period elements stand
+// for buffers of any length: element i of a buffer is element i mod period of its block.
 type pattern struct {
 	dtype  tensor.DType
 	inputs [][]byte // by replica
 	folded []byte   // of an all-reduce
 }
 
-// newPattern makes the values for n replicas. Every partial result of op is exact in the element type, so that the order in which replicas are combined
-// does not matter. A collective that does not reduce has operator gcl.Local.
+// newPattern makes the values for n replicas. Every partial result of op is exact in the element type, so that the
+// order in which replicas are combined does not matter. A collective that does not reduce has operator gcl.Local.
 func newPattern(dtype tensor.DType, op gcl.Operator, n int) *pattern {
 	p := &pattern{dtype: dtype}
 	v := values{dtype: dtype, op: op, n: n}
@@ -107,8 +108,8 @@ func (v values) factor(r, i int) int64 {
 	return 1
 }
 
-// float is such that the values of all replicas, or their squares, have a sum that the type holds exactly. With more replicas than it can count to,
-// most of them are zero.
+// float is such that the values of all replicas, or their squares, have a sum that the type holds exactly. With more
+// replicas than it can count to, most of them are zero.
 func (v values) float(h uint64, r, i int) int64 {
 	exact := int64(1) << 24
 	switch v.dtype {
@@ -134,7 +135,8 @@ func (v values) float(h uint64, r, i int) int64 {
 	return int64(h%uint64(2*top+1)) - top
 }
 
-// wrap brings an integer into the range of the type, as the type itself does. 64-bit unsigned ones keep to the lower half, for the sake of int64.
+// wrap brings an integer into the range of the type, as the type itself does. 64-bit unsigned ones keep to the lower
+// half, for the sake of int64.
 func (v values) wrap(x int64) int64 {
 	switch v.dtype {
 	case tensor.I8:

@@ -13,16 +13,20 @@
 //	alltoall        for each replica      n x count            (n-1)/n
 //	broadcast       of the buffer         count                1
 //
-// Calls are issued back to back in batches, all replicas starting a batch together. The time of a batch is that of the slowest replica, divided by its
-// calls; p50, p90 and p99 are over the batches, and the time in the table is p50. (nccl-tests prints the mean: on a machine that
-// is busy with other things too, the median says more.) With -sync every call is preceded by a barrier and timed by itself.
+// Calls are issued back to back in batches, all replicas starting a batch together. The time of a batch is that of the
+// slowest replica, divided by its calls; p50, p90 and p99 are over the batches, and the time in the table is p50.
+// (nccl-tests prints the mean: on a machine that is busy with other things too, the median says more.) With -sync
+// every call is preceded by a barrier and timed by itself.
 //
-// The data differs by replica and index, and is such that every partial result is exact in the element type, so that results are compared bit for bit. One
-// call before the timed ones and one after them are checked at every size. #wrong counts elements, over all replicas. The timed calls of an in-place
-// reduction work on zeros, since real data would grow with each.
+// The data differs by replica and index, and is such that every partial result is exact in the element type, so that
+// results are compared bit for bit. One call before the timed ones and one after them are checked at every size.
+// #wrong counts elements, over all replicas. The timed calls of an in-place reduction work on zeros, since real data
+// would grow with each.
 //
-// The environment variable GCL_OPTIONS (docs/options.md) overrides -method, -implementation and -reproducible, and sets what there is no flag for. The
-// table says so, and has the method and implementation that were measured; -svg draws only those that were asked for.
+// The environment variable GCL_OPTIONS (docs/options.md) overrides -method, -implementation and -reproducible, and
+// sets what there is no flag for. The table says so, and has the method and implementation that were measured; -svg
+// draws only those that were asked for.
 //
-// The exit code is 0, or 1 when a value was wrong or a collective failed, 2 when the flags are wrong, 130 after an interrupt.
+// The exit code is 0, or 1 when a value was wrong or a collective failed, 2 when the flags are wrong, 130 after an
+// interrupt.
 package main

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// floorPoint is a line of bench/peers/arlimit.c: what two pinned threads need for an all-reduce of float32 among n buffers.
+// floorPoint is a line of bench/peers/arlimit.c: what two pinned threads need for an all-reduce of float32 among n
+// buffers.
 type floorPoint struct {
 	n, bytes int
 	place    string

@@ -96,10 +96,11 @@ func (r *runner[T]) checked(ctx context.Context, out *measurement, when string) 
 	return wrong, nil
 }
 
-// timed returns how many seconds a call took at this replica in each batch, or each call with -sync, and how many allocations a call made, at all
-// replicas together. All replicas have as many batches.
+// timed returns how many seconds a call took at this replica in each batch, or each call with -sync, and how many
+// allocations a call made, at all replicas together. All replicas have as many batches.
 //
-// The allocations are the median over parts of the time: what is made once and kept, such as room for one more message in flight, is none of a call's.
+// The allocations are the median over parts of the time: what is made once and kept, such as room for one more message
+// in flight, is none of a call's.
 func (r *runner[T]) timed(ctx context.Context) (seconds []float64, allocs float64, err error) {
 	if r.operand.place == inPlace && r.operand.collective.reduces() {
 		clear(r.operand.input)

@@ -69,7 +69,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestExact checks that partial results are exact: every prefix fits what the type can hold, whatever the number of replicas.
+// TestExact checks that partial results are exact: every prefix fits what the type can hold, whatever the number of
+// replicas.
 func TestExact(t *testing.T) {
 	limits := map[tensor.DType]int64{tensor.BF16: 1 << 8, tensor.F16: 1 << 11, tensor.F32: 1 << 24, tensor.F64: 1 << 53}
 	for _, n := range []int{2, 3, 8, 64, 255, 256, 257, 300, 1000, 5000} {

@@ -71,7 +71,8 @@ func (o *operand[T]) prepare(p *pattern, comm *gcl.Comm) {
 	fill(tensor.Bytes(o.input), p.inputs[rank], size, 0)
 }
 
-// each calls do for every part of the result: with the block that the part must be like, the part beginning with element first of it.
+// each calls do for every part of the result: with the block that the part must be like, the part beginning with
+// element first of it.
 func (o *operand[T]) each(p *pattern, comm *gcl.Comm, do func(got, want []byte, first int)) {
 	n, rank, all := comm.Size(), comm.Rank(), tensor.Bytes(o.result)
 	switch o.collective {

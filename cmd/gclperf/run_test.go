@@ -58,7 +58,8 @@ func operators(d tensor.DType) []gcl.Operator {
 	return []gcl.Operator{gcl.Add, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd, gcl.Local}
 }
 
-// TestEverything carries out every collective with every operator and element type, in both places, and finds nothing wrong.
+// TestEverything carries out every collective with every operator and element type, in both places, and finds nothing
+// wrong.
 func TestEverything(t *testing.T) {
 	for _, n := range []int{1, 3, 8} {
 		for _, d := range tensor.DTypes() {

@@ -39,8 +39,8 @@ type settings struct {
 	floor  []floorPoint
 }
 
-// maxReplicas bounds -n, since what replicas of one process need for messages between all of them grows with the square of their number: 250 MB at
-// 1,000, 4 GB at 4,096.
+// maxReplicas bounds -n, since what replicas of one process need for messages between all of them grows with the
+// square of their number: 250 MB at 1,000, 4 GB at 4,096.
 const maxReplicas = 1024
 
 // format is how measurements are printed.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// table prints what nccl-tests prints, column for column, and to the right of it p50, p90, p99 and allocations in both places. Each collective, method
-// and implementation has a table of its own.
+// table prints what nccl-tests prints, column for column, and to the right of it p50, p90, p99 and allocations in both
+// places. Each collective, method and implementation has a table of its own.
 type table struct {
 	to       io.Writer
 	settings *settings

@@ -31,7 +31,8 @@ func spoil(dst, block []byte, dtype tensor.DType, first int) {
 	fill(dst, other, dtype.Size(), first)
 }
 
-// compare counts the elements of got that are not as block has them, got beginning with element first. where is the first such element of got.
+// compare counts the elements of got that are not as block has them, got beginning with element first. where is the
+// first such element of got.
 func compare(got, block []byte, elemSize, first int) (wrong, where int) {
 	at := first * elemSize % len(block)
 	for n := 0; n < len(got); at = 0 {

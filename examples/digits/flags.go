@@ -20,8 +20,8 @@ type config struct {
 	method   methods.Method
 }
 
-// parseFlags reads the command line; whether the values make sense is for [config.check] to say. After -h it has written the usage to stdout and returns flag.ErrHelp; any other
-// error is a mistake in args, in one line.
+// parseFlags reads the command line; whether the values make sense is for [config.check] to say. After -h it has
+// written the usage to stdout and returns flag.ErrHelp; any other error is a mistake in args, in one line.
 func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("digits", flag.ContinueOnError)

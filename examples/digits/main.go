@@ -1,5 +1,5 @@
-// Command digits trains a perceptron on hand-written digits, data parallel: every replica keeps a whole copy of the net,
-// works through its share of each batch, and one all-reduce gives all of them the mean gradient.
+// Command digits trains a perceptron on hand-written digits, data parallel: every replica keeps a whole copy of the
+// net, works through its share of each batch, and one all-reduce gives all of them the mean gradient.
 //
 //	            replica 0            replica 1            ...
 //	start       weights ──broadcast──▶ weights

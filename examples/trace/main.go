@@ -1,5 +1,6 @@
-// Command trace runs some collectives on a few replicas and writes what they did to a file that Perfetto (https://ui.perfetto.dev) and
-// chrome://tracing open: a row for each replica, in which every collective is a slice with its rounds inside.
+// Command trace runs some collectives on a few replicas and writes what they did to a file that Perfetto
+// (https://ui.perfetto.dev) and chrome://tracing open: a row for each replica, in which every collective is a slice
+// with its rounds inside.
 //
 //	go run ./examples/trace -n 4 -o trace.json
 package main

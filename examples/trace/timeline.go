@@ -9,15 +9,15 @@ import (
 	"gogcl.dev/gcl"
 )
 
-// timeline collects what replicas tell. A replica is told of one thing at a time, on its own goroutine, so each writes to a row of
-// its own without a lock. (With a Dup it would be a row for each connection.)
+// timeline collects what replicas tell. A replica is told of one thing at a time, on its own goroutine, so each writes
+// to a row of its own without a lock. (With a Dup it would be a row for each connection.)
 type timeline struct {
 	start time.Time
 	rows  [][]event
 }
 
-// event is one of the Trace Event Format, which both programs read: the beginning "B" or the end "E" of a slice, where a slice that
-// begins within another is drawn inside; or "M", the name of a row.
+// event is one of the Trace Event Format, which both programs read: the beginning "B" or the end "E" of a slice, where
+// a slice that begins within another is drawn inside; or "M", the name of a row.
 type event struct {
 	Name  string         `json:"name,omitempty"`
 	Phase string         `json:"ph"`

@@ -47,8 +47,8 @@ func square[T number](dst, src []T) { mul(dst, src, src) }
 //
 //	for i := range dst { dst[i] = src[i] / T(by) } // a NaN made canonical
 //
-// A division, because a product with the reciprocal rounds differently. (It takes integers only so that generic code over
-// numbers may call it; there is no such loop.)
+// A division, because a product with the reciprocal rounds differently. (It takes integers only so that generic code
+// over numbers may call it; there is no such loop.)
 func divide[T number](dst, src []T, by int) {
 	d := T(by)
 	src = src[:len(dst)]

@@ -61,9 +61,9 @@ func (t *assembly) version() *version {
 	return v
 }
 
-// fill is what the length in bytes must be a multiple of: AVX-512 has masks for what does not fill a register, and needs
-// whole elements only. Of 16-bit floats AVX2 loads half a register, which fills one with float32s; NEON loads a whole
-// one, which fills two.
+// fill is what the length in bytes must be a multiple of: AVX-512 has masks for what does not fill a register, and
+// needs whole elements only. Of 16-bit floats AVX2 loads half a register, which fills one with float32s; NEON loads a
+// whole one, which fills two.
 func (t *assembly) fill(typ Type) int {
 	switch {
 	case t.width == 64:
@@ -127,8 +127,8 @@ func (t *assembly) dividePieces(typ Type, rest func(dst, src []byte, by int)) fu
 	}
 }
 
-// divisor is the bits of by, or if exact those of its reciprocal: for a power of two a product with that is the quotient,
-// to the bit, and several times as fast.
+// divisor is the bits of by, or if exact those of its reciprocal: for a power of two a product with that is the
+// quotient, to the bit, and several times as fast.
 func divisor(t Type, by int) (bits uint64, exact bool) {
 	exact = by > 0 && by&(by-1) == 0
 	switch {

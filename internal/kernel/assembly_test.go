@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// TestPieces counts the calls of assembly: none touches more than pieceTouched bytes, all together take everything once,
-// and there are no more of them than need be.
+// TestPieces counts the calls of assembly: none touches more than pieceTouched bytes, all together take everything
+// once, and there are no more of them than need be.
 func TestPieces(t *testing.T) {
 	const size = 3<<20 + 4
 	room := aligned(size)

@@ -37,14 +37,16 @@
 // What neon computes has been tested under qemu; how fast it is nobody has measured. It has no stores that go past the
 // caches, where Fold and [Copy] speak of them.
 //
-// The assembly has been generated, by the module in the folder gen; go generate does it again, with the same bytes as result.
-// It cannot be interrupted, so no call of it touches more than 256 KiB: about 50 microseconds in the worst case.
+// The assembly has been generated, by the module in the folder gen; go generate does it again, with the same bytes as
+// result. It cannot be interrupted, so no call of it touches more than 256 KiB: about 50 microseconds in the worst
+// case.
 //
 // # Every version gives the same bits
 //
-// Replicas that run different versions must agree to the bit. Rounding is IEEE's, to nearest even, subnormals are kept,
-// and what IEEE leaves open is settled here: a NaN that an operator yields (Add, Mul, Min, Max, Square, Divide) is always
-// the canonical one of its type, whatever NaNs went in. Hence all of Add, Mul, Min and Max are commutative to the bit.
+// Replicas that run different versions must agree to the bit. Rounding is IEEE's, to nearest even, subnormals are
+// kept, and what IEEE leaves open is settled here: a NaN that an operator yields (Add, Mul, Min, Max, Square, Divide)
+// is always the canonical one of its type, whatever NaNs went in. Hence all of Add, Mul, Min and Max are commutative
+// to the bit.
 //
 //	Float16 0x7e00   BFloat16 0x7fc0   Float32 0x7fc00000   Float64 0x7ff8000000000000
 //

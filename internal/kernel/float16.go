@@ -29,8 +29,8 @@ func F16ToF32(h uint16) float32 {
 	return float32(math.Float32frombits(sign|u) * 0x1p112)
 }
 
-// F32ToF16 is the Float16 nearest to f, of two the one with the even fraction; from 65520 on it is infinite. A NaN keeps
-// its sign and the upper 10 bits of its payload and becomes quiet, as the hardware's VCVTPS2PH has it.
+// F32ToF16 is the Float16 nearest to f, of two the one with the even fraction; from 65520 on it is infinite. A NaN
+// keeps its sign and the upper 10 bits of its payload and becomes quiet, as the hardware's VCVTPS2PH has it.
 func F32ToF16(f float32) uint16 {
 	u := math.Float32bits(f)
 	sign := uint16(u>>16) & 0x8000

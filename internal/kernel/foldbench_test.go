@@ -10,8 +10,8 @@ import (
 )
 
 // BenchmarkMany folds n inputs to n outputs, as an all-reduce does, and measures bytes of one output per second:
-// p50GB/s is the median of short samples, topGB/s the best of them, which a busy machine spoils least. With two threads each
-// does one half, between barriers, as peers/arlimit.c does.
+// p50GB/s is the median of short samples, topGB/s the best of them, which a busy machine spoils least. With two
+// threads each does one half, between barriers, as peers/arlimit.c does.
 func BenchmarkMany(b *testing.B) {
 	for _, n := range []int{2, 4, 8} {
 		for _, size := range []struct {

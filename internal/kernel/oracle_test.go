@@ -7,7 +7,8 @@ import (
 	"sort"
 )
 
-// The oracle: one element at a time, all bits in a uint64, exact rationals rounded once. It shares no code with the loops.
+// The oracle: one element at a time, all bits in a uint64, exact rationals rounded once. It shares no code with the
+// loops.
 
 // oracleBinary is the bits of a op b.
 func oracleBinary(op Op, t Type, a, b uint64) uint64 {

@@ -2,8 +2,8 @@ package kernel
 
 import "fmt"
 
-// Type is the type of an element. The zero Type is no type. tensor.DType has the same numbers (a test there keeps it so),
-// so that a conversion leads from one to the other.
+// Type is the type of an element. The zero Type is no type. tensor.DType has the same numbers (a test there keeps it
+// so), so that a conversion leads from one to the other.
 type Type uint8
 
 // The element types.

@@ -75,8 +75,8 @@ func Widen(t Type) func(dst, src []byte) { return at(&chosen.widen, t) }
 // 16-bit float. dst is half as long as src and must not overlap it.
 func Narrow(t Type) func(dst, src []byte) { return at(&chosen.narrow, t) }
 
-// Copy is copy(dst, src) of as many bytes as dst has; they are the same or do not overlap. stream asks for stores that go
-// past the caches, as for a Fold.
+// Copy is copy(dst, src) of as many bytes as dst has; they are the same or do not overlap. stream asks for stores that
+// go past the caches, as for a Fold.
 func Copy(dst, src []byte, stream bool) {
 	src = src[:len(dst)]
 	if stream && chosen.stream != nil {

@@ -59,7 +59,7 @@ func table() []row {
 		},
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
-		{pkg: "ir/collective", imports: []string{"ir", "gcl", "commgroup", "tensor", "methods", "transport/inproc"}},
+		{pkg: "ir/collective", imports: []string{"ir", "gcl", "commgroup", "tensor", "transport", "transport/inproc"}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops"}},
 		{pkg: "remote", imports: []string{"ir", "tensor"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"remote", "ir", "ir/collective", "gcl", "tensor"}, modules: []string{xsync}},

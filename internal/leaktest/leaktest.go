@@ -8,7 +8,8 @@
 //
 //	leaktest.Check(t)
 //
-// Check compares with the goroutines that there were when it was called, so it is not for tests that run in parallel with others.
+// Check compares with the goroutines that there were when it was called, so it is not for tests that run in parallel
+// with others.
 package leaktest
 
 import (
@@ -52,7 +53,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Check fails the test when, after its cleanups that were registered later, a goroutine that it has started is still there.
+// Check fails the test when, after its cleanups that were registered later, a goroutine that it has started is still
+// there.
 func Check(t testing.TB) {
 	t.Helper()
 	before := map[string]bool{}

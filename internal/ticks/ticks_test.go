@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// What both clocks say of some milliseconds differs by no more than the program was kept from running between the looks, which shows as more time.
+// What both clocks say of some milliseconds differs by no more than the program was kept from running between the
+// looks, which shows as more time.
 func TestBetween(t *testing.T) {
 	s := NewScale()
 	for range 100 {

@@ -19,7 +19,8 @@ type network struct {
 	ways, hops []int // scratch: the tracks and the replicas of one way
 }
 
-// track is what has a capacity of its own: an end of a port (the other end is -1), or a half of a bundle, in one direction.
+// track is what has a capacity of its own: an end of a port (the other end is -1), or a half of a bundle, in one
+// direction.
 type track struct {
 	from, to int
 	kind     topology.Kind

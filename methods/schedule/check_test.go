@@ -251,7 +251,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestInPlaceIsTried has a schedule that is right only as long as Output is not Input: the input is read after its place in the output has been written.
+// TestInPlaceIsTried has a schedule that is right only as long as Output is not Input: the input is read after its
+// place in the output has been written.
 func TestInPlaceIsTried(t *testing.T) {
 	s := twoRanks(AllReduce, 1,
 		Program{moves(fold(Out(0, 1), In(0, 1), 1)), moves(send(In(0, 1), 1))},

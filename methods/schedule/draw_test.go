@@ -12,8 +12,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; commit only what you understand")
 
-// TestDrawing draws what the notation has: all verbs and buffers, spans of several chunks, cells of unequal width, a round in which a rank has
-// nothing to do, one in which nobody has, and ranks that end early. Not all of it is a correct schedule.
+// TestDrawing draws what the notation has: all verbs and buffers, spans of several chunks, cells of unequal width, a
+// round in which a rank has nothing to do, one in which nobody has, and ranks that end early. Not all of it is a
+// correct schedule.
 func TestDrawing(t *testing.T) {
 	for name, s := range map[string]*Schedule{
 		"all-to-all":                allToAll2(),

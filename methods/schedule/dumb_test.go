@@ -10,9 +10,9 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// dumb carries out a schedule on numbers, as badly as a transport may: whatever is in flight moves one element at a time, in any order; a send takes what is
-// in its buffer at that moment, and ends with its receive; replicas are in different rounds. Only the links of a fold keep their order. It shares
-// nothing with the checker but the types.
+// dumb carries out a schedule on numbers, as badly as a transport may: whatever is in flight moves one element at a
+// time, in any order; a send takes what is in its buffer at that moment, and ends with its receive; replicas are in
+// different rounds. Only the links of a fold keep their order. It shares nothing with the checker but the types.
 type dumb struct {
 	*schedule.Schedule
 	random   *rand.Rand
@@ -347,8 +347,8 @@ func edit(s *schedule.Schedule, random *rand.Rand) {
 	}
 }
 
-// TestWhatIsAcceptedWorks edits correct schedules at random, a few edits at a time, and carries out those that Check accepts, which must give the
-// right result whatever the order in which elements move.
+// TestWhatIsAcceptedWorks edits correct schedules at random, a few edits at a time, and carries out those that Check
+// accepts, which must give the right result whatever the order in which elements move.
 func TestWhatIsAcceptedWorks(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var bases []*schedule.Schedule
@@ -406,7 +406,8 @@ func TestWhatIsAcceptedWorks(t *testing.T) {
 	}
 }
 
-// TestDumbFindsFaults shows that the dumb executor is no rubber stamp: of the edited schedules that Check refuses it finds many wrong by itself.
+// TestDumbFindsFaults shows that the dumb executor is no rubber stamp: of the edited schedules that Check refuses it
+// finds many wrong by itself.
 func TestDumbFindsFaults(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	base, err := methods.Build(methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 3})

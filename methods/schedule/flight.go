@@ -9,9 +9,9 @@ type touch struct {
 	by      int // the move that wrote it last, or read it last
 }
 
-// checkFlight checks that the moves of one round may be in flight together: see Round.Moves. Since the messages of one pair and the links
-// of one fold both follow the order of the list, completing the receives in that order is always possible, even for a transport that
-// can take the messages of a peer only one after the other.
+// checkFlight checks that the moves of one round may be in flight together: see Round.Moves. Since the messages of one
+// pair and the links of one fold both follow the order of the list, completing the receives in that order is always
+// possible, even for a transport that can take the messages of a peer only one after the other.
 func (m *machine) checkFlight(moves []Step) error {
 	m.turn++
 	for i, st := range moves {
@@ -40,8 +40,8 @@ func (m *machine) checkFlight(moves []Step) error {
 	return nil
 }
 
-// claim notes that move i reads or writes a span. Places that move before wrote, the link before it of the same fold, may be written
-// again.
+// claim notes that move i reads or writes a span. Places that move before wrote, the link before it of the same fold,
+// may be written again.
 func (m *machine) claim(i int, sp Span, write bool, before int) error {
 	if sp.Buf == Scratch {
 		for sp.Slot >= len(m.bases) {
@@ -66,7 +66,8 @@ func (m *machine) claim(i int, sp Span, write bool, before int) error {
 	return nil
 }
 
-// place numbers the places of a span: Input, Output, then the slots. Input and Output are the same places when they are the same memory.
+// place numbers the places of a span: Input, Output, then the slots. Input and Output are the same places when they
+// are the same memory.
 func (m *machine) place(sp Span) (first, count int) {
 	switch {
 	case sp.Buf == Scratch:

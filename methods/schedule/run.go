@@ -20,8 +20,8 @@ type replica struct {
 	slots         []slot // by number
 }
 
-// machine runs a schedule on symbols, all ranks one round at a time. Real replicas run ahead of each other, but what a message
-// carries is fixed by its round's number, and nothing in flight is written, so the order does not matter.
+// machine runs a schedule on symbols, all ranks one round at a time. Real replicas run ahead of each other, but what a
+// message carries is fixed by its round's number, and nothing in flight is written, so the order does not matter.
 type machine struct {
 	*Schedule
 	terms    *terms

@@ -66,7 +66,8 @@ func fromRank1(s *Schedule) *Schedule {
 	return s
 }
 
-// ownFirst is the all-reduce over three ranks in which each begins with its own contribution: all results are sums, but of different orders.
+// ownFirst is the all-reduce over three ranks in which each begins with its own contribution: all results are sums,
+// but of different orders.
 func ownFirst() *Schedule {
 	s := &Schedule{Collective: AllReduce, Size: 3, Chunks: 1}
 	for _, peers := range [][2]int{{1, 2}, {0, 2}, {0, 1}} {
@@ -78,8 +79,8 @@ func ownFirst() *Schedule {
 	return s
 }
 
-// byRank0 is the all-reduce over three ranks in which rank 0 folds what two others send, in that order, its own contribution between them, and gives
-// the result back.
+// byRank0 is the all-reduce over three ranks in which rank 0 folds what two others send, in that order, its own
+// contribution between them, and gives the result back.
 func byRank0(first, second int) *Schedule {
 	s := &Schedule{Collective: AllReduce, Size: 3, Chunks: 1, Programs: make([]Program, 3)}
 	s.Programs[0] = Program{

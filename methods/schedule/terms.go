@@ -8,8 +8,9 @@ type value int32
 // none is the value of what was never written.
 const none value = 0
 
-// term is an expression over contributions to one chunk. The contribution of rank r to chunk f is a leaf; everything else is the combination of
-// two terms for one chunk. The two sides of a combination stand in a fixed order, since operators are commutative to the bit.
+// term is an expression over contributions to one chunk. The contribution of rank r to chunk f is a leaf; everything
+// else is the combination of two terms for one chunk. The two sides of a combination stand in a fixed order, since
+// operators are commutative to the bit.
 type term struct {
 	chunk int
 	ranks []uint64 // bit set of the ranks whose contributions it holds

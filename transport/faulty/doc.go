@@ -14,9 +14,9 @@
 //	Cut(a, b, after)    all messages between two, for good   silence, between the two
 //	Corrupt(rank, k)    the Call of one Exchange             a *transport.MismatchError
 //
-// Exchanges and sends are counted per replica, over all its lanes, from 0. Nothing depends on anything but the script, the
-// seed and those counts, so a run with one lane per replica fails in the same place every time.
+// Exchanges and sends are counted per replica, over all its lanes, from 0. Nothing depends on anything but the script,
+// the seed and those counts, so a run with one lane per replica fails in the same place every time.
 //
-// Wrapped endpoints do not offer transport.PeerMemory: faults strike messages. Wrapped with no fault they otherwise behave
-// like those inside.
+// Wrapped endpoints do not offer transport.PeerMemory: faults strike messages. Wrapped with no fault they otherwise
+// behave like those inside.
 package faulty

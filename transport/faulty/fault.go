@@ -42,15 +42,16 @@ func Drop(rank, after int) Fault { return Fault{kind: drop, rank: rank, at: afte
 // FailSend lets the k-th send of a replica fail with ErrInjected, and the Exchange that it belongs to.
 func FailSend(rank, k int) Fault { return Fault{kind: failSend, rank: rank, at: k} }
 
-// Cut stops all messages between two replicas, in both directions, once the one that sends or receives has carried
-// out some Exchanges. Their other messages get through; but an Exchange that waits for a message that was cut does not end by itself.
+// Cut stops all messages between two replicas, in both directions, once the one that sends or receives has carried out
+// some Exchanges. Their other messages get through; but an Exchange that waits for a message that was cut does not end
+// by itself.
 func Cut(a, b, after int) Fault { return Fault{kind: cut, rank: a, peer: b, at: after} }
 
 // Corrupt changes the Call of the k-th Exchange of a replica.
 func Corrupt(rank, k int) Fault { return Fault{kind: corrupt, rank: rank, at: k} }
 
-// Random picks a fault that breaks something: Drop, FailSend, Cut or Corrupt, on some of n >= 2 replicas, within the first so many
-// Exchanges (or sends).
+// Random picks a fault that breaks something: Drop, FailSend, Cut or Corrupt, on some of n >= 2 replicas, within the
+// first so many Exchanges (or sends).
 func Random(seed uint64, n, exchanges int) Fault {
 	r := rand.New(rand.NewPCG(seed, 0xfa17))
 	f := Fault{kind: drop + kind(r.IntN(4)), rank: r.IntN(n), at: r.IntN(max(exchanges, 1))}

@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// announce is the first barrier of an operation, at which the calls are compared. With a Combiner the last to arrive may
-// combine what was gathered; before a Share it sets out the pieces.
+// announce is the first barrier of an operation, at which the calls are compared. With a Combiner the last to arrive
+// may combine what was gathered; before a Share it sets out the pieces.
 func (e *endpoint) announce(v *visit, c transport.Combiner, pieces int) error {
 	v.stage = announcing
 	v.number++
@@ -135,9 +135,9 @@ func (v *visit) met() bool {
 }
 
 // How often a member with a processor of its own looks before it parks: up to some 50 us, which is what a park and a
-// wake-up cost together when the other processor sleeps, and less when that has turned out to be in vain. The least must
-// outlast a wake-up in the ordinary case, some 5 us, or two members that have parked once make each other park for ever:
-// gclperf -n 2 showed 2 us at 8 B where it was shorter, 0.3 else. A look takes 1 to 2 ns.
+// wake-up cost together when the other processor sleeps, and less when that has turned out to be in vain. The least
+// must outlast a wake-up in the ordinary case, some 5 us, or two members that have parked once make each other park
+// for ever: gclperf -n 2 showed 2 us at 8 B where it was shorter, 0.3 else. A look takes 1 to 2 ns.
 const (
 	minMeetSpins = 8 << 10
 	maxMeetSpins = 32 << 10
@@ -148,8 +148,9 @@ const (
 const looksPerCheck = 32
 
 // How often a member lets others run before it parks, where members outnumber processors: less often where the others
-// will be done in no time. gclperf -n 8 -sizes 8,32K on two cores, medians of three: at 8 B 2.0 us with two gatherYields,
-// 2.5 with one or twelve, 2.8 with five; at 32 KiB 8.6 us with twelve meetYields, 9.7 with five, 12.5 with one.
+// will be done in no time. gclperf -n 8 -sizes 8,32K on two cores, medians of three: at 8 B 2.0 us with two
+// gatherYields, 2.5 with one or twelve, 2.8 with five; at 32 KiB 8.6 us with twelve meetYields, 9.7 with five, 12.5
+// with one.
 const (
 	gatherYields = 2
 	meetYields   = 12

@@ -10,8 +10,8 @@ import (
 	"gogcl.dev/transport/inproc"
 )
 
-// BenchmarkExchange measures rounds: two replicas that send a message to and fro (pingpong), n that each send one to every
-// other (alltoall), and n that each send one to the next (ring).
+// BenchmarkExchange measures rounds: two replicas that send a message to and fro (pingpong), n that each send one to
+// every other (alltoall), and n that each send one to the next (ring).
 func BenchmarkExchange(b *testing.B) {
 	for _, size := range []int{8, 1 << 10, 32 << 10, 1 << 20, 16 << 20} {
 		b.Run(fmt.Sprintf("pattern=pingpong/n=2/size=%d", size), func(b *testing.B) {

@@ -8,12 +8,12 @@ import (
 )
 
 // register holds the endpoints of a lane that have been waiting for long. Who stands in it does not move: it takes the
-// mutex to leave before it does anything else. So what the mutex's holder sees of the members' batches is what they are
-// waiting for, and the states of the slots between two members change no more than they do: only the sender posts, and it
-// has posted all of its batch; only the receiver claims.
+// mutex to leave before it does anything else. So what the mutex's holder sees of the members' batches is what they
+// are waiting for, and the states of the slots between two members change no more than they do: only the sender posts,
+// and it has posted all of its batch; only the receiver claims.
 //
-// That makes the edges between members facts: if q waits for p, then q's Exchange cannot end before p's has ended. A cycle
-// is a deadlock, whatever the others do, and however slow they are.
+// That makes the edges between members facts: if q waits for p, then q's Exchange cannot end before p's has ended. A
+// cycle is a deadlock, whatever the others do, and however slow they are.
 type register struct {
 	mu      sync.Mutex
 	members []*endpoint // by rank
@@ -70,7 +70,8 @@ const (
 	cleared // on no cycle
 )
 
-// cycle returns members each of which waits for the next, and the last for the first, or nil. It is good until the next call.
+// cycle returns members each of which waits for the next, and the last for the first, or nil. It is good until the
+// next call.
 func (g *register) cycle() []int {
 	clear(g.state)
 	g.path, g.edges = g.path[:0], g.edges[:0]

@@ -8,8 +8,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// interruption says why the endpoint must stop, whatever its batch: it is closed, the network is aborted, or the context is
-// done.
+// interruption says why the endpoint must stop, whatever its batch: it is closed, the network is aborted, or the
+// context is done.
 func (e *endpoint) interruption() error {
 	if e.done != nil {
 		select {

@@ -35,8 +35,8 @@ func (e *endpoint) apply(from, to int) bool {
 	return true
 }
 
-// applyBlock carries out the links on bytes [lo, hi). A plain receive with a fold behind it is not copied first: the fold
-// reads it where it is.
+// applyBlock carries out the links on bytes [lo, hi). A plain receive with a fold behind it is not copied first: the
+// fold reads it where it is.
 func applyBlock(links []transport.Transfer, slots []*slot, lo, hi int) {
 	dst := links[0].Buf[lo:hi:hi]
 	acc := dst // what has been folded so far

@@ -26,8 +26,8 @@ func (e *endpoint) Meet(ctx context.Context, call transport.Call, members []int,
 	return v.views, nil
 }
 
-// enter goes inside: first it says so, then it looks for an abort. Who aborts does it the other way round, so one of the
-// two sees the other.
+// enter goes inside: first it says so, then it looks for an abort. Who aborts does it the other way round, so one of
+// the two sees the other.
 func (e *endpoint) enter(v *visit) error {
 	v.seats[v.place].inside.Store(true)
 	if err := e.interruption(); err != nil {
@@ -115,8 +115,8 @@ func (e *endpoint) workApart(v *visit, pieces int, w transport.Worker) error {
 	return e.synchronise(v)
 }
 
-// workTogether does pieces as long as there are any. Not before it has one does it look at the others' memory: until that
-// piece is done they cannot leave, and when there is none they may have left long ago.
+// workTogether does pieces as long as there are any. Not before it has one does it look at the others' memory: until
+// that piece is done they cannot leave, and when there is none they may have left long ago.
 func (e *endpoint) workTogether(v *visit, pieces int, w transport.Worker) error {
 	for entered := false; ; {
 		i := int(v.next.Add(1) - 1)

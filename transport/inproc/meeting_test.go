@@ -10,7 +10,8 @@ import (
 	"gogcl.dev/transport/transporttest"
 )
 
-// Every replica has a processor, or is led to believe so: all look at all the others' seats, and nobody combines for others.
+// Every replica has a processor, or is led to believe so: all look at all the others' seats, and nobody combines for
+// others.
 func TestPeerMemoryRoomy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {

@@ -98,8 +98,8 @@ func (e *endpoint) broadcast(v *visit, root int, buf []byte) error {
 	return nil
 }
 
-// compareQueues checks that all were in the same call at a broadcast which all have come to. Who would write over it must
-// first see this member at a later one.
+// compareQueues checks that all were in the same call at a broadcast which all have come to. Who would write over it
+// must first see this member at a later one.
 func (e *endpoint) compareQueues(v *visit, number uint64) error {
 	mine := v.seats[v.place].queue.at(number).call
 	for i, s := range v.seats {
@@ -123,8 +123,8 @@ func (e *endpoint) leaver(v *visit) int {
 	return -1
 }
 
-// settle says what is wrong with the broadcasts that a closed endpoint has not heard of from others: for it to find, or for
-// the others, whoever closes last.
+// settle says what is wrong with the broadcasts that a closed endpoint has not heard of from others: for it to find,
+// or for the others, whoever closes last.
 func (e *endpoint) settle() error {
 	if e.lane.nw.aborted.Load() != nil {
 		return nil

@@ -17,7 +17,8 @@ const (
 )
 
 // slot is where one message between an ordered pair of replicas is offered: the call, and the sender's own memory. All
-// but state belongs to whoever the state names. It fills one cache line, which is why the call lies in it field by field.
+// but state belongs to whoever the state names. It fills one cache line, which is why the call lies in it field by
+// field.
 type slot struct {
 	state       atomic.Uint32
 	root, round uint32
@@ -85,8 +86,9 @@ type block struct {
 	slots [3]slot
 }
 
-// mailbox is one side's view of the slots from one replica to another, by tag. The slots themselves never move: the sender
-// appends blocks to a linked list, whose head lies with the receiver, and each side remembers what it has seen of it.
+// mailbox is one side's view of the slots from one replica to another, by tag. The slots themselves never move: the
+// sender appends blocks to a linked list, whose head lies with the receiver, and each side remembers what it has seen
+// of it.
 type mailbox struct {
 	slots []*slot
 	last  *block
@@ -114,7 +116,8 @@ func (m *mailbox) grow(head *atomic.Pointer[block], tag uint32) *slot {
 	return m.slots[tag]
 }
 
-// find is the receiver's: it follows the list as far as the sender has come, and returns nil when that is not far enough.
+// find is the receiver's: it follows the list as far as the sender has come, and returns nil when that is not far
+// enough.
 func (m *mailbox) find(head *atomic.Pointer[block], tag uint32) *slot {
 	for int(tag) >= len(m.slots) {
 		b := m.after(head)

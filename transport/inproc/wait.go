@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// How an endpoint waits: where every replica can have a processor it looks for progress again and again; then it lets other
-// goroutines run in between; then it parks. A look takes some 10 ns.
+// How an endpoint waits: where every replica can have a processor it looks for progress again and again; then it lets
+// other goroutines run in between; then it parks. A look takes some 10 ns.
 const (
 	minSpins = 16
 	maxSpins = 1024
@@ -39,7 +39,8 @@ const (
 	byPatrol               // it has been parked for long
 )
 
-// sleep parks until there may be something to do. An endpoint that has been parked for long stands in the register meanwhile.
+// sleep parks until there may be something to do. An endpoint that has been parked for long stands in the register
+// meanwhile.
 func (e *endpoint) sleep() error {
 	e.watch(e.ctx)
 	registered := e.overdue
@@ -95,8 +96,9 @@ func (e *endpoint) ready() bool {
 	return e.interruption() != nil || e.lane.closed.Load() > 0 && e.forsaken() != nil
 }
 
-// pause parks until somebody rouses the endpoint, unless stop says that there is no need to. Whoever swaps waiting from on to
-// nil sends one token; so a pause that is called off takes the token that is on its way, and none is ever left over.
+// pause parks until somebody rouses the endpoint, unless stop says that there is no need to. Whoever swaps waiting
+// from on to nil sends one token; so a pause that is called off takes the token that is on its way, and none is ever
+// left over.
 func (e *endpoint) pause(on *slot, stop func() bool) reason {
 	e.waiting.Store(on)
 	if stop() && e.waiting.Swap(nil) != nil {

@@ -14,7 +14,8 @@ import (
 // enough is how many rounds a replica tries that waits for an error.
 const enough = 100000
 
-// untilError runs rounds of a ring on the endpoint until one fails, and returns the error. Buffers are spoiled right after.
+// untilError runs rounds of a ring on the endpoint until one fails, and returns the error. Buffers are spoiled right
+// after.
 func untilError(ctx context.Context, e transport.Endpoint, size int) error {
 	me, n := e.Rank(), e.Size()
 	out, in := make([]byte, size), make([]byte, size)

@@ -13,8 +13,8 @@ type link struct {
 	own       bool
 }
 
-// chainOf makes the transfers that fold the links into buf in their order, and what buf must hold afterwards. own is the
-// replica's operand; it may be buf when it stands first.
+// chainOf makes the transfers that fold the links into buf in their order, and what buf must hold afterwards. own is
+// the replica's operand; it may be buf when it stands first.
 func chainOf(t testing.TB, me int, links []link, round int, buf, own []byte) (batch []transport.Transfer, want []byte) {
 	var pending []byte // own operand that goes with the next arrival
 	for i, l := range links {
@@ -43,8 +43,8 @@ func chainOf(t testing.TB, me int, links []link, round int, buf, own []byte) (ba
 	return batch, want
 }
 
-// chain folds the messages of all others into one buffer, with the replica's own operand at each place among them and at none,
-// while the senders come in the wrong order, before and after the receiver.
+// chain folds the messages of all others into one buffer, with the replica's own operand at each place among them and
+// at none, while the senders come in the wrong order, before and after the receiver.
 func (s *suite) chain(t *testing.T) {
 	for _, first := range []string{"receiver", "senders"} {
 		t.Run("first="+first, func(t *testing.T) {
@@ -124,8 +124,8 @@ func (s *suite) testChain(t *testing.T, n, size int, receiverFirst bool) {
 	}
 }
 
-// testChains has everybody fold two chains at once, in descending order of the ranks and in ascending order, the one with the
-// operand apart, the other with Next transfers whose With is Buf, which means none.
+// testChains has everybody fold two chains at once, in descending order of the ranks and in ascending order, the one
+// with the operand apart, the other with Next transfers whose With is Buf, which means none.
 func (s *suite) testChains(t *testing.T, n, size int) {
 	eps := s.connect(t, n)
 	all(t, eps, func(e transport.Endpoint) error {

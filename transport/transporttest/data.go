@@ -10,8 +10,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// origin says whose bytes these are: what from sends to to, under the tag, in the round. A replica's own operand has from
-// and to alike.
+// origin says whose bytes these are: what from sends to to, under the tag, in the round. A replica's own operand has
+// from and to alike.
 type origin struct{ from, to, tag, round int }
 
 // fill writes bytes that depend on the origin and on their place.

@@ -209,3 +209,37 @@ func (s *suite) runAhead(t *testing.T) {
 		})
 	})
 }
+
+// sameRound has replicas carry out several rounds with one Call, as for a message in more segments than there are tags.
+// Which round a message is of follows from the order alone.
+func (s *suite) sameRound(t *testing.T) {
+	s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+		eps := s.connect(t, n)
+		all(t, eps, func(e transport.Endpoint) error {
+			me := e.Rank()
+			next, before := (me+1)%n, (me+n-1)%n
+			for part := range 50 {
+				size := 1 + part*37%200
+				in := make([]byte, size)
+				out := made(size, origin{me, next, 0, part})
+				var batch []transport.Transfer
+				if me != n-1 { // a chain, so that some are ahead of others
+					batch = append(batch, send(next, 0, out))
+				}
+				if me != 0 {
+					batch = append(batch, recv(before, 0, in))
+				}
+				if err := e.Exchange(background, call(7, 3), batch); err != nil {
+					return err
+				}
+				scribble(out)
+				if me != 0 {
+					if err := same(fmt.Sprintf("part %d", part), in, made(size, origin{before, me, 0, part})); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	})
+}

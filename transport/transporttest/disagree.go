@@ -46,8 +46,8 @@ func (s *suite) wantMismatch(t testing.TB, rank int, err error, good, bad transp
 	}
 }
 
-// callMismatch has one replica of a ring in another call. All get an error with both calls, and nobody writes what comes from the
-// other camp.
+// callMismatch has one replica of a ring in another call. All get an error with both calls, and nobody writes what
+// comes from the other camp.
 func (s *suite) callMismatch(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.Recv, transport.RecvFold} {
 		for _, f := range fields {
@@ -187,7 +187,8 @@ func (s *suite) noMeeting(t *testing.T) {
 	}
 }
 
-// star is a round in which one root sends to all or receives from all: replica 0, but the odd replica believes in itself.
+// star is a round in which one root sends to all or receives from all: replica 0, but the odd replica believes in
+// itself.
 func star(me, n int, odd, down bool) (batch []transport.Transfer) {
 	if me > 0 && !odd {
 		if down {

@@ -11,9 +11,10 @@
 //		}, transporttest.NoAlloc)
 //	}
 //
-// The suite drives each endpoint from a goroutine of its own, with batches in which every byte depends on the sender, the
-// receiver, the tag, the round and its place. Folds are neither commutative nor associative, so the order in which they were
-// applied shows in the result, and each piece that a Fold is given is checked. After every Exchange that fails, and after
-// every Close, the replica overwrites all its buffers at once: run the suite with -race, which then sees who still reads
-// them. A watchdog turns a hang into a failure with the stacks of all goroutines. No test asserts a time.
+// The suite drives each endpoint from a goroutine of its own, with batches in which every byte depends on the sender,
+// the receiver, the tag, the round and its place. Folds are neither commutative nor associative, so the order in which
+// they were applied shows in the result, and each piece that a Fold is given is checked. After every Exchange that
+// fails, and after every Close, the replica overwrites all its buffers at once: run the suite with -race, which then
+// sees who still reads them. A watchdog turns a hang into a failure with the stacks of all goroutines. No test asserts
+// a time.
 package transporttest

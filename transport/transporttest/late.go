@@ -8,7 +8,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// late has one replica come long after the others have begun to wait, or be long about a fold. Nobody may call that a deadlock.
+// late has one replica come long after the others have begun to wait, or be long about a fold. Nobody may call that a
+// deadlock.
 func (s *suite) late(t *testing.T) {
 	const size = 70000
 	patterns := map[string]func(t testing.TB, me, n int) []transport.Transfer{

@@ -220,7 +220,8 @@ func (s *suite) overlapping(t *testing.T) {
 	})
 }
 
-// openHouse holds meetings until one fails. At each point it calls hook. Buffers are spoiled as soon as they are the replica's own again.
+// openHouse holds meetings until one fails. At each point it calls hook. Buffers are spoiled as soon as they are the
+// replica's own again.
 func openHouse(ctx context.Context, e transport.PeerMemory, g group, mine transport.Memory, hook func(point, round int)) error {
 	size := len(mine.In)
 	for round := range enough {
@@ -391,7 +392,8 @@ func openHouseKept(ctx context.Context, e transport.PeerMemory, g group, mine tr
 	return nil
 }
 
-// meetMissing has one member never come, but close, abort or have its context end while the others have been waiting for long.
+// meetMissing has one member never come, but close, abort or have its context end while the others have been waiting
+// for long.
 func (s *suite) meetMissing(t *testing.T) {
 	cause := errors.New("never")
 	for _, how := range []string{"abort", "close", "cancel"} {

@@ -31,8 +31,8 @@ const (
 // patience is how long a test may take before it is said to hang.
 const patience = 2 * time.Minute
 
-// Run tests the transport whose endpoints open returns: n of them, freshly connected to each other, in the order of their
-// ranks. The suite closes them.
+// Run tests the transport whose endpoints open returns: n of them, freshly connected to each other, in the order of
+// their ranks. The suite closes them.
 func Run(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
 	s := &suite{open: open}
 	for _, f := range features {
@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, feat
 		{"Chain", (*suite).chain},
 		{"Tags", (*suite).tags},
 		{"RunAhead", (*suite).runAhead},
+		{"SameRound", (*suite).sameRound},
 		{"Late", (*suite).late},
 		{"Random", (*suite).random},
 		{"Dup", (*suite).dup},
@@ -120,8 +121,8 @@ func shut(t testing.TB, eps []transport.Endpoint) {
 	}
 }
 
-// each calls body for every endpoint, on goroutines of their own, and returns what they return, by rank. Meanwhile it calls
-// the functions given.
+// each calls body for every endpoint, on goroutines of their own, and returns what they return, by rank. Meanwhile it
+// calls the functions given.
 func each(t testing.TB, eps []transport.Endpoint, body func(e transport.Endpoint) error, meanwhile ...func()) []error {
 	t.Helper()
 	errs := make([]error, len(eps))

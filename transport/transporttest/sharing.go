@@ -125,8 +125,8 @@ func (s *suite) broadcast(t *testing.T) {
 	})
 }
 
-// broadcastMismatch has one member in another call. Somebody gets a mismatch, and nobody is left waiting, whatever comes
-// after: more broadcasts, another operation, or Close.
+// broadcastMismatch has one member in another call. Somebody gets a mismatch, and nobody is left waiting, whatever
+// comes after: more broadcasts, another operation, or Close.
 func (s *suite) broadcastMismatch(t *testing.T) {
 	for _, f := range fields {
 		for _, after := range []string{"broadcasts", "gather", "close"} {

@@ -35,8 +35,9 @@ func (s *suite) noLeak(t *testing.T) {
 	}
 }
 
-// noAlloc counts the allocations of the whole process over many rounds. The runtime makes some of its own, until the caches in
-// which it keeps what parked goroutines need are full on every processor; so there are several trials, of which one must do.
+// noAlloc counts the allocations of the whole process over many rounds. The runtime makes some of its own, until the
+// caches in which it keeps what parked goroutines need are full on every processor; so there are several trials, of
+// which one must do.
 func (s *suite) noAlloc(t *testing.T) {
 	if !s.has(NoAlloc) {
 		t.Skip("not promised")
@@ -53,7 +54,8 @@ func (s *suite) noAlloc(t *testing.T) {
 	})
 }
 
-// steady has every endpoint carry out rounds of what setUp returns for it, and counts the allocations of the whole process.
+// steady has every endpoint carry out rounds of what setUp returns for it, and counts the allocations of the whole
+// process.
 func steady(t *testing.T, eps []transport.Endpoint, rounds int, setUp func(e transport.Endpoint) func(i int) error) {
 	t.Helper()
 	const trials, stray = 20, 20

@@ -3,8 +3,9 @@
 //	report -n 8 -best 2 raw.csv          prints, for each run of Open MPI that is worth repeating: how to run it, the collective, and the sizes
 //	report -n 8 [-o table.csv] raw.csv   prints the tables
 //
-// raw.csv has one line for each time that was measured, as the program printed it, with three fields before it: who measured (ours, peer, floor), in which
-// round, and the latency between the cores in nanoseconds seen beside it, 0 where it is not known.
+// raw.csv has one line for each time that was measured, as the program printed it, with three fields before it: who
+// measured (ours, peer, floor), in which round, and the latency between the cores in nanoseconds seen beside it, 0
+// where it is not known.
 package main
 
 import (

@@ -54,7 +54,8 @@ func (t *table) rounds() string {
 	return text
 }
 
-// digits prints a number that is not known as a dash, others with two places after the point, and fewer the larger it is.
+// digits prints a number that is not known as a dash, others with two places after the point, and fewer the larger it
+// is.
 func digits(v float64) string {
 	switch {
 	case v == 0:

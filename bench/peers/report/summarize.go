@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// slowNanos is the latency between the cores from which on the machine counts as slow: it is about 25, 55 or 240 for seconds at a time.
+// slowNanos is the latency between the cores from which on the machine counts as slow: it is about 25, 55 or 240 for
+// seconds at a time.
 const slowNanos = 150
 
 // table is one collective.

@@ -1,0 +1,116 @@
+package collective
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
+)
+
+// AllGather returns the tensors of all replicas of the group, by rank: of a shape S, (G, S...).
+func (c Comm) AllGather(t *ir.Tensor) *ir.Tensor { return c.apply(allGather{}, t) }
+
+// AllGatherConcat returns the tensors of all replicas of the group joined along the first dimension, by rank: of a
+// shape (d, S...), (G*d, S...). A tensor without dimensions is an error.
+func (c Comm) AllGatherConcat(t *ir.Tensor) *ir.Tensor { return c.apply(allGather{concat: true}, t) }
+
+// AllGatherShards undoes ReduceScatterShards: it returns the tensor, of the given shape, of which each replica has its
+// part, without the zeros that the last parts may end with. t has ceil(n/G) elements, n being the shape's; any other
+// number is an error.
+func (c Comm) AllGatherShards(t *ir.Tensor, shape ...int) *ir.Tensor {
+	return c.apply(allGather{shards: true, shape: slices.Clone(shape)}, t)
+}
+
+type allGather struct {
+	concat bool // no dimension is added
+	shards bool
+	shape  tensor.Shape // of the output, for shards
+}
+
+func (a allGather) Name() string { return "all-gather" }
+
+func (a allGather) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
+	if err := one(in); err != nil {
+		return nil, err
+	}
+	s := in[0]
+	switch {
+	case a.shards:
+		n, err := a.shape.Elements()
+		if err != nil {
+			return nil, err
+		}
+		if want := perRank(n, ranks); s.Elements() != want {
+			return nil, fmt.Errorf("parts of %d elements, want %d: %d elements of shape %v over %d ranks", s.Elements(), want, n, a.shape, ranks)
+		}
+		return valid(s.DType, a.shape...)
+	case a.concat:
+		if len(s.Shape) == 0 {
+			return nil, errors.New("a tensor without dimensions cannot be joined along the first")
+		}
+		return valid(s.DType, append([]int{ranks * s.Shape[0]}, s.Shape[1:]...)...)
+	}
+	return valid(s.DType, append([]int{ranks}, s.Shape...)...)
+}
+
+// padded is the size in bytes of all parts together, if that is more than that of the output; else 0.
+func (a allGather) padded(part ir.Spec, ranks int) int {
+	if n, _ := a.shape.Elements(); !a.shards || n == part.Elements()*ranks {
+		return 0
+	}
+	return part.Bytes() * ranks
+}
+
+// ScratchBytes implements ir.Scratcher: what an all-gather leaves out must go somewhere.
+func (o *op) ScratchBytes(in []ir.Spec) int {
+	a, is := o.action.(allGather)
+	layout, err := o.comm.Group.Resolve(o.replicas)
+	if !is || err != nil {
+		return 0
+	}
+	return a.padded(in[0], layout.Size())
+}
+
+func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
+	out, in := m.Out[0], m.In[0]
+	bytes := a.padded(ir.SpecOf(in), c.Size())
+	if bytes == 0 {
+		return call{verb: allGatherVerb, dst: out, src: in}.bind(m, c)
+	}
+	if len(m.Scratch) < bytes { // the output has the shape that it had by chance
+		return nil, fmt.Errorf("it was built when the program had another number of replicas, and not for groups of %d", c.Size())
+	}
+	all, err := tensor.View(in.DType(), tensor.Shape{in.Len() * c.Size()}, m.Scratch[:bytes])
+	if err != nil {
+		return nil, err
+	}
+	gather, err := call{verb: allGatherVerb, dst: all, src: in}.bind(m, c)
+	if err != nil {
+		return nil, err
+	}
+	dst, src := out.Bytes(), all.Bytes()[:len(out.Bytes())]
+	return func() error {
+		if err := gather(); err != nil {
+			return err
+		}
+		copy(dst, src)
+		return nil
+	}, nil
+}
+
+// gradient sums what all replicas do with each part, or takes the own part of what is done with the whole.
+func (a allGather) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
+	operator := gcl.Add
+	if b.IdenticalLosses() {
+		operator = gcl.Local
+	}
+	return []*ir.Tensor{c.ownPart(b, operator)}
+}
+
+// ownPart reduces a gradient and takes the part that belongs to the input.
+func (c Comm) ownPart(b *ir.Backward, operator gcl.Operator) *ir.Tensor {
+	return c.apply(reduceScatter{operator: operator, flat: true, shaped: true, shape: b.InSpec(0).Shape}, b.Grad(0))
+}

@@ -1,0 +1,129 @@
+package collective
+
+import (
+	"fmt"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
+)
+
+// AllReduce returns the reduction of t over the group: the same bits on every replica. Errors: an operator that does
+// not take the element type.
+func (c Comm) AllReduce(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
+	return c.apply(allReduce{operator}, t)
+}
+
+// AllReduceInPlace is AllReduce with the result in the memory of t, of which it is the new value: an accumulator's or a
+// variable's. It has no gradient.
+func (c Comm) AllReduceInPlace(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
+	return c.applyInPlace(allReduce{operator}, t)
+}
+
+// AllReduceMany is AllReduce of each tensor, all in one set of messages. They may differ in shape and element type, and
+// are of one graph. Of none it returns none.
+func (c Comm) AllReduceMany(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
+	if len(tensors) == 0 {
+		return nil
+	}
+	return many(ordered{c.op(allReduce{operator}, tensors[0])}, tensors)
+}
+
+// AllReduceManyInPlace is AllReduceMany with the results in the memory of the tensors, of which they are the new
+// values. It has no gradient. A tensor that is given twice is an error.
+func (c Comm) AllReduceManyInPlace(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
+	if len(tensors) == 0 {
+		return nil
+	}
+	return many(inPlace{ordered{c.op(allReduce{operator}, tensors[0])}, len(tensors)}, tensors)
+}
+
+// many adds an operation with an output for each input, and returns so many also after an error.
+func many(o ir.Op, tensors []*ir.Tensor) []*ir.Tensor {
+	out := ir.Apply(o, nil, tensors...)
+	for len(out) < len(tensors) {
+		out = append(out, out[0])
+	}
+	return out
+}
+
+// ReduceScatter returns the replica's part of the reduction of t, which has one dimension, over the group: of n
+// elements and G ranks, c = ceil(n/G) from rank*c on, with zeros past n. Errors: another number of dimensions, an
+// operator that does not take the element type.
+func (c Comm) ReduceScatter(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
+	return c.apply(reduceScatter{operator: operator}, t)
+}
+
+// ReduceScatterShards is ReduceScatter of a tensor of any shape, as if it were reshaped to one dimension first.
+func (c Comm) ReduceScatterShards(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
+	return c.apply(reduceScatter{operator: operator, flat: true}, t)
+}
+
+type allReduce struct{ operator gcl.Operator }
+
+func (a allReduce) Name() string   { return "all-reduce" }
+func (a allReduce) String() string { return a.operator.String() }
+
+func (a allReduce) infer(in []ir.Spec, _ int) ([]ir.Spec, error) {
+	for i, s := range in {
+		if err := a.operator.Accepts(s.DType); err != nil {
+			if len(in) > 1 {
+				err = fmt.Errorf("tensor %d: %w", i, err)
+			}
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+func (a allReduce) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
+	if len(m.In) == 1 {
+		return call{verb: allReduceVerb, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
+	}
+	for i, t := range m.Out {
+		for k, u := range m.Out[:i] {
+			if a, b := t.Bytes(), u.Bytes(); len(a) > 0 && len(b) > 0 && &a[0] == &b[0] {
+				return nil, fmt.Errorf("tensors %d and %d are one, and cannot both be changed", k, i)
+			}
+		}
+	}
+	return func() error { return gcl.AllReduceTensorsTo(m.Context(), c, m.Out, m.In, a.operator) }, nil
+}
+
+// reduceScatter gives each replica its part of a reduction.
+type reduceScatter struct {
+	operator gcl.Operator
+	flat     bool // the input may have any shape
+	shaped   bool // the output has the shape that follows, of as many elements as a part has, not one dimension
+	shape    tensor.Shape
+}
+
+func (a reduceScatter) Name() string   { return "reduce-scatter" }
+func (a reduceScatter) String() string { return a.operator.String() }
+
+func (a reduceScatter) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
+	if err := one(in); err != nil {
+		return nil, err
+	}
+	s := in[0]
+	if !a.flat && len(s.Shape) != 1 {
+		return nil, fmt.Errorf("a reduce-scatter takes one dimension, not the shape %v", s.Shape)
+	}
+	if err := a.operator.Accepts(s.DType); err != nil {
+		return nil, err
+	}
+	if a.shaped {
+		return valid(s.DType, a.shape...)
+	}
+	return valid(s.DType, perRank(s.Elements(), ranks))
+}
+
+func (a reduceScatter) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
+	if have, want := m.Out[0].Len(), perRank(m.In[0].Len(), c.Size()); have != want {
+		return nil, fmt.Errorf("parts of %d elements, want %d of %d over %d ranks", have, want, m.In[0].Len(), c.Size())
+	}
+	return call{verb: reduceScatterVerb, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
+}
+
+// perRank is how many of n elements each rank has.
+func perRank(n, ranks int) int { return n/ranks + min(n%ranks, 1) }

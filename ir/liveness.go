@@ -1,0 +1,272 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// CodeReport says of a program, step by step, the code of which graphs is in memory.
+//
+// The code of a graph is live where some way through the program goes on to a call of it without loading it before;
+// and while it runs. So it is live from a load to the last call before the next load or the end; what is called before
+// it is ever loaded is live from the start; and in a loop it is live from a call to the loop's end if the next turn
+// calls it without a load. Of what is called after a choice, a load in a branch counts only if every branch loads:
+// otherwise the code is live in both branches and before. The code of a graph that is loaded nowhere is always live,
+// as that of the main graph is.
+//
+// Bytes are estimates: see [CodeSize].
+type CodeReport struct {
+	Graphs []CodeSize // that the program calls or loads, in the order in which they were made
+	Steps  []CodeStep
+	Loads  []string // the graphs whose code is loaded, in the order of the loads; a loop's loads once
+	Peak   int      // bytes of the step with most live
+}
+
+// CodeSize is the code of a graph. Its bytes are estimated: 512 for each operation; 128 for moving a tensor between
+// host and replica; 64 for a call, a loop or a choice and 32 for each tensor that it is given; 64 for a load of code;
+// none for constants and variables, which are data. The code of the graphs that it calls is theirs. The numbers are
+// assumptions, not measurements: here the code of an operation is part of the executable. They serve to compare
+// programs.
+type CodeSize struct {
+	Graph  string
+	Bytes  int
+	Always bool // live, since it is never loaded
+}
+
+// CodeStep is a step of a program with called graphs in the place of their calls: a call, followed by the steps of the
+// called graph one deeper. Loads that follow each other in one graph are one step.
+type CodeStep struct {
+	Op       string
+	Graph    string // in which it is
+	Position Position
+	Depth    int
+	Live     []string // graphs whose code is live in this step, in the order of CodeReport.Graphs
+	Bytes    int      // of their code
+}
+
+// What is assumed of code, in bytes: see CodeSize.
+const (
+	operationCode = 512
+	transferCode  = 128
+	callCode      = 64
+	argumentCode  = 32
+	loadCode      = 64
+)
+
+// codeBytes estimates the code of a node.
+func (n *node) codeBytes() int {
+	switch n.op.(type) {
+	case *constantOp, *variableOp:
+		return 0
+	case *hostLoadOp, *hostStoreOp:
+		return transferCode
+	case *callOp, *repeatOp, *ifOp:
+		return callCode + argumentCode*len(n.in)
+	case *codeLoadOp:
+		return loadCode
+	}
+	return operationCode
+}
+
+// CodeReport works out which code is live when.
+func (s *Session) CodeReport() *CodeReport {
+	l := &codeLiveness{loaded: graphSet{}, used: graphSet{s.program.main: true}}
+	block := l.expand(s.program.main, 0)
+	l.before(block, graphSet{}, nil)
+	report := &CodeReport{}
+	bytes := map[*Graph]int{}
+	for _, g := range s.program.graphs {
+		if !l.used[g] {
+			continue
+		}
+		for _, n := range g.nodes {
+			bytes[g] += n.codeBytes()
+		}
+		report.Graphs = append(report.Graphs, CodeSize{g.name, bytes[g], !l.loaded[g]})
+	}
+	l.list(block, func(c *codeStep) {
+		step := CodeStep{Op: c.text(), Graph: c.nodes[0].graph.name, Position: c.nodes[0].pos, Depth: c.depth}
+		for _, g := range s.program.graphs {
+			if l.used[g] && (c.live[g] || !l.loaded[g]) {
+				step.Live = append(step.Live, g.name)
+				step.Bytes += bytes[g]
+			}
+		}
+		report.Steps = append(report.Steps, step)
+		report.Peak = max(report.Peak, step.Bytes)
+		for _, g := range c.loads {
+			report.Loads = append(report.Loads, g.name)
+		}
+	})
+	return report
+}
+
+// codeStep is a node, or several that load code, and the steps of the graphs that it calls.
+type codeStep struct {
+	nodes  []*node
+	loads  []*Graph
+	calls  []*Graph      // one, or the branches of a choice
+	bodies [][]*codeStep // of calls
+	depth  int
+	live   graphSet
+}
+
+func (c *codeStep) text() string {
+	if len(c.loads) < 2 {
+		return describeOp(c.nodes[0].op)
+	}
+	var names []string
+	for _, g := range c.loads {
+		names = append(names, plainName(g.name))
+	}
+	return fmt.Sprintf("remote code load of %s to %q, merged", strings.Join(names, ", "), executable)
+}
+
+type graphSet map[*Graph]bool
+
+func (s graphSet) clone() graphSet { return withGraphs(s, nil) }
+
+func withGraphs(a, b graphSet) graphSet {
+	out := graphSet{}
+	for g := range a {
+		out[g] = true
+	}
+	for g := range b {
+		out[g] = true
+	}
+	return out
+}
+
+// codeLiveness follows the code of a program's graphs.
+type codeLiveness struct {
+	loaded graphSet // somewhere
+	used   graphSet // called or loaded somewhere, or the main graph
+}
+
+// expand lists the steps of a graph in the order in which they run.
+func (l *codeLiveness) expand(g *Graph, depth int) []*codeStep {
+	var steps []*codeStep
+	for _, n := range g.scheduled() {
+		if n.persistent() {
+			continue
+		}
+		c := &codeStep{nodes: []*node{n}, calls: n.calls(), depth: depth, live: graphSet{}}
+		if op, is := n.op.(*codeLoadOp); is {
+			c.loads = []*Graph{op.graph}
+			l.loaded[op.graph], l.used[op.graph] = true, true
+			if last := len(steps) - 1; last >= 0 && steps[last].loads != nil {
+				steps[last].nodes = append(steps[last].nodes, n)
+				steps[last].loads = append(steps[last].loads, op.graph)
+				continue
+			}
+		}
+		for _, called := range c.calls {
+			l.used[called] = true
+			c.bodies = append(c.bodies, l.expand(called, depth+1))
+		}
+		steps = append(steps, c)
+	}
+	return steps
+}
+
+// list calls f for each step.
+func (l *codeLiveness) list(steps []*codeStep, f func(*codeStep)) {
+	for _, c := range steps {
+		f(c)
+		for _, body := range c.bodies {
+			l.list(body, f)
+		}
+	}
+}
+
+// before returns what is live before some steps, given what is live after them, and notes for each step what is live in
+// it: also the graphs that are running, those that contain the steps.
+func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphSet {
+	live := after.clone()
+	for _, c := range slices.Backward(steps) {
+		during := withGraphs(live, running)
+		switch {
+		case c.loads != nil:
+			for _, g := range c.loads {
+				delete(live, g)
+			}
+		case len(c.calls) == 1:
+			called := c.calls[0]
+			inside := withGraphs(running, graphSet{called: true})
+			next := live
+			if op, is := c.nodes[0].op.(*repeatOp); is && op.count > 1 {
+				// After a turn may come the next one. What it needs does not grow by needing it twice.
+				next = withGraphs(live, l.before(c.bodies[0], live, inside))
+				next[called] = true
+			}
+			live = l.before(c.bodies[0], next, inside)
+			live[called] = true
+			during = withGraphs(live, running)
+		case len(c.calls) == 2:
+			live = l.choice(c, live, running)
+			during = withGraphs(live, running)
+		}
+		c.live = during
+	}
+	return live
+}
+
+// choice is before for a choice. What is needed after it counts as loaded in it only if both branches load.
+func (l *codeLiveness) choice(c *codeStep, after, running graphSet) graphSet {
+	kept, passed := graphSet{}, after.clone() // live throughout, and whose load counts
+	for g := range after {
+		if !loads(c.bodies[0], g) || !loads(c.bodies[1], g) {
+			kept[g] = true
+			delete(passed, g)
+		}
+	}
+	before := kept.clone()
+	for i, called := range c.calls {
+		inside := withGraphs(running, graphSet{called: true})
+		live := l.before(c.bodies[i], passed, withGraphs(inside, kept))
+		before = withGraphs(before, live)
+		before[called] = true
+	}
+	return before
+}
+
+// loads reports whether every way through some steps loads a graph's code.
+func loads(steps []*codeStep, g *Graph) bool {
+	for _, c := range steps {
+		switch {
+		case slices.Contains(c.loads, g),
+			len(c.bodies) == 1 && loads(c.bodies[0], g),
+			len(c.bodies) == 2 && loads(c.bodies[0], g) && loads(c.bodies[1], g):
+			return true
+		}
+	}
+	return false
+}
+
+// String is a table for a person to read: the graphs, and for each step what is live.
+func (r *CodeReport) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "code, estimated: %d bytes at most\n", r.Peak)
+	names, sizes := 0, 0
+	for _, g := range r.Graphs {
+		names, sizes = max(names, len([]rune(g.Graph))), max(sizes, len(fmt.Sprint(g.Bytes)))
+	}
+	for _, g := range r.Graphs {
+		fmt.Fprintf(&b, "  %-*s  %*d", names, g.Graph, sizes, g.Bytes)
+		if g.Always {
+			b.WriteString("  always live")
+		}
+		b.WriteByte('\n')
+	}
+	width, sizes := 0, 0
+	texts := make([]string, len(r.Steps))
+	for i, s := range r.Steps {
+		texts[i] = strings.Repeat("  ", s.Depth) + s.Op
+		width, sizes = max(width, len([]rune(texts[i]))), max(sizes, len(fmt.Sprint(s.Bytes)))
+	}
+	for i, s := range r.Steps {
+		fmt.Fprintf(&b, "%-*s  %*d  %s\n", width, texts[i], sizes, s.Bytes, strings.Join(s.Live, " "))
+	}
+	return b.String()
+}

@@ -1,0 +1,126 @@
+package ir
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gogcl.dev/tensor"
+)
+
+// Report says what memory a session takes on each replica, and what for, step by step.
+type Report struct {
+	Peak      int // bytes of a replica: Arena, Variables and Scratch
+	Arena     int // bytes of what is alive for a while; each tensor begins a cache line of 64 bytes
+	Variables int // bytes of the variables, each from a cache line on
+	Scratch   int // bytes that the operation in progress has beside its tensors: the most that one wants
+	Constants int // bytes of the constants, which all replicas share; not in Peak
+	Alive     int // bytes of the tensors of the step with most; Arena less this is lost to cache lines and to gaps
+	Steps     []StepReport
+}
+
+// StepReport is a step of a program with called graphs in the place of their calls.
+type StepReport struct {
+	Op       string
+	Graph    string // in which it was built
+	Position Position
+	Depth    int           // of the loops and choices around it
+	Alive    []AliveTensor // in the arena while it runs, in the order of their places
+	Bytes    int           // of Alive
+	Scratch  int           // bytes of its own
+}
+
+// AliveTensor is a tensor in the arena. A graph that is called twice may have two of the same name.
+type AliveTensor struct {
+	Tensor string // as programs as text have it: "%3.x"
+	Graph  string
+	Bytes  int
+}
+
+// Report returns what memory the session takes.
+func (s *Session) Report() *Report {
+	m := s.plan
+	r := &Report{Peak: m.arena + m.variables + m.scratch, Arena: m.arena, Variables: m.variables, Scratch: m.scratch}
+	var arena []*location
+	seen := map[*tensor.Tensor]bool{}
+	for _, x := range m.locations {
+		switch {
+		case x.kind == inArena && x.last >= 0:
+			arena = append(arena, x)
+		case x.kind == ofConstant && !seen[x.constant]:
+			seen[x.constant] = true
+			r.Constants += x.spec.Bytes()
+		}
+	}
+	slices.SortStableFunc(arena, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
+	r.add(m.steps, arena, 0)
+	return r
+}
+
+// add appends some steps.
+func (r *Report) add(steps []*step, arena []*location, depth int) {
+	for _, s := range steps {
+		out := StepReport{Op: s.text(), Graph: s.node.graph.name, Position: s.node.pos, Depth: depth, Scratch: s.scratchBytes()}
+		for _, x := range arena {
+			if x.first <= s.at && s.at <= x.last {
+				out.Alive = append(out.Alive, AliveTensor{reference(x.of), x.of.graph.name, x.spec.Bytes()})
+				out.Bytes += x.spec.Bytes()
+			}
+		}
+		r.Alive = max(r.Alive, out.Bytes)
+		r.Steps = append(r.Steps, out)
+		r.add(s.body, arena, depth+1)
+		r.add(s.els, arena, depth+1)
+	}
+}
+
+// text is what the step does.
+func (s *step) text() string {
+	if s.from != nil {
+		return fmt.Sprintf("copy %s to %s for %s", reference(s.from.of), reference(s.to.of), s.node.op.Name())
+	}
+	return describeOp(s.node.op)
+}
+
+// scratchBytes is what an operation wants beside its tensors.
+func (s *step) scratchBytes() int {
+	if o, is := s.node.op.(Scratcher); is && s.from == nil {
+		return o.ScratchBytes(specsOf(s.node.in))
+	}
+	return 0
+}
+
+// String is a table for a person to read: the sums, and for each step what is alive.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "memory of a replica: %d bytes\n", r.Peak)
+	for _, part := range []struct {
+		name  string
+		bytes int
+		note  string
+	}{
+		{"arena", r.Arena, fmt.Sprintf("at most %d alive", r.Alive)}, {"variables", r.Variables, ""}, {"scratch", r.Scratch, ""},
+		{"constants", r.Constants, "shared by the replicas"},
+	} {
+		line := fmt.Sprintf("  %-9s  %*d", part.name, len(fmt.Sprint(max(r.Peak, r.Constants))), part.bytes)
+		if part.note != "" {
+			line += "  " + part.note
+		}
+		b.WriteString(line + "\n")
+	}
+	width, sizes := 0, 0
+	texts := make([]string, len(r.Steps))
+	for i, s := range r.Steps {
+		texts[i] = strings.Repeat("  ", s.Depth) + s.Op
+		width, sizes = max(width, len([]rune(texts[i]))), max(sizes, len(fmt.Sprint(s.Bytes)))
+	}
+	for i, s := range r.Steps {
+		line := fmt.Sprintf("%-*s  %*d ", width, texts[i], sizes, s.Bytes)
+		for _, t := range s.Alive {
+			line += fmt.Sprintf(" %s:%d", t.Tensor, t.Bytes)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}

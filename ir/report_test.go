@@ -1,0 +1,69 @@
+package ir_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
+)
+
+// TestReport compares a report that is computed by hand. Of the tensors, x and a are of 64 bytes, b and c of 264, in 5
+// cache lines; b and c are alive together, so that the arena has 10 lines, where there is room for x and a.
+func TestReport(t *testing.T) {
+	vector := func(n int) ir.Spec { return ir.Spec{DType: tensor.I64, Shape: tensor.Shape{n}} }
+	p := ir.New(2)
+	main := p.Main()
+	p.Variable(zeros(vector(3)), ir.VariableName("v"))
+	main.Constant(zeros(vector(33)))
+	half := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{ir.ToyWithScratch(in[0], 100).Named("c")}
+	}, vector(33))
+	x := main.HostLoad(p.HostToDevice("x", vector(8)))
+	a := ir.ToyScale(x, 2).Named("a")
+	b := ir.ToyResize(a, 33).Named("b")
+	main.HostStore(p.DeviceToHost("c", vector(33)), main.Call(half, b)[0])
+	s, err := ir.NewSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := s.Report()
+	for i := range r.Steps {
+		r.Steps[i].Position = ir.Position{}
+	}
+	alive := func(name, graph string, bytes int) ir.AliveTensor {
+		return ir.AliveTensor{Tensor: name, Graph: graph, Bytes: bytes}
+	}
+	want := &ir.Report{
+		Peak: 640 + 64 + 128, Arena: 640, Variables: 64, Scratch: 128, Constants: 264, Alive: 528,
+		Steps: []ir.StepReport{
+			{Op: `host load "x"`, Graph: "main", Alive: []ir.AliveTensor{alive("%4.x", "main", 64)}, Bytes: 64},
+			{Op: "scale by 2", Graph: "main", Alive: []ir.AliveTensor{alive("%4.x", "main", 64), alive("%5.a", "main", 64)}, Bytes: 128},
+			{Op: "resize to 33", Graph: "main", Alive: []ir.AliveTensor{alive("%6.b", "main", 264), alive("%5.a", "main", 64)}, Bytes: 328},
+			{Op: "with scratch", Graph: "TestReport", Alive: []ir.AliveTensor{alive("%6.b", "main", 264), alive("%3.c", "TestReport", 264)}, Bytes: 528, Scratch: 100},
+			{Op: `host store "c"`, Graph: "main", Alive: []ir.AliveTensor{alive("%3.c", "TestReport", 264)}, Bytes: 264},
+		},
+	}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	golden(t, "report.txt", r.String())
+}
+
+// TestReportPositions looks at steps within a loop and a choice.
+func TestReportPositions(t *testing.T) {
+	s, err := ir.NewSession(perceptron())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	golden(t, "perceptron_report.txt", s.Report().String())
+	golden(t, "perceptron_code.txt", s.CodeReport().String())
+	for _, step := range s.Report().Steps {
+		if step.Position.Line == 0 {
+			t.Errorf("%s has no position", step.Op)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
+)
+
+// Buffer is a number of entries outside the memory of the replicas, all of one shape and element type. Every replica has
+// entries of its own: what it stores the others do not see.
+type Buffer struct {
+	program *ir.Program
+	id      int
+	spec    ir.Spec
+	meta    tensor.Shape // nil until it is known
+	entries int
+	used    bool // something is built or stored on it
+}
+
+// buffers are those of a program, and where they live.
+type buffers struct {
+	all     []*Buffer
+	storage Storage
+	initial []*Variable
+	open    []*stores // of sessions
+}
+
+type buffersKey struct{}
+
+func of(p *ir.Program) *buffers {
+	return p.Attached(buffersKey{}, func() any { return &buffers{storage: Memory{}} }).(*buffers)
+}
+
+// UseStorage says where the buffers of a program live; without it, in memory. It must be said before there is a session.
+func UseStorage(p *ir.Program, s Storage) {
+	if s == nil {
+		p.Fail("use storage", errors.New("no storage"))
+		return
+	}
+	of(p).storage = s
+}
+
+// NewBuffer makes a buffer of so many entries, 1 or more, which read as zeros until something is stored. An error sticks
+// to the program.
+func NewBuffer(p *ir.Program, spec ir.Spec, entries int) *Buffer {
+	all := of(p)
+	b := &Buffer{program: p, id: len(all.all) + 1, spec: spec, entries: entries}
+	if err := check(spec, entries); err != nil {
+		p.Fail("remote buffer", err)
+	}
+	all.all = append(all.all, b)
+	return b
+}
+
+// check returns an error if there can be no such buffer.
+func check(spec ir.Spec, entries int) error {
+	s := Spec{Buffer: "?", DType: spec.DType, Shape: spec.Shape, Entries: entries}
+	_, err := s.entryBytes()
+	return err
+}
+
+// ID returns the number of the buffer, which counts from 1 in each program.
+func (b *Buffer) ID() int { return b.id }
+
+// Spec returns shape and element type of an entry. They never change but by Replace.
+func (b *Buffer) Spec() ir.Spec { return ir.Spec{Shape: b.spec.Shape.Clone(), DType: b.spec.DType} }
+
+// MetaShape returns the shape of the tensor that the entries of all replicas are shards of, or nil if they are not.
+func (b *Buffer) MetaShape() tensor.Shape { return b.meta.Clone() }
+
+// SetMetaShape says which tensor the entries are shards of. It is fixed by the first use; another shape later is an
+// error.
+func (b *Buffer) SetMetaShape(shape tensor.Shape) error {
+	if err := shape.Validate(); err != nil {
+		return fmt.Errorf("remote: buffer %d: meta shape: %w", b.id, err)
+	}
+	if b.meta != nil && !b.meta.Equal(shape) {
+		return fmt.Errorf("remote: buffer %d has the meta shape %v, and cannot have %v", b.id, b.meta, shape)
+	}
+	b.meta = append(tensor.Shape{}, shape...)
+	return nil
+}
+
+// Entries returns the number of entries.
+func (b *Buffer) Entries() int { return b.entries }
+
+// SetEntries changes the number of entries, to 1 or more, in sessions too, which must not be running. To have more keeps
+// what is stored; to have fewer is an error once something is built on the buffer or there is a session.
+func (b *Buffer) SetEntries(n int) error {
+	if err := check(b.spec, n); err != nil {
+		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
+	}
+	all := of(b.program)
+	if (b.used || len(all.open) > 0) && n < b.entries {
+		return fmt.Errorf("remote: buffer %d is in use with %d entries and cannot have %d", b.id, b.entries, n)
+	}
+	for _, s := range all.open {
+		for r := range s.entries {
+			if err := s.of(r, b).Grow(n); err != nil {
+				return err
+			}
+		}
+	}
+	b.entries = n
+	return nil
+}
+
+// Replace changes shape, element type and number of entries together. It is an error once something is built on the
+// buffer.
+func (b *Buffer) Replace(spec ir.Spec, entries int) error {
+	if err := check(spec, entries); err != nil {
+		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
+	}
+	if b.used || len(of(b.program).open) > 0 {
+		return fmt.Errorf("remote: buffer %d is in use with %v and cannot be replaced", b.id, b.spec)
+	}
+	b.spec, b.entries, b.meta = ir.Spec{Shape: spec.Shape.Clone(), DType: spec.DType}, entries, nil
+	return nil
+}
+
+// Validate returns an error, which has both, if a tensor of that spec cannot be an entry of the buffer. With more than
+// one shard it must be of the meta shape.
+func (b *Buffer) Validate(spec ir.Spec, shards int) error {
+	want := b.spec
+	if shards > 1 {
+		want.Shape = b.meta
+	}
+	if shards < 1 {
+		return fmt.Errorf("remote: %d shards, want 1 or more", shards)
+	}
+	if !spec.Equal(want) {
+		return fmt.Errorf("remote: buffer %d has entries of %v, and the tensor is %v", b.id, want, spec)
+	}
+	return nil
+}
+
+// checkOffset returns an error if there is no such entry.
+func (b *Buffer) checkOffset(offset int) error {
+	if offset < 0 || offset >= b.entries {
+		return fmt.Errorf("buffer %d has entries 0 to %d, and the offset is %d", b.id, b.entries-1, offset)
+	}
+	return nil
+}
+
+// name is what a Storage knows the buffer by.
+func (b *Buffer) name() string { return fmt.Sprint(b.id) }
+
+// stores are the entries of a session's buffers, by replica and buffer.
+type stores struct {
+	all     *buffers
+	entries [][]Entries
+	workers []*worker
+}
+
+// openAll opens the entries of all buffers of a program, and stores what variables begin with where nothing is stored.
+func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
+	return func(replicas int) (ir.Shared, error) {
+		all := of(p)
+		s := &stores{all: all}
+		all.open = append(all.open, s)
+		for r := range replicas {
+			var own []Entries
+			for _, b := range all.all {
+				e, err := all.storage.Open(Spec{Buffer: b.name(), Replica: r, DType: b.spec.DType, Shape: b.spec.Shape, Entries: b.entries})
+				if err != nil {
+					return nil, errors.Join(err, s.Close())
+				}
+				own = append(own, e)
+				if r >= len(s.entries) {
+					s.entries = append(s.entries, nil)
+				}
+				s.entries[r] = own
+			}
+		}
+		for _, v := range all.initial {
+			for r := range replicas {
+				e := s.entries[r][v.buffer.id-1]
+				if e.Stored(v.offset) {
+					continue
+				}
+				if err := e.Store(v.offset, v.data.Bytes()); err != nil {
+					return nil, errors.Join(err, s.Close())
+				}
+			}
+		}
+		return s, nil
+	}
+}
+
+// of returns the entries of a buffer on a replica.
+func (s *stores) of(replica int, b *Buffer) Entries { return s.entries[replica][b.id-1] }
+
+// Close implements ir.Shared.
+func (s *stores) Close() error {
+	for _, w := range s.workers {
+		w.stop()
+	}
+	s.workers = nil
+	var errs []error
+	for _, own := range s.entries {
+		for _, e := range own {
+			errs = append(errs, e.Close())
+		}
+	}
+	s.entries = nil
+	s.all.open = slices.DeleteFunc(s.all.open, func(o *stores) bool { return o == s })
+	return errors.Join(errs...)
+}
+
+// sharer is a session, or an operation's memory in it.
+type sharer interface {
+	Share(key any, open func(replicas int) (ir.Shared, error)) (ir.Shared, error)
+}
+
+// storesOf finds the entries of a session's buffers.
+func storesOf(s sharer, p *ir.Program) (*stores, error) {
+	shared, err := s.Share(buffersKey{}, openAll(p))
+	if err != nil {
+		return nil, err
+	}
+	return shared.(*stores), nil
+}

@@ -1,0 +1,255 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
+)
+
+// Variable is a value at an entry of a buffer, which every replica has of its own and begins with.
+type Variable struct {
+	name   string
+	buffer *Buffer
+	offset int
+	data   *tensor.Tensor // what it begins with
+	all    bool
+	dtype  tensor.DType
+	wide   bool
+}
+
+// VariableOption says something about a variable.
+type VariableOption func(*Variable)
+
+// Name gives a variable a name, which errors have.
+func Name(name string) VariableOption { return func(v *Variable) { v.name = name } }
+
+// DType converts the data to an element type. A number that it does not have is an error, but that floats round.
+func DType(d tensor.DType) VariableOption { return func(v *Variable) { v.dtype = d } }
+
+// KeepWide keeps data of 64 bits as it is, where without it and without DType it becomes data of 32 bits.
+func KeepWide() VariableOption { return func(v *Variable) { v.wide = true } }
+
+// AllReplicas has Read read a variable from all replicas.
+func AllReplicas() VariableOption { return func(v *Variable) { v.all = true } }
+
+// NewVariable makes a variable at an entry of a buffer. A number is a tensor.Scalar. Float64 becomes float32, int64
+// int32 and uint64 uint32, unless an option says otherwise; after that the data must be of the buffer's spec. Where the
+// storage has a value for the entry already, from a process before, it stays. Errors stick to the program: no data or
+// buffer, an entry that does not exist, another shape or element type.
+func NewVariable(p *ir.Program, data *tensor.Tensor, b *Buffer, offset int, options ...VariableOption) *Variable {
+	v := &Variable{buffer: b, offset: offset}
+	for _, o := range options {
+		o(v)
+	}
+	if err := v.set(p, data); err != nil {
+		p.Fail("remote variable", fmt.Errorf("%q: %w", v.name, err))
+		return v
+	}
+	b.used = true
+	of(p).initial = append(of(p).initial, v)
+	return v
+}
+
+func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
+	switch {
+	case v.buffer == nil:
+		return errors.New("no buffer")
+	case v.buffer.program != p:
+		return fmt.Errorf("buffer %d is of another program", v.buffer.id)
+	case data == nil:
+		return errors.New("no data")
+	}
+	if err := v.buffer.checkOffset(v.offset); err != nil {
+		return err
+	}
+	converted, err := v.convert(data)
+	if err != nil {
+		return err
+	}
+	v.data = converted
+	return v.buffer.Validate(ir.SpecOf(converted), 1)
+}
+
+// narrow is what data of 64 bits becomes.
+var narrow = map[tensor.DType]tensor.DType{tensor.F64: tensor.F32, tensor.I64: tensor.I32, tensor.U64: tensor.U32}
+
+// convert gives data the element type that it is to have, in memory of its own.
+func (v *Variable) convert(data *tensor.Tensor) (*tensor.Tensor, error) {
+	to := data.DType()
+	if n, is := narrow[to]; is && !v.wide {
+		to = n
+	}
+	if v.dtype.Valid() {
+		to = v.dtype
+	}
+	if to == data.DType() {
+		return data.Clone(), nil
+	}
+	out, err := tensor.New(to, data.Shape()...)
+	if err != nil {
+		return nil, err
+	}
+	get, put := reader(data), writer(out)
+	if get == nil || put == nil {
+		return nil, fmt.Errorf("data of %v does not become %v", data.DType(), to)
+	}
+	for i := range data.Len() {
+		if whole, f := get(i); !put(i, whole, f) {
+			return nil, fmt.Errorf("element %d of the data, %v, is no %v", i, f, to)
+		}
+	}
+	return out, nil
+}
+
+// reader returns elements as integers, where they are, and as floats; nil for what is no number.
+func reader(t *tensor.Tensor) func(i int) (whole int64, f float64) {
+	switch t.DType() {
+	case tensor.F64:
+		return floatReader[float64](t)
+	case tensor.F32:
+		return floatReader[float32](t)
+	case tensor.I64:
+		return wholeReader[int64](t)
+	case tensor.I32:
+		return wholeReader[int32](t)
+	case tensor.I16:
+		return wholeReader[int16](t)
+	case tensor.I8:
+		return wholeReader[int8](t)
+	case tensor.U32:
+		return wholeReader[uint32](t)
+	case tensor.U16:
+		return wholeReader[uint16](t)
+	case tensor.U8:
+		return wholeReader[uint8](t)
+	case tensor.U64:
+		v, _ := tensor.Of[uint64](t)
+		return func(i int) (int64, float64) { return int64(min(v[i], math.MaxInt64)), float64(v[i]) }
+	}
+	return nil
+}
+
+func floatReader[T float32 | float64](t *tensor.Tensor) func(i int) (int64, float64) {
+	v, _ := tensor.Of[T](t)
+	return func(i int) (int64, float64) { return int64(v[i]), float64(v[i]) }
+}
+
+func wholeReader[T interface {
+	tensor.Element
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32
+}](t *tensor.Tensor) func(i int) (int64, float64) {
+	v, _ := tensor.Of[T](t)
+	return func(i int) (int64, float64) { return int64(v[i]), float64(v[i]) }
+}
+
+// writer stores a number, and reports whether the element type has it; nil for a type that is not written to.
+func writer(t *tensor.Tensor) func(i int, whole int64, f float64) bool {
+	switch t.DType() {
+	case tensor.F32:
+		v, _ := tensor.Of[float32](t)
+		return func(i int, _ int64, f float64) bool {
+			v[i] = float32(f)
+			return !math.IsInf(float64(v[i]), 0) || math.IsInf(f, 0)
+		}
+	case tensor.F64:
+		v, _ := tensor.Of[float64](t)
+		return func(i int, _ int64, f float64) bool { v[i] = f; return true }
+	case tensor.F16:
+		v, _ := tensor.Of[tensor.Float16](t)
+		return func(i int, _ int64, f float64) bool {
+			v[i] = tensor.Float16FromFloat32(float32(f))
+			return !v[i].IsInf(0) || math.IsInf(f, 0)
+		}
+	case tensor.BF16:
+		v, _ := tensor.Of[tensor.BFloat16](t)
+		return func(i int, _ int64, f float64) bool {
+			v[i] = tensor.BFloat16FromFloat32(float32(f))
+			return !v[i].IsInf(0) || math.IsInf(f, 0)
+		}
+	case tensor.I32:
+		v, _ := tensor.Of[int32](t)
+		return func(i int, whole int64, f float64) bool {
+			v[i] = int32(whole)
+			return float64(v[i]) == f
+		}
+	case tensor.U32:
+		v, _ := tensor.Of[uint32](t)
+		return func(i int, whole int64, f float64) bool {
+			v[i] = uint32(whole)
+			return float64(v[i]) == f
+		}
+	case tensor.I64:
+		v, _ := tensor.Of[int64](t)
+		return func(i int, whole int64, f float64) bool {
+			v[i] = whole
+			return float64(whole) == f
+		}
+	}
+	return nil
+}
+
+// Buffer returns the buffer that the variable is in, and the entry.
+func (v *Variable) Buffer() (b *Buffer, offset int) { return v.buffer, v.offset }
+
+// Load adds a load of the variable to a graph.
+func (v *Variable) Load(g *ir.Graph) *ir.Tensor { return Load(g, v.buffer, v.offset).Named(v.name) }
+
+// Store adds a store of a tensor to the variable.
+func (v *Variable) Store(t *ir.Tensor) { Store(v.buffer, v.offset, t) }
+
+// Read returns a copy of the variable's value in a session, on the first replica, or with AllReplicas on all, with a
+// leading dimension of their number if there are several. It must not be called while the session runs.
+func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
+	stores, err := v.in(s)
+	if err != nil {
+		return nil, err
+	}
+	replicas, shape := 1, v.buffer.spec.Shape
+	if v.all && s.Program().Replicas() > 1 {
+		replicas = s.Program().Replicas()
+		shape = append(tensor.Shape{replicas}, shape...)
+	}
+	out, err := tensor.New(v.buffer.spec.DType, shape...)
+	if err != nil {
+		return nil, fmt.Errorf("remote: variable %q: %w", v.name, err)
+	}
+	bytes := v.buffer.spec.Bytes()
+	for r := range replicas {
+		if err := stores.of(r, v.buffer).Load(v.offset, out.Bytes()[r*bytes:(r+1)*bytes]); err != nil {
+			return nil, fmt.Errorf("remote: variable %q: %w", v.name, err)
+		}
+	}
+	return out, nil
+}
+
+// Write changes the variable's value in a session, on every replica. The tensor must be of the buffer's spec. It must not
+// be called while the session runs.
+func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
+	stores, err := v.in(s)
+	if err != nil {
+		return err
+	}
+	if value == nil {
+		return fmt.Errorf("remote: variable %q is given no value, want %v", v.name, v.buffer.spec)
+	}
+	if err := v.buffer.Validate(ir.SpecOf(value), 1); err != nil {
+		return fmt.Errorf("remote: variable %q: %w", v.name, err)
+	}
+	for r := range s.Program().Replicas() {
+		if err := stores.of(r, v.buffer).Store(v.offset, value.Bytes()); err != nil {
+			return fmt.Errorf("remote: variable %q: %w", v.name, err)
+		}
+	}
+	return nil
+}
+
+// in finds the entries of a session.
+func (v *Variable) in(s *ir.Session) (*stores, error) {
+	if s == nil || v.buffer == nil || s.Program() != v.buffer.program {
+		return nil, fmt.Errorf("remote: variable %q is of another program than the session", v.name)
+	}
+	return storesOf(s, v.buffer.program)
+}
