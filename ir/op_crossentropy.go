@@ -11,10 +11,10 @@ func CrossEntropy(logits, labels *Tensor) *Tensor {
 	return Apply1(&crossEntropyOp{mean: true}, nil, logits, labels)
 }
 
-// CrossEntropyEach is -log softmax(logits)[label] of each row of the last dimension of logits, which has a place for each
-// class. logits is of floats, labels of int32 or uint32 in the shape of logits without the last dimension, as is the
-// result. Only logits has a gradient. Errors: other types or shapes, no classes; when it runs, a label that is no class,
-// with row and label.
+// CrossEntropyEach is -log softmax(logits)[label] of each row of the last dimension of logits, which has a place for
+// each class. logits is of floats, labels of int32 or uint32 in the shape of logits without the last dimension, as is
+// the result. Only logits has a gradient. Errors: other types or shapes, no classes; when it runs, a label that is no
+// class, with row and label.
 func CrossEntropyEach(logits, labels *Tensor) *Tensor {
 	return Apply1(&crossEntropyOp{}, nil, logits, labels)
 }
