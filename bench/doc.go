@@ -1,5 +1,5 @@
-// Package bench compares methods, implementations, group sizes, sizes and transports. It holds no code but tests and
-// benchmarks:
+// Package bench compares methods, implementations, group sizes, sizes and transports, and a training step
+// written by hand with the same as a program of package ir. It holds no code but tests and benchmarks:
 //
 //	go test -bench . ./bench
 //
