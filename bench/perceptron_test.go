@@ -207,8 +207,8 @@ func (s *graphStep) run(ctx context.Context) error {
 	return s.session.RunTo(ctx, s.out, s.in)
 }
 
-// BenchmarkPerceptronStep is a training step of the perceptron of examples/digits on all replicas, written by hand and as
-// a program of package ir.
+// BenchmarkPerceptronStep is a training step of the perceptron of examples/digits on all replicas, written by hand and
+// as a program of package ir.
 func BenchmarkPerceptronStep(b *testing.B) {
 	d, err := newDigits()
 	if err != nil {
@@ -256,8 +256,8 @@ func BenchmarkPerceptronStep(b *testing.B) {
 	}
 }
 
-// TestPerceptronStep compares the losses of 20 steps of both. Their bits differ: one adds the bias to a finished product
-// and has the mean of the cross entropy, the other begins the product with the bias and weights every image. Losses
+// TestPerceptronStep compares the losses of 20 steps of both. Their bits differ: one adds the bias to a finished
+// product and has the mean of the cross entropy, the other begins the product with the bias and weights every image. Losses
 // between 1 and 3 have been seen to differ by two units in the last place, 5e-7.
 func TestPerceptronStep(t *testing.T) {
 	const steps = 20

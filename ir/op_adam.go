@@ -16,21 +16,21 @@ type Adam struct {
 	Epsilon float64 // added to the divisor, above 0: 1e-8
 }
 
-// AdamState is what is kept of a parameter from step to step, in its shape: the running means of its gradient and of the
-// square of that. Both begin as zeros.
+// AdamState is what is kept of a parameter from step to step, in its shape: the running means of its gradient and of
+// the square of that. Both begin as zeros.
 type AdamState struct{ Mean, Square *Tensor }
 
-// Update adds an operation that changes param and its state in place by one step, and returns both as they are from then
-// on. With g for grad and t for step, each element of
+// Update adds an operation that changes param and its state in place by one step, and returns both as they are from
+// then on. With g for grad and t for step, each element of
 //
 //	mean    becomes  mean + (1-Beta1) (g - mean)
 //	square  becomes  square + (1-Beta2) (g g - square)
 //	param   becomes  param - rate/(1-Beta1^t) mean / (sqrt(square/(1-Beta2^t)) + Epsilon)
 //
-// param and grad are of one spec, of any floats; the state has its shape, in float32, or in float64 if param is of that,
-// and that is what is computed in. rate is a scalar of float32 or float64: the learning rate. step is a scalar of int32
-// or int64: the number of the step, the first being 1. Errors: other types or shapes, numbers out of range, one tensor
-// in two of the three places; when it runs, a step below 1.
+// param and grad are of one spec, of any floats; the state has its shape, in float32, or in float64 if param is of
+// that, and that is what is computed in. rate is a scalar of float32 or float64: the learning rate. step is a scalar of
+// int32 or int64: the number of the step, the first being 1. Errors: other types or shapes, numbers out of range, one
+// tensor in two of the three places that change; when it runs, a step below 1.
 func (a Adam) Update(param *Tensor, state AdamState, grad, rate, step *Tensor) (*Tensor, AdamState) {
 	changed := []*Tensor{param, state.Mean, state.Square}
 	for i, t := range changed {

@@ -176,8 +176,8 @@ func (r *replica) serve() {
 	}
 }
 
-// idleLooks is how often a replica looks for the next run before it parks, where each has a processor: for some 30 µs, in
-// which a caller who trains has made the next batch. To wake another thread takes as long or longer.
+// idleLooks is how often a replica looks for the next run before it parks, where each has a processor: for some 30 µs,
+// in which a caller who trains has made the next batch. To wake another thread takes as long or longer.
 // BenchmarkPerceptronStep of package bench with n=2, on two cores, medians of five: 178 µs, and 248 without.
 const idleLooks = 200
 
