@@ -52,13 +52,13 @@ func Example() {
 	//   |   transpose                                    2560  main expensive
 	//   |   transpose                                    2560  main expensive
 	//   | host store "out"                               1536  main
-	//   loads seen               [expensive                  ] expected [expensive]: ok
-	//   live                     [false                       false                       true                        true                        true                        true                        false                      ] expected [false false true true true true false]: ok
+	//   loads seen               [expensive]                 expected [expensive]: ok
+	//   live                     [false false true true true true false] expected [false false true true true true false]: ok
 	//   x + 2                    float32(2, 2)[[3 4] [5 6]]  expected float32(2, 2)[[3 4] [5 6]]: ok
 	//
 	// graphs that load the code of other graphs
-	//   g1, by main and by g2    [g1                          g1                         ] expected [g1 g1]: ok
-	//   loaders that are loaded  [g3                          g1                          g4                          g2                         ] expected [g3 g1 g4 g2]: ok
+	//   g1, by main and by g2    [g1 g1]                     expected [g1 g1]: ok
+	//   loaders that are loaded  [g3 g1 g4 g2]               expected [g3 g1 g4 g2]: ok
 	//
 	// 17 results, all as they must be
 	// exit code 0

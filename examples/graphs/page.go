@@ -26,7 +26,7 @@ func (p *page) compare(what string, got, want any) {
 		p.wrong++
 		verdict = "WRONG"
 	}
-	fmt.Fprintf(p.w, "  %-24s %-27v expected %v: %s\n", what, got, want, verdict)
+	fmt.Fprintf(p.w, "  %-24s %-27s expected %v: %s\n", what, fmt.Sprint(got), want, verdict)
 }
 
 // show prints a text of several lines.
