@@ -98,8 +98,17 @@ func (l *lane) barrier(ctx context.Context, call transport.Call, members []int, 
 }
 
 // exchange hands the moves of one round of all runs to the endpoint: of each message, a window of so many segments at a
-// time.
+// time, or with a window of 0 all of it, which is one segment.
 func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
+	if window == 0 {
+		l.batch = l.batch[:0]
+		for i := range runs {
+			for k := range moves {
+				l.addSegment(&runs[i], &moves[k], 0, moves[k].tag*uint32(len(runs))+uint32(i))
+			}
+		}
+		return l.sendBatch(ctx, call)
+	}
 	for first, more := 0, true; more; first += window {
 		more = false
 		l.batch = l.batch[:0]
@@ -115,14 +124,19 @@ func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, mo
 				k = end
 			}
 		}
-		l.segments(l.batch)
-		err := l.endpoint.Exchange(ctx, call, l.batch)
-		clear(l.batch) // hold on to nobody's buffers
-		if err != nil {
+		if err := l.sendBatch(ctx, call); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendBatch hands the batch to the endpoint.
+func (l *lane) sendBatch(ctx context.Context, call transport.Call) error {
+	l.segments(l.batch)
+	err := l.endpoint.Exchange(ctx, call, l.batch)
+	clear(l.batch) // hold on to nobody's buffers
+	return err
 }
 
 // addSegments adds a window of segments of a message, or of the messages of one fold, to the batch. Their tags go on

@@ -35,12 +35,15 @@ func (r *run) segmentOf(message []byte, s int) (part []byte, there bool) {
 const maxWindow = 64
 
 // window is how many segments of each message go in one Exchange: all if they are few, and no more than there are tags
-// for. It depends on nothing but what all members know.
+// for; 0 if no message has more than one. It depends on nothing but what all members know.
 func (p *plan) window(runs []run) int {
 	most := 1
 	for i := range runs {
 		r := &runs[i]
 		most = max(most, (r.elements*r.elemSize+r.segment-1)/r.segment)
+	}
+	if most == 1 {
+		return 0
 	}
 	return max(1, min(most, maxWindow, (transport.MaxTag+1)/(len(runs)*p.chunks)))
 }

@@ -18,8 +18,8 @@ import (
 //	float16, bfloat16   computed in float32, and rounded once for each operation
 //	others              computed in their own type
 
-// blockElements is how many elements a block has: three blocks of float32 are 12 KiB, a part of a first-level cache, and
-// a call for each block costs less than a hundredth of its time.
+// blockElements is how many elements a block has: three blocks of float32 are 12 KiB, a part of a first-level cache,
+// and a call for each block costs less than a hundredth of its time.
 const blockElements = 1024
 
 // number is what is computed in.
@@ -155,9 +155,6 @@ func newWalk(from, to tensor.Shape) walk {
 	return w
 }
 
-// whole reports whether the elements are those of the tensor, one after the other.
-func (w *walk) whole() bool { return w.step == 1 && len(w.extents) == 0 }
-
 func (w *walk) rewind() {
 	clear(w.index)
 	w.run, w.left = 0, w.length
@@ -256,10 +253,19 @@ func (r *reader[C]) read(dst []C, at, step int) {
 		copy(one, r.data[at:at+len(one)])
 	}
 	if step == 0 {
-		v := dst[0]
-		for i := range dst {
-			dst[i] = v
-		}
+		fill(dst)
+	}
+}
+
+// fill repeats the first element: the first few one by one, and then all that there are at a time.
+func fill[C tensor.Element](dst []C) {
+	const few = 16
+	v := dst[0]
+	for i := range dst[:min(few, len(dst))] {
+		dst[i] = v
+	}
+	for n := few; n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
 	}
 }
 
@@ -386,8 +392,8 @@ func canonical[T number](v T) T {
 	return v
 }
 
-// oddFloat32 is v as a float32 that can be rounded further as if it were v: where bits are lost the last is odd, so that
-// what is no tie does not look like one.
+// oddFloat32 is v as a float32 that can be rounded further as if it were v: where bits are lost the last is odd, so
+// that what is no tie does not look like one.
 func oddFloat32(v float64) float32 {
 	f := float32(v)
 	if float64(f) == v || v != v || math.IsInf(v, 0) {

@@ -5,8 +5,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Equal returns, as bool, where x and y are equal, broadcast as for Add. Both have one element type: one that Add takes, or
-// bool. A NaN is equal to nothing, -0 to +0.
+// Equal returns, as bool, where x and y are equal, broadcast as for Add. Both have one element type: one that Add
+// takes, or bool. A NaN is equal to nothing, -0 to +0.
 func Equal(x, y *Tensor) *Tensor { return Apply1(compareOp{equal}, nil, x, y) }
 
 // NotEqual returns where x and y are not equal, as Equal does. It is true of a NaN.

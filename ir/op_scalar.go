@@ -8,8 +8,8 @@ import (
 )
 
 // AddScalar returns t + number, where the number is rounded to t's element type first: float16, bfloat16, float32,
-// float64, int32, int64 or uint32. It is an error if an integer type cannot hold it exactly, or if it is finite and would
-// become infinite.
+// float64, int32, int64 or uint32. It is an error if an integer type cannot hold it exactly, or if it is finite and
+// would become infinite.
 func AddScalar(t *Tensor, number float64) *Tensor {
 	return Apply1(&addScalarOp{number}, nil, t)
 }

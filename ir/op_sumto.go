@@ -9,8 +9,8 @@ import (
 )
 
 // sumTo undoes broadcasting: it sums t, of floats, over the dimensions in which a tensor of the given shape has been
-// repeated to t's. Elements are folded in the order in which they lie, those that lie side by side in four lanes; 16-bit
-// floats are rounded once.
+// repeated to t's. Elements are folded in the order in which they lie, those that lie side by side in four lanes;
+// 16-bit floats are rounded once.
 func sumTo(t *Tensor, shape tensor.Shape) *Tensor {
 	if t == nil || !t.bad && t.sp.Shape.Equal(shape) {
 		return t

@@ -27,8 +27,8 @@ func Tanh(t *Tensor) *Tensor { return Apply1(functionOp{&tanhFunction}, nil, t) 
 // Sigmoid returns 1/(1+exp(-t)), of what Tanh takes.
 func Sigmoid(t *Tensor) *Tensor { return Apply1(functionOp{&sigmoidFunction}, nil, t) }
 
-// Gelu returns t*Φ(t), Φ being the distribution function of the normal distribution, of what Tanh takes. It is the exact
-// form with erf, equation (1) of Hendrycks and Gimpel, Gaussian Error Linear Units (arXiv:1606.08415), not the
+// Gelu returns t*Φ(t), Φ being the distribution function of the normal distribution, of what Tanh takes. It is the
+// exact form with erf, equation (1) of Hendrycks and Gimpel, Gaussian Error Linear Units (arXiv:1606.08415), not the
 // approximation with tanh.
 func Gelu(t *Tensor) *Tensor { return Apply1(functionOp{&geluFunction}, nil, t) }
 
@@ -136,7 +136,7 @@ func (o functionOp) Gradient(b *Backward) []*Tensor {
 	if o.ofResult {
 		v = b.Out
 	}
-	return []*Tensor{Apply1(slopeOp{o.function}, nil, v(0), b.Grad(0))}
+	return []*Tensor{Apply1(slopeOp(o), nil, v(0), b.Grad(0))}
 }
 
 // slopeOp multiplies a gradient by the derivative of a function.

@@ -15,9 +15,9 @@ func CopyInto(dst, src *Tensor) *Tensor { return Apply1(copyIntoOp{}, nil, dst, 
 // type: float16, bfloat16, float32, float64, int32, int64 or uint32.
 func Accumulate(dst, x *Tensor) *Tensor { return Apply1(accumulateOp{}, nil, dst, x) }
 
-// ScaledAdd changes dst in place to dst + factor*x and returns it as it is from then on, for what Accumulate takes. 16-bit
-// floats are widened, factor is taken as a float32, and only the sum is rounded to 16 bits; in float32 and float64 product and
-// sum are. factor must be a number that AddScalar would take, with 16-bit floats one for float32.
+// ScaledAdd changes dst in place to dst + factor*x and returns it as it is from then on, for what Accumulate takes.
+// 16-bit floats are widened, factor is taken as a float32, and only the sum is rounded to 16 bits; in float32 and
+// float64 product and sum are. factor must be a number that AddScalar would take, with 16-bit floats one for float32.
 func ScaledAdd(dst, x *Tensor, factor float64) *Tensor {
 	return Apply1(&scaledAddOp{factor}, nil, dst, x)
 }

@@ -108,7 +108,7 @@ func TestUpdateFailures(t *testing.T) {
 	for name, b := range map[string]build{
 		"copy into":  func(in []*ir.Tensor) *ir.Tensor { return ir.CopyInto(here(in)[0], in[1]) },
 		"accumulate": func(in []*ir.Tensor) *ir.Tensor { return ir.Accumulate(here(in)[0], in[1]) },
-		"scaled add": func(in []*ir.Tensor) *ir.Tensor { return ir.ScaledAdd(here(in)[0], in[1], 2) },
+		"scaled add": func(in []*ir.Tensor) *ir.Tensor { return ir.ScaledAdd(here(in)[0], in[1], 0.5) },
 	} {
 		all = append(all,
 			failure{name, []ir.Spec{spec(tensor.F32, 2, 3), spec(tensor.F32, 3)}, b, "float32 (3,) into float32 (2, 3), want the same shape and element type"},

@@ -345,11 +345,13 @@ func (slowOp) Bind(m *ir.Memory) (func() error, error) {
 	x, err1 := tensor.Of[float32](m.In[0])
 	out, err2 := tensor.Of[float32](m.Out[0])
 	return func() error {
-		sum := float32(0)
-		for _, v := range x {
-			sum += v
+		var sum [8]float32
+		for i := 0; i+8 <= len(x)*3/10; i += 8 { // so much as takes as long as a load (two-core EPYC)
+			for k, v := range x[i : i+8] {
+				sum[k] += v
+			}
 		}
-		out[0] = sum
+		out[0] = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7]
 		return nil
 	}, errors.Join(err1, err2)
 }
@@ -362,6 +364,13 @@ func BenchmarkPrefetch(b *testing.B) {
 		b.Run(fmt.Sprintf("part=%s", part), func(b *testing.B) {
 			p := ir.New(1)
 			buffer := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{elements}}, entries)
+			data, err := tensor.New(tensor.F32, elements)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for k := range entries {
+				remote.NewVariable(p, data, buffer, k)
+			}
 			m := p.Main()
 			m.InSequence(func() {
 				x := remote.Load(m, buffer, 0)

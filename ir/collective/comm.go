@@ -47,6 +47,9 @@ type ordered struct{ *op }
 // OrderKey implements ir.Ordered.
 func (o ordered) OrderKey() any { return networkKey{} }
 
+// Kind implements ir.Kinded: how drawings colour it.
+func (o ordered) Kind() string { return "collective" }
+
 // inPlace is a collective whose outputs are its inputs, of which there are so many.
 type inPlace struct {
 	ordered
