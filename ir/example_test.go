@@ -9,7 +9,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// A program is built once: a graph that adds 1, called between a load from the host and a store to it. A session runs it.
+// A program is built once: a graph that adds 1, called between a load from the host and a store to it. A session runs
+// it.
 func Example() {
 	p := ir.New(1)
 	spec := ir.Spec{DType: tensor.F32, Shape: tensor.Shape{2, 2}}
@@ -39,8 +40,8 @@ func Example() {
 	// Output: float32(2, 2)[[2 3] [4 5]]
 }
 
-// The gradient of y = sum of (x @ w)² is a graph of its own, which takes the gradient of y and what it needs of the call
-// of the forward graph.
+// The gradient of y = sum of (x @ w)² is a graph of its own, which takes the gradient of y and what it needs of the
+// call of the forward graph.
 func ExampleAutodiff() {
 	p := ir.New(1)
 	m := p.Main()

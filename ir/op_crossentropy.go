@@ -6,15 +6,15 @@ import (
 	"math"
 )
 
-// CrossEntropy is the mean of CrossEntropyEach, a scalar. Of no rows is an error.
+// CrossEntropy is the mean of CrossEntropyEach, a scalar. That of no rows is an error.
 func CrossEntropy(logits, labels *Tensor) *Tensor {
 	return Apply1(&crossEntropyOp{mean: true}, nil, logits, labels)
 }
 
-// CrossEntropyEach is -log softmax(logits)[label] of each row of the last dimension of logits, which has a place for each
-// class. logits is of floats, labels of int32 or uint32 in the shape of logits without the last dimension, as is the
-// result. Only logits has a gradient. Errors: other types or shapes, no classes; when it runs, a label that is no class,
-// with row and label.
+// CrossEntropyEach is -log softmax(logits)[label] of each row of the last dimension of logits, which has a place for
+// each class. logits is of floats, labels of int32 or uint32 in the shape of logits without the last dimension, as is
+// the result. Only logits has a gradient. Errors: other types or shapes, no classes; when it runs, a label that is no
+// class, with row and label.
 func CrossEntropyEach(logits, labels *Tensor) *Tensor {
 	return Apply1(&crossEntropyOp{}, nil, logits, labels)
 }

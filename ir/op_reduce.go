@@ -14,8 +14,8 @@ import (
 // any it is along all. It takes floats, int32, int64 and uint32; integers wrap.
 //
 // Floats are added in float64, in row-major order, but for runs of elements that adjoin in memory, whose four
-// interleaved parts are added first and then together. What is along no elements is 0. The order depends on the shape and
-// the axes only.
+// interleaved parts are added first and then together. What is along no elements is 0. The order depends on the shape
+// and the axes only.
 //
 // Errors: other types, an axis that t does not have or that is there twice.
 func ReduceSum(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceSum, false, axes) }
@@ -23,14 +23,14 @@ func ReduceSum(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceSum, fal
 // ReduceSumKeep is ReduceSum whose result keeps the axes, with one place each.
 func ReduceSumKeep(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceSum, true, axes) }
 
-// ReduceMean is ReduceSum of floats divided by how many are added. Of none is an error.
+// ReduceMean is ReduceSum of floats divided by how many are added. That of no elements is an error.
 func ReduceMean(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceMean, false, axes) }
 
 // ReduceMeanKeep is ReduceMean whose result keeps the axes, with one place each.
 func ReduceMeanKeep(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceMean, true, axes) }
 
-// ReduceMax is the greatest along axes, as those of ReduceSum. A NaN is greater than all else, and 0 than -0. Of none is
-// an error. The gradient goes to the first that is greatest, in row-major order.
+// ReduceMax is the greatest along axes, as those of ReduceSum. A NaN is greater than all else, and 0 than -0. That of
+// no elements is an error. The gradient goes to the first that is greatest, in row-major order.
 func ReduceMax(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceMax, false, axes) }
 
 // ReduceMaxKeep is ReduceMax whose result keeps the axes, with one place each.
@@ -374,8 +374,8 @@ func bindMaxGradient[T float](g *reduction, m *Memory) (func() error, error) {
 }
 
 // Argmax is where the greatest element of each row of the last dimension is, as int32, in the shape of t without that
-// dimension: of several the first, and a NaN is greater than all else. It takes what ReduceMax takes, and has no gradient.
-// Errors: other types, a scalar, rows of no elements or of more than int32 counts.
+// dimension: of several the first, and a NaN is greater than all else. It takes what ReduceMax takes, and has no
+// gradient. Errors: other types, a scalar, rows of no elements or of more than int32 counts.
 func Argmax(t *Tensor) *Tensor { return Apply1(argmaxOp{}, nil, t) }
 
 type argmaxOp struct{}

@@ -14,8 +14,8 @@ func expensive(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	return []*ir.Tensor{ir.Transpose(ir.Transpose(in[0]))}
 }
 
-// codeLoading says when the code of a graph is to be in memory: from a load of it to the last call before the next load.
-// It changes no result. Only in a sequence does the load come before the calls, to which it gives no data.
+// codeLoading says when the code of a graph is to be in memory: from a load of it to the last call before the next
+// load. It changes no result. Only in a sequence does the load come before the calls, to which it gives no data.
 func codeLoading(ctx context.Context, page *page) error {
 	p := ir.New(1)
 	main := p.Main()

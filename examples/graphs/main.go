@@ -4,7 +4,8 @@
 //
 //	go run ./examples/graphs
 //
-// It ends with exit code 1 if anything is not what it must be, and with 2 if it is given arguments, of which it has none.
+// It ends with exit code 1 if anything is not what it must be, and with 2 if it is given arguments, of which it has
+// none.
 package main
 
 import (

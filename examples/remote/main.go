@@ -4,8 +4,8 @@
 //	go run ./examples/remote
 //	go run ./examples/remote -storage file -dir DIR
 //
-// With -storage file the entries are in files of a directory, and outlive the program: each run finds what the one before
-// has stored, and goes on from there.
+// With -storage file the entries are in files of a directory, and outlive the program: each run finds what the one
+// before has stored, and goes on from there.
 //
 // It ends with exit code 1 if anything is not what it must be, and with 2 after a mistake in the command line.
 package main
