@@ -82,6 +82,7 @@ func (g *Graph) call(what string, called *Graph, count int, by map[*Tensor]*Tens
 		return failed(err)
 	}
 	if bad {
+		g.orphans(what, info.pos, args)
 		return info.broken()
 	}
 	var op Op = &callOp{called}
@@ -327,6 +328,7 @@ func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
 		in, bad = append(in, args...), bad || badArgs
 	}
 	if bad {
+		g.orphans("if", pos, in)
 		return []*Tensor{g.broken()}
 	}
 	if s := condition.sp; s.DType != boolType || len(s.Shape) > 0 {

@@ -12,6 +12,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
+// noContext is what a caller gives who forgot it.
+var noContext context.Context
+
 // identity is a graph's function that returns what it is given.
 func identity(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return in }
 
@@ -131,6 +134,15 @@ func TestBuildErrors(t *testing.T) {
 		{"store of another spec", func(p *ir.Program, m *ir.Graph) {
 			m.HostStore(p.DeviceToHost("x", f32(2)), m.Constant(tensor.Scalar(float32(1))))
 		}, `host store at errors_test.go:* in graph main of float32 (): stream "x" is of float32 (2,)`},
+		{"store of what is made of nothing", func(p *ir.Program, m *ir.Graph) {
+			m.HostStore(p.DeviceToHost("x", f32(2)), ir.Add(nil, nil))
+		}, "host store at errors_test.go:* in graph main: input 0 is what an operation on no tensor has returned"},
+		{"call on what is made of nothing", func(p *ir.Program, m *ir.Graph) {
+			m.Call(p.CreateGraph(identity, f32()), ir.Concat(0))
+		}, "call at errors_test.go:* in graph main: input 0 is what an operation on no tensor has returned"},
+		{"graph of what is made of nothing", func(p *ir.Program, m *ir.Graph) {
+			p.CreateGraph(func(*ir.Graph, []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Relu(nil)} })
+		}, "input 0 is what an operation on no tensor has returned"},
 		{"store of nil", func(p *ir.Program, m *ir.Graph) { m.HostStore(p.DeviceToHost("x", f32(2)), nil) }, "input 0 is nil"},
 		{"variable without data", func(p *ir.Program, m *ir.Graph) { p.Variable(nil, ir.VariableName("w")) }, `variable at errors_test.go:* in graph main: "w": no data`},
 		{"variable groups", func(p *ir.Program, m *ir.Graph) {
@@ -288,7 +300,7 @@ func TestSessionErrors(t *testing.T) {
 			t.Errorf("%v: error %v, want %q in it", c.in, err, c.want)
 		}
 	}
-	if _, err := s.Run(nil, streams{in: right}); err == nil || !strings.Contains(err.Error(), "nil context") { //nolint:staticcheck // the error is what is tested
+	if _, err := s.Run(noContext, streams{in: right}); err == nil || !strings.Contains(err.Error(), "nil context") {
 		t.Errorf("nil context: %v", err)
 	}
 	for what, err := range map[string]error{

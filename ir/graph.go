@@ -87,7 +87,9 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 		case t == nil:
 			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("output %d is nil", i)})
 			t = g.broken()
-		case !t.bad && t.graph != g:
+		case t.bad:
+			g.orphans("create graph", pos, outputs[i:i+1])
+		case t.graph != g:
 			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("output %d, %v, is a tensor of graph %s", i, t, t.graph.name)})
 			t = g.broken()
 		}

@@ -130,6 +130,7 @@ func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
 		return []*Tensor{{bad: true}}
 	}
 	if bad {
+		g.orphans(op.Name(), pos, in)
 		return []*Tensor{g.broken()}
 	}
 	out, err := g.add(op, pos, in)
@@ -142,6 +143,15 @@ func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
 		return []*Tensor{g.broken()}
 	}
 	return out
+}
+
+// orphans makes it an error that sticks if a tensor stands for one that no program knows of: it was made of no tensor.
+func (g *Graph) orphans(op string, pos Position, in []*Tensor) {
+	for i, t := range in {
+		if t != nil && t.bad && t.graph == nil {
+			g.program.fail(&BuildError{Op: op, Graph: g.name, Position: pos, Err: fmt.Errorf("input %d is what an operation on no tensor has returned", i)})
+		}
+	}
 }
 
 // add adds an operation whose inputs stand for no errors.

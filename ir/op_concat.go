@@ -1,12 +1,12 @@
 package ir
 
 import (
-	"errors"
 	"fmt"
 )
 
 // Concat joins tensors of one type, which may be any, along an axis; a negative one counts from the end. Their other
-// extents are equal. Errors: no tensor, an axis that they do not have, different types or shapes.
+// extents are equal. Errors: an axis that they do not have, different types or shapes. Of no tensors it is a tensor
+// that stands for an error, but knows no program that could return one.
 func Concat(axis int, ts ...*Tensor) *Tensor { return Apply1(&concatOp{axis}, nil, ts...) }
 
 type concatOp struct{ axis int }
@@ -14,9 +14,6 @@ type concatOp struct{ axis int }
 func (o *concatOp) Name() string { return "concat" }
 
 func (o *concatOp) Infer(in []Spec) ([]Spec, error) {
-	if len(in) == 0 {
-		return nil, errors.New("no tensors")
-	}
 	shape := in[0].Shape.Clone()
 	axis, err := axisOf(o.axis, len(shape))
 	if err != nil {

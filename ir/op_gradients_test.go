@@ -101,8 +101,8 @@ func TestOpGradientTypes(t *testing.T) {
 	})
 }
 
-// TestGradientsOfGradients does so with what Autodiff makes of operations that are linear in each input: the gradient of
-// half the sum of their squared results.
+// TestGradientsOfGradients does so with what Autodiff makes of operations that are linear in each input: the gradient
+// of half the sum of their squared results.
 func TestGradientsOfGradients(t *testing.T) {
 	check := func(name string, f func(in []*ir.Tensor) *ir.Tensor, in ...*tensor.Tensor) {
 		t.Helper()

@@ -240,8 +240,9 @@ func bindSum[T, A number](g *reduction, by A, m *Memory) (func() error, error) {
 					if g.columns == 1 {
 						acc[0] += sumRun[T, A](x[at:][:g.run])
 					} else {
-						for j, v := range x[at:][:n] {
-							acc[j] += A(v)
+						row := x[at:][:len(acc)]
+						for j := range acc {
+							acc[j] += A(row[j])
 						}
 					}
 					g.rest.next()
@@ -323,13 +324,13 @@ func (f *maxima[T]) find(from int) []int {
 		if f.columns == 1 {
 			best := f.x[at[0]]
 			for i, v := range f.x[first:][:f.run] {
-				if beats(v, best) {
+				if !(v < best) && beats(v, best) {
 					best, at[0] = v, first+i
 				}
 			}
 		} else {
 			for j, v := range f.x[first:][:len(at)] {
-				if beats(v, f.x[at[j]]) {
+				if best := f.x[at[j]]; !(v < best) && beats(v, best) {
 					at[j] = first + j
 				}
 			}

@@ -7,8 +7,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Reshape gives a tensor of any type another shape of as many elements, which stay in their order. One extent may be -1:
-// it is what the others leave. Without a shape the result is a scalar. It is a copy. An error: another number of elements.
+// Reshape gives a tensor of any type another shape of as many elements, which stay in their order. One extent may be
+// -1: it is what the others leave. Without a shape the result is a scalar. It is a copy. An error: another number of
+// elements.
 func Reshape(t *Tensor, shape ...int) *Tensor {
 	return Apply1(&reshapeOp{slices.Clone(shape)}, nil, t)
 }
@@ -50,9 +51,9 @@ func (o *reshapeOp) Gradient(b *Backward) []*Tensor {
 	return []*Tensor{Reshape(b.Grad(0), b.InSpec(0).Shape...)}
 }
 
-// Transpose puts the dimensions of a tensor of any type in another order: dimension d of the result is dimension perm[d]
-// of t, where a negative number counts from the end. Without perm the order is reversed. An error: a perm that does not
-// have each dimension once.
+// Transpose puts the dimensions of a tensor of any type in another order: dimension d of the result is dimension
+// perm[d] of t, where a negative number counts from the end. Without perm the order is reversed. An error: a perm that
+// does not have each dimension once.
 func Transpose(t *Tensor, perm ...int) *Tensor {
 	return Apply1(&transposeOp{slices.Clone(perm)}, nil, t)
 }
@@ -158,8 +159,8 @@ func bindTranspose[T uint8 | uint16 | uint32 | uint64](shape tensor.Shape, order
 			return nil
 		}, nil
 	}
-	// What adjoins in src is dimension near of dst; what adjoins in dst is its last. Both are gone through in squares, so
-	// that lines of both stay in the cache.
+	// What adjoins in src is dimension near of dst; what adjoins in dst is its last. Both are gone through in squares,
+	// so that lines of both stay in the cache.
 	near := slices.Index(strides, 1)
 	rows, columns := extents[near], extents[last]
 	far, across := strides[last], stridesOf(extents)[near]
@@ -174,8 +175,10 @@ func bindTranspose[T uint8 | uint16 | uint32 | uint64](shape tensor.Shape, order
 			for i := 0; i < rows; i += transposeSquare {
 				for j := 0; j < columns; j += transposeSquare {
 					for r := i; r < min(rows, i+transposeSquare); r++ {
-						for c := j; c < min(columns, j+transposeSquare); c++ {
-							d[r*across+c] = s[c*far+r]
+						row, at := d[r*across+j:r*across+min(columns, j+transposeSquare)], j*far+r
+						for k := range row {
+							row[k] = s[at]
+							at += far
 						}
 					}
 				}
@@ -187,11 +190,12 @@ func bindTranspose[T uint8 | uint16 | uint32 | uint64](shape tensor.Shape, order
 	}, nil
 }
 
-// transposeSquare is the side of the squares of a transpose, in elements: 16 lines of 64 bytes of float32 each way.
-const transposeSquare = 16
+// transposeSquare is the side of the squares of a transpose, in elements: of 8, 16 and 32 the fastest for (1024, 1024)
+// of float32, 1.8, 2.2 and 3.5 ms with what loads and stores it, on an EPYC.
+const transposeSquare = 8
 
-// transposed is the extents of the result and its strides in the memory of the operand. Dimensions of one place are left
-// out, and those that stay neighbours are one.
+// transposed is the extents of the result and its strides in the memory of the operand. Dimensions of one place are
+// left out, and those that stay neighbours are one.
 func transposed(shape tensor.Shape, order []int) (extents, strides []int) {
 	own, before := stridesOf(shape), -1 // the dimension of shape that came last
 	for _, axis := range order {

@@ -295,7 +295,8 @@ func dtypeTolerance(d tensor.DType) float64 {
 	return 0
 }
 
-// checkArray checks a tensor against a second implementation, within the tolerance of its type times a factor; 0 is exact.
+// checkArray checks a tensor against a second implementation, within the tolerance of its type times a factor; 0 is
+// exact.
 func checkArray(t *testing.T, got *tensor.Tensor, want *slowArray, factor float64) {
 	t.Helper()
 	if !got.Shape().Equal(want.shape) {

@@ -77,7 +77,7 @@ func TestConcat(t *testing.T) {
 	forTypes(t, anyDTypes, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 		for range 40 {
 			shape := someShape(r, 1+r.IntN(4), 4)
-			axis, want := r.IntN(len(shape)), newSlowArray()
+			axis := r.IntN(len(shape))
 			var in []*tensor.Tensor
 			var parts []*slowArray
 			whole := slices.Clone(shape)
@@ -89,7 +89,7 @@ func TestConcat(t *testing.T) {
 				x := wholeNumbers(r, d, s...)
 				parts, in = append(parts, x), append(in, x.tensor(t, d))
 			}
-			want = newSlowArray(whole...)
+			want := newSlowArray(whole...)
 			for _, p := range allPlaces(whole) {
 				from, k := slices.Clone(p), 0
 				for from[axis] >= parts[k].shape[axis] {

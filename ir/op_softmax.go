@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Softmax is exp(x - max) / sum of exp(x - max) of each row of the last dimension. It takes floats. A row of nothing but
-// negative infinities gives NaN. Errors: other types, a scalar.
+// Softmax is exp(x - max) / sum of exp(x - max) of each row of the last dimension. It takes floats. A row of nothing
+// but negative infinities gives NaN. Errors: other types, a scalar.
 func Softmax(t *Tensor) *Tensor { return Apply1(&softmaxOp{}, nil, t) }
 
 // LogSoftmax is the logarithm of Softmax: x - max - log(sum of exp(x - max)).

@@ -13,8 +13,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// addOp is an operation of this package: the sum of two tensors of float32, in memory of its own or of the first.
-type addOp struct{ inPlace bool }
+// addOp is an operation of this package: the sum of two tensors of float32.
+type addOp struct{}
 
 func (addOp) Name() string                          { return "test add" }
 func (addOp) Infer(in []ir.Spec) ([]ir.Spec, error) { return in[:1], nil }
@@ -31,6 +31,7 @@ func (addOp) Bind(m *ir.Memory) (func() error, error) {
 	}, errors.Join(err1, err2, err3)
 }
 
+// updateOp is the same in the memory of the first.
 type updateOp struct{ addOp }
 
 func (updateOp) Name() string   { return "test update" }

@@ -251,7 +251,7 @@ func (s *Session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, late := s.cause.(*endError)
-	if _, is := err.(*RunError); s.cause == nil || late && is {
+	if own, is := err.(*RunError); s.cause == nil || late && is && own.Err != s.cause { // it did not just stop
 		s.cause = err
 	}
 	s.cancel(err)

@@ -3,6 +3,7 @@ package collective_test
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"gogcl.dev/gcl"
@@ -224,5 +225,28 @@ func TestVariable(t *testing.T) {
 	got := byReplica(must(s.Read(v)), 2)
 	if want := [][]float64{{4, 6}, {4, 6}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestText looks at collectives in programs as text and in drawings.
+func TestText(t *testing.T) {
+	f := newFixture(t, 4)
+	pairs := collective.Comm{Group: group(1, 2, 2)}
+	x := f.input(spec(tensor.F32, 4), values(tensor.F32)).Named("x")
+	pairs.AllReduce(x, gcl.SquareAdd).Named("sum")
+	pairs.AllReduceInPlace(x, gcl.Max)
+	collective.Comm{}.Broadcast(x, 2)
+	collective.Comm{}.AllGather(x)
+	text := f.Main().String()
+	for _, want := range []string{
+		"all-reduce SQUARE_ADD CONSECUTIVE(2, stride 2)", "all-reduce in place MAX CONSECUTIVE(2, stride 2)", "broadcast from 2", "all-gather",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	var drawing strings.Builder
+	if err := f.Main().WriteSVG(&drawing); err != nil || strings.Count(drawing.String(), "#d55e00") < 4 {
+		t.Errorf("collectives have no colour: %v\n%s", err, drawing.String())
 	}
 }

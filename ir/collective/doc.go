@@ -43,7 +43,11 @@
 //	broadcast                all-reduce Add of dy at the root,           dy at the root, zeros elsewhere
 //	                         zeros elsewhere
 //
-// Mul has no gradient (it would divide by the inputs), nor have LogicalAnd and LogicalOr, which are of bool. The right
-// column is that of a loss of which each replica holds a part in a reduce-scatter, and the whole in all others: a tensor
-// that is the same on all replicas must be used in the same way on all of them, or its gradient is all-reduced by hand.
+// Mul has no gradient, since that would divide by the inputs; LogicalAnd and LogicalOr are of bool and have none. Nor
+// has what is in place.
+//
+// The right column is that of PopXL. It counts the inputs of all replicas as different tensors. What a collective has
+// made equal on all of them, each of them uses, and the losses are equal, so each has its whole gradient. Where a
+// program uses such a tensor in another way on each replica (a weight with the replica's own data), each has only a
+// part of its gradient, and the program adds these up itself, by AllReduce of the gradient.
 package collective

@@ -13,8 +13,8 @@ import (
 // AllGather returns the tensors of all replicas of the group, by rank: of a shape S, (G, S...).
 func (c Comm) AllGather(t *ir.Tensor) *ir.Tensor { return c.apply(allGather{}, t) }
 
-// AllGatherConcat returns the tensors of all replicas of the group joined along the first dimension, by rank: of a shape
-// (d, S...), (G*d, S...). A tensor without dimensions is an error.
+// AllGatherConcat returns the tensors of all replicas of the group joined along the first dimension, by rank: of a
+// shape (d, S...), (G*d, S...). A tensor without dimensions is an error.
 func (c Comm) AllGatherConcat(t *ir.Tensor) *ir.Tensor { return c.apply(allGather{concat: true}, t) }
 
 // AllGatherShards undoes ReduceScatterShards: it returns the tensor, of the given shape, of which each replica has its

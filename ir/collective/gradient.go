@@ -35,8 +35,8 @@ func (a allReduce) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 	return grads
 }
 
-// gradient is that of an all-reduce of which each replica then takes its part: of the other parts it has no gradient, so
-// that all of them together are to be gathered and not to be summed.
+// gradient is that of an all-reduce of which each replica then takes its part: of the other parts it has no gradient,
+// so that all of them together are to be gathered and not to be summed.
 func (a reduceScatter) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 	if err := differentiable(a.operator); err != nil {
 		b.Fail(err)

@@ -16,8 +16,8 @@ func (c Comm) AllToAllInPlace(t *ir.Tensor) *ir.Tensor {
 	return c.applyInPlace(allToAll{}, t)
 }
 
-// Broadcast returns the tensor of the replica that has the rank root in its group: with several groups there is one root
-// in each. A root that is no rank is an error.
+// Broadcast returns the tensor of the replica that has the rank root in its group: with several groups there is one
+// root in each. A root that is no rank is an error.
 func (c Comm) Broadcast(t *ir.Tensor, root int) *ir.Tensor { return c.apply(broadcast{root}, t) }
 
 // BroadcastInPlace is Broadcast with the result in the memory of t, of which it is the new value: a variable's, that is

@@ -46,8 +46,8 @@ func (n *network) use(replica int, c *gcl.Comm) {
 
 var errClosed = errors.New("the session is closed")
 
-// Finish implements ir.Finisher: the replica meets the others of each of its groups, which fails if one of them has made
-// a call there that this one has not.
+// Finish implements ir.Finisher: the replica meets the others of each of its groups, which fails if one of them has
+// made a call there that this one has not.
 func (n *network) Finish(ctx context.Context, replica int) error {
 	for _, c := range n.used[replica] {
 		if err := c.Barrier(ctx); err != nil {

@@ -8,8 +8,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// AllReduce returns the reduction of t over the group: the same bits on every replica. Errors: an operator that does not
-// take the element type.
+// AllReduce returns the reduction of t over the group: the same bits on every replica. Errors: an operator that does
+// not take the element type.
 func (c Comm) AllReduce(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
 	return c.apply(allReduce{operator}, t)
 }
@@ -29,8 +29,8 @@ func (c Comm) AllReduceMany(tensors []*ir.Tensor, operator gcl.Operator) []*ir.T
 	return many(ordered{c.op(allReduce{operator}, tensors[0])}, tensors)
 }
 
-// AllReduceManyInPlace is AllReduceMany with the results in the memory of the tensors, of which they are the new values.
-// It has no gradient. A tensor that is given twice is an error.
+// AllReduceManyInPlace is AllReduceMany with the results in the memory of the tensors, of which they are the new
+// values. It has no gradient. A tensor that is given twice is an error.
 func (c Comm) AllReduceManyInPlace(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
 	if len(tensors) == 0 {
 		return nil
@@ -47,9 +47,9 @@ func many(o ir.Op, tensors []*ir.Tensor) []*ir.Tensor {
 	return out
 }
 
-// ReduceScatter returns the replica's part of the reduction of t, which has one dimension, over the group: of n elements
-// and G ranks, c = ceil(n/G) from rank*c on, with zeros past n. Errors: another number of dimensions, an operator that
-// does not take the element type.
+// ReduceScatter returns the replica's part of the reduction of t, which has one dimension, over the group: of n
+// elements and G ranks, c = ceil(n/G) from rank*c on, with zeros past n. Errors: another number of dimensions, an
+// operator that does not take the element type.
 func (c Comm) ReduceScatter(t *ir.Tensor, operator gcl.Operator) *ir.Tensor {
 	return c.apply(reduceScatter{operator: operator}, t)
 }

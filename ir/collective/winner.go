@@ -66,8 +66,8 @@ func bindClaim[T tensor.Element, F float32 | float64](m *ir.Memory, c *gcl.Comm,
 // gradient is none: claims are integers.
 func (a claim) gradient(b *ir.Backward, _ Comm) []*ir.Tensor { return []*ir.Tensor{nil, nil} }
 
-// won is the first input where this rank's claims, the second input, are the winning ones, which are the third, and zero
-// elsewhere.
+// won is the first input where this rank's claims, the second input, are the winning ones, which are the third, and
+// zero elsewhere.
 type won struct{}
 
 func (a won) Name() string { return "won" }
