@@ -14,8 +14,8 @@ type Pending struct {
 
 // Prefetch adds the start of a load of an entry to a graph. It runs on a goroutine of its own, beside what comes between
 // the start and Wait, which must be called; a Store to the entry in between may or may not be seen, but as a whole.
-// Within [ir.Graph.InSequence] the start comes where it is written. Errors are those of Load, and a Wait that is missing
-// when a session is made.
+// Within [ir.Graph.InSequence] the start comes where it is written. Errors are those of Load, and a Wait that is
+// missing when a session is made.
 func Prefetch(g *ir.Graph, b *Buffer, offset int) *Pending {
 	op := &startOp{loadOp: loadOp{place{buffer: b, offset: offset}}}
 	return &Pending{apply1(op, b, g), op}
