@@ -52,8 +52,9 @@ func (g *Graph) CallWithInfo(called *Graph, by map[*Tensor]*Tensor, in ...*Tenso
 }
 
 // Repeat adds a loop that calls a complete graph count times, at least once. Its first inputs are, from the second turn
-// on, the outputs of the turn before, so it must have as many inputs as outputs or more; the others stay. It returns the
-// outputs of the last turn. Inputs go by value: those that stay keep from turn to turn what the graph changes in place.
+// on, the outputs of the turn before, so it must have as many inputs as outputs or more; the others stay. It returns
+// the outputs of the last turn. Inputs go by value: those that stay keep from turn to turn what the graph changes in
+// place.
 func (g *Graph) Repeat(called *Graph, count int, in ...*Tensor) []*Tensor {
 	return g.call("repeat", called, count, nil, in).Outputs()
 }
@@ -303,8 +304,9 @@ type Branch struct {
 	By    map[*Tensor]*Tensor // further inputs, by those of the graph; may be nil
 }
 
-// If adds a choice: it calls the first branch where condition, a scalar of bool, is true, and else the second. Both have
-// outputs of the same specs, which are its own.
+// If adds a choice: it calls the first branch when condition, a scalar of bool, is true, and else the second. Both have
+// outputs of the same specs, and return as many tensors of them. Each replica chooses for itself. Inputs go by value.
+// Errors, which stick: another condition, outputs that differ, and those of a call.
 func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
 	pos := caller("")
 	failed := func(err error) []*Tensor {

@@ -27,7 +27,7 @@ type Op interface {
 	Bind(m *Memory) (func() error, error)
 }
 
-// Memory is what an operation has to compute with.
+// Memory is what an operation has to compute with. All of it is the session's, and stays where it is.
 type Memory struct {
 	In, Out []*tensor.Tensor
 	Scratch []byte // as much as Scratcher asks for, with anything in it; begins a cache line
@@ -39,7 +39,8 @@ type Memory struct {
 	session *Session
 }
 
-// Context returns the context of the run in progress. It is done when the caller's is or another replica has failed.
+// Context returns the context of the run in progress. It is done when the one given to Run is, or when another replica
+// has failed.
 func (m *Memory) Context() context.Context { return m.session.running() }
 
 // Share returns what operations of a package share in a session, for all replicas: connections between them, say. It is

@@ -9,32 +9,32 @@ import (
 // takes, or bool. A NaN is equal to nothing, -0 to +0.
 func Equal(x, y *Tensor) *Tensor { return Apply1(compareOp{equal}, nil, x, y) }
 
-// NotEqual returns where x and y are not equal, as Equal does. It is true of a NaN.
+// NotEqual returns, as bool, where x and y are not equal, as Equal does. It is true of a NaN.
 func NotEqual(x, y *Tensor) *Tensor { return Apply1(compareOp{notEqual}, nil, x, y) }
 
 // Less returns, as bool, where x < y, broadcast as for Add and of what Add takes; false for a NaN.
 func Less(x, y *Tensor) *Tensor { return Apply1(compareOp{less}, nil, x, y) }
 
-// LessEqual returns where x <= y, as Less does.
+// LessEqual returns, as bool, where x <= y, as Less does.
 func LessEqual(x, y *Tensor) *Tensor { return Apply1(compareOp{lessEqual}, nil, x, y) }
 
-// Greater returns where x > y, as Less does.
+// Greater returns, as bool, where x > y, as Less does.
 func Greater(x, y *Tensor) *Tensor { return Apply1(compareOp{greater}, nil, x, y) }
 
-// GreaterEqual returns where x >= y, as Less does.
+// GreaterEqual returns, as bool, where x >= y, as Less does.
 func GreaterEqual(x, y *Tensor) *Tensor { return Apply1(compareOp{greaterEqual}, nil, x, y) }
 
-// Not returns what is not true in t, of bool.
+// Not returns, as bool, where t, of bool, is false.
 func Not(t *Tensor) *Tensor { return Apply1(notOp{}, nil, t) }
 
-// And returns where both x and y, of bool, are true, broadcast as for Add.
+// And returns, as bool, where both x and y, of bool, are true, broadcast as for Add.
 func And(x, y *Tensor) *Tensor { return Apply1(logicOp{"and", kernel.And}, nil, x, y) }
 
-// Or returns where x or y, of bool, is true, broadcast as for Add.
+// Or returns, as bool, where x or y, of bool, is true, broadcast as for Add.
 func Or(x, y *Tensor) *Tensor { return Apply1(logicOp{"or", kernel.Or}, nil, x, y) }
 
-// Select returns x where condition, of bool, is true, and else y: of any element type, the same for both. All three are
-// broadcast as for Add.
+// Select returns the elements of x where condition, of bool, is true, and those of y where it is false. x and y have
+// one element type, which may be any. All three are broadcast as for Add.
 func Select(condition, x, y *Tensor) *Tensor { return Apply1(selectOp{}, nil, condition, x, y) }
 
 type comparison uint8

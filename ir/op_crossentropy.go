@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// CrossEntropy is the mean of CrossEntropyEach, a scalar. Of no rows is an error.
+// CrossEntropy is the mean of CrossEntropyEach, a scalar. That of no rows is an error.
 func CrossEntropy(logits, labels *Tensor) *Tensor {
 	return Apply1(&crossEntropyOp{mean: true}, nil, logits, labels)
 }

@@ -23,14 +23,14 @@ func ReduceSum(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceSum, fal
 // ReduceSumKeep is ReduceSum whose result keeps the axes, with one place each.
 func ReduceSumKeep(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceSum, true, axes) }
 
-// ReduceMean is ReduceSum of floats divided by how many are added. Of none is an error.
+// ReduceMean is ReduceSum of floats divided by how many are added. That of no elements is an error.
 func ReduceMean(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceMean, false, axes) }
 
 // ReduceMeanKeep is ReduceMean whose result keeps the axes, with one place each.
 func ReduceMeanKeep(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceMean, true, axes) }
 
-// ReduceMax is the greatest along axes, as those of ReduceSum. A NaN is greater than all else, and 0 than -0. Of none
-// is an error. The gradient goes to the first that is greatest, in row-major order.
+// ReduceMax is the greatest along axes, as those of ReduceSum. A NaN is greater than all else, and 0 than -0. That of
+// no elements is an error. The gradient goes to the first that is greatest, in row-major order.
 func ReduceMax(t *Tensor, axes ...int) *Tensor { return reduce(t, reduceMax, false, axes) }
 
 // ReduceMaxKeep is ReduceMax whose result keeps the axes, with one place each.

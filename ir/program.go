@@ -19,7 +19,7 @@ type Program struct {
 	attached  map[any]any
 }
 
-// New returns a program for so many replicas with an empty main graph. Fewer than 1 is an error, which sticks.
+// New returns a program for that number of replicas, with an empty main graph. Fewer than 1 is an error, which sticks.
 func New(replicas int) *Program {
 	p := &Program{replicas: replicas, names: map[string]int{}}
 	p.main = p.newGraph("main")
@@ -53,8 +53,8 @@ func (p *Program) Graphs() []*Graph { return append([]*Graph(nil), p.graphs...) 
 // Err returns the error that sticks, or nil.
 func (p *Program) Err() error { return p.err }
 
-// Fail makes an error stick, if it is the first: for packages of operations that refuse something which is no operation.
-// what was to be done comes before the line of their caller.
+// Fail makes an error stick, if it is the first: for packages of operations that refuse something which is no
+// operation. The error says what was to be done, and the line of the package's caller.
 func (p *Program) Fail(what string, err error) {
 	p.fail(&BuildError{Op: what, Graph: p.main.name, Position: callerOf(), Err: err})
 }

@@ -168,9 +168,9 @@ func (s *Session) HostSpec(stream *Stream) Spec {
 }
 
 // Run runs the program once. in holds a tensor of HostSpec for each stream to the replicas that the program uses; the
-// result one for each to the host. Between Enter and Exit variables stay on the replicas; otherwise Run does both. A
-// replica that fails makes the others fail too, and no further run is possible. Errors name the stream, or the
-// operation and its line.
+// result, which is the caller's, one for each to the host. Between Enter and Exit variables stay on the replicas;
+// otherwise Run does both. A replica that fails makes the others fail too, and no further run is possible. Errors name
+// the stream, or the operation and its line.
 func (s *Session) Run(ctx context.Context, in map[*Stream]*tensor.Tensor) (map[*Stream]*tensor.Tensor, error) {
 	out := map[*Stream]*tensor.Tensor{}
 	for _, stream := range s.program.streams {
@@ -429,8 +429,8 @@ func (s *Session) download(v *Variable) {
 	s.stale[v.index] = false
 }
 
-// Read returns a copy of a variable's value: in the shape of the data that it was made with, or with AllReplicas of one
-// value for each replica. Between Enter and Exit it is what the replicas have.
+// Read returns a copy, the caller's, of a variable's value: in the shape of the data that it was made with, or with
+// AllReplicas of one value for each replica. Between Enter and Exit it is what the replicas have.
 func (s *Session) Read(v *Variable) (*tensor.Tensor, error) {
 	if err := s.owns(v); err != nil {
 		return nil, err

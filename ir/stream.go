@@ -18,10 +18,12 @@ type Stream struct {
 	toHost  bool
 }
 
-// HostToDevice makes a stream by which each replica loads tensors of that spec.
+// HostToDevice makes a stream from the host, by which each replica loads tensors of spec s. The name is for errors and
+// drawings. A spec that is not valid is an error, which sticks.
 func (p *Program) HostToDevice(name string, s Spec) *Stream { return p.stream(name, s, false) }
 
-// DeviceToHost makes a stream by which each replica stores tensors of that spec.
+// DeviceToHost makes a stream to the host, by which each replica stores tensors of spec s. The rest is as for
+// HostToDevice.
 func (p *Program) DeviceToHost(name string, s Spec) *Stream { return p.stream(name, s, true) }
 
 func (p *Program) stream(name string, sp Spec, toHost bool) *Stream {
@@ -97,7 +99,8 @@ func (o *hostStoreOp) Bind(m *Memory) (func() error, error) {
 	}, nil
 }
 
-// HostLoad adds a load from a stream, whose next tensor it returns.
+// HostLoad adds a load from a stream, and returns what is loaded: each time that it runs, the stream's next tensor.
+// Errors, which stick: no stream, one of another program or to the host.
 func (g *Graph) HostLoad(s *Stream) *Tensor {
 	if !g.owns("host load", s) {
 		return g.broken()
@@ -105,7 +108,8 @@ func (g *Graph) HostLoad(s *Stream) *Tensor {
 	return apply(&hostLoadOp{s}, g, caller(""), nil)[0].Named(s.name)
 }
 
-// HostStore adds a store of a tensor to a stream.
+// HostStore adds a store of a tensor to a stream, as its next one. Errors, which stick: no stream, one of another
+// program or from the host, a tensor that is not of the stream's spec.
 func (g *Graph) HostStore(s *Stream, t *Tensor) {
 	if g.owns("host store", s) {
 		apply(&hostStoreOp{s}, g, caller(""), []*Tensor{t})

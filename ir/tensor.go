@@ -46,8 +46,9 @@ func (s Spec) spec() Spec { return s }
 // Input is what CreateGraph takes the specs of a graph's inputs from: a *Tensor or a Spec.
 type Input interface{ spec() Spec }
 
-// Tensor is a value in a graph. It has no data: that it has where a session runs the graph. The functions that make
-// tensors never return nil; one that stands for an error is of no use, and what is built on it adds no other error.
+// Tensor is a value in a graph. It has no data until a session runs the graph, and then on every replica. The
+// functions that make tensors never return nil; one that stands for an error is of no use, and what is built on it
+// adds no other error.
 type Tensor struct {
 	graph *Graph
 	id    int // counts all of the program

@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Buffer is a number of entries outside the memory of the replicas, all of one shape and element type. Every replica has
-// entries of its own: what it stores the others do not see.
+// Buffer is a number of entries outside the memory of the replicas, all of one shape and element type. Every replica
+// has entries of its own: what it stores the others do not see.
 type Buffer struct {
 	program *ir.Program
 	id      int
@@ -18,6 +18,7 @@ type Buffer struct {
 	meta    tensor.Shape // nil until it is known
 	entries int
 	used    bool // something is built or stored on it
+	late    bool // it was made when a session had its buffers already
 }
 
 // buffers are those of a program, and where they live.
@@ -34,21 +35,33 @@ func of(p *ir.Program) *buffers {
 	return p.Attached(buffersKey{}, func() any { return &buffers{storage: Memory{}} }).(*buffers)
 }
 
-// UseStorage says where the buffers of a program live; without it, in memory. It must be said before there is a session.
+var errSession = errors.New("a session of the program has its buffers open")
+
+// UseStorage says where the buffers of a program live; without it, in memory. It must be said before there is a
+// session. Errors, which stick to the program: no storage, a session that has the program's buffers open already.
 func UseStorage(p *ir.Program, s Storage) {
-	if s == nil {
+	switch {
+	case s == nil:
 		p.Fail("use storage", errors.New("no storage"))
+		return
+	case len(of(p).open) > 0:
+		p.Fail("use storage", errSession)
 		return
 	}
 	of(p).storage = s
 }
 
-// NewBuffer makes a buffer of so many entries, 1 or more, which read as zeros until something is stored. An error sticks
-// to the program.
+// NewBuffer makes a buffer of 1 entry or more, of one shape and element type. They read as zeros until something is
+// stored. Errors, which stick to the program: fewer entries, a spec that is not valid, a session that has the program's
+// buffers open already.
 func NewBuffer(p *ir.Program, spec ir.Spec, entries int) *Buffer {
 	all := of(p)
 	b := &Buffer{program: p, id: len(all.all) + 1, spec: spec, entries: entries}
-	if err := check(spec, entries); err != nil {
+	err := check(spec, entries)
+	if len(all.open) > 0 {
+		b.late, err = true, errSession
+	}
+	if err != nil {
 		p.Fail("remote buffer", err)
 	}
 	all.all = append(all.all, b)
@@ -87,13 +100,16 @@ func (b *Buffer) SetMetaShape(shape tensor.Shape) error {
 // Entries returns the number of entries.
 func (b *Buffer) Entries() int { return b.entries }
 
-// SetEntries changes the number of entries, to 1 or more, in sessions too, which must not be running. To have more keeps
-// what is stored; to have fewer is an error once something is built on the buffer or there is a session.
+// SetEntries changes the number of entries, to 1 or more, in sessions too, which must not be running. To have more
+// keeps what is stored; to have fewer is an error once something is built on the buffer or there is a session.
 func (b *Buffer) SetEntries(n int) error {
 	if err := check(b.spec, n); err != nil {
 		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
 	}
 	all := of(b.program)
+	if b.late {
+		return fmt.Errorf("remote: buffer %d: %w", b.id, errSession)
+	}
 	if (b.used || len(all.open) > 0) && n < b.entries {
 		return fmt.Errorf("remote: buffer %d is in use with %d entries and cannot have %d", b.id, b.entries, n)
 	}

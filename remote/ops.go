@@ -140,18 +140,20 @@ func (o *storeOp) Bind(m *ir.Memory) (func() error, error) {
 	}, nil
 }
 
-// Load adds a load of an entry, a new tensor, to a graph.
+// Load adds a load of an entry to a graph, and returns what is loaded, a new tensor. Errors, which stick to the
+// program: no buffer, one of another program, an entry that does not exist.
 func Load(g *ir.Graph, b *Buffer, offset int) *ir.Tensor {
 	return apply1(&loadOp{place{buffer: b, offset: offset}}, b, g)
 }
 
-// LoadAt is Load of an entry whose number is computed: a scalar of int32, int64 or uint32. That there is no such entry is
-// an error of the run.
+// LoadAt is Load of an entry whose number is computed: a scalar of int32, int64 or uint32. That there is no such entry
+// is an error of the run.
 func LoadAt(b *Buffer, offset *ir.Tensor) *ir.Tensor {
 	return apply1(&loadOp{place{buffer: b, computed: true}}, b, nil, offset)
 }
 
-// LoadInto adds a load of an entry into a tensor where it lies, and returns that.
+// LoadInto adds a load of an entry into a tensor where it lies, and returns the tensor as it is from then on. It must
+// be of the buffer's spec; other errors are those of Load.
 func LoadInto(dst *ir.Tensor, b *Buffer, offset int) *ir.Tensor {
 	return apply1(&loadIntoOp{loadOp{place{buffer: b, offset: offset}}}, b, nil, dst)
 }
@@ -161,7 +163,8 @@ func LoadIntoAt(dst *ir.Tensor, b *Buffer, offset *ir.Tensor) *ir.Tensor {
 	return apply1(&loadIntoOp{loadOp{place{buffer: b, computed: true}}}, b, nil, dst, offset)
 }
 
-// Store adds a store of a tensor to an entry.
+// Store adds a store of a tensor to an entry. It must be of the buffer's spec; other errors are those of Load. Loads
+// and stores of one buffer run in the order in which they are built.
 func Store(b *Buffer, offset int, t *ir.Tensor) {
 	apply1(&storeOp{place{buffer: b, offset: offset}}, b, nil, t)
 }

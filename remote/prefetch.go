@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"errors"
+
 	"gogcl.dev/ir"
 )
 
@@ -11,23 +13,33 @@ type Pending struct {
 }
 
 // Prefetch adds the start of a load of an entry to a graph. It runs on a goroutine of its own, beside what comes between
-// the start and Wait; a Store to the entry in between may or may not be seen, but as a whole. Within [ir.Graph.InSequence]
-// the start comes where it is written.
+// the start and Wait, which must be called; a Store to the entry in between may or may not be seen, but as a whole.
+// Within [ir.Graph.InSequence] the start comes where it is written. Errors are those of Load, and a Wait that is
+// missing when a session is made.
 func Prefetch(g *ir.Graph, b *Buffer, offset int) *Pending {
 	op := &startOp{loadOp: loadOp{place{buffer: b, offset: offset}}}
 	return &Pending{apply1(op, b, g), op}
 }
 
-// Wait adds the end of the load, and returns the tensor.
-func (p *Pending) Wait() *ir.Tensor { return ir.Apply1(&waitOp{p.op}, nil, p.dst) }
+// Wait adds the end of the load, and returns what is loaded. An error of the load is one of the run, here.
+func (p *Pending) Wait() *ir.Tensor {
+	p.op.waited = true
+	return ir.Apply1(&waitOp{p.op}, nil, p.dst)
+}
 
 // startOp starts a load.
-type startOp struct{ loadOp }
+type startOp struct {
+	loadOp
+	waited bool // it has an end
+}
 
 func (o *startOp) Name() string   { return "prefetch" }
 func (o *startOp) String() string { return "prefetch " + o.place.String() }
 
 func (o *startOp) Bind(m *ir.Memory) (func() error, error) {
+	if !o.waited { // the load would go on when its memory is given to other tensors
+		return nil, errors.New("it is never waited for: Wait must be called")
+	}
 	e, offset, err := o.bind(m)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ type Variable struct {
 	all    bool
 	dtype  tensor.DType
 	wide   bool
+	late   bool // it was made when a session had its buffers already
 }
 
 // VariableOption says something about a variable.
@@ -61,6 +62,10 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 		return fmt.Errorf("buffer %d is of another program", v.buffer.id)
 	case data == nil:
 		return errors.New("no data")
+	}
+	if len(of(p).open) > 0 {
+		v.late = true
+		return errSession
 	}
 	if err := v.buffer.checkOffset(v.offset); err != nil {
 		return err
@@ -194,14 +199,14 @@ func writer(t *tensor.Tensor) func(i int, whole int64, f float64) bool {
 // Buffer returns the buffer that the variable is in, and the entry.
 func (v *Variable) Buffer() (b *Buffer, offset int) { return v.buffer, v.offset }
 
-// Load adds a load of the variable to a graph.
+// Load adds a load of the variable to a graph, and returns what is loaded, a new tensor.
 func (v *Variable) Load(g *ir.Graph) *ir.Tensor { return Load(g, v.buffer, v.offset).Named(v.name) }
 
-// Store adds a store of a tensor to the variable.
+// Store adds a store of a tensor to the variable. It must be of the buffer's spec.
 func (v *Variable) Store(t *ir.Tensor) { Store(v.buffer, v.offset, t) }
 
-// Read returns a copy of the variable's value in a session, on the first replica, or with AllReplicas on all, with a
-// leading dimension of their number if there are several. It must not be called while the session runs.
+// Read returns a copy, the caller's, of the variable's value in a session, on the first replica, or with AllReplicas
+// on all, with a leading dimension of their number if there are several. It must not be called while the session runs.
 func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 	stores, err := v.in(s)
 	if err != nil {
@@ -225,8 +230,8 @@ func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 	return out, nil
 }
 
-// Write changes the variable's value in a session, on every replica. The tensor must be of the buffer's spec. It must not
-// be called while the session runs.
+// Write changes the variable's value in a session, on every replica. The tensor must be of the buffer's spec. It must
+// not be called while the session runs.
 func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 	stores, err := v.in(s)
 	if err != nil {
@@ -250,6 +255,9 @@ func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 func (v *Variable) in(s *ir.Session) (*stores, error) {
 	if s == nil || v.buffer == nil || s.Program() != v.buffer.program {
 		return nil, fmt.Errorf("remote: variable %q is of another program than the session", v.name)
+	}
+	if v.late {
+		return nil, fmt.Errorf("remote: variable %q: %w", v.name, errSession)
 	}
 	return storesOf(s, v.buffer.program)
 }

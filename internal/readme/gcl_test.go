@@ -15,10 +15,11 @@ import (
 	"testing"
 )
 
-// namedPackages are the packages whose names docs/gcl.md mentions, by the name that they have there.
+// namedPackages are the packages whose names docs/gcl.md and docs/ir.md mention, by the name that they have there.
 var namedPackages = map[string]string{
 	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
 	"schedule": "methods/schedule", "cost": "methods/cost", "tensor": "tensor", "transport": "transport", "inproc": "transport/inproc",
+	"ir": "ir", "collective": "ir/collective", "remote": "remote",
 }
 
 // packageNames are the names that one package declares.
@@ -109,21 +110,22 @@ func (p packageNames) declare(d *ast.GenDecl) {
 	}
 }
 
-// What a page may mention, in code: a test, with its package if that is not gcl; and a name of a package.
+// What a page may mention, in code: a test, with its package if that is not the one the page is about; and a name of a
+// package.
 var (
 	mentionedCode = regexp.MustCompile("`[^`\n]+`")
 	mentionedTest = regexp.MustCompile(`(?:\b([a-z]+)\.)?\b((?:Test|Example|Fuzz)(?:[^a-z\W]\w*)?)\b`)
 	mentionedName = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*(?:\.[A-Z]\w*)?)\b`)
 )
 
-// missing lists what a page mentions that is not there, and counts what it mentions.
-func missing(page string, packages map[string]packageNames) (lacking []string, tests, names int) {
+// missing lists what a page about a package mentions that is not there, and counts what it mentions.
+func missing(page, about string, packages map[string]packageNames) (lacking []string, tests, names int) {
 	for _, code := range mentionedCode.FindAllString(page, -1) {
 		for _, m := range mentionedTest.FindAllStringSubmatch(code, -1) {
 			tests++
 			of := m[1]
 			if of == "" {
-				of = "gcl"
+				of = about
 			}
 			if !packages[of].tests[m[2]] {
 				lacking = append(lacking, "test "+of+"."+m[2])
@@ -153,23 +155,54 @@ func parsePackages(t *testing.T) map[string]packageNames {
 	return packages
 }
 
-// TestGCLPage checks that every test and every Go name that docs/gcl.md mentions is in the tree.
-func TestGCLPage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/gcl.md"))
+// checkPage checks that every test and every Go name that a page mentions is in the tree, and returns the page.
+func checkPage(t *testing.T, file, about string, fewestTests, fewestNames int) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lacking, tests, names := missing(string(page), parsePackages(t))
+	lacking, tests, names := missing(string(page), about, parsePackages(t))
 	for _, what := range lacking {
-		t.Errorf("docs/gcl.md: no %s", what)
+		t.Errorf("%s: no %s", file, what)
 	}
-	if tests < 150 || names < 120 {
-		t.Errorf("%d tests and %d names found on the page", tests, names)
+	if tests < fewestTests || names < fewestNames {
+		t.Errorf("%s: %d tests and %d names found on the page", file, tests, names)
 	}
+	return string(page)
+}
+
+// TestGCLPage checks docs/gcl.md.
+func TestGCLPage(t *testing.T) {
+	page := checkPage(t, "docs/gcl.md", "gcl", 150, 120)
 	// Every collective is on it.
 	for name := range parsePackages(t)["gcl"].exported {
-		if regexp.MustCompile(`^(AllReduce|ReduceScatter|AllGather|AllToAll|Broadcast)(|Many|Tensors|WithinReplica|Mapped)$`).MatchString(name) && !strings.Contains(string(page), "`gcl."+name+"`") {
+		if regexp.MustCompile(`^(AllReduce|ReduceScatter|AllGather|AllToAll|Broadcast)(|Many|Tensors|WithinReplica|Mapped)$`).MatchString(name) && !strings.Contains(page, "`gcl."+name+"`") {
 			t.Errorf("docs/gcl.md does not mention gcl.%s", name)
+		}
+	}
+}
+
+// TestIRPage checks docs/ir.md.
+func TestIRPage(t *testing.T) {
+	page := checkPage(t, "docs/ir.md", "ir", 100, 90)
+	// What a program is built and run by, and all of package remote but what only a storage deals with, is on it.
+	for of, names := range map[string]*regexp.Regexp{
+		"ir":         regexp.MustCompile(`^(New|NewSession|Autodiff|IdenticalLosses|(Program|Graph|CallInfo|Session)\.\w+)$`),
+		"collective": regexp.MustCompile(`^Comm\.\w+$`),
+		"remote":     regexp.MustCompile(`^([A-Z]\w+|(Buffer|Variable|Pending)\.\w+)$`),
+	} {
+		found := 0
+		for name := range parsePackages(t)[of].exported {
+			if names.MatchString(name) {
+				found++
+				if !strings.Contains(page, "`"+of+"."+name+"`") {
+					t.Errorf("docs/ir.md does not mention %s.%s", of, name)
+				}
+			}
+		}
+		if found < 10 {
+			t.Errorf("only %d names of package %s", found, of)
 		}
 	}
 }
@@ -189,8 +222,10 @@ func TestGCLPageFinds(t *testing.T) {
 		"`gcl.Options.Nothing`":         "name gcl.Options.Nothing",
 		"`methods.Method.Nothing`":      "name methods.Method.Nothing",
 		"`commgroup.Layout.Nothing(3)`": "name commgroup.Layout.Nothing",
+		"`ir.Graph.Nothing`":            "name ir.Graph.Nothing",
+		"`remote.TestNothing`":          "test remote.TestNothing",
 	} {
-		lacking, _, _ := missing(text, packages)
+		lacking, _, _ := missing(text, "gcl", packages)
 		if got := strings.Join(lacking, ", "); got != want {
 			t.Errorf("%s: lacking %q, want %q", text, got, want)
 		}

@@ -125,24 +125,28 @@ func TestMethods(t *testing.T) {
 	mustHold(t, "methods", table.String())
 }
 
-// TestProgram runs the program, as a file outside of the module, and compares what it prints.
-func TestProgram(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(block(t, section(t, "program"), "go")), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", file)
-	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v:\n%s", err, out)
-	}
-	want := strings.Split(block(t, section(t, "output"), ""), "\n")
-	have := strings.Split(string(out), "\n")
-	slices.Sort(want) // replicas print in any order
-	slices.Sort(have)
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("the program prints something else (-want +have):\n%s", diff)
+// TestPrograms runs the programs, each as a file outside of the module, and compares what they print.
+func TestPrograms(t *testing.T) {
+	for program, output := range map[string]string{"program": "output", "graph": "graph output"} {
+		t.Run(program, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "main.go")
+			if err := os.WriteFile(file, []byte(block(t, section(t, program), "go")), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "go", "run", file)
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v:\n%s", err, out)
+			}
+			want := strings.Split(block(t, section(t, output), ""), "\n")
+			have := strings.Split(string(out), "\n")
+			slices.Sort(want) // replicas print in any order
+			slices.Sort(have)
+			if diff := cmp.Diff(want, have); diff != "" {
+				t.Errorf("the program prints something else (-want +have):\n%s", diff)
+			}
+		})
 	}
 }
 
