@@ -139,6 +139,10 @@ func BenchmarkAllReduceMany(b *testing.B) {
 // TestAllReduceMany runs the bodies of the benchmark a few times, which checks the result, and counts what they
 // allocate.
 func TestAllReduceMany(t *testing.T) {
+	calls := 40
+	if raceEnabled {
+		calls = 3
+	}
 	for _, x := range manyCases {
 		if x.size > 1<<20 {
 			x.size = 1 << 20
@@ -146,7 +150,7 @@ func TestAllReduceMany(t *testing.T) {
 		for _, tr := range transports {
 			for _, o := range manyChoices {
 				for _, apart := range []bool{false, true} {
-					l := countMallocs{n: 100}
+					l := countMallocs{n: calls}
 					if err := newManyData(8, x.tensors, x.size, apart).run(&l, tr, o); err != nil {
 						t.Fatal(err)
 					}
