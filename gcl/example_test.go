@@ -353,10 +353,12 @@ func ExampleTrace() {
 func ExampleDump() {
 	err := gcl.Run(context.Background(), 2, func(ctx context.Context, c *gcl.Comm) error {
 		for step := range 3 {
+			c := c.Named(fmt.Sprintf("step %d", step))
 			if step == 2 && c.Rank() == 1 {
-				return errors.New("no more data")
+				_, err := gcl.AllGather(ctx, c, []float32{1}) // where the other reduces
+				return err
 			}
-			if err := c.Named(fmt.Sprintf("step %d", step)).Barrier(ctx); err != nil {
+			if err := gcl.AllReduceInPlace(ctx, c, []float32{1}, gcl.Add); err != nil {
 				return err
 			}
 		}
@@ -369,7 +371,7 @@ func ExampleDump() {
 	}
 	// Output:
 	// replica 0, connection 0: 3 collectives
-	// replica 1, connection 0: 2 collectives
+	// replica 1, connection 0: 3 collectives
 }
 
 func ExampleParseOptions() {
