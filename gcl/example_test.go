@@ -2,7 +2,6 @@ package gcl_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"strings"
