@@ -54,7 +54,9 @@ func ForInputs(inputs ...*Tensor) AutodiffOption {
 func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 	d := &differ{pos: caller(""), known: map[*Graph]*GradInfo{}}
 	for _, o := range options {
-		o(d)
+		if o != nil {
+			o(d)
+		}
 	}
 	d.outer = g
 	return d.graph(g)
@@ -91,7 +93,7 @@ func (d *differ) graph(g *Graph) *GradInfo {
 	info.Graph = p.newGraph(g.name + "_gradient")
 	b := &back{
 		differ: d, info: info, graph: info.Graph, varies: g.varies(info.Inputs),
-		grads: map[*Tensor]*Tensor{}, stands: map[*Tensor]*Tensor{},
+		grads: map[*Tensor]*Tensor{}, stands: map[*Tensor]*Tensor{}, usedAt: map[*Tensor]int{},
 	}
 	for _, t := range g.outputs {
 		if t.bad || !t.sp.DType.IsFloat() {
@@ -110,12 +112,35 @@ func (d *differ) graph(g *Graph) *GradInfo {
 			break
 		}
 	}
+	b.checkChanges(g)
 	for _, t := range info.Inputs {
 		info.Graph.outputs = append(info.Graph.outputs, b.grad(t))
 	}
 	info.Graph.built = true
 	info.prune()
 	return info
+}
+
+// checkChanges makes it an error if a graph changes in place a tensor that has a gradient, or one that a gradient needs as
+// it was before.
+func (b *back) checkChanges(g *Graph) {
+	first := map[*Tensor]int{} // by memory: the first node after which it must not change
+	for t, at := range b.usedAt {
+		if before, is := first[t.memory()]; !is || at < before {
+			first[t.memory()] = at
+		}
+	}
+	for t := range b.grads {
+		first[t.memory()] = -1
+	}
+	for _, n := range g.nodes {
+		for _, i := range n.modifies {
+			if at, is := first[n.in[i].memory()]; is && n.index > at {
+				b.fail(g.program, g, n.op.Name(), n.pos, fmt.Errorf("autodiff: it changes %v in place, on the way of a gradient", n.in[i]))
+				return
+			}
+		}
+	}
 }
 
 // inputs are those of a graph whose gradients are built.
@@ -203,6 +228,8 @@ type back struct {
 	varies map[*Tensor]bool    // tensors of the forward graph that have a gradient: those that depend on info.Inputs
 	grads  map[*Tensor]*Tensor // by tensor of the forward graph
 	stands map[*Tensor]*Tensor // inputs of the gradient's graph, by the tensor that they stand for
+	usedAt map[*Tensor]int     // by the same: the first node whose gradient needs it
+	now    int                 // the node whose gradient is being built
 }
 
 // add adds to the gradient of a tensor, if it has one.
@@ -239,6 +266,9 @@ func (b *back) zeros(s Spec) *Tensor {
 
 // need is the input of the gradient's graph that stands for a tensor of the forward graph. Constants are made anew.
 func (b *back) need(t *Tensor) *Tensor {
+	if at, is := b.usedAt[t]; !is || b.now < at {
+		b.usedAt[t] = b.now
+	}
 	if s := b.stands[t]; s != nil {
 		return s
 	}
@@ -272,8 +302,16 @@ func (b *back) node(n *node) bool {
 		b.fail(b.graph.program, n.graph, n.op.Name(), n.pos, fmt.Errorf("autodiff: %w", err))
 		return false
 	}
+	b.now = n.index
 	if len(n.modifies) > 0 {
 		return failed(errors.New("what changes a tensor in place has no gradient"))
+	}
+	if calls := n.calls(); len(calls) > 0 {
+		for i := len(calls[0].outputs); i < len(n.out); i++ {
+			if b.grads[n.out[i]] != nil {
+				return failed(fmt.Errorf("%v is given out beside the outputs, for another gradient: there is no gradient of that", n.out[i]))
+			}
+		}
 	}
 	switch op := n.op.(type) {
 	case *constantOp, *variableOp:
@@ -282,6 +320,9 @@ func (b *back) node(n *node) bool {
 		b.call(n, op.graph)
 		return true
 	case *repeatOp:
+		if err := op.repeatable(); err != nil {
+			return failed(err)
+		}
 		b.repeat(n, op)
 		return true
 	case *ifOp:
@@ -318,6 +359,37 @@ func (b *back) call(n *node, called *Graph) {
 			b.add(n.in[slices.Index(called.inputs, t)], out[i])
 		}
 	}
+}
+
+// repeatable returns an error if the turns of a loop cannot be computed again.
+func (o *repeatOp) repeatable() error {
+	changed := o.graph.changes()
+	for _, t := range o.graph.inputs[len(o.graph.outputs):] {
+		if changed[t] {
+			return fmt.Errorf("graph %s changes in place its input %v, which stays from turn to turn: what it was is not kept", o.graph.name, t)
+		}
+	}
+	if n := o.graph.effect(); n != nil {
+		return fmt.Errorf("%s of graph %s, built at %v, cannot be done again: the gradient of a loop computes its turns anew", n.op.Name(), n.graph.name, n.pos)
+	}
+	return nil
+}
+
+// effect is an operation of a graph, or of one that it calls, that has an effect that cannot be had again; or nil.
+func (g *Graph) effect() *node {
+	for _, n := range g.nodes {
+		if _, is := n.op.(Ordered); is {
+			if _, again := n.op.(Repeatable); !again {
+				return n
+			}
+		}
+		for _, called := range n.calls() {
+			if found := called.effect(); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }
 
 // repeat builds the gradient of a loop: a loop over the turns from the last to the first. Each turn takes what the

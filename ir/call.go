@@ -291,6 +291,16 @@ func (c *CallInfo) SetParentInputModified(t *Tensor) {
 		failed(err)
 		return
 	}
+	if c.parent.program.sessions {
+		failed(errSession)
+		return
+	}
+	for _, k := range c.node.modifies {
+		if k != i && c.inputs[k].memory() == c.inputs[i].memory() {
+			failed(fmt.Errorf("%v and %v are one tensor of the parent, which only one of them can change", c.graph.inputs[i], c.graph.inputs[k]))
+			return
+		}
+	}
 	if !slices.Contains(c.node.modifies, i) {
 		c.node.modifies = append(c.node.modifies, i)
 		c.parent.order = nil // it is scheduled anew
@@ -304,6 +314,15 @@ type Branch struct {
 	By    map[*Tensor]*Tensor // further inputs, by those of the graph; may be nil
 }
 
+// brokenOutputs stand for an error in the place of a branch's outputs.
+func (g *Graph) brokenOutputs(b Branch) []*Tensor {
+	out := []*Tensor{g.broken()}
+	for b.Graph != nil && len(out) < len(b.Graph.outputs) {
+		out = append(out, g.broken())
+	}
+	return out
+}
+
 // If adds a choice: it calls the first branch when condition, a scalar of bool, is true, and else the second. Both have
 // outputs of the same specs, and return as many tensors of them. Each replica chooses for itself. Inputs go by value.
 // Errors, which stick: another condition, outputs that differ, and those of a call.
@@ -311,7 +330,7 @@ func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
 	pos := caller("")
 	failed := func(err error) []*Tensor {
 		g.program.fail(&BuildError{Op: "if", Graph: g.name, Position: pos, Inputs: []Spec{condition.Spec()}, Err: err})
-		return []*Tensor{g.broken()}
+		return g.brokenOutputs(then)
 	}
 	if condition == nil {
 		return failed(errors.New("no condition"))
@@ -329,7 +348,7 @@ func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
 	}
 	if bad {
 		g.orphans("if", pos, in)
-		return []*Tensor{g.broken()}
+		return g.brokenOutputs(then)
 	}
 	if s := condition.sp; s.DType != boolType || len(s.Shape) > 0 {
 		return failed(errors.New("the condition must be a scalar of bool"))

@@ -155,6 +155,19 @@ func TestBuildErrors(t *testing.T) {
 			x := m.Constant(tensor.Scalar(float32(1)))
 			m.CallWithInfo(p.CreateGraph(identity, f32()), nil, x).SetParentInputModified(m.Constant(tensor.Scalar(int8(1))))
 		}, "is no input of this call of graph identity"},
+		{"two inputs of one tensor modified", func(p *ir.Program, m *ir.Graph) {
+			x := p.Variable(tensor.Scalar(float32(1))).Tensor
+			g := p.CreateGraph(identity, f32(), f32())
+			info := m.CallWithInfo(g, nil, x, x)
+			info.SetParentInputModified(g.Inputs()[0])
+			info.SetParentInputModified(g.Inputs()[1])
+		}, "are one tensor of the parent, which only one of them can change"},
+		{"a sequence of nothing", func(p *ir.Program, m *ir.Graph) { m.InSequence(nil) }, "sequence at errors_test.go:* in graph main: no function to build it"},
+		{"too many bytes", func(p *ir.Program, m *ir.Graph) { p.HostToDevice("x", f32(1<<45)) }, "take more than"},
+		{"an op of too many bytes", func(p *ir.Program, m *ir.Graph) {
+			x := m.HostLoad(p.HostToDevice("x", f32(1<<20, 1)))
+			ir.MatMul(x, ir.Reshape(x, 1, 1<<20))
+		}, "output 0: 1099511627776 elements of float32 take more than"},
 		{"modified constant", func(p *ir.Program, m *ir.Graph) {
 			x := m.Constant(tensor.Scalar(float32(1)))
 			m.CallWithInfo(p.CreateGraph(identity, f32()), nil, x).SetParentInputModified(x)
@@ -197,6 +210,34 @@ func matches(text, part string) bool {
 	}
 	_, rest, found := strings.Cut(text, before)
 	return found && strings.HasPrefix(strings.TrimLeft(rest, "0123456789"), after) && rest != strings.TrimLeft(rest, "0123456789")
+}
+
+// An If that is refused returns as many tensors as it would have.
+func TestBrokenIf(t *testing.T) {
+	p := ir.New(1)
+	g := p.CreateGraph(identity, f32(), f32())
+	x := number(p.Main(), 1)
+	for _, condition := range []*ir.Tensor{nil, x, ir.Add(x, nil)} {
+		b := ir.Branch{Graph: g, In: []*ir.Tensor{x, x}}
+		if out := p.Main().If(condition, b, b); len(out) != 2 {
+			t.Errorf("%d outputs", len(out))
+		}
+	}
+}
+
+// Nothing can be said of a call once there is a session.
+func TestModifiedAfterSession(t *testing.T) {
+	p := ir.New(1)
+	x := p.Variable(tensor.Scalar(float32(1))).Tensor
+	info := p.Main().CallWithInfo(p.CreateGraph(identity, f32()), nil, x)
+	s, err := ir.NewSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if info.SetParentInputModified(x); p.Err() == nil || !strings.Contains(p.Err().Error(), "a session of the program exists") {
+		t.Errorf("error %v", p.Err())
+	}
 }
 
 // What depends on an error stands for it, and adds no other.

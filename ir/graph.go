@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -147,6 +148,10 @@ func (g *Graph) InSequence(build func()) { g.inBlock(true, build) }
 func (g *Graph) OutOfSequence(build func()) { g.inBlock(false, build) }
 
 func (g *Graph) inBlock(ordered bool, build func()) {
+	if build == nil {
+		g.program.fail(&BuildError{Op: "sequence", Graph: g.name, Position: caller(""), Err: errors.New("no function to build it")})
+		return
+	}
 	outer := g.blocks[len(g.blocks)-1]
 	b := &block{parent: outer, ordered: ordered, number: outer.parts}
 	outer.parts++

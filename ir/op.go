@@ -80,6 +80,13 @@ type Ordered interface {
 	OrderKey() any
 }
 
+// Repeatable is an ordered operation that may be done again with the same outcome, as a collective and no store: the
+// gradient of a loop computes its turns again.
+type Repeatable interface {
+	Ordered
+	Repeatable()
+}
+
 // Differentiable is an operation with a gradient.
 type Differentiable interface {
 	Op
@@ -177,6 +184,11 @@ func (g *Graph) add(op Op, pos Position, in []*Tensor) ([]*Tensor, error) {
 	outs, err := op.Infer(specs)
 	if err != nil {
 		return nil, err
+	}
+	for i, s := range outs {
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("output %d: %w", i, err)
+		}
 	}
 	if u, is := op.(Updater); is {
 		for _, i := range u.Updates() {

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -35,9 +36,15 @@ func (p *Program) plan() (*memoryPlan, error) {
 		if x.kind == ofVariable {
 			x.offset = m.variables
 			m.variables += roundUp(x.spec.Bytes())
+			if m.variables > maxBytes {
+				return nil, fmt.Errorf("ir: the variables of a replica take more than %d bytes", maxBytes)
+			}
 		}
 	}
 	m.place()
+	if m.arena > maxBytes {
+		return nil, fmt.Errorf("ir: the tensors of a replica that are alive together take more than %d bytes", maxBytes)
+	}
 	return m, nil
 }
 

@@ -341,6 +341,13 @@ func TestVariables(t *testing.T) {
 		}
 		run()
 		expect("written outside", []float32{1, 3}, []float32{1, 2, 3, 4})
+		if all { // what Read returns can be written
+			if err := s.Write(w, f32s(t, []float32{5, 6, 7, 8})); err != nil {
+				t.Fatal(err)
+			}
+			run()
+			expect("all written", nil, []float32{6, 8, 10, 12})
+		}
 	}
 }
 
@@ -493,6 +500,27 @@ func TestReplicaFails(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What replicas have after a failure is not downloaded.
+func TestFailureKeepsVariables(t *testing.T) {
+	p := ir.New(2)
+	w := p.Variable(tensor.Scalar(float32(5)))
+	p.Main().InSequence(func() {
+		addTo(w.Tensor, number(p.Main(), 1))
+		ir.Apply(failOp{}, p.Main())
+	})
+	s, err := ir.NewSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Run(context.Background(), nil); err == nil {
+		t.Fatal("no failure")
+	}
+	if got, err := s.Read(w); err != nil || !got.Equal(tensor.Scalar(float32(5))) {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 

@@ -156,6 +156,9 @@ func (s *Session) running() context.Context { return s.ctx }
 // dimension of the number of replicas if there are several, and before that one of the number of transfers if the
 // program makes several.
 func (s *Session) HostSpec(stream *Stream) Spec {
+	if stream == nil {
+		return Spec{}
+	}
 	out := Spec{DType: stream.sp.DType}
 	if k := s.plan.loads[stream]; k > 1 {
 		out.Shape = append(out.Shape, k)
@@ -328,12 +331,13 @@ func (s *Session) Enter() error {
 	return nil
 }
 
-// Exit downloads the variables to the host, if it is the Exit of the first Enter.
+// Exit downloads the variables to the host, if it is the Exit of the first Enter. After a run that has failed, what the
+// replicas have is not downloaded: the host keeps what it had.
 func (s *Session) Exit() error {
 	if s.entered == 0 {
 		return errors.New("ir: an exit from a session without an enter")
 	}
-	if s.entered == 1 {
+	if s.entered == 1 && s.failed == nil {
 		for _, v := range s.program.variables {
 			s.download(v)
 		}
@@ -442,20 +446,26 @@ func (s *Session) Read(v *Variable) (*tensor.Tensor, error) {
 }
 
 // Write changes a variable's value, on the host and, between Enter and Exit, on the replicas. The tensor is copied; it
-// must be of the shape and element type of the data that the variable was made with.
+// must be of the shape and element type of the data that the variable was made with, or with AllReplicas of what Read
+// returns.
 func (s *Session) Write(v *Variable, value *tensor.Tensor) error {
 	if err := s.owns(v); err != nil {
 		return err
 	}
+	var copies *tensor.Tensor
 	switch want := SpecOf(v.value); {
 	case value == nil:
 		return fmt.Errorf("ir: variable %q is given no value, want %v", v.name, want)
+	case v.all && SpecOf(value).Equal(SpecOf(s.values[v.index])):
+		copies = value.Clone()
 	case !SpecOf(value).Equal(want):
 		return fmt.Errorf("ir: variable %q is given %v, want %v", v.name, SpecOf(value), want)
 	}
-	copies, err := s.initial(v, value)
-	if err != nil {
-		return err
+	if copies == nil {
+		var err error
+		if copies, err = s.initial(v, value); err != nil {
+			return err
+		}
 	}
 	s.values[v.index], s.stale[v.index] = copies, false
 	if s.entered > 0 {

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"math/bits"
 
 	"gogcl.dev/tensor"
 )
@@ -35,8 +36,18 @@ func (s Spec) check() error {
 	if !s.DType.Valid() {
 		return fmt.Errorf("element type %v does not exist", s.DType)
 	}
-	return s.Shape.Validate()
+	n, err := s.Shape.Elements()
+	if err != nil {
+		return err
+	}
+	if n > maxBytes/s.DType.Size() {
+		return fmt.Errorf("%d elements of %v take more than %d bytes", n, s.DType, maxBytes)
+	}
+	return nil
 }
+
+// maxBytes is what a tensor, and all tensors of a replica together, may take: 1 TiB, or on 32 bits 1 GiB.
+const maxBytes = 1 << min(40, bits.UintSize-2)
 
 func (s Spec) clone() Spec { return Spec{s.Shape.Clone(), s.DType} }
 

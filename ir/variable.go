@@ -40,7 +40,9 @@ func AllReplicas() VariableOption { return func(v *Variable) { v.all = true } }
 func (p *Program) Variable(data *tensor.Tensor, options ...VariableOption) *Variable {
 	v := &Variable{Tensor: p.main.broken(), index: len(p.variables), layout: commgroup.Group{}.Resolve}
 	for _, o := range options {
-		o(v)
+		if o != nil {
+			o(v)
+		}
 	}
 	name := v.name
 	s, err := v.replicaSpec(data, p.replicas)

@@ -56,7 +56,7 @@ func UseStorage(p *ir.Program, s Storage) {
 // buffers open already.
 func NewBuffer(p *ir.Program, spec ir.Spec, entries int) *Buffer {
 	all := of(p)
-	b := &Buffer{program: p, id: len(all.all) + 1, spec: spec, entries: entries}
+	b := &Buffer{program: p, id: len(all.all) + 1, spec: ir.Spec{Shape: spec.Shape.Clone(), DType: spec.DType}, entries: entries}
 	err := check(spec, entries)
 	if len(all.open) > 0 {
 		b.late, err = true, errSession
@@ -144,6 +144,9 @@ func (b *Buffer) Validate(spec ir.Spec, shards int) error {
 	if shards > 1 {
 		want.Shape = b.meta
 	}
+	if shards > 1 && b.meta == nil {
+		return fmt.Errorf("remote: buffer %d has no meta shape, and the tensor is to be in %d shards", b.id, shards)
+	}
 	if shards < 1 {
 		return fmt.Errorf("remote: %d shards, want 1 or more", shards)
 	}
@@ -159,6 +162,22 @@ func (b *Buffer) checkOffset(offset int) error {
 		return fmt.Errorf("buffer %d has entries 0 to %d, and the offset is %d", b.id, b.entries-1, offset)
 	}
 	return nil
+}
+
+// Lost returns the entries of the buffer that a replica has lost, in a session: what was being stored when a process died.
+// To load one is an error until it is stored anew.
+func (b *Buffer) Lost(s *ir.Session, replica int) ([]int, error) {
+	if s == nil || s.Program() != b.program {
+		return nil, fmt.Errorf("remote: buffer %d is of another program than the session", b.id)
+	}
+	if replica < 0 || replica >= b.program.Replicas() {
+		return nil, fmt.Errorf("remote: replica %d of %d", replica, b.program.Replicas())
+	}
+	stores, err := storesOf(s, b.program)
+	if err != nil {
+		return nil, err
+	}
+	return stores.of(replica, b).Lost(), nil
 }
 
 // name is what a Storage knows the buffer by.

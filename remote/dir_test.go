@@ -175,7 +175,6 @@ func TestOpenErrors(t *testing.T) {
 			"it holds entries 3, dtype float32, shape (7,); wanted: entries 3, dtype int32, shape (7,)"},
 		{"shape", same, func(s *Spec) { s.Shape = tensor.Shape{7, 1} },
 			"it holds entries 3, dtype float32, shape (7,); wanted: entries 3, dtype float32, shape (7, 1)"},
-		{"more entries wanted", same, func(s *Spec) { s.Entries = 4 }, "it holds entries 3, dtype float32, shape (7,); wanted: entries 4"},
 		{"fewer entries wanted", same, func(s *Spec) { s.Entries = 2 }, "it holds entries 3, dtype float32, shape (7,); wanted: entries 2"},
 		{"another buffer", func(f []byte) []byte { return both(f, func(p []byte) { p[67] = 'W' }) }, nil, `it holds buffer "W" of replica 2`},
 		{"another replica", put(48, 5), nil, `it holds buffer "w" of replica 5`},

@@ -53,7 +53,7 @@ type file struct {
 // openFile opens a file that is locked already, or makes it out of an empty one. It is the owner of f, unless it
 // returns an error.
 func openFile(f *os.File, p platform, spec Spec, bytes int) (*file, error) {
-	want, err := fileBytes(bytes, spec.Entries)
+	_, err := fileBytes(bytes, spec.Entries)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +83,17 @@ func openFile(f *os.File, p platform, spec Spec, bytes int) (*file, error) {
 	if err := differs(k.head.spec, spec); err != nil {
 		return nil, err
 	}
-	if k.medium, err = p.open(f, want); err != nil {
+	if k.medium, err = p.open(f, k.size()); err != nil {
 		return nil, err
 	}
 	if k.head.open {
 		k.scan()
 	}
-	if err := k.setHead(spec.Entries, true); err != nil {
+	err = k.setHead(k.head.spec.Entries, true)
+	if err == nil && k.head.spec.Entries < spec.Entries {
+		err = k.grow(spec.Entries)
+	}
+	if err != nil {
 		return nil, errors.Join(err, k.medium.close())
 	}
 	return k, nil

@@ -182,6 +182,11 @@ func apply1(op ir.Op, b *Buffer, g *ir.Graph, in ...*ir.Tensor) *ir.Tensor {
 		}
 	}
 	switch {
+	case g == nil && b != nil && b.program != nil:
+		b.program.Fail(op.Name(), errors.New("neither a graph nor a tensor of one"))
+		return nil
+	case g == nil:
+		return ir.Apply1(op, nil, in...)
 	case g != nil && b == nil:
 		return ir.Apply1(refusedOp{op.Name(), errors.New("no buffer")}, g)
 	case g != nil && b.program != g.Program():

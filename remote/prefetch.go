@@ -21,6 +21,12 @@ func Prefetch(g *ir.Graph, b *Buffer, offset int) *Pending {
 	return &Pending{apply1(op, b, g), op}
 }
 
+// PrefetchAt is Prefetch of an entry whose number is computed: a scalar of int32, int64 or uint32.
+func PrefetchAt(b *Buffer, offset *ir.Tensor) *Pending {
+	op := &startOp{loadOp: loadOp{place{buffer: b, computed: true}}}
+	return &Pending{apply1(op, b, nil, offset), op}
+}
+
 // Wait adds the end of the load, and returns what is loaded. An error of the load is one of the run, here.
 func (p *Pending) Wait() *ir.Tensor {
 	p.op.waited = true

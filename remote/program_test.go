@@ -197,7 +197,7 @@ func TestPrefetch(t *testing.T) {
 		for k := 1; k < entries; k++ {
 			x := next.Wait()
 			if k+1 < entries {
-				next = remote.Prefetch(m, b, k+1)
+				next = remote.PrefetchAt(b, m.Constant(tensor.Scalar(int32(k+1))))
 			}
 			ir.Apply1(addOp{}, m, sum, x)
 		}
@@ -248,6 +248,7 @@ func TestBufferProperties(t *testing.T) {
 		"buffer 2 has entries of int32 (4, 4), and the tensor is int32 (4,)":           b.Validate(i32(4), 1),
 		"buffer 2 has entries of int32 (8, 4), and the tensor is int32 (4, 4)":         b.Validate(i32(4, 4), 2),
 		"buffer 2 has entries of int32 (4, 4), and the tensor is float32 (4, 4)":       b.Validate(ir.Spec{DType: tensor.F32, Shape: tensor.Shape{4, 4}}, 1),
+		"buffer 1 has no meta shape":                                                   a.Validate(i32(2), 2),
 		"0 shards, want 1 or more":                                                     b.Validate(i32(4, 4), 0),
 		"buffer 2: meta shape: tensor: negative dimension in shape (-1,) (deliberate)": b.SetMetaShape(tensor.Shape{-1}),
 	} {
@@ -276,6 +277,18 @@ func TestBuildErrors(t *testing.T) {
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), b, 2) }, "remote load at program_test.go:*: buffer 1 has entries 0 to 1, and the offset is 2"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), b, -1) }, "the offset is -1"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), nil, 0) }, "no buffer"},
+		{func(p *ir.Program, b *remote.Buffer) { remote.Store(b, 0, nil) }, "remote store at program_test.go:*: neither a graph nor a tensor of one"},
+		{func(p *ir.Program, b *remote.Buffer) { remote.Load(nil, b, 0) }, "neither a graph nor a tensor of one"},
+		{func(p *ir.Program, b *remote.Buffer) {
+			remote.NewVariable(p, ints(t, []int32{1, 2}), b, 1, remote.Name("x"))
+			remote.NewVariable(p, ints(t, []int32{1, 2}), b, 1, remote.Name("y"))
+		}, `"y": entry 1 of buffer 1 is variable "x"`},
+		{func(p *ir.Program, b *remote.Buffer) {
+			remote.NewVariable(p, ints(t, []int32{1, 2}), b, 1, remote.DType(200))
+		}, "does not exist"},
+		{func(p *ir.Program, b *remote.Buffer) {
+			remote.NewVariable(p, tensor.Scalar(uint64(1)<<63), b, 1, remote.DType(tensor.I64))
+		}, "is no int64"},
 		{func(p *ir.Program, b *remote.Buffer) {
 			remote.Load(ir.New(1).Main(), b, 0)
 			remote.Load(p.Main(), nil, 0)
@@ -332,6 +345,37 @@ func TestStorageRefuses(t *testing.T) {
 		err := session(c.spec)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v", c.spec, err)
+		}
+	}
+}
+
+// With files, a buffer may have more entries than in the session before, and says which it has lost.
+func TestFilesGrowBetweenSessions(t *testing.T) {
+	dir := t.TempDir()
+	for turn := range 3 {
+		p := ir.New(2)
+		remote.UseStorage(p, remote.Dir(dir))
+		b := remote.NewBuffer(p, i32(), 1+turn)
+		x := remote.NewVariable(p, tensor.Scalar(int32(7)), b, 0)
+		remote.NewVariable(p, tensor.Scalar(int32(8+turn)), b, turn, remote.Name("last")) // refused in the first turn
+		if turn == 0 {
+			continue
+		}
+		s, err := ir.NewSession(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := x.Read(s); err != nil || !got.Equal(tensor.Scalar(int32(7))) {
+			t.Errorf("turn %d: %v, %v", turn, got, err)
+		}
+		if lost, err := b.Lost(s, 1); err != nil || len(lost) != 0 {
+			t.Errorf("turn %d: lost %v, %v", turn, lost, err)
+		}
+		if _, err := b.Lost(s, 2); err == nil {
+			t.Error("a replica that does not exist has lost nothing")
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

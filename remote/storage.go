@@ -10,8 +10,9 @@ import (
 
 // Storage is where buffers keep their entries: [Memory], a [Dir] of files, or a type of the user's own.
 type Storage interface {
-	// Open gives the entries of one buffer on one replica, those that are kept already or new ones, which read as
-	// zeros. It is an error, and nothing is changed, when what is kept differs from spec in anything. Entries that are
+	// Open gives the entries of one buffer on one replica, those that are kept already and new ones, which read as
+	// zeros. It is an error, and nothing is changed, when what is kept has another element type or shape, or is more
+	// entries than spec has. Entries that are
 	// open already may not be opened a second time.
 	Open(spec Spec) (Entries, error)
 }

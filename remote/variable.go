@@ -17,6 +17,7 @@ type Variable struct {
 	data   *tensor.Tensor // what it begins with
 	all    bool
 	dtype  tensor.DType
+	typed  bool // dtype is given
 	wide   bool
 	late   bool // it was made when a session had its buffers already
 }
@@ -28,7 +29,9 @@ type VariableOption func(*Variable)
 func Name(name string) VariableOption { return func(v *Variable) { v.name = name } }
 
 // DType converts the data to an element type. A number that it does not have is an error, but that floats round.
-func DType(d tensor.DType) VariableOption { return func(v *Variable) { v.dtype = d } }
+func DType(d tensor.DType) VariableOption {
+	return func(v *Variable) { v.dtype, v.typed = d, true }
+}
 
 // KeepWide keeps data of 64 bits as it is, where without it and without DType it becomes data of 32 bits.
 func KeepWide() VariableOption { return func(v *Variable) { v.wide = true } }
@@ -43,7 +46,12 @@ func AllReplicas() VariableOption { return func(v *Variable) { v.all = true } }
 func NewVariable(p *ir.Program, data *tensor.Tensor, b *Buffer, offset int, options ...VariableOption) *Variable {
 	v := &Variable{buffer: b, offset: offset}
 	for _, o := range options {
-		o(v)
+		if o != nil {
+			o(v)
+		}
+	}
+	if p == nil {
+		return v
 	}
 	if err := v.set(p, data); err != nil {
 		p.Fail("remote variable", fmt.Errorf("%q: %w", v.name, err))
@@ -70,6 +78,14 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 	if err := v.buffer.checkOffset(v.offset); err != nil {
 		return err
 	}
+	for _, o := range of(p).initial {
+		if o.buffer == v.buffer && o.offset == v.offset {
+			return fmt.Errorf("entry %d of buffer %d is variable %q", v.offset, v.buffer.id, o.name)
+		}
+	}
+	if v.typed && !v.dtype.Valid() {
+		return fmt.Errorf("element type %v does not exist", v.dtype)
+	}
 	converted, err := v.convert(data)
 	if err != nil {
 		return err
@@ -87,7 +103,7 @@ func (v *Variable) convert(data *tensor.Tensor) (*tensor.Tensor, error) {
 	if n, is := narrow[to]; is && !v.wide {
 		to = n
 	}
-	if v.dtype.Valid() {
+	if v.typed {
 		to = v.dtype
 	}
 	if to == data.DType() {
@@ -139,7 +155,13 @@ func reader(t *tensor.Tensor) func(i int) (whole int64, f float64) {
 
 func floatReader[T float32 | float64](t *tensor.Tensor) func(i int) (int64, float64) {
 	v, _ := tensor.Of[T](t)
-	return func(i int) (int64, float64) { return int64(v[i]), float64(v[i]) }
+	return func(i int) (int64, float64) {
+		f := float64(v[i])
+		if !(f >= -1<<63 && f < 1<<63) { // what int64 makes of it is the processor's choice
+			return 0, f
+		}
+		return int64(f), f
+	}
 }
 
 func wholeReader[T interface {
@@ -190,7 +212,7 @@ func writer(t *tensor.Tensor) func(i int, whole int64, f float64) bool {
 		v, _ := tensor.Of[int64](t)
 		return func(i int, whole int64, f float64) bool {
 			v[i] = whole
-			return float64(whole) == f
+			return float64(whole) == f && f < 1<<63
 		}
 	}
 	return nil

@@ -47,6 +47,9 @@ type ordered struct{ *op }
 // OrderKey implements ir.Ordered.
 func (o ordered) OrderKey() any { return networkKey{} }
 
+// Repeatable implements ir.Repeatable.
+func (o ordered) Repeatable() {}
+
 // Kind implements ir.Kinded: how drawings colour it.
 func (o ordered) Kind() string { return "collective" }
 
