@@ -512,6 +512,14 @@ func (b *Backward) Grad(i int) *Tensor { return b.back.grad(b.node.out[i]) }
 // Inputs returns the number of inputs of the operation.
 func (b *Backward) Inputs() int { return len(b.node.in) }
 
+// Of returns the same for input i and output i alone, as if they were the only ones: of an operation that does one thing
+// to several tensors.
+func (b *Backward) Of(i int) *Backward {
+	one := *b.node
+	one.in, one.out = b.node.in[i:i+1], b.node.out[i:i+1]
+	return &Backward{back: b.back, node: &one}
+}
+
 // InSpec returns the spec of input i, which needs no tensor.
 func (b *Backward) InSpec(i int) Spec { return b.node.in[i].Spec() }
 

@@ -71,6 +71,10 @@ func everything(f *fixture, c collective.Comm, d tensor.DType) []check {
 				add(fmt.Sprintf("all-gather of parts %v of %d", op, n), c.AllGatherShards(part, n), o.allReduce(data, op))
 			}
 		}
+		flat, fifth := input(5)
+		scattered := c.ReduceScatterMany([]*ir.Tensor{y, flat}, op)
+		add(fmt.Sprintf("reduce-scatter many %v, first", op), scattered[0], o.reduceScatter(more, op))
+		add(fmt.Sprintf("reduce-scatter many %v, second", op), scattered[1], o.reduceScatter(fifth, op))
 		add(fmt.Sprintf("reduce-scatter of any shape %v", op), c.ReduceScatterShards(x, op), o.reduceScatter(data, op))
 		add(fmt.Sprintf("all-reduce in place %v", op), c.AllReduceInPlace(x, op), o.allReduce(data, op))
 		z, third := input(3)
@@ -88,6 +92,16 @@ func everything(f *fixture, c collective.Comm, d tensor.DType) []check {
 	add("all-to-all in place", c.AllToAllInPlace(y), o.allToAll(parts))
 	add("broadcast from the first", c.Broadcast(x, 0), o.broadcast(data, 0))
 	add("broadcast from the last", c.Broadcast(x, g-1), o.broadcast(data, g-1))
+	several := []*ir.Tensor{x, scalar}
+	gathered, sent := c.AllGatherMany(several), c.BroadcastMany(several, g-1)
+	add("all-gather many, first", gathered[0], o.allGather(data))
+	add("all-gather many, second", gathered[1], o.allGather(number))
+	add("broadcast many, first", sent[0], o.broadcast(data, g-1))
+	add("broadcast many, second", sent[1], o.broadcast(number, g-1))
+	again, others := input(g, 2, 1)
+	exchanged := c.AllToAllMany([]*ir.Tensor{again, again})
+	add("all-to-all many, first", exchanged[0], o.allToAll(others))
+	add("all-to-all many, second", exchanged[1], o.allToAll(others))
 	add("broadcast in place", c.BroadcastInPlace(x, g-1), o.broadcast(data, g-1))
 	return checks
 }

@@ -94,6 +94,9 @@ func TestNil(t *testing.T) {
 	if got := all.AllReduceMany([]*ir.Tensor{nil, nil}, gcl.Add); len(got) != 2 {
 		t.Errorf("%d tensors for 2", len(got))
 	}
+	if got := append(all.AllGatherMany(nil), all.ReduceScatterMany(nil, gcl.Add)...); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
 	if got := all.AllReduceMany(nil, gcl.Add); got != nil {
 		t.Errorf("%v for none", got)
 	}

@@ -333,3 +333,45 @@ func TestGradientAllocations(t *testing.T) {
 		t.Errorf("%v allocations in a run", allocs)
 	}
 }
+
+// TestGradientsOfSeveral: each of several tensors has the gradient that it has alone.
+func TestGradientsOfSeveral(t *testing.T) {
+	c := collective.Comm{}
+	type build = func(in []*ir.Tensor) []*ir.Tensor
+	each := func(f func(t *ir.Tensor) *ir.Tensor) build {
+		return func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f(in[0]), f(in[1])} }
+	}
+	for name, both := range map[string][2]build{
+		"reduce-scatter ADD": {func(in []*ir.Tensor) []*ir.Tensor { return c.ReduceScatterMany(in, gcl.Add) }, each(func(t *ir.Tensor) *ir.Tensor { return c.ReduceScatter(t, gcl.Add) })},
+		"reduce-scatter MAX": {func(in []*ir.Tensor) []*ir.Tensor { return c.ReduceScatterMany(in, gcl.Max) }, each(func(t *ir.Tensor) *ir.Tensor { return c.ReduceScatter(t, gcl.Max) })},
+		"all-gather":         {c.AllGatherMany, each(c.AllGather)},
+		"all-to-all":         {c.AllToAllMany, each(c.AllToAll)},
+		"broadcast":          {func(in []*ir.Tensor) []*ir.Tensor { return c.BroadcastMany(in, 1) }, each(func(t *ir.Tensor) *ir.Tensor { return c.Broadcast(t, 1) })},
+	} {
+		var got [2][][][]float64
+		for k, build := range both {
+			f := newFixture(t, 2)
+			graph := f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return build(in) }, spec(tensor.F64, 2), spec(tensor.F64, 2))
+			v := func(r, i int) float64 { return float64((r+2)*(i+1)%4 + 10*r) }
+			x, y := f.input(spec(tensor.F64, 2), v), f.input(spec(tensor.F64, 2), func(r, i int) float64 { return v(i, r) })
+			fwd := f.Main().CallWithInfo(graph, nil, x, y)
+			info := ir.Autodiff(graph)
+			by := info.By(fwd)
+			for i, g := range info.Grads {
+				by[g] = f.input(graph.Outputs()[i].Spec(), func(r, k int) float64 { return float64(1 + r + 3*k + 10*i) })
+			}
+			for _, g := range f.Main().CallWithInfo(info.Graph, by).Outputs() {
+				f.output(g)
+			}
+			got[k] = f.run()
+		}
+		if !reflect.DeepEqual(got[0], got[1]) {
+			t.Errorf("%s: of several %v, of each %v", name, got[0], got[1])
+		}
+	}
+	f := newFixture(t, 2)
+	graph := f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return c.ReduceScatterMany(in, gcl.Mul) }, spec(tensor.F64, 2))
+	if ir.Autodiff(graph); f.Err() == nil {
+		t.Error("a product has a gradient")
+	}
+}
