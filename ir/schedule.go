@@ -10,52 +10,79 @@ func (g *Graph) scheduled() []*node {
 		return g.order
 	}
 	after := g.constraints()
-	waits := make([]int, len(g.nodes)) // how many nodes must come before
+	waits := make([]int, len(after)) // how many must come before; beyond the nodes, of gates
 	for _, list := range after {
 		for _, next := range list {
 			waits[next]++
 		}
 	}
 	readers := g.readers()
+	weights := make([]weight, len(g.nodes))
+	for i, n := range g.nodes {
+		weights[i] = n.weight()
+	}
 	var ready []int
-	for i, n := range waits {
-		if n == 0 {
+	var open func(i int)
+	open = func(i int) {
+		if i < len(g.nodes) {
 			ready = append(ready, i)
+			return
+		}
+		for _, next := range after[i] {
+			if waits[next]--; waits[next] == 0 {
+				open(next)
+			}
+		}
+	}
+	for i, n := range slices.Clone(waits) {
+		if n == 0 {
+			open(i)
 		}
 	}
 	g.order = g.order[:0]
 	for len(ready) > 0 {
 		best, bestCost := 0, 0
 		for k, i := range ready {
-			if cost := g.nodes[i].cost(readers); k == 0 || cost < bestCost || cost == bestCost && i < ready[best] {
+			if cost := weights[i].cost(readers); k == 0 || cost < bestCost || cost == bestCost && i < ready[best] {
 				best, bestCost = k, cost
 			}
 		}
 		i := ready[best]
 		ready = slices.Delete(ready, best, best+1)
 		n := g.nodes[i]
-		for _, t := range unique(n.in) {
+		for _, t := range weights[i].reads {
 			readers[t]--
 		}
 		g.order = append(g.order, n)
 		for _, next := range after[i] {
 			if waits[next]--; waits[next] == 0 {
-				ready = append(ready, next)
+				open(next)
 			}
 		}
 	}
 	return g.order
 }
 
-// cost is by how many bytes a node makes more memory be alive.
-func (n *node) cost(readers map[*Tensor]int) int {
-	cost := 0
+// weight is what a node needs and what it reads.
+type weight struct {
+	needs int // bytes of outputs with memory of their own
+	reads []*Tensor
+}
+
+func (n *node) weight() weight {
+	w := weight{reads: unique(n.in)}
 	for _, t := range n.out {
 		if t.root == nil && !n.persistent() {
-			cost += t.sp.Bytes()
+			w.needs += t.sp.Bytes()
 		}
 	}
-	for _, t := range unique(n.in) {
+	return w
+}
+
+// cost is by how many bytes a node makes more memory be alive.
+func (w *weight) cost(readers map[*Tensor]int) int {
+	cost := w.needs
+	for _, t := range w.reads {
 		if readers[t] == 1 {
 			cost -= t.sp.Bytes()
 		}
@@ -99,11 +126,12 @@ func unique(in []*Tensor) []*Tensor {
 	return out
 }
 
-// constraints has, for each node, those that must come after it.
+// constraints has, for each node, those that must come after it. Beyond the nodes are gates, which stand between the nodes
+// that come before and those that come after, however many there are.
 func (g *Graph) constraints() [][]int {
 	after := make([][]int, len(g.nodes))
-	edge := func(from, to int) {
-		if from != to && !slices.Contains(after[from], to) {
+	edge := func(from, to int) { // which may be there already
+		if from != to {
 			after[from] = append(after[from], to)
 		}
 	}
@@ -137,8 +165,32 @@ func (g *Graph) constraints() [][]int {
 			ordered[key] = i
 		}
 	}
-	g.sequences(edge)
+	g.sequences(func(before, later []int) {
+		gate := len(after)
+		after = append(after, later)
+		for _, i := range before {
+			after[i] = append(after[i], gate)
+		}
+	})
 	return after
+}
+
+// pairs is constraints without gates, each node once.
+func (g *Graph) pairs() [][]int {
+	all := g.constraints()
+	out := make([][]int, len(g.nodes))
+	for i := range out {
+		for _, next := range all[i] {
+			if next < len(g.nodes) {
+				out[i] = append(out[i], next)
+			} else {
+				out[i] = append(out[i], all[next]...)
+			}
+		}
+		slices.Sort(out[i])
+		out[i] = slices.Compact(out[i])
+	}
+	return out
 }
 
 // orderKeys are the keys of a node's effects: also those of the graphs that it calls.
@@ -176,7 +228,7 @@ func (n *node) calls() []*Graph {
 }
 
 // sequences adds what InSequence demands: of each such block, all nodes of a part come before all of the next.
-func (g *Graph) sequences(edge func(from, to int)) {
+func (g *Graph) sequences(apart func(before, later []int)) {
 	type part struct {
 		number int
 		nodes  []int
@@ -199,11 +251,7 @@ func (g *Graph) sequences(edge func(from, to int)) {
 	}
 	for _, list := range parts {
 		for k := 1; k < len(list); k++ {
-			for _, from := range list[k-1].nodes {
-				for _, to := range list[k].nodes {
-					edge(from, to)
-				}
-			}
+			apart(list[k-1].nodes, list[k].nodes)
 		}
 	}
 }

@@ -247,7 +247,7 @@ func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 // silentOrder are the pairs of nodes of which one comes before the other, though it gives it no tensor, and though no
 // other nodes between them demand it: because of a change in place, of a stream, or of InSequence.
 func (g *Graph) silentOrder() [][2]int {
-	after := g.constraints()
+	after := g.pairs()
 	words := (len(g.nodes) + 63) / 64
 	reach := make([][]uint64, len(g.nodes)) // bits of the nodes that come after
 	var out [][2]int

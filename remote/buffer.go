@@ -54,10 +54,16 @@ func UseStorage(p *ir.Program, s Storage) {
 // NewBuffer makes a buffer of 1 entry or more, of one shape and element type. They read as zeros until something is
 // stored. Errors, which stick to the program: fewer entries, a spec that is not valid, a session that has the program's
 // buffers open already.
-func NewBuffer(p *ir.Program, spec ir.Spec, entries int) *Buffer {
+func NewBuffer(p *ir.Program, spec ir.Spec, entries ...int) *Buffer {
 	all := of(p)
-	b := &Buffer{program: p, id: len(all.all) + 1, spec: ir.Spec{Shape: spec.Shape.Clone(), DType: spec.DType}, entries: entries}
-	err := check(spec, entries)
+	b := &Buffer{program: p, id: len(all.all) + 1, spec: ir.Spec{Shape: spec.Shape.Clone(), DType: spec.DType}, entries: 1}
+	if len(entries) > 0 {
+		b.entries = entries[0]
+	}
+	err := check(spec, b.entries)
+	if len(entries) > 1 {
+		err = fmt.Errorf("%d numbers of entries, want one or none", len(entries))
+	}
 	if len(all.open) > 0 {
 		b.late, err = true, errSession
 	}

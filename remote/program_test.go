@@ -226,8 +226,8 @@ func TestPrefetch(t *testing.T) {
 // TestBufferProperties: ids count in each program; shape and element type change only as a whole, and not once in use.
 func TestBufferProperties(t *testing.T) {
 	p := ir.New(1)
-	a, b := remote.NewBuffer(p, i32(2), 1), remote.NewBuffer(p, i32(3), 2)
-	if a.ID() != 1 || b.ID() != 2 || remote.NewBuffer(ir.New(1), i32(), 1).ID() != 1 || b.Entries() != 2 || !b.Spec().Equal(i32(3)) || b.MetaShape() != nil {
+	a, b := remote.NewBuffer(p, i32(2)), remote.NewBuffer(p, i32(3), 2)
+	if a.ID() != 1 || a.Entries() != 1 || b.ID() != 2 || remote.NewBuffer(ir.New(1), i32(), 1).ID() != 1 || b.Entries() != 2 || !b.Spec().Equal(i32(3)) || b.MetaShape() != nil {
 		t.Errorf("ids %d, %d; entries %d, spec %v", a.ID(), b.ID(), b.Entries(), b.Spec())
 	}
 	if err := errors.Join(b.SetEntries(1), b.Replace(i32(4, 4), 5), b.SetMetaShape(tensor.Shape{8, 4}), b.SetMetaShape(tensor.Shape{8, 4}), b.Validate(i32(4, 4), 1), b.Validate(i32(8, 4), 2)); err != nil {
@@ -273,6 +273,7 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{func(p *ir.Program, b *remote.Buffer) { remote.NewBuffer(p, i32(), 0) }, "remote buffer at program_test.go:*: 0 entries, want at least 1"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.NewBuffer(p, ir.Spec{}, 1) }, "invalid dtype"},
+		{func(p *ir.Program, b *remote.Buffer) { remote.NewBuffer(p, i32(), 1, 2) }, "2 numbers of entries, want one or none"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.UseStorage(p, nil) }, "no storage"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), b, 2) }, "remote load at program_test.go:*: buffer 1 has entries 0 to 1, and the offset is 2"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), b, -1) }, "the offset is -1"},
