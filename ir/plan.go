@@ -16,10 +16,11 @@ type memoryPlan struct {
 	steps     []*step
 	locations []*location
 	loads     map[*Stream]int
-	arena     int // bytes of what is alive for a while
-	variables int // bytes of variables
-	scratch   int // bytes that the step in progress has beside
-	numbered  int // steps
+	arena     int         // bytes of what is alive for a while
+	variables int         // bytes of variables
+	scratch   int         // bytes that the step in progress has beside
+	numbered  int         // steps
+	touched   []*location // in the order of the steps, while they are numbered
 }
 
 // plan lowers a program and gives every location its place.
@@ -32,6 +33,7 @@ func (p *Program) plan() (*memoryPlan, error) {
 	}
 	m := &memoryPlan{steps: steps, locations: l.locations, loads: l.loads}
 	m.number(steps)
+	m.touched = nil
 	for _, x := range m.locations {
 		if x.kind == ofVariable {
 			x.offset = m.variables
@@ -54,13 +56,13 @@ func (m *memoryPlan) number(steps []*step) {
 		s.at = m.numbered
 		m.numbered++
 		for _, x := range s.in {
-			x.touch(s.at)
+			m.touch(x, s.at)
 		}
 		for _, x := range s.out {
-			x.touch(s.at)
+			m.touch(x, s.at)
 		}
 		for _, x := range []*location{s.from, s.to, s.when} {
-			x.touch(s.at)
+			m.touch(x, s.at)
 		}
 		if s.node != nil && s.body == nil && s.from == nil {
 			if o, is := s.node.op.(Scratcher); is {
@@ -70,10 +72,11 @@ func (m *memoryPlan) number(steps []*step) {
 		if s.body == nil && s.els == nil {
 			continue
 		}
+		mark := len(m.touched)
 		m.number(s.body)
 		m.number(s.els)
 		end := m.numbered - 1
-		for _, x := range m.locations {
+		for _, x := range m.touched[mark:] {
 			// What is made before a loop and used in it is needed in its last turn too. The same is said of a choice,
 			// where its result, which both branches make, needs it.
 			if x.last >= s.at && (x.first <= s.at || x.history(s) || s.count == 0 && x.shared(s)) {
@@ -92,9 +95,16 @@ func (x *location) history(s *step) bool {
 	return s.count > 0 && x.of.node == s.node && x.of.out >= len(s.node.op.(*repeatOp).graph.outputs)
 }
 
+// touch notes that a step needs a location.
+func (m *memoryPlan) touch(x *location, at int) {
+	if x != nil {
+		m.touched = append(m.touched, x)
+		x.touch(at)
+	}
+}
+
 func (x *location) touch(at int) {
 	switch {
-	case x == nil:
 	case x.last < 0:
 		x.first, x.last = at, at
 	default:
