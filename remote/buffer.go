@@ -193,7 +193,7 @@ func (b *Buffer) name() string { return fmt.Sprint(b.id) }
 type stores struct {
 	all     *buffers
 	entries [][]Entries
-	workers []*worker
+	workers []*worker // by replica; nil where nothing is prefetched
 }
 
 // openAll opens the entries of all buffers of a program, and stores what variables begin with where nothing is stored.
