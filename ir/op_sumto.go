@@ -51,7 +51,7 @@ func (o *sumToOp) Bind(m *Memory) (func() error, error) {
 }
 
 func (o *sumToOp) Gradient(b *Backward) []*Tensor {
-	return []*Tensor{repeatTo(b.Grad(0), b.InSpec(0).Shape)}
+	return []*Tensor{Expand(b.Grad(0), b.InSpec(0).Shape...)}
 }
 
 func bindSumTo[T float](m *Memory) (func() error, error) {
@@ -103,49 +103,4 @@ func sum[T float](x []T) T {
 		s0 += v
 	}
 	return (s0 + s1) + (s2 + s3)
-}
-
-// repeatTo broadcasts t, of floats, to a shape.
-func repeatTo(t *Tensor, shape tensor.Shape) *Tensor {
-	if t == nil || !t.bad && t.sp.Shape.Equal(shape) {
-		return t
-	}
-	return Apply1(&repeatToOp{shape.Clone()}, nil, t)
-}
-
-type repeatToOp struct{ shape tensor.Shape }
-
-func (o *repeatToOp) Name() string   { return "repeat to" }
-func (o *repeatToOp) String() string { return fmt.Sprintf("repeat to %v", o.shape) }
-
-func (o *repeatToOp) Infer(in []Spec) ([]Spec, error) {
-	if err := takes(floatTypes, in[0].DType); err != nil {
-		return nil, err
-	}
-	out := Spec{o.shape, in[0].DType}
-	if shape, err := broadcast(in[0], out); err != nil || !shape.Equal(o.shape) {
-		return nil, fmt.Errorf("the result in shape %v, want one that %v can be repeated to", o.shape, in[0].Shape)
-	}
-	return []Spec{out}, nil
-}
-
-// ScratchBytes: a block. 16-bit floats are moved as they are.
-func (o *repeatToOp) ScratchBytes(in []Spec) int { return 2 * blockBytes(in[0].DType) }
-
-func (o *repeatToOp) Bind(m *Memory) (func() error, error) {
-	switch m.In[0].DType().Size() {
-	case 2:
-		return bindRepeatTo[uint16](m)
-	case 4:
-		return bindRepeatTo[uint32](m)
-	}
-	return bindRepeatTo[uint64](m)
-}
-
-func (o *repeatToOp) Gradient(b *Backward) []*Tensor {
-	return []*Tensor{sumTo(b.Grad(0), b.InSpec(0).Shape)}
-}
-
-func bindRepeatTo[T uint16 | uint32 | uint64](m *Memory) (func() error, error) {
-	return each1(m.Out[0], m.In[0], m.Scratch, func(d, x []T) { copy(d, x) })
 }

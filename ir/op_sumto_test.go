@@ -17,9 +17,8 @@ func TestSumToFailures(t *testing.T) {
 		{&sumToOp{tensor.Shape{3}}, Spec{tensor.Shape{2, 3}, tensor.I32}, "element type int32, want float16, "},
 		{&sumToOp{tensor.Shape{2}}, Spec{tensor.Shape{2, 3}, tensor.F32}, "the sum in shape (2,), want one that can be repeated to (2, 3)"},
 		{&sumToOp{tensor.Shape{4, 1, 1}}, Spec{tensor.Shape{2, 3}, tensor.F32}, "the sum in shape (4, 1, 1), want one that can be repeated to (2, 3)"},
-		{&repeatToOp{tensor.Shape{3}}, Spec{tensor.Shape{3}, tensor.Bool}, "element type bool, want float16, "},
-		{&repeatToOp{tensor.Shape{2}}, Spec{tensor.Shape{3}, tensor.F32}, "the result in shape (2,), want one that (3,) can be repeated to"},
-		{&repeatToOp{tensor.Shape{3}}, Spec{tensor.Shape{2, 3}, tensor.F32}, "the result in shape (3,), want one that (2, 3) can be repeated to"},
+		{&expandOp{shape: tensor.Shape{2}}, Spec{tensor.Shape{3}, tensor.F32}, "shape (3,) cannot be repeated to be (2,)"},
+		{&expandOp{shape: tensor.Shape{3}}, Spec{tensor.Shape{2, 3}, tensor.F32}, "shape (2, 3) cannot be repeated to be (3,)"},
 	} {
 		if _, err := c.op.Infer([]Spec{c.in}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v of %v: error %v, want one that begins with %q", c.op, c.in, err, c.want)

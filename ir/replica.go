@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"unsafe"
 
 	"gogcl.dev/tensor"
 )
@@ -35,10 +34,14 @@ type instruction struct {
 	turn      *int   // of a loop: the one in progress
 }
 
-func newReplica(s *Session, id int) *replica {
-	r := &replica{
-		session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{}, turns: map[*step]*int{},
-		arena: aligned(s.plan.arena), variables: aligned(s.plan.variables), scratch: aligned(s.plan.scratch),
+func newReplica(s *Session, id int) (*replica, error) {
+	r := &replica{session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{}, turns: map[*step]*int{}}
+	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables, &r.scratch: s.plan.scratch} {
+		t, err := tensor.New(tensor.U8, bytes) // begins a cache line
+		if err != nil {
+			return nil, fmt.Errorf("ir: the memory of a replica: %w", err)
+		}
+		*to = t.Bytes()
 	}
 	for _, stream := range s.program.streams {
 		bytes := stream.sp.Bytes()
@@ -49,17 +52,7 @@ func newReplica(s *Session, id int) *replica {
 			r.places[x.of.node.op.(*variableOp).variable] = x
 		}
 	}
-	return r
-}
-
-// aligned is memory that begins a cache line.
-func aligned(n int) []byte {
-	if n == 0 {
-		return nil
-	}
-	b := make([]byte, n+lineBytes)
-	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % lineBytes
-	return b[skip:][:n:n]
+	return r, nil
 }
 
 func (r *replica) port(s *Stream) *port { return r.ports[s.index] }

@@ -64,7 +64,11 @@ func NewSession(p *Program) (*Session, error) {
 		s.values = append(s.values, copies)
 	}
 	for r := range p.replicas {
-		s.replicas = append(s.replicas, newReplica(s, r))
+		own, err := newReplica(s, r)
+		if err != nil {
+			return nil, err
+		}
+		s.replicas = append(s.replicas, own)
 	}
 	for _, r := range s.replicas {
 		if err := r.bind(); err != nil {

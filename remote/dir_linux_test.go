@@ -120,7 +120,7 @@ func refused(t *testing.T, dir Dir, err error) {
 func TestNoRegularFile(t *testing.T) {
 	dir := Dir(t.TempDir())
 	if err := unix.Mkfifo(fileOf(t, dir), 0o666); err != nil {
-		t.Skip(err)
+		t.Skip("the file system has no pipes: ", err)
 	}
 	_, err := dir.Open(spec(1, 2))
 	wantError(t, err, fileOf(t, dir), "it is not a regular file")
