@@ -61,7 +61,7 @@ func table() []row {
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "commgroup", "tensor", "transport", "transport/inproc"}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops"}},
-		{pkg: "remote", imports: []string{"ir", "tensor"}, modules: []string{xsys}},
+		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"remote", "ir", "ir/collective", "gcl", "tensor"}, modules: []string{xsync}},
 
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
