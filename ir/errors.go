@@ -85,6 +85,24 @@ func caller(pkg string) Position {
 	}
 }
 
+// userLine is the innermost call that is made from outside this package and outside of those of this module that build
+// programs, unless it is in a test of one.
+func userLine() Position {
+	module := ownPackage[:strings.IndexByte(ownPackage, '/')+1]
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	for {
+		f, more := frames.Next()
+		in := packageOf(f.Function)
+		if in != ownPackage && (!strings.HasPrefix(in, module) || strings.HasSuffix(f.File, "_test.go")) {
+			return Position{f.File, f.Line}
+		}
+		if !more {
+			return Position{}
+		}
+	}
+}
+
 // callerOf is the innermost call that is made from outside this package and the one that has called it.
 func callerOf() Position {
 	var counters [16]uintptr

@@ -14,7 +14,7 @@ type Report struct {
 	Peak      int // bytes of a replica: Arena, Variables and Scratch
 	Arena     int // bytes of what is alive for a while; each tensor begins a cache line of 64 bytes
 	Variables int // bytes of the variables, each from a cache line on
-	Scratch   int // bytes that the operation in progress has beside its tensors: the most that one wants
+	Scratch   int // bytes that the operation in progress has beside its tensors: the most that one wants, and one of what is started
 	Constants int // bytes of the constants, which all replicas share; not in Peak
 	Alive     int // bytes of the tensors of the step with most; Arena less this is lost to cache lines and to gaps
 	Steps     []StepReport
@@ -41,7 +41,7 @@ type AliveTensor struct {
 // Report returns what memory the session takes.
 func (s *Session) Report() *Report {
 	m := s.plan
-	r := &Report{Peak: m.arena + m.variables + m.scratch, Arena: m.arena, Variables: m.variables, Scratch: m.scratch}
+	r := &Report{Peak: m.arena + m.variables + m.scratch + m.besideScratch, Arena: m.arena, Variables: m.variables, Scratch: m.scratch + m.besideScratch}
 	var arena []*location
 	seen := map[*tensor.Tensor]bool{}
 	for _, x := range m.locations {

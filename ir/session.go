@@ -84,6 +84,7 @@ func NewSession(p *Program) (*Session, error) {
 	}
 	p.sessions = true
 	for _, r := range s.replicas {
+		r.companion.begin()
 		go r.serve()
 	}
 	return s, nil
@@ -97,6 +98,7 @@ func (s *Session) Close() error {
 	s.closed = true
 	for _, r := range s.replicas {
 		close(r.start)
+		r.companion.end()
 	}
 	if s.cancel != nil {
 		s.cancel(errClosed)
