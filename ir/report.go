@@ -33,6 +33,7 @@ type StepReport struct {
 
 // AliveTensor is a tensor in the arena. A graph that is called twice may have two of the same name.
 type AliveTensor struct {
+	Of     *Tensor
 	Tensor string // as programs as text have it: "%3.x"
 	Graph  string
 	Bytes  int
@@ -64,7 +65,7 @@ func (r *Report) add(steps []*step, arena []*location, depth int) {
 		out := StepReport{Op: s.text(), Graph: s.node.graph.name, Position: s.node.pos, Depth: depth, Scratch: s.scratchBytes()}
 		for _, x := range arena {
 			if x.first <= s.at && s.at <= x.last {
-				out.Alive = append(out.Alive, AliveTensor{reference(x.of), x.of.graph.name, x.spec.Bytes()})
+				out.Alive = append(out.Alive, AliveTensor{x.of, reference(x.of), x.of.graph.name, x.spec.Bytes()})
 				out.Bytes += x.spec.Bytes()
 			}
 		}

@@ -41,8 +41,8 @@ func NewSession(p *Program) (*Session, error) {
 	if p == nil {
 		return nil, errors.New("ir: a session of no program")
 	}
-	if p.err != nil {
-		return nil, p.err
+	if err := p.end(); err != nil {
+		return nil, err
 	}
 	for _, v := range p.variables {
 		if s, err := v.replicaSpec(v.value, p.replicas); err != nil {
