@@ -35,6 +35,7 @@ type Memory struct {
 
 	Replica  int
 	Replicas int
+	Beside   bool // the operation is in a graph that is started: it runs beside those of the replica that are not
 
 	session *Session
 }

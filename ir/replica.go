@@ -11,16 +11,19 @@ import (
 
 // replica is one replica of a session: its memory, and the program bound to it.
 type replica struct {
-	session   *Session
-	id        int
-	arena     []byte
-	variables []byte
-	scratch   []byte
-	ports     []*port
-	code      []instruction
-	places    map[*Variable]*location
-	start     chan struct{}
-	turns     map[*step]*int // of loops
+	session       *Session
+	id            int
+	arena         []byte
+	variables     []byte
+	scratch       []byte
+	ports         []*port
+	code          []instruction
+	places        map[*Variable]*location
+	start         chan struct{}
+	turns         map[*step]*int // of loops
+	companion     *companion     // nil: nothing is started
+	beside        map[*step]*besideCall
+	besideScratch []byte
 }
 
 // instruction is a step bound to memory.
@@ -35,8 +38,8 @@ type instruction struct {
 }
 
 func newReplica(s *Session, id int) (*replica, error) {
-	r := &replica{session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{}, turns: map[*step]*int{}}
-	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables, &r.scratch: s.plan.scratch} {
+	r := &replica{session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{}, turns: map[*step]*int{}, beside: map[*step]*besideCall{}}
+	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables, &r.scratch: s.plan.scratch, &r.besideScratch: s.plan.besideScratch} {
 		t, err := tensor.New(tensor.U8, bytes) // begins a cache line
 		if err != nil {
 			return nil, fmt.Errorf("ir: the memory of a replica: %w", err)
@@ -76,14 +79,15 @@ func (r *replica) tensor(x *location) (*tensor.Tensor, error) {
 
 // bind makes the instructions.
 func (r *replica) bind() (err error) {
-	r.code, err = r.bindAll(r.session.plan.steps)
+	r.code, err = r.bindAll(r.session.plan.steps, false)
 	return err
 }
 
-func (r *replica) bindAll(steps []*step) ([]instruction, error) {
+// bindAll binds steps, which run beside the replica or on it.
+func (r *replica) bindAll(steps []*step, beside bool) ([]instruction, error) {
 	var out []instruction
 	for _, s := range steps {
-		i, err := r.bindStep(s)
+		i, err := r.bindStep(s, beside)
 		if err != nil {
 			return nil, &RunError{Op: s.node.op.Name(), Graph: s.node.graph.name, Replica: r.id, Position: s.node.pos, Err: err}
 		}
@@ -92,7 +96,7 @@ func (r *replica) bindAll(steps []*step) ([]instruction, error) {
 	return out, nil
 }
 
-func (r *replica) bindStep(s *step) (i instruction, err error) {
+func (r *replica) bindStep(s *step, beside bool) (i instruction, err error) {
 	i = instruction{node: s.node, count: s.count}
 	switch {
 	case s.from != nil:
@@ -117,6 +121,12 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 			}
 		}
 		return i, nil
+	case s.starts:
+		i.run, err = r.bindStart(s)
+		return i, err
+	case s.waits != nil:
+		i.run = r.bindWait(s)
+		return i, nil
 	case s.when != nil || s.count > 0:
 		if s.when != nil {
 			condition, err := r.tensor(s.when)
@@ -128,13 +138,13 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 			i.turn = new(int)
 			r.turns[s] = i.turn
 		}
-		if i.body, err = r.bindAll(s.body); err != nil {
+		if i.body, err = r.bindAll(s.body, beside); err != nil {
 			return i, err
 		}
-		i.els, err = r.bindAll(s.els)
+		i.els, err = r.bindAll(s.els, beside)
 		return i, err
 	}
-	m := &Memory{Replica: r.id, Replicas: r.session.program.replicas, session: r.session}
+	m := &Memory{Replica: r.id, Replicas: r.session.program.replicas, Beside: beside, session: r.session}
 	for _, x := range s.in {
 		t, err := r.tensor(x)
 		if err != nil {
@@ -153,7 +163,11 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 		m.Name = s.node.out[0].name
 	}
 	if o, is := s.node.op.(Scratcher); is {
-		m.Scratch = r.scratch[:o.ScratchBytes(specsOf(s.node.in))]
+		all := r.scratch
+		if beside {
+			all = r.besideScratch
+		}
+		m.Scratch = all[:o.ScratchBytes(specsOf(s.node.in))]
 	}
 	i.run, err = s.node.op.Bind(m)
 	return i, err
@@ -164,6 +178,7 @@ func (r *replica) serve() {
 	for r.await() {
 		if err := r.run(); err != nil {
 			r.session.fail(err)
+			r.companion.settle()
 		}
 		r.session.done.Done()
 	}

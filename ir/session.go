@@ -41,8 +41,8 @@ func NewSession(p *Program) (*Session, error) {
 	if p == nil {
 		return nil, errors.New("ir: a session of no program")
 	}
-	if p.err != nil {
-		return nil, p.err
+	if err := p.end(); err != nil {
+		return nil, err
 	}
 	for _, v := range p.variables {
 		if s, err := v.replicaSpec(v.value, p.replicas); err != nil {
@@ -84,6 +84,7 @@ func NewSession(p *Program) (*Session, error) {
 	}
 	p.sessions = true
 	for _, r := range s.replicas {
+		r.companion.begin()
 		go r.serve()
 	}
 	return s, nil
@@ -97,6 +98,7 @@ func (s *Session) Close() error {
 	s.closed = true
 	for _, r := range s.replicas {
 		close(r.start)
+		r.companion.end()
 	}
 	if s.cancel != nil {
 		s.cancel(errClosed)
