@@ -115,7 +115,7 @@ func gradientsOfShards(t *testing.T, n int, g commgroup.Group, gather bool, op g
 		if gather {
 			inputs = nil
 			for _, s := range specs {
-				inputs = append(inputs, spec(s.DType, (s.Elements()+ranks-1)/ranks))
+				inputs = append(inputs, spec(s.DType, 1, (s.Elements()+ranks-1)/ranks)) // any shape will do
 			}
 		}
 		var like []ir.Input
