@@ -145,6 +145,25 @@ func (o *op) Bind(m *ir.Memory) (func() error, error) {
 	return o.bind(m, c.Named(m.Name))
 }
 
+// scratcher is an action that needs memory beside its inputs and outputs.
+type scratcher interface {
+	action
+	scratch(in []ir.Spec, ranks int) int // bytes
+}
+
+// ScratchBytes implements ir.Scratcher.
+func (o *op) ScratchBytes(in []ir.Spec) int {
+	a, is := o.action.(scratcher)
+	if !is {
+		return 0
+	}
+	layout, err := o.comm.Group.Resolve(o.replicas)
+	if err != nil {
+		return 0
+	}
+	return a.scratch(in, layout.Size())
+}
+
 func specs(tensors []*tensor.Tensor) []ir.Spec {
 	var out []ir.Spec
 	for _, t := range tensors {

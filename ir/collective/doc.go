@@ -16,6 +16,8 @@
 //	ReduceScatterShards any shape of n elements      (c)
 //	AllGatherShards     any shape of c elements      any given shape of n elements: the padding is gone
 //
+// What ends in Many does the same for each of several tensors, in one set of messages.
+//
 // Every replica of a session has a connection of its own to the others, in process, which all collectives of the
 // program share, and they run in the order in which they were built. An output's name is also that of the collective in
 // gcl's errors and traces. In the branches of an If replicas may go different ways as long as the collectives of each
