@@ -36,6 +36,10 @@ type Memory struct {
 	Replica  int
 	Replicas int
 
+	// Beside says that the operation runs beside the replica, at the same time as others of it: what it has to itself
+	// otherwise, as a connection, it must have twice.
+	Beside bool
+
 	session *Session
 }
 
