@@ -37,6 +37,10 @@ type Memory struct {
 	Replicas int
 	Beside   bool // the operation is in a graph that is started: it runs beside those of the replica that are not
 
+	// Beside says that the operation runs beside the replica, at the same time as others of it: what it has to itself
+	// otherwise, as a connection, it must have twice.
+	Beside bool
+
 	session *Session
 }
 
