@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 )
 
 // companion runs beside a replica what is started there, one call after the other.
@@ -103,10 +104,17 @@ func (c *companion) run(code []instruction) (err error) {
 	if ctx := r.session.ctx; ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	at := &instruction{}
+	at, profiling := &instruction{}, r.session.profiling
+	var start time.Time
+	if profiling {
+		start = time.Now()
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			err = r.wrap(at, fmt.Errorf("panic: %v\n\n%s", v, debug.Stack()))
+		}
+		if profiling {
+			r.besideClocks.total += time.Since(start)
 		}
 		if err != nil {
 			r.session.fail(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"gogcl.dev/tensor"
 )
@@ -20,6 +21,9 @@ type replica struct {
 	code          []instruction
 	places        map[*Variable]*location
 	start         chan struct{}
+	clocks        clocks
+	besideClocks  clocks         // of what is started
+	finishing     *time.Duration // in clocks; nil without finishers
 	turns         map[*step]*int // of loops
 	companion     *companion     // nil: nothing is started
 	beside        map[*step]*besideCall
@@ -28,8 +32,9 @@ type replica struct {
 
 // instruction is a step bound to memory.
 type instruction struct {
-	run  func() error // an operation or a copy
-	node *node
+	run   func() error   // an operation, a copy, a start or a wait
+	clock *time.Duration // that run counts for; nil: none of its own
+	node  *node
 
 	body, els []instruction // of a loop or a choice
 	count     int
@@ -97,7 +102,7 @@ func (r *replica) bindAll(steps []*step, beside bool) ([]instruction, error) {
 }
 
 func (r *replica) bindStep(s *step, beside bool) (i instruction, err error) {
-	i = instruction{node: s.node, count: s.count}
+	i = instruction{node: s.node, count: s.count, clock: r.clock(s, beside)}
 	switch {
 	case s.from != nil:
 		from, err := r.tensor(s.from)
@@ -209,14 +214,28 @@ func (r *replica) await() bool {
 
 // run runs the program once. A panic is an error.
 func (r *replica) run() (err error) {
-	at := &instruction{}
+	at, profiling := &instruction{}, r.session.profiling
+	var start time.Time
+	if profiling {
+		start = time.Now()
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			err = r.wrap(at, fmt.Errorf("panic: %v\n\n%s", v, debug.Stack()))
 		}
+		if profiling {
+			r.clocks.total += time.Since(start)
+		}
 	}()
 	if err := r.execute(r.code, &at); err != nil {
 		return err
+	}
+	if len(r.session.finishers) == 0 {
+		return nil
+	}
+	if profiling {
+		end := time.Now()
+		defer func() { *r.finishing += time.Since(end) }()
 	}
 	for _, f := range r.session.finishers {
 		if err := f.Finish(r.session.ctx, r.id); err != nil {
@@ -246,7 +265,14 @@ func (r *replica) execute(code []instruction, at **instruction) error {
 		var err error
 		switch {
 		case i.run != nil:
-			if err = i.run(); err != nil {
+			if i.clock != nil && r.session.profiling {
+				start := time.Now()
+				err = i.run()
+				*i.clock += time.Since(start)
+			} else {
+				err = i.run()
+			}
+			if err != nil {
 				return r.wrap(i, err)
 			}
 		case i.when != nil:

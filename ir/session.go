@@ -24,6 +24,9 @@ type Session struct {
 
 	finishers []Finisher // of what is shared, if the program has a choice
 
+	profiling bool // runs are timed
+	profiled  int  // such runs
+
 	ctx    context.Context // of the run in progress
 	given  context.Context // from which ctx is made
 	cancel context.CancelCauseFunc
@@ -80,6 +83,11 @@ func NewSession(p *Program) (*Session, error) {
 			if f, is := s.shared[key].(Finisher); is {
 				s.finishers = append(s.finishers, f)
 			}
+		}
+	}
+	if len(s.finishers) > 0 {
+		for _, r := range s.replicas {
+			r.finishing = r.clocks.of(profileFinish)
 		}
 	}
 	p.sessions = true
@@ -237,6 +245,9 @@ func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor)
 	}
 	for i := range s.stale {
 		s.stale[i] = true
+	}
+	if s.profiling {
+		s.profiled++
 	}
 	s.cause = nil
 	s.done.Add(len(s.replicas))
