@@ -116,12 +116,17 @@ func CheckText(text string) error {
 	return nil
 }
 
+// CheckName is the error of what cannot be the name of a tensor.
+func CheckName(name string) error {
+	if name == metaName {
+		return errors.New("the format wants the name for itself")
+	}
+	return CheckText(name)
+}
+
 // check returns the bytes that a tensor takes.
 func check(t Tensor) (int64, error) {
-	if t.Name == metaName {
-		return 0, errors.New("the format wants the name for itself")
-	}
-	if err := CheckText(t.Name); err != nil {
+	if err := CheckName(t.Name); err != nil {
 		return 0, err
 	}
 	if !t.DType.Valid() {
