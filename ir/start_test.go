@@ -162,8 +162,8 @@ func (w meeting) op(first bool) func(m *ir.Memory) error {
 	}
 }
 
-// A started call runs beside what is between the start and the wait, in every run and in every turn of a loop. The calls
-// of one replica run in the order of their starts, and allocate nothing.
+// A started call runs beside what is between the start and the wait, in every run and in every turn of a loop. The
+// calls of one replica run in the order of their starts, and allocate nothing.
 func TestStartRunsBeside(t *testing.T) {
 	p := ir.New(1)
 	first, second := newMeeting(), newMeeting()
@@ -386,8 +386,8 @@ func TestStartOffTheWay(t *testing.T) {
 	}
 }
 
-// An error, a panic, and the end of the caller's patience in what is started end the run, also where the replicas wait for
-// nothing but the others' companions, and say where.
+// An error, a panic, and the end of the caller's patience in what is started end the run, also where the replicas
+// wait for nothing but the others' companions, and say where.
 func TestStartedFails(t *testing.T) {
 	reason := errors.New("enough")
 	for _, how := range []string{"error", "panic", "cancel"} {
@@ -489,8 +489,8 @@ func besideProgram() *ir.Program {
 	return p
 }
 
-// TestStartReport looks at a program as text and as a drawing, and at the accounts of memory and code: between start and
-// wait all is alive that the started graph works on, scratch memory is there twice, and its code is live.
+// TestStartReport looks at a program as text and as a drawing, and at the accounts of memory and code: between start
+// and wait all is alive that the started graph works on, scratch memory is there twice, and its code is live.
 func TestStartReport(t *testing.T) {
 	p := besideProgram()
 	golden(t, "beside.txt", p.String())

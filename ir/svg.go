@@ -251,8 +251,8 @@ func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 }
 
 // silentOrder are the pairs of nodes of which one comes before the other, though it gives it no tensor, and though no
-// other nodes between them demand it: because of a change in place, of a stream, or of InSequence. Those of a start and its
-// wait are always there.
+// other nodes between them demand it: because of a change in place, of a stream, or of InSequence. Those of a start
+// and its wait are always there.
 func (g *Graph) silentOrder() [][2]int {
 	after := g.pairs()
 	words := (len(g.nodes) + 63) / 64
