@@ -110,15 +110,30 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 // narrow is what data of 64 bits becomes.
 var narrow = map[tensor.DType]tensor.DType{tensor.F64: tensor.F32, tensor.I64: tensor.I32, tensor.U64: tensor.U32}
 
+// ElementType returns the element type that a variable has whose data is of d.
+func ElementType(d tensor.DType, options ...VariableOption) tensor.DType {
+	v := &Variable{}
+	for _, o := range options {
+		if o != nil {
+			o(v)
+		}
+	}
+	return v.element(d)
+}
+
+func (v *Variable) element(of tensor.DType) tensor.DType {
+	if v.typed {
+		return v.dtype
+	}
+	if n, is := narrow[of]; is && !v.wide {
+		return n
+	}
+	return of
+}
+
 // convert gives data the element type that it is to have, in memory of its own.
 func (v *Variable) convert(data *tensor.Tensor) (*tensor.Tensor, error) {
-	to := data.DType()
-	if n, is := narrow[to]; is && !v.wide {
-		to = n
-	}
-	if v.typed {
-		to = v.dtype
-	}
+	to := v.element(data.DType())
 	if to == data.DType() {
 		return data.Clone(), nil
 	}
@@ -230,6 +245,9 @@ func writer(t *tensor.Tensor) func(i int, whole int64, f float64) bool {
 	}
 	return nil
 }
+
+// Name returns the variable's name, or "" if it has none.
+func (v *Variable) Name() string { return v.name }
 
 // Buffer returns the buffer that the variable is in, and the entry.
 func (v *Variable) Buffer() (b *Buffer, offset int) { return v.buffer, v.offset }
