@@ -137,7 +137,7 @@ func (x *index) write(ctx context.Context, dir string, tensors []Tensor) error {
 			return err
 		}
 	}
-	data, err := x.encode()
+	data, err := x.encode(maxIndexBytes)
 	if err != nil {
 		return err
 	}
