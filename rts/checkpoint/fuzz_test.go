@@ -10,13 +10,16 @@ import (
 )
 
 // inMemory is a file that never was on a disk, which is a hundred times as fast.
-type inMemory struct{ *bytes.Reader }
+type inMemory struct {
+	*bytes.Reader
+	open *int // how many are
+}
 
-func (inMemory) Close() error { return nil }
+func (m inMemory) Close() error { *m.open--; return nil }
 
 // FuzzLoad loads a checkpoint whose index and one of whose shards say anything, the index with a right checksum if it
 // has room for one. Nothing may panic, nothing is written unless all is well, and then it is what was saved: for that
-// the checksums speak, unless they are other ones.
+// the checksums speak, unless they are other ones. And all files are closed.
 func FuzzLoad(f *testing.F) {
 	dir := f.TempDir()
 	saveIt(f, dir, small(f, 3).fill(1), map[string]string{"step": "17"})
@@ -39,7 +42,7 @@ func FuzzLoad(f *testing.F) {
 		}
 	}
 	want := small(f, 2).fill(1)
-	files := map[string][]byte{}
+	files, opened := map[string][]byte{}, 0
 	for k := 1; k < 3; k++ {
 		path := filepath.Join(filepath.Dir(shardPath), shardName(k, 3))
 		if files[path], err = os.ReadFile(path); err != nil {
@@ -51,7 +54,8 @@ func FuzzLoad(f *testing.F) {
 		if !ok {
 			return nil, 0, fs.ErrNotExist
 		}
-		return inMemory{bytes.NewReader(data)}, int64(len(data)), nil
+		opened++
+		return inMemory{bytes.NewReader(data), &opened}, int64(len(data)), nil
 	}
 	f.Fuzz(func(t *testing.T, index, shard []byte) {
 		if len(index) > 100 {
@@ -66,6 +70,9 @@ func FuzzLoad(f *testing.F) {
 		c, err := open(filepath.Dir(indexPath), m.tensors, openFile)
 		if err == nil {
 			_, err = c.load(context.Background(), m.tensors, layouts)
+		}
+		if opened != 0 {
+			t.Fatalf("%d files are open, error %v", opened, err)
 		}
 		if err != nil && m.writes > 0 {
 			t.Fatalf("%d shards were written, error %v", m.writes, err)

@@ -126,6 +126,11 @@ func lies() []lie {
 		{"another format", indexName, replace("gogcl checkpoint", "other checkpoint"), `format: want "gogcl checkpoint", found "other checkpoint"`},
 		{"version", indexName, replace(`"version": 1`, `"version": 2`), "its format has version 2, this program reads version 1"},
 		{"id too short", indexName, replace(`"id": "`, `"id": "ab", "Id": "`), `id: want 32 hexadecimal digits, found "ab"`},
+		{"id in capitals", indexName, func(data []byte) []byte {
+			at := bytes.Index(data, []byte(`"id": "`)) + len(`"id": "`)
+			data[at] = 'A'
+			return sealIndex(data)
+		}, `id: want 32 hexadecimal digits, found "A`},
 		{"id no number", indexName, replace(`"id": "`, `"id": "?`), `id: want 32 hexadecimal digits, found "?`},
 		{"id of another", indexName, func(data []byte) []byte {
 			at := bytes.Index(data, []byte(`"id": "`)) + len(`"id": "`)
@@ -282,20 +287,22 @@ func TestNewestIsDamaged(t *testing.T) {
 
 // TestChangedMeanwhile changes a file between the two times that Load reads it.
 func TestChangedMeanwhile(t *testing.T) {
-	dir := t.TempDir()
-	saveIt(t, dir, small(t, 3).fill(1), nil)
-	m := newModel(t, spec{"step", tensor.I64, nil, 1}, spec{"w", tensor.F32, tensor.Shape{2, 3}, 2})
-	path := filepath.Join(dir, "checkpoint-00000001", shard1)
-	m.tensors[0].Write = func(int, *tensor.Tensor) error {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
+	for k := range 3 {
+		dir := t.TempDir()
+		saveIt(t, dir, small(t, 3).fill(1), nil)
+		m := newModel(t, spec{"step", tensor.I64, nil, 1}, spec{"w", tensor.F32, tensor.Shape{2, 3}, 2})
+		path := filepath.Join(dir, "checkpoint-00000001", shardName(k, 3))
+		m.tensors[0].Write = func(int, *tensor.Tensor) error {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			data[len(data)-1] ^= 1
+			return os.WriteFile(path, data, 0o666)
 		}
-		data[len(data)-1] ^= 1
-		return os.WriteFile(path, data, 0o666)
+		_, err := Load(context.Background(), dir, m.tensors)
+		wantError(t, err, path+`: tensor "w": it is damaged: checksum `)
 	}
-	_, err := Load(context.Background(), dir, m.tensors)
-	wantError(t, err, path+`: tensor "w": it is damaged: checksum `)
 }
 
 // TestIndexTooLong opens an index of more bytes than there may be, of which it reads none.

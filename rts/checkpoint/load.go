@@ -47,7 +47,7 @@ func load(ctx context.Context, dir string, tensors []Tensor) (map[string]string,
 			return nil, fmt.Errorf("tensor %q: Write is nil", t.Name)
 		}
 	}
-	c, err := openNewest(ctx, dir, tensors)
+	c, err := openNewest(ctx, dir, tensors, openRegular)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layou
 }
 
 // openNewest opens the newest checkpoint. One that a Save removes meanwhile is no longer the newest.
-func openNewest(ctx context.Context, dir string, tensors []Tensor) (*checkpoint, error) {
+func openNewest(ctx context.Context, dir string, tensors []Tensor, openFile opener) (*checkpoint, error) {
 	before := entry{}
 	for {
 		if ctx.Err() != nil {
@@ -84,7 +84,7 @@ func openNewest(ctx context.Context, dir string, tensors []Tensor) (*checkpoint,
 		if err != nil {
 			return nil, err
 		}
-		c, err := open(e.path(dir), tensors, openRegular)
+		c, err := open(e.path(dir), tensors, openFile)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || e.number <= before.number {
 			return c, err
 		}
@@ -232,7 +232,7 @@ func (c *checkpoint) openShard(path string, k int, openFile opener) (_ *file, er
 		return nil, err
 	}
 	for key, want := range c.index.fileMeta(k) {
-		if got, ok := s.in.Meta()[key]; !ok || got != want {
+		if got := s.in.Meta()[key]; got != want {
 			return nil, fmt.Errorf("it is not of this checkpoint: its %s is %.100q, want %q", key, got, want)
 		}
 	}
