@@ -100,6 +100,14 @@ func header(change func(data []byte) []byte) func(data []byte) []byte {
 	}
 }
 
+// other is another hexadecimal digit.
+func other(digit byte) byte {
+	if digit == '0' {
+		return '1'
+	}
+	return '0'
+}
+
 func lies() []lie {
 	const damaged = ": it is damaged: checksum "
 	flip := func(at int) func(data []byte) []byte {
@@ -117,7 +125,11 @@ func lies() []lie {
 		{"index truncated", indexName, cut(10), ": "},
 		{"index longer", indexName, func(data []byte) []byte { return append(data, "{}"...) }, "want the end, found '{'"},
 		{"index damaged", indexName, swap("17", "18"), damaged},
-		{"checksum damaged", indexName, func(data []byte) []byte { data[len("{\n  \"crc32c\": \"")] ^= 1; return data }, damaged},
+		{"checksum damaged", indexName, func(data []byte) []byte {
+			at := len("{\n  \"crc32c\": \"")
+			data[at] = other(data[at])
+			return data
+		}, damaged},
 		{"checksum no number", indexName, func(data []byte) []byte { data[len("{\n  \"crc32c\": \"")] = 'A'; return data }, ": crc32c: want 8 hexadecimal digits, found \"A"},
 		{"foreign index", indexName, func([]byte) []byte {
 			return []byte(`{"metadata":{"total_size":24},"weight_map":{"w":"model-00001-of-00001.safetensors"}}`)
@@ -134,7 +146,7 @@ func lies() []lie {
 		{"id no number", indexName, replace(`"id": "`, `"id": "?`), `id: want 32 hexadecimal digits, found "?`},
 		{"id of another", indexName, func(data []byte) []byte {
 			at := bytes.Index(data, []byte(`"id": "`)) + len(`"id": "`)
-			data[at] = '0' + ('9'-data[at])&7
+			data[at] = other(data[at])
 			return sealIndex(data)
 		}, ""}, // the error is that of the shards, below
 		{"meta twice", indexName, replace(`"step": "17"`, `"step": "17", "step": "18"`), `the name "step" for the second time in one object`},
@@ -170,7 +182,7 @@ func lies() []lie {
 		{"header damaged", shard1, flip(8), ": header: it does not begin with {"},
 		{"shard of another checkpoint", shard1, header(func(h []byte) []byte {
 			at := bytes.Index(h, []byte(`"checkpoint":"`)) + len(`"checkpoint":"`)
-			h[at] = '0' + ('9'-h[at])&7
+			h[at] = other(h[at])
 			return h
 		}), ": it is not of this checkpoint: its checkpoint is \""},
 		{"shard of no checkpoint", shard1, header(swap(`"checkpoint":`, `"model":`)), `: it is not of this checkpoint: its checkpoint is "", want "`},
