@@ -465,10 +465,10 @@ func TestReadAndWriteErrors(t *testing.T) {
 		want string
 	}{
 		{func(int) (*tensor.Tensor, error) { return nil, full }, `tensor "w": shard 0 of 2: out of luck`},
-		{func(int) (*tensor.Tensor, error) { return nil, nil }, `tensor "w": shard 0 of 2: Read has returned nil`},
-		{other(tensor.F32, 4), `tensor "w": shard 1 of 2: Read has returned float32 of shape (4,), want float32 of shape (3,)`},
-		{other(tensor.F32, 1, 3), `Read has returned float32 of shape (1, 3), want float32 of shape (3,)`},
-		{other(tensor.I32, 3), `Read has returned int32 of shape (3,), want float32 of shape (3,)`},
+		{func(int) (*tensor.Tensor, error) { return nil, nil }, `tensor "w": shard 0 of 2: what Read has returned is nil`},
+		{other(tensor.F32, 4), `tensor "w": shard 1 of 2: what Read has returned is float32 of shape (4,), want float32 of shape (3,)`},
+		{other(tensor.F32, 1, 3), `what Read has returned is float32 of shape (1, 3), want float32 of shape (3,)`},
+		{other(tensor.I32, 3), `what Read has returned is int32 of shape (3,), want float32 of shape (3,)`},
 	} {
 		m := small(t, 2)
 		m.tensors[0].Read = tt.read

@@ -138,8 +138,8 @@ func runAndKill(t *testing.T, dir string, last uint64, n int, r *rand.Rand) []re
 	return reports
 }
 
-// saveUntilKilled is the child. It reports on standard output, the first time when it has the lock, and then waits until
-// its standard input ends.
+// saveUntilKilled is the child. It reports on standard output, the first time when it has the lock, and then waits
+// until its standard input ends.
 func saveUntilKilled(t *testing.T) {
 	fail := func(err error) {
 		if err != nil {

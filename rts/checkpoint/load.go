@@ -18,12 +18,11 @@ import (
 var ErrNone = errors.New("there is no checkpoint")
 
 // Load loads the newest checkpoint in a directory into the tensors, of which it has to have all and no others, with the
-// same types and shapes, but in any number of shards. It returns the strings that were saved with them, the caller's own.
-// When ctx ends, so does Load, with ctx's error.
+// same types and shapes, but in any number of shards. It returns the strings that were saved with them, the caller's
+// own. When ctx ends, so does Load, with ctx's error.
 //
-// Nothing is written before all of the checkpoint has been found to be whole. After an error of a Write, the end of ctx,
-// or of a disk that has changed its mind since, some tensors are loaded and others not. One of the first says in which
-// tensor and shard it was.
+// Nothing is written before all of the checkpoint has been found to be whole. If it is a Write that fails, or ctx ends
+// then, or the disk changes its mind, some tensors have been loaded and others not; the error of a Write says where.
 //
 // It may run beside a Save. It takes memory for the index and one shard, and reads every file twice.
 func Load(ctx context.Context, dir string, tensors []Tensor) (meta map[string]string, err error) {
