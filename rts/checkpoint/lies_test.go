@@ -63,8 +63,8 @@ func TestIndexText(t *testing.T) {
 	wantError(t, err, fmt.Sprintf("the index has %d bytes, at most %d are allowed", len(want), len(want)-1))
 }
 
-// lies are checkpoints of the model small with 3 shards, in which something is wrong. Each is a name of a file, what is
-// done to what is in it, and the error, after the file's path.
+// lie is a checkpoint of the model small with 3 shards, in which something is wrong: the name of a file, what is done to
+// what is in it, and the error, after the file's path.
 type lie struct {
 	name, file string
 	change     func(data []byte) []byte
@@ -206,8 +206,8 @@ func lies() []lie {
 	}
 }
 
-// TestLies loads each of the lies: an error that names the file and what is wrong, and nothing is written. When the file
-// is mended, all is well.
+// TestLies loads each of the lies: an error that names the file and what is wrong, and nothing is written. When the
+// file is mended, all is well.
 func TestLies(t *testing.T) {
 	dir := t.TempDir()
 	saveIt(t, dir, small(t, 3).fill(1), map[string]string{"step": "17"})
