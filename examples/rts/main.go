@@ -140,7 +140,7 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		return err
 	}
 	out.Line(table)
-	return picture.draw(t.at.Passes)
+	return picture.draw(fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch), t.at.Passes)
 }
 
 // introduce says what is to be trained, and how.

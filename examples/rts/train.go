@@ -19,8 +19,8 @@ type trainer struct {
 
 	shares    *shares
 	model     *model
-	stepper   *stepper       // of the model
-	reference *reference     // nil without -verify
+	stepper   *stepper        // of the model
+	reference *reference      // nil without -verify
 	net       *perceptron.Net // for the images held out
 	dir       string          // of -storage file
 	at        position
