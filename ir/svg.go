@@ -129,7 +129,7 @@ func (d *drawing) graph(title string, g *Graph, exports []*Tensor, depth int) *s
 		}
 		b := d.add(s, d.node(n, depth))
 		drawn = append(drawn, b)
-		for i, t := range n.in {
+		for i, t := range n.in[:b.inputs] {
 			if o, is := from[t]; is {
 				s.lines = append(s.lines, &line{o.drawnBox, b, o.out, i, n.changesInput(i)})
 				d.red = d.red || n.changesInput(i)
@@ -182,6 +182,7 @@ const (
 	kindCall     = "call"
 	kindRepeat   = "repeat"
 	kindIf       = "if"
+	kindStart    = "start"
 )
 
 // node makes the box of a node.
@@ -200,6 +201,11 @@ func (d *drawing) node(n *node, depth int) *drawnBox {
 	case *repeatOp:
 		b.outline, b.kind = nestedBox, kindRepeat
 		b.inner = d.graph(b.text, op.graph, n.exports, depth+1)
+	case *startOp:
+		b.outline, b.kind = nestedBox, kindStart
+		b.inner = d.graph(b.text, op.graph, nil, depth+1)
+	case *waitOp: // its inputs are those of the start
+		b.kind, b.inputs = kindStart, 0
 	case *ifOp:
 		b.outline, b.kind = nestedBox, kindIf
 		b.inner = d.choice(n, op, depth+1)

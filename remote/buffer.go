@@ -247,7 +247,6 @@ func (b *Buffer) name() string { return fmt.Sprint(b.id) }
 type stores struct {
 	all     *buffers
 	entries [][]Entries
-	workers []*worker // by replica; nil where nothing is prefetched
 }
 
 // openAll opens the entries of all buffers of a program, and stores what variables begin with where nothing is stored.
@@ -284,10 +283,6 @@ func (s *stores) of(replica int, b *Buffer) Entries { return s.entries[replica][
 
 // Close implements ir.Shared.
 func (s *stores) Close() error {
-	for _, w := range s.workers {
-		w.stop()
-	}
-	s.workers = nil
 	var errs []error
 	for _, own := range s.entries {
 		for _, e := range own {

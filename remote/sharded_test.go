@@ -177,6 +177,36 @@ func TestShardedShapes(t *testing.T) {
 	}
 }
 
+// When replicas no longer agree, the first gather group of each group is read, or with AllReplicas all.
+func TestShardedReadsFirst(t *testing.T) {
+	for _, c := range []struct {
+		options []remote.VariableOption
+		entry   ir.Spec
+		data    []int
+		want    *tensor.Tensor
+	}{
+		{[]remote.VariableOption{remote.Sharded(consecutive(2))}, i32(1), []int{2}, ints(t, []int32{1, 2})},
+		{[]remote.VariableOption{remote.Sharded(orthogonal(2))}, i32(1), []int{2}, ints(t, []int32{1, 3})},
+		{[]remote.VariableOption{remote.Sharded(consecutive(2)), remote.AllReplicas()}, i32(1), []int{2}, ints(t, []int32{1, 2, 3, 4}, 2, 2)},
+		{[]remote.VariableOption{remote.Sharded(consecutive(1)), remote.Groups(orthogonal(2))}, i32(1), []int{2, 1}, ints(t, []int32{1, 2}, 2, 1)},
+		{nil, i32(), nil, tensor.Scalar(int32(1))},
+		{[]remote.VariableOption{remote.Groups(consecutive(2))}, i32(), []int{2}, ints(t, []int32{1, 3})},
+	} {
+		p := ir.New(4)
+		b := remote.NewBuffer(p, c.entry)
+		x := remote.NewVariable(p, counted(t, c.data...), b, 0, c.options...)
+		s := session(t, p)
+		for r := range 4 {
+			if err := b.Write(s, r, 0, must(ints(t, []int32{int32(r + 1)}).Reshape(c.entry.Shape...))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := x.Read(s); err != nil || !got.Equal(c.want) {
+			t.Errorf("%v, %v, want %v", got, err, c.want)
+		}
+	}
+}
+
 // Loads and stores are of shards; 64 bits become 32, as without sharding.
 func TestShardedInProgram(t *testing.T) {
 	for name, storage := range map[string]remote.Storage{"memory": remote.Memory{}, "files": remote.Dir(t.TempDir())} {

@@ -23,7 +23,7 @@ func (s Sharding) GlobalNorm(shards []*ir.Tensor) *ir.Tensor {
 	}
 	var sum *ir.Tensor
 	for i, t := range shards {
-		if t != nil && t.Graph() != nil && t.Spec().Shape != nil && t.DType() != tensor.F32 {
+		if t != nil && t.Graph() != nil && t.DType().Valid() && t.DType() != tensor.F32 {
 			return failed(shards, "global norm", fmt.Errorf("shard %d is of %v, want float32", i, t.DType()))[0]
 		}
 		squares := ir.ReduceSum(ir.Square(t))

@@ -63,15 +63,23 @@ func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
 	return out, nil
 }
 
-// checkpoint is the tensor as package checkpoint has it.
+// checkpoint is the tensor as package checkpoint has it, where a shard has one dimension, though it be the whole.
 func (k kept) checkpoint(session *ir.Session) checkpoint.Tensor {
 	p := k.of.plan
 	return checkpoint.Tensor{
 		Name: k.name, DType: k.of.spec.DType, Shape: k.of.spec.Shape.Clone(), Shards: p.shards,
 		Read: func(shard int) (*tensor.Tensor, error) {
-			return k.buffer.Read(session, p.group.Member(0, shard), k.offset)
+			t, err := k.buffer.Read(session, p.group.Member(0, shard), k.offset)
+			if err != nil {
+				return nil, err
+			}
+			return t.Reshape(t.Len())
 		},
 		Write: func(shard int, t *tensor.Tensor) error {
+			t, err := t.Reshape(k.buffer.Spec().Shape...)
+			if err != nil {
+				return err
+			}
 			for m := shard; m < p.group.Size(); m += p.shards {
 				if err := k.buffer.Write(session, p.group.Member(0, m), k.offset, t); err != nil {
 					return err

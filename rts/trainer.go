@@ -3,6 +3,7 @@ package rts
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
@@ -113,7 +114,7 @@ type builder struct {
 	sharding   Sharding
 	layers     []*layer
 	units      []*unit
-	pairs      map[*ir.Graph][]*ir.GradInfo
+	known      []gradientOf
 }
 
 // layer is a Layer as its step is built.
@@ -122,8 +123,9 @@ type layer struct {
 	index    int
 	before   int // inputs that are outputs of the layer before
 	params   []*param
-	whole    []*ir.Tensor // the parameters as forward has them
 	call     *ir.CallInfo
+	gradient *ir.GradInfo
+	wanted   []int        // inputs that the gradient is of
 	upstream []*ir.Tensor // the gradients of the outputs, nil of one that is no float
 }
 
@@ -131,6 +133,8 @@ type layer struct {
 type param struct {
 	*Variable
 	states  []kept
+	whole   *ir.Tensor // as it was gathered last
+	given   *ir.Tensor // as forward was given it
 	grad    *ir.Tensor // whole
 	reduced *ir.Tensor // the shard of the gradient
 }
@@ -238,6 +242,9 @@ func scalarOf(name string, t *ir.Tensor, p *ir.Program, d tensor.DType) error {
 
 // build adds the step.
 func (b *builder) build() {
+	for _, l := range b.layers {
+		b.differentiate(l)
+	}
 	b.makeUnits()
 	b.makeStates()
 	b.forward()
@@ -248,14 +255,16 @@ func (b *builder) build() {
 func (b *builder) forward() {
 	var outputs []*ir.Tensor
 	for i, u := range b.units {
-		b.fetch(u)
-		whole := u.take()
+		b.get(&u.forward)
 		if i+1 < len(b.units) {
-			b.ahead(b.units[i+1])
+			b.ahead(&b.units[i+1].forward)
 		}
 		for _, l := range u.layers {
-			l.whole, whole = whole[:len(l.params)], whole[len(l.params):]
-			in := append(append(append([]*ir.Tensor(nil), outputs...), l.Inputs...), l.whole...)
+			in := slices.Concat(outputs, l.Inputs)
+			for _, p := range l.params {
+				p.given = p.whole
+				in = append(in, p.whole)
+			}
 			l.call = b.main.CallWithInfo(l.Graph, nil, in...)
 			outputs = l.call.Outputs()
 		}
@@ -275,22 +284,14 @@ func (b *builder) backward() {
 	}
 	for i := len(b.units) - 1; i >= 0; i-- {
 		u := b.units[i]
-		again := !b.Keep && i < len(b.units)-1 // the last one's are there
-		var whole []*ir.Tensor
-		if again {
-			b.fetch(u)
-			whole = u.take()
+		if !b.Keep && i < len(b.units)-1 { // the last one's are there
+			b.get(&u.again)
 		}
-		if i > 0 && !b.Keep {
-			b.ahead(b.units[i-1])
+		if !b.Keep && i > 0 {
+			b.ahead(&b.units[i-1].again)
 		}
 		for k := len(u.layers) - 1; k >= 0; k-- {
-			l := u.layers[k]
-			own := l.whole
-			if again {
-				own, whole = whole[len(whole)-len(l.params):], whole[:len(whole)-len(l.params)]
-			}
-			b.backwardLayer(l, own)
+			b.backwardLayer(u.layers[k])
 		}
 		b.reduce(u)
 		if i+1 < len(b.units) && b.ClipNorm == 0 {
@@ -306,14 +307,14 @@ func (b *builder) backward() {
 	b.update(b.units[0])
 }
 
-// backwardLayer calls a layer's gradient, given its parameters.
-func (b *builder) backwardLayer(l *layer, whole []*ir.Tensor) {
-	info, wanted := b.gradient(l)
+// backwardLayer calls a layer's gradient.
+func (b *builder) backwardLayer(l *layer) {
+	info, wanted := l.gradient, l.wanted
 	by := info.By(l.call)
 	for in, t := range by {
-		for i, old := range l.whole {
-			if t == old {
-				by[in] = whole[i]
+		for _, p := range l.params {
+			if t == p.given {
+				by[in] = p.whole
 			}
 		}
 	}
@@ -340,40 +341,42 @@ func (b *builder) backwardLayer(l *layer, whole []*ir.Tensor) {
 	}
 }
 
-// gradient builds the gradient of a layer's graph, once for each way in which layers use it, and returns also which inputs
-// it is of.
-func (b *builder) gradient(l *layer) (info *ir.GradInfo, wanted []int) {
+// needed are the parameters that the layer's gradient is computed with.
+func (l *layer) needed() []*param {
+	var out []*param
+	first := l.before + len(l.Inputs)
+	for i, t := range l.Graph.Inputs()[first:] {
+		if slices.Contains(l.gradient.Needs, t) {
+			out = append(out, l.params[i])
+		}
+	}
+	return out
+}
+
+// differentiate builds the gradient of a layer's graph, once for each way in which layers use it.
+func (b *builder) differentiate(l *layer) {
 	in := l.Graph.Inputs()
 	var of []*ir.Tensor
 	for i, t := range in {
 		if i >= l.before && i < l.before+len(l.Inputs) || !t.DType().IsFloat() {
 			continue
 		}
-		of, wanted = append(of, t), append(wanted, i)
+		of, l.wanted = append(of, t), append(l.wanted, i)
 	}
-	for _, known := range b.pairs[l.Graph] {
-		if sameTensors(known.Inputs, of) {
-			return known, wanted
+	for _, known := range b.known {
+		if slices.Equal(known.of, of) {
+			l.gradient = known.info
+			return
 		}
 	}
-	info = ir.Autodiff(l.Graph, ir.ForInputs(of...))
-	if b.pairs == nil {
-		b.pairs = map[*ir.Graph][]*ir.GradInfo{}
-	}
-	b.pairs[l.Graph] = append(b.pairs[l.Graph], info)
-	return info, wanted
+	l.gradient = ir.Autodiff(l.Graph, ir.ForInputs(of...))
+	b.known = append(b.known, gradientOf{of, l.gradient})
 }
 
-func sameTensors(a, b []*ir.Tensor) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i, t := range a {
-		if t != b[i] {
-			return false
-		}
-	}
-	return true
+// gradientOf is a gradient of inputs of a graph.
+type gradientOf struct {
+	of   []*ir.Tensor
+	info *ir.GradInfo
 }
 
 // constant is a tensor of ones or zeros.

@@ -19,7 +19,7 @@ import (
 // A model of four layers, small enough for tests and awkward: none of its sizes can be divided by 2, and one of its layers has no
 // parameters.
 const (
-	rows    = 3 // of a micro-batch
+	samples = 24 // in a step, over all replicas
 	inputs  = 5
 	hidden  = 7
 	classes = 3
@@ -67,7 +67,7 @@ func head(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 
 // newModel builds the training of the model.
 func newModel(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) *model {
-	p := ir.New(replicas)
+	p, rows := ir.New(replicas), samples/replicas
 	m := &model{
 		program: p,
 		images:  p.HostToDevice("images", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rows, inputs}}),
@@ -109,19 +109,17 @@ func newModel(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) *
 	return m
 }
 
-// batch is the images and labels of all replicas in a step: those of replica r depend on the step and r only.
+// batch is the images and labels of all replicas in a step: the same ones for however many replicas, and those of two steps
+// come again and again.
 func (m *model) batch(t testing.TB, step int) (images, labels *tensor.Tensor) {
-	n := m.program.Replicas()
 	var x []float32
 	var y []int32
-	for r := range n {
-		rng := rand.New(rand.NewPCG(uint64(step%2), uint64(r)))
-		for range rows {
-			label := rng.IntN(classes)
-			y = append(y, int32(label))
-			for k := range inputs {
-				x = append(x, float32(rng.NormFloat64())+float32(label*k)/4)
-			}
+	rng := rand.New(rand.NewPCG(uint64(step%2), 1))
+	for range samples {
+		label := rng.IntN(classes)
+		y = append(y, int32(label))
+		for k := range inputs {
+			x = append(x, float32(rng.NormFloat64())+float32(label*k)/4)
 		}
 	}
 	var err error

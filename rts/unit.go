@@ -10,11 +10,16 @@ import (
 type unit struct {
 	layers  []*layer
 	params  []*param
-	buckets [][]*param
-	graph   *ir.Graph   // that loads and gathers
-	pending *ir.Started // of that
-	whole   []*ir.Tensor
+	forward fetch       // of all parameters
+	again   fetch       // of those that the gradients need, some of which need none: those of sums, or of the first layer
 	reduced *ir.Started // of the reduction
+}
+
+// fetch is how parameters of a unit are loaded and gathered at some place of a step.
+type fetch struct {
+	params  []*param
+	graph   *ir.Graph   // nil: there is nothing to gather
+	pending *ir.Started // of the graph
 }
 
 // bytes is what the whole parameter takes.
@@ -36,12 +41,28 @@ func (b *builder) makeUnits() {
 		used += bytes
 	}
 	for _, u := range b.units {
-		u.buckets = buckets(u.params, b.BucketBytes)
-		u.graph = b.program.CreateGraph(u.gather(b))
-		for _, t := range u.graph.Outputs() {
+		u.forward = b.newFetch(u.params)
+		var needed []*param
+		for _, l := range u.layers {
+			needed = append(needed, l.needed()...)
+		}
+		u.again = u.forward
+		if len(needed) < len(u.params) {
+			u.again = b.newFetch(needed)
+		}
+	}
+}
+
+// newFetch builds what loads and gathers some parameters.
+func (b *builder) newFetch(params []*param) fetch {
+	f := fetch{params: params}
+	if len(params) > 0 {
+		f.graph = b.program.CreateGraph(f.gather(b))
+		for _, t := range f.graph.Outputs() {
 			b.gathered[t] = true
 		}
 	}
+	return f
 }
 
 // buckets cuts a list of parameters where a bucket is full. One that is larger than that has a bucket of its own.
@@ -58,11 +79,11 @@ func buckets(params []*param, limit int) [][]*param {
 	return out
 }
 
-// gather builds what loads and gathers the parameters of a unit.
-func (u *unit) gather(b *builder) func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
+// gather builds what loads and gathers the parameters.
+func (f fetch) gather(b *builder) func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
 	return func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
 		var whole []*ir.Tensor
-		for _, bucket := range u.buckets {
+		for _, bucket := range buckets(f.params, b.BucketBytes) {
 			var shards []*ir.Tensor
 			var shapes []tensor.Shape
 			for _, p := range bucket {
@@ -77,27 +98,27 @@ func (u *unit) gather(b *builder) func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor
 	}
 }
 
-// ahead starts to gather a unit's parameters, if that is to overlap with what comes next.
-func (b *builder) ahead(u *unit) {
-	if b.Overlap {
-		u.pending = b.main.Start(u.graph)
+// ahead starts to gather parameters, if that is to overlap with what comes next.
+func (b *builder) ahead(f *fetch) {
+	if b.Overlap && f.graph != nil {
+		f.pending = b.main.Start(f.graph)
 	}
 }
 
-// fetch gathers a unit's parameters, or waits for them.
-func (b *builder) fetch(u *unit) {
-	if u.pending != nil {
-		u.whole, u.pending = u.pending.Wait(), nil
+// get gathers parameters, or waits for them, and says which tensors they are.
+func (b *builder) get(f *fetch) {
+	if f.graph == nil {
 		return
 	}
-	u.whole = b.main.Call(u.graph)
-}
-
-// take returns the parameters that have been gathered.
-func (u *unit) take() []*ir.Tensor {
-	whole := u.whole
-	u.whole = nil
-	return whole
+	var whole []*ir.Tensor
+	if f.pending != nil {
+		whole, f.pending = f.pending.Wait(), nil
+	} else {
+		whole = b.main.Call(f.graph)
+	}
+	for i, p := range f.params {
+		p.whole = whole[min(i, len(whole)-1)] // after an error there may be one
+	}
 }
 
 // reduce reduces the gradients of a unit to shards, or starts to.
@@ -125,7 +146,7 @@ func (b *builder) reduce(u *unit) {
 func (u *unit) reduce(b *builder) func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	return func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		var out []*ir.Tensor
-		for _, bucket := range u.buckets {
+		for _, bucket := range buckets(u.params, b.BucketBytes) {
 			out = append(out, b.plan.reduce(in[:len(bucket)], mean)...)
 			in = in[len(bucket):]
 		}
