@@ -31,7 +31,10 @@ func (t *trainer) begin(ctx context.Context) error {
 	} else if !info.IsDir() {
 		return mistake{fmt.Errorf("-checkpoint %s: it is not a directory", dir)}
 	}
-	if _, err := checkpoint.Load(ctx, dir, nil); !errors.Is(err, checkpoint.ErrNone) {
+	switch _, err := checkpoint.Load(ctx, dir, nil); {
+	case errors.Is(err, fs.ErrPermission):
+		return mistake{fmt.Errorf("-checkpoint %s: %w", dir, cause(err))}
+	case !errors.Is(err, checkpoint.ErrNone): // it wants its tensors to be loaded, or is damaged
 		return mistake{fmt.Errorf("-checkpoint %s: it has a checkpoint already: -resume goes on from it", dir)}
 	}
 	return nil

@@ -98,6 +98,7 @@ func (t *trainer) run(ctx context.Context) error {
 // pass makes the steps that remain of a pass over the training images, in an order of its own, and then tests.
 func (t *trainer) pass(ctx, whole context.Context) (speed, error) {
 	order := orderOf(t.cfg.seed, len(t.at.Passes), t.train.Len())
+	t.model.session.SetProfiling(true)
 	var s speed
 	for lo := t.at.Step * t.cfg.batch; lo < len(order); lo += t.cfg.batch {
 		if ctx.Err() != nil {
@@ -119,6 +120,7 @@ func (t *trainer) pass(ctx, whole context.Context) (speed, error) {
 		t.at.Loss += number(float64(loss) * float64(len(batch)) / float64(len(order)))
 		t.made++
 	}
+	s.communication = communication(t.model.session.Profile())
 	if err := t.model.read(t.net.Params); err != nil {
 		return speed{}, err
 	}

@@ -113,7 +113,11 @@ func multiples(s span) []float64 {
 			}
 			var out []float64
 			for k := first; k <= last; k++ {
-				out = append(out, k*times/by)
+				v := k * times / by
+				if k == 0 {
+					v = 0 // and not -0
+				}
+				out = append(out, v)
 			}
 			return out
 		}
