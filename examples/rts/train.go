@@ -28,8 +28,8 @@ type trainer struct {
 }
 
 // newTrainer builds what the flags say. The caller closes it.
-func newTrainer(cfg config, train, test perceptron.Images, out *progress.Printer) (t *trainer, err error) {
-	t = &trainer{cfg: cfg, train: train, test: test, out: out, net: perceptron.New(test.Len())}
+func newTrainer(cfg config, train, test perceptron.Images, out *progress.Printer) (_ *trainer, err error) {
+	t := &trainer{cfg: cfg, train: train, test: test, out: out, net: perceptron.New(test.Len())}
 	t.at = position{Seed: cfg.seed, Batch: cfg.batch}
 	defer func() {
 		if err != nil {
