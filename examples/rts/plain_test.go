@@ -2,5 +2,8 @@
 
 package main
 
-// accuracyReplicas are the numbers of replicas that are trained to the end.
-var accuracyReplicas = []int{1, 4, 8}
+var (
+	accuracyReplicas = []int{1, 4, 8}       // trained to the end
+	verifyReplicas   = []int{1, 2, 3, 4, 8} // of which every step is verified
+	resumeReplicas   = []int{1, 3, 4}       // stopped and resumed
+)

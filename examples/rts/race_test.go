@@ -2,6 +2,9 @@
 
 package main
 
-// accuracyReplicas are the numbers of replicas that are trained to the end; under the race detector that takes ten
-// times as long, and the other tests run the same code.
-var accuracyReplicas = []int{4}
+// Under the race detector training takes much longer, and other numbers of replicas run the same code.
+var (
+	accuracyReplicas = []int{2} // trained to the end
+	verifyReplicas   = []int{3} // of which every step is verified
+	resumeReplicas   = []int{3} // stopped and resumed
+)

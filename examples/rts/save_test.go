@@ -68,7 +68,7 @@ func (c *countdown) Err() error {
 // TestResume stops a training after some steps, goes on, stops again, and has the bits of one that was never stopped: on
 // the same number of replicas, with a reference that resumes as well.
 func TestResume(t *testing.T) {
-	for _, n := range []int{1, 3, 4} {
+	for _, n := range resumeReplicas {
 		for _, storage := range []string{inMemory, inFiles} {
 			t.Run(fmt.Sprintf("n=%d/storage=%s", n, storage), func(t *testing.T) {
 				dir := t.TempDir()
@@ -249,4 +249,16 @@ func TestSaveFails(t *testing.T) {
 	if got.code != exitFailed || !strings.HasPrefix(got.stderr, "rts: checkpoint: save to "+dir+": ") {
 		t.Errorf("%+v", got)
 	}
+}
+
+// TestUnreadable does not take a directory that it may not look into for one with a checkpoint.
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir() + "/c"
+	if err := os.Mkdir(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadDir(dir); err == nil {
+		t.Skip("this user may read everything")
+	}
+	wantMistake(t, runWith(t.Context(), "-checkpoint", dir), "-checkpoint "+dir+": permission denied")
 }
