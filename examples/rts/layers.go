@@ -13,8 +13,8 @@ func hiddenLayer(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	return []*ir.Tensor{ir.Relu(ir.Add(ir.MatMul(in[0], in[1]), in[2]))}
 }
 
-// lossLayer has the loss, the sum of the images' cross entropies times their weights in the batch, given the outputs of the hidden
-// layer, labels, those weights, and the layer's own weights and biases.
+// lossLayer has the loss, the sum of the images' cross entropies times their weights in the batch, given the outputs
+// of the hidden layer, labels, those weights, and the layer's own weights and biases.
 func lossLayer(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	logits := ir.Add(ir.MatMul(in[0], in[3]), in[4])
 	return []*ir.Tensor{ir.ReduceSum(ir.Mul(ir.CrossEntropyEach(logits, in[1]), in[2]))}
@@ -39,7 +39,8 @@ var params = []param{
 	{"b2", tensor.Shape{perceptron.Classes}},
 }
 
-// layerBytes is what the parameters of the larger layer take: gathered in buckets of this size, each layer goes by itself.
+// layerBytes is what the parameters of the larger layer take: gathered in buckets of this size, each layer goes by
+// itself.
 const layerBytes = 4 * (perceptron.Pixels*perceptron.Hidden + perceptron.Hidden)
 
 // spec is the parameter as a whole.

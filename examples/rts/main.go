@@ -19,24 +19,27 @@
 //
 // # A batch that the replicas cannot share equally
 //
-// Graphs have fixed shapes, so the micro-batch of a replica has ceil(batch/n) rows whatever there is to fill them. The images of a
-// step, b of them (in the last batch of a pass perhaps fewer than -batch), are cut into n shares that differ by one image at
-// most; some may be empty. An image has weight n/b, a row without an image weight 0, and the loss of a replica
-// is the sum of its images' weighted cross entropies. Then the mean over the replicas, which is what reducing the gradients by Mean makes of them,
-// is the mean over the b images: each counts 1/b, however they are shared out. No image is left out or counted twice.
+// Graphs have fixed shapes, so the micro-batch of a replica has ceil(batch/n) rows whatever there is to fill them.
+// The images of a step, b of them (in the last batch of a pass perhaps fewer than -batch), are cut into n shares that
+// differ by one image at most; some may be empty. An image has weight n/b, a row without an image weight 0, and the
+// loss of a replica is the sum of its images' weighted cross entropies. Then the mean over the replicas, which is
+// what reducing the gradients by Mean makes of them, is the mean over the b images: each counts 1/b, however they are
+// shared out. No image is left out or counted twice.
 //
 // # What -verify compares
 //
-// The collectives are Reproducible: they fold by rank. So a single replica can have the same bits, if it computes the n
-// micro-batches one after the other and folds losses, gradients and squares of norms by rank. With -verify one does, by a program of its own that knows nothing
-// of package rts: plain variables, whole, and the same layers. It makes every step beside the n replicas, and the first loss or norm
-// that differs in a bit ends the program with exit code 1.
+// The collectives are Reproducible: they fold by rank. So a single replica can have the same bits, if it computes the
+// n micro-batches one after the other and folds losses, gradients and squares of norms by rank. With -verify one
+// does, by a program of its own that knows nothing of package rts: plain variables, whole, and the same layers. It
+// makes every step beside the n replicas, and the first loss or norm that differs in a bit ends the program with exit
+// code 1.
 //
 // # Checkpoints
 //
 // With -checkpoint the parameters, Adam's states and the place in the training are saved after every pass, and on
-// Ctrl-C after the step in progress. -resume goes on from there: on as many replicas as before, with the losses, to the bit, that an
-// uninterrupted training has; on another number they differ in the last bits, since the images are shared out otherwise.
+// Ctrl-C after the step in progress. -resume goes on from there: on as many replicas as before, with the losses, to
+// the bit, that an uninterrupted training has; on another number they differ in the last bits, since the images are
+// shared out otherwise.
 //
 // One replica (-n 1) has nobody to share with: its parameters and states are plain remote variables.
 //

@@ -86,8 +86,8 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// TestVerify has the losses compared with those of the reference, and the same losses whatever does not matter to them. 1437
-// images are 22 batches of 64 and one of 29, which only 1 of these numbers of replicas divides.
+// TestVerify has the losses compared with those of the reference, and the same losses whatever does not matter to
+// them. 1437 images are 22 batches of 64 and one of 29, which only 1 of these numbers of replicas divides.
 func TestVerify(t *testing.T) {
 	for _, n := range verifyReplicas {
 		replicas := strconv.Itoa(n)

@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/internal/plot"
 )
 
-// picture is the file of -svg. It is opened before anything is trained, so that a name that cannot be written is found then;
-// what it has stays until there is something to draw.
+// picture is the file of -svg. It is opened before anything is trained, so that a name that cannot be written is
+// found then; what it has stays until there is something to draw.
 type picture struct {
 	path  string
 	file  *os.File // nil: no picture, or it is done

@@ -30,6 +30,9 @@ func TestPicture(t *testing.T) {
 			t.Fatalf("not XML: %v", err)
 		}
 	}
+	if !strings.HasSuffix(string(data), "</svg>\n") {
+		t.Errorf("something of the old picture is left: %q", data[len(data)-50:])
+	}
 	for _, text := range []string{">1437 digits, 4 replicas, batch 64<", ">loss<", ">accuracy<", ">epoch<"} {
 		if !strings.Contains(string(data), text) {
 			t.Errorf("there is no %s", text)

@@ -20,8 +20,8 @@ import (
 //	micro-batch 1 ─▶ loss, gradients ─┼─▶ fold, divide by n ─▶ norm, clip ─▶ Adam
 //	...                               ┘
 //
-// The norm is made of sums of squares, and these depend on how elements are grouped: it adds the squares of each shard, then the
-// shards of a replica in the order of the parameters, then the replicas by rank.
+// The norm is made of sums of squares, and these depend on how elements are grouped: it adds the squares of each
+// shard, then the shards of a replica in the order of the parameters, then the replicas by rank.
 type reference struct {
 	session    *ir.Session
 	variables  []*ir.Variable // of each parameter: its value, and Adam's two
@@ -210,8 +210,8 @@ func compare(what string, got []float32, want float32, number int) error {
 	return nil
 }
 
-// loaded is the reference's state for checkpoint.Load to write, under the names that package rts gives it, each tensor in one
-// shard.
+// loaded is the reference's state for checkpoint.Load to write, under the names that package rts gives it, each
+// tensor in one shard.
 func (r *reference) loaded() []checkpoint.Tensor {
 	var out []checkpoint.Tensor
 	for i, p := range params {

@@ -13,8 +13,8 @@ import (
 // mistake is an error of the command line that is found only when what it names is looked at.
 type mistake struct{ error }
 
-// begin makes the directory of -checkpoint ready: with -resume training goes on from what is there, and without there must be
-// nothing that would be lost.
+// begin makes the directory of -checkpoint ready: with -resume training goes on from what is there, and without there
+// must be nothing that would be lost.
 func (t *trainer) begin(ctx context.Context) error {
 	dir := t.cfg.checkpoint
 	if dir == "" {

@@ -65,8 +65,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestResume stops a training after some steps, goes on, stops again, and has the bits of one that was never stopped: on
-// the same number of replicas, with a reference that resumes as well.
+// TestResume stops a training after some steps, goes on, stops again, and has the bits of one that was never stopped:
+// on the same number of replicas, with a reference that resumes as well.
 func TestResume(t *testing.T) {
 	for _, n := range resumeReplicas {
 		for _, storage := range []string{inMemory, inFiles} {

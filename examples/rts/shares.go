@@ -12,10 +12,10 @@ import (
 // shares is the images of a step, cut into a micro-batch for each of n replicas: the micro-batches one after the other,
 // each of so many rows, the first of which are the replica's images and the others nothing.
 //
-// b images, of a last batch perhaps fewer than usual, are cut as chunks.Split cuts them, so that the shares may differ by
-// one, and some may be empty. The mean of the replicas' own means would favour the images in small shares. So an image weighs n/b in
-// whatever share it is, the loss of a replica is the sum of its weighted images, and the mean over the replicas is the mean of
-// all b images. Rows without an image weigh 0.
+// b images, of a last batch perhaps fewer than usual, are cut as chunks.Split cuts them, so that the shares may
+// differ by one, and some may be empty. The mean of the replicas' own means would favour the images in small shares.
+// So an image weighs n/b in whatever share it is, the loss of a replica is the sum of its weighted images, and the
+// mean over the replicas is the mean of all b images. Rows without an image weigh 0.
 type shares struct {
 	replicas, rows          int
 	images, labels, weights *tensor.Tensor // as ir.Session.HostSpec wants them

@@ -25,8 +25,8 @@ func (s speed) String() string {
 	return fmt.Sprintf("%.0f samples/s  %.0f%% communication", float64(s.images)/s.took.Seconds(), 100*s.communication)
 }
 
-// communication is the part of the replicas' time that they spend in collectives, or waiting for those that run beside them;
-// waiting for each other is part of it.
+// communication is the part of the replicas' time that they spend in collectives, or waiting for those that run
+// beside them; waiting for each other is part of it.
 func communication(of ir.Profile) float64 {
 	var all, talking time.Duration
 	for _, r := range of.Replicas {

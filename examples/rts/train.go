@@ -77,8 +77,8 @@ type interrupted struct{ saved string }
 
 func (e interrupted) Error() string { return "interrupted" + e.saved }
 
-// run trains until all passes are made. When ctx is done it ends the step in progress, saves, and returns an interrupted:
-// a step that is cut short would leave parameters of different steps.
+// run trains until all passes are made. When ctx is done it ends the step in progress, saves, and returns an
+// interrupted: a step that is cut short would leave parameters of different steps.
 func (t *trainer) run(ctx context.Context) error {
 	whole := context.WithoutCancel(ctx)
 	for len(t.at.Passes) < t.cfg.epochs {

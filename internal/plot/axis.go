@@ -101,7 +101,8 @@ func steps(s span, factors ...float64) []float64 {
 	return out
 }
 
-// multiples are those in a linear range of 1, 2 or 5 times a power of ten: of the least of these that there are not too many of.
+// multiples are those in a linear range of 1, 2 or 5 times a power of ten: of the least of these that there are not
+// too many of.
 func multiples(s span) []float64 {
 	for e := math.Floor(math.Log10((s.high-s.low)/maxTicks)) - 1; ; e++ {
 		for _, f := range []float64{1, 2, 5} {
