@@ -115,6 +115,7 @@ func TestVerify(t *testing.T) {
 // TestOddShares has batches that the replicas cannot share equally, a last batch with fewer images than replicas (1437
 // is 1 more than 4 times 359), one batch of everything, as many replicas as images, and no clipping.
 func TestOddShares(t *testing.T) {
+	onNumbers(t)
 	for _, args := range []string{
 		"-n 3 -batch 50 -epochs 1", "-n 4 -batch 359 -epochs 1", "-n 2 -batch 1437 -epochs 2", "-n 16 -batch 16 -epochs 1 -clip 0", "-n 4 -clip 0.01 -epochs 1",
 	} {
@@ -127,6 +128,7 @@ func TestOddShares(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
+	onNumbers(t)
 	for _, method := range append(methods.All(), methods.Auto) {
 		t.Run(fmt.Sprintf("method=%v", method), func(t *testing.T) {
 			got := output(t, "-n", "5", "-epochs", "1", "-verify", "-method", method.String())
@@ -138,6 +140,7 @@ func TestMethods(t *testing.T) {
 }
 
 func TestDeterminism(t *testing.T) {
+	onNumbers(t)
 	first := output(t, "-n", "3", "-epochs", "2", "-seed", "5")
 	if second := output(t, "-n", "3", "-epochs", "2", "-seed", "5"); second != first {
 		t.Errorf("one seed, two results:\n%s\n%s", first, second)

@@ -100,6 +100,7 @@ func TestResume(t *testing.T) {
 
 // TestResumeOnOthers goes on with another number of replicas: the state is the same, and what follows is verified.
 func TestResumeOnOthers(t *testing.T) {
+	onNumbers(t)
 	dir := t.TempDir()
 	base := []string{"-checkpoint", dir + "/c", "-verify"}
 	output(t, append(base, "-n", "4", "-epochs", "1")...)
