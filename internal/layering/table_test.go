@@ -42,6 +42,7 @@ func table() []row {
 		{pkg: "internal/leaktest"},
 		{pkg: "internal/closest"},
 		{pkg: "internal/plot"},
+		{pkg: "internal/progress"},
 		{pkg: "internal/ticks"},
 
 		{pkg: "tensor", imports: []string{"internal/kernel"}},
