@@ -121,3 +121,18 @@ const (
 	weightStream = iota
 	batchStream
 )
+
+// values reads the parameters.
+func (t *trainer) values() (values, error) {
+	all := make(values, len(t.vars))
+	for i, layer := range t.vars {
+		for _, v := range layer {
+			data, err := t.session.Read(v)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], data)
+		}
+	}
+	return all, nil
+}
