@@ -31,11 +31,14 @@ func newEvaluator(replicas int, s size, v values) (*evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.targets, err = tensor.Of[int32](e.in[targets]); err != nil {
+	if e.targets, err = tensor.Of[int32](e.in[targets]); err == nil {
+		e.losses, err = tensor.Of[float32](e.out[losses])
+	}
+	if err != nil {
+		e.close()
 		return nil, err
 	}
-	e.losses, err = tensor.Of[float32](e.out[losses])
-	return e, err
+	return e, nil
 }
 
 // loss is the mean loss of the characters of a text, but for the first, in nats. Windows overlap by half, and of each

@@ -24,8 +24,11 @@ func newGenerator(s size, v values) (*generator, error) {
 		return nil, err
 	}
 	var err error
-	g.logits, err = tensor.Of[float32](g.out[logits])
-	return g, err
+	if g.logits, err = tensor.Of[float32](g.out[logits]); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
 }
 
 // generate appends so many characters to a text of one or more, each drawn with the probability that the model gives

@@ -87,7 +87,7 @@ func newModel(p *ir.Program, s size, windows int, h head) *model {
 func (s size) embeddingParams() []parameter {
 	return []parameter{
 		{"table", tensor.Shape{s.vocabulary, s.width}, normal(1)},
-		{"positions", tensor.Shape{s.window, s.width}, normal(0.1)},
+		{"positions", tensor.Shape{s.window, s.width}, normal(1)},
 	}
 }
 
@@ -224,15 +224,4 @@ func (m *model) begin(random *rand.Rand) (values, error) {
 		}
 	}
 	return all, nil
-}
-
-// parameters is how many numbers the model has.
-func (m *model) parameters() int {
-	n := 0
-	for _, l := range m.layers {
-		for _, param := range l.params {
-			n += ir.Spec{Shape: param.shape}.Elements()
-		}
-	}
-	return n
 }

@@ -99,6 +99,16 @@ func (t *text) drawBatch(random *rand.Rand, chars, targets []int32, window int) 
 	}
 }
 
+// excerpt is so many pieces of the text held out, evenly spread, one after the other.
+func (t *text) excerpt(pieces, chars int) []int32 {
+	var all []int32
+	for i := range pieces {
+		at := i * len(t.heldOut) / pieces
+		all = append(all, t.heldOut[at:min(at+chars, len(t.heldOut))]...)
+	}
+	return all
+}
+
 // unigramEntropy is the entropy of one character, in nats: what predicting by frequency alone would lose on the very
 // text that was counted.
 func unigramEntropy(numbers []int32) float64 {

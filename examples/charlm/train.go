@@ -14,6 +14,7 @@ import (
 
 // trainer is a session of a program that makes a step of training, data parallel.
 type trainer struct {
+	size    size
 	session *ir.Session
 	in, out map[*ir.Stream]*tensor.Tensor
 	chars   []int32 // of in: windows of all replicas
@@ -38,7 +39,7 @@ func newTrainer(replicas int, s size, windows int, method methods.Method, seed u
 	rates, steps := p.HostToDevice("rate", ir.Spec{DType: tensor.F32}), p.HostToDevice("step", ir.Spec{DType: tensor.I32})
 	losses := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 
-	t := &trainer{in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
+	t := &trainer{size: s, in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
 	var before, params []*ir.Tensor
 	var calls []*ir.CallInfo
 	for i, l := range m.layers {
@@ -89,21 +90,42 @@ func newTrainer(replicas int, s size, windows int, method methods.Method, seed u
 		}, sums[i], rate, step)
 	}
 	main.HostStore(losses, sums[len(params)])
-	if t.session, err = ir.NewSession(p); err != nil {
+	session, err := ir.NewSession(p)
+	if err != nil {
 		return nil, err
 	}
-	for stream, of := range map[*ir.Stream]map[*ir.Stream]*tensor.Tensor{chars: t.in, targets: t.in, rates: t.in, steps: t.in, losses: t.out} {
-		spec := t.session.HostSpec(stream)
-		if of[stream], err = tensor.New(spec.DType, spec.Shape...); err != nil {
-			return nil, err
+	t.session = session
+	for _, stream := range []*ir.Stream{chars, targets, rates, steps} {
+		if err == nil {
+			err = room(session, t.in, stream)
 		}
 	}
-	t.chars, _ = tensor.Of[int32](t.in[chars])
-	t.targets, _ = tensor.Of[int32](t.in[targets])
-	t.rate, _ = tensor.Of[float32](t.in[rates])
-	t.step, _ = tensor.Of[int32](t.in[steps])
-	t.loss, _ = tensor.Of[float32](t.out[losses])
-	return t, t.session.Enter()
+	if err == nil {
+		err = room(session, t.out, losses)
+	}
+	if err == nil {
+		t.chars, err = tensor.Of[int32](t.in[chars])
+	}
+	if err == nil {
+		t.targets, err = tensor.Of[int32](t.in[targets])
+	}
+	if err == nil {
+		t.rate, err = tensor.Of[float32](t.in[rates])
+	}
+	if err == nil {
+		t.step, err = tensor.Of[int32](t.in[steps])
+	}
+	if err == nil {
+		t.loss, err = tensor.Of[float32](t.out[losses])
+	}
+	if err == nil {
+		err = session.Enter()
+	}
+	if err != nil {
+		session.Close()
+		return nil, err
+	}
+	return t, nil
 }
 
 // run makes a step with what is in chars and targets.
@@ -117,10 +139,8 @@ func (t *trainer) run(ctx context.Context, step int, rate float64) (loss float64
 	return float64(t.loss[0]), nil
 }
 
-const (
-	weightStream = iota
-	batchStream
-)
+// close ends the session.
+func (t *trainer) close() error { return t.session.Close() }
 
 // values reads the parameters.
 func (t *trainer) values() (values, error) {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"gogcl.dev/methods"
+)
+
+// config is what the command line says.
+type config struct {
+	replicas    int
+	minutes     float64
+	steps       int // in place of minutes, if above 0
+	parameters  int // about
+	batch       int // windows in a step, over all replicas
+	rate        float64
+	seed        uint64
+	method      methods.Method
+	sample      int // characters
+	temperature float64
+}
+
+// parseFlags reads the command line; whether the values make sense is for [config.check] to say. After -h it has
+// written the usage to stdout and returns flag.ErrHelp; any other error is a mistake in args, in one line.
+func parseFlags(args []string, stdout io.Writer) (config, error) {
+	var cfg config
+	flags := flag.NewFlagSet("charlm", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the package's own messages take many lines
+	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
+	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for")
+	flags.IntVar(&cfg.steps, "steps", 0, "`number` of steps to train for, in place of -minutes: the same flags then give the same bits")
+	flags.IntVar(&cfg.parameters, "size", 200_000, "about so many `parameters`, up to 5 million")
+	flags.IntVar(&cfg.batch, "batch", 16, "`windows` of text in a step, over all replicas")
+	flags.Float64Var(&cfg.rate, "lr", 0, "highest learning `rate` of Adam; 0: by the model's width")
+	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first parameters, the batches and the sample follow from")
+	flags.TextVar(&cfg.method, "method", methods.Auto, "`name` of the method of the collectives, such as clockwise_ring")
+	flags.IntVar(&cfg.sample, "sample", 400, "`characters` of text to make up at the end")
+	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely as in the model")
+
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "usage: charlm [flags]\n\nTrains a transformer on the characters of a book, data parallel.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return config{}, err
+	}
+	if err != nil {
+		return config{}, err
+	}
+	if flags.NArg() > 0 {
+		return config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if given["minutes"] && given["steps"] {
+		return config{}, errors.New("-minutes and -steps: want one of them")
+	}
+	if given["steps"] && cfg.steps < 1 {
+		return config{}, fmt.Errorf("-steps %d: there must be at least 1", cfg.steps)
+	}
+	return cfg, nil
+}
+
+// maxMinutes is a week, far from what a time.Duration can hold.
+const maxMinutes = 7 * 24 * 60
+
+// check reports the first value that makes no sense.
+func (cfg config) check() error {
+	switch {
+	case cfg.replicas < 1:
+		return fmt.Errorf("-n %d: there must be at least 1 replica", cfg.replicas)
+	case !(cfg.minutes > 0) || cfg.minutes > maxMinutes:
+		return fmt.Errorf("-minutes %v: want more than 0, up to %d", cfg.minutes, maxMinutes)
+	case cfg.steps > math.MaxInt32:
+		return fmt.Errorf("-steps %d: want up to %d", cfg.steps, math.MaxInt32)
+	case cfg.parameters < minParameters || cfg.parameters > maxParameters:
+		return fmt.Errorf("-size %d: want %d to %d parameters", cfg.parameters, minParameters, maxParameters)
+	case cfg.batch < 1 || cfg.batch > maxBatch:
+		return fmt.Errorf("-batch %d: want 1 to %d windows", cfg.batch, maxBatch)
+	case cfg.batch%cfg.replicas != 0:
+		return fmt.Errorf("-batch %d: the %d replicas cannot share it equally", cfg.batch, cfg.replicas)
+	case !(cfg.rate >= 0) || math.IsInf(cfg.rate, 0):
+		return fmt.Errorf("-lr %v: the rate must be 0 or more, and finite", cfg.rate)
+	case cfg.sample < 0:
+		return fmt.Errorf("-sample %d: want 0 characters or more", cfg.sample)
+	case !(cfg.temperature >= 0) || math.IsInf(cfg.temperature, 0):
+		return fmt.Errorf("-temperature %v: want 0 or more, and finite", cfg.temperature)
+	}
+	return nil
+}
+
+// maxBatch is where a window of each would be a quarter of the text.
+const maxBatch = 4096
+
+// duration is how long training takes, if it is not counted in steps.
+func (cfg config) duration() time.Duration {
+	return time.Duration(cfg.minutes * float64(time.Minute))
+}
