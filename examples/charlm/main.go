@@ -42,11 +42,11 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], loadText, os.Stdout, os.Stderr))
 }
 
-// run is the program: it returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// run is the program on the text that load gives: it returns the exit code.
+func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
 	cfg, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
@@ -58,8 +58,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "charlm: %v (-h lists the flags)\n", err)
 		return exitUsage
 	}
+	book, err := load()
+	if err != nil {
+		fmt.Fprintf(stderr, "charlm: %v\n", err)
+		return exitFailed
+	}
 	out := progress.New(stdout)
-	err = runAll(ctx, cfg, out)
+	err = runAll(ctx, cfg, book, out)
 	out.Close()
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -6,4 +6,7 @@ package main
 const (
 	learnSteps = 500
 	learnLoss  = 2.39
+	learnSize  = ""
 )
+
+var learnText = loadText

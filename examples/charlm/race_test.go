@@ -2,9 +2,11 @@
 
 package main
 
-// A few steps are enough for the race detector, which makes them slow: the model then knows that some characters are
-// frequent.
+// A few steps are enough for the race detector, which makes them slow.
 const (
-	learnSteps = 20
-	learnLoss  = 3.5
+	learnSteps = 5
+	learnLoss  = 5
+	learnSize  = small
 )
+
+var learnText = fewPages

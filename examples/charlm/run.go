@@ -27,11 +27,7 @@ const (
 const reports = 24
 
 // runAll trains, evaluates, and makes up some text.
-func runAll(ctx context.Context, cfg config, out *progress.Printer) (err error) {
-	book, err := loadText()
-	if err != nil {
-		return err
-	}
+func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) (err error) {
 	s := sizeFor(cfg.parameters, len(book.vocabulary))
 	out.Line(fmt.Sprintf("%d characters to train on, %d held out, %d different; entropy %.2f nats, given the one before %.2f",
 		len(book.train), len(book.heldOut), len(book.vocabulary), unigramEntropy(book.all()), bigramEntropy(book.all())))

@@ -99,12 +99,13 @@ func (t *text) drawBatch(random *rand.Rand, chars, targets []int32, window int) 
 	}
 }
 
-// excerpt is so many pieces of the text held out, evenly spread, one after the other.
+// excerpt is so many pieces of the text held out, evenly spread, one after the other; all of it, if it has fewer
+// characters.
 func (t *text) excerpt(pieces, chars int) []int32 {
 	var all []int32
 	for i := range pieces {
-		at := i * len(t.heldOut) / pieces
-		all = append(all, t.heldOut[at:min(at+chars, len(t.heldOut))]...)
+		at, next := i*len(t.heldOut)/pieces, (i+1)*len(t.heldOut)/pieces
+		all = append(all, t.heldOut[at:min(at+chars, next)]...)
 	}
 	return all
 }

@@ -75,6 +75,20 @@ func TestNewText(t *testing.T) {
 	}
 }
 
+func TestExcerpt(t *testing.T) {
+	book := &text{heldOut: []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}
+	for _, tt := range []struct {
+		pieces, chars int
+		want          []int32
+	}{
+		{2, 3, []int32{0, 1, 2, 5, 6, 7}}, {3, 2, []int32{0, 1, 3, 4, 6, 7}}, {3, 100, book.heldOut}, {20, 1, book.heldOut},
+	} {
+		if got := book.excerpt(tt.pieces, tt.chars); !slices.Equal(got, tt.want) {
+			t.Errorf("%d pieces of %d: %v, want %v", tt.pieces, tt.chars, got, tt.want)
+		}
+	}
+}
+
 func TestDrawBatch(t *testing.T) {
 	book, err := newText([]byte("abcdefghijklmnopqrstuvwxyz0123"))
 	if err != nil {
