@@ -195,7 +195,7 @@ func (i *GradInfo) prune() {
 	}
 	var kept []*node // last first
 	for _, n := range slices.Backward(g.nodes) {
-		if len(n.modifies) == 0 && len(n.orderKeys()) == 0 && !slices.ContainsFunc(n.out, func(t *Tensor) bool { return used[t] }) {
+		if len(n.modifies) == 0 && len(n.orderKeys()) == 0 && !n.beside() && !slices.ContainsFunc(n.out, func(t *Tensor) bool { return used[t] }) {
 			continue
 		}
 		kept = append(kept, n)

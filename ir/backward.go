@@ -153,6 +153,8 @@ func (b *back) node(n *node) bool {
 		}
 		b.repeat(n, op)
 		return true
+	case *waitOp:
+		return failed(errBesideGradient)
 	case *ifOp:
 		return failed(errors.New("a choice has no gradient: which branch was taken is not kept"))
 	case Differentiable:

@@ -50,5 +50,6 @@
 //
 // Operations run in any order that respects the data: a tensor is made before it is read, and what changes one in place
 // comes after all that were built before to read it and before all that were built after. Within [Graph.InSequence]
-// they run in the order in which they were built.
+// they run in the order in which they were built. What [Graph.Start] calls runs beside what comes between it and
+// [Started.Wait].
 package ir

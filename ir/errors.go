@@ -66,8 +66,8 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d", p.File[strings.LastIndexByte(p.File, '/')+1:], p.Line)
 }
 
-// caller is the innermost call that is made from outside this package and the one of the given path, which has functions
-// that add its operations. A program or a test may have operations of its own.
+// caller is the innermost call of the user's: it is made from outside this module's libraries and the package of the given path,
+// which has functions that add its operations. A program or a test may have operations of its own.
 func caller(pkg string) Position {
 	if pkg == "main" || strings.HasSuffix(pkg, "_test") {
 		pkg = ""
@@ -76,7 +76,7 @@ func caller(pkg string) Position {
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
 	for {
 		f, more := frames.Next()
-		if in := packageOf(f.Function); in != ownPackage && in != pkg {
+		if in := packageOf(f.Function); in != pkg && !ofLibrary(in, f.File) {
 			return Position{f.File, f.Line}
 		}
 		if !more {
@@ -85,7 +85,7 @@ func caller(pkg string) Position {
 	}
 }
 
-// callerOf is the innermost call that is made from outside this package and the one that has called it.
+// callerOf is the innermost call of the user's, where a package that adds operations, of this module or another, is not the user.
 func callerOf() Position {
 	var counters [16]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
@@ -100,7 +100,16 @@ func callerOf() Position {
 	}
 }
 
-var ownPackage = reflect.TypeFor[Graph]().PkgPath()
+// ofLibrary reports whether a function is of a library of this module: not of a test or an example.
+func ofLibrary(pkg, file string) bool {
+	in, is := strings.CutPrefix(pkg, ownModule)
+	return is && !strings.HasPrefix(in, "examples/") && !strings.HasSuffix(file, "_test.go")
+}
+
+var (
+	ownPackage = reflect.TypeFor[Graph]().PkgPath()
+	ownModule  = strings.TrimSuffix(ownPackage, "ir")
+)
 
 // packageOf is the path of a function's package: "a.b/c" of "a.b/c.D.func1".
 func packageOf(function string) string {

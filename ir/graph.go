@@ -20,6 +20,7 @@ type Graph struct {
 	blocks  []*block // that are open, innermost last
 	built   bool     // its function has returned
 	order   []*node  // as scheduled; nil: not yet
+	started []*Started
 }
 
 func (p *Program) newGraph(name string) *Graph {

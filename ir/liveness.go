@@ -9,11 +9,11 @@ import (
 // CodeReport says of a program, step by step, the code of which graphs is in memory.
 //
 // The code of a graph is live where some way through the program goes on to a call of it without loading it before;
-// and while it runs. So it is live from a load to the last call before the next load or the end; what is called before
-// it is ever loaded is live from the start; and in a loop it is live from a call to the loop's end if the next turn
-// calls it without a load. Of what is called after a choice, a load in a branch counts only if every branch loads:
-// otherwise the code is live in both branches and before. The code of a graph that is loaded nowhere is always live,
-// as that of the main graph is.
+// and while it runs. So it is live from a load to the last call before the next load or the end; what is called
+// before it is ever loaded is live from the start; and in a loop it is live from a call to the loop's end if the next
+// turn calls it without a load. That of a graph that is started is live from the start to the wait. Of what is called
+// after a choice, a load in a branch counts only if every branch loads: otherwise the code is live in both branches
+// and before. The code of a graph that is loaded nowhere is always live, as that of the main graph is.
 //
 // Bytes are estimates: see [CodeSize].
 type CodeReport struct {
@@ -61,10 +61,12 @@ func (n *node) codeBytes() int {
 		return 0
 	case *hostLoadOp, *hostStoreOp:
 		return transferCode
-	case *callOp, *repeatOp, *ifOp:
+	case *callOp, *repeatOp, *ifOp, *startOp:
 		return callCode + argumentCode*len(n.in)
 	case *codeLoadOp:
 		return loadCode
+	case *waitOp:
+		return callCode
 	}
 	return operationCode
 }
@@ -183,8 +185,21 @@ func (l *codeLiveness) list(steps []*codeStep, f func(*codeStep)) {
 // before returns what is live before some steps, given what is live after them, and notes for each step what is live in
 // it: also the graphs that are running, those that contain the steps.
 func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphSet {
-	live := after.clone()
+	live, alone := after.clone(), running
+	started := map[*node]bool{} // whose waits come after
+	beside := func(n *node, runs bool) {
+		started[n] = runs
+		running = alone
+		for n := range started {
+			if started[n] {
+				running = withGraphs(running, n.runs())
+			}
+		}
+	}
 	for _, c := range slices.Backward(steps) {
+		if op, is := c.nodes[0].op.(*waitOp); is {
+			beside(op.start, true)
+		}
 		during := withGraphs(live, running)
 		switch {
 		case c.loads != nil:
@@ -208,8 +223,23 @@ func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphS
 			during = withGraphs(live, running)
 		}
 		c.live = during
+		if started[c.nodes[0]] {
+			beside(c.nodes[0], false)
+		}
 	}
 	return live
+}
+
+// runs are the graphs that a node calls, and those that they call.
+func (n *node) runs() graphSet {
+	out := graphSet{}
+	for _, g := range n.calls() {
+		out[g] = true
+		for _, inner := range g.nodes {
+			out = withGraphs(out, inner.runs())
+		}
+	}
+	return out
 }
 
 // choice is before for a choice. What is needed after it counts as loaded in it only if both branches load.

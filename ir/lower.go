@@ -25,15 +25,19 @@ const (
 	ofConstant
 )
 
-// step is something that a replica does: an operation, a copy, a loop, or a choice.
+// step is something that a replica does: an operation, a copy, a loop, a choice, or the start or end of what runs
+// beside.
 type step struct {
 	node    *node
 	in, out []*location // of an operation
 	from    *location   // of a copy
 	to      *location
 	turnOf  *step   // of a copy: the loop whose turn says which part of to it goes to; else nil
-	body    []*step // of a loop, or of a choice when true
+	body    []*step // of a loop or a start, or of a choice when true
 	els     []*step
+	starts  bool        // body runs beside the replica
+	waits   *step       // of a wait: the start
+	beside  []*location // of a start: what its body works on
 	count   int
 	when    *location // of a choice
 	at      int       // the number of the step; of a loop, that of its first
@@ -44,6 +48,7 @@ type step struct {
 type lowering struct {
 	locations []*location
 	loads     map[*Stream]int // transfers
+	started   map[*node]*startedStep
 }
 
 // at makes a location.
@@ -89,6 +94,10 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 		return l.repeat(n, op, in, where)
 	case *ifOp:
 		return l.choice(n, op, in, where)
+	case *startOp:
+		return l.start(n, op.graph, in)
+	case *waitOp:
+		return l.wait(n, op, where), nil
 	}
 	s := &step{node: n, in: in}
 	for i, t := range n.out {

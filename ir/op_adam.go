@@ -32,17 +32,8 @@ type AdamState struct{ Mean, Square *Tensor }
 // int32 or int64: the number of the step, the first being 1. Errors: other types or shapes, numbers out of range, one
 // tensor in two of the three places that change; when it runs, a step below 1.
 func (a Adam) Update(param *Tensor, state AdamState, grad, rate, step *Tensor) (*Tensor, AdamState) {
-	changed := []*Tensor{param, state.Mean, state.Square}
-	for i, t := range changed {
-		for _, other := range changed[:i] {
-			if t != nil && other != nil && !t.bad && !other.bad && t.memory() == other.memory() {
-				t.graph.program.fail(&BuildError{
-					Op: "adam", Graph: t.graph.name, Position: caller(""),
-					Err: fmt.Errorf("%v and %v share memory, want parameter, mean and square each in its own", other, t),
-				})
-				return t.graph.broken(), AdamState{t.graph.broken(), t.graph.broken()}
-			}
-		}
+	if broken := sharing("adam", "parameter, mean and square", param, state.Mean, state.Square); broken != nil {
+		return broken, AdamState{broken, broken}
 	}
 	out := Apply(&adamOp{a.or()}, nil, param, state.Mean, state.Square, grad, rate, step)
 	if len(out) < 3 { // after an error
@@ -93,19 +84,14 @@ func (o *adamOp) Infer(in []Spec) ([]Spec, error) {
 	if err := takes(floatTypes, param.DType); err != nil {
 		return nil, err
 	}
-	kept := Spec{param.Shape, tensor.F32}
-	if param.DType == tensor.F64 {
-		kept.DType = tensor.F64
+	if err := checkStep(param, grad, rate); err != nil {
+		return nil, err
 	}
-	switch {
-	case !grad.Equal(param):
-		return nil, fmt.Errorf("a gradient of %v, want %v as the parameter", grad, param)
+	switch kept := keptOf(param); {
 	case !mean.Equal(kept):
 		return nil, fmt.Errorf("a mean of %v, want %v", mean, kept)
 	case !square.Equal(kept):
 		return nil, fmt.Errorf("a mean of squares of %v, want %v", square, kept)
-	case len(rate.Shape) > 0 || rate.DType != tensor.F32 && rate.DType != tensor.F64:
-		return nil, fmt.Errorf("a rate of %v, want a scalar of float32 or float64", rate)
 	case len(step.Shape) > 0 || step.DType != tensor.I32 && step.DType != tensor.I64:
 		return nil, fmt.Errorf("a step of %v, want a scalar of int32 or int64", step)
 	}
@@ -115,12 +101,8 @@ func (o *adamOp) Infer(in []Spec) ([]Spec, error) {
 func (o *adamOp) ScratchBytes(in []Spec) int { return wideBytes(o, in) }
 
 func (o *adamOp) Bind(m *Memory) (func() error, error) {
-	var rate, step func() float64
-	if t := m.In[4]; t.DType() == tensor.F32 {
-		rate = numberIn[float32](t)
-	} else {
-		rate = numberIn[float64](t)
-	}
+	rate := rateIn(m.In[4])
+	var step func() float64
 	if t := m.In[5]; t.DType() == tensor.I32 {
 		step = numberIn[int32](t)
 	} else {

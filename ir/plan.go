@@ -13,26 +13,30 @@ func roundUp(n int) int { return (n + lineBytes - 1) / lineBytes * lineBytes }
 
 // memoryPlan says where everything lies.
 type memoryPlan struct {
-	steps     []*step
-	locations []*location
-	loads     map[*Stream]int
-	arena     int         // bytes of what is alive for a while
-	variables int         // bytes of variables
-	scratch   int         // bytes that the step in progress has beside
-	numbered  int         // steps
-	touched   []*location // in the order of the steps, while they are numbered
+	steps         []*step
+	locations     []*location
+	loads         map[*Stream]int
+	arena         int         // bytes of what is alive for a while
+	variables     int         // bytes of variables
+	scratch       int         // bytes that the step in progress has beside
+	besideScratch int         // the same of what runs beside the replica
+	numbered      int         // steps
+	touched       []*location // in the order of the steps, while they are numbered
 }
 
 // plan lowers a program and gives every location its place.
 func (p *Program) plan() (*memoryPlan, error) {
-	l := &lowering{loads: map[*Stream]int{}}
+	if err := p.checkStarted(); err != nil {
+		return nil, err
+	}
+	l := &lowering{loads: map[*Stream]int{}, started: map[*node]*startedStep{}}
 	where := map[*Tensor]*location{}
 	steps, err := l.expand(p.main, where)
 	if err != nil {
 		return nil, err
 	}
 	m := &memoryPlan{steps: steps, locations: l.locations, loads: l.loads}
-	m.number(steps)
+	m.number(steps, false)
 	m.touched = nil
 	for _, x := range m.locations {
 		if x.kind == ofVariable {
@@ -51,7 +55,7 @@ func (p *Program) plan() (*memoryPlan, error) {
 }
 
 // number counts the steps and notes from which to which every location is alive.
-func (m *memoryPlan) number(steps []*step) {
+func (m *memoryPlan) number(steps []*step, beside bool) {
 	for _, s := range steps {
 		s.at = m.numbered
 		m.numbered++
@@ -66,15 +70,31 @@ func (m *memoryPlan) number(steps []*step) {
 		}
 		if s.node != nil && s.body == nil && s.from == nil {
 			if o, is := s.node.op.(Scratcher); is {
-				m.scratch = max(m.scratch, roundUp(o.ScratchBytes(specsOf(s.node.in))))
+				most := &m.scratch
+				if beside {
+					most = &m.besideScratch
+				}
+				*most = max(*most, roundUp(o.ScratchBytes(specsOf(s.node.in))))
+			}
+		}
+		if s.waits != nil { // nobody knows when between the start and here what is used
+			for _, x := range s.waits.beside {
+				m.touch(x, s.at)
 			}
 		}
 		if s.body == nil && s.els == nil {
 			continue
 		}
 		mark := len(m.touched)
-		m.number(s.body)
-		m.number(s.els)
+		m.number(s.body, beside || s.starts)
+		m.number(s.els, beside)
+		if s.starts {
+			s.beside = slices.Clone(m.touched[mark:])
+			for _, x := range s.beside {
+				x.touch(s.at)
+			}
+			continue
+		}
 		end := m.numbered - 1
 		for _, x := range m.touched[mark:] {
 			// What is made before a loop and used in it is needed in its last turn too. The same is said of a choice,

@@ -17,6 +17,7 @@ type Program struct {
 	sessions  bool // one exists: nothing can be added or changed
 	tensors   int  // made so far
 	attached  map[any]any
+	atEnd     []func()
 }
 
 // New returns a program for that number of replicas, with an empty main graph. Fewer than 1 is an error, which sticks.
@@ -68,6 +69,34 @@ func (p *Program) Attached(key any, make func() any) any {
 		p.attached[key] = make()
 	}
 	return p.attached[key]
+}
+
+// AtEnd has the first NewSession call f before it plans: f may add operations to the main graph, whatever was built
+// after AtEnd was called, and say AtEnd again. Several are called in the order in which they were given. Errors,
+// which stick: no function, a session that exists.
+func (p *Program) AtEnd(f func()) {
+	var err error
+	switch {
+	case f == nil:
+		err = errors.New("no function")
+	case p.sessions:
+		err = errSession
+	}
+	if err != nil {
+		p.fail(&BuildError{Op: "at end", Graph: p.main.name, Position: caller(""), Err: err})
+		return
+	}
+	p.atEnd = append(p.atEnd, f)
+}
+
+// end calls what AtEnd was given, and returns the error that sticks.
+func (p *Program) end() error {
+	for p.err == nil && len(p.atEnd) > 0 {
+		f := p.atEnd[0]
+		p.atEnd = p.atEnd[1:]
+		f()
+	}
+	return p.err
 }
 
 // fail makes an error stick, if it is the first.

@@ -17,6 +17,7 @@ type randomProgram struct {
 	in, out   []*Stream
 	callables []*Graph
 	ifs       bool
+	started   []*Started // of the graph that is being filled; not waited for
 }
 
 var randomLengths = []int{1, 3, 8, 33}
@@ -91,8 +92,19 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 		}
 		return in
 	}
+	outer := len(p.started)        // those of another graph are not here
+	busy := func(t *Tensor) bool { // what is started reads it
+		return slices.ContainsFunc(p.started, func(s *Started) bool { return slices.Contains(unique(s.node.in), t.memory()) })
+	}
+	wait := func(i int) {
+		made = append(made, p.started[i].Wait()...)
+		p.started = slices.Delete(p.started, i, i+1)
+	}
 	modify := func(info *CallInfo, first int) {
 		for i := first; i < len(info.inputs); i++ {
+			if busy(info.inputs[i]) {
+				continue
+			}
 			twice := slices.ContainsFunc(info.node.modifies, func(k int) bool { return info.inputs[k].memory() == info.inputs[i].memory() })
 			if p.rng.IntN(2) == 0 && info.inputs[i].changeable() == nil && !twice {
 				info.SetParentInputModified(info.graph.inputs[i])
@@ -100,7 +112,7 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 		}
 	}
 	for range ops {
-		switch k := p.rng.IntN(13); k {
+		switch k := p.rng.IntN(16); k {
 		case 0, 1:
 			a := any()
 			made = append(made, ToyAdd(a, like(a.sp)))
@@ -115,7 +127,7 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 		case 5, 6:
 			a := any()
 			b := like(a.sp)
-			if a.changeable() == nil && a.memory() != b.memory() {
+			if a.changeable() == nil && a.memory() != b.memory() && !busy(a) {
 				made = append(made, ToyAccumulate(a, b))
 			}
 		case 7:
@@ -126,6 +138,16 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 				g.InSequence(build)
 			} else {
 				g.OutOfSequence(build)
+			}
+		case 13:
+			if n := len(p.started); n > outer {
+				wait(outer + p.rng.IntN(n-outer))
+			}
+		case 14, 15:
+			startable := slices.DeleteFunc(slices.Clone(p.callables), func(c *Graph) bool { return !c.built || c.tied() != nil })
+			if len(startable) > 0 {
+				called := startable[p.rng.IntN(len(startable))]
+				p.started = append(p.started, g.Start(called, arguments(called)...))
 			}
 		case 9, 10, 11:
 			var complete []*Graph
@@ -161,6 +183,9 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 			made = append(made, info.outputs...)
 		}
 	}
+	for len(p.started) > outer {
+		wait(outer)
+	}
 	return made
 }
 
@@ -169,6 +194,7 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 type dumb struct {
 	streams map[*Stream][]int64
 	values  map[*Variable][]int64
+	started map[*node][][]int64
 }
 
 func (d *dumb) run(g *Graph, memory map[*Tensor][]int64) {
@@ -218,6 +244,14 @@ func (d *dumb) run(g *Graph, memory map[*Tensor][]int64) {
 			inner := enter(op.graph, in)
 			d.run(op.graph, inner)
 			leave(op.graph, inner)
+		case *startOp:
+			inner := enter(op.graph, in)
+			d.run(op.graph, inner)
+			d.started[n] = outputs(op.graph, inner)
+		case *waitOp:
+			for i, x := range d.started[op.start] {
+				copy(out[i], x)
+			}
 		case *repeatOp:
 			inner := enter(op.graph, in)
 			for turn := range op.count {
@@ -275,7 +309,7 @@ func TestRandomPrograms(t *testing.T) {
 			t.Fatalf("seed %d: a session has changed the program as text", seed)
 		}
 		checkPlan(t, seed, s)
-		d := &dumb{streams: map[*Stream][]int64{}, values: map[*Variable][]int64{}}
+		d := &dumb{streams: map[*Stream][]int64{}, values: map[*Variable][]int64{}, started: map[*node][][]int64{}}
 		for _, v := range p.variables {
 			d.values[v], _ = tensor.Of[int64](v.value)
 		}
@@ -444,7 +478,15 @@ type backward struct {
 }
 
 func (w *backward) follow(steps []*codeStep, live, running graphSet) {
+	beside := map[*node]bool{}
 	for _, c := range slices.Backward(steps) {
+		if op, is := c.nodes[0].op.(*waitOp); is {
+			beside[op.start] = true
+		}
+		alone := running
+		for n := range beside {
+			running = withGraphs(running, n.runs())
+		}
 		seen := func() {
 			at := w.number[c]
 			w.needed[at] = withGraphs(w.needed[at], withGraphs(live, running))
@@ -469,5 +511,7 @@ func (w *backward) follow(steps []*codeStep, live, running graphSet) {
 			}
 			seen()
 		}
+		delete(beside, c.nodes[0])
+		running = alone
 	}
 }

@@ -5,28 +5,36 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"gogcl.dev/tensor"
 )
 
 // replica is one replica of a session: its memory, and the program bound to it.
 type replica struct {
-	session   *Session
-	id        int
-	arena     []byte
-	variables []byte
-	scratch   []byte
-	ports     []*port
-	code      []instruction
-	places    map[*Variable]*location
-	start     chan struct{}
-	turns     map[*step]*int // of loops
+	session       *Session
+	id            int
+	arena         []byte
+	variables     []byte
+	scratch       []byte
+	ports         []*port
+	code          []instruction
+	places        map[*Variable]*location
+	start         chan struct{}
+	clocks        clocks
+	besideClocks  clocks         // of what is started
+	finishing     *time.Duration // in clocks; nil without finishers
+	turns         map[*step]*int // of loops
+	companion     *companion     // nil: nothing is started
+	beside        map[*step]*besideCall
+	besideScratch []byte
 }
 
 // instruction is a step bound to memory.
 type instruction struct {
-	run  func() error // an operation or a copy
-	node *node
+	run   func() error   // an operation, a copy, a start or a wait
+	clock *time.Duration // that run counts for; nil: none of its own
+	node  *node
 
 	body, els []instruction // of a loop or a choice
 	count     int
@@ -35,8 +43,8 @@ type instruction struct {
 }
 
 func newReplica(s *Session, id int) (*replica, error) {
-	r := &replica{session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{}, turns: map[*step]*int{}}
-	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables, &r.scratch: s.plan.scratch} {
+	r := &replica{session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{}, turns: map[*step]*int{}, beside: map[*step]*besideCall{}}
+	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables, &r.scratch: s.plan.scratch, &r.besideScratch: s.plan.besideScratch} {
 		t, err := tensor.New(tensor.U8, bytes) // begins a cache line
 		if err != nil {
 			return nil, fmt.Errorf("ir: the memory of a replica: %w", err)
@@ -76,14 +84,15 @@ func (r *replica) tensor(x *location) (*tensor.Tensor, error) {
 
 // bind makes the instructions.
 func (r *replica) bind() (err error) {
-	r.code, err = r.bindAll(r.session.plan.steps)
+	r.code, err = r.bindAll(r.session.plan.steps, false)
 	return err
 }
 
-func (r *replica) bindAll(steps []*step) ([]instruction, error) {
+// bindAll binds steps, which run beside the replica or on it.
+func (r *replica) bindAll(steps []*step, beside bool) ([]instruction, error) {
 	var out []instruction
 	for _, s := range steps {
-		i, err := r.bindStep(s)
+		i, err := r.bindStep(s, beside)
 		if err != nil {
 			return nil, &RunError{Op: s.node.op.Name(), Graph: s.node.graph.name, Replica: r.id, Position: s.node.pos, Err: err}
 		}
@@ -92,8 +101,8 @@ func (r *replica) bindAll(steps []*step) ([]instruction, error) {
 	return out, nil
 }
 
-func (r *replica) bindStep(s *step) (i instruction, err error) {
-	i = instruction{node: s.node, count: s.count}
+func (r *replica) bindStep(s *step, beside bool) (i instruction, err error) {
+	i = instruction{node: s.node, count: s.count, clock: r.clock(s, beside)}
 	switch {
 	case s.from != nil:
 		from, err := r.tensor(s.from)
@@ -117,6 +126,12 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 			}
 		}
 		return i, nil
+	case s.starts:
+		i.run, err = r.bindStart(s)
+		return i, err
+	case s.waits != nil:
+		i.run = r.bindWait(s)
+		return i, nil
 	case s.when != nil || s.count > 0:
 		if s.when != nil {
 			condition, err := r.tensor(s.when)
@@ -128,13 +143,13 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 			i.turn = new(int)
 			r.turns[s] = i.turn
 		}
-		if i.body, err = r.bindAll(s.body); err != nil {
+		if i.body, err = r.bindAll(s.body, beside); err != nil {
 			return i, err
 		}
-		i.els, err = r.bindAll(s.els)
+		i.els, err = r.bindAll(s.els, beside)
 		return i, err
 	}
-	m := &Memory{Replica: r.id, Replicas: r.session.program.replicas, session: r.session}
+	m := &Memory{Replica: r.id, Replicas: r.session.program.replicas, Beside: beside, session: r.session}
 	for _, x := range s.in {
 		t, err := r.tensor(x)
 		if err != nil {
@@ -153,7 +168,11 @@ func (r *replica) bindStep(s *step) (i instruction, err error) {
 		m.Name = s.node.out[0].name
 	}
 	if o, is := s.node.op.(Scratcher); is {
-		m.Scratch = r.scratch[:o.ScratchBytes(specsOf(s.node.in))]
+		all := r.scratch
+		if beside {
+			all = r.besideScratch
+		}
+		m.Scratch = all[:o.ScratchBytes(specsOf(s.node.in))]
 	}
 	i.run, err = s.node.op.Bind(m)
 	return i, err
@@ -164,6 +183,7 @@ func (r *replica) serve() {
 	for r.await() {
 		if err := r.run(); err != nil {
 			r.session.fail(err)
+			r.companion.settle()
 		}
 		r.session.done.Done()
 	}
@@ -194,14 +214,28 @@ func (r *replica) await() bool {
 
 // run runs the program once. A panic is an error.
 func (r *replica) run() (err error) {
-	at := &instruction{}
+	at, profiling := &instruction{}, r.session.profiling
+	var start time.Time
+	if profiling {
+		start = time.Now()
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			err = r.wrap(at, fmt.Errorf("panic: %v\n\n%s", v, debug.Stack()))
 		}
+		if profiling {
+			r.clocks.total += time.Since(start)
+		}
 	}()
 	if err := r.execute(r.code, &at); err != nil {
 		return err
+	}
+	if len(r.session.finishers) == 0 {
+		return nil
+	}
+	if profiling {
+		end := time.Now()
+		defer func() { *r.finishing += time.Since(end) }()
 	}
 	for _, f := range r.session.finishers {
 		if err := f.Finish(r.session.ctx, r.id); err != nil {
@@ -231,7 +265,14 @@ func (r *replica) execute(code []instruction, at **instruction) error {
 		var err error
 		switch {
 		case i.run != nil:
-			if err = i.run(); err != nil {
+			if i.clock != nil && r.session.profiling {
+				start := time.Now()
+				err = i.run()
+				*i.clock += time.Since(start)
+			} else {
+				err = i.run()
+			}
+			if err != nil {
 				return r.wrap(i, err)
 			}
 		case i.when != nil:

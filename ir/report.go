@@ -14,7 +14,7 @@ type Report struct {
 	Peak      int // bytes of a replica: Arena, Variables and Scratch
 	Arena     int // bytes of what is alive for a while; each tensor begins a cache line of 64 bytes
 	Variables int // bytes of the variables, each from a cache line on
-	Scratch   int // bytes that the operation in progress has beside its tensors: the most that one wants
+	Scratch   int // bytes that the operation in progress has beside its tensors: the most that one wants, and one of what is started
 	Constants int // bytes of the constants, which all replicas share; not in Peak
 	Alive     int // bytes of the tensors of the step with most; Arena less this is lost to cache lines and to gaps
 	Steps     []StepReport
@@ -33,6 +33,7 @@ type StepReport struct {
 
 // AliveTensor is a tensor in the arena. A graph that is called twice may have two of the same name.
 type AliveTensor struct {
+	Of     *Tensor
 	Tensor string // as programs as text have it: "%3.x"
 	Graph  string
 	Bytes  int
@@ -41,7 +42,7 @@ type AliveTensor struct {
 // Report returns what memory the session takes.
 func (s *Session) Report() *Report {
 	m := s.plan
-	r := &Report{Peak: m.arena + m.variables + m.scratch, Arena: m.arena, Variables: m.variables, Scratch: m.scratch}
+	r := &Report{Peak: m.arena + m.variables + m.scratch + m.besideScratch, Arena: m.arena, Variables: m.variables, Scratch: m.scratch + m.besideScratch}
 	var arena []*location
 	seen := map[*tensor.Tensor]bool{}
 	for _, x := range m.locations {
@@ -64,7 +65,7 @@ func (r *Report) add(steps []*step, arena []*location, depth int) {
 		out := StepReport{Op: s.text(), Graph: s.node.graph.name, Position: s.node.pos, Depth: depth, Scratch: s.scratchBytes()}
 		for _, x := range arena {
 			if x.first <= s.at && s.at <= x.last {
-				out.Alive = append(out.Alive, AliveTensor{reference(x.of), x.of.graph.name, x.spec.Bytes()})
+				out.Alive = append(out.Alive, AliveTensor{x.of, reference(x.of), x.of.graph.name, x.spec.Bytes()})
 				out.Bytes += x.spec.Bytes()
 			}
 		}

@@ -71,6 +71,15 @@ type weight struct {
 
 func (n *node) weight() weight {
 	w := weight{reads: unique(n.in)}
+	switch op := n.op.(type) {
+	case *startOp: // what the wait returns
+		for _, t := range op.graph.outputs {
+			w.needs += t.sp.Bytes()
+		}
+		return w
+	case *waitOp:
+		return w
+	}
 	for _, t := range n.out {
 		if t.root == nil && !n.persistent() {
 			w.needs += t.sp.Bytes()
@@ -139,6 +148,9 @@ func (g *Graph) constraints() [][]int {
 	readBy := map[*Tensor][]int{} // and those that have read it since
 	ordered := map[any]int{}      // by key: the last node
 	for i, n := range g.nodes {
+		if o, is := n.op.(*waitOp); is {
+			edge(o.start.index, i)
+		}
 		for _, t := range n.in {
 			m := t.memory()
 			if t.node != nil {
@@ -206,6 +218,9 @@ func (n *node) orderKeys() []any {
 	if o, is := n.op.(Ordered); is {
 		add(o.OrderKey())
 	}
+	if o, is := n.op.(*waitOp); is { // what comes after it comes after the call
+		add(o.start.orderKeys()...)
+	}
 	for _, called := range n.calls() {
 		for _, inner := range called.nodes {
 			add(inner.orderKeys()...)
@@ -220,6 +235,8 @@ func (n *node) calls() []*Graph {
 	case *callOp:
 		return []*Graph{op.graph}
 	case *repeatOp:
+		return []*Graph{op.graph}
+	case *startOp:
 		return []*Graph{op.graph}
 	case *ifOp:
 		return []*Graph{op.then, op.els}

@@ -24,6 +24,9 @@ type Session struct {
 
 	finishers []Finisher // of what is shared, if the program has a choice
 
+	profiling bool // runs are timed
+	profiled  int  // such runs
+
 	ctx    context.Context // of the run in progress
 	given  context.Context // from which ctx is made
 	cancel context.CancelCauseFunc
@@ -41,8 +44,8 @@ func NewSession(p *Program) (*Session, error) {
 	if p == nil {
 		return nil, errors.New("ir: a session of no program")
 	}
-	if p.err != nil {
-		return nil, p.err
+	if err := p.end(); err != nil {
+		return nil, err
 	}
 	for _, v := range p.variables {
 		if s, err := v.replicaSpec(v.value, p.replicas); err != nil {
@@ -82,8 +85,14 @@ func NewSession(p *Program) (*Session, error) {
 			}
 		}
 	}
+	if len(s.finishers) > 0 {
+		for _, r := range s.replicas {
+			r.finishing = r.clocks.of(profileFinish)
+		}
+	}
 	p.sessions = true
 	for _, r := range s.replicas {
+		r.companion.begin()
 		go r.serve()
 	}
 	return s, nil
@@ -97,6 +106,7 @@ func (s *Session) Close() error {
 	s.closed = true
 	for _, r := range s.replicas {
 		close(r.start)
+		r.companion.end()
 	}
 	if s.cancel != nil {
 		s.cancel(errClosed)
@@ -235,6 +245,9 @@ func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor)
 	}
 	for i := range s.stale {
 		s.stale[i] = true
+	}
+	if s.profiling {
+		s.profiled++
 	}
 	s.cause = nil
 	s.done.Add(len(s.replicas))

@@ -129,7 +129,7 @@ func (d *drawing) graph(title string, g *Graph, exports []*Tensor, depth int) *s
 		}
 		b := d.add(s, d.node(n, depth))
 		drawn = append(drawn, b)
-		for i, t := range n.in {
+		for i, t := range n.in[:b.inputs] {
 			if o, is := from[t]; is {
 				s.lines = append(s.lines, &line{o.drawnBox, b, o.out, i, n.changesInput(i)})
 				d.red = d.red || n.changesInput(i)
@@ -182,6 +182,7 @@ const (
 	kindCall     = "call"
 	kindRepeat   = "repeat"
 	kindIf       = "if"
+	kindStart    = "start"
 )
 
 // node makes the box of a node.
@@ -200,6 +201,11 @@ func (d *drawing) node(n *node, depth int) *drawnBox {
 	case *repeatOp:
 		b.outline, b.kind = nestedBox, kindRepeat
 		b.inner = d.graph(b.text, op.graph, n.exports, depth+1)
+	case *startOp:
+		b.outline, b.kind = nestedBox, kindStart
+		b.inner = d.graph(b.text, op.graph, nil, depth+1)
+	case *waitOp: // its inputs are those of the start
+		b.kind, b.inputs = kindStart, 0
 	case *ifOp:
 		b.outline, b.kind = nestedBox, kindIf
 		b.inner = d.choice(n, op, depth+1)
@@ -245,7 +251,8 @@ func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 }
 
 // silentOrder are the pairs of nodes of which one comes before the other, though it gives it no tensor, and though no
-// other nodes between them demand it: because of a change in place, of a stream, or of InSequence.
+// other nodes between them demand it: because of a change in place, of a stream, or of InSequence. Those of a start
+// and its wait are always there.
 func (g *Graph) silentOrder() [][2]int {
 	after := g.pairs()
 	words := (len(g.nodes) + 63) / 64
@@ -262,7 +269,9 @@ func (g *Graph) silentOrder() [][2]int {
 		for _, j := range after[i] {
 			reach[i][j/64] |= 1 << (j % 64)
 			gives := slices.ContainsFunc(g.nodes[j].in, func(t *Tensor) bool { return t.node == g.nodes[i] })
-			if far[j/64]>>(j%64)&1 == 0 && !gives && !g.nodes[i].persistent() && !g.nodes[j].persistent() {
+			wait, is := g.nodes[j].op.(*waitOp)
+			direct := far[j/64]>>(j%64)&1 == 0 || is && wait.start == g.nodes[i]
+			if direct && !gives && !g.nodes[i].persistent() && !g.nodes[j].persistent() {
 				out = append(out, [2]int{i, j})
 			}
 		}

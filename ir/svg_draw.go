@@ -21,6 +21,7 @@ var looks = map[string]look{
 	kindConstant: {"#f0f0f0", "#777777"},
 	kindCall:     {"#f5f8fb", "#5b7ea3"},
 	kindRepeat:   {"#f3f7f3", "#5f8f5f"},
+	kindStart:    {"#fdf3f0", "#b5651d"},
 	kindIf:       {"#f9f5fb", "#8d6aa8"},
 	"collective": {"#fde0cc", "#d55e00"},
 	"remote":     {"#dcedf9", "#0072b2"},

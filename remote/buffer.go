@@ -173,8 +173,62 @@ func (b *Buffer) checkOffset(offset int) error {
 // Lost returns the entries of the buffer that a replica has lost, in a session: what was being stored when a process died.
 // To load one is an error until it is stored anew.
 func (b *Buffer) Lost(s *ir.Session, replica int) ([]int, error) {
+	e, err := b.in(s, replica)
+	if err != nil {
+		return nil, err
+	}
+	return e.Lost(), nil
+}
+
+// Read returns a copy, the caller's, of an entry that a replica has in a session: zeros if nothing was stored. It must
+// not be called while the session runs. Errors: a replica or an entry that does not exist, one that is lost.
+func (b *Buffer) Read(s *ir.Session, replica, offset int) (*tensor.Tensor, error) {
+	e, err := b.in(s, replica)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.checkOffset(offset); err != nil {
+		return nil, fmt.Errorf("remote: %w", err)
+	}
+	out, err := tensor.New(b.spec.DType, b.spec.Shape...)
+	if err != nil {
+		return nil, fmt.Errorf("remote: buffer %d: %w", b.id, err)
+	}
+	if err := e.Load(offset, out.Bytes()); err != nil {
+		return nil, fmt.Errorf("remote: buffer %d: %w", b.id, err)
+	}
+	return out, nil
+}
+
+// Write stores a tensor to an entry of one replica in a session. It must be of the buffer's spec. It must not be called
+// while the session runs. Errors: a replica or an entry that does not exist, another spec.
+func (b *Buffer) Write(s *ir.Session, replica, offset int, value *tensor.Tensor) error {
+	e, err := b.in(s, replica)
+	if err != nil {
+		return err
+	}
+	if err := b.checkOffset(offset); err != nil {
+		return fmt.Errorf("remote: %w", err)
+	}
+	if value == nil {
+		return fmt.Errorf("remote: buffer %d is given no value, want %v", b.id, b.spec)
+	}
+	if err := b.Validate(ir.SpecOf(value), 1); err != nil {
+		return err
+	}
+	if err := e.Store(offset, value.Bytes()); err != nil {
+		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
+	}
+	return nil
+}
+
+// in finds the entries of a replica in a session.
+func (b *Buffer) in(s *ir.Session, replica int) (Entries, error) {
 	if s == nil || s.Program() != b.program {
 		return nil, fmt.Errorf("remote: buffer %d is of another program than the session", b.id)
+	}
+	if b.late {
+		return nil, fmt.Errorf("remote: buffer %d: %w", b.id, errSession)
 	}
 	if replica < 0 || replica >= b.program.Replicas() {
 		return nil, fmt.Errorf("remote: replica %d of %d", replica, b.program.Replicas())
@@ -183,7 +237,7 @@ func (b *Buffer) Lost(s *ir.Session, replica int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stores.of(replica, b).Lost(), nil
+	return stores.of(replica, b), nil
 }
 
 // name is what a Storage knows the buffer by.
@@ -193,7 +247,6 @@ func (b *Buffer) name() string { return fmt.Sprint(b.id) }
 type stores struct {
 	all     *buffers
 	entries [][]Entries
-	workers []*worker // by replica; nil where nothing is prefetched
 }
 
 // openAll opens the entries of all buffers of a program, and stores what variables begin with where nothing is stored.
@@ -217,14 +270,8 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 			}
 		}
 		for _, v := range all.initial {
-			for r := range replicas {
-				e := s.entries[r][v.buffer.id-1]
-				if e.Stored(v.offset) {
-					continue
-				}
-				if err := e.Store(v.offset, v.data.Bytes()); err != nil {
-					return nil, errors.Join(err, s.Close())
-				}
+			if err := v.begin(s, replicas); err != nil {
+				return nil, errors.Join(err, s.Close())
 			}
 		}
 		return s, nil
@@ -236,10 +283,6 @@ func (s *stores) of(replica int, b *Buffer) Entries { return s.entries[replica][
 
 // Close implements ir.Shared.
 func (s *stores) Close() error {
-	for _, w := range s.workers {
-		w.stop()
-	}
-	s.workers = nil
 	var errs []error
 	for _, own := range s.entries {
 		for _, e := range own {

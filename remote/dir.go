@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"gogcl.dev/internal/osfile"
 )
 
 // Dir is the Storage that keeps entries in files of an existing directory, one file for each buffer and replica: what
@@ -76,7 +78,7 @@ func take(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken, err := lock(f)
+	taken, err := osfile.Lock(f)
 	if taken {
 		err = errors.New("it is open already, here or in another process")
 	}

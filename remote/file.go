@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"gogcl.dev/internal/osfile"
 )
 
 // After the header pages of a file come the entries, each in a slot: a word that says what is in it, the entry's bytes,
@@ -112,7 +114,7 @@ func (k *file) make(spec Spec, bytes int) error {
 	if _, err := k.f.WriteAt(append(page, make([]byte, headBytes-len(page))...), 0); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(k.f.Name())); err != nil {
+	if err := osfile.SyncDir(filepath.Dir(k.f.Name())); err != nil {
 		return err
 	}
 	if k.medium, err = k.platform.open(k.f, headBytes); err != nil {

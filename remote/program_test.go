@@ -171,9 +171,9 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for what, err := range map[string]error{
-		`variable "x" is given no value`: x.Write(s, nil),
-		`variable "x": remote: buffer 1 has entries of int32 (), and the tensor is int8 ()`: x.Write(s, tensor.Scalar(int8(7))),
-		"is of another program": x.Write(session(t, ir.New(1)), tensor.Scalar(int32(7))),
+		`variable "x" is given no value`:               x.Write(s, nil),
+		`variable "x" is given int8 (), want int32 ()`: x.Write(s, tensor.Scalar(int8(7))),
+		"is of another program":                        x.Write(session(t, ir.New(1)), tensor.Scalar(int32(7))),
 	} {
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("error %v, want %q in it", err, what)

@@ -5,16 +5,19 @@ import (
 	"fmt"
 	"math"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
 )
 
-// Variable is a value at an entry of a buffer, which every replica has of its own and begins with.
+// Variable is a value at an entry of a buffer, which every replica has of its own and begins with, or its shard of it.
 type Variable struct {
 	name   string
 	buffer *Buffer
 	offset int
-	data   *tensor.Tensor // what it begins with
+	data   *tensor.Tensor   // what it begins with, in the host's shape; nil after an error
+	groups commgroup.Group  // of replicas that begin with the same value
+	gather *commgroup.Group // of replicas that have one value together; nil: each has all of it
 	all    bool
 	dtype  tensor.DType
 	typed  bool // dtype is given
@@ -36,13 +39,14 @@ func DType(d tensor.DType) VariableOption {
 // KeepWide keeps data of 64 bits as it is, where without it and without DType it becomes data of 32 bits.
 func KeepWide() VariableOption { return func(v *Variable) { v.wide = true } }
 
-// AllReplicas has Read read a variable from all replicas.
+// AllReplicas has Read read a variable from all replicas, or all gather groups if it is sharded.
 func AllReplicas() VariableOption { return func(v *Variable) { v.all = true } }
 
 // NewVariable makes a variable at an entry of a buffer. A number is a tensor.Scalar. Float64 becomes float32, int64
-// int32 and uint64 uint32, unless an option says otherwise; after that the data must be of the buffer's spec. Where the
-// storage has a value for the entry already, from a process before, it stays. Errors stick to the program: no data or
-// buffer, an entry that does not exist, another shape or element type.
+// int32 and uint64 uint32, unless an option says otherwise; after that the data must be of the buffer's spec, or as
+// Groups and Sharded say. Where the storage has a value for the entry already, from a process before, it stays. Errors
+// stick to the program: no data or buffer, an entry that does not exist, another shape or element type, groups that the
+// number of replicas does not allow.
 func NewVariable(p *ir.Program, data *tensor.Tensor, b *Buffer, offset int, options ...VariableOption) *Variable {
 	v := &Variable{buffer: b, offset: offset}
 	for _, o := range options {
@@ -90,22 +94,46 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
+	d, err := v.divide(ir.SpecOf(converted), p.Replicas())
+	if err != nil {
+		return err
+	}
+	if v.gather != nil {
+		if err := v.buffer.SetMetaShape(d.full.Shape); err != nil {
+			return err
+		}
+	}
 	v.data = converted
-	return v.buffer.Validate(ir.SpecOf(converted), 1)
+	return nil
 }
 
 // narrow is what data of 64 bits becomes.
 var narrow = map[tensor.DType]tensor.DType{tensor.F64: tensor.F32, tensor.I64: tensor.I32, tensor.U64: tensor.U32}
 
+// ElementType returns the element type that a variable has whose data is of d.
+func ElementType(d tensor.DType, options ...VariableOption) tensor.DType {
+	v := &Variable{}
+	for _, o := range options {
+		if o != nil {
+			o(v)
+		}
+	}
+	return v.element(d)
+}
+
+func (v *Variable) element(of tensor.DType) tensor.DType {
+	if v.typed {
+		return v.dtype
+	}
+	if n, is := narrow[of]; is && !v.wide {
+		return n
+	}
+	return of
+}
+
 // convert gives data the element type that it is to have, in memory of its own.
 func (v *Variable) convert(data *tensor.Tensor) (*tensor.Tensor, error) {
-	to := data.DType()
-	if n, is := narrow[to]; is && !v.wide {
-		to = n
-	}
-	if v.typed {
-		to = v.dtype
-	}
+	to := v.element(data.DType())
 	if to == data.DType() {
 		return data.Clone(), nil
 	}
@@ -218,68 +246,88 @@ func writer(t *tensor.Tensor) func(i int, whole int64, f float64) bool {
 	return nil
 }
 
+// Name returns the variable's name, or "" if it has none.
+func (v *Variable) Name() string { return v.name }
+
 // Buffer returns the buffer that the variable is in, and the entry.
 func (v *Variable) Buffer() (b *Buffer, offset int) { return v.buffer, v.offset }
 
-// Load adds a load of the variable to a graph, and returns what is loaded, a new tensor.
+// Load adds a load of the variable to a graph, and returns what is loaded, a new tensor of the buffer's spec.
 func (v *Variable) Load(g *ir.Graph) *ir.Tensor { return Load(g, v.buffer, v.offset).Named(v.name) }
 
 // Store adds a store of a tensor to the variable. It must be of the buffer's spec.
 func (v *Variable) Store(t *ir.Tensor) { Store(v.buffer, v.offset, t) }
 
-// Read returns a copy, the caller's, of the variable's value in a session, on the first replica, or with AllReplicas
-// on all, with a leading dimension of their number if there are several. It must not be called while the session runs.
+// Read returns a copy, the caller's, of the variable's value in a session: in the shape of the data that it was made
+// with, from the first replica of each group, or with AllReplicas of one value for each replica, with a leading
+// dimension if there are several. A sharded one is put together of its shards, those of the first gather group of each
+// group, or with AllReplicas of each gather group. It must not be called while the session runs.
 func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
-	stores, err := v.in(s)
+	stores, d, err := v.in(s)
 	if err != nil {
 		return nil, err
 	}
-	replicas, shape := 1, v.buffer.spec.Shape
-	if v.all && s.Program().Replicas() > 1 {
-		replicas = s.Program().Replicas()
-		shape = append(tensor.Shape{replicas}, shape...)
+	host := d.host(d.values)
+	if v.all {
+		host = d.host(d.gather)
 	}
-	out, err := tensor.New(v.buffer.spec.DType, shape...)
+	out, err := tensor.New(host.DType, host.Shape...)
 	if err != nil {
 		return nil, fmt.Errorf("remote: variable %q: %w", v.name, err)
 	}
-	bytes := v.buffer.spec.Bytes()
-	for r := range replicas {
-		if err := stores.of(r, v.buffer).Load(v.offset, out.Bytes()[r*bytes:(r+1)*bytes]); err != nil {
+	shard := make([]byte, d.shard.Bytes())
+	for r := range d.gather.Replicas() {
+		k := d.copyOf(r, v.all)
+		if !v.all && d.gather.GroupOf(r) != d.gather.GroupOf(d.values.Member(k, 0)) {
+			continue // not the group's first
+		}
+		if err := stores.of(r, v.buffer).Load(v.offset, shard); err != nil {
 			return nil, fmt.Errorf("remote: variable %q: %w", v.name, err)
 		}
+		copy(d.part(out, k, d.gather.RankOf(r)), shard)
 	}
 	return out, nil
 }
 
-// Write changes the variable's value in a session, on every replica. The tensor must be of the buffer's spec. It must
-// not be called while the session runs.
+// Write changes the variable's value in a session, on every replica. The tensor must be of the shape and element type
+// of the data that the variable was made with, or with AllReplicas of what Read returns. It must not be called while
+// the session runs.
 func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
-	stores, err := v.in(s)
+	stores, d, err := v.in(s)
 	if err != nil {
 		return err
 	}
+	want := d.host(d.values)
 	if value == nil {
-		return fmt.Errorf("remote: variable %q is given no value, want %v", v.name, v.buffer.spec)
+		return fmt.Errorf("remote: variable %q is given no value, want %v", v.name, want)
 	}
-	if err := v.buffer.Validate(ir.SpecOf(value), 1); err != nil {
-		return fmt.Errorf("remote: variable %q: %w", v.name, err)
+	given := ir.SpecOf(value)
+	all := v.all && given.Equal(d.host(d.gather))
+	if !all && !given.Equal(want) {
+		return fmt.Errorf("remote: variable %q is given %v, want %v", v.name, given, want)
 	}
-	for r := range s.Program().Replicas() {
-		if err := stores.of(r, v.buffer).Store(v.offset, value.Bytes()); err != nil {
+	shard := make([]byte, d.shard.Bytes())
+	for r := range d.gather.Replicas() {
+		clear(shard[copy(shard, d.part(value, d.copyOf(r, all), d.gather.RankOf(r))):])
+		if err := stores.of(r, v.buffer).Store(v.offset, shard); err != nil {
 			return fmt.Errorf("remote: variable %q: %w", v.name, err)
 		}
 	}
 	return nil
 }
 
-// in finds the entries of a session.
-func (v *Variable) in(s *ir.Session) (*stores, error) {
-	if s == nil || v.buffer == nil || s.Program() != v.buffer.program {
-		return nil, fmt.Errorf("remote: variable %q is of another program than the session", v.name)
-	}
+// in finds the entries of a session, and how the variable lies in them.
+func (v *Variable) in(s *ir.Session) (*stores, division, error) {
 	if v.late {
-		return nil, fmt.Errorf("remote: variable %q: %w", v.name, errSession)
+		return nil, division{}, fmt.Errorf("remote: variable %q: %w", v.name, errSession)
 	}
-	return storesOf(s, v.buffer.program)
+	if s == nil || v.data == nil || s.Program() != v.buffer.program {
+		return nil, division{}, fmt.Errorf("remote: variable %q is of another program than the session", v.name)
+	}
+	d, err := v.divide(ir.SpecOf(v.data), s.Program().Replicas())
+	if err != nil {
+		return nil, division{}, fmt.Errorf("remote: variable %q: %w", v.name, err)
+	}
+	stores, err := storesOf(s, v.buffer.program)
+	return stores, d, err
 }

@@ -44,6 +44,9 @@ func table() []row {
 		{pkg: "internal/plot"},
 		{pkg: "internal/progress"},
 		{pkg: "internal/ticks"},
+		{pkg: "internal/osfile", modules: []string{xsys}},
+		{pkg: "internal/strictjson"},
+		{pkg: "internal/safetensors", imports: []string{"tensor", "internal/strictjson"}},
 
 		{pkg: "tensor", imports: []string{"internal/kernel"}},
 		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks"}, pure: true},
@@ -62,13 +65,15 @@ func table() []row {
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "commgroup", "tensor", "transport", "transport/inproc"}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops"}},
-		{pkg: "remote", imports: []string{"ir", "tensor"}, modules: []string{xsys}},
-		{pkg: "rts", imports: []string{"remote", "ir", "ir/collective", "gcl", "tensor"}, modules: []string{xsync}},
+		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
+		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "gcl", "commgroup", "chunks", "tensor"}},
+		{pkg: "rts/checkpoint", imports: []string{"tensor", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
 
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "bench/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/plot"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron"}},
+		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/progress"}},
 		{pkg: "examples/digits/perceptron", modules: []string{gonum}},
 		{pkg: "examples/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 	}

@@ -15,11 +15,11 @@ import (
 	"testing"
 )
 
-// namedPackages are the packages whose names docs/gcl.md and docs/ir.md mention, by the name that they have there.
+// namedPackages are the packages whose names docs/gcl.md, docs/ir.md and docs/rts.md mention, by the name that they have there.
 var namedPackages = map[string]string{
 	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
 	"schedule": "methods/schedule", "cost": "methods/cost", "tensor": "tensor", "transport": "transport", "inproc": "transport/inproc",
-	"ir": "ir", "collective": "ir/collective", "remote": "remote",
+	"ir": "ir", "collective": "ir/collective", "remote": "remote", "rts": "rts", "checkpoint": "rts/checkpoint",
 }
 
 // packageNames are the names that one package declares.
@@ -204,6 +204,25 @@ func TestIRPage(t *testing.T) {
 		if found < 10 {
 			t.Errorf("only %d names of package %s", found, of)
 		}
+	}
+}
+
+// TestRTSPage checks docs/rts.md: all of package rts is on it.
+func TestRTSPage(t *testing.T) {
+	page := checkPage(t, "docs/rts.md", "rts", 40, 60)
+	found := 0
+	for name := range parsePackages(t)["rts"].exported {
+		of, member, is := strings.Cut(name, ".")
+		if of == "Adam" || of == "SGD" || of == "Memory" && is || of == "Optimizer" && is || member == "Sharding" || of == "Layer" && is {
+			continue
+		}
+		found++
+		if !strings.Contains(page, "rts."+name) {
+			t.Errorf("docs/rts.md does not mention rts.%s", name)
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d names of package rts", found)
 	}
 }
 

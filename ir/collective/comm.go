@@ -38,10 +38,11 @@ type action interface {
 type op struct {
 	action
 	comm     Comm
-	replicas int // of the program, when it was built
+	program  *ir.Program // nil if there is none, after an error
+	replicas int         // of the program, when it was built
 }
 
-// ordered is an op that sends: all collectives of a session have one connection.
+// ordered is an op that sends: all collectives of a session have one connection, or one beside the replicas.
 type ordered struct{ *op }
 
 // OrderKey implements ir.Ordered.
@@ -89,7 +90,8 @@ func (c Comm) applyAlone(a action, in ...*ir.Tensor) *ir.Tensor {
 func (c Comm) op(a action, t *ir.Tensor) *op {
 	o := &op{action: a, comm: c}
 	if t != nil && t.Graph() != nil {
-		o.replicas = t.Graph().Program().Replicas()
+		o.program = t.Graph().Program()
+		o.replicas = o.program.Replicas()
 	}
 	return o
 }
@@ -123,11 +125,10 @@ func (c Comm) of(all *gcl.Comm) (*gcl.Comm, error) {
 
 // Bind implements ir.Op.
 func (o *op) Bind(m *ir.Memory) (func() error, error) {
-	shared, err := m.Share(networkKey{}, openNetwork)
+	n, err := o.networkOf(m)
 	if err != nil {
 		return nil, err
 	}
-	n := shared.(*network)
 	c, err := o.comm.of(n.comms[m.Replica])
 	if err != nil {
 		return nil, err
@@ -143,6 +144,25 @@ func (o *op) Bind(m *ir.Memory) (func() error, error) {
 	}
 	n.use(m.Replica, c)
 	return o.bind(m, c.Named(m.Name))
+}
+
+// scratcher is an action that needs memory beside its inputs and outputs.
+type scratcher interface {
+	action
+	scratch(in []ir.Spec, ranks int) int // bytes
+}
+
+// ScratchBytes implements ir.Scratcher.
+func (o *op) ScratchBytes(in []ir.Spec) int {
+	a, is := o.action.(scratcher)
+	if !is {
+		return 0
+	}
+	layout, err := o.comm.Group.Resolve(o.replicas)
+	if err != nil {
+		return 0
+	}
+	return a.scratch(in, layout.Size())
 }
 
 func specs(tensors []*tensor.Tensor) []ir.Spec {

@@ -132,6 +132,25 @@ func TestReplicasChange(t *testing.T) {
 			return collective.Comm{}.AllGatherShards(collective.Comm{}.ReduceScatterShards(x, gcl.Add), 4)
 		},
 			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: it was built when the program had another number of replicas, and not for groups of 3"},
+		{"padding of several", 3, func(x *ir.Tensor) *ir.Tensor {
+			part := collective.Comm{}.ReduceScatterShards(x, gcl.Add)
+			return collective.Comm{}.AllGatherShardsMany([]*ir.Tensor{part, part}, []tensor.Shape{{4}, {4}})[0]
+		},
+			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: tensor 0: it was built when the program had another number of replicas, and not for groups of 3"},
+		{"reduce-scatter of several", 4, func(x *ir.Tensor) *ir.Tensor {
+			return collective.Comm{}.ReduceScatterShardsMany([]*ir.Tensor{x}, gcl.Add)[0]
+		},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main: the output was float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
+		{"gradient", 4, func(x *ir.Tensor) *ir.Tensor {
+			return gradientAlone(x, func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{collective.Comm{}.AllGatherShards(in[0], 4)} })
+		},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient: parts of 2 elements, want 1 of 4 over 4 ranks"},
+		{"gradient of several", 4, func(x *ir.Tensor) *ir.Tensor {
+			return gradientAlone(x, func(in []*ir.Tensor) []*ir.Tensor {
+				return collective.Comm{}.AllGatherShardsMany([]*ir.Tensor{in[0], in[0]}, []tensor.Shape{{4}, {4}})
+			})
+		},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient: tensor 0: parts of 2 elements, want 1 of 4 over 4 ranks"},
 		{"twice", 2, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.AllReduceManyInPlace([]*ir.Tensor{x, collective.Comm{}.AllReduce(x, gcl.Add), x}, gcl.Add)[0]
 		}, "ir: replica 0: all-reduce in place built at errors_test.go:LINE in graph main: tensors 0 and 2 are one, and cannot both be changed"},
@@ -160,4 +179,17 @@ func TestReplicasChange(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gradientAlone adds a call of the gradient of a graph of parts of 2 elements, which the graph makes one of 4, and none
+// of the graph.
+func gradientAlone(x *ir.Tensor, build func(in []*ir.Tensor) []*ir.Tensor) *ir.Tensor {
+	p := x.Graph().Program()
+	graph := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return build(in) }, spec(tensor.F32, 2))
+	info := ir.Autodiff(graph)
+	var in []*ir.Tensor
+	for range info.Grads {
+		in = append(in, x)
+	}
+	return x.Graph().Call(info.Graph, in...)[0]
 }

@@ -64,15 +64,8 @@ func (a allGather) padded(part ir.Spec, ranks int) int {
 	return part.Bytes() * ranks
 }
 
-// ScratchBytes implements ir.Scratcher: what an all-gather leaves out must go somewhere.
-func (o *op) ScratchBytes(in []ir.Spec) int {
-	a, is := o.action.(allGather)
-	layout, err := o.comm.Group.Resolve(o.replicas)
-	if !is || err != nil {
-		return 0
-	}
-	return a.padded(in[0], layout.Size())
-}
+// scratch implements scratcher: what an all-gather leaves out must go somewhere.
+func (a allGather) scratch(in []ir.Spec, ranks int) int { return a.padded(in[0], ranks) }
 
 func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	out, in := m.Out[0], m.In[0]
@@ -101,16 +94,30 @@ func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	}, nil
 }
 
-// gradient sums what all replicas do with each part, or takes the own part of what is done with the whole.
 func (a allGather) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
+	return gatherGradients(b, c, []int{0})
+}
+
+// gatherGradients are those of gathered inputs: they sum what all replicas do with each part, or are the own part of
+// what is done with the whole.
+func gatherGradients(b *ir.Backward, c Comm, inputs []int) []*ir.Tensor {
 	operator := gcl.Add
 	if b.IdenticalLosses() {
 		operator = gcl.Local
 	}
-	return []*ir.Tensor{c.ownPart(b, operator)}
+	return c.ownParts(b, operator, inputs)
 }
 
-// ownPart reduces a gradient and takes the part that belongs to the input.
-func (c Comm) ownPart(b *ir.Backward, operator gcl.Operator) *ir.Tensor {
-	return c.apply(reduceScatter{operator: operator, flat: true, shaped: true, shape: b.InSpec(0).Shape}, b.Grad(0))
+// ownParts reduces gradients and takes the parts that belong to the inputs of the same numbers.
+func (c Comm) ownParts(b *ir.Backward, operator gcl.Operator, inputs []int) []*ir.Tensor {
+	var of []action
+	var grads []*ir.Tensor
+	for _, i := range inputs {
+		of = append(of, reduceScatter{operator: operator, flat: true, shaped: true, shape: b.InSpec(i).Shape})
+		grads = append(grads, b.Grad(i))
+	}
+	if len(inputs) == 1 {
+		return []*ir.Tensor{c.apply(of[0], grads[0])}
+	}
+	return c.applySeveral(scatterSeveral(operator, of), grads)
 }

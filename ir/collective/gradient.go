@@ -5,6 +5,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
 )
 
 // gradient gives every replica what all of them do with the reduction, as far as it has had a part in that.
@@ -35,20 +36,41 @@ func (a allReduce) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 	return grads
 }
 
-// gradient is that of an all-reduce of which each replica then takes its part: of the other parts it has no gradient,
-// so that all of them together are to be gathered and not to be summed.
 func (a reduceScatter) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
-	if err := differentiable(a.operator); err != nil {
+	return scatterGradients(b, c, a.operator, []int{0})
+}
+
+// scatterGradients are those of reduce-scattered inputs: as of an all-reduce of which each replica then takes its part.
+// Of the other parts it has no gradient, so that all of them together are to be gathered and not to be summed.
+func scatterGradients(b *ir.Backward, c Comm, operator gcl.Operator, inputs []int) []*ir.Tensor {
+	if err := differentiable(operator); err != nil {
 		b.Fail(err)
 		return nil
 	}
-	shape := b.InSpec(0).Shape
-	if a.operator == gcl.Local && !b.IdenticalLosses() {
-		return []*ir.Tensor{c.applyAlone(part{shape}, b.Grad(0))}
+	var grads, parts []*ir.Tensor
+	var shapes []tensor.Shape
+	for _, i := range inputs {
+		parts, shapes = append(parts, b.Grad(i)), append(shapes, b.InSpec(i).Shape)
 	}
-	whole := c.AllGatherShards(b.Grad(0), shape...)
-	y := func() *ir.Tensor { return c.AllGatherShards(b.Out(0), shape...) }
-	return []*ir.Tensor{reduced(b, c, a.operator, 0, whole, y)}
+	if operator == gcl.Local && !b.IdenticalLosses() {
+		for k, t := range parts {
+			grads = append(grads, c.applyAlone(part{shapes[k]}, t))
+		}
+		return grads
+	}
+	whole := c.allGatherShards(parts, shapes)
+	for k, i := range inputs {
+		grads = append(grads, reduced(b, c, operator, i, whole[k], func() *ir.Tensor { return c.AllGatherShards(b.Out(i), shapes[k]...) }))
+	}
+	return grads
+}
+
+// allGatherShards gathers tensors with as few operations as there can be.
+func (c Comm) allGatherShards(parts []*ir.Tensor, shapes []tensor.Shape) []*ir.Tensor {
+	if len(parts) == 1 {
+		return []*ir.Tensor{c.AllGatherShards(parts[0], shapes[0]...)}
+	}
+	return c.AllGatherShardsMany(parts, shapes)
 }
 
 // differentiable returns an error if a reduction has no gradient.

@@ -3,37 +3,133 @@ package collective
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
 )
 
-// networkKey is where a session has its network.
-type networkKey struct{}
+// transports is how the replicas of a program's sessions are connected.
+type transports struct {
+	connect func(replicas int) ([]transport.Endpoint, error)
+	open    atomic.Int32 // sessions that are connected
+}
+
+type transportsKey struct{}
+
+func transportsOf(p *ir.Program) *transports {
+	return p.Attached(transportsKey{}, func() any { return &transports{connect: inproc.New} }).(*transports)
+}
+
+// UseTransport says how the replicas of a program are connected; without it, in process. connect is called once for
+// each session that has collectives, when it is made, and returns an endpoint for each replica, in the order of their
+// ranks, which the session closes. Errors, which stick to the program: no function, a session that is connected already.
+// What connect returns in place of such endpoints is an error of the session.
+func UseTransport(p *ir.Program, connect func(replicas int) ([]transport.Endpoint, error)) {
+	switch {
+	case connect == nil:
+		p.Fail("use transport", errors.New("no function that connects the replicas"))
+	case transportsOf(p).open.Load() > 0:
+		p.Fail("use transport", errors.New("a session of the program is connected"))
+	default:
+		transportsOf(p).connect = connect
+	}
+}
+
+// networkKey is where a session has its network, and the one for what runs beside the replicas.
+type networkKey struct{ beside bool }
 
 // network is the replicas' connections to each other.
 type network struct {
+	of    *transports   // nil for a second one
 	comms []*gcl.Comm   // of all replicas
 	used  [][]*gcl.Comm // by replica: of the groups that there are collectives of, each once, in the same order
 }
 
-// openNetwork connects the replicas of a session.
-func openNetwork(replicas int) (ir.Shared, error) {
-	endpoints, err := inproc.New(replicas)
+// networkOf finds the network that an operation uses, or opens it.
+func (o *op) networkOf(m *ir.Memory) (*network, error) {
+	shared, err := m.Share(networkKey{}, func(replicas int) (ir.Shared, error) { return transportsOf(o.program).openNetwork(replicas) })
+	if err == nil && m.Beside {
+		first := shared.(*network)
+		shared, err = m.Share(networkKey{beside: true}, func(int) (ir.Shared, error) { return first.second() })
+	}
 	if err != nil {
 		return nil, err
 	}
-	n := &network{used: make([][]*gcl.Comm, replicas)}
+	return shared.(*network), nil
+}
+
+// openNetwork connects the replicas of a session.
+func (t *transports) openNetwork(replicas int) (ir.Shared, error) {
+	endpoints, err := t.connect(replicas)
+	if err == nil {
+		err = check(endpoints, replicas)
+	}
+	n := &network{of: t, used: make([][]*gcl.Comm, replicas)}
+	t.open.Add(1)
 	for _, e := range endpoints {
-		c, err := gcl.New(e)
-		if err != nil {
-			return nil, errors.Join(err, n.Close())
+		var c *gcl.Comm
+		if err == nil {
+			c, err = gcl.New(e)
 		}
-		n.comms = append(n.comms, c)
+		switch {
+		case err == nil:
+			n.comms = append(n.comms, c)
+		case e != nil:
+			err = errors.Join(err, e.Close())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
+}
+
+// check returns an error unless there is an endpoint for each replica.
+func check(endpoints []transport.Endpoint, replicas int) error {
+	if len(endpoints) != replicas {
+		return fmt.Errorf("the transport has %d endpoints for %d replicas", len(endpoints), replicas)
+	}
+	for i, e := range endpoints {
+		switch {
+		case e == nil:
+			return fmt.Errorf("the transport has no endpoint for replica %d", i)
+		case e.Rank() != i || e.Size() != replicas:
+			return fmt.Errorf("endpoint %d of the transport is that of replica %d of %d, want %d of %d", i, e.Rank(), e.Size(), i, replicas)
+		}
+	}
+	return nil
+}
+
+// second opens another connection between the same replicas, which does not wait for the first.
+func (n *network) second() (ir.Shared, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	comms, errs := make([]*gcl.Comm, len(n.comms)), make([]error, len(n.comms))
+	var all sync.WaitGroup
+	for r, c := range n.comms { // they may wait for each other
+		all.Go(func() {
+			if comms[r], errs[r] = c.Dup(ctx); errs[r] != nil {
+				cancel(errs[r])
+			}
+		})
+	}
+	all.Wait()
+	out := &network{used: make([][]*gcl.Comm, len(n.comms))}
+	for _, c := range comms {
+		if c != nil {
+			out.comms = append(out.comms, c)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return out, nil
 }
 
 // use notes that a replica's group has collectives.
@@ -59,6 +155,9 @@ func (n *network) Finish(ctx context.Context, replica int) error {
 
 // Close implements ir.Shared. What replicas still owed each other has been the error of a run.
 func (n *network) Close() error {
+	if n.of != nil {
+		n.of.open.Add(-1)
+	}
 	var errs []error
 	for _, c := range n.comms {
 		c.Abort(errClosed)

@@ -41,7 +41,7 @@ func (a part) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 
 // gradient takes the own part: of what is done with the zeros nothing comes back.
 func (a part) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
-	return []*ir.Tensor{c.ownPart(b, gcl.Local)}
+	return c.ownParts(b, gcl.Local, []int{0})
 }
 
 // weighted is what an input of a reduction gets of the gradient of that: by Mean its share; by SquareAdd, of which the

@@ -3,6 +3,7 @@ package collective
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
@@ -12,33 +13,69 @@ import (
 // ReduceScatterMany is ReduceScatter of each tensor, all in one set of messages. They may differ in length and element
 // type, and are of one graph. Of none it returns none.
 func (c Comm) ReduceScatterMany(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
-	return c.applySeveral(several{of: reduceScatter{operator: operator}, carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
-		return gcl.ReduceScatterTensorsTo(ctx, c, dst, src, operator)
-	}}, tensors)
+	return c.applySeveral(scatterSeveral(operator, alike(reduceScatter{operator: operator}, tensors)), tensors)
+}
+
+// ReduceScatterShardsMany is ReduceScatterShards of each tensor, as ReduceScatterMany is ReduceScatter.
+func (c Comm) ReduceScatterShardsMany(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
+	return c.applySeveral(scatterSeveral(operator, alike(reduceScatter{operator: operator, flat: true}, tensors)), tensors)
 }
 
 // AllGatherMany is AllGather of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) AllGatherMany(tensors []*ir.Tensor) []*ir.Tensor {
-	return c.applySeveral(several{of: allGather{}, carry: gcl.AllGatherTensorsTo}, tensors)
+	return c.applySeveral(gatherSeveral(alike(allGather{}, tensors)), tensors)
+}
+
+// AllGatherShardsMany is AllGatherShards of each tensor to the shape of the same number, as ReduceScatterMany is
+// ReduceScatter. Another number of shapes than of tensors is an error.
+func (c Comm) AllGatherShardsMany(tensors []*ir.Tensor, shapes []tensor.Shape) []*ir.Tensor {
+	var of []action
+	for _, s := range shapes {
+		of = append(of, allGather{shards: true, shape: s.Clone()})
+	}
+	return c.applySeveral(gatherSeveral(of), tensors)
 }
 
 // AllToAllMany is AllToAll of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) AllToAllMany(tensors []*ir.Tensor) []*ir.Tensor {
-	return c.applySeveral(several{of: allToAll{}, carry: gcl.AllToAllTensorsTo}, tensors)
+	return c.applySeveral(several{name: "all-to-all", of: alike(allToAll{}, tensors), carry: gcl.AllToAllTensorsTo}, tensors)
 }
 
 // BroadcastMany is Broadcast of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) BroadcastMany(tensors []*ir.Tensor, root int) []*ir.Tensor {
-	return c.applySeveral(several{of: broadcast{root}, carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
+	return c.applySeveral(several{name: "broadcast", of: alike(broadcast{root}, tensors), carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
 		return gcl.BroadcastTensorsTo(ctx, c, dst, src, root)
 	}}, tensors)
 }
 
-// several is one action on each of several tensors, which gcl carries out together.
+// several is an action on each of several tensors, which gcl carries out together. They differ at most in shapes.
 type several struct {
-	of    action
+	name  string
+	of    []action // by tensor
 	carry func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error
+
+	// together builds the gradients of the float inputs, which these are, in one go; nil: each has that of its action.
+	together func(b *ir.Backward, c Comm, floats []int) []*ir.Tensor
 }
+
+func scatterSeveral(operator gcl.Operator, of []action) several {
+	return several{
+		name: "reduce-scatter", of: of,
+		carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
+			return gcl.ReduceScatterTensorsTo(ctx, c, dst, src, operator)
+		},
+		together: func(b *ir.Backward, c Comm, floats []int) []*ir.Tensor {
+			return scatterGradients(b, c, operator, floats)
+		},
+	}
+}
+
+func gatherSeveral(of []action) several {
+	return several{name: "all-gather", of: of, carry: gcl.AllGatherTensorsTo, together: gatherGradients}
+}
+
+// alike is one action for each tensor.
+func alike(a action, tensors []*ir.Tensor) []action { return slices.Repeat([]action{a}, len(tensors)) }
 
 func (c Comm) applySeveral(a several, tensors []*ir.Tensor) []*ir.Tensor {
 	if len(tensors) == 0 {
@@ -47,20 +84,25 @@ func (c Comm) applySeveral(a several, tensors []*ir.Tensor) []*ir.Tensor {
 	return many(ordered{c.op(a, tensors[0])}, tensors)
 }
 
-func (a several) Name() string { return a.of.Name() }
+func (a several) Name() string { return a.name }
 
 // String returns what the action's does, and that it is on several tensors.
 func (a several) String() string {
-	if s, is := a.of.(fmt.Stringer); is {
-		return s.String() + " of several"
+	if len(a.of) > 0 {
+		if s, is := a.of[0].(fmt.Stringer); is {
+			return s.String() + " of several"
+		}
 	}
 	return "of several"
 }
 
 func (a several) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
+	if len(a.of) != len(in) {
+		return nil, fmt.Errorf("%d shapes for %d tensors", len(a.of), len(in))
+	}
 	var out []ir.Spec
 	for i := range in {
-		s, err := a.of.infer(in[i:i+1], ranks)
+		s, err := a.of[i].infer(in[i:i+1], ranks)
 		if err != nil {
 			return nil, fmt.Errorf("tensor %d: %w", i, err)
 		}
@@ -69,18 +111,84 @@ func (a several) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 	return out, nil
 }
 
-func (a several) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
-	return func() error { return a.carry(m.Context(), c, m.Out, m.In) }, nil
+// scratch implements scratcher.
+func (a several) scratch(in []ir.Spec, ranks int) int {
+	bytes := 0
+	for i, s := range in {
+		if g, is := a.of[i].(allGather); is {
+			bytes += lined(g.padded(s, ranks))
+		}
+	}
+	return bytes
 }
 
-// gradient is that of each: there is not one for all, since some may have none.
+// lineBytes is that of a cache line of amd64 and arm64, where tensors begin.
+const lineBytes = 64
+
+func lined(bytes int) int { return (bytes + lineBytes - 1) &^ (lineBytes - 1) }
+
+func (a several) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
+	out, in := slices.Clone(m.Out), slices.Clone(m.In)
+	var dsts, srcs [][]byte // to be copied when the parts have come
+	scratch := m.Scratch
+	for i := range in {
+		var err error
+		switch one := a.of[i].(type) {
+		case reduceScatter: // one dimension is what gcl takes
+			if have, want := out[i].Len(), perRank(in[i].Len(), c.Size()); have != want {
+				return nil, fmt.Errorf("tensor %d: parts of %d elements, want %d of %d over %d ranks", i, have, want, in[i].Len(), c.Size())
+			}
+			out[i], err = out[i].Reshape(out[i].Len())
+			if err == nil {
+				in[i], err = in[i].Reshape(in[i].Len())
+			}
+		case allGather:
+			if !one.shards {
+				continue
+			}
+			bytes := one.padded(ir.SpecOf(in[i]), c.Size())
+			if bytes > len(scratch) {
+				return nil, fmt.Errorf("tensor %d: it was built when the program had another number of replicas, and not for groups of %d", i, c.Size())
+			}
+			all := out[i].Bytes()
+			if bytes > 0 {
+				dsts, srcs = append(dsts, all), append(srcs, scratch[:len(all)])
+				all, scratch = scratch[:bytes], scratch[lined(bytes):]
+			}
+			out[i], err = tensor.View(in[i].DType(), append(tensor.Shape{c.Size()}, in[i].Shape()...), all)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tensor %d: %w", i, err)
+		}
+	}
+	return func() error {
+		if err := a.carry(m.Context(), c, out, in); err != nil {
+			return err
+		}
+		for i, dst := range dsts {
+			copy(dst, srcs[i])
+		}
+		return nil
+	}, nil
+}
+
 func (a several) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 	grads := make([]*ir.Tensor, b.Inputs())
+	var floats []int
 	for i := range grads {
 		if b.InSpec(i).DType.IsFloat() {
-			if one := a.of.gradient(b.Of(i), c); len(one) > 0 {
-				grads[i] = one[0]
-			}
+			floats = append(floats, i)
+		}
+	}
+	if a.together != nil {
+		for k, grad := range a.together(b, c, floats) {
+			grads[floats[k]] = grad
+		}
+		return grads
+	}
+	for _, i := range floats { // some may have none
+		if one := a.of[i].gradient(b.Of(i), c); len(one) > 0 {
+			grads[i] = one[0]
 		}
 	}
 	return grads

@@ -1,4 +1,4 @@
-package remote
+package osfile
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock takes the file for this opening of it, until f is closed. taken says that another one has it. What is locked is
+// Lock takes the file for this opening of it, until f is closed. taken says that another one has it. What is locked is
 // the last byte that a file could have, since others could not read what is locked.
-func lock(f *os.File) (taken bool, err error) {
+func Lock(f *os.File) (taken bool, err error) {
 	at := windows.Overlapped{Offset: math.MaxUint32 - 1, OffsetHigh: math.MaxInt32}
 	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
@@ -19,5 +19,5 @@ func lock(f *os.File) (taken bool, err error) {
 	return false, err
 }
 
-// syncDir does nothing: directories cannot be synced here.
-func syncDir(string) error { return nil }
+// SyncDir does nothing: directories cannot be synced here.
+func SyncDir(string) error { return nil }

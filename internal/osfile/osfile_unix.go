@@ -1,6 +1,6 @@
 //go:build unix && !aix
 
-package remote
+package osfile
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the file for this opening of it, until f is closed. taken says that another one has it.
-func lock(f *os.File) (taken bool, err error) {
+// Lock takes the file for this opening of it, until f is closed. taken says that another one has it.
+func Lock(f *os.File) (taken bool, err error) {
 	for {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err != unix.EINTR {
@@ -23,8 +23,8 @@ func lock(f *os.File) (taken bool, err error) {
 	return false, err
 }
 
-// syncDir makes the names in a directory outlast the machine.
-func syncDir(dir string) error {
+// SyncDir makes the names in a directory outlast the machine.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

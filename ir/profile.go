@@ -1,0 +1,99 @@
+package ir
+
+import "time"
+
+// Profile says where the time of a session's runs went, since [Session.SetProfiling].
+type Profile struct {
+	Runs     int
+	Replicas []ReplicaProfile
+}
+
+// ReplicaProfile is the time of one replica by what it was in: the kinds of operations that say one ([Kinded]), such as
+// "collective" and "remote"; "wait", in [Started.Wait]; "finish", to meet the other replicas at the end of a run if the
+// program has a choice; and "compute", all else. Time in an operation includes what it waits for.
+type ReplicaProfile struct {
+	Time   map[string]time.Duration // of the replica: the sum is what its runs took
+	Beside map[string]time.Duration // of what is started, while that runs; nil if nothing is
+}
+
+const (
+	profileCompute = "compute"
+	profileWait    = "wait"
+	profileFinish  = "finish"
+)
+
+// SetProfiling says whether runs from now on are timed, and forgets what was. A session begins without. Timing costs
+// two readings of the clock for each operation that says its kind, and allocates nothing.
+func (s *Session) SetProfiling(on bool) {
+	s.profiling, s.profiled = on, 0
+	for _, r := range s.replicas {
+		r.clocks.reset()
+		r.besideClocks.reset()
+	}
+}
+
+// Profile returns where the time went. It is not called while the session runs.
+func (s *Session) Profile() Profile {
+	out := Profile{Runs: s.profiled}
+	for _, r := range s.replicas {
+		p := ReplicaProfile{Time: r.clocks.times()}
+		if r.companion != nil {
+			p.Beside = r.besideClocks.times()
+		}
+		out.Replicas = append(out.Replicas, p)
+	}
+	return out
+}
+
+// clocks are the times of a goroutine.
+type clocks struct {
+	total  time.Duration
+	byKind map[string]*time.Duration // all but computing
+}
+
+// of is the time of a kind; nil of computing.
+func (c *clocks) of(kind string) *time.Duration {
+	if kind == "" || kind == profileCompute {
+		return nil
+	}
+	if c.byKind == nil {
+		c.byKind = map[string]*time.Duration{}
+	}
+	if c.byKind[kind] == nil {
+		c.byKind[kind] = new(time.Duration)
+	}
+	return c.byKind[kind]
+}
+
+func (c *clocks) reset() {
+	c.total = 0
+	for _, d := range c.byKind {
+		*d = 0
+	}
+}
+
+func (c *clocks) times() map[string]time.Duration {
+	out := map[string]time.Duration{}
+	rest := c.total
+	for kind, d := range c.byKind {
+		out[kind] = *d
+		rest -= *d
+	}
+	out[profileCompute] = rest
+	return out
+}
+
+// clock is the time that a step counts for, or nil.
+func (r *replica) clock(s *step, beside bool) *time.Duration {
+	c := &r.clocks
+	if beside {
+		c = &r.besideClocks
+	}
+	if s.waits != nil {
+		return c.of(profileWait)
+	}
+	if k, is := s.node.op.(Kinded); is && s.from == nil && !s.starts {
+		return c.of(k.Kind())
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// startOp begins a call that runs beside the replica, and waitOp ends it. The wait has the inputs of the start too:
+// they are read until then.
+type startOp struct{ graph *Graph }
+
+type waitOp struct {
+	graph *Graph
+	start *node
+}
+
+func (o *startOp) Name() string   { return "start" }
+func (o *waitOp) Name() string    { return "wait" }
+func (o *startOp) Kind() string   { return kindStart }
+func (o *waitOp) Kind() string    { return kindStart }
+func (o *startOp) String() string { return "start " + plainName(o.graph.name) }
+func (o *waitOp) String() string  { return "wait for " + plainName(o.graph.name) }
+
+func (o *startOp) Infer([]Spec) ([]Spec, error) { return nil, nil }
+func (o *waitOp) Infer([]Spec) ([]Spec, error)  { return specsOf(o.graph.outputs), nil }
+
+func (o *startOp) Bind(*Memory) (func() error, error) { return nil, errInPlace }
+func (o *waitOp) Bind(*Memory) (func() error, error)  { return nil, errInPlace }
+
+// Started is a call that runs beside the replica.
+type Started struct {
+	parent *Graph
+	graph  *Graph // called
+	node   *node  // nil after an error
+	wait   *node  // nil: not yet
+}
+
+// Start adds a call of a complete graph that runs beside what comes between here and [Started.Wait], which must be
+// called once: on a goroutine of its own, of which each replica has one, the calls one after the other in the order
+// of their starts. Inputs go by value. All that the called graph works on is alive from the start to the wait, and
+// its scratch memory is its own.
+//
+// Effects of the called graph that others have too (see [Ordered]) come after what was built before the start, and
+// before what is built after the wait; with what is between they come as they may. Within [Graph.InSequence] the
+// start comes where it is written; elsewhere where least memory is alive.
+//
+// Errors, which stick: those of Call; a called graph that moves tensors by streams, loads code or starts calls
+// itself; an input that is changed in place before the wait; no wait when a session is made. There is no gradient.
+func (g *Graph) Start(called *Graph, in ...*Tensor) *Started {
+	s, op := &Started{parent: g, graph: called}, &startOp{called}
+	pos := caller("")
+	failed := func(err error) *Started {
+		e := &BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err}
+		for _, t := range in {
+			e.Inputs = append(e.Inputs, t.Spec())
+		}
+		g.program.fail(e)
+		return s
+	}
+	if err := g.callable(called); err != nil {
+		return failed(err)
+	}
+	args, bad, err := called.arguments(in, nil)
+	if err != nil {
+		return failed(err)
+	}
+	if bad {
+		g.orphans(op.Name(), pos, args)
+		return s
+	}
+	if n := called.tied(); n != nil {
+		return failed(fmt.Errorf("%s of graph %s, built at %v, cannot run beside a replica", describeOp(n.op), n.graph.name, n.pos))
+	}
+	if _, err := g.add(op, pos, args); err != nil {
+		return failed(err)
+	}
+	s.node = g.nodes[len(g.nodes)-1]
+	g.started = append(g.started, s)
+	return s
+}
+
+// tied is an operation of a graph, or of one that it calls, that only the replica itself can run; or nil.
+func (g *Graph) tied() *node {
+	for _, n := range g.nodes {
+		switch n.op.(type) {
+		case *hostLoadOp, *hostStoreOp, *codeLoadOp, *startOp, *waitOp:
+			return n
+		}
+		for _, called := range n.calls() {
+			if found := called.tied(); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// Wait adds the end of the call to the graph that has its start, and returns its outputs. An error of the call is one
+// of the run, here or before.
+func (s *Started) Wait() []*Tensor {
+	if s == nil { // nobody to tell
+		return []*Tensor{{bad: true}}
+	}
+	g := s.parent
+	broken := []*Tensor{g.broken()}
+	for s.graph != nil && len(broken) < len(s.graph.outputs) {
+		broken = append(broken, g.broken())
+	}
+	if s.node == nil {
+		return broken
+	}
+	op, pos := &waitOp{s.graph, s.node}, caller("")
+	var out []*Tensor
+	err := s.waited()
+	if err == nil {
+		out, err = g.add(op, pos, s.node.in)
+	}
+	if err == nil {
+		s.wait = g.nodes[len(g.nodes)-1]
+		err = s.changed()
+	}
+	if err != nil {
+		g.program.fail(&BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err})
+		return broken
+	}
+	return out
+}
+
+// waited returns an error if there is a wait.
+func (s *Started) waited() error {
+	if s.wait != nil {
+		return fmt.Errorf("graph %s, started at %v, is waited for at %v already", s.graph.name, s.node.pos, s.wait.pos)
+	}
+	return nil
+}
+
+// changed returns an error if an input is changed between the start and the wait.
+func (s *Started) changed() error {
+	inputs := unique(s.node.in)
+	for _, n := range s.parent.nodes[s.node.index+1 : s.wait.index] {
+		for _, k := range n.modifies {
+			if slices.Contains(inputs, n.in[k].memory()) {
+				return fmt.Errorf("%s at %v changes in place %v, which graph %s reads from its start at %v until here",
+					n.op.Name(), n.pos, n.in[k], s.graph.name, s.node.pos)
+			}
+		}
+	}
+	return nil
+}
+
+// checkStarted returns an error if a started call has no wait, or if an input is changed before, as may have been
+// said after the wait was built.
+func (p *Program) checkStarted() error {
+	for _, g := range p.graphs {
+		for _, s := range g.started {
+			if s.wait == nil {
+				return &BuildError{Op: "start", Graph: g.name, Position: s.node.pos, Inputs: specsOf(s.node.in),
+					Err: fmt.Errorf("graph %s is never waited for: Wait must be called", s.graph.name)}
+			}
+			if err := s.changed(); err != nil {
+				return &BuildError{Op: "wait", Graph: g.name, Position: s.wait.pos, Err: err}
+			}
+		}
+	}
+	return nil
+}
+
+// beside reports whether a node begins or ends what runs beside the replica.
+func (n *node) beside() bool {
+	switch n.op.(type) {
+	case *startOp, *waitOp:
+		return true
+	}
+	return false
+}
+
+var errBesideGradient = errors.New("what is started beside the replica has no gradient; call it where one is needed")
+
+// start lists the step of a start, with those of the called graph, and what comes before.
+func (l *lowering) start(n *node, called *Graph, in []*location) ([]*step, error) {
+	inner, steps := l.enter(n, called, 0, in, 0)
+	body, err := l.expand(called, inner)
+	if err != nil {
+		return nil, err
+	}
+	s := &step{node: n, body: body, starts: true}
+	l.started[n] = &startedStep{s, inner}
+	return append(steps, s), nil
+}
+
+// startedStep is a start whose wait is still to come.
+type startedStep struct {
+	step  *step
+	inner map[*Tensor]*location
+}
+
+// wait lists the step of a wait. Copies of outputs that may change later are made beside.
+func (l *lowering) wait(n *node, op *waitOp, where map[*Tensor]*location) []*step {
+	s := l.started[op.start]
+	given := map[*location]bool{}
+	for _, t := range op.graph.inputs {
+		given[s.inner[t]] = true
+	}
+	for i, t := range op.graph.outputs {
+		x := s.inner[t.memory()]
+		if given[x] || x.kind != inArena {
+			own := l.at(n.out[i])
+			s.step.body = append(s.step.body, &step{node: n, from: x, to: own})
+			x = own
+		}
+		given[x] = true
+		where[n.out[i]] = x
+	}
+	return []*step{{node: n, waits: s.step}}
+}

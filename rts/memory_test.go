@@ -1,0 +1,107 @@
+package rts_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"gogcl.dev/ir"
+	"gogcl.dev/remote"
+	"gogcl.dev/rts"
+	"gogcl.dev/tensor"
+)
+
+const (
+	wide  = 256 // each layer of newWide has a parameter of wide x wide
+	depth = 6
+)
+
+// newWide builds a training of a model of layers alike that is large enough for its memory to be found among all that a
+// process has.
+func newWide(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) (*ir.Program, *rts.Step) {
+	p := ir.New(replicas)
+	main := p.Main()
+	zeros, err := tensor.New(tensor.F32, wide, wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard, err := s.ShardShape(zeros.Shape(), replicas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := main.Constant(zeros)
+	dense := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{ir.MatMul(in[0], in[1])}
+	}, x, x)
+	loss := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{ir.ReduceMean(ir.Square(in[0]))}
+	}, x)
+	b := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shard}, depth)
+	var layers []rts.Layer
+	for i := range depth {
+		layers = append(layers, rts.Layer{Graph: dense, Params: []*rts.Variable{rts.RemoteVariable(p, zeros, b, i, s)}})
+	}
+	layers[0].Inputs = []*ir.Tensor{x}
+	layers = append(layers, rts.Layer{Graph: loss})
+	step := trainer.Step(layers, main.Constant(tensor.Scalar(float32(1))), main.Constant(tensor.Scalar(int32(1))))
+	return p, step
+}
+
+// heap is the bytes that are in use.
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestMemory has what a step takes, and compares it with what the process has after a session is made that it did not have
+// before.
+func TestMemory(t *testing.T) {
+	const param = 4 * wide * wide
+	for _, replicas := range []int{1, 2, 4} {
+		for _, over := range []int{1, 2, 4} {
+			if over > replicas {
+				continue
+			}
+			for _, c := range []struct {
+				trainer  rts.Trainer
+				gathered int // parameters that are whole at a time, at most
+			}{
+				{rts.Trainer{BucketBytes: 1}, 1},
+				{rts.Trainer{BucketBytes: 2 * param}, 2},
+				{rts.Trainer{BucketBytes: 1, Overlap: true}, 2},
+				{rts.Trainer{BucketBytes: 1, Keep: true}, depth - 1}, // no gradient is computed with the first one
+			} {
+				t.Run(fmt.Sprintf("n=%d/over=%d/bucket=%d/overlap=%t/keep=%t", replicas, over, c.trainer.BucketBytes, c.trainer.Overlap, c.trainer.Keep), func(t *testing.T) {
+					c.trainer.Optimizer = rts.Adam{}
+					p, step := newWide(t, replicas, rts.Sharding{Over: over}, c.trainer)
+					before := heap()
+					s, err := ir.NewSession(p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer s.Close()
+					after := heap()
+					m, err := step.Memory(s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if want := depth * param / over; m.Parameters != want || m.States != 2*want {
+						t.Errorf("parameters take %d bytes and states %d, want %d and %d", m.Parameters, m.States, want, 2*want)
+					}
+					if want := c.gathered * param; m.Gathered != want {
+						t.Errorf("gathered parameters take %d bytes, want %d", m.Gathered, want)
+					}
+					if m.Gradients < param/over || m.Arena < m.Gathered || m.Peak < m.Parameters+m.States+m.Arena {
+						t.Errorf("no sense in %+v", m)
+					}
+					if got, want := float64(after-before)/float64(replicas), float64(m.Peak); got < 0.97*want || got > 1.03*want+200e3 {
+						t.Errorf("the process took %.0f bytes a replica, and Memory says %.0f", got, want)
+					}
+				})
+			}
+		}
+	}
+}

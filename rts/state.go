@@ -1,0 +1,91 @@
+package rts
+
+import (
+	"fmt"
+
+	"gogcl.dev/ir"
+	"gogcl.dev/remote"
+	"gogcl.dev/rts/checkpoint"
+	"gogcl.dev/tensor"
+)
+
+// kept is a tensor that lives from step to step, a parameter or what the optimiser keeps of one: an entry of a buffer on
+// each replica.
+type kept struct {
+	name   string
+	of     *Variable // the parameter
+	state  bool      // it is not the parameter itself
+	buffer *remote.Buffer
+	offset int
+}
+
+func (k kept) load(g *ir.Graph) *ir.Tensor { return remote.Load(g, k.buffer, k.offset).Named(k.name) }
+func (k kept) store(t *ir.Tensor)          { remote.Store(k.buffer, k.offset, t) }
+
+// makeStates makes the buffers of what the optimiser keeps, with an entry for each tensor of a parameter.
+func (b *builder) makeStates() {
+	for _, l := range b.layers {
+		for _, p := range l.params {
+			buffer, offset := p.Buffer()
+			b.kept = append(b.kept, kept{name: p.Name(), of: p.Variable, buffer: buffer, offset: offset})
+			names := b.Optimizer.States()
+			if len(names) == 0 {
+				continue
+			}
+			states := remote.NewBuffer(b.program, p.shard, len(names))
+			for i, name := range names {
+				k := kept{name: p.Name() + "." + name, of: p.Variable, state: true, buffer: states, offset: i}
+				p.states = append(p.states, k)
+				b.kept = append(b.kept, k)
+			}
+		}
+	}
+}
+
+// Checkpoint returns the full state of the model in a session, all parameters and what the optimiser keeps of them, for
+// package checkpoint to save or to load between runs. Every parameter needs a name of its own.
+func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
+	if session == nil || session.Program() != s.program {
+		return nil, fmt.Errorf("rts: the session is of another program than the training step")
+	}
+	names := map[string]bool{}
+	var out []checkpoint.Tensor
+	for _, k := range s.kept {
+		switch {
+		case k.of.Name() == "":
+			return nil, fmt.Errorf("rts: a parameter of %v has no name, and a checkpoint needs one", k.of.spec)
+		case names[k.name]:
+			return nil, fmt.Errorf("rts: two tensors of the model have the name %q, and a checkpoint cannot tell them apart", k.name)
+		}
+		names[k.name] = true
+		out = append(out, k.checkpoint(session))
+	}
+	return out, nil
+}
+
+// checkpoint is the tensor as package checkpoint has it, where a shard has one dimension, though it be the whole.
+func (k kept) checkpoint(session *ir.Session) checkpoint.Tensor {
+	p := k.of.plan
+	return checkpoint.Tensor{
+		Name: k.name, DType: k.of.spec.DType, Shape: k.of.spec.Shape.Clone(), Shards: p.shards,
+		Read: func(shard int) (*tensor.Tensor, error) {
+			t, err := k.buffer.Read(session, p.group.Member(0, shard), k.offset)
+			if err != nil {
+				return nil, err
+			}
+			return t.Reshape(t.Len())
+		},
+		Write: func(shard int, t *tensor.Tensor) error {
+			t, err := t.Reshape(k.buffer.Spec().Shape...)
+			if err != nil {
+				return err
+			}
+			for m := shard; m < p.group.Size(); m += p.shards {
+				if err := k.buffer.Write(session, p.group.Member(0, m), k.offset, t); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

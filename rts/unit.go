@@ -1,0 +1,170 @@
+package rts
+
+import (
+	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
+)
+
+// unit is layers that follow each other and whose parameters are gathered together, and their gradients reduced: one, or
+// as many as there is room for in a bucket.
+type unit struct {
+	layers  []*layer
+	params  []*param
+	forward fetch       // of all parameters
+	again   fetch       // of those that the gradients need, some of which need none: those of sums, or of the first layer
+	reduced *ir.Started // of the reduction
+}
+
+// fetch is how parameters of a unit are loaded and gathered at some place of a step.
+type fetch struct {
+	params  []*param
+	graph   *ir.Graph   // nil: there is nothing to gather
+	pending *ir.Started // of the graph
+}
+
+// bytes is what the whole parameter takes.
+func (p *param) bytes() int { return p.spec.Bytes() }
+
+// makeUnits puts the layers into units.
+func (b *builder) makeUnits() {
+	used := 0
+	for _, l := range b.layers {
+		bytes := 0
+		for _, p := range l.params {
+			bytes += p.bytes()
+		}
+		if n := len(b.units); n == 0 || used+bytes > b.BucketBytes {
+			b.units, used = append(b.units, &unit{}), 0
+		}
+		u := b.units[len(b.units)-1]
+		u.layers, u.params = append(u.layers, l), append(u.params, l.params...)
+		used += bytes
+	}
+	for _, u := range b.units {
+		u.forward = b.newFetch(u.params)
+		var needed []*param
+		for _, l := range u.layers {
+			needed = append(needed, l.needed()...)
+		}
+		u.again = u.forward
+		if len(needed) < len(u.params) {
+			u.again = b.newFetch(needed)
+		}
+	}
+}
+
+// newFetch builds what loads and gathers some parameters.
+func (b *builder) newFetch(params []*param) fetch {
+	f := fetch{params: params}
+	if len(params) > 0 {
+		f.graph = b.program.CreateGraph(f.gather(b))
+		for _, t := range f.graph.Outputs() {
+			b.gathered[t] = true
+		}
+	}
+	return f
+}
+
+// buckets cuts a list of parameters where a bucket is full. One that is larger than that has a bucket of its own.
+func buckets(params []*param, limit int) [][]*param {
+	var out [][]*param
+	used := 0
+	for _, p := range params {
+		if n := len(out); n == 0 || used+p.bytes() > limit {
+			out, used = append(out, nil), 0
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+		used += p.bytes()
+	}
+	return out
+}
+
+// gather builds what loads and gathers the parameters.
+func (f fetch) gather(b *builder) func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
+	return func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
+		var whole []*ir.Tensor
+		for _, bucket := range buckets(f.params, b.BucketBytes) {
+			var shards []*ir.Tensor
+			var shapes []tensor.Shape
+			for _, p := range bucket {
+				shards, shapes = append(shards, p.Load(g)), append(shapes, p.spec.Shape)
+			}
+			if b.plan.shards > 1 {
+				shards = b.sharding.GatherMany(shards, shapes)
+			}
+			whole = append(whole, shards...)
+		}
+		return whole
+	}
+}
+
+// ahead starts to gather parameters, if that is to overlap with what comes next.
+func (b *builder) ahead(f *fetch) {
+	if b.Overlap && f.graph != nil {
+		f.pending = b.main.Start(f.graph)
+	}
+}
+
+// get gathers parameters, or waits for them, and says which tensors they are.
+func (b *builder) get(f *fetch) {
+	if f.graph == nil {
+		return
+	}
+	var whole []*ir.Tensor
+	if f.pending != nil {
+		whole, f.pending = f.pending.Wait(), nil
+	} else {
+		whole = b.main.Call(f.graph)
+	}
+	for i, p := range f.params {
+		p.whole = whole[min(i, len(whole)-1)] // after an error there may be one
+	}
+}
+
+// reduce reduces the gradients of a unit to shards, or starts to.
+func (b *builder) reduce(u *unit) {
+	var grads []*ir.Tensor
+	var in []ir.Input
+	for _, p := range u.params {
+		grads, in = append(grads, p.grad), append(in, p.grad)
+	}
+	if len(grads) == 0 {
+		return
+	}
+	graph := b.program.CreateGraph(u.reduce(b), in...)
+	for _, t := range graph.Outputs() {
+		b.gradients[t] = true
+	}
+	if b.Overlap {
+		u.reduced = b.main.Start(graph, grads...)
+		return
+	}
+	u.setShards(b.main.Call(graph, grads...))
+}
+
+// reduce builds what reduces the gradients of a unit.
+func (u *unit) reduce(b *builder) func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+	return func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		var out []*ir.Tensor
+		for _, bucket := range buckets(u.params, b.BucketBytes) {
+			out = append(out, b.plan.reduce(in[:len(bucket)], mean)...)
+			in = in[len(bucket):]
+		}
+		return out
+	}
+}
+
+// finish waits for the reduced gradients, if that has not been done.
+func (u *unit) finish() {
+	if u.reduced != nil {
+		shards := u.reduced.Wait()
+		u.reduced = nil
+		u.setShards(shards)
+	}
+}
+
+func (u *unit) setShards(shards []*ir.Tensor) {
+	for i, p := range u.params {
+		p.reduced = shards[min(i, len(shards)-1)] // after an error there is one
+	}
+}
