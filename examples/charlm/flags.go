@@ -13,14 +13,13 @@ import (
 
 // config is what the command line says.
 type config struct {
-	replicas    int
-	minutes     float64
-	steps       int // in place of minutes, if above 0
-	parameters  int // about
-	batch       int // windows in a step, over all replicas
-	rate        float64
-	seed        uint64
-	method      methods.Method
+	minutes    float64
+	steps      int // in place of minutes, if above 0
+	parameters int // about
+	batch      int // windows in a step, over all replicas
+	rate       float64
+	seed       uint64
+	way
 	sample      int // characters
 	temperature float64
 }
@@ -39,12 +38,16 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.Float64Var(&cfg.rate, "lr", 0, "highest learning `rate` of Adam; 0: by the model's width")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first parameters, the batches and the sample follow from")
 	flags.TextVar(&cfg.method, "method", methods.Auto, "`name` of the method of the collectives, such as clockwise_ring")
+	flags.BoolVar(&cfg.whole, "whole", false, "every replica has all parameters whole, and nothing is sharded")
+	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while layers compute")
+	flags.IntVar(&cfg.bucket, "bucket", 0, "`bytes` of parameters that are gathered in one set of messages; 0: those of a block")
+	flags.Float64Var(&cfg.clip, "clip", 0, "`norm` that the gradients of all parameters are scaled down to; 0 leaves them as they are")
 	flags.IntVar(&cfg.sample, "sample", 400, "`characters` of text to make up at the end")
 	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely as in the model")
 
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "usage: charlm [flags]\n\nTrains a transformer on the characters of a book, data parallel.")
+		fmt.Fprintln(stdout, "usage: charlm [flags]\n\nTrains a transformer on the characters of a book, its parameters and optimiser sharded over the replicas.")
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 		return config{}, err
@@ -86,6 +89,10 @@ func (cfg config) check() error {
 		return fmt.Errorf("-batch %d: the %d replicas cannot share it equally", cfg.batch, cfg.replicas)
 	case !(cfg.rate >= 0) || math.IsInf(cfg.rate, 0):
 		return fmt.Errorf("-lr %v: the rate must be 0 or more, and finite", cfg.rate)
+	case cfg.bucket < 0:
+		return fmt.Errorf("-bucket %d: want 0 bytes or more", cfg.bucket)
+	case !(float32(cfg.clip) > 0 || cfg.clip == 0) || cfg.clip > math.MaxFloat32:
+		return fmt.Errorf("-clip %v: the norm must be above 0 and finite in float32, or 0 for no clipping", cfg.clip)
 	case cfg.sample < 0:
 		return fmt.Errorf("-sample %d: want 0 characters or more", cfg.sample)
 	case !(cfg.temperature >= 0) || math.IsInf(cfg.temperature, 0):

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
-	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
 
@@ -68,7 +67,7 @@ func TestCausal(t *testing.T) {
 
 // TestFirstLoss: the output begins as zeros, so that every character is as likely as any other.
 func TestFirstLoss(t *testing.T) {
-	tr, err := newTrainer(2, tiny, 3, methods.Auto, 1)
+	tr, err := newTrainer(way{replicas: 2}, tiny, 3, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +80,8 @@ func TestFirstLoss(t *testing.T) {
 
 // TestReplicasAgree: one replica and four with the same batches come to the same parameters, but for rounding.
 func TestReplicasAgree(t *testing.T) {
-	train := func(replicas int) (losses []float64, v values) {
-		tr, err := newTrainer(replicas, tiny, 8/replicas, methods.Auto, 1)
+	train := func(w way) (losses []float64, v values) {
+		tr, err := newTrainer(w, tiny, 8/w.replicas, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,8 +102,8 @@ func TestReplicasAgree(t *testing.T) {
 		}
 		return losses, v
 	}
-	one, v1 := train(1)
-	four, v4 := train(4)
+	one, v1 := train(way{replicas: 1})
+	four, v4 := train(way{replicas: 4})
 	for i := range one {
 		if math.Abs(one[i]-four[i]) > 1e-4 {
 			t.Errorf("step %d: loss %v on one replica, %v on four", i+1, one[i], four[i])

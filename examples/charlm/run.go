@@ -34,7 +34,7 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	out.Line(fmt.Sprintf("%d parameters: %d blocks, width %d, heads: %d, window %d; replicas: %d, batch: %d, method: %v",
 		s.parameters(), s.depth, s.width, s.heads, s.window, cfg.replicas, cfg.batch, cfg.method))
 
-	t, err := newTrainer(cfg.replicas, s, cfg.batch/cfg.replicas, cfg.method, cfg.seed)
+	t, err := newTrainer(cfg.way, s, cfg.batch/cfg.replicas, cfg.seed)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,7 @@ func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator
 		}
 		return min(1, float64(took)/float64(cfg.duration()))
 	}
+	t.session.SetProfiling(true)
 	sum, steps, last := 0.0, 0, time.Duration(0) // since the last report
 	for step, reported := 1, 0; ; step++ {
 		began := time.Now()
@@ -124,7 +125,9 @@ func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator
 			return nil, err
 		}
 		speed := float64(steps*len(t.chars)) / (took - last).Seconds()
-		out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %.4f  %.0f characters/s", 100*done, step, sum/float64(steps), heldOut, speed))
+		out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %.4f  %.0f characters/s  %.0f%% communication",
+			100*done, step, sum/float64(steps), heldOut, speed, 100*t.communication()))
+		t.session.SetProfiling(true) // from zero
 		sum, steps, last = 0, 0, took
 		if done == 1 {
 			return v, nil
