@@ -89,10 +89,10 @@ func (cfg config) measure(ctx context.Context, book *text, s size, all []*compar
 	for spent := time.Duration(0); spent < budget; {
 		for i, c := range all {
 			t := trainers[i]
-			for k := range turn {
+			for range turn {
 				book.drawBatch(random, t.chars, t.targets, s.window)
 				began := time.Now()
-				if _, err := t.run(ctx, 1+c.steps, s.rate()*float64(k)); err != nil {
+				if _, err := t.run(ctx, 1+c.steps, rateAt(cfg.peak(s), 1+c.steps, 0)); err != nil {
 					return err
 				}
 				c.took += time.Since(began)

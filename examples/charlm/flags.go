@@ -22,6 +22,7 @@ type config struct {
 	way
 	sample      int // characters
 	temperature float64
+	compare     bool // in place of training
 }
 
 // parseFlags reads the command line; whether the values make sense is for [config.check] to say. After -h it has
@@ -44,6 +45,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.Float64Var(&cfg.clip, "clip", 0, "`norm` that the gradients of all parameters are scaled down to; 0 leaves them as they are")
 	flags.IntVar(&cfg.sample, "sample", 400, "`characters` of text to make up at the end")
 	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely as in the model")
+	flags.BoolVar(&cfg.compare, "compare", false, "in place of training: a table of memory and speed for 1, 2, 4 and 8 replicas, sharded and not; takes as long as -minutes says")
 
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -60,6 +62,14 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if cfg.compare {
+		for _, name := range []string{"n", "steps", "whole", "overlap", "sample", "temperature"} {
+			if given[name] {
+				return config{}, fmt.Errorf("-compare and -%s: want one of them", name)
+			}
+		}
+		cfg.replicas = 1 // which any batch is good for; those of the table are its own
+	}
 	if given["minutes"] && given["steps"] {
 		return config{}, errors.New("-minutes and -steps: want one of them")
 	}
@@ -103,6 +113,14 @@ func (cfg config) check() error {
 
 // maxBatch is where a window of each would be a quarter of the text.
 const maxBatch = 4096
+
+// peak is the highest learning rate.
+func (cfg config) peak(s size) float64 {
+	if cfg.rate == 0 {
+		return s.rate()
+	}
+	return cfg.rate
+}
 
 // duration is how long training takes, if it is not counted in steps.
 func (cfg config) duration() time.Duration {

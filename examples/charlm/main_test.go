@@ -28,10 +28,11 @@ func output(t *testing.T, args string, load func() (*text, error)) string {
 
 // want is the form of the whole output.
 var want = regexp.MustCompile(`^(\d+) characters to train on, \d+ held out, \d+ different; entropy \d\.\d\d nats, given the one before \d\.\d\d
-(\d+) parameters: \d+ blocks, width \d+, heads: \d+, window \d+; replicas: (\d+), batch: \d+, method: (\w+)
+(\d+) parameters: \d+ blocks, width \d+, heads: \d+, window \d+; batch: \d+, method: (\w+), replicas: (\d+)
 (?: *\d+%  step \d+  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% communication
 )*100%  step (\d+)  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% communication
 held-out loss (\d\.\d{4}) nats a character
+bytes on each replica: parameters \d+, Adam's states \d+, gathered \d+, gradients \d+, others \d+, peak \d+
 ((?s).*)
 $`)
 
@@ -42,8 +43,8 @@ func TestLearns(t *testing.T) {
 	if match == nil {
 		t.Fatalf("output:\n%s", got)
 	}
-	if match[3] != "2" || match[5] != strconv.Itoa(learnSteps) {
-		t.Errorf("replicas %s, steps %s", match[3], match[5])
+	if match[4] != "2" || match[5] != strconv.Itoa(learnSteps) {
+		t.Errorf("replicas %s, steps %s", match[4], match[5])
 	}
 	loss, err := strconv.ParseFloat(match[6], 64)
 	if err != nil || loss > learnLoss || loss < 1 {
@@ -82,6 +83,51 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
+// TestWays: whole or sharded, with overlap, in other buckets, all the same but the memory that is reported.
+func TestWays(t *testing.T) {
+	bytes := regexp.MustCompile(`bytes on each replica.*`)
+	first := output(t, "-n 3 -steps 8"+small, fewPages)
+	for _, flags := range []string{"-whole", "-overlap", "-bucket 1", "-bucket 1000000 -overlap", "-clip 1e6"} {
+		got := output(t, "-n 3 -steps 8 "+flags+small, fewPages)
+		if bytes.ReplaceAllString(got, "") != bytes.ReplaceAllString(first, "") {
+			t.Errorf("%s makes another model:\n%s\n%s", flags, got, first)
+		}
+		if flags != "-clip 1e6" && bytes.FindString(got) == bytes.FindString(first) {
+			t.Errorf("%s takes the same memory: %s", flags, bytes.FindString(first))
+		}
+	}
+	if got := output(t, "-n 3 -steps 8 -clip 0.001"+small, fewPages); bytes.ReplaceAllString(got, "") == bytes.ReplaceAllString(first, "") {
+		t.Error("-clip makes no difference")
+	}
+}
+
+// TestCompare has a line for each number of replicas and each way, and the parameters in as many parts.
+func TestCompare(t *testing.T) {
+	got := output(t, "-compare -minutes 0.001 -size 10000 -batch 4", fewPages)
+	row := regexp.MustCompile(`(?m)^(\d+) +(\w+) +(\d+) +(\d+) +\d+ +\d+ +\d+ +\d+ +\d+$`)
+	var names []string
+	all := 0 // bytes of the parameters
+	for _, m := range row.FindAllStringSubmatch(got, -1) {
+		names = append(names, m[1]+" "+m[2])
+		n, err1 := strconv.Atoi(m[1])
+		parameters, err2 := strconv.Atoi(m[3])
+		states, err3 := strconv.Atoi(m[4])
+		if m[2] == "whole" {
+			n = 1
+		}
+		if all == 0 {
+			all = parameters
+		}
+		if err := errors.Join(err1, err2, err3); err != nil || states != 2*parameters || parameters*n < all || parameters*n > all*11/10 && m[2] == "sharded" {
+			t.Errorf("%s: want %d bytes in %d parts, and twice as many of states; %v", m[0], all, n, err)
+		}
+	}
+	want := "1 whole, 2 whole, 2 sharded, 2 overlap, 4 whole, 4 sharded, 4 overlap"
+	if have := strings.Join(names, ", "); have != want {
+		t.Errorf("rows %s, want %s\n%s", have, want, got)
+	}
+}
+
 // TestMinutes trains for half a second.
 func TestMinutes(t *testing.T) {
 	if got := output(t, "-n 2 -minutes 0.008"+small, fewPages); !want.MatchString(got) || !strings.Contains(got, "replicas: 2") {
@@ -91,7 +137,7 @@ func TestMinutes(t *testing.T) {
 
 func TestNoSample(t *testing.T) {
 	got := output(t, "-n 1 -steps 1 -size 10000 -sample 0", fewPages)
-	if !strings.HasSuffix(got, " nats a character\n") {
+	if !regexp.MustCompile(`, peak \d+\n$`).MatchString(got) {
 		t.Errorf("output:\n%s", got)
 	}
 }
@@ -100,7 +146,7 @@ func TestMethods(t *testing.T) {
 	for _, method := range append(methods.All(), methods.Auto) {
 		t.Run(fmt.Sprintf("method=%v", method), func(t *testing.T) {
 			got := output(t, fmt.Sprintf("-n 3 -steps 2 -method %v", method)+small, fewPages)
-			if match := want.FindStringSubmatch(got); match == nil || match[4] != method.String() {
+			if match := want.FindStringSubmatch(got); match == nil || match[3] != method.String() {
 				t.Errorf("output:\n%s", got)
 			}
 		})
@@ -127,6 +173,16 @@ func TestMistakes(t *testing.T) {
 		{"-lr Inf", "-lr +Inf: the rate must be 0 or more, and finite"},
 		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
 		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", want one of auto,`},
+		{"-bucket -1", "-bucket -1: want 0 bytes or more"},
+		{"-clip -1", "-clip -1: the norm must be above 0 and finite in float32, or 0 for no clipping"},
+		{"-clip 1e39", "-clip 1e+39: the norm must be above 0 and finite in float32, or 0 for no clipping"},
+		{"-clip NaN", "-clip NaN: the norm must be above 0 and finite in float32, or 0 for no clipping"},
+		{"-compare -n 2", "-compare and -n: want one of them"},
+		{"-compare -steps 2", "-compare and -steps: want one of them"},
+		{"-compare -whole", "-compare and -whole: want one of them"},
+		{"-compare -overlap", "-compare and -overlap: want one of them"},
+		{"-compare -sample 1", "-compare and -sample: want one of them"},
+		{"-compare -temperature 1", "-compare and -temperature: want one of them"},
 		{"-sample -1", "-sample -1: want 0 characters or more"},
 		{"-temperature -1", "-temperature -1: want 0 or more, and finite"},
 		{"-temperature Inf", "-temperature +Inf: want 0 or more, and finite"},
@@ -156,7 +212,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 	for _, flag := range []string{"-n replicas", "-minutes time", "-steps number", "-size parameters", "-batch windows",
-		"-lr rate", "-seed number", "-method name", "-sample characters", "-temperature degree"} {
+		"-lr rate", "-seed number", "-method name", "-whole", "-overlap", "-bucket bytes", "-clip norm", "-compare", "-sample characters", "-temperature degree"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("usage does not explain %s:\n%s", flag, stdout.String())
 		}

@@ -31,9 +31,13 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	s := sizeFor(cfg.parameters, len(book.vocabulary))
 	out.Line(fmt.Sprintf("%d characters to train on, %d held out, %d different; entropy %.2f nats, given the one before %.2f",
 		len(book.train), len(book.heldOut), len(book.vocabulary), unigramEntropy(book.all()), bigramEntropy(book.all())))
-	out.Line(fmt.Sprintf("%d parameters: %d blocks, width %d, heads: %d, window %d; replicas: %d, batch: %d, method: %v",
-		s.parameters(), s.depth, s.width, s.heads, s.window, cfg.replicas, cfg.batch, cfg.method))
-
+	what := fmt.Sprintf("%d parameters: %d blocks, width %d, heads: %d, window %d; batch: %d, method: %v",
+		s.parameters(), s.depth, s.width, s.heads, s.window, cfg.batch, cfg.method)
+	if cfg.compare {
+		out.Line(what)
+		return compare(ctx, cfg, book, s, out)
+	}
+	out.Line(fmt.Sprintf("%s, replicas: %d", what, cfg.replicas))
 	t, err := newTrainer(cfg.way, s, cfg.batch/cfg.replicas, cfg.seed)
 	if err != nil {
 		return err
@@ -60,6 +64,12 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		return err
 	}
 	out.Line(fmt.Sprintf("held-out loss %.4f nats a character", loss))
+	memory, err := t.memory()
+	if err != nil {
+		return err
+	}
+	out.Line(fmt.Sprintf("bytes on each replica: parameters %d, Adam's states %d, gathered %d, gradients %d, others %d, peak %d",
+		memory.Parameters, memory.States, memory.Gathered, memory.Gradients, memory.Others, memory.Peak))
 	if cfg.sample == 0 {
 		return nil
 	}
@@ -84,10 +94,7 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 // takes no part in it, and its time is not counted.
 func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator, out *progress.Printer) (values, error) {
 	random := rand.New(rand.NewPCG(cfg.seed, batchStream))
-	peak := cfg.rate
-	if peak == 0 {
-		peak = t.size.rate()
-	}
+	peak := cfg.peak(t.size)
 	excerpt := book.excerpt(excerptPieces, excerptPiece)
 	var took time.Duration // of the steps
 	part := func(step int) float64 {
