@@ -100,13 +100,18 @@ func (o *matMulOp) Infer(in []Spec) ([]Spec, error) {
 	return []Spec{{Shape: shape, DType: in[0].DType}}, nil
 }
 
-// ScratchBytes: b's part of a block, if it is transposed.
+// ScratchBytes: what is turned of a transposed b.
 func (o *matMulOp) ScratchBytes(in []Spec) int {
 	n := wideBytes(o, in)
-	if o.transB {
-		n += 4 * turnedInner * turnedColumns
+	if p, err := o.plan(in[0].Shape, in[1].Shape); err == nil && o.transB && in[0].DType != tensor.F64 {
+		n += turnedBytes(p.n, p.k)
 	}
 	return n
+}
+
+// turnedBytes is the scratch for a transposed b of so many columns.
+func turnedBytes(columns, inner int) int {
+	return 4 * min(turnedInner, inner) * min(turnedColumns, columns)
 }
 
 func (o *matMulOp) Bind(m *Memory) (func() error, error) {
@@ -237,7 +242,7 @@ func (p *product) kernel(scratch []byte) (func(c, a, b []float32), error) {
 	if !p.transB {
 		return func(c, a, b []float32) { kernel.MatMul(c, a, b, whole) }, nil
 	}
-	turned, err := tensor.FromBytes[float32](scratch[:4*turnedInner*turnedColumns])
+	turned, err := tensor.FromBytes[float32](scratch[:turnedBytes(p.n, p.k)])
 	return func(c, a, b []float32) {
 		for l := 0; l < p.k; l += turnedInner {
 			for j := 0; j < p.n; j += turnedColumns {
@@ -272,8 +277,8 @@ func turn(dst, src []float32, rows, columns, apart int) {
 }
 
 // Blocks of a product by gonum, which starts no goroutines, which would allocate, for a result of fewer than 4 squares
-// of 64, so there are 3. How much of the inner dimension a block has is what was fastest for (512, 512) by (512, 512) of
-// float32, on an EPYC with 512 KiB of second-level cache a core: without blocks 16.6, 14.5 and 21.2 Gflop/s, and in
+// of 64, so there are 3. How much of the inner dimension a block has is what was fastest for (512, 512) by (512, 512)
+// of float32, on an EPYC with 512 KiB of second-level cache a core: without blocks 16.6, 14.5 and 21.2 Gflop/s, and in
 // blocks 17.9, 17.5 and 21.2, for neither, a and b transposed.
 const (
 	blockRows       = 64

@@ -25,7 +25,7 @@ func TestMatMulOrder(t *testing.T) {
 		for _, trans := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
 			t.Run(fmt.Sprintf("m=%d/n=%d/k=%d/transA=%v/transB=%v", m, n, k, trans[0], trans[1]), func(t *testing.T) {
 				p := &product{m: m, n: n, k: k, transA: trans[0], transB: trans[1]}
-				add, err := adder32(p, make([]byte, 4*turnedInner*turnedColumns))
+				add, err := adder32(p, make([]byte, turnedBytes(n, k)))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -120,8 +120,8 @@ func unigramEntropy(numbers []int32) float64 {
 	return entropy(counts, len(numbers))
 }
 
-// bigramEntropy is the entropy of a character given the one before it, in nats: that of pairs of neighbours less that of
-// what may be the first of a pair.
+// bigramEntropy is the entropy of a character given the one before it, in nats: that of pairs of neighbours less that
+// of what may be the first of a pair.
 func bigramEntropy(numbers []int32) float64 {
 	pairs := map[[2]int32]int{}
 	for i := range numbers[1:] {

@@ -48,8 +48,8 @@ type trainer struct {
 	loss    []float32 // of out, by replica
 }
 
-// adamBeta2 is less than what is usual: a training of minutes has steps in thousands, and what gradients were a thousand
-// steps ago says little.
+// adamBeta2 is less than what is usual: a training of minutes has steps in thousands, and what gradients were a
+// thousand steps ago says little.
 const adamBeta2 = 0.99
 
 // newTrainer builds the program for batches of so many windows on each replica, and enters a session of it.
@@ -180,8 +180,8 @@ func (t *trainer) memory() (rts.Memory, error) { return t.made.Memory(t.session)
 // close ends the session.
 func (t *trainer) close() error { return t.session.Close() }
 
-// communication is the part of the replicas' time that they have spent in collectives, or waiting for those beside them,
-// since profiling was set. Waiting for each other is part of it.
+// communication is the part of the replicas' time that they have spent in collectives, or waiting for those beside
+// them, since profiling was set. Waiting for each other is part of it.
 func (t *trainer) communication() float64 {
 	var all, talking time.Duration
 	for _, r := range t.session.Profile().Replicas {

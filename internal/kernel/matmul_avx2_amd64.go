@@ -6,28 +6,28 @@ package kernel
 
 // avx2MatMul4x1 is
 //
-//	for l := range k { for i := range 4 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 4 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx2MatMul4x1(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)
 
 // avx2MatMul4x2 is
 //
-//	for l := range k { for i := range 4 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 4 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx2MatMul4x2(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)
 
 // avx2MatMul1x1 is
 //
-//	for l := range k { for i := range 1 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 1 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx2MatMul1x1(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)
 
 // avx2MatMul1x2 is
 //
-//	for l := range k { for i := range 1 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 1 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx2MatMul1x2(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)

@@ -6,42 +6,42 @@ package kernel
 
 // avx512MatMul8x1 is
 //
-//	for l := range k { for i := range 8 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 8 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx512MatMul8x1(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)
 
 // avx512MatMul8x2 is
 //
-//	for l := range k { for i := range 8 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 8 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx512MatMul8x2(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)
 
 // avx512MatMul4x1 is
 //
-//	for l := range k { for i := range 4 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 4 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx512MatMul4x1(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)
 
 // avx512MatMul4x2 is
 //
-//	for l := range k { for i := range 4 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 4 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx512MatMul4x2(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)
 
 // avx512MatMul1x1 is
 //
-//	for l := range k { for i := range 1 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 1 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx512MatMul1x1(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)
 
 // avx512MatMul1x2 is
 //
-//	for l := range k { for i := range 1 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end
+//	for l := range k { for i := range 1 { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical
 //
 //go:noescape
 func avx512MatMul1x2(c *float32, cRow int, a *float32, aRow int, aColumn int, b *float32, bRow int, n int, k int)

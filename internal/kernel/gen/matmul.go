@@ -36,7 +36,7 @@ func emitMatMul(c *build.Context, t *table) {
 // no more than one.
 func emitTile(c *build.Context, t *table, name string, rows, registers int) {
 	g := function(c, t.isa, name, tileSignature, fmt.Sprintf(
-		"for l := range k { for i := range %d { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // a NaN made canonical, at the end",
+		"for l := range k { for i := range %d { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical",
 		rows))
 	e := elements[len(elements)-2]
 	if e.name != "Float32" {
