@@ -259,7 +259,7 @@ func (p *product) kernel(scratch []byte) (func(c, a, b []float32), error) {
 // turn sets dst (columns, rows) to the transpose of src (rows, columns), whose rows are so far apart.
 func turn(dst, src []float32, rows, columns, apart int) {
 	j := 0
-	for ; j+4 <= rows; j += 4 { // of 1, 2, 4 and 8 rows at a time the fastest
+	for ; j+4 <= rows; j += 4 { // so that neighbours in dst are written together
 		s0, s1 := src[j*apart:][:columns], src[(j+1)*apart:][:columns]
 		s2, s3 := src[(j+2)*apart:][:columns], src[(j+3)*apart:][:columns]
 		at := j
