@@ -2,7 +2,7 @@
 // of them. It knows nothing of graphs and replicas: a Tensor says how its shards are read and written.
 //
 //	dir/
-//	    checkpoint.lock               held while somebody saves
+//	    checkpoint.lock               held by who has opened it, or saves
 //	    checkpoint-00000007/
 //	        index.json                names, types, shapes and checksums, and the caller's own strings
 //	        shard-00000-of-00004.safetensors

@@ -24,18 +24,21 @@ var ErrNone = errors.New("there is no checkpoint")
 // Nothing is written before all of the checkpoint has been found to be whole. If it is a Write that fails, or ctx ends
 // then, or the disk changes its mind, some tensors have been loaded and others not; the error of a Write says where.
 //
-// It may run beside a Save. It takes memory for the index and one shard, and reads every file twice.
+// It may run beside a Save, also another process's, and in a directory that cannot be written to. It takes memory for the index and one shard, and reads every file twice.
 func Load(ctx context.Context, dir string, tensors []Tensor) (meta map[string]string, err error) {
-	meta, err = load(ctx, dir, tensors)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: load from %s: %w", dir, err)
+	if meta, err = load(ctx, dir, tensors); err != nil {
+		return nil, loadError(dir, err)
 	}
 	return meta, nil
 }
 
+func loadError(dir string, err error) error {
+	return fmt.Errorf("checkpoint: load from %s: %w", dir, err)
+}
+
 func load(ctx context.Context, dir string, tensors []Tensor) (map[string]string, error) {
 	if dir == "" {
-		return nil, errors.New("the directory has no name")
+		return nil, errNoName
 	}
 	layouts, err := checkAll(tensors)
 	if err != nil {
@@ -72,20 +75,29 @@ func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layou
 	return c.index.meta, nil
 }
 
-// openNewest opens the newest checkpoint. One that a Save removes meanwhile is no longer the newest.
-func openNewest(ctx context.Context, dir string, tensors []Tensor, openFile opener) (*checkpoint, error) {
+// openNewest opens the newest checkpoint.
+func openNewest(ctx context.Context, dir string, tensors []Tensor, openFile opener) (c *checkpoint, err error) {
+	err = atNewest(ctx, dir, func(dir string) (err error) {
+		c, err = open(dir, tensors, openFile)
+		return err
+	})
+	return c, err
+}
+
+// atNewest does something with the newest checkpoint. One that a Save removes meanwhile is no longer the newest.
+func atNewest(ctx context.Context, dir string, do func(dir string) error) error {
 	before := entry{}
 	for {
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		e, err := newest(dir)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		c, err := open(e.path(dir), tensors, openFile)
+		err = do(e.path(dir))
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || e.number <= before.number {
-			return c, err
+			return err
 		}
 		before = e
 	}
