@@ -155,7 +155,7 @@ func (d *Directory) Meta(ctx context.Context) (map[string]string, error) {
 	}
 	var x *index
 	err := atNewest(ctx, d.dir, func(dir string) (err error) {
-		x, err = readIndex(filepath.Join(dir, indexName), openRegular)
+		x, err = readIndex(ctx, filepath.Join(dir, indexName), openRegular)
 		return err
 	})
 	if err != nil {

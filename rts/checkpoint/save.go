@@ -127,6 +127,9 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := safetensors.CheckCounts(0, len(meta)); err != nil {
+		return nil, fmt.Errorf("meta: %w", err)
+	}
 	for key, value := range meta {
 		if err := errors.Join(safetensors.CheckText(key), safetensors.CheckText(value)); err != nil {
 			return nil, fmt.Errorf("meta: %w", err)
@@ -135,7 +138,7 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	x := &index{meta: maps.Clone(meta), tensors: make([]saved, len(tensors))}
 	for i, t := range tensors {
 		if t.Read == nil {
-			return nil, fmt.Errorf("tensor %q: Read is nil", t.Name)
+			return nil, fmt.Errorf("tensor %.100q: Read is nil", t.Name)
 		}
 		x.tensors[i] = saved{name: t.Name, dtype: t.DType, shape: t.Shape.Clone(), sums: make([]uint32, t.Shards), layout: layouts[i]}
 	}
@@ -228,7 +231,7 @@ func (x *index) writeShard(ctx context.Context, w io.Writer, k int, read map[str
 			err = fmt.Errorf("what Read has returned is %v of shape %v, want %v of shape %v", shard.DType(), shard.Shape(), t.dtype, shards[i].Shape)
 		}
 		if err != nil {
-			return fmt.Errorf("tensor %q: shard %d of %d: %w", t.name, k, t.shards, err)
+			return fmt.Errorf("tensor %.100q: shard %d of %d: %w", t.name, k, t.shards, err)
 		}
 		s.sum = 0
 		held := t.held(k) * t.dtype.Size()
