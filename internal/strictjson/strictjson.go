@@ -90,13 +90,13 @@ func (r *Reader) next(want string) (token, error) {
 	case c == '-' || '0' <= c && c <= '9':
 		t.kind = number
 		r.skip("+-.0123456789Ee")
-		if !json.Valid(r.data[begin:r.at]) {
+		if !isNumber(r.data[begin:r.at]) {
 			err = fmt.Errorf("%.100q is no number", r.data[begin:r.at])
 		}
 	case 'a' <= c && c <= 'z':
 		t.kind = literal
 		r.skip("abcdefghijklmnopqrstuvwxyz")
-		if !json.Valid(r.data[begin:r.at]) {
+		if word := string(r.data[begin:r.at]); word != "true" && word != "false" && word != "null" {
 			err = fmt.Errorf("%.100q is none of true, false and null", r.data[begin:r.at])
 		}
 	default:
@@ -115,6 +115,38 @@ func (r *Reader) skip(characters string) {
 	for r.at < len(r.data) && bytes.IndexByte([]byte(characters), r.data[r.at]) >= 0 {
 		r.at++
 	}
+}
+
+// isNumber reports whether a number is as JSON has them: -12.5e-3, and no zeros before another digit.
+func isNumber(b []byte) bool {
+	digits := func() (n int) {
+		for n < len(b) && '0' <= b[n] && b[n] <= '9' {
+			n++
+		}
+		b = b[n:]
+		return n
+	}
+	b = bytes.TrimPrefix(b, []byte("-"))
+	zero := bytes.HasPrefix(b, []byte("0"))
+	if n := digits(); n == 0 || zero && n > 1 {
+		return false
+	}
+	if len(b) > 0 && b[0] == '.' {
+		b = b[1:]
+		if digits() == 0 {
+			return false
+		}
+	}
+	if len(b) > 0 && (b[0] == 'e' || b[0] == 'E') {
+		b = b[1:]
+		if len(b) > 0 && (b[0] == '+' || b[0] == '-') {
+			b = b[1:]
+		}
+		if digits() == 0 {
+			return false
+		}
+	}
+	return len(b) == 0
 }
 
 // toQuote goes from the quote that begins a string to the byte after the one that ends it.

@@ -183,6 +183,26 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// TestNumbers reads numbers, and what is none, as encoding/json has it.
+func TestNumbers(t *testing.T) {
+	for _, a := range []string{"", "-", "+", "--"} {
+		for _, b := range []string{"", "0", "00", "01", "10", "9"} {
+			for _, c := range []string{"", ".", ".0", ".10", ".-1", "..1", ".1.1"} {
+				for _, d := range []string{"", "e", "E1", "e+1", "e-01", "e+", "e1.0", "ee1"} {
+					text := a + b + c + d
+					err := Read(context.Background(), []byte(text), func(r *Reader) error { _, err := r.Raw(); return err })
+					if want := json.Valid([]byte(text)); want != (err == nil) {
+						t.Errorf("%q: error %v, but encoding/json says %v", text, err, want)
+					}
+					if got := isNumber([]byte(text)); got != json.Valid([]byte(text)) {
+						t.Errorf("%q: is a number: %v", text, got)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestQuote reads what Quote has written.
 func TestQuote(t *testing.T) {
 	for _, text := range []string{"", `a"b\`, "\u2028<ä>\x00\n"} {

@@ -262,7 +262,7 @@ func TestLies(t *testing.T) {
 				want = l.want
 			}
 			wantError(t, err, "checkpoint: load from "+dir+": ", want)
-			if n := len(err.Error()); n > 2000 {
+			if n := len(fmt.Sprint(err)); n > 2000 {
 				t.Errorf("the error has %d bytes", n)
 			}
 			if l.file == shard1 && !strings.Contains(l.name, "3 MB") {
@@ -391,4 +391,21 @@ func TestIndexMemory(t *testing.T) {
 			t.Errorf("%s: %d bytes for an index of %d, want at most %d", name, got, len(data), most)
 		}
 	}
+}
+
+// TestTooManyTensors parses an index of one tensor more than there may be.
+func TestTooManyTensors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("an index of 70 MB")
+	}
+	x := &index{id: strings.Repeat("0a", 16), tensors: make([]saved, 1<<20+1)}
+	for i := range x.tensors {
+		x.tensors[i] = saved{name: fmt.Sprint(i), dtype: tensor.U8, sums: []uint32{0}}
+	}
+	data, err := x.encode(maxIndexBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parseIndex(context.Background(), data)
+	wantError(t, err, "1048577 tensors, at most 1048576 are allowed")
 }

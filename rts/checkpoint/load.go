@@ -24,7 +24,8 @@ var ErrNone = errors.New("there is no checkpoint")
 // Nothing is written before all of the checkpoint has been found to be whole. If it is a Write that fails, or ctx ends
 // then, or the disk changes its mind, some tensors have been loaded and others not; the error of a Write says where.
 //
-// It may run beside a Save, also another process's, and in a directory that cannot be written to. It takes memory for the index and one shard, and reads every file twice.
+// It may run beside a Save, also another process's, and in a directory that cannot be written to. It takes memory for
+// the index and one shard, and reads every file twice.
 func Load(ctx context.Context, dir string, tensors []Tensor) (meta map[string]string, err error) {
 	if meta, err = load(ctx, dir, tensors); err != nil {
 		return nil, loadError(dir, err)
