@@ -23,8 +23,8 @@ func Lock(f *os.File) (taken bool, err error) {
 	return false, err
 }
 
-// SyncDir makes the names in a directory outlast the machine. On a file system that says EINVAL, which is that it cannot
-// (/proc and automounters do), it does nothing.
+// SyncDir makes the names in a directory outlast the machine. On a file system that says EINVAL, which is that it
+// cannot (/proc and automounters do), it does nothing.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

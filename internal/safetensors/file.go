@@ -25,8 +25,8 @@ const (
 	metaName = "__metadata__"
 )
 
-// Limits that the format has not got, far from what models have: they keep what a hostile file takes a small multiple of
-// its header. The Writer keeps to them too.
+// Limits that the format has not got, far from what models have: they keep what a hostile file takes a small multiple
+// of its header. The Writer keeps to them too.
 const (
 	// MaxRank is how many dimensions a shape may have: as many as in NumPy (NPY_MAXDIMS of numpy 2, ndarraytypes.h) and
 	// in PyTorch.
@@ -154,7 +154,7 @@ func (f *File) parse(ctx context.Context, header []byte) error {
 	})
 }
 
-// parser reads what is said of tensors, one after the other. It is one for all of them, since a file may have a million.
+// parser reads what is said of tensors, one after the other. It is one for all of them, for there may be a million.
 type parser struct {
 	r       *strictjson.Reader
 	members map[string]func() error

@@ -162,8 +162,8 @@ func TestCannotOpen(t *testing.T) {
 	}
 }
 
-// TestNameOutlasts sees that Open syncs the directory that holds the one it opens, whoever has made that, and however it
-// is called.
+// TestNameOutlasts sees that Open syncs the directory that holds the one it opens, whoever has made that, and however
+// it is called.
 func TestNameOutlasts(t *testing.T) {
 	parent := t.TempDir()
 	t.Chdir(parent)

@@ -64,8 +64,8 @@ func TestIndexText(t *testing.T) {
 	wantError(t, err, fmt.Sprintf("the index has %d bytes, at most %d are allowed", len(want), len(want)-1))
 }
 
-// lie is a checkpoint of the model small with 3 shards, in which something is wrong: the name of a file, what is done to
-// what is in it, and the error, after the file's path.
+// lie is a checkpoint of the model small with 3 shards, in which something is wrong: the name of a file, what is done
+// to what is in it, and the error, after the file's path.
 type lie struct {
 	name, file string
 	change     func(data []byte) []byte

@@ -34,8 +34,8 @@ func Keep(n int) SaveOption { return func(s *settings) { s.keep = n } }
 // Save saves the tensors, each of whose shards it reads once, and the strings in meta, which Load returns. It opens the
 // directory as Open does, which makes it, and closes it: who saves more than once, or wants to know beforehand whether
 // it will work, opens it for as long. When Save returns, the checkpoint is on the disk, and older ones are gone. After
-// an error it is not, unless the error says that the checkpoint is saved, and what was there before is there still. When
-// ctx ends, so does Save, with ctx's error.
+// an error it is not, unless the error says that the checkpoint is saved, and what was there before is there still.
+// When ctx ends, so does Save, with ctx's error.
 //
 // It takes memory for the index, and what Read does.
 func Save(ctx context.Context, dir string, tensors []Tensor, meta map[string]string, options ...SaveOption) error {
