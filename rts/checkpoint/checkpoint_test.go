@@ -260,8 +260,8 @@ func TestNone(t *testing.T) {
 	}
 	saveIt(t, dir, small(t, 2), nil)
 	want := []string{"checkpoint-", "checkpoint-+0000001", "checkpoint-00000000", "checkpoint-00000005",
-		"checkpoint-00000008", "checkpoint-00000008/index.json", "checkpoint-00000008/shard-00000-of-00002.safetensors",
-		"checkpoint-00000008/shard-00001-of-00002.safetensors", "checkpoint-0000001a", "checkpoint-1", "w"}
+		"checkpoint-00000006", "checkpoint-00000006/index.json", "checkpoint-00000006/shard-00000-of-00002.safetensors",
+		"checkpoint-00000006/shard-00001-of-00002.safetensors", "checkpoint-0000001a", "checkpoint-1", "w"}
 	if got := names(t, dir); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -296,19 +296,19 @@ func TestLeftovers(t *testing.T) {
 	loadIt(t, dir, m) // which leaves all as it is
 	m.wantEqual(t, small(t, 2).fill(1))
 	saveIt(t, dir, small(t, 2).fill(2), nil)
-	got := slices.DeleteFunc(names(t, dir), func(name string) bool { return strings.HasPrefix(name, "checkpoint-00000008/") })
+	got := slices.DeleteFunc(names(t, dir), func(name string) bool { return strings.HasPrefix(name, "checkpoint-00000007/") })
 	want := []string{".removing-00000006", ".removing-00000006/index.json", ".removing-00000006/index.json/x",
 		".saving-00000004", ".saving-00000004/index.json", ".saving-00000004/notes",
 		".saving-00000005", ".saving-00000005/shard-0-of-2.safetensors",
 		"checkpoint-00000001", "checkpoint-00000001/index.json", "checkpoint-00000001/shard-00000-of-00002.safetensors",
-		"checkpoint-00000001/shard-00001-of-00002.safetensors", "checkpoint-00000001/thesis.pdf", "checkpoint-00000008"}
+		"checkpoint-00000001/shard-00001-of-00002.safetensors", "checkpoint-00000001/thesis.pdf", "checkpoint-00000007"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
 	loadIt(t, dir, m)
 	m.wantEqual(t, small(t, 2).fill(2))
 	saveIt(t, dir, small(t, 2), nil)
-	if got := names(t, dir); slices.Contains(got, "checkpoint-00000008") || !slices.Contains(got, "checkpoint-00000001/index.json") {
+	if got := names(t, dir); slices.Contains(got, "checkpoint-00000007") || !slices.Contains(got, "checkpoint-00000001/index.json") {
 		t.Errorf("%q", got)
 	}
 }
@@ -330,7 +330,7 @@ func TestTwoSaves(t *testing.T) {
 	inner := m.tensors[0].Read
 	m.tensors[0].Read = func(k int) (*tensor.Tensor, error) {
 		err := Save(context.Background(), dir, small(t, 2).tensors, nil)
-		wantError(t, err, "checkpoint: save to "+dir+": file "+filepath.Join(dir, lockName)+": another Save is at work in this directory")
+		wantError(t, err, "checkpoint: save to "+dir+": file "+filepath.Join(dir, lockName)+": the directory is in use: somebody else has it open")
 		return inner(k)
 	}
 	saveIt(t, dir, m, nil)
@@ -417,6 +417,7 @@ func TestBadTensors(t *testing.T) {
 		{func(x *Tensor) { x.DType = 0 }, `tensor "w": invalid element type DType(0)`},
 		{func(x *Tensor) { x.Shape = tensor.Shape{-1} }, `tensor "w": tensor: `},
 		{func(x *Tensor) { x.Shape = tensor.Shape{large} }, `in 2 shards has more bytes than an int can count`},
+		{func(x *Tensor) { x.Shape = make(tensor.Shape, 65) }, `tensor "w": a shape of 65 dimensions, at most 64 are allowed`},
 		{func(x *Tensor) { x.Shards = 0 }, `tensor "w": 0 shards, want 1 to 99999`},
 		{func(x *Tensor) { x.Shards = -1 }, `tensor "w": -1 shards`},
 		{func(x *Tensor) { x.Shards = 100_000 }, `tensor "w": 100000 shards`},
@@ -436,6 +437,12 @@ func TestBadTensors(t *testing.T) {
 	for _, meta := range []map[string]string{{"\xff": ""}, {"": "\xff"}} {
 		wantError(t, Save(context.Background(), dir, nil, meta), `meta: "\xff" is not valid UTF-8`)
 	}
+	tooMany := map[string]string{}
+	for i := range 65_537 {
+		tooMany[fmt.Sprint(i)] = ""
+	}
+	wantError(t, Save(context.Background(), dir, nil, tooMany), "meta: 65537 strings in the map, at most 65536 are allowed")
+	wantError(t, Save(context.Background(), dir, make([]Tensor, 1<<20+1), nil), "1048577 tensors, at most 1048576 are allowed")
 	wantError(t, Save(context.Background(), dir, nil, nil, Keep(0)), "Keep(0): want 1 or more")
 	wantError(t, Save(context.Background(), "", nil, nil), "the directory has no name")
 	_, err = Load(context.Background(), "", nil)

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"gogcl.dev/internal/osfile"
 )
 
 // The names in a directory: those of checkpoints, of what becomes one, and of what was one, each with its number.
@@ -155,32 +153,6 @@ func prune(dir string, keep int) error {
 		}
 	}
 	return nil
-}
-
-// take makes a directory if there is none, and takes its lock until the file is closed.
-func take(dir string) (*os.File, error) {
-	err := os.Mkdir(dir, 0o777)
-	if err == nil {
-		err = osfile.SyncDir(filepath.Dir(dir))
-	} else if errors.Is(err, fs.ErrExist) {
-		err = nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, lockName)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	taken, err := osfile.Lock(f)
-	if taken {
-		err = errors.New("another Save is at work in this directory")
-	}
-	if err != nil {
-		return nil, inFile(path, errors.Join(err, f.Close()))
-	}
-	return f, nil
 }
 
 // inFile names the file, unless err does.

@@ -90,6 +90,7 @@ func TestNoPermission(t *testing.T) {
 	chmod(filepath.Join(dir, lockName), 0o666)
 	chmod(dir, 0o555)
 	refused(as(save), filepath.Join(dir, ".saving-00000002"))
+	refused(as(func() error { _, err := Open(dir); return err }), filepath.Join(dir, ".saving-00000002"))
 	refused(as(func() error { return Save(context.Background(), filepath.Join(dir, "new"), nil, nil) }), filepath.Join(dir, "new"))
 	if err := os.Remove(filepath.Join(dir, lockName)); err == nil {
 		refused(as(save), filepath.Join(dir, lockName))

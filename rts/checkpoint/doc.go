@@ -2,7 +2,7 @@
 // of them. It knows nothing of graphs and replicas: a Tensor says how its shards are read and written.
 //
 //	dir/
-//	    checkpoint.lock               held while somebody saves
+//	    checkpoint.lock               held by who has opened it, or saves
 //	    checkpoint-00000007/
 //	        index.json                names, types, shapes and checksums, and the caller's own strings
 //	        shard-00000-of-00004.safetensors
@@ -35,6 +35,10 @@
 // with the index, the index with what is wanted, every byte with its checksum, before the first Write. What is wrong is
 // an error that names the file and the tensor. It does not fall back to an older checkpoint: to lose steps is for the
 // user to decide, by moving the damaged one away.
+//
+// A shape has at most 64 dimensions, a checkpoint 1,048,576 tensors and 65,536 strings, and an index 100,000,000 bytes:
+// more is an error of Save and of Load. Before the checksums have been compared, Load takes at most 40 times the bytes
+// of the index and of the files' headers.
 //
 // Checksums are crc32c: they find damage, not malice.
 package checkpoint

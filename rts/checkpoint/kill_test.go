@@ -123,7 +123,7 @@ func runAndKill(t *testing.T, dir string, last uint64, n int, r *rand.Rand) []re
 		if len(reports) == 1 {
 			if n == 0 { // another process saves
 				err := Save(context.Background(), dir, nil, nil)
-				wantError(t, err, filepath.Join(dir, lockName)+": another Save is at work")
+				wantError(t, err, filepath.Join(dir, lockName)+": the directory is in use")
 			}
 			goOn.Close()
 		}

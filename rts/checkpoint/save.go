@@ -31,49 +31,72 @@ type settings struct{ keep int }
 // Keep is how many checkpoints are there after a Save, with the new one: 1 or more, and 1 without Keep.
 func Keep(n int) SaveOption { return func(s *settings) { s.keep = n } }
 
-// Save saves the tensors, each of whose shards it reads once, and the strings in meta, which Load returns. It makes the
-// directory, but not the one that is to hold it. When it returns, the checkpoint is on the disk, and older ones are
-// gone. After an error it is not, unless the error says that the checkpoint is saved, and what was there before is
-// there still. There is one Save at a time in a directory: the other is an error (on systems without file locks the
-// user must see to it). When ctx ends, so does Save, with ctx's error.
+// Save saves the tensors, each of whose shards it reads once, and the strings in meta, which Load returns. It opens the
+// directory as Open does, which makes it, and closes it: who saves more than once, or wants to know beforehand whether
+// it will work, opens it for as long. When Save returns, the checkpoint is on the disk, and older ones are gone. After
+// an error it is not, unless the error says that the checkpoint is saved, and what was there before is there still.
+// When ctx ends, so does Save, with ctx's error.
 //
 // It takes memory for the index, and what Read does.
 func Save(ctx context.Context, dir string, tensors []Tensor, meta map[string]string, options ...SaveOption) error {
-	s := settings{keep: 1}
-	for _, option := range options {
-		option(&s)
-	}
-	if err := save(ctx, dir, tensors, meta, s); err != nil {
+	return saveError(dir, func() (err error) {
+		p, err := prepare(ctx, dir, tensors, meta, options)
+		if err != nil {
+			return err
+		}
+		d, err := openDirectory(dir, osfile.SyncDir)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, d.Close()) }()
+		return d.save(ctx, p)
+	}())
+}
+
+func saveError(dir string, err error) error {
+	if err != nil {
 		return fmt.Errorf("checkpoint: save to %s: %w", dir, err)
 	}
 	return nil
 }
 
-func save(ctx context.Context, dir string, tensors []Tensor, meta map[string]string, s settings) (err error) {
+// prepared is what a Save is to do.
+type prepared struct {
+	tensors []Tensor
+	index   *index // without checksums
+	keep    int
+}
+
+// prepare looks at what a Save is given.
+func prepare(ctx context.Context, dir string, tensors []Tensor, meta map[string]string, options []SaveOption) (prepared, error) {
+	s := settings{keep: 1}
+	for _, option := range options {
+		option(&s)
+	}
 	if dir == "" {
-		return errors.New("the directory has no name")
+		return prepared{}, errNoName
 	}
 	if s.keep < 1 {
-		return fmt.Errorf("Keep(%d): want 1 or more", s.keep)
+		return prepared{}, fmt.Errorf("Keep(%d): want 1 or more", s.keep)
 	}
 	x, err := newIndex(tensors, meta)
-	if err != nil {
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return prepared{tensors, x, s.keep}, err
+}
+
+func (d *Directory) save(ctx context.Context, p prepared) (err error) {
+	if err := d.begin(true); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	lock, err := take(dir)
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.saving = false
+	}()
+	number, beside, err := d.beside()
 	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	number, err := clean(dir)
-	if err != nil {
-		return err
-	}
-	beside := entry{kind: saving, number: number}.path(dir)
-	if err := os.Mkdir(beside, 0o777); err != nil {
 		return err
 	}
 	done := false
@@ -82,17 +105,17 @@ func save(ctx context.Context, dir string, tensors []Tensor, meta map[string]str
 			err = errors.Join(err, remove(beside))
 		}
 	}()
-	if err := x.write(ctx, beside, tensors); err != nil {
+	if err := p.index.write(ctx, beside, p.tensors); err != nil {
 		return err
 	}
-	if err := os.Rename(beside, entry{kind: inPlace, number: number}.path(dir)); err != nil {
+	if err := os.Rename(beside, entry{kind: inPlace, number: number}.path(d.dir)); err != nil {
 		return err
 	}
 	done = true
-	if err := osfile.SyncDir(dir); err != nil {
+	if err := osfile.SyncDir(d.dir); err != nil {
 		return fmt.Errorf("the checkpoint is saved, but may not outlast the machine: %w", err)
 	}
-	if err := prune(dir, s.keep); err != nil {
+	if err := prune(d.dir, p.keep); err != nil {
 		return fmt.Errorf("the checkpoint is saved, but an older one could not be removed: %w", err)
 	}
 	return nil
@@ -104,6 +127,9 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := safetensors.CheckCounts(0, len(meta)); err != nil {
+		return nil, fmt.Errorf("meta: %w", err)
+	}
 	for key, value := range meta {
 		if err := errors.Join(safetensors.CheckText(key), safetensors.CheckText(value)); err != nil {
 			return nil, fmt.Errorf("meta: %w", err)
@@ -112,7 +138,7 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	x := &index{meta: maps.Clone(meta), tensors: make([]saved, len(tensors))}
 	for i, t := range tensors {
 		if t.Read == nil {
-			return nil, fmt.Errorf("tensor %q: Read is nil", t.Name)
+			return nil, fmt.Errorf("tensor %.100q: Read is nil", t.Name)
 		}
 		x.tensors[i] = saved{name: t.Name, dtype: t.DType, shape: t.Shape.Clone(), sums: make([]uint32, t.Shards), layout: layouts[i]}
 	}
@@ -205,7 +231,7 @@ func (x *index) writeShard(ctx context.Context, w io.Writer, k int, read map[str
 			err = fmt.Errorf("what Read has returned is %v of shape %v, want %v of shape %v", shard.DType(), shard.Shape(), t.dtype, shards[i].Shape)
 		}
 		if err != nil {
-			return fmt.Errorf("tensor %q: shard %d of %d: %w", t.name, k, t.shards, err)
+			return fmt.Errorf("tensor %.100q: shard %d of %d: %w", t.name, k, t.shards, err)
 		}
 		s.sum = 0
 		held := t.held(k) * t.dtype.Size()
