@@ -31,8 +31,9 @@
 // The collectives are Reproducible: they fold by rank. So a single replica can have the same bits, if it computes the
 // n micro-batches one after the other and folds losses, gradients and squares of norms by rank. With -verify one
 // does, by a program of its own that knows nothing of package rts, and makes the step of Adam in plain Go, with its own
-// count of steps. After every step, the last one too, it compares the loss and the norm of the gradients on each replica,
-// and every shard of the parameters and of Adam's states. The first bit that differs ends the program with exit code 1.
+// count of steps. After every step, the last one too, it compares the loss and the norm of the gradients on each
+// replica, and every shard of the parameters and of Adam's states. The first bit that differs ends the program with
+// exit code 1.
 //
 // What both have in common it cannot see: the order of the images and their shares, the first weights, the layers, and
 // the gradients that package ir makes of them. What -resume loads is the same checkpoint, but the replicas load it
@@ -47,8 +48,8 @@
 // a time.
 //
 // Of a program that is killed (kill -9) the checkpoint of the last pass remains. The files of -storage file lose their
-// names as soon as all are open, and go however the program ends; killed before that, or on Windows, it leaves a directory
-// gogcl-rts-* in the temporary one.
+// names as soon as all are open, and go however the program ends; killed before that, or on Windows, it leaves a
+// directory gogcl-rts-* in the temporary one.
 //
 // One replica (-n 1) has nobody to share with: its parameters and states are plain remote variables.
 //

@@ -70,7 +70,8 @@ func (r *reference) bind(g *gradients, start []float32) (err error) {
 
 func (r *reference) close() error { return r.session.Close() }
 
-// adam makes a step of Adam, the first being 1: what Kingma and Ba propose, each number rounded where ir.Adam rounds it.
+// adam makes a step of Adam, the first being 1: what Kingma and Ba propose, with every number rounded where ir.Adam
+// rounds it.
 func (s state) adam(rate float32, step int) {
 	const beta1, beta2, epsilon = 0.9, 0.999, 1e-8
 	size := float32(float64(rate) / (1 - math.Pow(beta1, float64(step))))

@@ -34,7 +34,8 @@ func isTerminal(w io.Writer) bool {
 // statusColumns is one less than a terminal of the usual 80 has: a line that wraps cannot be overwritten.
 const statusColumns = 79
 
-// Status shows a line of ASCII that the next status may replace. On a terminal what does not fit in 79 columns is cut off.
+// Status shows a line of ASCII that the next status may replace. On a terminal what does not fit in 79 columns is cut
+// off.
 func (p *Printer) Status(line string) {
 	if !p.live {
 		p.Line(line)
