@@ -73,7 +73,7 @@ func ParseDType(name string) (DType, error) {
 			return d, nil
 		}
 	}
-	return 0, fmt.Errorf("tensor: unknown dtype %q, want one of %v", name, DTypes())
+	return 0, fmt.Errorf("tensor: unknown dtype %.100q, want one of %v", name, DTypes())
 }
 
 // MarshalText is the name of the type; an invalid DType is an error.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
 
@@ -171,19 +171,8 @@ func TestInterrupt(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	var stderr strings.Builder
-	code := run(t.Context(), []string{"-epochs", "1"}, &fullDisk{room: 1}, &stderr)
+	code := run(t.Context(), []string{"-epochs", "1"}, &fulldisk.Writer{Room: 1}, &stderr)
 	if code != exitFailed || stderr.String() != "digits: standard output: disk full\n" {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
-}
-
-// fullDisk takes so many writes and refuses the rest.
-type fullDisk struct{ room int }
-
-func (d *fullDisk) Write(p []byte) (int, error) {
-	if d.room == 0 {
-		return 0, errors.New("disk full")
-	}
-	d.room--
-	return len(p), nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
 
@@ -295,17 +295,6 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// fullDisk takes so many writes and refuses the rest.
-type fullDisk struct{ room int }
-
-func (d *fullDisk) Write(p []byte) (int, error) {
-	if d.room == 0 {
-		return 0, errors.New("disk full")
-	}
-	d.room--
-	return len(p), nil
-}
-
 // TestFullDisk ends a long training as soon as nobody can see how it goes on, and fails when it is the end that is
 // lost.
 func TestFullDisk(t *testing.T) {
@@ -314,7 +303,7 @@ func TestFullDisk(t *testing.T) {
 		room   int
 	}{{"1000000", 3}, {"1", 5}} {
 		var stderr strings.Builder
-		code := run(t.Context(), []string{"-epochs", tt.epochs}, &fullDisk{tt.room}, &stderr)
+		code := run(t.Context(), []string{"-epochs", tt.epochs}, &fulldisk.Writer{Room: tt.room}, &stderr)
 		if code != exitFailed || stderr.String() != "rts: standard output: disk full\n" {
 			t.Errorf("exit code %d, standard error %q", code, stderr.String())
 		}

@@ -40,6 +40,7 @@ func table() []row {
 		{pkg: "internal/layering"}, // only tests, as is the next
 		{pkg: "internal/readme"},
 		{pkg: "internal/leaktest"},
+		{pkg: "internal/fulldisk"},
 		{pkg: "internal/closest"},
 		{pkg: "internal/plot"},
 		{pkg: "internal/progress"},

@@ -45,4 +45,9 @@ func TestSyncDir(t *testing.T) {
 	if err := SyncDir(filepath.Join(dir, "none")); err == nil && runtime.GOOS == "linux" {
 		t.Error("a directory that is not there was synced")
 	}
+	if runtime.GOOS == "linux" {
+		if err := SyncDir("/proc"); err != nil {
+			t.Errorf("a directory that cannot be synced: %v", err)
+		}
+	}
 }

@@ -23,11 +23,16 @@ func Lock(f *os.File) (taken bool, err error) {
 	return false, err
 }
 
-// SyncDir makes the names in a directory outlast the machine.
+// SyncDir makes the names in a directory outlast the machine. On a file system that says EINVAL, which is that it
+// cannot (/proc and automounters do), it does nothing.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	err = d.Sync()
+	if errors.Is(err, unix.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

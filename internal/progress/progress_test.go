@@ -1,9 +1,10 @@
 package progress
 
 import (
-	"errors"
 	"strings"
 	"testing"
+
+	"gogcl.dev/internal/fulldisk"
 )
 
 func TestPrinter(t *testing.T) {
@@ -57,29 +58,16 @@ func TestPrinterCloses(t *testing.T) {
 	}
 }
 
-// fullDisk takes so many writes and refuses the rest.
-type fullDisk struct{ room int }
-
-var errFull = errors.New("disk full")
-
-func (d *fullDisk) Write(p []byte) (int, error) {
-	if d.room == 0 {
-		return 0, errFull
-	}
-	d.room--
-	return len(p), nil
-}
-
 func TestPrinterKeepsFirstError(t *testing.T) {
-	p := New(&fullDisk{room: 1})
+	p := New(&fulldisk.Writer{Room: 1})
 	p.Line("one")
 	if p.Err() != nil {
 		t.Fatal(p.Err())
 	}
 	p.Line("two")
-	p.w = &fullDisk{room: 9}
+	p.w = &fulldisk.Writer{Room: 9}
 	p.Line("three")
-	if p.Err() != errFull {
-		t.Errorf("error %v, want %v", p.Err(), errFull)
+	if p.Err() != fulldisk.Err {
+		t.Errorf("error %v, want %v", p.Err(), fulldisk.Err)
 	}
 }

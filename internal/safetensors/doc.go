@@ -8,8 +8,9 @@
 //
 // It is as strict as the format: tensors cover the rest without holes and without overlaps, a name stands there once,
 // and a tensor has as many bytes as its type and shape want. Files may be hostile: no number in one is believed before
-// the file's own length has borne it out, and what is allocated is a small multiple of the header's length, which is
-// seen to be there first.
+// the file's own length has borne it out, and what Read allocates in all is at most 20 times the header's length,
+// which is seen to be there first, and of very many very short strings 40 times. What is quoted of a file in an error
+// is cut. The limits are MaxRank, MaxTensors and MaxMeta.
 //
 // The package opens no files and does not know their names; the caller adds them to its errors, which name the tensor.
 package safetensors

@@ -2,12 +2,14 @@ package safetensors
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -24,7 +26,9 @@ func file(header string, data int) []byte {
 	return b
 }
 
-func readBytes(b []byte) (*File, error) { return Read(bytes.NewReader(b), int64(len(b))) }
+func readBytes(b []byte) (*File, error) {
+	return Read(context.Background(), bytes.NewReader(b), int64(len(b)))
+}
 
 // write is a file of tensors whose bytes are 0, 1, 2... in the order of the host, bools 0 and 1.
 func write(t testing.TB, tensors []Tensor, meta map[string]string, reverse bool) []byte {
@@ -118,7 +122,7 @@ func TestRoundTrip(t *testing.T) {
 	for i, reverse := range []bool{false, true} {
 		b := write(t, tensors, meta, reverse)
 		files[i] = b
-		f, err := read(bytes.NewReader(b), int64(len(b)), reverse)
+		f, err := read(context.Background(), bytes.NewReader(b), int64(len(b)), reverse)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,11 +222,22 @@ func TestLies(t *testing.T) {
 		{"unknown dtype", file(w("F31", "[4]", "[0,16]"), 16),
 			`tensor "w": dtype "F31" is none of the format's; gogcl reads BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64`},
 		{"dtype of others", file(w("F8_E4M3", "[4]", "[0,4]"), 4), `tensor "w": dtype F8_E4M3 is none of gogcl's element types`},
-		{"negative dimension", file(w("F32", "[-4]", "[0,16]"), 16), `tensor "w": before byte 31: want a whole number, found the number -4`},
+		{"negative dimension", file(w("F32", "[-4]", "[0,16]"), 16), `tensor "w": shape: before byte 31: want a whole number, found the number -4`},
 		{"dimension with a point", file(w("F32", "[4.0]", "[0,16]"), 16), `want a whole number, found the number 4.0`},
 		{"product overflows", file(w("U8", "[4294967296,4294967296]", "[0,0]"), 0), `tensor "w": `},
 		{"product overflows, says what", file(w("U8", "[4294967296,4294967296]", "[0,0]"), 0), tooMany},
 		{"bytes overflow", file(w("F64", fmt.Sprintf("[%d]", math.MaxInt/4), "[0,0]"), 0), `has more bytes than an int can count`},
+		{"65 dimensions", file(w("U8", "[1"+strings.Repeat(",1", 64)+"]", "[0,1]"), 1), `tensor "w": shape: before byte 156: an array of more than 64 numbers`},
+		{"a million dimensions", file(w("U8", "[0"+strings.Repeat(",1", 1_000_000)+"]", "[0,1]"), 1), `tensor "w": shape: before byte 156: an array of more than 64 numbers`},
+		{"64 large dimensions", file(w("U8", "["+strings.Repeat("1000000000,", 63)+"1000000000]", "[0,1]"), 1), `more than`},
+		{"a name of 3 MB", file(strings.Replace(good, "w", strings.Repeat("w", 3_000_000), 1), 15), `tensor "` + strings.Repeat("w", 100) + `": it is truncated`},
+		{"a name of 3 MB and two offsets", file(strings.Replace(w("F32", "[4]", "[0,4]"), "w", strings.Repeat("w", 3_000_000), 1), 4),
+			`tensor "` + strings.Repeat("w", 100) + `": data_offsets: 0 to 4`},
+		{"overlap of names of 3 MB", file(strings.NewReplacer("a\":{", strings.Repeat("a", 3_000_000)+"\":{", "b\":{", strings.Repeat("b", 3_000_000)+"\":{").Replace(two("[0,4]", "[3,7]")), 8),
+			`overlap those of tensor "` + strings.Repeat("a", 100) + `"`},
+		{"a hole before a name of 3 MB", file(strings.Replace(w("F32", "[4]", "[1,17]"), "w", strings.Repeat("w", 3_000_000), 1), 17), `its bytes begin at 1`},
+		{"65,537 strings", file(`{"__metadata__":{`+strings.Join(keys(MaxMeta+1), ",")+`}}`, 0), `__metadata__: before byte`},
+		{"65,537 strings, says what", file(`{"__metadata__":{`+strings.Join(keys(MaxMeta+1), ",")+`}}`, 0), `an object of more than 65536 names`},
 		{"one offset", file(w("F32", "[4]", "[16]"), 16), `tensor "w": data_offsets: [16], want two`},
 		{"three offsets", file(w("F32", "[4]", "[0,16,16]"), 16), `tensor "w": data_offsets: more than two numbers`},
 		{"offset beyond 63 bits", file(w("F32", "[4]", "[0,18446744073709551615]"), 16), `tensor "w": before byte`},
@@ -244,6 +259,9 @@ func TestLies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := readBytes(tt.file)
 			wantError(t, err, tt.want)
+			if n := len(fmt.Sprint(err)); n > 2000 {
+				t.Errorf("the error has %d bytes", n)
+			}
 		})
 	}
 	if _, err := readBytes(file(good+"  ", 16)); err != nil {
@@ -251,6 +269,92 @@ func TestLies(t *testing.T) {
 	}
 	if _, err := readBytes(file(two("[4,8]", "[0,4]"), 8)); err != nil {
 		t.Error(err)
+	}
+}
+
+// keys are members of an object, each with a name of its own.
+func keys(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"%x":""`, i)
+	}
+	return all
+}
+
+// TestMost reads and writes as many dimensions and strings as there may be.
+func TestMost(t *testing.T) {
+	meta := map[string]string{}
+	for i := range MaxMeta {
+		meta[fmt.Sprint(i)] = ""
+	}
+	shape := make(tensor.Shape, MaxRank)
+	for i := range shape {
+		shape[i] = 1
+	}
+	f, err := readBytes(write(t, []Tensor{{"w", tensor.U8, shape}}, meta, false))
+	if err != nil || !maps.Equal(f.Meta(), meta) || !f.Tensors()[0].Shape.Equal(shape) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestTooManyTensors reads a file of one tensor more than there may be.
+func TestTooManyTensors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a header of 60 MB")
+	}
+	var header bytes.Buffer
+	for i := range MaxTensors + 1 {
+		fmt.Fprintf(&header, `%c"%d":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`, "{,"[min(i, 1)], i)
+	}
+	header.WriteByte('}')
+	_, err := readBytes(file(header.String(), 0))
+	wantError(t, err, "header: 1048577 tensors, at most 1048576 are allowed")
+}
+
+// TestMemory reads headers that are made to take much memory, and counts what is allocated, all in all.
+func TestMemory(t *testing.T) {
+	members := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `%c"%x":`+format, "{,"[min(i, 1)], i)
+		}
+		return b.String() + "}"
+	}
+	for _, tt := range []struct {
+		name, header string
+		most         uint64 // times the length of the header, with 1 for the header
+	}{
+		{"shape", `{"w":{"dtype":"U8","shape":[` + strings.Repeat("0,", 1<<20) + `0],"data_offsets":[0,0]}}`, 2},
+		{"offsets", `{"w":{"dtype":"U8","shape":[0],"data_offsets":[` + strings.Repeat("0,", 1<<20) + `0]}}`, 2},
+		{"strings", `{"__metadata__":` + members(MaxMeta, `""`) + `}`, 40},
+		{"too many strings", `{"__metadata__":` + members(16*MaxMeta, `""`) + `}`, 3},
+		{"tensors", members(1<<15, `{"dtype":"U8","shape":[],"data_offsets":[0,0]}`), 20},
+		{"empty tensors", members(1<<15, `{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`), 20},
+		{"a long name", `{"` + strings.Repeat("a", 1<<22) + `":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 3},
+		{"a long name of escapes", `{"` + strings.Repeat(`\n`, 1<<21) + `":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 5},
+		{"a long number", `{"w":{"dtype":"U8","shape":[` + strings.Repeat("1", 1<<22) + `],"data_offsets":[0,0]}}`, 5},
+	} {
+		b := file(tt.header, 0)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := readBytes(b)
+		runtime.ReadMemStats(&after)
+		got := after.TotalAlloc - before.TotalAlloc
+		t.Logf("%s: %.1f times the header, error %v", tt.name, float64(got)/float64(len(b)), err)
+		if most := tt.most*uint64(len(b)) + 1<<16; got > most {
+			t.Errorf("%s: %d bytes for a header of %d, want at most %d", tt.name, got, len(b), most)
+		}
+	}
+}
+
+// TestContext ends ctx before the header is read.
+func TestContext(t *testing.T) {
+	why := errors.New("Ctrl-C")
+	ctx, end := context.WithCancelCause(context.Background())
+	end(why)
+	b := file("{}", 0)
+	if _, err := Read(ctx, bytes.NewReader(b), int64(len(b))); !errors.Is(err, why) {
+		t.Errorf("error %v, want %v", err, why)
 	}
 }
 
@@ -263,7 +367,7 @@ func TestNoLargeAllocation(t *testing.T) {
 		binary.LittleEndian.PutUint64(b, 99_999_999)
 		return len(b), nil
 	})
-	_, err := Read(r, 1000)
+	_, err := Read(context.Background(), r, 1000)
 	wantError(t, err, "it is truncated: 1000 bytes")
 }
 
@@ -277,7 +381,7 @@ func TestReadErrors(t *testing.T) {
 	bad := errors.New("bad sector")
 	for cut, want := range map[int]string{0: "the length of the header: ", 8: "header: ", 40: "header: "} {
 		for err, text := range map[error]string{bad: "bad sector", nil: "unexpected EOF", io.EOF: "unexpected EOF"} {
-			_, got := Read(readerAt(func(b []byte, off int64) (int, error) {
+			_, got := Read(context.Background(), readerAt(func(b []byte, off int64) (int, error) {
 				if n := copy(b, good[min(off, int64(cut)):cut]); n < len(b) {
 					return n, err
 				}
@@ -324,7 +428,14 @@ type writeError struct {
 
 // TestWriteErrors writes what the format does not allow, and less and more than was said.
 func TestWriteErrors(t *testing.T) {
+	tooMany := map[string]string{}
+	for i := range MaxMeta + 1 {
+		tooMany[fmt.Sprint(i)] = ""
+	}
 	tests := []writeError{
+		{[]Tensor{{"w", tensor.U8, make(tensor.Shape, 65)}}, nil, `tensor "w": a shape of 65 dimensions, at most 64 are allowed`},
+		{make([]Tensor, MaxTensors+1), nil, `1048577 tensors, at most 1048576 are allowed`},
+		{nil, tooMany, `65537 strings in the map, at most 65536 are allowed`},
 		{[]Tensor{{"w", 0, nil}}, nil, `tensor "w": invalid element type DType(0)`},
 		{[]Tensor{{"w", tensor.U8, tensor.Shape{-1}}}, nil, `tensor "w": tensor: `},
 		{[]Tensor{{"w", tensor.F64, tensor.Shape{math.MaxInt / 2}}}, nil, `tensor "w": float64 of shape`},

@@ -3,7 +3,6 @@ package safetensors
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"gogcl.dev/internal/strictjson"
 	"gogcl.dev/tensor"
 )
 
@@ -26,7 +26,7 @@ type Writer struct {
 // NewWriter writes the header of a file that will have these tensors, and meta if it is not empty. What it is given
 // stays the caller's. To lie where a mapped file wants them, at multiples of their sizes, the wider elements should
 // come first. Errors, before anything is written: a tensor without a valid type or shape, a name twice, text that is
-// not valid UTF-8, a header longer than the format allows.
+// not valid UTF-8, more than MaxTensors or MaxMeta, a header longer than the format allows.
 func NewWriter(w io.Writer, tensors []Tensor, meta map[string]string) (*Writer, error) {
 	return newWriter(w, tensors, meta, bigEndian)
 }
@@ -46,6 +46,9 @@ func newWriter(w io.Writer, tensors []Tensor, meta map[string]string, reverse bo
 
 // headerOf is the length of the header and the header, of which that is the most there may be.
 func headerOf(tensors []Tensor, meta map[string]string, most int) ([]byte, error) {
+	if err := CheckCounts(len(tensors), len(meta)); err != nil {
+		return nil, err
+	}
 	b := bytes.NewBuffer(make([]byte, lengthBytes))
 	b.WriteByte('{')
 	if len(meta) > 0 {
@@ -55,9 +58,9 @@ func headerOf(tensors []Tensor, meta map[string]string, most int) ([]byte, error
 				return nil, fmt.Errorf("%s: %w", metaName, err)
 			}
 			separate(b, i > 0)
-			b.Write(quote(key))
+			b.Write(strictjson.Quote(key))
 			b.WriteByte(':')
-			b.Write(quote(meta[key]))
+			b.Write(strictjson.Quote(meta[key]))
 		}
 		b.WriteByte('}')
 	}
@@ -72,11 +75,11 @@ func headerOf(tensors []Tensor, meta map[string]string, most int) ([]byte, error
 			err = errors.New("the tensors have more bytes than a file can hold")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+			return nil, fmt.Errorf("tensor %.100q: %w", t.Name, err)
 		}
 		seen[t.Name] = struct{}{}
 		separate(b, i > 0 || len(meta) > 0)
-		fmt.Fprintf(b, `%s:{"dtype":"%s","shape":[`, quote(t.Name), nameOf[t.DType])
+		fmt.Fprintf(b, `%s:{"dtype":"%s","shape":[`, strictjson.Quote(t.Name), nameOf[t.DType])
 		for j, d := range t.Shape {
 			separate(b, j > 0)
 			fmt.Fprint(b, d)
@@ -100,12 +103,6 @@ func separate(b *bytes.Buffer, comma bool) {
 	if comma {
 		b.WriteByte(',')
 	}
-}
-
-// quote is text in JSON. Marshal fails for no string.
-func quote(text string) []byte {
-	b, _ := json.Marshal(text)
-	return b
 }
 
 // CheckText is the error of text that JSON cannot hold as it is.
@@ -160,10 +157,10 @@ func (w *Writer) Write(data []byte) error {
 	t := w.tensors[0]
 	size := t.DType.Size()
 	if int64(len(data)) > w.left || len(data)%size != 0 {
-		return fmt.Errorf("tensor %q: %d bytes, but %d are left of %v of shape %v", t.Name, len(data), w.left, t.DType, t.Shape)
+		return fmt.Errorf("tensor %.100q: %d bytes, but %d are left of %v of shape %v", t.Name, len(data), w.left, t.DType, t.Shape)
 	}
 	if t.DType == tensor.Bool && slices.ContainsFunc(data, func(b byte) bool { return b > 1 }) {
-		return fmt.Errorf("tensor %q: a bool is 0 or 1", t.Name)
+		return fmt.Errorf("tensor %.100q: a bool is 0 or 1", t.Name)
 	}
 	w.left -= int64(len(data))
 	if w.left == 0 {
@@ -191,7 +188,7 @@ func (w *Writer) Write(data []byte) error {
 // Done is an error unless all tensors have been written.
 func (w *Writer) Done() error {
 	if len(w.tensors) > 0 {
-		return fmt.Errorf("tensor %q: %d bytes have not been written", w.tensors[0].Name, w.left)
+		return fmt.Errorf("tensor %.100q: %d bytes have not been written", w.tensors[0].Name, w.left)
 	}
 	return nil
 }

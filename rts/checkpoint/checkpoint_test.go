@@ -417,6 +417,7 @@ func TestBadTensors(t *testing.T) {
 		{func(x *Tensor) { x.DType = 0 }, `tensor "w": invalid element type DType(0)`},
 		{func(x *Tensor) { x.Shape = tensor.Shape{-1} }, `tensor "w": tensor: `},
 		{func(x *Tensor) { x.Shape = tensor.Shape{large} }, `in 2 shards has more bytes than an int can count`},
+		{func(x *Tensor) { x.Shape = make(tensor.Shape, 65) }, `tensor "w": a shape of 65 dimensions, at most 64 are allowed`},
 		{func(x *Tensor) { x.Shards = 0 }, `tensor "w": 0 shards, want 1 to 99999`},
 		{func(x *Tensor) { x.Shards = -1 }, `tensor "w": -1 shards`},
 		{func(x *Tensor) { x.Shards = 100_000 }, `tensor "w": 100000 shards`},
@@ -436,6 +437,12 @@ func TestBadTensors(t *testing.T) {
 	for _, meta := range []map[string]string{{"\xff": ""}, {"": "\xff"}} {
 		wantError(t, Save(context.Background(), dir, nil, meta), `meta: "\xff" is not valid UTF-8`)
 	}
+	tooMany := map[string]string{}
+	for i := range 65_537 {
+		tooMany[fmt.Sprint(i)] = ""
+	}
+	wantError(t, Save(context.Background(), dir, nil, tooMany), "meta: 65537 strings in the map, at most 65536 are allowed")
+	wantError(t, Save(context.Background(), dir, make([]Tensor, 1<<20+1), nil), "1048577 tensors, at most 1048576 are allowed")
 	wantError(t, Save(context.Background(), dir, nil, nil, Keep(0)), "Keep(0): want 1 or more")
 	wantError(t, Save(context.Background(), "", nil, nil), "the directory has no name")
 	_, err = Load(context.Background(), "", nil)

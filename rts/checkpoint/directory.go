@@ -79,18 +79,28 @@ func openDirectory(dir string, syncDir func(dir string) error) (_ *Directory, er
 
 var errNoName = errors.New("the directory has no name")
 
-// makeDirectory makes a directory unless there is one.
+// makeDirectory makes a directory unless there is one, and its name outlasts the machine, whoever has made it: what is
+// synced is what the system has for its "..", so that a slash at the end of dir, or dir being "." or a symbolic link,
+// makes no difference. Who may not read that one cannot sync it; then
+// the directory is one that was there before.
 func makeDirectory(dir string, syncDir func(dir string) error) error {
-	err := os.Mkdir(dir, 0o777)
-	if err == nil {
-		return syncDir(filepath.Dir(dir))
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
+	mkdirErr := os.Mkdir(dir, 0o777)
+	if mkdirErr != nil && !errors.Is(mkdirErr, fs.ErrExist) {
+		return mkdirErr
 	}
 	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		err = errors.New("it is not a directory")
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return errors.New("it is not a directory")
+	}
+	err = syncDir(dir + string(filepath.Separator) + "..") // filepath.Join would make "c" of "c/d/..", link or not
+	switch {
+	case err != nil && mkdirErr == nil:
+		return errors.Join(err, os.Remove(dir))
+	case errors.Is(err, fs.ErrPermission):
+		return nil
 	}
 	return err
 }
@@ -145,7 +155,7 @@ func (d *Directory) Meta(ctx context.Context) (map[string]string, error) {
 	}
 	var x *index
 	err := atNewest(ctx, d.dir, func(dir string) (err error) {
-		x, err = readIndex(filepath.Join(dir, indexName), openRegular)
+		x, err = readIndex(ctx, filepath.Join(dir, indexName), openRegular)
 		return err
 	})
 	if err != nil {

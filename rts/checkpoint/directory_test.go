@@ -161,3 +161,67 @@ func TestCannotOpen(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestNameOutlasts sees that Open syncs the directory that holds the one it opens, whoever has made that, and however
+// it is called.
+func TestNameOutlasts(t *testing.T) {
+	parent := t.TempDir()
+	t.Chdir(parent)
+	if err := errors.Join(os.Mkdir("made", 0o777), os.Mkdir("elsewhere", 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	dirs := []string{"made", "made/", "new1", "new2/", "new3//", "./new4", filepath.Join(parent, "new5") + "/", "made/../made"}
+	if err := os.Symlink(filepath.Join(parent, "made"), "elsewhere/link"); err == nil {
+		dirs = append(dirs, "elsewhere/link", "elsewhere/link/")
+	}
+	want, err := os.Stat(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(dir string, want os.FileInfo) {
+		t.Helper()
+		var synced []string
+		found := false
+		d, err := openSyncing(dir, func(name string) error {
+			got, err := os.Stat(name)
+			found = found || os.SameFile(got, want)
+			synced = append(synced, name)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found {
+			t.Errorf("%s: synced are %q, which are not the directory that holds it", dir, synced)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, dir := range dirs {
+		check(dir, want)
+	}
+	t.Chdir("made")
+	check(".", want)
+
+	bad := errors.New("bad sector")
+	for _, dir := range []string{parent, filepath.Join(parent, "new6")} {
+		_, err := openSyncing(dir, func(string) error { return bad })
+		if wantError(t, err, "checkpoint: open "+dir+": bad sector"); !errors.Is(err, bad) {
+			t.Error("it is another error")
+		}
+	}
+	denied := func(string) error { return &fs.PathError{Op: "open", Path: "..", Err: fs.ErrPermission} }
+	d, err := openSyncing(parent, denied)
+	if err != nil {
+		t.Fatalf("a directory whose parent cannot be read: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = openSyncing(filepath.Join(parent, "new7"), denied)
+	wantError(t, err, "permission")
+	if _, err := os.Stat(filepath.Join(parent, "new7")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v: the directory that could not be synced is there, and the next Open would not mind", err)
+	}
+}

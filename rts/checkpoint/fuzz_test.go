@@ -67,7 +67,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := open(filepath.Dir(indexPath), m.tensors, openFile)
+		c, err := open(context.Background(), filepath.Dir(indexPath), m.tensors, openFile)
 		if err == nil {
 			_, err = c.load(context.Background(), m.tensors, layouts)
 		}

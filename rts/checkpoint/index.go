@@ -2,13 +2,13 @@ package checkpoint
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 
@@ -63,9 +63,9 @@ func (x *index) with(k int) string {
 		}
 	}
 	if len(names) == 1 {
-		return fmt.Sprintf("tensor %q", names[0])
+		return fmt.Sprintf("tensor %.100q", names[0])
 	}
-	return fmt.Sprintf("tensor %q and %d more", names[0], len(names)-1)
+	return fmt.Sprintf("tensor %.100q and %d more", names[0], len(names)-1)
 }
 
 // encode writes the index: a checksum, and what it is of, byte by byte. The error: more bytes than that.
@@ -73,7 +73,7 @@ func (x *index) encode(most int) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n    \"format\": %q,\n    \"version\": %d,\n    \"id\": %q,\n    \"meta\": {", format, version, x.id)
 	for i, key := range slices.Sorted(maps.Keys(x.meta)) {
-		fmt.Fprintf(&b, "%s\n      %s: %s", comma(i), quote(key), quote(x.meta[key]))
+		fmt.Fprintf(&b, "%s\n      %s: %s", comma(i), strictjson.Quote(key), strictjson.Quote(x.meta[key]))
 	}
 	b.WriteString("\n    },\n    \"tensors\": [")
 	for i, t := range x.tensors {
@@ -81,7 +81,7 @@ func (x *index) encode(most int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, "%s\n      {\"name\": %s, \"dtype\": \"%v\", \"shape\": %s, \"crc32c\": [", comma(i), quote(t.name), t.dtype, shape)
+		fmt.Fprintf(&b, "%s\n      {\"name\": %s, \"dtype\": \"%v\", \"shape\": %s, \"crc32c\": [", comma(i), strictjson.Quote(t.name), t.dtype, shape)
 		for k, sum := range t.sums {
 			fmt.Fprintf(&b, "%s\"%08x\"", comma(k), sum)
 		}
@@ -102,16 +102,10 @@ func comma(i int) string {
 	return ""
 }
 
-// quote is text in JSON. Marshal fails for no string.
-func quote(text string) []byte {
-	b, _ := json.Marshal(text)
-	return b
-}
-
 // parseIndex reads an index. Whatever it says is possible, by itself.
-func parseIndex(data []byte) (*index, error) {
+func parseIndex(ctx context.Context, data []byte) (*index, error) {
 	x := &index{}
-	err := strictjson.Read(data, func(r *strictjson.Reader) error {
+	err := strictjson.Read(ctx, data, func(r *strictjson.Reader) error {
 		var sum uint32
 		var inner []byte
 		err := r.Members(map[string]func() error{
@@ -124,7 +118,7 @@ func parseIndex(data []byte) (*index, error) {
 		if got := crc32.Checksum(inner, castagnoli); got != sum {
 			return fmt.Errorf("it is damaged: checksum %08x, want %08x", got, sum)
 		}
-		return strictjson.Read(inner, x.parse)
+		return strictjson.Read(ctx, inner, x.parse)
 	})
 	return x, err
 }
@@ -168,7 +162,7 @@ func (x *index) parse(r *strictjson.Reader) error {
 		},
 		"meta": func() error {
 			x.meta = map[string]string{}
-			return r.Object(func(key string) (err error) {
+			return r.Object(safetensors.MaxMeta, func(key string) (err error) {
 				x.meta[key], err = r.Text()
 				return err
 			})
@@ -180,11 +174,11 @@ func (x *index) parse(r *strictjson.Reader) error {
 					err = errors.New("a second one of that name")
 				}
 				if err != nil {
-					return fmt.Errorf("tensor %q: %w", t.name, err)
+					return fmt.Errorf("tensor %.100q: %w", t.name, err)
 				}
 				names[t.name] = struct{}{}
 				x.tensors = append(x.tensors, t)
-				return nil
+				return safetensors.CheckCounts(len(x.tensors), 0)
 			})
 		},
 	})
@@ -202,17 +196,18 @@ func parseTensor(r *strictjson.Reader) (t saved, err error) {
 			return err
 		},
 		"shape": func() error {
-			return r.Array(func() error {
-				n, err := r.Count()
-				if err == nil && n > math.MaxInt {
-					err = fmt.Errorf("shape: dimension %d is %d, too many for this machine", len(t.shape), n)
-				}
-				t.shape = append(t.shape, int(n))
-				return err
-			})
+			shape, err := r.Ints(safetensors.MaxRank)
+			if err != nil {
+				return fmt.Errorf("shape: %w", err)
+			}
+			t.shape = shape
+			return nil
 		},
 		"crc32c": func() error {
 			return r.Array(func() error {
+				if len(t.sums) == maxShards {
+					return fmt.Errorf("more than %d shards", maxShards)
+				}
 				sum, err := parseSum(r)
 				t.sums = append(t.sums, sum)
 				return err

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -63,8 +64,8 @@ func TestIndexText(t *testing.T) {
 	wantError(t, err, fmt.Sprintf("the index has %d bytes, at most %d are allowed", len(want), len(want)-1))
 }
 
-// lie is a checkpoint of the model small with 3 shards, in which something is wrong: the name of a file, what is done to
-// what is in it, and the error, after the file's path.
+// lie is a checkpoint of the model small with 3 shards, in which something is wrong: the name of a file, what is done
+// to what is in it, and the error, after the file's path.
 type lie struct {
 	name, file string
 	change     func(data []byte) []byte
@@ -108,6 +109,15 @@ func other(digit byte) byte {
 	return '0'
 }
 
+// keys are members of an object, each with a name of its own.
+func keys(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"%x":""`, i)
+	}
+	return all
+}
+
 func lies() []lie {
 	const damaged = ": it is damaged: checksum "
 	flip := func(at int) func(data []byte) []byte {
@@ -121,7 +131,7 @@ func lies() []lie {
 	}
 	return []lie{
 		{"index missing", indexName, func([]byte) []byte { return nil }, "no such file"},
-		{"index empty", indexName, func([]byte) []byte { return []byte{} }, ": after byte 0: want an object: EOF"},
+		{"index empty", indexName, func([]byte) []byte { return []byte{} }, ": after byte 0: want an object: unexpected EOF"},
 		{"index truncated", indexName, cut(10), ": "},
 		{"index longer", indexName, func(data []byte) []byte { return append(data, "{}"...) }, "want the end, found '{'"},
 		{"index damaged", indexName, swap("17", "18"), damaged},
@@ -163,7 +173,20 @@ func lies() []lie {
 		{"shape overflows", indexName, replace(`[2,3]`, `[4611686018427387904,8]`), `: tensor "w": `},
 		{"shape overflows, says what", indexName, replace(`[2,3]`, `[4611686018427387904,8]`), strings.TrimPrefix(tooMany, ": has ")},
 		{"bytes overflow", indexName, replace(`[2,3]`, fmt.Sprintf(`[%d]`, math.MaxInt/2)), `: tensor "w": float32 of shape`},
-		{"shape negative", indexName, replace(`[2,3]`, `[-2,-3]`), `: tensor "w": before byte `},
+		{"shape of 65 dimensions", indexName, replace(`[2,3]`, `[2,3`+strings.Repeat(",1", 63)+`]`), `: tensor "w": shape: before byte `},
+		{"shape of 65 dimensions, says what", indexName, replace(`[2,3]`, `[2,3`+strings.Repeat(",1", 63)+`]`), `an array of more than 64 numbers`},
+		{"99,999 shards", indexName, replace(`"shape": [], "crc32c": [`, `"shape": [], "crc32c": [`+strings.Repeat(`"00000000",`, 99_999)), `: tensor "step": more than 99999 shards`},
+		{"65,537 strings", indexName, replace(`"step": "17"`, strings.Join(keys(65_537), ",")), `an object of more than 65536 names`},
+		{"name of 3 MB", indexName, replace(`"name": "step"`, `"name": "`+strings.Repeat("s", 3_000_000)+`"`), `: tensor "step": the checkpoint has none of that name`},
+		{"name of 3 MB, and no shards", indexName, func(data []byte) []byte {
+			at := bytes.LastIndex(data, []byte(`["`))
+			data = slices.Delete(data, at+1, at+11)
+			return replace(`"name": "step"`, `"name": "`+strings.Repeat("s", 3_000_000)+`"`)(data)
+		}, `: tensor "` + strings.Repeat("s", 100) + `": 0 shards`},
+		{"dtype of 3 MB", indexName, replace(`"float32"`, `"`+strings.Repeat("s", 3_000_000)+`"`), `: tensor "w": tensor: unknown dtype "sss`},
+		{"a name more of 3 MB", indexName, replace(`"tensors": [`, `"tensors": [{"name":"`+strings.Repeat("s", 3_000_000)+`","dtype":"bool","shape":[],"crc32c":["00000000"]},`),
+			`: tensor "` + strings.Repeat("s", 100) + `": the checkpoint has it, and nobody wants it`},
+		{"shape negative", indexName, replace(`[2,3]`, `[-2,-3]`), `: tensor "w": shape: before byte `},
 		{"no shards", indexName, replace(`"shape": [], "crc32c": ["`, `"shape": [], "crc32c": [], "x": ["`), `: tensor "step": before byte `},
 		{"zero shards", indexName, func(data []byte) []byte {
 			at := bytes.LastIndex(data, []byte(`["`))
@@ -197,6 +220,8 @@ func lies() []lie {
 			h = bytes.Replace(h, []byte(`[8,16]`), []byte(`[0,8]`), 1)
 			return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(h))), h, data[n+8:])
 		}, `: tensor "step": it is not in the file`},
+		{"a name of 3 MB in the shard", shard1, header(swap(`"w"`, `"`+strings.Repeat("s", 3_000_000)+`"`)), `: tensor "` + strings.Repeat("s", 100) + `": the index has no shard 1 of it`},
+		{"its format of 3 MB", shard1, header(swap(`gogcl checkpoint`, strings.Repeat("s", 3_000_000))), `: it is not of this checkpoint: its format is "sss`},
 		{"dtype of the shard", shard1, header(swap(`"F32"`, `"I32"`)), `: tensor "w": int32 of shape (2,), by the index it is float32 of shape (2,)`},
 		{"dtype of the shard unknown", shard1, header(swap(`"F32"`, `"F8_E5M2"`)), `: header: tensor "w": dtype F8_E5M2 is none of gogcl's element types`},
 		{"shape of the shard", shard1, header(swap(`[2]`, `[1,2]`)), `: tensor "w": float32 of shape (1, 2), by the index it is float32 of shape (2,)`},
@@ -237,7 +262,10 @@ func TestLies(t *testing.T) {
 				want = l.want
 			}
 			wantError(t, err, "checkpoint: load from "+dir+": ", want)
-			if l.file == shard1 {
+			if n := len(fmt.Sprint(err)); n > 2000 {
+				t.Errorf("the error has %d bytes", n)
+			}
+			if l.file == shard1 && !strings.Contains(l.name, "3 MB") {
 				wantError(t, err, `tensor "w"`)
 			}
 			if m.writes > 0 {
@@ -327,4 +355,57 @@ func TestIndexTooLong(t *testing.T) {
 	}
 	_, err := Load(context.Background(), dir, small(t, 2).tensors)
 	wantError(t, err, path+": it has 100000001 bytes, at most 100000000 are allowed")
+}
+
+// TestIndexMemory parses indexes that are made to take much memory, and counts what is allocated, all in all.
+func TestIndexMemory(t *testing.T) {
+	x := &index{id: strings.Repeat("0a", 16), tensors: []saved{{name: "w", dtype: tensor.F32, sums: []uint32{0}}}}
+	good, err := x.encode(maxIndexBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `{"name":"%x","dtype":"bool","shape":[],"crc32c":["00000000"]},`, i)
+		}
+		return b.String()
+	}
+	for name, tt := range map[string]struct {
+		change func(data []byte) []byte
+		most   uint64 // times the length of the index
+	}{
+		"shape":   {replace(`"shape": [`, `"shape": [`+strings.Repeat("0,", 1<<20)+"0"), 1},
+		"shards":  {replace(`"crc32c": ["0`, `"crc32c": [`+strings.Repeat(`"00000000",`, 1<<20)+`"0`), 2},
+		"strings": {replace(`"meta": {`, `"meta": {`+strings.Join(keys(1<<20), ",")), 3},
+		"tensors": {replace(`"tensors": [`, `"tensors": [`+tensors(1<<15)), 20},
+	} {
+		data := tt.change(bytes.Clone(good))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := parseIndex(context.Background(), data)
+		runtime.ReadMemStats(&after)
+		got := after.TotalAlloc - before.TotalAlloc
+		t.Logf("%s: %.1f times the index, error %.200v", name, float64(got)/float64(len(data)), err)
+		if most := tt.most*uint64(len(data)) + 1<<16; got > most {
+			t.Errorf("%s: %d bytes for an index of %d, want at most %d", name, got, len(data), most)
+		}
+	}
+}
+
+// TestTooManyTensors parses an index of one tensor more than there may be.
+func TestTooManyTensors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("an index of 70 MB")
+	}
+	x := &index{id: strings.Repeat("0a", 16), tensors: make([]saved, 1<<20+1)}
+	for i := range x.tensors {
+		x.tensors[i] = saved{name: fmt.Sprint(i), dtype: tensor.U8, sums: []uint32{0}}
+	}
+	data, err := x.encode(maxIndexBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parseIndex(context.Background(), data)
+	wantError(t, err, "1048577 tensors, at most 1048576 are allowed")
 }

@@ -24,7 +24,8 @@ var ErrNone = errors.New("there is no checkpoint")
 // Nothing is written before all of the checkpoint has been found to be whole. If it is a Write that fails, or ctx ends
 // then, or the disk changes its mind, some tensors have been loaded and others not; the error of a Write says where.
 //
-// It may run beside a Save, also another process's, and in a directory that cannot be written to. It takes memory for the index and one shard, and reads every file twice.
+// It may run beside a Save, also another process's, and in a directory that cannot be written to. It takes memory for
+// the index and one shard, and reads every file twice.
 func Load(ctx context.Context, dir string, tensors []Tensor) (meta map[string]string, err error) {
 	if meta, err = load(ctx, dir, tensors); err != nil {
 		return nil, loadError(dir, err)
@@ -46,7 +47,7 @@ func load(ctx context.Context, dir string, tensors []Tensor) (map[string]string,
 	}
 	for _, t := range tensors {
 		if t.Write == nil {
-			return nil, fmt.Errorf("tensor %q: Write is nil", t.Name)
+			return nil, fmt.Errorf("tensor %.100q: Write is nil", t.Name)
 		}
 	}
 	c, err := openNewest(ctx, dir, tensors, openRegular)
@@ -78,7 +79,7 @@ func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layou
 // openNewest opens the newest checkpoint.
 func openNewest(ctx context.Context, dir string, tensors []Tensor, openFile opener) (c *checkpoint, err error) {
 	err = atNewest(ctx, dir, func(dir string) (err error) {
-		c, err = open(dir, tensors, openFile)
+		c, err = open(ctx, dir, tensors, openFile)
 		return err
 	})
 	return c, err
@@ -143,10 +144,10 @@ func (c *checkpoint) close() error {
 }
 
 // open opens a checkpoint, which has to have these tensors.
-func open(dir string, tensors []Tensor, openFile opener) (_ *checkpoint, err error) {
+func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_ *checkpoint, err error) {
 	path := filepath.Join(dir, indexName)
 	c := &checkpoint{named: map[string]*saved{}}
-	if c.index, err = readIndex(path, openFile); err != nil {
+	if c.index, err = readIndex(ctx, path, openFile); err != nil {
 		return nil, err
 	}
 	for i := range c.index.tensors {
@@ -162,7 +163,7 @@ func open(dir string, tensors []Tensor, openFile opener) (_ *checkpoint, err err
 	}()
 	files := c.index.files()
 	for k := range files {
-		f, err := c.openShard(filepath.Join(dir, shardName(k, files)), k, openFile)
+		f, err := c.openShard(ctx, filepath.Join(dir, shardName(k, files)), k, openFile)
 		if err != nil {
 			return nil, fmt.Errorf("shard %d of %d, of %s: %w", k, files, c.index.with(k), err)
 		}
@@ -190,7 +191,7 @@ func openRegular(path string) (source, int64, error) {
 	return f, info.Size(), nil
 }
 
-func readIndex(path string, openFile opener) (x *index, err error) {
+func readIndex(ctx context.Context, path string, openFile opener) (x *index, err error) {
 	f, size, err := openFile(path)
 	if err != nil {
 		return nil, err
@@ -203,7 +204,7 @@ func readIndex(path string, openFile opener) (x *index, err error) {
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), data); err != nil {
 		return nil, err
 	}
-	return parseIndex(data)
+	return parseIndex(ctx, data)
 }
 
 // compare is the error of an index that has not got the tensors that are wanted.
@@ -213,22 +214,22 @@ func (c *checkpoint) compare(tensors []Tensor) error {
 		wanted[t.Name] = struct{}{}
 		s := c.named[t.Name]
 		if s == nil {
-			return fmt.Errorf("tensor %q: the checkpoint has none of that name", t.Name)
+			return fmt.Errorf("tensor %.100q: the checkpoint has none of that name", t.Name)
 		}
 		if s.dtype != t.DType || !s.shape.Equal(t.Shape) {
-			return fmt.Errorf("tensor %q: the checkpoint has %v of shape %v, wanted: %v of shape %v", t.Name, s.dtype, s.shape, t.DType, t.Shape)
+			return fmt.Errorf("tensor %.100q: the checkpoint has %v of shape %v, wanted: %v of shape %v", t.Name, s.dtype, s.shape, t.DType, t.Shape)
 		}
 	}
 	for _, s := range c.index.tensors {
 		if _, ok := wanted[s.name]; !ok {
-			return fmt.Errorf("tensor %q: the checkpoint has it, and nobody wants it", s.name)
+			return fmt.Errorf("tensor %.100q: the checkpoint has it, and nobody wants it", s.name)
 		}
 	}
 	return nil
 }
 
 // openShard opens file k and compares what it says with the index.
-func (c *checkpoint) openShard(path string, k int, openFile opener) (_ *file, err error) {
+func (c *checkpoint) openShard(ctx context.Context, path string, k int, openFile opener) (_ *file, err error) {
 	f, size, err := openFile(path)
 	if err != nil {
 		return nil, err
@@ -239,7 +240,7 @@ func (c *checkpoint) openShard(path string, k int, openFile opener) (_ *file, er
 		}
 	}()
 	s := &file{path: path, f: f}
-	if s.in, err = safetensors.Read(s, size); err != nil {
+	if s.in, err = safetensors.Read(ctx, s, size); err != nil {
 		return nil, err
 	}
 	for key, want := range c.index.fileMeta(k) {
@@ -254,17 +255,17 @@ func (c *checkpoint) openShard(path string, k int, openFile opener) (_ *file, er
 	for _, t := range s.in.Tensors() {
 		want, ok := in[t.Name]
 		if !ok {
-			return nil, fmt.Errorf("tensor %q: the index has no shard %d of it", t.Name, k)
+			return nil, fmt.Errorf("tensor %.100q: the index has no shard %d of it", t.Name, k)
 		}
 		if t.DType != want.dtype || !t.Shape.Equal(want.shard().Shape) {
-			return nil, fmt.Errorf("tensor %q: %v of shape %v, by the index it is %v of shape %v",
+			return nil, fmt.Errorf("tensor %.100q: %v of shape %v, by the index it is %v of shape %v",
 				t.Name, t.DType, t.Shape, want.dtype, want.shard().Shape)
 		}
 		delete(in, t.Name)
 	}
 	for _, t := range c.index.inFile(k) {
 		if in[t.name] != nil {
-			return nil, fmt.Errorf("tensor %q: it is not in the file", t.name)
+			return nil, fmt.Errorf("tensor %.100q: it is not in the file", t.name)
 		}
 	}
 	return s, nil
@@ -325,7 +326,7 @@ func (s *stream) end(ctx context.Context) error {
 		}
 	}
 	if f := s.files[s.k]; f.sum != s.t.sums[s.k] {
-		return inFile(f.path, fmt.Errorf("tensor %q: it is damaged: checksum %08x, want %08x", s.t.name, f.sum, s.t.sums[s.k]))
+		return inFile(f.path, fmt.Errorf("tensor %.100q: it is damaged: checksum %08x, want %08x", s.t.name, f.sum, s.t.sums[s.k]))
 	}
 	s.k, s.at = s.k+1, 0
 	if s.k < s.t.shards {
@@ -348,7 +349,7 @@ func (s *stream) skip(ctx context.Context) error {
 func (s *stream) load(ctx context.Context, t Tensor, l layout) error {
 	shard, err := tensor.New(t.DType, l.per)
 	if err != nil {
-		return fmt.Errorf("tensor %q: %w", t.Name, err)
+		return fmt.Errorf("tensor %.100q: %w", t.Name, err)
 	}
 	for k := range l.shards {
 		held := l.held(k) * t.DType.Size()
@@ -357,7 +358,7 @@ func (s *stream) load(ctx context.Context, t Tensor, l layout) error {
 			return err
 		}
 		if err := t.Write(k, shard); err != nil {
-			return fmt.Errorf("tensor %q: shard %d of %d: %w", t.Name, k, t.Shards, err)
+			return fmt.Errorf("tensor %.100q: shard %d of %d: %w", t.Name, k, t.Shards, err)
 		}
 	}
 	return s.skip(ctx)

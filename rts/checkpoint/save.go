@@ -34,8 +34,8 @@ func Keep(n int) SaveOption { return func(s *settings) { s.keep = n } }
 // Save saves the tensors, each of whose shards it reads once, and the strings in meta, which Load returns. It opens the
 // directory as Open does, which makes it, and closes it: who saves more than once, or wants to know beforehand whether
 // it will work, opens it for as long. When Save returns, the checkpoint is on the disk, and older ones are gone. After
-// an error it is not, unless the error says that the checkpoint is saved, and what was there before is there still. When
-// ctx ends, so does Save, with ctx's error.
+// an error it is not, unless the error says that the checkpoint is saved, and what was there before is there still.
+// When ctx ends, so does Save, with ctx's error.
 //
 // It takes memory for the index, and what Read does.
 func Save(ctx context.Context, dir string, tensors []Tensor, meta map[string]string, options ...SaveOption) error {
@@ -127,6 +127,9 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := safetensors.CheckCounts(0, len(meta)); err != nil {
+		return nil, fmt.Errorf("meta: %w", err)
+	}
 	for key, value := range meta {
 		if err := errors.Join(safetensors.CheckText(key), safetensors.CheckText(value)); err != nil {
 			return nil, fmt.Errorf("meta: %w", err)
@@ -135,7 +138,7 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	x := &index{meta: maps.Clone(meta), tensors: make([]saved, len(tensors))}
 	for i, t := range tensors {
 		if t.Read == nil {
-			return nil, fmt.Errorf("tensor %q: Read is nil", t.Name)
+			return nil, fmt.Errorf("tensor %.100q: Read is nil", t.Name)
 		}
 		x.tensors[i] = saved{name: t.Name, dtype: t.DType, shape: t.Shape.Clone(), sums: make([]uint32, t.Shards), layout: layouts[i]}
 	}
@@ -228,7 +231,7 @@ func (x *index) writeShard(ctx context.Context, w io.Writer, k int, read map[str
 			err = fmt.Errorf("what Read has returned is %v of shape %v, want %v of shape %v", shard.DType(), shard.Shape(), t.dtype, shards[i].Shape)
 		}
 		if err != nil {
-			return fmt.Errorf("tensor %q: shard %d of %d: %w", t.name, k, t.shards, err)
+			return fmt.Errorf("tensor %.100q: shard %d of %d: %w", t.name, k, t.shards, err)
 		}
 		s.sum = 0
 		held := t.held(k) * t.dtype.Size()

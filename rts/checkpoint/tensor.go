@@ -62,11 +62,17 @@ func check(name string, dtype tensor.DType, shape tensor.Shape, shards int) (lay
 	case shards < 1 || shards > maxShards:
 		return layout{}, fmt.Errorf("%d shards, want 1 to %d", shards, maxShards)
 	}
+	if err := safetensors.CheckShape(shape); err != nil {
+		return layout{}, err
+	}
 	return layoutOf(dtype, shape, shards)
 }
 
 // checkAll looks at the tensors of a call.
 func checkAll(tensors []Tensor) ([]layout, error) {
+	if err := safetensors.CheckCounts(len(tensors), 0); err != nil {
+		return nil, err
+	}
 	seen := map[string]struct{}{}
 	layouts := make([]layout, len(tensors))
 	for i, t := range tensors {
@@ -76,7 +82,7 @@ func checkAll(tensors []Tensor) ([]layout, error) {
 			err = errors.New("a second one of that name")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+			return nil, fmt.Errorf("tensor %.100q: %w", t.Name, err)
 		}
 		seen[t.Name] = struct{}{}
 	}
