@@ -21,7 +21,7 @@ import (
 const (
 	rtsLayers = 8
 	rtsWidth  = 256
-	rtsRows   = 64 // of a replica
+	rtsRows   = 256 // of a replica
 )
 
 // rtsLayerBytes are those of a layer's parameters: a bucket for each layer.

@@ -38,15 +38,20 @@ func (e *BuildError) Unwrap() error { return e.Err }
 // RunError is an error of an operation while a session runs.
 type RunError struct {
 	Op       string
+	Tensor   string // the name of its first output, or else input, that has one; or ""
 	Graph    string
 	Replica  int
 	Position Position // of the call that built the operation
 	Err      error
 }
 
-// Error says which operation of which replica failed, where it was built, and how.
+// Error says which operation of which replica failed, on what, where it was built, and how.
 func (e *RunError) Error() string {
-	return fmt.Sprintf("ir: replica %d: %s built at %v in graph %s: %v", e.Replica, e.Op, e.Position, e.Graph, e.Err)
+	of := ""
+	if e.Tensor != "" {
+		of = fmt.Sprintf(", of %q", e.Tensor)
+	}
+	return fmt.Sprintf("ir: replica %d: %s built at %v in graph %s%s: %v", e.Replica, e.Op, e.Position, e.Graph, of, e.Err)
 }
 
 // Unwrap returns the operation's error.

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
@@ -16,8 +17,10 @@ import (
 // batches of matrices, which are multiplied pair by pair; they are repeated as in Add.
 //
 // Both are of one type of floats. Those of 16 bits are calculated in float32, and the result is rounded once. The order
-// in which products are added depends on the shapes only. A zero on the left may hide an infinity or a NaN that it is
-// multiplied by, as in all of gonum's BLAS. The gradient does not copy a transpose.
+// in which products are added depends on the shapes only: in float32 it is that of the inner dimension, and products
+// are rounded before they are added, but for a single column or inner products of rows, which are gonum's, as all of
+// float64 is. There a zero on the left may hide an infinity or a NaN that it is multiplied by. The gradient does not
+// copy a transpose.
 //
 // Errors: other types, a scalar, inner dimensions that differ, leading ones that cannot be repeated.
 func MatMul(a, b *Tensor) *Tensor { return Apply1(&matMulOp{}, nil, a, b) }
@@ -97,24 +100,50 @@ func (o *matMulOp) Infer(in []Spec) ([]Spec, error) {
 	return []Spec{{Shape: shape, DType: in[0].DType}}, nil
 }
 
-func (o *matMulOp) ScratchBytes(in []Spec) int { return wideBytes(o, in) }
+// ScratchBytes: what is turned of a transposed b.
+func (o *matMulOp) ScratchBytes(in []Spec) int {
+	n := wideBytes(o, in)
+	if p, err := o.plan(in[0].Shape, in[1].Shape); err == nil && o.transB && in[0].DType != tensor.F64 {
+		n += turnedBytes(p.n, p.k)
+	}
+	return n
+}
+
+// turnedBytes is the scratch for a transposed b of so many columns.
+func turnedBytes(columns, inner int) int {
+	return 4 * min(turnedInner, inner) * min(turnedColumns, columns)
+}
 
 func (o *matMulOp) Bind(m *Memory) (func() error, error) {
 	return bindWide(m,
-		func(m *Memory) (func() error, error) { return bindMatMul(o, m, blas32.Implementation().Sgemm) },
-		func(m *Memory) (func() error, error) { return bindMatMul(o, m, blas64.Implementation().Dgemm) })
+		func(m *Memory) (func() error, error) { return bindMatMul(o, m, adder32) },
+		func(m *Memory) (func() error, error) { return bindMatMul(o, m, adder64) })
+}
+
+// adder32 and adder64 return what adds the product of a and b to c.
+func adder32(p *product, scratch []byte) (func(c, a, b []float32), error) {
+	if p.n == 1 || p.m == 1 && p.transB {
+		return func(c, a, b []float32) { blocks(p, blas32.Implementation().Sgemm, c, a, b) }, nil
+	}
+	return p.kernel(scratch)
+}
+
+func adder64(p *product, _ []byte) (func(c, a, b []float64), error) {
+	return func(c, a, b []float64) { blocks(p, blas64.Implementation().Dgemm, c, a, b) }, nil
 }
 
 // gemm is c = alpha op(a) op(b) + beta c, as BLAS has it.
 type gemm[T float] func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
 
-func bindMatMul[T float](o *matMulOp, m *Memory, multiply gemm[T]) (func() error, error) {
+func bindMatMul[T float](
+	o *matMulOp, m *Memory, adder func(p *product, scratch []byte) (func(c, a, b []T), error),
+) (func() error, error) {
 	p, err := o.plan(m.In[0].Shape(), m.In[1].Shape())
 	if err != nil {
 		return nil, err
 	}
 	a, b, c := elementsOf[T](m.In[0]), elementsOf[T](m.In[1]), elementsOf[T](m.Out[0])
-	one := product[T]{p.m, p.n, p.k, o.transA, o.transB, multiply}
+	one := &product{p.m, p.n, p.k, o.transA, o.transB}
 	places := p.places()
 	// Matrices that lie one below the other are one, if all meet the same one on the right, or all results are added.
 	switch count := len(places); {
@@ -127,13 +156,17 @@ func bindMatMul[T float](o *matMulOp, m *Memory, multiply gemm[T]) (func() error
 		places = places[:1]
 	}
 	one.simplify()
+	add, err := adder(one, m.Scratch)
+	if err != nil {
+		return nil, err
+	}
 	return func() error {
 		clear(c)
 		if len(a) == 0 || len(b) == 0 {
 			return nil
 		}
 		for _, at := range places {
-			one.add(c[at[2]:], a[at[0]:], b[at[1]:])
+			add(c[at[2]:], a[at[0]:], b[at[1]:])
 		}
 		return nil
 	}, nil
@@ -175,14 +208,13 @@ func adjoin(places [][3]int, distances ...int) bool {
 }
 
 // product is c += op(a) op(b) of dense matrices: op(a) is (m, k), op(b) is (k, n).
-type product[T float] struct {
+type product struct {
 	m, n, k        int
 	transA, transB bool
-	multiply       gemm[T]
 }
 
 // simplify finds the fastest way for vectors, which lie in memory as their transposes do.
-func (p *product[T]) simplify() {
+func (p *product) simplify() {
 	if p.k == 1 || p.m == 1 {
 		p.transA = false
 	}
@@ -194,10 +226,60 @@ func (p *product[T]) simplify() {
 	}
 }
 
-// Blocks of a product. Gonum starts no goroutines, which would allocate, for a result of fewer than 4 squares of 64, so
-// there are 3. How much of the inner dimension a block has is what was fastest for (512, 512) by (512, 512) of float32,
-// on an EPYC with 512 KiB of second-level cache a core: without blocks 16.6, 14.5 and 21.2 Gflop/s, and in blocks 17.9,
-// 17.5 and 21.2, for neither, a and b transposed.
+// A transposed b is turned before it meets a, as much of it at a time as a second-level cache has room for beside what
+// it meets: 64 KiB. The columns are what a kernel's registers have, many times.
+const (
+	turnedInner   = 128
+	turnedColumns = 128
+)
+
+// kernel is the product by package kernel.
+func (p *product) kernel(scratch []byte) (func(c, a, b []float32), error) {
+	whole := kernel.Product{M: p.m, N: p.n, K: p.k, CRow: p.n, ARow: p.k, AColumn: 1, BRow: p.n}
+	if p.transA {
+		whole.ARow, whole.AColumn = 1, p.m
+	}
+	if !p.transB {
+		return func(c, a, b []float32) { kernel.MatMul(c, a, b, whole) }, nil
+	}
+	turned, err := tensor.FromBytes[float32](scratch[:turnedBytes(p.n, p.k)])
+	return func(c, a, b []float32) {
+		for l := 0; l < p.k; l += turnedInner {
+			for j := 0; j < p.n; j += turnedColumns {
+				part := whole
+				part.K, part.N = min(turnedInner, p.k-l), min(turnedColumns, p.n-j)
+				part.BRow = part.N
+				turn(turned, b[j*p.k+l:], part.N, part.K, p.k)
+				kernel.MatMul(c[j:], a[l*part.AColumn:], turned, part)
+			}
+		}
+	}, err
+}
+
+// turn sets dst (columns, rows) to the transpose of src (rows, columns), whose rows are so far apart.
+func turn(dst, src []float32, rows, columns, apart int) {
+	j := 0
+	for ; j+4 <= rows; j += 4 { // so that neighbours in dst are written together
+		s0, s1 := src[j*apart:][:columns], src[(j+1)*apart:][:columns]
+		s2, s3 := src[(j+2)*apart:][:columns], src[(j+3)*apart:][:columns]
+		at := j
+		for l := range s0 {
+			d := dst[at : at+4 : at+4]
+			d[0], d[1], d[2], d[3] = s0[l], s1[l], s2[l], s3[l]
+			at += rows
+		}
+	}
+	for ; j < rows; j++ {
+		for l, v := range src[j*apart:][:columns] {
+			dst[l*rows+j] = v
+		}
+	}
+}
+
+// Blocks of a product by gonum, which starts no goroutines, which would allocate, for a result of fewer than 4 squares
+// of 64, so there are 3. How much of the inner dimension a block has is what was fastest for (512, 512) by (512, 512)
+// of float32, on an EPYC with 512 KiB of second-level cache a core: without blocks 16.6, 14.5 and 21.2 Gflop/s, and in
+// blocks 17.9, 17.5 and 21.2, for neither, a and b transposed.
 const (
 	blockRows       = 64
 	blockColumns    = 3 * 64
@@ -205,11 +287,10 @@ const (
 	blockInnerTrans = 512 // rows of a are multiplied with those of b
 )
 
-// add computes the product, on the calling goroutine.
-func (p *product[T]) add(c, a, b []T) {
+// blocks computes the product by gonum, on the calling goroutine.
+func blocks[T float](p *product, multiply gemm[T], c, a, b []T) {
 	if p.transA && p.n == 1 { // a vector from the left
-		t := product[T]{m: 1, n: p.m, k: p.k, multiply: p.multiply}
-		t.add(c, b, a)
+		blocks(&product{m: 1, n: p.m, k: p.k}, multiply, c, b, a)
 		return
 	}
 	inner := blockInner
@@ -228,7 +309,7 @@ func (p *product[T]) add(c, a, b []T) {
 				if p.transB {
 					tB, fromB, strideB = blas.Trans, j*p.k+l, p.k
 				}
-				p.multiply(tA, tB, m, n, k, 1, a[fromA:], strideA, b[fromB:], strideB, 1, c[i*p.n+j:], p.n)
+				multiply(tA, tB, m, n, k, 1, a[fromA:], strideA, b[fromB:], strideB, 1, c[i*p.n+j:], p.n)
 			}
 		}
 	}

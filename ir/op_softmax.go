@@ -62,8 +62,14 @@ func bindSoftmax[T float](log bool, m *Memory) (func() error, error) {
 // exponentials sets y to exp(x - max) and returns the max, and the sum of what it would be without rounding.
 func exponentials[T float](y, x []T) (highest T, sum float64) {
 	highest = maximum(x)
+	infinity := T(math.Inf(-1))
 	for j, v := range x {
-		e := math.Exp(float64(v - highest))
+		v -= highest
+		if v == infinity { // as a mask of attention has it, for half of all that there is
+			y[j] = 0
+			continue
+		}
+		e := math.Exp(float64(v))
 		sum += e
 		y[j] = T(e)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"gogcl.dev/tensor"
@@ -94,7 +95,7 @@ func (r *replica) bindAll(steps []*step, beside bool) ([]instruction, error) {
 	for _, s := range steps {
 		i, err := r.bindStep(s, beside)
 		if err != nil {
-			return nil, &RunError{Op: s.node.op.Name(), Graph: s.node.graph.name, Replica: r.id, Position: s.node.pos, Err: err}
+			return nil, s.node.runError(r.id, err)
 		}
 		out = append(out, i)
 	}
@@ -301,7 +302,18 @@ func (r *replica) wrap(i *instruction, err error) error {
 	if _, is := err.(*RunError); is || i.node == nil {
 		return err
 	}
-	return &RunError{Op: i.node.op.Name(), Graph: i.node.graph.name, Replica: r.id, Position: i.node.pos, Err: err}
+	return i.node.runError(r.id, err)
+}
+
+// runError is an error of the node on a replica.
+func (n *node) runError(replica int, err error) *RunError {
+	e := &RunError{Op: n.op.Name(), Graph: n.graph.name, Replica: replica, Position: n.pos, Err: err}
+	for _, t := range slices.Concat(n.out, n.in) {
+		if e.Tensor == "" {
+			e.Tensor = t.name
+		}
+	}
+	return e
 }
 
 // fail notes the error of a replica, and has the others stop.

@@ -110,16 +110,25 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 // narrow is what data of 64 bits becomes.
 var narrow = map[tensor.DType]tensor.DType{tensor.F64: tensor.F32, tensor.I64: tensor.I32, tensor.U64: tensor.U32}
 
-// ElementType returns the element type that a variable has whose data is of d.
-func ElementType(d tensor.DType, options ...VariableOption) tensor.DType {
-	v := &Variable{}
-	for _, o := range options {
-		if o != nil {
-			o(v)
+// Options are what some VariableOptions say together, for packages that make variables of their own out of these.
+type Options struct{ v Variable }
+
+// OptionsOf puts options together. One that is nil says nothing.
+func OptionsOf(options ...VariableOption) Options {
+	var o Options
+	for _, option := range options {
+		if option != nil {
+			option(&o.v)
 		}
 	}
-	return v.element(d)
+	return o
 }
+
+// ElementType returns the element type of a variable with these options whose data is of d.
+func (o Options) ElementType(d tensor.DType) tensor.DType { return o.v.element(d) }
+
+// Divided reports whether Groups or Sharded is among the options.
+func (o Options) Divided() bool { return o.v.gather != nil || o.v.groups != (commgroup.Group{}) }
 
 func (v *Variable) element(of tensor.DType) tensor.DType {
 	if v.typed {

@@ -41,10 +41,11 @@ func (s Sharding) GlobalNorm(shards []*ir.Tensor) *ir.Tensor {
 
 // Clip returns the tensors, scaled by limit/norm if norm, a scalar of float32, is above limit: clipping by global norm as
 // Pascanu, Mikolov and Bengio have it, "On the difficulty of training recurrent neural networks" (arXiv:1211.5063),
-// algorithm 1. Where the norm is not above the limit they keep their bits. A norm that is no number makes all of them so.
-// Errors: a limit that is not above 0 or not finite.
+// algorithm 1. Where the norm is not above the limit they keep their bits. A norm that is no number makes all of them so,
+// and one that is infinite, as that of gradients above 1e19 is, makes those that are finite 0. Errors: a limit that is not
+// above 0, or not finite, as a float32.
 func Clip(tensors []*ir.Tensor, norm *ir.Tensor, limit float64) []*ir.Tensor {
-	if !(limit > 0) || limit > maxFloat32 {
+	if !validLimit(limit) {
 		return failed(append(tensors[:len(tensors):len(tensors)], norm), "clip", fmt.Errorf("a limit of %v, want a finite number above 0", limit))[:len(tensors)]
 	}
 	if norm == nil || norm.Graph() == nil {
@@ -59,5 +60,8 @@ func Clip(tensors []*ir.Tensor, norm *ir.Tensor, limit float64) []*ir.Tensor {
 	}
 	return out
 }
+
+// validLimit reports whether a limit is finite and above 0 in float32.
+func validLimit(limit float64) bool { return float32(limit) > 0 && limit <= maxFloat32 }
 
 const maxFloat32 = 0x1p127 * (1 + (1 - 0x1p-23))

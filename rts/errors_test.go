@@ -1,6 +1,7 @@
 package rts_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -96,6 +97,10 @@ func TestErrors(t *testing.T) {
 		{"groups of data", 4, func(p *ir.Program) {
 			rts.NewVariable(p, floats(t, []float32{1, 2, 3}), rts.Sharding{Group: consecutive(2)})
 		}, "data of shape (3,), want a leading dimension of the 2 groups"},
+		{"options that the Sharding says", 4, func(p *ir.Program) { rts.NewVariable(p, zeros, rts.Sharding{}, remote.Groups(consecutive(1))) }, "remote.Groups or remote.Sharded, and the Sharding says that"},
+		{"another option", 4, func(p *ir.Program) {
+			rts.NewVariable(p, zeros, rts.Sharding{Over: 1}, remote.Sharded(consecutive(2)))
+		}, "remote.Groups or remote.Sharded, and the Sharding says that"},
 		{"no buffer", 2, func(p *ir.Program) { rts.RemoteVariable(p, zeros, nil, 0, rts.Sharding{}) }, "no buffer"},
 		{"no entry", 2, func(p *ir.Program) {
 			b := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{2}})
@@ -125,10 +130,15 @@ func TestErrors(t *testing.T) {
 			x := p.Main().Constant(tensor.Scalar(float32(1)))
 			rts.Clip([]*ir.Tensor{x}, x, 0)
 		}, "a limit of 0, want a finite number above 0"},
+		{"clip to nothing in float32", 2, func(p *ir.Program) {
+			x := p.Main().Constant(tensor.Scalar(float32(1)))
+			rts.Clip([]*ir.Tensor{x}, x, 1e-50)
+		}, "a limit of 1e-50, want a finite number above 0"},
 		{"clip without a norm", 2, func(p *ir.Program) { rts.Clip([]*ir.Tensor{p.Main().Constant(zeros)}, nil, 1) }, "no norm"},
 
 		{"no optimiser", 2, trainer(rts.Trainer{}), "no Optimizer"},
 		{"negative norm", 2, trainer(rts.Trainer{Optimizer: rts.SGD{}, ClipNorm: -1}), "ClipNorm -1"},
+		{"norm that is 0 in float32", 2, trainer(rts.Trainer{Optimizer: rts.SGD{}, ClipNorm: 1e-50}), "ClipNorm 1e-50"},
 		{"norm that is none", 2, trainer(rts.Trainer{Optimizer: rts.SGD{}, ClipNorm: math.NaN()}), "ClipNorm NaN"},
 		{"negative bucket", 2, trainer(rts.Trainer{Optimizer: rts.SGD{}, BucketBytes: -1}), "BucketBytes -1"},
 		{"no layers", 2, step(func(*parts, []rts.Layer) []rts.Layer { return nil }), "no layers"},
@@ -209,6 +219,33 @@ func TestErrorsOfNothing(t *testing.T) {
 	ir.Add(p.Main().Constant(tensor.Scalar(float32(1))), out[0])
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "on no tensor") {
 		t.Errorf("error %v, want that the loss is what an operation on no tensor has returned", err)
+	}
+}
+
+// badDisk keeps nothing.
+type badDisk struct{ remote.Memory }
+
+type badEntries struct{ remote.Entries }
+
+func (badDisk) Open(s remote.Spec) (remote.Entries, error) {
+	e, err := remote.Memory{}.Open(s)
+	return badEntries{e}, err
+}
+
+func (badEntries) Load(int, []byte) error { return errors.New("bad disk") }
+
+// TestRunErrorNamesTheParameter: all parameters of a model are loaded by one line.
+func TestRunErrorNamesTheParameter(t *testing.T) {
+	p := ir.New(2)
+	remote.UseStorage(p, badDisk{})
+	c := newParts(t, p)
+	b := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{2}})
+	layers := c.layers()
+	layers[0].Params[0] = rts.RemoteVariable(p, floats(t, make([]float32, 4), 2, 2), b, 0, rts.Sharding{}, remote.Name("decoder.weight"))
+	rts.Trainer{Optimizer: rts.SGD{}}.Step(layers, c.rate, c.step)
+	s := newSession(t, p)
+	if _, err := s.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), `"decoder.weight": bad disk`) {
+		t.Errorf("error %v, want one that names the parameter", err)
 	}
 }
 

@@ -74,6 +74,33 @@ func (s Sharding) resolve(replicas int) (plan, error) {
 	}, nil
 }
 
+// replicasKey is where a program has its number of replicas, once that has been used.
+type replicasKey struct{}
+
+// in fits the Sharding to a program, whose number of replicas must stay as it is from then on.
+func (s Sharding) in(p *ir.Program) (plan, error) {
+	built := p.Attached(replicasKey{}, func() any {
+		n := p.Replicas()
+		p.AtEnd(func() {
+			if err := sameReplicas(n, p.Replicas()); err != nil {
+				p.Fail("sharding", err)
+			}
+		})
+		return n
+	}).(int)
+	if err := sameReplicas(built, p.Replicas()); err != nil {
+		return plan{}, err
+	}
+	return s.resolve(built)
+}
+
+func sameReplicas(built, now int) error {
+	if built != now {
+		return fmt.Errorf("there is something sharded in the program since it had %d replicas, and it has %d now", built, now)
+	}
+	return nil
+}
+
 // shardShape is the shape of a replica's shard of a tensor: of the whole tensor if there is one shard, else one
 // dimension.
 func (p plan) shardShape(shape tensor.Shape) (tensor.Shape, error) {
@@ -99,7 +126,7 @@ func (s Sharding) ShardShape(shape tensor.Shape, replicas int) (tensor.Shape, er
 }
 
 // Gather returns the tensor, of the given shape, of which each replica has a shard: a collective between the replicas that
-// have it between them. The padding is gone. An error: a shard that is not of ShardShape. Its gradient is reduce-scatter
+// have it between them. The padding is gone. An error: a shard of another number of elements than ShardShape has. Its gradient is reduce-scatter
 // Add over the same replicas.
 func (s Sharding) Gather(shard *ir.Tensor, shape ...int) *ir.Tensor {
 	return s.GatherMany([]*ir.Tensor{shard}, []tensor.Shape{shape})[0]
@@ -181,7 +208,7 @@ func (s Sharding) of(what string, tensors []*ir.Tensor) (plan, []*ir.Tensor) {
 		if t == nil || t.Graph() == nil { // the collective says it
 			continue
 		}
-		p, err := s.resolve(t.Graph().Program().Replicas())
+		p, err := s.in(t.Graph().Program())
 		if err != nil {
 			return plan{}, failed(tensors, what, err)
 		}

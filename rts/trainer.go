@@ -29,13 +29,13 @@ type Trainer struct {
 	ClipNorm float64
 
 	// BucketBytes is up to how many bytes of whole parameters are gathered, or their gradients reduced, in one set of
-	// messages. Small layers that follow each other are gathered together. 0 is DefaultBucketBytes; with 1 every
-	// parameter goes by itself.
+	// messages. Layers that follow each other and have room in one bucket are gathered together. With 1 every parameter
+	// goes by itself. 0 is DefaultBucketBytes, but with Overlap no more than an eighth of all parameters.
 	BucketBytes int
 
-	// Overlap has parameters gathered while the layer before computes, and gradients reduced while the next layer goes
-	// backward, on a goroutine beside each replica's: see [ir.Graph.Start]. The bits are the same. It takes the memory
-	// of a second bucket.
+	// Overlap has parameters gathered while the layers of the bucket before compute, and gradients reduced while those of
+	// the next bucket go backward, on a goroutine beside each replica's: see [ir.Graph.Start]. The bits are the same. It
+	// takes the memory of a second bucket. Where all parameters are in one bucket nothing overlaps.
 	Overlap bool
 
 	// Keep keeps gathered parameters from forward to backward, where otherwise they are gathered again: less is sent, and
@@ -43,7 +43,8 @@ type Trainer struct {
 	Keep bool
 }
 
-// DefaultBucketBytes is Trainer's BucketBytes unless it says otherwise.
+// DefaultBucketBytes is what a BucketBytes of 0 stands for: enough for a message to be about its bytes and not about its
+// latency.
 const DefaultBucketBytes = 1 << 20
 
 // Step is a training step that a Trainer has added to a program.
@@ -79,7 +80,6 @@ func (t Trainer) Step(layers []Layer, rate, step *ir.Tensor) *Step {
 	b := &builder{Trainer: t, Step: s, program: p, main: p.Main(), rate: rate, step: step}
 	s.program = p
 	if err := b.check(layers); err != nil {
-		p.Fail("training step", err)
 		s.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", err}, p.Main())}
 		return s
 	}
@@ -144,15 +144,12 @@ func (b *builder) check(layers []Layer) error {
 	switch {
 	case b.Optimizer == nil:
 		return errors.New("no Optimizer")
-	case b.ClipNorm < 0 || b.ClipNorm != b.ClipNorm || b.ClipNorm > maxFloat32:
+	case b.ClipNorm != 0 && !validLimit(b.ClipNorm):
 		return fmt.Errorf("ClipNorm %v, want a finite number above 0, or 0 for no clipping", b.ClipNorm)
 	case b.BucketBytes < 0:
 		return fmt.Errorf("BucketBytes %d, want 1 or more, or 0 for %d", b.BucketBytes, DefaultBucketBytes)
 	case len(layers) == 0:
 		return errors.New("no layers")
-	}
-	if b.BucketBytes == 0 {
-		b.BucketBytes = DefaultBucketBytes
 	}
 	if err := scalarOf("rate", b.rate, b.program, tensor.F32); err != nil {
 		return err
@@ -177,6 +174,12 @@ func (b *builder) check(layers []Layer) error {
 		outputs = l.Graph.Outputs()
 		b.layers = append(b.layers, own)
 	}
+	if b.BucketBytes == 0 {
+		b.BucketBytes = DefaultBucketBytes
+		if b.Overlap {
+			b.BucketBytes = min(DefaultBucketBytes, b.bytes()/8)
+		}
+	}
 	if len(in) == 0 {
 		return errors.New("no layer has parameters")
 	}
@@ -184,6 +187,17 @@ func (b *builder) check(layers []Layer) error {
 		return errors.New("the first output of the last layer is the loss, a scalar of floats")
 	}
 	return nil
+}
+
+// bytes are those of all parameters.
+func (b *builder) bytes() int {
+	sum := 0
+	for _, l := range b.layers {
+		for _, p := range l.params {
+			sum += p.bytes()
+		}
+	}
+	return sum
 }
 
 // checkLayer looks at the inputs of a layer's graph, given the outputs of the layer before.
@@ -212,7 +226,7 @@ func (b *builder) checkLayer(l *layer, before []*ir.Tensor) error {
 			return fmt.Errorf("parameter %d is of %v, want float32", k, v.spec.DType)
 		case v.plan.group.Groups() > 1:
 			return fmt.Errorf("parameter %d has %d groups, want one tensor for all replicas", k, v.plan.group.Groups())
-		case b.kept == nil && b.sharding == Sharding{} && b.plan.shards == 0:
+		case b.plan.shards == 0:
 			b.sharding, b.plan = v.sharding, v.plan
 		case v.plan != b.plan:
 			return fmt.Errorf("parameter %d has another Sharding than the first of the model", k)

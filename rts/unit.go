@@ -33,7 +33,8 @@ func (b *builder) makeUnits() {
 		for _, p := range l.params {
 			bytes += p.bytes()
 		}
-		if n := len(b.units); n == 0 || used+bytes > b.BucketBytes {
+		// A layer without parameters goes with the one before: it is computed while the next one's are gathered.
+		if len(b.units) == 0 || bytes > 0 && used > 0 && used+bytes > b.BucketBytes {
 			b.units, used = append(b.units, &unit{}), 0
 		}
 		u := b.units[len(b.units)-1]
@@ -57,12 +58,18 @@ func (b *builder) makeUnits() {
 func (b *builder) newFetch(params []*param) fetch {
 	f := fetch{params: params}
 	if len(params) > 0 {
-		f.graph = b.program.CreateGraph(f.gather(b))
+		f.graph = b.program.CreateGraph(bucketed{b, params}.gather)
 		for _, t := range f.graph.Outputs() {
 			b.gathered[t] = true
 		}
 	}
 	return f
+}
+
+// bucketed is parameters that are moved together as far as a bucket has room. Graphs are named after its methods.
+type bucketed struct {
+	b      *builder
+	params []*param
 }
 
 // buckets cuts a list of parameters where a bucket is full. One that is larger than that has a bucket of its own.
@@ -79,23 +86,31 @@ func buckets(params []*param, limit int) [][]*param {
 	return out
 }
 
-// gather builds what loads and gathers the parameters.
-func (f fetch) gather(b *builder) func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
-	return func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
-		var whole []*ir.Tensor
-		for _, bucket := range buckets(f.params, b.BucketBytes) {
-			var shards []*ir.Tensor
-			var shapes []tensor.Shape
-			for _, p := range bucket {
-				shards, shapes = append(shards, p.Load(g)), append(shapes, p.spec.Shape)
-			}
-			if b.plan.shards > 1 {
-				shards = b.sharding.GatherMany(shards, shapes)
-			}
-			whole = append(whole, shards...)
+// gather builds a graph that loads and gathers the parameters.
+func (o bucketed) gather(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
+	var whole []*ir.Tensor
+	for _, bucket := range buckets(o.params, o.b.BucketBytes) {
+		var shards []*ir.Tensor
+		var shapes []tensor.Shape
+		for _, p := range bucket {
+			shards, shapes = append(shards, p.Load(g)), append(shapes, p.spec.Shape)
 		}
-		return whole
+		if o.b.plan.shards > 1 {
+			shards = o.b.sharding.GatherMany(shards, shapes)
+		}
+		whole = append(whole, shards...)
 	}
+	return whole
+}
+
+// reduce builds a graph that reduces the gradients of the parameters to shards.
+func (o bucketed) reduce(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+	var out []*ir.Tensor
+	for _, bucket := range buckets(o.params, o.b.BucketBytes) {
+		out = append(out, o.b.plan.reduce(in[:len(bucket)], mean)...)
+		in = in[len(bucket):]
+	}
+	return out
 }
 
 // ahead starts to gather parameters, if that is to overlap with what comes next.
@@ -131,7 +146,7 @@ func (b *builder) reduce(u *unit) {
 	if len(grads) == 0 {
 		return
 	}
-	graph := b.program.CreateGraph(u.reduce(b), in...)
+	graph := b.program.CreateGraph(bucketed{b, u.params}.reduce, in...)
 	for _, t := range graph.Outputs() {
 		b.gradients[t] = true
 	}
@@ -140,18 +155,6 @@ func (b *builder) reduce(u *unit) {
 		return
 	}
 	u.setShards(b.main.Call(graph, grads...))
-}
-
-// reduce builds what reduces the gradients of a unit.
-func (u *unit) reduce(b *builder) func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-	return func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		var out []*ir.Tensor
-		for _, bucket := range buckets(u.params, b.BucketBytes) {
-			out = append(out, b.plan.reduce(in[:len(bucket)], mean)...)
-			in = in[len(bucket):]
-		}
-		return out
-	}
 }
 
 // finish waits for the reduced gradients, if that has not been done.

@@ -70,11 +70,15 @@ func newVariable(p *ir.Program, what string, data *tensor.Tensor, s Sharding, op
 
 // set fills in what follows from the data and the Sharding.
 func (v *Variable) set(p *ir.Program, data *tensor.Tensor, options []remote.VariableOption, place func(shard ir.Spec) (*remote.Buffer, int)) (b *remote.Buffer, offset int, err error) {
-	if v.plan, err = v.sharding.resolve(p.Replicas()); err != nil {
+	if v.plan, err = v.sharding.in(p); err != nil {
 		return nil, 0, err
 	}
 	if data == nil {
 		return nil, 0, errors.New("no data")
+	}
+	given := remote.OptionsOf(options...)
+	if given.Divided() {
+		return nil, 0, errors.New("an option is remote.Groups or remote.Sharded, and the Sharding says that")
 	}
 	shape := data.Shape()
 	if n := v.plan.group.Groups(); n > 1 {
@@ -83,7 +87,7 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor, options []remote.Vari
 		}
 		shape = shape[1:]
 	}
-	v.spec = ir.Spec{DType: remote.ElementType(data.DType(), options...), Shape: shape.Clone()}
+	v.spec = ir.Spec{DType: given.ElementType(data.DType()), Shape: shape.Clone()}
 	v.shard.DType = v.spec.DType
 	if v.shard.Shape, err = v.plan.shardShape(shape); err != nil {
 		return nil, 0, err

@@ -21,6 +21,7 @@ type assembly struct {
 	fold   [foldEnd]foldFunc
 	copies foldFunc                    // a fold of one source that changes nothing
 	copy   func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
+	tiles  []tile                      // of matrix products, the tallest first
 }
 
 // version wraps it all in Go that checks lengths, cuts long calls into pieces, and has plain Go do what does not fill a
@@ -54,6 +55,9 @@ func (t *assembly) version() *version {
 			}
 			v.fold[f.index()] = k.loop
 		}
+	}
+	if len(t.tiles) > 0 {
+		v.matMul = t.matMul
 	}
 	if t.copy != nil {
 		v.stream = streamPieces(t.copy)

@@ -1,4 +1,5 @@
-// Package kernel holds the element-wise loops that everything else spends its time in: dst = a op b over bytes.
+// Package kernel holds the loops that everything else spends its time in: dst = a op b over bytes, element by element,
+// and products of matrices.
 //
 // It knows element types and operators, and nothing of replicas, tensors or groups. A caller asks once for the function
 // it needs and then runs it on as many buffers as it likes:
@@ -22,6 +23,8 @@
 //
 //	fold := kernel.Fold{Op: kernel.Add, Type: kernel.Float32}.Loop()
 //	fold(dsts, srcs, 8, false) // every dst[i] = (srcs[0][i] + srcs[1][i] + ...) / 8
+//
+// [MatMul] multiplies matrices of Float32; neon has none of its own.
 //
 // # Versions
 //

@@ -4,7 +4,7 @@ import "unsafe"
 
 // goVersion is the version in plain Go. It has every loop, and it is what the others are held against.
 func goVersion() *version {
-	v := &version{name: "go"}
+	v := &version{name: "go", matMul: goMatMul}
 	v.binary[And][Bool] = binaryLoop(and)
 	v.binary[Or][Bool] = binaryLoop(or)
 

@@ -147,6 +147,9 @@ func avx2Table() *assembly {
 	t.narrow[Float16] = avx2NarrowFloat16
 	t.narrow[BFloat16] = avx2NarrowBFloat16
 
+	t.tiles = append(t.tiles, tile{rows: 4, one: avx2MatMul4x1, two: avx2MatMul4x2})
+	t.tiles = append(t.tiles, tile{rows: 1, one: avx2MatMul1x1, two: avx2MatMul1x2})
+
 	t.copies = avx2Copies
 	t.copy = avx2Copy
 	return t

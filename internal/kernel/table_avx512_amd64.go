@@ -147,6 +147,10 @@ func avx512Table() *assembly {
 	t.narrow[Float16] = avx512NarrowFloat16
 	t.narrow[BFloat16] = avx512NarrowBFloat16
 
+	t.tiles = append(t.tiles, tile{rows: 8, one: avx512MatMul8x1, two: avx512MatMul8x2})
+	t.tiles = append(t.tiles, tile{rows: 4, one: avx512MatMul4x1, two: avx512MatMul4x2})
+	t.tiles = append(t.tiles, tile{rows: 1, one: avx512MatMul1x1, two: avx512MatMul1x2})
+
 	t.copies = avx512Copies
 	t.copy = avx512Copy
 	return t

@@ -11,6 +11,7 @@ type version struct {
 	narrow [typeEnd]func(dst, src []byte)
 	fold   [foldEnd]func(dsts, srcs [][]byte, by int, stream bool)
 	stream func(dst, src []byte) // a copy past the caches
+	matMul func(c, a, b []float32, p Product)
 }
 
 // versions lists every version that this machine can run, slowest first. Tests run them all.
@@ -34,6 +35,9 @@ func register(v *version) {
 	overlay(chosen.fold[:], v.fold[:])
 	if v.stream != nil {
 		chosen.stream = v.stream
+	}
+	if v.matMul != nil {
+		chosen.matMul = v.matMul
 	}
 	chosen.name = v.name
 }

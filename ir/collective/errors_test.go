@@ -118,16 +118,16 @@ func TestReplicasChange(t *testing.T) {
 	}{
 		{"all-reduce", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllReduce(x, gcl.Add) }, ""},
 		{"group", 3, func(x *ir.Tensor) *ir.Tensor { return two.AllReduce(x, gcl.Add) },
-			"ir: replica 0: all-reduce built at errors_test.go:LINE in graph main: commgroup: 3 replicas are not a multiple of size 2 times stride 1"},
+			"ir: replica 0: all-reduce built at errors_test.go:LINE in graph main, of \"x\": commgroup: 3 replicas are not a multiple of size 2 times stride 1"},
 		{"root", 1, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.Broadcast(x, 1) },
-			"ir: replica 0: broadcast built at errors_test.go:LINE in graph main: root 1 is not a rank of the group, 0 to 0"},
+			"ir: replica 0: broadcast built at errors_test.go:LINE in graph main, of \"x\": root 1 is not a rank of the group, 0 to 0"},
 		{"all-gather", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllGather(x) },
-			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: the output was float32 (2, 4) when the program had 2 replicas, and is float32 (3, 4) now that it has 3"},
+			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main, of \"x\": the output was float32 (2, 4) when the program had 2 replicas, and is float32 (3, 4) now that it has 3"},
 		{"reduce-scatter", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.ReduceScatterShards(x, gcl.Add) }, ""},
 		{"reduce-scatter", 4, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.ReduceScatterShards(x, gcl.Add) },
-			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main: the output was float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main, of \"x\": the output was float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
 		{"all-gather of parts", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllGatherShards(x, 7) },
-			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: parts of 4 elements, want 3: 7 elements of shape (7,) over 3 ranks"},
+			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main, of \"x\": parts of 4 elements, want 3: 7 elements of shape (7,) over 3 ranks"},
 		{"padding", 3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.AllGatherShards(collective.Comm{}.ReduceScatterShards(x, gcl.Add), 4)
 		},
@@ -140,20 +140,20 @@ func TestReplicasChange(t *testing.T) {
 		{"reduce-scatter of several", 4, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.ReduceScatterShardsMany([]*ir.Tensor{x}, gcl.Add)[0]
 		},
-			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main: the output was float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main, of \"x\": the output was float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
 		{"gradient", 4, func(x *ir.Tensor) *ir.Tensor {
 			return gradientAlone(x, func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{collective.Comm{}.AllGatherShards(in[0], 4)} })
 		},
-			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient: parts of 2 elements, want 1 of 4 over 4 ranks"},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient, of \"gradient\": parts of 2 elements, want 1 of 4 over 4 ranks"},
 		{"gradient of several", 4, func(x *ir.Tensor) *ir.Tensor {
 			return gradientAlone(x, func(in []*ir.Tensor) []*ir.Tensor {
 				return collective.Comm{}.AllGatherShardsMany([]*ir.Tensor{in[0], in[0]}, []tensor.Shape{{4}, {4}})
 			})
 		},
-			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient: tensor 0: parts of 2 elements, want 1 of 4 over 4 ranks"},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient, of \"gradient\": tensor 0: parts of 2 elements, want 1 of 4 over 4 ranks"},
 		{"twice", 2, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.AllReduceManyInPlace([]*ir.Tensor{x, collective.Comm{}.AllReduce(x, gcl.Add), x}, gcl.Add)[0]
-		}, "ir: replica 0: all-reduce in place built at errors_test.go:LINE in graph main: tensors 0 and 2 are one, and cannot both be changed"},
+		}, "ir: replica 0: all-reduce in place built at errors_test.go:LINE in graph main, of \"x\": tensors 0 and 2 are one, and cannot both be changed"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			p := ir.New(2)

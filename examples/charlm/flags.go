@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"gogcl.dev/methods"
+)
+
+// config is what the command line says.
+type config struct {
+	minutes    float64
+	steps      int // in place of minutes, if above 0
+	parameters int // about
+	batch      int // windows in a step, over all replicas
+	rate       float64
+	seed       uint64
+	way
+	sample      int // characters
+	temperature float64
+	compare     bool // in place of training
+}
+
+// parseFlags reads the command line; whether the values make sense is for [config.check] to say. After -h it has
+// written the usage to stdout and returns flag.ErrHelp; any other error is a mistake in args, in one line.
+func parseFlags(args []string, stdout io.Writer) (config, error) {
+	var cfg config
+	flags := flag.NewFlagSet("charlm", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the package's own messages take many lines
+	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
+	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for")
+	flags.IntVar(&cfg.steps, "steps", 0, "`number` of steps to train for, in place of -minutes: the same flags then give the same bits")
+	flags.IntVar(&cfg.parameters, "size", 200_000, "about so many `parameters`, up to 5 million")
+	flags.IntVar(&cfg.batch, "batch", 16, "`windows` of text in a step, over all replicas")
+	flags.Float64Var(&cfg.rate, "lr", 0, "highest learning `rate` of Adam; 0: by the model's width")
+	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first parameters, the batches and the sample follow from")
+	flags.TextVar(&cfg.method, "method", methods.Auto, "`name` of the method of the collectives, such as clockwise_ring")
+	flags.BoolVar(&cfg.whole, "whole", false, "every replica has all parameters whole, and nothing is sharded")
+	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while layers compute")
+	flags.IntVar(&cfg.bucket, "bucket", 0, "`bytes` of parameters that are gathered in one set of messages; 0: those of a block")
+	flags.Float64Var(&cfg.clip, "clip", 0, "`norm` that the gradients of all parameters are scaled down to; 0 leaves them as they are")
+	flags.IntVar(&cfg.sample, "sample", 400, "`characters` of text to make up at the end")
+	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely as in the model")
+	flags.BoolVar(&cfg.compare, "compare", false, "in place of training: a table of memory and speed for 1, 2, 4 and 8 replicas, sharded and not; takes as long as -minutes says")
+
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "usage: charlm [flags]\n\nTrains a transformer on the characters of a book, its parameters and optimiser sharded over the replicas.")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return config{}, err
+	}
+	if err != nil {
+		return config{}, err
+	}
+	if flags.NArg() > 0 {
+		return config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if cfg.compare {
+		for _, name := range []string{"n", "steps", "whole", "overlap", "sample", "temperature"} {
+			if given[name] {
+				return config{}, fmt.Errorf("-compare and -%s: want one of them", name)
+			}
+		}
+		cfg.replicas = 1 // which any batch is good for; those of the table are its own
+	}
+	if given["minutes"] && given["steps"] {
+		return config{}, errors.New("-minutes and -steps: want one of them")
+	}
+	if given["steps"] && cfg.steps < 1 {
+		return config{}, fmt.Errorf("-steps %d: there must be at least 1", cfg.steps)
+	}
+	return cfg, nil
+}
+
+// maxMinutes is a week, far from what a time.Duration can hold.
+const maxMinutes = 7 * 24 * 60
+
+// check reports the first value that makes no sense.
+func (cfg config) check() error {
+	switch {
+	case cfg.replicas < 1:
+		return fmt.Errorf("-n %d: there must be at least 1 replica", cfg.replicas)
+	case !(cfg.minutes > 0) || cfg.minutes > maxMinutes:
+		return fmt.Errorf("-minutes %v: want more than 0, up to %d", cfg.minutes, maxMinutes)
+	case cfg.steps > math.MaxInt32:
+		return fmt.Errorf("-steps %d: want up to %d", cfg.steps, math.MaxInt32)
+	case cfg.parameters < minParameters || cfg.parameters > maxParameters:
+		return fmt.Errorf("-size %d: want %d to %d parameters", cfg.parameters, minParameters, maxParameters)
+	case cfg.batch < 1 || cfg.batch > maxBatch:
+		return fmt.Errorf("-batch %d: want 1 to %d windows", cfg.batch, maxBatch)
+	case cfg.batch%cfg.replicas != 0:
+		return fmt.Errorf("-batch %d: the %d replicas cannot share it equally", cfg.batch, cfg.replicas)
+	case !(cfg.rate >= 0) || math.IsInf(cfg.rate, 0):
+		return fmt.Errorf("-lr %v: the rate must be 0 or more, and finite", cfg.rate)
+	case cfg.bucket < 0:
+		return fmt.Errorf("-bucket %d: want 0 bytes or more", cfg.bucket)
+	case !(float32(cfg.clip) > 0 || cfg.clip == 0) || cfg.clip > math.MaxFloat32:
+		return fmt.Errorf("-clip %v: the norm must be above 0 and finite in float32, or 0 for no clipping", cfg.clip)
+	case cfg.sample < 0:
+		return fmt.Errorf("-sample %d: want 0 characters or more", cfg.sample)
+	case !(cfg.temperature >= 0) || math.IsInf(cfg.temperature, 0):
+		return fmt.Errorf("-temperature %v: want 0 or more, and finite", cfg.temperature)
+	}
+	return nil
+}
+
+// maxBatch is where a window of each would be a quarter of the text.
+const maxBatch = 4096
+
+// peak is the highest learning rate.
+func (cfg config) peak(s size) float64 {
+	if cfg.rate == 0 {
+		return s.rate()
+	}
+	return cfg.rate
+}
+
+// duration is how long training takes, if it is not counted in steps.
+func (cfg config) duration() time.Duration {
+	return time.Duration(cfg.minutes * float64(time.Minute))
+}

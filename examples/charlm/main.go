@@ -1,0 +1,85 @@
+// Command charlm trains a transformer to foretell the characters of a book, with its parameters and Adam's states
+// sharded over the replicas, and then has it make up some text.
+//
+//	text        | the first nine tenths: to train on          | the last tenth: held out |
+//	each step   replica 0               replica 1            ...
+//	            some windows            some windows
+//	forward     embedding, blocks, head: each gathered from all replicas, and given up after use
+//	back        the same from the last to the first; gradients are reduced straight into shards
+//	            Adam on a shard         Adam on a shard
+//	at the end  what each character of the text held out has cost, in nats
+//
+// A model that knows how frequent each character is loses 3.16 nats a character on this text, and one that knows which
+// follow each other 2.39. With -compare it prints instead what training takes of memory on 1, 2, 4 and 8 replicas,
+// sharded and with all on each of them, and how fast it is, with overlap and without.
+//
+// Usage:
+//
+//	go run ./examples/charlm [-n replicas] [-minutes time | -steps number] [-size parameters] [-batch windows] [-lr rate]
+//		[-clip norm] [-seed number] [-method name] [-whole] [-overlap] [-bucket bytes]
+//		[-sample characters] [-temperature degree]
+//	go run ./examples/charlm -compare [-minutes time] [-size parameters] [-batch windows] ...
+//
+// The exit code is 0 at the end, 1 when something failed, 2 for a mistake on the command line and 130 after Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"gogcl.dev/internal/progress"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // what shells report for a program that Ctrl-C ended
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, os.Args[1:], loadText, os.Stdout, os.Stderr))
+}
+
+// run is the program on the text that load gives: it returns the exit code.
+func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
+	cfg, err := parseFlags(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err == nil {
+		err = cfg.check()
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "charlm: %v (-h lists the flags)\n", err)
+		return exitUsage
+	}
+	book, err := load()
+	if err != nil {
+		fmt.Fprintf(stderr, "charlm: %v\n", err)
+		return exitFailed
+	}
+	out := progress.New(stdout)
+	err = runAll(ctx, cfg, book, out)
+	out.Close()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintln(stderr, "charlm: interrupted")
+		return exitInterrupted
+	case err != nil:
+		fmt.Fprintf(stderr, "charlm: %v\n", err)
+		return exitFailed
+	case out.Err() != nil:
+		fmt.Fprintf(stderr, "charlm: standard output: %v\n", out.Err())
+		return exitFailed
+	}
+	return exitOK
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gogcl.dev/methods"
+)
+
+// output is what a run with args printed, with the speeds, which differ from run to run, made equal.
+func output(t *testing.T, args string, load func() (*text, error)) string {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), strings.Fields(args), load, &stdout, &stderr); code != exitOK {
+		t.Fatalf("charlm %s: exit code %d\n%s%s", args, code, stdout.String(), stderr.String())
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("charlm %s wrote to standard error: %s", args, stderr.String())
+	}
+	return regexp.MustCompile(`\d+( characters/s|% communication)`).ReplaceAllString(stdout.String(), "N$1")
+}
+
+// want is the form of the whole output.
+var want = regexp.MustCompile(`^(\d+) characters to train on, \d+ held out, \d+ different; entropy \d\.\d\d nats, given the one before \d\.\d\d
+(\d+) parameters: \d+ blocks, width \d+, heads: \d+, window \d+; batch: \d+, method: (\w+), replicas: (\d+)
+(?: *\d+%  step \d+  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% communication
+)*100%  step (\d+)  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% communication
+held-out loss (\d\.\d{4}) nats a character
+bytes on each replica: parameters \d+, Adam's states \d+, gathered \d+, gradients \d+, others \d+, peak \d+
+((?s).*)
+$`)
+
+// TestLearns trains a model of the default size until it knows more than which characters follow each other.
+func TestLearns(t *testing.T) {
+	got := output(t, fmt.Sprintf("-n 2 -steps %d%s", learnSteps, learnSize), learnText)
+	match := want.FindStringSubmatch(got)
+	if match == nil {
+		t.Fatalf("output:\n%s", got)
+	}
+	if match[4] != "2" || match[5] != strconv.Itoa(learnSteps) {
+		t.Errorf("replicas %s, steps %s", match[4], match[5])
+	}
+	loss, err := strconv.ParseFloat(match[6], 64)
+	if err != nil || loss > learnLoss || loss < 1 {
+		t.Errorf("held-out loss %s, want below %v", match[6], learnLoss)
+	}
+	if n := len([]rune(match[7])); n != 401 && n != 21 { // a line break, and what is made up
+		t.Errorf("a sample of %d characters, want 401, or 21 of a small model", n)
+	}
+	t.Logf("held-out loss %s\n%s", match[6], match[7])
+}
+
+// fewPages is the text's beginning, which is soon evaluated.
+func fewPages() (*text, error) {
+	book, err := loadText()
+	if err != nil {
+		return nil, err
+	}
+	return newText([]byte(book.decode(book.train[:4000])))
+}
+
+// small says that a model trains in no time.
+const small = " -size 10000 -batch 6 -sample 20"
+
+func TestDeterminism(t *testing.T) {
+	first := output(t, "-n 3 -steps 8 -seed 5"+small, fewPages)
+	if second := output(t, "-n 3 -steps 8 -seed 5"+small, fewPages); second != first {
+		t.Errorf("one seed, two results:\n%s\n%s", first, second)
+	}
+	if !want.MatchString(first) {
+		t.Errorf("output:\n%s", first)
+	}
+	for _, other := range []string{"-seed 6", "-seed 5 -lr 0.001", "-seed 5 -temperature 0"} {
+		if got := output(t, "-n 3 -steps 8 "+other+small, fewPages); got == first {
+			t.Errorf("%s makes no difference:\n%s", other, first)
+		}
+	}
+}
+
+// TestWays: whole or sharded, with overlap, in other buckets, all the same but the memory that is reported.
+func TestWays(t *testing.T) {
+	bytes := regexp.MustCompile(`bytes on each replica.*`)
+	first := output(t, "-n 3 -steps 8"+small, fewPages)
+	for _, flags := range []string{"-whole", "-overlap", "-bucket 1", "-bucket 1000000 -overlap", "-clip 1e6"} {
+		got := output(t, "-n 3 -steps 8 "+flags+small, fewPages)
+		if bytes.ReplaceAllString(got, "") != bytes.ReplaceAllString(first, "") {
+			t.Errorf("%s makes another model:\n%s\n%s", flags, got, first)
+		}
+		if flags != "-clip 1e6" && bytes.FindString(got) == bytes.FindString(first) {
+			t.Errorf("%s takes the same memory: %s", flags, bytes.FindString(first))
+		}
+	}
+	if got := output(t, "-n 3 -steps 8 -clip 0.001"+small, fewPages); bytes.ReplaceAllString(got, "") == bytes.ReplaceAllString(first, "") {
+		t.Error("-clip makes no difference")
+	}
+}
+
+// TestCompare has a line for each number of replicas and each way, and the parameters in as many parts.
+func TestCompare(t *testing.T) {
+	got := output(t, "-compare -minutes 0.001 -size 10000 -batch 4", fewPages)
+	row := regexp.MustCompile(`(?m)^(\d+) +(\w+) +(\d+) +(\d+) +\d+ +\d+ +\d+ +\d+ +\d+$`)
+	var names []string
+	all := 0 // bytes of the parameters
+	for _, m := range row.FindAllStringSubmatch(got, -1) {
+		names = append(names, m[1]+" "+m[2])
+		n, err1 := strconv.Atoi(m[1])
+		parameters, err2 := strconv.Atoi(m[3])
+		states, err3 := strconv.Atoi(m[4])
+		if m[2] == "whole" {
+			n = 1
+		}
+		if all == 0 {
+			all = parameters
+		}
+		if err := errors.Join(err1, err2, err3); err != nil || states != 2*parameters || parameters*n < all || parameters*n > all*11/10 && m[2] == "sharded" {
+			t.Errorf("%s: want %d bytes in %d parts, and twice as many of states; %v", m[0], all, n, err)
+		}
+	}
+	want := "1 whole, 2 whole, 2 sharded, 2 overlap, 4 whole, 4 sharded, 4 overlap"
+	if have := strings.Join(names, ", "); have != want {
+		t.Errorf("rows %s, want %s\n%s", have, want, got)
+	}
+}
+
+// TestMinutes trains for half a second.
+func TestMinutes(t *testing.T) {
+	if got := output(t, "-n 2 -minutes 0.008"+small, fewPages); !want.MatchString(got) || !strings.Contains(got, "replicas: 2") {
+		t.Errorf("output:\n%s", got)
+	}
+}
+
+func TestNoSample(t *testing.T) {
+	got := output(t, "-n 1 -steps 1 -size 10000 -sample 0", fewPages)
+	if !regexp.MustCompile(`, peak \d+\n$`).MatchString(got) {
+		t.Errorf("output:\n%s", got)
+	}
+}
+
+func TestMethods(t *testing.T) {
+	for _, method := range append(methods.All(), methods.Auto) {
+		t.Run(fmt.Sprintf("method=%v", method), func(t *testing.T) {
+			got := output(t, fmt.Sprintf("-n 3 -steps 2 -method %v", method)+small, fewPages)
+			if match := want.FindStringSubmatch(got); match == nil || match[3] != method.String() {
+				t.Errorf("output:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"-n 0", "-n 0: there must be at least 1 replica"},
+		{"-n x", `invalid value "x" for flag -n: parse error`},
+		{"-n 3", "-batch 16: the 3 replicas cannot share it equally"},
+		{"-batch 0", "-batch 0: want 1 to 4096 windows"},
+		{"-batch 8192", "-batch 8192: want 1 to 4096 windows"},
+		{"-minutes 0", "-minutes 0: want more than 0, up to 10080"},
+		{"-minutes NaN", "-minutes NaN: want more than 0, up to 10080"},
+		{"-minutes 1e9", "-minutes 1e+09: want more than 0, up to 10080"},
+		{"-steps 0", "-steps 0: there must be at least 1"},
+		{"-steps 3000000000", "-steps 3000000000: want up to 2147483647"},
+		{"-steps 5 -minutes 1", "-minutes and -steps: want one of them"},
+		{"-size 9999", "-size 9999: want 10000 to 5000000 parameters"},
+		{"-size 5000001", "-size 5000001: want 10000 to 5000000 parameters"},
+		{"-lr -1", "-lr -1: the rate must be 0 or more, and finite"},
+		{"-lr NaN", "-lr NaN: the rate must be 0 or more, and finite"},
+		{"-lr Inf", "-lr +Inf: the rate must be 0 or more, and finite"},
+		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
+		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", want one of auto,`},
+		{"-bucket -1", "-bucket -1: want 0 bytes or more"},
+		{"-clip -1", "-clip -1: the norm must be above 0 and finite in float32, or 0 for no clipping"},
+		{"-clip 1e39", "-clip 1e+39: the norm must be above 0 and finite in float32, or 0 for no clipping"},
+		{"-clip NaN", "-clip NaN: the norm must be above 0 and finite in float32, or 0 for no clipping"},
+		{"-compare -n 2", "-compare and -n: want one of them"},
+		{"-compare -steps 2", "-compare and -steps: want one of them"},
+		{"-compare -whole", "-compare and -whole: want one of them"},
+		{"-compare -overlap", "-compare and -overlap: want one of them"},
+		{"-compare -sample 1", "-compare and -sample: want one of them"},
+		{"-compare -temperature 1", "-compare and -temperature: want one of them"},
+		{"-sample -1", "-sample -1: want 0 characters or more"},
+		{"-temperature -1", "-temperature -1: want 0 or more, and finite"},
+		{"-temperature Inf", "-temperature +Inf: want 0 or more, and finite"},
+		{"-speed 9", "flag provided but not defined: -speed"},
+		{"now", `unexpected argument "now"`},
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // what is no mistake must not train
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			var stdout, stderr strings.Builder
+			code := run(ctx, strings.Fields(tt.args), fewPages, &stdout, &stderr)
+			got := stderr.String()
+			if code != exitUsage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
+				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", code, stdout.String(), got)
+			}
+			if !strings.HasPrefix(got, "charlm: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
+				t.Errorf("standard error is %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), []string{"-h"}, fewPages, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+		t.Errorf("exit code %d, standard error %q", code, stderr.String())
+	}
+	for _, flag := range []string{"-n replicas", "-minutes time", "-steps number", "-size parameters", "-batch windows",
+		"-lr rate", "-seed number", "-method name", "-whole", "-overlap", "-bucket bytes", "-clip norm", "-compare", "-sample characters", "-temperature degree"} {
+		if !strings.Contains(stdout.String(), flag) {
+			t.Errorf("usage does not explain %s:\n%s", flag, stdout.String())
+		}
+	}
+}
+
+// stopAfter is a Ctrl-C during the first line of a training.
+type stopAfter struct {
+	io.Writer
+	stop context.CancelFunc
+}
+
+func (s stopAfter) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "step ") {
+		s.stop()
+	}
+	return s.Writer.Write(p)
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var stdout, stderr strings.Builder
+	code := run(ctx, strings.Fields("-n 3 -steps 1000"+small), fewPages, stopAfter{&stdout, stop}, &stderr)
+	if code != exitInterrupted || stderr.String() != "charlm: interrupted\n" {
+		t.Errorf("exit code %d, standard error %q", code, stderr.String())
+	}
+	if !strings.HasSuffix(stdout.String(), "\n") || strings.Contains(stdout.String(), "held-out loss") {
+		t.Errorf("standard output ends in %q", stdout.String()[max(0, stdout.Len()-80):])
+	}
+}
+
+// fullDisk takes so many writes and refuses the rest.
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.room == 0 {
+		return 0, errors.New("disk full")
+	}
+	d.room--
+	return len(p), nil
+}
+
+func TestFullDisk(t *testing.T) {
+	var stderr strings.Builder
+	code := run(t.Context(), strings.Fields("-n 1 -steps 1"+small), fewPages, &fullDisk{room: 1}, &stderr)
+	if code != exitFailed || stderr.String() != "charlm: standard output: disk full\n" {
+		t.Errorf("exit code %d, standard error %q", code, stderr.String())
+	}
+}

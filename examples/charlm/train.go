@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/ir"
+	"gogcl.dev/methods"
+	"gogcl.dev/remote"
+	"gogcl.dev/rts"
+	"gogcl.dev/tensor"
+)
+
+// way is how a model is trained. None of it but the number of replicas changes what is computed.
+type way struct {
+	replicas int
+	method   methods.Method
+	whole    bool // every replica has all parameters
+	overlap  bool
+	bucket   int // bytes; 0: what the parameters of a block take
+	clip     float64
+}
+
+// sharding says over which replicas parameters are split: all, unless there is one, which has nobody to share with.
+func (w way) sharding() rts.Sharding {
+	s := rts.Sharding{Options: gcl.Options{Method: w.method}}
+	if w.whole || w.replicas == 1 {
+		s.Over = 1
+	}
+	return s
+}
+
+// trainer is a session of a program that makes a step of training on all replicas.
+type trainer struct {
+	size    size
+	session *ir.Session
+	made    *rts.Step
+	params  [][]*rts.Variable // by layer
+	in, out map[*ir.Stream]*tensor.Tensor
+	chars   []int32 // of in: windows of all replicas
+	targets []int32
+	rate    []float32 // of in, by replica
+	step    []int32
+	loss    []float32 // of out, by replica
+}
+
+// adamBeta2 is less than what is usual: a training of minutes has steps in thousands, and what gradients were a
+// thousand steps ago says little.
+const adamBeta2 = 0.99
+
+// newTrainer builds the program for batches of so many windows on each replica, and enters a session of it.
+func newTrainer(w way, s size, windows int, seed uint64) (*trainer, error) {
+	p := ir.New(w.replicas)
+	main := p.Main()
+	spec := ir.Spec{DType: tensor.I32, Shape: tensor.Shape{windows, s.window}}
+	chars, targets := p.HostToDevice("characters", spec), p.HostToDevice("targets", spec)
+	rate, step := p.HostToDevice("rate", ir.Spec{DType: tensor.F32}), p.HostToDevice("step", ir.Spec{DType: tensor.I32})
+	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
+
+	m := newModel(p, s, windows, meanLoss)
+	begin, err := m.begin(rand.New(rand.NewPCG(seed, weightStream)))
+	if err != nil {
+		return nil, err
+	}
+	t := &trainer{size: s, in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
+	layers := make([]rts.Layer, len(m.layers))
+	for i, l := range m.layers {
+		layers[i].Graph = l.graph
+	}
+	layers[0].Inputs = []*ir.Tensor{main.HostLoad(chars)}
+	layers[len(layers)-1].Inputs = []*ir.Tensor{main.HostLoad(targets)}
+	if err := t.variables(p, w, m, begin, layers); err != nil {
+		return nil, err
+	}
+	bucket := w.bucket
+	if bucket == 0 {
+		bucket = 4 * count(s.blockParams())
+	}
+	t.made = rts.Trainer{
+		Optimizer: rts.Adam{Beta2: adamBeta2}, ClipNorm: w.clip, BucketBytes: bucket, Overlap: w.overlap,
+	}.Step(layers, main.HostLoad(rate), main.HostLoad(step))
+	main.HostStore(loss, t.made.Outputs[0])
+
+	if t.session, err = ir.NewSession(p); err != nil {
+		return nil, err
+	}
+	if err := t.enter(chars, targets, rate, step, loss); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	return t, nil
+}
+
+// variables makes those of the layers. Parameters that blocks have alike are entries of one buffer.
+func (t *trainer) variables(p *ir.Program, w way, m *model, begin values, layers []rts.Layer) error {
+	sharding := w.sharding()
+	type kind struct {
+		graph *ir.Graph
+		name  string
+	}
+	buffers := map[kind]*remote.Buffer{}
+	for i, l := range m.layers {
+		for k, param := range l.params {
+			of := kind{l.graph, param.name}
+			b, entry := buffers[of], 0
+			if b == nil {
+				shard, err := sharding.ShardShape(param.shape, w.replicas)
+				if err != nil {
+					return err
+				}
+				b = remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shard})
+				buffers[of] = b
+			} else {
+				entry = b.Entries()
+				if err := b.SetEntries(entry + 1); err != nil {
+					return err
+				}
+			}
+			name := fmt.Sprintf("%s %s", l.name, param.name)
+			layers[i].Params = append(layers[i].Params, rts.RemoteVariable(p, begin[i][k], b, entry, sharding, remote.Name(name)))
+		}
+		t.params = append(t.params, layers[i].Params)
+	}
+	return nil
+}
+
+// enter makes the tensors on the host's side of the streams and enters the session.
+func (t *trainer) enter(chars, targets, rate, step, loss *ir.Stream) error {
+	var err error
+	for _, stream := range []*ir.Stream{chars, targets, rate, step} {
+		err = errors.Join(err, room(t.session, t.in, stream))
+	}
+	if err = errors.Join(err, room(t.session, t.out, loss)); err != nil {
+		return err
+	}
+	var errs [5]error
+	t.chars, errs[0] = tensor.Of[int32](t.in[chars])
+	t.targets, errs[1] = tensor.Of[int32](t.in[targets])
+	t.rate, errs[2] = tensor.Of[float32](t.in[rate])
+	t.step, errs[3] = tensor.Of[int32](t.in[step])
+	t.loss, errs[4] = tensor.Of[float32](t.out[loss])
+	return errors.Join(errors.Join(errs[:]...), t.session.Enter())
+}
+
+// run makes a step with what is in chars and targets, and returns the mean loss before it.
+func (t *trainer) run(ctx context.Context, step int, rate float64) (loss float64, err error) {
+	for i := range t.rate {
+		t.rate[i], t.step[i] = float32(rate), int32(step)
+	}
+	if err := t.session.RunTo(ctx, t.out, t.in); err != nil {
+		return 0, err
+	}
+	for _, v := range t.loss {
+		loss += float64(v) / float64(len(t.loss))
+	}
+	return loss, nil
+}
+
+// values reads the parameters, whole.
+func (t *trainer) values() (values, error) {
+	all := make(values, len(t.params))
+	for i, layer := range t.params {
+		for _, v := range layer {
+			data, err := v.Read(t.session)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], data)
+		}
+	}
+	return all, nil
+}
+
+// memory is what a step takes on each replica.
+func (t *trainer) memory() (rts.Memory, error) { return t.made.Memory(t.session) }
+
+// close ends the session.
+func (t *trainer) close() error { return t.session.Close() }
+
+// communication is the part of the replicas' time that they have spent in collectives, or waiting for those beside
+// them, since profiling was set. Waiting for each other is part of it.
+func (t *trainer) communication() float64 {
+	var all, talking time.Duration
+	for _, r := range t.session.Profile().Replicas {
+		for kind, took := range r.Time {
+			all += took
+			if kind == "collective" || kind == "wait" {
+				talking += took
+			}
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(talking) / float64(all)
+}
