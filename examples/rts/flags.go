@@ -50,10 +50,10 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.IntVar(&cfg.bucket, "bucket", layerBytes, "`bytes` of parameters that are gathered in one set of messages; the larger layer's unless said otherwise, so that each layer goes by itself")
 	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while layers compute")
 	flags.StringVar(&cfg.storage, "storage", inMemory, "`where` the shards are: memory, or file for memory-mapped files in a temporary directory")
-	flags.BoolVar(&cfg.verify, "verify", false, "compare the loss of every step with that of one replica that does the same without sharding")
+	flags.BoolVar(&cfg.verify, "verify", false, "compare losses, parameters and Adam's states after every step with those of one replica that does the same without sharding")
 	flags.StringVar(&cfg.picture, "svg", "", "`file` for a picture of loss and accuracy")
-	flags.StringVar(&cfg.checkpoint, "checkpoint", "", "`directory` to save to after each pass and on Ctrl-C")
-	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same -batch and -seed, on any number of replicas")
+	flags.StringVar(&cfg.checkpoint, "checkpoint", "", "`directory` to save to after each pass, and on Ctrl-C, SIGTERM and SIGHUP")
+	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same -batch, -clip, -lr and -seed, on any number of replicas")
 
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {

@@ -30,21 +30,31 @@
 //
 // The collectives are Reproducible: they fold by rank. So a single replica can have the same bits, if it computes the
 // n micro-batches one after the other and folds losses, gradients and squares of norms by rank. With -verify one
-// does, by a program of its own that knows nothing of package rts: plain variables, whole, and the same layers. It
-// makes every step beside the n replicas, and the first loss or norm that differs in a bit ends the program with exit
-// code 1.
+// does, by a program of its own that knows nothing of package rts, and makes the step of Adam in plain Go, with its own
+// count of steps. After every step, the last one too, it compares the loss and the norm of the gradients on each
+// replica, and every shard of the parameters and of Adam's states. The first bit that differs ends the program with
+// exit code 1.
+//
+// What both have in common it cannot see: the order of the images and their shares, the first weights, the layers, and
+// the gradients that package ir makes of them. What -resume loads is the same checkpoint, but the replicas load it
+// shard by shard and the reference whole.
 //
 // # Checkpoints
 //
-// With -checkpoint the parameters, Adam's states and the place in the training are saved after every pass, and on
-// Ctrl-C after the step in progress. -resume goes on from there: on as many replicas as before, with the losses, to
-// the bit, that an uninterrupted training has; on another number they differ in the last bits, since the images are
-// shared out otherwise.
+// With -checkpoint the parameters, Adam's states and the place in the training are saved after every pass, and after
+// the step in progress on Ctrl-C, SIGTERM and SIGHUP. -resume goes on from there, with the same -batch, -clip, -lr and
+// -seed: on as many replicas as before, with the losses, to the bit, that an uninterrupted training has; on another
+// number they differ in the last bits, since the images are shared out otherwise. One program trains in a directory at
+// a time.
+//
+// Of a program that is killed (kill -9) the checkpoint of the last pass remains. The files of -storage file lose their
+// names as soon as all are open, and go however the program ends; killed before that, or on Windows, it leaves a
+// directory gogcl-rts-* in the temporary one.
 //
 // One replica (-n 1) has nobody to share with: its parameters and states are plain remote variables.
 //
-// The exit code is 0 when all went well, 1 when something failed, 2 for a mistake on the command line and 130 after
-// Ctrl-C.
+// The exit code is 0 when all went well, 1 when something failed (also the output, as a pipe that nobody reads: that
+// ends the training after a pass), 2 for a mistake on the command line and 130 after Ctrl-C, SIGTERM or SIGHUP.
 package main
 
 import (
@@ -55,6 +65,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/internal/progress"
@@ -69,7 +80,12 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	signal.Ignore(syscall.SIGPIPE) // so that a write to a pipe that nobody reads is an error
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -97,6 +113,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := progress.New(stdout)
 	err = trainAll(ctx, cfg, train, test, out)
 	out.Close()
+	if err == nil && out.Err() != nil {
+		err = outputError(out.Err())
+	}
 	var wrong mistake
 	switch {
 	case errors.As(err, &wrong):
@@ -108,12 +127,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		fmt.Fprintf(stderr, "rts: %v\n", err)
 		return exitFailed
-	case out.Err() != nil:
-		fmt.Fprintf(stderr, "rts: standard output: %v\n", out.Err())
-		return exitFailed
 	}
 	return exitOK
 }
+
+func outputError(err error) error { return fmt.Errorf("standard output: %w", err) }
 
 // trainAll trains to the end, and says what there is to say.
 func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) (err error) {
@@ -122,20 +140,17 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		return err
 	}
 	defer func() { err = errors.Join(err, picture.giveUp()) }()
-	t, err := newTrainer(cfg, train, test, out)
+	t, err := newTrainer(context.WithoutCancel(ctx), cfg, train, test, out)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	if err := t.begin(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
 	t.introduce()
 	if err := t.run(ctx); err != nil {
 		return err
 	}
 	if t.reference != nil {
-		out.Line(fmt.Sprintf("verified: %d %s, losses equal to the last bit", t.made, plural(t.made, "step", "steps")))
+		out.Line(fmt.Sprintf("verified: %d %s, losses, parameters and Adam's states equal to the last bit", t.made, plural(t.made, "step", "steps")))
 	}
 	out.Line(fmt.Sprintf("test accuracy %.4f", t.at.Passes[len(t.at.Passes)-1].Accuracy))
 	table, err := t.memoryTable()
@@ -154,9 +169,12 @@ func (t *trainer) introduce() {
 		t.out.Line(fmt.Sprintf("%d parameters and Adam's states in plain remote variables: one replica has nobody to share with", perceptron.NumParams))
 	} else {
 		t.out.Line(fmt.Sprintf("%d parameters and Adam's states in remote buffers, 1/%d on each replica", perceptron.NumParams, t.cfg.replicas))
+		t.out.Line(legend)
 	}
 	if t.dir != "" {
 		t.out.Line("buffers: files in " + t.dir + ", removed at the end")
+	} else if t.cfg.storage == inFiles {
+		t.out.Line("buffers: files in " + os.TempDir() + ", whose names are removed already")
 	}
 	if t.cfg.resume {
 		t.out.Line(fmt.Sprintf("resumed from %s after %v", t.cfg.checkpoint, t.at))

@@ -17,21 +17,9 @@ type model struct {
 	session *ir.Session
 	step    *rts.Step
 	params  []*rts.Variable
-	streams
-	loss, norm *ir.Stream // norm is nil without clipping
-}
-
-// streams are what a step is given.
-type streams struct{ images, labels, weights, rate, number *ir.Stream }
-
-func newStreams(p *ir.Program, rows int) streams {
-	return streams{
-		images:  p.HostToDevice("images", imagesSpec(rows)),
-		labels:  p.HostToDevice("labels", labelsSpec(rows)),
-		weights: p.HostToDevice("weights", weightsSpec(rows)),
-		rate:    p.HostToDevice("rate", ir.Spec{DType: tensor.F32}),
-		number:  p.HostToDevice("step", ir.Spec{DType: tensor.I32}),
-	}
+	shareStreams
+	rate, number *ir.Stream
+	loss, norm   *ir.Stream // norm is nil without clipping
 }
 
 // sharding splits the parameters over all replicas. One replica has nobody to share with, and keeps plain remote
@@ -48,7 +36,9 @@ func (cfg config) sharding() rts.Sharding {
 func newModel(cfg config, rows int, s rts.Sharding, storage remote.Storage, start []float32) (*model, error) {
 	p := ir.New(cfg.replicas)
 	remote.UseStorage(p, storage)
-	m := &model{streams: newStreams(p, rows)}
+	m := &model{shareStreams: newShareStreams(p, rows)}
+	m.rate = p.HostToDevice("rate", ir.Spec{DType: tensor.F32})
+	m.number = p.HostToDevice("step", ir.Spec{DType: tensor.I32})
 	err := cut(start, func(_ int, of param, part []float32) error {
 		data, err := tensor.FromSlice(part, of.shape...)
 		if err != nil {
@@ -74,11 +64,9 @@ func newModel(cfg config, rows int, s rts.Sharding, storage remote.Storage, star
 		{Graph: hidden, Inputs: []*ir.Tensor{images}, Params: m.params[:2]},
 		{Graph: loss, Inputs: []*ir.Tensor{labels, weights}, Params: m.params[2:]},
 	}, main.HostLoad(m.rate), main.HostLoad(m.number))
-	m.loss = p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
-	main.HostStore(m.loss, collective.Comm{Options: s.Options}.AllReduce(m.step.Outputs[0], gcl.Mean))
+	m.loss = store(p, "loss", collective.Comm{Options: s.Options}.AllReduce(m.step.Outputs[0], gcl.Mean))
 	if m.step.Norm != nil {
-		m.norm = p.DeviceToHost("norm", ir.Spec{DType: tensor.F32})
-		main.HostStore(m.norm, m.step.Norm)
+		m.norm = store(p, "norm", m.step.Norm)
 	}
 	if m.session, err = ir.NewSession(p); err != nil {
 		return nil, err
@@ -105,7 +93,14 @@ func (m *model) read(flat []float32) error {
 	})
 }
 
-// stepper makes steps of a session, whose inputs and outputs it keeps.
+// store gives the host a tensor, by a stream of its own.
+func store(p *ir.Program, name string, t *ir.Tensor) *ir.Stream {
+	s := p.DeviceToHost(name, t.Spec())
+	p.Main().HostStore(s, t)
+	return s
+}
+
+// stepper makes steps of a model, whose inputs and outputs it keeps.
 type stepper struct {
 	session *ir.Session
 	in, out map[*ir.Stream]*tensor.Tensor
@@ -115,24 +110,20 @@ type stepper struct {
 	norms   []float32 // likewise; nil without clipping
 }
 
-// newStepper makes a stepper that feeds a session with shares.
-func newStepper(session *ir.Session, in streams, from *shares, loss, norm *ir.Stream) (*stepper, error) {
-	s := &stepper{
-		session: session,
-		in:      map[*ir.Stream]*tensor.Tensor{in.images: from.images, in.labels: from.labels, in.weights: from.weights},
-		out:     map[*ir.Stream]*tensor.Tensor{},
-	}
+// newStepper makes a stepper that feeds a model with shares.
+func newStepper(m *model, from *shares) (*stepper, error) {
+	s := &stepper{session: m.session, in: m.feed(from), out: map[*ir.Stream]*tensor.Tensor{}}
 	var err error
-	if s.rates, err = addStream[float32](session, in.rate, s.in); err != nil {
+	if s.rates, err = addStream[float32](m.session, m.rate, s.in); err != nil {
 		return nil, err
 	}
-	if s.numbers, err = addStream[int32](session, in.number, s.in); err != nil {
+	if s.numbers, err = addStream[int32](m.session, m.number, s.in); err != nil {
 		return nil, err
 	}
-	if s.losses, err = addStream[float32](session, loss, s.out); err != nil || norm == nil {
+	if s.losses, err = addStream[float32](m.session, m.loss, s.out); err != nil || m.norm == nil {
 		return s, err
 	}
-	s.norms, err = addStream[float32](session, norm, s.out)
+	s.norms, err = addStream[float32](m.session, m.norm, s.out)
 	return s, err
 }
 

@@ -23,12 +23,24 @@ func openPicture(path string) (*picture, error) {
 	if path == "" {
 		return p, nil
 	}
-	_, err := os.Stat(path)
+	info, err := os.Stat(path)
 	p.fresh = errors.Is(err, fs.ErrNotExist)
+	if err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for its other end
+		return nil, mistake{fmt.Errorf("-svg %s: it is not a regular file", path)}
+	}
 	if p.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666); err != nil {
 		return nil, mistake{fmt.Errorf("-svg %s: %w", path, cause(err))}
 	}
 	return p, nil
+}
+
+// cause is an error without the path, which the message has already.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 // giveUp closes the file if nothing has been drawn, and removes one that was not there before.
@@ -51,10 +63,7 @@ func (p *picture) draw(title string, passes []pass) error {
 	}
 	file := p.file
 	p.file = nil
-	info, err := file.Stat()
-	if err == nil && info.Mode().IsRegular() { // a pipe or a device has no length
-		err = file.Truncate(0)
-	}
+	err := file.Truncate(0)
 	if err == nil {
 		err = figure(title, passes).Write(file)
 	}

@@ -1,19 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 )
 
-// position is how far training has come, beside parameters and states: with the same flags all that follows depends on
-// both alone.
+// position is how far training has come, beside parameters and states, and the flags that the losses depend on: all
+// that follows depends on these and on the number of replicas.
 type position struct {
 	Seed  uint64 `json:"seed"`
 	Batch int    `json:"batch"`
+	Rate  number `json:"lr"`
+	Clip  number `json:"clip"`
 
 	Passes []pass `json:"passes"` // that are finished
 	Step   int    `json:"step"`   // steps made of the pass after those
@@ -24,6 +23,15 @@ type position struct {
 type pass struct {
 	Loss     number `json:"loss"`     // mean cross entropy of the training images, each before its step
 	Accuracy number `json:"accuracy"` // part of the images held out that the net knew afterwards
+}
+
+// String has no more than eight characters of each number.
+func (p pass) String() string {
+	loss := fmt.Sprintf("%.4f", p.Loss)
+	if len(loss) > 8 {
+		loss = fmt.Sprintf("%.2e", p.Loss)
+	}
+	return fmt.Sprintf("loss %s  accuracy %.4f", loss, p.Accuracy)
 }
 
 // number is a float64 whose text keeps every bit, also of what JSON has no numbers for.
@@ -48,6 +56,11 @@ const (
 	positionKey = "position"
 )
 
+// start is the position of a training that begins.
+func (cfg config) start() position {
+	return position{Seed: cfg.seed, Batch: cfg.batch, Rate: number(cfg.rate), Clip: number(cfg.clip), Passes: []pass{}}
+}
+
 // meta is the position as a checkpoint keeps it.
 func (at position) meta() (map[string]string, error) {
 	text, err := json.Marshal(at)
@@ -57,22 +70,21 @@ func (at position) meta() (map[string]string, error) {
 	return map[string]string{programKey: programName, positionKey: string(text)}, nil
 }
 
-// parseMeta reads what meta has made. The errors say what is wrong with the checkpoint.
+// parseMeta reads what meta has made, and nothing else. The errors say what is wrong with the checkpoint.
 func parseMeta(meta map[string]string, images int) (position, error) {
 	if name := meta[programKey]; name != programName {
 		return position{}, fmt.Errorf("it is of the program %q, want %q", name, programName)
 	}
-	d := json.NewDecoder(bytes.NewReader([]byte(meta[positionKey])))
-	d.DisallowUnknownFields()
 	var at position
-	err := d.Decode(&at)
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more after it")
-		}
-	}
+	err := json.Unmarshal([]byte(meta[positionKey]), &at)
 	if err == nil {
 		err = at.check(images)
+	}
+	if err == nil {
+		var again map[string]string
+		if again, err = at.meta(); err == nil && again[positionKey] != meta[positionKey] {
+			err = fmt.Errorf("want %q if that is what it means", again[positionKey])
+		}
 	}
 	if err != nil {
 		return position{}, fmt.Errorf("its position %q: %w", meta[positionKey], err)
@@ -97,13 +109,18 @@ func (at position) fits(cfg config) error {
 	if at.Step > 0 {
 		passes++
 	}
-	switch {
-	case at.Seed != cfg.seed:
-		return fmt.Errorf("-seed %d: the checkpoint in %s is of -seed %d", cfg.seed, cfg.checkpoint, at.Seed)
-	case at.Batch != cfg.batch:
-		return fmt.Errorf("-batch %d: the checkpoint in %s is of -batch %d", cfg.batch, cfg.checkpoint, at.Batch)
-	case passes > cfg.epochs:
+	if passes > cfg.epochs {
 		return fmt.Errorf("-epochs %d: the checkpoint in %s has come to pass %d", cfg.epochs, cfg.checkpoint, passes)
+	}
+	for _, flag := range []struct {
+		name      string
+		is, saved any
+	}{
+		{"seed", cfg.seed, at.Seed}, {"batch", cfg.batch, at.Batch}, {"lr", cfg.rate, float64(at.Rate)}, {"clip", cfg.clip, float64(at.Clip)},
+	} {
+		if flag.is != flag.saved {
+			return fmt.Errorf("-%s %v: the checkpoint in %s is of -%[1]s %[4]v", flag.name, flag.is, cfg.checkpoint, flag.saved)
+		}
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // TestPosition has positions come back from their text to the bit, and texts that are none refused.
 func TestPosition(t *testing.T) {
-	at := position{Seed: math.MaxUint64, Batch: 64, Step: 22, Loss: number(math.Nextafter(0.1, 1)), Passes: []pass{
+	at := position{Seed: math.MaxUint64, Batch: 64, Rate: number(math.Nextafter(0.003, 1)), Step: 22, Loss: number(math.Nextafter(0.1, 1)), Passes: []pass{
 		{Loss: number(math.NaN()), Accuracy: 1. / 3}, {Loss: number(math.Inf(1)), Accuracy: 0},
 	}}
 	meta, err := at.meta()
@@ -20,16 +20,19 @@ func TestPosition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fmt.Sprint(got) != fmt.Sprint(at) || got.Seed != at.Seed || got.Loss != at.Loss || !math.IsNaN(float64(got.Passes[0].Loss)) ||
+	if fmt.Sprint(got) != fmt.Sprint(at) || got.Seed != at.Seed || got.Rate != at.Rate || got.Loss != at.Loss || !math.IsNaN(float64(got.Passes[0].Loss)) ||
 		got.Passes[0].Accuracy != 1./3 || !math.IsInf(float64(got.Passes[1].Loss), 1) {
 		t.Errorf("%+v, want %+v", got, at)
 	}
 	for _, tt := range []struct{ position, want string }{
-		{``, "EOF"},
-		{`{`, "unexpected EOF"},
+		{``, "unexpected end"},
+		{`{`, "unexpected end"},
 		{`[]`, "cannot unmarshal array"},
-		{`{"batch":64,"step":0} {}`, "there is more after it"},
-		{`{"batch":64,"pass":1}`, `unknown field "pass"`},
+		{`{"batch":64,"step":0} {}`, "after top-level value"},
+		{`{"batch":64,"pass":1}`, `want "{\"seed\":0,\"batch\":64,`},
+		{strings.Replace(meta[positionKey], "batch", "Batch", 1), `want "{\"seed\":18446744073709551615,\"batch\":64,`},
+		{strings.Replace(meta[positionKey], `"step"`, `"step":1,"step"`, 1), `want "{`},
+		{strings.Replace(meta[positionKey], `"clip":"0",`, "", 1), `\"clip\":\"0\"`},
 		{`{"batch":0}`, "a batch of 0, want 1 to 1437"},
 		{`{"batch":1438}`, "a batch of 1438, want 1 to 1437"},
 		{`{"batch":64,"step":23}`, "step 23, want 0 to 22"},

@@ -11,8 +11,8 @@ var (
 	resumeReplicas   = []int{3} // stopped and resumed
 )
 
-// onNumbers skips a test of which numbers come out: TestVerify and TestResume have the same goroutines for the race detector
-// to see.
+// onNumbers skips a test of which numbers come out: TestVerify and TestResume have the same goroutines for the race
+// detector to see.
 func onNumbers(t *testing.T) {
 	t.Skip("the race detector changes no numbers, and takes ten times as long")
 }

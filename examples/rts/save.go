@@ -13,71 +13,63 @@ import (
 // mistake is an error of the command line that is found only when what it names is looked at.
 type mistake struct{ error }
 
-// begin makes the directory of -checkpoint ready: with -resume training goes on from what is there, and without there
-// must be nothing that would be lost.
-func (t *trainer) begin(ctx context.Context) error {
-	dir := t.cfg.checkpoint
+// openCheckpoint opens the directory of -checkpoint, if there is one, and says where training begins: with -resume
+// where the checkpoint in it has come to, and without there must be none that would be lost. Nobody else may save to
+// the directory until it is closed.
+func openCheckpoint(ctx context.Context, cfg config, images int) (_ *checkpoint.Directory, at position, err error) {
+	dir := cfg.checkpoint
 	if dir == "" {
-		return nil
+		return nil, cfg.start(), nil
 	}
-	if t.cfg.resume {
-		return t.restore(ctx, dir)
+	none := mistake{fmt.Errorf("-resume: there is no checkpoint in %s", dir)}
+	if _, err := os.Stat(dir); cfg.resume && errors.Is(err, fs.ErrNotExist) {
+		return nil, at, none // and Open would make the directory
 	}
-	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return mistake{fmt.Errorf("-checkpoint %s: %w", dir, cause(err))}
+	d, err := checkpoint.Open(dir)
+	if err != nil {
+		return nil, at, mistake{err}
 	}
-	if info, err := os.Stat(dir); err != nil {
-		return mistake{fmt.Errorf("-checkpoint %s: %w", dir, cause(err))}
-	} else if !info.IsDir() {
-		return mistake{fmt.Errorf("-checkpoint %s: it is not a directory", dir)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	meta, err := d.Meta(ctx)
+	switch {
+	case errors.Is(err, checkpoint.ErrNone) && cfg.resume:
+		return nil, at, none
+	case errors.Is(err, checkpoint.ErrNone):
+		return d, cfg.start(), nil
+	case err != nil:
+		return nil, at, err
+	case !cfg.resume:
+		return nil, at, mistake{fmt.Errorf("-checkpoint %s: it has a checkpoint already: -resume goes on from it", dir)}
 	}
-	switch _, err := checkpoint.Load(ctx, dir, nil); {
-	case errors.Is(err, fs.ErrPermission):
-		return mistake{fmt.Errorf("-checkpoint %s: %w", dir, cause(err))}
-	case !errors.Is(err, checkpoint.ErrNone): // it wants its tensors to be loaded, or is damaged
-		return mistake{fmt.Errorf("-checkpoint %s: it has a checkpoint already: -resume goes on from it", dir)}
+	if at, err = parseMeta(meta, images); err != nil {
+		return nil, at, fmt.Errorf("the checkpoint in %s: %w", dir, err)
 	}
-	return nil
+	if err := at.fits(cfg); err != nil {
+		return nil, at, mistake{err}
+	}
+	return d, at, nil
 }
 
-// cause is an error without the path, which the message has already.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
-}
-
-// restore loads the newest checkpoint, also into the reference.
-func (t *trainer) restore(ctx context.Context, dir string) error {
+// load takes parameters and states from the checkpoint, to the model and to the reference.
+func (t *trainer) load(ctx context.Context) error {
 	tensors, err := t.model.step.Checkpoint(t.model.session)
 	if err != nil {
 		return err
 	}
-	meta, err := checkpoint.Load(ctx, dir, tensors)
-	if errors.Is(err, checkpoint.ErrNone) {
-		return mistake{fmt.Errorf("-resume: there is no checkpoint in %s", dir)}
-	}
-	if err != nil {
+	if _, err := t.saves.Load(ctx, tensors); err != nil || t.reference == nil {
 		return err
 	}
-	if t.at, err = parseMeta(meta, t.train.Len()); err != nil {
-		return fmt.Errorf("the checkpoint in %s: %w", dir, err)
-	}
-	if err := t.at.fits(t.cfg); err != nil {
-		return mistake{err}
-	}
-	if t.reference == nil {
-		return nil
-	}
-	_, err = checkpoint.Load(ctx, dir, t.reference.loaded())
-	return err
+	made := len(t.at.Passes)*t.cfg.steps(t.train.Len()) + t.at.Step // and not by number, which is to be verified
+	return t.reference.load(ctx, t.saves, made, t.model)
 }
 
 // save keeps parameters, states and position, if that is wanted.
 func (t *trainer) save(ctx context.Context) error {
-	if t.cfg.checkpoint == "" {
+	if t.saves == nil {
 		return nil
 	}
 	tensors, err := t.model.step.Checkpoint(t.model.session)
@@ -88,5 +80,5 @@ func (t *trainer) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return checkpoint.Save(ctx, t.cfg.checkpoint, tensors, meta)
+	return t.saves.Save(ctx, tensors, meta)
 }

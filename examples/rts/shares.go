@@ -34,6 +34,22 @@ func weightsSpec(rows int) ir.Spec {
 	return ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rows}}
 }
 
+// shareStreams bring a micro-batch into a program.
+type shareStreams struct{ images, labels, weights *ir.Stream }
+
+func newShareStreams(p *ir.Program, rows int) shareStreams {
+	return shareStreams{
+		images:  p.HostToDevice("images", imagesSpec(rows)),
+		labels:  p.HostToDevice("labels", labelsSpec(rows)),
+		weights: p.HostToDevice("weights", weightsSpec(rows)),
+	}
+}
+
+// feed is the host's side of the streams.
+func (s shareStreams) feed(from *shares) map[*ir.Stream]*tensor.Tensor {
+	return map[*ir.Stream]*tensor.Tensor{s.images: from.images, s.labels: from.labels, s.weights: from.weights}
+}
+
 // newShares makes room for batches of up to so many images.
 func newShares(replicas, batch int) (*shares, error) {
 	s := &shares{replicas: replicas, rows: chunks.PerRank(batch, replicas)}

@@ -34,7 +34,8 @@ func (t *trainer) memoryTable() (string, error) {
 	return table([]string{fmt.Sprintf("in %d shards", t.cfg.replicas), "not sharded"}, sharded, whole), nil
 }
 
-// table has a row for each kind of memory and a column for each program.
+// table has a row for each kind of memory and a column for each program. Whole copies are what is gathered of shards,
+// or loaded where there are none.
 func table(names []string, of ...rts.Memory) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-17s", "bytes per replica")
@@ -47,7 +48,7 @@ func table(names []string, of ...rts.Memory) string {
 	}{
 		{"parameters", func(m rts.Memory) int { return m.Parameters }},
 		{"Adam's states", func(m rts.Memory) int { return m.States }},
-		{"gathered", func(m rts.Memory) int { return m.Gathered }},
+		{"whole copies", func(m rts.Memory) int { return m.Gathered }},
 		{"gradients", func(m rts.Memory) int { return m.Gradients }},
 		{"others", func(m rts.Memory) int { return m.Others }},
 		{"peak of all", func(m rts.Memory) int { return m.Peak }},
@@ -57,5 +58,6 @@ func table(names []string, of ...rts.Memory) string {
 			fmt.Fprintf(&b, "  %12d", row.bytes(m))
 		}
 	}
+	b.WriteString("\nEach row is the most there is at any time; not all at the same, so they do not add up to the peak.")
 	return b.String()
 }

@@ -9,6 +9,8 @@ import (
 
 	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/internal/progress"
+	"gogcl.dev/remote"
+	"gogcl.dev/rts/checkpoint"
 )
 
 // trainer trains the net on all replicas, step by step.
@@ -22,37 +24,47 @@ type trainer struct {
 	stepper   *stepper        // of the model
 	reference *reference      // nil without -verify
 	net       *perceptron.Net // for the images held out
-	dir       string          // of -storage file
+	dir       string          // of -storage file, if it is there still
+	saves     *checkpoint.Directory
 	at        position
 	made      int // steps of this run
 }
 
-// newTrainer builds what the flags say. The caller closes it.
-func newTrainer(cfg config, train, test perceptron.Images, out *progress.Printer) (_ *trainer, err error) {
+// newTrainer builds what the flags say, and loads what -resume goes on from. The caller closes it.
+func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) (_ *trainer, err error) {
 	t := &trainer{cfg: cfg, train: train, test: test, out: out, net: perceptron.New(test.Len())}
-	t.at = position{Seed: cfg.seed, Batch: cfg.batch}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
 		}
 	}()
+	if t.saves, t.at, err = openCheckpoint(ctx, cfg, train.Len()); err != nil {
+		return nil, err
+	}
 	if t.shares, err = newShares(cfg.replicas, cfg.batch); err != nil {
 		return nil, err
 	}
-	storage, dir, err := openStorage(cfg.storage)
-	if err != nil {
+	var storage remote.Storage
+	if storage, t.dir, err = openStorage(cfg.storage); err != nil {
 		return nil, err
 	}
-	t.dir = dir
 	start := firstWeights(cfg.seed)
 	if t.model, err = newModel(cfg, t.shares.rows, cfg.sharding(), storage, start); err != nil {
 		return nil, err
 	}
-	if t.stepper, err = newStepper(t.model.session, t.model.streams, t.shares, t.model.loss, t.model.norm); err != nil {
+	if t.dir != "" && os.RemoveAll(t.dir) == nil { // files that are open need no names, but on Windows
+		t.dir = ""
+	}
+	if t.stepper, err = newStepper(t.model, t.shares); err != nil {
 		return nil, err
 	}
 	if cfg.verify {
-		t.reference, err = newReference(cfg, t.shares, start, leftFold)
+		if t.reference, err = newReference(cfg, t.shares, start, leftFold); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.resume {
+		err = t.load(ctx)
 	}
 	return t, err
 }
@@ -68,6 +80,9 @@ func (t *trainer) close() error {
 	}
 	if t.dir != "" {
 		errs = append(errs, os.RemoveAll(t.dir))
+	}
+	if t.saves != nil {
+		errs = append(errs, t.saves.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -89,8 +104,10 @@ func (t *trainer) run(ctx context.Context) error {
 		if err := t.save(whole); err != nil {
 			return err
 		}
-		last := t.at.Passes[len(t.at.Passes)-1]
-		t.out.Status(fmt.Sprintf("epoch %d/%d  loss %.4f  accuracy %.4f  %v", len(t.at.Passes), t.cfg.epochs, last.Loss, last.Accuracy, speed))
+		t.out.Status(fmt.Sprintf("epoch %d/%d  %v  %v", len(t.at.Passes), t.cfg.epochs, t.at.Passes[len(t.at.Passes)-1], speed))
+		if err := t.out.Err(); err != nil {
+			return outputError(err) // nobody reads on
+		}
 	}
 	return nil
 }
@@ -99,7 +116,7 @@ func (t *trainer) run(ctx context.Context) error {
 func (t *trainer) pass(ctx, whole context.Context) (speed, error) {
 	order := orderOf(t.cfg.seed, len(t.at.Passes), t.train.Len())
 	t.model.session.SetProfiling(true)
-	var s speed
+	s := speed{replicas: t.cfg.replicas}
 	for lo := t.at.Step * t.cfg.batch; lo < len(order); lo += t.cfg.batch {
 		if ctx.Err() != nil {
 			return speed{}, t.interrupt(whole)
@@ -112,7 +129,7 @@ func (t *trainer) pass(ctx, whole context.Context) (speed, error) {
 		}
 		s.add(len(batch), time.Since(began))
 		if t.reference != nil {
-			if err := t.reference.check(whole, t.stepper, t.cfg.rate, t.number()); err != nil {
+			if err := t.reference.check(whole, t.model, t.stepper); err != nil {
 				return speed{}, err
 			}
 		}
@@ -120,7 +137,7 @@ func (t *trainer) pass(ctx, whole context.Context) (speed, error) {
 		t.at.Loss += number(float64(loss) * float64(len(batch)) / float64(len(order)))
 		t.made++
 	}
-	s.communication = communication(t.model.session.Profile())
+	s.waiting = waiting(t.model.session.Profile())
 	if err := t.model.read(t.net.Params); err != nil {
 		return speed{}, err
 	}

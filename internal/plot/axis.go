@@ -104,7 +104,8 @@ func steps(s span, factors ...float64) []float64 {
 // multiples are those in a linear range of 1, 2 or 5 times a power of ten: of the least of these that there are not
 // too many of.
 func multiples(s span) []float64 {
-	for e := math.Floor(math.Log10((s.high-s.low)/maxTicks)) - 1; ; e++ {
+	const least = -300 // of the powers whose inverses are finite
+	for e := max(math.Floor(math.Log10((s.high-s.low)/maxTicks))-1, least); ; e++ {
 		for _, f := range []float64{1, 2, 5} {
 			// Divided where the power is negative, so that 3 tenths are 0.3 and not 0.30000000000000004.
 			times, by := f*math.Pow(10, max(e, 0)), math.Pow(10, max(-e, 0))
@@ -113,12 +114,18 @@ func multiples(s span) []float64 {
 				continue
 			}
 			var out []float64
-			for k := first; k <= last; k++ {
+			for i := range maxTicks {
+				k := first + float64(i) // of which several may be the same number, if the range is a few ulps wide
+				if !(k <= last) {
+					break
+				}
 				v := k * times / by
 				if k == 0 {
 					v = 0 // and not -0
 				}
-				out = append(out, v)
+				if len(out) == 0 || v > out[len(out)-1] {
+					out = append(out, v)
+				}
 			}
 			return out
 		}

@@ -135,6 +135,29 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// TestNarrowTicks has ranges in which there is no number between two ticks, or hardly any number at all.
+func TestNarrowTicks(t *testing.T) {
+	for _, s := range []span{
+		{low: 1, high: math.Nextafter(1, 2)},
+		{low: math.Nextafter(1, 0), high: math.Nextafter(1, 2)},
+		{low: 1e17, high: 1e17 + 64},
+		{low: -3, high: math.Nextafter(math.Nextafter(-3, 0), 0)},
+		{low: 0, high: math.SmallestNonzeroFloat64},
+		{low: 1e-320, high: 1e-318},
+		{low: -math.MaxFloat64, high: math.MaxFloat64},
+	} {
+		got := multiples(s)
+		if len(got) > maxTicks || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+			t.Errorf("%g to %g: %v", s.low, s.high, got)
+		}
+		for _, v := range got {
+			if !(v >= s.low && v <= s.high) {
+				t.Errorf("%g to %g: %v is outside", s.low, s.high, v)
+			}
+		}
+	}
+}
+
 // TestLinear finds places on linear axes, of numbers that logarithmic ones have no place for.
 func TestLinear(t *testing.T) {
 	x := Axis{Tick: Plain}

@@ -31,12 +31,17 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Status shows a line that the next status may replace.
+// statusColumns is one less than a terminal of the usual 80 has: a line that wraps cannot be overwritten.
+const statusColumns = 79
+
+// Status shows a line of ASCII that the next status may replace. On a terminal what does not fit in 79 columns is cut
+// off.
 func (p *Printer) Status(line string) {
 	if !p.live {
 		p.Line(line)
 		return
 	}
+	line = line[:min(len(line), statusColumns)]
 	p.print(fmt.Sprintf("\r%-*s", p.width, line)) // spaces wipe out what is left of a longer one
 	p.width = max(p.width, len(line))
 }

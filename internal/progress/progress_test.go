@@ -32,6 +32,20 @@ func TestPrinter(t *testing.T) {
 	}
 }
 
+// TestPrinterCuts has a status that would wrap, and a file, which has room.
+func TestPrinterCuts(t *testing.T) {
+	line := strings.Repeat("0123456789", 8)
+	for live, want := range map[bool]string{true: "\r" + line[:79], false: line + "\n"} {
+		var out strings.Builder
+		p := New(&out)
+		p.live = live
+		p.Status(line)
+		if got := out.String(); got != want {
+			t.Errorf("wrote %q, want %q", got, want)
+		}
+	}
+}
+
 func TestPrinterCloses(t *testing.T) {
 	var out strings.Builder
 	p := New(&out)

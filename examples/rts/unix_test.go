@@ -1,0 +1,89 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestMain is the program itself where the environment says so.
+func TestMain(m *testing.M) {
+	if args, ok := os.LookupEnv("GOGCL_RTS_ARGS"); ok {
+		os.Args = append(os.Args[:1], strings.Fields(args)...)
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// TestEnds ends the program in every way there is while it trains: it leaves no files, and a checkpoint.
+func TestEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		end  func(p *os.Process, stdout io.Closer) error
+		code int // -1: of a signal
+		want string
+	}{
+		{"interrupt", signalled(syscall.SIGINT), exitInterrupted, "rts: interrupted after "},
+		{"terminate", signalled(syscall.SIGTERM), exitInterrupted, "rts: interrupted after "},
+		{"hang up", signalled(syscall.SIGHUP), exitInterrupted, "rts: interrupted after "},
+		{"closed pipe", func(_ *os.Process, stdout io.Closer) error { return stdout.Close() }, exitFailed, "rts: standard output: "},
+		{"kill", signalled(syscall.SIGKILL), -1, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			temporary, dir := t.TempDir(), t.TempDir()
+			program, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), program)
+			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "GOGCL_RTS_ARGS=-storage file -epochs 1000000 -checkpoint "+dir)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(stdout)
+			for lines.Scan() && !strings.HasPrefix(lines.Text(), "epoch 2/") {
+			}
+			if err := tt.end(cmd.Process, stdout); err != nil {
+				t.Error(err)
+			}
+			for lines.Scan() { // or the program would wait for room in the pipe
+			}
+			_ = cmd.Wait() // the exit code says it
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.HasPrefix(stderr.String(), tt.want) {
+				t.Errorf("exit code %d, standard error %q", code, &stderr)
+			}
+			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+				t.Errorf("there remain %v, error %v", left, err)
+			}
+			got := runWith(&countdown{t.Context(), 1}, "-epochs", "1000000", "-checkpoint", dir, "-resume")
+			if got.code != exitInterrupted || !strings.Contains(got.stdout, "\nresumed from ") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func signalled(s os.Signal) func(*os.Process, io.Closer) error {
+	return func(p *os.Process, _ io.Closer) error { return p.Signal(s) }
+}
+
+// TestPicturePipe does not wait for someone who reads.
+func TestPicturePipe(t *testing.T) {
+	path := t.TempDir() + "/pipe"
+	if err := syscall.Mkfifo(path, 0o666); err != nil {
+		t.Skip(err)
+	}
+	wantMistake(t, runWith(t.Context(), "-svg", path), "-svg "+path+": it is not a regular file")
+}
