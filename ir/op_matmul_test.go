@@ -83,6 +83,10 @@ func TestMatMul(t *testing.T) {
 		{{4, 2, 3}, {4, 3, 5}}, {{4, 2, 3}, {3, 5}}, {{2, 3}, {4, 3, 5}}, {{4, 2, 3}, {3}}, {{3}, {4, 3, 2}}, {{4, 1, 3}, {4, 3, 1}},
 		{{2, 1, 2, 3}, {1, 3, 3, 2}}, {{2, 3, 4, 5}, {5, 6}}, {{2, 3, 4, 5}, {3, 5, 6}}, {{0, 2, 3}, {3, 2}}, {{1, 2, 3}, {0, 3, 2}},
 	}
+	products := 20 // beside these
+	if testing.Short() {
+		products = 2
+	}
 	forTypes(t, floatDTypes, func(t *testing.T, d tensor.DType, r *rand.Rand) {
 		for _, s := range operands {
 			t.Run(fmt.Sprintf("a=%v/b=%v", tensor.Shape(s[0]), tensor.Shape(s[1])), func(t *testing.T) {
@@ -94,7 +98,7 @@ func TestMatMul(t *testing.T) {
 				}
 			})
 		}
-		for range 20 {
+		for range products {
 			m, k, n := 1+r.IntN(90), 1+r.IntN(90), 1+r.IntN(300)
 			a, b := quarters(r, m, k), quarters(r, k, n)
 			got := runOps(t, []*tensor.Tensor{a.tensor(t, d), b.tensor(t, d)}, matMul)

@@ -23,14 +23,14 @@ func output(t *testing.T, args string, load func() (*text, error)) string {
 	if stderr.Len() > 0 {
 		t.Errorf("charlm %s wrote to standard error: %s", args, stderr.String())
 	}
-	return regexp.MustCompile(`\d+( characters/s|% communication)`).ReplaceAllString(stdout.String(), "N$1")
+	return regexp.MustCompile(`\d+( characters/s|% comm\+wait)`).ReplaceAllString(stdout.String(), "N$1")
 }
 
 // want is the form of the whole output.
 var want = regexp.MustCompile(`^(\d+) characters to train on, \d+ held out, \d+ different; entropy \d\.\d\d nats, given the one before \d\.\d\d
 (\d+) parameters: \d+ blocks, width \d+, heads: \d+, window \d+; batch: \d+, method: (\w+), replicas: (\d+)
-(?: *\d+%  step \d+  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% communication
-)*100%  step (\d+)  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% communication
+(?: *\d+%  step \d+  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% comm\+wait
+)*100%  step (\d+)  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% comm\+wait
 held-out loss (\d\.\d{4}) nats a character
 bytes on each replica: parameters \d+, Adam's states \d+, gathered \d+, gradients \d+, others \d+, peak \d+
 ((?s).*)

@@ -132,7 +132,7 @@ func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator
 			return nil, err
 		}
 		speed := float64(steps*len(t.chars)) / (took - last).Seconds()
-		out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %.4f  %.0f characters/s  %.0f%% communication",
+		out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %.4f  %.0f characters/s  %.0f%% comm+wait",
 			100*done, step, sum/float64(steps), heldOut, speed, 100*t.communication()))
 		t.session.SetProfiling(true) // from zero
 		sum, steps, last = 0, 0, took

@@ -95,9 +95,7 @@ func TestVerify(t *testing.T) {
 	for _, n := range verifyReplicas {
 		replicas := strconv.Itoa(n)
 		first := ""
-		for _, args := range []string{
-			"", "-overlap", "-bucket 1", "-bucket 1000000 -overlap", "-storage file", "-method clockwise_ring",
-		} {
+		for _, args := range verifyArgs {
 			t.Run("n="+replicas+"/args="+args, func(t *testing.T) {
 				got := output(t, append(strings.Fields(args), "-n", replicas, "-epochs", "2", "-verify")...)
 				match := want.FindStringSubmatch(got)
@@ -158,6 +156,7 @@ func TestDeterminism(t *testing.T) {
 // TestMemory compares the table with what follows from the sizes of the parameters: 9610 in all, and a shard of
 // each, padded.
 func TestMemory(t *testing.T) {
+	onNumbers(t)
 	for _, tt := range []struct {
 		n                                int
 		where, names, parameters, states string

@@ -11,6 +11,7 @@ import (
 
 // TestPicture draws loss and accuracy of each epoch, also of those before a resumption.
 func TestPicture(t *testing.T) {
+	onNumbers(t)
 	dir := t.TempDir()
 	path := dir + "/a.svg"
 	if err := os.WriteFile(path, []byte(strings.Repeat("old ", 10000)), 0o666); err != nil {

@@ -8,7 +8,8 @@ import "testing"
 var (
 	accuracyReplicas = []int{}  // trained to the end
 	verifyReplicas   = []int{3} // of which every step is verified
-	resumeReplicas   = []int{3} // stopped and resumed
+	verifyArgs       = []string{"-overlap", "-storage file"}
+	resumeReplicas   = []int{2} // stopped and resumed
 )
 
 // onNumbers skips a test of which numbers come out: TestVerify and TestResume have the same goroutines for the race

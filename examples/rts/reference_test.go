@@ -113,6 +113,7 @@ func TestReferenceChecksNorms(t *testing.T) {
 
 // TestWrongUpdate changes the last bit of one number after the only step: losses and norms do not show it.
 func TestWrongUpdate(t *testing.T) {
+	onNumbers(t)
 	for _, name := range []string{"w1", "b1.mean", "w2.square", "b2"} {
 		tr := trainerOf(t, "-verify", "-n", "3", "-batch", "1437")
 		if _, err := tr.step(t.Context(), orderOf(1, 0, 1437)); err != nil {

@@ -173,6 +173,7 @@ func TestCtrlC(t *testing.T) {
 
 // TestResumeMistakes has flags that do not go with the checkpoint.
 func TestResumeMistakes(t *testing.T) {
+	onNumbers(t)
 	dir := t.TempDir() + "/c"
 	output(t, "-checkpoint", dir, "-epochs", "2", "-seed", "7", "-batch", "100")
 	state, meta := saved(t, dir)

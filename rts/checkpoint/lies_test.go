@@ -359,6 +359,9 @@ func TestIndexTooLong(t *testing.T) {
 
 // TestIndexMemory parses indexes that are made to take much memory, and counts what is allocated, all in all.
 func TestIndexMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what is allocated is the same with -short, and long files take long")
+	}
 	x := &index{id: strings.Repeat("0a", 16), tensors: []saved{{name: "w", dtype: tensor.F32, sums: []uint32{0}}}}
 	good, err := x.encode(maxIndexBytes)
 	if err != nil {
