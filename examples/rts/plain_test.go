@@ -11,6 +11,7 @@ var (
 		"", "-overlap", "-bucket 1", "-bucket 1000000 -overlap", "-storage file", "-method clockwise_ring",
 	}
 	resumeReplicas = []int{1, 3, 4} // stopped and resumed
+	resumeStorage  = []string{inMemory, inFiles}
 )
 
 // onNumbers skips a test of which numbers come out, where that takes too long.

@@ -9,7 +9,8 @@ var (
 	accuracyReplicas = []int{}  // trained to the end
 	verifyReplicas   = []int{3} // of which every step is verified
 	verifyArgs       = []string{"-overlap", "-storage file"}
-	resumeReplicas   = []int{2} // stopped and resumed
+	resumeReplicas   = []int{3} // stopped and resumed
+	resumeStorage    = []string{inFiles}
 )
 
 // onNumbers skips a test of which numbers come out: TestVerify and TestResume have the same goroutines for the race

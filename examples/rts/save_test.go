@@ -71,7 +71,7 @@ func (c *countdown) Err() error {
 // on the same number of replicas, with a reference that resumes as well.
 func TestResume(t *testing.T) {
 	for _, n := range resumeReplicas {
-		for _, storage := range []string{inMemory, inFiles} {
+		for _, storage := range resumeStorage {
 			t.Run(fmt.Sprintf("n=%d/storage=%s", n, storage), func(t *testing.T) {
 				dir := t.TempDir()
 				args := []string{"-n", strconv.Itoa(n), "-epochs", "3", "-verify", "-storage", storage, "-checkpoint"}
