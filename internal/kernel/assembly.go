@@ -19,8 +19,12 @@ type assembly struct {
 	widen  [typeEnd]func(dst, src *byte, n int)
 	narrow [typeEnd]func(dst, src *byte, n int)
 	fold   [foldEnd]foldFunc
-	copies foldFunc                    // a fold of one source that changes nothing
-	copy   func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
+	copies foldFunc // a fold of one source that changes nothing
+
+	addRows     [typeEnd]rowsFunc
+	addWideRows [typeEnd]rowsFunc
+
+	copy func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
 }
 
 // version wraps it all in Go that checks lengths, cuts long calls into pieces, and has plain Go do what does not fill a
@@ -44,6 +48,14 @@ func (t *assembly) version() *version {
 		}
 		if f := t.narrow[typ]; f != nil {
 			v.narrow[typ] = conversionPieces(f, plain.narrow[typ], 2, 4, t.lanes())
+		}
+	}
+	for typ := Type(1); typ < typeEnd; typ++ {
+		if f := t.addRows[typ]; f != nil {
+			v.addRows[typ] = rowsPieces(f, plain.addRows[typ], t.fill(typ), 1)
+		}
+		if f := t.addWideRows[typ]; f != nil {
+			v.addWideRows[typ] = rowsPieces(f, plain.addWideRows[typ], t.fill(typ), 2)
 		}
 	}
 	for _, f := range everyFold() {

@@ -11,6 +11,9 @@ type version struct {
 	narrow [typeEnd]func(dst, src []byte)
 	fold   [foldEnd]func(dsts, srcs [][]byte, by int, stream bool)
 	stream func(dst, src []byte) // a copy past the caches
+
+	addRows     [typeEnd]rowsLoop
+	addWideRows [typeEnd]rowsLoop
 }
 
 // versions lists every version that this machine can run, slowest first. Tests run them all.
@@ -32,6 +35,8 @@ func register(v *version) {
 	overlay(chosen.widen[:], v.widen[:])
 	overlay(chosen.narrow[:], v.narrow[:])
 	overlay(chosen.fold[:], v.fold[:])
+	overlay(chosen.addRows[:], v.addRows[:])
+	overlay(chosen.addWideRows[:], v.addWideRows[:])
 	if v.stream != nil {
 		chosen.stream = v.stream
 	}
@@ -39,7 +44,7 @@ func register(v *version) {
 }
 
 // overlay replaces the functions of under by those of over that are there.
-func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int, _ bool)](
+func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int, _ bool) | rowsLoop](
 	under, over []F,
 ) {
 	for i, f := range over {

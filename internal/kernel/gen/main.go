@@ -38,6 +38,7 @@ func main() {
 			{"binary", emitBinary},
 			{"fold", emitFolds},
 			{"convert", emitConversions},
+			{"rows", emitRows},
 		} {
 			c := build.NewContext()
 			c.ConstraintExpr("!noasm")
