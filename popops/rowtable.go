@@ -1,0 +1,68 @@
+package popops
+
+import (
+	"fmt"
+	"slices"
+
+	"gogcl.dev/tensor"
+)
+
+// rowTable is what slices by single entries of one dimension are of.
+type rowTable struct {
+	dtype           tensor.DType
+	groups, entries int
+	width           int // elements of an entry
+	n               int // look-ups, in each group
+}
+
+// check checks what a call says about offsets and sums against its plan, and the offsets against what it says. It
+// returns the type that the call sums in.
+func (r *rowTable) check(o *offsets, v verb, plan *Plan, options Options) (partial tensor.DType, err error) {
+	if err := checkCount(r.n); err != nil {
+		return 0, err
+	}
+	partial = options.PartialType
+	validate := options.ValidateIndices
+	if v == addTo {
+		if err := checkPartial(partial, r.dtype); err != nil {
+			return 0, err
+		}
+	}
+	if plan != nil {
+		if err := r.checkPlan(v, plan, options); err != nil {
+			return 0, err
+		}
+		partial = plan.options.PartialType
+		validate = validate || plan.options.ValidateIndices
+	}
+	if validate {
+		if err := checkRange(o, r.entries); err != nil {
+			return 0, err
+		}
+	}
+	if options.IndicesAreSorted && v != take {
+		return partial, checkSorted(o, r.n)
+	}
+	return partial, nil
+}
+
+// checkPlan returns an error when the plan is for something else.
+func (r *rowTable) checkPlan(v verb, p *Plan, options Options) error {
+	if err := p.checkTable(r.dtype, r.groups, r.entries, r.width); err != nil {
+		return err
+	}
+	if _, ok := slices.BinarySearch(p.lookUps, r.n); !ok {
+		return fmt.Errorf("%d look-ups, the plan is for %v", r.n, p.lookUps)
+	}
+	if err := p.checkVerb(v); err != nil {
+		return err
+	}
+	if v != take && options.IndicesAreSorted != p.options.IndicesAreSorted {
+		return fmt.Errorf("IndicesAreSorted is %v, the plan was made with %v", options.IndicesAreSorted, p.options.IndicesAreSorted)
+	}
+	partial, planned := options.PartialType, p.options.PartialType
+	if v == addTo && partial != 0 && sumsWide(partial, r.dtype) != sumsWide(planned, r.dtype) {
+		return fmt.Errorf("PartialType is %v, the plan was made with %v", partial, sumType(planned, r.dtype))
+	}
+	return nil
+}
