@@ -33,7 +33,7 @@ func newCrew(workers, most int) *crew {
 // work does part i.
 func (c *crew) work(i int) {
 	if c.call.verb == take {
-		c.call.take(c.parts[i])
+		c.call.take(c.parts[i], &c.scratch[i])
 	} else {
 		c.call.update(c.parts[i], &c.scratch[i])
 	}

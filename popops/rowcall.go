@@ -38,42 +38,34 @@ func (c *rowCall) all() part {
 }
 
 // take carries out a part of a take.
-func (c *rowCall) take(p part) {
-	if c.outer == 1 && p.columns[1]-p.columns[0] == c.inner && c.off.host == nil {
-		c.takeRows(p)
-		return
-	}
-	columns := p.columns[1] - p.columns[0]
-	for j := p.lookUps[0]; j < p.lookUps[1]; j++ {
-		row, ok := c.off.bits(j, c.limit)
-		for a := range c.outer {
-			dst := c.slices[(j*c.outer+a)*c.inner+p.columns[0]:][:columns]
-			if ok {
-				copy(dst, c.table[((j/c.n*c.outer+a)*c.entries+int(row))*c.inner+p.columns[0]:])
-			} else {
-				clear(dst)
-			}
-		}
+func (c *rowCall) take(p part, s *scratch) {
+	for from := p.lookUps[0]; from < p.lookUps[1]; {
+		group := from / c.n
+		to := min(p.lookUps[1], (group+1)*c.n, from+rowsAtOnce)
+		c.takeRows(s, group, from, to, p.columns)
+		from = to
 	}
 }
 
-// takeRows is take of whole rows that lie one after the other.
-func (c *rowCall) takeRows(p part) {
-	words, inner, limit := c.off.words, c.inner, c.limit
-	for from := p.lookUps[0]; from < p.lookUps[1]; {
-		group := from / c.n
-		to := min(p.lookUps[1], (group+1)*c.n)
-		table := c.table[group*c.entries*inner:]
-		dst := c.slices[from*inner : to*inner]
-		for _, w := range words[from:to] {
-			if uint64(w) < limit {
-				copy(dst[:inner], table[int(w)*inner:])
-			} else {
-				clear(dst[:inner])
-			}
-			dst = dst[inner:]
+// takeRows takes rows of a group, as many as scratch has room for.
+func (c *rowCall) takeRows(s *scratch, group, from, to int, columns [2]int) {
+	at := kernel.Rows{Bytes: columns[1] - columns[0], DstStride: c.outer * c.inner, SrcStride: c.inner}
+	pairs := s.room()
+	for j := from; j < to; j++ {
+		if row, ok := c.off.bits(j, c.limit); ok {
+			pairs = append(pairs, uint64(j-from)<<32|uint64(row))
+			continue
 		}
-		from = to
+		for a := range c.outer {
+			clear(c.slices[(j*c.outer+a)*c.inner+columns[0]:][:at.Bytes])
+		}
+	}
+	for a := range c.outer {
+		slices := c.slices[(from*c.outer+a)*c.inner+columns[0]:]
+		table := c.table[(group*c.outer+a)*c.entries*c.inner:][:c.entries*c.inner]
+		if len(pairs) > 0 {
+			kernel.CopyRows(slices, table[columns[0]:], pairs, at)
+		}
 	}
 }
 

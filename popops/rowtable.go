@@ -1,11 +1,6 @@
 package popops
 
-import (
-	"fmt"
-	"slices"
-
-	"gogcl.dev/tensor"
-)
+import "gogcl.dev/tensor"
 
 // rowTable is what slices by single entries of one dimension are of.
 type rowTable struct {
@@ -51,18 +46,19 @@ func (r *rowTable) checkPlan(v verb, p *Plan, options Options) error {
 	if err := p.checkTable(r.dtype, r.groups, r.entries, r.width); err != nil {
 		return err
 	}
-	if _, ok := slices.BinarySearch(p.lookUps, r.n); !ok {
-		return fmt.Errorf("%d look-ups, the plan is for %v", r.n, p.lookUps)
+	if err := p.checkLookUps(r.n); err != nil {
+		return err
 	}
 	if err := p.checkVerb(v); err != nil {
 		return err
 	}
-	if v != take && options.IndicesAreSorted != p.options.IndicesAreSorted {
-		return fmt.Errorf("IndicesAreSorted is %v, the plan was made with %v", options.IndicesAreSorted, p.options.IndicesAreSorted)
+	if v != take {
+		if err := p.checkSortedness(options); err != nil {
+			return err
+		}
 	}
-	partial, planned := options.PartialType, p.options.PartialType
-	if v == addTo && partial != 0 && sumsWide(partial, r.dtype) != sumsWide(planned, r.dtype) {
-		return fmt.Errorf("PartialType is %v, the plan was made with %v", partial, sumType(planned, r.dtype))
+	if v == addTo {
+		return p.checkPartial(options)
 	}
 	return nil
 }

@@ -32,6 +32,14 @@ func (s *scratch) begin(c *rowCall, group int, columns [2]int) {
 	}
 }
 
+// room is room for rowsAtOnce pairs.
+func (s *scratch) room() []uint64 {
+	if s.few == nil {
+		s.few = make([]uint64, 0, rowsAtOnce)
+	}
+	return s.few
+}
+
 // end finishes the group; scratch keeps no memory of the caller's.
 func (s *scratch) end() {
 	s.close()
@@ -40,12 +48,9 @@ func (s *scratch) end() {
 
 // inOrder carries out the look-ups from to to that are of rows lo to hi, in their order.
 func (s *scratch) inOrder(from, to int, lo, hi uint64) {
-	if s.few == nil {
-		s.few = make([]uint64, 0, rowsAtOnce)
-	}
 	span := hi - lo
 	for from < to {
-		pairs := s.few[:0]
+		pairs := s.room()
 		base := from
 		end := min(to, from+rowsAtOnce)
 		if host := s.call.off.host; host != nil {
@@ -84,9 +89,7 @@ func (s *scratch) apply(pairs []uint64, base int) {
 		case addTo:
 			c.add(table, slices, pairs, at, c.scale)
 		case put:
-			for _, p := range pairs {
-				copy(table[rowOf(p)*at.DstStride:][:at.Bytes], slices[sliceOf(p)*at.SrcStride:])
-			}
+			kernel.CopyRows(table, slices, pairs, at)
 		case maxTo:
 			for _, p := range pairs {
 				row := table[rowOf(p)*at.DstStride:][:at.Bytes]

@@ -23,6 +23,7 @@ type assembly struct {
 
 	addRows     [typeEnd]rowsFunc
 	addWideRows [typeEnd]rowsFunc
+	copyRows    func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int)
 
 	copy func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
 }
@@ -66,6 +67,9 @@ func (t *assembly) version() *version {
 			}
 			v.fold[f.index()] = k.loop
 		}
+	}
+	if t.copyRows != nil {
+		v.copyRows = copyPieces(t.copyRows, t.fill(Uint8))
 	}
 	if t.copy != nil {
 		v.stream = streamPieces(t.copy)

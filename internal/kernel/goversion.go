@@ -25,6 +25,7 @@ func goVersion() *version {
 	halves(v, Float16)
 	halves(v, BFloat16)
 
+	v.copyRows = goCopyRows
 	for t := Type(1); t < typeEnd; t++ {
 		v.addRows[t], v.addWideRows[t] = goAddRows(t), goAddWideRows(t)
 	}

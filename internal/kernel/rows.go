@@ -32,6 +32,20 @@ func AddWideRows(t Type) func(dst, src []byte, pairs []uint64, at Rows, scale ui
 	return at(&chosen.addWideRows, t)
 }
 
+// CopyRows is the loop
+//
+//	for _, p := range pairs { copy(dst row p>>32, src row uint32(p)) } // in this order
+//
+// A pair of a row outside dst or src panics before anything is written.
+func CopyRows(dst, src []byte, pairs []uint64, at Rows) { chosen.copyRows(dst, src, pairs, at) }
+
+func goCopyRows(dst, src []byte, pairs []uint64, at Rows) {
+	at.check(dst, src, pairs, 1)
+	for _, p := range pairs {
+		copy(dst[int(p>>32)*at.DstStride:][:at.Bytes], src[int(p&math.MaxUint32)*at.SrcStride:])
+	}
+}
+
 // rowsLoop is a loop over pairs of rows.
 type rowsLoop = func(dst, src []byte, pairs []uint64, at Rows, scale uint64)
 

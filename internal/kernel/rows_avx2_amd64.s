@@ -4,9 +4,87 @@
 
 #include "textflag.h"
 
+// func avx2CopyRows(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int)
+// Requires: AVX, MMX+
+TEXT ·avx2CopyRows(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), DX
+	MOVQ src+8(FP), BX
+	MOVQ pairs+16(FP), SI
+	MOVQ count+24(FP), DI
+	MOVQ n+32(FP), R8
+	MOVQ dstStride+40(FP), R9
+	MOVQ srcStride+48(FP), R10
+
+row:
+	CMPQ       DI, $+8
+	JLE        near
+	MOVL       68(SI), R11
+	IMULQ      R9, R11
+	ADDQ       DX, R11
+	MOVL       64(SI), R12
+	IMULQ      R10, R12
+	ADDQ       BX, R12
+	PREFETCHT0 (R11)
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R11)
+	PREFETCHT0 192(R12)
+
+near:
+	MOVL  4(SI), R11
+	IMULQ R9, R11
+	ADDQ  DX, R11
+	MOVL  (SI), R12
+	IMULQ R10, R12
+	ADDQ  BX, R12
+	MOVQ  R8, CX
+	XORQ  AX, AX
+	SUBQ  $+128, CX
+	JLT   rest
+
+main:
+	VMOVDQU (R12)(AX*1), Y0
+	VMOVDQU 32(R12)(AX*1), Y1
+	VMOVDQU 64(R12)(AX*1), Y2
+	VMOVDQU 96(R12)(AX*1), Y3
+	VMOVDQU Y0, (R11)(AX*1)
+	VMOVDQU Y1, 32(R11)(AX*1)
+	VMOVDQU Y2, 64(R11)(AX*1)
+	VMOVDQU Y3, 96(R11)(AX*1)
+	ADDQ    $+128, AX
+	SUBQ    $+128, CX
+	JGE     main
+
+rest:
+	ADDQ $+96, CX
+	JLT  last
+
+single:
+	VMOVDQU (R12)(AX*1), Y0
+	VMOVDQU Y0, (R11)(AX*1)
+	ADDQ    $+32, AX
+	SUBQ    $+32, CX
+	JGE     single
+
+last:
+	ADDQ $+8, SI
+	DECQ DI
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func avx2AddRowsInt8(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2AddRowsInt8(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTB X0, Y0
+	MOVL         $0x00ff00ff, AX
+	VMOVD        AX, X1
+	VPBROADCASTD X1, Y1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -14,12 +92,6 @@ TEXT ·avx2AddRowsInt8(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVQ        AX, X0
-	VPBROADCASTB X0, Y0
-	MOVL         $0x00ff00ff, AX
-	VMOVD        AX, X1
-	VPBROADCASTD X1, Y1
 
 row:
 	CMPQ       DI, $+8
@@ -125,6 +197,9 @@ last:
 // func avx2AddRowsInt16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2AddRowsInt16(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTW X0, Y0
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -132,9 +207,6 @@ TEXT ·avx2AddRowsInt16(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVQ        AX, X0
-	VPBROADCASTW X0, Y0
 
 row:
 	CMPQ       DI, $+8
@@ -210,6 +282,9 @@ last:
 // func avx2AddRowsInt32(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2AddRowsInt32(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -217,9 +292,6 @@ TEXT ·avx2AddRowsInt32(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y0
 
 row:
 	CMPQ       DI, $+8
@@ -295,6 +367,9 @@ last:
 // func avx2AddRowsInt64(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2AddRowsInt64(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -302,9 +377,6 @@ TEXT ·avx2AddRowsInt64(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVQ        AX, X0
-	VPBROADCASTQ X0, Y0
 
 row:
 	CMPQ       DI, $+8
@@ -415,6 +487,12 @@ last:
 // func avx2AddRowsFloat16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·avx2AddRowsFloat16(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x7fc00000, AX
+	VMOVD        AX, X1
+	VPBROADCASTD X1, Y1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -422,12 +500,6 @@ TEXT ·avx2AddRowsFloat16(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x7fc00000, AX
-	VMOVD        AX, X1
-	VPBROADCASTD X1, Y1
 
 row:
 	CMPQ       DI, $+8
@@ -523,6 +595,12 @@ last:
 // func avx2AddWideRowsFloat16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·avx2AddWideRowsFloat16(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x7fc00000, AX
+	VMOVD        AX, X1
+	VPBROADCASTD X1, Y1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -530,12 +608,6 @@ TEXT ·avx2AddWideRowsFloat16(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x7fc00000, AX
-	VMOVD        AX, X1
-	VPBROADCASTD X1, Y1
 
 row:
 	CMPQ       DI, $+8
@@ -621,13 +693,6 @@ last:
 // func avx2AddRowsBFloat16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2AddRowsBFloat16(SB), NOSPLIT, $0-64
-	MOVQ         dst+0(FP), DX
-	MOVQ         src+8(FP), BX
-	MOVQ         pairs+16(FP), SI
-	MOVQ         count+24(FP), DI
-	MOVQ         n+32(FP), R8
-	MOVQ         dstStride+40(FP), R9
-	MOVQ         srcStride+48(FP), R10
 	MOVQ         scale+56(FP), AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -643,6 +708,13 @@ TEXT ·avx2AddRowsBFloat16(SB), NOSPLIT, $0-64
 	MOVL         $0xffff0000, AX
 	VMOVD        AX, X4
 	VPBROADCASTD X4, Y4
+	MOVQ         dst+0(FP), DX
+	MOVQ         src+8(FP), BX
+	MOVQ         pairs+16(FP), SI
+	MOVQ         count+24(FP), DI
+	MOVQ         n+32(FP), R8
+	MOVQ         dstStride+40(FP), R9
+	MOVQ         srcStride+48(FP), R10
 
 row:
 	CMPQ       DI, $+8
@@ -778,13 +850,6 @@ last:
 // func avx2AddWideRowsBFloat16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2AddWideRowsBFloat16(SB), NOSPLIT, $0-64
-	MOVQ         dst+0(FP), DX
-	MOVQ         src+8(FP), BX
-	MOVQ         pairs+16(FP), SI
-	MOVQ         count+24(FP), DI
-	MOVQ         n+32(FP), R8
-	MOVQ         dstStride+40(FP), R9
-	MOVQ         srcStride+48(FP), R10
 	MOVQ         scale+56(FP), AX
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
@@ -800,6 +865,13 @@ TEXT ·avx2AddWideRowsBFloat16(SB), NOSPLIT, $0-64
 	MOVL         $0xffff0000, AX
 	VMOVD        AX, X2
 	VPBROADCASTD X2, Y2
+	MOVQ         dst+0(FP), DX
+	MOVQ         src+8(FP), BX
+	MOVQ         pairs+16(FP), SI
+	MOVQ         count+24(FP), DI
+	MOVQ         n+32(FP), R8
+	MOVQ         dstStride+40(FP), R9
+	MOVQ         srcStride+48(FP), R10
 
 row:
 	CMPQ       DI, $+8
@@ -890,6 +962,12 @@ last:
 // func avx2AddRowsFloat32(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2AddRowsFloat32(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x7fc00000, AX
+	VMOVD        AX, X1
+	VPBROADCASTD X1, Y1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -897,12 +975,6 @@ TEXT ·avx2AddRowsFloat32(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVD        AX, X0
-	VPBROADCASTD X0, Y0
-	MOVL         $0x7fc00000, AX
-	VMOVD        AX, X1
-	VPBROADCASTD X1, Y1
 
 row:
 	CMPQ       DI, $+8
@@ -988,6 +1060,12 @@ last:
 // func avx2AddRowsFloat64(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX2, MMX+
 TEXT ·avx2AddRowsFloat64(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x7ff8000000000000, AX
+	VMOVQ        AX, X1
+	VPBROADCASTQ X1, Y1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -995,12 +1073,6 @@ TEXT ·avx2AddRowsFloat64(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVQ        AX, X0
-	VPBROADCASTQ X0, Y0
-	MOVQ         $0x7ff8000000000000, AX
-	VMOVQ        AX, X1
-	VPBROADCASTQ X1, Y1
 
 row:
 	CMPQ       DI, $+8

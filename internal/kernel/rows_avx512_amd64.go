@@ -4,6 +4,13 @@
 
 package kernel
 
+// avx512CopyRows is
+//
+//	for _, p := range pairs { for i := range n { dst[row p>>32][i] = src[row uint32(p)][i] } }
+//
+//go:noescape
+func avx512CopyRows(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int)
+
 // avx512AddRowsInt8 is
 //
 //	for _, p := range pairs { for i := range n { dst[row p>>32][i] += scale * src[row uint32(p)][i] } }

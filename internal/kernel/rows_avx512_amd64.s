@@ -4,9 +4,95 @@
 
 #include "textflag.h"
 
+// func avx512CopyRows(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int)
+// Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
+TEXT ·avx512CopyRows(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), DX
+	MOVQ src+8(FP), BX
+	MOVQ pairs+16(FP), SI
+	MOVQ count+24(FP), DI
+	MOVQ n+32(FP), R8
+	MOVQ dstStride+40(FP), R9
+	MOVQ srcStride+48(FP), R10
+
+row:
+	CMPQ       DI, $+8
+	JLE        near
+	MOVL       68(SI), R11
+	IMULQ      R9, R11
+	ADDQ       DX, R11
+	MOVL       64(SI), R12
+	IMULQ      R10, R12
+	ADDQ       BX, R12
+	PREFETCHT0 (R11)
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R11)
+	PREFETCHT0 192(R12)
+
+near:
+	MOVL  4(SI), R11
+	IMULQ R9, R11
+	ADDQ  DX, R11
+	MOVL  (SI), R12
+	IMULQ R10, R12
+	ADDQ  BX, R12
+	MOVQ  R8, CX
+	XORQ  AX, AX
+	SUBQ  $+256, CX
+	JLT   rest
+
+main:
+	VMOVDQU64 (R12)(AX*1), Z0
+	VMOVDQU64 64(R12)(AX*1), Z1
+	VMOVDQU64 128(R12)(AX*1), Z2
+	VMOVDQU64 192(R12)(AX*1), Z3
+	VMOVDQU64 Z0, (R11)(AX*1)
+	VMOVDQU64 Z1, 64(R11)(AX*1)
+	VMOVDQU64 Z2, 128(R11)(AX*1)
+	VMOVDQU64 Z3, 192(R11)(AX*1)
+	ADDQ      $+256, AX
+	SUBQ      $+256, CX
+	JGE       main
+
+rest:
+	ADDQ $+192, CX
+	JLT  last
+
+single:
+	VMOVDQU64 (R12)(AX*1), Z0
+	VMOVDQU64 Z0, (R11)(AX*1)
+	ADDQ      $+64, AX
+	SUBQ      $+64, CX
+	JGE       single
+
+last:
+	ADDQ       $+64, CX
+	JEQ        done
+	MOVQ       $-1, R13
+	BZHIQ      CX, R13, R13
+	KMOVQ      R13, K1
+	VMOVDQU8.Z (R12)(AX*1), K1, Z0
+	VMOVDQU8   Z0, K1, (R11)(AX*1)
+
+done:
+	ADDQ $+8, SI
+	DECQ DI
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func avx512AddRowsInt8(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512AddRowsInt8(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTB X0, Z0
+	MOVL         $0x00ff00ff, AX
+	VPBROADCASTD AX, Z1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -14,11 +100,6 @@ TEXT ·avx512AddRowsInt8(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVQ        AX, X0
-	VPBROADCASTB X0, Z0
-	MOVL         $0x00ff00ff, AX
-	VPBROADCASTD AX, Z1
 
 row:
 	CMPQ       DI, $+8
@@ -142,6 +223,9 @@ done:
 // func avx512AddRowsInt16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512AddRowsInt16(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VMOVQ        AX, X0
+	VPBROADCASTW X0, Z0
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -149,9 +233,6 @@ TEXT ·avx512AddRowsInt16(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VMOVQ        AX, X0
-	VPBROADCASTW X0, Z0
 
 row:
 	CMPQ       DI, $+8
@@ -239,6 +320,8 @@ done:
 // func avx512AddRowsInt32(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512AddRowsInt32(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VPBROADCASTD AX, Z0
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -246,8 +329,6 @@ TEXT ·avx512AddRowsInt32(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VPBROADCASTD AX, Z0
 
 row:
 	CMPQ       DI, $+8
@@ -335,6 +416,8 @@ done:
 // func avx512AddRowsInt64(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·avx512AddRowsInt64(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VPBROADCASTQ AX, Z0
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -342,8 +425,6 @@ TEXT ·avx512AddRowsInt64(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VPBROADCASTQ AX, Z0
 
 row:
 	CMPQ       DI, $+8
@@ -431,6 +512,10 @@ done:
 // func avx512AddRowsFloat16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512AddRowsFloat16(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VPBROADCASTD AX, Z0
+	MOVL         $0x7fc00000, AX
+	VPBROADCASTD AX, Z1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -438,10 +523,6 @@ TEXT ·avx512AddRowsFloat16(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VPBROADCASTD AX, Z0
-	MOVL         $0x7fc00000, AX
-	VPBROADCASTD AX, Z1
 
 row:
 	CMPQ       DI, $+8
@@ -554,6 +635,10 @@ done:
 // func avx512AddWideRowsFloat16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512AddWideRowsFloat16(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VPBROADCASTD AX, Z0
+	MOVL         $0x7fc00000, AX
+	VPBROADCASTD AX, Z1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -561,10 +646,6 @@ TEXT ·avx512AddWideRowsFloat16(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VPBROADCASTD AX, Z0
-	MOVL         $0x7fc00000, AX
-	VPBROADCASTD AX, Z1
 
 row:
 	CMPQ       DI, $+8
@@ -669,13 +750,6 @@ done:
 // func avx512AddRowsBFloat16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512AddRowsBFloat16(SB), NOSPLIT, $0-64
-	MOVQ         dst+0(FP), DX
-	MOVQ         src+8(FP), BX
-	MOVQ         pairs+16(FP), SI
-	MOVQ         count+24(FP), DI
-	MOVQ         n+32(FP), R8
-	MOVQ         dstStride+40(FP), R9
-	MOVQ         srcStride+48(FP), R10
 	MOVQ         scale+56(FP), AX
 	VPBROADCASTD AX, Z0
 	MOVL         $0x7fc00000, AX
@@ -686,6 +760,13 @@ TEXT ·avx512AddRowsBFloat16(SB), NOSPLIT, $0-64
 	VPBROADCASTD AX, Z3
 	MOVL         $0xffff0000, AX
 	VPBROADCASTD AX, Z4
+	MOVQ         dst+0(FP), DX
+	MOVQ         src+8(FP), BX
+	MOVQ         pairs+16(FP), SI
+	MOVQ         count+24(FP), DI
+	MOVQ         n+32(FP), R8
+	MOVQ         dstStride+40(FP), R9
+	MOVQ         srcStride+48(FP), R10
 
 row:
 	CMPQ       DI, $+8
@@ -840,13 +921,6 @@ done:
 // func avx512AddWideRowsBFloat16(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·avx512AddWideRowsBFloat16(SB), NOSPLIT, $0-64
-	MOVQ         dst+0(FP), DX
-	MOVQ         src+8(FP), BX
-	MOVQ         pairs+16(FP), SI
-	MOVQ         count+24(FP), DI
-	MOVQ         n+32(FP), R8
-	MOVQ         dstStride+40(FP), R9
-	MOVQ         srcStride+48(FP), R10
 	MOVQ         scale+56(FP), AX
 	VPBROADCASTD AX, Z0
 	MOVL         $0x7fc00000, AX
@@ -857,6 +931,13 @@ TEXT ·avx512AddWideRowsBFloat16(SB), NOSPLIT, $0-64
 	VPBROADCASTD AX, Z2
 	MOVL         $0xffff0000, AX
 	VPBROADCASTD AX, Z2
+	MOVQ         dst+0(FP), DX
+	MOVQ         src+8(FP), BX
+	MOVQ         pairs+16(FP), SI
+	MOVQ         count+24(FP), DI
+	MOVQ         n+32(FP), R8
+	MOVQ         dstStride+40(FP), R9
+	MOVQ         srcStride+48(FP), R10
 
 row:
 	CMPQ       DI, $+8
@@ -967,6 +1048,10 @@ done:
 // func avx512AddRowsFloat32(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512AddRowsFloat32(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VPBROADCASTD AX, Z0
+	MOVL         $0x7fc00000, AX
+	VPBROADCASTD AX, Z1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -974,10 +1059,6 @@ TEXT ·avx512AddRowsFloat32(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VPBROADCASTD AX, Z0
-	MOVL         $0x7fc00000, AX
-	VPBROADCASTD AX, Z1
 
 row:
 	CMPQ       DI, $+8
@@ -1077,6 +1158,10 @@ done:
 // func avx512AddRowsFloat64(dst *byte, src *byte, pairs *uint64, count int, n int, dstStride int, srcStride int, scale uint64)
 // Requires: AVX, AVX512BW, AVX512F, BMI2, MMX+
 TEXT ·avx512AddRowsFloat64(SB), NOSPLIT, $0-64
+	MOVQ         scale+56(FP), AX
+	VPBROADCASTQ AX, Z0
+	MOVQ         $0x7ff8000000000000, AX
+	VPBROADCASTQ AX, Z1
 	MOVQ         dst+0(FP), DX
 	MOVQ         src+8(FP), BX
 	MOVQ         pairs+16(FP), SI
@@ -1084,10 +1169,6 @@ TEXT ·avx512AddRowsFloat64(SB), NOSPLIT, $0-64
 	MOVQ         n+32(FP), R8
 	MOVQ         dstStride+40(FP), R9
 	MOVQ         srcStride+48(FP), R10
-	MOVQ         scale+56(FP), AX
-	VPBROADCASTQ AX, Z0
-	MOVQ         $0x7ff8000000000000, AX
-	VPBROADCASTQ AX, Z1
 
 row:
 	CMPQ       DI, $+8

@@ -118,6 +118,47 @@ func TestAddRowsOutside(t *testing.T) {
 	})
 }
 
+// TestCopyRows holds every version against copy, on rows of all small lengths and some long ones.
+func TestCopyRows(t *testing.T) {
+	for _, v := range versions {
+		if v.copyRows == nil {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		for n := range 600 {
+			if n >= 300 {
+				n = 1<<17 + n
+			}
+			if n > 1<<17+310 {
+				break
+			}
+			const dstRows, srcRows = 3, 4
+			at := Rows{n, n + rng.IntN(3), n + rng.IntN(3)}
+			dst, src := aligned(dstRows*at.DstStride), pack(Uint8, mixed(Uint8, srcRows*at.SrcStride, uint64(n)))
+			pairs := make([]uint64, rng.IntN(20))
+			for i := range pairs {
+				pairs[i] = uint64(rng.IntN(dstRows))<<32 | uint64(rng.IntN(srcRows))
+			}
+			want := bytes.Clone(dst)
+			for _, p := range pairs {
+				copy(want[int(p>>32)*at.DstStride:][:n], src[int(p&0xffffffff)*at.SrcStride:])
+			}
+			v.copyRows(dst, src, pairs, at)
+			if !bytes.Equal(dst, want) {
+				t.Fatalf("version %s, %+v, pairs %x: differs from copy", v.name, at, pairs)
+			}
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("version %s: no panic for a row that is not there", v.name)
+				}
+			}()
+			v.copyRows(aligned(64), aligned(64), []uint64{0, 1}, Rows{64, 64, 64})
+		}()
+	}
+}
+
 // scaleOne is the bits of 1.
 func scaleOne(typ Type) uint64 {
 	switch typ {

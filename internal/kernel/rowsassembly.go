@@ -31,3 +31,27 @@ func rowsPieces(asm rowsFunc, rest rowsLoop, fill, wide int) rowsLoop {
 		}
 	}
 }
+
+// copyPieces is rowsPieces for a copy, of which the last bytes of a row may be fewer than fill.
+func copyPieces(asm func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int), fill int) func(dst, src []byte, pairs []uint64, at Rows) {
+	return func(dst, src []byte, pairs []uint64, at Rows) {
+		at.check(dst, src, pairs, 1)
+		if len(pairs) == 0 {
+			return
+		}
+		left := at.Bytes
+		for left >= fill {
+			n := min(left&^(fill-1), pieceBytes(2))
+			atOnce := max(1, pieceTouched/(2*n))
+			for from := 0; from < len(pairs); from += atOnce {
+				count := min(atOnce, len(pairs)-from)
+				asm(unsafe.SliceData(dst), unsafe.SliceData(src), &pairs[from], count, n, at.DstStride, at.SrcStride)
+			}
+			dst, src, left = dst[n:], src[n:], left-n
+		}
+		if left > 0 {
+			at.Bytes = left
+			goCopyRows(dst, src, pairs, at)
+		}
+	}
+}

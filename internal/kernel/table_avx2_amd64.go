@@ -160,6 +160,7 @@ func avx2Table() *assembly {
 	t.addRows[Float32] = avx2AddRowsFloat32
 	t.addRows[Float64] = avx2AddRowsFloat64
 
+	t.copyRows = avx2CopyRows
 	t.addWideRows[Float16] = avx2AddWideRowsFloat16
 	t.addWideRows[BFloat16] = avx2AddWideRowsBFloat16
 

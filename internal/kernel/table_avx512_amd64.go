@@ -160,6 +160,7 @@ func avx512Table() *assembly {
 	t.addRows[Float32] = avx512AddRowsFloat32
 	t.addRows[Float64] = avx512AddRowsFloat64
 
+	t.copyRows = avx512CopyRows
 	t.addWideRows[Float16] = avx512AddWideRowsFloat16
 	t.addWideRows[BFloat16] = avx512AddWideRowsBFloat16
 

@@ -14,6 +14,7 @@ type version struct {
 
 	addRows     [typeEnd]rowsLoop
 	addWideRows [typeEnd]rowsLoop
+	copyRows    func(dst, src []byte, pairs []uint64, at Rows)
 }
 
 // versions lists every version that this machine can run, slowest first. Tests run them all.
@@ -37,6 +38,9 @@ func register(v *version) {
 	overlay(chosen.fold[:], v.fold[:])
 	overlay(chosen.addRows[:], v.addRows[:])
 	overlay(chosen.addWideRows[:], v.addWideRows[:])
+	if v.copyRows != nil {
+		chosen.copyRows = v.copyRows
+	}
 	if v.stream != nil {
 		chosen.stream = v.stream
 	}

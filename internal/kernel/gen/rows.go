@@ -22,8 +22,9 @@ type rowAdder struct {
 	scale    vec
 }
 
-// emitRows writes the sums of rows, and those of 16-bit rows to float32 ones.
+// emitRows writes the copy of rows, the sums of rows, and those of 16-bit rows to float32 ones.
 func emitRows(c *build.Context, t *table) {
+	emitCopyRows(c, t)
 	muls := map[string]*operator{}
 	for _, op := range operators() {
 		if op.name == "Mul" {
@@ -52,72 +53,110 @@ func emitRowAdder(c *build.Context, t *table, name string, add, mul *operator, w
 	doc := fmt.Sprintf("for _, p := range pairs { for i := range n%s { dst[row p>>32][i] += scale * src[row uint32(p)][i] } }%s", e.per(), e.note())
 	g := function(c, t.isa, name, "func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int, scale uint64)", doc)
 	l := &elementwise{gen: g, e: e, off: g.GP64(), left: g.GP64()}
-	a := &rowAdder{elementwise: l, add: add, mul: mul, wide: wide}
-	param := func(name string) gp { return g.Load(g.Param(name), g.GP64()).(gp) }
-	dst, src, pairs, count, n := param("dst"), param("src"), param("pairs"), param("count"), param("n")
-	dstStride, srcStride := param("dstStride"), param("srcStride")
-	a.scale = g.vec()
+	a := &rowAdder{elementwise: l, add: add, mul: mul, wide: wide, scale: g.vec()}
+	scale := g.Load(g.Param("scale"), g.GP64()).(gp)
 	if e.lane() >= 4 {
-		g.broadcast(param("scale"), e.lane(), a.scale)
+		g.broadcast(scale, e.lane(), a.scale)
 	} else {
-		g.broadcastSmall(param("scale"), e.bytes, a.scale)
+		g.broadcastSmall(scale, e.bytes, a.scale)
 	}
 	mul.prepare(g)
 	add.prepare(g)
-	dstRow, srcRow := g.GP64(), g.GP64()
+	l.eachPair(a.columns)
+}
+
+// emitCopyRows writes the copy of rows.
+func emitCopyRows(c *build.Context, t *table) {
+	name := t.function("CopyRows", "")
+	t.add("addWideRows", "t.copyRows = %s", name)
+	doc := "for _, p := range pairs { for i := range n { dst[row p>>32][i] = src[row uint32(p)][i] } }"
+	g := function(c, t.isa, name, "func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int)", doc)
+	bytes := &element{"Uint8", 1, unsigned}
+	l := &elementwise{gen: g, e: bytes, off: g.GP64(), left: g.GP64()}
+	l.eachPair(func() {
+		l.turns(func(n int) {
+			vs := make([]vec, n)
+			for i := range vs {
+				vs[i] = g.reg(l.mem(1, i*g.width))
+			}
+			for i, v := range vs {
+				g.store(v, l.mem(0, i*g.width))
+			}
+		}, func() {
+			k := g.mask(l.left)
+			g.storeMasked(l.loadMasked(bytes, l.mem(1, 0), k).(vec), k, l.mem(0, 0))
+		})
+	})
+}
+
+// eachPair loops over the pairs: the arguments are dst, src, pairs, count, n, dstStride and srcStride. columns does one
+// pair of rows, which the pointers 0 and 1 are at, of left bytes.
+func (l *elementwise) eachPair(columns func()) {
+	param := func(name string) gp { return l.Load(l.Param(name), l.GP64()).(gp) }
+	dst, src, pairs, count, n := param("dst"), param("src"), param("pairs"), param("count"), param("n")
+	dstStride, srcStride := param("dstStride"), param("srcStride")
+	dstRow, srcRow := l.GP64(), l.GP64()
 	row := func(disp int, stride, base gp, to gp) {
-		g.MOVL(operand.Mem{Base: pairs, Disp: disp}, to.As32())
-		g.IMULQ(stride, to)
-		g.ADDQ(base, to)
+		l.MOVL(operand.Mem{Base: pairs, Disp: disp}, to.As32())
+		l.IMULQ(stride, to)
+		l.ADDQ(base, to)
 	}
 
-	g.Label("row")
-	g.CMPQ(count, operand.I32(rowsAhead))
-	g.JLE(operand.LabelRef("near"))
+	l.Label("row")
+	l.CMPQ(count, operand.I32(rowsAhead))
+	l.JLE(operand.LabelRef("near"))
 	row(8*rowsAhead+4, dstStride, dst, dstRow)
 	row(8*rowsAhead, srcStride, src, srcRow)
 	for i := range rowLines {
-		g.PREFETCHT0(operand.Mem{Base: dstRow, Disp: 64 * i})
-		g.PREFETCHT0(operand.Mem{Base: srcRow, Disp: 64 * i})
+		l.PREFETCHT0(operand.Mem{Base: dstRow, Disp: 64 * i})
+		l.PREFETCHT0(operand.Mem{Base: srcRow, Disp: 64 * i})
 	}
-	g.Label("near")
+	l.Label("near")
 	row(4, dstStride, dst, dstRow)
 	row(0, srcStride, src, srcRow)
 	l.ptrs = append(l.ptrs, dstRow, srcRow)
-	g.MOVQ(n, l.left)
-	a.columns()
-	g.ADDQ(operand.I32(8), pairs)
-	g.DECQ(count)
-	g.JNE(operand.LabelRef("row"))
-	g.end()
+	l.MOVQ(n, l.left)
+	columns()
+	l.ADDQ(operand.I32(8), pairs)
+	l.DECQ(count)
+	l.JNE(operand.LabelRef("row"))
+	l.end()
+}
+
+// turns goes through left bytes: registers does n registers' worth, masked what does not fill one, with AVX-512.
+func (l *elementwise) turns(registers func(n int), masked func()) {
+	span := l.span(l.e)
+	l.XORQ(l.off, l.off)
+	l.SUBQ(operand.I32(unroll*span), l.left)
+	l.JLT(operand.LabelRef("rest"))
+	l.Label("main")
+	registers(unroll)
+	l.ADDQ(operand.I32(unroll*span), l.off)
+	l.SUBQ(operand.I32(unroll*span), l.left)
+	l.JGE(operand.LabelRef("main"))
+
+	l.Label("rest")
+	l.ADDQ(operand.I32((unroll-1)*span), l.left) // what is left, less one register
+	l.JLT(operand.LabelRef("last"))
+	l.Label("single")
+	registers(1)
+	l.ADDQ(operand.I32(span), l.off)
+	l.SUBQ(operand.I32(span), l.left)
+	l.JGE(operand.LabelRef("single"))
+	l.Label("last")
+	if l.width == 64 {
+		l.ADDQ(operand.I32(span), l.left)
+		l.JEQ(operand.LabelRef("done"))
+		masked()
+		l.Label("done")
+	}
 }
 
 // columns adds l.left bytes of a row of src.
-func (a *rowAdder) columns() {
-	span := a.span(a.e)
-	a.XORQ(a.off, a.off)
-	a.SUBQ(operand.I32(unroll*span), a.left)
-	a.JLT(operand.LabelRef("rest"))
-	a.Label("main")
-	a.registers(unroll)
-	a.ADDQ(operand.I32(unroll*span), a.off)
-	a.SUBQ(operand.I32(unroll*span), a.left)
-	a.JGE(operand.LabelRef("main"))
+func (a *rowAdder) columns() { a.turns(a.registers, a.masked) }
 
-	a.Label("rest")
-	a.ADDQ(operand.I32((unroll-1)*span), a.left) // what is left, less one register
-	a.JLT(operand.LabelRef("last"))
-	a.Label("single")
-	a.registers(1)
-	a.ADDQ(operand.I32(span), a.off)
-	a.SUBQ(operand.I32(span), a.left)
-	a.JGE(operand.LabelRef("single"))
-	a.Label("last")
-	if a.width != 64 {
-		return
-	}
-	a.ADDQ(operand.I32(span), a.left)
-	a.JEQ(operand.LabelRef("done"))
+// masked adds what does not fill a register.
+func (a *rowAdder) masked() {
 	k := a.mask(a.left)
 	acc := a.scaled(a.loadMasked(a.e, a.mem(1, 0), k))
 	if a.wide {
@@ -127,12 +166,11 @@ func (a *rowAdder) columns() {
 		a.VMOVDQU8_Z(a.dst(0), k, sum)
 		a.sum(acc, sum)
 		a.storeMasked(acc, k, a.dst(0))
-	} else {
-		a.sum(acc, a.add.operand(a.gen, a.loadMasked(a.e, a.dst(0), k)))
-		a.e.pack(a.gen, acc)
-		a.storeMasked(a.packed(a.e, acc), k, a.dst(0))
+		return
 	}
-	a.Label("done")
+	a.sum(acc, a.add.operand(a.gen, a.loadMasked(a.e, a.dst(0), k)))
+	a.e.pack(a.gen, acc)
+	a.storeMasked(a.packed(a.e, acc), k, a.dst(0))
 }
 
 // registers adds n registers' worth.
