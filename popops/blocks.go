@@ -1,24 +1,6 @@
 package popops
 
-import (
-	"slices"
-
-	"gogcl.dev/internal/kernel"
-	"gogcl.dev/tensor"
-)
-
-// verb is what is done with the elements of a slice and those of the table.
-type verb uint8
-
-const (
-	take      verb = iota // slice = table
-	put                   // table = slice
-	addTo                 // table += scale * slice
-	maxTo                 // table = max(table, slice)
-	widen                 // wide = float32(table)
-	addToWide             // wide += scale * slice
-	narrow                // table = wide, rounded
-)
+import "slices"
 
 // blocks carries out a verb for slices of any form, one after the other: each is cut into runs of elements that lie one
 // after the other in table and slice.
@@ -29,46 +11,20 @@ const (
 type blocks struct {
 	window
 	offsets
-	step  int // offset k of a look-up comes so many after offset k-1
-	verb  verb
-	size  int // bytes of an element
-	table []byte
-	slice []byte
-	wide  []byte // float32s, as many as table has elements
-	scale uint64
+	step int     // offset k of a look-up comes so many after offset k-1
+	do   *runner // behind a pointer, so that dims and sizes need not be on the heap
 
-	last    int // the innermost dimension that is sliced
-	inner   int // elements of the dimensions after it
-	each    int // elements of a slice
-	add     func(dst, src []byte, pairs []uint64, at kernel.Rows, scale uint64)
-	maximum func(dst, a, b []byte)
-	convert func(dst, src []byte)
+	last  int // the innermost dimension that is sliced
+	inner int // elements of the dimensions after it
+	each  int // elements of a slice
 }
 
-// prepare fills in what follows from window, verb and type.
-func (b *blocks) prepare(dtype tensor.DType) {
-	b.size, b.last, b.each = dtype.Size(), -1, b.elements()
+// prepare fills in what follows from the window.
+func (b *blocks) prepare() {
+	b.last, b.each = -1, b.elements()
 	if len(b.dims) > 0 {
 		b.last = slices.Max(b.dims)
 		_, b.inner = b.around(b.last)
-	}
-	b.use(b.verb, dtype)
-}
-
-// use sets the verb.
-func (b *blocks) use(v verb, dtype tensor.DType) {
-	b.verb = v
-	switch t := kernel.Type(dtype); v {
-	case addTo:
-		b.add = kernel.AddRows(t)
-	case maxTo:
-		b.maximum = kernel.Binary(kernel.Max, t)
-	case widen:
-		b.convert = kernel.Widen(t)
-	case addToWide:
-		b.add = kernel.AddWideRows(t)
-	case narrow:
-		b.convert = kernel.Narrow(t)
 	}
 }
 
@@ -78,15 +34,13 @@ func (b *blocks) lookUp(i int) {
 		return
 	}
 	if b.last < 0 {
-		b.run(0, i*b.each, b.each)
+		b.do.run(0, i*b.each, b.each)
 		return
 	}
 	first := i * len(b.dims)
 	for k, d := range b.dims {
 		if v := b.at(first + k*b.step); v < 0 || v >= int64(b.dim(d)) {
-			if b.verb == take {
-				clear(b.slice[i*b.each*b.size:][:b.each*b.size])
-			}
+			b.do.leaveOut(i*b.each, b.each)
 			return
 		}
 	}
@@ -107,43 +61,11 @@ func (b *blocks) visit(axis, first, table, slice int) {
 	offset, size := int(b.at(first+k*b.step)), b.sizes[k]
 	if axis == b.last {
 		here := min(size, extent-offset)
-		b.run((table*extent+offset)*b.inner, slice*size*b.inner, here*b.inner)
-		b.run(table*extent*b.inner, (slice*size+here)*b.inner, (size-here)*b.inner)
+		b.do.run((table*extent+offset)*b.inner, slice*size*b.inner, here*b.inner)
+		b.do.run(table*extent*b.inner, (slice*size+here)*b.inner, (size-here)*b.inner)
 		return
 	}
 	for x := range size {
 		b.visit(axis+1, first, table*extent+(offset+x)%extent, slice*size+x)
-	}
-}
-
-// onePair is the pair of the first rows.
-var onePair = []uint64{0}
-
-// run carries out the verb for n elements from those two on.
-func (b *blocks) run(table, slice, n int) {
-	if n == 0 {
-		return
-	}
-	var wide []byte
-	if b.wide != nil {
-		wide = b.wide[4*table : 4*(table+n)]
-	}
-	t := b.table[table*b.size : (table+n)*b.size]
-	s := b.slice[slice*b.size : (slice+n)*b.size]
-	switch b.verb {
-	case take:
-		copy(s, t)
-	case put:
-		copy(t, s)
-	case addTo:
-		b.add(t, s, onePair, kernel.Rows{Bytes: len(s)}, b.scale)
-	case maxTo:
-		b.maximum(t, t, s)
-	case widen:
-		b.convert(wide, t)
-	case addToWide:
-		b.add(wide, s, onePair, kernel.Rows{Bytes: len(s)}, b.scale)
-	case narrow:
-		b.convert(t, wide)
 	}
 }

@@ -102,8 +102,9 @@ func (b *blocks) dynamic(what, name string, s *tensor.Tensor, v verb) error {
 	if err := checkApart(written, other, tensor.Bytes(b.words)); err != nil {
 		return fmt.Errorf("popops: %s: %w", what, err)
 	}
-	b.table, b.slice, b.verb = b.t.Bytes(), s.Bytes(), v
-	b.prepare(s.DType())
-	b.lookUp(0)
+	one := *b // so that the runner may be on the stack
+	one.do = &runner{verb: v, size: s.DType().Size(), table: b.t.Bytes(), slice: s.Bytes()}
+	one.prepare()
+	one.lookUp(0)
 	return nil
 }

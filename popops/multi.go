@@ -3,31 +3,28 @@ package popops
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
-// multi is a call for several slices of tensors.
+// multi is a call for several slices of tensors. What must be on the heap is no part of it, lest dims and sizes have to be:
+// offsets and plan.
 type multi struct {
 	what    string // the function's name, for errors
 	verb    verb   // take, put, addTo or maxTo
 	grouped bool
-	t, s    *tensor.Tensor
-	name    string // what s is called
-	dims    []int
-	sizes   []int
-	plan    *Plan
+	window  // of t
 	options Options
 	scale   *tensor.Tensor // of addTo
 
-	blocks
 	groups, n int
 	partial   bool // sums are kept in float32
 }
 
-// fail is an error of the call.
-func (m *multi) fail(err error) error { return fmt.Errorf("popops: %s: %w", m.what, err) }
+// fail is an error of the call. (It clones what, or all that m refers to, such as dims, would have to be on the heap.)
+func (m *multi) fail(err error) error { return failed(strings.Clone(m.what), err) }
 
 // leads are the leading dimensions of slices.
 func (m *multi) leads() ([2]int, int) {
@@ -38,39 +35,40 @@ func (m *multi) leads() ([2]int, int) {
 }
 
 // withTensor checks the table and a tensor of offsets.
-func (m *multi) withTensor(o *tensor.Tensor) error {
+func (m *multi) withTensor(o *tensor.Tensor, plan *Plan) (offsets, error) {
+	fail := func(err error) (offsets, error) { return offsets{}, m.fail(err) }
 	if err := m.checkTable(); err != nil {
-		return err
+		return offsets{}, err
 	}
 	if err := checkThere("offsets", o); err != nil {
-		return m.fail(err)
+		return fail(err)
 	}
 	want := 2 + m.skip
 	if o.Rank() != want || o.Dim(want-1) != len(m.dims) || m.grouped && o.Dim(0) != m.groups {
 		if m.grouped {
-			return m.fail(fmt.Errorf("offsets have shape %v, want (%d, n, %d): groups, look-ups, dimensions", o.Shape(), m.groups, len(m.dims)))
+			return fail(fmt.Errorf("offsets have shape %v, want (%d, n, %d): groups, look-ups, dimensions", o.Shape(), m.groups, len(m.dims)))
 		}
-		return m.fail(fmt.Errorf("offsets have shape %v, want (n, %d): look-ups, dimensions", o.Shape(), len(m.dims)))
+		return fail(fmt.Errorf("offsets have shape %v, want (n, %d): look-ups, dimensions", o.Shape(), len(m.dims)))
 	}
-	var err error
-	if m.offsets, err = offsetsOf(o); err != nil {
-		return m.fail(err)
+	off, err := offsetsOf(o)
+	if err != nil {
+		return fail(err)
 	}
 	m.n = o.Dim(want - 2)
-	return m.checkOffsets()
+	return off, m.checkOffsets(&off, plan)
 }
 
 // withHost checks the table and offsets given by the host.
-func (m *multi) withHost(host []int) error {
+func (m *multi) withHost(host []int) (offsets, error) {
 	if err := m.checkTable(); err != nil {
-		return err
+		return offsets{}, err
 	}
 	if err := checkHost(host, m.t.Dim(m.dims[0])); err != nil {
-		return m.fail(err)
+		return offsets{}, m.fail(err)
 	}
-	m.offsets = offsets{host: host}
+	off := offsets{host: host}
 	m.n = len(host)
-	return m.checkOffsets()
+	return off, m.checkOffsets(&off, nil)
 }
 
 // checkTable checks the table and what is sliced of it.
@@ -85,7 +83,6 @@ func (m *multi) checkTable() error {
 		}
 		m.groups, m.skip = m.t.Dim(0), 1
 	}
-	m.blocks.window = window{extents{t: m.t, skip: m.skip}, m.dims, m.sizes}
 	if err := m.check(); err != nil {
 		return m.fail(err)
 	}
@@ -96,18 +93,18 @@ func (m *multi) checkTable() error {
 }
 
 // checkOffsets checks what is said about offsets.
-func (m *multi) checkOffsets() error {
+func (m *multi) checkOffsets(o *offsets, plan *Plan) error {
 	var partial tensor.DType
 	var err error
 	if m.isRows() {
 		outer, inner := m.around(m.dims[0])
 		r := rowTable{m.t.DType(), m.groups, m.dim(m.dims[0]), outer * inner, m.n}
-		if m.grouped && m.plan == nil {
+		if m.grouped && plan == nil {
 			return m.fail(fmt.Errorf("no plan, want one for %d groups", m.groups))
 		}
-		partial, err = r.check(&m.offsets, m.verb, m.plan, m.options)
+		partial, err = r.check(o, m.verb, plan, m.options)
 	} else {
-		partial, err = m.checkBlocks()
+		partial, err = m.checkBlocks(o, plan)
 	}
 	if err != nil {
 		return m.fail(err)
@@ -117,8 +114,8 @@ func (m *multi) checkOffsets() error {
 }
 
 // checkBlocks is rowTable.check for slices that are no rows.
-func (m *multi) checkBlocks() (partial tensor.DType, err error) {
-	if m.plan != nil || m.grouped {
+func (m *multi) checkBlocks(o *offsets, plan *Plan) (partial tensor.DType, err error) {
+	if plan != nil || m.grouped {
 		return 0, fmt.Errorf("dims %v and sizes %v with a plan, want one dimension and the size 1", slices.Clone(m.dims), slices.Clone(m.sizes))
 	}
 	if m.verb == addTo {
@@ -127,7 +124,7 @@ func (m *multi) checkBlocks() (partial tensor.DType, err error) {
 		}
 	}
 	if m.options.ValidateIndices {
-		if err := m.checkRange(&m.offsets); err != nil {
+		if err := m.checkRange(o); err != nil {
 			return 0, err
 		}
 	}
@@ -135,7 +132,7 @@ func (m *multi) checkBlocks() (partial tensor.DType, err error) {
 		if len(m.dims) != 1 {
 			return 0, fmt.Errorf("IndicesAreSorted with %d dims, want 1", len(m.dims))
 		}
-		if err := checkSorted(&m.offsets, m.n); err != nil {
+		if err := checkSorted(o, m.n); err != nil {
 			return 0, err
 		}
 	}
@@ -145,7 +142,7 @@ func (m *multi) checkBlocks() (partial tensor.DType, err error) {
 // result is a tensor for the slices.
 func (m *multi) result() (*tensor.Tensor, error) {
 	lead, leads := m.leads()
-	s, err := tensor.New(m.t.DType(), m.shapeOf(lead[:leads]...)...)
+	s, err := tensor.New(m.t.DType(), m.shapeOf(append([]int(nil), lead[:leads]...)...)...)
 	if err != nil {
 		return nil, m.fail(err)
 	}
@@ -153,7 +150,7 @@ func (m *multi) result() (*tensor.Tensor, error) {
 }
 
 // run checks the slices and carries the call out.
-func (m *multi) run(name string, s *tensor.Tensor) error {
+func (m *multi) run(name string, s *tensor.Tensor, off offsets, plan *Plan) error {
 	if err := checkThere(name, s); err != nil {
 		return m.fail(err)
 	}
@@ -169,7 +166,7 @@ func (m *multi) run(name string, s *tensor.Tensor) error {
 	if m.verb == take {
 		written, read = s, m.t
 	}
-	if err := checkApart(written, read, tensor.Bytes(m.words)); err != nil {
+	if err := checkApart(written, read, tensor.Bytes(off.words)); err != nil {
 		return m.fail(err)
 	}
 	bits, err := m.scaleBits(written)
@@ -184,39 +181,40 @@ func (m *multi) run(name string, s *tensor.Tensor) error {
 		size := dtype.Size()
 		call := rowCall{
 			verb: m.verb, groups: m.groups, n: m.n, entries: m.dim(m.dims[0]), outer: outer, inner: inner * size,
-			table: m.t.Bytes(), slices: s.Bytes(), off: m.offsets, scale: bits, given: m.options.IndicesAreSorted,
+			table: m.t.Bytes(), slices: s.Bytes(), off: off, scale: bits, given: m.options.IndicesAreSorted,
 		}
-		call.run(dtype, m.partial, m.plan)
+		call.run(dtype, m.partial, plan)
 		return nil
 	}
-	m.blocks.verb, m.table, m.slice, m.blocks.scale = m.verb, m.t.Bytes(), s.Bytes(), bits
-	m.step = 1
-	m.prepare(dtype)
+	b := blocks{window: m.window, offsets: off, step: 1}
+	b.do = &runner{size: dtype.Size(), table: m.t.Bytes(), slice: s.Bytes(), scale: bits}
+	b.prepare()
 	if m.partial {
-		m.addWide(dtype)
+		b.addWide(m.n, dtype)
 		return nil
 	}
-	m.eachLookUp()
+	b.do.use(m.verb, dtype)
+	b.eachLookUp(m.n)
 	return nil
 }
 
-// eachLookUp carries out the blocks' verb for each slice.
-func (m *multi) eachLookUp() {
-	for i := range m.n {
-		m.lookUp(i)
+// eachLookUp carries out the verb for n slices.
+func (b *blocks) eachLookUp(n int) {
+	for i := range n {
+		b.lookUp(i)
 	}
 }
 
-// addWide adds by way of float32 sums of the whole table, of which only what is added to is looked at.
-func (m *multi) addWide(dtype tensor.DType) {
+// addWide adds n slices by way of float32 sums of the whole table, of which only what is added to is looked at.
+func (b *blocks) addWide(n int, dtype tensor.DType) {
 	wide := wides.Get().(*[]byte)
-	if need := 4 * m.t.Len(); len(*wide) < need {
+	if need := 4 * b.t.Len(); len(*wide) < need {
 		*wide = make([]byte, need)
 	}
-	m.wide = *wide
-	for _, v := range []verb{widen, addToWide, narrow} {
-		m.use(v, dtype)
-		m.eachLookUp()
+	b.do.wide = *wide
+	for _, v := range [...]verb{widen, addToWide, narrow} {
+		b.do.use(v, dtype)
+		b.eachLookUp(n)
 	}
 	wides.Put(wide)
 }

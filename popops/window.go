@@ -34,6 +34,9 @@ type window struct {
 	dims, sizes []int
 }
 
+// windowOf is a window of a tensor.
+func windowOf(t *tensor.Tensor, dims, sizes []int) window { return window{extents{t: t}, dims, sizes} }
+
 // check returns what is wrong with dims and sizes.
 func (w *window) check() error {
 	if len(w.dims) != len(w.sizes) {
