@@ -17,15 +17,19 @@ import (
 	"gogcl.dev/transport/inproc"
 )
 
-// The model of BenchmarkRTSStep: dense layers alike, each with a weight of 64 KiB and a bias of 512 bytes.
+// The model of BenchmarkRTSStep: dense layers alike, each with a weight of 256 KiB and a bias of 1 KiB.
 const (
 	rtsLayers = 8
-	rtsWidth  = 128
-	rtsRows   = 16 // of a replica
+	rtsWidth  = 256
+	rtsRows   = 64 // of a replica
 )
 
-// linkDelay is by how much a slow link delays each Exchange: what a switch and two network cards take, about.
-const linkDelay = 200 * time.Microsecond
+// rtsLayerBytes are those of a layer's parameters: a bucket for each layer.
+const rtsLayerBytes = elemSize * (rtsWidth*rtsWidth + rtsWidth)
+
+// linkDelay is by how much a slow link delays each Exchange, more than the milliseconds that a sleeping thread may be
+// late.
+const linkDelay = 2 * time.Millisecond
 
 // slowLink connects replicas in one process by messages that are late.
 func slowLink(n int) ([]transport.Endpoint, error) {
@@ -100,7 +104,8 @@ func newRTSStep(n int, s rts.Sharding, trainer rts.Trainer, connect func(n int) 
 	return session, step, err
 }
 
-// rtsCases are the ways to take a step that are compared.
+// rtsCases are the ways to take a step that are compared. A bucket is none, so that each parameter goes by itself; a layer's
+// parameters; or four layers'.
 var rtsCases = []struct {
 	name    string
 	over    int
@@ -108,11 +113,12 @@ var rtsCases = []struct {
 }{
 	{"whole", 1, rts.Trainer{}},
 	{"overlap=off/bucket=none", 0, rts.Trainer{BucketBytes: 1}},
-	{"overlap=off/bucket=128KiB", 0, rts.Trainer{BucketBytes: 128 << 10}},
-	{"overlap=off/bucket=1MiB", 0, rts.Trainer{}},
+	{"overlap=off/bucket=layer", 0, rts.Trainer{BucketBytes: rtsLayerBytes}},
+	{"overlap=off/bucket=four", 0, rts.Trainer{BucketBytes: 4 * rtsLayerBytes}},
 	{"overlap=on/bucket=none", 0, rts.Trainer{BucketBytes: 1, Overlap: true}},
-	{"overlap=on/bucket=128KiB", 0, rts.Trainer{BucketBytes: 128 << 10, Overlap: true}},
-	{"overlap=on/bucket=128KiB/keep", 0, rts.Trainer{BucketBytes: 128 << 10, Overlap: true, Keep: true}},
+	{"overlap=on/bucket=layer", 0, rts.Trainer{BucketBytes: rtsLayerBytes, Overlap: true}},
+	{"overlap=on/bucket=four", 0, rts.Trainer{BucketBytes: 4 * rtsLayerBytes, Overlap: true}},
+	{"overlap=on/bucket=layer/keep", 0, rts.Trainer{BucketBytes: rtsLayerBytes, Overlap: true, Keep: true}},
 }
 
 // BenchmarkRTSStep is a training step of a model in shards, with and without buckets and overlap, and with whole parameters

@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// What is to be done at the end is done once, by the first session, after all that is built, in its order; it may add to
-// the main graph, and to what is to be done.
+// What is to be done at the end is done once, by the first session, after all that is built, in its order; it may add
+// to the main graph, and to what is to be done.
 func TestAtEnd(t *testing.T) {
 	p := ir.New(1)
 	m := p.Main()

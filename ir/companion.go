@@ -23,8 +23,9 @@ type besideCall struct {
 	pending bool // started, not waited for; of the replica's goroutine
 }
 
-// companionLooks is how often a replica or its companion, where each has a processor of its own, looks for the other before
-// it parks: for some 100 us (two-core EPYC), where to wake who is parked takes 50 us. BenchmarkPrefetch of package remote.
+// companionLooks is how often a replica or its companion, where each has a processor of its own, looks for the other
+// before it parks: for some 100 us (two-core EPYC), where to wake who is parked takes 50 us. BenchmarkPrefetch of
+// package remote.
 const companionLooks = 1000
 
 // bindStart makes what starts a call.
@@ -98,7 +99,8 @@ func (c *companion) serve() {
 	}
 }
 
-// run runs a call. Its error ends the run at once: the replica may be in an operation that needs others who wait for it.
+// run runs a call. Its error ends the run at once: the replica may be in an operation that needs others who wait for
+// it.
 func (c *companion) run(code []instruction) (err error) {
 	r := c.replica
 	if ctx := r.session.ctx; ctx.Err() != nil {

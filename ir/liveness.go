@@ -9,11 +9,11 @@ import (
 // CodeReport says of a program, step by step, the code of which graphs is in memory.
 //
 // The code of a graph is live where some way through the program goes on to a call of it without loading it before;
-// and while it runs. So it is live from a load to the last call before the next load or the end; what is called before
-// it is ever loaded is live from the start; and in a loop it is live from a call to the loop's end if the next turn
-// calls it without a load. That of a graph that is started is live from the start to the wait. Of what is called after a choice, a load in a branch counts only if every branch loads:
-// otherwise the code is live in both branches and before. The code of a graph that is loaded nowhere is always live,
-// as that of the main graph is.
+// and while it runs. So it is live from a load to the last call before the next load or the end; what is called
+// before it is ever loaded is live from the start; and in a loop it is live from a call to the loop's end if the next
+// turn calls it without a load. That of a graph that is started is live from the start to the wait. Of what is called
+// after a choice, a load in a branch counts only if every branch loads: otherwise the code is live in both branches
+// and before. The code of a graph that is loaded nowhere is always live, as that of the main graph is.
 //
 // Bytes are estimates: see [CodeSize].
 type CodeReport struct {

@@ -25,7 +25,8 @@ const (
 	ofConstant
 )
 
-// step is something that a replica does: an operation, a copy, a loop, a choice, or the start or end of what runs beside.
+// step is something that a replica does: an operation, a copy, a loop, a choice, or the start or end of what runs
+// beside.
 type step struct {
 	node    *node
 	in, out []*location // of an operation

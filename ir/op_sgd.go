@@ -42,7 +42,7 @@ func (s SGD) check() error {
 	case !(s.Momentum >= 0 && s.Momentum < 1):
 		return fmt.Errorf("a Momentum of %v, want one from 0 on and below 1", s.Momentum)
 	case s.Nesterov && s.Momentum == 0:
-		return errors.New("Nesterov with a Momentum of 0, want one above 0")
+		return errors.New("a Momentum of 0 with Nesterov, want one above 0")
 	}
 	return nil
 }

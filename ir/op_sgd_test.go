@@ -145,7 +145,7 @@ func TestSGDFailures(t *testing.T) {
 		{[]ir.Spec{f(3), f(3), f(3), rate}, ir.SGD{Momentum: 1}, true, "a Momentum of 1, want one from 0 on and below 1"},
 		{[]ir.Spec{f(3), f(3), f(3), rate}, ir.SGD{Momentum: -0.5}, true, "a Momentum of -0.5, want one from 0 on and below 1"},
 		{[]ir.Spec{f(3), f(3), f(3), rate}, ir.SGD{Momentum: math.NaN()}, true, "a Momentum of NaN"},
-		{[]ir.Spec{f(3), f(3), f(3), rate}, ir.SGD{Nesterov: true}, true, "Nesterov with a Momentum of 0, want one above 0"},
+		{[]ir.Spec{f(3), f(3), f(3), rate}, ir.SGD{Nesterov: true}, true, "a Momentum of 0 with Nesterov, want one above 0"},
 		{[]ir.Spec{f(3), f(3), f(3), rate}, ir.SGD{Momentum: 0.5}, false, "a Momentum of 0.5 and no velocity"},
 	} {
 		wantBuildError(t, c.in, sgdStep(c.s, c.moving), "sgd", c.want)

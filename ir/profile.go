@@ -22,8 +22,8 @@ const (
 	profileFinish  = "finish"
 )
 
-// SetProfiling says whether runs from now on are timed, and forgets what was. A session begins without. Timing costs two
-// readings of the clock for each operation that says its kind, and allocates nothing.
+// SetProfiling says whether runs from now on are timed, and forgets what was. A session begins without. Timing costs
+// two readings of the clock for each operation that says its kind, and allocates nothing.
 func (s *Session) SetProfiling(on bool) {
 	s.profiling, s.profiled = on, 0
 	for _, r := range s.replicas {

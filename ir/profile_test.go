@@ -32,9 +32,9 @@ func (m *meets) Close() error { return nil }
 
 func (m *meets) Finish(context.Context, int) error { m.ends(); return nil }
 
-// An operation's time counts for its kind, that of a wait for the wait, that of what is started beside, and all else is
-// computing. It is the time of the test's clock, which sleeps in the operations, each at least so long; nothing is counted
-// that is not asked for, and nothing is allocated.
+// An operation's time counts for its kind, that of a wait for the wait, that of what is started beside, and all else
+// is computing. It is the time of the test's clock, which sleeps in the operations, each at least so long; nothing is
+// counted that is not asked for, and nothing is allocated.
 func TestProfile(t *testing.T) {
 	const nap = 2 * time.Millisecond
 	naps := func(*ir.Memory) error { time.Sleep(nap); return nil }

@@ -71,9 +71,9 @@ func (p *Program) Attached(key any, make func() any) any {
 	return p.attached[key]
 }
 
-// AtEnd has the first NewSession call f before it plans: f may add operations to the main graph, whatever was built after
-// AtEnd was called, and say AtEnd again. Several are called in the order in which they were given. Errors, which stick: no
-// function, a session that exists.
+// AtEnd has the first NewSession call f before it plans: f may add operations to the main graph, whatever was built
+// after AtEnd was called, and say AtEnd again. Several are called in the order in which they were given. Errors,
+// which stick: no function, a session that exists.
 func (p *Program) AtEnd(f func()) {
 	var err error
 	switch {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// startOp begins a call that runs beside the replica, and waitOp ends it. The wait has the inputs of the start too: they
-// are read until then.
+// startOp begins a call that runs beside the replica, and waitOp ends it. The wait has the inputs of the start too:
+// they are read until then.
 type startOp struct{ graph *Graph }
 
 type waitOp struct {
@@ -36,17 +36,17 @@ type Started struct {
 	wait   *node  // nil: not yet
 }
 
-// Start adds a call of a complete graph that runs beside what comes between here and [Started.Wait], which must be called
-// once: on a goroutine of its own, of which each replica has one, the calls one after the other in the order of their
-// starts. Inputs go by value. All that the called graph works on is alive from the start to the wait, and its scratch
-// memory is its own.
+// Start adds a call of a complete graph that runs beside what comes between here and [Started.Wait], which must be
+// called once: on a goroutine of its own, of which each replica has one, the calls one after the other in the order
+// of their starts. Inputs go by value. All that the called graph works on is alive from the start to the wait, and
+// its scratch memory is its own.
 //
-// Effects of the called graph that others have too (see [Ordered]) come after what was built before the start, and before
-// what is built after the wait; with what is between they come as they may. Within [Graph.InSequence] the start comes
-// where it is written; elsewhere where least memory is alive.
+// Effects of the called graph that others have too (see [Ordered]) come after what was built before the start, and
+// before what is built after the wait; with what is between they come as they may. Within [Graph.InSequence] the
+// start comes where it is written; elsewhere where least memory is alive.
 //
-// Errors, which stick: those of Call; a called graph that moves tensors by streams, loads code or starts calls itself; an
-// input that is changed in place before the wait; no wait when a session is made. There is no gradient.
+// Errors, which stick: those of Call; a called graph that moves tensors by streams, loads code or starts calls
+// itself; an input that is changed in place before the wait; no wait when a session is made. There is no gradient.
 func (g *Graph) Start(called *Graph, in ...*Tensor) *Started {
 	s, op := &Started{parent: g, graph: called}, &startOp{called}
 	pos := caller("")
@@ -96,8 +96,8 @@ func (g *Graph) tied() *node {
 	return nil
 }
 
-// Wait adds the end of the call to the graph that has its start, and returns its outputs. An error of the call is one of
-// the run, here or before.
+// Wait adds the end of the call to the graph that has its start, and returns its outputs. An error of the call is one
+// of the run, here or before.
 func (s *Started) Wait() []*Tensor {
 	if s == nil { // nobody to tell
 		return []*Tensor{{bad: true}}
@@ -149,8 +149,8 @@ func (s *Started) changed() error {
 	return nil
 }
 
-// checkStarted returns an error if a started call has no wait, or if an input is changed before, as may have been said after
-// the wait was built.
+// checkStarted returns an error if a started call has no wait, or if an input is changed before, as may have been
+// said after the wait was built.
 func (p *Program) checkStarted() error {
 	for _, g := range p.graphs {
 		for _, s := range g.started {

@@ -251,7 +251,8 @@ func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 }
 
 // silentOrder are the pairs of nodes of which one comes before the other, though it gives it no tensor, and though no
-// other nodes between them demand it: because of a change in place, of a stream, or of InSequence.
+// other nodes between them demand it: because of a change in place, of a stream, or of InSequence. Those of a start
+// and its wait are always there.
 func (g *Graph) silentOrder() [][2]int {
 	after := g.pairs()
 	words := (len(g.nodes) + 63) / 64
@@ -268,7 +269,9 @@ func (g *Graph) silentOrder() [][2]int {
 		for _, j := range after[i] {
 			reach[i][j/64] |= 1 << (j % 64)
 			gives := slices.ContainsFunc(g.nodes[j].in, func(t *Tensor) bool { return t.node == g.nodes[i] })
-			if far[j/64]>>(j%64)&1 == 0 && !gives && !g.nodes[i].persistent() && !g.nodes[j].persistent() {
+			wait, is := g.nodes[j].op.(*waitOp)
+			direct := far[j/64]>>(j%64)&1 == 0 || is && wait.start == g.nodes[i]
+			if direct && !gives && !g.nodes[i].persistent() && !g.nodes[j].persistent() {
 				out = append(out, [2]int{i, j})
 			}
 		}

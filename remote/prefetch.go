@@ -7,9 +7,10 @@ type Pending struct {
 	started *ir.Started // nil after an error
 }
 
-// Prefetch adds the start of a load of an entry to a graph: [ir.Graph.Start] of a graph that loads. It runs beside what
-// comes between the start and Wait, which must be called once; a Store to the entry in between may or may not be seen, but
-// as a whole. Within [ir.Graph.InSequence] the start comes where it is written. Errors are those of Load and of Start.
+// Prefetch adds the start of a load of an entry to a graph: [ir.Graph.Start] of a graph that loads. It runs beside
+// what comes between the start and Wait, which must be called once; a Store to the entry in between may or may not be
+// seen, but as a whole. Within [ir.Graph.InSequence] the start comes where it is written. Errors are those of Load
+// and of Start.
 func Prefetch(g *ir.Graph, b *Buffer, offset int) *Pending {
 	if refuses(b, g) {
 		Load(g, b, offset) // says why

@@ -289,9 +289,9 @@ func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 	return out, nil
 }
 
-// Write changes the variable's value in a session, on every replica. The tensor must be of the shape and element type of
-// the data that the variable was made with, or with AllReplicas of what Read returns. It must not be called while the
-// session runs.
+// Write changes the variable's value in a session, on every replica. The tensor must be of the shape and element type
+// of the data that the variable was made with, or with AllReplicas of what Read returns. It must not be called while
+// the session runs.
 func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 	stores, d, err := v.in(s)
 	if err != nil {

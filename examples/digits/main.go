@@ -27,6 +27,7 @@ import (
 
 	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/progress"
 )
 
 // The exit codes.
@@ -63,9 +64,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 
-	out := newProgress(stdout)
+	out := progress.New(stdout)
 	err = trainAll(ctx, cfg, train, test, out)
-	out.close()
+	out.Close()
 	switch {
 	case err != nil && ctx.Err() != nil:
 		fmt.Fprintln(stderr, "digits: interrupted")
@@ -73,21 +74,21 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		fmt.Fprintf(stderr, "digits: %v\n", err)
 		return exitFailed
-	case out.err != nil:
-		fmt.Fprintf(stderr, "digits: standard output: %v\n", out.err)
+	case out.Err() != nil:
+		fmt.Fprintf(stderr, "digits: standard output: %v\n", out.Err())
 		return exitFailed
 	}
 	return exitOK
 }
 
 // trainAll runs the replicas to the end. What there is to say, rank 0 says.
-func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress) error {
-	out.line(fmt.Sprintf("%d digits to learn, %d held out; replicas: %d, batch: %d, method: %v",
+func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) error {
+	out.Line(fmt.Sprintf("%d digits to learn, %d held out; replicas: %d, batch: %d, method: %v",
 		train.Len(), test.Len(), cfg.replicas, cfg.batch, cfg.method))
 	return gcl.Run(ctx, cfg.replicas, func(ctx context.Context, comm *gcl.Comm) error {
 		out := out
 		if comm.Rank() != 0 {
-			out = newProgress(io.Discard)
+			out = progress.New(io.Discard)
 		}
 		t, err := newTrainer(ctx, comm, cfg, train, test)
 		if err != nil {
@@ -98,18 +99,18 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 			if last, err = t.pass(ctx, test.Len()); err != nil {
 				return err
 			}
-			out.status(fmt.Sprintf("epoch %d/%d  %v", epoch+1, cfg.epochs, last))
+			out.Status(fmt.Sprintf("epoch %d/%d  %v", epoch+1, cfg.epochs, last))
 		}
-		out.line(fmt.Sprintf("test accuracy %.4f", last.accuracy()))
+		out.Line(fmt.Sprintf("test accuracy %.4f", last.accuracy()))
 
 		checksum, err := t.verify(ctx)
 		if err != nil {
 			return err
 		}
 		if cfg.replicas == 1 {
-			out.line(fmt.Sprintf("weights: one replica, nothing to compare (crc32 %08x)", checksum))
+			out.Line(fmt.Sprintf("weights: one replica, nothing to compare (crc32 %08x)", checksum))
 		} else {
-			out.line(fmt.Sprintf("weights: the same to the bit on all %d replicas (crc32 %08x)", cfg.replicas, checksum))
+			out.Line(fmt.Sprintf("weights: the same to the bit on all %d replicas (crc32 %08x)", cfg.replicas, checksum))
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -174,4 +175,15 @@ func TestFullDisk(t *testing.T) {
 	if code != exitFailed || stderr.String() != "digits: standard output: disk full\n" {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
+}
+
+// fullDisk takes so many writes and refuses the rest.
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.room == 0 {
+		return 0, errors.New("disk full")
+	}
+	d.room--
+	return len(p), nil
 }

@@ -42,6 +42,7 @@ func table() []row {
 		{pkg: "internal/leaktest"},
 		{pkg: "internal/closest"},
 		{pkg: "internal/plot"},
+		{pkg: "internal/progress"},
 		{pkg: "internal/ticks"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
@@ -72,6 +73,7 @@ func table() []row {
 		{pkg: "bench/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/plot"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron"}},
+		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/progress"}},
 		{pkg: "examples/digits/perceptron", modules: []string{gonum}},
 		{pkg: "examples/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 	}

@@ -2,30 +2,46 @@ package plot
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
 // span is the range of an axis.
-type span struct{ low, high float64 }
+type span struct {
+	low, high float64
+	linear    bool // and not logarithmic
+}
 
-// spanOf is the range of values, a little wider than they are. Without any it is 1 to 10.
-func spanOf(values []float64) span {
-	s := span{math.Inf(1), 0}
-	for _, v := range values {
-		s.low, s.high = min(s.low, v), max(s.high, v)
+// spanOf is the range of values, a little wider than they are. Without any it is 1 to 10, or 0 to 1 if linear.
+func spanOf(values []float64, linear bool) span {
+	if len(values) == 0 {
+		if linear {
+			return span{0, 1, true}
+		}
+		return span{1, 10, false}
 	}
-	if s.high == 0 {
-		return span{1, 10}
+	low, high := slices.Min(values), slices.Max(values)
+	if linear {
+		margin := (high - low) * 0.04
+		if low == high {
+			margin = max(math.Abs(low)/2, 0.5)
+		}
+		return span{low - margin, high + margin, true}
 	}
-	margin := math.Pow(s.high/s.low, 0.04)
-	if s.high/s.low < 2 {
+	margin := math.Pow(high/low, 0.04)
+	if high/low < 2 {
 		margin = 1.5
 	}
-	return span{s.low / margin, s.high * margin}
+	return span{low / margin, high * margin, false}
 }
 
 // at is where v lies in the range, from 0 to 1.
-func (s span) at(v float64) float64 { return math.Log(v/s.low) / math.Log(s.high/s.low) }
+func (s span) at(v float64) float64 {
+	if s.linear {
+		return (v - s.low) / (s.high - s.low)
+	}
+	return math.Log(v/s.low) / math.Log(s.high/s.low)
+}
 
 // holds reports whether v lies in the range, give or take the rounding of logarithms.
 func (s span) holds(v float64) bool { return v >= s.low*(1-1e-9) && v <= s.high*(1+1e-9) }
@@ -35,6 +51,9 @@ const maxTicks = 9
 
 // ticks are where an axis has text, minor where it only has a line.
 func ticks(s span, base int) (major, minor []float64) {
+	if s.linear {
+		return multiples(s), nil
+	}
 	if base == 2 {
 		return powers(s, 2, everyFor(s, 2)), nil
 	}
@@ -80,6 +99,30 @@ func steps(s span, factors ...float64) []float64 {
 		}
 	}
 	return out
+}
+
+// multiples are those in a linear range of 1, 2 or 5 times a power of ten: of the least of these that there are not
+// too many of.
+func multiples(s span) []float64 {
+	for e := math.Floor(math.Log10((s.high-s.low)/maxTicks)) - 1; ; e++ {
+		for _, f := range []float64{1, 2, 5} {
+			// Divided where the power is negative, so that 3 tenths are 0.3 and not 0.30000000000000004.
+			times, by := f*math.Pow(10, max(e, 0)), math.Pow(10, max(-e, 0))
+			first, last := math.Ceil(s.low*by/times), math.Floor(s.high*by/times)
+			if last-first >= maxTicks {
+				continue
+			}
+			var out []float64
+			for k := first; k <= last; k++ {
+				v := k * times / by
+				if k == 0 {
+					v = 0 // and not -0
+				}
+				out = append(out, v)
+			}
+			return out
+		}
+	}
 }
 
 // Plain is the text of a tick without a unit: the shortest decimal.

@@ -1,8 +1,8 @@
-// Package plot draws lines on logarithmic axes as SVG, without dependencies.
+// Package plot draws lines on logarithmic or linear axes as SVG, without dependencies.
 //
 //	Figure
 //	├─ title
-//	├─ Rows[0]   Panel  Panel      both axes logarithmic, each panel with its own range
+//	├─ Rows[0]   Panel  Panel      each panel with its own axes and range
 //	├─ Rows[1]   Panel  Panel
 //	└─ legend                      once, below: a name has the same colour, marker and dashes in every panel
 //

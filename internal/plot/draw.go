@@ -93,11 +93,11 @@ func place(names []string, width float64) []spot {
 func (p *Panel) draw(c *canvas, x, y float64, looks map[string]look) {
 	var xs, ys []float64
 	for _, l := range p.Lines {
-		for _, pt := range l.points() {
+		for _, pt := range l.points(p.X, p.Y) {
 			xs, ys = append(xs, pt.X), append(ys, pt.Y)
 		}
 	}
-	sx, sy := spanOf(xs), spanOf(ys)
+	sx, sy := spanOf(xs, p.X.Base == 0), spanOf(ys, p.Y.Base == 0)
 	toX := func(v float64) float64 { return x + sx.at(v)*panelWidth }
 	toY := func(v float64) float64 { return y + (1-sy.at(v))*panelHeight }
 	grid := func(color string) []attr { return []attr{{"stroke", color}} }
@@ -125,7 +125,7 @@ func (p *Panel) draw(c *canvas, x, y float64, looks map[string]look) {
 				continue
 			}
 			var at []Point
-			for _, pt := range l.points() {
+			for _, pt := range l.points(p.X, p.Y) {
 				at = append(at, Point{toX(pt.X), toY(pt.Y)})
 			}
 			c.line(at, looks[l.Name])
@@ -136,11 +136,11 @@ func (p *Panel) draw(c *canvas, x, y float64, looks map[string]look) {
 	}
 }
 
-// points are those that a logarithmic axis has a place for.
-func (l *Line) points() []Point {
+// points are those that the axes have a place for.
+func (l *Line) points(x, y Axis) []Point {
 	var out []Point
 	for _, p := range l.Points {
-		if positive(p.X) && positive(p.Y) {
+		if x.has(p.X) && y.has(p.Y) {
 			out = append(out, p)
 		}
 	}
@@ -166,5 +166,10 @@ func (c *canvas) line(points []Point, l look) {
 // spot is where an entry of a legend begins, y from the top of the legend.
 type spot struct{ x, y float64 }
 
-// positive reports whether v is a number above 0, and not infinite.
-func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+// has reports whether the axis has a place for v.
+func (a Axis) has(v float64) bool {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return false
+	}
+	return v > 0 || a.Base == 0
+}

@@ -13,14 +13,15 @@ type Panel struct {
 	Lines []Line
 }
 
-// Axis is a logarithmic axis. Its range is that of the data.
+// Axis is a logarithmic axis, or with Base 0 a linear one. Its range is that of the data.
 type Axis struct {
 	Label string
-	Base  int                  // 2: ticks at powers of two; 10: at 1, 2, 5, 10, ... or at powers of ten, whichever fits
+	Base  int                  // 2: ticks at powers of two; 10: at 1, 2, 5, 10, ... or at powers of ten, whichever fits; 0: at round numbers
 	Tick  func(float64) string // the text of a tick
 }
 
-// Line is points joined by lines, in the order given. What is not a number above 0 is left out.
+// Line is points joined by lines, in the order given. What the axes have no place for is left out: numbers that are not
+// finite and, on a logarithmic axis, not above 0.
 type Line struct {
 	Name      string // in the legend; lines of one name look the same in all panels
 	Points    []Point

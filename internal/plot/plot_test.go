@@ -120,11 +120,52 @@ func TestTicks(t *testing.T) {
 		{.1, 100, 10, []float64{.1, 1, 10, 100}},
 		{5, 5, 10, []float64{5}},
 		{1e-3, 1e9, 10, []float64{1e-3, .1, 10, 1e3, 1e5, 1e7, 1e9}},
+		{0, 1, 0, []float64{0, .2, .4, .6, .8, 1}},
+		{.87, .99, 0, []float64{.88, .9, .92, .94, .96, .98}},
+		{-.16, 31.2, 0, []float64{0, 5, 10, 15, 20, 25, 30}},
+		{-1, 1, 0, []float64{-1, -.5, 0, .5, 1}},
+		{1, 9, 0, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{4e6, 4.1e6, 0, []float64{4e6, 4.02e6, 4.04e6, 4.06e6, 4.08e6, 4.1e6}},
+		{3e-9, 5e-9, 0, []float64{3e-9, 3.5e-9, 4e-9, 4.5e-9, 5e-9}},
 	} {
-		major, _ := ticks(span{c.low, c.high}, c.base)
-		if len(major) > maxTicks || len(major) != len(c.want) || !slices.EqualFunc(major, c.want, func(a, b float64) bool { return math.Abs(a/b-1) < 1e-9 }) {
+		major, _ := ticks(span{c.low, c.high, c.base == 0}, c.base)
+		if len(major) > maxTicks || len(major) != len(c.want) || !slices.EqualFunc(major, c.want, func(a, b float64) bool { return a == b && !math.Signbit(a) || math.Abs(a/b-1) < 1e-9 }) {
 			t.Errorf("%g to %g, base %d: %v, want %v", c.low, c.high, c.base, major, c.want)
 		}
+	}
+}
+
+// TestLinear finds places on linear axes, of numbers that logarithmic ones have no place for.
+func TestLinear(t *testing.T) {
+	x := Axis{Tick: Plain}
+	l := Line{Name: "a", Points: []Point{{-10, 0}, {0, .5}, {10, 1}, {math.NaN(), 1}, {1, math.Inf(-1)}}}
+	if got := l.points(x, x); !slices.Equal(got, l.Points[:3]) {
+		t.Errorf("points %v", got)
+	}
+	if got := l.points(x, Axis{Base: 10}); !slices.Equal(got, l.Points[1:3]) {
+		t.Errorf("above a logarithmic axis: points %v", got)
+	}
+	for _, c := range []struct {
+		values    []float64
+		low, high float64
+	}{
+		{nil, 0, 1},
+		{[]float64{-10, 10, 0}, -10.8, 10.8},
+		{[]float64{3}, 1.5, 4.5},
+		{[]float64{0, 0}, -.5, .5},
+		{[]float64{-8}, -12, -4},
+	} {
+		s := spanOf(c.values, true)
+		if math.Abs(s.low-c.low) > 1e-9 || math.Abs(s.high-c.high) > 1e-9 {
+			t.Errorf("%v: from %v to %v, want %v to %v", c.values, s.low, s.high, c.low, c.high)
+		}
+		if at := s.at((s.low + s.high) / 2); math.Abs(at-.5) > 1e-9 {
+			t.Errorf("%v: the middle is at %v", c.values, at)
+		}
+	}
+	got := render(t, &Figure{Title: "linear", Rows: [][]Panel{{{Title: "a", X: x, Y: x, Lines: []Line{l}}, {X: x, Y: x}}}})
+	if !strings.Contains(got, ">-10<") || !strings.Contains(got, ">0<") || strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
+		t.Errorf("picture: %s", got)
 	}
 }
 

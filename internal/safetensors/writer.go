@@ -32,7 +32,7 @@ func NewWriter(w io.Writer, tensors []Tensor, meta map[string]string) (*Writer, 
 }
 
 func newWriter(w io.Writer, tensors []Tensor, meta map[string]string, reverse bool) (*Writer, error) {
-	header, err := headerOf(tensors, meta)
+	header, err := headerOf(tensors, meta, maxHeaderBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func newWriter(w io.Writer, tensors []Tensor, meta map[string]string, reverse bo
 	return wr, nil
 }
 
-// headerOf is the length of the header and the header.
-func headerOf(tensors []Tensor, meta map[string]string) ([]byte, error) {
+// headerOf is the length of the header and the header, of which that is the most there may be.
+func headerOf(tensors []Tensor, meta map[string]string, most int) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, lengthBytes))
 	b.WriteByte('{')
 	if len(meta) > 0 {
@@ -89,8 +89,8 @@ func headerOf(tensors []Tensor, meta map[string]string) ([]byte, error) {
 		b.WriteByte(' ')
 	}
 	n := b.Len() - lengthBytes
-	if n > maxHeaderBytes {
-		return nil, fmt.Errorf("%d tensors take a header of %d bytes, at most %d are allowed", len(tensors), n, maxHeaderBytes)
+	if n > most {
+		return nil, fmt.Errorf("%d tensors take a header of %d bytes, at most %d are allowed", len(tensors), n, most)
 	}
 	binary.LittleEndian.PutUint64(b.Bytes(), uint64(n))
 	return b.Bytes(), nil

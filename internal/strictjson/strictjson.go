@@ -1,6 +1,6 @@
-// Package strictjson reads JSON that has to be what is expected of it and nothing else: the caller says what comes next,
-// and all that encoding/json would let pass is an error: a name that an object has twice, another case of a name, a
-// number that is no whole one, invalid UTF-8, something after the value.
+// Package strictjson reads JSON that has to be what is expected and nothing else. The caller says what comes next, and
+// what encoding/json would let pass is an error: a name that an object has twice, another case of a name, a number
+// that is no whole one, invalid UTF-8, something after the value.
 package strictjson
 
 import (

@@ -98,8 +98,8 @@ func (a allGather) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 	return gatherGradients(b, c, []int{0})
 }
 
-// gatherGradients are those of gathered inputs: they sum what all replicas do with each part, or are the own part of what
-// is done with the whole.
+// gatherGradients are those of gathered inputs: they sum what all replicas do with each part, or are the own part of
+// what is done with the whole.
 func gatherGradients(b *ir.Backward, c Comm, inputs []int) []*ir.Tensor {
 	operator := gcl.Add
 	if b.IdenticalLosses() {

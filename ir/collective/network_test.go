@@ -131,6 +131,15 @@ func TestUseTransportErrors(t *testing.T) {
 	}
 }
 
+// allReduceBeside starts an all-reduce beside the replica, with a call of before first, and returns what ends it.
+func allReduceBeside(c collective.Comm, x *ir.Tensor, operator gcl.Operator, before func(m *ir.Memory) error) func() *ir.Tensor {
+	graph := x.Graph().Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{c.AllReduce(collective.Probe(in[0], before), operator)}
+	}, x)
+	started := x.Graph().Start(graph, x)
+	return func() *ir.Tensor { return started.Wait()[0] }
+}
+
 // TestBeside: a collective beside the replica does not wait for those of the replica, nor they for it.
 func TestBeside(t *testing.T) {
 	for _, n := range []int{1, 2, 4} {
@@ -141,7 +150,7 @@ func TestBeside(t *testing.T) {
 				x := f.input(spec(tensor.F32, 1000), values(tensor.F32))
 				var beside, own *ir.Tensor
 				f.Main().InSequence(func() {
-					end := collective.AllReduceBeside(c, x, gcl.Add, func(m *ir.Memory) error {
+					end := allReduceBeside(c, x, gcl.Add, func(m *ir.Memory) error {
 						if m.Replica == 0 { // the others are in the collective already
 							<-through
 						}
@@ -177,11 +186,31 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+// TestBesideAllocations has collectives of shards beside those of the replica.
+func TestBesideAllocations(t *testing.T) {
+	f := newFixture(t, 2)
+	x := f.input(spec(tensor.F32, 5), values(tensor.F32))
+	gather := f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		_, whole := shards(collective.Comm{}, in, gcl.Add, true)
+		return whole
+	}, x, x)
+	f.Main().InSequence(func() {
+		for range 3 {
+			started := f.Main().Start(gather, x, x)
+			f.output(collective.Comm{}.AllReduce(x, gcl.Add))
+			f.output(started.Wait()[1])
+		}
+	})
+	if allocs := allocations(f); allocs > 0 {
+		t.Errorf("%v allocations in a run", allocs)
+	}
+}
+
 // TestBesideAlone has no other collectives.
 func TestBesideAlone(t *testing.T) {
 	f := newFixture(t, 2)
 	x := f.input(spec(tensor.F32, 2), values(tensor.F32))
-	f.output(collective.AllReduceBeside(collective.Comm{}, x, gcl.Add, func(*ir.Memory) error { return nil })())
+	f.output(allReduceBeside(collective.Comm{}, x, gcl.Add, func(*ir.Memory) error { return nil })())
 	if got, want := f.run(), [][][]float64{{{12, 14}, {12, 14}}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -191,7 +220,7 @@ func TestBesideAlone(t *testing.T) {
 func TestBesideDisagrees(t *testing.T) {
 	f := apart(t, func(r int) bool { return r == 2 },
 		func(x *ir.Tensor) *ir.Tensor {
-			return collective.AllReduceBeside(collective.Comm{}, x, gcl.Add, func(*ir.Memory) error { return nil })()
+			return allReduceBeside(collective.Comm{}, x, gcl.Add, func(*ir.Memory) error { return nil })()
 		},
 		func(x *ir.Tensor) *ir.Tensor { return collective.Probe(x, func(*ir.Memory) error { return nil }) })
 	s := f.session()
@@ -214,7 +243,7 @@ func TestBesideFails(t *testing.T) {
 			return nil
 		}
 		f.Main().InSequence(func() {
-			end := collective.AllReduceBeside(collective.Comm{}, x, gcl.Add, func(m *ir.Memory) error {
+			end := allReduceBeside(collective.Comm{}, x, gcl.Add, func(m *ir.Memory) error {
 				if beside {
 					return fails(m)
 				}
@@ -248,7 +277,7 @@ func TestBesideTransport(t *testing.T) {
 			return endpoints, err
 		})
 		x := f.input(spec(tensor.F32, 2), values(tensor.F32))
-		f.output(collective.AllReduceBeside(collective.Comm{}, collective.Comm{}.AllReduce(x, gcl.Add), gcl.Add, func(*ir.Memory) error { return nil })())
+		f.output(allReduceBeside(collective.Comm{}, collective.Comm{}.AllReduce(x, gcl.Add), gcl.Add, func(*ir.Memory) error { return nil })())
 		s, err := ir.NewSession(f.Program)
 		if refuse {
 			if !errors.Is(err, errNoDup) {

@@ -373,6 +373,32 @@ func TestLoadBesideSave(t *testing.T) {
 	}
 }
 
+// TestRemovedMeanwhile opens a checkpoint that a Save removes before all its files are open, again and again.
+func TestRemovedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	saveIt(t, dir, small(t, 4).fill(0), nil)
+	saves := 0
+	c, err := openNewest(context.Background(), dir, small(t, 3).tensors, func(path string) (source, int64, error) {
+		if strings.HasSuffix(path, "shard-00001-of-00004.safetensors") && saves < 3 {
+			saves++
+			saveIt(t, dir, small(t, 4).fill(saves), nil)
+		}
+		return openRegular(path)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := small(t, 3)
+	layouts, err := checkAll(m.tensors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.load(context.Background(), m.tensors, layouts); err != nil {
+		t.Fatal(err)
+	}
+	m.wantEqual(t, small(t, 3).fill(saves))
+}
+
 // TestBadTensors asks for what cannot be, which is refused before there is a directory.
 func TestBadTensors(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
@@ -439,10 +465,10 @@ func TestReadAndWriteErrors(t *testing.T) {
 		want string
 	}{
 		{func(int) (*tensor.Tensor, error) { return nil, full }, `tensor "w": shard 0 of 2: out of luck`},
-		{func(int) (*tensor.Tensor, error) { return nil, nil }, `tensor "w": shard 0 of 2: Read has returned nil`},
-		{other(tensor.F32, 4), `tensor "w": shard 1 of 2: Read has returned float32 of shape (4,), want float32 of shape (3,)`},
-		{other(tensor.F32, 1, 3), `Read has returned float32 of shape (1, 3), want float32 of shape (3,)`},
-		{other(tensor.I32, 3), `Read has returned int32 of shape (3,), want float32 of shape (3,)`},
+		{func(int) (*tensor.Tensor, error) { return nil, nil }, `tensor "w": shard 0 of 2: what Read has returned is nil`},
+		{other(tensor.F32, 4), `tensor "w": shard 1 of 2: what Read has returned is float32 of shape (4,), want float32 of shape (3,)`},
+		{other(tensor.F32, 1, 3), `what Read has returned is float32 of shape (1, 3), want float32 of shape (3,)`},
+		{other(tensor.I32, 3), `what Read has returned is int32 of shape (3,), want float32 of shape (3,)`},
 	} {
 		m := small(t, 2)
 		m.tensors[0].Read = tt.read
@@ -482,7 +508,8 @@ func TestContext(t *testing.T) {
 	why := errors.New("Ctrl-C")
 	ended, end := context.WithCancelCause(context.Background())
 	end(why)
-	if err := Save(ended, dir, small(t, 2).tensors, nil); !errors.Is(err, why) || len(names(t, dir)) > 0 {
+	none := filepath.Join(dir, "none")
+	if err := Save(ended, none, small(t, 2).tensors, nil); !errors.Is(err, why) || len(names(t, dir)) > 0 {
 		t.Errorf("error %v, %q", err, names(t, dir))
 	}
 	saveIt(t, dir, small(t, 2).fill(1), nil)

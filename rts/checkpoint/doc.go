@@ -17,9 +17,9 @@
 //
 // Save makes a checkpoint in a directory beside, ".saving-" and its number, waits until all of it is on the disk, and
 // renames it into place; only then does it remove older ones, which it renames to ".removing-" and their number first.
-// Whenever a process is killed or the machine loses power (if the disk keeps its promises), the last checkpoint of which
-// Save has said that it is saved can be loaded, or the one that was being saved. The next Save removes what a crash has
-// left over.
+// Whenever a process is killed or the machine loses power (if the disk keeps its promises), the last checkpoint of
+// which Save has said that it is saved can be loaded, or the one that was being saved. The next Save removes what a
+// crash has left over.
 //
 // Save needs room for the new checkpoint and the ones it keeps. A disk that is full is an error, and leaves what there
 // was. So does everything else that can go wrong, but for the removal of older ones: the error says so.

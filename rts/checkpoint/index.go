@@ -68,8 +68,8 @@ func (x *index) with(k int) string {
 	return fmt.Sprintf("tensor %q and %d more", names[0], len(names)-1)
 }
 
-// encode writes the index: a checksum, and what it is of, byte by byte.
-func (x *index) encode() ([]byte, error) {
+// encode writes the index: a checksum, and what it is of, byte by byte. The error: more bytes than that.
+func (x *index) encode(most int) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\n    \"format\": %q,\n    \"version\": %d,\n    \"id\": %q,\n    \"meta\": {", format, version, x.id)
 	for i, key := range slices.Sorted(maps.Keys(x.meta)) {
@@ -89,8 +89,8 @@ func (x *index) encode() ([]byte, error) {
 	}
 	b.WriteString("\n    ]\n  }")
 	all := fmt.Appendf(nil, "{\n  \"crc32c\": \"%08x\",\n  \"checkpoint\": %s\n}\n", crc32.Checksum(b.Bytes(), castagnoli), b.Bytes())
-	if len(all) > maxIndexBytes {
-		return nil, fmt.Errorf("the index has %d bytes, at most %d are allowed", len(all), maxIndexBytes)
+	if len(all) > most {
+		return nil, fmt.Errorf("the index has %d bytes, at most %d are allowed", len(all), most)
 	}
 	return all, nil
 }

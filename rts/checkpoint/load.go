@@ -18,12 +18,11 @@ import (
 var ErrNone = errors.New("there is no checkpoint")
 
 // Load loads the newest checkpoint in a directory into the tensors, of which it has to have all and no others, with the
-// same types and shapes, but in any number of shards. It returns the strings that were saved with them, the caller's own.
-// When ctx ends, so does Load, with ctx's error.
+// same types and shapes, but in any number of shards. It returns the strings that were saved with them, the caller's
+// own. When ctx ends, so does Load, with ctx's error.
 //
-// Nothing is written before all of the checkpoint has been found to be whole. After an error of a Write, the end of ctx,
-// or of a disk that has changed its mind since, some tensors are loaded and others not. One of the first says in which
-// tensor and shard it was.
+// Nothing is written before all of the checkpoint has been found to be whole. If it is a Write that fails, or ctx ends
+// then, or the disk changes its mind, some tensors have been loaded and others not; the error of a Write says where.
 //
 // It may run beside a Save. It takes memory for the index and one shard, and reads every file twice.
 func Load(ctx context.Context, dir string, tensors []Tensor) (meta map[string]string, err error) {
@@ -34,7 +33,7 @@ func Load(ctx context.Context, dir string, tensors []Tensor) (meta map[string]st
 	return meta, nil
 }
 
-func load(ctx context.Context, dir string, tensors []Tensor) (_ map[string]string, err error) {
+func load(ctx context.Context, dir string, tensors []Tensor) (map[string]string, error) {
 	if dir == "" {
 		return nil, errors.New("the directory has no name")
 	}
@@ -47,10 +46,15 @@ func load(ctx context.Context, dir string, tensors []Tensor) (_ map[string]strin
 			return nil, fmt.Errorf("tensor %q: Write is nil", t.Name)
 		}
 	}
-	c, err := openNewest(ctx, dir, tensors)
+	c, err := openNewest(ctx, dir, tensors, openRegular)
 	if err != nil {
 		return nil, err
 	}
+	return c.load(ctx, tensors, layouts)
+}
+
+// load reads all, then writes all, and closes the files.
+func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layout) (_ map[string]string, err error) {
 	defer func() { err = errors.Join(err, c.close()) }()
 	buf := make([]byte, bufferBytes)
 	for i := range c.index.tensors {
@@ -69,7 +73,7 @@ func load(ctx context.Context, dir string, tensors []Tensor) (_ map[string]strin
 }
 
 // openNewest opens the newest checkpoint. One that a Save removes meanwhile is no longer the newest.
-func openNewest(ctx context.Context, dir string, tensors []Tensor) (*checkpoint, error) {
+func openNewest(ctx context.Context, dir string, tensors []Tensor, openFile opener) (*checkpoint, error) {
 	before := entry{}
 	for {
 		if ctx.Err() != nil {
@@ -79,7 +83,7 @@ func openNewest(ctx context.Context, dir string, tensors []Tensor) (*checkpoint,
 		if err != nil {
 			return nil, err
 		}
-		c, err := open(e.path(dir), tensors)
+		c, err := open(e.path(dir), tensors, openFile)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || e.number <= before.number {
 			return c, err
 		}
@@ -94,10 +98,19 @@ type checkpoint struct {
 	files []*file
 }
 
+// source is an open file.
+type source interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// opener opens a file and says how long it is.
+type opener func(path string) (source, int64, error)
+
 // file is a file with shards.
 type file struct {
 	path string
-	f    *os.File
+	f    source
 	in   *safetensors.File
 	sum  uint32 // crc32c of what has been read since it was set to 0
 }
@@ -118,10 +131,10 @@ func (c *checkpoint) close() error {
 }
 
 // open opens a checkpoint, which has to have these tensors.
-func open(dir string, tensors []Tensor) (_ *checkpoint, err error) {
+func open(dir string, tensors []Tensor, openFile opener) (_ *checkpoint, err error) {
 	path := filepath.Join(dir, indexName)
 	c := &checkpoint{named: map[string]*saved{}}
-	if c.index, err = readIndex(path); err != nil {
+	if c.index, err = readIndex(path, openFile); err != nil {
 		return nil, err
 	}
 	for i := range c.index.tensors {
@@ -137,7 +150,7 @@ func open(dir string, tensors []Tensor) (_ *checkpoint, err error) {
 	}()
 	files := c.index.files()
 	for k := range files {
-		f, err := c.openShard(filepath.Join(dir, shardName(k, files)), k)
+		f, err := c.openShard(filepath.Join(dir, shardName(k, files)), k, openFile)
 		if err != nil {
 			return nil, fmt.Errorf("shard %d of %d, of %s: %w", k, files, c.index.with(k), err)
 		}
@@ -146,8 +159,8 @@ func open(dir string, tensors []Tensor) (_ *checkpoint, err error) {
 	return c, nil
 }
 
-// openRegular opens a file and returns its size.
-func openRegular(path string) (*os.File, int64, error) {
+// openRegular is the opener of files.
+func openRegular(path string) (source, int64, error) {
 	info, err := os.Stat(path) // for to open a pipe would wait for its other end
 	if err != nil {
 		return nil, 0, err
@@ -165,8 +178,8 @@ func openRegular(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-func readIndex(path string) (x *index, err error) {
-	f, size, err := openRegular(path)
+func readIndex(path string, openFile opener) (x *index, err error) {
+	f, size, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +188,7 @@ func readIndex(path string) (x *index, err error) {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", size, maxIndexBytes)
 	}
 	data := make([]byte, size)
-	if _, err := io.ReadFull(f, data); err != nil {
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), data); err != nil {
 		return nil, err
 	}
 	return parseIndex(data)
@@ -203,8 +216,8 @@ func (c *checkpoint) compare(tensors []Tensor) error {
 }
 
 // openShard opens file k and compares what it says with the index.
-func (c *checkpoint) openShard(path string, k int) (_ *file, err error) {
-	f, size, err := openRegular(path)
+func (c *checkpoint) openShard(path string, k int, openFile opener) (_ *file, err error) {
+	f, size, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +231,7 @@ func (c *checkpoint) openShard(path string, k int) (_ *file, err error) {
 		return nil, err
 	}
 	for key, want := range c.index.fileMeta(k) {
-		if got, ok := s.in.Meta()[key]; !ok || got != want {
+		if got := s.in.Meta()[key]; got != want {
 			return nil, fmt.Errorf("it is not of this checkpoint: its %s is %.100q, want %q", key, got, want)
 		}
 	}

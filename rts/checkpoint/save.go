@@ -34,8 +34,8 @@ func Keep(n int) SaveOption { return func(s *settings) { s.keep = n } }
 // Save saves the tensors, each of whose shards it reads once, and the strings in meta, which Load returns. It makes the
 // directory, but not the one that is to hold it. When it returns, the checkpoint is on the disk, and older ones are
 // gone. After an error it is not, unless the error says that the checkpoint is saved, and what was there before is
-// there still. There is one Save at a time in a directory: the other is an error (on systems without file locks the user
-// must see to it). When ctx ends, so does Save, with ctx's error.
+// there still. There is one Save at a time in a directory: the other is an error (on systems without file locks the
+// user must see to it). When ctx ends, so does Save, with ctx's error.
 //
 // It takes memory for the index, and what Read does.
 func Save(ctx context.Context, dir string, tensors []Tensor, meta map[string]string, options ...SaveOption) error {
@@ -137,7 +137,7 @@ func (x *index) write(ctx context.Context, dir string, tensors []Tensor) error {
 			return err
 		}
 	}
-	data, err := x.encode()
+	data, err := x.encode(maxIndexBytes)
 	if err != nil {
 		return err
 	}
@@ -200,9 +200,9 @@ func (x *index) writeShard(ctx context.Context, w io.Writer, k int, read map[str
 		switch {
 		case err != nil:
 		case shard == nil:
-			err = errors.New("Read has returned nil")
+			err = errors.New("what Read has returned is nil")
 		case shard.DType() != t.dtype || !slices.Equal(shard.Shape(), shards[i].Shape):
-			err = fmt.Errorf("Read has returned %v of shape %v, want %v of shape %v", shard.DType(), shard.Shape(), t.dtype, shards[i].Shape)
+			err = fmt.Errorf("what Read has returned is %v of shape %v, want %v of shape %v", shard.DType(), shard.Shape(), t.dtype, shards[i].Shape)
 		}
 		if err != nil {
 			return fmt.Errorf("tensor %q: shard %d of %d: %w", t.name, k, t.shards, err)

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestProgress(t *testing.T) {
+func TestPrinter(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		live bool
@@ -17,13 +17,13 @@ func TestProgress(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			p := newProgress(&out)
+			p := New(&out)
 			p.live = tt.live
-			p.line("begin")
-			p.status("long status")
-			p.status("short")
-			p.line("end")
-			p.close()
+			p.Line("begin")
+			p.Status("long status")
+			p.Status("short")
+			p.Line("end")
+			p.Close()
 			if got := out.String(); got != tt.want {
 				t.Errorf("wrote %q, want %q", got, tt.want)
 			}
@@ -31,13 +31,13 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestProgressCloses(t *testing.T) {
+func TestPrinterCloses(t *testing.T) {
 	var out strings.Builder
-	p := newProgress(&out)
+	p := New(&out)
 	p.live = true
-	p.status("status")
-	p.close()
-	p.close()
+	p.Status("status")
+	p.Close()
+	p.Close()
 	if got, want := out.String(), "\rstatus\n"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
 	}
@@ -56,16 +56,16 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestProgressKeepsFirstError(t *testing.T) {
-	p := newProgress(&fullDisk{room: 1})
-	p.line("one")
-	if p.err != nil {
-		t.Fatal(p.err)
+func TestPrinterKeepsFirstError(t *testing.T) {
+	p := New(&fullDisk{room: 1})
+	p.Line("one")
+	if p.Err() != nil {
+		t.Fatal(p.Err())
 	}
-	p.line("two")
+	p.Line("two")
 	p.w = &fullDisk{room: 9}
-	p.line("three")
-	if p.err != errFull {
-		t.Errorf("error %v, want %v", p.err, errFull)
+	p.Line("three")
+	if p.Err() != errFull {
+		t.Errorf("error %v, want %v", p.Err(), errFull)
 	}
 }

@@ -1,0 +1,164 @@
+// Command rts trains a perceptron on hand-written digits with everything sharded: of the parameters and of Adam's
+// states each replica keeps 1/n, in remote buffers of its own.
+//
+//	             replica 0         replica 1        ...
+//	each layer   load shard         load shard
+//	             weights ◀────gather────▶ weights       whole for as long as the layer computes
+//	             forward            forward             of the replica's share of the batch
+//	and back     gather again, backward
+//	             gradient ◀─reduce-scatter─▶ gradient   Mean: a shard each of that of the whole batch
+//	at the end   norm ◀────all-reduce────▶ norm         of all gradients, which are clipped by it
+//	             Adam               Adam                on the shard and its states
+//	             store shard        store shard
+//
+// Usage:
+//
+//	go run ./examples/rts [-n replicas] [-epochs passes] [-batch images] [-lr rate] [-clip norm] [-seed number]
+//		[-method name] [-bucket bytes] [-overlap] [-storage memory|file] [-verify] [-svg file]
+//		[-checkpoint directory [-resume]]
+//
+// # A batch that the replicas cannot share equally
+//
+// Graphs have fixed shapes, so the micro-batch of a replica has ceil(batch/n) rows whatever there is to fill them.
+// The images of a step, b of them (in the last batch of a pass perhaps fewer than -batch), are cut into n shares that
+// differ by one image at most; some may be empty. An image has weight n/b, a row without an image weight 0, and the
+// loss of a replica is the sum of its images' weighted cross entropies. Then the mean over the replicas, which is
+// what reducing the gradients by Mean makes of them, is the mean over the b images: each counts 1/b, however they are
+// shared out. No image is left out or counted twice.
+//
+// # What -verify compares
+//
+// The collectives are Reproducible: they fold by rank. So a single replica can have the same bits, if it computes the
+// n micro-batches one after the other and folds losses, gradients and squares of norms by rank. With -verify one
+// does, by a program of its own that knows nothing of package rts: plain variables, whole, and the same layers. It
+// makes every step beside the n replicas, and the first loss or norm that differs in a bit ends the program with exit
+// code 1.
+//
+// # Checkpoints
+//
+// With -checkpoint the parameters, Adam's states and the place in the training are saved after every pass, and on
+// Ctrl-C after the step in progress. -resume goes on from there: on as many replicas as before, with the losses, to
+// the bit, that an uninterrupted training has; on another number they differ in the last bits, since the images are
+// shared out otherwise.
+//
+// One replica (-n 1) has nobody to share with: its parameters and states are plain remote variables.
+//
+// The exit code is 0 when all went well, 1 when something failed, 2 for a mistake on the command line and 130 after
+// Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"gogcl.dev/examples/digits/perceptron"
+	"gogcl.dev/internal/progress"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // what shells report for a program that Ctrl-C ended
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program: it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	cfg, err := parseFlags(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
+		return exitUsage
+	}
+	train, test, err := perceptron.Load()
+	if err != nil {
+		fmt.Fprintf(stderr, "rts: %v\n", err)
+		return exitFailed
+	}
+	if err := cfg.check(train.Len()); err != nil {
+		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
+		return exitUsage
+	}
+
+	out := progress.New(stdout)
+	err = trainAll(ctx, cfg, train, test, out)
+	out.Close()
+	var wrong mistake
+	switch {
+	case errors.As(err, &wrong):
+		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", wrong)
+		return exitUsage
+	case errors.As(err, new(interrupted)):
+		fmt.Fprintf(stderr, "rts: %v\n", err)
+		return exitInterrupted
+	case err != nil:
+		fmt.Fprintf(stderr, "rts: %v\n", err)
+		return exitFailed
+	case out.Err() != nil:
+		fmt.Fprintf(stderr, "rts: standard output: %v\n", out.Err())
+		return exitFailed
+	}
+	return exitOK
+}
+
+// trainAll trains to the end, and says what there is to say.
+func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) (err error) {
+	picture, err := openPicture(cfg.picture)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, picture.giveUp()) }()
+	t, err := newTrainer(cfg, train, test, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	if err := t.begin(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	t.introduce()
+	if err := t.run(ctx); err != nil {
+		return err
+	}
+	if t.reference != nil {
+		out.Line(fmt.Sprintf("verified: %d %s, losses equal to the last bit", t.made, plural(t.made, "step", "steps")))
+	}
+	out.Line(fmt.Sprintf("test accuracy %.4f", t.at.Passes[len(t.at.Passes)-1].Accuracy))
+	table, err := t.memoryTable()
+	if err != nil {
+		return err
+	}
+	out.Line(table)
+	return picture.draw(fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch), t.at.Passes)
+}
+
+// introduce says what is to be trained, and how.
+func (t *trainer) introduce() {
+	t.out.Line(fmt.Sprintf("%d digits to learn, %d held out; replicas: %d, batch: %d, method: %v",
+		t.train.Len(), t.test.Len(), t.cfg.replicas, t.cfg.batch, t.cfg.method))
+	if t.cfg.replicas == 1 {
+		t.out.Line(fmt.Sprintf("%d parameters and Adam's states in plain remote variables: one replica has nobody to share with", perceptron.NumParams))
+	} else {
+		t.out.Line(fmt.Sprintf("%d parameters and Adam's states in remote buffers, 1/%d on each replica", perceptron.NumParams, t.cfg.replicas))
+	}
+	if t.dir != "" {
+		t.out.Line("buffers: files in " + t.dir + ", removed at the end")
+	}
+	if t.cfg.resume {
+		t.out.Line(fmt.Sprintf("resumed from %s after %v", t.cfg.checkpoint, t.at))
+	}
+}

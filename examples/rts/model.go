@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/ir"
+	"gogcl.dev/ir/collective"
+	"gogcl.dev/remote"
+	"gogcl.dev/rts"
+	"gogcl.dev/tensor"
+)
+
+// model is the training step of all replicas as a program of package ir, and a session of it.
+type model struct {
+	session *ir.Session
+	step    *rts.Step
+	params  []*rts.Variable
+	streams
+	loss, norm *ir.Stream // norm is nil without clipping
+}
+
+// streams are what a step is given.
+type streams struct{ images, labels, weights, rate, number *ir.Stream }
+
+func newStreams(p *ir.Program, rows int) streams {
+	return streams{
+		images:  p.HostToDevice("images", imagesSpec(rows)),
+		labels:  p.HostToDevice("labels", labelsSpec(rows)),
+		weights: p.HostToDevice("weights", weightsSpec(rows)),
+		rate:    p.HostToDevice("rate", ir.Spec{DType: tensor.F32}),
+		number:  p.HostToDevice("step", ir.Spec{DType: tensor.I32}),
+	}
+}
+
+// sharding splits the parameters over all replicas. One replica has nobody to share with, and keeps plain remote
+// variables.
+func (cfg config) sharding() rts.Sharding {
+	s := rts.Sharding{Options: gcl.Options{Method: cfg.method, Reproducible: true}}
+	if cfg.replicas == 1 {
+		s.Over = 1
+	}
+	return s
+}
+
+// newModel builds the program and makes a session of it, in which the parameters begin as start.
+func newModel(cfg config, rows int, s rts.Sharding, storage remote.Storage, start []float32) (*model, error) {
+	p := ir.New(cfg.replicas)
+	remote.UseStorage(p, storage)
+	m := &model{streams: newStreams(p, rows)}
+	err := cut(start, func(_ int, of param, part []float32) error {
+		data, err := tensor.FromSlice(part, of.shape...)
+		if err != nil {
+			return err
+		}
+		shard, err := s.ShardShape(of.shape, cfg.replicas)
+		if err != nil {
+			return err
+		}
+		buffer := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shard})
+		m.params = append(m.params, rts.RemoteVariable(p, data, buffer, 0, s, remote.Name(of.name)))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	main := p.Main()
+	images, labels, weights := main.HostLoad(m.images), main.HostLoad(m.labels), main.HostLoad(m.weights)
+	hidden := p.CreateGraph(hiddenLayer, images, params[0].spec(), params[1].spec())
+	loss := p.CreateGraph(lossLayer, hiddenSpec(rows), labels, weights, params[2].spec(), params[3].spec())
+	trainer := rts.Trainer{Optimizer: rts.Adam{}, ClipNorm: cfg.clip, BucketBytes: cfg.bucket, Overlap: cfg.overlap}
+	m.step = trainer.Step([]rts.Layer{
+		{Graph: hidden, Inputs: []*ir.Tensor{images}, Params: m.params[:2]},
+		{Graph: loss, Inputs: []*ir.Tensor{labels, weights}, Params: m.params[2:]},
+	}, main.HostLoad(m.rate), main.HostLoad(m.number))
+	m.loss = p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
+	main.HostStore(m.loss, collective.Comm{Options: s.Options}.AllReduce(m.step.Outputs[0], gcl.Mean))
+	if m.step.Norm != nil {
+		m.norm = p.DeviceToHost("norm", ir.Spec{DType: tensor.F32})
+		main.HostStore(m.norm, m.step.Norm)
+	}
+	if m.session, err = ir.NewSession(p); err != nil {
+		return nil, err
+	}
+	if err := m.session.Enter(); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+// close ends the session. Buffers in files are then complete.
+func (m *model) close() error { return m.session.Close() }
+
+// read copies the parameters, whole, to flat.
+func (m *model) read(flat []float32) error {
+	return cut(flat, func(i int, _ param, part []float32) error {
+		t, err := m.params[i].Read(m.session)
+		if err != nil {
+			return err
+		}
+		v, err := tensor.Of[float32](t)
+		copy(part, v)
+		return err
+	})
+}
+
+// stepper makes steps of a session, whose inputs and outputs it keeps.
+type stepper struct {
+	session *ir.Session
+	in, out map[*ir.Stream]*tensor.Tensor
+	rates   []float32
+	numbers []int32
+	losses  []float32 // after a step, of each replica
+	norms   []float32 // likewise; nil without clipping
+}
+
+// newStepper makes a stepper that feeds a session with shares.
+func newStepper(session *ir.Session, in streams, from *shares, loss, norm *ir.Stream) (*stepper, error) {
+	s := &stepper{
+		session: session,
+		in:      map[*ir.Stream]*tensor.Tensor{in.images: from.images, in.labels: from.labels, in.weights: from.weights},
+		out:     map[*ir.Stream]*tensor.Tensor{},
+	}
+	var err error
+	if s.rates, err = addStream[float32](session, in.rate, s.in); err != nil {
+		return nil, err
+	}
+	if s.numbers, err = addStream[int32](session, in.number, s.in); err != nil {
+		return nil, err
+	}
+	if s.losses, err = addStream[float32](session, loss, s.out); err != nil || norm == nil {
+		return s, err
+	}
+	s.norms, err = addStream[float32](session, norm, s.out)
+	return s, err
+}
+
+// addStream makes the host's tensor of a stream, and returns its elements.
+func addStream[T tensor.Element](session *ir.Session, stream *ir.Stream, to map[*ir.Stream]*tensor.Tensor) ([]T, error) {
+	spec := session.HostSpec(stream)
+	t, err := tensor.New(spec.DType, spec.Shape...)
+	if err != nil {
+		return nil, err
+	}
+	to[stream] = t
+	return tensor.Of[T](t)
+}
+
+// run makes a step, the first being 1, on what the shares have been filled with.
+func (s *stepper) run(ctx context.Context, rate float64, number int) error {
+	for i := range s.rates {
+		s.rates[i] = float32(rate)
+	}
+	for i := range s.numbers {
+		s.numbers[i] = int32(number)
+	}
+	return s.session.RunTo(ctx, s.out, s.in)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gogcl.dev/examples/digits/perceptron"
+	"gogcl.dev/internal/progress"
+	"gogcl.dev/ir"
+)
+
+// rightFold is x0 + (x1 + (x2 + ...)), which is not what Reproducible promises.
+func rightFold(parts []*ir.Tensor) *ir.Tensor {
+	sum := parts[len(parts)-1]
+	for _, t := range slices.Backward(parts[:len(parts)-1]) {
+		sum = ir.Add(t, sum)
+	}
+	return sum
+}
+
+// trainerOf makes the trainer of a command line.
+func trainerOf(t *testing.T, args ...string) *trainer {
+	t.Helper()
+	cfg, err := parseFlags(args, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, test, err := perceptron.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.check(train.Len()); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := newTrainer(cfg, train, test, progress.New(io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
+// TestWrongFold gives the trainer a reference that folds in another order, and one that begins with other weights: both
+// are noticed.
+func TestWrongFold(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		fold fold
+		seed uint64
+		want string
+	}{
+		{"right", leftFold, 1, ""},
+		{"wrong fold", rightFold, 1, "step "},
+		{"wrong weights", leftFold, 2, "step 1: the loss is "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tr := trainerOf(t, "-epochs", "1")
+			var err error
+			if tr.reference, err = newReference(tr.cfg, tr.shares, firstWeights(tt.seed), tt.fold); err != nil {
+				t.Fatal(err)
+			}
+			err = tr.run(t.Context())
+			switch {
+			case tt.want == "" && err != nil:
+				t.Error(err)
+			case tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), " in the reference")):
+				t.Errorf("error %v, want %q", err, tt.want)
+			case tt.want != "" && len(tr.at.Passes) > 0:
+				t.Error("it went on")
+			}
+		})
+	}
+}
+
+// TestCompare finds one bit, on any replica, also where numbers are equal or are not numbers.
+func TestCompare(t *testing.T) {
+	nan, negative := float32(math.NaN()), float32(math.Copysign(0, -1))
+	if err := compare("loss", []float32{nan, nan}, nan, 3); err != nil {
+		t.Error(err)
+	}
+	for _, got := range [][]float32{{1, math.Nextafter32(1, 2)}, {nan, 1}, {1, 1, nan}} {
+		if compare("loss", got, 1, 3) == nil {
+			t.Errorf("%v is like 1", got)
+		}
+	}
+	err := compare("loss", []float32{0, 0, negative}, 0, 3)
+	if want := "step 3: the loss is -0 (80000000) on replica 2, and 0 (00000000) in the reference"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestReferenceChecksNorms gives the reference a loss that is right, and a norm that is not.
+func TestReferenceChecksNorms(t *testing.T) {
+	tr := trainerOf(t, "-verify")
+	if _, err := tr.step(t.Context(), orderOf(1, 0, tr.train.Len())[:tr.cfg.batch]); err != nil {
+		t.Fatal(err)
+	}
+	tr.stepper.norms[3] = math.Nextafter32(tr.stepper.norms[3], 0)
+	err := tr.reference.check(t.Context(), tr.stepper, tr.cfg.rate, 1)
+	if err == nil || !strings.HasPrefix(err.Error(), "step 1: the norm of the gradients is ") || !strings.Contains(err.Error(), " on replica 3, ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestClipIsReached sees that the default of -clip scales some gradients and not all.
+func TestClipIsReached(t *testing.T) {
+	tr := trainerOf(t)
+	order := orderOf(tr.cfg.seed, 0, tr.train.Len())
+	scaled, steps := 0, 0
+	for lo := 0; lo < len(order); lo += tr.cfg.batch {
+		if _, err := tr.step(t.Context(), order[lo:min(lo+tr.cfg.batch, len(order))]); err != nil {
+			t.Fatal(err)
+		}
+		tr.at.Step++
+		steps++
+		if float64(tr.stepper.norms[0]) > tr.cfg.clip {
+			scaled++
+		}
+	}
+	if scaled == 0 || scaled == steps {
+		t.Errorf("%d of %d gradients are above %v", scaled, steps, tr.cfg.clip)
+	}
+}
