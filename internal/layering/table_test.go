@@ -64,7 +64,7 @@ func table() []row {
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "commgroup", "tensor", "transport", "transport/inproc"}},
-		{pkg: "ir/slice", imports: []string{"ir", "popops"}},
+		{pkg: "ir/slice", imports: []string{"ir", "popops", "tensor"}},
 		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "gcl", "commgroup", "chunks", "tensor"}},
 		{pkg: "rts/checkpoint", imports: []string{"tensor", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
