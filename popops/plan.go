@@ -166,6 +166,3 @@ func (h *how) part(c *rowCall, w int) part {
 const lineBytes = 64
 
 func (a axis) String() string { return [...]string{"look-ups", "rows", "columns"}[a] }
-
-// String explains the plan.
-func (p *Plan) String() string { return "" }
