@@ -8,16 +8,19 @@ const (
 	// lookUpSeconds is what a look-up takes beside its bytes: to be found and begun.
 	lookUpSeconds = 6e-9
 
-	// nearSeconds and farSeconds are what a byte of a slice takes to copy or add when the table's part that is used fits
-	// the caches, and when it does not; lineSeconds is what a cache line takes that is less than filled.
-	nearSeconds = 0.045e-9
-	farSeconds  = 0.15e-9
+	// nearSeconds and farSeconds are what a byte of a slice takes one worker to copy or add, when the part of the table that
+	// is used and the slices fit the caches, and when they do not.
+	nearSeconds = 0.03e-9
+	farSeconds  = 0.14e-9
 
-	// cacheBytes is what all caches hold.
+	// cacheBytes is what the caches hold.
 	cacheBytes = 32 << 20
 
-	// busSeconds is what a byte of a slice takes however many workers there are, where memory is what they wait for.
-	busSeconds = 0.09e-9
+	// The least that a byte of a slice takes however many workers there are, since they share the way to the slices and,
+	// in the last two cases, to memory.
+	nearBusSeconds      = 0.05e-9
+	farSliceBusSeconds  = 0.09e-9
+	farUpdateBusSeconds = 0.13e-9
 
 	// scanSeconds is what a worker takes for an offset to see whether it is one of its rows.
 	scanSeconds = 0.7e-9
@@ -64,16 +67,16 @@ func (p *Plan) consider(best *how, h how, n int, slice bool) {
 func (p *Plan) seconds(h *how, n int, slice bool) float64 {
 	all := float64(n) * float64(p.groups)
 	row := float64(p.width * p.dtype.Size())
-	lines := max(row, lineBytes) // what memory moves for a row, at least
-	used := min(all, float64(p.entries)*float64(p.groups)) * lines
+	used := min(all, float64(p.entries)*float64(p.groups)) * max(row, lineBytes) // memory moves lines
 	if p.options.Distribution == OnePoint {
-		used = lines
+		used = 0
 	}
-	byteSeconds := nearSeconds
-	bus := 0.0
+	byteSeconds, bus := nearSeconds, nearBusSeconds
 	if used+all*row > cacheBytes {
-		byteSeconds = farSeconds
-		bus = all * lines * busSeconds
+		byteSeconds, bus = farSeconds, farUpdateBusSeconds
+		if slice {
+			bus = farSliceBusSeconds
+		}
 	}
 	each := lookUpSeconds + row*byteSeconds
 	if h.sorted {
@@ -87,7 +90,7 @@ func (p *Plan) seconds(h *how, n int, slice bool) float64 {
 	if !slice && h.by == byRows && !p.options.IndicesAreSorted {
 		seconds += all * scanSeconds
 	}
-	return max(seconds, bus) + float64(h.workers-1)*startSeconds
+	return max(seconds, all*row*bus) + float64(h.workers-1)*startSeconds
 }
 
 // share is how much of the work the busiest worker has.
