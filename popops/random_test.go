@@ -63,14 +63,18 @@ func newTrial(rng *rand.Rand, rows bool) *trial {
 		c.naive.shape = append(c.naive.shape, rng.IntN(6))
 	}
 	c.n = rng.IntN(13)
-	if rows && rng.IntN(200) == 0 { // now and then enough for the sort by digits, and for the smallest memory to be too little
+	many := rows && rng.IntN(200) == 0
+	if many { // now and then enough for the sort by digits, and for the smallest memory to be too little
 		c.naive.shape = []int{1 + rng.IntN(5000), 1 + rng.IntN(3)}
 		c.n = rng.IntN(900)
 	}
 	if rows {
 		d := rng.IntN(len(c.naive.shape))
+		if many {
+			d = 0
+		}
 		c.naive.shape[d] = max(1, c.naive.shape[d])
-		if rng.IntN(10) == 0 {
+		if !many && rng.IntN(10) == 0 {
 			c.naive.shape = append(c.naive.shape, 70) // several cache lines
 		}
 		c.naive.dims, c.naive.sizes = []int{d}, []int{1}
