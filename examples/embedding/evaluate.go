@@ -10,9 +10,18 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// heldOutLoss is the mean loss of guessing the words held out, in nats. It is computed here on the host, by loops that
-// are no part of the program that learns.
+// heldOutLoss is the mean loss of guessing the words held out, in nats.
 func heldOutLoss(ctx context.Context, s *start, b *book, dim int) (float64, error) {
+	var places []int
+	for at := reach; at < len(b.heldOut)-reach; at++ {
+		places = append(places, at)
+	}
+	return hostLoss(ctx, s, b.heldOut, places, dim)
+}
+
+// hostLoss is the mean loss of guessing the words at some places of a text. It is computed here on the host, by loops that
+// are no part of the program that learns.
+func hostLoss(ctx context.Context, s *start, text []int32, places []int, dim int) (float64, error) {
 	var layers [4][]float32
 	for i, x := range s.layers {
 		var err error
@@ -22,12 +31,12 @@ func heldOutLoss(ctx context.Context, s *start, b *book, dim int) (float64, erro
 	}
 	hidden, logits := make([]float32, dim), make([]float32, classes)
 	var words []int32
-	loss, n := 0.0, 0
-	for at := reach; at < len(b.heldOut)-reach; at++ {
+	loss := 0.0
+	for _, at := range places {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		words = wordsAround(words[:0], b.heldOut, at)
+		words = wordsAround(words[:0], text, at)
 		copy(hidden, layers[1])
 		for k, w := range words {
 			for i, v := range s.table[int(w)*dim : int(w+1)*dim] {
@@ -42,10 +51,9 @@ func heldOutLoss(ctx context.Context, s *start, b *book, dim int) (float64, erro
 		for _, l := range logits {
 			sum += math.Exp(float64(l - most))
 		}
-		loss += math.Log(sum) + float64(most-logits[classOf(b.heldOut[at])])
-		n++
+		loss += math.Log(sum) + float64(most-logits[classOf(text[at])])
 	}
-	return loss / float64(n), nil
+	return loss / float64(len(places)), nil
 }
 
 // axpy adds factor times x to dst.

@@ -28,12 +28,12 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags := flag.NewFlagSet("embedding", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`, which the table is split over")
-	flags.IntVar(&cfg.epochs, "epochs", 6, "`passes` over the text")
+	flags.IntVar(&cfg.epochs, "epochs", 4, "`passes` over the text")
 	flags.IntVar(&cfg.batch, "batch", 256, "`words` guessed in a step, over all replicas")
 	flags.IntVar(&cfg.dim, "dim", 32, "`numbers` that a word is described by")
-	flags.Float64Var(&cfg.rate, "lr", 10, "`rate` of gradient descent on the table")
+	flags.Float64Var(&cfg.rate, "lr", 20, "`rate` of gradient descent on the table")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first table and the order of the words follow from")
-	near := flags.String("near", "red,glass,rays,two,him", "`words`, with commas between, whose nearest ones are listed at the end")
+	near := flags.String("near", "red,glass,rays,two,eye", "`words`, with commas between, whose nearest ones are listed at the end")
 	flags.BoolVar(&cfg.verify, "verify", false, "compare with one replica that has the whole table")
 
 	err := flags.Parse(args)

@@ -85,18 +85,18 @@ func train(ctx context.Context, cfg config, b *book, capacity int, from *start, 
 	if err != nil {
 		return nil, nil, err
 	}
-	o := newOrders(cfg.seed, b.places())
+	all := newBatches(cfg.seed, b, cfg.batch)
 	err = s.session.Within(func() error {
 		for epoch := range cfg.epochs {
-			began, steps, sum := time.Now(), 0, 0.0
-			for order := o.next(); len(order) >= cfg.batch; order = order[cfg.batch:] { // what is left of a batch is not learnt from
-				f.fill(order[:cfg.batch])
+			began, sum := time.Now(), 0.0
+			for _, batch := range all.next() {
+				f.fill(batch)
 				if err := s.session.RunTo(ctx, f.out, f.in); err != nil {
 					return err
 				}
 				sum += float64(f.loss[0])
-				steps++
 			}
+			steps := len(all.list)
 			loss, perSecond := sum/float64(steps), float64(steps*cfg.batch)/time.Since(began).Seconds()
 			losses = append(losses, loss)
 			if learnt, err = s.read(cfg, len(b.words)); err != nil {
@@ -131,7 +131,7 @@ type feed struct {
 func (s *step) newFeed(cfg config, b *book, capacity int) (*feed, error) {
 	f := &feed{cfg: cfg, book: b, router: newRouter(len(b.words), cfg.replicas), in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
 	f.router.capacity = capacity
-	f.sharded = len(s.parts) < cfg.replicas || cfg.replicas == 1
+	f.sharded = len(s.parts) < cfg.replicas // of one replica both are the same
 	var err error
 	host := func(of map[*ir.Stream]*tensor.Tensor, stream *ir.Stream) *tensor.Tensor {
 		spec := s.session.HostSpec(stream)

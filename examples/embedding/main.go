@@ -14,7 +14,7 @@
 //	            weights             ◀─ all-reduce ─▶ weights                all that is not the table: Adam
 //
 // A replica asks for a word once a step, however often it needs it. Shapes are fixed, so there are as many places as the
-// worst step of the run needs; those left over ask for a row that is not there, which gives zeros and is never updated.
+// worst step needs; those left over ask for a row that is not there, which gives zeros and is never updated.
 //
 // Usage:
 //

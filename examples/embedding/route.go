@@ -7,14 +7,14 @@ type router struct {
 	replicas int
 	capacity int // places for each pair of replicas
 
-	asked []int32 // by row: which question it was asked in last
+	asked []int64 // by row: which question it was asked in last
 	place []int32 // by row: where, in that question
 	used  []int   // by replica: places taken
-	now   int32   // the question
+	now   int64   // the question
 }
 
 func newRouter(words, replicas int) *router {
-	return &router{replicas: replicas, asked: make([]int32, words), place: make([]int32, words), used: make([]int, replicas)}
+	return &router{replicas: replicas, asked: make([]int64, words), place: make([]int32, words), used: make([]int, replicas)}
 }
 
 // count is the most places that a question about words needs of one replica.
@@ -52,28 +52,36 @@ func owner(word, replicas int) (replica, row int) { return word % replicas, word
 // shardRows is how many rows each replica has, of which the last may be of no word.
 func shardRows(words, replicas int) int { return (words + replicas - 1) / replicas }
 
-// orders are the orders in which the words are learnt from, one for each pass: the same for the same seed.
-type orders struct {
-	random *rand.Rand
-	places int
-}
-
+// Two streams of random numbers from one seed.
 const (
-	orderStream = iota // of random numbers
-	tableStream
+	orderStream = iota // which words are in which batch, and the order of the batches
+	tableStream        // what is learnt from
 )
 
-func newOrders(seed uint64, places int) *orders {
-	return &orders{rand.New(rand.NewPCG(seed, orderStream)), places}
+// batches are the words that are learnt from together, by their places in the book: the same ones in every pass, so that
+// one look at them says how many rows a step needs at most, in a new order in each. What is left over is not learnt from.
+type batches struct {
+	random *rand.Rand
+	list   [][]int
 }
 
-// next is the places of the next pass.
-func (o *orders) next() []int {
-	order := o.random.Perm(o.places)
+// newBatches makes batches of so many words: the same for the same seed.
+func newBatches(seed uint64, b *book, size int) *batches {
+	all := &batches{random: rand.New(rand.NewPCG(seed, orderStream))}
+	order := all.random.Perm(b.places())
 	for i := range order {
 		order[i] += reach
 	}
-	return order
+	for ; len(order) >= size; order = order[size:] {
+		all.list = append(all.list, order[:size:size])
+	}
+	return all
+}
+
+// next is the batches of the next pass; the list is theirs.
+func (b *batches) next() [][]int {
+	b.random.Shuffle(len(b.list), func(i, j int) { b.list[i], b.list[j] = b.list[j], b.list[i] })
+	return b.list
 }
 
 // wordsAround appends the words around a place.
@@ -84,22 +92,17 @@ func wordsAround(to, words []int32, place int) []int32 {
 	return to
 }
 
-// capacity is the most places that any step of the run needs for a pair of replicas.
+// capacity is the most places that any step needs for a pair of replicas.
 func (cfg config) capacity(b *book) int {
-	r, most := newRouter(len(b.words), cfg.replicas), 0
-	o := newOrders(cfg.seed, b.places())
+	r, most, part := newRouter(len(b.words), cfg.replicas), 0, cfg.part()
 	var words []int32
-	for range cfg.epochs {
-		order, part := o.next(), cfg.part()
-		for len(order) >= cfg.batch {
-			for k := range cfg.replicas {
-				words = words[:0]
-				for _, place := range order[k*part : (k+1)*part] {
-					words = wordsAround(words, b.train, place)
-				}
-				most = max(most, r.count(words))
+	for _, batch := range newBatches(cfg.seed, b, cfg.batch).list {
+		for ; len(batch) > 0; batch = batch[part:] {
+			words = words[:0]
+			for _, place := range batch[:part] {
+				words = wordsAround(words, b.train, place)
 			}
-			order = order[cfg.batch:]
+			most = max(most, r.count(words))
 		}
 	}
 	return most

@@ -74,7 +74,9 @@ func table() []row {
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/plot"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron"}},
 		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/progress"}},
+		{pkg: "examples/embedding", imports: []string{anyAbove, "examples/charlm/opticks", "internal/progress"}},
 		{pkg: "examples/digits/perceptron", modules: []string{gonum}},
+		{pkg: "examples/charlm/opticks"},
 		{pkg: "examples/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 	}
 }
