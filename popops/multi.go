@@ -130,7 +130,7 @@ func (m *multi) checkBlocks(o *offsets, plan *Plan) (partial tensor.DType, err e
 	}
 	if m.options.IndicesAreSorted && m.verb != take {
 		if len(m.dims) != 1 {
-			return 0, fmt.Errorf("IndicesAreSorted with %d dims, want 1", len(m.dims))
+			return 0, fmt.Errorf("option IndicesAreSorted with %d dims, want 1", len(m.dims))
 		}
 		if err := checkSorted(o, m.n); err != nil {
 			return 0, err

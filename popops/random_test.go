@@ -27,7 +27,6 @@ type trial struct {
 	signed  bool
 	plan    *popops.Plan
 	options popops.Options
-	partial tensor.DType // what sums are to be in
 	what    string
 }
 
