@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// multi is a call for several slices of tensors. What must be on the heap is no part of it, lest dims and sizes have to be:
-// offsets and plan.
+// multi is a call for several slices of tensors. What must be on the heap is no part of it, lest dims and sizes have
+// to be: offsets and plan.
 type multi struct {
 	what    string // the function's name, for errors
 	verb    verb   // take, put, addTo or maxTo

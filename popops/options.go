@@ -14,12 +14,12 @@ type Options struct {
 	ValidateIndices bool
 
 	// IndicesAreSorted promises that the offsets of an update (of each group) never decrease, which saves finding out what
-	// rows they are of; if they do, the call is an error. With a plan it must be what the plan was made with. Look-ups take
-	// no advantage of it.
+	// rows they are of; if they do, the call is an error. With a plan it must be what the plan was made with. Look-ups
+	// take no advantage of it.
 	IndicesAreSorted bool
 
-	// PartialType is what updates that add are summed in; 0 is the plan's, which must not be another, or float32 for floats
-	// of 16 bits and the data's type for others. See MultiUpdateAdd. Other operations take no notice.
+	// PartialType is what updates that add are summed in; 0 is the plan's, which must not be another, or float32 for
+	// floats of 16 bits and the data's type for others. See MultiUpdateAdd. Other operations take no notice.
 	PartialType tensor.DType
 }
 
@@ -69,9 +69,9 @@ type PlanOptions struct {
 	// Operation is what updates with the plan do; with NotForUpdate it does not matter.
 	Operation UpdateOperation
 
-	// AvailableMemoryProportion is how much of a worker's memory (WorkerBytes) a call may take for temporaries, above 0 and
-	// up to 1; 0 is 0.6, NoMemory is 0. What a call cannot do without (some KiB, and a row of float32s for updates that add
-	// floats of 16 bits) it takes in any case. It is about time: no result depends on it.
+	// AvailableMemoryProportion is how much of a worker's memory (WorkerBytes) a call may take for temporaries, above 0
+	// and up to 1; 0 is 0.6, NoMemory is 0. What a call cannot do without (some KiB, and a row of float32s for updates
+	// that add floats of 16 bits) it takes in any case. It is about time: no result depends on it.
 	AvailableMemoryProportion float64
 
 	// Distribution is what the cost model expects offsets to be. No result depends on it.
