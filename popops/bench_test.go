@@ -96,8 +96,8 @@ func BenchmarkMultiSlice(b *testing.B) {
 	}
 }
 
-// BenchmarkMultiUpdateAdd compares updates with a loop in Go, and with gonum's Axpy by rows; all offsets are below rows, so
-// that few rows mean many duplicates.
+// BenchmarkMultiUpdateAdd compares updates with a loop in Go, and with gonum's Axpy by rows; all offsets are below
+// rows, so that few rows mean many duplicates.
 func BenchmarkMultiUpdateAdd(b *testing.B) {
 	scale := tensor.Scalar[float32](0.5)
 	for _, rows := range []int{1, 512, 8192, 65536, benchEntries} {

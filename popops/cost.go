@@ -8,8 +8,8 @@ const (
 	// lookUpSeconds is what a look-up takes beside its bytes: to be found and begun.
 	lookUpSeconds = 6e-9
 
-	// nearSeconds and farSeconds are what a byte of a slice takes one worker to copy or add, when the part of the table that
-	// is used and the slices fit the caches, and when they do not.
+	// nearSeconds and farSeconds are what a byte of a slice takes one worker to copy or add, when the part of the table
+	// that is used and the slices fit the caches, and when they do not.
 	nearSeconds = 0.03e-9
 	farSeconds  = 0.14e-9
 
@@ -48,8 +48,8 @@ func (p *Plan) choose(n, workers int) choice {
 	return c
 }
 
-// sorts reports whether updates have to be sorted by rows: sums in float32 that are rounded once need all updates of a row
-// together. To sort others has been measured to take longer than it saves: slices are then read out of their order.
+// sorts reports whether updates have to be sorted by rows: sums in float32 that are rounded once need all updates of a
+// row together. To sort others has been measured to take longer than it saves: slices are then read out of their order.
 func (p *Plan) sorts() bool {
 	o := &p.options
 	return !o.IndicesAreSorted && o.Operation == UpdateAdd && sumsWide(o.PartialType, p.dtype)

@@ -7,10 +7,11 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// CreateSliceableTensor is a tensor of zeros that is to be sliced and updated by sizes in dims, and how it is spread over
-// workers (an IPU's tiles): the elements of a slice, which are those of the dimensions that are not sliced, as evenly as
-// minGrainSize allows, so that a slice touches many workers. Cuts are at multiples of minGrainSize, and no worker that has
-// any has fewer; 0 is a cache line of elements, 64 bytes. All offsets share one spreading:
+// CreateSliceableTensor is a tensor of zeros that is to be sliced and updated by sizes in dims, and how it is spread
+// over workers (an IPU's tiles): the elements of a slice, which are those of the dimensions that are not sliced, as
+// evenly as minGrainSize allows, so that a slice touches many workers. Cuts are at multiples of minGrainSize, and no
+// worker that
+// has any has fewer; 0 is a cache line of elements, 64 bytes. All offsets share one spreading:
 //
 //	shape {100, 64}, dims {0}, minGrainSize 2, 4 workers: of each row [0,16) [16,32) [32,48) [48,64)
 //
@@ -34,20 +35,21 @@ func CreateSliceableTensor(workers int, dtype tensor.DType, shape tensor.Shape, 
 	return &Mapped{t, spreadUnsliced(&w, spread(w.unsliced(), minGrainSize, workers))}, nil
 }
 
-// CreateSliceableTensorByPlan is CreateSliceableTensor with the spreading over workers that plan has for updates, or if it
-// is for slices only, entries shared out evenly. shape, dims and sizes must be what the plan is for.
+// CreateSliceableTensorByPlan is CreateSliceableTensor with the spreading over workers that plan has for updates, or
+// if it is for slices only, entries shared out evenly. shape, dims and sizes must be what the plan is for.
 func CreateSliceableTensorByPlan(dtype tensor.DType, shape tensor.Shape, dims, sizes []int, plan *Plan, options Options) (*Mapped, error) {
 	return createSliceable("CreateSliceableTensorByPlan", dtype, 1, nil, shape, dims, sizes, plan, options)
 }
 
-// CreateGroupedSliceableTensor is CreateSliceableTensorByPlan for so many groups: the tensor has shape (groups, shape...),
-// dims count without the groups, and the plan is one for as many.
+// CreateGroupedSliceableTensor is CreateSliceableTensorByPlan for so many groups: the tensor has shape (groups,
+// shape...), dims count without the groups, and the plan is one for as many.
 func CreateGroupedSliceableTensor(dtype tensor.DType, groups int, shape tensor.Shape, dims, sizes []int, plan *Plan, options Options) (*Mapped, error) {
 	return createSliceable("CreateGroupedSliceableTensor", dtype, groups, []int{groups}, shape, dims, sizes, plan, options)
 }
 
-// CreateSliceTensor is a tensor of zeros for n slices of t, of shape (n, slice shape...), each element with the worker that
-// has it in t at offset 0: an update, or a slice, that stays with the workers. t's mapping must be one of all its elements.
+// CreateSliceTensor is a tensor of zeros for n slices of t, of shape (n, slice shape...), each element with the worker
+// that has it in t at offset 0: an update, or a slice, that stays with the workers. t's mapping must be one of all its
+// elements.
 func CreateSliceTensor(t *Mapped, dims, sizes []int, n int) (*Mapped, error) {
 	const what = "CreateSliceTensor"
 	of, err := SliceMapping(t, dims, sizes)
@@ -71,19 +73,20 @@ func CreateSliceTensor(t *Mapped, dims, sizes []int, n int) (*Mapped, error) {
 	return &Mapped{s, m}, nil
 }
 
-// CreateSliceTensorByPlan is a tensor of zeros for n slices of a tensor of that shape, of shape (n, slice shape...), spread
-// over workers as plan reads or writes them. n must be one of the plan's numbers of look-ups.
+// CreateSliceTensorByPlan is a tensor of zeros for n slices of a tensor of that shape, of shape (n, slice shape...),
+// spread over workers as plan reads or writes them. n must be one of the plan's numbers of look-ups.
 func CreateSliceTensorByPlan(dtype tensor.DType, shape tensor.Shape, dims, sizes []int, n int, plan *Plan, options Options) (*Mapped, error) {
 	return createSlices("CreateSliceTensorByPlan", dtype, 1, []int{n}, shape, dims, sizes, n, plan, options)
 }
 
-// CreateGroupedSliceTensor is CreateSliceTensorByPlan for so many groups: the tensor has shape (groups, n, slice shape...).
+// CreateGroupedSliceTensor is CreateSliceTensorByPlan for so many groups: the tensor has shape (groups, n, slice
+// shape...).
 func CreateGroupedSliceTensor(dtype tensor.DType, groups int, shape tensor.Shape, dims, sizes []int, n int, plan *Plan, options Options) (*Mapped, error) {
 	return createSlices("CreateGroupedSliceTensor", dtype, groups, []int{groups, n}, shape, dims, sizes, n, plan, options)
 }
 
-// CreateIndicesTensor is a tensor of zeros for the offsets of n look-ups: of uint32 and shape (n, len(dims)), shared out
-// evenly to the plan's workers. The plan is for one dimension.
+// CreateIndicesTensor is a tensor of zeros for the offsets of n look-ups: of uint32 and shape (n, len(dims)), shared
+// out evenly to the plan's workers. The plan is for one dimension.
 func CreateIndicesTensor(dims []int, n int, plan *Plan, options Options) (*Mapped, error) {
 	return createIndices("CreateIndicesTensor", 1, []int{n}, dims, n, plan, options)
 }
@@ -156,8 +159,8 @@ func SliceMapping(t *Mapped, dims, sizes []int) (Mapping, error) {
 	return m, nil
 }
 
-// each calls f for the elements of a tensor of shape out, in order: they are n elements from `from` on of a tensor of shape
-// in, of as many dimensions, past the end of which it goes on at the beginning.
+// each calls f for the elements of a tensor of shape out, in order: they are n elements from `from` on of a tensor of
+// shape in, of as many dimensions, past the end of which it goes on at the beginning.
 func each(out, in tensor.Shape, f func(from, n int)) {
 	if n, _ := out.Elements(); n == 0 {
 		return

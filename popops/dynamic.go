@@ -6,14 +6,14 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// DynamicSlice is the part of t that begins at offset and has sizes[k] in dimension dims[k], and all of t in the others;
-// past the end of a dimension it goes on at the beginning. Without dims it is a copy; a size of 0 gives a tensor of no
-// elements.
+// DynamicSlice is the part of t that begins at offset and has sizes[k] in dimension dims[k], and all of t in the
+// others; past the end of a dimension it goes on at the beginning. Without dims it is a copy; a size of 0 gives a
+// tensor of no elements.
 //
 // offset is of uint32 or int32 and has shape (d), an entry for each of dims, or (d, workers): an entry for each worker
 // (tile) too, so that it can read its own; those of one dimension must be equal. Errors: dims, sizes and offsets of
-// different lengths; a dimension that is not there or given twice; a size that is more than the dimension; an offset that
-// is not less than the dimension (of a dimension of 0, more than 0).
+// different lengths; a dimension that is not there or given twice; a size that is more than the dimension; an offset
+// that is not less than the dimension (of a dimension of 0, more than 0).
 func DynamicSlice(t, offset *tensor.Tensor, dims, sizes []int) (*tensor.Tensor, error) {
 	b, err := dynamic("DynamicSlice", t, offset, dims, sizes)
 	if err != nil {
@@ -26,8 +26,8 @@ func DynamicSlice(t, offset *tensor.Tensor, dims, sizes []int) (*tensor.Tensor, 
 	return dst, b.dynamic("DynamicSlice", "dst", dst, take)
 }
 
-// DynamicSliceInto is DynamicSlice with the result in dst, of the slice's shape and t's type, which shares no memory with
-// t and offset. It allocates nothing.
+// DynamicSliceInto is DynamicSlice with the result in dst, of the slice's shape and t's type, which shares no memory
+// with t and offset. It allocates nothing.
 func DynamicSliceInto(dst, t, offset *tensor.Tensor, dims, sizes []int) error {
 	b, err := dynamic("DynamicSliceInto", t, offset, dims, sizes)
 	if err != nil {

@@ -38,8 +38,8 @@ func fuzzTensor(t *testing.T, dtype tensor.DType, shape []int) *tensor.Tensor {
 	return newTensor(t, dtype, shape...)
 }
 
-// FuzzShapes makes calls with tensors of all shapes, and any dims and sizes: nothing panics, and what is refused is refused
-// by slices and updates alike.
+// FuzzShapes makes calls with tensors of all shapes, and any dims and sizes: nothing panics, and what is refused is
+// refused by slices and updates alike.
 func FuzzShapes(f *testing.F) {
 	f.Add([]byte{3, 4, 4, 3, 2, 2, 1, 1, 2, 2, 2, 4, 3, 2, 2, 1})
 	f.Add([]byte{3, 4, 4, 2, 1, 2, 2, 3, 2, 2, 3, 2, 3, 2, 2, 5})

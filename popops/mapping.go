@@ -10,8 +10,8 @@ import (
 // Interval is elements From to before To of a flattened tensor.
 type Interval struct{ From, To int }
 
-// Mapping says which elements of a tensor each worker (tile) has: Mapping[w] are the intervals of worker w, in increasing
-// order, no two of which touch. Each element is in one of them.
+// Mapping says which elements of a tensor each worker (tile) has: Mapping[w] are the intervals of worker w, in
+// increasing order, no two of which touch. Each element is in one of them.
 type Mapping [][]Interval
 
 // Mapped is a tensor and how it is spread over workers.
@@ -32,8 +32,8 @@ func (m Mapping) add(w, from, to int) {
 	m[w] = append(m[w], Interval{from, to})
 }
 
-// Check returns an error unless each of n elements is in exactly one interval, and those of each worker are in order and
-// do not touch.
+// Check returns an error unless each of n elements is in exactly one interval, and those of each worker are in order
+// and do not touch.
 func (m Mapping) Check(n int) error {
 	var all []Interval
 	for w, own := range m {
@@ -109,8 +109,8 @@ func spread(n, grain, workers int) (cuts []int) {
 	return cuts
 }
 
-// spreadUnsliced is the mapping of a table in which the elements of a slice are spread over workers: those numbered cuts[w]
-// to cuts[w+1] of what dims leaves are worker w's, whatever the offsets.
+// spreadUnsliced is the mapping of a table in which the elements of a slice are spread over workers: those numbered
+// cuts[w] to cuts[w+1] of what dims leaves are worker w's, whatever the offsets.
 func spreadUnsliced(w *window, cuts []int) Mapping {
 	m := make(Mapping, len(cuts)-1)
 	last := -1

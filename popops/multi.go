@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// multi is a call for several slices of tensors. What must be on the heap is no part of it, lest dims and sizes have to be:
-// offsets and plan.
+// multi is a call for several slices of tensors. What must be on the heap is no part of it, lest dims and sizes have
+// to be: offsets and plan.
 type multi struct {
 	what    string // the function's name, for errors
 	verb    verb   // take, put, addTo or maxTo
@@ -130,7 +130,7 @@ func (m *multi) checkBlocks(o *offsets, plan *Plan) (partial tensor.DType, err e
 	}
 	if m.options.IndicesAreSorted && m.verb != take {
 		if len(m.dims) != 1 {
-			return 0, fmt.Errorf("IndicesAreSorted with %d dims, want 1", len(m.dims))
+			return 0, fmt.Errorf("option IndicesAreSorted with %d dims, want 1", len(m.dims))
 		}
 		if err := checkSorted(o, m.n); err != nil {
 			return 0, err

@@ -2,9 +2,10 @@ package popops
 
 import "gogcl.dev/tensor"
 
-// MultiSlice is several slices of t: n of them as offsets, of shape (n, d) and of uint32 or int32, has rows. Each is what
-// DynamicSlice gives, and the result has shape (n, slice shape...), one dimension more than t. A look-up with an offset
-// out of range gives zeros, or with ValidateIndices an error. plan may be nil: then the caller's goroutine does it all.
+// MultiSlice is several slices of t: n of them as offsets, of shape (n, d) and of uint32 or int32, has rows. Each is
+// what DynamicSlice gives, and the result has shape (n, slice shape...), one dimension more than t. A look-up with an
+// offset out of range gives zeros, or with ValidateIndices an error. plan may be nil: then the caller's goroutine does
+// it all.
 // Errors: those of DynamicSlice but for the offsets' range; a plan for something else.
 func MultiSlice(t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) (*tensor.Tensor, error) {
 	return multiSlice(multi{what: "MultiSlice", window: windowOf(t, dims, sizes), options: options}, offsets, plan)
@@ -16,8 +17,8 @@ func MultiSliceInto(dst, t, offsets *tensor.Tensor, dims, sizes []int, plan *Pla
 	return multiSliceInto(multi{what: "MultiSliceInto", window: windowOf(t, dims, sizes), options: options}, dst, offsets, plan)
 }
 
-// GroupedMultiSlice is MultiSlice for each group on its own: t, offsets and the result have the groups as first dimension,
-// dims count without it. The plan is one for so many groups and must not be nil.
+// GroupedMultiSlice is MultiSlice for each group on its own: t, offsets and the result have the groups as first
+// dimension, dims count without it. The plan is one for so many groups and must not be nil.
 func GroupedMultiSlice(t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) (*tensor.Tensor, error) {
 	return multiSlice(multi{what: "GroupedMultiSlice", grouped: true, window: windowOf(t, dims, sizes), options: options}, offsets, plan)
 }
@@ -30,8 +31,8 @@ func GroupedMultiSliceInto(dst, t, offsets *tensor.Tensor, dims, sizes []int, pl
 // one is the size of slices with offsets from the host.
 var one = []int{1}
 
-// MultiSliceAt is MultiSlice in one dimension, by single entries, with offsets that the host knows: one out of range is an
-// error at once.
+// MultiSliceAt is MultiSlice in one dimension, by single entries, with offsets that the host knows: one out of range
+// is an error at once.
 func MultiSliceAt(t *tensor.Tensor, offsets []int, dim int) (*tensor.Tensor, error) {
 	m := multi{what: "MultiSliceAt", window: windowOf(t, []int{dim}, one)}
 	off, err := m.withHost(offsets)

@@ -2,15 +2,16 @@ package popops
 
 import "gogcl.dev/tensor"
 
-// MultiUpdate writes the slices s, of shape (n, slice shape...), to t, at offsets of shape (n, d), in their order: of what
-// is written twice the last remains. It is the mirror image of MultiSlice, with the same parameters and errors; a slice
-// with an offset out of range is left out. s lies apart from t. It allocates nothing once a call like it has been made.
+// MultiUpdate writes the slices s, of shape (n, slice shape...), to t, at offsets of shape (n, d), in their order: of
+// what is written twice the last remains. It is the mirror image of MultiSlice, with the same parameters and errors; a
+// slice with an offset out of range is left out. s lies apart from t. It allocates nothing once a call like it has
+// been made.
 func MultiUpdate(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
 	return multiUpdate(multi{what: "MultiUpdate", verb: put, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
 }
 
-// GroupedMultiUpdate is MultiUpdate for each group on its own: t, s and offsets have the groups as first dimension, dims
-// count without it. The plan is one for so many groups and must not be nil.
+// GroupedMultiUpdate is MultiUpdate for each group on its own: t, s and offsets have the groups as first dimension,
+// dims count without it. The plan is one for so many groups and must not be nil.
 func GroupedMultiUpdate(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
 	return multiUpdate(multi{what: "GroupedMultiUpdate", verb: put, grouped: true, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
 }
@@ -21,11 +22,11 @@ func GroupedMultiUpdate(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *P
 //
 // A product is rounded, then the sum; integers wrap. Equal offsets accumulate, in their order, so that the bits never
 // depend on plan or workers. Floats of 16 bits are multiplied and summed in float32: with a PartialType of float32, the
-// default, an element of t is rounded once, after all that the call adds to it; with one of 16 bits after each addition. A
-// NaN that results is the canonical one.
+// default, an element of t is rounded once, after all that the call adds to it; with one of 16 bits after each
+// addition. A NaN that results is the canonical one.
 //
-// scale is one element of t's type, or of float32 for floats of 16 bits. The rest is as MultiUpdate has it. (The interface
-// wants t to have rank 2 and one of its dimensions to be sliced; here t and dims may be any.)
+// scale is one element of t's type, or of float32 for floats of 16 bits. The rest is as MultiUpdate has it. (The
+// interface wants t to have rank 2 and one of its dimensions to be sliced; here t and dims may be any.)
 func MultiUpdateAdd(t, s, offsets, scale *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
 	return multiUpdate(multi{what: "MultiUpdateAdd", verb: addTo, window: windowOf(t, dims, sizes), scale: scale, options: options}, s, offsets, plan)
 }

@@ -53,8 +53,8 @@ func (o *offsets) at(j int) int64 {
 	return int64(o.words[j])
 }
 
-// limit is from where on the bits of an offset are out of range, where a dimension has so many entries: a negative one's
-// are beyond all positive ones'.
+// limit is from where on the bits of an offset are out of range, where a dimension has so many entries: a negative
+// one's are beyond all positive ones'.
 func (o *offsets) limit(entries int) uint64 {
 	if o.signed {
 		return min(uint64(entries), 1<<31)
@@ -84,7 +84,8 @@ func checkHost(host []int, entries int) error {
 	return nil
 }
 
-// checkRange returns what is wrong with the first look-up that has an offset out of range. Each has one for each of dims.
+// checkRange returns what is wrong with the first look-up that has an offset out of range. Each has one for each of
+// dims.
 func (w *window) checkRange(o *offsets) error {
 	d := len(w.dims)
 	for j := range o.len() {

@@ -14,12 +14,12 @@ type Options struct {
 	ValidateIndices bool
 
 	// IndicesAreSorted promises that the offsets of an update (of each group) never decrease, which saves finding out what
-	// rows they are of; if they do, the call is an error. With a plan it must be what the plan was made with. Look-ups take
-	// no advantage of it.
+	// rows they are of; if they do, the call is an error. With a plan it must be what the plan was made with. Look-ups
+	// take no advantage of it.
 	IndicesAreSorted bool
 
-	// PartialType is what updates that add are summed in; 0 is the plan's, which must not be another, or float32 for floats
-	// of 16 bits and the data's type for others. See MultiUpdateAdd. Other operations take no notice.
+	// PartialType is what updates that add are summed in; 0 is the plan's, which must not be another, or float32 for
+	// floats of 16 bits and the data's type for others. See MultiUpdateAdd. Other operations take no notice.
 	PartialType tensor.DType
 }
 
@@ -69,9 +69,9 @@ type PlanOptions struct {
 	// Operation is what updates with the plan do; with NotForUpdate it does not matter.
 	Operation UpdateOperation
 
-	// AvailableMemoryProportion is how much of a worker's memory (WorkerBytes) a call may take for temporaries, above 0 and
-	// up to 1; 0 is 0.6, NoMemory is 0. What a call cannot do without (some KiB, and a row of float32s for updates that add
-	// floats of 16 bits) it takes in any case. It is about time: no result depends on it.
+	// AvailableMemoryProportion is how much of a worker's memory (WorkerBytes) a call may take for temporaries, above 0
+	// and up to 1; 0 is 0.6, NoMemory is 0. What a call cannot do without (some KiB, and a row of float32s for updates
+	// that add floats of 16 bits) it takes in any case. It is about time: no result depends on it.
 	AvailableMemoryProportion float64
 
 	// Distribution is what the cost model expects offsets to be. No result depends on it.
@@ -106,21 +106,21 @@ const maxWorkers = 1 << 16
 func (o *PlanOptions) check(dtype tensor.DType) error {
 	switch p := o.AvailableMemoryProportion; {
 	case o.NotForSlice && o.NotForUpdate:
-		return fmt.Errorf("NotForSlice and NotForUpdate: the plan would be of no use")
+		return fmt.Errorf("options NotForSlice and NotForUpdate: the plan would be of no use")
 	case int(o.Operation) >= len(operationNames):
-		return fmt.Errorf("Operation %v, want UpdateAdd, UpdateNone or UpdateMax", o.Operation)
+		return fmt.Errorf("option Operation %v, want UpdateAdd, UpdateNone or UpdateMax", o.Operation)
 	case int(o.Distribution) >= len(distributionNames):
-		return fmt.Errorf("Distribution %v, want Uniform or OnePoint", o.Distribution)
+		return fmt.Errorf("option Distribution %v, want Uniform or OnePoint", o.Distribution)
 	case math.IsNaN(p) || p > 1 || p < 0 && p != NoMemory:
-		return fmt.Errorf("AvailableMemoryProportion %v, want 0 to 1, where 0 is the default and NoMemory none", p)
+		return fmt.Errorf("option AvailableMemoryProportion %v, want 0 to 1, where 0 is the default and NoMemory none", p)
 	case o.Workers < 0 || o.Workers > maxWorkers:
-		return fmt.Errorf("Workers %d, want 1 to %d, or 0 for as many as Go runs at the same time", o.Workers, maxWorkers)
+		return fmt.Errorf("option Workers %d, want 1 to %d, or 0 for as many as Go runs at the same time", o.Workers, maxWorkers)
 	}
 	if o.NotForUpdate {
 		return nil
 	}
 	if o.Operation != UpdateNone && !dtype.IsNumber() {
-		return fmt.Errorf("Operation %v on %v, want a number", o.Operation, dtype)
+		return fmt.Errorf("option Operation %v on %v, want a number", o.Operation, dtype)
 	}
 	if o.Operation == UpdateAdd {
 		return checkPartial(o.PartialType, dtype)
@@ -156,9 +156,9 @@ func checkPartial(partial, dtype tensor.DType) error {
 		return nil
 	}
 	if is16(dtype) {
-		return fmt.Errorf("PartialType %v for %v, want float32 or %[2]v", partial, dtype)
+		return fmt.Errorf("option PartialType %v for %v, want float32 or %[2]v", partial, dtype)
 	}
-	return fmt.Errorf("PartialType %v for %v, want %[2]v", partial, dtype)
+	return fmt.Errorf("option PartialType %v for %v, want %[2]v", partial, dtype)
 }
 
 // sumsWide reports whether sums of dtype are kept in float32 and rounded once.

@@ -88,7 +88,8 @@ type planKey = struct {
 	text  func(o *PlanOptions) string
 }
 
-// turnedOn is a flag that is off unless something is said, turnedOff one that is on, of which the field is the opposite.
+// turnedOn is a flag that is off unless something is said, turnedOff one that is on, of which the field is the
+// opposite.
 func turnedOn(field func(*PlanOptions) *bool) planKey  { return flag(field, false) }
 func turnedOff(field func(*PlanOptions) *bool) planKey { return flag(field, true) }
 
@@ -124,8 +125,8 @@ func parseName[E ~uint8](names []string, v string, e *E) error {
 }
 
 // ParsePlanOptions is the options with the interface's keys and values, such as "operationForUpdate": "max"; ours is
-// "workers". A key that is not there or a value that makes no sense is an error. Whether the options go together NewPlan
-// finds out.
+// "workers". A key that is not there or a value that makes no sense is an error. Whether the options go together
+// NewPlan finds out.
 func ParsePlanOptions(options map[string]string) (PlanOptions, error) {
 	var o PlanOptions
 	for _, key := range slices.Sorted(maps.Keys(options)) {

@@ -8,10 +8,10 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Plan says how look-ups in a table, and updates of it, are carried out: by how many workers, what each of them does, and
-// in which order. It changes no result. It serves the functions that take one, for the table and the numbers of look-ups
-// that it was made for, with single entries of one dimension; several calls may use it at the same time. It keeps the
-// memory that calls need, so that they allocate nothing once as many have run together.
+// Plan says how look-ups in a table, and updates of it, are carried out: by how many workers, what each of them does,
+// and in which order. It changes no result. It serves the functions that take one, for the table and the numbers of
+// look-ups that it was made for, with single entries of one dimension; several calls may use it at the same time. It
+// keeps the memory that calls need, so that they allocate nothing once as many have run together.
 type Plan struct {
 	dtype           tensor.DType
 	groups, entries int
@@ -22,10 +22,10 @@ type Plan struct {
 	crews           crews
 }
 
-// NewPlan is a plan for a table of so many entries of width elements of dtype (a table of shape (entries, width), or any
-// where the sliced dimension has as many entries and the others together width elements), and calls of so many look-ups.
-// Errors: an invalid dtype, fewer than 0 entries, elements or look-ups, no number of look-ups at all; options that are out
-// of range or do not go together.
+// NewPlan is a plan for a table of so many entries of width elements of dtype (a table of shape (entries, width), or
+// any where the sliced dimension has as many entries and the others together width elements), and calls of so many
+// look-ups. Errors: an invalid dtype, fewer than 0 entries, elements or look-ups, no number of look-ups at all;
+// options that are out of range or do not go together.
 func NewPlan(dtype tensor.DType, entries, width int, lookUps []int, options PlanOptions) (*Plan, error) {
 	return newPlan("NewPlan", dtype, 1, entries, width, lookUps, options)
 }

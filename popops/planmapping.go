@@ -28,7 +28,7 @@ func (p *Plan) checkOptions(o Options) error {
 // checkSortedness returns an error unless offsets are sorted as the plan has it.
 func (p *Plan) checkSortedness(o Options) error {
 	if o.IndicesAreSorted != p.options.IndicesAreSorted {
-		return fmt.Errorf("IndicesAreSorted is %v, the plan was made with %v", o.IndicesAreSorted, p.options.IndicesAreSorted)
+		return fmt.Errorf("option IndicesAreSorted is %v, the plan was made with %v", o.IndicesAreSorted, p.options.IndicesAreSorted)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func (p *Plan) checkSortedness(o Options) error {
 func (p *Plan) checkPartial(o Options) error {
 	partial, planned := o.PartialType, p.options.PartialType
 	if partial != 0 && sumType(partial, p.dtype) != sumType(planned, p.dtype) {
-		return fmt.Errorf("PartialType is %v, the plan was made with %v", partial, sumType(planned, p.dtype))
+		return fmt.Errorf("option PartialType is %v, the plan was made with %v", partial, sumType(planned, p.dtype))
 	}
 	return nil
 }

@@ -27,7 +27,6 @@ type trial struct {
 	signed  bool
 	plan    *popops.Plan
 	options popops.Options
-	partial tensor.DType // what sums are to be in
 	what    string
 }
 
@@ -187,8 +186,8 @@ func (c *trial) String() string {
 		c.naive.dtype, c.naive.shape, c.naive.dims, c.naive.sizes, c.groups, c.n, c.offsets[:min(30, len(c.offsets))], c.options, c.what)
 }
 
-// TestRandomMulti holds the functions for several slices against the definition, on random shapes, dims, sizes, offsets in
-// and out of range, groups, types, options and plans.
+// TestRandomMulti holds the functions for several slices against the definition, on random shapes, dims, sizes,
+// offsets in and out of range, groups, types, options and plans.
 func TestRandomMulti(t *testing.T) {
 	const cases = 24000
 	rng := rand.New(rand.NewPCG(7, 7))

@@ -69,8 +69,8 @@ func (c *rowCall) takeRows(s *scratch, group, from, to int, columns [2]int) {
 	}
 }
 
-// update carries out a part of a put, addTo or maxTo: for each group in turn, the updates of the rows that are the part's,
-// those of one row in the order of the offsets.
+// update carries out a part of a put, addTo or maxTo: for each group in turn, the updates of the rows that are the
+// part's, those of one row in the order of the offsets.
 func (c *rowCall) update(p part, s *scratch) {
 	for g := range c.groups {
 		lo := uint64(max(0, p.rows[0]-g*c.entries))

@@ -26,8 +26,8 @@ func UpdateAddRows[T tensor.Element, I Offset](table, rows []T, width int, offse
 	return rowsCall("UpdateAddRows", addTo, table, rows, width, offsets, bits, plan, options)
 }
 
-// UpdateMaxRows is MultiUpdateMax: each row of table becomes the greater of itself and of those of rows that are for it.
-// T is a number.
+// UpdateMaxRows is MultiUpdateMax: each row of table becomes the greater of itself and of those of rows that are for
+// it. T is a number.
 func UpdateMaxRows[T tensor.Element, I Offset](table, rows []T, width int, offsets []I, plan *Plan, options Options) error {
 	return rowsCall("UpdateMaxRows", maxTo, table, rows, width, offsets, 0, plan, options)
 }

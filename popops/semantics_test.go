@@ -40,8 +40,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestPartials: with sums in float32 an element is rounded once, with sums of 16 bits after each addition. 2048 is where a
-// float16 has no fractions any more: 2048+1 is rounded to 2048, and 2048+1+1 is 2050.
+// TestPartials: with sums in float32 an element is rounded once, with sums of 16 bits after each addition. 2048 is
+// where a float16 has no fractions any more: 2048+1 is rounded to 2048, and 2048+1+1 is 2050.
 func TestPartials(t *testing.T) {
 	for partial, want := range map[tensor.DType]float32{0: 2050, tensor.F32: 2050, tensor.F16: 2048} {
 		for _, planned := range []bool{false, true} {

@@ -15,8 +15,8 @@ const (
 	fewPairs = 256
 )
 
-// sorted carries out the look-ups of rows lo to hi, by rows, and those of a row in their order. More of them than may be
-// sorted at once are split by rows; those of a single row need no sorting.
+// sorted carries out the look-ups of rows lo to hi, by rows, and those of a row in their order. More of them than may
+// be sorted at once are split by rows; those of a single row need no sorting.
 func (s *scratch) sorted(lo, hi uint64) {
 	if s.counts == nil {
 		s.counts = make([]uint32, digits)

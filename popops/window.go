@@ -7,7 +7,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// extents are the dimensions of what is sliced: those of a tensor, but for leading ones that count groups, or of a shape.
+// extents are the dimensions of what is sliced: those of a tensor, but for leading ones that count groups, or of a
+// shape.
 type extents struct {
 	t     *tensor.Tensor
 	skip  int // leading dimensions of t that are left out: 0 or 1

@@ -26,8 +26,8 @@ func AddRows(t Type) func(dst, src []byte, pairs []uint64, at Rows, scale uint64
 	return at(&chosen.addRows, t)
 }
 
-// AddWideRows is AddRows with float32s in dst, which are added to and not rounded to t; nil when t is not a 16-bit float.
-// Rows of dst have 2*Bytes bytes.
+// AddWideRows is AddRows with float32s in dst, which are added to and not rounded to t; nil when t is not a 16-bit
+// float. Rows of dst have 2*Bytes bytes.
 func AddWideRows(t Type) func(dst, src []byte, pairs []uint64, at Rows, scale uint64) {
 	return at(&chosen.addWideRows, t)
 }

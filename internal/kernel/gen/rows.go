@@ -7,8 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// rowsAhead is how many pairs ahead of its own a row's memory is asked for, and rowLines how many cache lines of it; what
-// comes after these the processor finds out itself. Measured with popops's BenchmarkMultiUpdateAdd: 4 to 16 are as good.
+// rowsAhead is how many pairs ahead of its own a row's memory is asked for, and rowLines how many cache lines of it;
+// what comes after these the processor finds out itself. Measured with popops's BenchmarkMultiUpdateAdd: 4 to 16 are as
+// good.
 const (
 	rowsAhead = 8
 	rowLines  = 4
