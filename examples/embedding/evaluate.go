@@ -19,8 +19,8 @@ func heldOutLoss(ctx context.Context, s *start, b *book, dim int) (float64, erro
 	return hostLoss(ctx, s, b.heldOut, places, dim)
 }
 
-// hostLoss is the mean loss of guessing the words at some places of a text. It is computed here on the host, by loops that
-// are no part of the program that learns.
+// hostLoss is the mean loss of guessing the words at some places of a text. It is computed here on the host, by loops
+// that are no part of the program that learns.
 func hostLoss(ctx context.Context, s *start, text []int32, places []int, dim int) (float64, error) {
 	var layers [4][]float32
 	for i, x := range s.layers {

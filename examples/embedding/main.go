@@ -13,8 +13,8 @@
 //	            MultiUpdateAdd                         MultiUpdateAdd       gradient descent, of the rows touched only
 //	            weights             ◀─ all-reduce ─▶ weights                all that is not the table: Adam
 //
-// A replica asks for a word once a step, however often it needs it. Shapes are fixed, so there are as many places as the
-// worst step needs; those left over ask for a row that is not there, which gives zeros and is never updated.
+// A replica asks for a word once a step, however often it needs it. Shapes are fixed, so there are as many places as
+// the worst step needs; those left over ask for a row that is not there, which gives zeros and is never updated.
 //
 // Usage:
 //
@@ -22,8 +22,8 @@
 //		[-near words] [-verify]
 //
 // With -verify the same is learnt on one replica with the whole table, without any collective, and tables, weights and
-// losses are compared, to the bit. The exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake on
-// the command line and 130 after Ctrl-C.
+// losses are compared, to the bit. The exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake
+// on the command line and 130 after Ctrl-C.
 package main
 
 import (

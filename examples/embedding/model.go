@@ -65,8 +65,8 @@ func guess(rows, answers *ir.Tensor, layers []*ir.Tensor) *ir.Tensor {
 	return ir.CrossEntropy(ir.Add(ir.MatMul(hidden, layers[2]), layers[3]), answers)
 }
 
-// step is a program that learns from one batch, and a session of it. It has the table split over its replicas, or all of
-// it on one replica that does what all would do, one part of the batch after the other.
+// step is a program that learns from one batch, and a session of it. It has the table split over its replicas, or all
+// of it on one replica that does what all would do, one part of the batch after the other.
 type step struct {
 	session *ir.Session
 	parts   []part // of a replica
@@ -76,8 +76,8 @@ type step struct {
 	layers  []*ir.Variable
 }
 
-// part is what a part of the batch is given: the rows it wants, by replica and place, a row that is not there if a place
-// is left over; for each word around one to guess, the place of its row; and the answers.
+// part is what a part of the batch is given: the rows it wants, by replica and place, a row that is not there if a
+// place is left over; for each word around one to guess, the place of its row; and the answers.
 type part struct{ want, places, answers *ir.Stream }
 
 // all are all replicas. Sums are the left fold in their order, which one replica can do as well.

@@ -58,8 +58,9 @@ const (
 	tableStream        // what is learnt from
 )
 
-// batches are the words that are learnt from together, by their places in the book: the same ones in every pass, so that
-// one look at them says how many rows a step needs at most, in a new order in each. What is left over is not learnt from.
+// batches are the words that are learnt from together, by their places in the book: the same ones in every pass, so
+// that one look at them says how many rows a step needs at most, in a new order in each. What is left over is not
+// learnt from.
 type batches struct {
 	random *rand.Rand
 	list   [][]int

@@ -209,7 +209,15 @@ func (f form) bindTake(dst, t, offsets *tensor.Tensor) (func() error, error) {
 	case grouped:
 		call = popops.GroupedMultiSliceInto
 	}
-	return func() error { return call(dst, t, offsets, f.dims, f.sizes, f.plan, f.options) }, nil
+	return ready(func() error { return call(dst, t, offsets, f.dims, f.sizes, f.plan, f.options) }), nil
+}
+
+// ready has made a call once, so that it allocates nothing from now on. It has all the memory that it will have, of
+// which nobody has yet written anything that matters: a session uploads variables after it has bound operations. What
+// is wrong with offsets then does not matter either.
+func ready(call func() error) func() error {
+	_ = call()
+	return call
 }
 
 // bindUpdate is a function that updates t with slices; scale is for addTo.
@@ -226,13 +234,13 @@ func (f form) bindUpdate(v verb, t, s, offsets, scale *tensor.Tensor) (func() er
 		if f.kind == grouped {
 			call = popops.GroupedMultiUpdateAdd
 		}
-		return func() error { return call(t, s, offsets, scale, f.dims, f.sizes, f.plan, f.options) }, nil
+		return ready(func() error { return call(t, s, offsets, scale, f.dims, f.sizes, f.plan, f.options) }), nil
 	}
 	call := map[verb][2]func(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) error{
 		put:   {popops.MultiUpdate, popops.GroupedMultiUpdate},
 		maxTo: {popops.MultiUpdateMax, popops.GroupedMultiUpdateMax},
 	}[v][f.kind-several]
-	return func() error { return call(t, s, offsets, f.dims, f.sizes, f.plan, f.options) }, nil
+	return ready(func() error { return call(t, s, offsets, f.dims, f.sizes, f.plan, f.options) }), nil
 }
 
 // gradientForm is the form of an operation of a gradient: with the plan, if it is one for that too, or one made for it.

@@ -36,8 +36,8 @@ func build(replicas int, in []*tensor.Tensor, f buildFunc) *built {
 	return p
 }
 
-// run runs operations on one replica and on two with the same data, which must give the same bits, as further runs must.
-// From the second on they must allocate nothing.
+// run runs operations on one replica and on two with the same data, which must give the same bits, as further runs
+// must. From the second on they must allocate nothing.
 func run(t *testing.T, in []*tensor.Tensor, f buildFunc) []*tensor.Tensor {
 	t.Helper()
 	var first []*tensor.Tensor
@@ -211,8 +211,8 @@ func floats(t testing.TB, x *tensor.Tensor) []float64 {
 	return out
 }
 
-// gradientOf adds an operation in a graph of its own, and returns the gradients of its floats, given that of its output:
-// half the output, plus an eighth. So the loss is the sum of y*y/4 + y/8.
+// gradientOf adds an operation in a graph of its own, and returns the gradients of its floats, given that of its
+// output: half the output, plus an eighth. So the loss is the sum of y*y/4 + y/8.
 func gradientOf(f func(in []*ir.Tensor) *ir.Tensor) buildFunc {
 	return func(in []*ir.Tensor) []*ir.Tensor {
 		g := in[0].Graph()

@@ -290,7 +290,8 @@ func TestGradientsByOnePlan(t *testing.T) {
 	}
 }
 
-// TestGradientsOfGradients holds what Autodiff makes of the gradients against differences. That of the greatest has none.
+// TestGradientsOfGradients holds what Autodiff makes of the gradients against differences. That of the greatest has
+// none.
 func TestGradientsOfGradients(t *testing.T) {
 	for _, c := range calls {
 		for _, v := range c.verbs() {

@@ -18,14 +18,14 @@ func MultiSlice(t, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, opt
 	return takeSlices(newForm(several, dims, sizes, plan, options), t, offsets)
 }
 
-// GroupedMultiSlice is MultiSlice for each group on its own: t, offsets and the result have the groups as first dimension,
-// dims count without it. The plan must not be nil.
+// GroupedMultiSlice is MultiSlice for each group on its own: t, offsets and the result have the groups as first
+// dimension, dims count without it. The plan must not be nil.
 func GroupedMultiSlice(t, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
 	return takeSlices(newForm(grouped, dims, sizes, plan, options), t, offsets)
 }
 
-// MultiSliceAt is MultiSlice in one dimension, by single entries, with offsets that are known when the program is built:
-// one out of range is an error then.
+// MultiSliceAt is MultiSlice in one dimension, by single entries, with offsets that are known when the program is
+// built: one out of range is an error then.
 func MultiSliceAt(t *ir.Tensor, offsets []int, dim int) *ir.Tensor {
 	o := &takeOp{form: newForm(several, []int{dim}, []int{1}, nil, popops.Options{})}
 	var at *ir.Tensor
@@ -77,7 +77,8 @@ func (o *takeOp) Gradient(b *ir.Backward) []*ir.Tensor {
 	return []*ir.Tensor{ir.Apply1(onto, nil, b.Grad(0), b.In(1)), nil}
 }
 
-// constantOffsets is offsets as a tensor of shape (n, 1) in t's graph, and what is wrong with them. t may be of no graph.
+// constantOffsets is offsets as a tensor of shape (n, 1) in t's graph, and what is wrong with them. t may be of no
+// graph.
 func constantOffsets(t *ir.Tensor, offsets []int, dim int) (*ir.Tensor, error) {
 	if t == nil || t.Graph() == nil {
 		return nil, nil

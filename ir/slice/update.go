@@ -14,14 +14,14 @@ func DynamicUpdate(t, s, offset *ir.Tensor, dims, sizes []int) *ir.Tensor {
 	return update(put, false, newForm(single, dims, sizes, nil, popops.Options{}), t, s, offset)
 }
 
-// DynamicUpdateInPlace changes t to what DynamicUpdate gives, and returns it as it is from then on. s must not share t's
-// memory.
+// DynamicUpdateInPlace changes t to what DynamicUpdate gives, and returns it as it is from then on. s must not share
+// t's memory.
 func DynamicUpdateInPlace(t, s, offset *ir.Tensor, dims, sizes []int) *ir.Tensor {
 	return update(put, true, newForm(single, dims, sizes, nil, popops.Options{}), t, s, offset)
 }
 
-// MultiUpdate is t with the slices s, of shape (n, slice shape...), at offsets of shape (n, d): of what is written twice
-// the last remains, and what has an offset out of range is left out (see popops.MultiUpdate).
+// MultiUpdate is t with the slices s, of shape (n, slice shape...), at offsets of shape (n, d): of what is written
+// twice the last remains, and what has an offset out of range is left out (see popops.MultiUpdate).
 func MultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
 	return update(put, false, newForm(several, dims, sizes, plan, options), t, s, offsets)
 }
@@ -31,8 +31,8 @@ func MultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popop
 	return update(put, true, newForm(several, dims, sizes, plan, options), t, s, offsets)
 }
 
-// GroupedMultiUpdate is MultiUpdate for each group on its own: t, s and offsets have the groups as first dimension, dims
-// count without it. The plan must not be nil.
+// GroupedMultiUpdate is MultiUpdate for each group on its own: t, s and offsets have the groups as first dimension,
+// dims count without it. The plan must not be nil.
 func GroupedMultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
 	return update(put, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
 }
@@ -42,14 +42,15 @@ func GroupedMultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan
 	return update(put, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
 }
 
-// MultiUpdateAdd is t with scale times each of the slices s added at offsets, in their order: popops.MultiUpdateAdd says
-// how it is rounded. scale is one element of t's type, or for floats of 16 bits of float32.
+// MultiUpdateAdd is t with scale times each of the slices s added at offsets, in their order: popops.MultiUpdateAdd
+// says how it is rounded. scale is one element of t's type, or for floats of 16 bits of float32.
 func MultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
 	return update(addTo, false, newForm(several, dims, sizes, plan, options), t, s, offsets, scale)
 }
 
-// MultiUpdateAddInPlace changes t to what MultiUpdateAdd gives, and returns it as it is from then on. What is not added to
-// costs nothing: with minus the rate as scale it is a step of gradient descent on the rows of a table that were used.
+// MultiUpdateAddInPlace changes t to what MultiUpdateAdd gives, and returns it as it is from then on. What is not added
+// to costs nothing: with minus the rate as scale it is a step of gradient descent on the rows of a table that were
+// used.
 func MultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
 	return update(addTo, true, newForm(several, dims, sizes, plan, options), t, s, offsets, scale)
 }
@@ -64,8 +65,8 @@ func GroupedMultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes [
 	return update(addTo, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets, scale)
 }
 
-// MultiUpdateAddAt is MultiUpdateAdd in one dimension, by single entries, with offsets that are known when the program is
-// built: one out of range is an error then.
+// MultiUpdateAddAt is MultiUpdateAdd in one dimension, by single entries, with offsets that are known when the program
+// is built: one out of range is an error then.
 func MultiUpdateAddAt(t, s *ir.Tensor, offsets []int, scale *ir.Tensor, dim int) *ir.Tensor {
 	return updateAt(false, t, s, offsets, scale, dim)
 }
@@ -124,8 +125,8 @@ func checkOffset(i, offset, extent int) error {
 	return nil
 }
 
-// updateOp has the inputs t, s, offsets, and if it adds scale. Part of a gradient it may have only s and offsets: then t
-// is zeros and scale 1.
+// updateOp has the inputs t, s, offsets, and if it adds scale. Part of a gradient it may have only s and offsets: then
+// t is zeros and scale 1.
 type updateOp struct {
 	form
 	verb  verb

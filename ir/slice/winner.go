@@ -5,8 +5,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Who has written an element last, or who had the greatest first, is found by numbers: a table of them is updated as the
-// table was, and sliced again. A look-up that finds its own number is the one.
+// Who has written an element last, or who had the greatest first, is found by numbers: a table of them is updated as
+// the table was, and sliced again. A look-up that finds its own number is the one.
 
 // lastOp keeps of slices, its first input, the elements that are the last to be written at offsets, its second, to a
 // table; the others become zeros. It is linear, and its own adjoint.
