@@ -1,22 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
-	_ "embed"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"unicode/utf8"
-)
 
-// opticksText is a book. ATTRIBUTION.md says where it is from.
-//
-//go:embed opticks.txt.gz
-var opticksText []byte
+	"gogcl.dev/examples/charlm/opticks"
+)
 
 // heldOutPart is the part of the text that is not trained on: its last tenth.
 const heldOutPart = 10
@@ -28,19 +21,15 @@ type text struct {
 	heldOut    []int32 // and what comes last
 }
 
-// loadText unpacks the embedded text.
+// loadText unpacks the book.
 func loadText() (*text, error) {
-	plain, err := gzip.NewReader(bytes.NewReader(opticksText))
+	all, err := opticks.Text()
 	if err != nil {
-		return nil, fmt.Errorf("opticks.txt.gz: %w", err)
-	}
-	all, err := io.ReadAll(plain)
-	if err != nil {
-		return nil, fmt.Errorf("opticks.txt.gz: %w", err)
+		return nil, err
 	}
 	t, err := newText(all)
 	if err != nil {
-		return nil, fmt.Errorf("opticks.txt.gz: %w", err)
+		return nil, fmt.Errorf("the book: %w", err)
 	}
 	return t, nil
 }

@@ -19,9 +19,15 @@ type assembly struct {
 	widen  [typeEnd]func(dst, src *byte, n int)
 	narrow [typeEnd]func(dst, src *byte, n int)
 	fold   [foldEnd]foldFunc
-	copies foldFunc                    // a fold of one source that changes nothing
-	copy   func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
-	tiles  []tile                      // of matrix products, the tallest first
+	copies foldFunc // a fold of one source that changes nothing
+
+	addRows     [typeEnd]rowsFunc
+	addWideRows [typeEnd]rowsFunc
+	copyRows    func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int)
+
+	copy func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
+
+	tiles []tile // of matrix products, the tallest first
 }
 
 // version wraps it all in Go that checks lengths, cuts long calls into pieces, and has plain Go do what does not fill a
@@ -47,6 +53,14 @@ func (t *assembly) version() *version {
 			v.narrow[typ] = conversionPieces(f, plain.narrow[typ], 2, 4, t.lanes())
 		}
 	}
+	for typ := Type(1); typ < typeEnd; typ++ {
+		if f := t.addRows[typ]; f != nil {
+			v.addRows[typ] = rowsPieces(f, plain.addRows[typ], t.fill(typ), 1)
+		}
+		if f := t.addWideRows[typ]; f != nil {
+			v.addWideRows[typ] = rowsPieces(f, plain.addWideRows[typ], t.fill(typ), 2)
+		}
+	}
 	for _, f := range everyFold() {
 		if asm := t.fold[f.index()]; asm != nil {
 			k := &foldAssembly{
@@ -58,6 +72,9 @@ func (t *assembly) version() *version {
 	}
 	if len(t.tiles) > 0 {
 		v.matMul = t.matMul
+	}
+	if t.copyRows != nil {
+		v.copyRows = copyPieces(t.copyRows, t.fill(Uint8))
 	}
 	if t.copy != nil {
 		v.stream = streamPieces(t.copy)

@@ -14,6 +14,7 @@
 //	Mul        -     wraps      in float32, rounded            IEEE
 //	Min, Max   -     yes        as Float32                     NaN if any operand is, -0 < +0
 //	And, Or    yes   -          -                              -
+//	AddRows    -     wraps      in float32, rounded            IEEE, of rows of a table by a list of pairs
 //	Square     -     wraps      in float32, rounded            IEEE
 //	Divide     -     -          in float32, rounded            IEEE, a true division
 //	Widen      -     -          to Float32                     -

@@ -25,6 +25,11 @@ func goVersion() *version {
 	halves(v, Float16)
 	halves(v, BFloat16)
 
+	v.copyRows = goCopyRows
+	for t := Type(1); t < typeEnd; t++ {
+		v.addRows[t], v.addWideRows[t] = goAddRows(t), goAddWideRows(t)
+	}
+
 	for _, f := range everyFold() {
 		if loop := goFold(f); loop != nil {
 			v.fold[f.index()] = loop.whole()

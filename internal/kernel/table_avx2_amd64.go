@@ -150,6 +150,23 @@ func avx2Table() *assembly {
 	t.tiles = append(t.tiles, tile{rows: 4, one: avx2MatMul4x1, two: avx2MatMul4x2})
 	t.tiles = append(t.tiles, tile{rows: 1, one: avx2MatMul1x1, two: avx2MatMul1x2})
 
+	t.addRows[Int8] = avx2AddRowsInt8
+	t.addRows[Int16] = avx2AddRowsInt16
+	t.addRows[Int32] = avx2AddRowsInt32
+	t.addRows[Int64] = avx2AddRowsInt64
+	t.addRows[Uint8] = avx2AddRowsInt8
+	t.addRows[Uint16] = avx2AddRowsInt16
+	t.addRows[Uint32] = avx2AddRowsInt32
+	t.addRows[Uint64] = avx2AddRowsInt64
+	t.addRows[Float16] = avx2AddRowsFloat16
+	t.addRows[BFloat16] = avx2AddRowsBFloat16
+	t.addRows[Float32] = avx2AddRowsFloat32
+	t.addRows[Float64] = avx2AddRowsFloat64
+
+	t.copyRows = avx2CopyRows
+	t.addWideRows[Float16] = avx2AddWideRowsFloat16
+	t.addWideRows[BFloat16] = avx2AddWideRowsBFloat16
+
 	t.copies = avx2Copies
 	t.copy = avx2Copy
 	return t

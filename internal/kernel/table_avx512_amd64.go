@@ -151,6 +151,23 @@ func avx512Table() *assembly {
 	t.tiles = append(t.tiles, tile{rows: 4, one: avx512MatMul4x1, two: avx512MatMul4x2})
 	t.tiles = append(t.tiles, tile{rows: 1, one: avx512MatMul1x1, two: avx512MatMul1x2})
 
+	t.addRows[Int8] = avx512AddRowsInt8
+	t.addRows[Int16] = avx512AddRowsInt16
+	t.addRows[Int32] = avx512AddRowsInt32
+	t.addRows[Int64] = avx512AddRowsInt64
+	t.addRows[Uint8] = avx512AddRowsInt8
+	t.addRows[Uint16] = avx512AddRowsInt16
+	t.addRows[Uint32] = avx512AddRowsInt32
+	t.addRows[Uint64] = avx512AddRowsInt64
+	t.addRows[Float16] = avx512AddRowsFloat16
+	t.addRows[BFloat16] = avx512AddRowsBFloat16
+	t.addRows[Float32] = avx512AddRowsFloat32
+	t.addRows[Float64] = avx512AddRowsFloat64
+
+	t.copyRows = avx512CopyRows
+	t.addWideRows[Float16] = avx512AddWideRowsFloat16
+	t.addWideRows[BFloat16] = avx512AddWideRowsBFloat16
+
 	t.copies = avx512Copies
 	t.copy = avx512Copy
 	return t

@@ -12,6 +12,10 @@ type version struct {
 	fold   [foldEnd]func(dsts, srcs [][]byte, by int, stream bool)
 	stream func(dst, src []byte) // a copy past the caches
 	matMul func(c, a, b []float32, p Product)
+
+	addRows     [typeEnd]rowsLoop
+	addWideRows [typeEnd]rowsLoop
+	copyRows    func(dst, src []byte, pairs []uint64, at Rows)
 }
 
 // versions lists every version that this machine can run, slowest first. Tests run them all.
@@ -33,6 +37,11 @@ func register(v *version) {
 	overlay(chosen.widen[:], v.widen[:])
 	overlay(chosen.narrow[:], v.narrow[:])
 	overlay(chosen.fold[:], v.fold[:])
+	overlay(chosen.addRows[:], v.addRows[:])
+	overlay(chosen.addWideRows[:], v.addWideRows[:])
+	if v.copyRows != nil {
+		chosen.copyRows = v.copyRows
+	}
 	if v.stream != nil {
 		chosen.stream = v.stream
 	}
@@ -43,7 +52,7 @@ func register(v *version) {
 }
 
 // overlay replaces the functions of under by those of over that are there.
-func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int, _ bool)](
+func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int, _ bool) | rowsLoop](
 	under, over []F,
 ) {
 	for i, f := range over {

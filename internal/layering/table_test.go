@@ -65,7 +65,7 @@ func table() []row {
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "commgroup", "tensor", "transport", "transport/inproc"}},
-		{pkg: "ir/slice", imports: []string{"ir", "popops"}},
+		{pkg: "ir/slice", imports: []string{"ir", "popops", "tensor"}},
 		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "gcl", "commgroup", "chunks", "tensor"}},
 		{pkg: "rts/checkpoint", imports: []string{"tensor", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
@@ -75,7 +75,10 @@ func table() []row {
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/plot"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron"}},
 		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/progress"}},
+		{pkg: "examples/charlm", imports: []string{anyAbove, "examples/charlm/opticks", "internal/progress"}},
+		{pkg: "examples/embedding", imports: []string{anyAbove, "examples/charlm/opticks", "internal/progress"}},
 		{pkg: "examples/digits/perceptron", modules: []string{gonum}},
+		{pkg: "examples/charlm/opticks"},
 		{pkg: "examples/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"testing"
 )
 
-// namedPackages are the packages whose names docs/gcl.md, docs/ir.md and docs/rts.md mention, by the name that they have there.
+// namedPackages are the packages whose names docs/gcl.md, docs/ir.md, docs/rts.md and docs/popops.md mention, by the name that they have there.
 var namedPackages = map[string]string{
 	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
 	"schedule": "methods/schedule", "cost": "methods/cost", "tensor": "tensor", "transport": "transport", "inproc": "transport/inproc",
-	"ir": "ir", "collective": "ir/collective", "remote": "remote", "rts": "rts", "checkpoint": "rts/checkpoint",
+	"ir": "ir", "collective": "ir/collective", "remote": "remote", "rts": "rts", "checkpoint": "rts/checkpoint", "popops": "popops",
 }
 
 // packageNames are the names that one package declares.
@@ -223,6 +223,24 @@ func TestRTSPage(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("only %d names of package rts", found)
+	}
+}
+
+// TestPopopsPage checks docs/popops.md: all of package popops is on it but for what a struct holds.
+func TestPopopsPage(t *testing.T) {
+	page := checkPage(t, "docs/popops.md", "popops", 40, 50)
+	found := 0
+	for name := range parsePackages(t)["popops"].exported {
+		if of, _, member := strings.Cut(name, "."); member && (of == "Mapped" || of == "Interval") {
+			continue
+		}
+		found++
+		if !strings.Contains(page, "`popops."+name+"`") {
+			t.Errorf("docs/popops.md does not mention popops.%s", name)
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d names of package popops", found)
 	}
 }
 

@@ -39,6 +39,7 @@ func main() {
 			{"fold", emitFolds},
 			{"convert", emitConversions},
 			{"matmul", emitMatMul},
+			{"rows", emitRows},
 		} {
 			c := build.NewContext()
 			c.ConstraintExpr("!noasm")

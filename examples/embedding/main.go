@@ -1,0 +1,93 @@
+// Command embedding learns what the words of a book are like, with the table of what it knows of each word split over
+// replicas. It guesses a word by the two before and the two after it, of which it looks up a row of the table each.
+//
+// Row r is with replica r mod n. Words are numbered by how frequent they are, so each replica has as much to do as any.
+//
+//	            replica 0                              replica 1            ...
+//	            rows 0 n 2n ...                        rows 1 n+1 2n+1 ...
+//	each step   which rows it wants ◀─ all-to-all ─▶ which rows it wants    as many places for each pair of replicas
+//	            MultiSlice of its rows                 MultiSlice of its rows
+//	            the rows it wanted  ◀─ all-to-all ─▶ the rows it wanted
+//	            a guess, and gradients                 a guess, and gradients
+//	            gradients of rows   ◀─ all-to-all ─▶ gradients of rows      the gradient of the second all-to-all
+//	            MultiUpdateAdd                         MultiUpdateAdd       gradient descent, of the rows touched only
+//	            weights             ◀─ all-reduce ─▶ weights                all that is not the table: Adam
+//
+// A replica asks for a word once a step, however often it needs it. Shapes are fixed, so there are as many places as
+// the worst step needs; those left over ask for a row that is not there, which gives zeros and is never updated.
+//
+// Usage:
+//
+//	go run ./examples/embedding [-n replicas] [-epochs passes] [-batch words] [-dim numbers] [-lr rate] [-seed number]
+//		[-near words] [-verify]
+//
+// With -verify the same is learnt on one replica with the whole table, without any collective, and tables, weights and
+// losses are compared, to the bit. The exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake
+// on the command line and 130 after Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"gogcl.dev/examples/charlm/opticks"
+	"gogcl.dev/internal/progress"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // what shells report for a program that Ctrl-C ended
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, os.Args[1:], opticks.Text, os.Stdout, os.Stderr))
+}
+
+// run is the program on the text that load gives: it returns the exit code.
+func run(ctx context.Context, args []string, load func() ([]byte, error), stdout, stderr io.Writer) int {
+	failed := func(code int, err error, more string) int {
+		fmt.Fprintf(stderr, "embedding: %v%s\n", err, more)
+		return code
+	}
+	const more = " (-h lists the flags)"
+	cfg, err := parseFlags(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		return failed(exitUsage, err, more)
+	}
+	text, err := load()
+	if err != nil {
+		return failed(exitFailed, err, "")
+	}
+	book, err := newBook(text)
+	if err != nil {
+		return failed(exitFailed, err, "")
+	}
+	if err := cfg.check(book); err != nil {
+		return failed(exitUsage, err, more)
+	}
+	out := progress.New(stdout)
+	err = learn(ctx, cfg, book, out)
+	out.Close()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return failed(exitInterrupted, errors.New("interrupted"), "")
+	case err != nil:
+		return failed(exitFailed, err, "")
+	case out.Err() != nil:
+		return failed(exitFailed, fmt.Errorf("standard output: %w", out.Err()), "")
+	}
+	return exitOK
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gogcl.dev/examples/charlm/opticks"
+)
+
+// pages is a part of the book: enough for a few steps.
+func pages() ([]byte, error) {
+	text, err := opticks.Text()
+	if err != nil {
+		return nil, err
+	}
+	return text[20000:60000], nil
+}
+
+// output is what a run with args on some text printed, with the speeds, which differ from run to run, made equal.
+func output(t *testing.T, load func() ([]byte, error), args string) string {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), strings.Fields(args), load, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+		t.Fatalf("embedding %s: exit code %d\n%s%s", args, code, stdout.String(), stderr.String())
+	}
+	return regexp.MustCompile(`\d+ words/s`).ReplaceAllString(stdout.String(), "N words/s")
+}
+
+// want is the form of the whole output.
+var want = regexp.MustCompile(`^\d+ words to learn from, \d+ held out, \d+ different; replicas: \d+, batch: \d+
+table: \d+ rows of \d+, \d+ on each replica, of which one asks another for \d+ a step at most
+(?:epoch \d+/\d+  loss \d+\.\d{4}  held-out loss \d+\.\d{4}  N words/s
+)+held-out loss (\d+\.\d{4}) nats a word; how frequent words are alone gives (\d+\.\d{4})
+(?:nearest to \w+: \w+ -?\d\.\d\d(?:, \w+ -?\d\.\d\d){4}
+)*(?:table, weights and losses: the same to the bit as on one replica with the whole table
+)?$`)
+
+// TestVerify has numbers of replicas that share the words of the book evenly and do not.
+func TestVerify(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 8} {
+		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+			got := output(t, pages, fmt.Sprintf("-n %d -batch %d -epochs 2 -dim 7 -near red,glass -verify", n, 24*n))
+			if !want.MatchString(got) || !strings.HasSuffix(got, " the whole table\n") || strings.Count(got, "nearest") != 2 {
+				t.Errorf("output:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestLoss learns with the default flags: what is known of the words around must be worth a nat.
+func TestLoss(t *testing.T) {
+	if testing.Short() || raceDetectorOn {
+		t.Skip("some 15 seconds, ten times that under the race detector; TestVerify runs the same code")
+	}
+	got := output(t, opticks.Text, "")
+	match := want.FindStringSubmatch(got)
+	if match == nil {
+		t.Fatalf("output:\n%s", got)
+	}
+	loss, _ := strconv.ParseFloat(match[1], 64)
+	baseline, _ := strconv.ParseFloat(match[2], 64)
+	if !(loss > 0 && loss < baseline-1) {
+		t.Errorf("loss %v, want at most %v, one less than that of frequencies", loss, baseline-1)
+	}
+	if colours := regexp.MustCompile(`nearest to red: .*\b(blue|green|yellow|violet|orange)\b`); !colours.MatchString(got) {
+		t.Errorf("no colour is near red:\n%s", got)
+	}
+}
+
+func TestDeterminism(t *testing.T) {
+	first := output(t, pages, "-n 3 -batch 96 -epochs 1 -near red")
+	if second := output(t, pages, "-n 3 -batch 96 -epochs 1 -near red"); second != first {
+		t.Errorf("one seed, two results:\n%s\n%s", first, second)
+	}
+	if other := output(t, pages, "-n 3 -batch 96 -epochs 1 -near red -seed 2"); other == first {
+		t.Errorf("two seeds, one result:\n%s", first)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"-n 0", "-n 0: there must be 1 to 64 replicas"},
+		{"-n 65", "-n 65: there must be 1 to 64 replicas"},
+		{"-n x", `invalid value "x" for flag -n: parse error`},
+		{"-epochs 0", "-epochs 0: there must be at least 1"},
+		{"-batch 0", "-batch 0: there must be at least 1 word in a step"},
+		{"-batch 30", "-batch 30: it must be a multiple of the 4 replicas"},
+		{"-batch 100000", "-batch 100000: there are only "},
+		{"-dim 0", "-dim 0: there must be 1 to 1024 numbers"},
+		{"-dim 1025", "-dim 1025: there must be 1 to 1024 numbers"},
+		{"-lr 0", "-lr 0: the rate must be above 0 and finite"},
+		{"-lr NaN", "-lr NaN: the rate must be above 0 and finite"},
+		{"-lr 1e39", "-lr 1e+39: the rate must be above 0 and finite"},
+		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
+		{"-near red,quark", `-near "quark": the book has no such word (they are in lower case)`},
+		{"-near red,", `-near "": the book has no such word`},
+		{"-verify=2", `invalid boolean value "2" for -verify: parse error`},
+		{"-speed 9", "flag provided but not defined: -speed"},
+		{"-n 2 now", `unexpected argument "now"`},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			var stdout, stderr strings.Builder
+			code := run(t.Context(), strings.Fields(tt.args), pages, &stdout, &stderr)
+			got := stderr.String()
+			if code != exitUsage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
+				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", code, stdout.String(), got)
+			}
+			if !strings.HasPrefix(got, "embedding: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
+				t.Errorf("standard error is %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), []string{"-h"}, pages, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+		t.Errorf("exit code %d, standard error %q", code, stderr.String())
+	}
+	for _, flag := range []string{"-n replicas", "-epochs passes", "-batch words", "-dim numbers", "-lr rate", "-seed number", "-near words", "-verify"} {
+		if !strings.Contains(stdout.String(), flag) {
+			t.Errorf("usage does not explain %s:\n%s", flag, stdout.String())
+		}
+	}
+}
+
+// TestBadText: what is wrong with the text is no mistake of the command line.
+func TestBadText(t *testing.T) {
+	for _, tt := range []struct {
+		text []byte
+		err  error
+		want string
+	}{
+		{nil, errors.New("no text"), "embedding: no text\n"},
+		{bytes.Repeat([]byte("a "), 49), nil, "embedding: 49 words, want 50 or more\n"},
+	} {
+		var stderr strings.Builder
+		code := run(t.Context(), nil, func() ([]byte, error) { return tt.text, tt.err }, io.Discard, &stderr)
+		if code != exitFailed || stderr.String() != tt.want {
+			t.Errorf("exit code %d, standard error %q, want %q", code, stderr.String(), tt.want)
+		}
+	}
+}
+
+// stopAt is a Ctrl-C during a line.
+type stopAt struct {
+	io.Writer
+	line string
+	stop context.CancelFunc
+}
+
+func (s stopAt) Write(p []byte) (int, error) {
+	if strings.HasPrefix(string(p), s.line) {
+		s.stop()
+	}
+	return s.Writer.Write(p)
+}
+
+func TestInterrupt(t *testing.T) {
+	for _, line := range []string{"table", "epoch 1/"} {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var stdout, stderr strings.Builder
+		code := run(ctx, strings.Fields("-epochs 1000000 -near red"), pages, stopAt{&stdout, line, stop}, &stderr)
+		if code != exitInterrupted || stderr.String() != "embedding: interrupted\n" {
+			t.Errorf("exit code %d, standard error %q", code, stderr.String())
+		}
+		if !strings.HasSuffix(stdout.String(), "\n") || strings.Contains(stdout.String(), "nearest") {
+			t.Errorf("standard output is %q", stdout.String())
+		}
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	var stderr strings.Builder
+	code := run(t.Context(), strings.Fields("-epochs 1000000 -near red"), pages, &fullDisk{room: 2}, &stderr)
+	if code != exitFailed || !strings.HasPrefix(stderr.String(), "embedding: ") || !strings.Contains(stderr.String(), "disk full") {
+		t.Errorf("exit code %d, standard error %q", code, stderr.String())
+	}
+}
+
+// fullDisk takes so many writes and refuses the rest.
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.room == 0 {
+		return 0, errors.New("disk full")
+	}
+	d.room--
+	return len(p), nil
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gogcl.dev/tensor"
+)
+
+// small is a run on a few pages.
+func small(t *testing.T, replicas int) (config, *book, *start) {
+	t.Helper()
+	text, err := pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := newBook(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config{replicas: replicas, epochs: 1, batch: 24 * replicas, dim: 5, rate: 2, seed: 3}
+	from, err := newStart(cfg, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, b, from
+}
+
+func TestBook(t *testing.T) {
+	b, err := newBook([]byte(strings.Repeat("The ray's red, the RED ray. ", 9) + "a new ray and a red one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 9 times 7 words (the s of a ray's counts) and 7 more: the last seventh is held out.
+	if got := strings.Join(b.words, " "); got != " ray red the s" {
+		t.Errorf("words %q", got)
+	}
+	if len(b.train) != 63 || !slices.Equal(b.train[:7], []int32{3, 1, 4, 2, 3, 2, 1}) {
+		t.Errorf("%d words to learn from, %v...", len(b.train), b.train[:7])
+	}
+	if !slices.Equal(b.heldOut, []int32{0, 0, 1, 0, 0, 2, 0}) {
+		t.Errorf("held out %v", b.heldOut)
+	}
+	for word, class := range map[int32]int32{unknown: others, 1: 0, others: others - 1, others + 1: others} {
+		if got := classOf(word); got != class {
+			t.Errorf("word %d is answer %d, want %d", word, got, class)
+		}
+	}
+	// Held out with two words on either side: ray, unknown, unknown. Of 63 + 1000 counts, ray has 19 and all others 1.
+	if want := -(math.Log(19.0/1063) + 2*math.Log(1.0/1063)) / 3; math.Abs(b.baseline()-want) > 1e-12 {
+		t.Errorf("baseline %v, want %v", b.baseline(), want)
+	}
+}
+
+// TestRoutes: every word is found where its owner puts the row it was asked for, and no row is asked for twice.
+func TestRoutes(t *testing.T) {
+	for _, n := range []int{1, 2, 5} {
+		cfg, b, _ := small(t, n)
+		r := newRouter(len(b.words), n)
+		r.capacity = cfg.capacity(b)
+		fullest := 0
+		for _, batch := range newBatches(cfg.seed, b, cfg.batch).list {
+			for ; len(batch) > 0; batch = batch[cfg.part():] {
+				var words []int32
+				for _, at := range batch[:cfg.part()] {
+					words = wordsAround(words, b.train, at)
+				}
+				const none = math.MaxUint32
+				want, places := slices.Repeat([]uint32{none}, n*r.capacity), make([]uint32, len(words))
+				r.ask(words, want, places)
+				asked := map[int]bool{}
+				for place, row := range want {
+					if row == none {
+						continue
+					}
+					word := int(row)*n + place/r.capacity
+					if asked[word] || !slices.Contains(words, int32(word)) {
+						t.Fatalf("n=%d: row of word %d twice, or of nobody's", n, word)
+					}
+					asked[word] = true
+					fullest = max(fullest, place%r.capacity+1)
+				}
+				for i, w := range words {
+					if place := int(places[i]); want[place] != uint32(w)/uint32(n) || place/r.capacity != int(w)%n {
+						t.Fatalf("n=%d: word %d is looked for at %d", n, w, place)
+					}
+				}
+			}
+		}
+		if fullest != r.capacity {
+			t.Errorf("n=%d: capacity %d, of which %d are used", n, r.capacity, fullest)
+		}
+	}
+	for words, rows := range map[int]int{1: 1, 3: 1, 4: 2, 6: 2} {
+		if got := shardRows(words, 3); got != rows {
+			t.Errorf("%d words on 3 replicas: %d rows each, want %d", words, got, rows)
+		}
+	}
+}
+
+// TestBatches: each pass has the same batches, in another order, and no word twice.
+func TestBatches(t *testing.T) {
+	cfg, b, _ := small(t, 2)
+	all := newBatches(cfg.seed, b, cfg.batch)
+	first := slices.Clone(all.next())
+	second := slices.Clone(all.next())
+	if slices.EqualFunc(first, second, slices.Equal[[]int]) {
+		t.Error("two passes in one order")
+	}
+	seen := map[int]bool{}
+	for _, batch := range first {
+		for _, at := range batch {
+			if seen[at] || at < reach || at >= len(b.train)-reach {
+				t.Fatalf("place %d twice or without words around it", at)
+			}
+			seen[at] = true
+		}
+		if !slices.ContainsFunc(second, func(other []int) bool { return slices.Equal(batch, other) }) {
+			t.Error("a batch that the second pass does not have")
+		}
+	}
+	if len(seen) != b.places()/cfg.batch*cfg.batch {
+		t.Errorf("%d places of %d", len(seen), b.places())
+	}
+}
+
+// TestBeginning: before anything is learnt the loss is that of frequencies, as the last layer has it.
+func TestBeginning(t *testing.T) {
+	cfg, b, from := small(t, 1)
+	got, err := heldOutLoss(t.Context(), from, b, cfg.dim)
+	if err != nil || math.Abs(got-b.baseline()) > 1e-5 {
+		t.Errorf("loss %v, error %v, want %v", got, err, b.baseline())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := heldOutLoss(ctx, from, b, cfg.dim); err == nil {
+		t.Error("no error after an interrupt")
+	}
+}
+
+// TestStep: the loss of a step is what the host computes, rows asked for change, and no others, in both programs.
+func TestStep(t *testing.T) {
+	for _, sharded := range []bool{false, true} {
+		cfg, b, from := small(t, 3)
+		last, err := tensor.Of[float32](from.layers[2]) // zeros would hide the rest
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range last {
+			last[i] = float32(i%7-3) / 4
+		}
+		s, err := newStep(cfg, cfg.capacity(b), from, sharded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.session.Close()
+		f, err := s.newFeed(cfg, b, cfg.capacity(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := newBatches(cfg.seed, b, cfg.batch).next()[0]
+		f.fill(batch)
+		if err := s.session.RunTo(t.Context(), f.out, f.in); err != nil {
+			t.Fatal(err)
+		}
+		want, err := hostLoss(t.Context(), from, b.train, batch, cfg.dim)
+		if err != nil || math.Abs(float64(f.loss[0])-want) > 1e-5*want {
+			t.Errorf("sharded %v: loss %v, want %v, error %v", sharded, f.loss[0], want, err)
+		}
+		learnt, err := s.read(cfg, len(b.words))
+		if err != nil {
+			t.Fatal(err)
+		}
+		touched := map[int]bool{}
+		for _, at := range batch {
+			for _, w := range wordsAround(nil, b.train, at) {
+				touched[int(w)] = true
+			}
+		}
+		for w := range b.words {
+			row := func(s *start) []float32 { return s.table[w*cfg.dim : (w+1)*cfg.dim] }
+			if same := slices.Equal(row(from), row(learnt)); same == touched[w] {
+				t.Errorf("sharded %v: row %d unchanged %v, wanted %v", sharded, w, same, touched[w])
+			}
+		}
+	}
+}
+
+// TestCompare sees a difference of one bit in each of what is compared.
+func TestCompare(t *testing.T) {
+	cfg, _, from := small(t, 1)
+	other := &start{table: slices.Clone(from.table)}
+	for _, l := range from.layers {
+		other.layers = append(other.layers, l.Clone())
+	}
+	check := func(losses []float64, want string) {
+		t.Helper()
+		if err := compare(from, other, []float64{1, 2}, losses, cfg.dim); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	check([]float64{1, 2}, "")
+	check([]float64{1, 3}, "the loss of epoch 2 is 2, and 3 on one replica")
+	other.layers[2].Bytes()[7] ^= 1
+	check([]float64{1, 2}, "weights 2 are not the same")
+	other.table[11] = -other.table[11]
+	check([]float64{1, 2}, "number 1 of row 2 of the table is ")
+}

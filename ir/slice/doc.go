@@ -1,0 +1,43 @@
+// Package slice has the dynamic slices of package popops as operations of programs of package ir, with gradients.
+//
+// Each function has the name, the parameters and the rules of the one in popops. Those that change a tensor there
+// return a new one here, which has a gradient, or with InPlace in their name change it where it lies, as ir.Accumulate
+// does:
+//
+//	rows := slice.MultiSlice(table, words, []int{0}, []int{1}, nil, popops.Options{})           // (n, 1, width)
+//	table = slice.MultiUpdateAddInPlace(table, dRows, words, minusRate, []int{0}, []int{1}, nil, popops.Options{})
+//
+// Shapes, types, plans and options are checked when the program is built, and an error has the caller's line; that what
+// is changed shares no memory with what is read, when a session is made; what depends on the offsets, when it runs:
+// DynamicSlice with an offset out of range, ValidateIndices, IndicesAreSorted. A plan may be given to several
+// operations, on all replicas: each makes itself one like it, with memory of its own. Without a plan, slices by single
+// entries of one dimension (rows) have one of a single worker. All memory is taken when the session is made, and a run
+// allocates nothing; only slices of several dimensions, or of several entries, of 16-bit floats that are added use
+// memory that calls share, which the garbage collector may take away between runs.
+//
+// # Gradients
+//
+// Offsets have none. y is the output, dy its gradient; slices(dy) are those of dy at the same offsets, and zeros out of
+// range; "this was the last" is of each element.
+//
+//	operation        gradients
+//	DynamicSlice     dt = zeros, updated with dy at the same place (which wraps around as the slice has)
+//	DynamicUpdate    dt = dy, zeros where it was updated    ds = the slice of dy
+//	MultiSlice       dt = zeros, to which dy is added by MultiUpdateAdd
+//	MultiUpdate      dt = dy, zeros where it was updated    ds = slices(dy) where this was the last, zeros elsewhere
+//	MultiUpdateAdd   dt = dy    ds = scale * slices(dy)     dscale = the sum of s * slices(dy)
+//	MultiUpdateMax   dt, ds = dy for the first to have the greatest value, t before s, and s in the order of the
+//	                 offsets; zeros for all others; +0 is greater than -0, and a NaN greater than all else
+//
+// They are operations of this package and package ir, and have gradients themselves, all but that of MultiUpdateMax.
+// What is in place has none. A gradient uses the plan of its operation where it is one for that too, and else a plan
+// made for it; options are those of the operation, so offsets that IndicesAreSorted promises to be sorted must be.
+//
+// # GatherRows
+//
+// [ir.GatherRows] takes rows of a table by indices of any shape, of which one out of range is an error. With indices of
+// shape (n) it gives what MultiSlice gives for offsets (n, 1), dims {0}, sizes {1} and ValidateIndices, but for a
+// dimension of 1 in the result, and so are the gradients: the sums are the same, to the bit. It is for who needs no
+// more than that. Package ir cannot import popops, so neither is made of the other. MultiSlice takes any dimensions,
+// sizes and groups, zeros in place of rows that are not there, and plans, and its rows can be updated where they lie.
+package slice

@@ -1,0 +1,312 @@
+package slice
+
+import (
+	"fmt"
+	"math"
+
+	"gogcl.dev/ir"
+	"gogcl.dev/popops"
+	"gogcl.dev/tensor"
+)
+
+// DynamicUpdate is t with s, of the slice's shape, in place of the part that DynamicSlice takes at offset.
+func DynamicUpdate(t, s, offset *ir.Tensor, dims, sizes []int) *ir.Tensor {
+	return update(put, false, newForm(single, dims, sizes, nil, popops.Options{}), t, s, offset)
+}
+
+// DynamicUpdateInPlace changes t to what DynamicUpdate gives, and returns it as it is from then on. s must not share
+// t's memory.
+func DynamicUpdateInPlace(t, s, offset *ir.Tensor, dims, sizes []int) *ir.Tensor {
+	return update(put, true, newForm(single, dims, sizes, nil, popops.Options{}), t, s, offset)
+}
+
+// MultiUpdate is t with the slices s, of shape (n, slice shape...), at offsets of shape (n, d): of what is written
+// twice the last remains, and what has an offset out of range is left out (see popops.MultiUpdate).
+func MultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(put, false, newForm(several, dims, sizes, plan, options), t, s, offsets)
+}
+
+// MultiUpdateInPlace changes t to what MultiUpdate gives, and returns it as it is from then on.
+func MultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(put, true, newForm(several, dims, sizes, plan, options), t, s, offsets)
+}
+
+// GroupedMultiUpdate is MultiUpdate for each group on its own: t, s and offsets have the groups as first dimension,
+// dims count without it. The plan must not be nil.
+func GroupedMultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(put, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
+}
+
+// GroupedMultiUpdateInPlace changes t to what GroupedMultiUpdate gives, and returns it as it is from then on.
+func GroupedMultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(put, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
+}
+
+// MultiUpdateAdd is t with scale times each of the slices s added at offsets, in their order: popops.MultiUpdateAdd
+// says how it is rounded. scale is one element of t's type, or for floats of 16 bits of float32.
+func MultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(addTo, false, newForm(several, dims, sizes, plan, options), t, s, offsets, scale)
+}
+
+// MultiUpdateAddInPlace changes t to what MultiUpdateAdd gives, and returns it as it is from then on. What is not added
+// to costs nothing: with minus the rate as scale it is a step of gradient descent on the rows of a table that were
+// used.
+func MultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(addTo, true, newForm(several, dims, sizes, plan, options), t, s, offsets, scale)
+}
+
+// GroupedMultiUpdateAdd is MultiUpdateAdd for each group on its own, as GroupedMultiUpdate is MultiUpdate.
+func GroupedMultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(addTo, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets, scale)
+}
+
+// GroupedMultiUpdateAddInPlace changes t to what GroupedMultiUpdateAdd gives, and returns it as it is from then on.
+func GroupedMultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(addTo, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets, scale)
+}
+
+// MultiUpdateAddAt is MultiUpdateAdd in one dimension, by single entries, with offsets that are known when the program
+// is built: one out of range is an error then.
+func MultiUpdateAddAt(t, s *ir.Tensor, offsets []int, scale *ir.Tensor, dim int) *ir.Tensor {
+	return updateAt(false, t, s, offsets, scale, dim)
+}
+
+// MultiUpdateAddAtInPlace changes t to what MultiUpdateAddAt gives, and returns it as it is from then on.
+func MultiUpdateAddAtInPlace(t, s *ir.Tensor, offsets []int, scale *ir.Tensor, dim int) *ir.Tensor {
+	return updateAt(true, t, s, offsets, scale, dim)
+}
+
+// MultiUpdateMax is t where each element is the greatest of itself and that of each of the slices s that is for it: see
+// popops.MultiUpdateMax.
+func MultiUpdateMax(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(maxTo, false, newForm(several, dims, sizes, plan, options), t, s, offsets)
+}
+
+// MultiUpdateMaxInPlace changes t to what MultiUpdateMax gives, and returns it as it is from then on.
+func MultiUpdateMaxInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(maxTo, true, newForm(several, dims, sizes, plan, options), t, s, offsets)
+}
+
+// GroupedMultiUpdateMax is MultiUpdateMax for each group on its own, as GroupedMultiUpdate is MultiUpdate.
+func GroupedMultiUpdateMax(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(maxTo, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
+}
+
+// GroupedMultiUpdateMaxInPlace changes t to what GroupedMultiUpdateMax gives, and returns it as it is from then on.
+func GroupedMultiUpdateMaxInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+	return update(maxTo, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
+}
+
+func updateAt(inPlace bool, t, s *ir.Tensor, offsets []int, scale *ir.Tensor, dim int) *ir.Tensor {
+	o := &updateOp{verb: addTo, form: newForm(several, []int{dim}, []int{1}, nil, popops.Options{})}
+	at, err := constantOffsets(t, offsets, dim)
+	o.err = err
+	return o.apply(inPlace, t, s, at, scale)
+}
+
+func update(v verb, inPlace bool, f form, in ...*ir.Tensor) *ir.Tensor {
+	return (&updateOp{verb: v, form: f}).apply(inPlace, in...)
+}
+
+func (o *updateOp) apply(inPlace bool, in ...*ir.Tensor) *ir.Tensor {
+	if !inPlace {
+		return ir.Apply1(o, nil, in...)
+	}
+	return ir.Apply1(&updateInPlace{o}, nil, in...)
+}
+
+func checkOffset(i, offset, extent int) error {
+	if offset < 0 || offset >= extent {
+		return fmt.Errorf("offset %d is %d, want 0 <= offset < %d", i, offset, extent)
+	}
+	if uint64(offset) > math.MaxUint32 {
+		return fmt.Errorf("offset %d is %d, more than the 32 bits of an offset", i, offset)
+	}
+	return nil
+}
+
+// updateOp has the inputs t, s, offsets, and if it adds scale. Part of a gradient it may have only s and offsets: then
+// t is zeros and scale 1.
+type updateOp struct {
+	form
+	verb  verb
+	zeros *ir.Spec // t, if it is zeros
+	err   error    // known before it is applied
+}
+
+// updateInPlace is an updateOp whose output is t where it lies.
+type updateInPlace struct{ *updateOp }
+
+// Name implements ir.Op.
+func (o *updateOp) Name() string {
+	name := o.kind.String() + " " + o.verb.String()
+	if o.zeros != nil {
+		name += " of zeros"
+	}
+	return name
+}
+
+// Name implements ir.Op.
+func (o *updateInPlace) Name() string { return o.updateOp.Name() + " in place" }
+
+// String implements fmt.Stringer.
+func (o *updateOp) String() string { return o.Name() + " " + o.form.String() }
+
+// String implements fmt.Stringer.
+func (o *updateInPlace) String() string { return o.Name() + " " + o.form.String() }
+
+// Updates implements ir.Updater.
+func (o *updateInPlace) Updates() []int { return []int{0} }
+
+// Infer implements ir.Op.
+func (o *updateOp) Infer(in []ir.Spec) ([]ir.Spec, error) {
+	if o.err != nil {
+		return nil, o.err
+	}
+	var t, s, offsets ir.Spec
+	if o.zeros != nil {
+		t, s, offsets = *o.zeros, in[0], in[1]
+	} else {
+		t, s, offsets = in[0], in[1], in[2]
+	}
+	want, err := o.slices(t, offsets)
+	if err != nil {
+		return nil, err
+	}
+	if o.verb >= addTo && !t.DType.IsNumber() {
+		return nil, fmt.Errorf("t is %v, want a number", t.DType)
+	}
+	if !s.Equal(want) {
+		return nil, fmt.Errorf("s is %v, want %v", s, want)
+	}
+	if len(in) > 3 {
+		if err := checkScale(in[3], t.DType); err != nil {
+			return nil, err
+		}
+	}
+	return []ir.Spec{t}, o.checkPlan(o.verb, t, offsets)
+}
+
+func checkScale(scale ir.Spec, of tensor.DType) error {
+	if scale.DType != of && !(is16(of) && scale.DType == tensor.F32) {
+		if is16(of) {
+			return fmt.Errorf("scale is %v, want %v or float32", scale.DType, of)
+		}
+		return fmt.Errorf("scale is %v, want %v", scale.DType, of)
+	}
+	if scale.Elements() != 1 {
+		return fmt.Errorf("scale has shape %v, want one element", scale.Shape)
+	}
+	return nil
+}
+
+func is16(t tensor.DType) bool { return t == tensor.F16 || t == tensor.BF16 }
+
+// Bind implements ir.Op.
+func (o *updateOp) Bind(m *ir.Memory) (func() error, error) {
+	t := m.Out[0]
+	if o.zeros != nil {
+		run, err := o.bindUpdate(o.verb, t, m.In[0], m.In[1], oneOf(t.DType()))
+		return func() error {
+			clear(t.Bytes())
+			return run()
+		}, err
+	}
+	run, err := o.bind(m)
+	return func() error {
+		copy(t.Bytes(), m.In[0].Bytes())
+		return run()
+	}, err
+}
+
+// Bind implements ir.Op.
+func (o *updateInPlace) Bind(m *ir.Memory) (func() error, error) {
+	for _, in := range m.In[1:] {
+		if b := in.Bytes(); len(b) > 0 && len(m.Out[0].Bytes()) > 0 && &b[0] == &m.Out[0].Bytes()[0] {
+			return nil, errShared
+		}
+	}
+	return o.bind(m)
+}
+
+func (o *updateOp) bind(m *ir.Memory) (func() error, error) {
+	var scale *tensor.Tensor
+	if o.verb == addTo {
+		scale = m.In[3]
+	}
+	return o.bindUpdate(o.verb, m.Out[0], m.In[1], m.In[2], scale)
+}
+
+// oneOf is 1 as a scale.
+func oneOf(of tensor.DType) *tensor.Tensor {
+	switch of {
+	case tensor.F64:
+		return tensor.Scalar(1.0)
+	case tensor.F16, tensor.BF16, tensor.F32:
+		return tensor.Scalar(float32(1))
+	}
+	return nil // a gradient is of floats
+}
+
+// Gradient implements ir.Differentiable.
+func (o *updateOp) Gradient(b *ir.Backward) []*ir.Tensor {
+	if o.zeros != nil {
+		return []*ir.Tensor{o.slicesOf(b, b.Grad(0), *o.zeros, 1), nil}
+	}
+	t, s := b.InSpec(0), b.InSpec(1)
+	if o.verb == addTo {
+		return o.addGradient(b)
+	}
+	dy, offsets := b.Grad(0), b.In(2)
+	if o.verb == maxTo {
+		d := ir.Apply(&greatestOp{o.form}, nil, b.In(0), b.In(1), offsets, b.Out(0), dy)
+		if len(d) < 2 { // after an error
+			return []*ir.Tensor{d[0], d[0], nil}
+		}
+		return []*ir.Tensor{d[0], d[1], nil}
+	}
+	none, err := tensor.New(s.DType, s.Shape...)
+	if err != nil {
+		b.Fail(err)
+		return nil
+	}
+	cleared := &updateOp{verb: put, form: o.gradientForm(b, put, t, b.InSpec(2))}
+	dt := ir.Apply1(cleared, nil, dy, b.Graph().Constant(none), offsets)
+	ds := o.slicesOf(b, dy, t, 2)
+	if o.kind != single {
+		ds = ir.Apply1(&lastOp{o.form, t}, nil, ds, offsets)
+	}
+	return []*ir.Tensor{dt, ds, nil}
+}
+
+// slicesOf is the slices of dy, at the offsets that are an input.
+func (o *updateOp) slicesOf(b *ir.Backward, dy *ir.Tensor, t ir.Spec, offsets int) *ir.Tensor {
+	return takeSlices(o.gradientForm(b, take, t, b.InSpec(offsets)), dy, b.In(offsets))
+}
+
+// addGradient is the gradient of an update that adds. For floats of 16 bits products are of float32 and rounded once.
+func (o *updateOp) addGradient(b *ir.Backward) []*ir.Tensor {
+	dy, s, scale := b.Grad(0), b.In(1), b.In(3)
+	rows := o.slicesOf(b, dy, b.InSpec(0), 2)
+	dtype, of := b.InSpec(1).DType, b.InSpec(3)
+	if !dtype.IsFloat() {
+		return []*ir.Tensor{dy, nil, nil, nil}
+	}
+	wide := dtype
+	if is16(dtype) {
+		wide = tensor.F32
+		rows, s = ir.Cast(rows, wide), ir.Cast(s, wide)
+		if of.DType != wide {
+			scale = ir.Cast(scale, wide)
+		}
+	}
+	ds := ir.Mul(rows, ir.Reshape(scale))
+	dScale := ir.Reshape(ir.ReduceSum(ir.Mul(rows, s)), of.Shape...)
+	if wide != dtype {
+		ds = ir.Cast(ds, dtype)
+	}
+	if of.DType != wide {
+		dScale = ir.Cast(dScale, of.DType)
+	}
+	return []*ir.Tensor{dy, ds, nil, dScale}
+}

@@ -1,0 +1,71 @@
+package popops
+
+import "slices"
+
+// blocks carries out a verb for slices of any form, one after the other: each is cut into runs of elements that lie one
+// after the other in table and slice.
+//
+//	window of 2 x 2 at (1, 3) of a (3, 4) table       . . . .
+//	                                                  b . . a      runs of one element: a, b, c, d
+//	                                                  d . . c      (past the end a slice goes on at the beginning)
+type blocks struct {
+	window
+	offsets
+	step int     // offset k of a look-up comes so many after offset k-1
+	do   *runner // behind a pointer, so that dims and sizes need not be on the heap
+
+	last  int // the innermost dimension that is sliced
+	inner int // elements of the dimensions after it
+	each  int // elements of a slice
+}
+
+// prepare fills in what follows from the window.
+func (b *blocks) prepare() {
+	b.last, b.each = -1, b.elements()
+	if len(b.dims) > 0 {
+		b.last = slices.Max(b.dims)
+		_, b.inner = b.around(b.last)
+	}
+}
+
+// lookUp carries out the verb for slice number i.
+func (b *blocks) lookUp(i int) {
+	if b.each == 0 {
+		return
+	}
+	if b.last < 0 {
+		b.do.run(0, i*b.each, b.each)
+		return
+	}
+	first := i * len(b.dims)
+	for k, d := range b.dims {
+		if v := b.at(first + k*b.step); v < 0 || v >= int64(b.dim(d)) {
+			b.do.leaveOut(i*b.each, b.each)
+			return
+		}
+	}
+	b.visit(0, first, 0, i)
+}
+
+// visit goes through the elements from dimension axis on, those before being given. table and slice number what they
+// name among all that have as many dimensions given; the offsets are those from first on.
+func (b *blocks) visit(axis, first, table, slice int) {
+	extent := b.dim(axis)
+	k := slices.Index(b.dims, axis)
+	if k < 0 {
+		for x := range extent {
+			b.visit(axis+1, first, table*extent+x, slice*extent+x)
+		}
+		return
+	}
+	offset, size := int(b.at(first+k*b.step)), b.sizes[k]
+	if axis == b.last {
+		here := min(size, extent-offset)
+		b.do.run((table*extent+offset)*b.inner, slice*size*b.inner, here*b.inner)
+		b.do.run(table*extent*b.inner, (slice*size+here)*b.inner, (size-here)*b.inner)
+		return
+	}
+	for x := range size {
+		b.visit(axis+1, first, table*extent+(offset+x)%extent, slice*size+x)
+	}
+}

@@ -1,0 +1,49 @@
+package popops
+
+import "gogcl.dev/tensor"
+
+// CheckSlice returns the error that MultiSlice by single entries of one dimension has of its plan and options, given n
+// look-ups in each of so many groups of entries of width elements: for who knows shapes before there are tensors. A nil
+// plan is none. What depends on the offsets is not looked at.
+func (p *Plan) CheckSlice(dtype tensor.DType, groups, entries, width, n int, options Options) error {
+	return p.checkCall(take, &rowTable{dtype, groups, entries, width, n}, options)
+}
+
+// CheckUpdate is CheckSlice for the update with that operation.
+func (p *Plan) CheckUpdate(operation UpdateOperation, dtype tensor.DType, groups, entries, width, n int, options Options) error {
+	v := put
+	switch operation {
+	case UpdateAdd:
+		v = addTo
+	case UpdateMax:
+		v = maxTo
+	}
+	return p.checkCall(v, &rowTable{dtype, groups, entries, width, n}, options)
+}
+
+func (p *Plan) checkCall(v verb, r *rowTable, options Options) error {
+	options.ValidateIndices, options.IndicesAreSorted = false, options.IndicesAreSorted && p != nil
+	if p == nil {
+		_, err := r.check(&offsets{}, v, nil, options)
+		return err
+	}
+	if v == addTo {
+		if err := checkPartial(options.PartialType, r.dtype); err != nil {
+			return err
+		}
+	}
+	return r.checkPlan(v, p, options)
+}
+
+// Clone is the same plan with memory of its own, for one call at a time to begin with: whoever calls with a clone that
+// nobody else has allocates nothing once a call like it has been made, whatever others do with p.
+func (p *Plan) Clone() *Plan {
+	options := p.options
+	options.Workers = p.crews.workers
+	clone, err := newPlan("Clone", p.dtype, p.groups, p.entries, p.width, p.lookUps, options)
+	if err != nil {
+		panic(err) // p was made of the same
+	}
+	clone.crews.give(clone.crews.take())
+	return clone
+}

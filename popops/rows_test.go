@@ -1,0 +1,107 @@
+package popops_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gogcl.dev/popops"
+	"gogcl.dev/tensor"
+)
+
+// TestRows: the functions on slices do what those on tensors do.
+func TestRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	testRows[tensor.Float16, uint32](t, rng)
+	testRows[tensor.BFloat16, int32](t, rng)
+	testRows[float32, int32](t, rng)
+	testRows[float64, uint32](t, rng)
+	testRows[int8, uint32](t, rng)
+	testRows[uint64, int32](t, rng)
+}
+
+func testRows[T tensor.Element, I popops.Offset](t *testing.T, rng *rand.Rand) {
+	dims, sizes := []int{0}, []int{1}
+	for range 200 {
+		entries, width, n := 1+rng.IntN(9), 1+rng.IntN(70), rng.IntN(12)
+		offsets := make([]I, n)
+		for i := range offsets {
+			offsets[i] = I(rng.IntN(entries + 2))
+		}
+		table, rows, scale := newTensor(t, tensor.DTypeOf[T](), entries, width), newTensor(t, tensor.DTypeOf[T](), n, 1, width), newTensor(t, tensor.DTypeOf[T]())
+		fill(rng, table)
+		fill(rng, rows)
+		fill(rng, scale)
+		o := of(t, offsets, n, 1)
+		var plan *popops.Plan
+		verb := rng.IntN(4)
+		if rng.IntN(2) == 0 {
+			var err error
+			plan, err = popops.NewPlan(table.DType(), entries, width, []int{n}, popops.PlanOptions{
+				Operation: []popops.UpdateOperation{popops.UpdateNone, popops.UpdateNone, popops.UpdateAdd, popops.UpdateMax}[verb], Workers: 2,
+			})
+			must(t, err)
+		}
+		data := func(x *tensor.Tensor) []T {
+			s, err := tensor.Of[T](x.Clone())
+			must(t, err)
+			return s
+		}
+		gotTable, gotRows, by := data(table), data(rows), data(scale)[0]
+		var errs [2]error
+		none := popops.Options{}
+		switch verb {
+		case 0:
+			errs[0] = popops.SliceRows(gotRows, gotTable, width, offsets, plan, none)
+			errs[1] = popops.MultiSliceInto(rows, table, o, dims, sizes, plan, none)
+		case 1:
+			errs[0] = popops.UpdateRows(gotTable, gotRows, width, offsets, plan, none)
+			errs[1] = popops.MultiUpdate(table, rows, o, dims, sizes, plan, none)
+		case 2:
+			errs[0] = popops.UpdateAddRows(gotTable, gotRows, width, offsets, by, plan, none)
+			errs[1] = popops.MultiUpdateAdd(table, rows, o, scale, dims, sizes, plan, none)
+		case 3:
+			errs[0] = popops.UpdateMaxRows(gotTable, gotRows, width, offsets, plan, none)
+			errs[1] = popops.MultiUpdateMax(table, rows, o, dims, sizes, plan, none)
+		}
+		if errs[0] != nil || errs[1] != nil {
+			t.Fatal(errs)
+		}
+		if !slices.Equal(tensor.Bytes(gotTable), table.Bytes()) || !slices.Equal(tensor.Bytes(gotRows), rows.Bytes()) {
+			t.Fatalf("verb %d of %v, %d entries of %d, offsets %v: not what tensors give", verb, table.DType(), entries, width, offsets)
+		}
+	}
+}
+
+// TestRowsErrors: what is wrong is said, and nothing is written.
+func TestRowsErrors(t *testing.T) {
+	table, rows := []float32{1, 2, 3, 4}, []float32{5, 6}
+	offsets := []uint32{1}
+	none := popops.Options{}
+	plan, err := popops.NewPlan(tensor.F32, 3, 2, []int{1}, popops.PlanOptions{})
+	must(t, err)
+	shared := make([]uint32, 4)
+	for want, err := range map[string]error{
+		"SliceRows: a table of 4 elements and rows of 3":             popops.SliceRows(rows, table, 3, offsets, nil, none),
+		"UpdateRows: a table of 4 elements and rows of 0":            popops.UpdateRows(table, rows, 0, offsets, nil, none),
+		"UpdateRows: a table of 4 elements and rows of -2":           popops.UpdateRows(table, rows, -2, offsets, nil, none),
+		"2 elements for 2 rows of 2, want 4":                         popops.UpdateRows(table, rows, 2, []uint32{0, 1}, nil, none),
+		"1 elements for 1 rows of 2, want 2":                         popops.UpdateAddRows(table, rows[:1], 2, offsets, 1, nil, none),
+		"elements are bool, want a number":                           popops.UpdateMaxRows([]bool{true}, []bool{true}, 1, []int32{0}, nil, none),
+		"SliceRows: what is written shares memory":                   popops.SliceRows(table[:2], table, 2, offsets, nil, none),
+		"UpdateRows: what is written shares memory":                  popops.UpdateRows(shared, []uint32{7}, 1, shared[2:3], nil, none),
+		"offset of look-up 0 is 2, want 0 <= offset < 2":             popops.UpdateMaxRows(table, rows, 2, []int32{2}, nil, popops.Options{ValidateIndices: true}),
+		"1 groups of 2 entries of 2 float32, the plan is for 1 of 3": popops.UpdateAddRows(table, rows, 2, offsets, 1, plan, none),
+	} {
+		wantError(t, want, err, want)
+	}
+	if !slices.Equal(table, []float32{1, 2, 3, 4}) || !slices.Equal(rows, []float32{5, 6}) {
+		t.Error("written to")
+	}
+	// A table of no rows: all look-ups are out of range.
+	must(t, popops.SliceRows(rows, nil, 2, offsets, nil, none))
+	if !slices.Equal(rows, []float32{0, 0}) {
+		t.Errorf("rows %v, want zeros", rows)
+	}
+	must(t, popops.UpdateRows(nil, rows, 2, offsets, nil, none))
+}
