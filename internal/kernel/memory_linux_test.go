@@ -41,6 +41,41 @@ func fenced(t *testing.T) []byte {
 	return b[page : 2*page]
 }
 
+// TestFencesOfProducts multiplies matrices that end, or begin, where memory does.
+func TestFencesOfProducts(t *testing.T) {
+	pages := [3][]byte{fenced(t), fenced(t), fenced(t)}
+	for _, v := range versions {
+		if v.matMul == nil {
+			continue
+		}
+		for _, s := range matMulShapes() {
+			for _, transposed := range []bool{false, true} {
+				for _, end := range []bool{false, true} {
+					p := Product{M: s[0], N: s[1], K: s[2], CRow: s[1], ARow: s[2], AColumn: 1, BRow: s[1]}
+					if transposed {
+						p.ARow, p.AColumn = 1, s[0]
+					}
+					var of [3][]float32
+					fits := true
+					for i, n := range []int{p.M * p.N, p.M * p.K, p.K * p.N} {
+						if fits = fits && 4*n <= len(pages[i]); !fits || n == 0 {
+							continue
+						}
+						from := pages[i]
+						if end {
+							from = from[len(from)-4*n:]
+						}
+						of[i] = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(from))), n)
+					}
+					if fits {
+						chosenOnly(v, func() { MatMul(of[0], of[1], of[2], p) })
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestFences runs loops on operands that end, or begin, where memory does.
 func TestFences(t *testing.T) {
 	var pages [5][]byte
