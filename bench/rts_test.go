@@ -104,8 +104,8 @@ func newRTSStep(n int, s rts.Sharding, trainer rts.Trainer, connect func(n int) 
 	return session, step, err
 }
 
-// rtsCases are the ways to take a step that are compared. A bucket is none, so that each parameter goes by itself; a layer's
-// parameters; or four layers'.
+// rtsCases are the ways to take a step that are compared. A bucket is none, so that each parameter goes by itself; a
+// layer's parameters; or four layers'.
 var rtsCases = []struct {
 	name    string
 	over    int
@@ -121,9 +121,9 @@ var rtsCases = []struct {
 	{"overlap=on/bucket=layer/keep", 0, rts.Trainer{BucketBytes: rtsLayerBytes, Overlap: true, Keep: true}},
 }
 
-// BenchmarkRTSStep is a training step of a model in shards, with and without buckets and overlap, and with whole parameters
-// on every replica for comparison: between replicas that share memory, and between replicas whose every Exchange is late by
-// linkDelay.
+// BenchmarkRTSStep is a training step of a model in shards, with and without buckets and overlap, and with whole
+// parameters on every replica for comparison: between replicas that share memory, and between replicas whose every
+// Exchange is late by linkDelay.
 func BenchmarkRTSStep(b *testing.B) {
 	for _, n := range []int{2, 4} {
 		for _, link := range []struct {

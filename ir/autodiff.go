@@ -46,9 +46,9 @@ func ForInputs(inputs ...*Tensor) AutodiffOption {
 }
 
 // Autodiff builds the gradient of a complete graph: the gradients of its inputs, given those of its outputs. It goes
-// through calls, of which it builds the gradient of the called graph, and loops, whose turns it computes again one by one
-// from the last to the first, with what the loop has kept of every turn. Errors, which stick: an operation without a
-// gradient on the way, one that changes tensors in place, a choice.
+// through calls, of which it builds the gradient of the called graph, and loops, whose turns it computes again one by
+// one from the last to the first, with what the loop has kept of every turn. Errors, which stick: an operation without
+// a gradient on the way, one that changes tensors in place, a choice.
 func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 	d := &differ{pos: caller(""), known: map[*Graph]*GradInfo{}}
 	for _, o := range options {
@@ -119,8 +119,8 @@ func (d *differ) graph(g *Graph) *GradInfo {
 	return info
 }
 
-// checkChanges makes it an error if a graph changes in place a tensor that has a gradient, or one that a gradient needs as
-// it was before.
+// checkChanges makes it an error if a graph changes in place a tensor that has a gradient, or one that a gradient
+// needs as it was before.
 func (b *back) checkChanges(g *Graph) {
 	first := map[*Tensor]int{} // by memory: the first node after which it must not change
 	for t, at := range b.usedAt {

@@ -8,8 +8,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// What would make a gradient wrong is an error: a tensor on its way that is changed in place, a turn of a loop that cannot
-// be computed again, the gradient of what a call gives out for another gradient.
+// What would make a gradient wrong is an error: a tensor on its way that is changed in place, a turn of a loop that
+// cannot be computed again, the gradient of what a call gives out for another gradient.
 func TestAutodiffRefuses(t *testing.T) {
 	type graph = func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor
 	loop := func(body graph) graph {

@@ -28,8 +28,8 @@ func (b *Backward) Grad(i int) *Tensor { return b.back.grad(b.node.out[i]) }
 // Inputs returns the number of inputs of the operation.
 func (b *Backward) Inputs() int { return len(b.node.in) }
 
-// Of returns the same for input i and output i alone, as if they were the only ones: of an operation that does one thing
-// to several tensors.
+// Of returns the same for input i and output i alone, as if they were the only ones: of an operation that does one
+// thing to several tensors.
 func (b *Backward) Of(i int) *Backward {
 	one := *b.node
 	one.in, one.out = b.node.in[i:i+1], b.node.out[i:i+1]
@@ -39,7 +39,8 @@ func (b *Backward) Of(i int) *Backward {
 // InSpec returns the spec of input i, which needs no tensor.
 func (b *Backward) InSpec(i int) Spec { return b.node.in[i].Spec() }
 
-// Fail makes it an error, which sticks, that the operation has no gradient in this case. The error has its name and line.
+// Fail makes it an error, which sticks, that the operation has no gradient in this case. The error has its name and
+// line.
 func (b *Backward) Fail(err error) {
 	n := b.node
 	b.back.fail(b.back.graph.program, n.graph, n.op.Name(), n.pos, fmt.Errorf("autodiff: %w", err))

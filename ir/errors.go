@@ -71,8 +71,8 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d", p.File[strings.LastIndexByte(p.File, '/')+1:], p.Line)
 }
 
-// caller is the innermost call of the user's: it is made from outside this module's libraries and the package of the given path,
-// which has functions that add its operations. A program or a test may have operations of its own.
+// caller is the innermost call of the user's: it is made from outside this module's libraries and the package of the
+// given path, which has functions that add its operations. A program or a test may have operations of its own.
 func caller(pkg string) Position {
 	if pkg == "main" || strings.HasSuffix(pkg, "_test") {
 		pkg = ""
@@ -90,7 +90,8 @@ func caller(pkg string) Position {
 	}
 }
 
-// callerOf is the innermost call of the user's, where a package that adds operations, of this module or another, is not the user.
+// callerOf is the innermost call of the user's, where a package that adds operations, of this module or another, is
+// not the user.
 func callerOf() Position {
 	var counters [16]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])

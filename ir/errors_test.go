@@ -28,8 +28,8 @@ func f32s(t testing.TB, values []float32, shape ...int) *tensor.Tensor {
 	return out
 }
 
-// TestBuildErrors: the first error sticks, names the operation, the graph and this file, and comes out when a session is
-// made; nothing panics on the way.
+// TestBuildErrors: the first error sticks, names the operation, the graph and this file, and comes out when a session
+// is made; nothing panics on the way.
 func TestBuildErrors(t *testing.T) {
 	other := ir.New(1)
 	otherGraph := other.CreateGraph(identity, f32(2))

@@ -36,8 +36,8 @@ type Memory struct {
 	Replica  int
 	Replicas int
 
-	// Beside says that the operation is in a graph that is started: it runs at the same time as others of the replica. What
-	// it has to itself otherwise, as a connection, it must have twice.
+	// Beside says that the operation is in a graph that is started: it runs at the same time as others of the replica.
+	// What it has to itself otherwise, as a connection, it must have twice.
 	Beside bool
 
 	session *Session

@@ -16,11 +16,11 @@ import (
 // (k) by (k, n) gives (n), (m, k) by (k) gives (m), (k) by (k) a scalar. Dimensions before the last two are those of
 // batches of matrices, which are multiplied pair by pair; they are repeated as in Add.
 //
-// Both are of one type of floats. Those of 16 bits are calculated in float32, and the result is rounded once. The order in
-// which products of float32 are added is that of the inner dimension, and each is rounded before: the same bits on every
-// machine. But a product with a single column, or of rows with rows, is gonum's, as all of float64 is: there the order
-// depends on the shapes and on gonum's code for the machine, and a zero on the left may hide an infinity or a NaN that it
-// is multiplied by. The gradient does not copy a transpose.
+// Both are of one type of floats. Those of 16 bits are calculated in float32, and the result is rounded once. The
+// order in which products of float32 are added is that of the inner dimension, and each is rounded before: the same
+// bits on every machine. But a product with a single column, or of rows with rows, is gonum's, as all of float64 is:
+// there the order depends on the shapes and on gonum's code for the machine, and a zero on the left may hide an
+// infinity or a NaN that it is multiplied by. The gradient does not copy a transpose.
 //
 // Errors: other types, a scalar, inner dimensions that differ, leading ones that cannot be repeated.
 func MatMul(a, b *Tensor) *Tensor { return Apply1(&matMulOp{}, nil, a, b) }

@@ -285,7 +285,8 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// TestVariables: groups begin with values of their own; Read has the first of each group or all; what is written is used.
+// TestVariables: groups begin with values of their own; Read has the first of each group or all; what is written is
+// used.
 func TestVariables(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		p := ir.New(4)

@@ -3,8 +3,8 @@ package ir
 import "slices"
 
 // scheduled returns the nodes of a graph in the order in which they run. Within what data, effects and blocks demand,
-// that is the one in which, step by step, least memory is alive: of the nodes that may come next, the one that frees most
-// beyond what it needs, or of equal ones the first built. It depends on nothing but the graph.
+// that is the one in which, step by step, least memory is alive: of the nodes that may come next, the one that frees
+// most beyond what it needs, or of equal ones the first built. It depends on nothing but the graph.
 func (g *Graph) scheduled() []*node {
 	if g.order != nil && len(g.order) == len(g.nodes) {
 		return g.order
@@ -135,8 +135,8 @@ func unique(in []*Tensor) []*Tensor {
 	return out
 }
 
-// constraints has, for each node, those that must come after it. Beyond the nodes are gates, which stand between the nodes
-// that come before and those that come after, however many there are.
+// constraints has, for each node, those that must come after it. Beyond the nodes are gates, which stand between the
+// nodes that come before and those that come after, however many there are.
 func (g *Graph) constraints() [][]int {
 	after := make([][]int, len(g.nodes))
 	edge := func(from, to int) { // which may be there already

@@ -24,8 +24,8 @@ type VariableOption func(*Variable)
 // VariableName gives a variable a name, which errors have.
 func VariableName(name string) VariableOption { return func(v *Variable) { v.name = name } }
 
-// VariableGroups says which replicas begin with the same value: those of one group. The data of a variable has a leading
-// dimension of the number of groups, if there is more than one. Without it all replicas are one group.
+// VariableGroups says which replicas begin with the same value: those of one group. The data of a variable has a
+// leading dimension of the number of groups, if there is more than one. Without it all replicas are one group.
 func VariableGroups(g commgroup.Group) VariableOption {
 	return func(v *Variable) { v.layout = g.Resolve }
 }
@@ -34,9 +34,9 @@ func VariableGroups(g commgroup.Group) VariableOption {
 // more than one. Without it, it is read from the first replica of each group.
 func AllReplicas() VariableOption { return func(v *Variable) { v.all = true } }
 
-// Variable makes a variable of the main graph. data is what it begins with, in the host's shape: that of one replica, or
-// with a leading dimension of the number of groups. It is copied. Errors, which stick: no data, groups that the number
-// of replicas does not allow, data without the leading dimension.
+// Variable makes a variable of the main graph. data is what it begins with, in the host's shape: that of one replica,
+// or with a leading dimension of the number of groups. It is copied. Errors, which stick: no data, groups that the
+// number of replicas does not allow, data without the leading dimension.
 func (p *Program) Variable(data *tensor.Tensor, options ...VariableOption) *Variable {
 	v := &Variable{Tensor: p.main.broken(), index: len(p.variables), layout: commgroup.Group{}.Resolve}
 	for _, o := range options {

@@ -170,8 +170,8 @@ func (b *Buffer) checkOffset(offset int) error {
 	return nil
 }
 
-// Lost returns the entries of the buffer that a replica has lost, in a session: what was being stored when a process died.
-// To load one is an error until it is stored anew.
+// Lost returns the entries of the buffer that a replica has lost, in a session: what was being stored when a process
+// died. To load one is an error until it is stored anew.
 func (b *Buffer) Lost(s *ir.Session, replica int) ([]int, error) {
 	e, err := b.in(s, replica)
 	if err != nil {

@@ -76,7 +76,8 @@ func TestCheckpoint(t *testing.T) {
 }
 
 // TestCheckpointExact is the same with a model in whose training nothing is rounded: all losses have the same bits, on
-// however many replicas it goes on. The loss is the mean of w x, and parameters and x are small multiples of powers of two.
+// however many replicas it goes on. The loss is the mean of w x, and parameters and x are small multiples of powers of
+// two.
 func TestCheckpointExact(t *testing.T) {
 	const n, before, after = 20, 3, 4 // elements, none of them divided by 8
 	build := func(t *testing.T, replicas int) (s *ir.Session, step *rts.Step, loss *ir.Stream) {

@@ -10,9 +10,10 @@ import (
 )
 
 // GlobalNorm returns the Euclidean norm of tensors of which each replica has shards of one Sharding, as a scalar of
-// float32, the same on all replicas of a group: the square root of the sum, over the replicas that have the tensors between
-// them, of the squares of what each has, by one all-reduce of one number. A replica adds the squares of each shard as ReduceSum does, and
-// then the sums in the order of the shards. Errors: no shards, element types that are not float32.
+// float32, the same on all replicas of a group: the square root of the sum, over the replicas that have the tensors
+// between them, of the squares of what each has, by one all-reduce of one number. A replica adds the squares of each
+// shard as ReduceSum does, and then the sums in the order of the shards. Errors: no shards, element types that are not
+// float32.
 func (s Sharding) GlobalNorm(shards []*ir.Tensor) *ir.Tensor {
 	if len(shards) == 0 {
 		return ir.Apply1(refused{"global norm", errors.New("of no tensors")}, nil)
@@ -39,11 +40,11 @@ func (s Sharding) GlobalNorm(shards []*ir.Tensor) *ir.Tensor {
 	return ir.Sqrt(sum)
 }
 
-// Clip returns the tensors, scaled by limit/norm if norm, a scalar of float32, is above limit: clipping by global norm as
-// Pascanu, Mikolov and Bengio have it, "On the difficulty of training recurrent neural networks" (arXiv:1211.5063),
-// algorithm 1. Where the norm is not above the limit they keep their bits. A norm that is no number makes all of them so,
-// and one that is infinite, as that of gradients above 1e19 is, makes those that are finite 0. Errors: a limit that is not
-// above 0, or not finite, as a float32.
+// Clip returns the tensors, scaled by limit/norm if norm, a scalar of float32, is above limit: clipping by global norm
+// as Pascanu, Mikolov and Bengio have it, "On the difficulty of training recurrent neural networks" (arXiv:1211.5063),
+// algorithm 1. Where the norm is not above the limit they keep their bits. A norm that is no number makes all of them
+// so, and one that is infinite, as that of gradients above 1e19 is, makes those that are finite 0. Errors: a limit
+// that is not above 0, or not finite, as a float32.
 func Clip(tensors []*ir.Tensor, norm *ir.Tensor, limit float64) []*ir.Tensor {
 	if !validLimit(limit) {
 		return failed(append(tensors[:len(tensors):len(tensors)], norm), "clip", fmt.Errorf("a limit of %v, want a finite number above 0", limit))[:len(tensors)]

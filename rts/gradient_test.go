@@ -12,9 +12,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// TestGradients has the gradients of the operations. All are linear, so that the gradient is the adjoint: over all replicas,
-// the products of outputs with y are those of inputs with the gradient of y. The numbers are small integers, and no sum
-// of them is rounded.
+// TestGradients has the gradients of the operations. All are linear, so that the gradient is the adjoint: over all
+// replicas, the products of outputs with y are those of inputs with the gradient of y. The numbers are small integers,
+// and no sum of them is rounded.
 func TestGradients(t *testing.T) {
 	const n = 7
 	own := commgroup.Group{Type: commgroup.Consecutive, Size: 1}

@@ -20,7 +20,8 @@ type Memory struct {
 	Peak       int // Parameters, States, Arena, and the program's variables and scratch memory
 }
 
-// Memory returns what the step takes in a session, on each replica: what the session has allocated, as its plan has it laid out.
+// Memory returns what the step takes in a session, on each replica: what the session has allocated, as its plan has it
+// laid out.
 func (s *Step) Memory(session *ir.Session) (Memory, error) {
 	var m Memory
 	if session == nil || session.Program() != s.program {

@@ -56,8 +56,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// TestMemory has what a step takes, and compares it with what the process has after a session is made that it did not have
-// before.
+// TestMemory has what a step takes, and compares it with what the process has after a session is made that it did not
+// have before.
 func TestMemory(t *testing.T) {
 	const param = 4 * wide * wide
 	for _, replicas := range []int{1, 2, 4} {

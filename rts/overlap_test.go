@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/rts"
 )
 
-// steps is what a session does: the collectives, starts and waits, and "compute" for products of matrices, each run of equal ones
-// once.
+// steps is what a session does: the collectives, starts and waits, and "compute" for products of matrices, each run of
+// equal ones once.
 func steps(s *ir.Session) []string {
 	var out []string
 	for _, step := range s.Report().Steps {
@@ -40,9 +40,9 @@ func count(list []string, prefix string) (n int) {
 	return n
 }
 
-// TestBuckets counts sets of messages. The layers of newModel have parameters of 168, 224 and 96 bytes, a weight and a bias
-// each. The backward pass needs only the second weight again: biases are added, the first layer's input has no gradient, and
-// the last layer's weight is still there.
+// TestBuckets counts sets of messages. The layers of newModel have parameters of 168, 224 and 96 bytes, a weight and a
+// bias each. The backward pass needs only the second weight again: biases are added, the first layer's input has no
+// gradient, and the last layer's weight is still there.
 func TestBuckets(t *testing.T) {
 	for _, c := range []struct{ bucket, gathers, reductions int }{
 		{1, 6 + 1, 6},
@@ -61,8 +61,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestOverlap has what runs beside what: while a bucket computes, the next one is gathered; while it goes backward, the one
-// after it is reduced. A layer without parameters goes with the one before.
+// TestOverlap has what runs beside what: while a bucket computes, the next one is gathered; while it goes backward,
+// the one after it is reduced. A layer without parameters goes with the one before.
 func TestOverlap(t *testing.T) {
 	m := newModel(t, 2, rts.Sharding{}, rts.Trainer{Optimizer: rts.SGD{}, Overlap: true, BucketBytes: 1})
 	got := steps(m.session)
@@ -90,7 +90,8 @@ func TestOverlap(t *testing.T) {
 			}
 		}
 	}
-	// Forward the second and the third layer, and backward the second; of three reductions the last has nothing to run beside.
+	// Forward the second and the third layer, and backward the second; of three reductions the last has nothing to run
+	// beside.
 	if g, r := beside["bucketed.gather"], beside["bucketed.reduce"]; g != 3 || r != 2 {
 		t.Errorf("%d gathers and %d reductions have computation beside them, want 3 and 2\n%s", g, r, strings.Join(got, "\n"))
 	}

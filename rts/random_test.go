@@ -285,8 +285,8 @@ func byTrainer(t *testing.T, model []randomLayer, replicas, steps int, s rts.Sha
 	return out
 }
 
-// TestRandomModels compares a Trainer with a plain program: sums are added in another order, so losses and parameters may
-// differ in their last places.
+// TestRandomModels compares a Trainer with a plain program: sums are added in another order, so losses and parameters
+// may differ in their last places.
 func TestRandomModels(t *testing.T) {
 	const steps = 3
 	models := 150

@@ -12,11 +12,12 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Sharding says over which replicas a tensor is split, and which replicas train together. The zero value splits over all
-// replicas.
+// Sharding says over which replicas a tensor is split, and which replicas train together. The zero value splits over
+// all replicas.
 //
-// The replicas of a group hold the same tensor, whose gradients they reduce over the group. Over says in how many shards
-// they split it: member m of the group has shard m mod Over, so that each run of Over members has the tensor between them.
+// The replicas of a group hold the same tensor, whose gradients they reduce over the group. Over says in how many
+// shards they split it: member m of the group has shard m mod Over, so that each run of Over members has the tensor
+// between them.
 //
 //	8 replicas                          shard of replica 0 1 2 3 4 5 6 7   gathered by
 //	Sharding{}                                           0 1 2 3 4 5 6 7   {0 1 2 3 4 5 6 7}
@@ -25,9 +26,9 @@ import (
 //	Sharding{Group: ORTHOGONAL(4), Over: 2}              0 0 1 1 0 0 1 1   {0 2} {4 6} {1 3} {5 7}: two tensors
 //	Sharding{Over: 1}                                    whole             nobody
 //
-// Its methods add operations to the graph of their input. Errors stick to the program, as all do: a group that the number
-// of replicas does not allow; Over more than the group has members, or no divisor of that; a group of one replica without
-// Over: 1, since there is nobody to share with.
+// Its methods add operations to the graph of their input. Errors stick to the program, as all do: a group that the
+// number of replicas does not allow; Over more than the group has members, or no divisor of that; a group of one
+// replica without Over: 1, since there is nobody to share with.
 type Sharding struct {
 	Group   commgroup.Group // the replicas with the same tensor; the zero value: all
 	Over    int             // shards; 0: as many as the group has members; 1: every replica has the whole tensor
@@ -112,7 +113,8 @@ func (p plan) shardShape(shape tensor.Shape) (tensor.Shape, error) {
 }
 
 // ShardShape returns the shape of a replica's shard of a tensor, of so many replicas: one dimension of c = ceil(n/Over)
-// elements, n being those of the tensor. The last shards are padded with zeros. With one shard it is the tensor's shape.
+// elements, n being those of the tensor. The last shards are padded with zeros. With one shard it is the tensor's
+// shape.
 func (s Sharding) ShardShape(shape tensor.Shape, replicas int) (tensor.Shape, error) {
 	p, err := s.resolve(replicas)
 	if err != nil {
@@ -125,9 +127,9 @@ func (s Sharding) ShardShape(shape tensor.Shape, replicas int) (tensor.Shape, er
 	return out.Clone(), nil
 }
 
-// Gather returns the tensor, of the given shape, of which each replica has a shard: a collective between the replicas that
-// have it between them. The padding is gone. An error: a shard of another number of elements than ShardShape has. Its gradient is reduce-scatter
-// Add over the same replicas.
+// Gather returns the tensor, of the given shape, of which each replica has a shard: a collective between the replicas
+// that have it between them. The padding is gone. An error: a shard of another number of elements than ShardShape has.
+// Its gradient is reduce-scatter Add over the same replicas.
 func (s Sharding) Gather(shard *ir.Tensor, shape ...int) *ir.Tensor {
 	return s.GatherMany([]*ir.Tensor{shard}, []tensor.Shape{shape})[0]
 }
@@ -152,8 +154,8 @@ func (s Sharding) GatherMany(shards []*ir.Tensor, shapes []tensor.Shape) []*ir.T
 	return p.gather.AllGatherShardsMany(shards, shapes)
 }
 
-// Shard returns the replica's own shard of a tensor that all replicas have: nothing is sent. Its gradient puts that of the
-// shard in its place among zeros.
+// Shard returns the replica's own shard of a tensor that all replicas have: nothing is sent. Its gradient puts that of
+// the shard in its place among zeros.
 func (s Sharding) Shard(full *ir.Tensor) *ir.Tensor {
 	p, out := s.of("shard", []*ir.Tensor{full})
 	switch {
@@ -165,10 +167,10 @@ func (s Sharding) Shard(full *ir.Tensor) *ir.Tensor {
 	return p.gather.ReduceScatterShards(full, gcl.Local)
 }
 
-// ReduceToShard reduces a tensor of which every replica of the group has one, as a gradient, and returns the replica's shard of
-// the result. The operator is Add or Mean. Where the group is larger than the shards are many, the replicas with
-// a tensor between them reduce first, and then those with the same shard; Mean divides both times. Its gradient is that
-// of the collectives.
+// ReduceToShard reduces a tensor of which every replica of the group has one, as a gradient, and returns the replica's
+// shard of the result. The operator is Add or Mean. Where the group is larger than the shards are many, the replicas
+// with a tensor between them reduce first, and then those with the same shard; Mean divides both times. Its gradient
+// is that of the collectives.
 func (s Sharding) ReduceToShard(full *ir.Tensor, operator gcl.Operator) *ir.Tensor {
 	return s.ReduceToShardMany([]*ir.Tensor{full}, operator)[0]
 }

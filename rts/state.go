@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// kept is a tensor that lives from step to step, a parameter or what the optimiser keeps of one: an entry of a buffer on
-// each replica.
+// kept is a tensor that lives from step to step, a parameter or what the optimiser keeps of one: an entry of a buffer
+// on each replica.
 type kept struct {
 	name   string
 	of     *Variable // the parameter

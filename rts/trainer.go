@@ -13,8 +13,8 @@ import (
 // Layer is a part of a model: a graph, and what it is called with.
 type Layer struct {
 	// Graph has the layer's inputs: first the outputs of the layer before, if there is one; then Inputs; then Params,
-	// whole. Layers alike may share one graph. The first output of a model's last layer is the loss, a scalar of floats; further ones
-	// of floats count for nothing in the gradient.
+	// whole. Layers alike may share one graph. The first output of a model's last layer is the loss, a scalar of floats;
+	// further ones of floats count for nothing in the gradient.
 	Graph  *ir.Graph
 	Inputs []*ir.Tensor // of the main graph: images, labels
 	Params []*Variable  // of float32
@@ -43,8 +43,8 @@ type Trainer struct {
 	Keep bool
 }
 
-// DefaultBucketBytes is what a BucketBytes of 0 stands for: enough for a message to be about its bytes and not about its
-// latency.
+// DefaultBucketBytes is what a BucketBytes of 0 stands for: enough for a message to be about its bytes and not about
+// its latency.
 const DefaultBucketBytes = 1 << 20
 
 // Step is a training step that a Trainer has added to a program.
@@ -68,8 +68,9 @@ type Step struct {
 // float32, the learning rate; step a scalar of int32, the number of the step, 1 for the first. What the Optimizer keeps
 // begins as zeros, in buffers of its own.
 //
-// Errors, which stick to the program: no Optimizer, no layers, a layer without a graph or with one whose inputs are others than
-// they should be, parameters that are in two layers, of several Shardings or not of float32, a loss that is no scalar of floats.
+// Errors, which stick to the program: no Optimizer, no layers, a layer without a graph or with one whose inputs are
+// others than they should be, parameters that are in two layers, of several Shardings or not of float32, a loss that
+// is no scalar of floats.
 func (t Trainer) Step(layers []Layer, rate, step *ir.Tensor) *Step {
 	s := &Step{gathered: map[*ir.Tensor]bool{}, gradients: map[*ir.Tensor]bool{}}
 	p := programOf(rate, step, layers)

@@ -16,8 +16,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// A model of four layers, small enough for tests and awkward: none of its sizes can be divided by 2, and one of its layers has no
-// parameters.
+// A model of four layers, small enough for tests and awkward: none of its sizes can be divided by 2, and one of its
+// layers has no parameters.
 const (
 	samples = 24 // in a step, over all replicas
 	inputs  = 5
@@ -109,8 +109,8 @@ func newModel(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) *
 	return m
 }
 
-// batch is the images and labels of all replicas in a step: the same ones for however many replicas, and those of two steps
-// come again and again.
+// batch is the images and labels of all replicas in a step: the same ones for however many replicas, and those of two
+// steps come again and again.
 func (m *model) batch(t testing.TB, step int) (images, labels *tensor.Tensor) {
 	var x []float32
 	var y []int32

@@ -5,8 +5,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// unit is layers that follow each other and whose parameters are gathered together, and their gradients reduced: one, or
-// as many as there is room for in a bucket.
+// unit is layers that follow each other and whose parameters are gathered together, and their gradients reduced: one,
+// or as many as there is room for in a bucket.
 type unit struct {
 	layers  []*layer
 	params  []*param

@@ -26,16 +26,17 @@ type Variable struct {
 // variable says which, and another later is an error. Several variables of one shape, as those of layers alike, may be
 // entries of one buffer.
 //
-// The data is that of the whole tensor, and the same for all replicas; with several groups it has a leading dimension of
-// their number. It is copied. Options are those of package remote: a name, the element type, AllReplicas for Read.
+// The data is that of the whole tensor, and the same for all replicas; with several groups it has a leading dimension
+// of their number. It is copied. Options are those of package remote: a name, the element type, AllReplicas for Read.
 // Errors, which stick to the program: those of Sharding and of remote.NewVariable.
 func RemoteVariable(p *ir.Program, data *tensor.Tensor, b *remote.Buffer, offset int, s Sharding, options ...remote.VariableOption) *Variable {
 	return newVariable(p, "remote sharded variable", data, s, options, func(ir.Spec) (*remote.Buffer, int) { return b, offset })
 }
 
-// NewVariable makes a variable in a buffer of its own with one entry, and returns its shard, a tensor of the main graph:
-// it is loaded where the variable is made, and stored after the program has ended, when it has what operations have
-// changed in place. Load and Store of the variable are not for the program to use. Errors are those of RemoteVariable.
+// NewVariable makes a variable in a buffer of its own with one entry, and returns its shard, a tensor of the main
+// graph: it is loaded where the variable is made, and stored after the program has ended, when it has what operations
+// have changed in place. Load and Store of the variable are not for the program to use. Errors are those of
+// RemoteVariable.
 func NewVariable(p *ir.Program, data *tensor.Tensor, s Sharding, options ...remote.VariableOption) (*Variable, *ir.Tensor) {
 	v := newVariable(p, "sharded variable", data, s, options, func(shard ir.Spec) (*remote.Buffer, int) {
 		return remote.NewBuffer(p, shard), 0

@@ -28,8 +28,8 @@ func transportsOf(p *ir.Program) *transports {
 
 // UseTransport says how the replicas of a program are connected; without it, in process. connect is called once for
 // each session that has collectives, when it is made, and returns an endpoint for each replica, in the order of their
-// ranks, which the session closes. Errors, which stick to the program: no function, a session that is connected already.
-// What connect returns in place of such endpoints is an error of the session.
+// ranks, which the session closes. Errors, which stick to the program: no function, a session that is connected
+// already. What connect returns in place of such endpoints is an error of the session.
 func UseTransport(p *ir.Program, connect func(replicas int) ([]transport.Endpoint, error)) {
 	switch {
 	case connect == nil:

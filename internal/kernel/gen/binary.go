@@ -87,8 +87,9 @@ func (g *gen) elementwise(e *element, ptrs ...string) *elementwise {
 
 // emit writes the loop. body computes n registers' worth of dst; at(p, i) is the i-th register's worth of pointer p.
 //
-// The main loop does four registers at a time. What is left over goes one at a time, and with AVX-512 the last part of a
-// register under a mask (for that only: masks for whole ones cost up to 3 ns a call); with AVX2 the caller sees to it that n fills registers.
+// The main loop does four registers at a time. What is left over goes one at a time, and with AVX-512 the last part of
+// a register under a mask (for that only: masks for whole ones cost up to 3 ns a call); with AVX2 the caller sees to
+// it that n fills registers.
 func (l *elementwise) emit(body func(at func(ptr, i int) operand.Op, n int) []vec) {
 	span := l.span(l.e)
 	mem := func(ptr, i int) operand.Op { return l.mem(ptr, i*span) }

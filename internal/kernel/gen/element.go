@@ -96,8 +96,8 @@ func (e *element) operand(g *gen, s operand.Op) operand.Op {
 	return s
 }
 
-// pack makes v ready to be stored, rounding a 16-bit float to nearest even. The lower half of v is the result. A NaN in v
-// must be one that a BFloat16 has the bits for.
+// pack makes v ready to be stored, rounding a 16-bit float to nearest even. The lower half of v is the result. A NaN
+// in v must be one that a BFloat16 has the bits for.
 func (e *element) pack(g *gen, v vec) {
 	switch e.name {
 	case "Float16":
@@ -120,7 +120,8 @@ func (g *gen) narrow(v vec) {
 	g.VPACKUSDW(t, v.AsX(), v.AsX())
 }
 
-// nearest adds to a float32 what makes its upper half the nearest BFloat16, to nearest even: 0x7fff, and 1 if that half is odd.
+// nearest adds to a float32 what makes its upper half the nearest BFloat16, to nearest even: 0x7fff, and 1 if that
+// half is odd.
 func (e *element) nearest(g *gen, v vec) {
 	odd := g.vec()
 	g.VPSRLD(operand.U8(16), v, odd)

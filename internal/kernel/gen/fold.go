@@ -206,8 +206,8 @@ func (f *fold) at(disp int) operand.Mem {
 
 // emit writes the loop over columns. body folds n registers; at(i) is the i-th register's worth at ptr.
 //
-// Main columns are of several registers. What is left over goes one register at a time, and with AVX-512 the last part of
-// one under a mask; with AVX2 the caller sees to it that off to end fills registers.
+// Main columns are of several registers. What is left over goes one register at a time, and with AVX-512 the last part
+// of one under a mask; with AVX2 the caller sees to it that off to end fills registers.
 func (f *fold) emit(body func(label string, at func(i int) operand.Op, n int) []vec) {
 	span := f.span(f.e)
 	n := f.columnRegisters()

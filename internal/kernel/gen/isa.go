@@ -67,7 +67,8 @@ func (g *gen) half(v vec) reg.Register {
 	return v.AsX()
 }
 
-// constant makes a register full of copies of bits, of 4 or 8 bytes, once for a name. It must be called before the loops.
+// constant makes a register full of copies of bits, of 4 or 8 bytes, once for a name. It must be called before the
+// loops.
 func (g *gen) constant(name string, bytes int, bits uint64) {
 	if g.constants[name] != nil {
 		return

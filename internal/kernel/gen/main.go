@@ -1,5 +1,5 @@
-// Command gen writes the assembly of package kernel, its stubs, and the tables that say which loop serves which operator
-// on which type:
+// Command gen writes the assembly of package kernel, its stubs, and the tables that say which loop serves which
+// operator on which type:
 //
 //	go run . -out ..
 //
