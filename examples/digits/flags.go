@@ -1,12 +1,12 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/methods"
 )
 
@@ -25,7 +25,6 @@ type config struct {
 func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("digits", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
 	flags.IntVar(&cfg.epochs, "epochs", 30, "`passes` over the training images")
 	flags.IntVar(&cfg.batch, "batch", 64, "`images` in a step, over all replicas")
@@ -33,18 +32,8 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first weights and the order of the images follow from")
 	flags.TextVar(&cfg.method, "method", methods.Auto, "`name` of the method of the collectives, such as clockwise_ring")
 
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "usage: digits [flags]\n\nTrains a perceptron on hand-written digits, data parallel.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	if err := command.Parse(flags, args, stdout, "Trains a perceptron on hand-written digits, data parallel."); err != nil {
 		return config{}, err
-	}
-	if err != nil {
-		return config{}, err
-	}
-	if flags.NArg() > 0 {
-		return config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	return cfg, nil
 }

@@ -22,46 +22,33 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 
 	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/progress"
 )
 
-// The exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // what shells report for a program that Ctrl-C ended
-)
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { command.Main(run) }
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+		return command.OK
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "digits: %v (-h lists the flags)\n", err)
-		return exitUsage
+		return command.Usage
 	}
 	train, test, err := perceptron.Load()
 	if err != nil {
 		fmt.Fprintf(stderr, "digits: %v\n", err)
-		return exitFailed
+		return command.Failed
 	}
 	if err := cfg.check(train.Len()); err != nil {
 		fmt.Fprintf(stderr, "digits: %v (-h lists the flags)\n", err)
-		return exitUsage
+		return command.Usage
 	}
 
 	out := progress.New(stdout)
@@ -70,15 +57,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		fmt.Fprintln(stderr, "digits: interrupted")
-		return exitInterrupted
+		return command.Interrupted
 	case err != nil:
 		fmt.Fprintf(stderr, "digits: %v\n", err)
-		return exitFailed
+		return command.Failed
 	case out.Err() != nil:
 		fmt.Fprintf(stderr, "digits: standard output: %v\n", out.Err())
-		return exitFailed
+		return command.Failed
 	}
-	return exitOK
+	return command.OK
 }
 
 // trainAll runs the replicas to the end. What there is to say, rank 0 says.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
@@ -17,7 +18,7 @@ import (
 func output(t *testing.T, args string) string {
 	t.Helper()
 	var stdout, stderr strings.Builder
-	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != command.OK {
 		t.Fatalf("digits %s: exit code %d\n%s%s", args, code, stdout.String(), stderr.String())
 	}
 	if stderr.Len() > 0 {
@@ -121,7 +122,7 @@ func TestMistakes(t *testing.T) {
 			var stdout, stderr strings.Builder
 			code := run(t.Context(), strings.Fields(tt.args), &stdout, &stderr)
 			got := stderr.String()
-			if code != exitUsage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
+			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
 				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", code, stdout.String(), got)
 			}
 			if !strings.HasPrefix(got, "digits: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
@@ -133,7 +134,7 @@ func TestMistakes(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var stdout, stderr strings.Builder
-	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != command.OK || stderr.Len() > 0 {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 	for _, flag := range []string{"-n replicas", "-epochs passes", "-batch images", "-lr rate", "-seed number", "-method name"} {
@@ -161,7 +162,7 @@ func TestInterrupt(t *testing.T) {
 	defer stop()
 	var stdout, stderr strings.Builder
 	code := run(ctx, []string{"-epochs", "1000000"}, stopAfter{&stdout, stop}, &stderr)
-	if code != exitInterrupted || stderr.String() != "digits: interrupted\n" {
+	if code != command.Interrupted || stderr.String() != "digits: interrupted\n" {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 	if !strings.HasSuffix(stdout.String(), "\n") || strings.Contains(stdout.String(), "test accuracy") {
@@ -172,7 +173,7 @@ func TestInterrupt(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	var stderr strings.Builder
 	code := run(t.Context(), []string{"-epochs", "1"}, &fulldisk.Writer{Room: 1}, &stderr)
-	if code != exitFailed || stderr.String() != "digits: standard output: disk full\n" {
+	if code != command.Failed || stderr.String() != "digits: standard output: disk full\n" {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/methods"
 )
 
@@ -39,7 +40,6 @@ const (
 func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("rts", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
 	flags.IntVar(&cfg.epochs, "epochs", 30, "`passes` over the training images, with those before -resume")
 	flags.IntVar(&cfg.batch, "batch", 64, "`images` in a step, over all replicas")
@@ -55,19 +55,10 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.StringVar(&cfg.checkpoint, "checkpoint", "", "`directory` to save to after each pass, and on Ctrl-C, SIGTERM and SIGHUP")
 	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same -batch, -clip, -lr and -seed, on any number of replicas")
 
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "usage: rts [flags]\n\nTrains a perceptron on hand-written digits, its parameters and optimiser sharded over the replicas.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	if err := command.Parse(flags, args, stdout, "Trains a perceptron on hand-written digits, its parameters and optimiser sharded over the replicas."); err != nil {
 		return config{}, err
 	}
-	if err != nil {
-		return config{}, err
-	}
-	if flags.NArg() > 0 {
-		return config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
+	var err error
 	flags.Visit(func(f *flag.Flag) {
 		if err == nil && f.Value.String() == "" {
 			err = fmt.Errorf("-%s: the name is empty", f.Name)

@@ -68,46 +68,37 @@ import (
 	"syscall"
 
 	"gogcl.dev/examples/digits/perceptron"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/progress"
-)
-
-// The exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // what shells report for a program that Ctrl-C ended
 )
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // so that a write to a pipe that nobody reads is an error
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	ends := []os.Signal{syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // by nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	command.Main(run, ends...)
 }
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cfg, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+		return command.OK
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
-		return exitUsage
+		return command.Usage
 	}
 	train, test, err := perceptron.Load()
 	if err != nil {
 		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return exitFailed
+		return command.Failed
 	}
 	if err := cfg.check(train.Len()); err != nil {
 		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
-		return exitUsage
+		return command.Usage
 	}
 
 	out := progress.New(stdout)
@@ -120,15 +111,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", wrong)
-		return exitUsage
+		return command.Usage
 	case errors.As(err, new(interrupted)):
 		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return exitInterrupted
+		return command.Interrupted
 	case err != nil:
 		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return exitFailed
+		return command.Failed
 	}
-	return exitOK
+	return command.OK
 }
 
 func outputError(err error) error { return fmt.Errorf("standard output: %w", err) }

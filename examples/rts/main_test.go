@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
@@ -31,7 +32,7 @@ func runWith(ctx context.Context, args ...string) result {
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	got := runWith(t.Context(), args...)
-	if got.code != exitOK || got.stderr != "" {
+	if got.code != command.OK || got.stderr != "" {
 		t.Fatalf("rts %s: exit code %d\n%s%s", args, got.code, got.stdout, got.stderr)
 	}
 	return plain(got.stdout)
@@ -235,7 +236,7 @@ func TestMistakes(t *testing.T) {
 // wantMistake wants one clear line and nothing else.
 func wantMistake(t *testing.T, got result, want string) {
 	t.Helper()
-	if got.code != exitUsage || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 {
+	if got.code != command.Usage || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", got.code, got.stdout, got.stderr)
 	}
 	if !strings.HasPrefix(got.stderr, "rts: "+want) || !strings.HasSuffix(got.stderr, " (-h lists the flags)\n") {
@@ -245,7 +246,7 @@ func wantMistake(t *testing.T, got result, want string) {
 
 func TestHelp(t *testing.T) {
 	got := runWith(t.Context(), "-h")
-	if got.code != exitOK || got.stderr != "" {
+	if got.code != command.OK || got.stderr != "" {
 		t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
 	}
 	for _, flag := range []string{
@@ -285,7 +286,7 @@ func interrupt(t *testing.T, prefix string, args ...string) result {
 func TestInterrupt(t *testing.T) {
 	for _, prefix := range []string{"1437", "epoch 1/"} {
 		got := interrupt(t, prefix, "-epochs", "1000000")
-		if got.code != exitInterrupted || got.stderr != "rts: interrupted\n" {
+		if got.code != command.Interrupted || got.stderr != "rts: interrupted\n" {
 			t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
 		}
 		if !strings.HasSuffix(got.stdout, "\n") || strings.Contains(got.stdout, "test accuracy") {
@@ -303,7 +304,7 @@ func TestFullDisk(t *testing.T) {
 	}{{"1000000", 3}, {"1", 5}} {
 		var stderr strings.Builder
 		code := run(t.Context(), []string{"-epochs", tt.epochs}, &fulldisk.Writer{Room: tt.room}, &stderr)
-		if code != exitFailed || stderr.String() != "rts: standard output: disk full\n" {
+		if code != command.Failed || stderr.String() != "rts: standard output: disk full\n" {
 			t.Errorf("exit code %d, standard error %q", code, stderr.String())
 		}
 	}
@@ -338,7 +339,7 @@ func TestStorage(t *testing.T) {
 			}
 		}
 	})
-	if code := run(t.Context(), strings.Fields("-storage file -n 3 -epochs 1"), look, io.Discard); code != exitOK {
+	if code := run(t.Context(), strings.Fields("-storage file -n 3 -epochs 1"), look, io.Discard); code != command.OK {
 		t.Errorf("exit code %d", code)
 	}
 	if got := plain(stdout.String()); !want.MatchString(got) || !strings.Contains(got, "\nbuffers: files\n") {
@@ -349,7 +350,7 @@ func TestStorage(t *testing.T) {
 	wantLeft()
 	t.Setenv("TMPDIR", dir+"/none")
 	t.Setenv("TMP", dir+"/none")
-	if got := runWith(t.Context(), "-storage", "file"); got.code != exitFailed || !strings.HasPrefix(got.stderr, "rts: -storage file: ") {
+	if got := runWith(t.Context(), "-storage", "file"); got.code != command.Failed || !strings.HasPrefix(got.stderr, "rts: -storage file: ") {
 		t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"gogcl.dev/internal/command"
 )
 
 // TestPicture draws loss and accuracy of each epoch, also of those before a resumption.
@@ -51,7 +53,7 @@ func TestNoPicture(t *testing.T) {
 	}
 	for _, name := range []string{"/old.svg", "/new.svg"} {
 		wantMistake(t, runWith(t.Context(), "-svg", dir+name, "-resume", "-checkpoint", dir+"/none"), "-resume: ")
-		if got := interrupt(t, "epoch 1/", "-svg", dir+name); got.code != exitInterrupted {
+		if got := interrupt(t, "epoch 1/", "-svg", dir+name); got.code != command.Interrupted {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/rts/checkpoint"
 	"gogcl.dev/tensor"
 )
@@ -82,7 +83,7 @@ func TestResume(t *testing.T) {
 						parts = append(parts[:len(args)+1:len(args)+1], "-resume")
 					}
 					got := runWith(&countdown{t.Context(), steps}, parts...)
-					if got.code != exitInterrupted || !strings.HasPrefix(got.stderr, "rts: interrupted after ") ||
+					if got.code != command.Interrupted || !strings.HasPrefix(got.stderr, "rts: interrupted after ") ||
 						!strings.HasSuffix(got.stderr, "; -resume goes on from "+dir+"/parts\n") {
 						t.Fatalf("part %d: exit code %d, standard error %q", i, got.code, got.stderr)
 					}
@@ -109,7 +110,7 @@ func TestResumeOnOthers(t *testing.T) {
 	for i, n := range []string{"2", "8", "1", "3"} {
 		before, _ := saved(t, dir+"/c")
 		// Nothing remains to be trained: what is saved is what was loaded.
-		if got := runWith(&countdown{t.Context(), 0}, append(base, "-n", n, "-epochs", "9", "-resume")...); got.code != exitInterrupted {
+		if got := runWith(&countdown{t.Context(), 0}, append(base, "-n", n, "-epochs", "9", "-resume")...); got.code != command.Interrupted {
 			t.Fatalf("n=%s: %+v", n, got)
 		}
 		if after, _ := saved(t, dir+"/c"); !maps.EqualFunc(after, before, slices.Equal) {
@@ -165,7 +166,7 @@ func lineOf(output, prefix string) string {
 func TestCtrlC(t *testing.T) {
 	dir := t.TempDir() + "/c"
 	got := interrupt(t, "epoch 2/", "-checkpoint", dir)
-	if want := "rts: interrupted after 2 passes and 0 steps; -resume goes on from " + dir + "\n"; got.code != exitInterrupted || got.stderr != want {
+	if want := "rts: interrupted after 2 passes and 0 steps; -resume goes on from " + dir + "\n"; got.code != command.Interrupted || got.stderr != want {
 		t.Errorf("exit code %d, standard error %q, want %q", got.code, got.stderr, want)
 	}
 	output(t, "-checkpoint", dir, "-resume", "-epochs", "3")
@@ -188,7 +189,7 @@ func TestResumeMistakes(t *testing.T) {
 	} {
 		wantMistake(t, runWith(t.Context(), strings.Fields("-checkpoint "+dir+" "+tt.args)...), tt.want)
 	}
-	if got := runWith(&countdown{t.Context(), 1}, "-checkpoint", dir, "-resume", "-seed", "7", "-batch", "100", "-epochs", "3"); got.code != exitInterrupted {
+	if got := runWith(&countdown{t.Context(), 1}, "-checkpoint", dir, "-resume", "-seed", "7", "-batch", "100", "-epochs", "3"); got.code != command.Interrupted {
 		t.Fatalf("%+v", got)
 	}
 	wantMistake(t, runWith(t.Context(), "-checkpoint", dir, "-resume", "-seed", "7", "-batch", "100", "-epochs", "2"), "-epochs 2:"+in+" has come to pass 3")
@@ -215,7 +216,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := runWith(t.Context(), "-checkpoint", dir, "-resume")
-	if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, shards[0]) || strings.Count(got.stderr, "\n") != 1 {
+	if got.code != command.Failed || got.stdout != "" || !strings.Contains(got.stderr, shards[0]) || strings.Count(got.stderr, "\n") != 1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -239,7 +240,7 @@ func TestForeignCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := runWith(t.Context(), "-checkpoint", dir, "-resume")
-		if want := "rts: the checkpoint in " + dir + ": " + tt.want + "\n"; got.code != exitFailed || got.stderr != want {
+		if want := "rts: the checkpoint in " + dir + ": " + tt.want + "\n"; got.code != command.Failed || got.stderr != want {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}
@@ -256,7 +257,7 @@ func TestSaveFails(t *testing.T) {
 			}
 		}
 	}), &stderr)
-	if code != exitFailed || !strings.HasPrefix(stderr.String(), "rts: checkpoint: save to "+dir+": ") {
+	if code != command.Failed || !strings.HasPrefix(stderr.String(), "rts: checkpoint: save to "+dir+": ") {
 		t.Errorf("exit code %d, standard error %q", code, &stderr)
 	}
 }
@@ -279,7 +280,7 @@ func TestTwoInOneDirectory(t *testing.T) {
 			}
 		}
 	}), &stderr)
-	if code != exitOK || tried != 3 {
+	if code != command.OK || tried != 3 {
 		t.Errorf("exit code %d, standard error %q, after %d attempts", code, &stderr, tried)
 	}
 	output(t, "-checkpoint", dir, "-epochs", "3", "-verify", "-resume")
@@ -298,7 +299,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 	for _, flag := range []string{"-resume", "-verify"} {
 		got := runWith(t.Context(), "-checkpoint", dir, flag)
-		if got.code != exitFailed || got.stdout != "" || !strings.HasPrefix(got.stderr, "rts: checkpoint: load from "+dir+": file "+index[0]) {
+		if got.code != command.Failed || got.stdout != "" || !strings.HasPrefix(got.stderr, "rts: checkpoint: load from "+dir+": file "+index[0]) {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gogcl.dev/internal/command"
 )
 
 // TestMain is the program itself where the environment says so.
@@ -29,10 +31,10 @@ func TestEnds(t *testing.T) {
 		code int // -1: of a signal
 		want string
 	}{
-		{"interrupt", signalled(syscall.SIGINT), exitInterrupted, "rts: interrupted after "},
-		{"terminate", signalled(syscall.SIGTERM), exitInterrupted, "rts: interrupted after "},
-		{"hang up", signalled(syscall.SIGHUP), exitInterrupted, "rts: interrupted after "},
-		{"closed pipe", func(_ *os.Process, stdout io.Closer) error { return stdout.Close() }, exitFailed, "rts: standard output: "},
+		{"interrupt", signalled(syscall.SIGINT), command.Interrupted, "rts: interrupted after "},
+		{"terminate", signalled(syscall.SIGTERM), command.Interrupted, "rts: interrupted after "},
+		{"hang up", signalled(syscall.SIGHUP), command.Interrupted, "rts: interrupted after "},
+		{"closed pipe", func(_ *os.Process, stdout io.Closer) error { return stdout.Close() }, command.Failed, "rts: standard output: "},
 		{"kill", signalled(syscall.SIGKILL), -1, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,7 +70,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("there remain %v, error %v", left, err)
 			}
 			got := runWith(&countdown{t.Context(), 1}, "-epochs", "1000000", "-checkpoint", dir, "-resume")
-			if got.code != exitInterrupted || !strings.Contains(got.stdout, "\nresumed from ") {
+			if got.code != command.Interrupted || !strings.Contains(got.stdout, "\nresumed from ") {
 				t.Errorf("%+v", got)
 			}
 		})
