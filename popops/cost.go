@@ -39,14 +39,23 @@ type choice struct{ slice, update how }
 func (p *Plan) choose(n, workers int) choice {
 	var c choice
 	sorts := p.sorts()
-	for w := 1; w <= workers; w++ {
+	for w := 1; ; w = min(more(w), workers) {
 		p.consider(&c.slice, how{workers: w, by: byLookUps}, n, true)
 		for _, by := range []axis{byRows, byColumns} {
 			p.consider(&c.update, how{workers: w, by: by, sorted: sorts}, n, false)
 		}
+		if w == workers || float64(w)*startSeconds > max(c.slice.seconds, c.update.seconds) {
+			return c // more of them take longer to start than these take for all
+		}
 	}
-	return c
 }
+
+// finest is from how many workers on not every number of them is tried, but steps of one part in so many: there may be
+// maxWorkers, and any number of numbers of look-ups.
+const finest = 64
+
+// more is the number of workers to be tried after w.
+func more(w int) int { return w + 1 + w/finest }
 
 // sorts reports whether updates have to be sorted by rows: sums in float32 that are rounded once need all updates of a
 // row together. To sort others has been measured to take longer than it saves: slices are then read out of their order.

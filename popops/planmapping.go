@@ -71,6 +71,9 @@ func (p *Plan) mapping(w *window, how how, n int) Mapping {
 	outer, inner := w.around(w.dims[0])
 	size := p.dtype.Size()
 	m := make(Mapping, p.crews.workers)
+	if outer == 0 || inner == 0 || n == 0 {
+		return m
+	}
 	call := rowCall{groups: p.groups, n: n, entries: n, outer: outer, inner: inner * size}
 	parts := make([]part, how.workers)
 	for i := range parts {
