@@ -11,3 +11,15 @@ func (p *Plan) Force(workers int, by int, sorted bool) {
 
 // CheckCount is checkCount.
 var CheckCount = checkCount
+
+// Tries is how many numbers of workers are tried where there are so many.
+func Tries(workers int) int {
+	n := 1
+	for w := 1; w < workers; w = more(w) {
+		n++
+	}
+	return n
+}
+
+// Seconds is seconds.
+var Seconds = seconds

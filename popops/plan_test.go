@@ -191,3 +191,50 @@ func TestPlanTogether(t *testing.T) {
 	}
 	working.Wait()
 }
+
+// TestPlanStringEnds: no plan, and one of calls that take longer than a time.Duration can be.
+func TestPlanStringEnds(t *testing.T) {
+	if got := (*popops.Plan)(nil).String(); got != "no plan" {
+		t.Errorf("%q, want no plan", got)
+	}
+	for _, n := range []int{math.MaxInt / 1024, math.MaxInt / 512} {
+		p, err := popops.NewPlan(tensor.F32, 1, 128, []int{n}, popops.PlanOptions{Workers: 1, Distribution: popops.OnePoint})
+		must(t, err)
+		if got := p.String(); strings.Contains(got, "about -") || !strings.Contains(got, "add: 1 worker, in the order of the offsets; about ") {
+			t.Errorf("%s", got)
+		}
+	}
+	if got := popops.Seconds(1e300); got <= 0 {
+		t.Errorf("%v, want a long time", got)
+	}
+}
+
+// TestTooLarge: what takes more memory than there can be is an error that says how much.
+func TestTooLarge(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("no shape is too large")
+	}
+	large := math.MaxInt / 8192 // some 2^50
+	const want = "bytes, want at most 17592186044416"
+	none := popops.Options{}
+	_, err := popops.CreateSliceableTensor(2, tensor.F32, tensor.Shape{large}, []int{0}, []int{1}, 1)
+	wantError(t, "CreateSliceableTensor", err, want)
+	table, err := popops.CreateSliceableTensor(2, tensor.U8, tensor.Shape{4, 1024}, []int{0}, []int{1}, 1)
+	must(t, err)
+	_, err = popops.CreateSliceTensor(table, []int{0}, []int{1}, large/1024)
+	wantError(t, "CreateSliceTensor", err, want)
+	_, err = popops.CreateSliceableTensorFromSlice(table, []int{0}, []int{large / 4096})
+	wantError(t, "CreateSliceableTensorFromSlice", err, want)
+	p, err := popops.NewPlan(tensor.U8, large, 1, []int{large}, popops.PlanOptions{Workers: 2})
+	must(t, err)
+	_, err = popops.CreateSliceableTensorByPlan(tensor.U8, tensor.Shape{large}, []int{0}, []int{1}, p, none)
+	wantError(t, "CreateSliceableTensorByPlan", err, want)
+	_, err = popops.CreateSliceTensorByPlan(tensor.U8, tensor.Shape{large}, []int{0}, []int{1}, large, p, none)
+	wantError(t, "CreateSliceTensorByPlan", err, want)
+	_, err = popops.CreateIndicesTensor([]int{0}, large, p, none)
+	wantError(t, "CreateIndicesTensor", err, want)
+	wide, err := popops.CreateSliceableTensor(1, tensor.U8, tensor.Shape{1, 1 << 20}, nil, nil, 1)
+	must(t, err)
+	_, err = popops.MultiSlice(wide.Tensor, newTensor(t, tensor.U32, 1<<25, 1), []int{0}, []int{1}, nil, none)
+	wantError(t, "MultiSlice", err, want)
+}

@@ -15,6 +15,9 @@ import (
 //	  add: 2 workers, by rows, in the order of the offsets; about 2.19ms (1 worker: 2.79ms)
 //	temporaries of a worker: 8192 bytes
 func (p *Plan) String() string {
+	if p == nil {
+		return "no plan"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "plan for ")
 	if p.groups > 1 {
@@ -71,11 +74,14 @@ func (p *Plan) explain(b *strings.Builder, name string, h how, n int, slice bool
 	b.WriteString("\n")
 }
 
-// seconds is a time to three digits or so.
+// maxSeconds is more than any call takes, and still a time.Duration.
+const maxSeconds = 9e9
+
+// seconds is a time to three digits or so, maxSeconds at most.
 func seconds(s float64) time.Duration {
-	d := time.Duration(s * float64(time.Second))
+	d := time.Duration(min(s, maxSeconds) * float64(time.Second))
 	for unit := time.Duration(1); ; unit *= 10 {
-		if d < 1000*unit {
+		if d/unit < 1000 {
 			return d.Round(unit)
 		}
 	}
