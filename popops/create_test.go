@@ -259,6 +259,28 @@ func TestCreateByPlan(t *testing.T) {
 			}
 		}
 	}
+	// Columns are split at cache lines: four and a bit are 70 floats.
+	columns, err := popops.NewPlan(tensor.F32, 10, 210, []int{7}, popops.PlanOptions{Workers: 3})
+	must(t, err)
+	columns.Force(3, 2, false)
+	split, err := popops.CreateSliceableTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, columns, options)
+	must(t, err)
+	for i, w := range owners(t, split) {
+		if want := []int{0, 1, 2, 2, 2}[i%70/16]; w != want {
+			t.Fatalf("column %d has worker %d, want %d", i%70, w, want)
+		}
+	}
+	updates, err := popops.NewPlan(tensor.F32, 10, 210, []int{7}, popops.PlanOptions{NotForSlice: true, Workers: 3})
+	must(t, err)
+	updates.Force(3, 2, false)
+	parts, err := popops.CreateSliceTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, 7, updates, options)
+	must(t, err)
+	table := owners(t, split)
+	for i, w := range owners(t, parts) {
+		if table := table[i%70]; w != table {
+			t.Fatalf("column %d of slices has worker %d, that of the table %d", i%70, w, table)
+		}
+	}
 	// A plan for slices only shares the entries out, one for updates only the look-ups of its slices.
 	p, err := popops.NewPlan(tensor.F32, 10, 48, []int{7}, popops.PlanOptions{NotForSlice: true, Workers: 3})
 	must(t, err)
