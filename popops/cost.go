@@ -17,10 +17,11 @@ const (
 	cacheBytes = 24 << 20
 
 	// The least that a byte of a slice takes however many workers there are, since they share the way to the slices and,
-	// in the last two cases, to memory.
-	nearBusSeconds      = 0.05e-9
-	farSliceBusSeconds  = 0.09e-9
-	farUpdateBusSeconds = 0.13e-9
+	// in the last two cases, to memory. Updates of what is in the caches are no faster with two workers.
+	nearSliceBusSeconds  = 0.05e-9
+	nearUpdateBusSeconds = 0.055e-9
+	farSliceBusSeconds   = 0.09e-9
+	farUpdateBusSeconds  = 0.13e-9
 
 	// scanSeconds is what a worker takes for an offset to see whether it is one of its rows.
 	scanSeconds = 0.7e-9
@@ -80,7 +81,10 @@ func (p *Plan) seconds(h *how, n int, slice bool) float64 {
 	if p.options.Distribution == OnePoint {
 		used = 0
 	}
-	byteSeconds, bus := nearSeconds, nearBusSeconds
+	byteSeconds, bus := nearSeconds, nearUpdateBusSeconds
+	if slice {
+		bus = nearSliceBusSeconds
+	}
 	if used+all*row > cacheBytes {
 		byteSeconds, bus = farSeconds, farUpdateBusSeconds
 		if slice {
@@ -99,8 +103,25 @@ func (p *Plan) seconds(h *how, n int, slice bool) float64 {
 	if !slice && h.by == byRows && !p.options.IndicesAreSorted {
 		seconds += all * scanSeconds
 	}
+	if h.sorted {
+		seconds += all * scanSeconds * p.looks(h, n, share)
+	}
 	return max(seconds, all*row*bus) + float64(h.workers-1)*startSeconds
 }
+
+// looks is how often a worker that sorts looks at all offsets, beside the first time: those of its rows are split into
+// parts until each can be sorted at once, and one that has too many is looked at for nothing.
+func (p *Plan) looks(h *how, n int, share float64) float64 {
+	if h.by == byColumns {
+		share = 1 // each sorts all
+	}
+	most := float64(max(1, sortedAtOnce(p.most(), n)))
+	parts := math.Ceil(float64(n) * share / most)
+	return max(0, 2*(parts-1))
+}
+
+// most is how many pairs a worker has memory to sort.
+func (p *Plan) most() int { return pairsWithin(p.options.proportion(), p.lookUps[len(p.lookUps)-1]) }
 
 // share is how much of the work the busiest worker has.
 func (p *Plan) share(h *how, slice bool) float64 {

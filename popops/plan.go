@@ -70,7 +70,7 @@ func newPlan(what string, dtype tensor.DType, groups, entries, width int, lookUp
 		p.choices = append(p.choices, p.choose(n, workers))
 	}
 	p.crews.workers = workers
-	p.crews.most = pairsWithin(options.proportion(), slices.Max(lookUps))
+	p.crews.most = p.most()
 	return p, nil
 }
 

@@ -39,7 +39,7 @@ func (p *Plan) String() string {
 	}
 	fmt.Fprintf(&b, "temporaries of a worker: %d bytes", p.temporaries())
 	if p.sorts() {
-		fmt.Fprintf(&b, ", and %d to sort, of %d allowed", p.crews.most*pairBytes, int(p.options.proportion()*WorkerBytes))
+		fmt.Fprintf(&b, ", and %d to sort, of %d allowed", p.sortBytes(), int(p.options.proportion()*WorkerBytes))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -85,6 +85,11 @@ func seconds(s float64) time.Duration {
 			return d.Round(unit)
 		}
 	}
+}
+
+// sortBytes is the bytes that a worker takes at most to sort.
+func (p *Plan) sortBytes() int {
+	return sortedAtOnce(p.crews.most, p.lookUps[len(p.lookUps)-1]) * pairBytes
 }
 
 // temporaries is the bytes that a worker takes at most, beside the room to sort.
