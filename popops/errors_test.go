@@ -280,6 +280,6 @@ func TestGroupedErrors(t *testing.T) {
 	}
 	// Slices of several entries have no plan, hence no grouped form.
 	_, err := popops.GroupedMultiSlice(c.t, c.o, c.dims, []int{2}, nil, c.options)
-	wantError(t, "GroupedMultiSlice", err, "want one dimension and the size 1")
+	wantError(t, "GroupedMultiSlice", err, "dims [0] and sizes [2] of groups, want one dimension and the size 1, and a plan")
 	must(t, popops.GroupedMultiUpdateAdd(c.t, c.s, c.o, c.scale, c.dims, c.sizes, testPlan(t, 2, popops.PlanOptions{}), c.options))
 }
