@@ -134,3 +134,65 @@ func BenchmarkMultiUpdateAdd(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFloat16 is look-ups and updates of float16, as many as the others: the loop in Go rounds after each addition,
+// popops once, for which it sorts, or with sums of 16 bits as the loop does.
+func BenchmarkFloat16(b *testing.B) {
+	const entries = benchEntries
+	table, rows := make([]tensor.Float16, entries*benchWidth), make([]tensor.Float16, benchLookUps*benchWidth)
+	for i := range table { // or what is only read is all one page of zeros
+		table[i] = tensor.Float16(i % 1000)
+	}
+	for i := range rows {
+		rows[i] = tensor.Float16FromFloat32(float32(i % 7))
+	}
+	offsets := make([]uint32, benchLookUps)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range offsets {
+		offsets[i] = uint32(rng.IntN(entries))
+	}
+	run := func(name string, call func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(benchLookUps * benchWidth * 2)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := call(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	run("slice/by=copy", func() error {
+		for i, o := range offsets {
+			copy(rows[i*benchWidth:(i+1)*benchWidth], table[int(o)*benchWidth:(int(o)+1)*benchWidth])
+		}
+		return nil
+	})
+	run("add/by=go", func() error {
+		const scale = float32(0.5)
+		for i, o := range offsets {
+			row := table[int(o)*benchWidth:][:benchWidth]
+			for j, v := range rows[i*benchWidth:][:benchWidth] {
+				row[j] = tensor.Float16FromFloat32(row[j].Float32() + scale*v.Float32())
+			}
+		}
+		return nil
+	})
+	for _, workers := range []int{1, 2} {
+		for _, partial := range []tensor.DType{tensor.F32, tensor.F16} {
+			p, err := NewPlan(tensor.F16, entries, benchWidth, []int{benchLookUps}, PlanOptions{Workers: workers, PartialType: partial})
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.choices[0] = choice{slice: how{workers: workers, by: byLookUps}, update: how{workers: workers, by: byRows, sorted: p.sorts()}}
+			if partial == tensor.F32 {
+				run(fmt.Sprintf("slice/by=popops/workers=%d", workers), func() error {
+					return SliceRows(rows, table, benchWidth, offsets, p, Options{})
+				})
+			}
+			run(fmt.Sprintf("add/by=popops/workers=%d/partial=%v", workers, partial), func() error {
+				return UpdateAddRows16(table, rows, benchWidth, offsets, 0.5, p, Options{})
+			})
+		}
+	}
+}

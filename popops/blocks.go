@@ -1,6 +1,11 @@
 package popops
 
-import "slices"
+import (
+	"slices"
+	"sync"
+
+	"gogcl.dev/tensor"
+)
 
 // blocks carries out a verb for slices of any form, one after the other: each is cut into runs of elements that lie one
 // after the other in table and slice.
@@ -69,3 +74,27 @@ func (b *blocks) visit(axis, first, table, slice int) {
 		b.visit(axis+1, first, table*extent+(offset+x)%extent, slice*size+x)
 	}
 }
+
+// eachLookUp carries out the verb for n slices.
+func (b *blocks) eachLookUp(n int) {
+	for i := range n {
+		b.lookUp(i)
+	}
+}
+
+// addWide adds n slices by way of float32 sums of the whole table, of which only what is added to is looked at.
+func (b *blocks) addWide(n int, dtype tensor.DType) {
+	wide := wides.Get().(*[]byte)
+	if need := 4 * b.t.Len(); len(*wide) < need {
+		*wide = make([]byte, need)
+	}
+	b.do.wide = *wide
+	for _, v := range [...]verb{widen, addToWide, narrow} {
+		b.do.use(v, dtype)
+		b.eachLookUp(n)
+	}
+	wides.Put(wide)
+}
+
+// wides are float32 sums for updates of 16-bit floats that are not rows.
+var wides = sync.Pool{New: func() any { return new([]byte) }}

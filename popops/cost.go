@@ -17,10 +17,11 @@ const (
 	cacheBytes = 24 << 20
 
 	// The least that a byte of a slice takes however many workers there are, since they share the way to the slices and,
-	// in the last two cases, to memory.
-	nearBusSeconds      = 0.05e-9
-	farSliceBusSeconds  = 0.09e-9
-	farUpdateBusSeconds = 0.13e-9
+	// in the last two cases, to memory. Updates of what is in the caches are no faster with two workers.
+	nearSliceBusSeconds  = 0.05e-9
+	nearUpdateBusSeconds = 0.055e-9
+	farSliceBusSeconds   = 0.09e-9
+	farUpdateBusSeconds  = 0.13e-9
 
 	// scanSeconds is what a worker takes for an offset to see whether it is one of its rows.
 	scanSeconds = 0.7e-9
@@ -39,14 +40,23 @@ type choice struct{ slice, update how }
 func (p *Plan) choose(n, workers int) choice {
 	var c choice
 	sorts := p.sorts()
-	for w := 1; w <= workers; w++ {
+	for w := 1; ; w = min(more(w), workers) {
 		p.consider(&c.slice, how{workers: w, by: byLookUps}, n, true)
 		for _, by := range []axis{byRows, byColumns} {
 			p.consider(&c.update, how{workers: w, by: by, sorted: sorts}, n, false)
 		}
+		if w == workers || float64(w)*startSeconds > max(c.slice.seconds, c.update.seconds) {
+			return c // more of them take longer to start than these take for all
+		}
 	}
-	return c
 }
+
+// finest is from how many workers on not every number of them is tried, but steps of one part in so many: there may be
+// maxWorkers, and any number of numbers of look-ups.
+const finest = 64
+
+// more is the number of workers to be tried after w.
+func more(w int) int { return w + 1 + w/finest }
 
 // sorts reports whether updates have to be sorted by rows: sums in float32 that are rounded once need all updates of a
 // row together. To sort others has been measured to take longer than it saves: slices are then read out of their order.
@@ -71,7 +81,10 @@ func (p *Plan) seconds(h *how, n int, slice bool) float64 {
 	if p.options.Distribution == OnePoint {
 		used = 0
 	}
-	byteSeconds, bus := nearSeconds, nearBusSeconds
+	byteSeconds, bus := nearSeconds, nearUpdateBusSeconds
+	if slice {
+		bus = nearSliceBusSeconds
+	}
 	if used+all*row > cacheBytes {
 		byteSeconds, bus = farSeconds, farUpdateBusSeconds
 		if slice {
@@ -90,8 +103,25 @@ func (p *Plan) seconds(h *how, n int, slice bool) float64 {
 	if !slice && h.by == byRows && !p.options.IndicesAreSorted {
 		seconds += all * scanSeconds
 	}
+	if h.sorted {
+		seconds += all * scanSeconds * p.looks(h, n, share)
+	}
 	return max(seconds, all*row*bus) + float64(h.workers-1)*startSeconds
 }
+
+// looks is how often a worker that sorts looks at all offsets, beside the first time: those of its rows are split into
+// parts until each can be sorted at once, and one that has too many is looked at for nothing.
+func (p *Plan) looks(h *how, n int, share float64) float64 {
+	if h.by == byColumns {
+		share = 1 // each sorts all
+	}
+	most := float64(max(1, sortedAtOnce(p.most(), n)))
+	parts := math.Ceil(float64(n) * share / most)
+	return max(0, 2*(parts-1))
+}
+
+// most is how many pairs a worker has memory to sort.
+func (p *Plan) most() int { return pairsWithin(p.options.proportion(), p.lookUps[len(p.lookUps)-1]) }
 
 // share is how much of the work the busiest worker has.
 func (p *Plan) share(h *how, slice bool) float64 {

@@ -8,12 +8,16 @@ import (
 )
 
 // CreateSliceableTensor is a tensor of zeros that is to be sliced and updated by sizes in dims, and how it is spread
-// over workers (an IPU's tiles): the elements of a slice, which are those of the dimensions that are not sliced, as
-// evenly as minGrainSize allows, so that a slice touches many workers. Cuts are at multiples of minGrainSize, and no
-// worker that
-// has any has fewer; 0 is a cache line of elements, 64 bytes. All offsets share one spreading:
+// over workers (an IPU's tiles): so that each slice is spread over as many as minGrainSize allows, evenly. Cuts are at
+// multiples of minGrainSize of a slice's elements, and no worker that has any has fewer; 0 is a cache line of elements,
+// 64 bytes.
 //
-//	shape {100, 64}, dims {0}, minGrainSize 2, 4 workers: of each row [0,16) [16,32) [32,48) [48,64)
+//	shape {100, 64}, dims {0}, sizes {1}, minGrainSize 2, 4 workers: of each row [0,16) [16,32) [32,48) [48,64)
+//	shape {1000}, dims {0}, sizes {100}, minGrainSize 1, 4 workers: of each hundred [0,25) [25,50) [50,75) [75,100)
+//
+// The dimensions that are not sliced are shared out first. Where they do not go into equal parts, the sliced ones are
+// too, in pieces of their sizes, of which a slice at any offset has each place once. (Only one that goes on at the
+// beginning, in a dimension that is no multiple of its size, may have some twice and others not at all.)
 //
 // Errors: workers below 1, minGrainSize below 0, what tensor.New refuses, what DynamicSlice says of dims and sizes.
 func CreateSliceableTensor(workers int, dtype tensor.DType, shape tensor.Shape, dims, sizes []int, minGrainSize int) (*Mapped, error) {
@@ -32,7 +36,7 @@ func CreateSliceableTensor(workers int, dtype tensor.DType, shape tensor.Shape, 
 	if minGrainSize == 0 {
 		minGrainSize = lineBytes / dtype.Size()
 	}
-	return &Mapped{t, spreadUnsliced(&w, spread(w.unsliced(), minGrainSize, workers))}, nil
+	return &Mapped{t, w.spread(t.Len(), minGrainSize, workers)}, nil
 }
 
 // CreateSliceableTensorByPlan is CreateSliceableTensor with the spreading over workers that plan has for updates, or
@@ -62,6 +66,9 @@ func CreateSliceTensor(t *Mapped, dims, sizes []int, n int) (*Mapped, error) {
 		return nil, failed(what, err)
 	}
 	m := make(Mapping, len(of))
+	if s.Len() == 0 {
+		return &Mapped{s, m}, nil
+	}
 	each := w.elements()
 	for worker, own := range of {
 		for i := range n {
@@ -201,17 +208,6 @@ func (t *Mapped) check(name string) error {
 		return fmt.Errorf("the mapping of %s: %w", name, err)
 	}
 	return nil
-}
-
-// unsliced is how many elements the dimensions have that are not sliced.
-func (w *window) unsliced() int {
-	n := 1
-	for axis := range w.rank() {
-		if !slices.Contains(w.dims, axis) {
-			n *= w.dim(axis)
-		}
-	}
-	return n
 }
 
 // create checks a window of a shape and makes a tensor of lead and then shape.

@@ -2,6 +2,7 @@ package popops_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -35,18 +36,19 @@ func coordinates(shape []int, i int) []int {
 	return x
 }
 
-// TestCreateSliceableTensor checks the rules of spreading on random shapes: the elements that are not sliced are cut at
-// multiples of the grain, into parts that differ by one grain at most but for what is left over, whatever the offset.
+// TestCreateSliceableTensor checks the rules of spreading on random shapes: a slice at any offset that does not go on at
+// the beginning touches as many workers as have a grain of it, and each of them has at least a grain, and no more than
+// its share and what is left of two.
 func TestCreateSliceableTensor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
 		c := newTrial(rng, false)
-		shape, dims := c.naive.shape, c.naive.dims
+		shape, dims, sizes := c.naive.shape, c.naive.dims, c.naive.sizes
 		if product(shape) > 5000 {
 			continue
 		}
 		workers, grain := 1+rng.IntN(6), rng.IntN(4)
-		m, err := popops.CreateSliceableTensor(workers, c.naive.dtype, shape, dims, c.naive.sizes, grain)
+		m, err := popops.CreateSliceableTensor(workers, c.naive.dtype, shape, dims, sizes, grain)
 		must(t, err)
 		if !m.Shape().Equal(shape) || m.DType() != c.naive.dtype || len(m.Mapping) != workers {
 			t.Fatalf("%v %v of %d workers", m.DType(), m.Shape(), len(m.Mapping))
@@ -54,42 +56,92 @@ func TestCreateSliceableTensor(t *testing.T) {
 		if grain == 0 {
 			grain = 64 / c.naive.dtype.Size()
 		}
-		unsliced := 1
-		for d, x := range shape {
-			if !slices.Contains(dims, d) {
-				unsliced *= x
-			}
-		}
-		by := make([]int, unsliced) // the worker of each unsliced element, +1
-		for i, w := range owners(t, m) {
-			at := 0
-			for d, x := range coordinates(shape, i) {
-				if !slices.Contains(dims, d) {
-					at = at*shape[d] + x
-				}
-			}
-			if by[at] != 0 && by[at] != w+1 {
-				t.Fatalf("%v dims %v: unsliced element %d has workers %d and %d", shape, dims, at, by[at]-1, w)
-			}
-			by[at] = w + 1
-		}
-		if m.Len() == 0 {
+		of := owners(t, m)
+		n := product(c.naive.sliceShape())
+		if n == 0 {
 			continue
 		}
-		count := make([]int, workers)
-		for at, w := range by {
-			count[w-1]++
-			if at > 0 && w != by[at-1] && (w != by[at-1]+1 || at%grain != 0) {
-				t.Fatalf("%v dims %v grain %d: cut at %d from worker %d to %d", shape, dims, grain, at, by[at-1]-1, w-1)
+		used := max(1, min(workers, n/grain))
+		for range 3 {
+			offsets := make([]int64, len(dims))
+			for k, d := range dims {
+				offsets[k] = int64(rng.IntN(shape[d] - sizes[k] + 1))
+			}
+			count := make([]int, workers)
+			for _, at := range c.naive.elements(offsets) {
+				count[of[at]]++
+			}
+			for w, has := range count {
+				if w >= used && has > 0 || w < used && (has < min(grain, n) || has > n/used+2*grain) {
+					t.Fatalf("%v dims %v sizes %v grain %d offsets %v: worker %d has %d, %v are to have %d", shape, dims, sizes, grain, offsets, w, has, used, n)
+				}
 			}
 		}
-		used := min(workers, max(1, unsliced/grain))
-		for w, n := range count {
-			least, most := unsliced/grain/used*grain, (unsliced/grain+used-1)/used*grain+unsliced%grain
-			if w < used && unsliced >= grain && (n < least || n > most) || w >= used && n > 0 {
-				t.Fatalf("%v dims %v grain %d: worker %d of %d has %d of %d", shape, dims, grain, w, used, n, unsliced)
+	}
+}
+
+// TestCreateSliceableTensorExamples: what sliced dimensions add where the others do not go round, and that nothing
+// takes long where there are no elements.
+func TestCreateSliceableTensorExamples(t *testing.T) {
+	for _, c := range []struct {
+		shape       tensor.Shape
+		dims, sizes []int
+		grain       int
+		of          func(i int) int
+	}{
+		{tensor.Shape{100, 64}, []int{0}, []int{1}, 2, func(i int) int { return i % 64 / 16 }},
+		{tensor.Shape{100, 64}, []int{0}, []int{30}, 2, func(i int) int { return i % 64 / 16 }},
+		{tensor.Shape{1000}, []int{0}, []int{100}, 1, func(i int) int { return i % 100 / 25 }},
+		{tensor.Shape{64, 64}, []int{0, 1}, []int{16, 16}, 1, func(i int) int { return i / 64 % 16 / 4 }},
+		{tensor.Shape{64, 64}, []int{0, 1}, []int{16, 16}, 64, func(i int) int { return i / 64 % 16 / 4 }},
+		{tensor.Shape{64, 64}, []int{0, 1}, []int{0, 0}, 1, func(i int) int { return 0 }},
+	} {
+		m, err := popops.CreateSliceableTensor(4, tensor.F32, c.shape, c.dims, c.sizes, c.grain)
+		must(t, err)
+		for i, w := range owners(t, m) {
+			if w != c.of(i) {
+				t.Fatalf("%v dims %v sizes %v: element %d has worker %d, want %d", c.shape, c.dims, c.sizes, i, w, c.of(i))
 			}
 		}
+	}
+}
+
+// TestWithoutElements: tensors of no elements are made at once, however long their dimensions are.
+func TestWithoutElements(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("dimensions are not long")
+	}
+	long := math.MaxInt / 1024 / 1024
+	none := popops.Options{}
+	empty := func(x *popops.Mapped, err error) *popops.Mapped {
+		t.Helper()
+		must(t, err)
+		must(t, x.Mapping.Check(0))
+		return x
+	}
+	empty(popops.CreateSliceableTensor(4, tensor.F32, tensor.Shape{long, 0}, []int{1}, []int{0}, 1))
+	empty(popops.CreateSliceableTensor(4, tensor.F32, tensor.Shape{long, long, 0}, []int{1}, []int{5}, 1))
+	p, err := popops.NewPlan(tensor.F32, long, 0, []int{long}, popops.PlanOptions{Workers: 4})
+	must(t, err)
+	table := empty(popops.CreateSliceableTensorByPlan(tensor.F32, tensor.Shape{long, 0}, []int{0}, []int{1}, p, none))
+	empty(popops.CreateSliceTensorByPlan(tensor.F32, tensor.Shape{long, 0}, []int{0}, []int{1}, long, p, none))
+	empty(popops.CreateSliceTensor(table, []int{0}, []int{1}, long))
+	empty(popops.CreateSliceableTensorFromSlice(table, []int{0}, []int{5}))
+	full, err := popops.CreateSliceableTensor(4, tensor.F32, tensor.Shape{4, 3}, []int{0}, []int{1}, 1)
+	must(t, err)
+	empty(popops.CreateSliceTensor(full, []int{0}, []int{0}, long))
+}
+
+// TestManyNumbers: a plan for thousands of numbers of look-ups and as many workers as there may be is made at once.
+func TestManyNumbers(t *testing.T) {
+	var lookUps []int
+	for i := range 4000 {
+		lookUps = append(lookUps, 1_000_000+i*1000)
+	}
+	_, err := popops.NewPlan(tensor.F32, 1_000_000, 64, lookUps, popops.PlanOptions{Workers: 1 << 16})
+	must(t, err)
+	if n := popops.Tries(1 << 16); n > 600 || popops.Tries(64) != 64 {
+		t.Errorf("%d numbers of workers are tried up to %d, and %d up to 64, want 600 at most and all", n, 1<<16, popops.Tries(64))
 	}
 }
 
@@ -205,6 +257,28 @@ func TestCreateByPlan(t *testing.T) {
 					t.Errorf("shape %v", x.Shape())
 				}
 			}
+		}
+	}
+	// Columns are split at cache lines: four and a bit are 70 floats.
+	columns, err := popops.NewPlan(tensor.F32, 10, 210, []int{7}, popops.PlanOptions{Workers: 3})
+	must(t, err)
+	columns.Force(3, 2, false)
+	split, err := popops.CreateSliceableTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, columns, options)
+	must(t, err)
+	for i, w := range owners(t, split) {
+		if want := []int{0, 1, 2, 2, 2}[i%70/16]; w != want {
+			t.Fatalf("column %d has worker %d, want %d", i%70, w, want)
+		}
+	}
+	updates, err := popops.NewPlan(tensor.F32, 10, 210, []int{7}, popops.PlanOptions{NotForSlice: true, Workers: 3})
+	must(t, err)
+	updates.Force(3, 2, false)
+	parts, err := popops.CreateSliceTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, 7, updates, options)
+	must(t, err)
+	table := owners(t, split)
+	for i, w := range owners(t, parts) {
+		if table := table[i%70]; w != table {
+			t.Fatalf("column %d of slices has worker %d, that of the table %d", i%70, w, table)
 		}
 	}
 	// A plan for slices only shares the entries out, one for updates only the look-ups of its slices.

@@ -42,6 +42,8 @@ func TestCreateErrors(t *testing.T) {
 		{"the plan is for 2 of 4", first(byPlan(tensor.F16, shape, dims, sizes, other, none))},
 		{"IndicesAreSorted is true", first(byPlan(tensor.F16, shape, dims, sizes, p, sorted))},
 		{"PartialType is float16", first(byPlan(tensor.F16, shape, dims, sizes, p, sums))},
+		{"PartialType int32 for float16, want float32 or float16", first(byPlan(tensor.F16, shape, dims, sizes, p, popops.Options{PartialType: tensor.I32}))},
+		{"PartialType float64 for float16", first(popops.CreateIndicesTensor(dims, 2, p, popops.Options{PartialType: tensor.F64}))},
 		{"the plan is for 1 of 4", first(popops.CreateGroupedSliceableTensor(tensor.F16, 2, shape, dims, sizes, p, none))},
 		{"no plan", first(popops.CreateSliceTensorByPlan(tensor.F16, shape, dims, sizes, 2, nil, none))},
 		{"3 look-ups, the plan is for [2]", first(popops.CreateSliceTensorByPlan(tensor.F16, shape, dims, sizes, 3, p, none))},
@@ -71,4 +73,9 @@ func TestCreateErrors(t *testing.T) {
 	} {
 		wantError(t, c.want, c.err, c.want)
 	}
+	// What no call with the plan would refuse, the creators do not either.
+	look, greatest := testPlan(t, 1, popops.PlanOptions{NotForUpdate: true}), testPlan(t, 1, popops.PlanOptions{Operation: popops.UpdateMax})
+	must(t, first(byPlan(tensor.F16, shape, dims, sizes, look, sorted)))
+	must(t, first(byPlan(tensor.F16, shape, dims, sizes, look, sums)))
+	must(t, first(byPlan(tensor.F16, shape, dims, sizes, greatest, sums)))
 }

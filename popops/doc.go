@@ -24,7 +24,8 @@
 //
 //   - Bad input is an error before anything is written. It names what is wrong and what would be right.
 //   - What is written shares no memory with what is read.
-//   - The functions that write to the caller's tensors allocate nothing once a call like it has been made.
+//   - The functions that write to the caller's tensors allocate nothing once a call like it has been made. The memory
+//     that they need is the plan's; without a plan it comes from a pool, which the garbage collector may empty.
 //   - Results never depend on the plan, on the number of workers, or on the processor: all bits are those of the
 //     look-ups in their order.
 //   - Several calls may run at the same time, also with one plan, as long as none writes what another uses.

@@ -122,6 +122,19 @@ func TestMultiErrors(t *testing.T) {
 			must(t, err)
 			c.s = x
 		}},
+		{"shares memory", updates | adds | maxes, func(c *multiCase) { // t and offsets
+			c.t = newTensor(t, tensor.U32, 4, 3)
+			c.s, c.scale = newTensor(t, tensor.U32, 2, 1, 3), tensor.Scalar[uint32](1)
+			x, err := tensor.View(tensor.U32, tensor.Shape{2, 1}, c.t.Bytes()[40:])
+			must(t, err)
+			c.o = x
+		}},
+		{"shares memory", slices1, func(c *multiCase) { // dst and offsets
+			c.t, c.s = newTensor(t, tensor.U32, 4, 1), newTensor(t, tensor.U32, 2, 1, 1)
+			x, err := tensor.View(tensor.U32, tensor.Shape{2, 1}, c.s.Bytes())
+			must(t, err)
+			c.o = x
+		}},
 		{"offset of look-up 1 is 4, want 0 <= offset < 4", all, func(c *multiCase) {
 			c.o, c.options.ValidateIndices = of(t, []uint32{0, 4}, 2, 1), true
 		}},
@@ -175,6 +188,9 @@ func TestMultiErrors(t *testing.T) {
 		}},
 		{"PartialType is float16, the plan was made with float32", adds, func(c *multiCase) {
 			c.plan, c.options.PartialType = testPlan(t, 1, popops.PlanOptions{}), tensor.F16
+		}},
+		{"offset of look-up 1 is 4", slices1 | adds, func(c *multiCase) { // the call's ValidateIndices, with a plan
+			c.plan, c.o, c.options.ValidateIndices = testPlan(t, 1, popops.PlanOptions{}), of(t, []uint32{0, 4}, 2, 1), true
 		}},
 		{"offset of look-up 1 is 4", slices1 | adds, func(c *multiCase) { // the plan's ValidateIndices
 			c.plan, c.o = testPlan(t, 1, popops.PlanOptions{ValidateIndices: true}), of(t, []uint32{0, 4}, 2, 1)
@@ -264,6 +280,6 @@ func TestGroupedErrors(t *testing.T) {
 	}
 	// Slices of several entries have no plan, hence no grouped form.
 	_, err := popops.GroupedMultiSlice(c.t, c.o, c.dims, []int{2}, nil, c.options)
-	wantError(t, "GroupedMultiSlice", err, "want one dimension and the size 1")
+	wantError(t, "GroupedMultiSlice", err, "dims [0] and sizes [2] of groups, want one dimension and the size 1, and a plan")
 	must(t, popops.GroupedMultiUpdateAdd(c.t, c.s, c.o, c.scale, c.dims, c.sizes, testPlan(t, 2, popops.PlanOptions{}), c.options))
 }

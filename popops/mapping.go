@@ -109,41 +109,38 @@ func spread(n, grain, workers int) (cuts []int) {
 	return cuts
 }
 
-// spreadUnsliced is the mapping of a table in which the elements of a slice are spread over workers: those numbered
-// cuts[w] to cuts[w+1] of what dims leaves are worker w's, whatever the offsets.
-func spreadUnsliced(w *window, cuts []int) Mapping {
-	m := make(Mapping, len(cuts)-1)
-	last := -1
-	if len(w.dims) > 0 {
-		last = slices.Max(w.dims)
+// spread is the mapping of a table of so many elements in which those of a slice are spread over workers, whatever the
+// offsets. It is made of pieces that are alike: they have all of a dimension that is not sliced, and of one that is
+// a single entry, or where that does not go into equal parts, as many as a slice has.
+func (w *window) spread(elements, grain, workers int) Mapping {
+	m := make(Mapping, workers)
+	if elements == 0 {
+		return m
 	}
+	shape := w.shapeOf()
+	piece, slice := shape.Clone(), 1
+	for axis := range shape {
+		shape[axis] = max(shape[axis], 1) // where slices are empty, as if they had one entry
+		slice *= shape[axis]
+		if piece[axis] = shape[axis]; slices.Contains(w.dims, axis) {
+			piece[axis] = 1
+		}
+	}
+	used := max(1, min(workers, slice/grain))
+	n, _ := piece.Elements()
+	for axis := 0; axis < len(piece) && (n/grain < used || n%grain != 0 || n/grain%used != 0); axis++ {
+		n, piece[axis] = n/piece[axis]*shape[axis], shape[axis]
+	}
+	owners := contiguous(spread(n, grain, workers)).owners()
 	at := 0
-	var visit func(axis, unsliced int)
-	visit = func(axis, unsliced int) {
-		if axis <= last {
-			for x := range w.dim(axis) {
-				if slices.Contains(w.dims, axis) {
-					visit(axis+1, unsliced)
-				} else {
-					visit(axis+1, unsliced*w.dim(axis)+x)
-				}
-			}
-			return
-		}
-		inner := 1
-		for i := last + 1; i < w.rank(); i++ {
-			inner *= w.dim(i)
-		}
-		from := unsliced * inner
-		for worker := range m {
-			lo, hi := max(from, cuts[worker]), min(from+inner, cuts[worker+1])
-			if lo < hi {
-				m.add(worker, at+lo-from, at+hi-from)
-			}
-		}
-		at += inner
+	table := make(tensor.Shape, w.rank())
+	for axis := range table {
+		table[axis] = w.dim(axis)
 	}
-	visit(0, 0)
+	each(table, piece, func(from, n int) {
+		m.take(owners, from, n, at)
+		at += n
+	})
 	return m
 }
 

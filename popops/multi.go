@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
@@ -115,7 +114,10 @@ func (m *multi) checkOffsets(o *offsets, plan *Plan) error {
 
 // checkBlocks is rowTable.check for slices that are no rows.
 func (m *multi) checkBlocks(o *offsets, plan *Plan) (partial tensor.DType, err error) {
-	if plan != nil || m.grouped {
+	if plan == nil && m.grouped {
+		return 0, fmt.Errorf("dims %v and sizes %v of groups, want one dimension and the size 1, and a plan", slices.Clone(m.dims), slices.Clone(m.sizes))
+	}
+	if plan != nil {
 		return 0, fmt.Errorf("dims %v and sizes %v with a plan, want one dimension and the size 1", slices.Clone(m.dims), slices.Clone(m.sizes))
 	}
 	if m.verb == addTo {
@@ -196,48 +198,4 @@ func (m *multi) run(name string, s *tensor.Tensor, off offsets, plan *Plan) erro
 	b.do.use(m.verb, dtype)
 	b.eachLookUp(m.n)
 	return nil
-}
-
-// eachLookUp carries out the verb for n slices.
-func (b *blocks) eachLookUp(n int) {
-	for i := range n {
-		b.lookUp(i)
-	}
-}
-
-// addWide adds n slices by way of float32 sums of the whole table, of which only what is added to is looked at.
-func (b *blocks) addWide(n int, dtype tensor.DType) {
-	wide := wides.Get().(*[]byte)
-	if need := 4 * b.t.Len(); len(*wide) < need {
-		*wide = make([]byte, need)
-	}
-	b.do.wide = *wide
-	for _, v := range [...]verb{widen, addToWide, narrow} {
-		b.do.use(v, dtype)
-		b.eachLookUp(n)
-	}
-	wides.Put(wide)
-}
-
-// run carries out a call of rows by a plan, or without one on the caller's goroutine.
-func (c *rowCall) run(dtype tensor.DType, partial bool, plan *Plan) {
-	c.limit = c.off.limit(c.entries)
-	t := kernel.Type(dtype)
-	switch {
-	case partial:
-		c.add, c.widen, c.narrow = kernel.AddWideRows(t), kernel.Widen(t), kernel.Narrow(t)
-	case c.verb == addTo:
-		c.add = kernel.AddRows(t)
-	case c.verb == maxTo:
-		c.maximum = kernel.Binary(kernel.Max, t)
-	}
-	if plan != nil {
-		plan.run(c)
-		return
-	}
-	crew := alone.Get().(*crew)
-	crew.call = *c
-	crew.parts[0] = c.all()
-	crew.run(1)
-	alone.Put(crew)
 }

@@ -5,7 +5,7 @@ import "gogcl.dev/tensor"
 // MultiUpdate writes the slices s, of shape (n, slice shape...), to t, at offsets of shape (n, d), in their order: of
 // what is written twice the last remains. It is the mirror image of MultiSlice, with the same parameters and errors; a
 // slice with an offset out of range is left out. s lies apart from t. It allocates nothing once a call like it has
-// been made.
+// been made, with the reservation of MultiSliceInto.
 func MultiUpdate(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
 	return multiUpdate(multi{what: "MultiUpdate", verb: put, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
 }
@@ -26,7 +26,8 @@ func GroupedMultiUpdate(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *P
 // addition. A NaN that results is the canonical one.
 //
 // scale is one element of t's type, or of float32 for floats of 16 bits. The rest is as MultiUpdate has it. (The
-// interface wants t to have rank 2 and one of its dimensions to be sliced; here t and dims may be any.)
+// interface wants t to have rank 2 and one of its dimensions to be sliced; here t and dims may be any.) Sums in float32
+// of slices that are not single entries of one dimension take 4 bytes for each element of t while the call lasts.
 func MultiUpdateAdd(t, s, offsets, scale *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
 	return multiUpdate(multi{what: "MultiUpdateAdd", verb: addTo, window: windowOf(t, dims, sizes), scale: scale, options: options}, s, offsets, plan)
 }

@@ -12,10 +12,7 @@ import (
 
 // planKeys says how each option of a plan is read and written, by the interface's key. A value that is the default is
 // not written.
-var planKeys = map[string]struct {
-	parse func(o *PlanOptions, value string) error
-	text  func(o *PlanOptions) string // "" for the default
-}{
+var planKeys = map[string]planKey{
 	"usedForSlice":  turnedOff(func(o *PlanOptions) *bool { return &o.NotForSlice }),
 	"usedForUpdate": turnedOff(func(o *PlanOptions) *bool { return &o.NotForUpdate }),
 	"operationForUpdate": {
@@ -83,9 +80,9 @@ var planKeys = map[string]struct {
 }
 
 // planKey is an entry of planKeys.
-type planKey = struct {
+type planKey struct {
 	parse func(o *PlanOptions, value string) error
-	text  func(o *PlanOptions) string
+	text  func(o *PlanOptions) string // "" for the default
 }
 
 // turnedOn is a flag that is off unless something is said, turnedOff one that is on, of which the field is the

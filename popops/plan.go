@@ -1,6 +1,7 @@
 package popops
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -70,7 +71,7 @@ func newPlan(what string, dtype tensor.DType, groups, entries, width int, lookUp
 		p.choices = append(p.choices, p.choose(n, workers))
 	}
 	p.crews.workers = workers
-	p.crews.most = pairsWithin(options.proportion(), slices.Max(lookUps))
+	p.crews.most = p.most()
 	return p, nil
 }
 
@@ -103,6 +104,51 @@ func (p *Plan) checkVerb(v verb) error {
 	}
 	if of != p.options.Operation {
 		return fmt.Errorf("operation %v, the plan is for %v", of, p.options.Operation)
+	}
+	return nil
+}
+
+// errNoPlan is for functions that cannot do without.
+var errNoPlan = errors.New("no plan, want one")
+
+// checkLookUps returns an error for a number of look-ups that the plan is not for.
+func (p *Plan) checkLookUps(n int) error {
+	if _, ok := slices.BinarySearch(p.lookUps, n); !ok {
+		return fmt.Errorf("%d look-ups, the plan is for %v", n, p.lookUps)
+	}
+	return nil
+}
+
+// checkOptions returns an error for options that updates with the plan would refuse. Look-ups refuse none.
+func (p *Plan) checkOptions(o Options) error {
+	if p.options.NotForUpdate {
+		return nil
+	}
+	if err := p.checkSortedness(o); err != nil {
+		return err
+	}
+	if p.options.Operation != UpdateAdd {
+		return nil
+	}
+	if err := checkPartial(o.PartialType, p.dtype); err != nil {
+		return err
+	}
+	return p.checkPartial(o)
+}
+
+// checkSortedness returns an error unless offsets are sorted as the plan has it.
+func (p *Plan) checkSortedness(o Options) error {
+	if o.IndicesAreSorted != p.options.IndicesAreSorted {
+		return fmt.Errorf("option IndicesAreSorted is %v, the plan was made with %v", o.IndicesAreSorted, p.options.IndicesAreSorted)
+	}
+	return nil
+}
+
+// checkPartial returns an error for sums in another type than the plan's.
+func (p *Plan) checkPartial(o Options) error {
+	partial, planned := o.PartialType, p.options.PartialType
+	if partial != 0 && sumType(partial, p.dtype) != sumType(planned, p.dtype) {
+		return fmt.Errorf("option PartialType is %v, the plan was made with %v", partial, sumType(planned, p.dtype))
 	}
 	return nil
 }

@@ -131,9 +131,11 @@ func TestPlanString(t *testing.T) {
 		{1000, 64, 100, tensor.F32, popops.PlanOptions{Workers: 2}, []string{"slice: 1 worker; ", "add: 1 worker, in"}},
 		{1_000_000, 4096, 65536, tensor.F32, popops.PlanOptions{Workers: 2, Distribution: popops.OnePoint}, []string{"add: 2 workers, by columns"}},
 		{1_000_000, 64, 65536, tensor.F16, popops.PlanOptions{Workers: 2}, []string{"by rows, sorted by rows, sums in float32", "temporaries of a worker: 16640 bytes, and 629136 to sort, of 629145 allowed"}},
-		{1_000_000, 64, 65536, tensor.F16, popops.PlanOptions{Workers: 2, AvailableMemoryProportion: popops.NoMemory}, []string{"and 4096 to sort, of 0 allowed"}},
+		{1_000_000, 64, 65536, tensor.F16, popops.PlanOptions{Workers: 2, AvailableMemoryProportion: popops.NoMemory}, []string{"and 131072 to sort, of 0 allowed"}},
 		{1_000_000, 64, 65536, tensor.F16, popops.PlanOptions{PartialType: tensor.F16}, []string{"in the order of the offsets, sums in float16"}},
 		{1_000_000, 64, 65536, tensor.F32, popops.PlanOptions{IndicesAreSorted: true}, []string{"each finds its own by bisection"}},
+		{512, 64, 65536, tensor.F32, popops.PlanOptions{Workers: 2}, []string{"add: 1 worker, in"}},
+		{8192, 64, 65536, tensor.F32, popops.PlanOptions{Workers: 2}, []string{"add: 1 worker, in"}},
 		{10, 4, 3, tensor.F32, popops.PlanOptions{Operation: popops.UpdateMax, NotForSlice: true}, []string{"3 look-ups\n  max: 1 worker"}},
 		{10, 4, 3, tensor.F32, popops.PlanOptions{Operation: popops.UpdateNone}, []string{"  update: 1 worker"}},
 		{10, 4, 0, tensor.F32, popops.PlanOptions{NotForUpdate: true}, []string{"0 look-ups\n  slice: 1 worker; about 0s\ntemporaries"}},
@@ -190,4 +192,81 @@ func TestPlanTogether(t *testing.T) {
 		})
 	}
 	working.Wait()
+}
+
+// TestPlanStringEnds: no plan, and one of calls that take longer than a time.Duration can be.
+func TestPlanStringEnds(t *testing.T) {
+	if got := (*popops.Plan)(nil).String(); got != "no plan" {
+		t.Errorf("%q, want no plan", got)
+	}
+	for _, n := range []int{math.MaxInt / 1024, math.MaxInt / 512} {
+		p, err := popops.NewPlan(tensor.F32, 1, 128, []int{n}, popops.PlanOptions{Workers: 1, Distribution: popops.OnePoint})
+		must(t, err)
+		if got := p.String(); strings.Contains(got, "about -") || !strings.Contains(got, "add: 1 worker, in the order of the offsets; about ") {
+			t.Errorf("%s", got)
+		}
+	}
+	if got := popops.Seconds(1e300); got <= 0 {
+		t.Errorf("%v, want a long time", got)
+	}
+}
+
+// TestTooLarge: what takes more memory than there can be is an error that says how much.
+func TestTooLarge(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("no shape is too large")
+	}
+	large := math.MaxInt / 8192 // some 2^50
+	const want = "bytes, want at most 17592186044416"
+	none := popops.Options{}
+	_, err := popops.CreateSliceableTensor(2, tensor.F32, tensor.Shape{large}, []int{0}, []int{1}, 1)
+	wantError(t, "CreateSliceableTensor", err, want)
+	table, err := popops.CreateSliceableTensor(2, tensor.U8, tensor.Shape{4, 1024}, []int{0}, []int{1}, 1)
+	must(t, err)
+	_, err = popops.CreateSliceTensor(table, []int{0}, []int{1}, large/1024)
+	wantError(t, "CreateSliceTensor", err, want)
+	_, err = popops.CreateSliceableTensorFromSlice(table, []int{0}, []int{large / 4096})
+	wantError(t, "CreateSliceableTensorFromSlice", err, want)
+	p, err := popops.NewPlan(tensor.U8, large, 1, []int{large}, popops.PlanOptions{Workers: 2})
+	must(t, err)
+	_, err = popops.CreateSliceableTensorByPlan(tensor.U8, tensor.Shape{large}, []int{0}, []int{1}, p, none)
+	wantError(t, "CreateSliceableTensorByPlan", err, want)
+	_, err = popops.CreateSliceTensorByPlan(tensor.U8, tensor.Shape{large}, []int{0}, []int{1}, large, p, none)
+	wantError(t, "CreateSliceTensorByPlan", err, want)
+	_, err = popops.CreateIndicesTensor([]int{0}, large, p, none)
+	wantError(t, "CreateIndicesTensor", err, want)
+	wide, err := popops.CreateSliceableTensor(1, tensor.U8, tensor.Shape{1, 1 << 20}, nil, nil, 1)
+	must(t, err)
+	_, err = popops.MultiSlice(wide.Tensor, newTensor(t, tensor.U32, 1<<25, 1), []int{0}, []int{1}, nil, none)
+	wantError(t, "MultiSlice", err, want)
+}
+
+// TestSortingWithoutMemory: to sort with little memory takes longer, as the cost model knows, but by a factor at most,
+// however many look-ups there are.
+func TestSortingWithoutMemory(t *testing.T) {
+	for _, n := range []int{1 << 16, 1 << 20, 1 << 24} {
+		little, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n}, popops.PlanOptions{Workers: 1, AvailableMemoryProportion: popops.NoMemory})
+		must(t, err)
+		much, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n}, popops.PlanOptions{Workers: 1, AvailableMemoryProportion: 1})
+		must(t, err)
+		if a, b := little.UpdateSeconds(), much.UpdateSeconds(); a < b || a == b && n <= 1<<16 || a > 1.5*b {
+			t.Errorf("%d look-ups: %v s without memory, %v with it", n, a, b)
+		}
+		if got, want := little.SortedAtOnce(n), n/8; got != want {
+			t.Errorf("%d look-ups: %d are sorted at once, want %d", n, got, want)
+		}
+	}
+}
+
+// TestLooksOfSort: how often all offsets are looked at does not grow with their number.
+func TestLooksOfSort(t *testing.T) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		offsets := make([]uint32, n)
+		for i := range offsets {
+			offsets[i] = uint32(i * 7919 % 65536)
+		}
+		if looks := popops.Looks(offsets, 65536, 1); looks > 64 {
+			t.Errorf("%d offsets are looked at %d times, want 64 at most", n, looks)
+		}
+	}
 }

@@ -1,46 +1,6 @@
 package popops
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-)
-
-// errNoPlan is for functions that cannot do without.
-var errNoPlan = errors.New("no plan, want one")
-
-// checkLookUps returns an error for a number of look-ups that the plan is not for.
-func (p *Plan) checkLookUps(n int) error {
-	if _, ok := slices.BinarySearch(p.lookUps, n); !ok {
-		return fmt.Errorf("%d look-ups, the plan is for %v", n, p.lookUps)
-	}
-	return nil
-}
-
-// checkOptions returns an error for options that cannot be those of calls with the plan.
-func (p *Plan) checkOptions(o Options) error {
-	if err := p.checkSortedness(o); err != nil {
-		return err
-	}
-	return p.checkPartial(o)
-}
-
-// checkSortedness returns an error unless offsets are sorted as the plan has it.
-func (p *Plan) checkSortedness(o Options) error {
-	if o.IndicesAreSorted != p.options.IndicesAreSorted {
-		return fmt.Errorf("option IndicesAreSorted is %v, the plan was made with %v", o.IndicesAreSorted, p.options.IndicesAreSorted)
-	}
-	return nil
-}
-
-// checkPartial returns an error for sums in another type than the plan's.
-func (p *Plan) checkPartial(o Options) error {
-	partial, planned := o.PartialType, p.options.PartialType
-	if partial != 0 && sumType(partial, p.dtype) != sumType(planned, p.dtype) {
-		return fmt.Errorf("option PartialType is %v, the plan was made with %v", partial, sumType(planned, p.dtype))
-	}
-	return nil
-}
+import "slices"
 
 // tableMapping is who has which elements of the table: those that updates of the most look-ups leave to a worker, or
 // where there are none, entries shared out.
@@ -71,6 +31,9 @@ func (p *Plan) mapping(w *window, how how, n int) Mapping {
 	outer, inner := w.around(w.dims[0])
 	size := p.dtype.Size()
 	m := make(Mapping, p.crews.workers)
+	if outer == 0 || inner == 0 || n == 0 {
+		return m
+	}
 	call := rowCall{groups: p.groups, n: n, entries: n, outer: outer, inner: inner * size}
 	parts := make([]part, how.workers)
 	for i := range parts {

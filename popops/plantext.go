@@ -15,6 +15,9 @@ import (
 //	  add: 2 workers, by rows, in the order of the offsets; about 2.19ms (1 worker: 2.79ms)
 //	temporaries of a worker: 8192 bytes
 func (p *Plan) String() string {
+	if p == nil {
+		return "no plan"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "plan for ")
 	if p.groups > 1 {
@@ -36,7 +39,7 @@ func (p *Plan) String() string {
 	}
 	fmt.Fprintf(&b, "temporaries of a worker: %d bytes", p.temporaries())
 	if p.sorts() {
-		fmt.Fprintf(&b, ", and %d to sort, of %d allowed", p.crews.most*pairBytes, int(p.options.proportion()*WorkerBytes))
+		fmt.Fprintf(&b, ", and %d to sort, of %d allowed", p.sortBytes(), int(p.options.proportion()*WorkerBytes))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -71,14 +74,22 @@ func (p *Plan) explain(b *strings.Builder, name string, h how, n int, slice bool
 	b.WriteString("\n")
 }
 
-// seconds is a time to three digits or so.
+// maxSeconds is more than any call takes, and still a time.Duration.
+const maxSeconds = 9e9
+
+// seconds is a time to three digits or so, maxSeconds at most.
 func seconds(s float64) time.Duration {
-	d := time.Duration(s * float64(time.Second))
+	d := time.Duration(min(s, maxSeconds) * float64(time.Second))
 	for unit := time.Duration(1); ; unit *= 10 {
-		if d < 1000*unit {
+		if d/unit < 1000 {
 			return d.Round(unit)
 		}
 	}
+}
+
+// sortBytes is the bytes that a worker takes at most to sort.
+func (p *Plan) sortBytes() int {
+	return sortedAtOnce(p.crews.most, p.lookUps[len(p.lookUps)-1]) * pairBytes
 }
 
 // temporaries is the bytes that a worker takes at most, beside the room to sort.

@@ -211,9 +211,16 @@ func tryMulti(t *testing.T, rng *rand.Rand) bool {
 	if is16(c.naive.dtype) && rng.IntN(3) == 0 {
 		c.options.PartialType = []tensor.DType{c.naive.dtype, tensor.F32}[rng.IntN(2)]
 	}
+	if verb < 2 && rng.IntN(10) == 0 {
+		c.naive.dtype, c.options.PartialType = tensor.Bool, 0
+	}
 	partial := c.options.PartialType
 	if rows {
-		c.makePlan(t, []popops.UpdateOperation{popops.UpdateAdd, popops.UpdateNone, popops.UpdateAdd, popops.UpdateMax}[verb])
+		operation := []popops.UpdateOperation{popops.UpdateAdd, popops.UpdateNone, popops.UpdateAdd, popops.UpdateMax}[verb]
+		if c.naive.dtype == tensor.Bool {
+			operation = popops.UpdateNone
+		}
+		c.makePlan(t, operation)
 	}
 	host := c.plan == nil && rows && (verb == 0 || verb == 2) && !c.options.IndicesAreSorted && partial == 0 && rng.IntN(2) == 0
 	c.options.ValidateIndices = rng.IntN(6) == 0 && !slices.ContainsFunc(c.naive.dims, func(d int) bool { return c.naive.shape[d] == 0 })

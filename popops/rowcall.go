@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/tensor"
 )
 
 // rowCall is a call for slices that are rows: single entries of one dimension. In bytes,
@@ -23,6 +24,29 @@ type rowCall struct {
 	add                       func(dst, src []byte, pairs []uint64, at kernel.Rows, scale uint64)
 	maximum                   func(dst, a, b []byte)
 	widen, narrow             func(dst, src []byte) // not nil: rows are accumulated in float32 and rounded once
+}
+
+// run carries out a call of rows by a plan, or without one on the caller's goroutine.
+func (c *rowCall) run(dtype tensor.DType, partial bool, plan *Plan) {
+	c.limit = c.off.limit(c.entries)
+	t := kernel.Type(dtype)
+	switch {
+	case partial:
+		c.add, c.widen, c.narrow = kernel.AddWideRows(t), kernel.Widen(t), kernel.Narrow(t)
+	case c.verb == addTo:
+		c.add = kernel.AddRows(t)
+	case c.verb == maxTo:
+		c.maximum = kernel.Binary(kernel.Max, t)
+	}
+	if plan != nil {
+		plan.run(c)
+		return
+	}
+	crew := alone.Get().(*crew)
+	crew.call = *c
+	crew.parts[0] = c.all()
+	crew.run(1)
+	alone.Put(crew)
 }
 
 // part is what one worker does of a call: look-ups of take, of the others rows of the table; of both columns.

@@ -2,12 +2,14 @@ package popops
 
 import (
 	"fmt"
+	"math"
 
 	"gogcl.dev/tensor"
 )
 
 // The functions here are those on tensors for who has a table in a slice: rows of width elements, one after the other.
-// They allocate nothing once a call like it has been made.
+// They allocate nothing once a call like it has been made, but without a plan when the garbage collector has emptied the
+// pool that memory for calls is kept in.
 
 // SliceRows is MultiSliceInto: dst, of width elements for each of offsets, becomes those rows of table. The errors are
 // the same; dst and table lie apart.
@@ -24,6 +26,12 @@ func UpdateRows[T tensor.Element, I Offset](table, rows []T, width int, offsets 
 func UpdateAddRows[T tensor.Element, I Offset](table, rows []T, width int, offsets []I, scale T, plan *Plan, options Options) error {
 	bits := elementBits(tensor.Bytes([]T{scale}), tensor.DTypeOf[T]())
 	return rowsCall("UpdateAddRows", addTo, table, rows, width, offsets, bits, plan, options)
+}
+
+// UpdateAddRows16 is UpdateAddRows for floats of 16 bits with a scale of float32, which keeps what a learning rate of 16
+// bits would lose.
+func UpdateAddRows16[T tensor.Float16 | tensor.BFloat16, I Offset](table, rows []T, width int, offsets []I, scale float32, plan *Plan, options Options) error {
+	return rowsCall("UpdateAddRows16", addTo, table, rows, width, offsets, uint64(math.Float32bits(scale)), plan, options)
 }
 
 // UpdateMaxRows is MultiUpdateMax: each row of table becomes the greater of itself and of those of rows that are for

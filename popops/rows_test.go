@@ -105,3 +105,35 @@ func TestRowsErrors(t *testing.T) {
 	}
 	must(t, popops.UpdateRows(nil, rows, 2, offsets, nil, none))
 }
+
+// TestRowsFloatScale: floats of 16 bits with a scale of float32 that they cannot hold, as with tensors.
+func TestRowsFloatScale(t *testing.T) {
+	testFloatScale[tensor.Float16](t)
+	testFloatScale[tensor.BFloat16](t)
+}
+
+func testFloatScale[T tensor.Float16 | tensor.BFloat16](t *testing.T) {
+	const scale = 1.00045 // which floats of 16 bits have as 1
+	dtype := tensor.DTypeOf[T]()
+	table, rows := newTensor(t, dtype, 3, 5), newTensor(t, dtype, 4, 1, 5)
+	for i := range rows.Len() {
+		store(rows, i, narrowed(dtype, float32(1000+8*i)))
+	}
+	offsets := []uint32{2, 0, 2, 2}
+	data := func(x *tensor.Tensor) []T {
+		s, err := tensor.Of[T](x.Clone())
+		must(t, err)
+		return s
+	}
+	got, rounded, in := data(table), data(table), data(rows)
+	must(t, popops.UpdateAddRows16(got, in, 5, offsets, scale, nil, popops.Options{}))
+	must(t, popops.UpdateAddRows(rounded, in, 5, offsets, T(narrowed(dtype, scale)), nil, popops.Options{}))
+	must(t, popops.MultiUpdateAdd(table, rows, of(t, offsets, 4, 1), tensor.Scalar[float32](scale), []int{0}, []int{1}, nil, popops.Options{}))
+	if want := data(table); !slices.Equal(got, want) {
+		t.Errorf("%v: %v, want %v", dtype, got, want)
+	}
+	if slices.Equal(got, rounded) {
+		t.Errorf("%v: the scale makes no difference", dtype)
+	}
+	wantError(t, "UpdateAddRows16", popops.UpdateAddRows16(got, in, 4, offsets, scale, nil, popops.Options{}), "UpdateAddRows16: a table of 15 elements and rows of 4")
+}

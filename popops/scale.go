@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"sync"
 
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
@@ -57,6 +56,3 @@ func elementBits(b []byte, of tensor.DType) uint64 {
 	}
 	return bits
 }
-
-// wides are float32 sums for updates of 16-bit floats that are not rows.
-var wides = sync.Pool{New: func() any { return new([]byte) }}

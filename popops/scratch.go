@@ -10,7 +10,7 @@ type scratch struct {
 	few          []uint64 // for look-ups in their own order
 	counts       []uint32
 	wide         []byte // a row of float32s, for each of outer
-	most         int    // how many pairs may be sorted at once
+	most         int    // how many pairs memory is for that are sorted at once; see sortedAtOnce
 
 	call    *rowCall
 	columns [2]int

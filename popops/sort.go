@@ -13,15 +13,23 @@ const (
 
 	// fewPairs is below how many pairs slices.Sort is faster than passes over all counts.
 	fewPairs = 256
+
+	// mostParts is into how many parts, if all rows have as many, what is sorted is split: each is a look at all offsets,
+	// and a few more to find it.
+	mostParts = 8
 )
 
-// sorted carries out the look-ups of rows lo to hi, by rows, and those of a row in their order. More of them than may
-// be sorted at once are split by rows; those of a single row need no sorting.
+// sortedAtOnce is how many of n pairs are sorted at once where memory is for most: at least so many that the time grows
+// with n and not with its square, which is 2 bytes for each look-up.
+func sortedAtOnce(most, n int) int { return min(n, max(most, (n+mostParts-1)/mostParts)) }
+
+// sorted carries out the look-ups of rows lo to hi, by rows, and those of a row in their order. More of them than are
+// sorted at once are split by rows; those of a single row need no sorting.
 func (s *scratch) sorted(lo, hi uint64) {
 	if s.counts == nil {
 		s.counts = make([]uint32, digits)
 	}
-	if room := min(s.most, s.call.n); len(s.other) < room {
+	if room := sortedAtOnce(s.most, s.call.n); len(s.other) < room {
 		s.pairs, s.other = make([]uint64, 0, room), make([]uint64, room)
 	}
 	pairs, all := s.gather(lo, hi)
@@ -40,10 +48,11 @@ func (s *scratch) sorted(lo, hi uint64) {
 // gather is the pairs of the look-ups of rows lo to hi, and whether these are all.
 func (s *scratch) gather(lo, hi uint64) ([]uint64, bool) {
 	pairs, span, n := s.pairs[:0], hi-lo, s.call.n
+	most := sortedAtOnce(s.most, n)
 	if host := s.call.off.host; host != nil {
 		for i, o := range host[s.off : s.off+n] {
 			if uint64(o)-lo < span {
-				if len(pairs) == s.most {
+				if len(pairs) == most {
 					return nil, false
 				}
 				pairs = append(pairs, pairOf(uint32(o), i))
@@ -53,7 +62,7 @@ func (s *scratch) gather(lo, hi uint64) ([]uint64, bool) {
 	}
 	for i, w := range s.call.off.words[s.off : s.off+n] {
 		if uint64(w)-lo < span {
-			if len(pairs) == s.most {
+			if len(pairs) == most {
 				return nil, false
 			}
 			pairs = append(pairs, pairOf(w, i))

@@ -16,14 +16,21 @@ type Tensor struct {
 }
 
 // New is a tensor of zeros in memory of its own, which starts at a cache line (64 bytes). Errors: an invalid dtype, a
-// negative dimension, more bytes than an int can count.
+// negative dimension, more bytes than an int can count, or than 16 TiB.
 func New(dtype DType, shape ...int) (*Tensor, error) {
 	n, err := sizeOf(dtype, shape)
 	if err != nil {
 		return nil, err
 	}
+	if int64(n) > maxBytes {
+		return nil, fmt.Errorf("tensor: shape %v of %v takes %d bytes, want at most %d", Shape(shape), dtype, n, int64(maxBytes))
+	}
 	return &Tensor{dtype, Shape(shape).Clone(), zeros(n)}, nil
 }
+
+// maxBytes is how many bytes New makes at most: 16 TiB. What Go's address space has no room for, 2^48 bytes on amd64 and
+// arm64, would be a panic; what the machine has no memory for, Go finds out by itself and ends the process.
+const maxBytes = 1 << 44
 
 // FromSlice is data as a tensor of that shape, a view that copies nothing. Without a shape it has one dimension, the
 // length of data. A shape of another number of elements is an error.

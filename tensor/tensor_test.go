@@ -190,3 +190,14 @@ func TestString(t *testing.T) {
 		}
 	}
 }
+
+// TestNewTooLarge: what Go has no room for is an error that says how much it is.
+func TestNewTooLarge(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("no shape is too large")
+	}
+	_, err := New(F32, math.MaxInt/8192)
+	if err == nil || !strings.Contains(err.Error(), "takes 4503599627370492 bytes, want at most 17592186044416") {
+		t.Errorf("error %v, want one with the bytes", err)
+	}
+}
