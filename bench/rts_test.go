@@ -176,7 +176,7 @@ func TestRTSStepAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := context.Background()
-		if got := testing.AllocsPerRun(50, func() {
+		if got := testing.AllocsPerRun(10, func() {
 			if err := s.RunTo(ctx, nil, nil); err != nil {
 				t.Fatal(err)
 			}
