@@ -32,7 +32,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags := flag.NewFlagSet("charlm", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
-	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for")
+	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for, looks at the text held out included; the evaluation and the sample at the end come after it")
 	flags.IntVar(&cfg.steps, "steps", 0, "`number` of steps to train for, in place of -minutes: the same flags then give the same bits")
 	flags.IntVar(&cfg.parameters, "size", 200_000, "about so many `parameters`, up to 5 million")
 	flags.IntVar(&cfg.batch, "batch", 16, "`windows` of text in a step, over all replicas")
@@ -97,8 +97,8 @@ func (cfg config) check() error {
 		return fmt.Errorf("-batch %d: want 1 to %d windows", cfg.batch, maxBatch)
 	case cfg.batch%cfg.replicas != 0:
 		return fmt.Errorf("-batch %d: the %d replicas cannot share it equally", cfg.batch, cfg.replicas)
-	case !(cfg.rate >= 0) || math.IsInf(cfg.rate, 0):
-		return fmt.Errorf("-lr %v: the rate must be 0 or more, and finite", cfg.rate)
+	case !(float32(cfg.rate) > 0 || cfg.rate == 0) || cfg.rate > math.MaxFloat32:
+		return fmt.Errorf("-lr %v: the rate must be above 0 and finite in float32, or 0 for one by the model's width", cfg.rate)
 	case cfg.bucket < 0:
 		return fmt.Errorf("-bucket %d: want 0 bytes or more", cfg.bucket)
 	case !(float32(cfg.clip) > 0 || cfg.clip == 0) || cfg.clip > math.MaxFloat32:
@@ -125,4 +125,12 @@ func (cfg config) peak(s size) float64 {
 // duration is how long training takes, if it is not counted in steps.
 func (cfg config) duration() time.Duration {
 	return time.Duration(cfg.minutes * float64(time.Minute))
+}
+
+// part is how much of the training is done after so many steps, and so much time: 1 is all of it.
+func (cfg config) part(step int, took time.Duration) float64 {
+	if cfg.steps > 0 {
+		return float64(step) / float64(cfg.steps)
+	}
+	return min(1, float64(took)/float64(cfg.duration()))
 }

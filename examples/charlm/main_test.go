@@ -33,6 +33,7 @@ var want = regexp.MustCompile(`^(\d+) characters to train on, \d+ held out, \d+ 
 )*100%  step (\d+)  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% comm\+wait
 held-out loss (\d\.\d{4}) nats a character
 bytes on each replica: parameters \d+, Adam's states \d+, gathered \d+, gradients \d+, others \d+, peak \d+
+beside that, evaluation and the sample have a program of one replica each: parameters \d+, whole
 ((?s).*)
 $`)
 
@@ -146,7 +147,7 @@ func TestMinutes(t *testing.T) {
 
 func TestNoSample(t *testing.T) {
 	got := output(t, "-n 1 -steps 1 -size 10000 -sample 0", fewPages)
-	if !regexp.MustCompile(`, peak \d+\n$`).MatchString(got) {
+	if !regexp.MustCompile(`, peak \d+\nbeside that, evaluation has a program of one replica: parameters \d+, whole\n$`).MatchString(got) {
 		t.Errorf("output:\n%s", got)
 	}
 }
@@ -178,9 +179,11 @@ func TestMistakes(t *testing.T) {
 		{"-steps 5 -minutes 1", "-minutes and -steps: want one of them"},
 		{"-size 9999", "-size 9999: want 10000 to 5000000 parameters"},
 		{"-size 5000001", "-size 5000001: want 10000 to 5000000 parameters"},
-		{"-lr -1", "-lr -1: the rate must be 0 or more, and finite"},
-		{"-lr NaN", "-lr NaN: the rate must be 0 or more, and finite"},
-		{"-lr Inf", "-lr +Inf: the rate must be 0 or more, and finite"},
+		{"-lr -1", "-lr -1: the rate must be above 0 and finite in float32, or 0 for one by the model's width"},
+		{"-lr NaN", "-lr NaN: the rate must be above 0 and finite in float32"},
+		{"-lr Inf", "-lr +Inf: the rate must be above 0 and finite in float32"},
+		{"-lr 1e39", "-lr 1e+39: the rate must be above 0 and finite in float32"},
+		{"-lr 1e-60", "-lr 1e-60: the rate must be above 0 and finite in float32"},
 		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
 		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", want one of auto,`},
 		{"-bucket -1", "-bucket -1: want 0 bytes or more"},
@@ -213,6 +216,22 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("standard error is %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestDiverges: a rate that makes numbers too large is an error of the training. In the second step it shows in the
+// evaluation after it, and later in that of the next step.
+func TestDiverges(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"-n 2 -steps 2 -lr 1e38", `step 2: the held-out loss is`},
+		{"-n 2 -steps 1000 -lr 1e38", `step \d+: the loss is`},
+	} {
+		var stdout, stderr strings.Builder
+		code := run(t.Context(), strings.Fields(tt.args+small), fewPages, &stdout, &stderr)
+		form := regexp.MustCompile(`^charlm: ` + tt.want + ` (NaN|[+-]Inf): training has diverged, -lr should be less\n$`)
+		if code != exitFailed || !form.MatchString(stderr.String()) || strings.Contains(stdout.String(), "nats a character") {
+			t.Errorf("%s: exit code %d, standard error %q\n%s", tt.args, code, stderr.String(), stdout.String())
+		}
 	}
 }
 

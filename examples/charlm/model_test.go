@@ -132,7 +132,7 @@ func TestReplicasAgree(t *testing.T) {
 // those of windows.
 func TestEvaluator(t *testing.T) {
 	v := tinyValues(t)
-	e, err := newEvaluator(2, tiny, v)
+	e, err := newEvaluator(tiny, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +168,48 @@ func TestEvaluator(t *testing.T) {
 	}
 	if _, err := e.loss(t.Context(), []int32{1}); err == nil || err.Error() != "a text of 1 characters, want 2 or more" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestGenerate: each character that is likeliest is the one that the evaluator's model finds likeliest after the last
+// characters, as many as a window has, or fewer at the beginning.
+func TestGenerate(t *testing.T) {
+	v := tinyValues(t)
+	e, err := newEvaluator(tiny, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	g, err := newGenerator(tiny, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	for _, begin := range [][]int32{{2}, {0, 4}, {3, 0, 2, 1, 4, 2, 3}, {1, 1, 0, 4, 2, 3, 3, 1}, {4, 0, 3, 2, 1, 1, 0, 3, 2, 4, 0}} {
+		text, err := g.generate(t.Context(), rand.New(rand.NewPCG(1, 1)), slices.Clone(begin), 12, 0)
+		if err != nil || len(text) != len(begin)+12 || !slices.Equal(text[:len(begin)], begin) {
+			t.Fatalf("%v goes on as %v, error %v", begin, text, err)
+		}
+		for at := len(begin); at < len(text); at++ {
+			recent := text[max(0, at-tiny.window):at]
+			last := len(recent) - 1
+			losses := make([]float32, tiny.vocabulary)
+			for next := range losses { // each in a window of its own
+				row := next * tiny.window
+				clear(e.chars[row:][:tiny.window])
+				copy(e.chars[row:], recent)
+				e.targets[row+last] = int32(next)
+			}
+			if err := e.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for next := range losses {
+				losses[next] = e.losses[next*tiny.window+last]
+			}
+			if losses[text[at]] != slices.Min(losses) {
+				t.Errorf("after %v comes %d, which the evaluator's model loses %v on, of %v", recent, text[at], losses[text[at]], losses)
+			}
+		}
 	}
 }
 
