@@ -70,15 +70,21 @@ func run(ctx context.Context, args []string, load func() (*text, error), stdout,
 	out := progress.New(stdout)
 	err = runAll(ctx, cfg, book, out)
 	out.Close()
+	return report(err, out.Err(), stderr)
+}
+
+// report says what has ended the program, if anything has, and returns the exit code. What fails after Ctrl-C for another
+// reason is a failure.
+func report(err, outErr error, stderr io.Writer) int {
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "charlm: interrupted")
 		return exitInterrupted
 	case err != nil:
 		fmt.Fprintf(stderr, "charlm: %v\n", err)
 		return exitFailed
-	case out.Err() != nil:
-		fmt.Fprintf(stderr, "charlm: standard output: %v\n", out.Err())
+	case outErr != nil:
+		fmt.Fprintf(stderr, "charlm: standard output: %v\n", outErr)
 		return exitFailed
 	}
 	return exitOK

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
 
@@ -248,46 +251,160 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// stopAfter is a Ctrl-C during the first line of a training.
+// stopAfter is a Ctrl-C during the first line that has some words.
 type stopAfter struct {
 	io.Writer
-	stop context.CancelFunc
+	words string
+	stop  context.CancelFunc
 }
 
 func (s stopAfter) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), "step ") {
+	if strings.Contains(string(p), s.words) {
 		s.stop()
 	}
 	return s.Writer.Write(p)
 }
 
+// TestInterrupt: in training, in the evaluation at its end, while the sample is made, and in the comparison.
 func TestInterrupt(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var stdout, stderr strings.Builder
-	code := run(ctx, strings.Fields("-n 3 -steps 1000"+small), fewPages, stopAfter{&stdout, stop}, &stderr)
-	if code != exitInterrupted || stderr.String() != "charlm: interrupted\n" {
-		t.Errorf("exit code %d, standard error %q", code, stderr.String())
-	}
-	if !strings.HasSuffix(stdout.String(), "\n") || strings.Contains(stdout.String(), "held-out loss") {
-		t.Errorf("standard output ends in %q", stdout.String()[max(0, stdout.Len()-80):])
+	for _, tt := range []struct{ args, after, notAnyMore string }{
+		{"-n 3 -steps 1000" + small, "step ", "nats a character"},
+		{"-n 2 -steps 1" + small, "100%", "nats a character"},
+		{"-n 2 -steps 1" + small, "beside that", "whole\n\n"},
+		{"-compare -minutes 0.001 -size 10000 -batch 4", "replicas ", "whole"},
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var stdout, stderr strings.Builder
+		code := run(ctx, strings.Fields(tt.args), fewPages, stopAfter{&stdout, tt.after, stop}, &stderr)
+		if code != exitInterrupted || stderr.String() != "charlm: interrupted\n" {
+			t.Errorf("%s, after %q: exit code %d, standard error %q", tt.args, tt.after, code, stderr.String())
+		}
+		if got := stdout.String(); !strings.HasSuffix(got, "\n") || !strings.Contains(got, tt.after) || strings.Contains(got, tt.notAnyMore) {
+			t.Errorf("%s, after %q: standard output ends in %q", tt.args, tt.after, got[max(0, len(got)-80):])
+		}
 	}
 }
 
-// fullDisk takes so many writes and refuses the rest.
-type fullDisk struct{ room int }
-
-func (d *fullDisk) Write(p []byte) (int, error) {
-	if d.room == 0 {
-		return 0, errors.New("disk full")
+// TestReport: only what Ctrl-C has ended is said to be interrupted.
+func TestReport(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		err, outErr error
+		code        int
+		want        string
+	}{
+		{nil, nil, exitOK, ""},
+		{fmt.Errorf("replica 1: %w", context.Canceled), broken, exitInterrupted, "charlm: interrupted\n"},
+		{broken, nil, exitFailed, "charlm: broken\n"},
+		{nil, broken, exitFailed, "charlm: standard output: broken\n"},
+	} {
+		var stderr strings.Builder
+		if code := report(tt.err, tt.outErr, &stderr); code != tt.code || stderr.String() != tt.want {
+			t.Errorf("%v, %v: exit code %d, %q, want %d, %q", tt.err, tt.outErr, code, stderr.String(), tt.code, tt.want)
+		}
 	}
-	d.room--
-	return len(p), nil
+}
+
+// TestFollows repeats a training by hand: each report is of the steps since the one before, the rate is that of the
+// step, and what is held out is evaluated, and the sample made, with the parameters at the end.
+func TestFollows(t *testing.T) {
+	onNumbers(t)
+	const steps = 2 * reports
+	got := output(t, fmt.Sprintf("-n 2 -steps %d -temperature 0", steps)+small, fewPages)
+	cfg, err := parseFlags(strings.Fields("-n 2"+small), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := fewPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sizeFor(cfg.parameters, len(book.vocabulary))
+	tr, err := newTrainer(cfg.way, s, cfg.batch/2, cfg.seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	random := rand.New(rand.NewPCG(cfg.seed, batchStream))
+	var lines []string
+	sum := 0.0
+	for step := 1; step <= steps; step++ {
+		book.drawBatch(random, tr.chars, tr.targets, s.window)
+		loss, err := tr.run(t.Context(), step, rateAt(cfg.peak(s), step, float64(step-1)/steps))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum += loss; step%2 == 0 {
+			lines = append(lines, fmt.Sprintf("%3d%%  step %d  loss %.4f", step*100/steps, step, sum/2))
+			sum = 0
+		}
+	}
+	v, err := tr.values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := newEvaluator(s, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	heldOut, err := e.loss(t.Context(), book.heldOut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = append(lines, fmt.Sprintf("held-out loss %.4f nats a character", heldOut))
+	g, err := newGenerator(s, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	begin, err := book.encode([]rune{'\n'})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample, err := g.generate(t.Context(), nil, begin, cfg.sample, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = append(lines, "whole\n"+book.decode(sample)+"\n")
+	if strings.Trim(book.decode(sample), "\n") == "" {
+		t.Error("the sample is that of a model that knows nothing")
+	}
+	// A percentage is rounded, and is told by the step anyway.
+	got = regexp.MustCompile(`(?m)^ *\d+%`).ReplaceAllString(got, "")
+	for _, line := range lines {
+		if _, after, found := strings.Cut(line, "%"); found {
+			line = after
+		}
+		if !strings.Contains(got, line) {
+			t.Errorf("no %q in\n%s", line, got)
+		}
+	}
+}
+
+// TestPart: minutes are minutes.
+func TestPart(t *testing.T) {
+	for _, tt := range []struct {
+		cfg  config
+		step int
+		took time.Duration
+		want float64
+	}{
+		{config{minutes: 2}, 7, 30 * time.Second, 0.25},
+		{config{minutes: 2}, 7, 2 * time.Minute, 1},
+		{config{minutes: 2}, 7, time.Hour, 1},
+		{config{minutes: 2, steps: 8}, 6, time.Hour, 0.75},
+	} {
+		if got := tt.cfg.part(tt.step, tt.took); got != tt.want {
+			t.Errorf("%+v: after step %d and %v part %v is done, want %v", tt.cfg, tt.step, tt.took, got, tt.want)
+		}
+	}
 }
 
 func TestFullDisk(t *testing.T) {
 	var stderr strings.Builder
-	code := run(t.Context(), strings.Fields("-n 1 -steps 1"+small), fewPages, &fullDisk{room: 1}, &stderr)
+	code := run(t.Context(), strings.Fields("-n 1 -steps 1"+small), fewPages, &fulldisk.Writer{Room: 1}, &stderr)
 	if code != exitFailed || stderr.String() != "charlm: standard output: disk full\n" {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}

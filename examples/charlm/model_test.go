@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
@@ -75,6 +76,32 @@ func TestFirstLoss(t *testing.T) {
 	loss, err := tr.run(t.Context(), 1, 0.01)
 	if want := math.Log(5); err != nil || math.Abs(loss-want) > 1e-6 {
 		t.Errorf("loss %v, error %v, want %v", loss, err, want)
+	}
+}
+
+// TestCommunication: collectives and waiting are communication, all else is not, and a training with two replicas has some.
+func TestCommunication(t *testing.T) {
+	p := ir.Profile{Replicas: []ir.ReplicaProfile{
+		{Time: map[string]time.Duration{"compute": 5, "collective": 2, "remote": 1}},
+		{Time: map[string]time.Duration{"compute": 6, "wait": 2}},
+	}}
+	if got := communication(p); got != 0.25 {
+		t.Errorf("%v, want a quarter", got)
+	}
+	if got := communication(ir.Profile{}); got != 0 {
+		t.Errorf("%v of nothing, want 0", got)
+	}
+	tr, err := newTrainer(way{replicas: 2}, tiny, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	tr.session.SetProfiling(true)
+	if _, err := tr.run(t.Context(), 1, 0.01); err != nil {
+		t.Fatal(err)
+	}
+	if got := tr.communication(); got <= 0 || got >= 1 {
+		t.Errorf("%v, want more than 0 and less than 1", got)
 	}
 }
 
