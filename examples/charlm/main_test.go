@@ -31,7 +31,7 @@ func output(t *testing.T, args string, load func() (*text, error)) string {
 
 // want is the form of the whole output.
 var want = regexp.MustCompile(`^(\d+) characters to train on, \d+ held out, \d+ different; entropy \d\.\d\d nats, given the one before \d\.\d\d
-(\d+) parameters: \d+ blocks, width \d+, heads: \d+, window \d+; batch: \d+, method: (\w+), replicas: (\d+)
+(\d+) parameters: \d+ blocks, width \d+, heads: \d+, window \d+; batch: \d+, method: (\w+), replicas: (\d+)(?:, nothing is sharded)?
 (?: *\d+%  step \d+  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% comm\+wait
 )*100%  step (\d+)  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% comm\+wait
 held-out loss (\d\.\d{4}) nats a character
@@ -139,6 +139,9 @@ func TestCompare(t *testing.T) {
 	if have := strings.Join(names, ", "); have != want {
 		t.Errorf("rows %s, want %s\n%s", have, want, got)
 	}
+	if left := "\n8 replicas are left out: they cannot share a batch of 4 equally\n"; !strings.Contains(got, left) || strings.Count(got, "left out") != 1 {
+		t.Errorf("no line %q:\n%s", left, got)
+	}
 }
 
 // TestMinutes trains for half a second.
@@ -150,6 +153,9 @@ func TestMinutes(t *testing.T) {
 
 func TestNoSample(t *testing.T) {
 	got := output(t, "-n 1 -steps 1 -size 10000 -sample 0", fewPages)
+	if !strings.Contains(got, ", replicas: 1, nothing is sharded\n") {
+		t.Errorf("one replica shards:\n%s", got)
+	}
 	if !regexp.MustCompile(`, peak \d+\nbeside that, evaluation has a program of one replica: parameters \d+, whole\n$`).MatchString(got) {
 		t.Errorf("output:\n%s", got)
 	}
@@ -180,8 +186,8 @@ func TestMistakes(t *testing.T) {
 		{"-steps 0", "-steps 0: there must be at least 1"},
 		{"-steps 3000000000", "-steps 3000000000: want up to 2147483647"},
 		{"-steps 5 -minutes 1", "-minutes and -steps: want one of them"},
-		{"-size 9999", "-size 9999: want 10000 to 5000000 parameters"},
-		{"-size 5000001", "-size 5000001: want 10000 to 5000000 parameters"},
+		{"-size 2658", "-size 2658: want 2659 to 5000000 parameters"},
+		{"-size 5000001", "-size 5000001: want 2659 to 5000000 parameters"},
 		{"-lr -1", "-lr -1: the rate must be above 0 and finite in float32, or 0 for one by the model's width"},
 		{"-lr NaN", "-lr NaN: the rate must be above 0 and finite in float32"},
 		{"-lr Inf", "-lr +Inf: the rate must be above 0 and finite in float32"},
@@ -195,6 +201,12 @@ func TestMistakes(t *testing.T) {
 		{"-clip NaN", "-clip NaN: the norm must be above 0 and finite in float32, or 0 for no clipping"},
 		{"-compare -n 2", "-compare and -n: want one of them"},
 		{"-compare -steps 2", "-compare and -steps: want one of them"},
+		{"-compare -lr 0.1", "-compare and -lr: want one of them"},
+		{"-compare -seed 2", "-compare and -seed: want one of them"},
+		{"-n 1 -method direct", "-n 1 and -method: one replica has nobody to share with, want 2 or more"},
+		{"-n 1 -whole", "-n 1 and -whole: one replica has nobody to share with, want 2 or more"},
+		{"-n 1 -overlap", "-n 1 and -overlap: one replica has nobody to share with, want 2 or more"},
+		{"-sample 0 -temperature 1", "-temperature and -sample 0: there is no text that it would apply to"},
 		{"-compare -whole", "-compare and -whole: want one of them"},
 		{"-compare -overlap", "-compare and -overlap: want one of them"},
 		{"-compare -sample 1", "-compare and -sample: want one of them"},

@@ -38,7 +38,11 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		out.Line(what)
 		return compare(ctx, cfg, book, s, out)
 	}
-	out.Line(fmt.Sprintf("%s, replicas: %d", what, cfg.replicas))
+	if cfg.replicas == 1 {
+		out.Line(what + ", replicas: 1, nothing is sharded")
+	} else {
+		out.Line(fmt.Sprintf("%s, replicas: %d", what, cfg.replicas))
+	}
 	t, err := newTrainer(cfg.way, s, cfg.batch/cfg.replicas, cfg.seed)
 	if err != nil {
 		return err
