@@ -99,7 +99,7 @@ func TestDeterminism(t *testing.T) {
 func TestWays(t *testing.T) {
 	bytes := regexp.MustCompile(`bytes on each replica.*`)
 	first := output(t, "-n 3 -steps 8"+small, fewPages)
-	for _, flags := range []string{"-whole", "-overlap", "-bucket 1", "-bucket 1000000 -overlap", "-clip 1e6"} {
+	for _, flags := range waysFlags {
 		got := output(t, "-n 3 -steps 8 "+flags+small, fewPages)
 		if bytes.ReplaceAllString(got, "") != bytes.ReplaceAllString(first, "") {
 			t.Errorf("%s makes another model:\n%s\n%s", flags, got, first)

@@ -61,21 +61,21 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestLoss learns from the whole book, but twice: what is known of the words around must be worth most of a nat.
+// TestLoss learns from the whole book, but once: what is known of the words around must be worth most of a nat.
 func TestLoss(t *testing.T) {
 	onNumbers(t)
 	if testing.Short() {
 		t.Skip("the whole book takes a while; TestVerify runs the same code on a part of it")
 	}
-	got := output(t, opticks.Text, "-epochs 2")
+	got := output(t, opticks.Text, "-epochs 1")
 	match := want.FindStringSubmatch(got)
 	if match == nil {
 		t.Fatalf("output:\n%s", got)
 	}
 	loss, _ := strconv.ParseFloat(match[1], 64)
 	baseline, _ := strconv.ParseFloat(match[2], 64)
-	if !(loss > 0 && loss < baseline-0.9) {
-		t.Errorf("loss %v, want at most %v, 0.9 less than that of frequencies", loss, baseline-0.9)
+	if !(loss > 0 && loss < baseline-0.7) {
+		t.Errorf("loss %v, want at most %v, 0.7 less than that of frequencies", loss, baseline-0.7)
 	}
 	if colours := regexp.MustCompile(`nearest to red: .*\b(blue|green|yellow|violet|orange)\b`); !colours.MatchString(got) {
 		t.Errorf("no colour is near red:\n%s", got)
