@@ -45,6 +45,8 @@ func compare(ctx context.Context, cfg config, book *text, s size, out *progress.
 	for _, n := range comparedReplicas {
 		if cfg.batch%n == 0 {
 			numbers = append(numbers, n)
+		} else {
+			out.Line(fmt.Sprintf("%d replicas are left out: they cannot share a batch of %d equally", n, cfg.batch))
 		}
 	}
 	out.Line(fmt.Sprintf("%-9s %-8s %11s %13s %9s %10s %9s %10s %13s", "replicas", "", "parameters", "Adam's states", "gathered",

@@ -8,25 +8,25 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// evaluator is a session of a program that computes what a model loses on each character of a text.
+// evaluator is a session of a program of one replica that computes what a model loses on each character of a text. More
+// replicas would each need all parameters, which training has sharded.
 type evaluator struct {
 	forward
-	windows int       // of a run, over all replicas
 	losses  []float32 // of out: of each character of each window
 	targets []int32   // of in
 }
 
-// evaluationWindows is how many windows a replica has in one run. With the default size the largest matrix of
+// evaluationWindows is how many windows a run has. With the default size the largest matrix of
 // activations, within the mlp, has 590 KB, part of a second-level cache of 1 MiB.
 const evaluationWindows = 16
 
 // newEvaluator builds the program, with these values of the parameters, and enters a session of it.
-func newEvaluator(replicas int, s size, v values) (*evaluator, error) {
-	p := ir.New(replicas)
+func newEvaluator(s size, v values) (*evaluator, error) {
+	p := ir.New(1)
 	m := newModel(p, s, evaluationWindows, eachLoss)
 	targets := p.HostToDevice("targets", ir.Spec{DType: tensor.I32, Shape: tensor.Shape{evaluationWindows, s.window}})
 	losses := p.DeviceToHost("losses", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{evaluationWindows, s.window}})
-	e := &evaluator{windows: replicas * evaluationWindows}
+	e := &evaluator{}
 	err := e.build(p, m, v, targets, losses)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (e *evaluator) loss(ctx context.Context, text []int32) (float64, error) {
 	sum, counted := 0.0, 0
 	for from := 0; counted < targets; {
 		var begins []int
-		for i := range e.windows {
+		for i := range evaluationWindows {
 			at := max(0, min(from, targets-window)) // the last windows end with the text, and may be the same
 			begins = append(begins, at)
 			n := min(window, targets-at)

@@ -15,7 +15,7 @@ import (
 type config struct {
 	minutes    float64
 	steps      int // in place of minutes, if above 0
-	parameters int // about
+	parameters int // at most
 	batch      int // windows in a step, over all replicas
 	rate       float64
 	seed       uint64
@@ -32,9 +32,9 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags := flag.NewFlagSet("charlm", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
-	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for")
+	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for, looks at the text held out included; the evaluation and the sample at the end come after it")
 	flags.IntVar(&cfg.steps, "steps", 0, "`number` of steps to train for, in place of -minutes: the same flags then give the same bits")
-	flags.IntVar(&cfg.parameters, "size", 200_000, "about so many `parameters`, up to 5 million")
+	flags.IntVar(&cfg.parameters, "size", defaultParameters, "at most so many `parameters`: the largest model of good proportions that has no more, up to 5 million")
 	flags.IntVar(&cfg.batch, "batch", 16, "`windows` of text in a step, over all replicas")
 	flags.Float64Var(&cfg.rate, "lr", 0, "highest learning `rate` of Adam; 0: by the model's width")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first parameters, the batches and the sample follow from")
@@ -63,12 +63,21 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if cfg.compare {
-		for _, name := range []string{"n", "steps", "whole", "overlap", "sample", "temperature"} {
+		for _, name := range []string{"n", "steps", "lr", "seed", "whole", "overlap", "sample", "temperature"} {
 			if given[name] {
 				return config{}, fmt.Errorf("-compare and -%s: want one of them", name)
 			}
 		}
 		cfg.replicas = 1 // which any batch is good for; those of the table are its own
+	} else if cfg.replicas == 1 {
+		for _, name := range []string{"method", "whole", "overlap"} {
+			if given[name] {
+				return config{}, fmt.Errorf("-n 1 and -%s: one replica has nobody to share with, want 2 or more", name)
+			}
+		}
+	}
+	if given["temperature"] && cfg.sample == 0 {
+		return config{}, errors.New("-temperature and -sample 0: there is no text that it would apply to")
 	}
 	if given["minutes"] && given["steps"] {
 		return config{}, errors.New("-minutes and -steps: want one of them")
@@ -78,6 +87,9 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	}
 	return cfg, nil
 }
+
+// defaultParameters is above the 204,211 that a model of three blocks of width 72 has.
+const defaultParameters = 205_000
 
 // maxMinutes is a week, far from what a time.Duration can hold.
 const maxMinutes = 7 * 24 * 60
@@ -97,8 +109,8 @@ func (cfg config) check() error {
 		return fmt.Errorf("-batch %d: want 1 to %d windows", cfg.batch, maxBatch)
 	case cfg.batch%cfg.replicas != 0:
 		return fmt.Errorf("-batch %d: the %d replicas cannot share it equally", cfg.batch, cfg.replicas)
-	case !(cfg.rate >= 0) || math.IsInf(cfg.rate, 0):
-		return fmt.Errorf("-lr %v: the rate must be 0 or more, and finite", cfg.rate)
+	case !(float32(cfg.rate) > 0 || cfg.rate == 0) || cfg.rate > math.MaxFloat32:
+		return fmt.Errorf("-lr %v: the rate must be above 0 and finite in float32, or 0 for one by the model's width", cfg.rate)
 	case cfg.bucket < 0:
 		return fmt.Errorf("-bucket %d: want 0 bytes or more", cfg.bucket)
 	case !(float32(cfg.clip) > 0 || cfg.clip == 0) || cfg.clip > math.MaxFloat32:
@@ -111,7 +123,7 @@ func (cfg config) check() error {
 	return nil
 }
 
-// maxBatch is where a window of each would be a quarter of the text.
+// maxBatch is far more than a step has use for.
 const maxBatch = 4096
 
 // peak is the highest learning rate.
@@ -125,4 +137,12 @@ func (cfg config) peak(s size) float64 {
 // duration is how long training takes, if it is not counted in steps.
 func (cfg config) duration() time.Duration {
 	return time.Duration(cfg.minutes * float64(time.Minute))
+}
+
+// part is how much of the training is done after so many steps, and so much time: 1 is all of it.
+func (cfg config) part(step int, took time.Duration) float64 {
+	if cfg.steps > 0 {
+		return float64(step) / float64(cfg.steps)
+	}
+	return min(1, float64(took)/float64(cfg.duration()))
 }

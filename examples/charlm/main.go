@@ -9,6 +9,8 @@
 //	            Adam on a shard         Adam on a shard
 //	at the end  what each character of the text held out has cost, in nats
 //
+// That, and the text made up, is computed by programs of one replica, which has all parameters whole.
+//
 // A model that knows how frequent each character is loses 3.16 nats a character on this text, and one that knows which
 // follow each other 2.39. With -compare it prints instead what training takes of memory on 1, 2, 4 and 8 replicas,
 // sharded and with all on each of them, and how fast it is, with overlap and without.
@@ -18,7 +20,11 @@
 //	go run ./examples/charlm [-n replicas] [-minutes time | -steps number] [-size parameters] [-batch windows] [-lr rate]
 //		[-clip norm] [-seed number] [-method name] [-whole] [-overlap] [-bucket bytes]
 //		[-sample characters] [-temperature degree]
-//	go run ./examples/charlm -compare [-minutes time] [-size parameters] [-batch windows] ...
+//	go run ./examples/charlm -compare [-minutes time] [-size parameters] [-batch windows] [-clip norm] [-method name]
+//		[-bucket bytes]
+//
+// What is evaluated while the model is trained is part of -minutes, and the evaluation and the sample at the end come
+// after it.
 //
 // The exit code is 0 at the end, 1 when something failed, 2 for a mistake on the command line and 130 after Ctrl-C.
 package main
@@ -70,15 +76,21 @@ func run(ctx context.Context, args []string, load func() (*text, error), stdout,
 	out := progress.New(stdout)
 	err = runAll(ctx, cfg, book, out)
 	out.Close()
+	return report(err, out.Err(), stderr)
+}
+
+// report says what has ended the program, if anything has, and returns the exit code. What fails after Ctrl-C for another
+// reason is a failure.
+func report(err, outErr error, stderr io.Writer) int {
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "charlm: interrupted")
 		return exitInterrupted
 	case err != nil:
 		fmt.Fprintf(stderr, "charlm: %v\n", err)
 		return exitFailed
-	case out.Err() != nil:
-		fmt.Fprintf(stderr, "charlm: standard output: %v\n", out.Err())
+	case outErr != nil:
+		fmt.Fprintf(stderr, "charlm: standard output: %v\n", outErr)
 		return exitFailed
 	}
 	return exitOK

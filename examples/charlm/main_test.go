@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
 
@@ -28,11 +31,12 @@ func output(t *testing.T, args string, load func() (*text, error)) string {
 
 // want is the form of the whole output.
 var want = regexp.MustCompile(`^(\d+) characters to train on, \d+ held out, \d+ different; entropy \d\.\d\d nats, given the one before \d\.\d\d
-(\d+) parameters: \d+ blocks, width \d+, heads: \d+, window \d+; batch: \d+, method: (\w+), replicas: (\d+)
+(\d+) parameters: \d+ blocks, width \d+, heads: \d+, window \d+; batch: \d+, method: (\w+), replicas: (\d+)(?:, nothing is sharded)?
 (?: *\d+%  step \d+  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% comm\+wait
 )*100%  step (\d+)  loss \d\.\d{4}  held out \d\.\d{4}  N characters/s  N% comm\+wait
 held-out loss (\d\.\d{4}) nats a character
 bytes on each replica: parameters \d+, Adam's states \d+, gathered \d+, gradients \d+, others \d+, peak \d+
+beside that, evaluation and the sample have a program of one replica each: parameters \d+, whole
 ((?s).*)
 $`)
 
@@ -95,7 +99,7 @@ func TestDeterminism(t *testing.T) {
 func TestWays(t *testing.T) {
 	bytes := regexp.MustCompile(`bytes on each replica.*`)
 	first := output(t, "-n 3 -steps 8"+small, fewPages)
-	for _, flags := range []string{"-whole", "-overlap", "-bucket 1", "-bucket 1000000 -overlap", "-clip 1e6"} {
+	for _, flags := range waysFlags {
 		got := output(t, "-n 3 -steps 8 "+flags+small, fewPages)
 		if bytes.ReplaceAllString(got, "") != bytes.ReplaceAllString(first, "") {
 			t.Errorf("%s makes another model:\n%s\n%s", flags, got, first)
@@ -135,6 +139,9 @@ func TestCompare(t *testing.T) {
 	if have := strings.Join(names, ", "); have != want {
 		t.Errorf("rows %s, want %s\n%s", have, want, got)
 	}
+	if left := "\n8 replicas are left out: they cannot share a batch of 4 equally\n"; !strings.Contains(got, left) || strings.Count(got, "left out") != 1 {
+		t.Errorf("no line %q:\n%s", left, got)
+	}
 }
 
 // TestMinutes trains for half a second.
@@ -146,7 +153,10 @@ func TestMinutes(t *testing.T) {
 
 func TestNoSample(t *testing.T) {
 	got := output(t, "-n 1 -steps 1 -size 10000 -sample 0", fewPages)
-	if !regexp.MustCompile(`, peak \d+\n$`).MatchString(got) {
+	if !strings.Contains(got, ", replicas: 1, nothing is sharded\n") {
+		t.Errorf("one replica shards:\n%s", got)
+	}
+	if !regexp.MustCompile(`, peak \d+\nbeside that, evaluation has a program of one replica: parameters \d+, whole\n$`).MatchString(got) {
 		t.Errorf("output:\n%s", got)
 	}
 }
@@ -176,11 +186,13 @@ func TestMistakes(t *testing.T) {
 		{"-steps 0", "-steps 0: there must be at least 1"},
 		{"-steps 3000000000", "-steps 3000000000: want up to 2147483647"},
 		{"-steps 5 -minutes 1", "-minutes and -steps: want one of them"},
-		{"-size 9999", "-size 9999: want 10000 to 5000000 parameters"},
-		{"-size 5000001", "-size 5000001: want 10000 to 5000000 parameters"},
-		{"-lr -1", "-lr -1: the rate must be 0 or more, and finite"},
-		{"-lr NaN", "-lr NaN: the rate must be 0 or more, and finite"},
-		{"-lr Inf", "-lr +Inf: the rate must be 0 or more, and finite"},
+		{"-size 2658", "-size 2658: want 2659 to 5000000 parameters"},
+		{"-size 5000001", "-size 5000001: want 2659 to 5000000 parameters"},
+		{"-lr -1", "-lr -1: the rate must be above 0 and finite in float32, or 0 for one by the model's width"},
+		{"-lr NaN", "-lr NaN: the rate must be above 0 and finite in float32"},
+		{"-lr Inf", "-lr +Inf: the rate must be above 0 and finite in float32"},
+		{"-lr 1e39", "-lr 1e+39: the rate must be above 0 and finite in float32"},
+		{"-lr 1e-60", "-lr 1e-60: the rate must be above 0 and finite in float32"},
 		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
 		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", want one of auto,`},
 		{"-bucket -1", "-bucket -1: want 0 bytes or more"},
@@ -189,6 +201,12 @@ func TestMistakes(t *testing.T) {
 		{"-clip NaN", "-clip NaN: the norm must be above 0 and finite in float32, or 0 for no clipping"},
 		{"-compare -n 2", "-compare and -n: want one of them"},
 		{"-compare -steps 2", "-compare and -steps: want one of them"},
+		{"-compare -lr 0.1", "-compare and -lr: want one of them"},
+		{"-compare -seed 2", "-compare and -seed: want one of them"},
+		{"-n 1 -method direct", "-n 1 and -method: one replica has nobody to share with, want 2 or more"},
+		{"-n 1 -whole", "-n 1 and -whole: one replica has nobody to share with, want 2 or more"},
+		{"-n 1 -overlap", "-n 1 and -overlap: one replica has nobody to share with, want 2 or more"},
+		{"-sample 0 -temperature 1", "-temperature and -sample 0: there is no text that it would apply to"},
 		{"-compare -whole", "-compare and -whole: want one of them"},
 		{"-compare -overlap", "-compare and -overlap: want one of them"},
 		{"-compare -sample 1", "-compare and -sample: want one of them"},
@@ -216,6 +234,22 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestDiverges: a rate that makes numbers too large is an error of the training. In the second step it shows in the
+// evaluation after it, and later in that of the next step.
+func TestDiverges(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"-n 2 -steps 2 -lr 1e38", `step 2: the held-out loss is`},
+		{"-n 2 -steps 1000 -lr 1e38", `step \d+: the loss is`},
+	} {
+		var stdout, stderr strings.Builder
+		code := run(t.Context(), strings.Fields(tt.args+small), fewPages, &stdout, &stderr)
+		form := regexp.MustCompile(`^charlm: ` + tt.want + ` (NaN|[+-]Inf): training has diverged, -lr should be less\n$`)
+		if code != exitFailed || !form.MatchString(stderr.String()) || strings.Contains(stdout.String(), "nats a character") {
+			t.Errorf("%s: exit code %d, standard error %q\n%s", tt.args, code, stderr.String(), stdout.String())
+		}
+	}
+}
+
 func TestHelp(t *testing.T) {
 	var stdout, stderr strings.Builder
 	if code := run(t.Context(), []string{"-h"}, fewPages, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
@@ -229,46 +263,160 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// stopAfter is a Ctrl-C during the first line of a training.
+// stopAfter is a Ctrl-C during the first line that has some words.
 type stopAfter struct {
 	io.Writer
-	stop context.CancelFunc
+	words string
+	stop  context.CancelFunc
 }
 
 func (s stopAfter) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), "step ") {
+	if strings.Contains(string(p), s.words) {
 		s.stop()
 	}
 	return s.Writer.Write(p)
 }
 
+// TestInterrupt: in training, in the evaluation at its end, while the sample is made, and in the comparison.
 func TestInterrupt(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var stdout, stderr strings.Builder
-	code := run(ctx, strings.Fields("-n 3 -steps 1000"+small), fewPages, stopAfter{&stdout, stop}, &stderr)
-	if code != exitInterrupted || stderr.String() != "charlm: interrupted\n" {
-		t.Errorf("exit code %d, standard error %q", code, stderr.String())
-	}
-	if !strings.HasSuffix(stdout.String(), "\n") || strings.Contains(stdout.String(), "held-out loss") {
-		t.Errorf("standard output ends in %q", stdout.String()[max(0, stdout.Len()-80):])
+	for _, tt := range []struct{ args, after, notAnyMore string }{
+		{"-n 3 -steps 1000" + small, "step ", "nats a character"},
+		{"-n 2 -steps 1" + small, "100%", "nats a character"},
+		{"-n 2 -steps 1" + small, "beside that", "whole\n\n"},
+		{"-compare -minutes 0.001 -size 10000 -batch 4", "replicas ", "whole"},
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var stdout, stderr strings.Builder
+		code := run(ctx, strings.Fields(tt.args), fewPages, stopAfter{&stdout, tt.after, stop}, &stderr)
+		if code != exitInterrupted || stderr.String() != "charlm: interrupted\n" {
+			t.Errorf("%s, after %q: exit code %d, standard error %q", tt.args, tt.after, code, stderr.String())
+		}
+		if got := stdout.String(); !strings.HasSuffix(got, "\n") || !strings.Contains(got, tt.after) || strings.Contains(got, tt.notAnyMore) {
+			t.Errorf("%s, after %q: standard output ends in %q", tt.args, tt.after, got[max(0, len(got)-80):])
+		}
 	}
 }
 
-// fullDisk takes so many writes and refuses the rest.
-type fullDisk struct{ room int }
-
-func (d *fullDisk) Write(p []byte) (int, error) {
-	if d.room == 0 {
-		return 0, errors.New("disk full")
+// TestReport: only what Ctrl-C has ended is said to be interrupted.
+func TestReport(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		err, outErr error
+		code        int
+		want        string
+	}{
+		{nil, nil, exitOK, ""},
+		{fmt.Errorf("replica 1: %w", context.Canceled), broken, exitInterrupted, "charlm: interrupted\n"},
+		{broken, nil, exitFailed, "charlm: broken\n"},
+		{nil, broken, exitFailed, "charlm: standard output: broken\n"},
+	} {
+		var stderr strings.Builder
+		if code := report(tt.err, tt.outErr, &stderr); code != tt.code || stderr.String() != tt.want {
+			t.Errorf("%v, %v: exit code %d, %q, want %d, %q", tt.err, tt.outErr, code, stderr.String(), tt.code, tt.want)
+		}
 	}
-	d.room--
-	return len(p), nil
+}
+
+// TestFollows repeats a training by hand: each report is of the steps since the one before, the rate is that of the
+// step, and what is held out is evaluated, and the sample made, with the parameters at the end.
+func TestFollows(t *testing.T) {
+	onNumbers(t)
+	const steps = 2 * reports
+	got := output(t, fmt.Sprintf("-n 2 -steps %d -temperature 0", steps)+small, fewPages)
+	cfg, err := parseFlags(strings.Fields("-n 2"+small), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := fewPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sizeFor(cfg.parameters, len(book.vocabulary))
+	tr, err := newTrainer(cfg.way, s, cfg.batch/2, cfg.seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	random := rand.New(rand.NewPCG(cfg.seed, batchStream))
+	var lines []string
+	sum := 0.0
+	for step := 1; step <= steps; step++ {
+		book.drawBatch(random, tr.chars, tr.targets, s.window)
+		loss, err := tr.run(t.Context(), step, rateAt(cfg.peak(s), step, float64(step-1)/steps))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum += loss; step%2 == 0 {
+			lines = append(lines, fmt.Sprintf("%3d%%  step %d  loss %.4f", step*100/steps, step, sum/2))
+			sum = 0
+		}
+	}
+	v, err := tr.values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := newEvaluator(s, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	heldOut, err := e.loss(t.Context(), book.heldOut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = append(lines, fmt.Sprintf("held-out loss %.4f nats a character", heldOut))
+	g, err := newGenerator(s, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	begin, err := book.encode([]rune{'\n'})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample, err := g.generate(t.Context(), nil, begin, cfg.sample, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = append(lines, "whole\n"+book.decode(sample)+"\n")
+	if strings.Trim(book.decode(sample), "\n") == "" {
+		t.Error("the sample is that of a model that knows nothing")
+	}
+	// A percentage is rounded, and is told by the step anyway.
+	got = regexp.MustCompile(`(?m)^ *\d+%`).ReplaceAllString(got, "")
+	for _, line := range lines {
+		if _, after, found := strings.Cut(line, "%"); found {
+			line = after
+		}
+		if !strings.Contains(got, line) {
+			t.Errorf("no %q in\n%s", line, got)
+		}
+	}
+}
+
+// TestPart: minutes are minutes.
+func TestPart(t *testing.T) {
+	for _, tt := range []struct {
+		cfg  config
+		step int
+		took time.Duration
+		want float64
+	}{
+		{config{minutes: 2}, 7, 30 * time.Second, 0.25},
+		{config{minutes: 2}, 7, 2 * time.Minute, 1},
+		{config{minutes: 2}, 7, time.Hour, 1},
+		{config{minutes: 2, steps: 8}, 6, time.Hour, 0.75},
+	} {
+		if got := tt.cfg.part(tt.step, tt.took); got != tt.want {
+			t.Errorf("%+v: after step %d and %v part %v is done, want %v", tt.cfg, tt.step, tt.took, got, tt.want)
+		}
+	}
 }
 
 func TestFullDisk(t *testing.T) {
 	var stderr strings.Builder
-	code := run(t.Context(), strings.Fields("-n 1 -steps 1"+small), fewPages, &fullDisk{room: 1}, &stderr)
+	code := run(t.Context(), strings.Fields("-n 1 -steps 1"+small), fewPages, &fulldisk.Writer{Room: 1}, &stderr)
 	if code != exitFailed || stderr.String() != "charlm: standard output: disk full\n" {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
@@ -78,6 +79,32 @@ func TestFirstLoss(t *testing.T) {
 	}
 }
 
+// TestCommunication: collectives and waiting are communication, all else is not, and a training with two replicas has some.
+func TestCommunication(t *testing.T) {
+	p := ir.Profile{Replicas: []ir.ReplicaProfile{
+		{Time: map[string]time.Duration{"compute": 5, "collective": 2, "remote": 1}},
+		{Time: map[string]time.Duration{"compute": 6, "wait": 2}},
+	}}
+	if got := communication(p); got != 0.25 {
+		t.Errorf("%v, want a quarter", got)
+	}
+	if got := communication(ir.Profile{}); got != 0 {
+		t.Errorf("%v of nothing, want 0", got)
+	}
+	tr, err := newTrainer(way{replicas: 2}, tiny, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	tr.session.SetProfiling(true)
+	if _, err := tr.run(t.Context(), 1, 0.01); err != nil {
+		t.Fatal(err)
+	}
+	if got := tr.communication(); got <= 0 || got >= 1 {
+		t.Errorf("%v, want more than 0 and less than 1", got)
+	}
+}
+
 // TestReplicasAgree: one replica and four with the same batches come to the same parameters, but for rounding.
 func TestReplicasAgree(t *testing.T) {
 	train := func(w way) (losses []float64, v values) {
@@ -132,7 +159,7 @@ func TestReplicasAgree(t *testing.T) {
 // those of windows.
 func TestEvaluator(t *testing.T) {
 	v := tinyValues(t)
-	e, err := newEvaluator(2, tiny, v)
+	e, err := newEvaluator(tiny, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +195,48 @@ func TestEvaluator(t *testing.T) {
 	}
 	if _, err := e.loss(t.Context(), []int32{1}); err == nil || err.Error() != "a text of 1 characters, want 2 or more" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestGenerate: each character that is likeliest is the one that the evaluator's model finds likeliest after the last
+// characters, as many as a window has, or fewer at the beginning.
+func TestGenerate(t *testing.T) {
+	v := tinyValues(t)
+	e, err := newEvaluator(tiny, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	g, err := newGenerator(tiny, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	for _, begin := range [][]int32{{2}, {0, 4}, {3, 0, 2, 1, 4, 2, 3}, {1, 1, 0, 4, 2, 3, 3, 1}, {4, 0, 3, 2, 1, 1, 0, 3, 2, 4, 0}} {
+		text, err := g.generate(t.Context(), rand.New(rand.NewPCG(1, 1)), slices.Clone(begin), 12, 0)
+		if err != nil || len(text) != len(begin)+12 || !slices.Equal(text[:len(begin)], begin) {
+			t.Fatalf("%v goes on as %v, error %v", begin, text, err)
+		}
+		for at := len(begin); at < len(text); at++ {
+			recent := text[max(0, at-tiny.window):at]
+			last := len(recent) - 1
+			losses := make([]float32, tiny.vocabulary)
+			for next := range losses { // each in a window of its own
+				row := next * tiny.window
+				clear(e.chars[row:][:tiny.window])
+				copy(e.chars[row:], recent)
+				e.targets[row+last] = int32(next)
+			}
+			if err := e.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for next := range losses {
+				losses[next] = e.losses[next*tiny.window+last]
+			}
+			if losses[text[at]] != slices.Min(losses) {
+				t.Errorf("after %v comes %d, which the evaluator's model loses %v on, of %v", recent, text[at], losses[text[at]], losses)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -37,7 +38,11 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 		out.Line(what)
 		return compare(ctx, cfg, book, s, out)
 	}
-	out.Line(fmt.Sprintf("%s, replicas: %d", what, cfg.replicas))
+	if cfg.replicas == 1 {
+		out.Line(what + ", replicas: 1, nothing is sharded")
+	} else {
+		out.Line(fmt.Sprintf("%s, replicas: %d", what, cfg.replicas))
+	}
 	t, err := newTrainer(cfg.way, s, cfg.batch/cfg.replicas, cfg.seed)
 	if err != nil {
 		return err
@@ -47,7 +52,7 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	if err != nil {
 		return err
 	}
-	e, err := newEvaluator(cfg.replicas, s, first)
+	e, err := newEvaluator(s, first)
 	if err != nil {
 		return err
 	}
@@ -70,9 +75,12 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	}
 	out.Line(fmt.Sprintf("bytes on each replica: parameters %d, Adam's states %d, gathered %d, gradients %d, others %d, peak %d",
 		memory.Parameters, memory.States, memory.Gathered, memory.Gradients, memory.Others, memory.Peak))
+	const beside = "beside that, %s: parameters %d, whole"
 	if cfg.sample == 0 {
+		out.Line(fmt.Sprintf(beside, "evaluation has a program of one replica", 4*s.parameters()))
 		return nil
 	}
+	out.Line(fmt.Sprintf(beside, "evaluation and the sample have a program of one replica each", 4*s.parameters()))
 	g, err := newGenerator(s, last)
 	if err != nil {
 		return err
@@ -91,31 +99,30 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 }
 
 // train trains for the time or the steps that cfg says, and returns the parameters. What the text held out has to say
-// takes no part in it, and its time is not counted.
+// takes no part in it, but its time counts. A loss that is not finite is an error.
 func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator, out *progress.Printer) (values, error) {
 	random := rand.New(rand.NewPCG(cfg.seed, batchStream))
 	peak := cfg.peak(t.size)
 	excerpt := book.excerpt(excerptPieces, excerptPiece)
-	var took time.Duration // of the steps
-	part := func(step int) float64 {
-		if cfg.steps > 0 {
-			return float64(step) / float64(cfg.steps)
-		}
-		return min(1, float64(took)/float64(cfg.duration()))
-	}
+	begin := time.Now()
 	t.session.SetProfiling(true)
-	sum, steps, last := 0.0, 0, time.Duration(0) // since the last report
+	// Since the last report:
+	sum, steps, took := 0.0, 0, time.Duration(0) // of the losses, and of the time of steps
+	done := 0.0
 	for step, reported := 1, 0; ; step++ {
 		began := time.Now()
 		book.drawBatch(random, t.chars, t.targets, t.size.window)
-		loss, err := t.run(ctx, step, rateAt(peak, step, part(step-1)))
+		loss, err := t.run(ctx, step, rateAt(peak, step, done))
+		if err == nil {
+			err = finite(loss, "loss", step)
+		}
 		if err != nil {
 			return nil, err
 		}
 		took += time.Since(began)
 		sum += loss
 		steps++
-		done := part(step)
+		done = cfg.part(step, time.Since(begin))
 		if int(done*reports) == reported {
 			continue
 		}
@@ -128,16 +135,27 @@ func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator
 			return nil, err
 		}
 		heldOut, err := e.loss(ctx, excerpt)
+		if err == nil {
+			err = finite(heldOut, "held-out loss", step)
+		}
 		if err != nil {
 			return nil, err
 		}
-		speed := float64(steps*len(t.chars)) / (took - last).Seconds()
+		speed := float64(steps*len(t.chars)) / took.Seconds()
 		out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %.4f  %.0f characters/s  %.0f%% comm+wait",
 			100*done, step, sum/float64(steps), heldOut, speed, 100*t.communication()))
 		t.session.SetProfiling(true) // from zero
-		sum, steps, last = 0, 0, took
+		sum, steps, took = 0, 0, 0
 		if done == 1 {
 			return v, nil
 		}
 	}
+}
+
+// finite is an error for a loss that training has not survived.
+func finite(loss float64, what string, step int) error {
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return fmt.Errorf("step %d: the %s is %v: training has diverged, -lr should be less", step, what, loss)
+	}
+	return nil
 }

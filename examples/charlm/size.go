@@ -11,24 +11,18 @@ type size struct {
 	vocabulary int
 }
 
-// The sizes that sizeFor makes. What the rules have been chosen by are runs of 25 seconds of processor time (two-core
-// EPYC) with about 200,000 parameters, and what was lost on the text held out after that:
-//
-//	depth x width   1 x 128   2 x 88   3 x 72   4 x 64       window   32     48     64
-//	loss            1.65      1.73     1.80     1.82         (2 x 88) 1.76   1.84   2.03 (2 x 96)
-//
-// The less there is to learn from, and that is little in a minute, the shallower a model should be. But one that shows
-// how layers are sharded wants several.
+// The sizes that sizeFor makes. The less there is to learn from, and that is little in minutes, the shallower a model
+// may be. But one that shows how layers are sharded wants several.
 const (
 	widthStep    = 8  // widths are multiples of it
-	widthByDepth = 24 // the width is near to so many times the depth
+	widthByDepth = 24 // the width is half to twice so many times the depth, where that is possible
 	headWidth    = 24 // of each head, or more
 	maxDepth     = 12
 
 	smallWindow   = 32
 	largeWindow   = 64
 	largeModels   = 1_000_000 // parameters from which on they have the larger window
-	minParameters = 10_000
+	minParameters = 2659      // those of one block of width 8, with the 91 characters of the book
 	maxParameters = 5_000_000
 )
 
@@ -53,33 +47,36 @@ func count(params []parameter) int {
 	return n
 }
 
-// sizeFor is a size of about so many parameters. For each depth there is a width that comes nearest to them; of these
-// it is the one whose ratio to the depth is nearest to widthByDepth.
+// sizeFor is the size with the most parameters that are not more than these. For each depth there is a largest width; of
+// these sizes only those count whose width is half to twice widthByDepth times the depth, or, if there is none, the
+// nearest to that. If no size fits it is the least one.
 func sizeFor(parameters, vocabulary int) size {
-	var best size
-	least := math.Inf(1)
-	for depth := 1; depth <= maxDepth; depth++ {
-		s := size{depth: depth, window: smallWindow, vocabulary: vocabulary}
-		if parameters >= largeModels {
-			s.window = largeWindow
-		}
+	s := size{depth: 1, window: smallWindow, vocabulary: vocabulary}
+	if parameters >= largeModels {
+		s.window = largeWindow
+	}
+	s.setWidth(widthStep)
+	best, least := s, math.Inf(1)
+	for ; s.depth <= maxDepth; s.depth++ {
 		s.setWidth(widthStep)
-		for {
-			wider := s
+		if s.parameters() > parameters {
+			break
+		}
+		for wider := s; ; {
 			wider.setWidth(s.width + widthStep)
-			if distance(wider.parameters(), parameters) >= distance(s.parameters(), parameters) {
+			if wider.parameters() > parameters {
 				break
 			}
 			s = wider
 		}
-		if off := math.Abs(math.Log(float64(s.width) / float64(widthByDepth*depth))); off < least {
+		off := math.Abs(math.Log2(float64(s.width) / float64(widthByDepth*s.depth)))
+		off = max(off, 1) // up to a factor of two is as good as none
+		if off < least || off == least && s.parameters() > best.parameters() {
 			best, least = s, off
 		}
 	}
 	return best
 }
-
-func distance(a, b int) int { return max(a-b, b-a) }
 
 // setWidth sets the width, and the number of heads: as many as there can be of headWidth or more.
 func (s *size) setWidth(width int) {

@@ -7,17 +7,20 @@ import (
 	"gogcl.dev/ir"
 )
 
-// TestSizeFor has the sizes that flags give, and that none is far from what was asked for.
+// TestSizeFor has the sizes that flags give, none of them larger than what was asked for, nor far from it.
 func TestSizeFor(t *testing.T) {
 	for _, tt := range []struct {
 		parameters int
 		want       size
 		have       int
 	}{
-		{10_000, size{1, 24, 1, 32, 91}, 12_403},
-		{200_000, size{3, 72, 3, 32, 91}, 204_211},
-		{1_000_000, size{5, 128, 4, 64, 91}, 1_020_635},
-		{5_000_000, size{9, 216, 9, 64, 91}, 5_110_003},
+		{minParameters, size{1, 8, 1, 32, 91}, minParameters},
+		{10_000, size{1, 16, 1, 32, 91}, 6_763},
+		{defaultParameters, size{3, 72, 3, 32, 91}, 204_211},
+		{204_211, size{3, 72, 3, 32, 91}, 204_211},
+		{204_210, size{2, 80, 2, 32, 91}, 172_411},
+		{1_000_000, size{7, 104, 4, 64, 91}, 940_979},
+		{maxParameters, size{12, 184, 4, 64, 91}, 4_940_859},
 	} {
 		got := sizeFor(tt.parameters, 91)
 		if got != tt.want || got.parameters() != tt.have {
@@ -26,11 +29,31 @@ func TestSizeFor(t *testing.T) {
 	}
 	for parameters := minParameters; parameters <= maxParameters; parameters += parameters / 50 {
 		s := sizeFor(parameters, 91)
-		if off := math.Abs(float64(s.parameters()-parameters)) / float64(parameters); off > 0.15 && parameters > 100_000 || off > 0.4 {
-			t.Errorf("%d parameters: %+v has %d", parameters, s, s.parameters())
+		have := s.parameters()
+		if have > parameters || parameters > 100_000 && float64(have) < 0.8*float64(parameters) || float64(have) < 0.35*float64(parameters) {
+			t.Errorf("%d parameters: %+v has %d", parameters, s, have)
 		}
 		if s.width%s.heads != 0 || s.width%widthStep != 0 {
 			t.Errorf("%d parameters: width %d with %d heads", parameters, s.width, s.heads)
+		}
+	}
+	book, err := loadText()
+	if err != nil || len(book.vocabulary) != 91 {
+		t.Errorf("the book has %d characters, error %v: the least size is not that of 91", len(book.vocabulary), err)
+	}
+}
+
+// TestSizeForLargest: none of the same proportions has more parameters and fits.
+func TestSizeForLargest(t *testing.T) {
+	for parameters := 20_000; parameters <= maxParameters; parameters += parameters / 3 {
+		got := sizeFor(parameters, 91)
+		s := got
+		for s.depth = 1; s.depth <= maxDepth; s.depth++ {
+			for width := widthByDepth / 2 * s.depth; width <= 2*widthByDepth*s.depth; width += 4 {
+				if s.setWidth(width); width%widthStep == 0 && s.parameters() <= parameters && s.parameters() > got.parameters() {
+					t.Errorf("%d parameters: %+v has %d, and %+v has %d", parameters, got, got.parameters(), s, s.parameters())
+				}
+			}
 		}
 	}
 }

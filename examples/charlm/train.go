@@ -182,9 +182,11 @@ func (t *trainer) close() error { return t.session.Close() }
 
 // communication is the part of the replicas' time that they have spent in collectives, or waiting for those beside
 // them, since profiling was set. Waiting for each other is part of it.
-func (t *trainer) communication() float64 {
+func (t *trainer) communication() float64 { return communication(t.session.Profile()) }
+
+func communication(p ir.Profile) float64 {
 	var all, talking time.Duration
-	for _, r := range t.session.Profile().Replicas {
+	for _, r := range p.Replicas {
 		for kind, took := range r.Time {
 			all += took
 			if kind == "collective" || kind == "wait" {
