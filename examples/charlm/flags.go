@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/methods"
 )
 
@@ -30,7 +31,6 @@ type config struct {
 func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("charlm", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
 	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for, looks at the text held out included; the evaluation and the sample at the end come after it")
 	flags.IntVar(&cfg.steps, "steps", 0, "`number` of steps to train for, in place of -minutes: the same flags then give the same bits")
@@ -47,18 +47,9 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely as in the model")
 	flags.BoolVar(&cfg.compare, "compare", false, "in place of training: a table of memory and speed for 1, 2, 4 and 8 replicas, sharded and not; takes as long as -minutes says")
 
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "usage: charlm [flags]\n\nTrains a transformer on the characters of a book, its parameters and optimiser sharded over the replicas.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	const does = "Trains a transformer on the characters of a book, its parameters and optimiser sharded over the replicas."
+	if err := command.Parse(flags, args, stdout, does); err != nil {
 		return config{}, err
-	}
-	if err != nil {
-		return config{}, err
-	}
-	if flags.NArg() > 0 {
-		return config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })

@@ -35,43 +35,34 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/progress"
 )
 
-// The exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // what shells report for a program that Ctrl-C ended
-)
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], loadText, os.Stdout, os.Stderr))
+	command.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return run(ctx, args, loadText, stdout, stderr)
+	})
 }
 
 // run is the program on the text that load gives: it returns the exit code.
 func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
 	cfg, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+		return command.OK
 	}
 	if err == nil {
 		err = cfg.check()
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "charlm: %v (-h lists the flags)\n", err)
-		return exitUsage
+		return command.Usage
 	}
 	book, err := load()
 	if err != nil {
 		fmt.Fprintf(stderr, "charlm: %v\n", err)
-		return exitFailed
+		return command.Failed
 	}
 	out := progress.New(stdout)
 	err = runAll(ctx, cfg, book, out)
@@ -85,13 +76,13 @@ func report(err, outErr error, stderr io.Writer) int {
 	switch {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "charlm: interrupted")
-		return exitInterrupted
+		return command.Interrupted
 	case err != nil:
 		fmt.Fprintf(stderr, "charlm: %v\n", err)
-		return exitFailed
+		return command.Failed
 	case outErr != nil:
 		fmt.Fprintf(stderr, "charlm: standard output: %v\n", outErr)
-		return exitFailed
+		return command.Failed
 	}
-	return exitOK
+	return command.OK
 }

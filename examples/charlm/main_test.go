@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
@@ -20,7 +21,7 @@ import (
 func output(t *testing.T, args string, load func() (*text, error)) string {
 	t.Helper()
 	var stdout, stderr strings.Builder
-	if code := run(t.Context(), strings.Fields(args), load, &stdout, &stderr); code != exitOK {
+	if code := run(t.Context(), strings.Fields(args), load, &stdout, &stderr); code != command.OK {
 		t.Fatalf("charlm %s: exit code %d\n%s%s", args, code, stdout.String(), stderr.String())
 	}
 	if stderr.Len() > 0 {
@@ -224,7 +225,7 @@ func TestMistakes(t *testing.T) {
 			var stdout, stderr strings.Builder
 			code := run(ctx, strings.Fields(tt.args), fewPages, &stdout, &stderr)
 			got := stderr.String()
-			if code != exitUsage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
+			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
 				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", code, stdout.String(), got)
 			}
 			if !strings.HasPrefix(got, "charlm: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
@@ -244,7 +245,7 @@ func TestDiverges(t *testing.T) {
 		var stdout, stderr strings.Builder
 		code := run(t.Context(), strings.Fields(tt.args+small), fewPages, &stdout, &stderr)
 		form := regexp.MustCompile(`^charlm: ` + tt.want + ` (NaN|[+-]Inf): training has diverged, -lr should be less\n$`)
-		if code != exitFailed || !form.MatchString(stderr.String()) || strings.Contains(stdout.String(), "nats a character") {
+		if code != command.Failed || !form.MatchString(stderr.String()) || strings.Contains(stdout.String(), "nats a character") {
 			t.Errorf("%s: exit code %d, standard error %q\n%s", tt.args, code, stderr.String(), stdout.String())
 		}
 	}
@@ -252,7 +253,7 @@ func TestDiverges(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var stdout, stderr strings.Builder
-	if code := run(t.Context(), []string{"-h"}, fewPages, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+	if code := run(t.Context(), []string{"-h"}, fewPages, &stdout, &stderr); code != command.OK || stderr.Len() > 0 {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 	for _, flag := range []string{"-n replicas", "-minutes time", "-steps number", "-size parameters", "-batch windows",
@@ -289,7 +290,7 @@ func TestInterrupt(t *testing.T) {
 		defer stop()
 		var stdout, stderr strings.Builder
 		code := run(ctx, strings.Fields(tt.args), fewPages, stopAfter{&stdout, tt.after, stop}, &stderr)
-		if code != exitInterrupted || stderr.String() != "charlm: interrupted\n" {
+		if code != command.Interrupted || stderr.String() != "charlm: interrupted\n" {
 			t.Errorf("%s, after %q: exit code %d, standard error %q", tt.args, tt.after, code, stderr.String())
 		}
 		if got := stdout.String(); !strings.HasSuffix(got, "\n") || !strings.Contains(got, tt.after) || strings.Contains(got, tt.notAnyMore) {
@@ -306,10 +307,10 @@ func TestReport(t *testing.T) {
 		code        int
 		want        string
 	}{
-		{nil, nil, exitOK, ""},
-		{fmt.Errorf("replica 1: %w", context.Canceled), broken, exitInterrupted, "charlm: interrupted\n"},
-		{broken, nil, exitFailed, "charlm: broken\n"},
-		{nil, broken, exitFailed, "charlm: standard output: broken\n"},
+		{nil, nil, command.OK, ""},
+		{fmt.Errorf("replica 1: %w", context.Canceled), broken, command.Interrupted, "charlm: interrupted\n"},
+		{broken, nil, command.Failed, "charlm: broken\n"},
+		{nil, broken, command.Failed, "charlm: standard output: broken\n"},
 	} {
 		var stderr strings.Builder
 		if code := report(tt.err, tt.outErr, &stderr); code != tt.code || stderr.String() != tt.want {
@@ -417,7 +418,7 @@ func TestPart(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	var stderr strings.Builder
 	code := run(t.Context(), strings.Fields("-n 1 -steps 1"+small), fewPages, &fulldisk.Writer{Room: 1}, &stderr)
-	if code != exitFailed || stderr.String() != "charlm: standard output: disk full\n" {
+	if code != command.Failed || stderr.String() != "charlm: standard output: disk full\n" {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 }
