@@ -70,7 +70,9 @@ func TestRoutes(t *testing.T) {
 				}
 				const none = math.MaxUint32
 				want, places := slices.Repeat([]uint32{none}, n*r.capacity), make([]uint32, len(words))
-				r.ask(words, want, places)
+				if err := r.ask(words, want, places); err != nil {
+					t.Fatal(err)
+				}
 				asked := map[int]bool{}
 				for place, row := range want {
 					if row == none {
@@ -141,51 +143,112 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// TestStep: the loss of a step is what the host computes, rows asked for change, and no others, in both programs.
+// begun is a step with its feed, of a table and layers where nothing is zero.
+func begun(t *testing.T, replicas int) (config, *book, *start, *step, *feed) {
+	t.Helper()
+	cfg, b, from := small(t, replicas)
+	last, err := tensor.Of[float32](from.layers[2]) // zeros would hide the rest
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range last {
+		last[i] = float32(i%7-3) / 4
+	}
+	s, err := newStep(cfg, cfg.capacity(b), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.session.Close() })
+	f, err := s.newFeed(cfg, b, cfg.capacity(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, b, from, s, f
+}
+
+// TestStep: the loss of a step is what the host computes, rows asked for change, and no others.
 func TestStep(t *testing.T) {
-	for _, sharded := range []bool{false, true} {
-		cfg, b, from := small(t, 3)
-		last, err := tensor.Of[float32](from.layers[2]) // zeros would hide the rest
-		if err != nil {
-			t.Fatal(err)
+	cfg, b, from, s, f := begun(t, 3)
+	batch := newBatches(cfg.seed, b, cfg.batch).next()[0]
+	if err := f.fill(batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.session.RunTo(t.Context(), f.out, f.in); err != nil {
+		t.Fatal(err)
+	}
+	want, err := hostLoss(t.Context(), from, b.train, batch, cfg.dim)
+	if err != nil || math.Abs(float64(f.loss[0])-want) > 1e-5*want {
+		t.Errorf("loss %v, want %v, error %v", f.loss[0], want, err)
+	}
+	learnt, err := s.read(cfg, len(b.words))
+	if err != nil {
+		t.Fatal(err)
+	}
+	touched := map[int]bool{}
+	for _, at := range batch {
+		for _, w := range wordsAround(nil, b.train, at) {
+			touched[int(w)] = true
 		}
-		for i := range last {
-			last[i] = float32(i%7-3) / 4
+	}
+	for w := range b.words {
+		row := func(s *start) []float32 { return s.table[w*cfg.dim : (w+1)*cfg.dim] }
+		if same := slices.Equal(row(from), row(learnt)); same == touched[w] {
+			t.Errorf("row %d unchanged %v, wanted %v", w, same, touched[w])
 		}
-		s, err := newStep(cfg, cfg.capacity(b), from, sharded)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.session.Close()
-		f, err := s.newFeed(cfg, b, cfg.capacity(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+	}
+}
+
+// TestReference: one step is that of the reference, to the bit, and is not once what it is fed with is wrong.
+func TestReference(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(f *feed)
+	}{
+		{"", func(*feed) {}},
+		{"all words are the first", func(f *feed) {
+			for _, p := range f.places {
+				for i := range p {
+					p[i] = p[0]
+				}
+			}
+		}},
+		{"answers of another word", func(f *feed) { copy(f.answers[0], f.answers[0][1:]) }},
+		{"a row of another", func(f *feed) { f.want[1][0]++ }},
+		{"a place too few", func(f *feed) { f.want[2][f.router.capacity] = f.want[2][f.router.capacity-1] }},
+	} {
+		cfg, b, from, s, f := begun(t, 3)
 		batch := newBatches(cfg.seed, b, cfg.batch).next()[0]
-		f.fill(batch)
+		if err := f.fill(batch); err != nil {
+			t.Fatal(err)
+		}
+		c.spoil(f)
 		if err := s.session.RunTo(t.Context(), f.out, f.in); err != nil {
 			t.Fatal(err)
-		}
-		want, err := hostLoss(t.Context(), from, b.train, batch, cfg.dim)
-		if err != nil || math.Abs(float64(f.loss[0])-want) > 1e-5*want {
-			t.Errorf("sharded %v: loss %v, want %v, error %v", sharded, f.loss[0], want, err)
 		}
 		learnt, err := s.read(cfg, len(b.words))
 		if err != nil {
 			t.Fatal(err)
 		}
-		touched := map[int]bool{}
-		for _, at := range batch {
-			for _, w := range wordsAround(nil, b.train, at) {
-				touched[int(w)] = true
-			}
+		r, err := newReference(cfg, b, from)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for w := range b.words {
-			row := func(s *start) []float32 { return s.table[w*cfg.dim : (w+1)*cfg.dim] }
-			if same := slices.Equal(row(from), row(learnt)); same == touched[w] {
-				t.Errorf("sharded %v: row %d unchanged %v, wanted %v", sharded, w, same, touched[w])
-			}
+		defer r.session.Close()
+		loss, err := r.step(t.Context(), batch)
+		if err != nil {
+			t.Fatal(err)
 		}
+		whole, err := r.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = compare(learnt, whole, []float64{float64(f.loss[0])}, []float64{float64(loss)}, cfg.dim)
+		if (err != nil) != (c.name != "") {
+			t.Errorf("%q: error %v", c.name, err)
+		}
+	}
+	if near(1, 1.001) || !near(3, 3.0001) || near(1, math.NaN()) || !near(math.NaN(), 1) {
+		t.Error("losses that are alike are not what they should be")
 	}
 }
 
