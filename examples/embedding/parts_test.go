@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
 
@@ -271,4 +272,47 @@ func TestCompare(t *testing.T) {
 	check([]float64{1, 2}, "weights 2 are not the same")
 	other.table[11] = -other.table[11]
 	check([]float64{1, 2}, "number 1 of row 2 of the table is ")
+}
+
+// TestFull: more rows than there are places are an error, and nothing is asked for past them.
+func TestFull(t *testing.T) {
+	r := newRouter(10, 2)
+	r.capacity = 2
+	want, places := make([]uint32, 4), make([]uint32, 4)
+	if err := r.ask([]int32{1, 2, 3, 1}, want, places); err != nil || !slices.Equal(places, []uint32{2, 0, 3, 2}) {
+		t.Errorf("places %v, error %v", places, err)
+	}
+	if err := r.ask([]int32{1, 2, 3, 5}, want, places); err == nil || err.Error() != "replica 1 is asked for more rows than its capacity of 2" {
+		t.Errorf("error %v", err)
+	}
+	cfg, b, from := small(t, 3)
+	less := cfg.capacity(b) - 1
+	fail := func(int, *start, float64, float64) error { return nil }
+	if _, _, err := train(t.Context(), cfg, b, less, from, fail); err == nil || !strings.Contains(err.Error(), "than its capacity of ") {
+		t.Errorf("error %v with a place less", err)
+	}
+}
+
+// TestContexts has the words around some places, counted by hand.
+func TestContexts(t *testing.T) {
+	text := []int32{10, 11, 12, 13, 14, 15, 16}
+	for at, want := range map[int][]int32{2: {10, 11, 13, 14}, 3: {11, 12, 14, 15}, 4: {12, 13, 15, 16}} {
+		if got := wordsAround(nil, text, at); !slices.Equal(got, want) {
+			t.Errorf("around place %d: %v, want %v", at, got, want)
+		}
+		if got := neighbours(text, at); !slices.Equal(got[:], want) {
+			t.Errorf("neighbours of place %d: %v, want %v", at, got, want)
+		}
+	}
+}
+
+// TestMethods: sums have the order of the replicas by any method, which without Reproducible they have not.
+func TestMethods(t *testing.T) {
+	onNumbers(t)
+	options := all.Options
+	defer func() { all.Options = options }()
+	for _, m := range []methods.Method{methods.ClockwiseRing, methods.RecursiveDoubling, methods.Direct} {
+		all.Options.Method = m
+		output(t, page, "-n 4 -batch 48 -epochs 1 -dim 7 -near the -verify")
+	}
 }
