@@ -35,12 +35,21 @@ func (p *Plan) checkCall(v verb, r *rowTable, options Options) error {
 	return r.checkPlan(v, p, options)
 }
 
+// Options are those that the plan was made with, with Workers as many as there are: for who makes one like it. Those of
+// no plan are the zero value.
+func (p *Plan) Options() PlanOptions {
+	if p == nil {
+		return PlanOptions{}
+	}
+	options := p.options
+	options.Workers = p.crews.workers
+	return options
+}
+
 // Clone is the same plan with memory of its own, for one call at a time to begin with: whoever calls with a clone that
 // nobody else has allocates nothing once a call like it has been made, whatever others do with p.
 func (p *Plan) Clone() *Plan {
-	options := p.options
-	options.Workers = p.crews.workers
-	clone, err := newPlan("Clone", p.dtype, p.groups, p.entries, p.width, p.lookUps, options)
+	clone, err := newPlan("Clone", p.dtype, p.groups, p.entries, p.width, p.lookUps, p.Options())
 	if err != nil {
 		panic(err) // p was made of the same
 	}
