@@ -268,6 +268,11 @@ func TestCompare(t *testing.T) {
 	}
 	check([]float64{1, 2}, "")
 	check([]float64{1, 3}, "the loss of epoch 2 is 2, and 3 on one replica")
+	check([]float64{1, math.NaN()}, "the loss of epoch 2 is 2, and NaN on one replica")
+	nan := []float64{math.NaN()}
+	if err := compare(from, other, nan, slices.Clone(nan), cfg.dim); err != nil {
+		t.Errorf("error %v of losses that are NaN both", err)
+	}
 	other.layers[2].Bytes()[7] ^= 1
 	check([]float64{1, 2}, "weights 2 are not the same")
 	other.table[11] = -other.table[11]
