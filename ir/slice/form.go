@@ -243,11 +243,14 @@ func (f form) bindUpdate(v verb, t, s, offsets, scale *tensor.Tensor) (func() er
 }
 
 // gradientForm is the form of an operation of a gradient: with the plan, if it is one for that too, or one like it made
-// for it.
+// for it. Options that the operation takes no notice of, and that of the gradient would refuse, are left out.
 func (f form) gradientForm(b *ir.Backward, v verb, t, offsets ir.Spec) form {
 	r, is := f.rows(t, offsets)
-	if v == take || v == put {
+	if sums := (table{dtype: t.DType}); v != addTo || sums.check(nil, addTo, popops.Options{PartialType: f.options.PartialType}) != nil {
 		f.options.PartialType = 0
+	}
+	if len(f.dims) != 1 {
+		f.options.IndicesAreSorted = false
 	}
 	if f.plan == nil || !is || r.check(f.plan, v, f.options) == nil {
 		return f

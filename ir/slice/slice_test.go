@@ -503,3 +503,37 @@ func TestGradientsOfWhatIsLeftOut(t *testing.T) {
 		t.Errorf("groups: gradient of scale %v", d)
 	}
 }
+
+// TestGradientOptions: options that slices take no notice of are no error of the gradient, which updates, and change it
+// not.
+func TestGradientOptions(t *testing.T) {
+	plan, err := popops.NewPlan(tensor.F32, 4, 3, []int{2}, popops.PlanOptions{NotForUpdate: true, PartialType: tensor.F16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		dims    []int
+		offsets *tensor.Tensor
+		plan    *popops.Plan
+		options popops.Options
+	}{
+		{"sorted blocks", []int{0, 1}, of(t, []int32{3, 2, 0, 1}, 2, 2), nil, popops.Options{IndicesAreSorted: true}},
+		{"sums", []int{0}, of(t, []int32{3, 0}, 2, 1), nil, popops.Options{PartialType: tensor.F16}},
+		{"sums of a plan", []int{0}, of(t, []int32{3, 0}, 2, 1), plan, popops.Options{PartialType: tensor.F16}},
+	} {
+		sizes := slices.Repeat([]int{1}, len(c.dims))
+		in := []*tensor.Tensor{fill(t, tensor.F32, 1, 4, 3), c.offsets}
+		gradient := func(p *popops.Plan, o popops.Options) buildFunc {
+			return gradientOf(func(in []*ir.Tensor) *ir.Tensor { return slice.MultiSlice(in[0], in[1], c.dims, sizes, p, o) })
+		}
+		if err := failure(in, gradient(c.plan, c.options)); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got, want := run(t, in, gradient(c.plan, c.options)), run(t, in, gradient(nil, popops.Options{}))
+		if !sameBytes(got[0], want[0]) {
+			t.Errorf("%s: gradient %v, want %v", c.name, floats(t, got[0]), floats(t, want[0]))
+		}
+	}
+}
