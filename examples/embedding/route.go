@@ -30,8 +30,8 @@ func (r *router) count(words []int32) (most int) {
 }
 
 // ask fills in, for each replica in turn, the rows wanted of it as it numbers them, and the places of the words in what
-// comes back: (replicas, capacity), one after the other. Places left over are left as they are. Without want it only counts. Errors: more rows of one
-// replica than it has places.
+// comes back: (replicas, capacity), one after the other. Places left over are left as they are. Without
+// want it only counts. Errors: more rows of one replica than it has places.
 func (r *router) ask(words []int32, want, places []uint32) error {
 	r.now++
 	clear(r.used)
