@@ -30,6 +30,17 @@ func TestChecksOfPlans(t *testing.T) {
 	wantError(t, "sorted", update(sorted, popops.UpdateMax, 2, none), "IndicesAreSorted is false, the plan was made with true")
 	wantError(t, "partial", update(adds, popops.UpdateAdd, 2, popops.Options{PartialType: tensor.F32}), "PartialType is float32, the plan was made with float16")
 	wantError(t, "no such sums", update(adds, popops.UpdateAdd, 2, popops.Options{PartialType: tensor.F64}), "PartialType float64 for float16")
+	wantError(t, "no operation", update(nil, 77, 2, none), "operation UpdateOperation(77), want UpdateAdd, UpdateNone or UpdateMax")
+	wantError(t, "no operation, planned", update(adds, 77, 2, none), "operation UpdateOperation(77)")
+	wantError(t, "fewer than none", slice(nil, -1, none), "-1 look-ups, want 0 or more")
+	wantError(t, "fewer than none, planned", update(adds, popops.UpdateAdd, -1, none), "-1 look-ups, want 0 or more")
+	var nobodys *popops.Plan
+	wantError(t, "no type", nobodys.CheckSlice(tensor.DType(200), 1, 4, 3, 2, none), "invalid dtype")
+	wantError(t, "no type, updated", nobodys.CheckUpdate(popops.UpdateNone, tensor.DType(200), 1, 4, 3, 2, none), "invalid dtype")
+	wantError(t, "no number", nobodys.CheckUpdate(popops.UpdateMax, tensor.Bool, 1, 4, 3, 2, none), "elements are bool, want a number")
+	must(t, nobodys.CheckUpdate(popops.UpdateNone, tensor.Bool, 1, 4, 3, 2, none))
+	wantError(t, "no table", nobodys.CheckSlice(tensor.F16, 1, -4, 3, 2, none), "1 groups of -4 entries of 3 elements, want 0 or more of all")
+	wantError(t, "a plan for nothing", slice(&popops.Plan{}, 2, none), "the plan is for 0 of 0 of 0")
 	wantError(t, "no plan", update(nil, popops.UpdateAdd, 2, popops.Options{PartialType: tensor.F64}), "PartialType float64 for float16")
 }
 
@@ -39,5 +50,17 @@ func TestClone(t *testing.T) {
 	must(t, err)
 	if c := p.Clone(); c == p || c.String() != p.String() {
 		t.Errorf("clone %v of %v", c, p)
+	}
+	if c := (*popops.Plan)(nil).Clone(); c != nil {
+		t.Errorf("clone %v of no plan", c)
+	}
+	if c := (&popops.Plan{}).Clone(); c == nil || c.CheckSlice(tensor.F32, 1, 4, 3, 2, popops.Options{}) == nil {
+		t.Errorf("clone %v of a plan for nothing", c)
+	}
+	if o := p.Options(); o != (popops.PlanOptions{Operation: popops.UpdateMax, Workers: 3}) {
+		t.Errorf("options %+v", o)
+	}
+	if o := (*popops.Plan)(nil).Options(); o != (popops.PlanOptions{}) {
+		t.Errorf("options %+v of no plan", o)
 	}
 }

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math"
 	"strings"
+
+	"gogcl.dev/internal/command"
 )
 
 // config is what the command line says.
@@ -26,28 +27,22 @@ type config struct {
 func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("embedding", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`, which the table is split over")
 	flags.IntVar(&cfg.epochs, "epochs", 4, "`passes` over the text")
-	flags.IntVar(&cfg.batch, "batch", 256, "`words` guessed in a step, over all replicas")
+	flags.IntVar(&cfg.batch, "batch", 256, "`words` guessed in a step, over all replicas: a multiple of -n; without it, the last one up to 256")
 	flags.IntVar(&cfg.dim, "dim", 32, "`numbers` that a word is described by")
 	flags.Float64Var(&cfg.rate, "lr", 20, "`rate` of gradient descent on the table")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first table and the order of the words follow from")
 	near := flags.String("near", "red,glass,rays,two,eye", "`words`, with commas between, whose nearest ones are listed at the end")
 	flags.BoolVar(&cfg.verify, "verify", false, "compare with one replica that has the whole table")
 
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "usage: embedding [flags]\n\nLearns what the words of a book are like, with a table split over replicas.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	if err := command.Parse(flags, args, stdout, "Learns what the words of a book are like, with a table split over replicas."); err != nil {
 		return config{}, err
 	}
-	if err != nil {
-		return config{}, err
-	}
-	if flags.NArg() > 0 {
-		return config{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	given := false
+	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "batch" })
+	if !given && cfg.replicas > 0 && cfg.replicas <= maxReplicas {
+		cfg.batch -= cfg.batch % cfg.replicas
 	}
 	if *near != "" {
 		cfg.near = strings.Split(*near, ",")
@@ -76,8 +71,8 @@ func (cfg config) check(b *book) error {
 		return fmt.Errorf("-batch %d: there are only %d words to learn from", cfg.batch, b.places())
 	case cfg.dim < 1 || cfg.dim > maxDim:
 		return fmt.Errorf("-dim %d: there must be 1 to %d numbers", cfg.dim, maxDim)
-	case !(cfg.rate > 0) || cfg.rate > math.MaxFloat32:
-		return fmt.Errorf("-lr %v: the rate must be above 0 and finite", cfg.rate)
+	case !(float32(cfg.rate) > 0) || cfg.rate > math.MaxFloat32:
+		return fmt.Errorf("-lr %v: the rate must be above 0 and finite in float32", cfg.rate)
 	}
 	for _, w := range cfg.near {
 		if _, ok := b.numbers[w]; !ok {

@@ -25,7 +25,7 @@ func learn(ctx context.Context, cfg config, b *book, out *progress.Printer) erro
 		return err
 	}
 	var last float64
-	learnt, losses, err := train(ctx, cfg, b, capacity, from, true, func(epoch int, learnt *start, loss, perSecond float64) error {
+	learnt, losses, err := train(ctx, cfg, b, capacity, from, func(epoch int, learnt *start, loss, perSecond float64) error {
 		var err error
 		if last, err = heldOutLoss(ctx, learnt, b, cfg.dim); err != nil {
 			return err
@@ -43,7 +43,7 @@ func learn(ctx context.Context, cfg config, b *book, out *progress.Printer) erro
 	if !cfg.verify {
 		return nil
 	}
-	whole, wholeLosses, err := train(ctx, cfg, b, capacity, from, false, nil)
+	whole, wholeLosses, err := learnAlone(ctx, cfg, b, from)
 	if err != nil {
 		return err
 	}
@@ -57,26 +57,39 @@ func learn(ctx context.Context, cfg config, b *book, out *progress.Printer) erro
 // compare returns the first difference of what has been learnt in two ways.
 func compare(a, b *start, aLosses, bLosses []float64, dim int) error {
 	for i, v := range aLosses {
-		if v != bLosses[i] {
+		if v != bLosses[i] && !(math.IsNaN(v) && math.IsNaN(bLosses[i])) {
 			return fmt.Errorf("the loss of epoch %d is %v, and %v on one replica with the whole table", i+1, v, bLosses[i])
 		}
 	}
 	for i, v := range a.table {
-		if math.Float32bits(v) != math.Float32bits(b.table[i]) {
+		if !same(v, b.table[i]) {
 			return fmt.Errorf("number %d of row %d of the table is %v, and %v on one replica with the whole table", i%dim, i/dim, v, b.table[i])
 		}
 	}
 	for i, x := range a.layers {
-		if !slices.Equal(x.Bytes(), b.layers[i].Bytes()) {
+		v, err := tensor.Of[float32](x)
+		if err != nil {
+			return err
+		}
+		w, err := tensor.Of[float32](b.layers[i])
+		if err != nil {
+			return err
+		}
+		if !slices.EqualFunc(v, w, same) {
 			return fmt.Errorf("weights %d are not the same as on one replica with the whole table", i)
 		}
 	}
 	return nil
 }
 
-// train learns, and returns what has been learnt and the mean loss of each epoch. It tells after, if that is not nil.
-func train(ctx context.Context, cfg config, b *book, capacity int, from *start, sharded bool, after func(epoch int, learnt *start, loss, perSecond float64) error) (learnt *start, losses []float64, err error) {
-	s, err := newStep(cfg, capacity, from, sharded)
+// same reports whether two numbers have the same bits, or are NaN both: which one, processors differ in.
+func same(v, w float32) bool {
+	return math.Float32bits(v) == math.Float32bits(w) || v != v && w != w
+}
+
+// train learns, and returns what has been learnt and the mean loss of each epoch. It tells after.
+func train(ctx context.Context, cfg config, b *book, capacity int, from *start, after func(epoch int, learnt *start, loss, perSecond float64) error) (learnt *start, losses []float64, err error) {
+	s, err := newStep(cfg, capacity, from)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +103,9 @@ func train(ctx context.Context, cfg config, b *book, capacity int, from *start, 
 		for epoch := range cfg.epochs {
 			began, sum := time.Now(), 0.0
 			for _, batch := range all.next() {
-				f.fill(batch)
+				if err := f.fill(batch); err != nil {
+					return err
+				}
 				if err := s.session.RunTo(ctx, f.out, f.in); err != nil {
 					return err
 				}
@@ -102,10 +117,8 @@ func train(ctx context.Context, cfg config, b *book, capacity int, from *start, 
 			if learnt, err = s.read(cfg, len(b.words)); err != nil {
 				return err
 			}
-			if after != nil {
-				if err := after(epoch, learnt, loss, perSecond); err != nil {
-					return err
-				}
+			if err := after(epoch, learnt, loss, perSecond); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -118,20 +131,18 @@ type feed struct {
 	cfg     config
 	book    *book
 	router  *router
-	sharded bool
 	in, out map[*ir.Stream]*tensor.Tensor
 
-	want, places [][]uint32 // by part of the batch
+	want, places [][]uint32 // by replica
 	answers      [][]int32
-	numbers      []int32   // by replica
-	loss         []float32 // the same
+	numbers      []int32
+	loss         []float32
 	words        []int32
 }
 
 func (s *step) newFeed(cfg config, b *book, capacity int) (*feed, error) {
 	f := &feed{cfg: cfg, book: b, router: newRouter(len(b.words), cfg.replicas), in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
 	f.router.capacity = capacity
-	f.sharded = len(s.parts) < cfg.replicas // of one replica both are the same
 	var err error
 	host := func(of map[*ir.Stream]*tensor.Tensor, stream *ir.Stream) *tensor.Tensor {
 		spec := s.session.HostSpec(stream)
@@ -143,10 +154,7 @@ func (s *step) newFeed(cfg config, b *book, capacity int) (*feed, error) {
 		return x
 	}
 	number, loss := host(f.in, s.number), host(f.out, s.loss)
-	var want, places, answers []*tensor.Tensor
-	for _, p := range s.parts {
-		want, places, answers = append(want, host(f.in, p.want)), append(places, host(f.in, p.places)), append(answers, host(f.in, p.answers))
-	}
+	want, places, answers := host(f.in, s.want), host(f.in, s.places), host(f.in, s.answers)
 	if err != nil {
 		return nil, err
 	}
@@ -166,30 +174,26 @@ func (s *step) newFeed(cfg config, b *book, capacity int) (*feed, error) {
 	return f, err
 }
 
-// split is the elements of tensors, one for each part of the batch or one for all, by part.
-func split[T tensor.Element](ts []*tensor.Tensor, parts int) (out [][]T, err error) {
-	for _, t := range ts {
-		v, err := tensor.Of[T](t)
-		if err != nil {
-			return nil, err
-		}
-		n := len(v) / (parts / len(ts))
-		for ; len(v) > 0; v = v[n:] {
-			out = append(out, v[:n:n])
-		}
+// split is the elements of a tensor, by part.
+func split[T tensor.Element](t *tensor.Tensor, parts int) (out [][]T, err error) {
+	v, err := tensor.Of[T](t)
+	if err != nil {
+		return nil, err
+	}
+	n := len(v) / parts
+	for k := range parts {
+		out = append(out, v[k*n:(k+1)*n:(k+1)*n])
 	}
 	return out, nil
 }
 
 // fill makes a batch of the words at some places of the book what the next step is given.
-func (f *feed) fill(places []int) {
+func (f *feed) fill(places []int) error {
 	for i := range f.numbers {
 		f.numbers[i]++
 	}
-	n, words := f.cfg.replicas, len(f.book.words)
-	part := f.cfg.part()
+	part, none := f.cfg.part(), uint32(len(f.book.words)) // no row of any table
 	for k, want := range f.want {
-		none := uint32(words) // no row of any table
 		for i := range want {
 			want[i] = none
 		}
@@ -198,14 +202,9 @@ func (f *feed) fill(places []int) {
 			f.words = wordsAround(f.words, f.book.train, at)
 			f.answers[k][i] = classOf(f.book.train[at])
 		}
-		f.router.ask(f.words, want, f.places[k])
-		if f.sharded {
-			continue
-		}
-		for i, row := range want {
-			if row != none { // the number of the word, whose row it is
-				want[i] = row*uint32(n) + uint32(i/f.router.capacity)
-			}
+		if err := f.router.ask(f.words, want, f.places[k]); err != nil {
+			return err
 		}
 	}
+	return nil
 }

@@ -21,9 +21,9 @@
 //	go run ./examples/embedding [-n replicas] [-epochs passes] [-batch words] [-dim numbers] [-lr rate] [-seed number]
 //		[-near words] [-verify]
 //
-// With -verify the same is learnt on one replica with the whole table, without any collective, and tables, weights and
-// losses are compared, to the bit. The exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake
-// on the command line and 130 after Ctrl-C.
+// With -verify the same is learnt on one replica with the whole table, without any collective: words are taken from the
+// book and rows looked up and changed by plain loops. Tables, weights and losses are compared, to the bit. The
+// exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake on the command line and 130 after Ctrl-C.
 package main
 
 import (
@@ -32,25 +32,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 
 	"gogcl.dev/examples/charlm/opticks"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/progress"
 )
 
-// The exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // what shells report for a program that Ctrl-C ended
-)
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], opticks.Text, os.Stdout, os.Stderr))
+	command.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return run(ctx, args, opticks.Text, stdout, stderr)
+	})
 }
 
 // run is the program on the text that load gives: it returns the exit code.
@@ -62,32 +53,32 @@ func run(ctx context.Context, args []string, load func() ([]byte, error), stdout
 	const more = " (-h lists the flags)"
 	cfg, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitOK
+		return command.OK
 	}
 	if err != nil {
-		return failed(exitUsage, err, more)
+		return failed(command.Usage, err, more)
 	}
 	text, err := load()
 	if err != nil {
-		return failed(exitFailed, err, "")
+		return failed(command.Failed, err, "")
 	}
 	book, err := newBook(text)
 	if err != nil {
-		return failed(exitFailed, err, "")
+		return failed(command.Failed, err, "")
 	}
 	if err := cfg.check(book); err != nil {
-		return failed(exitUsage, err, more)
+		return failed(command.Usage, err, more)
 	}
 	out := progress.New(stdout)
 	err = learn(ctx, cfg, book, out)
 	out.Close()
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return failed(exitInterrupted, errors.New("interrupted"), "")
+		return failed(command.Interrupted, errors.New("interrupted"), "")
 	case err != nil:
-		return failed(exitFailed, err, "")
+		return failed(command.Failed, err, "")
 	case out.Err() != nil:
-		return failed(exitFailed, fmt.Errorf("standard output: %w", out.Err()), "")
+		return failed(command.Failed, fmt.Errorf("standard output: %w", out.Err()), "")
 	}
-	return exitOK
+	return command.OK
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gogcl.dev/examples/charlm/opticks"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/fulldisk"
 )
 
@@ -34,7 +35,7 @@ func page() ([]byte, error) {
 func output(t *testing.T, load func() ([]byte, error), args string) string {
 	t.Helper()
 	var stdout, stderr strings.Builder
-	if code := run(t.Context(), strings.Fields(args), load, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+	if code := run(t.Context(), strings.Fields(args), load, &stdout, &stderr); code != command.OK || stderr.Len() > 0 {
 		t.Fatalf("embedding %s: exit code %d\n%s%s", args, code, stdout.String(), stderr.String())
 	}
 	return regexp.MustCompile(`\d+ words/s`).ReplaceAllString(stdout.String(), "N words/s")
@@ -100,11 +101,13 @@ func TestMistakes(t *testing.T) {
 		{"-n x", `invalid value "x" for flag -n: parse error`},
 		{"-epochs 0", "-epochs 0: there must be at least 1"},
 		{"-batch 0", "-batch 0: there must be at least 1 word in a step"},
+		{"-n 3 -batch 256", "-batch 256: it must be a multiple of the 3 replicas"},
 		{"-batch 30", "-batch 30: it must be a multiple of the 4 replicas"},
 		{"-batch 100000", "-batch 100000: there are only "},
 		{"-dim 0", "-dim 0: there must be 1 to 1024 numbers"},
 		{"-dim 1025", "-dim 1025: there must be 1 to 1024 numbers"},
 		{"-lr 0", "-lr 0: the rate must be above 0 and finite"},
+		{"-lr 1e-60", "-lr 1e-60: the rate must be above 0 and finite in float32"},
 		{"-lr NaN", "-lr NaN: the rate must be above 0 and finite"},
 		{"-lr 1e39", "-lr 1e+39: the rate must be above 0 and finite"},
 		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
@@ -118,7 +121,7 @@ func TestMistakes(t *testing.T) {
 			var stdout, stderr strings.Builder
 			code := run(t.Context(), strings.Fields(tt.args), pages, &stdout, &stderr)
 			got := stderr.String()
-			if code != exitUsage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
+			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
 				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", code, stdout.String(), got)
 			}
 			if !strings.HasPrefix(got, "embedding: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
@@ -128,9 +131,19 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestDefaultBatch: without -batch any number of replicas will do.
+func TestDefaultBatch(t *testing.T) {
+	for n := 1; n <= maxReplicas; n++ {
+		cfg, err := parseFlags([]string{"-n", strconv.Itoa(n)}, io.Discard)
+		if err != nil || cfg.batch%n != 0 || cfg.batch > 256 || cfg.batch+n <= 256 {
+			t.Errorf("-n %d: batch %d, error %v", n, cfg.batch, err)
+		}
+	}
+}
+
 func TestHelp(t *testing.T) {
 	var stdout, stderr strings.Builder
-	if code := run(t.Context(), []string{"-h"}, pages, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+	if code := run(t.Context(), []string{"-h"}, pages, &stdout, &stderr); code != command.OK || stderr.Len() > 0 {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 	for _, flag := range []string{"-n replicas", "-epochs passes", "-batch words", "-dim numbers", "-lr rate", "-seed number", "-near words", "-verify"} {
@@ -152,7 +165,7 @@ func TestBadText(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		code := run(t.Context(), nil, func() ([]byte, error) { return tt.text, tt.err }, io.Discard, &stderr)
-		if code != exitFailed || stderr.String() != tt.want {
+		if code != command.Failed || stderr.String() != tt.want {
 			t.Errorf("exit code %d, standard error %q, want %q", code, stderr.String(), tt.want)
 		}
 	}
@@ -178,7 +191,7 @@ func TestInterrupt(t *testing.T) {
 		defer stop()
 		var stdout, stderr strings.Builder
 		code := run(ctx, strings.Fields("-epochs 1000000 -near the"), page, stopAt{&stdout, line, stop}, &stderr)
-		if code != exitInterrupted || stderr.String() != "embedding: interrupted\n" {
+		if code != command.Interrupted || stderr.String() != "embedding: interrupted\n" {
 			t.Errorf("exit code %d, standard error %q", code, stderr.String())
 		}
 		if !strings.HasSuffix(stdout.String(), "\n") || strings.Contains(stdout.String(), "nearest") {
@@ -190,7 +203,7 @@ func TestInterrupt(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	var stderr strings.Builder
 	code := run(t.Context(), strings.Fields("-epochs 1000000 -near the"), page, &fulldisk.Writer{Room: 2}, &stderr)
-	if code != exitFailed || !strings.HasPrefix(stderr.String(), "embedding: ") || !strings.Contains(stderr.String(), "disk full") {
+	if code != command.Failed || !strings.HasPrefix(stderr.String(), "embedding: ") || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 }

@@ -65,35 +65,31 @@ func guess(rows, answers *ir.Tensor, layers []*ir.Tensor) *ir.Tensor {
 	return ir.CrossEntropy(ir.Add(ir.MatMul(hidden, layers[2]), layers[3]), answers)
 }
 
-// step is a program that learns from one batch, and a session of it. It has the table split over its replicas, or all
-// of it on one replica that does what all would do, one part of the batch after the other.
+// step is a program that learns from one batch, the table split over its replicas, and a session of it.
 type step struct {
 	session *ir.Session
-	parts   []part // of a replica
-	number  *ir.Stream
-	loss    *ir.Stream
-	table   *ir.Variable
-	layers  []*ir.Variable
+
+	// What a replica is given: the rows it wants, by replica and place, a row that is not there if a place is left over;
+	// for each word around one to guess, the place of its row; and the answers.
+	want, places, answers *ir.Stream
+
+	number *ir.Stream
+	loss   *ir.Stream
+	table  *ir.Variable
+	layers []*ir.Variable
 }
 
-// part is what a part of the batch is given: the rows it wants, by replica and place, a row that is not there if a
-// place is left over; for each word around one to guess, the place of its row; and the answers.
-type part struct{ want, places, answers *ir.Stream }
-
-// all are all replicas. Sums are the left fold in their order, which one replica can do as well.
+// all are all replicas. Sums are the left fold in their order, which one replica can do as well, by any method.
 var all = collective.Comm{Options: gcl.Options{Reproducible: true}}
 
 // entry is what slices of a table are: single rows.
 var entryDims, entrySizes = []int{0}, []int{1}
 
 // newStep builds the program for look-ups of so many places for each pair of replicas.
-func newStep(cfg config, capacity int, from *start, sharded bool) (*step, error) {
-	n, words := cfg.replicas, len(from.table)/cfg.dim
-	replicas, parts, rows := 1, n, words
-	if sharded {
-		replicas, parts, rows = n, 1, shardRows(words, n)
-	}
-	s, p := &step{}, ir.New(replicas)
+func newStep(cfg config, capacity int, from *start) (*step, error) {
+	n := cfg.replicas
+	rows := shardRows(len(from.table)/cfg.dim, n)
+	s, p := &step{}, ir.New(n)
 	main := p.Main()
 	if err := s.variables(p, cfg, from, rows); err != nil {
 		return nil, err
@@ -109,10 +105,7 @@ func newStep(cfg config, capacity int, from *start, sharded bool) (*step, error)
 		inputs = append(inputs, l.Tensor)
 	}
 	graph := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-		rows := ir.Reshape(in[0], n, capacity, cfg.dim)
-		if sharded {
-			rows = all.AllToAll(rows) // back to who wanted them
-		}
+		rows := all.AllToAll(ir.Reshape(in[0], n, capacity, cfg.dim)) // back to who wanted them
 		rows = ir.Reshape(rows, n*capacity, cfg.dim)
 		rows = slice.MultiSlice(rows, in[1], entryDims, entrySizes, nil, popops.Options{})
 		return []*ir.Tensor{guess(ir.Reshape(rows, cfg.part(), -1), in[2], in[3:])}
@@ -135,50 +128,27 @@ func newStep(cfg config, capacity int, from *start, sharded bool) (*step, error)
 		return stream, main.HostLoad(stream)
 	}
 	share := main.Constant(tensor.Scalar(1 / float32(n)))
-	var loss *ir.Tensor
-	var offsets, rowGrads []*ir.Tensor // by part
-	var grads []*ir.Tensor             // of the layers, summed
-	for range parts {
-		var of part
-		var want, places, answers *ir.Tensor
-		of.want, want = load("want", tensor.U32, n, capacity)
-		of.places, places = load("places", tensor.U32, cfg.part()*len(around), 1)
-		of.answers, answers = load("answers", tensor.I32, cfg.part())
-		s.parts = append(s.parts, of)
-		if sharded {
-			want = all.AllToAll(want) // to whose rows they are
-		}
-		at := ir.Reshape(want, n*capacity, 1)
-		found := slice.MultiSlice(s.table.Tensor, at, entryDims, entrySizes, plan, popops.Options{})
-		forward := main.CallWithInfo(graph, nil, append([]*ir.Tensor{found, places, answers}, layers...)...)
-		by := gradient.By(forward)
-		by[gradient.Grads[0]] = share // of the mean over all replicas
-		back := main.CallWithInfo(gradient.Graph, by).Outputs()
-		if err := p.Err(); err != nil {
-			return nil, err
-		}
-		offsets, rowGrads = append(offsets, at), append(rowGrads, back[0])
-		if lost := forward.Outputs()[0]; loss == nil {
-			loss, grads = lost, back[1:]
-		} else {
-			loss = ir.Add(loss, lost)
-			for i, g := range back[1:] {
-				grads[i] = ir.Add(grads[i], g)
-			}
-		}
-	}
-	if sharded {
-		sums := all.AllReduceMany(append(grads, loss), gcl.Add)
-		if p.Err() == nil {
-			grads, loss = sums[:len(grads)], sums[len(grads)]
-		}
-	}
-	table, minusRate := s.table.Tensor, main.Constant(tensor.Scalar(float32(-cfg.rate)))
-	for k, at := range offsets {
-		table = slice.MultiUpdateAddInPlace(table, rowGrads[k], at, minusRate, entryDims, entrySizes, plan, popops.Options{})
-	}
-	var number *ir.Tensor
+	var want, places, answers, number *ir.Tensor
+	s.want, want = load("want", tensor.U32, n, capacity)
+	s.places, places = load("places", tensor.U32, cfg.part()*len(around), 1)
+	s.answers, answers = load("answers", tensor.I32, cfg.part())
 	s.number, number = load("step", tensor.I32)
+
+	at := ir.Reshape(all.AllToAll(want), n*capacity, 1) // with whose rows they are
+	found := slice.MultiSlice(s.table.Tensor, at, entryDims, entrySizes, plan, popops.Options{})
+	forward := main.CallWithInfo(graph, nil, append([]*ir.Tensor{found, places, answers}, layers...)...)
+	by := gradient.By(forward)
+	by[gradient.Grads[0]] = share // of the mean over all replicas
+	back := main.CallWithInfo(gradient.Graph, by).Outputs()
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	minusRate := main.Constant(tensor.Scalar(float32(-cfg.rate)))
+	slice.MultiUpdateAddInPlace(s.table.Tensor, back[0], at, minusRate, entryDims, entrySizes, plan, popops.Options{})
+	sums := all.AllReduceMany(append(back[1:], forward.Outputs()[0]), gcl.Add)
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
 	rate := main.Constant(tensor.Scalar(float32(adamRate)))
 	for i, l := range s.layers {
 		zeros, err := tensor.New(tensor.F32, l.Shape()...)
@@ -186,16 +156,16 @@ func newStep(cfg config, capacity int, from *start, sharded bool) (*step, error)
 			return nil, err
 		}
 		state := ir.AdamState{Mean: p.Variable(zeros).Tensor, Square: p.Variable(zeros).Tensor}
-		ir.Adam{}.Update(l.Tensor, state, grads[i], rate, number)
+		ir.Adam{}.Update(l.Tensor, state, sums[i], rate, number)
 	}
 	s.loss = p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
-	main.HostStore(s.loss, ir.Mul(loss, share))
+	main.HostStore(s.loss, ir.Mul(sums[len(s.layers)], share))
 	s.session, err = ir.NewSession(p)
 	return s, err
 }
 
-// variables makes the variables. A replica has so many rows of the table: all of them, or those of its words, and zeros
-// past the last word.
+// variables makes the variables. A replica has so many rows of the table: those of its words, and zeros past the last
+// word.
 func (s *step) variables(p *ir.Program, cfg config, from *start, rows int) error {
 	n, dim := p.Replicas(), cfg.dim
 	shape := []int{rows, dim}

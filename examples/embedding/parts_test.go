@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
 
@@ -70,7 +71,9 @@ func TestRoutes(t *testing.T) {
 				}
 				const none = math.MaxUint32
 				want, places := slices.Repeat([]uint32{none}, n*r.capacity), make([]uint32, len(words))
-				r.ask(words, want, places)
+				if err := r.ask(words, want, places); err != nil {
+					t.Fatal(err)
+				}
 				asked := map[int]bool{}
 				for place, row := range want {
 					if row == none {
@@ -141,51 +144,112 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// TestStep: the loss of a step is what the host computes, rows asked for change, and no others, in both programs.
+// begun is a step with its feed, of a table and layers where nothing is zero.
+func begun(t *testing.T, replicas int) (config, *book, *start, *step, *feed) {
+	t.Helper()
+	cfg, b, from := small(t, replicas)
+	last, err := tensor.Of[float32](from.layers[2]) // zeros would hide the rest
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range last {
+		last[i] = float32(i%7-3) / 4
+	}
+	s, err := newStep(cfg, cfg.capacity(b), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.session.Close() })
+	f, err := s.newFeed(cfg, b, cfg.capacity(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, b, from, s, f
+}
+
+// TestStep: the loss of a step is what the host computes, rows asked for change, and no others.
 func TestStep(t *testing.T) {
-	for _, sharded := range []bool{false, true} {
-		cfg, b, from := small(t, 3)
-		last, err := tensor.Of[float32](from.layers[2]) // zeros would hide the rest
-		if err != nil {
-			t.Fatal(err)
+	cfg, b, from, s, f := begun(t, 3)
+	batch := newBatches(cfg.seed, b, cfg.batch).next()[0]
+	if err := f.fill(batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.session.RunTo(t.Context(), f.out, f.in); err != nil {
+		t.Fatal(err)
+	}
+	want, err := hostLoss(t.Context(), from, b.train, batch, cfg.dim)
+	if err != nil || math.Abs(float64(f.loss[0])-want) > 1e-5*want {
+		t.Errorf("loss %v, want %v, error %v", f.loss[0], want, err)
+	}
+	learnt, err := s.read(cfg, len(b.words))
+	if err != nil {
+		t.Fatal(err)
+	}
+	touched := map[int]bool{}
+	for _, at := range batch {
+		for _, w := range wordsAround(nil, b.train, at) {
+			touched[int(w)] = true
 		}
-		for i := range last {
-			last[i] = float32(i%7-3) / 4
+	}
+	for w := range b.words {
+		row := func(s *start) []float32 { return s.table[w*cfg.dim : (w+1)*cfg.dim] }
+		if same := slices.Equal(row(from), row(learnt)); same == touched[w] {
+			t.Errorf("row %d unchanged %v, wanted %v", w, same, touched[w])
 		}
-		s, err := newStep(cfg, cfg.capacity(b), from, sharded)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.session.Close()
-		f, err := s.newFeed(cfg, b, cfg.capacity(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+	}
+}
+
+// TestReference: one step is that of the reference, to the bit, and is not once what it is fed with is wrong.
+func TestReference(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(f *feed)
+	}{
+		{"", func(*feed) {}},
+		{"all words are the first", func(f *feed) {
+			for _, p := range f.places {
+				for i := range p {
+					p[i] = p[0]
+				}
+			}
+		}},
+		{"answers of another word", func(f *feed) { copy(f.answers[0], f.answers[0][1:]) }},
+		{"a row of another", func(f *feed) { f.want[1][0]++ }},
+		{"a place too few", func(f *feed) { f.want[2][f.router.capacity] = f.want[2][f.router.capacity-1] }},
+	} {
+		cfg, b, from, s, f := begun(t, 3)
 		batch := newBatches(cfg.seed, b, cfg.batch).next()[0]
-		f.fill(batch)
+		if err := f.fill(batch); err != nil {
+			t.Fatal(err)
+		}
+		c.spoil(f)
 		if err := s.session.RunTo(t.Context(), f.out, f.in); err != nil {
 			t.Fatal(err)
-		}
-		want, err := hostLoss(t.Context(), from, b.train, batch, cfg.dim)
-		if err != nil || math.Abs(float64(f.loss[0])-want) > 1e-5*want {
-			t.Errorf("sharded %v: loss %v, want %v, error %v", sharded, f.loss[0], want, err)
 		}
 		learnt, err := s.read(cfg, len(b.words))
 		if err != nil {
 			t.Fatal(err)
 		}
-		touched := map[int]bool{}
-		for _, at := range batch {
-			for _, w := range wordsAround(nil, b.train, at) {
-				touched[int(w)] = true
-			}
+		r, err := newReference(cfg, b, from)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for w := range b.words {
-			row := func(s *start) []float32 { return s.table[w*cfg.dim : (w+1)*cfg.dim] }
-			if same := slices.Equal(row(from), row(learnt)); same == touched[w] {
-				t.Errorf("sharded %v: row %d unchanged %v, wanted %v", sharded, w, same, touched[w])
-			}
+		defer r.session.Close()
+		loss, err := r.step(t.Context(), batch)
+		if err != nil {
+			t.Fatal(err)
 		}
+		whole, err := r.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = compare(learnt, whole, []float64{float64(f.loss[0])}, []float64{float64(loss)}, cfg.dim)
+		if (err != nil) != (c.name != "") {
+			t.Errorf("%q: error %v", c.name, err)
+		}
+	}
+	if near(1, 1.001) || !near(3, 3.0001) || near(1, math.NaN()) || !near(math.NaN(), 1) {
+		t.Error("losses that are alike are not what they should be")
 	}
 }
 
@@ -204,8 +268,56 @@ func TestCompare(t *testing.T) {
 	}
 	check([]float64{1, 2}, "")
 	check([]float64{1, 3}, "the loss of epoch 2 is 2, and 3 on one replica")
+	check([]float64{1, math.NaN()}, "the loss of epoch 2 is 2, and NaN on one replica")
+	nan := []float64{math.NaN()}
+	if err := compare(from, other, nan, slices.Clone(nan), cfg.dim); err != nil {
+		t.Errorf("error %v of losses that are NaN both", err)
+	}
 	other.layers[2].Bytes()[7] ^= 1
 	check([]float64{1, 2}, "weights 2 are not the same")
 	other.table[11] = -other.table[11]
 	check([]float64{1, 2}, "number 1 of row 2 of the table is ")
+}
+
+// TestFull: more rows than there are places are an error, and nothing is asked for past them.
+func TestFull(t *testing.T) {
+	r := newRouter(10, 2)
+	r.capacity = 2
+	want, places := make([]uint32, 4), make([]uint32, 4)
+	if err := r.ask([]int32{1, 2, 3, 1}, want, places); err != nil || !slices.Equal(places, []uint32{2, 0, 3, 2}) {
+		t.Errorf("places %v, error %v", places, err)
+	}
+	if err := r.ask([]int32{1, 2, 3, 5}, want, places); err == nil || err.Error() != "replica 1 is asked for more rows than its capacity of 2" {
+		t.Errorf("error %v", err)
+	}
+	cfg, b, from := small(t, 3)
+	less := cfg.capacity(b) - 1
+	fail := func(int, *start, float64, float64) error { return nil }
+	if _, _, err := train(t.Context(), cfg, b, less, from, fail); err == nil || !strings.Contains(err.Error(), "than its capacity of ") {
+		t.Errorf("error %v with a place less", err)
+	}
+}
+
+// TestContexts has the words around some places, counted by hand.
+func TestContexts(t *testing.T) {
+	text := []int32{10, 11, 12, 13, 14, 15, 16}
+	for at, want := range map[int][]int32{2: {10, 11, 13, 14}, 3: {11, 12, 14, 15}, 4: {12, 13, 15, 16}} {
+		if got := wordsAround(nil, text, at); !slices.Equal(got, want) {
+			t.Errorf("around place %d: %v, want %v", at, got, want)
+		}
+		if got := neighbours(text, at); !slices.Equal(got[:], want) {
+			t.Errorf("neighbours of place %d: %v, want %v", at, got, want)
+		}
+	}
+}
+
+// TestMethods: sums have the order of the replicas by any method, which without Reproducible they have not.
+func TestMethods(t *testing.T) {
+	onNumbers(t)
+	options := all.Options
+	defer func() { all.Options = options }()
+	for _, m := range []methods.Method{methods.ClockwiseRing, methods.RecursiveDoubling, methods.Direct} {
+		all.Options.Method = m
+		output(t, page, "-n 4 -batch 48 -epochs 1 -dim 7 -near the -verify")
+	}
 }

@@ -1,6 +1,9 @@
 package main
 
-import "math/rand/v2"
+import (
+	"fmt"
+	"math/rand/v2"
+)
 
 // router says which rows a replica asks of which others, and where it finds them in what comes back.
 type router struct {
@@ -19,7 +22,7 @@ func newRouter(words, replicas int) *router {
 
 // count is the most places that a question about words needs of one replica.
 func (r *router) count(words []int32) (most int) {
-	r.ask(words, nil, nil)
+	_ = r.ask(words, nil, nil) // counts without limit
 	for _, n := range r.used {
 		most = max(most, n)
 	}
@@ -27,13 +30,17 @@ func (r *router) count(words []int32) (most int) {
 }
 
 // ask fills in, for each replica in turn, the rows wanted of it as it numbers them, and the places of the words in what
-// comes back: (replicas, capacity), one after the other. Places left over are left as they are.
-func (r *router) ask(words []int32, want, places []uint32) {
+// comes back: (replicas, capacity), one after the other. Places left over are left as they are. Without
+// want it only counts. Errors: more rows of one replica than it has places.
+func (r *router) ask(words []int32, want, places []uint32) error {
 	r.now++
 	clear(r.used)
 	for i, w := range words {
 		owner, row := owner(int(w), r.replicas)
 		if r.asked[w] != r.now {
+			if want != nil && r.used[owner] == r.capacity {
+				return fmt.Errorf("replica %d is asked for more rows than its capacity of %d", owner, r.capacity)
+			}
 			r.asked[w], r.place[w] = r.now, int32(owner*r.capacity+r.used[owner])
 			if want != nil {
 				want[r.place[w]] = uint32(row)
@@ -44,6 +51,7 @@ func (r *router) ask(words []int32, want, places []uint32) {
 			places[i] = uint32(r.place[w])
 		}
 	}
+	return nil
 }
 
 // owner is the replica that has a word's row, and which of its rows that is.

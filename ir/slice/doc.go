@@ -30,8 +30,15 @@
 //	                 offsets; zeros for all others; +0 is greater than -0, and a NaN greater than all else
 //
 // They are operations of this package and package ir, and have gradients themselves, all but that of MultiUpdateMax.
-// What is in place has none. A gradient uses the plan of its operation where it is one for that too, and else a plan
-// made for it; options are those of the operation, so offsets that IndicesAreSorted promises to be sorted must be.
+// What is in place has none. In the gradient of an update that adds, what has an offset out of range counts as zeros,
+// whatever it is.
+//
+// A slice, MultiUpdate or MultiUpdateAdd that is part of a gradient uses the plan of its operation where it is one for
+// that too, and else one made for it, with as many workers, the same memory and distribution. What finds the last and
+// the first to be the greatest goes by rows with a single worker, and uses no plan. Options are those of the operation,
+// so offsets that IndicesAreSorted promises to be sorted must be, if a gradient updates by them; but a PartialType is
+// only of what adds, and what a slice takes no notice of is no error of its gradient: a PartialType that sums of the
+// type cannot have, and IndicesAreSorted with other than one dimension.
 //
 // # GatherRows
 //

@@ -172,12 +172,11 @@ func (r table) check(p *popops.Plan, v verb, options popops.Options) error {
 	return p.CheckUpdate(v.operation(), r.dtype, r.groups, r.entries, r.width, r.n, options)
 }
 
-// newPlan is a plan for nothing but a verb; 0 workers are as many as there can be.
-func (r table) newPlan(v verb, options popops.Options, workers int) (*popops.Plan, error) {
-	return popops.NewGroupedPlan(r.dtype, r.groups, r.entries, r.width, []int{r.n}, popops.PlanOptions{
-		NotForSlice: v != take, NotForUpdate: v == take, Operation: v.operation(),
-		IndicesAreSorted: options.IndicesAreSorted, PartialType: options.PartialType, Workers: workers,
-	})
+// newPlan is a plan for nothing but a verb, and the options of a call; what they do not say is as like has it.
+func (r table) newPlan(v verb, options popops.Options, like popops.PlanOptions) (*popops.Plan, error) {
+	like.NotForSlice, like.NotForUpdate, like.Operation = v != take, v == take, v.operation()
+	like.IndicesAreSorted, like.PartialType = options.IndicesAreSorted, options.PartialType
+	return popops.NewGroupedPlan(r.dtype, r.groups, r.entries, r.width, []int{r.n}, like)
 }
 
 // bound is form with a plan that belongs to one place of one replica.
@@ -188,7 +187,7 @@ func (f form) bound(v verb, t, offsets *tensor.Tensor) (form, error) {
 	}
 	if f.plan == nil {
 		var err error
-		if f.plan, err = r.newPlan(v, f.options, 1); err != nil {
+		if f.plan, err = r.newPlan(v, f.options, popops.PlanOptions{Workers: 1}); err != nil {
 			return form{}, err
 		}
 	}
@@ -243,17 +242,21 @@ func (f form) bindUpdate(v verb, t, s, offsets, scale *tensor.Tensor) (func() er
 	return ready(func() error { return call(t, s, offsets, f.dims, f.sizes, f.plan, f.options) }), nil
 }
 
-// gradientForm is the form of an operation of a gradient: with the plan, if it is one for that too, or one made for it.
+// gradientForm is the form of an operation of a gradient: with the plan, if it is one for that too, or one like it made
+// for it. Options that the operation takes no notice of, and that of the gradient would refuse, are left out.
 func (f form) gradientForm(b *ir.Backward, v verb, t, offsets ir.Spec) form {
 	r, is := f.rows(t, offsets)
-	if v == take || v == put {
+	if sums := (table{dtype: t.DType}); v != addTo || sums.check(nil, addTo, popops.Options{PartialType: f.options.PartialType}) != nil {
 		f.options.PartialType = 0
+	}
+	if len(f.dims) != 1 {
+		f.options.IndicesAreSorted = false
 	}
 	if f.plan == nil || !is || r.check(f.plan, v, f.options) == nil {
 		return f
 	}
 	var err error
-	if f.plan, err = r.newPlan(v, f.options, 0); err != nil {
+	if f.plan, err = r.newPlan(v, f.options, f.plan.Options()); err != nil {
 		b.Fail(err)
 	}
 	return f

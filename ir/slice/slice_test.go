@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gogcl.dev/ir"
@@ -450,6 +451,89 @@ func TestGatherRows(t *testing.T) {
 		})
 		if !sameBytes(got[0], got[1]) || !sameBytes(got[2], got[3]) {
 			t.Errorf("%v: rows %v and %v, gradients %v and %v", d, got[0], got[1], got[2], got[3])
+		}
+	}
+}
+
+// TestGradientsOfWhatIsLeftOut: slices with an offset out of range have no part in any gradient, whatever they and
+// scale are.
+func TestGradientsOfWhatIsLeftOut(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, at := range []*tensor.Tensor{of(t, []int32{-1, 2, 4, 0}, 4, 1), of(t, []uint32{4, 2, math.MaxUint32, 0}, 4, 1)} {
+		add := gradientOf(func(in []*ir.Tensor) *ir.Tensor {
+			return slice.MultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0}, []int{1}, nil, popops.Options{})
+		})
+		x := fill(t, tensor.F64, 1, 4, 1)
+		left := of(t, []float64{inf, 3, nan, 5}, 4, 1, 1)
+		zeros := of(t, []float64{0, 3, 0, 5}, 4, 1, 1)
+		got := run(t, []*tensor.Tensor{x, left, at, of(t, []float64{2})}, add)
+		want := run(t, []*tensor.Tensor{x, zeros, at, of(t, []float64{2})}, add)
+		for k := range want {
+			if !sameBytes(got[k], want[k]) {
+				t.Errorf("%v: gradient %d is %v, want %v", at.DType(), k, floats(t, got[k]), floats(t, want[k]))
+			}
+		}
+		ds := floats(t, run(t, []*tensor.Tensor{x, zeros, at, of(t, []float64{inf})}, add)[1])
+		if ds[0] != 0 || ds[2] != 0 || !math.IsInf(ds[1], 1) {
+			t.Errorf("%v: gradient of s is %v with an infinite scale, want zeros first and third", at.DType(), ds)
+		}
+	}
+	// Of several dimensions, and of groups, only the slice with an offset out of range.
+	ones := func(shape ...int) *tensor.Tensor { // but for infinities second and third
+		x := slices.Repeat([]float64{1}, 4)
+		x[1], x[2] = inf, inf
+		return of(t, x, shape...)
+	}
+	got := run(t, []*tensor.Tensor{fill(t, tensor.F64, 1, 3, 3), ones(4, 1, 1), of(t, []int32{2, 2, 0, 3, -1, 0, 1, 1}, 4, 2), of(t, []float64{1})},
+		gradientOf(func(in []*ir.Tensor) *ir.Tensor {
+			return slice.MultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0, 1}, []int{1, 1}, nil, popops.Options{})
+		}))
+	if d := floats(t, got[2])[0]; math.IsNaN(d) || math.IsInf(d, 0) {
+		t.Errorf("two dimensions: gradient of scale %v", d)
+	}
+	plan, err := popops.NewGroupedPlan(tensor.F64, 2, 3, 1, []int{2}, popops.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = run(t, []*tensor.Tensor{fill(t, tensor.F64, 1, 2, 3, 1), ones(2, 2, 1, 1), of(t, []int32{2, 3, -1, 0}, 2, 2, 1), of(t, []float64{1})},
+		gradientOf(func(in []*ir.Tensor) *ir.Tensor {
+			return slice.GroupedMultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0}, []int{1}, plan, popops.Options{})
+		}))
+	if d := floats(t, got[2])[0]; math.IsNaN(d) || math.IsInf(d, 0) {
+		t.Errorf("groups: gradient of scale %v", d)
+	}
+}
+
+// TestGradientOptions: options that slices take no notice of are no error of the gradient, which updates, and change it
+// not.
+func TestGradientOptions(t *testing.T) {
+	plan, err := popops.NewPlan(tensor.F32, 4, 3, []int{2}, popops.PlanOptions{NotForUpdate: true, PartialType: tensor.F16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		dims    []int
+		offsets *tensor.Tensor
+		plan    *popops.Plan
+		options popops.Options
+	}{
+		{"sorted blocks", []int{0, 1}, of(t, []int32{3, 2, 0, 1}, 2, 2), nil, popops.Options{IndicesAreSorted: true}},
+		{"sums", []int{0}, of(t, []int32{3, 0}, 2, 1), nil, popops.Options{PartialType: tensor.F16}},
+		{"sums of a plan", []int{0}, of(t, []int32{3, 0}, 2, 1), plan, popops.Options{PartialType: tensor.F16}},
+	} {
+		sizes := slices.Repeat([]int{1}, len(c.dims))
+		in := []*tensor.Tensor{fill(t, tensor.F32, 1, 4, 3), c.offsets}
+		gradient := func(p *popops.Plan, o popops.Options) buildFunc {
+			return gradientOf(func(in []*ir.Tensor) *ir.Tensor { return slice.MultiSlice(in[0], in[1], c.dims, sizes, p, o) })
+		}
+		if err := failure(in, gradient(c.plan, c.options)); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got, want := run(t, in, gradient(c.plan, c.options)), run(t, in, gradient(nil, popops.Options{}))
+		if !sameBytes(got[0], want[0]) {
+			t.Errorf("%s: gradient %v, want %v", c.name, floats(t, got[0]), floats(t, want[0]))
 		}
 	}
 }

@@ -285,6 +285,7 @@ func (o *updateOp) slicesOf(b *ir.Backward, dy *ir.Tensor, t ir.Spec, offsets in
 }
 
 // addGradient is the gradient of an update that adds. For floats of 16 bits products are of float32 and rounded once.
+// Slices that are left out have none, whatever they and scale are.
 func (o *updateOp) addGradient(b *ir.Backward) []*ir.Tensor {
 	dy, s, scale := b.Grad(0), b.In(1), b.In(3)
 	rows := o.slicesOf(b, dy, b.InSpec(0), 2)
@@ -292,6 +293,8 @@ func (o *updateOp) addGradient(b *ir.Backward) []*ir.Tensor {
 	if !dtype.IsFloat() {
 		return []*ir.Tensor{dy, nil, nil, nil}
 	}
+	within := &inRangeOp{o.form, b.InSpec(0)}
+	s = ir.Apply1(within, nil, s, b.In(2))
 	wide := dtype
 	if is16(dtype) {
 		wide = tensor.F32
@@ -305,6 +308,7 @@ func (o *updateOp) addGradient(b *ir.Backward) []*ir.Tensor {
 	if wide != dtype {
 		ds = ir.Cast(ds, dtype)
 	}
+	ds = ir.Apply1(within, nil, ds, b.In(2))
 	if of.DType != wide {
 		dScale = ir.Cast(dScale, of.DType)
 	}
