@@ -135,8 +135,8 @@ func BenchmarkMultiUpdateAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkFloat16 is look-ups and updates of float16, as many as the others: the loop in Go rounds after each addition,
-// popops once, for which it sorts, or with sums of 16 bits as the loop does.
+// BenchmarkFloat16 is look-ups and updates of float16, as many as the others: the loop in Go rounds after each
+// addition, popops once, for which it sorts, or with sums of 16 bits as the loop does.
 func BenchmarkFloat16(b *testing.B) {
 	const entries = benchEntries
 	table, rows := make([]tensor.Float16, entries*benchWidth), make([]tensor.Float16, benchLookUps*benchWidth)

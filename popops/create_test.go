@@ -36,9 +36,9 @@ func coordinates(shape []int, i int) []int {
 	return x
 }
 
-// TestCreateSliceableTensor checks the rules of spreading on random shapes: a slice at any offset that does not go on at
-// the beginning touches as many workers as have a grain of it, and each of them has at least a grain, and no more than
-// its share and what is left of two.
+// TestCreateSliceableTensor checks the rules of spreading on random shapes: a slice at any offset that does not go on
+// at the beginning touches as many workers as have a grain of it, and each of them has at least a grain, and no more
+// than its share and what is left of two.
 func TestCreateSliceableTensor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {

@@ -12,8 +12,8 @@ func MultiSlice(t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, option
 }
 
 // MultiSliceInto is MultiSlice with the result in dst, which shares no memory with t and offsets. It allocates nothing
-// once a call like it has been made; without a plan it may after a garbage collection, which empties the pool that memory
-// for calls is kept in.
+// once a call like it has been made; without a plan it may after a garbage collection, which empties the pool that
+// memory for calls is kept in.
 func MultiSliceInto(dst, t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
 	return multiSliceInto(multi{what: "MultiSliceInto", window: windowOf(t, dims, sizes), options: options}, dst, offsets, plan)
 }

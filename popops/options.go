@@ -71,7 +71,8 @@ type PlanOptions struct {
 
 	// AvailableMemoryProportion is how much of a worker's memory (WorkerBytes) a call may take for temporaries, above 0
 	// and up to 1; 0 is 0.6, NoMemory is 0. What a call cannot do without (some KiB, and for updates that add floats
-	// of 16 bits a row of float32s, and 2 bytes for each look-up) it takes in any case. It is about time: no result depends on it.
+	// of 16 bits a row of float32s, and 2 bytes for each look-up) it takes in any case. It is about time: no result
+	// depends on it.
 	AvailableMemoryProportion float64
 
 	// Distribution is what the cost model expects offsets to be. No result depends on it.

@@ -8,8 +8,8 @@ import (
 )
 
 // The functions here are those on tensors for who has a table in a slice: rows of width elements, one after the other.
-// They allocate nothing once a call like it has been made, but without a plan when the garbage collector has emptied the
-// pool that memory for calls is kept in.
+// They allocate nothing once a call like it has been made, but without a plan when the garbage collector has emptied
+// the pool that memory for calls is kept in.
 
 // SliceRows is MultiSliceInto: dst, of width elements for each of offsets, becomes those rows of table. The errors are
 // the same; dst and table lie apart.
@@ -28,8 +28,8 @@ func UpdateAddRows[T tensor.Element, I Offset](table, rows []T, width int, offse
 	return rowsCall("UpdateAddRows", addTo, table, rows, width, offsets, bits, plan, options)
 }
 
-// UpdateAddRows16 is UpdateAddRows for floats of 16 bits with a scale of float32, which keeps what a learning rate of 16
-// bits would lose.
+// UpdateAddRows16 is UpdateAddRows for floats of 16 bits with a scale of float32, which keeps what a learning rate of
+// 16 bits would lose.
 func UpdateAddRows16[T tensor.Float16 | tensor.BFloat16, I Offset](table, rows []T, width int, offsets []I, scale float32, plan *Plan, options Options) error {
 	return rowsCall("UpdateAddRows16", addTo, table, rows, width, offsets, uint64(math.Float32bits(scale)), plan, options)
 }

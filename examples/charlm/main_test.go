@@ -41,9 +41,9 @@ beside that, evaluation and the sample have a program of one replica each: param
 ((?s).*)
 $`)
 
-// TestLearns trains a model of the default size until it loses less than the entropy of a character given the one before: it
-// knows more than which characters follow each other. With -short it is a few steps of a small model, for which some output
-// must do.
+// TestLearns trains a model of the default size until it loses less than the entropy of a character given the one
+// before: it knows more than which characters follow each other. With -short it is a few steps of a small model, for
+// which some output must do.
 func TestLearns(t *testing.T) {
 	onNumbers(t)
 	steps, limit, size, text := 500, 2.39, "", loadText

@@ -79,7 +79,8 @@ func TestFirstLoss(t *testing.T) {
 	}
 }
 
-// TestCommunication: collectives and waiting are communication, all else is not, and a training with two replicas has some.
+// TestCommunication: collectives and waiting are communication, all else is not, and a training with two replicas has
+// some.
 func TestCommunication(t *testing.T) {
 	p := ir.Profile{Replicas: []ir.ReplicaProfile{
 		{Time: map[string]time.Duration{"compute": 5, "collective": 2, "remote": 1}},

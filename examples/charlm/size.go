@@ -47,8 +47,8 @@ func count(params []parameter) int {
 	return n
 }
 
-// sizeFor is the size with the most parameters that are not more than these. For each depth there is a largest width; of
-// these sizes only those count whose width is half to twice widthByDepth times the depth, or, if there is none, the
+// sizeFor is the size with the most parameters that are not more than these. For each depth there is a largest width;
+// of these sizes only those count whose width is half to twice widthByDepth times the depth, or, if there is none, the
 // nearest to that. If no size fits it is the least one.
 func sizeFor(parameters, vocabulary int) size {
 	s := size{depth: 1, window: smallWindow, vocabulary: vocabulary}

@@ -23,7 +23,8 @@
 //
 // With -verify the same is learnt on one replica with the whole table, without any collective: words are taken from the
 // book and rows looked up and changed by plain loops. Tables, weights and losses are compared, to the bit. The
-// exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake on the command line and 130 after Ctrl-C.
+// exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake on the command line and 130 after
+// Ctrl-C.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package command is what the example programs have in common: how they begin, how they read their flags, and what their
-// exit codes are.
+// Package command is what the example programs have in common: how they begin, how they read their flags, and what
+// their exit codes are.
 package command
 
 import (
@@ -20,8 +20,8 @@ const (
 	Interrupted = 130 // what shells report for a program that Ctrl-C ended
 )
 
-// Main is a program's main function: it ends the process with the exit code that run returns. The context of run is done
-// after Ctrl-C, and after the given signals; the second ends the process at once.
+// Main is a program's main function: it ends the process with the exit code that run returns. The context of run is
+// done after Ctrl-C, and after the given signals; the second ends the process at once.
 func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int, ends ...os.Signal) {
 	ctx, stop := signal.NotifyContext(context.Background(), append([]os.Signal{os.Interrupt}, ends...)...)
 	context.AfterFunc(ctx, stop)
