@@ -189,7 +189,10 @@ func (c *trial) String() string {
 // TestRandomMulti holds the functions for several slices against the definition, on random shapes, dims, sizes,
 // offsets in and out of range, groups, types, options and plans.
 func TestRandomMulti(t *testing.T) {
-	const cases = 24000
+	cases := 24000
+	if testing.Short() {
+		cases = 4000
+	}
 	rng := rand.New(rand.NewPCG(7, 7))
 	for i := range cases {
 		if !tryMulti(t, rng) {
