@@ -108,6 +108,31 @@ func TestProfile(t *testing.T) {
 	check(0)
 }
 
+// TestProfileWaiting: what runs beside a replica is not its own time.
+func TestProfileWaiting(t *testing.T) {
+	ms := time.Millisecond
+	of := func(times ...map[string]time.Duration) ir.Profile {
+		var p ir.Profile
+		for _, m := range times {
+			p.Replicas = append(p.Replicas, ir.ReplicaProfile{Time: m, Beside: map[string]time.Duration{"collective": time.Hour}})
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		of   ir.Profile
+		want float64
+	}{
+		{of(), 0},
+		{of(map[string]time.Duration{"compute": ms}), 0},
+		{of(map[string]time.Duration{"compute": 5 * ms, "remote": 2 * ms, "collective": ms, "wait": ms, "finish": ms}), 0.3},
+		{of(map[string]time.Duration{"compute": ms}, map[string]time.Duration{"collective": 3 * ms}), 0.75},
+	} {
+		if got := tt.of.Waiting(); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.of, got, tt.want)
+		}
+	}
+}
+
 // What a replica waits for at the end of a run is a kind of its own; a run that fails is counted.
 func TestProfileOfEnds(t *testing.T) {
 	p := ir.New(1)

@@ -109,7 +109,7 @@ func TestCreateSliceableTensorExamples(t *testing.T) {
 // TestWithoutElements: tensors of no elements are made at once, however long their dimensions are.
 func TestWithoutElements(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 {
-		t.Skip("dimensions are not long")
+		t.Skip("an int has 32 bits here: no dimension is so long")
 	}
 	long := math.MaxInt / 1024 / 1024
 	none := popops.Options{}

@@ -3,6 +3,7 @@ package rts
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
@@ -63,6 +64,4 @@ func Clip(tensors []*ir.Tensor, norm *ir.Tensor, limit float64) []*ir.Tensor {
 }
 
 // validLimit reports whether a limit is finite and above 0 in float32.
-func validLimit(limit float64) bool { return float32(limit) > 0 && limit <= maxFloat32 }
-
-const maxFloat32 = 0x1p127 * (1 + (1 - 0x1p-23))
+func validLimit(limit float64) bool { return float32(limit) > 0 && limit <= math.MaxFloat32 }

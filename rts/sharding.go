@@ -216,7 +216,7 @@ func (s Sharding) of(what string, tensors []*ir.Tensor) (plan, []*ir.Tensor) {
 		}
 		return p, nil
 	}
-	return plan{shards: 1, gather: collective.Comm{}, across: collective.Comm{}}, nil
+	return plan{shards: 1}, nil
 }
 
 // failed makes an error stick to the program of some tensors, and returns as many that stand for it.

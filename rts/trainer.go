@@ -78,8 +78,8 @@ func (t Trainer) Step(layers []Layer, rate, step *ir.Tensor) *Step {
 		s.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", errNoProgram}, nil)}
 		return s
 	}
-	b := &builder{Trainer: t, Step: s, program: p, main: p.Main(), rate: rate, step: step}
 	s.program = p
+	b := &builder{Trainer: t, Step: s, main: p.Main(), rate: rate, step: step}
 	if err := b.check(layers); err != nil {
 		s.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", err}, p.Main())}
 		return s
@@ -109,7 +109,6 @@ func programOf(rate, step *ir.Tensor, layers []Layer) *ir.Program {
 type builder struct {
 	Trainer
 	*Step
-	program    *ir.Program
 	main       *ir.Graph
 	rate, step *ir.Tensor
 	sharding   Sharding
@@ -194,9 +193,16 @@ func (b *builder) check(layers []Layer) error {
 func (b *builder) bytes() int {
 	sum := 0
 	for _, l := range b.layers {
-		for _, p := range l.params {
-			sum += p.bytes()
-		}
+		sum += l.bytes()
+	}
+	return sum
+}
+
+// bytes are those of the layer's parameters.
+func (l *layer) bytes() int {
+	sum := 0
+	for _, p := range l.params {
+		sum += p.bytes()
 	}
 	return sum
 }

@@ -29,10 +29,7 @@ func (p *param) bytes() int { return p.spec.Bytes() }
 func (b *builder) makeUnits() {
 	used := 0
 	for _, l := range b.layers {
-		bytes := 0
-		for _, p := range l.params {
-			bytes += p.bytes()
-		}
+		bytes := l.bytes()
 		// A layer without parameters goes with the one before: it is computed while the next one's are gathered.
 		if len(b.units) == 0 || bytes > 0 && used > 0 && used+bytes > b.BucketBytes {
 			b.units, used = append(b.units, &unit{}), 0

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
@@ -79,19 +78,8 @@ func TestFirstLoss(t *testing.T) {
 	}
 }
 
-// TestCommunication: collectives and waiting are communication, all else is not, and a training with two replicas has
-// some.
-func TestCommunication(t *testing.T) {
-	p := ir.Profile{Replicas: []ir.ReplicaProfile{
-		{Time: map[string]time.Duration{"compute": 5, "collective": 2, "remote": 1}},
-		{Time: map[string]time.Duration{"compute": 6, "wait": 2}},
-	}}
-	if got := communication(p); got != 0.25 {
-		t.Errorf("%v, want a quarter", got)
-	}
-	if got := communication(ir.Profile{}); got != 0 {
-		t.Errorf("%v of nothing, want 0", got)
-	}
+// TestWaiting: a training with two replicas has some.
+func TestWaiting(t *testing.T) {
 	tr, err := newTrainer(way{replicas: 2}, tiny, 3, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +89,7 @@ func TestCommunication(t *testing.T) {
 	if _, err := tr.run(t.Context(), 1, 0.01); err != nil {
 		t.Fatal(err)
 	}
-	if got := tr.communication(); got <= 0 || got >= 1 {
+	if got := tr.waiting(); got <= 0 || got >= 1 {
 		t.Errorf("%v, want more than 0 and less than 1", got)
 	}
 }

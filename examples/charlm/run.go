@@ -143,7 +143,7 @@ func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator
 		}
 		speed := float64(steps*len(t.chars)) / took.Seconds()
 		out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %.4f  %.0f characters/s  %.0f%% comm+wait",
-			100*done, step, sum/float64(steps), heldOut, speed, 100*t.communication()))
+			100*done, step, sum/float64(steps), heldOut, speed, 100*t.waiting()))
 		t.session.SetProfiling(true) // from zero
 		sum, steps, took = 0, 0, 0
 		if done == 1 {

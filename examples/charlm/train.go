@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
@@ -180,22 +179,5 @@ func (t *trainer) memory() (rts.Memory, error) { return t.made.Memory(t.session)
 // close ends the session.
 func (t *trainer) close() error { return t.session.Close() }
 
-// communication is the part of the replicas' time that they have spent in collectives, or waiting for those beside
-// them, since profiling was set. Waiting for each other is part of it.
-func (t *trainer) communication() float64 { return communication(t.session.Profile()) }
-
-func communication(p ir.Profile) float64 {
-	var all, talking time.Duration
-	for _, r := range p.Replicas {
-		for kind, took := range r.Time {
-			all += took
-			if kind == "collective" || kind == "wait" {
-				talking += took
-			}
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return float64(talking) / float64(all)
-}
+// waiting is ir.Profile.Waiting since profiling was set.
+func (t *trainer) waiting() float64 { return t.session.Profile().Waiting() }

@@ -5,32 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"gogcl.dev/ir"
 )
 
-func TestWaiting(t *testing.T) {
+func TestSpeed(t *testing.T) {
 	ms := time.Millisecond
-	of := func(times ...map[string]time.Duration) ir.Profile {
-		var p ir.Profile
-		for _, m := range times {
-			p.Replicas = append(p.Replicas, ir.ReplicaProfile{Time: m, Beside: map[string]time.Duration{"collective": time.Hour}})
-		}
-		return p
-	}
-	for _, tt := range []struct {
-		of   ir.Profile
-		want float64
-	}{
-		{of(), 0},
-		{of(map[string]time.Duration{"compute": ms}), 0},
-		{of(map[string]time.Duration{"compute": 5 * ms, "remote": 2 * ms, "collective": ms, "wait": ms, "finish": ms}), 0.3},
-		{of(map[string]time.Duration{"compute": ms}, map[string]time.Duration{"collective": 3 * ms}), 0.75},
-	} {
-		if got := waiting(tt.of); got != tt.want {
-			t.Errorf("%v: %v, want %v", tt.of, got, tt.want)
-		}
-	}
 	for replicas, want := range map[int]string{4: "500 samples/s  25% comm+wait", 1: "500 samples/s"} {
 		s := speed{replicas: replicas, waiting: 0.25}
 		s.add(100, 300*ms)

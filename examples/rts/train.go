@@ -137,7 +137,7 @@ func (t *trainer) pass(ctx, whole context.Context) (speed, error) {
 		t.at.Loss += number(float64(loss) * float64(len(batch)) / float64(len(order)))
 		t.made++
 	}
-	s.waiting = waiting(t.model.session.Profile())
+	s.waiting = t.model.session.Profile().Waiting()
 	if err := t.model.read(t.net.Params); err != nil {
 		return speed{}, err
 	}

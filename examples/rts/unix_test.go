@@ -93,7 +93,7 @@ func signalled(s os.Signal) func(*os.Process, io.Closer) error {
 func TestPicturePipe(t *testing.T) {
 	path := t.TempDir() + "/pipe"
 	if err := syscall.Mkfifo(path, 0o666); err != nil {
-		t.Skip(err)
+		t.Skip("no named pipes: ", err)
 	}
 	wantMistake(t, runWith(t.Context(), "-svg", path), "-svg "+path+": it is not a regular file")
 }
