@@ -16,6 +16,12 @@ import (
 // Directory of this one.
 var ErrInUse = errors.New("the directory is in use: somebody else has it open to save to it")
 
+// closedError is the error of a Directory after Close, and an fs.ErrClosed.
+type closedError struct{}
+
+func (closedError) Error() string { return "the Directory is closed: Open it anew" }
+func (closedError) Unwrap() error { return fs.ErrClosed }
+
 // Directory is a directory of checkpoints that nobody else saves to, from Open to Close. Its methods may be called from
 // several goroutines, but there is one Save at a time: the other is an error.
 type Directory struct {
@@ -119,7 +125,7 @@ func (d *Directory) begin(save bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return fs.ErrClosed
+		return closedError{}
 	}
 	if save && d.saving {
 		return errors.New("another Save is at work in this directory")

@@ -136,7 +136,7 @@ func TestClosed(t *testing.T) {
 	_, metaErr := d.Meta(ctx)
 	_, loadErr := d.Load(ctx, small(t, 2).tensors)
 	for _, err := range []error{metaErr, loadErr, d.Save(ctx, small(t, 2).tensors, nil)} {
-		if wantError(t, err, dir); !errors.Is(err, fs.ErrClosed) {
+		if wantError(t, err, dir+": the Directory is closed: Open it anew"); !errors.Is(err, fs.ErrClosed) {
 			t.Errorf("error %v, want fs.ErrClosed", err)
 		}
 	}

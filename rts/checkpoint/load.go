@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -24,8 +22,10 @@ var ErrNone = errors.New("there is no checkpoint")
 // Nothing is written before all of the checkpoint has been found to be whole. If it is a Write that fails, or ctx ends
 // then, or the disk changes its mind, some tensors have been loaded and others not; the error of a Write says where.
 //
-// It may run beside a Save, also another process's, and in a directory that cannot be written to. It takes memory for
-// the index and one shard, and reads every file twice.
+// It may run beside a Save, also another process's, and in a directory that cannot be written to. Where that Save
+// removes the checkpoint that is being loaded, Load may begin again with the newer one, and Write is called again. It
+// takes memory for the index and one shard, reads every file twice, and has at most 64 of them open at once, or fewer
+// where the process has no more descriptors.
 func Load(ctx context.Context, dir string, tensors []Tensor) (meta map[string]string, err error) {
 	if meta, err = load(ctx, dir, tensors); err != nil {
 		return nil, loadError(dir, err)
@@ -50,20 +50,15 @@ func load(ctx context.Context, dir string, tensors []Tensor) (map[string]string,
 			return nil, fmt.Errorf("tensor %.100q: Write is nil", t.Name)
 		}
 	}
-	c, err := openNewest(ctx, dir, tensors, openRegular)
-	if err != nil {
-		return nil, err
-	}
-	return c.load(ctx, tensors, layouts)
+	return loadNewest(ctx, dir, tensors, layouts, openRegular)
 }
 
 // load reads all, then writes all, and closes the files.
 func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layout) (_ map[string]string, err error) {
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() { err = errors.Join(err, c.open.close()) }()
 	buf := make([]byte, bufferBytes)
-	for i := range c.index.tensors {
-		s := c.stream(&c.index.tensors[i], buf)
-		if err := s.skip(ctx); err != nil {
+	for k := range c.files {
+		if err := c.verify(ctx, k, buf); err != nil {
 			return nil, err
 		}
 	}
@@ -76,13 +71,17 @@ func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layou
 	return c.index.meta, nil
 }
 
-// openNewest opens the newest checkpoint.
-func openNewest(ctx context.Context, dir string, tensors []Tensor, openFile opener) (c *checkpoint, err error) {
-	err = atNewest(ctx, dir, func(dir string) (err error) {
-		c, err = open(ctx, dir, tensors, openFile)
+// loadNewest loads the newest checkpoint. Where a Save has removed it before it was read, a newer one is loaded, over
+// what has been written of it.
+func loadNewest(ctx context.Context, dir string, tensors []Tensor, layouts []layout, openFile opener) (meta map[string]string, err error) {
+	err = atNewest(ctx, dir, func(dir string) error {
+		c, err := open(ctx, dir, tensors, openFile)
+		if err == nil {
+			meta, err = c.load(ctx, tensors, layouts)
+		}
 		return err
 	})
-	return c, err
+	return meta, err
 }
 
 // atNewest does something with the newest checkpoint. One that a Save removes meanwhile is no longer the newest.
@@ -97,56 +96,25 @@ func atNewest(ctx context.Context, dir string, do func(dir string) error) error 
 			return err
 		}
 		err = do(e.path(dir))
-		if err == nil || !errors.Is(err, fs.ErrNotExist) || e.number <= before.number {
+		if err == nil || !errors.As(err, new(vanished)) || e.number <= before.number {
 			return err
 		}
 		before = e
 	}
 }
 
-// checkpoint is one whose files are open, and agree with one another but for their data.
+// checkpoint is one whose files agree with one another but for their data.
 type checkpoint struct {
 	index *index
 	named map[string]*saved
 	files []*file
-}
-
-// source is an open file.
-type source interface {
-	io.ReaderAt
-	io.Closer
-}
-
-// opener opens a file and says how long it is.
-type opener func(path string) (source, int64, error)
-
-// file is a file with shards.
-type file struct {
-	path string
-	f    source
-	in   *safetensors.File
-	sum  uint32 // crc32c of what has been read since it was set to 0
-}
-
-// ReadAt is how package safetensors reads.
-func (f *file) ReadAt(b []byte, off int64) (int, error) {
-	n, err := f.f.ReadAt(b, off)
-	f.sum = crc32.Update(f.sum, castagnoli, b[:n])
-	return n, err
-}
-
-func (c *checkpoint) close() error {
-	var err error
-	for _, f := range c.files {
-		err = errors.Join(err, f.f.Close())
-	}
-	return err
+	open  files
 }
 
 // open opens a checkpoint, which has to have these tensors.
 func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_ *checkpoint, err error) {
 	path := filepath.Join(dir, indexName)
-	c := &checkpoint{named: map[string]*saved{}}
+	c := &checkpoint{named: map[string]*saved{}, open: files{opener: openFile, most: mostOpen}}
 	if c.index, err = readIndex(ctx, path, openFile); err != nil {
 		return nil, err
 	}
@@ -158,14 +126,14 @@ func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.close())
+			err = errors.Join(err, c.open.close())
 		}
 	}()
-	files := c.index.files()
-	for k := range files {
-		f, err := c.openShard(ctx, filepath.Join(dir, shardName(k, files)), k, openFile)
+	n := c.index.files()
+	for k := range n {
+		f, err := c.openShard(ctx, filepath.Join(dir, shardName(k, n)), k)
 		if err != nil {
-			return nil, fmt.Errorf("shard %d of %d, of %s: %w", k, files, c.index.with(k), err)
+			return nil, fmt.Errorf("shard %d of %d, of %s: %w", k, n, c.index.with(k), err)
 		}
 		c.files = append(c.files, f)
 	}
@@ -192,7 +160,7 @@ func openRegular(path string) (source, int64, error) {
 }
 
 func readIndex(ctx context.Context, path string, openFile opener) (x *index, err error) {
-	f, size, err := openFile(path)
+	f, size, err := openFile.existing(path)
 	if err != nil {
 		return nil, err
 	}
@@ -229,18 +197,13 @@ func (c *checkpoint) compare(tensors []Tensor) error {
 }
 
 // openShard opens file k and compares what it says with the index.
-func (c *checkpoint) openShard(ctx context.Context, path string, k int, openFile opener) (_ *file, err error) {
-	f, size, err := openFile(path)
-	if err != nil {
+func (c *checkpoint) openShard(ctx context.Context, path string, k int) (_ *file, err error) {
+	s := &file{among: &c.open, path: path}
+	if err := c.open.use(s); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = inFile(path, errors.Join(err, f.Close()))
-		}
-	}()
-	s := &file{path: path, f: f}
-	if s.in, err = safetensors.Read(ctx, s, size); err != nil {
+	defer func() { err = inFile(path, err) }()
+	if s.in, err = safetensors.Read(ctx, s, s.size); err != nil {
 		return nil, err
 	}
 	for key, want := range c.index.fileMeta(k) {
@@ -269,6 +232,18 @@ func (c *checkpoint) openShard(ctx context.Context, path string, k int, openFile
 		}
 	}
 	return s, nil
+}
+
+// verify reads the shards of file k and compares their checksums.
+func (c *checkpoint) verify(ctx context.Context, k int, buf []byte) error {
+	for _, t := range c.index.inFile(k) {
+		s := &stream{files: c.files, t: t, buf: buf, k: k}
+		s.files[k].sum = 0
+		if err := s.end(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stream reads the elements of a tensor from its first to its last, across shards, without the padding, and compares
