@@ -35,7 +35,7 @@ func ExampleGroup_Resolve_error() {
 	_, err = commgroup.Group{Type: commgroup.Orthogonal, Size: 2, Stride: 4}.Resolve(8)
 	fmt.Println(err)
 	// Output:
-	// commgroup: 8 replicas are not a multiple of size 1 times stride 3
+	// commgroup: 8 replicas are not a multiple of size 1 times stride 3: with size 1 want a stride of 1, 2, 4 or 8
 	// commgroup: an ALL group of 8 replicas has size 8 or 0, not 4
 	// commgroup: an ORTHOGONAL group of size 2 of 8 replicas takes no explicit stride, not 4
 }

@@ -44,8 +44,8 @@ func (g Group) check() error {
 	return nil
 }
 
-// Resolve fits the group to n replicas: defaults are filled in and everything is checked. The error names n, the size
-// and the stride.
+// Resolve fits the group to n replicas: defaults are filled in and everything is checked. The error names n, the size,
+// the stride, and which would do.
 func (g Group) Resolve(n int) (Layout, error) {
 	if err := g.check(); err != nil {
 		return Layout{}, err
@@ -68,7 +68,7 @@ func (g Group) Resolve(n int) (Layout, error) {
 			size, n, stride)
 	// size*stride may overflow: it is formed only once it is known to be at most n.
 	case size > n || stride > n/size || n%(size*stride) != 0:
-		return Layout{}, fmt.Errorf("commgroup: %d replicas are not a multiple of size %d times stride %d", n, size, stride)
+		return Layout{}, misfit(n, size, stride)
 	case g.Type == Orthogonal:
 		stride = n / size
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -98,12 +99,18 @@ func TestResolveErrors(t *testing.T) {
 		g    commgroup.Group
 		want string
 	}{
-		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 1, Stride: 3}, "8 replicas are not a multiple of size 1 times stride 3"},
-		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 3}, "8 replicas are not a multiple of size 3 times stride 1"},
-		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 4, Stride: 4}, "8 replicas are not a multiple of size 4 times stride 4"},
-		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 16}, "8 replicas are not a multiple of size 16 times stride 1"},
-		{8, commgroup.Group{Type: commgroup.Consecutive, Stride: 2}, "8 replicas are not a multiple of size 8 times stride 2"},
-		{8, commgroup.Group{Type: commgroup.Orthogonal, Size: 3}, "8 replicas are not a multiple of size 3 times stride 1"},
+		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 1, Stride: 3}, "8 replicas are not a multiple of size 1 times stride 3: with size 1 want a stride of 1, 2, 4 or 8"},
+		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 3}, "8 replicas are not a multiple of size 3: want a size of 1, 2, 4 or 8"},
+		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 4, Stride: 4}, "8 replicas are not a multiple of size 4 times stride 4: with stride 4 want a size of 1 or 2"},
+		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 16}, "8 replicas are not a multiple of size 16: want a size of 1, 2, 4 or 8"},
+		{8, commgroup.Group{Type: commgroup.Consecutive, Stride: 2}, "8 replicas are not a multiple of size 8 times stride 2: with stride 2 want a size of 1, 2 or 4"},
+		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 3, Stride: 5}, "8 replicas are not a multiple of size 3 times stride 5: " +
+			"want a size of 1, 2, 4 or 8, and a stride that divides 8 by it"},
+		{7, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 7}, "7 replicas are not a multiple of size 2 times stride 7: with stride 7 want a size of 1"},
+		{720, commgroup.Group{Type: commgroup.Consecutive, Size: 7}, "720 replicas are not a multiple of size 7: " +
+			"want a size of 3, 4, 5, 6, 8, 9, 10 or 12 (of 30 that would do)"},
+		{720, commgroup.Group{Type: commgroup.Consecutive, Size: 721}, "want a size of 80, 90, 120, 144, 180, 240, 360 or 720 (of 30 that would do)"},
+		{8, commgroup.Group{Type: commgroup.Orthogonal, Size: 3}, "8 replicas are not a multiple of size 3: want a size of 1, 2, 4 or 8"},
 		{8, commgroup.Group{Stride: 2}, "8 replicas are not a multiple of size 8 times stride 2"},
 		{8, commgroup.Group{Size: 4}, "an ALL group of 8 replicas has size 8 or 0, not 4"},
 		{8, commgroup.Group{Type: commgroup.Orthogonal, Size: 2, Stride: 4}, "size 2 of 8 replicas takes no explicit stride, not 4"},
@@ -268,5 +275,46 @@ func TestOutOfRange(t *testing.T) {
 	}
 	if n := (commgroup.Layout{}).Groups(); n != 0 {
 		t.Errorf("the zero layout has %d groups", n)
+	}
+}
+
+// Sizes and strides that an error names would do, and the others of up to 35 replicas would not.
+func TestNamedSizesWouldDo(t *testing.T) {
+	pattern := regexp.MustCompile(`want a (size|stride) of ([0-9, or]*[0-9])`)
+	number := regexp.MustCompile(`[0-9]+`)
+	named := 0
+	for n := 1; n <= 35; n++ { // eight divisors at most: all are named
+		for size := 1; size <= n+2; size++ {
+			for stride := 1; stride <= n+2; stride++ {
+				g := commgroup.Group{Type: commgroup.Consecutive, Size: size, Stride: stride}
+				_, err := g.Resolve(n)
+				if err == nil {
+					continue
+				}
+				found := pattern.FindStringSubmatch(err.Error())
+				if found == nil {
+					t.Fatalf("n=%d %+v: %v", n, g, err)
+				}
+				for k := 1; k <= n; k++ {
+					tried := g
+					switch {
+					case found[1] == "stride":
+						tried.Stride = k
+					case strings.Contains(err.Error(), "and a stride"):
+						tried.Size, tried.Stride = k, 1
+					default:
+						tried.Size = k
+					}
+					_, does := tried.Resolve(n)
+					if says := slices.Contains(number.FindAllString(found[2], -1), fmt.Sprint(k)); says != (does == nil) {
+						t.Fatalf("n=%d %+v: %v: of %s %d it says %v", n, g, err, found[1], k, says)
+					}
+					named++
+				}
+			}
+		}
+	}
+	if named < 10_000 {
+		t.Errorf("%d numbers were looked at", named)
 	}
 }

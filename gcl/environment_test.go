@@ -116,7 +116,9 @@ func TestEnvironmentErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"method=broadcast":       "gcl: environment variable GCL_OPTIONS: options: want one JSON object",
 		"null":                   "gcl: environment variable GCL_OPTIONS: options: want one JSON object",
-		`{"method":"broadcast"`:  "gcl: environment variable GCL_OPTIONS: options: ",
+		`{"method":"broadcast"`:  "gcl: environment variable GCL_OPTIONS: options: after byte 21 of 21: the text ends inside the object: want one JSON object",
+		`{"method":"broad`:       "gcl: environment variable GCL_OPTIONS: options: after byte 10 of 16: the text ends inside the object: want one JSON object",
+		`{method:"broadcast"}`:   "gcl: environment variable GCL_OPTIONS: options: after byte 1 of 20: invalid character 'm': want one JSON object",
 		`{"method":null}`:        "gcl: option method=null in the environment variable GCL_OPTIONS: want a string",
 		`{"metod":"broadcast"}`:  "gcl: option metod=broadcast in the environment variable GCL_OPTIONS: no such option, the closest is method",
 		`{"method":"broadcats"}`: "gcl: option method=broadcats in the environment variable GCL_OPTIONS: no such value, the closest is broadcast",

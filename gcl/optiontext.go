@@ -92,11 +92,20 @@ func (o *Options) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// wantObject ends the errors about a text that is no JSON object.
+const wantObject = "want one JSON object, as in {\"method\": \"broadcast\"}"
+
 // parseObject reads a JSON object of strings, booleans and numbers.
 func parseObject(data []byte) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	notObject := errors.New("gcl: options: want one JSON object, as in {\"method\": \"broadcast\"}")
+	notObject := errors.New("gcl: options: " + wantObject)
+	broken := func(err error) error {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("the text ends inside the object")
+		}
+		return fmt.Errorf("gcl: options: after byte %d of %d: %w: %s", d.InputOffset(), len(data), err, wantObject)
+	}
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
 		return nil, notObject
 	}
@@ -104,11 +113,11 @@ func parseObject(data []byte) (map[string]string, error) {
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return nil, fmt.Errorf("gcl: options: %w", err)
+			return nil, broken(err)
 		}
 		token, err := d.Token()
 		if err != nil {
-			return nil, fmt.Errorf("gcl: options: %w", err)
+			return nil, broken(err)
 		}
 		option := OptionError{Option: key.(string), Value: fmt.Sprint(token)} // every key is a string
 		switch token.(type) {
@@ -124,7 +133,7 @@ func parseObject(data []byte) (map[string]string, error) {
 		text[option.Option] = option.Value
 	}
 	if _, err := d.Token(); err != nil { // the closing brace
-		return nil, fmt.Errorf("gcl: options: %w", err)
+		return nil, broken(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, notObject

@@ -96,6 +96,11 @@ func (x *texts) arguments(t *testing.T) {
 	x.add("no body", gcl.Run(t.Context(), 2, nil))
 	eight, _ := topology.New(topology.Config{Replicas: []int{8}})
 	x.add("another topology", gcl.Run(t.Context(), 4, nothing, gcl.WithTopology(eight)))
+	for _, text := range []string{"method=broadcast", `{"method": "broadcast"`, `{"method": "broad`, `{method: "broadcast"}`} {
+		t.Setenv("GCL_OPTIONS", text)
+		x.add("GCL_OPTIONS="+text, gcl.Run(t.Context(), 1, nothing))
+	}
+	t.Setenv("GCL_OPTIONS", "")
 	x.add("nil Comm", gcl.AllReduceInPlace[float32](t.Context(), nil, nil, gcl.Add))
 }
 

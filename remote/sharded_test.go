@@ -242,8 +242,8 @@ func TestShardedErrors(t *testing.T) {
 		want     string
 	}{
 		{1, sharded(all, all, i32(4), 4), `remote variable at sharded_test.go:*: "x": 1 replica, want 2 or more to shard over`},
-		{4, sharded(consecutive(3), all, i32(4), 4), `"x": gather group: commgroup: 4 replicas are not a multiple of size 3 times stride 1`},
-		{4, sharded(all, consecutive(3), i32(4), 4), `"x": commgroup: 4 replicas are not a multiple of size 3 times stride 1`},
+		{4, sharded(consecutive(3), all, i32(4), 4), `"x": gather group: commgroup: 4 replicas are not a multiple of size 3: want a size of 1, 2 or 4`},
+		{4, sharded(all, consecutive(3), i32(4), 4), `"x": commgroup: 4 replicas are not a multiple of size 3: want a size of 1, 2 or 4`},
 		{4, sharded(all, consecutive(2), i32(1), 2, 4), "replicas 0 and 2 of one gather group ALL do not begin with the same value, in groups CONSECUTIVE(2)"},
 		{4, sharded(orthogonal(2), consecutive(2), i32(2), 2, 4), "replicas 0 and 2 of one gather group ORTHOGONAL(2) do not begin with the same value, in groups CONSECUTIVE(2)"},
 		{4, sharded(consecutive(2), consecutive(2), i32(2), 4), "data of shape (4,) for 2 groups, which must be its first dimension"},

@@ -25,7 +25,7 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{"group", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Group: group(commgroup.Consecutive, 3, 0)}.AllReduce(x, gcl.Add)
-		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,): commgroup: 4 replicas are not a multiple of size 3 times stride 1"},
+		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,): commgroup: 4 replicas are not a multiple of size 3: want a size of 1, 2 or 4"},
 		{"options", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Options: gcl.Options{Method: methods.Method(99)}}.AllGather(x)
 		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): gcl: option Method=99: not a method"},
@@ -118,7 +118,7 @@ func TestReplicasChange(t *testing.T) {
 	}{
 		{"all-reduce", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllReduce(x, gcl.Add) }, ""},
 		{"group", 3, func(x *ir.Tensor) *ir.Tensor { return two.AllReduce(x, gcl.Add) },
-			"ir: replica 0: all-reduce built at errors_test.go:LINE in graph main, of \"x\": commgroup: 3 replicas are not a multiple of size 2 times stride 1"},
+			"ir: replica 0: all-reduce built at errors_test.go:LINE in graph main, of \"x\": commgroup: 3 replicas are not a multiple of size 2: want a size of 1 or 3"},
 		{"root", 1, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.Broadcast(x, 1) },
 			"ir: replica 0: broadcast built at errors_test.go:LINE in graph main, of \"x\": root 1 is not a rank of the group, 0 to 0"},
 		{"all-gather", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllGather(x) },
