@@ -89,6 +89,7 @@ func (d *differ) graph(g *Graph) *GradInfo {
 	}
 	info.Inputs = d.inputs(g)
 	info.Graph = p.newGraph(g.name + "_gradient")
+	info.Graph.gradient = info
 	b := &back{
 		differ: d, info: info, graph: info.Graph, varies: g.varies(info.Inputs),
 		grads: map[*Tensor]*Tensor{}, stands: map[*Tensor]*Tensor{}, usedAt: map[*Tensor]int{},

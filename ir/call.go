@@ -171,7 +171,8 @@ func (g *Graph) arguments(in []*Tensor, by map[*Tensor]*Tensor) (args []*Tensor,
 		own := g.inputs[i]
 		switch {
 		case t == nil:
-			return nil, false, fmt.Errorf("%d inputs for graph %s, which has %d: input %d, %v, is missing", len(in)+len(by), g.name, len(g.inputs), i, own)
+			return nil, false, fmt.Errorf("%d %s for graph %s, which has %d: input %d, %v, is missing: %s",
+				len(in)+len(by), pluralOf(len(in)+len(by), "input"), g.name, len(g.inputs), i, own, g.howGiven(own))
 		case t.bad || own.bad:
 			bad = true
 		case !t.sp.Equal(own.sp):
@@ -182,6 +183,22 @@ func (g *Graph) arguments(in []*Tensor, by map[*Tensor]*Tensor) (args []*Tensor,
 		bad = bad || t.bad
 	}
 	return args, bad, nil
+}
+
+// howGiven says how a caller gives an input of the graph.
+func (g *Graph) howGiven(own *Tensor) string {
+	if info := g.gradient; info != nil {
+		forward := info.forward
+		if i := slices.Index(info.Grads, own); i >= 0 {
+			return fmt.Sprintf("it is the gradient of output %d of graph %s, %v; give CallWithInfo a map with GradInfo.Grads[%d] in it",
+				i, forward.name, forward.outputs[i], i)
+		}
+		if i := slices.Index(info.needed, own); i >= 0 {
+			return fmt.Sprintf("it stands for %v of graph %s; GradInfo.By makes the map for CallWithInfo, of what CallWithInfo of graph %s has returned",
+				info.Needs[i], forward.name, forward.name)
+		}
+	}
+	return "give a tensor for each of Graph.Inputs, in their order, or a map with that input in it, as CallWithInfo takes one"
 }
 
 // CallInfo is what there is to know about a place where a graph is called, once or in a loop.

@@ -87,23 +87,20 @@ func broadcast(in ...Spec) (tensor.Shape, error) {
 			case *at == 1:
 				*at = n
 			default:
-				return nil, fmt.Errorf("input %d of shape %v does not go with (%s) in dimension %d from the last, %d and %d: want equal ones, or 1",
-					k, s.Shape, joinShapes(in[:k]), rank-1-skip-i, n, *at)
+				other, own := 0, 0 // the input that the dimension is from, and which of its own it is
+				for other = range in[:k] {
+					own = skip + i - rank + len(in[other].Shape)
+					if own >= 0 && in[other].Shape[own] == *at {
+						break
+					}
+				}
+				return nil, fmt.Errorf("dimension %d of input %d, of shape %v, is %d, and dimension %d of input %d, of shape %v, is %d: "+
+					"shapes are matched from their last dimensions on, which must be equal, or one of them 1",
+					i, k, s.Shape, n, own, other, in[other].Shape, *at)
 			}
 		}
 	}
 	return out, out.Validate()
-}
-
-func joinShapes(in []Spec) string {
-	var b strings.Builder
-	for i, s := range in {
-		if i > 0 {
-			b.WriteString(" and ")
-		}
-		b.WriteString(s.Shape.String())
-	}
-	return b.String()
 }
 
 // walk goes through the elements of one tensor in the order of those of another shape, to which it is broadcast. They

@@ -18,6 +18,9 @@ var noContext context.Context
 // identity is a graph's function that returns what it is given.
 func identity(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return in }
 
+// square is a graph's function whose gradient needs its input.
+func square(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Mul(in[0], in[0])} }
+
 // f32s is a tensor of float32.
 func f32s(t testing.TB, values []float32, shape ...int) *tensor.Tensor {
 	t.Helper()
@@ -70,7 +73,28 @@ func TestBuildErrors(t *testing.T) {
 			x := m.Constant(f32s(t, []float32{1, 2}))
 			m.Call(p.CreateGraph(identity, f32(2)), x, x)
 		}, "call at errors_test.go:* in graph main of float32 (2,), float32 (2,): 2 inputs for graph identity, which has 1"},
-		{"too few inputs", func(p *ir.Program, m *ir.Graph) { m.Call(p.CreateGraph(identity, f32(2))) }, "0 inputs for graph identity, which has 1: input 0, %0, is missing"},
+		{"too few inputs", func(p *ir.Program, m *ir.Graph) { m.Call(p.CreateGraph(identity, f32(2))) }, "0 inputs for graph identity, which has 1: input 0, %0, is missing: " +
+			"give a tensor for each of Graph.Inputs, in their order, or a map with that input in it, as CallWithInfo takes one"},
+		{"a gradient called with nothing", func(p *ir.Program, m *ir.Graph) {
+			m.Call(ir.Autodiff(p.CreateGraph(square, f32(2))).Graph)
+		}, "call at errors_test.go:* in graph main: 0 inputs for graph square_gradient, which has 2: input 0, %2.gradient, is missing: " +
+			"it is the gradient of output 0 of graph square, %1; give CallWithInfo a map with GradInfo.Grads[0] in it"},
+		{"a gradient called without the gradient", func(p *ir.Program, m *ir.Graph) {
+			g := p.CreateGraph(square, f32(2))
+			info := ir.Autodiff(g)
+			m.CallWithInfo(info.Graph, info.By(m.CallWithInfo(g, nil, m.Constant(f32s(t, []float32{1, 2})))))
+		}, "1 input for graph square_gradient, which has 2: input 0, %2.gradient, is missing: it is the gradient of output 0 of graph square"},
+		{"a gradient called as its errors say", func(p *ir.Program, m *ir.Graph) {
+			g, x := p.CreateGraph(square, f32(2)), m.Constant(f32s(t, []float32{1, 2}))
+			info := ir.Autodiff(g)
+			by := info.By(m.CallWithInfo(g, nil, x))
+			by[info.Grads[0]] = x
+			m.CallWithInfo(info.Graph, by)
+		}, ""},
+		{"a gradient called with the gradient only", func(p *ir.Program, m *ir.Graph) {
+			m.Call(ir.Autodiff(p.CreateGraph(square, f32(2))).Graph, m.Constant(f32s(t, []float32{1, 2})))
+		}, "1 input for graph square_gradient, which has 2: input 1, %3, is missing: it stands for %0 of graph square; " +
+			"GradInfo.By makes the map for CallWithInfo, of what CallWithInfo of graph square has returned"},
 		{"input nil at a call", func(p *ir.Program, m *ir.Graph) { m.Call(p.CreateGraph(identity, f32(2)), nil) }, "input 0, %0, of graph identity is nil"},
 		{"wrong shape", func(p *ir.Program, m *ir.Graph) {
 			m.Call(p.CreateGraph(identity, f32(2)), m.Constant(f32s(t, []float32{1})))
@@ -147,7 +171,8 @@ func TestBuildErrors(t *testing.T) {
 		{"variable without data", func(p *ir.Program, m *ir.Graph) { p.Variable(nil, ir.VariableName("w")) }, `variable at errors_test.go:* in graph main: "w": no data`},
 		{"variable groups", func(p *ir.Program, m *ir.Graph) {
 			p.Variable(tensor.Scalar(int8(1)), ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 3}))
-		}, `"": `},
+		}, "variable at errors_test.go:* in graph main: commgroup: 2 replicas"},
+		{"stream of no type or name", func(p *ir.Program, m *ir.Graph) { p.HostToDevice("", ir.Spec{}) }, "stream at errors_test.go:* in graph main: element type"},
 		{"variable without the groups' dimension", func(p *ir.Program, m *ir.Graph) {
 			p.Variable(f32s(t, []float32{1, 2, 3}), ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 1}))
 		}, "data of shape (3,) for 2 groups, which must be its first dimension"},
@@ -198,6 +223,33 @@ func TestBuildErrors(t *testing.T) {
 		p.Main().Constant(nil)
 		if p.Err() != err {
 			t.Errorf("%s: the error does not stick: %v", c.name, p.Err())
+		}
+	}
+}
+
+// Errors about a variable without a name say where it was made.
+func TestVariableWithoutName(t *testing.T) {
+	p := ir.New(1)
+	v, named := p.Variable(tensor.Scalar(float32(1))), p.Variable(tensor.Scalar(float32(1)), ir.VariableName("w"))
+	other := ir.New(1).Variable(tensor.Scalar(float32(1)))
+	s, err := ir.NewSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	wrong := tensor.Scalar(int8(1))
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{s.Write(v, nil), "ir: variable %0 (made at errors_test.go:* without ir.VariableName) is given no value, want float32 ()"},
+		{s.Write(v, wrong), "ir: variable %0 (made at errors_test.go:* without ir.VariableName) is given int8 (), want float32 ()"},
+		{s.Write(named, wrong), `ir: variable "w" is given int8 (), want float32 ()`},
+		{s.Write(other, wrong), "ir: variable %0 (made at errors_test.go:* without ir.VariableName) is of another program"},
+		{s.Write(&ir.Variable{}, wrong), "ir: a variable that no program has made is of another program"},
+	} {
+		if c.err == nil || !matches(c.err.Error(), c.want) {
+			t.Errorf("error %v, want %q", c.err, c.want)
 		}
 	}
 }

@@ -21,6 +21,8 @@ type Graph struct {
 	built   bool     // its function has returned
 	order   []*node  // as scheduled; nil: not yet
 	started []*Started
+
+	gradient *GradInfo // of which it is the graph; nil: it is no gradient
 }
 
 func (p *Program) newGraph(name string) *Graph {

@@ -133,7 +133,8 @@ func TestSelect(t *testing.T) {
 func TestCompareFailures(t *testing.T) {
 	var all []failure
 	shapes := func(d tensor.DType) []ir.Spec { return []ir.Spec{spec(d, 2), spec(d, 3)} }
-	const dimension = "input 1 of shape (3,) does not go with ((2,)) in dimension 0 from the last, 3 and 2: want equal ones, or 1"
+	const dimension = "dimension 0 of input 1, of shape (3,), is 3, and dimension 0 of input 0, of shape (2,), is 2: " +
+		"shapes are matched from their last dimensions on, which must be equal, or one of them 1"
 	const differ = "element types float32 and float64, want the same: Cast makes them so"
 	two := []ir.Spec{spec(tensor.F32, 2), spec(tensor.F64, 2)}
 	for k, o := range compareOps {
@@ -158,7 +159,11 @@ func TestCompareFailures(t *testing.T) {
 		failure{"select", []ir.Spec{spec(tensor.I32), spec(tensor.I32), spec(tensor.I32)}, choose, "the condition: element type int32, want bool"},
 		failure{"select", append([]ir.Spec{spec(tensor.Bool)}, two...), choose, differ},
 		failure{"select", []ir.Spec{spec(tensor.Bool, 2), spec(tensor.F32, 2), spec(tensor.F32, 3)}, choose,
-			"input 2 of shape (3,) does not go with ((2,) and (2,)) in dimension 0 from the last, 3 and 2: want equal ones, or 1"})
+			"dimension 0 of input 2, of shape (3,), is 3, and dimension 0 of input 0, of shape (2,), is 2: " +
+				"shapes are matched from their last dimensions on, which must be equal, or one of them 1"},
+		failure{"select", []ir.Spec{spec(tensor.Bool, 5, 1), spec(tensor.F32, 4), spec(tensor.F32, 7, 6, 4)}, choose,
+			"dimension 1 of input 2, of shape (7, 6, 4), is 6, and dimension 0 of input 0, of shape (5, 1), is 5: " +
+				"shapes are matched from their last dimensions on, which must be equal, or one of them 1"})
 	checkFailures(t, all)
 }
 

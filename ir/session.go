@@ -49,9 +49,9 @@ func NewSession(p *Program) (*Session, error) {
 	}
 	for _, v := range p.variables {
 		if s, err := v.replicaSpec(v.value, p.replicas); err != nil {
-			return nil, fmt.Errorf("ir: variable %q: %w", v.name, err)
+			return nil, fmt.Errorf("ir: %s: %w", v.label(), err)
 		} else if !s.Equal(v.sp) {
-			return nil, fmt.Errorf("ir: variable %q is %v on each replica, and was %v when the program had another number of replicas", v.name, s, v.sp)
+			return nil, fmt.Errorf("ir: %s is %v on each replica, and was %v when the program had another number of replicas", v.label(), s, v.sp)
 		}
 	}
 	plan, err := p.plan()
@@ -411,7 +411,7 @@ func (s *Session) initial(v *Variable, value *tensor.Tensor) (*tensor.Tensor, er
 	}
 	out, err := tensor.New(v.sp.DType, shape...)
 	if err != nil {
-		return nil, fmt.Errorf("ir: variable %q: %w", v.name, err)
+		return nil, fmt.Errorf("ir: %s: %w", v.label(), err)
 	}
 	bytes, layout := v.sp.Bytes(), s.groups(v)
 	for r := range s.program.replicas {
@@ -472,11 +472,11 @@ func (s *Session) Write(v *Variable, value *tensor.Tensor) error {
 	var copies *tensor.Tensor
 	switch want := SpecOf(v.value); {
 	case value == nil:
-		return fmt.Errorf("ir: variable %q is given no value, want %v", v.name, want)
+		return fmt.Errorf("ir: %s is given no value, want %v", v.label(), want)
 	case v.all && SpecOf(value).Equal(SpecOf(s.values[v.index])):
 		copies = value.Clone()
 	case !SpecOf(value).Equal(want):
-		return fmt.Errorf("ir: variable %q is given %v, want %v", v.name, SpecOf(value), want)
+		return fmt.Errorf("ir: %s is given %v, want %v", v.label(), SpecOf(value), want)
 	}
 	if copies == nil {
 		var err error
@@ -499,7 +499,7 @@ func (s *Session) owns(v *Variable) error {
 	case v == nil:
 		return errors.New("ir: no variable")
 	case v.index >= len(s.program.variables) || s.program.variables[v.index] != v:
-		return fmt.Errorf("ir: variable %q is of another program", v.name)
+		return fmt.Errorf("ir: %s is of another program", v.label())
 	}
 	return nil
 }

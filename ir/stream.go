@@ -33,7 +33,7 @@ func (p *Program) stream(name string, sp Spec, toHost bool) *Stream {
 		err = errSession
 	}
 	if err != nil {
-		p.fail(&BuildError{Op: "stream", Graph: p.main.name, Position: caller(""), Err: fmt.Errorf("%q: %w", name, err)})
+		p.fail(&BuildError{Op: "stream", Graph: p.main.name, Position: caller(""), Err: named(name, err)})
 		return s
 	}
 	p.streams = append(p.streams, s)

@@ -50,7 +50,7 @@ func (p *Program) Variable(data *tensor.Tensor, options ...VariableOption) *Vari
 		err = errSession
 	}
 	if err != nil {
-		p.fail(&BuildError{Op: "variable", Graph: p.main.name, Position: caller(""), Err: fmt.Errorf("%q: %w", name, err)})
+		p.fail(&BuildError{Op: "variable", Graph: p.main.name, Position: caller(""), Err: named(name, err)})
 		return v
 	}
 	v.value = data.Clone()
@@ -76,6 +76,27 @@ func (v *Variable) replicaSpec(data *tensor.Tensor, replicas int) (Spec, error) 
 		s.Shape = s.Shape[1:]
 	}
 	return s, nil
+}
+
+// label names the variable in an error: by its name, else by its tensor and the line that made it.
+func (v *Variable) label() string {
+	switch {
+	case v.Tensor == nil:
+		return "a variable that no program has made"
+	case v.name != "":
+		return fmt.Sprintf("variable %q", v.name)
+	case v.node == nil:
+		return "a variable without a name"
+	}
+	return fmt.Sprintf("variable %v (made at %v without ir.VariableName)", v.Tensor, v.node.pos)
+}
+
+// named puts a name before an error, if there is one.
+func named(name string, err error) error {
+	if name == "" {
+		return err
+	}
+	return fmt.Errorf("%q: %w", name, err)
 }
 
 // variableOp is where a variable is in the main graph.

@@ -283,7 +283,7 @@ func TestBuildErrors(t *testing.T) {
 		{func(p *ir.Program, b *remote.Buffer) {
 			remote.NewVariable(p, ints(t, []int32{1, 2}), b, 1, remote.Name("x"))
 			remote.NewVariable(p, ints(t, []int32{1, 2}), b, 1, remote.Name("y"))
-		}, `"y": entry 1 of buffer 1 is variable "x"`},
+		}, `"y": entry 1 of buffer 1 has variable "x" already`},
 		{func(p *ir.Program, b *remote.Buffer) {
 			remote.NewVariable(p, ints(t, []int32{1, 2}), b, 1, remote.DType(200))
 		}, "does not exist"},

@@ -103,7 +103,7 @@ func (d division) part(t *tensor.Tensor, k, rank int) []byte {
 func (v *Variable) begin(s *stores, replicas int) error {
 	d, err := v.divide(ir.SpecOf(v.data), replicas)
 	if err != nil { // their number has changed
-		return fmt.Errorf("remote: variable %q: %w", v.name, err)
+		return fmt.Errorf("remote: %s: %w", v.label(), err)
 	}
 	shard := make([]byte, d.shard.Bytes())
 	for r := range replicas {

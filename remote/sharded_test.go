@@ -307,7 +307,7 @@ func TestShardedErrors(t *testing.T) {
 		{`variable "x" is given float32 (2, 3), want int32 (2, 3)`, x.Write(s, must(tensor.New(tensor.F32, 2, 3)))},
 		{`variable "y" is given int32 (4, 3), want int32 (3,)`, y.Write(s, counted(t, 4, 3))},
 		{`variable "x" is of another program than the session`, stranger},
-		{`variable "" is of another program than the session`, none},
+		{"remote: the variable at entry 0 of buffer 1 (made without remote.Name) is of another program than the session", none},
 		{"remote: buffer 1 has entries 0 to 1, and the offset is 2", read(0, 2, s)},
 		{"remote: buffer 1 has entries 0 to 1, and the offset is -1", b.Write(s, 0, -1, counted(t, 2))},
 		{"remote: replica 4 of 4", read(4, 0, s)},

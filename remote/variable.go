@@ -58,12 +58,31 @@ func NewVariable(p *ir.Program, data *tensor.Tensor, b *Buffer, offset int, opti
 		return v
 	}
 	if err := v.set(p, data); err != nil {
-		p.Fail("remote variable", fmt.Errorf("%q: %w", v.name, err))
+		if v.name != "" {
+			err = fmt.Errorf("%q: %w", v.name, err)
+		}
+		p.Fail("remote variable", err)
 		return v
 	}
 	b.used = true
 	of(p).initial = append(of(p).initial, v)
 	return v
+}
+
+// called is the variable with its name, if it has one.
+func (v *Variable) called() string {
+	if v.name == "" {
+		return "a variable without a name"
+	}
+	return fmt.Sprintf("variable %q", v.name)
+}
+
+// label names the variable in an error: by its name, else by where it is.
+func (v *Variable) label() string {
+	if v.name != "" || v.buffer == nil {
+		return v.called()
+	}
+	return fmt.Sprintf("the variable at entry %d of buffer %d (made without remote.Name)", v.offset, v.buffer.id)
 }
 
 func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
@@ -84,7 +103,7 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 	}
 	for _, o := range of(p).initial {
 		if o.buffer == v.buffer && o.offset == v.offset {
-			return fmt.Errorf("entry %d of buffer %d is variable %q", v.offset, v.buffer.id, o.name)
+			return fmt.Errorf("entry %d of buffer %d has %s already", v.offset, v.buffer.id, o.called())
 		}
 	}
 	if v.typed && !v.dtype.Valid() {
@@ -282,7 +301,7 @@ func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 	}
 	out, err := tensor.New(host.DType, host.Shape...)
 	if err != nil {
-		return nil, fmt.Errorf("remote: variable %q: %w", v.name, err)
+		return nil, fmt.Errorf("remote: %s: %w", v.label(), err)
 	}
 	shard := make([]byte, d.shard.Bytes())
 	for r := range d.gather.Replicas() {
@@ -291,7 +310,7 @@ func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 			continue // not the group's first
 		}
 		if err := stores.of(r, v.buffer).Load(v.offset, shard); err != nil {
-			return nil, fmt.Errorf("remote: variable %q: %w", v.name, err)
+			return nil, fmt.Errorf("remote: %s: %w", v.label(), err)
 		}
 		copy(d.part(out, k, d.gather.RankOf(r)), shard)
 	}
@@ -308,18 +327,18 @@ func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 	}
 	want := d.host(d.values)
 	if value == nil {
-		return fmt.Errorf("remote: variable %q is given no value, want %v", v.name, want)
+		return fmt.Errorf("remote: %s is given no value, want %v", v.label(), want)
 	}
 	given := ir.SpecOf(value)
 	all := v.all && given.Equal(d.host(d.gather))
 	if !all && !given.Equal(want) {
-		return fmt.Errorf("remote: variable %q is given %v, want %v", v.name, given, want)
+		return fmt.Errorf("remote: %s is given %v, want %v", v.label(), given, want)
 	}
 	shard := make([]byte, d.shard.Bytes())
 	for r := range d.gather.Replicas() {
 		clear(shard[copy(shard, d.part(value, d.copyOf(r, all), d.gather.RankOf(r))):])
 		if err := stores.of(r, v.buffer).Store(v.offset, shard); err != nil {
-			return fmt.Errorf("remote: variable %q: %w", v.name, err)
+			return fmt.Errorf("remote: %s: %w", v.label(), err)
 		}
 	}
 	return nil
@@ -328,14 +347,14 @@ func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 // in finds the entries of a session, and how the variable lies in them.
 func (v *Variable) in(s *ir.Session) (*stores, division, error) {
 	if v.late {
-		return nil, division{}, fmt.Errorf("remote: variable %q: %w", v.name, errSession)
+		return nil, division{}, fmt.Errorf("remote: %s: %w", v.label(), errSession)
 	}
 	if s == nil || v.data == nil || s.Program() != v.buffer.program {
-		return nil, division{}, fmt.Errorf("remote: variable %q is of another program than the session", v.name)
+		return nil, division{}, fmt.Errorf("remote: %s is of another program than the session", v.label())
 	}
 	d, err := v.divide(ir.SpecOf(v.data), s.Program().Replicas())
 	if err != nil {
-		return nil, division{}, fmt.Errorf("remote: variable %q: %w", v.name, err)
+		return nil, division{}, fmt.Errorf("remote: %s: %w", v.label(), err)
 	}
 	stores, err := storesOf(s, v.buffer.program)
 	return stores, d, err
