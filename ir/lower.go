@@ -47,8 +47,20 @@ type step struct {
 // choices in it, and says which memory each step works on.
 type lowering struct {
 	locations []*location
-	loads     map[*Stream]int // transfers
+	loads     map[*Stream]int // transfers of one run
+	replicas  int
 	started   map[*node]*startedStep
+}
+
+// transfers returns an error unless a stream can move so many tensors in one run, turns times what a turn moves: what
+// it moves for all replicas is one tensor on the host's side.
+func (l *lowering) transfers(s *Stream, before, inTurn, turns int) error {
+	most := maxBytes / l.replicas / max(s.sp.Bytes(), 1)
+	if inTurn <= 0 || before <= most && turns <= (most-before)/inTurn {
+		return nil
+	}
+	return fmt.Errorf("%v moves more than %d tensors of %v to each of %d replicas in one run: more than %d bytes",
+		s, most, s.sp, l.replicas, maxBytes)
 }
 
 // at makes a location.
@@ -108,11 +120,18 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 		where[t] = l.at(t)
 		s.out = append(s.out, where[t])
 	}
+	var stream *Stream
 	switch op := n.op.(type) {
 	case *hostLoadOp:
-		l.loads[op.stream]++
+		stream = op.stream
 	case *hostStoreOp:
-		l.loads[op.stream]++
+		stream = op.stream
+	}
+	if stream != nil {
+		if err := l.transfers(stream, l.loads[stream], 1, 1); err != nil {
+			return nil, &BuildError{Op: n.op.Name(), Graph: n.graph.name, Position: n.pos, Err: err}
+		}
+		l.loads[stream]++
 	}
 	return []*step{s}, nil
 }
@@ -209,8 +228,14 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 	if err != nil {
 		return nil, err
 	}
-	for s, k := range l.loads {
-		l.loads[s] = kept[s] + (k-kept[s])*op.count
+	for _, s := range n.graph.program.streams {
+		inTurn := l.loads[s] - kept[s]
+		if err := l.transfers(s, kept[s], inTurn, op.count); err != nil {
+			return nil, &BuildError{Op: "repeat", Graph: n.graph.name, Position: n.pos, Err: fmt.Errorf("%d turns: %w", op.count, err)}
+		}
+		if inTurn > 0 {
+			l.loads[s] = kept[s] + inTurn*op.count
+		}
 	}
 	body = append(loop.body, body...)
 	// Outputs that are inputs themselves are put aside first, since another may be about to take their place.

@@ -29,7 +29,7 @@ func (p *Program) plan() (*memoryPlan, error) {
 	if err := p.checkStarted(); err != nil {
 		return nil, err
 	}
-	l := &lowering{loads: map[*Stream]int{}, started: map[*node]*startedStep{}}
+	l := &lowering{loads: map[*Stream]int{}, replicas: p.replicas, started: map[*node]*startedStep{}}
 	where := map[*Tensor]*location{}
 	steps, err := l.expand(p.main, where)
 	if err != nil {
@@ -40,16 +40,21 @@ func (p *Program) plan() (*memoryPlan, error) {
 	m.touched = nil
 	for _, x := range m.locations {
 		if x.kind == ofVariable {
-			x.offset = m.variables
-			m.variables += roundUp(x.spec.Bytes())
-			if m.variables > maxBytes {
+			size := roundUp(x.spec.Bytes())
+			if size > maxBytes-m.variables {
 				return nil, fmt.Errorf("ir: the variables of a replica take more than %d bytes", maxBytes)
 			}
+			x.offset = m.variables
+			m.variables += size
 		}
 	}
-	m.place()
-	if m.arena > maxBytes {
+	if !m.place() {
 		return nil, fmt.Errorf("ir: the tensors of a replica that are alive together take more than %d bytes", maxBytes)
+	}
+	for _, bytes := range []int{m.scratch, m.besideScratch} {
+		if bytes > maxBytes {
+			return nil, fmt.Errorf("ir: an operation of a replica wants more than %d bytes beside its tensors", maxBytes)
+		}
 	}
 	return m, nil
 }
@@ -74,7 +79,11 @@ func (m *memoryPlan) number(steps []*step, beside bool) {
 				if beside {
 					most = &m.besideScratch
 				}
-				*most = max(*most, roundUp(o.ScratchBytes(specsOf(s.node.in))))
+				bytes := o.ScratchBytes(specsOf(s.node.in))
+				if bytes < 0 || bytes > maxBytes { // below 0: more than an int of 32 bits holds
+					bytes = maxBytes + 1
+				}
+				*most = max(*most, roundUp(bytes))
 			}
 		}
 		if s.waits != nil { // nobody knows when between the start and here what is used
@@ -132,8 +141,9 @@ func (x *location) touch(at int) {
 	}
 }
 
-// place gives each location of the arena the lowest place that is free while it is alive, the largest first.
-func (m *memoryPlan) place() {
+// place gives each location of the arena the lowest place that is free while it is alive, the largest first. It returns
+// false if the arena would have more than maxBytes.
+func (m *memoryPlan) place() bool {
 	var all, placed []*location
 	for _, x := range m.locations {
 		if x.kind == inArena && x.last >= 0 {
@@ -149,14 +159,18 @@ func (m *memoryPlan) place() {
 			if y.last < x.first || y.first > x.last {
 				continue
 			}
-			if at+size <= y.offset {
+			if size <= y.offset-at {
 				break
 			}
 			at = max(at, y.offset+roundUp(y.spec.Bytes()))
+		}
+		if size > maxBytes-at {
+			return false
 		}
 		x.offset = at
 		m.arena = max(m.arena, at+size)
 		i, _ := slices.BinarySearchFunc(placed, x, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
 		placed = slices.Insert(placed, i, x)
 	}
+	return true
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // Session runs a program on its replicas, each on a goroutine of its own. It keeps the values of the variables: on the
-// host, and between Enter and Exit on the replicas. It is used by one goroutine at a time.
+// host, and between Enter and Exit on the replicas. It is used by one goroutine at a time: a method that is called
+// while another one is in progress returns an error and does nothing else. Only Close may be called at any time.
 type Session struct {
 	program  *Program
 	plan     *memoryPlan
@@ -19,20 +20,22 @@ type Session struct {
 	values   []*tensor.Tensor // of variables, on the host
 	entered  int              // Enters without an Exit
 	stale    []bool           // by variable: the replicas' values may be newer than the host's
-	closed   bool
-	failed   error // of a run: the replicas no longer agree
+	failed   error            // of a run: the replicas no longer agree
 
 	finishers []Finisher // of what is shared, if the program has a choice
 
 	profiling bool // runs are timed
 	profiled  int  // such runs
 
-	ctx    context.Context // of the run in progress
-	given  context.Context // from which ctx is made
-	cancel context.CancelCauseFunc
-	done   sync.WaitGroup
+	ctx   context.Context // of the run in progress
+	given context.Context // from which ctx is made
+	done  sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex              // guards what follows
+	busy   bool                    // a method is in progress
+	idle   sync.Cond               // busy has become false
+	closed bool                    // Close has been called
+	cancel context.CancelCauseFunc // of ctx
 	shared map[any]Shared
 	opened []any // keys, in the order of their making
 	cause  error // the first error of the run in progress
@@ -59,6 +62,7 @@ func NewSession(p *Program) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{program: p, plan: plan, shared: map[any]Shared{}, stale: make([]bool, len(p.variables))}
+	s.idle.L = &s.mu
 	for _, v := range p.variables {
 		copies, err := s.initial(v, v.value)
 		if err != nil {
@@ -98,60 +102,71 @@ func NewSession(p *Program) (*Session, error) {
 	return s, nil
 }
 
-// Close ends the replicas' goroutines and what they share. It does not download variables: Exit does.
+// Close ends the replicas' goroutines and what they share. It does not download variables: Exit does. A run in progress
+// ends with an error, and Close waits for its end; so it must not be called from an operation of the run.
 func (s *Session) Close() error {
+	if !s.made() {
+		return nil
+	}
+	s.mu.Lock()
 	if s.closed {
+		s.mu.Unlock()
 		return nil
 	}
 	s.closed = true
+	if s.cancel != nil {
+		s.cancel(errClosed)
+	}
+	for s.busy {
+		s.idle.Wait()
+	}
+	s.mu.Unlock()
 	for _, r := range s.replicas {
 		close(r.start)
 		r.companion.end()
-	}
-	if s.cancel != nil {
-		s.cancel(errClosed)
 	}
 	return s.closeShared()
 }
 
 func (s *Session) closeShared() error {
-	var errs []error
-	for i := len(s.opened) - 1; i >= 0; i-- {
-		errs = append(errs, s.shared[s.opened[i]].Close())
-	}
+	s.mu.Lock()
+	opened := s.opened
 	s.opened = nil
-	return errors.Join(errs...)
-}
-
-var errClosed = errors.New("ir: the session is closed")
-
-// usable returns an error if the session cannot run.
-func (s *Session) usable() error {
-	switch {
-	case s.closed:
-		return errClosed
-	case s.failed != nil:
-		return fmt.Errorf("ir: a run of the session has failed: %w", s.failed)
+	s.mu.Unlock()
+	var errs []error
+	for i := len(opened) - 1; i >= 0; i-- {
+		errs = append(errs, s.shared[opened[i]].Close())
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Share returns what operations of a package share in the session: see Memory.Share. Packages that read and write from
 // the host what their operations work on use it between runs.
 func (s *Session) Share(key any, open func(replicas int) (Shared, error)) (Shared, error) {
-	if s.closed {
-		return nil, errClosed
+	switch {
+	case !s.made():
+		return nil, errNotMade
+	case open == nil:
+		return nil, errors.New("ir: no function to open what is shared")
 	}
 	return s.share(key, open)
 }
 
 // Program returns the program that the session runs.
-func (s *Session) Program() *Program { return s.program }
+func (s *Session) Program() *Program {
+	if s == nil {
+		return nil
+	}
+	return s.program
+}
 
 // share implements Memory.Share.
 func (s *Session) share(key any, open func(replicas int) (Shared, error)) (Shared, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
 	if x := s.shared[key]; x != nil {
 		return x, nil
 	}
@@ -170,7 +185,7 @@ func (s *Session) running() context.Context { return s.ctx }
 // dimension of the number of replicas if there are several, and before that one of the number of transfers if the
 // program makes several.
 func (s *Session) HostSpec(stream *Stream) Spec {
-	if stream == nil {
+	if !s.made() || stream == nil {
 		return Spec{}
 	}
 	out := Spec{DType: stream.sp.DType}
@@ -187,8 +202,12 @@ func (s *Session) HostSpec(stream *Stream) Spec {
 // Run runs the program once. in holds a tensor of HostSpec for each stream to the replicas that the program uses; the
 // result, which is the caller's, one for each to the host. Between Enter and Exit variables stay on the replicas;
 // otherwise Run does both. A replica that fails makes the others fail too, and no further run is possible. Errors name
-// the stream, or the operation and its line.
+// the stream, or the operation and its line. What has been built since the session was made is an error of every run:
+// the session does not have it.
 func (s *Session) Run(ctx context.Context, in map[*Stream]*tensor.Tensor) (map[*Stream]*tensor.Tensor, error) {
+	if !s.made() {
+		return nil, errNotMade
+	}
 	out := map[*Stream]*tensor.Tensor{}
 	for _, stream := range s.program.streams {
 		if stream.toHost && s.plan.loads[stream] > 0 {
@@ -208,10 +227,14 @@ func (s *Session) Run(ctx context.Context, in map[*Stream]*tensor.Tensor) (map[*
 
 // RunTo is Run into tensors of the caller's, one for each stream to the host that the program uses. It allocates
 // nothing, if it is given the same context as the time before and runs between Enter and Exit.
-func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor) (err error) {
+func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor) error {
 	if ctx == nil {
 		return errors.New("ir: nil context")
 	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
 	if err := s.usable(); err != nil {
 		return err
 	}
@@ -219,10 +242,8 @@ func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor)
 		return err
 	}
 	if s.entered == 0 {
-		if err := s.Enter(); err != nil {
-			return err
-		}
-		defer func() { err = s.exitAfter(err) }()
+		s.enter()
+		defer s.exit()
 	}
 	for _, r := range s.replicas {
 		for _, stream := range s.program.streams {
@@ -233,15 +254,8 @@ func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor)
 			}
 		}
 	}
-	if s.ctx == nil || s.given != ctx || s.ctx.Err() != nil {
-		if s.cancel != nil {
-			s.cancel(nil)
-		}
-		s.given = ctx
-		s.ctx, s.cancel = context.WithCancelCause(ctx)
-	}
-	if err := context.Cause(s.ctx); err != nil {
-		return fmt.Errorf("ir: %w", err)
+	if err := s.arm(ctx); err != nil {
+		return err
 	}
 	for i := range s.stale {
 		s.stale[i] = true
@@ -336,47 +350,62 @@ func (s *Session) stranger(out, in map[*Stream]*tensor.Tensor) error {
 // Enter uploads the variables to the replicas, where they stay until Exit. It may be called again before Exit; then it
 // does nothing but count.
 func (s *Session) Enter() error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
 	if err := s.usable(); err != nil {
 		return err
 	}
+	s.enter()
+	return nil
+}
+
+func (s *Session) enter() {
 	if s.entered == 0 {
 		for _, v := range s.program.variables {
 			s.upload(v)
 		}
 	}
 	s.entered++
-	return nil
 }
 
 // Exit downloads the variables to the host, if it is the Exit of the first Enter. After a run that has failed, what the
-// replicas have is not downloaded: the host keeps what it had.
+// replicas have is not downloaded: the host keeps what it had. A session that is closed may still be exited.
 func (s *Session) Exit() error {
+	if err := s.beginClosed(); err != nil {
+		return err
+	}
+	defer s.end()
 	if s.entered == 0 {
 		return errors.New("ir: an exit from a session without an enter")
 	}
+	s.exit()
+	return nil
+}
+
+func (s *Session) exit() {
 	if s.entered == 1 && s.failed == nil {
 		for _, v := range s.program.variables {
 			s.download(v)
 		}
 	}
 	s.entered--
-	return nil
-}
-
-// exitAfter is Exit after what has had an error, or nil.
-func (s *Session) exitAfter(err error) error {
-	if exit := s.Exit(); exit != nil {
-		return errors.Join(err, exit)
-	}
-	return err
 }
 
 // Within enters the session, calls f, and exits.
 func (s *Session) Within(f func() error) (err error) {
+	if f == nil {
+		return errors.New("ir: no function to call within the session")
+	}
 	if err := s.Enter(); err != nil {
 		return err
 	}
-	defer func() { err = s.exitAfter(err) }()
+	defer func() {
+		if exit := s.Exit(); exit != nil {
+			err = errors.Join(err, exit)
+		}
+	}()
 	return f()
 }
 
@@ -453,6 +482,10 @@ func (s *Session) download(v *Variable) {
 // Read returns a copy, the caller's, of a variable's value: in the shape of the data that it was made with, or with
 // AllReplicas of one value for each replica. Between Enter and Exit it is what the replicas have.
 func (s *Session) Read(v *Variable) (*tensor.Tensor, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
 	if err := s.owns(v); err != nil {
 		return nil, err
 	}
@@ -466,6 +499,10 @@ func (s *Session) Read(v *Variable) (*tensor.Tensor, error) {
 // must be of the shape and element type of the data that the variable was made with, or with AllReplicas of what Read
 // returns.
 func (s *Session) Write(v *Variable, value *tensor.Tensor) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
 	if err := s.owns(v); err != nil {
 		return err
 	}
@@ -494,8 +531,6 @@ func (s *Session) Write(v *Variable, value *tensor.Tensor) error {
 // owns returns an error if a variable is not of the program.
 func (s *Session) owns(v *Variable) error {
 	switch {
-	case s.closed:
-		return errClosed
 	case v == nil:
 		return errors.New("ir: no variable")
 	case v.index >= len(s.program.variables) || s.program.variables[v.index] != v:

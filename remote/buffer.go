@@ -165,9 +165,14 @@ func (b *Buffer) Validate(spec ir.Spec, shards int) error {
 // checkOffset returns an error if there is no such entry.
 func (b *Buffer) checkOffset(offset int) error {
 	if offset < 0 || offset >= b.entries {
-		return fmt.Errorf("buffer %d has entries 0 to %d, and the offset is %d", b.id, b.entries-1, offset)
+		return b.noEntry(int64(offset))
 	}
 	return nil
+}
+
+// noEntry is the error of an entry that does not exist.
+func (b *Buffer) noEntry(offset int64) error {
+	return fmt.Errorf("buffer %d has entries 0 to %d, and the offset is %d", b.id, b.entries-1, offset)
 }
 
 // Lost returns the entries of the buffer that a replica has lost, in a session: what was being stored when a process

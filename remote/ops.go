@@ -54,21 +54,24 @@ func (p place) bind(m *ir.Memory) (Entries, func() (int, error), error) {
 		err := p.buffer.checkOffset(p.offset)
 		return e, func() (int, error) { return p.offset, nil }, err
 	}
-	var value func() int
+	var value func() int64
 	switch t := m.In[len(m.In)-1]; t.DType() {
 	case tensor.I32:
 		v, _ := tensor.Of[int32](t)
-		value = func() int { return int(v[0]) }
+		value = func() int64 { return int64(v[0]) }
 	case tensor.I64:
 		v, _ := tensor.Of[int64](t)
-		value = func() int { return int(v[0]) }
+		value = func() int64 { return int64(v[0]) }
 	default:
 		v, _ := tensor.Of[uint32](t)
-		value = func() int { return int(v[0]) }
+		value = func() int64 { return int64(v[0]) }
 	}
 	return e, func() (int, error) {
 		k := value()
-		return k, p.buffer.checkOffset(k)
+		if int64(int(k)) != k {
+			return 0, p.buffer.noEntry(k)
+		}
+		return int(k), p.buffer.checkOffset(int(k))
 	}, nil
 }
 
