@@ -79,7 +79,9 @@ func TestUseTransportErrors(t *testing.T) {
 	if err := f.Err(); err == nil || !strings.Contains(err.Error(), "use transport at network_test.go:") || !strings.Contains(err.Error(), "a session of the program is connected") {
 		t.Error(err)
 	}
-	f.runIn(s)
+	if _, err := s.Run(context.Background(), f.in); err == nil || !strings.Contains(err.Error(), "use transport at network_test.go:") {
+		t.Errorf("a run after it returns %v", err)
+	}
 
 	refused := errors.New("refused")
 	for want, connect := range map[string]func(e []transport.Endpoint) ([]transport.Endpoint, error){
