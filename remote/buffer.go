@@ -14,6 +14,7 @@ import (
 type Buffer struct {
 	program *ir.Program
 	id      int
+	name    string // "" if it has none
 	spec    ir.Spec
 	meta    tensor.Shape // nil until it is known
 	entries int
@@ -52,7 +53,7 @@ func UseStorage(p *ir.Program, s Storage) {
 }
 
 // NewBuffer makes a buffer of 1 entry or more, of one shape and element type. They read as zeros until something is
-// stored. Errors, which stick to the program: fewer entries, a spec that is not valid, a session that has the program's
+// stored. What outlives the process wants a name, by Named or of a variable. Errors, which stick to the program: fewer entries, a spec that is not valid, a session that has the program's
 // buffers open already.
 func NewBuffer(p *ir.Program, spec ir.Spec, entries ...int) *Buffer {
 	all := of(p)
@@ -245,9 +246,6 @@ func (b *Buffer) in(s *ir.Session, replica int) (Entries, error) {
 	return stores.of(replica, b), nil
 }
 
-// name is what a Storage knows the buffer by.
-func (b *Buffer) name() string { return fmt.Sprint(b.id) }
-
 // stores are the entries of a session's buffers, by replica and buffer.
 type stores struct {
 	all     *buffers
@@ -258,12 +256,15 @@ type stores struct {
 func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 	return func(replicas int) (ir.Shared, error) {
 		all := of(p)
+		if err := all.checkKeys(); err != nil {
+			return nil, err
+		}
 		s := &stores{all: all}
 		all.open = append(all.open, s)
 		for r := range replicas {
 			var own []Entries
 			for _, b := range all.all {
-				e, err := all.storage.Open(Spec{Buffer: b.name(), Replica: r, DType: b.spec.DType, Shape: b.spec.Shape, Entries: b.entries})
+				e, err := all.storage.Open(Spec{Buffer: b.key(), Replica: r, DType: b.spec.DType, Shape: b.spec.Shape, Entries: b.entries})
 				if err != nil {
 					return nil, errors.Join(err, s.Close())
 				}

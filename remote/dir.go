@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -33,8 +35,8 @@ import (
 // Windows has no way to make the name of a new file survive a loss of power.
 type Dir string
 
-// Open is Storage's. A Spec's Buffer may have any characters in it: they are escaped in the name of the file. The file
-// of buffer "w" on replica 0 is w.0.remote.
+// Open is Storage's. The file of buffer "w" on replica 0 is w.0.remote; capitals and other characters of a Spec's
+// Buffer are escaped in it, so that no two names have one file on any file system.
 func (d Dir) Open(spec Spec) (Entries, error) { return d.open(spec, native) }
 
 func (d Dir) open(spec Spec, p platform) (Entries, error) {
@@ -57,19 +59,38 @@ func (d Dir) open(spec Spec, p platform) (Entries, error) {
 	return newGuarded(spec, bytes, k), nil
 }
 
-// fileName keeps letters, digits, - and _ and writes any other byte of the buffer's name as % and two hexadecimal
-// digits.
+// reserved are the names that Windows takes for devices, whatever comes after a dot.
+var reserved = regexp.MustCompile(`^(con|prn|aux|nul|(com|lpt)[0-9])(\.|$)`)
+
+// mostFileName is how many bytes the first part of a file's name may have: with the longest number of a replica and
+// all else it has no more than the 255 that file systems allow.
+const mostFileName = 200
+
+// fileName makes the name of a file out of the buffer's: different ones of different names, also where a file system
+// makes no difference between upper and lower case, or between the ways to write an accent. Lower case letters,
+// digits, -, _ and . stay. Any other byte becomes % and two hexadecimal digits. So does the first byte of a name that
+// begins with a dot, which would be hidden, or with a device of Windows. What is longer than mostFileName is cut, and
+// %% and 32 hexadecimal digits of the name's SHA-256 come after it.
 func fileName(spec Spec) string {
 	var b strings.Builder
-	for _, c := range []byte(spec.Buffer) {
+	first := spec.Buffer[0] == '.' || reserved.MatchString(spec.Buffer)
+	for i, c := range []byte(spec.Buffer) {
 		switch {
-		case '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '-', c == '_':
+		case i == 0 && first:
+			fmt.Fprintf(&b, "%%%02x", c)
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'z', c == '-', c == '_', c == '.':
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(&b, "%%%02x", c)
 		}
 	}
-	return b.String() + "." + strconv.Itoa(spec.Replica) + ".remote"
+	name := b.String()
+	if len(name) > mostFileName {
+		sum := sha256.Sum256([]byte(spec.Buffer))
+		end := fmt.Sprintf("%%%%%x", sum[:16])
+		name = name[:mostFileName-len(end)] + end
+	}
+	return name + "." + strconv.Itoa(spec.Replica) + ".remote"
 }
 
 // take opens a file, makes an empty one if there is none, and locks it.

@@ -19,7 +19,7 @@ type Storage interface {
 
 // Spec says which entries are wanted and what they hold.
 type Spec struct {
-	Buffer  string // what tells a buffer from the others in a Storage: its name, or its id in decimal. Not empty.
+	Buffer  string // what tells a buffer from the others in a Storage: its name, or its id in decimal. See Buffer.Named.
 	Replica int    // whose entries; 0 or more
 	DType   tensor.DType
 	Shape   tensor.Shape // of one entry, which takes the bytes of a dense tensor
@@ -58,7 +58,7 @@ type Entries interface {
 var ErrLost = errors.New("the entry is lost until it is stored anew")
 
 // String names the entries in errors.
-func (s Spec) String() string { return fmt.Sprintf("buffer %q of replica %d", s.Buffer, s.Replica) }
+func (s Spec) String() string { return fmt.Sprintf("buffer %.200q of replica %d", s.Buffer, s.Replica) }
 
 // contents is the other half of String, for errors about a disagreement.
 func (s Spec) contents() string {
@@ -67,8 +67,8 @@ func (s Spec) contents() string {
 
 // entryBytes is how many bytes an entry takes. The error says what is wrong with s.
 func (s Spec) entryBytes() (int, error) {
-	if s.Buffer == "" {
-		return 0, errors.New("the buffer has no name")
+	if err := checkName(s.Buffer); err != nil {
+		return 0, err
 	}
 	if s.Replica < 0 {
 		return 0, fmt.Errorf("replica %d is negative", s.Replica)

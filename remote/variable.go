@@ -28,7 +28,7 @@ type Variable struct {
 // VariableOption says something about a variable.
 type VariableOption func(*Variable)
 
-// Name gives a variable a name, which errors have.
+// Name gives a variable a name, which errors have, and the buffer too if that has none: see Buffer.Named.
 func Name(name string) VariableOption { return func(v *Variable) { v.name = name } }
 
 // DType converts the data to an element type. A number that it does not have is an error, but that floats round.
@@ -119,6 +119,11 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 	}
 	if v.gather != nil {
 		if err := v.buffer.SetMetaShape(d.full.Shape); err != nil {
+			return err
+		}
+	}
+	if v.name != "" && v.buffer.name == "" {
+		if err := v.buffer.setName(v.name); err != nil {
 			return err
 		}
 	}

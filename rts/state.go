@@ -2,6 +2,7 @@ package rts
 
 import (
 	"fmt"
+	"strings"
 
 	"gogcl.dev/ir"
 	"gogcl.dev/remote"
@@ -33,6 +34,9 @@ func (b *builder) makeStates() {
 				continue
 			}
 			states := remote.NewBuffer(b.program, p.shard, len(names))
+			if p.Name() != "" {
+				states.Named(p.Name() + "." + strings.Join(names, "."))
+			}
 			for i, name := range names {
 				k := kept{name: p.Name() + "." + name, of: p.Variable, state: true, buffer: states, offset: i}
 				p.states = append(p.states, k)

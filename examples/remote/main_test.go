@@ -64,7 +64,7 @@ func TestWrongResult(t *testing.T) {
 	if code := again(); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
-	file := filepath.Join(dir, "1.0.remote")
+	file := filepath.Join(dir, "x.0.remote")
 	old, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

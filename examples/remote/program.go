@@ -37,7 +37,8 @@ func build(storage remote.Storage) *program {
 func (p *program) remoteVariable() {
 	main := p.Main()
 	buffer := remote.NewBuffer(p.Program, i32, 1)
-	// int64 data becomes int32 on the way, as PopXL's downcast has it.
+	// int64 data becomes int32 on the way, as PopXL's downcast has it. The buffer is named as its variable: x.0.remote is
+	// its file.
 	p.x = remote.NewVariable(p.Program, tensor.Scalar(int64(1)), buffer, 0, remote.Name("x"))
 	y := p.Variable(tensor.Scalar(int32(2)), ir.VariableName("y"))
 	p.output = p.DeviceToHost("output", i32)
@@ -53,7 +54,7 @@ func (p *program) remoteVariable() {
 // which it is written here.
 func (p *program) twoEntries() {
 	main := p.Main()
-	buffer := remote.NewBuffer(p.Program, i32, 2)
+	buffer := remote.NewBuffer(p.Program, i32, 2).Named("entries")
 	for i := range p.before {
 		p.before[i] = p.DeviceToHost([]string{"before 0", "before 1"}[i], i32)
 		main.HostStore(p.before[i], remote.Load(main, buffer, i))
