@@ -56,6 +56,11 @@ func (m *Memory) Share(key any, open func(replicas int) (Shared, error)) (Shared
 // Shared is what operations share in a session.
 type Shared interface{ Close() error }
 
+// Hosted is what a package keeps with a program ([Program.Attached]) if it takes memory on the host: Report counts it.
+type Hosted interface {
+	HostBytes() int
+}
+
 // Finisher is something shared that is told when a replica has come to the end of a run, on that replica's goroutine,
 // if the program has a choice: replicas may then have run different operations. An error is one of the run.
 type Finisher interface {

@@ -16,6 +16,7 @@ type Report struct {
 	Variables int // bytes of the variables, each from a cache line on
 	Scratch   int // bytes that the operation in progress has beside its tensors: the most that one wants, and one of what is started
 	Constants int // bytes of the constants, which all replicas share; not in Peak
+	Host      int // bytes of copies on the host, of which all replicas have one: see Session.Report; not in Peak
 	Alive     int // bytes of the tensors of the step with most; Arena less this is lost to cache lines and to gaps
 	Steps     []StepReport
 }
@@ -39,7 +40,9 @@ type AliveTensor struct {
 	Bytes  int
 }
 
-// Report returns what memory the session takes.
+// Report returns what memory the session takes. Host is what there is as it is called: what variables begin with, which
+// the program keeps for its sessions; the host's values of variables that an Exit has downloaded or Write has given; and
+// what packages keep with the program ([Hosted]). Beside that the caller has what streams are given and give.
 func (s *Session) Report() *Report {
 	m := s.plan
 	r := &Report{Peak: m.arena + m.variables + m.scratch + m.besideScratch, Arena: m.arena, Variables: m.variables, Scratch: m.scratch + m.besideScratch}
@@ -54,9 +57,29 @@ func (s *Session) Report() *Report {
 			r.Constants += x.spec.Bytes()
 		}
 	}
+	r.Host = s.hostBytes()
 	slices.SortStableFunc(arena, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
 	r.add(m.steps, arena, 0)
 	return r
+}
+
+// hostBytes is what Report's Host has. It may be called beside a run.
+func (s *Session) hostBytes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := 0
+	for i, v := range s.program.variables {
+		sum += len(v.value.Bytes())
+		if t := s.values[i]; t != nil {
+			sum += len(t.Bytes())
+		}
+	}
+	for _, x := range s.program.attached {
+		if h, is := x.(Hosted); is {
+			sum += h.HostBytes()
+		}
+	}
+	return sum
 }
 
 // add appends some steps.
@@ -103,8 +126,9 @@ func (r *Report) String() string {
 	}{
 		{"arena", r.Arena, fmt.Sprintf("at most %d alive", r.Alive)}, {"variables", r.Variables, ""}, {"scratch", r.Scratch, ""},
 		{"constants", r.Constants, "shared by the replicas"},
+		{"host", r.Host, "shared by the replicas"},
 	} {
-		line := fmt.Sprintf("  %-9s  %*d", part.name, len(fmt.Sprint(max(r.Peak, r.Constants))), part.bytes)
+		line := fmt.Sprintf("  %-9s  %*d", part.name, len(fmt.Sprint(max(r.Peak, r.Constants, r.Host))), part.bytes)
 		if part.note != "" {
 			line += "  " + part.note
 		}

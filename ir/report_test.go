@@ -38,7 +38,7 @@ func TestReport(t *testing.T) {
 		return ir.AliveTensor{Of: of, Tensor: name, Graph: graph, Bytes: bytes}
 	}
 	want := &ir.Report{
-		Peak: 640 + 64 + 128, Arena: 640, Variables: 64, Scratch: 128, Constants: 264, Alive: 528,
+		Peak: 640 + 64 + 128, Arena: 640, Variables: 64, Scratch: 128, Constants: 264, Host: 24, Alive: 528,
 		Steps: []ir.StepReport{
 			{Op: `host load "x"`, Graph: "main", Alive: []ir.AliveTensor{alive(x, "%4.x", "main", 64)}, Bytes: 64},
 			{Op: "scale by 2", Graph: "main", Alive: []ir.AliveTensor{alive(x, "%4.x", "main", 64), alive(a, "%5.a", "main", 64)}, Bytes: 128},

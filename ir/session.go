@@ -17,7 +17,7 @@ type Session struct {
 	program  *Program
 	plan     *memoryPlan
 	replicas []*replica
-	values   []*tensor.Tensor // of variables, on the host
+	values   []*tensor.Tensor // of variables, on the host; nil: the first value, which the program has. See setValue
 	entered  int              // Enters without an Exit
 	stale    []bool           // by variable: the replicas' values may be newer than the host's
 	failed   error            // of a run: the replicas no longer agree
@@ -63,12 +63,11 @@ func NewSession(p *Program) (*Session, error) {
 	}
 	s := &Session{program: p, plan: plan, shared: map[any]Shared{}, stale: make([]bool, len(p.variables))}
 	s.idle.L = &s.mu
+	s.values = make([]*tensor.Tensor, len(p.variables))
 	for _, v := range p.variables {
-		copies, err := s.initial(v, v.value)
-		if err != nil {
-			return nil, err
+		if err := s.hostSpec(v).check(); err != nil {
+			return nil, fmt.Errorf("ir: %s: %w", v.label(), err)
 		}
-		s.values = append(s.values, copies)
 	}
 	for r := range p.replicas {
 		own, err := newReplica(s, r)
@@ -370,8 +369,9 @@ func (s *Session) enter() {
 	s.entered++
 }
 
-// Exit downloads the variables to the host, if it is the Exit of the first Enter. After a run that has failed, what the
-// replicas have is not downloaded: the host keeps what it had. A session that is closed may still be exited.
+// Exit downloads the variables to the host, if it is the Exit of the first Enter. The first time takes memory for them.
+// After a run that has failed, what the replicas have is not downloaded: the host keeps what it had at Enter, or was
+// given by Write. A session that is closed may still be exited.
 func (s *Session) Exit() error {
 	if err := s.beginClosed(); err != nil {
 		return err
@@ -423,59 +423,82 @@ func (s *Session) groups(v *Variable) commgroup.Layout {
 	return layout
 }
 
-// hostValue is the host's copy k of a variable.
-func (s *Session) hostValue(v *Variable, k int) []byte {
+// hostSpec is the spec of a variable's copies on the host.
+func (s *Session) hostSpec(v *Variable) Spec {
+	out := Spec{DType: v.sp.DType}
+	if n := s.copies(v); n > 1 {
+		out.Shape = append(out.Shape, n)
+	}
+	out.Shape = append(out.Shape, v.sp.Shape...)
+	return out
+}
+
+// part is a replica's value of a variable in copies of the host's: one for each replica, or for each group.
+func (s *Session) part(v *Variable, copies *tensor.Tensor, each bool, replica int) []byte {
+	k := replica
+	if !each {
+		k = s.groups(v).GroupOf(replica)
+	}
 	bytes := v.sp.Bytes()
-	return s.values[v.index].Bytes()[k*bytes : (k+1)*bytes]
+	return copies.Bytes()[k*bytes : (k+1)*bytes]
 }
 
-// initial is the host's copies of a value in the shape that a variable was made with.
-func (s *Session) initial(v *Variable, value *tensor.Tensor) (*tensor.Tensor, error) {
-	if !v.all {
-		return value.Clone(), nil
+// hostValue is what the host has of a variable for a replica.
+func (s *Session) hostValue(v *Variable, replica int) []byte {
+	if t := s.values[v.index]; t != nil {
+		return s.part(v, t, v.all, replica)
 	}
-	shape := v.sp.Shape
-	if n := s.program.replicas; n > 1 {
-		shape = append(tensor.Shape{n}, shape...)
-	}
-	out, err := tensor.New(v.sp.DType, shape...)
-	if err != nil {
-		return nil, fmt.Errorf("ir: %s: %w", v.label(), err)
-	}
-	bytes, layout := v.sp.Bytes(), s.groups(v)
-	for r := range s.program.replicas {
-		g := layout.GroupOf(r)
-		copy(out.Bytes()[r*bytes:], value.Bytes()[g*bytes:(g+1)*bytes])
-	}
-	return out, nil
+	return s.part(v, v.value, false, replica)
 }
 
-// upload copies a variable from the host to the replicas.
-func (s *Session) upload(v *Variable) {
-	layout := s.groups(v)
-	for r, to := range s.replicas {
-		k := r
-		if !v.all {
-			k = layout.GroupOf(r)
-		}
-		copy(to.variable(v), s.hostValue(v, k))
-	}
-	s.stale[v.index] = false
+// replicaValue is what a replica has of a variable.
+func (s *Session) replicaValue(v *Variable, replica int) []byte {
+	return s.replicas[replica].variable(v)
 }
 
-// download copies a variable from the replicas to the host: from each, or from the first of each group.
-func (s *Session) download(v *Variable) {
-	if !s.stale[v.index] {
-		return
-	}
-	layout := s.groups(v)
+// gather copies the values of replicas to a tensor of the host's: of each, or of the first of each group.
+func (s *Session) gather(v *Variable, to *tensor.Tensor, value func(v *Variable, replica int) []byte) {
+	layout, bytes := s.groups(v), v.sp.Bytes()
 	for k := range s.copies(v) {
 		r := k
 		if !v.all {
 			r = layout.Member(k, 0)
 		}
-		copy(s.hostValue(v, k), s.replicas[r].variable(v))
+		copy(to.Bytes()[k*bytes:(k+1)*bytes], value(v, r))
 	}
+}
+
+// newCopies makes a tensor for a variable's copies on the host.
+func (s *Session) newCopies(v *Variable) *tensor.Tensor {
+	host := s.hostSpec(v)
+	out, _ := tensor.New(host.DType, host.Shape...) // NewSession has looked
+	return out
+}
+
+// upload copies a variable from the host to the replicas.
+func (s *Session) upload(v *Variable) {
+	for r := range s.replicas {
+		copy(s.replicaValue(v, r), s.hostValue(v, r))
+	}
+	s.stale[v.index] = false
+}
+
+// setValue gives the host copies of a variable.
+func (s *Session) setValue(v *Variable, copies *tensor.Tensor) {
+	s.mu.Lock()
+	s.values[v.index] = copies
+	s.mu.Unlock()
+}
+
+// download copies a variable from the replicas to the host.
+func (s *Session) download(v *Variable) {
+	if !s.stale[v.index] {
+		return
+	}
+	if s.values[v.index] == nil {
+		s.setValue(v, s.newCopies(v))
+	}
+	s.gather(v, s.values[v.index], s.replicaValue)
 	s.stale[v.index] = false
 }
 
@@ -489,10 +512,12 @@ func (s *Session) Read(v *Variable) (*tensor.Tensor, error) {
 	if err := s.owns(v); err != nil {
 		return nil, err
 	}
+	out, value := s.newCopies(v), s.hostValue
 	if s.entered > 0 {
-		s.download(v)
+		value = s.replicaValue
 	}
-	return s.values[v.index].Clone(), nil
+	s.gather(v, out, value)
+	return out, nil
 }
 
 // Write changes a variable's value, on the host and, between Enter and Exit, on the replicas. The tensor is copied; it
@@ -506,22 +531,21 @@ func (s *Session) Write(v *Variable, value *tensor.Tensor) error {
 	if err := s.owns(v); err != nil {
 		return err
 	}
-	var copies *tensor.Tensor
-	switch want := SpecOf(v.value); {
+	want := SpecOf(v.value)
+	switch {
 	case value == nil:
 		return fmt.Errorf("ir: %s is given no value, want %v", v.label(), want)
-	case v.all && SpecOf(value).Equal(SpecOf(s.values[v.index])):
-		copies = value.Clone()
+	case v.all && SpecOf(value).Equal(s.hostSpec(v)):
+		value = value.Clone()
 	case !SpecOf(value).Equal(want):
 		return fmt.Errorf("ir: %s is given %v, want %v", v.label(), SpecOf(value), want)
+	default:
+		given := value
+		value = s.newCopies(v)
+		s.gather(v, value, func(v *Variable, replica int) []byte { return s.part(v, given, false, replica) })
 	}
-	if copies == nil {
-		var err error
-		if copies, err = s.initial(v, value); err != nil {
-			return err
-		}
-	}
-	s.values[v.index], s.stale[v.index] = copies, false
+	s.setValue(v, value)
+	s.stale[v.index] = false
 	if s.entered > 0 {
 		s.upload(v)
 	}

@@ -275,11 +275,14 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 				s.entries[r] = own
 			}
 		}
+		var scratch []byte
 		for _, v := range all.initial {
-			if err := v.begin(s, replicas); err != nil {
+			var err error
+			if scratch, err = v.begin(s, replicas, scratch); err != nil {
 				return nil, errors.Join(err, s.Close())
 			}
 		}
+		all.giveUp()
 		return s, nil
 	}
 }

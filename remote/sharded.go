@@ -94,27 +94,14 @@ func (d division) copyOf(replica int, all bool) int {
 
 // part is the shard of a rank, without padding, of value k in a tensor of the host.
 func (d division) part(t *tensor.Tensor, k, rank int) []byte {
-	value := t.Bytes()[k*d.full.Bytes():][:d.full.Bytes()]
-	lo := min(rank*d.shard.Bytes(), len(value))
-	return value[lo:min(lo+d.shard.Bytes(), len(value))]
+	from, n := d.held(rank)
+	size := d.full.DType.Size()
+	return t.Bytes()[k*d.full.Bytes()+from*size:][:n*size]
 }
 
-// begin stores what a variable begins with, on replicas where nothing is stored.
-func (v *Variable) begin(s *stores, replicas int) error {
-	d, err := v.divide(ir.SpecOf(v.data), replicas)
-	if err != nil { // their number has changed
-		return fmt.Errorf("remote: %s: %w", v.label(), err)
-	}
-	shard := make([]byte, d.shard.Bytes())
-	for r := range replicas {
-		e := s.of(r, v.buffer)
-		if e.Stored(v.offset) {
-			continue
-		}
-		clear(shard[copy(shard, d.part(v.data, d.copyOf(r, false), d.gather.RankOf(r))):])
-		if err := e.Store(v.offset, shard); err != nil {
-			return err
-		}
-	}
-	return nil
+// held is which elements of a value the shard of a rank has: n from the given one on, without padding.
+func (d division) held(rank int) (from, n int) {
+	all, per := d.full.Elements(), d.shard.Elements()
+	from = min(rank*per, all)
+	return from, min(per, all-from)
 }

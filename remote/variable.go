@@ -15,7 +15,9 @@ type Variable struct {
 	name   string
 	buffer *Buffer
 	offset int
-	data   *tensor.Tensor   // what it begins with, in the host's shape; nil after an error
+	host   ir.Spec          // of what it begins with, in the host's shape; invalid after an error
+	data   *tensor.Tensor   // what it begins with; nil with a FirstValue, or once it is given up
+	first  *firstValue      // nil: data
 	groups commgroup.Group  // of replicas that begin with the same value
 	gather *commgroup.Group // of replicas that have one value together; nil: each has all of it
 	all    bool
@@ -47,6 +49,10 @@ func AllReplicas() VariableOption { return func(v *Variable) { v.all = true } }
 // Groups and Sharded say. Where the storage has a value for the entry already, from a process before, it stays. Errors
 // stick to the program: no data or buffer, an entry that does not exist, another shape or element type, groups that the
 // number of replicas does not allow.
+//
+// The data is copied, and the copy kept for further sessions of the program, which begin with it too. With a [Dir] it is
+// given up once a session has stored it, because the next one finds it in the files; if that is then told to use
+// another storage, which has no value, it is an error. FirstValue, with nil for data, needs no copy.
 func NewVariable(p *ir.Program, data *tensor.Tensor, b *Buffer, offset int, options ...VariableOption) *Variable {
 	v := &Variable{buffer: b, offset: offset}
 	for _, o := range options {
@@ -91,8 +97,6 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 		return errors.New("no buffer")
 	case v.buffer.program != p:
 		return fmt.Errorf("buffer %d is of another program", v.buffer.id)
-	case data == nil:
-		return errors.New("no data")
 	}
 	if len(of(p).open) > 0 {
 		v.late = true
@@ -109,11 +113,17 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 	if v.typed && !v.dtype.Valid() {
 		return fmt.Errorf("element type %v does not exist", v.dtype)
 	}
-	converted, err := v.convert(data)
+	host, err := v.hostSpec(data)
 	if err != nil {
 		return err
 	}
-	d, err := v.divide(ir.SpecOf(converted), p.Replicas())
+	var converted *tensor.Tensor
+	if data != nil {
+		if converted, err = v.convert(data); err != nil {
+			return err
+		}
+	}
+	d, err := v.divide(host, p.Replicas())
 	if err != nil {
 		return err
 	}
@@ -127,7 +137,7 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 			return err
 		}
 	}
-	v.data = converted
+	v.host, v.data = host, converted
 	return nil
 }
 
@@ -150,6 +160,10 @@ func OptionsOf(options ...VariableOption) Options {
 
 // ElementType returns the element type of a variable with these options whose data is of d.
 func (o Options) ElementType(d tensor.DType) tensor.DType { return o.v.element(d) }
+
+// Spec returns the spec of what a variable with these options begins with: that of data in the variable's element type,
+// or if data is nil that of FirstValue.
+func (o Options) Spec(data *tensor.Tensor) (ir.Spec, error) { return o.v.hostSpec(data) }
 
 // Divided reports whether Groups or Sharded is among the options.
 func (o Options) Divided() bool { return o.v.gather != nil || o.v.groups != (commgroup.Group{}) }
@@ -354,10 +368,10 @@ func (v *Variable) in(s *ir.Session) (*stores, division, error) {
 	if v.late {
 		return nil, division{}, fmt.Errorf("remote: %s: %w", v.label(), errSession)
 	}
-	if s == nil || v.data == nil || s.Program() != v.buffer.program {
+	if s == nil || !v.host.DType.Valid() || s.Program() != v.buffer.program {
 		return nil, division{}, fmt.Errorf("remote: %s is of another program than the session", v.label())
 	}
-	d, err := v.divide(ir.SpecOf(v.data), s.Program().Replicas())
+	d, err := v.divide(v.host, s.Program().Replicas())
 	if err != nil {
 		return nil, division{}, fmt.Errorf("remote: %s: %w", v.label(), err)
 	}

@@ -27,8 +27,9 @@ type Variable struct {
 // entries of one buffer.
 //
 // The data is that of the whole tensor, and the same for all replicas; with several groups it has a leading dimension
-// of their number. It is copied. Options are those of package remote: a name, the element type, AllReplicas for Read.
-// Errors, which stick to the program: those of Sharding and of remote.NewVariable.
+// of their number. It is copied, and kept as remote.NewVariable says. Options are those of package remote: a name, the
+// element type, AllReplicas for Read, and remote.FirstValue in the place of data, which is nil then. Errors, which stick
+// to the program: those of Sharding and of remote.NewVariable.
 func RemoteVariable(p *ir.Program, data *tensor.Tensor, b *remote.Buffer, offset int, s Sharding, options ...remote.VariableOption) *Variable {
 	return newVariable(p, "remote sharded variable", data, s, options, func(ir.Spec) (*remote.Buffer, int) { return b, offset })
 }
@@ -74,21 +75,22 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor, options []remote.Vari
 	if v.plan, err = v.sharding.in(p); err != nil {
 		return nil, 0, err
 	}
-	if data == nil {
-		return nil, 0, errors.New("no data")
-	}
 	given := remote.OptionsOf(options...)
+	host, err := given.Spec(data)
+	if err != nil {
+		return nil, 0, err
+	}
 	if given.Divided() {
 		return nil, 0, errors.New("an option is remote.Groups or remote.Sharded, and the Sharding says that")
 	}
-	shape := data.Shape()
+	shape := host.Shape
 	if n := v.plan.group.Groups(); n > 1 {
 		if len(shape) == 0 || shape[0] != n {
 			return nil, 0, fmt.Errorf("data of shape %v, want a leading dimension of the %d groups", shape, n)
 		}
 		shape = shape[1:]
 	}
-	v.spec = ir.Spec{DType: given.ElementType(data.DType()), Shape: shape.Clone()}
+	v.spec = ir.Spec{DType: host.DType, Shape: shape.Clone()}
 	v.shard.DType = v.spec.DType
 	if v.shard.Shape, err = v.plan.shardShape(shape); err != nil {
 		return nil, 0, err
