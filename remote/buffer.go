@@ -53,8 +53,8 @@ func UseStorage(p *ir.Program, s Storage) {
 }
 
 // NewBuffer makes a buffer of 1 entry or more, of one shape and element type. They read as zeros until something is
-// stored. What outlives the process wants a name, by Named or of a variable. Errors, which stick to the program: fewer entries, a spec that is not valid, a session that has the program's
-// buffers open already.
+// stored. What outlives the process wants a name, by Named or of a variable. Errors, which stick to the program: fewer
+// entries, a spec that is not valid, a session that has the program's buffers open already.
 func NewBuffer(p *ir.Program, spec ir.Spec, entries ...int) *Buffer {
 	all := of(p)
 	b := &Buffer{program: p, id: len(all.all) + 1, spec: ir.Spec{Shape: spec.Shape.Clone(), DType: spec.DType}, entries: 1}
@@ -259,12 +259,18 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 		if err := all.checkKeys(); err != nil {
 			return nil, err
 		}
+		specs := all.specs(replicas)
+		if d, is := all.storage.(interface{ room([]Spec) error }); is {
+			if err := d.room(slices.Concat(specs...)); err != nil {
+				return nil, err
+			}
+		}
 		s := &stores{all: all}
 		all.open = append(all.open, s)
 		for r := range replicas {
 			var own []Entries
-			for _, b := range all.all {
-				e, err := all.storage.Open(Spec{Buffer: b.key(), Replica: r, DType: b.spec.DType, Shape: b.spec.Shape, Entries: b.entries})
+			for _, spec := range specs[r] {
+				e, err := all.storage.Open(spec)
 				if err != nil {
 					return nil, errors.Join(err, s.Close())
 				}
@@ -285,6 +291,25 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 		all.giveUp()
 		return s, nil
 	}
+}
+
+// specs are what is asked of the storage, by replica and buffer.
+func (all *buffers) specs(replicas int) [][]Spec {
+	names := map[*Buffer][]string{}
+	for _, v := range all.initial {
+		if names[v.buffer] == nil {
+			names[v.buffer] = make([]string, v.buffer.entries)
+		}
+		names[v.buffer][v.offset] = v.name
+	}
+	specs := make([][]Spec, replicas)
+	for r := range specs {
+		for _, b := range all.all {
+			specs[r] = append(specs[r], Spec{Buffer: b.key(), Replica: r, DType: b.spec.DType, Shape: b.spec.Shape,
+				Entries: b.entries, Number: b.id, Names: names[b]})
+		}
+	}
+	return specs
 }
 
 // of returns the entries of a buffer on a replica.

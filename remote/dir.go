@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,14 +28,23 @@ import (
 //     compares the checksum of every entry of a file that was not closed. It reads all of the file for that, once.
 //   - Load compares the checksum of what it loads each time.
 //   - Grow gives all new entries or none, whenever it is cut short.
+//   - Zeros where something was stored, or where it is noted that nothing ever was, are a loss: Lost lists what the
+//     notes tell, and Load finds the rest. A file of no bytes is an error of Open.
 //   - Room on the disk is reserved by Open and Grow, so that it is they that fail when there is too little, not a
-//     Store.
+//     Store. On Linux they look first and reserve nothing then; a session looks for all its buffers together.
+//
+// A file is named after its buffer, with the escapes of Open, and has the buffer's name in it, and a hash of the name
+// of each variable that has an entry. Variables may be made in another order than by the process that wrote it: each
+// finds its value by name. Without names it is the number of the buffer that counts, which is its place in the order,
+// and two of one type and shape that change places swap their values.
 //
 // A file is open once at a time, in one process: the second Open is an error (on systems without file locks the user
 // must see to it). A file that is not of this package, is truncated, has another version of the format, or holds
-// something else than is wanted is left as it is, and the error names it. So does every error about a file.
+// something else than is wanted (another type, shape, buffer, more entries, an entry of another variable) is left as it
+// is, and the error names it. So does every error about a file.
 //
-// Windows has no way to make the name of a new file survive a loss of power.
+// Windows has no way to make the name of a new file survive a loss of power. Where a system cannot make a file under no
+// name first, a process that is killed as it makes one may leave it empty, to be removed by hand.
 type Dir string
 
 // Open is Storage's. The file of buffer "w" on replica 0 is w.0.remote; capitals and other characters of a Spec's
@@ -40,23 +52,99 @@ type Dir string
 func (d Dir) Open(spec Spec) (Entries, error) { return d.open(spec, native) }
 
 func (d Dir) open(spec Spec, p platform) (Entries, error) {
+	if d == "" {
+		return nil, fmt.Errorf("remote: open %v: the directory has no name", spec)
+	}
 	bytes, err := spec.entryBytes()
 	if err == nil {
-		_, err = header{spec: spec}.page() // long names
+		_, err = fileBytes(bytes, spec.Entries)
+	}
+	var page []byte
+	if err == nil {
+		_, page, err = firstHead(spec, bytes) // a shape of many dimensions is an error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remote: open %v in directory %s: %w", spec, string(d), err)
 	}
-	path := filepath.Join(string(d), fileName(spec))
-	f, err := take(path)
+	path := d.path(spec)
+	f, err := take(path, func() (*os.File, error) {
+		if err := d.unnamed(spec); err != nil {
+			return nil, err
+		}
+		return p.create(path, page)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("remote: open %v: %w", spec, err)
+		return nil, fmt.Errorf("remote: open %v: %w", spec, inFile(path, err))
 	}
 	k, err := openFile(f, p, spec, bytes)
 	if err != nil {
 		return nil, fmt.Errorf("remote: open %v: %w", spec, inFile(path, errors.Join(err, f.Close())))
 	}
 	return newGuarded(spec, bytes, k), nil
+}
+
+func (d Dir) path(spec Spec) string { return filepath.Join(string(d), fileName(spec)) }
+
+// unnamed is the error of a named buffer that has no file, when there is one of a buffer of its number that had no
+// name: to begin anew beside that would look like the loss of what is in it.
+func (d Dir) unnamed(spec Spec) error {
+	before := spec
+	before.Buffer = strconv.Itoa(spec.Number)
+	if spec.Number == 0 || before.Buffer == spec.Buffer {
+		return nil
+	}
+	path := d.path(before)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	page := make([]byte, pageBytes)
+	n, err := f.ReadAt(page, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	h, err := parsePage(page[:n])
+	switch {
+	case errors.Is(err, errOld):
+		return inFile(path, err)
+	case err != nil || h.spec.DType != spec.DType || !h.spec.Shape.Equal(spec.Shape):
+		return nil // it is of something else
+	}
+	return inFile(path, fmt.Errorf("it may be of this buffer, from when it had no name: "+
+		"give it the name %q to go on, or remove the file to begin anew", before.Buffer))
+}
+
+// room is the error of a disk that has not got what the files of all these will take, before the first of them takes
+// anything. What else is wrong Open says.
+func (d Dir) room(specs []Spec) error { return d.roomOn(specs, native) }
+
+func (d Dir) roomOn(specs []Spec, p platform) error {
+	var need int64
+	for _, spec := range specs {
+		bytes, err := spec.entryBytes()
+		if err != nil {
+			return nil
+		}
+		want, err := fileBytes(bytes, spec.Entries)
+		if err != nil {
+			return nil
+		}
+		if info, err := os.Stat(d.path(spec)); err == nil {
+			want = max(want-info.Size(), 0)
+		}
+		if need > math.MaxInt64-want {
+			return nil
+		}
+		need += want
+	}
+	if err := p.room(string(d), need); err != nil {
+		return fmt.Errorf("remote: the %d files of the program's buffers in directory %s: %w", len(specs), string(d), err)
+	}
+	return nil
 }
 
 // reserved are the names that Windows takes for devices, whatever comes after a dot.
@@ -93,18 +181,29 @@ func fileName(spec Spec) string {
 	return name + "." + strconv.Itoa(spec.Replica) + ".remote"
 }
 
-// take opens a file, makes an empty one if there is none, and locks it.
-func take(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+// take opens a file and locks it, or has it made if there is none.
+func take(path string, create func() (*os.File, error)) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = create()
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+		f, err = os.OpenFile(path, os.O_RDWR, 0) // it was made meanwhile
+	}
 	if err != nil {
 		return nil, err
 	}
+	if err := lock(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func lock(f *os.File) error {
 	taken, err := osfile.Lock(f)
 	if taken {
 		err = errors.New("it is open already, here or in another process")
 	}
-	if err != nil {
-		return nil, inFile(path, errors.Join(err, f.Close()))
-	}
-	return f, nil
+	return err
 }

@@ -30,6 +30,14 @@ func TestFullDisk(t *testing.T) {
 		if !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("error %v, want ENOSPC", err)
 		}
+		if dir, is := s.(Dir); is {
+			if wantError(t, err, "bytes more are needed, and its disk has"); dir.room([]Spec{spec(4, n)}) != nil {
+				t.Error("there is no room for what there is room for")
+			}
+			other := spec(4, n)
+			other.Buffer = "v"
+			wantError(t, dir.room([]Spec{spec(4, n), other}), "remote: the 2 files of the program's buffers in directory "+at, "bytes more are needed")
+		}
 		e := open(t, s, spec(3, n))
 		var want [][]byte
 		for i := range 3 {
@@ -63,7 +71,7 @@ func TestTruncatedMeanwhile(t *testing.T) {
 	for i := range 4 {
 		store(t, e, i, a)
 	}
-	if err := os.Truncate(fileOf(t, dir), headBytes+slotBytes(4*n)+64<<10); err != nil {
+	if err := os.Truncate(fileOf(t, dir), entryAt(4*n, 1)+64<<10); err != nil {
 		t.Fatal(err)
 	}
 	const want = ": its bytes cannot be reached in memory: has it been truncated, or does the disk fail?"
@@ -72,7 +80,7 @@ func TestTruncatedMeanwhile(t *testing.T) {
 		wantError(t, e.Store(i, a), "store entry", fileOf(t, dir)+want)
 	}
 	holds(t, e, a)
-	wantLost(t, e, 1) // the words of the others could not be reached
+	wantLost(t, e, 1, 2, 3)
 	closeIt(t, e)
 	_, err := dir.Open(spec(4, n))
 	wantError(t, err, fileOf(t, dir), "it is truncated")
@@ -132,7 +140,8 @@ func TestMappingRefused(t *testing.T) {
 	e := open(t, dir, spec(1, 2))
 	a := value(1, 8)
 	store(t, e, 0, a)
-	e.(*guarded).keeper.(*file).platform.reserve = func(*os.File, int64, int64) error { return nil }
+	k := e.(*guarded).keeper.(*file)
+	k.platform.room, k.platform.reserve = plain.room, func(*os.File, int64, int64) error { return nil }
 	entries := math.MaxInt / 32
 	if math.MaxInt == math.MaxInt32 {
 		entries = math.MaxInt

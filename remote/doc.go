@@ -24,8 +24,9 @@
 //
 // # A crash
 //
-// In a file each entry has a word before it, which says that it was never stored, is being stored, or is there and
-// has this checksum:
+// In a file each entry has a word, which says that it was never stored, is being stored, or is there and has this
+// checksum. It is never zero, so that zeros on a disk that has lost something are not taken for an entry that was never
+// stored:
 //
 //	         word                   bytes of the entry
 //	         there, checksum of a   a a a a a a a a

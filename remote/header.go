@@ -25,7 +25,7 @@ import (
 // A header with no entries is that of a file whose making was cut short.
 const (
 	magic      = "gogclbuf"
-	version    = 1
+	version    = 2
 	pageBytes  = 4096 // a page of most machines, and a block of most file systems
 	headBytes  = 2 * pageBytes
 	fixedBytes = 56
@@ -86,6 +86,11 @@ func seal(page []byte) {
 // errNoMagic is of a page that no header was ever written to.
 var errNoMagic = errors.New("it is not a file of remote entries: it does not begin like one")
 
+// errOld is of a file of version 1, whose names were the buffers' numbers and whose entries that were never stored could
+// not be told from ones that were zeroed.
+var errOld = errors.New("its format has version 1, this program reads version 2: save a checkpoint (package rts/checkpoint) " +
+	"with the gogcl that wrote it and load that, or remove the file to begin anew")
+
 // parsePage decodes a header. Whatever it says has been looked at: entries may be 0, all else is as Spec wants it.
 func parsePage(page []byte) (header, error) {
 	le := binary.LittleEndian
@@ -95,7 +100,9 @@ func parsePage(page []byte) (header, error) {
 	if len(page) < pageBytes {
 		return header{}, fmt.Errorf("it is truncated: %d bytes, a header has %d", len(page), pageBytes)
 	}
-	if v := le.Uint32(page[8:]); v != version {
+	if v := le.Uint32(page[8:]); v == 1 {
+		return header{}, errOld
+	} else if v != version {
 		return header{}, fmt.Errorf("its format has version %d, this program reads version %d", v, version)
 	}
 	if got := binary.NativeEndian.Uint32(page[12:]); got != mark {

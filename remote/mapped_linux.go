@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var native = platform{open: openMapped, reserve: allocate}
+var native = platform{open: openMapped, create: createWhole, room: roomOnDisk, reserve: allocate}
 
 // mapped is a medium that maps the file into memory. The kernel keeps what is in the mapping when the process ends,
 // in the order in which its instructions wrote it; the compiler keeps the order because words are written atomically.

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 )
 
@@ -21,12 +22,40 @@ type medium interface {
 // A platform is what an operating system has to offer.
 type platform struct {
 	open func(f *os.File, size int64) (medium, error)
+	// create makes a file of these bytes and locks it. Whoever finds the file finds all of them, if the system can do
+	// that. The error is an fs.ErrExist when there is a file already.
+	create func(path string, bytes []byte) (*os.File, error)
+	// room is the error of a directory on whose disk there are not that many bytes free, as far as that is known.
+	room func(dir string, bytes int64) error
 	// reserve makes a file of from bytes one of to bytes, the new ones zeros for which there is room on the disk.
 	reserve func(f *os.File, from, to int64) error
 }
 
 // plain needs nothing but files.
-var plain = platform{open: openPlain, reserve: writeZeros}
+var plain = platform{
+	open:    openPlain,
+	create:  createPlain,
+	room:    func(string, int64) error { return nil },
+	reserve: writeZeros,
+}
+
+// createPlain leaves an empty file where it is cut short between its first two steps.
+func createPlain(path string, bytes []byte) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err = lock(f); err == nil {
+		_, err = f.WriteAt(bytes, 0)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(path))
+	}
+	return f, nil
+}
 
 // plainMedium asks the operating system for every read and write.
 type plainMedium struct{ f *os.File }

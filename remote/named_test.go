@@ -1,6 +1,8 @@
 package remote_test
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -135,6 +137,51 @@ func TestBufferNameErrors(t *testing.T) {
 		before, after, _ := strings.Cut(c.want, "*")
 		if err == nil || !strings.Contains(err.Error(), before) || !strings.Contains(err.Error(), after) {
 			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
+// A variable whose closed file has been zeroed behind its header, or cut to nothing, does not begin anew.
+func TestZeroedVariable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.0.remote")
+	begin := func() (*remote.Variable, *ir.Session, error) {
+		p := ir.New(1)
+		remote.UseStorage(p, remote.Dir(dir))
+		x := remote.NewVariable(p, tensor.Scalar(int32(1)), remote.NewBuffer(p, i32()), 0, remote.Name("x"))
+		x.Store(x.Load(p.Main()))
+		s, err := ir.NewSession(p)
+		return x, s, err
+	}
+	x, s, err := begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(x.Write(s, tensor.Scalar(int32(7))), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(data[8192:])
+	if err := os.WriteFile(file, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if x, s, err = begin(); err != nil {
+		t.Fatal(err)
+	}
+	got, readErr := x.Read(s)
+	if _, runErr := s.Run(t.Context(), nil); !errors.Is(readErr, remote.ErrLost) || !errors.Is(runErr, remote.ErrLost) {
+		t.Errorf("read %v, error %v; run: error %v, want ErrLost", got, readErr, runErr)
+	}
+	if err := errors.Join(s.Close(), os.Truncate(file, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, s, err = begin(); err == nil || !strings.Contains(err.Error(), file+": it is empty") {
+		t.Errorf("error %v", err)
+		if err == nil {
+			s.Close()
 		}
 	}
 }

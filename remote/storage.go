@@ -24,6 +24,14 @@ type Spec struct {
 	DType   tensor.DType
 	Shape   tensor.Shape // of one entry, which takes the bytes of a dense tensor
 	Entries int          // 1 or more
+
+	// Number is the buffer's in its program, from 1; 0 if it has none. A buffer without a name had it for one: a Dir
+	// makes no file for a named buffer beside a file of that number, which may hold what the buffer is to begin with.
+	Number int
+
+	// Names are those of the variables that have the entries, from the first on, "" where there is none; there may be
+	// fewer than entries. A Dir remembers them, and an entry that comes to another is an error.
+	Names []string
 }
 
 // Entries are the tensors of one buffer on one replica, as bytes in the host's order. Every method may be called from
@@ -75,6 +83,12 @@ func (s Spec) entryBytes() (int, error) {
 	}
 	if s.Entries < 1 {
 		return 0, fmt.Errorf("%d entries, want at least 1", s.Entries)
+	}
+	if len(s.Names) > s.Entries {
+		return 0, fmt.Errorf("names for %d entries, there are %d", len(s.Names), s.Entries)
+	}
+	if s.Number < 0 {
+		return 0, fmt.Errorf("number %d is negative", s.Number)
 	}
 	if !s.DType.Valid() {
 		return 0, fmt.Errorf("invalid dtype %v", s.DType)
