@@ -35,11 +35,13 @@ func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint tra
 			written += len(m.outs[t])
 		}
 	}
-	err := s.share(ctx, transport.Memory{Ins: m.ins, Outs: m.outs}, written)
+	if err := s.share(ctx, transport.Memory{Ins: m.ins, Outs: m.outs}, written); err != nil {
+		return err
+	}
 	for t, out := range m.outs {
 		s.clearTail(out, len(m.ins[t]))
 	}
-	return err
+	return nil
 }
 
 // small is shared.small for several tensors: everyone publishes its inputs in one packing.

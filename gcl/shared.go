@@ -108,9 +108,11 @@ func (s *shared) run(ctx context.Context, k *call, path Path) error {
 	if k.inPlace() && s.collective != schedule.Broadcast {
 		written = 0
 	}
-	err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}, written)
+	if err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}, written); err != nil {
+		return err
+	}
 	s.clearTail(k.dst, len(k.src))
-	return err
+	return nil
 }
 
 // begin says that operands follow: one, or with loops several.
@@ -150,7 +152,8 @@ func (s *shared) share(ctx context.Context, mine transport.Memory, written int) 
 	return err
 }
 
-// clearTail puts zeros where the rank's shard is past the end of an input of so many bytes.
+// clearTail puts zeros where the rank's shard is past the end of an input of so many bytes. It follows a call that has
+// succeeded: after a mismatch nothing is written.
 func (s *shared) clearTail(dst []byte, input int) {
 	if s.collective == schedule.ReduceScatter {
 		_, have := shard(input, len(dst), s.rank)

@@ -17,9 +17,11 @@ type endpoint struct {
 
 	busy   sync.Mutex // held by the Exchange in progress
 	closed atomic.Bool
+	left   atomic.Pointer[parting] // set once the endpoint is closed and out of its last call
 
 	// Guarded by busy, and by lane.blocked.mu as well while the endpoint stands in the register.
 	checker transport.Checker
+	called  bool // call has been set
 	call    transport.Call
 	batch   []transport.Transfer
 	slots   []*slot // where each transfer of the batch meets its peer; nil for a receive whose sender has not come so far
@@ -80,11 +82,24 @@ func (e *endpoint) Size() int { return len(e.lane.eps) }
 // Shared implements transport.Shared.
 func (e *endpoint) Shared() *sync.Map { return &e.lane.nw.shared }
 
-// drain waits until a closed endpoint is out of its last Exchange.
+// parting is what a closed endpoint leaves for the others to compare: its last call, on this lane, if it made any.
+type parting struct {
+	called bool
+	call   transport.Call
+}
+
+// drain waits until a closed endpoint is out of its last Exchange, and then tells the others.
 func (e *endpoint) drain() {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	e.watch(context.Background())
+	if e.left.CompareAndSwap(nil, &parting{e.called, e.call}) {
+		for _, other := range e.lane.eps {
+			if other != e {
+				other.rouse(byEvent)
+			}
+		}
+	}
 }
 
 // outgoing is the slot for a message to the peer.

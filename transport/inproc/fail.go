@@ -34,13 +34,13 @@ func (e *endpoint) interrupted() error {
 	}
 	if e.lane.closed.Load() > 0 && e.visit != nil {
 		if r := e.missing(e.visit); r >= 0 {
-			return e.fail(&transport.Transfer{Peer: r, Kind: transport.Recv}, &transport.ClosedError{Rank: r})
+			return e.fail(&transport.Transfer{Peer: r, Kind: transport.Recv}, e.desertion(r))
 		}
 		return nil
 	}
 	if e.lane.closed.Load() > 0 {
 		if t := e.forsaken(); t != nil {
-			return e.fail(t, &transport.ClosedError{Rank: t.Peer})
+			return e.fail(t, e.desertion(t.Peer))
 		}
 	}
 	return nil
@@ -64,10 +64,10 @@ func (e *endpoint) forsaken() *transport.Transfer {
 	for _, c := range e.chains {
 		for i := c.at; i < c.end; i++ {
 			t := &e.batch[i]
-			if !e.lane.eps[t.Peer].closed.Load() {
+			if e.lane.eps[t.Peer].left.Load() == nil {
 				continue
 			}
-			// Looked for after the flag: who closed has posted all that it ever will.
+			// Looked for after it has left: it has posted all that it ever will.
 			if !e.arrived(i) {
 				return t
 			}
@@ -75,7 +75,7 @@ func (e *endpoint) forsaken() *transport.Transfer {
 	}
 	for i := e.sent; i < e.offered; i++ {
 		t := &e.batch[i]
-		if t.Kind == transport.Send && e.lane.eps[t.Peer].closed.Load() && e.slots[i].state.Load() == posted {
+		if t.Kind == transport.Send && e.lane.eps[t.Peer].left.Load() != nil && e.slots[i].state.Load() == posted {
 			return t
 		}
 	}
@@ -90,6 +90,7 @@ func (e *endpoint) fail(t *transport.Transfer, err error) error {
 		where.Kind, where.Peer = t.Kind, t.Peer
 	}
 	// First the abort, which stops those who read our memory; then we wait for them.
+	e.lane.nw.told[e.rank].Store(true)
 	aborted := e.lane.nw.abort(e.rank, where)
 	e.release(refused)
 	e.retract()

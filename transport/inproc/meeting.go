@@ -173,6 +173,7 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		e.last, e.lastGroup = v, call.Group
 	}
 	e.ctx, e.done, e.call = ctx, ctx.Done(), *call
+	e.called = true
 	e.chains, e.offered, e.sent = e.chains[:0], 0, 0
 	err := e.interruption()
 	if err == nil && v == nil {
@@ -217,7 +218,7 @@ func (v *visit) vacate() {
 // missing is the first member that has not arrived and never will, being closed, or -1.
 func (e *endpoint) missing(v *visit) int {
 	for i, r := range v.members {
-		if e.lane.eps[r].closed.Load() && !v.present(i) {
+		if e.lane.eps[r].left.Load() != nil && !v.present(i) {
 			return r
 		}
 	}

@@ -19,7 +19,7 @@ func New(n int) ([]transport.Endpoint, error) {
 		return nil, fmt.Errorf("inproc: cannot connect %d replicas", n)
 	}
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
-	nw := &network{roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery}
+	nw := &network{told: make([]atomic.Bool, n), roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery}
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
 	nw.timer.Stop()
 	nw.mu.Lock()
@@ -35,6 +35,7 @@ func New(n int) ([]transport.Endpoint, error) {
 // network is what all lanes between the same replicas share.
 type network struct {
 	aborted atomic.Pointer[transport.AbortError] // set once
+	told    []atomic.Bool                        // by rank: an error of a call has said so
 	roomy   bool                                 // every replica can have a processor
 	spins   int                                  // how often to look in vain at a meeting, at most
 
@@ -73,8 +74,7 @@ func (nw *network) open(n int, parent *lane) *lane {
 	if parent != nil {
 		for i, p := range parent.eps {
 			if p.closed.Load() {
-				l.shut(i)
-				l.retire(i)
+				l.forgo(i)
 			}
 		}
 	}
@@ -94,10 +94,16 @@ func (l *lane) shut(rank int) {
 	}
 	for k, child := range l.children {
 		if k >= e.dups { // which this replica can no longer ask for
-			child.shut(rank)
-			child.retire(rank)
+			child.forgo(rank)
 		}
 	}
+}
+
+// forgo closes an end of the lane on which there will be no call. The caller holds nw.mu.
+func (l *lane) forgo(rank int) {
+	l.eps[rank].left.CompareAndSwap(nil, &parting{})
+	l.shut(rank)
+	l.retire(rank)
 }
 
 // retire counts one end, shut and idle, as gone, and forgets the lane with the last. The caller holds nw.mu.
@@ -146,6 +152,7 @@ func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 		return nil, &transport.ClosedError{Rank: e.rank}
 	}
 	if err := nw.aborted.Load(); err != nil {
+		nw.told[e.rank].Store(true)
 		return nil, err
 	}
 	k := e.dups
@@ -162,11 +169,16 @@ func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 }
 
 // Abort implements transport.Endpoint.
-func (e *endpoint) Abort(cause error) { e.lane.nw.abort(e.rank, cause) }
+func (e *endpoint) Abort(cause error) {
+	e.lane.nw.told[e.rank].Store(true)
+	e.lane.nw.abort(e.rank, cause)
+}
 
 // Close implements transport.Endpoint. Closing an endpoint that New returned closes all lanes of its replica. It must
 // not be called from a Fold. It is closed even if there is an error: that somebody has not made, or not in the same
-// way, a Broadcast that this replica or another did not wait for.
+// way, a Broadcast that this replica or another did not wait for, or that replicas disagree, which has ended the
+// network and of which no call of this replica has told. So that it can know, Close of an endpoint that New returned
+// waits for those who have not come to its last Broadcast, for settleTime at most.
 func (e *endpoint) Close() error {
 	nw := e.lane.nw
 	nw.mu.Lock()
@@ -178,13 +190,20 @@ func (e *endpoint) Close() error {
 		l.shut(e.rank)
 	}
 	nw.mu.Unlock()
+	for _, l := range lanes {
+		l.eps[e.rank].drain()
+	}
+	if e.lane == nw.root {
+		nw.linger(e.rank, lanes)
+	}
 	var err error
 	for _, l := range lanes {
-		own := l.eps[e.rank]
-		own.drain()
-		if unsettled := own.settle(); err == nil {
+		if unsettled := l.eps[e.rank].settle(); err == nil {
 			err = unsettled
 		}
+	}
+	if err == nil {
+		err = nw.untold(e.rank)
 	}
 	nw.mu.Lock()
 	for _, l := range lanes {

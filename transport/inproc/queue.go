@@ -3,7 +3,6 @@ package inproc
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"gogcl.dev/transport"
 )
@@ -75,7 +74,8 @@ func (e *endpoint) broadcast(v *visit, root int, buf []byte) error {
 	notice := own.at(number)
 	if root == v.place {
 		if left := e.leaver(v); left >= 0 {
-			return e.fail(&transport.Transfer{Peer: left, Kind: transport.Send}, &transport.ClosedError{Rank: left})
+			v.stage = taking // as those do who compare calls with this one
+			return e.fail(&transport.Transfer{Peer: left, Kind: transport.Send}, e.desertion(left))
 		}
 		if len(buf) > inlineLimit && own.boards == nil {
 			own.boards = make([]byte, queueLength*smallLimit)
@@ -121,55 +121,4 @@ func (e *endpoint) leaver(v *visit) int {
 		}
 	}
 	return -1
-}
-
-// settle says what is wrong with the broadcasts that a closed endpoint has not heard of from others: for it to find,
-// or for the others, whoever closes last.
-func (e *endpoint) settle() error {
-	if e.lane.nw.aborted.Load() != nil {
-		return nil
-	}
-	for _, v := range e.visits {
-		if err := e.unmatched(v); err != nil {
-			return err
-		}
-	}
-	return e.unvisited()
-}
-
-// unvisited looks for broadcasts in groups that this endpoint has never met on peer memory.
-func (e *endpoint) unvisited() error {
-	e.lane.nw.mu.Lock()
-	defer e.lane.nw.mu.Unlock()
-	for group, m := range e.lane.meetings {
-		if e.visits[group] != nil || !slices.Contains(m.members, e.rank) {
-			continue
-		}
-		for i, s := range m.seats {
-			if first := s.queue.at(1); first.number.Load() == 1 {
-				return &transport.UnmatchedError{Rank: e.rank, Peer: m.members[i], Theirs: first.call}
-			}
-		}
-	}
-	return nil
-}
-
-// unmatched compares the last broadcast of a group with what the other members have come to.
-func (e *endpoint) unmatched(v *visit) error {
-	last := v.broadcasts
-	own := v.seats[v.place].queue.at(last)
-	for i, s := range v.seats {
-		theirs := s.queue.at(last)
-		closed := e.lane.eps[v.members[i]].closed.Load() // looked at first: who closed has taken all that it ever will
-		switch number := theirs.number.Load(); {
-		case i == v.place:
-		case s.queue.at(last+1).number.Load() == last+1:
-			return &transport.UnmatchedError{Rank: e.rank, Peer: v.members[i], Theirs: s.queue.at(last + 1).call}
-		case number < last && closed:
-			return &transport.ClosedError{Rank: v.members[i]}
-		case number == last && last > 0 && theirs.call != own.call:
-			return &transport.MismatchError{Rank: e.rank, Peer: v.members[i], Mine: own.call, Theirs: theirs.call}
-		}
-	}
-	return nil
 }

@@ -42,6 +42,9 @@ const (
 // sleep parks until there may be something to do. An endpoint that has been parked for long stands in the register
 // meanwhile.
 func (e *endpoint) sleep() error {
+	if err := e.discordant(); err != nil {
+		return err
+	}
 	e.watch(e.ctx)
 	registered := e.overdue
 	if registered {
@@ -81,7 +84,7 @@ func (e *endpoint) sleep() error {
 // ready reports whether run has something to do. It changes nothing that a bystander looks at.
 func (e *endpoint) ready() bool {
 	if v := e.visit; v != nil {
-		return v.met() || e.interruption() != nil || e.lane.closed.Load() > 0 && e.missing(v) >= 0
+		return v.met() || e.interruption() != nil || e.lane.closed.Load() > 0 && e.missing(v) >= 0 || e.ahead(v) != nil
 	}
 	for _, c := range e.chains {
 		if s := e.sight(c.at); s != nil && s.state.Load() == posted {

@@ -1,0 +1,132 @@
+package gcl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+)
+
+// broadcasts lists broadcasts, and calls that a replica confuses with the first of them, with the parts of a text that
+// describe each.
+func confusedBroadcasts(o gcl.Options) []variant {
+	cast := func(name, text string, root, size int) variant {
+		return variant{name: name, text: []string{text}, call: func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.BroadcastInPlace(ctx, withOptions(c, o), make([]int32, size), root)
+		}}
+	}
+	out := []variant{
+		cast("broadcast", "broadcast #1 (int32 x 5, root 0, ", 0, 5),
+		cast("another length", "broadcast #1 (int32 x 6, root 0, ", 0, 6),
+		cast("another root", "broadcast #1 (int32 x 5, root 1, ", 1, 5),
+		{name: "another type", text: []string{"broadcast #1 (float32 x 5, root 0, "}, call: func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.BroadcastInPlace(ctx, withOptions(c, o), make([]float32, 5), 0)
+		}},
+		{name: "several tensors", text: []string{"broadcast #1 (tensors, int32 x 5 in all, root 0, "}, call: func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.BroadcastManyInPlace(ctx, withOptions(c, o), [][]int32{make([]int32, 5)}, 0)
+		}},
+		{name: "all-reduce", text: []string{"all-reduce #1 (ADD int32 x 5, "}, call: func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]int32, 5), gcl.Add)
+		}},
+		{name: "barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return withOptions(c, o).Barrier(ctx) }},
+		{name: "one call later", text: []string{"broadcast #2 (int32 x 5, root 0, "}, call: func(ctx context.Context, c *gcl.Comm) error {
+			refuse(ctx, c)
+			return gcl.BroadcastInPlace(ctx, withOptions(c, o), make([]int32, 5), 0)
+		}},
+	}
+	for _, other := range []struct {
+		name, text string
+		options    gcl.Options
+		size       int
+	}{
+		{"other options", "broadcast #1 (int32 x 5, root 0, ", gcl.Options{Method: o.Method, Implementation: o.Implementation, Reproducible: !o.Reproducible}, 5},
+		{"a large one", "broadcast #1 (int32 x 5000, root 0, ", o, 5000},
+		{"all-reduce by a ring", "all-reduce #1 (ADD int32 x 7, clockwise_ring, ", gcl.Options{Method: methods.ClockwiseRing}, 7},
+		{"large all-reduce", "all-reduce #1 (ADD int32 x 7000, ", o, 7000},
+	} {
+		out = append(out, variant{name: other.name, text: []string{other.text}, call: func(ctx context.Context, c *gcl.Comm) error {
+			if strings.HasPrefix(other.text, "broadcast") {
+				return gcl.BroadcastInPlace(ctx, withOptions(c, other.options), make([]int32, other.size), 0)
+			}
+			return gcl.AllReduceInPlace(ctx, withOptions(c, other.options), make([]int32, other.size), gcl.Add)
+		}})
+	}
+	return out
+}
+
+// lives runs a replica each: it sleeps, makes a call, sleeps and closes, by the bubble's clock. It returns the errors of
+// call and Close together.
+func lives(ctx context.Context, t *testing.T, calls []variant, before, after []time.Duration) []error {
+	comms, errs := joined(t, len(calls)), make([]error, len(calls))
+	var all sync.WaitGroup
+	for r, c := range comms {
+		all.Go(func() {
+			time.Sleep(before[r])
+			err := calls[r].call(ctx, c)
+			time.Sleep(after[r])
+			errs[r] = errors.Join(err, c.Close())
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// TestBroadcastDisagreement: of a broadcast of which one replica disagrees every replica hears, at the call or at Close,
+// who was in which call, in whichever order they come, look and leave, and although nobody makes another call.
+func TestBroadcastDisagreement(t *testing.T) {
+	kinds := []struct {
+		name    string
+		options gcl.Options
+	}{
+		{"small", gcl.Options{}},
+		{"messages/method=direct", gcl.Options{Method: methods.Direct, Implementation: gcl.Syncless}},
+		{"messages/method=clockwise_ring", gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncless}},
+		{"messages/method=recursive_doubling", gcl.Options{Method: methods.RecursiveDoubling, Implementation: gcl.Syncless}},
+		{"rounds", gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}},
+	}
+	tries := 12
+	if testing.Short() || underRace {
+		tries = 2
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, kind := range kinds {
+		all := confusedBroadcasts(kind.options)
+		for _, n := range []int{2, 3, 5} {
+			for odd := range n {
+				for _, theirs := range all[1:] {
+					for try := range tries * 4 {
+						calls, before, after := make([]variant, n), make([]time.Duration, n), make([]time.Duration, n)
+						for r := range n {
+							calls[r] = all[0]
+							before[r] = time.Duration(rng.IntN(4)) * 10 * time.Millisecond
+							after[r] = time.Duration(rng.IntN(3)) * 25 * time.Millisecond
+							if try%4 == 0 { // chance decides
+								before[r], after[r] = 0, 0
+							}
+						}
+						calls[odd] = theirs
+						var errs []error
+						synctest.Test(t, func(t *testing.T) { errs = lives(watched(t), t, calls, before, after) })
+						for r, err := range errs {
+							if errors.Is(err, gcl.ErrMismatch) && all[0].in(err.Error()) && theirs.in(err.Error()) {
+								continue
+							}
+							t.Errorf("%s, n=%d, replica %d makes %s, the others broadcast, before %v, after %v: replica %d: %v",
+								kind.name, n, odd, theirs.name, before, after, r, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+var _ = fmt.Sprint

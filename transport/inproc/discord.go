@@ -1,0 +1,123 @@
+package inproc
+
+import "gogcl.dev/transport"
+
+// A Broadcast that does not wait tells its root nothing of the others, and leaves a notice by which they can tell that
+// the root is in another call than they are. This file looks for such notices, where a wait has turned out to be long.
+
+// discordant returns an error if a member has made a broadcast that shows it to be in another call than the endpoint,
+// which waits in its own.
+func (e *endpoint) discordant() error {
+	var mismatch *transport.MismatchError
+	switch {
+	case e.visit != nil:
+		mismatch = e.ahead(e.visit)
+	case e.overdue:
+		mismatch = e.elsewhere(-1)
+	}
+	if mismatch == nil {
+		return nil
+	}
+	return e.fail(&transport.Transfer{Peer: mismatch.Peer, Kind: transport.Recv}, mismatch)
+}
+
+// ahead finds a member that has made a broadcast which this one goes without, or made another one. It changes nothing.
+func (e *endpoint) ahead(v *visit) *transport.MismatchError {
+	number := v.broadcasts
+	switch v.stage {
+	case announcing:
+		number++
+	case taking:
+	default:
+		return nil
+	}
+	for i, s := range v.seats {
+		n := s.queue.at(number)
+		switch {
+		case i == v.place || n.number.Load() != number:
+		case v.stage == announcing && v.present(i): // it has met, and gone on; looked for after the notice
+		case v.stage == taking && n.call == e.call:
+		default:
+			return e.mismatch(v.members[i], n.call)
+		}
+	}
+	return nil
+}
+
+// elsewhere finds, in the group of the call that is in progress by messages, a broadcast of a peer, or of any if peer is
+// -1, that is another call of the same number.
+func (e *endpoint) elsewhere(peer int) *transport.MismatchError {
+	e.lane.nw.mu.Lock()
+	m := e.lane.meetings[e.call.Group]
+	e.lane.nw.mu.Unlock()
+	if m == nil {
+		return nil
+	}
+	number := uint64(1)
+	if v := e.visits[e.call.Group]; v != nil {
+		number = v.broadcasts + 1
+	}
+	for i, s := range m.seats {
+		r := m.members[i]
+		if r == e.rank || peer >= 0 && r != peer {
+			continue
+		}
+		if n := s.queue.at(number); n.number.Load() == number && n.call.Seq == e.call.Seq && !n.call.Same(e.call) {
+			return e.mismatch(r, n.call)
+		}
+	}
+	return nil
+}
+
+// desertion is the error of a wait for a replica that has left: a mismatch, if its calls show one.
+func (e *endpoint) desertion(peer int) error {
+	if e.visit != nil {
+		if mismatch := e.ahead(e.visit); mismatch != nil && mismatch.Peer == peer {
+			return mismatch
+		}
+	} else if mismatch := e.elsewhere(peer); mismatch != nil {
+		return mismatch
+	}
+	if mismatch := e.discord(peer); mismatch != nil {
+		return mismatch
+	}
+	return &transport.ClosedError{Rank: peer}
+}
+
+// discord compares what a replica that has left was in at last with what this one has been in: the call in progress,
+// and the last broadcasts of their groups.
+func (e *endpoint) discord(peer int) *transport.MismatchError {
+	left := e.lane.eps[peer].left.Load()
+	if left == nil {
+		return nil
+	}
+	differ := func(a, b transport.Call) bool { return a.Group == b.Group && a.Seq == b.Seq && !a.Same(b) }
+	if e.called && left.called && differ(e.call, left.call) {
+		return e.mismatch(peer, left.call)
+	}
+	for _, v := range e.visits {
+		for i, s := range v.seats {
+			if v.members[i] != peer {
+				continue
+			}
+			own := v.seats[v.place].queue
+			for k := range own.notices {
+				mine, theirs := &own.notices[k], &s.queue.notices[k]
+				number := mine.number.Load()
+				switch {
+				case number == 0:
+				case theirs.number.Load() == number && theirs.call != mine.call:
+					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: theirs.call}
+				case left.called && differ(mine.call, left.call):
+					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: left.call}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// mismatch is that of the call in progress with a peer's.
+func (e *endpoint) mismatch(peer int, theirs transport.Call) *transport.MismatchError {
+	return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: e.call, Theirs: theirs}
+}
