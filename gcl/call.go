@@ -165,7 +165,7 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 		return nil
 	}
 	if c.hybrid.takes(c, k) {
-		return c.hybrid.perform(ctx, k, fingerprint)
+		return c.passing(k, fingerprint, c.hybrid.perform(ctx, k, fingerprint))
 	}
 	n := c.larger(k)
 	method := c.method(k, n)
@@ -181,7 +181,7 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	}
 	if c.options.StageFragments && !k.barrier {
 		if k.parts == nil {
-			return c.staged(ctx, k, method, n, fingerprint)
+			return c.passing(k, fingerprint, c.staged(ctx, k, method, n, fingerprint))
 		}
 		if !reduces(k.collective) {
 			c.stageInput(k)
@@ -197,7 +197,7 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing
 	}
 	if !reduces(k.collective) || k.barrier {
-		return c.lane.execute(ctx, e, r)
+		return c.passing(k, fingerprint, c.lane.execute(ctx, e, r))
 	}
 	return c.reduce(ctx, k, e, r, n)
 }

@@ -56,13 +56,20 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	return c.With(cfg.options)
 }
 
-// newLane makes a lane whose flight recorder is one of all; nil: it has none.
-func newLane(endpoint transport.Endpoint, t topology.Topology, first *lane, all *flights) *lane {
+// newLane makes a lane, a Dup of another unless that is nil, whose flight recorder is one of all; nil: it has none.
+func newLane(endpoint transport.Endpoint, t topology.Topology, from *lane, all *flights) *lane {
 	l := &lane{
-		endpoint: endpoint, topology: t, first: first,
-		groups: map[groupKey]*group{}, counts: map[groupKey]*atomic.Uint64{},
-		flights: all, flight: all.open(endpoint.Rank()),
+		endpoint: endpoint, topology: t,
+		groups: map[groupKey]*group{}, counts: map[groupKey]*atomic.Uint64{}, flights: all,
 	}
+	if from != nil {
+		from.dups++
+		l.first, l.number = from.root(), fnv(fnvOffset, int(from.number), int(from.dups))
+		l.first.mu.Lock()
+		l.first.others = append(l.first.others, l)
+		l.first.mu.Unlock()
+	}
+	l.flight = all.open(endpoint.Rank(), l.number)
 	if l.memory, _ = endpoint.(transport.PeerMemory); l.memory != nil {
 		l.small = l.memory.SmallLimit()
 	}
@@ -237,7 +244,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 		return nil, c.otherFailure(ctx, "dup", err)
 	}
 	out := *c
-	out.lane = newLane(endpoint, c.lane.topology, c.lane.root(), c.lane.flights)
+	out.lane = newLane(endpoint, c.lane.topology, c.lane, c.lane.flights)
 	out.lane.ipusPerReplica, out.lane.override = c.lane.ipusPerReplica, c.lane.override
 	return out.settle(c.group.layout)
 }
@@ -287,9 +294,14 @@ func (c *Comm) Abort(cause error) {
 
 // Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups
 // and forgets what Alloc gave out. Functions given to Start are waited for, so none may call it. Peers that wait for
-// this replica get a *PeerError; what was complete stays good. Comms made by Run are closed by it. It is closed even if
-// there is an error, which is about a broadcast that did not wait (see Broadcast): ErrMismatch when replicas disagree
-// on it, a *PeerError when one has left without it.
+// this replica get a *PeerError, or ErrMismatch if they are in another call than its last; what was complete stays
+// good. Comms made by Run are closed by it. It is closed even if there is an error: ErrMismatch when replicas disagree,
+// which has ended the communicator and of which no call of this replica has told; a *PeerError when one has left without
+// a broadcast that did not wait for it (see Broadcast).
+//
+// So that it can know, Close of the first connection waits, for a second at most, for members that have not come to the
+// last broadcast in a group. What they find later is their error alone. Close of a Dup does not wait: what comes out
+// later, Close of the first connection says.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
 		return err
@@ -301,7 +313,11 @@ func (c *Comm) Close() error {
 	c.lane.allocs.close()
 	c.lane.closeIPUs()
 	c.lane.flight.close()
-	if err := c.lane.endpoint.Close(); err != nil {
+	err := c.lane.endpoint.Close()
+	if err == nil {
+		err = c.lane.unheard()
+	}
+	if err != nil {
 		return c.otherFailure(context.Background(), "close", err)
 	}
 	return nil

@@ -23,7 +23,8 @@ const flightLength = 1024
 // begins another. So nobody writes to what is being read, and there is nothing to read twice.
 type flight struct {
 	replica    int
-	connection int // 0 is the replica's first; Dups follow
+	connection int    // 0 is the replica's first; Dups follow
+	lane       uint64 // the connection's number that all replicas know it by
 
 	// Used by whoever has the lane's turn.
 	begun   uint64 // records begun so far; the last one is number begun-1
@@ -203,6 +204,34 @@ func (f *flight) turnedAway(l *label, call *transport.Call, began int64) {
 	})
 }
 
+// newest calls yield for the records of calls that had their turn, the last first, until that returns false.
+func (f *flight) newest(yield func(r *record) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reading.Store(true)
+	defer f.reading.Store(false)
+	head := f.head.Load()
+	begun := (head + 1) / 2
+	for n := begun; n > 0 && n+flightLength > begun; n-- {
+		r := *f.slotRead(n-1, head)
+		if !yield(&r) {
+			return
+		}
+	}
+}
+
+// slotRead is record n as a reader may see it, given head. The last, if it is running, may end at any time: what is
+// written then is not the reader's.
+func (f *flight) slotRead(n, head uint64) *record {
+	r := f.slot(n)
+	if 2*n+1 != head {
+		return r
+	}
+	last := record{label: r.label, seq: r.seq, count: r.count, began: r.began, root: r.root, collective: r.collective, operator: r.operator, dtype: r.dtype}
+	last.unpackWhere(n, f.where.Load())
+	return &last
+}
+
 // read copies the records: those of calls that had their turn, with the number of the first, and the others.
 func (f *flight) read() (records []record, first uint64, aside []*waiting) {
 	f.mu.Lock()
@@ -215,14 +244,7 @@ func (f *flight) read() (records []record, first uint64, aside []*waiting) {
 		first = begun - flightLength
 	}
 	for n := first; n < begun; n++ {
-		if n == begun-1 && head%2 == 1 { // it may end at any time, so the rest is not ours to read
-			r := f.slot(n)
-			last := record{label: r.label, seq: r.seq, count: r.count, began: r.began, root: r.root, collective: r.collective, operator: r.operator, dtype: r.dtype}
-			last.unpackWhere(n, f.where.Load())
-			records = append(records, last)
-			break
-		}
-		records = append(records, *f.slot(n))
+		records = append(records, *f.slotRead(n, head))
 	}
 	for _, w := range f.aside {
 		copied := *w
@@ -241,11 +263,11 @@ type flights struct {
 const maxClosed = 8
 
 // open sets up the recorder of a new lane. Without a receiver it is one in which no call begins and which nobody reads.
-func (s *flights) open(replica int) *flight {
+func (s *flights) open(replica int, lane uint64) *flight {
 	if s == nil {
 		return &flight{}
 	}
-	f := &flight{replica: replica, records: make([]record, flightLength+1)}
+	f := &flight{replica: replica, lane: lane, records: make([]record, flightLength+1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	closed := 0

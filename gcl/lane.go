@@ -20,6 +20,8 @@ type lane struct {
 	topology topology.Topology
 	turns    turns
 	first    *lane          // that of the first connection; nil for itself
+	number   uint64         // the same at all replicas: 0 is the first connection's
+	dups     uint64         // made of this lane; used by whoever has the turn
 	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
 	allocs   allocations    // what Alloc has given out; the first connection's, for its Dups too
 
@@ -31,6 +33,7 @@ type lane struct {
 	counts map[groupKey]*atomic.Uint64 // group.seq of the groups of the same members, whatever the ring
 	ipus   map[int]*ipus               // this replica's own, by how many
 	closed bool                        // says why they failed
+	others []*lane                     // of the first connection: those of its Dups
 
 	withins atomic.Uint64 // collectives within the replica
 
@@ -79,7 +82,8 @@ type group struct {
 	plans   map[planKey]*plan
 	stepped map[planKey]*stepped
 
-	seq *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
+	seq    *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
+	passed atomic.Uint64  // the last broadcast that did not wait for all members, by its number: see lane.unheard
 }
 
 // newGroup makes a group without an id and without a count of calls.

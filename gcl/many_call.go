@@ -286,5 +286,5 @@ func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint tr
 		return err
 	}
 	c.chosenSchedule(method, e)
-	return m.scheduled(ctx, c, &whole, e, fingerprint)
+	return c.passing(&whole, fingerprint, m.scheduled(ctx, c, &whole, e, fingerprint))
 }

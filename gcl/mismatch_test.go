@@ -388,7 +388,7 @@ func TestMismatchWritesNothing(t *testing.T) {
 							srcs[r][i] = float32(i + r)
 						}
 					}
-					errs := failures(t, n, func(ctx context.Context, c *gcl.Comm) error {
+					errs := untold(t, n, func(ctx context.Context, c *gcl.Comm) error {
 						o := gcl.Options{Method: m, Implementation: gcl.Syncful, Reproducible: c.Rank() == odd}
 						return form.call(ctx, withOptions(c, o), dsts[c.Rank()], srcs[c.Rank()])
 					})

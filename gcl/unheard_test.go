@@ -3,7 +3,6 @@ package gcl_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -15,8 +14,8 @@ import (
 	"gogcl.dev/methods"
 )
 
-// broadcasts lists broadcasts, and calls that a replica confuses with the first of them, with the parts of a text that
-// describe each.
+// confusedBroadcasts lists a broadcast, and then calls that a replica confuses with it, each with a part of its
+// description.
 func confusedBroadcasts(o gcl.Options) []variant {
 	cast := func(name, text string, root, size int) variant {
 		return variant{name: name, text: []string{text}, call: func(ctx context.Context, c *gcl.Comm) error {
@@ -129,4 +128,28 @@ func TestBroadcastDisagreement(t *testing.T) {
 	}
 }
 
-var _ = fmt.Sprint
+// Closing a Dup after a broadcast that others have not had waits for nobody, and leaves the first connection open.
+func TestCloseOfDupWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+			d, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			data := []int32{int32(c.Rank())}
+			if c.Rank() == 2 { // it takes the data after the others have closed the Dup
+				if err := c.Barrier(ctx); err != nil {
+					return err
+				}
+			}
+			if err := errors.Join(gcl.BroadcastInPlace(ctx, d, data, 0), d.Close()); err != nil || c.Rank() == 2 {
+				return errors.Join(err, check("data", data, []int32{0}))
+			}
+			return c.Barrier(ctx)
+		})
+		if took := time.Since(start); took >= time.Second {
+			t.Errorf("the bubble's clock has gone on by %v", took)
+		}
+	})
+}

@@ -44,7 +44,7 @@ func (e *endpoint) ahead(v *visit) *transport.MismatchError {
 	return nil
 }
 
-// elsewhere finds, in the group of the call that is in progress by messages, a broadcast of a peer, or of any if peer is
+// elsewhere finds, in the group of the call in progress by messages, a broadcast of a peer, or of any peer if that is
 // -1, that is another call of the same number.
 func (e *endpoint) elsewhere(peer int) *transport.MismatchError {
 	e.lane.nw.mu.Lock()
@@ -84,8 +84,7 @@ func (e *endpoint) desertion(peer int) error {
 	return &transport.ClosedError{Rank: peer}
 }
 
-// discord compares what a replica that has left was in at last with what this one has been in: the call in progress,
-// and the last broadcasts of their groups.
+// discord compares the last call of a replica that has left, and its broadcasts, with this one's call and broadcasts.
 func (e *endpoint) discord(peer int) *transport.MismatchError {
 	left := e.lane.eps[peer].left.Load()
 	if left == nil {

@@ -1,0 +1,117 @@
+package gcl
+
+import (
+	"slices"
+	"time"
+
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
+)
+
+// Of all collectives a broadcast alone can succeed on one member while another is in a different call: nothing comes
+// back to the root, nor from the end of a chain to its middle. On peer memory the transport knows how far each member
+// is (see docs/peer-memory.md). By messages nobody does but the flight recorders.
+
+// closeTime is how long Close waits for members that have not had the last broadcast by messages.
+const closeTime = time.Second
+
+// The times between looks for those members, which nothing announces.
+const (
+	minLook = 50 * time.Microsecond
+	maxLook = 10 * time.Millisecond
+)
+
+// passing notes a broadcast that has succeeded and need not have done so elsewhere. It returns the call's error.
+func (c *Comm) passing(k *call, fingerprint transport.Call, err error) error {
+	if k.collective == schedule.Broadcast && !k.barrier && err == nil {
+		c.group.passed.Store(fingerprint.Seq)
+	}
+	return err
+}
+
+// unheard is what is wrong with the last broadcasts of a lane that is closed, and of its Dups, as far as that comes out
+// within closeTime.
+func (l *lane) unheard() error {
+	var open []*group
+	lanes, whole := []*lane{l}, l.first == nil // which may wait: on a Dup others may come later, by way of the first connection
+	if whole {
+		l.mu.Lock()
+		lanes = append(lanes, l.others...)
+		l.mu.Unlock()
+	}
+	endpoint := l.endpoint
+	until, look := time.Now().Add(closeTime), minLook
+	for _, l := range lanes {
+		l.mu.Lock()
+		for _, g := range l.groups {
+			if last := g.passed.Load(); last != 0 && last == g.seq.Load() {
+				open = append(open, g)
+			}
+		}
+		l.mu.Unlock()
+		for _, g := range open {
+			members := l.flights.peers(l.number, g.members)
+			for {
+				// Looked at in this order: who disagrees ends the communicator first, and its call then.
+				waits := whole && slices.ContainsFunc(members, func(f *flight) bool { return !f.past(g.id, g.passed.Load()) })
+				if err := endpoint.Close(); err != nil {
+					return err
+				}
+				if !waits || time.Now().After(until) {
+					break
+				}
+				time.Sleep(look)
+				look = min(2*look, maxLook)
+			}
+			for _, f := range members {
+				if f.isClosed() && !f.has(g.id, g.passed.Load()) {
+					return &transport.ClosedError{Rank: f.replica}
+				}
+			}
+		}
+		open = open[:0]
+	}
+	return nil
+}
+
+// peers are the recorders of a lane at some replicas of this process.
+func (s *flights) peers(lane uint64, replicas []int) []*flight {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*flight
+	for _, f := range s.all {
+		if f.lane == lane && slices.Contains(replicas, f.replica) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// past reports whether a replica is done with a call of a group, or will not make it any more.
+func (f *flight) past(group, seq uint64) bool {
+	if f.isClosed() {
+		return true
+	}
+	r, ok := f.latest(group)
+	return ok && (r.seq > seq || r.seq == seq && r.state != running)
+}
+
+// has reports whether a replica has made a call of a group.
+func (f *flight) has(group, seq uint64) bool {
+	r, ok := f.latest(group)
+	return ok && r.seq >= seq
+}
+
+// latest is the last call of a group, if it is on record.
+func (f *flight) latest(group uint64) (found record, ok bool) {
+	f.newest(func(r *record) bool {
+		if ok = r.label.group == group; ok {
+			found = *r
+		}
+		return !ok
+	})
+	return found, ok
+}
