@@ -33,7 +33,7 @@ type allocations struct {
 // Errors: n is negative, n elements are more than there is address space for, the connection is closed. Memory that the
 // machine does not have is the end of the program, as it is with make.
 func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
-	if c == nil {
+	if c.check() != nil {
 		return nil, errors.New("gcl: alloc: nil Comm")
 	}
 	p, err := c.lane.root().allocs.alloc(n, tensor.DTypeOf[T]().Size())
@@ -48,7 +48,7 @@ func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
 // progress uses. Errors: s is not from Alloc on this connection or one of its Dups, or freed already; the connection is
 // closed, which has freed everything.
 func Free[T tensor.Element](c *Comm, s []T) error {
-	if c == nil {
+	if c.check() != nil {
 		return errors.New("gcl: free: nil Comm")
 	}
 	if err := c.lane.root().allocs.free(unsafe.Pointer(unsafe.SliceData(s))); err != nil {

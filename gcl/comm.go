@@ -85,23 +85,54 @@ func (c *Comm) check() error {
 	return nil
 }
 
-// Rank is the replica's place in the group, 0 <= Rank < Size.
-func (c *Comm) Rank() int { return c.group.rank }
+// Rank is the replica's place in the group, 0 <= Rank < Size. Of a nil or zero Comm, which has no replicas, it is 0, and
+// so are Size, Replica and Replicas.
+func (c *Comm) Rank() int {
+	if c == nil || c.group == nil {
+		return 0
+	}
+	return c.group.rank
+}
 
 // Size is the number of replicas in the group.
-func (c *Comm) Size() int { return len(c.group.members) }
+func (c *Comm) Size() int {
+	if c == nil || c.group == nil {
+		return 0
+	}
+	return len(c.group.members)
+}
 
 // Replica is the replica's number among all, 0 <= Replica < Replicas.
-func (c *Comm) Replica() int { return c.lane.endpoint.Rank() }
+func (c *Comm) Replica() int {
+	if c == nil || c.lane == nil {
+		return 0
+	}
+	return c.lane.endpoint.Rank()
+}
 
 // Replicas is the number of replicas, in the group or not.
-func (c *Comm) Replicas() int { return c.lane.endpoint.Size() }
+func (c *Comm) Replicas() int {
+	if c == nil || c.lane == nil {
+		return 0
+	}
+	return c.lane.endpoint.Size()
+}
 
 // Members returns the replicas of the group by rank, in a slice of the caller's own.
-func (c *Comm) Members() []int { return append([]int(nil), c.group.members...) }
+func (c *Comm) Members() []int {
+	if c == nil || c.group == nil {
+		return nil
+	}
+	return append([]int(nil), c.group.members...)
+}
 
 // Options returns the options that the Comm was made with, but for what the environment overrides: see ParseOptions.
-func (c *Comm) Options() Options { return c.options }
+func (c *Comm) Options() Options {
+	if c == nil {
+		return Options{}
+	}
+	return c.options
+}
 
 // Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as
 // g says. It sends nothing. The error names what does not fit.

@@ -173,6 +173,8 @@ func explain(err error) string { return inner(spell(err)) }
 
 func spell(err error) string {
 	switch e := err.(type) {
+	case nil:
+		return "no cause given"
 	case *callError:
 		return e.Error()
 	case *replicaError:

@@ -56,7 +56,7 @@ type Candidate struct {
 // Errors: an unknown collective, negative bytes, an invalid dtype, bytes that are not whole elements or, in an
 // all-gather or all-to-all, not G equal parts.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
-	if c == nil {
+	if c.check() != nil {
 		return Explanation{}, errors.New("gcl: explain: nil Comm")
 	}
 	if err := c.checkExplain(collective, bytes, dtype); err != nil {

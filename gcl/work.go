@@ -19,7 +19,11 @@ type Work struct {
 
 // Wait returns once the function has returned, with its error. It does not watch a context of its own, because until
 // the function has returned the buffers are not the caller's: cancel the context given to Start to end it early.
+// Of a nil or zero Work, which nothing was given to, it is an error.
 func (w *Work) Wait() error {
+	if w == nil || w.done == nil {
+		return errors.New("gcl: Wait of a Work that Start has not returned")
+	}
 	<-w.done
 	return w.err
 }

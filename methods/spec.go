@@ -29,7 +29,8 @@ type Spec struct {
 }
 
 // Build returns the schedule of all ranks, which is the caller's. Errors: the method Auto or one that is none, an
-// unknown collective, a size below 1, a negative number of pieces, a root or a ring that does not fit the size.
+// unknown collective, a size below 1 or above 65536, a number of pieces below 0 or above 65536, a root or a ring that
+// does not fit the size.
 func Build(s Spec) (*schedule.Schedule, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -84,6 +85,12 @@ func (s Spec) Chunks() int {
 	return s.fragments() * s.Size
 }
 
+// maxRanks and specPieces bound lists of steps in memory. They are far beyond what is of use.
+const (
+	maxRanks   = 1 << 16
+	specPieces = 1 << 16
+)
+
 func (s Spec) check() error {
 	switch {
 	case s.Method == Auto || s.Method >= numMethods:
@@ -92,10 +99,14 @@ func (s Spec) check() error {
 		return fmt.Errorf("methods: unknown collective %d", s.Collective)
 	case s.Size < 1:
 		return fmt.Errorf("methods: group of %d ranks, want 1 or more", s.Size)
+	case s.Size > maxRanks:
+		return fmt.Errorf("methods: group of %d ranks, want at most %d", s.Size, maxRanks)
 	case s.Root < 0 || s.Root >= s.Size || s.Root != 0 && s.Collective != schedule.Broadcast:
 		return fmt.Errorf("methods: root %d of a %v over %d ranks", s.Root, s.Collective, s.Size)
 	case s.Pieces < 0:
 		return fmt.Errorf("methods: %d pieces, want 1 or more, or 0 for 1", s.Pieces)
+	case s.Pieces > specPieces:
+		return fmt.Errorf("methods: %d pieces, want at most %d", s.Pieces, specPieces)
 	}
 	if !s.rings() {
 		return nil

@@ -8,8 +8,11 @@ import (
 // printed is how many elements String prints before it leaves them all out: what fits a line or a few.
 const printed = 64
 
-// String is "float32(2, 3)[[1 2 3] [4 5 6]]", and of more than 64 elements "float32(100,)[...]".
+// String is "float32(2, 3)[[1 2 3] [4 5 6]]", and of more than 64 elements "float32(100,)[...]"; of nil, "no tensor".
 func (t *Tensor) String() string {
+	if t == nil {
+		return "no tensor"
+	}
 	var b strings.Builder
 	b.WriteString(t.dtype.String() + t.shape.String())
 	if t.Len() > printed {

@@ -8,7 +8,7 @@ import (
 
 // Tensor is elements of one type in a shape, in row-major order. Its dtype, shape and the memory it refers to never
 // change; what is in the memory does. Tensors come from New, FromSlice, Scalar, View and the methods here; the zero
-// Tensor is of no use.
+// Tensor and a nil one have no element type, no dimensions and no elements, and are of no use.
 type Tensor struct {
 	dtype DType
 	shape Shape
@@ -80,7 +80,11 @@ func View(dtype DType, shape Shape, data []byte) (*Tensor, error) {
 
 // Of is the elements of t, a view that copies nothing. T must be the type of t's elements.
 func Of[T Element](t *Tensor) ([]T, error) {
-	if want := DTypeOf[T](); want != t.dtype {
+	want := DTypeOf[T]()
+	switch {
+	case t == nil:
+		return nil, fmt.Errorf("tensor: no tensor, want one of %v", want)
+	case want != t.dtype:
 		return nil, fmt.Errorf("tensor: elements are %v, not %v", t.dtype, want)
 	}
 	return elements[T](t.data), nil
@@ -113,26 +117,54 @@ func Rows[T Element](t *Tensor) ([][]T, error) {
 }
 
 // DType is the type of the elements.
-func (t *Tensor) DType() DType { return t.dtype }
+func (t *Tensor) DType() DType {
+	if t == nil {
+		return 0
+	}
+	return t.dtype
+}
 
 // Shape is a copy of the shape. Rank and Dim tell of it without copying.
-func (t *Tensor) Shape() Shape { return t.shape.Clone() }
+func (t *Tensor) Shape() Shape {
+	if t == nil {
+		return nil
+	}
+	return t.shape.Clone()
+}
 
 // Rank is the number of dimensions, 0 for a scalar.
-func (t *Tensor) Rank() int { return len(t.shape) }
+func (t *Tensor) Rank() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.shape)
+}
 
 // Dim is the extent of dimension i, 0 <= i < Rank.
 func (t *Tensor) Dim(i int) int { return t.shape[i] }
 
 // Len is the number of elements.
-func (t *Tensor) Len() int { return len(t.data) / t.dtype.Size() }
+func (t *Tensor) Len() int {
+	if t == nil || len(t.data) == 0 { // the zero Tensor's elements have no size
+		return 0
+	}
+	return len(t.data) / t.dtype.Size()
+}
 
 // Bytes is the tensor's own memory, in the host's byte order.
-func (t *Tensor) Bytes() []byte { return t.data }
+func (t *Tensor) Bytes() []byte {
+	if t == nil {
+		return nil
+	}
+	return t.data
+}
 
 // Reshape is the same memory in another shape of as many elements. Without a shape it is a scalar. Another number of
 // elements is an error.
 func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
+	if !t.DType().Valid() {
+		return nil, fmt.Errorf("tensor: no tensor to give shape %v", Shape(shape))
+	}
 	n, err := Shape(shape).Elements()
 	if err != nil {
 		return nil, err
@@ -143,8 +175,11 @@ func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 	return &Tensor{t.dtype, Shape(shape).Clone(), t.data}, nil
 }
 
-// Clone is a copy in memory of its own, which starts at a cache line.
+// Clone is a copy in memory of its own, which starts at a cache line; nil of nil.
 func (t *Tensor) Clone() *Tensor {
+	if t == nil {
+		return nil
+	}
 	data := zeros(len(t.data))
 	copy(data, t.data)
 	return &Tensor{t.dtype, t.shape, data}
@@ -152,7 +187,7 @@ func (t *Tensor) Clone() *Tensor {
 
 // Equal reports whether both have the same dtype, shape and bits: a NaN equals the same NaN, and 0 is not -0.
 func (t *Tensor) Equal(u *Tensor) bool {
-	return t.dtype == u.dtype && t.shape.Equal(u.shape) && bytes.Equal(t.data, u.data)
+	return t.DType() == u.DType() && t.Rank() == u.Rank() && bytes.Equal(t.Bytes(), u.Bytes()) && (t.Rank() == 0 || t.shape.Equal(u.shape))
 }
 
 // sizeOf is the number of bytes of a tensor.

@@ -39,6 +39,7 @@ func table() []row {
 		{pkg: "internal/kernel", modules: []string{xsys}},
 		{pkg: "internal/layering"}, // only tests, as is the next
 		{pkg: "internal/readme"},
+		{pkg: "internal/anyinput"},
 		{pkg: "internal/leaktest"},
 		{pkg: "internal/fulldisk"},
 		{pkg: "internal/closest"},

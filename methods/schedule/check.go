@@ -54,6 +54,8 @@ func Examine(s *Schedule) (Report, error) {
 // checkForm checks what can be seen without running anything.
 func checkForm(s *Schedule) error {
 	switch {
+	case s == nil:
+		return errors.New("schedule: no schedule")
 	case s.Collective >= numCollectives:
 		return fmt.Errorf("schedule: unknown collective %d", s.Collective)
 	case s.Size < 1:

@@ -44,8 +44,11 @@ func (st Step) String() string {
 }
 
 // String draws the schedule: a column for each rank, a block of lines for each round. The package comment explains the
-// notation.
+// notation. Of nil it is "no schedule".
 func (s *Schedule) String() string {
+	if s == nil {
+		return "no schedule"
+	}
 	rounds := 0
 	for _, p := range s.Programs {
 		rounds = max(rounds, len(p))

@@ -51,8 +51,11 @@ func Cut(a, b, after int) Fault { return Fault{kind: cut, rank: a, peer: b, at: 
 func Corrupt(rank, k int) Fault { return Fault{kind: corrupt, rank: rank, at: k} }
 
 // Random picks a fault that breaks something: Drop, FailSend, Cut or Corrupt, on some of n >= 2 replicas, within the
-// first so many Exchanges (or sends).
+// first so many Exchanges (or sends). Of fewer than 2 replicas there is none: it is the zero Fault, which Wrap refuses.
 func Random(seed uint64, n, exchanges int) Fault {
+	if n < 2 {
+		return Fault{}
+	}
 	r := rand.New(rand.NewPCG(seed, 0xfa17))
 	f := Fault{kind: drop + kind(r.IntN(4)), rank: r.IntN(n), at: r.IntN(max(exchanges, 1))}
 	if f.kind == cut {

@@ -3,6 +3,7 @@ package faulty
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -11,8 +12,14 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Wrap wraps all endpoints of one transport, in the order of their ranks.
+// Wrap wraps all endpoints of one transport, in the order of their ranks. Errors: an endpoint that is nil, a fault that
+// does nothing or is on a replica that there is not.
 func Wrap(eps []transport.Endpoint, seed uint64, faults ...Fault) ([]transport.Endpoint, error) {
+	for i, e := range eps {
+		if e == nil {
+			return nil, fmt.Errorf("faulty: endpoint %d of %d is nil", i, len(eps))
+		}
+	}
 	for _, f := range faults {
 		if err := f.check(len(eps)); err != nil {
 			return nil, err

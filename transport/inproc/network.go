@@ -13,10 +13,13 @@ import (
 	"gogcl.dev/transport"
 )
 
+// maxReplicas is beyond what a process has memory for.
+const maxReplicas = 1 << 20
+
 // New connects n replicas of this process and returns their endpoints, in the order of their ranks.
 func New(n int) ([]transport.Endpoint, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("inproc: cannot connect %d replicas", n)
+	if n < 1 || n > maxReplicas {
+		return nil, fmt.Errorf("inproc: cannot connect %d replicas, want 1 to %d", n, maxReplicas)
 	}
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	nw := &network{told: make([]atomic.Bool, n), roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery}

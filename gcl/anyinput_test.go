@@ -1,0 +1,84 @@
+package gcl_test
+
+import (
+	"context"
+	"testing"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/anyinput"
+	"gogcl.dev/tensor"
+	"gogcl.dev/transport/inproc"
+)
+
+// TestAnyInput: no call panics, on a Comm that is nil or zero, that is alone, or that is closed, whatever it is given.
+func TestAnyInput(t *testing.T) {
+	alone := func() *gcl.Comm {
+		ends, err := inproc.New(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := gcl.New(ends[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	closed := alone()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	vector, err := tensor.New(tensor.F32, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := alone()
+	anyinput.Check(t, anyinput.API{
+		Functions: map[string]any{
+			"AllGather": gcl.AllGather[float32], "AllGatherMany": gcl.AllGatherMany[float32],
+			"AllGatherManyTo": gcl.AllGatherManyTo[float32], "AllGatherMapped": gcl.AllGatherMapped[float32],
+			"AllGatherMappedTo": gcl.AllGatherMappedTo[float32], "AllGatherTo": gcl.AllGatherTo[float32],
+			"AllGatherWithinReplica": gcl.AllGatherWithinReplica[float32], "AllReduce": gcl.AllReduce[float32],
+			"AllReduceInPlace": gcl.AllReduceInPlace[float32], "AllReduceMany": gcl.AllReduceMany[float32],
+			"AllReduceManyInPlace": gcl.AllReduceManyInPlace[float32],
+			"AllReduceManyTo":      gcl.AllReduceManyTo[float32], "AllReduceTo": gcl.AllReduceTo[float32],
+			"AllReduceWithinReplica": gcl.AllReduceWithinReplica[float32], "AllToAll": gcl.AllToAll[float32],
+			"AllToAllInPlace": gcl.AllToAllInPlace[float32], "AllToAllMany": gcl.AllToAllMany[float32],
+			"AllToAllManyInPlace": gcl.AllToAllManyInPlace[float32],
+			"AllToAllManyTo":      gcl.AllToAllManyTo[float32], "AllToAllTo": gcl.AllToAllTo[float32],
+			"Alloc": gcl.Alloc[float32], "Broadcast": gcl.Broadcast[float32],
+			"BroadcastInPlace": gcl.BroadcastInPlace[float32], "BroadcastMany": gcl.BroadcastMany[float32],
+			"BroadcastManyInPlace": gcl.BroadcastManyInPlace[float32],
+			"BroadcastManyTo":      gcl.BroadcastManyTo[float32], "BroadcastTo": gcl.BroadcastTo[float32],
+			"Free": gcl.Free[float32], "ReduceScatter": gcl.ReduceScatter[float32],
+			"ReduceScatterMany":          gcl.ReduceScatterMany[float32],
+			"ReduceScatterManyTo":        gcl.ReduceScatterManyTo[float32],
+			"ReduceScatterMapped":        gcl.ReduceScatterMapped[float32],
+			"ReduceScatterMappedTo":      gcl.ReduceScatterMappedTo[float32],
+			"ReduceScatterTo":            gcl.ReduceScatterTo[float32],
+			"ReduceScatterWithinReplica": gcl.ReduceScatterWithinReplica[float32],
+			"AllGatherTensors":           gcl.AllGatherTensors, "AllGatherTensorsTo": gcl.AllGatherTensorsTo,
+			"AllReduceTensors": gcl.AllReduceTensors, "AllReduceTensorsInPlace": gcl.AllReduceTensorsInPlace,
+			"AllReduceTensorsTo": gcl.AllReduceTensorsTo, "AllToAllTensors": gcl.AllToAllTensors,
+			"AllToAllTensorsInPlace": gcl.AllToAllTensorsInPlace, "AllToAllTensorsTo": gcl.AllToAllTensorsTo,
+			"BroadcastTensors": gcl.BroadcastTensors, "BroadcastTensorsInPlace": gcl.BroadcastTensorsInPlace,
+			"BroadcastTensorsTo": gcl.BroadcastTensorsTo, "ReduceScatterTensors": gcl.ReduceScatterTensors,
+			"ReduceScatterTensorsTo": gcl.ReduceScatterTensorsTo, "New": gcl.New,
+			"ParseImplementation": gcl.ParseImplementation, "ParseLink": gcl.ParseLink,
+			"ParseOperator": gcl.ParseOperator, "ParseOptions": gcl.ParseOptions, "Dump": gcl.Dump,
+			"Run": gcl.Run, "WithEndpoints": gcl.WithEndpoints, "WithOptions": gcl.WithOptions,
+			"WithTopology": gcl.WithTopology,
+		},
+		Types: []any{
+			gcl.Candidate{}, gcl.Comm{}, gcl.Explanation{}, gcl.Implementation(0), gcl.Link(0), gcl.Operator(0), gcl.OptionError{}, gcl.Options{},
+			gcl.PanicError{}, gcl.Path(0), gcl.PeerError{}, gcl.RunOption(nil), gcl.Trace{}, gcl.TraceCall{}, gcl.TraceMethod{}, gcl.TraceSegment{}, gcl.Work{},
+		},
+		Values: []any{
+			open, closed, &gcl.Comm{}, context.Background(), gcl.Add, gcl.Mean, []float32{1, 2, 3}, []float32{}, [][]float32{{1}, {2, 3}},
+			chunks.Mapping{3, 4}, commgroup.Group{}, []*tensor.Tensor{vector, vector}, []*tensor.Tensor{{}}, gcl.Options{}, 0, 1,
+		},
+		Skip: map[string]string{"Comm.Close": "others are to be called with the Comm open"},
+	})
+}

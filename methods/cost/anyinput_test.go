@@ -1,0 +1,28 @@
+package cost_test
+
+import (
+	"testing"
+
+	"gogcl.dev/internal/anyinput"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/topology"
+)
+
+// TestAnyInput: no call panics.
+func TestAnyInput(t *testing.T) {
+	whole, err := topology.New(topology.Config{Replicas: []int{4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := methods.Build(methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	anyinput.Check(t, anyinput.API{
+		Functions: map[string]any{"Price": cost.Price},
+		Types:     []any{cost.Estimate{}},
+		Values:    []any{whole, s, []int{0, 1, 2}, []int{3, 2, 1}, int64(1000)},
+	})
+}
