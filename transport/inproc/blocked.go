@@ -7,40 +7,62 @@ import (
 	"gogcl.dev/transport"
 )
 
-// register holds the endpoints of a lane that have been waiting for long. Who stands in it does not move: it takes the
-// mutex to leave before it does anything else. So what the mutex's holder sees of the members' batches is what they
-// are waiting for, and the states of the slots between two members change no more than they do: only the sender posts,
-// and it has posted all of its batch; only the receiver claims.
+// register holds the endpoints of a lane that have been waiting for long. A member does not move: it takes the mutex to
+// leave before it does anything else. So what the mutex's holder sees of the members' batches is what they are waiting
+// for, and the states of the slots between two members change no more than they do: only the sender posts, and it has
+// posted all of its batch; only the receiver claims.
 //
 // That makes the edges between members facts: if q waits for p, then q's Exchange cannot end before p's has ended. A
 // cycle is a deadlock, whatever the others do, and however slow they are.
+//
+// A search from the newcomer finds every cycle, because there was none before, and an edge is new in one of three ways:
+//
+//	newcomer ──▶ x              the newcomer waits for a member
+//	q ──▶ newcomer              a member waits for the newcomer
+//	q ──(by newcomer)──▶ x      the newcomer takes q's message only after one of x, for which it waits too
+//
+// A new cycle goes through the newcomer, or by an edge of the third kind to an x to which the newcomer has an edge of
+// the first: either way it can be reached from the newcomer. A member that leaves takes edges away and brings none.
 type register struct {
 	mu      sync.Mutex
 	members []*endpoint // by rank
 
-	// Of the search for a cycle, which is how a long wait begins and allocates nothing.
-	state []uint8 // by rank
-	known []bool  // by rank: the member whose edges are being looked for has one to here
+	credit credit
+
+	// Of the search for a cycle, which allocates nothing once it has been made before.
+	state []uint8  // by rank
+	known []uint64 // by rank: the last look that found an edge to here
+	look  uint64   // counts them
 	path  []int
 	edges []edge // of all members on the path, those of the last one last
+	cost  int    // what the search at hand has looked at: transfers and places at a meeting
 }
 
-// enter adds e, unless that shows that it will wait for ever.
-func (g *register) enter(e *endpoint) error {
+// enter adds e, unless that shows that it will wait for ever, which is the error, or it need not wait any more.
+func (g *register) enter(e *endpoint) (added bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.cost = 0
+	defer func() { g.credit.spend(g.cost) }()
+	if e.ready() { // while it waited for its turn to search
+		return false, nil
+	}
 	if g.members == nil {
 		n := len(e.lane.eps)
-		g.members, g.state, g.known = make([]*endpoint, n), make([]uint8, n), make([]bool, n)
+		g.members, g.state, g.known = make([]*endpoint, n), make([]uint8, n), make([]uint64, n)
 		g.path, g.edges = make([]int, 0, 2*n), make([]edge, 0, 4*n)
 	}
 	for _, m := range g.members {
-		if m != nil && m.call.Group == e.call.Group && m.call.Seq == e.call.Seq && !m.call.Same(e.call) {
-			return &transport.MismatchError{Rank: e.rank, Peer: m.rank, Mine: e.call, Theirs: m.call}
+		if m != nil && m.call.Group == e.call.Group && m.call.Seq == e.call.Seq {
+			if !m.call.Same(e.call) {
+				return false, &transport.MismatchError{Rank: e.rank, Peer: m.rank, Mine: e.call, Theirs: m.call}
+			}
+			break // with which the others of this number have been compared
 		}
 	}
+	g.cost += e.wanted.list(e)
 	g.members[e.rank] = e
-	if cycle := g.cycle(); cycle != nil {
+	if cycle := g.cycle(e.rank); cycle != nil {
 		first := slices.Index(cycle, slices.Min(cycle))
 		cycle = slices.Concat(cycle[first:], cycle[:first])
 		err := &transport.DeadlockError{Ranks: cycle}
@@ -48,9 +70,9 @@ func (g *register) enter(e *endpoint) error {
 			err.Calls = append(err.Calls, g.members[r].call)
 		}
 		g.members[e.rank] = nil
-		return err
+		return false, err
 	}
-	return nil
+	return true, nil
 }
 
 // leave removes e.
@@ -70,19 +92,12 @@ const (
 	cleared // on no cycle
 )
 
-// cycle returns members each of which waits for the next, and the last for the first, or nil. It is good until the
-// next call.
-func (g *register) cycle() []int {
+// cycle returns members each of which waits for the next, and the last for the first, that can be reached from a
+// newcomer; or nil. It is good until the next call.
+func (g *register) cycle(newcomer int) []int {
 	clear(g.state)
 	g.path, g.edges = g.path[:0], g.edges[:0]
-	for q, m := range g.members {
-		if m != nil && g.state[q] == unseen {
-			if found := g.walk(q); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
+	return g.walk(newcomer)
 }
 
 // walk goes on with the search at q.
@@ -90,7 +105,7 @@ func (g *register) walk(q int) []int {
 	g.state[q] = onPath
 	g.path = append(g.path, q)
 	first := len(g.edges)
-	g.look(g.members[q])
+	g.lookFrom(g.members[q])
 	for i := first; i < len(g.edges); i++ {
 		d := g.edges[i]
 		if d.via >= 0 {
@@ -116,52 +131,53 @@ func (g *register) walk(q int) []int {
 
 // add appends an edge to a member, unless there is one.
 func (g *register) add(to, via int) {
-	if g.members[to] != nil && !g.known[to] {
-		g.known[to] = true
+	if g.members[to] != nil && g.known[to] != g.look {
+		g.known[to] = g.look
 		g.edges = append(g.edges, edge{to, via})
 	}
 }
 
-// look appends the edges from q to those among the members that it waits for.
-func (g *register) look(q *endpoint) {
-	clear(g.known)
+// lookFrom appends the edges from q to those among the members that it waits for.
+func (g *register) lookFrom(q *endpoint) {
+	g.look++
 	// A meeting at which somebody is missing.
 	if v := q.visit; v != nil {
+		g.cost += len(v.members)
 		for place, r := range v.members {
-			if !v.present(place) {
+			if g.members[r] != nil && !v.present(place) {
 				g.add(r, -1)
 			}
 		}
 		return
 	}
 	// A message that has not been posted: the sender has posted all of its batch.
-	for _, c := range q.chains {
-		for i := c.at; i < c.end; i++ {
-			if !q.arrived(i) {
-				g.add(q.batch[i].Peer, -1)
-			}
-		}
-	}
+	g.awaited(q, q.wanted.open, -1)
+	g.cost += len(q.batch) - q.sent
 	for i := q.sent; i < len(q.batch); i++ {
 		t := &q.batch[i]
-		if t.Kind != transport.Send || q.slots[i].state.Load() != posted {
+		if t.Kind != transport.Send {
 			continue
 		}
 		p := g.members[t.Peer]
-		if p == nil {
+		if p == nil || q.slots[i].state.Load() != posted {
 			continue
 		}
-		c, at := p.receive(q.rank, t.Tag)
-		if at < 0 {
+		if l := p.wanted.find(q.rank, t.Tag); l == nil {
 			// A message that the receiver does not want: it will take none but those of its batch.
 			g.add(p.rank, -1)
-			continue
+		} else {
+			// A message that it wants, but must first fold those in front of it.
+			g.awaited(p, p.wanted.open[l.from:l.to], p.rank)
 		}
-		// A message that it wants, but must first fold those in front of it.
-		for k := c.at; k < at; k++ {
-			if !p.arrived(k) {
-				g.add(p.batch[k].Peer, p.rank)
-			}
+	}
+}
+
+// awaited adds edges to the senders of some of p's receives, those whose messages are not there yet.
+func (g *register) awaited(p *endpoint, receives []int32, via int) {
+	g.cost += len(receives)
+	for _, i := range receives {
+		if peer := p.batch[i].Peer; g.members[peer] != nil && !p.arrived(int(i)) {
+			g.add(peer, via)
 		}
 	}
 }
@@ -179,16 +195,4 @@ func (e *endpoint) sight(i int) *slot {
 func (e *endpoint) arrived(i int) bool {
 	s := e.sight(i)
 	return s != nil && s.state.Load() != free
-}
-
-// receive finds the receive of a message that is not done: its chain, and its index in the batch, or -1.
-func (e *endpoint) receive(peer int, tag uint32) (chain, int) {
-	for _, c := range e.chains {
-		for i := c.at; i < c.end; i++ {
-			if t := &e.batch[i]; t.Peer == peer && t.Tag == tag {
-				return c, i
-			}
-		}
-	}
-	return chain{}, -1
 }

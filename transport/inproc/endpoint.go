@@ -29,6 +29,7 @@ type endpoint struct {
 	sent    int     // the sends of batch[:sent] have been taken
 	in, out []mailbox
 	visit   *visit // instead of a batch: the meeting that the endpoint is at
+	wanted  wanted // in the register
 
 	// Guarded by busy.
 	ctx       context.Context

@@ -65,6 +65,8 @@ type lane struct {
 
 	meetings map[uint64]*meeting // by group
 	blocked  register
+	waiters  int // how many of eps the last patrol saw parked
+	turn     int // which of eps the next patrol looks at first
 }
 
 // open makes a lane. Where a replica's end of the parent is closed it is born closed. The caller holds nw.mu.

@@ -1,9 +1,6 @@
 package inproc
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // How an endpoint waits: where every replica can have a processor it looks for progress again and again; then it lets
 // other goroutines run in between; then it parks. A look takes some 10 ns.
@@ -25,9 +22,6 @@ func (e *endpoint) adapt(looks int) {
 	}
 }
 
-// patrolEvery is how often the network looks for endpoints that have parked for long. They register as blocked.
-const patrolEvery = time.Millisecond
-
 // arrival stands in endpoint.waiting for any message.
 var arrival slot
 
@@ -46,9 +40,10 @@ func (e *endpoint) sleep() error {
 		return err
 	}
 	e.watch(e.ctx)
-	registered := e.overdue
-	if registered {
-		if err := e.lane.blocked.enter(e); err != nil {
+	registered := false
+	if e.overdue {
+		var err error
+		if registered, err = e.lane.blocked.enter(e); err != nil {
 			return e.fail(nil, err)
 		}
 	}
@@ -142,46 +137,5 @@ func (e *endpoint) watch(ctx context.Context) {
 	}
 	if e.watched = done; done != nil {
 		e.stopWatch = context.AfterFunc(ctx, e.onDone)
-	}
-}
-
-// arm sees to it that patrol comes by.
-func (nw *network) arm() {
-	if !nw.armed.Load() && nw.armed.CompareAndSwap(false, true) {
-		nw.timer.Reset(nw.every)
-	}
-}
-
-// patrol wakes who is still in the park in which the last patrol saw it. It comes again as long as somebody is parked
-// whom it has not woken; those in the register do not count.
-func (nw *network) patrol() {
-	nw.mu.Lock()
-	defer nw.mu.Unlock()
-	again := false
-	for _, l := range nw.lanes {
-		for _, e := range l.eps {
-			on, park := e.waiting.Load(), e.park.Load()
-			switch {
-			case on == nil || park == 0:
-			case e.seen == park:
-				e.rouseFrom(on, byPatrol)
-			default:
-				e.seen = park
-				again = true
-			}
-		}
-	}
-	if again {
-		nw.timer.Reset(nw.every)
-		return
-	}
-	nw.armed.Store(false)
-	for _, l := range nw.lanes {
-		for _, e := range l.eps {
-			if e.waiting.Load() != nil && e.park.Load() != 0 {
-				nw.arm() // it parked before it could see that nobody would come
-				return
-			}
-		}
 	}
 }
