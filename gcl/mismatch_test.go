@@ -246,7 +246,7 @@ func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant
 	return wrong
 }
 
-// TestMismatch tries every pair of calls, each replica being the odd one, in bubbles in which the clock runs only when
+// TestMismatch tries every pair of calls, two replicas or three being the odd one in turn, in bubbles in which the clock runs only when
 // everybody waits: a hang would end at once.
 func TestMismatch(t *testing.T) {
 	tried := 0
@@ -258,7 +258,7 @@ func TestMismatch(t *testing.T) {
 					continue
 				}
 				for odd := range n {
-					if underRace && (i*7+j*3+odd)%(4*n) != 0 || n == 8 && (i+j+odd)%3 != 0 {
+					if underRace && (i*7+j*3+odd)%(4*n) != 0 || (i+j+odd)%(n/2) != 0 {
 						continue
 					}
 					tried++
@@ -276,9 +276,9 @@ func TestMismatch(t *testing.T) {
 
 // TestMismatchOnPeerMemory is the same for what replicas confuse when they work in each other's memory.
 func TestMismatchOnPeerMemory(t *testing.T) {
-	tried, thin := 0, 1
+	tried, thin := 0, 2
 	if testing.Short() {
-		thin = 3
+		thin = 6
 	}
 	for _, size := range memorySizes {
 		for _, n := range []int{2, 3, 4, 8} {
@@ -289,7 +289,7 @@ func TestMismatchOnPeerMemory(t *testing.T) {
 						continue
 					}
 					for odd := range n {
-						if underRace && (i*7+j*3+odd)%(4*n) != 0 || (i+j+odd)%(thin*(1+n/4)) != 0 {
+						if underRace && (i*7+j*3+odd)%(4*n) != 0 || (i+j+odd)%(thin*n/2) != 0 {
 							continue
 						}
 						tried++

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 	"testing"
 
@@ -81,29 +80,30 @@ func value(op gcl.Operator, n, r, i int) int {
 	return (i*13 + r*5 + i/8) % 8
 }
 
-// reduce is the dumb second implementation: the fold of all inputs in rank order, in exact arithmetic.
+// reduce is the dumb second implementation: the fold of all inputs in rank order, in int64, which holds every partial
+// result exactly.
 func reduce[T tensor.Element](e elem[T], op gcl.Operator, inputs [][]T) []T {
 	out := make([]T, len(inputs[0]))
 	for i := range out {
-		acc := new(big.Int)
+		acc := int64(0)
 		for r, in := range inputs {
-			v := big.NewInt(e.to(in[i]))
+			v := e.to(in[i])
 			if op == gcl.SquareAdd {
-				v.Mul(v, v)
+				v *= v
 			}
 			switch {
 			case r == 0:
 				acc = v
 			case op == gcl.Add || op == gcl.Mean || op == gcl.SquareAdd:
-				acc.Add(acc, v)
+				acc += v
 			case op == gcl.Mul:
-				acc.Mul(acc, v)
-			case op == gcl.Min && v.Cmp(acc) < 0, op == gcl.Max && v.Cmp(acc) > 0,
-				op == gcl.LogicalAnd && v.Sign() == 0, op == gcl.LogicalOr && v.Sign() != 0:
+				acc *= v
+			case op == gcl.Min && v < acc, op == gcl.Max && v > acc,
+				op == gcl.LogicalAnd && v == 0, op == gcl.LogicalOr && v != 0:
 				acc = v
 			}
 		}
-		out[i] = exact(e, op, acc.Int64(), len(inputs))
+		out[i] = exact(e, op, acc, len(inputs))
 	}
 	return out
 }
@@ -234,7 +234,11 @@ func matrix[T tensor.Element](t *testing.T, total *cases, e elem[T]) {
 				continue // the order of a reduction does not change integers
 			}
 			t.Run(fmt.Sprintf("dtype=%v/n=%d/reproducible=%v", d, n, reproducible), func(t *testing.T) {
-				tryAll(t, total, e, n, []int{0, 1, n - 1, n, n + 1, 97, 4099}, reproducible)
+				sizes := []int{0, 1, n - 1, n, n + 1, 97, 4099}
+				if n > 9 && d != tensor.F32 {
+					sizes = []int{1, n + 1, 4099}
+				}
+				tryAll(t, total, e, n, sizes, reproducible)
 			})
 		}
 	}

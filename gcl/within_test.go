@@ -180,7 +180,10 @@ func withinMatrix[T tensor.Element](t *testing.T, e elem[T]) {
 		shapes = []shape{{1, 1}, {2, 1}, {3, 1}, {4, 2}, {5, 1}, {9, 3}, {16, 1}}
 	}
 	dtype := tensor.DTypeOf[T]()
-	for _, s := range shapes {
+	for i, s := range shapes {
+		if dtype != tensor.F32 && s.k > 4 && (i+int(dtype))%3 != 0 {
+			continue // float32 has all shapes, the others small ones and some
+		}
 		options := testOptions(dtype, s.k)
 		sizes := []int{0, 1, s.k - 1, s.k, s.k + 1, 1291, 1399}
 		if s.m > 1 {
