@@ -120,6 +120,11 @@ func (b *Buffer) SetEntries(n int) error {
 	if (b.used || len(all.open) > 0) && n < b.entries {
 		return fmt.Errorf("remote: buffer %d is in use with %d entries and cannot have %d", b.id, b.entries, n)
 	}
+	if len(all.open) > 0 && n > b.entries {
+		if err := all.room(b, n); err != nil {
+			return err
+		}
+	}
 	for _, s := range all.open {
 		for r := range s.entries {
 			if err := s.of(r, b).Grow(n); err != nil {
@@ -260,7 +265,7 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 			return nil, err
 		}
 		specs := all.specs(replicas)
-		if d, is := all.storage.(interface{ room([]Spec) error }); is {
+		if d, is := all.storage.(roomy); is {
 			if err := d.room(slices.Concat(specs...)); err != nil {
 				return nil, err
 			}
@@ -291,6 +296,24 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 		all.giveUp()
 		return s, nil
 	}
+}
+
+// roomy is a Storage that knows before anything is taken of it that there is too little room.
+type roomy interface{ room([]Spec) error }
+
+// room is the error of a storage without room for more entries of a buffer on all replicas.
+func (all *buffers) room(b *Buffer, entries int) error {
+	d, is := all.storage.(roomy)
+	if !is {
+		return nil
+	}
+	var specs []Spec
+	for _, own := range all.specs(b.program.Replicas()) {
+		spec := own[b.id-1]
+		spec.Entries = entries
+		specs = append(specs, spec)
+	}
+	return d.room(specs)
 }
 
 // specs are what is asked of the storage, by replica and buffer.

@@ -115,7 +115,7 @@ func (d Dir) unnamed(spec Spec) error {
 		return nil // it is of something else
 	}
 	return inFile(path, fmt.Errorf("it may be of this buffer, from when it had no name: "+
-		"give it the name %q to go on, or remove the file to begin anew", before.Buffer))
+		"give it the name %q to go on; %s", before.Buffer, anew))
 }
 
 // room is the error of a disk that has not got what the files of all these will take, before the first of them takes

@@ -2,11 +2,13 @@ package remote
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -153,4 +155,58 @@ func TestMappingRefused(t *testing.T) {
 	e = open(t, dir, spec(1, 2))
 	holds(t, e, a)
 	closeIt(t, e)
+}
+
+// TestMadeWhole has the making of a file fail before there is anything in it: there is no file then, where the empty
+// one of a process that was killed would be an error for good.
+func TestMadeWhole(t *testing.T) {
+	at := t.TempDir()
+	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("no small file system: mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(at, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.WriteFile(filepath.Join(at, "brim"), make([]byte, 1<<20), 0o666); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("error %v, want ENOSPC", err)
+	}
+	for name, p := range map[string]platform{"native": native, "plain": plain} {
+		p.room = plain.room
+		if _, err := Dir(at).open(spec(1, 2), p); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("%s: error %v, want ENOSPC", name, err)
+		}
+		if files, err := os.ReadDir(at); err != nil || len(files) != 1 {
+			t.Errorf("%s: files %v, error %v, want one", name, files, err)
+		}
+	}
+}
+
+// TestMadeByOne makes a file in many goroutines at once: one has it, the others are told so, and nobody finds it empty.
+func TestMadeByOne(t *testing.T) {
+	dir := Dir(t.TempDir())
+	for i := range 20 {
+		sp := spec(1, 2)
+		sp.Buffer = fmt.Sprint(i)
+		opened := make([]Entries, 8)
+		errs := make([]error, len(opened))
+		var wg sync.WaitGroup
+		for k := range opened {
+			wg.Go(func() { opened[k], errs[k] = dir.Open(sp) })
+		}
+		wg.Wait()
+		var have int
+		for k, e := range opened {
+			if errs[k] == nil {
+				have++
+				closeIt(t, e)
+			} else {
+				wantError(t, errs[k], "it is open already")
+			}
+		}
+		if have != 1 {
+			t.Errorf("%d have the file, want 1", have)
+		}
+	}
 }

@@ -130,7 +130,7 @@ func TestOpenErrors(t *testing.T) {
 		{"version", func(f []byte) []byte { return both(f, func(p []byte) { p[8]++ }) }, nil,
 			"its format has version 3, this program reads version 2"},
 		{"cut to nothing", func([]byte) []byte { return nil }, nil,
-			"it is empty: what was stored in it is lost, if anything was; remove it to begin anew"},
+			"it is empty: what was stored in it is lost, if anything was; to begin anew, remove the buffer's files of all replicas"},
 		{"byte order", func(f []byte) []byte {
 			return both(f, func(p []byte) { p[12], p[13], p[14], p[15] = p[15], p[14], p[13], p[12] })
 		}, nil, "its bytes are in the order of another machine"},

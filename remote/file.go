@@ -33,7 +33,7 @@ func openFile(f *os.File, p platform, spec Spec, bytes int) (*file, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is not a regular file")
 	case info.Size() == 0:
-		return nil, errors.New("it is empty: what was stored in it is lost, if anything was; remove it to begin anew")
+		return nil, errors.New("it is empty: what was stored in it is lost, if anything was; " + anew)
 	}
 	head := make([]byte, min(info.Size(), headBytes))
 	if _, err := f.ReadAt(head, 0); err != nil {

@@ -89,7 +89,10 @@ var errNoMagic = errors.New("it is not a file of remote entries: it does not beg
 // errOld is of a file of version 1, whose names were the buffers' numbers and whose entries that were never stored could
 // not be told from ones that were zeroed.
 var errOld = errors.New("its format has version 1, this program reads version 2: save a checkpoint (package rts/checkpoint) " +
-	"with the gogcl that wrote it and load that, or remove the file to begin anew")
+	"with the gogcl that wrote it and load that; " + anew)
+
+// anew ends errors of files whose entries cannot be had. Of a sharded variable the file of one replica is a part only.
+const anew = "to begin anew, remove the buffer's files of all replicas"
 
 // parsePage decodes a header. Whatever it says has been looked at: entries may be 0, all else is as Spec wants it.
 func parsePage(page []byte) (header, error) {

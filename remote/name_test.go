@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -111,6 +112,29 @@ func TestBadNames(t *testing.T) {
 				closeIt(t, e)
 			}
 			wantError(t, err, "remote: open buffer ", want)
+		}
+	})
+}
+
+// FuzzFileNames gives two buffers names: what is a name makes the name of a file, another one than any other name,
+// whatever a file system makes of capitals.
+func FuzzFileNames(f *testing.F) {
+	f.Add("w", "W")
+	f.Add("a%41", "aA")
+	f.Add(strings.Repeat("X", 200), strings.Repeat("X", 199)+"x")
+	f.Add("con.a", ".con")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if checkName(a) != nil || checkName(b) != nil {
+			return
+		}
+		x, y := fileName(Spec{Buffer: a, Replica: math.MaxInt}), fileName(Spec{Buffer: b, Replica: math.MaxInt})
+		if a != b && strings.EqualFold(x, y) {
+			t.Errorf("%q and %q are one file %q", a, b, x)
+		}
+		for _, name := range []string{x, y} {
+			if len(name) > 255 || strings.ToLower(name) != name || filepath.Base(name) != name || name[0] == '.' || !filepath.IsLocal(name) {
+				t.Errorf("a file %q of %d bytes", name, len(name))
+			}
 		}
 	})
 }

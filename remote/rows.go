@@ -128,7 +128,7 @@ func (k *file) readRows(names []string) error {
 			}
 			if entry < len(names) && names[entry] != "" && isTag(tag) && tag != tagOf(names[entry]) && word != never {
 				return fmt.Errorf("entry %d is of a variable with another name than %q: "+
-					"give every variable the entry that it had, or remove the file to begin anew", entry, names[entry])
+					"give every variable the entry that it had; %s", entry, names[entry], anew)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
 )
 
 // zero clears bytes of a file.
@@ -243,4 +247,63 @@ func TestUnnamedBefore(t *testing.T) {
 			closeIt(t, open(t, s, sp))
 		}
 	})
+}
+
+// limited is a storage that has room for so many entries.
+type limited struct {
+	Memory
+	entries int
+	opened  *int
+}
+
+func (l limited) Open(spec Spec) (Entries, error) {
+	*l.opened++
+	return l.Memory.Open(spec)
+}
+
+func (l limited) room(specs []Spec) error {
+	need := 0
+	for _, s := range specs {
+		need += s.Entries
+	}
+	if need > l.entries {
+		return fmt.Errorf("%d entries: %w", need, syscall.ENOSPC)
+	}
+	return nil
+}
+
+// TestNoRoomForProgram has a session want more room for all its buffers than there is, though there is enough for each,
+// and then one of its buffers grow on all replicas: nothing is opened, and nothing grows.
+func TestNoRoomForProgram(t *testing.T) {
+	build := func(room int) (*Buffer, *ir.Session, int, error) {
+		p, opened := ir.New(2), 0
+		UseStorage(p, limited{Memory{}, room, &opened})
+		b, c := NewBuffer(p, ir.Spec{DType: tensor.F32}, 2), NewBuffer(p, ir.Spec{DType: tensor.F32}, 3)
+		Load(p.Main(), b, 0)
+		Load(p.Main(), c, 0)
+		s, err := ir.NewSession(p)
+		return b, s, opened, err
+	}
+	_, _, opened, err := build(9)
+	if wantError(t, err, "10 entries"); opened != 0 {
+		t.Errorf("%d buffers were opened", opened)
+	}
+	b, s, opened, err := build(10)
+	if err != nil || opened != 4 {
+		t.Fatalf("%d buffers were opened, error %v", opened, err)
+	}
+	defer s.Close()
+	if err := b.SetEntries(5); err != nil {
+		t.Error(err)
+	}
+	if wantError(t, b.SetEntries(6), "12 entries"); b.Entries() != 5 {
+		t.Errorf("%d entries, want 5", b.Entries())
+	}
+	for r := range 2 {
+		e, err := b.in(s, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, e.Load(5, make([]byte, 4)), "there are 5")
+	}
 }
