@@ -56,8 +56,9 @@ func (d Dir) open(spec Spec, p platform) (Entries, error) {
 		return nil, fmt.Errorf("remote: open %v: the directory has no name", spec)
 	}
 	bytes, err := spec.entryBytes()
+	var size int64
 	if err == nil {
-		_, err = fileBytes(bytes, spec.Entries)
+		size, err = fileBytes(bytes, spec.Entries)
 	}
 	var page []byte
 	if err == nil {
@@ -69,6 +70,9 @@ func (d Dir) open(spec Spec, p platform) (Entries, error) {
 	path := d.path(spec)
 	f, err := take(path, func() (*os.File, error) {
 		if err := d.unnamed(spec); err != nil {
+			return nil, err
+		}
+		if err := p.room(string(d), size); err != nil {
 			return nil, err
 		}
 		return p.create(path, page)

@@ -125,8 +125,11 @@ func TestNoRoom(t *testing.T) {
 			}
 			full.reserve = func(*os.File, int64, int64) error { t.Error("something is reserved"); return nil }
 			_, err := dir.open(spec(3, 1000), full)
-			if wantError(t, err, fileOf(t, dir), syscall.ENOSPC.Error()); asked != tableBytes+3*4000 {
-				t.Errorf("asked for %d bytes, want %d", asked, tableBytes+3*4000)
+			if wantError(t, err, fileOf(t, dir), syscall.ENOSPC.Error()); asked != headBytes+tableBytes+3*4000 {
+				t.Errorf("asked for %d bytes, want %d", asked, headBytes+tableBytes+3*4000)
+			}
+			if files, err := os.ReadDir(string(dir)); err != nil || len(files) != 0 {
+				t.Errorf("files %v, error %v, want none", files, err)
 			}
 			e := openOn(t, dir, p, spec(3, 1000))
 			a, zero := value(1, 4000), make([]byte, 4000)
