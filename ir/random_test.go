@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -295,6 +296,27 @@ func (d *dumb) run(g *Graph, memory map[*Tensor][]int64) {
 	}
 }
 
+// checkTotals compares Totals with sums over the steps of Report.
+func checkTotals(t *testing.T, seed uint64, s *Session) {
+	t.Helper()
+	odd := func(x *Tensor) bool { return x.id%2 == 1 }
+	r, most := s.Totals(odd, func(*Tensor) bool { return false })
+	want, all, some := s.Report(), 0, 0
+	for _, step := range want.Steps {
+		sum := 0
+		for _, x := range step.Alive {
+			if odd(x.Of) {
+				sum += x.Bytes
+			}
+		}
+		all, some = max(all, step.Bytes), max(some, sum)
+	}
+	want.Steps = nil
+	if !reflect.DeepEqual(r, want) || r.Alive != all || !slices.Equal(most, []int{some, 0}) {
+		t.Fatalf("seed %d: totals %+v and %v, want %+v, %d alive and of some %d", seed, r, most, want, all, some)
+	}
+}
+
 // TestRandomPrograms runs random programs, twice each, against the dumb way, and looks at where everything lies: what
 // is alive at one time lies apart, within the arena, which is as large as the most that is alive at any step.
 func TestRandomPrograms(t *testing.T) {
@@ -309,6 +331,7 @@ func TestRandomPrograms(t *testing.T) {
 			t.Fatalf("seed %d: a session has changed the program as text", seed)
 		}
 		checkPlan(t, seed, s)
+		checkTotals(t, seed, s)
 		d := &dumb{streams: map[*Stream][]int64{}, values: map[*Variable][]int64{}, started: map[*node][][]int64{}}
 		for _, v := range p.variables {
 			d.values[v], _ = tensor.Of[int64](v.value)

@@ -44,23 +44,58 @@ type AliveTensor struct {
 // the program keeps for its sessions; the host's values of variables that an Exit has downloaded or Write has given; and
 // what packages keep with the program ([Hosted]). Beside that the caller has what streams are given and give.
 func (s *Session) Report() *Report {
-	m := s.plan
-	r := &Report{Peak: m.arena + m.variables + m.scratch + m.besideScratch, Arena: m.arena, Variables: m.variables, Scratch: m.scratch + m.besideScratch}
+	r, _ := s.Totals()
 	var arena []*location
+	for _, x := range s.plan.locations {
+		if x.inSteps() {
+			arena = append(arena, x)
+		}
+	}
+	slices.SortStableFunc(arena, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
+	r.add(s.plan.steps, arena, 0)
+	return r
+}
+
+// Totals returns Report without the Steps, which of a program with thousands of them take more memory than its replicas.
+// For each of the functions most has the most bytes of tensors alive in one step, of those that it is true of.
+func (s *Session) Totals(of ...func(*Tensor) bool) (r *Report, most []int) {
+	m := s.plan
+	r = &Report{
+		Peak:  m.arena + m.variables + m.scratch + m.besideScratch,
+		Arena: m.arena, Variables: m.variables, Scratch: m.scratch + m.besideScratch, Host: s.hostBytes(),
+	}
 	seen := map[*tensor.Tensor]bool{}
 	for _, x := range m.locations {
-		switch {
-		case x.kind == inArena && x.last >= 0:
-			arena = append(arena, x)
-		case x.kind == ofConstant && !seen[x.constant]:
+		if x.kind == ofConstant && !seen[x.constant] {
 			seen[x.constant] = true
 			r.Constants += x.spec.Bytes()
 		}
 	}
-	r.Host = s.hostBytes()
-	slices.SortStableFunc(arena, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
-	r.add(m.steps, arena, 0)
-	return r
+	r.Alive = m.mostAlive(func(*Tensor) bool { return true })
+	for _, f := range of {
+		most = append(most, m.mostAlive(f))
+	}
+	return r, most
+}
+
+// inSteps reports whether a location is of the arena and alive in a step.
+func (x *location) inSteps() bool { return x.kind == inArena && x.last >= 0 }
+
+// mostAlive is the most bytes of some tensors that are alive in one step.
+func (m *memoryPlan) mostAlive(of func(*Tensor) bool) int {
+	changes := make([]int, m.numbered+1) // bytes that come to be alive in a step, less those that no longer are
+	for _, x := range m.locations {
+		if x.inSteps() && of(x.of) {
+			changes[x.first] += x.spec.Bytes()
+			changes[x.last+1] -= x.spec.Bytes()
+		}
+	}
+	most, alive := 0, 0
+	for _, change := range changes {
+		alive += change
+		most = max(most, alive)
+	}
+	return most
 }
 
 // hostBytes is what Report's Host has. It may be called beside a run.
@@ -92,7 +127,6 @@ func (r *Report) add(steps []*step, arena []*location, depth int) {
 				out.Bytes += x.spec.Bytes()
 			}
 		}
-		r.Alive = max(r.Alive, out.Bytes)
 		r.Steps = append(r.Steps, out)
 		r.add(s.body, arena, depth+1)
 		r.add(s.els, arena, depth+1)

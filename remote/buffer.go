@@ -194,32 +194,43 @@ func (b *Buffer) Lost(s *ir.Session, replica int) ([]int, error) {
 // Read returns a copy, the caller's, of an entry that a replica has in a session: zeros if nothing was stored. It must
 // not be called while the session runs. Errors: a replica or an entry that does not exist, one that is lost.
 func (b *Buffer) Read(s *ir.Session, replica, offset int) (*tensor.Tensor, error) {
-	e, err := b.in(s, replica)
-	if err != nil {
+	if _, err := b.at(s, replica, offset); err != nil {
 		return nil, err
-	}
-	if err := b.checkOffset(offset); err != nil {
-		return nil, fmt.Errorf("remote: %w", err)
 	}
 	out, err := tensor.New(b.spec.DType, b.spec.Shape...)
 	if err != nil {
 		return nil, fmt.Errorf("remote: buffer %d: %w", b.id, err)
 	}
-	if err := e.Load(offset, out.Bytes()); err != nil {
-		return nil, fmt.Errorf("remote: buffer %d: %w", b.id, err)
+	if err := b.ReadTo(s, replica, offset, out); err != nil {
+		return nil, err
 	}
 	return out, nil
+}
+
+// ReadTo is Read into a tensor of the caller's, which must be of the buffer's spec. After an error it may hold anything.
+func (b *Buffer) ReadTo(s *ir.Session, replica, offset int, dst *tensor.Tensor) error {
+	e, err := b.at(s, replica, offset)
+	if err != nil {
+		return err
+	}
+	if dst == nil {
+		return fmt.Errorf("remote: buffer %d is given no tensor to read to, want %v", b.id, b.spec)
+	}
+	if err := b.Validate(ir.SpecOf(dst), 1); err != nil {
+		return err
+	}
+	if err := e.Load(offset, dst.Bytes()); err != nil {
+		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
+	}
+	return nil
 }
 
 // Write stores a tensor to an entry of one replica in a session. It must be of the buffer's spec. It must not be called
 // while the session runs. Errors: a replica or an entry that does not exist, another spec.
 func (b *Buffer) Write(s *ir.Session, replica, offset int, value *tensor.Tensor) error {
-	e, err := b.in(s, replica)
+	e, err := b.at(s, replica, offset)
 	if err != nil {
 		return err
-	}
-	if err := b.checkOffset(offset); err != nil {
-		return fmt.Errorf("remote: %w", err)
 	}
 	if value == nil {
 		return fmt.Errorf("remote: buffer %d is given no value, want %v", b.id, b.spec)
@@ -231,6 +242,18 @@ func (b *Buffer) Write(s *ir.Session, replica, offset int, value *tensor.Tensor)
 		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
 	}
 	return nil
+}
+
+// at finds the entries of a replica in a session, of which one is wanted.
+func (b *Buffer) at(s *ir.Session, replica, offset int) (Entries, error) {
+	e, err := b.in(s, replica)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.checkOffset(offset); err != nil {
+		return nil, fmt.Errorf("remote: %w", err)
+	}
+	return e, nil
 }
 
 // in finds the entries of a replica in a session.

@@ -3,6 +3,7 @@ package rts_test
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,36 @@ func TestCheckpointExact(t *testing.T) {
 	}
 	if slices.Equal(all[:after], all[before:]) {
 		t.Error("the losses do not change")
+	}
+}
+
+// TestCheckpointMemory has a model saved and loaded shard by shard: memory is taken for one of them, and not again.
+func TestCheckpointMemory(t *testing.T) {
+	const replicas, shards = 2, 3 * depth * 2 // of parameters and what Adam keeps
+	const state = shards * 4 * wide * wide / replicas
+	p, step := newWide(t, replicas, rts.Sharding{}, rts.Trainer{Optimizer: rts.Adam{}})
+	s := newSession(t, p)
+	tensors, err := step.Checkpoint(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, c := range []struct {
+		what string
+		do   func() error
+	}{
+		{"save", func() error { return checkpoint.Save(t.Context(), dir, tensors, nil) }},
+		{"load", func() error { _, err := checkpoint.Load(t.Context(), dir, tensors); return err }},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := c.do(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > state/3 {
+			t.Errorf("to %s %d bytes in %d shards took %d bytes of memory", c.what, state, shards, got)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ type Memory struct {
 	Others     int // activations, their gradients, inputs, and what is loaded to be updated
 	Arena      int // what all of these take together, with what is lost to alignment and gaps
 	Peak       int // Parameters, States, Arena, and the program's variables and scratch memory
+	Host       int // copies on the host, which the replicas share, as [ir.Session.Report] has them; not in Peak
 }
 
 // Memory returns what the step takes in a session, on each replica: what the session has allocated, as its plan has it
@@ -35,22 +36,12 @@ func (s *Step) Memory(session *ir.Session) (Memory, error) {
 			m.Parameters += bytes
 		}
 	}
-	r := session.Report()
-	for _, step := range r.Steps {
-		var gathered, gradients, others int
-		for _, t := range step.Alive {
-			switch {
-			case s.gathered[t.Of]:
-				gathered += t.Bytes
-			case s.gradients[t.Of]:
-				gradients += t.Bytes
-			default:
-				others += t.Bytes
-			}
-		}
-		m.Gathered, m.Gradients, m.Others = max(m.Gathered, gathered), max(m.Gradients, gradients), max(m.Others, others)
-	}
-	m.Arena = r.Arena
+	gathered := func(t *ir.Tensor) bool { return s.gathered[t] }
+	gradient := func(t *ir.Tensor) bool { return s.gradients[t] && !s.gathered[t] }
+	other := func(t *ir.Tensor) bool { return !s.gradients[t] && !s.gathered[t] }
+	r, most := session.Totals(gathered, gradient, other)
+	m.Gathered, m.Gradients, m.Others = most[0], most[1], most[2]
+	m.Arena, m.Host = r.Arena, r.Host
 	m.Peak = m.Parameters + m.States + r.Peak
 	return m, nil
 }
@@ -63,9 +54,9 @@ func (m Memory) String() string {
 		bytes int
 	}{
 		{"parameters", m.Parameters}, {"optimiser state", m.States}, {"gathered", m.Gathered}, {"gradients", m.Gradients},
-		{"others", m.Others}, {"arena", m.Arena}, {"peak", m.Peak},
+		{"others", m.Others}, {"arena", m.Arena}, {"peak", m.Peak}, {"host", m.Host},
 	} {
-		fmt.Fprintf(&b, "%-15s  %*d\n", row.name, len(fmt.Sprint(m.Peak)), row.bytes)
+		fmt.Fprintf(&b, "%-15s  %*d\n", row.name, len(fmt.Sprint(max(m.Peak, m.Host))), row.bytes)
 	}
 	return b.String()
 }

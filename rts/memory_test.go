@@ -39,7 +39,7 @@ func newWide(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) (*
 	b := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shard}, depth)
 	var layers []rts.Layer
 	for i := range depth {
-		layers = append(layers, rts.Layer{Graph: dense, Params: []*rts.Variable{rts.RemoteVariable(p, zeros, b, i, s)}})
+		layers = append(layers, rts.Layer{Graph: dense, Params: []*rts.Variable{rts.RemoteVariable(p, zeros, b, i, s, remote.Name(fmt.Sprint("w", i)))}})
 	}
 	layers[0].Inputs = []*ir.Tensor{x}
 	layers = append(layers, rts.Layer{Graph: loss})
@@ -56,8 +56,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// TestMemory has what a step takes, and compares it with what the process has after a session is made that it did not
-// have before.
+// TestMemory has what a step takes, and compares it with what the process has after a program and a session are made
+// that it did not have before.
 func TestMemory(t *testing.T) {
 	const param = 4 * wide * wide
 	for _, replicas := range []int{1, 2, 4} {
@@ -76,8 +76,8 @@ func TestMemory(t *testing.T) {
 			} {
 				t.Run(fmt.Sprintf("n=%d/over=%d/bucket=%d/overlap=%t/keep=%t", replicas, over, c.trainer.BucketBytes, c.trainer.Overlap, c.trainer.Keep), func(t *testing.T) {
 					c.trainer.Optimizer = rts.Adam{}
-					p, step := newWide(t, replicas, rts.Sharding{Over: over}, c.trainer)
 					before := heap()
+					p, step := newWide(t, replicas, rts.Sharding{Over: over}, c.trainer)
 					s, err := ir.NewSession(p)
 					if err != nil {
 						t.Fatal(err)
@@ -97,11 +97,41 @@ func TestMemory(t *testing.T) {
 					if m.Gradients < param+param/over || m.Arena < m.Gathered || m.Peak < m.Parameters+m.States+m.Arena {
 						t.Errorf("no sense in %+v", m)
 					}
-					if got, want := float64(after-before)/float64(replicas), float64(m.Peak); got < 0.97*want || got > 1.03*want+200e3 {
-						t.Errorf("the process took %.0f bytes a replica, and Memory says %.0f", got, want)
+					if want := depth * param; m.Host != want { // what the parameters begin with
+						t.Errorf("%d bytes on the host, want %d", m.Host, want)
 					}
+					all := float64(replicas*m.Peak + m.Host + s.Report().Constants)
+					if got := float64(after - before); got < 0.97*all || got > 1.03*all+200e3*float64(replicas) {
+						t.Errorf("the process took %.0f bytes, and Memory says %.0f", got, all)
+					}
+					runtime.KeepAlive(p)
 				})
 			}
 		}
+	}
+}
+
+// TestMemoryOfFiles has what a step takes whose parameters and states are in files: neither they nor what they begin
+// with are on the heap.
+func TestMemoryOfFiles(t *testing.T) {
+	const param = 4 * wide * wide
+	for _, replicas := range []int{2, 4} {
+		before := heap()
+		p, step := newWide(t, replicas, rts.Sharding{}, rts.Trainer{Optimizer: rts.Adam{}, BucketBytes: 1})
+		remote.UseStorage(p, remote.Dir(t.TempDir()))
+		s := newSession(t, p)
+		after := heap()
+		m, err := step.Memory(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Host != 0 || m.Parameters != depth*param/replicas {
+			t.Errorf("%d bytes on the host and %d of parameters, want 0 and %d", m.Host, m.Parameters, depth*param/replicas)
+		}
+		all := float64(replicas*(m.Peak-m.Parameters-m.States) + s.Report().Constants)
+		if got := float64(after - before); got < 0.97*all || got > 1.03*all+200e3*float64(replicas) {
+			t.Errorf("the process took %.0f bytes, and Memory says %.0f", got, all)
+		}
+		runtime.KeepAlive(p)
 	}
 }

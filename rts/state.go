@@ -47,13 +47,15 @@ func (b *builder) makeStates() {
 }
 
 // Checkpoint returns the full state of the model in a session, all parameters and what the optimiser keeps of them, for
-// package checkpoint to save or to load between runs. Every parameter needs a name of its own.
+// package checkpoint to save or to load between runs, shard by shard: the shards that the tensors' Read returns share
+// memory for one. Every parameter needs a name of its own.
 func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
 	if session == nil || session.Program() != s.program {
 		return nil, fmt.Errorf("rts: the session is of another program than the training step")
 	}
 	names := map[string]bool{}
 	var out []checkpoint.Tensor
+	one := new(oneShard)
 	for _, k := range s.kept {
 		switch {
 		case k.of.Name() == "":
@@ -62,19 +64,23 @@ func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
 			return nil, fmt.Errorf("rts: two tensors of the model have the name %q, and a checkpoint cannot tell them apart", k.name)
 		}
 		names[k.name] = true
-		out = append(out, k.checkpoint(session))
+		one.bytes = max(one.bytes, k.buffer.Spec().Bytes())
+		out = append(out, k.checkpoint(session, one))
 	}
 	return out, nil
 }
 
 // checkpoint is the tensor as package checkpoint has it, where a shard has one dimension, though it be the whole.
-func (k kept) checkpoint(session *ir.Session) checkpoint.Tensor {
+func (k kept) checkpoint(session *ir.Session, one *oneShard) checkpoint.Tensor {
 	p := k.of.plan
 	return checkpoint.Tensor{
 		Name: k.name, DType: k.of.spec.DType, Shape: k.of.spec.Shape.Clone(), Shards: p.shards,
 		Read: func(shard int) (*tensor.Tensor, error) {
-			t, err := k.buffer.Read(session, p.group.Member(0, shard), k.offset)
+			t, err := one.tensor(k.buffer.Spec())
 			if err != nil {
+				return nil, err
+			}
+			if err := k.buffer.ReadTo(session, p.group.Member(0, shard), k.offset, t); err != nil {
 				return nil, err
 			}
 			return t.Reshape(t.Len())
@@ -92,4 +98,22 @@ func (k kept) checkpoint(session *ir.Session) checkpoint.Tensor {
 			return nil
 		},
 	}
+}
+
+// oneShard is memory for the largest shard of a checkpoint's tensors. It is made when the first one is read.
+type oneShard struct {
+	bytes  int
+	memory []byte
+}
+
+// tensor is the memory as a tensor, which holds anything.
+func (o *oneShard) tensor(spec ir.Spec) (*tensor.Tensor, error) {
+	if o.memory == nil {
+		t, err := tensor.New(tensor.U8, o.bytes) // begins where any element type may
+		if err != nil {
+			return nil, err
+		}
+		o.memory = t.Bytes()
+	}
+	return tensor.View(spec.DType, spec.Shape, o.memory[:spec.Bytes()])
 }

@@ -62,9 +62,17 @@ func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layou
 			return nil, err
 		}
 	}
+	largest := 0 // bytes of a shard
+	for i, t := range tensors {
+		largest = max(largest, layouts[i].per*t.DType.Size())
+	}
+	one, err := tensor.New(tensor.U8, largest) // begins where any element type may
+	if err != nil {
+		return nil, err
+	}
 	for i, t := range tensors {
 		s := c.stream(c.named[t.Name], buf)
-		if err := s.load(ctx, t, layouts[i]); err != nil {
+		if err := s.load(ctx, t, layouts[i], one.Bytes()); err != nil {
 			return nil, err
 		}
 	}
@@ -320,9 +328,11 @@ func (s *stream) skip(ctx context.Context) error {
 	return nil
 }
 
-// load writes all of a tensor to t, shard by shard.
-func (s *stream) load(ctx context.Context, t Tensor, l layout) error {
-	shard, err := tensor.New(t.DType, l.per)
+// load writes all of a tensor to t, shard by shard. There is room for one in memory.
+func (s *stream) load(ctx context.Context, t Tensor, l layout, memory []byte) error {
+	memory = memory[:l.per*t.DType.Size()]
+	clear(memory) // bools are 0 or 1
+	shard, err := tensor.View(t.DType, tensor.Shape{l.per}, memory)
 	if err != nil {
 		return fmt.Errorf("tensor %.100q: %w", t.Name, err)
 	}
