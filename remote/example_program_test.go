@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 
 	"gogcl.dev/ir"
 	"gogcl.dev/remote"
@@ -72,4 +73,45 @@ func ExamplePrefetch() {
 	}
 	fmt.Println(got[out])
 	// Output: int32()[321]
+}
+
+// Two programs use the files of one directory. The second makes its variables in another order, and each finds its
+// value by name.
+func ExampleBuffer_Named() {
+	dir, err := os.MkdirTemp("", "remote")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	number := ir.Spec{DType: tensor.I32}
+	program := func(names ...string) {
+		p := ir.New(1)
+		remote.UseStorage(p, remote.Dir(dir))
+		var variables []*remote.Variable
+		for i, name := range names {
+			buffer := remote.NewBuffer(p, number).Named(name)
+			variables = append(variables, remote.NewVariable(p, tensor.Scalar(int32(i)), buffer, 0))
+		}
+		s, err := ir.NewSession(p)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for i, v := range variables {
+			value, err := v.Read(s)
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(names[i], value)
+		}
+		if err := s.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	program("zero", "one")
+	program("one", "zero")
+	// Output:
+	// zero int32()[0]
+	// one int32()[1]
+	// one int32()[1]
+	// zero int32()[0]
 }
