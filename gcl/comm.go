@@ -258,7 +258,13 @@ func (c *Comm) Barrier(ctx context.Context) error {
 }
 
 // Dup opens an independent connection between all replicas, each of which must call it, and returns a Comm on it with
-// c's group and options. What runs on one connection does not wait for the other. An error on either aborts both.
+// c's group and options. It does not wait for the others. What runs on one connection does not wait for the other. An
+// error on either aborts both.
+//
+// That replicas which disagree get an error, and never wait for ever, is a promise for each connection by itself. A
+// replica that is late on one connection because it waits on another is not in disagreement: one of its goroutines may
+// still make the call. So replicas that use two connections in opposite orders, each on one goroutine, wait until a
+// context ends; then the error says who is where on every connection. Comm.Dump says it at any time.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	switch {
 	case c.check() != nil || ctx == nil:

@@ -36,7 +36,8 @@
 // # Rules for a caller
 //
 //   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and
-//     options. If they do not, that is an error on all of them, ErrMismatch, and never a hang.
+//     options. If they do not, that is an error on all of them, ErrMismatch, and never a hang. The promise is for each
+//     connection by itself: see Comm.Dup.
 //   - The first error of a collective on any replica aborts the communicator on all. Only a call with bad arguments
 //     leaves it usable, and it counts as a call: the peers whose call was good find the mismatch.
 //   - Buffers belong to the library during a call, and are the caller's again when it has returned, whatever it
@@ -48,7 +49,8 @@
 // # Who was where
 //
 // Comm.Named names what a call is for. Dump prints, for the error of a collective, what every replica of the process
-// was doing: a flight recorder keeps the last 1,024 calls of each connection. Options.Trace is told of calls, methods,
+// was doing: a flight recorder keeps the last 1,024 calls of each connection. Comm.Dump does so at any time. The error
+// of a call whose context ends says which members had not come to it. Options.Trace is told of calls, methods,
 // rounds and transfers as they happen. docs/tracing.md.
 //
 // # Bits

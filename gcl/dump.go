@@ -54,6 +54,39 @@ func Dump(err error) string {
 	return b.String()
 }
 
+// Dump is as the function Dump, at any time and without an error: what the replicas of this process that share the
+// communicator are doing now. Calls in progress come first, each with those for whom it waits:
+//
+//	replica 0 is in barrier #1 of group {0, 1} on connection 1 for 1.2s, waiting for replica 1, which is in barrier #1 of
+//	group {0, 1} on connection 0 and has made no call on connection 1
+//
+// It may be called while collectives run or wait, from any goroutine, and changes nothing. For a nil or zero Comm it is
+// "".
+func (c *Comm) Dump() string {
+	if c.check() != nil || c.lane.flights == nil {
+		return ""
+	}
+	var b strings.Builder
+	w := c.lane.flights.look()
+	for _, f := range c.lane.flights.list() {
+		r, ok := f.last()
+		if !ok || r.state != running {
+			continue
+		}
+		on := ""
+		if w.several {
+			on = fmt.Sprintf(" on connection %d", f.connection)
+		}
+		fmt.Fprintf(&b, "replica %d is in %s%s%s for %v", f.replica, r.name(), r.whose(), on, w.ago(&r))
+		if waits, _ := w.waitingFor(f, r.label.members, r.label.group, r.seq); waits != "" {
+			b.WriteString(", " + waits)
+		}
+		b.WriteString("\n")
+	}
+	dumpCommunicator(&b, c.lane.flights, nil)
+	return b.String()
+}
+
 // place is a record that an error is about.
 type place struct {
 	flights *flights

@@ -98,6 +98,8 @@ type callError struct {
 	replica int
 	err     error
 	kinds   []error // sentinels and typed errors by which the callers branch
+	waits   string  // of a call that timed out: for whom, or ""
+	names   names
 	at      place
 }
 
@@ -111,14 +113,14 @@ func (c *Comm) refusal(call *transport.Call, err error) *callError {
 // failure is for what came of a call that was not refused.
 func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
 	e := newCallError(ctx, nameCall(*call)+quoteName(c.label.name), c.Replica(), err)
-	e.at = c.place(call.Seq)
+	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), c.lane.flights.namesIn(err)
 	return e
 }
 
 // otherFailure is for what has no number, as a Dup.
 func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callError {
 	e := newCallError(ctx, what+quoteName(c.label.name), c.Replica(), err)
-	e.at = c.place(0)
+	e.at, e.names = c.place(0), c.lane.flights.namesIn(err)
 	return e
 }
 
@@ -162,64 +164,88 @@ func (e *callError) Error() string {
 	if round, ok := e.err.(*transport.RoundError); !ok || round.Rank != e.replica {
 		where = fmt.Sprintf("replica %d: ", e.replica)
 	}
-	return fmt.Sprintf("gcl: %s: %s%s", e.what, where, explain(e.err))
+	waits := ""
+	if e.waits != "" {
+		waits = ", " + e.waits
+	}
+	return fmt.Sprintf("gcl: %s: %s%s%s", e.what, where, e.names.explain(e.err), waits)
 }
 
 func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e.kinds)], e.err) }
 
+// explain is names.explain where no names are known.
+func explain(err error) string { return names(nil).explain(err) }
+
 // explain is the text of an error for inside another: one of the transport with the numbers of its calls spelled out,
 // also where it is itself inside another.
-func explain(err error) string { return inner(spell(err)) }
+func (n names) explain(err error) string { return inner(n.spell(err)) }
 
-func spell(err error) string {
+func (n names) spell(err error) string {
 	switch e := err.(type) {
 	case nil:
 		return "no cause given"
 	case *callError:
 		return e.Error()
 	case *replicaError:
-		return fmt.Sprintf("replica %d: %s", e.replica, explain(e.err))
+		return fmt.Sprintf("replica %d: %s", e.replica, n.explain(e.err))
 	case *transport.AbortError:
 		cause := e.Cause
 		if own, ok := cause.(*replicaError); ok && own.replica == e.Rank {
 			cause = own.err
 		}
-		return fmt.Sprintf("aborted by replica %d: %s", e.Rank, explain(cause))
+		return fmt.Sprintf("aborted by replica %d: %s", e.Rank, n.explain(cause))
 	case *transport.RoundError:
-		plain := *e
-		plain.Err = errors.New(explain(e.Err))
+		text := n.explain(e.Err)
 		if closed, ok := e.Err.(*transport.ClosedError); ok && closed.Rank == e.Rank {
-			plain.Err = errors.New("its communicator is closed")
+			text = "its communicator is closed"
 		}
-		return plain.Error()
+		if e.Peer >= 0 {
+			text = fmt.Sprintf("%v %d: %s", e.Kind, e.Peer, text)
+		}
+		return fmt.Sprintf("replica %d %s: %s", e.Rank, roundName(e.Round), text)
 	case *transport.MismatchError:
 		if e.Mine == e.Theirs {
-			return fmt.Sprintf("message length mismatch: replica %d expects %d bytes, replica %d sends %d, both in %s", e.Rank, e.MineBytes, e.Peer, e.TheirsBytes, describe(e.Mine))
+			return fmt.Sprintf("message length mismatch: replica %d expects %d bytes, replica %d sends %d, both in %s", e.Rank, e.MineBytes, e.Peer, e.TheirsBytes, n.describe(e.Rank, e.Mine))
 		}
-		return fmt.Sprintf("call mismatch: replica %d is in %s, replica %d in %s%s", e.Rank, describe(e.Mine), e.Peer, describe(e.Theirs), hiddenDifference(e.Mine, e.Theirs))
+		return fmt.Sprintf("call mismatch: replica %d is in %s, replica %d in %s%s", e.Rank, n.describe(e.Rank, e.Mine), e.Peer, n.describe(e.Peer, e.Theirs), hiddenDifference(e.Mine, e.Theirs))
 	case *transport.DeadlockError:
 		var parts []string
 		for i, r := range e.Ranks {
-			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d", r, describe(e.Calls[i]), e.Ranks[(i+1)%len(e.Ranks)]))
+			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d", r, n.describe(r, e.Calls[i]), e.Ranks[(i+1)%len(e.Ranks)]))
 		}
 		return "call mismatch: " + strings.Join(parts, ", ")
 	case *transport.UnmatchedError:
-		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made", e.Rank, describe(e.Theirs), e.Peer)
+		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made", e.Rank, n.describe(e.Peer, e.Theirs), e.Peer)
 	case *transport.ClosedError:
 		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Rank)
 	}
 	text, parts := err.Error(), insides(err)
 	if len(parts) == 2 { // a replica that failed after another
-		if abort, ok := parts[1].(*transport.AbortError); ok && parts[0].Error() == abort.Cause.Error() {
-			return explain(abort)
+		if abort, ok := parts[1].(*transport.AbortError); ok {
+			own, cause := n.explain(parts[0]), n.explain(abort.Cause)
+			switch {
+			case strings.Contains(cause, own):
+				return n.explain(abort)
+			case strings.Contains(own, cause) || sameDisagreement(parts[0], abort.Cause):
+				return fmt.Sprintf("%s (found by replica %d first)", own, abort.Rank)
+			}
 		}
 	}
 	for _, e := range parts {
 		if plain := e.Error(); plain != "" {
-			text = strings.Replace(text, plain, explain(e), 1)
+			text = strings.Replace(text, plain, n.explain(e), 1)
 		}
 	}
 	return text
+}
+
+// sameDisagreement reports whether two errors are mismatches of the same two calls, whoever found them.
+func sameDisagreement(a, b error) bool {
+	var x, y *transport.MismatchError
+	if !errors.As(a, &x) || !errors.As(b, &y) {
+		return false
+	}
+	return x.Mine.Same(y.Mine) && x.Theirs.Same(y.Theirs) || x.Mine.Same(y.Theirs) && x.Theirs.Same(y.Mine)
 }
 
 // insides are the errors that err wraps.
@@ -240,16 +266,25 @@ func nameCall(c transport.Call) string {
 	return fmt.Sprintf("%s #%d", collectiveName(c.Collective), number)
 }
 
-// describe spells out a call: "all-reduce #3 (ADD float32 x 1024, direct, round 1, group {0, 2})".
-func describe(c transport.Call) string {
+// roundName is the name of a round by its number in a call: "round 4", "barrier before round 4".
+func roundName(round uint32) string {
+	if round >= barrierRound {
+		return fmt.Sprintf("barrier before round %d", round-barrierRound)
+	}
+	return fmt.Sprintf("round %d", round)
+}
+
+// describe spells out a call of a replica: `all-reduce #3 "grads" (ADD float32 x 1024, direct, round 1, group {0, 2})`.
+func (n names) describe(replica int, c transport.Call) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (", nameCall(c))
-	fmt.Fprintf(&b, "%s, ", describeData(c))
-	fmt.Fprintf(&b, "%v, ", methods.Method(c.Method))
+	fmt.Fprintf(&b, "%s%s (", nameCall(c), quoteName(n.of(replica, c)))
+	if c.Collective != barrier {
+		fmt.Fprintf(&b, "%s, %v, ", describeData(c), methods.Method(c.Method))
+	}
 	if _, phase := phaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
 	}
-	fmt.Fprintf(&b, "round %d, group %s)", c.Round, groupName(c.Group))
+	fmt.Fprintf(&b, "%s, group %s)", roundName(c.Round), groupName(c.Group))
 	return b.String()
 }
 
@@ -273,12 +308,16 @@ func describeData(c transport.Call) string {
 	return b.String()
 }
 
-// hiddenDifference names what differs when the description of two calls does not show it.
+// hiddenDifference names what differs when the description of two calls does not show it. The digest of a broadcast of
+// few bytes holds what shows too.
 func hiddenDifference(a, b transport.Call) string {
+	many := a.DType&manyTensors != 0
+	shown := a
+	shown.Digest, shown.Round = b.Digest, b.Round
 	switch {
-	case a.Digest == b.Digest, a.DType&manyTensors != b.DType&manyTensors:
+	case a.Digest == b.Digest, a.DType&manyTensors != b.DType&manyTensors, !many && shown != b:
 		return ""
-	case a.DType&manyTensors != 0:
+	case many:
 		return "; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (Implementation, Reproducible, MaxBytesPerTile, StageFragments, or the topology)"
 	}
 	return "; their options differ (Implementation, Reproducible, MaxBytesPerTile, StageFragments, or the topology), or the roots of their broadcasts before"

@@ -43,6 +43,9 @@ func GroupID(members ...int) uint64 { return groupID(members) }
 // GroupName is how an error names a group.
 func GroupName(id uint64) string { return groupName(id) }
 
+// BarrierCall is the number of a barrier among the collectives of a call.
+const BarrierCall = barrier
+
 // ManyTensors marks a collective on several tensors in the DType of a call.
 const ManyTensors = manyTensors
 

@@ -325,9 +325,9 @@ func (e *ipuError) Error() string {
 	case !ok:
 		return fmt.Sprintf("IPU %d: %v", e.ipu, e.Unwrap())
 	case round.Peer < 0:
-		return fmt.Sprintf("IPU %d round %d: %v", e.ipu, round.Round, e.Unwrap())
+		return fmt.Sprintf("IPU %d %s: %v", e.ipu, roundName(round.Round), e.Unwrap())
 	}
-	return fmt.Sprintf("IPU %d round %d: %v IPU %d: %v", e.ipu, round.Round, round.Kind, round.Peer, e.Unwrap())
+	return fmt.Sprintf("IPU %d %s: %v IPU %d: %v", e.ipu, roundName(round.Round), round.Kind, round.Peer, e.Unwrap())
 }
 
 // Unwrap returns the cause, in which no number of an IPU can be taken for a replica's.

@@ -165,6 +165,18 @@ func (x *texts) failures(t *testing.T) {
 		x.add("a deadline, on the replica whose it is", errs[0])
 		x.add("a deadline, on another", errs[1])
 	})
+	synctest.Test(t, func(t *testing.T) {
+		errs := untold(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+			if err := c.Barrier(ctx); err != nil || c.Rank() == 2 {
+				return err
+			}
+			short, cancel := context.WithTimeout(ctx, time.Duration(1+c.Rank())*time.Second)
+			defer cancel()
+			return gcl.AllReduceInPlace(short, c.Named("grads"), make([]float32, 70000), gcl.Add)
+		})
+		times := regexp.MustCompile(` for [^ ]*s, since`)
+		x.add("a deadline, after other calls", errors.New(times.ReplaceAllString(errs[0].Error(), " for T, since")))
+	})
 	closed := joined(t, 1)[0]
 	x.add("after Close", errors.Join(closed.Close(), closed.Barrier(t.Context())))
 	replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
@@ -198,6 +210,8 @@ func (x *texts) mismatches() {
 		{"another collective", func(c *transport.Call) { c.Collective, c.Root = uint8(schedule.Broadcast), 2 }},
 		{"another group", func(c *transport.Call) { c.Group = gcl.GroupID(2, 3, 4, 5, 6, 7, 8, 9, 10) }},
 		{"one call further", func(c *transport.Call) { c.Seq, c.Round = 18, 0 }},
+		{"a length that goes into the digest too", func(c *transport.Call) { c.Count, c.Digest = 1023, 1 }},
+		{"before a round, and in it", func(c *transport.Call) { c.Round |= 1 << 31 }},
 		{"Reproducible or not", func(c *transport.Call) { c.Digest = 1 }},
 	} {
 		theirs := mine
@@ -221,6 +235,14 @@ func (x *texts) mismatches() {
 	}
 	add("a mismatch, on a replica that did not find it", 0, &transport.RoundError{Rank: 0, Round: 1, Peer: -1, Err: &transport.AbortError{Rank: 3, Cause: found}})
 	add("a mismatch that two found", 2, round(2, 3, &twice{found.(*transport.RoundError).Err, &transport.AbortError{Rank: 3, Cause: found}}))
+	third := *found.(*transport.RoundError).Err.(*transport.MismatchError)
+	third.Rank, third.Peer, third.Mine, third.Theirs = 2, 1, third.Theirs, third.Mine
+	add("a mismatch of the same calls, elsewhere", 2, round(2, 1, &twice{&third, &transport.AbortError{Rank: 3, Cause: found}}))
+	elsewhere := &transport.RoundError{Rank: 2, Round: 1 << 31, Kind: transport.Recv, Peer: 3, Err: errors.New("connection reset")}
+	add("a connection that failed before a round", 2, elsewhere)
+	finish := mine
+	finish.Collective, finish.Operator, finish.Count = gcl.BarrierCall, 0, 0
+	add("a barrier", 3, round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: finish}))
 	add("an abort that a cancelled context repeats", 2, round(2, 3, &twice{errBoom, &transport.AbortError{Rank: 3, Cause: errBoom}}))
 	add("a message of another length", 3, round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: mine, MineBytes: 64, TheirsBytes: 60}))
 	other := mine

@@ -107,7 +107,7 @@ func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	}
 	began := ticks.Now()
 	if err := c.takeTurn(ctx, turns, call); err != nil { // the peers wait for a call that will not come
-		err = fmt.Errorf("waiting for what was asked of the connection before: %w", err)
+		err = fmt.Errorf("waiting for what was asked of the connection before (%s): %w", c.lane.flights.look().latest(c.lane.flight), err)
 		c.Abort(err)
 		return &waitError{err, began}
 	}

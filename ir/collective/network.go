@@ -146,7 +146,7 @@ var errClosed = errors.New("the session is closed")
 // made a call there that this one has not.
 func (n *network) Finish(ctx context.Context, replica int) error {
 	for _, c := range n.used[replica] {
-		if err := c.Barrier(ctx); err != nil {
+		if err := c.Named("end of the run").Barrier(ctx); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,285 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gogcl.dev/internal/ticks"
+	"gogcl.dev/transport"
+)
+
+// whereabouts is what the flight recorders of a communicator say about who is where. It is looked at when a call has
+// timed out, or somebody asks: no call pays for it.
+type whereabouts struct {
+	scale   ticks.Scale
+	now     int64
+	several bool // there is more than one connection
+	lanes   map[int][]*flight
+}
+
+// maxNamed bounds the replicas that a text names one by one.
+const maxNamed = 8
+
+// look sets up what the recorders say now. The zero value of it, for none, knows nobody.
+func (s *flights) look() *whereabouts {
+	w := &whereabouts{scale: ticks.NewScale(), now: ticks.Now(), lanes: map[int][]*flight{}}
+	if s == nil {
+		return w
+	}
+	for _, f := range s.list() {
+		w.lanes[f.replica] = append(w.lanes[f.replica], f)
+		w.several = w.several || f.connection > 0
+	}
+	return w
+}
+
+// timedOut is what to add to the error of a call whose context is done, or "": which members have not come to it, and
+// what each of them was doing.
+func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) string {
+	own, done := context.Cause(ctx), ctx.Err() != nil
+	ended := func(err error) bool { // in a call, by a context that says nothing of another failure
+		return done && errors.Is(err, own) && len(findPlaces(own)) == 0 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	}
+	abort := (*transport.AbortError)(nil)
+	switch {
+	case !errors.As(err, &abort):
+		if !done || !ended(err) {
+			return ""
+		}
+	default: // of a member whose context was done before
+		if _, round := abort.Cause.(*transport.RoundError); !round || !ended(abort.Cause) {
+			return ""
+		}
+	}
+	w := c.lane.flights.look()
+	text, missing := w.waitingFor(c.lane.flight, c.group.members, call.Group, call.Seq)
+	if abort != nil && !missing { // perhaps it is this replica that has come too late
+		return ""
+	}
+	return text
+}
+
+// waitingFor says which members a replica waits for in a call on one of its connections, or "", and whether any have not
+// come to it.
+func (w *whereabouts) waitingFor(own *flight, members []int, group, seq uint64) (text string, missed bool) {
+	if own.records == nil || len(members) < 2 {
+		return "", false
+	}
+	var mine progress
+	if r, ok := own.find(group, seq); ok {
+		mine = progressOf(&r)
+	}
+	var missing, behind, unknown, arrived []string
+	for _, m := range members {
+		if m == own.replica {
+			continue
+		}
+		f := w.laneOf(m, own.lane)
+		if len(w.lanes[m]) == 0 {
+			unknown = append(unknown, fmt.Sprint(m))
+			continue
+		}
+		aside := w.onOthers(m, f)
+		switch r, ok := f.find(group, seq); {
+		case !ok:
+			missing = append(missing, fmt.Sprintf("replica %d, which %s", m, strings.Join(append(aside, w.doing(f, own)), " and ")))
+		case aside != nil:
+			behind = append(behind, fmt.Sprintf("replica %d is in it, and %s", m, strings.Join(aside, " and ")))
+		case r.state != done && progressOf(&r).before(mine):
+			behind = append(behind, fmt.Sprintf("replica %d is in %v of it", m, progressOf(&r)))
+		default:
+			arrived = append(arrived, fmt.Sprint(m))
+		}
+	}
+	var parts []string
+	if len(missing) > 0 {
+		parts = append(parts, "waiting for "+few(missing, ", and for "))
+	}
+	parts = append(parts, few(behind, ", "))
+	switch {
+	case len(missing) > 0 && len(arrived) > 0:
+		parts = append(parts, replicasHave(arrived, "has", "have")+" come to it")
+	case len(missing) == 0 && len(unknown) == 0:
+		parts = append(parts, "all members have come to it")
+	}
+	if len(unknown) > 0 {
+		parts = append(parts, replicasHave(unknown, "is", "are")+" not in this process")
+	}
+	if aside := w.onOthers(own.replica, own); aside != nil {
+		parts = append(parts, fmt.Sprintf("replica %d itself %s", own.replica, strings.Join(aside, " and ")))
+	}
+	return few(parts, "; "), len(missing) > 0
+}
+
+// few joins texts, the first few if there are many. Empty ones are left out.
+func few(texts []string, separator string) string {
+	var out []string
+	for _, t := range texts {
+		if t != "" {
+			out = append(out, t)
+		}
+	}
+	if more := len(out) - maxNamed; more > 0 {
+		out = append(out[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, separator)
+}
+
+// replicasHave is "replica 3 has" or "replicas 0, 1, 2 have".
+func replicasHave(replicas []string, one, several string) string {
+	if len(replicas) == 1 {
+		return "replica " + replicas[0] + " " + one
+	}
+	return "replicas " + few(replicas, ", ") + " " + several
+}
+
+// laneOf is a replica's recorder of a connection, or nil.
+func (w *whereabouts) laneOf(replica int, lane uint64) *flight {
+	for _, f := range w.lanes[replica] {
+		if f.lane == lane {
+			return f
+		}
+	}
+	return nil
+}
+
+// doing says what a replica that is not in a call of the connection was doing there instead.
+func (w *whereabouts) doing(f, own *flight) string {
+	here := ""
+	if w.several {
+		here = fmt.Sprintf(" on connection %d", own.connection)
+	}
+	if f == nil {
+		return "has not opened" + strings.TrimPrefix(here, " on")
+	}
+	for _, p := range f.queue() {
+		if p.state == awaiting {
+			return fmt.Sprintf("has %s wait for its turn%s, behind %s", collectiveName(p.collective)+quoteName(p.label.name), here, w.latest(f))
+		}
+	}
+	last, ok := f.last()
+	switch {
+	case f.isClosed():
+		return "has left" + here
+	case !ok:
+		return "has made no call" + here
+	case last.inside():
+		return "is in " + last.name() + last.whose() + here
+	}
+	return fmt.Sprintf("has made no call%s for %v, since %s", here, w.ago(&last), last.name()+last.whose())
+}
+
+// latest names the call that a connection is in.
+func (w *whereabouts) latest(f *flight) string {
+	if last, ok := f.last(); ok && last.state == running {
+		return last.name() + last.whose()
+	}
+	return "a function given to Start"
+}
+
+// onOthers says in which calls a replica is on connections other than one.
+func (w *whereabouts) onOthers(replica int, but *flight) []string {
+	var out []string
+	for _, f := range w.lanes[replica] {
+		if f == but || f.isClosed() {
+			continue
+		}
+		if last, ok := f.last(); ok && last.inside() {
+			out = append(out, fmt.Sprintf("is in %s%s on connection %d", last.name(), last.whose(), f.connection))
+		}
+	}
+	return out
+}
+
+// ago is how long ago a call was over. Of a small one on peer memory only its beginning is known, which is as good.
+func (w *whereabouts) ago(r *record) time.Duration {
+	since := r.end
+	if since == 0 {
+		since = r.began
+	}
+	d := w.scale.Between(since, w.now)
+	switch {
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(100 * time.Microsecond)
+	}
+	return d.Round(time.Microsecond)
+}
+
+// inside reports whether a call was in progress when the communicator was aborted, if it has been, and else is now. One
+// that is refused for its arguments has chosen no path.
+func (r *record) inside() bool {
+	return r.state == running || r.state == failed && r.path != PathUnknown
+}
+
+// whose is the group of a call, for after its name. A collective within a replica has none.
+func (r *record) whose() string {
+	if r.collective&withinReplica != 0 {
+		return ""
+	}
+	return " of group " + groupName(r.label.group)
+}
+
+// find is the record of a call of a group, or of a later one in that group.
+func (f *flight) find(group, seq uint64) (found record, ok bool) {
+	if f == nil {
+		return record{}, false
+	}
+	f.newest(func(r *record) bool {
+		if r.label.group != group {
+			return true
+		}
+		if r.seq >= seq {
+			found, ok = *r, true
+		}
+		return r.seq > seq
+	})
+	return found, ok
+}
+
+// last is the record of the latest call.
+func (f *flight) last() (found record, ok bool) {
+	f.newest(func(r *record) bool {
+		found, ok = *r, true
+		return false
+	})
+	return found, ok
+}
+
+// queue is the calls that have not had their turn.
+func (f *flight) queue() (out []record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range f.aside {
+		out = append(out, w.record)
+	}
+	return out
+}
+
+// progress is how far a replica has come in a call. The zero value comes first.
+type progress struct{ phase, round int }
+
+func progressOf(r *record) progress { return progress{int(r.phase), int(r.round)} }
+
+func (s progress) before(o progress) bool {
+	return s.phase < o.phase || s.phase == o.phase && s.round < o.round
+}
+
+// String is for a text, as in "phase 1, round 0".
+func (s progress) String() string {
+	var parts []string
+	if s.phase > 0 {
+		parts = append(parts, fmt.Sprintf("phase %d", s.phase))
+	}
+	if s.round > 0 {
+		parts = append(parts, fmt.Sprintf("round %d", s.round-1))
+	}
+	if parts == nil {
+		return "the beginning"
+	}
+	return strings.Join(parts, ", ")
+}
