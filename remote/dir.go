@@ -43,8 +43,9 @@ import (
 // something else than is wanted (another type, shape, buffer, more entries, an entry of another variable) is left as it
 // is, and the error names it. So does every error about a file.
 //
-// Windows has no way to make the name of a new file survive a loss of power. Where a system cannot make a file under no
-// name first, a process that is killed as it makes one may leave it empty, to be removed by hand.
+// Windows has no way to make the name of a new file survive a loss of power. A process that is
+// killed as it makes a file may leave, elsewhere than on Linux, one whose name ends in .new, which nobody reads; on a
+// file system without hard links it may leave the file empty, to be removed by hand.
 type Dir string
 
 // Open is Storage's. The file of buffer "w" on replica 0 is w.0.remote; capitals and other characters of a Spec's

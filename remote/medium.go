@@ -3,6 +3,9 @@ package remote
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 )
 
@@ -39,8 +42,30 @@ var plain = platform{
 	reserve: writeZeros,
 }
 
-// createPlain leaves an empty file where it is cut short between its first two steps.
+// createPlain makes a file of another name, which ends in .new, and then gives it a second name, so that no process that
+// is killed leaves an empty file of the first, which would look like one that was cut. What it may leave is the other,
+// which nobody reads. On a file system without second names it is createInPlace.
 func createPlain(path string, bytes []byte) (*os.File, error) {
+	other := fmt.Sprintf("%s.%d.new", path, rand.Uint32())
+	f, err := createInPlace(other, bytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, errors.Join(err, os.Remove(other))
+	}
+	err = os.Link(other, path)
+	if removed := os.Remove(other); removed != nil {
+		return nil, removed
+	}
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return take(path, func() (*os.File, error) { return nil, fs.ErrNotExist }) // it was removed again
+	}
+	return createInPlace(path, bytes)
+}
+
+// createInPlace leaves an empty file where it is cut short.
+func createInPlace(path string, bytes []byte) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
