@@ -25,6 +25,9 @@ type GradInfo struct {
 // gives it to CallWithInfo.
 func (i *GradInfo) By(forward *CallInfo) map[*Tensor]*Tensor {
 	by := map[*Tensor]*Tensor{}
+	if i == nil || len(i.needed) != len(i.Needs) || forward == nil || forward.parent == nil { // after an error
+		return by
+	}
 	for k, t := range i.Needs {
 		by[i.needed[k]] = forward.export(t)
 	}
@@ -56,6 +59,10 @@ func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 			o(d)
 		}
 	}
+	if g == nil {
+		return &GradInfo{}
+	}
+	g = g.orNone()
 	d.outer = g
 	return d.graph(g)
 }
@@ -95,7 +102,7 @@ func (d *differ) graph(g *Graph) *GradInfo {
 		grads: map[*Tensor]*Tensor{}, stands: map[*Tensor]*Tensor{}, usedAt: map[*Tensor]int{},
 	}
 	for _, t := range g.outputs {
-		if t.bad || !t.sp.DType.IsFloat() {
+		if t.failed() || !t.sp.DType.IsFloat() {
 			info.Grads = append(info.Grads, nil)
 			continue
 		}
@@ -156,7 +163,7 @@ func (d *differ) inputs(g *Graph) []*Tensor {
 	for i, t := range d.wanted {
 		var err error
 		switch {
-		case t != nil && t.bad: // which is an error already
+		case t != nil && t.failed(): // which is an error already
 		case !slices.Contains(g.inputs, t):
 			err = fmt.Errorf("for inputs: %v is no input of the graph", t)
 		case !t.sp.DType.IsFloat():

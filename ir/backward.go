@@ -14,40 +14,83 @@ type Backward struct {
 }
 
 // Graph is the gradient's graph.
-func (b *Backward) Graph() *Graph { return b.back.graph }
+func (b *Backward) Graph() *Graph {
+	if b.none() {
+		return nil
+	}
+	return b.back.graph
+}
+
+// none reports whether no gradient is being built.
+func (b *Backward) none() bool { return b == nil || b.node == nil || b.back == nil }
+
+// at is tensor i of a list of the operation's. Another i makes an error stick.
+func (b *Backward) at(what string, list func(n *node) []*Tensor, i int, of func(t *Tensor) *Tensor) *Tensor {
+	if b.none() {
+		return noTensor()
+	}
+	all := list(b.node)
+	if i < 0 || i >= len(all) {
+		b.Fail(fmt.Errorf("%s %d of an operation that has %d", what, i, len(all)))
+		return b.back.graph.broken()
+	}
+	return of(all[i])
+}
+
+func inputsOf(n *node) []*Tensor  { return n.in }
+func outputsOf(n *node) []*Tensor { return n.out }
 
 // In returns input i of the operation as a tensor of the gradient's graph.
-func (b *Backward) In(i int) *Tensor { return b.back.need(b.node.in[i]) }
+func (b *Backward) In(i int) *Tensor {
+	return b.at("input", inputsOf, i, func(t *Tensor) *Tensor { return b.back.need(t) })
+}
 
 // Out returns output i of the operation as a tensor of the gradient's graph.
-func (b *Backward) Out(i int) *Tensor { return b.back.need(b.node.out[i]) }
+func (b *Backward) Out(i int) *Tensor {
+	return b.at("output", outputsOf, i, func(t *Tensor) *Tensor { return b.back.need(t) })
+}
 
 // Grad returns the gradient of output i, a tensor of the gradient's graph: zeros if none flows back.
-func (b *Backward) Grad(i int) *Tensor { return b.back.grad(b.node.out[i]) }
+func (b *Backward) Grad(i int) *Tensor {
+	return b.at("output", outputsOf, i, func(t *Tensor) *Tensor { return b.back.grad(t) })
+}
 
 // Inputs returns the number of inputs of the operation.
-func (b *Backward) Inputs() int { return len(b.node.in) }
+func (b *Backward) Inputs() int {
+	if b.none() {
+		return 0
+	}
+	return len(b.node.in)
+}
 
 // Of returns the same for input i and output i alone, as if they were the only ones: of an operation that does one
 // thing to several tensors.
 func (b *Backward) Of(i int) *Backward {
+	if b.none() || i < 0 || i >= len(b.node.in) || i >= len(b.node.out) {
+		return &Backward{}
+	}
 	one := *b.node
 	one.in, one.out = b.node.in[i:i+1], b.node.out[i:i+1]
 	return &Backward{back: b.back, node: &one}
 }
 
 // InSpec returns the spec of input i, which needs no tensor.
-func (b *Backward) InSpec(i int) Spec { return b.node.in[i].Spec() }
+func (b *Backward) InSpec(i int) Spec {
+	return b.at("input", inputsOf, i, func(t *Tensor) *Tensor { return t }).Spec()
+}
 
 // Fail makes it an error, which sticks, that the operation has no gradient in this case. The error has its name and
 // line.
 func (b *Backward) Fail(err error) {
+	if b.none() {
+		return
+	}
 	n := b.node
 	b.back.fail(b.back.graph.program, n.graph, n.op.Name(), n.pos, fmt.Errorf("autodiff: %w", err))
 }
 
 // IdenticalLosses reports whether the gradient is built with that option.
-func (b *Backward) IdenticalLosses() bool { return b.back.identical }
+func (b *Backward) IdenticalLosses() bool { return !b.none() && b.back.identical }
 
 // back is the gradient of one graph that is being built.
 type back struct {
@@ -66,7 +109,7 @@ func (b *back) add(t, grad *Tensor) {
 	if grad == nil || !b.varies[t] {
 		return
 	}
-	if grad.bad || grad.sp.Equal(t.sp) {
+	if grad.failed() || grad.sp.Equal(t.sp) {
 		if sum := b.grads[t]; sum != nil {
 			grad = apply(sumOp{}, b.graph, b.pos, []*Tensor{sum, grad})[0]
 		}
@@ -101,7 +144,7 @@ func (b *back) need(t *Tensor) *Tensor {
 	if s := b.stands[t]; s != nil {
 		return s
 	}
-	if t.bad {
+	if t.failed() {
 		return b.graph.broken()
 	}
 	if t.node != nil {

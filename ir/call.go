@@ -65,11 +65,12 @@ func (g *Graph) RepeatWithInfo(called *Graph, count int, by map[*Tensor]*Tensor,
 }
 
 func (g *Graph) call(what string, called *Graph, count int, by map[*Tensor]*Tensor, in []*Tensor) *CallInfo {
+	g = g.orNone()
 	info := &CallInfo{graph: called, parent: g, what: what, pos: caller("")}
 	failed := func(err error) *CallInfo {
 		e := &BuildError{Op: what, Graph: g.name, Position: info.pos, Err: err}
 		for _, t := range in {
-			e.Inputs = append(e.Inputs, t.Spec())
+			e.Inputs = append(e.Inputs, t.spec())
 		}
 		g.program.fail(e)
 		return info.broken()
@@ -124,7 +125,7 @@ func repeatable(called *Graph, count int) error {
 		return fmt.Errorf("graph %s has %d inputs and %d outputs, which are to be the next turn's first inputs", called.name, len(called.inputs), len(called.outputs))
 	}
 	for i, out := range called.outputs {
-		if in := called.inputs[i]; !in.bad && !out.bad && !in.sp.Equal(out.sp) {
+		if in := called.inputs[i]; !in.failed() && !out.failed() && !in.sp.Equal(out.sp) {
 			return fmt.Errorf("output %d of graph %s is %v, and input %d, which it is to be in the next turn, %v", i, called.name, out.sp, i, in.sp)
 		}
 	}
@@ -173,14 +174,15 @@ func (g *Graph) arguments(in []*Tensor, by map[*Tensor]*Tensor) (args []*Tensor,
 		case t == nil:
 			return nil, false, fmt.Errorf("%d %s for graph %s, which has %d: input %d, %v, is missing: %s",
 				len(in)+len(by), pluralOf(len(in)+len(by), "input"), g.name, len(g.inputs), i, own, g.howGiven(own))
-		case t.bad || own.bad:
+		case t.failed() || own.failed():
 			bad = true
 		case !t.sp.Equal(own.sp):
 			return nil, false, fmt.Errorf("input %d, %v, of graph %s is %v, want %v", i, own, g.name, t.sp, own.sp)
 		}
 	}
+	bad = bad || g.broke
 	for _, t := range g.outputs {
-		bad = bad || t.bad
+		bad = bad || t.failed()
 	}
 	return args, bad, nil
 }
@@ -214,32 +216,27 @@ type CallInfo struct {
 
 // broken makes the outputs stand for an error.
 func (c *CallInfo) broken() *CallInfo {
-	n := 1
-	if c.graph != nil {
-		n = len(c.graph.outputs)
-	}
-	for range n {
-		c.outputs = append(c.outputs, c.parent.broken())
-	}
+	c.outputs = c.parent.brokenOutputs(c.graph)
 	return c
 }
 
 // CalledGraph returns the graph that is called.
-func (c *CallInfo) CalledGraph() *Graph { return c.graph }
+func (c *CallInfo) CalledGraph() *Graph { return c.orNone().graph }
 
 // Inputs returns the tensors of the parent that are given to the called graph, in the order of its inputs.
-func (c *CallInfo) Inputs() []*Tensor { return slices.Clone(c.inputs) }
+func (c *CallInfo) Inputs() []*Tensor { return slices.Clone(c.orNone().inputs) }
 
 // Outputs returns the outputs of the call, tensors of the parent.
-func (c *CallInfo) Outputs() []*Tensor { return slices.Clone(c.outputs) }
+func (c *CallInfo) Outputs() []*Tensor { return slices.Clone(c.orNone().outputs) }
 
 // ParentInput returns input i of the call. An i out of range is an error.
-func (c *CallInfo) ParentInput(i int) (*Tensor, error) { return c.at("input", c.inputs, i) }
+func (c *CallInfo) ParentInput(i int) (*Tensor, error) { return c.at("input", c.orNone().inputs, i) }
 
 // ParentOutput returns output i of the call. An i out of range is an error.
-func (c *CallInfo) ParentOutput(i int) (*Tensor, error) { return c.at("output", c.outputs, i) }
+func (c *CallInfo) ParentOutput(i int) (*Tensor, error) { return c.at("output", c.orNone().outputs, i) }
 
 func (c *CallInfo) at(what string, list []*Tensor, i int) (*Tensor, error) {
+	c = c.orNone()
 	if i < 0 || i >= len(list) {
 		return nil, fmt.Errorf("ir: %s %d of a %s of %s, which has %d", what, i, c.what, c.calledName(), len(list))
 	}
@@ -255,6 +252,7 @@ func (c *CallInfo) calledName() string {
 
 // GraphToParent returns the tensor of the parent that stands at this call for an input or output of the called graph.
 func (c *CallInfo) GraphToParent(t *Tensor) (*Tensor, error) {
+	c = c.orNone()
 	if c.node != nil {
 		if i := slices.Index(c.graph.inputs, t); i >= 0 {
 			return c.inputs[i], nil
@@ -272,6 +270,7 @@ func (c *CallInfo) GraphToParent(t *Tensor) (*Tensor, error) {
 // ParentToGraph returns the input of the called graph that a tensor of the parent is given to, the first if there are
 // several, or the output of the called graph that it is.
 func (c *CallInfo) ParentToGraph(t *Tensor) (*Tensor, error) {
+	c = c.orNone()
 	if i := slices.Index(c.inputs, t); i >= 0 && t != nil {
 		return c.graph.inputs[i], nil
 	}
@@ -286,7 +285,7 @@ func (c *CallInfo) ParentToGraph(t *Tensor) (*Tensor, error) {
 // given to it. It must be said before anything is built that reads the tensor after the call. An error, which sticks: t
 // is neither, or is carried from turn to turn of a loop.
 func (c *CallInfo) SetParentInputModified(t *Tensor) {
-	if c.node == nil {
+	if c == nil || c.node == nil {
 		return
 	}
 	failed := func(err error) {
@@ -331,28 +330,20 @@ type Branch struct {
 	By    map[*Tensor]*Tensor // further inputs, by those of the graph; may be nil
 }
 
-// brokenOutputs stand for an error in the place of a branch's outputs.
-func (g *Graph) brokenOutputs(b Branch) []*Tensor {
-	out := []*Tensor{g.broken()}
-	for b.Graph != nil && len(out) < len(b.Graph.outputs) {
-		out = append(out, g.broken())
-	}
-	return out
-}
-
 // If adds a choice: it calls the first branch when condition, a scalar of bool, is true, and else the second. Both have
 // outputs of the same specs, and return as many tensors of them. Each replica chooses for itself. Inputs go by value.
 // Errors, which stick: another condition, outputs that differ, and those of a call.
 func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
+	g = g.orNone()
 	pos := caller("")
 	failed := func(err error) []*Tensor {
-		g.program.fail(&BuildError{Op: "if", Graph: g.name, Position: pos, Inputs: []Spec{condition.Spec()}, Err: err})
-		return g.brokenOutputs(then)
+		g.program.fail(&BuildError{Op: "if", Graph: g.name, Position: pos, Inputs: []Spec{condition.spec()}, Err: err})
+		return g.brokenOutputs(then.Graph)
 	}
 	if condition == nil {
 		return failed(errors.New("no condition"))
 	}
-	in, bad := []*Tensor{condition}, condition.bad
+	in, bad := []*Tensor{condition}, condition.failed()
 	for i, b := range []Branch{then, els} {
 		if err := g.callable(b.Graph); err != nil {
 			return failed(fmt.Errorf("branch %d: %w", i, err))
@@ -365,7 +356,7 @@ func (g *Graph) If(condition *Tensor, then, els Branch) []*Tensor {
 	}
 	if bad {
 		g.orphans("if", pos, in)
-		return g.brokenOutputs(then)
+		return g.brokenOutputs(then.Graph)
 	}
 	if s := condition.sp; s.DType != boolType || len(s.Shape) > 0 {
 		return failed(errors.New("the condition must be a scalar of bool"))

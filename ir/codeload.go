@@ -31,6 +31,7 @@ func (o *codeLoadOp) String() string {
 // Errors, which stick: another destination; no graph, one of another program, the main graph, one that is still being
 // built, and so g itself.
 func (g *Graph) RemoteCodeLoad(called *Graph, destination string) {
+	g = g.orNone()
 	pos := caller("")
 	op := &codeLoadOp{called}
 	err := g.loadable(called, destination)

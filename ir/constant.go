@@ -15,7 +15,8 @@ func (o *constantOp) Bind(*Memory) (func() error, error) { return nil, errInPlac
 
 // Constant adds a tensor that never changes. The value is copied.
 func (g *Graph) Constant(value *tensor.Tensor) *Tensor {
-	if value == nil {
+	g = g.orNone()
+	if !value.DType().Valid() {
 		g.program.fail(&BuildError{Op: "constant", Graph: g.name, Position: caller(""), Err: errors.New("no value")})
 		return g.broken()
 	}

@@ -21,6 +21,7 @@ type Graph struct {
 	built   bool     // its function has returned
 	order   []*node  // as scheduled; nil: not yet
 	started []*Started
+	broke   bool // no function has built it to its end
 
 	gradient *GradInfo // of which it is the graph; nil: it is no gradient
 }
@@ -33,16 +34,26 @@ func (p *Program) newGraph(name string) *Graph {
 }
 
 // Program returns the program that the graph is part of.
-func (g *Graph) Program() *Program { return g.program }
+func (g *Graph) Program() *Program {
+	if g == nil {
+		return nil
+	}
+	return g.program
+}
 
 // Name returns the graph's name: "main", or that of the function that built it, with a number if there are several.
-func (g *Graph) Name() string { return g.name }
+func (g *Graph) Name() string {
+	if g == nil {
+		return ""
+	}
+	return g.name
+}
 
 // Inputs returns the inputs, in the order of their making.
-func (g *Graph) Inputs() []*Tensor { return slices.Clone(g.inputs) }
+func (g *Graph) Inputs() []*Tensor { return slices.Clone(g.orNone().inputs) }
 
 // Outputs returns the outputs.
-func (g *Graph) Outputs() []*Tensor { return slices.Clone(g.outputs) }
+func (g *Graph) Outputs() []*Tensor { return slices.Clone(g.orNone().outputs) }
 
 // CreateGraph makes a graph of what build adds to it. Each of the inputs, tensors of another graph or specs, gives the
 // spec of an input of the new graph, which build gets as a tensor; it makes further ones by [Graph.Input]. What build
@@ -50,8 +61,10 @@ func (g *Graph) Outputs() []*Tensor { return slices.Clone(g.outputs) }
 // method for build that keeps in its fields the inputs it makes.
 //
 // A graph must be complete before it is called. Errors, which stick: an input that is no tensor and no valid spec, a
-// build that is nil, outputs of another graph.
+// build that is nil, outputs of another graph. A build that panics after an error has stuck is given up: the error is
+// what there is to report.
 func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inputs ...Input) *Graph {
+	p = p.orNone()
 	pos := caller("")
 	name := "graph"
 	if build != nil {
@@ -67,7 +80,7 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 		if v, is := input.(*Tensor); input == nil || is && v == nil {
 			t.bad = true
 			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("input %d is nil, want a tensor or a spec", i)})
-		} else if v != nil && v.bad {
+		} else if v != nil && v.failed() {
 			t.bad = true
 		} else if err := input.spec().check(); err != nil {
 			t.bad = true
@@ -82,16 +95,20 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 	}
 	if build == nil {
 		p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("no function to build it")})
-		g.built = true
+		g.built, g.broke = true, true
 		return g
 	}
-	outputs := build(g, in)
+	var outputs []*Tensor
+	if !p.whole(func() { outputs = build(g, in) }) {
+		g.built, g.broke = true, true
+		return g
+	}
 	for i, t := range outputs {
 		switch {
 		case t == nil:
 			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("output %d is nil", i)})
 			t = g.broken()
-		case t.bad:
+		case t.failed():
 			g.orphans("create graph", pos, outputs[i:i+1])
 		case t.graph != g:
 			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("output %d, %v, is a tensor of graph %s", i, t, t.graph.name)})
@@ -105,6 +122,7 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 
 // Input makes another input of a graph that is being built, after those that CreateGraph was given.
 func (g *Graph) Input(name string, s Spec) *Tensor {
+	g = g.orNone()
 	t := g.tensor(s.clone())
 	t.name = name
 	var err error
@@ -151,6 +169,7 @@ func (g *Graph) InSequence(build func()) { g.inBlock(true, build) }
 func (g *Graph) OutOfSequence(build func()) { g.inBlock(false, build) }
 
 func (g *Graph) inBlock(ordered bool, build func()) {
+	g = g.orNone()
 	if build == nil {
 		g.program.fail(&BuildError{Op: "sequence", Graph: g.name, Position: caller(""), Err: errors.New("no function to build it")})
 		return
@@ -161,7 +180,7 @@ func (g *Graph) inBlock(ordered bool, build func()) {
 	g.blocks = append(g.blocks, b)
 	depth := len(g.blocks)
 	defer func() { g.blocks = g.blocks[:depth-1] }()
-	build()
+	g.program.whole(build)
 }
 
 // functionName is a name for a graph, of the function that builds it: "linear", or "Linear.Build" of a method.

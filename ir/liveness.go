@@ -73,6 +73,9 @@ func (n *node) codeBytes() int {
 
 // CodeReport works out which code is live when.
 func (s *Session) CodeReport() *CodeReport {
+	if !s.made() {
+		return &CodeReport{}
+	}
 	l := &codeLiveness{loaded: graphSet{}, used: graphSet{s.program.main: true}}
 	block := l.expand(s.program.main, 0)
 	l.before(block, graphSet{}, nil)
@@ -276,6 +279,9 @@ func loads(steps []*codeStep, g *Graph) bool {
 
 // String is a table for a person to read: the graphs, and for each step what is live.
 func (r *CodeReport) String() string {
+	if r == nil {
+		return ""
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "code, estimated: %d bytes at most\n", r.Peak)
 	names, sizes := 0, 0

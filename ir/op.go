@@ -45,12 +45,20 @@ type Memory struct {
 
 // Context returns the context of the run in progress. It is done when the one given to Run is, or when another replica
 // has failed.
-func (m *Memory) Context() context.Context { return m.session.running() }
+func (m *Memory) Context() context.Context {
+	if m == nil || m.session == nil { // no session has made it
+		return context.Background()
+	}
+	return m.session.running()
+}
 
 // Share returns what operations of a package share in a session, for all replicas: connections between them, say. It is
 // found by key, or made by open. The session closes it.
 func (m *Memory) Share(key any, open func(replicas int) (Shared, error)) (Shared, error) {
-	return m.session.share(key, open)
+	if m == nil {
+		return nil, errNotMade
+	}
+	return m.session.Share(key, open)
 }
 
 // Shared is what operations share in a session.
@@ -123,27 +131,58 @@ type node struct {
 // of operations call it from their functions, and an error names the line that has called those. After an error the
 // outputs stand for it; where it is not known how many there are, there is one.
 func Apply(op Op, g *Graph, in ...*Tensor) []*Tensor {
-	return apply(op, g, caller(reflect.Indirect(reflect.ValueOf(op)).Type().PkgPath()), in)
+	return apply(op, g, caller(packageOfOp(op)), in)
 }
 
 // Apply1 is Apply for an operation with one output.
 func Apply1(op Op, g *Graph, in ...*Tensor) *Tensor {
-	return apply(op, g, caller(reflect.Indirect(reflect.ValueOf(op)).Type().PkgPath()), in)[0]
+	out := apply(op, g, caller(packageOfOp(op)), in)
+	if len(out) == 0 {
+		return noTensor()
+	}
+	return out[0]
 }
 
+// packageOfOp is the path of the package that an operation is of.
+func packageOfOp(op Op) string {
+	switch t := reflect.TypeOf(op); {
+	case t == nil:
+		return ""
+	case t.Kind() == reflect.Pointer:
+		return t.Elem().PkgPath()
+	default:
+		return t.PkgPath()
+	}
+}
+
+// noOp stands for an operation that is nil.
+type noOp struct{}
+
+func (noOp) Name() string                       { return "operation" }
+func (noOp) Infer([]Spec) ([]Spec, error)       { return nil, errNoOp }
+func (noOp) Bind(*Memory) (func() error, error) { return nil, errNoOp }
+
+var errNoOp = errors.New("the operation is nil")
+
 func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
+	if v := reflect.ValueOf(op); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		op = noOp{}
+	}
+	if g != nil {
+		g = g.orNone()
+	}
 	bad := false
 	for _, t := range in {
 		if t == nil {
 			continue
 		}
-		bad = bad || t.bad
+		bad = bad || t.failed()
 		if g == nil {
 			g = t.graph
 		}
 	}
-	if g == nil { // nobody to tell
-		return []*Tensor{{bad: true}}
+	if g == nil || g.program == nil { // nobody to tell
+		return []*Tensor{noTensor()}
 	}
 	if bad {
 		g.orphans(op.Name(), pos, in)
@@ -153,7 +192,7 @@ func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
 	if err != nil {
 		e := &BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err}
 		for _, t := range in {
-			e.Inputs = append(e.Inputs, t.Spec())
+			e.Inputs = append(e.Inputs, t.spec())
 		}
 		g.program.fail(e)
 		return []*Tensor{g.broken()}
@@ -164,7 +203,7 @@ func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
 // orphans makes it an error that sticks if a tensor stands for one that no program knows of: it was made of no tensor.
 func (g *Graph) orphans(op string, pos Position, in []*Tensor) {
 	for i, t := range in {
-		if t != nil && t.bad && t.graph == nil {
+		if t != nil && t.graph == nil {
 			g.program.fail(&BuildError{Op: op, Graph: g.name, Position: pos, Err: fmt.Errorf("input %d is what an operation on no tensor has returned", i)})
 		}
 	}

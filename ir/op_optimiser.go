@@ -13,7 +13,7 @@ import (
 func sharing(op, what string, changed ...*Tensor) *Tensor {
 	for i, t := range changed {
 		for _, other := range changed[:i] {
-			if t != nil && other != nil && !t.bad && !other.bad && t.memory() == other.memory() {
+			if t != nil && other != nil && !t.failed() && !other.failed() && t.memory() == other.memory() {
 				t.graph.program.fail(&BuildError{
 					Op: op, Graph: t.graph.name, Position: caller(""),
 					Err: fmt.Errorf("%v and %v share memory, want %s each in its own", other, t, what),

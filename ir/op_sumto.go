@@ -12,7 +12,7 @@ import (
 // repeated to t's. Elements are folded in the order in which they lie, those that lie side by side in four lanes;
 // 16-bit floats are rounded once.
 func sumTo(t *Tensor, shape tensor.Shape) *Tensor {
-	if t == nil || !t.bad && t.sp.Shape.Equal(shape) {
+	if t == nil || !t.failed() && t.sp.Shape.Equal(shape) {
 		return t
 	}
 	return Apply1(&sumToOp{shape.Clone()}, nil, t)

@@ -45,6 +45,9 @@ const (
 // SetProfiling says whether runs from now on are timed, and forgets what was. A session begins without. Timing costs
 // two readings of the clock for each operation that says its kind, and allocates nothing.
 func (s *Session) SetProfiling(on bool) {
+	if !s.made() {
+		return
+	}
 	s.profiling, s.profiled = on, 0
 	for _, r := range s.replicas {
 		r.clocks.reset()
@@ -54,6 +57,9 @@ func (s *Session) SetProfiling(on bool) {
 
 // Profile returns where the time went. It is not called while the session runs.
 func (s *Session) Profile() Profile {
+	if !s.made() {
+		return Profile{}
+	}
 	out := Profile{Runs: s.profiled}
 	for _, r := range s.replicas {
 		p := ReplicaProfile{Time: r.clocks.times()}

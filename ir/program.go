@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // Program is what is built once and run on every replica. It is built on one goroutine.
@@ -31,14 +32,21 @@ func New(replicas int) *Program {
 }
 
 // Main returns the main graph, which a session runs.
-func (p *Program) Main() *Graph { return p.main }
+func (p *Program) Main() *Graph { return p.orNone().main }
 
 // Replicas returns the replication factor.
-func (p *Program) Replicas() int { return p.replicas }
+func (p *Program) Replicas() int {
+	if p == nil {
+		return 0
+	}
+	return p.replicas
+}
 
 // SetReplicas changes the replication factor. Fewer than 1 is an error, and so is any change once a session exists.
 func (p *Program) SetReplicas(n int) error {
 	switch {
+	case p == nil || p.main == nil:
+		return errNoProgram
 	case p.sessions:
 		return fmt.Errorf("ir: the replication factor is %d and cannot become %d: a session exists", p.replicas, n)
 	case n < 1:
@@ -49,19 +57,26 @@ func (p *Program) SetReplicas(n int) error {
 }
 
 // Graphs returns all graphs, the main one first, in the order of their making.
-func (p *Program) Graphs() []*Graph { return append([]*Graph(nil), p.graphs...) }
+func (p *Program) Graphs() []*Graph { return append([]*Graph(nil), p.orNone().graphs...) }
 
 // Err returns the error that sticks, or nil.
-func (p *Program) Err() error { return p.err }
+func (p *Program) Err() error { return p.orNone().err }
 
 // Fail makes an error stick, if it is the first: for packages of operations that refuse something which is no
 // operation. The error says what was to be done, and the line of the package's caller.
 func (p *Program) Fail(what string, err error) {
+	if p == nil || p.main == nil || err == nil {
+		return
+	}
 	p.fail(&BuildError{Op: what, Graph: p.main.name, Position: callerOf(), Err: err})
 }
 
-// Attached returns what a package of operations keeps with a program, found by key or made.
+// Attached returns what a package of operations keeps with a program, found by key or made. It is nil of no program, of
+// a key that cannot be compared, and without a function that makes it.
 func (p *Program) Attached(key any, make func() any) any {
+	if p == nil || make == nil || key != nil && !reflect.ValueOf(key).Comparable() {
+		return nil
+	}
 	if p.attached == nil {
 		p.attached = map[any]any{}
 	}
@@ -75,6 +90,7 @@ func (p *Program) Attached(key any, make func() any) any {
 // after AtEnd was called, and say AtEnd again. Several are called in the order in which they were given. Errors,
 // which stick: no function, a session that exists.
 func (p *Program) AtEnd(f func()) {
+	p = p.orNone()
 	var err error
 	switch {
 	case f == nil:
@@ -94,7 +110,7 @@ func (p *Program) end() error {
 	for p.err == nil && len(p.atEnd) > 0 {
 		f := p.atEnd[0]
 		p.atEnd = p.atEnd[1:]
-		f()
+		p.whole(f)
 	}
 	return p.err
 }

@@ -44,6 +44,9 @@ type AliveTensor struct {
 // the program keeps for its sessions; the host's values of variables that an Exit has downloaded or Write has given; and
 // what packages keep with the program ([Hosted]). Beside that the caller has what streams are given and give.
 func (s *Session) Report() *Report {
+	if !s.made() {
+		return &Report{}
+	}
 	r, _ := s.Totals()
 	var arena []*location
 	for _, x := range s.plan.locations {
@@ -59,6 +62,9 @@ func (s *Session) Report() *Report {
 // Totals returns Report without the Steps, which of a program with thousands of them take more memory than its replicas.
 // For each of the functions most has the most bytes of tensors alive in one step, of those that it is true of.
 func (s *Session) Totals(of ...func(*Tensor) bool) (r *Report, most []int) {
+	if !s.made() {
+		return &Report{}, make([]int, len(of))
+	}
 	m := s.plan
 	r = &Report{
 		Peak:  m.arena + m.variables + m.scratch + m.besideScratch,
@@ -151,6 +157,9 @@ func (s *step) scratchBytes() int {
 
 // String is a table for a person to read: the sums, and for each step what is alive.
 func (r *Report) String() string {
+	if r == nil {
+		return ""
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "memory of a replica: %d bytes\n", r.Peak)
 	for _, part := range []struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
 	"gogcl.dev/commgroup"
@@ -44,7 +45,7 @@ type Session struct {
 // NewSession plans a program's memory, makes it for every replica, and starts their goroutines, which Close ends. From
 // now on nothing can be added to the program. It returns the error that sticks to the program, if there is one.
 func NewSession(p *Program) (*Session, error) {
-	if p == nil {
+	if p == nil || p.main == nil {
 		return nil, errors.New("ir: a session of no program")
 	}
 	if err := p.end(); err != nil {
@@ -145,6 +146,8 @@ func (s *Session) Share(key any, open func(replicas int) (Shared, error)) (Share
 	switch {
 	case !s.made():
 		return nil, errNotMade
+	case key != nil && !reflect.ValueOf(key).Comparable():
+		return nil, fmt.Errorf("ir: what is shared cannot be found by a %T, which cannot be compared", key)
 	case open == nil:
 		return nil, errors.New("ir: no function to open what is shared")
 	}
@@ -170,8 +173,11 @@ func (s *Session) share(key any, open func(replicas int) (Shared, error)) (Share
 		return x, nil
 	}
 	x, err := open(s.program.replicas)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case x == nil:
+		return nil, errors.New("ir: the function that opens what is shared has returned nil")
 	}
 	s.shared[key] = x
 	s.opened = append(s.opened, key)

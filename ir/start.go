@@ -48,12 +48,13 @@ type Started struct {
 // Errors, which stick: those of Call; a called graph that moves tensors by streams, loads code or starts calls
 // itself; an input that is changed in place before the wait; no wait when a session is made. There is no gradient.
 func (g *Graph) Start(called *Graph, in ...*Tensor) *Started {
+	g = g.orNone()
 	s, op := &Started{parent: g, graph: called}, &startOp{called}
 	pos := caller("")
 	failed := func(err error) *Started {
 		e := &BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err}
 		for _, t := range in {
-			e.Inputs = append(e.Inputs, t.Spec())
+			e.Inputs = append(e.Inputs, t.spec())
 		}
 		g.program.fail(e)
 		return s
@@ -99,16 +100,12 @@ func (g *Graph) tied() *node {
 // Wait adds the end of the call to the graph that has its start, and returns its outputs. An error of the call is one
 // of the run, here or before.
 func (s *Started) Wait() []*Tensor {
-	if s == nil { // nobody to tell
-		return []*Tensor{{bad: true}}
+	if s == nil || s.parent == nil {
+		return noProgram().main.brokenOutputs(nil)
 	}
 	g := s.parent
-	broken := []*Tensor{g.broken()}
-	for s.graph != nil && len(broken) < len(s.graph.outputs) {
-		broken = append(broken, g.broken())
-	}
 	if s.node == nil {
-		return broken
+		return g.brokenOutputs(s.graph)
 	}
 	op, pos := &waitOp{s.graph, s.node}, caller("")
 	var out []*Tensor
@@ -122,7 +119,7 @@ func (s *Started) Wait() []*Tensor {
 	}
 	if err != nil {
 		g.program.fail(&BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err})
-		return broken
+		return g.brokenOutputs(s.graph)
 	}
 	return out
 }

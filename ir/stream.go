@@ -27,6 +27,7 @@ func (p *Program) HostToDevice(name string, s Spec) *Stream { return p.stream(na
 func (p *Program) DeviceToHost(name string, s Spec) *Stream { return p.stream(name, s, true) }
 
 func (p *Program) stream(name string, sp Spec, toHost bool) *Stream {
+	p = p.orNone()
 	s := &Stream{program: p, index: len(p.streams), name: name, sp: sp.clone(), toHost: toHost}
 	err := sp.check()
 	if err == nil && p.sessions {
@@ -41,14 +42,27 @@ func (p *Program) stream(name string, sp Spec, toHost bool) *Stream {
 }
 
 // Name returns the stream's name.
-func (s *Stream) Name() string { return s.name }
+func (s *Stream) Name() string {
+	if s == nil {
+		return ""
+	}
+	return s.name
+}
 
 // Spec returns the spec of one tensor of one replica.
-func (s *Stream) Spec() Spec { return s.sp.clone() }
+func (s *Stream) Spec() Spec {
+	if s == nil {
+		return Spec{}
+	}
+	return s.sp.clone()
+}
 
 // String returns the text form, as in `host to device "x"`.
 func (s *Stream) String() string {
-	if s.toHost {
+	switch {
+	case s == nil:
+		return "no stream"
+	case s.toHost:
 		return fmt.Sprintf("device to host %q", s.name)
 	}
 	return fmt.Sprintf("host to device %q", s.name)
@@ -102,6 +116,7 @@ func (o *hostStoreOp) Bind(m *Memory) (func() error, error) {
 // HostLoad adds a load from a stream, and returns what is loaded: each time that it runs, the stream's next tensor.
 // Errors, which stick: no stream, one of another program or to the host.
 func (g *Graph) HostLoad(s *Stream) *Tensor {
+	g = g.orNone()
 	if !g.owns("host load", s) {
 		return g.broken()
 	}
@@ -111,6 +126,7 @@ func (g *Graph) HostLoad(s *Stream) *Tensor {
 // HostStore adds a store of a tensor to a stream, as its next one. Errors, which stick: no stream, one of another
 // program or from the host, a tensor that is not of the stream's spec.
 func (g *Graph) HostStore(s *Stream, t *Tensor) {
+	g = g.orNone()
 	if g.owns("host store", s) {
 		apply(&hostStoreOp{s}, g, caller(""), []*Tensor{t})
 	}

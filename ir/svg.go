@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -24,6 +25,10 @@ const maxBoxes = 10000
 //
 // It is an error if there would be more than 10000 boxes, and if w fails.
 func (g *Graph) WriteSVG(w io.Writer) error {
+	if w == nil {
+		return errors.New("ir: nothing to write a drawing to")
+	}
+	g = g.orNone()
 	d := &drawing{}
 	s := d.graph("graph "+g.name, g, nil, 0)
 	if d.boxes > maxBoxes {
@@ -165,7 +170,7 @@ func (d *drawing) add(s *sheet, b *drawnBox) *drawnBox {
 func edgeLabels(tensors ...*Tensor) []label {
 	var out []label
 	for _, t := range tensors {
-		if t.bad {
+		if t.failed() {
 			out = append(out, label{name: reference(t)})
 			continue
 		}

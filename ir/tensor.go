@@ -58,8 +58,9 @@ func (s Spec) spec() Spec { return s }
 type Input interface{ spec() Spec }
 
 // Tensor is a value in a graph. It has no data until a session runs the graph, and then on every replica. The
-// functions that make tensors never return nil; one that stands for an error is of no use, and what is built on it
-// adds no other error.
+// functions that make tensors never return nil. One that stands for an error, as do a nil and the zero Tensor, has no
+// element type and the shape (1, 1, 1, 1, 1, 1, 1, 1), so that code which goes on building comes to its end; what is
+// built on it adds no other error.
 type Tensor struct {
 	graph *Graph
 	id    int // counts all of the program
@@ -72,10 +73,20 @@ type Tensor struct {
 }
 
 // Graph returns the graph that the tensor is in.
-func (t *Tensor) Graph() *Graph { return t.graph }
+func (t *Tensor) Graph() *Graph {
+	if t == nil {
+		return nil
+	}
+	return t.graph
+}
 
 // Name returns the tensor's name, or "" if it has none of its own.
-func (t *Tensor) Name() string { return t.name }
+func (t *Tensor) Name() string {
+	if t == nil {
+		return ""
+	}
+	return t.name
+}
 
 // Named gives the tensor a name, for programs as text and for drawings, and returns it.
 func (t *Tensor) Named(name string) *Tensor {
@@ -85,14 +96,24 @@ func (t *Tensor) Named(name string) *Tensor {
 	return t
 }
 
-// Spec returns shape and element type; the zero Spec of a tensor that stands for an error.
-func (t *Tensor) Spec() Spec { return t.spec().clone() }
+// Spec returns shape and element type.
+func (t *Tensor) Spec() Spec { return Spec{t.Shape(), t.DType()} }
 
 // Shape returns the shape.
-func (t *Tensor) Shape() tensor.Shape { return t.spec().Shape.Clone() }
+func (t *Tensor) Shape() tensor.Shape {
+	if t == nil || t.failed() {
+		return standIn()
+	}
+	return t.sp.Shape.Clone()
+}
 
 // DType returns the element type.
-func (t *Tensor) DType() tensor.DType { return t.spec().DType }
+func (t *Tensor) DType() tensor.DType {
+	if t == nil || t.failed() {
+		return 0
+	}
+	return t.sp.DType
+}
 
 // String returns what identifies the tensor in a program as text, as in "%3" or "%3.weights".
 func (t *Tensor) String() string {

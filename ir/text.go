@@ -10,6 +10,7 @@ import (
 // String is the program for a person to read: the error that sticks, if there is one, and every graph as
 // [Graph.String] has it, the main graph first and the others in the order of their making.
 func (p *Program) String() string {
+	p = p.orNone()
 	var b strings.Builder
 	fmt.Fprintf(&b, "program of %d %s\n", p.replicas, pluralOf(p.replicas, "replica"))
 	if p.err != nil {
@@ -35,6 +36,7 @@ func (p *Program) String() string {
 // input whose memory the operation changes is called modified. An operation is described by its String method if it has
 // one, else by its name.
 func (g *Graph) String() string {
+	g = g.orNone()
 	w := &programText{}
 	head := "graph " + plainName(g.name)
 	if len(g.inputs) > 0 || g != g.program.main {
@@ -238,7 +240,7 @@ func plainName(name string) string {
 // reference is Tensor.String, also for names with anything in them and tensors that stand for an error.
 func reference(t *Tensor) string {
 	switch {
-	case t == nil || t.bad:
+	case t == nil || t.failed():
 		return "%error"
 	case t.name == "":
 		return fmt.Sprintf("%%%d", t.id)
@@ -248,7 +250,7 @@ func reference(t *Tensor) string {
 
 // typedReference is a tensor with its spec.
 func typedReference(t *Tensor) string {
-	if t == nil || t.bad {
+	if t == nil || t.failed() {
 		return "%error"
 	}
 	return reference(t) + " " + t.sp.String()

@@ -38,6 +38,7 @@ func AllReplicas() VariableOption { return func(v *Variable) { v.all = true } }
 // or with a leading dimension of the number of groups. It is copied. Errors, which stick: no data, groups that the
 // number of replicas does not allow, data without the leading dimension.
 func (p *Program) Variable(data *tensor.Tensor, options ...VariableOption) *Variable {
+	p = p.orNone()
 	v := &Variable{Tensor: p.main.broken(), index: len(p.variables), layout: commgroup.Group{}.Resolve}
 	for _, o := range options {
 		if o != nil {
@@ -61,7 +62,7 @@ func (p *Program) Variable(data *tensor.Tensor, options ...VariableOption) *Vari
 
 // replicaSpec is the spec that one replica has of data in the host's shape.
 func (v *Variable) replicaSpec(data *tensor.Tensor, replicas int) (Spec, error) {
-	if data == nil {
+	if !data.DType().Valid() {
 		return Spec{}, errors.New("no data")
 	}
 	layout, err := v.layout(max(replicas, 1))
