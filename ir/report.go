@@ -89,6 +89,9 @@ func (x *location) inSteps() bool { return x.kind == inArena && x.last >= 0 }
 
 // mostAlive is the most bytes of some tensors that are alive in one step.
 func (m *memoryPlan) mostAlive(of func(*Tensor) bool) int {
+	if of == nil {
+		return 0
+	}
 	changes := make([]int, m.numbered+1) // bytes that come to be alive in a step, less those that no longer are
 	for _, x := range m.locations {
 		if x.inSteps() && of(x.of) {
