@@ -77,7 +77,7 @@ func openFile(f *os.File, p platform, spec Spec, bytes int) (*file, error) {
 // firstHead is the header of a file in which nothing is, and page its first headBytes. Cut short later, the making
 // leaves a file with such a header, from which the next begins again.
 func firstHead(spec Spec, bytes int) (h header, page []byte, err error) {
-	spec.Entries = 0
+	spec.Entries, spec.Names = 0, nil
 	h = header{spec: spec, bytes: bytes, seq: 2, open: true}
 	page, err = h.page()
 	return h, append(page, make([]byte, headBytes-len(page))...), err

@@ -38,7 +38,7 @@ type guarded struct {
 var errClosed = errors.New("the entries are closed")
 
 func newGuarded(spec Spec, bytes int, k keeper) *guarded {
-	spec.Shape = spec.Shape.Clone()
+	spec.Shape, spec.Names = spec.Shape.Clone(), nil
 	return &guarded{spec: spec, bytes: bytes, count: spec.Entries, keeper: k}
 }
 

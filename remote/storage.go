@@ -12,8 +12,7 @@ import (
 type Storage interface {
 	// Open gives the entries of one buffer on one replica, those that are kept already and new ones, which read as
 	// zeros. It is an error, and nothing is changed, when what is kept has another element type or shape, or is more
-	// entries than spec has. Entries that are
-	// open already may not be opened a second time.
+	// entries than spec has. Entries that are open already may not be opened a second time.
 	Open(spec Spec) (Entries, error)
 }
 
@@ -25,12 +24,14 @@ type Spec struct {
 	Shape   tensor.Shape // of one entry, which takes the bytes of a dense tensor
 	Entries int          // 1 or more
 
-	// Number is the buffer's in its program, from 1; 0 if it has none. A buffer without a name had it for one: a Dir
-	// makes no file for a named buffer beside a file of that number, which may hold what the buffer is to begin with.
+	// Number is the buffer's number in its program, from 1; 0 if it has none. A buffer without a name is kept under its
+	// number. A Dir makes no file for a named buffer where there is one under its number: that file may hold the values
+	// from before the buffer had a name.
 	Number int
 
-	// Names are those of the variables that have the entries, from the first on, "" where there is none; there may be
-	// fewer than entries. A Dir remembers them, and an entry that comes to another is an error.
+	// Names holds the name of the variable at each entry, from entry 0 on, "" where there is none. It may be shorter
+	// than Entries. A Dir remembers the names: another name for an entry that has a value is an error. The slice is the
+	// caller's and is not kept.
 	Names []string
 }
 
