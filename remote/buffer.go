@@ -288,6 +288,11 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 			return nil, err
 		}
 		specs := all.specs(replicas)
+		if d, is := all.storage.(Dir); is {
+			if err := d.complete(specs); err != nil {
+				return nil, err
+			}
+		}
 		if d, is := all.storage.(roomy); is {
 			if err := d.room(slices.Concat(specs...)); err != nil {
 				return nil, err

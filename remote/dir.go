@@ -123,6 +123,61 @@ func (d Dir) unnamed(spec Spec) error {
 		"give it the name %q to go on; %s", before.Buffer, anew))
 }
 
+// complete is the error of a buffer whose files some replicas have, with stored entries, and others have not: these
+// would begin anew beside those. A process that is killed as it makes the files leaves none with stored entries. specs
+// are by replica and buffer.
+func (d Dir) complete(specs [][]Spec) error {
+	for b := range specs[0] {
+		missing, there := -1, []Spec(nil)
+		for r, own := range specs {
+			switch _, err := os.Stat(d.path(own[b])); {
+			case err == nil:
+				there = append(there, own[b])
+			case errors.Is(err, fs.ErrNotExist) && missing < 0:
+				missing = r
+			}
+		}
+		if missing < 0 {
+			continue
+		}
+		for _, has := range there {
+			if path := d.path(has); anyStored(path) {
+				return fmt.Errorf("remote: open %v: file %s is missing, and replica %d has stored entries in file %s: put the file back, "+
+					"or if the number of replicas has changed load a checkpoint into a new directory; %s",
+					specs[missing][b], d.path(specs[missing][b]), has.Replica, path, anew)
+			}
+		}
+	}
+	return nil
+}
+
+// anyStored reports whether an entry of a file has a value, or had one and is lost. What else is wrong Open says.
+func anyStored(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	head := make([]byte, min(info.Size(), headBytes))
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return false
+	}
+	k := &file{f: f, medium: plainMedium{f}}
+	if k.head, err = parseHead(head, info.Size()); err != nil {
+		return false
+	}
+	for _, row := range k.rows() {
+		if row.state != never {
+			return true
+		}
+	}
+	return false
+}
+
 // room is the error of a disk that has not got what the files of all these will take, before the first of them takes
 // anything. What else is wrong Open says.
 func (d Dir) room(specs []Spec) error { return d.roomOn(specs, native) }

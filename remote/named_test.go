@@ -185,3 +185,60 @@ func TestZeroedVariable(t *testing.T) {
 		}
 	}
 }
+
+// A file that is missing beside those of other replicas, in which something is stored, does not begin anew: nor does
+// that of a replica more. What has stored nothing, as a process that was killed as it made the files, does.
+func TestFileMissing(t *testing.T) {
+	dir := t.TempDir()
+	begin := func(replicas int, option remote.VariableOption) (*remote.Variable, error) {
+		p := ir.New(replicas)
+		remote.UseStorage(p, remote.Dir(dir))
+		b := remote.NewBuffer(p, i32(), 300)
+		x := remote.NewVariable(p, nil, b, 299, remote.Name("x"), option, remote.AllReplicas())
+		x.Load(p.Main())
+		s, err := ir.NewSession(p)
+		if err != nil {
+			return x, err
+		}
+		return x, s.Close()
+	}
+	fill := func(first int, dst *tensor.Tensor) error { return nil }
+	stores, storesNothing := remote.FirstValue(i32(), fill), remote.FirstValue(i32(), nil)
+	remove := func(name string) {
+		t.Helper()
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"x.0.remote", "x.1.remote"} {
+		if _, err := begin(2, storesNothing); err != nil {
+			t.Fatal(err)
+		}
+		remove(name)
+	}
+	if _, err := begin(2, stores); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(replicas int, missing, other string) {
+		t.Helper()
+		_, err := begin(replicas, stores)
+		for _, want := range []string{"file " + filepath.Join(dir, missing) + " is missing", "stored entries in file " + filepath.Join(dir, other)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q in it", err, want)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, missing)); err == nil {
+			t.Errorf("%s was made", missing)
+		}
+	}
+	refused(3, "x.2.remote", "x.0.remote")
+	remove("x.0.remote")
+	refused(2, "x.0.remote", "x.1.remote")
+	remove("x.1.remote")
+	if _, err := begin(3, stores); err != nil {
+		t.Error(err)
+	}
+	if _, err := begin(2, stores); err != nil { // files of more replicas are left alone
+		t.Error(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"math"
 )
 
@@ -110,26 +111,38 @@ func (k *file) writeRows(from, to int, names []string) error {
 	return nil
 }
 
-// readRows reads all rows, group by group, remembers the entries that are lost by their states, and compares the tags
-// with the names of those who want the entries. Of rows that cannot be read all entries are lost.
-func (k *file) readRows(names []string) error {
-	var page [tableBytes]byte
-	for from := 0; from < k.head.spec.Entries; from += groupEntries {
-		rows := page[:min(groupEntries, k.head.spec.Entries-from)*rowBytes]
-		if err := k.medium.read(rowAt(k.head.bytes, from), rows); err != nil {
-			clear(rows)
+// row is what a table says of an entry.
+type row struct{ state, tag uint64 }
+
+// rows reads all rows, group by group. Those that cannot be read are zeros, whose entries are lost.
+func (k *file) rows() iter.Seq2[int, row] {
+	return func(yield func(int, row) bool) {
+		var page [tableBytes]byte
+		for entry := 0; entry < k.head.spec.Entries; {
+			rest := page[:min(groupEntries, k.head.spec.Entries-entry)*rowBytes]
+			if err := k.medium.read(rowAt(k.head.bytes, entry), rest); err != nil {
+				clear(rest)
+			}
+			for ; len(rest) > 0; rest = rest[rowBytes:] {
+				if !yield(entry, row{binary.NativeEndian.Uint64(rest), binary.NativeEndian.Uint64(rest[wordBytes:])}) {
+					return
+				}
+				entry++
+			}
 		}
-		for i := range len(rows) / rowBytes {
-			entry := from + i
-			word := binary.NativeEndian.Uint64(rows[i*rowBytes:])
-			tag := binary.NativeEndian.Uint64(rows[i*rowBytes+wordBytes:])
-			if _, _, err := stateOf(word); err != nil {
-				k.missing[entry] = struct{}{}
-			}
-			if entry < len(names) && names[entry] != "" && isTag(tag) && tag != tagOf(names[entry]) && word != never {
-				return fmt.Errorf("entry %d is of a variable with another name than %q: "+
-					"give every variable the entry that it had; %s", entry, names[entry], anew)
-			}
+	}
+}
+
+// readRows remembers the entries that are lost by their states, and compares the tags with the names of those who want
+// the entries.
+func (k *file) readRows(names []string) error {
+	for entry, row := range k.rows() {
+		if _, _, err := stateOf(row.state); err != nil {
+			k.missing[entry] = struct{}{}
+		}
+		if entry < len(names) && names[entry] != "" && isTag(row.tag) && row.tag != tagOf(names[entry]) && row.state != never {
+			return fmt.Errorf("entry %d is of a variable with another name than %q: "+
+				"give every variable the entry that it had; %s", entry, names[entry], anew)
 		}
 	}
 	return nil
