@@ -27,6 +27,10 @@
 // sets what there is no flag for. The table says so, and has the method and implementation that were measured; -svg
 // draws only those that were asked for.
 //
-// The exit code is 0, or 1 when a value was wrong or a collective failed, 2 when the flags are wrong, 130 after an
-// interrupt.
+// Before anything is allocated, what the largest size takes (two buffers for each replica, and what the methods keep of
+// scratch memory and copies) is compared with the memory that there is: on Linux MemAvailable and the limits of
+// cgroups, elsewhere the address space. Too much is an error, with exit code 2.
+//
+// The exit code is 0, or 1 when a value was wrong or a collective failed, 2 when the flags are wrong or ask for more
+// memory than there is, 130 after an interrupt.
 package main

@@ -33,6 +33,10 @@ func runTampered(ctx context.Context, args []string, stdout, stderr io.Writer, t
 	if err == nil {
 		err = s.probe(ctx)
 	}
+	if err == nil {
+		bytes, source, known := available()
+		err = s.checkMemory(ctx, bytes, source, known)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "gclperf: %v\n", err)
 		return exitUsage

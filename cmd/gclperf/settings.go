@@ -103,7 +103,8 @@ wrong elements in one call before and one after the timed ones. allocs are heap 
 The environment variable GCL_OPTIONS, as in {"method": "clockwise_ring"}, overrides -method, -implementation and -reproducible: what is printed for a method or
 an implementation is what was measured, not what was asked for, and -svg draws only those that were asked for.
 
-The exit code is 0; 1 when a value was wrong or a collective failed; 2 when the flags are wrong; 130 after an interrupt.
+The exit code is 0; 1 when a value was wrong or a collective failed; 2 when the flags are wrong, or ask for more memory than there is;
+130 after an interrupt.
 
 `)
 	f := flags(&raw{})
