@@ -38,6 +38,10 @@ import (
 // finds its value by name. Without names it is the number of the buffer that counts, which is its place in the order,
 // and two of one type and shape that change places swap their values.
 //
+// The files of a buffer on all replicas of a program belong together. A session makes none of them while another has
+// stored entries, as after the loss of a file, or with more replicas than before: that is an error, and a checkpoint of
+// package rts/checkpoint is loaded on any number of replicas.
+//
 // A file is open once at a time, in one process: the second Open is an error (on systems without file locks the user
 // must see to it). A file that is not of this package, is truncated, has another version of the format, or holds
 // something else than is wanted (another type, shape, buffer, more entries, an entry of another variable) is left as it
