@@ -257,6 +257,8 @@ func (f *flight) read() (records []record, first uint64, aside []*waiting) {
 type flights struct {
 	mu  sync.Mutex // guards all
 	all []*flight
+
+	expired atomic.Bool // a Close has waited for closeTime
 }
 
 // maxClosed is how many recorders of closed connections of one replica are kept.

@@ -12,7 +12,8 @@ import (
 // back to the root, nor from the end of a chain to its middle. On peer memory the transport knows how far each member
 // is (see docs/peer-memory.md). By messages nobody does but the flight recorders.
 
-// closeTime is how long Close waits for members that have not had the last broadcast by messages.
+// closeTime is how long Close waits for members that have not had the last broadcast by messages. Once a Close has
+// waited for so long in vain no other waits: it may be one goroutine that closes all replicas, one after the other.
 const closeTime = time.Second
 
 // The times between looks for those members, which nothing announces.
@@ -57,7 +58,11 @@ func (l *lane) unheard() error {
 				if err := endpoint.Close(); err != nil {
 					return err
 				}
-				if !waits || time.Now().After(until) {
+				if !waits || l.flights.expired.Load() {
+					break
+				}
+				if time.Now().After(until) {
+					l.flights.expired.Store(true)
 					break
 				}
 				time.Sleep(look)

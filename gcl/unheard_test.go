@@ -153,3 +153,35 @@ func TestCloseOfDupWaitsForNobody(t *testing.T) {
 		}
 	})
 }
+
+// One goroutine that closes all replicas, of which some have not had a broadcast, is held up once.
+func TestCloseOneAfterTheOther(t *testing.T) {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncless}} {
+		synctest.Test(t, func(t *testing.T) {
+			comms := joined(t, 8)
+			var all sync.WaitGroup
+			for _, c := range comms[:4] {
+				all.Go(func() {
+					err := gcl.BroadcastInPlace(watched(t), withOptions(c, o), []int32{1}, 0)
+					if last := c.Rank() == 3 && o.Method != methods.Auto; (err != nil) != last { // in the ring, replica 3 waits for 4
+						t.Errorf("replica %d: %v", c.Rank(), err)
+					}
+				})
+			}
+			synctest.Wait()
+			start, told := time.Now(), 0
+			for _, c := range comms {
+				if errors.Is(c.Close(), gcl.ErrMismatch) {
+					told++
+				}
+			}
+			if took := time.Since(start); took > 1100*time.Millisecond {
+				t.Errorf("the bubble's clock has gone on by %v", took)
+			}
+			all.Wait()
+			if o.Method == methods.Auto && told != 4 {
+				t.Errorf("%d of the 4 that leave without it say so", told)
+			}
+		})
+	}
+}

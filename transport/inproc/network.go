@@ -40,6 +40,7 @@ type network struct {
 	aborted atomic.Pointer[transport.AbortError] // set once
 	told    []atomic.Bool                        // by rank: an error of a call has said so
 	roomy   bool                                 // every replica can have a processor
+	expired atomic.Bool                          // a Close has waited for settleTime
 	spins   int                                  // how often to look in vain at a meeting, at most
 
 	armed atomic.Bool   // the timer runs, or patrol does

@@ -3,7 +3,6 @@ package inproc
 import (
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"gogcl.dev/transport"
@@ -11,13 +10,13 @@ import (
 
 // settleTime is how long Close waits for others to come to a broadcast that has not waited for them. It bounds what a
 // program pays that closes the endpoints of several replicas on one goroutine, the root's first, with a broadcast that
-// nobody has taken: it could not go on by itself.
+// nobody has taken: it could not go on by itself. Once a Close has waited for so long in vain no other waits.
 const settleTime = time.Second
 
 // linger waits until all others have come to the last broadcasts of a replica that is closed on all lanes, or have left,
 // or the network is aborted.
 func (nw *network) linger(rank int, lanes []*lane) {
-	var expired atomic.Bool
+	expired := &nw.expired
 	var timer *time.Timer
 	for _, l := range lanes {
 		e := l.eps[rank]

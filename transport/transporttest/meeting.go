@@ -49,6 +49,7 @@ func (s *suite) peerMemory(t *testing.T) {
 		{"BroadcastMismatch", (*suite).broadcastMismatch},
 		{"BroadcastArguments", (*suite).broadcastArguments},
 		{"BroadcastUnheard", (*suite).broadcastUnheard},
+		{"BroadcastElsewhere", (*suite).broadcastElsewhere},
 		{"NoLeak", (*suite).meetNoLeak},
 		{"NoAlloc", (*suite).meetNoAlloc},
 	} {
