@@ -71,11 +71,14 @@ func (p *Program) Fail(what string, err error) {
 	p.fail(&BuildError{Op: what, Graph: p.main.name, Position: callerOf(), Err: err})
 }
 
-// Attached returns what a package of operations keeps with a program, found by key or made. It is nil of no program, of
-// a key that cannot be compared, and without a function that makes it.
+// Attached returns what a package of operations keeps with a program, found by key or made. With no program, or a key
+// that cannot be compared, it is made and not kept; without a function to make it, it is nil.
 func (p *Program) Attached(key any, make func() any) any {
-	if p == nil || make == nil || key != nil && !reflect.ValueOf(key).Comparable() {
+	if make == nil {
 		return nil
+	}
+	if p == nil || key != nil && !reflect.ValueOf(key).Comparable() {
+		return make()
 	}
 	if p.attached == nil {
 		p.attached = map[any]any{}

@@ -83,17 +83,36 @@ func check(spec ir.Spec, entries int) error {
 }
 
 // ID returns the number of the buffer, which counts from 1 in each program.
-func (b *Buffer) ID() int { return b.id }
+func (b *Buffer) ID() int { return b.orNone().id }
+
+var errNoBuffer = errors.New("remote: no buffer: NewBuffer makes one")
+
+// made reports whether NewBuffer has made the buffer.
+func (b *Buffer) made() bool { return b != nil && b.program != nil }
+
+// orNone is the buffer, or one that stands for none.
+func (b *Buffer) orNone() *Buffer {
+	if b == nil {
+		return &Buffer{}
+	}
+	return b
+}
 
 // Spec returns shape and element type of an entry. They never change but by Replace.
-func (b *Buffer) Spec() ir.Spec { return ir.Spec{Shape: b.spec.Shape.Clone(), DType: b.spec.DType} }
+func (b *Buffer) Spec() ir.Spec {
+	b = b.orNone()
+	return ir.Spec{Shape: b.spec.Shape.Clone(), DType: b.spec.DType}
+}
 
 // MetaShape returns the shape of the tensor that the entries of all replicas are shards of, or nil if they are not.
-func (b *Buffer) MetaShape() tensor.Shape { return b.meta.Clone() }
+func (b *Buffer) MetaShape() tensor.Shape { return b.orNone().meta.Clone() }
 
 // SetMetaShape says which tensor the entries are shards of. It is fixed by the first use; another shape later is an
 // error.
 func (b *Buffer) SetMetaShape(shape tensor.Shape) error {
+	if !b.made() {
+		return errNoBuffer
+	}
 	if err := shape.Validate(); err != nil {
 		return fmt.Errorf("remote: buffer %d: meta shape: %w", b.id, err)
 	}
@@ -105,11 +124,14 @@ func (b *Buffer) SetMetaShape(shape tensor.Shape) error {
 }
 
 // Entries returns the number of entries.
-func (b *Buffer) Entries() int { return b.entries }
+func (b *Buffer) Entries() int { return b.orNone().entries }
 
 // SetEntries changes the number of entries, to 1 or more, in sessions too, which must not be running. To have more
 // keeps what is stored; to have fewer is an error once something is built on the buffer or there is a session.
 func (b *Buffer) SetEntries(n int) error {
+	if !b.made() {
+		return errNoBuffer
+	}
 	if err := check(b.spec, n); err != nil {
 		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
 	}
@@ -139,6 +161,9 @@ func (b *Buffer) SetEntries(n int) error {
 // Replace changes shape, element type and number of entries together. It is an error once something is built on the
 // buffer.
 func (b *Buffer) Replace(spec ir.Spec, entries int) error {
+	if !b.made() {
+		return errNoBuffer
+	}
 	if err := check(spec, entries); err != nil {
 		return fmt.Errorf("remote: buffer %d: %w", b.id, err)
 	}
@@ -152,6 +177,9 @@ func (b *Buffer) Replace(spec ir.Spec, entries int) error {
 // Validate returns an error, which has both, if a tensor of that spec cannot be an entry of the buffer. With more than
 // one shard it must be of the meta shape.
 func (b *Buffer) Validate(spec ir.Spec, shards int) error {
+	if !b.made() {
+		return errNoBuffer
+	}
 	want := b.spec
 	if shards > 1 {
 		want.Shape = b.meta
@@ -258,6 +286,9 @@ func (b *Buffer) at(s *ir.Session, replica, offset int) (Entries, error) {
 
 // in finds the entries of a replica in a session.
 func (b *Buffer) in(s *ir.Session, replica int) (Entries, error) {
+	if !b.made() {
+		return nil, errNoBuffer
+	}
 	if s == nil || s.Program() != b.program {
 		return nil, fmt.Errorf("remote: buffer %d is of another program than the session", b.id)
 	}

@@ -41,6 +41,9 @@ func checkName(name string) error {
 // A name has 1 to 200 bytes of UTF-8, no control characters, and neither / nor \. Errors, which stick to the program:
 // another name, the name of another buffer of the program, a second name, a session that has the buffers open.
 func (b *Buffer) Named(name string) *Buffer {
+	if !b.made() {
+		return b
+	}
 	err := b.setName(name)
 	if err == nil && len(of(b.program).open) > 0 {
 		err = errSession
@@ -52,7 +55,7 @@ func (b *Buffer) Named(name string) *Buffer {
 }
 
 // Name returns the name of the buffer, or "" if it has none.
-func (b *Buffer) Name() string { return b.name }
+func (b *Buffer) Name() string { return b.orNone().name }
 
 func (b *Buffer) setName(name string) error {
 	if err := checkName(name); err != nil {

@@ -39,4 +39,10 @@ func PrefetchAt(b *Buffer, offset *ir.Tensor) *Pending {
 func refuses(b *Buffer, g *ir.Graph) bool { return g == nil || b == nil || b.program != g.Program() }
 
 // Wait adds the end of the load, and returns what is loaded. An error of the load is one of the run, here or before.
-func (p *Pending) Wait() *ir.Tensor { return p.started.Wait()[0] }
+func (p *Pending) Wait() *ir.Tensor {
+	var started *ir.Started
+	if p != nil {
+		started = p.started
+	}
+	return started.Wait()[0]
+}

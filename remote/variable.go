@@ -294,16 +294,32 @@ func writer(t *tensor.Tensor) func(i int, whole int64, f float64) bool {
 }
 
 // Name returns the variable's name, or "" if it has none.
-func (v *Variable) Name() string { return v.name }
+func (v *Variable) Name() string {
+	if v == nil {
+		return ""
+	}
+	return v.name
+}
 
 // Buffer returns the buffer that the variable is in, and the entry.
-func (v *Variable) Buffer() (b *Buffer, offset int) { return v.buffer, v.offset }
+func (v *Variable) Buffer() (b *Buffer, offset int) {
+	if v == nil {
+		return nil, 0
+	}
+	return v.buffer, v.offset
+}
 
 // Load adds a load of the variable to a graph, and returns what is loaded, a new tensor of the buffer's spec.
-func (v *Variable) Load(g *ir.Graph) *ir.Tensor { return Load(g, v.buffer, v.offset).Named(v.name) }
+func (v *Variable) Load(g *ir.Graph) *ir.Tensor {
+	b, offset := v.Buffer()
+	return Load(g, b, offset).Named(v.Name())
+}
 
 // Store adds a store of a tensor to the variable. It must be of the buffer's spec.
-func (v *Variable) Store(t *ir.Tensor) { Store(v.buffer, v.offset, t) }
+func (v *Variable) Store(t *ir.Tensor) {
+	b, offset := v.Buffer()
+	Store(b, offset, t)
+}
 
 // Read returns a copy, the caller's, of the variable's value in a session: in the shape of the data that it was made
 // with, from the first replica of each group, or with AllReplicas of one value for each replica, with a leading
@@ -365,6 +381,9 @@ func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 
 // in finds the entries of a session, and how the variable lies in them.
 func (v *Variable) in(s *ir.Session) (*stores, division, error) {
+	if v == nil || !v.buffer.made() {
+		return nil, division{}, errors.New("remote: no variable: NewVariable makes one")
+	}
 	if v.late {
 		return nil, division{}, fmt.Errorf("remote: %s: %w", v.label(), errSession)
 	}

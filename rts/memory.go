@@ -1,6 +1,7 @@
 package rts
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,6 +26,9 @@ type Memory struct {
 // laid out.
 func (s *Step) Memory(session *ir.Session) (Memory, error) {
 	var m Memory
+	if s == nil || s.program == nil {
+		return m, errors.New("rts: no training step: Trainer.Step makes one")
+	}
 	if session == nil || session.Program() != s.program {
 		return m, fmt.Errorf("rts: the session is of another program than the training step")
 	}

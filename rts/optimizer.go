@@ -23,7 +23,11 @@ func (a Adam) States() []string { return []string{"mean", "square"} }
 
 // Update implements Optimizer.
 func (a Adam) Update(param *ir.Tensor, states []*ir.Tensor, grad, rate, step *ir.Tensor) {
-	ir.Adam(a).Update(param, ir.AdamState{Mean: states[0], Square: states[1]}, grad, rate, step)
+	var state ir.AdamState // with fewer states it is an error that one is nil
+	if len(states) > 1 {
+		state = ir.AdamState{Mean: states[0], Square: states[1]}
+	}
+	ir.Adam(a).Update(param, state, grad, rate, step)
 }
 
 // SGD is ir.SGD as an Optimizer: without momentum it keeps nothing.

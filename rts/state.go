@@ -1,6 +1,7 @@
 package rts
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,6 +51,9 @@ func (b *builder) makeStates() {
 // package checkpoint to save or to load between runs, shard by shard: the shards that the tensors' Read returns share
 // memory for one. Every parameter needs a name of its own.
 func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
+	if s == nil || s.program == nil {
+		return nil, errors.New("rts: no training step: Trainer.Step makes one")
+	}
 	if session == nil || session.Program() != s.program {
 		return nil, fmt.Errorf("rts: the session is of another program than the training step")
 	}

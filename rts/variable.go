@@ -100,15 +100,30 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor, options []remote.Vari
 }
 
 // Spec returns shape and element type of the whole tensor.
-func (v *Variable) Spec() ir.Spec { return ir.Spec{DType: v.spec.DType, Shape: v.spec.Shape.Clone()} }
+func (v *Variable) Spec() ir.Spec {
+	if v == nil {
+		return ir.Spec{}
+	}
+	return ir.Spec{DType: v.spec.DType, Shape: v.spec.Shape.Clone()}
+}
 
 // Sharding returns over which replicas the variable is split.
-func (v *Variable) Sharding() Sharding { return v.sharding }
+func (v *Variable) Sharding() Sharding {
+	if v == nil {
+		return Sharding{}
+	}
+	return v.sharding
+}
 
 // Shards returns in how many shards the variable is; 1 if every replica has it whole.
-func (v *Variable) Shards() int { return v.plan.shards }
+func (v *Variable) Shards() int {
+	if v == nil {
+		return 0
+	}
+	return v.plan.shards
+}
 
 // Gather returns the whole variable, given the shard of each replica.
 func (v *Variable) Gather(shard *ir.Tensor) *ir.Tensor {
-	return v.sharding.Gather(shard, v.spec.Shape...)
+	return v.Sharding().Gather(shard, v.Spec().Shape...)
 }

@@ -22,6 +22,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -42,6 +43,9 @@ type API struct {
 	// Skip has what is not called, as "Type.Method" or "Function", with the reason. "Type" is for all methods.
 	Skip map[string]string
 
+	// Scratch has the calls run in an empty directory, for functions that make files.
+	Scratch bool
+
 	// Rounds is how often each is called with arguments drawn by chance; 0 stands for 200, with -short 40.
 	Rounds int
 }
@@ -51,6 +55,13 @@ func Check(t *testing.T, api API) {
 	t.Helper()
 	for _, name := range missing(t, api) {
 		t.Errorf("%s is exported and not given to anyinput.Check", name)
+	}
+	if api.Scratch { // deep enough for names such as "../x"
+		dir := filepath.Join(t.TempDir(), "a", "b")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(dir)
 	}
 	rounds := api.Rounds
 	if rounds == 0 {

@@ -120,8 +120,24 @@ func (d *Directory) beside() (number int, path string, err error) {
 	return number, path, os.Mkdir(path, 0o777)
 }
 
+var (
+	errNoContext   = errors.New("nil context")
+	errNoDirectory = errors.New("no directory: Open opens one")
+)
+
+// name is the directory's for an error.
+func (d *Directory) name() string {
+	if d == nil || d.dir == "" {
+		return "a nil Directory"
+	}
+	return d.dir
+}
+
 // begin is the beginning of a method.
 func (d *Directory) begin(save bool) error {
+	if d == nil || d.dir == "" {
+		return errNoDirectory
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -136,6 +152,9 @@ func (d *Directory) begin(save bool) error {
 
 // Save saves a checkpoint as the function Save does.
 func (d *Directory) Save(ctx context.Context, tensors []Tensor, meta map[string]string, options ...SaveOption) error {
+	if d == nil || d.dir == "" {
+		return saveError(d.name(), errNoDirectory)
+	}
 	return saveError(d.dir, func() error {
 		p, err := prepare(ctx, d.dir, tensors, meta, options)
 		if err != nil {
@@ -148,7 +167,7 @@ func (d *Directory) Save(ctx context.Context, tensors []Tensor, meta map[string]
 // Load loads the newest checkpoint as the function Load does.
 func (d *Directory) Load(ctx context.Context, tensors []Tensor) (meta map[string]string, err error) {
 	if err := d.begin(false); err != nil {
-		return nil, loadError(d.dir, err)
+		return nil, loadError(d.name(), err)
 	}
 	return Load(ctx, d.dir, tensors)
 }
@@ -157,7 +176,10 @@ func (d *Directory) Load(ctx context.Context, tensors []Tensor) (meta map[string
 // may still find it damaged. The error is ErrNone when there is no checkpoint.
 func (d *Directory) Meta(ctx context.Context) (map[string]string, error) {
 	if err := d.begin(false); err != nil {
-		return nil, loadError(d.dir, err)
+		return nil, loadError(d.name(), err)
+	}
+	if ctx == nil {
+		return nil, loadError(d.dir, errNoContext)
 	}
 	var x *index
 	err := atNewest(ctx, d.dir, func(dir string) (err error) {
@@ -173,6 +195,9 @@ func (d *Directory) Meta(ctx context.Context) (map[string]string, error) {
 // Close lets others save to the directory. An error says that a Save is at work, and leaves it open. To close again
 // does nothing.
 func (d *Directory) Close() error {
+	if d == nil || d.dir == "" {
+		return errNoDirectory
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {

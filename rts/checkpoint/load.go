@@ -38,7 +38,10 @@ func loadError(dir string, err error) error {
 }
 
 func load(ctx context.Context, dir string, tensors []Tensor) (map[string]string, error) {
-	if dir == "" {
+	switch {
+	case ctx == nil:
+		return nil, errNoContext
+	case dir == "":
 		return nil, errNoName
 	}
 	layouts, err := checkAll(tensors)

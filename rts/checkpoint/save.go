@@ -71,9 +71,14 @@ type prepared struct {
 func prepare(ctx context.Context, dir string, tensors []Tensor, meta map[string]string, options []SaveOption) (prepared, error) {
 	s := settings{keep: 1}
 	for _, option := range options {
-		option(&s)
+		if option != nil {
+			option(&s)
+		}
 	}
-	if dir == "" {
+	switch {
+	case ctx == nil:
+		return prepared{}, errNoContext
+	case dir == "":
 		return prepared{}, errNoName
 	}
 	if s.keep < 1 {

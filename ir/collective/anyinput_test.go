@@ -1,0 +1,39 @@
+package collective_test
+
+import (
+	"testing"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/anyinput"
+	"gogcl.dev/ir"
+	"gogcl.dev/ir/collective"
+	"gogcl.dev/tensor"
+)
+
+// TestAnyInput: no call panics.
+func TestAnyInput(t *testing.T) {
+	p := ir.New(2)
+	m := p.Main()
+	data, err := tensor.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, numbers := m.Constant(data), m.Constant(tensor.Scalar(int32(1)))
+	running := ir.New(2)
+	s, err := ir.NewSession(running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	anyinput.Check(t, anyinput.API{
+		Functions: map[string]any{
+			"UseTransport": collective.UseTransport,
+		},
+		Types: []any{
+			collective.Comm{},
+		},
+		Values: []any{
+			p, m, x, numbers, data, running, s, gcl.Add, collective.Comm{}, []*ir.Tensor{x, x}, &ir.Tensor{}, &ir.Program{}, tensor.Shape{2, 3}, 0, 1,
+		},
+	})
+}

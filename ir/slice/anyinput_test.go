@@ -1,0 +1,56 @@
+package slice_test
+
+import (
+	"testing"
+
+	"gogcl.dev/internal/anyinput"
+	"gogcl.dev/ir"
+	"gogcl.dev/ir/slice"
+	"gogcl.dev/popops"
+	"gogcl.dev/tensor"
+)
+
+// TestAnyInput: no call panics.
+func TestAnyInput(t *testing.T) {
+	p := ir.New(2)
+	m := p.Main()
+	data, err := tensor.FromSlice([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, numbers := m.Constant(data), m.Constant(tensor.Scalar(int32(1)))
+	offsets, err := tensor.FromSlice([]int32{0, 1}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := popops.NewPlan(tensor.F32, 2, 3, []int{2}, popops.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := ir.New(2)
+	s, err := ir.NewSession(running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	anyinput.Check(t, anyinput.API{
+		Functions: map[string]any{
+			"DynamicSlice": slice.DynamicSlice, "DynamicUpdate": slice.DynamicUpdate,
+			"DynamicUpdateInPlace": slice.DynamicUpdateInPlace, "GroupedMultiSlice": slice.GroupedMultiSlice,
+			"GroupedMultiUpdate": slice.GroupedMultiUpdate, "GroupedMultiUpdateAdd": slice.GroupedMultiUpdateAdd,
+			"GroupedMultiUpdateAddInPlace": slice.GroupedMultiUpdateAddInPlace,
+			"GroupedMultiUpdateInPlace":    slice.GroupedMultiUpdateInPlace,
+			"GroupedMultiUpdateMax":        slice.GroupedMultiUpdateMax,
+			"GroupedMultiUpdateMaxInPlace": slice.GroupedMultiUpdateMaxInPlace, "MultiSlice": slice.MultiSlice,
+			"MultiSliceAt": slice.MultiSliceAt, "MultiUpdate": slice.MultiUpdate,
+			"MultiUpdateAdd": slice.MultiUpdateAdd, "MultiUpdateAddAt": slice.MultiUpdateAddAt,
+			"MultiUpdateAddAtInPlace": slice.MultiUpdateAddAtInPlace,
+			"MultiUpdateAddInPlace":   slice.MultiUpdateAddInPlace, "MultiUpdateInPlace": slice.MultiUpdateInPlace,
+			"MultiUpdateMax": slice.MultiUpdateMax, "MultiUpdateMaxInPlace": slice.MultiUpdateMaxInPlace,
+		},
+		Types: []any{},
+		Values: []any{
+			p, m, x, x, numbers, m.Constant(offsets), data, running, s, &ir.Tensor{}, &popops.Plan{}, plan, []int{0}, []int{1}, 0, 1,
+		},
+	})
+}
