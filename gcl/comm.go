@@ -337,8 +337,8 @@ func (c *Comm) Abort(cause error) {
 // a broadcast that did not wait for it (see Broadcast).
 //
 // So that it can know, Close of the first connection waits, for a second at most, for members that have not come to the
-// last broadcast in a group. What they find later is their error alone. Close of a Dup does not wait: what comes out
-// later, Close of the first connection says.
+// last broadcast in a group. What they find later is their error alone. Close of a Dup waits for nobody, and tells what
+// is known by then.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
 		return err
@@ -354,6 +354,7 @@ func (c *Comm) Close() error {
 	if err == nil {
 		err = c.lane.unheard()
 	}
+	c.lane.part()
 	if err != nil {
 		return c.otherFailure(context.Background(), "close", err)
 	}

@@ -106,3 +106,6 @@ func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error
 
 // ForgetWarnings lets the warning about useSynclessCollectives be logged once more.
 func ForgetWarnings() { warnSyncless = sync.Once{} }
+
+// OpenDups is how many Dups c's first connection knows of.
+func OpenDups(c *Comm) int { return len(c.lane.root().others) }

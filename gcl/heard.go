@@ -100,23 +100,26 @@ func (f *flight) past(group, seq uint64) bool {
 	if f.isClosed() {
 		return true
 	}
-	r, ok := f.latest(group)
-	return ok && (r.seq > seq || r.seq == seq && r.state != running)
+	r, unknown := f.latest(group)
+	return unknown || r.seq > seq || r.seq == seq && r.state != running
 }
 
-// has reports whether a replica has made a call of a group.
+// has reports whether a replica has made a call of a group, as far as that is known.
 func (f *flight) has(group, seq uint64) bool {
-	r, ok := f.latest(group)
-	return ok && r.seq >= seq
+	r, unknown := f.latest(group)
+	return unknown || r.seq >= seq
 }
 
-// latest is the last call of a group, if it is on record.
-func (f *flight) latest(group uint64) (found record, ok bool) {
+// latest is the last call of a group, with number 0 if there was none. It is unknown when so many calls of other groups
+// have followed that there is no record of it.
+func (f *flight) latest(group uint64) (found record, unknown bool) {
+	seen := 0
 	f.newest(func(r *record) bool {
-		if ok = r.label.group == group; ok {
+		seen++
+		if r.label.group == group {
 			found = *r
 		}
-		return !ok
+		return found.label == nil
 	})
-	return found, ok
+	return found, found.label == nil && seen == flightLength
 }

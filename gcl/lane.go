@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,7 +34,7 @@ type lane struct {
 	counts map[groupKey]*atomic.Uint64 // group.seq of the groups of the same members, whatever the ring
 	ipus   map[int]*ipus               // this replica's own, by how many
 	closed bool                        // says why they failed
-	others []*lane                     // of the first connection: those of its Dups
+	others []*lane                     // of the first connection: those of its Dups that are not closed
 
 	withins atomic.Uint64 // collectives within the replica
 
@@ -59,6 +60,16 @@ func (l *lane) root() *lane {
 		return l.first
 	}
 	return l
+}
+
+// part is told that the lane is closed. The first connection forgets a Dup.
+func (l *lane) part() {
+	if l.first == nil {
+		return
+	}
+	l.first.mu.Lock()
+	defer l.first.mu.Unlock()
+	l.first.others = slices.DeleteFunc(l.first.others, func(o *lane) bool { return o == l })
 }
 
 // groupKey tells groups of one replica apart: a group's size and stride fix its members.

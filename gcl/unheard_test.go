@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
 )
@@ -184,4 +185,45 @@ func TestCloseOneAfterTheOther(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A broadcast that is no longer on record, for all the calls of other groups since, is nobody's fault.
+func TestCloseLongAfterABroadcast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+			if err := gcl.BroadcastInPlace(ctx, with(c, methods.ClockwiseRing), make([]int32, 5), 0); err != nil {
+				return err
+			}
+			alone := grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1})
+			for range 1100 * (1 - c.Rank()%2) { // not on replica 1
+				if err := alone.Barrier(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if took := time.Since(start); took >= time.Second {
+			t.Errorf("the bubble's clock has gone on by %v", took)
+		}
+	})
+}
+
+// A connection forgets its Dups when they are closed.
+func TestDupsAreForgotten(t *testing.T) {
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		for range 3 {
+			d, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			if err := d.Close(); err != nil {
+				return err
+			}
+		}
+		if n := gcl.OpenDups(c); n != 0 {
+			t.Errorf("replica %d: %d Dups", c.Rank(), n)
+		}
+		return nil
+	})
 }
