@@ -77,6 +77,7 @@ func table() []row {
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/plot"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron", "internal/command", "internal/progress"}},
 		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/command", "internal/progress"}},
+		{pkg: "examples/larger", imports: []string{anyAbove, "internal/command"}},
 		{pkg: "examples/charlm", imports: []string{anyAbove, "examples/charlm/opticks", "internal/command", "internal/progress"}},
 		{pkg: "examples/embedding", imports: []string{anyAbove, "examples/charlm/opticks", "internal/command", "internal/progress"}},
 		{pkg: "examples/digits/perceptron", modules: []string{gonum}},
