@@ -49,6 +49,11 @@ func TestWithinErrors(t *testing.T) {
 		{"rows of different length at one offset", pairs, reduceBoth([][]int32{{1}, {3, 4}, {5}, {6}}, gcl.Add),
 			"gcl: all-reduce within the replica: replica 0: the row of IPU 3 has 1 elements, that of IPU 1 has 2; rows of one offset (here 1 of 2) are of equal length"},
 		{"no rows", gcl.Options{}, reduceBoth(nil, gcl.Add), "no IPU is given data, want 1 or more"},
+		{"more rows than a replica has IPUs", gcl.Options{}, reduceBoth(make([][]int32, 257), gcl.Add),
+			"gcl: all-reduce within the replica: replica 0: 257 IPUs are given data, a row or chunk each, want 256 at most (MaxIPUs)"},
+		{"many more rows", pairs, reduceBoth(make([][]int32, 5000), gcl.Add), "5000 IPUs are given data, a row or chunk each, want 256 at most"},
+		{"many chunks", gcl.Options{}, gather(make([]chunks.Chunk[int32], 5000)...),
+			"gcl: all-gather within the replica: replica 0: 5000 IPUs are given data, a row or chunk each, want 256 at most"},
 		{"ranks that do not fit", pairs, reduceBoth(three, gcl.Add), "3 IPUs do not divide into ranks of 2 (Options.IPUsPerRank)"},
 		{"ranks larger than the replica", gcl.Options{IPUsPerRank: 4}, reduceBoth(three, gcl.Add), "3 IPUs do not divide into ranks of 4"},
 		{"an operator for other types", gcl.Options{}, reduceBoth(four, gcl.LogicalAnd), "operator LOGICAL_AND takes bool, not int32"},
@@ -384,4 +389,29 @@ func TestWithinAllocations(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestMostIPUs: as many IPUs as there may be reduce and gather.
+func TestMostIPUs(t *testing.T) {
+	if underRace {
+		t.Skip("256 goroutines that send to each other are for the race detector's patience too many")
+	}
+	rows, sum := make([][]int32, gcl.MaxIPUs), []int32{0, 0, 0}
+	for p := range rows {
+		rows[p] = []int32{int32(p), 1, -int32(p)}
+		for i, v := range rows[p] {
+			sum[i] += v
+		}
+	}
+	alone(t, func(ctx context.Context, c *gcl.Comm) error {
+		c = withOptions(c, gcl.Options{Implementation: gcl.Syncless})
+		scattered, err := gcl.ReduceScatterWithinReplica(ctx, c, rows, gcl.Add)
+		if err != nil {
+			return err
+		}
+		gathered, err1 := gcl.AllGatherWithinReplica(ctx, c, scattered)
+		reduced, err2 := gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add)
+		want := repeated(sum, gcl.MaxIPUs)
+		return errors.Join(err1, err2, checkRows("all-gather", gathered, want), checkRows("all-reduce", reduced, want))
+	})
 }
