@@ -3,7 +3,6 @@ package gcl
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"sync"
 	"unsafe"
@@ -30,8 +29,8 @@ type allocations struct {
 // Dups. It is rounded up to whole pages, and from 2 MiB on takes up to 4 MiB more address space, of which what lies
 // outside the slice is never touched.
 //
-// Errors: n is negative, n elements are more than there is address space for, the connection is closed. Memory that the
-// machine does not have is the end of the program, as it is with make.
+// Errors: n is negative, n elements are more than 16 TiB (2 GiB where ints are of 32 bits), the connection is
+// closed. Memory that the machine does not have is the end of the program, as it is with make.
 func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
 	if c.check() != nil {
 		return nil, errors.New("gcl: alloc: nil Comm")
@@ -67,14 +66,11 @@ func (m *allocations) alloc(n, size int) (unsafe.Pointer, error) {
 	switch {
 	case n < 0:
 		return nil, fmt.Errorf("%d elements", n)
-	case n > (math.MaxInt-2*page)/size:
-		return nil, fmt.Errorf("%d elements of %d bytes are more than there is address space for", n, size)
+	case n > (maxBytes-2*page)/size:
+		return nil, fmt.Errorf("%d elements of %d bytes, want %d at most: %d bytes with room to begin with a page", n, size, (maxBytes-2*page)/size, int64(maxBytes))
 	}
 	length := max((n*size+page-1)/page*page, page)
-	all, err := zeros(length + page - 1)
-	if err != nil {
-		return nil, fmt.Errorf("%d elements of %d bytes: %w", n, size, err)
-	}
+	all := make([]byte, length+page-1)
 	// The alignment of a heap object does not change: objects do not move.
 	first := -int(uintptr(unsafe.Pointer(unsafe.SliceData(all)))) & (page - 1)
 	block := all[first : first+length : first+length]
@@ -92,16 +88,6 @@ func (m *allocations) alloc(n, size int) (unsafe.Pointer, error) {
 	p := unsafe.Pointer(unsafe.SliceData(block))
 	m.blocks[p] = block
 	return p, nil
-}
-
-// zeros is make, which panics on sizes that no machine can address.
-func zeros(n int) (out []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%v", v)
-		}
-	}()
-	return make([]byte, n), nil
 }
 
 func (m *allocations) free(p unsafe.Pointer) error {

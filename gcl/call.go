@@ -96,8 +96,10 @@ func (c *Comm) checkCall(ctx context.Context, k *call) error {
 		return errors.New("nil context")
 	}
 	size := c.Size()
-	if k.collective == schedule.AllGather && k.srcLen > math.MaxInt/k.dtype.Size()/size {
-		return fmt.Errorf("%d elements of %d ranks are more than memory can hold", k.srcLen, size)
+	if k.collective == schedule.AllGather {
+		if err := checkRoom(k.srcLen, size, k.dtype); err != nil {
+			return err
+		}
 	}
 	want := k.srcLen
 	switch k.collective {

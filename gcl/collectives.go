@@ -64,7 +64,7 @@ func AllGather[T tensor.Element](ctx context.Context, c *Comm, data []T) ([]T, e
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return result(ctx, c, schedule.AllGather, gatheredLength(len(data), c.Size()), data, 0, 0)
+	return result(ctx, c, schedule.AllGather, gatheredLength[T](len(data), c.Size()), data, 0, 0)
 }
 
 // AllGatherTo is AllGather with the result in dst, of G times the length of data, apart from it or with data exactly in

@@ -2,7 +2,6 @@ package gcl
 
 import (
 	"context"
-	"math"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/methods/schedule"
@@ -40,10 +39,10 @@ func results[T tensor.Element](ctx context.Context, c *Comm, collective schedule
 
 func sameLength(n, _ int) int { return n }
 
-// gatheredLength is that of an all-gather's output, or n where that is more than memory can hold, which is refused.
-func gatheredLength(n, ranks int) int {
-	if n > math.MaxInt/8/ranks {
-		return n
+// gatheredLength is that of an all-gather's output, or 0 where that is more than a buffer can have, which is refused.
+func gatheredLength[T tensor.Element](n, ranks int) int {
+	if !fits(n, ranks, tensor.DTypeOf[T]().Size()) {
+		return 0
 	}
 	return n * ranks
 }
@@ -80,7 +79,7 @@ func ReduceScatterManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, da
 // AllGatherMany is AllGather of each slice of data, all in one go: a slice of n elements gives G times as many, in rank
 // order. The lengths are the same on all ranks.
 func AllGatherMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T) ([][]T, error) {
-	return results(ctx, c, schedule.AllGather, data, 0, 0, gatheredLength)
+	return results(ctx, c, schedule.AllGather, data, 0, 0, gatheredLength[T])
 }
 
 // AllGatherManyTo is AllGatherMany with the results in dst: dst[i], of G times the length of data[i], has data[i] in

@@ -3,7 +3,6 @@ package gcl
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/methods/schedule"
@@ -55,7 +54,7 @@ func AllGatherMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m
 		return nil, err
 	}
 	var dst []T
-	if n, err := m.PerRank(c.Size()); err == nil && n == len(data) && n <= math.MaxInt/8/c.Size() { // else it is refused
+	if n, err := m.PerRank(c.Size()); err == nil && n == len(data) && fits(n, c.Size(), tensor.DTypeOf[T]().Size()) { // else it is refused
 		total, _ := m.Elements()
 		dst = make([]T, total)
 	}
@@ -90,6 +89,9 @@ func (m *many) loadMapped(c *Comm, k *manyCall) error {
 			return fmt.Errorf("the destination has %d elements, want %d by the mapping over %d ranks", len(dst), shard, c.Size())
 		}
 	} else {
+		if err := checkRoom(shard, c.Size(), k.dtype); err != nil {
+			return err
+		}
 		if len(src) != shard {
 			return fmt.Errorf("the data has %d elements, want %d by the mapping over %d ranks", len(src), shard, c.Size())
 		}

@@ -80,8 +80,19 @@ func TestAllocErrors(t *testing.T) {
 			counts = append(counts, math.MaxInt/8-2*hugePage, math.MaxInt/16)
 		}
 		for _, n := range counts {
-			if s, err := gcl.Alloc[float64](c, n); err == nil || !strings.HasPrefix(err.Error(), "gcl: alloc: ") || s != nil {
-				return fmt.Errorf("%d elements: %d, error %v", n, len(s), err)
+			want := fmt.Sprintf("gcl: alloc: %d elements of 8 bytes, want ", n)
+			if n < 0 {
+				want = fmt.Sprintf("gcl: alloc: %d elements", n)
+			}
+			if s, err := gcl.Alloc[float64](c, n); err == nil || !strings.HasPrefix(err.Error(), want) || s != nil {
+				return fmt.Errorf("%d elements: %d, error %v, want %s", n, len(s), err, want)
+			}
+		}
+		if strconv.IntSize == 64 {
+			_, err := gcl.Alloc[float64](c, math.MaxInt&(1<<41))
+			const want = "gcl: alloc: 2199023255552 elements of 8 bytes, want 2199022731264 at most: 17592186044416 bytes with room to begin with a page"
+			if err == nil || err.Error() != want {
+				return fmt.Errorf("error %v, want %s", err, want)
 			}
 		}
 		if _, err := gcl.Alloc[int8](nil, 1); err == nil {

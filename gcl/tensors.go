@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gogcl.dev/chunks"
@@ -90,8 +89,8 @@ func checkInput(collective schedule.Collective, src *tensor.Tensor, ranks int) e
 		return fmt.Errorf("a reduce-scatter takes one dimension, not the shape %v", src.Shape())
 	case collective == schedule.AllToAll && (src.Rank() == 0 || src.Dim(0) != ranks):
 		return fmt.Errorf("the first dimension of an all-to-all is that of the ranks, %d, not as in the shape %v", ranks, src.Shape())
-	case collective == schedule.AllGather && src.Len() > math.MaxInt/2/src.DType().Size()/ranks:
-		return fmt.Errorf("%d elements of %d ranks are more than memory can hold", src.Len(), ranks)
+	case collective == schedule.AllGather:
+		return checkRoom(src.Len(), ranks, src.DType())
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package gcl
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"gogcl.dev/chunks"
@@ -108,7 +107,7 @@ func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective sch
 //
 // Errors: no chunks, more than [MaxIPUs], or another number of them than the topology given to Run has IPUs per replica; a
 // number that Options.IPUsPerRank, m, does not divide; an offset that is not of 0 to m-1, an index that is not of 0 to k/m-1, two
-// chunks with both equal; more elements than memory can hold.
+// chunks with both equal; rows of more than 16 TiB together.
 func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in chunks.Chunks[T]) ([][]T, error) {
 	k := len(in.List)
 	out := make([][]T, k)
@@ -120,8 +119,9 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 			return err
 		}
 		for p, chunk := range in.List {
-			if len(chunk.Data) > math.MaxInt/dtype.Size()/k-total {
-				return fmt.Errorf("%d elements on IPUs 0 to %d, and %d on IPU %d, make rows larger than memory can hold", total, p-1, len(chunk.Data), p)
+			if !fits(len(chunk.Data)+total, k, dtype.Size()) {
+				return fmt.Errorf("%d elements on IPUs 0 to %d, and %d on IPU %d, make %d rows that take more than %d bytes together",
+					total, p-1, len(chunk.Data), p, k, int64(maxBytes))
 			}
 			total += len(chunk.Data)
 		}

@@ -1,0 +1,23 @@
+package gcl
+
+import (
+	"fmt"
+	"math"
+
+	"gogcl.dev/tensor"
+)
+
+// maxBytes is how many bytes a buffer may have: 16 TiB, as in package tensor, or what an int counts where it is of 32
+// bits. Go panics on more than it can address, 2^48 bytes on amd64 and arm64.
+const maxBytes = min(1<<44, math.MaxInt)
+
+// checkRoom returns an error if a buffer of n elements for each of so many ranks would have more than maxBytes.
+func checkRoom(n, ranks int, dtype tensor.DType) error {
+	if fits(n, ranks, dtype.Size()) {
+		return nil
+	}
+	return fmt.Errorf("%d elements of %v for each of %d ranks take more than %d bytes, the most that a buffer may have", n, dtype, ranks, int64(maxBytes))
+}
+
+// fits reports whether n elements of so many bytes for each of so many ranks are at most maxBytes.
+func fits(n, ranks, size int) bool { return n <= maxBytes/size/ranks }
