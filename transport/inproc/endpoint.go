@@ -42,7 +42,8 @@ type endpoint struct {
 	stopWatch func() bool
 	onDone    func()
 	parks     uint64
-	spins     int  // how often to look for progress before yielding
+	spins     int // how often to look for progress before yielding
+	window    window
 	settled   bool // Exchange leaves in the ordinary way
 	visits    map[uint64]*visit
 	last      *visit // the one before, and

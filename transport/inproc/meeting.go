@@ -21,10 +21,10 @@ const inlineLimit = 8
 // itself. Where every member can have a processor, each looks at all the others' seats; else the last to arrive looks
 // for all, and the others wait for its word.
 type meeting struct {
-	members []int
-	roomy   bool
-	limit   int     // of a visit's spins
-	seats   []*seat // each on lines of its own: Go puts a header before an array that has pointers and more than 512 bytes
+	members  []int
+	spacious bool    // every member can have a processor
+	limit    int     // of a visit's spins
+	seats    []*seat // each on lines of its own: Go puts a header before an array that has pointers and more than 512 bytes
 
 	_     [64]byte
 	count atomic.Int32 // who has arrived at the barrier in progress
@@ -39,6 +39,7 @@ type meeting struct {
 	// By operation, in turn; written by the last to arrive before it says that the barrier is complete.
 	combined [2][]byte // results for all
 	combines [2]bool   // whether there is one
+	rooms    [2]bool   // what becomes of visit.room
 }
 
 // seat is a member's place. Only the member writes.
@@ -55,7 +56,7 @@ type seat struct {
 
 // notice is what a member says when it arrives. It fills a cache line.
 type notice struct {
-	number atomic.Uint64 // of the barrier, or in a queue of the Broadcast
+	number atomic.Uint64 // the stamp of the barrier, or in a queue the number of the Broadcast
 	call   transport.Call
 	inline [inlineLimit]byte
 }
@@ -70,6 +71,19 @@ const (
 	taking                  // a message of Broadcast
 	catching                // all to have come near in the queue
 )
+
+// stamp is the number of a barrier with one bit behind it: whether the member that arrives there holds the processors to
+// be crowded.
+func stamp(number uint64, crowded bool) uint64 {
+	number <<= 1
+	if crowded {
+		number |= 1
+	}
+	return number
+}
+
+// crowdedAt is the bit of a stamp.
+func crowdedAt(stamp uint64) bool { return stamp&1 != 0 }
 
 // visit is a member's own view of a meeting.
 type visit struct {
@@ -87,7 +101,9 @@ type visit struct {
 	views      []transport.Memory
 	all        [][]byte
 	stage      stage
-	_          [39]byte // three lines in all
+	roomy      bool     // in the operation in progress all look for themselves
+	room       bool     // in the next operation they do; the same at all members
+	_          [37]byte // three lines in all
 }
 
 var (
@@ -122,7 +138,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	n := len(members)
 	m := l.meetings[group]
 	if m == nil {
-		m = &meeting{members: slices.Clone(members), roomy: l.nw.roomy, limit: l.nw.spins, seats: make([]*seat, n)}
+		m = &meeting{members: slices.Clone(members), spacious: l.nw.roomy, limit: l.nw.spins, seats: make([]*seat, n)}
 		for i := range m.seats {
 			m.seats[i] = &seat{boards: [2][]byte{make([]byte, smallLimit), make([]byte, smallLimit)}, queue: new(queue)}
 		}
@@ -137,7 +153,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	}
 	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
 	v := &visit{
-		meeting: m, given: members, spins: l.nw.spins, place: slices.Index(members, e.rank),
+		meeting: m, given: members, room: m.spacious, spins: l.nw.spins, place: slices.Index(members, e.rank),
 		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
 	}
 	if e.visits == nil {
@@ -185,7 +201,7 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		return nil, err
 	}
 	e.call.Digest ^= v.history
-	v.yields = meetYields
+	v.roomy, v.yields = v.room, meetYields
 	e.visit = v
 	return v, nil
 }

@@ -23,6 +23,7 @@ func New(n int) ([]transport.Endpoint, error) {
 	}
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	nw := &network{told: make([]atomic.Bool, n), roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery}
+	nw.crowd.began = time.Now()
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
 	nw.timer.Stop()
 	nw.mu.Lock()
@@ -42,6 +43,7 @@ type network struct {
 	roomy   bool                                 // every replica can have a processor
 	expired atomic.Bool                          // a Close has waited for settleTime
 	spins   int                                  // how often to look in vain at a meeting, at most
+	crowd   crowd
 
 	armed atomic.Bool   // the timer runs, or patrol does
 	timer *time.Timer   // calls patrol

@@ -1,0 +1,105 @@
+package inproc
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// crowd says whether the processors are crowded: whether other programs want them so much that a replica cannot count
+// on having one.
+//
+// Where every replica can have a processor, a member of a meeting waits by looking again and again, and parks after some
+// 50 us. With one busy loop beside as many replicas as processors that is the worst way. The kernel puts the threads of
+// two replicas on one processor. The first looks in vain until it parks. Only then does the second run, and by then
+// a third has parked, and takes 50 us to wake. An all-reduce of 8 B among four replicas took 100 us so, call after call.
+// It takes 2 us where members let other goroutines run while they wait, as they do where replicas outnumber processors.
+//
+// So an endpoint watches how much of its time goes into long waits, and how often the kernel takes processors from the
+// process. When both are much, the processors count as crowded for a while, and meetings go as those of more replicas
+// than processors. After that they try the other way again. A try that fails soon doubles the length of the next while.
+type crowd struct {
+	began time.Time
+	until atomic.Int64 // nanoseconds since began: when the crowded time ends; 0: there is none
+
+	mu     sync.Mutex    // guards ended and length
+	ended  time.Duration // since began: when the last crowded time ends or ended
+	length time.Duration // of the last crowded time
+}
+
+// The lengths of crowded times. The shortest costs little if it was a mistake. After the longest a try costs some 5 ms.
+const (
+	minCrowded = 10 * time.Millisecond
+	maxCrowded = time.Second
+)
+
+// When a crowded time begins: in a window of at least windowLength, long waits took an endpoint a waitedShare-th of the
+// time, and the kernel took processors from the process at this rate a second. On four cores, four replicas lose
+// processors 300 to 800 times a second on an idle machine, and 1,600 to 7,000 times with a busy loop beside them
+// (/usr/bin/time -f %c gclperf -n 4; the same of examples/rts).
+const (
+	windowLength = 5 * time.Millisecond
+	waitedShare  = 4
+	crowdedRate  = 1200
+)
+
+// window is a stretch of time in which an endpoint watches how long it waits.
+type window struct {
+	began  time.Duration // by crowd.elapsed
+	waited time.Duration // in long waits
+	taken  int64         // what taken returned when the window began
+}
+
+// elapsed is the time since the network was made.
+func (c *crowd) elapsed() time.Duration { return time.Since(c.began) }
+
+// is reports whether the processors are crowded.
+func (c *crowd) is() bool {
+	until := c.until.Load()
+	if until == 0 {
+		return false
+	}
+	if int64(c.elapsed()) < until {
+		return true
+	}
+	c.until.CompareAndSwap(until, 0)
+	return false
+}
+
+// waited adds a long wait, from a moment until now, to a window, and begins the next window when this one is long
+// enough.
+func (c *crowd) waited(w *window, from time.Duration) {
+	now := c.elapsed()
+	w.waited += now - from
+	took := now - w.began
+	if took < windowLength {
+		return
+	}
+	taken := processorsTaken()
+	if w.tooMuch(took, taken) {
+		c.begin(now)
+	}
+	*w = window{began: now, taken: taken}
+}
+
+// tooMuch reports whether a window that took so long is evidence of crowded processors.
+func (w *window) tooMuch(took time.Duration, taken int64) bool {
+	rate := float64(taken-w.taken) / took.Seconds()
+	return w.waited >= took/waitedShare && rate >= crowdedRate
+}
+
+// begin begins a crowded time, unless there is one.
+func (c *crowd) begin(now time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case now < c.ended:
+		return
+	case now-c.ended < c.length:
+		c.length = min(2*c.length, maxCrowded)
+	default:
+		c.length = minCrowded
+	}
+	c.ended = now + c.length
+	c.until.Store(int64(c.ended))
+}
