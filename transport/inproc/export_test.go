@@ -1,6 +1,8 @@
 package inproc
 
 import (
+	"context"
+	"math"
 	"time"
 	"unsafe"
 
@@ -39,3 +41,32 @@ func NewSeat() uintptr {
 	lastSeat = new(seat)
 	return uintptr(unsafe.Pointer(lastSeat))
 }
+
+// NewFlickering is NewRoomy where the processors are now crowded and now not, as long as the context lasts. wait waits
+// for the goroutine that sees to that.
+func NewFlickering(ctx context.Context, n int) (eps []transport.Endpoint, wait func(), err error) {
+	if eps, err = NewRoomy(n); err != nil {
+		return nil, nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c := &eps[0].(*endpoint).lane.nw.crowd
+		for ctx.Err() == nil {
+			c.until.Store(math.MaxInt64)
+			time.Sleep(20 * time.Microsecond)
+			c.until.Store(0)
+			time.Sleep(20 * time.Microsecond)
+		}
+	}()
+	return eps, func() { <-done }, nil
+}
+
+// Crowd has the processors count as crowded for a while, at all endpoints of e's network.
+func Crowd(e transport.Endpoint) {
+	c := &e.(*endpoint).lane.nw.crowd
+	c.begin(c.elapsed())
+}
+
+// LooksForItself reports whether e will look for all others at its next meeting with the members that it met last.
+func LooksForItself(e transport.Endpoint) bool { return e.(*endpoint).last.room }

@@ -1,8 +1,12 @@
 package inproc_test
 
 import (
+	"context"
 	"runtime"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unsafe"
 
 	"gogcl.dev/transport"
@@ -39,4 +43,60 @@ func TestSeatLayout(t *testing.T) {
 			t.Fatalf("a seat at %#x", at)
 		}
 	}
+}
+
+// Whether processors are crowded changes at any time, and each member sees that at another.
+func TestPeerMemoryFlickering(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {
+		ctx, cancel := context.WithCancel(context.Background())
+		eps, wait, err := inproc.NewFlickering(ctx, n)
+		t.Cleanup(func() {
+			cancel()
+			wait()
+		})
+		return plainly(t)(eps, err)
+	}, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+}
+
+// All members go over to the other way of meeting at the same meeting, one after the first of them has found the
+// processors to be crowded, and back again when the time is over.
+func TestCrowdedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 4
+		eps := plainly(t)(inproc.NewRoomy(n))
+		members := []int{0, 1, 2, 3}
+		var seq uint64
+		ways := func() (ways [n]bool) {
+			var wg sync.WaitGroup
+			for r, e := range eps {
+				wg.Go(func() {
+					call := transport.Call{Group: 1, Seq: seq}
+					if _, _, err := e.(transport.PeerMemory).Gather(t.Context(), call, members, []byte{1}, 1, nil); err != nil {
+						t.Error(err)
+					}
+					ways[r] = inproc.LooksForItself(e)
+				})
+			}
+			wg.Wait()
+			seq++
+			return ways
+		}
+		each, together := [n]bool{true, true, true, true}, [n]bool{}
+		if got := ways(); got != each {
+			t.Errorf("at first %v look for themselves, want all", got)
+		}
+		inproc.Crowd(eps[2])
+		for range 3 {
+			if got := ways(); got != together {
+				t.Errorf("while processors are crowded %v look for themselves, want none", got)
+			}
+		}
+		time.Sleep(time.Second)
+		for range 2 {
+			if got := ways(); got != each {
+				t.Errorf("afterwards %v look for themselves, want all", got)
+			}
+		}
+	})
 }

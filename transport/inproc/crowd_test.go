@@ -1,0 +1,90 @@
+package inproc
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A window is evidence of crowded processors when long waits took a quarter of it and the kernel took processors from
+// the process at the rate of crowdedRate. One of the two alone is none: a replica that comes late, or a busy program.
+func TestTooMuch(t *testing.T) {
+	const took = 10 * time.Millisecond
+	for _, test := range []struct {
+		waited time.Duration
+		taken  int64
+		want   bool
+	}{
+		{took, 100, true},
+		{took / 4, 12, true},
+		{took/4 - 1, 100, false},
+		{took, 11, false},
+		{0, 0, false},
+	} {
+		t.Run(fmt.Sprintf("waited=%v/taken=%d", test.waited, test.taken), func(t *testing.T) {
+			w := window{waited: test.waited, taken: 1000}
+			if got := w.tooMuch(took, 1000+test.taken); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// A crowded time lasts 10 ms. One that begins sooner after the last than that lasted is twice as long, up to a second;
+// after more time without it is 10 ms again.
+func TestCrowdedTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := crowd{began: time.Now()}
+		lasts := func(want time.Duration) {
+			t.Helper()
+			c.begin(c.elapsed())
+			time.Sleep(want - 1)
+			c.begin(c.elapsed()) // changes nothing
+			if !c.is() {
+				t.Errorf("over before %v", want)
+			}
+			time.Sleep(1)
+			if c.is() || c.until.Load() != 0 {
+				t.Errorf("not over after %v", want)
+			}
+		}
+		time.Sleep(time.Minute)
+		if c.is() {
+			t.Error("crowded from the beginning")
+		}
+		want := minCrowded
+		for range 10 {
+			lasts(want)
+			time.Sleep(want - 1)
+			want = min(2*want, maxCrowded)
+		}
+		if want != maxCrowded {
+			t.Fatalf("tried up to %v only", want)
+		}
+		time.Sleep(1)
+		lasts(minCrowded)
+	})
+}
+
+// Long waits add up in a window, and a window ends with the first long wait after 5 ms.
+func TestWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := crowd{began: time.Now()}
+		w := window{taken: -1 << 40} // so many times were processors taken
+		for range 4 {
+			from := c.elapsed()
+			time.Sleep(time.Millisecond)
+			c.waited(&w, from)
+		}
+		if w.began != 0 || w.waited != 4*time.Millisecond || c.is() {
+			t.Fatalf("after 4 ms %v of waiting in a window since %v, crowded: %t", w.waited, w.began, c.is())
+		}
+		from := c.elapsed()
+		time.Sleep(time.Millisecond)
+		c.waited(&w, from)
+		if w.began != 5*time.Millisecond || w.waited != 0 || !c.is() {
+			t.Errorf("after 5 ms %v of waiting in a window since %v, crowded: %t", w.waited, w.began, c.is())
+		}
+	})
+}
