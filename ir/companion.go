@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,7 +21,9 @@ type companion struct {
 type besideCall struct {
 	code    []instruction
 	done    chan error
-	pending bool // started, not waited for; of the replica's goroutine
+	pending bool         // started, not waited for; of the replica's goroutine
+	base    tick         // of the first that the code does
+	next    atomic.Int64 // as the replica's; never while it is not started
 }
 
 // companionLooks is how often a replica or its companion, where each has a processor of its own, looks for the other
@@ -95,13 +98,13 @@ func (c *companion) serve() {
 		if !more {
 			return
 		}
-		call.done <- c.run(call.code)
+		call.done <- c.run(call)
 	}
 }
 
 // run runs a call. Its error ends the run at once: the replica may be in an operation that needs others who wait for
 // it.
-func (c *companion) run(code []instruction) (err error) {
+func (c *companion) run(call *besideCall) (err error) {
 	r := c.replica
 	if ctx := r.session.ctx; ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -118,11 +121,14 @@ func (c *companion) run(code []instruction) (err error) {
 		if profiling {
 			r.besideClocks.total += time.Since(start)
 		}
-		if err != nil {
+		if err != nil && err != errStopped {
 			r.session.fail(err)
 		}
 	}()
-	return r.execute(code, &at)
+	if err := r.execute(call.code, call.base, &call.next, &at); err != nil || !r.session.check.on {
+		return err
+	}
+	return r.session.reach(&call.next, never)
 }
 
 // receive receives from a channel. It looks so many times before it parks.

@@ -8,17 +8,18 @@ import (
 
 // Program is what is built once and run on every replica. It is built on one goroutine.
 type Program struct {
-	replicas  int
-	main      *Graph
-	graphs    []*Graph // main first, in the order of their making
-	names     map[string]int
-	streams   []*Stream
-	variables []*Variable
-	err       error
-	sessions  bool // one exists: nothing can be added or changed
-	tensors   int  // made so far
-	attached  map[any]any
-	atEnd     []func()
+	replicas    int
+	main        *Graph
+	graphs      []*Graph // main first, in the order of their making
+	names       map[string]int
+	streams     []*Stream
+	variables   []*Variable
+	err         error
+	checkFinite bool // sessions begin with Session.CheckFinite
+	sessions    bool // one exists: nothing can be added or changed
+	tensors     int  // made so far
+	attached    map[any]any
+	atEnd       []func()
 }
 
 // New returns a program for that number of replicas, with an empty main graph. Fewer than 1 is an error, which sticks.

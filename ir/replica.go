@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"gogcl.dev/tensor"
@@ -26,6 +27,7 @@ type replica struct {
 	besideClocks  clocks         // of what is started
 	finishing     *time.Duration // in clocks; nil without finishers
 	turns         map[*step]*int // of loops
+	next          atomic.Int64   // the tick of what it is about to do, for the check; never when it is done
 	companion     *companion     // nil: nothing is started
 	beside        map[*step]*besideCall
 	besideScratch []byte
@@ -41,6 +43,13 @@ type instruction struct {
 	count     int
 	when      []byte // of a choice
 	turn      *int   // of a loop: the one in progress
+
+	at      tick // the first of its ticks, from the beginning of the list that it is in
+	turnAt  tick // of a loop: the ticks of a turn; of a choice: those of body
+	starts  *besideCall
+	floats  []*tensor.Tensor // outputs that the check looks at
+	numbers []int            // which outputs they are
+	sources []source         // inputs, for the error
 }
 
 func newReplica(s *Session, id int) (*replica, error) {
@@ -92,11 +101,14 @@ func (r *replica) bind() (err error) {
 // bindAll binds steps, which run beside the replica or on it.
 func (r *replica) bindAll(steps []*step, beside bool) ([]instruction, error) {
 	var out []instruction
+	at := tick(0)
 	for _, s := range steps {
 		i, err := r.bindStep(s, beside)
 		if err != nil {
 			return nil, s.node.runError(r.id, err)
 		}
+		i.at = at
+		at = addTicks(at, i.ticks())
 		out = append(out, i)
 	}
 	return out, nil
@@ -129,6 +141,7 @@ func (r *replica) bindStep(s *step, beside bool) (i instruction, err error) {
 		return i, nil
 	case s.starts:
 		i.run, err = r.bindStart(s)
+		i.starts = r.beside[s]
 		return i, err
 	case s.waits != nil:
 		i.run = r.bindWait(s)
@@ -147,6 +160,7 @@ func (r *replica) bindStep(s *step, beside bool) (i instruction, err error) {
 		if i.body, err = r.bindAll(s.body, beside); err != nil {
 			return i, err
 		}
+		i.turnAt = ticksOf(i.body)
 		i.els, err = r.bindAll(s.els, beside)
 		return i, err
 	}
@@ -175,6 +189,7 @@ func (r *replica) bindStep(s *step, beside bool) (i instruction, err error) {
 		}
 		m.Scratch = all[:o.ScratchBytes(specsOf(s.node.in))]
 	}
+	i.watch(s.node, m)
 	i.run, err = s.node.op.Bind(m)
 	return i, err
 }
@@ -183,7 +198,9 @@ func (r *replica) bindStep(s *step, beside bool) (i instruction, err error) {
 func (r *replica) serve() {
 	for r.await() {
 		if err := r.run(); err != nil {
-			r.session.fail(err)
+			if err != errStopped {
+				r.session.fail(err)
+			}
 			r.companion.settle()
 		}
 		r.session.done.Done()
@@ -228,8 +245,13 @@ func (r *replica) run() (err error) {
 			r.clocks.total += time.Since(start)
 		}
 	}()
-	if err := r.execute(r.code, &at); err != nil {
+	if err := r.execute(r.code, 0, &r.next, &at); err != nil {
 		return err
+	}
+	if r.session.check.on {
+		if err := r.session.reach(&r.next, never); err != nil {
+			return err
+		}
 	}
 	if len(r.session.finishers) == 0 {
 		return nil
@@ -259,11 +281,23 @@ func (e *endError) Error() string {
 
 func (e *endError) Unwrap() error { return e.err }
 
-func (r *replica) execute(code []instruction, at **instruction) error {
+// execute executes instructions, the first of whose ticks is base. next is where the goroutine keeps the tick of what it
+// is about to do.
+func (r *replica) execute(code []instruction, base tick, next *atomic.Int64, at **instruction) error {
+	checking := r.session.check.on
 	for k := range code {
 		i := &code[k]
 		*at = i
 		var err error
+		if checking && i.run != nil {
+			if err := r.session.reach(next, addTicks(base, i.at)); err != nil {
+				return err
+			}
+			if i.starts != nil {
+				i.starts.base = addTicks(base, i.at+1)
+				i.starts.next.Store(i.starts.base)
+			}
+		}
 		switch {
 		case i.run != nil:
 			if i.clock != nil && r.session.profiling {
@@ -273,19 +307,22 @@ func (r *replica) execute(code []instruction, at **instruction) error {
 			} else {
 				err = i.run()
 			}
+			if err == nil && checking && i.floats != nil {
+				err = r.look(i, next, addTicks(base, i.at))
+			}
 			if err != nil {
 				return r.wrap(i, err)
 			}
 		case i.when != nil:
-			body := i.els
+			body, first := i.els, addTicks(i.at, 1+i.turnAt)
 			if i.when[0] != 0 {
-				body = i.body
+				body, first = i.body, i.at+1
 			}
-			err = r.execute(body, at)
+			err = r.execute(body, addTicks(base, first), next, at)
 		default:
 			for n := 0; n < i.count && err == nil; n++ {
 				*i.turn = n
-				err = r.execute(i.body, at)
+				err = r.execute(i.body, addTicks(base, addTicks(i.at+1, mulTicks(i.turnAt, n))), next, at)
 			}
 		}
 		if err != nil {
@@ -299,7 +336,7 @@ func (r *replica) execute(code []instruction, at **instruction) error {
 }
 
 func (r *replica) wrap(i *instruction, err error) error {
-	if _, is := err.(*RunError); is || i.node == nil {
+	if _, is := err.(*RunError); is || i.node == nil || err == errStopped {
 		return err
 	}
 	return i.node.runError(r.id, err)

@@ -25,6 +25,8 @@ type Session struct {
 
 	finishers []Finisher // of what is shared, if the program has a choice
 
+	check finiteCheck
+
 	profiling bool // runs are timed
 	profiled  int  // such runs
 
@@ -64,6 +66,7 @@ func NewSession(p *Program) (*Session, error) {
 	}
 	s := &Session{program: p, plan: plan, shared: map[any]Shared{}, stale: make([]bool, len(p.variables))}
 	s.idle.L = &s.mu
+	s.check.on = p.checkFinite
 	s.values = make([]*tensor.Tensor, len(p.variables))
 	for _, v := range p.variables {
 		if err := s.hostSpec(v).check(); err != nil {
@@ -269,6 +272,7 @@ func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor)
 		s.profiled++
 	}
 	s.cause = nil
+	s.beginCheck()
 	s.done.Add(len(s.replicas))
 	for _, r := range s.replicas {
 		r.start <- struct{}{}
@@ -278,6 +282,12 @@ func (s *Session) RunTo(ctx context.Context, out, in map[*Stream]*tensor.Tensor)
 		for _, p := range r.ports {
 			p.data = nil
 		}
+	}
+	found := s.endCheck()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found != nil {
+		s.cause = found
 	}
 	s.failed = s.cause
 	return s.cause

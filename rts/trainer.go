@@ -41,6 +41,9 @@ type Trainer struct {
 	// Keep keeps gathered parameters from forward to backward, where otherwise they are gathered again: less is sent, and
 	// all parameters are in memory whole.
 	Keep bool
+
+	// CheckFinite has sessions of the program look for NaN and infinity: see [ir.Session.CheckFinite].
+	CheckFinite bool
 }
 
 // DefaultBucketBytes is what a BucketBytes of 0 stands for: enough for a message to be about its bytes and not about
@@ -79,6 +82,9 @@ func (t Trainer) Step(layers []Layer, rate, step *ir.Tensor) *Step {
 		return s
 	}
 	s.program = p
+	if t.CheckFinite {
+		p.CheckFinite(true)
+	}
 	b := &builder{Trainer: t, Step: s, main: p.Main(), rate: rate, step: step}
 	if err := b.check(layers); err != nil {
 		s.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", err}, p.Main())}

@@ -1,0 +1,4 @@
+package ir
+
+// NotFinite is notFinite.
+var NotFinite = notFinite
