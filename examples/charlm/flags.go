@@ -42,6 +42,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.BoolVar(&cfg.whole, "whole", false, "every replica has all parameters whole, and nothing is sharded")
 	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while layers compute")
 	flags.IntVar(&cfg.bucket, "bucket", 0, "`bytes` of parameters that are gathered in one set of messages; 0: those of a block")
+	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first came from")
 	flags.Float64Var(&cfg.clip, "clip", 0, "`norm` that the gradients of all parameters are scaled down to; 0 leaves them as they are")
 	flags.IntVar(&cfg.sample, "sample", 400, "`characters` of text to make up at the end")
 	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely as in the model")

@@ -151,12 +151,16 @@ func (s size) attention(g *ir.Graph, x, query, key, value, projection *ir.Tensor
 	return ir.MatMul(ir.Reshape(y, windows, s.window, s.width), projection)
 }
 
+// masked is added to the scores of characters that are still to come: its exponential is 0, as that of an infinity is,
+// and ir.Session.CheckFinite takes it for a number.
+const masked = -1e30
+
 // mask is what is added to the scores (T, T): nothing where a character sees one that is not after it.
 func (s size) mask() *tensor.Tensor {
 	m := make([]float32, s.window*s.window)
 	for i := range s.window {
 		for j := i + 1; j < s.window; j++ {
-			m[i*s.window+j] = float32(math.Inf(-1))
+			m[i*s.window+j] = masked
 		}
 	}
 	t, err := tensor.FromSlice(m, s.window, s.window)

@@ -22,6 +22,7 @@ type way struct {
 	overlap  bool
 	bucket   int // bytes; 0: what the parameters of a block take
 	clip     float64
+	finite   bool // look for NaN and infinity
 }
 
 // sharding says over which replicas parameters are split: all, unless there is one, which has nobody to share with.
@@ -80,7 +81,7 @@ func newTrainer(w way, s size, windows int, seed uint64) (*trainer, error) {
 		bucket = 4 * count(s.blockParams())
 	}
 	t.made = rts.Trainer{
-		Optimizer: rts.Adam{Beta2: adamBeta2}, ClipNorm: w.clip, BucketBytes: bucket, Overlap: w.overlap,
+		Optimizer: rts.Adam{Beta2: adamBeta2}, ClipNorm: w.clip, BucketBytes: bucket, Overlap: w.overlap, CheckFinite: w.finite,
 	}.Step(layers, main.HostLoad(rate), main.HostLoad(step))
 	main.HostStore(loss, t.made.Outputs[0])
 

@@ -19,6 +19,7 @@ type config struct {
 	rate     float64 // of gradient descent on the table
 	seed     uint64
 	near     []string
+	finite   bool
 	verify   bool
 }
 
@@ -34,6 +35,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.Float64Var(&cfg.rate, "lr", 20, "`rate` of gradient descent on the table")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first table and the order of the words follow from")
 	near := flags.String("near", "red,glass,rays,two,eye", "`words`, with commas between, whose nearest ones are listed at the end")
+	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first came from")
 	flags.BoolVar(&cfg.verify, "verify", false, "compare with one replica that has the whole table")
 
 	if err := command.Parse(flags, args, stdout, "Learns what the words of a book are like, with a table split over replicas."); err != nil {

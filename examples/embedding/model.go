@@ -160,6 +160,7 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 	}
 	s.loss = p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 	main.HostStore(s.loss, ir.Mul(sums[len(s.layers)], share))
+	p.CheckFinite(cfg.finite)
 	s.session, err = ir.NewSession(p)
 	return s, err
 }

@@ -22,6 +22,7 @@ type config struct {
 	method     methods.Method
 	bucket     int // bytes of parameters gathered together
 	overlap    bool
+	finite     bool
 	storage    string // memory or file
 	verify     bool
 	picture    string // a file; empty: none
@@ -49,6 +50,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.TextVar(&cfg.method, "method", methods.Auto, "`name` of the method of the collectives, such as clockwise_ring")
 	flags.IntVar(&cfg.bucket, "bucket", layerBytes, "`bytes` of parameters that are gathered in one set of messages; the larger layer's unless said otherwise, so that each layer goes by itself")
 	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while layers compute")
+	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first came from")
 	flags.StringVar(&cfg.storage, "storage", inMemory, "`where` the shards are: memory, or file for memory-mapped files in a temporary directory")
 	flags.BoolVar(&cfg.verify, "verify", false, "compare losses, parameters and Adam's states after every step with those of one replica that does the same without sharding")
 	flags.StringVar(&cfg.picture, "svg", "", "`file` for a picture of loss and accuracy")
