@@ -283,11 +283,10 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 	if overMemory {
 		s := g.stepped[key]
 		if s == nil {
-			steps, err := newSteps(spec, g.rank, g.members)
-			if err != nil {
+			var err error
+			if s, err = newStepped(c.lane, c.planSet(key, spec), g.rank); err != nil {
 				return nil, err
 			}
-			s = &stepped{steps: steps, lane: c.lane, members: g.members, rank: g.rank}
 			g.stepped[key] = s
 		}
 		return s, nil

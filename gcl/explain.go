@@ -217,7 +217,7 @@ func (p pricer) withBarriers(m methods.Method) (Candidate, error) {
 func (p pricer) stepped(m methods.Method) (Candidate, error) {
 	spec := p.spec(m)
 	spec.InPlace = p.call.collective == schedule.AllToAll
-	s, err := newSteps(spec, p.group.rank, p.group.members)
+	after, err := newPlanSet(spec, p.group.members).afterMoves()
 	if err != nil {
 		return Candidate{}, err
 	}
@@ -226,8 +226,8 @@ func (p pricer) stepped(m methods.Method) (Candidate, error) {
 		return Candidate{}, err
 	}
 	c.Implementation, c.Barriers = Syncful, 2
-	for t, then := range s.then { // as in stepped.rounds
-		last := t == len(s.then)-1
+	for t, then := range after { // as in stepped.rounds
+		last := t == len(after)-1
 		if then || !last {
 			c.Barriers++
 		}

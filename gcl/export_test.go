@@ -109,3 +109,19 @@ func ForgetWarnings() { warnSyncless = sync.Once{} }
 
 // OpenDups is how many Dups c's first connection knows of.
 func OpenDups(c *Comm) int { return len(c.lane.root().others) }
+
+// PlansOf counts what the replicas of a process share of plans: sets, and the plans in them.
+func PlansOf(shared *sync.Map) (sets, plans int) {
+	shared.Range(func(_, v any) bool {
+		if s, ok := v.(*planSet); ok {
+			sets++
+			for i := range s.ranks {
+				if s.ranks[i].plan != nil {
+					plans++
+				}
+			}
+		}
+		return true
+	})
+	return sets, plans
+}

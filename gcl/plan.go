@@ -27,6 +27,7 @@ type plan struct {
 // placement is where chunks and slots lie in the buffers of one run: for the number of elements, or the layout of
 // several tensors, that it was asked for last.
 type placement struct {
+	made         uint64 // how many times it has been worked out
 	elements     int    // -1: none yet, or a layout
 	layout       uint64 // its number, or 0
 	parts        []int  // as in a call, a copy
@@ -61,17 +62,35 @@ func newPlan(spec methods.Spec, rank int, members []int) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks()}
+	steps := 0
 	for _, r := range program {
-		p.rounds = append(p.rounds, p.round(r, members))
+		steps += len(r.Moves)
+	}
+	b := planBuilder{plan: p, moves: make([]planMove, 0, steps), sent: make([]uint32, spec.Size), received: make([]uint32, spec.Size)}
+	p.rounds = make([]planRound, 0, len(program))
+	for _, r := range program {
+		p.rounds = append(p.rounds, b.round(r))
 	}
 	return p, nil
 }
 
+// planBuilder makes the rounds of a plan.
+type planBuilder struct {
+	*plan
+	moves          []planMove // of all rounds
+	sent, received []uint32   // by rank: the messages of the round at hand
+}
+
 // round makes one round of the plan. A Reduce among the moves becomes the operand of the fold's next link, or if it is
 // the last a step after the moves.
-func (p *plan) round(r schedule.Round, members []int) planRound {
+func (p *planBuilder) round(r schedule.Round) planRound {
 	var out planRound
-	sent, received := map[int]uint32{}, map[int]uint32{}
+	first := len(p.moves)
+	for i := range r.Moves {
+		if peer := r.Moves[i].Peer; peer >= 0 {
+			p.sent[peer], p.received[peer] = 0, 0
+		}
+	}
 	var own schedule.Span // operand of a Reduce that waits for the next link
 	var last []schedule.Step
 	for i, st := range r.Moves {
@@ -84,23 +103,24 @@ func (p *plan) round(r schedule.Round, members []int) planRound {
 			}
 			continue
 		}
-		m := planMove{peer: members[st.Peer], buf: st.Dst}
+		m := planMove{peer: p.members[st.Peer], buf: st.Dst}
 		switch st.Verb {
 		case schedule.Send:
-			m.kind, m.buf, m.tag = transport.Send, st.Src, sent[st.Peer]
-			sent[st.Peer]++
+			m.kind, m.buf, m.tag = transport.Send, st.Src, p.sent[st.Peer]
+			p.sent[st.Peer]++
 		case schedule.Recv:
-			m.kind, m.tag = transport.Recv, received[st.Peer]
-			received[st.Peer]++
+			m.kind, m.tag = transport.Recv, p.received[st.Peer]
+			p.received[st.Peer]++
 		case schedule.RecvReduce:
-			m.kind, m.with, m.tag = transport.RecvFold, st.Src, received[st.Peer]
-			received[st.Peer]++
+			m.kind, m.with, m.tag = transport.RecvFold, st.Src, p.received[st.Peer]
+			p.received[st.Peer]++
 			if st.Src == st.Dst && i > 0 && r.Moves[i-1].Verb != schedule.Send && r.Moves[i-1].Dst == st.Dst {
 				m.next, m.with, own = true, own, schedule.Span{}
 			}
 		}
-		out.moves = append(out.moves, m)
+		p.moves = append(p.moves, m)
 	}
+	out.moves = p.moves[first:len(p.moves):len(p.moves)]
 	for _, st := range r.Then {
 		p.note(st.Dst)
 	}
@@ -108,7 +128,7 @@ func (p *plan) round(r schedule.Round, members []int) planRound {
 	return out
 }
 
-// note remembers that a span is put into a slot.
+// note remembers that a span is put into a slot. Spans that come again and again do so one after the other.
 func (p *plan) note(sp schedule.Span) {
 	if sp.Buf != schedule.Scratch {
 		return
@@ -116,7 +136,7 @@ func (p *plan) note(sp schedule.Span) {
 	for sp.Slot >= len(p.slots) {
 		p.slots = append(p.slots, nil)
 	}
-	if s := &p.slots[sp.Slot]; !slices.Contains(*s, sp) {
+	if s := &p.slots[sp.Slot]; len(*s) == 0 || (*s)[len(*s)-1] != sp {
 		*s = append(*s, sp)
 	}
 }
@@ -139,6 +159,29 @@ func (p *plan) place(i, n int, parts []int, packed *packing) *placement {
 		at.elements, at.layout = n, 0
 		at.parts = append(at.parts[:0], parts...)
 	}
+	at.made++
+	p.putSlots(at)
+	return at
+}
+
+// placeAs says where chunks and slots lie in run i on another rank, where the chunks have the same bounds.
+func (p *plan) placeAs(i int, own *placement) *placement {
+	if len(p.slots) == 0 && len(own.starts) == 0 {
+		return own
+	}
+	for len(p.places) <= i {
+		p.places = append(p.places, &placement{starts: make([]int, len(p.slots))})
+	}
+	at := p.places[i]
+	if at.made != own.made {
+		at.made, at.bounds = own.made, own.bounds
+		p.putSlots(at)
+	}
+	return at
+}
+
+// putSlots says where the slots lie, given the bounds of the chunks.
+func (p *plan) putSlots(at *placement) {
 	at.scratchElems = 0
 	for i, spans := range p.slots {
 		at.starts[i] = at.scratchElems
@@ -148,7 +191,6 @@ func (p *plan) place(i, n int, parts []int, packed *packing) *placement {
 		}
 		at.scratchElems += roundUp(longest, slotAlign)
 	}
-	return at
 }
 
 // split fills in the bounds of the chunks of n elements, in parts as in a call.
@@ -199,7 +241,12 @@ func (p *plan) ownAt(at *placement) (lo, hi int) {
 // setUp makes run i, all but its scratch memory, ready to be carried out by the plan. It returns how many bytes of
 // scratch it needs.
 func (p *plan) setUp(i int, r *run) (scratchBytes int) {
-	r.place = p.place(i, r.elements, r.parts, r.packed)
-	r.inBase, r.outBase = p.bases(r.place)
-	return r.place.scratchElems * r.elemSize
+	return p.putAt(p.place(i, r.elements, r.parts, r.packed), r)
+}
+
+// putAt is setUp with a placement.
+func (p *plan) putAt(at *placement, r *run) (scratchBytes int) {
+	r.place = at
+	r.inBase, r.outBase = p.bases(at)
+	return at.scratchElems * r.elemSize
 }

@@ -3,91 +3,90 @@ package gcl
 import (
 	"context"
 	"errors"
+	"fmt"
 
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
-// steps is what a plan needs in addition to be carried out on peer memory: where, at its sender, each message lies,
-// and which rounds have steps after the moves on any rank.
-type steps struct {
-	plans []*plan           // by rank
-	from  [][]schedule.Span // by round and move: the sender's span of a receive
-	then  []bool            // by round
-}
-
-// newSteps makes the plans of all ranks, and matches the receives of one with the sends of the others.
-func newSteps(spec methods.Spec, rank int, members []int) (*steps, error) {
-	s := &steps{}
-	rounds := 0
-	for r := range members {
-		p, err := newPlan(spec, r, members)
-		if err != nil {
-			return nil, err
-		}
-		s.plans = append(s.plans, p)
-		rounds = max(rounds, len(p.rounds))
-	}
-	replica := members[rank]
-	rankOf := map[int]int{}
-	for r, m := range members {
-		rankOf[m] = r
-	}
-	own := s.plans[rank]
-	for t := range rounds {
-		then := false
-		for _, p := range s.plans {
-			then = then || t < len(p.rounds) && len(p.rounds[t].then) > 0
-		}
-		s.then = append(s.then, then)
-		if t >= len(own.rounds) {
-			continue
-		}
-		from := make([]schedule.Span, len(own.rounds[t].moves))
-		for i, m := range own.rounds[t].moves {
-			if m.kind == transport.Send {
-				continue
-			}
-			for _, sent := range s.plans[rankOf[m.peer]].rounds[t].moves {
-				if sent.kind == transport.Send && sent.peer == replica && sent.tag == m.tag {
-					from[i] = sent.buf
-				}
-			}
-		}
-		s.from = append(s.from, from)
-	}
-	for r, p := range s.plans {
-		if r != rank {
-			p.rounds = nil // what is left says where chunks and slots lie
-		}
-	}
-	return s, nil
-}
-
 // stepped carries out any method's schedule on peer memory: in each round every replica takes what it is to receive
 // from where it lies at the sender, and a barrier ends the moves.
 type stepped struct {
-	*steps
 	lane    *lane
 	members []int
-	rank    int
-	all     [][]run // by run and rank: where each rank's buffers are
-	runs    [][]run // those of the call in progress
+	plan    *plan      // the rank's own
+	then    []bool     // by round: some rank has steps after the moves
+	from    [][]origin // by round and move: where a receive finds its message
+	senders []sender
 
 	ins, outs         [][]byte // of the runs
 	dst, srcs, pieces [][]byte // of one fold
 }
 
+// origin is where a message lies.
+type origin struct {
+	sender int // index into stepped.senders
+	span   schedule.Span
+}
+
+// sender is a rank that the replica takes messages from.
+type sender struct {
+	rank int
+	plan *plan // says where chunks and slots lie; has no rounds
+	runs []run // of the call in progress
+}
+
+// newStepped finds for each receive of a rank what its sender sends.
+func newStepped(l *lane, set *planSet, rank int) (*stepped, error) {
+	made, err := set.rank(rank)
+	if err != nil {
+		return nil, err
+	}
+	own := *made.plan // with placements of its own
+	s := &stepped{lane: l, members: set.members, plan: &own, from: make([][]origin, len(own.rounds))}
+	if s.then, err = set.afterMoves(); err != nil {
+		return nil, err
+	}
+	known := map[int]int{} // by rank: index into s.senders
+	replica := set.members[rank]
+	for t := range own.rounds {
+		moves := own.rounds[t].moves
+		s.from[t] = make([]origin, len(moves))
+		for i := range moves {
+			m := &moves[i]
+			if m.kind == transport.Send {
+				continue
+			}
+			from := set.rankOf[m.peer]
+			theirs, err := set.rank(from)
+			if err != nil {
+				return nil, err
+			}
+			if _, ok := known[from]; !ok {
+				known[from] = len(s.senders)
+				layout := *theirs.plan
+				layout.rounds = nil
+				s.senders = append(s.senders, sender{rank: from, plan: &layout})
+			}
+			sent := theirs.sent(t, replica, m.tag)
+			if sent == nil {
+				return nil, fmt.Errorf("%v: rank %d receives message %d of rank %d in round %d, which does not send it", set.spec.Method, rank, m.tag, from, t)
+			}
+			s.from[t][i] = origin{known[from], sent.buf}
+		}
+	}
+	return s, nil
+}
+
 // cut implements executor.
-func (s *stepped) cut() int { return s.plans[s.rank].cut() }
+func (s *stepped) cut() int { return s.plan.cut() }
 
 // own implements executor.
-func (s *stepped) own() (lo, hi int) { return s.plans[s.rank].own() }
+func (s *stepped) own() (lo, hi int) { return s.plan.own() }
 
 // execute implements executor on peer memory.
 func (s *stepped) execute(ctx context.Context, runs []run) error {
-	s.lane.giveScratch(s.plans[s.rank], runs)
+	s.lane.giveScratch(s.plan, runs)
 	s.ins, s.outs = s.ins[:0], s.outs[:0]
 	for i := range runs {
 		s.ins, s.outs = append(s.ins, runs[i].input), append(s.outs, runs[i].output)
@@ -96,10 +95,9 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 	if err == nil {
 		err = s.inside(ctx, runs, mems)
 	}
-	for _, ranks := range s.runs {
-		clear(ranks) // hold on to nobody's buffers
+	for i := range s.senders {
+		clear(s.senders[i].runs) // hold on to nobody's buffers
 	}
-	s.runs = nil
 	clear(s.ins)
 	clear(s.outs)
 	clear(s.dst)
@@ -123,7 +121,7 @@ func (s *stepped) inside(ctx context.Context, runs []run, mems []transport.Memor
 		}
 	}()
 	s.look(runs, mems)
-	err := s.rounds(ctx)
+	err := s.rounds(ctx, runs)
 	done = true
 	if parted := s.lane.memory.Part(ctx); err == nil {
 		err = parted
@@ -134,37 +132,33 @@ func (s *stepped) inside(ctx context.Context, runs []run, mems []transport.Memor
 // errInside is why replicas are aborted whose memory a panicking one was in.
 var errInside = errors.New("a panic in a collective")
 
-// look finds the buffers of all ranks.
+// look finds the buffers of the senders.
 func (s *stepped) look(runs []run, mems []transport.Memory) {
-	for len(s.all) < len(runs) {
-		s.all = append(s.all, make([]run, len(mems)))
-	}
-	s.runs = s.all[:len(runs)]
-	for rank, m := range mems {
+	for k := range s.senders {
+		from := &s.senders[k]
+		m := &mems[from.rank]
+		from.runs = from.runs[:0]
 		at := 0 // in the rank's scratch memory, as giveScratch has it
 		for i := range runs {
-			r := run{elements: runs[i].elements, elemSize: runs[i].elemSize, parts: runs[i].parts, packed: runs[i].packed, segment: runs[i].segment, input: m.Ins[i], output: m.Outs[i]}
-			bytes := s.plans[rank].setUp(i, &r)
+			own := &runs[i]
+			r := run{elements: own.elements, elemSize: own.elemSize, parts: own.parts, packed: own.packed, segment: own.segment, input: m.Ins[i], output: m.Outs[i]}
+			bytes := from.plan.putAt(from.plan.placeAs(i, own.place), &r)
 			r.scratch = m.Scratch[at : at+bytes]
 			at += roundUp(bytes, packAlign)
-			if rank == s.rank {
-				r.fold, r.many = runs[i].fold, runs[i].many
-			}
-			s.runs[i][rank] = r
+			from.runs = append(from.runs, r)
 		}
 	}
 }
 
-func (s *stepped) rounds(ctx context.Context) error {
-	own := s.plans[s.rank]
+func (s *stepped) rounds(ctx context.Context, runs []run) error {
 	for t, then := range s.then {
 		s.lane.startRound(t)
-		if t < len(own.rounds) {
-			for _, runs := range s.runs {
-				s.segments(t, &runs[s.rank])
+		if t < len(s.plan.rounds) {
+			for i := range runs {
+				s.segments(t, &runs[i])
 			}
-			for _, runs := range s.runs {
-				s.moves(t, runs)
+			for i := range runs {
+				s.moves(t, i, &runs[i])
 			}
 		}
 		last := t == len(s.then)-1
@@ -173,10 +167,11 @@ func (s *stepped) rounds(ctx context.Context) error {
 				return err
 			}
 		}
-		if t < len(own.rounds) {
-			for _, runs := range s.runs {
-				for i := range own.rounds[t].then {
-					runs[s.rank].local(&own.rounds[t].then[i])
+		if t < len(s.plan.rounds) {
+			steps := s.plan.rounds[t].then
+			for i := range runs {
+				for k := range steps {
+					runs[i].local(&steps[k])
 				}
 			}
 		}
@@ -190,10 +185,9 @@ func (s *stepped) rounds(ctx context.Context) error {
 	return nil
 }
 
-// moves carries out the receives of a round in one run, given where that is at each rank. A fold of several is one loop
-// over all their operands.
-func (s *stepped) moves(t int, runs []run) {
-	moves, me := s.plans[s.rank].rounds[t].moves, &runs[s.rank]
+// moves carries out the receives of a round in run k. A fold of several is one loop over all their operands.
+func (s *stepped) moves(t, k int, me *run) {
+	moves := s.plan.rounds[t].moves
 	for i := 0; i < len(moves); {
 		m := &moves[i]
 		if m.kind == transport.Send {
@@ -206,21 +200,12 @@ func (s *stepped) moves(t int, runs []run) {
 			if moves[i].with.Count > 0 {
 				srcs = append(srcs, me.bytes(moves[i].with))
 			}
-			srcs = append(srcs, runs[s.place(moves[i].peer)].bytes(s.from[t][i]))
+			from := &s.from[t][i]
+			srcs = append(srcs, s.senders[from.sender].runs[k].bytes(from.span))
 		}
 		s.srcs = srcs
 		s.combine(me, dst, srcs, me.place.bounds[m.buf.First])
 	}
-}
-
-// place is the rank of a replica.
-func (s *stepped) place(replica int) int {
-	for rank, m := range s.members {
-		if m == replica {
-			return rank
-		}
-	}
-	return -1
 }
 
 // combine folds srcs into dst, in pieces. One source is copied. Of several tensors that are packed, dst lies at byte

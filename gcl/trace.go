@@ -392,8 +392,8 @@ func (s *stepped) segments(t int, me *run) {
 	if tr.trace == nil || tr.trace.Segment == nil {
 		return
 	}
-	for i := range s.plans[s.rank].rounds[t].moves {
-		m := &s.plans[s.rank].rounds[t].moves[i]
+	for i := range s.plan.rounds[t].moves {
+		m := &s.plan.rounds[t].moves[i]
 		if m.kind == transport.Send {
 			continue
 		}

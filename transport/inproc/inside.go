@@ -33,6 +33,7 @@ func (e *endpoint) enter(v *visit) error {
 	if err := e.interruption(); err != nil {
 		return e.fail(nil, err)
 	}
+	v.viewed = true
 	for i, s := range v.seats {
 		v.views[i] = s.memory
 	}
@@ -66,7 +67,10 @@ func (e *endpoint) Part(ctx context.Context) error {
 // forget holds on to nobody's memory.
 func (e *endpoint) forget(v *visit) {
 	v.seats[v.place].memory = transport.Memory{}
-	clear(v.views)
+	if v.viewed { // among a thousand members most find no piece left
+		v.viewed = false
+		clear(v.views)
+	}
 }
 
 // Share implements transport.PeerMemory. Where every member can have a processor each does an equal part of the pieces.

@@ -103,7 +103,8 @@ type visit struct {
 	stage      stage
 	roomy      bool     // in the operation in progress all look for themselves
 	room       bool     // in the next operation they do; the same at all members
-	_          [37]byte // three lines in all
+	viewed     bool     // views hold the members' memory
+	_          [36]byte // three lines in all
 }
 
 var (

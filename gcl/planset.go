@@ -1,0 +1,128 @@
+package gcl
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"gogcl.dev/methods"
+	"gogcl.dev/transport"
+)
+
+// planSet is the plans of all ranks of a group for one key. The replicas of a process share it, so that each plan is
+// made once, by its own replica or by the first that needs it.
+type planSet struct {
+	spec    methods.Spec
+	members []int
+	rankOf  map[int]int // by replica
+	ranks   []rankPlan
+
+	once sync.Once // guards what follows
+	then []bool    // by round: some rank has steps after the moves
+	err  error
+}
+
+// rankPlan is the plan of one rank.
+type rankPlan struct {
+	once  sync.Once // guards what follows
+	plan  *plan     // without placements
+	sends [][]int32 // by round: the moves that are sends, by peer and tag
+	err   error
+}
+
+// planSetKey is where a planSet is in what the endpoints of a process share: all that decides on the plans.
+type planSetKey struct {
+	group, rings uint64
+	planKey      planKey
+}
+
+// planSet finds the plans of all ranks.
+func (c *Comm) planSet(key planKey, spec methods.Spec) *planSet {
+	e, ok := c.lane.endpoint.(transport.Shared)
+	if !ok {
+		return newPlanSet(spec, c.group.members)
+	}
+	at := planSetKey{c.group.id, c.group.digest, key}
+	s, ok := e.Shared().Load(at)
+	if !ok {
+		s, _ = e.Shared().LoadOrStore(at, newPlanSet(spec, c.group.members))
+	}
+	return s.(*planSet)
+}
+
+// newPlanSet makes a set without plans.
+func newPlanSet(spec methods.Spec, members []int) *planSet {
+	s := &planSet{spec: spec, members: members, rankOf: make(map[int]int, len(members)), ranks: make([]rankPlan, len(members))}
+	for rank, m := range members {
+		s.rankOf[m] = rank
+	}
+	return s
+}
+
+// rank makes the plan of a rank, if nobody has.
+func (s *planSet) rank(rank int) (*rankPlan, error) {
+	r := &s.ranks[rank]
+	r.once.Do(func() {
+		if r.plan, r.err = newPlan(s.spec, rank, s.members); r.err == nil {
+			r.sends = sortedSends(r.plan.rounds)
+		}
+	})
+	return r, r.err
+}
+
+// sortedSends lists the sends of each round by peer and tag.
+func sortedSends(rounds []planRound) [][]int32 {
+	total := 0
+	for t := range rounds {
+		total += len(rounds[t].moves)
+	}
+	all, out := make([]int32, 0, total), make([][]int32, len(rounds))
+	for t := range rounds {
+		moves, first := rounds[t].moves, len(all)
+		for i := range moves {
+			if moves[i].kind == transport.Send {
+				all = append(all, int32(i))
+			}
+		}
+		out[t] = all[first:]
+		slices.SortFunc(out[t], func(a, b int32) int {
+			return cmp.Or(cmp.Compare(moves[a].peer, moves[b].peer), cmp.Compare(moves[a].tag, moves[b].tag))
+		})
+	}
+	return out
+}
+
+// sent is the message that a rank sends to a replica in a round, or nil.
+func (r *rankPlan) sent(t, to int, tag uint32) *planMove {
+	if t >= len(r.sends) {
+		return nil
+	}
+	moves := r.plan.rounds[t].moves
+	at, found := slices.BinarySearchFunc(r.sends[t], to, func(i int32, to int) int {
+		return cmp.Or(cmp.Compare(moves[i].peer, to), cmp.Compare(moves[i].tag, tag))
+	})
+	if !found {
+		return nil
+	}
+	return &moves[r.sends[t][at]]
+}
+
+// afterMoves says for each round whether some rank has steps after its moves.
+func (s *planSet) afterMoves() ([]bool, error) {
+	s.once.Do(func() {
+		for rank := range s.ranks {
+			r, err := s.rank(rank)
+			if err != nil {
+				s.err = err
+				return
+			}
+			for t := range r.plan.rounds {
+				if t == len(s.then) {
+					s.then = append(s.then, false)
+				}
+				s.then[t] = s.then[t] || len(r.plan.rounds[t].then) > 0
+			}
+		}
+	})
+	return s.then, s.err
+}
