@@ -31,8 +31,9 @@ func (p *Program) CheckFinite(on bool) {
 // session cannot run again, and the host keeps the variables that it had. Infinities that a program means, as in a mask,
 // are found too: use a large number.
 //
-// It costs a reading of all that is written, which BenchmarkCheckFinite measures: less than the operations themselves,
-// and least where those are products of matrices. A session without it pays nothing.
+// It costs a reading of all that is written. Processor time of examples/charlm and examples/embedding, one replica: not
+// to be told from the 10 % that runs differ by; additions and nothing else (BenchmarkCheckFinite, float32): 1.4 times
+// as long at 64 bytes, up to four times as long in the cache. A session without it pays nothing.
 func (s *Session) CheckFinite(on bool) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -101,7 +102,7 @@ type finiteCheck struct {
 // program does not have on all replicas, or take very long for one.
 const lateAfter = 10 * time.Second
 
-// begin makes it ready for a run.
+// beginCheck makes the check ready for a run.
 func (s *Session) beginCheck() {
 	if !s.check.on {
 		return
@@ -116,7 +117,7 @@ func (s *Session) beginCheck() {
 	}
 }
 
-// endCheck returns what the run has found.
+// endCheck returns what the run has found, or nil.
 func (s *Session) endCheck() error {
 	c := &s.check
 	if !c.on {
