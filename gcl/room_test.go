@@ -1,3 +1,5 @@
+//go:build !race
+
 package gcl_test
 
 import (
@@ -13,7 +15,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// huge is a slice that says it has n bytes, in memory that nobody reads.
+// huge is a slice that says it has n bytes, in memory that nobody reads. (Under the race detector
+// Go would look whether they are there.)
 func huge(n int) []uint8 { return unsafe.Slice(new(uint8), n) }
 
 // TestTooLarge: results that Go could not make are refused before anything is sent, in every form.

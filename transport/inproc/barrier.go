@@ -22,9 +22,11 @@ func (e *endpoint) announce(v *visit, c transport.Combiner, pieces int) error {
 		return e.meetRoomy(v)
 	}
 	if int(v.count.Add(1)) < len(v.seats) {
-		err := e.wait(v)
+		if err := e.wait(v); err != nil {
+			return err
+		}
 		v.room = v.rooms[turn]
-		return err
+		return nil
 	}
 	if err := e.compare(v); err != nil {
 		return err

@@ -39,12 +39,12 @@ func TestCrowdedTimes(t *testing.T) {
 		lasts := func(want time.Duration) {
 			t.Helper()
 			c.begin(c.elapsed())
-			time.Sleep(want - 1)
+			time.Sleep(want - time.Nanosecond)
 			c.begin(c.elapsed()) // changes nothing
 			if !c.is() {
 				t.Errorf("over before %v", want)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			if c.is() || c.until.Load() != 0 {
 				t.Errorf("not over after %v", want)
 			}
@@ -56,13 +56,13 @@ func TestCrowdedTimes(t *testing.T) {
 		want := minCrowded
 		for range 10 {
 			lasts(want)
-			time.Sleep(want - 1)
+			time.Sleep(want - time.Nanosecond)
 			want = min(2*want, maxCrowded)
 		}
 		if want != maxCrowded {
 			t.Fatalf("tried up to %v only", want)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		lasts(minCrowded)
 	})
 }
