@@ -94,8 +94,20 @@ func (e *endpoint) broadcast(v *visit, root int, buf []byte) error {
 	}
 	notice.call = e.call
 	notice.number.Store(number)
-	e.summon(v)
+	e.proclaim(v)
 	return nil
+}
+
+// proclaim wakes the members that are parked at a meeting, to take the broadcast, and those that have long been parked
+// in other calls, to whom it may show that they are in the wrong one. Nobody else would wake these.
+func (e *endpoint) proclaim(v *visit) {
+	for _, r := range v.members {
+		if other := e.lane.eps[r]; r != e.rank && other.waiting.Load() != nil {
+			if !other.rouseFrom(&assembly, byEvent) && other.park.Load() == 0 {
+				other.rouse(byEvent)
+			}
+		}
+	}
 }
 
 // compareQueues checks that all were in the same call at a broadcast which all have come to. Who would write over it

@@ -61,7 +61,7 @@ func (e *endpoint) sleep() error {
 		e.park.Store(e.parks)
 	}
 	why := e.pause(on, func() bool {
-		if e.ready() {
+		if e.ready() || registered && e.visit == nil && e.elsewhere(-1) != nil {
 			return true
 		}
 		if !registered {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"gogcl.dev/transport"
 )
@@ -48,6 +49,9 @@ func (s *suite) broadcastElsewhere(t *testing.T) {
 									<-came
 								}
 								return wait(e, g, bad)
+							}
+							if i%4 == 2 { // the others have long been waiting
+								time.Sleep(10 * time.Millisecond)
 							}
 							if err := e.Broadcast(background, good, g.members, 0, make([]byte, 8)); err != nil {
 								return err
