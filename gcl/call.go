@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unsafe"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
@@ -130,13 +129,10 @@ func (c *Comm) checkCall(ctx context.Context, k *call) error {
 // checkOverlap refuses a destination that shares memory with the input, unless it is the input or, where one is
 // smaller, its own place in the larger.
 func (c *Comm) checkOverlap(k *call) error {
-	if len(k.dst) == 0 || len(k.src) == 0 {
+	if !overlap(k.dst, k.src) {
 		return nil
 	}
-	dst, src := uintptr(unsafe.Pointer(&k.dst[0])), uintptr(unsafe.Pointer(&k.src[0]))
-	if dst >= src+uintptr(len(k.src)) || src >= dst+uintptr(len(k.dst)) {
-		return nil
-	}
+	dst, src := address(k.dst), address(k.src)
 	apart, side := dst-src, "after"
 	if dst < src {
 		apart, side = src-dst, "before"

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"gogcl.dev/methods/schedule"
@@ -12,13 +13,16 @@ import (
 )
 
 // What tests of peer memory must exceed, in bytes.
-const (
-	PieceBytes  = maxPieceBytes
-	StreamBytes = streamBytes
-)
+const PieceBytes = maxPieceBytes
 
-// Streamed reports whether c's latest collective in one pass over peer memory stored its results past the caches.
-func Streamed(c *Comm) bool { return c.lane.shared.large }
+// Streamed reports whether c's latest collective in one pass over peer memory stored results past the caches.
+func Streamed(c *Comm) bool {
+	s := &c.lane.shared
+	return s.large && slices.ContainsFunc(s.operands, func(o operand) bool { return !o.replaces })
+}
+
+// CacheBytes is what c takes the last-level cache to have.
+func CacheBytes(c *Comm) int { return c.cacheBytes() }
 
 // Staged is how many bytes of staging memory c's connection has.
 func Staged(c *Comm) int { return len(c.lane.staging) }

@@ -28,14 +28,10 @@ func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint tra
 	}
 	m.published.loops(c.foldOf(whole))
 	s.begin(&m.published)
-	written := 0
 	for t, dtype := range m.known.dtypes {
-		s.add(kernel.Type(dtype), len(m.outs[t]), len(m.ins[t]))
-		if address(m.outs[t]) != address(m.ins[t]) || whole.collective == schedule.Broadcast {
-			written += len(m.outs[t])
-		}
+		s.add(kernel.Type(dtype), m.outs[t], m.ins[t])
 	}
-	if err := s.share(ctx, transport.Memory{Ins: m.ins, Outs: m.outs}, written); err != nil {
+	if err := s.share(ctx, transport.Memory{Ins: m.ins, Outs: m.outs}); err != nil {
 		return err
 	}
 	for t, out := range m.outs {

@@ -1,14 +1,16 @@
 package gcl
 
 import (
+	"cmp"
 	"fmt"
 
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods"
 	"gogcl.dev/topology"
 )
 
 // Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the
-// same, but for Trace. ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other way round.
+// same, but for CacheBytes and Trace. ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other way round.
 type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
 	Method methods.Method
@@ -49,6 +51,12 @@ type Options struct {
 	// phase of Hybrid counts its own group and bytes.
 	MaxBroadcastSize int
 
+	// CacheBytes is how many bytes the inputs and outputs of all ranks together may have and stay in the caches, where one
+	// pass over peer memory carries out a call. The results of a larger call are stored past the caches, but for those
+	// that take the place of inputs. 0 is the size of the machine's last-level cache, 32 MiB where it does not say; where
+	// others use the cache too, less may be faster. It changes no result, and replicas need not have the same.
+	CacheBytes int
+
 	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text form
 	// of options. When absent it costs nothing.
 	Trace *Trace
@@ -88,8 +96,14 @@ func (o Options) check() error {
 		return &OptionError{Option: "MaxBroadcastSize", Value: fmt.Sprint(o.MaxBroadcastSize),
 			Reason: "want 1 or more, 0 for what was measured, or NoBroadcast (-1)"}
 	}
+	if o.CacheBytes < 0 {
+		return &OptionError{Option: "CacheBytes", Value: fmt.Sprint(o.CacheBytes), Reason: "want 1 or more, or 0 for what the machine has"}
+	}
 	return nil
 }
+
+// cacheBytes is Options.CacheBytes with its default.
+func (c *Comm) cacheBytes() int { return cmp.Or(c.options.CacheBytes, kernel.LastLevelCache()) }
 
 // hostTuning is what methods.Auto goes by where replicas of one process send messages, and every pair is linked as
 // well as neighbours are. The numbers are those at which gclperf -implementation Syncless -method broadcast,direct

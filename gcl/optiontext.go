@@ -35,6 +35,7 @@ import (
 //
 //	reproducible                true, false
 //	ipusPerRank                 1 or more
+//	cacheBytes                  1 or more; default: the machine's last-level cache
 //
 // A key that is not there leaves its option at the default. Any other key or value is an *OptionError, which names the
 // closest and lists those that there are. Both keys for the implementation may be given if they agree. The first use of
@@ -209,6 +210,7 @@ var optionTexts = []optionText{
 	choice("reproducible", "Reproducible", func(o *Options) *bool { return &o.Reproducible },
 		[]name[bool]{{"true", true}, {"false", false}}),
 	number("ipusPerRank", "IPUsPerRank", 1, math.MaxInt, func(o *Options) *int { return &o.IPUsPerRank }),
+	number("cacheBytes", "CacheBytes", 1, math.MaxInt, func(o *Options) *int { return &o.CacheBytes }),
 }
 
 // wants says what is wrong with a value, and which would be right.

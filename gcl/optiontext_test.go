@@ -46,6 +46,7 @@ var optionValues = map[string]map[string]gcl.Options{
 	"syncful.maxBroadcastSize":   {"0": {MaxBroadcastSize: gcl.NoBroadcast}, "1": {MaxBroadcastSize: 1}, "2048": {MaxBroadcastSize: 2048}},
 	"reproducible":               {"true": {Reproducible: true}, "false": {}},
 	"ipusPerRank":                {"1": {IPUsPerRank: 1}, "4": {IPUsPerRank: 4}},
+	"cacheBytes":                 {"1": {CacheBytes: 1}, "67108864": {CacheBytes: 64 << 20}},
 }
 
 func TestParseOptions(t *testing.T) {
@@ -64,10 +65,11 @@ func TestParseOptions(t *testing.T) {
 	got, err := gcl.ParseOptions(map[string]string{
 		"collectiveImplementation": "Syncful", "maxBytesPerTile": "20000", "topology": "ring-on-line", "link": "gw-link", "method": "direct",
 		"syncful.useOptimisedLayout": "false", "syncful.maxBroadcastSize": "4096", "reproducible": "true", "ipusPerRank": "2",
+		"cacheBytes": "1000000",
 	})
 	want := gcl.Options{
 		Implementation: gcl.Syncful, MaxBytesPerTile: 20000, Topology: topology.RingOnLine, Link: gcl.GWLink, Method: methods.Direct,
-		StageFragments: true, MaxBroadcastSize: 4096, Reproducible: true, IPUsPerRank: 2,
+		StageFragments: true, MaxBroadcastSize: 4096, Reproducible: true, IPUsPerRank: 2, CacheBytes: 1000000,
 	}
 	if err != nil || got != want {
 		t.Errorf("all together: %+v, %v, want %+v", got, err, want)
@@ -76,7 +78,7 @@ func TestParseOptions(t *testing.T) {
 
 func TestParseOptionsErrors(t *testing.T) {
 	keys := []string{"collectiveImplementation", "useSynclessCollectives", "maxBytesPerTile", "topology", "link", "method",
-		"syncful.useOptimisedLayout", "syncful.maxBroadcastSize", "reproducible", "ipusPerRank"}
+		"syncful.useOptimisedLayout", "syncful.maxBroadcastSize", "reproducible", "ipusPerRank", "cacheBytes"}
 	for _, x := range []struct {
 		key, value string
 		says       []string
@@ -105,6 +107,8 @@ func TestParseOptionsErrors(t *testing.T) {
 		{"syncful.maxBroadcastSize", "-1", []string{"want a whole number from 0 to "}},
 		{"syncful.maxBroadcastSize", "9223372036854775808", []string{"want a whole number from 0 to "}},
 		{"ipusPerRank", "0", []string{"want a whole number from 1 to "}},
+		{"cacheBytes", "0", []string{"want a whole number from 1 to "}},
+		{"cacheBytes", "32M", []string{"want a whole number from 1 to "}},
 	} {
 		got, err := gcl.ParseOptions(map[string]string{x.key: x.value})
 		var option *gcl.OptionError
@@ -302,6 +306,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 	for name, o := range map[string]gcl.Options{
 		"Method": {Method: 99}, "Implementation": {Implementation: 99}, "Topology": {Topology: 99}, "Link": {Link: 3},
 		"MaxBytesPerTile": {MaxBytesPerTile: 64001}, "MaxBroadcastSize": {MaxBroadcastSize: -2}, "IPUsPerRank": {IPUsPerRank: -1},
+		"CacheBytes": {CacheBytes: -1},
 	} {
 		var option *gcl.OptionError
 		if text, err := o.Map(); !errors.As(err, &option) || option.Option != name || text != nil {

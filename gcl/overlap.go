@@ -6,6 +6,12 @@ import (
 	"slices"
 )
 
+// overlap reports whether two buffers share memory.
+func overlap(a, b []byte) bool {
+	x, y := address(a), address(b)
+	return len(a) > 0 && len(b) > 0 && x < y+uintptr(len(b)) && y < x+uintptr(len(a))
+}
+
 // interval is the memory of a tensor's input or destination. One in place counts as a destination.
 type interval struct {
 	start, end uintptr

@@ -31,7 +31,9 @@ type shared struct {
 	loops      *packing // lists: the loops of their types
 	total      int      // bytes of all operands' units, rounded up
 	pieces     int      // that these are cut into
-	large      bool     // outputs may be stored past the caches
+	footprint  int      // bytes of a rank's inputs and outputs
+	cache      int      // bytes that those of all ranks may have and stay in the caches
+	large      bool     // they have more, and outputs may be stored past the caches
 	stream     bool     // those of the piece at hand are
 	worked     bool     // the rank has carried out a piece
 
@@ -46,6 +48,8 @@ type operand struct {
 	padded int // whole cache lines
 	units  int
 	end    int // of its units among those of all operands
+
+	replaces bool // results take the place of inputs, which have just been read
 }
 
 // The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an
@@ -63,11 +67,6 @@ const leastPieceBytes = 512
 // last one is waited for.
 const piecesPerRank = 2
 
-// streamBytes is the size of all outputs together from which results are stored past the caches, unless they take the
-// place of inputs, which have just been read into them (the root's is the only input of a broadcast).
-// `go test -bench Many ./internal/kernel` shows a tie at 2 to 4 MiB and a gain of up to 2 from 16 MiB on.
-const streamBytes = 16 << 20
-
 // lineBytes is the granularity of pieces, so that no two replicas write one cache line of aligned buffers.
 const lineBytes = 64
 
@@ -76,6 +75,7 @@ func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, fingerprint
 	s.collective, s.root = k.collective, k.root
 	s.by, s.large, s.segment = 0, false, max(c.segmentBytes(), lineBytes)
+	s.cache = c.cacheBytes()
 	if reduces(k.collective) {
 		s.foldBy(c.foldOf(k))
 		if k.operator == Mean {
@@ -108,12 +108,8 @@ func (s *shared) run(ctx context.Context, k *call, path Path) error {
 		return s.small(ctx, k, len(k.src))
 	}
 	s.begin(nil)
-	s.add(kernel.Type(k.dtype), len(k.dst), len(k.src))
-	written := len(k.dst)
-	if k.inPlace() && s.collective != schedule.Broadcast {
-		written = 0
-	}
-	if err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}, written); err != nil {
+	s.add(kernel.Type(k.dtype), k.dst, k.src)
+	if err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}); err != nil {
 		return err
 	}
 	s.clearTail(k.dst, len(k.src))
@@ -122,36 +118,42 @@ func (s *shared) run(ctx context.Context, k *call, path Path) error {
 
 // begin says that operands follow: one, or with loops several.
 func (s *shared) begin(loops *packing) {
-	s.operands, s.total = s.operands[:0], 0
+	s.operands, s.total, s.footprint = s.operands[:0], 0, 0
 	s.lists, s.loops = loops != nil, loops
 }
 
-// add adds an operand with so many bytes of output and input.
-func (s *shared) add(work kernel.Type, dst, src int) {
+// add adds an operand with the rank's own output and input.
+func (s *shared) add(work kernel.Type, dst, src []byte) {
 	n := len(s.members)
-	o := operand{work: work, unit: src, units: 1}
+	o := operand{work: work, unit: len(src), units: 1, replaces: overlap(dst, src)}
+	bytes := len(dst) + len(src)
+	if o.replaces {
+		bytes = max(len(dst), len(src))
+	}
 	switch s.collective {
 	case schedule.ReduceScatter:
-		o.unit, o.units = dst, n
+		o.unit, o.units = len(dst), n
 	case schedule.AllGather:
-		o.units = n
+		o.units, o.replaces = n, false // but for the rank's own part, which stays where it is
 	case schedule.AllToAll:
-		o.unit, o.units = src/n, n*n
+		o.unit, o.units = len(src)/n, n*n
+	case schedule.Broadcast:
+		bytes, o.replaces = len(dst), false // likewise the root's
 	}
+	s.footprint += bytes
 	o.padded = roundUp(o.unit, lineBytes)
 	s.total += o.units * o.padded
 	o.end = s.total
 	s.operands = append(s.operands, o)
 }
 
-// share carries out the collective on the operands, of which a rank's outputs that do not take the place of inputs
-// have so many bytes.
-func (s *shared) share(ctx context.Context, mine transport.Memory, written int) error {
+// share carries out the collective on the operands.
+func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 	n := len(s.members)
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes, s.segment)
 	s.pieces = (s.total + size - 1) / size
 	s.pieces = max(s.pieces, min(roundUp(s.pieces, n), s.total/leastPieceBytes)) // as many for each rank
-	s.large = written*n >= streamBytes
+	s.large = s.footprint > s.cache/n
 	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces, s)
 	if s.worked { // hold on to nobody's buffers
 		s.worked = false
@@ -212,7 +214,7 @@ func (s *shared) buffers(m *transport.Memory, t int) (in, out []byte) {
 func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
 	o := &s.operands[t]
 	in, out := s.buffers(&mems[s.rank], t)
-	s.stream = s.large && (s.collective == schedule.Broadcast || address(in) != address(out))
+	s.stream = s.large && !o.replaces
 	switch s.collective {
 	case schedule.AllReduce:
 		for r := range mems {

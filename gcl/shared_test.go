@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
@@ -30,80 +32,113 @@ func apart[T tensor.Element](n, off int, mark T) (buf []T, whole func() error) {
 	}
 }
 
-// streamed tries the To forms with outputs that are together just large enough to be stored past the caches, off a
-// cache line and in odd lengths. In place, where the inputs are in the caches already, nothing is.
+// streamed tries every collective with buffers that all together just fit into the caches, and with those that do not:
+// then what replaces no input is stored past them. The buffers begin off a cache line and have odd lengths.
 func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
 	t.Helper()
 	bytes := tensor.DTypeOf[T]().Size()
-	size := (gcl.StreamBytes/bytes/n/n + 7) * n // as many in each part as there must be, and odd
-	v := func(r, i int) T { return e.of((i*7 + i/513 + r*5) % 16) }
+	part := gcl.PieceBytes/bytes*5/4 + 7 // elements of a rank's part, in several pieces
+	whole := part * n
+	number := func(r, i int) int { return (i*7 + i/513 + r*5) % 16 }
+	sum := func(i int) (s int) {
+		for r := range n {
+			s += number(r, i)
+		}
+		return s
+	}
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-		rank, per := c.Rank(), size/n
-		in := make([]T, size+2*n+3)[2*rank+1:][:size]
-		for i := range in {
-			in[i] = v(rank, i)
-		}
-		wide := make([]T, size*n) // of a reduce-scatter
-		for i := range wide {
-			wide[i] = v(rank, i)
-		}
-		try := func(what string, n int, want func(i int) T, call func(dst []T) error) error {
-			dst, whole := apart(n, rank+1, e.of(1))
-			if err := call(dst); err != nil {
-				return err
-			}
-			if !gcl.Streamed(c) {
-				return fmt.Errorf("%s: results of %d bytes at %d replicas are not stored past the caches", what, len(tensor.Bytes(dst)), c.Size())
-			}
-			for i := range dst {
-				if dst[i] != want(i) {
-					return fmt.Errorf("%s: element %d is %v, want %v", what, i, dst[i], want(i))
+		rank := c.Rank()
+		own := func(buf []T) []T { return buf[rank*part:][:part] }
+		for _, x := range []struct {
+			collective schedule.Collective
+			in, out    int // elements
+			footprint  int // of a rank's buffers that lie apart
+			replaces   bool
+			want       func(i int) int
+			one        func(c *gcl.Comm, dst, src []T) error
+			many       func(c *gcl.Comm, dst, src [][]T) error
+		}{
+			{schedule.AllReduce, whole, whole, 2 * whole, true, sum,
+				func(c *gcl.Comm, dst, src []T) error { return gcl.AllReduceTo(ctx, c, dst, src, gcl.Add) },
+				func(c *gcl.Comm, dst, src [][]T) error { return gcl.AllReduceManyTo(ctx, c, dst, src, gcl.Add) }},
+			{schedule.ReduceScatter, whole, part, whole + part, true, func(i int) int { return sum(rank*part + i) },
+				func(c *gcl.Comm, dst, src []T) error { return gcl.ReduceScatterTo(ctx, c, dst, src, gcl.Add) },
+				func(c *gcl.Comm, dst, src [][]T) error { return gcl.ReduceScatterManyTo(ctx, c, dst, src, gcl.Add) }},
+			{schedule.AllGather, part, whole, part + whole, false, func(i int) int { return number(i/part, i%part) },
+				func(c *gcl.Comm, dst, src []T) error { return gcl.AllGatherTo(ctx, c, dst, src) },
+				func(c *gcl.Comm, dst, src [][]T) error { return gcl.AllGatherManyTo(ctx, c, dst, src) }},
+			{schedule.AllToAll, whole, whole, 2 * whole, true, func(i int) int { return number(i/part, rank*part+i%part) },
+				func(c *gcl.Comm, dst, src []T) error { return gcl.AllToAllTo(ctx, c, dst, src) },
+				func(c *gcl.Comm, dst, src [][]T) error { return gcl.AllToAllManyTo(ctx, c, dst, src) }},
+			{schedule.Broadcast, whole, whole, whole, false, func(i int) int { return number(1, i) },
+				func(c *gcl.Comm, dst, src []T) error { return gcl.BroadcastTo(ctx, c, dst, src, 1) },
+				func(c *gcl.Comm, dst, src [][]T) error { return gcl.BroadcastManyTo(ctx, c, dst, src, 1) }},
+		} {
+			for choice := range 1 << 3 {
+				inPlace, beyond, many := choice&1 != 0, choice&2 != 0, choice&4 != 0
+				what := fmt.Sprintf("%v of %d ranks, in place %v, beyond the caches %v, many %v", x.collective, n, inPlace, beyond, many)
+				src := make([]T, x.in+2*n+3)[2*rank+1:][:x.in]
+				dst, untouched := apart(x.out, rank+1, e.of(1))
+				footprint := x.footprint
+				if inPlace {
+					footprint = whole
+					if x.collective == schedule.AllGather {
+						src = own(dst)
+					} else if dst = src; x.collective == schedule.ReduceScatter {
+						dst = own(src)
+					}
+				}
+				for i := range src {
+					src[i] = e.of(number(rank, i))
+				}
+				cache := footprint * bytes * n
+				if beyond {
+					cache--
+				}
+				c, err := withOptions(c, gcl.Options{CacheBytes: cache}), error(nil)
+				if many {
+					err = x.many(c, [][]T{dst}, [][]T{src})
+				} else {
+					err = x.one(c, dst, src)
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", what, err)
+				}
+				if got, want := gcl.Streamed(c), beyond && !(inPlace && x.replaces); got != want {
+					return fmt.Errorf("%s: stored past the caches %v, want %v", what, got, want)
+				}
+				for i := range dst {
+					if want := e.of(x.want(i)); dst[i] != want {
+						return fmt.Errorf("%s: element %d is %v, want %v", what, i, dst[i], want)
+					}
+				}
+				if err := untouched(); err != nil {
+					return fmt.Errorf("%s: %w", what, err)
 				}
 			}
-			return whole()
 		}
-		sum := func(i int) T {
-			s := 0
-			for r := range n {
-				s += (i*7 + i/513 + r*5) % 16
-			}
-			return e.of(s)
-		}
-		inPlace := func() error {
-			err := gcl.AllReduceInPlace(ctx, c, in, gcl.Add)
-			if err == nil && gcl.Streamed(c) {
-				err = errors.New("an all-reduce in place is stored past the caches")
-			}
-			return err
-		}
-		small := func() error {
-			err := gcl.BroadcastTo(ctx, c, make([]T, gcl.StreamBytes/bytes/n-1), in[:gcl.StreamBytes/bytes/n-1], 0)
-			if err == nil && gcl.Streamed(c) {
-				err = errors.New("a small broadcast is stored past the caches")
-			}
-			return err
-		}
-		return errors.Join(
-			try("all-reduce", size, sum, func(dst []T) error { return gcl.AllReduceTo(ctx, c, dst, in, gcl.Add) }),
-			try("reduce-scatter", size, func(i int) T { return sum(rank*size + i) }, func(dst []T) error { return gcl.ReduceScatterTo(ctx, c, dst, wide, gcl.Add) }),
-			try("all-gather", per*n, func(i int) T { return v(i/per, i%per) }, func(dst []T) error { return gcl.AllGatherTo(ctx, c, dst, in[:per]) }),
-			try("all-to-all", per*n, func(i int) T { return v(i/per, rank*per+i%per) }, func(dst []T) error { return gcl.AllToAllTo(ctx, c, dst, in) }),
-			try("broadcast", size, func(i int) T { return v(1, i) }, func(dst []T) error { return gcl.BroadcastTo(ctx, c, dst, in, 1) }),
-			small(),
-			inPlace(), // the last, since it changes in
-		)
+		return nil
 	})
 }
 
 func TestStreamedOffALine(t *testing.T) {
 	streamed(t, 2, plain[float32]())
-	if underRace || testing.Short() {
-		return
-	}
 	streamed(t, 3, plain[float32]())
 	streamed(t, 2, plain[uint8]())
 	streamed(t, 3, bf16())
 	streamed(t, 5, plain[float64]())
+}
+
+// TestCacheBytes: what fits into the caches is the option, else what the machine says.
+func TestCacheBytes(t *testing.T) {
+	for _, x := range []struct{ given, want int }{{0, kernel.LastLevelCache()}, {1, 1}, {64 << 20, 64 << 20}} {
+		alone(t, func(_ context.Context, c *gcl.Comm) error {
+			if got := gcl.CacheBytes(withOptions(c, gcl.Options{CacheBytes: x.given})); got != x.want {
+				t.Errorf("given %d: %d, want %d", x.given, got, x.want)
+			}
+			return nil
+		})
+	}
 }
 
 // In an all-to-all each rank may choose whether it is in place, also where a block is worked on in several pieces.
