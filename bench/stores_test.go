@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods/schedule"
+)
+
+// storeChoices are the ways to store results in one pass over peer memory: always by way of the caches, always past
+// them, and as the size of the last-level cache says.
+var storeChoices = []struct {
+	name    string
+	options gcl.Options
+}{
+	{"stay", gcl.Options{CacheBytes: math.MaxInt}},
+	{"past", gcl.Options{CacheBytes: 1}},
+	{"auto", gcl.Options{}},
+}
+
+// BenchmarkStores compares them at sizes around the last-level cache. An iteration is a few calls of each, one after
+// the other with the same buffers, of which the first are not counted: they find the caches as the way before left
+// them. Metrics are medians of a call in microseconds, and auto by the better of the other two. ns/op is of no use.
+//
+//	go test -run '^$' -bench Stores -benchtime 7x ./bench
+func BenchmarkStores(b *testing.B) {
+	for _, c := range schedule.Collectives() {
+		for _, n := range groups.values {
+			for _, inPlace := range []bool{false, true} {
+				for size := byteSize(1 << 20); size <= 32<<20; size *= 2 {
+					b.Run(fmt.Sprintf("%v/n=%d/inPlace=%v/size=%v", c, n, inPlace, size), func(b *testing.B) {
+						us, err := stores(b, newStoresData(c, n, size, inPlace))
+						if err != nil {
+							b.Fatal(err)
+						}
+						for k, choice := range storeChoices {
+							b.ReportMetric(us[k], choice.name+"-us")
+						}
+						b.ReportMetric(us[2]/min(us[0], us[1]), "auto/better")
+					})
+				}
+			}
+		}
+	}
+}
+
+// storesData is data in which destinations and inputs may be in one place, for every collective.
+type storesData struct {
+	*data
+	form form
+}
+
+func newStoresData(c schedule.Collective, n int, size byteSize, inPlace bool) storesData {
+	d := storesData{data: newData(c, n, size)}
+	if !inPlace {
+		return d
+	}
+	for r := range n {
+		switch c {
+		case schedule.AllGather:
+			part := len(d.src[r])
+			d.src[r] = d.dst[r][r*part:][:part]
+		case schedule.ReduceScatter:
+			part := len(d.dst[r])
+			d.dst[r] = d.src[r][r*part:][:part]
+		default:
+			d.form, d.src[r] = inPlaceForm, nil
+		}
+	}
+	return d
+}
+
+// stores times all of storeChoices, as often as l says, and returns the medians in microseconds.
+func stores(l looper, d storesData) ([]float64, error) {
+	const uncounted, counted = 2, 5
+	times := make([][]float64, len(storeChoices))
+	p := newPace(d.bytes)
+	err := gcl.Run(context.Background(), d.n, func(ctx context.Context, c *gcl.Comm) error {
+		var comms []*gcl.Comm
+		for _, choice := range storeChoices {
+			chosen, err := c.With(choice.options)
+			if err != nil {
+				return err
+			}
+			comms = append(comms, chosen)
+		}
+		round := func() error {
+			for k, c := range comms {
+				for i := range uncounted + counted {
+					began := time.Now()
+					if err := d.call(ctx, c, d.form); err != nil {
+						return err
+					}
+					if c.Rank() == 0 && i >= uncounted {
+						times[k] = append(times[k], float64(time.Since(began).Nanoseconds())/1e3)
+					}
+				}
+			}
+			return nil
+		}
+		if c.Rank() == 0 {
+			return p.lead(l, round)
+		}
+		return p.follow(round)
+	})
+	us := make([]float64, len(storeChoices))
+	for k, all := range times {
+		if slices.Sort(all); len(all) > 0 {
+			us[k] = all[len(all)/2]
+		}
+	}
+	return us, err
+}
+
+// TestStores runs the benchmark's body once for each case, with fewer bytes.
+func TestStores(t *testing.T) {
+	for _, c := range schedule.Collectives() {
+		for _, inPlace := range []bool{false, true} {
+			l := times(1)
+			us, err := stores(&l, newStoresData(c, 3, 120<<10, inPlace))
+			if err != nil || slices.Min(us) <= 0 {
+				t.Errorf("%v, in place %v: %v, %v", c, inPlace, us, err)
+			}
+		}
+	}
+}
