@@ -21,7 +21,8 @@ type Chunks[T any] struct {
 	Original [][]T
 }
 
-// NewChunks returns n empty chunks, to be set one by one, by IPU id, or all at once. A negative n is taken as 0.
+// NewChunks returns n empty chunks, to be set one by one, by IPU id, or all at once. A negative n is taken as 0,
+// and one too large for any memory panics, as make does.
 func NewChunks[T any](n int) Chunks[T] {
 	return Chunks[T]{List: make([]Chunk[T], max(n, 0))}
 }

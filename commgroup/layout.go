@@ -63,7 +63,8 @@ func (l Layout) Member(group, rank int) int {
 	return group/l.stride*l.stride*l.size + group%l.stride + rank*l.stride
 }
 
-// Members returns the replicas of a group in rank order, or nil if there is no such group.
+// Members returns the replicas of a group in rank order, or nil if there is no such group. A size too large for any
+// memory panics, as make does.
 func (l Layout) Members(group int) []int {
 	if group < 0 || group >= l.Groups() {
 		return nil

@@ -431,10 +431,13 @@ func TestSessionErrors(t *testing.T) {
 	if _, err := ir.NewSession(nil); err == nil {
 		t.Error("a session of no program")
 	}
-	if err := ir.New(1).SetReplicas(0); err == nil {
-		t.Error("0 replicas")
-	}
-	if _, err := ir.NewSession(ir.New(math.MinInt)); err == nil || !strings.Contains(err.Error(), "want 1 or more") {
-		t.Errorf("a program of too few replicas: %v", err)
+	for _, n := range []int{math.MinInt, 0, 1<<20 + 1, math.MaxInt} {
+		const want = "want 1 to 1048576"
+		if err := ir.New(1).SetReplicas(n); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("set to %d replicas: %v", n, err)
+		}
+		if _, err := ir.NewSession(ir.New(n)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a program of %d replicas: %v", n, err)
+		}
 	}
 }

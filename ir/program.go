@@ -22,12 +22,23 @@ type Program struct {
 	atEnd       []func()
 }
 
-// New returns a program for that number of replicas, with an empty main graph. Fewer than 1 is an error, which sticks.
+// maxReplicas is how many replicas a program may have: as many as package inproc connects.
+const maxReplicas = 1 << 20
+
+func checkReplicas(n int) error {
+	if n < 1 || n > maxReplicas {
+		return fmt.Errorf("ir: %d replicas, want 1 to %d", n, maxReplicas)
+	}
+	return nil
+}
+
+// New returns a program for that number of replicas, with an empty main graph. Fewer than 1 or more than 1,048,576 are
+// an error, which sticks.
 func New(replicas int) *Program {
 	p := &Program{replicas: replicas, names: map[string]int{}}
 	p.main = p.newGraph("main")
-	if replicas < 1 {
-		p.fail(fmt.Errorf("ir: %d replicas, want 1 or more", replicas))
+	if err := checkReplicas(replicas); err != nil {
+		p.fail(err)
 	}
 	return p
 }
@@ -43,15 +54,16 @@ func (p *Program) Replicas() int {
 	return p.replicas
 }
 
-// SetReplicas changes the replication factor. Fewer than 1 is an error, and so is any change once a session exists.
+// SetReplicas changes the replication factor. What New refuses is an error, and so is any change once a session exists.
 func (p *Program) SetReplicas(n int) error {
 	switch {
 	case p == nil || p.main == nil:
 		return errNoProgram
 	case p.sessions:
 		return fmt.Errorf("ir: the replication factor is %d and cannot become %d: a session exists", p.replicas, n)
-	case n < 1:
-		return fmt.Errorf("ir: %d replicas, want 1 or more", n)
+	}
+	if err := checkReplicas(n); err != nil {
+		return err
 	}
 	p.replicas = n
 	return nil

@@ -102,7 +102,7 @@ func (s Spec) check() error {
 	case s.Size > maxRanks:
 		return fmt.Errorf("methods: group of %d ranks, want at most %d", s.Size, maxRanks)
 	case s.Root < 0 || s.Root >= s.Size || s.Root != 0 && s.Collective != schedule.Broadcast:
-		return fmt.Errorf("methods: root %d of a %v over %d ranks", s.Root, s.Collective, s.Size)
+		return fmt.Errorf("methods: root %d of %v over %d ranks", s.Root, s.Collective, s.Size)
 	case s.Pieces < 0:
 		return fmt.Errorf("methods: %d pieces, want 1 or more, or 0 for 1", s.Pieces)
 	case s.Pieces > specPieces:

@@ -65,9 +65,9 @@ func checkForm(s *Schedule) error {
 	case s.Chunks < 1:
 		return fmt.Errorf("schedule: %d chunks, want 1 or more", s.Chunks)
 	case s.Collective != AllReduce && s.Collective != Broadcast && s.Chunks%s.Size != 0:
-		return fmt.Errorf("schedule: %d chunks of a %v are not a multiple of %d ranks", s.Chunks, s.Collective, s.Size)
+		return fmt.Errorf("schedule: %d chunks of %v are not a multiple of %d ranks", s.Chunks, s.Collective, s.Size)
 	case s.Root < 0 || s.Root >= s.Size || s.Root != 0 && s.Collective != Broadcast:
-		return fmt.Errorf("schedule: root %d of a %v over %d ranks", s.Root, s.Collective, s.Size)
+		return fmt.Errorf("schedule: root %d of %v over %d ranks", s.Root, s.Collective, s.Size)
 	case s.Apart && s.Collective != AllToAll:
 		return errors.New("schedule: only an all-to-all may ask for buffers apart")
 	}
