@@ -51,10 +51,10 @@ type Options struct {
 	// phase of Hybrid counts its own group and bytes.
 	MaxBroadcastSize int
 
-	// CacheBytes is how many bytes the inputs and outputs of all ranks together may have and stay in the caches, where one
-	// pass over peer memory carries out a call. The results of a larger call are stored past the caches, but for those
-	// that take the place of inputs. 0 is the size of the machine's last-level cache, 32 MiB where it does not say; where
-	// others use the cache too, less may be faster. It changes no result, and replicas need not have the same.
+	// CacheBytes is the size of the last-level cache; 0 is what the machine says, 32 MiB where it says nothing. Where one
+	// pass over peer memory carries out a call, and the inputs and outputs of all ranks have three quarters of it or more
+	// together, results are stored past the caches, but for those that take the place of inputs. Where other programs use
+	// the cache too, less than there is may be faster. It changes no result, and replicas need not have the same.
 	CacheBytes int
 
 	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text form

@@ -32,8 +32,8 @@ type shared struct {
 	total      int      // bytes of all operands' units, rounded up
 	pieces     int      // that these are cut into
 	footprint  int      // bytes of a rank's inputs and outputs
-	cache      int      // bytes that those of all ranks may have and stay in the caches
-	large      bool     // they have more, and outputs may be stored past the caches
+	cache      int      // of the last level
+	large      bool     // the buffers outgrow it, and outputs may be stored past the caches
 	stream     bool     // those of the piece at hand are
 	worked     bool     // the rank has carried out a piece
 
@@ -153,7 +153,7 @@ func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes, s.segment)
 	s.pieces = (s.total + size - 1) / size
 	s.pieces = max(s.pieces, min(roundUp(s.pieces, n), s.total/leastPieceBytes)) // as many for each rank
-	s.large = s.footprint > s.cache/n
+	s.large = s.footprint >= s.cache/4*3/n                                       // docs/peer-memory.md, "Past the caches"
 	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces, s)
 	if s.worked { // hold on to nobody's buffers
 		s.worked = false
