@@ -13,8 +13,8 @@ busy loops itself, one process each, and ends them. Prints tables in Markdown: m
   -s     bytes of a replica's buffer                                       (8,1K,64K,1M)
   -r     rounds; each measures every way of communicating in turn          (5)
   -t     how long each point is timed, in seconds                          (0.05)
-  -base  instead of all that, compare with an older gclperf, without loops: pairs in turn, old new old old and so on, the ratio of
-         the medians of new and old, and beside it the ratios of two halves of the old ones: their spread says what noise is
+  -base  instead of all that, compare with an older gclperf, without loops: a round runs the new one once and the old one twice, in another order each time.
+         new/old is the median of the ratios of a round; old/old is between which ratios eight of ten old pairs lie, which is what noise is
 
 worst is Syncful or Auto, whichever is slower, by the better of Syncless and Syncful. The defaults take some five minutes. Nothing else should run meanwhile.
 END
@@ -78,10 +78,18 @@ samples() {
 		awk '{ for (i = 2; i <= NF; i++) if ($i == "samples/s") print $(i - 1) }' | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
 
-medians='function median(key,   n, i, j, v, x) {
+medians='function sorted(key, v,   n, i, j, x) {
 	n = split(values[key], v, " ")
 	for (i = 2; i <= n; i++) { x = v[i] + 0; for (j = i - 1; j > 0 && v[j] + 0 > x; j--) v[j + 1] = v[j]; v[j + 1] = x }
+	return n
+}
+function median(key,   n, v) {
+	n = sorted(key, v)
 	return n % 2 ? v[(n + 1) / 2] + 0 : (v[n / 2] + v[n / 2 + 1]) / 2
+}
+function quantile(key, q,   n, v) {
+	n = sorted(key, v)
+	return v[int(q * (n - 1) + 1.5)]
 }'
 
 if [ -n "$base" ]; then
@@ -99,8 +107,15 @@ if [ -n "$base" ]; then
 				done
 			done | awk -v n="$n" -v way="$way" "$medians"'
 				{ values[$1, $2] = values[$1, $2] " " $3; if ($1 != "new") values["old", $2] = values["old", $2] " " $3; if (!($2 in seen)) { seen[$2] = 1; size[++count] = $2 } }
-				END { for (i = 1; i <= count; i++) { s = size[i]; printf "| %s | %s | %s | %.3g | %.3g | %.2f | %.2f |\n", n, way, s,
-					median("old" SUBSEP s), median("new" SUBSEP s), median("new" SUBSEP s) / median("old" SUBSEP s), median("olda" SUBSEP s) / median("oldb" SUBSEP s) } }'
+				END { for (i = 1; i <= count; i++) {
+					s = size[i]
+					rounds = split(values["new", s], fresh, " "); split(values["olda", s], one, " "); split(values["oldb", s], other, " ")
+					for (r = 1; r <= rounds; r++) {
+						values["ratio", s] = values["ratio", s] " " fresh[r] / one[r]
+						values["noise", s] = values["noise", s] " " other[r] / one[r]
+					}
+					printf "| %s | %s | %s | %.3g | %.3g | %.2f | %.2f to %.2f |\n", n, way, s, median("old" SUBSEP s), median("new" SUBSEP s),
+						median("ratio" SUBSEP s), quantile("noise" SUBSEP s, 0.1), quantile("noise" SUBSEP s, 0.9) } }'
 		done
 	done
 	exit

@@ -23,6 +23,7 @@ type Comm struct {
 	options Options
 	strided bool     // the group was given with a stride above 1
 	digest  uint64   // of options and ring orders, for the fingerprint
+	cache   int      // bytes of the last-level cache
 	hybrid  *hybrid  // how collectives go in phases, or nil if they do not
 	started *started // the function given to Start that this is the Comm of, or nil
 }
@@ -176,6 +177,7 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 		}
 	}
 	c.digest = c.fingerprint()
+	c.cache = c.options.lastLevelCache()
 	return c, nil
 }
 

@@ -22,7 +22,10 @@ func Streamed(c *Comm) bool {
 }
 
 // CacheBytes is what c takes the last-level cache to have.
-func CacheBytes(c *Comm) int { return c.cacheBytes() }
+func CacheBytes(c *Comm) int { return c.cache }
+
+// CacheBytesWithin is the same for c's k IPUs, which are alike.
+func CacheBytesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.cache }
 
 // Staged is how many bytes of staging memory c's connection has.
 func Staged(c *Comm) int { return len(c.lane.staging) }

@@ -138,7 +138,7 @@ func (w *ipu) join(m int, options Options) error {
 		}
 		w.groups[m] = groups
 	}
-	w.ipuGroups, w.comm.options = groups, options
+	w.ipuGroups, w.comm.options, w.comm.cache = groups, options, options.lastLevelCache()
 	return nil
 }
 

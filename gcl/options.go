@@ -102,8 +102,8 @@ func (o Options) check() error {
 	return nil
 }
 
-// cacheBytes is Options.CacheBytes with its default.
-func (c *Comm) cacheBytes() int { return cmp.Or(c.options.CacheBytes, kernel.LastLevelCache()) }
+// lastLevelCache is CacheBytes with its default.
+func (o Options) lastLevelCache() int { return cmp.Or(o.CacheBytes, kernel.LastLevelCache()) }
 
 // hostTuning is what methods.Auto goes by where replicas of one process send messages, and every pair is linked as
 // well as neighbours are. The numbers are those at which gclperf -implementation Syncless -method broadcast,direct

@@ -75,7 +75,7 @@ func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, fingerprint
 	s.collective, s.root = k.collective, k.root
 	s.by, s.large, s.segment = 0, false, max(c.segmentBytes(), lineBytes)
-	s.cache = c.cacheBytes()
+	s.cache = c.cache
 	if reduces(k.collective) {
 		s.foldBy(c.foldOf(k))
 		if k.operator == Mean {

@@ -132,11 +132,13 @@ func TestStreamedOffALine(t *testing.T) {
 // TestCacheBytes: what fits into the caches is the option, else what the machine says.
 func TestCacheBytes(t *testing.T) {
 	for _, x := range []struct{ given, want int }{{0, kernel.LastLevelCache()}, {1, 1}, {64 << 20, 64 << 20}} {
-		alone(t, func(_ context.Context, c *gcl.Comm) error {
-			if got := gcl.CacheBytes(withOptions(c, gcl.Options{CacheBytes: x.given})); got != x.want {
-				t.Errorf("given %d: %d, want %d", x.given, got, x.want)
+		alone(t, func(ctx context.Context, c *gcl.Comm) error {
+			c = withOptions(c, gcl.Options{CacheBytes: x.given})
+			_, err := gcl.AllReduceWithinReplica(ctx, c, [][]float32{{1}, {2}}, gcl.Add)
+			if got, within := gcl.CacheBytes(c), gcl.CacheBytesWithin(c, 2); got != x.want || within != x.want {
+				t.Errorf("given %d: %d, and %d within a replica, want %d", x.given, got, within, x.want)
 			}
-			return nil
+			return err
 		})
 	}
 }
