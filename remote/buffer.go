@@ -108,7 +108,7 @@ func (b *Buffer) Spec() ir.Spec {
 func (b *Buffer) MetaShape() tensor.Shape { return b.orNone().meta.Clone() }
 
 // SetMetaShape says which tensor the entries are shards of. It is fixed by the first use; another shape later is an
-// error.
+// error, also in a later process that finds the entries in the files of a [Dir]: those remember it.
 func (b *Buffer) SetMetaShape(shape tensor.Shape) error {
 	if !b.made() {
 		return errNoBuffer
@@ -377,8 +377,11 @@ func (all *buffers) room(b *Buffer, entries int) error {
 
 // specs are what is asked of the storage, by replica and buffer.
 func (all *buffers) specs(replicas int) [][]Spec {
-	names := map[*Buffer][]string{}
+	names, lowest := map[*Buffer][]string{}, map[*Buffer]*Variable{}
 	for _, v := range all.initial {
+		if l := lowest[v.buffer]; v.gather != nil && (l == nil || v.offset < l.offset) {
+			lowest[v.buffer] = v
+		}
 		if names[v.buffer] == nil {
 			names[v.buffer] = make([]string, v.buffer.entries)
 		}
@@ -387,8 +390,14 @@ func (all *buffers) specs(replicas int) [][]Spec {
 	specs := make([][]Spec, replicas)
 	for r := range specs {
 		for _, b := range all.all {
-			specs[r] = append(specs[r], Spec{Buffer: b.key(), Replica: r, DType: b.spec.DType, Shape: b.spec.Shape,
-				Entries: b.entries, Number: b.id, Names: names[b]})
+			spec := Spec{Buffer: b.key(), Replica: r, DType: b.spec.DType, Shape: b.spec.Shape,
+				Entries: b.entries, Number: b.id, Names: names[b], Whole: b.meta}
+			if v := lowest[b]; v != nil {
+				if gather, err := v.gather.Resolve(replicas); err == nil { // begin returns the error
+					spec.Shard = gather.RankOf(r)
+				}
+			}
+			specs[r] = append(specs[r], spec)
 		}
 	}
 	return specs

@@ -34,9 +34,10 @@ import (
 //     Store. On Linux they look first and reserve nothing then; a session looks for all its buffers together.
 //
 // A file is named after its buffer, with the escapes of Open, and has the buffer's name in it, and a hash of the name
-// of each variable that has an entry. Variables may be made in another order than by the process that wrote it: each
-// finds its value by name. Without names it is the number of the buffer that counts, which is its place in the order,
-// and two of one type and shape that change places swap their values.
+// of each variable that has an entry. Of sharded variables it says the shape of the whole and which shard. Variables
+// may be made in another order than by the process that wrote it: each finds its value by name. Without names it is the
+// number of the buffer that counts, which is its place in the order, and two of one type and shape that change places
+// swap their values.
 //
 // The files of a buffer on all replicas of a program belong together. A session makes none of them while another has
 // stored entries, as after the loss of a file, or with more replicas than before: that is an error, and a checkpoint of
@@ -44,8 +45,9 @@ import (
 //
 // A file is open once at a time, in one process: the second Open is an error (on systems without file locks the user
 // must see to it). A file that is not of this package, is truncated, has another version of the format, or holds
-// something else than is wanted (another type, shape, buffer, more entries, an entry of another variable) is left as it
-// is, and the error names it. So does every error about a file.
+// something else than is wanted (another type, shape, buffer, more entries, shards of another tensor, an entry of
+// another variable) is left as it is, and the error names it. So does every error about a file. An older copy of a file
+// is taken for the file: put back copies of all files together.
 //
 // Windows has no way to make the name of a new file survive a loss of power. A process that is
 // killed as it makes a file may leave, elsewhere than on Linux, one whose name ends in .new, which nobody reads; on a
@@ -174,8 +176,9 @@ func anyStored(path string) bool {
 	if k.head, err = parseHead(head, info.Size()); err != nil {
 		return false
 	}
-	for _, row := range k.rows() {
-		if row.state != never {
+	k.first = firstSum(k.head.spec)
+	for entry, row := range k.rows() {
+		if row.state != k.neverWord(entry) {
 			return true
 		}
 	}

@@ -126,9 +126,9 @@ func TestOpenErrors(t *testing.T) {
 		{"truncated in the last entry", func(f []byte) []byte { return f[:len(f)-1] }, nil,
 			"it is truncated: 12383 bytes, its header speaks of 3 entries of 28 bytes, which take 12384"},
 		{"old version", func(f []byte) []byte { return both(f, func(p []byte) { p[8] = 1 }) }, nil,
-			"its format has version 1, this program reads version 2: save a checkpoint"},
+			"its format has version 1, this program reads version 3: save a checkpoint"},
 		{"version", func(f []byte) []byte { return both(f, func(p []byte) { p[8]++ }) }, nil,
-			"its format has version 3, this program reads version 2"},
+			"its format has version 4, this program reads version 3"},
 		{"cut to nothing", func([]byte) []byte { return nil }, nil,
 			"it is empty: what was stored in it is lost, if anything was; to begin anew, remove the buffer's files of all replicas"},
 		{"byte order", func(f []byte) []byte {
@@ -141,21 +141,27 @@ func TestOpenErrors(t *testing.T) {
 		{"more entries than numbers", put(24, 1<<63), nil, "too many for this machine"},
 		{"lying bytes", put(40, 1<<20), nil, "its header is damaged: entries of 1048576 bytes, but float32 of shape (7,) takes 28"},
 		{"lying replica", put(48, 1<<63), nil, "too many for this machine"},
-		{"lying names", func(f []byte) []byte { return both(f, func(p []byte) { p[56], p[57] = 0xff, 0xff }) }, nil,
-			"its header is damaged: names and shape are longer than it is"},
-		{"lying rank", func(f []byte) []byte { return both(f, func(p []byte) { p[68], p[69] = 0xff, 0xff }) }, nil,
-			"its header is damaged: names and shape are longer than it is"},
-		{"lying shape", func(f []byte) []byte { return both(f, func(p []byte) { p[77] = 0xff }) }, nil,
+		{"lying shard", put(56, 1<<63), nil, "too many for this machine"},
+		{"a shard of nothing", put(56, 1), nil, "its header is damaged: shard 1, and no shape of a whole"},
+		{"lying whole", func(f []byte) []byte { return both(f, func(p []byte) { p[64], p[94], p[95] = 1, 0xff, 0xff }) }, nil,
+			"its header is damaged: names and shapes are longer than it is"},
+		{"lying names", func(f []byte) []byte { return both(f, func(p []byte) { p[72], p[73] = 0xff, 0xff }) }, nil,
+			"its header is damaged: names and shapes are longer than it is"},
+		{"lying rank", func(f []byte) []byte { return both(f, func(p []byte) { p[84], p[85] = 0xff, 0xff }) }, nil,
+			"its header is damaged: names and shapes are longer than it is"},
+		{"lying shape", func(f []byte) []byte { return both(f, func(p []byte) { p[93] = 0xff }) }, nil,
 			"its header is damaged: dimension 0 of the shape is "},
-		{"large shape", func(f []byte) []byte { return both(f, func(p []byte) { p[68], p[75], p[83] = 2, 1, 1 }) }, nil, largeShape},
-		{"no such dtype", func(f []byte) []byte { return both(f, func(p []byte) { p[58] = 'g' }) }, nil,
+		{"large shape", func(f []byte) []byte { return both(f, func(p []byte) { p[84], p[91], p[99] = 2, 1, 1 }) }, nil, largeShape},
+		{"no such dtype", func(f []byte) []byte { return both(f, func(p []byte) { p[74] = 'g' }) }, nil,
 			`its header is damaged: tensor: unknown dtype "gloat32"`},
 		{"dtype", same, func(s *Spec) { s.DType = tensor.I32 },
 			"it holds entries 3, dtype float32, shape (7,); wanted: entries 3, dtype int32, shape (7,)"},
 		{"shape", same, func(s *Spec) { s.Shape = tensor.Shape{7, 1} },
 			"it holds entries 3, dtype float32, shape (7,); wanted: entries 3, dtype float32, shape (7, 1)"},
 		{"fewer entries wanted", same, func(s *Spec) { s.Entries = 2 }, "it holds entries 3, dtype float32, shape (7,); wanted: entries 2"},
-		{"another buffer", func(f []byte) []byte { return both(f, func(p []byte) { p[67] = 'W' }) }, nil, `it holds buffer "W" of replica 2`},
+		{"shards", same, func(s *Spec) { s.Whole = tensor.Shape{14} },
+			"its entries are whole tensors; wanted: shard 0 of tensors of shape (14,)"},
+		{"another buffer", func(f []byte) []byte { return both(f, func(p []byte) { p[83] = 'W' }) }, nil, `it holds buffer "W" of replica 2`},
 		{"another replica", put(48, 5), nil, `it holds buffer "w" of replica 5`},
 	}
 	eachDir(t, func(t *testing.T, s Storage) {
@@ -221,7 +227,7 @@ func TestNoFile(t *testing.T) {
 	long := spec(1, 2)
 	long.Shape = make(tensor.Shape, 510)
 	_, err = Dir(t.TempDir()).Open(long)
-	wantError(t, err, "the buffer's name of 1 bytes and a shape of 510 dimensions take")
+	wantError(t, err, "the buffer's name of 1 bytes and shapes of 510 dimensions take")
 }
 
 func TestOpenTwice(t *testing.T) {

@@ -29,7 +29,7 @@ func (k *file) pass(entry int, buf []byte) error {
 	if err != nil {
 		return err
 	}
-	isStored, want, err := stateOf(word)
+	isStored, want, err := k.stateOf(entry, word)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (k *file) pass(entry int, buf []byte) error {
 		clear(buf)
 		return nil
 	}
-	var sum uint32
+	sum := k.sumOf(entry)
 	for at := 0; at < bytes; at += chunkBytes {
 		part := buf[:min(chunkBytes, bytes-at)]
 		if len(buf) == bytes {
@@ -79,7 +79,7 @@ func (k *file) store(entry int, src []byte) error {
 }
 
 func (k *file) fill(entry int, src []byte) error {
-	var sum uint32
+	sum := k.sumOf(entry)
 	off := entryAt(k.head.bytes, entry)
 	for at := 0; at < len(src); at += chunkBytes {
 		part := src[at:min(at+chunkBytes, len(src))]
@@ -93,7 +93,7 @@ func (k *file) fill(entry int, src []byte) error {
 
 func (k *file) stored(entry int) bool {
 	word, err := k.medium.word(rowAt(k.head.bytes, entry))
-	return err != nil || word != never
+	return err != nil || word != k.neverWord(entry)
 }
 
 func (k *file) lose(entry int) {

@@ -19,6 +19,7 @@ type file struct {
 	f        *os.File // closed last, which gives up the lock
 	medium   medium
 	head     header           // the newest one in the file
+	first    uint32           // checksum of what the file is: see firstSum
 	mu       sync.Mutex       // guards missing
 	missing  map[int]struct{} // the entries known to be lost
 }
@@ -39,7 +40,7 @@ func openFile(f *os.File, p platform, spec Spec, bytes int) (*file, error) {
 	if _, err := f.ReadAt(head, 0); err != nil {
 		return nil, err
 	}
-	k := &file{platform: p, f: f, missing: map[int]struct{}{}}
+	k := &file{platform: p, f: f, first: firstSum(spec), missing: map[int]struct{}{}}
 	if k.head, err = parseHead(head, info.Size()); err != nil {
 		return nil, err
 	}

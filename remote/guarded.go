@@ -38,7 +38,7 @@ type guarded struct {
 var errClosed = errors.New("the entries are closed")
 
 func newGuarded(spec Spec, bytes int, k keeper) *guarded {
-	spec.Shape, spec.Names = spec.Shape.Clone(), nil
+	spec.Shape, spec.Whole, spec.Names = spec.Shape.Clone(), spec.Whole.Clone(), nil
 	return &guarded{spec: spec, bytes: bytes, count: spec.Entries, keeper: k}
 }
 

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,20 +16,22 @@ import (
 // sequence numbers, and the valid one with the highest counts: a header that is cut short leaves the one before. The
 // numbers are little endian, whatever the order of the entries:
 //
-//	 0  magic, 8 bytes              40  bytes of an entry, 8
-//	 8  version, 4                  48  replica, 8
-//	12  byte order mark, 4          56  dtype's name, 2 bytes of length before it
-//	16  sequence number, 8              buffer, likewise
-//	24  entries, 8                      shape, 2 bytes of rank, 8 for each dimension
-//	32  1 while it is open, 8     4092  crc32c of all before it, 4
+//	 0  magic, 8 bytes              48  replica, 8
+//	 8  version, 4                  56  shard, 8
+//	12  byte order mark, 4          64  1 if the entries are shards, 8
+//	16  sequence number, 8          72  dtype's name, 2 bytes of length before it
+//	24  entries, 8                      buffer, likewise
+//	32  1 while it is open, 8           shape, 2 bytes of rank, 8 for each dimension
+//	40  bytes of an entry, 8            shape of the whole, likewise; of rank 0 where the entries are no shards
+//	                              4092  crc32c of all before it, 4
 //
 // A header with no entries is that of a file whose making was cut short.
 const (
 	magic      = "gogclbuf"
-	version    = 2
+	version    = 3
 	pageBytes  = 4096 // a page of most machines, and a block of most file systems
 	headBytes  = 2 * pageBytes
-	fixedBytes = 56
+	fixedBytes = 72
 	sumBytes   = 4
 )
 
@@ -47,10 +50,10 @@ type header struct {
 // page encodes h. The error: the names and the shape do not fit.
 func (h header) page() ([]byte, error) {
 	dtype := h.spec.DType.String()
-	need := fixedBytes + 2 + len(dtype) + 2 + len(h.spec.Buffer) + 2 + 8*len(h.spec.Shape) + sumBytes
+	need := fixedBytes + 2 + len(dtype) + 2 + len(h.spec.Buffer) + 2 + 8*len(h.spec.Shape) + 2 + 8*len(h.spec.Whole) + sumBytes
 	if need > pageBytes {
-		return nil, fmt.Errorf("the buffer's name of %d bytes and a shape of %d dimensions take %d bytes with all else, a header has %d",
-			len(h.spec.Buffer), len(h.spec.Shape), need, pageBytes)
+		return nil, fmt.Errorf("the buffer's name of %d bytes and shapes of %d dimensions take %d bytes with all else, a header has %d",
+			len(h.spec.Buffer), len(h.spec.Shape)+len(h.spec.Whole), need, pageBytes)
 	}
 	le := binary.LittleEndian
 	b := make([]byte, 0, pageBytes)
@@ -59,22 +62,29 @@ func (h header) page() ([]byte, error) {
 	b = binary.NativeEndian.AppendUint32(b, mark)
 	b = le.AppendUint64(b, h.seq)
 	b = le.AppendUint64(b, uint64(h.spec.Entries))
-	var open uint64
-	if h.open {
-		open = 1
-	}
-	b = le.AppendUint64(b, open)
+	b = le.AppendUint64(b, flag(h.open))
 	b = le.AppendUint64(b, uint64(h.bytes))
 	b = le.AppendUint64(b, uint64(h.spec.Replica))
+	b = le.AppendUint64(b, uint64(h.spec.Shard))
+	b = le.AppendUint64(b, flag(h.spec.Whole != nil))
 	b = append(le.AppendUint16(b, uint16(len(dtype))), dtype...)
 	b = append(le.AppendUint16(b, uint16(len(h.spec.Buffer))), h.spec.Buffer...)
-	b = le.AppendUint16(b, uint16(len(h.spec.Shape)))
-	for _, d := range h.spec.Shape {
-		b = le.AppendUint64(b, uint64(d))
+	for _, shape := range []tensor.Shape{h.spec.Shape, h.spec.Whole} {
+		b = le.AppendUint16(b, uint16(len(shape)))
+		for _, d := range shape {
+			b = le.AppendUint64(b, uint64(d))
+		}
 	}
 	b = b[:pageBytes]
 	seal(b)
 	return b, nil
+}
+
+func flag(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // seal writes a page's checksum.
@@ -86,10 +96,11 @@ func seal(page []byte) {
 // errNoMagic is of a page that no header was ever written to.
 var errNoMagic = errors.New("it is not a file of remote entries: it does not begin like one")
 
-// errOld is of a file of version 1, whose names were the buffers' numbers and whose entries that were never stored could
-// not be told from ones that were zeroed.
-var errOld = errors.New("its format has version 1, this program reads version 2: save a checkpoint (package rts/checkpoint) " +
-	"with the gogcl that wrote it and load that; " + anew)
+// errOld is of a file of version 1 or 2. The files of version 1 were named by the buffers' numbers, and entries that
+// were never stored could not be told from ones that were zeroed. Those of version 2 did not say of which tensor their
+// entries were shards, and an entry could be taken for one of another file.
+var errOld = fmt.Errorf("this program reads version %d: save a checkpoint (package rts/checkpoint) "+
+	"with the gogcl that wrote it and load that; %s", version, anew)
 
 // anew ends errors of files whose entries cannot be had. Of a sharded variable the file of one replica is a part only.
 const anew = "to begin anew, remove the buffer's files of all replicas"
@@ -103,8 +114,8 @@ func parsePage(page []byte) (header, error) {
 	if len(page) < pageBytes {
 		return header{}, fmt.Errorf("it is truncated: %d bytes, a header has %d", len(page), pageBytes)
 	}
-	if v := le.Uint32(page[8:]); v == 1 {
-		return header{}, errOld
+	if v := le.Uint32(page[8:]); 0 < v && v < version {
+		return header{}, fmt.Errorf("its format has version %d, %w", v, errOld)
 	} else if v != version {
 		return header{}, fmt.Errorf("its format has version %d, this program reads version %d", v, version)
 	}
@@ -116,10 +127,10 @@ func parsePage(page []byte) (header, error) {
 		return header{}, fmt.Errorf("its header is damaged: checksum %08x, want %08x", got, want)
 	}
 	h := header{seq: le.Uint64(page[16:]), open: le.Uint64(page[32:]) != 0}
-	entries, size, replica := le.Uint64(page[24:]), le.Uint64(page[40:]), le.Uint64(page[48:])
-	if max(entries, size, replica) > math.MaxInt {
-		return header{}, fmt.Errorf("its header speaks of %d entries of %d bytes for replica %d: too many for this machine",
-			entries, size, replica)
+	entries, size, replica, shard := le.Uint64(page[24:]), le.Uint64(page[40:]), le.Uint64(page[48:]), le.Uint64(page[56:])
+	if max(entries, size, replica, shard) > math.MaxInt {
+		return header{}, fmt.Errorf("its header speaks of %d entries of %d bytes for replica %d, shard %d: too many for this machine",
+			entries, size, replica, shard)
 	}
 	rest := body[fixedBytes:]
 	text := func() (string, bool) {
@@ -134,23 +145,40 @@ func parsePage(page []byte) (header, error) {
 		rest = rest[2+n:]
 		return s, true
 	}
+	var numbers error
+	dims := func() (tensor.Shape, bool) {
+		if len(rest) < 2 {
+			return nil, false
+		}
+		rank := int(le.Uint16(rest))
+		if rest = rest[2:]; 8*rank > len(rest) {
+			return nil, false
+		}
+		shape := make(tensor.Shape, rank)
+		for i := range shape {
+			d := le.Uint64(rest[8*i:])
+			if d > math.MaxInt {
+				numbers = cmp.Or(numbers, fmt.Errorf("its header is damaged: dimension %d of the shape is %d", i, d))
+				continue
+			}
+			shape[i] = int(d)
+		}
+		rest = rest[8*rank:]
+		return shape, true
+	}
 	dtype, ok1 := text()
 	buffer, ok2 := text()
-	rank := 0
-	if len(rest) >= 2 {
-		rank = int(le.Uint16(rest))
-		rest = rest[2:]
+	shape, ok3 := dims()
+	whole, ok4 := dims()
+	switch {
+	case !ok1 || !ok2 || !ok3 || !ok4:
+		return header{}, errors.New("its header is damaged: names and shapes are longer than it is")
+	case numbers != nil:
+		return header{}, numbers
 	}
-	if !ok1 || !ok2 || 8*rank > len(rest) {
-		return header{}, errors.New("its header is damaged: names and shape are longer than it is")
-	}
-	h.spec = Spec{Buffer: buffer, Replica: int(replica), Entries: int(entries), Shape: make(tensor.Shape, rank)}
-	for i := range h.spec.Shape {
-		d := le.Uint64(rest[8*i:])
-		if d > math.MaxInt {
-			return header{}, fmt.Errorf("its header is damaged: dimension %d of the shape is %d", i, d)
-		}
-		h.spec.Shape[i] = int(d)
+	h.spec = Spec{Buffer: buffer, Replica: int(replica), Entries: int(entries), Shape: shape, Shard: int(shard)}
+	if le.Uint64(page[64:]) != 0 {
+		h.spec.Whole = whole
 	}
 	var err error
 	if h.spec.DType, err = tensor.ParseDType(dtype); err != nil {
@@ -209,6 +237,8 @@ func differs(holds, want Spec) error {
 		return fmt.Errorf("it holds %v", holds)
 	case holds.DType != want.DType || !holds.Shape.Equal(want.Shape):
 		return fmt.Errorf("it holds %s; wanted: %s", holds.contents(), want.contents())
+	case (holds.Whole == nil) != (want.Whole == nil) || !holds.Whole.Equal(want.Whole) || holds.Shard != want.Shard:
+		return fmt.Errorf("its entries are %s; wanted: %s", holds.division(), want.division())
 	case holds.Entries > want.Entries:
 		return fmt.Errorf("it holds %s; wanted: %s", holds.contents(), want.contents())
 	}

@@ -14,9 +14,10 @@ import (
 //	header | row 0 .. row 255 | entry 0 .. entry 255 | row 256 .. | entry 256 .. entry 300
 //	pages  |      table       |                      |   table    |      the last group may have fewer
 //
-// The first word of a row is the state of its entry: never, storing, or in its upper half the mark of what is stored,
-// in its lower half the crc32c of the bytes. None of them is zero, so that a file whose bytes were zeroed is not taken
-// for one in which nothing was stored. The second word is the tag of the variable that has the entry. Both are in the
+// The first word of a row is the state of its entry: storing, or in its upper half the mark of what was never stored or
+// of what is stored, in its lower half the checksum of the bytes, if there are any. A checksum begins with the file's
+// buffer and replica and the number of the entry, so that a row that was copied to another place does not fit. No state
+// is zero, so that a file whose bytes were zeroed is not taken for one in which nothing was stored. The second word is the tag of the variable that has the entry. Both are in the
 // order of the host.
 //
 // That the states lie together lets Open and Grow reach all of them, and leave the bytes of entries that were never
@@ -28,18 +29,30 @@ const (
 	tableBytes   = groupEntries * rowBytes
 
 	// The states differ from each other, and from what damage likes to leave, in many bits.
-	never      uint64 = 0x6e657665_722e2e2e // "never..."
+	neverMark  uint64 = 0x6e657665          // "neve", the upper half
 	storing    uint64 = 0x73746f72_696e672e // "storing."
 	storedMark uint64 = 0x64617461          // "data", the upper half
 )
 
+// firstSum is the checksum of what a file is: its buffer and replica. The checksums of its entries go on from there, so
+// that an entry of another file is not taken for one of its own.
+func firstSum(spec Spec) uint32 {
+	return crc32.Checksum(fmt.Appendf(nil, "%q %d", spec.Buffer, spec.Replica), castagnoli)
+}
+
+// sumOf is where the checksum of an entry begins: each at another number, so that no entry is taken for another.
+func (k *file) sumOf(entry int) uint32 { return k.first + uint32(entry) }
+
 // storedWord is the state of an entry whose bytes have that checksum.
 func storedWord(sum uint32) uint64 { return storedMark<<32 | uint64(sum) }
 
-// stateOf looks at the first word of a row. Where an entry is lost, the error says why.
-func stateOf(word uint64) (isStored bool, sum uint32, err error) {
+// neverWord is the state of an entry that was never stored: its checksum is that of no bytes.
+func (k *file) neverWord(entry int) uint64 { return neverMark<<32 | uint64(k.sumOf(entry)) }
+
+// stateOf looks at the first word of an entry's row. Where the entry is lost, the error says why.
+func (k *file) stateOf(entry int, word uint64) (isStored bool, sum uint32, err error) {
 	switch {
-	case word == never:
+	case word == k.neverWord(entry):
 		return false, 0, nil
 	case word == storing:
 		return true, 0, fmt.Errorf("a store of it was cut short: %w", ErrLost)
@@ -100,7 +113,7 @@ func (k *file) writeRows(from, to int, names []string) error {
 			if from+i < len(names) {
 				tag = tagOf(names[from+i])
 			}
-			binary.NativeEndian.PutUint64(rows[i*rowBytes:], never)
+			binary.NativeEndian.PutUint64(rows[i*rowBytes:], k.neverWord(from+i))
 			binary.NativeEndian.PutUint64(rows[i*rowBytes+wordBytes:], tag)
 		}
 		if err := k.medium.write(rowAt(k.head.bytes, from), rows); err != nil {
@@ -137,10 +150,10 @@ func (k *file) rows() iter.Seq2[int, row] {
 // the entries.
 func (k *file) readRows(names []string) error {
 	for entry, row := range k.rows() {
-		if _, _, err := stateOf(row.state); err != nil {
+		if _, _, err := k.stateOf(entry, row.state); err != nil {
 			k.missing[entry] = struct{}{}
 		}
-		if entry < len(names) && names[entry] != "" && isTag(row.tag) && row.tag != tagOf(names[entry]) && row.state != never {
+		if entry < len(names) && names[entry] != "" && isTag(row.tag) && row.tag != tagOf(names[entry]) && row.state != k.neverWord(entry) {
 			return fmt.Errorf("entry %d is of a variable with another name than %q: "+
 				"give every variable the entry that it had; %s", entry, names[entry], anew)
 		}

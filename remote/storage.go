@@ -24,6 +24,12 @@ type Spec struct {
 	Shape   tensor.Shape // of one entry, which takes the bytes of a dense tensor
 	Entries int          // 1 or more
 
+	// Whole is the shape of the tensor of which each entry is a shard, and Shard is which one, from 0. A nil Whole says
+	// that entries are no shards. Where the variables of a buffer are sharded in several ways, it is the shard of the one
+	// with the lowest entry.
+	Whole tensor.Shape
+	Shard int
+
 	// Number is the buffer's number in its program, from 1; 0 if it has none. A buffer without a name is kept under its
 	// number. A Dir makes no file for a named buffer where there is one under its number: that file may hold the values
 	// from before the buffer had a name.
@@ -74,6 +80,14 @@ func (s Spec) contents() string {
 	return fmt.Sprintf("entries %d, dtype %v, shape %v", s.Entries, s.DType, s.Shape)
 }
 
+// division says what entries are of their tensors, for errors about a disagreement.
+func (s Spec) division() string {
+	if s.Whole == nil {
+		return "whole tensors"
+	}
+	return fmt.Sprintf("shard %d of tensors of shape %v", s.Shard, s.Whole)
+}
+
 // entryBytes is how many bytes an entry takes. The error says what is wrong with s.
 func (s Spec) entryBytes() (int, error) {
 	if err := checkName(s.Buffer); err != nil {
@@ -87,6 +101,15 @@ func (s Spec) entryBytes() (int, error) {
 	}
 	if len(s.Names) > s.Entries {
 		return 0, fmt.Errorf("names for %d entries, there are %d", len(s.Names), s.Entries)
+	}
+	if err := s.Whole.Validate(); err != nil {
+		return 0, fmt.Errorf("whole: %w", err)
+	}
+	if s.Shard < 0 {
+		return 0, fmt.Errorf("shard %d is negative", s.Shard)
+	}
+	if s.Whole == nil && s.Shard > 0 {
+		return 0, fmt.Errorf("shard %d, and no shape of a whole", s.Shard)
 	}
 	if s.Number < 0 {
 		return 0, fmt.Errorf("number %d is negative", s.Number)
