@@ -14,7 +14,8 @@ import (
 type Buffer struct {
 	program *ir.Program
 	id      int
-	name    string // "" if it has none
+	name    string    // "" if it has none of its own
+	first   *Variable // the one at the lowest entry that has a name; nil: there is none, or the buffer has its own
 	spec    ir.Spec
 	meta    tensor.Shape // nil until it is known
 	entries int

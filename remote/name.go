@@ -35,8 +35,9 @@ func checkName(name string) error {
 
 // Named gives the buffer a name, and returns the buffer: what a [Storage] keeps for the buffer it keeps under that
 // name. A [Dir] names the files after it, so that the next process finds them whatever the order in which it makes its
-// buffers. A buffer without a name gets that of the first variable that is made in it, if that has one; one that gets
-// none is known by its ID, which is its place in the order.
+// buffers. A buffer without a name has that of the variable at its lowest entry, among those that have one; a buffer
+// without either is known by its ID, which is its place in the order. Give a buffer whose variables may become more a
+// name of its own: one at a lower entry would change the buffer's, and begin anew beside the files of the name before.
 //
 // A name has 1 to 200 bytes of UTF-8, no control characters, and neither / nor \. Errors, which stick to the program:
 // another name, the name of another buffer of the program, a second name, a session that has the buffers open.
@@ -44,39 +45,59 @@ func (b *Buffer) Named(name string) *Buffer {
 	if !b.made() {
 		return b
 	}
-	err := b.setName(name)
+	err := b.checkOwn(name)
+	if err == nil && b.name != "" {
+		err = fmt.Errorf("buffer %d has the name %q, and cannot have %q", b.id, b.name, name)
+	}
 	if err == nil && len(of(b.program).open) > 0 {
 		err = errSession
 	}
 	if err != nil {
 		b.program.Fail("remote buffer", err)
+		return b
 	}
+	b.name = name
 	return b
 }
 
-// Name returns the name of the buffer, or "" if it has none.
-func (b *Buffer) Name() string { return b.orNone().name }
+// Name returns the name of the buffer, which may be that of a variable, or "" if it has none.
+func (b *Buffer) Name() string {
+	b = b.orNone()
+	if b.name == "" && b.first != nil {
+		return b.first.name
+	}
+	return b.name
+}
 
-func (b *Buffer) setName(name string) error {
+// nameBy gives the buffer the name of a variable in it, if it has no own, and no variable before that one has a name.
+func (b *Buffer) nameBy(v *Variable) error {
+	if v.name == "" || b.name != "" || b.first != nil && b.first.offset < v.offset {
+		return nil
+	}
+	if err := b.checkOwn(v.name); err != nil {
+		return err
+	}
+	b.first = v
+	return nil
+}
+
+// checkOwn is the error of a name that the buffer cannot have.
+func (b *Buffer) checkOwn(name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if b.name != "" {
-		return fmt.Errorf("buffer %d has the name %q, and cannot have %q", b.id, b.name, name)
-	}
 	for _, o := range of(b.program).all {
-		if o.name == name {
-			return fmt.Errorf("buffers %d and %d both have the name %q: a storage cannot tell them apart", o.id, b.id, name)
+		if o != b && o.Name() == name {
+			return fmt.Errorf("buffers %d and %d both have the name %q: a storage cannot tell them apart", min(o.id, b.id), max(o.id, b.id), name)
 		}
 	}
-	b.name = name
 	return nil
 }
 
 // key is what a Storage knows the buffer by.
 func (b *Buffer) key() string {
-	if b.name != "" {
-		return b.name
+	if name := b.Name(); name != "" {
+		return name
 	}
 	return fmt.Sprint(b.id)
 }

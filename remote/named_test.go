@@ -81,15 +81,21 @@ func TestFileOfAnotherSpec(t *testing.T) {
 	}
 }
 
-// A buffer gets its name from the first variable in it that has one.
+// A buffer has the name of the variable at its lowest entry that has one.
 func TestBufferNames(t *testing.T) {
 	p := ir.New(1)
 	b, c := remote.NewBuffer(p, i32(), 3), remote.NewBuffer(p, i32()).Named("c")
 	if b.Name() != "" || c.Name() != "c" {
 		t.Errorf("names %q and %q", b.Name(), c.Name())
 	}
-	for i, name := range []string{"", "x", "y"} {
-		remote.NewVariable(p, tensor.Scalar(int32(1)), b, i, remote.Name(name))
+	names := []string{"", "x", "y"}
+	for _, i := range []int{2, 0, 1} {
+		remote.NewVariable(p, tensor.Scalar(int32(1)), b, i, remote.Name(names[i]))
+	}
+	d := remote.NewBuffer(p, i32())
+	remote.NewVariable(p, tensor.Scalar(int32(1)), d, 0, remote.Name("w"))
+	if d.Name() != "w" || d.Named("d").Name() != "d" {
+		t.Errorf("name %q", d.Name())
 	}
 	remote.NewVariable(p, tensor.Scalar(int32(1)), c, 0, remote.Name("z"))
 	if b.Name() != "x" || c.Name() != "c" || p.Err() != nil {

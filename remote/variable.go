@@ -132,10 +132,8 @@ func (v *Variable) set(p *ir.Program, data *tensor.Tensor) error {
 			return err
 		}
 	}
-	if v.name != "" && v.buffer.name == "" {
-		if err := v.buffer.setName(v.name); err != nil {
-			return err
-		}
+	if err := v.buffer.nameBy(v); err != nil {
+		return err
 	}
 	v.host, v.data = host, converted
 	return nil
