@@ -89,11 +89,18 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 		return config{}, fmt.Errorf("-width %d, want 1 to %d", cfg.width, 1<<14)
 	case cfg.layers() < 2:
 		return config{}, fmt.Errorf("-width %d: %d MiB are less than two layers", cfg.width, cfg.mib)
+	case cfg.layers() > mostLayers:
+		return config{}, fmt.Errorf("-width %d: %d MiB are %d layers, want at most %d: a larger -width", cfg.width, cfg.mib, cfg.layers(), mostLayers)
 	case cfg.limit < 0:
 		return config{}, fmt.Errorf("-limit %d, want 1 or more, or 0", cfg.limit)
 	}
 	return cfg, nil
 }
 
-// layers is how many layers have all parameters between them.
-func (cfg config) layers() int { return cfg.mib * mebi / (4 * cfg.width * cfg.width) }
+// mostLayers bounds the program, which takes memory for each layer: some 30 KiB.
+const mostLayers = 1 << 16
+
+// layers is how many layers have all parameters between them. Numbers of bytes have 64 bits, where an int has fewer too.
+func (cfg config) layers() int64 { return int64(cfg.mib) * mebi / cfg.layerBytes() }
+
+func (cfg config) layerBytes() int64 { return 4 * int64(cfg.width) * int64(cfg.width) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -67,6 +68,7 @@ func TestEnds(t *testing.T) {
 		"-mib 0":               "-mib 0, want 1 to 1048576",
 		"-width 0":             "-width 0, want 1 to 16384",
 		"-mib 1":               "-width 1024: 1 MiB are less than two layers",
+		"-mib 2048 -width 32":  "-width 32: 2048 MiB are 524288 layers, want at most 65536: a larger -width",
 		"-limit -1":            "-limit -1, want 1 or more, or 0",
 		"here":                 `unexpected argument "here"`,
 		"-dir /does/not/exist": "no such file or directory",
@@ -83,5 +85,14 @@ func TestEnds(t *testing.T) {
 	var out, errs strings.Builder
 	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != command.OK || !strings.Contains(out.String(), "-mib MiB") {
 		t.Errorf("-h: exit code %d, %s", code, errs.String())
+	}
+}
+
+// TestLayers counts parameters of more bytes than an int of 32 bits has.
+func TestLayers(t *testing.T) {
+	for args, want := range map[string]int64{"-mib 2047": 511, "-mib 2048": 512, "-mib 4096": 1024, "-mib 1048576 -width 16384": 1024} {
+		if cfg, err := parseFlags(strings.Fields(args), io.Discard); err != nil || cfg.layers() != want {
+			t.Errorf("%s: %d layers, %v, want %d", args, cfg.layers(), err, want)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func newModel(cfg config, dir string, fromCheckpoint bool) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers := cfg.layers()
+	layers := int(cfg.layers())
 	m := &model{scale: float32(1 / (math.Sqrt(float64(cfg.width)) * float64(layers)))}
 	b := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shard}, layers).Named("weights")
 	for i := range layers {

@@ -30,7 +30,7 @@ type shower struct {
 func show(ctx context.Context, cfg config, dir string, w io.Writer) (err error) {
 	s := &shower{cfg: cfg, dir: dir, w: w}
 	defer func() { err = errors.Join(err, s.close()) }()
-	parameters := 4 * cfg.layers() * cfg.width * cfg.width
+	parameters := cfg.layers() * cfg.layerBytes()
 	fmt.Fprintf(w, "%d replicas, %d layers of %d by %d: %d MiB of parameters and %d of Adam's states, in files\n\n",
 		cfg.replicas, cfg.layers(), cfg.width, cfg.width, parameters/mebi, 2*parameters/mebi)
 	fmt.Fprintf(w, "%-28s %8s %10s %10s\n", "", "seconds", "heap MiB", "Go MiB")
@@ -142,7 +142,7 @@ func (s *shower) compare() error {
 	if a := s.sums; a[2] != a[1] || a[4] != a[1] || a[5] != a[3] || a[0] == a[1] || a[1] == a[3] {
 		return errors.New("the parameters that were resumed are others than they were, or did not change in a step")
 	}
-	parameters := uint64(4 * s.cfg.layers() * s.cfg.width * s.cfg.width)
+	parameters := s.cfg.layers() * s.cfg.layerBytes()
 	fmt.Fprintf(s.w, "\nat most %.1f MiB of heap and %.1f of all of Go's memory, for %d MiB in files; resumed with the same bits\n",
 		float64(s.most.heap)/mebi, float64(s.most.all)/mebi, 3*parameters/mebi)
 	if most := debug.SetMemoryLimit(-1); s.most.heap > uint64(most) {
