@@ -68,7 +68,7 @@ func (r *replica) bindWait(s *step) func() error {
 func (c *companion) begin() {
 	if c != nil {
 		c.asked = make(chan *besideCall, len(c.calls))
-		go c.serve()
+		c.replica.session.serving.Go(c.serve)
 	}
 }
 

@@ -34,6 +34,8 @@ type Session struct {
 	given context.Context // from which ctx is made
 	done  sync.WaitGroup
 
+	serving sync.WaitGroup // goroutines of the replicas and their companions
+
 	mu     sync.Mutex              // guards what follows
 	busy   bool                    // a method is in progress
 	idle   sync.Cond               // busy has become false
@@ -100,13 +102,14 @@ func NewSession(p *Program) (*Session, error) {
 	p.sessions = true
 	for _, r := range s.replicas {
 		r.companion.begin()
-		go r.serve()
+		s.serving.Go(r.serve)
 	}
 	return s, nil
 }
 
-// Close ends the replicas' goroutines and what they share. It does not download variables: Exit does. A run in progress
-// ends with an error, and Close waits for its end; so it must not be called from an operation of the run.
+// Close ends the replicas' goroutines, waits for their end, and closes what they share. It does not download variables:
+// Exit does. A run in progress ends with an error, and Close waits for its end; so it must not be called from an
+// operation of the run.
 func (s *Session) Close() error {
 	if !s.made() {
 		return nil
@@ -128,6 +131,7 @@ func (s *Session) Close() error {
 		close(r.start)
 		r.companion.end()
 	}
+	s.serving.Wait()
 	return s.closeShared()
 }
 

@@ -149,6 +149,27 @@ func TestCloseDuringRun(t *testing.T) {
 	}
 }
 
+// TestCloseWaits: after Close no goroutine of the session is there, which would keep its memory.
+func TestCloseWaits(t *testing.T) {
+	p := ir.New(64)
+	started := p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{number(g, 1)} })
+	p.Main().Start(started).Wait()
+	s, err := ir.NewSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.RunTo(t.Context(), nil, nil), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for _, serve := range []string{"ir.(*replica).serve", "ir.(*companion).serve"} {
+		if n := strings.Count(string(stacks), serve); n > 0 {
+			t.Errorf("%d goroutines are in %s", n, serve)
+		}
+	}
+}
+
 // TestBuiltAfterSession: what a session does not have is an error of its runs, with its line.
 func TestBuiltAfterSession(t *testing.T) {
 	p := ir.New(1)
