@@ -151,6 +151,12 @@ func TestCloseDuringRun(t *testing.T) {
 
 // TestCloseWaits: after Close no goroutine of the session is there, which would keep its memory.
 func TestCloseWaits(t *testing.T) {
+	serving := func() int {
+		stacks := make([]byte, 1<<22)
+		all := string(stacks[:runtime.Stack(stacks, true)])
+		return strings.Count(all, "ir.(*replica).serve(") + strings.Count(all, "ir.(*companion).serve(")
+	}
+	before := serving() // of other tests' sessions
 	p := ir.New(64)
 	started := p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{number(g, 1)} })
 	p.Main().Start(started).Wait()
@@ -158,15 +164,17 @@ func TestCloseWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.RunTo(t.Context(), nil, nil), s.Close()); err != nil {
+	if err := s.RunTo(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	for _, serve := range []string{"ir.(*replica).serve", "ir.(*companion).serve"} {
-		if n := strings.Count(string(stacks), serve); n > 0 {
-			t.Errorf("%d goroutines are in %s", n, serve)
-		}
+	if n := serving() - before; n != 2*64 {
+		t.Errorf("%d goroutines serve the session, want 128", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := serving() - before; n > 0 {
+		t.Errorf("%d goroutines serve the session after Close", n)
 	}
 }
 
