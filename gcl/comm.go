@@ -333,10 +333,10 @@ func (c *Comm) Abort(cause error) {
 
 // Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups
 // and forgets what Alloc gave out. Functions given to Start are waited for, so none may call it. Peers that wait for
-// this replica get a *PeerError, or ErrMismatch if they are in another call than its last; what was complete stays
-// good. Comms made by Run are closed by it. It is closed even if there is an error: ErrMismatch when replicas disagree,
-// which has ended the communicator and of which no call of this replica has told; a *PeerError when one has left without
-// a broadcast that did not wait for it (see Broadcast).
+// this replica get a *PeerError, or ErrMismatch if they are in another call than its last in the group; what was
+// complete stays good. Comms made by Run are closed by it. It is closed even if there is an error: ErrMismatch when
+// replicas disagree, which has ended the communicator and of which no call of this replica has told; a *PeerError when
+// one has left without a broadcast that did not wait for it (see Broadcast).
 //
 // So that it can know, Close of the first connection waits, for a second at most, for members that have not come to the
 // last broadcast in a group. What they find later is their error alone. Close of a Dup waits for nobody, and tells what

@@ -173,10 +173,9 @@ func (s *ipus) run(ctx context.Context, body func(*ipu) error) error {
 	s.ctx, s.body = nil, nil
 	var heard error // of one that only heard that another has failed, and knows less than the other
 	for _, w := range s.all {
-		abort := (*transport.AbortError)(nil)
 		switch {
 		case w.err == nil:
-		case !errors.As(w.err, &abort):
+		case ownAbort(w.err) == nil:
 			return &ipuError{w.id, w.err}
 		case heard == nil:
 			heard = &ipuError{w.id, w.err}
@@ -339,14 +338,37 @@ func (e *ipuError) Error() string {
 
 // Unwrap returns the cause, in which no number of an IPU can be taken for a replica's.
 func (e *ipuError) Unwrap() error {
-	if closed := (*transport.ClosedError)(nil); errors.As(e.err, &closed) {
-		return errors.New("the communicator is closed")
-	}
-	if abort := (*transport.AbortError)(nil); errors.As(e.err, &abort) {
+	if abort := ownAbort(e.err); abort != nil {
 		return abort.Cause
 	}
-	if round, ok := e.err.(*transport.RoundError); ok {
+	err := withoutRound(e.err)
+	if _, ok := err.(*transport.ClosedError); ok {
+		return errors.New("the communicator is closed")
+	}
+	return err
+}
+
+// ownAbort is the abort of the IPUs' network that an error of that network tells of, or nil. It does not look into the
+// cause of a context that is done: an abort in there is of the replicas.
+func ownAbort(err error) *transport.AbortError {
+	err = withoutRound(err)
+	if abort, ok := err.(*transport.AbortError); ok {
+		return abort
+	}
+	if _, ok := err.(*callError); ok {
+		return nil
+	}
+	if parts := insides(err); len(parts) == 2 { // of an IPU that failed after another
+		abort, _ := parts[1].(*transport.AbortError)
+		return abort
+	}
+	return nil
+}
+
+// withoutRound is an error without the round in which it happened.
+func withoutRound(err error) error {
+	if round, ok := err.(*transport.RoundError); ok {
 		return round.Err
 	}
-	return e.err
+	return err
 }

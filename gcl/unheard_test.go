@@ -227,3 +227,73 @@ func TestDupsAreForgotten(t *testing.T) {
 		return nil
 	})
 }
+
+// TestBroadcastDisagreementThenElsewhere: who has had its data by a broadcast by messages, and has been in other calls
+// since, on its own or in another group, is compared by what it has broadcast all the same.
+func TestBroadcastDisagreementThenElsewhere(t *testing.T) {
+	const n, odd = 6, 5
+	direct := gcl.Options{Method: methods.Broadcast, Implementation: gcl.Syncless}
+	all := confusedBroadcasts(direct)
+	rows := [][]int32{{1}, {2}}
+	for _, x := range []struct {
+		name string
+		call func(ctx context.Context, c *gcl.Comm) error
+	}{
+		{"within the replica", func(ctx context.Context, c *gcl.Comm) error {
+			_, err := gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add)
+			return err
+		}},
+		{"alone", func(ctx context.Context, c *gcl.Comm) error {
+			return grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}).Barrier(ctx)
+		}},
+		{"in pairs, peer memory", func(ctx context.Context, c *gcl.Comm) error {
+			return grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 3}).Barrier(ctx)
+		}},
+		{"in pairs, messages", func(ctx context.Context, c *gcl.Comm) error {
+			return withOptions(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 3}), direct).Barrier(ctx)
+		}},
+	} {
+		for _, theirs := range all[1:] {
+			synctest.Test(t, func(t *testing.T) {
+				ours := all[0]
+				calls, before, after := make([]variant, n), make([]time.Duration, n), make([]time.Duration, n)
+				for r := range n {
+					calls[r] = ours
+					if r == 1 || r == 4 { // one of the pairs {0, 3}, {1, 4}, {2, 5}
+						calls[r].call = func(ctx context.Context, c *gcl.Comm) error {
+							return errors.Join(ours.call(ctx, c), x.call(ctx, c))
+						}
+					}
+				}
+				calls[odd], before[odd] = theirs, 100*time.Millisecond // when 1 to 4 are closed
+				for r, err := range lives(watched(t), t, calls, before, after) {
+					if !errors.Is(err, gcl.ErrMismatch) || !ours.in(err.Error()) || !theirs.in(err.Error()) {
+						t.Errorf("%s, replica %d makes %s: replica %d: %v", x.name, odd, theirs.name, r, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestBroadcastDisagreementThenAnother: who has left after two broadcasts, the first of which another replica goes
+// without, is compared by the first, although its root is still there.
+func TestBroadcastDisagreementThenAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := confusedBroadcasts(gcl.Options{})
+		ours, theirs := all[0], all[len(all)-1]
+		twice := ours
+		twice.call = func(ctx context.Context, c *gcl.Comm) error {
+			err := ours.call(ctx, c)
+			star := gcl.Options{Method: methods.Broadcast, Implementation: gcl.Syncless}
+			return errors.Join(err, gcl.BroadcastInPlace(ctx, withOptions(c, star), make([]int32, 3), 0))
+		}
+		calls := []variant{twice, twice, theirs}
+		errs := lives(watched(t), t, calls, []time.Duration{0, 0, 100 * time.Millisecond}, make([]time.Duration, 3))
+		for r, err := range errs {
+			if !errors.Is(err, gcl.ErrMismatch) || !ours.in(err.Error()) || !theirs.in(err.Error()) {
+				t.Errorf("replica %d: %v", r, err)
+			}
+		}
+	})
+}

@@ -262,6 +262,40 @@ func TestWithinCancelled(t *testing.T) {
 	}
 }
 
+// A context that is done because replicas disagree, or have left, ends a collective within the replica with that error:
+// what another replica says of its network is not taken for the IPUs'.
+func TestWithinCancelledByReplicas(t *testing.T) {
+	heard := failures(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.AllReduceInPlace(ctx, c, make([]int32, 1+c.Rank()/2), gcl.Add)
+	})
+	gone := failuresAfterLeaving(t)
+	for _, i := range []gcl.Implementation{gcl.Syncless, gcl.Syncful} {
+		for _, cause := range append(heard, gone) {
+			failures(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+				own, cancel := context.WithCancelCause(ctx)
+				err := gcl.AllReduceWithinAfter(own, c, 3, func(ipu int) {
+					if ipu == 1 {
+						cancel(cause)
+					}
+				})
+				if !errors.Is(err, cause) || errors.Is(err, gcl.ErrMismatch) != errors.Is(cause, gcl.ErrMismatch) {
+					t.Errorf("%v: error %v, of the cause %v", i, err, cause)
+				}
+				return nil
+			}, gcl.WithOptions(gcl.Options{Method: methods.ClockwiseRing, Implementation: i}))
+		}
+	}
+}
+
+// failuresAfterLeaving is the error of a barrier to which a replica does not come, having left.
+func failuresAfterLeaving(t *testing.T) error {
+	comms := joined(t, 2)
+	if err := comms[1].Close(); err != nil {
+		t.Error(err)
+	}
+	return errors.Join(comms[0].Barrier(watched(t)), comms[0].Close())
+}
+
 // A communicator that another replica has aborted, and a context that is done before, show.
 func TestWithinAborted(t *testing.T) {
 	rows := [][]int32{{1}, {2}}

@@ -11,7 +11,7 @@ func (e *endpoint) discordant() error {
 	var mismatch *transport.MismatchError
 	switch {
 	case e.visit != nil:
-		mismatch = e.ahead(e.visit)
+		mismatch = e.ahead(e.visit, -1)
 	case e.overdue:
 		mismatch = e.elsewhere(-1)
 	}
@@ -21,8 +21,9 @@ func (e *endpoint) discordant() error {
 	return e.fail(&transport.Transfer{Peer: mismatch.Peer, Kind: transport.Recv}, mismatch)
 }
 
-// ahead finds a member that has made a broadcast which this one goes without, or made another one. It changes nothing.
-func (e *endpoint) ahead(v *visit) *transport.MismatchError {
+// ahead finds a broadcast of a peer, or of any member if that is -1, which this one goes without, or of which it made
+// another one. It changes nothing.
+func (e *endpoint) ahead(v *visit, peer int) *transport.MismatchError {
 	number := v.broadcasts
 	switch v.stage {
 	case announcing:
@@ -34,7 +35,7 @@ func (e *endpoint) ahead(v *visit) *transport.MismatchError {
 	for i, s := range v.seats {
 		n := s.queue.at(number)
 		switch {
-		case i == v.place || n.number.Load() != number:
+		case i == v.place || peer >= 0 && v.members[i] != peer || n.number.Load() != number:
 		case v.stage == announcing && v.present(i): // it has met, and gone on; looked for after the notice
 		case v.stage == taking && n.call == e.call:
 		default:
@@ -72,7 +73,7 @@ func (e *endpoint) elsewhere(peer int) *transport.MismatchError {
 // desertion is the error of a wait for a replica that has left: a mismatch, if its calls show one.
 func (e *endpoint) desertion(peer int) error {
 	if e.visit != nil {
-		if mismatch := e.ahead(e.visit); mismatch != nil && mismatch.Peer == peer {
+		if mismatch := e.ahead(e.visit, peer); mismatch != nil {
 			return mismatch
 		}
 	} else if mismatch := e.elsewhere(peer); mismatch != nil {
@@ -84,17 +85,18 @@ func (e *endpoint) desertion(peer int) error {
 	return &transport.ClosedError{Rank: peer}
 }
 
-// discord compares the last call of a replica that has left, and its broadcasts, with this one's call and broadcasts.
+// discord compares the last calls of a replica that has left, and its broadcasts, with this one's call and broadcasts.
 func (e *endpoint) discord(peer int) *transport.MismatchError {
 	left := e.lane.eps[peer].left.Load()
 	if left == nil {
 		return nil
 	}
-	differ := func(a, b transport.Call) bool { return a.Group == b.Group && a.Seq == b.Seq && !a.Same(b) }
-	if e.called && left.called && differ(e.call, left.call) {
-		return e.mismatch(peer, left.call)
+	differ := func(a, b transport.Call) bool { return a.Seq == b.Seq && !a.Same(b) }
+	if last, ok := left.in(e.call.Group); ok && e.called && differ(e.call, last) {
+		return e.mismatch(peer, last)
 	}
-	for _, v := range e.visits {
+	for group, v := range e.visits {
+		last, called := left.in(group)
 		for i, s := range v.seats {
 			if v.members[i] != peer {
 				continue
@@ -107,8 +109,8 @@ func (e *endpoint) discord(peer int) *transport.MismatchError {
 				case number == 0:
 				case theirs.number.Load() == number && theirs.call != mine.call:
 					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: theirs.call}
-				case left.called && differ(mine.call, left.call):
-					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: left.call}
+				case called && differ(mine.call, last):
+					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: last}
 				}
 			}
 		}

@@ -23,6 +23,7 @@ type endpoint struct {
 	checker transport.Checker
 	called  bool // call has been set
 	call    transport.Call
+	others  map[uint64]transport.Call // by group, but for that of call: the last call
 	batch   []transport.Transfer
 	slots   []*slot // where each transfer of the batch meets its peer; nil for a receive whose sender has not come so far
 	chains  []chain // the receives that are not done
@@ -84,10 +85,31 @@ func (e *endpoint) Size() int { return len(e.lane.eps) }
 // Shared implements transport.Shared.
 func (e *endpoint) Shared() *sync.Map { return &e.lane.nw.shared }
 
-// parting is what a closed endpoint leaves for the others to compare: its last call, on this lane, if it made any.
+// parting is what a closed endpoint leaves for the others to compare: its last call in each group, on this lane.
 type parting struct {
-	called bool
+	called bool // there was a call
 	call   transport.Call
+	others map[uint64]transport.Call // by group, but for that of call
+}
+
+// in is the last call in a group, if there was one.
+func (p *parting) in(group uint64) (transport.Call, bool) {
+	if p.called && p.call.Group == group {
+		return p.call, true
+	}
+	call, ok := p.others[group]
+	return call, ok
+}
+
+// setCall sets the call in progress, and keeps the last one of another group. What a closed endpoint has left stays.
+func (e *endpoint) setCall(call *transport.Call) {
+	if e.called && e.call.Group != call.Group && !e.closed.Load() {
+		if e.others == nil {
+			e.others = map[uint64]transport.Call{}
+		}
+		e.others[e.call.Group] = e.call
+	}
+	e.called, e.call = true, *call
 }
 
 // drain waits until a closed endpoint is out of its last Exchange, and then tells the others.
@@ -95,7 +117,7 @@ func (e *endpoint) drain() {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	e.watch(context.Background())
-	if e.left.CompareAndSwap(nil, &parting{e.called, e.call}) {
+	if e.left.CompareAndSwap(nil, &parting{e.called, e.call, e.others}) {
 		for _, other := range e.lane.eps {
 			if other != e {
 				other.rouse(byEvent)

@@ -42,8 +42,8 @@ func (e *endpoint) refuse(call *transport.Call) error {
 
 // begin sets out what is to be done. It posts nothing.
 func (e *endpoint) begin(ctx context.Context, call transport.Call, batch []transport.Transfer) {
-	e.ctx, e.done, e.call, e.batch = ctx, ctx.Done(), call, batch
-	e.called = true
+	e.ctx, e.done, e.batch = ctx, ctx.Done(), batch
+	e.setCall(&call)
 	e.offered, e.sent, e.copied, e.settled, e.overdue = 0, 0, 0, false, false
 	e.slots = append(e.slots[:0], make([]*slot, len(batch))...)
 	e.chains = e.chains[:0]
