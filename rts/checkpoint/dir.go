@@ -53,16 +53,27 @@ func list(dir string) ([]entry, error) {
 	return entries, nil
 }
 
-// newest returns the checkpoint with the highest number, or ErrNone.
+// newest returns the checkpoint with the highest number, or ErrNone. It may be a symbolic link to a directory. What is no
+// directory is an error: to pass it over would be to fall back to an older checkpoint.
 func newest(dir string) (entry, error) {
 	entries, err := list(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return entry{}, err
 	}
 	for _, e := range entries {
-		if e.kind == inPlace && e.isDir {
-			return e, nil
+		if e.kind != inPlace {
+			continue
 		}
+		if !e.isDir {
+			info, err := os.Stat(e.path(dir))
+			if err == nil && !info.IsDir() {
+				err = inFile(e.path(dir), errors.New("it has the name of a checkpoint, and is not a directory: move it away"))
+			}
+			if err != nil {
+				return entry{}, err
+			}
+		}
+		return e, nil
 	}
 	return entry{}, ErrNone
 }

@@ -34,7 +34,8 @@
 // Load opens the checkpoint with the highest number, and believes nothing: all of it is read and compared, the files
 // with the index, the index with what is wanted, every byte with its checksum, before the first Write. What is wrong is
 // an error that names the file and the tensor. It does not fall back to an older checkpoint: to lose steps is for the
-// user to decide, by moving the damaged one away.
+// user to decide, by moving the damaged one away. So is what has the name of the newest checkpoint and is a file, or a
+// symbolic link that leads nowhere; one that leads to a directory is followed.
 //
 // A shape has at most 64 dimensions, a checkpoint 1,048,576 tensors and 65,536 strings, and an index 100,000,000 bytes:
 // more is an error of Save and of Load. Before the checksums have been compared, Load takes at most 40 times the bytes

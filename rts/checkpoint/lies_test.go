@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -323,6 +324,42 @@ func TestNewestIsDamaged(t *testing.T) {
 	}
 	loadIt(t, dir, m)
 	m.wantEqual(t, small(t, 2).fill(1))
+}
+
+// TestNewestIsElsewhere has the newest checkpoint behind a symbolic link, or something else in its place: the one before
+// is not taken for it.
+func TestNewestIsElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	saveIt(t, dir, small(t, 2).fill(1), nil)
+	saveIt(t, dir, small(t, 2).fill(2), nil, Keep(2))
+	path, elsewhere := filepath.Join(dir, "checkpoint-00000002"), filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.Rename(path, elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, path); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	m := small(t, 2)
+	loadIt(t, dir, m)
+	m.wantEqual(t, small(t, 2).fill(2))
+
+	m = small(t, 2)
+	if err := os.Rename(elsewhere, elsewhere+"s"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(context.Background(), dir, m.tensors)
+	wantError(t, err, path+": no such file")
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(context.Background(), dir, m.tensors)
+	wantError(t, err, "file "+path+": it has the name of a checkpoint, and is not a directory")
+	if m.writes > 0 {
+		t.Errorf("%d shards were written", m.writes)
+	}
+	saveIt(t, dir, small(t, 2).fill(3), nil) // whose number is higher
+	loadIt(t, dir, m)
+	m.wantEqual(t, small(t, 2).fill(3))
 }
 
 // TestChangedMeanwhile changes a file between the two times that Load reads it.
