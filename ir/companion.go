@@ -125,10 +125,12 @@ func (c *companion) run(call *besideCall) (err error) {
 			r.session.fail(err)
 		}
 	}()
-	if err := r.execute(call.code, call.base, &call.next, &at); err != nil || !r.session.check.on {
-		return err
+	err = r.execute(call.code, call.base, &call.next, &at)
+	if err == nil && r.session.check.on {
+		// errStopped is not for the call, which has come to its end: what follows the wait may be earlier than the finding.
+		_ = r.session.reach(&call.next, never)
 	}
-	return r.session.reach(&call.next, never)
+	return err
 }
 
 // receive receives from a channel. It looks so many times before it parks.

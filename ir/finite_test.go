@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -150,6 +151,36 @@ func TestCheckFinite(t *testing.T) {
 				s.Close()
 			}
 		})
+	}
+}
+
+// TestCheckFiniteAfterCall: a call that was started ends on one replica after another replica has found something later in
+// the program. What comes after the wait is earlier than that, and is still looked at.
+func TestCheckFiniteAfterCall(t *testing.T) {
+	p := ir.New(2)
+	p.CheckFinite(true)
+	var s *ir.Session
+	g := p.Main()
+	g.InSequence(func() {
+		started := g.Start(p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
+			return ir.Apply(emit{"beside", func(m *ir.Memory, _ int) float32 {
+				for m.Replica == 1 && !ir.HasFound(s) {
+					runtime.Gosched()
+				}
+				return 0
+			}}, g)
+		}))
+		started.Wait()
+		ir.Apply(emit{"earlier", always(1, inf)}, g)
+		ir.Apply(emit{"later", always(0, nan)}, g)
+	})
+	s, err := ir.NewSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.RunTo(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "replica 1: earlier built at ") {
+		t.Errorf("%v, want what replica 1 finds after the wait", err)
 	}
 }
 
