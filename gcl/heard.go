@@ -12,8 +12,9 @@ import (
 // back to the root, nor from the end of a chain to its middle. On peer memory the transport knows how far each member
 // is (see docs/peer-memory.md). By messages nobody does but the flight recorders.
 
-// closeTime is how long Close waits for members that have not had the last broadcast by messages. Once a Close has
-// waited for so long in vain no other waits: it may be one goroutine that closes all replicas, one after the other.
+// closeTime is how long Close waits for members that have not had the last broadcast by messages, unless a call that
+// needs all members has followed it. Once a Close has waited for so long in vain no other waits: it may be one goroutine
+// that closes all replicas, one after the other.
 const closeTime = time.Second
 
 // The times between looks for those members, which nothing announces.
@@ -45,7 +46,7 @@ func (l *lane) unheard() error {
 	for _, l := range lanes {
 		l.mu.Lock()
 		for _, g := range l.groups {
-			if last := g.passed.Load(); last != 0 && last == g.seq.Load() {
+			if last := g.passed.Load(); last != 0 && !l.flight.settledSince(g.id, last) {
 				open = append(open, g)
 			}
 		}
@@ -69,7 +70,7 @@ func (l *lane) unheard() error {
 				look = min(2*look, maxLook)
 			}
 			for _, f := range members {
-				if f.isClosed() && !f.has(g.id, g.passed.Load()) {
+				if f.isClosed() && !f.made(g.id, g.passed.Load()) {
 					return &transport.ClosedError{Rank: f.replica}
 				}
 			}
@@ -95,31 +96,60 @@ func (s *flights) peers(lane uint64, replicas []int) []*flight {
 	return out
 }
 
-// past reports whether a replica is done with a call of a group, or will not make it any more.
+// settledSince reports whether a replica, after its call of a group with a number, has carried out one that needs all
+// members, which is any collective but a broadcast and what Local does, or has had the error of a call that was not
+// refused.
+func (f *flight) settledSince(group, seq uint64) (settled bool) {
+	if f.records == nil {
+		return false
+	}
+	f.newest(func(r *record) bool {
+		later := r.label.group == group && r.seq > seq
+		switch {
+		case r.state == failed:
+			settled = !r.refused()
+		case later:
+			settled = r.state == done && r.collective != uint8(schedule.Broadcast) && r.path != PathLocal
+		}
+		return !settled && (later || r.label.group != group)
+	})
+	return settled
+}
+
+// past reports whether a replica is done with a call of a group, or will not make it any more. One that was refused it
+// for its arguments may still make the next, which shows who is in another call, or leave.
 func (f *flight) past(group, seq uint64) bool {
 	if f.isClosed() {
 		return true
 	}
-	r, unknown := f.latest(group)
-	return unknown || r.seq > seq || r.seq == seq && r.state != running
+	r, known := f.call(group, seq)
+	return !known || r.label != nil && r.state != running && !r.refused()
 }
 
-// has reports whether a replica has made a call of a group, as far as that is known.
-func (f *flight) has(group, seq uint64) bool {
-	r, unknown := f.latest(group)
-	return unknown || r.seq >= seq
+// made reports whether a replica has made a call of a group, as far as that is known, and was not refused it for its
+// arguments.
+func (f *flight) made(group, seq uint64) bool {
+	r, known := f.call(group, seq)
+	return !known || r.label != nil && !r.refused()
 }
 
-// latest is the last call of a group, with number 0 if there was none. It is unknown when so many calls of other groups
-// have followed that there is no record of it.
-func (f *flight) latest(group uint64) (found record, unknown bool) {
-	seen := 0
+// refused reports whether a call was refused for its arguments: it has failed and chosen no path.
+func (r *record) refused() bool { return r.state == failed && r.path == PathUnknown }
+
+// call is a replica's call of a group with a number, without a label if it has not come to that. It is unknown when
+// there is no record of it any more, for all the calls since.
+func (f *flight) call(group, seq uint64) (found record, known bool) {
+	seen, earlier := 0, false
 	f.newest(func(r *record) bool {
 		seen++
-		if r.label.group == group {
+		switch {
+		case r.label.group != group:
+		case r.seq == seq:
 			found = *r
+		case r.seq < seq:
+			earlier = true
 		}
-		return found.label == nil
+		return found.label == nil && !earlier
 	})
-	return found, found.label == nil && seen == flightLength
+	return found, found.label != nil || earlier || seen < flightLength
 }

@@ -11,9 +11,9 @@ func (e *endpoint) discordant() error {
 	var mismatch *transport.MismatchError
 	switch {
 	case e.visit != nil:
-		mismatch = e.ahead(e.visit, -1)
+		mismatch = e.ahead(e.visit)
 	case e.overdue:
-		mismatch = e.elsewhere(-1)
+		mismatch = e.elsewhere()
 	}
 	if mismatch == nil {
 		return nil
@@ -21,9 +21,9 @@ func (e *endpoint) discordant() error {
 	return e.fail(&transport.Transfer{Peer: mismatch.Peer, Kind: transport.Recv}, mismatch)
 }
 
-// ahead finds a broadcast of a peer, or of any member if that is -1, which this one goes without, or of which it made
-// another one. It changes nothing.
-func (e *endpoint) ahead(v *visit, peer int) *transport.MismatchError {
+// ahead finds a broadcast of a peer which this endpoint goes without, or in place of which it made another one. It
+// changes nothing.
+func (e *endpoint) ahead(v *visit) *transport.MismatchError {
 	number := v.broadcasts
 	switch v.stage {
 	case announcing:
@@ -35,7 +35,7 @@ func (e *endpoint) ahead(v *visit, peer int) *transport.MismatchError {
 	for i, s := range v.seats {
 		n := s.queue.at(number)
 		switch {
-		case i == v.place || peer >= 0 && v.members[i] != peer || n.number.Load() != number:
+		case i == v.place || n.number.Load() != number:
 		case v.stage == announcing && v.present(i): // it has met, and gone on; looked for after the notice
 		case v.stage == taking && n.call == e.call:
 		default:
@@ -45,9 +45,9 @@ func (e *endpoint) ahead(v *visit, peer int) *transport.MismatchError {
 	return nil
 }
 
-// elsewhere finds, in the group of the call in progress by messages, a broadcast of a peer, or of any peer if that is
-// -1, that is another call of the same number.
-func (e *endpoint) elsewhere(peer int) *transport.MismatchError {
+// elsewhere finds, in the group of the call in progress by messages, a broadcast of a peer that is another call of the
+// same number.
+func (e *endpoint) elsewhere() *transport.MismatchError {
 	e.lane.nw.mu.Lock()
 	m := e.lane.meetings[e.call.Group]
 	e.lane.nw.mu.Unlock()
@@ -60,7 +60,7 @@ func (e *endpoint) elsewhere(peer int) *transport.MismatchError {
 	}
 	for i, s := range m.seats {
 		r := m.members[i]
-		if r == e.rank || peer >= 0 && r != peer {
+		if r == e.rank {
 			continue
 		}
 		if n := s.queue.at(number); n.number.Load() == number && n.call.Seq == e.call.Seq && !n.call.Same(e.call) {
@@ -70,13 +70,14 @@ func (e *endpoint) elsewhere(peer int) *transport.MismatchError {
 	return nil
 }
 
-// desertion is the error of a wait for a replica that has left: a mismatch, if its calls show one.
+// desertion is the error of a wait for a replica that has left: a mismatch, if its calls show one, or a broadcast of
+// anybody does, which may be what it has left after.
 func (e *endpoint) desertion(peer int) error {
 	if e.visit != nil {
-		if mismatch := e.ahead(e.visit, peer); mismatch != nil {
+		if mismatch := e.ahead(e.visit); mismatch != nil {
 			return mismatch
 		}
-	} else if mismatch := e.elsewhere(peer); mismatch != nil {
+	} else if mismatch := e.elsewhere(); mismatch != nil {
 		return mismatch
 	}
 	if mismatch := e.discord(peer); mismatch != nil {
@@ -91,12 +92,12 @@ func (e *endpoint) discord(peer int) *transport.MismatchError {
 	if left == nil {
 		return nil
 	}
-	differ := func(a, b transport.Call) bool { return a.Seq == b.Seq && !a.Same(b) }
-	if last, ok := left.in(e.call.Group); ok && e.called && differ(e.call, last) {
-		return e.mismatch(peer, last)
+	if e.called {
+		if theirs := left.instead(&e.call); theirs != nil {
+			return e.mismatch(peer, *theirs)
+		}
 	}
-	for group, v := range e.visits {
-		last, called := left.in(group)
+	for _, v := range e.visits {
 		for i, s := range v.seats {
 			if v.members[i] != peer {
 				continue
@@ -105,12 +106,15 @@ func (e *endpoint) discord(peer int) *transport.MismatchError {
 			for k := range own.notices {
 				mine, theirs := &own.notices[k], &s.queue.notices[k]
 				number := mine.number.Load()
-				switch {
-				case number == 0:
-				case theirs.number.Load() == number && theirs.call != mine.call:
-					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: theirs.call}
-				case called && differ(mine.call, last):
-					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: last}
+				if number == 0 {
+					continue
+				}
+				other := left.instead(&mine.call)
+				if theirs.number.Load() == number && theirs.call != mine.call {
+					other = &theirs.call
+				}
+				if other != nil {
+					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: *other}
 				}
 			}
 		}

@@ -46,6 +46,7 @@ type endpoint struct {
 	spins     int // how often to look for progress before yielding
 	window    window
 	settled   bool // Exchange leaves in the ordinary way
+	exchanged history
 	visits    map[uint64]*visit
 	last      *visit // the one before, and
 	lastGroup uint64 // its group
@@ -85,20 +86,50 @@ func (e *endpoint) Size() int { return len(e.lane.eps) }
 // Shared implements transport.Shared.
 func (e *endpoint) Shared() *sync.Map { return &e.lane.nw.shared }
 
-// parting is what a closed endpoint leaves for the others to compare: its last call in each group, on this lane.
+// parting is what a closed endpoint leaves for the others to compare: its last call in each group, on this lane, and its
+// last calls by messages. A broadcast by messages may have ended without some of the others, and calls may have followed.
 type parting struct {
 	called bool // there was a call
 	call   transport.Call
 	others map[uint64]transport.Call // by group, but for that of call
+	sent   history
 }
 
-// in is the last call in a group, if there was one.
-func (p *parting) in(group uint64) (transport.Call, bool) {
-	if p.called && p.call.Group == group {
-		return p.call, true
+// instead is the call that a replica has made in place of another, as far as its parting tells, or nil.
+func (p *parting) instead(of *transport.Call) *transport.Call {
+	differs := func(c *transport.Call) bool { return c.Group == of.Group && c.Seq == of.Seq && !c.Same(*of) }
+	if p.called && differs(&p.call) {
+		return &p.call
 	}
-	call, ok := p.others[group]
-	return call, ok
+	if last, ok := p.others[of.Group]; ok && differs(&last) {
+		return &last
+	}
+	for i := range min(p.sent.count, historyLength) {
+		if c := &p.sent.calls[i]; differs(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// historyLength is how many calls by messages a parting holds, at most.
+const historyLength = 16
+
+// history is the last calls by messages.
+type history struct {
+	calls [historyLength]transport.Call // by number, in turn
+	count uint64
+}
+
+// add adds a call, unless it is another round of the last one.
+func (h *history) add(call *transport.Call) {
+	if h.count > 0 {
+		if last := &h.calls[(h.count-1)%historyLength]; last.Seq == call.Seq && last.Group == call.Group {
+			return
+		}
+	}
+	h.calls[h.count%historyLength] = *call
+	h.count++
 }
 
 // setCall sets the call in progress, and keeps the last one of another group. What a closed endpoint has left stays.
@@ -117,7 +148,7 @@ func (e *endpoint) drain() {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	e.watch(context.Background())
-	if e.left.CompareAndSwap(nil, &parting{e.called, e.call, e.others}) {
+	if e.left.CompareAndSwap(nil, &parting{e.called, e.call, e.others, e.exchanged}) {
 		for _, other := range e.lane.eps {
 			if other != e {
 				other.rouse(byEvent)

@@ -44,6 +44,9 @@ func (e *endpoint) refuse(call *transport.Call) error {
 func (e *endpoint) begin(ctx context.Context, call transport.Call, batch []transport.Transfer) {
 	e.ctx, e.done, e.batch = ctx, ctx.Done(), batch
 	e.setCall(&call)
+	if call.Seq != 0 { // else it is no collective of a group
+		e.exchanged.add(&call)
+	}
 	e.offered, e.sent, e.copied, e.settled, e.overdue = 0, 0, 0, false, false
 	e.slots = append(e.slots[:0], make([]*slot, len(batch))...)
 	e.chains = e.chains[:0]

@@ -61,7 +61,7 @@ func (e *endpoint) sleep() error {
 		e.park.Store(e.parks)
 	}
 	why := e.pause(on, func() bool {
-		if e.ready() || registered && e.visit == nil && e.elsewhere(-1) != nil {
+		if e.ready() || registered && e.visit == nil && e.elsewhere() != nil {
 			return true
 		}
 		if !registered {
@@ -79,7 +79,7 @@ func (e *endpoint) sleep() error {
 // ready reports whether run has something to do. It changes nothing that a bystander looks at.
 func (e *endpoint) ready() bool {
 	if v := e.visit; v != nil {
-		return v.met() || e.interruption() != nil || e.lane.closed.Load() > 0 && e.missing(v) >= 0 || e.ahead(v, -1) != nil
+		return v.met() || e.interruption() != nil || e.lane.closed.Load() > 0 && e.missing(v) >= 0 || e.ahead(v) != nil
 	}
 	for _, c := range e.chains {
 		if s := e.sight(c.at); s != nil && s.state.Load() == posted {
