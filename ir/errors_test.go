@@ -431,8 +431,8 @@ func TestSessionErrors(t *testing.T) {
 	if _, err := ir.NewSession(nil); err == nil {
 		t.Error("a session of no program")
 	}
-	for _, n := range []int{math.MinInt, 0, 1<<20 + 1, math.MaxInt} {
-		const want = "want 1 to 1048576"
+	for _, n := range []int{math.MinInt, 0, 1<<13 + 1, 1 << 20, math.MaxInt} {
+		const want = "want 1 to 8192"
 		if err := ir.New(1).SetReplicas(n); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("set to %d replicas: %v", n, err)
 		}

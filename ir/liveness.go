@@ -277,6 +277,14 @@ func loads(steps []*codeStep, g *Graph) bool {
 	return false
 }
 
+// indented is the text of a step inside so many loops and choices. A report may be a caller's own, with any depth.
+func indented(depth int, text string) string {
+	return strings.Repeat("  ", min(max(depth, 0), maxIndent)) + text
+}
+
+// maxIndent bounds the indentation in a report: deeper steps stand below each other.
+const maxIndent = 40
+
 // String is a table for a person to read: the graphs, and for each step what is live.
 func (r *CodeReport) String() string {
 	if r == nil {
@@ -298,7 +306,7 @@ func (r *CodeReport) String() string {
 	width, sizes := 0, 0
 	texts := make([]string, len(r.Steps))
 	for i, s := range r.Steps {
-		texts[i] = strings.Repeat("  ", s.Depth) + s.Op
+		texts[i] = indented(s.Depth, s.Op)
 		width, sizes = max(width, len([]rune(texts[i]))), max(sizes, len(fmt.Sprint(s.Bytes)))
 	}
 	for i, s := range r.Steps {

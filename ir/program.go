@@ -23,7 +23,7 @@ type Program struct {
 }
 
 // maxReplicas is how many replicas a program may have: as many as package inproc connects.
-const maxReplicas = 1 << 20
+const maxReplicas = 1 << 13
 
 func checkReplicas(n int) error {
 	if n < 1 || n > maxReplicas {
@@ -32,7 +32,7 @@ func checkReplicas(n int) error {
 	return nil
 }
 
-// New returns a program for that number of replicas, with an empty main graph. Fewer than 1 or more than 1,048,576 are
+// New returns a program for that number of replicas, with an empty main graph. Fewer than 1 or more than 8,192 are
 // an error, which sticks.
 func New(replicas int) *Program {
 	p := &Program{replicas: replicas, names: map[string]int{}}

@@ -183,7 +183,7 @@ func (r *Report) String() string {
 	width, sizes := 0, 0
 	texts := make([]string, len(r.Steps))
 	for i, s := range r.Steps {
-		texts[i] = strings.Repeat("  ", s.Depth) + s.Op
+		texts[i] = indented(s.Depth, s.Op)
 		width, sizes = max(width, len([]rune(texts[i]))), max(sizes, len(fmt.Sprint(s.Bytes)))
 	}
 	for i, s := range r.Steps {

@@ -1,6 +1,8 @@
 package ir_test
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,6 +67,19 @@ func TestReportPositions(t *testing.T) {
 	for _, step := range s.Report().Steps {
 		if step.Position.Line == 0 {
 			t.Errorf("%s has no position", step.Op)
+		}
+	}
+}
+
+// A report that a caller has made, with depths that no program has, is printed all the same.
+func TestReportOfAnyDepth(t *testing.T) {
+	for _, depth := range []int{math.MinInt, -1, 3, math.MaxInt} {
+		report := &ir.Report{Steps: []ir.StepReport{{Op: "add", Depth: depth}}}
+		code := &ir.CodeReport{Steps: []ir.CodeStep{{Op: "add", Depth: depth}}}
+		for _, text := range []string{report.String(), code.String()} {
+			if !strings.Contains(text, strings.Repeat("  ", min(max(depth, 0), 3))+"add  0") {
+				t.Errorf("depth %d:\n%s", depth, text)
+			}
 		}
 	}
 }

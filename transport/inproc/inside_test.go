@@ -42,7 +42,7 @@ func until(cond func() bool) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	for _, n := range []int{0, -1} {
+	for _, n := range []int{0, -1, maxReplicas + 1, 1 << 20} { // the last would take more memory than there is
 		if _, err := New(n); err == nil {
 			t.Errorf("New(%d) succeeds", n)
 		}
