@@ -139,14 +139,12 @@ func BenchmarkAllReduceMany(b *testing.B) {
 // TestAllReduceMany runs the bodies of the benchmark a few times, which checks the result, and counts what they
 // allocate.
 func TestAllReduceMany(t *testing.T) {
-	calls := 40
+	calls, most := 40, byteSize(1<<20)
 	if raceEnabled {
-		calls = 3
+		calls, most = 3, 36<<10
 	}
 	for _, x := range manyCases {
-		if x.size > 1<<20 {
-			x.size = 1 << 20
-		}
+		x.size = min(x.size, most)
 		for _, tr := range transports {
 			for _, o := range manyChoices {
 				for _, apart := range []bool{false, true} {

@@ -58,21 +58,24 @@ func operators(d tensor.DType) []gcl.Operator {
 	return []gcl.Operator{gcl.Add, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd, gcl.Local}
 }
 
-// TestEverything carries out every collective with every operator and element type, in both places, and finds nothing
-// wrong.
+// TestEverything carries out every collective with every element type, and with every operator on float32, in both
+// places, and finds nothing wrong.
 func TestEverything(t *testing.T) {
 	for _, n := range []int{1, 3, 8} {
 		for _, d := range tensor.DTypes() {
-			if n == 8 && d != tensor.F32 {
+			if n != 3 && d != tensor.F32 {
 				continue
 			}
 			for i, op := range operators(d) {
+				if i > 0 && (n != 3 || d != tensor.F32 && d != tensor.Bool) {
+					continue
+				}
 				collectives := "allreduce,reducescatter"
 				if i == 0 {
 					collectives = "all"
 				}
 				t.Run(fmt.Sprintf("n=%d/dtype=%v/op=%v", n, d, op), func(t *testing.T) {
-					for _, reproducible := range []string{"-reproducible=false", "-reproducible"}[:1+n%2] { // where n is odd
+					for _, reproducible := range []string{"-reproducible=false", "-reproducible"}[:1+n/2%2] { // where n is 3
 						got := perform(t, t.Context(), nil, "-collective", collectives, "-n", fmt.Sprint(n), "-dtype", d.String(), "-op", op.String(),
 							"-sizes", "1,40000", "-iters", "1", "-json", "-root", fmt.Sprint(n-1), reproducible)
 						if got.code != exitOK || got.stderr != "" {

@@ -17,6 +17,9 @@ import (
 // Every replica has a processor, or is led to believe so: all look at all the others' seats, and nobody combines for
 // others.
 func TestPeerMemoryRoomy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestPeerMemoryFlickering goes both ways")
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {
 		return plainly(t)(inproc.NewRoomy(n))
@@ -25,6 +28,9 @@ func TestPeerMemoryRoomy(t *testing.T) {
 
 // Nobody has: the last to arrive looks for all.
 func TestPeerMemoryCrowded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestPeerMemoryFlickering goes both ways")
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	transporttest.RunPeerMemory(t, open, transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
 }
