@@ -17,7 +17,11 @@ func available() (bytes float64, source string, known bool) {
 	if runtime.GOOS != "linux" {
 		return 0, "", false
 	}
-	return availableIn(os.DirFS("/"))
+	bytes, source, known = availableIn(os.DirFS("/"))
+	if known && bytes > addressBytes { // a process of 32 bits on a larger machine
+		bytes, source = addressBytes, byAddresses
+	}
+	return bytes, source, known
 }
 
 // availableIn reads what Linux has under its root: the memory of the machine, and the limits of the process' cgroups,

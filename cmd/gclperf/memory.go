@@ -40,15 +40,17 @@ const (
 	pageTableShare = 1.0 / 512
 )
 
-// addressBytes is the address space that Go has: 2^47 bytes on linux/amd64, and less than 2^32 where ints are of 32
-// bits.
-var addressBytes = math.Ldexp(1, map[int]int{32: 32, 64: 47}[bits.UintSize])
+// addressBytes is the address space that Go has: 2^47 bytes on linux/amd64, and where ints are of 32 bits three
+// quarters of 2^32, as buffers lie in one piece each (linux/386: a process with 3,237 MB has had no room for 1,078 more).
+var addressBytes = map[int]float64{32: 3 << 30, 64: 1 << 47}[bits.UintSize]
+
+const byAddresses = "by the address space"
 
 // checkMemory returns an error if what is to be measured needs more memory than there is. known is false where nobody
 // says how much is available: then the address space is what there is.
 func (s *settings) checkMemory(ctx context.Context, available float64, source string, known bool) error {
 	if !known {
-		available, source = addressBytes, "by the address space"
+		available, source = addressBytes, byAddresses
 	}
 	d := s.demand()
 	if d.total() <= available && available-d.total() < s.boundMethods(d) {

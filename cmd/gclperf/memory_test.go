@@ -35,6 +35,20 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// TestAddresses: there is never more memory than a process has addresses.
+func TestAddresses(t *testing.T) {
+	if bytes, source, known := available(); known && (bytes > addressBytes || source == "") {
+		t.Errorf("%s are available (%s), of %s of addresses", formatBytes(bytes), source, formatBytes(addressBytes))
+	}
+	if math.MaxInt > math.MaxInt32 {
+		return
+	}
+	var out, errs safeBuffer
+	if code := run(t.Context(), []string{"-sizes", "1G"}, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), " need 4.") {
+		t.Errorf("exit code %d, %s", code, errs.String())
+	}
+}
+
 // TestMemoryTexts: the error says what is needed, for what, what there is, and by whom.
 func TestMemoryTexts(t *testing.T) {
 	const gib = 1 << 30
