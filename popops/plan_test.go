@@ -3,6 +3,7 @@ package popops_test
 import (
 	"maps"
 	"math"
+	"math/bits"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +142,10 @@ func TestPlanString(t *testing.T) {
 		{10, 4, 0, tensor.F32, popops.PlanOptions{NotForUpdate: true}, []string{"0 look-ups\n  slice: 1 worker; about 0s\ntemporaries"}},
 	} {
 		p, err := popops.NewPlan(c.dtype, c.entries, c.width, []int{c.n}, c.options)
+		if bytes := int64(c.entries) * int64(c.width) * int64(c.dtype.Size()); bytes > math.MaxInt { // where an int has 32 bits
+			wantError(t, "NewPlan", err, "has more than 2147483647 elements")
+			continue
+		}
 		must(t, err)
 		for _, want := range c.want {
 			if got := p.String(); !strings.Contains(got, want) {
@@ -244,7 +249,7 @@ func TestTooLarge(t *testing.T) {
 // TestSortingWithoutMemory: to sort with little memory takes longer, as the cost model knows, but by a factor at most,
 // however many look-ups there are.
 func TestSortingWithoutMemory(t *testing.T) {
-	for _, n := range []int{1 << 16, 1 << 20, 1 << 24} {
+	for _, n := range []int{1 << 16, 1 << 20, min(1<<24, 1<<(bits.UintSize-10))} { // on 32 bits there are no more bytes
 		little, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n}, popops.PlanOptions{Workers: 1, AvailableMemoryProportion: popops.NoMemory})
 		must(t, err)
 		much, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n}, popops.PlanOptions{Workers: 1, AvailableMemoryProportion: 1})

@@ -37,7 +37,8 @@ import (
 // of each variable that has an entry. Of sharded variables it says the shape of the whole and which shard. Variables
 // may be made in another order than by the process that wrote it: each finds its value by name. Without names it is the
 // number of the buffer that counts, which is its place in the order, and two of one type and shape that change places
-// swap their values.
+// swap their values. A buffer that has another name than before begins anew: the files of the name before stay as they
+// are, and nobody reads them.
 //
 // The files of a buffer on all replicas of a program belong together. A session makes none of them while another has
 // stored entries, as after the loss of a file, or with more replicas than before: that is an error, and a checkpoint of
@@ -81,6 +82,9 @@ func (d Dir) open(spec Spec, p platform) (Entries, error) {
 		}
 		if err := p.room(string(d), size); err != nil {
 			return nil, err
+		}
+		if _, err := os.Stat(string(d)); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no directory %s, want an existing one: %w", string(d), fs.ErrNotExist)
 		}
 		return p.create(path, page)
 	})

@@ -220,7 +220,7 @@ func TestNoFile(t *testing.T) {
 	})
 	missing := Dir(filepath.Join(t.TempDir(), "missing"))
 	_, err := missing.Open(spec(1, 2))
-	wantError(t, err, fileOf(t, missing))
+	wantError(t, err, "file "+fileOf(t, missing)+": there is no directory "+string(missing)+", want an existing one")
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want fs.ErrNotExist", err)
 	}
