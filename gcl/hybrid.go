@@ -142,22 +142,37 @@ type phases struct {
 
 // do carries out the next phase: a collective of src into dst among the members of c.
 func (p *phases) do(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []byte, op Operator, root int) error {
-	p.done++
 	size := p.whole.dtype.Size()
 	k := call{
 		collective: collective, operator: op, dtype: p.whole.dtype, root: root,
 		dst: dst, src: src, dstLen: len(dst) / size, srcLen: len(src) / size,
 	}
-	f := p.fingerprint
-	f.Group = c.group.id
-	f.Digest = mix(f.Digest, p.fingerprint.Group) // not that of another group's phase with the same members
-	f.Seq |= p.done << phaseShift
+	f := p.next(c)
 	p.lane.startPhase(p.done)
 	if err := c.perform(ctx, &k, f); err != nil {
 		return err
 	}
 	p.lane.endRound()
 	return nil
+}
+
+// next begins the next phase, among the members of c, and returns its fingerprint.
+func (p *phases) next(c *Comm) transport.Call {
+	p.done++
+	f := p.fingerprint
+	f.Group = c.group.id
+	f.Digest = mix(f.Digest, p.fingerprint.Group) // not that of another group's phase with the same members
+	f.Seq |= p.done << phaseShift
+	return f
+}
+
+// pass goes without the next phase, which is among other members of the group. Nothing is sent, but the transport is
+// told: a member of c which believes that it is in this phase learns there who disagrees, also when this replica has
+// left.
+func (p *phases) pass(ctx context.Context, c *Comm) error {
+	f := p.next(c)
+	f.Method = uint8(c.method(p.whole, c.larger(p.whole)))
+	return p.lane.endpoint.Exchange(ctx, f, nil)
 }
 
 // first is the operator of the phase that sees the inputs: it squares, and leaves the division to divide.
@@ -285,8 +300,8 @@ func (p *phases) broadcast(ctx context.Context) error {
 		if err := p.do(ctx, p.across, schedule.Broadcast, k.dst, k.src, Add, domain); err != nil {
 			return err
 		}
-	} else {
-		p.done++
+	} else if err := p.pass(ctx, p.across); err != nil {
+		return err
 	}
 	return p.do(ctx, p.inside, schedule.Broadcast, k.dst, k.dst, Add, place)
 }

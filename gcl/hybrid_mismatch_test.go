@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
@@ -113,6 +114,43 @@ func TestHybridMismatch(t *testing.T) {
 		}
 	}
 	t.Logf("%d cases", tried)
+}
+
+// TestHybridBroadcastUnheard: of a broadcast by Hybrid every replica hears who disagreed, although the one that did comes
+// when all who could have their data have left, and waits for a member that has had no part in that phase.
+func TestHybridBroadcastUnheard(t *testing.T) {
+	cast := func(size, root int) variant {
+		return variant{name: fmt.Sprintf("%d from %d", size, root), text: []string{fmt.Sprintf("broadcast #1 (int32 x %d, root %d, ", size, root)},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.BroadcastInPlace(ctx, c, make([]int32, size), root)
+			}}
+	}
+	for _, machine := range [][]int{{2, 2}, {3, 3}} {
+		n := sum(machine)
+		opts := []gcl.RunOption{gcl.WithTopology(hosts(t, machine...)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid})}
+		for root := range n {
+			for odd := range n {
+				for other := range n {
+					ours, theirs := cast(1, root), cast(1, other)
+					if other == root {
+						theirs = cast(2, other)
+					}
+					calls, before := make([]variant, n), make([]time.Duration, n)
+					for r := range n {
+						calls[r] = ours
+					}
+					calls[odd], before[odd] = theirs, 100*time.Millisecond
+					synctest.Test(t, func(t *testing.T) {
+						for r, err := range lives(watched(t), t, calls, before, make([]time.Duration, n), opts...) {
+							if !errors.Is(err, gcl.ErrMismatch) || !ours.in(err.Error()) || !theirs.in(err.Error()) {
+								t.Errorf("hosts %v, replica %d makes %s, the others %s: replica %d: %v", machine, odd, theirs.name, ours.name, r, err)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
 }
 
 // Of nothing at all, every disagreement is found as well.

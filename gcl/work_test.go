@@ -473,7 +473,7 @@ func TestAbort(t *testing.T) {
 }
 
 // joined makes Comms on endpoints of their own, for tests that close them.
-func joined(t *testing.T, n int) []*gcl.Comm {
+func joined(t *testing.T, n int, opts ...gcl.RunOption) []*gcl.Comm {
 	t.Helper()
 	endpoints, err := inproc.New(n)
 	if err != nil {
@@ -481,7 +481,7 @@ func joined(t *testing.T, n int) []*gcl.Comm {
 	}
 	comms := make([]*gcl.Comm, n)
 	for i, e := range endpoints {
-		if comms[i], err = gcl.New(e); err != nil {
+		if comms[i], err = gcl.New(e, opts...); err != nil {
 			t.Fatal(err)
 		}
 	}
