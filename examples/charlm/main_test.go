@@ -254,6 +254,16 @@ func TestDiverges(t *testing.T) {
 	}
 }
 
+// TestFinite: with -finite the error says where the first number was that is not finite.
+func TestFinite(t *testing.T) {
+	var stdout, stderr strings.Builder
+	code := run(t.Context(), strings.Fields("-n 2 -steps 2 -lr 1e38 -finite"+small), fewPages, &stdout, &stderr)
+	form := regexp.MustCompile(`^charlm: ir: replica \d: \w+ built at \w+\.go:\d+ in graph .*: element \d+ of float32 .* is (NaN|[+-]Inf), not a finite number.*\n$`)
+	if code != command.Failed || !form.MatchString(stderr.String()) {
+		t.Errorf("exit code %d, standard error %q", code, stderr.String())
+	}
+}
+
 func TestHelp(t *testing.T) {
 	var stdout, stderr strings.Builder
 	if code := run(t.Context(), []string{"-h"}, fewPages, &stdout, &stderr); code != command.OK || stderr.Len() > 0 {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"gogcl.dev/ir"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -195,6 +197,32 @@ func TestStep(t *testing.T) {
 		row := func(s *start) []float32 { return s.table[w*cfg.dim : (w+1)*cfg.dim] }
 		if same := slices.Equal(row(from), row(learnt)); same == touched[w] {
 			t.Errorf("row %d unchanged %v, wanted %v", w, same, touched[w])
+		}
+	}
+}
+
+// TestFinite: with -finite a row of the table that is NaN is an error of the step that looks it up, and without it not.
+func TestFinite(t *testing.T) {
+	for _, finite := range []bool{false, true} {
+		cfg, b, from := small(t, 3)
+		cfg.finite = finite
+		for i := range from.table {
+			from.table[i] = float32(math.NaN())
+		}
+		s, err := newStep(cfg, cfg.capacity(b), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.session.Close()
+		f, err := s.newFeed(cfg, b, cfg.capacity(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.fill(newBatches(cfg.seed, b, cfg.batch).next()[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.session.RunTo(t.Context(), f.out, f.in); errors.Is(err, ir.ErrNotFinite) != finite || !finite && err != nil {
+			t.Errorf("finite %t: error %v", finite, err)
 		}
 	}
 }

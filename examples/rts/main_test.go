@@ -244,6 +244,17 @@ func wantMistake(t *testing.T, got result, want string) {
 	}
 }
 
+// TestFinite: with -finite a rate that makes numbers too large is an error that says where the first of them was, and
+// without it nobody notices.
+func TestFinite(t *testing.T) {
+	output(t, "-n", "2", "-epochs", "1", "-lr", "1e38")
+	got := runWith(t.Context(), "-n", "2", "-epochs", "1", "-lr", "1e38", "-finite")
+	form := regexp.MustCompile(`^rts: ir: replica \d: \w+ built at \w+\.go:\d+ in graph .*: element \d+ of float32 .* is (NaN|[+-]Inf), not a finite number.*\n$`)
+	if got.code != command.Failed || !form.MatchString(got.stderr) {
+		t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
+	}
+}
+
 func TestHelp(t *testing.T) {
 	got := runWith(t.Context(), "-h")
 	if got.code != command.OK || got.stderr != "" {
