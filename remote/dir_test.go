@@ -224,6 +224,10 @@ func TestNoFile(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want fs.ErrNotExist", err)
 	}
+	var named *fs.PathError
+	if _, err := plain.create(fileOf(t, missing), nil); !errors.As(err, &named) || named.Path != fileOf(t, missing) {
+		t.Errorf("error %v, want one that names %s", err, fileOf(t, missing))
+	}
 	long := spec(1, 2)
 	long.Shape = make(tensor.Shape, 510)
 	_, err = Dir(t.TempDir()).Open(long)
