@@ -44,6 +44,10 @@ import (
 // stored entries, as after the loss of a file, or with more replicas than before: that is an error, and a checkpoint of
 // package rts/checkpoint is loaded on any number of replicas.
 //
+// A Dir is no checkpoint of a program: a process that is killed in a run leaves entries that the run has stored beside
+// others that it had still to store, each whole, and no error says so. One that is killed while first values are stored
+// leaves the rest to the next, which is to make the same ones.
+//
 // A file is open once at a time, in one process: the second Open is an error (on systems without file locks the user
 // must see to it). A file that is not of this package, is truncated, has another version of the format, or holds
 // something else than is wanted (another type, shape, buffer, more entries, shards of another tensor, an entry of
