@@ -170,7 +170,11 @@ func (p *phases) next(c *Comm) transport.Call {
 // told: a member of c which believes that it is in this phase learns there who disagrees, also when this replica has
 // left.
 func (p *phases) pass(ctx context.Context, c *Comm) error {
-	f := p.next(c)
+	return p.tell(ctx, c, p.next(c))
+}
+
+// tell gives the transport a fingerprint and sends nothing.
+func (p *phases) tell(ctx context.Context, c *Comm, f transport.Call) error {
 	f.Method = uint8(c.method(p.whole, c.larger(p.whole)))
 	return p.lane.endpoint.Exchange(ctx, f, nil)
 }
@@ -292,9 +296,14 @@ func (p *phases) allToAll(ctx context.Context) error {
 	return p.do(ctx, p.across, schedule.AllToAll, k.dst, mine, Add, 0)
 }
 
-// broadcast: across from the root to the members at its place, then inside each domain.
+// broadcast: across from the root to the members at its place, then inside each domain. The call as a whole, which has no
+// messages, is told to the transport as well: who is in another call that does not go in phases may wait for a member
+// that has left.
 func (p *phases) broadcast(ctx context.Context) error {
 	k := p.whole
+	if err := p.tell(ctx, p.across, p.fingerprint); err != nil {
+		return err
+	}
 	domain, place := k.root/p.each, k.root%p.each
 	if p.place == place {
 		if err := p.do(ctx, p.across, schedule.Broadcast, k.dst, k.src, Add, domain); err != nil {

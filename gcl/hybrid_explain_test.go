@@ -30,9 +30,11 @@ type phaseWitness struct {
 
 func (w *phaseWitness) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
 	const barrier = 1 << 31
-	if call.Round >= barrier {
+	switch {
+	case len(batch) == 0: // no round: a call that is only told
+	case call.Round >= barrier:
 		w.barriers++
-	} else {
+	default:
 		w.rounds[call.Seq] = max(w.rounds[call.Seq], int(call.Round)+1)
 	}
 	for _, t := range batch {

@@ -132,8 +132,14 @@ func TestHybridBroadcastUnheard(t *testing.T) {
 			for odd := range n {
 				for other := range n {
 					ours, theirs := cast(1, root), cast(1, other)
-					if other == root {
+					switch other {
+					case root:
 						theirs = cast(2, other)
+					case (root + 1) % n: // which does not go in phases
+						theirs = variant{name: "several tensors", text: []string{"all-reduce #1 (ADD tensors, int32 x 3 in all, "},
+							call: func(ctx context.Context, c *gcl.Comm) error {
+								return gcl.AllReduceManyInPlace(ctx, c, [][]int32{make([]int32, 3)}, gcl.Add)
+							}}
 					}
 					calls, before := make([]variant, n), make([]time.Duration, n)
 					for r := range n {
