@@ -167,16 +167,16 @@ func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call)
 	}
 	n := c.larger(k)
 	method := c.method(k, n)
-	fingerprint.Method = uint8(method)
 	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) && k.parts == nil {
 		path := c.sharedPath(len(k.src))
 		if c.options.StageFragments && path == PathMemory {
 			c.stageInput(k)
 		}
-		c.lane.shared.setUp(c, k, fingerprint)
+		c.lane.shared.setUp(c, k, &fingerprint, method)
 		c.chosenShared(method, path)
 		return c.lane.shared.run(ctx, k, path)
 	}
+	fingerprint.Method = uint8(method)
 	if c.options.StageFragments && !k.barrier {
 		if k.parts == nil {
 			return c.passing(k, fingerprint, c.staged(ctx, k, method, n, fingerprint))

@@ -24,6 +24,7 @@ type Comm struct {
 	strided bool     // the group was given with a stride above 1
 	digest  uint64   // of options and ring orders, for the fingerprint
 	cache   int      // bytes of the last-level cache
+	tile    int      // bytes of a segment of a message, at most: see segmentBytes
 	hybrid  *hybrid  // how collectives go in phases, or nil if they do not
 	started *started // the function given to Start that this is the Comm of, or nil
 }
@@ -177,7 +178,7 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 		}
 	}
 	c.digest = c.fingerprint()
-	c.cache = c.options.lastLevelCache()
+	c.cache, c.tile = c.options.lastLevelCache(), c.segmentBytes()
 	return c, nil
 }
 

@@ -13,7 +13,7 @@ import (
 // packed for one Gather or Broadcast. Large ones are laid open where they lie, and nothing is packed.
 func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint transport.Call) error {
 	s := &c.lane.shared
-	s.setUp(c, whole, fingerprint)
+	s.setUp(c, whole, &fingerprint, methods.Direct)
 	published := 0
 	for _, in := range m.ins {
 		published += len(in)

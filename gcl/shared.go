@@ -6,6 +6,7 @@ import (
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
@@ -71,10 +72,11 @@ const piecesPerRank = 2
 const lineBytes = 64
 
 // setUp makes ready for one collective.
-func (s *shared) setUp(c *Comm, k *call, fingerprint transport.Call) {
-	s.members, s.rank, s.call = c.group.members, c.group.rank, fingerprint
+func (s *shared) setUp(c *Comm, k *call, fingerprint *transport.Call, method methods.Method) {
+	s.members, s.rank, s.call = c.group.members, c.group.rank, *fingerprint
+	s.call.Method = uint8(method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
 	s.collective, s.root = k.collective, k.root
-	s.by, s.large, s.segment = 0, false, max(c.segmentBytes(), lineBytes)
+	s.by, s.large, s.segment = 0, false, max(c.tile, lineBytes)
 	s.cache = c.cache
 	if reduces(k.collective) {
 		s.foldBy(c.foldOf(k))

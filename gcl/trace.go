@@ -269,7 +269,7 @@ func (c *Comm) chosen(m methods.Method, p Path, rounds int) {
 
 // sharedPath is how so many published bytes go on peer memory without a schedule.
 func (c *Comm) sharedPath(published int) Path {
-	if published <= min(c.lane.small, c.segmentBytes()) {
+	if published <= min(c.lane.small, c.tile) {
 		return PathSmall
 	}
 	return PathMemory

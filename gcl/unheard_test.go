@@ -297,3 +297,35 @@ func TestBroadcastDisagreementThenAnother(t *testing.T) {
 		}
 	})
 }
+
+// TestDupClosedBeforeTheOthers: the root of a broadcast on a Dup, which closes that before the others come, hears from
+// the Close of the first connection that a replica has closed the Dup without the broadcast.
+func TestDupClosedBeforeTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, comms, errs := watched(t), joined(t, 3), make([]error, 3)
+		var all sync.WaitGroup
+		for r, c := range comms {
+			all.Go(func() {
+				d, err := c.Dup(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if r < 2 {
+					err = gcl.BroadcastInPlace(ctx, d, make([]int32, 5), 0)
+				} else {
+					time.Sleep(10 * time.Millisecond)
+				}
+				err = errors.Join(err, d.Close())
+				time.Sleep(50 * time.Millisecond)
+				errs[r] = errors.Join(err, c.Close())
+			})
+		}
+		all.Wait()
+		for r, err := range errs {
+			if want := "replica 2 leaves without broadcast #1 (int32 x 5, root 0, "; !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), want) {
+				t.Errorf("replica %d: %v, want %s...", r, err, want)
+			}
+		}
+	})
+}

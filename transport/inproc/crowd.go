@@ -20,6 +20,7 @@ import (
 // than processors. After that they try the other way again. A try that fails soon doubles the length of the next while.
 type crowd struct {
 	began time.Time
+	taken func() int64 // processorsTaken
 	until atomic.Int64 // nanoseconds since began: when the crowded time ends; 0: there is none
 
 	mu     sync.Mutex    // guards ended and length
@@ -47,8 +48,11 @@ const (
 type window struct {
 	began  time.Duration // by crowd.elapsed
 	waited time.Duration // in long waits
-	taken  int64         // what taken returned when the window began
+	taken  int64         // what crowd.taken returned when the window began
 }
+
+// window begins a window.
+func (c *crowd) window() window { return window{began: c.elapsed(), taken: c.taken()} }
 
 // elapsed is the time since the network was made.
 func (c *crowd) elapsed() time.Duration { return time.Since(c.began) }
@@ -75,7 +79,7 @@ func (c *crowd) waited(w *window, from time.Duration) {
 	if took < windowLength {
 		return
 	}
-	taken := processorsTaken()
+	taken := c.taken()
 	if w.tooMuch(took, taken) {
 		c.begin(now)
 	}

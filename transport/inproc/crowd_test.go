@@ -2,6 +2,7 @@ package inproc
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,10 +68,36 @@ func TestCrowdedTimes(t *testing.T) {
 	})
 }
 
+// What the kernel took from the process before an endpoint was made is no evidence of crowded processors.
+func TestFirstWindow(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	if runtime.NumCPU() < 2 {
+		t.Skip("no replica has a processor of its own")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		e := connect(t, 2)[0]
+		c := &e.lane.nw.crowd
+		c.taken = func() int64 { return 1 << 40 }
+		dup, err := e.Dup(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &dup.(*endpoint).window
+		for range 2 {
+			from := c.elapsed()
+			time.Sleep(windowLength)
+			c.waited(w, from)
+		}
+		if c.is() {
+			t.Error("crowded")
+		}
+	})
+}
+
 // Long waits add up in a window, and a window ends with the first long wait after 5 ms.
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := crowd{began: time.Now()}
+		c := crowd{began: time.Now(), taken: processorsTaken}
 		w := window{taken: -1 << 40} // so many times were processors taken
 		for range 4 {
 			from := c.elapsed()

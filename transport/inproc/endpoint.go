@@ -71,7 +71,7 @@ func newEndpoint(l *lane, rank, n int) *endpoint {
 		wake: make(chan reason, 1),
 	}
 	if l.nw.roomy {
-		e.spins = minSpins
+		e.spins, e.window = minSpins, l.nw.crowd.window()
 	}
 	e.onDone = func() { e.rouse(byEvent) }
 	return e

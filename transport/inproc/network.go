@@ -24,7 +24,7 @@ func New(n int) ([]transport.Endpoint, error) {
 	}
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	nw := &network{told: make([]atomic.Bool, n), roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery}
-	nw.crowd.began = time.Now()
+	nw.crowd.began, nw.crowd.taken = time.Now(), processorsTaken
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
 	nw.timer.Stop()
 	nw.mu.Lock()
@@ -186,8 +186,9 @@ func (e *endpoint) Abort(cause error) {
 // Close implements transport.Endpoint. Closing an endpoint that New returned closes all lanes of its replica. It must
 // not be called from a Fold. It is closed even if there is an error: that somebody has not made, or not in the same
 // way, a Broadcast that this replica or another did not wait for, or that replicas disagree, which has ended the
-// network and of which no call of this replica has told. So that it can know, Close of an endpoint that New returned
-// waits for those who have not come to its last Broadcast, for settleTime at most.
+// network and of which no call of this replica has told. A disagreement about a Broadcast that Close finds on a lane
+// made by Dup ends the network, too. So that it can know, Close of an endpoint that New returned waits for those who
+// have not come to its last Broadcast, for settleTime at most.
 func (e *endpoint) Close() error {
 	nw := e.lane.nw
 	nw.mu.Lock()
@@ -210,6 +211,9 @@ func (e *endpoint) Close() error {
 		if unsettled := l.eps[e.rank].settle(); err == nil {
 			err = unsettled
 		}
+	}
+	if e.lane != nw.root && disagree(err) { // who has left the Dup before hears of it on leaving the first connection
+		e.Abort(err)
 	}
 	if err == nil {
 		err = nw.untold(e.rank)

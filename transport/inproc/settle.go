@@ -59,14 +59,19 @@ func (nw *network) untold(rank int) error {
 	if aborted == nil || nw.told[rank].Load() {
 		return nil
 	}
-	var mismatch *transport.MismatchError
-	var deadlock *transport.DeadlockError
-	var unmatched *transport.UnmatchedError
-	if !errors.As(aborted, &mismatch) && !errors.As(aborted, &deadlock) && !errors.As(aborted, &unmatched) {
+	if !disagree(aborted) {
 		return nil
 	}
 	nw.told[rank].Store(true)
 	return aborted
+}
+
+// disagree reports whether an error says that replicas disagree.
+func disagree(err error) bool {
+	var mismatch *transport.MismatchError
+	var deadlock *transport.DeadlockError
+	var unmatched *transport.UnmatchedError
+	return errors.As(err, &mismatch) || errors.As(err, &deadlock) || errors.As(err, &unmatched)
 }
 
 // settle says what is wrong with the broadcasts that a closed endpoint has not heard of from others: for it to find,
