@@ -252,6 +252,15 @@ func TestBroadcastDisagreementThenElsewhere(t *testing.T) {
 		{"in pairs, messages", func(ctx context.Context, c *gcl.Comm) error {
 			return withOptions(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 3}), direct).Barrier(ctx)
 		}},
+		{"in pairs, often", func(ctx context.Context, c *gcl.Comm) error {
+			pair := withOptions(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 3}), direct)
+			for range 40 { // more than a replica that leaves knows one by one
+				if err := pair.Barrier(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
 	} {
 		for _, theirs := range all[1:] {
 			synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,6 @@ type endpoint struct {
 	checker transport.Checker
 	called  bool // call has been set
 	call    transport.Call
-	others  map[uint64]transport.Call // by group, but for that of call: the last call
 	batch   []transport.Transfer
 	slots   []*slot // where each transfer of the batch meets its peer; nil for a receive whose sender has not come so far
 	chains  []chain // the receives that are not done
@@ -86,12 +85,12 @@ func (e *endpoint) Size() int { return len(e.lane.eps) }
 // Shared implements transport.Shared.
 func (e *endpoint) Shared() *sync.Map { return &e.lane.nw.shared }
 
-// parting is what a closed endpoint leaves for the others to compare: its last call in each group, on this lane, and its
-// last calls by messages. A broadcast by messages may have ended without some of the others, and calls may have followed.
+// parting is what a closed endpoint leaves for the others to compare: its last call, on this lane, if it made any, and
+// what it has done by messages. A broadcast by messages may have ended without some of the others, and calls may have
+// followed. No other call does, but a Broadcast, whose notice stays.
 type parting struct {
-	called bool // there was a call
+	called bool
 	call   transport.Call
-	others map[uint64]transport.Call // by group, but for that of call
 	sent   history
 }
 
@@ -101,24 +100,25 @@ func (p *parting) instead(of *transport.Call) *transport.Call {
 	if p.called && differs(&p.call) {
 		return &p.call
 	}
-	if last, ok := p.others[of.Group]; ok && differs(&last) {
-		return &last
-	}
 	for i := range min(p.sent.count, historyLength) {
 		if c := &p.sent.calls[i]; differs(c) {
 			return c
 		}
 	}
+	if last, ok := p.sent.older[of.Group]; ok && differs(&last) {
+		return &last
+	}
 	return nil
 }
 
-// historyLength is how many calls by messages a parting holds, at most.
+// historyLength is how many calls by messages a parting holds, whatever their groups.
 const historyLength = 16
 
 // history is the last calls by messages.
 type history struct {
 	calls [historyLength]transport.Call // by number, in turn
 	count uint64
+	older map[uint64]transport.Call // by group: the last call before those; nil until one is overwritten by another group's
 }
 
 // add adds a call, unless it is another round of the last one.
@@ -128,19 +128,15 @@ func (h *history) add(call *transport.Call) {
 			return
 		}
 	}
-	h.calls[h.count%historyLength] = *call
-	h.count++
-}
-
-// setCall sets the call in progress, and keeps the last one of another group. What a closed endpoint has left stays.
-func (e *endpoint) setCall(call *transport.Call) {
-	if e.called && e.call.Group != call.Group && !e.closed.Load() {
-		if e.others == nil {
-			e.others = map[uint64]transport.Call{}
+	oldest := &h.calls[h.count%historyLength]
+	if h.count >= historyLength && oldest.Group != call.Group {
+		if h.older == nil {
+			h.older = map[uint64]transport.Call{}
 		}
-		e.others[e.call.Group] = e.call
+		h.older[oldest.Group] = *oldest
 	}
-	e.called, e.call = true, *call
+	*oldest = *call
+	h.count++
 }
 
 // drain waits until a closed endpoint is out of its last Exchange, and then tells the others.
@@ -148,7 +144,7 @@ func (e *endpoint) drain() {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	e.watch(context.Background())
-	if e.left.CompareAndSwap(nil, &parting{e.called, e.call, e.others, e.exchanged}) {
+	if e.left.CompareAndSwap(nil, &parting{e.called, e.call, e.exchanged}) {
 		for _, other := range e.lane.eps {
 			if other != e {
 				other.rouse(byEvent)

@@ -42,9 +42,9 @@ func (e *endpoint) refuse(call *transport.Call) error {
 
 // begin sets out what is to be done. It posts nothing.
 func (e *endpoint) begin(ctx context.Context, call transport.Call, batch []transport.Transfer) {
-	e.ctx, e.done, e.batch = ctx, ctx.Done(), batch
-	e.setCall(&call)
-	if call.Seq != 0 { // else it is no collective of a group
+	e.ctx, e.done, e.call, e.batch = ctx, ctx.Done(), call, batch
+	e.called = true
+	if call.Seq != 0 && !e.closed.Load() { // else it is no collective of a group, or the others read the history
 		e.exchanged.add(&call)
 	}
 	e.offered, e.sent, e.copied, e.settled, e.overdue = 0, 0, 0, false, false

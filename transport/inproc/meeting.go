@@ -189,8 +189,8 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		}
 		e.last, e.lastGroup = v, call.Group
 	}
-	e.ctx, e.done = ctx, ctx.Done()
-	e.setCall(call)
+	e.ctx, e.done, e.call = ctx, ctx.Done(), *call
+	e.called = true
 	e.chains, e.offered, e.sent = e.chains[:0], 0, 0
 	err := e.interruption()
 	if err == nil && v == nil {
