@@ -178,7 +178,7 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 		}
 	}
 	c.digest = c.fingerprint()
-	c.cache, c.tile = c.options.lastLevelCache(), c.segmentBytes()
+	c.resolve()
 	return c, nil
 }
 
@@ -198,6 +198,11 @@ func (c *Comm) With(o Options) (*Comm, error) {
 	out := *c
 	out.options = o
 	return out.settle(c.group.layout)
+}
+
+// resolve sets what calls look up that follows from the options, the topology and the machine.
+func (c *Comm) resolve() {
+	c.cache, c.tile = c.options.lastLevelCache(), c.segmentBytes()
 }
 
 // fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.

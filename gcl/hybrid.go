@@ -104,7 +104,9 @@ func (c *Comm) newHybrid() *hybrid {
 	phases := func(g *group, i Implementation) *Comm {
 		o := c.options
 		o.Implementation, o.Reproducible, o.Trace = i, false, nil
-		return &Comm{lane: c.lane, group: g, options: o, strided: c.strided}
+		phase := &Comm{lane: c.lane, group: g, options: o, strided: c.strided}
+		phase.resolve()
+		return phase
 	}
 	return &hybrid{split: c.group.split, lane: c.lane, inside: phases(c.group.split.inside, Syncful), across: phases(c.group.split.across, Syncless)}
 }

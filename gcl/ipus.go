@@ -138,7 +138,8 @@ func (w *ipu) join(m int, options Options) error {
 		}
 		w.groups[m] = groups
 	}
-	w.ipuGroups, w.comm.options, w.comm.cache = groups, options, options.lastLevelCache()
+	w.ipuGroups, w.comm.options = groups, options
+	w.comm.resolve()
 	return nil
 }
 

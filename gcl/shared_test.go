@@ -143,6 +143,19 @@ func TestCacheBytes(t *testing.T) {
 	}
 }
 
+// TestCacheBytesOfHybrid: the phases of Hybrid have the same caches.
+func TestCacheBytesOfHybrid(t *testing.T) {
+	for _, x := range []struct{ given, want int }{{0, kernel.LastLevelCache()}, {64 << 20, 64 << 20}} {
+		replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
+			c = withOptions(c, gcl.Options{Implementation: gcl.Hybrid, CacheBytes: x.given})
+			if inside, across := gcl.CacheBytesOfPhases(c); inside != x.want || across != x.want {
+				t.Errorf("given %d: %d inside link domains, and %d across, want %d", x.given, inside, across, x.want)
+			}
+			return nil
+		}, gcl.WithTopology(hosts(t, 2, 2)))
+	}
+}
+
 // In an all-to-all each rank may choose whether it is in place, also where a block is worked on in several pieces.
 func TestAllToAllPartlyInPlace(t *testing.T) {
 	allToAllPartlyInPlace(t, 3)                         // for Gather
