@@ -28,7 +28,9 @@ func CacheBytes(c *Comm) int { return c.cache }
 func CacheBytesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.cache }
 
 // CacheBytesOfPhases is the same for the phases of Hybrid within and across link domains.
-func CacheBytesOfPhases(c *Comm) (inside, across int) { return c.hybrid.inside.cache, c.hybrid.across.cache }
+func CacheBytesOfPhases(c *Comm) (inside, across int) {
+	return c.hybrid.inside.cache, c.hybrid.across.cache
+}
 
 // Staged is how many bytes of staging memory c's connection has.
 func Staged(c *Comm) int { return len(c.lane.staging) }
