@@ -32,10 +32,10 @@ func TestAutoChooses(t *testing.T) {
 		size  int
 		want  methods.Method
 	}{
-		{"a little", commgroup.Group{}, 2, methods.Broadcast},
+		{"a little", commgroup.Group{}, 2, methods.SendToAll},
 		{"a lot", commgroup.Group{}, 1 << 18, methods.Direct},
-		{"a little in pairs", commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 1}, 2, methods.Broadcast},
-		{"a little across", commgroup.Group{Type: commgroup.Orthogonal, Size: 2}, 2, methods.Broadcast},
+		{"a little in pairs", commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 1}, 2, methods.SendToAll},
+		{"a little across", commgroup.Group{Type: commgroup.Orthogonal, Size: 2}, 2, methods.SendToAll},
 		{"a little with a stride", commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 2}, 2, methods.Direct},
 	} {
 		method, _ := sent(t, 4, func(ctx context.Context, c *gcl.Comm) error {
@@ -49,7 +49,7 @@ func TestAutoChooses(t *testing.T) {
 
 // Auto goes by the same numbers when replicas are to step together but share no memory.
 func TestAutoChoosesForBarriers(t *testing.T) {
-	for size, want := range map[int]methods.Method{2: methods.Broadcast, 1 << 18: methods.Direct} {
+	for size, want := range map[int]methods.Method{2: methods.SendToAll, 1 << 18: methods.Direct} {
 		method, _ := sent(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Implementation: gcl.Syncful}), make([]float32, size), gcl.Add)
 		})

@@ -233,14 +233,14 @@ func (c *Comm) keepOwn(k *call) {
 func (c *Comm) method(k *call, n int) methods.Method {
 	switch {
 	case k.barrier:
-		return methods.Broadcast
+		return methods.SendToAll
 	case c.options.Method != methods.Auto:
 		return c.options.Method
 	case c.syncful() && c.lane.memory != nil && (c.options.MaxBroadcastSize == 0 || k.collective != schedule.AllReduce):
 		return methods.Direct
 	}
 	m := c.tuning().Choose(k.collective, c.Size(), int64(n)*int64(k.dtype.Size()), c.strided)
-	if c.syncful() && c.lane.memory != nil && m != methods.Broadcast {
+	if c.syncful() && c.lane.memory != nil && m != methods.SendToAll {
 		return methods.Direct
 	}
 	return m

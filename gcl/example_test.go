@@ -333,7 +333,7 @@ func ExampleTrace() {
 		}
 	}}
 	err := gcl.Run(context.Background(), 4, func(ctx context.Context, c *gcl.Comm) error {
-		for _, m := range []methods.Method{methods.Broadcast, methods.ClockwiseRing} {
+		for _, m := range []methods.Method{methods.SendToAll, methods.ClockwiseRing} {
 			c, err := c.With(gcl.Options{Method: m, Implementation: gcl.Syncless, Trace: trace})
 			if err != nil {
 				return err

@@ -186,10 +186,10 @@ func (l *lane) addSegment(r *run, m *planMove, s int, tag uint32) {
 	l.batch = append(l.batch, t)
 }
 
-// local carries out a Copy or a Reduce.
+// local carries out a Copy or a Fold.
 func (r *run) local(st *schedule.Step) {
 	dst, src := r.bytes(st.Dst), r.bytes(st.Src)
-	if st.Verb == schedule.Reduce {
+	if st.Verb == schedule.Fold {
 		if r.packed != nil {
 			r.packed.fold(r.place.bounds[st.Dst.First], dst, dst, src)
 			return

@@ -293,7 +293,7 @@ func (p pricer) why(m methods.Method) string {
 	method := "as the options ask"
 	switch {
 	case o.Method != methods.Auto:
-	case p.syncful() && overMemory && m != methods.Broadcast:
+	case p.syncful() && overMemory && m != methods.SendToAll:
 		method = "since on peer memory it is one pass"
 	default:
 		bytes := int64(p.elements) * int64(p.call.dtype.Size())

@@ -164,7 +164,7 @@ func TestExplainHybridWhy(t *testing.T) {
 // The greatest sizes have a price.
 func TestExplainHybridHuge(t *testing.T) {
 	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
-		for _, m := range []methods.Method{methods.Auto, methods.Broadcast, methods.ClockwiseRing} {
+		for _, m := range []methods.Method{methods.Auto, methods.SendToAll, methods.ClockwiseRing} {
 			c := withOptions(c, gcl.Options{Implementation: gcl.Hybrid, Method: m})
 			for _, collective := range schedule.Collectives() {
 				e, err := c.Explain(collective, math.MaxInt/8*8, tensor.F16)

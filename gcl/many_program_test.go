@@ -47,7 +47,7 @@ func runProgram(ctx context.Context, c *gcl.Comm, r *rand.Rand) error {
 		comms = append(comms, grouped(c, g))
 	}
 	options := []gcl.Options{
-		{}, {Implementation: gcl.Syncless}, {Method: methods.Broadcast}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
+		{}, {Implementation: gcl.Syncless}, {Method: methods.SendToAll}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
 		{Method: methods.QuadDirectionalRing, Reproducible: true}, {Method: methods.Direct, Implementation: gcl.Syncless},
 	}
 	for step := range 300 {

@@ -37,7 +37,7 @@ var optionValues = map[string]map[string]gcl.Options{
 	},
 	"link": {"auto-link": {}, "ipu-link": {Link: gcl.IPULink}, "gw-link": {Link: gcl.GWLink}},
 	"method": {
-		"auto": {}, "broadcast": {Method: methods.Broadcast}, "clockwise_ring": {Method: methods.ClockwiseRing},
+		"auto": {}, "broadcast": {Method: methods.SendToAll}, "clockwise_ring": {Method: methods.ClockwiseRing},
 		"anticlockwise_ring": {Method: methods.AnticlockwiseRing}, "bidirectional_ring_pair": {Method: methods.BidirectionalRingPair},
 		"meet_in_middle_ring": {Method: methods.MeetInMiddleRing}, "quad_directional_ring": {Method: methods.QuadDirectionalRing},
 		"direct": {Method: methods.Direct}, "recursive_doubling": {Method: methods.RecursiveDoubling},
@@ -191,7 +191,7 @@ func TestBothImplementationKeys(t *testing.T) {
 // mixtures.
 func allOptions() []gcl.Options {
 	out := []gcl.Options{{}, {
-		Implementation: gcl.Hybrid, MaxBytesPerTile: 1, Topology: topology.RungRing8, Link: gcl.IPULink, Method: methods.Broadcast,
+		Implementation: gcl.Hybrid, MaxBytesPerTile: 1, Topology: topology.RungRing8, Link: gcl.IPULink, Method: methods.SendToAll,
 		StageFragments: true, MaxBroadcastSize: gcl.NoBroadcast, Reproducible: true, IPUsPerRank: math.MaxInt,
 	}, {MaxBytesPerTile: gcl.DefaultMaxBytesPerTile}, {MaxBytesPerTile: gcl.MaxBytesPerTileLimit}, {MaxBroadcastSize: math.MaxInt}}
 	for _, values := range optionValues {
@@ -326,7 +326,7 @@ func TestOptionsJSON(t *testing.T) {
 	for text, want := range map[string]gcl.Options{
 		`{}`:                     before,
 		` null `:                 before,
-		`{"method":"broadcast"}`: {Method: methods.Broadcast, MaxBytesPerTile: 5, StageFragments: true},
+		`{"method":"broadcast"}`: {Method: methods.SendToAll, MaxBytesPerTile: 5, StageFragments: true},
 		`{"method":"auto", "maxBytesPerTile": 64000, "syncful.useOptimisedLayout": true, "reproducible": true}`: {MaxBytesPerTile: 64000, Reproducible: true},
 	} {
 		o := before

@@ -91,11 +91,11 @@ func (p *planBuilder) round(r schedule.Round) planRound {
 			p.sent[peer], p.received[peer] = 0, 0
 		}
 	}
-	var own schedule.Span // operand of a Reduce that waits for the next link
+	var own schedule.Span // operand of a Fold that waits for the next link
 	var last []schedule.Step
 	for i, st := range r.Moves {
 		p.note(st.Dst)
-		if st.Verb == schedule.Reduce {
+		if st.Verb == schedule.Fold {
 			own = st.Src
 			if i+1 == len(r.Moves) || r.Moves[i+1].Dst != st.Dst {
 				last = append(last, st)

@@ -56,7 +56,7 @@ func TestSegments(t *testing.T) {
 		{30_001, 33, []int{990_032, 990_032, 990_032, 990_032, size - 4*990_032}}, // of 990,033 bytes, whole elements
 	} {
 		for _, implementation := range []gcl.Implementation{gcl.Syncless, gcl.Syncful} {
-			o := gcl.Options{Method: methods.Broadcast, Implementation: implementation, MaxBytesPerTile: x.perTile}
+			o := gcl.Options{Method: methods.SendToAll, Implementation: implementation, MaxBytesPerTile: x.perTile}
 			for name, call := range map[string]func(context.Context, *gcl.Comm) error{
 				"one": func(ctx context.Context, c *gcl.Comm) error {
 					return gcl.BroadcastInPlace(ctx, c, make([]float64, size/8), 1)
@@ -89,7 +89,7 @@ func TestSegmentsAreSent(t *testing.T) {
 	})
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		return gcl.BroadcastInPlace(ctx, c, make([]uint8, size), 0)
-	}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: methods.Broadcast, MaxBytesPerTile: 3}))
+	}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: methods.SendToAll, MaxBytesPerTile: 3}))
 	if longest != segment || segments != 2*105 || exchanges != 2*2 {
 		t.Errorf("%d rounds with %d segments of up to %d bytes, want 4 with 210 of %d", exchanges, segments, longest, segment)
 	}
@@ -407,25 +407,25 @@ func TestMaxBroadcastSize(t *testing.T) {
 		want           methods.Method
 	}{
 		{gcl.AutoImplementation, 0, all, 8, methods.Direct},
-		{gcl.AutoImplementation, 2048, all, 512, methods.Broadcast},
+		{gcl.AutoImplementation, 2048, all, 512, methods.SendToAll},
 		{gcl.AutoImplementation, 2048, all, 513, methods.Direct},
-		{gcl.AutoImplementation, 2047, all, 511, methods.Broadcast},
+		{gcl.AutoImplementation, 2047, all, 511, methods.SendToAll},
 		{gcl.AutoImplementation, 2047, all, 512, methods.Direct},
-		{gcl.AutoImplementation, 2048, next, 1024, methods.Broadcast},
+		{gcl.AutoImplementation, 2048, next, 1024, methods.SendToAll},
 		{gcl.AutoImplementation, 2048, next, 1025, methods.Direct},
 		{gcl.AutoImplementation, 2048, apart, 8, methods.Direct},
-		{gcl.AutoImplementation, 2048, across, 8, methods.Broadcast}, // its stride is not explicit
-		{gcl.AutoImplementation, 1 << 20, all, 256 << 10, methods.Broadcast},
+		{gcl.AutoImplementation, 2048, across, 8, methods.SendToAll}, // its stride is not explicit
+		{gcl.AutoImplementation, 1 << 20, all, 256 << 10, methods.SendToAll},
 		{gcl.AutoImplementation, gcl.NoBroadcast, all, 0, methods.Direct},
-		{gcl.Syncless, 0, all, 2048, methods.Broadcast}, // as measured
+		{gcl.Syncless, 0, all, 2048, methods.SendToAll}, // as measured
 		{gcl.Syncless, 0, all, 2049, methods.Direct},
-		{gcl.Syncless, 2048, all, 512, methods.Broadcast},
+		{gcl.Syncless, 2048, all, 512, methods.SendToAll},
 		{gcl.Syncless, 2048, all, 513, methods.Direct},
-		{gcl.Syncless, 1 << 20, all, 256 << 10, methods.Broadcast},
+		{gcl.Syncless, 1 << 20, all, 256 << 10, methods.SendToAll},
 		{gcl.Syncless, 1 << 20, apart, 8, methods.Direct},
 		{gcl.Syncless, 0, apart, 8, methods.Direct},
 		{gcl.Syncless, gcl.NoBroadcast, all, 0, methods.Direct},
-		{gcl.Syncful, 2048, all, 512, methods.Broadcast},
+		{gcl.Syncful, 2048, all, 512, methods.SendToAll},
 		{gcl.Syncful, 2048, all, 513, methods.Direct},
 	} {
 		o := gcl.Options{Implementation: x.implementation, MaxBroadcastSize: x.limit}

@@ -275,7 +275,7 @@ func TestIntegersWrap(t *testing.T) {
 func TestWhere16BitsRound(t *testing.T) {
 	f16 := tensor.Float16FromFloat32
 	bf16 := tensor.BFloat16FromFloat32
-	for _, m := range []methods.Method{methods.Broadcast, methods.Direct} { // which fold in rank order either way
+	for _, m := range []methods.Method{methods.SendToAll, methods.Direct} { // which fold in rank order either way
 		for _, reproducible := range []bool{false, true} {
 			replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
 				r := c.Rank()

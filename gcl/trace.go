@@ -321,7 +321,7 @@ func (c *Comm) traceChosen(m methods.Method, p Path, rounds int) {
 // onRings reports whether a schedule goes along the group's rings.
 func (c *Comm) onRings(m methods.Method, collective schedule.Collective) bool {
 	switch m {
-	case methods.Auto, methods.Broadcast, methods.Direct, methods.RecursiveDoubling:
+	case methods.Auto, methods.SendToAll, methods.Direct, methods.RecursiveDoubling:
 		return false
 	}
 	return !(c.options.Reproducible && reduces(collective))

@@ -232,7 +232,7 @@ func TestDupsAreForgotten(t *testing.T) {
 // since, on its own or in another group, is compared by what it has broadcast all the same.
 func TestBroadcastDisagreementThenElsewhere(t *testing.T) {
 	const n, odd = 6, 5
-	direct := gcl.Options{Method: methods.Broadcast, Implementation: gcl.Syncless}
+	direct := gcl.Options{Method: methods.SendToAll, Implementation: gcl.Syncless}
 	all := confusedBroadcasts(direct)
 	rows := [][]int32{{1}, {2}}
 	for _, x := range []struct {
@@ -294,7 +294,7 @@ func TestBroadcastDisagreementThenAnother(t *testing.T) {
 		twice := ours
 		twice.call = func(ctx context.Context, c *gcl.Comm) error {
 			err := ours.call(ctx, c)
-			star := gcl.Options{Method: methods.Broadcast, Implementation: gcl.Syncless}
+			star := gcl.Options{Method: methods.SendToAll, Implementation: gcl.Syncless}
 			return errors.Join(err, gcl.BroadcastInPlace(ctx, withOptions(c, star), make([]int32, 3), 0))
 		}
 		calls := []variant{twice, twice, theirs}

@@ -31,9 +31,9 @@ func IPULinks() Tuning {
 func (t Tuning) Choose(c schedule.Collective, size int, bytes int64, strided bool) Method {
 	switch {
 	case c == schedule.AllReduce && !strided && t.MaxBroadcastBytes >= 0 && bytes <= t.MaxBroadcastBytes/int64(max(size, 1)):
-		return Broadcast
+		return SendToAll
 	case t.Direct && c == schedule.Broadcast && bytes <= t.MaxBroadcastFromRootBytes:
-		return Broadcast
+		return SendToAll
 	case t.Direct:
 		return Direct
 	case size <= 2:

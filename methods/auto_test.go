@@ -38,12 +38,12 @@ func TestChooseOnIPULinks(t *testing.T) {
 		{ag, 5, 2_490_368, false, BidirectionalRingPair},
 		{ag, 9, 19_922_943, false, MeetInMiddleRing},
 		{ag, 9, 19_922_944, false, BidirectionalRingPair},
-		{ar, 4, 512, false, Broadcast},
+		{ar, 4, 512, false, SendToAll},
 		{ar, 4, 513, false, MeetInMiddleRing},
 		{ar, 4, 512, true, MeetInMiddleRing},
-		{ar, 2, 1024, false, Broadcast},
+		{ar, 2, 1024, false, SendToAll},
 		{ar, 2, 1025, false, ClockwiseRing},
-		{ar, 8, 256, false, Broadcast},
+		{ar, 8, 256, false, SendToAll},
 		{ar, 8, 257, false, MeetInMiddleRing},
 		{rs, 4, 1, false, MeetInMiddleRing},
 	} {
@@ -55,13 +55,13 @@ func TestChooseOnIPULinks(t *testing.T) {
 
 func TestChooseWhereAllAreLinked(t *testing.T) {
 	host := Tuning{MaxBroadcastBytes: 4096, MaxBroadcastFromRootBytes: 1 << 20, Direct: true}
-	if got := host.Choose(schedule.Broadcast, 4, 1<<20, false); got != Broadcast {
+	if got := host.Choose(schedule.Broadcast, 4, 1<<20, false); got != SendToAll {
 		t.Errorf("a broadcast at the limit: %v, want broadcast", got)
 	}
 	if got := host.Choose(schedule.Broadcast, 4, 1<<20+1, false); got != Direct {
 		t.Errorf("a broadcast above the limit: %v, want direct", got)
 	}
-	if got := host.Choose(schedule.AllReduce, 4, 1024, false); got != Broadcast {
+	if got := host.Choose(schedule.AllReduce, 4, 1024, false); got != SendToAll {
 		t.Errorf("small all-reduce: %v, want broadcast", got)
 	}
 	if got := host.Choose(schedule.AllReduce, 4, 1025, false); got != Direct {

@@ -45,10 +45,10 @@ func specs(k int, do func(name string, s Spec)) {
 							if rankOrder && c != schedule.AllReduce && c != schedule.ReduceScatter ||
 								inPlace && c != schedule.AllToAll ||
 								pieces > 0 && c != schedule.Broadcast && !rankOrder ||
-								pieces > 0 && (c == schedule.ReduceScatter || m == Direct || m == Broadcast) ||
+								pieces > 0 && (c == schedule.ReduceScatter || m == Direct || m == SendToAll) ||
 								k > 16 && pieces == 3 ||
 								k > 16 && c == schedule.AllToAll && inPlace != (k%2 == 0) || // the one in place is proved apart as well
-								k > 16 && rankOrder && m != Broadcast && m != Direct && m != ClockwiseRing { // TestOneChain: the others are the same
+								k > 16 && rankOrder && m != SendToAll && m != Direct && m != ClockwiseRing { // TestOneChain: the others are the same
 								continue
 							}
 							do(fmt.Sprintf("method=%v/collective=%v/n=%d/root=%d/pieces=%d/inPlace=%v/rankOrder=%v", m, c, k, root, pieces, inPlace, rankOrder), s)

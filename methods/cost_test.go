@@ -17,17 +17,17 @@ func formula(m Method, c schedule.Collective, k, m_ int) want {
 	if m == RecursiveDoubling {
 		return doublingFormula(c, k)
 	}
-	half := map[Method]int{Broadcast: 1, Direct: 1, ClockwiseRing: k - 1, AnticlockwiseRing: k - 1,
+	half := map[Method]int{SendToAll: 1, Direct: 1, ClockwiseRing: k - 1, AnticlockwiseRing: k - 1,
 		BidirectionalRingPair: k - 1, MeetInMiddleRing: k / 2, QuadDirectionalRing: k - 1}[m]
 	switch c {
 	case schedule.AllReduce:
-		if m == Broadcast {
+		if m == SendToAll {
 			return want{1, k * k * (k - 1)}
 		}
 		return want{2 * half, k * 2 * (k - 1)}
 	case schedule.AllToAll: // a piece is a block
 		switch m {
-		case Broadcast, Direct:
+		case SendToAll, Direct:
 			return want{1, k * (k - 1)}
 		case MeetInMiddleRing:
 			far, near := k/2, k-1-k/2
@@ -36,7 +36,7 @@ func formula(m Method, c schedule.Collective, k, m_ int) want {
 		return want{k - 1, k * (k * (k - 1) / 2)}
 	case schedule.Broadcast:
 		switch m {
-		case Broadcast:
+		case SendToAll:
 			return want{1, k * (k - 1)}
 		case Direct: // k-1 pieces dealt out; then k-1 pieces to k-2 ranks each, and the root's own to k-1
 			return want{2, (k - 1) + (k-1)*(k-2) + (k - 1)}
@@ -126,7 +126,7 @@ func TestFragments(t *testing.T) {
 			}
 		}
 	}
-	if got := (Spec{Method: Broadcast, Size: k}).Chunks(); got != 1 {
+	if got := (Spec{Method: SendToAll, Size: k}).Chunks(); got != 1 {
 		t.Errorf("broadcast all-reduce: %d chunks, want 1", got)
 	}
 }

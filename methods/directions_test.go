@@ -73,7 +73,7 @@ func TestDirections(t *testing.T) {
 // TestStraightFoldsInRankOrder: broadcast and direct do so whether they are asked to or not.
 func TestStraightFoldsInRankOrder(t *testing.T) {
 	for k := 2; k <= 9; k++ {
-		for _, m := range []Method{Broadcast, Direct} {
+		for _, m := range []Method{SendToAll, Direct} {
 			for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter} {
 				s, err := Build(Spec{Method: m, Collective: c, Size: k})
 				if err != nil {

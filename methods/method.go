@@ -11,7 +11,7 @@ type Method uint8
 // The methods. Direct and RecursiveDoubling are this library's own, the others are GCL's.
 const (
 	Auto                  Method = iota // choose by collective, group size and bytes
-	Broadcast                           // everyone sends everything to everyone
+	SendToAll                           // everyone sends everything to everyone: GCL's broadcast
 	ClockwiseRing                       // fragments go round the ring
 	AnticlockwiseRing                   // the other way round
 	BidirectionalRingPair               // half the data each way
@@ -27,7 +27,7 @@ var names = [numMethods]string{"auto", "broadcast", "clockwise_ring", "anticlock
 
 // All lists the methods that make schedules: every one but Auto.
 func All() []Method {
-	return []Method{Broadcast, ClockwiseRing, AnticlockwiseRing, BidirectionalRingPair, MeetInMiddleRing, QuadDirectionalRing, Direct, RecursiveDoubling}
+	return []Method{SendToAll, ClockwiseRing, AnticlockwiseRing, BidirectionalRingPair, MeetInMiddleRing, QuadDirectionalRing, Direct, RecursiveDoubling}
 }
 
 // String returns the text form, as in "clockwise_ring".

@@ -78,7 +78,7 @@ func mutateStep(s *schedule.Schedule, rank int, part []schedule.Step, i int, try
 			replace("wrong chunk sent", wrong)
 		}
 		wrong := st
-		if st.Verb == schedule.RecvReduce || st.Verb == schedule.Copy || st.Verb == schedule.Reduce {
+		if st.Verb == schedule.RecvReduce || st.Verb == schedule.Copy || st.Verb == schedule.Fold {
 			wrong.Src.First, wrong.Dst.First = f, f
 			replace("wrong chunk", wrong)
 		}
@@ -89,7 +89,7 @@ func mutateStep(s *schedule.Schedule, rank int, part []schedule.Step, i int, try
 	if st.Verb == schedule.Recv {
 		replace("receive and reduce instead of receive", recvReduce(st.Dst, st.Dst, st.Peer))
 	}
-	if st.Verb == schedule.Reduce {
+	if st.Verb == schedule.Fold {
 		replace("copy instead of reduce", move(st.Dst, st.Src))
 	}
 }

@@ -30,7 +30,7 @@ func PipelinePieces(reach int, bytes, latencyBytes int64) int {
 func (m Method) ChainReach(c schedule.Collective, size int, rankOrder bool) int {
 	rings := Spec{Method: m}.rings()
 	switch {
-	case c == schedule.AllReduce && rankOrder && m != Broadcast && m != Direct:
+	case c == schedule.AllReduce && rankOrder && m != SendToAll && m != Direct:
 		return size - 1
 	case c != schedule.Broadcast || !rings:
 		return 0

@@ -73,7 +73,7 @@ func (s Spec) Chunks() int {
 			return s.Size
 		}
 		return s.pieces()
-	case s.Method == Broadcast && (s.Collective == schedule.AllReduce || s.Collective == schedule.Broadcast):
+	case s.Method == SendToAll && (s.Collective == schedule.AllReduce || s.Collective == schedule.Broadcast):
 		return 1
 	case s.Method == RecursiveDoubling && (s.Collective == schedule.AllReduce || s.Collective == schedule.Broadcast):
 		return 1
@@ -138,14 +138,14 @@ func (s Spec) pieces() int { return max(s.Pieces, 1) }
 
 // rings reports whether the method sends round rings.
 func (s Spec) rings() bool {
-	return s.Method != Broadcast && s.Method != Direct && s.Method != RecursiveDoubling
+	return s.Method != SendToAll && s.Method != Direct && s.Method != RecursiveDoubling
 }
 
 // chained reports whether the reduction goes along a chain of ranks, which is how rings and recursive doubling keep
 // the order of the ranks.
 func (s Spec) chained() bool {
 	reduces := s.Collective == schedule.AllReduce || s.Collective == schedule.ReduceScatter
-	return s.RankOrder && reduces && s.Method != Broadcast && s.Method != Direct
+	return s.RankOrder && reduces && s.Method != SendToAll && s.Method != Direct
 }
 
 // program is Program for a Spec that has been checked.
@@ -153,7 +153,7 @@ func (s Spec) program(rank int) schedule.Program {
 	if s.Size == 1 {
 		return schedule.Program{{Then: []schedule.Step{keep(0, 1)}}}
 	}
-	if s.Method == Broadcast || s.Method == Direct {
+	if s.Method == SendToAll || s.Method == Direct {
 		return s.straight(rank)
 	}
 	if s.chained() {

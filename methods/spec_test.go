@@ -142,7 +142,7 @@ func TestOneChain(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, m := range All() {
-				if m == Broadcast || m == Direct {
+				if m == SendToAll || m == Direct {
 					continue
 				}
 				spec.Method = m

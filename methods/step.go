@@ -24,7 +24,7 @@ func move(dst, src schedule.Span) schedule.Step {
 
 // reduce is dst = dst op src.
 func reduce(dst, src schedule.Span) schedule.Step {
-	return schedule.Step{Verb: schedule.Reduce, Peer: -1, Src: src, Dst: dst}
+	return schedule.Step{Verb: schedule.Fold, Peer: -1, Src: src, Dst: dst}
 }
 
 // keep copies n chunks of the Input from chunk f on to the same place of the Output.

@@ -25,7 +25,7 @@ import "gogcl.dev/methods/schedule"
 func (s Spec) straight(rank int) schedule.Program {
 	switch s.Collective {
 	case schedule.AllReduce:
-		if s.Method == Broadcast {
+		if s.Method == SendToAll {
 			return schedule.Program{s.everythingToEveryone(rank)}
 		}
 		return schedule.Program{s.toOwners(rank), s.fromOwners(rank, schedule.Out(rank, 1))}
@@ -38,7 +38,7 @@ func (s Spec) straight(rank int) schedule.Program {
 	case schedule.AllToAll:
 		return schedule.Program{s.swapBlocks(rank)}
 	default:
-		if s.Method == Broadcast {
+		if s.Method == SendToAll {
 			return schedule.Program{s.fromRoot(rank)}
 		}
 		return schedule.Program{s.scatter(rank), s.regather(rank)}

@@ -25,11 +25,11 @@ func (t Tuning) meetInMiddleBelow(c schedule.Collective, size int) int64 {
 // nothing".
 func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided bool) string {
 	switch m := t.Choose(c, size, bytes, strided); {
-	case m == Broadcast && c == schedule.AllReduce:
+	case m == SendToAll && c == schedule.AllReduce:
 		return fmt.Sprintf("group size x bytes, %d x %d, is at or below %d", size, bytes, t.MaxBroadcastBytes)
-	case m == Broadcast:
+	case m == SendToAll:
 		return fmt.Sprintf("%d bytes are few enough for the root to send them to everyone", bytes)
-	case m == Direct && t.Choose(c, size, bytes, false) == Broadcast:
+	case m == Direct && t.Choose(c, size, bytes, false) == SendToAll:
 		return "a group with a stride above 1 never takes broadcast"
 	case m == Direct && c == schedule.AllReduce && t.MaxBroadcastBytes < 0:
 		return "broadcast is never to be taken and every pair of replicas is linked"

@@ -117,7 +117,7 @@ func (s *settings) countMethods(ctx context.Context, coll collective, bytes floa
 			}
 			tried = nil
 		case o.Method == methods.Auto: // broadcast is for few bytes
-			tried = slices.DeleteFunc(methods.All(), func(m methods.Method) bool { return m == methods.Broadcast })
+			tried = slices.DeleteFunc(methods.All(), func(m methods.Method) bool { return m == methods.SendToAll })
 		}
 		most = max(most, staged)
 		for _, m := range tried {

@@ -142,7 +142,7 @@ func TestOptions(t *testing.T) {
 		"staged":       {StageFragments: true},
 		"segments":     {MaxBytesPerTile: 1},
 	}
-	for _, m := range []methods.Method{methods.Broadcast, methods.ClockwiseRing, methods.AnticlockwiseRing, methods.BidirectionalRingPair,
+	for _, m := range []methods.Method{methods.SendToAll, methods.ClockwiseRing, methods.AnticlockwiseRing, methods.BidirectionalRingPair,
 		methods.MeetInMiddleRing, methods.QuadDirectionalRing, methods.Direct, methods.RecursiveDoubling} {
 		all["method="+m.String()] = gcl.Options{Method: m}
 	}

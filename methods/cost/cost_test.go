@@ -76,14 +76,14 @@ func TestPrice(t *testing.T) {
 		// does.
 		{"clique ring", clique, methods.ClockwiseRing, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 6, SentBytes: 6000, Time: 12 * us}},
 		{"clique direct", clique, methods.Direct, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 2, SentBytes: 6000, Time: 8 * us}},
-		{"clique broadcast", clique, methods.Broadcast, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 1, SentBytes: 12000, Time: 13 * us}},
+		{"clique broadcast", clique, methods.SendToAll, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 1, SentBytes: 12000, Time: 13 * us}},
 		{"clique doubling", clique, methods.RecursiveDoubling, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 2, SentBytes: 8000, Time: 10 * us}},
 		// Both directions are of one port: nothing gained. Half way round it is four rounds, of two quarters, one, one and
 		// two.
 		{"clique pair", clique, methods.BidirectionalRingPair, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 6, SentBytes: 6000, Time: 12 * us}},
 		{"clique middle", clique, methods.MeetInMiddleRing, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 4, SentBytes: 6000, Time: (4 + 6) * us}},
 		// The root sends 3 x 4000, or deals out 3 x 1000, whereupon the others receive what they lack.
-		{"clique from the root", clique, methods.Broadcast, schedule.Broadcast, nil, 4000, cost.Estimate{Rounds: 1, SentBytes: 12000, Time: 13 * us}},
+		{"clique from the root", clique, methods.SendToAll, schedule.Broadcast, nil, 4000, cost.Estimate{Rounds: 1, SentBytes: 12000, Time: 13 * us}},
 		{"clique dealt out", clique, methods.Direct, schedule.Broadcast, nil, 4000, cost.Estimate{Rounds: 2, SentBytes: 6000, Time: (4 + 4) * us}},
 		{"nothing", clique, methods.ClockwiseRing, schedule.AllReduce, nil, 0, cost.Estimate{Rounds: 6, Time: 6 * us}},
 		{"one rank", machine(t, topology.Clique, 1, 1), methods.Direct, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 1}},
@@ -232,7 +232,7 @@ func TestErrors(t *testing.T) {
 
 // Numbers that are too large stop at the greatest.
 func TestHuge(t *testing.T) {
-	e := all(t, machine(t, topology.Clique, 1, 4), methods.Broadcast, schedule.AllReduce, nil, math.MaxInt64)
+	e := all(t, machine(t, topology.Clique, 1, 4), methods.SendToAll, schedule.AllReduce, nil, math.MaxInt64)
 	if e.SentBytes != math.MaxInt64 || e.Time != math.MaxInt64 {
 		t.Errorf("%+v, want the greatest numbers", e)
 	}

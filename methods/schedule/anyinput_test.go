@@ -14,7 +14,7 @@ func TestAnyInput(t *testing.T) {
 			"Check": schedule.Check, "Collectives": schedule.Collectives, "Examine": schedule.Examine,
 			"In": schedule.In, "Out": schedule.Out, "Part": schedule.Part, "Tmp": schedule.Tmp,
 		},
-		Types: []any{schedule.Buffer(0), schedule.Collective(0), schedule.Program{}, schedule.Report{}, schedule.Round{}, schedule.Schedule{},
+		Types: []any{schedule.Buffer(0), schedule.Collective(0), schedule.Contract{}, schedule.Holding(0), schedule.Program{}, schedule.Report{}, schedule.Round{}, schedule.Schedule{},
 			schedule.Span{}, schedule.Step{}, schedule.Verb(0)},
 		Values: []any{
 			&schedule.Schedule{Collective: schedule.AllReduce, Size: 2, Chunks: 2, Programs: make([]schedule.Program, 2)},

@@ -25,7 +25,7 @@ type Report struct {
 //     even if a send completes only with its receive;
 //   - in a round nothing is touched twice, but as [Round] allows; no step reads what nobody wrote, or writes in vain,
 //     or writes the Input;
-//   - in the end every result holds what it must, each contribution exactly once.
+//   - in the end every result holds what its [Contract] wants, each contribution exactly once, or with Again at least once.
 //
 // It takes time and memory proportional to the steps of the schedule times Size/64.
 func Check(s *Schedule) error {
@@ -51,12 +51,17 @@ func Examine(s *Schedule) (Report, error) {
 	return r, nil
 }
 
+// maxChunks bounds what a check keeps of each rank in memory. It is four times what package methods makes.
+const maxChunks = 1 << 20
+
 // checkForm checks what can be seen without running anything.
 func checkForm(s *Schedule) error {
-	switch {
-	case s == nil:
+	if s == nil {
 		return errors.New("schedule: no schedule")
-	case s.Collective >= numCollectives:
+	}
+	contract := s.Collective.Contract()
+	switch {
+	case !s.Collective.Valid():
 		return fmt.Errorf("schedule: unknown collective %d", s.Collective)
 	case s.Size < 1:
 		return fmt.Errorf("schedule: size %d, want 1 or more", s.Size)
@@ -64,12 +69,16 @@ func checkForm(s *Schedule) error {
 		return fmt.Errorf("schedule: %d programs for %d ranks", len(s.Programs), s.Size)
 	case s.Chunks < 1:
 		return fmt.Errorf("schedule: %d chunks, want 1 or more", s.Chunks)
-	case s.Collective != AllReduce && s.Collective != Broadcast && s.Chunks%s.Size != 0:
+	case s.Chunks > maxChunks:
+		return fmt.Errorf("schedule: %d chunks, want at most %d", s.Chunks, maxChunks)
+	case contract.PerRank() && s.Chunks%s.Size != 0:
 		return fmt.Errorf("schedule: %d chunks of %v are not a multiple of %d ranks", s.Chunks, s.Collective, s.Size)
-	case s.Root < 0 || s.Root >= s.Size || s.Root != 0 && s.Collective != Broadcast:
+	case s.Root < 0 || s.Root >= s.Size || s.Root != 0 && !contract.Rooted():
 		return fmt.Errorf("schedule: root %d of %v over %d ranks", s.Root, s.Collective, s.Size)
-	case s.Apart && s.Collective != AllToAll:
-		return errors.New("schedule: only an all-to-all may ask for buffers apart")
+	case s.Again && !contract.Combines:
+		return fmt.Errorf("schedule: contributions that count again in %v, which combines none", s.Collective)
+	case s.Apart && contract.Output != Blocks:
+		return fmt.Errorf("schedule: buffers apart in %v, which is not of blocks as an all-to-all is", s.Collective)
 	}
 	for rank, p := range s.Programs {
 		for t, round := range p {
@@ -93,7 +102,7 @@ func stepError(rank, round int, part string, i int, st Step, err error) error {
 }
 
 func checkStep(s *Schedule, rank int, st Step, move bool) error {
-	if st.Verb > Reduce {
+	if st.Verb > Fold {
 		return errors.New("unknown verb")
 	}
 	talks := st.Verb <= RecvReduce
@@ -128,16 +137,19 @@ func checkStep(s *Schedule, rank int, st Step, move bool) error {
 
 func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 	lo, hi := 0, s.Chunks
-	own := s.Collective == ReduceScatter && sp.Buf == Output || s.Collective == AllGather && sp.Buf == Input
-	if own {
-		per := s.Chunks / s.Size
-		lo, hi = rank*per, (rank+1)*per
+	switch contract := s.Collective.Contract(); sp.Buf {
+	case Input:
+		lo, hi = contract.Input.chunks(rank, s.Root, s.Size, s.Chunks)
+	case Output:
+		lo, hi = contract.Output.chunks(rank, s.Root, s.Size, s.Chunks)
 	}
 	switch {
 	case sp.Buf > Scratch:
 		return fmt.Errorf("unknown buffer %d", sp.Buf)
 	case sp.Buf == Input && written:
 		return errors.New("the input is never written")
+	case lo == hi:
+		return fmt.Errorf("rank %d has nothing there: in %v only the root has, rank %d", rank, s.Collective, s.Root)
 	case sp.Slot < 0 || sp.Slot != 0 && sp.Buf != Scratch:
 		return fmt.Errorf("slot %d", sp.Slot)
 	case sp.Count < 1 || sp.First < lo || sp.First > hi-sp.Count:
@@ -149,12 +161,12 @@ func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 }
 
 // sameSizes reports whether chunk for chunk a and b have the same number of elements, whatever the length of the data.
-// Chunks of one number do; in an all-to-all, whose blocks are of one length, so do chunks at one place of their blocks.
+// Chunks of one number do; where blocks are held, which are of one length, so do chunks at one place of their blocks.
 func sameSizes(s *Schedule, a, b Span) bool {
 	if a.Count != b.Count {
 		return false
 	}
-	if s.Collective == AllToAll {
+	if s.Collective.Contract().Output == Blocks {
 		return (a.First-b.First)%(s.Chunks/s.Size) == 0
 	}
 	return a.First == b.First

@@ -37,7 +37,7 @@ func (st Step) String() string {
 		return fmt.Sprintf("%v=%v+<%d", st.Dst, st.Src, st.Peer)
 	case Copy:
 		return fmt.Sprintf("%v=%v", st.Dst, st.Src)
-	case Reduce:
+	case Fold:
 		return fmt.Sprintf("%v+%v", st.Dst, st.Src)
 	}
 	return fmt.Sprintf("%v %v %v %d", st.Verb, st.Dst, st.Src, st.Peer)

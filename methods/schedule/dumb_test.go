@@ -161,12 +161,12 @@ func (d *dumb) step() bool {
 				continue
 			}
 			c := choice{rank: rank, move: i, from: -1}
-			talks := st.Verb != schedule.Reduce
+			talks := st.Verb != schedule.Fold
 			if talks {
 				c.from, c.send = st.Peer, d.sendOf(st.Peer, rank, r.round, received[st.Peer])
 				received[st.Peer]++
 			}
-			behind := i > 0 && (st.Verb == schedule.Reduce || st.Src == st.Dst) && moves[i-1].Verb != schedule.Send && moves[i-1].Dst == st.Dst
+			behind := i > 0 && (st.Verb == schedule.Fold || st.Src == st.Dst) && moves[i-1].Verb != schedule.Send && moves[i-1].Dst == st.Dst
 			if r.moved[i] == d.length(st.Dst) || talks && c.send < 0 || behind && r.moved[i-1] <= r.moved[i] {
 				continue
 			}
@@ -221,10 +221,10 @@ func (d *dumb) sendOf(from, to, round, k int) int {
 	return -1
 }
 
-// local carries out one element of a Copy or a Reduce.
+// local carries out one element of a Copy or a Fold.
 func (d *dumb) local(rank int, st schedule.Step, i int) {
 	v := *d.at(rank, st.Src, i)
-	if st.Verb == schedule.Reduce {
+	if st.Verb == schedule.Fold {
 		v += *d.at(rank, st.Dst, i)
 	}
 	*d.at(rank, st.Dst, i) = v
@@ -321,15 +321,15 @@ func edit(s *schedule.Schedule, random *rand.Rand) {
 		case schedule.Recv:
 			st.Verb, st.Src = schedule.RecvReduce, schedule.In(st.Dst.First, st.Dst.Count)
 		case schedule.Copy:
-			st.Verb = schedule.Reduce
-		case schedule.Reduce:
+			st.Verb = schedule.Fold
+		case schedule.Fold:
 			st.Verb = schedule.Copy
 		}
 	case 9: // a copy more
 		f := random.IntN(s.Chunks)
 		r.Then = append(r.Then, schedule.Step{Verb: schedule.Copy, Peer: -1, Src: schedule.In(f, 1), Dst: schedule.Tmp(random.IntN(3), f, 1)})
 	case 10: // a local step from then to the moves, or back
-		if st.Verb == schedule.Reduce {
+		if st.Verb == schedule.Fold {
 			moved := *st
 			*list = append((*list)[:i:i], (*list)[i+1:]...)
 			if list == &r.Moves {

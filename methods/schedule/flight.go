@@ -16,14 +16,14 @@ func (m *machine) checkFlight(moves []Step) error {
 	m.turn++
 	for i, st := range moves {
 		before := -1 // the link before this one, if it goes on with a fold
-		goesOn := st.Verb == Reduce || st.Verb == RecvReduce && st.Src == st.Dst
+		goesOn := st.Verb == Fold || st.Verb == RecvReduce && st.Src == st.Dst
 		if goesOn && i > 0 && moves[i-1].Verb != Send && moves[i-1].Dst == st.Dst {
 			before = i - 1
 		}
-		if st.Verb == Reduce && before < 0 {
+		if st.Verb == Fold && before < 0 {
 			return fmt.Errorf("move %d (%v) is not part of a fold", i, st)
 		}
-		if st.Verb == Reduce && moves[before].Verb == Reduce {
+		if st.Verb == Fold && moves[before].Verb == Fold {
 			return fmt.Errorf("move %d (%v) follows another local step of its fold", i, st)
 		}
 		if st.Verb != Recv && !(st.Verb == RecvReduce && m.samePlace(st.Src, st.Dst)) {

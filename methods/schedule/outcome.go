@@ -13,13 +13,10 @@ func (m *machine) outcome(report *Report) error {
 				return fmt.Errorf("schedule: rank %d, at the end: %w", rank, err)
 			}
 		}
-		per := m.Chunks / m.Size
-		for f := range m.Chunks {
-			if m.Collective == ReduceScatter && f/per != rank {
-				continue
-			}
+		lo, hi := m.contract.Output.chunks(rank, m.Root, m.Size, m.Chunks)
+		for f := lo; f < hi; f++ {
 			have := r.output[f].value
-			if m.reduces() {
+			if m.contract.Combines {
 				if len(m.terms.contributors(have)) != m.Size || m.terms.list[have].chunk != f {
 					return fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of all %d ranks",
 						rank, m.terms.show(have), f, f, m.Size)
@@ -39,18 +36,7 @@ func (m *machine) outcome(report *Report) error {
 	return nil
 }
 
-// reduces reports whether the collective combines contributions.
-func (m *machine) reduces() bool { return m.Collective == AllReduce || m.Collective == ReduceScatter }
-
 // wanted is what rank must hold as chunk f of the output of a collective that only moves data.
 func (m *machine) wanted(rank, f int) value {
-	per := m.Chunks / m.Size
-	switch m.Collective {
-	case AllGather:
-		return m.terms.leaf(f/per, f)
-	case AllToAll:
-		return m.terms.leaf(f/per, rank*per+f%per)
-	default: // Broadcast
-		return m.terms.leaf(m.Root, f)
-	}
+	return m.terms.leaf(m.contract.source(rank, m.Root, f, m.Chunks/m.Size))
 }

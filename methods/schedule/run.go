@@ -24,6 +24,7 @@ type replica struct {
 // message carries is fixed by its round's number, and nothing in flight is written, so the order does not matter.
 type machine struct {
 	*Schedule
+	contract Contract
 	terms    *terms
 	inPlace  bool
 	replicas []replica
@@ -39,7 +40,8 @@ type machine struct {
 
 // run carries out s and checks the outcome.
 func run(s *Schedule, inPlace bool) (Report, error) {
-	m := &machine{Schedule: s, terms: newTerms(s.Size), inPlace: inPlace, replicas: make([]replica, s.Size), mail: make([]mailbox, s.Size*s.Size)}
+	c := s.Collective.Contract()
+	m := &machine{Schedule: s, contract: c, terms: newTerms(s.Size, s.Again || c.Again), inPlace: inPlace, replicas: make([]replica, s.Size), mail: make([]mailbox, s.Size*s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
 	}
@@ -61,13 +63,7 @@ func run(s *Schedule, inPlace bool) (Report, error) {
 // initial is the state of a rank before the first round: its contributions in the Input, and nothing elsewhere.
 func (m *machine) initial(rank int) replica {
 	r := replica{input: make([]cell, m.Chunks)}
-	lo, hi := 0, m.Chunks
-	switch {
-	case m.Collective == AllGather:
-		lo, hi = rank*m.Chunks/m.Size, (rank+1)*m.Chunks/m.Size
-	case m.Collective == Broadcast && rank != m.Root:
-		hi = 0
-	}
+	lo, hi := m.contract.Input.chunks(rank, m.Root, m.Size, m.Chunks)
 	for f := lo; f < hi; f++ {
 		r.input[f].value = m.terms.leaf(rank, f)
 	}
@@ -156,7 +152,7 @@ func (m *machine) move(rank int, st Step) error {
 	switch st.Verb {
 	case Send:
 		return nil
-	case Reduce:
+	case Fold:
 		return m.local(rank, st)
 	}
 	box := &m.mail[st.Peer*m.Size+rank]
@@ -181,7 +177,7 @@ func (m *machine) move(rank int, st Step) error {
 	return m.write(rank, st.Dst, values)
 }
 
-// local carries out a Copy or a Reduce. A copy of Input to Output is nothing where they are the same.
+// local carries out a Copy or a Fold. A copy of Input to Output is nothing where they are the same.
 func (m *machine) local(rank int, st Step) error {
 	if st.Verb == Copy && m.inPlace && st.Src.Buf == Input && m.samePlace(st.Src, st.Dst) {
 		return nil
@@ -190,7 +186,7 @@ func (m *machine) local(rank int, st Step) error {
 	if err != nil {
 		return err
 	}
-	if st.Verb == Reduce {
+	if st.Verb == Fold {
 		have, err := m.read(rank, st.Dst)
 		if err != nil {
 			return err

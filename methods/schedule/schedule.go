@@ -2,36 +2,6 @@ package schedule
 
 import "fmt"
 
-// Collective names what a schedule computes.
-type Collective uint8
-
-// The collectives. Their chunks are numbered through the larger of the two buffers, from 0 to Schedule.Chunks-1, and
-// the smaller buffer, where there is one, keeps the numbers: rank r's own chunks of a reduce-scatter's Output, and of
-// an all-gather's Input, are r*m to (r+1)*m-1, where m = Chunks/Size. So Output can always be Input.
-const (
-	AllReduce     Collective = iota // Input and Output: all chunks
-	ReduceScatter                   // Input: all chunks; Output: the rank's own
-	AllGather                       // Input: the rank's own; Output: all chunks
-	AllToAll                        // all chunks; to*m+i of one rank's Input is from*m+i of another's Output
-	Broadcast                       // Input: all chunks, read at the root only; Output: all chunks
-	numCollectives
-)
-
-var collectiveNames = [numCollectives]string{"all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast"}
-
-// String returns the name with hyphens, as in "all-reduce".
-func (c Collective) String() string {
-	if c < numCollectives {
-		return collectiveNames[c]
-	}
-	return fmt.Sprintf("Collective(%d)", uint8(c))
-}
-
-// Collectives lists all of them, in order.
-func Collectives() []Collective {
-	return []Collective{AllReduce, ReduceScatter, AllGather, AllToAll, Broadcast}
-}
-
 // Verb says what a Step does.
 type Verb uint8
 
@@ -41,10 +11,10 @@ const (
 	Recv                   // Dst = what Peer sends
 	RecvReduce             // Dst = Src op what Peer sends; Src may be Dst
 	Copy                   // Dst = Src
-	Reduce                 // Dst = Dst op Src
+	Fold                   // Dst = Dst op Src
 )
 
-var verbNames = [...]string{"send", "recv", "recv-reduce", "copy", "reduce"}
+var verbNames = [...]string{"send", "recv", "recv-reduce", "copy", "fold"}
 
 // String returns a short name, as in "recv-reduce".
 func (v Verb) String() string {
@@ -91,7 +61,7 @@ func Part(s, base, f, n int) Span {
 // Step is one thing that a replica does.
 type Step struct {
 	Verb     Verb
-	Peer     int  // rank in the group; -1 for Copy and Reduce
+	Peer     int  // rank in the group; -1 for Copy and Fold
 	Src, Dst Span // each verb uses those that its comment names; the other is zero
 }
 
@@ -100,13 +70,13 @@ type Step struct {
 type Round struct {
 	// Moves are the sends and receives. No two touch one span, unless all only read it or they fold into it: steps with
 	// one Dst that follow each other, a Recv or RecvReduce first, then RecvReduce steps whose Src is that Dst. They
-	// apply in this order whatever order the messages arrive in. Behind each of them may stand a Reduce step, by which
+	// apply in this order whatever order the messages arrive in. Behind each of them may stand a Fold step, by which
 	// the replica's own operand takes its place.
 	//
 	// The i-th Send to a peer meets the i-th receive of that peer from this replica in the round of the same number.
 	Moves []Step
 
-	// Then are Copy and Reduce steps, carried out in order once all Moves are done.
+	// Then are Copy and Fold steps, carried out in order once all Moves are done.
 	Then []Step
 }
 
@@ -117,11 +87,15 @@ type Program []Round
 type Schedule struct {
 	Collective Collective
 	Size       int // ranks
-	Root       int // of a Broadcast, else 0
-	Chunks     int // a multiple of Size, except for AllReduce and Broadcast
+	Root       int // where the contract has one, else 0
+	Chunks     int // a multiple of Size where they belong to ranks: see Contract.PerRank
 
-	// Apart says that Output must not be Input. Only an AllToAll may ask for that.
+	// Apart says that Output must not be Input. Only a collective of Blocks may ask for that.
 	Apart bool
+
+	// Again says that a contribution may be combined more than once, which is right for some operators only: Min, Max and
+	// the logical ones.
+	Again bool
 
 	Programs []Program // by rank
 }

@@ -8,7 +8,7 @@ func fold(dst, src Span, from int) Step {
 	return Step{Verb: RecvReduce, Peer: from, Src: src, Dst: dst}
 }
 func move(dst, src Span) Step   { return Step{Verb: Copy, Peer: -1, Src: src, Dst: dst} }
-func reduce(dst, src Span) Step { return Step{Verb: Reduce, Peer: -1, Src: src, Dst: dst} }
+func reduce(dst, src Span) Step { return Step{Verb: Fold, Peer: -1, Src: src, Dst: dst} }
 
 func moves(steps ...Step) Round { return Round{Moves: steps} }
 func then(steps ...Step) Round  { return Round{Then: steps} }

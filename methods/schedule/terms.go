@@ -19,14 +19,15 @@ type term struct {
 // terms makes each distinct expression once, so that equal expressions are equal values.
 type terms struct {
 	size  int
+	again bool   // a contribution may be combined more than once
 	list  []term // list[0] stands for none
 	leafs map[[2]int]value
 	nodes map[[2]value]value
 	folds map[int]value // by chunk
 }
 
-func newTerms(size int) *terms {
-	return &terms{size: size, list: make([]term, 1), leafs: map[[2]int]value{}, nodes: map[[2]value]value{}, folds: map[int]value{}}
+func newTerms(size int, again bool) *terms {
+	return &terms{size: size, again: again, list: make([]term, 1), leafs: map[[2]int]value{}, nodes: map[[2]value]value{}, folds: map[int]value{}}
 }
 
 // leaf is the contribution of a rank to a chunk.
@@ -42,7 +43,7 @@ func (t *terms) leaf(rank, chunk int) value {
 	return v
 }
 
-// combine is a op b. Both must be for one chunk, and share no contribution.
+// combine is a op b. Both must be for one chunk, and share no contribution unless one may count again.
 func (t *terms) combine(a, b value) (value, error) {
 	if a > b {
 		a, b = b, a
@@ -57,7 +58,7 @@ func (t *terms) combine(a, b value) (value, error) {
 	}
 	ranks := make([]uint64, len(ta.ranks))
 	for i := range ranks {
-		if twice := ta.ranks[i] & tb.ranks[i]; twice != 0 {
+		if twice := ta.ranks[i] & tb.ranks[i]; twice != 0 && !t.again {
 			return none, fmt.Errorf("takes a contribution twice: %v and %v", t.show(a), t.show(b))
 		}
 		ranks[i] = ta.ranks[i] | tb.ranks[i]

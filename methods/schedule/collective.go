@@ -1,0 +1,142 @@
+package schedule
+
+import "fmt"
+
+// Collective names what a schedule computes. Its [Contract] says what that is.
+type Collective uint8
+
+// The collectives.
+const (
+	AllReduce Collective = iota
+	ReduceScatter
+	AllGather
+	AllToAll
+	Broadcast
+	numCollectives
+)
+
+// contracts has a row for each collective. A row is all that there is to say about one: the checker, the executors,
+// lengths, shapes and texts are made from it.
+var contracts = [numCollectives]Contract{
+	AllReduce:     {Name: "all-reduce", Input: Whole, Output: Whole, Combines: true},
+	ReduceScatter: {Name: "reduce-scatter", Input: Whole, Output: Own, Combines: true},
+	AllGather:     {Name: "all-gather", Input: Own, Output: Whole},
+	AllToAll:      {Name: "all-to-all", Input: Blocks, Output: Blocks},
+	Broadcast:     {Name: "broadcast", Input: AtRoot, Output: Whole},
+}
+
+// Contract is what a collective is: which chunks a rank's two buffers hold, and which contributions each chunk of an
+// Output ends with.
+//
+//	                input    output   combined   an output chunk comes from
+//	all-reduce      Whole    Whole    yes        all ranks
+//	reduce-scatter  Whole    Own      yes        all ranks
+//	all-gather      Own      Whole               its owner
+//	all-to-all      Blocks   Blocks              the rank of its block
+//	broadcast       AtRoot   Whole               the root
+//
+// Chunks are numbered through the larger of the two buffers, from 0 to Schedule.Chunks-1, and the smaller one keeps the
+// numbers. So Output can always be Input. Chunks of one number have one size; in Blocks, which are of one length, so
+// have chunks at one place of their blocks.
+type Contract struct {
+	Name string // with hyphens, as in "all-reduce"
+
+	Input, Output Holding
+
+	// Combines says that a chunk of an Output is the combination of all ranks' chunks of its number, by an operator.
+	// Otherwise it is one rank's chunk.
+	Combines bool
+
+	// Again says that a contribution may be combined more than once. A Schedule can ask for that too, for operators that
+	// allow it.
+	Again bool
+}
+
+// Holding says which chunks of the numbering a buffer holds.
+type Holding uint8
+
+// The holdings, over ranks that own m = Chunks/Size chunks each.
+const (
+	Whole  Holding = iota // all chunks
+	Own                   // the rank's own: rank*m to (rank+1)*m-1
+	Blocks                // all chunks: block i, i*m to (i+1)*m-1, goes to rank i from an Input, and came from rank i in an Output
+	AtRoot                // all chunks at the root, none elsewhere
+)
+
+// String returns the name with hyphens, as in "all-reduce".
+func (c Collective) String() string {
+	if c.Valid() {
+		return contracts[c].Name
+	}
+	return fmt.Sprintf("Collective(%d)", uint8(c))
+}
+
+// Valid reports whether c is one of the collectives.
+func (c Collective) Valid() bool { return c < numCollectives }
+
+// Contract says what the collective is; the zero Contract if c is none.
+func (c Collective) Contract() Contract {
+	if c.Valid() {
+		return contracts[c]
+	}
+	return Contract{}
+}
+
+// Collectives lists all of them, in order.
+func Collectives() []Collective {
+	out := make([]Collective, numCollectives)
+	for i := range out {
+		out[i] = Collective(i)
+	}
+	return out
+}
+
+// Rooted reports whether one rank, the root, has another part than the others.
+func (c Contract) Rooted() bool { return c.Input == AtRoot || c.Output == AtRoot }
+
+// PerRank reports whether the chunks belong to ranks, each to one, so that their number is a multiple of that of the
+// ranks.
+func (c Contract) PerRank() bool { return c.Input.perRank() || c.Output.perRank() }
+
+func (h Holding) perRank() bool { return h == Own || h == Blocks }
+
+// chunks is the range of chunks, lo to hi-1, that a rank's buffer holds, of so many in all.
+func (h Holding) chunks(rank, root, size, chunks int) (lo, hi int) {
+	switch {
+	case h == Own:
+		return rank * chunks / size, (rank + 1) * chunks / size
+	case h == AtRoot && rank != root:
+		return 0, 0
+	}
+	return 0, chunks
+}
+
+// source is where a chunk of a rank's Output comes from if nothing is combined: the rank, and the number that the chunk
+// has in its Input. perRank is how many chunks each rank owns.
+func (c Contract) source(rank, root, chunk, perRank int) (from, number int) {
+	switch c.Input {
+	case Own:
+		return chunk / perRank, chunk
+	case Blocks:
+		return chunk / perRank, rank*perRank + chunk%perRank
+	}
+	return root, chunk
+}
+
+// Elements is the number of elements in the larger buffer, given that of an Input, over so many ranks. A product that
+// an int does not hold is the caller's to refuse before.
+func (c Contract) Elements(input, ranks int) int {
+	if c.Input == Own {
+		return input * ranks
+	}
+	return input
+}
+
+// Elements is the number of elements that a buffer holds, of n in the larger one, over so many ranks: all of them, or a
+// rank's own ceil(n/ranks). With AtRoot it is that of the root.
+func (h Holding) Elements(n, ranks int) int {
+	if h == Own {
+		return (n + ranks - 1) / max(ranks, 1)
+	}
+	return n
+}
