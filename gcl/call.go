@@ -14,9 +14,9 @@ import (
 	"gogcl.dev/transport"
 )
 
-// barrier is the number of a barrier among the collectives in a transport.Call. It is carried out as an all-reduce of
-// nothing.
-const barrier = uint8(schedule.Broadcast) + 1
+// barrier is the number of a barrier among the collectives in a transport.Call: the last one below withinReplica, which
+// no row of the table of contracts has. A barrier is carried out as an all-reduce of nothing.
+const barrier = uint8(0x7f)
 
 // call is one collective as the untyped part of the package sees it.
 type call struct {
@@ -38,6 +38,11 @@ type call struct {
 // inPlace reports whether the output takes the place of the input.
 func (k *call) inPlace() bool {
 	return len(k.dst) > 0 && len(k.src) > 0 && &k.dst[0] == &k.src[0]
+}
+
+// reads reports whether the input of a rank counts.
+func (k *call) reads(rank int) bool {
+	return k.collective.Contract().Input != schedule.AtRoot || rank == k.root
 }
 
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its
@@ -80,13 +85,10 @@ func rootNumber(root int) uint32 { return uint32(int32(min(max(root, math.MinInt
 
 // larger is the number of elements in the larger of a rank's two buffers.
 func (c *Comm) larger(k *call) int {
-	switch {
-	case k.parts != nil:
+	if k.parts != nil {
 		return k.parts[c.Size()]
-	case k.collective == schedule.AllGather:
-		return k.srcLen * c.Size()
 	}
-	return k.srcLen
+	return k.collective.Contract().Elements(k.srcLen, c.Size())
 }
 
 // checkCall looks at the arguments. Nothing has been sent.
@@ -94,33 +96,24 @@ func (c *Comm) checkCall(ctx context.Context, k *call) error {
 	if ctx == nil {
 		return errors.New("nil context")
 	}
-	size := c.Size()
-	if k.collective == schedule.AllGather {
+	size, contract := c.Size(), k.collective.Contract()
+	if contract.Input == schedule.Own {
 		if err := checkRoom(k.srcLen, size, k.dtype); err != nil {
 			return err
 		}
 	}
-	want := k.srcLen
-	switch k.collective {
-	case schedule.AllReduce, schedule.ReduceScatter:
+	if contract.Combines {
 		if err := k.operator.Accepts(k.dtype); err != nil {
 			return err
 		}
-		if k.collective == schedule.ReduceScatter {
-			want = chunks.PerRank(k.srcLen, size)
-		}
-	case schedule.AllGather:
-		want = k.srcLen * size
-	case schedule.AllToAll:
-		if k.srcLen%size != 0 {
-			return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", k.srcLen, size)
-		}
-	case schedule.Broadcast:
-		if k.root < 0 || k.root >= size {
-			return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, size-1)
-		}
 	}
-	if k.dstLen != want {
+	switch {
+	case contract.Input == schedule.Blocks && k.srcLen%size != 0:
+		return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", k.srcLen, size)
+	case contract.Rooted() && (k.root < 0 || k.root >= size):
+		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, size-1)
+	}
+	if want := contract.Output.Elements(c.larger(k), size); k.dstLen != want {
 		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
 	}
 	return c.checkOverlap(k)
@@ -138,10 +131,10 @@ func (c *Comm) checkOverlap(k *call) error {
 		apart, side = src-dst, "before"
 	}
 	place, where := uintptr(0), "be the input itself"
-	switch k.collective {
-	case schedule.ReduceScatter:
+	switch contract := k.collective.Contract(); {
+	case contract.Output == schedule.Own:
 		place, where = uintptr(c.Rank()*len(k.dst)), "be the rank's own shard of the input"
-	case schedule.AllGather:
+	case contract.Input == schedule.Own:
 		place, where = uintptr(c.Rank()*len(k.src)), "hold the input as the rank's own shard"
 		dst, src = src, dst
 	}
@@ -219,7 +212,7 @@ func (c *Comm) syncful() bool {
 // keepOwn gives a replica its own data: the result in a group of one, and that of Local.
 func (c *Comm) keepOwn(k *call) {
 	src := k.src
-	if k.collective == schedule.ReduceScatter {
+	if k.collective.Contract().Output == schedule.Own {
 		lo := min(c.Rank()*len(k.dst), len(src))
 		if k.parts != nil {
 			lo = k.parts[c.Rank()] * k.dtype.Size()
@@ -262,10 +255,10 @@ type executor interface {
 func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error) {
 	overMemory := c.syncful() && c.lane.memory != nil
 	key := planKey{method: method, collective: k.collective, root: k.root, barriers: c.syncful()}
-	switch k.collective {
-	case schedule.AllReduce, schedule.ReduceScatter:
+	switch contract := k.collective.Contract(); {
+	case contract.Combines:
 		key.rankOrder = c.options.Reproducible
-	case schedule.AllToAll:
+	case contract.Output == schedule.Blocks:
 		// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
 		key.inPlace = overMemory || k.inPlace()
 	}
@@ -308,7 +301,7 @@ func (c *Comm) pieces(k *call, method methods.Method, n int, rankOrder bool) int
 	return methods.PipelinePieces(reach, int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
 }
 
-// reduce executes an all-reduce or a reduce-scatter. Where the schedule must work on something other than the caller's
+// reduce executes a collective that combines. Where the schedule must work on something other than the caller's
 // data (squares, or 16-bit floats that are to be kept in float32), that is staged in memory of the lane.
 func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) error {
 	l, t := c.lane, kernel.Type(k.dtype)
@@ -332,17 +325,17 @@ func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) er
 			kernel.Square(work)(in, in)
 		}
 		switch {
-		case k.collective == schedule.AllReduce && wide:
-			r.output = in
-		case wide:
+		case wide && k.collective.Contract().Output == schedule.Own:
 			r.output = out
+		case wide:
+			r.output = in
 		}
 	}
 	if err := c.lane.execute(ctx, e, r); err != nil {
 		return err
 	}
 	have := len(k.dst)
-	if k.collective == schedule.ReduceScatter {
+	if k.collective.Contract().Output == schedule.Own {
 		lo, hi := e.own()
 		have = (hi - lo) * k.dtype.Size()
 	}

@@ -302,7 +302,7 @@ func describeData(c transport.Call) string {
 	default:
 		fmt.Fprintf(&b, "tensors, %v x %d in all", dtype, c.Count)
 	}
-	if schedule.Collective(c.Collective) == schedule.Broadcast {
+	if schedule.Collective(c.Collective).Contract().Rooted() {
 		fmt.Fprintf(&b, ", root %d", int32(c.Root))
 	}
 	return b.String()
@@ -330,6 +330,15 @@ func collectiveName(c uint8) string {
 	return schedule.Collective(c).String()
 }
 
+// withArticle is a collective's name in a sentence: "an all-reduce".
+func withArticle(c schedule.Collective) string {
+	name := c.String()
+	if strings.ContainsRune("aeiou", rune(name[0])) {
+		return "an " + name
+	}
+	return "a " + name
+}
+
 func reduces(c schedule.Collective) bool {
-	return c == schedule.AllReduce || c == schedule.ReduceScatter
+	return c.Contract().Combines
 }

@@ -92,7 +92,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype tensor.DType) error {
 	size := int64(c.Size())
 	switch {
-	case collective > schedule.Broadcast:
+	case !collective.Valid():
 		return fmt.Errorf("unknown collective %d", collective)
 	case !dtype.Valid():
 		return fmt.Errorf("invalid dtype %d", dtype)
@@ -103,7 +103,8 @@ func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype t
 	case bytes%int64(dtype.Size()) != 0:
 		return fmt.Errorf("%d bytes are not whole elements of %v", bytes, dtype)
 	}
-	if n := bytes / int64(dtype.Size()); n%size != 0 && (collective == schedule.AllGather || collective == schedule.AllToAll) {
+	contract := collective.Contract()
+	if n := bytes / int64(dtype.Size()); n%size != 0 && (contract.Input == schedule.Own || contract.Input == schedule.Blocks) {
 		return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", n, size)
 	}
 	return nil
@@ -216,7 +217,7 @@ func (p pricer) withBarriers(m methods.Method) (Candidate, error) {
 // stepped is a method on peer memory: the rounds of its schedule, one barrier to meet, one to part, and those between.
 func (p pricer) stepped(m methods.Method) (Candidate, error) {
 	spec := p.spec(m)
-	spec.InPlace = p.call.collective == schedule.AllToAll
+	spec.InPlace = p.call.collective.Contract().Output == schedule.Blocks
 	after, err := newPlanSet(spec, p.group.members).afterMoves()
 	if err != nil {
 		return Candidate{}, err
@@ -245,26 +246,26 @@ func (p pricer) onePass() Candidate {
 	n, ranks := int64(p.elements)*int64(p.call.dtype.Size()), int64(p.Size())
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once
 	c := Candidate{Implementation: Syncful, Method: methods.Direct, Rounds: 1, Barriers: 2, SentBytes: others}
-	published := n
-	if p.call.collective == schedule.AllGather {
+	published, contract := n, p.call.collective.Contract()
+	if contract.Input == schedule.Own {
 		published = n / ranks
 	}
 	small := p.sharedPath(int(published)) == PathSmall
 	switch {
-	case small && p.call.collective == schedule.Broadcast:
+	case small && contract.Input == schedule.AtRoot:
 		c.Barriers = 0 // the root does not wait
 	case small:
 		c.Barriers = 1
 	}
 	read, written := float64(n), float64(n)
 	switch {
-	case p.call.collective == schedule.AllReduce && small:
+	case contract.Combines && contract.Output == schedule.Whole && small:
 		c.SentBytes, read = (ranks-1)*n, float64(ranks*n) // everyone reduces everything
-	case p.call.collective == schedule.AllReduce:
+	case contract.Combines && contract.Output == schedule.Whole:
 		c.SentBytes = saturatedDouble(others)
-	case p.call.collective == schedule.ReduceScatter:
+	case contract.Output == schedule.Own:
 		written /= float64(ranks)
-	case p.call.collective == schedule.Broadcast:
+	case contract.Input == schedule.AtRoot:
 		c.SentBytes = n
 	}
 	c.Estimate = p.hostTime(c.Barriers, (read+written)/2)

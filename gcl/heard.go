@@ -25,7 +25,7 @@ const (
 
 // passing notes a broadcast that has succeeded and need not have done so elsewhere. It returns the call's error.
 func (c *Comm) passing(k *call, fingerprint transport.Call, err error) error {
-	if k.collective == schedule.Broadcast && !k.barrier && err == nil {
+	if k.collective.Contract().Rooted() && !k.barrier && err == nil {
 		c.group.passed.Store(fingerprint.Seq)
 	}
 	return err
@@ -109,7 +109,7 @@ func (f *flight) settledSince(group, seq uint64) (settled bool) {
 		case r.state == failed:
 			settled = !r.refused()
 		case later:
-			settled = r.state == done && r.collective != uint8(schedule.Broadcast) && r.path != PathLocal
+			settled = r.state == done && !schedule.Collective(r.collective).Contract().Rooted() && r.path != PathLocal
 		}
 		return !settled && (later || r.label.group != group)
 	})

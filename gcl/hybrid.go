@@ -112,33 +112,48 @@ func (c *Comm) newHybrid() *hybrid {
 }
 
 // takes reports whether a call goes in phases. A reproducible reduction is a fold in rank order, which phases are not:
-// it goes the way that AutoImplementation takes. A barrier goes in phases as an all-reduce of nothing, all of which
-// wait for everyone.
+// it goes the way that AutoImplementation takes, as a collective without phases does. A barrier goes in phases as an
+// all-reduce of nothing, all of which wait for everyone.
 func (h *hybrid) takes(c *Comm, k *call) bool {
-	return h != nil && (k.barrier || !c.options.Reproducible || !reduces(k.collective))
+	return h != nil && phasingOf(k.collective).perform != nil && (k.barrier || !c.options.Reproducible || !reduces(k.collective))
 }
 
 // perform carries out a checked call.
 func (h *hybrid) perform(ctx context.Context, k *call, fingerprint transport.Call) error {
-	p := phases{hybrid: h, fingerprint: fingerprint, whole: k}
-	switch k.collective {
-	case schedule.AllReduce:
-		return p.allReduce(ctx)
-	case schedule.ReduceScatter:
-		return p.reduceScatter(ctx)
-	case schedule.AllGather:
-		return p.allGather(ctx)
-	case schedule.AllToAll:
-		return p.allToAll(ctx)
-	}
-	return p.broadcast(ctx)
+	p := &h.lane.phases
+	*p = phases{hybrid: h, fingerprint: fingerprint, whole: *k}
+	err := phasingOf(k.collective).perform(p, ctx)
+	p.whole = call{} // hold on to nobody's buffers
+	return err
 }
 
-// phases is one call on its way through its phases.
+// phasing is how a collective goes in phases, and what they cost.
+type phasing struct {
+	perform func(p *phases, ctx context.Context) error
+	priced  func(p pricer, h *hybrid) []pricedPhase
+}
+
+// phasingOf is the table of phases. A collective without a row does not go in phases. The table is no variable, since the
+// phases are calls that look into it.
+func phasingOf(c schedule.Collective) phasing {
+	rows := [...]phasing{
+		schedule.AllReduce:     {(*phases).allReduce, pricer.allReducePhases},
+		schedule.ReduceScatter: {(*phases).reduceScatter, pricer.reduceScatterPhases},
+		schedule.AllGather:     {(*phases).allGather, pricer.allGatherPhases},
+		schedule.AllToAll:      {(*phases).allToAll, pricer.allToAllPhases},
+		schedule.Broadcast:     {(*phases).broadcast, pricer.broadcastPhases},
+	}
+	if int(c) < len(rows) {
+		return rows[c]
+	}
+	return phasing{}
+}
+
+// phases is one call on its way through its phases. It lives in the lane: a table's functions would let it escape.
 type phases struct {
 	*hybrid
 	fingerprint transport.Call
-	whole       *call
+	whole       call
 	done        uint64
 }
 
@@ -177,7 +192,7 @@ func (p *phases) pass(ctx context.Context, c *Comm) error {
 
 // tell gives the transport a fingerprint and sends nothing.
 func (p *phases) tell(ctx context.Context, c *Comm, f transport.Call) error {
-	f.Method = uint8(c.method(p.whole, c.larger(p.whole)))
+	f.Method = uint8(c.method(&p.whole, c.larger(&p.whole)))
 	return p.lane.endpoint.Exchange(ctx, f, nil)
 }
 
@@ -215,7 +230,7 @@ func block(parts []byte, i, bytes int) []byte { return parts[i*bytes : (i+1)*byt
 
 // allReduce: reduce-scatter inside, all-reduce of the shards across, all-gather inside.
 func (p *phases) allReduce(ctx context.Context) error {
-	k := p.whole
+	k := &p.whole
 	bytes := chunks.PerRank(k.srcLen, p.each) * k.dtype.Size()
 	all := k.dst
 	if len(all) != bytes*p.each { // the last shards are shorter
@@ -240,7 +255,7 @@ func (p *phases) allReduce(ctx context.Context) error {
 
 // reduceScatter: inside, what each other domain is to have, one after the other; then across.
 func (p *phases) reduceScatter(ctx context.Context) error {
-	k := p.whole
+	k := &p.whole
 	bytes := len(k.dst)
 	perDomain := bytes * p.each
 	room := p.room(p.domains*bytes + perDomain)
@@ -270,7 +285,7 @@ func (p *phases) reduceScatter(ctx context.Context) error {
 
 // allGather: across; then inside, what has come from each domain, one after the other.
 func (p *phases) allGather(ctx context.Context) error {
-	k := p.whole
+	k := &p.whole
 	bytes := len(k.src)
 	mine := p.room(p.domains * bytes)
 	if err := p.do(ctx, p.across, schedule.AllGather, mine, k.src, Add, 0); err != nil {
@@ -287,7 +302,7 @@ func (p *phases) allGather(ctx context.Context) error {
 // allToAll: inside, what goes to each domain, one after the other, so that all that goes to a member of another domain
 // is with the member at its place of this one; then across.
 func (p *phases) allToAll(ctx context.Context) error {
-	k := p.whole
+	k := &p.whole
 	bytes := len(k.src) / p.domains
 	mine := p.room(len(k.src))
 	for d := range p.domains {
@@ -302,7 +317,7 @@ func (p *phases) allToAll(ctx context.Context) error {
 // messages, is told to the transport as well: who is in another call that does not go in phases may wait for a member
 // that has left.
 func (p *phases) broadcast(ctx context.Context) error {
-	k := p.whole
+	k := &p.whole
 	if err := p.tell(ctx, p.across, p.fingerprint); err != nil {
 		return err
 	}

@@ -17,31 +17,49 @@ type pricedPhase struct {
 }
 
 // phases are those of a call by Hybrid, that across first: see the functions of the type phases.
-func (p pricer) phases(h *hybrid) []pricedPhase {
-	n, size := p.elements, p.Size()
-	phase := func(c *Comm, collective schedule.Collective, elements, times int) pricedPhase {
-		return pricedPhase{pricer{c, &call{collective: collective, dtype: p.call.dtype}, elements}, times}
+func (p pricer) phases(h *hybrid) []pricedPhase { return phasingOf(p.call.collective).priced(p, h) }
+
+// phase is a phase of p's call, of so many elements in the larger buffer, or several of them.
+func (p pricer) phase(c *Comm, collective schedule.Collective, elements, times int) pricedPhase {
+	return pricedPhase{pricer{c, &call{collective: collective, dtype: p.call.dtype}, elements}, times}
+}
+
+func (p pricer) allReducePhases(h *hybrid) []pricedPhase {
+	shard := chunks.PerRank(p.elements, h.each)
+	return []pricedPhase{
+		p.phase(h.across, schedule.AllReduce, shard, 1),
+		p.phase(h.inside, schedule.ReduceScatter, p.elements, 1),
+		p.phase(h.inside, schedule.AllGather, shard*h.each, 1),
 	}
-	switch collective := p.call.collective; collective {
-	case schedule.AllReduce:
-		shard := chunks.PerRank(n, h.each)
-		return []pricedPhase{
-			phase(h.across, collective, shard, 1),
-			phase(h.inside, schedule.ReduceScatter, n, 1),
-			phase(h.inside, schedule.AllGather, shard*h.each, 1),
-		}
-	case schedule.ReduceScatter:
-		shard, times := chunks.PerRank(n, size), 1
-		if n > 0 {
-			times = (n + shard*h.each - 1) / (shard * h.each)
-		}
-		return []pricedPhase{phase(h.across, collective, shard*h.domains, 1), phase(h.inside, collective, shard*h.each, times)}
-	case schedule.AllGather:
-		return []pricedPhase{phase(h.across, collective, n/h.each, 1), phase(h.inside, collective, n/h.domains, h.domains)}
-	case schedule.AllToAll:
-		return []pricedPhase{phase(h.across, collective, n, 1), phase(h.inside, collective, n/h.domains, h.domains)}
+}
+
+func (p pricer) reduceScatterPhases(h *hybrid) []pricedPhase {
+	shard, times := chunks.PerRank(p.elements, p.Size()), 1
+	if p.elements > 0 {
+		times = (p.elements + shard*h.each - 1) / (shard * h.each)
 	}
-	return []pricedPhase{phase(h.across, schedule.Broadcast, n, 1), phase(h.inside, schedule.Broadcast, n, 1)}
+	return []pricedPhase{
+		p.phase(h.across, schedule.ReduceScatter, shard*h.domains, 1),
+		p.phase(h.inside, schedule.ReduceScatter, shard*h.each, times),
+	}
+}
+
+func (p pricer) allGatherPhases(h *hybrid) []pricedPhase {
+	return []pricedPhase{
+		p.phase(h.across, schedule.AllGather, p.elements/h.each, 1),
+		p.phase(h.inside, schedule.AllGather, p.elements/h.domains, h.domains),
+	}
+}
+
+func (p pricer) allToAllPhases(h *hybrid) []pricedPhase {
+	return []pricedPhase{
+		p.phase(h.across, schedule.AllToAll, p.elements, 1),
+		p.phase(h.inside, schedule.AllToAll, p.elements/h.domains, h.domains),
+	}
+}
+
+func (p pricer) broadcastPhases(h *hybrid) []pricedPhase {
+	return []pricedPhase{p.phase(h.across, schedule.Broadcast, p.elements, 1), p.phase(h.inside, schedule.Broadcast, p.elements, 1)}
 }
 
 // inPhases is Hybrid with all its phases, one after the other. Its method is that of the phase across.

@@ -215,11 +215,9 @@ type withinCall struct {
 func (k *withinCall) event(c *Comm) TraceCall {
 	e := TraceCall{
 		Name: c.label.name, Replica: c.Replica(), Connection: c.lane.flight.connection, IPUs: k.ipus,
-		Collective: k.collective, Operator: k.operator, DType: k.dtype, Elements: k.elements, Bytes: k.elements * k.dtype.Size(),
+		Collective: k.collective, Operator: k.operator, DType: k.dtype, Elements: k.elements,
 	}
-	if k.collective == schedule.AllGather {
-		e.Bytes *= k.ipus
-	}
+	e.Bytes = k.collective.Contract().Elements(k.elements, k.ipus) * k.dtype.Size()
 	return e
 }
 

@@ -45,6 +45,7 @@ type lane struct {
 
 	shared  shared
 	many    many
+	phases  phases // of the call in progress
 	runs    []run
 	batch   []transport.Transfer
 	bases   []uint32    // tags of the first segments of one fold's messages

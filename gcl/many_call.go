@@ -180,6 +180,7 @@ func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) error {
 
 // checkMany looks at what is no single tensor's.
 func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
+	contract := k.collective.Contract()
 	dsts, srcs := len(k.dsts), len(k.srcs)
 	if k.form == ofTensors {
 		dsts, srcs = len(k.dstTensors), len(k.srcTensors)
@@ -187,9 +188,9 @@ func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 	switch {
 	case ctx == nil:
 		return errors.New("nil context")
-	case reduces(k.collective) && k.operator >= numOperators:
+	case contract.Combines && k.operator >= numOperators:
 		return fmt.Errorf("%v is not an operator", k.operator)
-	case k.collective == schedule.Broadcast && (k.root < 0 || k.root >= c.Size()):
+	case contract.Rooted() && (k.root < 0 || k.root >= c.Size()):
 		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, c.Size()-1)
 	case dsts != srcs:
 		return fmt.Errorf("%d destinations for %d tensors", dsts, srcs)

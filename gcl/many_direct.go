@@ -48,20 +48,20 @@ func (m *many) small(ctx context.Context, c *Comm, whole *call) error {
 	size := l.bytes()
 	staged, _ := c.lane.stage(size, 0)
 	staged = staged[:size]
-	if whole.collective != schedule.Broadcast || s.rank == whole.root {
+	if whole.reads(s.rank) {
 		for i := range l.fragments {
 			f := &l.fragments[i]
 			copy(staged[f.at:], m.ins[f.tensor])
 		}
 	}
-	switch whole.collective {
-	case schedule.Broadcast:
+	switch contract := whole.collective.Contract(); {
+	case contract.Input == schedule.AtRoot:
 		if err := s.memory.Broadcast(ctx, s.call, s.members, whole.root, staged); err != nil {
 			return err
 		}
 		m.unpackPublished(l, staged)
 		return nil
-	case schedule.AllReduce:
+	case contract.Combines && contract.Output == schedule.Whole:
 		all, combined, err := s.memory.Gather(ctx, s.call, s.members, staged, size, &m.published)
 		if err != nil {
 			return err

@@ -21,13 +21,17 @@ const maxSeparate = 256
 // scheduled carries out a call on several tensors by a schedule. Small ones are packed in memory of the lane, in
 // which input and output of the schedule are the same but in an all-to-all.
 func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, fingerprint transport.Call) error {
-	s := shipment{together: c.options.StageFragments, many: m, prepared: m.known, rank: c.Rank(), scatters: whole.collective == schedule.ReduceScatter, gathers: whole.collective == schedule.AllGather}
+	contract := whole.collective.Contract()
+	s := shipment{
+		together: c.options.StageFragments, many: m, prepared: m.known, rank: c.Rank(),
+		scatters: contract.Output == schedule.Own, gathers: contract.Input == schedule.Own,
+	}
 	ranks := 0
 	if s.scatters || s.gathers {
 		ranks = c.Size()
 	}
 	wide := false
-	if reduces(whole.collective) {
+	if contract.Combines {
 		wide, s.square = c.options.Reproducible, whole.operator == SquareAdd
 		if whole.operator == Mean {
 			s.by = c.Size()
@@ -36,7 +40,7 @@ func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, 
 	s.sort(e.cut(), ranks, wide)
 	m.packing.setUp(s.layout, kernel.Fold{Op: kernelOps[whole.operator]}, 0) // squared before, divided after
 
-	swaps := whole.collective == schedule.AllToAll // its schedules need input and output apart
+	swaps := contract.Output == schedule.Blocks // its schedules need input and output apart
 	size := s.layout.bytes()
 	in, out, kept := c.lane.stageMany(size, swaps, s.inPlaceBytes(swaps))
 	runs := c.lane.runs[:0]
@@ -52,7 +56,7 @@ func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, 
 				from, r.input = own, in[own.at:own.end]
 			}
 		}
-		if whole.collective != schedule.Broadcast || s.rank == whole.root {
+		if whole.reads(s.rank) {
 			s.pack(in, from)
 		}
 		runs = append(runs, r)

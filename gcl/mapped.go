@@ -77,7 +77,7 @@ func (m *many) loadMapped(c *Comm, k *manyCall) error {
 	if err != nil {
 		return err
 	}
-	scatters := k.collective == schedule.ReduceScatter
+	scatters := k.collective.Contract().Output == schedule.Own
 	if scatters {
 		if err := k.operator.Accepts(k.dtype); err != nil {
 			return err

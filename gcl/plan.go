@@ -195,13 +195,14 @@ func (p *plan) putSlots(at *placement) {
 
 // split fills in the bounds of the chunks of n elements, in parts as in a call.
 func (p *plan) split(bounds []int, n int, parts []int) {
-	perRank := p.collective == schedule.ReduceScatter || p.collective == schedule.AllGather
+	contract := p.collective.Contract()
+	perRank := contract.Input == schedule.Own || contract.Output == schedule.Own
 	for f := range p.chunks {
 		var hi int
 		switch {
 		case perRank && len(parts) == 0:
 			_, hi = chunks.SplitPadded(n, p.size, p.chunks, f)
-		case p.collective == schedule.AllGather:
+		case contract.Input == schedule.Own:
 			per := p.chunks / p.size
 			lo := parts[f/per]
 			_, hi = chunks.Split(parts[f/per+1]-lo, per, f%per)
@@ -219,13 +220,14 @@ func (p *plan) cut() int { return p.chunks }
 // bases are the elements of the larger buffer at which the rank's input and output begin.
 func (p *plan) bases(at *placement) (input, output int) {
 	own, _ := p.ownAt(at)
-	switch p.collective {
-	case schedule.ReduceScatter:
-		return 0, own
-	case schedule.AllGather:
-		return own, 0
+	contract := p.collective.Contract()
+	if contract.Input == schedule.Own {
+		input = own
 	}
-	return 0, 0
+	if contract.Output == schedule.Own {
+		output = own
+	}
+	return input, output
 }
 
 // own implements executor.

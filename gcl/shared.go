@@ -25,18 +25,18 @@ type shared struct {
 	segment int // bytes: no piece is longer, but for being whole cache lines
 
 	// Of the collective in progress.
-	collective schedule.Collective
-	root       int
-	operands   []operand
-	lists      bool     // there are several operands, with several types: peers lay open lists of buffers
-	loops      *packing // lists: the loops of their types
-	total      int      // bytes of all operands' units, rounded up
-	pieces     int      // that these are cut into
-	footprint  int      // bytes of a rank's inputs and outputs
-	cache      int      // of the last level
-	large      bool     // the buffers outgrow it, and outputs may be stored past the caches
-	stream     bool     // those of the piece at hand are
-	worked     bool     // the rank has carried out a piece
+	contract  schedule.Contract
+	root      int
+	operands  []operand
+	lists     bool     // there are several operands, with several types: peers lay open lists of buffers
+	loops     *packing // lists: the loops of their types
+	total     int      // bytes of all operands' units, rounded up
+	pieces    int      // that these are cut into
+	footprint int      // bytes of a rank's inputs and outputs
+	cache     int      // of the last level
+	large     bool     // the buffers outgrow it, and outputs may be stored past the caches
+	stream    bool     // those of the piece at hand are
+	worked    bool     // the rank has carried out a piece
 
 	dsts, srcs [][]byte // of one piece
 	swap       []byte   // room for a piece
@@ -75,10 +75,10 @@ const lineBytes = 64
 func (s *shared) setUp(c *Comm, k *call, fingerprint *transport.Call, method methods.Method) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, *fingerprint
 	s.call.Method = uint8(method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
-	s.collective, s.root = k.collective, k.root
+	s.contract, s.root = k.collective.Contract(), k.root
 	s.by, s.large, s.segment = 0, false, max(c.tile, lineBytes)
 	s.cache = c.cache
-	if reduces(k.collective) {
+	if s.contract.Combines {
 		s.foldBy(c.foldOf(k))
 		if k.operator == Mean {
 			s.by = c.Size()
@@ -132,15 +132,17 @@ func (s *shared) add(work kernel.Type, dst, src []byte) {
 	if o.replaces {
 		bytes = max(len(dst), len(src))
 	}
-	switch s.collective {
-	case schedule.ReduceScatter:
-		o.unit, o.units = len(dst), n
-	case schedule.AllGather:
+	switch s.contract.Input {
+	case schedule.Own:
 		o.units, o.replaces = n, false // but for the rank's own part, which stays where it is
-	case schedule.AllToAll:
+	case schedule.Blocks:
 		o.unit, o.units = len(src)/n, n*n
-	case schedule.Broadcast:
+	case schedule.AtRoot:
 		bytes, o.replaces = len(dst), false // likewise the root's
+	default:
+		if s.contract.Output == schedule.Own {
+			o.unit, o.units = len(dst), n
+		}
 	}
 	s.footprint += bytes
 	o.padded = roundUp(o.unit, lineBytes)
@@ -168,7 +170,7 @@ func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 // clearTail puts zeros where the rank's shard is past the end of an input of so many bytes. It follows a call that has
 // succeeded: after a mismatch nothing is written.
 func (s *shared) clearTail(dst []byte, input int) {
-	if s.collective == schedule.ReduceScatter {
+	if s.contract.Output == schedule.Own {
 		_, have := shard(input, len(dst), s.rank)
 		clear(dst[have:])
 	}
@@ -214,47 +216,57 @@ func (s *shared) buffers(m *transport.Memory, t int) (in, out []byte) {
 
 // work works on bytes lo to hi of a unit of operand t.
 func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
-	o := &s.operands[t]
-	in, out := s.buffers(&mems[s.rank], t)
-	s.stream = s.large && !o.replaces
-	switch s.collective {
-	case schedule.AllReduce:
+	s.stream = s.large && !s.operands[t].replaces
+	switch {
+	case s.contract.Combines:
+		s.reduceUnit(mems, t, unit, lo, hi)
+	case s.contract.Input == schedule.Blocks:
+		s.exchange(mems, t, unit/len(mems), unit%len(mems), lo, hi)
+	default:
+		s.spreadUnit(mems, t, unit, lo, hi)
+	}
+}
+
+// reduceUnit reduces bytes lo to hi of a unit from all inputs: the whole of them to all outputs, or the shard of the rank
+// whose unit it is to that rank's.
+func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
+	if s.contract.Output == schedule.Whole {
 		for r := range mems {
 			in, out := s.buffers(&mems[r], t)
 			s.srcs[r], s.dsts[r] = in[lo:hi], out[lo:hi]
 		}
-		s.reduce(o.work, len(mems))
-	case schedule.ReduceScatter:
-		first, have := shard(len(in), o.unit, unit)
-		if hi = min(hi, have); lo >= hi {
-			return
-		}
-		for r := range mems {
-			in, _ := s.buffers(&mems[r], t)
-			s.srcs[r] = in[first+lo : first+hi]
-		}
-		_, out := s.buffers(&mems[unit], t)
-		s.dsts[0] = out[lo:hi]
-		s.reduce(o.work, 1)
-	case schedule.AllGather:
-		at := unit * o.unit
-		hi = min(hi, len(out)-at) // the last ones may hold padding
-		if lo >= hi {
-			return
-		}
-		in, _ := s.buffers(&mems[unit], t)
-		for r := range mems {
-			_, out := s.buffers(&mems[r], t)
-			s.transfer(out[at+lo:at+hi], in[lo:hi])
-		}
-	case schedule.AllToAll:
-		s.exchange(mems, t, unit/len(mems), unit%len(mems), lo, hi)
-	case schedule.Broadcast:
-		in, _ := s.buffers(&mems[s.root], t)
-		for r := range mems {
-			_, out := s.buffers(&mems[r], t)
-			s.transfer(out[lo:hi], in[lo:hi])
-		}
+		s.reduce(s.operands[t].work, len(mems))
+		return
+	}
+	in, _ := s.buffers(&mems[s.rank], t)
+	first, have := shard(len(in), s.operands[t].unit, unit)
+	if hi = min(hi, have); lo >= hi {
+		return
+	}
+	for r := range mems {
+		in, _ := s.buffers(&mems[r], t)
+		s.srcs[r] = in[first+lo : first+hi]
+	}
+	_, out := s.buffers(&mems[unit], t)
+	s.dsts[0] = out[lo:hi]
+	s.reduce(s.operands[t].work, 1)
+}
+
+// spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to all outputs.
+func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
+	from, at := s.root, 0
+	if s.contract.Input == schedule.Own {
+		from, at = unit, unit*s.operands[t].unit
+	}
+	_, out := s.buffers(&mems[s.rank], t)
+	hi = min(hi, len(out)-at) // the last ones may hold padding
+	if lo >= hi {
+		return
+	}
+	in, _ := s.buffers(&mems[from], t)
+	for r := range mems {
+		_, out := s.buffers(&mems[r], t)
+		s.transfer(out[at+lo:at+hi], in[lo:hi])
 	}
 }
 

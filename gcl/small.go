@@ -9,10 +9,10 @@ import (
 // small carries out a collective of few bytes: everyone publishes its input, and takes what it needs from what the
 // others have published. A broadcast does not even wait for the others.
 func (s *shared) small(ctx context.Context, k *call, size int) error {
-	switch k.collective {
-	case schedule.Broadcast:
+	switch contract := k.collective.Contract(); {
+	case contract.Input == schedule.AtRoot:
 		return s.broadcast(ctx, k)
-	case schedule.AllReduce:
+	case contract.Combines && contract.Output == schedule.Whole:
 		all, combined, err := s.memory.Gather(ctx, s.call, s.members, k.src, size, s)
 		switch {
 		case err != nil:
@@ -35,19 +35,19 @@ func (s *shared) small(ctx context.Context, k *call, size int) error {
 // take makes the output of a reduce-scatter, all-gather or all-to-all of what all ranks have published, size bytes
 // each.
 func (s *shared) take(k *call, all [][]byte, size int) {
-	switch k.collective {
-	case schedule.ReduceScatter:
+	switch contract := k.collective.Contract(); {
+	case contract.Combines:
 		first, have := shard(size, len(k.dst), s.rank)
 		for r := range all {
 			s.srcs[r] = all[r][first : first+have]
 		}
 		s.Combine(k.dst[:have], s.srcs[:len(all)])
 		clear(k.dst[have:])
-	case schedule.AllGather:
+	case contract.Input == schedule.Own:
 		for r := range all {
 			copy(k.dst[min(r*size, len(k.dst)):], all[r]) // the last ones may hold padding
 		}
-	case schedule.AllToAll:
+	case contract.Input == schedule.Blocks:
 		part := size / len(all)
 		for r := range all {
 			copy(k.dst[r*part:(r+1)*part], all[r][s.rank*part:])

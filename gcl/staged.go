@@ -6,7 +6,6 @@ import (
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods"
-	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
@@ -29,10 +28,10 @@ func (c *Comm) staged(ctx context.Context, k *call, method methods.Method, n int
 	return m.scheduled(ctx, c, &whole, e, fingerprint)
 }
 
-// stageInput puts a copy of a call's input, if it counts, in its place. In one pass over it the fragments, each of
-// whole cache lines, lie in order then.
+// stageInput replaces a call's input by a copy in lane memory, on ranks whose input counts. In one pass over the copy the
+// fragments, each of whole cache lines, lie in order.
 func (c *Comm) stageInput(k *call) {
-	if k.collective == schedule.Broadcast && c.Rank() != k.root {
+	if !k.reads(c.Rank()) {
 		return
 	}
 	staged, _ := c.lane.stage(len(k.src), 0)
@@ -42,7 +41,7 @@ func (c *Comm) stageInput(k *call) {
 
 // stageInputs is stageInput for several tensors.
 func (m *many) stageInputs(c *Comm, whole *call) {
-	if whole.collective == schedule.Broadcast && c.Rank() != whole.root {
+	if !whole.reads(c.Rank()) {
 		return
 	}
 	total := 0

@@ -69,10 +69,10 @@ func (m *many) putShape(t *tensor.Tensor) {
 
 // outputShape is the shape of a collective's output.
 func outputShape(collective schedule.Collective, src *tensor.Tensor, ranks int) tensor.Shape {
-	switch collective {
-	case schedule.ReduceScatter:
+	switch contract := collective.Contract(); {
+	case contract.Output == schedule.Own:
 		return tensor.Shape{chunks.PerRank(src.Len(), ranks)}
-	case schedule.AllGather:
+	case contract.Input == schedule.Own:
 		return slices.Concat(tensor.Shape{ranks}, src.Shape())
 	}
 	return src.Shape()
@@ -80,16 +80,17 @@ func outputShape(collective schedule.Collective, src *tensor.Tensor, ranks int) 
 
 // checkInput says what is wrong with a tensor as an input.
 func checkInput(collective schedule.Collective, src *tensor.Tensor, ranks int) error {
+	contract := collective.Contract()
 	switch {
 	case src == nil:
 		return errors.New("it is nil")
 	case !src.DType().Valid():
 		return errors.New("it is the zero Tensor, which has no dtype")
-	case collective == schedule.ReduceScatter && src.Rank() != 1:
-		return fmt.Errorf("a reduce-scatter takes one dimension, not the shape %v", src.Shape())
-	case collective == schedule.AllToAll && (src.Rank() == 0 || src.Dim(0) != ranks):
-		return fmt.Errorf("the first dimension of an all-to-all is that of the ranks, %d, not as in the shape %v", ranks, src.Shape())
-	case collective == schedule.AllGather:
+	case contract.Output == schedule.Own && src.Rank() != 1:
+		return fmt.Errorf("%s takes one dimension, not the shape %v", withArticle(collective), src.Shape())
+	case contract.Input == schedule.Blocks && (src.Rank() == 0 || src.Dim(0) != ranks):
+		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v", withArticle(collective), ranks, src.Shape())
+	case contract.Input == schedule.Own:
 		return checkRoom(src.Len(), ranks, src.DType())
 	}
 	return nil
@@ -99,10 +100,10 @@ func checkInput(collective schedule.Collective, src *tensor.Tensor, ranks int) e
 // is well.
 func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
 	ok := dst.DType() == src.DType()
-	switch collective {
-	case schedule.ReduceScatter:
+	switch contract := collective.Contract(); {
+	case contract.Output == schedule.Own:
 		ok = ok && dst.Rank() == 1 && dst.Len() == chunks.PerRank(src.Len(), ranks)
-	case schedule.AllGather:
+	case contract.Input == schedule.Own:
 		ok = ok && dst.Rank() == src.Rank()+1 && dst.Dim(0) == ranks && sameDims(dst, src, 1)
 	default:
 		ok = ok && dst.Rank() == src.Rank() && sameDims(dst, src, 0)

@@ -153,10 +153,7 @@ func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	if call.Collective == barrier {
 		e.Collective, e.Barrier = schedule.AllReduce, true
 	}
-	e.Bytes = e.Elements * e.DType.Size()
-	if e.Collective == schedule.AllGather {
-		e.Bytes *= e.Size
-	}
+	e.Bytes = e.Collective.Contract().Elements(e.Elements, e.Size) * e.DType.Size()
 	if k != nil {
 		e.Tensors, e.Bytes = k.size()
 	}

@@ -40,7 +40,7 @@ func Build(s Spec) (*schedule.Schedule, error) {
 		Size:       s.Size,
 		Root:       s.Root,
 		Chunks:     s.Chunks(),
-		Apart:      s.Collective == schedule.AllToAll && !s.InPlace,
+		Apart:      s.Collective.Contract().Output == schedule.Blocks && !s.InPlace,
 		Programs:   make([]schedule.Program, s.Size),
 	}
 	for rank := range out.Programs {
@@ -95,13 +95,13 @@ func (s Spec) check() error {
 	switch {
 	case s.Method == Auto || s.Method >= numMethods:
 		return fmt.Errorf("methods: %v makes no schedule", s.Method)
-	case s.Collective > schedule.Broadcast:
+	case !s.Collective.Valid():
 		return fmt.Errorf("methods: unknown collective %d", s.Collective)
 	case s.Size < 1:
 		return fmt.Errorf("methods: group of %d ranks, want 1 or more", s.Size)
 	case s.Size > maxRanks:
 		return fmt.Errorf("methods: group of %d ranks, want at most %d", s.Size, maxRanks)
-	case s.Root < 0 || s.Root >= s.Size || s.Root != 0 && s.Collective != schedule.Broadcast:
+	case s.Root < 0 || s.Root >= s.Size || s.Root != 0 && !s.Collective.Contract().Rooted():
 		return fmt.Errorf("methods: root %d of %v over %d ranks", s.Root, s.Collective, s.Size)
 	case s.Pieces < 0:
 		return fmt.Errorf("methods: %d pieces, want 1 or more, or 0 for 1", s.Pieces)
@@ -144,8 +144,7 @@ func (s Spec) rings() bool {
 // chained reports whether the reduction goes along a chain of ranks, which is how rings and recursive doubling keep
 // the order of the ranks.
 func (s Spec) chained() bool {
-	reduces := s.Collective == schedule.AllReduce || s.Collective == schedule.ReduceScatter
-	return s.RankOrder && reduces && s.Method != SendToAll && s.Method != Direct
+	return s.RankOrder && s.Collective.Contract().Combines && s.Method != SendToAll && s.Method != Direct
 }
 
 // program is Program for a Spec that has been checked.
