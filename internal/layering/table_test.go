@@ -34,7 +34,7 @@ func table() []row {
 		{pkg: "commgroup", pure: true},
 		{pkg: "chunks", pure: true},
 		{pkg: "topology", pure: true},
-		{pkg: "methods/schedule", pure: true},
+		{pkg: "methods/schedule", imports: []string{"chunks"}, pure: true},
 		{pkg: "transport"},
 		{pkg: "internal/kernel", modules: []string{xsys}},
 		{pkg: "internal/layering"}, // only tests, as is the next
@@ -66,7 +66,7 @@ func table() []row {
 		},
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
-		{pkg: "ir/collective", imports: []string{"ir", "gcl", "commgroup", "tensor", "transport", "transport/inproc"}},
+		{pkg: "ir/collective", imports: []string{"ir", "gcl", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc"}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops", "tensor"}},
 		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "gcl", "commgroup", "chunks", "tensor"}},

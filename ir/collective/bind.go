@@ -5,26 +5,17 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
 // call is a collective of gcl on one tensor, whose shape does not matter.
 type call struct {
-	verb     verb
-	operator gcl.Operator
-	root     int
-	dst, src *tensor.Tensor
+	collective schedule.Collective
+	operator   gcl.Operator
+	root       int
+	dst, src   *tensor.Tensor
 }
-
-type verb uint8
-
-const (
-	allReduceVerb verb = iota
-	reduceScatterVerb
-	allGatherVerb
-	allToAllVerb
-	broadcastVerb
-)
 
 // bind returns what carries out the call.
 func (k call) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
@@ -53,15 +44,15 @@ func bindTo[T tensor.Element](k call, m *ir.Memory, c *gcl.Comm) (func() error, 
 	if err != nil {
 		return nil, err
 	}
-	switch k.verb {
-	case allReduceVerb:
-		return func() error { return gcl.AllReduceTo(m.Context(), c, dst, src, k.operator) }, nil
-	case reduceScatterVerb:
-		return func() error { return gcl.ReduceScatterTo(m.Context(), c, dst, src, k.operator) }, nil
-	case allGatherVerb:
-		return func() error { return gcl.AllGatherTo(m.Context(), c, dst, src) }, nil
-	case allToAllVerb:
-		return func() error { return gcl.AllToAllTo(m.Context(), c, dst, src) }, nil
+	carry := map[schedule.Collective]func() error{
+		schedule.AllReduce:     func() error { return gcl.AllReduceTo(m.Context(), c, dst, src, k.operator) },
+		schedule.ReduceScatter: func() error { return gcl.ReduceScatterTo(m.Context(), c, dst, src, k.operator) },
+		schedule.AllGather:     func() error { return gcl.AllGatherTo(m.Context(), c, dst, src) },
+		schedule.AllToAll:      func() error { return gcl.AllToAllTo(m.Context(), c, dst, src) },
+		schedule.Broadcast:     func() error { return gcl.BroadcastTo(m.Context(), c, dst, src, k.root) },
+	}[k.collective]
+	if carry == nil {
+		return nil, fmt.Errorf("%v is no operation of graphs", k.collective)
 	}
-	return func() error { return gcl.BroadcastTo(m.Context(), c, dst, src, k.root) }, nil
+	return carry, nil
 }

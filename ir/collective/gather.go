@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -30,7 +31,7 @@ type allGather struct {
 	shape  tensor.Shape // of the output, for shards
 }
 
-func (a allGather) Name() string { return "all-gather" }
+func (a allGather) Name() string { return schedule.AllGather.String() }
 
 func (a allGather) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 	if err := one(in); err != nil {
@@ -71,7 +72,7 @@ func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	out, in := m.Out[0], m.In[0]
 	bytes := a.padded(ir.SpecOf(in), c.Size())
 	if bytes == 0 {
-		return call{verb: allGatherVerb, dst: out, src: in}.bind(m, c)
+		return call{collective: schedule.AllGather, dst: out, src: in}.bind(m, c)
 	}
 	if len(m.Scratch) < bytes { // the output has the shape that it had by chance
 		return nil, fmt.Errorf("it was built when the program had another number of replicas, and not for groups of %d", c.Size())
@@ -80,7 +81,7 @@ func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	gather, err := call{verb: allGatherVerb, dst: all, src: in}.bind(m, c)
+	gather, err := call{collective: schedule.AllGather, dst: all, src: in}.bind(m, c)
 	if err != nil {
 		return nil, err
 	}

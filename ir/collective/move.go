@@ -5,6 +5,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/methods/schedule"
 )
 
 // AllToAll returns part r of every replica's tensor, r being the replica's rank: out[j] is in[r] of rank j. A first
@@ -28,7 +29,7 @@ func (c Comm) BroadcastInPlace(t *ir.Tensor, root int) *ir.Tensor {
 
 type allToAll struct{}
 
-func (a allToAll) Name() string { return "all-to-all" }
+func (a allToAll) Name() string { return schedule.AllToAll.String() }
 
 func (a allToAll) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 	if err := one(in); err != nil {
@@ -41,12 +42,12 @@ func (a allToAll) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 }
 
 func (a allToAll) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
-	return call{verb: allToAllVerb, dst: m.Out[0], src: m.In[0]}.bind(m, c)
+	return call{collective: schedule.AllToAll, dst: m.Out[0], src: m.In[0]}.bind(m, c)
 }
 
 type broadcast struct{ root int }
 
-func (a broadcast) Name() string   { return "broadcast" }
+func (a broadcast) Name() string   { return schedule.Broadcast.String() }
 func (a broadcast) String() string { return fmt.Sprintf("from %d", a.root) }
 
 func (a broadcast) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
@@ -65,7 +66,7 @@ func sameFromRoot(in []ir.Spec, root, ranks int) ([]ir.Spec, error) {
 }
 
 func (a broadcast) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
-	return call{verb: broadcastVerb, root: a.root, dst: m.Out[0], src: m.In[0]}.bind(m, c)
+	return call{collective: schedule.Broadcast, root: a.root, dst: m.Out[0], src: m.In[0]}.bind(m, c)
 }
 
 // toRoot is the gradient of a broadcast: the root has the reduction of the inputs, the others zeros.

@@ -5,6 +5,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -61,7 +62,7 @@ func (c Comm) ReduceScatterShards(t *ir.Tensor, operator gcl.Operator) *ir.Tenso
 
 type allReduce struct{ operator gcl.Operator }
 
-func (a allReduce) Name() string   { return "all-reduce" }
+func (a allReduce) Name() string   { return schedule.AllReduce.String() }
 func (a allReduce) String() string { return a.operator.String() }
 
 func (a allReduce) infer(in []ir.Spec, _ int) ([]ir.Spec, error) {
@@ -78,7 +79,7 @@ func (a allReduce) infer(in []ir.Spec, _ int) ([]ir.Spec, error) {
 
 func (a allReduce) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	if len(m.In) == 1 {
-		return call{verb: allReduceVerb, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
+		return call{collective: schedule.AllReduce, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
 	}
 	for i, t := range m.Out {
 		for k, u := range m.Out[:i] {
@@ -98,7 +99,7 @@ type reduceScatter struct {
 	shape    tensor.Shape
 }
 
-func (a reduceScatter) Name() string   { return "reduce-scatter" }
+func (a reduceScatter) Name() string   { return schedule.ReduceScatter.String() }
 func (a reduceScatter) String() string { return a.operator.String() }
 
 func (a reduceScatter) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
@@ -122,8 +123,8 @@ func (a reduceScatter) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	if have, want := m.Out[0].Len(), perRank(m.In[0].Len(), c.Size()); have != want {
 		return nil, fmt.Errorf("parts of %d elements, want %d of %d over %d ranks", have, want, m.In[0].Len(), c.Size())
 	}
-	return call{verb: reduceScatterVerb, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
+	return call{collective: schedule.ReduceScatter, operator: a.operator, dst: m.Out[0], src: m.In[0]}.bind(m, c)
 }
 
 // perRank is how many of n elements each rank has.
-func perRank(n, ranks int) int { return n/ranks + min(n%ranks, 1) }
+func perRank(n, ranks int) int { return schedule.Own.Elements(n, ranks) }

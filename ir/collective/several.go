@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -38,21 +39,21 @@ func (c Comm) AllGatherShardsMany(tensors []*ir.Tensor, shapes []tensor.Shape) [
 
 // AllToAllMany is AllToAll of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) AllToAllMany(tensors []*ir.Tensor) []*ir.Tensor {
-	return c.applySeveral(several{name: "all-to-all", of: alike(allToAll{}, tensors), carry: gcl.AllToAllTensorsTo}, tensors)
+	return c.applySeveral(several{collective: schedule.AllToAll, of: alike(allToAll{}, tensors), carry: gcl.AllToAllTensorsTo}, tensors)
 }
 
 // BroadcastMany is Broadcast of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) BroadcastMany(tensors []*ir.Tensor, root int) []*ir.Tensor {
-	return c.applySeveral(several{name: "broadcast", of: alike(broadcast{root}, tensors), carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
+	return c.applySeveral(several{collective: schedule.Broadcast, of: alike(broadcast{root}, tensors), carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
 		return gcl.BroadcastTensorsTo(ctx, c, dst, src, root)
 	}}, tensors)
 }
 
 // several is an action on each of several tensors, which gcl carries out together. They differ at most in shapes.
 type several struct {
-	name  string
-	of    []action // by tensor
-	carry func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error
+	collective schedule.Collective
+	of         []action // by tensor
+	carry      func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error
 
 	// together builds the gradients of the float inputs, which these are, in one go; nil: each has that of its action.
 	together func(b *ir.Backward, c Comm, floats []int) []*ir.Tensor
@@ -60,7 +61,7 @@ type several struct {
 
 func scatterSeveral(operator gcl.Operator, of []action) several {
 	return several{
-		name: "reduce-scatter", of: of,
+		collective: schedule.ReduceScatter, of: of,
 		carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
 			return gcl.ReduceScatterTensorsTo(ctx, c, dst, src, operator)
 		},
@@ -71,7 +72,7 @@ func scatterSeveral(operator gcl.Operator, of []action) several {
 }
 
 func gatherSeveral(of []action) several {
-	return several{name: "all-gather", of: of, carry: gcl.AllGatherTensorsTo, together: gatherGradients}
+	return several{collective: schedule.AllGather, of: of, carry: gcl.AllGatherTensorsTo, together: gatherGradients}
 }
 
 // alike is one action for each tensor.
@@ -84,7 +85,7 @@ func (c Comm) applySeveral(a several, tensors []*ir.Tensor) []*ir.Tensor {
 	return many(ordered{c.op(a, tensors[0])}, tensors)
 }
 
-func (a several) Name() string { return a.name }
+func (a several) Name() string { return a.collective.String() }
 
 // String returns what the action's does, and that it is on several tensors.
 func (a several) String() string {

@@ -1,6 +1,10 @@
 package schedule
 
-import "fmt"
+import (
+	"fmt"
+
+	"gogcl.dev/chunks"
+)
 
 // Collective names what a schedule computes. Its [Contract] says what that is.
 type Collective uint8
@@ -100,15 +104,15 @@ func (c Contract) PerRank() bool { return c.Input.perRank() || c.Output.perRank(
 
 func (h Holding) perRank() bool { return h == Own || h == Blocks }
 
-// chunks is the range of chunks, lo to hi-1, that a rank's buffer holds, of so many in all.
-func (h Holding) chunks(rank, root, size, chunks int) (lo, hi int) {
+// chunks is the range of chunks, lo to hi-1, that a rank's buffer holds, of count in all.
+func (h Holding) chunks(rank, root, size, count int) (lo, hi int) {
 	switch {
 	case h == Own:
-		return rank * chunks / size, (rank + 1) * chunks / size
+		return rank * count / size, (rank + 1) * count / size
 	case h == AtRoot && rank != root:
 		return 0, 0
 	}
-	return 0, chunks
+	return 0, count
 }
 
 // source is where a chunk of a rank's Output comes from if nothing is combined: the rank, and the number that the chunk
@@ -136,7 +140,7 @@ func (c Contract) Elements(input, ranks int) int {
 // rank's own ceil(n/ranks). With AtRoot it is that of the root.
 func (h Holding) Elements(n, ranks int) int {
 	if h == Own {
-		return (n + ranks - 1) / max(ranks, 1)
+		return chunks.PerRank(n, max(ranks, 1))
 	}
 	return n
 }
