@@ -1,0 +1,128 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Builder makes a schedule from the chunks' point of view: it is told which chunks go from one rank to another in which
+// round, and finds out where they lie. An all-reduce round a ring, of which chunk f ends with rank f first:
+//
+//	for t := range k - 1 {
+//		for rank := range k {
+//			b.Fold(t, rank, (rank+1)%k, (rank-t-1+k)%k, 1)
+//		}
+//	}
+//	for t := range k - 1 {
+//		for rank := range k {
+//			b.Copy(k-1+t, rank, (rank+1)%k, (rank-t+k)%k, 1)
+//		}
+//	}
+//
+// A message has the value that its sender holds when the round begins. What arrives lies in the Output if that holds
+// the chunks, and else in Scratch. Results that do not lie in the Output in the end are copied there.
+//
+// A Builder takes collectives whose two buffers number their chunks alike: all but those of Blocks. The zero Builder is
+// an error of Build.
+type Builder struct {
+	s     Schedule
+	only  int // the one rank to make the program of; -1: all
+	moves []built
+	err   error // the first one
+}
+
+// built is one message.
+type built struct {
+	round, from, to int
+	first, n        int
+	fold            bool
+}
+
+// maxBuilt bounds the messages and the rounds of a Builder.
+const maxBuilt = 1 << 26
+
+// NewBuilder begins a schedule of a collective with chunks chunks over size ranks. root is that of a collective that has
+// one, else 0. Errors show in Build.
+func NewBuilder(c Collective, size, root, chunks int) *Builder {
+	b := &Builder{s: Schedule{Collective: c, Size: size, Root: root, Chunks: chunks}, only: -1}
+	if size < 1 || size > maxBuilt {
+		b.err = fmt.Errorf("schedule: size %d, want 1 to %d", size, maxBuilt)
+		return b
+	}
+	whole := b.s
+	whole.Programs = make([]Program, size)
+	if b.err = checkForm(&whole); b.err == nil && c.Contract().Output == Blocks {
+		b.err = fmt.Errorf("schedule: a builder does not take %v, whose blocks have other numbers in the output: %w", c, errors.ErrUnsupported)
+	}
+	return b
+}
+
+// Only has the Builder make the program of one rank and leave those of the others empty, at the cost of that rank's
+// messages. It comes before the first of them.
+func (b *Builder) Only(rank int) *Builder {
+	if b.err == nil && (rank < 0 || rank >= b.s.Size) {
+		b.err = fmt.Errorf("schedule: rank %d of %d", rank, b.s.Size)
+	}
+	b.only = rank
+	return b
+}
+
+// Copy sends what rank from holds of n chunks, beginning with first, to rank to, which holds it from the next round on.
+func (b *Builder) Copy(round, from, to, first, n int) {
+	b.add(built{round, from, to, first, n, false})
+}
+
+// Fold is Copy, but rank to combines what arrives with what it holds. Several folds of a round into the same chunks are
+// combined in the order of the calls.
+func (b *Builder) Fold(round, from, to, first, n int) {
+	b.add(built{round, from, to, first, n, true})
+}
+
+func (b *Builder) add(m built) {
+	switch size, chunks := b.s.Size, b.s.Chunks; {
+	case b.err != nil:
+	case m.round < 0 || m.round >= maxBuilt || len(b.moves) >= maxBuilt:
+		b.err = fmt.Errorf("schedule: round %d after %d messages, want 0 to %d of each", m.round, len(b.moves), maxBuilt-1)
+	case m.from < 0 || m.from >= size || m.to < 0 || m.to >= size || m.from == m.to:
+		b.err = fmt.Errorf("schedule: round %d: a message from rank %d to rank %d of %d", m.round, m.from, m.to, size)
+	case m.n < 1 || m.first < 0 || m.first > chunks-m.n:
+		b.err = fmt.Errorf("schedule: round %d: %d chunks from chunk %d on of %d", m.round, m.n, m.first, chunks)
+	case m.fold && !b.s.Collective.Contract().Combines:
+		b.err = fmt.Errorf("schedule: round %d: a fold in %v, which combines nothing", m.round, b.s.Collective)
+	case b.only < 0 || b.only == m.from || b.only == m.to:
+		b.moves = append(b.moves, m)
+	}
+}
+
+// Build returns the schedule, which is the caller's. It is not proved: see Check. Errors: the first of a call before; a
+// message of chunks that its sender does not hold, or holds in part; a fold into chunks that are held in part.
+func (b *Builder) Build() (*Schedule, error) {
+	if b == nil || b.err == nil && b.s.Size == 0 {
+		return nil, errors.New("schedule: a Builder that NewBuilder has not made")
+	}
+	if b.err != nil {
+		return nil, b.err
+	}
+	rounds := 0
+	for _, m := range b.moves {
+		rounds = max(rounds, m.round+1)
+	}
+	s := b.s
+	s.Programs = make([]Program, s.Size)
+	byRank := make([][]int, s.Size) // of moves
+	for i, m := range b.moves {
+		byRank[m.from] = append(byRank[m.from], i)
+		byRank[m.to] = append(byRank[m.to], i)
+	}
+	for rank := range s.Programs {
+		if b.only >= 0 && rank != b.only {
+			continue
+		}
+		p, err := b.program(rank, byRank[rank], rounds)
+		if err != nil {
+			return nil, err
+		}
+		s.Programs[rank] = p
+	}
+	return &s, nil
+}

@@ -1,0 +1,193 @@
+package schedule_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+)
+
+// ringAllReduce is the example of the Builder's comment.
+func ringAllReduce(b *schedule.Builder, k int) {
+	for t := range k - 1 {
+		for rank := range k {
+			b.Fold(t, rank, (rank+1)%k, (rank-t-1+k)%k, 1)
+		}
+	}
+	for t := range k - 1 {
+		for rank := range k {
+			b.Copy(k-1+t, rank, (rank+1)%k, (rank-t+k)%k, 1)
+		}
+	}
+}
+
+// TestBuilderMakesTheRing: the three loops give the schedule of clockwise_ring, step for step, for all ranks and for one.
+func TestBuilderMakesTheRing(t *testing.T) {
+	for k := 2; k <= 9; k++ {
+		ring := make([]int, k)
+		for i := range ring {
+			ring[i] = i
+		}
+		want, err := methods.Build(methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := schedule.NewBuilder(schedule.AllReduce, k, 0, k)
+		ringAllReduce(b, k)
+		have, err := b.Build()
+		if err != nil || have.String() != want.String() || !reflect.DeepEqual(have.Programs, want.Programs) {
+			t.Errorf("%d ranks: %v\n%v\nwant\n%v", k, err, have, want)
+		}
+		for rank := range k {
+			b := schedule.NewBuilder(schedule.AllReduce, k, 0, k).Only(rank)
+			ringAllReduce(b, k)
+			if have, err := b.Build(); err != nil || !reflect.DeepEqual(have.Programs[rank], want.Programs[rank]) {
+				t.Errorf("%d ranks, rank %d alone: %v", k, rank, err)
+			}
+		}
+	}
+}
+
+// exchange is an all-reduce of one chunk among 2^d ranks, in which each rank sends what it folds into.
+func exchange(b *schedule.Builder, k int) {
+	for t, d := 0, 1; d < k; t, d = t+1, 2*d {
+		for rank := range k {
+			b.Fold(t, rank, rank^d, 0, 1)
+		}
+	}
+}
+
+// TestBuilderSchedulesAreProved has patterns in which chunks are sent while they are written, lie apart, pass through
+// ranks that do not keep them, or are folded several at once.
+func TestBuilderSchedulesAreProved(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		collective          schedule.Collective
+		size, root, chunks_ int
+		add                 func(b *schedule.Builder)
+	}{
+		{"partners", schedule.AllReduce, 8, 0, 1, func(b *schedule.Builder) { exchange(b, 8) }},
+		{"all to one and back", schedule.AllReduce, 4, 0, 2, func(b *schedule.Builder) {
+			for rank := 1; rank < 4; rank++ {
+				b.Fold(0, rank, 0, 0, 2)
+			}
+			for rank := 1; rank < 4; rank++ {
+				b.Copy(1, 0, rank, 0, 2)
+			}
+		}},
+		{"gathered by pairs", schedule.AllGather, 4, 0, 4, func(b *schedule.Builder) {
+			for rank := range 4 {
+				b.Copy(0, rank, rank^1, rank, 1)
+			}
+			for rank := range 4 {
+				b.Copy(1, rank, rank^2, rank&^1, 2) // the own chunk lies in the input, the other in the output
+			}
+		}},
+		{"down a chain", schedule.Broadcast, 4, 1, 3, func(b *schedule.Builder) {
+			for f := range 3 {
+				b.Copy(f, 1, 2, f, 1)
+				b.Copy(f+1, 2, 3, f, 1)
+				b.Copy(f+2, 3, 0, f, 1)
+			}
+		}},
+		{"owners by way of a neighbour", schedule.ReduceScatter, 3, 0, 3, func(b *schedule.Builder) {
+			for t := range 2 {
+				for rank := range 3 {
+					b.Fold(t, rank, (rank+1)%3, (rank-t+2)%3, 1)
+				}
+			}
+		}},
+		{"alone", schedule.AllGather, 1, 0, 1, func(b *schedule.Builder) {}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := schedule.NewBuilder(c.collective, c.size, c.root, c.chunks_)
+			c.add(b)
+			s, err := b.Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schedule.Check(s); err != nil {
+				t.Errorf("%v\n%v", err, s)
+			}
+		})
+	}
+}
+
+// TestBuilderOfRandomTrees: broadcasts over random trees, and all-reduces that go up one random tree and down another,
+// are what they say.
+func TestBuilderOfRandomTrees(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		k, chunks := 2+r.IntN(9), 1+r.IntN(4)
+		order := r.Perm(k)
+		parent := func(i int) int { return order[r.IntN(i)] }
+		b := schedule.NewBuilder(schedule.AllReduce, k, 0, chunks)
+		round := 0
+		for i := k - 1; i > 0; i-- {
+			b.Fold(round, order[i], parent(i), 0, chunks)
+			round += 1 - r.IntN(1+i%2) // some together
+			if r.IntN(2) == 0 {
+				round++
+			} else if i > 1 {
+				round++
+			}
+		}
+		round++
+		for i := 1; i < k; i++ {
+			b.Copy(round, parent(i), order[i], 0, chunks)
+			round++
+		}
+		s, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schedule.Check(s); err != nil {
+			t.Fatalf("%v\n%v", err, s)
+		}
+	}
+}
+
+func TestBuilderErrors(t *testing.T) {
+	begin := func() *schedule.Builder { return schedule.NewBuilder(schedule.AllReduce, 3, 0, 3) }
+	gather := func() *schedule.Builder { return schedule.NewBuilder(schedule.AllGather, 3, 0, 3) }
+	with := func(b *schedule.Builder, add func(b *schedule.Builder)) *schedule.Builder {
+		add(b)
+		return b
+	}
+	for _, c := range []struct {
+		want string
+		b    *schedule.Builder
+	}{
+		{"a Builder that NewBuilder has not made", nil},
+		{"a Builder that NewBuilder has not made", &schedule.Builder{}},
+		{"schedule: size 0, want 1", schedule.NewBuilder(schedule.AllReduce, 0, 0, 1)},
+		{"schedule: unknown collective 99", schedule.NewBuilder(99, 2, 0, 1)},
+		{"schedule: root 1 of all-reduce over 2 ranks", schedule.NewBuilder(schedule.AllReduce, 2, 1, 1)},
+		{"schedule: 3 chunks of all-gather are not a multiple of 2 ranks", schedule.NewBuilder(schedule.AllGather, 2, 0, 3)},
+		{"a builder does not take all-to-all", schedule.NewBuilder(schedule.AllToAll, 2, 0, 2)},
+		{"schedule: rank 3 of 3", begin().Only(3)},
+		{"round -1 after 0 messages", with(begin(), func(b *schedule.Builder) { b.Copy(-1, 0, 1, 0, 1) })},
+		{"round 0: a message from rank 0 to rank 3 of 3", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 3, 0, 1) })},
+		{"round 0: a message from rank 1 to rank 1 of 3", with(begin(), func(b *schedule.Builder) { b.Fold(0, 1, 1, 0, 1) })},
+		{"round 0: 2 chunks from chunk 2 on of 3", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 2, 2) })},
+		{"round 0: 0 chunks", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 2, 0) })},
+		{"round 0: a fold in all-gather, which combines nothing", with(gather(), func(b *schedule.Builder) { b.Fold(0, 0, 1, 0, 1) })},
+		{"round 0: rank 0 does not hold chunk 1 when the round begins", with(gather(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 1, 1) })},
+		{"round 0: rank 1 does not hold chunk 0 when the round begins", with(gather(), func(b *schedule.Builder) {
+			b.Copy(0, 0, 1, 0, 1)
+			b.Copy(0, 1, 2, 0, 1)
+		})},
+	} {
+		_, err := c.b.Build()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+	if _, err := schedule.NewBuilder(schedule.AllToAll, 2, 0, 2).Build(); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%v is not errors.ErrUnsupported", err)
+	}
+}

@@ -1,0 +1,195 @@
+package schedule
+
+import "fmt"
+
+// holder follows what one rank holds while a Builder makes its program.
+type holder struct {
+	rank    int
+	program Program
+	at      []place // by chunk
+	sent    []int   // by chunk: one more than the round in which it was sent last
+	lowest  []int   // by slot: the first chunk that is ever put there
+}
+
+// place is where a rank holds a chunk.
+type place struct {
+	held  bool
+	buf   Buffer
+	slot  int
+	round int // in which it got there
+}
+
+// program makes the program of a rank from its messages, of which there are rounds rounds.
+func (b *Builder) program(rank int, messages []int, rounds int) (Program, error) {
+	contract := b.s.Collective.Contract()
+	h := &holder{rank: rank, program: make(Program, rounds), at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks)}
+	lo, hi := contract.Input.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
+	for f := lo; f < hi; f++ {
+		h.at[f] = place{held: true, buf: Input}
+	}
+	outLo, outHi := contract.Output.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
+	byRound := make([][]int, rounds)
+	for _, i := range messages {
+		t := b.moves[i].round
+		byRound[t] = append(byRound[t], i)
+	}
+	for t, messages := range byRound {
+		for _, i := range messages {
+			if m := b.moves[i]; m.from == rank {
+				src, err := h.span(t, m)
+				if err != nil {
+					return nil, err
+				}
+				for f := m.first; f < m.first+m.n; f++ {
+					h.sent[f] = t + 1
+				}
+				h.move(t, Step{Verb: Send, Peer: m.to, Src: src})
+			}
+		}
+		for _, i := range messages {
+			if m := b.moves[i]; m.to == rank {
+				if err := h.receive(t, m, m.first >= outLo && m.first+m.n <= outHi); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	h.finish(outLo, outHi)
+	h.base()
+	return h.program, nil
+}
+
+// move adds a step to the moves of a round.
+func (h *holder) move(t int, st Step) {
+	h.program[t].Moves = append(h.program[t].Moves, st)
+}
+
+// span is where the chunks of a message lie, in one piece. Chunks that lie apart are put side by side in a slot when the
+// round before ends.
+func (h *holder) span(t int, m built) (Span, error) {
+	first := h.at[m.first]
+	together := true
+	for f := m.first; f < m.first+m.n; f++ {
+		if !h.at[f].held || h.at[f].round > t {
+			return Span{}, fmt.Errorf("schedule: round %d: rank %d does not hold chunk %d when the round begins", t, h.rank, f)
+		}
+		together = together && h.at[f].buf == first.buf && h.at[f].slot == first.slot
+	}
+	if together {
+		return h.in(first, m.first, m.n), nil
+	}
+	slot := h.free(t, m)
+	for f := m.first; f < m.first+m.n; f++ {
+		r := &h.program[t-1]
+		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(h.at[f], f, 1), Dst: h.in(place{buf: Scratch, slot: slot}, f, 1)})
+		h.at[f] = place{held: true, buf: Scratch, slot: slot, round: t}
+	}
+	return h.in(h.at[m.first], m.first, m.n), nil
+}
+
+// receive adds the receive of a message. In the Output, if that has room for it, it may take the place of the Input:
+// unless the round sends that.
+func (h *holder) receive(t int, m built, room bool) error {
+	held, goesOn, busy := 0, 0, false
+	for f := m.first; f < m.first+m.n; f++ {
+		if h.at[f].held {
+			held++
+		}
+		if h.at[f].held && h.at[f].round == t+1 {
+			goesOn++
+		}
+		busy = busy || h.sent[f] == t+1
+	}
+	var src Span
+	if m.fold && held > 0 {
+		switch {
+		case held < m.n || goesOn > 0 && goesOn < m.n:
+			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %d to %d and not all, into which it folds", t, h.rank, m.first, m.first+m.n-1)
+		case goesOn > 0:
+			src = h.in(h.at[m.first], m.first, m.n)
+			h.move(t, Step{Verb: RecvReduce, Peer: m.from, Src: src, Dst: src})
+			return nil
+		}
+		var err error
+		if src, err = h.span(t, m); err != nil {
+			return err
+		}
+	}
+	to := place{held: true, buf: Output, round: t + 1}
+	if !room || busy {
+		to = place{held: true, buf: Scratch, slot: h.free(t, m), round: t + 1}
+	}
+	dst := h.in(to, m.first, m.n)
+	if src.Count > 0 {
+		h.move(t, Step{Verb: RecvReduce, Peer: m.from, Src: src, Dst: dst})
+	} else {
+		h.move(t, Step{Verb: Recv, Peer: m.from, Dst: dst})
+	}
+	for f := m.first; f < m.first+m.n; f++ {
+		h.at[f] = to
+	}
+	return nil
+}
+
+// free is the first slot in which none of a message's chunks lies.
+func (h *holder) free(t int, m built) int {
+	taken := map[int]bool{}
+	for f := m.first; f < m.first+m.n; f++ {
+		if at := h.at[f]; at.held && at.buf == Scratch {
+			taken[at.slot] = true
+		}
+	}
+	slot := 0
+	for taken[slot] {
+		slot++
+	}
+	return slot
+}
+
+// in is a span of chunks at a place. A slot's base is put in by base.
+func (h *holder) in(at place, first, n int) Span {
+	if at.buf != Scratch {
+		return Span{Buf: at.buf, First: first, Count: n}
+	}
+	for at.slot >= len(h.lowest) {
+		h.lowest = append(h.lowest, first)
+	}
+	h.lowest[at.slot] = min(h.lowest[at.slot], first)
+	return Part(at.slot, 0, first, n)
+}
+
+// finish copies results into the Output, each when the round ends in which it came to be. A rank that has only what it
+// had in the beginning does so in round 0.
+func (h *holder) finish(lo, hi int) {
+	for f := lo; f < hi; {
+		at, first := h.at[f], f
+		for f++; f < hi && h.at[f] == at; f++ {
+		}
+		if !at.held || at.buf == Output {
+			continue
+		}
+		t := max(at.round-1, 0)
+		for t >= len(h.program) {
+			h.program = append(h.program, Round{})
+		}
+		r := &h.program[t]
+		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(at, first, f-first), Dst: Out(first, f-first)})
+	}
+}
+
+// base writes into all spans with which chunk their slot begins.
+func (h *holder) base() {
+	put := func(sp *Span) {
+		if sp.Buf == Scratch {
+			sp.Base = h.lowest[sp.Slot]
+		}
+	}
+	for t := range h.program {
+		for _, steps := range [...][]Step{h.program[t].Moves, h.program[t].Then} {
+			for i := range steps {
+				put(&steps[i].Src)
+				put(&steps[i].Dst)
+			}
+		}
+	}
+}
