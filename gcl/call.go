@@ -262,13 +262,13 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 		// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
 		key.inPlace = overMemory || k.inPlace()
 	}
-	key.pieces = c.pieces(k, method, n, key.rankOrder)
 	g := c.group
 	spec := methods.Spec{
 		Method: method, Collective: key.collective, Size: len(g.members), Root: key.root,
 		Ring: g.rings.First, Second: g.rings.Second,
-		Pieces: key.pieces, InPlace: key.inPlace, RankOrder: key.rankOrder,
-	}
+		InPlace: key.inPlace, RankOrder: key.rankOrder,
+	}.Pipelined(int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
+	key.pieces = spec.Pieces
 	if overMemory {
 		s := g.stepped[key]
 		if s == nil {
@@ -290,15 +290,6 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 		g.plans[key] = p
 	}
 	return p, nil
-}
-
-// pieces is into how many pieces a schedule that is a pipeline cuts n elements; 0 for one that is none.
-func (c *Comm) pieces(k *call, method methods.Method, n int, rankOrder bool) int {
-	reach := method.ChainReach(k.collective, c.Size(), rankOrder)
-	if reach == 0 {
-		return 0
-	}
-	return methods.PipelinePieces(reach, int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
 }
 
 // reduce executes a collective that combines. Where the schedule must work on something other than the caller's

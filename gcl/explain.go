@@ -177,13 +177,11 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 
 // spec is the schedule of a call: that of Comm.executor, which need not be told whether it is in place.
 func (p pricer) spec(m methods.Method) methods.Spec {
-	s := methods.Spec{
+	return methods.Spec{
 		Method: m, Collective: p.call.collective, Size: p.Size(),
 		Ring: p.group.rings.First, Second: p.group.rings.Second,
 		RankOrder: p.options.Reproducible && reduces(p.call.collective),
-	}
-	s.Pieces = p.pieces(p.call, m, p.elements, s.RankOrder)
-	return s
+	}.Pipelined(int64(p.elements)*int64(p.call.dtype.Size()), hostLatencyBytes)
 }
 
 // price prices a schedule by the links of the topology.

@@ -121,5 +121,5 @@ func (c *Comm) tuning() methods.Tuning {
 }
 
 // hostLatencyBytes is what a link between replicas in one process carries in the latency of one round, about 1 us at 8
-// GB/s, for methods.PipelinePieces.
+// GB/s, for methods.Spec.Pipelined.
 const hostLatencyBytes = 8 << 10

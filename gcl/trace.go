@@ -308,7 +308,7 @@ func (c *Comm) traceChosen(m methods.Method, p Path, rounds int) {
 	e := TraceMethod{Rounds: rounds}
 	if c.onRings(m, t.call.Collective) && p != PathLocal {
 		e.Ring = c.group.inOrder(c.group.rings.First)
-		if m == methods.QuadDirectionalRing {
+		if m.Rings() > 1 {
 			e.Second = c.group.inOrder(c.group.rings.Second)
 		}
 	}
@@ -317,11 +317,7 @@ func (c *Comm) traceChosen(m methods.Method, p Path, rounds int) {
 
 // onRings reports whether a schedule goes along the group's rings.
 func (c *Comm) onRings(m methods.Method, collective schedule.Collective) bool {
-	switch m {
-	case methods.Auto, methods.SendToAll, methods.Direct, methods.RecursiveDoubling:
-		return false
-	}
-	return !(c.options.Reproducible && reduces(collective))
+	return m.Rings() > 0 && !(c.options.Reproducible && reduces(collective))
 }
 
 // inOrder is the members in the order of a ring of ranks.

@@ -11,6 +11,9 @@ package methods
 //	      | O0=I0+<1    | O1=I1+<2    | O2=I2+<0
 //
 //draw:anticlockwise_ring reduce-scatter 3
-func anticlockwiseRing(rank int, ring []int) []lane {
-	return []lane{newLane(rank, ring, true)}
+var anticlockwiseRing = ringForm{
+	rings: 1, fragments: 1, reach: wholeRing,
+	lanes: func(s Spec, rank int) []lane {
+		return []lane{newLane(rank, s.Ring, true)}
+	},
 }

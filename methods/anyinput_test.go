@@ -13,7 +13,7 @@ func TestAnyInput(t *testing.T) {
 	spec := methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 3}
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
-			"Build": methods.Build, "PipelinePieces": methods.PipelinePieces, "All": methods.All, "Parse": methods.Parse, "IPULinks": methods.IPULinks,
+			"Build": methods.Build, "All": methods.All, "Parse": methods.Parse, "IPULinks": methods.IPULinks,
 		},
 		Types:  []any{methods.Method(0), methods.Spec{}, methods.Tuning{}},
 		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}},

@@ -18,7 +18,15 @@ package methods
 //	      | O5<1      | O1<2      | O3<0
 //
 //draw:bidirectional_ring_pair all-gather 3
-func bidirectionalRingPair(rank int, ring []int) []lane {
+var bidirectionalRingPair = ringForm{
+	rings: 1, fragments: 2, reach: wholeRing,
+	lanes: func(s Spec, rank int) []lane {
+		return bothWays(rank, s.Ring)
+	},
+}
+
+// bothWays are the lanes of the two directions of a ring, each with a fragment of its own.
+func bothWays(rank int, ring []int) []lane {
 	with, against := newLane(rank, ring, false), newLane(rank, ring, true)
 	against.fragment = 1
 	return []lane{with, against}

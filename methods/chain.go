@@ -2,7 +2,7 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// chain is what the ring methods and recursive_doubling become when each element must be the left fold of the inputs
+// chainWays are what the ring methods and recursive_doubling become when each element must be the left fold of the inputs
 // in rank order: a pipeline that goes up from rank 0 to rank k-1, each rank adding its own operand, and back down.
 // Piece i is at rank r going up in round i+r-1, and coming down in round i+2k-3-r.
 //
@@ -18,9 +18,21 @@ import "gogcl.dev/methods/schedule"
 //	    3 | O0<1   | O0>0     |
 //
 //draw:clockwise_ring all-reduce 3 rank-order
-func (s Spec) chain(rank int) schedule.Program {
-	k, m := s.Size, s.Chunks()
-	all := s.Collective == schedule.AllReduce
+var chainWays = ways{
+	schedule.AllReduce: {
+		chunks:  Spec.pieces,
+		program: func(s Spec, rank int) schedule.Program { return s.chain(rank, s.pieces(), true) },
+		reach:   wholeRing,
+	},
+	schedule.ReduceScatter: {
+		chunks:  perRank,
+		program: func(s Spec, rank int) schedule.Program { return s.chain(rank, s.Size, false) },
+	},
+}
+
+// chain is the chain of a rank for m chunks. all ranks have all results in the end, or else each has its own.
+func (s Spec) chain(rank, m int, all bool) schedule.Program {
+	k := s.Size
 	p := make(schedule.Program, 2*k-2)
 	if all {
 		p = make(schedule.Program, m+2*k-3)

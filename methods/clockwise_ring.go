@@ -16,6 +16,9 @@ package methods
 //	      | O1<2     | O2<0     | O0<1
 //
 //draw:clockwise_ring all-reduce 3
-func clockwiseRing(rank int, ring []int) []lane {
-	return []lane{newLane(rank, ring, false)}
+var clockwiseRing = ringForm{
+	rings: 1, fragments: 1, reach: wholeRing,
+	lanes: func(s Spec, rank int) []lane {
+		return []lane{newLane(rank, s.Ring, false)}
+	},
 }

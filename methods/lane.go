@@ -42,43 +42,52 @@ func newLane(rank int, ring []int, against bool) lane {
 	return l
 }
 
-// lanes returns the lanes of the ring methods, in the order of their ids.
-func (s Spec) lanes(rank int) []lane {
-	var out []lane
-	switch s.Method {
-	case ClockwiseRing:
-		out = clockwiseRing(rank, s.Ring)
-	case AnticlockwiseRing:
-		out = anticlockwiseRing(rank, s.Ring)
-	case BidirectionalRingPair:
-		out = bidirectionalRingPair(rank, s.Ring)
-	case MeetInMiddleRing:
-		out = meetInMiddleRing(rank, s.Ring)
-	case QuadDirectionalRing:
-		out = quadDirectionalRing(rank, s.Ring, s.Second)
-	}
-	for i := range out {
-		out[i].id = i
-	}
-	return out
+// ringForm is what a ring method says of itself.
+type ringForm struct {
+	rings     int                // ring orders that it follows
+	fragments int                // of each rank: one for each lane, but that lanes may share one
+	reach     func(size int) int // rounds: how many places the lane that reaches furthest goes
+	lanes     func(s Spec, rank int) []lane
 }
 
-// fragments is the number of fragments that each rank owns: one for each lane, but that the two lanes of
-// meet_in_middle_ring share one.
-func (s Spec) fragments() int {
-	switch s.Method {
-	case BidirectionalRingPair:
-		return 2
-	case QuadDirectionalRing:
-		return 4
+// wholeRing is the reach of a lane that goes all the way round.
+func wholeRing(size int) int { return size - 1 }
+
+// ringRow is the row of a ring method.
+func ringRow(name string, f ringForm) row {
+	fragments := func(s Spec) int { return f.fragments * s.Size }
+	along := func(make func(s Spec, r ring) schedule.Program) func(s Spec, rank int) schedule.Program {
+		return func(s Spec, rank int) schedule.Program {
+			lanes := f.lanes(s, rank)
+			for i := range lanes {
+				lanes[i].id = i
+			}
+			return make(s, ring{lanes, f.fragments})
+		}
 	}
-	return 1
+	return row{name: name, rings: f.rings, inOrder: chainWays, ways: ways{
+		schedule.AllReduce:     {chunks: fragments, program: along(Spec.laneAllReduce)},
+		schedule.ReduceScatter: {chunks: fragments, program: along(Spec.laneReduceScatter)},
+		schedule.AllGather:     {chunks: fragments, program: along(Spec.laneAllGather)},
+		schedule.AllToAll:      {chunks: fragments, program: along(Spec.laneAllToAll)},
+		schedule.Broadcast: {
+			chunks:  func(s Spec) int { return f.fragments * s.pieces() },
+			program: along(Spec.laneBroadcast),
+			reach:   f.reach,
+		},
+	}}
+}
+
+// ring is the lanes of a rank, in the order of their ids.
+type ring struct {
+	lanes     []lane
+	fragments int // that each rank owns
 }
 
 // rounds returns a program of as many empty rounds as the lane that reaches furthest needs, and extra ones.
-func rounds(lanes []lane, extra int) schedule.Program {
+func (r ring) rounds(extra int) schedule.Program {
 	reach := 0
-	for _, l := range lanes {
+	for _, l := range r.lanes {
 		reach = max(reach, l.reach)
 	}
 	return make(schedule.Program, reach+extra)

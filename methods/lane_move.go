@@ -25,20 +25,20 @@ import "gogcl.dev/methods/schedule"
 //	      | O1<3    | O2<0    | O3<1    | O0<2
 //
 //draw:clockwise_ring all-to-all 4
-func (s Spec) laneAllToAll(lanes []lane) schedule.Program {
-	p := rounds(lanes, 0)
-	own := lanes[0].self()
+func (s Spec) laneAllToAll(r ring) schedule.Program {
+	p := r.rounds(0)
+	own := r.lanes[0].self()
 	for t := range p {
 		moves := 0
-		for _, l := range lanes {
+		for _, l := range r.lanes {
 			moves += 2 * max(l.reach-t, 0)
 		}
 		p[t].Moves = make([]schedule.Step, 0, moves)
-		for _, l := range lanes {
+		for _, l := range r.lanes {
 			if t >= l.reach {
 				continue
 			}
-			chunk := func(block int) int { return block*s.fragments() + l.fragment }
+			chunk := func(block int) int { return block*r.fragments + l.fragment }
 			transit := func(t, d int) schedule.Span { // the block that has d places to go after round t
 				return schedule.Tmp(2*s.Size*l.id+s.Size*(t%2)+d, chunk(l.ahead(d)), 1)
 			}
@@ -61,7 +61,7 @@ func (s Spec) laneAllToAll(lanes []lane) schedule.Program {
 			}
 		}
 	}
-	p[0].Then = append(p[0].Then, keep(own*s.fragments(), s.fragments()))
+	p[0].Then = append(p[0].Then, keep(own*r.fragments, r.fragments))
 	return p
 }
 
@@ -79,11 +79,11 @@ func (s Spec) laneAllToAll(lanes []lane) schedule.Program {
 //	    2 |           | O1>2   | O1<1
 //
 //draw:clockwise_ring broadcast 3 pieces=2
-func (s Spec) laneBroadcast(lanes []lane) schedule.Program {
+func (s Spec) laneBroadcast(r ring) schedule.Program {
 	m := s.pieces()
-	p := rounds(lanes, m-1)
-	root := lanes[0].self() == s.Root
-	for _, l := range lanes {
+	p := r.rounds(m - 1)
+	root := r.lanes[0].self() == s.Root
+	for _, l := range r.lanes {
 		d := 0 // places from the root
 		for l.behind(d) != s.Root {
 			d++
@@ -109,7 +109,7 @@ func (s Spec) laneBroadcast(lanes []lane) schedule.Program {
 		}
 	}
 	if root {
-		p[0].Then = append(p[0].Then, keep(0, s.fragments()*m))
+		p[0].Then = append(p[0].Then, keep(0, r.fragments*m))
 	}
 	return p
 }

@@ -15,9 +15,12 @@ package methods
 //	      | O0+<3       | O1+<0       | O2+<1       | O3+<2
 //
 //draw:meet_in_middle_ring reduce-scatter 4
-func meetInMiddleRing(rank int, ring []int) []lane {
-	with, against := newLane(rank, ring, false), newLane(rank, ring, true)
-	with.reach = len(ring) / 2
-	against.reach = len(ring) - 1 - with.reach
-	return []lane{with, against}
+var meetInMiddleRing = ringForm{
+	rings: 1, fragments: 1, reach: func(size int) int { return size / 2 },
+	lanes: func(s Spec, rank int) []lane {
+		with, against := newLane(rank, s.Ring, false), newLane(rank, s.Ring, true)
+		with.reach = s.Size / 2
+		against.reach = s.Size - 1 - with.reach
+		return []lane{with, against}
+	},
 }

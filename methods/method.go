@@ -22,30 +22,44 @@ const (
 	numMethods
 )
 
-var names = [numMethods]string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair",
-	"meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling"}
-
 // All lists the methods that make schedules: every one but Auto.
 func All() []Method {
-	return []Method{SendToAll, ClockwiseRing, AnticlockwiseRing, BidirectionalRingPair, MeetInMiddleRing, QuadDirectionalRing, Direct, RecursiveDoubling}
+	var out []Method
+	for m := range numMethods {
+		if table[m].ways != nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Rings is how many ring orders the method follows: 0, 1 (Spec.Ring) or 2 (Spec.Second too). A reduction in rank order
+// follows none.
+func (m Method) Rings() int {
+	if m < numMethods {
+		return table[m].rings
+	}
+	return 0
 }
 
 // String returns the text form, as in "clockwise_ring".
 func (m Method) String() string {
 	if m < numMethods {
-		return names[m]
+		return table[m].name
 	}
 	return fmt.Sprintf("Method(%d)", uint8(m))
 }
 
 // Parse is the inverse of String. The error lists what is valid.
 func Parse(s string) (Method, error) {
-	for m, name := range names {
-		if s == name {
-			return Method(m), nil
+	var names []string
+	for m := range numMethods {
+		if s == table[m].name {
+			return m, nil
 		}
+		names = append(names, table[m].name)
 	}
-	return Auto, fmt.Errorf("methods: unknown method %q, want one of %s", s, strings.Join(names[:], ", "))
+	return Auto, fmt.Errorf("methods: unknown method %q, want one of %s", s, strings.Join(names, ", "))
 }
 
 // MarshalText returns the text form, or an error if m is no method.

@@ -1,19 +1,15 @@
 package methods
 
-import (
-	"math"
-
-	"gogcl.dev/methods/schedule"
-)
+import "math"
 
 // maxPieces bounds the rounds of a pipeline, and with them the size of its schedule.
 const maxPieces = 64
 
-// PipelinePieces says into how many pieces to cut bytes that go down a chain of reach hops. The pipeline takes
+// pipelinePieces says into how many pieces to cut bytes that go down a chain of reach hops. The pipeline takes
 // reach-1+m rounds, each of one latency plus the time for bytes/m; that is least for m = sqrt((reach-1) * bytes /
 // latencyBytes), where latencyBytes is how many bytes the link would carry in the latency of one round. The result is a
 // power of two, so that few different schedules are needed, of at least 1 and at most 64.
-func PipelinePieces(reach int, bytes, latencyBytes int64) int {
+func pipelinePieces(reach int, bytes, latencyBytes int64) int {
 	if reach < 2 || bytes <= 0 || latencyBytes <= 0 {
 		return 1
 	}
@@ -23,19 +19,4 @@ func PipelinePieces(reach int, bytes, latencyBytes int64) int {
 		m *= 2
 	}
 	return m
-}
-
-// ChainReach is how many hops the chain of a pipeline over size ranks has, the reach that PipelinePieces asks for. It
-// is 0 where the schedule is no pipeline, and Spec.Pieces is ignored.
-func (m Method) ChainReach(c schedule.Collective, size int, rankOrder bool) int {
-	rings := Spec{Method: m}.rings()
-	switch {
-	case c == schedule.AllReduce && rankOrder && m != SendToAll && m != Direct:
-		return size - 1
-	case c != schedule.Broadcast || !rings:
-		return 0
-	case m == MeetInMiddleRing:
-		return size / 2
-	}
-	return size - 1
 }

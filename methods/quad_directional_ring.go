@@ -26,10 +26,13 @@ package methods
 //	      | O11<1     | O3<2      | O7<0
 //
 //draw:quad_directional_ring all-gather 3
-func quadDirectionalRing(rank int, ring, second []int) []lane {
-	lanes := append(bidirectionalRingPair(rank, ring), bidirectionalRingPair(rank, second)...)
-	for i := range lanes {
-		lanes[i].fragment = i
-	}
-	return lanes
+var quadDirectionalRing = ringForm{
+	rings: 2, fragments: 4, reach: wholeRing,
+	lanes: func(s Spec, rank int) []lane {
+		lanes := append(bothWays(rank, s.Ring), bothWays(rank, s.Second)...)
+		for i := range lanes {
+			lanes[i].fragment = i
+		}
+		return lanes
+	},
 }

@@ -6,7 +6,7 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// doubling makes the programs of recursive_doubling: partners at distance 1, 2, 4, ..., so that a collective takes
+// doublingWays are those of recursive_doubling: partners at distance 1, 2, 4, ..., so that a collective takes
 // about log2(k) rounds. It is for messages so short that rounds count and bytes do not.
 //
 //	collective       algorithm             rounds (k a power of two)    sent per rank, in pieces of n/k
@@ -21,19 +21,12 @@ import (
 // before and gets the result in one after. See Thakur, Rabenseifner and Gropp, "Optimization of Collective
 // Communication Operations in MPICH", 2005, and Bruck et al., "Efficient Algorithms for All-to-All Communications",
 // 1997.
-func (s Spec) doubling(rank int) schedule.Program {
-	switch s.Collective {
-	case schedule.AllReduce:
-		return s.butterfly(rank)
-	case schedule.ReduceScatter:
-		return s.halving(rank)
-	case schedule.AllGather:
-		return s.gatherDoubling(rank)
-	case schedule.AllToAll:
-		return s.bruck(rank)
-	default:
-		return s.binomial(rank)
-	}
+var doublingWays = ways{
+	schedule.AllReduce:     {chunks: whole, program: Spec.butterfly},
+	schedule.ReduceScatter: {chunks: perRank, program: Spec.halving},
+	schedule.AllGather:     {chunks: perRank, program: Spec.gatherDoubling},
+	schedule.AllToAll:      {chunks: perRank, program: Spec.bruck},
+	schedule.Broadcast:     {chunks: whole, program: Spec.binomial},
 }
 
 // fold maps the k ranks onto p active ones, p being the greatest power of two that is not above k: the first 2(k-p)

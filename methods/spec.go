@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"errors"
 	"fmt"
 
 	"gogcl.dev/methods/schedule"
@@ -18,7 +19,7 @@ type Spec struct {
 	Ring, Second []int
 
 	// Pieces is into how many pieces a fragment is cut where the schedule is a pipeline along a chain: a Broadcast on
-	// rings, and an AllReduce with RankOrder on rings, both of which else ignore it. 0 means 1. See PipelinePieces.
+	// rings, and an AllReduce with RankOrder on rings, both of which else ignore it. 0 means 1. See Pipelined.
 	Pieces int
 
 	// InPlace says that Output is Input. Only an AllToAll needs to be told.
@@ -39,7 +40,7 @@ func Build(s Spec) (*schedule.Schedule, error) {
 		Collective: s.Collective,
 		Size:       s.Size,
 		Root:       s.Root,
-		Chunks:     s.Chunks(),
+		Chunks:     s.chunks(),
 		Apart:      s.Collective.Contract().Output == schedule.Blocks && !s.InPlace,
 		Programs:   make([]schedule.Program, s.Size),
 	}
@@ -63,26 +64,20 @@ func (s Spec) Program(rank int) (schedule.Program, error) {
 
 // Chunks is the number of chunks that the schedule cuts its data into, 0 for a Spec that Build refuses.
 func (s Spec) Chunks() int {
-	switch {
-	case s.check() != nil:
+	if s.check() != nil {
 		return 0
-	case s.Size == 1:
-		return 1
-	case s.chained():
-		if s.Collective == schedule.ReduceScatter {
-			return s.Size
-		}
-		return s.pieces()
-	case s.Method == SendToAll && (s.Collective == schedule.AllReduce || s.Collective == schedule.Broadcast):
-		return 1
-	case s.Method == RecursiveDoubling && (s.Collective == schedule.AllReduce || s.Collective == schedule.Broadcast):
-		return 1
-	case !s.rings():
-		return s.Size
-	case s.Collective == schedule.Broadcast:
-		return s.fragments() * s.pieces()
 	}
-	return s.fragments() * s.Size
+	return s.chunks()
+}
+
+// Pipelined is s with the Pieces that are best for bytes of data in the larger buffer, over links that carry
+// latencyBytes in the latency of one round. Where the schedule is no pipeline it is 0.
+func (s Spec) Pipelined(bytes, latencyBytes int64) Spec {
+	s.Pieces = 0
+	if w, _ := s.way(); w.reach != nil {
+		s.Pieces = pipelinePieces(w.reach(s.Size), bytes, latencyBytes)
+	}
+	return s
 }
 
 // maxRanks and specPieces bound lists of steps in memory. They are far beyond what is of use.
@@ -108,13 +103,16 @@ func (s Spec) check() error {
 	case s.Pieces > specPieces:
 		return fmt.Errorf("methods: %d pieces, want at most %d", s.Pieces, specPieces)
 	}
-	if !s.rings() {
-		return nil
-	}
-	if err := checkRing("ring", s.Ring, s.Size); err != nil {
+	if _, err := s.way(); err != nil {
 		return err
 	}
-	if s.Method == QuadDirectionalRing {
+	rings := table[s.Method].rings
+	if rings > 0 {
+		if err := checkRing("ring", s.Ring, s.Size); err != nil {
+			return err
+		}
+	}
+	if rings > 1 {
 		return checkRing("second ring", s.Second, s.Size)
 	}
 	return nil
@@ -136,15 +134,29 @@ func checkRing(what string, ring []int, size int) error {
 
 func (s Spec) pieces() int { return max(s.Pieces, 1) }
 
-// rings reports whether the method sends round rings.
-func (s Spec) rings() bool {
-	return s.Method != SendToAll && s.Method != Direct && s.Method != RecursiveDoubling
+// way is how the schedule is made, or an error that is errors.ErrUnsupported.
+func (s Spec) way() (way, error) {
+	if s.Method >= numMethods {
+		return way{}, fmt.Errorf("methods: %v makes no schedule", s.Method)
+	}
+	r := &table[s.Method]
+	of := r.ways
+	if s.RankOrder && r.inOrder != nil && s.Collective.Contract().Combines {
+		of = r.inOrder
+	}
+	if int(s.Collective) >= len(of) || of[s.Collective].program == nil {
+		return way{}, fmt.Errorf("methods: %v has no way to carry out %v: %w", s.Method, s.Collective, errors.ErrUnsupported)
+	}
+	return of[s.Collective], nil
 }
 
-// chained reports whether the reduction goes along a chain of ranks, which is how rings and recursive doubling keep
-// the order of the ranks.
-func (s Spec) chained() bool {
-	return s.RankOrder && s.Collective.Contract().Combines && s.Method != SendToAll && s.Method != Direct
+// chunks is Chunks for a Spec that has been checked.
+func (s Spec) chunks() int {
+	if s.Size == 1 {
+		return 1
+	}
+	w, _ := s.way()
+	return w.chunks(s)
 }
 
 // program is Program for a Spec that has been checked.
@@ -152,26 +164,6 @@ func (s Spec) program(rank int) schedule.Program {
 	if s.Size == 1 {
 		return schedule.Program{{Then: []schedule.Step{keep(0, 1)}}}
 	}
-	if s.Method == SendToAll || s.Method == Direct {
-		return s.straight(rank)
-	}
-	if s.chained() {
-		return s.chain(rank)
-	}
-	if s.Method == RecursiveDoubling {
-		return s.doubling(rank)
-	}
-	lanes := s.lanes(rank)
-	switch s.Collective {
-	case schedule.AllReduce:
-		return append(s.laneReduceScatter(lanes), s.laneAllGather(lanes)...)
-	case schedule.ReduceScatter:
-		return s.laneReduceScatter(lanes)
-	case schedule.AllGather:
-		return s.laneAllGather(lanes)
-	case schedule.AllToAll:
-		return s.laneAllToAll(lanes)
-	default:
-		return s.laneBroadcast(lanes)
-	}
+	w, _ := s.way()
+	return w.program(s, rank)
 }

@@ -125,8 +125,8 @@ func TestPipelinePieces(t *testing.T) {
 		{7, 1 << 20, 1 << 13, 32}, // sqrt(768) = 27.7
 		{7, 1 << 40, 1 << 13, 64}, // the bound
 	} {
-		if got := PipelinePieces(c.reach, c.bytes, c.latencyBytes); got != c.want {
-			t.Errorf("PipelinePieces(%d, %d, %d) = %d, want %d", c.reach, c.bytes, c.latencyBytes, got, c.want)
+		if got := pipelinePieces(c.reach, c.bytes, c.latencyBytes); got != c.want {
+			t.Errorf("pipelinePieces(%d, %d, %d) = %d, want %d", c.reach, c.bytes, c.latencyBytes, got, c.want)
 		}
 	}
 }
@@ -154,19 +154,22 @@ func TestOneChain(t *testing.T) {
 	}
 }
 
-// TestChainReach: a method has a chain just where Pieces decides into how many chunks the data is cut.
-func TestChainReach(t *testing.T) {
+// TestPipelined: a schedule is a pipeline just where Pieces decides into how many chunks the data is cut.
+func TestPipelined(t *testing.T) {
 	for k := 2; k <= 9; k++ {
 		ring, second := rings(k)
 		for _, m := range All() {
 			for _, c := range schedule.Collectives() {
 				for _, rankOrder := range []bool{false, true} {
+					s := Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: second, RankOrder: rankOrder}
 					chunks := func(pieces int) int {
-						return Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: second, Pieces: pieces, RankOrder: rankOrder}.Chunks()
+						s := s
+						s.Pieces = pieces
+						return s.Chunks()
 					}
-					reach := m.ChainReach(c, k, rankOrder)
-					if (reach > 0) != (chunks(1) != chunks(5)) {
-						t.Errorf("%v %v over %d, rank order %v: reach %d, %d chunks in 1 piece and %d in 5", m, c, k, rankOrder, reach, chunks(1), chunks(5))
+					pieces := s.Pipelined(1<<40, 1<<13).Pieces
+					if (pieces > 0) != (chunks(1) != chunks(5)) {
+						t.Errorf("%v %v over %d, rank order %v: %d pieces, %d chunks in 1 piece and %d in 5", m, c, k, rankOrder, pieces, chunks(1), chunks(5))
 					}
 				}
 			}

@@ -2,8 +2,8 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// straight makes the programs of the methods without a ring, broadcast and direct: a message goes straight from where
-// its data is to where it is needed. They differ in two collectives only, the all-reduce and the broadcast, where
+// sendToAllWays are those of broadcast. Like direct it has no ring: a message goes straight from where its data is to
+// where it is needed. The two differ in two collectives only, the all-reduce and the broadcast, where
 // direct deals in pieces of n/k and takes two rounds.
 //
 //	all-reduce, 3 ranks, 3 chunks, 2 rounds
@@ -22,27 +22,43 @@ import "gogcl.dev/methods/schedule"
 //	      | O2<2     | O0<0     | O1<1
 //
 //draw:direct all-reduce 3
-func (s Spec) straight(rank int) schedule.Program {
-	switch s.Collective {
-	case schedule.AllReduce:
-		if s.Method == SendToAll {
-			return schedule.Program{s.everythingToEveryone(rank)}
-		}
-		return schedule.Program{s.toOwners(rank), s.fromOwners(rank, schedule.Out(rank, 1))}
-	case schedule.ReduceScatter:
-		return schedule.Program{s.toOwners(rank)}
-	case schedule.AllGather:
-		r := s.fromOwners(rank, schedule.In(rank, 1))
-		r.Then = append(r.Then, keep(rank, 1))
-		return schedule.Program{r}
-	case schedule.AllToAll:
-		return schedule.Program{s.swapBlocks(rank)}
-	default:
-		if s.Method == SendToAll {
-			return schedule.Program{s.fromRoot(rank)}
-		}
-		return schedule.Program{s.scatter(rank), s.regather(rank)}
-	}
+var sendToAllWays = ways{
+	schedule.AllReduce:     {chunks: whole, program: inOneRound(Spec.everythingToEveryone)},
+	schedule.ReduceScatter: {chunks: perRank, program: inOneRound(Spec.toOwners)},
+	schedule.AllGather:     {chunks: perRank, program: inOneRound(Spec.gatherParts)},
+	schedule.AllToAll:      {chunks: perRank, program: inOneRound(Spec.swapBlocks)},
+	schedule.Broadcast:     {chunks: whole, program: inOneRound(Spec.fromRoot)},
+}
+
+// directWays are those of direct.
+var directWays = ways{
+	schedule.AllReduce:     {chunks: perRank, program: Spec.reduceByOwners},
+	schedule.ReduceScatter: sendToAllWays[schedule.ReduceScatter],
+	schedule.AllGather:     sendToAllWays[schedule.AllGather],
+	schedule.AllToAll:      sendToAllWays[schedule.AllToAll],
+	schedule.Broadcast:     {chunks: perRank, program: Spec.dealAndRegather},
+}
+
+// inOneRound is a program of one round.
+func inOneRound(round func(s Spec, rank int) schedule.Round) func(s Spec, rank int) schedule.Program {
+	return func(s Spec, rank int) schedule.Program { return schedule.Program{round(s, rank)} }
+}
+
+// reduceByOwners is the all-reduce by direct: each piece is reduced by its owner, and goes from there to everyone.
+func (s Spec) reduceByOwners(rank int) schedule.Program {
+	return schedule.Program{s.toOwners(rank), s.fromOwners(rank, schedule.Out(rank, 1))}
+}
+
+// gatherParts is the all-gather: everyone's Input to everyone.
+func (s Spec) gatherParts(rank int) schedule.Round {
+	r := s.fromOwners(rank, schedule.In(rank, 1))
+	r.Then = append(r.Then, keep(rank, 1))
+	return r
+}
+
+// dealAndRegather is the broadcast by direct.
+func (s Spec) dealAndRegather(rank int) schedule.Program {
+	return schedule.Program{s.scatter(rank), s.regather(rank)}
 }
 
 // others lists the other ranks beginning with the next one, so that not everyone sends to rank 0 first.
@@ -114,7 +130,7 @@ func (s Spec) foldInOrder(r *schedule.Round, rank int, dst, own schedule.Span) {
 	}
 }
 
-// fromOwners is the all-gather: everyone's piece to everyone.
+// fromOwners sends everyone's piece to everyone.
 func (s Spec) fromOwners(rank int, own schedule.Span) schedule.Round {
 	var r schedule.Round
 	for _, to := range s.others(rank) {

@@ -175,10 +175,7 @@ func (s *settings) slots(coll collective, m methods.Method, o gcl.Options, bytes
 	spec := methods.Spec{
 		Method: m, Collective: coll.of(), Size: s.n, RankOrder: o.Reproducible && coll.reduces(),
 		Ring: order(s.n), Second: order(s.n),
-	}
-	if reach := m.ChainReach(spec.Collective, s.n, spec.RankOrder); reach > 0 {
-		spec.Pieces = methods.PipelinePieces(reach, int64(bytes), latencyBytes)
-	}
+	}.Pipelined(int64(bytes), latencyBytes)
 	chunks := 0
 	for rank := range s.n {
 		p, err := spec.Program(rank)

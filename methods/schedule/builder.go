@@ -38,15 +38,19 @@ type built struct {
 	fold            bool
 }
 
-// maxBuilt bounds the messages and the rounds of a Builder.
-const maxBuilt = 1 << 26
+// These bound what a Builder keeps in memory.
+const (
+	maxBuiltRanks    = 1 << 16
+	maxBuiltRounds   = 1 << 20
+	maxBuiltMessages = 1 << 26
+)
 
 // NewBuilder begins a schedule of a collective with chunks chunks over size ranks. root is that of a collective that has
 // one, else 0. Errors show in Build.
 func NewBuilder(c Collective, size, root, chunks int) *Builder {
 	b := &Builder{s: Schedule{Collective: c, Size: size, Root: root, Chunks: chunks}, only: -1}
-	if size < 1 || size > maxBuilt {
-		b.err = fmt.Errorf("schedule: size %d, want 1 to %d", size, maxBuilt)
+	if size < 1 || size > maxBuiltRanks {
+		b.err = fmt.Errorf("schedule: size %d, want 1 to %d", size, maxBuiltRanks)
 		return b
 	}
 	whole := b.s
@@ -60,6 +64,9 @@ func NewBuilder(c Collective, size, root, chunks int) *Builder {
 // Only has the Builder make the program of one rank and leave those of the others empty, at the cost of that rank's
 // messages. It comes before the first of them.
 func (b *Builder) Only(rank int) *Builder {
+	if b == nil {
+		return nil
+	}
 	if b.err == nil && (rank < 0 || rank >= b.s.Size) {
 		b.err = fmt.Errorf("schedule: rank %d of %d", rank, b.s.Size)
 	}
@@ -79,10 +86,15 @@ func (b *Builder) Fold(round, from, to, first, n int) {
 }
 
 func (b *Builder) add(m built) {
+	if b == nil {
+		return // Build says so
+	}
 	switch size, chunks := b.s.Size, b.s.Chunks; {
 	case b.err != nil:
-	case m.round < 0 || m.round >= maxBuilt || len(b.moves) >= maxBuilt:
-		b.err = fmt.Errorf("schedule: round %d after %d messages, want 0 to %d of each", m.round, len(b.moves), maxBuilt-1)
+	case m.round < 0 || m.round >= maxBuiltRounds:
+		b.err = fmt.Errorf("schedule: round %d, want 0 to %d", m.round, maxBuiltRounds-1)
+	case len(b.moves) == maxBuiltMessages:
+		b.err = fmt.Errorf("schedule: round %d: more than %d messages", m.round, maxBuiltMessages)
 	case m.from < 0 || m.from >= size || m.to < 0 || m.to >= size || m.from == m.to:
 		b.err = fmt.Errorf("schedule: round %d: a message from rank %d to rank %d of %d", m.round, m.from, m.to, size)
 	case m.n < 1 || m.first < 0 || m.first > chunks-m.n:
@@ -103,22 +115,18 @@ func (b *Builder) Build() (*Schedule, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	rounds := 0
-	for _, m := range b.moves {
-		rounds = max(rounds, m.round+1)
-	}
 	s := b.s
 	s.Programs = make([]Program, s.Size)
-	byRank := make([][]int, s.Size) // of moves
-	for i, m := range b.moves {
-		byRank[m.from] = append(byRank[m.from], i)
-		byRank[m.to] = append(byRank[m.to], i)
+	byRank := make([][]built, s.Size)
+	for _, m := range b.moves {
+		byRank[m.from] = append(byRank[m.from], m)
+		byRank[m.to] = append(byRank[m.to], m)
 	}
 	for rank := range s.Programs {
 		if b.only >= 0 && rank != b.only {
 			continue
 		}
-		p, err := b.program(rank, byRank[rank], rounds)
+		p, err := b.program(rank, byRank[rank])
 		if err != nil {
 			return nil, err
 		}

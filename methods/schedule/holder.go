@@ -1,6 +1,10 @@
 package schedule
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // holder follows what one rank holds while a Builder makes its program.
 type holder struct {
@@ -19,8 +23,13 @@ type place struct {
 	round int // in which it got there
 }
 
-// program makes the program of a rank from its messages, of which there are rounds rounds.
-func (b *Builder) program(rank int, messages []int, rounds int) (Program, error) {
+// program makes the program of a rank from its messages.
+func (b *Builder) program(rank int, messages []built) (Program, error) {
+	slices.SortStableFunc(messages, func(a, b built) int { return cmp.Compare(a.round, b.round) })
+	rounds := 0
+	if n := len(messages); n > 0 {
+		rounds = messages[n-1].round + 1
+	}
 	contract := b.s.Collective.Contract()
 	h := &holder{rank: rank, program: make(Program, rounds), at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks)}
 	lo, hi := contract.Input.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
@@ -28,31 +37,28 @@ func (b *Builder) program(rank int, messages []int, rounds int) (Program, error)
 		h.at[f] = place{held: true, buf: Input}
 	}
 	outLo, outHi := contract.Output.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
-	byRound := make([][]int, rounds)
-	for _, i := range messages {
-		t := b.moves[i].round
-		byRound[t] = append(byRound[t], i)
-	}
-	for t, messages := range byRound {
-		for _, i := range messages {
-			if m := b.moves[i]; m.from == rank {
-				src, err := h.span(t, m)
-				if err != nil {
-					return nil, err
-				}
-				for f := m.first; f < m.first+m.n; f++ {
-					h.sent[f] = t + 1
-				}
-				h.move(t, Step{Verb: Send, Peer: m.to, Src: src})
+	for len(messages) > 0 {
+		t, n := messages[0].round, 1
+		for n < len(messages) && messages[n].round == t {
+			n++
+		}
+		for _, m := range messages[:n] {
+			if m.from != rank {
+				continue
+			}
+			if err := h.send(t, m); err != nil {
+				return nil, err
 			}
 		}
-		for _, i := range messages {
-			if m := b.moves[i]; m.to == rank {
-				if err := h.receive(t, m, m.first >= outLo && m.first+m.n <= outHi); err != nil {
-					return nil, err
-				}
+		for _, m := range messages[:n] {
+			if m.to != rank {
+				continue
+			}
+			if err := h.receive(t, m, m.first >= outLo && m.first+m.n <= outHi); err != nil {
+				return nil, err
 			}
 		}
+		messages = messages[n:]
 	}
 	h.finish(outLo, outHi)
 	h.base()
@@ -85,6 +91,19 @@ func (h *holder) span(t int, m built) (Span, error) {
 		h.at[f] = place{held: true, buf: Scratch, slot: slot, round: t}
 	}
 	return h.in(h.at[m.first], m.first, m.n), nil
+}
+
+// send adds the send of a message.
+func (h *holder) send(t int, m built) error {
+	src, err := h.span(t, m)
+	if err != nil {
+		return err
+	}
+	for f := m.first; f < m.first+m.n; f++ {
+		h.sent[f] = t + 1
+	}
+	h.move(t, Step{Verb: Send, Peer: m.to, Src: src})
+	return nil
 }
 
 // receive adds the receive of a message. In the Output, if that has room for it, it may take the place of the Input:

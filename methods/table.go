@@ -1,0 +1,41 @@
+package methods
+
+import "gogcl.dev/methods/schedule"
+
+// row is all that there is to say about a method.
+type row struct {
+	name  string
+	rings int  // the ring orders that it follows: none, Spec.Ring, or Spec.Second too
+	ways  ways // none: it makes no schedules
+
+	// inOrder are the ways of the collectives that combine if each element must be the left fold of the inputs in the
+	// order of the ranks. nil: it always is.
+	inOrder ways
+}
+
+// ways has how a method carries out each collective that it can, by number. It is no map: a call asks it.
+type ways []way
+
+// way is how a method carries out a collective.
+type way struct {
+	chunks  func(s Spec) int                        // into how many the data is cut
+	program func(s Spec, rank int) schedule.Program // of two ranks or more
+	reach   func(size int) int                      // hops of the chain that Pieces is for; nil: there is no chain
+}
+
+// table has a row for each method.
+var table = [numMethods]row{
+	Auto:                  {name: "auto"},
+	SendToAll:             {name: "broadcast", ways: sendToAllWays},
+	ClockwiseRing:         ringRow("clockwise_ring", clockwiseRing),
+	AnticlockwiseRing:     ringRow("anticlockwise_ring", anticlockwiseRing),
+	BidirectionalRingPair: ringRow("bidirectional_ring_pair", bidirectionalRingPair),
+	MeetInMiddleRing:      ringRow("meet_in_middle_ring", meetInMiddleRing),
+	QuadDirectionalRing:   ringRow("quad_directional_ring", quadDirectionalRing),
+	Direct:                {name: "direct", ways: directWays},
+	RecursiveDoubling:     {name: "recursive_doubling", ways: doublingWays, inOrder: chainWays},
+}
+
+// Into how many chunks the data is cut.
+func whole(Spec) int     { return 1 }
+func perRank(s Spec) int { return s.Size }
