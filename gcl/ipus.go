@@ -56,17 +56,18 @@ type ipuGroups struct {
 // ipusInOrder lists k IPUs, m to a rank, in the order in which Concat joins their chunks: the one at offset*k/m + index
 // has a chunk of that offset and index. Where ranks have one IPU, index is the place on the ladder's ring; where they
 // have several, the number of the rank.
-func ipusInOrder(k, m int) []int {
-	if m == 1 {
-		return topology.LadderRing(k)
-	}
+func ipusInOrder(ladder topology.Topology, k, m int) ([]int, error) {
 	ids := make([]int, 0, k)
 	for offset := range m {
 		for p := offset; p < k; p += m {
 			ids = append(ids, p)
 		}
 	}
-	return ids
+	if m > 1 {
+		return ids, nil
+	}
+	rings, err := ladder.Rings(topology.Auto, ids)
+	return rings.First, err
 }
 
 // ipusOf returns the replica's k IPUs, and makes them when it is first asked. They last until the lane is closed.
@@ -123,7 +124,10 @@ func (l *lane) isClosed() bool {
 func (w *ipu) join(m int, options Options) error {
 	groups, known := w.groups[m]
 	if !known {
-		every := ipusInOrder(len(w.of.all), m)
+		every, err := ipusInOrder(w.comm.lane.topology, len(w.of.all), m)
+		if err != nil {
+			return err
+		}
 		size := len(every) / m
 		first := w.id % m * size
 		equal := every[first : first+size]

@@ -15,11 +15,10 @@ func TestAnyInput(t *testing.T) {
 	}
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
-			"LadderRing": topology.LadderRing, "ParseRing": topology.ParseRing, "DefaultSpeeds": topology.DefaultSpeeds, "New": topology.New,
+			"ParseRing": topology.ParseRing, "DefaultSpeeds": topology.DefaultSpeeds, "New": topology.New,
 		},
 		Types: []any{topology.Config{}, topology.Kind(0), topology.Link{}, topology.RingName(0), topology.Rings{}, topology.Shape(0), topology.Speed{},
 			topology.Speeds{}, topology.Topology{}},
-		Skip:   map[string]string{"LadderRing": "it makes a ring as long as it is told, as make does"},
 		Values: []any{whole, topology.Config{Replicas: []int{4, 4}, IPUsPerReplica: 2}},
 	})
 }

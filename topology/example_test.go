@@ -51,11 +51,6 @@ func ExampleTopology_Rings() {
 	// topology: ring rung-ring-4 is for replicas of 4 IPUs, these have 1
 }
 
-func ExampleLadderRing() {
-	fmt.Println(topology.LadderRing(8))
-	// Output: [0 2 4 6 7 5 3 1]
-}
-
 func ExampleParseRing() {
 	_, err := topology.ParseRing("moebius")
 	fmt.Println(err)

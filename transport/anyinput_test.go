@@ -10,7 +10,6 @@ import (
 // TestAnyInput: no call panics.
 func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
-		Functions: map[string]any{"CheckBatch": transport.CheckBatch},
 		Types: []any{transport.AbortError{}, transport.ArgumentError{}, transport.BatchError{}, transport.Call{}, transport.Checker{}, transport.ClosedError{},
 			transport.DeadlockError{}, transport.Kind(0), transport.Memory{}, transport.MismatchError{}, transport.RoundError{}, transport.Transfer{},
 			transport.UnmatchedError{}},

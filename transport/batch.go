@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Checker checks batches for an endpoint: what CheckBatch does, and that no two sends to one peer share a tag, nor two
+// Checker checks batches for an endpoint: that nothing breaks a rule which can be seen without a peer, and that no two sends to one peer share a tag, nor two
 // receives from one peer. An endpoint keeps one, because it needs memory: so it allocates nothing in steady state when
 // the batch is good. The zero value is ready. It is not for concurrent use.
 type Checker struct {
@@ -15,7 +15,7 @@ type Checker struct {
 
 // Check returns a *BatchError when the batch breaks a rule that can be seen without a peer.
 func (c *Checker) Check(rank, size int, batch []Transfer) error {
-	if err := CheckBatch(rank, size, batch); err != nil {
+	if err := checkBatch(rank, size, batch); err != nil {
 		return err
 	}
 	if len(batch) < 2 {
@@ -64,10 +64,10 @@ func (t *Transfer) row() int {
 	return 2*t.Peer + 1
 }
 
-// CheckBatch returns a *BatchError when the batch breaks a rule that can be seen without a peer: a peer out of range or
+// checkBatch returns a *BatchError when the batch breaks a rule that can be seen without a peer: a peer out of range or
 // the endpoint itself, a tag above MaxTag, an operand of another length, a missing Fold, a Next without a fold before
-// it. It allocates nothing when the batch is good. Transports call [Checker.Check] first.
-func CheckBatch(rank, size int, batch []Transfer) error {
+// it. It allocates nothing when the batch is good.
+func checkBatch(rank, size int, batch []Transfer) error {
 	for i := range batch {
 		if reason := checkTransfer(rank, size, batch, i); reason != "" {
 			return &BatchError{Index: i, Reason: reason}

@@ -67,15 +67,24 @@ type replica struct {
 // endpoint wraps one endpoint.
 type endpoint struct {
 	transport.Endpoint
-	me     *replica
-	root   bool
-	once   sync.Once
-	closed chan struct{}
+	me      *replica
+	mu      sync.Mutex // guards checker: an endpoint that is busy says so only after the check
+	checker transport.Checker
+	root    bool
+	once    sync.Once
+	closed  chan struct{}
+}
+
+// check returns a *transport.BatchError when a batch breaks a rule, before any fault.
+func (e *endpoint) check(batch []transport.Transfer) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.checker.Check(e.Rank(), e.Size(), batch)
 }
 
 // Exchange implements transport.Endpoint.
 func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
-	if err := transport.CheckBatch(e.Rank(), e.Size(), batch); err != nil {
+	if err := e.check(batch); err != nil {
 		return err
 	}
 	w, rank := e.me.world, e.Rank()
