@@ -146,67 +146,57 @@ func (c *Comm) checkOverlap(k *call) error {
 
 // perform carries out a checked call.
 func (c *Comm) perform(ctx context.Context, k *call, fingerprint transport.Call) error {
-	if c.Size() == 1 || k.operator == Local {
-		c.chosen(methods.Auto, PathLocal, 0)
+	n := c.larger(k)
+	q := c.question(k, n)
+	r := c.setting.route(&q)
+	if r.phases {
+		return c.passing(k, fingerprint, c.hybrid.perform(ctx, k, fingerprint))
+	}
+	switch r.path {
+	case PathLocal:
+		c.chosen(r, 0)
 		// Nothing to send, but an aborted or closed communicator, or a context that is done, must show.
 		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
 			return err
 		}
 		c.keepOwn(k)
 		return nil
-	}
-	if c.hybrid.takes(c, k) {
-		return c.passing(k, fingerprint, c.hybrid.perform(ctx, k, fingerprint))
-	}
-	n := c.larger(k)
-	method := c.method(k, n)
-	if c.syncful() && c.lane.memory != nil && (method == methods.Direct || k.barrier) && k.parts == nil {
-		path := c.sharedPath(len(k.src))
-		if c.options.StageFragments && path == PathMemory {
+	case PathSmall, PathMemory:
+		if c.options.StageFragments && r.path == PathMemory {
 			c.stageInput(k)
 		}
-		c.lane.shared.setUp(c, k, &fingerprint, method)
-		c.chosenShared(method, path)
-		return c.lane.shared.run(ctx, k, path)
+		c.lane.shared.setUp(c, k, &fingerprint, r.method)
+		c.chosenOnePass(r)
+		return c.lane.shared.run(ctx, k, r.path)
 	}
-	fingerprint.Method = uint8(method)
+	fingerprint.Method = uint8(r.method)
+	return c.passing(k, fingerprint, c.byRounds(ctx, k, r, n, fingerprint))
+}
+
+// byRounds carries out a call by a schedule.
+func (c *Comm) byRounds(ctx context.Context, k *call, r route, n int, fingerprint transport.Call) error {
+	combines := k.collective.Contract().Combines
 	if c.options.StageFragments && !k.barrier {
 		if k.parts == nil {
-			return c.passing(k, fingerprint, c.staged(ctx, k, method, n, fingerprint))
+			return c.staged(ctx, k, r, n, fingerprint)
 		}
-		if !reduces(k.collective) {
+		if !combines {
 			c.stageInput(k)
 		}
 	}
-	e, err := c.executor(k, method, n)
+	e, err := c.executor(k, r, n*k.dtype.Size())
 	if err != nil {
 		return err
 	}
-	c.chosenSchedule(method, e)
-	r := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts, segment: c.segment(k.dtype.Size())}
-	if k.barrier {
-		r.fold, r.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8) // of nothing
+	c.chosen(r, e.length())
+	one := run{elements: n, elemSize: k.dtype.Size(), input: k.src, output: k.dst, call: fingerprint, parts: k.parts, segment: c.segment(k.dtype.Size())}
+	switch {
+	case k.barrier: // folds nothing
+		one.fold, one.many = kernel.Binary(kernel.Add, kernel.Uint8), kernel.Many(kernel.Add, kernel.Uint8)
+	case combines:
+		return c.reduce(ctx, k, e, one, n)
 	}
-	if !reduces(k.collective) || k.barrier {
-		return c.passing(k, fingerprint, c.lane.execute(ctx, e, r))
-	}
-	return c.reduce(ctx, k, e, r, n)
-}
-
-// syncful reports whether replicas step together.
-func (c *Comm) syncful() bool {
-	switch c.options.Implementation {
-	case Syncful:
-		return true
-	case Syncless:
-		return false
-	case Hybrid:
-		if s := c.group.split; s.domains == 1 || s.each == 1 {
-			return s.domains == 1
-		}
-	}
-	m := c.options.Method
-	return c.lane.memory != nil && (m == methods.Auto || m == methods.Direct)
+	return c.lane.execute(ctx, e, one)
 }
 
 // keepOwn gives a replica its own data: the result in a group of one, and that of Local.
@@ -222,23 +212,6 @@ func (c *Comm) keepOwn(k *call) {
 	clear(k.dst[copy(k.dst, src):])
 }
 
-// method is the method to use for n elements.
-func (c *Comm) method(k *call, n int) methods.Method {
-	switch {
-	case k.barrier:
-		return methods.SendToAll
-	case c.options.Method != methods.Auto:
-		return c.options.Method
-	case c.syncful() && c.lane.memory != nil && (c.options.MaxBroadcastSize == 0 || k.collective != schedule.AllReduce):
-		return methods.Direct
-	}
-	m := c.tuning().Choose(k.collective, c.Size(), int64(n)*int64(k.dtype.Size()), c.strided)
-	if c.syncful() && c.lane.memory != nil && m != methods.SendToAll {
-		return methods.Direct
-	}
-	return m
-}
-
 // executor carries out a schedule.
 type executor interface {
 	// execute carries out runs of which only the caller's part is filled in, all of one call.
@@ -249,26 +222,21 @@ type executor interface {
 
 	// cut is into how many chunks the data is cut.
 	cut() int
+
+	// length is the number of rounds.
+	length() int
 }
 
-// executor finds the executor of a call, or makes it.
-func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error) {
-	overMemory := c.syncful() && c.lane.memory != nil
-	key := planKey{method: method, collective: k.collective, root: k.root, barriers: c.syncful()}
-	switch contract := k.collective.Contract(); {
-	case contract.Combines:
-		key.rankOrder = c.options.Reproducible
-	case contract.Output == schedule.Blocks:
-		// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
-		key.inPlace = overMemory || k.inPlace()
+// executor finds the executor of a call by a schedule, or makes it. bytes are those of the larger buffer.
+func (c *Comm) executor(k *call, r route, bytes int) (executor, error) {
+	overMemory := r.path == PathRounds
+	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
+	spec := c.spec(k, r.method, bytes, overMemory || k.inPlace())
+	key := planKey{
+		method: spec.Method, collective: spec.Collective, root: spec.Root,
+		pieces: spec.Pieces, inPlace: spec.InPlace, rankOrder: spec.RankOrder, barriers: r.barriers,
 	}
 	g := c.group
-	spec := methods.Spec{
-		Method: method, Collective: key.collective, Size: len(g.members), Root: key.root,
-		Ring: g.rings.First, Second: g.rings.Second,
-		InPlace: key.inPlace, RankOrder: key.rankOrder,
-	}.Pipelined(int64(n)*int64(k.dtype.Size()), hostLatencyBytes)
-	key.pieces = spec.Pieces
 	if overMemory {
 		s := g.stepped[key]
 		if s == nil {
@@ -292,15 +260,23 @@ func (c *Comm) executor(k *call, method methods.Method, n int) (executor, error)
 	return p, nil
 }
 
+// spec is the schedule by which a method carries out a call on bytes in the larger buffer.
+func (c *Comm) spec(k *call, m methods.Method, bytes int, inPlace bool) methods.Spec {
+	contract, rings := k.collective.Contract(), c.group.rings
+	return methods.Spec{
+		Method: m, Collective: k.collective, Size: c.Size(), Root: k.root,
+		Ring: rings.First, Second: rings.Second,
+		InPlace:   inPlace && contract.Output == schedule.Blocks,
+		RankOrder: c.options.Reproducible && contract.Combines,
+	}.Pipelined(int64(bytes), hostLatencyBytes)
+}
+
 // reduce executes a collective that combines. Where the schedule must work on something other than the caller's
 // data (squares, or 16-bit floats that are to be kept in float32), that is staged in memory of the lane.
 func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) error {
 	l, t := c.lane, kernel.Type(k.dtype)
-	wide := c.options.Reproducible && kernel.Widen(t) != nil
-	work := t
-	if wide {
-		work = kernel.Float32
-	}
+	work := c.setting.worksIn(k.dtype)
+	wide := work != t
 	r.elemSize, r.segment = work.Size(), c.segment(work.Size())
 	r.fold = kernel.Binary(kernelOps[k.operator], work)
 	r.many = kernel.Fold{Op: kernelOps[k.operator], Type: work}.Loop()

@@ -25,6 +25,7 @@ type Comm struct {
 	digest  uint64   // of options and ring orders, for the fingerprint
 	cache   int      // bytes of the last-level cache
 	tile    int      // bytes of a segment of a message, at most: see segmentBytes
+	setting setting  // how calls go
 	hybrid  *hybrid  // how collectives go in phases, or nil if they do not
 	started *started // the function given to Start that this is the Comm of, or nil
 }
@@ -173,7 +174,7 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 		if s == nil {
 			return nil, &OptionError{Option: "Implementation", Value: Hybrid.String(), Reason: c.group.uneven}
 		}
-		if s.domains > 1 && s.each > 1 {
+		if s.domains > 1 && s.each > 1 { // as in setting.hybrid
 			c.hybrid = c.newHybrid()
 		}
 	}
@@ -203,6 +204,7 @@ func (c *Comm) With(o Options) (*Comm, error) {
 // resolve sets what calls look up that follows from the options, the topology and the machine.
 func (c *Comm) resolve() {
 	c.cache, c.tile = c.options.lastLevelCache(), c.segmentBytes()
+	c.setting = c.newSetting()
 }
 
 // fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.

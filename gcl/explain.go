@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
@@ -71,16 +70,11 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 		return e, nil
 	}
 	p := pricer{c, &call{collective: collective, dtype: dtype}, int(bytes / int64(dtype.Size()))}
-	switch {
-	case c.hybrid.takes(c, p.call):
+	r := p.route()
+	e.Method, e.Implementation, e.Why = r.method, c.setting.told(r, 0), p.why(r)
+	if r.phases {
 		across := p.phases(c.hybrid)[0]
-		e.Method, e.Implementation, e.Why = across.method(across.call, across.elements), Hybrid, p.whyHybrid(c.hybrid)
-	case c.syncful():
-		e.Method, e.Implementation = c.method(p.call, p.elements), Syncful
-		e.Why = p.why(e.Method)
-	default:
-		e.Method, e.Implementation = c.method(p.call, p.elements), Syncless
-		e.Why = p.why(e.Method)
+		e.Method, e.Implementation, e.Why = across.route().method, Hybrid, p.whyHybrid(c.hybrid)
 	}
 	var err error
 	if e.Candidates, err = p.candidates(e.Method, e.Implementation); err != nil {
@@ -132,11 +126,27 @@ type pricer struct {
 	elements int // in the larger buffer
 }
 
+// question is that of the call.
+func (p pricer) question() question {
+	q := p.Comm.question(p.call, p.elements)
+	q.published = q.bytes
+	if p.call.collective.Contract().Input == schedule.Own {
+		q.published /= p.Size()
+	}
+	return q
+}
+
+// route is how the call goes.
+func (p pricer) route() route {
+	q := p.question()
+	return p.setting.route(&q)
+}
+
 // bytes are those of the larger buffer as it is sent.
 func (p pricer) bytes() int64 {
 	size := p.call.dtype.Size()
-	if p.options.Reproducible && reduces(p.call.collective) && kernel.Widen(kernel.Type(p.call.dtype)) != nil {
-		size = kernel.Float32.Size()
+	if p.call.collective.Contract().Combines {
+		size = p.setting.worksIn(p.call.dtype).Size()
 	}
 	return int64(size) * int64(min(p.elements, math.MaxInt/size))
 }
@@ -169,19 +179,15 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 	case method != methods.Direct:
 		err = add(p.stepped(method))
 	}
-	if s := p.group.split; err == nil && s != nil && s.domains > 1 && s.each > 1 && p.newHybrid().takes(p.Comm, p.call) {
+	if q := p.question(); err == nil && p.setting.inPhases(&q) {
 		err = add(p.inPhases(p.newHybrid()))
 	}
 	return out, err
 }
 
-// spec is the schedule of a call: that of Comm.executor, which need not be told whether it is in place.
+// spec is the schedule by which a method carries out the call, apart from its input.
 func (p pricer) spec(m methods.Method) methods.Spec {
-	return methods.Spec{
-		Method: m, Collective: p.call.collective, Size: p.Size(),
-		Ring: p.group.rings.First, Second: p.group.rings.Second,
-		RankOrder: p.options.Reproducible && reduces(p.call.collective),
-	}.Pipelined(int64(p.elements)*int64(p.call.dtype.Size()), hostLatencyBytes)
+	return p.Comm.spec(p.call, m, p.elements*p.call.dtype.Size(), false)
 }
 
 // price prices a schedule by the links of the topology.
@@ -244,11 +250,8 @@ func (p pricer) onePass() Candidate {
 	n, ranks := int64(p.elements)*int64(p.call.dtype.Size()), int64(p.Size())
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once
 	c := Candidate{Implementation: Syncful, Method: methods.Direct, Rounds: 1, Barriers: 2, SentBytes: others}
-	published, contract := n, p.call.collective.Contract()
-	if contract.Input == schedule.Own {
-		published = n / ranks
-	}
-	small := p.sharedPath(int(published)) == PathSmall
+	q, contract := p.question(), p.call.collective.Contract()
+	small := q.published <= p.setting.small
 	switch {
 	case small && contract.Input == schedule.AtRoot:
 		c.Barriers = 0 // the root does not wait
@@ -286,39 +289,19 @@ func saturatedDouble(n int64) int64 {
 	return 2 * n
 }
 
-// why is the reason for what Comm.method and Comm.syncful say, as in "direct, since ...; Syncful, since ...".
-func (p pricer) why(m methods.Method) string {
-	o, overMemory := p.options, p.lane.memory != nil
+// why is the reason for a route, as in "direct, since ...; Syncful, since ...".
+func (p pricer) why(r route) string {
 	method := "as the options ask"
-	switch {
-	case o.Method != methods.Auto:
-	case p.syncful() && overMemory && m != methods.SendToAll:
+	switch r.because {
+	case asOnePass:
 		method = "since on peer memory it is one pass"
-	default:
+	case asTuned:
 		bytes := int64(p.elements) * int64(p.call.dtype.Size())
-		method = "since " + p.tuning().Why(p.call.collective, p.Size(), bytes, p.strided)
+		method = "since " + p.setting.tuning.Why(p.call.collective, p.Size(), bytes, p.strided)
 	}
-	var how string
-	switch {
-	case o.Implementation == Hybrid && p.group.split.domains == 1:
-		how = "Syncful, as Hybrid is inside one link domain"
-	case o.Implementation == Hybrid && p.group.split.each == 1:
-		how = "Syncless, as Hybrid is between link domains with one rank in each"
-	case o.Implementation == Syncful && overMemory:
-		how = "Syncful, as the options ask"
-	case o.Implementation == Syncful:
-		how = "Syncful, as the options ask, which without peer memory is a barrier before each round"
-	case o.Implementation == Syncless:
-		how = "Syncless, as the options ask"
-	case !overMemory:
-		how = "Syncless, since the transport has no peer memory"
-	case p.syncful():
-		how = "Syncful, since the replicas share an address space"
-	default:
-		how = "Syncless, since Auto steps together for direct only"
-	}
+	how := p.setting.syncfulWhy
 	if p.hybrid != nil {
 		how += ", to which Hybrid leaves a reproducible reduction"
 	}
-	return fmt.Sprintf("%v, %s; %s", m, method, how)
+	return fmt.Sprintf("%v, %s; %s", r.method, method, how)
 }

@@ -111,13 +111,6 @@ func (c *Comm) newHybrid() *hybrid {
 	return &hybrid{split: c.group.split, lane: c.lane, inside: phases(c.group.split.inside, Syncful), across: phases(c.group.split.across, Syncless)}
 }
 
-// takes reports whether a call goes in phases. A reproducible reduction is a fold in rank order, which phases are not:
-// it goes the way that AutoImplementation takes, as a collective without phases does. A barrier goes in phases as an
-// all-reduce of nothing, all of which wait for everyone.
-func (h *hybrid) takes(c *Comm, k *call) bool {
-	return h != nil && phasingOf(k.collective).perform != nil && (k.barrier || !c.options.Reproducible || !reduces(k.collective))
-}
-
 // perform carries out a checked call.
 func (h *hybrid) perform(ctx context.Context, k *call, fingerprint transport.Call) error {
 	p := &h.lane.phases
@@ -192,7 +185,8 @@ func (p *phases) pass(ctx context.Context, c *Comm) error {
 
 // tell gives the transport a fingerprint and sends nothing.
 func (p *phases) tell(ctx context.Context, c *Comm, f transport.Call) error {
-	f.Method = uint8(c.method(&p.whole, c.larger(&p.whole)))
+	q := c.question(&p.whole, c.larger(&p.whole))
+	f.Method = uint8(c.setting.route(&q).method)
 	return p.lane.endpoint.Exchange(ctx, f, nil)
 }
 

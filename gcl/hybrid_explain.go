@@ -66,7 +66,7 @@ func (p pricer) broadcastPhases(h *hybrid) []pricedPhase {
 func (p pricer) inPhases(h *hybrid) (Candidate, error) {
 	out := Candidate{Implementation: Hybrid}
 	for i, phase := range p.phases(h) {
-		method := phase.method(phase.call, phase.elements)
+		method := phase.route().method
 		var c Candidate
 		var err error
 		switch {
@@ -107,11 +107,11 @@ func saturatedSum(a, b int64) int64 {
 func (p pricer) whyHybrid(h *hybrid) string {
 	all := p.phases(h)
 	across, inside := all[0], all[1]
-	method := across.method(across.call, across.elements)
+	r := across.route()
 	reason := "as the options ask"
-	if p.options.Method == methods.Auto {
-		reason = "since " + across.tuning().Why(across.call.collective, across.Size(), int64(across.elements)*int64(p.call.dtype.Size()), p.strided)
+	if r.because == asTuned {
+		reason = "since " + across.setting.tuning.Why(across.call.collective, across.Size(), int64(across.elements)*int64(p.call.dtype.Size()), p.strided)
 	}
 	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
-		method, h.domains, reason, inside.method(inside.call, inside.elements), ranks(h.each))
+		r.method, h.domains, reason, inside.route().method, ranks(h.each))
 }

@@ -143,7 +143,6 @@ func (w *ipu) join(m int, options Options) error {
 		w.groups[m] = groups
 	}
 	w.ipuGroups, w.comm.options = groups, options
-	w.comm.resolve()
 	return nil
 }
 
@@ -151,6 +150,7 @@ func (w *ipu) join(m int, options Options) error {
 func (w *ipu) do(g *group, k call) error {
 	c := &w.comm
 	c.group = g
+	c.resolve()
 	c.digest = c.fingerprint()
 	return c.perform(w.of.ctx, &k, transport.Call{
 		Group:      g.id,

@@ -8,7 +8,6 @@ import (
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/ticks"
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
@@ -264,9 +263,20 @@ func (m *many) check(ctx context.Context, c *Comm, k *manyCall, p *prepared) err
 
 // perform carries out a call that has been prepared.
 func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint transport.Call) error {
-	if c.Size() == 1 || reduces(k.collective) && k.operator == Local {
-		// As Comm.perform does.
-		c.chosen(methods.Auto, PathLocal, 0)
+	// To what chooses methods and counts the pieces of pipelines, the tensors are so many bytes.
+	whole := call{collective: k.collective, operator: k.operator, root: k.root, dtype: tensor.U8}
+	published := 0
+	for _, in := range m.ins {
+		published += len(in)
+	}
+	r := c.setting.route(&question{
+		collective: k.collective, several: true, local: k.operator == Local,
+		bytes: m.known.bytes, published: roundUp(published, packAlign),
+	})
+	switch r.path {
+	case PathLocal:
+		c.chosen(r, 0)
+		// As in Comm.perform.
 		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
 			return err
 		}
@@ -274,18 +284,14 @@ func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint tr
 			c.keepOwn(&call{collective: k.collective, dst: m.outs[t], src: m.ins[t]})
 		}
 		return nil
+	case PathSmall, PathMemory:
+		return m.onePass(ctx, c, &whole, r, fingerprint)
 	}
-	// To what chooses methods and counts the pieces of pipelines, the tensors are so many bytes.
-	whole := call{collective: k.collective, operator: k.operator, root: k.root, dtype: tensor.U8}
-	method := c.method(&whole, m.known.bytes)
-	fingerprint.Method = uint8(method)
-	if c.syncful() && c.lane.memory != nil && method == methods.Direct {
-		return m.direct(ctx, c, &whole, fingerprint)
-	}
-	e, err := c.executor(&whole, method, m.known.bytes)
+	fingerprint.Method = uint8(r.method)
+	e, err := c.executor(&whole, r, m.known.bytes)
 	if err != nil {
 		return err
 	}
-	c.chosenSchedule(method, e)
+	c.chosen(r, e.length())
 	return c.passing(&whole, fingerprint, m.scheduled(ctx, c, &whole, e, fingerprint))
 }

@@ -4,23 +4,17 @@ import (
 	"context"
 
 	"gogcl.dev/internal/kernel"
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
-// direct carries out a call on several tensors on peer memory in one pass, as shared does for one. Small ones are
-// packed for one Gather or Broadcast. Large ones are laid open where they lie, and nothing is packed.
-func (m *many) direct(ctx context.Context, c *Comm, whole *call, fingerprint transport.Call) error {
+// onePass carries out a call on several tensors on peer memory in one pass, as shared does for one. Small ones are packed
+// for one Gather or Broadcast. Large ones are laid open where they lie, and nothing is packed.
+func (m *many) onePass(ctx context.Context, c *Comm, whole *call, r route, fingerprint transport.Call) error {
 	s := &c.lane.shared
-	s.setUp(c, whole, &fingerprint, methods.Direct)
-	published := 0
-	for _, in := range m.ins {
-		published += len(in)
-	}
-	path := c.sharedPath(roundUp(published, packAlign))
-	c.chosenShared(methods.Direct, path)
-	if path == PathSmall {
+	s.setUp(c, whole, &fingerprint, r.method)
+	c.chosenOnePass(r)
+	if r.path == PathSmall {
 		return m.small(ctx, c, whole)
 	}
 	if c.options.StageFragments {

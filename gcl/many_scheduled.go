@@ -5,6 +5,7 @@ import (
 
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
@@ -30,14 +31,14 @@ func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, 
 	if s.scatters || s.gathers {
 		ranks = c.Size()
 	}
-	wide := false
+	works := func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }
 	if contract.Combines {
-		wide, s.square = c.options.Reproducible, whole.operator == SquareAdd
+		works, s.square = c.setting.worksIn, whole.operator == SquareAdd
 		if whole.operator == Mean {
 			s.by = c.Size()
 		}
 	}
-	s.sort(e.cut(), ranks, wide)
+	s.sort(e.cut(), ranks, works)
 	m.packing.setUp(s.layout, kernel.Fold{Op: kernelOps[whole.operator]}, 0) // squared before, divided after
 
 	swaps := contract.Output == schedule.Blocks // its schedules need input and output apart
@@ -104,14 +105,14 @@ type shipment struct {
 	by       int  // what outputs are divided by, if it is more than 1
 }
 
-// sort decides which tensors have messages of their own, and finds the layout of the others. With wide, 16-bit floats
-// are packed as float32. All ranks decide alike.
-func (s *shipment) sort(cut, ranks int, wide bool) {
+// sort decides which tensors have messages of their own, and finds the layout of the others, packed as the types
+// that works says. All ranks decide alike.
+func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
 	m := s.many
 	m.separate = m.separate[:0]
 	for t, dtype := range s.dtypes {
 		large := s.elements[t]*dtype.Size()/cut >= separateBytes && len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
-		if large && !s.together && !s.square && !(wide && kernel.Widen(kernel.Type(dtype)) != nil) {
+		if large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {
 			m.separate = append(m.separate, t)
 		}
 	}
@@ -121,11 +122,7 @@ func (s *shipment) sort(cut, ranks int, wide bool) {
 	}
 	m.extents = m.extents[:0]
 	for t, dtype := range s.dtypes {
-		work := kernel.Type(dtype)
-		if wide && kernel.Widen(work) != nil {
-			work = kernel.Float32
-		}
-		m.extents = append(m.extents, extent{work, s.elements[t]})
+		m.extents = append(m.extents, extent{works(dtype), s.elements[t]})
 	}
 	for _, t := range m.separate {
 		m.extents[t].elements = 0

@@ -217,6 +217,9 @@ func (p *plan) split(bounds []int, n int, parts []int) {
 // cut implements executor.
 func (p *plan) cut() int { return p.chunks }
 
+// length implements executor.
+func (p *plan) length() int { return len(p.rounds) }
+
 // bases are the elements of the larger buffer at which the rank's input and output begin.
 func (p *plan) bases(at *placement) (input, output int) {
 	own, _ := p.ownAt(at)

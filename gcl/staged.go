@@ -5,13 +5,12 @@ import (
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
-	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
 
 // staged carries out a call on one tensor by a schedule with Options.StageFragments: as one on several, which are
 // packed fragment by fragment, each at the beginning of a cache line.
-func (c *Comm) staged(ctx context.Context, k *call, method methods.Method, n int, fingerprint transport.Call) error {
+func (c *Comm) staged(ctx context.Context, k *call, r route, n int, fingerprint transport.Call) error {
 	m := &c.lane.many
 	defer m.clear()
 	m.ins, m.outs = append(m.ins[:0], k.src), append(m.outs[:0], k.dst)
@@ -20,11 +19,11 @@ func (c *Comm) staged(ctx context.Context, k *call, method methods.Method, n int
 	m.known.elements = append(m.known.elements, n)
 	m.known.shards = append(m.known.shards, chunks.PerRank(n, c.Size()))
 	whole := call{collective: k.collective, operator: k.operator, dtype: k.dtype, root: k.root}
-	e, err := c.executor(&whole, method, n)
+	e, err := c.executor(&whole, r, n*k.dtype.Size())
 	if err != nil {
 		return err
 	}
-	c.chosenSchedule(method, e)
+	c.chosen(r, e.length())
 	return m.scheduled(ctx, c, &whole, e, fingerprint)
 }
 

@@ -81,6 +81,9 @@ func newStepped(l *lane, set *planSet, rank int) (*stepped, error) {
 // cut implements executor.
 func (s *stepped) cut() int { return s.plan.cut() }
 
+// length implements executor.
+func (s *stepped) length() int { return len(s.then) }
+
 // own implements executor.
 func (s *stepped) own() (lo, hi int) { return s.plan.own() }
 

@@ -256,59 +256,32 @@ func waitedSince(err error) int64 {
 }
 
 // chosen tells how the call in progress is carried out, and in how many rounds.
-func (c *Comm) chosen(m methods.Method, p Path, rounds int) {
+func (c *Comm) chosen(r route, rounds int) {
 	f := c.lane.flight
-	f.method, f.path = m, p
+	f.method, f.path = r.method, r.path
 	if c.lane.tracing.trace != nil {
-		c.traceChosen(m, p, rounds)
+		c.traceChosen(r, rounds)
 	}
 }
 
-// sharedPath is how so many published bytes go on peer memory without a schedule.
-func (c *Comm) sharedPath(published int) Path {
-	if published <= min(c.lane.small, c.tile) {
-		return PathSmall
-	}
-	return PathMemory
-}
-
-// chosenShared is chosen for what goes on peer memory without a schedule.
-func (c *Comm) chosenShared(m methods.Method, p Path) {
-	c.chosen(m, p, 1)
+// chosenOnePass is chosen for what goes on peer memory without a schedule.
+func (c *Comm) chosenOnePass(r route) {
+	c.chosen(r, 1)
 	if c.lane.tracing.trace != nil {
 		c.lane.tracing.startRound(0)
 	}
 }
 
-// chosenSchedule is chosen for a schedule.
-func (c *Comm) chosenSchedule(m methods.Method, e executor) {
-	switch e := e.(type) {
-	case *plan:
-		c.chosen(m, PathMessages, len(e.rounds))
-	case *stepped:
-		c.chosen(m, PathRounds, len(e.then))
-	}
-}
-
-func (c *Comm) traceChosen(m methods.Method, p Path, rounds int) {
+func (c *Comm) traceChosen(r route, rounds int) {
 	t := &c.lane.tracing
-	t.call.Method, t.call.Path = m, p
-	if p != PathLocal {
-		t.call.Implementation = Syncless
-		if c.syncful() {
-			t.call.Implementation = Syncful
-		}
-		if t.call.Phase > 0 {
-			t.call.Implementation = Hybrid
-		}
-	}
+	t.call.Method, t.call.Path, t.call.Implementation = r.method, r.path, c.setting.told(r, t.call.Phase)
 	if t.trace.MethodChosen == nil {
 		return
 	}
 	e := TraceMethod{Rounds: rounds}
-	if c.onRings(m, t.call.Collective) && p != PathLocal {
+	if c.onRings(r.method, t.call.Collective) && r.path != PathLocal {
 		e.Ring = c.group.inOrder(c.group.rings.First)
-		if m.Rings() > 1 {
+		if r.method.Rings() > 1 {
 			e.Second = c.group.inOrder(c.group.rings.Second)
 		}
 	}
