@@ -1,6 +1,10 @@
 package commgroup
 
-import "fmt"
+import (
+	"fmt"
+
+	"gogcl.dev/internal/enum"
+)
 
 // Type says how the members of a group lie among all replicas.
 type Type uint8
@@ -10,18 +14,12 @@ const (
 	All         Type = iota // one group of all replicas
 	Consecutive             // blocks of neighbours; with a stride s, every s-th replica of a block s times as long
 	Orthogonal              // one replica from each of k equal blocks: the stride is N/k
-	numTypes
 )
 
-var typeNames = [numTypes]string{"ALL", "CONSECUTIVE", "ORTHOGONAL"}
+var typeNames = enum.New[Type]("group type", []string{All: "ALL", Consecutive: "CONSECUTIVE", Orthogonal: "ORTHOGONAL"}...)
 
 // String returns ALL, CONSECUTIVE or ORTHOGONAL.
-func (t Type) String() string {
-	if t < numTypes {
-		return typeNames[t]
-	}
-	return fmt.Sprintf("Type(%d)", uint8(t))
-}
+func (t Type) String() string { return typeNames.String(t) }
 
 // Group describes a partition of the replicas into groups of equal size. The zero value is one group of all. Any value
 // can be built; [Group.Resolve] says whether it makes sense for a number of replicas.
@@ -34,8 +32,8 @@ type Group struct {
 // check finds what is wrong with a group whatever the number of replicas.
 func (g Group) check() error {
 	switch {
-	case g.Type >= numTypes:
-		return fmt.Errorf("commgroup: unknown group type %d: want ALL, CONSECUTIVE or ORTHOGONAL", uint8(g.Type))
+	case !typeNames.Valid(g.Type):
+		return fmt.Errorf("commgroup: %w", typeNames.Check(g.Type))
 	case g.Size < 0:
 		return fmt.Errorf("commgroup: %v group of negative size %d", g.Type, g.Size)
 	case g.Stride < 0:

@@ -27,13 +27,8 @@ func (g Group) String() string {
 func Parse(text string) (Group, error) {
 	name, rest, bracket := strings.Cut(strings.TrimSpace(text), "(")
 	var g Group
-	found := false
-	for t := range numTypes {
-		if strings.TrimSpace(name) == t.String() {
-			g.Type, found = t, true
-		}
-	}
-	if !found {
+	var found bool
+	if g.Type, found = typeNames.Lookup(strings.TrimSpace(name)); !found {
 		return Group{}, fmt.Errorf("commgroup: unknown group %q: want ALL, CONSECUTIVE or ORTHOGONAL, then maybe (size, stride s)", text)
 	}
 	if !bracket {

@@ -1,9 +1,6 @@
 package gcl
 
-import (
-	"fmt"
-	"strings"
-)
+import "gogcl.dev/internal/enum"
 
 // Implementation says how the steps of a method are carried out. The text forms are GCL's values of
 // collectiveImplementation.
@@ -28,43 +25,21 @@ const (
 	// and among the IPUs of a replica, it is Syncful; of a group with a member in each domain Syncless. Reproducible
 	// reductions, and calls on several tensors, go the way that AutoImplementation takes.
 	Hybrid
-
-	numImplementations
 )
 
-var implementationNames = [numImplementations]string{"Auto", "Syncless", "Syncful", "Hybrid"}
+var implementationNames = enum.New[Implementation]("implementation",
+	[]string{AutoImplementation: "Auto", Syncless: "Syncless", Syncful: "Syncful", Hybrid: "Hybrid"}...)
 
 // String returns the text form, as in "Syncful".
-func (i Implementation) String() string {
-	if i < numImplementations {
-		return implementationNames[i]
-	}
-	return fmt.Sprintf("Implementation(%d)", uint8(i))
-}
+func (i Implementation) String() string { return implementationNames.String(i) }
 
 // ParseImplementation is the inverse of String. The error lists what is valid.
-func ParseImplementation(s string) (Implementation, error) {
-	for i, name := range implementationNames {
-		if s == name {
-			return Implementation(i), nil
-		}
-	}
-	return 0, fmt.Errorf("gcl: unknown implementation %q, want one of %s", s, strings.Join(implementationNames[:], ", "))
-}
+func ParseImplementation(s string) (Implementation, error) { return implementationNames.Parse(s) }
 
 // MarshalText returns the text form, or an error if i is no implementation.
-func (i Implementation) MarshalText() ([]byte, error) {
-	if i >= numImplementations {
-		return nil, fmt.Errorf("gcl: %v is not an implementation", i)
-	}
-	return []byte(i.String()), nil
-}
+func (i Implementation) MarshalText() ([]byte, error) { return implementationNames.MarshalText(i) }
 
 // UnmarshalText parses the text form. After an error i is what it was.
 func (i *Implementation) UnmarshalText(text []byte) error {
-	parsed, err := ParseImplementation(string(text))
-	if err == nil {
-		*i = parsed
-	}
-	return err
+	return implementationNames.UnmarshalText(i, text)
 }

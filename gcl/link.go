@@ -2,7 +2,8 @@ package gcl
 
 import (
 	"fmt"
-	"strings"
+
+	"gogcl.dev/internal/enum"
 )
 
 // Link says which links a group may use. The text forms are GCL's values of link.
@@ -13,45 +14,21 @@ const (
 	AutoLink Link = iota // whatever serves
 	IPULink              // the group must lie inside one link domain
 	GWLink               // the members must lie in different link domains
-	numLinks
 )
 
-var linkNames = [numLinks]string{"auto-link", "ipu-link", "gw-link"}
+var linkNames = enum.New[Link]("link", []string{AutoLink: "auto-link", IPULink: "ipu-link", GWLink: "gw-link"}...)
 
 // String returns the text form, as in "ipu-link".
-func (l Link) String() string {
-	if l < numLinks {
-		return linkNames[l]
-	}
-	return fmt.Sprintf("Link(%d)", uint8(l))
-}
+func (l Link) String() string { return linkNames.String(l) }
 
 // ParseLink is the inverse of String. The error lists what is valid.
-func ParseLink(s string) (Link, error) {
-	for l, name := range linkNames {
-		if s == name {
-			return Link(l), nil
-		}
-	}
-	return 0, fmt.Errorf("gcl: unknown link %q, want one of %s", s, strings.Join(linkNames[:], ", "))
-}
+func ParseLink(s string) (Link, error) { return linkNames.Parse(s) }
 
 // MarshalText returns the text form, or an error if l is no link.
-func (l Link) MarshalText() ([]byte, error) {
-	if l >= numLinks {
-		return nil, fmt.Errorf("gcl: %v is not a link", l)
-	}
-	return []byte(l.String()), nil
-}
+func (l Link) MarshalText() ([]byte, error) { return linkNames.MarshalText(l) }
 
 // UnmarshalText parses the text form. After an error l is what it was.
-func (l *Link) UnmarshalText(text []byte) error {
-	parsed, err := ParseLink(string(text))
-	if err == nil {
-		*l = parsed
-	}
-	return err
-}
+func (l *Link) UnmarshalText(text []byte) error { return linkNames.UnmarshalText(l, text) }
 
 // checkLink returns an *OptionError for a group that the option Link does not allow.
 func (c *Comm) checkLink() error {

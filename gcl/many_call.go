@@ -187,8 +187,8 @@ func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 	switch {
 	case ctx == nil:
 		return errors.New("nil context")
-	case contract.Combines && k.operator >= numOperators:
-		return fmt.Errorf("%v is not an operator", k.operator)
+	case contract.Combines && !operatorNames.Valid(k.operator):
+		return operatorNames.Check(k.operator)
 	case contract.Rooted() && (k.root < 0 || k.root >= c.Size()):
 		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, c.Size()-1)
 	case dsts != srcs:

@@ -2,8 +2,8 @@ package gcl
 
 import (
 	"fmt"
-	"strings"
 
+	"gogcl.dev/internal/enum"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
@@ -27,42 +27,19 @@ const (
 	numOperators
 )
 
-var operatorNames = [numOperators]string{"ADD", "MEAN", "MUL", "MIN", "MAX", "LOGICAL_AND", "LOGICAL_OR", "SQUARE_ADD", "LOCAL"}
+var operatorNames = enum.New[Operator]("operator", "ADD", "MEAN", "MUL", "MIN", "MAX", "LOGICAL_AND", "LOGICAL_OR", "SQUARE_ADD", "LOCAL")
 
 // String returns GCL's name, as in "SQUARE_ADD".
-func (op Operator) String() string {
-	if op < numOperators {
-		return operatorNames[op]
-	}
-	return fmt.Sprintf("Operator(%d)", uint8(op))
-}
+func (op Operator) String() string { return operatorNames.String(op) }
 
 // ParseOperator is the inverse of String. The error lists what is valid.
-func ParseOperator(s string) (Operator, error) {
-	for op, name := range operatorNames {
-		if s == name {
-			return Operator(op), nil
-		}
-	}
-	return 0, fmt.Errorf("gcl: unknown operator %q, want one of %s", s, strings.Join(operatorNames[:], ", "))
-}
+func ParseOperator(s string) (Operator, error) { return operatorNames.Parse(s) }
 
 // MarshalText returns GCL's name, or an error if op is no operator.
-func (op Operator) MarshalText() ([]byte, error) {
-	if op >= numOperators {
-		return nil, fmt.Errorf("gcl: %v is not an operator", op)
-	}
-	return []byte(op.String()), nil
-}
+func (op Operator) MarshalText() ([]byte, error) { return operatorNames.MarshalText(op) }
 
 // UnmarshalText parses GCL's name. After an error op is what it was.
-func (op *Operator) UnmarshalText(text []byte) error {
-	parsed, err := ParseOperator(string(text))
-	if err == nil {
-		*op = parsed
-	}
-	return err
-}
+func (op *Operator) UnmarshalText(text []byte) error { return operatorNames.UnmarshalText(op, text) }
 
 // kernelOps is the loop that folds an operator. Local has none.
 var kernelOps = [numOperators]kernel.Op{
@@ -72,8 +49,8 @@ var kernelOps = [numOperators]kernel.Op{
 
 // Accepts returns an error if op does not take elements of type t, or is no operator.
 func (op Operator) Accepts(t tensor.DType) error {
-	if op >= numOperators {
-		return fmt.Errorf("%v is not an operator", op)
+	if err := operatorNames.Check(op); err != nil {
+		return err
 	}
 	if op == Local {
 		return nil

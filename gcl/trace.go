@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gogcl.dev/internal/enum"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -113,19 +114,13 @@ const (
 	PathMemory               // one pass over the peers' memory
 	PathRounds               // rounds of a schedule on the peers' memory
 	PathSmall                // what each member publishes, at most transport.PeerMemory's SmallLimit
-
-	numPaths
 )
 
-var pathNames = [numPaths]string{"unknown", "local", "messages", "peer memory", "peer memory in rounds", "small"}
+var pathNames = enum.New[Path]("path", []string{PathUnknown: "unknown", PathLocal: "local", PathMessages: "messages",
+	PathMemory: "peer memory", PathRounds: "peer memory in rounds", PathSmall: "small"}...)
 
 // String returns words for the path, as in "peer memory".
-func (p Path) String() string {
-	if p < numPaths {
-		return pathNames[p]
-	}
-	return fmt.Sprintf("Path(%d)", uint8(p))
-}
+func (p Path) String() string { return pathNames.String(p) }
 
 // quoteName is how a name follows that of a call.
 func quoteName(name string) string {

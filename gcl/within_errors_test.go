@@ -58,7 +58,7 @@ func TestWithinErrors(t *testing.T) {
 		{"ranks that do not fit", pairs, reduceBoth(three, gcl.Add), "3 IPUs do not divide into ranks of 2 (Options.IPUsPerRank)"},
 		{"ranks larger than the replica", gcl.Options{IPUsPerRank: 4}, reduceBoth(three, gcl.Add), "3 IPUs do not divide into ranks of 4"},
 		{"an operator for other types", gcl.Options{}, reduceBoth(four, gcl.LogicalAnd), "operator LOGICAL_AND takes bool, not int32"},
-		{"an operator that is none", gcl.Options{}, reduceBoth(four, 99), "Operator(99) is not an operator"},
+		{"an operator that is none", gcl.Options{}, reduceBoth(four, 99), "Operator(99) is no operator, want one of ADD, "},
 		{"nil context", gcl.Options{}, func(_ context.Context, c *gcl.Comm) error { return reduceBoth(four, gcl.Add)(noContext, c) }, "nil context"},
 
 		{"no chunks", gcl.Options{}, gather(), "gcl: all-gather within the replica: replica 0: no IPU is given data, want 1 or more"},

@@ -1,9 +1,6 @@
 package methods
 
-import (
-	"fmt"
-	"strings"
-)
+import "gogcl.dev/internal/enum"
 
 // Method names a way to carry out a collective. The text forms are GCL's option values.
 type Method uint8
@@ -21,6 +18,17 @@ const (
 	RecursiveDoubling                   // partners at distance 1, 2, 4, ...: a logarithmic number of rounds
 	numMethods
 )
+
+// names are those of the table.
+var names = enum.New[Method]("method", tableNames()...)
+
+func tableNames() []string {
+	var out []string
+	for m := range table {
+		out = append(out, table[m].name)
+	}
+	return out
+}
 
 // All lists the methods that make schedules: every one but Auto.
 func All() []Method {
@@ -43,38 +51,13 @@ func (m Method) Rings() int {
 }
 
 // String returns the text form, as in "clockwise_ring".
-func (m Method) String() string {
-	if m < numMethods {
-		return table[m].name
-	}
-	return fmt.Sprintf("Method(%d)", uint8(m))
-}
+func (m Method) String() string { return names.String(m) }
 
 // Parse is the inverse of String. The error lists what is valid.
-func Parse(s string) (Method, error) {
-	var names []string
-	for m := range numMethods {
-		if s == table[m].name {
-			return m, nil
-		}
-		names = append(names, table[m].name)
-	}
-	return Auto, fmt.Errorf("methods: unknown method %q, want one of %s", s, strings.Join(names, ", "))
-}
+func Parse(s string) (Method, error) { return names.Parse(s) }
 
 // MarshalText returns the text form, or an error if m is no method.
-func (m Method) MarshalText() ([]byte, error) {
-	if m >= numMethods {
-		return nil, fmt.Errorf("methods: %v is not a method", m)
-	}
-	return []byte(m.String()), nil
-}
+func (m Method) MarshalText() ([]byte, error) { return names.MarshalText(m) }
 
 // UnmarshalText parses the text form. After an error m is what it was.
-func (m *Method) UnmarshalText(text []byte) error {
-	parsed, err := Parse(string(text))
-	if err == nil {
-		*m = parsed
-	}
-	return err
-}
+func (m *Method) UnmarshalText(text []byte) error { return names.UnmarshalText(m, text) }

@@ -1,8 +1,7 @@
 package tensor
 
 import (
-	"fmt"
-
+	"gogcl.dev/internal/enum"
 	"gogcl.dev/internal/kernel"
 )
 
@@ -58,38 +57,25 @@ func (d DType) IsFloat() bool { return d >= F16 && d <= F64 }
 // IsNumber reports whether d is an integer or floating point type: all but Bool.
 func (d DType) IsNumber() bool { return d.IsInteger() || d.IsFloat() }
 
-// String is the name of the type, such as "float32"; of an invalid one, "DType(0)".
-func (d DType) String() string {
-	if !d.Valid() {
-		return fmt.Sprintf("DType(%d)", uint8(d))
+// dtypeNames are the names of the element types, none of number 0.
+var dtypeNames = enum.New[DType]("dtype", namesOfDTypes()...)
+
+func namesOfDTypes() []string {
+	names := []string{""}
+	for _, d := range DTypes() {
+		names = append(names, kernel.Type(d).String())
 	}
-	return kernel.Type(d).String()
+	return names
 }
+
+// String is the name of the type, such as "float32"; of an invalid one, "DType(0)".
+func (d DType) String() string { return dtypeNames.String(d) }
 
 // ParseDType is the DType that String gives the name of, case and all. The error lists the names.
-func ParseDType(name string) (DType, error) {
-	for d := Bool; d.Valid(); d++ {
-		if d.String() == name {
-			return d, nil
-		}
-	}
-	return 0, fmt.Errorf("tensor: unknown dtype %.100q, want one of %v", name, DTypes())
-}
+func ParseDType(name string) (DType, error) { return dtypeNames.Parse(name) }
 
 // MarshalText is the name of the type; an invalid DType is an error.
-func (d DType) MarshalText() ([]byte, error) {
-	if !d.Valid() {
-		return nil, fmt.Errorf("tensor: %v has no text form", d)
-	}
-	return []byte(d.String()), nil
-}
+func (d DType) MarshalText() ([]byte, error) { return dtypeNames.MarshalText(d) }
 
 // UnmarshalText is ParseDType. After an error d is what it was.
-func (d *DType) UnmarshalText(text []byte) error {
-	parsed, err := ParseDType(string(text))
-	if err != nil {
-		return err
-	}
-	*d = parsed
-	return nil
-}
+func (d *DType) UnmarshalText(text []byte) error { return dtypeNames.UnmarshalText(d, text) }

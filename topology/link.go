@@ -1,6 +1,6 @@
 package topology
 
-import "fmt"
+import "gogcl.dev/internal/enum"
 
 // Kind says what a link is made of.
 type Kind uint8
@@ -11,18 +11,13 @@ const (
 	IPULink              // rail or rung of a ladder
 	GWLink               // between link domains
 	HostLink             // inside a clique: memory, a bus, a switch
-	numKinds
 )
 
-var kindNames = [numKinds]string{"no link", "ipu-link", "gw-link", "host-link"}
+var kindNames = enum.New[Kind]("kind of link",
+	[]string{NoLink: "no link", IPULink: "ipu-link", GWLink: "gw-link", HostLink: "host-link"}...)
 
 // String returns "no link", "ipu-link", "gw-link" or "host-link".
-func (k Kind) String() string {
-	if k < numKinds {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
+func (k Kind) String() string { return kindNames.String(k) }
 
 // How many parallel links make up one line of the picture.
 const (

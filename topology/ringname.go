@@ -2,7 +2,8 @@ package topology
 
 import (
 	"fmt"
-	"strings"
+
+	"gogcl.dev/internal/enum"
 )
 
 // RingName is a ring by GCL's name for it, the value of the option "topology". The zero value is [Auto].
@@ -16,46 +17,22 @@ const (
 	RungRing8                      // the same, replicas of four rungs
 	RingOnLine                     // up over every other replica, back over the rest; one ring on each side
 	PeripheralRing                 // round the edge: up the left column, down the right
-	numRingNames
 )
 
-var ringNames = [numRingNames]string{"auto", "rung-ring-2", "rung-ring-4", "rung-ring-8", "ring-on-line", "peripheral-ring"}
+var ringNames = enum.New[RingName]("ring", []string{Auto: "auto", RungRing2: "rung-ring-2", RungRing4: "rung-ring-4",
+	RungRing8: "rung-ring-8", RingOnLine: "ring-on-line", PeripheralRing: "peripheral-ring"}...)
 
 // String returns GCL's spelling, as in "rung-ring-2".
-func (r RingName) String() string {
-	if r < numRingNames {
-		return ringNames[r]
-	}
-	return fmt.Sprintf("RingName(%d)", uint8(r))
-}
+func (r RingName) String() string { return ringNames.String(r) }
 
 // ParseRing returns the ring of a name as [RingName.String] spells it. The error lists them all.
-func ParseRing(name string) (RingName, error) {
-	for r, known := range ringNames {
-		if name == known {
-			return RingName(r), nil
-		}
-	}
-	return 0, fmt.Errorf("topology: unknown ring %q: want one of %s", name, strings.Join(ringNames[:], ", "))
-}
+func ParseRing(name string) (RingName, error) { return ringNames.Parse(name) }
 
 // MarshalText returns the name. An unknown ring is an error.
-func (r RingName) MarshalText() ([]byte, error) {
-	if r >= numRingNames {
-		return nil, fmt.Errorf("topology: unknown ring %d", uint8(r))
-	}
-	return []byte(r.String()), nil
-}
+func (r RingName) MarshalText() ([]byte, error) { return ringNames.MarshalText(r) }
 
 // UnmarshalText sets the ring from its name. After an error it is what it was.
-func (r *RingName) UnmarshalText(text []byte) error {
-	parsed, err := ParseRing(string(text))
-	if err != nil {
-		return err
-	}
-	*r = parsed
-	return nil
-}
+func (r *RingName) UnmarshalText(text []byte) error { return ringNames.UnmarshalText(r, text) }
 
 // course is the way a ring takes through the replicas of one domain, numbered from the bottom.
 type course uint8
@@ -80,7 +57,7 @@ func (t Topology) course(name RingName) (course, RingName, error) {
 	case RungRing8:
 		needs = 8
 	default:
-		return 0, 0, fmt.Errorf("topology: unknown ring %d", uint8(name))
+		return 0, 0, fmt.Errorf("topology: %w", ringNames.Check(name))
 	}
 	if t.ipus != needs {
 		return 0, 0, fmt.Errorf("topology: ring %v is for replicas of %d IPUs, these have %d", name, needs, t.ipus)

@@ -305,7 +305,7 @@ func TestRingErrors(t *testing.T) {
 		{clique(t, 4), topology.RungRing2, []int{0, 1}, "ring rung-ring-2 is for replicas of 2 IPUs, these have 1"},
 		{ladder(t, topology.JoinedLadder, 2, 4), topology.PeripheralRing, []int{0, 1}, "ring peripheral-ring is for replicas of 1 IPUs, these have 2"},
 		{ladder(t, topology.OpenLadder, 4, 4), topology.RungRing4, []int{0, 1}, "ring rung-ring-4 goes around at the top: it needs a ladder with joined ends, this one is open"},
-		{clique(t, 4), topology.RingName(17), []int{0}, "unknown ring 17"},
+		{clique(t, 4), topology.RingName(17), []int{0}, "topology: RingName(17) is no ring, want one of auto, rung-ring-2,"},
 		{clique(t, 4), topology.Auto, nil, "at least one member"},
 		{clique(t, 4), topology.Auto, []int{0, 4}, "member 1 is replica 4, but there are 4 replicas"},
 		{clique(t, 4), topology.Auto, []int{-1}, "member 0 is replica -1"},

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gogcl.dev/internal/enum"
 )
 
 // Shape says how the IPUs of one link domain are linked.
@@ -16,18 +18,12 @@ const (
 	Clique       Shape = iota // every pair: a host, a switch
 	OpenLadder                // two columns of IPUs, rungs between them
 	JoinedLadder              // and the top of each column linked to its bottom
-	numShapes
 )
 
-var shapeNames = [numShapes]string{"clique", "open ladder", "joined ladder"}
+var shapeNames = enum.New[Shape]("shape", []string{Clique: "clique", OpenLadder: "open ladder", JoinedLadder: "joined ladder"}...)
 
 // String returns "clique", "open ladder" or "joined ladder".
-func (s Shape) String() string {
-	if s < numShapes {
-		return shapeNames[s]
-	}
-	return fmt.Sprintf("Shape(%d)", uint8(s))
-}
+func (s Shape) String() string { return shapeNames.String(s) }
 
 // Config describes a machine. Only Replicas has no default.
 type Config struct {
@@ -55,8 +51,8 @@ type Topology struct {
 // New checks a description and returns the machine. Errors: an unknown shape, no domain, a domain without replicas, a
 // negative number, more IPUs than an int can count, a speed that is not finite, joined ends on half a rung.
 func New(c Config) (Topology, error) {
-	if c.Shape >= numShapes {
-		return Topology{}, fmt.Errorf("topology: unknown shape %d: want clique, open ladder or joined ladder", uint8(c.Shape))
+	if err := shapeNames.Check(c.Shape); err != nil {
+		return Topology{}, fmt.Errorf("topology: %w", err)
 	}
 	if c.IPUsPerReplica < 0 {
 		return Topology{}, fmt.Errorf("topology: %d IPUs per replica", c.IPUsPerReplica)

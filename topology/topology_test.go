@@ -42,7 +42,7 @@ func TestNewErrors(t *testing.T) {
 		{topology.Config{Replicas: []int{4}, IPUsPerReplica: -2}, "-2 IPUs per replica"},
 		{topology.Config{Replicas: []int{4}, IOTiles: -1}, "-1 IO tiles: want 1 to 1472, or 0 for 32"},
 		{topology.Config{Replicas: []int{4}, IOTiles: 1473}, "1473 IO tiles: want 1 to 1472, or 0 for 32"},
-		{topology.Config{Replicas: []int{4}, Shape: 3}, "unknown shape 3"},
+		{topology.Config{Replicas: []int{4}, Shape: 3}, "Shape(3) is no shape, want one of clique, open ladder, joined ladder"},
 		{topology.Config{Replicas: []int{math.MaxInt, 1}}, "more IPUs than can be counted: link domain 1"},
 		{topology.Config{Replicas: []int{math.MaxInt}, IPUsPerReplica: 2}, "more IPUs than can be counted: link domain 0"},
 		{topology.Config{Replicas: []int{4, 3}, Shape: topology.JoinedLadder}, "3 replicas of 1 IPUs leave half a rung on the joined ladder of link domain 1"},

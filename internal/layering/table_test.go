@@ -31,9 +31,9 @@ const module = "gogcl.dev"
 // buffer at once.
 func table() []row {
 	return []row{
-		{pkg: "commgroup", pure: true},
+		{pkg: "commgroup", imports: []string{"internal/enum"}, pure: true},
 		{pkg: "chunks", pure: true},
-		{pkg: "topology", pure: true},
+		{pkg: "topology", imports: []string{"internal/enum"}, pure: true},
 		{pkg: "methods/schedule", imports: []string{"chunks"}, pure: true},
 		{pkg: "transport"},
 		{pkg: "internal/kernel", modules: []string{xsys}},
@@ -42,7 +42,8 @@ func table() []row {
 		{pkg: "internal/anyinput"},
 		{pkg: "internal/leaktest"},
 		{pkg: "internal/fulldisk"},
-		{pkg: "internal/closest"},
+		{pkg: "internal/closest", pure: true},
+		{pkg: "internal/enum", imports: []string{"internal/closest"}, pure: true},
 		{pkg: "internal/plot"},
 		{pkg: "internal/progress"},
 		{pkg: "internal/command"},
@@ -51,8 +52,8 @@ func table() []row {
 		{pkg: "internal/strictjson"},
 		{pkg: "internal/safetensors", imports: []string{"tensor", "internal/strictjson"}},
 
-		{pkg: "tensor", imports: []string{"internal/kernel"}},
-		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks"}, pure: true},
+		{pkg: "tensor", imports: []string{"internal/kernel", "internal/enum"}},
+		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks", "internal/enum"}, pure: true},
 		{pkg: "methods/cost", imports: []string{"topology", "methods/schedule"}, pure: true},
 		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
 		{pkg: "transport/transporttest", imports: []string{"transport", "internal/leaktest"}},

@@ -37,7 +37,7 @@ func TestBuildErrors(t *testing.T) {
 		}, "all-reduce at errors_test.go:LINE in graph main of int32 (3,): operator MEAN takes floating point, not int32"},
 		{"no operator", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllReduceInPlace(x, gcl.Operator(99))
-		}, "all-reduce in place at errors_test.go:LINE in graph main of float32 (3,): Operator(99) is not an operator"},
+		}, "all-reduce in place at errors_test.go:LINE in graph main of float32 (3,): Operator(99) is no operator, want one of ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD, LOCAL"},
 		{"one of many", x3, func(x *ir.Tensor) *ir.Tensor {
 			y := x.Graph().Constant(tensor.Scalar(true))
 			return all.AllReduceMany([]*ir.Tensor{x, y}, gcl.Add)[1]
