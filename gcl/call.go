@@ -199,7 +199,8 @@ func (c *Comm) byRounds(ctx context.Context, k *call, r route, n int, fingerprin
 	return c.lane.execute(ctx, e, one)
 }
 
-// keepOwn gives a replica its own data: the result in a group of one, and that of Local.
+// keepOwn gives a replica its own data: the result in a group of one, and that of an operator that combines
+// nothing.
 func (c *Comm) keepOwn(k *call) {
 	src := k.src
 	if k.collective.Contract().Output == schedule.Own {
@@ -278,9 +279,10 @@ func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) er
 	work := c.setting.worksIn(k.dtype)
 	wide := work != t
 	r.elemSize, r.segment = work.Size(), c.segment(work.Size())
-	r.fold = kernel.Binary(kernelOps[k.operator], work)
-	r.many = kernel.Fold{Op: kernelOps[k.operator], Type: work}.Loop()
-	if wide || k.operator == SquareAdd || c.options.StageFragments {
+	does := &operators[k.operator]
+	r.fold = kernel.Binary(does.fold, work)
+	r.many = kernel.Fold{Op: does.fold, Type: work}.Loop()
+	if wide || does.square || c.options.StageFragments {
 		in, out := l.stage(n*r.elemSize, chunks.PerRank(n, c.Size())*r.elemSize)
 		r.input = in
 		if wide {
@@ -288,7 +290,7 @@ func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) er
 		} else {
 			copy(in, k.src)
 		}
-		if k.operator == SquareAdd {
+		if does.square {
 			kernel.Square(work)(in, in)
 		}
 		switch {
@@ -307,7 +309,7 @@ func (c *Comm) reduce(ctx context.Context, k *call, e executor, r run, n int) er
 		have = (hi - lo) * k.dtype.Size()
 	}
 	result := r.output[:have/k.dtype.Size()*r.elemSize]
-	if k.operator == Mean {
+	if does.divide {
 		kernel.Divide(work)(result, result, c.Size())
 	}
 	if wide {

@@ -190,25 +190,15 @@ func (p *phases) tell(ctx context.Context, c *Comm, f transport.Call) error {
 	return p.lane.endpoint.Exchange(ctx, f, nil)
 }
 
-// first is the operator of the phase that sees the inputs: it squares, and leaves the division to divide.
-func (p *phases) first() Operator {
-	if p.whole.operator == Mean {
-		return Add
-	}
-	return p.whole.operator
-}
+// first is the operator of the phase that sees the inputs. The division is left to divide.
+func (p *phases) first() Operator { return p.whole.operator.undivided() }
 
 // then is the operator of a phase that sees partial results.
-func (p *phases) then() Operator {
-	if p.whole.operator == SquareAdd {
-		return Add
-	}
-	return p.first()
-}
+func (p *phases) then() Operator { return operators[p.whole.operator].partials }
 
-// divide ends a Mean.
+// divide ends an operator that divides.
 func (p *phases) divide(sums []byte) {
-	if p.whole.operator == Mean {
+	if operators[p.whole.operator].divide {
 		kernel.Divide(kernel.Type(p.whole.dtype))(sums, sums, p.domains*p.each)
 	}
 }

@@ -270,7 +270,7 @@ func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint tr
 		published += len(in)
 	}
 	r := c.setting.route(&question{
-		collective: k.collective, several: true, local: k.operator == Local,
+		collective: k.collective, several: true, local: reduces(k.collective) && !k.operator.Combines(),
 		bytes: m.known.bytes, published: roundUp(published, packAlign),
 	})
 	switch r.path {

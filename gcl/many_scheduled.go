@@ -31,15 +31,15 @@ func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, 
 	if s.scatters || s.gathers {
 		ranks = c.Size()
 	}
-	works := func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }
+	works, does := func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }, &operators[whole.operator]
 	if contract.Combines {
-		works, s.square = c.setting.worksIn, whole.operator == SquareAdd
-		if whole.operator == Mean {
+		works, s.square = c.setting.worksIn, does.square
+		if does.divide {
 			s.by = c.Size()
 		}
 	}
 	s.sort(e.cut(), ranks, works)
-	m.packing.setUp(s.layout, kernel.Fold{Op: kernelOps[whole.operator]}, 0) // squared before, divided after
+	m.packing.setUp(s.layout, kernel.Fold{Op: does.fold}, 0) // squared before, divided after
 
 	swaps := contract.Output == schedule.Blocks // its schedules need input and output apart
 	size := s.layout.bytes()

@@ -27,7 +27,57 @@ const (
 	numOperators
 )
 
-var operatorNames = enum.New[Operator]("operator", "ADD", "MEAN", "MUL", "MIN", "MAX", "LOGICAL_AND", "LOGICAL_OR", "SQUARE_ADD", "LOCAL")
+// operatorRow is what an operator does. Everything that depends on the operator reads its row.
+type operatorRow struct {
+	name   string    // GCL's name
+	takes  elements  // which types
+	fold   kernel.Op // the loop that combines two elements; none: a rank keeps its own data
+	square bool      // each input is squared once, before it is combined
+	divide bool      // the result is divided once, by the number of inputs
+	again  bool      // an input that is combined twice changes nothing
+
+	// partials combines results of several inputs each, as a later phase of Hybrid does: the same loop, and neither a
+	// square nor a division.
+	partials Operator
+}
+
+// operators is the table: a new operator is a constant and a row, and where no loop serves, a kernel.Op. An operator
+// that divides has no square (Operator.undivided).
+var operators = [numOperators]operatorRow{
+	Add:        {name: "ADD", takes: numbers, fold: kernel.Add, partials: Add},
+	Mean:       {name: "MEAN", takes: floats, fold: kernel.Add, partials: Add, divide: true},
+	Mul:        {name: "MUL", takes: numbers, fold: kernel.Mul, partials: Mul},
+	Min:        {name: "MIN", takes: numbers, fold: kernel.Min, partials: Min, again: true},
+	Max:        {name: "MAX", takes: numbers, fold: kernel.Max, partials: Max, again: true},
+	LogicalAnd: {name: "LOGICAL_AND", takes: booleans, fold: kernel.And, partials: LogicalAnd, again: true},
+	LogicalOr:  {name: "LOGICAL_OR", takes: booleans, fold: kernel.Or, partials: LogicalOr, again: true},
+	SquareAdd:  {name: "SQUARE_ADD", takes: numbers, fold: kernel.Add, partials: Add, square: true},
+	Local:      {name: "LOCAL", takes: anything, partials: Local},
+}
+
+// elements is a set of element types.
+type elements struct {
+	words string
+	has   func(tensor.DType) bool
+}
+
+// The sets of element types that operators take.
+var (
+	numbers  = elements{"numbers", tensor.DType.IsNumber}
+	floats   = elements{"floating point", tensor.DType.IsFloat}
+	booleans = elements{"bool", func(t tensor.DType) bool { return t == tensor.Bool }}
+	anything = elements{"any element type", tensor.DType.Valid}
+)
+
+var operatorNames = enum.New[Operator]("operator", namesOfOperators()...)
+
+func namesOfOperators() []string {
+	names := make([]string, len(operators))
+	for op := range operators {
+		names[op] = operators[op].name
+	}
+	return names
+}
 
 // String returns GCL's name, as in "SQUARE_ADD".
 func (op Operator) String() string { return operatorNames.String(op) }
@@ -41,29 +91,32 @@ func (op Operator) MarshalText() ([]byte, error) { return operatorNames.MarshalT
 // UnmarshalText parses GCL's name. After an error op is what it was.
 func (op *Operator) UnmarshalText(text []byte) error { return operatorNames.UnmarshalText(op, text) }
 
-// kernelOps is the loop that folds an operator. Local has none.
-var kernelOps = [numOperators]kernel.Op{
-	Add: kernel.Add, Mean: kernel.Add, Mul: kernel.Mul, Min: kernel.Min, Max: kernel.Max,
-	LogicalAnd: kernel.And, LogicalOr: kernel.Or, SquareAdd: kernel.Add,
-}
-
 // Accepts returns an error if op does not take elements of type t, or is no operator.
 func (op Operator) Accepts(t tensor.DType) error {
 	if err := operatorNames.Check(op); err != nil {
 		return err
 	}
-	if op == Local {
-		return nil
-	}
-	if op == Mean && !t.IsFloat() {
-		return fmt.Errorf("operator %v takes floating point, not %v", op, t)
-	}
-	if kernel.Binary(kernelOps[op], kernel.Type(t)) == nil {
-		want := "numbers"
-		if op == LogicalAnd || op == LogicalOr {
-			want = "bool"
-		}
-		return fmt.Errorf("operator %v takes %s, not %v", op, want, t)
+	if takes := operators[op].takes; !takes.has(t) {
+		return fmt.Errorf("operator %v takes %s, not %v", op, takes.words, t)
 	}
 	return nil
+}
+
+// Combines reports whether op makes one result of the data of all ranks, as all operators but Local do. Of what is no
+// operator it is false.
+func (op Operator) Combines() bool { return op < numOperators && operators[op].fold != 0 }
+
+// Squares reports whether each input is squared once before it is combined, as by SquareAdd. Where the inputs may not
+// be changed, that takes a copy of them.
+func (op Operator) Squares() bool { return op < numOperators && operators[op].square }
+
+// Divides reports whether the result is divided by the number of inputs, as by Mean.
+func (op Operator) Divides() bool { return op < numOperators && operators[op].divide }
+
+// undivided is op without its division: the operator of the phase of Hybrid that sees the inputs.
+func (op Operator) undivided() Operator {
+	if operators[op].divide {
+		return operators[op].partials
+	}
+	return op
 }

@@ -34,7 +34,7 @@ type setting struct {
 type question struct {
 	collective schedule.Collective
 	barrier    bool
-	local      bool // the operator is Local
+	local      bool // the operator combines nothing
 	several    bool // operands
 	parts      bool // of different lengths, for the ranks
 	bytes      int  // of the larger of a rank's two buffers, of all operands
@@ -172,7 +172,7 @@ func (s *setting) worksIn(dtype tensor.DType) kernel.Type {
 // question is that of a call on one tensor, of n elements in the larger buffer.
 func (c *Comm) question(k *call, n int) question {
 	return question{
-		collective: k.collective, barrier: k.barrier, local: k.operator == Local, parts: k.parts != nil,
+		collective: k.collective, barrier: k.barrier, local: !k.operator.Combines(), parts: k.parts != nil,
 		bytes: n * k.dtype.Size(), published: len(k.src),
 	}
 }

@@ -21,7 +21,7 @@ type shared struct {
 	call    transport.Call
 	kind    kernel.Fold // that fold is the loop of
 	fold    func(dsts, srcs [][]byte, by int, stream bool)
-	by      int // Mean: the divisor
+	by      int // the divisor, where the operator divides
 	segment int // bytes: no piece is longer, but for being whole cache lines
 
 	// Of the collective in progress.
@@ -80,7 +80,7 @@ func (s *shared) setUp(c *Comm, k *call, fingerprint *transport.Call, method met
 	s.cache = c.cache
 	if s.contract.Combines {
 		s.foldBy(c.foldOf(k))
-		if k.operator == Mean {
+		if operators[k.operator].divide {
 			s.by = c.Size()
 		}
 	}
@@ -98,10 +98,8 @@ func (s *shared) foldBy(f kernel.Fold) {
 
 // foldOf is how the inputs of a reduction are folded.
 func (c *Comm) foldOf(k *call) kernel.Fold {
-	return kernel.Fold{
-		Op: kernelOps[k.operator], Type: kernel.Type(k.dtype),
-		Square: k.operator == SquareAdd, Wide: c.options.Reproducible,
-	}
+	does := &operators[k.operator]
+	return kernel.Fold{Op: does.fold, Type: kernel.Type(k.dtype), Square: does.square, Wide: c.options.Reproducible}
 }
 
 // run carries out a collective on one tensor.

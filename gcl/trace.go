@@ -109,7 +109,7 @@ type Path uint8
 // The paths. All but PathLocal and PathMessages need an endpoint with transport.PeerMemory.
 const (
 	PathUnknown  Path = iota // before MethodChosen
-	PathLocal                // nothing is sent: a group of one, or the operator Local
+	PathLocal                // nothing is sent: a group of one, or an operator that combines nothing
 	PathMessages             // rounds of messages
 	PathMemory               // one pass over the peers' memory
 	PathRounds               // rounds of a schedule on the peers' memory

@@ -36,14 +36,14 @@ func newPattern(dtype tensor.DType, op gcl.Operator, n int) *pattern {
 			v.encode(p.inputs[r][i*size:], float64(v.of(r, i)), v.of(r, i))
 		}
 	}
-	if v.op == gcl.Local {
+	if !v.op.Combines() {
 		return p
 	}
 	p.folded = make([]byte, period*size)
 	for i := range period {
 		sum := v.fold(i)
 		quotient := float64(sum)
-		if op == gcl.Mean {
+		if op.Divides() {
 			quotient = v.divide(sum, n)
 		}
 		v.encode(p.folded[i*size:], quotient, sum)
@@ -72,7 +72,7 @@ func (v values) of(r, i int) int64 {
 	switch {
 	case v.dtype == tensor.Bool:
 		return v.boolean(h, r, i)
-	case v.op == gcl.Mul:
+	case rules[v.op].factors:
 		return v.factor(r, i)
 	case v.dtype.IsFloat():
 		return v.float(h, r, i)
@@ -83,14 +83,14 @@ func (v values) of(r, i int) int64 {
 // boolean is 0 or 1. The result of a reduction hangs on one replica at every other index.
 func (v values) boolean(h uint64, r, i int) int64 {
 	at := mix(uint64(i))
-	lone := at&1 == 0 && r == int(at>>1%uint64(v.n))
-	switch {
-	case v.op == gcl.LogicalOr && lone, v.op == gcl.LogicalAnd && !lone:
-		return 1
-	case v.op == gcl.LogicalOr, v.op == gcl.LogicalAnd:
-		return 0
+	rule, reduces := rules[v.op]
+	switch lone := at&1 == 0 && r == int(at>>1%uint64(v.n)); {
+	case !reduces:
+		return int64(h & 1)
+	case lone:
+		return 1 - rule.neutral
 	}
-	return int64(h & 1)
+	return rule.neutral
 }
 
 // factor is 1, but at two or three replicas for each index: the product of all is -122 to 122.
@@ -119,10 +119,10 @@ func (v values) float(h uint64, r, i int) int64 {
 		exact = 1 << 8
 	}
 	top := exact / int64(v.n)
-	switch v.op {
-	case gcl.SquareAdd:
+	switch {
+	case v.op.Squares():
 		top = int64(math.Sqrt(float64(top)))
-	case gcl.Min, gcl.Max, gcl.Local:
+	case !rules[v.op].grows:
 		top = exact
 	}
 	if top == 0 {
@@ -159,27 +159,46 @@ func (v values) wrap(x int64) int64 {
 
 // fold is the reduction of all replicas' values at index i. Integers wrap at 64 bits, and the type cuts off the rest.
 func (v values) fold(i int) int64 {
-	acc := v.of(0, i)
-	if v.op == gcl.SquareAdd {
-		acc *= acc
-	}
+	fold := rules[v.op].of
+	acc := v.input(0, i)
 	for r := 1; r < v.n; r++ {
-		x := v.of(r, i)
-		switch v.op {
-		case gcl.Add, gcl.Mean:
-			acc += x
-		case gcl.SquareAdd:
-			acc += x * x
-		case gcl.Mul:
-			acc *= x
-		case gcl.Min, gcl.LogicalAnd:
-			acc = min(acc, x)
-		case gcl.Max, gcl.LogicalOr:
-			acc = max(acc, x)
-		}
+		acc = fold(acc, v.input(r, i))
 	}
 	return acc
 }
+
+// input is what replica r contributes to the reduction at index i.
+func (v values) input(r, i int) int64 {
+	x := v.of(r, i)
+	if v.op.Squares() {
+		x *= x
+	}
+	return x
+}
+
+// rule is what an operator that combines does with integers, and what values it needs.
+type rule struct {
+	of      func(a, b int64) int64
+	grows   bool  // the result of many replicas may be larger than any of them has
+	factors bool  // most values must be 1, for the result not to grow out of the type
+	neutral int64 // of an operator of bool: what changes nothing
+}
+
+// rules are those of the operators, written down a second time.
+var rules = map[gcl.Operator]rule{
+	gcl.Add:        {of: sum, grows: true},
+	gcl.Mean:       {of: sum, grows: true},
+	gcl.SquareAdd:  {of: sum, grows: true},
+	gcl.Mul:        {of: func(a, b int64) int64 { return a * b }, grows: true, factors: true},
+	gcl.Min:        {of: least},
+	gcl.Max:        {of: greatest},
+	gcl.LogicalAnd: {of: least, neutral: 1},
+	gcl.LogicalOr:  {of: greatest, neutral: 0},
+}
+
+func sum(a, b int64) int64      { return a + b }
+func least(a, b int64) int64    { return min(a, b) }
+func greatest(a, b int64) int64 { return max(a, b) }
 
 // divide is the one division of a Mean: in float32 for the types that are calculated with in it.
 func (v values) divide(sum int64, n int) float64 {

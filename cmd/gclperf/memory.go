@@ -161,7 +161,7 @@ func (s *settings) staged(coll collective, o gcl.Options, bytes float64) float64
 	switch copies := 2 * float64(s.n) * bytes; {
 	case s.wide(coll, o):
 		return 2 * copies
-	case coll.reduces() && s.op == gcl.SquareAdd || o.StageFragments:
+	case coll.reduces() && s.op.Squares() || o.StageFragments:
 		return copies
 	}
 	return 0

@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 )
 
@@ -25,4 +26,10 @@ func (p probe) Bind(m *ir.Memory) (func() error, error) {
 // Probe adds a copy of t that calls f first.
 func Probe(t *ir.Tensor, f func(m *ir.Memory) error) *ir.Tensor {
 	return ir.Apply1(probe{f}, nil, t)
+}
+
+// HasDerivative reports whether an operator has a row among the derivatives.
+func HasDerivative(op gcl.Operator) bool {
+	row, known := derivatives[op]
+	return known && (row.none == "") == (row.input != nil)
 }

@@ -1,7 +1,7 @@
 package collective
 
 import (
-	"errors"
+	"fmt"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
@@ -24,8 +24,8 @@ func (a allReduce) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 		return nil
 	}
 	switch {
-	case b.IdenticalLosses() || operator == gcl.Local:
-	case operator == gcl.Mean:
+	case b.IdenticalLosses() || !operator.Combines():
+	case operator.Divides():
 		whole, operator = c.AllReduceMany(whole, gcl.Mean), gcl.Add // nothing more is to be done
 	default:
 		whole = c.AllReduceMany(whole, gcl.Add)
@@ -52,7 +52,7 @@ func scatterGradients(b *ir.Backward, c Comm, operator gcl.Operator, inputs []in
 	for _, i := range inputs {
 		parts, shapes = append(parts, b.Grad(i)), append(shapes, b.InSpec(i).Shape)
 	}
-	if operator == gcl.Local && !b.IdenticalLosses() {
+	if !operator.Combines() && !b.IdenticalLosses() {
 		for k, t := range parts {
 			grads = append(grads, c.applyAlone(part{shapes[k]}, t))
 		}
@@ -75,22 +75,59 @@ func (c Comm) allGatherShards(parts []*ir.Tensor, shapes []tensor.Shape) []*ir.T
 
 // differentiable returns an error if a reduction has no gradient.
 func differentiable(operator gcl.Operator) error {
-	if operator == gcl.Mul {
-		return errors.New("the operator MUL has no gradient: it would divide by the inputs")
+	row, known := derivatives[operator]
+	switch {
+	case !known:
+		return fmt.Errorf("the operator %v has no gradient", operator)
+	case row.none != "":
+		return fmt.Errorf("the operator %v has no gradient: %s", operator, row.none)
 	}
 	return nil
 }
 
+// derivative is the mathematics of an operator's gradient.
+type derivative struct {
+	none string // why there is no gradient
+
+	// input is the gradient of input i of a reduction. whole is that of its output, and y returns the output.
+	input func(b *ir.Backward, c Comm, operator gcl.Operator, i int, whole *ir.Tensor, y func() *ir.Tensor) *ir.Tensor
+}
+
+// derivatives has a row for each operator. Those of bool are never asked for a gradient.
+var derivatives = map[gcl.Operator]derivative{
+	gcl.Add:        {input: passOn},
+	gcl.Mean:       {input: share},
+	gcl.Mul:        {none: "it would divide by the inputs"},
+	gcl.Min:        {input: toWinner},
+	gcl.Max:        {input: toWinner},
+	gcl.LogicalAnd: {input: passOn},
+	gcl.LogicalOr:  {input: passOn},
+	gcl.SquareAdd:  {input: twiceInput},
+	gcl.Local:      {input: passOn},
+}
+
 // reduced is the gradient of input i of a reduction, given that of the whole reduction and what that is.
 func reduced(b *ir.Backward, c Comm, operator gcl.Operator, i int, whole *ir.Tensor, y func() *ir.Tensor) *ir.Tensor {
-	switch operator {
-	case gcl.Mean:
-		return c.applyAlone(weighted{operator}, whole)
-	case gcl.SquareAdd:
-		return c.applyAlone(weighted{operator}, whole, b.In(i))
-	case gcl.Min, gcl.Max:
-		claims := c.applyAlone(claim{}, b.In(i), y())
-		return c.applyAlone(won{}, whole, claims, c.AllReduce(claims, gcl.Min))
-	}
+	return derivatives[operator].input(b, c, operator, i, whole, y)
+}
+
+// passOn: every input counts as it is.
+func passOn(_ *ir.Backward, _ Comm, _ gcl.Operator, _ int, whole *ir.Tensor, _ func() *ir.Tensor) *ir.Tensor {
 	return whole
+}
+
+// share: of a group of G, every input counts one G-th.
+func share(_ *ir.Backward, c Comm, operator gcl.Operator, _ int, whole *ir.Tensor, _ func() *ir.Tensor) *ir.Tensor {
+	return c.applyAlone(weighted{operator}, whole)
+}
+
+// twiceInput: the derivative of a square.
+func twiceInput(b *ir.Backward, c Comm, operator gcl.Operator, i int, whole *ir.Tensor, _ func() *ir.Tensor) *ir.Tensor {
+	return c.applyAlone(weighted{operator}, whole, b.In(i))
+}
+
+// toWinner: the first rank whose input is the output has the gradient.
+func toWinner(b *ir.Backward, c Comm, _ gcl.Operator, i int, whole *ir.Tensor, y func() *ir.Tensor) *ir.Tensor {
+	claims := c.applyAlone(claim{}, b.In(i), y())
+	return c.applyAlone(won{}, whole, claims, c.AllReduce(claims, gcl.Min))
 }

@@ -375,3 +375,18 @@ func TestGradientsOfSeveral(t *testing.T) {
 		t.Error("a product has a gradient")
 	}
 }
+
+// Every operator has a row, so that none gets the gradient of a sum by default.
+func TestDerivatives(t *testing.T) {
+	for op := gcl.Operator(0); ; op++ {
+		if _, err := op.MarshalText(); err != nil {
+			break
+		}
+		if !collective.HasDerivative(op) {
+			t.Errorf("%v has no row", op)
+		}
+	}
+	if collective.HasDerivative(200) {
+		t.Error("Operator(200) has a row")
+	}
+}

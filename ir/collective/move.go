@@ -113,7 +113,7 @@ func (a broadcast) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 
 // gradient gives every replica what the root does with the reduction.
 func (a toRoot) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
-	if a.operator == gcl.Local {
+	if !a.operator.Combines() {
 		return []*ir.Tensor{c.apply(a, b.Grad(0))}
 	}
 	return []*ir.Tensor{c.Broadcast(b.Grad(0), a.root)}

@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"errors"
 	"fmt"
 
 	"gogcl.dev/gcl"
@@ -44,8 +43,9 @@ func (a part) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
 	return c.ownParts(b, gcl.Local, []int{0})
 }
 
-// weighted is what an input of a reduction gets of the gradient of that: by Mean its share; by SquareAdd, of which the
-// input is the second input, twice as much as that is, but all of it in a group of one, where nothing is squared.
+// weighted is what an input of a reduction gets of the gradient of that. An operator that divides leaves each input its
+// share. One that squares leaves twice as much as the input, which is the second input of weighted. In a group of one,
+// where nothing is divided or squared, an input gets all of it.
 type weighted struct{ operator gcl.Operator }
 
 func (a weighted) Name() string   { return "gradient weight" }
@@ -53,7 +53,7 @@ func (a weighted) String() string { return a.operator.String() }
 
 func (a weighted) infer(in []ir.Spec, _ int) ([]ir.Spec, error) {
 	want := 1
-	if a.operator == gcl.SquareAdd {
+	if a.operator.Squares() {
 		want = 2
 	}
 	if len(in) != want || !in[0].DType.IsFloat() || !in[0].Equal(in[want-1]) {
@@ -96,7 +96,7 @@ func bindWeighted[T tensor.Element, F float32 | float64](a weighted, m *ir.Memor
 		switch {
 		case c.Size() == 1:
 			copy(dst, grad)
-		case a.operator == gcl.SquareAdd:
+		case a.operator.Squares():
 			for i, g := range grad {
 				dst[i] = narrow(2 * wide(x[i]) * wide(g))
 			}
@@ -110,8 +110,8 @@ func bindWeighted[T tensor.Element, F float32 | float64](a weighted, m *ir.Memor
 }
 
 func (a weighted) gradient(b *ir.Backward, c Comm) []*ir.Tensor {
-	if a.operator == gcl.SquareAdd {
-		b.Fail(errors.New("there is no gradient of that of SQUARE_ADD"))
+	if a.operator.Squares() {
+		b.Fail(fmt.Errorf("there is no gradient of that of %v", a.operator))
 		return nil
 	}
 	return []*ir.Tensor{c.applyAlone(a, b.Grad(0))}
