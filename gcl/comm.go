@@ -26,6 +26,7 @@ type Comm struct {
 	cache   int      // bytes of the last-level cache
 	tile    int      // bytes of a segment of a message, at most: see segmentBytes
 	setting setting  // how calls go
+	agreed  uint64   // the options that members must have alike, summed up
 	hybrid  *hybrid  // how collectives go in phases, or nil if they do not
 	started *started // the function given to Start that this is the Comm of, or nil
 }
@@ -178,8 +179,8 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 			c.hybrid = c.newHybrid()
 		}
 	}
-	c.digest = c.fingerprint()
 	c.resolve()
+	c.digest = c.fingerprint()
 	return c, nil
 }
 
@@ -205,19 +206,16 @@ func (c *Comm) With(o Options) (*Comm, error) {
 func (c *Comm) resolve() {
 	c.cache, c.tile = c.options.lastLevelCache(), c.segmentBytes()
 	c.setting = c.newSetting()
+	c.agreed = hashSeed
+	for i := range optionRows {
+		if agreed := optionRows[i].agreed; agreed != nil {
+			c.agreed = mix(c.agreed, uint64(agreed(c)))
+		}
+	}
 }
 
 // fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.
-func (c *Comm) fingerprint() uint64 {
-	reproducible, staged := 0, 0
-	if c.options.Reproducible {
-		reproducible = 1
-	}
-	if c.options.StageFragments {
-		staged = 1
-	}
-	return fnv(c.group.digest, reproducible, int(c.options.Implementation), c.segmentBytes(), staged)
-}
+func (c *Comm) fingerprint() uint64 { return mix(c.group.digest, c.agreed) }
 
 // groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the
 // same members count their calls together.

@@ -32,8 +32,8 @@ func environmentOptions() (map[string]string, error) {
 // blame has an error about the value of an option say so if it is the environment that has set the option.
 func (l *lane) blame(err error) {
 	if option := (*OptionError)(nil); errors.As(err, &option) {
-		for _, t := range optionTexts {
-			if _, set := l.override[t.key]; set && t.field == option.Option {
+		for _, row := range optionRows {
+			if _, set := l.override[row.key]; set && row.field == option.Option {
 				option.environment = true
 			}
 		}

@@ -317,10 +317,12 @@ func hiddenDifference(a, b transport.Call) string {
 	switch {
 	case a.Digest == b.Digest, a.DType&manyTensors != b.DType&manyTensors, !many && shown != b:
 		return ""
-	case many:
-		return "; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (Implementation, Reproducible, MaxBytesPerTile, StageFragments, or the topology)"
 	}
-	return "; their options differ (Implementation, Reproducible, MaxBytesPerTile, StageFragments, or the topology), or the roots of their broadcasts before"
+	options := strings.Join(agreedFields(), ", ") + ", or the topology"
+	if many {
+		return fmt.Sprintf("; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (%s)", options)
+	}
+	return fmt.Sprintf("; their options differ (%s), or the roots of their broadcasts before", options)
 }
 
 func collectiveName(c uint8) string {

@@ -2,7 +2,9 @@ package gcl
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"gogcl.dev/methods/schedule"
@@ -116,8 +118,8 @@ func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error
 	return w.equal.members, w.equal.rings.First, w.every.members, w.every.rings.First, err
 }
 
-// ForgetWarnings lets the warning about useSynclessCollectives be logged once more.
-func ForgetWarnings() { warnSyncless = sync.Once{} }
+// ForgetWarnings lets warnings about deprecated options be logged once more.
+func ForgetWarnings() { warnedOptions.Clear() }
 
 // OpenDups is how many Dups c's first connection knows of.
 func OpenDups(c *Comm) int { return len(c.lane.root().others) }
@@ -137,3 +139,58 @@ func PlansOf(shared *sync.Map) (sets, plans int) {
 	})
 	return sets, plans
 }
+
+// OptionsTable is the table in docs/options.md.
+func OptionsTable() string {
+	var b strings.Builder
+	b.WriteString("| key | values | field of `gcl.Options` | what it does |\n|---|---|---|---|\n")
+	for _, r := range optionRows {
+		key, field := "`"+r.key+"`", "`"+r.field+"`"
+		if r.ours {
+			key += " (ours)"
+		}
+		if r.fieldNote != "" {
+			field += " (" + r.fieldNote + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", key, r.value.list(), field, r.does)
+	}
+	return b.String()
+}
+
+// OptionsComment is what the comment of ParseOptions says of the keys, in lines that end by column 120.
+func OptionsComment() string {
+	var b strings.Builder
+	width := 0
+	for _, key := range optionKeys() {
+		width = max(width, len(key))
+	}
+	for _, r := range optionRows {
+		line := fmt.Sprintf("//\t%-*s ", width+1, r.key)
+		for word := range strings.FieldsSeq(strings.ReplaceAll(r.value.list(), "`", "")) {
+			if len(line)+len(word) > 115 {
+				b.WriteString(line + "\n")
+				line = fmt.Sprintf("//\t%-*s ", width+1, "")
+			}
+			line += " " + word
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// OptionFields lists the fields of Options that have a key that is written.
+func OptionFields() []string {
+	var fields []string
+	for _, r := range optionRows {
+		if r.instead == "" {
+			fields = append(fields, r.field)
+		}
+	}
+	return fields
+}
+
+// AgreedFields lists the options that the text of a mismatch names.
+func AgreedFields() []string { return agreedFields() }
+
+// DigestOf is the digest in the fingerprint of c's calls.
+func DigestOf(c *Comm) uint64 { return c.digest }

@@ -2,7 +2,6 @@ package gcl
 
 import (
 	"cmp"
-	"fmt"
 
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods"
@@ -73,31 +72,11 @@ const NoBroadcast = -1
 
 // check returns an *OptionError for a value that is out of range.
 func (o Options) check() error {
-	if _, err := o.Method.MarshalText(); err != nil {
-		return &OptionError{Option: "Method", Value: fmt.Sprint(uint8(o.Method)), Reason: "not a method"}
-	}
-	if _, err := o.Implementation.MarshalText(); err != nil {
-		return &OptionError{Option: "Implementation", Value: fmt.Sprint(uint8(o.Implementation)), Reason: "not an implementation"}
-	}
-	if o.IPUsPerRank < 0 {
-		return &OptionError{Option: "IPUsPerRank", Value: fmt.Sprint(o.IPUsPerRank), Reason: "want 1 or more, or 0 for 1"}
-	}
-	if _, err := o.Topology.MarshalText(); err != nil {
-		return &OptionError{Option: "Topology", Value: fmt.Sprint(uint8(o.Topology)), Reason: "not a ring"}
-	}
-	if _, err := o.Link.MarshalText(); err != nil {
-		return &OptionError{Option: "Link", Value: fmt.Sprint(uint8(o.Link)), Reason: "not a link"}
-	}
-	if o.MaxBytesPerTile < 0 || o.MaxBytesPerTile > MaxBytesPerTileLimit {
-		return &OptionError{Option: "MaxBytesPerTile", Value: fmt.Sprint(o.MaxBytesPerTile),
-			Reason: fmt.Sprintf("want 1 to %d, or 0 for %d", MaxBytesPerTileLimit, DefaultMaxBytesPerTile)}
-	}
-	if o.MaxBroadcastSize < NoBroadcast {
-		return &OptionError{Option: "MaxBroadcastSize", Value: fmt.Sprint(o.MaxBroadcastSize),
-			Reason: "want 1 or more, 0 for what was measured, or NoBroadcast (-1)"}
-	}
-	if o.CacheBytes < 0 {
-		return &OptionError{Option: "CacheBytes", Value: fmt.Sprint(o.CacheBytes), Reason: "want 1 or more, or 0 for what the machine has"}
+	for i := range optionRows {
+		row := &optionRows[i]
+		if value, want := row.value.check(&o); want != "" {
+			return &OptionError{Option: row.field, Value: value, Reason: want}
+		}
 	}
 	return nil
 }

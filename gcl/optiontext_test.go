@@ -2,12 +2,14 @@ package gcl_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,22 +285,93 @@ func TestTraceHasNoText(t *testing.T) {
 	}
 }
 
-// docs/options.md has every key and every name of a value.
+// The table in docs/options.md is made here. After a change: go test ./gcl -run TestOptionsPage -update, and read it.
 func TestOptionsPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/options.md")
+	const file, begin, end = "../docs/options.md", "<!-- table: begin -->\n", "<!-- table: end -->\n"
+	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	before, rest, ok1 := strings.Cut(string(page), begin)
+	old, after, ok2 := strings.Cut(rest, end)
+	table := gcl.OptionsTable()
+	switch {
+	case !ok1 || !ok2:
+		t.Fatalf("%s has no place for the table", file)
+	case old == table:
+	case !*update:
+		t.Errorf("the table in %s is not what the code gives:\n%s", file, table)
+	default:
+		if err := os.WriteFile(file, []byte(before+begin+table+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for key, values := range optionValues {
-		if !strings.Contains(string(page), "`"+key+"`") {
+		if !strings.Contains(table, "`"+key+"`") {
 			t.Errorf("there is no `%s`", key)
 		}
 		for value := range values {
-			if _, err := strconv.Atoi(value); err != nil && !strings.Contains(string(page), "`"+value+"`") {
+			if _, err := strconv.Atoi(value); err != nil && !strings.Contains(table, "`"+value+"`") {
 				t.Errorf("%s: there is no `%s`", key, value)
 			}
 		}
 	}
+}
+
+// The comment of ParseOptions has the rows.
+func TestOptionsComment(t *testing.T) {
+	source, err := os.ReadFile("optiontext.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := gcl.OptionsComment(); !strings.Contains(string(source), "\n//\n"+want+"//\n") {
+		t.Errorf("the comment of ParseOptions does not have\n%s", want)
+	}
+}
+
+// Every field of Options but Trace has a row, and one key that is written.
+func TestEveryOptionHasARow(t *testing.T) {
+	var fields []string
+	for f := range reflect.TypeFor[gcl.Options]().Fields() {
+		if f.Name != "Trace" {
+			fields = append(fields, f.Name)
+		}
+	}
+	rows := gcl.OptionFields()
+	slices.Sort(fields)
+	slices.Sort(rows)
+	if !slices.Equal(fields, rows) {
+		t.Errorf("the fields %v have the rows %v", fields, rows)
+	}
+}
+
+// Members must agree on an option where its row says so, and then only.
+func TestAgreedOptions(t *testing.T) {
+	machine, err := topology.New(topology.Config{Replicas: []int{1}, IPUsPerReplica: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agreed := map[string]bool{"Implementation": true, "MaxBytesPerTile": true, "StageFragments": true, "Reproducible": true}
+	replicas(t, 1, func(_ context.Context, c *gcl.Comm) error {
+		plain := gcl.DigestOf(withOptions(c, gcl.Options{}))
+		for field, o := range map[string]gcl.Options{
+			"Method": {Method: methods.Direct}, "Implementation": {Implementation: gcl.Syncful}, "Reproducible": {Reproducible: true},
+			"IPUsPerRank": {IPUsPerRank: 2}, "Link": {Link: gcl.IPULink}, "MaxBytesPerTile": {MaxBytesPerTile: 1}, "StageFragments": {StageFragments: true},
+			"MaxBroadcastSize": {MaxBroadcastSize: 1}, "CacheBytes": {CacheBytes: 1},
+		} {
+			if differs := gcl.DigestOf(withOptions(c, o)) != plain; differs != agreed[field] {
+				t.Errorf("%s: the fingerprint differs: %v", field, differs)
+			}
+			if slices.Contains(gcl.AgreedFields(), field) != agreed[field] {
+				t.Errorf("%s: the text of a mismatch does not fit", field)
+			}
+		}
+		same := gcl.DigestOf(withOptions(c, gcl.Options{MaxBytesPerTile: gcl.DefaultMaxBytesPerTile}))
+		if same != plain {
+			t.Error("the default that is written out differs from the one that is not")
+		}
+		return nil
+	}, gcl.WithTopology(machine))
 }
 
 // What is out of range has no text.

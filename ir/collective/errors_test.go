@@ -28,7 +28,7 @@ func TestBuildErrors(t *testing.T) {
 		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,): commgroup: 4 replicas are not a multiple of size 3: want a size of 1, 2 or 4"},
 		{"options", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Options: gcl.Options{Method: methods.Method(99)}}.AllGather(x)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): gcl: option Method=99: not a method"},
+		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): gcl: option Method=99: no such value, want one of auto, broadcast, clockwise_ring, anticlockwise_ring, bidirectional_ring_pair, meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling"},
 		{"link", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Options: gcl.Options{Link: gcl.GWLink}}.Broadcast(x, 0)
 		}, "broadcast at errors_test.go:LINE in graph main of float32 (3,): gcl: option Link=gw-link: "},

@@ -1,0 +1,178 @@
+package gcl
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"gogcl.dev/methods"
+	"gogcl.dev/topology"
+)
+
+// optionRow is one option by one of its keys. ParseOptions, Options.Map, the checks and their errors, the fingerprint of
+// calls and the table in docs/options.md are made of the rows.
+type optionRow struct {
+	key     string // of ParseOptions
+	field   string // of Options
+	value   optionValue
+	ours    bool   // GCL does not have the option
+	instead string // the key that replaces this one, which is deprecated: it is read, and never written
+
+	// agreed is the part of the option in the fingerprint of a call. nil: members may differ in it, or a difference shows
+	// elsewhere in a transport.Call.
+	agreed func(c *Comm) int
+
+	fieldNote string // follows the field in docs/options.md
+	does      string // the last column of docs/options.md
+}
+
+// optionRows lists the options: GCL's in the order of its documentation, then ours. A new option is a field of Options
+// and a row.
+var optionRows = []optionRow{
+	{
+		key: "collectiveImplementation", field: "Implementation",
+		value: choice[Implementation]{
+			at: func(o *Options) *Implementation { return &o.Implementation },
+			names: func() []name[Implementation] {
+				return append(named(AutoImplementation, Syncless, Syncful, Hybrid),
+					name[Implementation]{"auto", AutoImplementation, "old spelling"}, name[Implementation]{"hybrid", Hybrid, "old spelling"})
+			},
+		},
+		agreed: func(c *Comm) int { return int(c.options.Implementation) },
+		does: "Replicas send messages, each going on as soon as it has its data (`Syncless`); or meet at barriers and use each other's " +
+			"memory (`Syncful`, [peer-memory.md](peer-memory.md)); or the second inside a link domain and the first between " +
+			"([hybrid.md](hybrid.md)). `Auto`: `Syncful` where memory is shared and the method is `auto` or `direct`, else `Syncless`",
+	},
+	{
+		key: "useSynclessCollectives", field: "Implementation", instead: "collectiveImplementation",
+		value: choice[Implementation]{
+			at: func(o *Options) *Implementation { return &o.Implementation },
+			names: func() []name[Implementation] {
+				return append([]name[Implementation]{
+					{"true", Syncless, "`Syncless`"}, {"false", Syncful, "`Syncful`"}, {"hybrid", Hybrid, ""}, {"auto", AutoImplementation, ""},
+				}, named(Syncless, Syncful, Hybrid)...)
+			},
+		},
+		does: "The same by its old key. Whoever uses it is warned once in a process, by `log/slog`. With the other key beside it, both " +
+			"must say the same",
+	},
+	{
+		key: "maxBytesPerTile", field: "MaxBytesPerTile",
+		value: number{
+			at: func(o *Options) *int { return &o.MaxBytesPerTile }, low: 1, high: MaxBytesPerTileLimit,
+			usual: strconv.Itoa(DefaultMaxBytesPerTile),
+		},
+		agreed: func(c *Comm) int { return c.tile },
+		does: "Times the number of IO tiles (32, unless `topology.Config` has another) it is how many bytes a segment may have. A longer " +
+			"message goes in several, of whole elements, up to 64 of them in one round of the transport. On peer memory it bounds what " +
+			"is taken from a peer at a time, and what is published",
+	},
+	{
+		key: "topology", field: "Topology",
+		value: choice[topology.RingName]{
+			at: func(o *Options) *topology.RingName { return &o.Topology },
+			names: func() []name[topology.RingName] {
+				return named(topology.Auto, topology.RungRing2, topology.RungRing4, topology.RungRing8, topology.RingOnLine, topology.PeripheralRing)
+			},
+		},
+		does: "The order in which ring methods go round the replicas ([rings.md](rings.md)). `auto` is the one that suits the machine " +
+			"given to `gcl.WithTopology`; one that does not fit it is an error",
+	},
+	{
+		key: "link", field: "Link",
+		value: choice[Link]{
+			at:    func(o *Options) *Link { return &o.Link },
+			names: func() []name[Link] { return named(AutoLink, IPULink, GWLink) },
+		},
+		does: "Which groups are allowed: all of them; those inside one link domain; those with no two members in one domain. Any other " +
+			"group is an error that names the replicas",
+	},
+	{
+		key: "method", field: "Method",
+		value: choice[methods.Method]{
+			at: func(o *Options) *methods.Method { return &o.Method },
+			names: func() []name[methods.Method] {
+				return named(append([]methods.Method{methods.Auto}, methods.All()...)...)
+			},
+		},
+		does: "How replicas communicate ([schedules.md](schedules.md)). `auto` chooses by collective, size of the group and bytes. " +
+			"`direct` and `recursive_doubling` are ours",
+	},
+	{
+		key: "syncful.useOptimisedLayout", field: "StageFragments", fieldNote: "the opposite",
+		value: choice[bool]{
+			at:    func(o *Options) *bool { return &o.StageFragments },
+			names: func() []name[bool] { return []name[bool]{{"true", false, ""}, {"false", true, ""}} },
+		},
+		agreed: func(c *Comm) int { return number1(c.options.StageFragments) },
+		does: "With `false` every input is first copied to memory of the connection, for a schedule with its fragments in order, which " +
+			"takes memory and time; with `true` it is sent and reduced from where it lies. It concerns messages too, in spite of its name",
+	},
+	{
+		key: "syncful.maxBroadcastSize", field: "MaxBroadcastSize", fieldNote: "a 0 is `NoBroadcast`",
+		value: number{
+			at: func(o *Options) *int { return &o.MaxBroadcastSize }, low: 0, high: math.MaxInt,
+			usual: "what was measured", zero: "NoBroadcast",
+		},
+		does: "An all-reduce by `auto` takes `broadcast` up to this number of bytes, counted as size of the group x bytes of the data, " +
+			"and never in a group that was given with a stride above 1. Each phase of `Hybrid` counts its own group and bytes. GCL's " +
+			"default of 2048 is of its own hardware",
+	},
+	{
+		key: "reproducible", field: "Reproducible", ours: true,
+		value: choice[bool]{
+			at:    func(o *Options) *bool { return &o.Reproducible },
+			names: func() []name[bool] { return []name[bool]{{"true", true, ""}, {"false", false, ""}} },
+		},
+		agreed: func(c *Comm) int { return number1(c.options.Reproducible) },
+		does:   "Reductions are folded in rank order, so that their bits depend on nothing else ([determinism.md](determinism.md))",
+	},
+	{
+		key: "ipusPerRank", field: "IPUsPerRank", ours: true,
+		value: number{at: func(o *Options) *int { return &o.IPUsPerRank }, low: 1, high: math.MaxInt, usual: "1"},
+		does:  "How many IPUs of a replica are one rank of collectives within it ([within-replica.md](within-replica.md))",
+	},
+	{
+		key: "cacheBytes", field: "CacheBytes", ours: true,
+		value: number{at: func(o *Options) *int { return &o.CacheBytes }, low: 1, high: math.MaxInt, usual: "what the machine has"},
+		does: "The last-level cache; where the machine does not say what it has, that is 32 MiB. In one pass over peer memory, results " +
+			"are stored past the caches where the inputs and outputs of all replicas have three quarters of it or more " +
+			"([peer-memory.md](peer-memory.md)). It changes no result, and replicas need not have the same",
+	},
+}
+
+// optionBy returns the row of a key, or nil.
+func optionBy(key string) *optionRow {
+	if i := slices.IndexFunc(optionRows, func(r optionRow) bool { return r.key == key }); i >= 0 {
+		return &optionRows[i]
+	}
+	return nil
+}
+
+// optionKeys lists the keys.
+func optionKeys() []string {
+	keys := make([]string, len(optionRows))
+	for i, r := range optionRows {
+		keys[i] = r.key
+	}
+	return keys
+}
+
+// agreedFields lists the fields of Options that the fingerprint of a call has parts for.
+func agreedFields() []string {
+	var fields []string
+	for _, r := range optionRows {
+		if r.agreed != nil {
+			fields = append(fields, r.field)
+		}
+	}
+	return fields
+}
+
+// number1 is 1 for true and 0 for false.
+func number1(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
