@@ -142,7 +142,8 @@ func (w *ipu) join(m int, options Options) error {
 		}
 		w.groups[m] = groups
 	}
-	w.ipuGroups, w.comm.options = groups, options
+	w.ipuGroups, w.comm.options, w.comm.group = groups, options, groups.every
+	w.comm.resolve()
 	return nil
 }
 
@@ -150,7 +151,7 @@ func (w *ipu) join(m int, options Options) error {
 func (w *ipu) do(g *group, k call) error {
 	c := &w.comm
 	c.group = g
-	c.resolve()
+	c.setting = c.newSetting()
 	c.digest = c.fingerprint()
 	return c.perform(w.of.ctx, &k, transport.Call{
 		Group:      g.id,
