@@ -69,7 +69,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	if c.Size() == 1 {
 		return e, nil
 	}
-	p := pricer{c, &call{collective: collective, dtype: dtype}, int(bytes / int64(dtype.Size()))}
+	p := pricer{c, ask{collective: collective}, dtype, int(bytes / int64(dtype.Size()))}
 	r := p.route()
 	e.Method, e.Implementation, e.Why = r.method, c.setting.told(r, 0), p.why(r)
 	if r.phases {
@@ -122,15 +122,16 @@ const (
 // pricer finds the candidates for one call.
 type pricer struct {
 	*Comm
-	call     *call
+	ask
+	dtype    tensor.DType
 	elements int // in the larger buffer
 }
 
 // question is that of the call.
 func (p pricer) question() question {
-	q := p.Comm.question(p.call, p.elements)
+	q := question{collective: p.collective, bytes: p.elements * p.dtype.Size()}
 	q.published = q.bytes
-	if p.call.collective.Contract().Input == schedule.Own {
+	if p.collective.Contract().Input == schedule.Own {
 		q.published /= p.Size()
 	}
 	return q
@@ -144,9 +145,9 @@ func (p pricer) route() route {
 
 // bytes are those of the larger buffer as it is sent.
 func (p pricer) bytes() int64 {
-	size := p.call.dtype.Size()
-	if p.call.collective.Contract().Combines {
-		size = p.setting.worksIn(p.call.dtype).Size()
+	size := p.dtype.Size()
+	if p.collective.Contract().Combines {
+		size = p.setting.worksIn(p.dtype).Size()
 	}
 	return int64(size) * int64(min(p.elements, math.MaxInt/size))
 }
@@ -187,7 +188,7 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 
 // spec is the schedule by which a method carries out the call, apart from its input.
 func (p pricer) spec(m methods.Method) methods.Spec {
-	return p.Comm.spec(p.call, m, p.elements*p.call.dtype.Size(), false)
+	return p.Comm.spec(&p.ask, m, p.elements*p.dtype.Size(), false)
 }
 
 // price prices a schedule by the links of the topology.
@@ -221,7 +222,7 @@ func (p pricer) withBarriers(m methods.Method) (Candidate, error) {
 // stepped is a method on peer memory: the rounds of its schedule, one barrier to meet, one to part, and those between.
 func (p pricer) stepped(m methods.Method) (Candidate, error) {
 	spec := p.spec(m)
-	spec.InPlace = p.call.collective.Contract().Output == schedule.Blocks
+	spec.InPlace = p.collective.Contract().Output == schedule.Blocks
 	after, err := newPlanSet(spec, p.group.members).afterMoves()
 	if err != nil {
 		return Candidate{}, err
@@ -247,10 +248,10 @@ func (p pricer) stepped(m methods.Method) (Candidate, error) {
 // onePass is what shared does, as if each rank had a processor: two barriers with each at its share of the memory
 // between them, or for a small message one, or for a small broadcast none.
 func (p pricer) onePass() Candidate {
-	n, ranks := int64(p.elements)*int64(p.call.dtype.Size()), int64(p.Size())
+	n, ranks := int64(p.elements)*int64(p.dtype.Size()), int64(p.Size())
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once
 	c := Candidate{Implementation: Syncful, Method: methods.Direct, Rounds: 1, Barriers: 2, SentBytes: others}
-	q, contract := p.question(), p.call.collective.Contract()
+	q, contract := p.question(), p.collective.Contract()
 	small := q.published <= p.setting.small
 	switch {
 	case small && contract.Input == schedule.AtRoot:
@@ -296,8 +297,8 @@ func (p pricer) why(r route) string {
 	case asOnePass:
 		method = "since on peer memory it is one pass"
 	case asTuned:
-		bytes := int64(p.elements) * int64(p.call.dtype.Size())
-		method = "since " + p.setting.tuning.Why(p.call.collective, p.Size(), bytes, p.strided)
+		bytes := int64(p.elements) * int64(p.dtype.Size())
+		method = "since " + p.setting.tuning.Why(p.collective, p.Size(), bytes, p.strided)
 	}
 	how := p.setting.syncfulWhy
 	if p.hybrid != nil {

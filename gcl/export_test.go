@@ -20,7 +20,7 @@ const PieceBytes = maxPieceBytes
 // Streamed reports whether c's latest collective in one pass over peer memory stored results past the caches.
 func Streamed(c *Comm) bool {
 	s := &c.lane.shared
-	return s.large && slices.ContainsFunc(s.operands, func(o operand) bool { return !o.replaces })
+	return s.large && slices.ContainsFunc(s.tiles, func(o tiled) bool { return !o.replaces })
 }
 
 // CacheBytes is what c takes the last-level cache to have.
@@ -92,7 +92,7 @@ func allReduceWithin(ctx context.Context, c *Comm, k int, have func(ipu int) int
 	check := func() error { return nil }
 	return c.within(ctx, withinCall{collective: schedule.AllReduce, dtype: tensor.U8, ipus: k}, check, func(w *ipu) error {
 		b := make([]byte, have(w.id))
-		return w.do(w.equal, call{collective: schedule.AllReduce, dtype: tensor.U8, dst: b, src: b, dstLen: 10000, srcLen: 10000})
+		return w.do(w.equal, call{ask: ask{collective: schedule.AllReduce}, dtype: tensor.U8, dst: b, src: b, dstLen: 10000, srcLen: 10000})
 	})
 }
 

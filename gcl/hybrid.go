@@ -112,11 +112,13 @@ func (c *Comm) newHybrid() *hybrid {
 }
 
 // perform carries out a checked call.
-func (h *hybrid) perform(ctx context.Context, k *call, fingerprint transport.Call) error {
+func (h *hybrid) perform(ctx context.Context, j *job, fingerprint transport.Call) error {
 	p := &h.lane.phases
-	*p = phases{hybrid: h, fingerprint: fingerprint, whole: *k}
-	err := phasingOf(k.collective).perform(p, ctx)
+	p.hybrid, p.fingerprint, p.done, p.question = h, fingerprint, 0, j.question
+	p.whole = call{ask: j.ask, dtype: j.dtypes[0], dst: j.outs[0], src: j.ins[0], srcLen: len(j.ins[0]) / j.dtypes[0].Size()}
+	err := phasingOf(j.collective).perform(p, ctx)
 	p.whole = call{} // hold on to nobody's buffers
+	p.part.forget()
 	return err
 }
 
@@ -147,6 +149,8 @@ type phases struct {
 	*hybrid
 	fingerprint transport.Call
 	whole       call
+	question    question // of the whole
+	part        job      // the phase in progress
 	done        uint64
 }
 
@@ -154,12 +158,13 @@ type phases struct {
 func (p *phases) do(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []byte, op Operator, root int) error {
 	size := p.whole.dtype.Size()
 	k := call{
-		collective: collective, operator: op, dtype: p.whole.dtype, root: root,
+		ask: ask{collective: collective, operator: op, root: root}, dtype: p.whole.dtype,
 		dst: dst, src: src, dstLen: len(dst) / size, srcLen: len(src) / size,
 	}
 	f := p.next(c)
 	p.lane.startPhase(p.done)
-	if err := c.perform(ctx, &k, f); err != nil {
+	p.part.one(c, &k)
+	if err := c.perform(ctx, &p.part, f); err != nil {
 		return err
 	}
 	p.lane.endRound()
@@ -185,8 +190,7 @@ func (p *phases) pass(ctx context.Context, c *Comm) error {
 
 // tell gives the transport a fingerprint and sends nothing.
 func (p *phases) tell(ctx context.Context, c *Comm, f transport.Call) error {
-	q := c.question(&p.whole, c.larger(&p.whole))
-	f.Method = uint8(c.setting.route(&q).method)
+	f.Method = uint8(c.setting.route(&p.question).method)
 	return p.lane.endpoint.Exchange(ctx, f, nil)
 }
 

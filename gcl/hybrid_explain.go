@@ -17,11 +17,11 @@ type pricedPhase struct {
 }
 
 // phases are those of a call by Hybrid, that across first: see the functions of the type phases.
-func (p pricer) phases(h *hybrid) []pricedPhase { return phasingOf(p.call.collective).priced(p, h) }
+func (p pricer) phases(h *hybrid) []pricedPhase { return phasingOf(p.collective).priced(p, h) }
 
 // phase is a phase of p's call, of so many elements in the larger buffer, or several of them.
 func (p pricer) phase(c *Comm, collective schedule.Collective, elements, times int) pricedPhase {
-	return pricedPhase{pricer{c, &call{collective: collective, dtype: p.call.dtype}, elements}, times}
+	return pricedPhase{pricer{c, ask{collective: collective}, p.dtype, elements}, times}
 }
 
 func (p pricer) allReducePhases(h *hybrid) []pricedPhase {
@@ -110,7 +110,7 @@ func (p pricer) whyHybrid(h *hybrid) string {
 	r := across.route()
 	reason := "as the options ask"
 	if r.because == asTuned {
-		reason = "since " + across.setting.tuning.Why(across.call.collective, across.Size(), int64(across.elements)*int64(p.call.dtype.Size()), p.strided)
+		reason = "since " + across.setting.tuning.Why(across.collective, across.Size(), int64(across.elements)*int64(p.dtype.Size()), p.strided)
 	}
 	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
 		r.method, h.domains, reason, inside.route().method, ranks(h.each))

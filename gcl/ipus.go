@@ -153,15 +153,12 @@ func (w *ipu) do(g *group, k call) error {
 	c.group = g
 	c.setting = c.newSetting()
 	c.digest = c.fingerprint()
-	return c.perform(w.of.ctx, &k, transport.Call{
-		Group:      g.id,
-		Seq:        g.seq.Add(1),
-		Count:      uint64(c.larger(&k)),
-		Digest:     c.digest,
-		Collective: uint8(k.collective),
-		Operator:   uint8(k.operator),
-		DType:      uint8(k.dtype),
-	})
+	f := c.fingerprintOf(&k.ask)
+	f.Seq, f.Count, f.Digest, f.DType = g.seq.Add(1), uint64(c.larger(&k)), c.digest, uint8(k.dtype)
+	j := &c.lane.alone
+	j.one(c, &k)
+	defer j.forget()
+	return c.perform(w.of.ctx, j, f)
 }
 
 // run calls body for each IPU, on a goroutine of its own but that IPU 0 has the caller's, and returns when all have

@@ -45,12 +45,14 @@ type lane struct {
 
 	shared  shared
 	many    many
+	alone   job    // of the call in progress, if it is on one operand
 	phases  phases // of the call in progress
 	runs    []run
 	batch   []transport.Transfer
 	bases   []uint32    // tags of the first segments of one fold's messages
 	tags    [][2]uint32 // by replica: of the next transfer to it and from it, in the batch that is being made
 	scratch []byte      // slots of schedules
+	staged  [][]byte    // inputs that are staged
 	staging []byte      // inputs and outputs in another form than the caller's
 	between []byte      // what a phase of Hybrid leaves for the next
 }

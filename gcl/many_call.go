@@ -2,24 +2,20 @@ package gcl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"unsafe"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/ticks"
-	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
 // manyCall is a collective on several tensors as it was asked for, in one of three forms.
 type manyCall struct {
-	collective schedule.Collective
-	operator   Operator
-	root       int
-	form       manyForm
-	fresh      bool // the destinations were made for this call
+	ask
+	form  form
+	fresh bool // the destinations were made for this call
 
 	// Slices of one type, by their headers: a length is in elements. Mapped, there is one of each, which the mapping
 	// cuts.
@@ -30,16 +26,17 @@ type manyCall struct {
 	dstTensors, srcTensors []*tensor.Tensor
 }
 
-type manyForm uint8
+// form is what the operands of a call are.
+type form uint8
 
 const (
-	ofSlices manyForm = iota
+	ofSlices form = iota
 	ofTensors
 	ofMapping
 )
 
 // what is a tensor's name in errors.
-func (f manyForm) what() string {
+func (f form) what() string {
 	if f == ofMapping {
 		return "IPU"
 	}
@@ -48,8 +45,7 @@ func (f manyForm) what() string {
 
 // many is what a lane keeps for calls on several tensors. Only who has the lane's turn uses it.
 type many struct {
-	ins, outs [][]byte // of the tensors of the call in progress
-	known     *prepared
+	ins, outs [][]byte // of the operands of the call in progress
 	preparations
 
 	intervals []interval
@@ -69,13 +65,8 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	fingerprint := transport.Call{
-		Group:      c.group.id,
-		Root:       rootNumber(k.root),
-		Collective: uint8(k.collective),
-		Operator:   uint8(k.operator),
-		DType:      manyTensors,
-	}
+	fingerprint := c.fingerprintOf(&k.ask)
+	fingerprint.DType = manyTensors
 	if err := c.takeNumber(ctx, &fingerprint); err != nil {
 		k.count(&fingerprint)
 		return c.turnedAway(&fingerprint, &k, err)
@@ -83,12 +74,12 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	defer c.leave()
 	began, m := ticks.Now(), &c.lane.many
 	defer m.clear()
-	refused := m.prepare(ctx, c, &k)
+	j, refused := m.prepare(ctx, c, &k)
 	if refused != nil {
 		k.count(&fingerprint)
 	} else {
-		fingerprint.DType |= uint8(m.known.common)
-		fingerprint.Count, fingerprint.Digest = m.known.count, m.known.digest
+		fingerprint.DType |= uint8(j.common)
+		fingerprint.Count, fingerprint.Digest = j.count, j.digest
 	}
 	c.lane.flight.begin(c.label, &fingerprint, began) // only now is it known how much there is
 	if c.options.Trace != nil {
@@ -98,7 +89,9 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	if refused != nil {
 		return c.end(c.refusal(&fingerprint, refused))
 	}
-	if err := m.perform(ctx, c, &k, fingerprint); err != nil {
+	err := c.perform(ctx, j, fingerprint)
+	j.ins, j.outs = nil, nil
+	if err != nil {
 		return c.end(c.failure(ctx, &fingerprint, err))
 	}
 	return c.end(nil)
@@ -149,49 +142,47 @@ func (k *manyCall) size() (tensors, bytes int) {
 func (m *many) clear() {
 	clear(m.ins)
 	clear(m.outs)
-	m.ins, m.outs, m.known = m.ins[:0], m.outs[:0], nil
+	m.ins, m.outs = m.ins[:0], m.outs[:0]
 }
 
-// prepare looks at the arguments and puts the tensors into the tables. Nothing has been sent.
-func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) error {
+// prepare looks at the arguments and makes a job of them, or finds it. Nothing has been sent.
+func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) (*job, error) {
 	if err := checkMany(ctx, c, k); err != nil {
-		return err
+		return nil, err
 	}
 	if err := m.load(c, k); err != nil {
-		return err
+		return nil, err
 	}
+	var p *prepared
 	if !k.fresh {
-		if m.known = m.find(); m.known != nil {
-			return nil
+		p = m.find()
+	}
+	if p == nil {
+		p = m.place(k.fresh)
+		if err := m.check(c, k, &p.job); err != nil {
+			return nil, err
+		}
+		if !k.fresh {
+			p.words = append(p.words, m.words...)
 		}
 	}
-	p := m.place(k.fresh)
-	if err := m.check(ctx, c, k, p); err != nil {
-		return err
-	}
-	p.sumUp(m, c, k)
-	if !k.fresh {
-		p.words = append(p.words, m.words...)
-	}
-	m.known = p
-	return nil
+	p.ask, p.ins, p.outs = k.ask, m.ins, m.outs
+	return &p.job, nil
 }
 
 // checkMany looks at what is no single tensor's.
 func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
-	contract := k.collective.Contract()
 	dsts, srcs := len(k.dsts), len(k.srcs)
 	if k.form == ofTensors {
 		dsts, srcs = len(k.dstTensors), len(k.srcTensors)
 	}
-	switch {
-	case ctx == nil:
-		return errors.New("nil context")
-	case contract.Combines && !operatorNames.Valid(k.operator):
-		return operatorNames.Check(k.operator)
-	case contract.Rooted() && (k.root < 0 || k.root >= c.Size()):
-		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, c.Size()-1)
-	case dsts != srcs:
+	if ctx == nil {
+		return errNilContext
+	}
+	if err := c.checkAsk(&k.ask); err != nil {
+		return err
+	}
+	if dsts != srcs {
 		return fmt.Errorf("%d destinations for %d tensors", dsts, srcs)
 	}
 	return nil
@@ -232,10 +223,11 @@ func memoryOf(header []byte, dtype tensor.DType) []byte {
 // address is where b begins.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// check looks at every tensor as if it were a call of its own, and at whether they get in each other's way.
-func (m *many) check(ctx context.Context, c *Comm, k *manyCall, p *prepared) error {
+// check looks at every tensor as if it were a call of its own, and at whether they get in each other's way. It describes
+// the job.
+func (m *many) check(c *Comm, k *manyCall, j *job) error {
 	for t, src := range m.ins {
-		one := call{collective: k.collective, operator: k.operator, dtype: k.dtype, root: k.root, dst: m.outs[t], src: src}
+		one := call{ask: k.ask, dtype: k.dtype, dst: m.outs[t], src: src}
 		var err error
 		if k.form == ofTensors {
 			one.dtype = k.srcTensors[t].DType()
@@ -250,48 +242,21 @@ func (m *many) check(ctx context.Context, c *Comm, k *manyCall, p *prepared) err
 			elements = k.mapping[t]
 			err = c.checkOverlap(&one)
 		default:
-			err = c.checkCall(ctx, &one)
+			err = c.checkCall(&one)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", k.form.what(), t, err)
 		}
-		p.dtypes, p.elements = append(p.dtypes, one.dtype), append(p.elements, elements)
-		p.shards = append(p.shards, chunks.PerRank(elements, c.Size()))
+		j.describe(c, one.dtype, elements)
 	}
-	return m.checkCrossing(k.form)
-}
-
-// perform carries out a call that has been prepared.
-func (m *many) perform(ctx context.Context, c *Comm, k *manyCall, fingerprint transport.Call) error {
-	// To what chooses methods and counts the pieces of pipelines, the tensors are so many bytes.
-	whole := call{collective: k.collective, operator: k.operator, root: k.root, dtype: tensor.U8}
-	published := 0
-	for _, in := range m.ins {
-		published += len(in)
-	}
-	r := c.setting.route(&question{
-		collective: k.collective, several: true, local: reduces(k.collective) && !k.operator.Combines(),
-		bytes: m.known.bytes, published: roundUp(published, packAlign),
-	})
-	switch r.path {
-	case PathLocal:
-		c.chosen(r, 0)
-		// As in Comm.perform.
-		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
-			return err
-		}
-		for t := range m.ins {
-			c.keepOwn(&call{collective: k.collective, dst: m.outs[t], src: m.ins[t]})
-		}
-		return nil
-	case PathSmall, PathMemory:
-		return m.onePass(ctx, c, &whole, r, fingerprint)
-	}
-	fingerprint.Method = uint8(r.method)
-	e, err := c.executor(&whole, r, m.known.bytes)
-	if err != nil {
+	if err := m.checkCrossing(k.form, m.outs, m.ins); err != nil {
 		return err
 	}
-	c.chosen(r, e.length())
-	return c.passing(&whole, fingerprint, m.scheduled(ctx, c, &whole, e, fingerprint))
+	j.ask, j.ins, j.outs = k.ask, m.ins, m.outs
+	var shape func(hash uint64, t int) uint64
+	if k.form == ofTensors {
+		shape = func(hash uint64, t int) uint64 { return shapeHash(hash, k.srcTensors[t]) }
+	}
+	j.sumUp(c, k.form, shape)
+	return nil
 }

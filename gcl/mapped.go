@@ -13,7 +13,7 @@ import (
 func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T, m chunks.Mapping, op Operator, fresh bool) error {
 	dsts, srcs := [1][]T{dst}, [1][]T{src}
 	return c.doMany(ctx, manyCall{
-		collective: collective, operator: op, form: ofMapping, fresh: fresh, mapping: m,
+		ask: ask{collective: collective, operator: op}, form: ofMapping, fresh: fresh, mapping: m,
 		dtype: tensor.DTypeOf[T](), dsts: headers(dsts[:]), srcs: headers(srcs[:]),
 	})
 }

@@ -21,10 +21,10 @@ type interval struct {
 
 // checkCrossing refuses a destination that shares memory with another one, or with another tensor's input. Inputs may
 // share theirs. What is allowed within one tensor, checkOverlap has seen to.
-func (m *many) checkCrossing(form manyForm) error {
+func (m *many) checkCrossing(form form, outs, ins [][]byte) error {
 	m.intervals = m.intervals[:0]
-	for t := range m.outs {
-		dst, src := memoryAt(m.outs[t], t, true), memoryAt(m.ins[t], t, false)
+	for t := range outs {
+		dst, src := memoryAt(outs[t], t, true), memoryAt(ins[t], t, false)
 		m.intervals = append(m.intervals, dst)
 		if src.start != dst.start || src.end > dst.end {
 			m.intervals = append(m.intervals, src)

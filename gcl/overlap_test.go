@@ -35,7 +35,7 @@ func TestCrossing(t *testing.T) {
 				want = want || i != j && (shareBytes(dst, m.outs[j]) || shareBytes(dst, m.ins[j]))
 			}
 		}
-		err := m.checkCrossing(ofSlices)
+		err := m.checkCrossing(ofSlices, m.outs, m.ins)
 		if (err != nil) != want {
 			t.Fatalf("%v; pairs overlap: %v", err, want)
 		}

@@ -19,6 +19,7 @@ type plan struct {
 	collective schedule.Collective
 	size, rank int
 	chunks     int
+	needsApart bool // input and output
 	rounds     []planRound
 	slots      [][]schedule.Span // the spans that are put into each scratch slot
 	places     []*placement      // by run
@@ -61,7 +62,7 @@ func newPlan(spec methods.Spec, rank int, members []int) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks()}
+	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(), needsApart: !spec.InPlace}
 	steps := 0
 	for _, r := range program {
 		steps += len(r.Moves)
@@ -217,6 +218,9 @@ func (p *plan) split(bounds []int, n int, parts []int) {
 // cut implements executor.
 func (p *plan) cut() int { return p.chunks }
 
+// apart implements executor.
+func (p *plan) apart() bool { return p.needsApart }
+
 // length implements executor.
 func (p *plan) length() int { return len(p.rounds) }
 
@@ -232,9 +236,6 @@ func (p *plan) bases(at *placement) (input, output int) {
 	}
 	return input, output
 }
-
-// own implements executor.
-func (p *plan) own() (lo, hi int) { return p.ownAt(p.places[0]) }
 
 // ownAt is the range of elements, of the larger buffer, that belong to the rank in a collective with a result or an
 // input per rank.

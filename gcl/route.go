@@ -168,11 +168,3 @@ func (s *setting) worksIn(dtype tensor.DType) kernel.Type {
 	}
 	return kernel.Float32
 }
-
-// question is that of a call on one tensor, of n elements in the larger buffer.
-func (c *Comm) question(k *call, n int) question {
-	return question{
-		collective: k.collective, barrier: k.barrier, local: !k.operator.Combines(), parts: k.parts != nil,
-		bytes: n * k.dtype.Size(), published: len(k.src),
-	}
-}

@@ -146,8 +146,9 @@ func TestRouteIsWhatExplainSays(t *testing.T) {
 				if err := AllReduceInPlace(ctx, c, make([]float32, n), Add); err != nil {
 					return err
 				}
-				q := c.question(&call{collective: schedule.AllReduce, dtype: tensor.F32, src: make([]byte, 4*n)}, n)
-				r := c.setting.route(&q)
+				var j job
+				j.one(c, &call{ask: ask{collective: schedule.AllReduce}, dtype: tensor.F32, src: make([]byte, 4*n), srcLen: n})
+				r := c.setting.route(&j.question)
 				e, err := c.Explain(schedule.AllReduce, int64(4*n), tensor.F32)
 				if err != nil {
 					return err

@@ -6,7 +6,6 @@ import (
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
@@ -27,7 +26,7 @@ type shared struct {
 	// Of the collective in progress.
 	contract  schedule.Contract
 	root      int
-	operands  []operand
+	tiles     []tiled
 	lists     bool     // there are several operands, with several types: peers lay open lists of buffers
 	loops     *packing // lists: the loops of their types
 	total     int      // bytes of all operands' units, rounded up
@@ -42,8 +41,8 @@ type shared struct {
 	swap       []byte   // room for a piece
 }
 
-// operand is a tensor as so many units of work: parts of it that are in different places in the buffers.
-type operand struct {
+// tiled is an operand as so many units of work: parts of it that are in different places in the buffers.
+type tiled struct {
 	work   kernel.Type
 	unit   int // bytes: a whole buffer, or one rank's part of it, or one rank's for another
 	padded int // whole cache lines
@@ -71,16 +70,52 @@ const piecesPerRank = 2
 // lineBytes is the granularity of pieces, so that no two replicas write one cache line of aligned buffers.
 const lineBytes = 64
 
-// setUp makes ready for one collective.
-func (s *shared) setUp(c *Comm, k *call, fingerprint *transport.Call, method methods.Method) {
+// run carries out a job in one pass, or if it is small by what everyone publishes.
+func (s *shared) run(ctx context.Context, c *Comm, j *job, r route, fingerprint *transport.Call) error {
+	s.setUp(c, j, r, fingerprint)
+	c.chosenOnePass(r)
+	if r.path == PathSmall {
+		if len(j.ins) == 1 {
+			return s.small(ctx, j)
+		}
+		return c.lane.many.small(ctx, c, j)
+	}
+	ins := j.ins
+	if c.options.StageFragments && j.reads(s.rank) {
+		ins = c.lane.stageInputs(ins)
+	}
+	s.begin(&c.lane.many.published, len(ins) != 1)
+	if s.lists && s.contract.Combines {
+		s.loops.loops(c.foldOf(&j.ask, 0))
+	}
+	for t, dtype := range j.dtypes {
+		s.add(kernel.Type(dtype), j.outs[t], ins[t])
+	}
+	mine := transport.Memory{Ins: ins, Outs: j.outs}
+	if !s.lists {
+		mine = transport.Memory{In: ins[0], Out: j.outs[0]}
+	}
+	if err := s.share(ctx, mine); err != nil {
+		return err
+	}
+	for t, out := range j.outs {
+		s.clearTail(out, len(j.ins[t]))
+	}
+	return nil
+}
+
+// setUp makes ready for one job.
+func (s *shared) setUp(c *Comm, j *job, r route, fingerprint *transport.Call) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, *fingerprint
-	s.call.Method = uint8(method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
-	s.contract, s.root = k.collective.Contract(), k.root
+	s.call.Method = uint8(r.method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
+	s.contract, s.root = j.collective.Contract(), j.root
 	s.by, s.large, s.segment = 0, false, max(c.tile, lineBytes)
 	s.cache = c.cache
 	if s.contract.Combines {
-		s.foldBy(c.foldOf(k))
-		if operators[k.operator].divide {
+		if len(j.dtypes) == 1 {
+			s.foldBy(c.foldOf(&j.ask, kernel.Type(j.dtypes[0])))
+		}
+		if operators[j.operator].divide {
 			s.by = c.Size()
 		}
 	}
@@ -96,36 +131,16 @@ func (s *shared) foldBy(f kernel.Fold) {
 	}
 }
 
-// foldOf is how the inputs of a reduction are folded.
-func (c *Comm) foldOf(k *call) kernel.Fold {
-	does := &operators[k.operator]
-	return kernel.Fold{Op: does.fold, Type: kernel.Type(k.dtype), Square: does.square, Wide: c.options.Reproducible}
-}
-
-// run carries out a collective on one tensor.
-func (s *shared) run(ctx context.Context, k *call, path Path) error {
-	if path == PathSmall {
-		return s.small(ctx, k, len(k.src))
-	}
-	s.begin(nil)
-	s.add(kernel.Type(k.dtype), k.dst, k.src)
-	if err := s.share(ctx, transport.Memory{In: k.src, Out: k.dst}); err != nil {
-		return err
-	}
-	s.clearTail(k.dst, len(k.src))
-	return nil
-}
-
-// begin says that operands follow: one, or with loops several.
-func (s *shared) begin(loops *packing) {
-	s.operands, s.total, s.footprint = s.operands[:0], 0, 0
-	s.lists, s.loops = loops != nil, loops
+// begin says that operands follow: one, or lists of them, which loops folds.
+func (s *shared) begin(loops *packing, lists bool) {
+	s.tiles, s.total, s.footprint = s.tiles[:0], 0, 0
+	s.lists, s.loops = lists, loops
 }
 
 // add adds an operand with the rank's own output and input.
 func (s *shared) add(work kernel.Type, dst, src []byte) {
 	n := len(s.members)
-	o := operand{work: work, unit: len(src), units: 1, replaces: overlap(dst, src)}
+	o := tiled{work: work, unit: len(src), units: 1, replaces: overlap(dst, src)}
 	bytes := len(dst) + len(src)
 	if o.replaces {
 		bytes = max(len(dst), len(src))
@@ -146,7 +161,7 @@ func (s *shared) add(work kernel.Type, dst, src []byte) {
 	o.padded = roundUp(o.unit, lineBytes)
 	s.total += o.units * o.padded
 	o.end = s.total
-	s.operands = append(s.operands, o)
+	s.tiles = append(s.tiles, o)
 }
 
 // share carries out the collective on the operands.
@@ -185,8 +200,8 @@ func (s *shared) Piece(mems []transport.Memory, i int) {
 	s.worked = true
 	lo, hi := chunks.Split(s.total/lineBytes, s.pieces, i)
 	lo, hi = lo*lineBytes, hi*lineBytes
-	for t := s.operandAt(lo); lo < hi; t++ {
-		o := &s.operands[t]
+	for t := s.tiledAt(lo); lo < hi; t++ {
+		o := &s.tiles[t]
 		for first := o.end - o.units*o.padded; lo < min(hi, o.end); {
 			unit := (lo - first) / o.padded
 			begin := first + unit*o.padded
@@ -199,9 +214,9 @@ func (s *shared) Piece(mems []transport.Memory, i int) {
 	}
 }
 
-// operandAt is the first operand that ends after a byte.
-func (s *shared) operandAt(at int) int {
-	return sort.Search(len(s.operands), func(t int) bool { return s.operands[t].end > at })
+// tiledAt is the first operand that ends after a byte.
+func (s *shared) tiledAt(at int) int {
+	return sort.Search(len(s.tiles), func(t int) bool { return s.tiles[t].end > at })
 }
 
 // buffers are what a rank lays open of operand t.
@@ -214,7 +229,7 @@ func (s *shared) buffers(m *transport.Memory, t int) (in, out []byte) {
 
 // work works on bytes lo to hi of a unit of operand t.
 func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
-	s.stream = s.large && !s.operands[t].replaces
+	s.stream = s.large && !s.tiles[t].replaces
 	switch {
 	case s.contract.Combines:
 		s.reduceUnit(mems, t, unit, lo, hi)
@@ -233,11 +248,11 @@ func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 			in, out := s.buffers(&mems[r], t)
 			s.srcs[r], s.dsts[r] = in[lo:hi], out[lo:hi]
 		}
-		s.reduce(s.operands[t].work, len(mems))
+		s.reduce(s.tiles[t].work, len(mems))
 		return
 	}
 	in, _ := s.buffers(&mems[s.rank], t)
-	first, have := shard(len(in), s.operands[t].unit, unit)
+	first, have := shard(len(in), s.tiles[t].unit, unit)
 	if hi = min(hi, have); lo >= hi {
 		return
 	}
@@ -247,14 +262,14 @@ func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	}
 	_, out := s.buffers(&mems[unit], t)
 	s.dsts[0] = out[lo:hi]
-	s.reduce(s.operands[t].work, 1)
+	s.reduce(s.tiles[t].work, 1)
 }
 
 // spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to all outputs.
 func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	from, at := s.root, 0
 	if s.contract.Input == schedule.Own {
-		from, at = unit, unit*s.operands[t].unit
+		from, at = unit, unit*s.tiles[t].unit
 	}
 	_, out := s.buffers(&mems[s.rank], t)
 	hi = min(hi, len(out)-at) // the last ones may hold padding
@@ -289,7 +304,7 @@ func (s *shared) transfer(dst, src []byte) {
 // place, what is read on one side would be written on the other: then it swaps the two blocks, but only as far as they
 // are in the first half if a < b, else in the second, and reads both before it writes either.
 func (s *shared) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
-	size := s.operands[t].unit
+	size := s.tiles[t].unit
 	block := func(buf []byte, r int) []byte { return buf[r*size+lo : r*size+hi] }
 	inA, outA := s.buffers(&mems[a], t)
 	inB, outB := s.buffers(&mems[b], t)

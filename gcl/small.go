@@ -3,69 +3,143 @@ package gcl
 import (
 	"context"
 
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 )
 
-// small carries out a collective of few bytes: everyone publishes its input, and takes what it needs from what the
-// others have published. A broadcast does not even wait for the others.
-func (s *shared) small(ctx context.Context, k *call, size int) error {
-	switch contract := k.collective.Contract(); {
-	case contract.Input == schedule.AtRoot:
-		return s.broadcast(ctx, k)
-	case contract.Combines && contract.Output == schedule.Whole:
-		all, combined, err := s.memory.Gather(ctx, s.call, s.members, k.src, size, s)
+// small carries out a job on one operand of few bytes: everyone publishes its input, and takes what it needs from what
+// the others have published. A broadcast does not even wait for the others.
+func (s *shared) small(ctx context.Context, j *job) error {
+	dst, src := j.outs[0], j.ins[0]
+	switch {
+	case s.contract.Input == schedule.AtRoot:
+		return s.broadcast(ctx, dst, src)
+	case s.contract.Combines && s.contract.Output == schedule.Whole:
+		all, combined, err := s.memory.Gather(ctx, s.call, s.members, src, len(src), s)
 		switch {
 		case err != nil:
 			return err
 		case all == nil:
-			copy(k.dst, combined)
+			copy(dst, combined)
 		default:
-			s.Combine(k.dst, all)
+			s.Combine(dst, all)
 		}
 		return nil
 	}
-	all, _, err := s.memory.Gather(ctx, s.call, s.members, k.src, size, nil)
+	all, _, err := s.memory.Gather(ctx, s.call, s.members, src, len(src), nil)
 	if err != nil {
 		return err
 	}
-	s.take(k, all, size)
+	s.take(dst, all, len(src))
 	return nil
 }
 
-// take makes the output of a reduce-scatter, all-gather or all-to-all of what all ranks have published, size bytes
-// each.
-func (s *shared) take(k *call, all [][]byte, size int) {
-	switch contract := k.collective.Contract(); {
-	case contract.Combines:
-		first, have := shard(size, len(k.dst), s.rank)
+// small is shared.small for another number of operands: everyone publishes its inputs in one packing.
+func (m *many) small(ctx context.Context, c *Comm, j *job) error {
+	s := &c.lane.shared
+	l := m.layoutToPublish(j)
+	m.published.setUp(l, c.foldOf(&j.ask, 0), s.by)
+	size := l.bytes()
+	staged, _ := c.lane.stage(size, 0)
+	staged = staged[:size]
+	if j.reads(s.rank) {
+		for i := range l.fragments {
+			f := &l.fragments[i]
+			copy(staged[f.at:], j.ins[f.tensor])
+		}
+	}
+	switch {
+	case s.contract.Input == schedule.AtRoot:
+		if err := s.memory.Broadcast(ctx, s.call, s.members, s.root, staged); err != nil {
+			return err
+		}
+		j.unpackPublished(l, staged)
+		return nil
+	case s.contract.Combines && s.contract.Output == schedule.Whole:
+		all, combined, err := s.memory.Gather(ctx, s.call, s.members, staged, size, &m.published)
+		if err != nil {
+			return err
+		}
+		if all != nil {
+			m.published.Combine(staged, all)
+			combined = staged
+		}
+		j.unpackPublished(l, combined)
+		return nil
+	}
+	all, _, err := s.memory.Gather(ctx, s.call, s.members, staged, size, nil)
+	if err != nil {
+		return err
+	}
+	for i := range l.fragments {
+		f := &l.fragments[i]
+		bytes := len(j.ins[f.tensor])
+		for r := range all {
+			s.srcs[r] = all[r][f.at : f.at+bytes]
+		}
+		if s.contract.Combines {
+			s.foldBy(c.foldOf(&j.ask, kernel.Type(j.dtypes[f.tensor])))
+		}
+		s.take(j.outs[f.tensor], s.srcs[:len(all)], bytes)
+	}
+	clear(s.dsts)
+	clear(s.srcs)
+	return nil
+}
+
+// unpackPublished fills the outputs from a packing of whole tensors.
+func (j *job) unpackPublished(l *layout, src []byte) {
+	for i := range l.fragments {
+		f := &l.fragments[i]
+		copy(j.outs[f.tensor], src[f.at:])
+	}
+}
+
+// layoutToPublish is the layout of the inputs as they are.
+func (m *many) layoutToPublish(j *job) *layout {
+	if !j.published.good(1) {
+		m.extents = m.extents[:0]
+		for t, dtype := range j.dtypes {
+			m.extents = append(m.extents, extent{kernel.Type(dtype), len(j.ins[t]) / dtype.Size()})
+		}
+		j.published.keep(m.layouts.of(m.extents, 1, 0))
+	}
+	return j.published.layout
+}
+
+// take makes an output of what all ranks have published, size bytes each, where not everyone combines all of it.
+func (s *shared) take(dst []byte, all [][]byte, size int) {
+	switch {
+	case s.contract.Combines:
+		first, have := shard(size, len(dst), s.rank)
 		for r := range all {
 			s.srcs[r] = all[r][first : first+have]
 		}
-		s.Combine(k.dst[:have], s.srcs[:len(all)])
-		clear(k.dst[have:])
-	case contract.Input == schedule.Own:
+		s.Combine(dst[:have], s.srcs[:len(all)])
+		clear(dst[have:])
+	case s.contract.Input == schedule.Own:
 		for r := range all {
-			copy(k.dst[min(r*size, len(k.dst)):], all[r]) // the last ones may hold padding
+			copy(dst[min(r*size, len(dst)):], all[r]) // the last ones may hold padding
 		}
-	case contract.Input == schedule.Blocks:
+	case s.contract.Input == schedule.Blocks:
 		part := size / len(all)
 		for r := range all {
-			copy(k.dst[r*part:(r+1)*part], all[r][s.rank*part:])
+			copy(dst[r*part:(r+1)*part], all[r][s.rank*part:])
 		}
 	}
 }
 
 // broadcast sends the root's input, or receives it.
-func (s *shared) broadcast(ctx context.Context, k *call) error {
-	buf := k.dst
-	if s.rank == k.root {
-		buf = k.src
+func (s *shared) broadcast(ctx context.Context, dst, src []byte) error {
+	buf := dst
+	if s.rank == s.root {
+		buf = src
 	}
-	if err := s.memory.Broadcast(ctx, s.call, s.members, k.root, buf); err != nil {
+	if err := s.memory.Broadcast(ctx, s.call, s.members, s.root, buf); err != nil {
 		return err
 	}
-	if s.rank == k.root {
-		copy(k.dst, k.src)
+	if s.rank == s.root {
+		copy(dst, src)
 	}
 	return nil
 }

@@ -81,11 +81,11 @@ func newStepped(l *lane, set *planSet, rank int) (*stepped, error) {
 // cut implements executor.
 func (s *stepped) cut() int { return s.plan.cut() }
 
+// apart implements executor.
+func (s *stepped) apart() bool { return s.plan.apart() }
+
 // length implements executor.
 func (s *stepped) length() int { return len(s.then) }
-
-// own implements executor.
-func (s *stepped) own() (lo, hi int) { return s.plan.own() }
 
 // execute implements executor on peer memory.
 func (s *stepped) execute(ctx context.Context, runs []run) error {

@@ -17,7 +17,7 @@ import (
 
 // doTensors carries out a collective on several tensors.
 func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator, root int, fresh bool) error {
-	return c.doMany(ctx, manyCall{collective: collective, operator: op, root: root, form: ofTensors, fresh: fresh, dstTensors: dst, srcTensors: src})
+	return c.doMany(ctx, manyCall{ask: ask{collective: collective, operator: op, root: root}, form: ofTensors, fresh: fresh, dstTensors: dst, srcTensors: src})
 }
 
 // tensorResults makes the outputs of a collective and carries it out.

@@ -93,7 +93,7 @@ func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective sch
 	}
 	return c.within(ctx, whole, check, func(w *ipu) error {
 		row := rows[w.id]
-		return part(w, call{collective: collective, operator: op, dtype: dtype, src: tensor.Bytes(row), srcLen: len(row)})
+		return part(w, call{ask: ask{collective: collective, operator: op}, dtype: dtype, src: tensor.Bytes(row), srcLen: len(row)})
 	})
 }
 
@@ -141,7 +141,7 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 		}
 		row := make([]T, total)
 		err := w.do(g, call{
-			collective: schedule.AllGather, dtype: dtype, parts: w.parts,
+			ask: ask{collective: schedule.AllGather}, dtype: dtype, parts: w.parts,
 			src: tensor.Bytes(own), srcLen: len(own), dst: tensor.Bytes(row), dstLen: len(row),
 		})
 		if err == nil && moved {

@@ -19,55 +19,57 @@ const separateBytes = 4 << 10
 // maxSeparate bounds the messages between two ranks in one round.
 const maxSeparate = 256
 
-// scheduled carries out a call on several tensors by a schedule. Small ones are packed in memory of the lane, in
-// which input and output of the schedule are the same but in an all-to-all.
-func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, fingerprint transport.Call) error {
-	contract := whole.collective.Contract()
+// scheduled carries out a job by a schedule. Operands with small messages are packed in memory of the lane, in which input
+// and output of the schedule are the same unless it needs them apart.
+func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, fingerprint transport.Call) error {
+	contract, does := j.collective.Contract(), &operators[j.operator]
 	s := shipment{
-		together: c.options.StageFragments, many: m, prepared: m.known, rank: c.Rank(),
+		many: m, job: j, rank: c.Rank(), together: c.options.StageFragments,
 		scatters: contract.Output == schedule.Own, gathers: contract.Input == schedule.Own,
 	}
-	ranks := 0
-	if s.scatters || s.gathers {
+	ranks, works := 0, func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }
+	if (s.scatters || s.gathers) && j.parts == nil {
 		ranks = c.Size()
 	}
-	works, does := func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }, &operators[whole.operator]
+	ins := j.ins
 	if contract.Combines {
 		works, s.square = c.setting.worksIn, does.square
 		if does.divide {
 			s.by = c.Size()
 		}
+	} else if s.together && j.parts != nil { // unequal parts of an all-gather, which a packing does not know
+		s.together, ins = false, c.lane.stageInputs(ins)
 	}
 	s.sort(e.cut(), ranks, works)
 	m.packing.setUp(s.layout, kernel.Fold{Op: does.fold}, 0) // squared before, divided after
 
-	swaps := contract.Output == schedule.Blocks // its schedules need input and output apart
+	apart := contract.Output == schedule.Blocks && e.apart()
 	size := s.layout.bytes()
-	in, out, kept := c.lane.stageMany(size, swaps, s.inPlaceBytes(swaps))
+	in, out, kept := c.lane.stageMany(size, apart, s.inPlaceBytes(apart))
 	runs := c.lane.runs[:0]
 	from, to := s.layout.chunkRange(0, s.layout.chunks), s.layout.chunkRange(0, s.layout.chunks)
 	if size > 0 || len(m.separate) == 0 {
 		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint, segment: c.segment(packedUnit)}
-		if ranks > 0 {
-			per := s.layout.chunks / ranks
-			own := s.layout.chunkRange(s.rank*per, (s.rank+1)*per)
-			if s.scatters {
-				to, r.output = own, out[own.at:own.end]
-			} else {
-				from, r.input = own, in[own.at:own.end]
-			}
+		per := s.layout.chunks / c.Size()
+		if s.scatters {
+			to = s.layout.chunkRange(s.rank*per, (s.rank+1)*per)
+			r.output = out[to.at:to.end]
 		}
-		if whole.reads(s.rank) {
+		if s.gathers {
+			from = s.layout.chunkRange(s.rank*per, (s.rank+1)*per)
+			r.input = in[from.at:from.end]
+		}
+		if j.reads(s.rank) {
 			s.pack(in, from)
 		}
 		runs = append(runs, r)
 	}
 	for _, t := range m.separate {
-		r := run{elements: s.elements[t], elemSize: s.dtypes[t].Size(), input: m.ins[t], output: m.outs[t], call: fingerprint, segment: c.segment(s.dtypes[t].Size())}
+		r := run{elements: s.elements[t], elemSize: s.dtypes[t].Size(), input: ins[t], output: s.outs[t], call: fingerprint, parts: j.parts, segment: c.segment(s.dtypes[t].Size())}
 		r.fold, r.many = m.packing.binary[s.dtypes[t]], m.packing.many[s.dtypes[t]]
-		if swaps && address(r.input) == address(r.output) {
+		if apart && address(r.input) == address(r.output) {
 			r.input, kept = kept[:len(r.input)], kept[roundUp(len(r.input), packAlign):]
-			kernel.Copy(r.input, m.ins[t], false)
+			kernel.Copy(r.input, ins[t], false)
 		}
 		runs = append(runs, r)
 	}
@@ -82,6 +84,22 @@ func (m *many) scheduled(ctx context.Context, c *Comm, whole *call, e executor, 
 	return nil
 }
 
+// stageInputs copies inputs into staging memory, each to the beginning of a cache line. In one pass over the copies the
+// fragments, each of whole cache lines, lie in order.
+func (l *lane) stageInputs(ins [][]byte) [][]byte {
+	total := 0
+	for _, in := range ins {
+		total += roundUp(len(in), packAlign)
+	}
+	staged, _ := l.stage(total, 0)
+	l.staged = l.staged[:0]
+	for _, in := range ins {
+		kernel.Copy(staged[:len(in)], in, false)
+		l.staged, staged = append(l.staged, staged[:len(in):len(in)]), staged[roundUp(len(in), packAlign):]
+	}
+	return l.staged
+}
+
 // stageMany returns staging memory for a packing, as input and, if that is to be apart, as output, and for more bytes.
 func (l *lane) stageMany(size int, apart bool, more int) (in, out, rest []byte) {
 	if !apart {
@@ -92,10 +110,10 @@ func (l *lane) stageMany(size int, apart bool, more int) (in, out, rest []byte) 
 	return in, rest[:size], rest[size:]
 }
 
-// shipment moves the tensors of a call into a packing and out of it.
+// shipment moves the operands of a job into a packing and out of it.
 type shipment struct {
-	*many
-	*prepared
+	*job
+	many     *many
 	layout   *layout
 	rank     int
 	gathers  bool // an input is the rank's shard
@@ -105,19 +123,20 @@ type shipment struct {
 	by       int  // what outputs are divided by, if it is more than 1
 }
 
-// sort decides which tensors have messages of their own, and finds the layout of the others, packed as the types
+// sort decides which operands have messages of their own, and finds the layout of the others, packed as the types
 // that works says. All ranks decide alike.
 func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
 	m := s.many
 	m.separate = m.separate[:0]
 	for t, dtype := range s.dtypes {
 		large := s.elements[t]*dtype.Size()/cut >= separateBytes && len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
+		large = large || len(s.dtypes) == 1 // nothing to share a message with
 		if large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {
 			m.separate = append(m.separate, t)
 		}
 	}
-	if s.prepared.scheduled.good(cut) {
-		s.layout = s.prepared.scheduled.layout
+	if s.job.scheduled.good(cut) {
+		s.layout = s.job.scheduled.layout
 		return
 	}
 	m.extents = m.extents[:0]
@@ -128,14 +147,14 @@ func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
 		m.extents[t].elements = 0
 	}
 	s.layout = m.layouts.of(m.extents, cut, ranks)
-	s.prepared.scheduled.keep(s.layout)
+	s.job.scheduled.keep(s.layout)
 }
 
-// inPlaceBytes is how much room is needed to keep what an all-to-all would overwrite.
-func (s *shipment) inPlaceBytes(swaps bool) int {
+// inPlaceBytes is how much room is needed to keep inputs that a schedule with buffers apart would overwrite.
+func (s *shipment) inPlaceBytes(apart bool) int {
 	sum := 0
-	for _, t := range s.separate {
-		if swaps && address(s.ins[t]) == address(s.outs[t]) {
+	for _, t := range s.many.separate {
+		if apart && address(s.ins[t]) == address(s.outs[t]) {
 			sum += roundUp(len(s.ins[t]), packAlign)
 		}
 	}
@@ -149,7 +168,7 @@ func (s *shipment) pack(dst []byte, r chunkRange) {
 		dtype, work := kernel.Type(s.dtypes[f.tensor]), s.layout.extents[f.tensor].work
 		first := 0
 		if s.gathers {
-			first = s.rank * s.shards[f.tensor]
+			first = s.first(f.tensor)
 		}
 		src := s.ins[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
 		to := dst[f.at : f.at+(f.hi-f.lo)*work.Size()]
@@ -174,7 +193,7 @@ func (s *shipment) unpack(src []byte, r chunkRange) {
 		dtype, work := kernel.Type(s.dtypes[f.tensor]), s.layout.extents[f.tensor].work
 		first := 0
 		if s.scatters {
-			first = s.rank * s.shards[f.tensor]
+			first = s.first(f.tensor)
 		}
 		dst := s.outs[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
 		from := src[f.at : f.at+(f.hi-f.lo)*work.Size()]
@@ -195,7 +214,7 @@ func (s *shipment) unpack(src []byte, r chunkRange) {
 // finish divides what was not unpacked, and puts zeros where a shard is past the end of its tensor.
 func (s *shipment) finish() {
 	if s.by > 1 {
-		for _, t := range s.separate {
+		for _, t := range s.many.separate {
 			out := s.outs[t][:s.have(t)]
 			kernel.Divide(kernel.Type(s.dtypes[t]))(out, out, s.by)
 		}
@@ -212,5 +231,16 @@ func (s *shipment) have(t int) int {
 	if !s.scatters {
 		return len(s.outs[t])
 	}
+	if s.parts != nil {
+		return len(s.outs[t])
+	}
 	return min(max(s.elements[t]-s.rank*s.shards[t], 0), s.shards[t]) * s.dtypes[t].Size()
+}
+
+// first is the element of the larger buffer at which the rank's own part of an operand begins.
+func (s *shipment) first(t int) int {
+	if s.parts != nil {
+		return s.parts[s.rank]
+	}
+	return s.rank * s.shards[t]
 }

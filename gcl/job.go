@@ -1,0 +1,273 @@
+package gcl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+)
+
+// ask is what a collective is to do, whatever it works on.
+type ask struct {
+	collective schedule.Collective
+	barrier    bool // an all-reduce of nothing
+	operator   Operator
+	root       int
+}
+
+// reads reports whether the input of a rank counts.
+func (a *ask) reads(rank int) bool {
+	return a.collective.Contract().Input != schedule.AtRoot || rank == a.root
+}
+
+// combines reports whether the inputs of the ranks are combined.
+func (a *ask) combines() bool { return a.collective.Contract().Combines }
+
+// job is one call of a collective as it is carried out: on one operand, or on several that go together. An operand is a
+// tensor, a slice, or what a mapping has on one IPU: an input and an output of the rank's own. The slices are by operand.
+type job struct {
+	ask
+	ins, outs [][]byte
+	dtypes    []tensor.DType
+	elements  []int // in the larger of the rank's two buffers
+	shards    []int // ceil(elements/G): a rank's part of a reduce-scatter or an all-gather
+	parts     []int // as in a call; nil for several operands
+	question  question
+
+	// Of the fingerprint of several operands.
+	common tensor.DType // the type of all; 0: they differ
+	count  uint64       // elements of all inputs
+	digest uint64
+
+	scheduled, published keptLayout // that it was carried out with
+}
+
+// keptLayout is a layout found before.
+type keptLayout struct {
+	layout *layout
+	number uint64
+}
+
+// good reports whether it is still the same layout, for so many chunks.
+func (k *keptLayout) good(cut int) bool {
+	return k.layout != nil && k.layout.number == k.number && k.layout.chunks == cut
+}
+
+// keep remembers a layout.
+func (k *keptLayout) keep(l *layout) { k.layout, k.number = l, l.number }
+
+// empty takes the operands out, and keeps the memory.
+func (j *job) empty() {
+	*j = job{ins: j.ins[:0], outs: j.outs[:0], dtypes: j.dtypes[:0], elements: j.elements[:0], shards: j.shards[:0]}
+}
+
+// add adds an operand that has been checked, of n elements in the larger buffer.
+func (j *job) add(c *Comm, dst, src []byte, dtype tensor.DType, n int) {
+	j.ins, j.outs = append(j.ins, src), append(j.outs, dst)
+	j.describe(c, dtype, n)
+}
+
+// describe adds what is to be known of an operand, but for its buffers.
+func (j *job) describe(c *Comm, dtype tensor.DType, n int) {
+	j.dtypes, j.elements = append(j.dtypes, dtype), append(j.elements, n)
+	j.shards = append(j.shards, chunks.PerRank(n, c.Size()))
+}
+
+// forget holds on to nobody's buffers.
+func (j *job) forget() {
+	clear(j.ins)
+	clear(j.outs)
+	j.ins, j.outs, j.parts = j.ins[:0], j.outs[:0], nil
+}
+
+// one makes the job that a call on one operand is.
+func (j *job) one(c *Comm, k *call) {
+	n := c.larger(k)
+	j.empty()
+	j.ask, j.parts = k.ask, k.parts
+	j.add(c, k.dst, k.src, k.dtype, n)
+	j.question = question{
+		collective: k.collective, barrier: k.barrier, local: !k.operator.Combines(), parts: k.parts != nil,
+		bytes: n * k.dtype.Size(), published: len(k.src),
+	}
+}
+
+// sumUp completes a job of several operands: what chooses its route, and what must be equal on all ranks, which are the
+// number, the order, the dtypes and shapes of the operands, and the mapping. shape adds the shape of an operand to a
+// hash; nil: it has none.
+func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
+	j.digest, j.count = c.digest, 0
+	if form == ofMapping {
+		j.digest = mix(j.digest, 1<<63) // as no word that follows is
+	}
+	q := question{collective: j.collective, local: j.combines() && !j.operator.Combines(), several: true}
+	for t, dtype := range j.dtypes {
+		if t == 0 {
+			j.common = dtype
+		} else if j.common != dtype {
+			j.common = 0
+		}
+		j.count += uint64(len(j.ins[t]) / dtype.Size())
+		q.bytes += j.elements[t] * dtype.Size()
+		q.published += len(j.ins[t])
+		if shape == nil {
+			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
+		} else {
+			j.digest = shape(j.digest, t)
+		}
+	}
+	q.published = roundUp(q.published, packAlign)
+	j.question = q
+}
+
+// shapeHash adds a tensor's dtype and shape to a hash.
+func shapeHash(hash uint64, t *tensor.Tensor) uint64 {
+	hash = mix(hash, uint64(t.DType())<<32|uint64(t.Rank()))
+	for i := range t.Rank() {
+		hash = mix(hash, uint64(t.Dim(i)))
+	}
+	return hash
+}
+
+// fingerprint is that of a job of several operands.
+func (j *job) fingerprint(c *Comm) transport.Call {
+	f := c.fingerprintOf(&j.ask)
+	f.DType = manyTensors | uint8(j.common)
+	f.Count, f.Digest = j.count, j.digest
+	return f
+}
+
+// foldOf is how inputs of a type are folded.
+func (c *Comm) foldOf(a *ask, t kernel.Type) kernel.Fold {
+	does := &operators[a.operator]
+	return kernel.Fold{Op: does.fold, Type: t, Square: does.square, Wide: c.options.Reproducible}
+}
+
+// checkCall looks at the arguments of a call on one operand. Nothing has been sent.
+func (c *Comm) checkCall(k *call) error {
+	size, contract := c.Size(), k.collective.Contract()
+	if contract.Input == schedule.Own {
+		if err := checkRoom(k.srcLen, size, k.dtype); err != nil {
+			return err
+		}
+	}
+	if contract.Combines {
+		if err := k.operator.Accepts(k.dtype); err != nil {
+			return err
+		}
+	}
+	switch {
+	case contract.Input == schedule.Blocks && k.srcLen%size != 0:
+		return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", k.srcLen, size)
+	case contract.Rooted() && (k.root < 0 || k.root >= size):
+		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, size-1)
+	}
+	if want := contract.Output.Elements(c.larger(k), size); k.dstLen != want {
+		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
+	}
+	return c.checkOverlap(k)
+}
+
+// checkAsk looks at what is no single operand's.
+func (c *Comm) checkAsk(a *ask) error {
+	switch contract := a.collective.Contract(); {
+	case !a.collective.Valid():
+		return fmt.Errorf("unknown collective %d", a.collective)
+	case contract.Combines && !operatorNames.Valid(a.operator):
+		return operatorNames.Check(a.operator)
+	case contract.Rooted() && (a.root < 0 || a.root >= c.Size()):
+		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", a.root, c.Size()-1)
+	}
+	return nil
+}
+
+// errNilContext is what a call without a context gets.
+var errNilContext = errors.New("nil context")
+
+// larger is the number of elements in the larger of a rank's two buffers.
+func (c *Comm) larger(k *call) int {
+	if k.parts != nil {
+		return k.parts[c.Size()]
+	}
+	return k.collective.Contract().Elements(k.srcLen, c.Size())
+}
+
+// checkOverlap refuses a destination that shares memory with the input, unless it is the input or, where one is
+// smaller, its own place in the larger.
+func (c *Comm) checkOverlap(k *call) error {
+	if !overlap(k.dst, k.src) {
+		return nil
+	}
+	dst, src := address(k.dst), address(k.src)
+	apart, side := dst-src, "after"
+	if dst < src {
+		apart, side = src-dst, "before"
+	}
+	place, where := uintptr(0), "be the input itself"
+	switch contract := k.collective.Contract(); {
+	case contract.Output == schedule.Own:
+		place, where = uintptr(c.Rank()*len(k.dst)), "be the rank's own shard of the input"
+	case contract.Input == schedule.Own:
+		place, where = uintptr(c.Rank()*len(k.src)), "hold the input as the rank's own shard"
+		dst, src = src, dst
+	}
+	if dst != src+place {
+		return fmt.Errorf("the destination begins %d bytes %s the input and overlaps it; it must lie apart or %s", apart, side, where)
+	}
+	return nil
+}
+
+// preparations are the jobs on several operands that a lane keeps, without their buffers. Programs make the same few
+// calls on the same buffers again and again, and looking at hundreds of tensors takes longer than to reduce them when
+// they are small. A Batch is kept by its owner.
+type preparations struct {
+	words  []uint64 // of the call in progress: addresses, lengths, dtypes and shapes, and what is asked for
+	all    []*prepared
+	last   int // used
+	oldest int // the next one to be given up
+	passes prepared
+}
+
+// prepared is a job, and all the words that it depends on; none if it is good for one call only.
+type prepared struct {
+	job
+	words []uint64
+}
+
+// maxPreparations bounds what is kept: of a call on 1,000 slices some 64 KiB.
+const maxPreparations = 32
+
+// find returns the job of the call in progress, or nil.
+func (ps *preparations) find() *prepared {
+	for i := range ps.all {
+		at := (ps.last + i) % len(ps.all)
+		if p := ps.all[at]; slices.Equal(p.words, ps.words) {
+			ps.last = at
+			return p
+		}
+	}
+	return nil
+}
+
+// place is where to put the job of a call. With passing it is not to be found again.
+func (ps *preparations) place(passing bool) *prepared {
+	p := &ps.passes
+	switch {
+	case passing:
+	case len(ps.all) < maxPreparations:
+		p = &prepared{}
+		ps.last = len(ps.all)
+		ps.all = append(ps.all, p)
+	default:
+		p, ps.last = ps.all[ps.oldest], ps.oldest
+		ps.oldest = (ps.oldest + 1) % maxPreparations
+	}
+	p.empty()
+	p.words = p.words[:0]
+	return p
+}
