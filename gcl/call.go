@@ -24,6 +24,8 @@ type call struct {
 	// in the larger buffer, and where the last ends, in elements; those of a reduce-scatter are as chunks.Split has them.
 	// nil: equal parts, the last padded.
 	parts []int
+
+	invalid error // what has been found wrong before
 }
 
 // fingerprintOf is the part of a call's fingerprint that does not depend on what it works on.
@@ -51,8 +53,11 @@ func (c *Comm) do(ctx context.Context, k call) error {
 		defer c.crashed()
 	}
 	c.tellStart(&fingerprint, nil)
-	refused := errNilContext
-	if ctx != nil {
+	refused := k.invalid
+	switch {
+	case ctx == nil:
+		refused = errNilContext
+	case refused == nil:
 		refused = c.checkCall(&k)
 	}
 	if refused != nil {

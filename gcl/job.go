@@ -91,9 +91,14 @@ func (j *job) one(c *Comm, k *call) {
 	j.empty()
 	j.ask, j.parts = k.ask, k.parts
 	j.add(c, k.dst, k.src, k.dtype, n)
+	j.askOne(k.parts != nil)
+}
+
+// askOne is the question of a job of one operand.
+func (j *job) askOne(parts bool) {
 	j.question = question{
-		collective: k.collective, barrier: k.barrier, local: !k.operator.Combines(), parts: k.parts != nil,
-		bytes: n * k.dtype.Size(), published: len(k.src),
+		collective: j.collective, barrier: j.barrier, local: !j.operator.Combines(), parts: parts,
+		bytes: j.elements[0] * j.dtypes[0].Size(), published: len(j.ins[0]),
 	}
 }
 

@@ -161,8 +161,13 @@ func (c *Comm) begin(ctx context.Context, call *transport.Call) error {
 	if err := c.takeNumber(ctx, call); err != nil {
 		return c.turnedAway(call, nil, err)
 	}
-	c.lane.flight.begin(c.label, call, ticks.Now())
+	c.record(call)
 	return nil
+}
+
+// record has the flight recorder know that a call begins.
+func (c *Comm) record(call *transport.Call) {
+	c.lane.flight.begin(c.label, call, ticks.Now())
 }
 
 // takeNumber waits for the turn of a call, and numbers it. After an error the turn is not the caller's.

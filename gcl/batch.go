@@ -1,0 +1,170 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+)
+
+// Batch is a set of operands of one collective that is put together once and carried out in every step of a program. All
+// that depends on operands, options and group is decided when it is first run: a further Run takes only its turn, its
+// number and its bytes. MPI calls that a persistent collective.
+//
+//	b := c.Batch(schedule.AllReduce, gcl.Mean, 0)
+//	gcl.Append(b, weights, weights)
+//	gcl.Append(b, bias, bias)
+//	for ... {
+//		err := b.Run(ctx) // of what is in the buffers now
+//	}
+//
+// All members of the group put the same operands together, in the same order; the fingerprint of the call says whether
+// they have. A Batch of one operand is the call on one slice: others may make it by AllReduceTo, say. A Batch of any
+// other number is the call on several slices, AllReduceManyTo, and may have several types. Shapes of tensors are not
+// compared between members.
+//
+// The Batch holds on to the buffers, which remain the caller's between runs. Runs of one Batch may come from several
+// goroutines, and take turns as other calls do; Append must not come beside a Run.
+type Batch struct {
+	comm *Comm
+	job  job
+
+	sealed      bool // what follows has been worked out for the operands that there are
+	fingerprint transport.Call
+	err         error // the first of the operands' errors, else of all together
+	operandErr  error
+}
+
+// Batch returns an empty Batch of a collective: of an operator where that combines, else 0, and of a root where it has
+// one, else 0. What is wrong with them shows in Run. Of a nil or zero Comm it is a Batch whose Run fails.
+func (c *Comm) Batch(collective schedule.Collective, op Operator, root int) *Batch {
+	b := &Batch{job: job{ask: ask{collective: collective, operator: op, root: root}}}
+	if c.check() == nil {
+		b.comm = c
+	}
+	return b
+}
+
+// Append adds an operand: an input and a destination, of the lengths that the collective on one slice has, and with the
+// same memory or apart as that allows. The destination lies apart from all other operands. What is wrong with it shows
+// in Run, as does a nil Batch.
+func Append[T tensor.Element](b *Batch, dst, src []T) {
+	if b == nil || b.comm == nil {
+		return
+	}
+	b.append(call{
+		ask: b.job.ask, dtype: tensor.DTypeOf[T](),
+		dst: tensor.Bytes(dst), src: tensor.Bytes(src), dstLen: len(dst), srcLen: len(src),
+	}, nil)
+}
+
+// AppendTensor is Append for tensors, whose shapes are as in the collective on several tensors: see AllReduceTensorsTo
+// and its like.
+func (b *Batch) AppendTensor(dst, src *tensor.Tensor) {
+	if b == nil || b.comm == nil {
+		return
+	}
+	if err := checkTensors(b.job.collective, dst, src, b.comm.Size()); err != nil {
+		b.append(call{}, err)
+		return
+	}
+	b.append(call{
+		ask: b.job.ask, dtype: src.DType(),
+		dst: dst.Bytes(), src: src.Bytes(), dstLen: dst.Len(), srcLen: src.Len(),
+	}, nil)
+}
+
+// append adds an operand, or notes what is wrong with it.
+func (b *Batch) append(k call, err error) {
+	b.sealed = false
+	if err == nil {
+		if err = b.comm.checkAsk(&b.job.ask); err != nil { // not the operand's
+			return
+		}
+		err = b.comm.checkCall(&k)
+	}
+	switch {
+	case b.operandErr != nil:
+	case err != nil:
+		b.operandErr = fmt.Errorf("operand %d: %w", b.Len(), err)
+	default:
+		b.job.add(b.comm, k.dst, k.src, k.dtype, b.comm.larger(&k))
+	}
+}
+
+// Len is the number of operands, up to the first with which something is wrong.
+func (b *Batch) Len() int {
+	if b == nil {
+		return 0
+	}
+	return len(b.job.ins)
+}
+
+// Run carries the collective out on all operands. Errors are those of the collective; what is wrong with the Batch is
+// one too, and nothing is sent. It allocates nothing once it has run.
+func (b *Batch) Run(ctx context.Context) error {
+	if b == nil || b.comm == nil {
+		return errors.New("gcl: Run of a Batch that no Comm has made")
+	}
+	c := b.comm
+	fingerprint := c.fingerprintOf(&b.job.ask)
+	if err := c.takeNumber(ctx, &fingerprint); err != nil {
+		return c.turnedAway(&fingerprint, nil, err)
+	}
+	defer c.leave()
+	if !b.sealed {
+		b.seal()
+	}
+	number := fingerprint.Seq
+	fingerprint = b.fingerprint
+	fingerprint.Seq = number
+	c.record(&fingerprint)
+	if c.options.Trace != nil {
+		defer c.crashed()
+		c.tell(b.event(&fingerprint))
+	}
+	refused := b.err
+	if ctx == nil {
+		refused = errNilContext
+	}
+	if refused != nil {
+		return c.end(c.refusal(&fingerprint, refused))
+	}
+	if err := c.perform(ctx, &b.job, fingerprint); err != nil {
+		return c.end(c.failure(ctx, &fingerprint, err))
+	}
+	return c.end(nil)
+}
+
+// seal works out what all operands are together. It needs the lane's turn.
+func (b *Batch) seal() {
+	c, j := b.comm, &b.job
+	b.sealed = true
+	j.scheduled, j.published = keptLayout{}, keptLayout{}
+	if b.err = c.checkAsk(&j.ask); b.err == nil {
+		b.err = b.operandErr
+	}
+	if b.err == nil {
+		b.err = c.lane.many.checkCrossing(ofSlices, j.outs, j.ins)
+	}
+	if len(j.ins) == 1 {
+		j.askOne(false)
+		b.fingerprint = c.fingerprintOf(&j.ask)
+		b.fingerprint.Count, b.fingerprint.Digest, b.fingerprint.DType = uint64(len(j.ins[0])/j.dtypes[0].Size()), c.digest, uint8(j.dtypes[0])
+		return
+	}
+	j.sumUp(c, ofSlices, nil)
+	b.fingerprint = j.fingerprint(c)
+}
+
+// event describes a run to a Trace.
+func (b *Batch) event(f *transport.Call) TraceCall {
+	e := b.comm.event(f, nil)
+	if n := b.Len(); n != 1 {
+		e.Tensors, e.Bytes = n, b.job.question.bytes
+	}
+	return e
+}

@@ -1,0 +1,42 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+// Do carries out any collective on one tensor, whose dtype need be known only when the program runs: AllReduceTo and its
+// like without a type parameter. op is that of a collective that combines, else 0, and root that of one that has a root,
+// else 0. The shapes are as in the collective on several tensors: see AllReduceTensorsTo and its like. dst is src itself or
+// apart from it, or one is the rank's own place in the other, as on slices; what it holds after an error is unspecified. To
+// members that call on slices it is the same call. It allocates nothing once a call like it has been made.
+func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src *tensor.Tensor, op Operator, root int) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	k := call{ask: ask{collective: collective, operator: op, root: root}}
+	if k.invalid = c.checkAsk(&k.ask); k.invalid == nil {
+		k.invalid = checkTensors(collective, dst, src, c.Size())
+	}
+	if k.invalid == nil {
+		k.dtype, k.dst, k.src, k.dstLen, k.srcLen = src.DType(), dst.Bytes(), src.Bytes(), dst.Len(), src.Len()
+	}
+	return c.do(ctx, k)
+}
+
+// checkTensors says what is wrong with the tensors of a call on one.
+func checkTensors(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
+	if err := checkInput(collective, src, ranks); err != nil {
+		return errors.New("the input: " + err.Error())
+	}
+	switch {
+	case dst == nil:
+		return errors.New("the destination: it is nil")
+	case !dst.DType().Valid():
+		return errors.New("the destination: it is the zero Tensor, which has no dtype")
+	}
+	return checkShapes(collective, dst, src, ranks)
+}
