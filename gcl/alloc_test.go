@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -45,6 +46,25 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 	for _, data := range ins {
 		shards, alls = append(shards, make([]T, len(data)/ranks)), append(alls, make([]T, len(data)*ranks))
 		tensors = append(tensors, flat(append([]T(nil), data...)))
+	}
+	batch := func(collective schedule.Collective, op gcl.Operator, dsts, srcs [][]T) func(ctx context.Context, c *gcl.Comm) error {
+		var b *gcl.Batch
+		return func(ctx context.Context, c *gcl.Comm) error {
+			if b == nil {
+				b = c.Batch(collective, op, 0)
+				for t := range dsts {
+					gcl.Append(b, dsts[t], srcs[t])
+				}
+			}
+			return b.Run(ctx)
+		}
+	}
+	for _, op := range reductions {
+		add("Batch of one "+op.String(), batch(schedule.AllReduce, op, [][]T{out}, [][]T{in}))
+		add("Batch of several "+op.String(), batch(schedule.ReduceScatter, op, shards, ins))
+		x := flat(in)
+		y := flat(out)
+		add("Do "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return c.Do(ctx, schedule.AllReduce, y, x, op, 0) })
 	}
 	mapping := chunks.Mapping{parts / 3, 0, parts - parts/3}
 	mapped := make([]T, (parts/3+ranks-1)/ranks+(parts-parts/3+ranks-1)/ranks)

@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/anyinput"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport/inproc"
 )
@@ -66,17 +67,17 @@ func TestAnyInput(t *testing.T) {
 			"BroadcastTensors": gcl.BroadcastTensors, "BroadcastTensorsInPlace": gcl.BroadcastTensorsInPlace,
 			"BroadcastTensorsTo": gcl.BroadcastTensorsTo, "ReduceScatterTensors": gcl.ReduceScatterTensors,
 			"ReduceScatterTensorsTo": gcl.ReduceScatterTensorsTo, "New": gcl.New,
-			"ParseImplementation": gcl.ParseImplementation, "ParseLink": gcl.ParseLink,
+			"Append": gcl.Append[float32], "ParseImplementation": gcl.ParseImplementation, "ParseLink": gcl.ParseLink,
 			"ParseOperator": gcl.ParseOperator, "ParseOptions": gcl.ParseOptions, "Dump": gcl.Dump,
 			"Run": gcl.Run, "WithEndpoints": gcl.WithEndpoints, "WithOptions": gcl.WithOptions,
 			"WithTopology": gcl.WithTopology,
 		},
 		Types: []any{
-			gcl.Candidate{}, gcl.Comm{}, gcl.Explanation{}, gcl.Implementation(0), gcl.Link(0), gcl.Operator(0), gcl.OptionError{}, gcl.Options{},
+			gcl.Batch{}, gcl.Candidate{}, gcl.Comm{}, gcl.Explanation{}, gcl.Implementation(0), gcl.Link(0), gcl.Operator(0), gcl.OptionError{}, gcl.Options{},
 			gcl.PanicError{}, gcl.Path(0), gcl.PeerError{}, gcl.RunOption(nil), gcl.Trace{}, gcl.TraceCall{}, gcl.TraceMethod{}, gcl.TraceSegment{}, gcl.Work{},
 		},
 		Values: []any{
-			open, closed, &gcl.Comm{}, context.Background(), gcl.Add, gcl.Mean, []float32{1, 2, 3}, []float32{}, [][]float32{{1}, {2, 3}},
+			open, closed, &gcl.Comm{}, open.Batch(schedule.AllReduce, gcl.Add, 0), schedule.AllReduce, vector, context.Background(), gcl.Add, gcl.Mean, []float32{1, 2, 3}, []float32{}, [][]float32{{1}, {2, 3}},
 			chunks.Mapping{3, 4}, commgroup.Group{}, []*tensor.Tensor{vector, vector}, []*tensor.Tensor{{}}, gcl.Options{}, 0, 1,
 		},
 		Skip: map[string]string{"Comm.Close": "others are to be called with the Comm open"},

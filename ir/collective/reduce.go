@@ -88,7 +88,11 @@ func (a allReduce) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 			}
 		}
 	}
-	return func() error { return gcl.AllReduceTensorsTo(m.Context(), c, m.Out, m.In, a.operator) }, nil
+	b := c.Batch(schedule.AllReduce, a.operator, 0)
+	for i := range m.In {
+		b.AppendTensor(m.Out[i], m.In[i])
+	}
+	return func() error { return b.Run(m.Context()) }, nil
 }
 
 // reduceScatter gives each replica its part of a reduction.

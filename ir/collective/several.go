@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -39,21 +38,20 @@ func (c Comm) AllGatherShardsMany(tensors []*ir.Tensor, shapes []tensor.Shape) [
 
 // AllToAllMany is AllToAll of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) AllToAllMany(tensors []*ir.Tensor) []*ir.Tensor {
-	return c.applySeveral(several{collective: schedule.AllToAll, of: alike(allToAll{}, tensors), carry: gcl.AllToAllTensorsTo}, tensors)
+	return c.applySeveral(several{collective: schedule.AllToAll, of: alike(allToAll{}, tensors)}, tensors)
 }
 
 // BroadcastMany is Broadcast of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) BroadcastMany(tensors []*ir.Tensor, root int) []*ir.Tensor {
-	return c.applySeveral(several{collective: schedule.Broadcast, of: alike(broadcast{root}, tensors), carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
-		return gcl.BroadcastTensorsTo(ctx, c, dst, src, root)
-	}}, tensors)
+	return c.applySeveral(several{collective: schedule.Broadcast, root: root, of: alike(broadcast{root}, tensors)}, tensors)
 }
 
 // several is an action on each of several tensors, which gcl carries out together. They differ at most in shapes.
 type several struct {
 	collective schedule.Collective
+	operator   gcl.Operator
+	root       int
 	of         []action // by tensor
-	carry      func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error
 
 	// together builds the gradients of the float inputs, which these are, in one go; nil: each has that of its action.
 	together func(b *ir.Backward, c Comm, floats []int) []*ir.Tensor
@@ -61,10 +59,7 @@ type several struct {
 
 func scatterSeveral(operator gcl.Operator, of []action) several {
 	return several{
-		collective: schedule.ReduceScatter, of: of,
-		carry: func(ctx context.Context, c *gcl.Comm, dst, src []*tensor.Tensor) error {
-			return gcl.ReduceScatterTensorsTo(ctx, c, dst, src, operator)
-		},
+		collective: schedule.ReduceScatter, operator: operator, of: of,
 		together: func(b *ir.Backward, c Comm, floats []int) []*ir.Tensor {
 			return scatterGradients(b, c, operator, floats)
 		},
@@ -72,7 +67,7 @@ func scatterSeveral(operator gcl.Operator, of []action) several {
 }
 
 func gatherSeveral(of []action) several {
-	return several{collective: schedule.AllGather, of: of, carry: gcl.AllGatherTensorsTo, together: gatherGradients}
+	return several{collective: schedule.AllGather, of: of, together: gatherGradients}
 }
 
 // alike is one action for each tensor.
@@ -162,8 +157,12 @@ func (a several) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 			return nil, fmt.Errorf("tensor %d: %w", i, err)
 		}
 	}
+	b := c.Batch(a.collective, a.operator, a.root)
+	for i := range in {
+		b.AppendTensor(out[i], in[i])
+	}
 	return func() error {
-		if err := a.carry(m.Context(), c, out, in); err != nil {
+		if err := b.Run(m.Context()); err != nil {
 			return err
 		}
 		for i, dst := range dsts {
