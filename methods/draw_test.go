@@ -125,6 +125,18 @@ func TestPicturesInComments(t *testing.T) {
 	}
 }
 
+// TestPictureInDocs checks the drawing in docs/schedules.md.
+func TestPictureInDocs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "schedules.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := build(t, ordered(t, "meet_in_middle_ring reduce-scatter 6")).Shape()
+	if !strings.Contains(string(text), "```\n"+picture+"```\n") {
+		t.Errorf("docs/schedules.md does not hold this picture:\n%s", picture)
+	}
+}
+
 // ordered is the schedule that a line asks for.
 func ordered(t *testing.T, order string) Spec {
 	t.Helper()

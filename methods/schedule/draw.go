@@ -100,7 +100,8 @@ func (s *Schedule) rounds() int {
 
 // title is the first line of drawings.
 func (s *Schedule) title(rounds int) string {
-	return fmt.Sprintf("%v, %s, %s, %s", s.Collective, counted(s.Size, "rank"), counted(s.Chunks, "chunk"), counted(rounds, "round"))
+	ranks, chunks := counted(s.Size, "rank"), counted(s.Chunks, "chunk")
+	return fmt.Sprintf("%v, %s, %s, %s", s.Collective, ranks, chunks, counted(rounds, "round"))
 }
 
 // counted is a number with its noun.

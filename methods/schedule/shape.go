@@ -48,7 +48,7 @@ func shapeOf(s *Schedule) shape {
 	rounds := s.rounds()
 	out := shape{title: s.title(rounds), ranks: min(len(s.Programs), maxShapeRanks)}
 	if n := len(s.Programs); n > out.ranks {
-		out.notes = append(out.notes, fmt.Sprintf("not drawn: %s, and messages with them", numbered("rank", out.ranks, n-1)))
+		out.notes = append(out.notes, "not drawn: "+numbered("rank", out.ranks, n-1)+", and messages with them")
 	}
 	astray := 0
 	for t := range rounds {
@@ -64,7 +64,8 @@ func shapeOf(s *Schedule) shape {
 		astray += bad
 	}
 	if astray > 0 {
-		out.notes = append(out.notes, fmt.Sprintf("not drawn: %s not among the moves, or with no other rank of the group", counted(astray, "message")))
+		const why = " not among the moves, or with no other rank of the group"
+		out.notes = append(out.notes, "not drawn: "+counted(astray, "message")+why)
 	}
 	return out
 }
@@ -122,7 +123,7 @@ func (s *Schedule) arcs(t, ranks int) (out []arc, astray int) {
 	}
 	for _, p := range pairs {
 		var chunks [mismatch + 1]int64
-		var any [mismatch + 1]bool
+		var seen [mismatch + 1]bool
 		for i := range max(len(sent[p]), len(received[p])) {
 			end, count := mismatch, -1
 			switch {
@@ -137,9 +138,9 @@ func (s *Schedule) arcs(t, ranks int) (out []arc, astray int) {
 				end, count = mismatch, 0
 			}
 			chunks[end] += int64(count)
-			any[end] = true
+			seen[end] = true
 		}
-		for end, is := range any {
+		for end, is := range seen {
 			if is {
 				out = append(out, arc{p.from, p.to, ending(end), chunks[end]})
 			}

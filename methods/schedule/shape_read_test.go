@@ -15,8 +15,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// sending is what a reader of a drawing sees: in a round one rank sends another chunks, which it combines with others or
-// not.
+// sending is what a reader of a drawing sees: in a round one rank sends chunks to another, which combines them with other
+// data or does not.
 type sending struct {
 	round, from, to int
 	combined        bool
@@ -27,8 +27,8 @@ func (s sending) compare(other sending) int {
 	return cmp.Or(cmp.Compare(s.round, other.round), cmp.Compare(s.from, other.from), cmp.Compare(s.to, other.to))
 }
 
-// TestShapeIsTrue reads the drawings of every method and collective, as text and as SVG, and compares what they say with
-// the receives of the schedule.
+// TestShapeIsTrue reads the drawings of every method and collective, as text and as SVG, and compares them with the
+// receives of the schedule.
 func TestShapeIsTrue(t *testing.T) {
 	for _, m := range methods.All() {
 		t.Run(fmt.Sprintf("method=%v", m), func(t *testing.T) {
@@ -36,7 +36,8 @@ func TestShapeIsTrue(t *testing.T) {
 			for _, c := range schedule.Collectives() {
 				for k := 2; k <= 9; k++ {
 					for variant := range 3 {
-						spec := methods.Spec{Method: m, Collective: c, Size: k, Pieces: 1 + variant, RankOrder: variant == 1}
+						spec := methods.Spec{Method: m, Collective: c, Size: k, Pieces: 1 + variant}
+						spec.RankOrder = variant == 1
 						if c.Contract().Rooted() {
 							spec.Root = k / 2
 						}
@@ -49,10 +50,12 @@ func TestShapeIsTrue(t *testing.T) {
 							t.Fatal(err)
 						}
 						want := receives(s)
-						for name, got := range map[string][]sending{"text": readText(t, s.Shape()), "SVG": readSVG(t, s)} {
+						read := map[string][]sending{"text": readText(t, s.Shape()), "SVG": readSVG(t, s)}
+						for name, got := range read {
 							slices.SortFunc(got, sending.compare)
 							if !slices.Equal(got, want) {
-								t.Fatalf("%v, %d ranks, variant %d: the %s says\n%v\nwant\n%v\n%s", c, k, variant, name, got, want, s.Shape())
+								t.Fatalf("%v, %d ranks, variant %d: the %s says\n%v\nwant\n%v\n%s",
+									c, k, variant, name, got, want, s.Shape())
 							}
 						}
 					}
@@ -62,7 +65,7 @@ func TestShapeIsTrue(t *testing.T) {
 	}
 }
 
-// receives lists what is received. A receive begins a fold if the next receive or reduction of its round goes on with it.
+// receives lists what is received. A receive begins a fold if the next move of its round has the same destination.
 func receives(s *schedule.Schedule) []sending {
 	sum := map[sending]int{}
 	for rank, p := range s.Programs {

@@ -30,13 +30,14 @@ var svgColors = [...]string{kept: "#0072b2", folded: "#d55e00", mismatch: "#c000
 var svgNames = [...]string{kept: "received", folded: "received and combined", mismatch: "send and receive do not match"}
 
 // WriteSVG draws what [Schedule.Shape] shows as SVG: a horizontal line for each rank, a column for each round, an arrow
-// from each sender to each receiver. Orange arrows with a cross in a circle end in a reduction, blue ones do not, and
-// dashed red ones have a send and a receive that do not match. The number of chunks stands below the number of the round,
-// or beside the arrows if theirs differ. The background is white. The same schedule gives the same bytes.
+// from each sender to each receiver. Orange arrows end in a circle with a cross: what they bring is combined with other
+// data in this round. Blue ones are received. Dashed red ones have a send and a receive that do not match. The number of
+// chunks stands below the number of the round, or beside the arrows if theirs differ. The background is white. The same
+// schedule gives the same bytes.
 //
-// Equal rounds that follow each other become one column if there are more than 24 columns. Any Schedule has a drawing,
-// with text below it for ranks and rounds that are left out, as in Shape. The error is that of w, or for a nil Schedule
-// or w.
+// Equal rounds that follow each other become one column if there are more than 24 rounds. Any Schedule has a drawing.
+// Text below it says what is not drawn: ranks from 32 on, rounds after 256 columns, and messages that no rank can
+// receive. It is an error if s or w is nil, and if w fails.
 func (s *Schedule) WriteSVG(w io.Writer) error {
 	switch {
 	case w == nil:
@@ -67,7 +68,7 @@ func (c *canvas) line(x1, y1, x2, y2 int, more string) {
 
 // arrow draws a line with the head of its ending.
 func (c *canvas) arrow(x1, y1, x2, y2 int, end ending) {
-	more := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.5" marker-end="url(#schedule-%d)"`, svgColors[end], end)
+	more := fmt.Sprintf(`stroke="%s" stroke-width="1.5" marker-end="url(#schedule-%d)"`, svgColors[end], end)
 	if end == mismatch {
 		more += ` stroke-dasharray="4 3"`
 	}
@@ -76,13 +77,18 @@ func (c *canvas) arrow(x1, y1, x2, y2 int, end ending) {
 
 // heads defines those of arrows: a triangle that ends at the end of the line, a circle around it.
 func (c *canvas) heads() {
-	const marker = `<marker id="schedule-%d" markerUnits="userSpaceOnUse" markerWidth="16" markerHeight="16" refX="%d" refY="8"%s>`
+	marker := func(end ending, refX int, orient, shape string) {
+		const size = `markerUnits="userSpaceOnUse" markerWidth="16" markerHeight="16"`
+		fmt.Fprintf(c, `<marker id="schedule-%d" %s refX="%d" refY="8" orient="%s">`, end, size, refX, orient)
+		fmt.Fprintf(c, shape, svgColors[end])
+		c.WriteString("</marker>\n")
+	}
 	c.WriteString("<defs>\n")
 	for _, end := range []ending{kept, mismatch} {
-		fmt.Fprintf(c, marker+`<path d="M4 4L14 8L4 12Z" fill="%s"/></marker>`+"\n", end, 14, ` orient="auto"`, svgColors[end])
+		marker(end, 14, "auto", `<path d="M4 4L14 8L4 12Z" fill="%s"/>`)
 	}
-	fmt.Fprintf(c, marker+`<circle cx="8" cy="8" r="6" fill="#ffffff" stroke="%s" stroke-width="1.5"/>`, folded, 8, "", svgColors[folded])
-	fmt.Fprintf(c, `<path d="M8 4V12M4 8H12" stroke="%s" stroke-width="1.5"/></marker>`+"\n", svgColors[folded])
+	const circle = `<circle cx="8" cy="8" r="6" fill="#ffffff" stroke="%[1]s" stroke-width="1.5"/>`
+	marker(folded, 8, "0", circle+`<path d="M8 4V12M4 8H12" stroke="%[1]s" stroke-width="1.5"/>`)
 	c.WriteString("</defs>\n")
 }
 
@@ -96,29 +102,17 @@ func (sh shape) svg() []byte {
 	bottom := svgTop + svgRow*max(sh.ranks-1, 0)
 	end := svgMargin + svgLabel + across*len(columns)
 
-	var seen [mismatch + 1]bool
-	below := 0 // lines of text
 	width := max(end+svgMargin, 2*svgMargin+svgBold*len(sh.title))
-	for _, c := range columns {
-		for _, a := range c.arcs {
-			seen[a.end] = true
-		}
+	captions := sh.captions(columns)
+	for _, text := range captions {
+		width = max(width, 2*svgMargin+text.indent()+svgLetter*len(text.text))
 	}
-	for end, is := range seen {
-		if is {
-			below++
-			width = max(width, 2*svgMargin+svgLabel+svgLetter*len(svgNames[end]))
-		}
-	}
-	for _, note := range sh.notes {
-		below++
-		width = max(width, 2*svgMargin+svgLetter*len(note))
-	}
-	height := bottom + svgRow + svgLine*below
+	height := bottom + svgRow + svgLine*len(captions)
 
 	c := &canvas{}
-	const attributes = `width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="Helvetica, Arial, sans-serif" font-size="12" fill="#000000"`
-	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" `+attributes+">\n", width, height)
+	const font = `font-family="Helvetica, Arial, sans-serif" font-size="12" fill="#000000"`
+	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" %s>`+"\n",
+		width, height, font)
 	c.heads()
 	fmt.Fprintf(c, `<path d="M0 0H%dV%dH0Z" fill="#ffffff"/>`+"\n", width, height)
 	c.text(svgMargin, 24, `font-size="14" font-weight="bold"`, sh.title)
@@ -133,20 +127,49 @@ func (sh shape) svg() []byte {
 			col.svg(c, svgMargin+svgLabel+across*i, across, bottom)
 		}
 	}
-	y := bottom + svgRow
-	for e, is := range seen {
-		if is {
-			c.arrow(svgMargin, y-4, svgMargin+svgLabel-svgInset, y-4, ending(e))
-			c.text(svgMargin+svgLabel, y, `fill="#333333"`, svgNames[e])
-			y += svgLine
+	for i, text := range captions {
+		y := bottom + svgRow + svgLine*i
+		if text.arrow {
+			c.arrow(svgMargin, y-4, svgMargin+svgLabel-svgInset, y-4, text.end)
 		}
-	}
-	for _, note := range sh.notes {
-		c.text(svgMargin, y, `fill="#777777"`, note)
-		y += svgLine
+		c.text(svgMargin+text.indent(), y, `fill="#333333"`, text.text)
 	}
 	c.WriteString("</svg>\n")
 	return c.Bytes()
+}
+
+// caption is a line of text below a drawing, with an arrow that it explains or without one.
+type caption struct {
+	text  string
+	arrow bool
+	end   ending
+}
+
+func (c caption) indent() int {
+	if c.arrow {
+		return svgLabel
+	}
+	return 0
+}
+
+// captions explain the arrows that there are, and say what is not drawn.
+func (sh shape) captions(columns []column) []caption {
+	var seen [mismatch + 1]bool
+	for _, c := range columns {
+		for _, a := range c.arcs {
+			seen[a.end] = true
+		}
+	}
+	var out []caption
+	for end, is := range seen {
+		if is {
+			out = append(out, caption{svgNames[end], true, ending(end)})
+		}
+	}
+	for _, note := range sh.notes {
+		out = append(out, caption{text: note})
+	}
+	return out
 }
 
 // svg draws a column from x on.

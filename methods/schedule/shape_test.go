@@ -53,9 +53,20 @@ func everyone(ranks int) (out [][2]int) {
 // mismatched has messages that no other rank receives or sends, of unequal sizes, with no rank, and after the moves.
 func mismatched() *Schedule {
 	return &Schedule{Collective: 77, Size: -3, Chunks: 12, Programs: []Program{
-		{moves(send(In(0, 2), 1), send(In(0, 3), 1), send(In(0, 1), 2)), moves(send(In(0, 1), 0), send(In(0, 1), -1)), then(send(In(0, 1), 1))},
-		{moves(recv(Out(0, 2), 0), fold(Out(2, 1), Out(2, 1), 0), recv(Out(0, 1), 3)), moves(recv(Out(0, -5), 2), send(In(0, math.MaxInt), 2))},
-		{{}, moves(send(In(0, -5), 1), recv(Out(0, math.MaxInt), 1), Step{Verb: 99, Peer: 1}), moves(recv(Out(0, 1), 4))},
+		{
+			moves(send(In(0, 2), 1), send(In(0, 3), 1), send(In(0, 1), 2)),
+			moves(send(In(0, 1), 0), send(In(0, 1), -1)),
+			then(send(In(0, 1), 1)),
+		},
+		{
+			moves(recv(Out(0, 2), 0), fold(Out(2, 1), Out(2, 1), 0), recv(Out(0, 1), 3)),
+			moves(recv(Out(0, -5), 2), send(In(0, math.MaxInt), 2)),
+		},
+		{
+			{},
+			moves(send(In(0, -5), 1), recv(Out(0, math.MaxInt), 1), Step{Verb: 99, Peer: 1}),
+			moves(recv(Out(0, 1), 4)),
+		},
 		nil,
 	}}
 }
@@ -173,7 +184,9 @@ func TestShapeOfAnything(t *testing.T) {
 				var lists [2][]Step
 				for i := range lists {
 					for range random.IntN(40 >> (4 * i)) {
-						lists[i] = append(lists[i], Step{Verb: Verb(random.IntN(6)), Peer: odd(ranks + 1), Src: In(odd(9), odd(3)), Dst: Out(odd(9), odd(3))})
+						st := Step{Verb: Verb(random.IntN(6)), Peer: odd(ranks + 1)}
+						st.Src, st.Dst = In(odd(9), odd(3)), Out(odd(9), odd(3))
+						lists[i] = append(lists[i], st)
 					}
 				}
 				p = append(p, both(lists[0], lists[1]...))
@@ -223,7 +236,8 @@ func TestSVGErrors(t *testing.T) {
 		t.Errorf("error %v of a nil writer", err)
 	}
 	full := errors.New("disk full")
-	if err := allReduce2().WriteSVG(failing{full}); !errors.Is(err, full) || !strings.Contains(err.Error(), "all-reduce") {
+	err := allReduce2().WriteSVG(failing{full})
+	if !errors.Is(err, full) || !strings.Contains(err.Error(), "all-reduce") {
 		t.Errorf("error %v, want %v of the all-reduce", err, full)
 	}
 	if text := none.Shape(); text != "no schedule" {

@@ -22,8 +22,8 @@ const (
 // The drawing is at most 112 letters wide. Where the rounds need more, equal rounds that follow each other become one
 // column, and columns that still find no room stand below the others.
 //
-// Any Schedule has a drawing, also one that [Check] refuses. Lines of text below it say what is not drawn: ranks from 32
-// on, rounds after 256 columns, lines for which a column has no room, and messages that no rank can receive.
+// Any Schedule has a drawing, also one that [Check] refuses. Text below it says what is not drawn: ranks from 32 on,
+// rounds after 256 columns, lines for which a column has no room, and messages that no rank can receive.
 func (s *Schedule) Shape() string {
 	if s == nil {
 		return "no schedule"
