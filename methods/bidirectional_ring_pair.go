@@ -17,7 +17,20 @@ package methods
 //	      | O3>2      | O5>0      | O1>1
 //	      | O5<1      | O1<2      | O3<0
 //
+//	all-gather, 5 ranks, 10 chunks, 4 rounds
+//	round   0       1       2       3
+//	rank 0 ─▲───▲─ ─▲───▲─ ─▲───▲─ ─▲───▲─
+//	        │   │   │   │   │   │   │   │
+//	rank 1 ─▼─▲─│─ ─▼─▲─│─ ─▼─▲─│─ ─▼─▲─│─
+//	          │ │     │ │     │ │     │ │
+//	rank 2 ─▲─▼─│─ ─▲─▼─│─ ─▲─▼─│─ ─▲─▼─│─
+//	        │   │   │   │   │   │   │   │
+//	rank 3 ─▼─▲─│─ ─▼─▲─│─ ─▼─▲─│─ ─▼─▲─│─
+//	          │ │     │ │     │ │     │ │
+//	rank 4 ───▼─▼─ ───▼─▼─ ───▼─▼─ ───▼─▼─
+//
 //draw:bidirectional_ring_pair all-gather 3
+//shape:bidirectional_ring_pair all-gather 5
 var bidirectionalRingPair = ringForm{
 	rings: 1, fragments: 2, reach: wholeRing,
 	lanes: func(s Spec, rank int) []lane {

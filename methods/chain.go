@@ -17,7 +17,18 @@ import "gogcl.dev/methods/schedule"
 //	    2 |        | O0<2     | O0>1
 //	    3 | O0<1   | O0>0     |
 //
+//	all-reduce, 4 ranks, 2 chunks, 7 rounds
+//	round   0   1     2     3     4     5     6
+//	rank 0 ─●─ ─●─── ───── ───── ───── ─▲─── ─▲─
+//	        │   │                       │     │
+//	rank 1 ─⊕─ ─⊕─●─ ─●─── ───── ─▲─── ─●─▲─ ─●─
+//	              │   │           │       │
+//	rank 2 ─── ───⊕─ ─⊕─●─ ─●─▲─ ─●─▲─ ───●─ ───
+//	                    │   │ │     │
+//	rank 3 ─── ───── ───⊕─ ─⊕─●─ ───●─ ───── ───
+//
 //draw:clockwise_ring all-reduce 3 rank-order
+//shape:clockwise_ring all-reduce 4 rank-order pieces=2
 var chainWays = ways{
 	schedule.AllReduce: {
 		chunks:  Spec.pieces,

@@ -15,7 +15,18 @@ package methods
 //	    3 | O2>1     | O0>2     | O1>0
 //	      | O1<2     | O2<0     | O0<1
 //
+//	all-reduce, 4 ranks, 4 chunks, 6 rounds
+//	round   0       1       2       3       4       5
+//	rank 0 ─●───⊕─ ─●───⊕─ ─●───⊕─ ─●───▲─ ─●───▲─ ─●───▲─
+//	        │   │   │   │   │   │   │   │   │   │   │   │
+//	rank 1 ─⊕─●─│─ ─⊕─●─│─ ─⊕─●─│─ ─▼─●─│─ ─▼─●─│─ ─▼─●─│─
+//	          │ │     │ │     │ │     │ │     │ │     │ │
+//	rank 2 ─●─⊕─│─ ─●─⊕─│─ ─●─⊕─│─ ─●─▼─│─ ─●─▼─│─ ─●─▼─│─
+//	        │   │   │   │   │   │   │   │   │   │   │   │
+//	rank 3 ─⊕───●─ ─⊕───●─ ─⊕───●─ ─▼───●─ ─▼───●─ ─▼───●─
+//
 //draw:clockwise_ring all-reduce 3
+//shape:clockwise_ring all-reduce 4
 var clockwiseRing = ringForm{
 	rings: 1, fragments: 1, reach: wholeRing,
 	lanes: func(s Spec, rank int) []lane {

@@ -25,21 +25,25 @@ func inOrder(k int) []int {
 	return ring
 }
 
-// draw is the picture of a schedule over plain rings.
-func draw(t *testing.T, m Method, c schedule.Collective, k, pieces int, rankOrder bool) string {
+// build makes a schedule over plain rings, or with another second one.
+func build(t *testing.T, s Spec) *schedule.Schedule {
 	t.Helper()
-	s, err := Build(Spec{Method: m, Collective: c, Size: k, Ring: inOrder(k), Second: inOrder(k), Pieces: pieces, RankOrder: rankOrder})
+	s.Ring = inOrder(s.Size)
+	if s.Second == nil {
+		s.Second = s.Ring
+	}
+	out, err := Build(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.String()
+	return out
 }
 
 func TestDrawings(t *testing.T) {
 	for _, m := range All() {
 		for _, c := range schedule.Collectives() {
 			t.Run(fmt.Sprintf("method=%v/collective=%v", m, c), func(t *testing.T) {
-				got := draw(t, m, c, 4, 2, false)
+				got := build(t, Spec{Method: m, Collective: c, Size: 4, Pieces: 2}).String()
 				golden := filepath.Join("testdata", "draw", fmt.Sprintf("%v_%v.txt", m, c))
 				if *update {
 					if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
@@ -61,14 +65,17 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-// TestPicturesInComments keeps the pictures above the generators true. A line "//draw:METHOD COLLECTIVE RANKS
-// [pieces=N] [rank-order]" stands below each.
+// TestPicturesInComments keeps the pictures above the generators true. Below them stands a line for each, for the table
+// of a schedule or for its shape:
+//
+//	//draw:METHOD COLLECTIVE RANKS [pieces=N] [rank-order] [second=RANK,RANK,...]
+//	//shape:METHOD COLLECTIVE RANKS [pieces=N] [rank-order] [second=RANK,RANK,...]
 func TestPicturesInComments(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pictures := 0
+	tables, shapes := 0, map[Method]bool{}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -77,13 +84,27 @@ func TestPicturesInComments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out []string
+		var out, orders, pictures []string
 		for _, line := range strings.Split(string(text), "\n") {
-			if order, ok := strings.CutPrefix(line, "//draw:"); ok {
-				pictures++
-				out = replacePicture(out, drawOrder(t, order))
+			table, isTable := strings.CutPrefix(line, "//draw:")
+			shape, isShape := strings.CutPrefix(line, "//shape:")
+			switch {
+			case isTable:
+				tables++
+				pictures = append(pictures, build(t, ordered(t, table)).String())
+			case isShape:
+				s := ordered(t, shape)
+				shapes[s.Method] = true
+				pictures = append(pictures, build(t, s).Shape())
+			case len(orders) > 0:
+				out = append(replacePictures(out, pictures), orders...)
+				orders, pictures = nil, nil
 			}
-			out = append(out, line)
+			if isTable || isShape {
+				orders = append(orders, line)
+			} else {
+				out = append(out, line)
+			}
 		}
 		fresh := strings.Join(out, "\n")
 		if *update && fresh != string(text) {
@@ -94,56 +115,88 @@ func TestPicturesInComments(t *testing.T) {
 			t.Errorf("%s: picture is out of date (-have +want); run with -update:\n%s", file, diff)
 		}
 	}
-	if pictures < 9 {
-		t.Errorf("found %d pictures, want one for each generator", pictures)
+	if tables < 9 {
+		t.Errorf("found %d tables, want one for each generator", tables)
+	}
+	for _, m := range All() {
+		if !shapes[m] {
+			t.Errorf("no comment has a shape of %v", m)
+		}
 	}
 }
 
-// drawOrder draws what a draw line asks for.
-func drawOrder(t *testing.T, order string) string {
+// TestPictureInDocs checks the drawing in docs/schedules.md.
+func TestPictureInDocs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "schedules.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := build(t, ordered(t, "meet_in_middle_ring reduce-scatter 6")).Shape()
+	if !strings.Contains(string(text), "```\n"+picture+"```\n") {
+		t.Errorf("docs/schedules.md does not hold this picture:\n%s", picture)
+	}
+}
+
+// ordered is the schedule that a line asks for.
+func ordered(t *testing.T, order string) Spec {
 	t.Helper()
 	words := strings.Fields(order)
+	if len(words) < 3 {
+		t.Fatalf("%q: want METHOD COLLECTIVE RANKS", order)
+	}
 	m, err := Parse(words[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := strconv.Atoi(words[2])
-	if err != nil {
-		t.Fatal(err)
-	}
-	pieces, rankOrder := 1, false
-	for _, w := range words[3:] {
-		if n, ok := strings.CutPrefix(w, "pieces="); ok {
-			if pieces, err = strconv.Atoi(n); err != nil {
-				t.Fatal(err)
-			}
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("%q: %v", order, err)
 		}
-		rankOrder = rankOrder || w == "rank-order"
+		return n
 	}
+	s := Spec{Method: m, Collective: 255, Size: number(words[2])}
 	for _, c := range schedule.Collectives() {
 		if c.String() == words[1] {
-			return draw(t, m, c, k, pieces, rankOrder)
+			s.Collective = c
 		}
 	}
-	t.Fatalf("unknown collective %q", words[1])
-	return ""
+	for _, w := range words[3:] {
+		switch name, value, _ := strings.Cut(w, "="); name {
+		case "pieces":
+			s.Pieces = number(value)
+		case "rank-order":
+			s.RankOrder = true
+		case "second":
+			for _, rank := range strings.Split(value, ",") {
+				s.Second = append(s.Second, number(rank))
+			}
+		default:
+			t.Fatalf("%q: unknown word %q", order, w)
+		}
+	}
+	return s
 }
 
-// replacePicture drops the indented block at the end of a comment, up to the blank comment line that closes it, and
-// puts another there.
-func replacePicture(lines []string, picture string) []string {
-	lines = lines[:len(lines)-1] // the blank comment line above the draw line
-	end := len(lines)
-	for end > 0 && strings.HasPrefix(lines[end-1], "//\t") {
-		end--
+// replacePictures drops the indented blocks at the end of a comment, at most as many as there are pictures, and puts
+// the pictures there. A blank comment line stands above and below each.
+func replacePictures(lines, pictures []string) []string {
+	lines = lines[:len(lines)-1] // the blank comment line above the orders
+	for range pictures {
+		end := len(lines)
+		for end > 0 && strings.HasPrefix(lines[end-1], "//\t") {
+			end--
+		}
+		if end == len(lines) {
+			break
+		}
+		lines = lines[:end-1] // and the blank line above the block
 	}
-	if end == len(lines) {
+	for _, picture := range pictures {
 		lines = append(lines, "//")
-		end++
-	}
-	lines = lines[:end]
-	for _, l := range strings.Split(strings.TrimSuffix(picture, "\n"), "\n") {
-		lines = append(lines, "//\t"+l)
+		for l := range strings.Lines(picture) {
+			lines = append(lines, "//\t"+strings.TrimSuffix(l, "\n"))
+		}
 	}
 	return append(lines, "//")
 }

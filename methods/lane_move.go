@@ -24,7 +24,19 @@ import "gogcl.dev/methods/schedule"
 //	    2 | S5[1]>1 | S5[2]>2 | S5[3]>3 | S5[0]>0
 //	      | O1<3    | O2<0    | O3<1    | O0<2
 //
+//	all-to-all, 4 ranks, 4 chunks, 3 rounds
+//	round   0       1       2
+//	chunks  3       2       1
+//	rank 0 ─●───▲─ ─●───▲─ ─●───▲─
+//	        │   │   │   │   │   │
+//	rank 1 ─▼─●─│─ ─▼─●─│─ ─▼─●─│─
+//	          │ │     │ │     │ │
+//	rank 2 ─●─▼─│─ ─●─▼─│─ ─●─▼─│─
+//	        │   │   │   │   │   │
+//	rank 3 ─▼───●─ ─▼───●─ ─▼───●─
+//
 //draw:clockwise_ring all-to-all 4
+//shape:clockwise_ring all-to-all 4
 func (s Spec) laneAllToAll(r ring) schedule.Program {
 	p := r.rounds(0)
 	own := r.lanes[0].self()
@@ -78,7 +90,20 @@ func (s Spec) laneAllToAll(r ring) schedule.Program {
 //	      |           | O1<0   |
 //	    2 |           | O1>2   | O1<1
 //
+//	broadcast, 5 ranks, 3 chunks, 6 rounds
+//	round   0   1     2     3     4     5
+//	rank 0 ─●─ ─●─── ─●─── ───── ───── ───
+//	        │   │     │
+//	rank 1 ─▼─ ─▼─●─ ─▼─●─ ─●─── ───── ───
+//	              │     │   │
+//	rank 2 ─── ───▼─ ─●─▼─ ─▼─●─ ─●─── ───
+//	                  │       │   │
+//	rank 3 ─── ───── ─▼─── ─●─▼─ ─▼─●─ ─●─
+//	                        │       │   │
+//	rank 4 ─── ───── ───── ─▼─── ───▼─ ─▼─
+//
 //draw:clockwise_ring broadcast 3 pieces=2
+//shape:clockwise_ring broadcast 5 pieces=3
 func (s Spec) laneBroadcast(r ring) schedule.Program {
 	m := s.pieces()
 	p := r.rounds(m - 1)

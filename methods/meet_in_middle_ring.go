@@ -14,7 +14,22 @@ package methods
 //	    1 | S0[1]>1     | S0[2]>2     | S0[3]>3     | S0[0]>0
 //	      | O0+<3       | O1+<0       | O2+<1       | O3+<2
 //
+//	reduce-scatter, 6 ranks, 6 chunks, 3 rounds
+//	round   0       1       2
+//	rank 0 ─⊕───⊕─ ─⊕───⊕─ ─●───⊕─
+//	        │   │   │   │   │   │
+//	rank 1 ─⊕─⊕─│─ ─⊕─⊕─│─ ─⊕─●─│─
+//	          │ │     │ │     │ │
+//	rank 2 ─⊕─⊕─│─ ─⊕─⊕─│─ ─●─⊕─│─
+//	        │   │   │   │   │   │
+//	rank 3 ─⊕─⊕─│─ ─⊕─⊕─│─ ─⊕─●─│─
+//	          │ │     │ │     │ │
+//	rank 4 ─⊕─⊕─│─ ─⊕─⊕─│─ ─●─⊕─│─
+//	        │   │   │   │   │   │
+//	rank 5 ─⊕───⊕─ ─⊕───⊕─ ─⊕───●─
+//
 //draw:meet_in_middle_ring reduce-scatter 4
+//shape:meet_in_middle_ring reduce-scatter 6
 var meetInMiddleRing = ringForm{
 	rings: 1, fragments: 1, reach: func(size int) int { return size / 2 },
 	lanes: func(s Spec, rank int) []lane {

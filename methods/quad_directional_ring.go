@@ -25,7 +25,24 @@ package methods
 //	      | O7>2      | O11>0     | O3>1
 //	      | O11<1     | O3<2      | O7<0
 //
+//	all-gather, 7 ranks, 28 chunks, 6 rounds
+//	round   0-5
+//	rank 0 ─▲───▲─────▲───▲─
+//	        │   │     │   │
+//	rank 1 ─▼─▲─│─▲───│─▲─│─
+//	          │ │ │   │ │ │
+//	rank 2 ─▲─▼─▼─│─▲─│─│─│─
+//	        │     │ │ │ │ │
+//	rank 3 ─▼─▲─▲─▼─│─│─│─│─
+//	          │ │   │ │ │ │
+//	rank 4 ─▲─▼─│─▲─▼─│─│─│─
+//	        │   │ │   │ │ │
+//	rank 5 ─▼─▲─▼─│───▼─│─│─
+//	          │   │     │ │
+//	rank 6 ───▼───▼─────▼─▼─
+//
 //draw:quad_directional_ring all-gather 3
+//shape:quad_directional_ring all-gather 7 second=0,2,4,6,1,3,5
 var quadDirectionalRing = ringForm{
 	rings: 2, fragments: 4, reach: wholeRing,
 	lanes: func(s Spec, rank int) []lane {

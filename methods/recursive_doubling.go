@@ -71,7 +71,26 @@ func (f fold) paired(j int) bool { return j < f.extra }
 //	      |             |        | O0=S1[0]
 //	    2 | O0>1        | O0<0   |
 //
+//	all-reduce, 8 ranks, 1 chunk, 3 rounds
+//	round   0   1     2
+//	rank 0 ─⊕─ ─⊕─── ─⊕───────
+//	        │   │     │
+//	rank 1 ─⊕─ ─│─⊕─ ─│─⊕─────
+//	            │ │   │ │
+//	rank 2 ─⊕─ ─⊕─│─ ─│─│─⊕───
+//	        │     │   │ │ │
+//	rank 3 ─⊕─ ───⊕─ ─│─│─│─⊕─
+//	                  │ │ │ │
+//	rank 4 ─⊕─ ─⊕─── ─⊕─│─│─│─
+//	        │   │       │ │ │
+//	rank 5 ─⊕─ ─│─⊕─ ───⊕─│─│─
+//	            │ │       │ │
+//	rank 6 ─⊕─ ─⊕─│─ ─────⊕─│─
+//	        │     │         │
+//	rank 7 ─⊕─ ───⊕─ ───────⊕─
+//
 //draw:recursive_doubling all-reduce 3
+//shape:recursive_doubling all-reduce 8
 func (s Spec) butterfly(rank int) schedule.Program {
 	f := s.fold()
 	p := make(schedule.Program, f.rounds()+2*f.before())
@@ -117,7 +136,27 @@ func (s Spec) butterfly(rank int) schedule.Program {
 //	    1 | S1[1 of 0-]>1   | S1[0]>0           | S1[3 of 2-]>3   | S1[2]>2
 //	      | O0=S1[0]+<1     | O1=S1[1 of 0-]+<0 | O2=S1[2]+<3     | O3=S1[3 of 2-]+<2
 //
+//	reduce-scatter, 8 ranks, 8 chunks, 3 rounds
+//	round   0         1     2
+//	chunks  4         2     1
+//	rank 0 ─⊕─────── ─⊕─── ─⊕─
+//	        │         │     │
+//	rank 1 ─│─⊕───── ─│─⊕─ ─⊕─
+//	        │ │       │ │
+//	rank 2 ─│─│─⊕─── ─⊕─│─ ─⊕─
+//	        │ │ │       │   │
+//	rank 3 ─│─│─│─⊕─ ───⊕─ ─⊕─
+//	        │ │ │ │
+//	rank 4 ─⊕─│─│─│─ ─⊕─── ─⊕─
+//	          │ │ │   │     │
+//	rank 5 ───⊕─│─│─ ─│─⊕─ ─⊕─
+//	            │ │   │ │
+//	rank 6 ─────⊕─│─ ─⊕─│─ ─⊕─
+//	              │     │   │
+//	rank 7 ───────⊕─ ───⊕─ ─⊕─
+//
 //draw:recursive_doubling reduce-scatter 4
+//shape:recursive_doubling reduce-scatter 8
 func (s Spec) halving(rank int) schedule.Program {
 	f := s.fold()
 	p := make(schedule.Program, f.rounds()+2*f.before())
@@ -171,7 +210,23 @@ func (s Spec) halving(rank int) schedule.Program {
 //	    1 | O0-1>2 | O0-1>3 | O2-3>0 | O2-3>1
 //	      | O2-3<2 | O2-3<3 | O0-1<0 | O0-1<1
 //
+//	all-gather, 6 ranks, 6 chunks, 4 rounds
+//	round   0   1    2             3
+//	chunks  1                      6
+//	rank 0 ─▲─ ─▲2─ ───────●4─▲── ─●─
+//	        │   │          │  │    │
+//	rank 1 ─●─ ─│── ───────│──│── ─▼─
+//	            │          │  │
+//	rank 2 ─▲─ ─▼── ─●4─▲──│──│── ─●─
+//	        │        │  │  │  │    │
+//	rank 3 ─●─ ──── ─│──│──│──│── ─▼─
+//	                 │  │  │  │
+//	rank 4 ─── ─▲── ─│──│──▼──●2─ ───
+//	            │    │  │
+//	rank 5 ─── ─▼── ─▼──●2─────── ───
+//
 //draw:recursive_doubling all-gather 4
+//shape:recursive_doubling all-gather 6
 func (s Spec) gatherDoubling(rank int) schedule.Program {
 	f := s.fold()
 	p := make(schedule.Program, f.rounds()+2*f.before())
@@ -213,7 +268,26 @@ func (s Spec) gatherDoubling(rank int) schedule.Program {
 //	      | O0=I0  |        |        |
 //	    1 | I0>2   | O0>3   | O0<0   | O0<1
 //
+//	broadcast, 8 ranks, 1 chunk, 3 rounds
+//	round   0   1     2
+//	rank 0 ─●─ ─●─── ─●───────
+//	        │   │     │
+//	rank 1 ─▼─ ─│─●─ ─│─●─────
+//	            │ │   │ │
+//	rank 2 ─── ─▼─│─ ─│─│─●───
+//	              │   │ │ │
+//	rank 3 ─── ───▼─ ─│─│─│─●─
+//	                  │ │ │ │
+//	rank 4 ─── ───── ─▼─│─│─│─
+//	                    │ │ │
+//	rank 5 ─── ───── ───▼─│─│─
+//	                      │ │
+//	rank 6 ─── ───── ─────▼─│─
+//	                        │
+//	rank 7 ─── ───── ───────▼─
+//
 //draw:recursive_doubling broadcast 4
+//shape:recursive_doubling broadcast 8
 func (s Spec) binomial(rank int) schedule.Program {
 	k := s.Size
 	v := (rank - s.Root + k) % k
@@ -257,7 +331,21 @@ func (s Spec) binomial(rank int) schedule.Program {
 //	      | O1=S2[0] | O2=S2[0] | O0=S2[0]
 //	      | O0=I0    | O1=I1    | O2=I2
 //
+//	all-to-all, 5 ranks, 5 chunks, 4 rounds
+//	round   0   1       2           3
+//	chunks      2       2           1
+//	rank 0 ─── ─●───▲─ ─●─────▲─── ─▲───●─
+//	            │   │   │     │     │   │
+//	rank 1 ─── ─▼─●─│─ ─│─●───│─▲─ ─●─▲─│─
+//	              │ │   │ │   │ │     │ │
+//	rank 2 ─── ─●─▼─│─ ─▼─│─●─│─│─ ─▲─●─│─
+//	            │   │     │ │ │ │   │   │
+//	rank 3 ─── ─▼─●─│─ ───▼─│─●─│─ ─●─▲─│─
+//	              │ │       │   │     │ │
+//	rank 4 ─── ───▼─●─ ─────▼───●─ ───●─▼─
+//
 //draw:recursive_doubling all-to-all 3
+//shape:recursive_doubling all-to-all 5
 func (s Spec) bruck(rank int) schedule.Program {
 	k := s.Size
 	digits := bits.Len(uint(k - 1))

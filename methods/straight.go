@@ -21,7 +21,20 @@ import "gogcl.dev/methods/schedule"
 //	      | O0>2     | O1>0     | O2>1
 //	      | O2<2     | O0<0     | O1<1
 //
+//	all-reduce, 5 ranks, 5 chunks, 2 rounds
+//	round   0           1
+//	rank 0 ─●─⊕─⊕─⊕─⊕─ ─●─▲─▲─▲─▲─
+//	        │ │ │ │ │   │ │ │ │ │
+//	rank 1 ─⊕─●─⊕─⊕─⊕─ ─▼─●─▲─▲─▲─
+//	        │ │ │ │ │   │ │ │ │ │
+//	rank 2 ─⊕─⊕─●─⊕─⊕─ ─▼─▼─●─▲─▲─
+//	        │ │ │ │ │   │ │ │ │ │
+//	rank 3 ─⊕─⊕─⊕─●─⊕─ ─▼─▼─▼─●─▲─
+//	        │ │ │ │ │   │ │ │ │ │
+//	rank 4 ─⊕─⊕─⊕─⊕─●─ ─▼─▼─▼─▼─●─
+//
 //draw:direct all-reduce 3
+//shape:direct all-reduce 5
 var sendToAllWays = ways{
 	schedule.AllReduce:     {chunks: whole, program: inOneRound(Spec.everythingToEveryone)},
 	schedule.ReduceScatter: {chunks: perRank, program: inOneRound(Spec.toOwners)},
@@ -84,7 +97,18 @@ func (s Spec) others(rank int) []int {
 //	      | then        | then        | then
 //	      | O0=S0[0]    | O0=S0[0]    | O0=S0[0]
 //
+//	all-reduce, 4 ranks, 1 chunk, 1 round
+//	round   0
+//	rank 0 ─●─⊕─⊕─⊕─
+//	        │ │ │ │
+//	rank 1 ─⊕─●─⊕─⊕─
+//	        │ │ │ │
+//	rank 2 ─⊕─⊕─●─⊕─
+//	        │ │ │ │
+//	rank 3 ─⊕─⊕─⊕─●─
+//
 //draw:broadcast all-reduce 3
+//shape:broadcast all-reduce 4
 func (s Spec) everythingToEveryone(rank int) schedule.Round {
 	var r schedule.Round
 	for _, to := range s.others(rank) {

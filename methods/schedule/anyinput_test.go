@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"strings"
 	"testing"
 
 	"gogcl.dev/internal/anyinput"
@@ -19,6 +20,10 @@ func TestAnyInput(t *testing.T) {
 		Values: []any{
 			&schedule.Schedule{Collective: schedule.AllReduce, Size: 2, Chunks: 2, Programs: make([]schedule.Program, 2)},
 			schedule.NewBuilder(schedule.AllReduce, 3, 0, 3), schedule.AllReduce, schedule.In(0, 1), schedule.Out(1, 1),
+			schedule.Step{Verb: schedule.Send, Peer: 1, Src: schedule.In(0, 1)},
+			schedule.Step{Verb: schedule.RecvReduce, Peer: 0, Src: schedule.In(0, 1), Dst: schedule.Out(0, 1)},
+			schedule.Round{Moves: []schedule.Step{{Verb: schedule.Send, Peer: 1}, {Verb: schedule.Recv, Peer: -1}}},
+			&strings.Builder{},
 		},
 	})
 }

@@ -20,6 +20,29 @@
 // fold, S4[2] is scratch slot 4 holding chunk 2, and S4[5 of 2-] chunk 5 in a slot that begins with chunk 2. What
 // stands below "then" happens once the moves are done.
 //
+// [Schedule.Shape] draws who sends to whom, a line from each sender to each receiver, and [Schedule.WriteSVG] draws the
+// same with arrows:
+//
+//	all-gather, 3 ranks, 3 chunks, 2 rounds
+//	round   0       1
+//	rank 0 ─●───▲─ ─●───▲─
+//	        │   │   │   │
+//	rank 1 ─▼─●─│─ ─▼─●─│─
+//	          │ │     │ │
+//	rank 2 ───▼─●─ ───▼─●─
+//
+// The marks on the row of a rank:
+//
+//	●    the rank sends
+//	▲ ▼  the rank receives
+//	⊕    the rank receives, and what arrives is combined with other data in this round
+//	×    send and receive do not match: Check refuses the schedule
+//	│    the line passes the rank
+//
+// A line with a receiver at both ends and no sender is an exchange: each end sends and receives. A line carries the
+// number of chunks in the row "chunks" above it, or the number behind its sender or its upper end; without a number it
+// carries one.
+//
 // # Rules
 //
 // The Input is never written. A step may read only what is there. Nothing is written in vain: a value that is

@@ -49,10 +49,7 @@ func (s *Schedule) String() string {
 	if s == nil {
 		return "no schedule"
 	}
-	rounds := 0
-	for _, p := range s.Programs {
-		rounds = max(rounds, len(p))
-	}
+	rounds := s.rounds()
 	var rows [][]string // a cell for the round's number, then one for each rank
 	header := []string{"round"}
 	for rank := range s.Programs {
@@ -70,7 +67,7 @@ func (s *Schedule) String() string {
 	}
 
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v, %s, %s, %s\n", s.Collective, counted(s.Size, "rank"), counted(s.Chunks, "chunk"), counted(rounds, "round"))
+	b.WriteString(s.title(rounds) + "\n")
 	for _, row := range rows {
 		line := make([]string, len(width))
 		for i, w := range width {
@@ -92,8 +89,23 @@ func (s *Schedule) String() string {
 	return b.String()
 }
 
+// rounds is the number of rounds of the longest program.
+func (s *Schedule) rounds() int {
+	n := 0
+	for _, p := range s.Programs {
+		n = max(n, len(p))
+	}
+	return n
+}
+
+// title is the first line of drawings.
+func (s *Schedule) title(rounds int) string {
+	ranks, chunks := counted(s.Size, "rank"), counted(s.Chunks, "chunk")
+	return fmt.Sprintf("%v, %s, %s, %s", s.Collective, ranks, chunks, counted(rounds, "round"))
+}
+
 // counted is a number with its noun.
-func counted(n int, noun string) string {
+func counted[T int | int64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -49,7 +49,7 @@ func TestDrawing(t *testing.T) {
 	}
 }
 
-// TestPackageComment checks the drawing in doc.go, which explains the notation.
+// TestPackageComment checks the drawings in doc.go, which explain the notation.
 func TestPackageComment(t *testing.T) {
 	s := &Schedule{Collective: AllGather, Size: 3, Chunks: 3}
 	for rank := range 3 {
@@ -66,7 +66,10 @@ func TestPackageComment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if picture := "//\t" + strings.ReplaceAll(strings.TrimSuffix(s.String(), "\n"), "\n", "\n//\t") + "\n//\n"; !strings.Contains(string(text), picture) {
-		t.Errorf("doc.go does not hold this picture:\n%s", picture)
+	for _, drawing := range []string{s.String(), s.Shape()} {
+		picture := "//\t" + strings.ReplaceAll(strings.TrimSuffix(drawing, "\n"), "\n", "\n//\t") + "\n//\n"
+		if !strings.Contains(string(text), picture) {
+			t.Errorf("doc.go does not hold this picture:\n%s", picture)
+		}
 	}
 }
