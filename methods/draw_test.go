@@ -36,6 +36,7 @@ func draw(t *testing.T, m Method, c schedule.Collective, k, pieces int, rankOrde
 }
 
 func TestDrawings(t *testing.T) {
+	t.Parallel()
 	for _, m := range All() {
 		for _, c := range schedule.Collectives() {
 			t.Run(fmt.Sprintf("method=%v/collective=%v", m, c), func(t *testing.T) {
@@ -64,6 +65,7 @@ func TestDrawings(t *testing.T) {
 // TestPicturesInComments keeps the pictures above the generators true. A line "//draw:METHOD COLLECTIVE RANKS
 // [pieces=N] [rank-order]" stands below each.
 func TestPicturesInComments(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

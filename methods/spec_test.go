@@ -9,6 +9,7 @@ import (
 )
 
 func TestSpecErrors(t *testing.T) {
+	t.Parallel()
 	ok := Spec{Method: ClockwiseRing, Collective: schedule.AllReduce, Size: 3, Ring: inOrder(3), Second: inOrder(3)}
 	for _, c := range []struct {
 		want string
@@ -49,6 +50,7 @@ func TestSpecErrors(t *testing.T) {
 }
 
 func TestProgramIsTheOneOfBuild(t *testing.T) {
+	t.Parallel()
 	for k := 1; k <= 7; k++ {
 		specs(k, func(name string, s Spec) {
 			built, err := Build(s)
@@ -68,6 +70,7 @@ func TestProgramIsTheOneOfBuild(t *testing.T) {
 // TestOneLayout: whichever method a reduce-scatter and the all-gather that undoes it take, rank r owns the same
 // elements.
 func TestOneLayout(t *testing.T) {
+	t.Parallel()
 	for k := 1; k <= 9; k++ {
 		specs(k, func(name string, s Spec) {
 			if c := s.Collective; c != schedule.ReduceScatter && c != schedule.AllGather {
@@ -81,6 +84,7 @@ func TestOneLayout(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
+	t.Parallel()
 	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling"}
 	for m := Auto; m < numMethods; m++ {
 		text, err := m.MarshalText()
@@ -112,6 +116,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestPipelinePieces(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		reach               int
 		bytes, latencyBytes int64
@@ -133,6 +138,7 @@ func TestPipelinePieces(t *testing.T) {
 
 // TestOneChain: with RankOrder every method that is not straight makes the same chain.
 func TestOneChain(t *testing.T) {
+	t.Parallel()
 	for k := 1; k <= 9; k++ {
 		ring, second := rings(k)
 		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter} {
@@ -156,6 +162,7 @@ func TestOneChain(t *testing.T) {
 
 // TestChainReach: a method has a chain just where Pieces decides into how many chunks the data is cut.
 func TestChainReach(t *testing.T) {
+	t.Parallel()
 	for k := 2; k <= 9; k++ {
 		ring, second := rings(k)
 		for _, m := range All() {

@@ -26,6 +26,9 @@ const (
 	// KeepsCauses: the cause of an abort arrives at the other replicas as the same value, for errors.Is and errors.As.
 	// Without it they must find its text in the error.
 	KeepsCauses
+	// Brief asks for a quarter of the repetitions of whatever is tried again and again: for a second run of the suite, over
+	// the same transport set up in another way. It is no promise, and leaves no case out.
+	Brief
 )
 
 // patience is how long a test may take before it is said to hang.
@@ -76,6 +79,19 @@ type suite struct {
 }
 
 func (s *suite) has(f Feature) bool { return s.features&f != 0 }
+
+// few thins the repetitions of a test, from times on an ordinary run to no less than 5, so that groups of 2 to 5 each
+// have their turn.
+func (s *suite) few(times int) int {
+	least := min(times, 5)
+	if underRace {
+		times /= 5
+	}
+	if s.has(Brief) {
+		times /= 4
+	}
+	return max(times, least)
+}
 
 // sizes calls test for each number of replicas and bytes.
 func (s *suite) sizes(t *testing.T, replicas, sizes []int, test func(t *testing.T, n, size int)) {
