@@ -49,6 +49,7 @@ func table() []row {
 		{pkg: "internal/ticks"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
+		{pkg: "internal/oracle", imports: []string{"tensor", "chunks", "methods/schedule"}, pure: true},
 		{pkg: "internal/safetensors", imports: []string{"tensor", "internal/strictjson"}},
 
 		{pkg: "tensor", imports: []string{"internal/kernel"}},
