@@ -30,46 +30,47 @@ func Reduce[T tensor.Element](op Operator, in [][]T) []T {
 // folder is the fold of one element of each rank, at least two.
 func folder[T tensor.Element](op Operator) func([]T) T {
 	d := tensor.DTypeOf[T]()
-	if !op.Takes(d) || op == Local {
+	r := op.rule()
+	if !r.takes(d) || r.combine == own {
 		panic(fmt.Sprintf("oracle: %s does not fold %v", op, d))
 	}
 	var fold any
 	switch d {
 	case tensor.Bool:
-		fold = bools(op)
+		fold = bools(r)
 	case tensor.I8:
-		fold = integers[int8](op)
+		fold = integers[int8](r)
 	case tensor.I16:
-		fold = integers[int16](op)
+		fold = integers[int16](r)
 	case tensor.I32:
-		fold = integers[int32](op)
+		fold = integers[int32](r)
 	case tensor.I64:
-		fold = integers[int64](op)
+		fold = integers[int64](r)
 	case tensor.U8:
-		fold = integers[uint8](op)
+		fold = integers[uint8](r)
 	case tensor.U16:
-		fold = integers[uint16](op)
+		fold = integers[uint16](r)
 	case tensor.U32:
-		fold = integers[uint32](op)
+		fold = integers[uint32](r)
 	case tensor.U64:
-		fold = integers[uint64](op)
+		fold = integers[uint64](r)
 	case tensor.F16:
-		fold = narrow(op, tensor.Float16.Float32, tensor.Float16FromFloat32, 0x7e00)
+		fold = narrow(r, tensor.Float16.Float32, tensor.Float16FromFloat32, 0x7e00)
 	case tensor.BF16:
-		fold = narrow(op, tensor.BFloat16.Float32, tensor.BFloat16FromFloat32, 0x7fc0)
+		fold = narrow(r, tensor.BFloat16.Float32, tensor.BFloat16FromFloat32, 0x7fc0)
 	case tensor.F32:
-		fold = floats(op, math.Float32frombits(0x7fc00000))
+		fold = floats(r, math.Float32frombits(0x7fc00000))
 	case tensor.F64:
-		fold = floats(op, math.Float64frombits(0x7ff8000000000000))
+		fold = floats(r, math.Float64frombits(0x7ff8000000000000))
 	}
 	return fold.(func([]T) T)
 }
 
-func bools(op Operator) func([]bool) bool {
+func bools(r rule) func([]bool) bool {
 	return func(values []bool) bool {
 		acc := values[0]
 		for _, v := range values[1:] {
-			if op == LogicalAnd {
+			if r.combine == least {
 				acc = acc && v
 			} else {
 				acc = acc || v
@@ -85,40 +86,40 @@ type number interface {
 }
 
 // folded is the left fold of values. The conversions keep the compiler from fusing a multiplication and an addition.
-func folded[T number](op Operator, values []T) T {
-	acc := values[0]
-	if op == SquareAdd {
-		acc = T(acc * acc)
+func folded[T number](r rule, values []T) T {
+	input := func(v T) T {
+		if r.squares {
+			return T(v * v)
+		}
+		return v
 	}
+	acc := input(values[0])
 	for _, v := range values[1:] {
-		switch op {
-		case Add, Mean:
+		v = input(v)
+		switch r.combine {
+		case sum:
 			acc = T(acc + v)
-		case Mul:
+		case product:
 			acc = T(acc * v)
-		case Min:
+		case least:
 			acc = min(acc, v)
-		case Max:
+		case greatest:
 			acc = max(acc, v)
-		case SquareAdd:
-			acc = T(acc + T(v*v))
-		default:
-			panic("oracle: no such operator: " + op)
 		}
 	}
-	if op == Mean {
+	if r.divides {
 		acc /= T(len(values))
 	}
 	return acc
 }
 
-func integers[T number](op Operator) func([]T) T {
-	return func(values []T) T { return folded(op, values) }
+func integers[T number](r rule) func([]T) T {
+	return func(values []T) T { return folded(r, values) }
 }
 
-func floats[T float32 | float64](op Operator, nan T) func([]T) T {
+func floats[T float32 | float64](r rule, nan T) func([]T) T {
 	return func(values []T) T {
-		acc := folded(op, values)
+		acc := folded(r, values)
 		if acc != acc {
 			return nan
 		}
@@ -127,14 +128,14 @@ func floats[T float32 | float64](op Operator, nan T) func([]T) T {
 }
 
 // narrow folds in float32 and rounds once.
-func narrow[T tensor.Float16 | tensor.BFloat16](op Operator, widen func(T) float32, round func(float32) T, nan T) func([]T) T {
+func narrow[T tensor.Float16 | tensor.BFloat16](r rule, widen func(T) float32, round func(float32) T, nan T) func([]T) T {
 	var wide []float32
 	return func(values []T) T {
 		wide = wide[:0]
 		for _, v := range values {
 			wide = append(wide, widen(v))
 		}
-		acc := folded(op, wide)
+		acc := folded(r, wide)
 		if acc != acc {
 			return nan
 		}

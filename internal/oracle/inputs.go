@@ -9,7 +9,7 @@ import (
 // Inputs makes the data of n ranks for a reduction by an operator, with Local for anything. Neighbours and ranks differ.
 // Every partial result in any order is exact, so that all methods have the same bits.
 func Inputs[T tensor.Element](op Operator, n, elements int) [][]T {
-	v, of := values{tensor.DTypeOf[T](), op, n}, converter[T]()
+	v, of := values{tensor.DTypeOf[T](), op.rule(), n}, converter[T]()
 	out := make([][]T, n)
 	for r := range out {
 		out[r] = make([]T, elements)
@@ -57,7 +57,7 @@ func converter[T tensor.Element]() func(int64) T {
 // values says which values ranks hold, as integers.
 type values struct {
 	dtype tensor.DType
-	op    Operator
+	rule  rule
 	n     int
 }
 
@@ -67,7 +67,7 @@ func (v values) of(r, i int) int64 {
 	switch {
 	case v.dtype == tensor.Bool:
 		return v.boolean(h, r, i)
-	case v.op == Mul:
+	case v.rule.factors:
 		return v.factor(r, i)
 	case v.dtype.IsFloat():
 		return v.float(h, r, i)
@@ -79,13 +79,20 @@ func (v values) of(r, i int) int64 {
 func (v values) boolean(h uint64, r, i int) int64 {
 	at := mix(uint64(i))
 	lone := at&1 == 0 && r == int(at>>1%uint64(v.n))
-	switch {
-	case v.op == LogicalOr && lone, v.op == LogicalAnd && !lone:
-		return 1
-	case v.op == LogicalOr, v.op == LogicalAnd:
-		return 0
+	switch v.rule.combine {
+	case least: // all are true but one
+		return truth(!lone)
+	case greatest:
+		return truth(lone)
 	}
 	return int64(h & 1)
+}
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // factor is 1, but at two or three ranks for each index: the product of all is -122 to 122.
@@ -113,12 +120,12 @@ func (v values) float(h uint64, r, i int) int64 {
 	case tensor.BF16:
 		exact = 1 << 8
 	}
-	top := exact / int64(v.n)
-	switch v.op {
-	case SquareAdd:
+	top := exact
+	if v.rule.grows {
+		top /= int64(v.n)
+	}
+	if v.rule.squares {
 		top = int64(math.Sqrt(float64(top)))
-	case Min, Max, Local:
-		top = exact
 	}
 	if top == 0 {
 		every := int64(v.n)/exact + 1
