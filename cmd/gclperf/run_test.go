@@ -68,13 +68,13 @@ func TestEverything(t *testing.T) {
 	try := func(n int, d tensor.DType, op gcl.Operator, collectives, reproducible string) {
 		t.Run(fmt.Sprintf("n=%d/dtype=%v/op=%v", n, d, op), func(t *testing.T) {
 			got := perform(t, t.Context(), nil, "-collective", collectives, "-n", fmt.Sprint(n), "-dtype", d.String(), "-op", op.String(),
-				"-sizes", "1,40000", "-iters", "1", "-json", "-root", fmt.Sprint(n-1), reproducible)
+				"-sizes", "40000", "-iters", "1", "-json", "-root", fmt.Sprint(n-1), reproducible)
 			if got.code != exitOK || got.stderr != "" {
 				t.Fatalf("code %d, stderr %s", got.code, got.stderr)
 			}
-			want := 2 * 2 * (strings.Count(collectives, ",") + 1)
+			want := len(placeNames) * (strings.Count(collectives, ",") + 1)
 			if collectives == "all" {
-				want = 2 * 2 * int(numCollectives)
+				want = len(placeNames) * int(numCollectives)
 			}
 			all := parsed(t, got.stdout)
 			if len(all) != want {
