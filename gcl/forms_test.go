@@ -41,8 +41,8 @@ func operators[T tensor.Element]() (out []gcl.Operator) {
 	return out
 }
 
-// reduceCase is the data of all ranks, and what an all-reduce and a reduce-scatter must give each. The slices are shared
-// by the replicas of a test, and only read.
+// reduceCase is the data of all ranks, and what an all-reduce and a reduce-scatter must give each. The replicas of a
+// test share the slices, and only read them.
 type reduceCase[T tensor.Element] struct {
 	op                gcl.Operator
 	in, whole, shards [][]T // by rank
@@ -87,8 +87,8 @@ func (x reduceCase[T]) try(ctx context.Context, c *gcl.Comm) error {
 	)
 }
 
-// moveCase is the data of all ranks, and what the collectives that reduce nothing must give each. An all-to-all takes as
-// much of the data as can be divided.
+// moveCase is the data of all ranks, and what the collectives that reduce nothing must give each. An all-to-all takes
+// as much of the data as can be divided.
 type moveCase[T tensor.Element] struct {
 	in, gathered, blocks, swapped [][]T // by rank
 }

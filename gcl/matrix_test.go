@@ -14,7 +14,7 @@ import (
 // The axes of the tests against package oracle, apart where no code depends on both: see docs/testing.md.
 
 // full multiplies the axes: every element type and operator by every method, implementation, group size and length.
-var full = flag.Bool("full", false, "try every element type and operator by every method, implementation, group size and length")
+var full = flag.Bool("full", false, "multiply the axes of the tests")
 
 // testMethods are the methods that the tests try: all, and Auto.
 var testMethods = append(methods.All(), methods.Auto)
@@ -23,7 +23,9 @@ var testMethods = append(methods.All(), methods.Auto)
 func bothWays() []gcl.Options {
 	var out []gcl.Options
 	for _, m := range testMethods {
-		out = append(out, gcl.Options{Method: m, Implementation: gcl.Syncless}, gcl.Options{Method: m, Implementation: gcl.Syncful})
+		for _, i := range []gcl.Implementation{gcl.Syncless, gcl.Syncful} {
+			out = append(out, gcl.Options{Method: m, Implementation: i})
+		}
 	}
 	return out
 }

@@ -128,7 +128,9 @@ func floats[T float32 | float64](r rule, nan T) func([]T) T {
 }
 
 // narrow folds in float32 and rounds once.
-func narrow[T tensor.Float16 | tensor.BFloat16](r rule, widen func(T) float32, round func(float32) T, nan T) func([]T) T {
+func narrow[T tensor.Float16 | tensor.BFloat16](
+	r rule, widen func(T) float32, round func(float32) T, nan T,
+) func([]T) T {
 	var wide []float32
 	return func(values []T) T {
 		wide = wide[:0]

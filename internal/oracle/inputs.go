@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Inputs makes the data of n ranks for a reduction by an operator, with Local for anything. Neighbours and ranks differ.
-// Every partial result in any order is exact, so that all methods have the same bits.
+// Inputs makes the data of n ranks for a reduction by an operator, with Local for anything. Neighbours and ranks
+// differ. Every partial result in any order is exact, so that all methods have the same bits.
 func Inputs[T tensor.Element](op Operator, n, elements int) [][]T {
 	v, of := values{tensor.DTypeOf[T](), op.rule(), n}, converter[T]()
 	out := make([][]T, n)

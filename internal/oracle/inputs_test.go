@@ -60,7 +60,7 @@ func TestInputsDiffer(t *testing.T) {
 					without = unlike(all[r], rest[0], 0)
 				}
 				if moved < elements/5 || own < elements/20 || op != Local && without < elements/60 {
-					t.Errorf("%v of %v, rank %d: of %d places %d differ from the next, %d from the next rank, %d from the result without it",
+					t.Errorf("%v of %v, rank %d: of %d places %d differ from the next, %d from the next rank, %d without it",
 						op, d, r, elements, moved, own, without)
 				}
 			}
@@ -82,7 +82,8 @@ func TestAnyOrder(t *testing.T) {
 				back := slices.Clone(in)
 				slices.Reverse(back)
 				halves := []*tensor.Tensor{OutputTensors(call, in[:n/2])[0], OutputTensors(call, in[n/2:])[0]}
-				for name, got := range map[string]*tensor.Tensor{"backwards": OutputTensors(call, back)[0], "halves": OutputTensors(call, halves)[0]} {
+				for name, in := range map[string][]*tensor.Tensor{"backwards": back, "halves": halves} {
+					got := OutputTensors(call, in)[0]
 					if err := CheckTensor(name, got, want); err != nil {
 						t.Errorf("%v of %v, n=%d: %v", op, d, n, err)
 					}

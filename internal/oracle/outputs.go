@@ -42,8 +42,8 @@ func AllReduce[T tensor.Element](op Operator, in [][]T) [][]T {
 	return out
 }
 
-// ReduceScatterMapped is what a reduce-scatter gives each rank when a mapping says which elements are on which IPU: each
-// IPU's segment is scattered on its own, and a rank has its shards by IPU.
+// ReduceScatterMapped is what a reduce-scatter gives each rank when a mapping says which elements are on which IPU:
+// each IPU's segment is scattered on its own, and a rank has its shards by IPU.
 func ReduceScatterMapped[T tensor.Element](op Operator, in [][]T, m chunks.Mapping) [][]T {
 	reduced, out := reductions(op, in), make([][]T, len(in))
 	for rank := range in {
