@@ -15,20 +15,19 @@ type Call struct {
 	Root       int      // of a broadcast
 }
 
-// reduces reports whether some part of the collective's outputs is Reduced.
-func (c Call) reduces() bool {
-	return c.Collective == schedule.AllReduce || c.Collective == schedule.ReduceScatter
-}
-
 // Outputs is what a call gives each rank, from the inputs by rank. It makes new slices, of which ranks may share one.
 func Outputs[T tensor.Element](c Call, in [][]T) [][]T {
+	parts, out, reduces := make([][]Part, len(in)), make([][]T, len(in)), false
+	for rank := range in {
+		parts[rank] = Parts(c.Collective, len(in), rank, c.Root, len(in[0]))
+		reduces = reduces || slices.ContainsFunc(parts[rank], func(p Part) bool { return p.From == Reduced })
+	}
 	reduced := func(int) []T { return nil }
-	if c.reduces() {
+	if reduces {
 		reduced = reductions(c.Operator, in)
 	}
-	out := make([][]T, len(in))
 	for rank := range in {
-		out[rank] = joined(Parts(c.Collective, len(in), rank, c.Root, len(in[0])), in, reduced(rank))
+		out[rank] = joined(parts[rank], in, reduced(rank))
 	}
 	return out
 }

@@ -115,7 +115,8 @@ func TestCheckTexts(t *testing.T) {
 	}{
 		{[]tensor.BFloat16{1, 2}, []tensor.BFloat16{1, 2}, ""},
 		{[]tensor.BFloat16{0x3f80}, []tensor.BFloat16{}, "x: 1 elements, want 0"},
-		{[]tensor.BFloat16{0x3f80, 0x3f80, 0}, []tensor.BFloat16{0x3f80, 0x4000, 0x4000}, "x: element 1 is 1, want 2 (2 of 3 differ)"},
+		{[]tensor.BFloat16{0x3f80, 0x3f80, 0}, []tensor.BFloat16{0x3f80, 0x4000, 0x4000},
+			"x: element 1 is 1, want 2 (2 of 3 differ)"},
 	} {
 		text := ""
 		if err := Check("x", x.got, x.want); err != nil {
