@@ -307,6 +307,33 @@ func TestBroadcastDisagreementThenAnother(t *testing.T) {
 	})
 }
 
+// TestBroadcastOnADupDisagreement: the Close of the first connection waits for those who have not come to a broadcast by
+// messages on a Dup, and hears that one of them makes another call there.
+func TestBroadcastOnADupDisagreement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := confusedBroadcasts(gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncless})
+		onDup := func(v variant) variant {
+			call := v.call
+			v.call = func(ctx context.Context, c *gcl.Comm) error {
+				d, err := c.Dup(ctx)
+				if err != nil {
+					return err
+				}
+				return call(ctx, d)
+			}
+			return v
+		}
+		ours, theirs := onDup(all[0]), onDup(all[2])
+		calls := []variant{ours, ours, theirs}
+		errs := lives(watched(t), t, calls, []time.Duration{0, 0, 100 * time.Millisecond}, make([]time.Duration, 3))
+		for r, err := range errs {
+			if !errors.Is(err, gcl.ErrMismatch) || !ours.in(err.Error()) || !theirs.in(err.Error()) {
+				t.Errorf("replica %d: %v", r, err)
+			}
+		}
+	})
+}
+
 // TestDupClosedBeforeTheOthers: the root of a broadcast on a Dup, which closes that before the others come, hears from
 // the Close of the first connection that a replica has closed the Dup without the broadcast.
 func TestDupClosedBeforeTheOthers(t *testing.T) {

@@ -20,9 +20,11 @@ func TestSpecErrors(t *testing.T) {
 		{"unknown collective 9", func(s *Spec) { s.Collective = 9 }},
 		{"group of 0 ranks", func(s *Spec) { s.Size = 0 }},
 		{"group of -1 ranks", func(s *Spec) { s.Size = -1 }},
+		{"group of 65537 ranks, want at most 65536", func(s *Spec) { s.Size = 65537 }},
 		{"root 3 of broadcast over 3 ranks", func(s *Spec) { s.Collective, s.Root = schedule.Broadcast, 3 }},
 		{"root -1 of broadcast over 3 ranks", func(s *Spec) { s.Collective, s.Root = schedule.Broadcast, -1 }},
 		{"root 1 of all-reduce", func(s *Spec) { s.Root = 1 }},
+		{"65537 pieces, want at most 65536", func(s *Spec) { s.Pieces = 65537 }},
 		{"-2 pieces", func(s *Spec) { s.Pieces = -2 }},
 		{"ring of 2 ranks for a group of 3", func(s *Spec) { s.Ring = inOrder(2) }},
 		{"ring [0 1 1] is not a permutation of 0 to 2", func(s *Spec) { s.Ring = []int{0, 1, 1} }},
@@ -41,6 +43,10 @@ func TestSpecErrors(t *testing.T) {
 		if n := s.Chunks(); n != 0 {
 			t.Errorf("%+v.Chunks() = %d, want 0", s, n)
 		}
+	}
+	most := Spec{Method: RecursiveDoubling, Collective: schedule.AllReduce, Size: 65536}
+	if p, err := most.Program(0); err != nil || len(p) != 16 {
+		t.Errorf("%+v.Program(0): %d rounds, error %v; want 16", most, len(p), err)
 	}
 	for _, rank := range []int{-1, 3} {
 		if _, err := ok.Program(rank); err == nil {

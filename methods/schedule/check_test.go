@@ -279,6 +279,8 @@ func TestExamine(t *testing.T) {
 		{"broadcast", broadcast2(), Report{Rounds: 1, Sent: []int{1, 0}, OneOrder: true, RankOrder: true}},
 		{"everyone begins with its own: (0+1)+2, (1+0)+2, (2+0)+1", ownFirst(),
 			Report{Rounds: 1, Sent: []int{2, 2, 2}}},
+		{"the last in rank order, the first not: (0+2)+1, (1+0)+2, (0+1)+2", lastInRankOrder(),
+			Report{Rounds: 1, Sent: []int{2, 2, 2}}},
 		{"everyone in one order, but not that of the ranks: (0+2)+1", byRank0(2, 1),
 			Report{Rounds: 2, Sent: []int{2, 1, 1}, OneOrder: true}},
 		{"everyone in rank order: (0+1)+2", byRank0(1, 2),
