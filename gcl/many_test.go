@@ -237,30 +237,11 @@ func TestManyMatrix(t *testing.T) {
 	t.Logf("%d sets of tensors", tried)
 }
 
-// TestFewTensorsOfSeveralTypes: together they are so small that peer memory publishes them, and each has a fold of its own.
+// TestFewTensorsOfSeveralTypes: together they are so small that peer memory publishes them, and each type has a fold of
+// its own.
 func TestFewTensorsOfSeveralTypes(t *testing.T) {
 	const n = 3
-	var in [n][]*tensor.Tensor
-	var want []*tensor.Tensor
-	for _, k := range []kind{kindOf(plain[float64]()), kindOf(f16()), kindOf(plain[int32]()), kindOf(plain[uint8]()), kindOf(plain[float32]())} {
-		data, sum := k.reduction(gcl.Add, n, 7)
-		for r := range in {
-			in[r] = append(in[r], data[r])
-		}
-		want = append(want, sum)
-	}
-	everyMethod(t, n, func(ctx context.Context, c *gcl.Comm) error {
-		var shards []*tensor.Tensor
-		for _, w := range want {
-			shards = append(shards, shardOf(w, c.Rank(), n))
-		}
-		reduced, err := gcl.AllReduceTensors(ctx, c, in[c.Rank()], gcl.Add)
-		scattered, err2 := gcl.ReduceScatterTensors(ctx, c, in[c.Rank()], gcl.Add)
-		if err := errors.Join(err, err2); err != nil {
-			return err
-		}
-		return errors.Join(sameTensors("all-reduce", reduced, want), sameTensors("reduce-scatter", scattered, shards))
-	})
+	everyMethod(t, n, newManyCase(gcl.Add, n, []int{7, 5, 9, 4, 3}).tryReductions)
 }
 
 // tryReductions tries all forms of all-reduce and reduce-scatter.

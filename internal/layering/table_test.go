@@ -44,6 +44,7 @@ func table() []row {
 		{pkg: "internal/fulldisk"},
 		{pkg: "internal/closest"},
 		{pkg: "internal/plot"},
+		{pkg: "internal/mutants"}, // a command
 		{pkg: "internal/progress"},
 		{pkg: "internal/command"},
 		{pkg: "internal/ticks"},
