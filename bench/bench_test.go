@@ -72,26 +72,25 @@ func measure(b *testing.B, w way, d *data) {
 	}
 }
 
-// TestBenchmarks runs the body of every benchmark a few times, which checks the result.
+// TestBenchmarks runs the body of a benchmark of every name once, on little data, which checks the result; of the first
+// way also in other groups and with other sizes.
 func TestBenchmarks(t *testing.T) {
-	small := raceEnabled || testing.Short()
-	for _, c := range schedule.Collectives() {
-		for _, n := range []int{1, 2, 3, 4, 8} {
-			for _, size := range []byteSize{8, 1 << 10, 36 << 10, 1 << 20} {
-				if small && (size == 1<<20 || n > 2 && size != 36<<10 || n == 8 || raceEnabled && n != 2) {
-					continue
-				}
-				d := newData(c, n, size)
-				for _, w := range ways(c, allForms()) {
-					t.Run(fmt.Sprintf("%v/%s", c, w.name(n, d.bytes)), func(t *testing.T) {
-						l := times(5)
-						if err := run(&l, w, d); err != nil {
-							t.Fatal(err)
-						}
-					})
-				}
+	try := func(t *testing.T, w way, d *data) {
+		t.Run(fmt.Sprintf("%v/%s", d.collective, w.name(d.n, d.bytes)), func(t *testing.T) {
+			l := times(1)
+			if err := run(&l, w, d); err != nil {
+				t.Fatal(err)
 			}
+		})
+	}
+	for _, c := range schedule.Collectives() {
+		d, all := newData(c, 3, 1<<10), ways(c, allForms())
+		for _, w := range all {
+			try(t, w, d)
 		}
+		try(t, all[0], newData(c, 1, 8))
+		try(t, all[0], newData(c, 2, 1<<20))
+		try(t, all[0], newData(c, 8, 36<<10))
 	}
 }
 
@@ -153,23 +152,26 @@ func (l *countMallocs) Loop() bool {
 	return true
 }
 
-// TestNoAllocation counts as a benchmark does: allocations by all replicas, rounded down per call.
+// TestNoAllocation counts as a benchmark does: allocations by all replicas, rounded down per call. Each form has a group
+// and a size of its own.
 func TestNoAllocation(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	for _, c := range schedule.Collectives() {
-		for _, n := range []int{2, 8} {
-			for _, size := range []byteSize{8, 36 << 10} {
-				d := newData(c, n, size)
-				for _, w := range ways(c, allForms()) {
-					l := countMallocs{n: 200}
-					if err := run(&l, w, d); err != nil {
-						t.Fatal(err)
-					}
-					if got := int(l.end.Mallocs-l.start.Mallocs) / l.n; got != 0 {
-						t.Errorf("%v/%s: %d allocations per call", c, w.name(n, d.bytes), got)
-					}
+	for _, x := range []struct {
+		form form
+		n    int
+		size byteSize
+	}{{toForm, 4, 36 << 10}, {inPlaceForm, 2, 8}} {
+		for _, c := range schedule.Collectives() {
+			d := newData(c, x.n, x.size)
+			for _, w := range ways(c, []form{x.form}) {
+				l := countMallocs{n: 200}
+				if err := run(&l, w, d); err != nil {
+					t.Fatal(err)
+				}
+				if got := int(l.end.Mallocs-l.start.Mallocs) / l.n; got != 0 {
+					t.Errorf("%v/%s: %d allocations per call", c, w.name(x.n, d.bytes), got)
 				}
 			}
 		}

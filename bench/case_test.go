@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/oracle"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
@@ -29,6 +30,46 @@ type data struct {
 	n          int
 	bytes      byteSize // of the larger of a replica's two buffers
 	src, dst   [][]float32
+	blocks     blocks
+}
+
+// period is after how many elements the values of a replica repeat: a prime, so that a block in a wrong place shows.
+const period = 251
+
+// blocks are the first period elements of each replica's source, and of their sum.
+type blocks struct {
+	sources [][]float32
+	sum     []float32
+}
+
+func newBlocks(n int) blocks {
+	sources := oracle.Inputs[float32](oracle.Add, n, period)
+	return blocks{sources, oracle.Reduce(oracle.Add, sources)}
+}
+
+// check compares with a part of what a collective gives.
+func (b blocks) check(got []float32, part oracle.Part) error {
+	block := make([]float32, period)
+	switch part.From {
+	case oracle.Reduced:
+		block = b.sum
+	case oracle.Zeros:
+	default:
+		block = b.sources[part.From]
+	}
+	for i, v := range got {
+		if want := block[(part.First+i)%period]; v != want {
+			return fmt.Errorf("element %d is %v, want %v, of %+v", i, v, want, part)
+		}
+	}
+	return nil
+}
+
+// fill makes the elements of a replica's source from element first on.
+func (b blocks) fill(dst []float32, replica, first int) {
+	for i := range dst {
+		dst[i] = b.sources[replica][(first+i)%period]
+	}
 }
 
 // wholeBytes is the size that a collective over n replicas can have, at least size: an all-gather and an all-to-all
@@ -43,7 +84,7 @@ func wholeBytes(c schedule.Collective, n int, size byteSize) byteSize {
 
 // newData makes the buffers of n replicas and fills the sources.
 func newData(c schedule.Collective, n int, size byteSize) *data {
-	d := &data{collective: c, n: n, bytes: wholeBytes(c, n, size)}
+	d := &data{collective: c, n: n, bytes: wholeBytes(c, n, size), blocks: newBlocks(n)}
 	larger := int(d.bytes) / elemSize
 	srcLen, dstLen := larger, larger
 	switch c {
@@ -54,20 +95,12 @@ func newData(c schedule.Collective, n int, size byteSize) *data {
 	}
 	for r := range n {
 		src := make([]float32, srcLen)
-		for i := range src {
-			src[i] = value(r, i)
-		}
+		d.blocks.fill(src, r, 0)
 		d.src = append(d.src, src)
 		d.dst = append(d.dst, make([]float32, dstLen))
 	}
 	return d
 }
-
-// period is after how many elements the values of a replica repeat: a prime, so that a block in a wrong place shows.
-const period = 251
-
-// value is element i of replica r's source. Sums over 2,000 replicas are exact.
-func value(r, i int) float32 { return float32((i%period*7 + r*131) % 8192) }
 
 // call carries out the collective once at replica c, in a form that allocates nothing. InPlace works on dst.
 func (d *data) call(ctx context.Context, c *gcl.Comm, f form) error {
@@ -117,61 +150,15 @@ func (d *data) check(r int) error {
 	if d.collective == schedule.Broadcast && r == root {
 		return nil
 	}
-	dst := d.dst[r]
-	part := len(dst) / d.n // of what comes from each replica, in an all-gather and an all-to-all
-	switch d.collective {
-	case schedule.AllReduce:
-		return d.checkSum(dst, 0)
-	case schedule.ReduceScatter:
-		return d.checkSum(dst, r*len(dst))
-	case schedule.AllGather:
-		for from := range d.n {
-			if err := checkCopy(dst[from*part:(from+1)*part], from, 0); err != nil {
-				return err
-			}
+	rest := d.dst[r]
+	for _, part := range oracle.Parts(d.collective, d.n, r, root, len(d.src[r])) {
+		if err := d.blocks.check(rest[:part.Count], part); err != nil {
+			return err
 		}
-	case schedule.AllToAll:
-		for from := range d.n {
-			if err := checkCopy(dst[from*part:(from+1)*part], from, r*part); err != nil {
-				return err
-			}
-		}
-	case schedule.Broadcast:
-		return checkCopy(dst, root, 0)
+		rest = rest[part.Count:]
 	}
-	return nil
-}
-
-// checkSum compares with the sum of all sources from element first on, and with zeros past their end.
-func (d *data) checkSum(got []float32, first int) error {
-	var sums [period]float32
-	for r := range d.n {
-		for i := range sums {
-			sums[i] += value(r, i)
-		}
-	}
-	for i, v := range got {
-		want := sums[(first+i)%period]
-		if first+i >= len(d.src[0]) {
-			want = 0
-		}
-		if v != want {
-			return fmt.Errorf("element %d is %v, want %v", first+i, v, want)
-		}
-	}
-	return nil
-}
-
-// checkCopy compares with the source of a replica from element first on.
-func checkCopy(got []float32, from, first int) error {
-	var values [period]float32
-	for i := range values {
-		values[i] = value(from, i)
-	}
-	for i, v := range got {
-		if want := values[(first+i)%period]; v != want {
-			return fmt.Errorf("element %d of what comes from replica %d is %v, want %v", i, from, v, want)
-		}
+	if len(rest) > 0 {
+		return fmt.Errorf("%d elements too many", len(rest))
 	}
 	return nil
 }

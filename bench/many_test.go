@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/oracle"
 	"gogcl.dev/methods"
 )
 
@@ -15,17 +16,16 @@ type manyData struct {
 	bytes    byteSize // of one tensor
 	apart    bool     // a call for each
 	src, dst [][][]float32
+	blocks   blocks
 }
 
 func newManyData(n, tensors int, size byteSize, apart bool) *manyData {
-	d := &manyData{n: n, bytes: size, apart: apart}
+	d := &manyData{n: n, bytes: size, apart: apart, blocks: newBlocks(n)}
 	for r := range n {
 		var src, dst [][]float32
 		for t := range tensors {
 			s := make([]float32, int(size)/elemSize)
-			for i := range s {
-				s[i] = value(r, t+i)
-			}
+			d.blocks.fill(s, r, t)
 			src, dst = append(src, s), append(dst, make([]float32, len(s)))
 		}
 		d.src, d.dst = append(d.src, src), append(d.dst, dst)
@@ -50,14 +50,8 @@ func (d *manyData) call(ctx context.Context, c *gcl.Comm) error {
 
 func (d *manyData) check(r int) error {
 	for t, dst := range d.dst[r] {
-		for i, got := range dst {
-			want := float32(0)
-			for from := range d.n {
-				want += value(from, t+i)
-			}
-			if got != want {
-				return fmt.Errorf("element %d of tensor %d is %v, want %v", i, t, got, want)
-			}
+		if err := d.blocks.check(dst, oracle.Part{From: oracle.Reduced, First: t, Count: len(dst)}); err != nil {
+			return fmt.Errorf("tensor %d: %w", t, err)
 		}
 	}
 	return nil
@@ -139,6 +133,7 @@ func BenchmarkAllReduceMany(b *testing.B) {
 // TestAllReduceMany runs the bodies of the benchmark a few times, which checks the result, and counts what they
 // allocate.
 func TestAllReduceMany(t *testing.T) {
+	const n = 3
 	calls, most := 40, byteSize(1<<20)
 	if raceEnabled {
 		calls, most = 3, 36<<10
@@ -149,11 +144,11 @@ func TestAllReduceMany(t *testing.T) {
 			for _, o := range manyChoices {
 				for _, apart := range []bool{false, true} {
 					l := countMallocs{n: calls}
-					if err := newManyData(8, x.tensors, x.size, apart).run(&l, tr, o); err != nil {
+					if err := newManyData(n, x.tensors, x.size, apart).run(&l, tr, o); err != nil {
 						t.Fatal(err)
 					}
 					if got := int(l.end.Mallocs-l.start.Mallocs) / l.n; got != 0 && !raceEnabled {
-						t.Errorf("%s: %d allocations per call", manyName(tr, o, 8, x.tensors, x.size, apart), got)
+						t.Errorf("%s: %d allocations per call", manyName(tr, o, n, x.tensors, x.size, apart), got)
 					}
 				}
 			}

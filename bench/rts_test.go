@@ -167,7 +167,7 @@ func TestRTSStepAllocatesNothing(t *testing.T) {
 	}
 	for _, c := range rtsCases {
 		c.trainer.Optimizer = rts.Adam{}
-		s, _, err := newRTSStep(4, rts.Sharding{Over: c.over}, c.trainer, nil)
+		s, _, err := newRTSStep(2, rts.Sharding{Over: c.over}, c.trainer, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestRTSStepAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := context.Background()
-		if got := testing.AllocsPerRun(10, func() {
+		if got := testing.AllocsPerRun(5, func() {
 			if err := s.RunTo(ctx, nil, nil); err != nil {
 				t.Fatal(err)
 			}

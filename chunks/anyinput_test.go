@@ -9,6 +9,7 @@ import (
 
 // TestAnyInput: no call panics.
 func TestAnyInput(t *testing.T) {
+	t.Parallel()
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Concat": chunks.Concat[int], "PerRank": chunks.PerRank, "Split": chunks.Split, "SplitPadded": chunks.SplitPadded, "NewChunks": chunks.NewChunks[int],

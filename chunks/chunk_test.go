@@ -12,6 +12,7 @@ import (
 type chunk = chunks.Chunk[string]
 
 func TestConcat(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		list []chunk
@@ -82,6 +83,7 @@ func dumbConcat(list []chunks.Chunk[int]) []int {
 }
 
 func TestConcatAgainstOracle(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for trial := range 2000 {
 		list := chunks.NewChunks[int](rng.IntN(20)).List
@@ -99,6 +101,7 @@ func TestConcatAgainstOracle(t *testing.T) {
 
 // What is joined is a copy: writing to it does not reach the chunks.
 func TestConcatCopies(t *testing.T) {
+	t.Parallel()
 	data := []int{1, 2}
 	chunks.Concat([]chunks.Chunk[int]{{Data: data}})[0] = 9
 	if data[0] != 1 {
@@ -107,6 +110,7 @@ func TestConcatCopies(t *testing.T) {
 }
 
 func TestNewChunks(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int]int{-1: 0, 0: 0, 3: 3} {
 		c := chunks.NewChunks[float32](n)
 		if len(c.List) != want || len(c.Concat()) != 0 || c.Original != nil {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestMapping(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		mapping  chunks.Mapping
 		elements int
@@ -41,6 +42,7 @@ func TestMapping(t *testing.T) {
 
 // TestMappingPerRank compares with the segments one by one.
 func TestMappingPerRank(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		m, ranks, want := make(chunks.Mapping, r.IntN(6)), 1+r.IntN(9), 0
@@ -56,6 +58,7 @@ func TestMappingPerRank(t *testing.T) {
 
 // TestMappingErrors: each names what disagrees.
 func TestMappingErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		mapping chunks.Mapping
 		n       int

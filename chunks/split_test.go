@@ -16,6 +16,7 @@ func floorMul(n, k, f int) int {
 }
 
 func TestSplitNumbers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		n, k int
 		want string
@@ -40,6 +41,7 @@ func TestSplitNumbers(t *testing.T) {
 
 // Every small n and k: the rule itself, no gap, lengths that differ by at most one.
 func TestSplitSmall(t *testing.T) {
+	t.Parallel()
 	for n := range 70 {
 		for k := 1; k <= 40; k++ {
 			end := 0
@@ -61,6 +63,7 @@ func TestSplitSmall(t *testing.T) {
 }
 
 func TestSplitLarge(t *testing.T) {
+	t.Parallel()
 	sizes := []int{math.MaxInt, math.MaxInt - 1, math.MaxInt / 2, math.MaxInt32, math.MaxInt32 - 1, 1<<31 - 1 - 4095, 1 << 20}
 	pieces := []int{1, 2, 3, 4095, 4096, 16384, math.MaxInt32, math.MaxInt}
 	for shift := 40; shift < 63 && shift < math.MaxInt>>58; shift++ { // none where int has 32 bits
@@ -86,6 +89,7 @@ func TestSplitLarge(t *testing.T) {
 }
 
 func TestPerRank(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ n, ranks, want int }{
 		{3, 2, 2}, {4, 2, 2}, {0, 5, 0}, {1, 5, 1}, {5, 5, 1}, {6, 5, 2}, {-1, 2, 0}, {3, 0, 0}, {3, -1, 0},
 		{math.MaxInt, 1, math.MaxInt}, {math.MaxInt, 2, math.MaxInt/2 + 1}, {1, math.MaxInt, 1},
@@ -98,6 +102,7 @@ func TestPerRank(t *testing.T) {
 
 // The pieces of every method of m pieces per rank meet the shards: rank r's are [r*c, (r+1)*c), clipped.
 func TestSplitPaddedMeetsShards(t *testing.T) {
+	t.Parallel()
 	for n := range 60 {
 		for ranks := 1; ranks <= 17; ranks++ {
 			c := chunks.PerRank(n, ranks)
@@ -123,6 +128,7 @@ func TestSplitPaddedMeetsShards(t *testing.T) {
 }
 
 func TestSplitPaddedLarge(t *testing.T) {
+	t.Parallel()
 	// The padded length is more than an int holds.
 	n, ranks := math.MaxInt, math.MaxInt-1
 	if lo, hi := chunks.SplitPadded(n, ranks, ranks, ranks/2); lo != ranks/2*2 || hi != n {
@@ -134,6 +140,7 @@ func TestSplitPaddedLarge(t *testing.T) {
 }
 
 func TestNoSuchPiece(t *testing.T) {
+	t.Parallel()
 	for _, c := range [][3]int{{-1, 2, 0}, {5, 0, 0}, {5, -3, 0}, {5, 2, -1}, {5, 2, 2}, {math.MinInt, 1, 0}, {5, math.MinInt, math.MinInt}} {
 		if lo, hi := chunks.Split(c[0], c[1], c[2]); lo != 0 || hi != 0 {
 			t.Errorf("Split%v: %d to %d", c, lo, hi)

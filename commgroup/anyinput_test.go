@@ -9,6 +9,7 @@ import (
 
 // TestAnyInput: no call panics, but those of a Layout with a rank or group that is none.
 func TestAnyInput(t *testing.T) {
+	t.Parallel()
 	pairs := commgroup.Group{Type: commgroup.Consecutive, Size: 2}
 	layout, err := pairs.Resolve(4)
 	if err != nil {

@@ -48,6 +48,7 @@ var partitions = []struct {
 }
 
 func TestPartitions(t *testing.T) {
+	t.Parallel()
 	for _, c := range partitions {
 		t.Run(fmt.Sprintf("n=%d/group=%v", c.n, c.g), func(t *testing.T) {
 			l, err := c.g.Resolve(c.n)
@@ -63,6 +64,7 @@ func TestPartitions(t *testing.T) {
 
 // The table in doc.go says what the code does.
 func TestDocTable(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +95,7 @@ func TestDocTable(t *testing.T) {
 }
 
 func TestResolveErrors(t *testing.T) {
+	t.Parallel()
 	const huge = math.MaxInt
 	for _, c := range []struct {
 		n    int
@@ -148,6 +151,7 @@ func dumbGroups(n, size, stride int) [][]int {
 }
 
 func TestLayoutAgainstOracle(t *testing.T) {
+	t.Parallel()
 	resolved := 0
 	for n := 1; n <= 48; n++ {
 		for size := 1; size <= n+1; size++ {
@@ -204,6 +208,7 @@ func checkLayout(t *testing.T, l commgroup.Layout, want [][]int) {
 }
 
 func TestTranspose(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 48; n++ {
 		for size := 1; size <= n; size++ {
 			for stride := 1; stride <= n; stride++ {
@@ -243,6 +248,7 @@ func TestTranspose(t *testing.T) {
 }
 
 func TestGroupsOfOneAreEqual(t *testing.T) {
+	t.Parallel()
 	want, err := commgroup.Group{Type: commgroup.Consecutive, Size: 1}.Resolve(8)
 	if err != nil {
 		t.Fatal(err)
@@ -259,6 +265,7 @@ func TestGroupsOfOneAreEqual(t *testing.T) {
 }
 
 func TestOutOfRange(t *testing.T) {
+	t.Parallel()
 	pairs, err := commgroup.Group{Type: commgroup.Consecutive, Size: 2}.Resolve(8)
 	if err != nil {
 		t.Fatal(err)
@@ -280,6 +287,7 @@ func TestOutOfRange(t *testing.T) {
 
 // Sizes and strides that an error names would do, and the others of up to 35 replicas would not.
 func TestNamedSizesWouldDo(t *testing.T) {
+	t.Parallel()
 	pattern := regexp.MustCompile(`want a (size|stride) of ([0-9, or]*[0-9])`)
 	number := regexp.MustCompile(`[0-9]+`)
 	named := 0

@@ -9,6 +9,7 @@ import (
 )
 
 func TestText(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		g    commgroup.Group
 		want string
@@ -32,6 +33,7 @@ func TestText(t *testing.T) {
 }
 
 func TestParseForms(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]commgroup.Group{
 		" ALL ":                          {},
 		"ALL(0)":                         {},
@@ -47,6 +49,7 @@ func TestParseForms(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"":                            `unknown group ""`,
 		"all":                         `unknown group "all"`,
@@ -73,6 +76,7 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestTextMarshaling(t *testing.T) {
+	t.Parallel()
 	in := map[string]commgroup.Group{"group": {Type: commgroup.Consecutive, Size: 4, Stride: 2}}
 	text, err := json.Marshal(in)
 	if err != nil {

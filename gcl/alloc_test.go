@@ -103,7 +103,7 @@ func steadyCases(m methods.Method) map[bool][]int {
 	case methods.Auto, methods.Direct, methods.ClockwiseRing:
 		return map[bool][]int{false: {0, 1, 1000, 1 << 20}, true: {0, 1000, 1 << 20}}
 	}
-	return map[bool][]int{false: {1000, 1 << 20}, true: {1000}}
+	return map[bool][]int{false: {1000, 1 << 18}, true: {1000}}
 }
 
 // TestSteadyStateAllocatesNothing counts the allocations of four replicas together.

@@ -253,6 +253,26 @@ func TestDumpWrapsAround(t *testing.T) {
 	}
 }
 
+// The oldest of the last 1,024 collectives is on record, and the one before it is not.
+func TestDumpOfTheOldest(t *testing.T) {
+	failures(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+		first := gcl.BroadcastInPlace(ctx, c, []int8{1}, 3)
+		second := gcl.BroadcastInPlace(ctx, c, []int8{1}, 4)
+		for range 1023 {
+			if err := c.Barrier(ctx); err != nil {
+				return err
+			}
+		}
+		if text := gcl.Dump(first); !strings.Contains(text, "#1 of group {0} has been overwritten") {
+			t.Errorf("the first of 1,025:\n%s", text)
+		}
+		if text := gcl.Dump(second); strings.Contains(text, "overwritten") || !strings.Contains(text, "failed  broadcast #2 (int8 x 1, root 4, group {0})") {
+			t.Errorf("the second of 1,025:\n%s", text)
+		}
+		return nil
+	})
+}
+
 // Comms made by New on endpoints of one network share their recorders, and Dups have their own.
 func TestDumpOfNew(t *testing.T) {
 	endpoints, err := inproc.New(2)

@@ -214,8 +214,8 @@ func TestExplainIsTrue(t *testing.T) {
 		{6, 3, commgroup.Group{Type: commgroup.Orthogonal, Size: 3}},
 	} {
 		for _, memory := range []bool{true, false} {
-			if underRace && g.replicas > 3 {
-				continue
+			if underRace && g.replicas > 3 || !memory && !*full && g.ranks != 3 && g.ranks != 4 {
+				continue // without peer memory in a group of all and in one with a stride
 			}
 			t.Run(fmt.Sprintf("n=%d/of=%d/memory=%v", g.ranks, g.replicas, memory), func(t *testing.T) {
 				endpoints, seen := witnesses(t, g.replicas, memory)

@@ -31,15 +31,14 @@ func broken(t testing.TB, n int, seed uint64, faults ...faulty.Fault) gcl.RunOpt
 // Replicas that are late, each time or always, get the right results, by every method. The time is the bubble's.
 func TestLateReplicas(t *testing.T) {
 	const n, size = 4, 97
-	e := plain[int64]()
-	in := inputs(e, gcl.Add, n, size)
-	want := reduce(e, gcl.Add, in)
+	sums := newReduceCase(gcl.Add, inputs[int64](gcl.Add, n, size))
+	placed := newMoveCase(sums.in)
 	for _, fault := range []faulty.Fault{faulty.Delay(3 * time.Millisecond), faulty.Slow(2, 5*time.Millisecond), faulty.Slow(0, 100*time.Microsecond)} {
 		for _, m := range testMethods {
 			synctest.Test(t, func(t *testing.T) {
 				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 					c = with(c, m)
-					if err := errors.Join(tryReductions(ctx, c, gcl.Add, in[c.Rank()], want), tryMoves(ctx, c, in), c.Barrier(ctx)); err != nil {
+					if err := errors.Join(sums.try(ctx, c), placed.try(ctx, c), c.Barrier(ctx)); err != nil {
 						return fmt.Errorf("method=%v %v: %w", m, fault, err)
 					}
 					return nil

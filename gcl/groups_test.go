@@ -56,23 +56,14 @@ func TestGroups(t *testing.T) {
 		for _, p := range partitions(n) {
 			t.Run(fmt.Sprintf("n=%d/group=%v", n, p.group), func(t *testing.T) {
 				size := 3*p.size + 1
-				data := make([][]int64, n)
-				for r := range data {
-					data[r] = make([]int64, size)
-					for i := range data[r] {
-						data[r][i] = int64(1000*r + i)
-					}
-				}
+				data := inputs[int64](gcl.Local, n, size)
 				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 					members := p.members(c.Replica())
-					own, sum, greatest := make([][]int64, p.size), make([]int64, size), make([]int64, size)
+					own := make([][]int64, p.size)
 					for rank, r := range members {
 						own[rank] = data[r]
-						for i, v := range data[r] {
-							sum[i] += v
-							greatest[i] = max(greatest[i], v)
-						}
 					}
+					sum, greatest, placed := newReduceCase(gcl.Add, own), newReduceCase(gcl.Max, own), newMoveCase(own)
 					c = grouped(c, p.group)
 					if got := c.Members(); !slices.Equal(got, members) || c.Size() != len(members) || members[c.Rank()] != c.Replica() || c.Replicas() != n {
 						return fmt.Errorf("replica %d is rank %d of %d in %v among %d, want one of %v among %d", c.Replica(), c.Rank(), c.Size(), got, c.Replicas(), members, n)
@@ -80,9 +71,9 @@ func TestGroups(t *testing.T) {
 					for _, m := range testMethods {
 						c := with(c, m)
 						if err := errors.Join(
-							tryReductions(ctx, c, gcl.Add, data[c.Replica()], sum),
-							tryReductions(ctx, c, gcl.Max, data[c.Replica()], greatest),
-							tryMoves(ctx, c, own),
+							sum.try(ctx, c),
+							greatest.try(ctx, c),
+							placed.try(ctx, c),
 							c.Barrier(ctx),
 						); err != nil {
 							return fmt.Errorf("method=%v: %w", m, err)

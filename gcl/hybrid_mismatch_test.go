@@ -99,7 +99,7 @@ func TestHybridMismatch(t *testing.T) {
 						continue
 					}
 					for odd := range n {
-						if thin := n - 1; (i+j+odd)%thin != 0 || underRace && (i+j+odd)%(5*thin) != 0 {
+						if underRace && (i+j+odd)%(5*n-5) != 0 || !*full && odd != oddOne(n, i, j) {
 							continue
 						}
 						tried++

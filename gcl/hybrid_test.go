@@ -70,6 +70,11 @@ func TestHybrid(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("hosts=%v/memory=%v/group=%v", machine, memory, p.group), func(t *testing.T) {
 					endpoints, _ := witnesses(t, n, memory)
+					size := len(p.members(0))
+					try := hybridTry[float32](size)
+					another := []func(int) func(context.Context, *gcl.Comm) error{
+						hybridTry[tensor.BFloat16], hybridTry[int64], hybridTry[uint8], hybridTry[bool],
+					}[(i+n)%4](size)
 					replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 						members := p.members(c.Replica())
 						c, err := inHybrid(c, p.group, gcl.Options{Implementation: gcl.Hybrid})
@@ -83,15 +88,9 @@ func TestHybrid(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						err = tryHybrid(ctx, c, members, plain[float32]())
+						err = try(ctx, c)
 						if memory && !underRace {
-							another := []func() error{
-								func() error { return tryHybrid(ctx, c, members, bf16()) },
-								func() error { return tryHybrid(ctx, c, members, plain[int64]()) },
-								func() error { return tryHybrid(ctx, c, members, plain[uint8]()) },
-								func() error { return tryHybrid(ctx, c, members, boolean()) },
-							}[(i+n)%4]
-							err = errors.Join(err, another())
+							err = errors.Join(err, another(ctx, c))
 						}
 						return errors.Join(err, c.Barrier(ctx))
 					}, gcl.WithTopology(m), gcl.WithEndpoints(endpoints))
@@ -129,32 +128,44 @@ func inHybrid(c *gcl.Comm, g commgroup.Group, o gcl.Options) (*gcl.Comm, error) 
 // hybridMethods are given to Hybrid, one after the other, which may use different ones inside and across.
 var hybridMethods = []methods.Method{methods.Auto, methods.ClockwiseRing, methods.Direct, methods.RecursiveDoubling, methods.MeetInMiddleRing}
 
-// tryHybrid tries all forms of all collectives on data that tells replicas apart.
-func tryHybrid[T tensor.Element](ctx context.Context, c *gcl.Comm, members []int, e elem[T]) error {
-	n := len(members)
-	for i, size := range []int{0, 1, n - 1, n, n + 1, 2*n + 1, 97, 12 * n, 4099} {
+// hybridCase is the data of all ranks of a group, of one length.
+type hybridCase[T tensor.Element] struct {
+	reductions []reduceCase[T]
+	placed     moveCase[T]
+}
+
+// hybridCases are those that TestHybrid tries in groups of n: every operator on every length.
+func hybridCases[T tensor.Element](n int) (out []hybridCase[T]) {
+	for _, size := range []int{0, 1, n - 1, n, n + 1, 2*n + 1, 97, 12 * n, 4099} {
+		x := hybridCase[T]{placed: newMoveCase(inputs[T](gcl.Local, n, size))}
+		for _, op := range operators[T]() {
+			x.reductions = append(x.reductions, newReduceCase(op, inputs[T](op, n, size)))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// hybridTry is tryHybrid in groups of n.
+func hybridTry[T tensor.Element](n int) func(context.Context, *gcl.Comm) error {
+	cases := hybridCases[T](n)
+	return func(ctx context.Context, c *gcl.Comm) error { return tryHybrid(ctx, c, cases) }
+}
+
+// tryHybrid tries all forms of all collectives.
+func tryHybrid[T tensor.Element](ctx context.Context, c *gcl.Comm, cases []hybridCase[T]) error {
+	for i, x := range cases {
 		c, err := c.With(gcl.Options{Implementation: gcl.Hybrid, Method: hybridMethods[i%len(hybridMethods)], Reproducible: i%4 == 3})
 		if err != nil {
 			return err
 		}
-		for _, op := range operators[T]() {
-			in := inputs(e, op, n, size)
-			want := in[c.Rank()]
-			if op != gcl.Local && n > 1 {
-				want = reduce(e, op, in)
-			}
-			if err := tryReductions(ctx, c, op, in[c.Rank()], want); err != nil {
-				return fmt.Errorf("%v: %v: size=%d: %w", c.Options(), op, size, err)
+		size := len(x.placed.in[0])
+		for _, r := range x.reductions {
+			if err := r.try(ctx, c); err != nil {
+				return fmt.Errorf("%v: %v: size=%d: %w", c.Options(), r.op, size, err)
 			}
 		}
-		placed := make([][]T, n)
-		for rank, r := range members {
-			placed[rank] = make([]T, size)
-			for j := range placed[rank] {
-				placed[rank][j] = e.of((r*31 + j*7 + j/11) % 127)
-			}
-		}
-		if err := tryMoves(ctx, c, placed); err != nil {
+		if err := x.placed.try(ctx, c); err != nil {
 			return fmt.Errorf("%v: size=%d: %w", c.Options(), size, err)
 		}
 	}

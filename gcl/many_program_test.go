@@ -17,8 +17,11 @@ import (
 // on several, in different groups and with different options: what a lane keeps from one call to the next must not be
 // taken for another's.
 func TestManyPrograms(t *testing.T) {
-	programs := 12
-	if underRace || testing.Short() {
+	programs := 6
+	switch {
+	case *full:
+		programs = 12
+	case underRace || testing.Short():
 		programs = 3
 	}
 	for seed := range programs {

@@ -10,6 +10,7 @@ import (
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/oracle"
 	"gogcl.dev/tensor"
 )
 
@@ -57,7 +58,7 @@ func randomMapping(r *rand.Rand, n int) chunks.Mapping {
 	return m
 }
 
-// mappedCase is a reduce-scatter and the all-gather that undoes it, as they are computed the plain way.
+// mappedCase is a reduce-scatter and the all-gather that undoes it, by package oracle.
 type mappedCase[T tensor.Element] struct {
 	op      gcl.Operator
 	mapping chunks.Mapping
@@ -66,27 +67,10 @@ type mappedCase[T tensor.Element] struct {
 	back    []T
 }
 
-func newMappedCase[T tensor.Element](e elem[T], op gcl.Operator, n, size int, m chunks.Mapping) mappedCase[T] {
-	x := mappedCase[T]{op, m, inputs(e, op, n, size), make([][]T, n), nil}
-	var reduced []T
-	if op != gcl.Local && n > 1 {
-		reduced = reduce(e, op, x.in)
-	}
-	at := 0
-	for _, have := range m {
-		per := (have + n - 1) / n
-		for r := range n {
-			of := reduced
-			if of == nil { // Local leaves each rank its own; the all-gather then has a piece of each
-				of = x.in[r]
-			}
-			lo, hi := min(r*per, have), min((r+1)*per, have)
-			x.shards[r] = append(append(x.shards[r], of[at+lo:at+hi]...), make([]T, per-(hi-lo))...)
-			x.back = append(x.back, of[at+lo:at+hi]...)
-		}
-		at += have
-	}
-	return x
+func newMappedCase[T tensor.Element](op gcl.Operator, n, size int, m chunks.Mapping) mappedCase[T] {
+	in := inputs[T](op, n, size)
+	shards := oracle.ReduceScatterMapped(named(op), in, m)
+	return mappedCase[T]{op, m, in, shards, oracle.AllGatherMapped(shards, m)}
 }
 
 func (x mappedCase[T]) try(ctx context.Context, c *gcl.Comm) error {
@@ -113,9 +97,9 @@ func TestMappedRoundTrip(t *testing.T) {
 		for _, size := range []int{0, 1, 2, 7, 64, 1291, 30011} {
 			for range 2 {
 				tries = append(tries,
-					newMappedCase(plain[int32](), gcl.Add, n, size, randomMapping(random, size)).try,
-					newMappedCase(bf16(), gcl.Max, n, size/2, randomMapping(random, size/2)).try,
-					newMappedCase(plain[uint8](), gcl.Local, n, size, randomMapping(random, size)).try)
+					newMappedCase[int32](gcl.Add, n, size, randomMapping(random, size)).try,
+					newMappedCase[tensor.BFloat16](gcl.Max, n, size/2, randomMapping(random, size/2)).try,
+					newMappedCase[uint8](gcl.Local, n, size, randomMapping(random, size)).try)
 			}
 		}
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {

@@ -246,8 +246,12 @@ func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant
 	return wrong
 }
 
-// TestMismatch tries every pair of calls, two replicas or three being the odd one in turn, in bubbles in which the clock runs only when
-// everybody waits: a hang would end at once.
+// oddOne is the replica that makes the call i while the others make the call j: another one for the next call, and for
+// the same two calls the other way round.
+func oddOne(n, i, j int) int { return (i + 2*j) % n }
+
+// TestMismatch tries every pair of calls, in bubbles in which the clock runs only when everybody waits: a hang would end
+// at once. With -full every replica is the odd one in turn.
 func TestMismatch(t *testing.T) {
 	tried := 0
 	for _, n := range []int{2, 3, 4, 8} {
@@ -258,7 +262,7 @@ func TestMismatch(t *testing.T) {
 					continue
 				}
 				for odd := range n {
-					if underRace && (i*7+j*3+odd)%(4*n) != 0 || (i+j+odd)%(n/2) != 0 {
+					if underRace && (i*7+j*3+odd)%(4*n) != 0 || !*full && odd != oddOne(n, i, j) {
 						continue
 					}
 					tried++
@@ -276,12 +280,16 @@ func TestMismatch(t *testing.T) {
 
 // TestMismatchOnPeerMemory is the same for what replicas confuse when they work in each other's memory.
 func TestMismatchOnPeerMemory(t *testing.T) {
-	tried, thin := 0, 2
-	if testing.Short() {
-		thin = 6
-	}
-	for _, size := range memorySizes {
+	tried := 0
+	for k, size := range memorySizes {
 		for _, n := range []int{2, 3, 4, 8} {
+			thin := 2 // one of two pairs for Gather, the others for Meet
+			switch {
+			case testing.Short():
+				thin = 3
+			case n <= 3:
+				thin = 1
+			}
 			all := memoryVariants(n, size)
 			for i, theirs := range all {
 				for j, ours := range all {
@@ -289,7 +297,7 @@ func TestMismatchOnPeerMemory(t *testing.T) {
 						continue
 					}
 					for odd := range n {
-						if underRace && (i*7+j*3+odd)%(4*n) != 0 || (i+j+odd)%(thin*n/2) != 0 {
+						if underRace && (i*7+j*3+odd)%(4*n) != 0 || !*full && (odd != oddOne(n, i, j) || (i+j+k)%thin != 0) {
 							continue
 						}
 						tried++

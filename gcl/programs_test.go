@@ -64,8 +64,11 @@ func programCalls() (calls []variant, broadcasts int) {
 func TestProgramsPart(t *testing.T) {
 	calls, broadcasts := programCalls()
 	refused, local := len(calls)-2, len(calls)-1
-	tries := 6000
-	if testing.Short() || underRace {
+	tries := 2000
+	switch {
+	case *full:
+		tries = 6000
+	case testing.Short() || underRace:
 		tries = 1500
 	}
 	rng := rand.New(rand.NewPCG(1, 7))

@@ -50,6 +50,10 @@ func TestTooLarge(t *testing.T) {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
+		// An element less for each would be the most that a buffer may have.
+		if err := gcl.AllGatherTo(ctx, c, nil, huge(n-1)); err == nil || !strings.Contains(err.Error(), "the destination has 0 elements") {
+			return fmt.Errorf("with as much as a buffer may have: %w", err)
+		}
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/methods"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
@@ -349,6 +350,25 @@ func TestRunsLeakNothing(t *testing.T) {
 		stop()
 		if (err == nil) != (i%3 == 0) {
 			t.Fatalf("run %d: %v", i, err)
+		}
+	}
+}
+
+// TestCancelledBlamesNoPeer: whose context ends while it waits for a peer has an error about that, not about the peer.
+func TestCancelledBlamesNoPeer(t *testing.T) {
+	for _, o := range []gcl.Options{{Method: methods.ClockwiseRing, Implementation: gcl.Syncless}, {Implementation: gcl.Syncful}} {
+		cause := errors.New("enough of it")
+		errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+			if c.Rank() == 1 {
+				return nil
+			}
+			ctx, cancel := context.WithCancelCause(ctx)
+			go cancel(cause)
+			return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]int32, 5), gcl.Add)
+		})
+		var peer *gcl.PeerError
+		if err := errs[0]; !errors.Is(err, cause) || !errors.Is(err, gcl.ErrAborted) || errors.As(err, &peer) {
+			t.Errorf("%+v: %v, which blames %v", o, err, peer)
 		}
 	}
 }

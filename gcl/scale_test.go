@@ -19,24 +19,25 @@ func TestManyReplicas(t *testing.T) {
 	if underRace {
 		t.Skip("it is the number of replicas that counts, and the race detector bounds the number of goroutines")
 	}
-	tests := []struct {
+	type test struct {
 		n       int
 		options gcl.Options
 		mib     uint64
-	}{
+	}
+	tests := []test{
 		{256, gcl.Options{Method: methods.Direct, Implementation: gcl.Syncless}, 500},
 		{256, gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, 500},
 		{1024, gcl.Options{Implementation: gcl.Syncful}, 1024},
 		{1024, gcl.Options{Method: methods.RecursiveDoubling, Implementation: gcl.Syncful}, 1024},
 		{1024, gcl.Options{Method: methods.RecursiveDoubling, Implementation: gcl.Syncless}, 1024},
-		{1024, gcl.Options{Method: methods.Direct, Implementation: gcl.Syncless}, 6 << 10},
+		{512, gcl.Options{Method: methods.Direct, Implementation: gcl.Syncless}, 1536},
+	}
+	if *full { // takes 2 GB of memory
+		tests = append(tests, test{1024, gcl.Options{Method: methods.Direct, Implementation: gcl.Syncless}, 6 << 10})
 	}
 	for _, test := range tests {
 		o := test.options
 		t.Run(fmt.Sprintf("n=%d/method=%v/implementation=%v", test.n, o.Method, o.Implementation), func(t *testing.T) {
-			if testing.Short() && test.mib > 1024 {
-				t.Skip("takes 2 GB of memory")
-			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			replicas(t, test.n, func(ctx context.Context, c *gcl.Comm) error {

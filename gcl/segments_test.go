@@ -144,37 +144,39 @@ func chosenPaths(t *testing.T, o gcl.Options, call func(context.Context, *gcl.Co
 	return out
 }
 
-// TestPiecemealBits has the bits of all collectives when messages are cut up, staged, or both.
+// TestPiecemealBits has the bits of all collectives when messages are cut up, staged, or both: by all methods on one
+// element type, and on two others, of which float16 has wider partial results, in one group.
 func TestPiecemealBits(t *testing.T) {
-	piecemealBits(t, half())
-	piecemealBits(t, single())
-	piecemealBits(t, double())
+	ways, all, one, few := append(bothWays(), gcl.Options{}), []int{2, 3, 4, 5}, []int{3}, fewWays()
+	if *full {
+		one, few = all, ways
+	}
+	piecemealBits(t, single(), all, ways)
+	piecemealBits(t, half(), one, ways)
+	piecemealBits(t, double(), one, few)
 }
 
-func piecemealBits[T tensor.Element, W float32 | float64](t *testing.T, f float[T, W]) {
-	for _, n := range []int{2, 3, 4, 5} {
-		for _, m := range append(methods.All(), methods.Auto) {
-			for _, implementation := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful} {
-				base := gcl.Options{Method: m, Implementation: implementation}
-				if (testing.Short() || underRace) && (n+int(m)+int(implementation))%4 != 0 {
-					continue
+func piecemealBits[T tensor.Element](t *testing.T, f float[T], groups []int, ways []gcl.Options) {
+	for _, n := range groups {
+		for i, base := range ways {
+			if (testing.Short() || underRace) && (n+i)%4 != 0 {
+				continue
+			}
+			for _, base.Reproducible = range []bool{false, true} {
+				var others []gcl.Options
+				for _, o := range []gcl.Options{{MaxBytesPerTile: 1}, {MaxBytesPerTile: 9}, {StageFragments: true}, {StageFragments: true, MaxBytesPerTile: 5}} {
+					other := base
+					other.MaxBytesPerTile, other.StageFragments = o.MaxBytesPerTile, o.StageFragments
+					others = append(others, other)
 				}
-				for _, base.Reproducible = range []bool{false, true} {
-					var others []gcl.Options
-					for _, o := range []gcl.Options{{MaxBytesPerTile: 1}, {MaxBytesPerTile: 9}, {StageFragments: true}, {StageFragments: true, MaxBytesPerTile: 5}} {
-						other := base
-						other.MaxBytesPerTile, other.StageFragments = o.MaxBytesPerTile, o.StageFragments
-						others = append(others, other)
-					}
-					f.sameBits(t, n, base, others)
-				}
+				f.sameBits(t, n, base, others)
 			}
 		}
 	}
 }
 
 // sameBits carries out all collectives with several sets of options, which must not show.
-func (f float[T, W]) sameBits(t *testing.T, n int, plain gcl.Options, others []gcl.Options) {
+func (f float[T]) sameBits(t *testing.T, n int, plain gcl.Options, others []gcl.Options) {
 	t.Helper()
 	size := 97*n - 1 // not small, no multiple of a segment, and with a tail
 	data := f.randoms(n, 97*n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gogcl.dev/commgroup"
@@ -108,6 +109,25 @@ func TestReduceScatterPadsWithZeros(t *testing.T) {
 			}
 		}
 		return nil
+	})
+}
+
+// The same of an input that is no small one on peer memory.
+func TestReduceScatterPadsLongInputs(t *testing.T) {
+	everyMethod(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+		in := make([]int32, 20002) // the last rank has an element less
+		for i := range in {
+			in[i] = int32(i)
+		}
+		want := make([]int32, 6668)
+		for i := range want {
+			if at := c.Rank()*len(want) + i; at < len(in) {
+				want[i] = 3 * in[at]
+			}
+		}
+		to := slices.Repeat([]int32{-1}, len(want)) // the zeros are written
+		err := gcl.ReduceScatterTo(ctx, c, to, in, gcl.Add)
+		return errors.Join(err, check("reduce-scatter to", to, want))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/internal/oracle"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
@@ -34,51 +35,55 @@ func apart[T tensor.Element](n, off int, mark T) (buf []T, whole func() error) {
 
 // streamed tries every collective with a cache of which the buffers take three quarters, and with one a little larger:
 // with the first, what replaces no input is stored past it. The buffers begin off a cache line and have odd lengths.
-func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
+func streamed[T tensor.Element](t *testing.T, n int) {
 	t.Helper()
 	bytes := tensor.DTypeOf[T]().Size()
 	part := gcl.PieceBytes/bytes*5/4 + 7 // elements of a rank's part, in several pieces
 	whole := part * n
-	number := func(r, i int) int { return (i*7 + i/513 + r*5) % 16 }
-	sum := func(i int) (s int) {
-		for r := range n {
-			s += number(r, i)
-		}
-		return s
+	const root = 1
+	in := inputs[T](gcl.Add, n, whole)
+	parts := make([][]T, n) // of an all-gather
+	for r := range in {
+		parts[r] = in[r][:part]
 	}
+	outputs := func(c schedule.Collective, in [][]T) [][]T {
+		return oracle.Outputs(oracle.Call{Collective: c, Operator: oracle.Add, Root: root}, in)
+	}
+	sums, shards, gathered := outputs(schedule.AllReduce, in), outputs(schedule.ReduceScatter, in), outputs(schedule.AllGather, parts)
+	swapped, sent := outputs(schedule.AllToAll, in), outputs(schedule.Broadcast, in)
+	mark := in[0][0]
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		rank := c.Rank()
 		own := func(buf []T) []T { return buf[rank*part:][:part] }
 		for _, x := range []struct {
 			collective schedule.Collective
-			in, out    int // elements
+			in, want   []T
 			footprint  int // of a rank's buffers that lie apart
 			replaces   bool
-			want       func(i int) int
 			one        func(c *gcl.Comm, dst, src []T) error
 			many       func(c *gcl.Comm, dst, src [][]T) error
 		}{
-			{schedule.AllReduce, whole, whole, 2 * whole, true, sum,
+			{schedule.AllReduce, in[rank], sums[rank], 2 * whole, true,
 				func(c *gcl.Comm, dst, src []T) error { return gcl.AllReduceTo(ctx, c, dst, src, gcl.Add) },
 				func(c *gcl.Comm, dst, src [][]T) error { return gcl.AllReduceManyTo(ctx, c, dst, src, gcl.Add) }},
-			{schedule.ReduceScatter, whole, part, whole + part, true, func(i int) int { return sum(rank*part + i) },
+			{schedule.ReduceScatter, in[rank], shards[rank], whole + part, true,
 				func(c *gcl.Comm, dst, src []T) error { return gcl.ReduceScatterTo(ctx, c, dst, src, gcl.Add) },
 				func(c *gcl.Comm, dst, src [][]T) error { return gcl.ReduceScatterManyTo(ctx, c, dst, src, gcl.Add) }},
-			{schedule.AllGather, part, whole, part + whole, false, func(i int) int { return number(i/part, i%part) },
+			{schedule.AllGather, parts[rank], gathered[rank], part + whole, false,
 				func(c *gcl.Comm, dst, src []T) error { return gcl.AllGatherTo(ctx, c, dst, src) },
 				func(c *gcl.Comm, dst, src [][]T) error { return gcl.AllGatherManyTo(ctx, c, dst, src) }},
-			{schedule.AllToAll, whole, whole, 2 * whole, true, func(i int) int { return number(i/part, rank*part+i%part) },
+			{schedule.AllToAll, in[rank], swapped[rank], 2 * whole, true,
 				func(c *gcl.Comm, dst, src []T) error { return gcl.AllToAllTo(ctx, c, dst, src) },
 				func(c *gcl.Comm, dst, src [][]T) error { return gcl.AllToAllManyTo(ctx, c, dst, src) }},
-			{schedule.Broadcast, whole, whole, whole, false, func(i int) int { return number(1, i) },
-				func(c *gcl.Comm, dst, src []T) error { return gcl.BroadcastTo(ctx, c, dst, src, 1) },
-				func(c *gcl.Comm, dst, src [][]T) error { return gcl.BroadcastManyTo(ctx, c, dst, src, 1) }},
+			{schedule.Broadcast, in[rank], sent[rank], whole, false,
+				func(c *gcl.Comm, dst, src []T) error { return gcl.BroadcastTo(ctx, c, dst, src, root) },
+				func(c *gcl.Comm, dst, src [][]T) error { return gcl.BroadcastManyTo(ctx, c, dst, src, root) }},
 		} {
 			for choice := range 1 << 3 {
 				inPlace, beyond, many := choice&1 != 0, choice&2 != 0, choice&4 != 0
 				what := fmt.Sprintf("%v of %d ranks, in place %v, beyond the caches %v, many %v", x.collective, n, inPlace, beyond, many)
-				src := make([]T, x.in+2*n+3)[2*rank+1:][:x.in]
-				dst, untouched := apart(x.out, rank+1, e.of(1))
+				src := make([]T, len(x.in)+2*n+3)[2*rank+1:][:len(x.in)]
+				dst, untouched := apart(len(x.want), rank+1, mark)
 				footprint := x.footprint
 				if inPlace {
 					footprint = whole
@@ -88,9 +93,7 @@ func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
 						dst = own(src)
 					}
 				}
-				for i := range src {
-					src[i] = e.of(number(rank, i))
-				}
+				copy(src, x.in)
 				cache := footprint * bytes * n / 3 * 4 // that three quarters of which they have
 				if !beyond {
 					cache += 4 * n
@@ -107,12 +110,7 @@ func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
 				if got, want := gcl.Streamed(c), beyond && !(inPlace && x.replaces); got != want {
 					return fmt.Errorf("%s: stored past the caches %v, want %v", what, got, want)
 				}
-				for i := range dst {
-					if want := e.of(x.want(i)); dst[i] != want {
-						return fmt.Errorf("%s: element %d is %v, want %v", what, i, dst[i], want)
-					}
-				}
-				if err := untouched(); err != nil {
+				if err := errors.Join(check("the result", dst, x.want), untouched()); err != nil {
 					return fmt.Errorf("%s: %w", what, err)
 				}
 			}
@@ -122,11 +120,11 @@ func streamed[T tensor.Element](t *testing.T, n int, e elem[T]) {
 }
 
 func TestStreamedOffALine(t *testing.T) {
-	streamed(t, 2, plain[float32]())
-	streamed(t, 3, plain[float32]())
-	streamed(t, 2, plain[uint8]())
-	streamed(t, 3, bf16())
-	streamed(t, 5, plain[float64]())
+	streamed[float32](t, 2)
+	streamed[float32](t, 3)
+	streamed[uint8](t, 2)
+	streamed[tensor.BFloat16](t, 3)
+	streamed[float64](t, 5)
 }
 
 // TestCacheBytes: what fits into the caches is the option, else what the machine says.
@@ -231,18 +229,21 @@ func TestSyncfulByMessages(t *testing.T) {
 		if underRace || testing.Short() {
 			sizes = []int{0, n + 1, 97}
 		}
+		sums, means, placed := make([]reduceCase[float32], len(sizes)), make([]reduceCase[tensor.Float16], len(sizes)), make([]moveCase[float32], len(sizes))
+		for i, size := range sizes {
+			sums[i] = newReduceCase(gcl.Add, inputs[float32](gcl.Add, n, size))
+			means[i] = newReduceCase(gcl.Mean, inputs[tensor.Float16](gcl.Mean, n, size))
+			placed[i] = newMoveCase(sums[i].in)
+		}
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-			for _, size := range sizes {
-				single, half := plain[float32](), f16()
-				sums, means := inputs(single, gcl.Add, n, size), inputs(half, gcl.Mean, n, size)
-				sum, mean := reduce(single, gcl.Add, sums), reduce(half, gcl.Mean, means)
+			for i, size := range sizes {
 				for _, m := range testMethods {
 					for _, reproducible := range []bool{false, true} {
 						c := withOptions(c, gcl.Options{Method: m, Implementation: gcl.Syncful, Reproducible: reproducible})
 						if err := errors.Join(
-							tryReductions(ctx, c, gcl.Add, sums[c.Rank()], sum),
-							tryReductions(ctx, c, gcl.Mean, means[c.Rank()], mean),
-							tryMoves(ctx, c, sums),
+							sums[i].try(ctx, c),
+							means[i].try(ctx, c),
+							placed[i].try(ctx, c),
 							c.Barrier(ctx),
 						); err != nil {
 							return fmt.Errorf("n=%d method=%v reproducible=%v size=%d: %w", n, m, reproducible, size, err)

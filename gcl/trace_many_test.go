@@ -393,3 +393,29 @@ func TestTraceOfNamedRings(t *testing.T) {
 		t.Errorf("rings %v", rings)
 	}
 }
+
+// TestRingsOfOneGroup: on peer memory, where replicas share the plans of a group, each ring of it has its own.
+func TestRingsOfOneGroup(t *testing.T) {
+	machine, err := topology.New(topology.Config{Shape: topology.JoinedLadder, Replicas: []int{4}, IPUsPerReplica: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		for _, r := range []struct {
+			name topology.RingName
+			ring []int
+		}{{topology.RungRing2, []int{0, 1, 2, 3}}, {topology.RingOnLine, []int{0, 2, 3, 1}}, {topology.RungRing2, []int{0, 1, 2, 3}}} {
+			at := slices.Index(r.ring, c.Rank())
+			peers := map[int]bool{}
+			trace := &gcl.Trace{Segment: func(_ gcl.TraceCall, _ int, s gcl.TraceSegment) { peers[s.Peer] = true }}
+			on := withOptions(c, gcl.Options{Topology: r.name, Method: methods.ClockwiseRing, Implementation: gcl.Syncful, Trace: trace})
+			if err := gcl.AllReduceInPlace(ctx, on, make([]int16, 9), gcl.Add); err != nil {
+				return err
+			}
+			if behind := r.ring[(at+3)%4]; len(peers) != 1 || !peers[behind] {
+				return fmt.Errorf("on %v the data comes from %v, want replica %d", r.name, peers, behind)
+			}
+		}
+		return nil
+	}, gcl.WithTopology(machine))
+}

@@ -10,6 +10,7 @@ import (
 
 // TestAnyInput: no call panics.
 func TestAnyInput(t *testing.T) {
+	t.Parallel()
 	spec := methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 3}
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{

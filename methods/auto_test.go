@@ -7,6 +7,7 @@ import (
 )
 
 func TestChooseOnIPULinks(t *testing.T) {
+	t.Parallel()
 	const (
 		ar = schedule.AllReduce
 		rs = schedule.ReduceScatter
@@ -54,6 +55,7 @@ func TestChooseOnIPULinks(t *testing.T) {
 }
 
 func TestChooseWhereAllAreLinked(t *testing.T) {
+	t.Parallel()
 	host := Tuning{MaxBroadcastBytes: 4096, MaxBroadcastFromRootBytes: 1 << 20, Direct: true}
 	if got := host.Choose(schedule.Broadcast, 4, 1<<20, false); got != SendToAll {
 		t.Errorf("a broadcast at the limit: %v, want broadcast", got)

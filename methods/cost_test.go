@@ -78,7 +78,8 @@ func doublingFormula(c schedule.Collective, k int) want {
 }
 
 func TestCostsAreTheFormulas(t *testing.T) {
-	for k := 2; k <= maxSize(); k++ {
+	t.Parallel()
+	for _, k := range sizes()[1:] {
 		ring, second := rings(k)
 		for _, m := range All() {
 			for _, c := range schedule.Collectives() {
@@ -116,6 +117,7 @@ func TestCostsAreTheFormulas(t *testing.T) {
 }
 
 func TestFragments(t *testing.T) {
+	t.Parallel()
 	const k = 6
 	ring, second := rings(k)
 	for m, perRank := range map[Method]int{ClockwiseRing: 1, AnticlockwiseRing: 1, BidirectionalRingPair: 2, MeetInMiddleRing: 1, QuadDirectionalRing: 4, Direct: 1} {
@@ -132,6 +134,7 @@ func TestFragments(t *testing.T) {
 }
 
 func TestMeetInMiddleEndsInOneDirectionForEvenSizes(t *testing.T) {
+	t.Parallel()
 	for k := 2; k <= 9; k++ {
 		ring := inOrder(k)
 		s, err := Build(Spec{Method: MeetInMiddleRing, Collective: schedule.ReduceScatter, Size: k, Ring: ring})

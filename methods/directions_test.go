@@ -30,6 +30,7 @@ func twoRings(k int) (ring, second []int) {
 // TestDirections: how much a rank sends to the next and to the one before on each ring, in chunks. Of fragments of
 // which there are k a ring method sends k-1, of 2k and 4k as many in each direction that it uses.
 func TestDirections(t *testing.T) {
+	t.Parallel()
 	for k := 5; k <= 10; k++ {
 		ring, second := twoRings(k)
 		half := k / 2
@@ -72,6 +73,7 @@ func TestDirections(t *testing.T) {
 
 // TestStraightFoldsInRankOrder: broadcast and direct do so whether they are asked to or not.
 func TestStraightFoldsInRankOrder(t *testing.T) {
+	t.Parallel()
 	for k := 2; k <= 9; k++ {
 		for _, m := range []Method{SendToAll, Direct} {
 			for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter} {

@@ -40,6 +40,7 @@ func build(t *testing.T, s Spec) *schedule.Schedule {
 }
 
 func TestDrawings(t *testing.T) {
+	t.Parallel()
 	for _, m := range All() {
 		for _, c := range schedule.Collectives() {
 			t.Run(fmt.Sprintf("method=%v/collective=%v", m, c), func(t *testing.T) {
@@ -71,6 +72,7 @@ func TestDrawings(t *testing.T) {
 //	//draw:METHOD COLLECTIVE RANKS [pieces=N] [rank-order] [second=RANK,RANK,...]
 //	//shape:METHOD COLLECTIVE RANKS [pieces=N] [rank-order] [second=RANK,RANK,...]
 func TestPicturesInComments(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

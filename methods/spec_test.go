@@ -9,6 +9,7 @@ import (
 )
 
 func TestSpecErrors(t *testing.T) {
+	t.Parallel()
 	ok := Spec{Method: ClockwiseRing, Collective: schedule.AllReduce, Size: 3, Ring: inOrder(3), Second: inOrder(3)}
 	for _, c := range []struct {
 		want string
@@ -19,9 +20,11 @@ func TestSpecErrors(t *testing.T) {
 		{"unknown collective 9", func(s *Spec) { s.Collective = 9 }},
 		{"group of 0 ranks", func(s *Spec) { s.Size = 0 }},
 		{"group of -1 ranks", func(s *Spec) { s.Size = -1 }},
+		{"group of 65537 ranks, want at most 65536", func(s *Spec) { s.Size = 65537 }},
 		{"root 3 of broadcast over 3 ranks", func(s *Spec) { s.Collective, s.Root = schedule.Broadcast, 3 }},
 		{"root -1 of broadcast over 3 ranks", func(s *Spec) { s.Collective, s.Root = schedule.Broadcast, -1 }},
 		{"root 1 of all-reduce", func(s *Spec) { s.Root = 1 }},
+		{"65537 pieces, want at most 65536", func(s *Spec) { s.Pieces = 65537 }},
 		{"-2 pieces", func(s *Spec) { s.Pieces = -2 }},
 		{"ring of 2 ranks for a group of 3", func(s *Spec) { s.Ring = inOrder(2) }},
 		{"ring [0 1 1] is not a permutation of 0 to 2", func(s *Spec) { s.Ring = []int{0, 1, 1} }},
@@ -41,6 +44,10 @@ func TestSpecErrors(t *testing.T) {
 			t.Errorf("%+v.Chunks() = %d, want 0", s, n)
 		}
 	}
+	most := Spec{Method: RecursiveDoubling, Collective: schedule.AllReduce, Size: 65536}
+	if p, err := most.Program(0); err != nil || len(p) != 16 {
+		t.Errorf("%+v.Program(0): %d rounds, error %v; want 16", most, len(p), err)
+	}
 	for _, rank := range []int{-1, 3} {
 		if _, err := ok.Program(rank); err == nil {
 			t.Errorf("Program(%d): no error", rank)
@@ -49,6 +56,7 @@ func TestSpecErrors(t *testing.T) {
 }
 
 func TestProgramIsTheOneOfBuild(t *testing.T) {
+	t.Parallel()
 	for k := 1; k <= 7; k++ {
 		specs(k, func(name string, s Spec) {
 			built, err := Build(s)
@@ -68,6 +76,7 @@ func TestProgramIsTheOneOfBuild(t *testing.T) {
 // TestOneLayout: whichever method a reduce-scatter and the all-gather that undoes it take, rank r owns the same
 // elements.
 func TestOneLayout(t *testing.T) {
+	t.Parallel()
 	for k := 1; k <= 9; k++ {
 		specs(k, func(name string, s Spec) {
 			if c := s.Collective; c != schedule.ReduceScatter && c != schedule.AllGather {
@@ -81,6 +90,7 @@ func TestOneLayout(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
+	t.Parallel()
 	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling"}
 	for m := Auto; m < numMethods; m++ {
 		text, err := m.MarshalText()
@@ -112,6 +122,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestPipelinePieces(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		reach               int
 		bytes, latencyBytes int64
@@ -133,6 +144,7 @@ func TestPipelinePieces(t *testing.T) {
 
 // TestOneChain: with RankOrder every method that is not straight makes the same chain.
 func TestOneChain(t *testing.T) {
+	t.Parallel()
 	for k := 1; k <= 9; k++ {
 		ring, second := rings(k)
 		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter} {
@@ -156,6 +168,7 @@ func TestOneChain(t *testing.T) {
 
 // TestPipelined: a schedule is a pipeline just where Pieces decides into how many chunks the data is cut.
 func TestPipelined(t *testing.T) {
+	t.Parallel()
 	for k := 2; k <= 9; k++ {
 		ring, second := rings(k)
 		for _, m := range All() {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestWhy(t *testing.T) {
+	t.Parallel()
 	const (
 		ar = schedule.AllReduce
 		rs = schedule.ReduceScatter

@@ -9,6 +9,7 @@ import (
 
 // TestAnyInput: no call panics, but Dim with a dimension that is none.
 func TestAnyInput(t *testing.T) {
+	t.Parallel()
 	matrix, err := tensor.New(tensor.F32, 2, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 // TestKernelNumbers: gcl and others convert kernel.Type(dtype); the numbers, names and sizes must agree.
 func TestKernelNumbers(t *testing.T) {
+	t.Parallel()
 	kernels := []kernel.Type{
 		kernel.Bool, kernel.Int8, kernel.Int16, kernel.Int32, kernel.Int64,
 		kernel.Uint8, kernel.Uint16, kernel.Uint32, kernel.Uint64,
@@ -44,6 +45,7 @@ func TestKernelNumbers(t *testing.T) {
 }
 
 func TestDTypeText(t *testing.T) {
+	t.Parallel()
 	for _, d := range DTypes() {
 		text, err := json.Marshal(d)
 		if err != nil {

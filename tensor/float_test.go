@@ -7,6 +7,7 @@ import (
 
 // TestRoundTrip takes all 65,536 values of both types to float32 and back: the same bits, but that a NaN becomes quiet.
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	for h := range 1 << 16 {
 		f, b := Float16(h), BFloat16(h)
 		if f.IsNaN() {
@@ -37,6 +38,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestFloatStrings(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		f    float32
 		f16  string

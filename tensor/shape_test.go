@@ -8,6 +8,7 @@ import (
 )
 
 func TestShape(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		shape Shape
 		text  string
@@ -46,6 +47,7 @@ func TestShape(t *testing.T) {
 
 // TestShapeOverflow works at the limits of int, whatever its size.
 func TestShapeOverflow(t *testing.T) {
+	t.Parallel()
 	const most = math.MaxInt
 	root := 1 << (bits.UintSize / 2) // its square is 2^32 or 2^64
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestNew(t *testing.T) {
+	t.Parallel()
 	for _, d := range DTypes() {
 		for _, shape := range []Shape{{}, {0}, {1}, {3, 5}, {2, 0, 4}, {1021}} {
 			x, err := New(d, shape...)
@@ -40,6 +41,7 @@ func TestNew(t *testing.T) {
 
 // TestErrors: each names both sides of what disagrees.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	x, err := New(F32, 2, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +82,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestViewsAndCopies(t *testing.T) {
+	t.Parallel()
 	data := []int32{1, 2, 3, 4, 5, 6}
 	shape := []int{2, 3}
 	x, err := FromSlice(data, shape...)
@@ -120,6 +123,7 @@ func TestViewsAndCopies(t *testing.T) {
 
 // TestRows: each is the tensor's memory, and its own part only.
 func TestRows(t *testing.T) {
+	t.Parallel()
 	data := []int32{1, 2, 3, 4, 5, 6}
 	x, err1 := FromSlice(data, 3, 2)
 	rows, err2 := Rows[int32](x)
@@ -145,6 +149,7 @@ func TestRows(t *testing.T) {
 
 // TestEqualBits: bits, not values.
 func TestEqualBits(t *testing.T) {
+	t.Parallel()
 	nan, zero, minus := Scalar(math.NaN()), Scalar(0.0), Scalar(math.Copysign(0, -1))
 	if !nan.Equal(nan.Clone()) {
 		t.Error("a NaN does not equal itself")
@@ -158,6 +163,7 @@ func TestEqualBits(t *testing.T) {
 }
 
 func TestString(t *testing.T) {
+	t.Parallel()
 	of := func(x *Tensor, err error) *Tensor {
 		if err != nil {
 			t.Fatal(err)
@@ -193,6 +199,7 @@ func TestString(t *testing.T) {
 
 // TestNewTooLarge: what Go has no room for is an error that says how much it is.
 func TestNewTooLarge(t *testing.T) {
+	t.Parallel()
 	if math.MaxInt == math.MaxInt32 {
 		t.Skip("no shape is too large")
 	}

@@ -9,6 +9,7 @@ import (
 
 // TestAnyInput: no call panics.
 func TestAnyInput(t *testing.T) {
+	t.Parallel()
 	whole, err := topology.New(topology.Config{Replicas: []int{4, 4}, IPUsPerReplica: 2})
 	if err != nil {
 		t.Fatal(err)

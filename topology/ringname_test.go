@@ -8,6 +8,7 @@ import (
 )
 
 func TestRingNames(t *testing.T) {
+	t.Parallel()
 	want := []string{"auto", "rung-ring-2", "rung-ring-4", "rung-ring-8", "ring-on-line", "peripheral-ring"}
 	for i, name := range want {
 		r, err := topology.ParseRing(name)

@@ -85,6 +85,7 @@ func hops(m topology.Topology, ring, members []int) []topology.Link {
 // TestLadderRing: the ring round the edge of a ladder goes up the even ids of the left column and down the odd ones of
 // the right.
 func TestLadderRing(t *testing.T) {
+	t.Parallel()
 	ladderRing := func(n int) []int {
 		ladder, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{n}})
 		if err != nil {
@@ -129,6 +130,7 @@ func TestLadderRing(t *testing.T) {
 
 // Two rings on a clique, for every size up to 200: rank order, and a Hamiltonian cycle without an edge of it.
 func TestCliqueRings(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 200; n++ {
 		m := clique(t, n)
 		r := rings(t, m, topology.Auto, all(m))
@@ -167,6 +169,7 @@ func hamiltonianCycles(n int) [][]int {
 
 // What docs/rings.md claims: below five no pair of cycles does without a common edge, from five on there is one.
 func TestDisjointCyclesExist(t *testing.T) {
+	t.Parallel()
 	for n := 2; n <= 7; n++ {
 		cycles, found := hamiltonianCycles(n), false
 		for _, c := range cycles {
@@ -180,6 +183,7 @@ func TestDisjointCyclesExist(t *testing.T) {
 
 // On several hosts the second ring crosses as often as the first, on links of its own.
 func TestCliqueRingsAcrossHosts(t *testing.T) {
+	t.Parallel()
 	crossings := func(m topology.Topology, ring []int) (n int) {
 		for _, link := range hops(m, ring, all(m)) {
 			if link.Kind == topology.GWLink {
@@ -208,6 +212,7 @@ func TestCliqueRingsAcrossHosts(t *testing.T) {
 
 // Random groups on random clusters, in any order: Disjoint is never a lie.
 func TestCliqueRandomGroups(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	disjoint := 0
 	for range 3000 {
@@ -238,6 +243,7 @@ func TestCliqueRandomGroups(t *testing.T) {
 }
 
 func TestNamedRings(t *testing.T) {
+	t.Parallel()
 	const (
 		up   = "[0 1 2 3 4 5]"
 		back = "[0 2 4 5 3 1]"
@@ -296,6 +302,7 @@ func TestNamedRings(t *testing.T) {
 }
 
 func TestRingErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		m       topology.Topology
 		name    topology.RingName
@@ -321,6 +328,7 @@ func TestRingErrors(t *testing.T) {
 
 // The claims of Rings: where every hop of a ladder's ring is a direct link, a bundle of at least two.
 func TestDirectHops(t *testing.T) {
+	t.Parallel()
 	direct := func(m topology.Topology, members []int) {
 		t.Helper()
 		r := rings(t, m, topology.Auto, members)
@@ -364,6 +372,7 @@ func TestDirectHops(t *testing.T) {
 // ring-on-line: a clockwise turn goes over each rail between neighbouring rungs once up and once down, never more than
 // two rungs at a time.
 func TestRingOnLineLoad(t *testing.T) {
+	t.Parallel()
 	for n := 2; n <= 33; n++ {
 		m := ladder(t, topology.OpenLadder, 2, n)
 		ring := rings(t, m, topology.RingOnLine, all(m)).First
@@ -390,6 +399,7 @@ func TestRingOnLineLoad(t *testing.T) {
 
 // A group on part of a ladder keeps the order of the whole, whatever the members and their order.
 func TestRingsOfSubsets(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 3000 {
 		shape, ipus := topology.OpenLadder, 1+rng.IntN(8)
@@ -418,6 +428,7 @@ func TestRingsOfSubsets(t *testing.T) {
 
 // Several ladders are taken one after the other, up and down in turn.
 func TestRingsOverLadders(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		m       topology.Topology
 		members []int
@@ -440,6 +451,7 @@ func TestRingsOverLadders(t *testing.T) {
 
 // What a caller does to its slices does not reach the rings, nor one ring the other.
 func TestRingsAreTheCallers(t *testing.T) {
+	t.Parallel()
 	for _, m := range []topology.Topology{clique(t, 3), clique(t, 8), ladder(t, topology.OpenLadder, 1, 8)} {
 		members := all(m)
 		a, b := rings(t, m, topology.Auto, members), rings(t, m, topology.Auto, members)

@@ -31,6 +31,7 @@ func clique(t testing.TB, replicas ...int) topology.Topology {
 }
 
 func TestNewErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		config topology.Config
 		want   string
@@ -63,6 +64,7 @@ func TestNewErrors(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	m := ladder(t, topology.OpenLadder, 3, 4, 1, 2)
 	if got := m.String(); got != "open ladder of 4+1+2 replicas, 3 IPUs each" {
 		t.Error(got)
@@ -104,6 +106,7 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestStrings(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ got, want string }{
 		{fmt.Sprint(clique(t, 1)), "clique of 1 replica"},
 		{fmt.Sprint(clique(t, 8)), "clique of 8 replicas"},
@@ -121,6 +124,7 @@ func TestStrings(t *testing.T) {
 }
 
 func TestSpeeds(t *testing.T) {
+	t.Parallel()
 	m := machine(t, topology.Config{Replicas: []int{2}, Speeds: topology.Speeds{
 		GWLink:   topology.Speed{BytesPerSecond: 1e9},
 		HostLink: topology.Speed{Latency: time.Millisecond},
@@ -161,6 +165,7 @@ func dumbLadder(n int, joined bool) map[[2]int]bool {
 }
 
 func TestLadderLinks(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 20; n++ {
 		for _, shape := range []topology.Shape{topology.OpenLadder, topology.JoinedLadder} {
 			if shape == topology.JoinedLadder && n%2 == 1 {
@@ -204,6 +209,7 @@ func TestLadderLinks(t *testing.T) {
 }
 
 func TestCliqueLinks(t *testing.T) {
+	t.Parallel()
 	m := machine(t, topology.Config{Replicas: []int{2, 3}, IPUsPerReplica: 2})
 	for a := range m.IPUs() {
 		for b := range m.IPUs() {
@@ -244,6 +250,7 @@ func draw(m topology.Topology) []string {
 }
 
 func TestDocPicture(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
@@ -256,6 +263,7 @@ func TestDocPicture(t *testing.T) {
 
 // The rows of the table of rings in doc.go.
 func TestDocTable(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)

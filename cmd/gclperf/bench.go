@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/tensor"
@@ -52,7 +53,10 @@ func (b *bench) wrong() int {
 // run measures everything, on replicas that live for all of it.
 func (b *bench) run(ctx context.Context) error {
 	s := b.settings
-	b.reduced, b.moved = newPattern(s.dtype, s.op, s.n), newPattern(s.dtype, gcl.Local, s.n)
+	b.moved = newPattern(s.dtype, gcl.Local, s.n)
+	if slices.ContainsFunc(s.collectives, collective.reduces) { // else the operator need not take the type
+		b.reduced = newPattern(s.dtype, s.op, s.n)
+	}
 	return s.transport.run(ctx, s.n, func(ctx context.Context, c *gcl.Comm) error {
 		return typed[s.dtype].measure(ctx, c, b)
 	})

@@ -4,9 +4,6 @@ import (
 	"math"
 	"testing"
 	"time"
-
-	"gogcl.dev/gcl"
-	"gogcl.dev/tensor"
 )
 
 func TestBusFactor(t *testing.T) {
@@ -69,99 +66,10 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestExact checks that partial results are exact: every prefix fits what the type can hold, whatever the number of
-// replicas.
-func TestExact(t *testing.T) {
-	limits := map[tensor.DType]int64{tensor.BF16: 1 << 8, tensor.F16: 1 << 11, tensor.F32: 1 << 24, tensor.F64: 1 << 53}
-	for _, n := range []int{2, 3, 8, 64, 255, 256, 257, 300, 1000, 5000} {
-		for d, limit := range limits {
-			for _, op := range []gcl.Operator{gcl.Add, gcl.Mean, gcl.SquareAdd, gcl.Mul} {
-				v := values{dtype: d, op: op, n: n}
-				for i := range 50 {
-					sum := int64(0) // of magnitudes, so that no order can exceed it
-					if op == gcl.Mul {
-						sum = 1
-					}
-					for r := range n {
-						x := max(v.of(r, i), -v.of(r, i))
-						switch op {
-						case gcl.SquareAdd:
-							sum += x * x
-						case gcl.Mul:
-							sum *= x
-						default:
-							sum += x
-						}
-					}
-					if sum > limit {
-						t.Fatalf("%v of %d replicas in %v: %d at index %d", op, n, d, sum, i)
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestDiffers checks that values tell replicas and places apart, and that a reduction misses each replica.
-func TestDiffers(t *testing.T) {
-	for _, d := range tensor.DTypes() {
-		for _, op := range operators(d) {
-			v := values{dtype: d, op: op, n: 8}
-			p := newPattern(d, op, 8)
-			size := d.Size()
-			for r := range 8 {
-				moved, own, without := 0, 0, 0
-				for i := range period - 1 {
-					at := func(block []byte, i int) string { return string(block[i*size : (i+1)*size]) }
-					if at(p.result(r), i) != at(p.result(r), i+1) {
-						moved++
-					}
-					if at(p.inputs[r], i) != at(p.inputs[(r+1)%8], i) {
-						own++
-					}
-					rest := v
-					rest.n = 7
-					if folds(v, i, -1) != folds(v, i, r) {
-						without++
-					}
-				}
-				if moved < period/5 || own < period/20 || op != gcl.Local && without < period/60 {
-					t.Errorf("%v of %v, replica %d: of %d places %d differ from the next, %d from the next replica, %d from the result without it", op, d, r, period, moved, own, without)
-				}
-			}
-		}
-	}
-}
-
-// folds is the reduction at index i of all replicas but one.
-func folds(v values, i, but int) (acc int64) {
-	first := true
-	for r := range v.n {
-		x := v.of(r, i)
-		if v.op == gcl.SquareAdd {
-			x *= x
-		}
-		switch {
-		case r == but:
-		case first:
-			acc, first = x, false
-		case v.op == gcl.Mul:
-			acc *= x
-		case v.op == gcl.Min || v.op == gcl.LogicalAnd:
-			acc = min(acc, x)
-		case v.op == gcl.Max || v.op == gcl.LogicalOr:
-			acc = max(acc, x)
-		default:
-			acc += x
-		}
-	}
-	return acc
-}
-
 func TestFillAndCompare(t *testing.T) {
 	block := make([]byte, period*4)
 	for i := range block {
-		block[i] = byte(mix(uint64(i)))
+		block[i] = byte(i * i * 7 >> 3)
 	}
 	for _, n := range []int{0, 1, 4092, 4093, 4094, 10000} {
 		for _, first := range []int{0, 1, 4092, 4093, 5000} {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/oracle"
 	"gogcl.dev/tensor"
 )
 
@@ -74,22 +75,15 @@ func (o *operand[T]) prepare(p *pattern, comm *gcl.Comm) {
 // each calls do for every part of the result: with the block that the part must be like, the part beginning with
 // element first of it.
 func (o *operand[T]) each(p *pattern, comm *gcl.Comm, do func(got, want []byte, first int)) {
-	n, rank, all := comm.Size(), comm.Rank(), tensor.Bytes(o.result)
-	switch o.collective {
-	case allReduce:
-		do(all, p.result(rank), 0)
-	case reduceScatter:
-		do(all, p.result(rank), rank*len(o.result))
-	case allGather:
-		for from := range n {
-			do(all[from*len(all)/n:(from+1)*len(all)/n], p.inputs[from], 0)
+	rank, size, rest := comm.Rank(), p.dtype.Size(), tensor.Bytes(o.result)
+	elements := len(tensor.Bytes(o.input)) / size
+	for _, part := range oracle.Parts(o.collective.of(), comm.Size(), rank, o.root, elements) {
+		if part.Count == 0 {
+			continue
 		}
-	case allToAll:
-		for from := range n {
-			do(all[from*len(all)/n:(from+1)*len(all)/n], p.inputs[from], rank*len(o.result)/n)
-		}
-	case broadcast:
-		do(all, p.inputs[o.root], 0)
+		n := part.Count * size
+		do(rest[:n], p.block(part.From, rank), part.First)
+		rest = rest[n:]
 	}
 }
 

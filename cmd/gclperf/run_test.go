@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/oracle"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -47,79 +49,86 @@ func parsed(t *testing.T, text string) []measurement {
 	return out
 }
 
-// operators are those that take a type, as SEMANTICS.md has them.
-func operators(d tensor.DType) []gcl.Operator {
-	switch {
-	case d == tensor.Bool:
-		return []gcl.Operator{gcl.LogicalAnd, gcl.LogicalOr, gcl.Local}
-	case d.IsFloat():
-		return []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd, gcl.Local}
+// operators are those that take a type.
+func operators(t *testing.T, d tensor.DType) (out []gcl.Operator) {
+	t.Helper()
+	for _, name := range oracle.Operators(d) {
+		op, err := gcl.ParseOperator(string(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, op)
 	}
-	return []gcl.Operator{gcl.Add, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd, gcl.Local}
+	return out
 }
 
-// TestEverything carries out every collective with every element type, and with every operator on float32, in both
-// places, and finds nothing wrong.
+// TestEverything carries out every collective with every element type, and every operator once, in both places, and
+// finds nothing wrong.
 func TestEverything(t *testing.T) {
-	for _, n := range []int{1, 3, 8} {
-		for _, d := range tensor.DTypes() {
-			if n != 3 && d != tensor.F32 {
-				continue
+	try := func(n int, d tensor.DType, op gcl.Operator, collectives, reproducible string) {
+		t.Run(fmt.Sprintf("n=%d/dtype=%v/op=%v", n, d, op), func(t *testing.T) {
+			got := perform(t, t.Context(), nil, "-collective", collectives, "-n", fmt.Sprint(n), "-dtype", d.String(), "-op", op.String(),
+				"-sizes", "40000", "-iters", "1", "-json", "-root", fmt.Sprint(n-1), reproducible)
+			if got.code != exitOK || got.stderr != "" {
+				t.Fatalf("code %d, stderr %s", got.code, got.stderr)
 			}
-			for i, op := range operators(d) {
-				if i > 0 && (n != 3 || d != tensor.F32 && d != tensor.Bool) {
-					continue
+			want := len(placeNames) * (strings.Count(collectives, ",") + 1)
+			if collectives == "all" {
+				want = len(placeNames) * int(numCollectives)
+			}
+			all := parsed(t, got.stdout)
+			if len(all) != want {
+				t.Errorf("%d measurements, want %d", len(all), want)
+			}
+			for _, m := range all {
+				if m.Wrong != 0 || m.P50 <= 0 || m.P90 < m.P50 || m.P99 < m.P90 || m.DType != d.String() {
+					t.Errorf("%+v", m)
 				}
-				collectives := "allreduce,reducescatter"
-				if i == 0 {
-					collectives = "all"
-				}
-				t.Run(fmt.Sprintf("n=%d/dtype=%v/op=%v", n, d, op), func(t *testing.T) {
-					for _, reproducible := range []string{"-reproducible=false", "-reproducible"}[:1+n/2%2] { // where n is 3
-						got := perform(t, t.Context(), nil, "-collective", collectives, "-n", fmt.Sprint(n), "-dtype", d.String(), "-op", op.String(),
-							"-sizes", "1,40000", "-iters", "1", "-json", "-root", fmt.Sprint(n-1), reproducible)
-						if got.code != exitOK || got.stderr != "" {
-							t.Fatalf("code %d, stderr %s", got.code, got.stderr)
-						}
-						all := parsed(t, got.stdout)
-						if want := 2 * 2 * (strings.Count(collectives, ",") + 1); i > 0 && len(all) != want || i == 0 && len(all) != 20 {
-							t.Errorf("%d measurements", len(all))
-						}
-						for _, m := range all {
-							if m.Wrong != 0 || m.P50 <= 0 || m.P90 < m.P50 || m.P99 < m.P90 || m.DType != d.String() {
-								t.Errorf("%+v", m)
-							}
-						}
-					}
-				})
+			}
+		})
+	}
+	for _, d := range tensor.DTypes() {
+		all := operators(t, d)
+		try(3, d, all[0], "all", "-reproducible=false")
+		if d == tensor.F32 || d == tensor.Bool {
+			for _, op := range all[1:] {
+				try(3, d, op, "allreduce,reducescatter", "-reproducible")
 			}
 		}
 	}
+	try(1, tensor.F32, gcl.Add, "all", "-reproducible=false")
+	try(8, tensor.F32, gcl.Add, "all", "-reproducible")
 }
 
-// TestMethods carries out every method and implementation.
+// TestMethods carries out every method, and two by every implementation: a measurement for each of all that is asked
+// for.
 func TestMethods(t *testing.T) {
 	var names []string
 	for _, m := range append(methods.All(), methods.Auto) {
 		names = append(names, m.String())
 	}
-	for _, implementation := range []string{"Auto", "syncless,Syncful"} {
-		all := strings.Split(implementation, ",")
-		for _, sync := range []string{"-sync=false", "-sync"} {
-			got := perform(t, t.Context(), nil, "-collective", "all", "-n", "5", "-method", strings.Join(names, ","), "-implementation", implementation,
-				"-sizes", "8,10000", "-iters", "5", "-json", sync)
-			if got.code != exitOK || got.stderr != "" {
-				t.Fatalf("%s %s: code %d, stderr %s", implementation, sync, got.code, got.stderr)
+	for _, x := range []struct{ methods, implementations, sizes, sync string }{
+		{strings.Join(names, ","), "Auto", "8", "-sync=false"},
+		{"direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync=false"},
+		{"direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync"},
+	} {
+		got := perform(t, t.Context(), nil, "-collective", "all", "-n", "3", "-method", x.methods, "-implementation", x.implementations,
+			"-sizes", x.sizes, "-iters", "5", "-json", x.sync)
+		if got.code != exitOK || got.stderr != "" {
+			t.Fatalf("%+v: code %d, stderr %s", x, got.code, got.stderr)
+		}
+		have := map[string]int{}
+		for _, m := range parsed(t, got.stdout) {
+			have[strings.ToLower(m.Method+" "+m.Implementation)]++
+		}
+		want := map[string]int{}
+		for m := range strings.SplitSeq(x.methods, ",") {
+			for i := range strings.SplitSeq(x.implementations, ",") {
+				want[strings.ToLower(m+" "+i)] = int(numCollectives) * len(strings.Split(x.sizes, ",")) * len(placeNames)
 			}
-			have := map[string]int{}
-			for _, m := range parsed(t, got.stdout) {
-				have[strings.ToLower(m.Implementation)]++
-			}
-			for _, i := range all {
-				if have[strings.ToLower(i)] != 5*len(names)*2*2 || len(have) != len(all) {
-					t.Errorf("%s %s: measurements by implementation: %v", implementation, sync, have)
-				}
-			}
+		}
+		if !maps.Equal(have, want) {
+			t.Errorf("%+v: measurements %v, want %v", x, have, want)
 		}
 	}
 }
@@ -211,7 +220,7 @@ func TestTampered(t *testing.T) {
 // TestMissing leaves everything out: every element is wrong before a collective writes it.
 func TestMissing(t *testing.T) {
 	for _, d := range tensor.DTypes() {
-		op := operators(d)[0]
+		op := operators(t, d)[0]
 		for c := range numCollectives {
 			p := newPattern(d, map[bool]gcl.Operator{true: op, false: gcl.Local}[c.reduces()], 3)
 			err := gcl.Run(t.Context(), 3, func(_ context.Context, comm *gcl.Comm) error {

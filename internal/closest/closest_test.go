@@ -7,6 +7,7 @@ import (
 )
 
 func TestDistance(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		a, b string
 		want int
@@ -41,6 +42,7 @@ func dumb(a, b string) int {
 }
 
 func TestDistanceAgainstOracle(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	word := func() string {
 		b := make([]byte, rng.IntN(6))
@@ -58,6 +60,7 @@ func TestDistanceAgainstOracle(t *testing.T) {
 }
 
 func TestOf(t *testing.T) {
+	t.Parallel()
 	choices := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "ring", "rang"}
 	for word, want := range map[string]string{
 		"broadcats": "broadcast", "clockwise": "clockwise_ring", "counterclockwise_ring": "anticlockwise_ring", "AUTO": "auto", "": "auto",

@@ -45,11 +45,13 @@ func table() []row {
 		{pkg: "internal/closest", pure: true},
 		{pkg: "internal/enum", imports: []string{"internal/closest"}, pure: true},
 		{pkg: "internal/plot"},
+		{pkg: "internal/mutants"}, // a command
 		{pkg: "internal/progress"},
 		{pkg: "internal/command"},
 		{pkg: "internal/ticks"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
+		{pkg: "internal/oracle", imports: []string{"tensor", "chunks", "methods/schedule"}, pure: true},
 		{pkg: "internal/safetensors", imports: []string{"tensor", "internal/strictjson"}},
 
 		{pkg: "tensor", imports: []string{"internal/kernel", "internal/enum"}},

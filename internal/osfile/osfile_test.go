@@ -9,6 +9,7 @@ import (
 
 // TestLock locks a file of two openings, of which only one can have it at a time.
 func TestLock(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	var files [2]*os.File
 	for i := range files {
@@ -38,6 +39,7 @@ func TestLock(t *testing.T) {
 
 // TestSyncDir syncs a directory, and one that is not there.
 func TestSyncDir(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := SyncDir(dir); err != nil {
 		t.Error(err)

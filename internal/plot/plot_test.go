@@ -56,6 +56,7 @@ func figure() *Figure {
 }
 
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	const path = "testdata/figure.svg"
 	got := render(t, figure())
 	if got != render(t, figure()) {
@@ -81,6 +82,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestEmpty(t *testing.T) {
+	t.Parallel()
 	for _, f := range []*Figure{{}, {Title: "x"}, {Rows: [][]Panel{{}}}, {Rows: [][]Panel{{{X: Axis{Base: 2, Tick: Plain}, Y: Axis{Base: 10, Tick: Plain}}}}}} {
 		render(t, f)
 	}
@@ -88,6 +90,7 @@ func TestEmpty(t *testing.T) {
 
 // TestLooks wants lines to differ in at least two of colour, dash and marker, but for neighbours far apart.
 func TestLooks(t *testing.T) {
+	t.Parallel()
 	seen := map[look]int{}
 	for i := range 16 {
 		l := lookOf(i)
@@ -109,6 +112,7 @@ func TestLooks(t *testing.T) {
 }
 
 func TestTicks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		low, high float64
 		base      int
@@ -137,6 +141,7 @@ func TestTicks(t *testing.T) {
 
 // TestNarrowTicks has ranges in which there is no number between two ticks, or hardly any number at all.
 func TestNarrowTicks(t *testing.T) {
+	t.Parallel()
 	for _, s := range []span{
 		{low: 1, high: math.Nextafter(1, 2)},
 		{low: math.Nextafter(1, 0), high: math.Nextafter(1, 2)},
@@ -160,6 +165,7 @@ func TestNarrowTicks(t *testing.T) {
 
 // TestLinear finds places on linear axes, of numbers that logarithmic ones have no place for.
 func TestLinear(t *testing.T) {
+	t.Parallel()
 	x := Axis{Tick: Plain}
 	l := Line{Name: "a", Points: []Point{{-10, 0}, {0, .5}, {10, 1}, {math.NaN(), 1}, {1, math.Inf(-1)}}}
 	if got := l.points(x, x); !slices.Equal(got, l.Points[:3]) {
@@ -194,6 +200,7 @@ func TestLinear(t *testing.T) {
 
 // TestLegendFits checks that no entry ends beyond the figure or meets the next one.
 func TestLegendFits(t *testing.T) {
+	t.Parallel()
 	var names []string
 	for i := range 30 {
 		names = append(names, strings.Repeat("x", i))
@@ -212,6 +219,7 @@ func TestLegendFits(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
+	t.Parallel()
 	for v, want := range map[float64]string{0: "0", -0.01: "0", 1: "1", 1.25: "1.2", 1.26: "1.3", -3.5: "-3.5", 100: "100"} {
 		if got := number(v); got != want {
 			t.Errorf("%v: %s, want %s", v, got, want)

@@ -79,6 +79,7 @@ func wantError(t *testing.T, err error, want ...string) {
 
 // TestBytes compares a file with what the format's description makes of it.
 func TestBytes(t *testing.T) {
+	t.Parallel()
 	got := write(t, []Tensor{{"w", tensor.F32, tensor.Shape{2, 1}}, {"none", tensor.F32, tensor.Shape{0, 7}},
 		{`a"b`, tensor.U8, nil}}, map[string]string{"made by": "me", "a": ""}, bigEndian)
 	header := `{"__metadata__":{"a":"","made by":"me"},"w":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},` +
@@ -95,6 +96,7 @@ func TestBytes(t *testing.T) {
 
 // TestReference reads the files that are in the tests of the reference implementation, with its order of members.
 func TestReference(t *testing.T) {
+	t.Parallel()
 	f, err := readBytes([]byte("<\x00\x00\x00\x00\x00\x00\x00{\"test\":{\"dtype\":\"I32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}" +
 		strings.Repeat("\x00", 16)))
 	if err != nil {
@@ -111,6 +113,7 @@ func TestReference(t *testing.T) {
 
 // TestRoundTrip writes a tensor of every type, in either order of bytes, and reads it in pieces.
 func TestRoundTrip(t *testing.T) {
+	t.Parallel()
 	var tensors []Tensor
 	for _, d := range tensor.DTypes() {
 		for _, shape := range []tensor.Shape{{}, {0}, {3, 5}, {reverseBytes + 3}} {
@@ -159,6 +162,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestReverse looks at the bytes themselves.
 func TestReverse(t *testing.T) {
+	t.Parallel()
 	for size, want := range map[int]string{1: "abcdefgh", 2: "badcfehg", 4: "dcbahgfe", 8: "hgfedcba"} {
 		got := make([]byte, 8)
 		if reverse(got, []byte("abcdefgh"), size); string(got) != want {
@@ -172,6 +176,7 @@ func TestReverse(t *testing.T) {
 
 // TestDTypes finds a name for each type, and each type by its name.
 func TestDTypes(t *testing.T) {
+	t.Parallel()
 	for _, d := range tensor.DTypes() {
 		if got, err := parseDType(nameOf[d]); err != nil || got != d {
 			t.Errorf("%v is %q, which is %v, error %v", d, nameOf[d], got, err)
@@ -181,6 +186,7 @@ func TestDTypes(t *testing.T) {
 
 // TestLies reads files with which something is wrong.
 func TestLies(t *testing.T) {
+	t.Parallel()
 	w := func(dtype, shape, offsets string) string {
 		return `{"w":{"dtype":"` + dtype + `","shape":` + shape + `,"data_offsets":` + offsets + `}}`
 	}
@@ -283,6 +289,7 @@ func keys(n int) []string {
 
 // TestMost reads and writes as many dimensions and strings as there may be.
 func TestMost(t *testing.T) {
+	t.Parallel()
 	meta := map[string]string{}
 	for i := range MaxMeta {
 		meta[fmt.Sprint(i)] = ""
@@ -299,6 +306,7 @@ func TestMost(t *testing.T) {
 
 // TestTooManyTensors reads a file of one tensor more than there may be.
 func TestTooManyTensors(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a header of 60 MB takes seconds; the full run reads it")
 	}
@@ -349,6 +357,7 @@ func TestMemory(t *testing.T) {
 
 // TestContext ends ctx before the header is read.
 func TestContext(t *testing.T) {
+	t.Parallel()
 	why := errors.New("Ctrl-C")
 	ctx, end := context.WithCancelCause(context.Background())
 	end(why)
@@ -360,6 +369,7 @@ func TestContext(t *testing.T) {
 
 // TestNoLargeAllocation counts the bytes that are asked for of a file that says that it is large.
 func TestNoLargeAllocation(t *testing.T) {
+	t.Parallel()
 	r := readerAt(func(b []byte, off int64) (int, error) {
 		if len(b) != lengthBytes {
 			t.Errorf("%d bytes are read", len(b))
@@ -377,6 +387,7 @@ func (r readerAt) ReadAt(b []byte, off int64) (int, error) { return r(b, off) }
 
 // TestReadErrors reads a file that fails, or has become shorter, and what a tensor has not got.
 func TestReadErrors(t *testing.T) {
+	t.Parallel()
 	good := write(t, []Tensor{{"w", tensor.F32, tensor.Shape{4}}, {"b", tensor.Bool, tensor.Shape{3}}}, nil, false)
 	bad := errors.New("bad sector")
 	for cut, want := range map[int]string{0: "the length of the header: ", 8: "header: ", 40: "header: "} {
@@ -428,6 +439,7 @@ type writeError struct {
 
 // TestWriteErrors writes what the format does not allow, and less and more than was said.
 func TestWriteErrors(t *testing.T) {
+	t.Parallel()
 	tooMany := map[string]string{}
 	for i := range MaxMeta + 1 {
 		tooMany[fmt.Sprint(i)] = ""

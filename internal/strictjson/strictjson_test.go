@@ -40,6 +40,7 @@ func parse(data []byte) (t thing, err error) {
 }
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	got, err := parse([]byte(` { "raw" : {"a":[ 1 ], "a":2} , "counts":[0, 9223372036854775807],"name":"\u00e4\"ä"} ` + "\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +52,7 @@ func TestRead(t *testing.T) {
 
 // TestRefused reads what is no JSON, and what is no thing.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ data, want string }{
 		{``, "after byte 0: want an object: unexpected EOF"},
 		{`[]`, "before byte 1: want an object, found ["},
@@ -116,6 +118,7 @@ func TestRefused(t *testing.T) {
 
 // TestLimits reads as many names and numbers as there may be, and one more.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	ints := func(data string, most int) (got []int, err error) {
 		err = Read(ctx, []byte(data), func(r *Reader) (err error) { got, err = r.Ints(most); return err })
@@ -167,6 +170,7 @@ func TestLimits(t *testing.T) {
 
 // TestContext ends ctx in the middle of a value of any kind.
 func TestContext(t *testing.T) {
+	t.Parallel()
 	why := errors.New("Ctrl-C")
 	for _, read := range []func(r *Reader) error{
 		func(r *Reader) error { _, err := r.Raw(); return err },
@@ -185,6 +189,7 @@ func TestContext(t *testing.T) {
 
 // TestNumbers reads numbers, and what is none, as encoding/json has it.
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	for _, a := range []string{"", "-", "+", "--"} {
 		for _, b := range []string{"", "0", "00", "01", "10", "9"} {
 			for _, c := range []string{"", ".", ".0", ".10", ".-1", "..1", ".1.1"} {
@@ -205,6 +210,7 @@ func TestNumbers(t *testing.T) {
 
 // TestQuote reads what Quote has written.
 func TestQuote(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", `a"b\`, "\u2028<ä>\x00\n"} {
 		var got string
 		err := Read(context.Background(), Quote(text), func(r *Reader) (err error) { got, err = r.Text(); return err })

@@ -9,6 +9,7 @@ import (
 // What both clocks say of some milliseconds differs by no more than the program was kept from running between the
 // looks, which shows as more time.
 func TestBetween(t *testing.T) {
+	t.Parallel()
 	s := NewScale()
 	for range 100 {
 		outer := time.Now()
@@ -30,6 +31,7 @@ func TestBetween(t *testing.T) {
 }
 
 func TestNowGoesOn(t *testing.T) {
+	t.Parallel()
 	last := Now()
 	for range 100000 {
 		now := Now()

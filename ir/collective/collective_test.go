@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
@@ -33,7 +34,7 @@ type check struct {
 // everything adds every collective on inputs of one type to a program.
 func everything(f *fixture, c collective.Comm, d tensor.DType) []check {
 	layout := must(c.Group.Resolve(f.Replicas()))
-	o, g, v := oracle{layout}, layout.Size(), values(d)
+	o, g, v := groups{layout, d}, layout.Size(), values(d)
 	var checks []check
 	add := func(what string, t *ir.Tensor, want [][]float64) {
 		checks = append(checks, check{what, f.output(t), want})
@@ -121,37 +122,36 @@ func runChecks(t *testing.T, replicas int, c collective.Comm, d tensor.DType) {
 	}
 }
 
-// TestCollectives compares all collectives with the oracle.
+// TestCollectives compares all collectives with package oracle: on one element type in all groups, and on every type in
+// groups of neighbours but one.
 func TestCollectives(t *testing.T) {
+	try := func(n int, g commgroup.Group, d tensor.DType) {
+		t.Run(fmt.Sprintf("n=%d/group=%v/dtype=%v", n, g, d), func(t *testing.T) {
+			runChecks(t, n, collective.Comm{Group: g}, d)
+		})
+	}
 	for _, n := range []int{1, 2, 4} {
 		for _, g := range groupsOf(n) {
-			for _, d := range tensor.DTypes() {
-				t.Run(fmt.Sprintf("n=%d/group=%v/dtype=%v", n, g, d), func(t *testing.T) {
-					runChecks(t, n, collective.Comm{Group: g}, d)
-				})
-			}
+			try(n, g, tensor.F32)
 		}
+	}
+	for _, d := range tensor.DTypes() {
+		try(4, group(commgroup.Consecutive, 2, 2), d)
 	}
 }
 
-// TestOptions compares them with options, which change nothing but the way.
+// TestOptions compares them with options, which change nothing but the way, each in another group.
 func TestOptions(t *testing.T) {
-	all := map[string]gcl.Options{
-		"reproducible": {Reproducible: true},
-		"syncless":     {Implementation: gcl.Syncless},
-		"staged":       {StageFragments: true},
-		"segments":     {MaxBytesPerTile: 1},
+	all := []gcl.Options{{Reproducible: true}, {Implementation: gcl.Syncless}, {StageFragments: true}, {MaxBytesPerTile: 1}}
+	for _, m := range methods.All() {
+		all = append(all, gcl.Options{Method: m})
 	}
-	for _, m := range []methods.Method{methods.SendToAll, methods.ClockwiseRing, methods.AnticlockwiseRing, methods.BidirectionalRingPair,
-		methods.MeetInMiddleRing, methods.QuadDirectionalRing, methods.Direct, methods.RecursiveDoubling} {
-		all["method="+m.String()] = gcl.Options{Method: m}
-	}
-	for name, o := range all {
-		for _, g := range groupsOf(4)[:4] {
-			t.Run(fmt.Sprintf("%s/group=%v", name, g), func(t *testing.T) {
-				runChecks(t, 4, collective.Comm{Group: g, Options: o}, tensor.F32)
-			})
-		}
+	of := groupsOf(4)
+	for i, o := range all {
+		g := of[i%len(of)]
+		t.Run(fmt.Sprintf("%+v/group=%v", o, g), func(t *testing.T) {
+			runChecks(t, 4, collective.Comm{Group: g, Options: o}, tensor.F32)
+		})
 	}
 }
 

@@ -170,7 +170,7 @@ func TestBeside(t *testing.T) {
 				f.output(beside)
 				f.output(own)
 				s := f.session()
-				o := oracle{must(g.Resolve(n))}
+				o := groups{must(g.Resolve(n)), tensor.F32}
 				in, most := make([][]float64, n), make([][]float64, n)
 				for r := range in {
 					for i := range 1000 {

@@ -62,6 +62,7 @@ func all(t testing.TB, m topology.Topology, method methods.Method, c schedule.Co
 
 // The numbers are worked out by hand: 1000 bytes take 1 us, 2 us with the latency.
 func TestPrice(t *testing.T) {
+	t.Parallel()
 	clique, ladder := machine(t, topology.Clique, 1, 4), machine(t, topology.OpenLadder, 1, 8)
 	tests := []struct {
 		name       string
@@ -130,6 +131,7 @@ func toRankZero(size int, from ...int) *schedule.Schedule {
 
 // On a ladder of four, 3 reaches 0 through 1.
 func TestBundle(t *testing.T) {
+	t.Parallel()
 	ladder := machine(t, topology.OpenLadder, 1, 4)
 	tests := []struct {
 		from []int
@@ -157,6 +159,7 @@ func TestBundle(t *testing.T) {
 
 // Members need not be all replicas, nor in order: only where they sit counts.
 func TestMembers(t *testing.T) {
+	t.Parallel()
 	ladder := machine(t, topology.OpenLadder, 1, 8)
 	for _, tt := range []struct {
 		members []int
@@ -177,6 +180,7 @@ func TestMembers(t *testing.T) {
 // TestRingsOfLadders compares methods where topology has a ring of links: one-way, both ways and both ways on two
 // rings halve the bytes of a link each time.
 func TestRingsOfLadders(t *testing.T) {
+	t.Parallel()
 	const large = 1 << 40 // latencies do not count
 	for n := 4; n <= 16; n += 2 {
 		ladder := machine(t, topology.OpenLadder, 1, n)
@@ -191,6 +195,7 @@ func TestRingsOfLadders(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	clique := machine(t, topology.Clique, 1, 4)
 	bad := func(change func(s *schedule.Schedule)) *schedule.Schedule {
 		s := toRankZero(2, 1)
@@ -232,6 +237,7 @@ func TestErrors(t *testing.T) {
 
 // Numbers that are too large stop at the greatest.
 func TestHuge(t *testing.T) {
+	t.Parallel()
 	e := all(t, machine(t, topology.Clique, 1, 4), methods.SendToAll, schedule.AllReduce, nil, math.MaxInt64)
 	if e.SentBytes != math.MaxInt64 || e.Time != math.MaxInt64 {
 		t.Errorf("%+v, want the greatest numbers", e)

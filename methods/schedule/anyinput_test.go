@@ -10,6 +10,7 @@ import (
 
 // TestAnyInput: no call panics.
 func TestAnyInput(t *testing.T) {
+	t.Parallel()
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Check": schedule.Check, "Collectives": schedule.Collectives, "Examine": schedule.Examine,

@@ -39,6 +39,7 @@ func right() map[string]*Schedule {
 }
 
 func TestCheckAccepts(t *testing.T) {
+	t.Parallel()
 	for name, s := range right() {
 		if err := Check(s); err != nil {
 			t.Errorf("%s: %v\n%v", name, err, s)
@@ -48,6 +49,7 @@ func TestCheckAccepts(t *testing.T) {
 
 // TestForm breaks one thing at a time that can be seen without running anything.
 func TestForm(t *testing.T) {
+	t.Parallel()
 	first := func(s *Schedule) *Step { return &s.Programs[0][0].Moves[0] }
 	second := func(s *Schedule) *Step { return &s.Programs[0][0].Moves[1] }
 	last := func(s *Schedule) *Step { return &s.Programs[0][0].Then[0] }
@@ -120,6 +122,7 @@ func mustFail(t *testing.T, s *Schedule, want string) {
 
 // TestFlight has rounds whose moves may not be in flight together.
 func TestFlight(t *testing.T) {
+	t.Parallel()
 	quiet := Program{moves(recv(Tmp(0, 0, 1), 0), send(In(0, 1), 0))}
 	for _, c := range []struct {
 		name, want string
@@ -169,6 +172,7 @@ func TestFlight(t *testing.T) {
 
 // TestRun has schedules of good form that go wrong on the way.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, want string
 		s          *Schedule
@@ -226,6 +230,7 @@ func TestRun(t *testing.T) {
 
 // TestOutcome has schedules that run to the end and leave the wrong thing behind.
 func TestOutcome(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, want string
 		s          *Schedule
@@ -256,6 +261,7 @@ func TestOutcome(t *testing.T) {
 // TestInPlaceIsTried has a schedule that is right only as long as Output is not Input: the input is read after its
 // place in the output has been written.
 func TestInPlaceIsTried(t *testing.T) {
+	t.Parallel()
 	s := twoRanks(AllReduce, 1,
 		Program{moves(fold(Out(0, 1), In(0, 1), 1)), moves(send(In(0, 1), 1))},
 		Program{moves(send(In(0, 1), 0)), moves(fold(Out(0, 1), In(0, 1), 0))})
@@ -263,6 +269,7 @@ func TestInPlaceIsTried(t *testing.T) {
 }
 
 func TestExamine(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		s    *Schedule
@@ -273,6 +280,8 @@ func TestExamine(t *testing.T) {
 		{"all-to-all of two chunks a block", allToAll2(), Report{Rounds: 1, Sent: []int{2, 2}, OneOrder: true, RankOrder: true}},
 		{"broadcast", broadcast2(), Report{Rounds: 1, Sent: []int{1, 0}, OneOrder: true, RankOrder: true}},
 		{"everyone begins with its own: (0+1)+2, (1+0)+2, (2+0)+1", ownFirst(),
+			Report{Rounds: 1, Sent: []int{2, 2, 2}}},
+		{"the last in rank order, the first not: (0+2)+1, (1+0)+2, (0+1)+2", lastInRankOrder(),
 			Report{Rounds: 1, Sent: []int{2, 2, 2}}},
 		{"everyone in one order, but not that of the ranks: (0+2)+1", byRank0(2, 1),
 			Report{Rounds: 2, Sent: []int{2, 1, 1}, OneOrder: true}},
@@ -292,6 +301,7 @@ func TestExamine(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		value fmt.Stringer
 		want  string

@@ -16,6 +16,7 @@ var update = flag.Bool("update", false, "rewrite the golden files; commit only w
 // round in which a rank has nothing to do, one in which nobody has, and ranks that end early. Not all of it is a
 // correct schedule.
 func TestDrawing(t *testing.T) {
+	t.Parallel()
 	for name, s := range map[string]*Schedule{
 		"all-to-all":                allToAll2(),
 		"own operand in the middle": right()["own operand anywhere in a fold"],
@@ -51,6 +52,7 @@ func TestDrawing(t *testing.T) {
 
 // TestPackageComment checks the drawings in doc.go, which explain the notation.
 func TestPackageComment(t *testing.T) {
+	t.Parallel()
 	s := &Schedule{Collective: AllGather, Size: 3, Chunks: 3}
 	for rank := range 3 {
 		next, last, first := (rank+1)%3, (rank+2)%3, In(rank, 1)

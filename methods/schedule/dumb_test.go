@@ -350,6 +350,7 @@ func edit(s *schedule.Schedule, random *rand.Rand) {
 // TestWhatIsAcceptedWorks edits correct schedules at random, a few edits at a time, and carries out those that Check
 // accepts, which must give the right result whatever the order in which elements move.
 func TestWhatIsAcceptedWorks(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	var bases []*schedule.Schedule
 	for k := 2; k <= 4; k++ {
@@ -368,47 +369,72 @@ func TestWhatIsAcceptedWorks(t *testing.T) {
 			}
 		}
 	}
-	accepted := 0
-	for i := range editedCases {
+	for _, s := range bases {
+		if err := schedule.Check(s); err != nil {
+			t.Fatalf("refused: %v\n%v", err, s)
+		}
+		works(t, s, random)
+	}
+	// Parts of the cases run side by side, each with numbers of its own.
+	const parts = 16
+	var accepted [parts]int
+	t.Run("edited", func(t *testing.T) {
+		for part := range parts {
+			t.Run(fmt.Sprintf("part=%d", part), func(t *testing.T) {
+				t.Parallel()
+				accepted[part] = editedWork(t, bases, editedCases/parts, rand.New(rand.NewPCG(1, uint64(3+part))))
+			})
+		}
+	})
+	total := 0
+	for _, n := range accepted {
+		total += n
+	}
+	t.Logf("%d of %d edited schedules accepted", total, editedCases)
+	if total < editedCases/100 {
+		t.Errorf("only %d edited schedules are accepted, so that this says little", total)
+	}
+}
+
+// editedWork edits one of the bases after the other at random, carries out what Check accepts, and returns the number of
+// those.
+func editedWork(t *testing.T, bases []*schedule.Schedule, cases int, random *rand.Rand) (accepted int) {
+	for range cases {
 		s := clone(bases[random.IntN(len(bases))])
-		if i >= len(bases) {
-			for range 1 + random.IntN(3) {
-				edit(s, random)
-			}
-		} else {
-			s = clone(bases[i])
+		for range 1 + random.IntN(3) {
+			edit(s, random)
 		}
 		if schedule.Check(s) != nil {
-			if i < len(bases) {
-				t.Fatalf("refused:\n%v", s)
-			}
 			continue
 		}
 		accepted++
-		lengths := []int{0, 1, s.Size + 1, 3*s.Chunks + 2}
-		if s.Collective == schedule.AllToAll || s.Collective == schedule.AllGather { // the blocks of all ranks are of one length
-			lengths = []int{0, s.Size, 7 * s.Size}
-		}
-		for _, n := range lengths {
-			for _, inPlace := range []bool{false, true} {
-				if inPlace && s.Apart {
-					continue
-				}
-				if err := try(s, n, inPlace, random); err != nil {
-					t.Fatalf("Check accepts, but with Output being Input %v: %v\n%v", inPlace, err, s)
-				}
+		works(t, s, random)
+	}
+	return accepted
+}
+
+// works carries out a schedule that Check accepts, for several lengths.
+func works(t *testing.T, s *schedule.Schedule, random *rand.Rand) {
+	lengths := []int{0, 1, s.Size + 1, 3*s.Chunks + 2}
+	if s.Collective == schedule.AllToAll || s.Collective == schedule.AllGather { // the blocks of all ranks are of one length
+		lengths = []int{0, s.Size, 7 * s.Size}
+	}
+	for _, n := range lengths {
+		for _, inPlace := range []bool{false, true} {
+			if inPlace && s.Apart {
+				continue
+			}
+			if err := try(s, n, inPlace, random); err != nil {
+				t.Fatalf("Check accepts, but with Output being Input %v: %v\n%v", inPlace, err, s)
 			}
 		}
-	}
-	t.Logf("%d of %d schedules accepted, %d of them edited", accepted, editedCases, accepted-len(bases))
-	if accepted < len(bases)+editedCases/100 {
-		t.Errorf("only %d edited schedules are accepted, so that this says little", accepted-len(bases))
 	}
 }
 
 // TestDumbFindsFaults shows that the dumb executor is no rubber stamp: of the edited schedules that Check refuses it
 // finds many wrong by itself.
 func TestDumbFindsFaults(t *testing.T) {
+	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
 	base, err := methods.Build(methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 3})
 	if err != nil {

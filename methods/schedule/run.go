@@ -33,6 +33,8 @@ type machine struct {
 	used []int     // the indexes of mail in use
 	slab []value   // room for values; handed out from the front
 
+	slabSize int // values that the last slab was made for
+
 	turn    int // counts the calls of checkFlight
 	touched []touch
 	bases   []touch // of slots: by is the base
@@ -41,7 +43,7 @@ type machine struct {
 // run carries out s and checks the outcome.
 func run(s *Schedule, inPlace bool) (Report, error) {
 	c := s.Collective.Contract()
-	m := &machine{Schedule: s, contract: c, terms: newTerms(s.Size, s.Again || c.Again), inPlace: inPlace, replicas: make([]replica, s.Size), mail: make([]mailbox, s.Size*s.Size)}
+	m := &machine{Schedule: s, contract: c, terms: newTerms(s.Size, s.Chunks, s.Again || c.Again), inPlace: inPlace, replicas: make([]replica, s.Size), mail: make([]mailbox, s.Size*s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
 	}
@@ -201,7 +203,8 @@ func (m *machine) local(rank int, st Step) error {
 // values returns room for n values.
 func (m *machine) values(n int) []value {
 	if len(m.slab) < n {
-		m.slab = make([]value, max(n, 4096))
+		m.slabSize = min(max(2*m.slabSize, 128), 4096)
+		m.slab = make([]value, max(n, m.slabSize))
 	}
 	out := m.slab[:n:n]
 	m.slab = m.slab[n:]

@@ -79,6 +79,14 @@ func ownFirst() *Schedule {
 	return s
 }
 
+// lastInRankOrder is ownFirst, but that the last rank folds in rank order: (0+1)+2.
+func lastInRankOrder() *Schedule {
+	s, acc := ownFirst(), Tmp(0, 0, 1)
+	s.Programs[2][0].Moves = steps(send(In(0, 1), 0), send(In(0, 1), 1), recv(acc, 0), fold(acc, acc, 1), reduce(acc, In(0, 1)))
+	s.Programs[0][0].Moves = steps(send(In(0, 1), 2), send(In(0, 1), 1), fold(acc, In(0, 1), 2), fold(acc, acc, 1))
+	return s
+}
+
 // byRank0 is the all-reduce over three ranks in which rank 0 folds what two others send, in that order, its own
 // contribution between them, and gives the result back.
 func byRank0(first, second int) *Schedule {

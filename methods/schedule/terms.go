@@ -19,28 +19,38 @@ type term struct {
 // terms makes each distinct expression once, so that equal expressions are equal values.
 type terms struct {
 	size  int
-	again bool   // a contribution may be combined more than once
-	list  []term // list[0] stands for none
-	leafs map[[2]int]value
+	again bool    // a contribution may be combined more than once
+	list  []term  // list[0] stands for none
+	leafs []value // by chunk*size + rank; none where nobody asked yet
 	nodes map[[2]value]value
-	folds map[int]value // by chunk
+	folds []value  // by chunk; none where nobody asked yet
+	words []uint64 // room for sets of ranks; handed out from the front
 }
 
-func newTerms(size int, again bool) *terms {
-	return &terms{size: size, again: again, list: make([]term, 1), leafs: map[[2]int]value{}, nodes: map[[2]value]value{}, folds: map[int]value{}}
+func newTerms(size, chunks int, again bool) *terms {
+	return &terms{size: size, again: again, list: make([]term, 1, 2*chunks), leafs: make([]value, size*chunks), nodes: map[[2]value]value{}, folds: make([]value, chunks)}
+}
+
+// set returns an empty set of ranks.
+func (t *terms) set() []uint64 {
+	n := (t.size + 63) / 64
+	if len(t.words) < n {
+		t.words = make([]uint64, 64*n)
+	}
+	out := t.words[:n:n]
+	t.words = t.words[n:]
+	return out
 }
 
 // leaf is the contribution of a rank to a chunk.
 func (t *terms) leaf(rank, chunk int) value {
-	key := [2]int{rank, chunk}
-	if v, ok := t.leafs[key]; ok {
-		return v
+	v := &t.leafs[chunk*t.size+rank]
+	if *v == none {
+		ranks := t.set()
+		ranks[rank/64] |= 1 << (rank % 64)
+		*v = t.add(term{chunk, ranks})
 	}
-	ranks := make([]uint64, (t.size+63)/64)
-	ranks[rank/64] |= 1 << (rank % 64)
-	v := t.add(term{chunk, ranks})
-	t.leafs[key] = v
-	return v
+	return *v
 }
 
 // combine is a op b. Both must be for one chunk, and share no contribution unless one may count again.
@@ -56,7 +66,7 @@ func (t *terms) combine(a, b value) (value, error) {
 	if ta.chunk != tb.chunk {
 		return none, fmt.Errorf("combines chunk %d with chunk %d", ta.chunk, tb.chunk)
 	}
-	ranks := make([]uint64, len(ta.ranks))
+	ranks := t.set()
 	for i := range ranks {
 		if twice := ta.ranks[i] & tb.ranks[i]; twice != 0 && !t.again {
 			return none, fmt.Errorf("takes a contribution twice: %v and %v", t.show(a), t.show(b))
@@ -94,7 +104,7 @@ func (t *terms) show(v value) string {
 
 // fold is the left fold of the contributions to a chunk in rank order.
 func (t *terms) fold(chunk int) value {
-	if v, ok := t.folds[chunk]; ok {
+	if v := t.folds[chunk]; v != none {
 		return v
 	}
 	v := t.leaf(0, chunk)

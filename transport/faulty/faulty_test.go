@@ -3,6 +3,7 @@ package faulty_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"sync"
@@ -37,9 +38,15 @@ func wrap(t testing.TB, n int, seed uint64, faults ...faulty.Fault) []transport.
 	return eps
 }
 
+var full = flag.Bool("full", false, "repeat as often as inproc's TestConformance")
+
+// TestConformance runs the suite briefly: without faults an endpoint hands everything on to inproc's, which has its own.
 func TestConformance(t *testing.T) {
-	transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint { return wrap(t, n, 1) },
-		transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+	features := []transporttest.Feature{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
+	if !*full {
+		features = append(features, transporttest.Brief)
+	}
+	transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint { return wrap(t, n, 1) }, features...)
 }
 
 // rounds runs so many rounds of a ring on every replica, unless one fails, and returns for each the number of rounds that went well,

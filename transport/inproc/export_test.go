@@ -3,6 +3,7 @@ package inproc
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -42,8 +43,8 @@ func NewSeat() uintptr {
 	return uintptr(unsafe.Pointer(lastSeat))
 }
 
-// NewFlickering is NewRoomy where the processors are now crowded and now not, as long as the context lasts. wait waits
-// for the goroutine that sees to that.
+// NewFlickering is NewRoomy where the processors are now crowded and now not, until all endpoints are closed or the
+// context is done. wait waits for the goroutine that sees to that.
 func NewFlickering(ctx context.Context, n int) (eps []transport.Endpoint, wait func(), err error) {
 	if eps, err = NewRoomy(n); err != nil {
 		return nil, nil, err
@@ -52,7 +53,8 @@ func NewFlickering(ctx context.Context, n int) (eps []transport.Endpoint, wait f
 	go func() {
 		defer close(done)
 		c := &eps[0].(*endpoint).lane.nw.crowd
-		for ctx.Err() == nil {
+		open := func(e transport.Endpoint) bool { return !e.(*endpoint).closed.Load() }
+		for ctx.Err() == nil && slices.ContainsFunc(eps, open) {
 			c.until.Store(math.MaxInt64)
 			time.Sleep(20 * time.Microsecond)
 			c.until.Store(0)

@@ -1,6 +1,7 @@
 package inproc_test
 
 import (
+	"flag"
 	"testing"
 
 	"gogcl.dev/internal/leaktest"
@@ -27,12 +28,23 @@ func TestConformance(t *testing.T) {
 	transporttest.Run(t, open, transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
 }
 
+var full = flag.Bool("full", false, "repeat as often in every way of meeting as in TestConformance")
+
+// again are the features of runs beside TestConformance, where the network is set up in another way.
+func again(features ...transporttest.Feature) []transporttest.Feature {
+	features = append(features, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+	if !*full {
+		features = append(features, transporttest.Brief)
+	}
+	return features
+}
+
 // The register never takes a slow replica for a deadlock, though everybody who parks looks for one at once.
 func TestConformanceEager(t *testing.T) {
 	if testing.Short() {
-		t.Skip("as long as TestConformance")
+		t.Skip("TestConformance is enough")
 	}
 	transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint {
 		return plainly(t)(inproc.NewEager(n))
-	}, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+	}, again()...)
 }

@@ -23,7 +23,7 @@ func TestPeerMemoryRoomy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {
 		return plainly(t)(inproc.NewRoomy(n))
-	}, transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+	}, again(transporttest.NoAlloc)...)
 }
 
 // Nobody has: the last to arrive looks for all.
@@ -32,7 +32,7 @@ func TestPeerMemoryCrowded(t *testing.T) {
 		t.Skip("TestPeerMemoryFlickering goes both ways")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	transporttest.RunPeerMemory(t, open, transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+	transporttest.RunPeerMemory(t, open, again(transporttest.NoAlloc)...)
 }
 
 // A notice fills a cache line and starts at one, and no two members' views share one.
@@ -62,7 +62,7 @@ func TestPeerMemoryFlickering(t *testing.T) {
 			wait()
 		})
 		return plainly(t)(eps, err)
-	}, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+	}, again()...)
 }
 
 // All members go over to the other way of meeting at the same meeting, one after the first of them has found the

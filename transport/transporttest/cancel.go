@@ -106,11 +106,8 @@ func (s *suite) cancel(t *testing.T) {
 func (s *suite) cancelInTheMiddle(t *testing.T) {
 	cause := errors.New("in the middle")
 	for size, times := range map[int]int{100: 100, 200000: 40} {
-		if underRace {
-			times /= 4
-		}
 		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
-			for i := range times {
+			for i := range s.few(times) {
 				n := 2 + i%4
 				eps := s.connect(t, n)
 				who, when := i%n, i*7%20

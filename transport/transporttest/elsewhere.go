@@ -36,7 +36,7 @@ func (s *suite) broadcastElsewhere(t *testing.T) {
 		for _, closes := range []string{"at once", "last"} {
 			t.Run(fmt.Sprintf("wait=%s/root closes=%s", what, closes), func(t *testing.T) {
 				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-					for i := range few(20) {
+					for i := range s.few(20) {
 						eps := s.connect(t, n)
 						g := everybody(n)
 						good, bad := g.call(3), g.call(3)

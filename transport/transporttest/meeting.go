@@ -232,14 +232,6 @@ func peers(t testing.TB, eps []transport.Endpoint, body func(e transport.PeerMem
 	all(t, eps, func(e transport.Endpoint) error { return body(e.(transport.PeerMemory)) })
 }
 
-// few is how many operations in a row a test makes.
-func few(times int) int {
-	if underRace {
-		return times / 5
-	}
-	return times
-}
-
 // tardy sleeps now and then, so long that the others park or register.
 func tardy(random *rand.Rand) {
 	if random.IntN(100) == 0 {
@@ -253,7 +245,7 @@ func (s *suite) meet(t *testing.T) {
 		g := everybody(n)
 		peers(t, eps, func(e transport.PeerMemory) error {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 3))
-			for seq := range few(100) {
+			for seq := range s.few(100) {
 				tardy(random)
 				if err := g.meeting(e, size, seq, seq%3); err != nil {
 					return fmt.Errorf("meeting %d: %w", seq, err)
@@ -273,7 +265,7 @@ func (s *suite) gather(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 4))
 			seq := 0
 			for _, size := range []int{0, 1, 8, 9, 100, limit} {
-				for i := range few(200) {
+				for i := range s.few(200) {
 					tardy(random)
 					var c transport.Combiner
 					silent := uint(0)
@@ -310,7 +302,7 @@ func (s *suite) subset(t *testing.T) {
 		peers(t, eps, func(e transport.PeerMemory) error {
 			me := e.Rank()
 			random := rand.New(rand.NewPCG(uint64(me), 5))
-			for seq := range few(100) {
+			for seq := range s.few(100) {
 				tardy(random)
 				half := halves[me%2]
 				for range me%2 + 1 { // the one group is twice as busy as the other
@@ -334,7 +326,7 @@ func (s *suite) subset(t *testing.T) {
 
 // mixed runs random sequences of all operations.
 func (s *suite) mixed(t *testing.T) {
-	for seed := range few(20) {
+	for seed := range s.few(20) {
 		n := 2 + seed%7
 		t.Run(fmt.Sprintf("seed=%d/n=%d", seed, n), func(t *testing.T) {
 			eps := s.connect(t, n)

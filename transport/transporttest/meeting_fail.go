@@ -277,7 +277,7 @@ func (s *suite) meetBreak(t *testing.T) {
 	for _, how := range []string{"cancel", "abort", "close"} {
 		for point, where := range []string{"before", "inside", "part"} {
 			t.Run("how="+how+"/point="+where, func(t *testing.T) {
-				for i := range few(60) {
+				for i := range s.few(60) {
 					n, size, when := 2+i%4, []int{100, 60000}[i%2], i%11
 					who := i % n
 					eps := s.connect(t, n)

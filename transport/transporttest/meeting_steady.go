@@ -12,7 +12,7 @@ import (
 // meetNoLeak opens, meets and closes a thousand times.
 func (s *suite) meetNoLeak(t *testing.T) {
 	leaktest.Check(t)
-	for i := range few(1000) {
+	for i := range s.few(1000) {
 		eps := s.open(t, 2+i%3)
 		g := everybody(len(eps))
 		peers(t, eps, func(e transport.PeerMemory) error {

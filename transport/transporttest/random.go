@@ -11,11 +11,8 @@ import (
 
 // random runs rounds of random messages: any sizes, several between a pair, folds of any shape.
 func (s *suite) random(t *testing.T) {
-	episodes, rounds := 80, 25
-	if underRace {
-		episodes = 12
-	}
-	for seed := range episodes {
+	const rounds = 25
+	for seed := range s.few(80) {
 		random := rand.New(rand.NewPCG(uint64(seed), 20))
 		n := 2 + seed%7
 		plan := make([][]part, rounds)

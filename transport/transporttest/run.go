@@ -26,6 +26,9 @@ const (
 	// KeepsCauses: the cause of an abort arrives at the other replicas as the same value, for errors.Is and errors.As.
 	// Without it they must find its text in the error.
 	KeepsCauses
+	// Brief asks for a quarter of the repetitions of whatever is tried again and again: for a second run of the suite, over
+	// the same transport set up in another way. It is no promise, and leaves no case out.
+	Brief
 )
 
 // patience is how long a test may take before it is said to hang.
@@ -77,11 +80,31 @@ type suite struct {
 
 func (s *suite) has(f Feature) bool { return s.features&f != 0 }
 
-// sizes calls test for each number of replicas and bytes.
+// few thins the repetitions of a test, from times on an ordinary run to no less than 5, so that groups of 2 to 5 each
+// have their turn.
+func (s *suite) few(times int) int {
+	least := min(times, 5)
+	if underRace {
+		times /= 5
+	}
+	if s.has(Brief) {
+		times /= 4
+	}
+	return max(times, least)
+}
+
+// sizes calls test for each number of replicas and bytes. Under the race detector, which does not care for lengths, each
+// number of replicas has a part of the sizes.
 func (s *suite) sizes(t *testing.T, replicas, sizes []int, test func(t *testing.T, n, size int)) {
-	for _, n := range replicas {
-		for _, size := range sizes {
-			t.Run(fmt.Sprintf("n=%d/size=%d", n, size), func(t *testing.T) { test(t, n, size) })
+	step := 1
+	if underRace && len(sizes) > 3 {
+		step = 3
+	}
+	for i, n := range replicas {
+		for j, size := range sizes {
+			if (i+j)%step == 0 {
+				t.Run(fmt.Sprintf("n=%d/size=%d", n, size), func(t *testing.T) { test(t, n, size) })
+			}
 		}
 	}
 }

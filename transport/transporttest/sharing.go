@@ -72,7 +72,7 @@ func (s *suite) share(t *testing.T) {
 		g := everybody(n)
 		peers(t, eps, func(e transport.PeerMemory) error {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 7))
-			for seq := range few(100) {
+			for seq := range s.few(100) {
 				tardy(random)
 				if err := g.sharing(e, size, seq); err != nil {
 					return fmt.Errorf("share %d: %w", seq, err)
@@ -108,7 +108,7 @@ func (s *suite) broadcast(t *testing.T) {
 			plan, own := rand.New(rand.NewPCG(uint64(n), 8)), rand.New(rand.NewPCG(uint64(e.Rank()), 9))
 			seq := 0
 			for _, size := range []int{0, 1, 8, 9, 100, limit} {
-				for i := range few(400) {
+				for i := range s.few(400) {
 					root := 0
 					if plan.IntN(10) == 0 {
 						root = plan.IntN(n)
@@ -274,7 +274,7 @@ func (s *suite) shareBreak(t *testing.T) {
 	cause := errors.New("no more work")
 	for _, how := range []string{"cancel", "abort", "close"} {
 		t.Run("how="+how, func(t *testing.T) {
-			for i := range few(60) {
+			for i := range s.few(60) {
 				n, size := 2+i%4, 60000
 				who := i % n
 				eps := s.connect(t, n)

@@ -13,11 +13,7 @@ import (
 // noLeak opens, uses and closes a thousand times.
 func (s *suite) noLeak(t *testing.T) {
 	leaktest.Check(t)
-	times := 1000
-	if underRace {
-		times = 200
-	}
-	for i := range times {
+	for i := range s.few(1000) {
 		eps := s.open(t, 2+i%3)
 		all(t, eps, func(e transport.Endpoint) error {
 			if i%4 == 0 {

@@ -1,0 +1,161 @@
+package gcl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/oracle"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+// All forms of the collectives on one tensor, compared with package oracle.
+
+// check returns an error if got is not want, to the bit.
+func check[T tensor.Element](what string, got, want []T) error { return oracle.Check(what, got, want) }
+
+// same reports the first element in which two slices differ, or -1: bits, not values.
+func same[T tensor.Element](a, b []T) int {
+	_, first := oracle.Differ(a, b)
+	return first
+}
+
+// named is an operator as package oracle has it.
+func named(op gcl.Operator) oracle.Operator { return oracle.Operator(op.String()) }
+
+// inputs makes the data of all ranks.
+func inputs[T tensor.Element](op gcl.Operator, n, size int) [][]T {
+	return oracle.Inputs[T](named(op), n, size)
+}
+
+// operators lists the operators that take T.
+func operators[T tensor.Element]() (out []gcl.Operator) {
+	for op := gcl.Add; op <= gcl.Local; op++ {
+		if named(op).Takes(tensor.DTypeOf[T]()) {
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+// reduceCase is the data of all ranks, and what an all-reduce and a reduce-scatter must give each. The replicas of a
+// test share the slices, and only read them.
+type reduceCase[T tensor.Element] struct {
+	op                gcl.Operator
+	in, whole, shards [][]T // by rank
+}
+
+func newReduceCase[T tensor.Element](op gcl.Operator, in [][]T) reduceCase[T] {
+	return reduceCase[T]{op, in, oracle.AllReduce(named(op), in),
+		oracle.Outputs(oracle.Call{Collective: schedule.ReduceScatter, Operator: named(op)}, in)}
+}
+
+// try tries the forms of all-reduce and reduce-scatter.
+func (x reduceCase[T]) try(ctx context.Context, c *gcl.Comm) error {
+	rank, op := c.Rank(), x.op
+	data, want, shard := x.in[rank], x.whole[rank], x.shards[rank]
+	in := slices.Clone(data)
+	out, err := gcl.AllReduce(ctx, c, in, op)
+	if err != nil {
+		return err
+	}
+	to, scatteredTo := make([]T, len(want)), make([]T, len(shard))
+	scattered, err := gcl.ReduceScatter(ctx, c, in, op)
+	if err := errors.Join(err,
+		gcl.AllReduceTo(ctx, c, to, in, op),
+		gcl.ReduceScatterTo(ctx, c, scatteredTo, in, op),
+		check("all-reduce", out, want),
+		check("all-reduce to", to, want),
+		check("reduce-scatter", scattered, shard),
+		check("reduce-scatter to", scatteredTo, shard),
+		check("the input of an all-reduce", in, data),
+	); err != nil {
+		return err
+	}
+	if err := gcl.AllReduceInPlace(ctx, c, in, op); err != nil {
+		return err
+	}
+	larger := append(slices.Clone(data), make([]T, c.Size()*len(shard)-len(data))...)
+	own := larger[rank*len(shard):][:len(shard)]
+	return errors.Join(
+		check("all-reduce in place", in, want),
+		gcl.ReduceScatterTo(ctx, c, own, larger[:len(data)], op),
+		check("reduce-scatter to the own shard", own, shard),
+	)
+}
+
+// moveCase is the data of all ranks, and what the collectives that reduce nothing must give each. An all-to-all takes
+// as much of the data as can be divided.
+type moveCase[T tensor.Element] struct {
+	in, gathered, blocks, swapped [][]T // by rank
+}
+
+func newMoveCase[T tensor.Element](in [][]T) moveCase[T] {
+	x := moveCase[T]{in: in, gathered: oracle.Outputs(oracle.Call{Collective: schedule.AllGather}, in)}
+	for _, data := range in {
+		x.blocks = append(x.blocks, data[:len(data)/len(in)*len(in)])
+	}
+	x.swapped = oracle.Outputs(oracle.Call{Collective: schedule.AllToAll}, x.blocks)
+	return x
+}
+
+// try tries the forms of all-gather, all-to-all and broadcast, the last from three roots.
+func (x moveCase[T]) try(ctx context.Context, c *gcl.Comm) error {
+	n, rank := c.Size(), c.Rank()
+	in, everything := slices.Clone(x.in[rank]), x.gathered[rank]
+	size := len(in)
+	gathered, err := gcl.AllGather(ctx, c, in)
+	gatheredTo := make([]T, n*size)
+	gatheredOwn := make([]T, n*size)
+	copy(gatheredOwn[rank*size:], in)
+	if err := errors.Join(err,
+		gcl.AllGatherTo(ctx, c, gatheredTo, in),
+		gcl.AllGatherTo(ctx, c, gatheredOwn, gatheredOwn[rank*size:(rank+1)*size]),
+		check("all-gather", gathered, everything),
+		check("all-gather to", gatheredTo, everything),
+		check("all-gather of the own shard", gatheredOwn, everything),
+	); err != nil {
+		return err
+	}
+
+	toAll, swapped := slices.Clone(x.blocks[rank]), x.swapped[rank]
+	out, err := gcl.AllToAll(ctx, c, toAll)
+	to := make([]T, len(toAll))
+	if err := errors.Join(err, gcl.AllToAllTo(ctx, c, to, toAll)); err != nil {
+		return err
+	}
+	inPlace := slices.Clone(toAll)
+	if rank%2 == 0 { // each rank may choose
+		err = gcl.AllToAllInPlace(ctx, c, inPlace)
+	} else {
+		inPlace, err = gcl.AllToAll(ctx, c, inPlace)
+	}
+	if err := errors.Join(err,
+		check("all-to-all", out, swapped),
+		check("all-to-all to", to, swapped),
+		check("all-to-all in place", inPlace, swapped),
+		check("the input of an all-to-all", toAll, x.blocks[rank]),
+	); err != nil {
+		return err
+	}
+
+	for _, root := range []int{0, n - 1, n / 2} {
+		sent, err := gcl.Broadcast(ctx, c, in, root)
+		to := make([]T, size)
+		inPlace := slices.Clone(in)
+		if err := errors.Join(err,
+			gcl.BroadcastTo(ctx, c, to, in, root),
+			gcl.BroadcastInPlace(ctx, c, inPlace, root),
+			check("broadcast", sent, x.in[root]),
+			check("broadcast to", to, x.in[root]),
+			check("broadcast in place", inPlace, x.in[root]),
+			check("the input of a broadcast", in, x.in[rank]),
+		); err != nil {
+			return fmt.Errorf("root %d: %w", root, err)
+		}
+	}
+	return nil
+}

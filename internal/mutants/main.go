@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed mutants.txt
+var table string
+
+func main() {
+	run := flag.String("run", "", "only mutants whose name matches this `regexp`")
+	workers := flag.Int("j", 1, "how many to try at a time, each in a copy of the tree")
+	dir := flag.String("dir", ".", "the module to put them into")
+	trust := flag.Bool("trust", false, "do not first run the tests on the tree as it is")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := work(ctx, os.Stdout, table, *run, *workers, *dir, *trust)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// work tries the mutants of a table whose names match, and prints what came of each. The error says that some survived
+// or are invalid, or why they were not all tried.
+func work(ctx context.Context, w io.Writer, table, match string, workers int, dir string, trust bool) error {
+	matches, err := regexp.Compile(match)
+	if err != nil {
+		return err
+	}
+	mutants, err := parse(table)
+	if err != nil {
+		return err
+	}
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !matches.MatchString(m.name) })
+	if len(mutants) == 0 || workers < 1 {
+		return fmt.Errorf("%d mutants match %q, for %d workers; want at least one of each", len(mutants), match, workers)
+	}
+	began, count := time.Now(), map[string]int{}
+	var trees []tree // a copy for each worker
+	for range workers {
+		t, err := copyTree(dir)
+		defer os.RemoveAll(string(t))
+		if err != nil {
+			return err
+		}
+		trees = append(trees, t)
+	}
+	if !trust {
+		var plain []mutant // the tree as it is, for each list of tests
+		for _, m := range mutants {
+			if !slices.ContainsFunc(plain, func(p mutant) bool { return slices.Equal(p.tests, m.tests) }) {
+				plain = append(plain, mutant{name: strings.Join(m.tests, " "), tests: m.tests})
+			}
+		}
+		fmt.Fprintf(w, "%d lists of tests on the tree as it is\n", len(plain))
+		err = each(ctx, plain, trees, func(r result) {
+			if r.verdict != survived {
+				count[invalid]++
+				fmt.Fprintf(w, "%6.1fs  %-8s  %s: without a mutant: %s\n", r.took.Seconds(), invalid, r.name, r.by)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%6.1fs\n", time.Since(began).Seconds())
+	}
+	err = each(ctx, mutants, trees, func(r result) {
+		count[r.verdict]++
+		fmt.Fprintf(w, "%6.1fs  %-8s  %-36s  %s\n", r.took.Seconds(), r.verdict, r.name, r.by)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%d mutants: %d killed, %d by the timeout, %d survived; %d invalid; %.0f s\n",
+		len(mutants), count[killed], count[timeout], count[survived], count[invalid], time.Since(began).Seconds())
+	if bad := count[survived] + count[invalid]; bad > 0 {
+		return fmt.Errorf("%d survived or are invalid", bad)
+	}
+	return nil
+}
+
+// each tries mutants, one at a time in each tree, and calls done with each result, one at a time.
+func each(ctx context.Context, mutants []mutant, trees []tree, done func(result)) error {
+	queue := make(chan mutant, len(mutants))
+	for _, m := range mutants {
+		queue <- m
+	}
+	close(queue)
+	var mu sync.Mutex // guards calls of done
+	var busy sync.WaitGroup
+	for _, t := range trees {
+		busy.Go(func() {
+			for m := range queue {
+				r := t.try(ctx, m)
+				if ctx.Err() != nil {
+					return
+				}
+				mu.Lock()
+				done(r)
+				mu.Unlock()
+			}
+		})
+	}
+	busy.Wait()
+	return ctx.Err()
+}
