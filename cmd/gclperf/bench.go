@@ -138,8 +138,13 @@ func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) er
 					}
 					last = count
 					for _, pl := range s.places {
-						o := newOperand(coll, pl, count, c, first, second)
-						o.op, o.root = s.op, s.root
+						o, err := newOperand(coll, pl, count, c, first, second)
+						if err != nil {
+							return err
+						}
+						if o.op, o.root = s.op, s.root; s.batch {
+							o.together(measured)
+						}
 						r := runner[T]{bench: b, comm: measured, clerk: c, operand: o, pattern: p}
 						if err := r.measure(ctx, count); err != nil {
 							return err
@@ -162,7 +167,7 @@ func (b *bench) describe(c collective, p place, o gcl.Options, count int) measur
 	if c.reduces() {
 		out.Op = s.op.String()
 	}
-	if c == broadcast {
+	if c.rooted() {
 		out.Root = s.root
 	}
 	return out

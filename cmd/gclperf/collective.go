@@ -2,49 +2,55 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"gogcl.dev/methods/schedule"
 )
 
-// collective is one of the operations that gclperf measures.
-type collective uint8
+// collective is one of the operations that gclperf measures: those of the table of contracts.
+type collective schedule.Collective
 
-const (
-	allReduce collective = iota
-	reduceScatter
-	allGather
-	allToAll
-	broadcast
-	numCollectives
-)
+// collectiveNames are the names of all, as nccl-tests and -collective have them: without hyphens.
+func collectiveNames() []string {
+	var names []string
+	for _, c := range schedule.Collectives() {
+		names = append(names, collective(c).String())
+	}
+	return names
+}
 
-var collectiveNames = [numCollectives]string{"allreduce", "reducescatter", "allgather", "alltoall", "broadcast"}
-
-func (c collective) String() string { return collectiveNames[c] }
+func (c collective) String() string {
+	return strings.ReplaceAll(schedule.Collective(c).String(), "-", "")
+}
 
 // parseCollectives reads names with commas between them, or "all".
 func parseCollectives(text string) ([]collective, error) {
 	var out []collective
+	names := collectiveNames()
 	if text == "all" {
-		text = strings.Join(collectiveNames[:], ",")
+		text = strings.Join(names, ",")
 	}
-next:
 	for name := range strings.SplitSeq(text, ",") {
-		for i, have := range collectiveNames {
-			if name == have {
-				out = append(out, collective(i))
-				continue next
-			}
+		i := slices.Index(names, name)
+		if i < 0 {
+			return nil, fmt.Errorf("-collective %q, want some of %s, or all", name, strings.Join(names, ", "))
 		}
-		return nil, fmt.Errorf("-collective %q, want some of %s, or all", name, strings.Join(collectiveNames[:], ", "))
+		out = append(out, collective(i))
 	}
 	return out, nil
 }
 
+func (c collective) contract() schedule.Contract { return schedule.Collective(c).Contract() }
+
 // reduces reports whether the collective has an operator.
-func (c collective) reduces() bool { return c == allReduce || c == reduceScatter }
+func (c collective) reduces() bool { return c.contract().Combines }
+
+// rooted reports whether the collective has a root.
+func (c collective) rooted() bool { return c.contract().Rooted() }
 
 // perReplica reports whether the larger buffer has a part for each replica.
-func (c collective) perReplica() bool { return c == reduceScatter || c == allGather || c == allToAll }
+func (c collective) perReplica() bool { return c.contract().PerRank() }
 
 // count is the number of elements that a call has for a size in bytes: for each replica where perReplica says so, else
 // in all. It is rounded up where each replica must have as many, and 1 at least.
@@ -66,26 +72,20 @@ func (c collective) larger(count, n int) int {
 
 // lengths are the elements of a replica's input and of its result.
 func (c collective) lengths(count, n int) (input, result int) {
-	input, result = c.larger(count, n), c.larger(count, n)
-	switch c {
-	case reduceScatter:
-		result = count
-	case allGather:
-		input = count
-	}
-	return input, result
+	whole, contract := c.larger(count, n), c.contract()
+	return contract.Input.Elements(whole, n), contract.Output.Elements(whole, n)
 }
 
 // busFactor is nccl-tests' factor: size times it, by the time, is the bandwidth that the slowest link must have,
 // whatever the number of replicas. https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
 func (c collective) busFactor(n int) float64 {
-	switch c {
-	case allReduce:
-		return 2 * float64(n-1) / float64(n)
-	case broadcast:
+	switch {
+	case c.perReplica():
+		return float64(n-1) / float64(n)
+	case c.rooted():
 		return 1
 	}
-	return float64(n-1) / float64(n)
+	return 2 * float64(n-1) / float64(n)
 }
 
 // place says whether a result lies apart from the input.

@@ -173,7 +173,7 @@ func (s *settings) slots(coll collective, m methods.Method, o gcl.Options, bytes
 		bytes *= 2
 	}
 	spec := methods.Spec{
-		Method: m, Collective: coll.of(), Size: s.n, RankOrder: o.Reproducible && coll.reduces(),
+		Method: m, Collective: schedule.Collective(coll), Size: s.n, RankOrder: o.Reproducible && coll.reduces(),
 		Ring: order(s.n), Second: order(s.n),
 	}.Pipelined(int64(bytes), latencyBytes)
 	chunks := 0
@@ -224,14 +224,6 @@ func slotChunks(p schedule.Program) int {
 		sum += n
 	}
 	return sum
-}
-
-// of is the collective as gcl and methods have it.
-func (c collective) of() schedule.Collective {
-	return [numCollectives]schedule.Collective{
-		allReduce: schedule.AllReduce, reduceScatter: schedule.ReduceScatter, allGather: schedule.AllGather,
-		allToAll: schedule.AllToAll, broadcast: schedule.Broadcast,
-	}[c]
 }
 
 // formatBytes is a number of bytes to three digits, in the largest unit of which there is one.

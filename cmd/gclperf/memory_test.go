@@ -8,6 +8,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 )
 
 // parsedFlags are the settings of a command line.
@@ -126,7 +127,8 @@ func TestMethodMemory(t *testing.T) {
 func TestMethodMemoryIsBounded(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 8, 16} {
 		for _, m := range methods.All() {
-			for coll := range numCollectives {
+			for i := range schedule.Collectives() {
+				coll := collective(i)
 				for _, reproducible := range []bool{false, true} {
 					s := &settings{n: n, methods: []methods.Method{m}, implementations: []gcl.Implementation{gcl.Syncless}, reproducible: reproducible}
 					got, err := s.countMethods(t.Context(), coll, 1<<20)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/oracle"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -15,55 +17,76 @@ type operand[T tensor.Element] struct {
 	op            gcl.Operator
 	root          int
 	input, result []T // in place: one is the other or its place in it
+	src, dst      *tensor.Tensor
+	batch         *gcl.Batch // nil: calls are made one by one
 }
 
 // newOperand lays out a call with count elements in a replica's two buffers.
-func newOperand[T tensor.Element](c collective, p place, count int, comm *gcl.Comm, first, second []T) operand[T] {
+func newOperand[T tensor.Element](c collective, p place, count int, comm *gcl.Comm, first, second []T) (operand[T], error) {
 	n, rank := comm.Size(), comm.Rank()
 	input, result := c.lengths(count, n)
 	o := operand[T]{collective: c, place: p, input: first[:input], result: second[:result]}
 	if p == inPlace {
 		o.input, o.result = second[:input], second[:result]
-		switch c {
-		case reduceScatter:
-			o.result = second[rank*count : (rank+1)*count]
-		case allGather:
-			o.input = second[rank*count : (rank+1)*count]
+		switch own := second[min(rank*count, len(second)-count):][:count]; {
+		case input > result:
+			o.result = own
+		case input < result:
+			o.input = own
 		}
 	}
-	return o
+	var err1, err2 error
+	o.src, err1 = tensor.FromSlice(o.input, o.shape(c.contract().Input, n)...)
+	o.dst, err2 = tensor.FromSlice(o.result, o.shape(c.contract().Output, n)...)
+	return o, errors.Join(err1, err2)
+}
+
+// shape is that of the tensor in a buffer: a row for each replica where a collective on tensors wants it, or else one
+// dimension.
+func (o *operand[T]) shape(h schedule.Holding, n int) []int {
+	contract := o.collective.contract()
+	rows := h == schedule.Blocks || contract.Input == schedule.Own && h != schedule.Own
+	if rows {
+		return []int{n, max(len(o.input), len(o.result)) / n}
+	}
+	return nil
+}
+
+// combine is the operator of the call, or 0 where nothing is reduced.
+func (o *operand[T]) combine() gcl.Operator {
+	if o.collective.reduces() {
+		return o.op
+	}
+	return 0
+}
+
+// from is the root of the call, or 0 where it has none.
+func (o *operand[T]) from() int {
+	if o.collective.rooted() {
+		return o.root
+	}
+	return 0
+}
+
+// together has the calls made by a Batch.
+func (o *operand[T]) together(comm *gcl.Comm) {
+	o.batch = comm.Batch(schedule.Collective(o.collective), o.combine(), o.from())
+	gcl.Append(o.batch, o.result, o.input)
 }
 
 // call carries out the collective, in a form that allocates nothing.
 func (o *operand[T]) call(ctx context.Context, c *gcl.Comm) error {
-	switch o.collective {
-	case allReduce:
-		if o.place == inPlace {
-			return gcl.AllReduceInPlace(ctx, c, o.result, o.op)
-		}
-		return gcl.AllReduceTo(ctx, c, o.result, o.input, o.op)
-	case reduceScatter:
-		return gcl.ReduceScatterTo(ctx, c, o.result, o.input, o.op)
-	case allGather:
-		return gcl.AllGatherTo(ctx, c, o.result, o.input)
-	case allToAll:
-		if o.place == inPlace {
-			return gcl.AllToAllInPlace(ctx, c, o.result)
-		}
-		return gcl.AllToAllTo(ctx, c, o.result, o.input)
-	default:
-		if o.place == inPlace {
-			return gcl.BroadcastInPlace(ctx, c, o.result, o.root)
-		}
-		return gcl.BroadcastTo(ctx, c, o.result, o.input, o.root)
+	if o.batch != nil {
+		return o.batch.Run(ctx)
 	}
+	return c.Do(ctx, schedule.Collective(o.collective), o.dst, o.src, o.combine(), o.from())
 }
 
 // prepare spoils the result and fills the input.
 func (o *operand[T]) prepare(p *pattern, comm *gcl.Comm) {
 	rank, size := comm.Rank(), p.dtype.Size()
 	o.each(p, comm, func(got, want []byte, first int) { spoil(got, want, p.dtype, first) })
-	if o.collective == broadcast && rank != o.root {
+	if o.collective.rooted() && rank != o.root {
 		if o.place == outOfPlace { // not read: any values do
 			fill(tensor.Bytes(o.input), p.inputs[rank], size, 0)
 		}
@@ -77,7 +100,7 @@ func (o *operand[T]) prepare(p *pattern, comm *gcl.Comm) {
 func (o *operand[T]) each(p *pattern, comm *gcl.Comm, do func(got, want []byte, first int)) {
 	rank, size, rest := comm.Rank(), p.dtype.Size(), tensor.Bytes(o.result)
 	elements := len(tensor.Bytes(o.input)) / size
-	for _, part := range oracle.Parts(o.collective.of(), comm.Size(), rank, o.root, elements) {
+	for _, part := range oracle.Parts(schedule.Collective(o.collective), comm.Size(), rank, o.root, elements) {
 		if part.Count == 0 {
 			continue
 		}

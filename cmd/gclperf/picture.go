@@ -8,6 +8,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/plot"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -24,7 +25,7 @@ func picture(s *settings, seen []measurement) *plot.Figure {
 	fig := &plot.Figure{Title: strings.Join(title, ", ")}
 	for _, c := range s.collectives {
 		place := s.places[0]
-		if c == broadcast { // its root has nothing to copy in place, which is what other libraries measure
+		if c.contract().Input == schedule.AtRoot { // its root has nothing to copy in place, which is what other libraries measure
 			place = s.places[len(s.places)-1]
 		}
 		fig.Rows = append(fig.Rows, row(s, c, place, seen))
@@ -67,7 +68,7 @@ func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
 			add(l)
 		}
 	}
-	if c == allReduce && s.op == gcl.Add && s.dtype == tensor.F32 && len(s.floor) > 0 {
+	if c == collective(schedule.AllReduce) && s.op == gcl.Add && s.dtype == tensor.F32 && len(s.floor) > 0 {
 		l := plot.Line{Name: "floor: two pinned threads, one address space", Reference: true}
 		known := lowest(s.floor, s.n, p.String())
 		for _, size := range slices.Sorted(maps.Keys(known)) {

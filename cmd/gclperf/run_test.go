@@ -74,7 +74,7 @@ func TestEverything(t *testing.T) {
 			}
 			want := len(placeNames) * (strings.Count(collectives, ",") + 1)
 			if collectives == "all" {
-				want = len(placeNames) * int(numCollectives)
+				want = len(placeNames) * int(numCollectives())
 			}
 			all := parsed(t, got.stdout)
 			if len(all) != want {
@@ -124,7 +124,7 @@ func TestMethods(t *testing.T) {
 		want := map[string]int{}
 		for m := range strings.SplitSeq(x.methods, ",") {
 			for i := range strings.SplitSeq(x.implementations, ",") {
-				want[strings.ToLower(m+" "+i)] = int(numCollectives) * len(strings.Split(x.sizes, ",")) * len(placeNames)
+				want[strings.ToLower(m+" "+i)] = int(numCollectives()) * len(strings.Split(x.sizes, ",")) * len(placeNames)
 			}
 		}
 		if !maps.Equal(have, want) {
@@ -188,9 +188,9 @@ func TestTrueSizes(t *testing.T) {
 
 // TestTampered breaks one element of one replica's result.
 func TestTampered(t *testing.T) {
-	for _, c := range collectiveNames {
+	for _, c := range collectiveNames() {
 		for _, p := range placeNames {
-			for _, format := range []string{"-json", "-csv", "-sync"} {
+			for _, format := range []string{"-json", "-csv", "-sync", "-batch"} {
 				var mu sync.Mutex
 				calls := 0
 				got := perform(t, t.Context(), func(replica int, result []byte) {
@@ -221,7 +221,7 @@ func TestTampered(t *testing.T) {
 func TestMissing(t *testing.T) {
 	for _, d := range tensor.DTypes() {
 		op := operators(t, d)[0]
-		for c := range numCollectives {
+		for c := range numCollectives() {
 			p := newPattern(d, map[bool]gcl.Operator{true: op, false: gcl.Local}[c.reduces()], 3)
 			err := gcl.Run(t.Context(), 3, func(_ context.Context, comm *gcl.Comm) error {
 				wrong, elements := untouched[float64](c, comm, p)
@@ -240,7 +240,10 @@ func TestMissing(t *testing.T) {
 // untouched prepares a call out of place and does not make it. T is only the width of the buffer.
 func untouched[T tensor.Element](c collective, comm *gcl.Comm, p *pattern) (wrong, elements int) {
 	const count = 5000
-	o := newOperand(c, outOfPlace, count, comm, make([]T, c.larger(count, 3)), make([]T, c.larger(count, 3)))
+	o, err := newOperand(c, outOfPlace, count, comm, make([]T, c.larger(count, 3)), make([]T, c.larger(count, 3)))
+	if err != nil {
+		panic(err)
+	}
 	o.prepare(p, comm)
 	wrong, _ = o.check(p, comm)
 	return wrong, len(tensor.Bytes(o.result)) / p.dtype.Size()

@@ -33,6 +33,7 @@ type settings struct {
 	iters int   // calls at each size, 0: as many as fit into time
 	time  time.Duration
 	sync  bool
+	batch bool // calls are made by a gcl.Batch
 
 	format format
 	svg    string
@@ -58,13 +59,13 @@ type raw struct {
 	dtype, op, place, min, max, sizes, svg, floor string
 	n, root, factor, iters                        int
 	time                                          time.Duration
-	reproducible, sync, json, csv                 bool
+	reproducible, sync, batch, json, csv          bool
 }
 
 // flags declares the flags.
 func flags(r *raw) *flag.FlagSet {
 	f := flag.NewFlagSet("gclperf", flag.ContinueOnError)
-	f.StringVar(&r.collective, "collective", "allreduce", "what to measure: some of "+strings.Join(collectiveNames[:], ", ")+", with commas; or all")
+	f.StringVar(&r.collective, "collective", "allreduce", "what to measure: some of "+strings.Join(collectiveNames(), ", ")+", with commas; or all")
 	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most", maxReplicas))
 	f.StringVar(&r.transport, "transport", "inproc", "what the replicas talk over: inproc, goroutines of one process")
 	f.StringVar(&r.method, "method", "auto", "methods, with commas: auto, or some of "+methodNames())
@@ -80,6 +81,7 @@ func flags(r *raw) *flag.FlagSet {
 	f.StringVar(&r.sizes, "sizes", "", "exactly these sizes, with commas, smaller ones first, in place of -min, -max and -factor")
 	f.IntVar(&r.iters, "iters", 0, "timed `calls` at each size, or a few more to fill a batch; 0: as many as -time allows")
 	f.DurationVar(&r.time, "time", 100*time.Millisecond, "timed calls last about so long at each size; a batch a twentieth of it, but 1ms at least")
+	f.BoolVar(&r.batch, "batch", false, "calls by a gcl.Batch, which has been put together before, in place of calls that are made one by one")
 	f.BoolVar(&r.sync, "sync", false, "a barrier before each call, which is timed by itself, in place of batches of calls back to back")
 	f.BoolVar(&r.json, "json", false, "print an array of JSON objects")
 	f.BoolVar(&r.csv, "csv", false, "print the fields of -json as CSV, line by line")
@@ -136,7 +138,7 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // settings checks the flags, of which some were given.
 func (r *raw) settings(given map[string]bool) (*settings, error) {
-	s := &settings{n: r.n, root: r.root, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync, svg: r.svg}
+	s := &settings{n: r.n, root: r.root, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync, batch: r.batch, svg: r.svg}
 	var err error
 	if s.collectives, err = parseCollectives(r.collective); err != nil {
 		return nil, err

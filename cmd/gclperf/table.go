@@ -63,6 +63,9 @@ func (t *table) head(m measurement) {
 	if s.sync {
 		mode = strings.Replace(mode, "back to back", "with a barrier before each", 1)
 	}
+	if s.batch {
+		mode += " by a Batch"
+	}
 	t.printf("# gclperf %s, %d replicas, transport %s, method %s, implementation %s%s\n", m.Collective, m.N, m.Transport, m.Method, m.Implementation, reproducible)
 	if overrides := os.Getenv("GCL_OPTIONS"); overrides != "" {
 		t.printf("# GCL_OPTIONS=%s overrides the flags\n", strings.Join(strings.Fields(overrides), " "))
