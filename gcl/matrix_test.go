@@ -58,9 +58,9 @@ type crossed struct {
 	ways      []gcl.Options
 }
 
-// TestOperators tries every element type with every operator that takes it, by few methods, in small groups, on few
+// TestOperatorMatrix tries every element type with every operator that takes it, by few methods, in small groups, on few
 // lengths: float32 and bfloat16 by all methods in a group of three.
-func TestOperators(t *testing.T) {
+func TestOperatorMatrix(t *testing.T) {
 	cross[bool](t, operatorCases[bool]())
 	cross[int8](t, operatorCases[int8]())
 	cross[int16](t, operatorCases[int16]())
