@@ -33,11 +33,11 @@ type allocations struct {
 // closed. Memory that the machine does not have is the end of the program, as it is with make.
 func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
 	if c.check() != nil {
-		return nil, errors.New("gcl: alloc: nil Comm")
+		return nil, newError("alloc: nil Comm")
 	}
 	p, err := c.lane.root().allocs.alloc(n, tensor.DTypeOf[T]().Size())
 	if err != nil {
-		return nil, fmt.Errorf("gcl: alloc: %w", err)
+		return nil, errorf("alloc: %w", err)
 	}
 	return unsafe.Slice((*T)(p), n), nil
 }
@@ -48,10 +48,10 @@ func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
 // closed, which has freed everything.
 func Free[T tensor.Element](c *Comm, s []T) error {
 	if c.check() != nil {
-		return errors.New("gcl: free: nil Comm")
+		return newError("free: nil Comm")
 	}
 	if err := c.lane.root().allocs.free(unsafe.Pointer(unsafe.SliceData(s))); err != nil {
-		return fmt.Errorf("gcl: free: %w", err)
+		return errorf("free: %w", err)
 	}
 	return nil
 }

@@ -48,10 +48,10 @@ func (s *flights) namesIn(err error) names {
 		case *callError, *replicaError: // have their own
 			return
 		case *transport.MismatchError:
-			note(e.Rank, e.Mine)
+			note(e.Replica, e.Mine)
 			note(e.Peer, e.Theirs)
 		case *transport.DeadlockError:
-			for i, r := range e.Ranks {
+			for i, r := range e.Replicas {
 				note(r, e.Calls[i])
 			}
 		case *transport.UnmatchedError:

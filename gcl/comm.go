@@ -35,14 +35,14 @@ type Comm struct {
 // endpoint: Close closes it. Within one process Run is simpler.
 func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 	if endpoint == nil {
-		return nil, errors.New("gcl: nil endpoint")
+		return nil, newError("nil endpoint")
 	}
 	cfg, err := newConfig(endpoint.Size(), opts)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.endpoints != nil {
-		return nil, errors.New("gcl: New takes its endpoint as an argument, not by WithEndpoints")
+		return nil, newError("New takes its endpoint as an argument, not by WithEndpoints")
 	}
 	return newComm(endpoint, cfg)
 }
@@ -84,7 +84,7 @@ func newLane(endpoint transport.Endpoint, t topology.Topology, from *lane, all *
 // check returns an error for a Comm that was not made by this package.
 func (c *Comm) check() error {
 	if c == nil || c.group == nil {
-		return errors.New("gcl: nil Comm")
+		return newError("nil Comm")
 	}
 	return nil
 }
@@ -276,9 +276,9 @@ func (c *Comm) Barrier(ctx context.Context) error {
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	switch {
 	case c.check() != nil || ctx == nil:
-		return nil, errors.New("gcl: Dup needs a Comm and a context")
+		return nil, newError("Dup needs a Comm and a context")
 	case c.started != nil:
-		return nil, errors.New("gcl: Dup inside a function given to Start")
+		return nil, newError("Dup inside a function given to Start")
 	}
 	if err := c.enter(ctx, nil); err != nil {
 		return nil, &callError{what: "dup" + quoteName(c.label.name), replica: c.Replica(), err: err, at: c.place(0)}
@@ -352,7 +352,7 @@ func (c *Comm) Close() error {
 		return err
 	}
 	if c.started != nil {
-		return errors.New("gcl: Close inside a function given to Start")
+		return newError("Close inside a function given to Start")
 	}
 	c.lane.works.Wait()
 	c.lane.allocs.close()

@@ -2,7 +2,6 @@ package gcl
 
 import (
 	"errors"
-	"fmt"
 	"os"
 )
 
@@ -24,7 +23,7 @@ func environmentOptions() (map[string]string, error) {
 		return nil, option
 	}
 	if err != nil {
-		return nil, fmt.Errorf("gcl: environment variable %s: %s", environment, inner(err.Error()))
+		return nil, errorf("environment variable %s: %s", environment, explain(err))
 	}
 	return text, nil
 }

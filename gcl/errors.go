@@ -18,22 +18,41 @@ import (
 var (
 	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length,
 	// root, method, options, group or order of calls. The text has both sides.
-	ErrMismatch = errors.New("gcl: replicas disagree")
+	ErrMismatch = newError("replicas disagree")
 
 	// ErrAborted says that the communicator was aborted, by this replica or another. The cause is in the chain.
-	ErrAborted = errors.New("gcl: aborted")
+	ErrAborted = newError("aborted")
 
 	// ErrClosed says that this replica's own communicator is closed.
-	ErrClosed = errors.New("gcl: closed")
+	ErrClosed = newError("closed")
 )
+
+// worded is an error of this package. words is its text inside another error. Error has the package's name in front of
+// that, where callers may see the error alone.
+type worded interface {
+	error
+	words() string
+}
+
+// plainError is an error that is no more than its words.
+type plainError struct{ error }
+
+func newError(words string) error { return &plainError{errors.New(words)} }
+func errorf(format string, arguments ...any) error {
+	return &plainError{fmt.Errorf(format, arguments...)}
+}
+func (e *plainError) words() string { return e.error.Error() }
+func (e *plainError) Error() string { return "gcl: " + e.words() }
+func (e *plainError) Unwrap() error { return e.error }
 
 // PeerError says that a peer is the reason: it has left, or the connection to it failed.
 type PeerError struct {
-	Rank int // the peer's replica id
-	Err  error
+	Replica int // the peer
+	Err     error
 }
 
-func (e *PeerError) Error() string { return fmt.Sprintf("gcl: peer %d: %s", e.Rank, explain(e.Err)) }
+func (e *PeerError) words() string { return fmt.Sprintf("peer %d: %s", e.Replica, explain(e.Err)) }
+func (e *PeerError) Error() string { return "gcl: " + e.words() }
 
 func (e *PeerError) Unwrap() error { return e.Err }
 
@@ -46,12 +65,14 @@ type OptionError struct {
 	environment bool // it is not the program that says so
 }
 
-func (e *OptionError) Error() string {
+func (e *OptionError) Error() string { return "gcl: " + e.words() }
+
+func (e *OptionError) words() string {
 	by := ""
 	if e.environment {
 		by = " in the environment variable " + environment
 	}
-	return fmt.Sprintf("gcl: option %s=%s%s: %s", e.Option, e.Value, by, e.Reason)
+	return fmt.Sprintf("option %s=%s%s: %s", e.Option, e.Value, by, e.Reason)
 }
 
 // PanicError is what Run and Work.Wait return for a function that panicked.
@@ -65,8 +86,10 @@ type PanicError struct {
 
 func (e *PanicError) recordedAt() place { return e.at }
 
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("gcl: replica %d: panic: %v\n\n%s", e.Replica, e.Value, e.Stack)
+func (e *PanicError) Error() string { return "gcl: " + e.words() }
+
+func (e *PanicError) words() string {
+	return fmt.Sprintf("replica %d: panic: %v\n\n%s", e.Replica, e.Value, e.Stack)
 }
 
 // Unwrap returns the value of the panic if it was an error.
@@ -82,15 +105,12 @@ type replicaError struct {
 	at      place
 }
 
-func (e *replicaError) Error() string {
-	return fmt.Sprintf("gcl: replica %d: %s", e.replica, inner(e.err.Error()))
+func (e *replicaError) Error() string { return "gcl: " + e.words() }
+func (e *replicaError) words() string {
+	return fmt.Sprintf("replica %d: %s", e.replica, explain(e.err))
 }
-
 func (e *replicaError) Unwrap() error     { return e.err }
 func (e *replicaError) recordedAt() place { return e.at }
-
-// inner is an error's text without the name of this package in front, for inside another of this package's errors.
-func inner(text string) string { return strings.TrimPrefix(text, "gcl: ") }
 
 // callError is the failure of one collective: what and which one, and why.
 type callError struct {
@@ -145,12 +165,12 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 	cancelled := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) // whichever peer it was waiting for
 	switch {
 	case mismatch != nil || deadlock != nil:
-	case errors.As(err, &closed) && closed.Rank == replica:
+	case errors.As(err, &closed) && closed.Replica == replica:
 		e.kinds = append(e.kinds, ErrClosed)
 	case closed != nil:
-		e.kinds = append(e.kinds, &PeerError{Rank: closed.Rank, Err: err})
+		e.kinds = append(e.kinds, &PeerError{Replica: closed.Replica, Err: err})
 	case errors.As(err, &round) && round.Peer >= 0 && !cancelled:
-		e.kinds = append(e.kinds, &PeerError{Rank: round.Peer, Err: err})
+		e.kinds = append(e.kinds, &PeerError{Replica: round.Peer, Err: err})
 	}
 	refused, argument := (*transport.BatchError)(nil), (*transport.ArgumentError)(nil)
 	if len(e.kinds) == 0 && !errors.As(err, &refused) && !errors.As(err, &argument) && !errors.Is(err, transport.ErrBusy) {
@@ -159,16 +179,18 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 	return e
 }
 
-func (e *callError) Error() string {
+func (e *callError) Error() string { return "gcl: " + e.words() }
+
+func (e *callError) words() string {
 	where := ""
-	if round, ok := e.err.(*transport.RoundError); !ok || round.Rank != e.replica {
+	if round, ok := e.err.(*transport.RoundError); !ok || round.Replica != e.replica {
 		where = fmt.Sprintf("replica %d: ", e.replica)
 	}
 	waits := ""
 	if e.waits != "" {
 		waits = ", " + e.waits
 	}
-	return fmt.Sprintf("gcl: %s: %s%s%s", e.what, where, e.names.explain(e.err), waits)
+	return fmt.Sprintf("%s: %s%s%s", e.what, where, e.names.explain(e.err), waits)
 }
 
 func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e.kinds)], e.err) }
@@ -176,67 +198,94 @@ func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e
 // explain is names.explain where no names are known.
 func explain(err error) string { return names(nil).explain(err) }
 
-// explain is the text of an error for inside another: one of the transport with the numbers of its calls spelled out,
-// also where it is itself inside another.
-func (n names) explain(err error) string { return inner(n.spell(err)) }
-
-func (n names) spell(err error) string {
+// explain is the text of an error for inside another. It is made of the fields of the errors of transports, with the
+// numbers in their calls spelled out. The text of any other error stays as it is: words that somebody has put around a
+// transport's error have its plain text in them.
+func (n names) explain(err error) string {
 	switch e := err.(type) {
 	case nil:
 		return "no cause given"
-	case *callError:
-		return e.Error()
 	case *replicaError:
 		return fmt.Sprintf("replica %d: %s", e.replica, n.explain(e.err))
+	case worded:
+		return e.words()
 	case *transport.AbortError:
 		cause := e.Cause
-		if own, ok := cause.(*replicaError); ok && own.replica == e.Rank {
+		if own, ok := cause.(*replicaError); ok && own.replica == e.Replica {
 			cause = own.err
 		}
-		return fmt.Sprintf("aborted by replica %d: %s", e.Rank, n.explain(cause))
+		return fmt.Sprintf("aborted by replica %d: %s", e.Replica, n.explain(cause))
+	case *transport.LateError:
+		if e.Aborted == nil {
+			return n.explain(e.Err)
+		}
+		switch first := e.Aborted.Cause; {
+		case holds(first, e.Err):
+			return n.explain(e.Aborted)
+		case holds(e.Err, first) || sameDisagreement(e.Err, first):
+			return fmt.Sprintf("%s (found by replica %d first)", n.explain(e.Err), e.Aborted.Replica)
+		}
+		return fmt.Sprintf("%s (%s)", n.explain(e.Err), n.explain(e.Aborted))
 	case *transport.RoundError:
 		text := n.explain(e.Err)
-		if closed, ok := e.Err.(*transport.ClosedError); ok && closed.Rank == e.Rank {
+		if closed, ok := e.Err.(*transport.ClosedError); ok && closed.Replica == e.Replica {
 			text = "its communicator is closed"
 		}
 		if e.Peer >= 0 {
 			text = fmt.Sprintf("%v %d: %s", e.Kind, e.Peer, text)
 		}
-		return fmt.Sprintf("replica %d %s: %s", e.Rank, roundName(e.Round), text)
+		return fmt.Sprintf("replica %d %s: %s", e.Replica, roundName(e.Round), text)
 	case *transport.MismatchError:
+		mine := n.describe(e.Replica, e.Mine)
 		if e.Mine == e.Theirs {
-			return fmt.Sprintf("message length mismatch: replica %d expects %d bytes, replica %d sends %d, both in %s", e.Rank, e.MineBytes, e.Peer, e.TheirsBytes, n.describe(e.Rank, e.Mine))
+			return fmt.Sprintf("message length mismatch: replica %d expects %d bytes, replica %d sends %d, both in %s",
+				e.Replica, e.MineBytes, e.Peer, e.TheirsBytes, mine)
 		}
-		return fmt.Sprintf("call mismatch: replica %d is in %s, replica %d in %s%s", e.Rank, n.describe(e.Rank, e.Mine), e.Peer, n.describe(e.Peer, e.Theirs), hiddenDifference(e.Mine, e.Theirs))
+		return fmt.Sprintf("call mismatch: replica %d is in %s, replica %d in %s%s",
+			e.Replica, mine, e.Peer, n.describe(e.Peer, e.Theirs), hiddenDifference(e.Mine, e.Theirs))
 	case *transport.DeadlockError:
 		var parts []string
-		for i, r := range e.Ranks {
-			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d", r, n.describe(r, e.Calls[i]), e.Ranks[(i+1)%len(e.Ranks)]))
+		for i, r := range e.Replicas {
+			next := e.Replicas[(i+1)%len(e.Replicas)]
+			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d", r, n.describe(r, e.Calls[i]), next))
 		}
 		return "call mismatch: " + strings.Join(parts, ", ")
 	case *transport.UnmatchedError:
-		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made", e.Rank, n.describe(e.Peer, e.Theirs), e.Peer)
+		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made", e.Replica, n.describe(e.Peer, e.Theirs), e.Peer)
 	case *transport.ClosedError:
-		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Rank)
+		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Replica)
 	}
-	text, parts := err.Error(), insides(err)
-	if len(parts) == 2 { // a replica that failed after another
-		if abort, ok := parts[1].(*transport.AbortError); ok {
-			own, cause := n.explain(parts[0]), n.explain(abort.Cause)
-			switch {
-			case strings.Contains(cause, own):
-				return n.explain(abort)
-			case strings.Contains(own, cause) || sameDisagreement(parts[0], abort.Cause):
-				return fmt.Sprintf("%s (found by replica %d first)", own, abort.Rank)
-			}
-		}
+	return err.Error()
+}
+
+// holds reports whether an error is a failure, or wraps it: the same value, or the same facts.
+func holds(err, failure error) bool {
+	if err == nil || failure == nil {
+		return false
 	}
-	for _, e := range parts {
-		if plain := e.Error(); plain != "" {
-			text = strings.Replace(text, plain, n.explain(e), 1)
-		}
+	if errors.Is(err, failure) || sameFacts(err, failure) {
+		return true
 	}
-	return text
+	return slices.ContainsFunc(insides(err), func(inside error) bool { return holds(inside, failure) })
+}
+
+// sameFacts reports whether two errors of a transport say the same.
+func sameFacts(a, b error) bool {
+	switch a := a.(type) {
+	case *transport.MismatchError:
+		b, ok := b.(*transport.MismatchError)
+		return ok && *a == *b
+	case *transport.UnmatchedError:
+		b, ok := b.(*transport.UnmatchedError)
+		return ok && *a == *b
+	case *transport.ClosedError:
+		b, ok := b.(*transport.ClosedError)
+		return ok && *a == *b
+	case *transport.DeadlockError:
+		b, ok := b.(*transport.DeadlockError)
+		return ok && slices.Equal(a.Replicas, b.Replicas) && slices.Equal(a.Calls, b.Calls)
+	}
+	return false
 }
 
 // sameDisagreement reports whether two errors are mismatches of the same two calls, whoever found them.

@@ -1,7 +1,6 @@
 package gcl
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -56,10 +55,10 @@ type Candidate struct {
 // all-gather or all-to-all, not G equal parts.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c.check() != nil {
-		return Explanation{}, errors.New("gcl: explain: nil Comm")
+		return Explanation{}, newError("explain: nil Comm")
 	}
 	if err := c.checkExplain(collective, bytes, dtype); err != nil {
-		return Explanation{}, fmt.Errorf("gcl: explain: %w", err)
+		return Explanation{}, errorf("explain: %w", err)
 	}
 	e := Explanation{
 		Collective: collective, Bytes: bytes, DType: dtype,
@@ -78,7 +77,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	}
 	var err error
 	if e.Candidates, err = p.candidates(e.Method, e.Implementation); err != nil {
-		return Explanation{}, fmt.Errorf("gcl: explain: %w", err)
+		return Explanation{}, errorf("explain: %w", err)
 	}
 	return e, nil
 }

@@ -120,7 +120,7 @@ func TestFailedSend(t *testing.T) {
 			return "not the cause"
 		case r == 2 && !errors.As(err, &peer):
 			return "no *PeerError"
-		case r == 2 && peer.Rank == 2:
+		case r == 2 && peer.Replica == 2:
 			return "the peer is the replica itself"
 		case r != 2 && (!errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), "aborted by replica 2: replica 2 round ")):
 			return "not ErrAborted by replica 2, with its round"

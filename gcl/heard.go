@@ -71,7 +71,7 @@ func (l *lane) unheard() error {
 			}
 			for _, f := range members {
 				if f.isClosed() && !f.made(g.id, g.passed.Load()) {
-					return &transport.ClosedError{Rank: f.replica}
+					return &transport.ClosedError{Replica: f.replica}
 				}
 			}
 		}

@@ -326,15 +326,18 @@ type ipuError struct {
 	err error // of the network of the IPUs
 }
 
-func (e *ipuError) Error() string {
+func (e *ipuError) Error() string { return e.words() }
+
+func (e *ipuError) words() string {
+	words := explain(e.Unwrap())
 	round, ok := e.err.(*transport.RoundError)
 	switch {
 	case !ok:
-		return fmt.Sprintf("IPU %d: %v", e.ipu, e.Unwrap())
+		return fmt.Sprintf("IPU %d: %s", e.ipu, words)
 	case round.Peer < 0:
-		return fmt.Sprintf("IPU %d %s: %v", e.ipu, roundName(round.Round), e.Unwrap())
+		return fmt.Sprintf("IPU %d %s: %s", e.ipu, roundName(round.Round), words)
 	}
-	return fmt.Sprintf("IPU %d %s: %v IPU %d: %v", e.ipu, roundName(round.Round), round.Kind, round.Peer, e.Unwrap())
+	return fmt.Sprintf("IPU %d %s: %v IPU %d: %s", e.ipu, roundName(round.Round), round.Kind, round.Peer, words)
 }
 
 // Unwrap returns the cause, in which no number of an IPU can be taken for a replica's.
@@ -356,12 +359,8 @@ func ownAbort(err error) *transport.AbortError {
 	if abort, ok := err.(*transport.AbortError); ok {
 		return abort
 	}
-	if _, ok := err.(*callError); ok {
-		return nil
-	}
-	if parts := insides(err); len(parts) == 2 { // of an IPU that failed after another
-		abort, _ := parts[1].(*transport.AbortError)
-		return abort
+	if late, ok := err.(*transport.LateError); ok { // of an IPU that failed after another
+		return late.Aborted
 	}
 	return nil
 }

@@ -91,12 +91,12 @@ const wantObject = "want one JSON object, as in {\"method\": \"broadcast\"}"
 func parseObject(data []byte) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	notObject := errors.New("gcl: options: " + wantObject)
+	notObject := newError("options: " + wantObject)
 	broken := func(err error) error {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the text ends inside the object")
 		}
-		return fmt.Errorf("gcl: options: after byte %d of %d: %w: %s", d.InputOffset(), len(data), err, wantObject)
+		return errorf("options: after byte %d of %d: %w: %s", d.InputOffset(), len(data), err, wantObject)
 	}
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
 		return nil, notObject

@@ -3,7 +3,6 @@ package gcl
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"gogcl.dev/topology"
@@ -44,7 +43,7 @@ func newConfig(n int, opts []RunOption) (*config, error) {
 	c := &config{}
 	for i, o := range opts {
 		if o == nil {
-			return nil, fmt.Errorf("gcl: option %d is nil", i)
+			return nil, errorf("option %d is nil", i)
 		}
 		o(c)
 	}
@@ -56,14 +55,14 @@ func newConfig(n int, opts []RunOption) (*config, error) {
 		return nil, err
 	}
 	if n < 1 {
-		return nil, fmt.Errorf("gcl: %d replicas, want 1 or more", n)
+		return nil, errorf("%d replicas, want 1 or more", n)
 	}
 	if !c.machine {
 		c.topology, err = topology.New(topology.Config{Replicas: []int{n}, Speeds: topology.Speeds{HostLink: hostLink}})
 		return c, err
 	}
 	if have := c.topology.Replicas(); have != n {
-		return nil, fmt.Errorf("gcl: a topology of %d replicas for %d", have, n)
+		return nil, errorf("a topology of %d replicas for %d", have, n)
 	}
 	return c, nil
 }
@@ -78,7 +77,7 @@ func newConfig(n int, opts []RunOption) (*config, error) {
 // Comms are closed.
 func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, opts ...RunOption) error {
 	if ctx == nil || body == nil {
-		return errors.New("gcl: Run needs a context and a body")
+		return newError("Run needs a context and a body")
 	}
 	cfg, err := newConfig(n, opts)
 	if err != nil {
@@ -116,13 +115,13 @@ func (cfg *config) open(n int) ([]*Comm, error) {
 		}
 	}
 	if len(endpoints) != n {
-		return nil, fmt.Errorf("gcl: %d endpoints for %d replicas", len(endpoints), n)
+		return nil, errorf("%d endpoints for %d replicas", len(endpoints), n)
 	}
 	comms := make([]*Comm, n)
 	cfg.flights = &flights{}
 	for i, e := range endpoints {
 		if e == nil || e.Rank() != i || e.Size() != n {
-			return nil, fmt.Errorf("gcl: endpoint %d does not have rank %d of %d", i, i, n)
+			return nil, errorf("endpoint %d does not have rank %d of %d", i, i, n)
 		}
 		var err error
 		if comms[i], err = newComm(e, cfg); err != nil {

@@ -90,7 +90,7 @@ func TestRunEarlyReturn(t *testing.T) {
 				continue
 			}
 			var peer *gcl.PeerError
-			if !errors.As(err, &peer) || peer.Rank != 1 || errors.Is(err, gcl.ErrMismatch) || errors.Is(err, gcl.ErrClosed) {
+			if !errors.As(err, &peer) || peer.Replica != 1 || errors.Is(err, gcl.ErrMismatch) || errors.Is(err, gcl.ErrClosed) {
 				t.Errorf("replica %d of %d: %v, want a *PeerError of 1", r, n, err)
 			} else if !strings.Contains(err.Error(), "replica 1 has left") || !strings.Contains(peer.Error(), "replica 1 has left") {
 				t.Errorf("replica %d of %d: %q, %q do not say that it has left", r, n, err, peer)

@@ -32,7 +32,7 @@ func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective,
 		}
 		var err error
 		if dst[t], err = tensor.New(src[t].DType(), outputShape(collective, src[t], c.Size())...); err != nil {
-			return nil, fmt.Errorf("gcl: %v: tensor %d: %w", collective, t, err)
+			return nil, errorf("%v: tensor %d: %w", collective, t, err)
 		}
 	}
 	if err := doTensors(ctx, c, collective, dst, src, op, root, true); err != nil {

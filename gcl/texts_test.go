@@ -138,10 +138,10 @@ func (x *texts) failures(t *testing.T) {
 	elsewhere := func(how string, err error) {
 		x.add("the same on another replica, by "+how, gcl.CollectiveError(watched(t), transport.Call{Seq: 3}, 0, &transport.RoundError{Peer: -1, Err: err}))
 	}
-	elsewhere("the abort", &transport.AbortError{Rank: 1, Cause: refused})
+	elsewhere("the abort", &transport.AbortError{Replica: 1, Cause: refused})
 	elsewhere("its context", refused)
-	elsewhere("both", &twice{refused, &transport.AbortError{Rank: 1, Cause: refused}})
-	elsewhere("a third's abort", &transport.AbortError{Rank: 2, Cause: refused})
+	elsewhere("both", &transport.LateError{Err: refused, Aborted: &transport.AbortError{Replica: 1, Cause: refused}})
+	elsewhere("a third's abort", &transport.AbortError{Replica: 2, Cause: refused})
 	x.add("Run, when an option is wrong", gcl.Run(watched(t), 1, func(_ context.Context, c *gcl.Comm) error {
 		_, err := c.With(gcl.Options{Method: 99})
 		return err
@@ -196,7 +196,7 @@ func (x *texts) mismatches() {
 		x.add(situation, gcl.CollectiveError(context.Background(), mine, replica, err))
 	}
 	round := func(rank, peer int, err error) error {
-		return &transport.RoundError{Rank: rank, Round: 4, Kind: transport.RecvFold, Peer: peer, Err: err}
+		return &transport.RoundError{Replica: rank, Round: 4, Kind: transport.RecvFold, Peer: peer, Err: err}
 	}
 	var found error
 	for _, change := range []struct {
@@ -216,7 +216,7 @@ func (x *texts) mismatches() {
 	} {
 		theirs := mine
 		change.theirs(&theirs)
-		found = round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: theirs})
+		found = round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: mine, Theirs: theirs})
 		add(change.situation, 3, found)
 	}
 	many := mine
@@ -230,33 +230,31 @@ func (x *texts) mismatches() {
 		{"several tensors, some of another type", func(c transport.Call) transport.Call { c.DType, c.Digest = gcl.ManyTensors, 1; return c }(many)},
 		{"several tensors in another order", func(c transport.Call) transport.Call { c.Digest = 1; return c }(many)},
 	} {
-		err := round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: many, Theirs: change.theirs})
+		err := round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: many, Theirs: change.theirs})
 		x.add(change.situation, gcl.CollectiveError(context.Background(), many, 3, err))
 	}
-	add("a mismatch, on a replica that did not find it", 0, &transport.RoundError{Rank: 0, Round: 1, Peer: -1, Err: &transport.AbortError{Rank: 3, Cause: found}})
-	add("a mismatch that two found", 2, round(2, 3, &twice{found.(*transport.RoundError).Err, &transport.AbortError{Rank: 3, Cause: found}}))
+	add("a mismatch, on a replica that did not find it", 0, &transport.RoundError{Replica: 0, Round: 1, Peer: -1, Err: &transport.AbortError{Replica: 3, Cause: found}})
+	add("a mismatch that two found", 2, round(2, 3, &transport.LateError{Err: found.(*transport.RoundError).Err, Aborted: &transport.AbortError{Replica: 3, Cause: found}}))
 	third := *found.(*transport.RoundError).Err.(*transport.MismatchError)
-	third.Rank, third.Peer, third.Mine, third.Theirs = 2, 1, third.Theirs, third.Mine
-	add("a mismatch of the same calls, elsewhere", 2, round(2, 1, &twice{&third, &transport.AbortError{Rank: 3, Cause: found}}))
-	elsewhere := &transport.RoundError{Rank: 2, Round: 1 << 31, Kind: transport.Recv, Peer: 3, Err: errors.New("connection reset")}
+	third.Replica, third.Peer, third.Mine, third.Theirs = 2, 1, third.Theirs, third.Mine
+	add("a mismatch of the same calls, elsewhere", 2, round(2, 1, &transport.LateError{Err: &third, Aborted: &transport.AbortError{Replica: 3, Cause: found}}))
+	elsewhere := &transport.RoundError{Replica: 2, Round: 1 << 31, Kind: transport.Recv, Peer: 3, Err: errors.New("connection reset")}
 	add("a connection that failed before a round", 2, elsewhere)
 	finish := mine
 	finish.Collective, finish.Operator, finish.Count = gcl.BarrierCall, 0, 0
-	add("a barrier", 3, round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: finish}))
-	add("an abort that a cancelled context repeats", 2, round(2, 3, &twice{errBoom, &transport.AbortError{Rank: 3, Cause: errBoom}}))
-	add("a message of another length", 3, round(3, 2, &transport.MismatchError{Rank: 3, Peer: 2, Mine: mine, Theirs: mine, MineBytes: 64, TheirsBytes: 60}))
+	add("a barrier", 3, round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: mine, Theirs: finish}))
+	add("an abort that a cancelled context repeats", 2, round(2, 3, &transport.LateError{Err: errBoom, Aborted: &transport.AbortError{Replica: 3, Cause: errBoom}}))
+	gone := &transport.AbortError{Replica: 3, Cause: round(3, 1, &transport.ClosedError{Replica: 1})}
+	add("a replica has left, which two found", 2, round(2, 1, &transport.LateError{Err: &transport.ClosedError{Replica: 1}, Aborted: gone}))
+	add("two replicas have left", 2, round(2, 0, &transport.LateError{Err: &transport.ClosedError{Replica: 0}, Aborted: gone}))
+	add("an abort that wraps what was aborted with", 2, round(2, 3, &transport.LateError{
+		Err: fmt.Errorf("stopped: %w", errBoom), Aborted: &transport.AbortError{Replica: 3, Cause: errBoom}}))
+	add("failures of one text", 2, round(2, 3, &transport.LateError{
+		Err: errors.New("connection reset"), Aborted: &transport.AbortError{Replica: 3, Cause: errors.New("connection reset")}}))
+	add("a message of another length", 3, round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: mine, Theirs: mine, MineBytes: 64, TheirsBytes: 60}))
 	other := mine
 	other.Collective, other.Method, other.Root = uint8(schedule.Broadcast), uint8(methods.Direct), 1
-	add("replicas that wait for each other", 3, round(3, 2, &transport.DeadlockError{Ranks: []int{3, 2}, Calls: []transport.Call{mine, other}}))
+	add("replicas that wait for each other", 3, round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2}, Calls: []transport.Call{mine, other}}))
 	add("a connection that failed", 3, round(3, 2, errors.New("connection reset")))
 	add("inside the error of a wrapper", 3, fmt.Errorf("wrapped: %w", found))
 }
-
-// twice is the error of a transport whose replica fails after another one has aborted.
-type twice struct {
-	own   error
-	abort *transport.AbortError
-}
-
-func (e *twice) Error() string   { return fmt.Sprintf("%v (%v)", e.own, e.abort) }
-func (e *twice) Unwrap() []error { return []error{e.own, e.abort} }

@@ -22,7 +22,7 @@ type Work struct {
 // Of a nil or zero Work, which nothing was given to, it is an error.
 func (w *Work) Wait() error {
 	if w == nil || w.done == nil {
-		return errors.New("gcl: Wait of a Work that Start has not returned")
+		return newError("Wait of a Work that Start has not returned")
 	}
 	<-w.done
 	return w.err
@@ -51,9 +51,9 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 	w := &Work{done: make(chan struct{})}
 	switch {
 	case c.check() != nil || ctx == nil || f == nil:
-		w.err = errors.New("gcl: Start needs a Comm, a context and a function")
+		w.err = newError("Start needs a Comm, a context and a function")
 	case c.started != nil:
-		w.err = errors.New("gcl: Start inside a function given to Start")
+		w.err = newError("Start inside a function given to Start")
 	}
 	if w.err != nil {
 		close(w.done)
@@ -107,9 +107,9 @@ func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	}
 	began := ticks.Now()
 	if err := c.takeTurn(ctx, turns, call); err != nil { // the peers wait for a call that will not come
-		err = fmt.Errorf("waiting for what was asked of the connection before (%s): %w", c.lane.flights.look().latest(c.lane.flight), err)
-		c.Abort(err)
-		return &waitError{err, began}
+		waiting := &queueError{c.lane.flights.look().latest(c.lane.flight), err}
+		c.Abort(waiting)
+		return &waitError{waiting, began}
 	}
 	return nil
 }
@@ -126,11 +126,24 @@ func (c *Comm) turns() *turns {
 
 // waitError says that the context was done before it was the call's turn, which has aborted the communicator.
 type waitError struct {
-	error
+	*queueError
 	began int64 // when it began to wait, by ticks.Now
 }
 
-func (e *waitError) Unwrap() []error { return []error{ErrAborted, e.error} }
+func (e *waitError) Unwrap() []error { return []error{ErrAborted, e.queueError} }
+
+// queueError says behind what a call has waited for its turn.
+type queueError struct {
+	behind string // the name of a call, or a function given to Start
+	err    error  // why it waits no more
+}
+
+func (e *queueError) words() string {
+	return fmt.Sprintf("waiting for what was asked of the connection before (%s): %s", e.behind, explain(e.err))
+}
+
+func (e *queueError) Error() string { return e.words() }
+func (e *queueError) Unwrap() error { return e.err }
 
 // takeTurn takes a turn, and has the flight recorder know what waits for it.
 func (c *Comm) takeTurn(ctx context.Context, turns *turns, call *transport.Call) error {

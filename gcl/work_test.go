@@ -513,7 +513,7 @@ func TestCloseInUse(t *testing.T) {
 		}
 		for r, err := range errs[1:3] {
 			var peer *gcl.PeerError
-			if !errors.As(err, &peer) || peer.Rank != 0 || errors.Is(err, gcl.ErrClosed) {
+			if !errors.As(err, &peer) || peer.Replica != 0 || errors.Is(err, gcl.ErrClosed) {
 				t.Errorf("replica %d: %v, want a *PeerError of 0", r+1, err)
 			}
 		}

@@ -30,6 +30,9 @@
 //   - An Exchange that fails after it has started aborts the endpoint on every replica, because half a round cannot
 //     be repaired. Only a call that is refused before anything is posted (*BatchError, ErrBusy) leaves it usable.
 //   - In steady state Exchange allocates nothing and starts no goroutine.
+//   - Errors are facts: who, where, in which calls, in the fields of the types of this package. Their texts are for those
+//     who test a transport. Package gcl makes the texts for users from the fields, and leaves as it is what somebody has
+//     put words around. Across processes the types and fields arrive, and of other causes the text.
 //
 // Package transporttest holds the suite that every transport passes.
 package transport

@@ -12,26 +12,26 @@ var ErrBusy = errors.New("another call is in progress on this endpoint")
 
 // RoundError says where in a round something failed.
 type RoundError struct {
-	Rank  int    // the replica on which it failed
-	Round uint32 // Call.Round
-	Kind  Kind   // with Peer: the transfer that failed
-	Peer  int    // or -1 when the failure belongs to no single transfer
-	Err   error
+	Replica int    // on which it failed
+	Round   uint32 // Call.Round
+	Kind    Kind   // with Peer: the transfer that failed
+	Peer    int    // a replica, or -1 when the failure belongs to no single transfer
+	Err     error
 }
 
 func (e *RoundError) Error() string {
 	if e.Peer < 0 {
-		return fmt.Sprintf("replica %d round %d: %v", e.Rank, e.Round, e.Err)
+		return fmt.Sprintf("replica %d round %d: %v", e.Replica, e.Round, e.Err)
 	}
-	return fmt.Sprintf("replica %d round %d: %v %d: %v", e.Rank, e.Round, e.Kind, e.Peer, e.Err)
+	return fmt.Sprintf("replica %d round %d: %v %d: %v", e.Replica, e.Round, e.Kind, e.Peer, e.Err)
 }
 
 func (e *RoundError) Unwrap() error { return e.Err }
 
 // MismatchError says that two replicas are not in the same call.
 type MismatchError struct {
-	Rank, Peer   int  // the replica that found it, and the one it disagrees with
-	Mine, Theirs Call // the call of Rank, and of Peer
+	Replica, Peer int  // the replica that found it, and the one it disagrees with
+	Mine, Theirs  Call // the call of Replica, and of Peer
 	// MineBytes and TheirsBytes are the lengths of the two sides of one transfer, when that is what differs; else both
 	// are 0.
 	MineBytes, TheirsBytes int
@@ -40,59 +40,70 @@ type MismatchError struct {
 func (e *MismatchError) Error() string {
 	if e.Mine == e.Theirs {
 		return fmt.Sprintf("message length mismatch: replica %d expects %d bytes, replica %d sends %d, in call %+v",
-			e.Rank, e.MineBytes, e.Peer, e.TheirsBytes, e.Mine)
+			e.Replica, e.MineBytes, e.Peer, e.TheirsBytes, e.Mine)
 	}
-	return fmt.Sprintf("call mismatch: replica %d is in %+v, replica %d in %+v", e.Rank, e.Mine, e.Peer, e.Theirs)
+	return fmt.Sprintf("call mismatch: replica %d is in %+v, replica %d in %+v", e.Replica, e.Mine, e.Peer, e.Theirs)
 }
 
 // UnmatchedError says that a replica leaves without a call that another one has made, and that could end without it: a
 // Broadcast of PeerMemory.
 type UnmatchedError struct {
-	Rank, Peer int  // the replica that leaves, and the one that made the call
-	Theirs     Call // the call
+	Replica, Peer int  // the replica that leaves, and the one that made the call
+	Theirs        Call // the call
 }
 
 func (e *UnmatchedError) Error() string {
-	return fmt.Sprintf("replica %d leaves without %+v, which replica %d has made", e.Rank, e.Theirs, e.Peer)
+	return fmt.Sprintf("replica %d leaves without %+v, which replica %d has made", e.Replica, e.Theirs, e.Peer)
 }
 
-// DeadlockError says that the replicas of a cycle wait for each other: Ranks[i], in Calls[i], waits for
-// Ranks[i+1], and the last one for the first.
+// DeadlockError says that the replicas of a cycle wait for each other: Replicas[i], in Calls[i], waits for
+// Replicas[i+1], and the last one for the first.
 type DeadlockError struct {
-	Ranks []int
-	Calls []Call
+	Replicas []int
+	Calls    []Call
 }
 
 func (e *DeadlockError) Error() string {
-	var b strings.Builder
-	b.WriteString("deadlock: ")
-	for i, r := range e.Ranks {
-		fmt.Fprintf(&b, "replica %d in %+v waits for replica %d; ", r, e.Calls[i], e.Ranks[(i+1)%len(e.Ranks)])
+	waits := make([]string, len(e.Replicas))
+	for i, r := range e.Replicas {
+		waits[i] = fmt.Sprintf("replica %d in %+v waits for replica %d", r, e.Calls[i], e.Replicas[(i+1)%len(e.Replicas)])
 	}
-	return strings.TrimSuffix(b.String(), "; ")
+	return "deadlock: " + strings.Join(waits, "; ")
 }
 
 // ClosedError says that a replica's endpoint was closed: the peer's, while a transfer waited for it, or the caller's
 // own.
 type ClosedError struct {
-	Rank int // whose endpoint it was
+	Replica int // whose endpoint it was
 }
 
 func (e *ClosedError) Error() string {
-	return fmt.Sprintf("replica %d has closed its endpoint", e.Rank)
+	return fmt.Sprintf("replica %d has closed its endpoint", e.Replica)
 }
 
 // AbortError is what every Exchange returns once a replica has aborted.
 type AbortError struct {
-	Rank  int // where it began
-	Cause error
+	Replica int // where it began
+	Cause   error
 }
 
 func (e *AbortError) Error() string {
-	return fmt.Sprintf("aborted by replica %d: %v", e.Rank, e.Cause)
+	return fmt.Sprintf("aborted by replica %d: %v", e.Replica, e.Cause)
 }
 
 func (e *AbortError) Unwrap() error { return e.Cause }
+
+// LateError is the failure of a replica that failed by itself after another one had aborted. Err is of what it found, and
+// may be the failure of the other one too.
+type LateError struct {
+	Err     error
+	Aborted *AbortError
+}
+
+func (e *LateError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.Aborted) }
+
+// Unwrap returns both.
+func (e *LateError) Unwrap() []error { return []error{e.Err, e.Aborted} }
 
 // BatchError says that a batch breaks the rules of Exchange. Nothing was sent, and the endpoint stays usable.
 type BatchError struct {

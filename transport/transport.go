@@ -25,7 +25,7 @@ type Endpoint interface {
 	Dup(ctx context.Context) (Endpoint, error)
 
 	// Abort makes every Exchange on every replica and every lane, now and later, fail with an *AbortError that holds
-	// this replica's rank and the cause. The first abort wins; later ones change nothing.
+	// this replica's id and the cause. The first abort wins; later ones change nothing.
 	Abort(cause error)
 
 	// Close says that this replica takes part no more. Transfers of others that wait for it fail with a *ClosedError, or

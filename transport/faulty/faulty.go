@@ -47,7 +47,7 @@ type world struct {
 // fail notes what ends the waits of those that the transport inside cannot reach.
 func (w *world) fail(rank int, err error) {
 	w.once.Do(func() {
-		w.first = &transport.AbortError{Rank: rank, Cause: err}
+		w.first = &transport.AbortError{Replica: rank, Cause: err}
 		var earlier *transport.AbortError
 		if errors.As(err, &earlier) {
 			w.first = earlier
@@ -105,7 +105,7 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 		}
 	}
 	if t := e.failing(batch); t != nil {
-		err := &transport.RoundError{Rank: rank, Round: call.Round, Kind: transport.Send, Peer: t.Peer, Err: ErrInjected}
+		err := &transport.RoundError{Replica: rank, Round: call.Round, Kind: transport.Send, Peer: t.Peer, Err: ErrInjected}
 		e.Abort(err)
 		return err
 	}
@@ -177,7 +177,7 @@ func (e *endpoint) pause(ctx context.Context, d time.Duration) {
 
 // hang waits for what ends an Exchange that nobody answers, and returns its error.
 func (e *endpoint) hang(ctx context.Context, call transport.Call) error {
-	err := &transport.RoundError{Rank: e.Rank(), Round: call.Round, Peer: -1, Err: &transport.ClosedError{Rank: e.Rank()}}
+	err := &transport.RoundError{Replica: e.Rank(), Round: call.Round, Peer: -1, Err: &transport.ClosedError{Replica: e.Rank()}}
 	select {
 	case <-ctx.Done():
 		err.Err = context.Cause(ctx)
@@ -195,7 +195,7 @@ func (e *endpoint) saw(err error) {
 	var closed *transport.ClosedError
 	switch {
 	case errors.As(err, &refused) || errors.Is(err, transport.ErrBusy):
-	case errors.As(err, &closed) && closed.Rank == e.Rank(): // the others will see it
+	case errors.As(err, &closed) && closed.Replica == e.Rank(): // the others will see it
 	default:
 		e.me.world.fail(e.Rank(), err)
 	}

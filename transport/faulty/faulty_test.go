@@ -119,7 +119,7 @@ func TestDropEnds(t *testing.T) {
 	go func() { errs <- eps[1].Exchange(context.Background(), transport.Call{}, nil) }()
 	eps[0].Abort(cause)
 	var aborted *transport.AbortError
-	if err := <-errs; !errors.Is(err, cause) || !errors.As(err, &aborted) || aborted.Rank != 0 {
+	if err := <-errs; !errors.Is(err, cause) || !errors.As(err, &aborted) || aborted.Replica != 0 {
 		t.Errorf("after an abort: %v", err)
 	}
 
@@ -133,7 +133,7 @@ func TestDropEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	var closed *transport.ClosedError
-	if err := <-errs; !errors.As(err, &closed) || closed.Rank != 1 {
+	if err := <-errs; !errors.As(err, &closed) || closed.Replica != 1 {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -147,7 +147,7 @@ func TestFailSend(t *testing.T) {
 		}
 		for r, err := range errs {
 			var where *transport.RoundError
-			if !errors.Is(err, faulty.ErrInjected) || !errors.As(err, &where) || where.Rank != r {
+			if !errors.Is(err, faulty.ErrInjected) || !errors.As(err, &where) || where.Replica != r {
 				t.Errorf("n=%d: replica %d: %v", n, r, err)
 			}
 		}

@@ -106,7 +106,7 @@ func (e *endpoint) compare(v *visit) error {
 
 // disagree ends an operation with a member that is in another call.
 func (e *endpoint) disagree(v *visit, place int, theirs transport.Call) error {
-	return e.fail(nil, &transport.MismatchError{Rank: e.rank, Peer: v.members[place], Mine: e.call, Theirs: theirs})
+	return e.fail(nil, &transport.MismatchError{Replica: e.rank, Peer: v.members[place], Mine: e.call, Theirs: theirs})
 }
 
 // present reports whether v has no need to wait for the member at a place. A bystander may ask.

@@ -55,7 +55,7 @@ func (g *register) enter(e *endpoint) (added bool, err error) {
 	for _, m := range g.members {
 		if m != nil && m.call.Group == e.call.Group && m.call.Seq == e.call.Seq {
 			if !m.call.Same(e.call) {
-				return false, &transport.MismatchError{Rank: e.rank, Peer: m.rank, Mine: e.call, Theirs: m.call}
+				return false, &transport.MismatchError{Replica: e.rank, Peer: m.rank, Mine: e.call, Theirs: m.call}
 			}
 			break // with which the others of this number have been compared
 		}
@@ -65,7 +65,7 @@ func (g *register) enter(e *endpoint) (added bool, err error) {
 	if cycle := g.cycle(e.rank); cycle != nil {
 		first := slices.Index(cycle, slices.Min(cycle))
 		cycle = slices.Concat(cycle[first:], cycle[:first])
-		err := &transport.DeadlockError{Ranks: cycle}
+		err := &transport.DeadlockError{Replicas: cycle}
 		for _, r := range cycle {
 			err.Calls = append(err.Calls, g.members[r].call)
 		}

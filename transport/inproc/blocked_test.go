@@ -199,8 +199,8 @@ func (w *world) enter(t *testing.T, e *endpoint, seen map[string]int) {
 	}
 	w.over = true
 	seen["deadlock"]++
-	for i, from := range found.Ranks {
-		to := found.Ranks[(i+1)%len(found.Ranks)]
+	for i, from := range found.Replicas {
+		to := found.Replicas[(i+1)%len(found.Replicas)]
 		direct := slices.ContainsFunc(edges[from], func(d edge) bool { return d.to == to })
 		if !direct && !slices.ContainsFunc(edges[from], func(d edge) bool { return d.via == to }) {
 			t.Errorf("%v: replica %d does not wait for %d, but for %v", err, from, to, edges[from])

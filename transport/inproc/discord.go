@@ -83,7 +83,7 @@ func (e *endpoint) desertion(peer int) error {
 	if mismatch := e.discord(peer); mismatch != nil {
 		return mismatch
 	}
-	return &transport.ClosedError{Rank: peer}
+	return &transport.ClosedError{Replica: peer}
 }
 
 // discord compares the last calls of a replica that has left, and its broadcasts, with this one's call and broadcasts.
@@ -114,7 +114,7 @@ func (e *endpoint) discord(peer int) *transport.MismatchError {
 					other = &theirs.call
 				}
 				if other != nil {
-					return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: mine.call, Theirs: *other}
+					return &transport.MismatchError{Replica: e.rank, Peer: peer, Mine: mine.call, Theirs: *other}
 				}
 			}
 		}
@@ -124,5 +124,5 @@ func (e *endpoint) discord(peer int) *transport.MismatchError {
 
 // mismatch is that of the call in progress with a peer's.
 func (e *endpoint) mismatch(peer int, theirs transport.Call) *transport.MismatchError {
-	return &transport.MismatchError{Rank: e.rank, Peer: peer, Mine: e.call, Theirs: theirs}
+	return &transport.MismatchError{Replica: e.rank, Peer: peer, Mine: e.call, Theirs: theirs}
 }

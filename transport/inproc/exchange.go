@@ -23,7 +23,7 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 	defer e.end()
 	var err error
 	if e.closed.Load() {
-		err = &transport.RoundError{Rank: e.rank, Round: call.Round, Peer: -1, Err: &transport.ClosedError{Rank: e.rank}}
+		err = &transport.RoundError{Replica: e.rank, Round: call.Round, Peer: -1, Err: &transport.ClosedError{Replica: e.rank}}
 	} else {
 		err = e.run()
 	}
@@ -35,9 +35,9 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 func (e *endpoint) refuse(call *transport.Call) error {
 	err := transport.ErrBusy
 	if e.closed.Load() {
-		err = &transport.ClosedError{Rank: e.rank}
+		err = &transport.ClosedError{Replica: e.rank}
 	}
-	return &transport.RoundError{Rank: e.rank, Round: call.Round, Peer: -1, Err: err}
+	return &transport.RoundError{Replica: e.rank, Round: call.Round, Peer: -1, Err: err}
 }
 
 // begin sets out what is to be done. It posts nothing.
@@ -183,10 +183,10 @@ func (e *endpoint) claim(c chain) (int, error) {
 		}
 		e.claims = append(e.claims, i)
 		if !s.is(&e.call) {
-			return 0, e.fail(t, &transport.MismatchError{Rank: e.rank, Peer: t.Peer, Mine: e.call, Theirs: s.call()})
+			return 0, e.fail(t, &transport.MismatchError{Replica: e.rank, Peer: t.Peer, Mine: e.call, Theirs: s.call()})
 		}
 		if s.size != len(t.Buf) {
-			return 0, e.fail(t, &transport.MismatchError{Rank: e.rank, Peer: t.Peer, Mine: e.call, Theirs: e.call,
+			return 0, e.fail(t, &transport.MismatchError{Replica: e.rank, Peer: t.Peer, Mine: e.call, Theirs: e.call,
 				MineBytes: len(t.Buf), TheirsBytes: s.size})
 		}
 	}

@@ -2,7 +2,6 @@ package inproc
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 
 	"gogcl.dev/transport"
@@ -22,7 +21,7 @@ func (e *endpoint) interruption() error {
 		return err
 	}
 	if e.closed.Load() {
-		return &transport.ClosedError{Rank: e.rank}
+		return &transport.ClosedError{Replica: e.rank}
 	}
 	return nil
 }
@@ -85,7 +84,7 @@ func (e *endpoint) forsaken() *transport.Transfer {
 // fail ends the Exchange with an error at t, or at no transfer in particular when t is nil. It aborts the network, and
 // returns when no peer can touch the buffers of the batch any more.
 func (e *endpoint) fail(t *transport.Transfer, err error) error {
-	where := &transport.RoundError{Rank: e.rank, Round: e.call.Round, Peer: -1, Err: err}
+	where := &transport.RoundError{Replica: e.rank, Round: e.call.Round, Peer: -1, Err: err}
 	if t != nil {
 		where.Kind, where.Peer = t.Kind, t.Peer
 	}
@@ -100,9 +99,9 @@ func (e *endpoint) fail(t *transport.Transfer, err error) error {
 	switch {
 	case aborted.Cause == error(where):
 	case err == error(aborted):
-		where = &transport.RoundError{Rank: e.rank, Round: e.call.Round, Peer: -1, Err: aborted}
+		where = &transport.RoundError{Replica: e.rank, Round: e.call.Round, Peer: -1, Err: aborted}
 	default: // somebody else was first
-		where.Err = &lateError{own: err, aborted: aborted}
+		where.Err = &transport.LateError{Err: err, Aborted: aborted}
 	}
 	return where
 }
@@ -124,12 +123,3 @@ func (e *endpoint) retract() {
 		}
 	}
 }
-
-// lateError is the error of a replica that failed by itself, but after another one.
-type lateError struct {
-	own     error
-	aborted *transport.AbortError
-}
-
-func (e *lateError) Error() string   { return fmt.Sprintf("%v (%v)", e.own, e.aborted) }
-func (e *lateError) Unwrap() []error { return []error{e.own, e.aborted} }

@@ -143,7 +143,7 @@ func TestFoldUnwinds(t *testing.T) {
 			wg.Wait()
 			for _, me := range []int{0, 2} {
 				var aborted *transport.AbortError
-				if !errors.As(errs[me], &aborted) || aborted.Rank != 1 || !errors.Is(errs[me], errUnwound) {
+				if !errors.As(errs[me], &aborted) || aborted.Replica != 1 || !errors.Is(errs[me], errUnwound) {
 					t.Errorf("replica %d: %v", me, errs[me])
 				}
 			}
@@ -186,7 +186,7 @@ func TestLateError(t *testing.T) {
 	cancel(second)
 	err := e[0].Exchange(ctx, transport.Call{}, nil)
 	var aborted *transport.AbortError
-	if !errors.Is(err, first) || !errors.Is(err, second) || !errors.As(err, &aborted) || aborted.Rank != 1 {
+	if !errors.Is(err, first) || !errors.Is(err, second) || !errors.As(err, &aborted) || aborted.Replica != 1 {
 		t.Error(err)
 	}
 	if want := "replica 0 round 0: second (aborted by replica 1: first)"; err.Error() != want {
@@ -285,7 +285,7 @@ func TestLanesAreForgotten(t *testing.T) {
 	}
 	err = d.Exchange(context.Background(), transport.Call{}, []transport.Transfer{{Peer: 0, Kind: transport.Recv}})
 	var closed *transport.ClosedError
-	if !errors.As(err, &closed) || closed.Rank != 0 {
+	if !errors.As(err, &closed) || closed.Replica != 0 {
 		t.Errorf("on a lane without replica 0: %v", err)
 	}
 	for _, x := range e {

@@ -137,7 +137,7 @@ func (nw *network) abort(rank int, cause error) *transport.AbortError {
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	if nw.aborted.CompareAndSwap(nil, &transport.AbortError{Rank: rank, Cause: cause}) {
+	if nw.aborted.CompareAndSwap(nil, &transport.AbortError{Replica: rank, Cause: cause}) {
 		nw.mu.Lock()
 		for _, l := range nw.lanes {
 			for _, e := range l.eps {
@@ -158,7 +158,7 @@ func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 	nw.mu.Lock()
 	defer nw.mu.Unlock()
 	if e.closed.Load() {
-		return nil, &transport.ClosedError{Rank: e.rank}
+		return nil, &transport.ClosedError{Replica: e.rank}
 	}
 	if err := nw.aborted.Load(); err != nil {
 		nw.told[e.rank].Store(true)

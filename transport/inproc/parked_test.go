@@ -54,7 +54,7 @@ func TestLongParked(t *testing.T) {
 				return e.Broadcast(background, call, members, 1, make([]byte, 8)) // does not wait
 			}, func(err error) bool { return errors.As(err, &mismatch) }},
 			{"the peer closes", func(e, _ *endpoint, _ func(error)) error { return e.Close() },
-				func(err error) bool { return errors.As(err, &closed) && closed.Rank == 1 }},
+				func(err error) bool { return errors.As(err, &closed) && closed.Replica == 1 }},
 		} {
 			t.Run("wait="+w.name+"/event="+c.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -98,7 +98,7 @@ func (e *endpoint) unvisited() error {
 		}
 		for i, s := range m.seats {
 			if first := s.queue.at(1); first.number.Load() == 1 {
-				return &transport.UnmatchedError{Rank: e.rank, Peer: m.members[i], Theirs: first.call}
+				return &transport.UnmatchedError{Replica: e.rank, Peer: m.members[i], Theirs: first.call}
 			}
 		}
 	}
@@ -115,14 +115,14 @@ func (e *endpoint) unmatched(v *visit) error {
 		switch number := theirs.number.Load(); {
 		case i == v.place:
 		case s.queue.at(last+1).number.Load() == last+1:
-			return &transport.UnmatchedError{Rank: e.rank, Peer: v.members[i], Theirs: s.queue.at(last + 1).call}
+			return &transport.UnmatchedError{Replica: e.rank, Peer: v.members[i], Theirs: s.queue.at(last + 1).call}
 		case number < last && left != nil:
 			if mismatch := e.discord(v.members[i]); mismatch != nil {
 				return mismatch
 			}
-			return &transport.ClosedError{Rank: v.members[i]}
+			return &transport.ClosedError{Replica: v.members[i]}
 		case number == last && last > 0 && theirs.call != own.call:
-			return &transport.MismatchError{Rank: e.rank, Peer: v.members[i], Mine: own.call, Theirs: theirs.call}
+			return &transport.MismatchError{Replica: e.rank, Peer: v.members[i], Mine: own.call, Theirs: theirs.call}
 		}
 	}
 	return nil

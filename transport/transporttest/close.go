@@ -35,7 +35,7 @@ func (s *suite) close(t *testing.T) {
 					})
 					scribble(buf)
 				})
-				s.wantClosed(t, 0, errs[0], 0)
+				wantClosed(t, 0, errs[0], 0)
 			})
 		}
 	})
@@ -57,7 +57,7 @@ func (s *suite) close(t *testing.T) {
 						return e.Exchange(background, call(0, 0), []transport.Transfer{{Peer: 0, Kind: kind, Buf: buf}})
 					})
 					for rank, err := range errs {
-						s.wantClosed(t, rank, err, 0)
+						wantClosed(t, rank, err, 0)
 						wantWhere(t, rank, err)
 					}
 				})
@@ -107,7 +107,7 @@ func (s *suite) close(t *testing.T) {
 		shut(t, eps)
 		shut(t, eps)
 		for rank, err := range each(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) }) {
-			s.wantClosed(t, rank, err, rank)
+			wantClosed(t, rank, err, rank)
 		}
 	})
 }
@@ -144,7 +144,7 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 		scribble(current.Load()[:]...)
 	})
 	for rank, err := range errs {
-		s.wantClosed(t, rank, err, 0)
+		wantClosed(t, rank, err, 0)
 	}
 	shut(t, eps)
 }

@@ -122,7 +122,7 @@ func (s *suite) dup(t *testing.T) {
 				}
 				return nil
 			}) {
-				s.wantClosed(t, rank, err, 0)
+				wantClosed(t, rank, err, 0)
 			}
 			if _, err := eps[0].Dup(background); err == nil {
 				t.Error("Dup of a closed endpoint succeeds")
@@ -132,16 +132,14 @@ func (s *suite) dup(t *testing.T) {
 }
 
 // wantClosed checks that an error names the replica that has closed.
-func (s *suite) wantClosed(t testing.TB, rank int, err error, by int) {
+func wantClosed(t testing.TB, rank int, err error, by int) {
 	t.Helper()
 	var closed *transport.ClosedError
 	switch {
 	case errors.As(err, &closed):
-		if closed.Rank != by {
+		if closed.Replica != by {
 			t.Errorf("replica %d: %v, but it was replica %d that closed", rank, err, by)
 		}
-	case err != nil && !s.has(KeepsCauses):
-		s.wantCause(t, rank, err, false, &transport.ClosedError{Rank: by})
 	default:
 		t.Errorf("replica %d: no ClosedError in %q", rank, fmt.Sprint(err))
 	}

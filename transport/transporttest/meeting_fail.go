@@ -156,7 +156,7 @@ func (s *suite) meetMismatch(t *testing.T) {
 						if f.name == "Group" && errors.As(err, &d) {
 							continue // they wait for each other at different places
 						}
-						s.wantMismatch(t, rank, err, good, bad, 0, 0)
+						wantMismatch(t, rank, err, good, bad, 0, 0)
 						wantWhere(t, rank, err)
 					}
 				})
@@ -213,7 +213,7 @@ func (s *suite) overlapping(t *testing.T) {
 			return err
 		}) {
 			wantWhere(t, rank, err)
-			if d := new(*transport.DeadlockError); !errors.As(err, d) || len((*d).Ranks) != n {
+			if d := new(*transport.DeadlockError); !errors.As(err, d) || len((*d).Replicas) != n {
 				t.Errorf("replica %d: no DeadlockError of %d in %v", rank, n, err)
 			}
 		}
@@ -354,7 +354,7 @@ func (s *suite) wantBroken(t testing.TB, errs []error, how string, who int, caus
 	t.Helper()
 	for rank, err := range errs {
 		if how == "close" {
-			s.wantClosed(t, rank, err, who)
+			wantClosed(t, rank, err, who)
 		} else {
 			s.wantCause(t, rank, err, rank == who, cause)
 			wantFailure(t, rank, err)
@@ -438,7 +438,7 @@ func (s *suite) meetMissing(t *testing.T) {
 				})
 				for rank, err := range errs[1:] {
 					if how == "close" {
-						s.wantClosed(t, rank+1, err, 0)
+						wantClosed(t, rank+1, err, 0)
 					} else {
 						s.wantCause(t, rank+1, err, how == "cancel", cause)
 					}

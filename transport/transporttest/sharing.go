@@ -238,7 +238,7 @@ func (s *suite) broadcastArguments(t *testing.T) {
 func unmatched(t *testing.T, err error) {
 	t.Helper()
 	var u *transport.UnmatchedError
-	if !errors.As(err, &u) || u.Rank != 1 || u.Peer != 0 || u.Theirs.Seq != call(1, 0).Seq {
+	if !errors.As(err, &u) || u.Replica != 1 || u.Peer != 0 || u.Theirs.Seq != call(1, 0).Seq {
 		t.Errorf("got %v, want an UnmatchedError of the second call", err)
 	}
 }
