@@ -133,8 +133,8 @@ func parseObject(data []byte) (map[string]string, error) {
 	return text, nil
 }
 
-// override returns the options with what text says in place of their own. Of several mistakes it names an unknown key,
-// else that of the first row.
+// override returns the options with what text says in place of their own. Where there are several mistakes, the error
+// names an unknown key, else the key of the first row.
 func (o Options) override(text map[string]string) (Options, error) {
 	for _, key := range slices.Sorted(maps.Keys(text)) {
 		if optionBy(key) == nil {

@@ -49,8 +49,8 @@ func named[T fmt.Stringer](values ...T) []name[T] {
 	return out
 }
 
-// choice is an option whose values have names. Of several names of a value text has the first. The zero value is the
-// default.
+// choice is an option whose values have names. Where a value has several names, text returns the first. The zero
+// value is the default.
 type choice[T comparable] struct {
 	at    func(*Options) *T
 	names func() []name[T]
@@ -122,7 +122,8 @@ func (c choice[T]) list() string {
 	return strings.Join(words, ", ")
 }
 
-// number is an option that is a number from low to high. Its field is 0 when it is not set, and -1 for a 0 that is.
+// number is an option that is a number from low to high. The field is 0 where the option is not set, and -1 where
+// it is set to 0.
 type number struct {
 	at        func(*Options) *int
 	low, high int

@@ -23,6 +23,9 @@ func TestChecker(t *testing.T) {
 	if err := c.Check(1, 3, good); err != nil {
 		t.Error(err)
 	}
+	if err := (*transport.Checker)(nil).Check(1, 3, good); err != nil {
+		t.Errorf("by a nil Checker, which has no memory to keep: %v", err)
+	}
 	if n := testing.AllocsPerRun(100, func() { _ = c.Check(1, 3, good) }); n != 0 {
 		t.Errorf("a good batch costs %v allocations", n)
 	}

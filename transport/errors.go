@@ -93,8 +93,8 @@ func (e *AbortError) Error() string {
 
 func (e *AbortError) Unwrap() error { return e.Cause }
 
-// LateError is the failure of a replica that failed by itself after another one had aborted. Err is of what it found, and
-// may be the failure of the other one too.
+// LateError is the failure of a replica that failed by itself after another one had aborted. Err is the failure that it
+// found. The other replica may have aborted over the same one.
 type LateError struct {
 	Err     error
 	Aborted *AbortError
