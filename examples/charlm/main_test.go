@@ -198,7 +198,7 @@ func TestMistakes(t *testing.T) {
 		{"-lr 1e39", "-lr 1e+39: the rate must be above 0 and finite in float32"},
 		{"-lr 1e-60", "-lr 1e-60: the rate must be above 0 and finite in float32"},
 		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
-		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", the closest is auto; want one of auto,`},
+		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", the closest is direct; want one of auto,`},
 		{"-bucket -1", "-bucket -1: want 0 bytes or more"},
 		{"-clip -1", "-clip -1: the norm must be above 0 and finite in float32, or 0 for no clipping"},
 		{"-clip 1e39", "-clip 1e+39: the norm must be above 0 and finite in float32, or 0 for no clipping"},

@@ -111,7 +111,7 @@ func TestMistakes(t *testing.T) {
 		{"-lr NaN", "-lr NaN: the rate must be above 0 and finite"},
 		{"-lr Inf", "-lr +Inf: the rate must be above 0 and finite"},
 		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
-		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", the closest is auto; want one of auto,`},
+		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", the closest is direct; want one of auto,`},
 		{"-method", "flag needs an argument: -method"},
 		{"-speed 9", "flag provided but not defined: -speed"},
 		{"now", `unexpected argument "now"`},

@@ -206,7 +206,7 @@ func TestMistakes(t *testing.T) {
 		{"-clip NaN", "-clip NaN: the norm must be above 0 and finite in float32, or 0 for no clipping"},
 		{"-clip Inf", "-clip +Inf: the norm must be above 0 and finite in float32, or 0 for no clipping"},
 		{"-seed -1", `invalid value "-1" for flag -seed: parse error`},
-		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", the closest is auto; want one of auto,`},
+		{"-method zigzag", `invalid value "zigzag" for flag -method: methods: unknown method "zigzag", the closest is direct; want one of auto,`},
 		{"-method", "flag needs an argument: -method"},
 		{"-bucket 0", "-bucket 0: there must be at least 1 byte in a bucket"},
 		{"-storage disk", `-storage "disk": want memory or file`},
