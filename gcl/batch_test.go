@@ -145,6 +145,7 @@ func TestBatchMeetsOtherForms(t *testing.T) {
 func TestBatchErrors(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		a := make([]float32, 8)
+		var none context.Context
 		f32 := func(shape ...int) *tensor.Tensor { return must(tensor.New(tensor.F32, shape...)) }
 		fill := func(collective schedule.Collective, op gcl.Operator, root int, add ...func(b *gcl.Batch)) func() error {
 			return func() error {
@@ -163,7 +164,7 @@ func TestBatchErrors(t *testing.T) {
 			{"Run of a Batch that no Comm has made", func() error { return (*gcl.Batch)(nil).Run(ctx) }},
 			{"Run of a Batch that no Comm has made", func() error { return new(gcl.Batch).Run(ctx) }},
 			{"Run of a Batch that no Comm has made", func() error { return (*gcl.Comm)(nil).Batch(schedule.AllReduce, gcl.Add, 0).Run(ctx) }},
-			{"nil context", func() error { return c.Batch(schedule.AllReduce, gcl.Add, 0).Run(nil) }}, //nolint:staticcheck
+			{"nil context", func() error { return c.Batch(schedule.AllReduce, gcl.Add, 0).Run(none) }},
 			{"unknown collective 99", fill(99, gcl.Add, 0, good)},
 			{"Operator(77) is no operator", fill(schedule.AllReduce, 77, 0, good)},
 			{"root 2 is not a rank of the group, 0 to 1", fill(schedule.Broadcast, 0, 2, good)},
@@ -179,7 +180,7 @@ func TestBatchErrors(t *testing.T) {
 			{"the destination: it is the zero Tensor", func() error { return c.Do(ctx, schedule.AllReduce, &tensor.Tensor{}, f32(2), gcl.Add, 0) }},
 			{"a reduce-scatter takes one dimension", func() error { return c.Do(ctx, schedule.ReduceScatter, f32(2), f32(2, 2), gcl.Add, 0) }},
 			{"the destination is float32 of shape (2,), want float32 of shape (2, 2)", func() error { return c.Do(ctx, schedule.AllGather, f32(2), f32(2), 0, 0) }},
-			{"nil context", func() error { return c.Do(nil, schedule.AllReduce, f32(2), f32(2), gcl.Add, 0) }}, //nolint:staticcheck
+			{"nil context", func() error { return c.Do(none, schedule.AllReduce, f32(2), f32(2), gcl.Add, 0) }},
 		} {
 			if err := k.run(); err == nil || !strings.Contains(err.Error(), k.want) {
 				return fmt.Errorf("error %v, want one with %q", err, k.want)

@@ -73,14 +73,6 @@ func (l *lane) giveScratch(p *plan, runs []run) {
 	}
 }
 
-// execute carries out one run.
-func (l *lane) execute(ctx context.Context, e executor, r run) error {
-	l.runs = append(l.runs[:0], r)
-	err := e.execute(ctx, l.runs)
-	clear(l.runs) // hold on to nobody's buffers
-	return err
-}
-
 // barrierRound marks the messages of the barrier before a round.
 const barrierRound = 1 << 31
 
