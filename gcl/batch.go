@@ -80,18 +80,19 @@ func (b *Batch) AppendTensor(dst, src *tensor.Tensor) {
 // append adds an operand, or notes what is wrong with it.
 func (b *Batch) append(k call, err error) {
 	b.sealed = false
+	n := 0
 	if err == nil {
 		if err = b.comm.checkAsk(&b.job.ask); err != nil { // not the operand's
 			return
 		}
-		err = b.comm.checkCall(&k)
+		n, err = b.comm.checkCall(&k)
 	}
 	switch {
 	case b.operandErr != nil:
 	case err != nil:
 		b.operandErr = fmt.Errorf("operand %d: %w", b.Len(), err)
 	default:
-		b.job.add(b.comm, k.dst, k.src, k.dtype, b.comm.larger(&k))
+		b.job.add(k.dst, k.src, k.dtype, n)
 	}
 }
 
@@ -133,7 +134,7 @@ func (b *Batch) Run(ctx context.Context) error {
 	if refused != nil {
 		return c.end(c.refusal(&fingerprint, refused))
 	}
-	if err := c.perform(ctx, &b.job, fingerprint); err != nil {
+	if err := c.perform(ctx, &b.job, &fingerprint); err != nil {
 		return c.end(c.failure(ctx, &fingerprint, err))
 	}
 	return c.end(nil)

@@ -39,7 +39,7 @@ func (c *Comm) fingerprintOf(a *ask) transport.Call {
 
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its
 // group, a refused one too.
-func (c *Comm) do(ctx context.Context, k call) error {
+func (c *Comm) do(ctx context.Context, k *call) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -53,19 +53,19 @@ func (c *Comm) do(ctx context.Context, k call) error {
 		defer c.crashed()
 	}
 	c.tellStart(&fingerprint, nil)
-	refused := k.invalid
+	n, refused := 0, k.invalid
 	switch {
 	case ctx == nil:
 		refused = errNilContext
 	case refused == nil:
-		refused = c.checkCall(&k)
+		n, refused = c.checkCall(k)
 	}
 	if refused != nil {
 		return c.end(c.refusal(&fingerprint, refused))
 	}
 	j := &c.lane.alone
-	j.one(c, &k)
-	err := c.perform(ctx, j, fingerprint)
+	j.one(k, n)
+	err := c.perform(ctx, j, &fingerprint)
 	j.forget()
 	if err != nil {
 		return c.end(c.failure(ctx, &fingerprint, err))

@@ -70,7 +70,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	}
 	p := pricer{c, ask{collective: collective}, dtype, int(bytes / int64(dtype.Size()))}
 	r := p.route()
-	e.Method, e.Implementation, e.Why = r.method, c.setting.told(r, 0), p.why(r)
+	e.Method, e.Implementation, e.Why = r.method, c.setting.told(&r, 0), p.why(r)
 	if r.phases {
 		across := p.phases(c.hybrid)[0]
 		e.Method, e.Implementation, e.Why = across.route().method, Hybrid, p.whyHybrid(c.hybrid)

@@ -24,7 +24,7 @@ const (
 )
 
 // passing notes a broadcast that has succeeded and need not have done so elsewhere. It returns the call's error.
-func (c *Comm) passing(k *ask, fingerprint transport.Call, err error) error {
+func (c *Comm) passing(k *ask, fingerprint *transport.Call, err error) error {
 	if k.collective.Contract().Rooted() && !k.barrier && err == nil {
 		c.group.passed.Store(fingerprint.Seq)
 	}

@@ -112,9 +112,9 @@ func (c *Comm) newHybrid() *hybrid {
 }
 
 // perform carries out a checked call.
-func (h *hybrid) perform(ctx context.Context, j *job, fingerprint transport.Call) error {
+func (h *hybrid) perform(ctx context.Context, j *job, fingerprint *transport.Call) error {
 	p := &h.lane.phases
-	p.hybrid, p.fingerprint, p.done, p.question = h, fingerprint, 0, j.question
+	p.hybrid, p.fingerprint, p.done, p.question = h, *fingerprint, 0, j.question
 	p.whole = call{ask: j.ask, dtype: j.dtypes[0], dst: j.outs[0], src: j.ins[0], srcLen: len(j.ins[0]) / j.dtypes[0].Size()}
 	err := phasingOf(j.collective).perform(p, ctx)
 	p.whole = call{} // hold on to nobody's buffers
@@ -163,8 +163,8 @@ func (p *phases) do(ctx context.Context, c *Comm, collective schedule.Collective
 	}
 	f := p.next(c)
 	p.lane.startPhase(p.done)
-	p.part.one(c, &k)
-	if err := c.perform(ctx, &p.part, f); err != nil {
+	p.part.one(&k, c.larger(&k))
+	if err := c.perform(ctx, &p.part, &f); err != nil {
 		return err
 	}
 	p.lane.endRound()

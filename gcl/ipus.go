@@ -156,9 +156,9 @@ func (w *ipu) do(g *group, k call) error {
 	f := c.fingerprintOf(&k.ask)
 	f.Seq, f.Count, f.Digest, f.DType = g.seq.Add(1), uint64(c.larger(&k)), c.digest, uint8(k.dtype)
 	j := &c.lane.alone
-	j.one(c, &k)
+	j.one(&k, c.larger(&k))
 	defer j.forget()
-	return c.perform(w.of.ctx, j, f)
+	return c.perform(w.of.ctx, j, &f)
 }
 
 // run calls body for each IPU, on a goroutine of its own but that IPU 0 has the caller's, and returns when all have

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -35,7 +34,6 @@ type job struct {
 	ins, outs [][]byte
 	dtypes    []tensor.DType
 	elements  []int // in the larger of the rank's two buffers
-	shards    []int // ceil(elements/G): a rank's part of a reduce-scatter or an all-gather
 	parts     []int // as in a call; nil for several operands
 	question  question
 
@@ -63,43 +61,41 @@ func (k *keptLayout) keep(l *layout) { k.layout, k.number = l, l.number }
 
 // empty takes the operands out, and keeps the memory.
 func (j *job) empty() {
-	*j = job{ins: j.ins[:0], outs: j.outs[:0], dtypes: j.dtypes[:0], elements: j.elements[:0], shards: j.shards[:0]}
+	*j = job{ins: j.ins[:0], outs: j.outs[:0], dtypes: j.dtypes[:0], elements: j.elements[:0]}
 }
 
 // add adds an operand that has been checked, of n elements in the larger buffer.
-func (j *job) add(c *Comm, dst, src []byte, dtype tensor.DType, n int) {
+func (j *job) add(dst, src []byte, dtype tensor.DType, n int) {
 	j.ins, j.outs = append(j.ins, src), append(j.outs, dst)
-	j.describe(c, dtype, n)
+	j.describe(dtype, n)
 }
 
 // describe adds what is to be known of an operand, but for its buffers.
-func (j *job) describe(c *Comm, dtype tensor.DType, n int) {
+func (j *job) describe(dtype tensor.DType, n int) {
 	j.dtypes, j.elements = append(j.dtypes, dtype), append(j.elements, n)
-	j.shards = append(j.shards, chunks.PerRank(n, c.Size()))
 }
 
-// forget holds on to nobody's buffers.
-func (j *job) forget() {
-	clear(j.ins)
-	clear(j.outs)
-	j.ins, j.outs, j.parts = j.ins[:0], j.outs[:0], nil
-}
-
-// one makes the job that a call on one operand is.
-func (j *job) one(c *Comm, k *call) {
-	n := c.larger(k)
-	j.empty()
-	j.ask, j.parts = k.ask, k.parts
-	j.add(c, k.dst, k.src, k.dtype, n)
+// one makes the job that a call on one operand is, of n elements in the larger buffer. It writes no more than it must:
+// for a call of few bytes that shows.
+func (j *job) one(k *call, n int) {
+	if len(j.ins) == 0 {
+		j.ins, j.outs, j.dtypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1), make([]int, 1)
+	}
+	// Field by field: the bytes have just been written one by one, and to read them as a word stalls.
+	j.collective, j.barrier, j.operator, j.root, j.parts = k.collective, k.barrier, k.operator, k.root, k.parts
+	j.ins[0], j.outs[0], j.dtypes[0], j.elements[0] = k.src, k.dst, k.dtype, n
+	j.scheduled.layout = nil
 	j.askOne(k.parts != nil)
 }
 
+// forget has a job that one has made hold on to nobody's buffers.
+func (j *job) forget() { j.ins[0], j.outs[0], j.parts = nil, nil, nil }
+
 // askOne is the question of a job of one operand.
 func (j *job) askOne(parts bool) {
-	j.question = question{
-		collective: j.collective, barrier: j.barrier, local: !j.operator.Combines(), parts: parts,
-		bytes: j.elements[0] * j.dtypes[0].Size(), published: len(j.ins[0]),
-	}
+	q := &j.question
+	q.collective, q.barrier, q.local, q.several, q.parts = j.collective, j.barrier, !j.operator.Combines(), false, parts
+	q.bytes, q.published = j.elements[0]*j.dtypes[0].Size(), len(j.ins[0])
 }
 
 // sumUp completes a job of several operands: what chooses its route, and what must be equal on all ranks, which are the
@@ -153,29 +149,34 @@ func (c *Comm) foldOf(a *ask, t kernel.Type) kernel.Fold {
 	return kernel.Fold{Op: does.fold, Type: t, Square: does.square, Wide: c.options.Reproducible}
 }
 
-// checkCall looks at the arguments of a call on one operand. Nothing has been sent.
-func (c *Comm) checkCall(k *call) error {
+// checkCall looks at the arguments of a call on one operand, and returns the elements of the larger buffer. Nothing has
+// been sent.
+func (c *Comm) checkCall(k *call) (n int, err error) {
 	size, contract := c.Size(), k.collective.Contract()
 	if contract.Input == schedule.Own {
 		if err := checkRoom(k.srcLen, size, k.dtype); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if contract.Combines {
 		if err := k.operator.Accepts(k.dtype); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	switch {
 	case contract.Input == schedule.Blocks && k.srcLen%size != 0:
-		return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", k.srcLen, size)
+		return 0, fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", k.srcLen, size)
 	case contract.Rooted() && (k.root < 0 || k.root >= size):
-		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, size-1)
+		return 0, fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, size-1)
 	}
-	if want := contract.Output.Elements(c.larger(k), size); k.dstLen != want {
-		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
+	n = contract.Elements(k.srcLen, size)
+	if want := contract.Output.Elements(n, size); k.dstLen != want {
+		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
 	}
-	return c.checkOverlap(k)
+	if overlap(k.dst, k.src) {
+		return n, c.checkOverlap(k)
+	}
+	return n, nil
 }
 
 // checkAsk looks at what is no single operand's.

@@ -89,7 +89,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	if refused != nil {
 		return c.end(c.refusal(&fingerprint, refused))
 	}
-	err := c.perform(ctx, j, fingerprint)
+	err := c.perform(ctx, j, &fingerprint)
 	j.ins, j.outs = nil, nil
 	if err != nil {
 		return c.end(c.failure(ctx, &fingerprint, err))
@@ -242,12 +242,12 @@ func (m *many) check(c *Comm, k *manyCall, j *job) error {
 			elements = k.mapping[t]
 			err = c.checkOverlap(&one)
 		default:
-			err = c.checkCall(&one)
+			_, err = c.checkCall(&one)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", k.form.what(), t, err)
 		}
-		j.describe(c, one.dtype, elements)
+		j.describe(one.dtype, elements)
 	}
 	if err := m.checkCrossing(k.form, m.outs, m.ins); err != nil {
 		return err

@@ -9,16 +9,19 @@ import (
 )
 
 // perform carries out a job that has been checked.
-func (c *Comm) perform(ctx context.Context, j *job, fingerprint transport.Call) error {
-	r := c.setting.route(&j.question)
+// Route and fingerprint go by their addresses: their bytes have just been written one by one, and to copy them in words
+// stalls.
+func (c *Comm) perform(ctx context.Context, j *job, fingerprint *transport.Call) error {
+	var r route
+	c.setting.decide(&r, &j.question)
 	if r.phases {
 		return c.passing(&j.ask, fingerprint, c.hybrid.perform(ctx, j, fingerprint))
 	}
 	switch r.path {
 	case PathLocal:
-		c.chosen(r, 0)
+		c.chosen(&r, 0)
 		// Nothing to send, but an aborted or closed communicator, or a context that is done, must show.
-		if err := c.lane.endpoint.Exchange(ctx, fingerprint, nil); err != nil {
+		if err := c.lane.endpoint.Exchange(ctx, *fingerprint, nil); err != nil {
 			return err
 		}
 		for t := range j.ins {
@@ -26,15 +29,15 @@ func (c *Comm) perform(ctx context.Context, j *job, fingerprint transport.Call) 
 		}
 		return nil
 	case PathSmall, PathMemory:
-		return c.lane.shared.run(ctx, c, j, r, &fingerprint)
+		return c.lane.shared.run(ctx, c, j, &r, fingerprint)
 	}
 	fingerprint.Method = uint8(r.method)
-	e, err := c.executor(j, r)
+	e, err := c.executor(j, &r)
 	if err != nil {
 		return err
 	}
-	c.chosen(r, e.length())
-	return c.passing(&j.ask, fingerprint, c.lane.many.scheduled(ctx, c, j, e, fingerprint))
+	c.chosen(&r, e.length())
+	return c.passing(&j.ask, fingerprint, c.lane.many.scheduled(ctx, c, j, e, *fingerprint))
 }
 
 // keepOwn gives a replica its own data of an operand: the result in a group of one, and that of an operator that
@@ -67,7 +70,7 @@ type executor interface {
 }
 
 // executor finds the executor of a job by a schedule, or makes it.
-func (c *Comm) executor(j *job, r route) (executor, error) {
+func (c *Comm) executor(j *job, r *route) (executor, error) {
 	overMemory := r.path == PathRounds
 	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
 	inPlace := overMemory || len(j.ins) == 1 && address(j.ins[0]) == address(j.outs[0])

@@ -107,14 +107,21 @@ func (s *setting) inPhases(q *question) bool {
 }
 
 // route decides how a call goes.
-func (s *setting) route(q *question) route {
+func (s *setting) route(q *question) (r route) {
+	s.decide(&r, q)
+	return r
+}
+
+// decide is route, into a zero route.
+func (s *setting) decide(r *route, q *question) {
 	switch {
 	case s.ranks == 1 || q.local:
-		return route{path: PathLocal}
+		r.path = PathLocal
+		return
 	case s.implementation == Hybrid && s.inPhases(q):
-		return route{phases: true}
+		r.phases = true
+		return
 	}
-	var r route
 	r.method, r.because = s.method(q)
 	switch {
 	case !s.syncful || !s.memory:
@@ -126,11 +133,10 @@ func (s *setting) route(q *question) route {
 	default:
 		r.path = PathMemory
 	}
-	return r
 }
 
 // told is the implementation that a Trace is told of a route, in a phase of Hybrid or in none, 0.
-func (s *setting) told(r route, phase int) Implementation {
+func (s *setting) told(r *route, phase int) Implementation {
 	switch {
 	case r.path == PathLocal:
 		return AutoImplementation

@@ -147,7 +147,7 @@ func TestRouteIsWhatExplainSays(t *testing.T) {
 					return err
 				}
 				var j job
-				j.one(c, &call{ask: ask{collective: schedule.AllReduce}, dtype: tensor.F32, src: make([]byte, 4*n), srcLen: n})
+				j.one(&call{ask: ask{collective: schedule.AllReduce}, dtype: tensor.F32, src: make([]byte, 4*n)}, n)
 				r := c.setting.route(&j.question)
 				e, err := c.Explain(schedule.AllReduce, int64(4*n), tensor.F32)
 				if err != nil {

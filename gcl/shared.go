@@ -71,7 +71,7 @@ const piecesPerRank = 2
 const lineBytes = 64
 
 // run carries out a job in one pass, or if it is small by what everyone publishes.
-func (s *shared) run(ctx context.Context, c *Comm, j *job, r route, fingerprint *transport.Call) error {
+func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route, fingerprint *transport.Call) error {
 	s.setUp(c, j, r, fingerprint)
 	c.chosenOnePass(r)
 	if r.path == PathSmall {
@@ -105,7 +105,7 @@ func (s *shared) run(ctx context.Context, c *Comm, j *job, r route, fingerprint 
 }
 
 // setUp makes ready for one job.
-func (s *shared) setUp(c *Comm, j *job, r route, fingerprint *transport.Call) {
+func (s *shared) setUp(c *Comm, j *job, r *route, fingerprint *transport.Call) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, *fingerprint
 	s.call.Method = uint8(r.method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
 	s.contract, s.root = j.collective.Contract(), j.root

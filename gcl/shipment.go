@@ -3,6 +3,7 @@ package gcl
 import (
 	"context"
 
+	"gogcl.dev/chunks"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -24,7 +25,7 @@ const maxSeparate = 256
 func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, fingerprint transport.Call) error {
 	contract, does := j.collective.Contract(), &operators[j.operator]
 	s := shipment{
-		many: m, job: j, rank: c.Rank(), together: c.options.StageFragments,
+		many: m, job: j, ranks: c.Size(), rank: c.Rank(), together: c.options.StageFragments,
 		scatters: contract.Output == schedule.Own, gathers: contract.Input == schedule.Own,
 	}
 	ranks, works := 0, func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }
@@ -115,6 +116,7 @@ type shipment struct {
 	*job
 	many     *many
 	layout   *layout
+	ranks    int
 	rank     int
 	gathers  bool // an input is the rank's shard
 	scatters bool // an output is the rank's shard
@@ -234,7 +236,8 @@ func (s *shipment) have(t int) int {
 	if s.parts != nil {
 		return len(s.outs[t])
 	}
-	return min(max(s.elements[t]-s.rank*s.shards[t], 0), s.shards[t]) * s.dtypes[t].Size()
+	shard := chunks.PerRank(s.elements[t], s.ranks)
+	return min(max(s.elements[t]-s.rank*shard, 0), shard) * s.dtypes[t].Size()
 }
 
 // first is the element of the larger buffer at which the rank's own part of an operand begins.
@@ -242,5 +245,5 @@ func (s *shipment) first(t int) int {
 	if s.parts != nil {
 		return s.parts[s.rank]
 	}
-	return s.rank * s.shards[t]
+	return s.rank * chunks.PerRank(s.elements[t], s.ranks)
 }

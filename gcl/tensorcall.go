@@ -24,7 +24,7 @@ func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src 
 	if k.invalid == nil {
 		k.dtype, k.dst, k.src, k.dstLen, k.srcLen = src.DType(), dst.Bytes(), src.Bytes(), dst.Len(), src.Len()
 	}
-	return c.do(ctx, k)
+	return c.do(ctx, &k)
 }
 
 // checkTensors says what is wrong with the tensors of a call on one.

@@ -256,7 +256,7 @@ func waitedSince(err error) int64 {
 }
 
 // chosen tells how the call in progress is carried out, and in how many rounds.
-func (c *Comm) chosen(r route, rounds int) {
+func (c *Comm) chosen(r *route, rounds int) {
 	f := c.lane.flight
 	f.method, f.path = r.method, r.path
 	if c.lane.tracing.trace != nil {
@@ -265,14 +265,14 @@ func (c *Comm) chosen(r route, rounds int) {
 }
 
 // chosenOnePass is chosen for what goes on peer memory without a schedule.
-func (c *Comm) chosenOnePass(r route) {
+func (c *Comm) chosenOnePass(r *route) {
 	c.chosen(r, 1)
 	if c.lane.tracing.trace != nil {
 		c.lane.tracing.startRound(0)
 	}
 }
 
-func (c *Comm) traceChosen(r route, rounds int) {
+func (c *Comm) traceChosen(r *route, rounds int) {
 	t := &c.lane.tracing
 	t.call.Method, t.call.Path, t.call.Implementation = r.method, r.path, c.setting.told(r, t.call.Phase)
 	if t.trace.MethodChosen == nil {

@@ -19,14 +19,20 @@ const (
 	numCollectives
 )
 
-// contracts has a row for each collective. A row is all that there is to say about one: the checker, the executors,
-// lengths, shapes and texts are made from it.
-var contracts = [numCollectives]Contract{
-	AllReduce:     {Name: "all-reduce", Input: Whole, Output: Whole, Combines: true},
-	ReduceScatter: {Name: "reduce-scatter", Input: Whole, Output: Own, Combines: true},
-	AllGather:     {Name: "all-gather", Input: Own, Output: Whole},
-	AllToAll:      {Name: "all-to-all", Input: Blocks, Output: Blocks},
-	Broadcast:     {Name: "broadcast", Input: AtRoot, Output: Whole},
+// row is a collective's name, with hyphens, and contract.
+type row struct {
+	name string
+	Contract
+}
+
+// rows has a row for each collective. A row is all that there is to say about one: the checker, the executors, lengths,
+// shapes and texts are made from it.
+var rows = [numCollectives]row{
+	AllReduce:     {"all-reduce", Contract{Input: Whole, Output: Whole, Combines: true}},
+	ReduceScatter: {"reduce-scatter", Contract{Input: Whole, Output: Own, Combines: true}},
+	AllGather:     {"all-gather", Contract{Input: Own, Output: Whole}},
+	AllToAll:      {"all-to-all", Contract{Input: Blocks, Output: Blocks}},
+	Broadcast:     {"broadcast", Contract{Input: AtRoot, Output: Whole}},
 }
 
 // Contract is what a collective is: which chunks a rank's two buffers hold, and which contributions each chunk of an
@@ -43,8 +49,6 @@ var contracts = [numCollectives]Contract{
 // numbers. So Output can always be Input. Chunks of one number have one size; in Blocks, which are of one length, so
 // have chunks at one place of their blocks.
 type Contract struct {
-	Name string // with hyphens, as in "all-reduce"
-
 	Input, Output Holding
 
 	// Combines says that a chunk of an Output is the combination of all ranks' chunks of its number, by an operator.
@@ -70,7 +74,7 @@ const (
 // String returns the name with hyphens, as in "all-reduce".
 func (c Collective) String() string {
 	if c.Valid() {
-		return contracts[c].Name
+		return rows[c].name
 	}
 	return fmt.Sprintf("Collective(%d)", uint8(c))
 }
@@ -81,7 +85,7 @@ func (c Collective) Valid() bool { return c < numCollectives }
 // Contract says what the collective is; the zero Contract if c is none.
 func (c Collective) Contract() Contract {
 	if c.Valid() {
-		return contracts[c]
+		return rows[c].Contract
 	}
 	return Contract{}
 }
