@@ -89,7 +89,11 @@ func (j *job) one(k *call, n int) {
 }
 
 // forget has a job that one has made hold on to nobody's buffers.
-func (j *job) forget() { j.ins[0], j.outs[0], j.parts = nil, nil, nil }
+func (j *job) forget() {
+	if len(j.ins) > 0 {
+		j.ins[0], j.outs[0], j.parts = nil, nil, nil
+	}
+}
 
 // askOne is the question of a job of one operand.
 func (j *job) askOne(parts bool) {

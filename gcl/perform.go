@@ -31,13 +31,14 @@ func (c *Comm) perform(ctx context.Context, j *job, fingerprint *transport.Call)
 	case PathSmall, PathMemory:
 		return c.lane.shared.run(ctx, c, j, &r, fingerprint)
 	}
-	fingerprint.Method = uint8(r.method)
+	f := *fingerprint // the caller's stays as it is
+	f.Method = uint8(r.method)
 	e, err := c.executor(j, &r)
 	if err != nil {
 		return err
 	}
 	c.chosen(&r, e.length())
-	return c.passing(&j.ask, fingerprint, c.lane.many.scheduled(ctx, c, j, e, *fingerprint))
+	return c.passing(&j.ask, &f, c.lane.many.scheduled(ctx, c, j, e, f))
 }
 
 // keepOwn gives a replica its own data of an operand: the result in a group of one, and that of an operator that
