@@ -31,7 +31,8 @@ func specs(k int, do func(name string, s Spec)) {
 	for _, m := range All() {
 		for _, c := range schedule.Collectives() {
 			roots := 1
-			if c == schedule.Broadcast {
+			contract := c.Contract()
+			if contract.Rooted() {
 				roots = k
 			}
 			for root := range roots {
@@ -43,12 +44,11 @@ func specs(k int, do func(name string, s Spec)) {
 						for _, pieces := range []int{0, 3, 8} {
 							s := Spec{Method: m, Collective: c, Size: k, Root: root, Ring: ring, Second: second,
 								Pieces: pieces, InPlace: inPlace, RankOrder: rankOrder}
-							if rankOrder && c != schedule.AllReduce && c != schedule.ReduceScatter ||
-								inPlace && c != schedule.AllToAll ||
-								pieces > 0 && c != schedule.Broadcast && !rankOrder ||
-								pieces > 0 && (c == schedule.ReduceScatter || m == Direct || m == SendToAll) ||
+							if rankOrder && !contract.Combines ||
+								inPlace && contract.Output != schedule.Blocks ||
+								pieces > 0 && s.Pipelined(1<<40, 1).Pieces == 0 ||
 								k > 16 && pieces == 3 ||
-								k > 16 && c == schedule.AllToAll && inPlace != (k%2 == 0) || // the one in place is proved apart as well
+								k > 16 && contract.Output == schedule.Blocks && inPlace != (k%2 == 0) || // the one in place is proved apart as well
 								k > 16 && rankOrder && m != SendToAll && m != Direct && m != ClockwiseRing { // TestOneChain: the others are the same
 								continue
 							}

@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"math/bits"
 	"testing"
 
 	"gogcl.dev/methods/schedule"
@@ -42,6 +43,23 @@ func formula(m Method, c schedule.Collective, k, m_ int) want {
 			return want{2, (k - 1) + (k-1)*(k-2) + (k - 1)}
 		}
 		return want{half + m_ - 1, k * (k - 1)}
+	case schedule.Reduce:
+		switch m {
+		case SendToAll:
+			return want{1, k * (k - 1)}
+		case Direct: // as a reduce-scatter; then the owners' pieces
+			return want{2, k*(k-1) + (k - 1)}
+		}
+		return want{half + m_ - 1, k * (k - 1)}
+	case schedule.Gather, schedule.Scatter: // a part for each place that it travels
+		switch m {
+		case SendToAll, Direct:
+			return want{1, k - 1}
+		case MeetInMiddleRing:
+			far, near := k/2, k-1-k/2
+			return want{k / 2, far*(far+1)/2 + near*(near+1)/2}
+		}
+		return want{k - 1, k * (k - 1) / 2}
 	}
 	return want{half, k * (k - 1)}
 }
@@ -71,8 +89,14 @@ func doublingFormula(c schedule.Collective, k int) want {
 			}
 		}
 		return want{1 + up, k * blocks}
-	case schedule.Broadcast:
+	case schedule.Broadcast, schedule.Reduce:
 		return want{up, k * (k - 1)}
+	case schedule.Gather, schedule.Scatter: // a part goes up or down as many edges as its rank has binary digits set
+		edges := 0
+		for i := range k {
+			edges += bits.OnesCount(uint(i))
+		}
+		return want{up, edges}
 	}
 	return want{rounds, k*(p-1) + extra*k + extra}
 }
@@ -103,7 +127,7 @@ func TestCostsAreTheFormulas(t *testing.T) {
 						first = sent
 					}
 					total += sent
-					if c != schedule.Broadcast && m != RecursiveDoubling && sent != first {
+					if !c.Contract().Rooted() && m != RecursiveDoubling && sent != first {
 						t.Errorf("%v %v over %d: rank %d sends %d chunks, rank 0 %d", m, c, k, rank, sent, first)
 					}
 				}

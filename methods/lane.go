@@ -65,7 +65,7 @@ func ringRow(name string, f ringForm) row {
 			return make(s, ring{lanes, f.fragments})
 		}
 	}
-	return row{name: name, rings: f.rings, inOrder: chainWays, ways: ways{
+	all := ways{
 		schedule.AllReduce:     {chunks: fragments, program: along(Spec.laneAllReduce)},
 		schedule.ReduceScatter: {chunks: fragments, program: along(Spec.laneReduceScatter)},
 		schedule.AllGather:     {chunks: fragments, program: along(Spec.laneAllGather)},
@@ -75,7 +75,8 @@ func ringRow(name string, f ringForm) row {
 			program: along(Spec.laneBroadcast),
 			reach:   f.reach,
 		},
-	}}
+	}
+	return row{name: name, rings: f.rings, inOrder: chained, ways: all.and(func(c collectiveWays) way { return c.ring(f) })}
 }
 
 // ring is the lanes of a rank, in the order of their ids.

@@ -1,6 +1,10 @@
 package methods
 
-import "gogcl.dev/methods/schedule"
+import (
+	"slices"
+
+	"gogcl.dev/methods/schedule"
+)
 
 // row is all that there is to say about a method.
 type row struct {
@@ -23,17 +27,35 @@ type way struct {
 	reach   func(size int) int                      // hops of the chain that Pieces is for; nil: there is no chain
 }
 
+// others are the collectives whose ways stand together, for all kinds of methods.
+var others = []collectiveWays{reduceWays, gatherWays, scatterWays}
+
+// and adds the ways of the other collectives, of one kind of method.
+func (w ways) and(kind func(c collectiveWays) way) ways {
+	out := slices.Clone(w)
+	for _, c := range others {
+		for int(c.collective) >= len(out) {
+			out = append(out, way{})
+		}
+		out[c.collective] = kind(c)
+	}
+	return out
+}
+
+// chained are the ways of methods that reduce in the order of the ranks along a chain.
+var chained = chainWays.and(func(c collectiveWays) way { return c.chain })
+
 // table has a row for each method.
 var table = [numMethods]row{
 	Auto:                  {name: "auto"},
-	SendToAll:             {name: "broadcast", ways: sendToAllWays},
+	SendToAll:             {name: "broadcast", ways: sendToAllWays.and(func(c collectiveWays) way { return c.toAll })},
 	ClockwiseRing:         ringRow("clockwise_ring", clockwiseRing),
 	AnticlockwiseRing:     ringRow("anticlockwise_ring", anticlockwiseRing),
 	BidirectionalRingPair: ringRow("bidirectional_ring_pair", bidirectionalRingPair),
 	MeetInMiddleRing:      ringRow("meet_in_middle_ring", meetInMiddleRing),
 	QuadDirectionalRing:   ringRow("quad_directional_ring", quadDirectionalRing),
-	Direct:                {name: "direct", ways: directWays},
-	RecursiveDoubling:     {name: "recursive_doubling", ways: doublingWays, inOrder: chainWays},
+	Direct:                {name: "direct", ways: directWays.and(func(c collectiveWays) way { return c.direct })},
+	RecursiveDoubling:     {name: "recursive_doubling", ways: doublingWays.and(func(c collectiveWays) way { return c.doubling }), inOrder: chained},
 }
 
 // Into how many chunks the data is cut.

@@ -16,6 +16,9 @@ const (
 	AllGather
 	AllToAll
 	Broadcast
+	Reduce
+	Gather
+	Scatter
 	numCollectives
 )
 
@@ -33,6 +36,9 @@ var rows = [numCollectives]row{
 	AllGather:     {"all-gather", Contract{Input: Own, Output: Whole}},
 	AllToAll:      {"all-to-all", Contract{Input: Blocks, Output: Blocks}},
 	Broadcast:     {"broadcast", Contract{Input: AtRoot, Output: Whole}},
+	Reduce:        {"reduce", Contract{Input: Whole, Output: AtRoot, Combines: true}},
+	Gather:        {"gather", Contract{Input: Own, Output: AtRoot}},
+	Scatter:       {"scatter", Contract{Input: AtRoot, Output: Own}},
 }
 
 // Contract is what a collective is: which chunks a rank's two buffers hold, and which contributions each chunk of an
@@ -44,6 +50,9 @@ var rows = [numCollectives]row{
 //	all-gather      Own      Whole               its owner
 //	all-to-all      Blocks   Blocks              the rank of its block
 //	broadcast       AtRoot   Whole               the root
+//	reduce          Whole    AtRoot   yes        all ranks
+//	gather          Own      AtRoot              its owner
+//	scatter         AtRoot   Own                 the root
 //
 // Chunks are numbered through the larger of the two buffers, from 0 to Schedule.Chunks-1, and the smaller one keeps the
 // numbers. So Output can always be Input. Chunks of one number have one size; in Blocks, which are of one length, so

@@ -1,0 +1,58 @@
+package methods
+
+import "gogcl.dev/methods/schedule"
+
+// gatherWays are those of the gather, a scatter backwards. Without a ring everyone sends its part straight to the root.
+// On rings the parts go round towards the root, each rank passing on in round t the part of the rank t places behind. By
+// recursive_doubling they go up a binomial tree, whose inner ranks pass on the parts of all below them together.
+//
+//	gather, 4 ranks, 4 chunks, 2 rounds
+//	round | rank 0 | rank 1 | rank 2            | rank 3
+//	------+--------+--------+-------------------+-------
+//	    0 | O1<1   | I1>0   | S0[3]<3           | I3>2
+//	      | then   |        | then              |
+//	      | O0=I0  |        | S1[2]=I2          |
+//	      |        |        | S1[3 of 2-]=S0[3] |
+//	    1 | O2-3<2 |        | S1[2-3]>0         |
+//
+//draw:recursive_doubling gather 4
+var gatherWays = collectiveWays{
+	collective: schedule.Gather,
+	toAll:      built(perRank, partsToRoot),
+	direct:     built(perRank, partsToRoot),
+	ring: func(f ringForm) way {
+		return built(func(s Spec) int { return f.fragments * s.Size }, func(b *schedule.Builder, s Spec) {
+			f.onLanes(s, func(l lane) {
+				for d := 1; d <= l.reach; d++ {
+					for t := range d {
+						b.Copy(t, l.behind(d-t), l.behind(d-t-1), l.behind(d)*f.fragments+l.fragment, 1)
+					}
+				}
+			})
+		})
+	},
+	doubling: built(perRank, func(b *schedule.Builder, s Spec) {
+		s.tree(func(t, child, parent, first, n int) { b.Copy(t, child, parent, first, n) })
+	}),
+}
+
+// partsToRoot is the gather in one round.
+func partsToRoot(b *schedule.Builder, s Spec) {
+	for _, from := range s.others(s.Root) {
+		b.Copy(0, from, s.Root, from, 1)
+	}
+}
+
+// tree calls edge for each edge of a binomial tree over the ranks, from the leaves to the root: in round t a child passes
+// on the parts of n ranks from first on, which are all below it. Those that go past the last rank make two edges.
+func (s Spec) tree(edge func(t, child, parent, first, n int)) {
+	for t := range s.treeRounds() {
+		for v := 1 << t; v < s.Size; v += 2 << t {
+			child, parent, n := s.actual(v), s.actual(v-1<<t), min(1<<t, s.Size-v)
+			edge(t, child, parent, child, min(n, s.Size-child))
+			if rest := child + n - s.Size; rest > 0 {
+				edge(t, child, parent, 0, rest)
+			}
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package methods
+
+import "gogcl.dev/methods/schedule"
+
+// collectiveWays is how the kinds of methods carry out one collective: those without a ring, those on rings, those by
+// doubling, and, of a collective that combines, the chain that keeps the order of the ranks.
+type collectiveWays struct {
+	collective      schedule.Collective
+	toAll, direct   way
+	ring            func(f ringForm) way
+	doubling, chain way
+}
+
+// built is the way of a generator that is written from the chunks' point of view.
+func built(chunks func(s Spec) int, add func(b *schedule.Builder, s Spec)) way {
+	return way{chunks: chunks, program: func(s Spec, rank int) schedule.Program {
+		b := schedule.NewBuilder(s.Collective, s.Size, s.Root, chunks(s)).Only(rank)
+		add(b, s)
+		out, err := b.Build()
+		if err != nil {
+			panic(err) // a fault of the generator, which the proof of every schedule would show
+		}
+		return out.Programs[rank]
+	}}
+}
+
+// pipelined is the way with the chain that Pieces is for.
+func (w way) pipelined(reach func(size int) int) way {
+	w.reach = reach
+	return w
+}
+
+// onLanes calls do for each lane of a ring method as its root sees it.
+func (f ringForm) onLanes(s Spec, do func(l lane)) {
+	for _, l := range f.lanes(s, s.Root) {
+		do(l)
+	}
+}
+
+// virtual numbers the ranks from the root on, which is 0; actual is the inverse.
+func (s Spec) actual(v int) int { return (v + s.Root) % s.Size }
+
+// treeRounds is the number of rounds of a binomial tree over the ranks.
+func (s Spec) treeRounds() int {
+	rounds := 0
+	for 1<<rounds < s.Size {
+		rounds++
+	}
+	return rounds
+}
