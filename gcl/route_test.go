@@ -138,6 +138,7 @@ func TestRouteIsWhatExplainSays(t *testing.T) {
 		for _, n := range []int{1, 16 << 10} {
 			err := Run(context.Background(), 3, func(ctx context.Context, c *Comm) error {
 				var told TraceCall
+				o := o // each replica's own
 				o.Trace = &Trace{CollectiveEnd: func(k TraceCall, _ error) { told = k }}
 				c, err := c.With(o)
 				if err != nil {
