@@ -67,14 +67,15 @@ func (b *Batch) AppendTensor(dst, src *tensor.Tensor) {
 	if b == nil || b.comm == nil {
 		return
 	}
-	if err := checkTensors(b.job.collective, dst, src, b.comm.Size()); err != nil {
-		b.append(call{}, err)
-		return
+	k := call{ask: b.job.ask}
+	err := b.comm.checkAsk(&k.ask)
+	if err == nil {
+		err = b.comm.checkTensors(&k.ask, dst, src)
 	}
-	b.append(call{
-		ask: b.job.ask, dtype: src.DType(),
-		dst: dst.Bytes(), src: src.Bytes(), dstLen: dst.Len(), srcLen: src.Len(),
-	}, nil)
+	if err == nil {
+		k.tensors(dst, src)
+	}
+	b.append(k, err)
 }
 
 // append adds an operand, or notes what is wrong with it.
@@ -154,7 +155,7 @@ func (b *Batch) seal() {
 	if len(j.ins) == 1 {
 		j.askOne(false)
 		b.fingerprint = c.fingerprintOf(&j.ask)
-		b.fingerprint.Count, b.fingerprint.Digest, b.fingerprint.DType = uint64(len(j.ins[0])/j.dtypes[0].Size()), c.digest, uint8(j.dtypes[0])
+		b.fingerprint.Count, b.fingerprint.Digest, b.fingerprint.DType = uint64(j.toPublish(0)), c.digest, uint8(j.dtypes[0])
 		return
 	}
 	j.sumUp(c, ofSlices, nil)

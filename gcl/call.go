@@ -44,7 +44,7 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 		return err
 	}
 	fingerprint := c.fingerprintOf(&k.ask)
-	fingerprint.Count, fingerprint.Digest, fingerprint.DType = uint64(k.srcLen), c.digest, uint8(k.dtype)
+	fingerprint.Count, fingerprint.Digest, fingerprint.DType = uint64(k.count(c.Size())), c.digest, uint8(k.dtype)
 	if err := c.begin(ctx, &fingerprint); err != nil {
 		return err
 	}

@@ -362,7 +362,7 @@ func TestExplainErrors(t *testing.T) {
 			dtype      tensor.DType
 			want       string
 		}{
-			{schedule.Broadcast + 1, 4, tensor.F32, "unknown collective 5"},
+			{200, 4, tensor.F32, "unknown collective 200"},
 			{schedule.AllReduce, -4, tensor.F32, "-4 bytes"},
 			{schedule.AllReduce, 4, 0, "invalid dtype"},
 			{schedule.AllReduce, 4, 200, "invalid dtype"},

@@ -24,6 +24,11 @@ func (a *ask) reads(rank int) bool {
 	return a.collective.Contract().Input != schedule.AtRoot || rank == a.root
 }
 
+// writes reports whether a rank has an output.
+func (a *ask) writes(rank int) bool {
+	return a.collective.Contract().Output != schedule.AtRoot || rank == a.root
+}
+
 // combines reports whether the inputs of the ranks are combined.
 func (a *ask) combines() bool { return a.collective.Contract().Combines }
 
@@ -95,11 +100,20 @@ func (j *job) forget() {
 	}
 }
 
+// toPublish is how many elements of an operand a rank publishes, or the root: those of an input, which is empty elsewhere
+// where the root deals parts out.
+func (j *job) toPublish(t int) int {
+	if j.collective.Contract().Deals() {
+		return j.elements[t]
+	}
+	return len(j.ins[t]) / j.dtypes[t].Size()
+}
+
 // askOne is the question of a job of one operand.
 func (j *job) askOne(parts bool) {
 	q := &j.question
 	q.collective, q.barrier, q.local, q.several, q.parts = j.collective, j.barrier, !j.operator.Combines(), false, parts
-	q.bytes, q.published = j.elements[0]*j.dtypes[0].Size(), len(j.ins[0])
+	q.bytes, q.published = j.elements[0]*j.dtypes[0].Size(), j.toPublish(0)*j.dtypes[0].Size()
 }
 
 // sumUp completes a job of several operands: what chooses its route, and what must be equal on all ranks, which are the
@@ -117,9 +131,9 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 		} else if j.common != dtype {
 			j.common = 0
 		}
-		j.count += uint64(len(j.ins[t]) / dtype.Size())
+		j.count += uint64(j.toPublish(t))
 		q.bytes += j.elements[t] * dtype.Size()
-		q.published += len(j.ins[t])
+		q.published += j.toPublish(t) * dtype.Size()
 		if shape == nil {
 			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
 		} else {
@@ -128,15 +142,6 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 	}
 	q.published = roundUp(q.published, packAlign)
 	j.question = q
-}
-
-// shapeHash adds a tensor's dtype and shape to a hash.
-func shapeHash(hash uint64, t *tensor.Tensor) uint64 {
-	hash = mix(hash, uint64(t.DType())<<32|uint64(t.Rank()))
-	for i := range t.Rank() {
-		hash = mix(hash, uint64(t.Dim(i)))
-	}
-	return hash
 }
 
 // fingerprint is that of a job of several operands.
@@ -157,8 +162,8 @@ func (c *Comm) foldOf(a *ask, t kernel.Type) kernel.Fold {
 // been sent.
 func (c *Comm) checkCall(k *call) (n int, err error) {
 	size, contract := c.Size(), k.collective.Contract()
-	if contract.Input == schedule.Own {
-		if err := checkRoom(k.srcLen, size, k.dtype); err != nil {
+	if contract.PerRank() && contract.Input != schedule.Whole {
+		if err := checkRoom(k.part(contract), size, k.dtype); err != nil {
 			return 0, err
 		}
 	}
@@ -173,14 +178,55 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 	case contract.Rooted() && (k.root < 0 || k.root >= size):
 		return 0, fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.root, size-1)
 	}
-	n = contract.Elements(k.srcLen, size)
-	if want := contract.Output.Elements(n, size); k.dstLen != want {
+	n = c.larger(k)
+	if contract.Rooted() {
+		if err := c.checkRooted(k, contract, n); err != nil {
+			return 0, err
+		}
+	} else if want := contract.Output.Elements(n, size); k.dstLen != want {
 		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
 	}
 	if overlap(k.dst, k.src) {
 		return n, c.checkOverlap(k)
 	}
 	return n, nil
+}
+
+// part is what takes room on all ranks, once for each: an input, or where the root deals parts out an output. Blocks have
+// room as they are.
+func (k *call) part(contract schedule.Contract) int {
+	switch {
+	case contract.Deals():
+		return k.dstLen
+	case contract.Input == schedule.Own:
+		return k.srcLen
+	}
+	return 0
+}
+
+// checkRooted looks at the lengths of a call with a root, of n elements in the larger buffer. A buffer that does not
+// count on this rank may be missing, and is left out of the call.
+func (c *Comm) checkRooted(k *call, contract schedule.Contract, n int) error {
+	size, atRoot := c.Size(), c.Rank() == k.root
+	switch want := contract.Output.Elements(n, size); {
+	case contract.Deals() && atRoot && k.srcLen%size != 0:
+		return fmt.Errorf("%d elements at the root do not divide into %d equal parts, one for each rank", k.srcLen, size)
+	case contract.Deals() && atRoot && k.srcLen != n:
+		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, k.srcLen/size, k.srcLen, size)
+	case contract.Deals() && k.srcLen != 0 && k.srcLen != n:
+		return fmt.Errorf("the input has %d elements, want none or %d: only the root's is read", k.srcLen, n)
+	case contract.Output == schedule.AtRoot && !atRoot && k.dstLen != 0 && k.dstLen != want:
+		return fmt.Errorf("the destination has %d elements, want none or %d: only the root's is written", k.dstLen, want)
+	case (contract.Output != schedule.AtRoot || atRoot) && k.dstLen != want:
+		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
+	}
+	if !k.writes(c.Rank()) {
+		k.dst = nil
+	}
+	if contract.Deals() && !atRoot {
+		k.src = nil
+	}
+	return nil
 }
 
 // checkAsk looks at what is no single operand's.
@@ -204,7 +250,15 @@ func (c *Comm) larger(k *call) int {
 	if k.parts != nil {
 		return k.parts[c.Size()]
 	}
-	return k.collective.Contract().Elements(k.srcLen, c.Size())
+	return k.collective.Contract().Elements(k.count(c.Size()), c.Size())
+}
+
+// count is the elements of an input that a call tells of: where the root deals parts out, those of the root's.
+func (k *call) count(ranks int) int {
+	if k.collective.Contract().Deals() {
+		return k.dstLen * ranks
+	}
+	return k.srcLen
 }
 
 // checkOverlap refuses a destination that shares memory with the input, unless it is the input or, where one is

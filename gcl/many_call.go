@@ -166,8 +166,29 @@ func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) (*job, error) 
 			p.words = append(p.words, m.words...)
 		}
 	}
+	if k.collective.Contract().Rooted() {
+		m.leaveOut(c, k)
+	}
 	p.ask, p.ins, p.outs = k.ask, m.ins, m.outs
 	return &p.job, nil
+}
+
+// leaveOut takes buffers that do not count on this rank out of a call with a root, as checkRooted does.
+func (m *many) leaveOut(c *Comm, k *manyCall) {
+	if !k.writes(c.Rank()) {
+		clear(m.outs)
+	}
+	if k.collective.Contract().Deals() && !k.reads(c.Rank()) {
+		clear(m.ins)
+	}
+}
+
+// dtypeOf is the dtype of operand t, of tensors of which one may be missing.
+func (k *manyCall) dtypeOf(t int) tensor.DType {
+	if src := k.srcTensors[t]; src != nil {
+		return src.DType()
+	}
+	return k.dstTensors[t].DType()
 }
 
 // checkMany looks at what is no single tensor's.
@@ -230,7 +251,7 @@ func (m *many) check(c *Comm, k *manyCall, j *job) error {
 		one := call{ask: k.ask, dtype: k.dtype, dst: m.outs[t], src: src}
 		var err error
 		if k.form == ofTensors {
-			one.dtype = k.srcTensors[t].DType()
+			one.dtype = k.dtypeOf(t)
 			err = checkShapes(k.collective, k.dstTensors[t], k.srcTensors[t], c.Size())
 		}
 		size := one.dtype.Size()
@@ -247,6 +268,7 @@ func (m *many) check(c *Comm, k *manyCall, j *job) error {
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", k.form.what(), t, err)
 		}
+		m.outs[t], m.ins[t] = one.dst, one.src
 		j.describe(one.dtype, elements)
 	}
 	if err := m.checkCrossing(k.form, m.outs, m.ins); err != nil {
@@ -255,7 +277,7 @@ func (m *many) check(c *Comm, k *manyCall, j *job) error {
 	j.ask, j.ins, j.outs = k.ask, m.ins, m.outs
 	var shape func(hash uint64, t int) uint64
 	if k.form == ofTensors {
-		shape = func(hash uint64, t int) uint64 { return shapeHash(hash, k.srcTensors[t]) }
+		shape = func(hash uint64, t int) uint64 { return k.shapeHash(hash, t) }
 	}
 	j.sumUp(c, k.form, shape)
 	return nil

@@ -76,7 +76,7 @@ func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route, fingerprint
 	c.chosenOnePass(r)
 	if r.path == PathSmall {
 		if len(j.ins) == 1 {
-			return s.small(ctx, j)
+			return s.small(ctx, c, j)
 		}
 		return c.lane.many.small(ctx, c, j)
 	}
@@ -99,7 +99,7 @@ func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route, fingerprint
 		return err
 	}
 	for t, out := range j.outs {
-		s.clearTail(out, len(j.ins[t]))
+		s.clearTail(out, j.elements[t]*j.dtypes[t].Size())
 	}
 	return nil
 }
@@ -145,17 +145,15 @@ func (s *shared) add(work kernel.Type, dst, src []byte) {
 	if o.replaces {
 		bytes = max(len(dst), len(src))
 	}
-	switch s.contract.Input {
-	case schedule.Own:
+	switch {
+	case s.contract.Input == schedule.Own:
 		o.units, o.replaces = n, false // but for the rank's own part, which stays where it is
-	case schedule.Blocks:
+	case s.contract.Output == schedule.Own:
+		o.unit, o.units = len(dst), n
+	case s.contract.Input == schedule.Blocks:
 		o.unit, o.units = len(src)/n, n*n
-	case schedule.AtRoot:
+	case s.contract.Input == schedule.AtRoot:
 		bytes, o.replaces = len(dst), false // likewise the root's
-	default:
-		if s.contract.Output == schedule.Own {
-			o.unit, o.units = len(dst), n
-		}
 	}
 	s.footprint += bytes
 	o.padded = roundUp(o.unit, lineBytes)
@@ -240,46 +238,64 @@ func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
 	}
 }
 
-// reduceUnit reduces bytes lo to hi of a unit from all inputs: the whole of them to all outputs, or the shard of the rank
-// whose unit it is to that rank's.
+// reduceUnit reduces bytes lo to hi of a unit from all inputs: the whole of them to all outputs or to the root's, or the
+// shard of the rank whose unit it is to that rank's.
 func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
-	if s.contract.Output == schedule.Whole {
+	first, dsts := 0, 0
+	switch s.contract.Output {
+	case schedule.Whole:
 		for r := range mems {
-			in, out := s.buffers(&mems[r], t)
-			s.srcs[r], s.dsts[r] = in[lo:hi], out[lo:hi]
+			_, out := s.buffers(&mems[r], t)
+			s.dsts[r] = out[lo:hi]
 		}
-		s.reduce(s.tiles[t].work, len(mems))
-		return
-	}
-	in, _ := s.buffers(&mems[s.rank], t)
-	first, have := shard(len(in), s.tiles[t].unit, unit)
-	if hi = min(hi, have); lo >= hi {
-		return
+		dsts = len(mems)
+	case schedule.AtRoot:
+		_, out := s.buffers(&mems[s.root], t)
+		s.dsts[0], dsts = out[lo:hi], 1
+	default:
+		in, _ := s.buffers(&mems[s.rank], t)
+		var have int
+		first, have = shard(len(in), s.tiles[t].unit, unit)
+		if hi = min(hi, have); lo >= hi {
+			return
+		}
+		_, out := s.buffers(&mems[unit], t)
+		s.dsts[0], dsts = out[lo:hi], 1
 	}
 	for r := range mems {
 		in, _ := s.buffers(&mems[r], t)
 		s.srcs[r] = in[first+lo : first+hi]
 	}
-	_, out := s.buffers(&mems[unit], t)
-	s.dsts[0] = out[lo:hi]
-	s.reduce(s.tiles[t].work, 1)
+	s.reduce(s.tiles[t].work, dsts)
 }
 
-// spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to all outputs.
+// spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to those that want it:
+// all ranks, its owner or the root.
 func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
-	from, at := s.root, 0
+	own := unit * s.tiles[t].unit // where the part of the unit's owner begins in a larger buffer
+	from, at := s.root, own
 	if s.contract.Input == schedule.Own {
-		from, at = unit, unit*s.tiles[t].unit
+		from, at = unit, 0
+	}
+	in, _ := s.buffers(&mems[from], t)
+	switch s.contract.Output {
+	case schedule.Own:
+		_, out := s.buffers(&mems[unit], t)
+		s.transfer(out[lo:hi], in[at+lo:at+hi])
+		return
+	case schedule.AtRoot:
+		_, out := s.buffers(&mems[s.root], t)
+		s.transfer(out[own+lo:own+hi], in[at+lo:at+hi])
+		return
 	}
 	_, out := s.buffers(&mems[s.rank], t)
-	hi = min(hi, len(out)-at) // the last ones may hold padding
+	hi = min(hi, len(out)-own) // the last ones may hold padding
 	if lo >= hi {
 		return
 	}
-	in, _ := s.buffers(&mems[from], t)
 	for r := range mems {
 		_, out := s.buffers(&mems[r], t)
-		s.transfer(out[at+lo:at+hi], in[lo:hi])
+		s.transfer(out[own+lo:own+hi], in[at+lo:at+hi])
 	}
 }
 

@@ -80,8 +80,10 @@ func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, finge
 	if err != nil {
 		return err
 	}
-	s.unpack(out, to)
-	s.finish()
+	if j.writes(s.rank) {
+		s.unpack(out, to)
+		s.finish()
+	}
 	return nil
 }
 

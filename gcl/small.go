@@ -9,9 +9,18 @@ import (
 
 // small carries out a job on one operand of few bytes: everyone publishes its input, and takes what it needs from what
 // the others have published. A broadcast does not even wait for the others.
-func (s *shared) small(ctx context.Context, j *job) error {
+func (s *shared) small(ctx context.Context, c *Comm, j *job) error {
 	dst, src := j.outs[0], j.ins[0]
 	switch {
+	case s.contract.Deals():
+		if s.rank != s.root {
+			src, _ = c.lane.stage(len(dst)*len(s.members), 0)
+		}
+		if err := s.memory.Broadcast(ctx, s.call, s.members, s.root, src); err != nil {
+			return err
+		}
+		copy(dst, src[s.rank*len(dst):])
+		return nil
 	case s.contract.Input == schedule.AtRoot:
 		return s.broadcast(ctx, dst, src)
 	case s.contract.Combines && s.contract.Output == schedule.Whole:
@@ -30,7 +39,9 @@ func (s *shared) small(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	s.take(dst, all, len(src))
+	if j.writes(s.rank) {
+		s.take(dst, all, len(src))
+	}
 	return nil
 }
 
@@ -53,6 +64,14 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 		if err := s.memory.Broadcast(ctx, s.call, s.members, s.root, staged); err != nil {
 			return err
 		}
+		if s.contract.Deals() {
+			for i := range l.fragments {
+				f := &l.fragments[i]
+				out := j.outs[f.tensor]
+				copy(out, staged[f.at+s.rank*len(out):])
+			}
+			return nil
+		}
 		j.unpackPublished(l, staged)
 		return nil
 	case s.contract.Combines && s.contract.Output == schedule.Whole:
@@ -70,6 +89,9 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 	all, _, err := s.memory.Gather(ctx, s.call, s.members, staged, size, nil)
 	if err != nil {
 		return err
+	}
+	if !j.writes(s.rank) {
+		return nil
 	}
 	for i := range l.fragments {
 		f := &l.fragments[i]
@@ -100,7 +122,7 @@ func (m *many) layoutToPublish(j *job) *layout {
 	if !j.published.good(1) {
 		m.extents = m.extents[:0]
 		for t, dtype := range j.dtypes {
-			m.extents = append(m.extents, extent{kernel.Type(dtype), len(j.ins[t]) / dtype.Size()})
+			m.extents = append(m.extents, extent{kernel.Type(dtype), j.toPublish(t)})
 		}
 		j.published.keep(m.layouts.of(m.extents, 1, 0))
 	}
@@ -110,6 +132,8 @@ func (m *many) layoutToPublish(j *job) *layout {
 // take makes an output of what all ranks have published, size bytes each, where not everyone combines all of it.
 func (s *shared) take(dst []byte, all [][]byte, size int) {
 	switch {
+	case s.contract.Combines && s.contract.Output == schedule.AtRoot:
+		s.Combine(dst, all)
 	case s.contract.Combines:
 		first, have := shard(size, len(dst), s.rank)
 		for r := range all {

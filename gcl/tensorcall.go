@@ -19,24 +19,32 @@ func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src 
 	}
 	k := call{ask: ask{collective: collective, operator: op, root: root}}
 	if k.invalid = c.checkAsk(&k.ask); k.invalid == nil {
-		k.invalid = checkTensors(collective, dst, src, c.Size())
+		k.invalid = c.checkTensors(&k.ask, dst, src)
 	}
 	if k.invalid == nil {
-		k.dtype, k.dst, k.src, k.dstLen, k.srcLen = src.DType(), dst.Bytes(), src.Bytes(), dst.Len(), src.Len()
+		k.tensors(dst, src)
 	}
 	return c.do(ctx, &k)
 }
 
-// checkTensors says what is wrong with the tensors of a call on one.
-func checkTensors(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
-	if err := checkInput(collective, src, ranks); err != nil {
+// tensors gives a call its two tensors, which have been checked.
+func (k *call) tensors(dst, src *tensor.Tensor) {
+	k.dtype, k.dst, k.src, k.dstLen, k.srcLen = src.DType(), dst.Bytes(), src.Bytes(), dst.Len(), src.Len()
+	if src == nil {
+		k.dtype = dst.DType()
+	}
+}
+
+// checkTensors says what is wrong with the tensors of a call on one. A tensor that does not count on this rank may be nil.
+func (c *Comm) checkTensors(a *ask, dst, src *tensor.Tensor) error {
+	if err := c.checkInput(a, src); err != nil {
 		return errors.New("the input: " + err.Error())
 	}
 	switch {
-	case dst == nil:
+	case dst == nil && a.writes(c.Rank()):
 		return errors.New("the destination: it is nil")
-	case !dst.DType().Valid():
+	case dst != nil && !dst.DType().Valid():
 		return errors.New("the destination: it is the zero Tensor, which has no dtype")
 	}
-	return checkShapes(collective, dst, src, ranks)
+	return checkShapes(a.collective, dst, src, c.Size())
 }

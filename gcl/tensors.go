@@ -20,19 +20,20 @@ func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst
 	return c.doMany(ctx, manyCall{ask: ask{collective: collective, operator: op, root: root}, form: ofTensors, fresh: fresh, dstTensors: dst, srcTensors: src})
 }
 
-// tensorResults makes the outputs of a collective and carries it out.
+// tensorResults makes the outputs of a collective, of which a rank that has no result has none, and carries it out.
 func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective, src []*tensor.Tensor, op Operator, root int) ([]*tensor.Tensor, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	a := ask{collective: collective, operator: op, root: root}
 	dst := make([]*tensor.Tensor, len(src))
 	for t := range dst {
-		if checkInput(collective, src[t], c.Size()) != nil {
-			continue // it is refused
+		if c.checkInput(&a, src[t]) != nil || !a.writes(c.Rank()) {
+			continue // it is refused, or the root's
 		}
 		var err error
 		if dst[t], err = tensor.New(src[t].DType(), outputShape(collective, src[t], c.Size())...); err != nil {
-			return nil, errorf("%v: tensor %d: %w", collective, t, err)
+			return nil, fmt.Errorf("gcl: %v: tensor %d: %w", collective, t, err)
 		}
 	}
 	if err := doTensors(ctx, c, collective, dst, src, op, root, true); err != nil {
@@ -45,8 +46,8 @@ func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective,
 func (m *many) loadTensors(c *Comm, k *manyCall) error {
 	for t, src := range k.srcTensors {
 		dst := k.dstTensors[t]
-		err := checkInput(k.collective, src, c.Size())
-		if err == nil && dst == nil {
+		err := c.checkInput(&k.ask, src)
+		if err == nil && dst == nil && k.writes(c.Rank()) {
 			err = errors.New("its destination is nil")
 		}
 		if err != nil {
@@ -67,9 +68,11 @@ func (m *many) putShape(t *tensor.Tensor) {
 	}
 }
 
-// outputShape is the shape of a collective's output.
+// outputShape is the shape of a collective's output, which has one that an input of its own tells.
 func outputShape(collective schedule.Collective, src *tensor.Tensor, ranks int) tensor.Shape {
 	switch contract := collective.Contract(); {
+	case contract.Deals():
+		return src.Shape()[1:]
 	case contract.Output == schedule.Own:
 		return tensor.Shape{chunks.PerRank(src.Len(), ranks)}
 	case contract.Input == schedule.Own:
@@ -78,18 +81,20 @@ func outputShape(collective schedule.Collective, src *tensor.Tensor, ranks int) 
 	return src.Shape()
 }
 
-// checkInput says what is wrong with a tensor as an input.
-func checkInput(collective schedule.Collective, src *tensor.Tensor, ranks int) error {
-	contract := collective.Contract()
+// checkInput says what is wrong with a tensor as an input. Parts that the root deals out are its alone to give.
+func (c *Comm) checkInput(a *ask, src *tensor.Tensor) error {
+	contract, ranks := a.collective.Contract(), c.Size()
 	switch {
+	case src == nil && contract.Deals() && !a.reads(c.Rank()):
+		return nil
 	case src == nil:
 		return errors.New("it is nil")
 	case !src.DType().Valid():
 		return errors.New("it is the zero Tensor, which has no dtype")
-	case contract.Output == schedule.Own && src.Rank() != 1:
-		return fmt.Errorf("%s takes one dimension, not the shape %v", withArticle(collective), src.Shape())
-	case contract.Input == schedule.Blocks && (src.Rank() == 0 || src.Dim(0) != ranks):
-		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v", withArticle(collective), ranks, src.Shape())
+	case contract.Input == schedule.Blocks && (src.Rank() == 0 || src.Dim(0) != ranks), contract.Deals() && (src.Rank() == 0 || src.Dim(0) != ranks):
+		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v", withArticle(a.collective), ranks, src.Shape())
+	case contract.Output == schedule.Own && !contract.Deals() && src.Rank() != 1:
+		return fmt.Errorf("%s takes one dimension, not the shape %v", withArticle(a.collective), src.Shape())
 	case contract.Input == schedule.Own:
 		return checkRoom(src.Len(), ranks, src.DType())
 	}
@@ -97,10 +102,15 @@ func checkInput(collective schedule.Collective, src *tensor.Tensor, ranks int) e
 }
 
 // checkShapes refuses a destination of another dtype or shape than the input asks for. It allocates nothing when all
-// is well.
+// is well. Where one of the two may be missing on this rank, and is, there is nothing to compare.
 func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
+	if dst == nil || src == nil {
+		return nil
+	}
 	ok := dst.DType() == src.DType()
 	switch contract := collective.Contract(); {
+	case contract.Deals():
+		ok = ok && src.Rank() == dst.Rank()+1 && src.Dim(0) == ranks && sameDims(src, dst, 1)
 	case contract.Output == schedule.Own:
 		ok = ok && dst.Rank() == 1 && dst.Len() == chunks.PerRank(src.Len(), ranks)
 	case contract.Input == schedule.Own:
@@ -112,6 +122,20 @@ func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks 
 		return fmt.Errorf("the destination is %v of shape %v, want %v of shape %v", dst.DType(), dst.Shape(), src.DType(), outputShape(collective, src, ranks))
 	}
 	return nil
+}
+
+// shapeHash adds the dtype and shape of an operand to a hash: those of its input, or where the root deals parts out of the
+// parts, which all ranks know.
+func (k *manyCall) shapeHash(hash uint64, t int) uint64 {
+	of := k.srcTensors[t]
+	if k.collective.Contract().Deals() {
+		of = k.dstTensors[t]
+	}
+	hash = mix(hash, uint64(of.DType())<<32|uint64(of.Rank()))
+	for i := range of.Rank() {
+		hash = mix(hash, uint64(of.Dim(i)))
+	}
+	return hash
 }
 
 // sameDims reports whether the dimensions of src are those of dst after the first few.

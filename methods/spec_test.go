@@ -17,7 +17,7 @@ func TestSpecErrors(t *testing.T) {
 	}{
 		{"auto makes no schedule", func(s *Spec) { s.Method = Auto }},
 		{"Method(99) makes no schedule", func(s *Spec) { s.Method = 99 }},
-		{"unknown collective 9", func(s *Spec) { s.Collective = 9 }},
+		{"unknown collective 200", func(s *Spec) { s.Collective = 200 }},
 		{"group of 0 ranks", func(s *Spec) { s.Size = 0 }},
 		{"group of -1 ranks", func(s *Spec) { s.Size = -1 }},
 		{"group of 65537 ranks, want at most 65536", func(s *Spec) { s.Size = 65537 }},

@@ -25,6 +25,9 @@ func TestOutputsByHand(t *testing.T) {
 		{Call{Collective: schedule.AllToAll},
 			[][]int32{{1, 2, 10, 20, 100, 200}, {3, 4, 30, 40, 300, 400}, {5, 6, 50, 60, 500, 600}}},
 		{Call{Collective: schedule.Broadcast, Root: 1}, [][]int32{in[1], in[1], in[1]}},
+		{Call{Collective: schedule.Scatter, Root: 1}, [][]int32{in[1][:2], in[1][2:4], in[1][4:]}},
+		{Call{Collective: schedule.Reduce, Operator: Mul, Root: 2}, [][]int32{{}, {}, {1000, 8000, 27000, 64000, 125000, 216000}}},
+		{Call{Collective: schedule.Gather, Root: 0}, [][]int32{slices.Concat(in...), {}, {}}},
 	} {
 		got := Outputs(x.call, in)
 		for r := range got {
@@ -44,7 +47,7 @@ func TestEveryCollectiveHasARow(t *testing.T) {
 	for _, c := range schedule.Collectives() {
 		for n := 1; n < 6; n++ {
 			for elements := 0; elements < 20; elements++ {
-				if c == schedule.AllToAll && elements%n != 0 {
+				if (c == schedule.AllToAll || c == schedule.Scatter) && elements%n != 0 {
 					continue
 				}
 				want := elements
@@ -55,6 +58,15 @@ func TestEveryCollectiveHasARow(t *testing.T) {
 					want = elements * n
 				}
 				for rank := range n {
+					want := want
+					switch {
+					case c == schedule.Scatter:
+						want = elements / n
+					case c == schedule.Gather && rank == n-1:
+						want = elements * n
+					case (c == schedule.Gather || c == schedule.Reduce) && rank != n-1:
+						want = 0
+					}
 					got := 0
 					for _, p := range Parts(c, n, rank, n-1, elements) {
 						if p.First < 0 || p.Count < 0 || p.First+p.Count > elements && p.From != Zeros {

@@ -20,7 +20,8 @@ const (
 )
 
 // Parts lists the parts of a rank's output, in order, when each of n ranks calls a collective on so many elements. root
-// is the rank of a broadcast's data; other collectives ignore it. An all-to-all takes a multiple of n elements.
+// is the rank that has the data or the result; collectives without a root ignore it. An all-to-all and a scatter take a
+// multiple of n elements.
 func Parts(c schedule.Collective, n, rank, root, elements int) []Part {
 	switch c {
 	case schedule.AllReduce:
@@ -36,6 +37,20 @@ func Parts(c schedule.Collective, n, rank, root, elements int) []Part {
 		return fromEach(n, rank*(elements/n), elements/n)
 	case schedule.Broadcast:
 		return []Part{{root, 0, elements}}
+	case schedule.Scatter:
+		if elements%n != 0 {
+			panic(fmt.Sprintf("oracle: a scatter of %d elements among %d", elements, n))
+		}
+		return []Part{{root, rank * (elements / n), elements / n}}
+	}
+	if rank != root { // which alone has a result
+		return nil
+	}
+	switch c {
+	case schedule.Reduce:
+		return []Part{{Reduced, 0, elements}}
+	case schedule.Gather:
+		return fromEach(n, 0, elements)
 	}
 	panic(fmt.Sprintf("oracle: no row for %v", c))
 }

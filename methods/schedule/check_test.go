@@ -58,7 +58,7 @@ func TestForm(t *testing.T) {
 		base  func() *Schedule
 		wreck func(*Schedule)
 	}{
-		{"schedule: unknown collective 5", allReduce2, func(s *Schedule) { s.Collective = 5 }},
+		{"schedule: unknown collective 200", allReduce2, func(s *Schedule) { s.Collective = 200 }},
 		{"schedule: size 0, want 1 or more", allReduce2, func(s *Schedule) { s.Size, s.Programs = 0, nil }},
 		{"schedule: size -1, want 1 or more", allReduce2, func(s *Schedule) { s.Size = -1 }},
 		{"schedule: 1 programs for 2 ranks", allReduce2, func(s *Schedule) { s.Programs = s.Programs[:1] }},
@@ -307,7 +307,7 @@ func TestNames(t *testing.T) {
 		want  string
 	}{
 		{AllReduce, "all-reduce"}, {ReduceScatter, "reduce-scatter"}, {AllGather, "all-gather"}, {AllToAll, "all-to-all"}, {Broadcast, "broadcast"},
-		{Collective(5), "Collective(5)"},
+		{Collective(200), "Collective(200)"},
 		{Send, "send"}, {Recv, "recv"}, {RecvReduce, "recv-reduce"}, {Copy, "copy"}, {Fold, "fold"},
 		{Verb(5), "Verb(5)"},
 		{In(3, 1), "I3"}, {Out(0, 3), "O0-2"}, {Tmp(1, 5, 1), "S1[5]"}, {Tmp(12, 5, 4), "S12[5-8]"},
@@ -320,7 +320,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%#v prints as %q, want %q", c.value, got, c.want)
 		}
 	}
-	if got := Collectives(); len(got) != int(numCollectives) || got[0] != AllReduce || got[len(got)-1] != Broadcast {
+	if got := Collectives(); len(got) != int(numCollectives) || got[0] != AllReduce || got[len(got)-1] != numCollectives-1 {
 		t.Errorf("Collectives() = %v", got)
 	}
 }

@@ -115,6 +115,10 @@ func (c Contract) Rooted() bool { return c.Input == AtRoot || c.Output == AtRoot
 // ranks.
 func (c Contract) PerRank() bool { return c.Input.perRank() || c.Output.perRank() }
 
+// Deals reports whether the root's Input is dealt out in parts, one to each rank. Then only the Outputs say on all ranks
+// how long the parts are.
+func (c Contract) Deals() bool { return c.Input == AtRoot && c.Output == Own }
+
 func (h Holding) perRank() bool { return h == Own || h == Blocks }
 
 // chunks is the range of chunks, lo to hi-1, that a rank's buffer holds, of count in all.

@@ -31,9 +31,10 @@ type dumbReplica struct {
 func try(s *schedule.Schedule, n int, inPlace bool, random *rand.Rand) error {
 	d := &dumb{Schedule: s, random: random, bounds: make([]int, s.Chunks+1)}
 	for f := range s.Chunks {
-		if s.Collective == schedule.ReduceScatter || s.Collective == schedule.AllGather {
+		switch s.Collective {
+		case schedule.ReduceScatter, schedule.AllGather, schedule.Gather, schedule.Scatter:
 			_, d.bounds[f+1] = chunks.SplitPadded(n, s.Size, s.Chunks, f)
-		} else {
+		default:
 			_, d.bounds[f+1] = chunks.Split(n, s.Chunks, f)
 		}
 	}
@@ -75,9 +76,9 @@ func try(s *schedule.Schedule, n int, inPlace bool, random *rand.Rand) error {
 func (d *dumb) has(rank int) (lo, hi int) {
 	per := d.Chunks / d.Size
 	switch {
-	case d.Collective == schedule.AllGather:
+	case d.Collective == schedule.AllGather || d.Collective == schedule.Gather:
 		return d.bounds[rank*per], d.bounds[(rank+1)*per]
-	case d.Collective == schedule.Broadcast && rank != d.Root:
+	case (d.Collective == schedule.Broadcast || d.Collective == schedule.Scatter) && rank != d.Root:
 		return 0, 0
 	}
 	return 0, d.bounds[d.Chunks]
@@ -87,22 +88,29 @@ func (d *dumb) has(rank int) (lo, hi int) {
 func (d *dumb) want(inputs [][]int64, rank, i int) (v int64, ok bool) {
 	n, per := len(inputs[0]), d.Chunks/d.Size
 	switch d.Collective {
-	case schedule.AllReduce, schedule.ReduceScatter:
+	case schedule.AllReduce, schedule.ReduceScatter, schedule.Reduce:
 		for _, in := range inputs {
 			v += in[i]
 		}
+		if d.Collective == schedule.Reduce {
+			return v, rank == d.Root
+		}
 		return v, d.Collective == schedule.AllReduce || d.bounds[rank*per] <= i && i < d.bounds[(rank+1)*per]
-	case schedule.AllGather:
+	case schedule.AllGather, schedule.Gather:
 		from := 0
 		for d.bounds[(from+1)*per] <= i {
 			from++
 		}
-		return inputs[from][i], true
+		return inputs[from][i], d.Collective == schedule.AllGather || rank == d.Root
 	case schedule.AllToAll:
 		block := n / d.Size
 		return inputs[i/block][rank*block+i%block], true
-	default:
+	case schedule.Scatter:
+		return inputs[d.Root][i], d.bounds[rank*per] <= i && i < d.bounds[(rank+1)*per]
+	case schedule.Broadcast:
 		return inputs[d.Root][i], true
+	default:
+		panic(fmt.Sprintf("no row for %v", d.Collective))
 	}
 }
 
@@ -416,7 +424,8 @@ func editedWork(t *testing.T, bases []*schedule.Schedule, cases int, random *ran
 // works carries out a schedule that Check accepts, for several lengths.
 func works(t *testing.T, s *schedule.Schedule, random *rand.Rand) {
 	lengths := []int{0, 1, s.Size + 1, 3*s.Chunks + 2}
-	if s.Collective == schedule.AllToAll || s.Collective == schedule.AllGather { // the blocks of all ranks are of one length
+	switch s.Collective {
+	case schedule.AllToAll, schedule.AllGather, schedule.Gather, schedule.Scatter: // the blocks of all ranks are of one length
 		lengths = []int{0, s.Size, 7 * s.Size}
 	}
 	for _, n := range lengths {

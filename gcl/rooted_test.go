@@ -1,0 +1,390 @@
+package gcl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/oracle"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+// rootedCase is the data of all ranks, and what the collectives whose result or data only the root has must give each.
+type rootedCase[T tensor.Element] struct {
+	op                         gcl.Operator
+	root                       int
+	in, reduced, gathered, cut [][]T // by rank
+	dealt                      [][]T
+}
+
+func newRootedCase[T tensor.Element](op gcl.Operator, root int, in [][]T) rootedCase[T] {
+	x := rootedCase[T]{op: op, root: root, in: in}
+	call := oracle.Call{Collective: schedule.Reduce, Operator: named(op), Root: root}
+	x.reduced = oracle.Outputs(call, in)
+	call.Collective = schedule.Gather
+	x.gathered = oracle.Outputs(call, in)
+	for _, data := range in {
+		x.cut = append(x.cut, data[:len(data)/len(in)*len(in)])
+	}
+	call.Collective = schedule.Scatter
+	x.dealt = oracle.Outputs(call, x.cut)
+	return x
+}
+
+// try tries the forms of reduce, gather and scatter, with and without the buffers that do not count.
+func (x rootedCase[T]) try(ctx context.Context, c *gcl.Comm) error {
+	n, rank, root := c.Size(), c.Rank(), x.root
+	atRoot := rank == root
+	in, untouched := slices.Clone(x.in[rank]), slices.Clone(x.in[(rank+1)%n])
+	room := func(length int, given bool) []T { // on ranks other than the root nil, or something that is not to be written
+		if atRoot || given {
+			return append(slices.Clone(untouched), make([]T, length)...)[:length]
+		}
+		return nil
+	}
+	kept := func(what string, dst, want []T) error {
+		if atRoot {
+			return check(what, dst, want)
+		}
+		return check(what+", not at the root", dst, room(len(dst), dst != nil))
+	}
+	for _, given := range []bool{false, true} {
+		to, gatheredTo := room(len(in), given), room(n*len(in), given)
+		if err := errors.Join(
+			gcl.ReduceTo(ctx, c, to, in, x.op, root),
+			gcl.GatherTo(ctx, c, gatheredTo, in, root),
+			kept("reduce to", to, x.reduced[rank]),
+			kept("gather to", gatheredTo, x.gathered[rank]),
+			check("the input", in, x.in[rank]),
+		); err != nil {
+			return err
+		}
+		data, part := x.cut[rank], make([]T, len(x.dealt[rank]))
+		if !atRoot && !given {
+			data = nil
+		}
+		if err := errors.Join(
+			gcl.ScatterTo(ctx, c, part, slices.Clone(data), root),
+			check("scatter to", part, x.dealt[rank]),
+		); err != nil {
+			return err
+		}
+	}
+	reduced, err1 := gcl.Reduce(ctx, c, in, x.op, root)
+	gathered, err2 := gcl.Gather(ctx, c, in, root)
+	dealt, err3 := gcl.Scatter(ctx, c, slices.Clone(x.cut[rank]), len(x.dealt[rank]), root)
+	inPlace := slices.Clone(in)
+	err4 := gcl.ReduceInPlace(ctx, c, inPlace, x.op, root)
+	want := in
+	if atRoot {
+		want = x.reduced[rank]
+	}
+	all := make([]T, n*len(in))
+	own := all[rank*len(in) : (rank+1)*len(in)]
+	copy(own, in)
+	data := slices.Clone(x.cut[rank])
+	per := len(data) / n
+	part := data[rank*per : (rank+1)*per]
+	if !atRoot {
+		all, part = nil, make([]T, per)
+	}
+	if err := errors.Join(err1, err2, err3, err4,
+		check("reduce", reduced, x.reduced[rank]),
+		check("gather", gathered, x.gathered[rank]),
+		check("scatter", dealt, x.dealt[rank]),
+		check("reduce in place", inPlace, want),
+		gcl.GatherTo(ctx, c, all, own, root),
+		check("gather of the own part", all, x.gathered[rank]),
+		gcl.ScatterTo(ctx, c, part, data, root),
+		check("scatter to the own part", part, x.dealt[rank]),
+	); err != nil {
+		return err
+	}
+	return x.tryMany(ctx, c)
+}
+
+// tryMany tries the forms on several slices, on several tensors, and by a Batch.
+func (x rootedCase[T]) tryMany(ctx context.Context, c *gcl.Comm) error {
+	n, rank, root := c.Size(), c.Rank(), x.root
+	atRoot := rank == root
+	per := len(x.dealt[rank])
+	none := []T(nil)
+	ins := [][]T{x.in[rank], {}, x.in[rank][:per]}
+	tos, alls := [][]T{none, none, none}, [][]T{none, none, none}
+	datas := [][]T{none, none, none}
+	if atRoot {
+		for i, in := range ins {
+			tos[i], alls[i] = make([]T, len(in)), make([]T, n*len(in))
+		}
+		datas = [][]T{x.cut[rank], {}, x.cut[rank]}
+	}
+	parts := [][]T{make([]T, per), {}, make([]T, per)}
+	if err := errors.Join(
+		gcl.ReduceManyTo(ctx, c, tos, ins, x.op, root),
+		gcl.GatherManyTo(ctx, c, alls, ins, root),
+		gcl.ScatterManyTo(ctx, c, parts, datas, root),
+		check("reduce many", tos[0], x.reduced[rank]),
+		check("gather many", alls[0], x.gathered[rank]),
+		check("scatter many", parts[0], x.dealt[rank]),
+		check("scatter many, the last", parts[2], x.dealt[rank]),
+	); err != nil {
+		return err
+	}
+	if atRoot {
+		if err := check("reduce many, the last", tos[2], x.reduced[rank][:per]); err != nil {
+			return err
+		}
+	}
+	tensorOf := func(data []T, shape ...int) *tensor.Tensor {
+		if data == nil {
+			return nil
+		}
+		return must(tensor.FromSlice(data, shape...))
+	}
+	size := len(x.in[rank])
+	in := tensorOf(slices.Clone(x.in[rank]), 1, size)
+	var to, all, data *tensor.Tensor
+	if atRoot {
+		to, all, data = tensorOf(make([]T, size), 1, size), tensorOf(make([]T, n*size), n, 1, size), tensorOf(slices.Clone(x.cut[rank]), n, per, 1)
+	}
+	part := tensorOf(make([]T, per), per, 1)
+	values := func(t *tensor.Tensor) []T {
+		if t == nil {
+			return nil
+		}
+		return must(tensor.Of[T](t))
+	}
+	forms := map[string]func(collective schedule.Collective, dst, src *tensor.Tensor, op gcl.Operator) error{
+		"tensors": func(collective schedule.Collective, dst, src *tensor.Tensor, op gcl.Operator) error {
+			dsts, srcs := []*tensor.Tensor{dst}, []*tensor.Tensor{src}
+			switch collective {
+			case schedule.Reduce:
+				return gcl.ReduceTensorsTo(ctx, c, dsts, srcs, op, root)
+			case schedule.Gather:
+				return gcl.GatherTensorsTo(ctx, c, dsts, srcs, root)
+			}
+			return gcl.ScatterTensorsTo(ctx, c, dsts, srcs, root)
+		},
+		"do": func(collective schedule.Collective, dst, src *tensor.Tensor, op gcl.Operator) error {
+			return c.Do(ctx, collective, dst, src, op, root)
+		},
+		"batch": func(collective schedule.Collective, dst, src *tensor.Tensor, op gcl.Operator) error {
+			b := c.Batch(collective, op, root)
+			b.AppendTensor(dst, src)
+			return b.Run(ctx)
+		},
+	}
+	for _, name := range []string{"tensors", "do", "batch"} {
+		f := forms[name]
+		if err := errors.Join(
+			f(schedule.Reduce, to, in, x.op), f(schedule.Gather, all, in, 0), f(schedule.Scatter, part, data, 0),
+			check("reduce", values(to), x.reduced[rank]),
+			check("gather", values(all), x.gathered[rank]),
+			check("scatter", values(part), x.dealt[rank]),
+		); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, t := range []*tensor.Tensor{to, all, part} {
+			if t != nil {
+				clear(t.Bytes())
+			}
+		}
+	}
+	return nil
+}
+
+// TestRooted tries reduce, gather and scatter by every method, by messages and on peer memory, from several roots, for
+// lengths below and above what is small.
+func TestRooted(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 6} {
+		for _, o := range append(eachMethod(), bothWays()...) {
+			t.Run(fmt.Sprintf("n=%d/method=%v/implementation=%v", n, o.Method, o.Implementation), func(t *testing.T) {
+				var cases []rootedCase[float32]
+				for i, size := range []int{0, 1, n, 4*n + 1, 5003} {
+					root := i % n
+					cases = append(cases, newRootedCase(gcl.Add, root, inputs[float32](gcl.Add, n, size)))
+				}
+				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+					c, err := c.With(o)
+					if err != nil {
+						return err
+					}
+					for _, x := range cases {
+						if err := x.try(ctx, c); err != nil {
+							return fmt.Errorf("size %d, root %d: %w", len(x.in[0]), x.root, err)
+						}
+					}
+					return nil
+				})
+			})
+		}
+	}
+}
+
+// TestRootedOperators tries the operators and element types of a reduce, Reproducible and staged too.
+func TestRootedOperators(t *testing.T) {
+	for _, o := range []gcl.Options{{}, {Implementation: gcl.Syncless}, {Reproducible: true, Method: methods.ClockwiseRing}, {StageFragments: true, Implementation: gcl.Syncless},
+		{Reproducible: true, Method: methods.Direct, Implementation: gcl.Syncless}, {Implementation: gcl.Hybrid}} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			rootedOperators[float32](t, o)
+			rootedOperators[tensor.BFloat16](t, o)
+			rootedOperators[int16](t, o)
+			rootedOperators[bool](t, o)
+		})
+	}
+}
+
+func rootedOperators[T tensor.Element](t *testing.T, o gcl.Options) {
+	const n = 4
+	var cases []rootedCase[T]
+	for i, op := range operators[T]() {
+		for _, size := range []int{7, 4099} {
+			cases = append(cases, newRootedCase(op, i%n, inputs[T](op, n, size)))
+		}
+	}
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		c, err := c.With(o)
+		if err != nil {
+			return err
+		}
+		for _, x := range cases {
+			if err := x.try(ctx, c); err != nil {
+				return fmt.Errorf("%v %v size %d, root %d: %w", tensor.DTypeOf[T](), x.op, len(x.in[0]), x.root, err)
+			}
+		}
+		return nil
+	}, gcl.WithTopology(hosts(t, 2, 2)))
+}
+
+// TestReproducibleReduce: with Reproducible a reduce has the bits of the all-reduce, by every method.
+func TestReproducibleReduce(t *testing.T) {
+	const n, size = 5, 1001
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		data := make([]float32, size)
+		for i := range data {
+			data[i] = 1 / float32(3+(i*7+c.Rank()*13)%17)
+		}
+		for _, o := range bothWays() {
+			o.Reproducible = true
+			c, err := c.With(o)
+			if err != nil {
+				return err
+			}
+			want, err1 := gcl.AllReduce(ctx, c, data, gcl.Mean)
+			got, err2 := gcl.Reduce(ctx, c, data, gcl.Mean, 3)
+			if err := errors.Join(err1, err2); err != nil {
+				return err
+			}
+			if c.Rank() == 3 {
+				if err := check(fmt.Sprintf("%v", o.Method), got, want); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// TestRootedErrors: wrong lengths and roots are errors before anything is sent, and the communicator stays usable.
+func TestRootedErrors(t *testing.T) {
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		a := make([]float32, 12)
+		atRoot := c.Rank() == 0
+		pick := func(root, other string) string {
+			if atRoot {
+				return root
+			}
+			return other
+		}
+		for _, k := range []struct {
+			want string
+			err  error
+		}{
+			{"root 2 is not a rank of the group, 0 to 1", gcl.ReduceTo(ctx, c, a, a, gcl.Add, 2)},
+			{"root -1 is not a rank of the group, 0 to 1", gcl.GatherTo(ctx, c, a, a[:6], -1)},
+			{"operator LOGICAL_OR takes bool, not float32", gcl.ReduceTo(ctx, c, a, a, gcl.LogicalOr, 0)},
+			{pick("the destination has 5 elements, want 6 for 6 of input over 2 ranks", "the destination has 5 elements, want none or 6: only the root's is written"),
+				gcl.ReduceTo(ctx, c, a[:5], a[6:], gcl.Add, 0)},
+			{pick("the destination has 4 elements, want 6 for 3 of input over 2 ranks", "the destination has 4 elements, want none or 6: only the root's is written"),
+				gcl.GatherTo(ctx, c, a[:4], a[9:], 0)},
+			{pick("7 elements at the root do not divide into 2 equal parts, one for each rank", "the input has 7 elements, want none or 6: only the root's is read"),
+				gcl.ScatterTo(ctx, c, a[:3], a[5:], 0)},
+			{pick("the destination has 2 elements, want 3 for 6 of input over 2 ranks", "the input has 6 elements, want none or 4: only the root's is read"),
+				gcl.ScatterTo(ctx, c, a[:2], a[6:], 0)},
+			{pick("the destination: it is nil", "only the root's is read"), rootedTensors(ctx, c, atRoot)},
+		} {
+			if k.err == nil || !strings.Contains(k.err.Error(), k.want) {
+				return fmt.Errorf("error %v, want one with %q", k.err, k.want)
+			}
+		}
+		if atRoot {
+			err := gcl.ReduceTo(ctx, c, a[:6], a[3:9], gcl.Add, 0)
+			if err == nil || !strings.Contains(err.Error(), "it must lie apart or be the input itself") {
+				return fmt.Errorf("an overlap: %v", err)
+			}
+		} else if err := gcl.ReduceTo(ctx, c, a[:5], a[3:9], gcl.Add, 0); err == nil {
+			return errors.New("a short destination is accepted")
+		}
+		return c.Barrier(ctx)
+	})
+}
+
+// rootedTensors is a reduce without a destination at the root, and a scatter of other tensors elsewhere.
+func rootedTensors(ctx context.Context, c *gcl.Comm, atRoot bool) error {
+	x := must(tensor.New(tensor.F32, 4))
+	if atRoot {
+		return c.Do(ctx, schedule.Reduce, nil, x, gcl.Add, 0)
+	}
+	part, data := must(tensor.New(tensor.F32, 4)), make([]float32, 3)
+	return errors.Join(gcl.ScatterTo(ctx, c, must(tensor.Of[float32](part)), data, 0))
+}
+
+// TestRootedMismatch: members that disagree on the root, the length or the collective all get ErrMismatch.
+func TestRootedMismatch(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, c *gcl.Comm, a []float32) error{
+		"root": func(ctx context.Context, c *gcl.Comm, a []float32) error {
+			return gcl.ReduceInPlace(ctx, c, a, gcl.Add, c.Rank()%2)
+		},
+		"length": func(ctx context.Context, c *gcl.Comm, a []float32) error {
+			return gcl.ReduceInPlace(ctx, c, a[c.Rank():], gcl.Add, 0)
+		},
+		"parts": func(ctx context.Context, c *gcl.Comm, a []float32) error {
+			_, err := gcl.Scatter(ctx, c, a[:3*(1+c.Rank()%2)], 1+c.Rank()%2, 0)
+			return err
+		},
+		"another": func(ctx context.Context, c *gcl.Comm, a []float32) error {
+			if c.Rank() == 1 {
+				return gcl.BroadcastInPlace(ctx, c, a, 0)
+			}
+			return gcl.ReduceInPlace(ctx, c, a, gcl.Add, 0)
+		},
+	} {
+		for _, o := range []gcl.Options{{}, {Implementation: gcl.Syncless}} {
+			for _, size := range []int{8, 50000} {
+				err := gcl.Run(context.Background(), 3, func(ctx context.Context, c *gcl.Comm) error {
+					c, err := c.With(o)
+					if err != nil {
+						return err
+					}
+					err = call(ctx, c, make([]float32, size))
+					if err == nil { // done before the others came: it hears of it later
+						err = c.Barrier(ctx)
+					}
+					if !errors.Is(err, gcl.ErrMismatch) {
+						return fmt.Errorf("%v, want ErrMismatch", err)
+					}
+					return nil
+				})
+				if err != nil && !errors.Is(err, gcl.ErrMismatch) {
+					t.Errorf("%s, %v, %d elements: %v", name, o.Implementation, size, err)
+				}
+			}
+		}
+	}
+}
