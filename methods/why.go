@@ -15,7 +15,7 @@ func (t Tuning) meetInMiddleBelow(c schedule.Collective, size int) int64 {
 	if size > 8 {
 		below = max(below, t.MeetInMiddleBytes[2])
 	}
-	if c != schedule.AllReduce && c != schedule.ReduceScatter {
+	if !c.Contract().Combines {
 		below /= 2
 	}
 	return below
