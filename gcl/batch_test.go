@@ -42,6 +42,20 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// shapesOf are the shapes of a collective's tensors of n elements in the larger one.
+func shapesOf(collective schedule.Collective, n, ranks int) (in, out tensor.Shape) {
+	contract, rows := collective.Contract(), tensor.Shape{ranks, n / ranks}
+	switch {
+	case contract.Input == schedule.Blocks:
+		return rows, rows
+	case contract.Input == schedule.Own:
+		return tensor.Shape{n / ranks}, rows
+	case contract.Deals():
+		return rows, tensor.Shape{n / ranks}
+	}
+	return tensor.Shape{n}, tensor.Shape{contract.Output.Elements(n, ranks)}
+}
+
 func tryBatch(ctx context.Context, c *gcl.Comm, collective schedule.Collective, lengths []int) error {
 	var op gcl.Operator
 	if collective.Contract().Combines {
@@ -74,25 +88,13 @@ func tryBatch(ctx context.Context, c *gcl.Comm, collective schedule.Collective, 
 			for i := range src {
 				src[i] = float32((i*7 + c.Rank()*31 + step*13 + t) % 101)
 			}
-			in, err := tensor.FromSlice(src, len(src))
-			if err != nil {
-				return err
-			}
 			// Do, with the shapes that the collective has on tensors.
-			if collective == schedule.AllToAll {
-				in, err = in.Reshape(c.Size(), len(src)/c.Size())
-			}
+			inShape, outShape := shapesOf(collective, collective.Contract().Elements(len(src), c.Size()), c.Size())
+			in, err := tensor.FromSlice(src, inShape...)
 			if err != nil {
 				return err
 			}
-			shape := tensor.Shape{len(wants[t])}
-			switch collective {
-			case schedule.AllGather:
-				shape = tensor.Shape{c.Size(), len(src)}
-			case schedule.AllToAll:
-				shape = in.Shape()
-			}
-			out, err := tensor.FromSlice(wants[t], shape...)
+			out, err := tensor.FromSlice(wants[t], outShape...)
 			if err != nil {
 				return err
 			}

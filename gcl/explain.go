@@ -44,7 +44,7 @@ type Candidate struct {
 
 // Explain says which implementation and method a call with so many bytes in the larger of a rank's two buffers takes
 // with c's options, and why. It sends nothing, and waits for nothing. Local, which sends nothing either, is not spoken
-// of; of a Broadcast the root is rank 0.
+// of; a root is rank 0.
 //
 // The estimates compare methods; they are not a promise. Messages are priced by methods/cost on the topology that the
 // communicator was given (WithTopology, with speeds that the caller knows), and without one as a host on which a link
@@ -52,7 +52,7 @@ type Candidate struct {
 // replica has a processor of its own.
 //
 // Errors: an unknown collective, negative bytes, an invalid dtype, bytes that are not whole elements or, in an
-// all-gather or all-to-all, not G equal parts.
+// all-gather, all-to-all, gather or scatter, not G equal parts.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c.check() != nil {
 		return Explanation{}, newError("explain: nil Comm")
@@ -97,7 +97,7 @@ func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype t
 		return fmt.Errorf("%d bytes are not whole elements of %v", bytes, dtype)
 	}
 	contract := collective.Contract()
-	if n := bytes / int64(dtype.Size()); n%size != 0 && (contract.Input == schedule.Own || contract.Input == schedule.Blocks) {
+	if n := bytes / int64(dtype.Size()); n%size != 0 && contract.PerRank() && !contract.Combines { // a reduce-scatter pads
 		return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", n, size)
 	}
 	return nil
@@ -259,11 +259,17 @@ func (p pricer) onePass() Candidate {
 		c.Barriers = 1
 	}
 	read, written := float64(n), float64(n)
+	dealt := contract.Deals() || contract.Input == schedule.Own && contract.Output == schedule.AtRoot // one part for each rank
 	switch {
-	case contract.Combines && contract.Output == schedule.Whole && small:
-		c.SentBytes, read = (ranks-1)*n, float64(ranks*n) // everyone reduces everything
+	case contract.Combines && contract.Output != schedule.Own && small:
+		c.SentBytes, read = (ranks-1)*n, float64(ranks*n) // everyone, or the root, reduces everything
 	case contract.Combines && contract.Output == schedule.Whole:
 		c.SentBytes = saturatedDouble(others)
+	case contract.Combines && contract.Output == schedule.AtRoot:
+		c.SentBytes, written = n, written/float64(ranks)
+	case dealt && (!small || contract.Deals()):
+		c.SentBytes, read, written = n/ranks, read/float64(ranks), written/float64(ranks)
+	case dealt: // a small gather, which is the root's work
 	case contract.Output == schedule.Own:
 		written /= float64(ranks)
 	case contract.Input == schedule.AtRoot:
@@ -301,7 +307,15 @@ func (p pricer) why(r route) string {
 	}
 	how := p.setting.syncfulWhy
 	if p.hybrid != nil {
-		how += ", to which Hybrid leaves a reproducible reduction"
+		how += ", to which Hybrid leaves " + p.left()
 	}
 	return fmt.Sprintf("%v, %s; %s", r.method, method, how)
+}
+
+// left is what does not go in phases of Hybrid: every call of a collective that has none, or a reproducible one.
+func (p pricer) left() string {
+	if phasingOf(p.collective).perform == nil {
+		return withArticle(p.collective)
+	}
+	return "a reproducible reduction"
 }

@@ -147,10 +147,11 @@ func explainedCases(ranks int) []*explained {
 			for _, i := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful} {
 				for _, reproducible := range []bool{false, true} {
 					for _, n := range []int{0, 3 * ranks, 1024, 1024 * ranks, 38400} { // 1024: 4 KiB, the most that Gather takes
-						if reproducible && (n == 3*ranks || c == schedule.AllToAll || c == schedule.Broadcast) {
+						contract := c.Contract()
+						if reproducible && (n == 3*ranks || !contract.Combines && c != schedule.AllGather) {
 							continue
 						}
-						if (c == schedule.AllGather || c == schedule.AllToAll) && n%ranks != 0 {
+						if contract.PerRank() && !contract.Combines && n%ranks != 0 {
 							n += ranks - n%ranks
 						}
 						o := gcl.Options{Method: m, Implementation: i, Reproducible: reproducible}
@@ -166,15 +167,11 @@ func explainedCases(ranks int) []*explained {
 // perform asks, and then does it.
 func (x *explained) perform(ctx context.Context, c *gcl.Comm, seen *sight) error {
 	c = withOptions(c, x.options)
-	if x.half {
-		return perform[tensor.Float16](ctx, c, x, seen)
-	}
-	return perform[float32](ctx, c, x, seen)
-}
-
-func perform[T tensor.Element](ctx context.Context, c *gcl.Comm, x *explained, seen *sight) error {
 	*seen = sight{}
-	dtype := tensor.DTypeOf[T]()
+	dtype := tensor.F32
+	if x.half {
+		dtype = tensor.F16
+	}
 	var err error
 	if r := c.Replica(); r == 0 || r == x.asked {
 		x.explanation[r], err = c.Explain(x.collective, int64(x.elements*dtype.Size()), dtype)
@@ -185,19 +182,13 @@ func perform[T tensor.Element](ctx context.Context, c *gcl.Comm, x *explained, s
 	if *seen != (sight{}) {
 		return fmt.Errorf("Explain has sent something: %+v", *seen)
 	}
-	data := make([]T, x.elements)
-	switch x.collective {
-	case schedule.AllReduce:
-		err = gcl.AllReduceInPlace(ctx, c, data, gcl.Add)
-	case schedule.ReduceScatter:
-		_, err = gcl.ReduceScatter(ctx, c, data, gcl.Add)
-	case schedule.AllGather:
-		_, err = gcl.AllGather(ctx, c, data[:x.elements/c.Size()])
-	case schedule.AllToAll:
-		_, err = gcl.AllToAll(ctx, c, data)
-	case schedule.Broadcast:
-		err = gcl.BroadcastInPlace(ctx, c, data, 0)
+	inShape, outShape := shapesOf(x.collective, x.elements, c.Size())
+	in := must(tensor.New(dtype, inShape...))
+	out := in
+	if len(inShape) > 1 || !slices.Equal(inShape, outShape) { // else in place
+		out = must(tensor.New(dtype, outShape...))
 	}
+	err = c.Do(ctx, x.collective, out, in, gcl.Add, 0)
 	x.seen[c.Replica()] = *seen
 	return err
 }

@@ -52,10 +52,47 @@ func TestExplainHybridIsTrue(t *testing.T) {
 		for _, memory := range []bool{true, false} {
 			for _, m := range []methods.Method{methods.Auto, methods.Direct, methods.ClockwiseRing, methods.MeetInMiddleRing} {
 				for _, collective := range schedule.Collectives() {
+					if !inPhases(collective) {
+						continue
+					}
 					for _, elements := range []int{96, 9600, 96000} {
 						tryExplainHybrid(t, machine, memory, &explained{
 							collective: collective, options: gcl.Options{Implementation: gcl.Hybrid, Method: m}, elements: elements,
 						})
+					}
+				}
+			}
+		}
+	}
+}
+
+// inPhases reports whether Hybrid has phases for a collective.
+func inPhases(c schedule.Collective) bool {
+	contract := c.Contract()
+	return contract.Output != schedule.AtRoot && !contract.Deals()
+}
+
+// TestExplainWithoutPhases: with Hybrid a collective that has no phases goes as by Auto, and Explain says so.
+func TestExplainWithoutPhases(t *testing.T) {
+	for _, memory := range []bool{true, false} {
+		for _, m := range []methods.Method{methods.Auto, methods.ClockwiseRing} {
+			for _, collective := range schedule.Collectives() {
+				if inPhases(collective) {
+					continue
+				}
+				x := &explained{collective: collective, options: gcl.Options{Implementation: gcl.Hybrid, Method: m}, elements: 38400, asked: 3}
+				x.explanation, x.seen = make([]gcl.Explanation, 4), make([]sight, 4)
+				endpoints, seen := witnesses(t, 4, memory)
+				replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error { return x.perform(ctx, c, seen[c.Replica()]) },
+					gcl.WithEndpoints(endpoints), gcl.WithTopology(hosts(t, 2, 2)))
+				x.verify(t)
+				e := x.explanation[0]
+				if want := fmt.Sprintf("to which Hybrid leaves a %v", collective); !strings.HasSuffix(e.Why, want) {
+					t.Errorf("%v: %q, want %q at its end", x, e.Why, want)
+				}
+				for _, candidate := range e.Candidates {
+					if candidate.Implementation == gcl.Hybrid {
+						t.Errorf("%v: Hybrid is a candidate:\n%v", x, e)
 					}
 				}
 			}
@@ -171,7 +208,8 @@ func TestExplainHybridHuge(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if x := e.Candidates[len(e.Candidates)-1]; !x.Chosen || x.Estimate <= 0 || x.SentBytes <= 0 {
+				x := e.Candidates[slices.IndexFunc(e.Candidates, func(c gcl.Candidate) bool { return c.Chosen })]
+				if x.Estimate <= 0 || x.SentBytes <= 0 || (x.Implementation == gcl.Hybrid) != inPhases(collective) {
 					return fmt.Errorf("%v, %v:\n%v", collective, m, e)
 				}
 			}
