@@ -24,8 +24,8 @@ func (a *ask) reads(rank int) bool {
 	return a.collective.Contract().Input != schedule.AtRoot || rank == a.root
 }
 
-// combines reports whether the inputs of the ranks are combined.
-func (a *ask) combines() bool { return a.collective.Contract().Combines }
+// local reports whether a rank keeps its own data. A collective that combines nothing has operator 0, which is Add.
+func (a *ask) local() bool { return !a.operator.Combines() }
 
 // job is one call of a collective as it is carried out: on one operand, or on several that go together. An operand is a
 // tensor, a slice, or what a mapping has on one IPU: an input and an output of the rank's own. The slices are by operand.
@@ -98,7 +98,7 @@ func (j *job) forget() {
 // askOne is the question of a job of one operand.
 func (j *job) askOne(parts bool) {
 	q := &j.question
-	q.collective, q.barrier, q.local, q.several, q.parts = j.collective, j.barrier, !j.operator.Combines(), false, parts
+	q.collective, q.barrier, q.local, q.several, q.parts = j.collective, j.barrier, j.local(), false, parts
 	q.bytes, q.published = j.elements[0]*j.dtypes[0].Size(), len(j.ins[0])
 }
 
@@ -110,7 +110,7 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 	if form == ofMapping {
 		j.digest = mix(j.digest, 1<<63) // as no word that follows is
 	}
-	q := question{collective: j.collective, local: j.combines() && !j.operator.Combines(), several: true}
+	q := question{collective: j.collective, local: j.local(), several: true}
 	for t, dtype := range j.dtypes {
 		if t == 0 {
 			j.common = dtype
@@ -183,15 +183,19 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 	return n, nil
 }
 
-// checkAsk looks at what is no single operand's.
+// checkAsk looks at the part of a call that is the same for all operands.
 func (c *Comm) checkAsk(a *ask) error {
 	switch contract := a.collective.Contract(); {
 	case !a.collective.Valid():
 		return fmt.Errorf("unknown collective %d", a.collective)
 	case contract.Combines && !operatorNames.Valid(a.operator):
 		return operatorNames.Check(a.operator)
+	case !contract.Combines && a.operator != 0:
+		return fmt.Errorf("%s combines nothing: its operator is %v, want 0", withArticle(a.collective), a.operator)
 	case contract.Rooted() && (a.root < 0 || a.root >= c.Size()):
 		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", a.root, c.Size()-1)
+	case !contract.Rooted() && a.root != 0:
+		return fmt.Errorf("%s has no root: its root is %d, want 0", withArticle(a.collective), a.root)
 	}
 	return nil
 }
