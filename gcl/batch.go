@@ -30,12 +30,17 @@ import (
 // goroutines, and take turns as other calls do; Append must not come beside a Run.
 type Batch struct {
 	comm *Comm
-	job  job
 
-	sealed      bool // what follows has been worked out for the operands that there are
-	fingerprint transport.Call
-	err         error // the first of the operands' errors, else of all together
-	operandErr  error
+	// Only Append changes these.
+	job         job
+	fingerprint transport.Call // without number and digest
+	bytes       int            // of all operands, each in the larger buffer
+	operandErr  error          // the first operand's that has one
+
+	// Used by whoever has the lane's turn.
+	sealed bool // the rest belongs to the operands as they are
+	digest uint64
+	err    error // the operator's or the root's, else an operand's, else that of all together
 }
 
 // Batch returns an empty Batch of a collective: of an operator where that combines, else 0, and of a root where it has
@@ -43,7 +48,8 @@ type Batch struct {
 func (c *Comm) Batch(collective schedule.Collective, op Operator, root int) *Batch {
 	b := &Batch{job: job{ask: ask{collective: collective, operator: op, root: root}}}
 	if c.check() == nil {
-		b.comm = c
+		b.comm, b.fingerprint = c, c.fingerprintOf(&b.job.ask)
+		b.fingerprint.DType = manyTensors
 	}
 	return b
 }
@@ -92,7 +98,23 @@ func (b *Batch) append(k call, err error) {
 	case err != nil:
 		b.operandErr = fmt.Errorf("operand %d: %w", b.Len(), err)
 	default:
-		b.job.add(k.dst, k.src, k.dtype, n)
+		b.add(k, n)
+	}
+}
+
+// add adds an operand that has been checked, of n elements in the larger buffer.
+func (b *Batch) add(k call, n int) {
+	j := &b.job
+	j.add(k.dst, k.src, k.dtype, n)
+	b.bytes += n * k.dtype.Size()
+	b.fingerprint.Count += uint64(k.srcLen)
+	switch common := j.dtypes[0]; {
+	case len(j.dtypes) == 1:
+		b.fingerprint.DType = uint8(common)
+	case k.dtype == common && b.fingerprint.DType != manyTensors:
+		b.fingerprint.DType = manyTensors | uint8(common)
+	default:
+		b.fingerprint.DType = manyTensors
 	}
 }
 
@@ -110,18 +132,15 @@ func (b *Batch) Run(ctx context.Context) error {
 	if b == nil || b.comm == nil {
 		return errors.New("gcl: Run of a Batch that no Comm has made")
 	}
-	c := b.comm
-	fingerprint := c.fingerprintOf(&b.job.ask)
+	c, fingerprint := b.comm, b.fingerprint
 	if err := c.takeNumber(ctx, &fingerprint); err != nil {
-		return c.turnedAway(&fingerprint, nil, err)
+		return c.tellTurnedAway(&fingerprint, b.event(&fingerprint), err)
 	}
 	defer c.leave()
 	if !b.sealed {
 		b.seal()
 	}
-	number := fingerprint.Seq
-	fingerprint = b.fingerprint
-	fingerprint.Seq = number
+	fingerprint.Digest = b.digest
 	c.record(&fingerprint)
 	if c.options.Trace != nil {
 		defer c.crashed()
@@ -153,19 +172,18 @@ func (b *Batch) seal() {
 	}
 	if len(j.ins) == 1 {
 		j.askOne(false)
-		b.fingerprint = c.fingerprintOf(&j.ask)
-		b.fingerprint.Count, b.fingerprint.Digest, b.fingerprint.DType = uint64(len(j.ins[0])/j.dtypes[0].Size()), c.digest, uint8(j.dtypes[0])
+		b.digest = c.digest
 		return
 	}
 	j.sumUp(c, ofSlices, nil)
-	b.fingerprint = j.fingerprint(c)
+	b.digest = j.digest
 }
 
 // event describes a run to a Trace.
 func (b *Batch) event(f *transport.Call) TraceCall {
 	e := b.comm.event(f, nil)
 	if n := b.Len(); n != 1 {
-		e.Tensors, e.Bytes = n, b.job.question.bytes
+		e.Tensors, e.Bytes = n, b.bytes
 	}
 	return e
 }

@@ -8,7 +8,6 @@ import (
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
-	"gogcl.dev/transport"
 )
 
 // ask is what a collective is to do, whatever it works on.
@@ -137,14 +136,6 @@ func shapeHash(hash uint64, t *tensor.Tensor) uint64 {
 		hash = mix(hash, uint64(t.Dim(i)))
 	}
 	return hash
-}
-
-// fingerprint is that of a job of several operands.
-func (j *job) fingerprint(c *Comm) transport.Call {
-	f := c.fingerprintOf(&j.ask)
-	f.DType = manyTensors | uint8(j.common)
-	f.Count, f.Digest = j.count, j.digest
-	return f
 }
 
 // foldOf is how inputs of a type are folded.
