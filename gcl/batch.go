@@ -2,7 +2,6 @@ package gcl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gogcl.dev/methods/schedule"
@@ -31,8 +30,10 @@ import (
 type Batch struct {
 	comm *Comm
 
+	// Only Append changes the operands of job. Its question and its layouts belong to whoever has the lane's turn.
+	job job
+
 	// Only Append changes these.
-	job         job
 	fingerprint transport.Call // without number and digest
 	bytes       int            // of all operands, each in the larger buffer
 	operandErr  error          // the first operand's that has one
@@ -130,7 +131,7 @@ func (b *Batch) Len() int {
 // one too, and nothing is sent. It allocates nothing once it has run.
 func (b *Batch) Run(ctx context.Context) error {
 	if b == nil || b.comm == nil {
-		return errors.New("gcl: Run of a Batch that no Comm has made")
+		return newError("Run of a Batch that no Comm has made")
 	}
 	c, fingerprint := b.comm, b.fingerprint
 	if err := c.takeNumber(ctx, &fingerprint); err != nil {

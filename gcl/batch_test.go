@@ -194,6 +194,21 @@ func TestBatchErrors(t *testing.T) {
 				return fmt.Errorf("error %v, want one with %q", err, k.want)
 			}
 		}
+		gcl.Append((*gcl.Batch)(nil), a, a)
+		(*gcl.Batch)(nil).AppendTensor(f32(1), f32(1))
+		gcl.Append(new(gcl.Batch), a, a)
+		b := c.Batch(schedule.AllReduce, gcl.Add, 0)
+		gcl.Append(b, a[:1], a[:1])
+		gcl.Append(b, a[2:3], a[2:4])
+		gcl.Append(b, a[4:], a[4:])
+		if b.Len() != 1 || (*gcl.Batch)(nil).Len() != 0 || new(gcl.Batch).Len() != 0 {
+			return fmt.Errorf("%d operands before the first that is wrong, want 1", b.Len())
+		}
+		for range 2 { // again and again, and whatever follows the first
+			if err := b.Run(ctx); err == nil || !strings.Contains(err.Error(), "operand 1: the destination has 1 elements, want 2") {
+				return fmt.Errorf("error %v", err)
+			}
+		}
 		return c.Barrier(ctx)
 	})
 }

@@ -86,7 +86,7 @@ func (b *Builder) Fold(round, from, to, first, n int) {
 }
 
 func (b *Builder) add(m built) {
-	if b == nil {
+	if b == nil || b.s.Size == 0 && b.err == nil {
 		return // Build says so
 	}
 	switch size, chunks := b.s.Size, b.s.Chunks; {
@@ -107,7 +107,8 @@ func (b *Builder) add(m built) {
 }
 
 // Build returns the schedule, which is the caller's. It is not proved: see Check. Errors: the first of a call before; a
-// message of chunks that its sender does not hold, or holds in part; a fold into chunks that are held in part.
+// message of chunks that its sender does not hold, or holds in part; a fold into chunks that are held in part, or into
+// some of which alone another fold of the round goes.
 func (b *Builder) Build() (*Schedule, error) {
 	if b == nil || b.err == nil && b.s.Size == 0 {
 		return nil, errors.New("schedule: a Builder that NewBuilder has not made")

@@ -122,7 +122,9 @@ func (h *holder) receive(t int, m built, room bool) error {
 	var src Span
 	if m.fold && held > 0 {
 		switch {
-		case held < m.n || goesOn > 0 && goesOn < m.n:
+		case goesOn > 0 && goesOn < m.n:
+			return fmt.Errorf("schedule: round %d: rank %d folds into chunks %d to %d, and another message of the round goes into some of them; want the same chunks in both", t, h.rank, m.first, m.first+m.n-1)
+		case held < m.n:
 			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %d to %d and not all, into which it folds", t, h.rank, m.first, m.first+m.n-1)
 		case goesOn > 0:
 			src = h.in(h.at[m.first], m.first, m.n)
