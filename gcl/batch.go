@@ -9,9 +9,9 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Batch is a set of operands of one collective that is put together once and carried out in every step of a program. All
-// that depends on operands, options and group is decided when it is first run: a further Run takes only its turn, its
-// number and its bytes. MPI calls that a persistent collective.
+// Batch is a set of operands of one collective that is put together once and carried out in every step of a program.
+// The first Run that follows an Append checks the operands, sums them up for the comparison between members and lays
+// them out. Later runs begin where that is done. MPI calls that a persistent collective.
 //
 //	b := c.Batch(schedule.AllReduce, gcl.Mean, 0)
 //	gcl.Append(b, weights, weights)
@@ -36,16 +36,16 @@ type Batch struct {
 	// Only Append changes these.
 	fingerprint transport.Call // without number and digest
 	bytes       int            // of all operands, each in the larger buffer
-	operandErr  error          // the first operand's that has one
+	operandErr  error          // of the first operand that is wrong
 
 	// Used by whoever has the lane's turn.
 	sealed bool // the rest belongs to the operands as they are
 	digest uint64
-	err    error // the operator's or the root's, else an operand's, else that of all together
+	err    error // of the arguments of Comm.Batch, else of an operand, else of operands that overlap
 }
 
-// Batch returns an empty Batch of a collective: of an operator where that combines, else 0, and of a root where it has
-// one, else 0. What is wrong with them shows in Run. Of a nil or zero Comm it is a Batch whose Run fails.
+// Batch returns an empty Batch of a collective. op is the operator of one that combines, else 0; root is that of one
+// that has a root, else 0. Run reports arguments that are wrong. A nil or zero Comm returns a Batch whose Run fails.
 func (c *Comm) Batch(collective schedule.Collective, op Operator, root int) *Batch {
 	b := &Batch{job: job{ask: ask{collective: collective, operator: op, root: root}}}
 	if c.check() == nil {
@@ -56,8 +56,8 @@ func (c *Comm) Batch(collective schedule.Collective, op Operator, root int) *Bat
 }
 
 // Append adds an operand: an input and a destination, of the lengths that the collective on one slice has, and with the
-// same memory or apart as that allows. The destination lies apart from all other operands. What is wrong with it shows
-// in Run, as does a nil Batch.
+// same memory or apart as that allows. The destination lies apart from all other operands. Run reports an operand that
+// is wrong, and a nil Batch.
 func Append[T tensor.Element](b *Batch, dst, src []T) {
 	if b == nil || b.comm == nil {
 		return
@@ -119,7 +119,7 @@ func (b *Batch) add(k call, n int) {
 	}
 }
 
-// Len is the number of operands, up to the first with which something is wrong.
+// Len is the number of operands before the first that is wrong.
 func (b *Batch) Len() int {
 	if b == nil {
 		return 0
@@ -127,8 +127,9 @@ func (b *Batch) Len() int {
 	return len(b.job.ins)
 }
 
-// Run carries the collective out on all operands. Errors are those of the collective; what is wrong with the Batch is
-// one too, and nothing is sent. It allocates nothing once it has run.
+// Run carries out the collective on all operands. Its errors are those of a call of the collective. Where the Batch was
+// given arguments or operands that are wrong, the call is refused and nothing is sent. Run allocates nothing once it
+// has run on the same operands.
 func (b *Batch) Run(ctx context.Context) error {
 	if b == nil || b.comm == nil {
 		return newError("Run of a Batch that no Comm has made")

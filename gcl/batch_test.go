@@ -16,7 +16,7 @@ import (
 // batchOptions are ways on which calls go by each path.
 var batchOptions = []gcl.Options{
 	{}, {Implementation: gcl.Syncless}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
-	{Reproducible: true, Implementation: gcl.Syncless}, {StageFragments: true},
+	{Reproducible: true, Implementation: gcl.Syncless}, {StageFragments: true}, {Implementation: gcl.Hybrid},
 }
 
 // TestBatch: a Batch gives what calls on each operand give, in every step, of what is in the buffers then, and after
@@ -25,7 +25,11 @@ func TestBatch(t *testing.T) {
 	for _, o := range batchOptions {
 		for _, lengths := range [][]int{{}, {7}, {5000}, {3, 0, 900}, {20000, 1}} {
 			t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/staged=%v/lengths=%v", o.Method, o.Implementation, o.Reproducible, o.StageFragments, lengths), func(t *testing.T) {
-				replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+				n, machine := 3, hosts(t, 3)
+				if o.Implementation == gcl.Hybrid {
+					n, machine = 4, hosts(t, 2, 2)
+				}
+				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 					c, err := c.With(o)
 					if err != nil {
 						return err
@@ -36,7 +40,7 @@ func TestBatch(t *testing.T) {
 						}
 					}
 					return nil
-				})
+				}, gcl.WithTopology(machine))
 			})
 		}
 	}

@@ -50,7 +50,7 @@ type keptLayout struct {
 	number uint64
 }
 
-// good reports whether it is still the same layout, for so many chunks.
+// good reports whether the layout, for cut chunks, is still the one that was kept.
 func (k *keptLayout) good(cut int) bool {
 	return k.layout != nil && k.layout.number == k.number && k.layout.chunks == cut
 }
@@ -58,7 +58,7 @@ func (k *keptLayout) good(cut int) bool {
 // keep remembers a layout.
 func (k *keptLayout) keep(l *layout) { k.layout, k.number = l, l.number }
 
-// empty takes the operands out, and keeps the memory.
+// empty takes the operands out. Their memory serves the next ones.
 func (j *job) empty() {
 	*j = job{ins: j.ins[:0], outs: j.outs[:0], dtypes: j.dtypes[:0], elements: j.elements[:0]}
 }
@@ -69,7 +69,7 @@ func (j *job) add(dst, src []byte, dtype tensor.DType, n int) {
 	j.describe(dtype, n)
 }
 
-// describe adds what is to be known of an operand, but for its buffers.
+// describe adds an operand without its buffers.
 func (j *job) describe(dtype tensor.DType, n int) {
 	j.dtypes, j.elements = append(j.dtypes, dtype), append(j.elements, n)
 }

@@ -27,7 +27,7 @@ func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src 
 	return c.do(ctx, &k)
 }
 
-// checkTensors says what is wrong with the tensors of a call on one.
+// checkTensors checks the two tensors of an operand.
 func checkTensors(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
 	if err := checkInput(collective, src, ranks); err != nil {
 		return errors.New("the input: " + err.Error())

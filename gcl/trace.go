@@ -58,7 +58,7 @@ type TraceCall struct {
 	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
 	Operator   Operator     // of a reduction
 	Root       int          // of a broadcast: a rank
-	Tensors    int          // of a call on several tensors (Many, Tensors, Mapped, a Batch of not one), their number; else 0
+	Tensors    int          // how many a call on several has (Many, Tensors, Mapped, a Batch of 0, 2 or more); else 0
 	DType      tensor.DType // 0 if there are several tensors of several types
 	Elements   int          // in the input; of several tensors or IPUs, in all
 	Bytes      int          // in the larger of the rank's two buffers; of several tensors or IPUs, in all
