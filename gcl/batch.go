@@ -2,7 +2,6 @@ package gcl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gogcl.dev/methods/schedule"
@@ -10,9 +9,9 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Batch is a set of operands of one collective that is put together once and carried out in every step of a program. All
-// that depends on operands, options and group is decided when it is first run: a further Run takes only its turn, its
-// number and its bytes. MPI calls that a persistent collective.
+// Batch is a set of operands of one collective that is put together once and carried out in every step of a program.
+// The first Run that follows an Append checks the operands, sums them up for the comparison between members and lays
+// them out. Later runs begin where that is done. MPI calls that a persistent collective.
 //
 //	b := c.Batch(schedule.AllReduce, gcl.Mean, 0)
 //	gcl.Append(b, weights, weights)
@@ -30,27 +29,35 @@ import (
 // goroutines, and take turns as other calls do; Append must not come beside a Run.
 type Batch struct {
 	comm *Comm
-	job  job
 
-	sealed      bool // what follows has been worked out for the operands that there are
-	fingerprint transport.Call
-	err         error // the first of the operands' errors, else of all together
-	operandErr  error
+	// Only Append changes the operands of job. Its question and its layouts belong to whoever has the lane's turn.
+	job job
+
+	// Only Append changes these.
+	fingerprint transport.Call // without number and digest
+	bytes       int            // of all operands, each in the larger buffer
+	operandErr  error          // of the first operand that is wrong
+
+	// Used by whoever has the lane's turn.
+	sealed bool // the rest belongs to the operands as they are
+	digest uint64
+	err    error // of the arguments of Comm.Batch, else of an operand, else of operands that overlap
 }
 
-// Batch returns an empty Batch of a collective: of an operator where that combines, else 0, and of a root where it has
-// one, else 0. What is wrong with them shows in Run. Of a nil or zero Comm it is a Batch whose Run fails.
+// Batch returns an empty Batch of a collective. op is the operator of one that combines, else 0; root is that of one
+// that has a root, else 0. Run reports arguments that are wrong. A nil or zero Comm returns a Batch whose Run fails.
 func (c *Comm) Batch(collective schedule.Collective, op Operator, root int) *Batch {
 	b := &Batch{job: job{ask: ask{collective: collective, operator: op, root: root}}}
 	if c.check() == nil {
-		b.comm = c
+		b.comm, b.fingerprint = c, c.fingerprintOf(&b.job.ask)
+		b.fingerprint.DType = manyTensors
 	}
 	return b
 }
 
 // Append adds an operand: an input and a destination, of the lengths that the collective on one slice has, and with the
-// same memory or apart as that allows. The destination lies apart from all other operands. What is wrong with it shows
-// in Run, as does a nil Batch.
+// same memory or apart as that allows. The destination lies apart from all other operands. Run reports an operand that
+// is wrong, and a nil Batch.
 func Append[T tensor.Element](b *Batch, dst, src []T) {
 	if b == nil || b.comm == nil {
 		return
@@ -68,12 +75,11 @@ func (b *Batch) AppendTensor(dst, src *tensor.Tensor) {
 		return
 	}
 	k := call{ask: b.job.ask}
-	err := b.comm.checkAsk(&k.ask)
-	if err == nil {
-		err = b.comm.checkTensors(&k.ask, dst, src)
-	}
-	if err == nil {
-		k.tensors(dst, src)
+	var err error
+	if b.comm.checkAsk(&k.ask) == nil { // else append refuses it
+		if err = b.comm.checkTensors(&k.ask, dst, src); err == nil {
+			k.tensors(dst, src)
+		}
 	}
 	b.append(k, err)
 }
@@ -93,11 +99,27 @@ func (b *Batch) append(k call, err error) {
 	case err != nil:
 		b.operandErr = fmt.Errorf("operand %d: %w", b.Len(), err)
 	default:
-		b.job.add(k.dst, k.src, k.dtype, n)
+		b.add(k, n)
 	}
 }
 
-// Len is the number of operands, up to the first with which something is wrong.
+// add adds an operand that has been checked, of n elements in the larger buffer.
+func (b *Batch) add(k call, n int) {
+	j := &b.job
+	j.add(k.dst, k.src, k.dtype, n)
+	b.bytes += n * k.dtype.Size()
+	b.fingerprint.Count += uint64(k.count(b.comm.Size()))
+	switch common := j.dtypes[0]; {
+	case len(j.dtypes) == 1:
+		b.fingerprint.DType = uint8(common)
+	case k.dtype == common && b.fingerprint.DType != manyTensors:
+		b.fingerprint.DType = manyTensors | uint8(common)
+	default:
+		b.fingerprint.DType = manyTensors
+	}
+}
+
+// Len is the number of operands before the first that is wrong.
 func (b *Batch) Len() int {
 	if b == nil {
 		return 0
@@ -105,24 +127,22 @@ func (b *Batch) Len() int {
 	return len(b.job.ins)
 }
 
-// Run carries the collective out on all operands. Errors are those of the collective; what is wrong with the Batch is
-// one too, and nothing is sent. It allocates nothing once it has run.
+// Run carries out the collective on all operands. Its errors are those of a call of the collective. Where the Batch was
+// given arguments or operands that are wrong, the call is refused and nothing is sent. Run allocates nothing once it
+// has run on the same operands.
 func (b *Batch) Run(ctx context.Context) error {
 	if b == nil || b.comm == nil {
-		return errors.New("gcl: Run of a Batch that no Comm has made")
+		return newError("Run of a Batch that no Comm has made")
 	}
-	c := b.comm
-	fingerprint := c.fingerprintOf(&b.job.ask)
+	c, fingerprint := b.comm, b.fingerprint
 	if err := c.takeNumber(ctx, &fingerprint); err != nil {
-		return c.turnedAway(&fingerprint, nil, err)
+		return c.tellTurnedAway(&fingerprint, b.event(&fingerprint), err)
 	}
 	defer c.leave()
 	if !b.sealed {
 		b.seal()
 	}
-	number := fingerprint.Seq
-	fingerprint = b.fingerprint
-	fingerprint.Seq = number
+	fingerprint.Digest = b.digest
 	c.record(&fingerprint)
 	if c.options.Trace != nil {
 		defer c.crashed()
@@ -154,19 +174,18 @@ func (b *Batch) seal() {
 	}
 	if len(j.ins) == 1 {
 		j.askOne(false)
-		b.fingerprint = c.fingerprintOf(&j.ask)
-		b.fingerprint.Count, b.fingerprint.Digest, b.fingerprint.DType = uint64(j.toPublish(0)), c.digest, uint8(j.dtypes[0])
+		b.digest = c.digest
 		return
 	}
 	j.sumUp(c, ofSlices, nil)
-	b.fingerprint = j.fingerprint(c)
+	b.digest = j.digest
 }
 
 // event describes a run to a Trace.
 func (b *Batch) event(f *transport.Call) TraceCall {
 	e := b.comm.event(f, nil)
 	if n := b.Len(); n != 1 {
-		e.Tensors, e.Bytes = n, b.job.question.bytes
+		e.Tensors, e.Bytes = n, b.bytes
 	}
 	return e
 }

@@ -16,7 +16,7 @@ import (
 // batchOptions are ways on which calls go by each path.
 var batchOptions = []gcl.Options{
 	{}, {Implementation: gcl.Syncless}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
-	{Reproducible: true, Implementation: gcl.Syncless}, {StageFragments: true},
+	{Reproducible: true, Implementation: gcl.Syncless}, {StageFragments: true}, {Implementation: gcl.Hybrid},
 }
 
 // TestBatch: a Batch gives what calls on each operand give, in every step, of what is in the buffers then, and after
@@ -25,7 +25,11 @@ func TestBatch(t *testing.T) {
 	for _, o := range batchOptions {
 		for _, lengths := range [][]int{{}, {7}, {5000}, {3, 0, 900}, {20000, 1}} {
 			t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/staged=%v/lengths=%v", o.Method, o.Implementation, o.Reproducible, o.StageFragments, lengths), func(t *testing.T) {
-				replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+				n, machine := 3, hosts(t, 3)
+				if o.Implementation == gcl.Hybrid {
+					n, machine = 4, hosts(t, 2, 2)
+				}
+				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 					c, err := c.With(o)
 					if err != nil {
 						return err
@@ -36,7 +40,7 @@ func TestBatch(t *testing.T) {
 						}
 					}
 					return nil
-				})
+				}, gcl.WithTopology(machine))
 			})
 		}
 	}
@@ -170,6 +174,9 @@ func TestBatchErrors(t *testing.T) {
 			{"unknown collective 99", fill(99, gcl.Add, 0, good)},
 			{"Operator(77) is no operator", fill(schedule.AllReduce, 77, 0, good)},
 			{"root 2 is not a rank of the group, 0 to 1", fill(schedule.Broadcast, 0, 2, good)},
+			{"a broadcast combines nothing: its operator is LOCAL, want 0", fill(schedule.Broadcast, gcl.Local, 0, good)},
+			{"an all-gather combines nothing: its operator is Operator(77), want 0", fill(schedule.AllGather, 77, 0)},
+			{"an all-reduce has no root: its root is 1, want 0", fill(schedule.AllReduce, gcl.Add, 1, good)},
 			{"operand 1: the destination has 3 elements, want 8", fill(schedule.AllReduce, gcl.Add, 0, good, func(b *gcl.Batch) { gcl.Append(b, a[:3], make([]float32, 8)) })},
 			{"operand 0: operator LOGICAL_AND takes bool, not float32", fill(schedule.AllReduce, gcl.LogicalAnd, 0, good)},
 			{"the destinations of tensor 0 and tensor 1 overlap", fill(schedule.AllReduce, gcl.Add, 0, good, good)},
@@ -177,6 +184,11 @@ func TestBatchErrors(t *testing.T) {
 			{"operand 0: the destination: it is nil", fill(schedule.AllReduce, gcl.Add, 0, func(b *gcl.Batch) { b.AppendTensor(nil, f32(2)) })},
 			{"operand 0: the destination is float32 of shape (3,), want float32 of shape (2,)", fill(schedule.AllReduce, gcl.Add, 0, func(b *gcl.Batch) { b.AppendTensor(f32(3), f32(2)) })},
 			{"nil Comm", func() error { return (*gcl.Comm)(nil).Do(ctx, schedule.AllReduce, f32(2), f32(2), gcl.Add, 0) }},
+			{"a broadcast combines nothing: its operator is LOCAL, want 0", func() error { return c.Do(ctx, schedule.Broadcast, f32(2), f32(2), gcl.Local, 0) }},
+			{"an all-reduce has no root: its root is -1, want 0", func() error { return c.Do(ctx, schedule.AllReduce, f32(2), f32(2), gcl.Add, -1) }},
+			{"root -1 is not a rank of the group, 0 to 1", func() error { return c.Do(ctx, schedule.Broadcast, f32(2), f32(2), 0, -1) }},
+			{"operator LOGICAL_AND takes bool, not float32", func() error { return c.Do(ctx, schedule.AllReduce, f32(2), f32(2), gcl.LogicalAnd, 0) }},
+			{"the first dimension of an all-to-all is that of the ranks, 2, not as in the shape (3,)", func() error { return c.Do(ctx, schedule.AllToAll, f32(3), f32(3), 0, 0) }},
 			{"unknown collective 99", func() error { return c.Do(ctx, 99, f32(2), f32(2), gcl.Add, 0) }},
 			{"the input: it is the zero Tensor", func() error { return c.Do(ctx, schedule.AllReduce, f32(2), &tensor.Tensor{}, gcl.Add, 0) }},
 			{"the destination: it is the zero Tensor", func() error { return c.Do(ctx, schedule.AllReduce, &tensor.Tensor{}, f32(2), gcl.Add, 0) }},
@@ -186,6 +198,21 @@ func TestBatchErrors(t *testing.T) {
 		} {
 			if err := k.run(); err == nil || !strings.Contains(err.Error(), k.want) {
 				return fmt.Errorf("error %v, want one with %q", err, k.want)
+			}
+		}
+		gcl.Append((*gcl.Batch)(nil), a, a)
+		(*gcl.Batch)(nil).AppendTensor(f32(1), f32(1))
+		gcl.Append(new(gcl.Batch), a, a)
+		b := c.Batch(schedule.AllReduce, gcl.Add, 0)
+		gcl.Append(b, a[:1], a[:1])
+		gcl.Append(b, a[2:3], a[2:4])
+		gcl.Append(b, a[4:], a[4:])
+		if b.Len() != 1 || (*gcl.Batch)(nil).Len() != 0 || new(gcl.Batch).Len() != 0 {
+			return fmt.Errorf("%d operands before the first that is wrong, want 1", b.Len())
+		}
+		for range 2 { // again and again, and whatever follows the first
+			if err := b.Run(ctx); err == nil || !strings.Contains(err.Error(), "operand 1: the destination has 1 elements, want 2") {
+				return fmt.Errorf("error %v", err)
 			}
 		}
 		return c.Barrier(ctx)

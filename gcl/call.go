@@ -12,7 +12,7 @@ import (
 // no row of the table of contracts has. A barrier is carried out as an all-reduce of nothing.
 const barrier = uint8(0x7f)
 
-// call is a collective on one operand as the untyped part of the package is asked for it.
+// call is a collective on one operand, without type parameters.
 type call struct {
 	ask
 	dtype    tensor.DType
@@ -25,7 +25,7 @@ type call struct {
 	// nil: equal parts, the last padded.
 	parts []int
 
-	invalid error // what has been found wrong before
+	invalid error // if not nil, the call is refused with it
 }
 
 // fingerprintOf is the part of a call's fingerprint that does not depend on what it works on.

@@ -169,17 +169,16 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 	if err := c.checkLink(); err != nil {
 		return nil, err
 	}
+	c.resolve()
 	c.hybrid = nil
 	if c.options.Implementation == Hybrid {
-		s := c.group.split
-		if s == nil {
+		if c.group.split == nil {
 			return nil, &OptionError{Option: "Implementation", Value: Hybrid.String(), Reason: c.group.uneven}
 		}
-		if s.domains > 1 && s.each > 1 { // as in setting.hybrid
+		if c.setting.hybrid() {
 			c.hybrid = c.newHybrid()
 		}
 	}
-	c.resolve()
 	c.digest = c.fingerprint()
 	return c, nil
 }

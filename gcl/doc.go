@@ -27,6 +27,9 @@
 // it holds after an error is unspecified. ReduceScatterMapped and AllGatherMapped take an array that lies on several
 // IPUs of each replica.
 //
+// A program that makes the same call in every step puts its operands into a Batch once: they are checked and described
+// then. Comm.Do takes tensors whose type is known only when the program runs.
+//
 // ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one
 // replica, each a worker with memory of its own: docs/within-replica.md.
 //

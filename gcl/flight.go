@@ -180,7 +180,7 @@ func (f *flight) admitted(w *waiting) {
 	f.aside = slices.DeleteFunc(f.aside, func(o *waiting) bool { return o == w })
 }
 
-// turnedAway records that a call, has failed without its turn, for which it began to wait then, or 0.
+// turnedAway records a call that failed before it got its turn. began is when it started to wait; 0 if unknown.
 func (f *flight) turnedAway(l *label, call *transport.Call, began int64) {
 	w := f.wait(l, call)
 	f.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
-	"gogcl.dev/transport"
 )
 
 // ask is what a collective is to do, whatever it works on.
@@ -29,8 +28,8 @@ func (a *ask) writes(rank int) bool {
 	return a.collective.Contract().Output != schedule.AtRoot || rank == a.root
 }
 
-// combines reports whether the inputs of the ranks are combined.
-func (a *ask) combines() bool { return a.collective.Contract().Combines }
+// local reports whether a rank keeps its own data. A collective that combines nothing has operator 0, which is Add.
+func (a *ask) local() bool { return !a.operator.Combines() }
 
 // job is one call of a collective as it is carried out: on one operand, or on several that go together. An operand is a
 // tensor, a slice, or what a mapping has on one IPU: an input and an output of the rank's own. The slices are by operand.
@@ -56,7 +55,7 @@ type keptLayout struct {
 	number uint64
 }
 
-// good reports whether it is still the same layout, for so many chunks.
+// good reports whether the layout, for cut chunks, is still the one that was kept.
 func (k *keptLayout) good(cut int) bool {
 	return k.layout != nil && k.layout.number == k.number && k.layout.chunks == cut
 }
@@ -64,7 +63,7 @@ func (k *keptLayout) good(cut int) bool {
 // keep remembers a layout.
 func (k *keptLayout) keep(l *layout) { k.layout, k.number = l, l.number }
 
-// empty takes the operands out, and keeps the memory.
+// empty takes the operands out. Their memory serves the next ones.
 func (j *job) empty() {
 	*j = job{ins: j.ins[:0], outs: j.outs[:0], dtypes: j.dtypes[:0], elements: j.elements[:0]}
 }
@@ -75,7 +74,7 @@ func (j *job) add(dst, src []byte, dtype tensor.DType, n int) {
 	j.describe(dtype, n)
 }
 
-// describe adds what is to be known of an operand, but for its buffers.
+// describe adds an operand without its buffers.
 func (j *job) describe(dtype tensor.DType, n int) {
 	j.dtypes, j.elements = append(j.dtypes, dtype), append(j.elements, n)
 }
@@ -112,7 +111,7 @@ func (j *job) toPublish(t int) int {
 // askOne is the question of a job of one operand.
 func (j *job) askOne(parts bool) {
 	q := &j.question
-	q.collective, q.barrier, q.local, q.several, q.parts = j.collective, j.barrier, !j.operator.Combines(), false, parts
+	q.collective, q.barrier, q.local, q.several, q.parts = j.collective, j.barrier, j.local(), false, parts
 	q.bytes, q.published = j.elements[0]*j.dtypes[0].Size(), j.toPublish(0)*j.dtypes[0].Size()
 }
 
@@ -124,7 +123,7 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 	if form == ofMapping {
 		j.digest = mix(j.digest, 1<<63) // as no word that follows is
 	}
-	q := question{collective: j.collective, local: j.combines() && !j.operator.Combines(), several: true}
+	q := question{collective: j.collective, local: j.local(), several: true}
 	for t, dtype := range j.dtypes {
 		if t == 0 {
 			j.common = dtype
@@ -142,14 +141,6 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 	}
 	q.published = roundUp(q.published, packAlign)
 	j.question = q
-}
-
-// fingerprint is that of a job of several operands.
-func (j *job) fingerprint(c *Comm) transport.Call {
-	f := c.fingerprintOf(&j.ask)
-	f.DType = manyTensors | uint8(j.common)
-	f.Count, f.Digest = j.count, j.digest
-	return f
 }
 
 // foldOf is how inputs of a type are folded.
@@ -229,15 +220,19 @@ func (c *Comm) checkRooted(k *call, contract schedule.Contract, n int) error {
 	return nil
 }
 
-// checkAsk looks at what is no single operand's.
+// checkAsk looks at the part of a call that is the same for all operands.
 func (c *Comm) checkAsk(a *ask) error {
 	switch contract := a.collective.Contract(); {
 	case !a.collective.Valid():
 		return fmt.Errorf("unknown collective %d", a.collective)
 	case contract.Combines && !operatorNames.Valid(a.operator):
 		return operatorNames.Check(a.operator)
+	case !contract.Combines && a.operator != 0:
+		return fmt.Errorf("%s combines nothing: its operator is %v, want 0", withArticle(a.collective), a.operator)
 	case contract.Rooted() && (a.root < 0 || a.root >= c.Size()):
 		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", a.root, c.Size()-1)
+	case !contract.Rooted() && a.root != 0:
+		return fmt.Errorf("%s has no root: its root is %d, want 0", withArticle(a.collective), a.root)
 	}
 	return nil
 }

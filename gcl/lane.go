@@ -33,7 +33,7 @@ type lane struct {
 	groups map[groupKey]*group
 	counts map[groupKey]*atomic.Uint64 // group.seq of the groups of the same members, whatever the ring
 	ipus   map[int]*ipus               // this replica's own, by how many
-	closed bool                        // says why they failed
+	closed bool                        // closeIPUs has run: from then on, errors within the replica are ErrClosed
 	others []*lane                     // of the first connection: those of its Dups that are not closed
 
 	withins atomic.Uint64 // collectives within the replica

@@ -35,7 +35,7 @@ const (
 	ofMapping
 )
 
-// what is a tensor's name in errors.
+// what is the name of an operand in errors.
 func (f form) what() string {
 	if f == ofMapping {
 		return "IPU"
@@ -191,7 +191,7 @@ func (k *manyCall) dtypeOf(t int) tensor.DType {
 	return k.dstTensors[t].DType()
 }
 
-// checkMany looks at what is no single tensor's.
+// checkMany looks at the part of a call that is the same for all tensors.
 func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 	dsts, srcs := len(k.dsts), len(k.srcs)
 	if k.form == ofTensors {
@@ -231,12 +231,12 @@ func (m *many) put(dst, src []byte) {
 	m.words = append(m.words, uint64(address(dst)), uint64(len(dst)), uint64(address(src)), uint64(len(src)))
 }
 
-// headers are slices as they are, but that their elements are called bytes.
+// headers keeps slice headers whose lengths count elements, not bytes.
 func headers[T tensor.Element](s [][]T) [][]byte {
 	return unsafe.Slice((*[]byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
-// memoryOf is the memory of a slice of which there is the header.
+// memoryOf is the memory of a slice, given its header.
 func memoryOf(header []byte, dtype tensor.DType) []byte {
 	return unsafe.Slice(unsafe.SliceData(header), len(header)*dtype.Size())
 }

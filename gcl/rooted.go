@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"fmt"
 
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -62,9 +63,24 @@ func GatherTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, roo
 }
 
 // Scatter returns n elements of the root's data, which has G times as many: part i to rank i. n is the same on all ranks.
-// Elsewhere data is empty or as long as the root's, and not read.
+// Elsewhere data is empty or as long as the root's, and not read. A negative n, or one that is not that of the root's data,
+// is an error.
 func Scatter[T tensor.Element](ctx context.Context, c *Comm, data []T, n, root int) ([]T, error) {
-	return result(ctx, c, schedule.Scatter, max(n, 0), data, 0, root)
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	var invalid error
+	switch dtype := tensor.DTypeOf[T](); {
+	case n < 0:
+		invalid = fmt.Errorf("%d elements for each rank", n)
+	case !fits(n, c.Size(), dtype.Size()):
+		invalid = checkRoom(n, c.Size(), dtype)
+	case c.Rank() == root && len(data) != n*c.Size():
+		invalid = fmt.Errorf("the input has %d elements, want %d for parts of %d over %d ranks", len(data), n*c.Size(), n, c.Size())
+	default:
+		return result(ctx, c, schedule.Scatter, n, data, 0, root)
+	}
+	return nil, c.do(ctx, &call{ask: ask{collective: schedule.Scatter, root: root}, dtype: tensor.DTypeOf[T](), invalid: invalid})
 }
 
 // ScatterTo is Scatter with the result in dst, whose length is that of a part: apart from data, or at the root exactly its

@@ -41,10 +41,10 @@ type shared struct {
 	swap       []byte   // room for a piece
 }
 
-// tiled is an operand as so many units of work: parts of it that are in different places in the buffers.
+// tiled is an operand cut into units of work, which lie in different places in the buffers.
 type tiled struct {
 	work   kernel.Type
-	unit   int // bytes: a whole buffer, or one rank's part of it, or one rank's for another
+	unit   int // bytes of one unit: a buffer (all-reduce), a shard (reduce-scatter), a block (all-to-all)
 	padded int // whole cache lines
 	units  int
 	end    int // of its units among those of all operands
@@ -131,7 +131,7 @@ func (s *shared) foldBy(f kernel.Fold) {
 	}
 }
 
-// begin says that operands follow: one, or lists of them, which loops folds.
+// begin makes ready for the operands that add gives: one, or lists of them, which loops folds.
 func (s *shared) begin(loops *packing, lists bool) {
 	s.tiles, s.total, s.footprint = s.tiles[:0], 0, 0
 	s.lists, s.loops = lists, loops
@@ -178,8 +178,8 @@ func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 	return err
 }
 
-// clearTail puts zeros where the rank's shard is past the end of an input of so many bytes. It follows a call that has
-// succeeded: after a mismatch nothing is written.
+// clearTail puts zeros where the rank's shard lies past the end of the input, which has input bytes. It follows a call
+// that has succeeded: after a mismatch nothing is written.
 func (s *shared) clearTail(dst []byte, input int) {
 	if s.contract.Output == schedule.Own {
 		_, have := shard(input, len(dst), s.rank)
@@ -299,7 +299,7 @@ func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	}
 }
 
-// reduce folds all srcs into the first so many dsts.
+// reduce folds all srcs into each of the first dsts buffers of s.dsts.
 func (s *shared) reduce(work kernel.Type, dsts int) {
 	fold := s.fold
 	if s.lists {

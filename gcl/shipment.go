@@ -123,12 +123,12 @@ type shipment struct {
 	gathers  bool // an input is the rank's shard
 	scatters bool // an output is the rank's shard
 	square   bool // inputs are squared
-	together bool // no tensor has messages of its own
+	together bool // all operands are packed: none has messages of its own
 	by       int  // what outputs are divided by, if it is more than 1
 }
 
-// sort decides which operands have messages of their own, and finds the layout of the others, packed as the types
-// that works says. All ranks decide alike.
+// sort decides which operands have messages of their own, and finds the layout of the others. works gives the type in
+// which elements of a dtype are packed. All ranks decide alike.
 func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
 	m := s.many
 	m.separate = m.separate[:0]
@@ -230,12 +230,9 @@ func (s *shipment) finish() {
 	}
 }
 
-// have is how many bytes of an output are no padding.
+// have is the bytes of an output before its padding.
 func (s *shipment) have(t int) int {
-	if !s.scatters {
-		return len(s.outs[t])
-	}
-	if s.parts != nil {
+	if !s.scatters || s.parts != nil {
 		return len(s.outs[t])
 	}
 	shard := chunks.PerRank(s.elements[t], s.ranks)

@@ -129,7 +129,8 @@ func (m *many) layoutToPublish(j *job) *layout {
 	return j.published.layout
 }
 
-// take makes an output of what all ranks have published, size bytes each, where not everyone combines all of it.
+// take makes an output from the inputs that all ranks have published, size bytes each. The rank needs a part of each
+// input only, or combines nothing.
 func (s *shared) take(dst []byte, all [][]byte, size int) {
 	switch {
 	case s.contract.Combines && s.contract.Output == schedule.AtRoot:

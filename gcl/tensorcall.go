@@ -35,7 +35,7 @@ func (k *call) tensors(dst, src *tensor.Tensor) {
 	}
 }
 
-// checkTensors says what is wrong with the tensors of a call on one. A tensor that does not count on this rank may be nil.
+// checkTensors checks the two tensors of an operand. A tensor that does not count on this rank may be nil.
 func (c *Comm) checkTensors(a *ask, dst, src *tensor.Tensor) error {
 	if err := c.checkInput(a, src); err != nil {
 		return errors.New("the input: " + err.Error())

@@ -58,7 +58,7 @@ type TraceCall struct {
 	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
 	Operator   Operator     // of a reduction
 	Root       int          // of a broadcast: a rank
-	Tensors    int          // of a call on several tensors (Many, Tensors, Mapped), their number; else 0
+	Tensors    int          // how many a call on several has (Many, Tensors, Mapped, a Batch of 0, 2 or more); else 0
 	DType      tensor.DType // 0 if there are several tensors of several types
 	Elements   int          // in the input; of several tensors or IPUs, in all
 	Bytes      int          // in the larger of the rank's two buffers; of several tensors or IPUs, in all
@@ -229,10 +229,19 @@ func (c *Comm) crashed() {
 
 // turnedAway tells of a call that never had its turn, and makes its error. k is one on several tensors, or nil.
 func (c *Comm) turnedAway(call *transport.Call, k *manyCall, cause error) error {
+	var e TraceCall
+	if c.options.Trace != nil {
+		e = c.event(call, k)
+	}
+	return c.tellTurnedAway(call, e, cause)
+}
+
+// tellTurnedAway is turnedAway for a call that has been described, if there is a Trace.
+func (c *Comm) tellTurnedAway(call *transport.Call, e TraceCall, cause error) error {
 	c.lane.flight.turnedAway(c.label, call, waitedSince(cause))
 	err := c.refusal(call, cause)
 	if c.options.Trace != nil {
-		c.options.Trace.tellAtOnce(c.event(call, k), err)
+		c.options.Trace.tellAtOnce(e, err)
 	}
 	return err
 }

@@ -189,3 +189,60 @@ func TestPipelined(t *testing.T) {
 		}
 	}
 }
+
+// TestPipelinedReach: the chain that Pieces is for is as long as the schedule in one piece says.
+func TestPipelinedReach(t *testing.T) {
+	t.Parallel()
+	const k = 8
+	ring, second := rings(k)
+	for _, m := range All() {
+		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.Broadcast} {
+			s := Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: second, RankOrder: true}
+			for _, bytes := range []int64{7, 7 << 10} {
+				have := s.Pipelined(bytes, 2).Pieces
+				if have == 0 {
+					continue
+				}
+				built, err := Build(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reach := 0 // rounds in one piece
+				for _, p := range built.Programs {
+					reach = max(reach, len(p))
+				}
+				if c == schedule.AllReduce { // up the chain and down
+					reach /= 2
+				}
+				if want := pipelinePieces(reach, bytes, 2); have != want {
+					t.Errorf("%v %v: %d pieces of %d bytes, want %d for %d hops", m, c, have, bytes, want, reach)
+				}
+			}
+		}
+	}
+}
+
+// TestRings: a method needs as many ring orders as Rings says, and uses no more.
+func TestRings(t *testing.T) {
+	t.Parallel()
+	const k = 5
+	ring, second := rings(k)
+	bad := []int{0, 0, 1, 2, 3}
+	for _, m := range All() {
+		for have := range 3 {
+			s := Spec{Method: m, Collective: schedule.AllReduce, Size: k, Ring: bad, Second: bad}
+			if have > 0 {
+				s.Ring = ring
+			}
+			if have > 1 {
+				s.Second = second
+			}
+			if _, err := Build(s); (err == nil) != (m.Rings() <= have) {
+				t.Errorf("%v, which follows %d rings, given %d: %v", m, m.Rings(), have, err)
+			}
+		}
+	}
+	if Auto.Rings() != 0 || numMethods.Rings() != 0 {
+		t.Error("a method that makes no schedule follows a ring")
+	}
+}

@@ -209,6 +209,9 @@ func TestTampered(t *testing.T) {
 				if format == "-json" && parsed(t, got.stdout)[0].Wrong != 1 {
 					t.Errorf("%s %s: %s", c, p, got.stdout)
 				}
+				if batch := format == "-batch"; format != "-json" && format != "-csv" && strings.Contains(got.stdout, " by a Batch") != batch {
+					t.Errorf("%s %s %s: %s", c, p, format, got.stdout)
+				}
 				if format == "-sync" && !strings.Contains(got.stdout, "FAILED") {
 					t.Errorf("%s %s: %s", c, p, got.stdout)
 				}

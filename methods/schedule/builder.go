@@ -25,10 +25,11 @@ import (
 // A Builder takes collectives whose two buffers number their chunks alike: all but those of Blocks. The zero Builder is
 // an error of Build.
 type Builder struct {
-	s     Schedule
-	only  int // the one rank to make the program of; -1: all
-	moves []built
-	err   error // the first one
+	s      Schedule
+	only   int // the one rank to make the program of; -1: all
+	rounds int
+	moves  []built
+	err    error // the first one
 }
 
 // built is one message.
@@ -86,7 +87,7 @@ func (b *Builder) Fold(round, from, to, first, n int) {
 }
 
 func (b *Builder) add(m built) {
-	if b == nil {
+	if b == nil || b.s.Size == 0 && b.err == nil {
 		return // Build says so
 	}
 	switch size, chunks := b.s.Size, b.s.Chunks; {
@@ -101,13 +102,18 @@ func (b *Builder) add(m built) {
 		b.err = fmt.Errorf("schedule: round %d: %d chunks from chunk %d on of %d", m.round, m.n, m.first, chunks)
 	case m.fold && !b.s.Collective.Contract().Combines:
 		b.err = fmt.Errorf("schedule: round %d: a fold in %v, which combines nothing", m.round, b.s.Collective)
-	case b.only < 0 || b.only == m.from || b.only == m.to:
-		b.moves = append(b.moves, m)
+	default:
+		b.rounds = max(b.rounds, m.round+1)
+		if b.only < 0 || b.only == m.from || b.only == m.to {
+			b.moves = append(b.moves, m)
+		}
 	}
 }
 
-// Build returns the schedule, which is the caller's. It is not proved: see Check. Errors: the first of a call before; a
-// message of chunks that its sender does not hold, or holds in part; a fold into chunks that are held in part.
+// Build returns the schedule, which is the caller's. All programs have as many rounds, so that ranks that step together
+// have the same steps. It is not proved: see Check. Errors: the first of a call before; a
+// message of chunks that its sender does not hold, or holds in part; a fold into chunks that are held in part, or into
+// some of which alone another fold of the round goes.
 func (b *Builder) Build() (*Schedule, error) {
 	if b == nil || b.err == nil && b.s.Size == 0 {
 		return nil, errors.New("schedule: a Builder that NewBuilder has not made")

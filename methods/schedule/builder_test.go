@@ -182,6 +182,22 @@ func TestBuilderErrors(t *testing.T) {
 			b.Copy(0, 0, 1, 0, 1)
 			b.Copy(0, 1, 2, 0, 1)
 		})},
+		{"schedule: size 65537, want 1 to 65536", schedule.NewBuilder(schedule.AllReduce, 1<<16+1, 0, 1)},
+		{"schedule: root -1 of broadcast over 2 ranks", schedule.NewBuilder(schedule.Broadcast, 2, -1, 1)},
+		{"schedule: rank -1 of 3", begin().Only(-1)},
+		{"a Builder that NewBuilder has not made", (*schedule.Builder)(nil).Only(0)},
+		{"a Builder that NewBuilder has not made", with(nil, func(b *schedule.Builder) { b.Copy(0, 0, 1, 0, 1) })},
+		{"a Builder that NewBuilder has not made", with(&schedule.Builder{}, func(b *schedule.Builder) { b.Fold(0, 0, 1, 0, 1) })},
+		{"round 0: rank 1 folds into chunks 0 to 1, and another message of the round goes into some of them; want the same chunks in both",
+			with(begin(), func(b *schedule.Builder) {
+				b.Fold(0, 0, 1, 0, 1)
+				b.Fold(0, 2, 1, 0, 2)
+			})},
+		{"round 0: 1 chunks from chunk -1 on of 3", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, -1, 1) })},
+		{"round 7: rank 0 does not hold chunk 1 when the round begins", with(gather(), func(b *schedule.Builder) {
+			b.Copy(7, 0, 1, 1, 1) // the first error counts
+			b.Copy(9, 0, 1, 2, 1)
+		})},
 	} {
 		_, err := c.b.Build()
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -26,12 +26,8 @@ type place struct {
 // program makes the program of a rank from its messages.
 func (b *Builder) program(rank int, messages []built) (Program, error) {
 	slices.SortStableFunc(messages, func(a, b built) int { return cmp.Compare(a.round, b.round) })
-	rounds := 0
-	if n := len(messages); n > 0 {
-		rounds = messages[n-1].round + 1
-	}
 	contract := b.s.Collective.Contract()
-	h := &holder{rank: rank, program: make(Program, rounds), at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks)}
+	h := &holder{rank: rank, program: make(Program, b.rounds), at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks)}
 	lo, hi := contract.Input.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
 	for f := lo; f < hi; f++ {
 		h.at[f] = place{held: true, buf: Input}
@@ -122,7 +118,9 @@ func (h *holder) receive(t int, m built, room bool) error {
 	var src Span
 	if m.fold && held > 0 {
 		switch {
-		case held < m.n || goesOn > 0 && goesOn < m.n:
+		case goesOn > 0 && goesOn < m.n:
+			return fmt.Errorf("schedule: round %d: rank %d folds into chunks %d to %d, and another message of the round goes into some of them; want the same chunks in both", t, h.rank, m.first, m.first+m.n-1)
+		case held < m.n:
 			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %d to %d and not all, into which it folds", t, h.rank, m.first, m.first+m.n-1)
 		case goesOn > 0:
 			src = h.in(h.at[m.first], m.first, m.n)
