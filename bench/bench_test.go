@@ -46,6 +46,9 @@ func BenchmarkReduceScatter(b *testing.B) { compare(b, schedule.ReduceScatter) }
 func BenchmarkAllGather(b *testing.B)     { compare(b, schedule.AllGather) }
 func BenchmarkAllToAll(b *testing.B)      { compare(b, schedule.AllToAll) }
 func BenchmarkBroadcast(b *testing.B)     { compare(b, schedule.Broadcast) }
+func BenchmarkReduce(b *testing.B)        { compare(b, schedule.Reduce) }
+func BenchmarkGather(b *testing.B)        { compare(b, schedule.Gather) }
+func BenchmarkScatter(b *testing.B)       { compare(b, schedule.Scatter) }
 
 // compare runs a benchmark for each group size, size and way. Ways come last, so that those of one case run one after
 // the other.
@@ -110,7 +113,7 @@ func TestWays(t *testing.T) {
 					t.Errorf("%v: %s has no part %s", c, name, part)
 				}
 			}
-			if w.form == inPlaceForm && (c == schedule.ReduceScatter || c == schedule.AllGather) {
+			if w.form == inPlaceForm && slices.Contains([]schedule.Collective{schedule.ReduceScatter, schedule.AllGather, schedule.Gather, schedule.Scatter}, c) {
 				t.Errorf("%v has no form for %s", c, name)
 			}
 		}
@@ -188,7 +191,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		for r := range n {
-			if c == schedule.Broadcast && r == root {
+			if !d.receives(r) {
 				continue
 			}
 			for i := range d.dst[r] {
@@ -248,6 +251,9 @@ func TestSizes(t *testing.T) {
 		{schedule.AllGather, 2, 8, 8},
 		{schedule.AllToAll, 8, 8, 32},
 		{schedule.AllToAll, 8, 33, 64},
+		{schedule.Reduce, 8, 8, 8},
+		{schedule.Gather, 8, 33, 64},
+		{schedule.Scatter, 8, 33, 64},
 	} {
 		if got := wholeBytes(c.collective, c.n, c.size); got != c.want {
 			t.Errorf("%v over %d of %v: %v, want %v", c.collective, c.n, c.size, got, c.want)

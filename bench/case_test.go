@@ -72,11 +72,11 @@ func (b blocks) fill(dst []float32, replica, first int) {
 	}
 }
 
-// wholeBytes is the size that a collective over n replicas can have, at least size: an all-gather and an all-to-all
-// need as many elements for every replica.
+// wholeBytes is the size that a collective over n replicas can have, at least size: where nothing is padded every replica
+// has a part of one length.
 func wholeBytes(c schedule.Collective, n int, size byteSize) byteSize {
 	unit := elemSize
-	if c == schedule.AllGather || c == schedule.AllToAll {
+	if contract := c.Contract(); contract.PerRank() && !contract.Combines {
 		unit *= n
 	}
 	return byteSize((int(size) + unit - 1) / unit * unit)
@@ -85,14 +85,8 @@ func wholeBytes(c schedule.Collective, n int, size byteSize) byteSize {
 // newData makes the buffers of n replicas and fills the sources.
 func newData(c schedule.Collective, n int, size byteSize) *data {
 	d := &data{collective: c, n: n, bytes: wholeBytes(c, n, size), blocks: newBlocks(n)}
-	larger := int(d.bytes) / elemSize
-	srcLen, dstLen := larger, larger
-	switch c {
-	case schedule.AllGather:
-		srcLen = larger / n
-	case schedule.ReduceScatter:
-		dstLen = (larger + n - 1) / n
-	}
+	larger, contract := int(d.bytes)/elemSize, c.Contract()
+	srcLen, dstLen := contract.Input.Elements(larger, n), contract.Output.Elements(larger, n)
 	for r := range n {
 		src := make([]float32, srcLen)
 		d.blocks.fill(src, r, 0)
@@ -113,6 +107,8 @@ func (d *data) call(ctx context.Context, c *gcl.Comm, f form) error {
 			return gcl.AllToAllInPlace(ctx, c, dst)
 		case schedule.Broadcast:
 			return gcl.BroadcastInPlace(ctx, c, dst, root)
+		case schedule.Reduce:
+			return gcl.ReduceInPlace(ctx, c, dst, gcl.Add, root)
 		}
 		return fmt.Errorf("%v has no form InPlace", d.collective)
 	}
@@ -125,6 +121,12 @@ func (d *data) call(ctx context.Context, c *gcl.Comm, f form) error {
 		return gcl.AllGatherTo(ctx, c, dst, src)
 	case schedule.AllToAll:
 		return gcl.AllToAllTo(ctx, c, dst, src)
+	case schedule.Reduce:
+		return gcl.ReduceTo(ctx, c, dst, src, gcl.Add, root)
+	case schedule.Gather:
+		return gcl.GatherTo(ctx, c, dst, src, root)
+	case schedule.Scatter:
+		return gcl.ScatterTo(ctx, c, dst, src, root)
 	default:
 		if c.Rank() == root { // in place, as the root of a broadcast has nothing to receive
 			dst = src
@@ -142,12 +144,20 @@ func (d *data) prepare(r int, f form) {
 	}
 }
 
-// root is where the data of a broadcast comes from.
+// root is the replica that alone has the data or the result of a collective with a root.
 const root = 0
+
+// receives reports whether replica r has a result to check. The root of a broadcast has its own data.
+func (d *data) receives(r int) bool {
+	if d.collective == schedule.Broadcast {
+		return r != root
+	}
+	return r == root || d.collective.Contract().Output != schedule.AtRoot
+}
 
 // check compares what replica r holds with what it must hold.
 func (d *data) check(r int) error {
-	if d.collective == schedule.Broadcast && r == root {
+	if !d.receives(r) {
 		return nil
 	}
 	rest := d.dst[r]
@@ -166,11 +176,11 @@ func (d *data) check(r int) error {
 // busFactor is nccl-tests' factor: size times it, by the time, is the bandwidth that the slowest link must have,
 // whatever the number of replicas. https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
 func busFactor(c schedule.Collective, n int) float64 {
-	switch c {
-	case schedule.AllReduce:
-		return 2 * float64(n-1) / float64(n)
-	case schedule.Broadcast:
+	switch contract := c.Contract(); {
+	case contract.PerRank():
+		return float64(n-1) / float64(n)
+	case contract.Rooted():
 		return 1
 	}
-	return float64(n-1) / float64(n)
+	return 2 * float64(n-1) / float64(n)
 }

@@ -72,12 +72,12 @@ func (d storesData) place(c *gcl.Comm) error {
 			*buf = moved
 		}
 	}
-	switch {
+	switch contract := d.collective.Contract(); {
 	case !d.inPlace:
-	case d.collective == schedule.AllGather:
+	case contract.Input == schedule.Own:
 		part := len(*src)
 		*src = (*dst)[c.Rank()*part:][:part]
-	case d.collective == schedule.ReduceScatter:
+	case contract.Output == schedule.Own:
 		part := len(*dst)
 		*dst = (*src)[c.Rank()*part:][:part]
 	default:
@@ -88,7 +88,7 @@ func (d storesData) place(c *gcl.Comm) error {
 
 // form is how data.call gets them.
 func (d storesData) form() form {
-	if d.inPlace && d.collective != schedule.AllGather && d.collective != schedule.ReduceScatter {
+	if d.inPlace && hasInPlaceForm(d.collective) {
 		return inPlaceForm
 	}
 	return toForm

@@ -39,13 +39,19 @@ type way struct {
 	form      form
 }
 
+// hasInPlaceForm reports whether a collective has a function ...InPlace: its two buffers are as long.
+func hasInPlaceForm(c schedule.Collective) bool {
+	contract := c.Contract()
+	return contract.Input != schedule.Own && contract.Output != schedule.Own
+}
+
 // ways lists the ways that a collective has. Every method goes by messages (Syncless) and stepping together (Syncful);
 // Auto as the implementation stands beside them only for the method auto, which is what a program gets that asks for
 // nothing.
 func ways(c schedule.Collective, forms []form) []way {
 	var out []way
 	for _, f := range forms {
-		if f == inPlaceForm && (c == schedule.ReduceScatter || c == schedule.AllGather) {
+		if f == inPlaceForm && !hasInPlaceForm(c) {
 			continue
 		}
 		for _, t := range transports {

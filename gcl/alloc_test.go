@@ -42,10 +42,11 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 	}
 	ins, outs := cut(in[:parts]), cut(out[:parts])
 	var shards, alls [][]T
-	var tensors []*tensor.Tensor
+	var tensors, rows []*tensor.Tensor // rows: as a gather of tensors has them
 	for _, data := range ins {
 		shards, alls = append(shards, make([]T, len(data)/ranks)), append(alls, make([]T, len(data)*ranks))
 		tensors = append(tensors, flat(append([]T(nil), data...)))
+		rows = append(rows, must(tensor.New(tensor.DTypeOf[T](), ranks, len(data))))
 	}
 	batch := func(collective schedule.Collective, op gcl.Operator, dsts, srcs [][]T) func(ctx context.Context, c *gcl.Comm) error {
 		var b *gcl.Batch
@@ -73,6 +74,12 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		add("AllReduceManyInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceManyInPlace(ctx, c, outs, op) })
 		add("ReduceScatterManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceScatterManyTo(ctx, c, shards, ins, op) })
 		add("AllReduceTensorsInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceTensorsInPlace(ctx, c, tensors, op) })
+		add("ReduceTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceTo(ctx, c, out, in, op, 1) })
+		add("ReduceInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceInPlace(ctx, c, out, op, 1) })
+		add("ReduceManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceManyTo(ctx, c, outs, ins, op, 1) })
+		add("ReduceTensorsTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceTensorsTo(ctx, c, tensors, tensors, op, 1)
+		})
 		add("ReduceScatterMappedTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.ReduceScatterMappedTo(ctx, c, mapped, in[:parts], mapping, op)
 		})
@@ -91,6 +98,16 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		add("AllToAllInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllInPlace(ctx, c, out[:parts]) })
 		add("BroadcastTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastTo(ctx, c, out, in, 1) })
 		add("BroadcastInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, c, out, 1) })
+		add("GatherTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.GatherTo(ctx, c, all, in, 1) })
+		add("GatherManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.GatherManyTo(ctx, c, alls, ins, 1) })
+		add("GatherTensorsTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.GatherTensorsTo(ctx, c, rows, tensors, 1)
+		})
+		add("ScatterTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.ScatterTo(ctx, c, in, all, 1) })
+		add("ScatterManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.ScatterManyTo(ctx, c, ins, alls, 1) })
+		add("ScatterTensorsTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ScatterTensorsTo(ctx, c, tensors, rows, 1)
+		})
 		add("Barrier", func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) })
 	}
 	return steps

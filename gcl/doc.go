@@ -1,5 +1,5 @@
-// Package gcl is collective communication between replicas: all-reduce, reduce-scatter, all-gather, all-to-all and
-// broadcast, over groups, by GCL's methods, on any transport.
+// Package gcl is collective communication between replicas: all-reduce, reduce-scatter, all-gather, all-to-all,
+// broadcast, reduce, gather and scatter, over groups, by GCL's methods, on any transport.
 //
 //	err := gcl.Run(ctx, 8, func(ctx context.Context, c *gcl.Comm) error {
 //		grads := step(c.Rank())
@@ -16,13 +16,17 @@
 //	AllGather        data of rank 0, 1, ..., G-1                       n(G-1)
 //	AllToAll         part r of the data of rank 0, 1, ..., G-1         n(G-1)/G
 //	Broadcast        data of the root                                  up to 2n(G-1)/G, at the root
+//	Reduce           at the root the result of AllReduce               up to n, at another rank than the root
+//	Gather           at the root the result of AllGather               n, at another rank than the root
+//	Scatter          part r of the data of the root                    n(G-1)/G, at the root
 //
-// Each comes in forms that return the result or write it to a destination (To); all-reduce, all-to-all and broadcast
-// also over the input (InPlace). To and InPlace allocate nothing in steady state. In a group of one, every collective
-// is a copy.
+// Each comes in forms that return the result or write it to a destination (To); all-reduce, all-to-all, broadcast and
+// reduce also over the input (InPlace). To and InPlace allocate nothing in steady state. In a group of one, every
+// collective is a copy.
 //
 // Each also comes for several tensors in one go, which share messages: Many takes slices of one type, as in
-// AllReduceMany, and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Every tensor is
+// AllReduceMany, and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Of reduce, gather and
+// scatter these are the To forms alone. Every tensor is
 // treated as if it were alone, and may be empty; a destination shares memory with no tensor but its own input, and what
 // it holds after an error is unspecified. ReduceScatterMapped and AllGatherMapped take an array that lies on several
 // IPUs of each replica.

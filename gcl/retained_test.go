@@ -64,13 +64,8 @@ func keepNothing(ctx context.Context, c *gcl.Comm, n int) error {
 		}
 		shaped := func() (dst, src *tensor.Tensor) {
 			d, s := buffers()
-			switch collective {
-			case schedule.AllGather:
-				return must(tensor.FromSlice(d, c.Size(), n)), flat(s)
-			case schedule.AllToAll:
-				return must(tensor.FromSlice(d, c.Size(), n/c.Size())), must(tensor.FromSlice(s, c.Size(), n/c.Size()))
-			}
-			return flat(d), flat(s)
+			in, out := shapesOf(collective, collective.Contract().Elements(n, c.Size()), c.Size())
+			return must(tensor.FromSlice(d, out...)), must(tensor.FromSlice(s, in...))
 		}
 		dst, src := shaped()
 		if err := c.Do(ctx, collective, dst, src, op, 0); err != nil {

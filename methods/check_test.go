@@ -94,3 +94,20 @@ func TestEveryScheduleIsProved(t *testing.T) {
 		})
 	}
 }
+
+// TestProgramsHaveAsManyRounds: ranks that step together make as many steps, whether they have something to do or not.
+func TestProgramsHaveAsManyRounds(t *testing.T) {
+	for _, k := range []int{2, 3, 4, 5, 8} {
+		specs(k, func(name string, s Spec) {
+			built, err := Build(s)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for rank, p := range built.Programs {
+				if alone, err := s.Program(rank); err != nil || len(p) != len(built.Programs[0]) || len(alone) != len(p) {
+					t.Errorf("%s: rank %d has %d rounds, made alone %d, rank 0 has %d (error %v)", name, rank, len(p), len(alone), len(built.Programs[0]), err)
+				}
+			}
+		})
+	}
+}

@@ -22,6 +22,9 @@
 // as many), k-1 pieces. An all-to-all on a one-way ring forwards k(k-1)/2 blocks in k-1 rounds; a broadcast down it in
 // m pieces takes (k-1)+(m-1).
 //
+// A reduce is a broadcast backwards, and a gather a scatter backwards. On rings a scatter passes the parts on, the
+// furthest first; by recursive_doubling they go down a binomial tree. Otherwise each part goes straight to its rank.
+//
 // All ring methods are one piece of code, lanes: a direction round a ring, how far it reaches, and which fragments it
 // carries. With Spec.RankOrder each element is reduced in the order of the ranks; broadcast and direct do that anyway,
 // and the rings and recursive_doubling become a chain.

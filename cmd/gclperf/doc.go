@@ -12,6 +12,9 @@
 //	allgather       of an input           n x count            (n-1)/n
 //	alltoall        for each replica      n x count            (n-1)/n
 //	broadcast       of the buffer         count                1
+//	reduce          of the buffer         count                1
+//	gather          of an input           n x count            (n-1)/n
+//	scatter         of a result           n x count            (n-1)/n
 //
 // Calls are issued back to back in batches, all replicas starting a batch together. The time of a batch is that of the
 // slowest replica, divided by its calls; p50, p90 and p99 are over the batches, and the time in the table is p50.

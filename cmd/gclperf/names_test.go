@@ -9,6 +9,9 @@ const (
 	allGather     = collective(schedule.AllGather)
 	allToAll      = collective(schedule.AllToAll)
 	broadcast     = collective(schedule.Broadcast)
+	reduce        = collective(schedule.Reduce)
+	gather        = collective(schedule.Gather)
+	scatter       = collective(schedule.Scatter)
 )
 
 func numCollectives() collective { return collective(len(collectiveNames())) }

@@ -14,7 +14,7 @@ func TestBusFactor(t *testing.T) {
 	}{
 		{allReduce, 1, 0}, {allReduce, 2, 1}, {allReduce, 8, 1.75},
 		{reduceScatter, 2, .5}, {reduceScatter, 8, .875}, {allGather, 4, .75}, {allToAll, 4, .75},
-		{broadcast, 1, 1}, {broadcast, 8, 1},
+		{broadcast, 1, 1}, {broadcast, 8, 1}, {reduce, 1, 1}, {reduce, 8, 1}, {gather, 4, .75}, {scatter, 4, .75},
 	} {
 		if got := c.collective.busFactor(c.n); got != c.want {
 			t.Errorf("%v over %d: %v, want %v", c.collective, c.n, got, c.want)

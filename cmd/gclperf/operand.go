@@ -21,7 +21,8 @@ type operand[T tensor.Element] struct {
 	batch         *gcl.Batch // nil: calls are made one by one
 }
 
-// newOperand lays out a call with count elements in a replica's two buffers.
+// newOperand lays out a call with count elements in a replica's two buffers. A buffer that only the root has is there on
+// all replicas: it may be.
 func newOperand[T tensor.Element](c collective, p place, count int, comm *gcl.Comm, first, second []T) (operand[T], error) {
 	n, rank := comm.Size(), comm.Rank()
 	input, result := c.lengths(count, n)
@@ -45,7 +46,7 @@ func newOperand[T tensor.Element](c collective, p place, count int, comm *gcl.Co
 // dimension.
 func (o *operand[T]) shape(h schedule.Holding, n int) []int {
 	contract := o.collective.contract()
-	rows := h == schedule.Blocks || contract.Input == schedule.Own && h != schedule.Own
+	rows := h == schedule.Blocks || h != schedule.Own && (contract.Input == schedule.Own || contract.Deals())
 	if rows {
 		return []int{n, max(len(o.input), len(o.result)) / n}
 	}
@@ -86,7 +87,7 @@ func (o *operand[T]) call(ctx context.Context, c *gcl.Comm) error {
 func (o *operand[T]) prepare(p *pattern, comm *gcl.Comm) {
 	rank, size := comm.Rank(), p.dtype.Size()
 	o.each(p, comm, func(got, want []byte, first int) { spoil(got, want, p.dtype, first) })
-	if o.collective.rooted() && rank != o.root {
+	if o.collective.contract().Input == schedule.AtRoot && rank != o.root {
 		if o.place == outOfPlace { // not read: any values do
 			fill(tensor.Bytes(o.input), p.inputs[rank], size, 0)
 		}
@@ -95,7 +96,7 @@ func (o *operand[T]) prepare(p *pattern, comm *gcl.Comm) {
 	fill(tensor.Bytes(o.input), p.inputs[rank], size, 0)
 }
 
-// each calls do for every part of the result: with the block that the part must be like, the part beginning with
+// each calls do for every part of the result, of which a replica other than the root may have none: with the block that the part must be like, the part beginning with
 // element first of it.
 func (o *operand[T]) each(p *pattern, comm *gcl.Comm, do func(got, want []byte, first int)) {
 	rank, size, rest := comm.Rank(), p.dtype.Size(), tensor.Bytes(o.result)

@@ -98,9 +98,9 @@ func usage(w interface{ Write([]byte) (int, error) }) {
   gclperf -collective all -n 2 -method auto,direct,clockwise_ring -svg perf.svg
 
 size is that of the larger of a replica's two buffers, rounded up to whole elements for each replica. count is in elements: of the buffer (allreduce,
-broadcast) or for each replica (the others). time is the median (p50) over batches of calls back to back, each as long as its slowest replica.
-algbw is size / time; busbw is algbw x 2(n-1)/n (allreduce), (n-1)/n (reducescatter, allgather, alltoall) or 1 (broadcast). #wrong counts
-wrong elements in one call before and one after the timed ones. allocs are heap allocations a call, by all replicas: the median over eighths of the timed calls.
+broadcast, reduce) or for each replica (the others). time is the median (p50) over batches of calls back to back, each as long as its slowest replica.
+algbw is size / time; busbw is algbw x 2(n-1)/n (allreduce), (n-1)/n (reducescatter, allgather, alltoall, gather, scatter) or 1 (broadcast,
+reduce). #wrong counts wrong elements in one call before and one after the timed ones. allocs are heap allocations a call, by all replicas: the median over eighths of the timed calls.
 
 The environment variable GCL_OPTIONS, as in {"method": "clockwise_ring"}, overrides -method, -implementation and -reproducible: what is printed for a method or
 an implementation is what was measured, not what was asked for, and -svg draws only those that were asked for.

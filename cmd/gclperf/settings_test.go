@@ -67,7 +67,7 @@ func TestWrongFlags(t *testing.T) {
 		"-svg x.svg -floor=":                  "-floor: open : no such file",
 		"-root 2":                             "-root 2 is not a rank, 0 to 1",
 		"-root -1":                            "-root -1 is not a rank",
-		"-collective allsum":                  `-collective "allsum", want some of allreduce, reducescatter, allgather, alltoall, broadcast, or all`,
+		"-collective allsum":                  `-collective "allsum", want some of allreduce, reducescatter, allgather, alltoall, broadcast, reduce, gather, scatter, or all`,
 		"-collective allreduce,":              `-collective ""`,
 		"-transport tcp":                      `-transport "tcp" does not exist; there is inproc`,
 		"-method ring":                        `unknown method "ring", the closest is auto; want one of auto, broadcast, clockwise_ring`,
