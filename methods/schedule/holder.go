@@ -15,7 +15,7 @@ type holder struct {
 	came    []built // by chunk: the message in which it came last
 	lowest  []int   // by slot: the first chunk that is ever put there
 
-	sending map[inSlot]int // the same as sent, of a chunk in a slot
+	sending map[inSlot]int // by chunk in a slot: one more than the round in which it was sent from there last
 }
 
 // inSlot is the place of a chunk in a slot.
@@ -150,8 +150,8 @@ func (h *holder) receive(t int, m built, room bool) error {
 		if h.at[f].held && h.at[f].round == t+1 {
 			goesOn = true
 			if !m.fold || byChunks(m, h.came[f]) != 0 {
-				return fmt.Errorf("schedule: round %d: chunks %d to %d come to rank %d, and another message of the round goes into some of them; "+
-					"want the same chunks in both, and folds after the first", t, m.first, m.first+m.n-1, h.rank)
+				return fmt.Errorf("schedule: round %d: chunks %d to %d come to rank %d, and another message of the round goes "+
+					"into some of them; want the same chunks in both, and folds after the first", t, m.first, m.first+m.n-1, h.rank)
 			}
 		}
 		busy = busy || h.sent[f] == t+1
