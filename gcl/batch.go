@@ -153,7 +153,7 @@ func (b *Batch) Run(ctx context.Context) error {
 		refused = errNilContext
 	}
 	if refused != nil {
-		return c.end(c.refusal(&fingerprint, refused))
+		return c.refuse(&fingerprint, refused)
 	}
 	if err := c.perform(ctx, &b.job, &fingerprint); err != nil {
 		return c.end(c.failure(ctx, &fingerprint, err))

@@ -61,7 +61,7 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 		n, refused = c.checkCall(k)
 	}
 	if refused != nil {
-		return c.end(c.refusal(&fingerprint, refused))
+		return c.refuse(&fingerprint, refused)
 	}
 	j := &c.lane.alone
 	j.one(k, n)

@@ -32,6 +32,7 @@ type flight struct {
 	method  methods.Method // of the call in progress
 	path    Path
 	phase   uint64 // of Hybrid, from 1 on; 0: it has none, or the first has not begun
+	refused bool   // the call in progress, for its arguments
 
 	head    atomic.Uint64 // 2n-1: record n-1 is the last, and running; 2n: it is over
 	where   atomic.Uint64 // see enter
@@ -53,12 +54,13 @@ type record struct {
 	operator   uint8
 	dtype      uint8
 
-	state  state
-	method uint8
-	path   Path
-	phase  uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
-	round  uint32 // the last one entered, from 1 on; 0: none
-	end    int64  // by ticks.Now; 0: none yet, or a PathSmall that went well
+	state   state
+	refused bool // for its arguments: failed, and nothing was sent
+	method  uint8
+	path    Path
+	phase   uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
+	round   uint32 // the last one entered, from 1 on; 0: none
+	end     int64  // by ticks.Now; 0: none yet, or a PathSmall that went well
 }
 
 // state is how far a collective has come.
@@ -91,7 +93,7 @@ func (f *flight) begin(l *label, call *transport.Call, since int64) {
 	}
 	*f.slot(f.begun) = newRecord(l, call, since)
 	f.begun++
-	f.method, f.path, f.phase = 0, 0, 0
+	f.method, f.path, f.phase, f.refused = 0, 0, 0, false
 	f.head.Store(2*f.begun - 1)
 }
 
@@ -150,7 +152,7 @@ func (f *flight) end(failure bool) {
 	r := f.slot(f.begun - 1)
 	r.unpackWhere(f.begun-1, f.where.Load())
 	r.method, r.path, r.phase = uint8(f.method), f.path, uint8(min(f.phase, maxPhase))
-	r.state = done
+	r.state, r.refused = done, f.refused
 	if failure {
 		r.state = failed
 	}

@@ -107,7 +107,7 @@ func (f *flight) settledSince(group, seq uint64) (settled bool) {
 		later := r.label.group == group && r.seq > seq
 		switch {
 		case r.state == failed:
-			settled = !r.refused()
+			settled = !r.refused
 		case later:
 			settled = r.state == done && !schedule.Collective(r.collective).Contract().Rooted() && r.path != PathLocal
 		}
@@ -123,18 +123,15 @@ func (f *flight) past(group, seq uint64) bool {
 		return true
 	}
 	r, known := f.call(group, seq)
-	return !known || r.label != nil && r.state != running && !r.refused()
+	return !known || r.label != nil && r.state != running && !r.refused
 }
 
 // made reports whether a replica has made a call of a group, as far as that is known, and was not refused it for its
 // arguments.
 func (f *flight) made(group, seq uint64) bool {
 	r, known := f.call(group, seq)
-	return !known || r.label != nil && !r.refused()
+	return !known || r.label != nil && !r.refused
 }
-
-// refused reports whether a call was refused for its arguments: it has failed and chosen no path.
-func (r *record) refused() bool { return r.state == failed && r.path == PathUnknown }
 
 // call is a replica's call of a group with a number, without a label if it has not come to that. It is unknown when
 // there is no record of it any more, for all the calls since.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -264,4 +265,37 @@ func TestHybridCountsCalls(t *testing.T) {
 		})
 		return errors.Join(err, work.Wait(), check("sum of sums", got, []int32{16, 32}))
 	}, gcl.WithTopology(hosts(t, 2, 2)))
+}
+
+// TestHybridAbortSettlesBroadcast: a broadcast that members never came to is told of once, by the error that a later call
+// has, also where that fails before its first phase. Close says nothing more.
+func TestHybridAbortSettlesBroadcast(t *testing.T) {
+	var both atomic.Int32
+	boom, over := errors.New("boom"), make(chan struct{})
+	err := gcl.Run(t.Context(), 4, func(ctx context.Context, c *gcl.Comm) error {
+		c, err := c.With(gcl.Options{Implementation: gcl.Hybrid})
+		if err != nil {
+			return err
+		}
+		data := make([]int32, 5)
+		if c.Rank()%2 != 0 { // neither the root nor across from it
+			<-over
+			return nil
+		}
+		if err := gcl.BroadcastInPlace(ctx, c, data, 0); err != nil {
+			return err
+		}
+		if both.Add(1) == 2 {
+			c.Abort(boom)
+			close(over)
+		}
+		<-over
+		if err := gcl.BroadcastInPlace(ctx, c, data, 0); !errors.Is(err, boom) {
+			return fmt.Errorf("after the abort: %v", err)
+		}
+		return nil
+	}, gcl.WithTopology(hosts(t, 2, 2)))
+	if err != nil {
+		t.Error(err)
+	}
 }

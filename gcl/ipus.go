@@ -254,6 +254,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		refused = check()
 	}
 	if refused != nil {
+		c.lane.flight.refused = true
 		return c.end(c.failureWithin(&k, refused))
 	}
 	return c.end(c.performWithin(ctx, &k, body))

@@ -87,7 +87,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	}
 	c.tellStart(&fingerprint, &k)
 	if refused != nil {
-		return c.end(c.refusal(&fingerprint, refused))
+		return c.refuse(&fingerprint, refused)
 	}
 	err := c.perform(ctx, j, &fingerprint)
 	j.ins, j.outs = nil, nil

@@ -15,8 +15,8 @@ import (
 	"gogcl.dev/methods"
 )
 
-// programCalls lists calls any two of which differ. The first ones are broadcasts. The last one is compared with nothing.
-func programCalls() (calls []variant, broadcasts int) {
+// programCalls lists calls any two of which differ. The first ones are those with a root. The last one is compared with nothing.
+func programCalls() (calls []variant, rooted int) {
 	ways := []struct {
 		name string
 		gcl.Options
@@ -41,7 +41,23 @@ func programCalls() (calls []variant, broadcasts int) {
 			return gcl.BroadcastManyInPlace(ctx, withOptions(c, way.Options), [][]int32{make([]int32, 3), make([]int32, 2)}, 0)
 		})
 	}
-	broadcasts = len(calls)
+	for _, way := range ways { // of these some ranks do not wait for others either
+		for root := range 2 {
+			for _, n := range []int{5, 5000} {
+				add(fmt.Sprintf("reduce/%s/root=%d/size=%d", way.name, root, n), func(ctx context.Context, c *gcl.Comm) error {
+					return gcl.ReduceInPlace(ctx, withOptions(c, way.Options), make([]int32, n), gcl.Add, root)
+				})
+				add(fmt.Sprintf("gather/%s/root=%d/size=%d", way.name, root, n), func(ctx context.Context, c *gcl.Comm) error {
+					_, err := gcl.Gather(ctx, withOptions(c, way.Options), make([]int32, n), root)
+					return err
+				})
+				add(fmt.Sprintf("scatter/%s/root=%d/size=%d", way.name, root, n), func(ctx context.Context, c *gcl.Comm) error {
+					return gcl.ScatterTo(ctx, withOptions(c, way.Options), make([]int32, n), make([]int32, n*c.Size()), root)
+				})
+			}
+		}
+	}
+	rooted = len(calls)
 	for _, way := range ways {
 		add("all-reduce/"+way.name, func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceInPlace(ctx, withOptions(c, way.Options), make([]int32, 5), gcl.Add)
@@ -55,14 +71,14 @@ func programCalls() (calls []variant, broadcasts int) {
 	add("local", func(ctx context.Context, c *gcl.Comm) error {
 		return gcl.AllReduceInPlace(ctx, c, make([]int32, 5), gcl.Local)
 	})
-	return calls, broadcasts
+	return calls, rooted
 }
 
 // TestProgramsPart: replicas make up to three calls, one of which differs at one replica, and leave. Every replica gets
 // an error, ErrMismatch but where a call was refused for its arguments, however late or early each of them calls and
-// leaves. The broadcasts that follow, and those who leave before the others find out, do not hide who was where.
+// leaves. Calls with a root that follow, and those who leave before the others find out, do not hide who was where.
 func TestProgramsPart(t *testing.T) {
-	calls, broadcasts := programCalls()
+	calls, rooted := programCalls()
 	refused, local := len(calls)-2, len(calls)-1
 	tries := 2000
 	switch {
@@ -76,7 +92,7 @@ func TestProgramsPart(t *testing.T) {
 		n, length := 2+rng.IntN(3), 1+rng.IntN(3)
 		program := make([]int, length)
 		for i := range program {
-			program[i] = rng.IntN(broadcasts)
+			program[i] = rng.IntN(rooted)
 			if rng.IntN(3) == 0 {
 				program[i] = rng.IntN(len(calls))
 			}

@@ -203,6 +203,12 @@ func (c *Comm) end(err error) error {
 	return err
 }
 
+// refuse ends the call in progress, of which nothing has been sent.
+func (c *Comm) refuse(call *transport.Call, err error) error {
+	c.lane.flight.refused = true
+	return c.end(c.refusal(call, err))
+}
+
 func (l *lane) endTrace(err error) {
 	t := &l.tracing
 	t.endRound(err)

@@ -81,7 +81,7 @@ func (b *Builder) Copy(round, from, to, first, n int) {
 }
 
 // Fold is Copy, but rank to combines what arrives with what it holds. Several folds of a round into the same chunks are
-// combined in the order of the calls.
+// combined in the order of the calls; before them, a Copy of the same chunks may take the place of what the rank holds.
 func (b *Builder) Fold(round, from, to, first, n int) {
 	b.add(built{round, from, to, first, n, true})
 }
@@ -110,10 +110,10 @@ func (b *Builder) add(m built) {
 	}
 }
 
-// Build returns the schedule, which is the caller's. All programs have as many rounds, so that ranks that step together
-// have the same steps. It is not proved: see Check. Errors: the first of a call before; a
-// message of chunks that its sender does not hold, or holds in part; a fold into chunks that are held in part, or into
-// some of which alone another fold of the round goes.
+// Build returns the schedule, which is the caller's. All programs have as many rounds: ranks that step together make the
+// same steps. The schedule is not proved: see Check. Errors: the first of a call before; a message of chunks that its
+// sender does not hold, or holds in part; a fold into chunks that are held in part; two messages of a round that share
+// chunks on their way to a rank, unless both have the same ones and the second folds.
 func (b *Builder) Build() (*Schedule, error) {
 	if b == nil || b.err == nil && b.s.Size == 0 {
 		return nil, errors.New("schedule: a Builder that NewBuilder has not made")

@@ -79,6 +79,16 @@ func TestBuilderSchedulesAreProved(t *testing.T) {
 				b.Copy(1, 0, rank, 0, 2)
 			}
 		}},
+		{"all to one, two chunks, each from the last rank first", schedule.AllReduce, 4, 0, 2, func(b *schedule.Builder) {
+			for rank := 3; rank > 0; rank-- {
+				for f := range 2 {
+					b.Fold(0, rank, 0, (f+rank)%2, 1)
+				}
+			}
+			for rank := 1; rank < 4; rank++ {
+				b.Copy(1, 0, rank, 0, 2)
+			}
+		}},
 		{"gathered by pairs", schedule.AllGather, 4, 0, 4, func(b *schedule.Builder) {
 			for rank := range 4 {
 				b.Copy(0, rank, rank^1, rank, 1)
@@ -151,6 +161,44 @@ func TestBuilderOfRandomTrees(t *testing.T) {
 	}
 }
 
+// TestBuilderOfRandomExchanges: partners fold each other's chunks, each chunk in an order of partners of its own, and
+// neighbouring chunks go in one message or in two. What a message takes together lies apart, and the same chunk may be
+// part of two messages while its successor arrives.
+func TestBuilderOfRandomExchanges(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		k, chunks := 4<<r.IntN(2), 2+r.IntN(5)
+		distances := make([][]int, chunks) // by chunk and round, 0: it rests
+		for f := range distances {
+			for d := 1; d < k; d *= 2 {
+				distances[f] = append(distances[f], d)
+			}
+			distances[f] = append(distances[f], 0)
+			r.Shuffle(len(distances[f]), func(i, j int) { d := distances[f]; d[i], d[j] = d[j], d[i] })
+		}
+		b := schedule.NewBuilder(schedule.AllReduce, k, 0, chunks)
+		for _, t := range r.Perm(len(distances[0])) {
+			for _, rank := range r.Perm(k) {
+				for f, n := 0, 0; f < chunks; f += n {
+					d := distances[f][t]
+					for n = 1; f+n < chunks && distances[f+n][t] == d && r.IntN(3) > 0; n++ {
+					}
+					if d > 0 {
+						b.Fold(t, rank, rank^d, f, n)
+					}
+				}
+			}
+		}
+		s, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schedule.Check(s); err != nil {
+			t.Fatalf("%v\n%v", err, s)
+		}
+	}
+}
+
 func TestBuilderErrors(t *testing.T) {
 	begin := func() *schedule.Builder { return schedule.NewBuilder(schedule.AllReduce, 3, 0, 3) }
 	gather := func() *schedule.Builder { return schedule.NewBuilder(schedule.AllGather, 3, 0, 3) }
@@ -178,6 +226,16 @@ func TestBuilderErrors(t *testing.T) {
 		{"round 0: 0 chunks", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 2, 0) })},
 		{"round 0: a fold in all-gather, which combines nothing", with(gather(), func(b *schedule.Builder) { b.Fold(0, 0, 1, 0, 1) })},
 		{"round 0: rank 0 does not hold chunk 1 when the round begins", with(gather(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 1, 1) })},
+		{"round 0: chunks 1 to 2 come to rank 2, and another message of the round goes into some of them",
+			with(begin(), func(b *schedule.Builder) {
+				b.Fold(0, 1, 2, 1, 2)
+				b.Fold(0, 0, 2, 1, 1)
+			})},
+		{"round 0: chunks 0 to 0 come to rank 1, and another message of the round goes into some of them",
+			with(begin(), func(b *schedule.Builder) {
+				b.Fold(0, 0, 1, 0, 1)
+				b.Copy(0, 2, 1, 0, 1)
+			})},
 		{"round 0: rank 1 does not hold chunk 0 when the round begins", with(gather(), func(b *schedule.Builder) {
 			b.Copy(0, 0, 1, 0, 1)
 			b.Copy(0, 1, 2, 0, 1)
@@ -188,7 +246,7 @@ func TestBuilderErrors(t *testing.T) {
 		{"a Builder that NewBuilder has not made", (*schedule.Builder)(nil).Only(0)},
 		{"a Builder that NewBuilder has not made", with(nil, func(b *schedule.Builder) { b.Copy(0, 0, 1, 0, 1) })},
 		{"a Builder that NewBuilder has not made", with(&schedule.Builder{}, func(b *schedule.Builder) { b.Fold(0, 0, 1, 0, 1) })},
-		{"round 0: rank 1 folds into chunks 0 to 1, and another message of the round goes into some of them; want the same chunks in both",
+		{"round 0: chunks 0 to 1 come to rank 1, and another message of the round goes into some of them; want the same chunks in both",
 			with(begin(), func(b *schedule.Builder) {
 				b.Fold(0, 0, 1, 0, 1)
 				b.Fold(0, 2, 1, 0, 2)

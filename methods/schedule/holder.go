@@ -12,8 +12,14 @@ type holder struct {
 	program Program
 	at      []place // by chunk
 	sent    []int   // by chunk: one more than the round in which it was sent last
+	came    []built // by chunk: the message in which it came last
 	lowest  []int   // by slot: the first chunk that is ever put there
+
+	sending map[inSlot]int // by chunk in a slot: one more than the round in which it was sent from there last
 }
+
+// inSlot is the place of a chunk in a slot.
+type inSlot struct{ slot, chunk int }
 
 // place is where a rank holds a chunk.
 type place struct {
@@ -27,7 +33,10 @@ type place struct {
 func (b *Builder) program(rank int, messages []built) (Program, error) {
 	slices.SortStableFunc(messages, func(a, b built) int { return cmp.Compare(a.round, b.round) })
 	contract := b.s.Collective.Contract()
-	h := &holder{rank: rank, program: make(Program, b.rounds), at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks)}
+	h := &holder{
+		rank: rank, program: make(Program, b.rounds), sending: map[inSlot]int{},
+		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), came: make([]built, b.s.Chunks),
+	}
 	lo, hi := contract.Input.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
 	for f := lo; f < hi; f++ {
 		h.at[f] = place{held: true, buf: Input}
@@ -38,18 +47,13 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 		for n < len(messages) && messages[n].round == t {
 			n++
 		}
-		for _, m := range messages[:n] {
-			if m.from != rank {
-				continue
-			}
+		sends, receives := apart(rank, messages[:n])
+		for _, m := range sends {
 			if err := h.send(t, m); err != nil {
 				return nil, err
 			}
 		}
-		for _, m := range messages[:n] {
-			if m.to != rank {
-				continue
-			}
+		for _, m := range receives {
 			if err := h.receive(t, m, m.first >= outLo && m.first+m.n <= outHi); err != nil {
 				return nil, err
 			}
@@ -60,6 +64,32 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 	h.base()
 	return h.program, nil
 }
+
+// apart parts the messages of a round. Receives come by their chunks, so that folds into the same ones follow each
+// other. Sends to one peer come by their chunks too, since the i-th send meets the i-th receive; which peer comes when
+// stays as it was.
+func apart(rank int, messages []built) (sends, receives []built) {
+	for _, m := range messages {
+		if m.from == rank {
+			sends = append(sends, m)
+		} else {
+			receives = append(receives, m)
+		}
+	}
+	slices.SortStableFunc(receives, byChunks)
+	sorted, next := slices.Clone(sends), map[int]int{}
+	slices.SortStableFunc(sorted, func(a, b built) int { return cmp.Or(cmp.Compare(a.to, b.to), byChunks(a, b)) })
+	for i := len(sorted) - 1; i >= 0; i-- {
+		next[sorted[i].to] = i
+	}
+	for i, m := range sends {
+		sends[i] = sorted[next[m.to]]
+		next[m.to]++
+	}
+	return sends, receives
+}
+
+func byChunks(a, b built) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.n, b.n)) }
 
 // move adds a step to the moves of a round.
 func (h *holder) move(t int, st Step) {
@@ -97,6 +127,9 @@ func (h *holder) send(t int, m built) error {
 	}
 	for f := m.first; f < m.first+m.n; f++ {
 		h.sent[f] = t + 1
+		if src.Buf == Scratch {
+			h.sending[inSlot{src.Slot, f}] = t + 1
+		}
 	}
 	h.move(t, Step{Verb: Send, Peer: m.to, Src: src})
 	return nil
@@ -105,24 +138,27 @@ func (h *holder) send(t int, m built) error {
 // receive adds the receive of a message. In the Output, if that has room for it, it may take the place of the Input:
 // unless the round sends that.
 func (h *holder) receive(t int, m built, room bool) error {
-	held, goesOn, busy := 0, 0, false
+	held, goesOn, busy := 0, false, false
 	for f := m.first; f < m.first+m.n; f++ {
 		if h.at[f].held {
 			held++
 		}
 		if h.at[f].held && h.at[f].round == t+1 {
-			goesOn++
+			goesOn = true
+			if !m.fold || byChunks(m, h.came[f]) != 0 {
+				return fmt.Errorf("schedule: round %d: chunks %d to %d come to rank %d, and another message of the round goes "+
+					"into some of them; want the same chunks in both, and folds after the first", t, m.first, m.first+m.n-1, h.rank)
+			}
 		}
 		busy = busy || h.sent[f] == t+1
+		h.came[f] = m
 	}
 	var src Span
 	if m.fold && held > 0 {
 		switch {
-		case goesOn > 0 && goesOn < m.n:
-			return fmt.Errorf("schedule: round %d: rank %d folds into chunks %d to %d, and another message of the round goes into some of them; want the same chunks in both", t, h.rank, m.first, m.first+m.n-1)
 		case held < m.n:
 			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %d to %d and not all, into which it folds", t, h.rank, m.first, m.first+m.n-1)
-		case goesOn > 0:
+		case goesOn:
 			src = h.in(h.at[m.first], m.first, m.n)
 			h.move(t, Step{Verb: RecvReduce, Peer: m.from, Src: src, Dst: src})
 			return nil
@@ -148,7 +184,7 @@ func (h *holder) receive(t int, m built, room bool) error {
 	return nil
 }
 
-// free is the first slot in which none of a message's chunks lies.
+// free is the first slot in which none of a message's chunks lies, nor goes from in round t.
 func (h *holder) free(t int, m built) int {
 	taken := map[int]bool{}
 	for f := m.first; f < m.first+m.n; f++ {
@@ -157,10 +193,20 @@ func (h *holder) free(t int, m built) int {
 		}
 	}
 	slot := 0
-	for taken[slot] {
+	for taken[slot] || h.isSending(slot, t, m) {
 		slot++
 	}
 	return slot
+}
+
+// isSending says whether round t sends one of a message's chunks from a slot.
+func (h *holder) isSending(slot, t int, m built) bool {
+	for f := m.first; f < m.first+m.n; f++ {
+		if h.sending[inSlot{slot, f}] == t+1 {
+			return true
+		}
+	}
+	return false
 }
 
 // in is a span of chunks at a place. A slot's base is put in by base.
