@@ -72,8 +72,8 @@ func (b blocks) fill(dst []float32, replica, first int) {
 	}
 }
 
-// wholeBytes is the size that a collective over n replicas can have, at least size: where nothing is padded every replica
-// has a part of one length.
+// wholeBytes is the size that a collective over n replicas can have, at least size: where nothing is padded every
+// replica has a part of one length.
 func wholeBytes(c schedule.Collective, n int, size byteSize) byteSize {
 	unit := elemSize
 	if contract := c.Contract(); contract.PerRank() && !contract.Combines {

@@ -89,8 +89,8 @@ func (c *Comm) check() error {
 	return nil
 }
 
-// Rank is the replica's place in the group, 0 <= Rank < Size. Of a nil or zero Comm, which has no replicas, it is 0, and
-// so are Size, Replica and Replicas.
+// Rank is the replica's place in the group, 0 <= Rank < Size. Of a nil or zero Comm, which has no replicas, it is 0,
+// and so are Size, Replica and Replicas.
 func (c *Comm) Rank() int {
 	if c == nil || c.group == nil {
 		return 0
@@ -341,11 +341,11 @@ func (c *Comm) Abort(cause error) {
 // this replica get a *PeerError, or ErrMismatch if they are in another call than its last in the group; what was
 // complete stays good. Comms made by Run are closed by it. It is closed even if there is an error: ErrMismatch when
 // replicas disagree, which has ended the communicator and of which no call of this replica has told; a *PeerError when
-// one has left without a broadcast that did not wait for it (see Broadcast).
+// one has left without a call that did not wait for it, of a collective with a root (see Broadcast).
 //
 // So that it can know, Close of the first connection waits, for a second at most, for members that have not come to the
-// last broadcast in a group. What they find later is their error alone. Close of a Dup waits for nobody, and tells what
-// is known by then.
+// last call of a collective with a root in a group. What they find later is their error alone. Close of a Dup waits for
+// nobody, and tells what is known by then.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
 		return err

@@ -245,7 +245,7 @@ func (p pricer) stepped(m methods.Method) (Candidate, error) {
 }
 
 // onePass is what shared does, as if each rank had a processor: two barriers with each at its share of the memory
-// between them, or for a small message one, or for a small broadcast none.
+// between them, or for a small message one, or for a small broadcast or scatter none.
 func (p pricer) onePass() Candidate {
 	n, ranks := int64(p.elements)*int64(p.dtype.Size()), int64(p.Size())
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once

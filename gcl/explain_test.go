@@ -360,6 +360,8 @@ func TestExplainErrors(t *testing.T) {
 			{schedule.AllReduce, 6, tensor.F32, "6 bytes are not whole elements of float32"},
 			{schedule.AllGather, 16, tensor.F32, "4 elements do not divide into 3 equal parts"},
 			{schedule.AllToAll, 16, tensor.F32, "4 elements do not divide into 3 equal parts"},
+			{schedule.Gather, 16, tensor.F32, "4 elements do not divide into 3 equal parts"},
+			{schedule.Scatter, 16, tensor.F32, "4 elements do not divide into 3 equal parts"},
 		} {
 			e, err := c.Explain(x.collective, x.bytes, x.dtype)
 			if err == nil || !strings.HasPrefix(err.Error(), "gcl: explain: ") || !strings.Contains(err.Error(), x.want) || e.Why != "" {

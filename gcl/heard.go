@@ -8,13 +8,14 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Of all collectives a broadcast alone can succeed on one member while another is in a different call: nothing comes
-// back to the root, nor from the end of a chain to its middle. On peer memory the transport knows how far each member
-// is (see docs/peer-memory.md). By messages nobody does but the flight recorders.
+// Collectives with a root alone can succeed on one member while another is in a different call: nothing comes back to
+// who has sent its part, as the root of a broadcast or a leaf of a reduce, nor from the end of a chain to its middle.
+// On peer memory the transport knows how far each member is (see docs/peer-memory.md). By messages nobody does but the
+// flight recorders.
 
-// closeTime is how long Close waits for members that have not had the last broadcast by messages, unless a call that
-// needs all members has followed it. Once a Close has waited for so long in vain no other waits: it may be one goroutine
-// that closes all replicas, one after the other.
+// closeTime is how long Close waits for members that have not had the last call with a root by messages, unless a call
+// that needs all members has followed it. Once a Close has waited for so long in vain no other waits: it may be one
+// goroutine that closes all replicas, one after the other.
 const closeTime = time.Second
 
 // The times between looks for those members, which nothing announces.
@@ -23,7 +24,7 @@ const (
 	maxLook = 10 * time.Millisecond
 )
 
-// passing notes a broadcast that has succeeded and need not have done so elsewhere. It returns the call's error.
+// passing notes a call with a root that has succeeded and need not have done so elsewhere. It returns the call's error.
 func (c *Comm) passing(k *ask, fingerprint *transport.Call, err error) error {
 	if k.collective.Contract().Rooted() && !k.barrier && err == nil {
 		c.group.passed.Store(fingerprint.Seq)
@@ -31,8 +32,8 @@ func (c *Comm) passing(k *ask, fingerprint *transport.Call, err error) error {
 	return err
 }
 
-// unheard is what is wrong with the last broadcasts of a lane that is closed, and of its Dups, as far as that comes out
-// within closeTime.
+// unheard is what is wrong with the last calls with a root of a lane that is closed, and of its Dups, as far as that
+// comes out within closeTime.
 func (l *lane) unheard() error {
 	var open []*group
 	lanes, whole := []*lane{l}, l.first == nil // which may wait: on a Dup others may come later, by way of the first connection
@@ -97,7 +98,7 @@ func (s *flights) peers(lane uint64, replicas []int) []*flight {
 }
 
 // settledSince reports whether a replica, after its call of a group with a number, has carried out one that needs all
-// members, which is any collective but a broadcast and what Local does, or has had the error of a call that was not
+// members, which is any collective without a root but what Local does, or has had the error of a call that was not
 // refused.
 func (f *flight) settledSince(group, seq uint64) (settled bool) {
 	if f.records == nil {

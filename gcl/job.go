@@ -32,7 +32,8 @@ func (a *ask) writes(rank int) bool {
 func (a *ask) local() bool { return !a.operator.Combines() }
 
 // job is one call of a collective as it is carried out: on one operand, or on several that go together. An operand is a
-// tensor, a slice, or what a mapping has on one IPU: an input and an output of the rank's own. The slices are by operand.
+// tensor, a slice, or what a mapping has on one IPU: an input and an output of the rank's own. The slices are by
+// operand.
 type job struct {
 	ask
 	ins, outs [][]byte
@@ -99,8 +100,8 @@ func (j *job) forget() {
 	}
 }
 
-// toPublish is how many elements of an operand a rank publishes, or the root: those of an input, which is empty elsewhere
-// where the root deals parts out.
+// toPublish is how many elements of an operand a rank publishes, or the root: those of an input, which is empty
+// elsewhere where the root deals parts out.
 func (j *job) toPublish(t int) int {
 	if j.collective.Contract().Deals() {
 		return j.elements[t]
@@ -183,8 +184,8 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 	return n, nil
 }
 
-// part is what takes room on all ranks, once for each: an input, or where the root deals parts out an output. Blocks have
-// room as they are.
+// part is what takes room on all ranks, once for each: an input, or where the root deals parts out an output. Blocks
+// have room as they are.
 func (k *call) part(contract schedule.Contract) int {
 	switch {
 	case contract.Deals():

@@ -97,7 +97,7 @@ type group struct {
 	stepped map[planKey]*stepped
 
 	seq    *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
-	passed atomic.Uint64  // the last broadcast that did not wait for all members, by its number: see lane.unheard
+	passed atomic.Uint64  // the last call with a root, which did not wait for all members, by its number: see lane.unheard
 }
 
 // newGroup makes a group without an id and without a count of calls.

@@ -244,8 +244,8 @@ func memoryOf(header []byte, dtype tensor.DType) []byte {
 // address is where b begins.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// check looks at every tensor as if it were a call of its own, and at whether they get in each other's way. It describes
-// the job.
+// check looks at every tensor as if it were a call of its own, and at whether they get in each other's way. It
+// describes the job.
 func (m *many) check(c *Comm, k *manyCall, j *job) error {
 	for t, src := range m.ins {
 		one := call{ask: k.ask, dtype: k.dtype, dst: m.outs[t], src: src}

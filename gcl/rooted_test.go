@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -317,6 +318,10 @@ func TestRootedErrors(t *testing.T) {
 				gcl.ScatterTo(ctx, c, a[:3], a[5:], 0)},
 			{pick("the destination has 2 elements, want 3 for 6 of input over 2 ranks", "the input has 6 elements, want none or 4: only the root's is read"),
 				gcl.ScatterTo(ctx, c, a[:2], a[6:], 0)},
+			{"-1 elements for each rank", scattered(ctx, c, a, -1)},
+			{fmt.Sprintf("%d elements of float32 for each of 2 ranks take more than", math.MaxInt), scattered(ctx, c, a, math.MaxInt)},
+			{pick("the input has 12 elements, want 10 for parts of 5 over 2 ranks", "the input has 12 elements, want none or 10: only the root's is read"),
+				scattered(ctx, c, a, 5)},
 			{pick("the destination: it is nil", "only the root's is read"), rootedTensors(ctx, c, atRoot)},
 		} {
 			if k.err == nil || !strings.Contains(k.err.Error(), k.want) {
@@ -333,6 +338,12 @@ func TestRootedErrors(t *testing.T) {
 		}
 		return c.Barrier(ctx)
 	})
+}
+
+// scattered is a scatter from rank 0 whose parts have n elements.
+func scattered(ctx context.Context, c *gcl.Comm, data []float32, n int) error {
+	_, err := gcl.Scatter(ctx, c, data, n, 0)
+	return err
 }
 
 // rootedTensors is a reduce without a destination at the root, and a scatter of other tensors elsewhere.

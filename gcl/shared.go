@@ -59,8 +59,8 @@ const (
 	minPieceBytes = 4 << 10
 )
 
-// leastPieceBytes is what a piece has even if there are fewer than ranks then. A call of 16 KiB by 1,024 replicas on four
-// processors (go test -bench Scale ./bench) took twice as long in 1,024 pieces of a cache line.
+// leastPieceBytes is what a piece has even if there are fewer than ranks then. A call of 16 KiB by 1,024 replicas on
+// four processors (go test -bench Scale ./bench) took twice as long in 1,024 pieces of a cache line.
 const leastPieceBytes = 512
 
 // piecesPerRank is how many pieces there are for each rank before they get longer than minPieceBytes: with fewer, the
@@ -238,8 +238,8 @@ func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
 	}
 }
 
-// reduceUnit reduces bytes lo to hi of a unit from all inputs: the whole of them to all outputs or to the root's, or the
-// shard of the rank whose unit it is to that rank's.
+// reduceUnit reduces bytes lo to hi of a unit from all inputs: the whole of them to all outputs or to the root's, or
+// the shard of the rank whose unit it is to that rank's.
 func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	first, dsts := 0, 0
 	switch s.contract.Output {
@@ -269,8 +269,8 @@ func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	s.reduce(s.tiles[t].work, dsts)
 }
 
-// spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to those that want it:
-// all ranks, its owner or the root.
+// spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to those that want
+// it: all ranks, its owner or the root.
 func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	own := unit * s.tiles[t].unit // where the part of the unit's owner begins in a larger buffer
 	from, at := s.root, own

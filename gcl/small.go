@@ -8,7 +8,7 @@ import (
 )
 
 // small carries out a job on one operand of few bytes: everyone publishes its input, and takes what it needs from what
-// the others have published. A broadcast does not even wait for the others.
+// the others have published. In a broadcast and a scatter the root does not even wait for the others.
 func (s *shared) small(ctx context.Context, c *Comm, j *job) error {
 	dst, src := j.outs[0], j.ins[0]
 	switch {

@@ -8,11 +8,12 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Do carries out any collective on one tensor, whose dtype need be known only when the program runs: AllReduceTo and its
-// like without a type parameter. op is that of a collective that combines, else 0, and root that of one that has a root,
-// else 0. The shapes are as in the collective on several tensors: see AllReduceTensorsTo and its like. dst is src itself or
-// apart from it, or one is the rank's own place in the other, as on slices; what it holds after an error is unspecified. To
-// members that call on slices it is the same call. It allocates nothing once a call like it has been made.
+// Do carries out any collective on one tensor, whose dtype need be known only when the program runs: AllReduceTo and
+// its like without a type parameter. op is that of a collective that combines, else 0, and root that of one that has a
+// root, else 0. The shapes are as in the collective on several tensors: see AllReduceTensorsTo and its like. dst is src
+// itself or apart from it, or one is the rank's own place in the other, as on slices; what it holds after an error is
+// unspecified. To members that call on slices it is the same call. It allocates nothing once a call like it has been
+// made.
 func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src *tensor.Tensor, op Operator, root int) error {
 	if err := c.check(); err != nil {
 		return err

@@ -124,8 +124,8 @@ func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks 
 	return nil
 }
 
-// shapeHash adds the dtype and shape of an operand to a hash: those of its input, or where the root deals parts out of the
-// parts, which all ranks know.
+// shapeHash adds the dtype and shape of an operand to a hash: those of its input, or where the root deals parts out of
+// the parts, which all ranks know.
 func (k *manyCall) shapeHash(hash uint64, t int) uint64 {
 	of := k.srcTensors[t]
 	if k.collective.Contract().Deals() {

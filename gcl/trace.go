@@ -57,7 +57,7 @@ type TraceCall struct {
 	Collective schedule.Collective
 	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
 	Operator   Operator     // of a reduction
-	Root       int          // of a broadcast: a rank
+	Root       int          // a rank; of collectives without a root 0
 	Tensors    int          // how many a call on several has (Many, Tensors, Mapped, a Batch of 0, 2 or more); else 0
 	DType      tensor.DType // 0 if there are several tensors of several types
 	Elements   int          // in the input; of several tensors or IPUs, in all

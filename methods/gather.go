@@ -3,8 +3,8 @@ package methods
 import "gogcl.dev/methods/schedule"
 
 // gatherWays are those of the gather, a scatter backwards. Without a ring everyone sends its part straight to the root.
-// On rings the parts go round towards the root, each rank passing on in round t the part of the rank t places behind. By
-// recursive_doubling they go up a binomial tree, whose inner ranks pass on the parts of all below them together.
+// On rings the parts go round towards the root, each rank passing on in round t the part of the rank t places behind.
+// By recursive_doubling they go up a binomial tree, whose inner ranks pass on the parts of all below them together.
 //
 //	gather, 4 ranks, 4 chunks, 2 rounds
 //	round | rank 0 | rank 1 | rank 2            | rank 3
@@ -43,8 +43,9 @@ func partsToRoot(b *schedule.Builder, s Spec) {
 	}
 }
 
-// tree calls edge for each edge of a binomial tree over the ranks, from the leaves to the root: in round t a child passes
-// on the parts of n ranks from first on, which are all below it. Those that go past the last rank make two edges.
+// tree calls edge for each edge of a binomial tree over the ranks, from the leaves to the root: in round t a child
+// passes on the parts of n ranks from first on, which are all below it. Those that go past the last rank make two
+// edges.
 func (s Spec) tree(edge func(t, child, parent, first, n int)) {
 	for t := range s.treeRounds() {
 		for v := 1 << t; v < s.Size; v += 2 << t {

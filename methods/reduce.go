@@ -4,9 +4,9 @@ import "gogcl.dev/methods/schedule"
 
 // reduceWays are those of the reduce, a broadcast backwards: what went from a to b comes from b to a, and is combined.
 //
-// The whole Input of everyone goes to the root by broadcast; by direct each piece goes to its owner, who reduces it, and
-// from there to the root. On rings and by recursive_doubling the chains and the tree of the broadcast are walked towards
-// the root. In the order of the ranks a chain goes up all ranks, and the last one sends the result to the root.
+// The whole Input of everyone goes to the root by broadcast; by direct each piece goes to its owner, who reduces it,
+// and from there to the root. On rings and by recursive_doubling the chains and the tree of the broadcast are walked
+// towards the root. In the order of the ranks a chain goes up all ranks, and the last one sends the result to the root.
 //
 //	reduce, 4 ranks, 1 chunk, 2 rounds
 //	round | rank 0   | rank 1      | rank 2 | rank 3
@@ -78,7 +78,8 @@ func (s Spec) ownersToRoot(rank int) schedule.Program {
 	return schedule.Program{first, second}
 }
 
-// foldOwn is foldInOrder into the Output, by way of a slot where the own operand would be overwritten before it is read.
+// foldOwn is foldInOrder into the Output, by way of a slot where the own operand would be overwritten before it is
+// read.
 func (s Spec) foldOwn(r *schedule.Round, rank int, out, own, slot schedule.Span) {
 	if rank <= 1 {
 		s.foldInOrder(r, rank, out, own)

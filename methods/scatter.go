@@ -2,9 +2,9 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// scatterWays are those of the scatter, in which the root deals out the parts. Without a ring each part goes straight to
-// its rank. On rings the parts for the ranks furthest away leave first, and are passed on. By recursive_doubling the root
-// hands half of the parts to the root of the other half of the ranks, and so on.
+// scatterWays are those of the scatter, in which the root deals out the parts. Without a ring each part goes straight
+// to its rank. On rings the parts for the ranks furthest away leave first, and are passed on. By recursive_doubling the
+// root hands half of the parts to the root of the other half of the ranks, and so on.
 //
 //	scatter, 4 ranks, 4 chunks, 2 rounds
 //	round | rank 0 | rank 1 | rank 2        | rank 3

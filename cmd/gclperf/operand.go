@@ -21,8 +21,8 @@ type operand[T tensor.Element] struct {
 	batch         *gcl.Batch // nil: calls are made one by one
 }
 
-// newOperand lays out a call with count elements in a replica's two buffers. A buffer that only the root has is there on
-// all replicas: it may be.
+// newOperand lays out a call with count elements in a replica's two buffers. A buffer that only the root has is there
+// on all replicas: it may be.
 func newOperand[T tensor.Element](c collective, p place, count int, comm *gcl.Comm, first, second []T) (operand[T], error) {
 	n, rank := comm.Size(), comm.Rank()
 	input, result := c.lengths(count, n)
@@ -96,8 +96,8 @@ func (o *operand[T]) prepare(p *pattern, comm *gcl.Comm) {
 	fill(tensor.Bytes(o.input), p.inputs[rank], size, 0)
 }
 
-// each calls do for every part of the result, of which a replica other than the root may have none: with the block that the part must be like, the part beginning with
-// element first of it.
+// each calls do for every part of the result, of which a replica other than the root may have none: with the block that
+// the part must be like, the part beginning with element first of it.
 func (o *operand[T]) each(p *pattern, comm *gcl.Comm, do func(got, want []byte, first int)) {
 	rank, size, rest := comm.Rank(), p.dtype.Size(), tensor.Bytes(o.result)
 	elements := len(tensor.Bytes(o.input)) / size

@@ -46,8 +46,8 @@ const (
 	maxBuiltMessages = 1 << 26
 )
 
-// NewBuilder begins a schedule of a collective with chunks chunks over size ranks. root is that of a collective that has
-// one, else 0. Errors show in Build.
+// NewBuilder begins a schedule of a collective with chunks chunks over size ranks. root is that of a collective that
+// has one, else 0. Errors show in Build.
 func NewBuilder(c Collective, size, root, chunks int) *Builder {
 	b := &Builder{s: Schedule{Collective: c, Size: size, Root: root, Chunks: chunks}, only: -1}
 	if size < 1 || size > maxBuiltRanks {
@@ -110,10 +110,10 @@ func (b *Builder) add(m built) {
 	}
 }
 
-// Build returns the schedule, which is the caller's. All programs have as many rounds: ranks that step together make the
-// same steps. The schedule is not proved: see Check. Errors: the first of a call before; a message of chunks that its
-// sender does not hold, or holds in part; a fold into chunks that are held in part; two messages of a round that share
-// chunks on their way to a rank, unless both have the same ones and the second folds.
+// Build returns the schedule, which is the caller's. All programs have as many rounds: ranks that step together make
+// the same steps. The schedule is not proved: see Check. Errors: the first of a call before; a message of chunks that
+// its sender does not hold, or holds in part; a fold into chunks that are held in part; two messages of a round that
+// share chunks on their way to a rank, unless both have the same ones and the second folds.
 func (b *Builder) Build() (*Schedule, error) {
 	if b == nil || b.err == nil && b.s.Size == 0 {
 		return nil, errors.New("schedule: a Builder that NewBuilder has not made")

@@ -64,8 +64,8 @@ type Contract struct {
 	// Otherwise it is one rank's chunk.
 	Combines bool
 
-	// Again says that a contribution may be combined more than once. A Schedule can ask for that too, for operators that
-	// allow it.
+	// Again says that a contribution may be combined more than once. A Schedule can ask for that too, for operators
+	// that allow it.
 	Again bool
 }
 
@@ -115,8 +115,8 @@ func (c Contract) Rooted() bool { return c.Input == AtRoot || c.Output == AtRoot
 // ranks.
 func (c Contract) PerRank() bool { return c.Input.perRank() || c.Output.perRank() }
 
-// Deals reports whether the root's Input is dealt out in parts, one to each rank. Then only the Outputs say on all ranks
-// how long the parts are.
+// Deals reports whether the root's Input is dealt out in parts, one to each rank. Then only the Outputs say on all
+// ranks how long the parts are.
 func (c Contract) Deals() bool { return c.Input == AtRoot && c.Output == Own }
 
 func (h Holding) perRank() bool { return h == Own || h == Blocks }
