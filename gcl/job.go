@@ -119,10 +119,13 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 		j.count += uint64(len(j.ins[t]) / dtype.Size())
 		q.bytes += j.elements[t] * dtype.Size()
 		q.published += len(j.ins[t])
-		if shape == nil {
-			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
-		} else {
+		switch {
+		case shape != nil:
 			j.digest = shape(j.digest, t)
+		case form == ofMapping:
+			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
+		default: // as a tensor of one dimension
+			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(len(j.ins[t])/dtype.Size()))
 		}
 	}
 	q.published = roundUp(q.published, packAlign)
