@@ -23,7 +23,7 @@ var batchOptions = []gcl.Options{
 // operands have been added; of one operand, of several, of none.
 func TestBatch(t *testing.T) {
 	for _, o := range batchOptions {
-		for _, lengths := range [][]int{{}, {7}, {5000}, {3, 0, 900}, {20000, 1}} {
+		for _, lengths := range [][]int{{}, {7}, {5000}, {3, 2}, {3, 0, 900}, {20000, 1}} {
 			t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/staged=%v/lengths=%v", o.Method, o.Implementation, o.Reproducible, o.StageFragments, lengths), func(t *testing.T) {
 				n, machine := 3, hosts(t, 3)
 				if o.Implementation == gcl.Hybrid {
@@ -174,10 +174,13 @@ func TestBatchErrors(t *testing.T) {
 			{"unknown collective 99", fill(99, gcl.Add, 0, good)},
 			{"Operator(77) is no operator", fill(schedule.AllReduce, 77, 0, good)},
 			{"root 2 is not a rank of the group, 0 to 1", fill(schedule.Broadcast, 0, 2, good)},
+			{"root 2 is not a rank of the group, 0 to 1", fill(schedule.Broadcast, 0, 2)},
 			{"a broadcast combines nothing: its operator is LOCAL, want 0", fill(schedule.Broadcast, gcl.Local, 0, good)},
 			{"an all-gather combines nothing: its operator is Operator(77), want 0", fill(schedule.AllGather, 77, 0)},
 			{"an all-reduce has no root: its root is 1, want 0", fill(schedule.AllReduce, gcl.Add, 1, good)},
 			{"operand 1: the destination has 3 elements, want 8", fill(schedule.AllReduce, gcl.Add, 0, good, func(b *gcl.Batch) { gcl.Append(b, a[:3], make([]float32, 8)) })},
+			{"operand 1: the destination has 3 elements, want 8", fill(schedule.AllReduce, gcl.Add, 0, good,
+				func(b *gcl.Batch) { gcl.Append(b, a[:3], make([]float32, 8)) }, func(b *gcl.Batch) { b.AppendTensor(f32(2), nil) })},
 			{"operand 0: operator LOGICAL_AND takes bool, not float32", fill(schedule.AllReduce, gcl.LogicalAnd, 0, good)},
 			{"the destinations of tensor 0 and tensor 1 overlap", fill(schedule.AllReduce, gcl.Add, 0, good, good)},
 			{"operand 0: the input: it is nil", fill(schedule.AllReduce, gcl.Add, 0, func(b *gcl.Batch) { b.AppendTensor(f32(2), nil) })},

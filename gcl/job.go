@@ -109,6 +109,14 @@ func (j *job) toPublish(t int) int {
 	return len(j.ins[t]) / j.dtypes[t].Size()
 }
 
+// hashed is the bytes of the part of operand t that all ranks have: an input, or where the root deals parts out an output.
+func (j *job) hashed(t int) int {
+	if j.collective.Contract().Deals() {
+		return len(j.outs[t])
+	}
+	return len(j.ins[t])
+}
+
 // askOne is the question of a job of one operand.
 func (j *job) askOne(parts bool) {
 	q := &j.question
@@ -134,10 +142,13 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 		j.count += uint64(j.toPublish(t))
 		q.bytes += j.elements[t] * dtype.Size()
 		q.published += j.toPublish(t) * dtype.Size()
-		if shape == nil {
-			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
-		} else {
+		switch {
+		case shape != nil:
 			j.digest = shape(j.digest, t)
+		case form == ofMapping:
+			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
+		default: // as a tensor of one dimension
+			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.hashed(t)/dtype.Size()))
 		}
 	}
 	q.published = roundUp(q.published, packAlign)

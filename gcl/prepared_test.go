@@ -223,7 +223,18 @@ func TestSlicesMeetTensors(t *testing.T) {
 			} else {
 				err = gcl.AllReduceTensorsInPlace(ctx, c, flats(s), gcl.Add)
 			}
-			return errors.Join(err, check("0", s[0], []float32{2, 4}), check("2", s[2], []float32{6}))
+			gathered := [][]float32{make([]float32, 4), {}, make([]float32, 2)}
+			if c.Rank() == 0 {
+				err = errors.Join(err, gcl.AllGatherManyTo(ctx, c, gathered, s))
+			} else {
+				dst := flats(gathered)
+				for t := range dst {
+					dst[t] = shaped(dst[t], 2, len(s[t]))
+				}
+				err = errors.Join(err, gcl.AllGatherTensorsTo(ctx, c, dst, flats(s)))
+			}
+			return errors.Join(err, check("0", s[0], []float32{2, 4}), check("2", s[2], []float32{6}),
+				check("gathered 0", gathered[0], []float32{2, 4, 2, 4}), check("gathered 2", gathered[2], []float32{6, 6}))
 		})
 	}
 }

@@ -375,6 +375,28 @@ func TestPiecemealTensors(t *testing.T) {
 	}
 }
 
+// TestPiecemealTensorsOfManyLengths: a tensor whose messages take five windows of segments comes before one whose
+// messages take two.
+func TestPiecemealTensorsOfManyLengths(t *testing.T) {
+	const n = 3
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		c = withOptions(c, gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncless, MaxBytesPerTile: 1})
+		long, short := make([]int16, 15000), make([]int16, 6144)
+		for i := range long {
+			long[i] = int16(i + c.Rank())
+		}
+		if err := gcl.AllReduceManyInPlace(ctx, c, [][]int16{long, short}, gcl.Add); err != nil {
+			return err
+		}
+		for i, v := range long {
+			if want := int16(n*i + n*(n-1)/2); v != want {
+				return fmt.Errorf("element %d of %d is %d, want %d", i, len(long), v, want)
+			}
+		}
+		return nil
+	})
+}
+
 // must is for what cannot fail.
 func must[T any](v T, err error) T {
 	if err != nil {

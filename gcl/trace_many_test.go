@@ -14,6 +14,7 @@ import (
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
 )
@@ -54,6 +55,17 @@ func TestTraceOfMany(t *testing.T) {
 			_, err := gcl.ReduceScatterMapped(ctx, c, make([]int32, 6), chunks.Mapping{4, 0, 2}, gcl.Add)
 			return err
 		}, tensor.I32, "3 6 24", "direct Syncful small 1", 0},
+		{"a batch", gcl.Options{}, func(ctx context.Context, c *gcl.Comm) error {
+			b := c.Batch(schedule.AllReduce, gcl.Add, 0)
+			gcl.Append(b, make([]float32, 3), make([]float32, 3))
+			gcl.Append(b, make([]float64, 2), make([]float64, 2))
+			return b.Run(ctx)
+		}, 0, "2 5 28", "direct Syncful small 1", 0},
+		{"a batch of one", gcl.Options{}, func(ctx context.Context, c *gcl.Comm) error {
+			b := c.Batch(schedule.AllGather, 0, 0)
+			gcl.Append(b, make([]float32, 6), make([]float32, 3))
+			return b.Run(ctx)
+		}, tensor.F32, "0 3 24", "direct Syncful small 1", 0},
 		{"Local", gcl.Options{}, func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceManyInPlace(ctx, c, [][]int8{{1}}, gcl.Local)
 		}, tensor.I8, "1 1 1", "auto Auto local 0", 0},

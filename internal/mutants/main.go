@@ -23,10 +23,11 @@ func main() {
 	workers := flag.Int("j", 1, "how many to try at a time, each in a copy of the tree")
 	dir := flag.String("dir", ".", "the module to put them into")
 	trust := flag.Bool("trust", false, "do not first run the tests on the tree as it is")
+	look := flag.Bool("n", false, "only say whether the mutants still apply")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := work(ctx, os.Stdout, table, *run, *workers, *dir, *trust)
+	err := work(ctx, os.Stdout, table, *run, *workers, *dir, *trust, *look)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
@@ -34,9 +35,9 @@ func main() {
 	}
 }
 
-// work tries the mutants of a table whose names match, and prints what came of each. The error says that some survived
-// or are invalid, or why they were not all tried.
-func work(ctx context.Context, w io.Writer, table, match string, workers int, dir string, trust bool) error {
+// work tries the mutants of a table whose names match, and prints what came of each. With look it only says whether they
+// still apply. The error says that some survived or are invalid, or why they were not all tried.
+func work(ctx context.Context, w io.Writer, table, match string, workers int, dir string, trust, look bool) error {
 	matches, err := regexp.Compile(match)
 	if err != nil {
 		return err
@@ -50,6 +51,19 @@ func work(ctx context.Context, w io.Writer, table, match string, workers int, di
 		return fmt.Errorf("%d mutants match %q, for %d workers; want at least one of each", len(mutants), match, workers)
 	}
 	began, count := time.Now(), map[string]int{}
+	all := len(mutants)
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool {
+		_, _, err := tree(dir).read(&m)
+		if err != nil {
+			count[invalid]++
+			fmt.Fprintf(w, "%7s  %-8s  %-36s  %s\n", "", invalid, m.name, err)
+		}
+		return err != nil
+	})
+	fmt.Fprintf(w, "%d of %d mutants apply\n", len(mutants), all)
+	if look {
+		return verdict(count)
+	}
 	var trees []tree // a copy for each worker
 	for range workers {
 		t, err := copyTree(dir)
@@ -86,7 +100,12 @@ func work(ctx context.Context, w io.Writer, table, match string, workers int, di
 		return err
 	}
 	fmt.Fprintf(w, "%d mutants: %d killed, %d by the timeout, %d survived; %d invalid; %.0f s\n",
-		len(mutants), count[killed], count[timeout], count[survived], count[invalid], time.Since(began).Seconds())
+		all, count[killed], count[timeout], count[survived], count[invalid], time.Since(began).Seconds())
+	return verdict(count)
+}
+
+// verdict is an error if some mutants survived or are invalid.
+func verdict(count map[string]int) error {
 	if bad := count[survived] + count[invalid]; bad > 0 {
 		return fmt.Errorf("%d survived or are invalid", bad)
 	}

@@ -61,7 +61,7 @@ func TestVerdicts(t *testing.T) {
 			dir := write(t)
 			var out strings.Builder
 			trust := !strings.HasPrefix(c.want, "without")
-			err := work(t.Context(), &out, "# a table\n\nm toy.go\n"+c.table+"\n", "", 1, dir, trust)
+			err := work(t.Context(), &out, "# a table\n\nm toy.go\n"+c.table+"\n", "", 1, dir, trust, false)
 			if !strings.Contains(out.String(), c.want) || (err != nil) != c.fails {
 				t.Errorf("error %v, and\n%swant %q", err, out.String(), c.want)
 			}
@@ -80,9 +80,23 @@ func TestOneAtATime(t *testing.T) {
 		"b toy.go\n\ttest . -run Sum\n\t-return 1\n\t+return 2\n" +
 		"c toy.go\n\ttest . -run None\n\t-x\n"
 	var out strings.Builder
-	err := work(t.Context(), &out, mutants, "a|b", 1, write(t), true)
+	err := work(t.Context(), &out, mutants, "a|b", 1, write(t), true, false)
 	if err == nil || !strings.Contains(out.String(), "2 mutants: 1 killed, 0 by the timeout, 1 survived; 0 invalid") {
 		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// With -n the command says which mutants still apply, and runs no test.
+func TestLook(t *testing.T) {
+	const mutants = "good toy.go\n\ttest . -run Broken\n\t-a + b\n" +
+		"gone toy.go\n\ttest . -run Sum\n\t-a * b\n" +
+		"moved elsewhere.go\n\ttest . -run Sum\n\t-a + b\n"
+	for match, want := range map[string]string{"good": "1 of 1 mutants apply\n", "": "1 of 3 mutants apply\n"} {
+		var out strings.Builder
+		err := work(t.Context(), &out, mutants, match, 1, write(t), false, true)
+		if !strings.HasSuffix(out.String(), want) || (err != nil) != (match == "") {
+			t.Errorf("%q: %v\n%s", match, err, out.String())
+		}
 	}
 }
 

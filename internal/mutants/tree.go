@@ -88,19 +88,27 @@ func (t tree) try(ctx context.Context, m mutant) result {
 	return r
 }
 
+// read returns the text of a mutant's file as it is, and with the fault in it.
+func (t tree) read(m *mutant) (text, changed string, err error) {
+	data, err := os.ReadFile(t.path(m))
+	if err != nil {
+		return "", "", err
+	}
+	changed, err = m.apply(string(data))
+	return string(data), changed, err
+}
+
 // put writes a mutant, and returns what writes the file as it was.
 func (t tree) put(m *mutant) (restore func(), err error) {
-	at := filepath.Join(string(t), filepath.FromSlash(m.file))
-	text, err := os.ReadFile(at)
+	text, changed, err := t.read(m)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := m.apply(string(text))
-	if err != nil {
-		return nil, err
-	}
-	return func() { os.WriteFile(at, text, 0o644) }, os.WriteFile(at, []byte(changed), 0o644)
+	return func() { os.WriteFile(t.path(m), []byte(text), 0o644) }, os.WriteFile(t.path(m), []byte(changed), 0o644)
 }
+
+// path is where a mutant's file is.
+func (t tree) path(m *mutant) string { return filepath.Join(string(t), filepath.FromSlash(m.file)) }
 
 var (
 	failLine    = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)

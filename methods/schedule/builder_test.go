@@ -111,6 +111,13 @@ func TestBuilderSchedulesAreProved(t *testing.T) {
 				}
 			}
 		}},
+		{"owners by way of two neighbours", schedule.ReduceScatter, 4, 0, 4, func(b *schedule.Builder) {
+			for t := range 3 {
+				for rank := range 4 {
+					b.Fold(t, rank, (rank+1)%4, (rank-t+3)%4, 1) // a slot's second chunk comes before its first
+				}
+			}
+		}},
 		{"alone", schedule.AllGather, 1, 0, 1, func(b *schedule.Builder) {}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
