@@ -399,3 +399,70 @@ func TestRootedMismatch(t *testing.T) {
 		}
 	}
 }
+
+// TestRootedFormsMeet: members that call by a Batch, on tensors and on slices make one call, with the buffers that do not
+// count or without.
+func TestRootedFormsMeet(t *testing.T) {
+	for _, o := range []gcl.Options{{}, {Implementation: gcl.Syncless}} {
+		for root := range 3 {
+			replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+				c, err := c.With(o)
+				if err != nil {
+					return err
+				}
+				ins := [][]int32{{int32(c.Rank()), 1}, {int32(10 * c.Rank())}}
+				reduced, gathered := [][]int32{make([]int32, 2), make([]int32, 1)}, [][]int32{make([]int32, 6), make([]int32, 3)}
+				data, parts := [][]int32{{0, 1, 2, 3, 4, 5}, {6, 7, 8}}, [][]int32{make([]int32, 2), make([]int32, 1)}
+				tensors := func(of [][]int32, atRootOnly bool) []*tensor.Tensor {
+					if atRootOnly && c.Rank() != root {
+						return []*tensor.Tensor{nil, nil}
+					}
+					var out []*tensor.Tensor
+					for _, data := range of {
+						shape := []int{len(data)}
+						if atRootOnly && len(data) > 2 { // of a gather or a scatter
+							shape = []int{3, len(data) / 3}
+						}
+						out = append(out, must(tensor.FromSlice(data, shape...)))
+					}
+					return out
+				}
+				batch := func(collective schedule.Collective, op gcl.Operator, dsts, srcs [][]int32) error {
+					b := c.Batch(collective, op, root)
+					for i := range dsts {
+						gcl.Append(b, dsts[i], srcs[i])
+					}
+					return b.Run(ctx)
+				}
+				switch c.Rank() {
+				case 0:
+					err = errors.Join(batch(schedule.Reduce, gcl.Add, reduced, ins), batch(schedule.Gather, 0, gathered, ins),
+						batch(schedule.Scatter, 0, parts, data))
+				case 1:
+					err = errors.Join(gcl.ReduceTensorsTo(ctx, c, tensors(reduced, true), tensors(ins, false), gcl.Add, root),
+						gcl.GatherTensorsTo(ctx, c, tensors(gathered, true), tensors(ins, false), root),
+						gcl.ScatterTensorsTo(ctx, c, tensors(parts, false), tensors(data, true), root))
+				default:
+					err = errors.Join(gcl.ReduceManyTo(ctx, c, reduced, ins, gcl.Add, root), gcl.GatherManyTo(ctx, c, gathered, ins, root),
+						gcl.ScatterManyTo(ctx, c, parts, data, root))
+				}
+				if err != nil {
+					return err
+				}
+				r := c.Rank()
+				wantParts := [][]int32{data[0][2*r : 2*r+2], data[1][r : r+1]}
+				wantReduced, wantGathered := [][]int32{{0, 0}, {0}}, [][]int32{make([]int32, 6), make([]int32, 3)}
+				if r == root {
+					wantReduced, wantGathered = [][]int32{{3, 3}, {30}}, [][]int32{{0, 1, 1, 1, 2, 1}, {0, 10, 20}}
+				}
+				for i := range parts {
+					if err := errors.Join(check("scatter", parts[i], wantParts[i]), check("reduce", reduced[i], wantReduced[i]),
+						check("gather", gathered[i], wantGathered[i])); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+}

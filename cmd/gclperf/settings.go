@@ -92,15 +92,27 @@ func flags(r *raw) *flag.FlagSet {
 
 // usage explains the program.
 func usage(w interface{ Write([]byte) (int, error) }) {
+	var buffers, parts, once, around []string // by what count is of, and by factor
+	for i, name := range collectiveNames() {
+		switch c := collective(i); {
+		case c.perReplica():
+			parts = append(parts, name)
+		case c.rooted():
+			once, buffers = append(once, name), append(buffers, name)
+		default:
+			around, buffers = append(around, name), append(buffers, name)
+		}
+	}
 	fmt.Fprint(w, `gclperf measures collective communication and prints the table that users of nccl-tests know.
 
   gclperf -collective allreduce -n 8
   gclperf -collective all -n 2 -method auto,direct,clockwise_ring -svg perf.svg
 
-size is that of the larger of a replica's two buffers, rounded up to whole elements for each replica. count is in elements: of the buffer (allreduce,
-broadcast, reduce) or for each replica (the others). time is the median (p50) over batches of calls back to back, each as long as its slowest replica.
-algbw is size / time; busbw is algbw x 2(n-1)/n (allreduce), (n-1)/n (reducescatter, allgather, alltoall, gather, scatter) or 1 (broadcast,
-reduce). #wrong counts wrong elements in one call before and one after the timed ones. allocs are heap allocations a call, by all replicas: the median over eighths of the timed calls.
+size is that of the larger of a replica's two buffers, rounded up to whole elements for each replica. count is in elements: of the buffer
+(`+strings.Join(buffers, ", ")+`) or for each replica (the others). time is the median (p50) over batches of calls back to back, each as long as its slowest replica.
+algbw is size / time; busbw is algbw x 2(n-1)/n (`+strings.Join(around, ", ")+`), (n-1)/n
+(`+strings.Join(parts, ", ")+`) or 1 (`+strings.Join(once, ", ")+`). #wrong counts
+wrong elements in one call before and one after the timed ones. allocs are heap allocations a call, by all replicas: the median over eighths of the timed calls.
 
 The environment variable GCL_OPTIONS, as in {"method": "clockwise_ring"}, overrides -method, -implementation and -reproducible: what is printed for a method or
 an implementation is what was measured, not what was asked for, and -svg draws only those that were asked for.
