@@ -9,7 +9,7 @@ type Tuning struct {
 	MaxBroadcastBytes int64
 
 	// MeetInMiddleBytes are the bytes below which meet_in_middle_ring beats bidirectional_ring_pair: for any group, for
-	// more than 4 ranks, and for more than 8. An all-gather, like an all-to-all and a broadcast, takes half of each.
+	// more than 4 ranks, and for more than 8. A collective that combines nothing takes half of each.
 	MeetInMiddleBytes [3]int64
 
 	// MaxBroadcastFromRootBytes is the greatest size of a Broadcast that the root sends straight to everyone where

@@ -12,13 +12,13 @@ type Spec struct {
 	Method     Method
 	Collective schedule.Collective
 	Size       int // ranks in the group
-	Root       int // of a Broadcast
+	Root       int // of a collective that has one, else 0
 
 	// Ring is the ring order: a permutation of the ranks, each linked to the next and the last to the first. Second is
 	// the ring that quad_directional_ring uses beside it. Methods that need no ring ignore both.
 	Ring, Second []int
 
-	// Pieces is into how many pieces a fragment is cut where the schedule is a pipeline along a chain: a Broadcast on
+	// Pieces is into how many pieces a fragment is cut where the schedule is a pipeline along a chain: a Broadcast or Reduce on
 	// rings, and an AllReduce with RankOrder on rings, both of which else ignore it. 0 means 1. See Pipelined.
 	Pieces int
 

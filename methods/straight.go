@@ -3,7 +3,7 @@ package methods
 import "gogcl.dev/methods/schedule"
 
 // sendToAllWays are those of broadcast. Like direct it has no ring: a message goes straight from where its data is to
-// where it is needed. The two differ in two collectives only, the all-reduce and the broadcast, where
+// where it is needed. The two differ in the all-reduce, the broadcast and the reduce only, where
 // direct deals in pieces of n/k and takes two rounds.
 //
 //	all-reduce, 3 ranks, 3 chunks, 2 rounds

@@ -73,7 +73,7 @@ func flags(r *raw) *flag.FlagSet {
 	f.BoolVar(&r.reproducible, "reproducible", false, "reduce in rank order, so that the bits do not depend on the method")
 	f.StringVar(&r.dtype, "dtype", "float32", "element type: "+dtypeNames())
 	f.StringVar(&r.op, "op", "ADD", "operator of a reduction: ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD or LOCAL; in lower case too")
-	f.IntVar(&r.root, "root", 0, "`rank` that a broadcast comes from")
+	f.IntVar(&r.root, "root", 0, "`rank` that alone has the data or the result of a collective with a root")
 	f.StringVar(&r.place, "place", "both", "where the result goes: oop (out of place), ip (in place) or both")
 	f.StringVar(&r.min, "min", "8", "first `size` in bytes of the larger buffer of a replica: 8, 1K, 1KiB, 64MiB; K is 1024")
 	f.StringVar(&r.max, "max", "64MiB", "last `size`")
