@@ -173,6 +173,8 @@ func TestBatchErrors(t *testing.T) {
 			{"nil context", func() error { return c.Batch(schedule.AllReduce, gcl.Add, 0).Run(none) }},
 			{"unknown collective 99", fill(99, gcl.Add, 0, good)},
 			{"Operator(77) is no operator", fill(schedule.AllReduce, 77, 0, good)},
+			{"a barrier has no operands: want Comm.Barrier", fill(schedule.Barrier, 0, 0, good)},
+			{"a barrier has no operands: want Comm.Barrier", func() error { return c.Do(ctx, schedule.Barrier, f32(2), f32(2), 0, 0) }},
 			{"root 2 is not a rank of the group, 0 to 1", fill(schedule.Broadcast, 0, 2, good)},
 			{"root 2 is not a rank of the group, 0 to 1", fill(schedule.Broadcast, 0, 2)},
 			{"a broadcast combines nothing: its operator is LOCAL, want 0", fill(schedule.Broadcast, gcl.Local, 0, good)},

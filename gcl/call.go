@@ -4,13 +4,13 @@ import (
 	"context"
 	"math"
 
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
-// barrier is the number of a barrier among the collectives in a transport.Call: the last one below withinReplica, which
-// no row of the table of contracts has. A barrier is carried out as an all-reduce of nothing.
-const barrier = uint8(0x7f)
+// barrier is the number of a barrier among the collectives in a transport.Call.
+const barrier = uint8(schedule.Barrier)
 
 // call is a collective on one operand, without type parameters.
 type call struct {
@@ -30,11 +30,7 @@ type call struct {
 
 // fingerprintOf is the part of a call's fingerprint that does not depend on what it works on.
 func (c *Comm) fingerprintOf(a *ask) transport.Call {
-	f := transport.Call{Group: c.group.id, Root: rootNumber(a.root), Collective: uint8(a.collective), Operator: uint8(a.operator)}
-	if a.barrier {
-		f.Collective = barrier
-	}
-	return f
+	return transport.Call{Group: c.group.id, Root: rootNumber(a.root), Collective: uint8(a.collective), Operator: uint8(a.operator)}
 }
 
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its

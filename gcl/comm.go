@@ -261,7 +261,7 @@ func (l *lane) groupOfAll(members []int, rank int) (*group, error) {
 // Barrier returns when every member of the group has called it. It moves no data, but counts as a collective, and fails
 // as collectives do.
 func (c *Comm) Barrier(ctx context.Context) error {
-	return c.do(ctx, &call{ask: ask{collective: schedule.AllReduce, barrier: true}, dtype: tensor.U8})
+	return c.do(ctx, &call{ask: ask{collective: schedule.Barrier}, dtype: tensor.U8})
 }
 
 // Dup opens an independent connection between all replicas, each of which must call it, and returns a Comm on it with

@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -51,7 +52,7 @@ type Candidate struct {
 // carries 8 GB/s with a latency of 1 us. Peer memory is always priced as the host's. Folding costs nothing, and every
 // replica has a processor of its own.
 //
-// Errors: an unknown collective, negative bytes, an invalid dtype, bytes that are not whole elements or, in an
+// Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in an
 // all-gather, all-to-all, gather or scatter, not G equal parts.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c.check() != nil {
@@ -87,6 +88,8 @@ func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype t
 	switch {
 	case !collective.Valid():
 		return fmt.Errorf("unknown collective %d", collective)
+	case collective == schedule.Barrier:
+		return errors.New("a barrier has no bytes")
 	case !dtype.Valid():
 		return fmt.Errorf("invalid dtype %d", dtype)
 	case bytes < 0:

@@ -354,6 +354,7 @@ func TestExplainErrors(t *testing.T) {
 			want       string
 		}{
 			{200, 4, tensor.F32, "unknown collective 200"},
+			{schedule.Barrier, 0, tensor.F32, "a barrier has no bytes"},
 			{schedule.AllReduce, -4, tensor.F32, "-4 bytes"},
 			{schedule.AllReduce, 4, 0, "invalid dtype"},
 			{schedule.AllReduce, 4, 200, "invalid dtype"},

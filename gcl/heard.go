@@ -26,7 +26,7 @@ const (
 
 // passing notes a call with a root that has succeeded and need not have done so elsewhere. It returns the call's error.
 func (c *Comm) passing(k *ask, fingerprint *transport.Call, err error) error {
-	if k.collective.Contract().Rooted() && !k.barrier && err == nil {
+	if k.collective.Contract().Rooted() && err == nil {
 		c.group.passed.Store(fingerprint.Seq)
 	}
 	return err

@@ -137,6 +137,7 @@ func phasingOf(c schedule.Collective) phasing {
 		schedule.AllGather:     {(*phases).allGather, pricer.allGatherPhases},
 		schedule.AllToAll:      {(*phases).allToAll, pricer.allToAllPhases},
 		schedule.Broadcast:     {(*phases).broadcast, pricer.broadcastPhases},
+		schedule.Barrier:       {(*phases).allReduce, pricer.allReducePhases}, // of nothing
 	}
 	if int(c) < len(rows) {
 		return rows[c]

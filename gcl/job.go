@@ -13,7 +13,6 @@ import (
 // ask is what a collective is to do, whatever it works on.
 type ask struct {
 	collective schedule.Collective
-	barrier    bool // an all-reduce of nothing
 	operator   Operator
 	root       int
 }
@@ -87,7 +86,7 @@ func (j *job) one(k *call, n int) {
 		j.ins, j.outs, j.dtypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1), make([]int, 1)
 	}
 	// Field by field: the bytes have just been written one by one, and to read them as a word stalls.
-	j.collective, j.barrier, j.operator, j.root, j.parts = k.collective, k.barrier, k.operator, k.root, k.parts
+	j.collective, j.operator, j.root, j.parts = k.collective, k.operator, k.root, k.parts
 	j.ins[0], j.outs[0], j.dtypes[0], j.elements[0] = k.src, k.dst, k.dtype, n
 	j.scheduled.layout = nil
 	j.askOne(k.parts != nil)
@@ -120,7 +119,7 @@ func (j *job) hashed(t int) int {
 // askOne is the question of a job of one operand.
 func (j *job) askOne(parts bool) {
 	q := &j.question
-	q.collective, q.barrier, q.local, q.several, q.parts = j.collective, j.barrier, j.local(), false, parts
+	q.collective, q.local, q.several, q.parts = j.collective, j.local(), false, parts
 	q.bytes, q.published = j.elements[0]*j.dtypes[0].Size(), j.toPublish(0)*j.dtypes[0].Size()
 }
 
@@ -235,6 +234,8 @@ func (c *Comm) checkRooted(k *call, contract schedule.Contract, n int) error {
 // checkAsk looks at the part of a call that is the same for all operands.
 func (c *Comm) checkAsk(a *ask) error {
 	switch contract := a.collective.Contract(); {
+	case a.collective == schedule.Barrier:
+		return errors.New("a barrier has no operands: want Comm.Barrier")
 	case !a.collective.Valid():
 		return fmt.Errorf("unknown collective %d", a.collective)
 	case contract.Combines && !operatorNames.Valid(a.operator):

@@ -33,13 +33,14 @@ type setting struct {
 // question is what decides how one call goes, given the setting.
 type question struct {
 	collective schedule.Collective
-	barrier    bool
 	local      bool // the operator combines nothing
 	several    bool // operands
 	parts      bool // of different lengths, for the ranks
 	bytes      int  // of the larger of a rank's two buffers, of all operands
 	published  int  // bytes of the inputs, as a member would publish them
 }
+
+func (q *question) barrier() bool { return q.collective == schedule.Barrier }
 
 // route is how a call goes.
 type route struct {
@@ -103,7 +104,7 @@ func (s *setting) hybrid() bool { return s.domains > 1 && s.each > 1 }
 // on several tensors do. A barrier goes in phases as an all-reduce of nothing, all of which wait for everyone.
 func (s *setting) inPhases(q *question) bool {
 	return s.hybrid() && !q.several && !q.parts && phasingOf(q.collective).perform != nil &&
-		(q.barrier || !s.reproducible || !q.collective.Contract().Combines)
+		(q.barrier() || !s.reproducible || !q.collective.Contract().Combines)
 }
 
 // route decides how a call goes.
@@ -126,7 +127,7 @@ func (s *setting) decide(r *route, q *question) {
 	switch {
 	case !s.syncful || !s.memory:
 		r.path, r.barriers = PathMessages, s.syncful
-	case q.parts || r.method != methods.Direct && !q.barrier:
+	case q.parts || r.method != methods.Direct && !q.barrier():
 		r.path = PathRounds
 	case q.published <= s.small:
 		r.path = PathSmall
@@ -152,7 +153,7 @@ func (s *setting) told(r *route, phase int) Implementation {
 func (s *setting) method(q *question) (methods.Method, because) {
 	onePass := s.syncful && s.memory
 	switch {
-	case q.barrier:
+	case q.barrier():
 		return methods.SendToAll, asOptionsAsk
 	case s.asked != methods.Auto:
 		return s.asked, asOptionsAsk

@@ -54,7 +54,7 @@ func routeQuestions() (names []string, questions []question) {
 	add("all-reduce of 64, several", question{collective: schedule.AllReduce, several: true, bytes: 64, published: 64})
 	add("all-reduce of 64, Local", question{collective: schedule.AllReduce, local: true, bytes: 64, published: 64})
 	add("all-gather of parts", question{collective: schedule.AllGather, parts: true, bytes: 64, published: 16})
-	add("barrier", question{collective: schedule.AllReduce, barrier: true})
+	add("barrier", question{collective: schedule.Barrier})
 	return names, questions
 }
 

@@ -2,6 +2,7 @@ package methods
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -29,7 +30,7 @@ func rings(k int) (ring, second []int) {
 func specs(k int, do func(name string, s Spec)) {
 	ring, second := rings(k)
 	for _, m := range All() {
-		for _, c := range schedule.Collectives() {
+		for _, c := range append(schedule.Collectives(), schedule.Barrier) {
 			roots := 1
 			contract := c.Contract()
 			if contract.Rooted() {
@@ -44,7 +45,7 @@ func specs(k int, do func(name string, s Spec)) {
 						for _, pieces := range []int{0, 3, 8} {
 							s := Spec{Method: m, Collective: c, Size: k, Root: root, Ring: ring, Second: second,
 								Pieces: pieces, InPlace: inPlace, RankOrder: rankOrder}
-							if rankOrder && !contract.Combines ||
+							if rankOrder && (!contract.Combines || contract.Again) ||
 								inPlace && contract.Output != schedule.Blocks ||
 								pieces > 0 && s.Pipelined(1<<40, 1).Pieces == 0 ||
 								k > 16 && pieces == 3 ||
@@ -85,7 +86,7 @@ func TestEveryScheduleIsProved(t *testing.T) {
 				if s.RankOrder && !report.RankOrder {
 					t.Errorf("%s: does not fold in rank order", name)
 				}
-				if !report.OneOrder {
+				if !report.OneOrder && !s.Collective.Contract().Again { // of a barrier there are no bits
 					t.Errorf("%s: replicas combine an element in different orders", name)
 				}
 				checked++
@@ -109,5 +110,33 @@ func TestProgramsHaveAsManyRounds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBarrierRounds: how many rounds a barrier takes, and that no method tells more than it must in them.
+func TestBarrierRounds(t *testing.T) {
+	for k := 1; k <= 17; k++ {
+		ring, second := rings(k)
+		for _, m := range All() {
+			built, err := Build(Spec{Method: m, Collective: schedule.Barrier, Size: k, Ring: ring, Second: second, RankOrder: k%2 == 0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := schedule.Examine(built)
+			if err != nil {
+				t.Fatalf("%v over %d: %v", m, k, err)
+			}
+			want := map[Method]int{SendToAll: 1, Direct: 1, MeetInMiddleRing: k / 2, RecursiveDoubling: bits.Len(uint(k - 1))}
+			rounds, known := want[m]
+			if !known {
+				rounds = k - 1
+			}
+			if k > 1 && report.Rounds != rounds {
+				t.Errorf("%v over %d: %d rounds, want %d", m, k, report.Rounds, rounds)
+			}
+			if sent := (k - 1) * built.Chunks; slices.Max(report.Sent) > sent {
+				t.Errorf("%v over %d: a rank sends %d chunks, want %d at most", m, k, slices.Max(report.Sent), sent)
+			}
+		}
 	}
 }

@@ -42,7 +42,7 @@ func build(t *testing.T, s Spec) *schedule.Schedule {
 func TestDrawings(t *testing.T) {
 	t.Parallel()
 	for _, m := range All() {
-		for _, c := range schedule.Collectives() {
+		for _, c := range append(schedule.Collectives(), schedule.Barrier) {
 			t.Run(fmt.Sprintf("method=%v/collective=%v", m, c), func(t *testing.T) {
 				got := build(t, Spec{Method: m, Collective: c, Size: 4, Pieces: 2}).String()
 				golden := filepath.Join("testdata", "draw", fmt.Sprintf("%v_%v.txt", m, c))
@@ -158,7 +158,7 @@ func ordered(t *testing.T, order string) Spec {
 		return n
 	}
 	s := Spec{Method: m, Collective: 255, Size: number(words[2])}
-	for _, c := range schedule.Collectives() {
+	for _, c := range append(schedule.Collectives(), schedule.Barrier) {
 		if c.String() == words[1] {
 			s.Collective = c
 		}

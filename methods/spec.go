@@ -18,14 +18,15 @@ type Spec struct {
 	// the ring that quad_directional_ring uses beside it. Methods that need no ring ignore both.
 	Ring, Second []int
 
-	// Pieces is into how many pieces a fragment is cut where the schedule is a pipeline along a chain: a Broadcast or Reduce on
-	// rings, and an AllReduce with RankOrder on rings, both of which else ignore it. 0 means 1. See Pipelined.
+	// Pieces is into how many pieces a fragment is cut where the schedule is a pipeline along a chain: a Broadcast or a
+	// Reduce on rings, and an AllReduce with RankOrder on rings. Other schedules ignore it. 0 means 1. See Pipelined.
 	Pieces int
 
 	// InPlace says that Output is Input. Only an AllToAll needs to be told.
 	InPlace bool
 
-	// RankOrder asks for each element to be the left fold of the inputs in the order of the ranks.
+	// RankOrder asks for each element to be the left fold of the inputs in the order of the ranks. A Barrier, of whose
+	// contributions some count again, has no order and ignores it.
 	RankOrder bool
 }
 
@@ -141,7 +142,7 @@ func (s Spec) way() (way, error) {
 	}
 	r := &table[s.Method]
 	of := r.ways
-	if s.RankOrder && r.inOrder != nil && s.Collective.Contract().Combines {
+	if c := s.Collective.Contract(); s.RankOrder && r.inOrder != nil && c.Combines && !c.Again {
 		of = r.inOrder
 	}
 	if int(s.Collective) >= len(of) || of[s.Collective].program == nil {

@@ -28,7 +28,7 @@ type way struct {
 }
 
 // others are the collectives whose ways stand together, for all kinds of methods.
-var others = []collectiveWays{reduceWays, gatherWays, scatterWays}
+var others = []collectiveWays{reduceWays, gatherWays, scatterWays, barrierWays}
 
 // and adds the ways of the other collectives, of one kind of method.
 func (w ways) and(kind func(c collectiveWays) way) ways {

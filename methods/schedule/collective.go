@@ -19,6 +19,7 @@ const (
 	Reduce
 	Gather
 	Scatter
+	Barrier // is over on a rank when all have begun it; moves nothing
 	numCollectives
 )
 
@@ -39,6 +40,7 @@ var rows = [numCollectives]row{
 	Reduce:        {"reduce", Contract{Input: Whole, Output: AtRoot, Combines: true}},
 	Gather:        {"gather", Contract{Input: Own, Output: AtRoot}},
 	Scatter:       {"scatter", Contract{Input: AtRoot, Output: Own}},
+	Barrier:       {"barrier", Contract{Input: Whole, Output: Whole, Combines: true, Again: true}},
 }
 
 // Contract is what a collective is: which chunks a rank's two buffers hold, and which contributions each chunk of an
@@ -53,6 +55,7 @@ var rows = [numCollectives]row{
 //	reduce          Whole    AtRoot   yes        all ranks
 //	gather          Own      AtRoot              its owner
 //	scatter         AtRoot   Own                 the root
+//	barrier         Whole    Whole    yes        all ranks, some perhaps again
 //
 // Chunks are numbered through the larger of the two buffers, from 0 to Schedule.Chunks-1, and the smaller one keeps the
 // numbers. So Output can always be Input. Chunks of one number have one size; in Blocks, which are of one length, so
@@ -99,9 +102,9 @@ func (c Collective) Contract() Contract {
 	return Contract{}
 }
 
-// Collectives lists all of them, in order.
+// Collectives lists those that move data, in order: all but Barrier, whose buffers are empty.
 func Collectives() []Collective {
-	out := make([]Collective, numCollectives)
+	out := make([]Collective, Barrier)
 	for i := range out {
 		out[i] = Collective(i)
 	}
