@@ -1,0 +1,32 @@
+package schedule_test
+
+import (
+	"fmt"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// An all-reduce of three ranks as a tree says it: two ranks fold into the root, which sends the result back.
+func ExampleBuilder() {
+	b := schedule.NewBuilder(schedule.AllReduce, 3, 0, 1)
+	b.Fold(0, 1, 0, 0, 1) // round, from, to, first chunk, how many
+	b.Fold(0, 2, 0, 0, 1)
+	b.Copy(1, 0, 1, 0, 1)
+	b.Copy(1, 0, 2, 0, 1)
+	s, err := b.Build()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("proved:", schedule.Check(s) == nil)
+	fmt.Print(s)
+	// Output:
+	// proved: true
+	// all-reduce, 3 ranks, 1 chunk, 2 rounds
+	// round | rank 0   | rank 1 | rank 2
+	// ------+----------+--------+-------
+	//     0 | O0=I0+<1 | I0>0   | I0>0
+	//       | O0+<2    |        |
+	//     1 | O0>1     | O0<0   | O0<0
+	//       | O0>2     |        |
+}
