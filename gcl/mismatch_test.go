@@ -98,6 +98,9 @@ func variants(n int) []variant {
 			out = append(out, variant{name: fmt.Sprintf("broadcast/method=%v/root=%d", m, root), text: []string{fmt.Sprintf("broadcast #1 (float32 x 24, root %d, %v, ", root, m)},
 				call: func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, with(c, m), f(), root) }})
 		}
+		for root := range 2 {
+			out = append(out, rootedVariants(size, root, m, gcl.Options{Method: m, Implementation: gcl.Syncless})...)
+		}
 	}
 	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2}, {Type: commgroup.Orthogonal, Size: n / 2}} {
 		if n >= 4 {
@@ -110,6 +113,32 @@ func variants(n int) []variant {
 		}
 	}
 	return out
+}
+
+// rootedVariants are a reduce, a gather and a scatter with a root. The larger buffer of the scatter has size elements.
+func rootedVariants(size, root int, m methods.Method, o gcl.Options) []variant {
+	named := func(what, operator string, call func(ctx context.Context, c *gcl.Comm, data []float32) error) variant {
+		return variant{
+			name: fmt.Sprintf("%s/method=%v/root=%d", what, o.Method, root),
+			text: []string{fmt.Sprintf("%s #1 (%sfloat32 x %d, root %d, %v, ", what, operator, size, root, m)},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return call(ctx, withOptions(c, o), make([]float32, size))
+			},
+		}
+	}
+	return []variant{
+		named("reduce", "ADD ", func(ctx context.Context, c *gcl.Comm, data []float32) error {
+			return gcl.ReduceInPlace(ctx, c, data, gcl.Add, root)
+		}),
+		named("gather", "", func(ctx context.Context, c *gcl.Comm, data []float32) error {
+			_, err := gcl.Gather(ctx, c, data, root)
+			return err
+		}),
+		named("scatter", "", func(ctx context.Context, c *gcl.Comm, data []float32) error {
+			_, err := gcl.Scatter(ctx, c, data, len(data)/c.Size(), root)
+			return err
+		}),
+	}
 }
 
 // refuse makes a call that is refused for its arguments, and takes a number all the same.
@@ -163,6 +192,7 @@ func memoryVariants(n, size int) []variant {
 	for root := range 2 {
 		out = append(out, variant{name: fmt.Sprintf("broadcast/root=%d", root), text: []string{fmt.Sprintf("broadcast #1 (float32 x %d, root %d, direct, ", size, root)},
 			call: func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, c, f(), root) }})
+		out = append(out, rootedVariants(size, root, methods.Direct, gcl.Options{})...)
 	}
 	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2}, {Type: commgroup.Orthogonal, Size: n / 2}} {
 		if n >= 4 {
