@@ -356,6 +356,44 @@ func rootedTensors(ctx context.Context, c *gcl.Comm, atRoot bool) error {
 	return errors.Join(gcl.ScatterTo(ctx, c, must(tensor.Of[float32](part)), data, 0))
 }
 
+// TestRootedTensorErrors: tensors that are missing or wrong on ranks other than the root, where one of the two may be
+// missing, are errors.
+func TestRootedTensorErrors(t *testing.T) {
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		type tensors = []*tensor.Tensor
+		one, zero, root := flat([]float32{1}), &tensor.Tensor{}, 1-c.Rank() // each takes the other for the root
+		appended := func(collective schedule.Collective, dst, src *tensor.Tensor) error {
+			b := c.Batch(collective, 0, root)
+			b.AppendTensor(dst, src)
+			return b.Run(ctx)
+		}
+		for _, k := range []struct {
+			want string
+			err  error
+		}{
+			{"tensor 0: its destination is the zero Tensor", gcl.ScatterTensorsTo(ctx, c, tensors{zero}, tensors{nil}, root)},
+			{"tensor 0: its destination is nil", gcl.ScatterTensorsTo(ctx, c, tensors{nil}, tensors{nil}, root)},
+			{"tensor 0: it is the zero Tensor", gcl.ScatterTensorsTo(ctx, c, tensors{one}, tensors{zero}, root)},
+			{"want int8 of shape ()", gcl.ScatterTensorsTo(ctx, c, tensors{one}, tensors{flat([]int8{1, 2})}, root)},
+			{"root 77 is not a rank", gcl.ScatterTensorsTo(ctx, c, tensors{one}, tensors{nil}, 77)},
+			{"want float32 of shape (1,)", gcl.ReduceTensorsTo(ctx, c, tensors{zero}, tensors{one}, gcl.Add, root)},
+			{"tensor 0: it is nil", gcl.ReduceTensorsTo(ctx, c, tensors{nil}, tensors{nil}, gcl.Add, root)},
+			{"want float32 of shape (2, 1)", gcl.GatherTensorsTo(ctx, c, tensors{zero}, tensors{one}, root)},
+			{"the destination: it is the zero Tensor", c.Do(ctx, schedule.Scatter, zero, nil, 0, root)},
+			{"the destination: it is nil", c.Do(ctx, schedule.Scatter, nil, nil, 0, root)},
+			{"the destination: it is the zero Tensor", c.Do(ctx, schedule.Reduce, zero, one, gcl.Add, root)},
+			{"the input: it is nil", c.Do(ctx, schedule.Gather, nil, nil, 0, root)},
+			{"operand 0: the destination: it is the zero Tensor", appended(schedule.Scatter, zero, nil)},
+			{"operand 0: the destination: it is nil", appended(schedule.Scatter, nil, nil)},
+		} {
+			if k.err == nil || !strings.Contains(k.err.Error(), k.want) {
+				return fmt.Errorf("error %v, want one with %q", k.err, k.want)
+			}
+		}
+		return c.Barrier(ctx)
+	})
+}
+
 // TestRootedMismatch: members that disagree on the root, the length or the collective all get ErrMismatch.
 func TestRootedMismatch(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context, c *gcl.Comm, a []float32) error{
@@ -434,31 +472,37 @@ func TestRootedFormsMeet(t *testing.T) {
 					}
 					return b.Run(ctx)
 				}
-				switch c.Rank() {
-				case 0:
-					err = errors.Join(batch(schedule.Reduce, gcl.Add, reduced, ins), batch(schedule.Gather, 0, gathered, ins),
-						batch(schedule.Scatter, 0, parts, data))
-				case 1:
-					err = errors.Join(gcl.ReduceTensorsTo(ctx, c, tensors(reduced, true), tensors(ins, false), gcl.Add, root),
-						gcl.GatherTensorsTo(ctx, c, tensors(gathered, true), tensors(ins, false), root),
-						gcl.ScatterTensorsTo(ctx, c, tensors(parts, false), tensors(data, true), root))
-				default:
-					err = errors.Join(gcl.ReduceManyTo(ctx, c, reduced, ins, gcl.Add, root), gcl.GatherManyTo(ctx, c, gathered, ins, root),
-						gcl.ScatterManyTo(ctx, c, parts, data, root))
-				}
-				if err != nil {
-					return err
-				}
-				r := c.Rank()
-				wantParts := [][]int32{data[0][2*r : 2*r+2], data[1][r : r+1]}
-				wantReduced, wantGathered := [][]int32{{0, 0}, {0}}, [][]int32{make([]int32, 6), make([]int32, 3)}
-				if r == root {
-					wantReduced, wantGathered = [][]int32{{3, 3}, {30}}, [][]int32{{0, 1, 1, 1, 2, 1}, {0, 10, 20}}
-				}
-				for i := range parts {
-					if err := errors.Join(check("scatter", parts[i], wantParts[i]), check("reduce", reduced[i], wantReduced[i]),
-						check("gather", gathered[i], wantGathered[i])); err != nil {
+				tensorsOf := [][]*tensor.Tensor{tensors(reduced, true), tensors(ins, false), tensors(gathered, true), tensors(parts, false), tensors(data, true)}
+				for range 2 { // the second time the calls are known
+					switch c.Rank() {
+					case 0:
+						err = errors.Join(batch(schedule.Reduce, gcl.Add, reduced, ins), batch(schedule.Gather, 0, gathered, ins),
+							batch(schedule.Scatter, 0, parts, data))
+					case 1:
+						err = errors.Join(gcl.ReduceTensorsTo(ctx, c, tensorsOf[0], tensorsOf[1], gcl.Add, root),
+							gcl.GatherTensorsTo(ctx, c, tensorsOf[2], tensorsOf[1], root),
+							gcl.ScatterTensorsTo(ctx, c, tensorsOf[3], tensorsOf[4], root))
+					default:
+						err = errors.Join(gcl.ReduceManyTo(ctx, c, reduced, ins, gcl.Add, root), gcl.GatherManyTo(ctx, c, gathered, ins, root),
+							gcl.ScatterManyTo(ctx, c, parts, data, root))
+					}
+					if err != nil {
 						return err
+					}
+					r := c.Rank()
+					wantParts := [][]int32{data[0][2*r : 2*r+2], data[1][r : r+1]}
+					wantReduced, wantGathered := [][]int32{{0, 0}, {0}}, [][]int32{make([]int32, 6), make([]int32, 3)}
+					if r == root {
+						wantReduced, wantGathered = [][]int32{{3, 3}, {30}}, [][]int32{{0, 1, 1, 1, 2, 1}, {0, 10, 20}}
+					}
+					for i := range parts {
+						if err := errors.Join(check("scatter", parts[i], wantParts[i]), check("reduce", reduced[i], wantReduced[i]),
+							check("gather", gathered[i], wantGathered[i])); err != nil {
+							return err
+						}
+						clear(parts[i])
+						clear(reduced[i])
+						clear(gathered[i])
 					}
 				}
 				return nil

@@ -50,6 +50,9 @@ func (m *many) loadTensors(c *Comm, k *manyCall) error {
 		if err == nil && dst == nil && k.writes(c.Rank()) {
 			err = errors.New("its destination is nil")
 		}
+		if err == nil && src == nil && !dst.DType().Valid() {
+			err = errors.New("its destination is the zero Tensor, which has no dtype")
+		}
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", t, err)
 		}
