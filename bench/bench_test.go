@@ -155,8 +155,8 @@ func (l *countMallocs) Loop() bool {
 	return true
 }
 
-// TestNoAllocation counts as a benchmark does: allocations by all replicas, rounded down per call. Each form has a group
-// and a size of its own.
+// TestNoAllocation counts as a benchmark does: allocations by all replicas, rounded down per call. Each form has a
+// group and a size of its own.
 func TestNoAllocation(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

@@ -257,8 +257,8 @@ func BenchmarkPerceptronStep(b *testing.B) {
 }
 
 // TestPerceptronStep compares the losses of 20 steps of both. Their bits differ: one adds the bias to a finished
-// product and has the mean of the cross entropy, the other begins the product with the bias and weights every image. Losses
-// between 1 and 3 have been seen to differ by two units in the last place, 5e-7.
+// product and has the mean of the cross entropy, the other begins the product with the bias and weights every image.
+// Losses between 1 and 3 have been seen to differ by two units in the last place, 5e-7.
 func TestPerceptronStep(t *testing.T) {
 	const steps = 20
 	d, err := newDigits()

@@ -23,11 +23,11 @@ var storeChoices = []struct {
 	{"auto", gcl.Options{}},
 }
 
-// BenchmarkStores compares them at sizes around the last-level cache, with buffers in pages of 4 KiB, as make gives them
-// on most systems, and in huge ones. An iteration is a few calls of each, one after the other with the same buffers, of
-// which the first are not counted: they find the caches as the way before left them. Metrics are medians of a call in
-// microseconds, and auto by the better of the other two. ns/op is of no use. Each kind of page in a process of its own,
-// since Go's heap hands out used huge pages again; that takes some four minutes:
+// BenchmarkStores compares them at sizes around the last-level cache, with buffers in pages of 4 KiB, as make gives
+// them on most systems, and in huge ones. An iteration is a few calls of each, one after the other with the same
+// buffers, of which the first are not counted: they find the caches as the way before left them. Metrics are medians of
+// a call in microseconds, and auto by the better of the other two. ns/op is of no use. Each kind of page in a process
+// of its own, since Go's heap hands out used huge pages again; that takes some four minutes:
 //
 //	go test -run '^$' -bench 'Stores/.*/.*/pages=small' -benchtime 15x ./bench
 func BenchmarkStores(b *testing.B) {

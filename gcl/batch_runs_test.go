@@ -65,8 +65,8 @@ func TestTraceOfBatch(t *testing.T) {
 	}
 }
 
-// TestBatchesAtOnce: a Batch may be run by several goroutines, of a first connection and of a Dup. Batches of Comms with
-// other options take turns with the memory of the lane, and a function given to Start may make one.
+// TestBatchesAtOnce: a Batch may be run by several goroutines, of a first connection and of a Dup. Batches of Comms
+// with other options take turns with the memory of the lane, and a function given to Start may make one.
 func TestBatchesAtOnce(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		with, err := c.With(gcl.Options{Reproducible: true, Implementation: gcl.Syncless})

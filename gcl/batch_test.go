@@ -121,8 +121,8 @@ func tryBatch(ctx context.Context, c *gcl.Comm, collective schedule.Collective, 
 	return nil
 }
 
-// TestBatchMeetsOtherForms: of one operand a Batch is the call on one slice, of several that on several, to members that
-// make it so.
+// TestBatchMeetsOtherForms: of one operand a Batch is the call on one slice, of several that on several, to members
+// that make it so.
 func TestBatchMeetsOtherForms(t *testing.T) {
 	replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
 		one, two := []int32{1, 2}, []int32{3, 4, 5}
@@ -146,8 +146,8 @@ func TestBatchMeetsOtherForms(t *testing.T) {
 	})
 }
 
-// TestBatchErrors: what is wrong with a Batch or a Do is said by Run or Do, before anything is sent, and the communicator
-// stays usable.
+// TestBatchErrors: what is wrong with a Batch or a Do is said by Run or Do, before anything is sent, and the
+// communicator stays usable.
 func TestBatchErrors(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		a := make([]float32, 8)

@@ -20,9 +20,9 @@ type call struct {
 	srcLen   int // elements
 	dstLen   int
 
-	// parts, of a reduce-scatter or an all-gather whose ranks have parts of different lengths, is where each rank's begins
-	// in the larger buffer, and where the last ends, in elements; those of a reduce-scatter are as chunks.Split has them.
-	// nil: equal parts, the last padded.
+	// parts, of a reduce-scatter or an all-gather whose ranks have parts of different lengths, is where each rank's
+	// begins in the larger buffer, and where the last ends, in elements; those of a reduce-scatter are as chunks.Split
+	// has them. nil: equal parts, the last padded.
 	parts []int
 
 	invalid error // if not nil, the call is refused with it

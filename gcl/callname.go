@@ -2,8 +2,8 @@ package gcl
 
 import "gogcl.dev/transport"
 
-// names holds, for an error's text, what the calls in it were named by Comm.Named on their replicas. The transport knows
-// no names, and replicas need not use the same; a process's flight recorders know those of its own.
+// names holds, for an error's text, what the calls in it were named by Comm.Named on their replicas. The transport
+// knows no names, and replicas need not use the same; a process's flight recorders know those of its own.
 type names map[callOf]string
 
 // callOf is a call of a replica, as far as a transport.Call tells it from others of the group.

@@ -96,8 +96,8 @@ func AllToAllInPlace[T tensor.Element](ctx context.Context, c *Comm, data []T) e
 // Broadcast returns the data of the rank root, an index in the group: with several groups there is one root in each.
 // data has the same length on all ranks, and is not changed; only the root's is read.
 //
-// A member need not wait for all others: a root returns once its data is where those next to it find it, and who has the
-// data and has passed it on is done. So when a member is in another call, those who have returned get the error,
+// A member need not wait for all others: a root returns once its data is where those next to it find it, and who has
+// the data and has passed it on is done. So when a member is in another call, those who have returned get the error,
 // ErrMismatch with both calls, from their next call or from Close.
 func Broadcast[T tensor.Element](ctx context.Context, c *Comm, data []T, root int) ([]T, error) {
 	return result(ctx, c, schedule.Broadcast, len(data), data, 0, root)

@@ -25,11 +25,10 @@
 // collective is a copy.
 //
 // Each also comes for several tensors in one go, which share messages: Many takes slices of one type, as in
-// AllReduceMany, and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Of reduce, gather and
-// scatter these are the To forms alone. Every tensor is
-// treated as if it were alone, and may be empty; a destination shares memory with no tensor but its own input, and what
-// it holds after an error is unspecified. ReduceScatterMapped and AllGatherMapped take an array that lies on several
-// IPUs of each replica.
+// AllReduceMany, and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Of reduce, gather
+// and scatter these are the To forms alone. Every tensor is treated as if it were alone, and may be empty; a
+// destination shares memory with no tensor but its own input, and what it holds after an error is unspecified.
+// ReduceScatterMapped and AllGatherMapped take an array that lies on several IPUs of each replica.
 //
 // A program that makes the same call in every step puts its operands into a Batch once: they are checked and described
 // then. Comm.Do takes tensors whose type is known only when the program runs.

@@ -13,8 +13,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Replicas run at the same time, so that what they print comes in any order. The examples therefore let each of them write to its own place in results, and
-// print when all are done.
+// Replicas run at the same time, so that what they print comes in any order. The examples therefore let each of them
+// write to its own place in results, and print when all are done.
 
 func ExampleRun() {
 	results := make([]float32, 4)
@@ -161,8 +161,8 @@ func ExampleBroadcast() {
 	// Output: [[3.14 2.72] [3.14 2.72] [3.14 2.72]]
 }
 
-// A sum over rows and then one over columns: the first among neighbours, the second among replicas with one place in their groups. Both Comms share
-// the replica's connection.
+// A sum over rows and then one over columns: the first among neighbours, the second among replicas with one place in
+// their groups. Both Comms share the replica's connection.
 func ExampleComm_Group() {
 	const replicas = 6
 	rows, columns := make([]int64, replicas), make([]int64, replicas)
@@ -196,8 +196,8 @@ func ExampleComm_Group() {
 	// and of those over the rows:  [15 15 15 15 15 15]
 }
 
-// Three numbers on four IPUs of one replica: each IPU has a row, and ends with one of four fragments of the sum, of which
-// the first is empty. The ladder's ring order is 0 2 3 1.
+// Three numbers on four IPUs of one replica: each IPU has a row, and ends with one of four fragments of the sum, of
+// which the first is empty. The ladder's ring order is 0 2 3 1.
 func ExampleReduceScatterWithinReplica() {
 	var scattered chunks.Chunks[int32]
 	var gathered [][]int32
@@ -259,8 +259,8 @@ func ExampleComm_With() {
 	// Output: [10 10 10 10 10]
 }
 
-// Four numbers whose sum depends on where one begins. A ring begins elsewhere for each element; Reproducible adds in the order of the ranks whatever the method:
-// ((1e8 + 1) + -1e8) + 1, where 1e8 + 1 is 1e8 in float32.
+// Four numbers whose sum depends on where one begins. A ring begins elsewhere for each element; Reproducible adds in
+// the order of the ranks whatever the method: ((1e8 + 1) + -1e8) + 1, where 1e8 + 1 is 1e8 in float32.
 func ExampleOptions_reproducible() {
 	var plain, reproducible []float32
 	err := gcl.Run(context.Background(), 4, func(ctx context.Context, c *gcl.Comm) error {

@@ -52,8 +52,8 @@ type Candidate struct {
 // carries 8 GB/s with a latency of 1 us. Peer memory is always priced as the host's. Folding costs nothing, and every
 // replica has a processor of its own.
 //
-// Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in an
-// all-gather, all-to-all, gather or scatter, not G equal parts.
+// Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in
+// an all-gather, all-to-all, gather or scatter, not G equal parts.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c.check() != nil {
 		return Explanation{}, newError("explain: nil Comm")

@@ -128,8 +128,8 @@ type phasing struct {
 	priced  func(p pricer, h *hybrid) []pricedPhase
 }
 
-// phasingOf is the table of phases. A collective without a row does not go in phases. The table is no variable, since the
-// phases are calls that look into it.
+// phasingOf is the table of phases. A collective without a row does not go in phases. The table is no variable, since
+// the phases are calls that look into it.
 func phasingOf(c schedule.Collective) phasing {
 	rows := [...]phasing{
 		schedule.AllReduce:     {(*phases).allReduce, pricer.allReducePhases},
@@ -302,9 +302,9 @@ func (p *phases) allToAll(ctx context.Context) error {
 	return p.do(ctx, p.across, schedule.AllToAll, k.dst, mine, Add, 0)
 }
 
-// broadcast: across from the root to the members at its place, then inside each domain. The call as a whole, which has no
-// messages, is told to the transport as well: who is in another call that does not go in phases may wait for a member
-// that has left.
+// broadcast: across from the root to the members at its place, then inside each domain. The call as a whole, which has
+// no messages, is told to the transport as well: who is in another call that does not go in phases may wait for a
+// member that has left.
 func (p *phases) broadcast(ctx context.Context) error {
 	k := &p.whole
 	if err := p.tell(ctx, p.across, p.fingerprint); err != nil {

@@ -117,8 +117,8 @@ func TestHybridMismatch(t *testing.T) {
 	t.Logf("%d cases", tried)
 }
 
-// TestHybridBroadcastUnheard: of a broadcast by Hybrid every replica hears who disagreed, although the one that did comes
-// when all who could have their data have left, and waits for a member that has had no part in that phase.
+// TestHybridBroadcastUnheard: of a broadcast by Hybrid every replica hears who disagreed, although the one that did
+// comes when all who could have their data have left, and waits for a member that has had no part in that phase.
 func TestHybridBroadcastUnheard(t *testing.T) {
 	cast := func(size, root int) variant {
 		return variant{name: fmt.Sprintf("%d from %d", size, root), text: []string{fmt.Sprintf("broadcast #1 (int32 x %d, root %d, ", size, root)},
@@ -267,8 +267,8 @@ func TestHybridCountsCalls(t *testing.T) {
 	}, gcl.WithTopology(hosts(t, 2, 2)))
 }
 
-// TestHybridAbortSettlesBroadcast: a broadcast that members never came to is told of once, by the error that a later call
-// has, also where that fails before its first phase. Close says nothing more.
+// TestHybridAbortSettlesBroadcast: a broadcast that members never came to is told of once, by the error that a later
+// call has, also where that fails before its first phase. Close says nothing more.
 func TestHybridAbortSettlesBroadcast(t *testing.T) {
 	var both atomic.Int32
 	boom, over := errors.New("boom"), make(chan struct{})

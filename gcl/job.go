@@ -108,7 +108,8 @@ func (j *job) toPublish(t int) int {
 	return len(j.ins[t]) / j.dtypes[t].Size()
 }
 
-// hashed is the bytes of the part of operand t that all ranks have: an input, or where the root deals parts out an output.
+// hashed is the bytes of the part of operand t that all ranks have: an input, or where the root deals parts out an
+// output.
 func (j *job) hashed(t int) int {
 	if j.collective.Contract().Deals() {
 		return len(j.outs[t])

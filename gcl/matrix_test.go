@@ -58,8 +58,8 @@ type crossed struct {
 	ways      []gcl.Options
 }
 
-// TestOperatorMatrix tries every element type with every operator that takes it, by few methods, in small groups, on few
-// lengths: float32 and bfloat16 by all methods in a group of three.
+// TestOperatorMatrix tries every element type with every operator that takes it, by few methods, in small groups, on
+// few lengths: float32 and bfloat16 by all methods in a group of three.
 func TestOperatorMatrix(t *testing.T) {
 	cross[bool](t, operatorCases[bool]())
 	cross[int8](t, operatorCases[int8]())

@@ -280,8 +280,8 @@ func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant
 // the same two calls the other way round.
 func oddOne(n, i, j int) int { return (i + 2*j) % n }
 
-// TestMismatch tries every pair of calls, in bubbles in which the clock runs only when everybody waits: a hang would end
-// at once. With -full every replica is the odd one in turn.
+// TestMismatch tries every pair of calls, in bubbles in which the clock runs only when everybody waits: a hang would
+// end at once. With -full every replica is the odd one in turn.
 func TestMismatch(t *testing.T) {
 	tried := 0
 	for _, n := range []int{2, 3, 4, 8} {

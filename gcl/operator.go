@@ -102,8 +102,8 @@ func (op Operator) Accepts(t tensor.DType) error {
 	return nil
 }
 
-// Combines reports whether op makes one result of the data of all ranks, as all operators but Local do. A number that is
-// no operator combines nothing.
+// Combines reports whether op makes one result of the data of all ranks, as all operators but Local do. A number that
+// is no operator combines nothing.
 func (op Operator) Combines() bool { return op < numOperators && operators[op].fold != 0 }
 
 // Squares reports whether each input is squared once before it is combined, as by SquareAdd. Where the inputs may not

@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/topology"
 )
 
-// optionRow is one option by one of its keys. ParseOptions, Options.Map, the checks and their errors, the fingerprint of
-// calls and the table in docs/options.md are made of the rows.
+// optionRow is one option by one of its keys. ParseOptions, Options.Map, the checks and their errors, the fingerprint
+// of calls and the table in docs/options.md are made of the rows.
 type optionRow struct {
 	key     string // of ParseOptions
 	field   string // of Options
@@ -18,8 +18,8 @@ type optionRow struct {
 	ours    bool   // GCL does not have the option
 	instead string // the key that replaces this one, which is deprecated: it is read, and never written
 
-	// agreed is the part of the option in the fingerprint of a call. nil: members may differ in it, or a difference shows
-	// elsewhere in a transport.Call.
+	// agreed is the part of the option in the fingerprint of a call. nil: members may differ in it, or a difference
+	// shows elsewhere in a transport.Call.
 	agreed func(c *Comm) int
 
 	fieldNote string // follows the field in docs/options.md

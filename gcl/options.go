@@ -9,7 +9,8 @@ import (
 )
 
 // Options say how collectives are carried out. The zero value is a good choice. Every replica of a group must use the
-// same, but for CacheBytes and Trace. ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other way round.
+// same, but for CacheBytes and Trace. ParseOptions makes them of GCL's keys and values, Map and MarshalJSON the other
+// way round.
 type Options struct {
 	// Method is how replicas talk. Auto chooses by collective, group size and bytes.
 	Method methods.Method
@@ -23,8 +24,8 @@ type Options struct {
 	// memory.
 	Reproducible bool
 
-	// IPUsPerRank is how many of a replica's IPUs make up one rank of the collectives within a replica, which are the only
-	// ones that it concerns; 0 is 1. See ReduceScatterWithinReplica.
+	// IPUsPerRank is how many of a replica's IPUs make up one rank of the collectives within a replica, which are the
+	// only ones that it concerns; 0 is 1. See ReduceScatterWithinReplica.
 	IPUsPerRank int
 
 	// Topology is the ring that ring methods send round, by GCL's name for it: a name must fit the topology given to
@@ -34,15 +35,15 @@ type Options struct {
 	// Link says which links the group may use; a group that it does not allow is refused when the Comm is made.
 	Link Link
 
-	// MaxBytesPerTile times the IO tiles of the topology (32 unless it says otherwise) bounds a segment. A longer message
-	// goes in several, each of whole elements, at least one. It is 1 to MaxBytesPerTileLimit bytes; 0 is
+	// MaxBytesPerTile times the IO tiles of the topology (32 unless it says otherwise) bounds a segment. A longer
+	// message goes in several, each of whole elements, at least one. It is 1 to MaxBytesPerTileLimit bytes; 0 is
 	// DefaultMaxBytesPerTile.
 	MaxBytesPerTile int
 
-	// StageFragments has every input copied into memory of the connection first, instead of sending and reducing it from
-	// where it lies: for a schedule with its fragments in order, each at the beginning of a cache line; in one pass over
-	// peer memory, and within a replica, as it is. What a small call publishes is a copy in any case. It is GCL's
-	// syncful.useOptimisedLayout turned off, and costs memory: docs/gcl.md.
+	// StageFragments has every input copied into memory of the connection first, instead of sending and reducing it
+	// from where it lies: for a schedule with its fragments in order, each at the beginning of a cache line; in one
+	// pass over peer memory, and within a replica, as it is. What a small call publishes is a copy in any case. It is
+	// GCL's syncful.useOptimisedLayout turned off, and costs memory: docs/gcl.md.
 	StageFragments bool
 
 	// MaxBroadcastSize is up to which group size x bytes an all-reduce with Method Auto takes broadcast, as long as the
@@ -50,14 +51,15 @@ type Options struct {
 	// phase of Hybrid counts its own group and bytes.
 	MaxBroadcastSize int
 
-	// CacheBytes is the size of the last-level cache; 0 is what the machine says, 32 MiB where it says nothing. Where one
-	// pass over peer memory carries out a call, and the inputs and outputs of all ranks have three quarters of it or more
-	// together, results are stored past the caches, but for those that take the place of inputs. Where other programs use
-	// the cache too, less than there is may be faster. It changes no result, and replicas need not have the same.
+	// CacheBytes is the size of the last-level cache; 0 is what the machine says, 32 MiB where it says nothing. Where
+	// one pass over peer memory carries out a call, and the inputs and outputs of all ranks have three quarters of it
+	// or more together, results are stored past the caches, but for those that take the place of inputs. Where other
+	// programs use the cache too, less than there is may be faster. It changes no result, and replicas need not have
+	// the same.
 	CacheBytes int
 
-	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text form
-	// of options. When absent it costs nothing.
+	// Trace, if not nil, is told what collectives do. Replicas need not have the same, and it is no part of the text
+	// form of options. When absent it costs nothing.
 	Trace *Trace
 }
 

@@ -15,7 +15,8 @@ import (
 	"gogcl.dev/methods"
 )
 
-// programCalls lists calls any two of which differ. The first ones are those with a root. The last one is compared with nothing.
+// programCalls lists calls any two of which differ. The first ones are those with a root. The last one is compared with
+// nothing.
 func programCalls() (calls []variant, rooted int) {
 	ways := []struct {
 		name string

@@ -15,8 +15,8 @@ import (
 	"gogcl.dev/topology"
 )
 
-// TestNobodysBuffersAreKept: when a call has returned, and when a Batch is dropped, a connection holds on to no buffer of
-// it, by whatever path it went.
+// TestNobodysBuffersAreKept: when a call has returned, and when a Batch is dropped, a connection holds on to no buffer
+// of it, by whatever path it went.
 func TestNobodysBuffersAreKept(t *testing.T) {
 	machine := must(topology.New(topology.Config{Replicas: []int{2, 2}}))
 	for _, o := range []gcl.Options{

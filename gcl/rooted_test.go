@@ -438,8 +438,8 @@ func TestRootedMismatch(t *testing.T) {
 	}
 }
 
-// TestRootedFormsMeet: members that call by a Batch, on tensors and on slices make one call, with the buffers that do not
-// count or without.
+// TestRootedFormsMeet: members that call by a Batch, on tensors and on slices make one call, with the buffers that do
+// not count or without.
 func TestRootedFormsMeet(t *testing.T) {
 	for _, o := range []gcl.Options{{}, {Implementation: gcl.Syncless}} {
 		for root := range 3 {

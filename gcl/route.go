@@ -9,7 +9,8 @@ import (
 
 // How a call goes is decided here, once, by pure functions: a setting, which is a Comm's, and a question, which is a
 // call's, give a route. What carries the call out, the trace, the flight recorder, Explain and its prices follow the
-// route. Nothing in a setting or a question may look different to two members of a group: they would choose differently.
+// route. Nothing in a setting or a question may look different to two members of a group: they would choose
+// differently.
 
 // setting is what options, group and transport say of how all calls of a Comm go.
 type setting struct {
@@ -99,9 +100,9 @@ func (s *setting) together() (syncful bool, why string) {
 // hybrid reports whether there are link domains to go by in phases.
 func (s *setting) hybrid() bool { return s.domains > 1 && s.each > 1 }
 
-// inPhases reports whether a call goes in phases, if Hybrid is what is asked for. A reproducible reduction is a fold in rank
-// order, which phases are not: it goes the way that AutoImplementation takes, as a collective without phases and a call
-// on several tensors do. A barrier goes in phases as an all-reduce of nothing, all of which wait for everyone.
+// inPhases reports whether a call goes in phases, if Hybrid is what is asked for. A reproducible reduction is a fold in
+// rank order, which phases are not: it goes the way that AutoImplementation takes, as a collective without phases and a
+// call on several tensors do. A barrier goes in phases as an all-reduce of nothing, all of which wait for everyone.
 func (s *setting) inPhases(q *question) bool {
 	return s.hybrid() && !q.several && !q.parts && phasingOf(q.collective).perform != nil &&
 		(q.barrier() || !s.reproducible || !q.collective.Contract().Combines)

@@ -58,8 +58,8 @@ func routeQuestions() (names []string, questions []question) {
 	return names, questions
 }
 
-// TestRoutes holds the routes against testdata/routes.txt. After -update-routes look at what has changed: commit only what
-// you understand.
+// TestRoutes holds the routes against testdata/routes.txt. After -update-routes look at what has changed: commit only
+// what you understand.
 func TestRoutes(t *testing.T) {
 	var b strings.Builder
 	names, settings := routeSettings()
@@ -100,8 +100,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestSettingsAreAlike: what decides on routes is the same on all members of a group, which rings, domains and options of
-// all kinds are not to change.
+// TestSettingsAreAlike: what decides on routes is the same on all members of a group, which rings, domains and options
+// of all kinds are not to change.
 func TestSettingsAreAlike(t *testing.T) {
 	for _, g := range []commgroup.Group{{}, {Type: commgroup.Consecutive, Size: 3}, {Type: commgroup.Consecutive, Size: 2, Stride: 3}, {Type: commgroup.Orthogonal, Size: 2}} {
 		for _, o := range []Options{{}, {Method: methods.QuadDirectionalRing}, {Implementation: Syncful}, {MaxBroadcastSize: 100, MaxBytesPerTile: 100}, {Reproducible: true}} {
@@ -131,8 +131,8 @@ func TestSettingsAreAlike(t *testing.T) {
 	}
 }
 
-// TestRouteIsWhatExplainSays: Explain names the method and the implementation of the route, and a call that is traced goes
-// by that route.
+// TestRouteIsWhatExplainSays: Explain names the method and the implementation of the route, and a call that is traced
+// goes by that route.
 func TestRouteIsWhatExplainSays(t *testing.T) {
 	for _, o := range []Options{{}, {Implementation: Syncless}, {Method: methods.RecursiveDoubling, Implementation: Syncful}} {
 		for _, n := range []int{1, 16 << 10} {

@@ -67,8 +67,8 @@ func newConfig(n int, opts []RunOption) (*config, error) {
 	return c, nil
 }
 
-// Run calls body on n replicas, each a goroutine with its own Comm of all n, and returns when all have returned. Without
-// [WithEndpoints] n is 8,192 at most.
+// Run calls body on n replicas, each a goroutine with its own Comm of all n, and returns when all have returned.
+// Without [WithEndpoints] n is 8,192 at most.
 //
 // The first error that a body returns aborts the communicator: collectives of the others fail with ErrAborted, and
 // their context is cancelled. Run returns that error, with the replica where it began; nil if every body returned nil.

@@ -498,7 +498,8 @@ func TestMaxBroadcastSizeExplainedUnderHybrid(t *testing.T) {
 	}, gcl.WithTopology(hosts(t, 2, 2)))
 }
 
-// TestTagsAreDense: whatever is cut into segments, the transfers from one replica to another are numbered without holes.
+// TestTagsAreDense: whatever is cut into segments, the transfers from one replica to another are numbered without
+// holes.
 func TestTagsAreDense(t *testing.T) {
 	const n = 3
 	for _, m := range methods.All() {

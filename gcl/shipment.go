@@ -20,8 +20,8 @@ const separateBytes = 4 << 10
 // maxSeparate bounds the messages between two ranks in one round.
 const maxSeparate = 256
 
-// scheduled carries out a job by a schedule. Operands with small messages are packed in memory of the lane, in which input
-// and output of the schedule are the same unless it needs them apart.
+// scheduled carries out a job by a schedule. Operands with small messages are packed in memory of the lane, in which
+// input and output of the schedule are the same unless it needs them apart.
 func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, fingerprint transport.Call) error {
 	contract, does := j.collective.Contract(), &operators[j.operator]
 	s := shipment{

@@ -62,8 +62,8 @@ func confusedBroadcasts(o gcl.Options) []variant {
 	return out
 }
 
-// lives runs a replica each: it sleeps, makes a call, sleeps and closes, by the bubble's clock. It returns the errors of
-// call and Close together.
+// lives runs a replica each: it sleeps, makes a call, sleeps and closes, by the bubble's clock. It returns the errors
+// of call and Close together.
 func lives(ctx context.Context, t *testing.T, calls []variant, before, after []time.Duration, opts ...gcl.RunOption) []error {
 	comms, errs := joined(t, len(calls), opts...), make([]error, len(calls))
 	var all sync.WaitGroup
@@ -79,8 +79,8 @@ func lives(ctx context.Context, t *testing.T, calls []variant, before, after []t
 	return errs
 }
 
-// TestBroadcastDisagreement: of a broadcast of which one replica disagrees every replica hears, at the call or at Close,
-// who was in which call, in whichever order they come, look and leave, and although nobody makes another call.
+// TestBroadcastDisagreement: of a broadcast of which one replica disagrees every replica hears, at the call or at
+// Close, who was in which call, in whichever order they come, look and leave, and although nobody makes another call.
 func TestBroadcastDisagreement(t *testing.T) {
 	kinds := []struct {
 		name    string
@@ -307,8 +307,8 @@ func TestBroadcastDisagreementThenAnother(t *testing.T) {
 	})
 }
 
-// TestBroadcastOnADupDisagreement: the Close of the first connection waits for those who have not come to a broadcast by
-// messages on a Dup, and hears that one of them makes another call there.
+// TestBroadcastOnADupDisagreement: the Close of the first connection waits for those who have not come to a broadcast
+// by messages on a Dup, and hears that one of them makes another call there.
 func TestBroadcastOnADupDisagreement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := confusedBroadcasts(gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncless})

@@ -62,8 +62,8 @@ func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) st
 	return text
 }
 
-// waitingFor says which members a replica waits for in a call on one of its connections, or "", and whether any have not
-// come to it.
+// waitingFor says which members a replica waits for in a call on one of its connections, or "", and whether any have
+// not come to it.
 func (w *whereabouts) waitingFor(own *flight, members []int, group, seq uint64) (text string, missed bool) {
 	if own.records == nil || len(members) < 2 {
 		return "", false

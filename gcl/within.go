@@ -30,9 +30,9 @@ import (
 // Beside the result it allocates less than a KiB. The first call for a number of IPUs connects them, for as long as c's
 // connection lasts.
 //
-// Errors: no rows, more than [MaxIPUs], or another number of them than the topology given to Run has IPUs per replica; a
-// number that m does not divide; rows of different length at one offset; an operator that does not take T. They name the IPU, and change
-// nothing. A context that is done on the way aborts the communicator.
+// Errors: no rows, more than [MaxIPUs], or another number of them than the topology given to Run has IPUs per replica;
+// a number that m does not divide; rows of different length at one offset; an operator that does not take T. They name
+// the IPU, and change nothing. A context that is done on the way aborts the communicator.
 func ReduceScatterWithinReplica[T tensor.Element](ctx context.Context, c *Comm, rows [][]T, op Operator) (chunks.Chunks[T], error) {
 	out := chunks.NewChunks[T](len(rows))
 	out.Original = rows
@@ -105,9 +105,9 @@ func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective sch
 // their chunks in another order each puts its row right, for which it needs as much memory again. Beside the result and
 // that it allocates less than a KiB, and a word for each IPU.
 //
-// Errors: no chunks, more than [MaxIPUs], or another number of them than the topology given to Run has IPUs per replica; a
-// number that Options.IPUsPerRank, m, does not divide; an offset that is not of 0 to m-1, an index that is not of 0 to k/m-1, two
-// chunks with both equal; rows of more than 16 TiB together.
+// Errors: no chunks, more than [MaxIPUs], or another number of them than the topology given to Run has IPUs per
+// replica; a number that Options.IPUsPerRank, m, does not divide; an offset that is not of 0 to m-1, an index that is
+// not of 0 to k/m-1, two chunks with both equal; rows of more than 16 TiB together.
 func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in chunks.Chunks[T]) ([][]T, error) {
 	k := len(in.List)
 	out := make([][]T, k)

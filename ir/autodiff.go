@@ -8,8 +8,8 @@ import (
 
 // GradInfo is the gradient of a graph: a graph of its own, and what its inputs and outputs are.
 type GradInfo struct {
-	// Graph is the gradient's graph. Its first inputs are Grads, and the others stand for the tensors Needs of the forward
-	// graph. It has an output for each of Inputs, and no operations that lead to none.
+	// Graph is the gradient's graph. Its first inputs are Grads, and the others stand for the tensors Needs of the
+	// forward graph. It has an output for each of Inputs, and no operations that lead to none.
 	Graph *Graph
 
 	Grads  []*Tensor // inputs of Graph: the gradients of the forward graph's outputs; nil of one that is no float

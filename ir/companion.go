@@ -127,7 +127,8 @@ func (c *companion) run(call *besideCall) (err error) {
 	}()
 	err = r.execute(call.code, call.base, &call.next, &at)
 	if err == nil && r.session.check.on {
-		// errStopped is not for the call, which has come to its end: what follows the wait may be earlier than the finding.
+		// errStopped is not for the call, which has come to its end: what follows the wait may be earlier than the
+		// finding.
 		_ = r.session.reach(&call.next, never)
 	}
 	return err

@@ -28,8 +28,8 @@ func (p *Program) CheckFinite(on bool) {
 // wraps ErrNotFinite, says which operation and line, which replica and which element was the first, in the order of the
 // program and then of the replicas. It is the same whatever the replicas' speeds. No replica goes on beyond the first
 // operation that it sees to be bad, so that what would be stored later is not stored; and as after any failure the
-// session cannot run again, and the host keeps the variables that it had. Infinities that a program means, as in a mask,
-// are found too: use a large number.
+// session cannot run again, and the host keeps the variables that it had. Infinities that a program means, as in a
+// mask, are found too: use a large number.
 //
 // It costs a reading of all that is written. Processor time of examples/charlm and examples/embedding, one replica: not
 // to be told from the 10 % that runs differ by; additions and nothing else (BenchmarkCheckFinite, float32): 1.4 times

@@ -154,8 +154,8 @@ func TestCheckFinite(t *testing.T) {
 	}
 }
 
-// TestCheckFiniteAfterCall: a call that was started ends on one replica after another replica has found something later in
-// the program. What comes after the wait is earlier than that, and is still looked at.
+// TestCheckFiniteAfterCall: a call that was started ends on one replica after another replica has found something later
+// in the program. What comes after the wait is earlier than that, and is still looked at.
 func TestCheckFiniteAfterCall(t *testing.T) {
 	p := ir.New(2)
 	p.CheckFinite(true)

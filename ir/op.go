@@ -17,8 +17,8 @@ type Op interface {
 	// Name is what programs as text and errors call it, as in "matmul".
 	Name() string
 
-	// Infer returns the specs of the outputs, given those of the inputs. The error says what is wrong with them and what
-	// would be right; it need not say what they are.
+	// Infer returns the specs of the outputs, given those of the inputs. The error says what is wrong with them and
+	// what would be right; it need not say what they are.
 	Infer(in []Spec) ([]Spec, error)
 
 	// Bind returns what computes the outputs, given the memory of inputs and outputs, which stays where it is. It is
@@ -108,8 +108,8 @@ type Repeatable interface {
 type Differentiable interface {
 	Op
 
-	// Gradient builds, in the gradient's graph, the gradients of the inputs, and returns one for each; nil where there is
-	// none, as of an index.
+	// Gradient builds, in the gradient's graph, the gradients of the inputs, and returns one for each; nil where there
+	// is none, as of an index.
 	Gradient(b *Backward) []*Tensor
 }
 

@@ -16,9 +16,9 @@ type ReplicaProfile struct {
 	Beside map[string]time.Duration // of what is started, while that runs; nil if nothing is
 }
 
-// Waiting returns the part of the replicas' time, from 0 to 1, that they have spent in collectives, in waiting for those
-// that run beside them, and in waiting for each other at the end of a run: "collective", "wait" and "finish". That
-// another replica has the processor is part of it. Of no time it is 0.
+// Waiting returns the part of the replicas' time, from 0 to 1, that they have spent in collectives, in waiting for
+// those that run beside them, and in waiting for each other at the end of a run: "collective", "wait" and "finish".
+// That another replica has the processor is part of it. Of no time it is 0.
 func (p Profile) Waiting() float64 {
 	var all, waited time.Duration
 	for _, r := range p.Replicas {

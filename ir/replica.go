@@ -281,8 +281,8 @@ func (e *endError) Error() string {
 
 func (e *endError) Unwrap() error { return e.err }
 
-// execute executes instructions, the first of whose ticks is base. next is where the goroutine keeps the tick of what it
-// is about to do.
+// execute executes instructions, the first of whose ticks is base. next is where the goroutine keeps the tick of what
+// it is about to do.
 func (r *replica) execute(code []instruction, base tick, next *atomic.Int64, at **instruction) error {
 	checking := r.session.check.on
 	for k := range code {

@@ -41,8 +41,8 @@ type AliveTensor struct {
 }
 
 // Report returns what memory the session takes. Host is what there is as it is called: what variables begin with, which
-// the program keeps for its sessions; the host's values of variables that an Exit has downloaded or Write has given; and
-// what packages keep with the program ([Hosted]). Beside that the caller has what streams are given and give.
+// the program keeps for its sessions; the host's values of variables that an Exit has downloaded or Write has given;
+// and what packages keep with the program ([Hosted]). Beside that the caller has what streams are given and give.
 func (s *Session) Report() *Report {
 	if !s.made() {
 		return &Report{}
@@ -59,8 +59,9 @@ func (s *Session) Report() *Report {
 	return r
 }
 
-// Totals returns Report without the Steps, which of a program with thousands of them take more memory than its replicas.
-// For each of the functions most has the most bytes of tensors alive in one step, of those that it is true of.
+// Totals returns Report without the Steps, which of a program with thousands of them take more memory than its
+// replicas. For each of the functions most has the most bytes of tensors alive in one step, of those that it is true
+// of.
 func (s *Session) Totals(of ...func(*Tensor) bool) (r *Report, most []int) {
 	if !s.made() {
 		return &Report{}, make([]int, len(of))

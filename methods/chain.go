@@ -2,9 +2,9 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// chainWays are what the ring methods and recursive_doubling become when each element must be the left fold of the inputs
-// in rank order: a pipeline that goes up from rank 0 to rank k-1, each rank adding its own operand, and back down.
-// Piece i is at rank r going up in round i+r-1, and coming down in round i+2k-3-r.
+// chainWays are what the ring methods and recursive_doubling become when each element must be the left fold of the
+// inputs in rank order: a pipeline that goes up from rank 0 to rank k-1, each rank adding its own operand, and back
+// down. Piece i is at rank r going up in round i+r-1, and coming down in round i+2k-3-r.
 //
 // An all-reduce in m pieces takes m+2k-3 rounds, and the ranks in the middle send 2n elements. A reduce-scatter has
 // one piece for each owner, which all arrive in round 2k-3, and needs two slots for each direction.

@@ -57,7 +57,8 @@ func ExampleBuild_cost() {
 	// direct               2 rounds, rank 0 sends 14 chunks of 1/8 of the data
 }
 
-// With RankOrder a ring becomes a chain, which adds in the order of the ranks and is cut into pieces so that all ranks have something to do.
+// With RankOrder a ring becomes a chain, which adds in the order of the ranks and is cut into pieces so that all ranks
+// have something to do.
 func ExampleSpec_rankOrder() {
 	s, err := methods.Build(methods.Spec{
 		Method:     methods.ClockwiseRing,

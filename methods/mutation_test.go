@@ -94,8 +94,8 @@ func mutateStep(s *schedule.Schedule, rank int, part []schedule.Step, i int, try
 	}
 }
 
-// TestMutantsAreRejected: a schedule that differs from a right one in one step is refused. Groups are small: a mutant of
-// a larger group goes wrong in the ways of a small one.
+// TestMutantsAreRejected: a schedule that differs from a right one in one step is refused. Groups are small: a mutant
+// of a larger group goes wrong in the ways of a small one.
 func TestMutantsAreRejected(t *testing.T) {
 	t.Parallel()
 	for k := largestMutated(); k >= 1; k-- {

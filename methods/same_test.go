@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// fingerprints tells schedules apart: equal ones have the same fingerprint, and others, but for one chance in 2^64, have
-// another.
+// fingerprints tells schedules apart: equal ones have the same fingerprint, and others, but for one chance in 2^64,
+// have another.
 var fingerprints = maphash.MakeSeed()
 
 func fingerprint(s *schedule.Schedule) uint64 {

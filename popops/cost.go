@@ -16,8 +16,8 @@ const (
 	// cacheBytes is what stays in the caches from one call to the next: three quarters of the third level.
 	cacheBytes = 24 << 20
 
-	// The least that a byte of a slice takes however many workers there are, since they share the way to the slices and,
-	// in the last two cases, to memory. Updates of what is in the caches are no faster with two workers.
+	// The least that a byte of a slice takes however many workers there are, since they share the way to the slices
+	// and, in the last two cases, to memory. Updates of what is in the caches are no faster with two workers.
 	nearSliceBusSeconds  = 0.05e-9
 	nearUpdateBusSeconds = 0.055e-9
 	farSliceBusSeconds   = 0.09e-9

@@ -9,13 +9,13 @@ import (
 
 // Options of a call that slices or updates several times. The zero value is a good choice.
 type Options struct {
-	// ValidateIndices makes an offset out of range an error, found before anything is written. Without it such a look-up
-	// gives zeros, and such an update is left out. A plan with ValidateIndices has the same effect.
+	// ValidateIndices makes an offset out of range an error, found before anything is written. Without it such a
+	// look-up gives zeros, and such an update is left out. A plan with ValidateIndices has the same effect.
 	ValidateIndices bool
 
-	// IndicesAreSorted promises that the offsets of an update (of each group) never decrease, which saves finding out what
-	// rows they are of; if they do, the call is an error. With a plan it must be what the plan was made with. Look-ups
-	// take no advantage of it.
+	// IndicesAreSorted promises that the offsets of an update (of each group) never decrease, which saves finding out
+	// what rows they are of; if they do, the call is an error. With a plan it must be what the plan was made with.
+	// Look-ups take no advantage of it.
 	IndicesAreSorted bool
 
 	// PartialType is what updates that add are summed in; 0 is the plan's, which must not be another, or float32 for
@@ -62,8 +62,8 @@ func nameOf[E ~uint8](names []string, e E, of string) string {
 // PlanOptions say what a plan is for and what it may assume. The zero value is that of the interface's defaults.
 // ParsePlanOptions makes them of its keys and values, Map the other way round.
 type PlanOptions struct {
-	// NotForSlice and NotForUpdate are usedForSlice and usedForUpdate turned off: a call of that kind with the plan is an
-	// error. Both together are one.
+	// NotForSlice and NotForUpdate are usedForSlice and usedForUpdate turned off: a call of that kind with the plan is
+	// an error. Both together are one.
 	NotForSlice, NotForUpdate bool
 
 	// Operation is what updates with the plan do; with NotForUpdate it does not matter.

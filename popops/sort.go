@@ -14,8 +14,8 @@ const (
 	// fewPairs is below how many pairs slices.Sort is faster than passes over all counts.
 	fewPairs = 256
 
-	// mostParts is into how many parts, if all rows have as many, what is sorted is split: each is a look at all offsets,
-	// and a few more to find it.
+	// mostParts is into how many parts, if all rows have as many, what is sorted is split: each is a look at all
+	// offsets, and a few more to find it.
 	mostParts = 8
 )
 

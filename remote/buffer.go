@@ -236,7 +236,8 @@ func (b *Buffer) Read(s *ir.Session, replica, offset int) (*tensor.Tensor, error
 	return out, nil
 }
 
-// ReadTo is Read into a tensor of the caller's, which must be of the buffer's spec. After an error it may hold anything.
+// ReadTo is Read into a tensor of the caller's, which must be of the buffer's spec. After an error it may hold
+// anything.
 func (b *Buffer) ReadTo(s *ir.Session, replica, offset int, dst *tensor.Tensor) error {
 	e, err := b.at(s, replica, offset)
 	if err != nil {

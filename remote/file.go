@@ -24,7 +24,8 @@ type file struct {
 	missing  map[int]struct{} // the entries known to be lost
 }
 
-// openFile opens a file that is locked already, whose header is there. It is the owner of f, unless it returns an error.
+// openFile opens a file that is locked already, whose header is there. It is the owner of f, unless it returns an
+// error.
 func openFile(f *os.File, p platform, spec Spec, bytes int) (*file, error) {
 	info, err := f.Stat()
 	if err != nil {

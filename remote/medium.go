@@ -42,9 +42,9 @@ var plain = platform{
 	reserve: writeZeros,
 }
 
-// createPlain makes a file of another name, which ends in .new, and then gives it a second name, so that no process that
-// is killed leaves an empty file of the first, which would look like one that was cut. What it may leave is the other,
-// which nobody reads. On a file system without second names it is createInPlace.
+// createPlain makes a file of another name, which ends in .new, and then gives it a second name, so that no process
+// that is killed leaves an empty file of the first, which would look like one that was cut. What it may leave is the
+// other, which nobody reads. On a file system without second names it is createInPlace.
 func createPlain(path string, bytes []byte) (*os.File, error) {
 	other := fmt.Sprintf("%s.%d.new", path, rand.Uint32())
 	f, err := createInPlace(other, bytes)

@@ -17,8 +17,8 @@ import (
 // The first word of a row is the state of its entry: storing, or in its upper half the mark of what was never stored or
 // of what is stored, in its lower half the checksum of the bytes, if there are any. A checksum begins with the file's
 // buffer and replica and the number of the entry, so that a row that was copied to another place does not fit. No state
-// is zero, so that a file whose bytes were zeroed is not taken for one in which nothing was stored. The second word is the tag of the variable that has the entry. Both are in the
-// order of the host.
+// is zero, so that a file whose bytes were zeroed is not taken for one in which nothing was stored. The second word is
+// the tag of the variable that has the entry. Both are in the order of the host.
 //
 // That the states lie together lets Open and Grow reach all of them, and leave the bytes of entries that were never
 // stored untouched on the disk.

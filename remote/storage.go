@@ -25,8 +25,8 @@ type Spec struct {
 	Entries int          // 1 or more
 
 	// Whole is the shape of the tensor of which each entry is a shard, and Shard is which one, from 0. A nil Whole says
-	// that entries are no shards. Where the variables of a buffer are sharded in several ways, it is the shard of the one
-	// with the lowest entry.
+	// that entries are no shards. Where the variables of a buffer are sharded in several ways, it is the shard of the
+	// one with the lowest entry.
 	Whole tensor.Shape
 	Shard int
 
@@ -53,8 +53,8 @@ type Entries interface {
 	// Store copies src to an entry. It allocates nothing. An error that is not about the arguments may leave the entry
 	// lost.
 	Store(entry int, src []byte) error
-	// Stored reports whether an entry has a value of its own, or had one and is lost: one that does not reads as zeros. Of
-	// an entry that does not exist it is false.
+	// Stored reports whether an entry has a value of its own, or had one and is lost: one that does not reads as zeros.
+	// Of an entry that does not exist it is false.
 	Stored(entry int) bool
 	// Grow makes room for that many entries and keeps what is stored: the new ones read as zeros. To ask for the
 	// number that there is does nothing; fewer is an error. After an error there are as many as before.

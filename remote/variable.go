@@ -50,8 +50,8 @@ func AllReplicas() VariableOption { return func(v *Variable) { v.all = true } }
 // stick to the program: no data or buffer, an entry that does not exist, another shape or element type, groups that the
 // number of replicas does not allow.
 //
-// The data is copied, and the copy kept for further sessions of the program, which begin with it too. With a [Dir] it is
-// given up once a session has stored it, because the next one finds it in the files; if that is then told to use
+// The data is copied, and the copy kept for further sessions of the program, which begin with it too. With a [Dir] it
+// is given up once a session has stored it, because the next one finds it in the files; if that is then told to use
 // another storage, which has no value, it is an error. FirstValue, with nil for data, needs no copy.
 func NewVariable(p *ir.Program, data *tensor.Tensor, b *Buffer, offset int, options ...VariableOption) *Variable {
 	v := &Variable{buffer: b, offset: offset}

@@ -13,8 +13,8 @@ import (
 // Layer is a part of a model: a graph, and what it is called with.
 type Layer struct {
 	// Graph has the layer's inputs: first the outputs of the layer before, if there is one; then Inputs; then Params,
-	// whole. Layers alike may share one graph. The first output of a model's last layer is the loss, a scalar of floats;
-	// further ones of floats count for nothing in the gradient.
+	// whole. Layers alike may share one graph. The first output of a model's last layer is the loss, a scalar of
+	// floats; further ones of floats count for nothing in the gradient.
 	Graph  *ir.Graph
 	Inputs []*ir.Tensor // of the main graph: images, labels
 	Params []*Variable  // of float32
@@ -33,13 +33,13 @@ type Trainer struct {
 	// goes by itself. 0 is DefaultBucketBytes, but with Overlap no more than an eighth of all parameters.
 	BucketBytes int
 
-	// Overlap has parameters gathered while the layers of the bucket before compute, and gradients reduced while those of
-	// the next bucket go backward, on a goroutine beside each replica's: see [ir.Graph.Start]. The bits are the same. It
-	// takes the memory of a second bucket. Where all parameters are in one bucket nothing overlaps.
+	// Overlap has parameters gathered while the layers of the bucket before compute, and gradients reduced while those
+	// of the next bucket go backward, on a goroutine beside each replica's: see [ir.Graph.Start]. The bits are the
+	// same. It takes the memory of a second bucket. Where all parameters are in one bucket nothing overlaps.
 	Overlap bool
 
-	// Keep keeps gathered parameters from forward to backward, where otherwise they are gathered again: less is sent, and
-	// all parameters are in memory whole.
+	// Keep keeps gathered parameters from forward to backward, where otherwise they are gathered again: less is sent,
+	// and all parameters are in memory whole.
 	Keep bool
 
 	// CheckFinite has sessions of the program look for NaN and infinity: see [ir.Session.CheckFinite].

@@ -28,8 +28,8 @@ type Variable struct {
 //
 // The data is that of the whole tensor, and the same for all replicas; with several groups it has a leading dimension
 // of their number. It is copied, and kept as remote.NewVariable says. Options are those of package remote: a name, the
-// element type, AllReplicas for Read, and remote.FirstValue in the place of data, which is nil then. Errors, which stick
-// to the program: those of Sharding and of remote.NewVariable.
+// element type, AllReplicas for Read, and remote.FirstValue in the place of data, which is nil then. Errors, which
+// stick to the program: those of Sharding and of remote.NewVariable.
 func RemoteVariable(p *ir.Program, data *tensor.Tensor, b *remote.Buffer, offset int, s Sharding, options ...remote.VariableOption) *Variable {
 	return newVariable(p, "remote sharded variable", data, s, options, func(ir.Spec) (*remote.Buffer, int) { return b, offset })
 }

@@ -28,8 +28,8 @@ func New(dtype DType, shape ...int) (*Tensor, error) {
 	return &Tensor{dtype, Shape(shape).Clone(), zeros(n)}, nil
 }
 
-// maxBytes is how many bytes New makes at most: 16 TiB. What Go's address space has no room for, 2^48 bytes on amd64 and
-// arm64, would be a panic; what the machine has no memory for, Go finds out by itself and ends the process.
+// maxBytes is how many bytes New makes at most: 16 TiB. What Go's address space has no room for, 2^48 bytes on amd64
+// and arm64, would be a panic; what the machine has no memory for, Go finds out by itself and ends the process.
 const maxBytes = 1 << 44
 
 // FromSlice is data as a tensor of that shape, a view that copies nothing. Without a shape it has one dimension, the

@@ -23,8 +23,8 @@ func (k Kind) String() string { return kindNames.String(k) }
 const (
 	// railLinks is two because the quad-directional method is defined by it: the mirrored ring has links of its own.
 	railLinks = 2
-	// gatewayLinks is the two GW-Link ports of a Bow-2000 (datasheet, "Overview"). Its four IPUs share them: crossing from
-	// all four at once, each has a quarter of the two.
+	// gatewayLinks is the two GW-Link ports of a Bow-2000 (datasheet, "Overview"). Its four IPUs share them: crossing
+	// from all four at once, each has a quarter of the two.
 	gatewayLinks = 2
 )
 

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Checker checks batches for an endpoint: that nothing breaks a rule which can be seen without a peer, that no two sends
-// to one peer share a tag, nor two receives from one peer. An endpoint keeps one, because it needs memory: so it allocates nothing in steady state when
-// the batch is good. The zero value is ready. A nil Checker keeps nothing. It is not for concurrent use.
+// Checker checks batches for an endpoint: that nothing breaks a rule which can be seen without a peer, that no two
+// sends to one peer share a tag, nor two receives from one peer. An endpoint keeps one, because it needs memory: so it
+// allocates nothing in steady state when the batch is good. The zero value is ready. A nil Checker keeps nothing. It is
+// not for concurrent use.
 type Checker struct {
 	seen []uint64 // by peer and direction: the tags below 64
 	keys []uint64 // the others

@@ -30,9 +30,10 @@
 //   - An Exchange that fails after it has started aborts the endpoint on every replica, because half a round cannot
 //     be repaired. Only a call that is refused before anything is posted (*BatchError, ErrBusy) leaves it usable.
 //   - In steady state Exchange allocates nothing and starts no goroutine.
-//   - Errors are facts: who, where, in which calls, in the fields of the types of this package. Their texts are for those
-//     who test a transport. Package gcl makes the texts for users from the fields. An error that puts words around one of
-//     these keeps its own text. Across processes their types and fields arrive, and the texts of other causes.
+//   - Errors are facts: who, where, in which calls, in the fields of the types of this package. Their texts are for
+//     those who test a transport. Package gcl makes the texts for users from the fields. An error that puts words
+//     around one of these keeps its own text. Across processes their types and fields arrive, and the texts of other
+//     causes.
 //
 // Package transporttest holds the suite that every transport passes.
 package transport

@@ -79,9 +79,9 @@ type PeerMemory interface {
 
 	// Broadcast copies buf of the member with index root into the others' buf, which is as long, at most SmallLimit
 	// bytes. The root does not wait until the others have it, but for a bounded number of broadcasts. So a member that
-	// is in another call, or leaves, may show at the root no sooner than at a later call on peer memory, or at Close, in
-	// a *MismatchError, an *UnmatchedError or a *ClosedError. A member that waits in another call of the group gets a
-	// *MismatchError, whether the root has closed since or not.
+	// is in another call, or leaves, may show at the root no sooner than at a later call on peer memory, or at Close,
+	// in a *MismatchError, an *UnmatchedError or a *ClosedError. A member that waits in another call of the group gets
+	// a *MismatchError, whether the root has closed since or not.
 	Broadcast(ctx context.Context, call Call, members []int, root int, buf []byte) error
 
 	// SmallLimit is the greatest size that Gather and Broadcast take.

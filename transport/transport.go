@@ -28,9 +28,9 @@ type Endpoint interface {
 	// this replica's id and the cause. The first abort wins; later ones change nothing.
 	Abort(cause error)
 
-	// Close says that this replica takes part no more. Transfers of others that wait for it fail with a *ClosedError, or
-	// with a *MismatchError where it can be told that they are in another call than this replica was at last.
-	// An Exchange in progress on this endpoint fails, and Close returns when it has left its buffers. Closing twice is
+	// Close says that this replica takes part no more. Transfers of others that wait for it fail with a *ClosedError,
+	// or with a *MismatchError where it can be told that they are in another call than this replica was at last. An
+	// Exchange in progress on this endpoint fails, and Close returns when it has left its buffers. Closing twice is
 	// allowed.
 	Close() error
 }

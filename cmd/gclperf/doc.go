@@ -18,8 +18,8 @@
 //
 // Calls are issued back to back in batches, all replicas starting a batch together. The time of a batch is that of the
 // slowest replica, divided by its calls; p50, p90 and p99 are over the batches, and the time in the table is p50.
-// (nccl-tests prints the mean: on a machine that is busy with other things too, the median says more.) With -sync
-// every call is preceded by a barrier and timed by itself. With -batch calls are made by a gcl.Batch, which has been put
+// (nccl-tests prints the mean: on a machine that is busy with other things too, the median says more.) With -sync every
+// call is preceded by a barrier and timed by itself. With -batch calls are made by a gcl.Batch, which has been put
 // together before, in place of calls of gcl.Comm.Do; the table says "by a Batch".
 //
 // The data differs by replica and index, and is such that every partial result is exact in the element type, so that

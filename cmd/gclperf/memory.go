@@ -28,12 +28,12 @@ func (d demand) total() float64 { return d.buffers + d.methods + d.rest }
 const (
 	hugePageBytes = 2 << 20 // gcl.Alloc rounds buffers up to it, and asks for as much again to begin with one
 
-	// pairBytes is what a pair of replicas needs on the connection: see maxReplicas. Plans of schedules among hundreds of
-	// replicas come on top, and are not counted.
+	// pairBytes is what a pair of replicas needs on the connection: see maxReplicas. Plans of schedules among hundreds
+	// of replicas come on top, and are not counted.
 	pairBytes = 250
 
-	// processBytes is what gclperf takes beside it all, patterns of values and binary included: 17 MiB of resident memory
-	// with -n 2 -sizes 8 (linux/amd64).
+	// processBytes is what gclperf takes beside it all, patterns of values and binary included: 17 MiB of resident
+	// memory with -n 2 -sizes 8 (linux/amd64).
 	processBytes = 32 << 20
 
 	// pageTableShare of the memory is taken by the tables of its pages of 4 KiB.
@@ -41,7 +41,8 @@ const (
 )
 
 // addressBytes is the address space that Go has: 2^47 bytes on linux/amd64, and where ints are of 32 bits three
-// quarters of 2^32, as buffers lie in one piece each (linux/386: a process with 3,237 MB has had no room for 1,078 more).
+// quarters of 2^32, as buffers lie in one piece each (linux/386: a process with 3,237 MB has had no room for 1,078
+// more).
 var addressBytes = map[int]float64{32: 3 << 30, 64: 1 << 47}[bits.UintSize]
 
 const byAddresses = "by the address space"

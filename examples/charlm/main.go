@@ -70,8 +70,8 @@ func run(ctx context.Context, args []string, load func() (*text, error), stdout,
 	return report(err, out.Err(), stderr)
 }
 
-// report says what has ended the program, if anything has, and returns the exit code. What fails after Ctrl-C for another
-// reason is a failure.
+// report says what has ended the program, if anything has, and returns the exit code. What fails after Ctrl-C for
+// another reason is a failure.
 func report(err, outErr error, stderr io.Writer) int {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -69,8 +69,8 @@ func guess(rows, answers *ir.Tensor, layers []*ir.Tensor) *ir.Tensor {
 type step struct {
 	session *ir.Session
 
-	// What a replica is given: the rows it wants, by replica and place, a row that is not there if a place is left over;
-	// for each word around one to guess, the place of its row; and the answers.
+	// What a replica is given: the rows it wants, by replica and place, a row that is not there if a place is left
+	// over; for each word around one to guess, the place of its row; and the answers.
 	want, places, answers *ir.Stream
 
 	number *ir.Stream

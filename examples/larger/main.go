@@ -1,11 +1,11 @@
-// Command larger trains a model that is larger than the memory it is given. Its parameters, and what Adam keeps of them,
-// are in files, in shards on each replica; in memory is a layer at a time.
+// Command larger trains a model that is larger than the memory it is given. Its parameters, and what Adam keeps of
+// them, are in files, in shards on each replica; in memory is a layer at a time.
 //
 //	go run ./examples/larger
 //	go run ./examples/larger -mib 1024 -dir DIR
 //
-// It makes a first step and saves a checkpoint; goes on from the files; goes on from the checkpoint, in other files; and
-// compares the bits. For each of these it prints the most heap that there was, and all of Go's memory, which -limit
+// It makes a first step and saves a checkpoint; goes on from the files; goes on from the checkpoint, in other files;
+// and compares the bits. For each of these it prints the most heap that there was, and all of Go's memory, which -limit
 // bounds as the environment variable GOMEMLIMIT does. Files take six times as many bytes as the parameters while it
 // runs, in a directory that is removed at the end.
 //
@@ -100,7 +100,8 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 // mostLayers bounds the program, which takes memory for each layer: some 30 KiB.
 const mostLayers = 1 << 16
 
-// layers is how many layers have all parameters between them. Numbers of bytes have 64 bits, where an int has fewer too.
+// layers is how many layers have all parameters between them. Numbers of bytes have 64 bits, where an int has fewer
+// too.
 func (cfg config) layers() int64 { return int64(cfg.mib) * mebi / cfg.layerBytes() }
 
 func (cfg config) layerBytes() int64 { return 4 * int64(cfg.width) * int64(cfg.width) }

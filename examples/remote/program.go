@@ -37,8 +37,8 @@ func build(storage remote.Storage) *program {
 func (p *program) remoteVariable() {
 	main := p.Main()
 	buffer := remote.NewBuffer(p.Program, i32, 1)
-	// int64 data becomes int32 on the way, as PopXL's downcast has it. The buffer is named as its variable: x.0.remote is
-	// its file.
+	// int64 data becomes int32 on the way, as PopXL's downcast has it. The buffer is named as its variable: x.0.remote
+	// is its file.
 	p.x = remote.NewVariable(p.Program, tensor.Scalar(int64(1)), buffer, 0, remote.Name("x"))
 	y := p.Variable(tensor.Scalar(int32(2)), ir.VariableName("y"))
 	p.output = p.DeviceToHost("output", i32)

@@ -36,8 +36,8 @@ type API struct {
 	Functions map[string]any // by name
 	Types     []any          // a value of each exported type that is no interface; of generic ones an instance
 
-	// Values are valid ones, which arguments and receivers are taken from too, beside zeros, nils and odd numbers. Every
-	// call may use and change them.
+	// Values are valid ones, which arguments and receivers are taken from too, beside zeros, nils and odd numbers.
+	// Every call may use and change them.
 	Values []any
 
 	// Skip has what is not called, as "Type.Method" or "Function", with the reason. "Type" is for all methods.

@@ -14,8 +14,8 @@ import (
 // costs more than to take it for larger: docs/peer-memory.md.
 const usualCache = 32 << 20
 
-// LastLevelCache is the size in bytes of the cache of the highest level that processor 0 has, shared with others or not:
-// what Linux has in /sys/devices/system/cpu/cpu0/cache
+// LastLevelCache is the size in bytes of the cache of the highest level that processor 0 has, shared with others or
+// not: what Linux has in /sys/devices/system/cpu/cpu0/cache
 // (https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-devices-system-cpu), read once. It is 32 MiB elsewhere,
 // and where that says nothing.
 var LastLevelCache = sync.OnceValue(func() int {

@@ -17,8 +17,8 @@ type Fold struct {
 	// Square squares each source first, as the function Square does. Only for Add.
 	Square bool
 
-	// Wide keeps what is folded of 16-bit floats in float32, and rounds once, after the division. Without it each operator
-	// rounds, as Binary does. Other types take no notice.
+	// Wide keeps what is folded of 16-bit floats in float32, and rounds once, after the division. Without it each
+	// operator rounds, as Binary does. Other types take no notice.
 	Wide bool
 }
 
@@ -34,10 +34,10 @@ func Many(op Op, t Type) func(dsts, srcs [][]byte, by int, stream bool) {
 //   - a single source is copied as it is, NaNs and all, unless it is squared or divided;
 //   - by is the divisor of floats, rounded as Divide's; none up to 1. Integers and Bool are never divided;
 //   - stream asks for stores that go past the caches, for what nobody reads before it would have left them. They are
-//     fenced: once the loop has returned, whoever is told so sees the data. Where a dst is not on a cache line while dsts[0]
-//     is, its stores are ordinary ones. Measured (BenchmarkMany): it pays when dsts are not srcs and all together are 16 MiB
-//     or more, up to twice as fast; in place it never does, it takes two to four times as long. Versions without such
-//     stores (go, neon) take no notice.
+//     fenced: once the loop has returned, whoever is told so sees the data. Where a dst is not on a cache line while
+//     dsts[0] is, its stores are ordinary ones. Measured (BenchmarkMany): it pays when dsts are not srcs and all
+//     together are 16 MiB or more, up to twice as fast; in place it never does, it takes two to four times as long.
+//     Versions without such stores (go, neon) take no notice.
 func (f Fold) Loop() func(dsts, srcs [][]byte, by int, stream bool) {
 	if f.Op >= opEnd || f.Type >= typeEnd {
 		return nil

@@ -112,7 +112,8 @@ func oracleFloat(op Op, t Type, x, y float64) uint64 {
 		return oracleNaN(t)
 	}
 	if t == Float32 && !inf {
-		// Products of two float32s fit a float64, and so do sums from which nothing is lost: one rounding, no rationals.
+		// Products of two float32s fit a float64, and so do sums from which nothing is lost: one rounding, no
+		// rationals.
 		switch sum := x + y; {
 		case op == Mul:
 			return floatBits(t, x*y)

@@ -35,8 +35,8 @@ func main() {
 	}
 }
 
-// work tries the mutants of a table whose names match, and prints what came of each. With look it only says whether they
-// still apply. The error says that some survived or are invalid, or why they were not all tried.
+// work tries the mutants of a table whose names match, and prints what came of each. With look it only says whether
+// they still apply. The error says that some survived or are invalid, or why they were not all tried.
 func work(ctx context.Context, w io.Writer, table, match string, workers int, dir string, trust, look bool) error {
 	matches, err := regexp.Compile(match)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// namedPackages are the packages whose names docs/gcl.md, docs/ir.md, docs/rts.md and docs/popops.md mention, by the name that they have there.
+// namedPackages are the packages whose names docs/gcl.md, docs/ir.md, docs/rts.md and docs/popops.md mention, by the
+// name that they have there.
 var namedPackages = map[string]string{
 	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
 	"schedule": "methods/schedule", "cost": "methods/cost", "tensor": "tensor", "transport": "transport", "inproc": "transport/inproc",

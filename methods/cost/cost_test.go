@@ -73,14 +73,14 @@ func TestPrice(t *testing.T) {
 		bytes      int64
 		want       cost.Estimate
 	}{
-		// Six rounds of a quarter; two in which three quarters leave by the same port; one in which three times everything
-		// does.
+		// Six rounds of a quarter; two in which three quarters leave by the same port; one in which three times
+		// everything does.
 		{"clique ring", clique, methods.ClockwiseRing, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 6, SentBytes: 6000, Time: 12 * us}},
 		{"clique direct", clique, methods.Direct, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 2, SentBytes: 6000, Time: 8 * us}},
 		{"clique broadcast", clique, methods.SendToAll, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 1, SentBytes: 12000, Time: 13 * us}},
 		{"clique doubling", clique, methods.RecursiveDoubling, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 2, SentBytes: 8000, Time: 10 * us}},
-		// Both directions are of one port: nothing gained. Half way round it is four rounds, of two quarters, one, one and
-		// two.
+		// Both directions are of one port: nothing gained. Half way round it is four rounds, of two quarters, one, one
+		// and two.
 		{"clique pair", clique, methods.BidirectionalRingPair, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 6, SentBytes: 6000, Time: 12 * us}},
 		{"clique middle", clique, methods.MeetInMiddleRing, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 4, SentBytes: 6000, Time: (4 + 6) * us}},
 		// The root sends 3 x 4000, or deals out 3 x 1000, whereupon the others receive what they lack.
@@ -94,8 +94,8 @@ func TestPrice(t *testing.T) {
 		// Two hosts of two, round 0 1 2 3: each round waits for the hops between hosts, 10 us + 1000 bytes at 10 ns.
 		{"two hosts", machine(t, topology.Clique, 1, 2, 2), methods.ClockwiseRing, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 6, SentBytes: 6000, Time: 6 * 20 * us}},
 
-		// Round the edge every hop is a link. In rank order 7 to 0 takes four hops, 7 5 3 1 0, and shares 1-0 with 1 to 2,
-		// which has the other half.
+		// Round the edge every hop is a link. In rank order 7 to 0 takes four hops, 7 5 3 1 0, and shares 1-0 with 1 to
+		// 2, which has the other half.
 		{"peripheral ring", ladder, methods.ClockwiseRing, schedule.AllReduce, nil, 8000, cost.Estimate{Rounds: 14, SentBytes: 14000, Time: 14 * 2 * us}},
 		{"ring in rank order", ladder, methods.ClockwiseRing, schedule.AllReduce, upTo(8), 8000, cost.Estimate{Rounds: 14, SentBytes: 14000, Time: 14 * 5 * us}},
 		// Half of a link's bytes, then a quarter, since the mirror image has links of its own.
@@ -103,8 +103,8 @@ func TestPrice(t *testing.T) {
 		{"both links", ladder, methods.QuadDirectionalRing, schedule.AllReduce, nil, 8000, cost.Estimate{Rounds: 14, SentBytes: 14000, Time: 14 * 5 * us / 4}},
 		// Replicas of two IPUs on a joined ladder: two rails of two links, of which a ring has one.
 		{"rung ring", machine(t, topology.JoinedLadder, 2, 4), methods.ClockwiseRing, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 6, SentBytes: 6000, Time: 6 * 3 * us / 2}},
-		// Ring-on-line, 0 2 3 1 on four rungs: the hops over a rung (0 to 2, 3 to 1) take two latencies and cross no link
-		// that another crosses.
+		// Ring-on-line, 0 2 3 1 on four rungs: the hops over a rung (0 to 2, 3 to 1) take two latencies and cross no
+		// link that another crosses.
 		{"ring on line", machine(t, topology.OpenLadder, 2, 4), methods.ClockwiseRing, schedule.AllReduce, nil, 4000, cost.Estimate{Rounds: 6, SentBytes: 6000, Time: 6 * 5 * us / 2}},
 	}
 	for _, tt := range tests {

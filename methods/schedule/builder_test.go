@@ -25,7 +25,8 @@ func ringAllReduce(b *schedule.Builder, k int) {
 	}
 }
 
-// TestBuilderMakesTheRing: the three loops give the schedule of clockwise_ring, step for step, for all ranks and for one.
+// TestBuilderMakesTheRing: the three loops give the schedule of clockwise_ring, step for step, for all ranks and for
+// one.
 func TestBuilderMakesTheRing(t *testing.T) {
 	for k := 2; k <= 9; k++ {
 		ring := make([]int, k)

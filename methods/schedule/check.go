@@ -25,7 +25,8 @@ type Report struct {
 //     even if a send completes only with its receive;
 //   - in a round nothing is touched twice, but as [Round] allows; no step reads what nobody wrote, or writes in vain,
 //     or writes the Input;
-//   - in the end every result holds what its [Contract] wants, each contribution exactly once, or with Again at least once.
+//   - in the end every result holds what its [Contract] wants, each contribution exactly once, or with Again at least
+//     once.
 //
 // It takes time and memory proportional to the steps of the schedule times Size/64.
 func Check(s *Schedule) error {

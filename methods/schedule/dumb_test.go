@@ -404,8 +404,8 @@ func TestWhatIsAcceptedWorks(t *testing.T) {
 	}
 }
 
-// editedWork edits one of the bases after the other at random, carries out what Check accepts, and returns the number of
-// those.
+// editedWork edits one of the bases after the other at random, carries out what Check accepts, and returns the number
+// of those.
 func editedWork(t *testing.T, bases []*schedule.Schedule, cases int, random *rand.Rand) (accepted int) {
 	for range cases {
 		s := clone(bases[random.IntN(len(bases))])

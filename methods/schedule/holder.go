@@ -96,8 +96,8 @@ func (h *holder) move(t int, st Step) {
 	h.program[t].Moves = append(h.program[t].Moves, st)
 }
 
-// span is where the chunks of a message lie, in one piece. Chunks that lie apart are put side by side in a slot when the
-// round before ends.
+// span is where the chunks of a message lie, in one piece. Chunks that lie apart are put side by side in a slot when
+// the round before ends.
 func (h *holder) span(t int, m built) (Span, error) {
 	first := h.at[m.first]
 	together := true

@@ -93,8 +93,8 @@ type Schedule struct {
 	// Apart says that Output must not be Input. Only a collective of Blocks may ask for that.
 	Apart bool
 
-	// Again says that a contribution may be combined more than once, which is right for some operators only: Min, Max and
-	// the logical ones.
+	// Again says that a contribution may be combined more than once, which is right for some operators only: Min, Max
+	// and the logical ones.
 	Again bool
 
 	Programs []Program // by rank

@@ -15,8 +15,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// sending is what a reader of a drawing sees: in a round one rank sends chunks to another, which combines them with other
-// data or does not.
+// sending is what a reader of a drawing sees: in a round one rank sends chunks to another, which combines them with
+// other data or does not.
 type sending struct {
 	round, from, to int
 	combined        bool

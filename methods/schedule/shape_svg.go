@@ -31,9 +31,9 @@ var svgNames = [...]string{kept: "received", folded: "received and combined", mi
 
 // WriteSVG draws what [Schedule.Shape] shows as SVG: a horizontal line for each rank, a column for each round, an arrow
 // from each sender to each receiver. Orange arrows end in a circle with a cross: what they bring is combined with other
-// data in this round. Blue ones are received. Dashed red ones have a send and a receive that do not match. The number of
-// chunks stands below the number of the round, or beside the arrows if theirs differ. The background is white. The same
-// schedule gives the same bytes.
+// data in this round. Blue ones are received. Dashed red ones have a send and a receive that do not match. The number
+// of chunks stands below the number of the round, or beside the arrows if theirs differ. The background is white. The
+// same schedule gives the same bytes.
 //
 // Equal rounds that follow each other become one column if there are more than 24 rounds. Any Schedule has a drawing.
 // Text below it says what is not drawn: ranks from 32 on, rounds after 256 columns, and messages that no rank can

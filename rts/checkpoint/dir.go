@@ -53,8 +53,8 @@ func list(dir string) ([]entry, error) {
 	return entries, nil
 }
 
-// newest returns the checkpoint with the highest number, or ErrNone. It may be a symbolic link to a directory. What is no
-// directory is an error: to pass it over would be to fall back to an older checkpoint.
+// newest returns the checkpoint with the highest number, or ErrNone. It may be a symbolic link to a directory. What is
+// no directory is an error: to pass it over would be to fall back to an older checkpoint.
 func newest(dir string) (entry, error) {
 	entries, err := list(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

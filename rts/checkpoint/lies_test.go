@@ -326,8 +326,8 @@ func TestNewestIsDamaged(t *testing.T) {
 	m.wantEqual(t, small(t, 2).fill(1))
 }
 
-// TestNewestIsElsewhere has the newest checkpoint behind a symbolic link, or something else in its place: the one before
-// is not taken for it.
+// TestNewestIsElsewhere has the newest checkpoint behind a symbolic link, or something else in its place: the one
+// before is not taken for it.
 func TestNewestIsElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	saveIt(t, dir, small(t, 2).fill(1), nil)

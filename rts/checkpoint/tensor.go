@@ -19,12 +19,12 @@ type Tensor struct {
 	Shape  tensor.Shape // of the whole
 	Shards int          // 1 or more
 
-	// Read returns shard k for Save, of shape (c,), c = ceil(n/Shards). It is looked at until the next call of any Read.
-	// Padding may hold anything: it is saved as zeros. Load does not call Read, which may be nil then.
+	// Read returns shard k for Save, of shape (c,), c = ceil(n/Shards). It is looked at until the next call of any
+	// Read. Padding may hold anything: it is saved as zeros. Load does not call Read, which may be nil then.
 	Read func(k int) (*tensor.Tensor, error)
 
-	// Write takes shard k from Load, of shape (c,) with zeros for padding. The memory is Load's, and is written to after
-	// Write has returned. Save does not call Write, which may be nil then.
+	// Write takes shard k from Load, of shape (c,) with zeros for padding. The memory is Load's, and is written to
+	// after Write has returned. Save does not call Write, which may be nil then.
 	Write func(k int, shard *tensor.Tensor) error
 }
 

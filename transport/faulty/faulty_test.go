@@ -40,7 +40,8 @@ func wrap(t testing.TB, n int, seed uint64, faults ...faulty.Fault) []transport.
 
 var full = flag.Bool("full", false, "repeat as often as inproc's TestConformance")
 
-// TestConformance runs the suite briefly: without faults an endpoint hands everything on to inproc's, which has its own.
+// TestConformance runs the suite briefly: without faults an endpoint hands everything on to inproc's, which has its
+// own.
 func TestConformance(t *testing.T) {
 	features := []transporttest.Feature{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
 	if !*full {
@@ -49,8 +50,8 @@ func TestConformance(t *testing.T) {
 	transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint { return wrap(t, n, 1) }, features...)
 }
 
-// rounds runs so many rounds of a ring on every replica, unless one fails, and returns for each the number of rounds that went well,
-// and the error. It calls progress for each of them.
+// rounds runs so many rounds of a ring on every replica, unless one fails, and returns for each the number of rounds
+// that went well, and the error. It calls progress for each of them.
 func rounds(ctx context.Context, eps []transport.Endpoint, times int, progress ...func(rank, good int)) ([]int, []error) {
 	n := len(eps)
 	good, errs := make([]int, n), make([]error, n)

@@ -9,11 +9,12 @@ import (
 // crowd says whether the processors are crowded: whether other programs want them so much that a replica cannot count
 // on having one.
 //
-// Where every replica can have a processor, a member of a meeting waits by looking again and again, and parks after some
-// 50 us. With one busy loop beside as many replicas as processors that is the worst way. The kernel puts the threads of
-// two replicas on one processor. The first looks in vain until it parks. Only then does the second run, and by then
-// a third has parked, and takes 50 us to wake. An all-reduce of 8 B among four replicas took 100 us so, call after call.
-// It takes 2 us where members let other goroutines run while they wait, as they do where replicas outnumber processors.
+// Where every replica can have a processor, a member of a meeting waits by looking again and again, and parks after
+// some 50 us. With one busy loop beside as many replicas as processors that is the worst way. The kernel puts the
+// threads of two replicas on one processor. The first looks in vain until it parks. Only then does the second run, and
+// by then a third has parked, and takes 50 us to wake. An all-reduce of 8 B among four replicas took 100 us so, call
+// after call. It takes 2 us where members let other goroutines run while they wait, as they do where replicas outnumber
+// processors.
 //
 // So an endpoint watches how much of its time goes into long waits, and how often the kernel takes processors from the
 // process. When both are much, the processors count as crowded for a while, and meetings go as those of more replicas

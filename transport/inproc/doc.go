@@ -44,8 +44,8 @@
 // then it parks, having said in endpoint.waiting what for. Whoever makes that come true swaps the field back and sends
 // one token. Nothing else is woken, nothing polls, and no timer runs for a wait that is short.
 //
-// At a meeting on peer memory endpoints look for longer, up to some 50 us, unless other programs want the processors: see
-// crowd.
+// At a meeting on peer memory endpoints look for longer, up to some 50 us, unless other programs want the processors:
+// see crowd.
 //
 // Waits of more than a millisecond or so are seen by a timer that all endpoints share. It wakes the endpoint, which
 // then enters a register of the blocked, where those who disagree about the call, or wait for each other in a circle,

@@ -7,8 +7,8 @@ const (
 	copyBlock = 64 << 10 // one message: a few microseconds
 	foldBlock = 16 << 10 // several: what is folded into stays in the first-level cache until the last of them
 
-	// Much is copied two to three times faster past the caches, which is what copy does on amd64 with pieces of 1 MiB and
-	// more. Below 8 MiB there is nothing in it (BenchmarkExchange/pattern=pingpong).
+	// Much is copied two to three times faster past the caches, which is what copy does on amd64 with pieces of 1 MiB
+	// and more. Below 8 MiB there is nothing in it (BenchmarkExchange/pattern=pingpong).
 	longCopies    = 8 << 20 // all the plain receives of a batch
 	longCopyBlock = 1 << 20
 )

@@ -72,8 +72,8 @@ const (
 	catching                // all to have come near in the queue
 )
 
-// stamp is the number of a barrier with one bit behind it: whether the member that arrives there holds the processors to
-// be crowded.
+// stamp is the number of a barrier with one bit behind it: whether the member that arrives there holds the processors
+// to be crowded.
 func stamp(number uint64, crowded bool) uint64 {
 	number <<= 1
 	if crowded {

@@ -13,8 +13,8 @@ import (
 // nobody has taken: it could not go on by itself. Once a Close has waited for so long in vain no other waits.
 const settleTime = time.Second
 
-// linger waits until all others have come to the last broadcasts of a replica that is closed on all lanes, or have left,
-// or the network is aborted.
+// linger waits until all others have come to the last broadcasts of a replica that is closed on all lanes, or have
+// left, or the network is aborted.
 func (nw *network) linger(rank int, lanes []*lane) {
 	expired := &nw.expired
 	var timer *time.Timer

@@ -26,7 +26,8 @@ func (s *suite) deadlock(t *testing.T) {
 			return []transport.Transfer{send((me+1)%n, 0, buf()), recv((me+n-1)%n, 1, buf())}
 		}},
 		{"behind a fold", 3, func(t testing.TB, me, n int) []transport.Transfer {
-			// Replica 1 must fold what 2 sends before what 0 sends; 2 sends only when it has heard from 0; and 0 waits for 1.
+			// Replica 1 must fold what 2 sends before what 0 sends; 2 sends only when it has heard from 0; and 0 waits
+			// for 1.
 			x := buf()
 			switch me {
 			case 0:

@@ -10,8 +10,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// broadcastElsewhere has replica 0 broadcast while the others wait in another call, for messages or at a meeting: before
-// they come, after, or when it has closed. They get an error with both calls, and replica 0 one from Close.
+// broadcastElsewhere has replica 0 broadcast while the others wait in another call, for messages or at a meeting:
+// before they come, after, or when it has closed. They get an error with both calls, and replica 0 one from Close.
 func (s *suite) broadcastElsewhere(t *testing.T) {
 	waits := map[string]func(e transport.PeerMemory, g group, c transport.Call) error{
 		"Meet": func(e transport.PeerMemory, g group, c transport.Call) error {

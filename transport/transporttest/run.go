@@ -27,8 +27,8 @@ const (
 	// Without it they must find an error with its text. Errors of package transport arrive as their types, with all
 	// fields, in either case.
 	KeepsCauses
-	// Brief asks for a quarter of the repetitions of whatever is tried again and again: for a second run of the suite, over
-	// the same transport set up in another way. It is no promise, and leaves no case out.
+	// Brief asks for a quarter of the repetitions of whatever is tried again and again: for a second run of the suite,
+	// over the same transport set up in another way. It is no promise, and leaves no case out.
 	Brief
 )
 
@@ -94,8 +94,8 @@ func (s *suite) few(times int) int {
 	return max(times, least)
 }
 
-// sizes calls test for each number of replicas and bytes. Under the race detector, which does not care for lengths, each
-// number of replicas has a part of the sizes.
+// sizes calls test for each number of replicas and bytes. Under the race detector, which does not care for lengths,
+// each number of replicas has a part of the sizes.
 func (s *suite) sizes(t *testing.T, replicas, sizes []int, test func(t *testing.T, n, size int)) {
 	step := 1
 	if underRace && len(sizes) > 3 {
