@@ -54,6 +54,5 @@ func ExampleTopology_Rings() {
 func ExampleParseRing() {
 	_, err := topology.ParseRing("moebius")
 	fmt.Println(err)
-	// Output: topology: unknown ring "moebius", the closest is auto; want one of auto, rung-ring-2, rung-ring-4,
-	// rung-ring-8, ring-on-line, peripheral-ring
+	// Output: topology: unknown ring "moebius", the closest is auto; want one of auto, rung-ring-2, rung-ring-4, rung-ring-8, ring-on-line, peripheral-ring
 }
