@@ -212,6 +212,9 @@ func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 // load puts the tensors into the tables, and all that a preparation depends on into the words.
 func (m *many) load(c *Comm, k *manyCall) error {
 	kinds := uint64(k.collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24
+	if k.collective.Contract().Rooted() && c.Rank() == k.root { // here other buffers must be given, and apart
+		kinds |= 1 << 32
+	}
 	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds)
 	switch k.form {
 	case ofTensors:

@@ -394,6 +394,49 @@ func TestRootedTensorErrors(t *testing.T) {
 	})
 }
 
+// TestAnotherRoot: buffers that will do under another root are looked at again under this one.
+func TestAnotherRoot(t *testing.T) {
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		type many = [][]float32
+		in, all := many{make([]float32, 4)}, many{make([]float32, 8)}
+		for _, k := range []struct {
+			name            string
+			here, elsewhere many // at the first root, and at the other rank: destinations, or a scatter's inputs
+			call            func(buffers many, root int) error
+			want            string
+		}{
+			{"reduce, missing", many{make([]float32, 4)}, many{nil}, func(dst many, root int) error {
+				return gcl.ReduceManyTo(ctx, c, dst, in, gcl.Add, root)
+			}, "the destination has 0 elements, want 4"},
+			{"reduce, overlapping", in, many{all[0][1:5]}, func(dst many, root int) error {
+				return gcl.ReduceManyTo(ctx, c, dst, many{all[0][:4]}, gcl.Add, root)
+			}, "overlaps it"},
+			{"gather, missing", all, many{nil}, func(dst many, root int) error {
+				return gcl.GatherManyTo(ctx, c, dst, in, root)
+			}, "the destination has 0 elements, want 8"},
+			{"scatter, missing", all, many{nil}, func(src many, root int) error {
+				return gcl.ScatterManyTo(ctx, c, in, src, root)
+			}, "the destination has 4 elements, want 0"},
+		} {
+			buffers := k.here
+			if c.Rank() != 0 {
+				buffers = k.elsewhere
+			}
+			if err := k.call(buffers, 0); err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
+			}
+			want := k.want
+			if c.Rank() == 0 { // is refused too, so that the calls are as many on both
+				buffers, want = nil, "destinations for"
+			}
+			if err := k.call(buffers, 1); err == nil || !strings.Contains(err.Error(), want) {
+				return fmt.Errorf("%s, by another root: error %v, want one with %q", k.name, err, want)
+			}
+		}
+		return c.Barrier(ctx)
+	})
+}
+
 // TestRootedMismatch: members that disagree on the root, the length or the collective all get ErrMismatch.
 func TestRootedMismatch(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context, c *gcl.Comm, a []float32) error{
