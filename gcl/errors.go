@@ -340,7 +340,7 @@ func (n names) describe(replica int, c transport.Call) string {
 // describeData spells out what a call works on: "ADD float32 x 1024".
 func describeData(c transport.Call) string {
 	var b strings.Builder
-	if reduces(schedule.Collective(c.Collective)) {
+	if schedule.Collective(c.Collective).Contract().Combines {
 		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
 	}
 	switch dtype := tensor.DType(c.DType &^ manyTensors); {
@@ -388,8 +388,4 @@ func withArticle(c schedule.Collective) string {
 		return "an " + name
 	}
 	return "a " + name
-}
-
-func reduces(c schedule.Collective) bool {
-	return c.Contract().Combines
 }

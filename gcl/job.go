@@ -189,10 +189,7 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 	} else if want := contract.Output.Elements(n, size); k.dstLen != want {
 		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
 	}
-	if overlap(k.dst, k.src) {
-		return n, c.checkOverlap(k)
-	}
-	return n, nil
+	return n, c.checkOverlap(k)
 }
 
 // part is what takes room on all ranks, once for each: an input, or where the root deals parts out an output. Blocks

@@ -165,15 +165,15 @@ func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) (*job, error) 
 		if !k.fresh {
 			p.words = append(p.words, m.words...)
 		}
-	}
-	if k.collective.Contract().Rooted() {
+	} else if k.collective.Contract().Rooted() {
 		m.leaveOut(c, k)
 	}
 	p.ask, p.ins, p.outs = k.ask, m.ins, m.outs
 	return &p.job, nil
 }
 
-// leaveOut takes buffers that do not count on this rank out of a call with a root, as checkRooted does.
+// leaveOut takes buffers that do not count on this rank out of a call with a root that has been found, as checkRooted
+// does when a call is checked.
 func (m *many) leaveOut(c *Comm, k *manyCall) {
 	if !k.writes(c.Rank()) {
 		clear(m.outs)

@@ -8,9 +8,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// perform carries out a job that has been checked.
-// Route and fingerprint go by their addresses: their bytes have just been written one by one, and to copy them in words
-// stalls.
+// perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
+// been written one by one, and to copy them in words stalls.
 func (c *Comm) perform(ctx context.Context, j *job, fingerprint *transport.Call) error {
 	var r route
 	c.setting.decide(&r, &j.question)

@@ -305,7 +305,7 @@ func (c *Comm) traceChosen(r *route, rounds int) {
 
 // onRings reports whether a schedule goes along the group's rings.
 func (c *Comm) onRings(m methods.Method, collective schedule.Collective) bool {
-	return m.Rings() > 0 && !(c.options.Reproducible && reduces(collective))
+	return m.Rings() > 0 && !(c.options.Reproducible && collective.Contract().Combines)
 }
 
 // inOrder is the members in the order of a ring of ranks.

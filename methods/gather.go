@@ -21,14 +21,14 @@ var gatherWays = collectiveWays{
 	toAll:      built(perRank, partsToRoot),
 	direct:     built(perRank, partsToRoot),
 	ring: func(f ringForm) way {
-		return built(func(s Spec) int { return f.fragments * s.Size }, func(b *schedule.Builder, s Spec) {
-			f.onLanes(s, func(l lane) {
+		return built(f.perRank, func(b *schedule.Builder, s Spec) {
+			for _, l := range f.lanes(s, s.Root) {
 				for d := 1; d <= l.reach; d++ {
 					for t := range d {
 						b.Copy(t, l.behind(d-t), l.behind(d-t-1), l.behind(d)*f.fragments+l.fragment, 1)
 					}
 				}
-			})
+			}
 		})
 	},
 	doubling: built(perRank, func(b *schedule.Builder, s Spec) {

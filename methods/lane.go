@@ -53,9 +53,13 @@ type ringForm struct {
 // wholeRing is the reach of a lane that goes all the way round.
 func wholeRing(size int) int { return size - 1 }
 
+// perRank and perPiece are into how many chunks a ring method cuts data that belongs to ranks, and data that goes down
+// a chain.
+func (f ringForm) perRank(s Spec) int  { return f.fragments * s.Size }
+func (f ringForm) perPiece(s Spec) int { return f.fragments * s.pieces() }
+
 // ringRow is the row of a ring method.
 func ringRow(name string, f ringForm) row {
-	fragments := func(s Spec) int { return f.fragments * s.Size }
 	along := func(make func(s Spec, r ring) schedule.Program) func(s Spec, rank int) schedule.Program {
 		return func(s Spec, rank int) schedule.Program {
 			lanes := f.lanes(s, rank)
@@ -66,12 +70,12 @@ func ringRow(name string, f ringForm) row {
 		}
 	}
 	all := ways{
-		schedule.AllReduce:     {chunks: fragments, program: along(Spec.laneAllReduce)},
-		schedule.ReduceScatter: {chunks: fragments, program: along(Spec.laneReduceScatter)},
-		schedule.AllGather:     {chunks: fragments, program: along(Spec.laneAllGather)},
-		schedule.AllToAll:      {chunks: fragments, program: along(Spec.laneAllToAll)},
+		schedule.AllReduce:     {chunks: f.perRank, program: along(Spec.laneAllReduce)},
+		schedule.ReduceScatter: {chunks: f.perRank, program: along(Spec.laneReduceScatter)},
+		schedule.AllGather:     {chunks: f.perRank, program: along(Spec.laneAllGather)},
+		schedule.AllToAll:      {chunks: f.perRank, program: along(Spec.laneAllToAll)},
 		schedule.Broadcast: {
-			chunks:  func(s Spec) int { return f.fragments * s.pieces() },
+			chunks:  f.perPiece,
 			program: along(Spec.laneBroadcast),
 			reach:   f.reach,
 		},

@@ -291,7 +291,7 @@ func (s Spec) gatherDoubling(rank int) schedule.Program {
 func (s Spec) binomial(rank int) schedule.Program {
 	k := s.Size
 	v := (rank - s.Root + k) % k
-	p := make(schedule.Program, bits.Len(uint(k-1)))
+	p := make(schedule.Program, s.treeRounds())
 	for t := range p {
 		step := 1 << t
 		switch {

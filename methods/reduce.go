@@ -20,14 +20,14 @@ var reduceWays = collectiveWays{
 	toAll:      way{chunks: whole, program: inOneRound(Spec.allToRoot)},
 	direct:     way{chunks: perRank, program: Spec.ownersToRoot},
 	ring: func(f ringForm) way {
-		return built(func(s Spec) int { return f.fragments * s.pieces() }, func(b *schedule.Builder, s Spec) {
-			f.onLanes(s, func(l lane) {
+		return built(f.perPiece, func(b *schedule.Builder, s Spec) {
+			for _, l := range f.lanes(s, s.Root) {
 				for d := l.reach; d > 0; d-- {
 					for i := range s.pieces() {
 						b.Fold(f.reach(s.Size)-d+i, l.behind(d), l.behind(d-1), l.fragment*s.pieces()+i, 1)
 					}
 				}
-			})
+			}
 		}).pipelined(f.reach)
 	},
 	doubling: built(whole, func(b *schedule.Builder, s Spec) {

@@ -1,6 +1,10 @@
 package methods
 
-import "gogcl.dev/methods/schedule"
+import (
+	"math/bits"
+
+	"gogcl.dev/methods/schedule"
+)
 
 // collectiveWays is how the kinds of methods carry out one collective: those without a ring, those on rings, those by
 // doubling, and, of a collective that combines, the chain that keeps the order of the ranks.
@@ -30,21 +34,8 @@ func (w way) pipelined(reach func(size int) int) way {
 	return w
 }
 
-// onLanes calls do for each lane of a ring method as its root sees it.
-func (f ringForm) onLanes(s Spec, do func(l lane)) {
-	for _, l := range f.lanes(s, s.Root) {
-		do(l)
-	}
-}
-
-// virtual numbers the ranks from the root on, which is 0; actual is the inverse.
+// actual is the rank v places after the root.
 func (s Spec) actual(v int) int { return (v + s.Root) % s.Size }
 
 // treeRounds is the number of rounds of a binomial tree over the ranks.
-func (s Spec) treeRounds() int {
-	rounds := 0
-	for 1<<rounds < s.Size {
-		rounds++
-	}
-	return rounds
-}
+func (s Spec) treeRounds() int { return bits.Len(uint(s.Size - 1)) }

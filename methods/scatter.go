@@ -20,14 +20,14 @@ var scatterWays = collectiveWays{
 	toAll:      built(perRank, partsFromRoot),
 	direct:     built(perRank, partsFromRoot),
 	ring: func(f ringForm) way {
-		return built(func(s Spec) int { return f.fragments * s.Size }, func(b *schedule.Builder, s Spec) {
-			f.onLanes(s, func(l lane) {
+		return built(f.perRank, func(b *schedule.Builder, s Spec) {
+			for _, l := range f.lanes(s, s.Root) {
 				for d := 1; d <= l.reach; d++ {
 					for hop := range d {
 						b.Copy(l.reach-d+hop, l.ahead(hop), l.ahead(hop+1), l.ahead(d)*f.fragments+l.fragment, 1)
 					}
 				}
-			})
+			}
 		})
 	},
 	doubling: built(perRank, func(b *schedule.Builder, s Spec) {

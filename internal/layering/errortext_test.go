@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -23,19 +22,7 @@ func TestErrorTexts(t *testing.T) {
 
 // searchedErrors lists the files, tests aside, in which a function of package strings is given what Error returns.
 func searchedErrors(root fs.FS) (found []string, err error) {
-	err = fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && isSkipped(root, name):
-			return fs.SkipDir
-		case entry.IsDir(), !strings.HasSuffix(name, ".go"), strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		file, err := parse(root, name)
-		if err != nil {
-			return err
-		}
+	err = eachFile(root, func(name string, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if ok && isOf(call.Fun, "strings") && slices.ContainsFunc(call.Args, isErrorText) {
@@ -43,7 +30,6 @@ func searchedErrors(root fs.FS) (found []string, err error) {
 			}
 			return true
 		})
-		return nil
 	})
 	return found, err
 }

@@ -44,10 +44,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// checkKinds returns a line for each comparison with a constant of a kind, and for each exempt file without one.
-func checkKinds(root fs.FS, module string, kinds []kind) (problems []string, err error) {
-	used := map[string]bool{}
-	err = fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+// eachFile calls do for each file of Go below root, tests aside.
+func eachFile(root fs.FS, do func(name string, file *ast.File)) error {
+	return fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -60,6 +59,15 @@ func checkKinds(root fs.FS, module string, kinds []kind) (problems []string, err
 		if err != nil {
 			return err
 		}
+		do(name, file)
+		return nil
+	})
+}
+
+// checkKinds returns a line for each comparison with a constant of a kind, and for each exempt file without one.
+func checkKinds(root fs.FS, module string, kinds []kind) (problems []string, err error) {
+	used := map[string]bool{}
+	err = eachFile(root, func(name string, file *ast.File) {
 		for _, k := range kinds {
 			for _, found := range k.compared(file, module, path.Dir(name)) {
 				if _, exempt := k.exempt[name]; exempt {
@@ -69,7 +77,6 @@ func checkKinds(root fs.FS, module string, kinds []kind) (problems []string, err
 				problems = append(problems, fmt.Sprintf("%s: compares with %s.%s: ask the row of the table, and add a column if it has none", name, k.pkg, found))
 			}
 		}
-		return nil
 	})
 	for _, k := range kinds {
 		for name := range k.exempt {

@@ -102,7 +102,7 @@ func (h *holder) span(t int, m built) (Span, error) {
 	first := h.at[m.first]
 	together := true
 	for f := m.first; f < m.first+m.n; f++ {
-		if !h.at[f].held || h.at[f].round > t {
+		if !h.at[f].held { // sends are made before receives
 			return Span{}, fmt.Errorf("schedule: round %d: rank %d does not hold chunk %d when the round begins", t, h.rank, f)
 		}
 		together = together && h.at[f].buf == first.buf && h.at[f].slot == first.slot
