@@ -61,7 +61,7 @@ func TestAutoChoosesForBarriers(t *testing.T) {
 
 // memoryTap is an endpoint with peer memory that tells by which of its methods calls are carried out.
 type memoryTap struct {
-	transport.PeerMemory
+	near
 	look func(by string, call transport.Call)
 }
 
@@ -69,22 +69,17 @@ func (e *memoryTap) Exchange(ctx context.Context, call transport.Call, batch []t
 	if len(batch) > 0 {
 		e.look("Exchange", call)
 	}
-	return e.PeerMemory.Exchange(ctx, call, batch)
+	return e.near.Exchange(ctx, call, batch)
 }
 
-func (e *memoryTap) Meet(ctx context.Context, call transport.Call, members []int, mine transport.Memory) ([]transport.Memory, error) {
-	e.look("Meet", call)
-	return e.PeerMemory.Meet(ctx, call, members, mine)
-}
-
-func (e *memoryTap) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, pieces int, w transport.Worker) error {
+func (e *memoryTap) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, w transport.Worker) error {
 	e.look("Share", call)
-	return e.PeerMemory.Share(ctx, call, members, mine, pieces, w)
+	return e.near.Share(ctx, call, members, mine, rounds, w)
 }
 
 func (e *memoryTap) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
 	e.look("Gather", call)
-	return e.PeerMemory.Gather(ctx, call, members, mine, size, c)
+	return e.near.Gather(ctx, call, members, mine, size, c)
 }
 
 // Where replicas share memory, Auto is direct, by one barrier for little data and by two for more; other methods and
@@ -105,7 +100,7 @@ func TestAutoOnPeerMemory(t *testing.T) {
 		{gcl.Options{Implementation: gcl.Syncful}, 2, "Gather direct"},
 		{gcl.Options{Implementation: gcl.Syncful}, much, "Share direct"},
 		{gcl.Options{Method: methods.Direct}, much, "Share direct"},
-		{gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, 2, "Meet clockwise_ring"},
+		{gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, 2, "Share clockwise_ring"},
 		{gcl.Options{Method: methods.ClockwiseRing}, 2, "Exchange clockwise_ring"},
 		{gcl.Options{Implementation: gcl.Syncless}, 2, "Exchange broadcast"},
 		{gcl.Options{Implementation: gcl.Syncless}, much, "Exchange direct"},
@@ -118,7 +113,7 @@ func TestAutoOnPeerMemory(t *testing.T) {
 		var mu sync.Mutex // guards seen
 		seen := map[string]bool{}
 		for i, e := range endpoints {
-			endpoints[i] = &memoryTap{e.(transport.PeerMemory), func(by string, call transport.Call) {
+			endpoints[i] = &memoryTap{e.(near), func(by string, call transport.Call) {
 				mu.Lock()
 				defer mu.Unlock()
 				seen[by+" "+methods.Method(call.Method).String()] = true

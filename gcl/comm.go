@@ -74,10 +74,9 @@ func newLane(endpoint transport.Endpoint, t topology.Topology, from *lane, all *
 		l.first.mu.Unlock()
 	}
 	l.flight = all.open(endpoint.Rank(), l.number)
-	if l.memory, _ = endpoint.(transport.PeerMemory); l.memory != nil {
-		l.small = l.memory.SmallLimit()
-	}
-	l.shared.memory = l.memory
+	l.memory, _ = endpoint.(transport.PeerMemory)
+	l.boards, _ = endpoint.(transport.Boards)
+	l.shared.memory, l.shared.boards = l.memory, l.boards
 	return l
 }
 

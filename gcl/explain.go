@@ -168,7 +168,7 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 			return nil, err
 		}
 	}
-	overMemory := p.lane.memory != nil
+	overMemory := p.setting.memory
 	if overMemory {
 		if err := add(p.onePass(), nil); err != nil {
 			return nil, err
@@ -221,28 +221,13 @@ func (p pricer) withBarriers(m methods.Method) (Candidate, error) {
 	return c, err
 }
 
-// stepped is a method on peer memory: the rounds of its schedule, one barrier to meet, one to part, and those between.
+// stepped is a method on peer memory: the rounds of its schedule, a barrier to meet, and one after each round.
 func (p pricer) stepped(m methods.Method) (Candidate, error) {
-	spec := p.spec(m)
-	spec.InPlace = p.collective.Contract().Output == schedule.Blocks
-	after, err := newPlanSet(spec, p.group.members).afterMoves()
-	if err != nil {
-		return Candidate{}, err
-	}
 	c, err := p.messages(m)
 	if err != nil {
 		return Candidate{}, err
 	}
-	c.Implementation, c.Barriers = Syncful, 2
-	for t, then := range after { // as in stepped.rounds
-		last := t == len(after)-1
-		if then || !last {
-			c.Barriers++
-		}
-		if then && !last {
-			c.Barriers++
-		}
-	}
+	c.Implementation, c.Barriers = Syncful, c.Rounds+1
 	c.Estimate = p.hostTime(c.Barriers, float64(c.SentBytes))
 	return c, nil
 }

@@ -56,52 +56,46 @@ func (s *sight) exchanged(call transport.Call, batch []transport.Transfer) {
 	}
 }
 
+// near is an endpoint whose peers reach its memory and read its boards.
+type near interface {
+	transport.PeerMemory
+	transport.Boards
+}
+
 // memoryWitness is the same with peer memory.
 type memoryWitness struct {
-	transport.PeerMemory
+	near
 	sight
 }
 
 func (w *memoryWitness) Exchange(ctx context.Context, call transport.Call, batch []transport.Transfer) error {
 	w.exchanged(call, batch)
-	return w.PeerMemory.Exchange(ctx, call, batch)
+	return w.near.Exchange(ctx, call, batch)
 }
 
 func (w *memoryWitness) arrived() { w.syncful, w.barriers = true, w.barriers+1 }
 
-func (w *memoryWitness) Meet(ctx context.Context, call transport.Call, members []int, mine transport.Memory) ([]transport.Memory, error) {
+func (w *memoryWitness) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, worker transport.Worker) error {
 	w.method = methods.Method(call.Method)
 	w.arrived()
-	return w.PeerMemory.Meet(ctx, call, members, mine)
+	for _, pieces := range rounds {
+		if pieces > 0 || len(rounds) == 1 {
+			w.arrived()
+		}
+	}
+	return w.near.Share(ctx, call, members, mine, rounds, worker)
 }
 
-func (w *memoryWitness) Sync(ctx context.Context) error {
-	w.arrived()
-	return w.PeerMemory.Sync(ctx)
-}
-
-func (w *memoryWitness) Part(ctx context.Context) error {
-	w.arrived()
-	return w.PeerMemory.Part(ctx)
-}
-
-func (w *memoryWitness) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, pieces int, worker transport.Worker) error {
-	w.method = methods.Method(call.Method)
-	w.arrived()
-	w.arrived()
-	return w.PeerMemory.Share(ctx, call, members, mine, pieces, worker)
-}
-
-// Broadcast implements transport.PeerMemory. Nobody waits for everybody.
+// Broadcast implements transport.Boards. Nobody waits for everybody.
 func (w *memoryWitness) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {
 	w.method, w.syncful = methods.Method(call.Method), true
-	return w.PeerMemory.Broadcast(ctx, call, members, root, buf)
+	return w.near.Broadcast(ctx, call, members, root, buf)
 }
 
 func (w *memoryWitness) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
 	w.method = methods.Method(call.Method)
 	w.arrived()
-	return w.PeerMemory.Gather(ctx, call, members, mine, size, c)
+	return w.near.Gather(ctx, call, members, mine, size, c)
 }
 
 // witnesses connects n replicas, with peer memory or without, and says what they saw.
@@ -113,7 +107,7 @@ func witnesses(t testing.TB, n int, memory bool) (endpoints []transport.Endpoint
 	}
 	for i, e := range endpoints {
 		if memory {
-			w := &memoryWitness{PeerMemory: e.(transport.PeerMemory)}
+			w := &memoryWitness{near: e.(near)}
 			endpoints[i], seen = w, append(seen, &w.sight)
 		} else {
 			w := &messageWitness{Endpoint: e}

@@ -49,7 +49,7 @@ func StagedWithin(c *Comm, k int) (bytes []int) {
 func IOTilesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.lane.topology.IOTiles() }
 
 // Pieces is into how many pieces c's latest collective in one pass over peer memory was cut.
-func Pieces(c *Comm) int { return c.lane.shared.pieces }
+func Pieces(c *Comm) int { return c.lane.shared.pieces[0] }
 
 // GroupID is what a transport.Call has for a group.
 func GroupID(members ...int) uint64 { return groupID(members) }

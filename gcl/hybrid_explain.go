@@ -72,7 +72,7 @@ func (p pricer) inPhases(h *hybrid) (Candidate, error) {
 		switch {
 		case phase.Comm == h.across:
 			c, err = phase.messages(method)
-		case p.lane.memory == nil:
+		case !phase.setting.memory:
 			c, err = phase.withBarriers(method)
 		case method == methods.Direct:
 			c = phase.onePass()

@@ -199,7 +199,7 @@ func TestHybridBroadcastRoots(t *testing.T) {
 
 // hybridPath counts, on one replica, which way it took to whom.
 type hybridPath struct {
-	transport.PeerMemory
+	near
 	met  [][]int // members of meetings
 	sent map[int]int64
 	got  map[int]bool // peers of messages received
@@ -213,27 +213,22 @@ func (p *hybridPath) Exchange(ctx context.Context, call transport.Call, batch []
 			p.got[t.Peer] = true
 		}
 	}
-	return p.PeerMemory.Exchange(ctx, call, batch)
+	return p.near.Exchange(ctx, call, batch)
 }
 
-func (p *hybridPath) Meet(ctx context.Context, call transport.Call, members []int, mine transport.Memory) ([]transport.Memory, error) {
+func (p *hybridPath) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, w transport.Worker) error {
 	p.met = append(p.met, slices.Clone(members))
-	return p.PeerMemory.Meet(ctx, call, members, mine)
-}
-
-func (p *hybridPath) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, pieces int, w transport.Worker) error {
-	p.met = append(p.met, slices.Clone(members))
-	return p.PeerMemory.Share(ctx, call, members, mine, pieces, w)
+	return p.near.Share(ctx, call, members, mine, rounds, w)
 }
 
 func (p *hybridPath) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
 	p.met = append(p.met, slices.Clone(members))
-	return p.PeerMemory.Gather(ctx, call, members, mine, size, c)
+	return p.near.Gather(ctx, call, members, mine, size, c)
 }
 
 func (p *hybridPath) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {
 	p.met = append(p.met, slices.Clone(members))
-	return p.PeerMemory.Broadcast(ctx, call, members, root, buf)
+	return p.near.Broadcast(ctx, call, members, root, buf)
 }
 
 // TestHybridPath: memory is met only inside a host, messages go only to the replica's own place on other hosts, and no
@@ -276,7 +271,7 @@ func TestHybridPath(t *testing.T) {
 			plain, _ := witnesses(t, n, true)
 			paths, endpoints := make([]*hybridPath, n), make([]transport.Endpoint, n)
 			for r, e := range plain {
-				paths[r] = &hybridPath{PeerMemory: e.(transport.PeerMemory), sent: map[int]int64{}, got: map[int]bool{}}
+				paths[r] = &hybridPath{near: e.(near), sent: map[int]int64{}, got: map[int]bool{}}
 				endpoints[r] = paths[r]
 			}
 			replicas(t, n, x.call, gcl.WithTopology(m), gcl.WithEndpoints(endpoints),
@@ -321,7 +316,7 @@ func TestHybridDegenerates(t *testing.T) {
 		plain, _ := witnesses(t, 4, true)
 		paths, endpoints := make([]*hybridPath, 4), make([]transport.Endpoint, 4)
 		for r, e := range plain {
-			paths[r] = &hybridPath{PeerMemory: e.(transport.PeerMemory), sent: map[int]int64{}, got: map[int]bool{}}
+			paths[r] = &hybridPath{near: e.(near), sent: map[int]int64{}, got: map[int]bool{}}
 			endpoints[r] = paths[r]
 		}
 		replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {

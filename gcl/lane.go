@@ -18,6 +18,7 @@ import (
 type lane struct {
 	endpoint transport.Endpoint
 	memory   transport.PeerMemory // the endpoint, if it offers that; else nil
+	boards   transport.Boards     // likewise
 	topology topology.Topology
 	turns    turns
 	first    *lane          // that of the first connection; nil for itself
@@ -40,7 +41,6 @@ type lane struct {
 
 	flight  *flight
 	flights *flights // the recorders of all lanes of the communicator in this process
-	small   int      // memory.SmallLimit
 	tracing tracing
 
 	shared  shared

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"errors"
 
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -28,15 +29,29 @@ func (c *Comm) perform(ctx context.Context, j *job, fingerprint *transport.Call)
 		}
 		return nil
 	case PathSmall, PathMemory:
-		return c.lane.shared.run(ctx, c, j, &r, fingerprint)
+		err := c.lane.shared.run(ctx, c, j, &r, fingerprint)
+		if !errors.Is(err, transport.ErrNotShared) {
+			return err
+		}
+		r = c.setting.byMessages(&j.question)
 	}
+	err := c.byRounds(ctx, j, &r, fingerprint)
+	if r.path == PathRounds && errors.Is(err, transport.ErrNotShared) {
+		r = c.setting.byMessages(&j.question)
+		err = c.byRounds(ctx, j, &r, fingerprint)
+	}
+	return err
+}
+
+// byRounds carries out a job by the schedule of its route.
+func (c *Comm) byRounds(ctx context.Context, j *job, r *route, fingerprint *transport.Call) error {
 	f := *fingerprint // the caller's stays as it is
 	f.Method = uint8(r.method)
-	e, err := c.executor(j, &r)
+	e, err := c.executor(j, r)
 	if err != nil {
 		return err
 	}
-	c.chosen(&r, e.length())
+	c.chosen(r, e.length())
 	return c.passing(&j.ask, &f, c.lane.many.scheduled(ctx, c, j, e, f))
 }
 

@@ -16,10 +16,6 @@ type planSet struct {
 	members []int
 	rankOf  map[int]int // by replica
 	ranks   []rankPlan
-
-	once sync.Once // guards what follows
-	then []bool    // by round: some rank has steps after the moves
-	err  error
 }
 
 // rankPlan is the plan of one rank.
@@ -105,24 +101,4 @@ func (r *rankPlan) sent(t, to int, tag uint32) *planMove {
 		return nil
 	}
 	return &moves[r.sends[t][at]]
-}
-
-// afterMoves says for each round whether some rank has steps after its moves.
-func (s *planSet) afterMoves() ([]bool, error) {
-	s.once.Do(func() {
-		for rank := range s.ranks {
-			r, err := s.rank(rank)
-			if err != nil {
-				s.err = err
-				return
-			}
-			for t := range r.plan.rounds {
-				if t == len(s.then) {
-					s.then = append(s.then, false)
-				}
-				s.then[t] = s.then[t] || len(r.plan.rounds[t].then) > 0
-			}
-		}
-	})
-	return s.then, s.err
 }

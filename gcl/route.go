@@ -24,8 +24,8 @@ type setting struct {
 	strided       bool
 	domains, each int // link domains with members, and members in each; 0: the domains do not hold equally many
 
-	memory bool // the transport has peer memory
-	small  int  // bytes that a member may publish there
+	memory bool // the members reach each other's memory
+	small  int  // bytes that a member may publish on boards; -1: there are none
 
 	syncful    bool   // replicas step together
 	syncfulWhy string // or why they do not
@@ -67,7 +67,10 @@ func (c *Comm) newSetting() setting {
 		asked: c.options.Method, implementation: c.options.Implementation, reproducible: c.options.Reproducible,
 		tuning: c.tuning(), tuned: c.options.MaxBroadcastSize != 0,
 		ranks: c.Size(), strided: c.strided,
-		memory: c.lane.memory != nil, small: min(c.lane.small, c.tile),
+		memory: c.lane.memory != nil && c.lane.memory.Reaches(c.group.members), small: -1,
+	}
+	if b := c.lane.boards; b != nil && b.Reaches(c.group.members) {
+		s.small = min(b.SmallLimit(), c.tile)
 	}
 	if split := c.group.split; split != nil {
 		s.domains, s.each = split.domains, split.each
@@ -135,6 +138,15 @@ func (s *setting) decide(r *route, q *question) {
 	default:
 		r.path = PathMemory
 	}
+}
+
+// byMessages decides how a call goes that was to go over peer memory, when the transport cannot lay a member's buffers
+// open. It says so to all members.
+func (s *setting) byMessages(q *question) route {
+	apart := *s
+	apart.memory, apart.small = false, -1
+	apart.syncful, apart.syncfulWhy = apart.together()
+	return apart.route(q)
 }
 
 // told is the implementation that a Trace is told of a route, in a phase of Hybrid or in none, 0.

@@ -67,7 +67,7 @@ func TestManyReplicas(t *testing.T) {
 }
 
 // lonely hides that replicas share a process: an endpoint with peer memory that does not offer transport.Shared.
-type lonely struct{ transport.PeerMemory }
+type lonely struct{ near }
 
 // The methods on peer memory do with what one replica knows by itself, and with what the replicas of a process share
 // they make each plan once: on the first connection and on its Dups.
@@ -95,7 +95,7 @@ func TestPlansAreShared(t *testing.T) {
 		}
 		if hide {
 			for i, e := range endpoints {
-				endpoints[i] = lonely{e.(transport.PeerMemory)}
+				endpoints[i] = lonely{e.(near)}
 			}
 		}
 		return endpoints

@@ -15,6 +15,7 @@ import (
 // It implements transport.Worker and transport.Combiner.
 type shared struct {
 	memory  transport.PeerMemory
+	boards  transport.Boards
 	members []int
 	rank    int
 	call    transport.Call
@@ -30,7 +31,7 @@ type shared struct {
 	lists     bool     // there are several operands, with several types: peers lay open lists of buffers
 	loops     *packing // lists: the loops of their types
 	total     int      // bytes of all operands' units, rounded up
-	pieces    int      // that these are cut into
+	pieces    [1]int   // that these are cut into
 	footprint int      // bytes of a rank's inputs and outputs
 	cache     int      // of the last level
 	large     bool     // the buffers outgrow it, and outputs may be stored past the caches
@@ -166,10 +167,10 @@ func (s *shared) add(work kernel.Type, dst, src []byte) {
 func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 	n := len(s.members)
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes, s.segment)
-	s.pieces = (s.total + size - 1) / size
-	s.pieces = max(s.pieces, min(roundUp(s.pieces, n), s.total/leastPieceBytes)) // as many for each rank
-	s.large = s.footprint >= s.cache/4*3/n                                       // docs/peer-memory.md, "Past the caches"
-	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces, s)
+	pieces := (s.total + size - 1) / size
+	s.pieces[0] = max(pieces, min(roundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
+	s.large = s.footprint >= s.cache/4*3/n                                      // docs/peer-memory.md, "Past the caches"
+	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces[:], s)
 	if s.worked { // hold on to nobody's buffers
 		s.worked = false
 		clear(s.dsts)
@@ -194,9 +195,9 @@ func shard(input, size, rank int) (first, have int) {
 }
 
 // Piece implements transport.Worker.
-func (s *shared) Piece(mems []transport.Memory, i int) {
+func (s *shared) Piece(mems []transport.Memory, _, i int) {
 	s.worked = true
-	lo, hi := chunks.Split(s.total/lineBytes, s.pieces, i)
+	lo, hi := chunks.Split(s.total/lineBytes, s.pieces[0], i)
 	lo, hi = lo*lineBytes, hi*lineBytes
 	for t := s.tiledAt(lo); lo < hi; t++ {
 		o := &s.tiles[t]

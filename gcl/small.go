@@ -16,7 +16,7 @@ func (s *shared) small(ctx context.Context, c *Comm, j *job) error {
 		if s.rank != s.root {
 			src, _ = c.lane.stage(len(dst)*len(s.members), 0)
 		}
-		if err := s.memory.Broadcast(ctx, s.call, s.members, s.root, src); err != nil {
+		if err := s.boards.Broadcast(ctx, s.call, s.members, s.root, src); err != nil {
 			return err
 		}
 		copy(dst, src[s.rank*len(dst):])
@@ -24,7 +24,7 @@ func (s *shared) small(ctx context.Context, c *Comm, j *job) error {
 	case s.contract.Input == schedule.AtRoot:
 		return s.broadcast(ctx, dst, src)
 	case s.contract.Combines && s.contract.Output == schedule.Whole:
-		all, combined, err := s.memory.Gather(ctx, s.call, s.members, src, len(src), s)
+		all, combined, err := s.boards.Gather(ctx, s.call, s.members, src, len(src), s)
 		switch {
 		case err != nil:
 			return err
@@ -35,7 +35,7 @@ func (s *shared) small(ctx context.Context, c *Comm, j *job) error {
 		}
 		return nil
 	}
-	all, _, err := s.memory.Gather(ctx, s.call, s.members, src, len(src), nil)
+	all, _, err := s.boards.Gather(ctx, s.call, s.members, src, len(src), nil)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 	}
 	switch {
 	case s.contract.Input == schedule.AtRoot:
-		if err := s.memory.Broadcast(ctx, s.call, s.members, s.root, staged); err != nil {
+		if err := s.boards.Broadcast(ctx, s.call, s.members, s.root, staged); err != nil {
 			return err
 		}
 		if s.contract.Deals() {
@@ -75,7 +75,7 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 		j.unpackPublished(l, staged)
 		return nil
 	case s.contract.Combines && s.contract.Output == schedule.Whole:
-		all, combined, err := s.memory.Gather(ctx, s.call, s.members, staged, size, &m.published)
+		all, combined, err := s.boards.Gather(ctx, s.call, s.members, staged, size, &m.published)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 		j.unpackPublished(l, combined)
 		return nil
 	}
-	all, _, err := s.memory.Gather(ctx, s.call, s.members, staged, size, nil)
+	all, _, err := s.boards.Gather(ctx, s.call, s.members, staged, size, nil)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (s *shared) broadcast(ctx context.Context, dst, src []byte) error {
 	if s.rank == s.root {
 		buf = src
 	}
-	if err := s.memory.Broadcast(ctx, s.call, s.members, s.root, buf); err != nil {
+	if err := s.boards.Broadcast(ctx, s.call, s.members, s.root, buf); err != nil {
 		return err
 	}
 	if s.rank == s.root {

@@ -2,25 +2,28 @@ package gcl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
-// stepped carries out any method's schedule on peer memory: in each round every replica takes what it is to receive
-// from where it lies at the sender, and a barrier ends the moves.
+// stepped carries out any method's schedule on peer memory, as a Worker of a Share with as many rounds: in each round
+// every replica takes what it is to receive from where it lies at the sender, and then does its local steps. Those of
+// the last round, which may overwrite what peers read in that round, come when the Share is over.
 type stepped struct {
 	lane    *lane
 	members []int
 	plan    *plan      // the rank's own
-	then    []bool     // by round: some rank has steps after the moves
 	from    [][]origin // by round and move: where a receive finds its message
 	senders []sender
+	pieces  []int // by round: one for each member. After a single round comes one of none, so that each does its own
 
-	ins, outs         [][]byte // of the runs
-	dst, srcs, pieces [][]byte // of one fold
+	runs []run           // of the call in progress
+	ctx  context.Context // its own
+
+	ins, outs      [][]byte // of the runs
+	dst, srcs, now [][]byte // of one fold; now are the pieces of srcs that are at hand
 }
 
 // origin is where a message lies.
@@ -43,9 +46,12 @@ func newStepped(l *lane, set *planSet, rank int) (*stepped, error) {
 		return nil, err
 	}
 	own := *made.plan // with placements of its own
-	s := &stepped{lane: l, members: set.members, plan: &own, from: make([][]origin, len(own.rounds))}
-	if s.then, err = set.afterMoves(); err != nil {
-		return nil, err
+	s := &stepped{
+		lane: l, members: set.members, plan: &own,
+		from: make([][]origin, len(own.rounds)), pieces: make([]int, max(len(own.rounds), 2)),
+	}
+	for t := range own.rounds {
+		s.pieces[t] = len(set.members)
 	}
 	known := map[int]int{} // by rank: index into s.senders
 	replica := set.members[rank]
@@ -85,18 +91,20 @@ func (s *stepped) cut() int { return s.plan.cut() }
 func (s *stepped) apart() bool { return s.plan.apart() }
 
 // length implements executor.
-func (s *stepped) length() int { return len(s.then) }
+func (s *stepped) length() int { return s.plan.length() }
 
 // execute implements executor on peer memory.
 func (s *stepped) execute(ctx context.Context, runs []run) error {
 	s.lane.giveScratch(s.plan, runs)
-	s.ins, s.outs = s.ins[:0], s.outs[:0]
+	s.runs, s.ctx, s.ins, s.outs = runs, ctx, s.ins[:0], s.outs[:0]
 	for i := range runs {
 		s.ins, s.outs = append(s.ins, runs[i].input), append(s.outs, runs[i].output)
 	}
-	mems, err := s.lane.memory.Meet(ctx, runs[0].call, s.members, transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.lane.scratch})
-	if err == nil {
-		err = s.inside(ctx, runs, mems)
+	mine := transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.lane.scratch}
+	err := s.lane.memory.Share(ctx, runs[0].call, s.members, mine, s.pieces, s)
+	if last := len(s.plan.rounds) - 1; err == nil && last >= 0 {
+		s.local(last)
+		s.lane.endRound()
 	}
 	for i := range s.senders {
 		clear(s.senders[i].runs) // hold on to nobody's buffers
@@ -105,45 +113,63 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 	clear(s.outs)
 	clear(s.dst)
 	clear(s.srcs[:cap(s.srcs)])
-	clear(s.pieces)
+	clear(s.now)
+	s.runs, s.ctx = nil, nil
 	return err
 }
 
-// inside carries out the rounds and parts, also if something panics, such as a function of a Trace: the others must not
-// wait for ever.
-func (s *stepped) inside(ctx context.Context, runs []run, mems []transport.Memory) error {
-	done := false
+// Piece implements transport.Worker: it is the rank's part of a round.
+func (s *stepped) Piece(all []transport.Memory, round, _ int) {
+	if round == 0 {
+		s.look(all)
+	}
+	s.enter(round)
+	for i := range s.runs {
+		s.moves(round, i, &s.runs[i])
+	}
+	if round < len(s.plan.rounds)-1 {
+		s.local(round)
+	}
+}
+
+// enter tells of a round. If a function of a Trace panics, the others hear of that, and not of a Worker.
+func (s *stepped) enter(round int) {
+	if s.lane.tracing.trace == nil {
+		s.lane.startRound(round)
+		return
+	}
+	told := false
 	defer func() {
-		if !done {
-			cause := errInside
-			if s.lane.tracing.trace != nil {
-				cause = errTraceCrash
-			}
-			s.lane.endpoint.Abort(cause)
-			s.lane.memory.Part(ctx) // says that it is aborted
+		if !told {
+			s.lane.endpoint.Abort(errTraceCrash)
 		}
 	}()
-	s.look(runs, mems)
-	err := s.rounds(ctx, runs)
-	done = true
-	if parted := s.lane.memory.Part(ctx); err == nil {
-		err = parted
+	s.lane.startRound(round)
+	for i := range s.runs {
+		s.segments(round, &s.runs[i])
 	}
-	return err
+	told = true
 }
 
-// errInside is why replicas are aborted whose memory a panicking one was in.
-var errInside = errors.New("a panic in a collective")
+// local carries out the steps after the moves of a round.
+func (s *stepped) local(round int) {
+	steps := s.plan.rounds[round].then
+	for i := range s.runs {
+		for k := range steps {
+			s.runs[i].local(&steps[k])
+		}
+	}
+}
 
 // look finds the buffers of the senders.
-func (s *stepped) look(runs []run, mems []transport.Memory) {
+func (s *stepped) look(mems []transport.Memory) {
 	for k := range s.senders {
 		from := &s.senders[k]
 		m := &mems[from.rank]
 		from.runs = from.runs[:0]
 		at := 0 // in the rank's scratch memory, as giveScratch has it
-		for i := range runs {
-			own := &runs[i]
+		for i := range s.runs {
+			own := &s.runs[i]
 			r := run{elements: own.elements, elemSize: own.elemSize, parts: own.parts, packed: own.packed, segment: own.segment, input: m.Ins[i], output: m.Outs[i]}
 			bytes := from.plan.putAt(from.plan.placeAs(i, own.place), &r)
 			r.scratch = m.Scratch[at : at+bytes]
@@ -151,41 +177,6 @@ func (s *stepped) look(runs []run, mems []transport.Memory) {
 			from.runs = append(from.runs, r)
 		}
 	}
-}
-
-func (s *stepped) rounds(ctx context.Context, runs []run) error {
-	for t, then := range s.then {
-		s.lane.startRound(t)
-		if t < len(s.plan.rounds) {
-			for i := range runs {
-				s.segments(t, &runs[i])
-			}
-			for i := range runs {
-				s.moves(t, i, &runs[i])
-			}
-		}
-		last := t == len(s.then)-1
-		if then || !last {
-			if err := s.lane.memory.Sync(ctx); err != nil {
-				return err
-			}
-		}
-		if t < len(s.plan.rounds) {
-			steps := s.plan.rounds[t].then
-			for i := range runs {
-				for k := range steps {
-					runs[i].local(&steps[k])
-				}
-			}
-		}
-		if then && !last {
-			if err := s.lane.memory.Sync(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	s.lane.endRound()
-	return nil
 }
 
 // moves carries out the receives of a round in run k. A fold of several is one loop over all their operands.
@@ -216,7 +207,7 @@ func (s *stepped) moves(t, k int, me *run) {
 func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
 	size := min(maxPieceBytes, me.segment)
 	for at := 0; at < len(dst); at += size {
-		if s.lane.memory.Err() != nil {
+		if s.lane.endpoint.Err() != nil || s.ctx.Err() != nil { // the Share fails when the piece ends
 			return
 		}
 		end := min(at+size, len(dst))
@@ -224,17 +215,17 @@ func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
 			copy(dst[at:end], srcs[0][at:end])
 			continue
 		}
-		for len(s.pieces) < len(srcs) {
-			s.pieces = append(s.pieces, nil)
+		for len(s.now) < len(srcs) {
+			s.now = append(s.now, nil)
 		}
 		for r := range srcs {
-			s.pieces[r] = srcs[r][at:end]
+			s.now[r] = srcs[r][at:end]
 		}
 		s.dst = append(s.dst[:0], dst[at:end])
 		if me.packed != nil {
-			me.packed.foldMany(first+at, s.dst, s.pieces[:len(srcs)])
+			me.packed.foldMany(first+at, s.dst, s.now[:len(srcs)])
 			continue
 		}
-		me.many(s.dst, s.pieces[:len(srcs)], 0, false)
+		me.many(s.dst, s.now[:len(srcs)], 0, false)
 	}
 }

@@ -4,7 +4,7 @@ import "gogcl.dev/methods/schedule"
 
 // laneAllToAll forwards blocks along the lanes: at round t a rank sends on, from the rank t places behind, the blocks
 // that have further to go, and so one block fewer each round. Blocks in transit lie in two sets of slots for each
-// lane, used in turn. When Output is Input, what arrives in round 0 waits in a slot until the Input has been sent.
+// lane, used in turn. When Output is Input, what arrives in round 0 waits in a slot until the last round.
 //
 //	all-to-all, 4 ranks, 4 chunks, 3 rounds
 //	round | rank 0  | rank 1  | rank 2  | rank 3
@@ -64,7 +64,8 @@ func (s Spec) laneAllToAll(r ring) schedule.Program {
 			from := l.behind(t + 1)
 			arrived := schedule.Out(chunk(from), 1)
 			if t == 0 && s.InPlace {
-				p[t].Then = append(p[t].Then, move(arrived, transit(t, 0)))
+				last := &p[len(p)-1]
+				last.Then = append(last.Then, move(arrived, transit(t, 0)))
 				arrived = transit(t, 0)
 			}
 			p[t].Moves = append(p[t].Moves, recv(arrived, l.behind(1)))

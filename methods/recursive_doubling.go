@@ -67,9 +67,9 @@ func (f fold) paired(j int) bool { return j < f.extra }
 //	    0 | S0[0]=I0+<1 | I0>0   |
 //	    1 | S0[0]>2     |        | I0>0
 //	      | O0=S0[0]+<2 |        | S1[0]=I0+<0
+//	    2 | O0>1        | O0<0   |
 //	      |             |        | then
 //	      |             |        | O0=S1[0]
-//	    2 | O0>1        | O0<0   |
 //
 //	all-reduce, 8 ranks, 1 chunk, 3 rounds
 //	round   0   1     2
@@ -115,8 +115,8 @@ func (s Spec) butterfly(rank int) schedule.Program {
 		r.Moves = append(r.Moves, send(cur, partner), recvReduce(next, cur, partner))
 		cur = next
 	}
-	if cur.Buf == schedule.Scratch {
-		r := &p[f.before()+f.rounds()-1]
+	if cur.Buf == schedule.Scratch { // after one round, which sends the Input
+		r := &p[len(p)-1]
 		r.Then = append(r.Then, move(schedule.Out(0, 1), cur))
 	}
 	if f.paired(j) {
@@ -313,7 +313,7 @@ func (s Spec) binomial(rank int) schedule.Program {
 
 // bruck is the all-to-all: the block for the rank i places further travels by the binary digits of i. In round t all
 // blocks with digit t set, packed into one message, go to the rank 2^t further. The first round of the program only
-// packs; slot 0 is the packed message, slot 1+t what arrived for digit t.
+// packs. Slots 0 and 1 in turn are the packed message; slot 2+t is what arrived for digit t.
 //
 //	all-to-all, 3 ranks, 3 chunks, 3 rounds
 //	round | rank 0   | rank 1   | rank 2
@@ -321,14 +321,14 @@ func (s Spec) binomial(rank int) schedule.Program {
 //	    0 | then     | then     | then
 //	      | S0[0]=I1 | S0[0]=I2 | S0[0]=I0
 //	    1 | S0[0]>1  | S0[0]>2  | S0[0]>0
-//	      | S1[0]<2  | S1[0]<0  | S1[0]<1
+//	      | S2[0]<2  | S2[0]<0  | S2[0]<1
 //	      | then     | then     | then
-//	      | S0[0]=I2 | S0[0]=I0 | S0[0]=I1
-//	    2 | S0[0]>2  | S0[0]>0  | S0[0]>1
-//	      | S2[0]<1  | S2[0]<2  | S2[0]<0
+//	      | S1[0]=I2 | S1[0]=I0 | S1[0]=I1
+//	    2 | S1[0]>2  | S1[0]>0  | S1[0]>1
+//	      | S3[0]<1  | S3[0]<2  | S3[0]<0
 //	      | then     | then     | then
-//	      | O2=S1[0] | O0=S1[0] | O1=S1[0]
-//	      | O1=S2[0] | O2=S2[0] | O0=S2[0]
+//	      | O2=S2[0] | O0=S2[0] | O1=S2[0]
+//	      | O1=S3[0] | O2=S3[0] | O0=S3[0]
 //	      | O0=I0    | O1=I1    | O2=I2
 //
 //	all-to-all, 5 ranks, 5 chunks, 4 rounds
@@ -358,12 +358,12 @@ func (s Spec) bruck(rank int) schedule.Program {
 		n := 0
 		for i := range at {
 			if i>>t&1 == 1 {
-				p[t].Then = append(p[t].Then, move(schedule.Part(0, 0, n, 1), at[i]))
-				at[i] = schedule.Part(1+t, 0, n, 1)
+				p[t].Then = append(p[t].Then, move(schedule.Part(t%2, 0, n, 1), at[i]))
+				at[i] = schedule.Part(2+t, 0, n, 1)
 				n++
 			}
 		}
-		p[t+1].Moves = append(p[t+1].Moves, send(schedule.Tmp(0, 0, n), (rank+1<<t)%k), recv(schedule.Tmp(1+t, 0, n), (rank-1<<t+k)%k))
+		p[t+1].Moves = append(p[t+1].Moves, send(schedule.Tmp(t%2, 0, n), (rank+1<<t)%k), recv(schedule.Tmp(2+t, 0, n), (rank-1<<t+k)%k))
 	}
 	last := &p[digits]
 	for i := 1; i < k; i++ {

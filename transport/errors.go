@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ErrBusy says that Exchange, Meet or Gather was called on an endpoint that is in another call, or between a Meet and
-// its Part. It is a fault of the caller, found on a best effort; the call in progress goes on.
+// ErrBusy says that a call was made on an endpoint that is in another one. It is a fault of the caller, found on a best
+// effort; the call in progress goes on.
 var ErrBusy = errors.New("another call is in progress on this endpoint")
 
 // RoundError says where in a round something failed.
@@ -46,7 +46,7 @@ func (e *MismatchError) Error() string {
 }
 
 // UnmatchedError says that a replica leaves without a call that another one has made, and that could end without it: a
-// Broadcast of PeerMemory.
+// Broadcast of Boards.
 type UnmatchedError struct {
 	Replica, Peer int  // the replica that leaves, and the one that made the call
 	Theirs        Call // the call

@@ -24,6 +24,10 @@ type Endpoint interface {
 	// relative to its other Dup calls on this endpoint; the k-th Dup of one replica meets the k-th of the others.
 	Dup(ctx context.Context) (Endpoint, error)
 
+	// Err is why Exchange would fail on this endpoint: the *AbortError or *ClosedError as far as this replica knows, or
+	// nil. It costs some nanoseconds, and may be called at any time by any goroutine.
+	Err() error
+
 	// Abort makes every Exchange on every replica and every lane, now and later, fail with an *AbortError that holds
 	// this replica's id and the cause. The first abort wins; later ones change nothing.
 	Abort(cause error)

@@ -214,6 +214,16 @@ func TestRun(t *testing.T) {
 			twoRanks(Broadcast, 2, Program{then(move(Tmp(0, 0, 1), In(0, 1)), move(Tmp(0, 1, 1), In(1, 1)))}, nil)},
 		{"a slot begun in two ways at once", "schedule: rank 0 round 0: move 1 begins slot 0 with chunk 1, another with chunk 0 in one round",
 			twoRanks(Broadcast, 2, Program{moves(recv(Tmp(0, 0, 1), 1), recv(Tmp(0, 1, 1), 1))}, nil)},
+		{"what is sent, overwritten", "schedule: rank 0 round 1 then 0 (S0[0]=I0): the round sends what it overwrites (move 0, S0[0]>1), and is not the last",
+			overwriting(move(Tmp(0, 0, 1), In(0, 1)))},
+		{"a slot that is sent, begun anew", "schedule: rank 0 round 1 then 0 (S0[1]=I1): the round sends what it overwrites (move 0, S0[0]>1), and is not the last",
+			overwriting(move(Tmp(0, 1, 1), In(1, 1)))},
+		{"the input that is sent, overwritten in place", "with Output being Input: schedule: rank 0 round 0 then 1 (O0=S0[0]): the round sends what it overwrites (move 0, I0>1), and is not the last",
+			twoRanks(Broadcast, 1,
+				Program{both(steps(send(In(0, 1), 1)), move(Tmp(0, 0, 1), In(0, 1)), move(Out(0, 1), Tmp(0, 0, 1))), {}},
+				Program{moves(recv(Out(0, 1), 0)), {}})},
+		{"what is sent and folded, overwritten", "schedule: rank 0 round 1 then 0 (S1[0]=S0[0]): the round sends what it overwrites (move 0, S1[0]>1), and is not the last",
+			foldsWhatItSends()},
 		{"a slot filled in vain", "schedule: rank 0, at the end: what was put into slot 0 was never read",
 			twoRanks(Broadcast, 1,
 				Program{both(steps(send(In(0, 1), 1)), move(Out(0, 1), In(0, 1)), move(Tmp(0, 0, 1), In(0, 1)))},
@@ -227,6 +237,18 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { mustFail(t, c.s, c.want) })
 	}
+}
+
+// overwriting is a schedule whose rank 0 sends slot 0 in round 1 and has a step after that.
+func overwriting(then Step) *Schedule {
+	return twoRanks(Broadcast, 2,
+		Program{{Then: steps(move(Tmp(0, 0, 1), In(0, 1)))}, {Moves: steps(send(Tmp(0, 0, 1), 1)), Then: steps(then)}, {}}, nil)
+}
+
+// foldsWhatItSends is a schedule whose rank 0 sends a slot and folds it into another, which then takes its place.
+func foldsWhatItSends() *Schedule {
+	return twoRanks(AllReduce, 1,
+		Program{{Then: steps(move(Tmp(1, 0, 1), In(0, 1)))}, both(steps(send(Tmp(1, 0, 1), 1), fold(Tmp(0, 0, 1), Tmp(1, 0, 1), 1)), move(Tmp(1, 0, 1), Tmp(0, 0, 1))), {}}, nil)
 }
 
 // TestOutcome has schedules that run to the end and leave the wrong thing behind.

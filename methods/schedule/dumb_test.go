@@ -27,8 +27,9 @@ type dumbReplica struct {
 	moved         []int // how many elements of each move of the round are done
 }
 
-// try runs s for n elements in the larger buffer and returns what is wrong with the result.
-func try(s *schedule.Schedule, n int, inPlace bool, random *rand.Rand) error {
+// try runs s for n elements in the larger buffer and returns what is wrong with the result. Ranks go by messages, each
+// for itself, or round by round together.
+func try(s *schedule.Schedule, n int, inPlace, together bool, random *rand.Rand) error {
 	d := &dumb{Schedule: s, random: random, bounds: make([]int, s.Chunks+1)}
 	for f := range s.Chunks {
 		switch s.Collective {
@@ -53,10 +54,10 @@ func try(s *schedule.Schedule, n int, inPlace bool, random *rand.Rand) error {
 		}
 		d.replicas = append(d.replicas, r)
 	}
-	for rank := range s.Size {
-		d.enter(rank)
-	}
-	for d.step() {
+	if together {
+		d.together()
+	} else {
+		d.apart()
 	}
 	for rank := range s.Size {
 		if r := d.replicas[rank]; r.round < len(s.Programs[rank]) {
@@ -114,6 +115,62 @@ func (d *dumb) want(inputs [][]int64, rank, i int) (v int64, ok bool) {
 	}
 }
 
+// apart carries out the schedule by messages.
+func (d *dumb) apart() {
+	for rank := range d.replicas {
+		d.enter(rank)
+	}
+	for d.step() {
+	}
+}
+
+// together carries out the schedule as replicas do that read each other's memory: a receiver takes an element from
+// where it lies at the sender, at any time of the round, whether the sender has gone on to its local steps or not. A
+// barrier ends the round. After the last one come its local steps.
+func (d *dumb) together() {
+	rounds := 0
+	for _, p := range d.Programs {
+		rounds = max(rounds, len(p))
+	}
+	for t := range rounds {
+		var left []int // ranks that have something to do
+		for rank, p := range d.Programs {
+			if t < len(p) {
+				d.replicas[rank].round, d.replicas[rank].moved = t, make([]int, len(p[t].Moves))
+				left = append(left, rank)
+			}
+		}
+		for len(left) > 0 {
+			k := d.random.IntN(len(left))
+			rank := left[k]
+			open := d.receives(rank)
+			if len(open) > 0 {
+				d.carryOut(open[d.random.IntN(len(open))])
+				continue
+			}
+			left = append(left[:k], left[k+1:]...)
+			if t < rounds-1 {
+				d.then(rank)
+			}
+		}
+	}
+	for rank, p := range d.Programs {
+		if len(p) == rounds && rounds > 0 {
+			d.then(rank)
+		}
+		d.replicas[rank].round = len(p)
+	}
+}
+
+// then carries out the local steps of a rank's round.
+func (d *dumb) then(rank int) {
+	for _, st := range d.Programs[rank][d.replicas[rank].round].Then {
+		for i := range d.length(st.Dst) {
+			d.local(rank, st, i)
+		}
+	}
+}
+
 // enter begins the round of a rank, passing those that have no moves.
 func (d *dumb) enter(rank int) {
 	r, p := &d.replicas[rank], d.Programs[rank]
@@ -122,11 +179,7 @@ func (d *dumb) enter(rank int) {
 		if !d.done(rank) {
 			return
 		}
-		for _, st := range p[r.round].Then {
-			for i := range d.length(st.Dst) {
-				d.local(rank, st, i)
-			}
-		}
+		d.then(rank)
 	}
 }
 
@@ -153,59 +206,68 @@ func (d *dumb) length(sp schedule.Span) int {
 	return d.bounds[sp.First+sp.Count] - d.bounds[sp.First]
 }
 
-// step moves one element of anything that may move, and says whether there was something.
-func (d *dumb) step() bool {
-	type choice struct{ rank, move, from, send int }
-	var open []choice
-	for rank := range d.replicas {
-		r := &d.replicas[rank]
-		if r.round >= len(d.Programs[rank]) {
+// choice is a move of which an element may go: a receive, and where it comes from, or a local step.
+type choice struct{ rank, move, from, send int }
+
+// receives lists what may move at a rank.
+func (d *dumb) receives(rank int) (open []choice) {
+	r := &d.replicas[rank]
+	if r.round >= len(d.Programs[rank]) {
+		return nil
+	}
+	moves := d.Programs[rank][r.round].Moves
+	received := map[int]int{}
+	for i, st := range moves {
+		if st.Verb == schedule.Send {
 			continue
 		}
-		moves := d.Programs[rank][r.round].Moves
-		received := map[int]int{}
-		for i, st := range moves {
-			if st.Verb == schedule.Send {
-				continue
-			}
-			c := choice{rank: rank, move: i, from: -1}
-			talks := st.Verb != schedule.Fold
-			if talks {
-				c.from, c.send = st.Peer, d.sendOf(st.Peer, rank, r.round, received[st.Peer])
-				received[st.Peer]++
-			}
-			behind := i > 0 && (st.Verb == schedule.Fold || st.Src == st.Dst) && moves[i-1].Verb != schedule.Send && moves[i-1].Dst == st.Dst
-			if r.moved[i] == d.length(st.Dst) || talks && c.send < 0 || behind && r.moved[i-1] <= r.moved[i] {
-				continue
-			}
-			open = append(open, c)
+		c := choice{rank: rank, move: i, from: -1}
+		talks := st.Verb != schedule.Fold
+		if talks {
+			c.from, c.send = st.Peer, d.sendOf(st.Peer, rank, r.round, received[st.Peer])
+			received[st.Peer]++
 		}
+		behind := i > 0 && (st.Verb == schedule.Fold || st.Src == st.Dst) && moves[i-1].Verb != schedule.Send && moves[i-1].Dst == st.Dst
+		if r.moved[i] == d.length(st.Dst) || talks && c.send < 0 || behind && r.moved[i-1] <= r.moved[i] {
+			continue
+		}
+		open = append(open, c)
 	}
-	if len(open) == 0 {
-		return false
-	}
-	c := open[d.random.IntN(len(open))]
+	return open
+}
+
+// carryOut moves one element.
+func (d *dumb) carryOut(c choice) {
 	r := &d.replicas[c.rank]
 	st, i := d.Programs[c.rank][r.round].Moves[c.move], r.moved[c.move]
 	r.moved[c.move]++
 	if c.from < 0 {
 		d.local(c.rank, st, i)
-	} else {
-		from := &d.replicas[c.from]
-		v := *d.at(c.from, d.Programs[c.from][from.round].Moves[c.send].Src, i)
-		from.moved[c.send]++
-		if st.Verb == schedule.RecvReduce {
-			v += *d.at(c.rank, st.Src, i)
-		}
-		*d.at(c.rank, st.Dst, i) = v
+		return
 	}
+	from := &d.replicas[c.from]
+	v := *d.at(c.from, d.Programs[c.from][from.round].Moves[c.send].Src, i)
+	from.moved[c.send]++
+	if st.Verb == schedule.RecvReduce {
+		v += *d.at(c.rank, st.Src, i)
+	}
+	*d.at(c.rank, st.Dst, i) = v
+}
+
+// step moves one element of anything that may move, and says whether there was something.
+func (d *dumb) step() bool {
+	var open []choice
+	for rank := range d.replicas {
+		open = append(open, d.receives(rank)...)
+	}
+	if len(open) == 0 {
+		return false
+	}
+	c := open[d.random.IntN(len(open))]
+	d.carryOut(c)
 	for _, rank := range []int{c.rank, c.from} {
 		if rank >= 0 && d.done(rank) {
-			for _, st := range d.Programs[rank][d.replicas[rank].round].Then {
-				for i := range d.length(st.Dst) {
-					d.local(rank, st, i)
-				}
-			}
+			d.then(rank)
 			d.replicas[rank].round++
 			d.enter(rank)
 		}
@@ -433,8 +495,10 @@ func works(t *testing.T, s *schedule.Schedule, random *rand.Rand) {
 			if inPlace && s.Apart {
 				continue
 			}
-			if err := try(s, n, inPlace, random); err != nil {
-				t.Fatalf("Check accepts, but with Output being Input %v: %v\n%v", inPlace, err, s)
+			for _, together := range []bool{false, true} {
+				if err := try(s, n, inPlace, together, random); err != nil {
+					t.Fatalf("Check accepts, but with Output being Input %v, together %v: %v\n%v", inPlace, together, err, s)
+				}
 			}
 		}
 	}
@@ -457,7 +521,7 @@ func TestDumbFindsFaults(t *testing.T) {
 			continue
 		}
 		refused++
-		if try(s, 11, false, random) != nil {
+		if try(s, 11, false, false, random) != nil {
 			wrong++
 		}
 	}

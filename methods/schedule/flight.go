@@ -7,6 +7,7 @@ type touch struct {
 	turn    int // of the round in which it was used last; older ones do not count
 	written bool
 	by      int // the move that wrote it last, or read it last
+	sent    int // one more than the move that sends it; 0: none does
 }
 
 // checkFlight checks that the moves of one round may be in flight together: see Round.Moves. Since the messages of one
@@ -27,12 +28,12 @@ func (m *machine) checkFlight(moves []Step) error {
 			return fmt.Errorf("move %d (%v) follows another local step of its fold", i, st)
 		}
 		if st.Verb != Recv && !(st.Verb == RecvReduce && m.samePlace(st.Src, st.Dst)) {
-			if err := m.claim(i, st.Src, false, -1); err != nil {
+			if err := m.claim(i, st.Verb, st.Src, false, -1); err != nil {
 				return err
 			}
 		}
 		if st.Verb != Send {
-			if err := m.claim(i, st.Dst, true, before); err != nil {
+			if err := m.claim(i, st.Verb, st.Dst, true, before); err != nil {
 				return err
 			}
 		}
@@ -40,9 +41,44 @@ func (m *machine) checkFlight(moves []Step) error {
 	return nil
 }
 
+// checkThen checks that the steps after the moves of a round write nothing that these send. It comes after checkFlight,
+// whose notes it reads. It returns the step that does.
+func (m *machine) checkThen(then, moves []Step) (int, error) {
+	for i, st := range then {
+		if m.isNothing(st) {
+			continue
+		}
+		sent := 0
+		if slot := st.Dst.Slot; st.Dst.Buf == Scratch && slot < len(m.bases) {
+			if b := m.bases[slot]; b.turn == m.turn && b.by != st.Dst.Base {
+				sent = b.sent // the slot gets another layout
+			}
+		}
+		first, count := m.place(st.Dst)
+		for p := first; p < min(first+count, len(m.touched)) && sent == 0; p++ {
+			if t := m.touched[p]; t.turn == m.turn {
+				sent = t.sent
+			}
+		}
+		if sent > 0 {
+			return i, fmt.Errorf("the round sends what it overwrites (move %d, %v), and is not the last", sent-1, moves[sent-1])
+		}
+	}
+	return 0, nil
+}
+
 // claim notes that move i reads or writes a span. Places that move before wrote, the link before it of the same fold,
 // may be written again.
-func (m *machine) claim(i int, sp Span, write bool, before int) error {
+func (m *machine) claim(i int, verb Verb, sp Span, write bool, before int) error {
+	sent := func(earlier touch) int {
+		switch {
+		case verb == Send:
+			return i + 1
+		case earlier.turn == m.turn:
+			return earlier.sent
+		}
+		return 0
+	}
 	if sp.Buf == Scratch {
 		for sp.Slot >= len(m.bases) {
 			m.bases = append(m.bases, touch{})
@@ -50,7 +86,7 @@ func (m *machine) claim(i int, sp Span, write bool, before int) error {
 		if b := &m.bases[sp.Slot]; b.turn == m.turn && b.by != sp.Base {
 			return fmt.Errorf("move %d begins slot %d with chunk %d, another with chunk %d in one round", i, sp.Slot, sp.Base, b.by)
 		}
-		m.bases[sp.Slot] = touch{turn: m.turn, by: sp.Base}
+		m.bases[sp.Slot] = touch{turn: m.turn, by: sp.Base, sent: sent(m.bases[sp.Slot])}
 	}
 	first, count := m.place(sp)
 	for p := first; p < first+count; p++ {
@@ -61,7 +97,7 @@ func (m *machine) claim(i int, sp Span, write bool, before int) error {
 		if t.turn == m.turn && (t.written || write) && !(t.written && write && t.by == before) {
 			return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, sp)
 		}
-		m.touched[p] = touch{m.turn, write, i}
+		m.touched[p] = touch{m.turn, write, i, sent(t)}
 	}
 	return nil
 }

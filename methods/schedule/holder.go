@@ -12,6 +12,7 @@ type holder struct {
 	program Program
 	at      []place // by chunk
 	sent    []int   // by chunk: one more than the round in which it was sent last
+	lent    []int   // by chunk: the same of where Output may be Input
 	came    []built // by chunk: the message in which it came last
 	lowest  []int   // by slot: the first chunk that is ever put there
 
@@ -35,7 +36,7 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 	contract := b.s.Collective.Contract()
 	h := &holder{
 		rank: rank, program: make(Program, b.rounds), sending: map[inSlot]int{},
-		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), came: make([]built, b.s.Chunks),
+		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), lent: make([]int, b.s.Chunks), came: make([]built, b.s.Chunks),
 	}
 	lo, hi := contract.Input.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
 	for f := lo; f < hi; f++ {
@@ -110,7 +111,7 @@ func (h *holder) span(t int, m built) (Span, error) {
 	if together {
 		return h.in(first, m.first, m.n), nil
 	}
-	slot := h.free(t, m)
+	slot := h.free(t-1, m) // it is filled when the round before ends
 	for f := m.first; f < m.first+m.n; f++ {
 		r := &h.program[t-1]
 		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(h.at[f], f, 1), Dst: h.in(place{buf: Scratch, slot: slot}, f, 1)})
@@ -129,6 +130,8 @@ func (h *holder) send(t int, m built) error {
 		h.sent[f] = t + 1
 		if src.Buf == Scratch {
 			h.sending[inSlot{src.Slot, f}] = t + 1
+		} else {
+			h.lent[f] = t + 1
 		}
 	}
 	h.move(t, Step{Verb: Send, Peer: m.to, Src: src})
@@ -184,7 +187,7 @@ func (h *holder) receive(t int, m built, room bool) error {
 	return nil
 }
 
-// free is the first slot in which none of a message's chunks lies, nor goes from in round t.
+// free is the first slot in which none of a message's chunks lies, nor goes from in round t or later.
 func (h *holder) free(t int, m built) int {
 	taken := map[int]bool{}
 	for f := m.first; f < m.first+m.n; f++ {
@@ -199,10 +202,10 @@ func (h *holder) free(t int, m built) int {
 	return slot
 }
 
-// isSending says whether round t sends one of a message's chunks from a slot.
+// isSending says whether round t or a later one sends one of a message's chunks from a slot.
 func (h *holder) isSending(slot, t int, m built) bool {
 	for f := m.first; f < m.first+m.n; f++ {
-		if h.sending[inSlot{slot, f}] == t+1 {
+		if h.sending[inSlot{slot, f}] > t {
 			return true
 		}
 	}
@@ -221,17 +224,20 @@ func (h *holder) in(at place, first, n int) Span {
 	return Part(at.slot, 0, first, n)
 }
 
-// finish copies results into the Output, each when the round ends in which it came to be. A rank that has only what it
-// had in the beginning does so in round 0.
+// finish copies results into the Output, each when the round ends in which it came to be, or the one after if that
+// round sends what lies there. A rank that has only what it had in the beginning does so in round 0.
 func (h *holder) finish(lo, hi int) {
 	for f := lo; f < hi; {
-		at, first := h.at[f], f
-		for f++; f < hi && h.at[f] == at; f++ {
+		at, first, lent := h.at[f], f, h.lent[f]
+		for f++; f < hi && h.at[f] == at && h.lent[f] == lent; f++ {
 		}
 		if !at.held || at.buf == Output {
 			continue
 		}
 		t := max(at.round-1, 0)
+		if at.buf == Scratch && lent == t+1 && t+1 < len(h.program) {
+			t++
+		}
 		for t >= len(h.program) {
 			h.program = append(h.program, Round{})
 		}

@@ -52,7 +52,7 @@ func run(s *Schedule, inPlace bool) (Report, error) {
 		report.Rounds = max(report.Rounds, len(p))
 	}
 	for t := range report.Rounds {
-		if err := m.round(t, report.Sent); err != nil {
+		if err := m.round(t, t == report.Rounds-1, report.Sent); err != nil {
 			return Report{}, err
 		}
 	}
@@ -88,8 +88,8 @@ type mailbox struct {
 	taken    int
 }
 
-// round carries out round t of all ranks and counts the chunks that each sends.
-func (m *machine) round(t int, sent []int) error {
+// round carries out round t of all ranks, which may be the last, and counts the chunks that each sends.
+func (m *machine) round(t int, last bool, sent []int) error {
 	for _, i := range m.used {
 		m.mail[i] = mailbox{messages: m.mail[i].messages[:0]}
 	}
@@ -100,6 +100,11 @@ func (m *machine) round(t int, sent []int) error {
 		}
 		if err := m.checkFlight(p[t].Moves); err != nil {
 			return fmt.Errorf("schedule: rank %d round %d: %w", rank, t, err)
+		}
+		if !last {
+			if i, err := m.checkThen(p[t].Then, p[t].Moves); err != nil {
+				return stepError(rank, t, "then", i, p[t].Then[i], err)
+			}
 		}
 		for i, st := range p[t].Moves {
 			if st.Verb != Send {
@@ -179,9 +184,9 @@ func (m *machine) move(rank int, st Step) error {
 	return m.write(rank, st.Dst, values)
 }
 
-// local carries out a Copy or a Fold. A copy of Input to Output is nothing where they are the same.
+// local carries out a Copy or a Fold.
 func (m *machine) local(rank int, st Step) error {
-	if st.Verb == Copy && m.inPlace && st.Src.Buf == Input && m.samePlace(st.Src, st.Dst) {
+	if m.isNothing(st) {
 		return nil
 	}
 	values, err := m.read(rank, st.Src)
@@ -198,6 +203,11 @@ func (m *machine) local(rank int, st Step) error {
 		}
 	}
 	return m.write(rank, st.Dst, values)
+}
+
+// isNothing reports whether a step copies Input to Output where they are the same.
+func (m *machine) isNothing(st Step) bool {
+	return st.Verb == Copy && m.inPlace && st.Src.Buf == Input && m.samePlace(st.Src, st.Dst)
 }
 
 // values returns room for n values.

@@ -17,6 +17,7 @@
 // Exchanges and sends are counted per replica, over all its lanes, from 0. Nothing depends on anything but the script,
 // the seed and those counts, so a run with one lane per replica fails in the same place every time.
 //
-// Wrapped endpoints do not offer transport.PeerMemory: faults strike messages. Wrapped with no fault they otherwise
-// behave like those inside.
+// Endpoints from Wrap offer messages only, whatever those inside do. Those from WrapMemory offer peer memory and boards
+// as well, and faults strike these calls like an Exchange; but none of them is a send. Wrapped with no fault endpoints
+// otherwise behave like those inside.
 package faulty

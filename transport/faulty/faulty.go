@@ -12,9 +12,22 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Wrap wraps all endpoints of one transport, in the order of their ranks. Errors: an endpoint that is nil, a fault that
-// does nothing or is on a replica that there is not.
+// Wrap wraps all endpoints of one transport, in the order of their ranks. Whatever those inside offer beside Exchange
+// is hidden, so that all goes by messages. Errors: an endpoint that is nil, a fault that does nothing or is on a
+// replica that there is not.
 func Wrap(eps []transport.Endpoint, seed uint64, faults ...Fault) ([]transport.Endpoint, error) {
+	wrapped, err := wrap(eps, seed, faults)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]transport.Endpoint, len(eps))
+	for i, e := range wrapped {
+		out[i] = e
+	}
+	return out, nil
+}
+
+func wrap(eps []transport.Endpoint, seed uint64, faults []Fault) ([]*endpoint, error) {
 	for i, e := range eps {
 		if e == nil {
 			return nil, fmt.Errorf("faulty: endpoint %d of %d is nil", i, len(eps))
@@ -26,7 +39,7 @@ func Wrap(eps []transport.Endpoint, seed uint64, faults ...Fault) ([]transport.E
 		}
 	}
 	w := &world{faults: faults, seed: seed, failed: make(chan struct{})}
-	out := make([]transport.Endpoint, len(eps))
+	out := make([]*endpoint, len(eps))
 	for i, e := range eps {
 		r := &replica{world: w, closed: make(chan struct{})}
 		out[i] = &endpoint{Endpoint: e, me: r, root: true, closed: make(chan struct{})}
@@ -59,7 +72,7 @@ func (w *world) fail(rank int, err error) {
 // replica is what the lanes of one replica share.
 type replica struct {
 	world            *world
-	exchanges, sends atomic.Int64 // begun so far
+	exchanges, sends atomic.Int64 // begun so far; exchanges counts the calls of memory too
 	once             sync.Once
 	closed           chan struct{} // with the first endpoint
 }
@@ -87,9 +100,28 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 	if err := e.check(batch); err != nil {
 		return err
 	}
+	rank, rest := e.Rank(), batch
+	call, err := e.strike(ctx, call, func(f Fault) { rest = without(rest, rank, f) })
+	if err != nil {
+		return err
+	}
+	if t := e.failing(batch); t != nil {
+		err := &transport.RoundError{Replica: rank, Round: call.Round, Kind: transport.Send, Peer: t.Peer, Err: ErrInjected}
+		e.Abort(err)
+		return err
+	}
+	err = e.Endpoint.Exchange(ctx, call, rest)
+	if err == nil && len(rest) < len(batch) {
+		return e.miss(ctx, call)
+	}
+	return e.saw(err)
+}
+
+// strike has the faults strike a call as it begins, but for those of messages, and returns the call as it is now. It
+// calls lose for each fault that cuts the replica from another one by now.
+func (e *endpoint) strike(ctx context.Context, call transport.Call, lose func(f Fault)) (transport.Call, error) {
 	w, rank := e.me.world, e.Rank()
 	k := e.me.exchanges.Add(1) - 1
-	rest := batch
 	for _, f := range w.faults {
 		switch {
 		case f.kind == delay:
@@ -97,27 +129,21 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 		case f.kind == slow && f.rank == rank:
 			e.pause(ctx, f.by)
 		case f.kind == drop && f.rank == rank && k >= int64(f.at):
-			return e.hang(ctx, call)
+			return call, e.hang(ctx, call)
 		case f.kind == corrupt && f.rank == rank && k == int64(f.at):
 			call.Digest ^= 1 << (w.seed % 64)
 		case f.kind == cut && k >= int64(f.at) && (f.rank == rank || f.peer == rank):
-			rest = without(rest, rank, f)
+			lose(f)
 		}
 	}
-	if t := e.failing(batch); t != nil {
-		err := &transport.RoundError{Replica: rank, Round: call.Round, Kind: transport.Send, Peer: t.Peer, Err: ErrInjected}
+	return call, nil
+}
+
+// miss waits for what a fault has cut off, which does not come.
+func (e *endpoint) miss(ctx context.Context, call transport.Call) error {
+	err := e.hang(ctx, call)
+	if ctx.Err() != nil {
 		e.Abort(err)
-		return err
-	}
-	err := e.Endpoint.Exchange(ctx, call, rest)
-	if err == nil && len(rest) < len(batch) {
-		if err = e.hang(ctx, call); ctx.Err() != nil {
-			e.Abort(err)
-		}
-		return err
-	}
-	if err != nil {
-		e.saw(err)
 	}
 	return err
 }
@@ -189,12 +215,19 @@ func (e *endpoint) hang(ctx context.Context, call transport.Call) error {
 	return err
 }
 
-// saw takes note of an error that has ended the transport for all.
-func (e *endpoint) saw(err error) {
-	var refused *transport.BatchError
+// saw returns the error of a call inside, having taken note of one that has ended the transport for all.
+func (e *endpoint) saw(err error) error {
+	if err != nil {
+		e.note(err)
+	}
+	return err
+}
+
+func (e *endpoint) note(err error) {
 	var closed *transport.ClosedError
 	switch {
-	case errors.As(err, &refused) || errors.Is(err, transport.ErrBusy):
+	case errors.As(err, new(*transport.BatchError)) || errors.As(err, new(*transport.ArgumentError)):
+	case errors.Is(err, transport.ErrBusy) || errors.Is(err, transport.ErrNotShared):
 	case errors.As(err, &closed) && closed.Replica == e.Rank(): // the others will see it
 	default:
 		e.me.world.fail(e.Rank(), err)
@@ -203,11 +236,32 @@ func (e *endpoint) saw(err error) {
 
 // Dup implements transport.Endpoint.
 func (e *endpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
+	d, err := e.dup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (e *endpoint) dup(ctx context.Context) (*endpoint, error) {
 	d, err := e.Endpoint.Dup(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &endpoint{Endpoint: d, me: e.me, closed: make(chan struct{})}, nil
+}
+
+// Err implements transport.Endpoint. A failure that the transport inside does not know of counts too.
+func (e *endpoint) Err() error {
+	if err := e.Endpoint.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-e.me.world.failed:
+		return e.me.world.first
+	default:
+		return nil
+	}
 }
 
 // Abort implements transport.Endpoint.

@@ -7,6 +7,17 @@ import (
 	"gogcl.dev/transport"
 )
 
+// Err implements transport.Endpoint.
+func (e *endpoint) Err() error {
+	if err := e.lane.nw.aborted.Load(); err != nil {
+		return err
+	}
+	if e.closed.Load() {
+		return &transport.ClosedError{Replica: e.rank}
+	}
+	return nil
+}
+
 // interruption says why the endpoint must stop, whatever its batch: it is closed, the network is aborted, or the
 // context is done.
 func (e *endpoint) interruption() error {
@@ -17,13 +28,7 @@ func (e *endpoint) interruption() error {
 		default:
 		}
 	}
-	if err := e.lane.nw.aborted.Load(); err != nil {
-		return err
-	}
-	if e.closed.Load() {
-		return &transport.ClosedError{Replica: e.rank}
-	}
-	return nil
+	return e.Err()
 }
 
 // interrupted ends the Exchange if there is a reason to, a closed peer that it waits for among them.

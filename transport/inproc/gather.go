@@ -7,7 +7,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Gather implements transport.PeerMemory.
+// Gather implements transport.Boards.
 func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
 	switch {
 	case size < 0 || size > smallLimit:

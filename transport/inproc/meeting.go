@@ -65,7 +65,7 @@ type notice struct {
 type stage uint8
 
 const (
-	announcing stage = iota // all at the barrier of a Meet, Gather or Share
+	announcing stage = iota // all at the first barrier of a Share or Gather
 	syncing                 // all at any other barrier
 	sharing                 // all pieces to be done
 	taking                  // a message of Broadcast
@@ -91,7 +91,7 @@ type visit struct {
 	given      []int // the members as the caller gave them
 	place      int
 	number     uint64 // of the barrier it is at, or was at last
-	operations uint64 // how many times it has met, shared or gathered
+	operations uint64 // how many times it has shared or gathered
 	broadcasts uint64 // how many times it has broadcast
 	history    uint64 // of their roots
 	awaited    uint64 // taking, catching: the broadcast
@@ -107,10 +107,7 @@ type visit struct {
 	_          [36]byte // three lines in all
 }
 
-var (
-	errNotMet = errors.New("Sync or Part without Meet")
-	errCrash  = errors.New("a Combiner or a Worker panicked or ended its goroutine")
-)
+var errCrash = errors.New("a Combiner or a Worker panicked or ended its goroutine")
 
 // assembly stands in endpoint.waiting for a meeting.
 var assembly slot
@@ -213,10 +210,7 @@ func (e *endpoint) dismiss() {
 	e.busy.Unlock()
 }
 
-// Err implements transport.PeerMemory.
-func (e *endpoint) Err() error { return e.interruption() }
-
-// SmallLimit implements transport.PeerMemory.
+// SmallLimit implements transport.Boards.
 func (e *endpoint) SmallLimit() int { return smallLimit }
 
 // vacate is part of fail: it returns when no member can touch this one's memory any more. The network is aborted, so

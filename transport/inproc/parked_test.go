@@ -132,7 +132,7 @@ type pieces struct {
 	done []int
 }
 
-func (p *pieces) Piece(_ []transport.Memory, i int) {
+func (p *pieces) Piece(_ []transport.Memory, _, i int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done[i]++
@@ -152,7 +152,7 @@ func TestPiecesAreDoneOnce(t *testing.T) {
 					for r := range e {
 						all.Go(func() {
 							call := transport.Call{Group: 1, Seq: uint64(seq)}
-							if err := e[r].Share(context.Background(), call, []int{0, 1, 2}, transport.Memory{}, count, w); err != nil {
+							if err := e[r].Share(context.Background(), call, []int{0, 1, 2}, transport.Memory{}, []int{count}, w); err != nil {
 								t.Error(err)
 							}
 						})

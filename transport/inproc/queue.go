@@ -34,7 +34,7 @@ func (q *queue) board(number uint64, size int) []byte {
 	return q.boards[at : at+size]
 }
 
-// Broadcast implements transport.PeerMemory. Members that take a message compare its call, its root and its length with
+// Broadcast implements transport.Boards. Members that take a message compare its call, its root and its length with
 // their own. That leaves those that take none, two that both believe to be the root. They compare their calls every
 // queueLength/2 broadcasts; and their roots differ, so the history of roots that goes into every later comparison does.
 func (e *endpoint) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {

@@ -194,6 +194,7 @@ func (s *suite) abort(t *testing.T) {
 					s.wantCause(t, i%n, err, i%n == who, cause)
 					wantAbort(t, i%n, err, who)
 					wantWhere(t, i%n, err)
+					wantAbort(t, i%n, both[i].Err(), who)
 				}
 				eps[0].Abort(errors.New("too late"))
 				stays(t, eps, who)

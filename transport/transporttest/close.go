@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -36,6 +37,10 @@ func (s *suite) close(t *testing.T) {
 					scribble(buf)
 				})
 				wantClosed(t, 0, errs[0], 0)
+				var closed *transport.ClosedError
+				if err := eps[0].Err(); !errors.As(err, &closed) && !errors.As(err, new(*transport.AbortError)) {
+					t.Errorf("Err of an endpoint that is closed: %v", err)
+				}
 			})
 		}
 	})

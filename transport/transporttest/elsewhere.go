@@ -13,22 +13,21 @@ import (
 // broadcastElsewhere has replica 0 broadcast while the others wait in another call, for messages or at a meeting:
 // before they come, after, or when it has closed. They get an error with both calls, and replica 0 one from Close.
 func (s *suite) broadcastElsewhere(t *testing.T) {
-	waits := map[string]func(e transport.PeerMemory, g group, c transport.Call) error{
-		"Meet": func(e transport.PeerMemory, g group, c transport.Call) error {
-			_, err := e.Meet(background, c, g.members, transport.Memory{})
-			return err
+	waits := map[string]func(e near, g group, c transport.Call) error{
+		"rounds": func(e near, g group, c transport.Call) error {
+			return e.Share(background, c, g.members, transport.Memory{}, []int{0, 0}, &worker{})
 		},
-		"Gather": func(e transport.PeerMemory, g group, c transport.Call) error {
+		"Gather": func(e near, g group, c transport.Call) error {
 			_, _, err := e.Gather(background, c, g.members, make([]byte, 8), 8, nil)
 			return err
 		},
-		"Share": func(e transport.PeerMemory, g group, c transport.Call) error {
-			return e.Share(background, c, g.members, transport.Memory{}, 1, &worker{})
+		"Share": func(e near, g group, c transport.Call) error {
+			return e.Share(background, c, g.members, transport.Memory{}, []int{1}, &worker{})
 		},
-		"Broadcast": func(e transport.PeerMemory, g group, c transport.Call) error {
+		"Broadcast": func(e near, g group, c transport.Call) error {
 			return e.Broadcast(background, c, g.members, 0, make([]byte, 8))
 		},
-		"Exchange": func(e transport.PeerMemory, _ group, c transport.Call) error {
+		"Exchange": func(e near, _ group, c transport.Call) error {
 			return e.Exchange(background, c, []transport.Transfer{{Peer: 0, Kind: transport.Recv, Buf: make([]byte, 8)}})
 		},
 	}
@@ -43,7 +42,7 @@ func (s *suite) broadcastElsewhere(t *testing.T) {
 						bad.Collective++
 						came := make(chan bool)
 						errs := each(t, eps, func(ep transport.Endpoint) error {
-							e := ep.(transport.PeerMemory)
+							e := ep.(near)
 							if e.Rank() > 0 {
 								if i%2 == 1 {
 									<-came

@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +11,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// RunPeerMemory is the part of Run about transport.PeerMemory. It is skipped when the endpoints do not offer that.
+// RunPeerMemory is the part of Run about transport.PeerMemory and transport.Boards. It is skipped when the endpoints do
+// not offer both.
 func RunPeerMemory(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
 	s := &suite{open: open}
 	for _, f := range features {
@@ -21,28 +23,28 @@ func RunPeerMemory(t *testing.T, open func(t testing.TB, n int) []transport.Endp
 
 func (s *suite) peerMemory(t *testing.T) {
 	probe := s.open(t, 1)
-	_, ok := probe[0].(transport.PeerMemory)
+	_, ok := probe[0].(near)
 	shut(t, probe)
 	if !ok {
-		t.Skip("the endpoints do not implement transport.PeerMemory")
+		t.Skip("the endpoints do not implement transport.PeerMemory and transport.Boards")
 	}
 	for _, test := range []struct {
 		name string
 		run  func(*suite, *testing.T)
 	}{
-		{"Meet", (*suite).meet},
+		{"Rounds", (*suite).rounds},
 		{"Gather", (*suite).gather},
 		{"Share", (*suite).share},
 		{"Broadcast", (*suite).broadcast},
 		{"Subset", (*suite).subset},
 		{"Mixed", (*suite).mixed},
 		{"BadArguments", (*suite).badArguments},
-		{"Busy", (*suite).meetBusy},
-		{"Mismatch", (*suite).meetMismatch},
-		{"InExchange", (*suite).meetExchange},
+		{"Busy", (*suite).shareBusy},
+		{"Mismatch", (*suite).memoryMismatch},
+		{"InExchange", (*suite).memoryExchange},
 		{"Overlapping", (*suite).overlapping},
-		{"Break", (*suite).meetBreak},
-		{"Missing", (*suite).meetMissing},
+		{"Break", (*suite).roundsBreak},
+		{"Missing", (*suite).memoryMissing},
 		{"Panic", (*suite).combinerPanics},
 		{"WorkerPanic", (*suite).workerPanics},
 		{"ShareBreak", (*suite).shareBreak},
@@ -50,8 +52,8 @@ func (s *suite) peerMemory(t *testing.T) {
 		{"BroadcastArguments", (*suite).broadcastArguments},
 		{"BroadcastUnheard", (*suite).broadcastUnheard},
 		{"BroadcastElsewhere", (*suite).broadcastElsewhere},
-		{"NoLeak", (*suite).meetNoLeak},
-		{"NoAlloc", (*suite).meetNoAlloc},
+		{"NoLeak", (*suite).memoryNoLeak},
+		{"NoAlloc", (*suite).memoryNoAlloc},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
@@ -94,77 +96,34 @@ func (g group) folded(size, seq int) []byte {
 
 const meetPiece = 4096
 
-// meeting carries out one Meet, some Syncs and a Part on the endpoint, checks what it sees, and spoils its buffers.
-func (g group) meeting(e transport.PeerMemory, size, seq, syncs int) error {
+// stepping carries out one Share of several rounds, checks what it sees, and spoils its buffers. Round 0 works on the
+// members' memory; each of the more rounds checks what the one before has left, and leaves a byte for the next member.
+// The last round has pieces for some members only.
+func (g group) stepping(e near, size, seq, more int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
-	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size), Scratch: make([]byte, pieces+1)}
+	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size), Scratch: make([]byte, pieces+2)}
 	mine.Ins = [][]byte{mine.In[:size/2], nil, mine.In[size/2:]}
 	mine.Outs = [][]byte{{byte(me), byte(seq)}}
 	defer scribble(mine.In, mine.Out, mine.Scratch, mine.Outs[0])
-	mems, err := e.Meet(background, g.call(seq), g.members, mine)
-	if err != nil {
-		return err
+	w := &stepper{group: g, endpoint: e, place: slices.Index(g.members, me), mine: mine, size: size, seq: seq, pieces: pieces}
+	rounds := []int{len(g.members)}
+	for range more {
+		rounds = append(rounds, len(g.members))
 	}
-	work := func() error {
-		if len(mems) != len(g.members) {
-			return fmt.Errorf("got from Meet the memory of %d members, want %d", len(mems), len(g.members))
-		}
-		for i, m := range mems {
-			if len(m.In) != size || len(m.Out) != size || len(m.Scratch) != pieces+1 {
-				return fmt.Errorf("member %d shows %d, %d and %d bytes", i, len(m.In), len(m.Out), len(m.Scratch))
-			}
-			if len(m.Ins) != 3 || len(m.Ins[0]) != size/2 || len(m.Ins[1]) != 0 || len(m.Ins[2]) != size-size/2 || len(m.Outs) != 1 {
-				return fmt.Errorf("member %d shows lists of %d and %d buffers, or of other lengths", i, len(m.Ins), len(m.Outs))
-			}
-			if size > 1 && (&m.Ins[0][0] != &m.In[0] || &m.Ins[2][0] != &m.In[size/2]) {
-				return fmt.Errorf("member %d shows other buffers in its list than it laid open", i)
-			}
-			if got, want := string(m.Outs[0]), string([]byte{byte(g.members[i]), byte(seq)}); got != want {
-				return fmt.Errorf("member %d shows %q in its list, want %q", i, got, want)
-			}
-		}
-		for i := slices.Index(g.members, me); i < pieces; i += len(mems) {
-			mems[0].Scratch[i]++
-			share(mems, i, nil)
-		}
-		want := g.folded(size, seq)
-		for k := range syncs {
-			if err := e.Sync(background); err != nil {
-				return err
-			}
-			for i, m := range mems {
-				if err := same(fmt.Sprintf("output of member %d after Sync", i), m.Out, want); err != nil {
-					return err
-				}
-			}
-			if err := e.Sync(background); err != nil {
-				return err
-			}
-			// A byte for the next member, which looks for it in the next round.
-			next := mems[(slices.Index(g.members, me)+1)%len(mems)]
-			next.Scratch[pieces] = byte(me + k + 1)
-			if err := e.Sync(background); err != nil {
-				return err
-			}
-			from := g.members[(slices.Index(g.members, me)+len(mems)-1)%len(mems)]
-			if got := mine.Scratch[pieces]; got != byte(from+k+1) {
-				return fmt.Errorf("sync %d: the neighbour's byte is %d, want %d", k, got, byte(from+k+1))
-			}
-		}
-		return nil
+	last := seq % (len(g.members) + 1)
+	rounds = append(rounds, last)
+	if err := e.Share(background, g.call(seq), g.members, mine, rounds, w); err != nil {
+		return errors.Join(w.err, err)
 	}
-	err = work()
-	if err != nil {
-		e.Abort(err) // the others are not where we are
+	want := 1 + more
+	if w.place < last {
+		want++
 	}
-	if parted := e.Part(background); err == nil {
-		err = parted
+	if w.rounds != want {
+		return fmt.Errorf("member %d did pieces in %d rounds, want %d", w.place, w.rounds, want)
 	}
-	if err != nil {
-		return err
-	}
-	if err := same("input after Part", mine.In, made(size, origin{me, me, int(g.id), seq})); err != nil {
+	if err := same("input after Share", mine.In, made(size, origin{me, me, int(g.id), seq})); err != nil {
 		return err
 	}
 	if me == g.members[0] {
@@ -172,7 +131,81 @@ func (g group) meeting(e transport.PeerMemory, size, seq, syncs int) error {
 			return err
 		}
 	}
-	return same("output after Part", mine.Out, g.folded(size, seq))
+	return same("output after Share", mine.Out, g.folded(size, seq))
+}
+
+// stepper is the Worker of stepping.
+type stepper struct {
+	group
+	endpoint  transport.Endpoint
+	place     int
+	mine      transport.Memory
+	size, seq int
+	pieces    int // of the work of round 0
+	rounds    int // in which it had a piece
+	err       error
+}
+
+// Piece implements transport.Worker. An error ends the others as well: they are not where this member is.
+func (w *stepper) Piece(all []transport.Memory, round, i int) {
+	err := w.piece(all, round, i)
+	if err != nil && w.err == nil {
+		w.err = err
+		w.endpoint.Abort(err)
+	}
+}
+
+func (w *stepper) piece(all []transport.Memory, round, i int) error {
+	if i != w.place || round != w.rounds {
+		return fmt.Errorf("member %d is given piece %d of round %d, and has had %d", w.place, i, round, w.rounds)
+	}
+	w.rounds++
+	if err := w.look(all); err != nil {
+		return err
+	}
+	n := len(all)
+	if round == 0 {
+		for k := i; k < w.pieces; k += n {
+			all[0].Scratch[k]++
+			share(all, k, nil)
+		}
+	} else {
+		want := w.folded(w.size, w.seq)
+		for k, m := range all {
+			if err := same(fmt.Sprintf("output of member %d in round %d", k, round), m.Out, want); err != nil {
+				return err
+			}
+		}
+		from := w.members[(i+n-1)%n]
+		if got := w.mine.Scratch[w.pieces+round%2]; got != byte(from+round) {
+			return fmt.Errorf("round %d: the neighbour's byte is %d, want %d", round, got, byte(from+round))
+		}
+	}
+	next := all[(i+1)%n] // may be looking for the byte of this round, beside it
+	next.Scratch[w.pieces+(round+1)%2] = byte(w.members[i] + round + 1)
+	return nil
+}
+
+// look checks what the members show.
+func (w *stepper) look(all []transport.Memory) error {
+	if len(all) != len(w.members) {
+		return fmt.Errorf("a Worker has the memory of %d members, want %d", len(all), len(w.members))
+	}
+	for i, m := range all {
+		if len(m.In) != w.size || len(m.Out) != w.size || len(m.Scratch) != w.pieces+2 {
+			return fmt.Errorf("member %d shows %d, %d and %d bytes", i, len(m.In), len(m.Out), len(m.Scratch))
+		}
+		if len(m.Ins) != 3 || len(m.Ins[0]) != w.size/2 || len(m.Ins[1]) != 0 || len(m.Ins[2]) != w.size-w.size/2 || len(m.Outs) != 1 {
+			return fmt.Errorf("member %d shows lists of %d and %d buffers, or of other lengths", i, len(m.Ins), len(m.Outs))
+		}
+		if w.size > 1 && (&m.Ins[0][0] != &m.In[0] || &m.Ins[2][0] != &m.In[w.size/2]) {
+			return fmt.Errorf("member %d shows other buffers in its list than it laid open", i)
+		}
+		if got, want := string(m.Outs[0]), string([]byte{byte(w.members[i]), byte(w.seq)}); got != want {
+			return fmt.Errorf("member %d shows %q in its list, want %q", i, got, want)
+		}
+	}
+	return nil
 }
 
 // once checks that each piece was done once.
@@ -196,7 +229,7 @@ func (combine) Combine(dst []byte, all [][]byte) {
 }
 
 // gathering carries out one Gather and checks it. Members whose bit in silent is set publish nothing.
-func (g group) gathering(e transport.PeerMemory, size, seq int, silent uint, c transport.Combiner) error {
+func (g group) gathering(e near, size, seq int, silent uint, c transport.Combiner) error {
 	me := e.Rank()
 	var mine []byte
 	if silent>>slices.Index(g.members, me)&1 == 0 {
@@ -226,10 +259,16 @@ func (g group) gathering(e transport.PeerMemory, size, seq int, silent uint, c t
 	return nil
 }
 
-// peers is all for peer memory.
-func peers(t testing.TB, eps []transport.Endpoint, body func(e transport.PeerMemory) error) {
+// near is an endpoint whose peers reach its memory and read its boards.
+type near interface {
+	transport.PeerMemory
+	transport.Boards
+}
+
+// peers is all for peer memory and boards.
+func peers(t testing.TB, eps []transport.Endpoint, body func(e near) error) {
 	t.Helper()
-	all(t, eps, func(e transport.Endpoint) error { return body(e.(transport.PeerMemory)) })
+	all(t, eps, func(e transport.Endpoint) error { return body(e.(near)) })
 }
 
 // tardy sleeps now and then, so long that the others park or register.
@@ -239,16 +278,17 @@ func tardy(random *rand.Rand) {
 	}
 }
 
-func (s *suite) meet(t *testing.T) {
+// rounds has members step together through Shares of several rounds.
+func (s *suite) rounds(t *testing.T) {
 	s.sizes(t, []int{1, 2, 3, 5, 8}, []int{0, 1, 100, 30000}, func(t *testing.T, n, size int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		peers(t, eps, func(e transport.PeerMemory) error {
+		peers(t, eps, func(e near) error {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 3))
 			for seq := range s.few(100) {
 				tardy(random)
-				if err := g.meeting(e, size, seq, seq%3); err != nil {
-					return fmt.Errorf("meeting %d: %w", seq, err)
+				if err := g.stepping(e, size, seq, seq%4); err != nil {
+					return fmt.Errorf("share %d: %w", seq, err)
 				}
 			}
 			return nil
@@ -260,8 +300,8 @@ func (s *suite) gather(t *testing.T) {
 	s.replicas(t, []int{1, 2, 3, 8}, func(t *testing.T, n int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		limit := eps[0].(transport.PeerMemory).SmallLimit()
-		peers(t, eps, func(e transport.PeerMemory) error {
+		limit := eps[0].(near).SmallLimit()
+		peers(t, eps, func(e near) error {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 4))
 			seq := 0
 			for _, size := range []int{0, 1, 8, 9, 100, limit} {
@@ -299,23 +339,23 @@ func (s *suite) subset(t *testing.T) {
 			h := &halves[r%2]
 			h.members = append([]int{r}, h.members...)
 		}
-		peers(t, eps, func(e transport.PeerMemory) error {
+		peers(t, eps, func(e near) error {
 			me := e.Rank()
 			random := rand.New(rand.NewPCG(uint64(me), 5))
 			for seq := range s.few(100) {
 				tardy(random)
 				half := halves[me%2]
 				for range me%2 + 1 { // the one group is twice as busy as the other
-					if err := half.meeting(e, 5000, seq, 1); err != nil {
-						return fmt.Errorf("half, meeting %d: %w", seq, err)
+					if err := half.stepping(e, 5000, seq, 1); err != nil {
+						return fmt.Errorf("half, share %d: %w", seq, err)
 					}
 					if err := half.gathering(e, 20, seq, 0, combine{}); err != nil {
 						return fmt.Errorf("half, gathering %d: %w", seq, err)
 					}
 				}
 				if seq%10 == 0 {
-					if err := whole.meeting(e, 100, seq, 0); err != nil {
-						return fmt.Errorf("all, meeting %d: %w", seq, err)
+					if err := whole.stepping(e, 100, seq, 0); err != nil {
+						return fmt.Errorf("all, share %d: %w", seq, err)
 					}
 				}
 			}
@@ -331,7 +371,7 @@ func (s *suite) mixed(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d/n=%d", seed, n), func(t *testing.T) {
 			eps := s.connect(t, n)
 			g := everybody(n)
-			peers(t, eps, func(e transport.PeerMemory) error {
+			peers(t, eps, func(e near) error {
 				plan, own := rand.New(rand.NewPCG(uint64(seed), 6)), rand.New(rand.NewPCG(uint64(e.Rank()), uint64(seed)))
 				for seq := range 200 {
 					size := []int{0, 1, 8, 9, 64, 4000}[plan.IntN(6)]
@@ -342,7 +382,7 @@ func (s *suite) mixed(t *testing.T) {
 					case 0:
 						err = shift(e, seq, k)
 					case 1:
-						err = g.meeting(e, size, seq, k)
+						err = g.stepping(e, size, seq, k)
 					case 2:
 						err = g.gathering(e, size, seq, uint(k), nil)
 					case 3:

@@ -16,7 +16,7 @@ import (
 func (s *suite) badArguments(t *testing.T) {
 	eps := s.connect(t, 3)
 	g := everybody(3)
-	e := eps[0].(transport.PeerMemory)
+	e := eps[0].(near)
 	limit := e.SmallLimit()
 	refused := func(what string, err error) {
 		t.Helper()
@@ -28,15 +28,16 @@ func (s *suite) badArguments(t *testing.T) {
 	for name, members := range map[string][]int{
 		"nobody": nil, "without the caller": {1, 2}, "out of range": {0, 1, 3}, "negative": {-1, 0}, "twice": {0, 1, 0},
 	} {
-		_, err := e.Meet(background, g.call(0), members, transport.Memory{})
-		refused("Meet/"+name, err)
-		_, _, err = e.Gather(background, g.call(0), members, nil, 0, nil)
+		_, _, err := e.Gather(background, g.call(0), members, nil, 0, nil)
 		refused("Gather/"+name, err)
-		refused("Share/"+name, e.Share(background, g.call(0), members, transport.Memory{}, 1, &worker{}))
+		refused("Share/"+name, e.Share(background, g.call(0), members, transport.Memory{}, []int{1}, &worker{}))
+		refused("rounds/"+name, e.Share(background, g.call(0), members, transport.Memory{}, []int{0, 0}, &worker{}))
 		refused("Broadcast/"+name, e.Broadcast(background, g.call(0), members, 0, nil))
 	}
-	refused("Share of -1 pieces", e.Share(background, g.call(0), g.members, transport.Memory{}, -1, &worker{}))
-	refused("Share by nobody", e.Share(background, g.call(0), g.members, transport.Memory{}, 1, nil))
+	refused("Share of -1 pieces", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{-1}, &worker{}))
+	refused("Share of -1 pieces in round 1", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{3, -1}, &worker{}))
+	refused("Share of 4 pieces in one of several rounds", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{3, 4}, &worker{}))
+	refused("Share by nobody", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{1}, nil))
 	refused("Broadcast of too much", e.Broadcast(background, g.call(0), g.members, 0, make([]byte, limit+1)))
 	for _, root := range []int{-1, 3} {
 		refused(fmt.Sprintf("Broadcast from %d", root), e.Broadcast(background, g.call(0), g.members, root, nil))
@@ -45,11 +46,11 @@ func (s *suite) badArguments(t *testing.T) {
 		_, _, err := e.Gather(background, g.call(0), g.members, make([]byte, sizes[0]), sizes[1], combine{})
 		refused(fmt.Sprintf("Gather of %d bytes, size %d", sizes[0], sizes[1]), err)
 	}
-	peers(t, eps, func(e transport.PeerMemory) error {
+	peers(t, eps, func(e near) error {
 		if err := g.gathering(e, limit, 0, 0, nil); err != nil {
 			return err
 		}
-		return g.meeting(e, 100, 1, 1)
+		return g.stepping(e, 100, 1, 1)
 	})
 	// Members other than those that the group has.
 	for rank, err := range each(t, eps, func(e transport.Endpoint) error {
@@ -57,8 +58,7 @@ func (s *suite) badArguments(t *testing.T) {
 		if e.Rank() == 1 {
 			members = []int{2, 1, 0}
 		}
-		_, err := e.(transport.PeerMemory).Meet(background, g.call(2), members, transport.Memory{})
-		return err
+		return e.(near).Share(background, g.call(2), members, transport.Memory{}, []int{1}, workFunc(nil))
 	}) {
 		wantFailure(t, rank, err)
 	}
@@ -74,29 +74,39 @@ func wantFailure(t testing.TB, rank int, err error) {
 	wantWhere(t, rank, err)
 }
 
-// meetBusy calls what may not be called between Meet and Part, and Sync and Part without Meet.
-func (s *suite) meetBusy(t *testing.T) {
+// workFunc is a Worker that is a function; nil does nothing.
+type workFunc func(all []transport.Memory, round, i int)
+
+// Piece implements transport.Worker.
+func (f workFunc) Piece(all []transport.Memory, round, i int) {
+	if f != nil {
+		f(all, round, i)
+	}
+}
+
+// shareBusy calls what may not be called by a Worker.
+func (s *suite) shareBusy(t *testing.T) {
 	s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		peers(t, eps, func(e transport.PeerMemory) error {
-			if e.Sync(background) == nil || e.Part(background) == nil {
-				t.Error("Sync or Part succeed without Meet")
-			}
+		peers(t, eps, func(e near) error {
 			for seq := range 20 {
-				if _, err := e.Meet(background, g.call(seq), g.members, transport.Memory{}); err != nil {
-					return err
-				}
-				_, met := e.Meet(background, g.call(seq), g.members, transport.Memory{})
-				_, _, gathered := e.Gather(background, g.call(seq), g.members, nil, 0, nil)
-				shared := e.Share(background, g.call(seq), g.members, transport.Memory{}, 1, &worker{})
-				broadcast := e.Broadcast(background, g.call(seq), g.members, 0, nil)
-				for what, err := range map[string]error{"Meet": met, "Gather": gathered, "Share": shared, "Broadcast": broadcast, "Exchange": e.Exchange(background, call(0, 0), nil)} {
-					if !errors.Is(err, transport.ErrBusy) {
-						t.Errorf("%s between Meet and Part: %v", what, err)
+				tried := workFunc(func([]transport.Memory, int, int) {
+					_, _, gathered := e.Gather(background, g.call(seq), g.members, nil, 0, nil)
+					for what, err := range map[string]error{
+						"Gather":    gathered,
+						"Share":     e.Share(background, g.call(seq), g.members, transport.Memory{}, []int{1}, &worker{}),
+						"rounds":    e.Share(background, g.call(seq), g.members, transport.Memory{}, []int{1, 1}, &worker{}),
+						"Broadcast": e.Broadcast(background, g.call(seq), g.members, 0, nil),
+						"Exchange":  e.Exchange(background, call(0, 0), nil),
+					} {
+						if !errors.Is(err, transport.ErrBusy) {
+							t.Errorf("%s during Share: %v", what, err)
+						}
 					}
-				}
-				if err := e.Part(background); err != nil {
+				})
+				rounds := [][]int{{n}, {n, n}}[seq%2]
+				if err := e.Share(background, g.call(seq), g.members, transport.Memory{}, rounds, tried); err != nil {
 					return err
 				}
 			}
@@ -105,9 +115,9 @@ func (s *suite) meetBusy(t *testing.T) {
 	})
 }
 
-// meetMismatch has one member in another call. All get an error, and nothing is touched.
-func (s *suite) meetMismatch(t *testing.T) {
-	for _, what := range []string{"meet", "gather", "share"} {
+// memoryMismatch has one member in another call. All get an error, and nothing is touched.
+func (s *suite) memoryMismatch(t *testing.T) {
+	for _, what := range []string{"rounds", "gather", "share"} {
 		for _, f := range fields {
 			t.Run("op="+what+"/field="+f.name, func(t *testing.T) {
 				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
@@ -118,9 +128,9 @@ func (s *suite) meetMismatch(t *testing.T) {
 					bad := good
 					f.change(&bad)
 					errs := each(t, eps, func(ep transport.Endpoint) error {
-						e, me := ep.(transport.PeerMemory), ep.Rank()
+						e, me := ep.(near), ep.Rank()
 						for seq := range before {
-							if err := g.meeting(e, 100, seq, 0); err != nil {
+							if err := g.stepping(e, 100, seq, 0); err != nil {
 								return err
 							}
 						}
@@ -129,21 +139,20 @@ func (s *suite) meetMismatch(t *testing.T) {
 							mine = bad
 						}
 						buf := made(1000, origin{me, 0, 0, 0})
+						spoils := workFunc(func(all []transport.Memory, _, _ int) {
+							t.Errorf("replica %d: Share begins", me)
+							for _, m := range all {
+								scribble(m.Out)
+							}
+						})
 						var err error
 						switch what {
 						case "gather":
 							_, _, err = e.Gather(background, mine, g.members, buf[:100], 100, combine{})
 						case "share":
-							err = e.Share(background, mine, g.members, transport.Memory{In: buf, Out: buf, Scratch: buf}, 1, &worker{})
+							err = e.Share(background, mine, g.members, transport.Memory{In: buf, Out: buf, Scratch: buf}, []int{1}, &worker{})
 						default:
-							var mems []transport.Memory
-							if mems, err = e.Meet(background, mine, g.members, transport.Memory{In: buf, Out: buf, Scratch: buf}); err == nil {
-								t.Errorf("replica %d: Meet succeeds", me)
-								for _, m := range mems {
-									scribble(m.Out)
-								}
-								return errors.Join(errors.New("met"), e.Part(background))
-							}
+							err = e.Share(background, mine, g.members, transport.Memory{In: buf, Out: buf, Scratch: buf}, []int{n, n}, spoils)
 						}
 						if err := same(fmt.Sprintf("replica %d: buffer after the error", me), buf, made(1000, origin{me, 0, 0, 0})); err != nil {
 							t.Error(err)
@@ -165,8 +174,8 @@ func (s *suite) meetMismatch(t *testing.T) {
 	}
 }
 
-// meetExchange has one replica wait in Exchange for those who wait for it at a meeting.
-func (s *suite) meetExchange(t *testing.T) {
+// memoryExchange has one replica wait in Exchange for those who wait for it at a meeting.
+func (s *suite) memoryExchange(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.Send, transport.Recv} {
 		for _, other := range []bool{false, true} {
 			t.Run(fmt.Sprintf("kind=%v/other=%v", kind, other), func(t *testing.T) {
@@ -177,8 +186,7 @@ func (s *suite) meetExchange(t *testing.T) {
 						buf := make([]byte, 1000)
 						defer scribble(buf)
 						if e.Rank() > 0 {
-							_, err := e.(transport.PeerMemory).Meet(background, g.call(0), g.members, transport.Memory{In: buf, Out: buf})
-							return err
+							return e.(near).Share(background, g.call(0), g.members, transport.Memory{In: buf, Out: buf}, []int{n, n}, workFunc(nil))
 						}
 						c := g.call(0)
 						if other {
@@ -209,8 +217,7 @@ func (s *suite) overlapping(t *testing.T) {
 		for rank, err := range each(t, eps, func(e transport.Endpoint) error {
 			me := e.Rank()
 			g := group{id: 10 + uint64(me), members: []int{me, (me + 1) % n}}
-			_, err := e.(transport.PeerMemory).Meet(background, g.call(0), g.members, transport.Memory{})
-			return err
+			return e.(near).Share(background, g.call(0), g.members, transport.Memory{}, []int{2, 2}, workFunc(nil))
 		}) {
 			wantWhere(t, rank, err)
 			if d := new(*transport.DeadlockError); !errors.As(err, d) || len((*d).Replicas) != n {
@@ -220,50 +227,43 @@ func (s *suite) overlapping(t *testing.T) {
 	})
 }
 
-// openHouse holds meetings until one fails. At each point it calls hook. Buffers are spoiled as soon as they are the
-// replica's own again.
-func openHouse(ctx context.Context, e transport.PeerMemory, g group, mine transport.Memory, hook func(point, round int)) error {
-	size := len(mine.In)
-	for round := range enough {
+// openHouse has Shares of several rounds until one fails. At each point it calls hook: before a Share, in its first
+// round, and in its last. Buffers are spoiled as soon as they are the replica's own again, but of a replica that keeps
+// its buffers.
+func openHouse(ctx context.Context, e near, g group, mine transport.Memory, hook func(point, seq int), keeps bool) error {
+	size, n := len(mine.In), len(g.members)
+	board := min(100, size)
+	for seq := range enough {
 		runtime.Gosched() // whoever breaks this off must get a processor
-		hook(0, round)
-		if round%5 == 4 {
-			if _, _, err := e.Gather(ctx, g.call(round), g.members, mine.In[:min(100, size)], min(100, size), combine{}); err != nil {
-				scribble(mine.In, mine.Out)
-				return err
-			}
-			continue
+		hook(0, seq)
+		var err error
+		if seq%5 == 4 {
+			_, _, err = e.Gather(ctx, g.call(seq), g.members, make([]byte, board), board, combine{})
+		} else {
+			rounds := []int{n, n, n}[seq%2:]
+			err = e.Share(ctx, g.call(seq), g.members, mine, rounds, workFunc(func(all []transport.Memory, round, i int) {
+				if round == 0 {
+					hook(1, seq)
+					for k := i; k*meetPiece < size && !keeps; k += n {
+						share(all, k, nil)
+						if e.Err() != nil { // between parts, not before the first: that there is a piece is enough
+							return
+						}
+					}
+				}
+				if round == 1 {
+					for k := 0; k*meetPiece < size && e.Err() == nil; k++ {
+						_ = append([]byte{}, all[(i+1)%n].Out[k*meetPiece:min(size, (k+1)*meetPiece)]...)
+					}
+				}
+				if round == len(rounds)-1 {
+					hook(2, seq)
+				}
+			}))
 		}
-		mems, err := e.Meet(ctx, g.call(round), g.members, mine)
-		if err != nil {
+		if !keeps {
 			scribble(mine.In, mine.Out)
-			return err
 		}
-		hook(1, round)
-		work := func() {
-			for i := e.Rank(); i*meetPiece < size; i += len(mems) {
-				share(mems, i, nil)
-				if e.Err() != nil { // between pieces, not before the first: that Meet has succeeded is enough
-					return
-				}
-			}
-		}
-		work()
-		if round%2 == 0 {
-			if err := e.Sync(ctx); err != nil {
-				scribble(mine.In, mine.Out)
-				if e.Part(ctx) == nil {
-					return errors.New("no error of Part after one of Sync")
-				}
-				return err
-			}
-			for i := 0; i*meetPiece < size && e.Err() == nil; i++ {
-				_ = append([]byte{}, mems[(e.Rank()+1)%len(mems)].Out[i*meetPiece:min(size, (i+1)*meetPiece)]...)
-			}
-		}
-		hook(2, round)
-		err = e.Part(ctx)
-		scribble(mine.In, mine.Out)
 		if err != nil {
 			return err
 		}
@@ -271,11 +271,11 @@ func openHouse(ctx context.Context, e transport.PeerMemory, g group, mine transp
 	return nil
 }
 
-// meetBreak cancels, aborts or closes at each point of a meeting.
-func (s *suite) meetBreak(t *testing.T) {
+// roundsBreak cancels, aborts or closes at each point of a meeting.
+func (s *suite) roundsBreak(t *testing.T) {
 	cause := errors.New("no more meetings")
 	for _, how := range []string{"cancel", "abort", "close"} {
-		for point, where := range []string{"before", "inside", "part"} {
+		for point, where := range []string{"before", "first", "last"} {
 			t.Run("how="+how+"/point="+where, func(t *testing.T) {
 				for i := range s.few(60) {
 					n, size, when := 2+i%4, []int{100, 60000}[i%2], i%11
@@ -289,13 +289,13 @@ func (s *suite) meetBreak(t *testing.T) {
 					}
 					var trigger sync.WaitGroup
 					errs := each(t, eps, func(ep transport.Endpoint) error {
-						e, mine := ep.(transport.PeerMemory), background
+						e, mine := ep.(near), background
 						hook := func(int, int) {}
 						if e.Rank() == who {
 							mine = ctx
 							fired := false
-							hook = func(at, round int) {
-								if fired || at != point || round < when {
+							hook = func(at, seq int) {
+								if fired || at != point || seq < when {
 									return
 								}
 								fired = true
@@ -313,7 +313,7 @@ func (s *suite) meetBreak(t *testing.T) {
 										scribble(mems[who].In, mems[who].Out)
 									}
 								}
-								if i%3 == 0 && (how != "close" || point == 0) { // an open meeting cannot be closed by who is in it
+								if i%3 == 0 && (how != "close" || point == 0) { // a Share cannot be closed by its Worker
 									act()
 									return
 								}
@@ -325,10 +325,8 @@ func (s *suite) meetBreak(t *testing.T) {
 								})
 							}
 						}
-						if how == "close" && e.Rank() == who {
-							return openHouseKept(mine, e, g, mems[who], hook)
-						}
-						return openHouse(mine, e, g, mems[e.Rank()], hook)
+						keeps := how == "close" && e.Rank() == who // who closes it spoils the buffers
+						return openHouse(mine, e, g, mems[e.Rank()], hook, keeps)
 					})
 					await(t, trigger.Wait)
 					for r, m := range mems {
@@ -362,39 +360,9 @@ func (s *suite) wantBroken(t testing.TB, errs []error, how string, who int, caus
 	}
 }
 
-// openHouseKept is openHouse for the replica that is closed: who closes it spoils the buffers.
-func openHouseKept(ctx context.Context, e transport.PeerMemory, g group, mine transport.Memory, hook func(point, round int)) error {
-	size := len(mine.In)
-	for round := range enough {
-		runtime.Gosched() // whoever breaks this off must get a processor
-		hook(0, round)
-		if round%5 == 4 {
-			if _, _, err := e.Gather(ctx, g.call(round), g.members, make([]byte, min(100, size)), min(100, size), combine{}); err != nil {
-				return err
-			}
-			continue
-		}
-		if _, err := e.Meet(ctx, g.call(round), g.members, mine); err != nil {
-			return err
-		}
-		hook(1, round)
-		if round%2 == 0 {
-			if err := e.Sync(ctx); err != nil {
-				_ = e.Part(ctx) // says the same
-				return err
-			}
-		}
-		hook(2, round)
-		if err := e.Part(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// meetMissing has one member never come, but close, abort or have its context end while the others have been waiting
+// memoryMissing has one member never come, but close, abort or have its context end while the others have been waiting
 // for long.
-func (s *suite) meetMissing(t *testing.T) {
+func (s *suite) memoryMissing(t *testing.T) {
 	cause := errors.New("never")
 	for _, how := range []string{"abort", "close", "cancel"} {
 		t.Run("how="+how, func(t *testing.T) {
@@ -404,12 +372,12 @@ func (s *suite) meetMissing(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(background)
 				defer cancel(nil)
 				errs := each(t, eps, func(ep transport.Endpoint) error {
-					e := ep.(transport.PeerMemory)
+					e := ep.(near)
 					if e.Rank() > 0 {
-						return openHouse(ctx, e, g, transport.Memory{In: make([]byte, 100), Out: make([]byte, 100)}, func(int, int) {})
+						return openHouse(ctx, e, g, transport.Memory{In: make([]byte, 100), Out: make([]byte, 100)}, func(int, int) {}, false)
 					}
 					if err := g.gathering(e, 100, 100, 0, nil); err == nil {
-						t.Error("a Gather meets a Meet of another call")
+						t.Error("a Gather meets a Share of another call")
 					}
 					return nil
 				}, func() {})
@@ -420,10 +388,9 @@ func (s *suite) meetMissing(t *testing.T) {
 
 				eps = s.connect(t, n)
 				errs = each(t, eps, func(ep transport.Endpoint) error {
-					e := ep.(transport.PeerMemory)
+					e := ep.(near)
 					if e.Rank() > 0 {
-						_, err := e.Meet(ctx, g.call(0), g.members, transport.Memory{})
-						return err
+						return e.Share(ctx, g.call(0), g.members, transport.Memory{}, []int{n, n}, workFunc(nil))
 					}
 					time.Sleep(5 * time.Millisecond)
 					switch how {
@@ -465,7 +432,7 @@ func (s *suite) combinerPanics(t *testing.T) {
 					err = errors.New("panicked")
 				}
 			}()
-			_, _, err = e.(transport.PeerMemory).Gather(background, g.call(0), g.members, make([]byte, 100), 100, panics{})
+			_, _, err = e.(near).Gather(background, g.call(0), g.members, make([]byte, 100), 100, panics{})
 			return err
 		})
 		for rank, err := range errs {

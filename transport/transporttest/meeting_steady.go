@@ -9,24 +9,24 @@ import (
 	"gogcl.dev/transport"
 )
 
-// meetNoLeak opens, meets and closes a thousand times.
-func (s *suite) meetNoLeak(t *testing.T) {
+// memoryNoLeak opens, meets and closes a thousand times.
+func (s *suite) memoryNoLeak(t *testing.T) {
 	leaktest.Check(t)
 	for i := range s.few(1000) {
 		eps := s.open(t, 2+i%3)
 		g := everybody(len(eps))
-		peers(t, eps, func(e transport.PeerMemory) error {
+		peers(t, eps, func(e near) error {
 			if err := g.gathering(e, 20, 0, 0, combine{}); err != nil {
 				return err
 			}
-			return g.meeting(e, 100, 1, 0)
+			return g.stepping(e, 100, 1, 0)
 		})
 		shut(t, eps)
 	}
 }
 
-// meetNoAlloc counts allocations, with and without waits that are long.
-func (s *suite) meetNoAlloc(t *testing.T) {
+// memoryNoAlloc counts allocations, with and without waits that are long.
+func (s *suite) memoryNoAlloc(t *testing.T) {
 	if !s.has(NoAlloc) {
 		t.Skip("not promised")
 	}
@@ -43,9 +43,10 @@ func (s *suite) meetNoAlloc(t *testing.T) {
 			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
 				g := everybody(n)
 				steady(t, s.connect(t, n), rounds, func(ep transport.Endpoint) func(i int) error {
-					e := ep.(transport.PeerMemory)
+					e := ep.(near)
 					mine := transport.Memory{In: make([]byte, 100), Out: make([]byte, 100), Scratch: make([]byte, 3)}
 					w := &worker{acc: make([]byte, meetPiece)}
+					one, several := []int{3}, []int{1, 0, 1}
 					return func(i int) error {
 						if late && i%30 == e.Rank() {
 							time.Sleep(4 * time.Millisecond)
@@ -55,17 +56,11 @@ func (s *suite) meetNoAlloc(t *testing.T) {
 							_, _, err := e.Gather(background, g.call(i), g.members, mine.In, len(mine.In), combine{})
 							return err
 						case 1:
-							return e.Share(background, g.call(i), g.members, mine, 3, w)
+							return e.Share(background, g.call(i), g.members, mine, one, w)
 						case 2:
 							return e.Broadcast(background, g.call(i), g.members, i%n, mine.In)
 						}
-						if _, err := e.Meet(background, g.call(i), g.members, mine); err != nil {
-							return err
-						}
-						if err := e.Sync(background); err != nil {
-							return err
-						}
-						return e.Part(background)
+						return e.Share(background, g.call(i), g.members, mine, several, w)
 					}
 				})
 			})

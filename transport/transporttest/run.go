@@ -131,6 +131,9 @@ func (s *suite) connect(t *testing.T, n int) []transport.Endpoint {
 		if e.Rank() != i || e.Size() != n {
 			t.Fatalf("endpoint %d of %d says it is %d of %d", i, n, e.Rank(), e.Size())
 		}
+		if err := e.Err(); err != nil {
+			t.Fatalf("endpoint %d of %d begins with %v", i, n, err)
+		}
 	}
 	return eps
 }

@@ -20,7 +20,8 @@ type worker struct {
 	acc    []byte     // room for a piece, or nil
 }
 
-func (w *worker) Piece(all []transport.Memory, i int) {
+// Piece implements transport.Worker.
+func (w *worker) Piece(all []transport.Memory, _, i int) {
 	if w.before != nil {
 		w.before(i)
 	}
@@ -46,13 +47,13 @@ func share(mems []transport.Memory, piece int, acc []byte) {
 }
 
 // sharing carries out one Share, checks it, and spoils its buffers.
-func (g group) sharing(e transport.PeerMemory, size, seq int) error {
+func (g group) sharing(e near, size, seq int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
 	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size), Scratch: make([]byte, pieces)}
 	defer scribble(mine.In, mine.Out, mine.Scratch)
 	random := rand.New(rand.NewPCG(uint64(me), uint64(seq)))
-	if err := e.Share(background, g.call(seq), g.members, mine, pieces, &worker{random: random}); err != nil {
+	if err := e.Share(background, g.call(seq), g.members, mine, []int{pieces}, &worker{random: random}); err != nil {
 		return err
 	}
 	if me == g.members[0] {
@@ -70,7 +71,7 @@ func (s *suite) share(t *testing.T) {
 	s.sizes(t, []int{1, 2, 3, 5, 8}, []int{0, 1, 5000, 60000}, func(t *testing.T, n, size int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		peers(t, eps, func(e transport.PeerMemory) error {
+		peers(t, eps, func(e near) error {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 7))
 			for seq := range s.few(100) {
 				tardy(random)
@@ -84,7 +85,7 @@ func (s *suite) share(t *testing.T) {
 }
 
 // broadcasting carries out one Broadcast, checks it, and spoils its buffer.
-func (g group) broadcasting(e transport.PeerMemory, size, seq, root int) error {
+func (g group) broadcasting(e near, size, seq, root int) error {
 	me, from := e.Rank(), g.members[root]
 	buf := make([]byte, size)
 	want := made(size, origin{from, from, int(g.id), seq})
@@ -103,8 +104,8 @@ func (s *suite) broadcast(t *testing.T) {
 	s.replicas(t, []int{1, 2, 3, 8}, func(t *testing.T, n int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		limit := eps[0].(transport.PeerMemory).SmallLimit()
-		peers(t, eps, func(e transport.PeerMemory) error {
+		limit := eps[0].(near).SmallLimit()
+		peers(t, eps, func(e near) error {
 			plan, own := rand.New(rand.NewPCG(uint64(n), 8)), rand.New(rand.NewPCG(uint64(e.Rank()), 9))
 			seq := 0
 			for _, size := range []int{0, 1, 8, 9, 100, limit} {
@@ -136,7 +137,7 @@ func (s *suite) broadcastMismatch(t *testing.T) {
 						eps := s.connect(t, n)
 						g := everybody(n)
 						errs := each(t, eps, func(ep transport.Endpoint) error {
-							e := ep.(transport.PeerMemory)
+							e := ep.(near)
 							buf := make([]byte, 20)
 							mine, root := g.call(3), 0
 							if e.Rank() == odd {
@@ -183,14 +184,14 @@ func (s *suite) broadcastUnheard(t *testing.T) {
 		t.Run(fmt.Sprintf("first=%d", first), func(t *testing.T) {
 			eps := s.connect(t, 2)
 			g := everybody(2)
-			root := eps[0].(transport.PeerMemory)
+			root := eps[0].(near)
 			for seq := range 3 {
 				if err := root.Broadcast(background, g.call(seq), g.members, 0, []byte{1}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			// The other one knows the group, and has taken one broadcast of three.
-			if err := eps[1].(transport.PeerMemory).Broadcast(background, g.call(0), g.members, 0, []byte{0}); err != nil {
+			if err := eps[1].(near).Broadcast(background, g.call(0), g.members, 0, []byte{0}); err != nil {
 				t.Fatal(err)
 			}
 			if first == 1 { // and then no more: it is the one to say so
@@ -220,7 +221,7 @@ func (s *suite) broadcastArguments(t *testing.T) {
 			eps := s.connect(t, 3)
 			g := everybody(3)
 			errs := each(t, eps, func(ep transport.Endpoint) error {
-				e := ep.(transport.PeerMemory)
+				e := ep.(near)
 				err := e.Broadcast(background, g.call(0), g.members, x.root[e.Rank()], make([]byte, x.size[e.Rank()]))
 				if err == nil {
 					_, _, err = e.Gather(background, g.call(1), g.members, nil, 0, nil)
@@ -255,7 +256,7 @@ func (s *suite) workerPanics(t *testing.T) {
 				}
 			}()
 			mine := transport.Memory{Scratch: make([]byte, n)}
-			return ep.(transport.PeerMemory).Share(background, g.call(0), g.members, mine, n, &worker{before: func(i int) {
+			return ep.(near).Share(background, g.call(0), g.members, mine, []int{n}, &worker{before: func(i int) {
 				if i == n-1 {
 					panic("no")
 				}
@@ -293,7 +294,7 @@ func (s *suite) shareBreak(t *testing.T) {
 					}
 				})
 				errs := each(t, eps, func(ep transport.Endpoint) error {
-					e, mine := ep.(transport.PeerMemory), background
+					e, mine := ep.(near), background
 					if e.Rank() == who {
 						mine = ctx
 					}
@@ -301,7 +302,7 @@ func (s *suite) shareBreak(t *testing.T) {
 					bufs := [][]byte{mem.In, mem.Out, mem.Scratch}
 					for seq := range enough {
 						runtime.Gosched() // whoever breaks this off must get a processor
-						err := e.Share(mine, g.call(seq), g.members, mem, 15, &worker{})
+						err := e.Share(mine, g.call(seq), g.members, mem, []int{15}, &worker{})
 						scribble(bufs...)
 						if err == nil {
 							continue

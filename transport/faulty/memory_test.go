@@ -1,0 +1,153 @@
+package faulty_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/faulty"
+	"gogcl.dev/transport/inproc"
+	"gogcl.dev/transport/transporttest"
+)
+
+// near is what endpoints from WrapMemory are.
+type near interface {
+	transport.PeerMemory
+	transport.Boards
+}
+
+func wrapMemory(t testing.TB, n int, seed uint64, faults ...faulty.Fault) []transport.Endpoint {
+	t.Helper()
+	eps, err := inproc.New(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if eps, err = faulty.WrapMemory(eps, seed, faults...); err != nil {
+		t.Fatal(err)
+	}
+	return eps
+}
+
+// TestMemoryConformance: without faults calls on peer memory are handed on.
+func TestMemoryConformance(t *testing.T) {
+	features := []transporttest.Feature{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
+	if !*full {
+		features = append(features, transporttest.Brief)
+	}
+	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint { return wrapMemory(t, n, 1) }, features...)
+}
+
+// nothing is a Worker that does nothing.
+type nothing struct{}
+
+func (nothing) Piece([]transport.Memory, int, int) {}
+
+// operations are the calls of peer memory and boards.
+var operations = map[string]func(ctx context.Context, e near, call transport.Call, members []int) error{
+	"Share": func(ctx context.Context, e near, call transport.Call, members []int) error {
+		return e.Share(ctx, call, members, transport.Memory{}, []int{3}, nothing{})
+	},
+	"rounds": func(ctx context.Context, e near, call transport.Call, members []int) error {
+		return e.Share(ctx, call, members, transport.Memory{}, []int{1, 2}, nothing{})
+	},
+	"Gather": func(ctx context.Context, e near, call transport.Call, members []int) error {
+		_, _, err := e.Gather(ctx, call, members, []byte{1}, 1, nil)
+		return err
+	},
+	"Broadcast": func(ctx context.Context, e near, call transport.Call, members []int) error {
+		return e.Broadcast(ctx, call, members, 0, []byte{1})
+	},
+}
+
+// TestMemoryFaults has each fault strike each call of three replicas on the k-th time.
+func TestMemoryFaults(t *testing.T) {
+	const n, k, times = 3, 4, 300
+	cause := errors.New("nobody answers")
+	for what, operate := range operations {
+		for _, fault := range []faulty.Fault{
+			faulty.Drop(1, k), faulty.Cut(0, 1, k), faulty.Corrupt(1, k), faulty.Delay(100 * time.Microsecond), faulty.FailSend(1, 0),
+		} {
+			t.Run(fmt.Sprintf("%s/%v", what, fault), func(t *testing.T) {
+				eps := wrapMemory(t, n, 5, fault)
+				ctx, cancel := context.WithCancelCause(context.Background())
+				defer cancel(nil)
+				good, errs := make([]int, n), make([]error, n)
+				var wg sync.WaitGroup
+				for me, e := range eps {
+					wg.Go(func() {
+						for good[me] < times && errs[me] == nil {
+							call := transport.Call{Group: 1, Seq: uint64(good[me] + 1)}
+							if errs[me] = operate(ctx, e.(near), call, []int{0, 1, 2}); errs[me] == nil {
+								good[me]++
+							}
+							if me == 1 && good[me] == k {
+								time.AfterFunc(5*time.Millisecond, func() { cancel(cause) }) // the others run into the wait meanwhile
+							}
+						}
+					})
+				}
+				wg.Wait()
+				for r, err := range errs {
+					switch fault {
+					case faulty.Drop(1, k), faulty.Cut(0, 1, k):
+						if !errors.Is(err, cause) {
+							t.Errorf("replica %d: %v, want the end of the context", r, err)
+						}
+					case faulty.Corrupt(1, k):
+						var m *transport.MismatchError
+						if !errors.As(err, &m) || m.Mine.Digest == m.Theirs.Digest {
+							t.Errorf("replica %d: %v, want a MismatchError of two digests", r, err)
+						}
+					default: // nothing breaks until the context ends
+						if err != nil && !errors.Is(err, cause) {
+							t.Errorf("replica %d: %v", r, err)
+						}
+					}
+					if r < 2 && fault == faulty.Cut(0, 1, k) && good[r] != k || r == 1 && fault == faulty.Drop(1, k) && good[r] != k {
+						t.Errorf("replica %d has %d calls that went well, want %d", r, good[r], k)
+					}
+				}
+				wait := sync.WaitGroup{}
+				for _, e := range eps {
+					wait.Go(func() { _ = e.Close() }) // a broadcast may be left
+				}
+				wait.Wait()
+			})
+		}
+	}
+}
+
+// A group without one of the two replicas that are cut off goes on.
+func TestMemoryCutBetweenTwo(t *testing.T) {
+	eps := wrapMemory(t, 3, 0, faulty.Cut(0, 1, 0))
+	var wg sync.WaitGroup
+	for _, r := range []int{0, 2} {
+		wg.Go(func() {
+			for seq := range 10 {
+				if err := operations["rounds"](context.Background(), eps[r].(near), transport.Call{Group: 1, Seq: uint64(seq)}, []int{0, 2}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, e := range eps {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWrapMemoryRefuses(t *testing.T) {
+	eps := wrap(t, 2, 0) // which offer no peer memory
+	if _, err := faulty.WrapMemory(eps, 0); err == nil {
+		t.Error("endpoints without peer memory are accepted")
+	}
+	if _, err := faulty.WrapMemory(wrapMemory(t, 2, 0), 0, faulty.Drop(2, 0)); err == nil {
+		t.Error("a fault on a replica that there is not is accepted")
+	}
+}
