@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
@@ -50,7 +51,7 @@ func (c *Comm) Batch(collective schedule.Collective, op Operator, root int) *Bat
 	b := &Batch{job: job{ask: ask{collective: collective, operator: op, root: root}}}
 	if c.check() == nil {
 		b.comm, b.fingerprint = c, c.fingerprintOf(&b.job.ask)
-		b.fingerprint.DType = manyTensors
+		b.fingerprint.DType = wire.ManyTensors
 	}
 	return b
 }
@@ -112,10 +113,10 @@ func (b *Batch) add(k call, n int) {
 	switch common := j.dtypes[0]; {
 	case len(j.dtypes) == 1:
 		b.fingerprint.DType = uint8(common)
-	case k.dtype == common && b.fingerprint.DType != manyTensors:
-		b.fingerprint.DType = manyTensors | uint8(common)
+	case k.dtype == common && b.fingerprint.DType != wire.ManyTensors:
+		b.fingerprint.DType = wire.ManyTensors | uint8(common)
 	default:
-		b.fingerprint.DType = manyTensors
+		b.fingerprint.DType = wire.ManyTensors
 	}
 }
 

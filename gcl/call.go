@@ -2,15 +2,11 @@ package gcl
 
 import (
 	"context"
-	"math"
 
-	"gogcl.dev/methods/schedule"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
-
-// barrier is the number of a barrier among the collectives in a transport.Call.
-const barrier = uint8(schedule.Barrier)
 
 // call is a collective on one operand, without type parameters.
 type call struct {
@@ -30,7 +26,7 @@ type call struct {
 
 // fingerprintOf is the part of a call's fingerprint that does not depend on what it works on.
 func (c *Comm) fingerprintOf(a *ask) transport.Call {
-	return transport.Call{Group: c.group.id, Root: rootNumber(a.root), Collective: uint8(a.collective), Operator: uint8(a.operator)}
+	return transport.Call{Group: c.group.id, Root: wire.RootNumber(a.root), Collective: uint8(a.collective), Operator: uint8(a.operator)}
 }
 
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its
@@ -68,6 +64,3 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	}
 	return c.end(nil)
 }
-
-// rootNumber is how a transport.Call holds a root, also one that is about to be refused: as an int32.
-func rootNumber(root int) uint32 { return uint32(int32(min(max(root, math.MinInt32), math.MaxInt32))) }

@@ -1,6 +1,10 @@
 package gcl
 
-import "gogcl.dev/transport"
+import (
+	"gogcl.dev/transport"
+
+	"gogcl.dev/gcl/internal/wire"
+)
 
 // names holds, for an error's text, what the calls in it were named by Comm.Named on their replicas. The transport
 // knows no names, and replicas need not use the same; a process's flight recorders know those of its own.
@@ -15,7 +19,7 @@ type callOf struct {
 
 // of is the name of a replica's call, or "".
 func (n names) of(replica int, c transport.Call) string {
-	number, _ := phaseOf(c.Seq)
+	number, _ := wire.PhaseOf(c.Seq)
 	return n[callOf{replica, number, c.Collective}]
 }
 
@@ -23,7 +27,7 @@ func (n names) of(replica int, c transport.Call) string {
 func (s *flights) namesIn(err error) names {
 	var out names
 	note := func(replica int, c transport.Call) {
-		number, phase := phaseOf(c.Seq)
+		number, phase := wire.PhaseOf(c.Seq)
 		for _, f := range s.list() {
 			if f.replica != replica {
 				continue

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
@@ -17,7 +18,7 @@ import (
 // program order; Dup opens another connection. A Comm may be used by several goroutines, but replicas must make their
 // calls in the same order, and goroutines that race for a connection have no order.
 type Comm struct {
-	lane    *lane
+	lane    *connection
 	group   *group
 	label   *label // what the flight recorder knows of name and group
 	options Options
@@ -48,7 +49,7 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 }
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
-	c := &Comm{lane: newLane(endpoint, cfg.topology, nil, sharedFlights(endpoint, cfg))}
+	c := &Comm{lane: newConnection(endpoint, cfg.topology, nil, sharedFlights(endpoint, cfg))}
 	c.lane.override = cfg.override
 	if cfg.machine {
 		c.lane.ipusPerReplica = cfg.topology.IPUsPerReplica()
@@ -60,15 +61,15 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	return c.With(cfg.options)
 }
 
-// newLane makes a lane, a Dup of another unless that is nil, whose flight recorder is one of all; nil: it has none.
-func newLane(endpoint transport.Endpoint, t topology.Topology, from *lane, all *flights) *lane {
-	l := &lane{
+// newConnection makes a lane, a Dup of another unless that is nil, whose flight recorder is one of all; nil: it has none.
+func newConnection(endpoint transport.Endpoint, t topology.Topology, from *connection, all *flights) *connection {
+	l := &connection{
 		endpoint: endpoint, topology: t,
 		groups: map[groupKey]*group{}, counts: map[groupKey]*atomic.Uint64{}, flights: all,
 	}
 	if from != nil {
 		from.dups++
-		l.first, l.number = from.root(), fnv(fnvOffset, int(from.number), int(from.dups))
+		l.first, l.number = from.root(), wire.FNV(wire.FNVOffset, int(from.number), int(from.dups))
 		l.first.mu.Lock()
 		l.first.others = append(l.first.others, l)
 		l.first.mu.Unlock()
@@ -204,20 +205,20 @@ func (c *Comm) With(o Options) (*Comm, error) {
 func (c *Comm) resolve() {
 	c.cache, c.tile = c.options.lastLevelCache(), c.segmentBytes()
 	c.setting = c.newSetting()
-	c.agreed = hashSeed
+	c.agreed = wire.Seed
 	for i := range optionRows {
 		if agreed := optionRows[i].agreed; agreed != nil {
-			c.agreed = mix(c.agreed, uint64(agreed(c)))
+			c.agreed = wire.Mix(c.agreed, uint64(agreed(c)))
 		}
 	}
 }
 
 // fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.
-func (c *Comm) fingerprint() uint64 { return mix(c.group.digest, c.agreed) }
+func (c *Comm) fingerprint() uint64 { return wire.Mix(c.group.digest, c.agreed) }
 
 // groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the
 // same members count their calls together.
-func (l *lane) groupOf(layout commgroup.Layout, ring topology.RingName) (*group, error) {
+func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := groupKey{layout.Size(), layout.Stride(), ring}
@@ -231,7 +232,7 @@ func (l *lane) groupOf(layout commgroup.Layout, ring topology.RingName) (*group,
 		return nil, &OptionError{Option: "Topology", Value: ring.String(), Reason: err.Error()}
 	}
 	g := newGroup(members, layout.RankOf(replica), rings)
-	g.id, g.layout = groupID(members), layout
+	g.id, g.layout = wire.GroupID(members), layout
 	if g.split, g.uneven, err = l.splitOf(g, ring); err != nil {
 		return nil, err
 	}
@@ -246,13 +247,13 @@ func (l *lane) groupOf(layout commgroup.Layout, ring topology.RingName) (*group,
 
 // groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits.
 // They lie in one link domain.
-func (l *lane) groupOfAll(members []int, rank int) (*group, error) {
+func (l *connection) groupOfAll(members []int, rank int) (*group, error) {
 	rings, err := l.topology.Rings(topology.Auto, members)
 	if err != nil {
 		return nil, err
 	}
 	g := newGroup(members, rank, rings)
-	g.id, g.seq = groupID(members), new(atomic.Uint64)
+	g.id, g.seq = wire.GroupID(members), new(atomic.Uint64)
 	g.split = &split{domains: 1, each: len(members), place: rank}
 	return g, nil
 }
@@ -279,7 +280,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 		return nil, newError("Dup inside a function given to Start")
 	}
 	if err := c.enter(ctx, nil); err != nil {
-		return nil, &callError{what: "dup" + quoteName(c.label.name), replica: c.Replica(), err: err, at: c.place(0)}
+		return nil, &callError{what: "dup" + wire.Quote(c.label.name), replica: c.Replica(), err: err, at: c.place(0)}
 	}
 	defer c.leave()
 	endpoint, err := c.lane.endpoint.Dup(ctx)
@@ -287,7 +288,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 		return nil, c.otherFailure(ctx, "dup", err)
 	}
 	out := *c
-	out.lane = newLane(endpoint, c.lane.topology, c.lane, c.lane.flights)
+	out.lane = newConnection(endpoint, c.lane.topology, c.lane, c.lane.flights)
 	out.lane.ipusPerReplica, out.lane.override = c.lane.ipusPerReplica, c.lane.override
 	return out.settle(c.group.layout)
 }

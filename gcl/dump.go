@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -179,7 +180,7 @@ func (p part) dump(b *strings.Builder, found []place, s ticks.Scale, zero int64)
 				break
 			}
 		} else if at.flight == f && at.seq != 0 && !slices.ContainsFunc(p.aside, func(w *waiting) bool { return w.at(at) }) {
-			overwritten = fmt.Sprintf("; #%d of group %s has been overwritten", at.seq, groupName(at.group))
+			overwritten = fmt.Sprintf("; #%d of group %s has been overwritten", at.seq, wire.GroupName(at.group))
 		}
 	}
 	total := p.first + uint64(len(p.records))
@@ -247,10 +248,10 @@ func (s state) String() string { return stateNames[s] }
 
 // name is the short name of the call.
 func (r *record) name() string {
-	if r.collective&withinReplica != 0 {
-		return nameWithin(schedule.Collective(r.collective&^withinReplica)) + quoteName(r.label.name)
+	if r.collective&wire.WithinReplica != 0 {
+		return wire.NameWithin(schedule.Collective(r.collective&^wire.WithinReplica)) + wire.Quote(r.label.name)
 	}
-	return nameCall(transport.Call{Collective: r.collective, Seq: r.seq}) + quoteName(r.label.name)
+	return wire.Name(transport.Call{Collective: r.collective, Seq: r.seq}) + wire.Quote(r.label.name)
 }
 
 // String describes the call, and how it was carried out if that is known.
@@ -260,23 +261,23 @@ func (r *record) String() string {
 		Collective: r.collective, Operator: r.operator, DType: r.dtype,
 	}
 	var b strings.Builder
-	if r.collective&withinReplica != 0 {
+	if r.collective&wire.WithinReplica != 0 {
 		fmt.Fprintf(&b, "%s (%d IPUs)", r.name(), r.count)
 		return b.String()
 	}
 	if r.seq == 0 { // it has no number before its turn
-		b.WriteString(collectiveName(r.collective) + quoteName(r.label.name))
+		b.WriteString(wire.CollectiveName(r.collective) + wire.Quote(r.label.name))
 	} else {
 		b.WriteString(r.name())
 	}
 	data := describeData(call) + ", "
 	switch {
-	case r.collective == barrier:
+	case r.collective == wire.Barrier:
 		data = ""
-	case r.dtype&manyTensors != 0 && r.state == awaiting: // nobody has looked at them yet
+	case r.dtype&wire.ManyTensors != 0 && r.state == awaiting: // nobody has looked at them yet
 		data = "tensors, "
 	}
-	fmt.Fprintf(&b, " (%sgroup %s)", data, groupName(r.label.group))
+	fmt.Fprintf(&b, " (%sgroup %s)", data, wire.GroupName(r.label.group))
 	if r.phase > 0 {
 		fmt.Fprintf(&b, ", %v phase %d", Hybrid, r.phase)
 	}

@@ -29,7 +29,7 @@ func environmentOptions() (map[string]string, error) {
 }
 
 // blame has an error about the value of an option say so if it is the environment that has set the option.
-func (l *lane) blame(err error) {
+func (l *connection) blame(err error) {
 	if option := (*OptionError)(nil); errors.As(err, &option) {
 		for _, row := range optionRows {
 			if _, set := l.override[row.key]; set && row.field == option.Option {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -127,19 +128,19 @@ func (e *callError) recordedAt() place { return e.at }
 
 // refusal is for a call that was refused before anything was sent.
 func (c *Comm) refusal(call *transport.Call, err error) *callError {
-	return &callError{what: nameCall(*call) + quoteName(c.label.name), replica: c.Replica(), err: err, at: c.place(call.Seq)}
+	return &callError{what: wire.Name(*call) + wire.Quote(c.label.name), replica: c.Replica(), err: err, at: c.place(call.Seq)}
 }
 
 // failure is for what came of a call that was not refused.
 func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
-	e := newCallError(ctx, nameCall(*call)+quoteName(c.label.name), c.Replica(), err)
+	e := newCallError(ctx, wire.Name(*call)+wire.Quote(c.label.name), c.Replica(), err)
 	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), c.lane.flights.namesIn(err)
 	return e
 }
 
 // otherFailure is for what has no number, as a Dup.
 func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callError {
-	e := newCallError(ctx, what+quoteName(c.label.name), c.Replica(), err)
+	e := newCallError(ctx, what+wire.Quote(c.label.name), c.Replica(), err)
 	e.at, e.names = c.place(0), c.lane.flights.namesIn(err)
 	return e
 }
@@ -234,7 +235,7 @@ func (n names) explain(err error) string {
 		if e.Peer >= 0 {
 			text = fmt.Sprintf("%v %d: %s", e.Kind, e.Peer, text)
 		}
-		return fmt.Sprintf("replica %d %s: %s", e.Replica, roundName(e.Round), text)
+		return fmt.Sprintf("replica %d %s: %s", e.Replica, wire.RoundName(e.Round), text)
 	case *transport.MismatchError:
 		mine := n.describe(e.Replica, e.Mine)
 		if e.Mine == e.Theirs {
@@ -309,31 +310,17 @@ func insides(err error) []error {
 	return slices.DeleteFunc(parts, func(e error) bool { return e == nil })
 }
 
-// nameCall is the short name of a call: "all-reduce #3".
-func nameCall(c transport.Call) string {
-	number, _ := phaseOf(c.Seq)
-	return fmt.Sprintf("%s #%d", collectiveName(c.Collective), number)
-}
-
-// roundName is the name of a round by its number in a call: "round 4", "barrier before round 4".
-func roundName(round uint32) string {
-	if round >= barrierRound {
-		return fmt.Sprintf("barrier before round %d", round-barrierRound)
-	}
-	return fmt.Sprintf("round %d", round)
-}
-
 // describe spells out a call of a replica: `all-reduce #3 "grads" (ADD float32 x 1024, direct, round 1, group {0, 2})`.
 func (n names) describe(replica int, c transport.Call) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s (", nameCall(c), quoteName(n.of(replica, c)))
-	if c.Collective != barrier {
+	fmt.Fprintf(&b, "%s%s (", wire.Name(c), wire.Quote(n.of(replica, c)))
+	if c.Collective != wire.Barrier {
 		fmt.Fprintf(&b, "%s, %v, ", describeData(c), methods.Method(c.Method))
 	}
-	if _, phase := phaseOf(c.Seq); phase > 0 {
+	if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
 	}
-	fmt.Fprintf(&b, "%s, group %s)", roundName(c.Round), groupName(c.Group))
+	fmt.Fprintf(&b, "%s, group %s)", wire.RoundName(c.Round), wire.GroupName(c.Group))
 	return b.String()
 }
 
@@ -343,8 +330,8 @@ func describeData(c transport.Call) string {
 	if schedule.Collective(c.Collective).Contract().Combines {
 		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
 	}
-	switch dtype := tensor.DType(c.DType &^ manyTensors); {
-	case c.DType&manyTensors == 0:
+	switch dtype := tensor.DType(c.DType &^ wire.ManyTensors); {
+	case c.DType&wire.ManyTensors == 0:
 		fmt.Fprintf(&b, "%v x %d", dtype, c.Count)
 	case dtype == 0:
 		fmt.Fprintf(&b, "tensors, %d elements in all", c.Count)
@@ -360,11 +347,11 @@ func describeData(c transport.Call) string {
 // hiddenDifference names what differs when the description of two calls does not show it. The digest of a broadcast of
 // few bytes holds what shows too.
 func hiddenDifference(a, b transport.Call) string {
-	many := a.DType&manyTensors != 0
+	many := a.DType&wire.ManyTensors != 0
 	shown := a
 	shown.Digest, shown.Round = b.Digest, b.Round
 	switch {
-	case a.Digest == b.Digest, a.DType&manyTensors != b.DType&manyTensors, !many && shown != b:
+	case a.Digest == b.Digest, a.DType&wire.ManyTensors != b.DType&wire.ManyTensors, !many && shown != b:
 		return ""
 	}
 	options := strings.Join(agreedFields(), ", ") + ", or the topology"
@@ -372,20 +359,4 @@ func hiddenDifference(a, b transport.Call) string {
 		return fmt.Sprintf("; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (%s)", options)
 	}
 	return fmt.Sprintf("; their options differ (%s), or the roots of their broadcasts before", options)
-}
-
-func collectiveName(c uint8) string {
-	if c == barrier {
-		return "barrier"
-	}
-	return schedule.Collective(c).String()
-}
-
-// withArticle is a collective's name in a sentence: "an all-reduce".
-func withArticle(c schedule.Collective) string {
-	name := c.String()
-	if strings.ContainsRune("aeiou", rune(name[0])) {
-		return "an " + name
-	}
-	return "a " + name
 }

@@ -3,6 +3,9 @@ package gcl
 import (
 	"context"
 
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
@@ -17,7 +20,7 @@ type run struct {
 	output   []byte
 	fold     func(dst, a, b []byte)                         // of a reduction
 	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
-	packed   *packing                                       // of several tensors; else nil
+	packed   *pack.Packing                                  // of several tensors; else nil
 	call     transport.Call
 	parts    []int // as in a call
 	segment  int   // bytes that a segment of a message may have
@@ -57,27 +60,24 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 }
 
 // giveScratch sets up the runs of a plan, each with scratch memory of the lane.
-func (l *lane) giveScratch(p *plan, runs []run) {
+func (l *connection) giveScratch(p *plan, runs []run) {
 	total := 0
 	for i := range runs {
-		total += roundUp(p.setUp(i, &runs[i]), packAlign)
+		total += lane.RoundUp(p.setUp(i, &runs[i]), pack.Align)
 	}
 	if total > 0 {
-		l.scratch = grow(l.scratch, total)
+		l.scratch = lane.Grow(l.scratch, total)
 	}
 	at := 0
 	for i := range runs {
 		bytes := runs[i].place.scratchElems * runs[i].elemSize
 		runs[i].scratch = l.scratch[at : at+bytes : at+bytes]
-		at += roundUp(bytes, packAlign)
+		at += lane.RoundUp(bytes, pack.Align)
 	}
 }
 
-// barrierRound marks the messages of the barrier before a round.
-const barrierRound = 1 << 31
-
 // barrier returns when all members are about to begin round t: everyone sends an empty message to everyone.
-func (l *lane) barrier(ctx context.Context, call transport.Call, members []int, t int) error {
+func (l *connection) barrier(ctx context.Context, call transport.Call, members []int, t int) error {
 	batch := l.batch[:0]
 	for _, m := range members {
 		if m != l.endpoint.Rank() {
@@ -85,13 +85,13 @@ func (l *lane) barrier(ctx context.Context, call transport.Call, members []int, 
 		}
 	}
 	l.batch = batch
-	call.Round = barrierRound | uint32(t)
+	call.Round = wire.BarrierRound | uint32(t)
 	return l.endpoint.Exchange(ctx, call, batch)
 }
 
 // exchange hands the moves of one round of all runs to the endpoint: of each message, a window of so many segments at a
 // time, or with a window of 0 all of it, which is one segment.
-func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
+func (l *connection) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
 	if window == 0 {
 		l.batch = l.batch[:0]
 		for i := range runs {
@@ -124,7 +124,7 @@ func (l *lane) exchange(ctx context.Context, call transport.Call, runs []run, mo
 }
 
 // sendBatch hands the batch to the endpoint.
-func (l *lane) sendBatch(ctx context.Context, call transport.Call) error {
+func (l *connection) sendBatch(ctx context.Context, call transport.Call) error {
 	l.segments(l.batch)
 	err := l.endpoint.Exchange(ctx, call, l.batch)
 	clear(l.batch) // hold on to nobody's buffers
@@ -133,7 +133,7 @@ func (l *lane) sendBatch(ctx context.Context, call transport.Call) error {
 
 // addSegments adds a window of segments of a message, or of the messages of one fold, to the batch. Their tags go on
 // from those that were given to the messages before between the same two replicas, in an order that both know.
-func (l *lane) addSegments(r *run, moves []planMove, first, window int) {
+func (l *connection) addSegments(r *run, moves []planMove, first, window int) {
 	length := len(r.bytes(moves[0].buf))
 	there := 0 // how many segments
 	for ; there < window && (first+there == 0 || (first+there)*r.segment < length); there++ {
@@ -152,7 +152,7 @@ func (l *lane) addSegments(r *run, moves []planMove, first, window int) {
 }
 
 // nextTag is the tag of the next segment from or to a peer.
-func (l *lane) nextTag(m *planMove) *uint32 {
+func (l *connection) nextTag(m *planMove) *uint32 {
 	if l.tags == nil {
 		l.tags = make([][2]uint32, l.endpoint.Size())
 	}
@@ -163,13 +163,13 @@ func (l *lane) nextTag(m *planMove) *uint32 {
 }
 
 // addSegment adds segment s of a message to the batch.
-func (l *lane) addSegment(r *run, m *planMove, s int, tag uint32) {
+func (l *connection) addSegment(r *run, m *planMove, s int, tag uint32) {
 	buf, _ := r.segmentOf(r.bytes(m.buf), s)
 	t := transport.Transfer{Peer: m.peer, Tag: tag, Kind: m.kind, Next: m.next, Buf: buf}
 	if m.kind == transport.RecvFold {
 		t.Fold = r.fold
 		if r.packed != nil {
-			t.Fold = r.packed.foldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.segment)
+			t.Fold = r.packed.FoldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.segment)
 		}
 		if m.with.Count > 0 {
 			t.With, _ = r.segmentOf(r.bytes(m.with), s)
@@ -183,7 +183,7 @@ func (r *run) local(st *schedule.Step) {
 	dst, src := r.bytes(st.Dst), r.bytes(st.Src)
 	if st.Verb == schedule.Fold {
 		if r.packed != nil {
-			r.packed.fold(r.place.bounds[st.Dst.First], dst, dst, src)
+			r.packed.Fold(r.place.bounds[st.Dst.First], dst, dst, src)
 			return
 		}
 		r.fold(dst, dst, src)

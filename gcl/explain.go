@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
@@ -303,7 +304,7 @@ func (p pricer) why(r route) string {
 // left is what does not go in phases of Hybrid: every call of a collective that has none, or a reproducible one.
 func (p pricer) left() string {
 	if phasingOf(p.collective).perform == nil {
-		return withArticle(p.collective)
+		return wire.WithArticle(p.collective)
 	}
 	return "a reproducible reduction"
 }

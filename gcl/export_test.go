@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
@@ -52,20 +53,20 @@ func IOTilesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.lane.
 func Pieces(c *Comm) int { return c.lane.shared.pieces[0] }
 
 // GroupID is what a transport.Call has for a group.
-func GroupID(members ...int) uint64 { return groupID(members) }
+func GroupID(members ...int) uint64 { return wire.GroupID(members) }
 
 // GroupName is how an error names a group.
-func GroupName(id uint64) string { return groupName(id) }
+func GroupName(id uint64) string { return wire.GroupName(id) }
 
 // BarrierCall is the number of a barrier among the collectives of a call.
-const BarrierCall = barrier
+const BarrierCall = wire.Barrier
 
 // ManyTensors marks a collective on several tensors in the DType of a call.
-const ManyTensors = manyTensors
+const ManyTensors = wire.ManyTensors
 
 // CollectiveError is the error of a collective on a replica, made of the transport's.
 func CollectiveError(ctx context.Context, call transport.Call, replica int, err error) error {
-	return newCallError(ctx, nameCall(call), replica, err)
+	return newCallError(ctx, wire.Name(call), replica, err)
 }
 
 // AllReduceWithinAfter is an all-reduce of 10,000 bytes on each of k IPUs of the replica, before which each calls
@@ -107,7 +108,7 @@ func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	l := newLane(endpoints[0], ladder, nil, nil)
+	l := newConnection(endpoints[0], ladder, nil, nil)
 	defer l.closeIPUs()
 	s, err := l.ipusOf(k)
 	if err != nil {

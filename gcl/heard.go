@@ -34,9 +34,9 @@ func (c *Comm) passing(k *ask, fingerprint *transport.Call, err error) error {
 
 // unheard is what is wrong with the last calls with a root of a lane that is closed, and of its Dups, as far as that
 // comes out within closeTime.
-func (l *lane) unheard() error {
+func (l *connection) unheard() error {
 	var open []*group
-	lanes, whole := []*lane{l}, l.first == nil // which may wait: on a Dup others may come later, by way of the first connection
+	lanes, whole := []*connection{l}, l.first == nil // which may wait: on a Dup others may come later, by way of the first connection
 	if whole {
 		l.mu.Lock()
 		lanes = append(lanes, l.others...)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/topology"
@@ -26,20 +28,13 @@ type split struct {
 // other. There is none where one of them would be alone: see Comm.settle.
 type hybrid struct {
 	*split
-	lane           *lane
+	lane           *connection
 	inside, across *Comm
 }
 
-// phaseShift is where, in transport.Call.Seq, the number of a phase begins, counted from 1: the calls of the phases are
-// that of the whole but for Seq, Group and Method. So whatever replicas disagree on shows in each phase.
-const phaseShift = 48
-
-// phaseOf takes a Seq apart. A call that is not a phase of another has phase 0.
-func phaseOf(seq uint64) (number, phase uint64) { return seq & (1<<phaseShift - 1), seq >> phaseShift }
-
 // splitOf divides a group by link domains. Where domains do not hold equally many members there is no split, and uneven
 // says why.
-func (l *lane) splitOf(g *group, ring topology.RingName) (s *split, uneven string, err error) {
+func (l *connection) splitOf(g *group, ring topology.RingName) (s *split, uneven string, err error) {
 	first := []int{0} // rank of the first member in each domain that has any
 	for rank := 1; rank < len(g.members); rank++ {
 		if l.topology.Domain(g.members[rank]) != l.topology.Domain(g.members[rank-1]) {
@@ -67,18 +62,18 @@ func (l *lane) splitOf(g *group, ring topology.RingName) (s *split, uneven strin
 }
 
 // phaseGroup makes a group for phases of the collectives of another. It has no calls of its own to count.
-func (l *lane) phaseGroup(of *group, ring topology.RingName, members []int, rank int) (*group, error) {
+func (l *connection) phaseGroup(of *group, ring topology.RingName, members []int, rank int) (*group, error) {
 	rings, err := l.topology.Rings(ring, members)
 	if err != nil {
 		return nil, err
 	}
 	g := newGroup(members, rank, rings)
-	g.id = groupID(members)
+	g.id = wire.GroupID(members)
 	return g, nil
 }
 
 // unevenDomains says which members each domain holds, given the rank of the first in each.
-func (l *lane) unevenDomains(members, first []int) string {
+func (l *connection) unevenDomains(members, first []int) string {
 	var parts []string
 	for d, lo := range first {
 		hi := len(members)
@@ -177,8 +172,8 @@ func (p *phases) next(c *Comm) transport.Call {
 	p.done++
 	f := p.fingerprint
 	f.Group = c.group.id
-	f.Digest = mix(f.Digest, p.fingerprint.Group) // not that of another group's phase with the same members
-	f.Seq |= p.done << phaseShift
+	f.Digest = wire.Mix(f.Digest, p.fingerprint.Group) // not that of another group's phase with the same members
+	f.Seq |= p.done << wire.PhaseShift
 	return f
 }
 
@@ -210,7 +205,7 @@ func (p *phases) divide(sums []byte) {
 
 // room is memory of the lane, good for one call.
 func (p *phases) room(bytes int) []byte {
-	p.lane.between = grow(p.lane.between, bytes)
+	p.lane.between = lane.Grow(p.lane.between, bytes)
 	return p.lane.between[:bytes]
 }
 

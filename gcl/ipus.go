@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -71,7 +72,7 @@ func ipusInOrder(ladder topology.Topology, k, m int) ([]int, error) {
 }
 
 // ipusOf returns the replica's k IPUs, and makes them when it is first asked. They last until the lane is closed.
-func (l *lane) ipusOf(k int) (*ipus, error) {
+func (l *connection) ipusOf(k int) (*ipus, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.ipus[k]; s != nil {
@@ -87,7 +88,7 @@ func (l *lane) ipusOf(k int) (*ipus, error) {
 	}
 	s := &ipus{replica: l.endpoint.Rank(), all: make([]*ipu, k)}
 	for id, e := range endpoints {
-		w := &ipu{id: id, of: s, comm: Comm{lane: newLane(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
+		w := &ipu{id: id, of: s, comm: Comm{lane: newConnection(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
 		w.start = w.work
 		s.all[id] = w
 	}
@@ -100,7 +101,7 @@ func (l *lane) ipusOf(k int) (*ipus, error) {
 
 // closeIPUs makes a collective that the IPUs are in fail, and returns when they have left the buffers. The lane's own
 // endpoint, closed next, sees to it that there will be no other.
-func (l *lane) closeIPUs() {
+func (l *connection) closeIPUs() {
 	l.mu.Lock()
 	l.closed = true
 	var all []*ipu
@@ -114,7 +115,7 @@ func (l *lane) closeIPUs() {
 	}
 }
 
-func (l *lane) isClosed() bool {
+func (l *connection) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
@@ -229,8 +230,8 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 	if err := c.check(); err != nil {
 		return err
 	}
-	recorded := transport.Call{Collective: uint8(k.collective) | withinReplica, Count: uint64(k.ipus)}
-	l := &label{name: c.label.name, group: hashedGroup | fnv(fnvOffset, c.Replica(), withinReplica)}
+	recorded := transport.Call{Collective: uint8(k.collective) | wire.WithinReplica, Count: uint64(k.ipus)}
+	l := &label{name: c.label.name, group: wire.HashedGroup | wire.FNV(wire.FNVOffset, c.Replica(), wire.WithinReplica)}
 	k.at = place{flights: c.lane.flights, flight: c.lane.flight, group: l.group}
 	err := c.enter(ctx, &recorded)
 	recorded.Seq = c.lane.withins.Add(1)
@@ -260,13 +261,9 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 	return c.end(c.performWithin(ctx, &k, body))
 }
 
-// withinReplica marks, in the Collective of what the flight recorder is given, a collective within the replica, of
-// which Count is the number of IPUs. Seq counts those of the connection.
-const withinReplica = 0x80
-
 // failureWithin is the error of a collective within the replica.
 func (c *Comm) failureWithin(k *withinCall, err error, kinds ...error) *callError {
-	return &callError{what: nameWithin(k.collective) + quoteName(c.label.name), replica: c.Replica(), err: err, kinds: kinds, at: k.at}
+	return &callError{what: wire.NameWithin(k.collective) + wire.Quote(c.label.name), replica: c.Replica(), err: err, kinds: kinds, at: k.at}
 }
 
 // performWithin carries out a checked collective within the replica.
@@ -280,7 +277,7 @@ func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu)
 		err = s.all[i].join(c.ipusPerRank(), c.options)
 	}
 	if err != nil {
-		failed := c.otherFailure(ctx, nameWithin(k.collective), err)
+		failed := c.otherFailure(ctx, wire.NameWithin(k.collective), err)
 		failed.at = k.at
 		return failed
 	}
@@ -319,8 +316,6 @@ func (c *Comm) checkWithin(ctx context.Context, k int) error {
 	return nil
 }
 
-func nameWithin(c schedule.Collective) string { return c.String() + " within the replica" }
-
 // ipuError says on which of a replica's IPUs a collective failed.
 type ipuError struct {
 	ipu int
@@ -336,9 +331,9 @@ func (e *ipuError) words() string {
 	case !ok:
 		return fmt.Sprintf("IPU %d: %s", e.ipu, words)
 	case round.Peer < 0:
-		return fmt.Sprintf("IPU %d %s: %s", e.ipu, roundName(round.Round), words)
+		return fmt.Sprintf("IPU %d %s: %s", e.ipu, wire.RoundName(round.Round), words)
 	}
-	return fmt.Sprintf("IPU %d %s: %v IPU %d: %s", e.ipu, roundName(round.Round), round.Kind, round.Peer, words)
+	return fmt.Sprintf("IPU %d %s: %v IPU %d: %s", e.ipu, wire.RoundName(round.Round), round.Kind, round.Peer, words)
 }
 
 // Unwrap returns the cause, in which no number of an IPU can be taken for a replica's.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -51,17 +54,17 @@ type job struct {
 
 // keptLayout is a layout found before.
 type keptLayout struct {
-	layout *layout
+	layout *pack.Layout
 	number uint64
 }
 
 // good reports whether the layout, for cut chunks, is still the one that was kept.
 func (k *keptLayout) good(cut int) bool {
-	return k.layout != nil && k.layout.number == k.number && k.layout.chunks == cut
+	return k.layout != nil && k.layout.Number == k.number && k.layout.Chunks == cut
 }
 
 // keep remembers a layout.
-func (k *keptLayout) keep(l *layout) { k.layout, k.number = l, l.number }
+func (k *keptLayout) keep(l *pack.Layout) { k.layout, k.number = l, l.Number }
 
 // empty takes the operands out. Their memory serves the next ones.
 func (j *job) empty() {
@@ -130,7 +133,7 @@ func (j *job) askOne(parts bool) {
 func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 	j.digest, j.count = c.digest, 0
 	if form == ofMapping {
-		j.digest = mix(j.digest, 1<<63) // as no word that follows is
+		j.digest = wire.Mix(j.digest, 1<<63) // as no word that follows is
 	}
 	q := question{collective: j.collective, local: j.local(), several: true}
 	for t, dtype := range j.dtypes {
@@ -146,12 +149,12 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 		case shape != nil:
 			j.digest = shape(j.digest, t)
 		case form == ofMapping:
-			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
+			j.digest = wire.Mix(wire.Mix(j.digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
 		default: // as a tensor of one dimension
-			j.digest = mix(mix(j.digest, uint64(dtype)<<32|1), uint64(j.hashed(t)/dtype.Size()))
+			j.digest = wire.Mix(wire.Mix(j.digest, uint64(dtype)<<32|1), uint64(j.hashed(t)/dtype.Size()))
 		}
 	}
-	q.published = roundUp(q.published, packAlign)
+	q.published = lane.RoundUp(q.published, pack.Align)
 	j.question = q
 }
 
@@ -239,11 +242,11 @@ func (c *Comm) checkAsk(a *ask) error {
 	case contract.Combines && !operatorNames.Valid(a.operator):
 		return operatorNames.Check(a.operator)
 	case !contract.Combines && a.operator != 0:
-		return fmt.Errorf("%s combines nothing: its operator is %v, want 0", withArticle(a.collective), a.operator)
+		return fmt.Errorf("%s combines nothing: its operator is %v, want 0", wire.WithArticle(a.collective), a.operator)
 	case contract.Rooted() && (a.root < 0 || a.root >= c.Size()):
 		return fmt.Errorf("root %d is not a rank of the group, 0 to %d", a.root, c.Size()-1)
 	case !contract.Rooted() && a.root != 0:
-		return fmt.Errorf("%s has no root: its root is %d, want 0", withArticle(a.collective), a.root)
+		return fmt.Errorf("%s has no root: its root is %d, want 0", wire.WithArticle(a.collective), a.root)
 	}
 	return nil
 }
@@ -270,10 +273,10 @@ func (k *call) count(ranks int) int {
 // checkOverlap refuses a destination that shares memory with the input, unless it is the input or, where one is
 // smaller, its own place in the larger.
 func (c *Comm) checkOverlap(k *call) error {
-	if !overlap(k.dst, k.src) {
+	if !lane.Overlap(k.dst, k.src) {
 		return nil
 	}
-	dst, src := address(k.dst), address(k.src)
+	dst, src := lane.Address(k.dst), lane.Address(k.src)
 	apart, side := dst-src, "after"
 	if dst < src {
 		apart, side = src-dst, "before"

@@ -6,6 +6,9 @@ import (
 	"unsafe"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
@@ -49,16 +52,12 @@ type many struct {
 	preparations
 
 	intervals []interval
-	extents   []extent
-	layouts   layouts
-	packing   packing // by a schedule
-	published packing // in a Gather
-	separate  []int   // tensors with messages of their own
+	extents   []pack.Extent
+	layouts   pack.Layouts
+	packing   pack.Packing // by a schedule
+	published pack.Packing // in a Gather
+	separate  []int        // tensors with messages of their own
 }
-
-// manyTensors marks, in the DType of a transport.Call, a collective on several tensors: beside it stands their type,
-// or 0 for several types.
-const manyTensors = 0x80
 
 // doMany is do for several tensors.
 func (c *Comm) doMany(ctx context.Context, k manyCall) error {
@@ -66,7 +65,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 		return err
 	}
 	fingerprint := c.fingerprintOf(&k.ask)
-	fingerprint.DType = manyTensors
+	fingerprint.DType = wire.ManyTensors
 	if err := c.takeNumber(ctx, &fingerprint); err != nil {
 		k.count(&fingerprint)
 		return c.turnedAway(&fingerprint, &k, err)
@@ -231,7 +230,7 @@ func (m *many) load(c *Comm, k *manyCall) error {
 // put puts a tensor into the tables.
 func (m *many) put(dst, src []byte) {
 	m.outs, m.ins = append(m.outs, dst), append(m.ins, src)
-	m.words = append(m.words, uint64(address(dst)), uint64(len(dst)), uint64(address(src)), uint64(len(src)))
+	m.words = append(m.words, uint64(lane.Address(dst)), uint64(len(dst)), uint64(lane.Address(src)), uint64(len(src)))
 }
 
 // headers keeps slice headers whose lengths count elements, not bytes.
@@ -243,9 +242,6 @@ func headers[T tensor.Element](s [][]T) [][]byte {
 func memoryOf(header []byte, dtype tensor.DType) []byte {
 	return unsafe.Slice(unsafe.SliceData(header), len(header)*dtype.Size())
 }
-
-// address is where b begins.
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // check looks at every tensor as if it were a call of its own, and at whether they get in each other's way. It
 // describes the job.

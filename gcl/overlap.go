@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-)
 
-// overlap reports whether two buffers share memory.
-func overlap(a, b []byte) bool {
-	x, y := address(a), address(b)
-	return len(a) > 0 && len(b) > 0 && x < y+uintptr(len(b)) && y < x+uintptr(len(a))
-}
+	"gogcl.dev/gcl/internal/lane"
+)
 
 // interval is the memory of a tensor's input or destination. One in place counts as a destination.
 type interval struct {
@@ -56,7 +52,7 @@ func (m *many) checkCrossing(form form, outs, ins [][]byte) error {
 }
 
 func memoryAt(b []byte, tensor int, dst bool) interval {
-	return interval{address(b), address(b) + uintptr(len(b)), tensor, dst}
+	return interval{lane.Address(b), lane.Address(b) + uintptr(len(b)), tensor, dst}
 }
 
 // furthest is the two intervals that reach furthest of those seen, one of each tensor at most.

@@ -3,6 +3,8 @@ package gcl
 import (
 	"math/rand/v2"
 	"testing"
+
+	"gogcl.dev/gcl/internal/lane"
 )
 
 // TestCrossing compares the sweep with a look at all pairs.
@@ -50,5 +52,5 @@ func TestCrossing(t *testing.T) {
 
 // shareBytes reports whether a and b have memory in common.
 func shareBytes(a, b []byte) bool {
-	return len(a) > 0 && len(b) > 0 && address(a) < address(b)+uintptr(len(b)) && address(b) < address(a)+uintptr(len(a))
+	return len(a) > 0 && len(b) > 0 && lane.Address(a) < lane.Address(b)+uintptr(len(b)) && lane.Address(b) < lane.Address(a)+uintptr(len(a))
 }

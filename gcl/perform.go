@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -88,7 +90,7 @@ type executor interface {
 func (c *Comm) executor(j *job, r *route) (executor, error) {
 	overMemory := r.path == PathRounds
 	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
-	inPlace := overMemory || len(j.ins) == 1 && address(j.ins[0]) == address(j.outs[0])
+	inPlace := overMemory || len(j.ins) == 1 && lane.Address(j.ins[0]) == lane.Address(j.outs[0])
 	spec := c.spec(&j.ask, r.method, j.question.bytes, inPlace)
 	key := planKey{
 		method: spec.Method, collective: spec.Collective, root: spec.Root,
@@ -130,8 +132,8 @@ func (c *Comm) spec(a *ask, m methods.Method, bytes int, inPlace bool) methods.S
 }
 
 // stage returns two pieces of the lane's staging memory.
-func (l *lane) stage(a, b int) (first, second []byte) {
-	aligned := roundUp(a, packAlign)
-	l.staging = grow(l.staging, aligned+b)
+func (l *connection) stage(a, b int) (first, second []byte) {
+	aligned := lane.RoundUp(a, pack.Align)
+	l.staging = lane.Grow(l.staging, aligned+b)
 	return l.staging[:a:a], l.staging[aligned : aligned+b]
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -12,7 +14,7 @@ import (
 // plan is one rank's program, made ready to meet bytes: peers are replica ids, messages have tags, and the links of a
 // fold are joined.
 type plan struct {
-	lane     *lane
+	lane     *connection
 	members  []int
 	barriers bool // one before each round
 
@@ -144,17 +146,17 @@ func (p *plan) note(sp schedule.Span) {
 
 // place says where chunks and slots lie in run i, of n elements in the larger buffer or of several tensors that are
 // packed. For the same as last time it has nothing to do.
-func (p *plan) place(i, n int, parts []int, packed *packing) *placement {
+func (p *plan) place(i, n int, parts []int, packed *pack.Packing) *placement {
 	for len(p.places) <= i {
 		p.places = append(p.places, &placement{elements: -1, bounds: make([]int, p.chunks+1), starts: make([]int, len(p.slots))})
 	}
 	at := p.places[i]
 	switch {
-	case packed != nil && at.layout == packed.number, packed == nil && at.elements == n && slices.Equal(at.parts, parts):
+	case packed != nil && at.layout == packed.Number, packed == nil && at.elements == n && slices.Equal(at.parts, parts):
 		return at
 	case packed != nil:
-		copy(at.bounds, packed.bounds)
-		at.elements, at.layout = -1, packed.number
+		copy(at.bounds, packed.Bounds)
+		at.elements, at.layout = -1, packed.Number
 	default:
 		p.split(at.bounds, n, parts)
 		at.elements, at.layout = n, 0
@@ -190,7 +192,7 @@ func (p *plan) putSlots(at *placement) {
 		for _, sp := range spans {
 			longest = max(longest, at.bounds[sp.First+sp.Count]-at.bounds[sp.Base])
 		}
-		at.scratchElems += roundUp(longest, slotAlign)
+		at.scratchElems += lane.RoundUp(longest, slotAlign)
 	}
 }
 

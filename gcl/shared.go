@@ -5,6 +5,8 @@ import (
 	"sort"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -28,15 +30,15 @@ type shared struct {
 	contract  schedule.Contract
 	root      int
 	tiles     []tiled
-	lists     bool     // there are several operands, with several types: peers lay open lists of buffers
-	loops     *packing // lists: the loops of their types
-	total     int      // bytes of all operands' units, rounded up
-	pieces    [1]int   // that these are cut into
-	footprint int      // bytes of a rank's inputs and outputs
-	cache     int      // of the last level
-	large     bool     // the buffers outgrow it, and outputs may be stored past the caches
-	stream    bool     // those of the piece at hand are
-	worked    bool     // the rank has carried out a piece
+	lists     bool          // there are several operands, with several types: peers lay open lists of buffers
+	loops     *pack.Packing // lists: the loops of their types
+	total     int           // bytes of all operands' units, rounded up
+	pieces    [1]int        // that these are cut into
+	footprint int           // bytes of a rank's inputs and outputs
+	cache     int           // of the last level
+	large     bool          // the buffers outgrow it, and outputs may be stored past the caches
+	stream    bool          // those of the piece at hand are
+	worked    bool          // the rank has carried out a piece
 
 	dsts, srcs [][]byte // of one piece
 	swap       []byte   // room for a piece
@@ -68,9 +70,6 @@ const leastPieceBytes = 512
 // last one is waited for.
 const piecesPerRank = 2
 
-// lineBytes is the granularity of pieces, so that no two replicas write one cache line of aligned buffers.
-const lineBytes = 64
-
 // run carries out a job in one pass, or if it is small by what everyone publishes.
 func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route, fingerprint *transport.Call) error {
 	s.setUp(c, j, r, fingerprint)
@@ -87,7 +86,7 @@ func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route, fingerprint
 	}
 	s.begin(&c.lane.many.published, len(ins) != 1)
 	if s.lists && s.contract.Combines {
-		s.loops.loops(c.foldOf(&j.ask, 0))
+		s.loops.Loops(c.foldOf(&j.ask, 0))
 	}
 	for t, dtype := range j.dtypes {
 		s.add(kernel.Type(dtype), j.outs[t], ins[t])
@@ -110,7 +109,7 @@ func (s *shared) setUp(c *Comm, j *job, r *route, fingerprint *transport.Call) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, *fingerprint
 	s.call.Method = uint8(r.method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
 	s.contract, s.root = j.collective.Contract(), j.root
-	s.by, s.large, s.segment = 0, false, max(c.tile, lineBytes)
+	s.by, s.large, s.segment = 0, false, max(c.tile, lane.LineBytes)
 	s.cache = c.cache
 	if s.contract.Combines {
 		if len(j.dtypes) == 1 {
@@ -133,7 +132,7 @@ func (s *shared) foldBy(f kernel.Fold) {
 }
 
 // begin makes ready for the operands that add gives: one, or lists of them, which loops folds.
-func (s *shared) begin(loops *packing, lists bool) {
+func (s *shared) begin(loops *pack.Packing, lists bool) {
 	s.tiles, s.total, s.footprint = s.tiles[:0], 0, 0
 	s.lists, s.loops = lists, loops
 }
@@ -141,7 +140,7 @@ func (s *shared) begin(loops *packing, lists bool) {
 // add adds an operand with the rank's own output and input.
 func (s *shared) add(work kernel.Type, dst, src []byte) {
 	n := len(s.members)
-	o := tiled{work: work, unit: len(src), units: 1, replaces: overlap(dst, src)}
+	o := tiled{work: work, unit: len(src), units: 1, replaces: lane.Overlap(dst, src)}
 	bytes := len(dst) + len(src)
 	if o.replaces {
 		bytes = max(len(dst), len(src))
@@ -157,7 +156,7 @@ func (s *shared) add(work kernel.Type, dst, src []byte) {
 		bytes, o.replaces = len(dst), false // likewise the root's
 	}
 	s.footprint += bytes
-	o.padded = roundUp(o.unit, lineBytes)
+	o.padded = lane.RoundUp(o.unit, lane.LineBytes)
 	s.total += o.units * o.padded
 	o.end = s.total
 	s.tiles = append(s.tiles, o)
@@ -168,8 +167,8 @@ func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 	n := len(s.members)
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes, s.segment)
 	pieces := (s.total + size - 1) / size
-	s.pieces[0] = max(pieces, min(roundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
-	s.large = s.footprint >= s.cache/4*3/n                                      // docs/peer-memory.md, "Past the caches"
+	s.pieces[0] = max(pieces, min(lane.RoundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
+	s.large = s.footprint >= s.cache/4*3/n                                           // docs/peer-memory.md, "Past the caches"
 	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces[:], s)
 	if s.worked { // hold on to nobody's buffers
 		s.worked = false
@@ -197,8 +196,8 @@ func shard(input, size, rank int) (first, have int) {
 // Piece implements transport.Worker.
 func (s *shared) Piece(mems []transport.Memory, _, i int) {
 	s.worked = true
-	lo, hi := chunks.Split(s.total/lineBytes, s.pieces[0], i)
-	lo, hi = lo*lineBytes, hi*lineBytes
+	lo, hi := chunks.Split(s.total/lane.LineBytes, s.pieces[0], i)
+	lo, hi = lo*lane.LineBytes, hi*lane.LineBytes
 	for t := s.tiledAt(lo); lo < hi; t++ {
 		o := &s.tiles[t]
 		for first := o.end - o.units*o.padded; lo < min(hi, o.end); {
@@ -304,7 +303,7 @@ func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
 func (s *shared) reduce(work kernel.Type, dsts int) {
 	fold := s.fold
 	if s.lists {
-		fold = s.loops.many[work]
+		fold = s.loops.Many[work]
 	}
 	n := len(s.members)
 	fold(s.dsts[:dsts], s.srcs[:n], s.by, s.stream)
@@ -312,7 +311,7 @@ func (s *shared) reduce(work kernel.Type, dsts int) {
 
 // transfer copies, unless the data is there already.
 func (s *shared) transfer(dst, src []byte) {
-	if address(dst) != address(src) {
+	if lane.Address(dst) != lane.Address(src) {
 		kernel.Copy(dst, src, s.stream)
 	}
 }
@@ -325,11 +324,11 @@ func (s *shared) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
 	block := func(buf []byte, r int) []byte { return buf[r*size+lo : r*size+hi] }
 	inA, outA := s.buffers(&mems[a], t)
 	inB, outB := s.buffers(&mems[b], t)
-	if a == b || address(inA) != address(outA) && address(inB) != address(outB) {
+	if a == b || lane.Address(inA) != lane.Address(outA) && lane.Address(inB) != lane.Address(outB) {
 		s.transfer(block(outA, b), block(inB, a))
 		return
 	}
-	if middle := size / 2 / lineBytes * lineBytes; a < b {
+	if middle := size / 2 / lane.LineBytes * lane.LineBytes; a < b {
 		hi = min(hi, middle)
 	} else {
 		lo = max(lo, middle)

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -42,23 +44,23 @@ func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, finge
 		s.together, ins = false, c.lane.stageInputs(ins)
 	}
 	s.sort(e.cut(), ranks, works)
-	m.packing.setUp(s.layout, kernel.Fold{Op: does.fold}, 0) // squared before, divided after
+	m.packing.SetUp(s.layout, kernel.Fold{Op: does.fold}, 0) // squared before, divided after
 
 	apart := contract.Output == schedule.Blocks && e.apart()
-	size := s.layout.bytes()
+	size := s.layout.Bytes()
 	in, out, kept := c.lane.stageMany(size, apart, s.inPlaceBytes(apart))
 	runs := c.lane.runs[:0]
-	from, to := s.layout.chunkRange(0, s.layout.chunks), s.layout.chunkRange(0, s.layout.chunks)
+	from, to := s.layout.ChunkRange(0, s.layout.Chunks), s.layout.ChunkRange(0, s.layout.Chunks)
 	if size > 0 || len(m.separate) == 0 {
 		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint, segment: c.segment(packedUnit)}
-		per := s.layout.chunks / c.Size()
+		per := s.layout.Chunks / c.Size()
 		if s.scatters {
-			to = s.layout.chunkRange(s.rank*per, (s.rank+1)*per)
-			r.output = out[to.at:to.end]
+			to = s.layout.ChunkRange(s.rank*per, (s.rank+1)*per)
+			r.output = out[to.At:to.End]
 		}
 		if s.gathers {
-			from = s.layout.chunkRange(s.rank*per, (s.rank+1)*per)
-			r.input = in[from.at:from.end]
+			from = s.layout.ChunkRange(s.rank*per, (s.rank+1)*per)
+			r.input = in[from.At:from.End]
 		}
 		if j.reads(s.rank) {
 			s.pack(in, from)
@@ -67,9 +69,9 @@ func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, finge
 	}
 	for _, t := range m.separate {
 		r := run{elements: s.elements[t], elemSize: s.dtypes[t].Size(), input: ins[t], output: s.outs[t], call: fingerprint, parts: j.parts, segment: c.segment(s.dtypes[t].Size())}
-		r.fold, r.many = m.packing.binary[s.dtypes[t]], m.packing.many[s.dtypes[t]]
-		if apart && address(r.input) == address(r.output) {
-			r.input, kept = kept[:len(r.input)], kept[roundUp(len(r.input), packAlign):]
+		r.fold, r.many = m.packing.Binary[s.dtypes[t]], m.packing.Many[s.dtypes[t]]
+		if apart && lane.Address(r.input) == lane.Address(r.output) {
+			r.input, kept = kept[:len(r.input)], kept[lane.RoundUp(len(r.input), pack.Align):]
 			kernel.Copy(r.input, ins[t], false)
 		}
 		runs = append(runs, r)
@@ -89,22 +91,22 @@ func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, finge
 
 // stageInputs copies inputs into staging memory, each to the beginning of a cache line. In one pass over the copies the
 // fragments, each of whole cache lines, lie in order.
-func (l *lane) stageInputs(ins [][]byte) [][]byte {
+func (l *connection) stageInputs(ins [][]byte) [][]byte {
 	total := 0
 	for _, in := range ins {
-		total += roundUp(len(in), packAlign)
+		total += lane.RoundUp(len(in), pack.Align)
 	}
 	staged, _ := l.stage(total, 0)
 	l.staged = l.staged[:0]
 	for _, in := range ins {
 		kernel.Copy(staged[:len(in)], in, false)
-		l.staged, staged = append(l.staged, staged[:len(in):len(in)]), staged[roundUp(len(in), packAlign):]
+		l.staged, staged = append(l.staged, staged[:len(in):len(in)]), staged[lane.RoundUp(len(in), pack.Align):]
 	}
 	return l.staged
 }
 
 // stageMany returns staging memory for a packing, as input and, if that is to be apart, as output, and for more bytes.
-func (l *lane) stageMany(size int, apart bool, more int) (in, out, rest []byte) {
+func (l *connection) stageMany(size int, apart bool, more int) (in, out, rest []byte) {
 	if !apart {
 		in, rest = l.stage(size, more)
 		return in, in, rest
@@ -117,7 +119,7 @@ func (l *lane) stageMany(size int, apart bool, more int) (in, out, rest []byte) 
 type shipment struct {
 	*job
 	many     *many
-	layout   *layout
+	layout   *pack.Layout
 	ranks    int
 	rank     int
 	gathers  bool // an input is the rank's shard
@@ -145,12 +147,12 @@ func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
 	}
 	m.extents = m.extents[:0]
 	for t, dtype := range s.dtypes {
-		m.extents = append(m.extents, extent{works(dtype), s.elements[t]})
+		m.extents = append(m.extents, pack.Extent{Work: works(dtype), Elements: s.elements[t]})
 	}
 	for _, t := range m.separate {
-		m.extents[t].elements = 0
+		m.extents[t].Elements = 0
 	}
-	s.layout = m.layouts.of(m.extents, cut, ranks)
+	s.layout = m.layouts.Of(m.extents, cut, ranks)
 	s.job.scheduled.keep(s.layout)
 }
 
@@ -158,24 +160,24 @@ func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
 func (s *shipment) inPlaceBytes(apart bool) int {
 	sum := 0
 	for _, t := range s.many.separate {
-		if apart && address(s.ins[t]) == address(s.outs[t]) {
-			sum += roundUp(len(s.ins[t]), packAlign)
+		if apart && lane.Address(s.ins[t]) == lane.Address(s.outs[t]) {
+			sum += lane.RoundUp(len(s.ins[t]), pack.Align)
 		}
 	}
 	return sum
 }
 
 // pack fills some chunks from the inputs. 16-bit floats become float32 where the layout says so.
-func (s *shipment) pack(dst []byte, r chunkRange) {
-	for i := range r.fragments {
-		f := &r.fragments[i]
-		dtype, work := kernel.Type(s.dtypes[f.tensor]), s.layout.extents[f.tensor].work
+func (s *shipment) pack(dst []byte, r pack.ChunkRange) {
+	for i := range r.Fragments {
+		f := &r.Fragments[i]
+		dtype, work := kernel.Type(s.dtypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
 		first := 0
 		if s.gathers {
-			first = s.first(f.tensor)
+			first = s.first(f.Tensor)
 		}
-		src := s.ins[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
-		to := dst[f.at : f.at+(f.hi-f.lo)*work.Size()]
+		src := s.ins[f.Tensor][(f.Lo-first)*dtype.Size() : (f.Hi-first)*dtype.Size()]
+		to := dst[f.At : f.At+(f.Hi-f.Lo)*work.Size()]
 		switch {
 		case work != dtype:
 			kernel.Widen(dtype)(to, src)
@@ -191,16 +193,16 @@ func (s *shipment) pack(dst []byte, r chunkRange) {
 }
 
 // unpack fills the outputs from some chunks.
-func (s *shipment) unpack(src []byte, r chunkRange) {
-	for i := range r.fragments {
-		f := &r.fragments[i]
-		dtype, work := kernel.Type(s.dtypes[f.tensor]), s.layout.extents[f.tensor].work
+func (s *shipment) unpack(src []byte, r pack.ChunkRange) {
+	for i := range r.Fragments {
+		f := &r.Fragments[i]
+		dtype, work := kernel.Type(s.dtypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
 		first := 0
 		if s.scatters {
-			first = s.first(f.tensor)
+			first = s.first(f.Tensor)
 		}
-		dst := s.outs[f.tensor][(f.lo-first)*dtype.Size() : (f.hi-first)*dtype.Size()]
-		from := src[f.at : f.at+(f.hi-f.lo)*work.Size()]
+		dst := s.outs[f.Tensor][(f.Lo-first)*dtype.Size() : (f.Hi-first)*dtype.Size()]
+		from := src[f.At : f.At+(f.Hi-f.Lo)*work.Size()]
 		switch {
 		case work != dtype:
 			if s.by > 1 {

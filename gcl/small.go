@@ -3,6 +3,7 @@ package gcl
 import (
 	"context"
 
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 )
@@ -49,14 +50,14 @@ func (s *shared) small(ctx context.Context, c *Comm, j *job) error {
 func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 	s := &c.lane.shared
 	l := m.layoutToPublish(j)
-	m.published.setUp(l, c.foldOf(&j.ask, 0), s.by)
-	size := l.bytes()
+	m.published.SetUp(l, c.foldOf(&j.ask, 0), s.by)
+	size := l.Bytes()
 	staged, _ := c.lane.stage(size, 0)
 	staged = staged[:size]
 	if j.reads(s.rank) {
-		for i := range l.fragments {
-			f := &l.fragments[i]
-			copy(staged[f.at:], j.ins[f.tensor])
+		for i := range l.Fragments {
+			f := &l.Fragments[i]
+			copy(staged[f.At:], j.ins[f.Tensor])
 		}
 	}
 	switch {
@@ -65,10 +66,10 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 			return err
 		}
 		if s.contract.Deals() {
-			for i := range l.fragments {
-				f := &l.fragments[i]
-				out := j.outs[f.tensor]
-				copy(out, staged[f.at+s.rank*len(out):])
+			for i := range l.Fragments {
+				f := &l.Fragments[i]
+				out := j.outs[f.Tensor]
+				copy(out, staged[f.At+s.rank*len(out):])
 			}
 			return nil
 		}
@@ -93,16 +94,16 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 	if !j.writes(s.rank) {
 		return nil
 	}
-	for i := range l.fragments {
-		f := &l.fragments[i]
-		bytes := len(j.ins[f.tensor])
+	for i := range l.Fragments {
+		f := &l.Fragments[i]
+		bytes := len(j.ins[f.Tensor])
 		for r := range all {
-			s.srcs[r] = all[r][f.at : f.at+bytes]
+			s.srcs[r] = all[r][f.At : f.At+bytes]
 		}
 		if s.contract.Combines {
-			s.foldBy(c.foldOf(&j.ask, kernel.Type(j.dtypes[f.tensor])))
+			s.foldBy(c.foldOf(&j.ask, kernel.Type(j.dtypes[f.Tensor])))
 		}
-		s.take(j.outs[f.tensor], s.srcs[:len(all)], bytes)
+		s.take(j.outs[f.Tensor], s.srcs[:len(all)], bytes)
 	}
 	clear(s.dsts)
 	clear(s.srcs)
@@ -110,21 +111,21 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 }
 
 // unpackPublished fills the outputs from a packing of whole tensors.
-func (j *job) unpackPublished(l *layout, src []byte) {
-	for i := range l.fragments {
-		f := &l.fragments[i]
-		copy(j.outs[f.tensor], src[f.at:])
+func (j *job) unpackPublished(l *pack.Layout, src []byte) {
+	for i := range l.Fragments {
+		f := &l.Fragments[i]
+		copy(j.outs[f.Tensor], src[f.At:])
 	}
 }
 
 // layoutToPublish is the layout of the inputs as they are.
-func (m *many) layoutToPublish(j *job) *layout {
+func (m *many) layoutToPublish(j *job) *pack.Layout {
 	if !j.published.good(1) {
 		m.extents = m.extents[:0]
 		for t, dtype := range j.dtypes {
-			m.extents = append(m.extents, extent{kernel.Type(dtype), j.toPublish(t)})
+			m.extents = append(m.extents, pack.Extent{Work: kernel.Type(dtype), Elements: j.toPublish(t)})
 		}
-		j.published.keep(m.layouts.of(m.extents, 1, 0))
+		j.published.keep(m.layouts.Of(m.extents, 1, 0))
 	}
 	return j.published.layout
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
@@ -12,7 +14,7 @@ import (
 // every replica takes what it is to receive from where it lies at the sender, and then does its local steps. Those of
 // the last round, which may overwrite what peers read in that round, come when the Share is over.
 type stepped struct {
-	lane    *lane
+	lane    *connection
 	members []int
 	plan    *plan      // the rank's own
 	from    [][]origin // by round and move: where a receive finds its message
@@ -40,7 +42,7 @@ type sender struct {
 }
 
 // newStepped finds for each receive of a rank what its sender sends.
-func newStepped(l *lane, set *planSet, rank int) (*stepped, error) {
+func newStepped(l *connection, set *planSet, rank int) (*stepped, error) {
 	made, err := set.rank(rank)
 	if err != nil {
 		return nil, err
@@ -173,7 +175,7 @@ func (s *stepped) look(mems []transport.Memory) {
 			r := run{elements: own.elements, elemSize: own.elemSize, parts: own.parts, packed: own.packed, segment: own.segment, input: m.Ins[i], output: m.Outs[i]}
 			bytes := from.plan.putAt(from.plan.placeAs(i, own.place), &r)
 			r.scratch = m.Scratch[at : at+bytes]
-			at += roundUp(bytes, packAlign)
+			at += lane.RoundUp(bytes, pack.Align)
 			from.runs = append(from.runs, r)
 		}
 	}
@@ -223,7 +225,7 @@ func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
 		}
 		s.dst = append(s.dst[:0], dst[at:end])
 		if me.packed != nil {
-			me.packed.foldMany(first+at, s.dst, s.now[:len(srcs)])
+			me.packed.FoldMany(first+at, s.dst, s.now[:len(srcs)])
 			continue
 		}
 		me.many(s.dst, s.now[:len(srcs)], 0, false)

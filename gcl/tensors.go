@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
@@ -95,9 +96,9 @@ func (c *Comm) checkInput(a *ask, src *tensor.Tensor) error {
 	case !src.DType().Valid():
 		return errors.New("it is the zero Tensor, which has no dtype")
 	case contract.Input == schedule.Blocks && (src.Rank() == 0 || src.Dim(0) != ranks), contract.Deals() && (src.Rank() == 0 || src.Dim(0) != ranks):
-		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v", withArticle(a.collective), ranks, src.Shape())
+		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v", wire.WithArticle(a.collective), ranks, src.Shape())
 	case contract.Output == schedule.Own && !contract.Deals() && src.Rank() != 1:
-		return fmt.Errorf("%s takes one dimension, not the shape %v", withArticle(a.collective), src.Shape())
+		return fmt.Errorf("%s takes one dimension, not the shape %v", wire.WithArticle(a.collective), src.Shape())
 	case contract.Input == schedule.Own:
 		return checkRoom(src.Len(), ranks, src.DType())
 	}
@@ -134,9 +135,9 @@ func (k *manyCall) shapeHash(hash uint64, t int) uint64 {
 	if k.collective.Contract().Deals() {
 		of = k.dstTensors[t]
 	}
-	hash = mix(hash, uint64(of.DType())<<32|uint64(of.Rank()))
+	hash = wire.Mix(hash, uint64(of.DType())<<32|uint64(of.Rank()))
 	for i := range of.Rank() {
-		hash = mix(hash, uint64(of.Dim(i)))
+		hash = wire.Mix(hash, uint64(of.Dim(i)))
 	}
 	return hash
 }

@@ -3,8 +3,8 @@ package gcl
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/enum"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
@@ -74,13 +74,13 @@ type TraceCall struct {
 // String returns the short name of the call, as errors have it: `all-reduce #3 "layer3/grads"`.
 func (c TraceCall) String() string {
 	if c.IPUs > 0 {
-		return nameWithin(c.Collective) + quoteName(c.Name)
+		return wire.NameWithin(c.Collective) + wire.Quote(c.Name)
 	}
 	number := uint8(c.Collective)
 	if c.Barrier {
-		number = barrier
+		number = wire.Barrier
 	}
-	return nameCall(transport.Call{Collective: number, Seq: c.Seq}) + quoteName(c.Name)
+	return wire.Name(transport.Call{Collective: number, Seq: c.Seq}) + wire.Quote(c.Name)
 }
 
 // TraceMethod is what MethodChosen tells beside the method, the implementation and the path in its TraceCall.
@@ -122,14 +122,6 @@ var pathNames = enum.New[Path]("path", []string{PathUnknown: "unknown", PathLoca
 // String returns words for the path, as in "peer memory".
 func (p Path) String() string { return pathNames.String(p) }
 
-// quoteName is how a name follows that of a call.
-func quoteName(name string) string {
-	if name == "" {
-		return ""
-	}
-	return fmt.Sprintf(" %q", name)
-}
-
 // tracing is a lane's call in progress as its Trace sees it. It is used by whoever has the lane's turn.
 type tracing struct {
 	trace *Trace // nil: nobody wants to know
@@ -143,9 +135,9 @@ func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	e := TraceCall{
 		Name: c.label.name, Replica: c.Replica(), Connection: c.lane.flight.connection, Rank: c.Rank(), Size: c.Size(),
 		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
-		Operator: Operator(call.Operator), Root: int(int32(call.Root)), DType: tensor.DType(call.DType &^ manyTensors), Elements: int(call.Count),
+		Operator: Operator(call.Operator), Root: int(int32(call.Root)), DType: tensor.DType(call.DType &^ wire.ManyTensors), Elements: int(call.Count),
 	}
-	if call.Collective == barrier {
+	if call.Collective == wire.Barrier {
 		e.Collective, e.Barrier = schedule.AllReduce, true
 	}
 	e.Bytes = e.Collective.Contract().Elements(e.Elements, e.Size) * e.DType.Size()
@@ -209,7 +201,7 @@ func (c *Comm) refuse(call *transport.Call, err error) error {
 	return c.end(c.refusal(call, err))
 }
 
-func (l *lane) endTrace(err error) {
+func (l *connection) endTrace(err error) {
 	t := &l.tracing
 	t.endRound(err)
 	if f := t.trace.CollectiveEnd; f != nil {
@@ -318,13 +310,13 @@ func (g *group) inOrder(ring []int) []int {
 }
 
 // startPhase tells that the rank begins a phase of a call by Hybrid, which is not a call of its own.
-func (l *lane) startPhase(phase uint64) {
+func (l *connection) startPhase(phase uint64) {
 	l.flight.enterPhase(phase)
 	l.tracing.call.Phase = int(phase)
 }
 
 // startRound tells that the rank enters a round, and so has left the one before.
-func (l *lane) startRound(round int) {
+func (l *connection) startRound(round int) {
 	l.flight.enter(round)
 	if l.tracing.trace != nil {
 		l.tracing.startRound(round)
@@ -340,7 +332,7 @@ func (t *tracing) startRound(round int) {
 }
 
 // endRound tells that the last round is over.
-func (l *lane) endRound() {
+func (l *connection) endRound() {
 	if l.tracing.trace != nil {
 		l.tracing.endRound(nil)
 	}
@@ -357,7 +349,7 @@ func (t *tracing) endRound(err error) {
 }
 
 // segments tells of the transfers of a round.
-func (l *lane) segments(batch []transport.Transfer) {
+func (l *connection) segments(batch []transport.Transfer) {
 	t := &l.tracing
 	if t.trace == nil || t.trace.Segment == nil {
 		return

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/transport"
 )
@@ -157,7 +158,7 @@ func (w *whereabouts) doing(f, own *flight) string {
 	}
 	for _, p := range f.queue() {
 		if p.state == awaiting {
-			return fmt.Sprintf("has %s wait for its turn%s, behind %s", collectiveName(p.collective)+quoteName(p.label.name), here, w.latest(f))
+			return fmt.Sprintf("has %s wait for its turn%s, behind %s", wire.CollectiveName(p.collective)+wire.Quote(p.label.name), here, w.latest(f))
 		}
 	}
 	last, ok := f.last()
@@ -218,10 +219,10 @@ func (r *record) inside() bool {
 
 // whose is the group of a call, for after its name. A collective within a replica has none.
 func (r *record) whose() string {
-	if r.collective&withinReplica != 0 {
+	if r.collective&wire.WithinReplica != 0 {
 		return ""
 	}
-	return " of group " + groupName(r.label.group)
+	return " of group " + wire.GroupName(r.label.group)
 }
 
 // find is the record of a call of a group, or of a later one in that group.

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/transport"
 )
@@ -31,9 +32,9 @@ func (w *Work) Wait() error {
 // started is a function given to Start. Within it the turn of the lane is its own, and calls on its Comm take turns
 // among themselves.
 type started struct {
-	lane    *lane
+	lane    *connection
 	running atomic.Bool
-	turns   turns
+	turns   lane.Turns
 }
 
 // startKey is the context key under which a function given to Start finds its *started.
@@ -59,7 +60,7 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 		close(w.done)
 		return w
 	}
-	own := c.lane.turns.reserve()
+	own := c.lane.turns.Reserve()
 	root := c.lane.root()
 	root.works.Add(1)
 	if c.lane != root {
@@ -73,8 +74,8 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 			}
 			root.works.Done()
 		}()
-		<-own.granted // whoever has the turn watches a context of its own
-		defer c.lane.turns.release()
+		<-own.Granted // whoever has the turn watches a context of its own
+		defer c.lane.turns.Release()
 		inner := *c
 		inner.started = &started{lane: c.lane}
 		inner.started.running.Store(true)
@@ -99,7 +100,7 @@ func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	switch {
 	case c.started != nil && !c.started.running.Load():
 		return errors.New("the Comm of a function given to Start is used after it returned")
-	case turns.try():
+	case turns.Try():
 		return nil
 	}
 	if s, _ := ctx.Value(startKey{}).(*started); c.started == nil && s != nil && s.lane == c.lane && s.running.Load() {
@@ -114,10 +115,10 @@ func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	return nil
 }
 
-func (c *Comm) leave() { c.turns().release() }
+func (c *Comm) leave() { c.turns().Release() }
 
 // turns is who lets the Comm's calls in.
-func (c *Comm) turns() *turns {
+func (c *Comm) turns() *lane.Turns {
 	if c.started != nil {
 		return &c.started.turns
 	}
@@ -146,11 +147,11 @@ func (e *queueError) Error() string { return e.words() }
 func (e *queueError) Unwrap() error { return e.err }
 
 // takeTurn takes a turn, and has the flight recorder know what waits for it.
-func (c *Comm) takeTurn(ctx context.Context, turns *turns, call *transport.Call) error {
+func (c *Comm) takeTurn(ctx context.Context, turns *lane.Turns, call *transport.Call) error {
 	if call != nil {
 		defer c.lane.flight.admitted(c.lane.flight.wait(c.label, call))
 	}
-	return turns.take(ctx)
+	return turns.Take(ctx)
 }
 
 // errGoexit is what becomes of a runtime.Goexit.

@@ -1,21 +1,21 @@
-package gcl
+package wire
 
 import (
 	"fmt"
 	"strings"
 )
 
-// groupID is what a transport.Call has for a group: equal on all members, and different for different members. Members
+// GroupID is what a transport.Call has for a group: equal on all members, and different for different members. Members
 // are first, first+stride, ..., so a number can hold them, 21 bits for each of first, stride and size, and an error can
 // name them. For any others it is a hash, with the top bit set.
-func groupID(members []int) uint64 {
+func GroupID(members []int) uint64 {
 	first, stride, size := members[0], 1, len(members)
 	if size > 1 {
 		stride = members[1] - first
 	}
 	for i, m := range members {
 		if m >= 1<<groupBits || stride < 1 || m != first+i*stride {
-			return hashedGroup | fnv(fnvOffset, members...)
+			return HashedGroup | FNV(FNVOffset, members...)
 		}
 	}
 	return uint64(first)<<(2*groupBits) | uint64(stride)<<groupBits | uint64(size)
@@ -23,11 +23,11 @@ func groupID(members []int) uint64 {
 
 const (
 	groupBits   = 21
-	hashedGroup = 1 << 63 // marks the number of a group that does not hold its members
+	HashedGroup = 1 << 63 // marks the number of a group that does not hold its members
 )
 
-// groupName is the members of a group for an error text: "{0, 2, 4}", "{0, 1, ..., 63}".
-func groupName(id uint64) string {
+// GroupName is the members of a group for an error text: "{0, 2, 4}", "{0, 1, ..., 63}".
+func GroupName(id uint64) string {
 	const mask = 1<<groupBits - 1
 	first, stride, size := id>>(2*groupBits), id>>groupBits&mask, id&mask
 	if first > mask || stride == 0 || size == 0 {

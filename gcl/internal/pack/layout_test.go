@@ -1,18 +1,19 @@
-package gcl
+package pack
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
 )
 
 // randomExtents are tensors of all types, many of them empty or short.
-func randomExtents(r *rand.Rand) []extent {
-	out := make([]extent, r.IntN(12))
+func randomExtents(r *rand.Rand) []Extent {
+	out := make([]Extent, r.IntN(12))
 	for t := range out {
-		out[t] = extent{kernel.Type(1 + r.IntN(numTypes-1)), []int{0, 1, r.IntN(20), r.IntN(3000)}[r.IntN(4)]}
+		out[t] = Extent{kernel.Type(1 + r.IntN(numTypes-1)), []int{0, 1, r.IntN(20), r.IntN(3000)}[r.IntN(4)]}
 	}
 	return out
 }
@@ -20,7 +21,7 @@ func randomExtents(r *rand.Rand) []extent {
 // TestLayout looks at where every element lies.
 func TestLayout(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
-	var l layout
+	var l Layout
 	for range 2000 {
 		extents, ranks := randomExtents(r), r.IntN(9)
 		cut := 1 + r.IntN(40)
@@ -35,51 +36,51 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-func checkLayout(t *testing.T, l *layout, extents []extent, cut, ranks int) {
+func checkLayout(t *testing.T, l *Layout, extents []Extent, cut, ranks int) {
 	t.Helper()
-	owner := make([]int, l.bytes()) // of each byte: tensor+1
+	owner := make([]int, l.Bytes()) // Of each byte: tensor+1
 	next := make([]int, len(extents))
 	for f := range cut {
-		if l.bounds[f]%packAlign != 0 || l.bounds[f] > l.bounds[f+1] {
-			t.Errorf("chunk %d is bytes %d to %d", f, l.bounds[f], l.bounds[f+1])
+		if l.Bounds[f]%Align != 0 || l.Bounds[f] > l.Bounds[f+1] {
+			t.Errorf("chunk %d is bytes %d to %d", f, l.Bounds[f], l.Bounds[f+1])
 		}
-		padding := l.bounds[f+1] - l.bounds[f]
-		for _, frag := range l.chunkRange(f, f+1).fragments {
-			e := extents[frag.tensor]
-			lo, hi := chunks.Split(e.elements, cut, f)
+		padding := l.Bounds[f+1] - l.Bounds[f]
+		for _, frag := range l.ChunkRange(f, f+1).Fragments {
+			e := extents[frag.Tensor]
+			lo, hi := chunks.Split(e.Elements, cut, f)
 			if ranks > 0 {
-				lo, hi = chunks.SplitPadded(e.elements, ranks, cut, f)
+				lo, hi = chunks.SplitPadded(e.Elements, ranks, cut, f)
 			}
-			if frag.lo != lo || frag.hi != hi || lo == hi || lo != next[frag.tensor] {
-				t.Errorf("chunk %d of tensor %d is elements %d to %d, want %d to %d, from %d on", f, frag.tensor, frag.lo, frag.hi, lo, hi, next[frag.tensor])
+			if frag.Lo != lo || frag.Hi != hi || lo == hi || lo != next[frag.Tensor] {
+				t.Errorf("chunk %d of tensor %d is elements %d to %d, want %d to %d, from %d on", f, frag.Tensor, frag.Lo, frag.Hi, lo, hi, next[frag.Tensor])
 			}
-			next[frag.tensor] = hi
-			size := e.work.Size()
-			if frag.at%size != 0 || frag.at < l.bounds[f] || frag.at+(hi-lo)*size > l.bounds[f+1] {
-				t.Errorf("chunk %d of tensor %d is at %d, of %d bytes each", f, frag.tensor, frag.at, size)
+			next[frag.Tensor] = hi
+			size := e.Work.Size()
+			if frag.At%size != 0 || frag.At < l.Bounds[f] || frag.At+(hi-lo)*size > l.Bounds[f+1] {
+				t.Errorf("chunk %d of tensor %d is at %d, of %d bytes each", f, frag.Tensor, frag.At, size)
 				return
 			}
 			for i := range (hi - lo) * size {
-				if owner[frag.at+i] != 0 {
-					t.Errorf("byte %d belongs to tensors %d and %d", frag.at+i, owner[frag.at+i]-1, frag.tensor)
+				if owner[frag.At+i] != 0 {
+					t.Errorf("byte %d belongs to tensors %d and %d", frag.At+i, owner[frag.At+i]-1, frag.Tensor)
 				}
-				owner[frag.at+i] = frag.tensor + 1
+				owner[frag.At+i] = frag.Tensor + 1
 			}
 			padding -= (hi - lo) * size
 		}
-		if padding < 0 || padding >= packAlign {
+		if padding < 0 || padding >= Align {
 			t.Errorf("chunk %d has %d bytes of padding", f, padding)
 		}
 	}
 	for i, n := range next {
-		if n != extents[i].elements {
-			t.Errorf("tensor %d: %d of %d elements have a place", i, n, extents[i].elements)
+		if n != extents[i].Elements {
+			t.Errorf("tensor %d: %d of %d elements have a place", i, n, extents[i].Elements)
 		}
 	}
 	covered := 0
 	for i, s := range l.stretches {
 		for at := s.at; at < s.end; at++ {
-			if owner[at] == 0 || extents[owner[at]-1].work != s.work {
+			if owner[at] == 0 || extents[owner[at]-1].Work != s.work {
 				t.Errorf("byte %d in a stretch of %v", at, s.work)
 				return
 			}
@@ -98,7 +99,7 @@ func checkLayout(t *testing.T, l *layout, extents []extent, cut, ranks int) {
 	if covered != 0 {
 		t.Errorf("stretches cover %d bytes more than there are", covered)
 	}
-	if got := l.stretchAt(l.bytes()); got != len(l.stretches) {
+	if got := l.stretchAt(l.Bytes()); got != len(l.stretches) {
 		t.Errorf("past the end is stretch %d of %d", got, len(l.stretches))
 	}
 }
@@ -106,24 +107,24 @@ func checkLayout(t *testing.T, l *layout, extents []extent, cut, ranks int) {
 // TestLayoutsAreKept asks for more layouts than are kept, again and again.
 func TestLayoutsAreKept(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
-	var ls layouts
-	sets := make([][]extent, 2*maxLayouts)
+	var ls Layouts
+	sets := make([][]Extent, 2*maxLayouts)
 	for i := range sets {
-		sets[i] = append(randomExtents(r), extent{kernel.Float32, i})
+		sets[i] = append(randomExtents(r), Extent{kernel.Float32, i})
 	}
 	numbers := map[uint64]int{}
 	for range 4000 {
 		i, cut := r.IntN(len(sets)), 1+r.IntN(3)
-		l := ls.of(sets[i], cut, 0)
+		l := ls.Of(sets[i], cut, 0)
 		checkLayout(t, l, sets[i], cut, 0)
 		if t.Failed() {
 			t.FailNow()
 		}
-		if was, seen := numbers[l.number]; seen && was != i*3+cut {
-			t.Fatalf("number %d has been another layout's", l.number)
+		if was, seen := numbers[l.Number]; seen && was != i*3+cut {
+			t.Fatalf("number %d has been another layout's", l.Number)
 		}
-		numbers[l.number] = i*3 + cut
-		if again := ls.of(sets[i], cut, 0); again != l || again.number != l.number {
+		numbers[l.Number] = i*3 + cut
+		if again := ls.Of(sets[i], cut, 0); again != l || again.Number != l.Number {
 			t.Fatal("the layout just asked for is made again")
 		}
 	}
@@ -134,19 +135,19 @@ func TestLayoutsAreKept(t *testing.T) {
 
 // A hash that two sets have in common does not confuse them.
 func TestLayoutsWithOneHash(t *testing.T) {
-	var ls layouts
-	a, b := []extent{{kernel.Int8, 100}}, []extent{{kernel.Float64, 900}}
-	l := ls.of(a, 3, 0)
-	number := l.number
+	var ls Layouts
+	a, b := []Extent{{kernel.Int8, 100}}, []Extent{{kernel.Float64, 900}}
+	l := ls.Of(a, 3, 0)
+	number := l.Number
 	for hash := range ls.byHash { // as if b had it too
 		delete(ls.byHash, hash)
 	}
-	hash := mix(mix(hashSeed, 3), 0)
-	hash = mix(mix(hash, uint64(kernel.Float64)), 900)
+	hash := wire.Mix(wire.Mix(wire.Seed, 3), 0)
+	hash = wire.Mix(wire.Mix(hash, uint64(kernel.Float64)), 900)
 	ls.byHash[hash] = l
-	got := ls.of(b, 3, 0)
+	got := ls.Of(b, 3, 0)
 	checkLayout(t, got, b, 3, 0)
-	if got.number == number {
+	if got.Number == number {
 		t.Error("another layout has the same number")
 	}
 }

@@ -1,61 +1,62 @@
-package gcl
+package pack
 
 import (
 	"unsafe"
 
+	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/internal/kernel"
 )
 
 // numTypes is one more than the last element type.
 const numTypes = int(kernel.Float64) + 1
 
-// packing is how several tensors are folded where they lie packed.
-type packing struct {
-	*layout
+// Packing is how several tensors are folded where they lie packed.
+type Packing struct {
+	*Layout
 	how    kernel.Fold // but for the type
 	by     int         // what foldMany divides by, if it is more than 1
 	ready  bool        // the loops are those of how
-	binary [numTypes]func(dst, a, b []byte)
-	many   [numTypes]func(dsts, srcs [][]byte, by int, stream bool)
+	Binary [numTypes]func(dst, a, b []byte)
+	Many   [numTypes]func(dsts, srcs [][]byte, by int, stream bool)
 
 	folders    []*folder
 	dsts, srcs [][]byte // of one stretch
 	single     [1][]byte
 }
 
-// setUp makes ready for a call.
-func (p *packing) setUp(l *layout, how kernel.Fold, by int) {
-	p.layout, p.by = l, by
-	p.loops(how)
+// SetUp makes ready for a call.
+func (p *Packing) SetUp(l *Layout, how kernel.Fold, by int) {
+	p.Layout, p.by = l, by
+	p.Loops(how)
 }
 
-// loops finds the loops for all types.
-func (p *packing) loops(how kernel.Fold) {
+// Loops finds the loops for all types.
+func (p *Packing) Loops(how kernel.Fold) {
 	if p.ready && p.how == how {
 		return
 	}
 	for t := range numTypes { // nil where there is no such operator
 		of := how
 		of.Type = kernel.Type(t)
-		p.binary[t], p.many[t] = kernel.Binary(of.Op, of.Type), of.Loop()
+		p.Binary[t], p.Many[t] = kernel.Binary(of.Op, of.Type), of.Loop()
 	}
 	p.how, p.ready = how, true
 }
 
-// fold folds two operands into dst, which lies at byte at of the packing. Padding is left out.
-func (p *packing) fold(at int, dst, a, b []byte) {
+// Fold folds two operands into dst, which lies at byte at of the packing. Padding is left out.
+func (p *Packing) Fold(at int, dst, a, b []byte) {
 	end := at + len(dst)
 	for _, s := range p.stretches[p.stretchAt(at):] {
 		lo, hi := max(s.at, at)-at, min(s.end, end)-at
 		if lo >= hi {
 			return
 		}
-		p.binary[s.work](dst[lo:hi], a[lo:hi], b[lo:hi])
+		p.Binary[s.work](dst[lo:hi], a[lo:hi], b[lo:hi])
 	}
 }
 
-// foldMany folds operands into dsts, which lie at byte at of the packing. Padding is left out.
-func (p *packing) foldMany(at int, dsts, srcs [][]byte) {
+// FoldMany folds operands into dsts, which lie at byte at of the packing. Padding is left out.
+func (p *Packing) FoldMany(at int, dsts, srcs [][]byte) {
 	for len(p.dsts) < len(dsts) {
 		p.dsts = append(p.dsts, nil)
 	}
@@ -74,31 +75,31 @@ func (p *packing) foldMany(at int, dsts, srcs [][]byte) {
 		for i := range srcs {
 			p.srcs[i] = srcs[i][lo:hi]
 		}
-		p.many[s.work](p.dsts[:len(dsts)], p.srcs[:len(srcs)], p.by, false)
+		p.Many[s.work](p.dsts[:len(dsts)], p.srcs[:len(srcs)], p.by, false)
 	}
 	clear(p.dsts) // hold on to nobody's buffers
 	clear(p.srcs)
 }
 
 // Combine implements transport.Combiner for whole packings.
-func (p *packing) Combine(dst []byte, all [][]byte) {
+func (p *Packing) Combine(dst []byte, all [][]byte) {
 	p.single[0] = dst
-	p.foldMany(0, p.single[:], all)
+	p.FoldMany(0, p.single[:], all)
 	p.single[0] = nil
 }
 
 // folder is the fold of one receive: it knows where in the packing the receive's buffer lies, and finds a piece of it
 // by its address.
 type folder struct {
-	packing *packing
+	packing *Packing
 	buf     *byte
 	at      int
 	fold    func(dst, a, b []byte) // its own method, which would be an allocation each time
 }
 
-// foldInto is the fold of transfer i of a batch, into buf, which lies at byte at of the packing. It is good until the
+// FoldInto is the fold of transfer i of a batch, into buf, which lies at byte at of the packing. It is good until the
 // next batch.
-func (p *packing) foldInto(i int, buf []byte, at int) func(dst, a, b []byte) {
+func (p *Packing) FoldInto(i int, buf []byte, at int) func(dst, a, b []byte) {
 	for len(p.folders) <= i {
 		f := &folder{packing: p}
 		f.fold = f.piece
@@ -111,5 +112,5 @@ func (p *packing) foldInto(i int, buf []byte, at int) func(dst, a, b []byte) {
 
 // piece is a transport.Transfer's Fold: dst is a piece of buf.
 func (f *folder) piece(dst, a, b []byte) {
-	f.packing.fold(f.at+int(address(dst)-uintptr(unsafe.Pointer(f.buf))), dst, a, b)
+	f.packing.Fold(f.at+int(lane.Address(dst)-uintptr(unsafe.Pointer(f.buf))), dst, a, b)
 }

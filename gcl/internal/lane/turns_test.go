@@ -1,4 +1,4 @@
-package gcl
+package lane
 
 import (
 	"context"
@@ -10,18 +10,18 @@ import (
 func TestTurnOfSomebodyWhoGivesUp(t *testing.T) {
 	for i := range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			var lane turns
-			lane.try()
+			var lane Turns
+			lane.Try()
 			ctx, cancel := context.WithCancel(t.Context())
 			taken := make(chan error, 1)
-			go func() { taken <- lane.take(ctx) }()
+			go func() { taken <- lane.Take(ctx) }()
 			synctest.Wait() // it is in the queue
 			cancel()        // it wakes up, and
-			lane.release()  // is granted the turn before it can withdraw, as a rule
+			lane.Release()  // is granted the turn before it can withdraw, as a rule
 			if <-taken == nil {
-				lane.release()
+				lane.Release()
 			}
-			if !lane.try() {
+			if !lane.Try() {
 				t.Fatalf("attempt %d: the lane is taken for ever", i)
 			}
 		})
@@ -30,16 +30,16 @@ func TestTurnOfSomebodyWhoGivesUp(t *testing.T) {
 
 // A place in the middle of the queue can be given up; the others keep theirs.
 func TestTurnsInOrder(t *testing.T) {
-	var lane turns
-	lane.try()
-	places := []*turn{lane.reserve(), lane.reserve(), lane.reserve()}
+	var lane Turns
+	lane.Try()
+	places := []*Turn{lane.Reserve(), lane.Reserve(), lane.Reserve()}
 	if !lane.withdraw(places[1]) || lane.withdraw(places[1]) {
 		t.Error("withdraw does not leave the queue once")
 	}
 	for _, i := range []int{0, 2} {
-		lane.release()
+		lane.Release()
 		select {
-		case <-places[i].granted:
+		case <-places[i].Granted:
 		default:
 			t.Errorf("place %d is not granted in its turn", i)
 		}
@@ -47,7 +47,7 @@ func TestTurnsInOrder(t *testing.T) {
 			t.Errorf("place %d is withdrawn after it was granted", i)
 		}
 	}
-	if lane.release(); !lane.try() {
+	if lane.Release(); !lane.Try() {
 		t.Error("the lane is not free in the end")
 	}
 }

@@ -1,4 +1,4 @@
-package gcl
+package lane
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// turns lets one at a time use a lane, in the order in which they asked. A call that finds the lane free takes it
+// Turns lets one at a time use a lane, in the order in which they asked. A call that finds the lane free takes it
 // without waiting or allocating, and if nobody asks in the meantime taking and giving back is an atomic operation each.
-type turns struct {
+type Turns struct {
 	state atomic.Int32 // untaken, taken or wanted; only under mu does it become wanted or cease to be
 	mu    sync.Mutex   // guards queue
-	queue []*turn      // who waits, first come first
+	queue []*Turn      // who waits, first come first
 }
 
 // The states of turns.
@@ -21,40 +21,40 @@ const (
 	wanted // taken, and there may be a queue
 )
 
-// turn is a place in the queue. When granted is closed, the lane is its owner's until release.
-type turn struct {
-	granted chan struct{}
+// Turn is a place in the queue. When Granted is closed, the lane is its owner's until release.
+type Turn struct {
+	Granted chan struct{}
 }
 
-// take waits for the lane. A non-nil error is the context's cause, and the lane is not the caller's.
-func (t *turns) take(ctx context.Context) error {
-	if t.try() {
+// Take waits for the lane. A non-nil error is the context's cause, and the lane is not the caller's.
+func (t *Turns) Take(ctx context.Context) error {
+	if t.Try() {
 		return nil
 	}
-	own := t.reserve()
+	own := t.Reserve()
 	select {
-	case <-own.granted:
+	case <-own.Granted:
 		return nil
 	case <-ctx.Done():
 	}
 	if !t.withdraw(own) {
-		t.release() // granted in the meantime
+		t.Release() // Granted in the meantime
 	}
 	return context.Cause(ctx)
 }
 
-// try takes the lane if it is free.
-func (t *turns) try() bool { return t.state.CompareAndSwap(untaken, taken) }
+// Try takes the lane if it is free.
+func (t *Turns) Try() bool { return t.state.CompareAndSwap(untaken, taken) }
 
-// reserve takes the next place. It never waits.
-func (t *turns) reserve() *turn {
-	own := &turn{granted: make(chan struct{})}
+// Reserve takes the next place. It never waits.
+func (t *Turns) Reserve() *Turn {
+	own := &Turn{Granted: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for {
 		switch {
-		case t.try():
-			close(own.granted)
+		case t.Try():
+			close(own.Granted)
 			return own
 		case t.state.Load() == wanted || t.state.CompareAndSwap(taken, wanted):
 			t.queue = append(t.queue, own)
@@ -64,7 +64,7 @@ func (t *turns) reserve() *turn {
 }
 
 // withdraw leaves the queue, and reports false if the turn was granted already.
-func (t *turns) withdraw(own *turn) bool {
+func (t *Turns) withdraw(own *Turn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, other := range t.queue {
@@ -76,8 +76,8 @@ func (t *turns) withdraw(own *turn) bool {
 	return false
 }
 
-// release hands the lane to whoever is next.
-func (t *turns) release() {
+// Release hands the lane to whoever is next.
+func (t *Turns) Release() {
 	if t.state.CompareAndSwap(taken, untaken) {
 		return
 	}
@@ -90,5 +90,5 @@ func (t *turns) release() {
 	next := t.queue[0]
 	t.queue[0] = nil
 	t.queue = t.queue[1:]
-	close(next.granted)
+	close(next.Granted)
 }

@@ -1,4 +1,4 @@
-package gcl_test
+package wire
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"gogcl.dev/commgroup"
-	"gogcl.dev/gcl"
 )
 
 // TestGroupID tries all groups of up to 64 replicas: members have one number, others another, and a number has its
@@ -24,7 +23,7 @@ func TestGroupID(t *testing.T) {
 				for r := range n {
 					all := l.Members(l.GroupOf(r))
 					name := strings.ReplaceAll(strings.Trim(fmt.Sprint(all), "[]"), " ", ", ")
-					id := gcl.GroupID(all...)
+					id := GroupID(all)
 					if have, known := members[id]; known && have != name {
 						t.Fatalf("%#x is %s and %s", id, have, name)
 					}
@@ -32,7 +31,7 @@ func TestGroupID(t *testing.T) {
 					if size > 8 {
 						name = fmt.Sprintf("%d, %d, ..., %d", all[0], all[1], all[size-1])
 					}
-					if got := gcl.GroupName(id); got != "{"+name+"}" {
+					if got := GroupName(id); got != "{"+name+"}" {
 						t.Fatalf("%v of %d: replica %d is in %s, want {%s}", g, n, r, got, name)
 					}
 				}
@@ -52,18 +51,18 @@ func TestGroupID(t *testing.T) {
 func TestGroupIDWithoutName(t *testing.T) {
 	seen := map[uint64]bool{}
 	for _, members := range [][]int{{1 << 21}, {0, 1 << 21}, {0, 1<<21 - 1, 1<<22 - 2}, {0, 2, 3}, {0, 2, 4, 5}, {3, 1}, {0, 0}} {
-		id := gcl.GroupID(members...)
-		if name := gcl.GroupName(id); name != fmt.Sprintf("%#x", id) || seen[id] {
+		id := GroupID(members)
+		if name := GroupName(id); name != fmt.Sprintf("%#x", id) || seen[id] {
 			t.Errorf("%v: %#x is called %s", members, id, name)
 		}
 		seen[id] = true
 	}
 	for _, id := range []uint64{0, 1, 1 << 21} { // not from here
-		if name := gcl.GroupName(id); name != fmt.Sprintf("%#x", id) {
+		if name := GroupName(id); name != fmt.Sprintf("%#x", id) {
 			t.Errorf("%#x is called %s", id, name)
 		}
 	}
-	if name := gcl.GroupName(gcl.GroupID(0, 1<<21-1)); name != "{0, 2097151}" {
+	if name := GroupName(GroupID([]int{0, 1<<21 - 1})); name != "{0, 2097151}" {
 		t.Errorf("the last replica that has a name: %s", name)
 	}
 }

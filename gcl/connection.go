@@ -6,22 +6,24 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 )
 
-// lane is one replica's connection and all that belongs to it and not to one Comm: whose turn it is, the groups and
+// connection is one replica's connection and all that belongs to it and not to one Comm: whose turn it is, the groups and
 // their counters, the memory that collectives work in. Everything but turns, mu and works is used only by whoever has
 // the turn.
-type lane struct {
+type connection struct {
 	endpoint transport.Endpoint
 	memory   transport.PeerMemory // the endpoint, if it offers that; else nil
 	boards   transport.Boards     // likewise
 	topology topology.Topology
-	turns    turns
-	first    *lane          // that of the first connection; nil for itself
+	turns    lane.Turns
+	first    *connection    // that of the first connection; nil for itself
 	number   uint64         // the same at all replicas: 0 is the first connection's
 	dups     uint64         // made of this lane; used by whoever has the turn
 	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
@@ -35,7 +37,7 @@ type lane struct {
 	counts map[groupKey]*atomic.Uint64 // group.seq of the groups of the same members, whatever the ring
 	ipus   map[int]*ipus               // this replica's own, by how many
 	closed bool                        // closeIPUs has run: from then on, errors within the replica are ErrClosed
-	others []*lane                     // of the first connection: those of its Dups that are not closed
+	others []*connection               // of the first connection: those of its Dups that are not closed
 
 	withins atomic.Uint64 // collectives within the replica
 
@@ -58,7 +60,7 @@ type lane struct {
 }
 
 // root is the lane of the first connection.
-func (l *lane) root() *lane {
+func (l *connection) root() *connection {
 	if l.first != nil {
 		return l.first
 	}
@@ -66,13 +68,13 @@ func (l *lane) root() *lane {
 }
 
 // part is told that the lane is closed. The first connection forgets a Dup.
-func (l *lane) part() {
+func (l *connection) part() {
 	if l.first == nil {
 		return
 	}
 	l.first.mu.Lock()
 	defer l.first.mu.Unlock()
-	l.first.others = slices.DeleteFunc(l.first.others, func(o *lane) bool { return o == l })
+	l.first.others = slices.DeleteFunc(l.first.others, func(o *connection) bool { return o == l })
 }
 
 // groupKey tells groups of one replica apart: a group's size and stride fix its members.
@@ -104,7 +106,7 @@ type group struct {
 func newGroup(members []int, rank int, rings topology.Rings) *group {
 	return &group{
 		members: members, rank: rank, rings: rings,
-		digest:  fnv(fnv(fnvOffset, rings.First...), rings.Second...),
+		digest:  wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
 		plans:   map[planKey]*plan{},
 		stepped: map[planKey]*stepped{},
 	}
@@ -119,27 +121,4 @@ type planKey struct {
 	inPlace    bool
 	rankOrder  bool
 	barriers   bool
-}
-
-// fnv is the 64-bit FNV-1a hash of a list of numbers.
-func fnv(hash uint64, numbers ...int) uint64 {
-	for _, n := range numbers {
-		for shift := 0; shift < 64; shift += 8 {
-			hash = (hash ^ uint64(n)>>shift&0xff) * 0x100000001b3
-		}
-	}
-	return hash
-}
-
-// fnvOffset is where FNV-1a begins.
-const fnvOffset = 0xcbf29ce484222325
-
-// grow returns buf with a length of at least n bytes, keeping it if it is large enough. New memory begins a cache line.
-func grow(buf []byte, n int) []byte {
-	if n <= cap(buf) {
-		return buf[:cap(buf)]
-	}
-	n += n / 8
-	fresh := make([]byte, n+lineBytes)
-	return fresh[-address(fresh)%lineBytes:][:n:n]
 }

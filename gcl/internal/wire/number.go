@@ -1,0 +1,31 @@
+package wire
+
+import (
+	"math"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// Barrier is the number of a barrier among the collectives in a transport.Call.
+const Barrier = uint8(schedule.Barrier)
+
+// RootNumber is how a transport.Call holds a root, also one that is about to be refused: as an int32.
+func RootNumber(root int) uint32 { return uint32(int32(min(max(root, math.MinInt32), math.MaxInt32))) }
+
+// ManyTensors marks, in the DType of a transport.Call, a collective on several tensors: beside it stands their type,
+// or 0 for several types.
+const ManyTensors = 0x80
+
+// PhaseShift is where, in transport.Call.Seq, the number of a phase begins, counted from 1: the calls of the phases are
+// that of the whole but for Seq, Group and Method. So whatever replicas disagree on shows in each phase.
+const PhaseShift = 48
+
+// PhaseOf takes a Seq apart. A call that is not a phase of another has phase 0.
+func PhaseOf(seq uint64) (number, phase uint64) { return seq & (1<<PhaseShift - 1), seq >> PhaseShift }
+
+// BarrierRound marks the messages of the barrier before a round.
+const BarrierRound = 1 << 31
+
+// WithinReplica marks, in the Collective of what the flight recorder is given, a collective within the replica, of
+// which Count is the number of IPUs. Seq counts those of the connection.
+const WithinReplica = 0x80

@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
+)
+
+// Name is the short name of a call: "all-reduce #3".
+func Name(c transport.Call) string {
+	number, _ := PhaseOf(c.Seq)
+	return fmt.Sprintf("%s #%d", CollectiveName(c.Collective), number)
+}
+
+// RoundName is the name of a round by its number in a call: "round 4", "barrier before round 4".
+func RoundName(round uint32) string {
+	if round >= BarrierRound {
+		return fmt.Sprintf("barrier before round %d", round-BarrierRound)
+	}
+	return fmt.Sprintf("round %d", round)
+}
+
+func CollectiveName(c uint8) string {
+	if c == Barrier {
+		return "barrier"
+	}
+	return schedule.Collective(c).String()
+}
+
+// WithArticle is a collective's name in a sentence: "an all-reduce".
+func WithArticle(c schedule.Collective) string {
+	name := c.String()
+	if strings.ContainsRune("aeiou", rune(name[0])) {
+		return "an " + name
+	}
+	return "a " + name
+}
+
+// Quote is how a name follows that of a call.
+func Quote(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %q", name)
+}
+
+func NameWithin(c schedule.Collective) string { return c.String() + " within the replica" }
