@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -20,16 +22,16 @@ import (
 type Comm struct {
 	lane    *connection
 	group   *group
-	label   *label // what the flight recorder knows of name and group
+	label   *flight.Label // what the flight recorder knows of name and group
 	options Options
-	strided bool     // the group was given with a stride above 1
-	digest  uint64   // of options and ring orders, for the fingerprint
-	cache   int      // bytes of the last-level cache
-	tile    int      // bytes of a segment of a message, at most: see segmentBytes
-	setting setting  // how calls go
-	agreed  uint64   // the options that members must have alike, summed up
-	hybrid  *hybrid  // how collectives go in phases, or nil if they do not
-	started *started // the function given to Start that this is the Comm of, or nil
+	strided bool          // the group was given with a stride above 1
+	digest  uint64        // of options and ring orders, for the fingerprint
+	cache   int           // bytes of the last-level cache
+	tile    int           // bytes of a segment of a message, at most: see segmentBytes
+	setting route.Setting // how calls go
+	agreed  uint64        // the options that members must have alike, summed up
+	hybrid  *hybrid       // how collectives go in phases, or nil if they do not
+	started *started      // the function given to Start that this is the Comm of, or nil
 }
 
 // New makes a Comm for one replica from its end of a transport. Group and options are the defaults. The Comm owns the
@@ -49,7 +51,11 @@ func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
 }
 
 func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
-	c := &Comm{lane: newConnection(endpoint, cfg.topology, nil, sharedFlights(endpoint, cfg))}
+	all := cfg.flights
+	if all == nil {
+		all = flight.Shared(endpoint, describeData)
+	}
+	c := &Comm{lane: newConnection(endpoint, cfg.topology, nil, all)}
 	c.lane.override = cfg.override
 	if cfg.machine {
 		c.lane.ipusPerReplica = cfg.topology.IPUsPerReplica()
@@ -62,7 +68,7 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 }
 
 // newConnection makes a lane, a Dup of another unless that is nil, whose flight recorder is one of all; nil: it has none.
-func newConnection(endpoint transport.Endpoint, t topology.Topology, from *connection, all *flights) *connection {
+func newConnection(endpoint transport.Endpoint, t topology.Topology, from *connection, all *flight.Recorders) *connection {
 	l := &connection{
 		endpoint: endpoint, topology: t,
 		groups: map[groupKey]*group{}, counts: map[groupKey]*atomic.Uint64{}, flights: all,
@@ -74,7 +80,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 		l.first.others = append(l.first.others, l)
 		l.first.mu.Unlock()
 	}
-	l.flight = all.open(endpoint.Rank(), l.number)
+	l.flight = all.Open(endpoint.Rank(), l.number)
 	l.memory, _ = endpoint.(transport.PeerMemory)
 	l.boards, _ = endpoint.(transport.Boards)
 	l.shared.memory, l.shared.boards = l.memory, l.boards
@@ -175,7 +181,7 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 		if c.group.split == nil {
 			return nil, &OptionError{Option: "Implementation", Value: Hybrid.String(), Reason: c.group.uneven}
 		}
-		if c.setting.hybrid() {
+		if c.setting.Hybrid() {
 			c.hybrid = c.newHybrid()
 		}
 	}
@@ -280,7 +286,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 		return nil, newError("Dup inside a function given to Start")
 	}
 	if err := c.enter(ctx, nil); err != nil {
-		return nil, &callError{what: "dup" + wire.Quote(c.label.name), replica: c.Replica(), err: err, at: c.place(0)}
+		return nil, &callError{what: "dup" + wire.Quote(c.label.Name), replica: c.Replica(), err: err, at: c.place(0)}
 	}
 	defer c.leave()
 	endpoint, err := c.lane.endpoint.Dup(ctx)
@@ -297,9 +303,9 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 func (c *Comm) setGroup(g *group) {
 	name := ""
 	if c.label != nil {
-		name = c.label.name
+		name = c.label.Name
 	}
-	c.group, c.label = g, &label{name: name, members: g.members, rank: g.rank, group: g.id}
+	c.group, c.label = g, &flight.Label{Name: name, Members: g.members, Rank: g.rank, Group: g.id}
 }
 
 // Named returns a Comm with a name, as in "layer3/grads", which shows in errors, in traces and in what Dump prints.
@@ -311,7 +317,7 @@ func (c *Comm) Named(name string) *Comm {
 	}
 	out := *c
 	l := *c.label
-	l.name = name
+	l.Name = name
 	out.label = &l
 	return &out
 }
@@ -321,7 +327,7 @@ func (c *Comm) Name() string {
 	if c == nil || c.label == nil {
 		return ""
 	}
-	return c.label.name
+	return c.label.Name
 }
 
 // Abort makes every collective on every replica, now and later, fail with ErrAborted and the cause, which may be nil.
@@ -356,7 +362,7 @@ func (c *Comm) Close() error {
 	c.lane.works.Wait()
 	c.lane.allocs.close()
 	c.lane.closeIPUs()
-	c.lane.flight.close()
+	c.lane.flight.Close()
 	err := c.lane.endpoint.Close()
 	if err == nil {
 		err = c.lane.unheard()

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
@@ -41,8 +42,8 @@ type connection struct {
 
 	withins atomic.Uint64 // collectives within the replica
 
-	flight  *flight
-	flights *flights // the recorders of all lanes of the communicator in this process
+	flight  *flight.Recorder
+	flights *flight.Recorders // the recorders of all lanes of the communicator in this process
 	tracing tracing
 
 	shared  shared

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -82,10 +83,10 @@ type PanicError struct {
 	Value   any
 	Stack   []byte
 
-	at place
+	at flight.Place
 }
 
-func (e *PanicError) recordedAt() place { return e.at }
+func (e *PanicError) recordedAt() flight.Place { return e.at }
 
 func (e *PanicError) Error() string { return "gcl: " + e.words() }
 
@@ -103,15 +104,15 @@ func (e *PanicError) Unwrap() error {
 type replicaError struct {
 	replica int
 	err     error
-	at      place
+	at      flight.Place
 }
 
 func (e *replicaError) Error() string { return "gcl: " + e.words() }
 func (e *replicaError) words() string {
 	return fmt.Sprintf("replica %d: %s", e.replica, explain(e.err))
 }
-func (e *replicaError) Unwrap() error     { return e.err }
-func (e *replicaError) recordedAt() place { return e.at }
+func (e *replicaError) Unwrap() error            { return e.err }
+func (e *replicaError) recordedAt() flight.Place { return e.at }
 
 // callError is the failure of one collective: what and which one, and why.
 type callError struct {
@@ -121,33 +122,42 @@ type callError struct {
 	kinds   []error // sentinels and typed errors by which the callers branch
 	waits   string  // of a call that timed out: for whom, or ""
 	names   names
-	at      place
+	at      flight.Place
 }
 
-func (e *callError) recordedAt() place { return e.at }
+func (e *callError) recordedAt() flight.Place { return e.at }
 
 // refusal is for a call that was refused before anything was sent.
 func (c *Comm) refusal(call *transport.Call, err error) *callError {
-	return &callError{what: wire.Name(*call) + wire.Quote(c.label.name), replica: c.Replica(), err: err, at: c.place(call.Seq)}
+	return &callError{what: wire.Name(*call) + wire.Quote(c.label.Name), replica: c.Replica(), err: err, at: c.place(call.Seq)}
 }
 
 // failure is for what came of a call that was not refused.
 func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
-	e := newCallError(ctx, wire.Name(*call)+wire.Quote(c.label.name), c.Replica(), err)
-	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), c.lane.flights.namesIn(err)
+	e := newCallError(ctx, wire.Name(*call)+wire.Quote(c.label.Name), c.Replica(), err)
+	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), names(c.lane.flights.NamesIn(err, isNamed))
 	return e
+}
+
+// isNamed reports whether an error holds the names of the calls in it.
+func isNamed(err error) bool {
+	switch err.(type) {
+	case *callError, *replicaError:
+		return true
+	}
+	return false
 }
 
 // otherFailure is for what has no number, as a Dup.
 func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callError {
-	e := newCallError(ctx, what+wire.Quote(c.label.name), c.Replica(), err)
-	e.at, e.names = c.place(0), c.lane.flights.namesIn(err)
+	e := newCallError(ctx, what+wire.Quote(c.label.Name), c.Replica(), err)
+	e.at, e.names = c.place(0), names(c.lane.flights.NamesIn(err, isNamed))
 	return e
 }
 
 // place is what an error about call number seq of c, or about none if that is 0, has Dump know.
-func (c *Comm) place(seq uint64) place {
-	return place{flights: c.lane.flights, flight: c.lane.flight, group: c.group.id, seq: seq}
+func (c *Comm) place(seq uint64) flight.Place {
+	return flight.Place{Recorders: c.lane.flights, Recorder: c.lane.flight, Group: c.group.id, Seq: seq}
 }
 
 // newCallError is for what came of a call that was not refused.
@@ -195,6 +205,9 @@ func (e *callError) words() string {
 }
 
 func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e.kinds)], e.err) }
+
+// names is what the calls in an error were named on their replicas.
+type names flight.Names
 
 // explain is names.explain where no names are known.
 func explain(err error) string { return names(nil).explain(err) }
@@ -267,7 +280,7 @@ func holds(err, failure error) bool {
 	if errors.Is(err, failure) || sameFacts(err, failure) {
 		return true
 	}
-	return slices.ContainsFunc(insides(err), func(inside error) bool { return holds(inside, failure) })
+	return slices.ContainsFunc(flight.Wrapped(err), func(inside error) bool { return holds(inside, failure) })
 }
 
 // sameFacts reports whether two errors of a transport say the same.
@@ -298,22 +311,10 @@ func sameDisagreement(a, b error) bool {
 	return x.Mine.Same(y.Mine) && x.Theirs.Same(y.Theirs) || x.Mine.Same(y.Theirs) && x.Theirs.Same(y.Mine)
 }
 
-// insides are the errors that err wraps.
-func insides(err error) []error {
-	var parts []error
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		parts = []error{e.Unwrap()}
-	case interface{ Unwrap() []error }:
-		parts = slices.Clone(e.Unwrap())
-	}
-	return slices.DeleteFunc(parts, func(e error) bool { return e == nil })
-}
-
 // describe spells out a call of a replica: `all-reduce #3 "grads" (ADD float32 x 1024, direct, round 1, group {0, 2})`.
 func (n names) describe(replica int, c transport.Call) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s (", wire.Name(c), wire.Quote(n.of(replica, c)))
+	fmt.Fprintf(&b, "%s%s (", wire.Name(c), wire.Quote(flight.Names(n).Of(replica, c)))
 	if c.Collective != wire.Barrier {
 		fmt.Fprintf(&b, "%s, %v, ", describeData(c), methods.Method(c.Method))
 	}

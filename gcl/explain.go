@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/cost"
@@ -72,10 +73,10 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	}
 	p := pricer{c, ask{collective: collective}, dtype, int(bytes / int64(dtype.Size()))}
 	r := p.route()
-	e.Method, e.Implementation, e.Why = r.method, c.setting.told(&r, 0), p.why(r)
-	if r.phases {
+	e.Method, e.Implementation, e.Why = r.Method, Implementation(c.setting.Told(&r, 0)), p.why(r)
+	if r.Phases {
 		across := p.phases(c.hybrid)[0]
-		e.Method, e.Implementation, e.Why = across.route().method, Hybrid, p.whyHybrid(c.hybrid)
+		e.Method, e.Implementation, e.Why = across.route().Method, Hybrid, p.whyHybrid(c.hybrid)
 	}
 	var err error
 	if e.Candidates, err = p.candidates(e.Method, e.Implementation); err != nil {
@@ -131,26 +132,26 @@ type pricer struct {
 }
 
 // question is that of the call.
-func (p pricer) question() question {
-	q := question{collective: p.collective, bytes: p.elements * p.dtype.Size()}
-	q.published = q.bytes
+func (p pricer) question() route.Question {
+	q := route.Question{Collective: p.collective, Bytes: p.elements * p.dtype.Size()}
+	q.Published = q.Bytes
 	if p.collective.Contract().Input == schedule.Own {
-		q.published /= p.Size()
+		q.Published /= p.Size()
 	}
 	return q
 }
 
 // route is how the call goes.
-func (p pricer) route() route {
+func (p pricer) route() route.Route {
 	q := p.question()
-	return p.setting.route(&q)
+	return p.setting.Route(&q)
 }
 
 // bytes are those of the larger buffer as it is sent.
 func (p pricer) bytes() int64 {
 	size := p.dtype.Size()
 	if p.collective.Contract().Combines {
-		size = p.setting.worksIn(p.dtype).Size()
+		size = p.setting.WorksIn(p.dtype).Size()
 	}
 	return int64(size) * int64(min(p.elements, math.MaxInt/size))
 }
@@ -169,7 +170,7 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 			return nil, err
 		}
 	}
-	overMemory := p.setting.memory
+	overMemory := p.setting.Memory
 	if overMemory {
 		if err := add(p.onePass(), nil); err != nil {
 			return nil, err
@@ -183,7 +184,7 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 	case method != methods.Direct:
 		err = add(p.stepped(method))
 	}
-	if q := p.question(); err == nil && p.setting.inPhases(&q) {
+	if q := p.question(); err == nil && p.setting.InPhases(&q) {
 		err = add(p.inPhases(p.newHybrid()))
 	}
 	return out, err
@@ -240,7 +241,7 @@ func (p pricer) onePass() Candidate {
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once
 	c := Candidate{Implementation: Syncful, Method: methods.Direct, Rounds: 1, Barriers: 2, SentBytes: others}
 	q, contract := p.question(), p.collective.Contract()
-	small := q.published <= p.setting.small
+	small := q.Published <= p.setting.Small
 	switch {
 	case small && contract.Input == schedule.AtRoot:
 		c.Barriers = 0 // the root does not wait
@@ -285,20 +286,20 @@ func saturatedDouble(n int64) int64 {
 }
 
 // why is the reason for a route, as in "direct, since ...; Syncful, since ...".
-func (p pricer) why(r route) string {
+func (p pricer) why(r route.Route) string {
 	method := "as the options ask"
-	switch r.because {
-	case asOnePass:
+	switch r.Because {
+	case route.AsOnePass:
 		method = "since on peer memory it is one pass"
-	case asTuned:
+	case route.AsTuned:
 		bytes := int64(p.elements) * int64(p.dtype.Size())
-		method = "since " + p.setting.tuning.Why(p.collective, p.Size(), bytes, p.strided)
+		method = "since " + p.setting.Tuning.Why(p.collective, p.Size(), bytes, p.strided)
 	}
-	how := p.setting.syncfulWhy
+	how := p.setting.SyncfulWhy
 	if p.hybrid != nil {
 		how += ", to which Hybrid leaves " + p.left()
 	}
-	return fmt.Sprintf("%v, %s; %s", r.method, method, how)
+	return fmt.Sprintf("%v, %s; %s", r.Method, method, how)
 }
 
 // left is what does not go in phases of Hybrid: every call of a collective that has none, or a reproducible one.

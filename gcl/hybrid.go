@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
@@ -140,13 +141,26 @@ func phasingOf(c schedule.Collective) phasing {
 	return phasing{}
 }
 
+// phasedCollectives is setting.phased.
+func phasedCollectives() (bits uint32) {
+	for _, c := range schedule.Collectives() {
+		if phasingOf(c).perform != nil {
+			bits |= 1 << c
+		}
+	}
+	if phasingOf(schedule.Barrier).perform != nil {
+		bits |= 1 << schedule.Barrier
+	}
+	return bits
+}
+
 // phases is one call on its way through its phases. It lives in the lane: a table's functions would let it escape.
 type phases struct {
 	*hybrid
 	fingerprint transport.Call
 	whole       call
-	question    question // of the whole
-	part        job      // the phase in progress
+	question    route.Question // of the whole
+	part        job            // the phase in progress
 	done        uint64
 }
 
@@ -186,7 +200,7 @@ func (p *phases) pass(ctx context.Context, c *Comm) error {
 
 // tell gives the transport a fingerprint and sends nothing.
 func (p *phases) tell(ctx context.Context, c *Comm, f transport.Call) error {
-	f.Method = uint8(c.setting.route(&p.question).method)
+	f.Method = uint8(c.setting.Route(&p.question).Method)
 	return p.lane.endpoint.Exchange(ctx, f, nil)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 )
@@ -66,13 +67,13 @@ func (p pricer) broadcastPhases(h *hybrid) []pricedPhase {
 func (p pricer) inPhases(h *hybrid) (Candidate, error) {
 	out := Candidate{Implementation: Hybrid}
 	for i, phase := range p.phases(h) {
-		method := phase.route().method
+		method := phase.route().Method
 		var c Candidate
 		var err error
 		switch {
 		case phase.Comm == h.across:
 			c, err = phase.messages(method)
-		case !phase.setting.memory:
+		case !phase.setting.Memory:
 			c, err = phase.withBarriers(method)
 		case method == methods.Direct:
 			c = phase.onePass()
@@ -109,9 +110,9 @@ func (p pricer) whyHybrid(h *hybrid) string {
 	across, inside := all[0], all[1]
 	r := across.route()
 	reason := "as the options ask"
-	if r.because == asTuned {
-		reason = "since " + across.setting.tuning.Why(across.collective, across.Size(), int64(across.elements)*int64(p.dtype.Size()), p.strided)
+	if r.Because == route.AsTuned {
+		reason = "since " + across.setting.Tuning.Why(across.collective, across.Size(), int64(across.elements)*int64(p.dtype.Size()), p.strided)
 	}
 	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
-		r.method, h.domains, reason, inside.route().method, ranks(h.each))
+		r.Method, h.domains, reason, inside.route().Method, ranks(h.each))
 }

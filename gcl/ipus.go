@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods/schedule"
@@ -211,13 +212,13 @@ type withinCall struct {
 	dtype      tensor.DType
 	ipus       int
 	elements   int // on all of them
-	at         place
+	at         flight.Place
 }
 
 // event describes the call to a Trace.
 func (k *withinCall) event(c *Comm) TraceCall {
 	e := TraceCall{
-		Name: c.label.name, Replica: c.Replica(), Connection: c.lane.flight.connection, IPUs: k.ipus,
+		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.flight.Connection, IPUs: k.ipus,
 		Collective: k.collective, Operator: k.operator, DType: k.dtype, Elements: k.elements,
 	}
 	e.Bytes = k.collective.Contract().Elements(k.elements, k.ipus) * k.dtype.Size()
@@ -231,13 +232,13 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		return err
 	}
 	recorded := transport.Call{Collective: uint8(k.collective) | wire.WithinReplica, Count: uint64(k.ipus)}
-	l := &label{name: c.label.name, group: wire.HashedGroup | wire.FNV(wire.FNVOffset, c.Replica(), wire.WithinReplica)}
-	k.at = place{flights: c.lane.flights, flight: c.lane.flight, group: l.group}
+	l := &flight.Label{Name: c.label.Name, Group: wire.HashedGroup | wire.FNV(wire.FNVOffset, c.Replica(), wire.WithinReplica)}
+	k.at = flight.Place{Recorders: c.lane.flights, Recorder: c.lane.flight, Group: l.Group}
 	err := c.enter(ctx, &recorded)
 	recorded.Seq = c.lane.withins.Add(1)
-	k.at.seq = recorded.Seq
+	k.at.Seq = recorded.Seq
 	if err != nil {
-		c.lane.flight.turnedAway(l, &recorded, waitedSince(err))
+		c.lane.flight.TurnedAway(l, &recorded, waitedSince(err))
 		err = c.failureWithin(&k, err)
 		if c.options.Trace != nil {
 			c.options.Trace.tellAtOnce(k.event(c), err)
@@ -245,7 +246,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		return err
 	}
 	defer c.leave()
-	c.lane.flight.begin(l, &recorded, ticks.Now())
+	c.lane.flight.Begin(l, &recorded, ticks.Now())
 	if c.options.Trace != nil {
 		defer c.crashed()
 		c.tell(k.event(c))
@@ -255,7 +256,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		refused = check()
 	}
 	if refused != nil {
-		c.lane.flight.refused = true
+		c.lane.flight.Refused = true
 		return c.end(c.failureWithin(&k, refused))
 	}
 	return c.end(c.performWithin(ctx, &k, body))
@@ -263,7 +264,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 
 // failureWithin is the error of a collective within the replica.
 func (c *Comm) failureWithin(k *withinCall, err error, kinds ...error) *callError {
-	return &callError{what: wire.NameWithin(k.collective) + wire.Quote(c.label.name), replica: c.Replica(), err: err, kinds: kinds, at: k.at}
+	return &callError{what: wire.NameWithin(k.collective) + wire.Quote(c.label.Name), replica: c.Replica(), err: err, kinds: kinds, at: k.at}
 }
 
 // performWithin carries out a checked collective within the replica.

@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/gcl/internal/pack"
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
@@ -42,7 +43,7 @@ type job struct {
 	dtypes    []tensor.DType
 	elements  []int // in the larger of the rank's two buffers
 	parts     []int // as in a call; nil for several operands
-	question  question
+	question  route.Question
 
 	// Of the fingerprint of several operands.
 	common tensor.DType // the type of all; 0: they differ
@@ -123,8 +124,8 @@ func (j *job) hashed(t int) int {
 // askOne is the question of a job of one operand.
 func (j *job) askOne(parts bool) {
 	q := &j.question
-	q.collective, q.local, q.several, q.parts = j.collective, j.local(), false, parts
-	q.bytes, q.published = j.elements[0]*j.dtypes[0].Size(), j.toPublish(0)*j.dtypes[0].Size()
+	q.Collective, q.Local, q.Several, q.Parts = j.collective, j.local(), false, parts
+	q.Bytes, q.Published = j.elements[0]*j.dtypes[0].Size(), j.toPublish(0)*j.dtypes[0].Size()
 }
 
 // sumUp completes a job of several operands: what chooses its route, and what must be equal on all ranks, which are the
@@ -135,7 +136,7 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 	if form == ofMapping {
 		j.digest = wire.Mix(j.digest, 1<<63) // as no word that follows is
 	}
-	q := question{collective: j.collective, local: j.local(), several: true}
+	q := route.Question{Collective: j.collective, Local: j.local(), Several: true}
 	for t, dtype := range j.dtypes {
 		if t == 0 {
 			j.common = dtype
@@ -143,8 +144,8 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 			j.common = 0
 		}
 		j.count += uint64(j.toPublish(t))
-		q.bytes += j.elements[t] * dtype.Size()
-		q.published += j.toPublish(t) * dtype.Size()
+		q.Bytes += j.elements[t] * dtype.Size()
+		q.Published += j.toPublish(t) * dtype.Size()
 		switch {
 		case shape != nil:
 			j.digest = shape(j.digest, t)
@@ -154,7 +155,7 @@ func (j *job) sumUp(c *Comm, form form, shape func(hash uint64, t int) uint64) {
 			j.digest = wire.Mix(wire.Mix(j.digest, uint64(dtype)<<32|1), uint64(j.hashed(t)/dtype.Size()))
 		}
 	}
-	q.published = lane.RoundUp(q.published, pack.Align)
+	q.Published = lane.RoundUp(q.Published, pack.Align)
 	j.question = q
 }
 

@@ -80,7 +80,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 		fingerprint.DType |= uint8(j.common)
 		fingerprint.Count, fingerprint.Digest = j.count, j.digest
 	}
-	c.lane.flight.begin(c.label, &fingerprint, began) // only now is it known how much there is
+	c.lane.flight.Begin(c.label, &fingerprint, began) // only now is it known how much there is
 	if c.options.Trace != nil {
 		defer c.crashed()
 	}

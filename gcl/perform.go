@@ -6,6 +6,7 @@ import (
 
 	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/gcl/internal/pack"
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -14,13 +15,13 @@ import (
 // perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
 // been written one by one, and to copy them in words stalls.
 func (c *Comm) perform(ctx context.Context, j *job, fingerprint *transport.Call) error {
-	var r route
-	c.setting.decide(&r, &j.question)
-	if r.phases {
+	var r route.Route
+	c.setting.Decide(&r, &j.question)
+	if r.Phases {
 		return c.passing(&j.ask, fingerprint, c.hybrid.perform(ctx, j, fingerprint))
 	}
-	switch r.path {
-	case PathLocal:
+	switch r.Path {
+	case route.Local:
 		c.chosen(&r, 0)
 		// Nothing to send, but an aborted or closed communicator, or a context that is done, must show.
 		if err := c.lane.endpoint.Exchange(ctx, *fingerprint, nil); err != nil {
@@ -30,25 +31,25 @@ func (c *Comm) perform(ctx context.Context, j *job, fingerprint *transport.Call)
 			c.keepOwn(j, t)
 		}
 		return nil
-	case PathSmall, PathMemory:
+	case route.Small, route.Memory:
 		err := c.lane.shared.run(ctx, c, j, &r, fingerprint)
 		if !errors.Is(err, transport.ErrNotShared) {
 			return err
 		}
-		r = c.setting.byMessages(&j.question)
+		r = c.setting.ByMessages(&j.question)
 	}
 	err := c.byRounds(ctx, j, &r, fingerprint)
-	if r.path == PathRounds && errors.Is(err, transport.ErrNotShared) {
-		r = c.setting.byMessages(&j.question)
+	if r.Path == route.Rounds && errors.Is(err, transport.ErrNotShared) {
+		r = c.setting.ByMessages(&j.question)
 		err = c.byRounds(ctx, j, &r, fingerprint)
 	}
 	return err
 }
 
 // byRounds carries out a job by the schedule of its route.
-func (c *Comm) byRounds(ctx context.Context, j *job, r *route, fingerprint *transport.Call) error {
+func (c *Comm) byRounds(ctx context.Context, j *job, r *route.Route, fingerprint *transport.Call) error {
 	f := *fingerprint // the caller's stays as it is
-	f.Method = uint8(r.method)
+	f.Method = uint8(r.Method)
 	e, err := c.executor(j, r)
 	if err != nil {
 		return err
@@ -87,14 +88,14 @@ type executor interface {
 }
 
 // executor finds the executor of a job by a schedule, or makes it.
-func (c *Comm) executor(j *job, r *route) (executor, error) {
-	overMemory := r.path == PathRounds
+func (c *Comm) executor(j *job, r *route.Route) (executor, error) {
+	overMemory := r.Path == route.Rounds
 	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
 	inPlace := overMemory || len(j.ins) == 1 && lane.Address(j.ins[0]) == lane.Address(j.outs[0])
-	spec := c.spec(&j.ask, r.method, j.question.bytes, inPlace)
+	spec := c.spec(&j.ask, r.Method, j.question.Bytes, inPlace)
 	key := planKey{
 		method: spec.Method, collective: spec.Collective, root: spec.Root,
-		pieces: spec.Pieces, inPlace: spec.InPlace, rankOrder: spec.RankOrder, barriers: r.barriers,
+		pieces: spec.Pieces, inPlace: spec.InPlace, rankOrder: spec.RankOrder, barriers: r.Barriers,
 	}
 	g := c.group
 	if overMemory {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
@@ -19,7 +20,7 @@ type config struct {
 	topology  topology.Topology
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
-	flights   *flights // Run: of its replicas
+	flights   *flight.Recorders // Run: of its replicas
 }
 
 // WithOptions sets the options that the replicas' first Comm has, but for what the environment overrides: see
@@ -118,7 +119,7 @@ func (cfg *config) open(n int) ([]*Comm, error) {
 		return nil, errorf("%d endpoints for %d replicas", len(endpoints), n)
 	}
 	comms := make([]*Comm, n)
-	cfg.flights = &flights{}
+	cfg.flights = flight.New(describeData)
 	for i, e := range endpoints {
 		if e == nil || e.Rank() != i || e.Size() != n {
 			return nil, errorf("endpoint %d does not have rank %d of %d", i, i, n)

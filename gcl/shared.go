@@ -7,6 +7,7 @@ import (
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/gcl/internal/pack"
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -71,10 +72,10 @@ const leastPieceBytes = 512
 const piecesPerRank = 2
 
 // run carries out a job in one pass, or if it is small by what everyone publishes.
-func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route, fingerprint *transport.Call) error {
+func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route.Route, fingerprint *transport.Call) error {
 	s.setUp(c, j, r, fingerprint)
 	c.chosenOnePass(r)
-	if r.path == PathSmall {
+	if r.Path == route.Small {
 		if len(j.ins) == 1 {
 			return s.small(ctx, c, j)
 		}
@@ -105,9 +106,9 @@ func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route, fingerprint
 }
 
 // setUp makes ready for one job.
-func (s *shared) setUp(c *Comm, j *job, r *route, fingerprint *transport.Call) {
+func (s *shared) setUp(c *Comm, j *job, r *route.Route, fingerprint *transport.Call) {
 	s.members, s.rank, s.call = c.group.members, c.group.rank, *fingerprint
-	s.call.Method = uint8(r.method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
+	s.call.Method = uint8(r.Method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
 	s.contract, s.root = j.collective.Contract(), j.root
 	s.by, s.large, s.segment = 0, false, max(c.tile, lane.LineBytes)
 	s.cache = c.cache

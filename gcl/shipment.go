@@ -36,7 +36,7 @@ func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, finge
 	}
 	ins := j.ins
 	if contract.Combines {
-		works, s.square = c.setting.worksIn, does.square
+		works, s.square = c.setting.WorksIn, does.square
 		if does.divide {
 			s.by = c.Size()
 		}

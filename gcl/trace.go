@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
-	"gogcl.dev/internal/enum"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -106,21 +106,18 @@ type TraceSegment struct {
 // Path is how the data of a collective goes.
 type Path uint8
 
-// The paths. All but PathLocal and PathMessages need an endpoint with transport.PeerMemory.
+// The paths. All but PathLocal and PathMessages need an endpoint with transport.PeerMemory or transport.Boards.
 const (
-	PathUnknown  Path = iota // before MethodChosen
-	PathLocal                // nothing is sent: a group of one, or an operator that combines nothing
-	PathMessages             // rounds of messages
-	PathMemory               // one pass over the peers' memory
-	PathRounds               // rounds of a schedule on the peers' memory
-	PathSmall                // what each member publishes, at most transport.PeerMemory's SmallLimit
+	PathUnknown  = Path(route.Unknown)  // before MethodChosen
+	PathLocal    = Path(route.Local)    // nothing is sent: a group of one, or an operator that combines nothing
+	PathMessages = Path(route.Messages) // rounds of messages
+	PathMemory   = Path(route.Memory)   // one pass over the peers' memory
+	PathRounds   = Path(route.Rounds)   // rounds of a schedule on the peers' memory
+	PathSmall    = Path(route.Small)    // what each member publishes, at most transport.Boards' SmallLimit
 )
 
-var pathNames = enum.New[Path]("path", []string{PathUnknown: "unknown", PathLocal: "local", PathMessages: "messages",
-	PathMemory: "peer memory", PathRounds: "peer memory in rounds", PathSmall: "small"}...)
-
 // String returns words for the path, as in "peer memory".
-func (p Path) String() string { return pathNames.String(p) }
+func (p Path) String() string { return route.Path(p).String() }
 
 // tracing is a lane's call in progress as its Trace sees it. It is used by whoever has the lane's turn.
 type tracing struct {
@@ -133,7 +130,7 @@ type tracing struct {
 // event describes a call of c. k is one on several tensors, or nil.
 func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	e := TraceCall{
-		Name: c.label.name, Replica: c.Replica(), Connection: c.lane.flight.connection, Rank: c.Rank(), Size: c.Size(),
+		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.flight.Connection, Rank: c.Rank(), Size: c.Size(),
 		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
 		Operator: Operator(call.Operator), Root: int(int32(call.Root)), DType: tensor.DType(call.DType &^ wire.ManyTensors), Elements: int(call.Count),
 	}
@@ -159,7 +156,7 @@ func (c *Comm) begin(ctx context.Context, call *transport.Call) error {
 
 // record has the flight recorder know that a call begins.
 func (c *Comm) record(call *transport.Call) {
-	c.lane.flight.begin(c.label, call, ticks.Now())
+	c.lane.flight.Begin(c.label, call, ticks.Now())
 }
 
 // takeNumber waits for the turn of a call, and numbers it. After an error the turn is not the caller's.
@@ -191,13 +188,13 @@ func (c *Comm) end(err error) error {
 	if l.tracing.trace != nil {
 		l.endTrace(err)
 	}
-	l.flight.end(err != nil)
+	l.flight.End(err != nil)
 	return err
 }
 
 // refuse ends the call in progress, of which nothing has been sent.
 func (c *Comm) refuse(call *transport.Call, err error) error {
-	c.lane.flight.refused = true
+	c.lane.flight.Refused = true
 	return c.end(c.refusal(call, err))
 }
 
@@ -222,7 +219,7 @@ func (c *Comm) crashed() {
 	}
 	l.tracing = tracing{}
 	c.Abort(errTraceCrash)
-	l.flight.end(true)
+	l.flight.End(true)
 }
 
 // turnedAway tells of a call that never had its turn, and makes its error. k is one on several tensors, or nil.
@@ -236,7 +233,7 @@ func (c *Comm) turnedAway(call *transport.Call, k *manyCall, cause error) error 
 
 // tellTurnedAway is turnedAway for a call that has been described, if there is a Trace.
 func (c *Comm) tellTurnedAway(call *transport.Call, e TraceCall, cause error) error {
-	c.lane.flight.turnedAway(c.label, call, waitedSince(cause))
+	c.lane.flight.TurnedAway(c.label, call, waitedSince(cause))
 	err := c.refusal(call, cause)
 	if c.options.Trace != nil {
 		c.options.Trace.tellAtOnce(e, err)
@@ -263,32 +260,33 @@ func waitedSince(err error) int64 {
 }
 
 // chosen tells how the call in progress is carried out, and in how many rounds.
-func (c *Comm) chosen(r *route, rounds int) {
+func (c *Comm) chosen(r *route.Route, rounds int) {
 	f := c.lane.flight
-	f.method, f.path = r.method, r.path
+	f.Method, f.Path = r.Method, r.Path
 	if c.lane.tracing.trace != nil {
 		c.traceChosen(r, rounds)
 	}
 }
 
 // chosenOnePass is chosen for what goes on peer memory without a schedule.
-func (c *Comm) chosenOnePass(r *route) {
+func (c *Comm) chosenOnePass(r *route.Route) {
 	c.chosen(r, 1)
 	if c.lane.tracing.trace != nil {
 		c.lane.tracing.startRound(0)
 	}
 }
 
-func (c *Comm) traceChosen(r *route, rounds int) {
+func (c *Comm) traceChosen(r *route.Route, rounds int) {
 	t := &c.lane.tracing
-	t.call.Method, t.call.Path, t.call.Implementation = r.method, r.path, c.setting.told(r, t.call.Phase)
+	t.call.Method, t.call.Path = r.Method, Path(r.Path)
+	t.call.Implementation = Implementation(c.setting.Told(r, t.call.Phase))
 	if t.trace.MethodChosen == nil {
 		return
 	}
 	e := TraceMethod{Rounds: rounds}
-	if c.onRings(r.method, t.call.Collective) && r.path != PathLocal {
+	if c.onRings(r.Method, t.call.Collective) && r.Path != route.Local {
 		e.Ring = c.group.inOrder(c.group.rings.First)
-		if r.method.Rings() > 1 {
+		if r.Method.Rings() > 1 {
 			e.Second = c.group.inOrder(c.group.rings.Second)
 		}
 	}
@@ -311,13 +309,13 @@ func (g *group) inOrder(ring []int) []int {
 
 // startPhase tells that the rank begins a phase of a call by Hybrid, which is not a call of its own.
 func (l *connection) startPhase(phase uint64) {
-	l.flight.enterPhase(phase)
+	l.flight.EnterPhase(phase)
 	l.tracing.call.Phase = int(phase)
 }
 
 // startRound tells that the rank enters a round, and so has left the one before.
 func (l *connection) startRound(round int) {
-	l.flight.enter(round)
+	l.flight.Enter(round)
 	if l.tracing.trace != nil {
 		l.tracing.startRound(round)
 	}

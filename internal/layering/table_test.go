@@ -65,6 +65,14 @@ func table() []row {
 		{pkg: "gcl/internal/wire", imports: []string{"methods/schedule", "transport"}},
 		{pkg: "gcl/internal/pack", imports: []string{"chunks", "internal/kernel", "gcl/internal/lane", "gcl/internal/wire"}},
 		{
+			pkg:     "gcl/internal/route",
+			imports: []string{"methods", "methods/schedule", "tensor", "internal/kernel", "internal/enum"}, pure: true,
+		},
+		{
+			pkg:     "gcl/internal/flight",
+			imports: []string{"gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "transport", "internal/ticks"},
+		},
+		{
 			pkg: "gcl",
 			imports: []string{"commgroup", "topology", "methods", "methods/*", "chunks", "tensor", "transport",
 				"transport/inproc", "internal/*", "gcl/internal/*"},

@@ -1,71 +1,43 @@
-package gcl
+package flight
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
-	"gogcl.dev/transport"
 )
 
-// whereabouts is what the flight recorders of a communicator say about who is where. It is looked at when a call has
+// Whereabouts is what the flight recorders of a communicator say about who is where. It is looked at when a call has
 // timed out, or somebody asks: no call pays for it.
-type whereabouts struct {
+type Whereabouts struct {
 	scale   ticks.Scale
 	now     int64
 	several bool // there is more than one connection
-	lanes   map[int][]*flight
+	lanes   map[int][]*Recorder
 }
 
 // maxNamed bounds the replicas that a text names one by one.
 const maxNamed = 8
 
-// look sets up what the recorders say now. The zero value of it, for none, knows nobody.
-func (s *flights) look() *whereabouts {
-	w := &whereabouts{scale: ticks.NewScale(), now: ticks.Now(), lanes: map[int][]*flight{}}
+// Look sets up what the recorders say now. The zero value of it, for none, knows nobody.
+func (s *Recorders) Look() *Whereabouts {
+	w := &Whereabouts{scale: ticks.NewScale(), now: ticks.Now(), lanes: map[int][]*Recorder{}}
 	if s == nil {
 		return w
 	}
 	for _, f := range s.list() {
-		w.lanes[f.replica] = append(w.lanes[f.replica], f)
-		w.several = w.several || f.connection > 0
+		w.lanes[f.Replica] = append(w.lanes[f.Replica], f)
+		w.several = w.several || f.Connection > 0
 	}
 	return w
 }
 
-// timedOut is what to add to the error of a call whose context is done, or "": which members have not come to it, and
-// what each of them was doing.
-func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) string {
-	own, done := context.Cause(ctx), ctx.Err() != nil
-	ended := func(err error) bool { // in a call, by a context that says nothing of another failure
-		return done && errors.Is(err, own) && len(findPlaces(own)) == 0 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	}
-	abort := (*transport.AbortError)(nil)
-	switch {
-	case !errors.As(err, &abort):
-		if !done || !ended(err) {
-			return ""
-		}
-	default: // of a member whose context was done before
-		if _, round := abort.Cause.(*transport.RoundError); !round || !ended(abort.Cause) {
-			return ""
-		}
-	}
-	w := c.lane.flights.look()
-	text, missing := w.waitingFor(c.lane.flight, c.group.members, call.Group, call.Seq)
-	if abort != nil && !missing { // perhaps it is this replica that has come too late
-		return ""
-	}
-	return text
-}
-
-// waitingFor says which members a replica waits for in a call on one of its connections, or "", and whether any have
+// WaitingFor says which members a replica waits for in a call on one of its connections, or "", and whether any have
 // not come to it.
-func (w *whereabouts) waitingFor(own *flight, members []int, group, seq uint64) (text string, missed bool) {
+func (w *Whereabouts) WaitingFor(own *Recorder, members []int, group, seq uint64) (text string, missed bool) {
 	if own.records == nil || len(members) < 2 {
 		return "", false
 	}
@@ -75,7 +47,7 @@ func (w *whereabouts) waitingFor(own *flight, members []int, group, seq uint64) 
 	}
 	var missing, behind, unknown, arrived []string
 	for _, m := range members {
-		if m == own.replica {
+		if m == own.Replica {
 			continue
 		}
 		f := w.laneOf(m, own.lane)
@@ -109,8 +81,8 @@ func (w *whereabouts) waitingFor(own *flight, members []int, group, seq uint64) 
 	if len(unknown) > 0 {
 		parts = append(parts, replicasHave(unknown, "is", "are")+" not in this process")
 	}
-	if aside := w.onOthers(own.replica, own); aside != nil {
-		parts = append(parts, fmt.Sprintf("replica %d itself %s", own.replica, strings.Join(aside, " and ")))
+	if aside := w.onOthers(own.Replica, own); aside != nil {
+		parts = append(parts, fmt.Sprintf("replica %d itself %s", own.Replica, strings.Join(aside, " and ")))
 	}
 	return few(parts, "; "), len(missing) > 0
 }
@@ -138,7 +110,7 @@ func replicasHave(replicas []string, one, several string) string {
 }
 
 // laneOf is a replica's recorder of a connection, or nil.
-func (w *whereabouts) laneOf(replica int, lane uint64) *flight {
+func (w *Whereabouts) laneOf(replica int, lane uint64) *Recorder {
 	for _, f := range w.lanes[replica] {
 		if f.lane == lane {
 			return f
@@ -148,22 +120,22 @@ func (w *whereabouts) laneOf(replica int, lane uint64) *flight {
 }
 
 // doing says what a replica that is not in a call of the connection was doing there instead.
-func (w *whereabouts) doing(f, own *flight) string {
+func (w *Whereabouts) doing(f, own *Recorder) string {
 	here := ""
 	if w.several {
-		here = fmt.Sprintf(" on connection %d", own.connection)
+		here = fmt.Sprintf(" on connection %d", own.Connection)
 	}
 	if f == nil {
 		return "has not opened" + strings.TrimPrefix(here, " on")
 	}
 	for _, p := range f.queue() {
 		if p.state == awaiting {
-			return fmt.Sprintf("has %s wait for its turn%s, behind %s", wire.CollectiveName(p.collective)+wire.Quote(p.label.name), here, w.latest(f))
+			return fmt.Sprintf("has %s wait for its turn%s, behind %s", wire.CollectiveName(p.collective)+wire.Quote(p.label.Name), here, w.Latest(f))
 		}
 	}
 	last, ok := f.last()
 	switch {
-	case f.isClosed():
+	case f.IsClosed():
 		return "has left" + here
 	case !ok:
 		return "has made no call" + here
@@ -173,8 +145,8 @@ func (w *whereabouts) doing(f, own *flight) string {
 	return fmt.Sprintf("has made no call%s for %v, since %s", here, w.ago(&last), last.name()+last.whose())
 }
 
-// latest names the call that a connection is in.
-func (w *whereabouts) latest(f *flight) string {
+// Latest names the call that a connection is in.
+func (w *Whereabouts) Latest(f *Recorder) string {
 	if last, ok := f.last(); ok && last.state == running {
 		return last.name() + last.whose()
 	}
@@ -182,21 +154,21 @@ func (w *whereabouts) latest(f *flight) string {
 }
 
 // onOthers says in which calls a replica is on connections other than one.
-func (w *whereabouts) onOthers(replica int, but *flight) []string {
+func (w *Whereabouts) onOthers(replica int, but *Recorder) []string {
 	var out []string
 	for _, f := range w.lanes[replica] {
-		if f == but || f.isClosed() {
+		if f == but || f.IsClosed() {
 			continue
 		}
 		if last, ok := f.last(); ok && last.inside() {
-			out = append(out, fmt.Sprintf("is in %s%s on connection %d", last.name(), last.whose(), f.connection))
+			out = append(out, fmt.Sprintf("is in %s%s on connection %d", last.name(), last.whose(), f.Connection))
 		}
 	}
 	return out
 }
 
 // ago is how long ago a call was over. Of a small one on peer memory only its beginning is known, which is as good.
-func (w *whereabouts) ago(r *record) time.Duration {
+func (w *Whereabouts) ago(r *record) time.Duration {
 	since := r.end
 	if since == 0 {
 		since = r.began
@@ -214,7 +186,7 @@ func (w *whereabouts) ago(r *record) time.Duration {
 // inside reports whether a call was in progress when the communicator was aborted, if it has been, and else is now. One
 // that is refused for its arguments has chosen no path.
 func (r *record) inside() bool {
-	return r.state == running || r.state == failed && r.path != PathUnknown
+	return r.state == running || r.state == failed && r.path != route.Unknown
 }
 
 // whose is the group of a call, for after its name. A collective within a replica has none.
@@ -222,16 +194,16 @@ func (r *record) whose() string {
 	if r.collective&wire.WithinReplica != 0 {
 		return ""
 	}
-	return " of group " + wire.GroupName(r.label.group)
+	return " of group " + wire.GroupName(r.label.Group)
 }
 
 // find is the record of a call of a group, or of a later one in that group.
-func (f *flight) find(group, seq uint64) (found record, ok bool) {
+func (f *Recorder) find(group, seq uint64) (found record, ok bool) {
 	if f == nil {
 		return record{}, false
 	}
 	f.newest(func(r *record) bool {
-		if r.label.group != group {
+		if r.label.Group != group {
 			return true
 		}
 		if r.seq >= seq {
@@ -243,7 +215,7 @@ func (f *flight) find(group, seq uint64) (found record, ok bool) {
 }
 
 // last is the record of the latest call.
-func (f *flight) last() (found record, ok bool) {
+func (f *Recorder) last() (found record, ok bool) {
 	f.newest(func(r *record) bool {
 		found, ok = *r, true
 		return false
@@ -252,7 +224,7 @@ func (f *flight) last() (found record, ok bool) {
 }
 
 // queue is the calls that have not had their turn.
-func (f *flight) queue() (out []record) {
+func (f *Recorder) queue() (out []record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range f.aside {

@@ -1,10 +1,11 @@
-package gcl
+package flight
 
 import (
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
 	"gogcl.dev/transport"
@@ -13,7 +14,7 @@ import (
 // flightLength is how many collectives a flight recorder keeps.
 const flightLength = 1024
 
-// flight is the flight recorder of one lane: what its last collectives were, when they began and how they went. Dump
+// Recorder is the flight recorder of one lane: what its last collectives were, when they began and how they went. Dump
 // reads it.
 //
 // Recording costs two atomic stores, by a schedule one more for each round, one look at the clock, which for a call of
@@ -21,31 +22,32 @@ const flightLength = 1024
 // write. A reader may come at any time. It raises reading and then looks at head: a writer that has not seen it can be
 // no further than in the record that follows, in a slot of its own, and one that has seen it waits for mu before it
 // begins another. So nobody writes to what is being read, and there is nothing to read twice.
-type flight struct {
-	replica    int
-	connection int    // 0 is the replica's first; Dups follow
+type Recorder struct {
+	Replica    int
+	Connection int // 0 is the replica's first; Dups follow
+	describe   func(transport.Call) string
 	lane       uint64 // the connection's number that all replicas know it by
 
 	// Used by whoever has the lane's turn.
 	begun   uint64 // records begun so far; the last one is number begun-1
 	records []record
-	method  methods.Method // of the call in progress
-	path    Path
+	Method  methods.Method // of the call in progress
+	Path    route.Path
 	phase   uint64 // of Hybrid, from 1 on; 0: it has none, or the first has not begun
-	refused bool   // the call in progress, for its arguments
+	Refused bool   // the call in progress, for its arguments
 
 	head    atomic.Uint64 // 2n-1: record n-1 is the last, and running; 2n: it is over
 	where   atomic.Uint64 // see enter
 	reading atomic.Bool   // set under mu
 
 	mu     sync.Mutex // guards what follows, and reading
-	aside  []*waiting // calls that wait for their turn, and the last that failed to get it
+	aside  []*Waiting // calls that wait for their turn, and the last that failed to get it
 	closed bool
 }
 
 // record is one collective. It is written as a whole when it begins, and from end on when it is over.
 type record struct {
-	label      *label
+	label      *Label
 	seq        uint64
 	count      uint64 // elements of the input
 	began      int64  // by ticks.Now
@@ -57,10 +59,10 @@ type record struct {
 	state   state
 	refused bool // for its arguments: failed, and nothing was sent
 	method  uint8
-	path    Path
+	path    route.Path
 	phase   uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
 	round   uint32 // the last one entered, from 1 on; 0: none
-	end     int64  // by ticks.Now; 0: none yet, or a PathSmall that went well
+	end     int64  // by ticks.Now; 0: none yet, or a pathSmall that went well
 }
 
 // state is how far a collective has come.
@@ -74,30 +76,30 @@ const (
 	awaiting // its turn
 )
 
-// label is what Comms of one name and group have in common.
-type label struct {
-	name    string
-	members []int // of the group, by rank
-	rank    int
-	group   uint64
+// Label is what Comms of one name and group have in common.
+type Label struct {
+	Name    string
+	Members []int // of the group, by rank
+	Rank    int
+	Group   uint64
 }
 
-// waiting is a call that has not had its turn.
-type waiting struct{ record }
+// Waiting is a call that has not had its turn.
+type Waiting struct{ record }
 
-// begin records that a call has its turn, since when.
-func (f *flight) begin(l *label, call *transport.Call, since int64) {
+// Begin records that a call has its turn, since when.
+func (f *Recorder) Begin(l *Label, call *transport.Call, since int64) {
 	if f.reading.Load() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 	}
 	*f.slot(f.begun) = newRecord(l, call, since)
 	f.begun++
-	f.method, f.path, f.phase, f.refused = 0, 0, 0, false
+	f.Method, f.Path, f.phase, f.Refused = 0, 0, 0, false
 	f.head.Store(2*f.begun - 1)
 }
 
-func newRecord(l *label, call *transport.Call, began int64) record {
+func newRecord(l *Label, call *transport.Call, began int64) record {
 	return record{
 		label: l, seq: call.Seq, count: call.Count, root: call.Root, began: began,
 		collective: call.Collective, operator: call.Operator, dtype: call.DType,
@@ -105,17 +107,17 @@ func newRecord(l *label, call *transport.Call, began int64) record {
 }
 
 // slot is where record n is. There is one slot more than a reader reads.
-func (f *flight) slot(n uint64) *record { return &f.records[n%(flightLength+1)] }
+func (f *Recorder) slot(n uint64) *record { return &f.records[n%(flightLength+1)] }
 
-// enter records that the rank enters a round. What is stored is the number of the record, so that nobody takes it for
+// Enter records that the rank enters a round. What is stored is the number of the record, so that nobody takes it for
 // that of the next, and of the round from 1 on.
-func (f *flight) enter(round int) {
-	f.store(uint8(f.method), f.path, round+1)
+func (f *Recorder) Enter(round int) {
+	f.store(uint8(f.Method), f.Path, round+1)
 }
 
-// enterPhase records that a phase of Hybrid begins.
-func (f *flight) enterPhase(phase uint64) {
-	f.method, f.path, f.phase = 0, 0, phase
+// EnterPhase records that a phase of Hybrid begins.
+func (f *Recorder) EnterPhase(phase uint64) {
+	f.Method, f.Path, f.phase = 0, 0, phase
 	f.store(0, 0, 0)
 }
 
@@ -129,7 +131,7 @@ const (
 	maxPhase   = 1<<phaseBits - 1
 )
 
-func (f *flight) store(method uint8, p Path, round int) {
+func (f *Recorder) store(method uint8, p route.Path, round int) {
 	where := (f.begun-1)<<phaseBits | min(f.phase, maxPhase)
 	where = where<<pathBits | uint64(p)
 	where = where<<methodBits | uint64(method)
@@ -143,20 +145,20 @@ func (r *record) unpackWhere(n, where uint64) {
 	}
 	r.round = uint32(where & (1<<roundBits - 1))
 	r.method = uint8(where >> roundBits)
-	r.path = Path(where >> (roundBits + methodBits) & (1<<pathBits - 1))
+	r.path = route.Path(where >> (roundBits + methodBits) & (1<<pathBits - 1))
 	r.phase = uint8(where >> (roundBits + methodBits + pathBits))
 }
 
-// end records that the call in progress is over.
-func (f *flight) end(failure bool) {
+// End records that the call in progress is over.
+func (f *Recorder) End(failure bool) {
 	r := f.slot(f.begun - 1)
 	r.unpackWhere(f.begun-1, f.where.Load())
-	r.method, r.path, r.phase = uint8(f.method), f.path, uint8(min(f.phase, maxPhase))
-	r.state, r.refused = done, f.refused
+	r.method, r.path, r.phase = uint8(f.Method), f.Path, uint8(min(f.phase, maxPhase))
+	r.state, r.refused = done, f.Refused
 	if failure {
 		r.state = failed
 	}
-	if failure || f.path != PathSmall || f.phase > 0 {
+	if failure || f.Path != route.Small || f.phase > 0 {
 		r.end = ticks.Now()
 	}
 	f.head.Store(2 * f.begun)
@@ -165,9 +167,9 @@ func (f *flight) end(failure bool) {
 // maxAside is how many calls that failed to get their turn a flight recorder keeps.
 const maxAside = 16
 
-// wait records that a call waits for its turn.
-func (f *flight) wait(l *label, call *transport.Call) *waiting {
-	w := &waiting{newRecord(l, call, ticks.Now())}
+// Wait records that a call waits for its turn.
+func (f *Recorder) Wait(l *Label, call *transport.Call) *Waiting {
+	w := &Waiting{newRecord(l, call, ticks.Now())}
 	w.state = awaiting
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,16 +177,16 @@ func (f *flight) wait(l *label, call *transport.Call) *waiting {
 	return w
 }
 
-// admitted forgets a call that has its turn now.
-func (f *flight) admitted(w *waiting) {
+// Admitted forgets a call that has its turn now.
+func (f *Recorder) Admitted(w *Waiting) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.aside = slices.DeleteFunc(f.aside, func(o *waiting) bool { return o == w })
+	f.aside = slices.DeleteFunc(f.aside, func(o *Waiting) bool { return o == w })
 }
 
-// turnedAway records a call that failed before it got its turn. began is when it started to wait; 0 if unknown.
-func (f *flight) turnedAway(l *label, call *transport.Call, began int64) {
-	w := f.wait(l, call)
+// TurnedAway records a call that failed before it got its turn. began is when it started to wait; 0 if unknown.
+func (f *Recorder) TurnedAway(l *Label, call *transport.Call, began int64) {
+	w := f.Wait(l, call)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.state, w.end = failed, ticks.Now()
@@ -197,7 +199,7 @@ func (f *flight) turnedAway(l *label, call *transport.Call, began int64) {
 			ended++
 		}
 	}
-	f.aside = slices.DeleteFunc(f.aside, func(o *waiting) bool {
+	f.aside = slices.DeleteFunc(f.aside, func(o *Waiting) bool {
 		surplus := o.state == failed && ended > maxAside
 		if surplus {
 			ended--
@@ -207,7 +209,7 @@ func (f *flight) turnedAway(l *label, call *transport.Call, began int64) {
 }
 
 // newest calls yield for the records of calls that had their turn, the last first, until that returns false.
-func (f *flight) newest(yield func(r *record) bool) {
+func (f *Recorder) newest(yield func(r *record) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reading.Store(true)
@@ -224,7 +226,7 @@ func (f *flight) newest(yield func(r *record) bool) {
 
 // slotRead is record n as a reader may see it, given head. The last, if it is running, may end at any time: what is
 // written then is not the reader's.
-func (f *flight) slotRead(n, head uint64) *record {
+func (f *Recorder) slotRead(n, head uint64) *record {
 	r := f.slot(n)
 	if 2*n+1 != head {
 		return r
@@ -235,7 +237,7 @@ func (f *flight) slotRead(n, head uint64) *record {
 }
 
 // read copies the records: those of calls that had their turn, with the number of the first, and the others.
-func (f *flight) read() (records []record, first uint64, aside []*waiting) {
+func (f *Recorder) read() (records []record, first uint64, aside []*Waiting) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reading.Store(true)
@@ -255,36 +257,41 @@ func (f *flight) read() (records []record, first uint64, aside []*waiting) {
 	return records, first, aside
 }
 
-// flights are the recorders of a communicator's lanes in this process.
-type flights struct {
+// Recorders are the recorders of a communicator's lanes in this process.
+type Recorders struct {
 	mu  sync.Mutex // guards all
-	all []*flight
+	all []*Recorder
 
-	expired atomic.Bool // a Close has waited for closeTime
+	describe func(transport.Call) string // what a call works on, as in "ADD float32 x 1024"
+
+	Expired atomic.Bool // a Close has waited for closeTime
 }
+
+// New makes the recorders of a communicator. describe spells out what a call works on.
+func New(describe func(transport.Call) string) *Recorders { return &Recorders{describe: describe} }
 
 // maxClosed is how many recorders of closed connections of one replica are kept.
 const maxClosed = 8
 
-// open sets up the recorder of a new lane. Without a receiver it is one in which no call begins and which nobody reads.
-func (s *flights) open(replica int, lane uint64) *flight {
+// Open sets up the recorder of a new lane. Without a receiver it is one in which no call begins and which nobody reads.
+func (s *Recorders) Open(replica int, lane uint64) *Recorder {
 	if s == nil {
-		return &flight{}
+		return &Recorder{}
 	}
-	f := &flight{replica: replica, lane: lane, records: make([]record, flightLength+1)}
+	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, records: make([]record, flightLength+1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	closed := 0
 	for _, o := range s.all {
-		if o.replica == replica {
-			f.connection = o.connection + 1
-			if o.isClosed() {
+		if o.Replica == replica {
+			f.Connection = o.Connection + 1
+			if o.IsClosed() {
 				closed++
 			}
 		}
 	}
-	s.all = slices.DeleteFunc(s.all, func(o *flight) bool {
-		surplus := closed > maxClosed && o.replica == replica && o.connection > 0 && o.isClosed()
+	s.all = slices.DeleteFunc(s.all, func(o *Recorder) bool {
+		surplus := closed > maxClosed && o.Replica == replica && o.Connection > 0 && o.IsClosed()
 		if surplus {
 			closed--
 		}
@@ -294,44 +301,42 @@ func (s *flights) open(replica int, lane uint64) *flight {
 	return f
 }
 
-// sharedFlights are the recorders of the communicator that an endpoint belongs to.
-func sharedFlights(endpoint transport.Endpoint, cfg *config) *flights {
-	if cfg.flights != nil {
-		return cfg.flights
-	}
+// Shared are the recorders of the communicator that an endpoint belongs to.
+func Shared(endpoint transport.Endpoint, describe func(transport.Call) string) *Recorders {
+	made := New(describe)
 	if e, ok := endpoint.(transport.Shared); ok {
-		all, _ := e.Shared().LoadOrStore(flightsKey{}, &flights{})
-		return all.(*flights)
+		all, _ := e.Shared().LoadOrStore(flightsKey{}, made)
+		return all.(*Recorders)
 	}
-	return &flights{}
+	return made
 }
 
 // flightsKey is where the recorders are in what endpoints of a process share.
 type flightsKey struct{}
 
-func (f *flight) isClosed() bool {
+func (f *Recorder) IsClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.closed
 }
 
-// close notes that the lane is no more. What it recorded stays.
-func (f *flight) close() {
+// Close notes that the lane is no more. What it recorded stays.
+func (f *Recorder) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
 }
 
 // list returns the recorders by replica and connection.
-func (s *flights) list() []*flight {
+func (s *Recorders) list() []*Recorder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := slices.Clone(s.all)
-	slices.SortStableFunc(out, func(a, b *flight) int {
-		if a.replica != b.replica {
-			return a.replica - b.replica
+	slices.SortStableFunc(out, func(a, b *Recorder) int {
+		if a.Replica != b.Replica {
+			return a.Replica - b.Replica
 		}
-		return a.connection - b.connection
+		return a.Connection - b.Connection
 	})
 	return out
 }

@@ -1,0 +1,169 @@
+package route
+
+import (
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+// Setting is what options, group and transport say of how all calls of a Comm go.
+type Setting struct {
+	Asked          methods.Method // Options.Method
+	Implementation Implementation
+	Reproducible   bool
+	Tuning         methods.Tuning
+	Tuned          bool // an all-reduce goes by the tuning also where one pass over peer memory would do
+
+	Ranks         int
+	Strided       bool
+	Domains, Each int // link domains with members, and members in each; 0: the domains do not hold equally many
+
+	Memory bool // the members reach each other's memory
+	Small  int  // bytes that a member may publish on boards; -1: there are none
+
+	Phased uint32 // by collective, a bit: Hybrid has phases for it
+
+	Syncful    bool   // replicas step together
+	SyncfulWhy string // or why they do not
+}
+
+// Question is what decides how one call goes, given the setting.
+type Question struct {
+	Collective schedule.Collective
+	Local      bool // the operator combines nothing
+	Several    bool // operands
+	Parts      bool // of different lengths, for the ranks
+	Bytes      int  // of the larger of a rank's two buffers, of all operands
+	Published  int  // bytes of the inputs, as a member would publish them
+}
+
+func (q *Question) barrier() bool { return q.Collective == schedule.Barrier }
+
+// Route is how a call goes.
+type Route struct {
+	Path     Path
+	Method   methods.Method
+	Because  Because // of the method
+	Phases   bool    // the call goes in phases, each a call with a route of its own; path and method are not set
+	Barriers bool    // by messages: there is a barrier before each round
+}
+
+// Because says why a route has its method.
+type Because uint8
+
+const (
+	AsOptionsAsk Because = iota
+	AsOnePass            // over peer memory, which no other method is
+	AsTuned              // by Setting.Tuning
+)
+
+// Together decides whether replicas step together, and says why.
+func (s *Setting) Together() (syncful bool, why string) {
+	switch {
+	case s.Implementation == Hybrid && s.Domains == 1:
+		return true, "Syncful, as Hybrid is inside one link domain"
+	case s.Implementation == Hybrid && s.Each == 1:
+		return false, "Syncless, as Hybrid is between link domains with one rank in each"
+	case s.Implementation == Syncful && s.Memory:
+		return true, "Syncful, as the options ask"
+	case s.Implementation == Syncful:
+		return true, "Syncful, as the options ask, which without peer memory is a barrier before each round"
+	case s.Implementation == Syncless:
+		return false, "Syncless, as the options ask"
+	case !s.Memory:
+		return false, "Syncless, since the transport has no peer memory"
+	case s.Asked == methods.Auto || s.Asked == methods.Direct:
+		return true, "Syncful, since the replicas share an address space"
+	}
+	return false, "Syncless, since Auto steps together for direct only"
+}
+
+// Hybrid reports whether there are link domains to go by in phases.
+func (s *Setting) Hybrid() bool { return s.Domains > 1 && s.Each > 1 }
+
+// InPhases reports whether a call goes in phases, if Hybrid is what is asked for. A reproducible reduction is a fold in
+// rank order, which phases are not: it goes the way that AutoImplementation takes, as a collective without phases and a
+// call on several tensors do. A barrier goes in phases as an all-reduce of nothing, all of which wait for everyone.
+func (s *Setting) InPhases(q *Question) bool {
+	return s.Hybrid() && !q.Several && !q.Parts && s.Phased>>q.Collective&1 == 1 &&
+		(q.barrier() || !s.Reproducible || !q.Collective.Contract().Combines)
+}
+
+// Route decides how a call goes.
+func (s *Setting) Route(q *Question) (r Route) {
+	s.Decide(&r, q)
+	return r
+}
+
+// Decide is route, into a zero route.
+func (s *Setting) Decide(r *Route, q *Question) {
+	switch {
+	case s.Ranks == 1 || q.Local:
+		r.Path = Local
+		return
+	case s.Implementation == Hybrid && s.InPhases(q):
+		r.Phases = true
+		return
+	}
+	r.Method, r.Because = s.method(q)
+	switch {
+	case !s.Syncful || !s.Memory:
+		r.Path, r.Barriers = Messages, s.Syncful
+	case q.Parts || r.Method != methods.Direct && !q.barrier():
+		r.Path = Rounds
+	case q.Published <= s.Small:
+		r.Path = Small
+	default:
+		r.Path = Memory
+	}
+}
+
+// ByMessages decides how a call goes that was to go over peer memory, when the transport cannot lay a member's buffers
+// open. It says so to all members.
+func (s *Setting) ByMessages(q *Question) Route {
+	apart := *s
+	apart.Memory, apart.Small = false, -1
+	apart.Syncful, apart.SyncfulWhy = apart.Together()
+	return apart.Route(q)
+}
+
+// Told is the implementation that a Trace is told of a route, in a phase of Hybrid or in none, 0.
+func (s *Setting) Told(r *Route, phase int) Implementation {
+	switch {
+	case r.Path == Local:
+		return Auto
+	case phase > 0:
+		return Hybrid
+	case s.Syncful:
+		return Syncful
+	}
+	return Syncless
+}
+
+// Method decides by which method a call goes that is not local and not in phases.
+func (s *Setting) method(q *Question) (methods.Method, Because) {
+	onePass := s.Syncful && s.Memory
+	switch {
+	case q.barrier():
+		return methods.SendToAll, AsOptionsAsk
+	case s.Asked != methods.Auto:
+		return s.Asked, AsOptionsAsk
+	case onePass && !(s.Tuned && q.Collective == schedule.AllReduce):
+		return methods.Direct, AsOnePass
+	}
+	m := s.Tuning.Choose(q.Collective, s.Ranks, int64(q.Bytes), s.Strided)
+	if onePass && m != methods.SendToAll {
+		return methods.Direct, AsOnePass
+	}
+	return m, AsTuned
+}
+
+// WorksIn is the element type in which a schedule carries partial results of a reduction: that of the data, but that
+// 16-bit floats are kept in float32 until they are rounded once.
+func (s *Setting) WorksIn(dtype tensor.DType) kernel.Type {
+	if t := kernel.Type(dtype); !s.Reproducible || kernel.Widen(t) == nil {
+		return t
+	}
+	return kernel.Float32
+}

@@ -1,0 +1,104 @@
+package route
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+)
+
+var updateRoutes = flag.Bool("update-routes", false, "write testdata/routes.txt anew")
+
+// Tuning is that of a process: see hostTuning of gcl.
+var tuning = methods.Tuning{MaxBroadcastBytes: 8 << 10, MaxBroadcastFromRootBytes: 4 << 20, Direct: true}
+
+// Phased are the collectives with phases: all but those with a root, though a broadcast has some.
+const phased = 1<<schedule.AllReduce | 1<<schedule.ReduceScatter | 1<<schedule.AllGather | 1<<schedule.AllToAll |
+	1<<schedule.Broadcast | 1<<schedule.Barrier
+
+// routeSettings are those of the table of routes, each over four ranks.
+func routeSettings() (names []string, settings []Setting) {
+	add := func(name string, change func(s *Setting)) {
+		s := Setting{Tuning: tuning, Phased: phased, Ranks: 4, Domains: 1, Each: 4, Memory: true, Small: 8 << 10}
+		change(&s)
+		s.Syncful, s.SyncfulWhy = s.Together()
+		names, settings = append(names, name), append(settings, s)
+	}
+	add("default", func(s *Setting) {})
+	add("one rank", func(s *Setting) { s.Ranks = 1 })
+	add("MaxBroadcastSize", func(s *Setting) { s.Tuned = true })
+	add("MaxBroadcastSize, strided", func(s *Setting) { s.Tuned, s.Strided = true, true })
+	add("clockwise_ring", func(s *Setting) { s.Asked = methods.ClockwiseRing })
+	add("Syncful clockwise_ring", func(s *Setting) { s.Asked, s.Implementation = methods.ClockwiseRing, Syncful })
+	add("Syncless", func(s *Setting) { s.Implementation = Syncless })
+	add("no peer memory", func(s *Setting) { s.Memory = false })
+	add("Syncful, no peer memory", func(s *Setting) { s.Memory, s.Implementation = false, Syncful })
+	add("Hybrid, one domain", func(s *Setting) { s.Implementation = Hybrid })
+	add("Hybrid, one in each", func(s *Setting) { s.Implementation, s.Domains, s.Each = Hybrid, 4, 1 })
+	add("Hybrid, two by two", func(s *Setting) { s.Implementation, s.Domains, s.Each = Hybrid, 2, 2 })
+	add("Hybrid, two by two, Reproducible", func(s *Setting) { s.Implementation, s.Domains, s.Each, s.Reproducible = Hybrid, 2, 2, true })
+	return names, settings
+}
+
+// routeQuestions are those of the table of routes.
+func routeQuestions() (names []string, questions []Question) {
+	add := func(name string, q Question) { names, questions = append(names, name), append(questions, q) }
+	for _, c := range schedule.Collectives() {
+		for _, bytes := range []int{64, 64 << 10} {
+			add(fmt.Sprintf("%v of %d", c, bytes), Question{Collective: c, Bytes: bytes, Published: bytes})
+		}
+	}
+	add("all-reduce of 64, several", Question{Collective: schedule.AllReduce, Several: true, Bytes: 64, Published: 64})
+	add("all-reduce of 64, Local", Question{Collective: schedule.AllReduce, Local: true, Bytes: 64, Published: 64})
+	add("all-gather of parts", Question{Collective: schedule.AllGather, Parts: true, Bytes: 64, Published: 16})
+	add("barrier", Question{Collective: schedule.Barrier})
+	return names, questions
+}
+
+// TestRoutes holds the routes against testdata/routes.txt. After -update-routes look at what has changed: commit only
+// what you understand.
+func TestRoutes(t *testing.T) {
+	var b strings.Builder
+	names, settings := routeSettings()
+	questions, asked := routeQuestions()
+	for i, s := range settings {
+		fmt.Fprintf(&b, "%s: %s\n", names[i], s.SyncfulWhy)
+		for k := range asked {
+			r := s.Route(&asked[k])
+			how := fmt.Sprintf("%v, %v", r.Path, r.Method)
+			switch {
+			case r.Phases:
+				how = "in phases"
+			case r.Path == Local:
+				how = "local"
+			case r.Because == AsOnePass:
+				how += ", one pass"
+			case r.Because == AsTuned:
+				how += ", tuned"
+			}
+			if r.Barriers {
+				how += ", barriers"
+			}
+			fmt.Fprintf(&b, "\t%-28s %s\n", questions[k], how)
+		}
+	}
+	const golden = "testdata/routes.txt"
+	if *updateRoutes {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("routes (-want +have):\n%s", d)
+	}
+}
