@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -30,9 +31,10 @@ import (
 // goroutines, and take turns as other calls do; Append must not come beside a Run.
 type Batch struct {
 	comm *Comm
+	ask  ask
 
 	// Only Append changes the operands of job. Its question and its layouts belong to whoever has the lane's turn.
-	job job
+	job carry.Job
 
 	// Only Append changes these.
 	fingerprint transport.Call // without number and digest
@@ -48,9 +50,10 @@ type Batch struct {
 // Batch returns an empty Batch of a collective. op is the operator of one that combines, else 0; root is that of one
 // that has a root, else 0. Run reports arguments that are wrong. A nil or zero Comm returns a Batch whose Run fails.
 func (c *Comm) Batch(collective schedule.Collective, op Operator, root int) *Batch {
-	b := &Batch{job: job{ask: ask{collective: collective, operator: op, root: root}}}
+	b := &Batch{ask: newAsk(collective, op, root)}
+	b.job.Ask = b.ask.Ask
 	if c.check() == nil {
-		b.comm, b.fingerprint = c, c.fingerprintOf(&b.job.ask)
+		b.comm, b.fingerprint = c, c.fingerprintOf(&b.ask)
 		b.fingerprint.DType = wire.ManyTensors
 	}
 	return b
@@ -64,7 +67,7 @@ func Append[T tensor.Element](b *Batch, dst, src []T) {
 		return
 	}
 	b.append(call{
-		ask: b.job.ask, dtype: tensor.DTypeOf[T](),
+		ask: b.ask, dtype: tensor.DTypeOf[T](),
 		dst: tensor.Bytes(dst), src: tensor.Bytes(src), dstLen: len(dst), srcLen: len(src),
 	}, nil)
 }
@@ -75,7 +78,7 @@ func (b *Batch) AppendTensor(dst, src *tensor.Tensor) {
 	if b == nil || b.comm == nil {
 		return
 	}
-	k := call{ask: b.job.ask}
+	k := call{ask: b.ask}
 	var err error
 	if b.comm.checkAsk(&k.ask) == nil { // else append refuses it
 		if err = b.comm.checkTensors(&k.ask, dst, src); err == nil {
@@ -90,7 +93,7 @@ func (b *Batch) append(k call, err error) {
 	b.sealed = false
 	n := 0
 	if err == nil {
-		if err = b.comm.checkAsk(&b.job.ask); err != nil { // not the operand's
+		if err = b.comm.checkAsk(&b.ask); err != nil { // not the operand's
 			return
 		}
 		n, err = b.comm.checkCall(&k)
@@ -107,11 +110,11 @@ func (b *Batch) append(k call, err error) {
 // add adds an operand that has been checked, of n elements in the larger buffer.
 func (b *Batch) add(k call, n int) {
 	j := &b.job
-	j.add(k.dst, k.src, k.dtype, n)
+	j.Add(k.dst, k.src, k.dtype, n)
 	b.bytes += n * k.dtype.Size()
 	b.fingerprint.Count += uint64(k.count(b.comm.Size()))
-	switch common := j.dtypes[0]; {
-	case len(j.dtypes) == 1:
+	switch common := j.DTypes[0]; {
+	case len(j.DTypes) == 1:
 		b.fingerprint.DType = uint8(common)
 	case k.dtype == common && b.fingerprint.DType != wire.ManyTensors:
 		b.fingerprint.DType = wire.ManyTensors | uint8(common)
@@ -125,7 +128,7 @@ func (b *Batch) Len() int {
 	if b == nil {
 		return 0
 	}
-	return len(b.job.ins)
+	return len(b.job.Ins)
 }
 
 // Run carries out the collective on all operands. Its errors are those of a call of the collective. Where the Batch was
@@ -156,7 +159,7 @@ func (b *Batch) Run(ctx context.Context) error {
 	if refused != nil {
 		return c.refuse(&fingerprint, refused)
 	}
-	if err := c.perform(ctx, &b.job, &fingerprint); err != nil {
+	if err := c.way.Perform(ctx, &b.job, &fingerprint); err != nil {
 		return c.end(c.failure(ctx, &fingerprint, err))
 	}
 	return c.end(nil)
@@ -166,20 +169,20 @@ func (b *Batch) Run(ctx context.Context) error {
 func (b *Batch) seal() {
 	c, j := b.comm, &b.job
 	b.sealed = true
-	j.scheduled, j.published = keptLayout{}, keptLayout{}
-	if b.err = c.checkAsk(&j.ask); b.err == nil {
+	j.Scheduled, j.Published = carry.KeptLayout{}, carry.KeptLayout{}
+	if b.err = c.checkAsk(&b.ask); b.err == nil {
 		b.err = b.operandErr
 	}
 	if b.err == nil {
-		b.err = c.lane.many.checkCrossing(ofSlices, j.outs, j.ins)
+		b.err = c.lane.many.checkCrossing(ofSlices, j.Outs, j.Ins)
 	}
-	if len(j.ins) == 1 {
-		j.askOne(false)
+	if len(j.Ins) == 1 {
+		j.AskOne(false)
 		b.digest = c.digest
 		return
 	}
-	j.sumUp(c, ofSlices, nil)
-	b.digest = j.digest
+	j.SumUp(c.digest, false, nil)
+	b.digest = j.Digest
 }
 
 // event describes a run to a Trace.

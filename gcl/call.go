@@ -3,10 +3,27 @@ package gcl
 import (
 	"context"
 
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
+
+// ask is what a collective is to do, as it was asked for.
+type ask struct {
+	carry.Ask
+	operator Operator
+}
+
+// newAsk asks for a collective. The operator may be none: see checkAsk.
+func newAsk(collective schedule.Collective, op Operator, root int) ask {
+	a := ask{carry.Ask{Collective: collective, Root: root}, op}
+	if op < numOperators {
+		a.Reduction = operators[op].Reduction
+	}
+	return a
+}
 
 // call is a collective on one operand, without type parameters.
 type call struct {
@@ -26,7 +43,7 @@ type call struct {
 
 // fingerprintOf is the part of a call's fingerprint that does not depend on what it works on.
 func (c *Comm) fingerprintOf(a *ask) transport.Call {
-	return transport.Call{Group: c.group.id, Root: wire.RootNumber(a.root), Collective: uint8(a.collective), Operator: uint8(a.operator)}
+	return transport.Call{Group: c.group.ID, Root: wire.RootNumber(a.Root), Collective: uint8(a.Collective), Operator: uint8(a.operator)}
 }
 
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its
@@ -56,9 +73,9 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 		return c.refuse(&fingerprint, refused)
 	}
 	j := &c.lane.alone
-	j.one(k, n)
-	err := c.perform(ctx, j, &fingerprint)
-	j.forget()
+	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, n)
+	err := c.way.Perform(ctx, j, &fingerprint)
+	j.Forget()
 	if err != nil {
 		return c.end(c.failure(ctx, &fingerprint, err))
 	}

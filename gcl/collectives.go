@@ -11,7 +11,7 @@ import (
 // do1 carries out a collective with one input and one output.
 func do1[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T, op Operator, root int) error {
 	return c.do(ctx, &call{
-		ask: ask{collective: collective, operator: op, root: root}, dtype: tensor.DTypeOf[T](),
+		ask: newAsk(collective, op, root), dtype: tensor.DTypeOf[T](),
 		dst: tensor.Bytes(dst), src: tensor.Bytes(src), dstLen: len(dst), srcLen: len(src),
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/flight"
-	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -21,16 +21,14 @@ import (
 // calls in the same order, and goroutines that race for a connection have no order.
 type Comm struct {
 	lane    *connection
-	group   *group
+	group   *membership
 	label   *flight.Label // what the flight recorder knows of name and group
 	options Options
 	strided bool          // the group was given with a stride above 1
 	digest  uint64        // of options and ring orders, for the fingerprint
-	cache   int           // bytes of the last-level cache
-	tile    int           // bytes of a segment of a message, at most: see segmentBytes
-	setting route.Setting // how calls go
+	way     carry.Way     // how calls are carried out
 	agreed  uint64        // the options that members must have alike, summed up
-	hybrid  *hybrid       // how collectives go in phases, or nil if they do not
+	hybrid  *carry.Hybrid // how collectives go in phases, or nil if they do not
 	started *started      // the function given to Start that this is the Comm of, or nil
 }
 
@@ -67,11 +65,12 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	return c.With(cfg.options)
 }
 
-// newConnection makes a lane, a Dup of another unless that is nil, whose flight recorder is one of all; nil: it has none.
+// newConnection makes a connection, a Dup of another unless that is nil. Its flight recorder is one of all; nil: it has
+// none.
 func newConnection(endpoint transport.Endpoint, t topology.Topology, from *connection, all *flight.Recorders) *connection {
 	l := &connection{
-		endpoint: endpoint, topology: t,
-		groups: map[groupKey]*group{}, counts: map[groupKey]*atomic.Uint64{}, flights: all,
+		topology: t,
+		groups:   map[groupKey]*membership{}, counts: map[groupKey]*atomic.Uint64{}, flights: all,
 	}
 	if from != nil {
 		from.dups++
@@ -80,10 +79,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 		l.first.others = append(l.first.others, l)
 		l.first.mu.Unlock()
 	}
-	l.flight = all.Open(endpoint.Rank(), l.number)
-	l.memory, _ = endpoint.(transport.PeerMemory)
-	l.boards, _ = endpoint.(transport.Boards)
-	l.shared.memory, l.shared.boards = l.memory, l.boards
+	l.Carrier = carry.NewCarrier(endpoint, all.Open(endpoint.Rank(), l.number))
 	return l
 }
 
@@ -101,7 +97,7 @@ func (c *Comm) Rank() int {
 	if c == nil || c.group == nil {
 		return 0
 	}
-	return c.group.rank
+	return c.group.Rank
 }
 
 // Size is the number of replicas in the group.
@@ -109,7 +105,7 @@ func (c *Comm) Size() int {
 	if c == nil || c.group == nil {
 		return 0
 	}
-	return len(c.group.members)
+	return len(c.group.Members)
 }
 
 // Replica is the replica's number among all, 0 <= Replica < Replicas.
@@ -117,7 +113,7 @@ func (c *Comm) Replica() int {
 	if c == nil || c.lane == nil {
 		return 0
 	}
-	return c.lane.endpoint.Rank()
+	return c.lane.Endpoint.Rank()
 }
 
 // Replicas is the number of replicas, in the group or not.
@@ -125,7 +121,7 @@ func (c *Comm) Replicas() int {
 	if c == nil || c.lane == nil {
 		return 0
 	}
-	return c.lane.endpoint.Size()
+	return c.lane.Endpoint.Size()
 }
 
 // Members returns the replicas of the group by rank, in a slice of the caller's own.
@@ -133,7 +129,7 @@ func (c *Comm) Members() []int {
 	if c == nil || c.group == nil {
 		return nil
 	}
-	return append([]int(nil), c.group.members...)
+	return append([]int(nil), c.group.Members...)
 }
 
 // Options returns the options that the Comm was made with, but for what the environment overrides: see ParseOptions.
@@ -176,13 +172,12 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 		return nil, err
 	}
 	c.resolve()
-	c.hybrid = nil
 	if c.options.Implementation == Hybrid {
-		if c.group.split == nil {
+		if c.group.Split == nil {
 			return nil, &OptionError{Option: "Implementation", Value: Hybrid.String(), Reason: c.group.uneven}
 		}
-		if c.setting.Hybrid() {
-			c.hybrid = c.newHybrid()
+		if c.way.Setting.Hybrid() {
+			c.way.Hybrid = c.way.NewHybrid()
 		}
 	}
 	c.digest = c.fingerprint()
@@ -209,8 +204,7 @@ func (c *Comm) With(o Options) (*Comm, error) {
 
 // resolve sets what calls look up that follows from the options, the topology and the machine.
 func (c *Comm) resolve() {
-	c.cache, c.tile = c.options.lastLevelCache(), c.segmentBytes()
-	c.setting = c.newSetting()
+	c.resolveWay()
 	c.agreed = wire.Seed
 	for i := range optionRows {
 		if agreed := optionRows[i].agreed; agreed != nil {
@@ -220,26 +214,25 @@ func (c *Comm) resolve() {
 }
 
 // fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.
-func (c *Comm) fingerprint() uint64 { return wire.Mix(c.group.digest, c.agreed) }
+func (c *Comm) fingerprint() uint64 { return wire.Mix(c.group.Digest, c.agreed) }
 
 // groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the
 // same members count their calls together.
-func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*group, error) {
+func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*membership, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := groupKey{layout.Size(), layout.Stride(), ring}
 	if g := l.groups[key]; g != nil {
 		return g, nil
 	}
-	replica := l.endpoint.Rank()
+	replica := l.Endpoint.Rank()
 	members := layout.Members(layout.GroupOf(replica))
 	rings, err := l.topology.Rings(ring, members)
 	if err != nil {
 		return nil, &OptionError{Option: "Topology", Value: ring.String(), Reason: err.Error()}
 	}
-	g := newGroup(members, layout.RankOf(replica), rings)
-	g.id, g.layout = wire.GroupID(members), layout
-	if g.split, g.uneven, err = l.splitOf(g, ring); err != nil {
+	g := &membership{Group: carry.NewGroup(members, layout.RankOf(replica), rings), layout: layout}
+	if g.uneven, err = g.Divide(l.topology, ring); err != nil {
 		return nil, err
 	}
 	every := groupKey{size: key.size, stride: key.stride}
@@ -253,21 +246,20 @@ func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*
 
 // groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits.
 // They lie in one link domain.
-func (l *connection) groupOfAll(members []int, rank int) (*group, error) {
+func (l *connection) groupOfAll(members []int, rank int) (*membership, error) {
 	rings, err := l.topology.Rings(topology.Auto, members)
 	if err != nil {
 		return nil, err
 	}
-	g := newGroup(members, rank, rings)
-	g.id, g.seq = wire.GroupID(members), new(atomic.Uint64)
-	g.split = &split{domains: 1, each: len(members), place: rank}
+	g := &membership{Group: carry.NewGroup(members, rank, rings), seq: new(atomic.Uint64)}
+	g.Split = &carry.Split{Domains: 1, Each: len(members), Place: rank}
 	return g, nil
 }
 
 // Barrier returns when every member of the group has called it. It moves no data, but counts as a collective, and fails
 // as collectives do.
 func (c *Comm) Barrier(ctx context.Context) error {
-	return c.do(ctx, &call{ask: ask{collective: schedule.Barrier}, dtype: tensor.U8})
+	return c.do(ctx, &call{ask: newAsk(schedule.Barrier, 0, 0), dtype: tensor.U8})
 }
 
 // Dup opens an independent connection between all replicas, each of which must call it, and returns a Comm on it with
@@ -289,7 +281,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 		return nil, &callError{what: "dup" + wire.Quote(c.label.Name), replica: c.Replica(), err: err, at: c.place(0)}
 	}
 	defer c.leave()
-	endpoint, err := c.lane.endpoint.Dup(ctx)
+	endpoint, err := c.lane.Endpoint.Dup(ctx)
 	if err != nil {
 		return nil, c.otherFailure(ctx, "dup", err)
 	}
@@ -300,12 +292,12 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 }
 
 // setGroup sets the group of a Comm that is being made.
-func (c *Comm) setGroup(g *group) {
+func (c *Comm) setGroup(g *membership) {
 	name := ""
 	if c.label != nil {
 		name = c.label.Name
 	}
-	c.group, c.label = g, &flight.Label{Name: name, Members: g.members, Rank: g.rank, Group: g.id}
+	c.group, c.label = g, &flight.Label{Name: name, Members: g.Members, Rank: g.Rank, Group: g.ID}
 }
 
 // Named returns a Comm with a name, as in "layer3/grads", which shows in errors, in traces and in what Dump prints.
@@ -339,7 +331,7 @@ func (c *Comm) Abort(cause error) {
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	c.lane.endpoint.Abort(cause)
+	c.lane.Endpoint.Abort(cause)
 }
 
 // Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups
@@ -362,8 +354,8 @@ func (c *Comm) Close() error {
 	c.lane.works.Wait()
 	c.lane.allocs.close()
 	c.lane.closeIPUs()
-	c.lane.flight.Close()
-	err := c.lane.endpoint.Close()
+	c.lane.Flight.Close()
+	err := c.lane.Endpoint.Close()
 	if err == nil {
 		err = c.lane.unheard()
 	}

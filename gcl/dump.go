@@ -99,7 +99,7 @@ func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) st
 		}
 	}
 	w := c.lane.flights.Look()
-	text, missing := w.WaitingFor(c.lane.flight, c.group.members, call.Group, call.Seq)
+	text, missing := w.WaitingFor(c.lane.Flight, c.group.Members, call.Group, call.Seq)
 	if abort != nil && !missing { // perhaps it is this replica that has come too late
 		return ""
 	}

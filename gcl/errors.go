@@ -157,7 +157,7 @@ func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callEr
 
 // place is what an error about call number seq of c, or about none if that is 0, has Dump know.
 func (c *Comm) place(seq uint64) flight.Place {
-	return flight.Place{Recorders: c.lane.flights, Recorder: c.lane.flight, Group: c.group.id, Seq: seq}
+	return flight.Place{Recorders: c.lane.flights, Recorder: c.lane.Flight, Group: c.group.ID, Seq: seq}
 }
 
 // newCallError is for what came of a call that was not refused.

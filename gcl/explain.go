@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
@@ -71,12 +72,12 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	if c.Size() == 1 {
 		return e, nil
 	}
-	p := pricer{c, ask{collective: collective}, dtype, int(bytes / int64(dtype.Size()))}
+	p := pricer{&c.way, c.lane.topology, newAsk(collective, 0, 0), dtype, int(bytes / int64(dtype.Size()))}
 	r := p.route()
-	e.Method, e.Implementation, e.Why = r.Method, Implementation(c.setting.Told(&r, 0)), p.why(r)
+	e.Method, e.Implementation, e.Why = r.Method, Implementation(c.way.Setting.Told(&r, 0)), p.why(r)
 	if r.Phases {
-		across := p.phases(c.hybrid)[0]
-		e.Method, e.Implementation, e.Why = across.route().Method, Hybrid, p.whyHybrid(c.hybrid)
+		across := p.phases(p.Hybrid)[0]
+		e.Method, e.Implementation, e.Why = across.route().Method, Hybrid, p.whyHybrid()
 	}
 	var err error
 	if e.Candidates, err = p.candidates(e.Method, e.Implementation); err != nil {
@@ -125,7 +126,8 @@ const (
 
 // pricer finds the candidates for one call.
 type pricer struct {
-	*Comm
+	*carry.Way
+	topology topology.Topology
 	ask
 	dtype    tensor.DType
 	elements int // in the larger buffer
@@ -133,9 +135,9 @@ type pricer struct {
 
 // question is that of the call.
 func (p pricer) question() route.Question {
-	q := route.Question{Collective: p.collective, Bytes: p.elements * p.dtype.Size()}
+	q := route.Question{Collective: p.Collective, Bytes: p.elements * p.dtype.Size()}
 	q.Published = q.Bytes
-	if p.collective.Contract().Input == schedule.Own {
+	if p.Collective.Contract().Input == schedule.Own {
 		q.Published /= p.Size()
 	}
 	return q
@@ -144,14 +146,14 @@ func (p pricer) question() route.Question {
 // route is how the call goes.
 func (p pricer) route() route.Route {
 	q := p.question()
-	return p.setting.Route(&q)
+	return p.Setting.Route(&q)
 }
 
 // bytes are those of the larger buffer as it is sent.
 func (p pricer) bytes() int64 {
 	size := p.dtype.Size()
-	if p.collective.Contract().Combines {
-		size = p.setting.WorksIn(p.dtype).Size()
+	if p.Collective.Contract().Combines {
+		size = p.Setting.WorksIn(p.dtype).Size()
 	}
 	return int64(size) * int64(min(p.elements, math.MaxInt/size))
 }
@@ -170,7 +172,7 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 			return nil, err
 		}
 	}
-	overMemory := p.setting.Memory
+	overMemory := p.Setting.Memory
 	if overMemory {
 		if err := add(p.onePass(), nil); err != nil {
 			return nil, err
@@ -184,15 +186,15 @@ func (p pricer) candidates(method methods.Method, implementation Implementation)
 	case method != methods.Direct:
 		err = add(p.stepped(method))
 	}
-	if q := p.question(); err == nil && p.setting.InPhases(&q) {
-		err = add(p.inPhases(p.newHybrid()))
+	if q := p.question(); err == nil && p.Setting.InPhases(&q) {
+		err = add(p.inPhases(p.NewHybrid()))
 	}
 	return out, err
 }
 
-// spec is the schedule by which a method carries out the call, apart from its input.
-func (p pricer) spec(m methods.Method) methods.Spec {
-	return p.Comm.spec(&p.ask, m, p.elements*p.dtype.Size(), false)
+// specOf is the schedule by which a method carries out the call, apart from its input.
+func (p pricer) specOf(m methods.Method) methods.Spec {
+	return p.Way.Spec(&p.Ask, m, p.elements*p.dtype.Size(), false)
 }
 
 // price prices a schedule by the links of the topology.
@@ -201,12 +203,12 @@ func (p pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
 	if err != nil {
 		return cost.Estimate{}, err
 	}
-	return cost.Price(s, p.group.members, p.lane.topology, bytes)
+	return cost.Price(s, p.Group.Members, p.topology, bytes)
 }
 
 // messages is a method without barriers.
 func (p pricer) messages(m methods.Method) (Candidate, error) {
-	e, err := p.price(p.spec(m), p.bytes())
+	e, err := p.price(p.specOf(m), p.bytes())
 	return Candidate{Implementation: Syncless, Method: m, Rounds: e.Rounds, SentBytes: e.SentBytes, Estimate: e.Time}, err
 }
 
@@ -240,8 +242,8 @@ func (p pricer) onePass() Candidate {
 	n, ranks := int64(p.elements)*int64(p.dtype.Size()), int64(p.Size())
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once
 	c := Candidate{Implementation: Syncful, Method: methods.Direct, Rounds: 1, Barriers: 2, SentBytes: others}
-	q, contract := p.question(), p.collective.Contract()
-	small := q.Published <= p.setting.Small
+	q, contract := p.question(), p.Collective.Contract()
+	small := q.Published <= p.Setting.Small
 	switch {
 	case small && contract.Input == schedule.AtRoot:
 		c.Barriers = 0 // the root does not wait
@@ -293,10 +295,10 @@ func (p pricer) why(r route.Route) string {
 		method = "since on peer memory it is one pass"
 	case route.AsTuned:
 		bytes := int64(p.elements) * int64(p.dtype.Size())
-		method = "since " + p.setting.Tuning.Why(p.collective, p.Size(), bytes, p.strided)
+		method = "since " + p.Setting.Tuning.Why(p.Collective, p.Size(), bytes, p.Setting.Strided)
 	}
-	how := p.setting.SyncfulWhy
-	if p.hybrid != nil {
+	how := p.Setting.SyncfulWhy
+	if p.Hybrid != nil {
 		how += ", to which Hybrid leaves " + p.left()
 	}
 	return fmt.Sprintf("%v, %s; %s", r.Method, method, how)
@@ -304,8 +306,8 @@ func (p pricer) why(r route.Route) string {
 
 // left is what does not go in phases of Hybrid: every call of a collective that has none, or a reproducible one.
 func (p pricer) left() string {
-	if phasingOf(p.collective).perform == nil {
-		return wire.WithArticle(p.collective)
+	if p.Setting.Phased>>p.Collective&1 == 0 {
+		return wire.WithArticle(p.Collective)
 	}
 	return "a reproducible reduction"
 }

@@ -3,10 +3,10 @@ package gcl
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -16,27 +16,24 @@ import (
 )
 
 // What tests of peer memory must exceed, in bytes.
-const PieceBytes = maxPieceBytes
+const PieceBytes = carry.MaxPieceBytes
 
 // Streamed reports whether c's latest collective in one pass over peer memory stored results past the caches.
-func Streamed(c *Comm) bool {
-	s := &c.lane.shared
-	return s.large && slices.ContainsFunc(s.tiles, func(o tiled) bool { return !o.replaces })
-}
+func Streamed(c *Comm) bool { return c.lane.Inspect().Streamed }
 
 // CacheBytes is what c takes the last-level cache to have.
-func CacheBytes(c *Comm) int { return c.cache }
+func CacheBytes(c *Comm) int { return c.way.Cache }
 
 // CacheBytesWithin is the same for c's k IPUs, which are alike.
-func CacheBytesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.cache }
+func CacheBytesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.way.Cache }
 
 // CacheBytesOfPhases is the same for the phases of Hybrid within and across link domains.
 func CacheBytesOfPhases(c *Comm) (inside, across int) {
-	return c.hybrid.inside.cache, c.hybrid.across.cache
+	return c.way.Hybrid.Inside.Cache, c.way.Hybrid.Across.Cache
 }
 
 // Staged is how many bytes of staging memory c's connection has.
-func Staged(c *Comm) int { return len(c.lane.staging) }
+func Staged(c *Comm) int { return c.lane.Inspect().Staged }
 
 // StagedWithin is the same for each of c's k IPUs.
 func StagedWithin(c *Comm, k int) (bytes []int) {
@@ -50,7 +47,7 @@ func StagedWithin(c *Comm, k int) (bytes []int) {
 func IOTilesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.lane.topology.IOTiles() }
 
 // Pieces is into how many pieces c's latest collective in one pass over peer memory was cut.
-func Pieces(c *Comm) int { return c.lane.shared.pieces[0] }
+func Pieces(c *Comm) int { return c.lane.Inspect().Pieces }
 
 // GroupID is what a transport.Call has for a group.
 func GroupID(members ...int) uint64 { return wire.GroupID(members) }
@@ -93,7 +90,7 @@ func allReduceWithin(ctx context.Context, c *Comm, k int, have func(ipu int) int
 	check := func() error { return nil }
 	return c.within(ctx, withinCall{collective: schedule.AllReduce, dtype: tensor.U8, ipus: k}, check, func(w *ipu) error {
 		b := make([]byte, have(w.id))
-		return w.do(w.equal, call{ask: ask{collective: schedule.AllReduce}, dtype: tensor.U8, dst: b, src: b, dstLen: 10000, srcLen: 10000})
+		return w.do(w.equal, call{ask: newAsk(schedule.AllReduce, 0, 0), dtype: tensor.U8, dst: b, src: b, dstLen: 10000, srcLen: 10000})
 	})
 }
 
@@ -116,7 +113,7 @@ func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error
 	}
 	w := s.all[id]
 	err = w.join(m, Options{})
-	return w.equal.members, w.equal.rings.First, w.every.members, w.every.rings.First, err
+	return w.equal.Members, w.equal.Rings.First, w.every.Members, w.every.Rings.First, err
 }
 
 // ForgetWarnings lets warnings about deprecated options be logged once more.
@@ -126,20 +123,7 @@ func ForgetWarnings() { warnedOptions.Clear() }
 func OpenDups(c *Comm) int { return len(c.lane.root().others) }
 
 // PlansOf counts what the replicas of a process share of plans: sets, and the plans in them.
-func PlansOf(shared *sync.Map) (sets, plans int) {
-	shared.Range(func(_, v any) bool {
-		if s, ok := v.(*planSet); ok {
-			sets++
-			for i := range s.ranks {
-				if s.ranks[i].plan != nil {
-					plans++
-				}
-			}
-		}
-		return true
-	})
-	return sets, plans
-}
+func PlansOf(shared *sync.Map) (sets, plans int) { return carry.PlansOf(shared) }
 
 // OptionsTable is the table in docs/options.md.
 func OptionsTable() string {

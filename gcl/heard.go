@@ -24,39 +24,31 @@ const (
 	maxLook = 10 * time.Millisecond
 )
 
-// passing notes a call with a root that has succeeded and need not have done so elsewhere. It returns the call's error.
-func (c *Comm) passing(k *ask, fingerprint *transport.Call, err error) error {
-	if k.collective.Contract().Rooted() && err == nil {
-		c.group.passed.Store(fingerprint.Seq)
-	}
-	return err
-}
-
 // unheard is what is wrong with the last calls with a root of a lane that is closed, and of its Dups, as far as that
 // comes out within closeTime.
 func (l *connection) unheard() error {
-	var open []*group
+	var open []*membership
 	lanes, whole := []*connection{l}, l.first == nil // which may wait: on a Dup others may come later, by way of the first connection
 	if whole {
 		l.mu.Lock()
 		lanes = append(lanes, l.others...)
 		l.mu.Unlock()
 	}
-	endpoint := l.endpoint
+	endpoint := l.Endpoint
 	until, look := time.Now().Add(closeTime), minLook
 	for _, l := range lanes {
 		l.mu.Lock()
 		for _, g := range l.groups {
-			if last := g.passed.Load(); last != 0 && !l.flight.SettledSince(g.id, last) {
+			if last := g.Passed.Load(); last != 0 && !l.Flight.SettledSince(g.ID, last) {
 				open = append(open, g)
 			}
 		}
 		l.mu.Unlock()
 		for _, g := range open {
-			members := l.flights.Peers(l.number, g.members)
+			members := l.flights.Peers(l.number, g.Members)
 			for {
 				// Looked at in this order: who disagrees ends the communicator first, and its call then.
-				waits := whole && slices.ContainsFunc(members, func(f *flight.Recorder) bool { return !f.Past(g.id, g.passed.Load()) })
+				waits := whole && slices.ContainsFunc(members, func(f *flight.Recorder) bool { return !f.Past(g.ID, g.Passed.Load()) })
 				if err := endpoint.Close(); err != nil {
 					return err
 				}
@@ -71,7 +63,7 @@ func (l *connection) unheard() error {
 				look = min(2*look, maxLook)
 			}
 			for _, f := range members {
-				if f.IsClosed() && !f.Made(g.id, g.passed.Load()) {
+				if f.IsClosed() && !f.Made(g.ID, g.Passed.Load()) {
 					return &transport.ClosedError{Replica: f.Replica}
 				}
 			}

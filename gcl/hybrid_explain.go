@@ -5,75 +5,42 @@ import (
 	"math"
 	"time"
 
-	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
-	"gogcl.dev/methods/schedule"
 )
 
 // pricedPhase is a phase of Hybrid, or several like it.
 type pricedPhase struct {
 	pricer
-	times int
+	across bool
+	times  int
 }
 
-// phases are those of a call by Hybrid, that across first: see the functions of the type phases.
-func (p pricer) phases(h *hybrid) []pricedPhase { return phasingOf(p.collective).priced(p, h) }
-
-// phase is a phase of p's call, of so many elements in the larger buffer, or several of them.
-func (p pricer) phase(c *Comm, collective schedule.Collective, elements, times int) pricedPhase {
-	return pricedPhase{pricer{c, ask{collective: collective}, p.dtype, elements}, times}
-}
-
-func (p pricer) allReducePhases(h *hybrid) []pricedPhase {
-	shard := chunks.PerRank(p.elements, h.each)
-	return []pricedPhase{
-		p.phase(h.across, schedule.AllReduce, shard, 1),
-		p.phase(h.inside, schedule.ReduceScatter, p.elements, 1),
-		p.phase(h.inside, schedule.AllGather, shard*h.each, 1),
+// phases are those of a call by Hybrid, that across first.
+func (p pricer) phases(h *carry.Hybrid) []pricedPhase {
+	var out []pricedPhase
+	for _, part := range h.Phases(p.Collective, p.elements) {
+		w := h.Inside
+		if part.Across {
+			w = h.Across
+		}
+		out = append(out, pricedPhase{pricer{w, p.topology, newAsk(part.Collective, 0, 0), p.dtype, part.Elements}, part.Across, part.Times})
 	}
-}
-
-func (p pricer) reduceScatterPhases(h *hybrid) []pricedPhase {
-	shard, times := chunks.PerRank(p.elements, p.Size()), 1
-	if p.elements > 0 {
-		times = (p.elements + shard*h.each - 1) / (shard * h.each)
-	}
-	return []pricedPhase{
-		p.phase(h.across, schedule.ReduceScatter, shard*h.domains, 1),
-		p.phase(h.inside, schedule.ReduceScatter, shard*h.each, times),
-	}
-}
-
-func (p pricer) allGatherPhases(h *hybrid) []pricedPhase {
-	return []pricedPhase{
-		p.phase(h.across, schedule.AllGather, p.elements/h.each, 1),
-		p.phase(h.inside, schedule.AllGather, p.elements/h.domains, h.domains),
-	}
-}
-
-func (p pricer) allToAllPhases(h *hybrid) []pricedPhase {
-	return []pricedPhase{
-		p.phase(h.across, schedule.AllToAll, p.elements, 1),
-		p.phase(h.inside, schedule.AllToAll, p.elements/h.domains, h.domains),
-	}
-}
-
-func (p pricer) broadcastPhases(h *hybrid) []pricedPhase {
-	return []pricedPhase{p.phase(h.across, schedule.Broadcast, p.elements, 1), p.phase(h.inside, schedule.Broadcast, p.elements, 1)}
+	return out
 }
 
 // inPhases is Hybrid with all its phases, one after the other. Its method is that of the phase across.
-func (p pricer) inPhases(h *hybrid) (Candidate, error) {
+func (p pricer) inPhases(h *carry.Hybrid) (Candidate, error) {
 	out := Candidate{Implementation: Hybrid}
 	for i, phase := range p.phases(h) {
 		method := phase.route().Method
 		var c Candidate
 		var err error
 		switch {
-		case phase.Comm == h.across:
+		case phase.across:
 			c, err = phase.messages(method)
-		case !phase.setting.Memory:
+		case !phase.Setting.Memory:
 			c, err = phase.withBarriers(method)
 		case method == methods.Direct:
 			c = phase.onePass()
@@ -105,14 +72,14 @@ func saturatedSum(a, b int64) int64 {
 }
 
 // whyHybrid is the reason for a call in phases, as in "direct across 2 link domains, since ...; direct inside, ...".
-func (p pricer) whyHybrid(h *hybrid) string {
-	all := p.phases(h)
+func (p pricer) whyHybrid() string {
+	all := p.phases(p.Hybrid)
 	across, inside := all[0], all[1]
 	r := across.route()
 	reason := "as the options ask"
 	if r.Because == route.AsTuned {
-		reason = "since " + across.setting.Tuning.Why(across.collective, across.Size(), int64(across.elements)*int64(p.dtype.Size()), p.strided)
+		reason = "since " + across.Setting.Tuning.Why(across.Collective, across.Size(), int64(across.elements)*int64(p.dtype.Size()), p.Setting.Strided)
 	}
 	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
-		r.Method, h.domains, reason, inside.route().Method, ranks(h.each))
+		r.Method, p.Hybrid.Domains, reason, inside.route().Method, ranks(p.Hybrid.Each))
 }

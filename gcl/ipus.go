@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
@@ -51,8 +52,8 @@ type ipu struct {
 
 // ipuGroups are the groups that an IPU is in.
 type ipuGroups struct {
-	equal *group // the IPUs of its offset: rank f has fragment f after a reduce-scatter
-	every *group // all IPUs, in the order in which Concat joins their chunks
+	equal *membership // the IPUs of its offset: rank f has fragment f after a reduce-scatter
+	every *membership // all IPUs, in the order in which Concat joins their chunks
 }
 
 // ipusInOrder lists k IPUs, m to a rank, in the order in which Concat joins their chunks: the one at offset*k/m + index
@@ -87,7 +88,7 @@ func (l *connection) ipusOf(k int) (*ipus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &ipus{replica: l.endpoint.Rank(), all: make([]*ipu, k)}
+	s := &ipus{replica: l.Endpoint.Rank(), all: make([]*ipu, k)}
 	for id, e := range endpoints {
 		w := &ipu{id: id, of: s, comm: Comm{lane: newConnection(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
 		w.start = w.work
@@ -112,7 +113,7 @@ func (l *connection) closeIPUs() {
 	l.ipus = nil
 	l.mu.Unlock()
 	for _, w := range all {
-		w.comm.lane.endpoint.Close() // fails only over broadcasts, which IPUs make none of
+		w.comm.lane.Endpoint.Close() // fails only over broadcasts, which IPUs make none of
 	}
 }
 
@@ -150,17 +151,17 @@ func (w *ipu) join(m int, options Options) error {
 }
 
 // do carries out this IPU's part of a collective of a group.
-func (w *ipu) do(g *group, k call) error {
+func (w *ipu) do(g *membership, k call) error {
 	c := &w.comm
 	c.group = g
-	c.setting = c.newSetting()
+	c.resolveWay()
 	c.digest = c.fingerprint()
 	f := c.fingerprintOf(&k.ask)
 	f.Seq, f.Count, f.Digest, f.DType = g.seq.Add(1), uint64(c.larger(&k)), c.digest, uint8(k.dtype)
 	j := &c.lane.alone
-	j.one(&k, c.larger(&k))
-	defer j.forget()
-	return c.perform(w.of.ctx, j, &f)
+	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, c.larger(&k))
+	defer j.Forget()
+	return c.way.Perform(w.of.ctx, j, &f)
 }
 
 // run calls body for each IPU, on a goroutine of its own but that IPU 0 has the caller's, and returns when all have
@@ -196,9 +197,9 @@ func (w *ipu) work() {
 	defer func() {
 		if v := recover(); v != nil {
 			w.err = &PanicError{Replica: w.of.replica, Value: v, Stack: debug.Stack()}
-			w.comm.lane.endpoint.Abort(w.err)
+			w.comm.lane.Endpoint.Abort(w.err)
 		} else if !done { // runtime.Goexit, in a function of a Trace
-			w.comm.lane.endpoint.Abort(errTraceCrash)
+			w.comm.lane.Endpoint.Abort(carry.ErrCrash)
 		}
 	}()
 	w.err = w.of.body(w)
@@ -218,7 +219,7 @@ type withinCall struct {
 // event describes the call to a Trace.
 func (k *withinCall) event(c *Comm) TraceCall {
 	e := TraceCall{
-		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.flight.Connection, IPUs: k.ipus,
+		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.Flight.Connection, IPUs: k.ipus,
 		Collective: k.collective, Operator: k.operator, DType: k.dtype, Elements: k.elements,
 	}
 	e.Bytes = k.collective.Contract().Elements(k.elements, k.ipus) * k.dtype.Size()
@@ -233,12 +234,12 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 	}
 	recorded := transport.Call{Collective: uint8(k.collective) | wire.WithinReplica, Count: uint64(k.ipus)}
 	l := &flight.Label{Name: c.label.Name, Group: wire.HashedGroup | wire.FNV(wire.FNVOffset, c.Replica(), wire.WithinReplica)}
-	k.at = flight.Place{Recorders: c.lane.flights, Recorder: c.lane.flight, Group: l.Group}
+	k.at = flight.Place{Recorders: c.lane.flights, Recorder: c.lane.Flight, Group: l.Group}
 	err := c.enter(ctx, &recorded)
 	recorded.Seq = c.lane.withins.Add(1)
 	k.at.Seq = recorded.Seq
 	if err != nil {
-		c.lane.flight.TurnedAway(l, &recorded, waitedSince(err))
+		c.lane.Flight.TurnedAway(l, &recorded, waitedSince(err))
 		err = c.failureWithin(&k, err)
 		if c.options.Trace != nil {
 			c.options.Trace.tellAtOnce(k.event(c), err)
@@ -246,7 +247,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		return err
 	}
 	defer c.leave()
-	c.lane.flight.Begin(l, &recorded, ticks.Now())
+	c.lane.Flight.Begin(l, &recorded, ticks.Now())
 	if c.options.Trace != nil {
 		defer c.crashed()
 		c.tell(k.event(c))
@@ -256,7 +257,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		refused = check()
 	}
 	if refused != nil {
-		c.lane.flight.Refused = true
+		c.lane.Flight.Refused = true
 		return c.end(c.failureWithin(&k, refused))
 	}
 	return c.end(c.performWithin(ctx, &k, body))
@@ -272,7 +273,7 @@ func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu)
 	s, err := c.lane.ipusOf(k.ipus)
 	if err == nil {
 		// An aborted or closed communicator, or a context that is done, must show.
-		err = c.lane.endpoint.Exchange(ctx, transport.Call{}, nil)
+		err = c.lane.Endpoint.Exchange(ctx, transport.Call{}, nil)
 	}
 	for i := 0; i < k.ipus && err == nil; i++ {
 		err = s.all[i].join(c.ipusPerRank(), c.options)
@@ -282,9 +283,10 @@ func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu)
 		failed.at = k.at
 		return failed
 	}
-	s.all[0].comm.lane.tracing = c.lane.tracing
+	first := s.all[0].comm.lane
+	first.Listener = c.lane.Listener // of what IPU 0 does
 	err = s.run(ctx, body)
-	c.lane.tracing, s.all[0].comm.lane.tracing = s.all[0].comm.lane.tracing, tracing{}
+	first.Listener = nil
 	switch {
 	case err == nil:
 		return nil

@@ -17,7 +17,7 @@ import (
 // doSlices carries out a collective on several slices.
 func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src [][]T, op Operator, root int, fresh bool) error {
 	return c.doMany(ctx, manyCall{
-		ask: ask{collective: collective, operator: op, root: root}, form: ofSlices, fresh: fresh,
+		ask: newAsk(collective, op, root), form: ofSlices, fresh: fresh,
 		dtype: tensor.DTypeOf[T](), dsts: headers(dst), srcs: headers(src),
 	})
 }

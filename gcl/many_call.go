@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/lane"
-	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/tensor"
@@ -52,11 +52,6 @@ type many struct {
 	preparations
 
 	intervals []interval
-	extents   []pack.Extent
-	layouts   pack.Layouts
-	packing   pack.Packing // by a schedule
-	published pack.Packing // in a Gather
-	separate  []int        // tensors with messages of their own
 }
 
 // doMany is do for several tensors.
@@ -77,10 +72,10 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	if refused != nil {
 		k.count(&fingerprint)
 	} else {
-		fingerprint.DType |= uint8(j.common)
-		fingerprint.Count, fingerprint.Digest = j.count, j.digest
+		fingerprint.DType |= uint8(j.Common)
+		fingerprint.Count, fingerprint.Digest = j.Count, j.Digest
 	}
-	c.lane.flight.Begin(c.label, &fingerprint, began) // only now is it known how much there is
+	c.lane.Flight.Begin(c.label, &fingerprint, began) // only now is it known how much there is
 	if c.options.Trace != nil {
 		defer c.crashed()
 	}
@@ -88,8 +83,8 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	if refused != nil {
 		return c.refuse(&fingerprint, refused)
 	}
-	err := c.perform(ctx, j, &fingerprint)
-	j.ins, j.outs = nil, nil
+	err := c.way.Perform(ctx, j, &fingerprint)
+	j.Ins, j.Outs = nil, nil
 	if err != nil {
 		return c.end(c.failure(ctx, &fingerprint, err))
 	}
@@ -145,7 +140,7 @@ func (m *many) clear() {
 }
 
 // prepare looks at the arguments and makes a job of them, or finds it. Nothing has been sent.
-func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) (*job, error) {
+func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) (*carry.Job, error) {
 	if err := checkMany(ctx, c, k); err != nil {
 		return nil, err
 	}
@@ -158,26 +153,26 @@ func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) (*job, error) 
 	}
 	if p == nil {
 		p = m.place(k.fresh)
-		if err := m.check(c, k, &p.job); err != nil {
+		if err := m.check(c, k, &p.Job); err != nil {
 			return nil, err
 		}
 		if !k.fresh {
 			p.words = append(p.words, m.words...)
 		}
-	} else if k.collective.Contract().Rooted() {
+	} else if k.Collective.Contract().Rooted() {
 		m.leaveOut(c, k)
 	}
-	p.ask, p.ins, p.outs = k.ask, m.ins, m.outs
-	return &p.job, nil
+	p.Ask, p.Ins, p.Outs = k.Ask, m.ins, m.outs
+	return &p.Job, nil
 }
 
 // leaveOut takes buffers that do not count on this rank out of a call with a root that has been found, as checkRooted
 // does when a call is checked.
 func (m *many) leaveOut(c *Comm, k *manyCall) {
-	if !k.writes(c.Rank()) {
+	if !k.Writes(c.Rank()) {
 		clear(m.outs)
 	}
-	if k.collective.Contract().Deals() && !k.reads(c.Rank()) {
+	if k.Collective.Contract().Deals() && !k.Reads(c.Rank()) {
 		clear(m.ins)
 	}
 }
@@ -210,8 +205,8 @@ func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 
 // load puts the tensors into the tables, and all that a preparation depends on into the words.
 func (m *many) load(c *Comm, k *manyCall) error {
-	kinds := uint64(k.collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24
-	if k.collective.Contract().Rooted() && c.Rank() == k.root { // here other buffers must be given, and apart
+	kinds := uint64(k.Collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24
+	if k.Collective.Contract().Rooted() && c.Rank() == k.Root { // here other buffers must be given, and apart
 		kinds |= 1 << 32
 	}
 	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds)
@@ -245,13 +240,13 @@ func memoryOf(header []byte, dtype tensor.DType) []byte {
 
 // check looks at every tensor as if it were a call of its own, and at whether they get in each other's way. It
 // describes the job.
-func (m *many) check(c *Comm, k *manyCall, j *job) error {
+func (m *many) check(c *Comm, k *manyCall, j *carry.Job) error {
 	for t, src := range m.ins {
 		one := call{ask: k.ask, dtype: k.dtype, dst: m.outs[t], src: src}
 		var err error
 		if k.form == ofTensors {
 			one.dtype = k.dtypeOf(t)
-			err = checkShapes(k.collective, k.dstTensors[t], k.srcTensors[t], c.Size())
+			err = checkShapes(k.Collective, k.dstTensors[t], k.srcTensors[t], c.Size())
 		}
 		size := one.dtype.Size()
 		one.dstLen, one.srcLen = len(one.dst)/size, len(src)/size
@@ -268,16 +263,16 @@ func (m *many) check(c *Comm, k *manyCall, j *job) error {
 			return fmt.Errorf("%s %d: %w", k.form.what(), t, err)
 		}
 		m.outs[t], m.ins[t] = one.dst, one.src
-		j.describe(one.dtype, elements)
+		j.Describe(one.dtype, elements)
 	}
 	if err := m.checkCrossing(k.form, m.outs, m.ins); err != nil {
 		return err
 	}
-	j.ask, j.ins, j.outs = k.ask, m.ins, m.outs
+	j.Ask, j.Ins, j.Outs = k.Ask, m.ins, m.outs
 	var shape func(hash uint64, t int) uint64
 	if k.form == ofTensors {
 		shape = func(hash uint64, t int) uint64 { return k.shapeHash(hash, t) }
 	}
-	j.sumUp(c, k.form, shape)
+	j.SumUp(c.digest, k.form == ofMapping, shape)
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T, m chunks.Mapping, op Operator, fresh bool) error {
 	dsts, srcs := [1][]T{dst}, [1][]T{src}
 	return c.doMany(ctx, manyCall{
-		ask: ask{collective: collective, operator: op}, form: ofMapping, fresh: fresh, mapping: m,
+		ask: newAsk(collective, op, 0), form: ofMapping, fresh: fresh, mapping: m,
 		dtype: tensor.DTypeOf[T](), dsts: headers(dsts[:]), srcs: headers(srcs[:]),
 	})
 }
@@ -77,7 +77,7 @@ func (m *many) loadMapped(c *Comm, k *manyCall) error {
 	if err != nil {
 		return err
 	}
-	scatters := k.collective.Contract().Output == schedule.Own
+	scatters := k.Collective.Contract().Output == schedule.Own
 	if scatters {
 		if err := k.operator.Accepts(k.dtype); err != nil {
 			return err

@@ -3,6 +3,7 @@ package gcl
 import (
 	"fmt"
 
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/internal/enum"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
@@ -29,30 +30,23 @@ const (
 
 // operatorRow is what an operator does. Everything that depends on the operator reads its row.
 type operatorRow struct {
-	name   string    // GCL's name
-	takes  elements  // which types
-	fold   kernel.Op // the loop that combines two elements; none: a rank keeps its own data
-	square bool      // each input is squared once, before it is combined
-	divide bool      // the result is divided once, by the number of inputs
-	again  bool      // an input that is combined twice changes nothing
-
-	// partials combines results of several inputs each, as a later phase of Hybrid does: the same loop, and neither a
-	// square nor a division.
-	partials Operator
+	name  string   // GCL's name
+	takes elements // which types
+	again bool     // an input that is combined twice changes nothing
+	carry.Reduction
 }
 
-// operators is the table: a new operator is a constant and a row, and where no loop serves, a kernel.Op. An operator
-// that divides has no square (Operator.undivided).
+// operators is the table: a new operator is a constant and a row, and where no loop serves, a kernel.Op.
 var operators = [numOperators]operatorRow{
-	Add:        {name: "ADD", takes: numbers, fold: kernel.Add, partials: Add},
-	Mean:       {name: "MEAN", takes: floats, fold: kernel.Add, partials: Add, divide: true},
-	Mul:        {name: "MUL", takes: numbers, fold: kernel.Mul, partials: Mul},
-	Min:        {name: "MIN", takes: numbers, fold: kernel.Min, partials: Min, again: true},
-	Max:        {name: "MAX", takes: numbers, fold: kernel.Max, partials: Max, again: true},
-	LogicalAnd: {name: "LOGICAL_AND", takes: booleans, fold: kernel.And, partials: LogicalAnd, again: true},
-	LogicalOr:  {name: "LOGICAL_OR", takes: booleans, fold: kernel.Or, partials: LogicalOr, again: true},
-	SquareAdd:  {name: "SQUARE_ADD", takes: numbers, fold: kernel.Add, partials: Add, square: true},
-	Local:      {name: "LOCAL", takes: anything, partials: Local},
+	Add:        {name: "ADD", takes: numbers, Reduction: carry.Reduction{Fold: kernel.Add}},
+	Mean:       {name: "MEAN", takes: floats, Reduction: carry.Reduction{Fold: kernel.Add, Divide: true}},
+	Mul:        {name: "MUL", takes: numbers, Reduction: carry.Reduction{Fold: kernel.Mul}},
+	Min:        {name: "MIN", takes: numbers, again: true, Reduction: carry.Reduction{Fold: kernel.Min}},
+	Max:        {name: "MAX", takes: numbers, again: true, Reduction: carry.Reduction{Fold: kernel.Max}},
+	LogicalAnd: {name: "LOGICAL_AND", takes: booleans, again: true, Reduction: carry.Reduction{Fold: kernel.And}},
+	LogicalOr:  {name: "LOGICAL_OR", takes: booleans, again: true, Reduction: carry.Reduction{Fold: kernel.Or}},
+	SquareAdd:  {name: "SQUARE_ADD", takes: numbers, Reduction: carry.Reduction{Fold: kernel.Add, Square: true}},
+	Local:      {name: "LOCAL", takes: anything},
 }
 
 // elements is a set of element types.
@@ -104,19 +98,11 @@ func (op Operator) Accepts(t tensor.DType) error {
 
 // Combines reports whether op makes one result of the data of all ranks, as all operators but Local do. A number that
 // is no operator combines nothing.
-func (op Operator) Combines() bool { return op < numOperators && operators[op].fold != 0 }
+func (op Operator) Combines() bool { return op < numOperators && operators[op].Fold != 0 }
 
 // Squares reports whether each input is squared once before it is combined, as by SquareAdd. Where the inputs may not
 // be changed, that takes a copy of them.
-func (op Operator) Squares() bool { return op < numOperators && operators[op].square }
+func (op Operator) Squares() bool { return op < numOperators && operators[op].Square }
 
 // Divides reports whether the result is divided by the number of inputs, as by Mean.
-func (op Operator) Divides() bool { return op < numOperators && operators[op].divide }
-
-// undivided is op without its division: the operator of the phase of Hybrid that sees the inputs.
-func (op Operator) undivided() Operator {
-	if operators[op].divide {
-		return operators[op].partials
-	}
-	return op
-}
+func (op Operator) Divides() bool { return op < numOperators && operators[op].Divide }

@@ -12,15 +12,9 @@ import (
 func TestOperatorRows(t *testing.T) {
 	for op := range numOperators {
 		row := &operators[op]
-		if row.name == "" || row.takes.has == nil || row.square && row.divide {
+		if row.name == "" || row.takes.has == nil || row.Square && row.Divide {
 			t.Errorf("%d: the row %+v", op, row)
 			continue
-		}
-		if then := &operators[row.partials]; then.fold != row.fold || then.square || then.divide || then.again != row.again {
-			t.Errorf("%v: partial results are combined by %v", op, row.partials)
-		}
-		if first := op.undivided(); operators[first].fold != row.fold || operators[first].square != row.square || operators[first].divide {
-			t.Errorf("%v: the phase of Hybrid that sees the inputs has %v", op, first)
 		}
 		for _, d := range append(tensor.DTypes(), 0, 99) {
 			accepts, of := op.Accepts(d) == nil, kernel.Type(d)
@@ -31,11 +25,11 @@ func TestOperatorRows(t *testing.T) {
 				continue
 			}
 			switch {
-			case kernel.Binary(row.fold, of) == nil, kernel.Fold{Op: row.fold, Type: of, Square: row.square}.Loop() == nil:
+			case kernel.Binary(row.Fold, of) == nil, kernel.Fold{Op: row.Fold, Type: of, Square: row.Square}.Loop() == nil:
 				t.Errorf("%v takes %v, which has no loop", op, d)
-			case row.square && kernel.Square(of) == nil:
+			case row.Square && kernel.Square(of) == nil:
 				t.Errorf("%v takes %v, which has no square", op, d)
-			case row.divide && kernel.Divide(of) == nil:
+			case row.Divide && kernel.Divide(of) == nil:
 				t.Errorf("%v takes %v, which has no division", op, d)
 			}
 		}
@@ -67,7 +61,7 @@ func TestAgain(t *testing.T) {
 					x[d.Size()-1], y[d.Size()-1] = 64+2*a, 64+2*b // the high byte of a float of 2 or more
 				}
 				once, twice := make([]byte, d.Size()), make([]byte, d.Size())
-				combine := kernel.Binary(row.fold, kernel.Type(d))
+				combine := kernel.Binary(row.Fold, kernel.Type(d))
 				combine(once, x, y)
 				combine(twice, once, y)
 				changed = changed || !bytes.Equal(once, twice)

@@ -62,7 +62,7 @@ var optionRows = []optionRow{
 			at: func(o *Options) *int { return &o.MaxBytesPerTile }, low: 1, high: MaxBytesPerTileLimit,
 			usual: strconv.Itoa(DefaultMaxBytesPerTile),
 		},
-		agreed: func(c *Comm) int { return c.tile },
+		agreed: func(c *Comm) int { return c.way.Tile },
 		does: "Times the number of IO tiles (32, unless `topology.Config` has another) it is how many bytes a segment may have. A longer " +
 			"message goes in several, of whole elements, up to 64 of them in one round of the transport. On peer memory it bounds what " +
 			"is taken from a peer at a time, and what is published",

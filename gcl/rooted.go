@@ -81,7 +81,7 @@ func Scatter[T tensor.Element](ctx context.Context, c *Comm, data []T, n, root i
 	default:
 		return result(ctx, c, schedule.Scatter, n, data, 0, root)
 	}
-	return nil, c.do(ctx, &call{ask: ask{collective: schedule.Scatter, root: root}, dtype: tensor.DTypeOf[T](), invalid: invalid})
+	return nil, c.do(ctx, &call{ask: newAsk(schedule.Scatter, 0, root), dtype: tensor.DTypeOf[T](), invalid: invalid})
 }
 
 // ScatterTo is Scatter with the result in dst, whose length is that of a part: apart from data, or at the root exactly

@@ -1,22 +1,36 @@
 package gcl
 
-import "gogcl.dev/gcl/internal/route"
+import (
+	"cmp"
 
-// newSetting is what options, group and transport say of how the Comm's calls go.
-func (c *Comm) newSetting() route.Setting {
+	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/route"
+)
+
+// resolveWay sets how the Comm's calls are carried out, given its group and options.
+func (c *Comm) resolveWay() {
+	o := &c.options
+	c.way = carry.Way{
+		Carrier: &c.lane.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,
+		Cache: o.lastLevelCache(), Tile: c.segmentBytes(), LatencyBytes: hostLatencyBytes,
+	}
 	s := route.Setting{
-		Asked: c.options.Method, Implementation: route.Implementation(c.options.Implementation), Reproducible: c.options.Reproducible,
-		Tuning: c.tuning(), Tuned: c.options.MaxBroadcastSize != 0,
+		Asked: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,
+		Tuning: c.tuning(), Tuned: o.MaxBroadcastSize != 0,
 		Ranks: c.Size(), Strided: c.strided,
-		Phased: phasedCollectives(),
-		Memory: c.lane.memory != nil && c.lane.memory.Reaches(c.group.members), Small: -1,
+		Phased: carry.PhasedCollectives(),
 	}
-	if b := c.lane.boards; b != nil && b.Reaches(c.group.members) {
-		s.Small = min(b.SmallLimit(), c.tile)
-	}
-	if split := c.group.split; split != nil {
-		s.Domains, s.Each = split.domains, split.each
+	s.Memory, s.Small = c.way.Reach(c.group.Members, c.way.Tile)
+	if split := c.group.Split; split != nil {
+		s.Domains, s.Each = split.Domains, split.Each
 	}
 	s.Syncful, s.SyncfulWhy = s.Together()
-	return s
+	c.way.Setting = s
+}
+
+// segmentBytes is how long a segment of a message may be: what the IO tiles stage together. On peer memory,
+// where nothing is staged, it bounds what is taken from a peer at a time, and what a member publishes. Calls look at
+// way.tile instead: the topology is 96 bytes, which this copies.
+func (c *Comm) segmentBytes() int {
+	return cmp.Or(c.options.MaxBytesPerTile, DefaultMaxBytesPerTile) * c.lane.topology.IOTiles()
 }

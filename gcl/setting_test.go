@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -31,10 +32,10 @@ func TestSettingsAreAlike(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				key := fmt.Sprint(c.Members())
-				if first, known := seen[key]; known && first != c.setting {
-					return fmt.Errorf("group %s: %+v on one member, %+v on replica %d", key, first, c.setting, c.Replica())
+				if first, known := seen[key]; known && first != c.way.Setting {
+					return fmt.Errorf("group %s: %+v on one member, %+v on replica %d", key, first, c.way.Setting, c.Replica())
 				}
-				seen[key] = c.setting
+				seen[key] = c.way.Setting
 				return nil
 			})
 			if err != nil {
@@ -60,9 +61,10 @@ func TestRouteIsWhatExplainSays(t *testing.T) {
 				if err := AllReduceInPlace(ctx, c, make([]float32, n), Add); err != nil {
 					return err
 				}
-				var j job
-				j.one(&call{ask: ask{collective: schedule.AllReduce}, dtype: tensor.F32, src: make([]byte, 4*n)}, n)
-				r := c.setting.Route(&j.question)
+				var j carry.Job
+				a := newAsk(schedule.AllReduce, Add, 0)
+				j.One(&a.Ask, tensor.F32, nil, make([]byte, 4*n), nil, n)
+				r := c.way.Setting.Route(&j.Question)
 				e, err := c.Explain(schedule.AllReduce, int64(4*n), tensor.F32)
 				if err != nil {
 					return err

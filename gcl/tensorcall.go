@@ -18,7 +18,7 @@ func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src 
 	if err := c.check(); err != nil {
 		return err
 	}
-	k := call{ask: ask{collective: collective, operator: op, root: root}}
+	k := call{ask: newAsk(collective, op, root)}
 	if k.invalid = c.checkAsk(&k.ask); k.invalid == nil {
 		k.invalid = c.checkTensors(&k.ask, dst, src)
 	}
@@ -42,10 +42,10 @@ func (c *Comm) checkTensors(a *ask, dst, src *tensor.Tensor) error {
 		return errors.New("the input: " + err.Error())
 	}
 	switch {
-	case dst == nil && a.writes(c.Rank()):
+	case dst == nil && a.Writes(c.Rank()):
 		return errors.New("the destination: it is nil")
 	case dst != nil && !dst.DType().Valid():
 		return errors.New("the destination: it is the zero Tensor, which has no dtype")
 	}
-	return checkShapes(a.collective, dst, src, c.Size())
+	return checkShapes(a.Collective, dst, src, c.Size())
 }

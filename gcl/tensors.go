@@ -18,7 +18,7 @@ import (
 
 // doTensors carries out a collective on several tensors.
 func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator, root int, fresh bool) error {
-	return c.doMany(ctx, manyCall{ask: ask{collective: collective, operator: op, root: root}, form: ofTensors, fresh: fresh, dstTensors: dst, srcTensors: src})
+	return c.doMany(ctx, manyCall{ask: newAsk(collective, op, root), form: ofTensors, fresh: fresh, dstTensors: dst, srcTensors: src})
 }
 
 // tensorResults makes the outputs of a collective, of which a rank that has no result has none, and carries it out.
@@ -26,10 +26,10 @@ func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective,
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	a := ask{collective: collective, operator: op, root: root}
+	a := newAsk(collective, op, root)
 	dst := make([]*tensor.Tensor, len(src))
 	for t := range dst {
-		if c.checkInput(&a, src[t]) != nil || !a.writes(c.Rank()) {
+		if c.checkInput(&a, src[t]) != nil || !a.Writes(c.Rank()) {
 			continue // it is refused, or the root's
 		}
 		var err error
@@ -48,7 +48,7 @@ func (m *many) loadTensors(c *Comm, k *manyCall) error {
 	for t, src := range k.srcTensors {
 		dst := k.dstTensors[t]
 		err := c.checkInput(&k.ask, src)
-		if err == nil && dst == nil && k.writes(c.Rank()) {
+		if err == nil && dst == nil && k.Writes(c.Rank()) {
 			err = errors.New("its destination is nil")
 		}
 		if err == nil && src == nil && !dst.DType().Valid() {
@@ -87,18 +87,18 @@ func outputShape(collective schedule.Collective, src *tensor.Tensor, ranks int) 
 
 // checkInput says what is wrong with a tensor as an input. Parts that the root deals out are its alone to give.
 func (c *Comm) checkInput(a *ask, src *tensor.Tensor) error {
-	contract, ranks := a.collective.Contract(), c.Size()
+	contract, ranks := a.Collective.Contract(), c.Size()
 	switch {
-	case src == nil && contract.Deals() && !a.reads(c.Rank()):
+	case src == nil && contract.Deals() && !a.Reads(c.Rank()):
 		return nil
 	case src == nil:
 		return errors.New("it is nil")
 	case !src.DType().Valid():
 		return errors.New("it is the zero Tensor, which has no dtype")
 	case contract.Input == schedule.Blocks && (src.Rank() == 0 || src.Dim(0) != ranks), contract.Deals() && (src.Rank() == 0 || src.Dim(0) != ranks):
-		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v", wire.WithArticle(a.collective), ranks, src.Shape())
+		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v", wire.WithArticle(a.Collective), ranks, src.Shape())
 	case contract.Output == schedule.Own && !contract.Deals() && src.Rank() != 1:
-		return fmt.Errorf("%s takes one dimension, not the shape %v", wire.WithArticle(a.collective), src.Shape())
+		return fmt.Errorf("%s takes one dimension, not the shape %v", wire.WithArticle(a.Collective), src.Shape())
 	case contract.Input == schedule.Own:
 		return checkRoom(src.Len(), ranks, src.DType())
 	}
@@ -132,7 +132,7 @@ func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks 
 // the parts, which all ranks know.
 func (k *manyCall) shapeHash(hash uint64, t int) uint64 {
 	of := k.srcTensors[t]
-	if k.collective.Contract().Deals() {
+	if k.Collective.Contract().Deals() {
 		of = k.dstTensors[t]
 	}
 	hash = wire.Mix(hash, uint64(of.DType())<<32|uint64(of.Rank()))

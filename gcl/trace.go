@@ -2,8 +2,8 @@ package gcl
 
 import (
 	"context"
-	"errors"
 
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
@@ -130,7 +130,7 @@ type tracing struct {
 // event describes a call of c. k is one on several tensors, or nil.
 func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	e := TraceCall{
-		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.flight.Connection, Rank: c.Rank(), Size: c.Size(),
+		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.Flight.Connection, Rank: c.Rank(), Size: c.Size(),
 		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
 		Operator: Operator(call.Operator), Root: int(int32(call.Root)), DType: tensor.DType(call.DType &^ wire.ManyTensors), Elements: int(call.Count),
 	}
@@ -156,7 +156,7 @@ func (c *Comm) begin(ctx context.Context, call *transport.Call) error {
 
 // record has the flight recorder know that a call begins.
 func (c *Comm) record(call *transport.Call) {
-	c.lane.flight.Begin(c.label, call, ticks.Now())
+	c.lane.Flight.Begin(c.label, call, ticks.Now())
 }
 
 // takeNumber waits for the turn of a call, and numbers it. After an error the turn is not the caller's.
@@ -177,6 +177,7 @@ func (c *Comm) tellStart(call *transport.Call, k *manyCall) {
 func (c *Comm) tell(e TraceCall) {
 	t := &c.lane.tracing
 	*t = tracing{trace: c.options.Trace, call: e}
+	c.lane.Listener = t
 	if f := t.trace.CollectiveStart; f != nil {
 		f(t.call)
 	}
@@ -188,27 +189,27 @@ func (c *Comm) end(err error) error {
 	if l.tracing.trace != nil {
 		l.endTrace(err)
 	}
-	l.flight.End(err != nil)
+	l.Flight.End(err != nil)
 	return err
 }
 
 // refuse ends the call in progress, of which nothing has been sent.
 func (c *Comm) refuse(call *transport.Call, err error) error {
-	c.lane.flight.Refused = true
+	c.lane.Flight.Refused = true
 	return c.end(c.refusal(call, err))
 }
 
 func (l *connection) endTrace(err error) {
 	t := &l.tracing
-	t.endRound(err)
+	t.leaveRound(err)
 	if f := t.trace.CollectiveEnd; f != nil {
 		f(t.call, err)
 	}
-	*t = tracing{}
+	l.silence()
 }
 
-// errTraceCrash is why the communicator is aborted when a traced call does not return.
-var errTraceCrash = errors.New("a panic, or runtime.Goexit, in a collective or a function of its Options.Trace")
+// silence ends the telling.
+func (l *connection) silence() { l.tracing, l.Listener = tracing{}, nil }
 
 // crashed is called, deferred, after begin with a Trace. If end has not been reached the others must not be left
 // waiting.
@@ -217,9 +218,9 @@ func (c *Comm) crashed() {
 	if l.tracing.trace == nil {
 		return
 	}
-	l.tracing = tracing{}
-	c.Abort(errTraceCrash)
-	l.flight.End(true)
+	l.silence()
+	c.Abort(carry.ErrCrash)
+	l.Flight.End(true)
 }
 
 // turnedAway tells of a call that never had its turn, and makes its error. k is one on several tensors, or nil.
@@ -233,7 +234,7 @@ func (c *Comm) turnedAway(call *transport.Call, k *manyCall, cause error) error 
 
 // tellTurnedAway is turnedAway for a call that has been described, if there is a Trace.
 func (c *Comm) tellTurnedAway(call *transport.Call, e TraceCall, cause error) error {
-	c.lane.flight.TurnedAway(c.label, call, waitedSince(cause))
+	c.lane.Flight.TurnedAway(c.label, call, waitedSince(cause))
 	err := c.refusal(call, cause)
 	if c.options.Trace != nil {
 		c.options.Trace.tellAtOnce(e, err)
@@ -259,121 +260,62 @@ func waitedSince(err error) int64 {
 	return 0
 }
 
-// chosen tells how the call in progress is carried out, and in how many rounds.
-func (c *Comm) chosen(r *route.Route, rounds int) {
-	f := c.lane.flight
-	f.Method, f.Path = r.Method, r.Path
-	if c.lane.tracing.trace != nil {
-		c.traceChosen(r, rounds)
-	}
-}
-
-// chosenOnePass is chosen for what goes on peer memory without a schedule.
-func (c *Comm) chosenOnePass(r *route.Route) {
-	c.chosen(r, 1)
-	if c.lane.tracing.trace != nil {
-		c.lane.tracing.startRound(0)
-	}
-}
-
-func (c *Comm) traceChosen(r *route.Route, rounds int) {
-	t := &c.lane.tracing
+// Chosen implements carry.Listener.
+func (t *tracing) Chosen(w *carry.Way, r route.Route, rounds int) {
 	t.call.Method, t.call.Path = r.Method, Path(r.Path)
-	t.call.Implementation = Implementation(c.setting.Told(r, t.call.Phase))
+	t.call.Implementation = Implementation(w.Setting.Told(&r, t.call.Phase))
 	if t.trace.MethodChosen == nil {
 		return
 	}
 	e := TraceMethod{Rounds: rounds}
-	if c.onRings(r.Method, t.call.Collective) && r.Path != route.Local {
-		e.Ring = c.group.inOrder(c.group.rings.First)
+	if w.OnRings(r.Method, t.call.Collective) && r.Path != route.Local {
+		e.Ring = inOrder(w.Group.Members, w.Group.Rings.First)
 		if r.Method.Rings() > 1 {
-			e.Second = c.group.inOrder(c.group.rings.Second)
+			e.Second = inOrder(w.Group.Members, w.Group.Rings.Second)
 		}
 	}
 	t.trace.MethodChosen(t.call, e)
 }
 
-// onRings reports whether a schedule goes along the group's rings.
-func (c *Comm) onRings(m methods.Method, collective schedule.Collective) bool {
-	return m.Rings() > 0 && !(c.options.Reproducible && collective.Contract().Combines)
-}
-
 // inOrder is the members in the order of a ring of ranks.
-func (g *group) inOrder(ring []int) []int {
+func inOrder(members, ring []int) []int {
 	out := make([]int, len(ring))
 	for i, rank := range ring {
-		out[i] = g.members[rank]
+		out[i] = members[rank]
 	}
 	return out
 }
 
-// startPhase tells that the rank begins a phase of a call by Hybrid, which is not a call of its own.
-func (l *connection) startPhase(phase uint64) {
-	l.flight.EnterPhase(phase)
-	l.tracing.call.Phase = int(phase)
-}
+// StartPhase implements carry.Listener.
+func (t *tracing) StartPhase(phase uint64) { t.call.Phase = int(phase) }
 
-// startRound tells that the rank enters a round, and so has left the one before.
-func (l *connection) startRound(round int) {
-	l.flight.Enter(round)
-	if l.tracing.trace != nil {
-		l.tracing.startRound(round)
-	}
-}
-
-func (t *tracing) startRound(round int) {
-	t.endRound(nil)
+// StartRound implements carry.Listener.
+func (t *tracing) StartRound(round int) {
+	t.leaveRound(nil)
 	t.open, t.round = true, round
 	if f := t.trace.RoundStart; f != nil {
 		f(t.call, round)
 	}
 }
 
-// endRound tells that the last round is over.
-func (l *connection) endRound() {
-	if l.tracing.trace != nil {
-		l.tracing.endRound(nil)
-	}
+// EndRound implements carry.Listener.
+func (t *tracing) EndRound() { t.leaveRound(nil) }
+
+// WantsSegments implements carry.Listener.
+func (t *tracing) WantsSegments() bool { return t.trace.Segment != nil }
+
+// Segment implements carry.Listener.
+func (t *tracing) Segment(peer int, kind transport.Kind, bytes int) {
+	t.trace.Segment(t.call, t.round, TraceSegment{Peer: peer, Kind: kind, Bytes: bytes})
 }
 
-func (t *tracing) endRound(err error) {
+// leaveRound tells that the round that is open, if any, is over.
+func (t *tracing) leaveRound(err error) {
 	if !t.open {
 		return
 	}
 	t.open = false
 	if f := t.trace.RoundEnd; f != nil {
 		f(t.call, t.round, err)
-	}
-}
-
-// segments tells of the transfers of a round.
-func (l *connection) segments(batch []transport.Transfer) {
-	t := &l.tracing
-	if t.trace == nil || t.trace.Segment == nil {
-		return
-	}
-	for i := range batch {
-		t.trace.Segment(t.call, t.round, TraceSegment{Peer: batch[i].Peer, Kind: batch[i].Kind, Bytes: len(batch[i].Buf)})
-	}
-}
-
-// segments tells what the rank takes from its peers' memory in a round of one run.
-func (s *stepped) segments(t int, me *run) {
-	tr := &s.lane.tracing
-	if tr.trace == nil || tr.trace.Segment == nil {
-		return
-	}
-	for i := range s.plan.rounds[t].moves {
-		m := &s.plan.rounds[t].moves[i]
-		if m.kind == transport.Send {
-			continue
-		}
-		for n := 0; ; n++ {
-			part, there := me.segmentOf(me.bytes(m.buf), n)
-			if !there {
-				break
-			}
-			tr.trace.Segment(tr.call, t, TraceSegment{Peer: m.peer, Kind: m.kind, Bytes: len(part)})
-		}
 	}
 }

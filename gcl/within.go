@@ -39,12 +39,12 @@ func ReduceScatterWithinReplica[T tensor.Element](ctx context.Context, c *Comm, 
 	err := reduceWithin(ctx, c, schedule.ReduceScatter, rows, op, func(w *ipu, k call) error {
 		n, g := len(rows[w.id]), w.equal
 		w.parts = append(w.parts[:0], 0)
-		for f := range g.members {
-			_, hi := chunks.Split(n, len(g.members), f)
+		for f := range g.Members {
+			_, hi := chunks.Split(n, len(g.Members), f)
 			w.parts = append(w.parts, hi)
 		}
-		part := make([]T, w.parts[g.rank+1]-w.parts[g.rank])
-		out.List[w.id] = chunks.Chunk[T]{Data: part, Index: g.rank, Offset: w.id % c.ipusPerRank()}
+		part := make([]T, w.parts[g.Rank+1]-w.parts[g.Rank])
+		out.List[w.id] = chunks.Chunk[T]{Data: part, Index: g.Rank, Offset: w.id % c.ipusPerRank()}
 		k.dst, k.dstLen, k.parts = tensor.Bytes(part), len(part), w.parts
 		return w.do(g, k)
 	})
@@ -93,7 +93,7 @@ func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective sch
 	}
 	return c.within(ctx, whole, check, func(w *ipu) error {
 		row := rows[w.id]
-		return part(w, call{ask: ask{collective: collective, operator: op}, dtype: dtype, src: tensor.Bytes(row), srcLen: len(row)})
+		return part(w, call{ask: newAsk(collective, op, 0), dtype: dtype, src: tensor.Bytes(row), srcLen: len(row)})
 	})
 }
 
@@ -135,20 +135,20 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 		g, own := w.every, in.List[w.id].Data
 		w.parts = append(w.parts[:0], 0)
 		moved := false
-		for rank, p := range g.members {
+		for rank, p := range g.Members {
 			w.parts = append(w.parts, w.parts[rank]+len(in.List[p].Data))
 			moved = moved || order[rank] != p
 		}
 		row := make([]T, total)
 		err := w.do(g, call{
-			ask: ask{collective: schedule.AllGather}, dtype: dtype, parts: w.parts,
+			ask: newAsk(schedule.AllGather, 0, 0), dtype: dtype, parts: w.parts,
 			src: tensor.Bytes(own), srcLen: len(own), dst: tensor.Bytes(row), dstLen: len(row),
 		})
 		if err == nil && moved {
 			gathered := row
 			row = make([]T, 0, total)
 			for _, p := range order {
-				rank := slices.Index(g.members, p)
+				rank := slices.Index(g.Members, p)
 				row = append(row, gathered[w.parts[rank]:w.parts[rank+1]]...)
 			}
 		}

@@ -108,7 +108,7 @@ func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	}
 	began := ticks.Now()
 	if err := c.takeTurn(ctx, turns, call); err != nil { // the peers wait for a call that will not come
-		waiting := &queueError{c.lane.flights.Look().Latest(c.lane.flight), err}
+		waiting := &queueError{c.lane.flights.Look().Latest(c.lane.Flight), err}
 		c.Abort(waiting)
 		return &waitError{waiting, began}
 	}
@@ -149,7 +149,7 @@ func (e *queueError) Unwrap() error { return e.err }
 // takeTurn takes a turn, and has the flight recorder know what waits for it.
 func (c *Comm) takeTurn(ctx context.Context, turns *lane.Turns, call *transport.Call) error {
 	if call != nil {
-		defer c.lane.flight.Admitted(c.lane.flight.Wait(c.label, call))
+		defer c.lane.Flight.Admitted(c.lane.Flight.Wait(c.label, call))
 	}
 	return turns.Take(ctx)
 }

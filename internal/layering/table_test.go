@@ -73,6 +73,11 @@ func table() []row {
 			imports: []string{"gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "transport", "internal/ticks"},
 		},
 		{
+			pkg: "gcl/internal/carry",
+			imports: []string{"gcl/internal/route", "gcl/internal/flight", "gcl/internal/pack", "gcl/internal/lane", "gcl/internal/wire",
+				"methods", "methods/schedule", "topology", "chunks", "tensor", "transport", "internal/kernel"},
+		},
+		{
 			pkg: "gcl",
 			imports: []string{"commgroup", "topology", "methods", "methods/*", "chunks", "tensor", "transport",
 				"transport/inproc", "internal/*", "gcl/internal/*"},

@@ -229,7 +229,7 @@ func TestPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notForImport := regexp.MustCompile(`^(\..+|internal|bench|examples|cmd|docs|.*/testdata)$`)
+	notForImport := regexp.MustCompile(`^(\..+|(.*/)?internal|bench|examples|cmd|docs|.*/testdata)$`)
 	packages := 0
 	err = fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -104,7 +104,7 @@ func firstFailure(parts []part, found []Place) (part, *record) {
 // at reports whether r is the call that an error is about, or another member's part in it.
 func (r *record) at(p Place) bool { return p.Seq != 0 && r.label.Group == p.Group && r.seq == p.Seq }
 
-// Dump prints the records around the places found, and the last.
+// dump prints the records around the places found, and the last.
 func (p part) dump(b *strings.Builder, found []Place, s ticks.Scale, zero int64) {
 	f := p.flight
 	about, overwritten := len(p.records)-1, ""
@@ -182,7 +182,7 @@ var stateNames = [...]string{running: "running", done: "done", failed: "failed",
 
 func (s state) String() string { return stateNames[s] }
 
-// Name is the short name of the call.
+// name is the short name of the call.
 func (r *record) name() string {
 	if r.collective&wire.WithinReplica != 0 {
 		return wire.NameWithin(schedule.Collective(r.collective&^wire.WithinReplica)) + wire.Quote(r.label.Name)

@@ -1,4 +1,4 @@
-package gcl
+package carry
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 
 // small carries out a job on one operand of few bytes: everyone publishes its input, and takes what it needs from what
 // the others have published. In a broadcast and a scatter the root does not even wait for the others.
-func (s *shared) small(ctx context.Context, c *Comm, j *job) error {
-	dst, src := j.outs[0], j.ins[0]
+func (s *shared) small(ctx context.Context, w *Way, j *Job) error {
+	dst, src := j.Outs[0], j.Ins[0]
 	switch {
 	case s.contract.Deals():
 		if s.rank != s.root {
-			src, _ = c.lane.stage(len(dst)*len(s.members), 0)
+			src, _ = w.Carrier.stage(len(dst)*len(s.members), 0)
 		}
 		if err := s.boards.Broadcast(ctx, s.call, s.members, s.root, src); err != nil {
 			return err
@@ -40,24 +40,24 @@ func (s *shared) small(ctx context.Context, c *Comm, j *job) error {
 	if err != nil {
 		return err
 	}
-	if j.writes(s.rank) {
+	if j.Writes(s.rank) {
 		s.take(dst, all, len(src))
 	}
 	return nil
 }
 
 // small is shared.small for another number of operands: everyone publishes its inputs in one packing.
-func (m *many) small(ctx context.Context, c *Comm, j *job) error {
-	s := &c.lane.shared
+func (m *packed) small(ctx context.Context, w *Way, j *Job) error {
+	s := &w.Carrier.shared
 	l := m.layoutToPublish(j)
-	m.published.SetUp(l, c.foldOf(&j.ask, 0), s.by)
+	m.published.SetUp(l, w.foldOf(&j.Ask, 0), s.by)
 	size := l.Bytes()
-	staged, _ := c.lane.stage(size, 0)
+	staged, _ := w.Carrier.stage(size, 0)
 	staged = staged[:size]
-	if j.reads(s.rank) {
+	if j.Reads(s.rank) {
 		for i := range l.Fragments {
 			f := &l.Fragments[i]
-			copy(staged[f.At:], j.ins[f.Tensor])
+			copy(staged[f.At:], j.Ins[f.Tensor])
 		}
 	}
 	switch {
@@ -68,7 +68,7 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 		if s.contract.Deals() {
 			for i := range l.Fragments {
 				f := &l.Fragments[i]
-				out := j.outs[f.Tensor]
+				out := j.Outs[f.Tensor]
 				copy(out, staged[f.At+s.rank*len(out):])
 			}
 			return nil
@@ -91,19 +91,19 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 	if err != nil {
 		return err
 	}
-	if !j.writes(s.rank) {
+	if !j.Writes(s.rank) {
 		return nil
 	}
 	for i := range l.Fragments {
 		f := &l.Fragments[i]
-		bytes := len(j.ins[f.Tensor])
+		bytes := len(j.Ins[f.Tensor])
 		for r := range all {
 			s.srcs[r] = all[r][f.At : f.At+bytes]
 		}
 		if s.contract.Combines {
-			s.foldBy(c.foldOf(&j.ask, kernel.Type(j.dtypes[f.Tensor])))
+			s.foldBy(w.foldOf(&j.Ask, kernel.Type(j.DTypes[f.Tensor])))
 		}
-		s.take(j.outs[f.Tensor], s.srcs[:len(all)], bytes)
+		s.take(j.Outs[f.Tensor], s.srcs[:len(all)], bytes)
 	}
 	clear(s.dsts)
 	clear(s.srcs)
@@ -111,23 +111,23 @@ func (m *many) small(ctx context.Context, c *Comm, j *job) error {
 }
 
 // unpackPublished fills the outputs from a packing of whole tensors.
-func (j *job) unpackPublished(l *pack.Layout, src []byte) {
+func (j *Job) unpackPublished(l *pack.Layout, src []byte) {
 	for i := range l.Fragments {
 		f := &l.Fragments[i]
-		copy(j.outs[f.Tensor], src[f.At:])
+		copy(j.Outs[f.Tensor], src[f.At:])
 	}
 }
 
 // layoutToPublish is the layout of the inputs as they are.
-func (m *many) layoutToPublish(j *job) *pack.Layout {
-	if !j.published.good(1) {
+func (m *packed) layoutToPublish(j *Job) *pack.Layout {
+	if !j.Published.good(1) {
 		m.extents = m.extents[:0]
-		for t, dtype := range j.dtypes {
+		for t, dtype := range j.DTypes {
 			m.extents = append(m.extents, pack.Extent{Work: kernel.Type(dtype), Elements: j.toPublish(t)})
 		}
-		j.published.keep(m.layouts.Of(m.extents, 1, 0))
+		j.Published.keep(m.layouts.Of(m.extents, 1, 0))
 	}
-	return j.published.layout
+	return j.Published.layout
 }
 
 // take makes an output from the inputs that all ranks have published, size bytes each. The rank needs a part of each

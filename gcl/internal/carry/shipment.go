@@ -1,4 +1,4 @@
-package gcl
+package carry
 
 import (
 	"context"
@@ -22,38 +22,47 @@ const separateBytes = 4 << 10
 // maxSeparate bounds the messages between two ranks in one round.
 const maxSeparate = 256
 
-// scheduled carries out a job by a schedule. Operands with small messages are packed in memory of the lane, in which
+// packed is what a carrier keeps for calls on several tensors.
+type packed struct {
+	extents   []pack.Extent
+	layouts   pack.Layouts
+	packing   pack.Packing // by a schedule
+	published pack.Packing // in a Gather
+	separate  []int        // tensors with messages of their own
+}
+
+// scheduled carries out a job by a schedule. Operands with small messages are packed in memory of the carrier, in which
 // input and output of the schedule are the same unless it needs them apart.
-func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, fingerprint transport.Call) error {
-	contract, does := j.collective.Contract(), &operators[j.operator]
+func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fingerprint transport.Call) error {
+	contract, does := j.Collective.Contract(), &j.Reduction
 	s := shipment{
-		many: m, job: j, ranks: c.Size(), rank: c.Rank(), together: c.options.StageFragments,
+		packed: m, Job: j, ranks: w.Size(), rank: w.Group.Rank, together: w.Stages,
 		scatters: contract.Output == schedule.Own, gathers: contract.Input == schedule.Own,
 	}
 	ranks, works := 0, func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }
 	if (s.scatters || s.gathers) && j.parts == nil {
-		ranks = c.Size()
+		ranks = w.Size()
 	}
-	ins := j.ins
+	ins := j.Ins
 	if contract.Combines {
-		works, s.square = c.setting.WorksIn, does.square
-		if does.divide {
-			s.by = c.Size()
+		works, s.square = w.Setting.WorksIn, does.Square
+		if does.Divide {
+			s.by = w.Size()
 		}
 	} else if s.together && j.parts != nil { // unequal parts of an all-gather, which a packing does not know
-		s.together, ins = false, c.lane.stageInputs(ins)
+		s.together, ins = false, w.Carrier.stageInputs(ins)
 	}
 	s.sort(e.cut(), ranks, works)
-	m.packing.SetUp(s.layout, kernel.Fold{Op: does.fold}, 0) // squared before, divided after
+	m.packing.SetUp(s.layout, kernel.Fold{Op: does.Fold}, 0) // squared before, divided after
 
 	apart := contract.Output == schedule.Blocks && e.apart()
 	size := s.layout.Bytes()
-	in, out, kept := c.lane.stageMany(size, apart, s.inPlaceBytes(apart))
-	runs := c.lane.runs[:0]
+	in, out, kept := w.Carrier.stageMany(size, apart, s.inPlaceBytes(apart))
+	runs := w.Carrier.runs[:0]
 	from, to := s.layout.ChunkRange(0, s.layout.Chunks), s.layout.ChunkRange(0, s.layout.Chunks)
 	if size > 0 || len(m.separate) == 0 {
-		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint, segment: c.segment(packedUnit)}
-		per := s.layout.Chunks / c.Size()
+		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint, segment: w.segment(packedUnit)}
+		per := s.layout.Chunks / w.Size()
 		if s.scatters {
 			to = s.layout.ChunkRange(s.rank*per, (s.rank+1)*per)
 			r.output = out[to.At:to.End]
@@ -62,27 +71,27 @@ func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, finge
 			from = s.layout.ChunkRange(s.rank*per, (s.rank+1)*per)
 			r.input = in[from.At:from.End]
 		}
-		if j.reads(s.rank) {
+		if j.Reads(s.rank) {
 			s.pack(in, from)
 		}
 		runs = append(runs, r)
 	}
 	for _, t := range m.separate {
-		r := run{elements: s.elements[t], elemSize: s.dtypes[t].Size(), input: ins[t], output: s.outs[t], call: fingerprint, parts: j.parts, segment: c.segment(s.dtypes[t].Size())}
-		r.fold, r.many = m.packing.Binary[s.dtypes[t]], m.packing.Many[s.dtypes[t]]
+		r := run{elements: s.elements[t], elemSize: s.DTypes[t].Size(), input: ins[t], output: s.Outs[t], call: fingerprint, parts: j.parts, segment: w.segment(s.DTypes[t].Size())}
+		r.fold, r.many = m.packing.Binary[s.DTypes[t]], m.packing.Many[s.DTypes[t]]
 		if apart && lane.Address(r.input) == lane.Address(r.output) {
 			r.input, kept = kept[:len(r.input)], kept[lane.RoundUp(len(r.input), pack.Align):]
 			kernel.Copy(r.input, ins[t], false)
 		}
 		runs = append(runs, r)
 	}
-	c.lane.runs = runs
+	w.Carrier.runs = runs
 	err := e.execute(ctx, runs)
 	clear(runs) // hold on to nobody's buffers
 	if err != nil {
 		return err
 	}
-	if j.writes(s.rank) {
+	if j.Writes(s.rank) {
 		s.unpack(out, to)
 		s.finish()
 	}
@@ -91,7 +100,7 @@ func (m *many) scheduled(ctx context.Context, c *Comm, j *job, e executor, finge
 
 // stageInputs copies inputs into staging memory, each to the beginning of a cache line. In one pass over the copies the
 // fragments, each of whole cache lines, lie in order.
-func (l *connection) stageInputs(ins [][]byte) [][]byte {
+func (l *Carrier) stageInputs(ins [][]byte) [][]byte {
 	total := 0
 	for _, in := range ins {
 		total += lane.RoundUp(len(in), pack.Align)
@@ -106,7 +115,7 @@ func (l *connection) stageInputs(ins [][]byte) [][]byte {
 }
 
 // stageMany returns staging memory for a packing, as input and, if that is to be apart, as output, and for more bytes.
-func (l *connection) stageMany(size int, apart bool, more int) (in, out, rest []byte) {
+func (l *Carrier) stageMany(size int, apart bool, more int) (in, out, rest []byte) {
 	if !apart {
 		in, rest = l.stage(size, more)
 		return in, in, rest
@@ -117,8 +126,8 @@ func (l *connection) stageMany(size int, apart bool, more int) (in, out, rest []
 
 // shipment moves the operands of a job into a packing and out of it.
 type shipment struct {
-	*job
-	many     *many
+	*Job
+	packed   *packed
 	layout   *pack.Layout
 	ranks    int
 	rank     int
@@ -132,36 +141,36 @@ type shipment struct {
 // sort decides which operands have messages of their own, and finds the layout of the others. works gives the type in
 // which elements of a dtype are packed. All ranks decide alike.
 func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
-	m := s.many
+	m := s.packed
 	m.separate = m.separate[:0]
-	for t, dtype := range s.dtypes {
+	for t, dtype := range s.DTypes {
 		large := s.elements[t]*dtype.Size()/cut >= separateBytes && len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
-		large = large || len(s.dtypes) == 1 // nothing to share a message with
+		large = large || len(s.DTypes) == 1 // nothing to share a message with
 		if large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {
 			m.separate = append(m.separate, t)
 		}
 	}
-	if s.job.scheduled.good(cut) {
-		s.layout = s.job.scheduled.layout
+	if s.Job.Scheduled.good(cut) {
+		s.layout = s.Job.Scheduled.layout
 		return
 	}
 	m.extents = m.extents[:0]
-	for t, dtype := range s.dtypes {
+	for t, dtype := range s.DTypes {
 		m.extents = append(m.extents, pack.Extent{Work: works(dtype), Elements: s.elements[t]})
 	}
 	for _, t := range m.separate {
 		m.extents[t].Elements = 0
 	}
 	s.layout = m.layouts.Of(m.extents, cut, ranks)
-	s.job.scheduled.keep(s.layout)
+	s.Job.Scheduled.keep(s.layout)
 }
 
 // inPlaceBytes is how much room is needed to keep inputs that a schedule with buffers apart would overwrite.
 func (s *shipment) inPlaceBytes(apart bool) int {
 	sum := 0
-	for _, t := range s.many.separate {
-		if apart && lane.Address(s.ins[t]) == lane.Address(s.outs[t]) {
-			sum += lane.RoundUp(len(s.ins[t]), pack.Align)
+	for _, t := range s.packed.separate {
+		if apart && lane.Address(s.Ins[t]) == lane.Address(s.Outs[t]) {
+			sum += lane.RoundUp(len(s.Ins[t]), pack.Align)
 		}
 	}
 	return sum
@@ -171,12 +180,12 @@ func (s *shipment) inPlaceBytes(apart bool) int {
 func (s *shipment) pack(dst []byte, r pack.ChunkRange) {
 	for i := range r.Fragments {
 		f := &r.Fragments[i]
-		dtype, work := kernel.Type(s.dtypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
+		dtype, work := kernel.Type(s.DTypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
 		first := 0
 		if s.gathers {
 			first = s.first(f.Tensor)
 		}
-		src := s.ins[f.Tensor][(f.Lo-first)*dtype.Size() : (f.Hi-first)*dtype.Size()]
+		src := s.Ins[f.Tensor][(f.Lo-first)*dtype.Size() : (f.Hi-first)*dtype.Size()]
 		to := dst[f.At : f.At+(f.Hi-f.Lo)*work.Size()]
 		switch {
 		case work != dtype:
@@ -196,12 +205,12 @@ func (s *shipment) pack(dst []byte, r pack.ChunkRange) {
 func (s *shipment) unpack(src []byte, r pack.ChunkRange) {
 	for i := range r.Fragments {
 		f := &r.Fragments[i]
-		dtype, work := kernel.Type(s.dtypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
+		dtype, work := kernel.Type(s.DTypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
 		first := 0
 		if s.scatters {
 			first = s.first(f.Tensor)
 		}
-		dst := s.outs[f.Tensor][(f.Lo-first)*dtype.Size() : (f.Hi-first)*dtype.Size()]
+		dst := s.Outs[f.Tensor][(f.Lo-first)*dtype.Size() : (f.Hi-first)*dtype.Size()]
 		from := src[f.At : f.At+(f.Hi-f.Lo)*work.Size()]
 		switch {
 		case work != dtype:
@@ -220,13 +229,13 @@ func (s *shipment) unpack(src []byte, r pack.ChunkRange) {
 // finish divides what was not unpacked, and puts zeros where a shard is past the end of its tensor.
 func (s *shipment) finish() {
 	if s.by > 1 {
-		for _, t := range s.many.separate {
-			out := s.outs[t][:s.have(t)]
-			kernel.Divide(kernel.Type(s.dtypes[t]))(out, out, s.by)
+		for _, t := range s.packed.separate {
+			out := s.Outs[t][:s.have(t)]
+			kernel.Divide(kernel.Type(s.DTypes[t]))(out, out, s.by)
 		}
 	}
 	if s.scatters {
-		for t, out := range s.outs {
+		for t, out := range s.Outs {
 			clear(out[s.have(t):])
 		}
 	}
@@ -235,10 +244,10 @@ func (s *shipment) finish() {
 // have is the bytes of an output before its padding.
 func (s *shipment) have(t int) int {
 	if !s.scatters || s.parts != nil {
-		return len(s.outs[t])
+		return len(s.Outs[t])
 	}
 	shard := chunks.PerRank(s.elements[t], s.ranks)
-	return min(max(s.elements[t]-s.rank*shard, 0), shard) * s.dtypes[t].Size()
+	return min(max(s.elements[t]-s.rank*shard, 0), shard) * s.DTypes[t].Size()
 }
 
 // first is the element of the larger buffer at which the rank's own part of an operand begins.

@@ -1,4 +1,4 @@
-package gcl
+package carry
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type run struct {
 
 // execute implements executor by messages.
 func (p *plan) execute(ctx context.Context, runs []run) error {
-	l := p.lane
+	l := p.carrier
 	l.giveScratch(p, runs)
 	call, window := runs[0].call, p.window(runs)
 	for t := range p.rounds {
@@ -59,8 +59,8 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 	return nil
 }
 
-// giveScratch sets up the runs of a plan, each with scratch memory of the lane.
-func (l *connection) giveScratch(p *plan, runs []run) {
+// giveScratch sets up the runs of a plan, each with scratch memory of the carrier.
+func (l *Carrier) giveScratch(p *plan, runs []run) {
 	total := 0
 	for i := range runs {
 		total += lane.RoundUp(p.setUp(i, &runs[i]), pack.Align)
@@ -77,21 +77,21 @@ func (l *connection) giveScratch(p *plan, runs []run) {
 }
 
 // barrier returns when all members are about to begin round t: everyone sends an empty message to everyone.
-func (l *connection) barrier(ctx context.Context, call transport.Call, members []int, t int) error {
+func (l *Carrier) barrier(ctx context.Context, call transport.Call, members []int, t int) error {
 	batch := l.batch[:0]
 	for _, m := range members {
-		if m != l.endpoint.Rank() {
+		if m != l.Endpoint.Rank() {
 			batch = append(batch, transport.Transfer{Peer: m, Kind: transport.Send}, transport.Transfer{Peer: m, Kind: transport.Recv})
 		}
 	}
 	l.batch = batch
 	call.Round = wire.BarrierRound | uint32(t)
-	return l.endpoint.Exchange(ctx, call, batch)
+	return l.Endpoint.Exchange(ctx, call, batch)
 }
 
 // exchange hands the moves of one round of all runs to the endpoint: of each message, a window of so many segments at a
 // time, or with a window of 0 all of it, which is one segment.
-func (l *connection) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
+func (l *Carrier) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
 	if window == 0 {
 		l.batch = l.batch[:0]
 		for i := range runs {
@@ -124,16 +124,16 @@ func (l *connection) exchange(ctx context.Context, call transport.Call, runs []r
 }
 
 // sendBatch hands the batch to the endpoint.
-func (l *connection) sendBatch(ctx context.Context, call transport.Call) error {
+func (l *Carrier) sendBatch(ctx context.Context, call transport.Call) error {
 	l.segments(l.batch)
-	err := l.endpoint.Exchange(ctx, call, l.batch)
+	err := l.Endpoint.Exchange(ctx, call, l.batch)
 	clear(l.batch) // hold on to nobody's buffers
 	return err
 }
 
 // addSegments adds a window of segments of a message, or of the messages of one fold, to the batch. Their tags go on
 // from those that were given to the messages before between the same two replicas, in an order that both know.
-func (l *connection) addSegments(r *run, moves []planMove, first, window int) {
+func (l *Carrier) addSegments(r *run, moves []planMove, first, window int) {
 	length := len(r.bytes(moves[0].buf))
 	there := 0 // how many segments
 	for ; there < window && (first+there == 0 || (first+there)*r.segment < length); there++ {
@@ -152,9 +152,9 @@ func (l *connection) addSegments(r *run, moves []planMove, first, window int) {
 }
 
 // nextTag is the tag of the next segment from or to a peer.
-func (l *connection) nextTag(m *planMove) *uint32 {
+func (l *Carrier) nextTag(m *planMove) *uint32 {
 	if l.tags == nil {
-		l.tags = make([][2]uint32, l.endpoint.Size())
+		l.tags = make([][2]uint32, l.Endpoint.Size())
 	}
 	if m.kind == transport.Send {
 		return &l.tags[m.peer][0]
@@ -163,7 +163,7 @@ func (l *connection) nextTag(m *planMove) *uint32 {
 }
 
 // addSegment adds segment s of a message to the batch.
-func (l *connection) addSegment(r *run, m *planMove, s int, tag uint32) {
+func (l *Carrier) addSegment(r *run, m *planMove, s int, tag uint32) {
 	buf, _ := r.segmentOf(r.bytes(m.buf), s)
 	t := transport.Transfer{Peer: m.peer, Tag: tag, Kind: m.kind, Next: m.next, Buf: buf}
 	if m.kind == transport.RecvFold {

@@ -1,4 +1,4 @@
-package gcl
+package carry
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // every replica takes what it is to receive from where it lies at the sender, and then does its local steps. Those of
 // the last round, which may overwrite what peers read in that round, come when the Share is over.
 type stepped struct {
-	lane    *connection
+	carrier *Carrier
 	members []int
 	plan    *plan      // the rank's own
 	from    [][]origin // by round and move: where a receive finds its message
@@ -42,14 +42,14 @@ type sender struct {
 }
 
 // newStepped finds for each receive of a rank what its sender sends.
-func newStepped(l *connection, set *planSet, rank int) (*stepped, error) {
+func newStepped(l *Carrier, set *planSet, rank int) (*stepped, error) {
 	made, err := set.rank(rank)
 	if err != nil {
 		return nil, err
 	}
 	own := *made.plan // with placements of its own
 	s := &stepped{
-		lane: l, members: set.members, plan: &own,
+		carrier: l, members: set.members, plan: &own,
 		from: make([][]origin, len(own.rounds)), pieces: make([]int, max(len(own.rounds), 2)),
 	}
 	for t := range own.rounds {
@@ -97,16 +97,16 @@ func (s *stepped) length() int { return s.plan.length() }
 
 // execute implements executor on peer memory.
 func (s *stepped) execute(ctx context.Context, runs []run) error {
-	s.lane.giveScratch(s.plan, runs)
+	s.carrier.giveScratch(s.plan, runs)
 	s.runs, s.ctx, s.ins, s.outs = runs, ctx, s.ins[:0], s.outs[:0]
 	for i := range runs {
 		s.ins, s.outs = append(s.ins, runs[i].input), append(s.outs, runs[i].output)
 	}
-	mine := transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.lane.scratch}
-	err := s.lane.memory.Share(ctx, runs[0].call, s.members, mine, s.pieces, s)
+	mine := transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.carrier.scratch}
+	err := s.carrier.memory.Share(ctx, runs[0].call, s.members, mine, s.pieces, s)
 	if last := len(s.plan.rounds) - 1; err == nil && last >= 0 {
 		s.local(last)
-		s.lane.endRound()
+		s.carrier.endRound()
 	}
 	for i := range s.senders {
 		clear(s.senders[i].runs) // hold on to nobody's buffers
@@ -136,17 +136,17 @@ func (s *stepped) Piece(all []transport.Memory, round, _ int) {
 
 // enter tells of a round. If a function of a Trace panics, the others hear of that, and not of a Worker.
 func (s *stepped) enter(round int) {
-	if s.lane.tracing.trace == nil {
-		s.lane.startRound(round)
+	if s.carrier.Listener == nil {
+		s.carrier.startRound(round)
 		return
 	}
 	told := false
 	defer func() {
 		if !told {
-			s.lane.endpoint.Abort(errTraceCrash)
+			s.carrier.Endpoint.Abort(ErrCrash)
 		}
 	}()
-	s.lane.startRound(round)
+	s.carrier.startRound(round)
 	for i := range s.runs {
 		s.segments(round, &s.runs[i])
 	}
@@ -207,9 +207,9 @@ func (s *stepped) moves(t, k int, me *run) {
 // combine folds srcs into dst, in pieces. One source is copied. Of several tensors that are packed, dst lies at byte
 // first of the packing.
 func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
-	size := min(maxPieceBytes, me.segment)
+	size := min(MaxPieceBytes, me.segment)
 	for at := 0; at < len(dst); at += size {
-		if s.lane.endpoint.Err() != nil || s.ctx.Err() != nil { // the Share fails when the piece ends
+		if s.carrier.Endpoint.Err() != nil || s.ctx.Err() != nil { // the Share fails when the piece ends
 			return
 		}
 		end := min(at+size, len(dst))
@@ -229,5 +229,25 @@ func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
 			continue
 		}
 		me.many(s.dst, s.now[:len(srcs)], 0, false)
+	}
+}
+
+// segments tells what the rank takes from its peers' memory in a round of one run.
+func (s *stepped) segments(round int, me *run) {
+	if !s.carrier.Listener.WantsSegments() {
+		return
+	}
+	for i := range s.plan.rounds[round].moves {
+		m := &s.plan.rounds[round].moves[i]
+		if m.kind == transport.Send {
+			continue
+		}
+		for n := 0; ; n++ {
+			part, there := me.segmentOf(me.bytes(m.buf), n)
+			if !there {
+				break
+			}
+			s.carrier.Listener.Segment(m.peer, m.kind, len(part))
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package gcl
+package carry
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 // plan is one rank's program, made ready to meet bytes: peers are replica ids, messages have tags, and the links of a
 // fold are joined.
 type plan struct {
-	lane     *connection
+	carrier  *Carrier
 	members  []int
 	barriers bool // one before each round
 

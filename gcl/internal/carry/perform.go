@@ -1,4 +1,4 @@
-package gcl
+package carry
 
 import (
 	"context"
@@ -12,60 +12,60 @@ import (
 	"gogcl.dev/transport"
 )
 
-// perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
+// Perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
 // been written one by one, and to copy them in words stalls.
-func (c *Comm) perform(ctx context.Context, j *job, fingerprint *transport.Call) error {
+func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
 	var r route.Route
-	c.setting.Decide(&r, &j.question)
+	w.Setting.Decide(&r, &j.Question)
 	if r.Phases {
-		return c.passing(&j.ask, fingerprint, c.hybrid.perform(ctx, j, fingerprint))
+		return w.passing(&j.Ask, fingerprint, w.Hybrid.perform(ctx, j, fingerprint))
 	}
 	switch r.Path {
 	case route.Local:
-		c.chosen(&r, 0)
+		w.chosen(&r, 0)
 		// Nothing to send, but an aborted or closed communicator, or a context that is done, must show.
-		if err := c.lane.endpoint.Exchange(ctx, *fingerprint, nil); err != nil {
+		if err := w.Endpoint.Exchange(ctx, *fingerprint, nil); err != nil {
 			return err
 		}
-		for t := range j.ins {
-			c.keepOwn(j, t)
+		for t := range j.Ins {
+			w.keepOwn(j, t)
 		}
 		return nil
 	case route.Small, route.Memory:
-		err := c.lane.shared.run(ctx, c, j, &r, fingerprint)
+		err := w.shared.run(ctx, w, j, &r, fingerprint)
 		if !errors.Is(err, transport.ErrNotShared) {
 			return err
 		}
-		r = c.setting.ByMessages(&j.question)
+		r = w.Setting.ByMessages(&j.Question)
 	}
-	err := c.byRounds(ctx, j, &r, fingerprint)
+	err := w.byRounds(ctx, j, &r, fingerprint)
 	if r.Path == route.Rounds && errors.Is(err, transport.ErrNotShared) {
-		r = c.setting.ByMessages(&j.question)
-		err = c.byRounds(ctx, j, &r, fingerprint)
+		r = w.Setting.ByMessages(&j.Question)
+		err = w.byRounds(ctx, j, &r, fingerprint)
 	}
 	return err
 }
 
 // byRounds carries out a job by the schedule of its route.
-func (c *Comm) byRounds(ctx context.Context, j *job, r *route.Route, fingerprint *transport.Call) error {
+func (w *Way) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
 	f := *fingerprint // the caller's stays as it is
 	f.Method = uint8(r.Method)
-	e, err := c.executor(j, r)
+	e, err := w.executor(j, r)
 	if err != nil {
 		return err
 	}
-	c.chosen(r, e.length())
-	return c.passing(&j.ask, &f, c.lane.many.scheduled(ctx, c, j, e, f))
+	w.chosen(r, e.length())
+	return w.passing(&j.Ask, &f, w.packed.scheduled(ctx, w, j, e, f))
 }
 
 // keepOwn gives a replica its own data of an operand: the result in a group of one, and that of an operator that
 // combines nothing.
-func (c *Comm) keepOwn(j *job, t int) {
-	src, dst := j.ins[t], j.outs[t]
-	if j.collective.Contract().Output == schedule.Own {
-		lo := min(c.Rank()*len(dst), len(src))
+func (w *Way) keepOwn(j *Job, t int) {
+	src, dst := j.Ins[t], j.Outs[t]
+	if j.Collective.Contract().Output == schedule.Own {
+		lo := min(w.Group.Rank*len(dst), len(src))
 		if j.parts != nil {
-			lo = j.parts[c.Rank()] * j.dtypes[t].Size()
+			lo = j.parts[w.Group.Rank] * j.DTypes[t].Size()
 		}
 		src = src[lo:min(lo+len(dst), len(src))]
 	}
@@ -88,21 +88,21 @@ type executor interface {
 }
 
 // executor finds the executor of a job by a schedule, or makes it.
-func (c *Comm) executor(j *job, r *route.Route) (executor, error) {
+func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 	overMemory := r.Path == route.Rounds
 	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
-	inPlace := overMemory || len(j.ins) == 1 && lane.Address(j.ins[0]) == lane.Address(j.outs[0])
-	spec := c.spec(&j.ask, r.Method, j.question.Bytes, inPlace)
+	inPlace := overMemory || len(j.Ins) == 1 && lane.Address(j.Ins[0]) == lane.Address(j.Outs[0])
+	spec := w.Spec(&j.Ask, r.Method, j.Question.Bytes, inPlace)
 	key := planKey{
 		method: spec.Method, collective: spec.Collective, root: spec.Root,
 		pieces: spec.Pieces, inPlace: spec.InPlace, rankOrder: spec.RankOrder, barriers: r.Barriers,
 	}
-	g := c.group
+	g := w.Group
 	if overMemory {
 		s := g.stepped[key]
 		if s == nil {
 			var err error
-			if s, err = newStepped(c.lane, c.planSet(key, spec), g.rank); err != nil {
+			if s, err = newStepped(w.Carrier, w.planSet(key, spec), g.Rank); err != nil {
 				return nil, err
 			}
 			g.stepped[key] = s
@@ -112,29 +112,37 @@ func (c *Comm) executor(j *job, r *route.Route) (executor, error) {
 	p := g.plans[key]
 	if p == nil {
 		var err error
-		if p, err = newPlan(spec, g.rank, g.members); err != nil {
+		if p, err = newPlan(spec, g.Rank, g.Members); err != nil {
 			return nil, err
 		}
-		p.lane, p.barriers = c.lane, key.barriers
+		p.carrier, p.barriers = w.Carrier, key.barriers
 		g.plans[key] = p
 	}
 	return p, nil
 }
 
-// spec is the schedule by which a method carries out a call on bytes in the larger buffer.
-func (c *Comm) spec(a *ask, m methods.Method, bytes int, inPlace bool) methods.Spec {
-	contract, rings := a.collective.Contract(), c.group.rings
+// Spec is the schedule by which a method carries out a call on bytes in the larger buffer.
+func (w *Way) Spec(a *Ask, m methods.Method, bytes int, inPlace bool) methods.Spec {
+	contract, rings := a.Collective.Contract(), w.Group.Rings
 	return methods.Spec{
-		Method: m, Collective: a.collective, Size: c.Size(), Root: a.root,
+		Method: m, Collective: a.Collective, Size: w.Size(), Root: a.Root,
 		Ring: rings.First, Second: rings.Second,
 		InPlace:   inPlace && contract.Output == schedule.Blocks,
-		RankOrder: c.options.Reproducible && contract.Combines,
-	}.Pipelined(int64(bytes), hostLatencyBytes)
+		RankOrder: w.Reproducible && contract.Combines,
+	}.Pipelined(int64(bytes), w.LatencyBytes)
 }
 
-// stage returns two pieces of the lane's staging memory.
-func (l *connection) stage(a, b int) (first, second []byte) {
+// stage returns two pieces of the carrier's staging memory.
+func (l *Carrier) stage(a, b int) (first, second []byte) {
 	aligned := lane.RoundUp(a, pack.Align)
 	l.staging = lane.Grow(l.staging, aligned+b)
 	return l.staging[:a:a], l.staging[aligned : aligned+b]
+}
+
+// passing notes a call with a root that has succeeded and need not have done so elsewhere. It returns the call's error.
+func (w *Way) passing(a *Ask, fingerprint *transport.Call, err error) error {
+	if a.Collective.Contract().Rooted() && err == nil {
+		w.Group.Passed.Store(fingerprint.Seq)
+	}
+	return err
 }

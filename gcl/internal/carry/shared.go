@@ -1,4 +1,4 @@
-package gcl
+package carry
 
 import (
 	"context"
@@ -59,7 +59,7 @@ type tiled struct {
 // The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an
 // abort is noticed within some ten microseconds. Less where there is little, so that there is work for everyone.
 const (
-	maxPieceBytes = 32 << 10
+	MaxPieceBytes = 32 << 10
 	minPieceBytes = 4 << 10
 )
 
@@ -72,55 +72,55 @@ const leastPieceBytes = 512
 const piecesPerRank = 2
 
 // run carries out a job in one pass, or if it is small by what everyone publishes.
-func (s *shared) run(ctx context.Context, c *Comm, j *job, r *route.Route, fingerprint *transport.Call) error {
-	s.setUp(c, j, r, fingerprint)
-	c.chosenOnePass(r)
+func (s *shared) run(ctx context.Context, w *Way, j *Job, r *route.Route, fingerprint *transport.Call) error {
+	s.setUp(w, j, r, fingerprint)
+	w.chosenOnePass(r)
 	if r.Path == route.Small {
-		if len(j.ins) == 1 {
-			return s.small(ctx, c, j)
+		if len(j.Ins) == 1 {
+			return s.small(ctx, w, j)
 		}
-		return c.lane.many.small(ctx, c, j)
+		return w.packed.small(ctx, w, j)
 	}
-	ins := j.ins
-	if c.options.StageFragments && j.reads(s.rank) {
-		ins = c.lane.stageInputs(ins)
+	ins := j.Ins
+	if w.Stages && j.Reads(s.rank) {
+		ins = w.Carrier.stageInputs(ins)
 	}
-	s.begin(&c.lane.many.published, len(ins) != 1)
+	s.begin(&w.packed.published, len(ins) != 1)
 	if s.lists && s.contract.Combines {
-		s.loops.Loops(c.foldOf(&j.ask, 0))
+		s.loops.Loops(w.foldOf(&j.Ask, 0))
 	}
-	for t, dtype := range j.dtypes {
-		s.add(kernel.Type(dtype), j.outs[t], ins[t])
+	for t, dtype := range j.DTypes {
+		s.add(kernel.Type(dtype), j.Outs[t], ins[t])
 	}
-	mine := transport.Memory{Ins: ins, Outs: j.outs}
+	mine := transport.Memory{Ins: ins, Outs: j.Outs}
 	if !s.lists {
-		mine = transport.Memory{In: ins[0], Out: j.outs[0]}
+		mine = transport.Memory{In: ins[0], Out: j.Outs[0]}
 	}
 	if err := s.share(ctx, mine); err != nil {
 		return err
 	}
-	for t, out := range j.outs {
-		s.clearTail(out, j.elements[t]*j.dtypes[t].Size())
+	for t, out := range j.Outs {
+		s.clearTail(out, j.elements[t]*j.DTypes[t].Size())
 	}
 	return nil
 }
 
 // setUp makes ready for one job.
-func (s *shared) setUp(c *Comm, j *job, r *route.Route, fingerprint *transport.Call) {
-	s.members, s.rank, s.call = c.group.members, c.group.rank, *fingerprint
+func (s *shared) setUp(w *Way, j *Job, r *route.Route, fingerprint *transport.Call) {
+	s.members, s.rank, s.call = w.Group.Members, w.Group.Rank, *fingerprint
 	s.call.Method = uint8(r.Method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
-	s.contract, s.root = j.collective.Contract(), j.root
-	s.by, s.large, s.segment = 0, false, max(c.tile, lane.LineBytes)
-	s.cache = c.cache
+	s.contract, s.root = j.Collective.Contract(), j.Root
+	s.by, s.large, s.segment = 0, false, max(w.Tile, lane.LineBytes)
+	s.cache = w.Cache
 	if s.contract.Combines {
-		if len(j.dtypes) == 1 {
-			s.foldBy(c.foldOf(&j.ask, kernel.Type(j.dtypes[0])))
+		if len(j.DTypes) == 1 {
+			s.foldBy(w.foldOf(&j.Ask, kernel.Type(j.DTypes[0])))
 		}
-		if operators[j.operator].divide {
-			s.by = c.Size()
+		if j.Reduction.Divide {
+			s.by = w.Size()
 		}
 	}
-	for len(s.dsts) < c.Size() {
+	for len(s.dsts) < w.Size() {
 		s.dsts, s.srcs = append(s.dsts, nil), append(s.srcs, nil)
 	}
 }
@@ -166,7 +166,7 @@ func (s *shared) add(work kernel.Type, dst, src []byte) {
 // share carries out the collective on the operands.
 func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 	n := len(s.members)
-	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), maxPieceBytes, s.segment)
+	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), MaxPieceBytes, s.segment)
 	pieces := (s.total + size - 1) / size
 	s.pieces[0] = max(pieces, min(lane.RoundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
 	s.large = s.footprint >= s.cache/4*3/n                                           // docs/peer-memory.md, "Past the caches"
@@ -337,8 +337,8 @@ func (s *shared) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
 	if lo >= hi {
 		return
 	}
-	if len(s.swap) < maxPieceBytes {
-		s.swap = make([]byte, maxPieceBytes)
+	if len(s.swap) < MaxPieceBytes {
+		s.swap = make([]byte, MaxPieceBytes)
 	}
 	kept := s.swap[:hi-lo]
 	copy(kept, block(inA, b))

@@ -1,4 +1,4 @@
-package gcl
+package carry
 
 import (
 	"cmp"
@@ -33,15 +33,15 @@ type planSetKey struct {
 }
 
 // planSet finds the plans of all ranks.
-func (c *Comm) planSet(key planKey, spec methods.Spec) *planSet {
-	e, ok := c.lane.endpoint.(transport.Shared)
+func (w *Way) planSet(key planKey, spec methods.Spec) *planSet {
+	e, ok := w.Endpoint.(transport.Shared)
 	if !ok {
-		return newPlanSet(spec, c.group.members)
+		return newPlanSet(spec, w.Group.Members)
 	}
-	at := planSetKey{c.group.id, c.group.digest, key}
+	at := planSetKey{w.Group.ID, w.Group.Digest, key}
 	s, ok := e.Shared().Load(at)
 	if !ok {
-		s, _ = e.Shared().LoadOrStore(at, newPlanSet(spec, c.group.members))
+		s, _ = e.Shared().LoadOrStore(at, newPlanSet(spec, w.Group.Members))
 	}
 	return s.(*planSet)
 }

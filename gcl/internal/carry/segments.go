@@ -1,22 +1,13 @@
-package gcl
+package carry
 
 import (
-	"cmp"
-
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/transport"
 )
 
-// segmentBytes is how long a segment of a message may be: what the IO tiles stage together. On peer memory,
-// where nothing is staged, it bounds what is taken from a peer at a time, and what a member publishes. Calls look at
-// Comm.tile instead: the topology is 96 bytes, which this copies.
-func (c *Comm) segmentBytes() int {
-	return cmp.Or(c.options.MaxBytesPerTile, DefaultMaxBytesPerTile) * c.lane.topology.IOTiles()
-}
-
 // segment is a segment in whole elements of so many bytes.
-func (c *Comm) segment(elemSize int) int {
-	return max(c.tile/elemSize, 1) * elemSize
+func (w *Way) segment(elemSize int) int {
+	return max(w.Tile/elemSize, 1) * elemSize
 }
 
 // packedUnit divides every place at which packed tensors may be cut: it is the size of the widest elements.

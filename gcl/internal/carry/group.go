@@ -1,0 +1,47 @@
+package carry
+
+import (
+	"sync/atomic"
+
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/topology"
+)
+
+// Group is a set of members as this replica sees it, on one connection.
+type Group struct {
+	Members []int // replica ids by rank
+	Rank    int   // this replica's
+	Rings   topology.Rings
+	ID      uint64 // see wire.GroupID
+	Digest  uint64 // of the ring orders
+	Split   *Split // nil if link domains do not hold equally many members
+
+	Passed atomic.Uint64 // the last call with a root, which did not wait for all members, by its number
+
+	// Used by whoever has the connection's turn.
+	plans   map[planKey]*plan
+	stepped map[planKey]*stepped
+}
+
+// NewGroup makes a group.
+func NewGroup(members []int, rank int, rings topology.Rings) *Group {
+	return &Group{
+		Members: members, Rank: rank, Rings: rings, ID: wire.GroupID(members),
+		Digest:  wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
+		plans:   map[planKey]*plan{},
+		stepped: map[planKey]*stepped{},
+	}
+}
+
+// planKey is what decides on a plan, given the group.
+type planKey struct {
+	method     methods.Method
+	collective schedule.Collective
+	root       int
+	pieces     int
+	inPlace    bool
+	rankOrder  bool
+	barriers   bool
+}

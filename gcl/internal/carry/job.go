@@ -1,0 +1,176 @@
+package carry
+
+import (
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
+	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+// Ask is what a collective is to do, whatever it works on.
+type Ask struct {
+	Collective schedule.Collective
+	Reduction  Reduction // of one that combines
+	Root       int       // of one that has a root
+}
+
+// Reduction is what an operator does with inputs of a type that it takes.
+type Reduction struct {
+	Fold   kernel.Op // the loop that combines two elements; none: a rank keeps its own data
+	Square bool      // each input is squared once, before it is combined
+	Divide bool      // the result is divided once, by the number of inputs
+}
+
+// undivided is r without its division. The phase of Hybrid that sees the inputs has it.
+func (r Reduction) undivided() Reduction { return Reduction{Fold: r.Fold, Square: r.Square} }
+
+// partials combines results of several inputs each, as a later phase of Hybrid does.
+func (r Reduction) partials() Reduction { return Reduction{Fold: r.Fold} }
+
+// Reads reports whether the input of a rank counts.
+func (a *Ask) Reads(rank int) bool {
+	return a.Collective.Contract().Input != schedule.AtRoot || rank == a.Root
+}
+
+// Writes reports whether a rank has an output.
+func (a *Ask) Writes(rank int) bool {
+	return a.Collective.Contract().Output != schedule.AtRoot || rank == a.Root
+}
+
+// local reports whether a rank keeps its own data.
+func (a *Ask) local() bool {
+	return a.Reduction.Fold == 0 && a.Collective.Contract().Combines
+}
+
+// Job is one call of a collective as it is carried out: on one operand, or on several that go together. An operand is a
+// tensor, a slice, or what a mapping has on one IPU: an input and an output of the rank's own. The slices are by
+// operand.
+type Job struct {
+	Ask
+	Ins, Outs [][]byte
+	DTypes    []tensor.DType
+	elements  []int // in the larger of the rank's two buffers
+	parts     []int // as in a call; nil for several operands
+	Question  route.Question
+
+	// Of the fingerprint of several operands.
+	Common tensor.DType // the type of all; 0: they differ
+	Count  uint64       // elements of all inputs
+	Digest uint64
+
+	Scheduled, Published KeptLayout // that it was carried out with
+}
+
+// KeptLayout is a layout found before.
+type KeptLayout struct {
+	layout *pack.Layout
+	number uint64
+}
+
+// good reports whether the layout, for cut chunks, is still the one that was kept.
+func (k *KeptLayout) good(cut int) bool {
+	return k.layout != nil && k.layout.Number == k.number && k.layout.Chunks == cut
+}
+
+// keep remembers a layout.
+func (k *KeptLayout) keep(l *pack.Layout) { k.layout, k.number = l, l.Number }
+
+// Empty takes the operands out. Their memory serves the next ones.
+func (j *Job) Empty() {
+	*j = Job{Ins: j.Ins[:0], Outs: j.Outs[:0], DTypes: j.DTypes[:0], elements: j.elements[:0]}
+}
+
+// Add adds an operand that has been checked, of n elements in the larger buffer.
+func (j *Job) Add(dst, src []byte, dtype tensor.DType, n int) {
+	j.Ins, j.Outs = append(j.Ins, src), append(j.Outs, dst)
+	j.Describe(dtype, n)
+}
+
+// Describe adds an operand without its buffers.
+func (j *Job) Describe(dtype tensor.DType, n int) {
+	j.DTypes, j.elements = append(j.DTypes, dtype), append(j.elements, n)
+}
+
+// One makes the job that a call on one operand is, of n elements in the larger buffer. It writes no more than it must:
+// for a call of few bytes that shows.
+func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts []int, n int) {
+	if len(j.Ins) == 0 {
+		j.Ins, j.Outs, j.DTypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1), make([]int, 1)
+	}
+	// Field by field: the bytes have just been written one by one, and to read them as a word stalls.
+	j.Collective, j.Reduction, j.Root, j.parts = a.Collective, a.Reduction, a.Root, parts
+	j.Ins[0], j.Outs[0], j.DTypes[0], j.elements[0] = src, dst, dtype, n
+	j.Scheduled.layout = nil
+	j.AskOne(parts != nil)
+}
+
+// Forget has a job that one has made hold on to nobody's buffers.
+func (j *Job) Forget() {
+	if len(j.Ins) > 0 {
+		j.Ins[0], j.Outs[0], j.parts = nil, nil, nil
+	}
+}
+
+// toPublish is how many elements of an operand a rank publishes, or the root: those of an input, which is empty
+// elsewhere where the root deals parts out.
+func (j *Job) toPublish(t int) int {
+	if j.Collective.Contract().Deals() {
+		return j.elements[t]
+	}
+	return len(j.Ins[t]) / j.DTypes[t].Size()
+}
+
+// hashed is the bytes of the part of operand t that all ranks have: an input, or where the root deals parts out an
+// output.
+func (j *Job) hashed(t int) int {
+	if j.Collective.Contract().Deals() {
+		return len(j.Outs[t])
+	}
+	return len(j.Ins[t])
+}
+
+// AskOne is the question of a job of one operand.
+func (j *Job) AskOne(parts bool) {
+	q := &j.Question
+	q.Collective, q.Local, q.Several, q.Parts = j.Collective, j.local(), false, parts
+	q.Bytes, q.Published = j.elements[0]*j.DTypes[0].Size(), j.toPublish(0)*j.DTypes[0].Size()
+}
+
+// SumUp completes a job of several operands: what chooses its route, and what must be equal on all ranks, which are the
+// number, the order, the dtypes and shapes of the operands, and whether a mapping cuts them. digest is that of the
+// options. shape adds the shape of an operand to a hash; nil: it has none.
+func (j *Job) SumUp(digest uint64, mapped bool, shape func(hash uint64, t int) uint64) {
+	j.Digest, j.Count = digest, 0
+	if mapped {
+		j.Digest = wire.Mix(j.Digest, 1<<63) // as no word that follows is
+	}
+	q := route.Question{Collective: j.Collective, Local: j.local(), Several: true}
+	for t, dtype := range j.DTypes {
+		if t == 0 {
+			j.Common = dtype
+		} else if j.Common != dtype {
+			j.Common = 0
+		}
+		j.Count += uint64(j.toPublish(t))
+		q.Bytes += j.elements[t] * dtype.Size()
+		q.Published += j.toPublish(t) * dtype.Size()
+		switch {
+		case shape != nil:
+			j.Digest = shape(j.Digest, t)
+		case mapped:
+			j.Digest = wire.Mix(wire.Mix(j.Digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
+		default: // as a tensor of one dimension
+			j.Digest = wire.Mix(wire.Mix(j.Digest, uint64(dtype)<<32|1), uint64(j.hashed(t)/dtype.Size()))
+		}
+	}
+	q.Published = lane.RoundUp(q.Published, pack.Align)
+	j.Question = q
+}
+
+// foldOf is how inputs of a type are folded.
+func (w *Way) foldOf(a *Ask, t kernel.Type) kernel.Fold {
+	return kernel.Fold{Op: a.Reduction.Fold, Type: t, Square: a.Reduction.Square, Wide: w.Reproducible}
+}

@@ -1,0 +1,38 @@
+package carry
+
+import (
+	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+)
+
+// Way is how the calls of one Comm are carried out.
+type Way struct {
+	*Carrier
+	Group        *Group
+	Setting      route.Setting
+	Reproducible bool    // reductions are folded in rank order
+	Stages       bool    // inputs are copied first
+	Cache        int     // bytes of the last-level cache
+	Tile         int     // bytes of a segment of a message, at most
+	LatencyBytes int64   // what a link carries in the latency of one round, for methods.Spec.Pipelined
+	Hybrid       *Hybrid // how collectives go in phases, or nil if they do not
+}
+
+// Size is the number of ranks.
+func (w *Way) Size() int { return len(w.Group.Members) }
+
+// Reach says whether members reach each other's memory, and how many bytes, of tile at most, one may publish on boards;
+// -1: there are none.
+func (l *Carrier) Reach(members []int, tile int) (memory bool, small int) {
+	memory, small = l.memory != nil && l.memory.Reaches(members), -1
+	if l.boards != nil && l.boards.Reaches(members) {
+		small = min(l.boards.SmallLimit(), tile)
+	}
+	return memory, small
+}
+
+// OnRings reports whether a schedule goes along the group's rings.
+func (w *Way) OnRings(m methods.Method, collective schedule.Collective) bool {
+	return m.Rings() > 0 && !(w.Reproducible && collective.Contract().Combines)
+}
