@@ -3,43 +3,9 @@ package gcl
 import (
 	"context"
 
-	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/wire"
-	"gogcl.dev/methods/schedule"
-	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
-
-// ask is what a collective is to do, as it was asked for.
-type ask struct {
-	carry.Ask
-	operator Operator
-}
-
-// newAsk asks for a collective. The operator may be none: see checkAsk.
-func newAsk(collective schedule.Collective, op Operator, root int) ask {
-	a := ask{carry.Ask{Collective: collective, Root: root}, op}
-	if op < numOperators {
-		a.Reduction = operators[op].Reduction
-	}
-	return a
-}
-
-// call is a collective on one operand, without type parameters.
-type call struct {
-	ask
-	dtype    tensor.DType
-	dst, src []byte
-	srcLen   int // elements
-	dstLen   int
-
-	// parts, of a reduce-scatter or an all-gather whose ranks have parts of different lengths, is where each rank's
-	// begins in the larger buffer, and where the last ends, in elements; those of a reduce-scatter are as chunks.Split
-	// has them. nil: equal parts, the last padded.
-	parts []int
-
-	invalid error // if not nil, the call is refused with it
-}
 
 // fingerprintOf is the part of a call's fingerprint that does not depend on what it works on.
 func (c *Comm) fingerprintOf(a *ask) transport.Call {

@@ -40,18 +40,6 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 	return n, c.checkOverlap(k)
 }
 
-// part is what takes room on all ranks, once for each: an input, or where the root deals parts out an output. Blocks
-// have room as they are.
-func (k *call) part(contract schedule.Contract) int {
-	switch {
-	case contract.Deals():
-		return k.dstLen
-	case contract.Input == schedule.Own:
-		return k.srcLen
-	}
-	return 0
-}
-
 // checkRooted looks at the lengths of a call with a root, of n elements in the larger buffer. A buffer that does not
 // count on this rank may be missing, and is left out of the call.
 func (c *Comm) checkRooted(k *call, contract schedule.Contract, n int) error {
@@ -130,12 +118,4 @@ func (c *Comm) checkOverlap(k *call) error {
 		return fmt.Errorf("the destination begins %d bytes %s the input and overlaps it; it must lie apart or %s", apart, side, where)
 	}
 	return nil
-}
-
-// count is the elements of an input that a call tells of: where the root deals parts out, those of the root's.
-func (k *call) count(ranks int) int {
-	if k.Collective.Contract().Deals() {
-		return k.dstLen * ranks
-	}
-	return k.srcLen
 }

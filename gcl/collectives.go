@@ -114,3 +114,9 @@ func BroadcastTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, 
 func BroadcastInPlace[T tensor.Element](ctx context.Context, c *Comm, data []T, root int) error {
 	return do1(ctx, c, schedule.Broadcast, data, data, 0, root)
 }
+
+// Barrier returns when every member of the group has called it. It moves no data, but counts as a collective, and fails
+// as collectives do.
+func (c *Comm) Barrier(ctx context.Context) error {
+	return c.do(ctx, &call{ask: newAsk(schedule.Barrier, 0, 0), dtype: tensor.U8})
+}

@@ -9,8 +9,6 @@ import (
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
-	"gogcl.dev/methods/schedule"
-	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 )
@@ -208,7 +206,7 @@ func (c *Comm) resolve() {
 	c.agreed = wire.Seed
 	for i := range optionRows {
 		if agreed := optionRows[i].agreed; agreed != nil {
-			c.agreed = wire.Mix(c.agreed, uint64(agreed(c)))
+			c.agreed = wire.Mix(c.agreed, uint64(agreed(&c.options, c.way.Tile)))
 		}
 	}
 }
@@ -254,12 +252,6 @@ func (l *connection) groupOfAll(members []int, rank int) (*membership, error) {
 	g := &membership{Group: carry.NewGroup(members, rank, rings), seq: new(atomic.Uint64)}
 	g.Split = &carry.Split{Domains: 1, Each: len(members), Place: rank}
 	return g, nil
-}
-
-// Barrier returns when every member of the group has called it. It moves no data, but counts as a collective, and fails
-// as collectives do.
-func (c *Comm) Barrier(ctx context.Context) error {
-	return c.do(ctx, &call{ask: newAsk(schedule.Barrier, 0, 0), dtype: tensor.U8})
 }
 
 // Dup opens an independent connection between all replicas, each of which must call it, and returns a Comm on it with

@@ -1,13 +1,10 @@
 package gcl
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"gogcl.dev/gcl/internal/flight"
-	"gogcl.dev/transport"
 )
 
 // Dump says what the replicas were doing when a collective failed: a table for each connection of each replica of this
@@ -78,30 +75,4 @@ func findPlaces(err error) []flight.Place {
 		out = append(out, findPlaces(inner)...)
 	}
 	return out
-}
-
-// timedOut is what to add to the error of a call whose context is done, or "": which members have not come to it, and
-// what each of them was doing.
-func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) string {
-	own, done := context.Cause(ctx), ctx.Err() != nil
-	ended := func(err error) bool { // in a call, by a context that says nothing of another failure
-		return done && errors.Is(err, own) && len(findPlaces(own)) == 0 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	}
-	abort := (*transport.AbortError)(nil)
-	switch {
-	case !errors.As(err, &abort):
-		if !done || !ended(err) {
-			return ""
-		}
-	default: // of a member whose context was done before
-		if _, round := abort.Cause.(*transport.RoundError); !round || !ended(abort.Cause) {
-			return ""
-		}
-	}
-	w := c.lane.flights.Look()
-	text, missing := w.WaitingFor(c.lane.Flight, c.group.Members, call.Group, call.Seq)
-	if abort != nil && !missing { // perhaps it is this replica that has come too late
-		return ""
-	}
-	return text
 }

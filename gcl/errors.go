@@ -127,39 +127,6 @@ type callError struct {
 
 func (e *callError) recordedAt() flight.Place { return e.at }
 
-// refusal is for a call that was refused before anything was sent.
-func (c *Comm) refusal(call *transport.Call, err error) *callError {
-	return &callError{what: wire.Name(*call) + wire.Quote(c.label.Name), replica: c.Replica(), err: err, at: c.place(call.Seq)}
-}
-
-// failure is for what came of a call that was not refused.
-func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
-	e := newCallError(ctx, wire.Name(*call)+wire.Quote(c.label.Name), c.Replica(), err)
-	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), names(c.lane.flights.NamesIn(err, isNamed))
-	return e
-}
-
-// isNamed reports whether an error holds the names of the calls in it.
-func isNamed(err error) bool {
-	switch err.(type) {
-	case *callError, *replicaError:
-		return true
-	}
-	return false
-}
-
-// otherFailure is for what has no number, as a Dup.
-func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callError {
-	e := newCallError(ctx, what+wire.Quote(c.label.Name), c.Replica(), err)
-	e.at, e.names = c.place(0), names(c.lane.flights.NamesIn(err, isNamed))
-	return e
-}
-
-// place is what an error about call number seq of c, or about none if that is 0, has Dump know.
-func (c *Comm) place(seq uint64) flight.Place {
-	return flight.Place{Recorders: c.lane.flights, Recorder: c.lane.Flight, Group: c.group.ID, Seq: seq}
-}
-
 // newCallError is for what came of a call that was not refused.
 func newCallError(ctx context.Context, what string, replica int, err error) *callError {
 	e := &callError{what: what, replica: replica, err: err}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"gogcl.dev/gcl/internal/price"
 )
 
 // String prints the explanation: the call, the reason, and a table of the candidates in which the chosen one is marked.
@@ -14,7 +16,7 @@ func (e Explanation) String() string {
 	if size := e.DType.Size(); size > 0 {
 		elements = e.Bytes / int64(size)
 	}
-	fmt.Fprintf(&b, "%v of %d bytes (%v x %d) over %s; %s\n%s\n", e.Collective, e.Bytes, e.DType, elements, ranks(e.Ranks), e.Machine, e.Why)
+	fmt.Fprintf(&b, "%v of %d bytes (%v x %d) over %s; %s\n%s\n", e.Collective, e.Bytes, e.DType, elements, price.Ranks(e.Ranks), e.Machine, e.Why)
 	if len(e.Candidates) == 0 {
 		return b.String()
 	}
@@ -49,13 +51,6 @@ func (e Explanation) String() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-func ranks(n int) string {
-	if n == 1 {
-		return "1 rank"
-	}
-	return fmt.Sprintf("%d ranks", n)
 }
 
 // rounded has three digits, which is more than an estimate is worth.

@@ -39,14 +39,6 @@ func results[T tensor.Element](ctx context.Context, c *Comm, collective schedule
 
 func sameLength(n, _ int) int { return n }
 
-// gatheredLength is that of an all-gather's output, or 0 where that is more than a buffer can have, which is refused.
-func gatheredLength[T tensor.Element](n, ranks int) int {
-	if !fits(n, ranks, tensor.DTypeOf[T]().Size()) {
-		return 0
-	}
-	return n * ranks
-}
-
 // AllReduceMany is AllReduce of each slice of data, all in one go. The lengths are the same on all ranks.
 func AllReduceMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, op Operator) ([][]T, error) {
 	return results(ctx, c, schedule.AllReduce, data, op, 0, sameLength)

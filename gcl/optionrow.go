@@ -18,9 +18,9 @@ type optionRow struct {
 	ours    bool   // GCL does not have the option
 	instead string // the key that replaces this one, which is deprecated: it is read, and never written
 
-	// agreed is the part of the option in the fingerprint of a call. nil: members may differ in it, or a difference
-	// shows elsewhere in a transport.Call.
-	agreed func(c *Comm) int
+	// agreed is the part of the option in the fingerprint of a call, tile being the bytes of a segment. nil: members
+	// may differ in it, or a difference shows elsewhere in a transport.Call.
+	agreed func(o *Options, tile int) int
 
 	fieldNote string // follows the field in docs/options.md
 	does      string // the last column of docs/options.md
@@ -38,7 +38,7 @@ var optionRows = []optionRow{
 					name[Implementation]{"auto", AutoImplementation, "old spelling"}, name[Implementation]{"hybrid", Hybrid, "old spelling"})
 			},
 		},
-		agreed: func(c *Comm) int { return int(c.options.Implementation) },
+		agreed: func(o *Options, _ int) int { return int(o.Implementation) },
 		does: "Replicas send messages, each going on as soon as it has its data (`Syncless`); or meet at barriers and use each other's " +
 			"memory (`Syncful`, [peer-memory.md](peer-memory.md)); or the second inside a link domain and the first between " +
 			"([hybrid.md](hybrid.md)). `Auto`: `Syncful` where memory is shared and the method is `auto` or `direct`, else `Syncless`",
@@ -62,7 +62,7 @@ var optionRows = []optionRow{
 			at: func(o *Options) *int { return &o.MaxBytesPerTile }, low: 1, high: MaxBytesPerTileLimit,
 			usual: strconv.Itoa(DefaultMaxBytesPerTile),
 		},
-		agreed: func(c *Comm) int { return c.way.Tile },
+		agreed: func(_ *Options, tile int) int { return tile },
 		does: "Times the number of IO tiles (32, unless `topology.Config` has another) it is how many bytes a segment may have. A longer " +
 			"message goes in several, of whole elements, up to 64 of them in one round of the transport. On peer memory it bounds what " +
 			"is taken from a peer at a time, and what is published",
@@ -104,7 +104,7 @@ var optionRows = []optionRow{
 			at:    func(o *Options) *bool { return &o.StageFragments },
 			names: func() []name[bool] { return []name[bool]{{"true", false, ""}, {"false", true, ""}} },
 		},
-		agreed: func(c *Comm) int { return number1(c.options.StageFragments) },
+		agreed: func(o *Options, _ int) int { return number1(o.StageFragments) },
 		does: "With `false` every input is first copied to memory of the connection, for a schedule with its fragments in order, which " +
 			"takes memory and time; with `true` it is sent and reduced from where it lies. It concerns messages too, in spite of its name",
 	},
@@ -124,7 +124,7 @@ var optionRows = []optionRow{
 			at:    func(o *Options) *bool { return &o.Reproducible },
 			names: func() []name[bool] { return []name[bool]{{"true", true, ""}, {"false", false, ""}} },
 		},
-		agreed: func(c *Comm) int { return number1(c.options.Reproducible) },
+		agreed: func(o *Options, _ int) int { return number1(o.Reproducible) },
 		does:   "Reductions are folded in rank order, so that their bits depend on nothing else ([determinism.md](determinism.md))",
 	},
 	{

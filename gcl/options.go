@@ -85,22 +85,3 @@ func (o Options) check() error {
 
 // lastLevelCache is CacheBytes with its default.
 func (o Options) lastLevelCache() int { return cmp.Or(o.CacheBytes, kernel.LastLevelCache()) }
-
-// hostTuning is what methods.Auto goes by where replicas of one process send messages, and every pair is linked as
-// well as neighbours are. The numbers are those at which gclperf -implementation Syncless -method broadcast,direct
-// shows the methods to be equal on two cores: 8 KiB of group size x bytes for an all-reduce over 2 to 16 replicas,
-// about 4 MiB for a broadcast.
-var hostTuning = methods.Tuning{MaxBroadcastBytes: 8 << 10, MaxBroadcastFromRootBytes: 4 << 20, Direct: true}
-
-// tuning is what methods.Auto goes by where replicas send messages.
-func (c *Comm) tuning() methods.Tuning {
-	t := hostTuning
-	if limit := c.options.MaxBroadcastSize; limit != 0 {
-		t.MaxBroadcastBytes = int64(limit) // NoBroadcast is negative too
-	}
-	return t
-}
-
-// hostLatencyBytes is what a link between replicas in one process carries in the latency of one round, about 1 us at 8
-// GB/s, for methods.Spec.Pipelined.
-const hostLatencyBytes = 8 << 10

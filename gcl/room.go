@@ -21,3 +21,11 @@ func checkRoom(n, ranks int, dtype tensor.DType) error {
 
 // fits reports whether n elements of so many bytes for each of so many ranks are at most maxBytes.
 func fits(n, ranks, size int) bool { return n <= maxBytes/size/ranks }
+
+// gatheredLength is that of an all-gather's output, or 0 where that is more than a buffer can have, which is refused.
+func gatheredLength[T tensor.Element](n, ranks int) int {
+	if !fits(n, ranks, tensor.DTypeOf[T]().Size()) {
+		return 0
+	}
+	return n * ranks
+}

@@ -5,6 +5,7 @@ import (
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/methods"
 )
 
 // resolveWay sets how the Comm's calls are carried out, given its group and options.
@@ -33,4 +34,13 @@ func (c *Comm) resolveWay() {
 // way.tile instead: the topology is 96 bytes, which this copies.
 func (c *Comm) segmentBytes() int {
 	return cmp.Or(c.options.MaxBytesPerTile, DefaultMaxBytesPerTile) * c.lane.topology.IOTiles()
+}
+
+// tuning is what methods.Auto goes by where replicas send messages.
+func (c *Comm) tuning() methods.Tuning {
+	t := hostTuning
+	if limit := c.options.MaxBroadcastSize; limit != 0 {
+		t.MaxBroadcastBytes = int64(limit) // NoBroadcast is negative too
+	}
+	return t
 }

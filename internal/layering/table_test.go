@@ -78,6 +78,11 @@ func table() []row {
 				"methods", "methods/schedule", "topology", "chunks", "tensor", "transport", "internal/kernel"},
 		},
 		{
+			pkg: "gcl/internal/price",
+			imports: []string{"gcl/internal/carry", "gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "methods/cost",
+				"topology", "tensor"},
+		},
+		{
 			pkg: "gcl",
 			imports: []string{"commgroup", "topology", "methods", "methods/*", "chunks", "tensor", "transport",
 				"transport/inproc", "internal/*", "gcl/internal/*"},

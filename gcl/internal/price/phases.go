@@ -1,4 +1,4 @@
-package gcl
+package price
 
 import (
 	"fmt"
@@ -12,27 +12,27 @@ import (
 
 // pricedPhase is a phase of Hybrid, or several like it.
 type pricedPhase struct {
-	pricer
+	Pricer
 	across bool
 	times  int
 }
 
 // phases are those of a call by Hybrid, that across first.
-func (p pricer) phases(h *carry.Hybrid) []pricedPhase {
+func (p Pricer) phases(h *carry.Hybrid) []pricedPhase {
 	var out []pricedPhase
-	for _, part := range h.Phases(p.Collective, p.elements) {
+	for _, part := range h.Phases(p.Collective, p.Elements) {
 		w := h.Inside
 		if part.Across {
 			w = h.Across
 		}
-		out = append(out, pricedPhase{pricer{w, p.topology, newAsk(part.Collective, 0, 0), p.dtype, part.Elements}, part.Across, part.Times})
+		out = append(out, pricedPhase{Pricer{w, p.Topology, carry.Ask{Collective: part.Collective, Reduction: p.Reduction}, p.DType, part.Elements}, part.Across, part.Times})
 	}
 	return out
 }
 
 // inPhases is Hybrid with all its phases, one after the other. Its method is that of the phase across.
-func (p pricer) inPhases(h *carry.Hybrid) (Candidate, error) {
-	out := Candidate{Implementation: Hybrid}
+func (p Pricer) inPhases(h *carry.Hybrid) (Candidate, error) {
+	out := Candidate{Implementation: route.Hybrid}
 	for i, phase := range p.phases(h) {
 		method := phase.route().Method
 		var c Candidate
@@ -72,14 +72,14 @@ func saturatedSum(a, b int64) int64 {
 }
 
 // whyHybrid is the reason for a call in phases, as in "direct across 2 link domains, since ...; direct inside, ...".
-func (p pricer) whyHybrid() string {
+func (p Pricer) whyHybrid() string {
 	all := p.phases(p.Hybrid)
 	across, inside := all[0], all[1]
 	r := across.route()
 	reason := "as the options ask"
 	if r.Because == route.AsTuned {
-		reason = "since " + across.Setting.Tuning.Why(across.Collective, across.Size(), int64(across.elements)*int64(p.dtype.Size()), p.Setting.Strided)
+		reason = "since " + across.Setting.Tuning.Why(across.Collective, across.Size(), int64(across.Elements)*int64(p.DType.Size()), p.Setting.Strided)
 	}
 	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
-		r.Method, p.Hybrid.Domains, reason, inside.route().Method, ranks(p.Hybrid.Each))
+		r.Method, p.Hybrid.Domains, reason, inside.route().Method, Ranks(p.Hybrid.Each))
 }

@@ -1,0 +1,69 @@
+package gcl
+
+import (
+	"context"
+	"errors"
+
+	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/transport"
+)
+
+// refusal is for a call that was refused before anything was sent.
+func (c *Comm) refusal(call *transport.Call, err error) *callError {
+	return &callError{what: wire.Name(*call) + wire.Quote(c.label.Name), replica: c.Replica(), err: err, at: c.place(call.Seq)}
+}
+
+// failure is for what came of a call that was not refused.
+func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
+	e := newCallError(ctx, wire.Name(*call)+wire.Quote(c.label.Name), c.Replica(), err)
+	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), names(c.lane.flights.NamesIn(err, isNamed))
+	return e
+}
+
+// isNamed reports whether an error holds the names of the calls in it.
+func isNamed(err error) bool {
+	switch err.(type) {
+	case *callError, *replicaError:
+		return true
+	}
+	return false
+}
+
+// otherFailure is for what has no number, as a Dup.
+func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callError {
+	e := newCallError(ctx, what+wire.Quote(c.label.Name), c.Replica(), err)
+	e.at, e.names = c.place(0), names(c.lane.flights.NamesIn(err, isNamed))
+	return e
+}
+
+// place is what an error about call number seq of c, or about none if that is 0, has Dump know.
+func (c *Comm) place(seq uint64) flight.Place {
+	return flight.Place{Recorders: c.lane.flights, Recorder: c.lane.Flight, Group: c.group.ID, Seq: seq}
+}
+
+// timedOut is what to add to the error of a call whose context is done, or "": which members have not come to it, and
+// what each of them was doing.
+func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) string {
+	own, done := context.Cause(ctx), ctx.Err() != nil
+	ended := func(err error) bool { // in a call, by a context that says nothing of another failure
+		return done && errors.Is(err, own) && len(findPlaces(own)) == 0 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	}
+	abort := (*transport.AbortError)(nil)
+	switch {
+	case !errors.As(err, &abort):
+		if !done || !ended(err) {
+			return ""
+		}
+	default: // of a member whose context was done before
+		if _, round := abort.Cause.(*transport.RoundError); !round || !ended(abort.Cause) {
+			return ""
+		}
+	}
+	w := c.lane.flights.Look()
+	text, missing := w.WaitingFor(c.lane.Flight, c.group.Members, call.Group, call.Seq)
+	if abort != nil && !missing { // perhaps it is this replica that has come too late
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,255 @@
+package price
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/cost"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/topology"
+)
+
+// Answer is what Explain says.
+type Answer struct {
+	Method         methods.Method // of Hybrid, that across link domains
+	Implementation route.Implementation
+	Why            string
+	Candidates     []Candidate
+}
+
+// Candidate is a way to carry out a call, and its price.
+type Candidate struct {
+	Implementation route.Implementation
+	Method         methods.Method
+	Chosen         bool
+
+	Rounds    int
+	Barriers  int
+	SentBytes int64 // by the rank that sends most; in one pass over peer memory, what a rank reads and writes of others
+	Estimate  time.Duration
+}
+
+const (
+	// hostMemoryBytesPerSecond is what a replica copies between peers' buffers: twice what messages carry, as an
+	// all-reduce of 1 MiB over two replicas takes 23 us instead of 47 (prototype, two-core machine of
+	// docs/determinism.md).
+	hostMemoryBytesPerSecond = 16e9
+
+	// hostBarrierPerRank is how much each replica adds to a barrier: eight goroutines on two cores meet in 1.0 us (same
+	// machine).
+	hostBarrierPerRank = 120 * time.Nanosecond
+)
+
+// Pricer finds the candidates for one call.
+type Pricer struct {
+	*carry.Way
+	Topology topology.Topology
+	carry.Ask
+	DType    tensor.DType
+	Elements int // in the larger buffer
+}
+
+// Answer says how the call goes, and what that and the alternatives cost.
+func (p Pricer) Answer() (a Answer, err error) {
+	r := p.route()
+	a.Method, a.Implementation, a.Why = r.Method, p.Setting.Told(&r, 0), p.why(r)
+	if r.Phases {
+		across := p.phases(p.Hybrid)[0]
+		a.Method, a.Implementation, a.Why = across.route().Method, route.Hybrid, p.whyHybrid()
+	}
+	a.Candidates, err = p.candidates(a.Method, a.Implementation)
+	return a, err
+}
+
+// question is that of the call.
+func (p Pricer) question() route.Question {
+	q := route.Question{Collective: p.Collective, Bytes: p.Elements * p.DType.Size()}
+	q.Published = q.Bytes
+	if p.Collective.Contract().Input == schedule.Own {
+		q.Published /= p.Size()
+	}
+	return q
+}
+
+// route is how the call goes.
+func (p Pricer) route() route.Route {
+	q := p.question()
+	return p.Setting.Route(&q)
+}
+
+// bytes are those of the larger buffer as it is sent.
+func (p Pricer) bytes() int64 {
+	size := p.DType.Size()
+	if p.Collective.Contract().Combines {
+		size = p.Setting.WorksIn(p.DType).Size()
+	}
+	return int64(size) * int64(min(p.Elements, math.MaxInt/size))
+}
+
+// Candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
+// these, and Hybrid where link domains allow it.
+func (p Pricer) candidates(method methods.Method, implementation route.Implementation) ([]Candidate, error) {
+	var out []Candidate
+	add := func(c Candidate, err error) error {
+		c.Chosen = c.Method == method && c.Implementation == implementation
+		out = append(out, c)
+		return err
+	}
+	for _, m := range methods.All() {
+		if err := add(p.messages(m)); err != nil {
+			return nil, err
+		}
+	}
+	overMemory := p.Setting.Memory
+	if overMemory {
+		if err := add(p.onePass(), nil); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	switch {
+	case implementation != route.Syncful:
+	case !overMemory:
+		err = add(p.withBarriers(method))
+	case method != methods.Direct:
+		err = add(p.stepped(method))
+	}
+	if q := p.question(); err == nil && p.Setting.InPhases(&q) {
+		err = add(p.inPhases(p.NewHybrid()))
+	}
+	return out, err
+}
+
+// specOf is the schedule by which a method carries out the call, apart from its input.
+func (p Pricer) specOf(m methods.Method) methods.Spec {
+	return p.Way.Spec(&p.Ask, m, p.Elements*p.DType.Size(), false)
+}
+
+// price prices a schedule by the links of the topology.
+func (p Pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
+	s, err := methods.Build(spec)
+	if err != nil {
+		return cost.Estimate{}, err
+	}
+	return cost.Price(s, p.Group.Members, p.Topology, bytes)
+}
+
+// messages is a method without barriers.
+func (p Pricer) messages(m methods.Method) (Candidate, error) {
+	e, err := p.price(p.specOf(m), p.bytes())
+	return Candidate{Implementation: route.Syncless, Method: m, Rounds: e.Rounds, SentBytes: e.SentBytes, Estimate: e.Time}, err
+}
+
+// withBarriers is a method by messages with a barrier before each round, which is an empty message from everyone to
+// everyone.
+func (p Pricer) withBarriers(m methods.Method) (Candidate, error) {
+	c, err := p.messages(m)
+	if err != nil {
+		return Candidate{}, err
+	}
+	barrier, err := p.price(methods.Spec{Method: methods.Direct, Collective: schedule.AllToAll, Size: p.Size()}, 0)
+	c.Implementation, c.Barriers = route.Syncful, c.Rounds
+	c.Estimate = max(c.Estimate, c.Estimate+time.Duration(c.Barriers)*barrier.Time) // but not past the greatest Duration
+	return c, err
+}
+
+// stepped is a method on peer memory: the rounds of its schedule, a barrier to meet, and one after each round.
+func (p Pricer) stepped(m methods.Method) (Candidate, error) {
+	c, err := p.messages(m)
+	if err != nil {
+		return Candidate{}, err
+	}
+	c.Implementation, c.Barriers = route.Syncful, c.Rounds+1
+	c.Estimate = p.hostTime(c.Barriers, float64(c.SentBytes))
+	return c, nil
+}
+
+// onePass is what shared does, as if each rank had a processor: two barriers with each at its share of the memory
+// between them, or for a small message one, or for a small broadcast or scatter none.
+func (p Pricer) onePass() Candidate {
+	n, ranks := int64(p.Elements)*int64(p.DType.Size()), int64(p.Size())
+	others := n - n/ranks // what a rank has to do with the other ranks' data, once
+	c := Candidate{Implementation: route.Syncful, Method: methods.Direct, Rounds: 1, Barriers: 2, SentBytes: others}
+	q, contract := p.question(), p.Collective.Contract()
+	small := q.Published <= p.Setting.Small
+	switch {
+	case small && contract.Input == schedule.AtRoot:
+		c.Barriers = 0 // the root does not wait
+	case small:
+		c.Barriers = 1
+	}
+	read, written := float64(n), float64(n)
+	dealt := contract.Deals() || contract.Input == schedule.Own && contract.Output == schedule.AtRoot // one part for each rank
+	switch {
+	case contract.Combines && contract.Output != schedule.Own && small:
+		c.SentBytes, read = (ranks-1)*n, float64(ranks*n) // everyone, or the root, reduces everything
+	case contract.Combines && contract.Output == schedule.Whole:
+		c.SentBytes = saturatedDouble(others)
+	case contract.Combines && contract.Output == schedule.AtRoot:
+		c.SentBytes, written = n, written/float64(ranks)
+	case dealt && (!small || contract.Deals()):
+		c.SentBytes, read, written = n/ranks, read/float64(ranks), written/float64(ranks)
+	case dealt: // a small gather, which is the root's work
+	case contract.Output == schedule.Own:
+		written /= float64(ranks)
+	case contract.Input == schedule.AtRoot:
+		c.SentBytes = n
+	}
+	c.Estimate = p.hostTime(c.Barriers, (read+written)/2)
+	return c
+}
+
+// hostTime is how long barriers in this process and copying take.
+func (p Pricer) hostTime(barriers int, copied float64) time.Duration {
+	ns := copied / hostMemoryBytesPerSecond * 1e9
+	if ns > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return time.Duration(barriers*p.Size())*hostBarrierPerRank + time.Duration(math.Round(ns))
+}
+
+func saturatedDouble(n int64) int64 {
+	if n > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return 2 * n
+}
+
+// Why is the reason for a route, as in "direct, since ...; Syncful, since ...".
+func (p Pricer) why(r route.Route) string {
+	method := "as the options ask"
+	switch r.Because {
+	case route.AsOnePass:
+		method = "since on peer memory it is one pass"
+	case route.AsTuned:
+		bytes := int64(p.Elements) * int64(p.DType.Size())
+		method = "since " + p.Setting.Tuning.Why(p.Collective, p.Size(), bytes, p.Setting.Strided)
+	}
+	how := p.Setting.SyncfulWhy
+	if p.Hybrid != nil {
+		how += ", to which Hybrid leaves " + p.left()
+	}
+	return fmt.Sprintf("%v, %s; %s", r.Method, method, how)
+}
+
+// left is what does not go in phases of Hybrid: every call of a collective that has none, or a reproducible one.
+func (p Pricer) left() string {
+	if p.Setting.Phased>>p.Collective&1 == 0 {
+		return wire.WithArticle(p.Collective)
+	}
+	return "a reproducible reduction"
+}
+
+// Ranks is "1 rank" or "4 ranks".
+func Ranks(n int) string {
+	if n == 1 {
+		return "1 rank"
+	}
+	return fmt.Sprintf("%d ranks", n)
+}
