@@ -111,6 +111,7 @@ func (t tree) put(m *mutant) (restore func(), err error) {
 func (t tree) path(m *mutant) string { return filepath.Join(string(t), filepath.FromSlash(m.file)) }
 
 var (
+	ranLine     = regexp.MustCompile(`(?m)^ok\s.*s( \(cached\))?$`) // of a package in which a test ran
 	failLine    = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 	crashLine   = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*`)
 	runningLine = regexp.MustCompile(`(?m)^\s*running tests:\n\s+(\S+)`)
@@ -120,7 +121,7 @@ var (
 func judge(out string, err error) (verdict, by string) {
 	var exit *exec.ExitError
 	switch {
-	case strings.Contains(out, "[no tests to run]"):
+	case err == nil && !ranLine.MatchString(out):
 		return invalid, "no test has such a name"
 	case err == nil:
 		return survived, ""
