@@ -108,12 +108,15 @@ func TestWays(t *testing.T) {
 			}
 			names[name] = true
 			have[w.options.Implementation]++
-			for _, part := range []string{"method=" + w.options.Method.String(), "impl=" + w.options.Implementation.String(), "form=" + w.form.String()} {
+			for _, part := range []string{"method=" + w.options.Method.String(),
+				"impl=" + w.options.Implementation.String(), "form=" + w.form.String()} {
 				if !slices.Contains(strings.Split(name, "/"), part) {
 					t.Errorf("%v: %s has no part %s", c, name, part)
 				}
 			}
-			if w.form == inPlaceForm && slices.Contains([]schedule.Collective{schedule.ReduceScatter, schedule.AllGather, schedule.Gather, schedule.Scatter}, c) {
+			if w.form == inPlaceForm &&
+				slices.Contains([]schedule.Collective{schedule.ReduceScatter, schedule.AllGather, schedule.Gather,
+					schedule.Scatter}, c) {
 				t.Errorf("%v has no form for %s", c, name)
 			}
 		}
@@ -229,7 +232,8 @@ func TestPace(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for text, want := range map[string]byteSize{"0B": 0, "8B": 8, "1KiB": 1024, "1000B": 1000, "32KiB": 32768, "1MiB": 1 << 20, "64MiB": 64 << 20} {
+	for text, want := range map[string]byteSize{"0B": 0, "8B": 8, "1KiB": 1024, "1000B": 1000, "32KiB": 32768,
+		"1MiB": 1 << 20, "64MiB": 64 << 20} {
 		got, err := parseSize(text)
 		if err != nil || got != want || got.String() != text {
 			t.Errorf("%q is %d, %v, and prints as %v; want %d", text, got, err, got, want)

@@ -164,7 +164,8 @@ func newGraphStep(d *digits, n int) (*graphStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &graphStep{digits: d, n: n, session: session, in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
+	s := &graphStep{digits: d, n: n, session: session, in: map[*ir.Stream]*tensor.Tensor{},
+		out: map[*ir.Stream]*tensor.Tensor{}}
 	for stream, of := range map[*ir.Stream]map[*ir.Stream]*tensor.Tensor{images: s.in, labels: s.in, losses: s.out} {
 		spec := session.HostSpec(stream)
 		if of[stream], err = tensor.New(spec.DType, spec.Shape...); err != nil {

@@ -45,7 +45,8 @@ func slowLink(n int) ([]transport.Endpoint, error) {
 }
 
 // newRTSStep is a session of one training step of the model by Adam.
-func newRTSStep(n int, s rts.Sharding, trainer rts.Trainer, connect func(n int) ([]transport.Endpoint, error)) (*ir.Session, *rts.Step, error) {
+func newRTSStep(n int, s rts.Sharding, trainer rts.Trainer,
+	connect func(n int) ([]transport.Endpoint, error)) (*ir.Session, *rts.Step, error) {
 	p := ir.New(n)
 	if connect != nil {
 		collective.UseTransport(p, connect)
@@ -81,7 +82,8 @@ func newRTSStep(n int, s rts.Sharding, trainer rts.Trainer, connect func(n int) 
 	x := main.Constant(images)
 	dense := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		return []*ir.Tensor{ir.Relu(ir.Add(ir.MatMul(in[0], in[1]), in[2]))}
-	}, x, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rtsWidth, rtsWidth}}, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rtsWidth}})
+	}, x, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rtsWidth, rtsWidth}},
+		ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rtsWidth}})
 	loss := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		return []*ir.Tensor{ir.ReduceMean(ir.Square(ir.Sub(in[0], in[1])))}
 	}, x, x)

@@ -27,7 +27,8 @@ func BenchmarkScale(b *testing.B) {
 	for _, w := range ways {
 		for _, n := range w.sizes {
 			for _, late := range []time.Duration{0, 5 * time.Millisecond} {
-				name := fmt.Sprintf("method=%v/impl=%v/n=%d/late=%v", w.options.Method, w.options.Implementation, n, late)
+				name := fmt.Sprintf("method=%v/impl=%v/n=%d/late=%v",
+					w.options.Method, w.options.Implementation, n, late)
 				b.Run(name, func(b *testing.B) {
 					s := newSwarm(n, w.options, late)
 					first := s.call()
@@ -80,7 +81,9 @@ func newSwarm(n int, o gcl.Options, late time.Duration) *swarm {
 		s.starts = append(s.starts, make(chan int, 1))
 	}
 	go func() {
-		s.done <- gcl.Run(context.Background(), n, func(ctx context.Context, c *gcl.Comm) error { return s.replica(ctx, c, o) })
+		s.done <- gcl.Run(context.Background(), n, func(ctx context.Context, c *gcl.Comm) error {
+			return s.replica(ctx, c, o)
+		})
 	}()
 	return s
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // stagingChoices are options with which fragments can be sent from where they lie, or from a copy.
-var stagingChoices = []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.QuadDirectionalRing}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful}}
+var stagingChoices = []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.QuadDirectionalRing},
+	{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}}
 
 // BenchmarkStageFragments compares an all-reduce from where the data lies with one that stages it first, in time and
 // in memory: heap-B/replica is by how much more the connection of a replica has on the heap in the end than when it
@@ -21,7 +22,8 @@ func BenchmarkStageFragments(b *testing.B) {
 	for _, o := range stagingChoices {
 		for _, size := range []byteSize{1 << 20, 16 << 20, 16<<20 + 4} {
 			for _, o.StageFragments = range []bool{false, true} {
-				b.Run(fmt.Sprintf("method=%v/impl=%v/n=%d/size=%v/stage=%v", o.Method, o.Implementation, n, size, o.StageFragments), func(b *testing.B) {
+				b.Run(fmt.Sprintf("method=%v/impl=%v/n=%d/size=%v/stage=%v",
+					o.Method, o.Implementation, n, size, o.StageFragments), func(b *testing.B) {
 					b.SetBytes(int64(size))
 					d := newManyData(n, 1, size, true)
 					heap, err := d.heap(b, o)

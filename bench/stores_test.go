@@ -36,16 +36,17 @@ func BenchmarkStores(b *testing.B) {
 			for _, pages := range []string{"small", "huge"} {
 				for _, inPlace := range []bool{false, true} {
 					for size := byteSize(1 << 20); size <= 32<<20; size *= 2 {
-						b.Run(fmt.Sprintf("%v/n=%d/pages=%s/inPlace=%v/size=%v", c, n, pages, inPlace, size), func(b *testing.B) {
-							us, err := stores(b, storesData{newData(c, n, size), inPlace, pages == "huge"})
-							if err != nil {
-								b.Fatal(err)
-							}
-							for k, choice := range storeChoices {
-								b.ReportMetric(us[k], choice.name+"-us")
-							}
-							b.ReportMetric(us[2]/min(us[0], us[1]), "auto/better")
-						})
+						b.Run(fmt.Sprintf("%v/n=%d/pages=%s/inPlace=%v/size=%v", c, n, pages, inPlace, size),
+							func(b *testing.B) {
+								us, err := stores(b, storesData{newData(c, n, size), inPlace, pages == "huge"})
+								if err != nil {
+									b.Fatal(err)
+								}
+								for k, choice := range storeChoices {
+									b.ReportMetric(us[k], choice.name+"-us")
+								}
+								b.ReportMetric(us[2]/min(us[0], us[1]), "auto/better")
+							})
 					}
 				}
 			}

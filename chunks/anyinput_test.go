@@ -12,7 +12,8 @@ func TestAnyInput(t *testing.T) {
 	t.Parallel()
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
-			"Concat": chunks.Concat[int], "PerRank": chunks.PerRank, "Split": chunks.Split, "SplitPadded": chunks.SplitPadded, "NewChunks": chunks.NewChunks[int],
+			"Concat": chunks.Concat[int], "PerRank": chunks.PerRank, "Split": chunks.Split,
+			"SplitPadded": chunks.SplitPadded, "NewChunks": chunks.NewChunks[int],
 		},
 		Types:  []any{chunks.Chunk[int]{}, chunks.Chunks[int]{}, chunks.Mapping{}},
 		Values: []any{chunks.Mapping{3, 4}},

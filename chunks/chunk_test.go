@@ -72,7 +72,8 @@ func dumbConcat(list []chunks.Chunk[int]) []int {
 	for range list {
 		best := -1
 		for i, c := range list {
-			if !used[i] && (best < 0 || c.Offset < list[best].Offset || c.Offset == list[best].Offset && c.Index < list[best].Index) {
+			if !used[i] && (best < 0 || c.Offset < list[best].Offset ||
+				c.Offset == list[best].Offset && c.Index < list[best].Index) {
 				best = i
 			}
 		}

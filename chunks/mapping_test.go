@@ -83,7 +83,8 @@ func TestMappingErrors(t *testing.T) {
 		}
 	}
 	for _, ranks := range []int{0, -1} {
-		if _, err := (chunks.Mapping{3}).PerRank(ranks); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d ranks", ranks)) {
+		if _, err := (chunks.Mapping{3}).PerRank(ranks); err == nil ||
+			!strings.Contains(err.Error(), fmt.Sprintf("%d ranks", ranks)) {
 			t.Errorf("over %d ranks: %v", ranks, err)
 		}
 	}

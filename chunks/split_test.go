@@ -64,7 +64,8 @@ func TestSplitSmall(t *testing.T) {
 
 func TestSplitLarge(t *testing.T) {
 	t.Parallel()
-	sizes := []int{math.MaxInt, math.MaxInt - 1, math.MaxInt / 2, math.MaxInt32, math.MaxInt32 - 1, 1<<31 - 1 - 4095, 1 << 20}
+	sizes := []int{math.MaxInt, math.MaxInt - 1, math.MaxInt / 2, math.MaxInt32, math.MaxInt32 - 1, 1<<31 - 1 - 4095,
+		1 << 20}
 	pieces := []int{1, 2, 3, 4095, 4096, 16384, math.MaxInt32, math.MaxInt}
 	for shift := 40; shift < 63 && shift < math.MaxInt>>58; shift++ { // none where int has 32 bits
 		sizes = append(sizes, 1<<shift, 1<<shift+1)
@@ -115,7 +116,8 @@ func TestSplitPaddedMeetsShards(t *testing.T) {
 						t.Fatalf("n=%d ranks=%d k=%d f=%d: %d to %d after %d", n, ranks, k, f, lo, hi, end)
 					}
 					if r := f / m; lo < min(n, r*c) || hi > min(n, (r+1)*c) {
-						t.Fatalf("n=%d ranks=%d k=%d f=%d: %d to %d leaves the shard of rank %d", n, ranks, k, f, lo, hi, r)
+						t.Fatalf("n=%d ranks=%d k=%d f=%d: %d to %d leaves the shard of rank %d",
+							n, ranks, k, f, lo, hi, r)
 					}
 					end = hi
 				}
@@ -141,7 +143,8 @@ func TestSplitPaddedLarge(t *testing.T) {
 
 func TestNoSuchPiece(t *testing.T) {
 	t.Parallel()
-	for _, c := range [][3]int{{-1, 2, 0}, {5, 0, 0}, {5, -3, 0}, {5, 2, -1}, {5, 2, 2}, {math.MinInt, 1, 0}, {5, math.MinInt, math.MinInt}} {
+	for _, c := range [][3]int{{-1, 2, 0}, {5, 0, 0}, {5, -3, 0}, {5, 2, -1}, {5, 2, 2}, {math.MinInt, 1, 0},
+		{5, math.MinInt, math.MinInt}} {
 		if lo, hi := chunks.Split(c[0], c[1], c[2]); lo != 0 || hi != 0 {
 			t.Errorf("Split%v: %d to %d", c, lo, hi)
 		}

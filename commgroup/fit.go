@@ -22,7 +22,8 @@ func misfit(n, size, stride int) error {
 	case n%size == 0:
 		return fmt.Errorf("%s: with size %d want a stride of %s", text, size, oneOf(divisors(n/size), stride))
 	case stride > 1:
-		return fmt.Errorf("%s: want a size of %s, and a stride that divides %d by it", text, oneOf(divisors(n), size), n)
+		return fmt.Errorf("%s: want a size of %s, and a stride that divides %d by it",
+			text, oneOf(divisors(n), size), n)
 	}
 	return fmt.Errorf("%s: want a size of %s", text, oneOf(divisors(n), size))
 }

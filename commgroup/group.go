@@ -16,7 +16,8 @@ const (
 	Orthogonal              // one replica from each of k equal blocks: the stride is N/k
 )
 
-var typeNames = enum.New[Type]("group type", []string{All: "ALL", Consecutive: "CONSECUTIVE", Orthogonal: "ORTHOGONAL"}...)
+var typeNames = enum.New[Type]("group type",
+	[]string{All: "ALL", Consecutive: "CONSECUTIVE", Orthogonal: "ORTHOGONAL"}...)
 
 // String returns ALL, CONSECUTIVE or ORTHOGONAL.
 func (t Type) String() string { return typeNames.String(t) }
@@ -62,7 +63,8 @@ func (g Group) Resolve(n int) (Layout, error) {
 	case g.Type == All && size != n:
 		return Layout{}, fmt.Errorf("commgroup: an ALL group of %d replicas has size %d or 0, not %d", n, n, size)
 	case g.Type == Orthogonal && stride > 1:
-		return Layout{}, fmt.Errorf("commgroup: an ORTHOGONAL group of size %d of %d replicas takes no explicit stride, not %d",
+		return Layout{}, fmt.Errorf("commgroup: an ORTHOGONAL group of size %d of %d replicas takes no explicit "+
+			"stride, not %d",
 			size, n, stride)
 	// size*stride may overflow: it is formed only once it is known to be at most n.
 	case size > n || stride > n/size || n%(size*stride) != 0:

@@ -103,6 +103,7 @@ func (l Layout) Transpose() (Layout, error) {
 	case l.stride*l.size == l.replicas:
 		return newLayout(l.replicas, l.stride, 1), nil
 	}
-	return Layout{}, fmt.Errorf("commgroup: groups of size %d and stride %d of %d replicas have no transpose: want stride 1 or %d",
+	return Layout{}, fmt.Errorf("commgroup: groups of size %d and stride %d of %d replicas have no transpose: want "+
+		"stride 1 or %d",
 		l.size, l.stride, l.replicas, l.replicas/l.size)
 }

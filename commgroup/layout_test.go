@@ -107,7 +107,8 @@ func TestResolveErrors(t *testing.T) {
 		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 4, Stride: 4}, "8 replicas are not a multiple of size 4 times stride 4: with stride 4 want a size of 1 or 2"},
 		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 16}, "8 replicas are not a multiple of size 16: want a size of 1, 2, 4 or 8"},
 		{8, commgroup.Group{Type: commgroup.Consecutive, Stride: 2}, "8 replicas are not a multiple of size 8 times stride 2: with stride 2 want a size of 1, 2 or 4"},
-		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 3, Stride: 5}, "8 replicas are not a multiple of size 3 times stride 5: " +
+		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 3, Stride: 5}, "8 replicas are not a multiple of size " +
+			"3 times stride 5: " +
 			"want a size of 1, 2, 4 or 8, and a stride that divides 8 by it"},
 		{7, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 7}, "7 replicas are not a multiple of size 2 times stride 7: with stride 7 want a size of 1"},
 		{720, commgroup.Group{Type: commgroup.Consecutive, Size: 7}, "720 replicas are not a multiple of size 7: " +
@@ -168,7 +169,8 @@ func TestLayoutAgainstOracle(t *testing.T) {
 				checkLayout(t, l, dumbGroups(n, size, stride))
 				back, err := l.Group().Resolve(n)
 				if err != nil || back != l {
-					t.Fatalf("n=%d %v: layout %v describes itself as %v, which is %v, %v", n, g, l, l.Group(), back, err)
+					t.Fatalf("n=%d %v: layout %v describes itself as %v, which is %v, %v",
+						n, g, l, l.Group(), back, err)
 				}
 			}
 			orthogonal, err := commgroup.Group{Type: commgroup.Orthogonal, Size: size}.Resolve(n)
@@ -186,7 +188,8 @@ func TestLayoutAgainstOracle(t *testing.T) {
 func checkLayout(t *testing.T, l commgroup.Layout, want [][]int) {
 	t.Helper()
 	if l.Groups() != len(want) || l.Size() != len(want[0]) || l.Replicas() != len(want)*len(want[0]) {
-		t.Fatalf("%v: %d groups of %d of %d replicas, want %d of %d", l, l.Groups(), l.Size(), l.Replicas(), len(want), len(want[0]))
+		t.Fatalf("%v: %d groups of %d of %d replicas, want %d of %d",
+			l, l.Groups(), l.Size(), l.Replicas(), len(want), len(want[0]))
 	}
 	for g, members := range want {
 		if got := l.Members(g); !slices.Equal(got, members) {
@@ -224,7 +227,8 @@ func TestTranspose(t *testing.T) {
 					t.Fatalf("n=%d size=%d stride=%d: error %v, want one: %v", n, size, stride, err, !want)
 				}
 				if err != nil {
-					if want := fmt.Sprintf("size %d and stride %d of %d", size, stride, n); !strings.Contains(err.Error(), want) {
+					if want := fmt.Sprintf("size %d and stride %d of %d",
+						size, stride, n); !strings.Contains(err.Error(), want) {
 						t.Fatalf("error %q does not name %q", err, want)
 					}
 					continue
@@ -314,7 +318,8 @@ func TestNamedSizesWouldDo(t *testing.T) {
 						tried.Size = k
 					}
 					_, does := tried.Resolve(n)
-					if says := slices.Contains(number.FindAllString(found[2], -1), fmt.Sprint(k)); says != (does == nil) {
+					if says := slices.Contains(number.FindAllString(found[2], -1),
+						fmt.Sprint(k)); says != (does == nil) {
 						t.Fatalf("n=%d %+v: %v: of %s %d it says %v", n, g, err, found[1], k, says)
 					}
 					named++

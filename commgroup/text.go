@@ -29,7 +29,8 @@ func Parse(text string) (Group, error) {
 	var g Group
 	var found bool
 	if g.Type, found = typeNames.Lookup(strings.TrimSpace(name)); !found {
-		return Group{}, fmt.Errorf("commgroup: unknown group %q: want ALL, CONSECUTIVE or ORTHOGONAL, then maybe (size, stride s)", text)
+		return Group{}, fmt.Errorf("commgroup: unknown group %q: want ALL, CONSECUTIVE or ORTHOGONAL, then maybe "+
+			"(size, stride s)", text)
 	}
 	if !bracket {
 		return g, nil

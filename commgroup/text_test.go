@@ -105,7 +105,8 @@ func TestTextMarshaling(t *testing.T) {
 
 // FuzzParse: whatever parses prints to a text that parses to the same group, and resolving never panics.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"ALL", "CONSECUTIVE(4)", "CONSECUTIVE(4, stride 2)", "CONSECUTIVE(stride 2)", "ORTHOGONAL(2)", "ALL(8", "X(1)", "ALL(,)"} {
+	for _, text := range []string{"ALL", "CONSECUTIVE(4)",
+		"CONSECUTIVE(4, stride 2)", "CONSECUTIVE(stride 2)", "ORTHOGONAL(2)", "ALL(8", "X(1)", "ALL(,)"} {
 		f.Add(text, 8)
 	}
 	f.Fuzz(func(t *testing.T, text string, n int) {

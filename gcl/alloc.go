@@ -67,7 +67,8 @@ func (m *allocations) alloc(n, size int) (unsafe.Pointer, error) {
 	case n < 0:
 		return nil, fmt.Errorf("%d elements", n)
 	case n > (maxBytes-2*page)/size:
-		return nil, fmt.Errorf("%d elements of %d bytes, want %d at most: %d bytes with room to begin with a page", n, size, (maxBytes-2*page)/size, int64(maxBytes))
+		return nil, fmt.Errorf("%d elements of %d bytes, want %d at most: %d bytes with room to begin with a page",
+			n, size, (maxBytes-2*page)/size, int64(maxBytes))
 	}
 	length := max((n*size+page-1)/page*page, page)
 	all := make([]byte, length+page-1)

@@ -31,9 +31,15 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		steps = append(steps, step{fmt.Sprintf("%s %v", name, tensor.DTypeOf[T]()), call})
 	}
 	for _, op := range reductions {
-		add("AllReduceTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceTo(ctx, c, out, in, op) })
-		add("AllReduceInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceInPlace(ctx, c, out, op) })
-		add("ReduceScatterTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceScatterTo(ctx, c, shard, in, op) })
+		add("AllReduceTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceTo(ctx, c, out, in, op)
+		})
+		add("AllReduceInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, c, out, op)
+		})
+		add("ReduceScatterTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceScatterTo(ctx, c, shard, in, op)
+		})
 	}
 	// Several tensors, three quarters of the bytes in one of them, and three empty; the last form is on tensors.
 	cut := func(data []T) [][]T {
@@ -48,7 +54,8 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		tensors = append(tensors, flat(append([]T(nil), data...)))
 		rows = append(rows, must(tensor.New(tensor.DTypeOf[T](), ranks, len(data))))
 	}
-	batch := func(collective schedule.Collective, op gcl.Operator, dsts, srcs [][]T) func(ctx context.Context, c *gcl.Comm) error {
+	batch := func(collective schedule.Collective, op gcl.Operator, dsts, srcs [][]T) func(ctx context.Context,
+		c *gcl.Comm) error {
 		var b *gcl.Batch
 		return func(ctx context.Context, c *gcl.Comm) error {
 			if b == nil {
@@ -65,18 +72,34 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		add("Batch of several "+op.String(), batch(schedule.ReduceScatter, op, shards, ins))
 		x := flat(in)
 		y := flat(out)
-		add("Do "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return c.Do(ctx, schedule.AllReduce, y, x, op, 0) })
+		add("Do "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return c.Do(ctx, schedule.AllReduce, y, x, op, 0)
+		})
 	}
 	mapping := chunks.Mapping{parts / 3, 0, parts - parts/3}
 	mapped := make([]T, (parts/3+ranks-1)/ranks+(parts-parts/3+ranks-1)/ranks)
 	for _, op := range reductions {
-		add("AllReduceManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceManyTo(ctx, c, outs, ins, op) })
-		add("AllReduceManyInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceManyInPlace(ctx, c, outs, op) })
-		add("ReduceScatterManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceScatterManyTo(ctx, c, shards, ins, op) })
-		add("AllReduceTensorsInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceTensorsInPlace(ctx, c, tensors, op) })
-		add("ReduceTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceTo(ctx, c, out, in, op, 1) })
-		add("ReduceInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceInPlace(ctx, c, out, op, 1) })
-		add("ReduceManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error { return gcl.ReduceManyTo(ctx, c, outs, ins, op, 1) })
+		add("AllReduceManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceManyTo(ctx, c, outs, ins, op)
+		})
+		add("AllReduceManyInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceManyInPlace(ctx, c, outs, op)
+		})
+		add("ReduceScatterManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceScatterManyTo(ctx, c, shards, ins, op)
+		})
+		add("AllReduceTensorsInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceTensorsInPlace(ctx, c, tensors, op)
+		})
+		add("ReduceTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceTo(ctx, c, out, in, op, 1)
+		})
+		add("ReduceInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceInPlace(ctx, c, out, op, 1)
+		})
+		add("ReduceManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceManyTo(ctx, c, outs, ins, op, 1)
+		})
 		add("ReduceTensorsTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.ReduceTensorsTo(ctx, c, tensors, tensors, op, 1)
 		})
@@ -85,26 +108,46 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		})
 	}
 	if moves {
-		add("AllGatherManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllGatherManyTo(ctx, c, alls, ins) })
-		add("AllToAllManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllManyTo(ctx, c, outs, ins) })
-		add("AllToAllManyInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllManyInPlace(ctx, c, outs) })
-		add("BroadcastManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastManyTo(ctx, c, outs, ins, 1) })
-		add("BroadcastTensorsInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastTensorsInPlace(ctx, c, tensors, 1) })
+		add("AllGatherManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllGatherManyTo(ctx, c, alls, ins)
+		})
+		add("AllToAllManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllToAllManyTo(ctx, c, outs, ins)
+		})
+		add("AllToAllManyInPlace", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllToAllManyInPlace(ctx, c, outs)
+		})
+		add("BroadcastManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.BroadcastManyTo(ctx, c, outs, ins, 1)
+		})
+		add("BroadcastTensorsInPlace", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.BroadcastTensorsInPlace(ctx, c, tensors, 1)
+		})
 		add("AllGatherMappedTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllGatherMappedTo(ctx, c, in[:parts], mapped, mapping)
 		})
 		add("AllGatherTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllGatherTo(ctx, c, all, in) })
-		add("AllToAllTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllTo(ctx, c, out[:parts], in[:parts]) })
-		add("AllToAllInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.AllToAllInPlace(ctx, c, out[:parts]) })
+		add("AllToAllTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllToAllTo(ctx, c, out[:parts], in[:parts])
+		})
+		add("AllToAllInPlace", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllToAllInPlace(ctx, c, out[:parts])
+		})
 		add("BroadcastTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastTo(ctx, c, out, in, 1) })
-		add("BroadcastInPlace", func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, c, out, 1) })
+		add("BroadcastInPlace", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.BroadcastInPlace(ctx, c, out, 1)
+		})
 		add("GatherTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.GatherTo(ctx, c, all, in, 1) })
-		add("GatherManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.GatherManyTo(ctx, c, alls, ins, 1) })
+		add("GatherManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.GatherManyTo(ctx, c, alls, ins, 1)
+		})
 		add("GatherTensorsTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.GatherTensorsTo(ctx, c, rows, tensors, 1)
 		})
 		add("ScatterTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.ScatterTo(ctx, c, in, all, 1) })
-		add("ScatterManyTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.ScatterManyTo(ctx, c, ins, alls, 1) })
+		add("ScatterManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ScatterManyTo(ctx, c, ins, alls, 1)
+		})
 		add("ScatterTensorsTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.ScatterTensorsTo(ctx, c, tensors, rows, 1)
 		})
@@ -130,7 +173,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		for _, reproducible := range []bool{false, true} {
 			for _, bytes := range steadyCases(o.Method)[reproducible] {
 				o.Reproducible = reproducible
-				t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/size=%d", o.Method, o.Implementation, reproducible, bytes), func(t *testing.T) {
+				t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/size=%d",
+					o.Method, o.Implementation, reproducible, bytes), func(t *testing.T) {
 					steady(t, ranks, o, bytes, func(c *gcl.Comm) *gcl.Comm { return c })
 				})
 			}
@@ -140,11 +184,15 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 
 // Nor do the calls of groups allocate, with a barrier of all between them.
 func TestGroupsAllocateNothing(t *testing.T) {
-	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, {Implementation: gcl.Syncless}} {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
+		{Implementation: gcl.Syncless}} {
 		for _, bytes := range []int{1, 1000, 1 << 16} {
-			t.Run(fmt.Sprintf("method=%v/implementation=%v/size=%d", o.Method, o.Implementation, bytes), func(t *testing.T) {
-				steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm { return grouped(c, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}) })
-			})
+			t.Run(fmt.Sprintf("method=%v/implementation=%v/size=%d", o.Method, o.Implementation, bytes),
+				func(t *testing.T) {
+					steady(t, 4, o, bytes, func(c *gcl.Comm) *gcl.Comm {
+						return grouped(c, commgroup.Group{Type: commgroup.Orthogonal, Size: 2})
+					})
+				})
 		}
 	}
 }
@@ -164,7 +212,9 @@ func TestPiecemealAllocatesNothing(t *testing.T) {
 		o := x.options
 		o.MaxBytesPerTile, o.StageFragments, o.MaxBroadcastSize = 7, true, 1<<20
 		t.Run(fmt.Sprintf("method=%v/implementation=%v", o.Method, o.Implementation), func(t *testing.T) {
-			steady(t, 4, o, 1000, func(c *gcl.Comm) *gcl.Comm { return grouped(c, x.group) }, gcl.WithTopology(hosts(t, 2, 2)))
+			steady(t, 4, o, 1000, func(c *gcl.Comm) *gcl.Comm {
+				return grouped(c, x.group)
+			}, gcl.WithTopology(hosts(t, 2, 2)))
 		})
 	}
 }
@@ -244,12 +294,14 @@ func measure(ctx context.Context, c *gcl.Comm, s step, runs int, t *testing.T) e
 
 // Nor do calls on more sets of tensors than are kept.
 func TestManySetsAllocateNothing(t *testing.T) {
-	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.Direct, Implementation: gcl.Syncless, Reproducible: true}} {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing},
+		{Method: methods.Direct, Implementation: gcl.Syncless, Reproducible: true}} {
 		replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 			c = withOptions(c, o)
 			var sets [][][]tensor.BFloat16
 			for i := range 50 {
-				sets = append(sets, [][]tensor.BFloat16{make([]tensor.BFloat16, 100+i), make([]tensor.BFloat16, 9000-10*i)})
+				sets = append(sets, [][]tensor.BFloat16{make([]tensor.BFloat16, 100+i),
+					make([]tensor.BFloat16, 9000-10*i)})
 			}
 			all := step{"AllReduceManyInPlace of 50 sets in turn", func(ctx context.Context, c *gcl.Comm) error {
 				for _, s := range sets {

@@ -51,7 +51,8 @@ func TestAutoChooses(t *testing.T) {
 func TestAutoChoosesForBarriers(t *testing.T) {
 	for size, want := range map[int]methods.Method{2: methods.SendToAll, 1 << 18: methods.Direct} {
 		method, _ := sent(t, 4, func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Implementation: gcl.Syncful}), make([]float32, size), gcl.Add)
+			return gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Implementation: gcl.Syncful}),
+				make([]float32, size), gcl.Add)
 		})
 		if method != want {
 			t.Errorf("%d elements: %v, want %v", size, method, want)
@@ -72,12 +73,14 @@ func (e *memoryTap) Exchange(ctx context.Context, call transport.Call, batch []t
 	return e.near.Exchange(ctx, call, batch)
 }
 
-func (e *memoryTap) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, w transport.Worker) error {
+func (e *memoryTap) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int,
+	w transport.Worker) error {
 	e.look("Share", call)
 	return e.near.Share(ctx, call, members, mine, rounds, w)
 }
 
-func (e *memoryTap) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
+func (e *memoryTap) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int,
+	c transport.Combiner) ([][]byte, []byte, error) {
 	e.look("Gather", call)
 	return e.near.Gather(ctx, call, members, mine, size, c)
 }
@@ -139,7 +142,8 @@ func TestChainsArePipelines(t *testing.T) {
 			return gcl.BroadcastInPlace(ctx, c, data, 0)
 		}},
 		{"reproducible", func(ctx context.Context, c *gcl.Comm, data []float32) error {
-			return gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Method: methods.ClockwiseRing, Reproducible: true}), data, gcl.Add)
+			return gcl.AllReduceInPlace(ctx,
+				withOptions(c, gcl.Options{Method: methods.ClockwiseRing, Reproducible: true}), data, gcl.Add)
 		}},
 	} {
 		rounds := map[int]int{}

@@ -41,7 +41,8 @@ func TestTraceOfBatch(t *testing.T) {
 		var told []string
 		o := gcl.Options{Trace: &gcl.Trace{CollectiveStart: func(c gcl.TraceCall) {
 			if c.Replica == 0 {
-				told = append(told, fmt.Sprintf("%d tensors, %v x %d = %d bytes", c.Tensors, c.DType, c.Elements, c.Bytes))
+				told = append(told, fmt.Sprintf("%d tensors, %v x %d = %d bytes",
+					c.Tensors, c.DType, c.Elements, c.Bytes))
 			}
 		}}}
 		failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {

@@ -24,7 +24,8 @@ var batchOptions = []gcl.Options{
 func TestBatch(t *testing.T) {
 	for _, o := range batchOptions {
 		for _, lengths := range [][]int{{}, {7}, {5000}, {3, 2}, {3, 0, 900}, {20000, 1}} {
-			t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/staged=%v/lengths=%v", o.Method, o.Implementation, o.Reproducible, o.StageFragments, lengths), func(t *testing.T) {
+			t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/staged=%v/lengths=%v",
+				o.Method, o.Implementation, o.Reproducible, o.StageFragments, lengths), func(t *testing.T) {
 				n, machine := 3, hosts(t, 3)
 				if o.Implementation == gcl.Hybrid {
 					n, machine = 4, hosts(t, 2, 2)
@@ -140,7 +141,8 @@ func TestBatchMeetsOtherForms(t *testing.T) {
 			err = errors.Join(c.Do(ctx, schedule.AllReduce, in, in, gcl.Add, 0), both.Run(ctx))
 			copy(one, must(tensor.Of[int32](in)))
 		default:
-			err = errors.Join(gcl.AllReduceInPlace(ctx, c, one, gcl.Add), gcl.AllReduceManyInPlace(ctx, c, [][]int32{one, two}, gcl.Add))
+			err = errors.Join(gcl.AllReduceInPlace(ctx, c, one, gcl.Add),
+				gcl.AllReduceManyInPlace(ctx, c, [][]int32{one, two}, gcl.Add))
 		}
 		return errors.Join(err, check("one", one, []int32{9, 18}), check("two", two, []int32{9, 12, 15}))
 	})
@@ -153,7 +155,8 @@ func TestBatchErrors(t *testing.T) {
 		a := make([]float32, 8)
 		var none context.Context
 		f32 := func(shape ...int) *tensor.Tensor { return must(tensor.New(tensor.F32, shape...)) }
-		fill := func(collective schedule.Collective, op gcl.Operator, root int, add ...func(b *gcl.Batch)) func() error {
+		fill := func(collective schedule.Collective, op gcl.Operator, root int,
+			add ...func(b *gcl.Batch)) func() error {
 			return func() error {
 				b := c.Batch(collective, op, root)
 				for _, f := range add {
@@ -182,7 +185,9 @@ func TestBatchErrors(t *testing.T) {
 			{"an all-reduce has no root: its root is 1, want 0", fill(schedule.AllReduce, gcl.Add, 1, good)},
 			{"operand 1: the destination has 3 elements, want 8", fill(schedule.AllReduce, gcl.Add, 0, good, func(b *gcl.Batch) { gcl.Append(b, a[:3], make([]float32, 8)) })},
 			{"operand 1: the destination has 3 elements, want 8", fill(schedule.AllReduce, gcl.Add, 0, good,
-				func(b *gcl.Batch) { gcl.Append(b, a[:3], make([]float32, 8)) }, func(b *gcl.Batch) { b.AppendTensor(f32(2), nil) })},
+				func(b *gcl.Batch) { gcl.Append(b, a[:3], make([]float32, 8)) }, func(b *gcl.Batch) {
+					b.AppendTensor(f32(2), nil)
+				})},
 			{"operand 0: operator LOGICAL_AND takes bool, not float32", fill(schedule.AllReduce, gcl.LogicalAnd, 0, good)},
 			{"the destinations of tensor 0 and tensor 1 overlap", fill(schedule.AllReduce, gcl.Add, 0, good, good)},
 			{"operand 0: the input: it is nil", fill(schedule.AllReduce, gcl.Add, 0, func(b *gcl.Batch) { b.AppendTensor(f32(2), nil) })},
@@ -216,7 +221,8 @@ func TestBatchErrors(t *testing.T) {
 			return fmt.Errorf("%d operands before the first that is wrong, want 1", b.Len())
 		}
 		for range 2 { // again and again, and whatever follows the first
-			if err := b.Run(ctx); err == nil || !strings.Contains(err.Error(), "operand 1: the destination has 1 elements, want 2") {
+			if err := b.Run(ctx); err == nil ||
+				!strings.Contains(err.Error(), "operand 1: the destination has 1 elements, want 2") {
 				return fmt.Errorf("error %v", err)
 			}
 		}

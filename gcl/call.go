@@ -9,7 +9,8 @@ import (
 
 // fingerprintOf is the part of a call's fingerprint that does not depend on what it works on.
 func (c *Comm) fingerprintOf(a *ask) transport.Call {
-	return transport.Call{Group: c.group.ID, Root: wire.RootNumber(a.Root), Collective: uint8(a.Collective), Operator: uint8(a.operator)}
+	return transport.Call{Group: c.group.ID, Root: wire.RootNumber(a.Root), Collective: uint8(a.Collective),
+		Operator: uint8(a.operator)}
 }
 
 // do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its

@@ -35,7 +35,8 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 			return 0, err
 		}
 	} else if want := contract.Output.Elements(n, size); k.dstLen != want {
-		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
+		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks",
+			k.dstLen, want, k.srcLen, size)
 	}
 	return n, c.checkOverlap(k)
 }
@@ -46,15 +47,19 @@ func (c *Comm) checkRooted(k *call, contract schedule.Contract, n int) error {
 	size, atRoot := c.Size(), c.Rank() == k.Root
 	switch want := contract.Output.Elements(n, size); {
 	case contract.Deals() && atRoot && k.srcLen%size != 0:
-		return fmt.Errorf("%d elements at the root do not divide into %d equal parts, one for each rank", k.srcLen, size)
+		return fmt.Errorf("%d elements at the root do not divide into %d equal parts, one for each rank",
+			k.srcLen, size)
 	case contract.Deals() && atRoot && k.srcLen != n:
-		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, k.srcLen/size, k.srcLen, size)
+		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks",
+			k.dstLen, k.srcLen/size, k.srcLen, size)
 	case contract.Deals() && k.srcLen != 0 && k.srcLen != n:
 		return fmt.Errorf("the input has %d elements, want none or %d: only the root's is read", k.srcLen, n)
 	case contract.Output == schedule.AtRoot && !atRoot && k.dstLen != 0 && k.dstLen != want:
-		return fmt.Errorf("the destination has %d elements, want none or %d: only the root's is written", k.dstLen, want)
+		return fmt.Errorf("the destination has %d elements, want none or %d: only the root's is written",
+			k.dstLen, want)
 	case (contract.Output != schedule.AtRoot || atRoot) && k.dstLen != want:
-		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks", k.dstLen, want, k.srcLen, size)
+		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks",
+			k.dstLen, want, k.srcLen, size)
 	}
 	if !k.Writes(c.Rank()) {
 		k.dst = nil
@@ -115,7 +120,8 @@ func (c *Comm) checkOverlap(k *call) error {
 		dst, src = src, dst
 	}
 	if dst != src+place {
-		return fmt.Errorf("the destination begins %d bytes %s the input and overlaps it; it must lie apart or %s", apart, side, where)
+		return fmt.Errorf("the destination begins %d bytes %s the input and overlaps it; it must lie apart or %s",
+			apart, side, where)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // do1 carries out a collective with one input and one output.
-func do1[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T, op Operator, root int) error {
+func do1[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T, op Operator,
+	root int) error {
 	return c.do(ctx, &call{
 		ask: newAsk(collective, op, root), dtype: tensor.DTypeOf[T](),
 		dst: tensor.Bytes(dst), src: tensor.Bytes(src), dstLen: len(dst), srcLen: len(src),
@@ -17,7 +18,8 @@ func do1[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Col
 }
 
 // result makes the output of a collective and carries it out.
-func result[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, n int, src []T, op Operator, root int) ([]T, error) {
+func result[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, n int, src []T, op Operator,
+	root int) ([]T, error) {
 	dst := make([]T, n)
 	if err := do1(ctx, c, collective, dst, src, op, root); err != nil {
 		return nil, err

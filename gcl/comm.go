@@ -65,7 +65,8 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 
 // newConnection makes a connection, a Dup of another unless that is nil. Its flight recorder is one of all; nil: it has
 // none.
-func newConnection(endpoint transport.Endpoint, t topology.Topology, from *connection, all *flight.Recorders) *connection {
+func newConnection(endpoint transport.Endpoint, t topology.Topology, from *connection,
+	all *flight.Recorders) *connection {
 	l := &connection{
 		topology: t,
 		groups:   map[groupKey]*membership{}, counts: map[groupKey]*atomic.Uint64{}, flights: all,

@@ -48,7 +48,8 @@ const tableHead = "  began took state call"
 
 func TestDumpOfOthersErrors(t *testing.T) {
 	_, parsing := gcl.ParseOperator("PLUS")
-	for _, err := range []error{nil, errBoom, errors.Join(errBoom, context.Canceled), gcl.ErrAborted, parsing, &gcl.PanicError{}, gcl.Run(t.Context(), 0, nil)} {
+	for _, err := range []error{nil, errBoom, errors.Join(errBoom, context.Canceled), gcl.ErrAborted, parsing,
+		&gcl.PanicError{}, gcl.Run(t.Context(), 0, nil)} {
 		if text := gcl.Dump(err); text != "" {
 			t.Errorf("%v: %q", err, text)
 		}
@@ -161,7 +162,8 @@ func TestDumpOfRun(t *testing.T) {
 		}
 		text := dumped(err)
 		for _, want := range []string{
-			"replica 0, connection 0: 1 collective\n", "done barrier #1 (group {0, 1}), broadcast, small\n", "replica 1, connection 0: 2 collectives\n", "barrier #2 (group {0, 1}), broadcast, small\n",
+			"replica 0, connection 0: 1 collective\n", "done barrier #1 (group {0, 1}), broadcast, small\n",
+			"replica 1, connection 0: 2 collectives\n", "barrier #2 (group {0, 1}), broadcast, small\n",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is missing in\n%v\n%s", name, want, err, text)
@@ -234,13 +236,16 @@ func TestDumpWrapsAround(t *testing.T) {
 			}
 			rows = append(rows, fmt.Sprintf("> T T failed broadcast #%d (int8 x 1, root 4, group {0})", calls))
 			head := fmt.Sprintf("replica 0, connection 0: %d collectives", calls)
-			mustDump(t, last, append([]string{fmt.Sprintf("gcl: flight recorder; times are relative to the failure of broadcast #%d on replica 0", calls), head}, rows...)...)
+			mustDump(t, last, append([]string{fmt.Sprintf("gcl: flight recorder; times are relative to the failure "+
+				"of broadcast #%d on replica 0", calls), head}, rows...)...)
 			if calls > 1024 {
 				rows[len(rows)-1] = " " + rows[len(rows)-1][1:]
-				mustDump(t, first, append([]string{"gcl: flight recorder; times are relative to now", head + "; #1 of group {0} has been overwritten"}, rows...)...)
+				mustDump(t, first, append([]string{"gcl: flight recorder; times are relative to now",
+					head + "; #1 of group {0} has been overwritten"}, rows...)...)
 				return nil
 			}
-			mustDump(t, first, "gcl: flight recorder; times are relative to the failure of broadcast #1 on replica 0", head, tableHead,
+			mustDump(t, first, "gcl: flight recorder; times are relative to the failure of broadcast #1 on replica 0",
+				head, tableHead,
 				"> T T failed broadcast #1 (int8 x 1, root 3, group {0})",
 				"  T T done all-reduce #2 (ADD int8 x 0, group {0}), local",
 				"  T T done all-reduce #3 (ADD int8 x 1, group {0}), local",
@@ -266,7 +271,8 @@ func TestDumpOfTheOldest(t *testing.T) {
 		if text := gcl.Dump(first); !strings.Contains(text, "#1 of group {0} has been overwritten") {
 			t.Errorf("the first of 1,025:\n%s", text)
 		}
-		if text := gcl.Dump(second); strings.Contains(text, "overwritten") || !strings.Contains(text, "failed  broadcast #2 (int8 x 1, root 4, group {0})") {
+		if text := gcl.Dump(second); strings.Contains(text, "overwritten") ||
+			!strings.Contains(text, "failed  broadcast #2 (int8 x 1, root 4, group {0})") {
 			t.Errorf("the second of 1,025:\n%s", text)
 		}
 		return nil
@@ -309,7 +315,8 @@ func TestDumpOfNew(t *testing.T) {
 	all.Wait()
 	text := dumped(errs[1])
 	for r := range 2 {
-		if !strings.Contains(text, fmt.Sprintf("replica %d, connection 31: 2 collectives\n", r)) || !strings.Contains(text, fmt.Sprintf("replica %d, connection 0: 0 collectives\n", r)) {
+		if !strings.Contains(text, fmt.Sprintf("replica %d, connection 31: 2 collectives\n", r)) ||
+			!strings.Contains(text, fmt.Sprintf("replica %d, connection 0: 0 collectives\n", r)) {
 			t.Errorf("replica %d is missing in\n%s", r, text)
 		}
 	}
@@ -345,7 +352,8 @@ func TestDumpWhileRunning(t *testing.T) {
 				}
 				for _, m := range found {
 					seq, _ := strconv.Atoi(m[2])
-					if name, _ := strconv.Atoi(m[3]); name != seq%10 && seq > 1 || m[4] != fmt.Sprint(seq%7) && seq > 1 {
+					if name, _ := strconv.Atoi(m[3]); name != seq%10 && seq > 1 ||
+						m[4] != fmt.Sprint(seq%7) && seq > 1 {
 						t.Errorf("a record that is mixed up: %q", m[0])
 					}
 				}

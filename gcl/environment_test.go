@@ -42,7 +42,8 @@ func TestEnvironmentOverrides(t *testing.T) {
 				return fmt.Errorf("%s: %+v, want %+v", name, have, want)
 			}
 		}
-		if o := withOptions(c, gcl.Options{Reproducible: true}).Options(); o != (gcl.Options{Reproducible: true, Method: methods.ClockwiseRing, Implementation: gcl.Syncful}) {
+		if o := withOptions(c, gcl.Options{Reproducible: true}).Options(); o != (gcl.Options{Reproducible: true,
+			Method: methods.ClockwiseRing, Implementation: gcl.Syncful}) {
 			return fmt.Errorf("With another option: %+v", o)
 		}
 		_, err = c.With(gcl.Options{MaxBytesPerTile: -1}) // which no override makes right
@@ -99,7 +100,8 @@ func TestEnvironmentWithinReplica(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, c := range []*gcl.Comm{c, withOptions(c, gcl.Options{}), dup, withOptions(dup, gcl.Options{IPUsPerRank: 4})} {
+		for _, c := range []*gcl.Comm{c, withOptions(c, gcl.Options{}), dup,
+			withOptions(dup, gcl.Options{IPUsPerRank: 4})} {
 			rows, err := gcl.AllReduceWithinReplica(ctx, c, [][]int32{{1}, {2}, {3}, {4}}, gcl.Add)
 			if err != nil {
 				return err
@@ -114,14 +116,19 @@ func TestEnvironmentWithinReplica(t *testing.T) {
 
 func TestEnvironmentErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"method=broadcast":       "gcl: environment variable GCL_OPTIONS: options: want one JSON object",
-		"null":                   "gcl: environment variable GCL_OPTIONS: options: want one JSON object",
-		`{"method":"broadcast"`:  "gcl: environment variable GCL_OPTIONS: options: after byte 21 of 21: the text ends inside the object: want one JSON object",
-		`{"method":"broad`:       "gcl: environment variable GCL_OPTIONS: options: after byte 10 of 16: the text ends inside the object: want one JSON object",
-		`{method:"broadcast"}`:   "gcl: environment variable GCL_OPTIONS: options: after byte 1 of 20: invalid character 'm': want one JSON object",
-		`{"method":null}`:        "gcl: option method=null in the environment variable GCL_OPTIONS: want a string",
-		`{"metod":"broadcast"}`:  "gcl: option metod=broadcast in the environment variable GCL_OPTIONS: no such option, the closest is method",
-		`{"method":"broadcats"}`: "gcl: option method=broadcats in the environment variable GCL_OPTIONS: no such value, the closest is broadcast",
+		"method=broadcast": "gcl: environment variable GCL_OPTIONS: options: want one JSON object",
+		"null":             "gcl: environment variable GCL_OPTIONS: options: want one JSON object",
+		`{"method":"broadcast"`: "gcl: environment variable GCL_OPTIONS: options: after byte 21 of 21: the text " +
+			"ends inside the object: want one JSON object",
+		`{"method":"broad`: "gcl: environment variable GCL_OPTIONS: options: after byte 10 of 16: the text " +
+			"ends inside the object: want one JSON object",
+		`{method:"broadcast"}`: "gcl: environment variable GCL_OPTIONS: options: after byte 1 of 20: invalid " +
+			"character 'm': want one JSON object",
+		`{"method":null}`: "gcl: option method=null in the environment variable GCL_OPTIONS: want a string",
+		`{"metod":"broadcast"}`: "gcl: option metod=broadcast in the environment variable GCL_OPTIONS: no such " +
+			"option, the closest is method",
+		`{"method":"broadcats"}`: "gcl: option method=broadcats in the environment variable GCL_OPTIONS: no such " +
+			"value, the closest is broadcast",
 	} {
 		t.Setenv("GCL_OPTIONS", text)
 		_, endpoints := counted(t, 1)
@@ -185,7 +192,8 @@ func TestEnvironmentDoesNotFit(t *testing.T) {
 	t.Setenv("GCL_OPTIONS", `{"collectiveImplementation": "Hybrid"}`)
 	err = run(gcl.Options{}, func(_ context.Context, c *gcl.Comm) error {
 		_, err := c.Group(commgroup.Group{Type: commgroup.Consecutive, Size: 3}) // 0 1 and 2 in two domains; 3 and 4 5
-		if err == nil || !strings.HasPrefix(err.Error(), "gcl: option Implementation=Hybrid in the environment variable GCL_OPTIONS: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "gcl: option Implementation=Hybrid in the environment "+
+			"variable GCL_OPTIONS: ") {
 			return fmt.Errorf("Group: %v", err)
 		}
 		return nil

@@ -151,7 +151,8 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 		e.kinds = append(e.kinds, &PeerError{Replica: round.Peer, Err: err})
 	}
 	refused, argument := (*transport.BatchError)(nil), (*transport.ArgumentError)(nil)
-	if len(e.kinds) == 0 && !errors.As(err, &refused) && !errors.As(err, &argument) && !errors.Is(err, transport.ErrBusy) {
+	if len(e.kinds) == 0 && !errors.As(err, &refused) && !errors.As(err, &argument) &&
+		!errors.Is(err, transport.ErrBusy) {
 		e.kinds = append(e.kinds, ErrAborted) // by this replica itself
 	}
 	return e
@@ -228,11 +229,13 @@ func (n names) explain(err error) string {
 		var parts []string
 		for i, r := range e.Replicas {
 			next := e.Replicas[(i+1)%len(e.Replicas)]
-			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d", r, n.describe(r, e.Calls[i]), next))
+			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d",
+				r, n.describe(r, e.Calls[i]), next))
 		}
 		return "call mismatch: " + strings.Join(parts, ", ")
 	case *transport.UnmatchedError:
-		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made", e.Replica, n.describe(e.Peer, e.Theirs), e.Peer)
+		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made",
+			e.Replica, n.describe(e.Peer, e.Theirs), e.Peer)
 	case *transport.ClosedError:
 		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Replica)
 	}
@@ -324,7 +327,8 @@ func hiddenDifference(a, b transport.Call) string {
 	}
 	options := strings.Join(agreedFields(), ", ") + ", or the topology"
 	if many {
-		return fmt.Sprintf("; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their options (%s)", options)
+		return fmt.Sprintf("; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their "+
+			"options (%s)", options)
 	}
 	return fmt.Sprintf("; their options differ (%s), or the roots of their broadcasts before", options)
 }

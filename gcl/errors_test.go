@@ -70,7 +70,8 @@ func badCalls() []badCall {
 			return gcl.BroadcastInPlace(ctx, c, f(10), -1)
 		}, []string{"root -1", "0 to 3"}},
 		{"broadcast from a rank of another group", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastInPlace(ctx, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2}), f(10), 2)
+			return gcl.BroadcastInPlace(ctx, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2}), f(10),
+				2)
 		}, []string{"root 2", "0 to 1"}},
 
 		{"an operator that does not exist", func(ctx context.Context, c *gcl.Comm) error {
@@ -143,7 +144,8 @@ func isArgumentError(err error) error {
 	switch {
 	case err == nil:
 		return errors.New("no error")
-	case errors.Is(err, gcl.ErrMismatch) || errors.Is(err, gcl.ErrAborted) || errors.Is(err, gcl.ErrClosed) || errors.As(err, &peer):
+	case errors.Is(err, gcl.ErrMismatch) || errors.Is(err, gcl.ErrAborted) || errors.Is(err, gcl.ErrClosed) ||
+		errors.As(err, &peer):
 		return fmt.Errorf("%w: not about arguments", err)
 	case !strings.HasPrefix(err.Error(), "gcl: "):
 		return fmt.Errorf("%w: does not begin with gcl:", err)
@@ -240,7 +242,8 @@ func reduceOne[T tensor.Element](ctx context.Context, c *gcl.Comm, op gcl.Operat
 
 // Every operator on every dtype, against the table of SEMANTICS.md.
 func TestOperatorsTakeTheirTypes(t *testing.T) {
-	const floats, integers, bools = "float16 bfloat16 float32 float64 ", "int8 int16 int32 int64 uint8 uint16 uint32 uint64 ", "bool "
+	const floats, integers, bools = "float16 bfloat16 float32 float64 ", "int8 int16 int32 int64 uint8 uint16 uint32 " +
+		"uint64 ", "bool "
 	takes := map[gcl.Operator]string{
 		gcl.Add: floats + integers, gcl.Mul: floats + integers, gcl.Mean: floats,
 		gcl.Min: floats + integers, gcl.Max: floats + integers,
@@ -251,8 +254,10 @@ func TestOperatorsTakeTheirTypes(t *testing.T) {
 	types := map[tensor.DType]func(context.Context, *gcl.Comm, gcl.Operator) (error, error){
 		tensor.Bool: reduceOne[bool], tensor.F16: reduceOne[tensor.Float16], tensor.BF16: reduceOne[tensor.BFloat16],
 		tensor.F32: reduceOne[float32], tensor.F64: reduceOne[float64],
-		tensor.I8: reduceOne[int8], tensor.I16: reduceOne[int16], tensor.I32: reduceOne[int32], tensor.I64: reduceOne[int64],
-		tensor.U8: reduceOne[uint8], tensor.U16: reduceOne[uint16], tensor.U32: reduceOne[uint32], tensor.U64: reduceOne[uint64],
+		tensor.I8: reduceOne[int8], tensor.I16: reduceOne[int16], tensor.I32: reduceOne[int32],
+		tensor.I64: reduceOne[int64],
+		tensor.U8:  reduceOne[uint8], tensor.U16: reduceOne[uint16], tensor.U32: reduceOne[uint32],
+		tensor.U64: reduceOne[uint64],
 	}
 	if want := len(tensor.DTypes()); len(types) != want {
 		t.Fatalf("%d types in the test, %d in the library", len(types), want)
@@ -274,7 +279,8 @@ func TestOperatorsTakeTheirTypes(t *testing.T) {
 						if why != nil {
 							return fmt.Errorf("%v on %v: %w", op, dtype, why)
 						}
-						if !strings.Contains(err.Error(), op.String()) || int(op) < 9 && !strings.Contains(err.Error(), dtype.String()) {
+						if !strings.Contains(err.Error(), op.String()) ||
+							int(op) < 9 && !strings.Contains(err.Error(), dtype.String()) {
 							return fmt.Errorf("%v on %v: %q names neither", op, dtype, err)
 						}
 					}
@@ -334,7 +340,9 @@ func badOption(t *testing.T, name string, bad gcl.Options) {
 		}
 		return errors.Join(isOptionError(err), goodCall(ctx, c))
 	})
-	if err := isOptionError(gcl.Run(t.Context(), 2, func(context.Context, *gcl.Comm) error { return nil }, gcl.WithOptions(bad))); err != nil {
+	if err := isOptionError(gcl.Run(t.Context(), 2, func(context.Context, *gcl.Comm) error {
+		return nil
+	}, gcl.WithOptions(bad))); err != nil {
 		t.Error(err)
 	}
 }

@@ -68,7 +68,8 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	if c.Size() == 1 {
 		return e, nil
 	}
-	p := price.Pricer{Way: &c.way, Topology: c.lane.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype, Elements: int(bytes / int64(dtype.Size()))}
+	p := price.Pricer{Way: &c.way, Topology: c.lane.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
+		Elements: int(bytes / int64(dtype.Size()))}
 	answer, err := p.Answer()
 	if err != nil {
 		return Explanation{}, errorf("explain: %w", err)
@@ -100,7 +101,8 @@ func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype t
 		return fmt.Errorf("%d bytes are not whole elements of %v", bytes, dtype)
 	}
 	contract := collective.Contract()
-	if n := bytes / int64(dtype.Size()); n%size != 0 && contract.PerRank() && !contract.Combines { // a reduce-scatter pads
+	// a reduce-scatter pads
+	if n := bytes / int64(dtype.Size()); n%size != 0 && contract.PerRank() && !contract.Combines {
 		return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", n, size)
 	}
 	return nil

@@ -16,7 +16,8 @@ func (e Explanation) String() string {
 	if size := e.DType.Size(); size > 0 {
 		elements = e.Bytes / int64(size)
 	}
-	fmt.Fprintf(&b, "%v of %d bytes (%v x %d) over %s; %s\n%s\n", e.Collective, e.Bytes, e.DType, elements, price.Ranks(e.Ranks), e.Machine, e.Why)
+	fmt.Fprintf(&b, "%v of %d bytes (%v x %d) over %s; %s\n%s\n",
+		e.Collective, e.Bytes, e.DType, elements, price.Ranks(e.Ranks), e.Machine, e.Why)
 	if len(e.Candidates) == 0 {
 		return b.String()
 	}

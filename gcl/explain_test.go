@@ -75,7 +75,8 @@ func (w *memoryWitness) Exchange(ctx context.Context, call transport.Call, batch
 
 func (w *memoryWitness) arrived() { w.syncful, w.barriers = true, w.barriers+1 }
 
-func (w *memoryWitness) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, worker transport.Worker) error {
+func (w *memoryWitness) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory,
+	rounds []int, worker transport.Worker) error {
 	w.method = methods.Method(call.Method)
 	w.arrived()
 	for _, pieces := range rounds {
@@ -92,7 +93,8 @@ func (w *memoryWitness) Broadcast(ctx context.Context, call transport.Call, memb
 	return w.near.Broadcast(ctx, call, members, root, buf)
 }
 
-func (w *memoryWitness) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
+func (w *memoryWitness) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int,
+	c transport.Combiner) ([][]byte, []byte, error) {
 	w.method = methods.Method(call.Method)
 	w.arrived()
 	return w.near.Gather(ctx, call, members, mine, size, c)
@@ -140,7 +142,8 @@ func explainedCases(ranks int) []*explained {
 		for _, m := range append(methods.All(), methods.Auto) {
 			for _, i := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful} {
 				for _, reproducible := range []bool{false, true} {
-					for _, n := range []int{0, 3 * ranks, 1024, 1024 * ranks, 38400} { // 1024: 4 KiB, the most that Gather takes
+					// 1024: 4 KiB, the most that Gather takes
+					for _, n := range []int{0, 3 * ranks, 1024, 1024 * ranks, 38400} {
 						contract := c.Contract()
 						if reproducible && (n == 3*ranks || !contract.Combines && c != schedule.AllGather) {
 							continue
@@ -206,7 +209,8 @@ func TestExplainIsTrue(t *testing.T) {
 				endpoints, seen := witnesses(t, g.replicas, memory)
 				cases := explainedCases(g.ranks)
 				for i, x := range cases {
-					x.asked, x.explanation, x.seen = i%g.replicas, make([]gcl.Explanation, g.replicas), make([]sight, g.replicas)
+					x.asked, x.explanation, x.seen = i%g.replicas, make([]gcl.Explanation, g.replicas),
+						make([]sight, g.replicas)
 				}
 				replicas(t, g.replicas, func(ctx context.Context, c *gcl.Comm) error {
 					c = grouped(c, g.group)
@@ -230,7 +234,8 @@ func (x *explained) verify(t *testing.T) {
 	t.Helper()
 	first := x.explanation[0]
 	if first.Ranks == 1 {
-		if first.Method != methods.Auto || first.Implementation != gcl.AutoImplementation || len(first.Candidates) != 0 || x.seen[0] != (sight{}) {
+		if first.Method != methods.Auto || first.Implementation != gcl.AutoImplementation ||
+			len(first.Candidates) != 0 || x.seen[0] != (sight{}) {
 			t.Errorf("%v: %+v, seen %+v", x, first, x.seen[0])
 		}
 		return
@@ -245,7 +250,8 @@ func (x *explained) verify(t *testing.T) {
 		t.Fatalf("%v: %d candidates chosen:\n%v", x, len(chosen), first)
 	}
 	rounds, barriers, sent := 0, 0, int64(0)
-	if e := x.explanation[x.asked]; e.Method != first.Method || e.Implementation != first.Implementation || e.Why != first.Why || !slices.Equal(e.Candidates, first.Candidates) {
+	if e := x.explanation[x.asked]; e.Method != first.Method || e.Implementation != first.Implementation ||
+		e.Why != first.Why || !slices.Equal(e.Candidates, first.Candidates) {
 		t.Fatalf("%v: replica %d says\n%vand replica 0\n%v", x, x.asked, e, first)
 	}
 	for r, s := range x.seen {
@@ -337,7 +343,8 @@ func TestExplainTexts(t *testing.T) {
 }
 
 func TestExplainErrors(t *testing.T) {
-	if _, err := (*gcl.Comm)(nil).Explain(schedule.AllReduce, 4, tensor.F32); err == nil || !strings.Contains(err.Error(), "nil Comm") {
+	if _, err := (*gcl.Comm)(nil).Explain(schedule.AllReduce, 4, tensor.F32); err == nil ||
+		!strings.Contains(err.Error(), "nil Comm") {
 		t.Errorf("nil Comm: %v", err)
 	}
 	replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
@@ -359,8 +366,10 @@ func TestExplainErrors(t *testing.T) {
 			{schedule.Scatter, 16, tensor.F32, "4 elements do not divide into 3 equal parts"},
 		} {
 			e, err := c.Explain(x.collective, x.bytes, x.dtype)
-			if err == nil || !strings.HasPrefix(err.Error(), "gcl: explain: ") || !strings.Contains(err.Error(), x.want) || e.Why != "" {
-				return fmt.Errorf("%v of %d bytes of %v: %+v, error %v, want one with %q", x.collective, x.bytes, x.dtype, e, err, x.want)
+			if err == nil || !strings.HasPrefix(err.Error(), "gcl: explain: ") ||
+				!strings.Contains(err.Error(), x.want) || e.Why != "" {
+				return fmt.Errorf("%v of %d bytes of %v: %+v, error %v, want one with %q",
+					x.collective, x.bytes, x.dtype, e, err, x.want)
 			}
 		}
 		return goodCall(ctx, c) // none of them was a call
@@ -370,7 +379,8 @@ func TestExplainErrors(t *testing.T) {
 // The greatest sizes have a price, if an absurd one.
 func TestExplainHuge(t *testing.T) {
 	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
-		for _, o := range []gcl.Options{{}, {Reproducible: true}, {Implementation: gcl.Syncful, Method: methods.SendToAll}, {Method: methods.ClockwiseRing}} {
+		for _, o := range []gcl.Options{{}, {Reproducible: true},
+			{Implementation: gcl.Syncful, Method: methods.SendToAll}, {Method: methods.ClockwiseRing}} {
 			for _, collective := range schedule.Collectives() {
 				e, err := withOptions(c, o).Explain(collective, math.MaxInt/8*8, tensor.F16)
 				if err != nil {

@@ -12,7 +12,8 @@ import (
 // TestHolds finds a failure in another error by its facts, whatever the texts are.
 func TestHolds(t *testing.T) {
 	mismatch := func(theirs uint64) error {
-		return &transport.MismatchError{Replica: 3, Peer: 2, Mine: transport.Call{Seq: 1}, Theirs: transport.Call{Seq: theirs}}
+		return &transport.MismatchError{Replica: 3, Peer: 2, Mine: transport.Call{Seq: 1},
+			Theirs: transport.Call{Seq: theirs}}
 	}
 	deadlock := func(last int) error {
 		return &transport.DeadlockError{Replicas: []int{0, last}, Calls: []transport.Call{{Seq: 1}, {Seq: 2}}}
@@ -20,7 +21,8 @@ func TestHolds(t *testing.T) {
 	unmatched := func(peer int) error { return &transport.UnmatchedError{Replica: 0, Peer: peer} }
 	closed := func(replica int) error { return &transport.ClosedError{Replica: replica} }
 	in := func(err error) error {
-		return &transport.RoundError{Replica: 1, Peer: 2, Err: &transport.AbortError{Replica: 4, Cause: fmt.Errorf("words: %w", err)}}
+		return &transport.RoundError{Replica: 1, Peer: 2,
+			Err: &transport.AbortError{Replica: 4, Cause: fmt.Errorf("words: %w", err)}}
 	}
 	boom := errors.New("boom")
 	for i, x := range []struct {

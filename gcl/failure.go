@@ -11,7 +11,8 @@ import (
 
 // refusal is for a call that was refused before anything was sent.
 func (c *Comm) refusal(call *transport.Call, err error) *callError {
-	return &callError{what: wire.Name(*call) + wire.Quote(c.label.Name), replica: c.Replica(), err: err, at: c.place(call.Seq)}
+	return &callError{what: wire.Name(*call) + wire.Quote(c.label.Name), replica: c.Replica(), err: err,
+		at: c.place(call.Seq)}
 }
 
 // failure is for what came of a call that was not refused.
@@ -47,7 +48,8 @@ func (c *Comm) place(seq uint64) flight.Place {
 func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) string {
 	own, done := context.Cause(ctx), ctx.Err() != nil
 	ended := func(err error) bool { // in a call, by a context that says nothing of another failure
-		return done && errors.Is(err, own) && len(findPlaces(own)) == 0 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		return done && errors.Is(err, own) && len(findPlaces(own)) == 0 || errors.Is(err, context.DeadlineExceeded) ||
+			errors.Is(err, context.Canceled)
 	}
 	abort := (*transport.AbortError)(nil)
 	switch {

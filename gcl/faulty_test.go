@@ -33,7 +33,8 @@ func TestLateReplicas(t *testing.T) {
 	const n, size = 4, 97
 	sums := newReduceCase(gcl.Add, inputs[int64](gcl.Add, n, size))
 	placed := newMoveCase(sums.in)
-	for _, fault := range []faulty.Fault{faulty.Delay(3 * time.Millisecond), faulty.Slow(2, 5*time.Millisecond), faulty.Slow(0, 100*time.Microsecond)} {
+	for _, fault := range []faulty.Fault{faulty.Delay(3 * time.Millisecond), faulty.Slow(2, 5*time.Millisecond),
+		faulty.Slow(0, 100*time.Microsecond)} {
 		for _, m := range testMethods {
 			synctest.Test(t, func(t *testing.T) {
 				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
@@ -122,7 +123,8 @@ func TestFailedSend(t *testing.T) {
 			return "no *PeerError"
 		case r == 2 && peer.Replica == 2:
 			return "the peer is the replica itself"
-		case r != 2 && (!errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), "aborted by replica 2: replica 2 round ")):
+		case r != 2 && (!errors.Is(err, gcl.ErrAborted) ||
+			!strings.Contains(err.Error(), "aborted by replica 2: replica 2 round ")):
 			return "not ErrAborted by replica 2, with its round"
 		case !strings.Contains(err.Error(), "send to "):
 			return "does not say what failed"

@@ -65,8 +65,10 @@ func TestGroups(t *testing.T) {
 					}
 					sum, greatest, placed := newReduceCase(gcl.Add, own), newReduceCase(gcl.Max, own), newMoveCase(own)
 					c = grouped(c, p.group)
-					if got := c.Members(); !slices.Equal(got, members) || c.Size() != len(members) || members[c.Rank()] != c.Replica() || c.Replicas() != n {
-						return fmt.Errorf("replica %d is rank %d of %d in %v among %d, want one of %v among %d", c.Replica(), c.Rank(), c.Size(), got, c.Replicas(), members, n)
+					if got := c.Members(); !slices.Equal(got, members) || c.Size() != len(members) ||
+						members[c.Rank()] != c.Replica() || c.Replicas() != n {
+						return fmt.Errorf("replica %d is rank %d of %d in %v among %d, want one of %v among %d",
+							c.Replica(), c.Rank(), c.Size(), got, c.Replicas(), members, n)
 					}
 					for _, m := range testMethods {
 						c := with(c, m)
@@ -131,7 +133,8 @@ func TestGroupMadeTwice(t *testing.T) {
 	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 		c = with(c, methods.Direct)
 		a := grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 2})
-		b := grouped(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}), commgroup.Group{Type: commgroup.Orthogonal, Size: 2})
+		b := grouped(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}),
+			commgroup.Group{Type: commgroup.Orthogonal, Size: 2})
 		for i := range 10 {
 			by := a
 			if c.Replica() >= 2 && i%3 > 0 { // {0 2} and {1 3}: one member of each changes between the two

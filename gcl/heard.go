@@ -28,7 +28,8 @@ const (
 // comes out within closeTime.
 func (l *connection) unheard() error {
 	var open []*membership
-	lanes, whole := []*connection{l}, l.first == nil // which may wait: on a Dup others may come later, by way of the first connection
+	// which may wait: on a Dup others may come later, by way of the first connection
+	lanes, whole := []*connection{l}, l.first == nil
 	if whole {
 		l.mu.Lock()
 		lanes = append(lanes, l.others...)
@@ -48,7 +49,9 @@ func (l *connection) unheard() error {
 			members := l.flights.Peers(l.number, g.Members)
 			for {
 				// Looked at in this order: who disagrees ends the communicator first, and its call then.
-				waits := whole && slices.ContainsFunc(members, func(f *flight.Recorder) bool { return !f.Past(g.ID, g.Passed.Load()) })
+				waits := whole && slices.ContainsFunc(members, func(f *flight.Recorder) bool {
+					return !f.Past(g.ID, g.Passed.Load())
+				})
 				if err := endpoint.Close(); err != nil {
 					return err
 				}

@@ -50,14 +50,16 @@ func (w *phaseWitness) Exchange(ctx context.Context, call transport.Call, batch 
 func TestExplainHybridIsTrue(t *testing.T) {
 	for _, machine := range [][]int{{2, 2}, {4, 4}, {2, 2, 2}} {
 		for _, memory := range []bool{true, false} {
-			for _, m := range []methods.Method{methods.Auto, methods.Direct, methods.ClockwiseRing, methods.MeetInMiddleRing} {
+			for _, m := range []methods.Method{methods.Auto, methods.Direct, methods.ClockwiseRing,
+				methods.MeetInMiddleRing} {
 				for _, collective := range schedule.Collectives() {
 					if !inPhases(collective) {
 						continue
 					}
 					for _, elements := range []int{96, 9600, 96000} {
 						tryExplainHybrid(t, machine, memory, &explained{
-							collective: collective, options: gcl.Options{Implementation: gcl.Hybrid, Method: m}, elements: elements,
+							collective: collective, options: gcl.Options{Implementation: gcl.Hybrid, Method: m},
+							elements: elements,
 						})
 					}
 				}
@@ -80,10 +82,13 @@ func TestExplainWithoutPhases(t *testing.T) {
 				if inPhases(collective) {
 					continue
 				}
-				x := &explained{collective: collective, options: gcl.Options{Implementation: gcl.Hybrid, Method: m}, elements: 38400, asked: 3}
+				x := &explained{collective: collective, options: gcl.Options{Implementation: gcl.Hybrid, Method: m},
+					elements: 38400, asked: 3}
 				x.explanation, x.seen = make([]gcl.Explanation, 4), make([]sight, 4)
 				endpoints, seen := witnesses(t, 4, memory)
-				replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error { return x.perform(ctx, c, seen[c.Replica()]) },
+				replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+					return x.perform(ctx, c, seen[c.Replica()])
+				},
 					gcl.WithEndpoints(endpoints), gcl.WithTopology(hosts(t, 2, 2)))
 				x.verify(t)
 				e := x.explanation[0]
@@ -116,7 +121,8 @@ func tryExplainHybrid(t *testing.T, machine []int, memory bool, x *explained) {
 		gcl.WithEndpoints(endpoints), gcl.WithTopology(hosts(t, machine...)))
 	e := x.explanation[0]
 	at := slices.IndexFunc(e.Candidates, func(c gcl.Candidate) bool { return c.Chosen })
-	if at < 0 || e.Implementation != gcl.Hybrid || e.Candidates[at].Implementation != gcl.Hybrid || e.Candidates[at].Method != e.Method {
+	if at < 0 || e.Implementation != gcl.Hybrid || e.Candidates[at].Implementation != gcl.Hybrid ||
+		e.Candidates[at].Method != e.Method {
 		t.Fatalf("%v: Hybrid is not chosen:\n%v", x, e)
 	}
 	if last := x.explanation[n-1]; last.Why != e.Why || !slices.Equal(last.Candidates, e.Candidates) {
@@ -161,14 +167,18 @@ func TestExplainHybridWhy(t *testing.T) {
 	}{
 		{"phases", []int{2, 2}, commgroup.Group{}, hybrid, true, gcl.Hybrid,
 			"across 2 link domains, since ", true},
-		{"phases by a method", []int{2, 2}, commgroup.Group{}, gcl.Options{Implementation: gcl.Hybrid, Method: methods.ClockwiseRing}, true, gcl.Hybrid,
-			"clockwise_ring across 2 link domains, as the options ask; clockwise_ring inside, among 2 ranks; Hybrid, as the options ask", true},
+		{"phases by a method", []int{2, 2}, commgroup.Group{},
+			gcl.Options{Implementation: gcl.Hybrid, Method: methods.ClockwiseRing}, true, gcl.Hybrid,
+			"clockwise_ring across 2 link domains, as the options ask; clockwise_ring inside, among 2 ranks; Hybrid, " +
+				"as the options ask", true},
 		{"one domain", []int{4}, commgroup.Group{}, hybrid, true, gcl.Syncful, "; Syncful, as Hybrid is inside one link domain", false},
 		{"a group in one domain", []int{2, 2}, commgroup.Group{Type: commgroup.Consecutive, Size: 2}, hybrid, false, gcl.Syncful, "; Syncful, as Hybrid is inside one link domain", false},
 		{"one in each", []int{2, 2}, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}, hybrid, true, gcl.Syncless,
 			"; Syncless, as Hybrid is between link domains with one rank in each", false},
-		{"reproducible", []int{2, 2}, commgroup.Group{}, gcl.Options{Implementation: gcl.Hybrid, Reproducible: true}, true, gcl.Syncful,
-			"; Syncful, since the replicas share an address space, to which Hybrid leaves a reproducible reduction", false},
+		{"reproducible", []int{2, 2}, commgroup.Group{}, gcl.Options{Implementation: gcl.Hybrid, Reproducible: true},
+			true, gcl.Syncful,
+			"; Syncful, since the replicas share an address space, to which Hybrid leaves a reproducible reduction",
+			false},
 		{"auto on messages", []int{2, 2}, commgroup.Group{}, gcl.Options{}, false, gcl.Syncless, "; Syncless, since the transport has no peer memory", true},
 		{"auto", []int{2, 2}, commgroup.Group{}, gcl.Options{}, true, gcl.Syncful, "; Syncful, since the replicas share an address space", true},
 		{"uneven", []int{3, 1}, commgroup.Group{}, gcl.Options{}, true, gcl.Syncful, "; Syncful, since the replicas share an address space", false},
@@ -180,7 +190,9 @@ func TestExplainHybridWhy(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				listed := slices.ContainsFunc(e.Candidates, func(c gcl.Candidate) bool { return c.Implementation == gcl.Hybrid })
+				listed := slices.ContainsFunc(e.Candidates, func(c gcl.Candidate) bool {
+					return c.Implementation == gcl.Hybrid
+				})
 				before := grouped(c, x.group)
 				if len(x.hosts) > 1 && x.hosts[0] == x.hosts[1] {
 					before = withOptions(before, hybrid)

@@ -34,54 +34,68 @@ func hybridVariants(n, size int) []variant {
 		{name: "implementation=Syncful", text: reduced, call: add(gcl.Options{Implementation: gcl.Syncful})},
 		{name: "method=clockwise_ring", text: reduced, call: add(gcl.Options{Implementation: gcl.Hybrid, Method: methods.ClockwiseRing})},
 		{name: "reproducible, hence not in phases, which shows", text: reduced, call: add(gcl.Options{Implementation: gcl.Hybrid, Reproducible: true})},
-		{name: "operator=MAX", text: text("all-reduce #1 (MAX float32 x %d, ", size), call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, withOptions(c, o), f(), gcl.Max)
-		}},
-		{name: "operator=MEAN", text: text("all-reduce #1 (MEAN float32 x %d, ", size), call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, withOptions(c, o), f(), gcl.Mean) // which sends what ADD does
-		}},
-		{name: "dtype=int32", text: text("all-reduce #1 (ADD int32 x %d, ", size), call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]int32, size), gcl.Add)
-		}},
-		{name: "length+1", text: text("all-reduce #1 (ADD float32 x %d, ", size+1), call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]float32, size+1), gcl.Add)
-		}},
-		{name: "length-1", text: text("all-reduce #1 (ADD float32 x %d, ", size-1), call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]float32, size-1), gcl.Add) // as long when it is padded
-		}},
-		{name: "collective=reduce-scatter", text: text("reduce-scatter #1 (ADD float32 x %d, ", size), call: func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.ReduceScatter(ctx, withOptions(c, o), f(), gcl.Add)
-			return err
-		}},
-		{name: "collective=reduce-scatter/length-1", text: text("reduce-scatter #1 (ADD float32 x %d, ", size-1), call: func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.ReduceScatter(ctx, withOptions(c, o), f()[1:], gcl.Add)
-			return err
-		}},
-		{name: "collective=all-gather", text: text("all-gather #1 (float32 x %d, ", size), call: func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.AllGather(ctx, withOptions(c, o), f())
-			return err
-		}},
-		{name: "collective=all-to-all", text: text("all-to-all #1 (float32 x %d, ", size), call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllToAllInPlace(ctx, withOptions(c, o), f())
-		}},
-		{name: "collective=barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return withOptions(c, o).Barrier(ctx) }},
-		{name: "order", text: []string{fmt.Sprintf("all-reduce #2 (ADD float32 x %d, ", size), "barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error {
-			if err := c.Barrier(ctx); err != nil {
+		{name: "operator=MAX", text: text("all-reduce #1 (MAX float32 x %d, ", size),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, withOptions(c, o), f(), gcl.Max)
+			}},
+		{name: "operator=MEAN", text: text("all-reduce #1 (MEAN float32 x %d, ", size),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, withOptions(c, o), f(), gcl.Mean) // which sends what ADD does
+			}},
+		{name: "dtype=int32", text: text("all-reduce #1 (ADD int32 x %d, ", size),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]int32, size), gcl.Add)
+			}},
+		{name: "length+1", text: text("all-reduce #1 (ADD float32 x %d, ", size+1),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]float32, size+1), gcl.Add)
+			}},
+		{name: "length-1", text: text("all-reduce #1 (ADD float32 x %d, ", size-1),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				// as long when it is padded
+				return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]float32, size-1), gcl.Add)
+			}},
+		{name: "collective=reduce-scatter", text: text("reduce-scatter #1 (ADD float32 x %d, ", size),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				_, err := gcl.ReduceScatter(ctx, withOptions(c, o), f(), gcl.Add)
 				return err
-			}
-			return add(o)(ctx, c)
-		}},
+			}},
+		{name: "collective=reduce-scatter/length-1", text: text("reduce-scatter #1 (ADD float32 x %d, ", size-1),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				_, err := gcl.ReduceScatter(ctx, withOptions(c, o), f()[1:], gcl.Add)
+				return err
+			}},
+		{name: "collective=all-gather", text: text("all-gather #1 (float32 x %d, ", size),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				_, err := gcl.AllGather(ctx, withOptions(c, o), f())
+				return err
+			}},
+		{name: "collective=all-to-all", text: text("all-to-all #1 (float32 x %d, ", size),
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllToAllInPlace(ctx, withOptions(c, o), f())
+			}},
+		{name: "collective=barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return withOptions(c, o).Barrier(ctx) }},
+		{name: "order", text: []string{fmt.Sprintf("all-reduce #2 (ADD float32 x %d, ", size), "barrier #1 ("},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				if err := c.Barrier(ctx); err != nil {
+					return err
+				}
+				return add(o)(ctx, c)
+			}},
 	}
 	for _, root := range []int{0, 1, n - 1} {
-		out = append(out, variant{name: fmt.Sprintf("broadcast/root=%d", root), text: text("broadcast #1 (float32 x %d, root %d, ", size, root),
+		out = append(out, variant{name: fmt.Sprintf("broadcast/root=%d", root),
+			text: text("broadcast #1 (float32 x %d, root %d, ", size, root),
 			call: func(ctx context.Context, c *gcl.Comm) error {
 				return gcl.BroadcastInPlace(ctx, withOptions(c, o), f(), root)
 			}})
 	}
-	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2}, {Type: commgroup.Orthogonal, Size: 2}} {
-		out = append(out, variant{name: fmt.Sprintf("group=%v", g), text: reduced, group: g, call: func(ctx context.Context, c *gcl.Comm) error {
-			return add(o)(ctx, grouped(c, g))
-		}})
+	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2},
+		{Type: commgroup.Orthogonal, Size: 2}} {
+		out = append(out, variant{name: fmt.Sprintf("group=%v", g), text: reduced, group: g,
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return add(o)(ctx, grouped(c, g))
+			}})
 	}
 	return out
 }
@@ -105,7 +119,9 @@ func TestHybridMismatch(t *testing.T) {
 						}
 						tried++
 						var wrong []string
-						synctest.Test(t, func(t *testing.T) { wrong = confuse(watched(t), t, n, odd, theirs, ours, opts) })
+						synctest.Test(t, func(t *testing.T) {
+							wrong = confuse(watched(t), t, n, odd, theirs, ours, opts)
+						})
 						for _, w := range wrong {
 							t.Errorf("hosts %v, size %d: %s", machine, size, w)
 						}
@@ -121,14 +137,16 @@ func TestHybridMismatch(t *testing.T) {
 // comes when all who could have their data have left, and waits for a member that has had no part in that phase.
 func TestHybridBroadcastUnheard(t *testing.T) {
 	cast := func(size, root int) variant {
-		return variant{name: fmt.Sprintf("%d from %d", size, root), text: []string{fmt.Sprintf("broadcast #1 (int32 x %d, root %d, ", size, root)},
+		return variant{name: fmt.Sprintf("%d from %d", size, root),
+			text: []string{fmt.Sprintf("broadcast #1 (int32 x %d, root %d, ", size, root)},
 			call: func(ctx context.Context, c *gcl.Comm) error {
 				return gcl.BroadcastInPlace(ctx, c, make([]int32, size), root)
 			}}
 	}
 	for _, machine := range [][]int{{2, 2}, {3, 3}} {
 		n := sum(machine)
-		opts := []gcl.RunOption{gcl.WithTopology(hosts(t, machine...)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid})}
+		opts := []gcl.RunOption{gcl.WithTopology(hosts(t, machine...)),
+			gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid})}
 		for root := range n {
 			for odd := range n {
 				for other := range n {
@@ -137,7 +155,8 @@ func TestHybridBroadcastUnheard(t *testing.T) {
 					case root:
 						theirs = cast(2, other)
 					case (root + 1) % n: // which does not go in phases
-						theirs = variant{name: "several tensors", text: []string{"all-reduce #1 (ADD tensors, int32 x 3 in all, "},
+						theirs = variant{name: "several tensors",
+							text: []string{"all-reduce #1 (ADD tensors, int32 x 3 in all, "},
 							call: func(ctx context.Context, c *gcl.Comm) error {
 								return gcl.AllReduceManyInPlace(ctx, c, [][]int32{make([]int32, 3)}, gcl.Add)
 							}}
@@ -150,7 +169,8 @@ func TestHybridBroadcastUnheard(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						for r, err := range lives(watched(t), t, calls, before, make([]time.Duration, n), opts...) {
 							if !errors.Is(err, gcl.ErrMismatch) || !ours.in(err.Error()) || !theirs.in(err.Error()) {
-								t.Errorf("hosts %v, replica %d makes %s, the others %s: replica %d: %v", machine, odd, theirs.name, ours.name, r, err)
+								t.Errorf("hosts %v, replica %d makes %s, the others %s: replica %d: %v",
+									machine, odd, theirs.name, ours.name, r, err)
 							}
 						}
 					})
@@ -197,8 +217,10 @@ func TestHybridErrorText(t *testing.T) {
 	}, gcl.WithTopology(hosts(t, 2, 2)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
 	for r, err := range errs {
 		if !errors.Is(err, gcl.ErrMismatch) || !strings.HasPrefix(err.Error(), "gcl: all-reduce #2: ") ||
-			!strings.Contains(err.Error(), "all-reduce #2 (MEAN float32 x 10, broadcast, Hybrid phase 2, round 0, group ") ||
-			!strings.Contains(err.Error(), "all-reduce #2 (MEAN float32 x 11, broadcast, Hybrid phase 2, round 0, group ") {
+			!strings.Contains(err.Error(), "all-reduce #2 (MEAN float32 x 10, broadcast, Hybrid phase 2, round 0, "+
+				"group ") ||
+			!strings.Contains(err.Error(), "all-reduce #2 (MEAN float32 x 11, broadcast, Hybrid phase 2, round 0, "+
+				"group ") {
 			t.Errorf("replica %d: %v", r, err)
 		}
 	}
@@ -215,7 +237,8 @@ func TestHybridDomainsDiffer(t *testing.T) {
 				go func() {
 					c, err := gcl.New(e, gcl.WithTopology(machines[r]))
 					if err == nil && r == 3 && len(odd) == 3 {
-						c, err = c.Group(commgroup.Group{Type: commgroup.Consecutive, Size: 2}) // {2} and {3} of {1 2 1}
+						// {2} and {3} of {1 2 1}
+						c, err = c.Group(commgroup.Group{Type: commgroup.Consecutive, Size: 2})
 					}
 					if err == nil {
 						c, err = c.With(gcl.Options{Implementation: gcl.Hybrid})

@@ -80,7 +80,8 @@ func TestHybrid(t *testing.T) {
 						c, err := inHybrid(c, p.group, gcl.Options{Implementation: gcl.Hybrid})
 						if !even(perHost(m, members)) {
 							var option *gcl.OptionError
-							if !errors.As(err, &option) || option.Option != "Implementation" || option.Value != "Hybrid" {
+							if !errors.As(err, &option) || option.Option != "Implementation" ||
+								option.Value != "Hybrid" {
 								return fmt.Errorf("%v: %v, want an *OptionError", members, err)
 							}
 							return nil
@@ -126,7 +127,8 @@ func inHybrid(c *gcl.Comm, g commgroup.Group, o gcl.Options) (*gcl.Comm, error) 
 }
 
 // hybridMethods are given to Hybrid, one after the other, which may use different ones inside and across.
-var hybridMethods = []methods.Method{methods.Auto, methods.ClockwiseRing, methods.Direct, methods.RecursiveDoubling, methods.MeetInMiddleRing}
+var hybridMethods = []methods.Method{methods.Auto, methods.ClockwiseRing, methods.Direct, methods.RecursiveDoubling,
+	methods.MeetInMiddleRing}
 
 // hybridCase is the data of all ranks of a group, of one length.
 type hybridCase[T tensor.Element] struct {
@@ -155,7 +157,8 @@ func hybridTry[T tensor.Element](n int) func(context.Context, *gcl.Comm) error {
 // tryHybrid tries all forms of all collectives.
 func tryHybrid[T tensor.Element](ctx context.Context, c *gcl.Comm, cases []hybridCase[T]) error {
 	for i, x := range cases {
-		c, err := c.With(gcl.Options{Implementation: gcl.Hybrid, Method: hybridMethods[i%len(hybridMethods)], Reproducible: i%4 == 3})
+		c, err := c.With(gcl.Options{Implementation: gcl.Hybrid, Method: hybridMethods[i%len(hybridMethods)],
+			Reproducible: i%4 == 3})
 		if err != nil {
 			return err
 		}
@@ -216,12 +219,14 @@ func (p *hybridPath) Exchange(ctx context.Context, call transport.Call, batch []
 	return p.near.Exchange(ctx, call, batch)
 }
 
-func (p *hybridPath) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, w transport.Worker) error {
+func (p *hybridPath) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int,
+	w transport.Worker) error {
 	p.met = append(p.met, slices.Clone(members))
 	return p.near.Share(ctx, call, members, mine, rounds, w)
 }
 
-func (p *hybridPath) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
+func (p *hybridPath) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int,
+	c transport.Combiner) ([][]byte, []byte, error) {
 	p.met = append(p.met, slices.Clone(members))
 	return p.near.Gather(ctx, call, members, mine, size, c)
 }
@@ -321,7 +326,8 @@ func TestHybridDegenerates(t *testing.T) {
 		}
 		replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceInPlace(ctx, c, make([]float32, 40), gcl.Add)
-		}, gcl.WithTopology(hosts(t, x.hosts...)), gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
+		}, gcl.WithTopology(hosts(t, x.hosts...)), gcl.WithEndpoints(endpoints),
+			gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
 		for r, p := range paths {
 			if (len(p.met) == 1) != x.met || (len(p.sent) == 0) != x.met {
 				t.Errorf("hosts %v: replica %d meets %v and sends to %v", x.hosts, r, p.met, p.sent)
@@ -341,7 +347,8 @@ func TestHybridUneven(t *testing.T) {
 		if out != nil || err == nil || err.Error() != want {
 			return fmt.Errorf("With: %v, %v, want %s", out, err, want)
 		}
-		pairs, err := inHybrid(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}, gcl.Options{Implementation: gcl.Hybrid})
+		pairs, err := inHybrid(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1},
+			gcl.Options{Implementation: gcl.Hybrid})
 		if err != nil {
 			return err
 		}
@@ -364,7 +371,9 @@ func TestHybridReproducible(t *testing.T) {
 	want[0] = float32(float32(float32(in[0][0]+in[1][0])+in[2][0]) + in[3][0])
 	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 		phased, err := gcl.AllReduce(ctx, c, in[c.Rank()], gcl.Add)
-		if err := errors.Join(err, check("the sum in phases", phased, []float32{float32(in[0][0]+in[1][0]) + float32(in[2][0]+in[3][0])})); err != nil {
+		if err := errors.Join(err,
+			check("the sum in phases", phased,
+				[]float32{float32(in[0][0]+in[1][0]) + float32(in[2][0]+in[3][0])})); err != nil {
 			return err
 		}
 		for _, m := range testMethods {
@@ -374,7 +383,8 @@ func TestHybridReproducible(t *testing.T) {
 			if c.Rank() > 0 {
 				shard = want
 			}
-			if err := errors.Join(err, err2, check("all-reduce", got, want), check("reduce-scatter", shard, want)); err != nil {
+			if err := errors.Join(err, err2, check("all-reduce", got, want),
+				check("reduce-scatter", shard, want)); err != nil {
 				return fmt.Errorf("method=%v: %w", m, err)
 			}
 		}
@@ -391,7 +401,8 @@ func TestHybridBarrier(t *testing.T) {
 			var come atomic.Int64
 			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 				for i := range 60 {
-					c := withOptions(c, gcl.Options{Implementation: gcl.Hybrid, Method: hybridMethods[i%len(hybridMethods)], Reproducible: i%2 == 0})
+					c := withOptions(c, gcl.Options{Implementation: gcl.Hybrid,
+						Method: hybridMethods[i%len(hybridMethods)], Reproducible: i%2 == 0})
 					if i%n == c.Rank() {
 						for range 100 { // so that others would be early
 							runtime.Gosched()

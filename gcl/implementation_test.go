@@ -21,7 +21,8 @@ func TestImplementationNames(t *testing.T) {
 			t.Errorf("%s: %v, %v", implementationNames[i], parsed, err)
 		}
 	}
-	if text, err := gcl.Implementation(4).MarshalText(); err == nil || !strings.Contains(err.Error(), "Implementation(4)") {
+	if text, err := gcl.Implementation(4).MarshalText(); err == nil ||
+		!strings.Contains(err.Error(), "Implementation(4)") {
 		t.Errorf("Implementation(4): %q, %v", text, err)
 	}
 	if s := gcl.Implementation(4).String(); s != "Implementation(4)" {
@@ -32,7 +33,8 @@ func TestImplementationNames(t *testing.T) {
 // FuzzParseImplementation: what parses is one of the names and prints as it was; what does not leaves the receiver
 // alone and lists the names.
 func FuzzParseImplementation(f *testing.F) {
-	for _, name := range append(slices.Clone(implementationNames), "", "auto", "hybrid", "Syncful ", " Syncful", "Implementation(4)", "SYNCLESS", "Syncful\x00", "Sync") {
+	for _, name := range append(slices.Clone(implementationNames), "",
+		"auto", "hybrid", "Syncful ", " Syncful", "Implementation(4)", "SYNCLESS", "Syncful\x00", "Sync") {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -80,7 +80,8 @@ func (l *connection) ipusOf(k int) (*ipus, error) {
 	if s := l.ipus[k]; s != nil {
 		return s, nil
 	}
-	ladder, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{k}, IOTiles: l.topology.IOTiles()})
+	ladder, err := topology.New(topology.Config{Shape: topology.OpenLadder, Replicas: []int{k},
+		IOTiles: l.topology.IOTiles()})
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +234,8 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		return err
 	}
 	recorded := transport.Call{Collective: uint8(k.collective) | wire.WithinReplica, Count: uint64(k.ipus)}
-	l := &flight.Label{Name: c.label.Name, Group: wire.HashedGroup | wire.FNV(wire.FNVOffset, c.Replica(), wire.WithinReplica)}
+	l := &flight.Label{Name: c.label.Name,
+		Group: wire.HashedGroup | wire.FNV(wire.FNVOffset, c.Replica(), wire.WithinReplica)}
 	k.at = flight.Place{Recorders: c.lane.flights, Recorder: c.lane.Flight, Group: l.Group}
 	err := c.enter(ctx, &recorded)
 	recorded.Seq = c.lane.withins.Add(1)
@@ -265,7 +267,8 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 
 // failureWithin is the error of a collective within the replica.
 func (c *Comm) failureWithin(k *withinCall, err error, kinds ...error) *callError {
-	return &callError{what: wire.NameWithin(k.collective) + wire.Quote(c.label.Name), replica: c.Replica(), err: err, kinds: kinds, at: k.at}
+	return &callError{what: wire.NameWithin(k.collective) + wire.Quote(c.label.Name), replica: c.Replica(), err: err,
+		kinds: kinds, at: k.at}
 }
 
 // performWithin carries out a checked collective within the replica.
@@ -308,7 +311,8 @@ func (c *Comm) checkWithin(ctx context.Context, k int) error {
 	case ctx == nil:
 		return errors.New("nil context")
 	case known > 0 && k != known:
-		return fmt.Errorf("%d IPUs are given data, but a replica has %d by the topology (topology.Config.IPUsPerReplica)", k, known)
+		return fmt.Errorf("%d IPUs are given data, but a replica has %d by the topology "+
+			"(topology.Config.IPUsPerReplica)", k, known)
 	case k == 0:
 		return errors.New("no IPU is given data, want 1 or more")
 	case k > MaxIPUs:

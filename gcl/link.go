@@ -42,10 +42,12 @@ func (c *Comm) checkLink() error {
 		reason := ""
 		switch together := domain(a) == domain(b); {
 		case link == IPULink && !together:
-			reason = fmt.Sprintf("the group must lie inside one link domain, but replica %d is in domain %d and replica %d in domain %d",
+			reason = fmt.Sprintf("the group must lie inside one link domain, but replica %d is in domain %d and "+
+				"replica %d in domain %d",
 				a, domain(a), b, domain(b))
 		case link == GWLink && together:
-			reason = fmt.Sprintf("the members of the group must lie in different link domains, but replicas %d and %d are both in domain %d",
+			reason = fmt.Sprintf("the members of the group must lie in different link domains, but replicas %d and "+
+				"%d are both in domain %d",
 				a, b, domain(a))
 		}
 		if reason != "" {

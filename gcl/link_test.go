@@ -36,7 +36,8 @@ func TestLinkNames(t *testing.T) {
 // FuzzParseLink: what parses is one of the names and prints as it was; what does not leaves the receiver alone and
 // lists the names.
 func FuzzParseLink(f *testing.F) {
-	for _, name := range append(slices.Clone(linkNames), "", "auto", "IPU-link", "gw-link ", "gw_link", "Link(3)", "ipu-link\x00") {
+	for _, name := range append(slices.Clone(linkNames), "",
+		"auto", "IPU-link", "gw-link ", "gw_link", "Link(3)", "ipu-link\x00") {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -66,7 +67,8 @@ func FuzzParseLink(f *testing.F) {
 // TestLink: which groups each link allows, with the replicas named where it does not.
 func TestLink(t *testing.T) {
 	all, pairs := commgroup.Group{}, commgroup.Group{Type: commgroup.Consecutive, Size: 2}
-	opposite, alone := commgroup.Group{Type: commgroup.Orthogonal, Size: 2}, commgroup.Group{Type: commgroup.Consecutive, Size: 1}
+	opposite, alone := commgroup.Group{Type: commgroup.Orthogonal, Size: 2},
+		commgroup.Group{Type: commgroup.Consecutive, Size: 1}
 	for _, x := range []struct {
 		hosts []int
 		group commgroup.Group
@@ -172,7 +174,8 @@ func TestTopologyOptionOfHybrid(t *testing.T) {
 		_, err := gcl.AllGather(ctx, c, []int32{1})
 		return err
 	}, gcl.WithEndpoints(endpoints), gcl.WithTopology(hosts(t, 4, 4)),
-		gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid, Method: methods.ClockwiseRing, Topology: topology.PeripheralRing}))
+		gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid, Method: methods.ClockwiseRing,
+			Topology: topology.PeripheralRing}))
 	for r, next := range []int{2, 0, 3, 1, 6, 4, 7, 5} {
 		if across := (r + 4) % 8; len(peers[r]) != 2 || !peers[r][next] || !peers[r][across] {
 			t.Errorf("replica %d sends to %v, want %d inside and %d across", r, peers[r], next, across)
@@ -185,7 +188,8 @@ func TestTopologyOptionErrors(t *testing.T) {
 	o := gcl.Options{Topology: topology.RungRing2}
 	refused := func(err error) error {
 		var option *gcl.OptionError
-		if !errors.As(err, &option) || option.Option != "Topology" || option.Value != "rung-ring-2" || !strings.Contains(option.Reason, "rung-ring-2") {
+		if !errors.As(err, &option) || option.Option != "Topology" || option.Value != "rung-ring-2" ||
+			!strings.Contains(option.Reason, "rung-ring-2") {
 			return fmt.Errorf("%v, want an *OptionError about rung-ring-2", err)
 		}
 		return nil
@@ -197,7 +201,9 @@ func TestTopologyOptionErrors(t *testing.T) {
 		}
 		return errors.Join(refused(err), goodCall(ctx, c))
 	})
-	if err := refused(gcl.Run(t.Context(), 4, func(context.Context, *gcl.Comm) error { return nil }, gcl.WithOptions(o))); err != nil {
+	if err := refused(gcl.Run(t.Context(), 4, func(context.Context, *gcl.Comm) error {
+		return nil
+	}, gcl.WithOptions(o))); err != nil {
 		t.Error(err)
 	}
 	fits, err := topology.New(topology.Config{Shape: topology.JoinedLadder, Replicas: []int{4}, IPUsPerReplica: 2})
@@ -243,7 +249,8 @@ func TestTopologyOptionCounts(t *testing.T) {
 		}
 		return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]int32, 5), gcl.Add)
 	}) {
-		if !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "all-reduce #2") || strings.Contains(err.Error(), "#1") || !strings.Contains(err.Error(), "topology") {
+		if !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "all-reduce #2") ||
+			strings.Contains(err.Error(), "#1") || !strings.Contains(err.Error(), "topology") {
 			t.Errorf("replica %d: %v", r, err)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // named in Options, or with Options.Reproducible, the results have the bits of one call for each slice.
 
 // doSlices carries out a collective on several slices.
-func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src [][]T, op Operator, root int, fresh bool) error {
+func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src [][]T,
+	op Operator, root int, fresh bool) error {
 	return c.doMany(ctx, manyCall{
 		ask: newAsk(collective, op, root), form: ofSlices, fresh: fresh,
 		dtype: tensor.DTypeOf[T](), dsts: headers(dst), srcs: headers(src),
@@ -23,7 +24,8 @@ func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedul
 }
 
 // results makes the outputs of a collective, of so many elements for an input of n, and carries it out.
-func results[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, src [][]T, op Operator, root int, length func(n, ranks int) int) ([][]T, error) {
+func results[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, src [][]T, op Operator,
+	root int, length func(n, ranks int) int) ([][]T, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}

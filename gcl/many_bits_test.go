@@ -131,7 +131,8 @@ func TestManyHasTheSameBitsEveryRun(t *testing.T) {
 			}
 			for r := range got {
 				for i, o := range bothWays() {
-					if err := sameTensors(fmt.Sprintf("run %d on %d processors, rank %d, %+v", run, processors, r, o), got[r][i], want[i]); err != nil {
+					if err := sameTensors(fmt.Sprintf("run %d on %d processors, rank %d, %+v", run, processors, r, o),
+						got[r][i], want[i]); err != nil {
 						t.Error(err)
 					}
 				}

@@ -64,11 +64,13 @@ func manyBadCalls() []badCall {
 			return slices(gcl.AllReduceMany(ctx, c, f(), 9))
 		}, []string{"Operator(9)"}},
 		{"many: an operator that the third does not take", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceTensorsInPlace(ctx, c, list(of(tensor.F32, 2), of(tensor.BF16, 2), of(tensor.I32, 2), of(tensor.Bool)), gcl.Mean)
+			return gcl.AllReduceTensorsInPlace(ctx, c,
+				list(of(tensor.F32, 2), of(tensor.BF16, 2), of(tensor.I32, 2), of(tensor.Bool)), gcl.Mean)
 		}, []string{"tensor 2: operator MEAN", "floating point", "int32"}},
-		{"many: an operator that the second does not take, on no elements", func(ctx context.Context, c *gcl.Comm) error {
-			return tensors(gcl.ReduceScatterTensors(ctx, c, list(of(tensor.I8, 2), of(tensor.Bool, 0)), gcl.Add))
-		}, []string{"tensor 1: operator ADD", "numbers", "bool"}},
+		{"many: an operator that the second does not take, on no elements",
+			func(ctx context.Context, c *gcl.Comm) error {
+				return tensors(gcl.ReduceScatterTensors(ctx, c, list(of(tensor.I8, 2), of(tensor.Bool, 0)), gcl.Add))
+			}, []string{"tensor 1: operator ADD", "numbers", "bool"}},
 		{"many: a context that is nil", func(_ context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceManyInPlace(noContext, c, f(1), gcl.Add)
 		}, []string{"nil context"}},
@@ -89,7 +91,8 @@ func manyBadCalls() []badCall {
 			return gcl.AllReduceTensorsTo(ctx, c, list(&tensor.Tensor{}), list(of(tensor.I32, 0)), gcl.Add)
 		}, []string{"tensor 0: ", "DType(0)", "want int32 of shape (0,)"}},
 		{"tensors: a destination of another shape", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllToAllTensorsTo(ctx, c, list(of(tensor.F16, 4), of(tensor.F16, 4, 3)), list(of(tensor.F16, 4), of(tensor.F16, 4, 3, 1)))
+			return gcl.AllToAllTensorsTo(ctx, c, list(of(tensor.F16, 4), of(tensor.F16, 4, 3)),
+				list(of(tensor.F16, 4), of(tensor.F16, 4, 3, 1)))
 		}, []string{"tensor 1: ", "shape (4, 3), want float16 of shape (4, 3, 1)"}},
 		{"tensors: a destination with dimensions swapped", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceTensorsTo(ctx, c, list(of(tensor.F16, 3, 2)), list(of(tensor.F16, 2, 3)), gcl.Add)
@@ -127,7 +130,8 @@ func manyBadCalls() []badCall {
 			return err
 		}, []string{"operator ADD takes numbers, not bool"}},
 		{"mapped: a destination without padding", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.ReduceScatterMappedTo(ctx, c, make([]float32, 1), make([]float32, 4), chunks.Mapping{3, 1}, gcl.Add)
+			return gcl.ReduceScatterMappedTo(ctx, c, make([]float32, 1), make([]float32, 4), chunks.Mapping{3, 1},
+				gcl.Add)
 		}, []string{"the destination has 1 elements, want 2 by the mapping over 4 ranks"}},
 		{"mapped: a shard without padding", func(ctx context.Context, c *gcl.Comm) error {
 			return mapped(gcl.AllGatherMapped(ctx, c, make([]float32, 1), chunks.Mapping{3, 1}))
@@ -171,7 +175,8 @@ func manyOverlaps() []badCall {
 		}, []string{"the destination of tensor 1 overlaps the input of tensor 0"}},
 		{"many: a destination inside a larger one", func(ctx context.Context, c *gcl.Comm) error {
 			m := mem()
-			return gcl.AllReduceManyTo(ctx, c, [][]float32{m[:60], m[60:61], m[30:31]}, [][]float32{far(60), far(1), far(1)}, gcl.Add)
+			return gcl.AllReduceManyTo(ctx, c, [][]float32{m[:60], m[60:61], m[30:31]},
+				[][]float32{far(60), far(1), far(1)}, gcl.Add)
 		}, []string{"the destinations of tensor 0 and tensor 2 overlap"}},
 		{"tensors: views of one memory", func(ctx context.Context, c *gcl.Comm) error {
 			m := mem()

@@ -20,7 +20,8 @@ func transfers(t *testing.T, n int, m methods.Method, call func(context.Context,
 	if err != nil {
 		t.Fatal(err)
 	}
-	replicas(t, n, call, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m}), gcl.WithTopology(machine))
+	replicas(t, n, call, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m}),
+		gcl.WithTopology(machine))
 	return count.Load()
 }
 
@@ -37,7 +38,8 @@ func TestManyShareMessages(t *testing.T) {
 			_, err1 := gcl.ReduceScatterMany(ctx, c, data, gcl.Add)
 			_, err2 := gcl.AllGatherMany(ctx, c, data)
 			return errors.Join(err1, err2,
-				gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add), gcl.AllToAllManyInPlace(ctx, c, data), gcl.BroadcastManyInPlace(ctx, c, data, 1))
+				gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add), gcl.AllToAllManyInPlace(ctx, c, data),
+				gcl.BroadcastManyInPlace(ctx, c, data, 1))
 		}
 	}
 	for _, m := range methods.All() {
@@ -135,7 +137,8 @@ func TestManyAfterAnAbort(t *testing.T) {
 		if c.Rank() == 0 {
 			c.Abort(errBoom)
 		}
-		if err := gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add); !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, errBoom) {
+		if err := gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add); !errors.Is(err, gcl.ErrAborted) ||
+			!errors.Is(err, errBoom) {
 			return fmt.Errorf("%w, want the abort", err)
 		}
 		return gcl.AllReduceManyInPlace(ctx, c, data, gcl.Local)

@@ -68,15 +68,20 @@ func manyVariants(size int) []variant {
 		reduce("an empty one more", a, 0, b),
 		reduce("no tensors"),
 		onTensors("shapes", floats(3*size), zeros(tensor.F32, 8, size/8), zeros(tensor.F32, b)),
-		onTensors("dtypes", fmt.Sprintf("(ADD tensors, %d elements in all, ", 3*size), zeros(tensor.F32, a), zeros(tensor.I32, b)),
-		onTensors("dtypes in another order", fmt.Sprintf("(ADD tensors, %d elements in all, ", 3*size), zeros(tensor.I32, a), zeros(tensor.F32, b)),
-		onTensors("dtype", fmt.Sprintf("(ADD tensors, int32 x %d in all, ", 3*size), zeros(tensor.I32, a), zeros(tensor.I32, b)),
-		sum("operator", fmt.Sprintf("(MAX tensors, float32 x %d in all, ", 3*size), func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceManyInPlace(ctx, c, f(a, b), gcl.Max)
-		}),
-		sum("one tensor", fmt.Sprintf("all-reduce #1 (ADD float32 x %d, ", 3*size), func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, c, make([]float32, 3*size), gcl.Add)
-		}),
+		onTensors("dtypes", fmt.Sprintf("(ADD tensors, %d elements in all, ", 3*size), zeros(tensor.F32, a),
+			zeros(tensor.I32, b)),
+		onTensors("dtypes in another order", fmt.Sprintf("(ADD tensors, %d elements in all, ", 3*size),
+			zeros(tensor.I32, a), zeros(tensor.F32, b)),
+		onTensors("dtype", fmt.Sprintf("(ADD tensors, int32 x %d in all, ", 3*size), zeros(tensor.I32, a),
+			zeros(tensor.I32, b)),
+		sum("operator", fmt.Sprintf("(MAX tensors, float32 x %d in all, ", 3*size),
+			func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceManyInPlace(ctx, c, f(a, b), gcl.Max)
+			}),
+		sum("one tensor", fmt.Sprintf("all-reduce #1 (ADD float32 x %d, ", 3*size),
+			func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, c, make([]float32, 3*size), gcl.Add)
+			}),
 		sum("collective", "reduce-scatter"+floats(3*size), func(ctx context.Context, c *gcl.Comm) error {
 			_, err := gcl.ReduceScatterMany(ctx, c, f(a, b), gcl.Add)
 			return err
@@ -84,12 +89,14 @@ func manyVariants(size int) []variant {
 		mapped("mapping", chunks.Mapping{a, b}),
 		mapped("another mapping", chunks.Mapping{b, a}),
 		mapped("a mapping with an IPU more", chunks.Mapping{a, b, 0}),
-		sum("root 0", fmt.Sprintf("broadcast #1 (tensors, float32 x %d in all, root 0", 3*size), func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastManyInPlace(ctx, c, f(a, b), 0)
-		}),
-		sum("root 1", fmt.Sprintf("broadcast #1 (tensors, float32 x %d in all, root 1", 3*size), func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastManyInPlace(ctx, c, f(a, b), 1)
-		}),
+		sum("root 0", fmt.Sprintf("broadcast #1 (tensors, float32 x %d in all, root 0", 3*size),
+			func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.BroadcastManyInPlace(ctx, c, f(a, b), 0)
+			}),
+		sum("root 1", fmt.Sprintf("broadcast #1 (tensors, float32 x %d in all, root 1", 3*size),
+			func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.BroadcastManyInPlace(ctx, c, f(a, b), 1)
+			}),
 	}
 }
 
@@ -106,7 +113,8 @@ func confuseMany(ctx context.Context, t *testing.T, n, odd int, o gcl.Options, t
 		call := v.call
 		v.call = func(ctx context.Context, c *gcl.Comm) error {
 			err := call(ctx, withOptions(c, o))
-			if err != nil && theirs.text[0] == ours.text[0] && errors.Is(err, gcl.ErrMismatch) && !strings.Contains(err.Error(), "tensors differ") {
+			if err != nil && theirs.text[0] == ours.text[0] && errors.Is(err, gcl.ErrMismatch) &&
+				!strings.Contains(err.Error(), "tensors differ") {
 				return fmt.Errorf("hides what differs: %v", err)
 			}
 			return err
@@ -132,7 +140,9 @@ func TestManyMismatch(t *testing.T) {
 						}
 						tried++
 						var wrong []string
-						synctest.Test(t, func(t *testing.T) { wrong = confuseMany(watched(t), t, n, odd, o, theirs, ours) })
+						synctest.Test(t, func(t *testing.T) {
+							wrong = confuseMany(watched(t), t, n, odd, o, theirs, ours)
+						})
 						for _, w := range wrong {
 							t.Errorf("%+v: %s", o, w)
 						}
@@ -150,7 +160,8 @@ func TestManyMismatchInRealTime(t *testing.T) {
 		for _, n := range []int{2, 4} {
 			all := manyVariants(size)
 			for i := range all {
-				for _, w := range confuseMany(watched(t), t, n, i%n, manyMismatchOptions[i%len(manyMismatchOptions)], all[i], all[(i+1)%len(all)]) {
+				for _, w := range confuseMany(watched(t), t, n, i%n, manyMismatchOptions[i%len(manyMismatchOptions)],
+					all[i], all[(i+1)%len(all)]) {
 					t.Error(w)
 				}
 			}

@@ -67,7 +67,8 @@ func runProgram(ctx context.Context, c *gcl.Comm, r *rand.Rand) error {
 			for k := range x.in {
 				x.in[k] = int32(step*7 + k*3 + c.Replica()*11)
 			}
-			ins, outs, wants = append(ins, x.in[:lengths[i]]), append(outs, x.out[:lengths[i]]), append(wants, x.want[:lengths[i]])
+			ins, outs, wants = append(ins, x.in[:lengths[i]]), append(outs, x.out[:lengths[i]]),
+				append(wants, x.want[:lengths[i]])
 		}
 		if err := programStep(ctx, c, kind, op, root, ins, outs, wants); err != nil {
 			return fmt.Errorf("step %d, %+v, kind %d on %v of %v: %w", step, c.Options(), kind, which, lengths, err)
@@ -77,7 +78,8 @@ func runProgram(ctx context.Context, c *gcl.Comm, r *rand.Rand) error {
 }
 
 // programStep makes one call on several tensors, and one on each to compare with.
-func programStep(ctx context.Context, c *gcl.Comm, kind int, op gcl.Operator, root int, ins, outs, wants [][]int32) error {
+func programStep(ctx context.Context, c *gcl.Comm, kind int, op gcl.Operator, root int, ins, outs,
+	wants [][]int32) error {
 	n := c.Size()
 	var err error
 	single := func(i int) error { return gcl.AllReduceTo(ctx, c, wants[i], ins[i], op) }

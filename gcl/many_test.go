@@ -20,7 +20,8 @@ type kind struct {
 	dtype tensor.DType
 
 	// single is one call on one tensor, result returned: all-reduce, or with scatter a reduce-scatter.
-	single func(ctx context.Context, c *gcl.Comm, in *tensor.Tensor, op gcl.Operator, scatter bool) (*tensor.Tensor, error)
+	single func(ctx context.Context, c *gcl.Comm, in *tensor.Tensor, op gcl.Operator, scatter bool) (*tensor.Tensor,
+		error)
 
 	// random is data whose sums round; nil if all are exact.
 	random func(r *rand.Rand, size int) *tensor.Tensor
@@ -38,7 +39,8 @@ func flat[T tensor.Element](data []T) *tensor.Tensor {
 func kindOf[T tensor.Element]() kind {
 	return kind{
 		dtype: tensor.DTypeOf[T](),
-		single: func(ctx context.Context, c *gcl.Comm, in *tensor.Tensor, op gcl.Operator, scatter bool) (*tensor.Tensor, error) {
+		single: func(ctx context.Context, c *gcl.Comm, in *tensor.Tensor, op gcl.Operator,
+			scatter bool) (*tensor.Tensor, error) {
 			data, err := tensor.Of[T](in)
 			if err != nil {
 				return nil, err
@@ -69,7 +71,8 @@ func floatKind[T tensor.Element](f float[T]) kind {
 // kinds are all element types.
 func kinds() []kind {
 	return []kind{
-		floatKind(single()), floatKind(half()), kindOf[int8](), floatKind(double()), floatKind(brain()), kindOf[int16](), kindOf[uint64](),
+		floatKind(single()), floatKind(half()), kindOf[int8](), floatKind(double()), floatKind(brain()),
+		kindOf[int16](), kindOf[uint64](),
 		kindOf[uint8](), kindOf[int32](), kindOf[uint16](), kindOf[int64](), kindOf[uint32](), kindOf[bool](),
 	}
 }
@@ -80,7 +83,8 @@ func sameTensors(what string, got, want []*tensor.Tensor) error {
 		return fmt.Errorf("%s: %d tensors, want %d", what, len(got), len(want))
 	}
 	for t := range got {
-		if err := oracle.CheckTensor(fmt.Sprintf("%s: tensor %d of %v", what, t, got[t].DType()), got[t], want[t]); err != nil {
+		if err := oracle.CheckTensor(fmt.Sprintf("%s: tensor %d of %v", what, t, got[t].DType()), got[t],
+			want[t]); err != nil {
 			return err
 		}
 	}
@@ -198,7 +202,8 @@ func TestManyMatrix(t *testing.T) {
 		for op := gcl.Add; op <= gcl.Local; op++ {
 			cases = append(cases, newManyCase(op, n, manySizes(random, n)))
 		}
-		cases = append(cases, newManyCase(gcl.Add, n, nil), newManyCase(gcl.Add, n, []int{0, 0}), newManyCase(gcl.Max, n, []int{5}))
+		cases = append(cases, newManyCase(gcl.Add, n, nil), newManyCase(gcl.Add, n, []int{0, 0}),
+			newManyCase(gcl.Max, n, []int{5}))
 		// Some of these have messages of their own by every method.
 		large := []int{4500 * n, 3, 1200*n + 11, 0, 16009, n, 3000 * n}
 		switch {
@@ -208,7 +213,8 @@ func TestManyMatrix(t *testing.T) {
 				cases = append(cases, newManyCase(gcl.Add, n, large[:3]))
 			}
 		case n == 2 || n == 3:
-			cases = append(cases, newManyCase(gcl.Add, n, large), newManyCase(gcl.Mean, n, large), newManyCase(gcl.SquareAdd, n, large[:2]))
+			cases = append(cases, newManyCase(gcl.Add, n, large), newManyCase(gcl.Mean, n, large),
+				newManyCase(gcl.SquareAdd, n, large[:2]))
 		case n == 8:
 			cases = append(cases, newManyCase(gcl.Add, n, large[:4]))
 		}
@@ -224,7 +230,8 @@ func TestManyMatrix(t *testing.T) {
 								err = x.tryMoves(ctx, c)
 							}
 							if err != nil {
-								return fmt.Errorf("method=%v implementation=%v op=%v: %w", o.Method, o.Implementation, x.op, err)
+								return fmt.Errorf("method=%v implementation=%v op=%v: %w",
+									o.Method, o.Implementation, x.op, err)
 							}
 						}
 					}
@@ -289,7 +296,8 @@ func (x manyCase) tryReductions(ctx context.Context, c *gcl.Comm) error {
 		padded, own = append(padded, whole[:len(data)]), append(own, whole[rank*per:(rank+1)*per])
 	}
 	typed, err := gcl.AllReduceMany(ctx, c, src, x.op)
-	if err := errors.Join(err, gcl.AllReduceManyTo(ctx, c, dst, src, x.op), gcl.ReduceScatterManyTo(ctx, c, own, padded, x.op)); err != nil {
+	if err := errors.Join(err, gcl.AllReduceManyTo(ctx, c, dst, src, x.op),
+		gcl.ReduceScatterManyTo(ctx, c, own, padded, x.op)); err != nil {
 		return err
 	}
 	return errors.Join(
@@ -327,10 +335,12 @@ func (x manyCase) tryMoves(ctx context.Context, c *gcl.Comm) error {
 	}
 	out, err := gcl.AllGatherTensors(ctx, c, in)
 	to := spoiled(gathered)
-	if err := errors.Join(err, gcl.AllGatherTensorsTo(ctx, c, to, in), gcl.AllGatherTensorsTo(ctx, c, places, own)); err != nil {
+	if err := errors.Join(err, gcl.AllGatherTensorsTo(ctx, c, to, in),
+		gcl.AllGatherTensorsTo(ctx, c, places, own)); err != nil {
 		return err
 	}
-	if err := errors.Join(sameTensors("all-gather", out, gathered), sameTensors("all-gather to", to, gathered), sameTensors("all-gather of the own places", places, gathered)); err != nil {
+	if err := errors.Join(sameTensors("all-gather", out, gathered), sameTensors("all-gather to", to, gathered),
+		sameTensors("all-gather of the own places", places, gathered)); err != nil {
 		return err
 	}
 
@@ -338,7 +348,8 @@ func (x manyCase) tryMoves(ctx context.Context, c *gcl.Comm) error {
 	out, err = gcl.AllToAllTensors(ctx, c, toAll)
 	to = spoiled(toAll)
 	if err := errors.Join(err, gcl.AllToAllTensorsTo(ctx, c, to, toAll),
-		sameTensors("all-to-all", out, swapped), sameTensors("all-to-all to", to, swapped), sameTensors("the input of an all-to-all", toAll, kept)); err != nil {
+		sameTensors("all-to-all", out, swapped), sameTensors("all-to-all to", to, swapped),
+		sameTensors("the input of an all-to-all", toAll, kept)); err != nil {
 		return err
 	}
 	if rank%2 == 0 { // each rank may choose
@@ -353,12 +364,14 @@ func (x manyCase) tryMoves(ctx context.Context, c *gcl.Comm) error {
 	for _, root := range []int{0, n - 1} {
 		out, err := gcl.BroadcastTensors(ctx, c, in, root)
 		to, inPlace := spoiled(in), clones(in)
-		if err := errors.Join(err, gcl.BroadcastTensorsTo(ctx, c, to, in, root), gcl.BroadcastTensorsInPlace(ctx, c, inPlace, root)); err != nil {
+		if err := errors.Join(err, gcl.BroadcastTensorsTo(ctx, c, to, in, root),
+			gcl.BroadcastTensorsInPlace(ctx, c, inPlace, root)); err != nil {
 			return fmt.Errorf("root %d: %w", root, err)
 		}
 		if err := errors.Join(
 			sameTensors("broadcast", out, x.in[root]), sameTensors("broadcast to", to, x.in[root]),
-			sameTensors("broadcast in place", inPlace, x.in[root]), sameTensors("the input of a broadcast", in, x.in[rank]),
+			sameTensors("broadcast in place", inPlace, x.in[root]),
+			sameTensors("the input of a broadcast", in, x.in[rank]),
 		); err != nil {
 			return fmt.Errorf("root %d: %w", root, err)
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 // doMapped carries out a collective on the segments into which a mapping cuts an array.
-func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T, m chunks.Mapping, op Operator, fresh bool) error {
+func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T,
+	m chunks.Mapping, op Operator, fresh bool) error {
 	dsts, srcs := [1][]T{dst}, [1][]T{src}
 	return c.doMany(ctx, manyCall{
 		ask: newAsk(collective, op, 0), form: ofMapping, fresh: fresh, mapping: m,
@@ -25,7 +26,8 @@ func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedul
 //	[x y z w], m = {3, 1}, four ranks:  rank 0 [x w]  rank 1 [y 0]  rank 2 [z 0]  rank 3 [0 0]
 //
 // A mapping that has not as many elements as data is an error. All ranks must give the same mapping.
-func ReduceScatterMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m chunks.Mapping, op Operator) ([]T, error) {
+func ReduceScatterMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m chunks.Mapping,
+	op Operator) ([]T, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -42,7 +44,8 @@ func ReduceScatterMapped[T tensor.Element](ctx context.Context, c *Comm, data []
 // ReduceScatterMappedTo is ReduceScatterMapped with the result in dst, apart from data and as long as what
 // ReduceScatterMapped returns, m.PerRank(G). What dst holds after an error is unspecified. It allocates nothing once a
 // call like it has been made.
-func ReduceScatterMappedTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, m chunks.Mapping, op Operator) error {
+func ReduceScatterMappedTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, m chunks.Mapping,
+	op Operator) error {
 	return doMapped(ctx, c, schedule.ReduceScatter, dst, data, m, op, false)
 }
 
@@ -54,7 +57,8 @@ func AllGatherMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m
 		return nil, err
 	}
 	var dst []T
-	if n, err := m.PerRank(c.Size()); err == nil && n == len(data) && fits(n, c.Size(), tensor.DTypeOf[T]().Size()) { // else it is refused
+	// else it is refused
+	if n, err := m.PerRank(c.Size()); err == nil && n == len(data) && fits(n, c.Size(), tensor.DTypeOf[T]().Size()) {
 		total, _ := m.Elements()
 		dst = make([]T, total)
 	}
@@ -86,14 +90,16 @@ func (m *many) loadMapped(c *Comm, k *manyCall) error {
 			return err
 		}
 		if len(dst) != shard {
-			return fmt.Errorf("the destination has %d elements, want %d by the mapping over %d ranks", len(dst), shard, c.Size())
+			return fmt.Errorf("the destination has %d elements, want %d by the mapping over %d ranks",
+				len(dst), shard, c.Size())
 		}
 	} else {
 		if err := checkRoom(shard, c.Size(), k.dtype); err != nil {
 			return err
 		}
 		if len(src) != shard {
-			return fmt.Errorf("the data has %d elements, want %d by the mapping over %d ranks", len(src), shard, c.Size())
+			return fmt.Errorf("the data has %d elements, want %d by the mapping over %d ranks",
+				len(src), shard, c.Size())
 		}
 		if err := k.mapping.Check(len(dst)); err != nil {
 			return fmt.Errorf("the destination: %w", err)

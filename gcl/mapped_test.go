@@ -76,7 +76,8 @@ func newMappedCase[T tensor.Element](op gcl.Operator, n, size int, m chunks.Mapp
 func (x mappedCase[T]) try(ctx context.Context, c *gcl.Comm) error {
 	in := slices.Clone(x.in[c.Rank()])
 	out, err := gcl.ReduceScatterMapped(ctx, c, in, x.mapping, x.op)
-	if err := errors.Join(err, check("reduce-scatter", out, x.shards[c.Rank()]), check("the input", in, x.in[c.Rank()])); err != nil {
+	if err := errors.Join(err, check("reduce-scatter", out, x.shards[c.Rank()]),
+		check("the input", in, x.in[c.Rank()])); err != nil {
 		return fmt.Errorf("mapping=%v op=%v: %w", x.mapping, x.op, err)
 	}
 	gathered, err := gcl.AllGatherMapped(ctx, c, out, x.mapping)

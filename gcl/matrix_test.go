@@ -156,7 +156,8 @@ func try[T tensor.Element](t *testing.T, x crossed, reproducible bool) (calls in
 			for i, size := range x.sizes {
 				for _, r := range reductions[i] {
 					if err := r.try(ctx, c); err != nil {
-						return fmt.Errorf("method=%v implementation=%v op=%v size=%d: %w", o.Method, o.Implementation, r.op, size, err)
+						return fmt.Errorf("method=%v implementation=%v op=%v size=%d: %w",
+							o.Method, o.Implementation, r.op, size, err)
 					}
 				}
 				if reproducible {

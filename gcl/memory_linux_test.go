@@ -86,7 +86,8 @@ func TestAllocPages(t *testing.T) {
 			before := mappingOf(t, b)
 			touch(b)
 			after := mappingOf(t, b)
-			t.Logf("Alloc, heap made to be used before: %v: %d of %d KiB in huge pages, %d of them before it was touched", used, after.hugeKB, bytes>>10, before.hugeKB)
+			t.Logf("Alloc, heap made to be used before: %v: %d of %d KiB in huge pages, %d of them before it was "+
+				"touched", used, after.hugeKB, bytes>>10, before.hugeKB)
 			if enabled != nil && !after.advised {
 				t.Error("the memory is not marked as one for huge pages")
 			}

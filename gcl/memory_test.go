@@ -25,7 +25,8 @@ func alone(t testing.TB, body func(context.Context, *gcl.Comm) error) { replicas
 
 func TestAlloc(t *testing.T) {
 	alone(t, func(_ context.Context, c *gcl.Comm) error {
-		return errors.Join(checkAlloc[bool](c), checkAlloc[int8](c), checkAlloc[tensor.BFloat16](c), checkAlloc[float32](c), checkAlloc[uint64](c))
+		return errors.Join(checkAlloc[bool](c), checkAlloc[int8](c), checkAlloc[tensor.BFloat16](c),
+			checkAlloc[float32](c), checkAlloc[uint64](c))
 	})
 }
 
@@ -90,7 +91,8 @@ func TestAllocErrors(t *testing.T) {
 		}
 		if strconv.IntSize == 64 {
 			_, err := gcl.Alloc[float64](c, math.MaxInt&(1<<41))
-			const want = "gcl: alloc: 2199023255552 elements of 8 bytes, want 2199022731264 at most: 17592186044416 bytes with room to begin with a page"
+			const want = "gcl: alloc: 2199023255552 elements of 8 bytes, want 2199022731264 at most: 17592186044416 " +
+				"bytes with room to begin with a page"
 			if err == nil || err.Error() != want {
 				return fmt.Errorf("error %v, want %s", err, want)
 			}
@@ -201,7 +203,9 @@ func TestAllocIsCollected(t *testing.T) {
 			t.Error("collected before Free")
 		}
 		// A cleanup runs on a goroutine of its own: it may take a moment.
-		if !slices.ContainsFunc(make([]bool, 20), func(bool) bool { return collected(c, func(s []byte) error { return gcl.Free(c, s) }) }) {
+		if !slices.ContainsFunc(make([]bool, 20), func(bool) bool {
+			return collected(c, func(s []byte) error { return gcl.Free(c, s) })
+		}) {
 			t.Error("not collected after Free")
 		}
 		return nil

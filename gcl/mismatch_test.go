@@ -36,9 +36,10 @@ func reduction[T tensor.Element](name string, n int, op gcl.Operator, o gcl.Opti
 		method = "direct" // on peer memory
 	}
 	parts = append(parts, fmt.Sprintf("all-reduce #1 (%v %v x %d, %s, ", op, tensor.DTypeOf[T](), n, method))
-	return variant{name: name, text: parts, digested: fmt.Sprint(o.Reproducible, o.MaxBytesPerTile, o.StageFragments), call: func(ctx context.Context, c *gcl.Comm) error {
-		return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]T, n), op)
-	}}
+	return variant{name: name, text: parts, digested: fmt.Sprint(o.Reproducible, o.MaxBytesPerTile, o.StageFragments),
+		call: func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]T, n), op)
+		}}
 }
 
 // variants lists calls any two of which differ: in method, group, root, operator, dtype, length, collective, options,
@@ -51,11 +52,13 @@ func variants(n int) []variant {
 		reduction[float32]("base", size, gcl.Add, ring),
 		reduction[float32]("method=anticlockwise_ring", size, gcl.Add, gcl.Options{Method: methods.AnticlockwiseRing}),
 		reduction[float32]("method=meet_in_middle_ring", size, gcl.Add, gcl.Options{Method: methods.MeetInMiddleRing}),
-		reduction[float32]("method=quad_directional_ring", size, gcl.Add, gcl.Options{Method: methods.QuadDirectionalRing}),
+		reduction[float32]("method=quad_directional_ring",
+			size, gcl.Add, gcl.Options{Method: methods.QuadDirectionalRing}),
 		reduction[float32]("method=direct", size, gcl.Add, gcl.Options{Method: methods.Direct}),
 		reduction[float32]("method=auto", size, gcl.Add, gcl.Options{Implementation: gcl.Syncless}),
 		reduction[float32]("method=recursive_doubling", size, gcl.Add, gcl.Options{Method: methods.RecursiveDoubling}),
-		reduction[float32]("implementation=Syncful", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}),
+		reduction[float32]("implementation=Syncful",
+			size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}),
 		reduction[float32]("operator=MAX", size, gcl.Max, ring),
 		reduction[float32]("operator=SQUARE_ADD", size, gcl.SquareAdd, ring),
 		reduction[float32]("operator=LOCAL", size, gcl.Local, ring),
@@ -63,46 +66,59 @@ func variants(n int) []variant {
 		reduction[float64]("dtype=float64", size/2, gcl.Add, ring),
 		reduction[float32]("length=25", size+1, gcl.Add, ring),
 		reduction[float32]("length=0", 0, gcl.Add, ring),
-		reduction[float32]("reproducible", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, Reproducible: true}),
-		reduction[float32]("maxBytesPerTile", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, MaxBytesPerTile: 1}),
-		reduction[float32]("stageFragments", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing, StageFragments: true}),
-		{name: "collective=reduce-scatter", text: []string{"reduce-scatter #1 (ADD float32 x 24, "}, call: func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.ReduceScatter(ctx, with(c, ring.Method), f(), gcl.Add)
-			return err
-		}},
-		{name: "collective=all-gather", text: []string{"all-gather #1 (float32 x 24, "}, call: func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.AllGather(ctx, with(c, ring.Method), f())
-			return err
-		}},
-		{name: "collective=all-to-all", text: []string{"all-to-all #1 (float32 x 24, "}, call: func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.AllToAll(ctx, with(c, ring.Method), f())
-			return err
-		}},
-		{name: "collective=barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) }},
-		{name: "order", text: []string{"all-reduce #2 (ADD float32 x 24, clockwise_ring, ", "barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error {
-			if err := c.Barrier(ctx); err != nil {
+		reduction[float32]("reproducible", size, gcl.Add,
+			gcl.Options{Method: methods.ClockwiseRing, Reproducible: true}),
+		reduction[float32]("maxBytesPerTile", size, gcl.Add,
+			gcl.Options{Method: methods.ClockwiseRing, MaxBytesPerTile: 1}),
+		reduction[float32]("stageFragments", size, gcl.Add,
+			gcl.Options{Method: methods.ClockwiseRing, StageFragments: true}),
+		{name: "collective=reduce-scatter", text: []string{"reduce-scatter #1 (ADD float32 x 24, "},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				_, err := gcl.ReduceScatter(ctx, with(c, ring.Method), f(), gcl.Add)
 				return err
-			}
-			return gcl.AllReduceInPlace(ctx, with(c, ring.Method), f(), gcl.Add)
-		}},
-		{name: "seq", text: []string{"all-reduce #2 (ADD float32 x 24, clockwise_ring, "}, call: func(ctx context.Context, c *gcl.Comm) error {
-			refuse(ctx, c)
-			return gcl.AllReduceInPlace(ctx, with(c, ring.Method), f(), gcl.Add)
-		}},
+			}},
+		{name: "collective=all-gather", text: []string{"all-gather #1 (float32 x 24, "},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				_, err := gcl.AllGather(ctx, with(c, ring.Method), f())
+				return err
+			}},
+		{name: "collective=all-to-all", text: []string{"all-to-all #1 (float32 x 24, "},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				_, err := gcl.AllToAll(ctx, with(c, ring.Method), f())
+				return err
+			}},
+		{name: "collective=barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) }},
+		{name: "order", text: []string{"all-reduce #2 (ADD float32 x 24, clockwise_ring, ", "barrier #1 ("},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				if err := c.Barrier(ctx); err != nil {
+					return err
+				}
+				return gcl.AllReduceInPlace(ctx, with(c, ring.Method), f(), gcl.Add)
+			}},
+		{name: "seq", text: []string{"all-reduce #2 (ADD float32 x 24, clockwise_ring, "},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				refuse(ctx, c)
+				return gcl.AllReduceInPlace(ctx, with(c, ring.Method), f(), gcl.Add)
+			}},
 		{name: "group=1", text: nil, call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}), f(), gcl.Add)
+			return gcl.AllReduceInPlace(ctx, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 1}), f(),
+				gcl.Add)
 		}},
 	}
 	for _, m := range []methods.Method{methods.ClockwiseRing, methods.Direct} {
 		for root := range min(n, 3) {
-			out = append(out, variant{name: fmt.Sprintf("broadcast/method=%v/root=%d", m, root), text: []string{fmt.Sprintf("broadcast #1 (float32 x 24, root %d, %v, ", root, m)},
-				call: func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, with(c, m), f(), root) }})
+			out = append(out, variant{name: fmt.Sprintf("broadcast/method=%v/root=%d", m, root),
+				text: []string{fmt.Sprintf("broadcast #1 (float32 x 24, root %d, %v, ", root, m)},
+				call: func(ctx context.Context, c *gcl.Comm) error {
+					return gcl.BroadcastInPlace(ctx, with(c, m), f(), root)
+				}})
 		}
 		for root := range 2 {
 			out = append(out, rootedVariants(size, root, m, gcl.Options{Method: m, Implementation: gcl.Syncless})...)
 		}
 	}
-	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2}, {Type: commgroup.Orthogonal, Size: n / 2}} {
+	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2},
+		{Type: commgroup.Orthogonal, Size: n / 2}} {
 		if n >= 4 {
 			v := out[0] // the base
 			v.name, v.group = fmt.Sprintf("group=%v", g), g
@@ -165,10 +181,11 @@ func memoryVariants(n, size int) []variant {
 		reduction[float32]("stageFragments", size, gcl.Add, gcl.Options{StageFragments: true}),
 		reduction[float32]("implementation=Syncful", size, gcl.Add, gcl.Options{Implementation: gcl.Syncful}),
 		reduction[float32]("method=clockwise_ring", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing}),
-		{name: "collective=reduce-scatter", text: []string{fmt.Sprintf("reduce-scatter #1 (ADD float32 x %d, ", size)}, call: func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.ReduceScatter(ctx, c, f(), gcl.Add)
-			return err
-		}},
+		{name: "collective=reduce-scatter", text: []string{fmt.Sprintf("reduce-scatter #1 (ADD float32 x %d, ", size)},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				_, err := gcl.ReduceScatter(ctx, c, f(), gcl.Add)
+				return err
+			}},
 		{name: "collective=all-gather", text: moved("all-gather"), call: func(ctx context.Context, c *gcl.Comm) error {
 			_, err := gcl.AllGather(ctx, c, f())
 			return err
@@ -178,23 +195,27 @@ func memoryVariants(n, size int) []variant {
 			return err
 		}},
 		{name: "collective=barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) }},
-		{name: "order", text: []string{fmt.Sprintf("all-reduce #2 (ADD float32 x %d, direct, ", size), "barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error {
-			if err := c.Barrier(ctx); err != nil {
-				return err
-			}
-			return gcl.AllReduceInPlace(ctx, c, f(), gcl.Add)
-		}},
-		{name: "seq", text: []string{fmt.Sprintf("all-reduce #2 (ADD float32 x %d, direct, ", size)}, call: func(ctx context.Context, c *gcl.Comm) error {
-			refuse(ctx, c)
-			return gcl.AllReduceInPlace(ctx, c, f(), gcl.Add)
-		}},
+		{name: "order", text: []string{fmt.Sprintf("all-reduce #2 (ADD float32 x %d, direct, ", size), "barrier #1 ("},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				if err := c.Barrier(ctx); err != nil {
+					return err
+				}
+				return gcl.AllReduceInPlace(ctx, c, f(), gcl.Add)
+			}},
+		{name: "seq", text: []string{fmt.Sprintf("all-reduce #2 (ADD float32 x %d, direct, ", size)},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				refuse(ctx, c)
+				return gcl.AllReduceInPlace(ctx, c, f(), gcl.Add)
+			}},
 	}
 	for root := range 2 {
-		out = append(out, variant{name: fmt.Sprintf("broadcast/root=%d", root), text: []string{fmt.Sprintf("broadcast #1 (float32 x %d, root %d, direct, ", size, root)},
+		out = append(out, variant{name: fmt.Sprintf("broadcast/root=%d", root),
+			text: []string{fmt.Sprintf("broadcast #1 (float32 x %d, root %d, direct, ", size, root)},
 			call: func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastInPlace(ctx, c, f(), root) }})
 		out = append(out, rootedVariants(size, root, methods.Direct, gcl.Options{})...)
 	}
-	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2}, {Type: commgroup.Orthogonal, Size: n / 2}} {
+	for _, g := range []commgroup.Group{{Type: commgroup.Consecutive, Size: n / 2},
+		{Type: commgroup.Orthogonal, Size: n / 2}} {
 		if n >= 4 {
 			v := out[0] // the base
 			v.name, v.group = fmt.Sprintf("group=%v", g), g
@@ -242,7 +263,8 @@ func (v variant) in(text string) bool {
 
 // confuse has one replica make one call and the others another, and then all the last one. All must get an error that
 // has both sides. It returns what is wrong.
-func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant, opts ...gcl.RunOption) (wrong []string) {
+func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant,
+	opts ...gcl.RunOption) (wrong []string) {
 	errs := failuresIn(ctx, t, n, func(ctx context.Context, c *gcl.Comm) error {
 		v := ours
 		if c.Replica() == odd {
@@ -262,15 +284,18 @@ func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant
 			why = "not ErrMismatch"
 		case !theirs.in(err.Error()) || !ours.in(err.Error()) || strings.Count(err.Error(), ", group ") < 2:
 			why = "does not describe both"
-		case theirs.group != ours.group && len(groupsIn(err.Error())) < 2 && !strings.Contains(err.Error(), "(uint8 x 1, ") && !strings.Contains(err.Error(), "Hybrid phase"):
+		case theirs.group != ours.group && len(groupsIn(err.Error())) < 2 &&
+			!strings.Contains(err.Error(), "(uint8 x 1, ") && !strings.Contains(err.Error(), "Hybrid phase"):
 			why = "names one group"
-		case theirs.digested != ours.digested && sameOtherwise(theirs, ours) && !strings.Contains(err.Error(), "MaxBytesPerTile, StageFragments, Reproducible"):
+		case theirs.digested != ours.digested && sameOtherwise(theirs, ours) &&
+			!strings.Contains(err.Error(), "MaxBytesPerTile, StageFragments, Reproducible"):
 			why = "hides what differs"
 		case strings.Contains(err.Error(), "Digest:"):
 			why = "is not for people"
 		}
 		if why != "" {
-			wrong = append(wrong, fmt.Sprintf("n=%d, replica %d in %s, the others in %s: replica %d: %v: %s", n, odd, theirs.name, ours.name, r, err, why))
+			wrong = append(wrong, fmt.Sprintf("n=%d, replica %d in %s, the others in %s: replica %d: %v: %s",
+				n, odd, theirs.name, ours.name, r, err, why))
 		}
 	}
 	return wrong
@@ -327,7 +352,8 @@ func TestMismatchOnPeerMemory(t *testing.T) {
 						continue
 					}
 					for odd := range n {
-						if underRace && (i*7+j*3+odd)%(4*n) != 0 || !*full && (odd != oddOne(n, i, j) || (i+j+k)%thin != 0) {
+						if underRace && (i*7+j*3+odd)%(4*n) != 0 ||
+							!*full && (odd != oddOne(n, i, j) || (i+j+k)%thin != 0) {
 							continue
 						}
 						tried++
@@ -347,7 +373,8 @@ func TestMismatchOnPeerMemory(t *testing.T) {
 // TestMismatchInRealTime tries some of the same, where those that wait look for the reason while others still run.
 func TestMismatchInRealTime(t *testing.T) {
 	for _, n := range []int{2, 4} {
-		for _, all := range [][]variant{variants(n), memoryVariants(n, memorySizes[0]), memoryVariants(n, memorySizes[1])} {
+		for _, all := range [][]variant{variants(n), memoryVariants(n, memorySizes[0]),
+			memoryVariants(n, memorySizes[1])} {
 			for i := range all {
 				theirs, ours := all[i], all[(i+1)%len(all)]
 				for _, w := range confuse(watched(t), t, n, i%n, theirs, ours) {
@@ -398,8 +425,10 @@ func TestBroadcastUnheard(t *testing.T) {
 				text := err.Error()
 				switch {
 				case errors.As(err, &peer) && strings.Contains(text, "has left"):
-				case strings.Contains(text, "call mismatch: replica ") && strings.Contains(text, "root 0") && strings.Contains(text, "root 1"):
-				case strings.Contains(text, "replica 1 leaves without broadcast #") && strings.Contains(text, " (int32 x 1, root 0, direct, "):
+				case strings.Contains(text, "call mismatch: replica ") && strings.Contains(text, "root 0") &&
+					strings.Contains(text, "root 1"):
+				case strings.Contains(text, "replica 1 leaves without broadcast #") &&
+					strings.Contains(text, " (int32 x 1, root 0, direct, "):
 				default:
 					t.Fatal(err)
 				}

@@ -25,7 +25,8 @@ func TestOperatorRows(t *testing.T) {
 				continue
 			}
 			switch {
-			case kernel.Binary(row.Fold, of) == nil, kernel.Fold{Op: row.Fold, Type: of, Square: row.Square}.Loop() == nil:
+			case kernel.Binary(row.Fold, of) == nil,
+				kernel.Fold{Op: row.Fold, Type: of, Square: row.Square}.Loop() == nil:
 				t.Errorf("%v takes %v, which has no loop", op, d)
 			case row.Square && kernel.Square(of) == nil:
 				t.Errorf("%v takes %v, which has no square", op, d)
@@ -68,7 +69,8 @@ func TestAgain(t *testing.T) {
 			}
 		}
 		if changed == row.again {
-			t.Errorf("%v of %v: an input that counts twice changes the result: %v; again is %v", op, d, changed, row.again)
+			t.Errorf("%v of %v: an input that counts twice changes the result: %v; again is %v",
+				op, d, changed, row.again)
 		}
 	}
 }

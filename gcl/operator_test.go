@@ -11,7 +11,8 @@ import (
 var operatorNames = []string{"ADD", "MEAN", "MUL", "MIN", "MAX", "LOGICAL_AND", "LOGICAL_OR", "SQUARE_ADD", "LOCAL"}
 
 func TestOperatorNames(t *testing.T) {
-	for i, op := range []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.LogicalAnd, gcl.LogicalOr, gcl.SquareAdd, gcl.Local} {
+	for i, op := range []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.LogicalAnd, gcl.LogicalOr,
+		gcl.SquareAdd, gcl.Local} {
 		text, err := op.MarshalText()
 		if err != nil || string(text) != operatorNames[i] || op.String() != operatorNames[i] {
 			t.Errorf("%d: %q, %q, %v, want %s", i, text, op, err, operatorNames[i])
@@ -32,7 +33,8 @@ func TestOperatorNames(t *testing.T) {
 // FuzzParseOperator: what parses is one of the nine names and prints as it was; what does not leaves the receiver
 // alone and lists the names.
 func FuzzParseOperator(f *testing.F) {
-	for _, name := range append(operatorNames, "", "add", "ADD ", " ADD", "Operator(9)", "LOGICAL AND", "SQUARE_ADD\x00", "AD") {
+	for _, name := range append(operatorNames, "", "add",
+		"ADD ", " ADD", "Operator(9)", "LOGICAL AND", "SQUARE_ADD\x00", "AD") {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -35,13 +35,17 @@ var optionRows = []optionRow{
 			at: func(o *Options) *Implementation { return &o.Implementation },
 			names: func() []name[Implementation] {
 				return append(named(AutoImplementation, Syncless, Syncful, Hybrid),
-					name[Implementation]{"auto", AutoImplementation, "old spelling"}, name[Implementation]{"hybrid", Hybrid, "old spelling"})
+					name[Implementation]{"auto", AutoImplementation, "old spelling"},
+					name[Implementation]{"hybrid", Hybrid, "old spelling"})
 			},
 		},
 		agreed: func(o *Options, _ int) int { return int(o.Implementation) },
-		does: "Replicas send messages, each going on as soon as it has its data (`Syncless`); or meet at barriers and use each other's " +
-			"memory (`Syncful`, [peer-memory.md](peer-memory.md)); or the second inside a link domain and the first between " +
-			"([hybrid.md](hybrid.md)). `Auto`: `Syncful` where memory is shared and the method is `auto` or `direct`, else `Syncless`",
+		does: "Replicas send messages, each going on as soon as it has its data (`Syncless`); or meet at barriers " +
+			"and use each other's " +
+			"memory (`Syncful`, [peer-memory.md](peer-memory.md)); or the second inside a link domain and the first " +
+			"between " +
+			"([hybrid.md](hybrid.md)). `Auto`: `Syncful` where memory is shared and the method is `auto` or " +
+			"`direct`, else `Syncless`",
 	},
 	{
 		key: "useSynclessCollectives", field: "Implementation", instead: "collectiveImplementation",
@@ -53,7 +57,8 @@ var optionRows = []optionRow{
 				}, named(Syncless, Syncful, Hybrid)...)
 			},
 		},
-		does: "The same by its old key. Whoever uses it is warned once in a process, by `log/slog`. With the other key beside it, both " +
+		does: "The same by its old key. Whoever uses it is warned once in a process, by `log/slog`. With the other " +
+			"key beside it, both " +
 			"must say the same",
 	},
 	{
@@ -63,8 +68,10 @@ var optionRows = []optionRow{
 			usual: strconv.Itoa(DefaultMaxBytesPerTile),
 		},
 		agreed: func(_ *Options, tile int) int { return tile },
-		does: "Times the number of IO tiles (32, unless `topology.Config` has another) it is how many bytes a segment may have. A longer " +
-			"message goes in several, of whole elements, up to 64 of them in one round of the transport. On peer memory it bounds what " +
+		does: "Times the number of IO tiles (32, unless `topology.Config` has another) it is how many bytes a " +
+			"segment may have. A longer " +
+			"message goes in several, of whole elements, up to 64 of them in one round of the transport. On peer " +
+			"memory it bounds what " +
 			"is taken from a peer at a time, and what is published",
 	},
 	{
@@ -72,10 +79,12 @@ var optionRows = []optionRow{
 		value: choice[topology.RingName]{
 			at: func(o *Options) *topology.RingName { return &o.Topology },
 			names: func() []name[topology.RingName] {
-				return named(topology.Auto, topology.RungRing2, topology.RungRing4, topology.RungRing8, topology.RingOnLine, topology.PeripheralRing)
+				return named(topology.Auto, topology.RungRing2, topology.RungRing4, topology.RungRing8,
+					topology.RingOnLine, topology.PeripheralRing)
 			},
 		},
-		does: "The order in which ring methods go round the replicas ([rings.md](rings.md)). `auto` is the one that suits the machine " +
+		does: "The order in which ring methods go round the replicas ([rings.md](rings.md)). `auto` is the one that " +
+			"suits the machine " +
 			"given to `gcl.WithTopology`; one that does not fit it is an error",
 	},
 	{
@@ -84,7 +93,8 @@ var optionRows = []optionRow{
 			at:    func(o *Options) *Link { return &o.Link },
 			names: func() []name[Link] { return named(AutoLink, IPULink, GWLink) },
 		},
-		does: "Which groups are allowed: all of them; those inside one link domain; those with no two members in one domain. Any other " +
+		does: "Which groups are allowed: all of them; those inside one link domain; those with no two members in one " +
+			"domain. Any other " +
 			"group is an error that names the replicas",
 	},
 	{
@@ -95,7 +105,8 @@ var optionRows = []optionRow{
 				return named(append([]methods.Method{methods.Auto}, methods.All()...)...)
 			},
 		},
-		does: "How replicas communicate ([schedules.md](schedules.md)). `auto` chooses by collective, size of the group and bytes. " +
+		does: "How replicas communicate ([schedules.md](schedules.md)). `auto` chooses by collective, size of the " +
+			"group and bytes. " +
 			"`direct` and `recursive_doubling` are ours",
 	},
 	{
@@ -105,8 +116,10 @@ var optionRows = []optionRow{
 			names: func() []name[bool] { return []name[bool]{{"true", false, ""}, {"false", true, ""}} },
 		},
 		agreed: func(o *Options, _ int) int { return number1(o.StageFragments) },
-		does: "With `false` every input is first copied to memory of the connection, for a schedule with its fragments in order, which " +
-			"takes memory and time; with `true` it is sent and reduced from where it lies. It concerns messages too, in spite of its name",
+		does: "With `false` every input is first copied to memory of the connection, for a schedule with its " +
+			"fragments in order, which " +
+			"takes memory and time; with `true` it is sent and reduced from where it lies. It concerns messages too, " +
+			"in spite of its name",
 	},
 	{
 		key: "syncful.maxBroadcastSize", field: "MaxBroadcastSize", fieldNote: "a 0 is `NoBroadcast`",
@@ -114,8 +127,10 @@ var optionRows = []optionRow{
 			at: func(o *Options) *int { return &o.MaxBroadcastSize }, low: 0, high: math.MaxInt,
 			usual: "what was measured", zero: "NoBroadcast",
 		},
-		does: "An all-reduce by `auto` takes `broadcast` up to this number of bytes, counted as size of the group x bytes of the data, " +
-			"and never in a group that was given with a stride above 1. Each phase of `Hybrid` counts its own group and bytes. GCL's " +
+		does: "An all-reduce by `auto` takes `broadcast` up to this number of bytes, counted as size of the group x " +
+			"bytes of the data, " +
+			"and never in a group that was given with a stride above 1. Each phase of `Hybrid` counts its own group " +
+			"and bytes. GCL's " +
 			"default of 2048 is of its own hardware",
 	},
 	{
@@ -125,17 +140,22 @@ var optionRows = []optionRow{
 			names: func() []name[bool] { return []name[bool]{{"true", true, ""}, {"false", false, ""}} },
 		},
 		agreed: func(o *Options, _ int) int { return number1(o.Reproducible) },
-		does:   "Reductions are folded in rank order, so that their bits depend on nothing else ([determinism.md](determinism.md))",
+		does: "Reductions are folded in rank order, so that their bits depend on nothing else " +
+			"([determinism.md](determinism.md))",
 	},
 	{
 		key: "ipusPerRank", field: "IPUsPerRank", ours: true,
 		value: number{at: func(o *Options) *int { return &o.IPUsPerRank }, low: 1, high: math.MaxInt, usual: "1"},
-		does:  "How many IPUs of a replica are one rank of collectives within it ([within-replica.md](within-replica.md))",
+		does: "How many IPUs of a replica are one rank of collectives within it " +
+			"([within-replica.md](within-replica.md))",
 	},
 	{
 		key: "cacheBytes", field: "CacheBytes", ours: true,
-		value: number{at: func(o *Options) *int { return &o.CacheBytes }, low: 1, high: math.MaxInt, usual: "what the machine has"},
-		does: "The last-level cache; where the machine does not say what it has, that is 32 MiB. In one pass over peer memory, results " +
+		value: number{at: func(o *Options) *int {
+			return &o.CacheBytes
+		}, low: 1, high: math.MaxInt, usual: "what the machine has"},
+		does: "The last-level cache; where the machine does not say what it has, that is 32 MiB. In one pass over " +
+			"peer memory, results " +
 			"are stored past the caches where the inputs and outputs of all replicas have three quarters of it or more " +
 			"([peer-memory.md](peer-memory.md)). It changes no result, and replicas need not have the same",
 	},

@@ -138,7 +138,8 @@ func parseObject(data []byte) (map[string]string, error) {
 func (o Options) override(text map[string]string) (Options, error) {
 	for _, key := range slices.Sorted(maps.Keys(text)) {
 		if optionBy(key) == nil {
-			return Options{}, &OptionError{Option: key, Value: text[key], Reason: "no such option" + wantOne(key, optionKeys())}
+			return Options{}, &OptionError{Option: key, Value: text[key],
+				Reason: "no such option" + wantOne(key, optionKeys())}
 		}
 	}
 	for _, row := range optionRows {

@@ -24,14 +24,18 @@ import (
 // what they mean.
 var optionValues = map[string]map[string]gcl.Options{
 	"collectiveImplementation": {
-		"Auto": {}, "Syncless": {Implementation: gcl.Syncless}, "Syncful": {Implementation: gcl.Syncful}, "Hybrid": {Implementation: gcl.Hybrid},
-		"auto": {}, "hybrid": {Implementation: gcl.Hybrid},
+		"Auto": {}, "Syncless": {Implementation: gcl.Syncless}, "Syncful": {Implementation: gcl.Syncful},
+		"Hybrid": {Implementation: gcl.Hybrid},
+		"auto":   {}, "hybrid": {Implementation: gcl.Hybrid},
 	},
 	"useSynclessCollectives": {
-		"auto": {}, "true": {Implementation: gcl.Syncless}, "false": {Implementation: gcl.Syncful}, "hybrid": {Implementation: gcl.Hybrid},
-		"Syncless": {Implementation: gcl.Syncless}, "Syncful": {Implementation: gcl.Syncful}, "Hybrid": {Implementation: gcl.Hybrid},
+		"auto": {}, "true": {Implementation: gcl.Syncless}, "false": {Implementation: gcl.Syncful},
+		"hybrid":   {Implementation: gcl.Hybrid},
+		"Syncless": {Implementation: gcl.Syncless}, "Syncful": {Implementation: gcl.Syncful},
+		"Hybrid": {Implementation: gcl.Hybrid},
 	},
-	"maxBytesPerTile": {"1": {MaxBytesPerTile: 1}, "35000": {MaxBytesPerTile: 35000}, "64000": {MaxBytesPerTile: 64000}},
+	"maxBytesPerTile": {"1": {MaxBytesPerTile: 1}, "35000": {MaxBytesPerTile: 35000},
+		"64000": {MaxBytesPerTile: 64000}},
 	"topology": {
 		"auto": {}, "rung-ring-2": {Topology: topology.RungRing2}, "rung-ring-4": {Topology: topology.RungRing4},
 		"rung-ring-8": {Topology: topology.RungRing8}, "ring-on-line": {Topology: topology.RingOnLine},
@@ -40,15 +44,18 @@ var optionValues = map[string]map[string]gcl.Options{
 	"link": {"auto-link": {}, "ipu-link": {Link: gcl.IPULink}, "gw-link": {Link: gcl.GWLink}},
 	"method": {
 		"auto": {}, "broadcast": {Method: methods.SendToAll}, "clockwise_ring": {Method: methods.ClockwiseRing},
-		"anticlockwise_ring": {Method: methods.AnticlockwiseRing}, "bidirectional_ring_pair": {Method: methods.BidirectionalRingPair},
-		"meet_in_middle_ring": {Method: methods.MeetInMiddleRing}, "quad_directional_ring": {Method: methods.QuadDirectionalRing},
-		"direct": {Method: methods.Direct}, "recursive_doubling": {Method: methods.RecursiveDoubling},
+		"anticlockwise_ring":      {Method: methods.AnticlockwiseRing},
+		"bidirectional_ring_pair": {Method: methods.BidirectionalRingPair},
+		"meet_in_middle_ring":     {Method: methods.MeetInMiddleRing},
+		"quad_directional_ring":   {Method: methods.QuadDirectionalRing},
+		"direct":                  {Method: methods.Direct}, "recursive_doubling": {Method: methods.RecursiveDoubling},
 	},
 	"syncful.useOptimisedLayout": {"true": {}, "false": {StageFragments: true}},
-	"syncful.maxBroadcastSize":   {"0": {MaxBroadcastSize: gcl.NoBroadcast}, "1": {MaxBroadcastSize: 1}, "2048": {MaxBroadcastSize: 2048}},
-	"reproducible":               {"true": {Reproducible: true}, "false": {}},
-	"ipusPerRank":                {"1": {IPUsPerRank: 1}, "4": {IPUsPerRank: 4}},
-	"cacheBytes":                 {"1": {CacheBytes: 1}, "67108864": {CacheBytes: 64 << 20}},
+	"syncful.maxBroadcastSize": {"0": {MaxBroadcastSize: gcl.NoBroadcast}, "1": {MaxBroadcastSize: 1},
+		"2048": {MaxBroadcastSize: 2048}},
+	"reproducible": {"true": {Reproducible: true}, "false": {}},
+	"ipusPerRank":  {"1": {IPUsPerRank: 1}, "4": {IPUsPerRank: 4}},
+	"cacheBytes":   {"1": {CacheBytes: 1}, "67108864": {CacheBytes: 64 << 20}},
 }
 
 func TestParseOptions(t *testing.T) {
@@ -65,12 +72,15 @@ func TestParseOptions(t *testing.T) {
 		}
 	}
 	got, err := gcl.ParseOptions(map[string]string{
-		"collectiveImplementation": "Syncful", "maxBytesPerTile": "20000", "topology": "ring-on-line", "link": "gw-link", "method": "direct",
-		"syncful.useOptimisedLayout": "false", "syncful.maxBroadcastSize": "4096", "reproducible": "true", "ipusPerRank": "2",
+		"collectiveImplementation": "Syncful", "maxBytesPerTile": "20000",
+		"topology": "ring-on-line", "link": "gw-link", "method": "direct",
+		"syncful.useOptimisedLayout": "false", "syncful.maxBroadcastSize": "4096",
+		"reproducible": "true", "ipusPerRank": "2",
 		"cacheBytes": "1000000",
 	})
 	want := gcl.Options{
-		Implementation: gcl.Syncful, MaxBytesPerTile: 20000, Topology: topology.RingOnLine, Link: gcl.GWLink, Method: methods.Direct,
+		Implementation: gcl.Syncful, MaxBytesPerTile: 20000, Topology: topology.RingOnLine, Link: gcl.GWLink,
+		Method:         methods.Direct,
 		StageFragments: true, MaxBroadcastSize: 4096, Reproducible: true, IPUsPerRank: 2, CacheBytes: 1000000,
 	}
 	if err != nil || got != want {
@@ -79,7 +89,8 @@ func TestParseOptions(t *testing.T) {
 }
 
 func TestParseOptionsErrors(t *testing.T) {
-	keys := []string{"collectiveImplementation", "useSynclessCollectives", "maxBytesPerTile", "topology", "link", "method",
+	keys := []string{"collectiveImplementation", "useSynclessCollectives",
+		"maxBytesPerTile", "topology", "link", "method",
 		"syncful.useOptimisedLayout", "syncful.maxBroadcastSize", "reproducible", "ipusPerRank", "cacheBytes"}
 	for _, x := range []struct {
 		key, value string
@@ -90,7 +101,8 @@ func TestParseOptionsErrors(t *testing.T) {
 		{"maxBroadcastSize", "1", []string{"the closest is syncful.maxBroadcastSize; want one of "}},
 		{"useOptimizedLayout", "true", []string{"the closest is syncful.useOptimisedLayout; want one of "}},
 		{"", "", []string{"the closest is "}},
-		{"method", "clockwise", []string{"no such value, the closest is clockwise_ring; want one of auto, broadcast, clockwise_ring, anticlockwise_ring, " +
+		{"method", "clockwise", []string{"no such value, the closest is clockwise_ring; want one of auto, broadcast, " +
+			"clockwise_ring, anticlockwise_ring, " +
 			"bidirectional_ring_pair, meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling"}},
 		{"method", "Auto", []string{"the closest is auto; want one of "}},
 		{"method", "", []string{"no such value"}},
@@ -164,7 +176,8 @@ func TestUseSynclessCollectivesWarnsOnce(t *testing.T) {
 		if i > 0 && text != "" {
 			t.Errorf("warned again: %q", text)
 		}
-		for _, want := range []string{"level=WARN", "useSynclessCollectives is deprecated, use collectiveImplementation", "value=true", "instead=Syncless"} {
+		for _, want := range []string{"level=WARN",
+			"useSynclessCollectives is deprecated, use collectiveImplementation", "value=true", "instead=Syncless"} {
 			if i == 0 && (strings.Count(text, "\n") != 1 || !strings.Contains(text, want)) {
 				t.Errorf("the first time: %q, want a line with %q", text, want)
 			}
@@ -174,13 +187,16 @@ func TestUseSynclessCollectivesWarnsOnce(t *testing.T) {
 
 // Both keys of the implementation may be given when they say the same.
 func TestBothImplementationKeys(t *testing.T) {
-	for _, agree := range [][2]string{{"Syncless", "true"}, {"Syncful", "false"}, {"hybrid", "hybrid"}, {"Auto", "auto"}} {
-		if _, err := gcl.ParseOptions(map[string]string{"collectiveImplementation": agree[0], "useSynclessCollectives": agree[1]}); err != nil {
+	for _, agree := range [][2]string{{"Syncless", "true"}, {"Syncful", "false"}, {"hybrid", "hybrid"},
+		{"Auto", "auto"}} {
+		if _, err := gcl.ParseOptions(map[string]string{"collectiveImplementation": agree[0],
+			"useSynclessCollectives": agree[1]}); err != nil {
 			t.Errorf("%v: %v", agree, err)
 		}
 	}
 	for _, differ := range [][2]string{{"Syncless", "false"}, {"Auto", "true"}, {"Hybrid", "auto"}} {
-		got, err := gcl.ParseOptions(map[string]string{"collectiveImplementation": differ[0], "useSynclessCollectives": differ[1]})
+		got, err := gcl.ParseOptions(map[string]string{"collectiveImplementation": differ[0],
+			"useSynclessCollectives": differ[1]})
 		var option *gcl.OptionError
 		if !errors.As(err, &option) || option.Option != "useSynclessCollectives" || got != (gcl.Options{}) ||
 			!strings.Contains(err.Error(), "contradicts collectiveImplementation="+differ[0]) {
@@ -193,9 +209,11 @@ func TestBothImplementationKeys(t *testing.T) {
 // mixtures.
 func allOptions() []gcl.Options {
 	out := []gcl.Options{{}, {
-		Implementation: gcl.Hybrid, MaxBytesPerTile: 1, Topology: topology.RungRing8, Link: gcl.IPULink, Method: methods.SendToAll,
+		Implementation: gcl.Hybrid, MaxBytesPerTile: 1, Topology: topology.RungRing8, Link: gcl.IPULink,
+		Method:         methods.SendToAll,
 		StageFragments: true, MaxBroadcastSize: gcl.NoBroadcast, Reproducible: true, IPUsPerRank: math.MaxInt,
-	}, {MaxBytesPerTile: gcl.DefaultMaxBytesPerTile}, {MaxBytesPerTile: gcl.MaxBytesPerTileLimit}, {MaxBroadcastSize: math.MaxInt}}
+	}, {MaxBytesPerTile: gcl.DefaultMaxBytesPerTile}, {MaxBytesPerTile: gcl.MaxBytesPerTileLimit},
+		{MaxBroadcastSize: math.MaxInt}}
 	for _, values := range optionValues {
 		out = slices.AppendSeq(out, maps.Values(values))
 	}
@@ -233,7 +251,8 @@ func TestOptionsRoundTrip(t *testing.T) {
 	for _, o := range allOptions() {
 		roundTrip(t, o)
 	}
-	data, err := json.Marshal(gcl.Options{Method: methods.MeetInMiddleRing, MaxBroadcastSize: gcl.NoBroadcast, StageFragments: true})
+	data, err := json.Marshal(gcl.Options{Method: methods.MeetInMiddleRing, MaxBroadcastSize: gcl.NoBroadcast,
+		StageFragments: true})
 	if want := `{"method":"meet_in_middle_ring","syncful.maxBroadcastSize":"0","syncful.useOptimisedLayout":"false"}`; err != nil || string(data) != want {
 		t.Errorf("%s, %v, want %s", data, err, want)
 	}
@@ -252,8 +271,10 @@ func TestEveryNameIsAnOption(t *testing.T) {
 		"topology": func(i uint8) (name, gcl.Options) {
 			return topology.RingName(i), gcl.Options{Topology: topology.RingName(i)}
 		},
-		"link":   func(i uint8) (name, gcl.Options) { return gcl.Link(i), gcl.Options{Link: gcl.Link(i)} },
-		"method": func(i uint8) (name, gcl.Options) { return methods.Method(i), gcl.Options{Method: methods.Method(i)} },
+		"link": func(i uint8) (name, gcl.Options) { return gcl.Link(i), gcl.Options{Link: gcl.Link(i)} },
+		"method": func(i uint8) (name, gcl.Options) {
+			return methods.Method(i), gcl.Options{Method: methods.Method(i)}
+		},
 	} {
 		for i := range uint8(255) {
 			value, want := of(i)
@@ -351,12 +372,15 @@ func TestAgreedOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agreed := map[string]bool{"Implementation": true, "MaxBytesPerTile": true, "StageFragments": true, "Reproducible": true}
+	agreed := map[string]bool{"Implementation": true, "MaxBytesPerTile": true, "StageFragments": true,
+		"Reproducible": true}
 	replicas(t, 1, func(_ context.Context, c *gcl.Comm) error {
 		plain := gcl.DigestOf(withOptions(c, gcl.Options{}))
 		for field, o := range map[string]gcl.Options{
-			"Method": {Method: methods.Direct}, "Implementation": {Implementation: gcl.Syncful}, "Reproducible": {Reproducible: true},
-			"IPUsPerRank": {IPUsPerRank: 2}, "Link": {Link: gcl.IPULink}, "MaxBytesPerTile": {MaxBytesPerTile: 1}, "StageFragments": {StageFragments: true},
+			"Method": {Method: methods.Direct}, "Implementation": {Implementation: gcl.Syncful},
+			"Reproducible": {Reproducible: true},
+			"IPUsPerRank":  {IPUsPerRank: 2}, "Link": {Link: gcl.IPULink}, "MaxBytesPerTile": {MaxBytesPerTile: 1},
+			"StageFragments":   {StageFragments: true},
 			"MaxBroadcastSize": {MaxBroadcastSize: 1}, "CacheBytes": {CacheBytes: 1},
 		} {
 			if differs := gcl.DigestOf(withOptions(c, o)) != plain; differs != agreed[field] {
@@ -378,8 +402,9 @@ func TestAgreedOptions(t *testing.T) {
 func TestOptionsOutOfRange(t *testing.T) {
 	for name, o := range map[string]gcl.Options{
 		"Method": {Method: 99}, "Implementation": {Implementation: 99}, "Topology": {Topology: 99}, "Link": {Link: 3},
-		"MaxBytesPerTile": {MaxBytesPerTile: 64001}, "MaxBroadcastSize": {MaxBroadcastSize: -2}, "IPUsPerRank": {IPUsPerRank: -1},
-		"CacheBytes": {CacheBytes: -1},
+		"MaxBytesPerTile": {MaxBytesPerTile: 64001}, "MaxBroadcastSize": {MaxBroadcastSize: -2},
+		"IPUsPerRank": {IPUsPerRank: -1},
+		"CacheBytes":  {CacheBytes: -1},
 	} {
 		var option *gcl.OptionError
 		if text, err := o.Map(); !errors.As(err, &option) || option.Option != name || text != nil {
@@ -408,14 +433,15 @@ func TestOptionsJSON(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`[]`:                                      "want one JSON object",
-		`"method"`:                                "want one JSON object",
-		`{"method":null}`:                         "option method=null: want a string, true, false or a number",
-		`{"method":{"name":"broadcast"}}`:         "option method={: want a string, true, false or a number",
-		`{"method":["broadcast"]}`:                "option method=[: want a string",
-		`{"method":"direct","method":"auto"}`:     "option method=auto: given twice, first as direct",
-		`{"maxBytesPerTile":1e3}`:                 "option maxBytesPerTile=1e3: want a whole number from 1 to 64000",
-		`{"link":"gw-link","methods":"auto"}`:     "option methods=auto: no such option, the closest is method; want one of ",
+		`[]`:                                  "want one JSON object",
+		`"method"`:                            "want one JSON object",
+		`{"method":null}`:                     "option method=null: want a string, true, false or a number",
+		`{"method":{"name":"broadcast"}}`:     "option method={: want a string, true, false or a number",
+		`{"method":["broadcast"]}`:            "option method=[: want a string",
+		`{"method":"direct","method":"auto"}`: "option method=auto: given twice, first as direct",
+		`{"maxBytesPerTile":1e3}`:             "option maxBytesPerTile=1e3: want a whole number from 1 to 64000",
+		`{"link":"gw-link","methods":"auto"}`: "option methods=auto: no such option, the closest is method; want " +
+			"one of ",
 		`{"collectiveImplementation":"syncless"}`: "the closest is Syncless; want one of ",
 	} {
 		o := before
@@ -423,9 +449,11 @@ func TestOptionsJSON(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %q", text, o, err, want)
 		}
 	}
-	for _, text := range []string{"", "{", `{"method"`, `{"method":`, `{"method":"auto"`, `{"method" "auto"}`, `{"method":"auto",}`, `{"method":"auto"} {}`, `{} x`, `{"method":x}`} {
+	for _, text := range []string{"", "{", `{"method"`, `{"method":`,
+		`{"method":"auto"`, `{"method" "auto"}`, `{"method":"auto",}`, `{"method":"auto"} {}`, `{} x`, `{"method":x}`} {
 		o := before
-		if err := o.UnmarshalJSON([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "gcl: options: ") || o != before {
+		if err := o.UnmarshalJSON([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "gcl: options: ") ||
+			o != before {
 			t.Errorf("%s: %+v, %v", text, o, err)
 		}
 	}
@@ -458,12 +486,16 @@ func FuzzOptions(f *testing.F) {
 	f.Add(uint8(0), uint8(0), uint8(0), uint8(0), 0, 0, 0, false, false)
 	f.Add(uint8(8), uint8(3), uint8(5), uint8(2), 64000, -1, 1, true, true)
 	f.Add(uint8(9), uint8(4), uint8(6), uint8(3), 64001, -2, -1, true, false)
-	f.Fuzz(func(t *testing.T, method, implementation, ring, link uint8, bytesPerTile, broadcastSize, ipus int, stage, reproducible bool) {
+	f.Fuzz(func(t *testing.T, method, implementation, ring, link uint8, bytesPerTile, broadcastSize, ipus int, stage,
+		reproducible bool) {
 		o := gcl.Options{
-			Method: methods.Method(method), Implementation: gcl.Implementation(implementation), Topology: topology.RingName(ring), Link: gcl.Link(link),
-			MaxBytesPerTile: bytesPerTile, MaxBroadcastSize: broadcastSize, IPUsPerRank: ipus, StageFragments: stage, Reproducible: reproducible,
+			Method: methods.Method(method), Implementation: gcl.Implementation(implementation),
+			Topology: topology.RingName(ring), Link: gcl.Link(link),
+			MaxBytesPerTile: bytesPerTile, MaxBroadcastSize: broadcastSize, IPUsPerRank: ipus, StageFragments: stage,
+			Reproducible: reproducible,
 		}
-		inRange := method <= 8 && implementation <= 3 && ring <= 5 && link <= 2 && bytesPerTile >= 0 && bytesPerTile <= 64000 && broadcastSize >= -1 && ipus >= 0
+		inRange := method <= 8 && implementation <= 3 && ring <= 5 && link <= 2 && bytesPerTile >= 0 &&
+			bytesPerTile <= 64000 && broadcastSize >= -1 && ipus >= 0
 		if _, err := o.Map(); (err == nil) != inRange {
 			t.Fatalf("%+v: %v", o, err)
 		}
@@ -475,7 +507,8 @@ func FuzzOptions(f *testing.F) {
 
 // FuzzOptionsJSON: any bytes are options that survive, or an error that leaves the options as they were.
 func FuzzOptionsJSON(f *testing.F) {
-	for _, text := range []string{`{}`, `null`, `{"method":"direct"}`, `{"maxBytesPerTile":64000,"reproducible":true}`, `{"method":null}`, `{"a":{"b":[1]}}`, `{"method":"auto"}}`, "{\"\xff\":\"\"}"} {
+	for _, text := range []string{`{}`, `null`, `{"method":"direct"}`, `{"maxBytesPerTile":64000,"reproducible":true}`,
+		`{"method":null}`, `{"a":{"b":[1]}}`, `{"method":"auto"}}`, "{\"\xff\":\"\"}"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

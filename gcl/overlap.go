@@ -35,7 +35,8 @@ func (m *many) checkCrossing(form form, outs, ins [][]byte) error {
 		what := form.what()
 		if other, crosses := dsts.beyond(i); crosses {
 			if i.dst {
-				return fmt.Errorf("the destinations of %s %d and %s %d overlap", what, min(i.tensor, other), what, max(i.tensor, other))
+				return fmt.Errorf("the destinations of %s %d and %s %d overlap",
+					what, min(i.tensor, other), what, max(i.tensor, other))
 			}
 			return fmt.Errorf("the destination of %s %d overlaps the input of %s %d", what, other, what, i.tensor)
 		}

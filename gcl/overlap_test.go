@@ -52,5 +52,6 @@ func TestCrossing(t *testing.T) {
 
 // shareBytes reports whether a and b have memory in common.
 func shareBytes(a, b []byte) bool {
-	return len(a) > 0 && len(b) > 0 && lane.Address(a) < lane.Address(b)+uintptr(len(b)) && lane.Address(b) < lane.Address(a)+uintptr(len(a))
+	return len(a) > 0 && len(b) > 0 && lane.Address(a) < lane.Address(b)+uintptr(len(b)) &&
+		lane.Address(b) < lane.Address(a)+uintptr(len(a))
 }

@@ -99,17 +99,21 @@ func TestManyLooksAgain(t *testing.T) {
 		{"shape of the destination", func() (call, call) {
 			dst, src := flat(make([]float32, 6)), flat(make([]float32, 6))
 			return func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{shaped(dst, 2, 3)}, []*tensor.Tensor{shaped(src, 2, 3)}, gcl.Add)
+					return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{shaped(dst, 2, 3)},
+						[]*tensor.Tensor{shaped(src, 2, 3)}, gcl.Add)
 				}, func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{shaped(dst, 3, 2)}, []*tensor.Tensor{shaped(src, 2, 3)}, gcl.Add)
+					return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{shaped(dst, 3, 2)},
+						[]*tensor.Tensor{shaped(src, 2, 3)}, gcl.Add)
 				}
 		}, "shape (3, 2), want float32 of shape (2, 3)"},
 		{"shape of the input", func() (call, call) {
 			dst, src := flat(make([]float32, 6)), flat(make([]float32, 6))
 			return func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{shaped(dst, 2, 3)}, []*tensor.Tensor{shaped(src, 2, 3)}, gcl.Add)
+					return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{shaped(dst, 2, 3)},
+						[]*tensor.Tensor{shaped(src, 2, 3)}, gcl.Add)
 				}, func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{shaped(dst, 2, 3)}, []*tensor.Tensor{shaped(src, 6)}, gcl.Add)
+					return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{shaped(dst, 2, 3)},
+						[]*tensor.Tensor{shaped(src, 6)}, gcl.Add)
 				}
 		}, "shape (2, 3), want float32 of shape (6,)"},
 		{"group", func() (call, call) { // in which the rank is another, and with it the place of its shard
@@ -119,12 +123,14 @@ func TestManyLooksAgain(t *testing.T) {
 			}
 			place := func(c *gcl.Comm) []float32 { r := in(c, commgroup.Consecutive).Rank(); return m[4*r : 4*r+4] }
 			return func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.ReduceScatterManyTo(ctx, in(c, commgroup.Consecutive), [][]float32{place(c)}, [][]float32{m}, gcl.Add)
+					return gcl.ReduceScatterManyTo(ctx, in(c, commgroup.Consecutive), [][]float32{place(c)},
+						[][]float32{m}, gcl.Add)
 				}, func(ctx context.Context, c *gcl.Comm) error {
 					if c.Replica() == 0 || c.Replica() == 3 { // whose rank is the same
 						return errors.New("overlap")
 					}
-					return gcl.ReduceScatterManyTo(ctx, in(c, commgroup.Orthogonal), [][]float32{place(c)}, [][]float32{m}, gcl.Add)
+					return gcl.ReduceScatterManyTo(ctx, in(c, commgroup.Orthogonal), [][]float32{place(c)},
+						[][]float32{m}, gcl.Add)
 				}
 		}, "overlap"},
 	} {
@@ -234,7 +240,8 @@ func TestSlicesMeetTensors(t *testing.T) {
 				err = errors.Join(err, gcl.AllGatherTensorsTo(ctx, c, dst, flats(s)))
 			}
 			return errors.Join(err, check("0", s[0], []float32{2, 4}), check("2", s[2], []float32{6}),
-				check("gathered 0", gathered[0], []float32{2, 4, 2, 4}), check("gathered 2", gathered[2], []float32{6, 6}))
+				check("gathered 0", gathered[0], []float32{2, 4, 2, 4}),
+				check("gathered 2", gathered[2], []float32{6, 6}))
 		})
 	}
 }
@@ -254,7 +261,8 @@ func TestManyBitsInTurns(t *testing.T) {
 				}
 				for t := range dst {
 					want, err := of[t].single(ctx, c, in[c.Rank()][t], gcl.Add, false)
-					if err := errors.Join(err, sameTensors("all-reduce", dst[t:t+1], []*tensor.Tensor{want})); err != nil {
+					if err := errors.Join(err,
+						sameTensors("all-reduce", dst[t:t+1], []*tensor.Tensor{want})); err != nil {
 						return fmt.Errorf("round %d, %+v, tensor %d: %w", round, o, t, err)
 					}
 				}

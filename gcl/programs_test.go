@@ -33,28 +33,34 @@ func programCalls() (calls []variant, rooted int) {
 	for _, way := range ways {
 		for root := range 2 {
 			for _, size := range []int{5, 6, 500, 5000} {
-				add(fmt.Sprintf("broadcast/%s/root=%d/size=%d", way.name, root, size), func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.BroadcastInPlace(ctx, withOptions(c, way.Options), make([]int32, size), root)
-				})
+				add(fmt.Sprintf("broadcast/%s/root=%d/size=%d", way.name, root, size),
+					func(ctx context.Context, c *gcl.Comm) error {
+						return gcl.BroadcastInPlace(ctx, withOptions(c, way.Options), make([]int32, size), root)
+					})
 			}
 		}
 		add("broadcast/"+way.name+"/tensors", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastManyInPlace(ctx, withOptions(c, way.Options), [][]int32{make([]int32, 3), make([]int32, 2)}, 0)
+			return gcl.BroadcastManyInPlace(ctx, withOptions(c, way.Options),
+				[][]int32{make([]int32, 3), make([]int32, 2)}, 0)
 		})
 	}
 	for _, way := range ways { // of these some ranks do not wait for others either
 		for root := range 2 {
 			for _, n := range []int{5, 5000} {
-				add(fmt.Sprintf("reduce/%s/root=%d/size=%d", way.name, root, n), func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.ReduceInPlace(ctx, withOptions(c, way.Options), make([]int32, n), gcl.Add, root)
-				})
-				add(fmt.Sprintf("gather/%s/root=%d/size=%d", way.name, root, n), func(ctx context.Context, c *gcl.Comm) error {
-					_, err := gcl.Gather(ctx, withOptions(c, way.Options), make([]int32, n), root)
-					return err
-				})
-				add(fmt.Sprintf("scatter/%s/root=%d/size=%d", way.name, root, n), func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.ScatterTo(ctx, withOptions(c, way.Options), make([]int32, n), make([]int32, n*c.Size()), root)
-				})
+				add(fmt.Sprintf("reduce/%s/root=%d/size=%d", way.name, root, n),
+					func(ctx context.Context, c *gcl.Comm) error {
+						return gcl.ReduceInPlace(ctx, withOptions(c, way.Options), make([]int32, n), gcl.Add, root)
+					})
+				add(fmt.Sprintf("gather/%s/root=%d/size=%d", way.name, root, n),
+					func(ctx context.Context, c *gcl.Comm) error {
+						_, err := gcl.Gather(ctx, withOptions(c, way.Options), make([]int32, n), root)
+						return err
+					})
+				add(fmt.Sprintf("scatter/%s/root=%d/size=%d", way.name, root, n),
+					func(ctx context.Context, c *gcl.Comm) error {
+						return gcl.ScatterTo(ctx, withOptions(c, way.Options), make([]int32, n),
+							make([]int32, n*c.Size()), root)
+					})
 			}
 		}
 	}

@@ -64,7 +64,8 @@ func failures(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, 
 	return failuresIn(ctx, t, n, body, opts...)
 }
 
-func failuresIn(ctx context.Context, t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.RunOption) []error {
+func failuresIn(ctx context.Context, t testing.TB, n int, body func(context.Context, *gcl.Comm) error,
+	opts ...gcl.RunOption) []error {
 	t.Helper()
 	errs := make([]error, n)
 	var busy sync.WaitGroup

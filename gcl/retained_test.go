@@ -25,7 +25,8 @@ func TestNobodysBuffersAreKept(t *testing.T) {
 		{Implementation: gcl.Hybrid},
 	} {
 		for _, n := range []int{16, 40_000} {
-			t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/staged=%v/n=%d", o.Method, o.Implementation, o.Reproducible, o.StageFragments, n), func(t *testing.T) {
+			t.Run(fmt.Sprintf("method=%v/implementation=%v/reproducible=%v/staged=%v/n=%d",
+				o.Method, o.Implementation, o.Reproducible, o.StageFragments, n), func(t *testing.T) {
 				replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error { return keepNothing(ctx, c, n) },
 					gcl.WithOptions(o), gcl.WithTopology(machine))
 			})

@@ -16,7 +16,8 @@ func checkRoom(n, ranks int, dtype tensor.DType) error {
 	if fits(n, ranks, dtype.Size()) {
 		return nil
 	}
-	return fmt.Errorf("%d elements of %v for each of %d ranks take more than %d bytes, the most that a buffer may have", n, dtype, ranks, int64(maxBytes))
+	return fmt.Errorf("%d elements of %v for each of %d ranks take more than %d bytes, the most that a buffer may have",
+		n, dtype, ranks, int64(maxBytes))
 }
 
 // fits reports whether n elements of so many bytes for each of so many ranks are at most maxBytes.

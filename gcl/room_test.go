@@ -46,12 +46,14 @@ func TestTooLarge(t *testing.T) {
 				return fmt.Errorf("%s: no error", name)
 			case strings.Contains(err.Error(), "panic"), strings.Contains(err.Error(), "makeslice"):
 				return fmt.Errorf("%s: %w", name, err)
-			case name != "AllGatherMapped" && !strings.Contains(err.Error(), fmt.Sprintf("%d elements of uint8 for each of 8 ranks take more than ", n)):
+			case name != "AllGatherMapped" && !strings.Contains(err.Error(), fmt.Sprintf("%d elements of uint8 for "+
+				"each of 8 ranks take more than ", n)):
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 		// An element less for each would be the most that a buffer may have.
-		if err := gcl.AllGatherTo(ctx, c, nil, huge(n-1)); err == nil || !strings.Contains(err.Error(), "the destination has 0 elements") {
+		if err := gcl.AllGatherTo(ctx, c, nil, huge(n-1)); err == nil ||
+			!strings.Contains(err.Error(), "the destination has 0 elements") {
 			return fmt.Errorf("with as much as a buffer may have: %w", err)
 		}
 		return nil

@@ -29,7 +29,8 @@ func Reduce[T tensor.Element](ctx context.Context, c *Comm, data []T, op Operato
 }
 
 // resultAtRoot is result, and nil on ranks that have none.
-func resultAtRoot[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, n int, src []T, op Operator, root int) ([]T, error) {
+func resultAtRoot[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, n int, src []T,
+	op Operator, root int) ([]T, error) {
 	dst, err := result(ctx, c, collective, lengthAtRoot(c, root, n), src, op, root)
 	if c.Rank() != root {
 		return nil, err
@@ -77,7 +78,8 @@ func Scatter[T tensor.Element](ctx context.Context, c *Comm, data []T, n, root i
 	case !fits(n, c.Size(), dtype.Size()):
 		invalid = checkRoom(n, c.Size(), dtype)
 	case c.Rank() == root && len(data) != n*c.Size():
-		invalid = fmt.Errorf("the input has %d elements, want %d for parts of %d over %d ranks", len(data), n*c.Size(), n, c.Size())
+		invalid = fmt.Errorf("the input has %d elements, want %d for parts of %d over %d ranks",
+			len(data), n*c.Size(), n, c.Size())
 	default:
 		return result(ctx, c, schedule.Scatter, n, data, 0, root)
 	}

@@ -43,7 +43,8 @@ func (x rootedCase[T]) try(ctx context.Context, c *gcl.Comm) error {
 	n, rank, root := c.Size(), c.Rank(), x.root
 	atRoot := rank == root
 	in, untouched := slices.Clone(x.in[rank]), slices.Clone(x.in[(rank+1)%n])
-	room := func(length int, given bool) []T { // on ranks other than the root nil, or something that is not to be written
+	// on ranks other than the root nil, or something that is not to be written
+	room := func(length int, given bool) []T {
 		if atRoot || given {
 			return append(slices.Clone(untouched), make([]T, length)...)[:length]
 		}
@@ -152,7 +153,8 @@ func (x rootedCase[T]) tryMany(ctx context.Context, c *gcl.Comm) error {
 	in := tensorOf(slices.Clone(x.in[rank]), 1, size)
 	var to, all, data *tensor.Tensor
 	if atRoot {
-		to, all, data = tensorOf(make([]T, size), 1, size), tensorOf(make([]T, n*size), n, 1, size), tensorOf(slices.Clone(x.cut[rank]), n, per, 1)
+		to, all, data = tensorOf(make([]T, size), 1, size), tensorOf(make([]T, n*size), n, 1, size),
+			tensorOf(slices.Clone(x.cut[rank]), n, per, 1)
 	}
 	part := tensorOf(make([]T, per), per, 1)
 	values := func(t *tensor.Tensor) []T {
@@ -230,7 +232,8 @@ func TestRooted(t *testing.T) {
 
 // TestRootedOperators tries the operators and element types of a reduce, Reproducible and staged too.
 func TestRootedOperators(t *testing.T) {
-	for _, o := range []gcl.Options{{}, {Implementation: gcl.Syncless}, {Reproducible: true, Method: methods.ClockwiseRing}, {StageFragments: true, Implementation: gcl.Syncless},
+	for _, o := range []gcl.Options{{}, {Implementation: gcl.Syncless},
+		{Reproducible: true, Method: methods.ClockwiseRing}, {StageFragments: true, Implementation: gcl.Syncless},
 		{Reproducible: true, Method: methods.Direct, Implementation: gcl.Syncless}, {Implementation: gcl.Hybrid}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			rootedOperators[float32](t, o)
@@ -310,17 +313,22 @@ func TestRootedErrors(t *testing.T) {
 			{"root 2 is not a rank of the group, 0 to 1", gcl.ReduceTo(ctx, c, a, a, gcl.Add, 2)},
 			{"root -1 is not a rank of the group, 0 to 1", gcl.GatherTo(ctx, c, a, a[:6], -1)},
 			{"operator LOGICAL_OR takes bool, not float32", gcl.ReduceTo(ctx, c, a, a, gcl.LogicalOr, 0)},
-			{pick("the destination has 5 elements, want 6 for 6 of input over 2 ranks", "the destination has 5 elements, want none or 6: only the root's is written"),
+			{pick("the destination has 5 elements, want 6 for 6 of input over 2 ranks", "the destination has 5 "+
+				"elements, want none or 6: only the root's is written"),
 				gcl.ReduceTo(ctx, c, a[:5], a[6:], gcl.Add, 0)},
-			{pick("the destination has 4 elements, want 6 for 3 of input over 2 ranks", "the destination has 4 elements, want none or 6: only the root's is written"),
+			{pick("the destination has 4 elements, want 6 for 3 of input over 2 ranks", "the destination has 4 "+
+				"elements, want none or 6: only the root's is written"),
 				gcl.GatherTo(ctx, c, a[:4], a[9:], 0)},
-			{pick("7 elements at the root do not divide into 2 equal parts, one for each rank", "the input has 7 elements, want none or 6: only the root's is read"),
+			{pick("7 elements at the root do not divide into 2 equal parts, one for each rank",
+				"the input has 7 elements, want none or 6: only the root's is read"),
 				gcl.ScatterTo(ctx, c, a[:3], a[5:], 0)},
-			{pick("the destination has 2 elements, want 3 for 6 of input over 2 ranks", "the input has 6 elements, want none or 4: only the root's is read"),
+			{pick("the destination has 2 elements, want 3 for 6 of input over 2 ranks", "the input has 6 elements, "+
+				"want none or 4: only the root's is read"),
 				gcl.ScatterTo(ctx, c, a[:2], a[6:], 0)},
 			{"-1 elements for each rank", scattered(ctx, c, a, -1)},
 			{fmt.Sprintf("%d elements of float32 for each of 2 ranks take more than", math.MaxInt), scattered(ctx, c, a, math.MaxInt)},
-			{pick("the input has 12 elements, want 10 for parts of 5 over 2 ranks", "the input has 12 elements, want none or 10: only the root's is read"),
+			{pick("the input has 12 elements, want 10 for parts of 5 over 2 ranks", "the input has 12 elements, want "+
+				"none or 10: only the root's is read"),
 				scattered(ctx, c, a, 5)},
 			{pick("the destination: it is nil", "only the root's is read"), rootedTensors(ctx, c, atRoot)},
 		} {
@@ -492,7 +500,8 @@ func TestRootedFormsMeet(t *testing.T) {
 					return err
 				}
 				ins := [][]int32{{int32(c.Rank()), 1}, {int32(10 * c.Rank())}}
-				reduced, gathered := [][]int32{make([]int32, 2), make([]int32, 1)}, [][]int32{make([]int32, 6), make([]int32, 3)}
+				reduced, gathered := [][]int32{make([]int32, 2), make([]int32, 1)},
+					[][]int32{make([]int32, 6), make([]int32, 3)}
 				data, parts := [][]int32{{0, 1, 2, 3, 4, 5}, {6, 7, 8}}, [][]int32{make([]int32, 2), make([]int32, 1)}
 				tensors := func(of [][]int32, atRootOnly bool) []*tensor.Tensor {
 					if atRootOnly && c.Rank() != root {
@@ -515,18 +524,21 @@ func TestRootedFormsMeet(t *testing.T) {
 					}
 					return b.Run(ctx)
 				}
-				tensorsOf := [][]*tensor.Tensor{tensors(reduced, true), tensors(ins, false), tensors(gathered, true), tensors(parts, false), tensors(data, true)}
+				tensorsOf := [][]*tensor.Tensor{tensors(reduced, true), tensors(ins, false), tensors(gathered, true),
+					tensors(parts, false), tensors(data, true)}
 				for range 2 { // the second time the calls are known
 					switch c.Rank() {
 					case 0:
-						err = errors.Join(batch(schedule.Reduce, gcl.Add, reduced, ins), batch(schedule.Gather, 0, gathered, ins),
+						err = errors.Join(batch(schedule.Reduce, gcl.Add, reduced, ins),
+							batch(schedule.Gather, 0, gathered, ins),
 							batch(schedule.Scatter, 0, parts, data))
 					case 1:
 						err = errors.Join(gcl.ReduceTensorsTo(ctx, c, tensorsOf[0], tensorsOf[1], gcl.Add, root),
 							gcl.GatherTensorsTo(ctx, c, tensorsOf[2], tensorsOf[1], root),
 							gcl.ScatterTensorsTo(ctx, c, tensorsOf[3], tensorsOf[4], root))
 					default:
-						err = errors.Join(gcl.ReduceManyTo(ctx, c, reduced, ins, gcl.Add, root), gcl.GatherManyTo(ctx, c, gathered, ins, root),
+						err = errors.Join(gcl.ReduceManyTo(ctx, c, reduced, ins, gcl.Add, root),
+							gcl.GatherManyTo(ctx, c, gathered, ins, root),
 							gcl.ScatterManyTo(ctx, c, parts, data, root))
 					}
 					if err != nil {
@@ -539,7 +551,8 @@ func TestRootedFormsMeet(t *testing.T) {
 						wantReduced, wantGathered = [][]int32{{3, 3}, {30}}, [][]int32{{0, 1, 1, 1, 2, 1}, {0, 10, 20}}
 					}
 					for i := range parts {
-						if err := errors.Join(check("scatter", parts[i], wantParts[i]), check("reduce", reduced[i], wantReduced[i]),
+						if err := errors.Join(check("scatter", parts[i], wantParts[i]),
+							check("reduce", reduced[i], wantReduced[i]),
 							check("gather", gathered[i], wantGathered[i])); err != nil {
 							return err
 						}

@@ -42,9 +42,11 @@ func TestRunFirstError(t *testing.T) {
 		if r == 2 {
 			continue
 		}
-		if err := others[r]; !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, errBoom) || errors.Is(err, gcl.ErrMismatch) {
+		if err := others[r]; !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, errBoom) ||
+			errors.Is(err, gcl.ErrMismatch) {
 			t.Errorf("replica %d: %v, want ErrAborted with the cause", r, err)
-		} else if text := err.Error(); !strings.Contains(text, "aborted by replica 2") || strings.Count(text, "boom") != 1 {
+		} else if text := err.Error(); !strings.Contains(text, "aborted by replica 2") ||
+			strings.Count(text, "boom") != 1 {
 			t.Errorf("replica %d: %q does not say once what and where", r, text)
 		}
 		if !errors.Is(causes[r], errBoom) {
@@ -90,9 +92,11 @@ func TestRunEarlyReturn(t *testing.T) {
 				continue
 			}
 			var peer *gcl.PeerError
-			if !errors.As(err, &peer) || peer.Replica != 1 || errors.Is(err, gcl.ErrMismatch) || errors.Is(err, gcl.ErrClosed) {
+			if !errors.As(err, &peer) || peer.Replica != 1 || errors.Is(err, gcl.ErrMismatch) ||
+				errors.Is(err, gcl.ErrClosed) {
 				t.Errorf("replica %d of %d: %v, want a *PeerError of 1", r, n, err)
-			} else if !strings.Contains(err.Error(), "replica 1 has left") || !strings.Contains(peer.Error(), "replica 1 has left") {
+			} else if !strings.Contains(err.Error(), "replica 1 has left") ||
+				!strings.Contains(peer.Error(), "replica 1 has left") {
 				t.Errorf("replica %d of %d: %q, %q do not say that it has left", r, n, err, peer)
 			}
 		}
@@ -123,10 +127,12 @@ func TestRunPanic(t *testing.T) {
 			return err
 		})
 		var p *gcl.PanicError
-		if !errors.As(err, &p) || p.Replica != 1 || p.Value != value || !strings.Contains(string(p.Stack), "panicHere") {
+		if !errors.As(err, &p) || p.Replica != 1 || p.Value != value ||
+			!strings.Contains(string(p.Stack), "panicHere") {
 			t.Fatalf("Run: %v, want a *PanicError of replica 1 with %v and the stack", err, value)
 		}
-		if text := err.Error(); !strings.Contains(text, fmt.Sprint("replica 1: panic: ", value)) || !strings.Contains(text, "panicHere") {
+		if text := err.Error(); !strings.Contains(text, fmt.Sprint("replica 1: panic: ", value)) ||
+			!strings.Contains(text, "panicHere") {
 			t.Errorf("%q does not show replica, value and stack", text)
 		}
 		if _, isError := value.(error); errors.Is(err, errBoom) != isError {
@@ -356,7 +362,8 @@ func TestRunsLeakNothing(t *testing.T) {
 
 // TestCancelledBlamesNoPeer: whose context ends while it waits for a peer has an error about that, not about the peer.
 func TestCancelledBlamesNoPeer(t *testing.T) {
-	for _, o := range []gcl.Options{{Method: methods.ClockwiseRing, Implementation: gcl.Syncless}, {Implementation: gcl.Syncful}} {
+	for _, o := range []gcl.Options{{Method: methods.ClockwiseRing, Implementation: gcl.Syncless},
+		{Implementation: gcl.Syncful}} {
 		cause := errors.New("enough of it")
 		errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 			if c.Rank() == 1 {

@@ -78,7 +78,8 @@ func TestPlansAreShared(t *testing.T) {
 			c := withOptions(c, gcl.Options{Method: m, Implementation: gcl.Syncful})
 			data := []int32{int32(c.Rank()), 1, 2, 3, 4, 5, 6}
 			shard := make([]int32, 2)
-			err := errors.Join(gcl.AllReduceInPlace(ctx, c, data, gcl.Add), gcl.ReduceScatterTo(ctx, c, shard, data, gcl.Add))
+			err := errors.Join(gcl.AllReduceInPlace(ctx, c, data, gcl.Add),
+				gcl.ReduceScatterTo(ctx, c, shard, data, gcl.Add))
 			if err != nil {
 				return err
 			}

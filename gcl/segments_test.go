@@ -66,7 +66,8 @@ func TestSegments(t *testing.T) {
 				},
 			} {
 				if got := segments(t, o, x.tiles, call); !slices.Equal(got, x.want) {
-					t.Errorf("%v, %d bytes a tile, %d tiles, %s: segments of %v bytes, want %v", implementation, x.perTile, x.tiles, name, got, x.want)
+					t.Errorf("%v, %d bytes a tile, %d tiles, %s: segments of %v bytes, want %v",
+						implementation, x.perTile, x.tiles, name, got, x.want)
 				}
 			}
 		}
@@ -91,7 +92,8 @@ func TestSegmentsAreSent(t *testing.T) {
 		return gcl.BroadcastInPlace(ctx, c, make([]uint8, size), 0)
 	}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: methods.SendToAll, MaxBytesPerTile: 3}))
 	if longest != segment || segments != 2*105 || exchanges != 2*2 {
-		t.Errorf("%d rounds with %d segments of up to %d bytes, want 4 with 210 of %d", exchanges, segments, longest, segment)
+		t.Errorf("%d rounds with %d segments of up to %d bytes, want 4 with 210 of %d",
+			exchanges, segments, longest, segment)
 	}
 }
 
@@ -164,7 +166,8 @@ func piecemealBits[T tensor.Element](t *testing.T, f float[T], groups []int, way
 			}
 			for _, base.Reproducible = range []bool{false, true} {
 				var others []gcl.Options
-				for _, o := range []gcl.Options{{MaxBytesPerTile: 1}, {MaxBytesPerTile: 9}, {StageFragments: true}, {StageFragments: true, MaxBytesPerTile: 5}} {
+				for _, o := range []gcl.Options{{MaxBytesPerTile: 1}, {MaxBytesPerTile: 9}, {StageFragments: true},
+					{StageFragments: true, MaxBytesPerTile: 5}} {
 					other := base
 					other.MaxBytesPerTile, other.StageFragments = o.MaxBytesPerTile, o.StageFragments
 					others = append(others, other)
@@ -205,12 +208,16 @@ func (f float[T]) sameBits(t *testing.T, n int, plain gcl.Options, others []gcl.
 		}
 		for _, op := range []gcl.Operator{gcl.Add, gcl.Mean, gcl.Max, gcl.SquareAdd} {
 			calls = append(calls,
-				named{fmt.Sprintf("all-reduce %v", op), func(c *gcl.Comm) ([]T, error) { return gcl.AllReduce(ctx, c, mine[:size], op) }},
+				named{fmt.Sprintf("all-reduce %v", op), func(c *gcl.Comm) ([]T, error) {
+					return gcl.AllReduce(ctx, c, mine[:size], op)
+				}},
 				named{fmt.Sprintf("all-reduce %v in place", op), func(c *gcl.Comm) ([]T, error) {
 					out := slices.Clone(mine[:size])
 					return out, gcl.AllReduceInPlace(ctx, c, out, op)
 				}},
-				named{fmt.Sprintf("reduce-scatter %v", op), func(c *gcl.Comm) ([]T, error) { return gcl.ReduceScatter(ctx, c, mine[:size], op) }},
+				named{fmt.Sprintf("reduce-scatter %v", op), func(c *gcl.Comm) ([]T, error) {
+					return gcl.ReduceScatter(ctx, c, mine[:size], op)
+				}},
 				named{fmt.Sprintf("several all-reduces %v", op), func(c *gcl.Comm) ([]T, error) {
 					out, err := gcl.AllReduceMany(ctx, c, [][]T{mine[:40], mine[40:size]}, op)
 					return slices.Concat(out...), err
@@ -239,14 +246,17 @@ func (f float[T]) sameBits(t *testing.T, n int, plain gcl.Options, others []gcl.
 // TestStageFragments: inputs are copied to memory of the connection, whatever carries the call out.
 func TestStageFragments(t *testing.T) {
 	const size = 96 << 10 // bytes
-	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.Direct, Implementation: gcl.Syncless}, {Method: methods.BidirectionalRingPair, Implementation: gcl.Syncful}} {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing},
+		{Method: methods.Direct, Implementation: gcl.Syncless},
+		{Method: methods.BidirectionalRingPair, Implementation: gcl.Syncful}} {
 		for _, stage := range []bool{false, true} {
 			o.StageFragments = stage
 			replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 				for _, call := range []func(*gcl.Comm) error{
 					func(c *gcl.Comm) error { return gcl.AllReduceInPlace(ctx, c, make([]float32, size/4), gcl.Add) },
 					func(c *gcl.Comm) error {
-						return gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, size/8), make([]float32, size/8)}, gcl.Add)
+						return gcl.AllReduceManyInPlace(ctx, c,
+							[][]float32{make([]float32, size/8), make([]float32, size/8)}, gcl.Add)
 					},
 				} {
 					d, err := withOptions(c, o).Dup(ctx)
@@ -282,7 +292,8 @@ func TestStageFragmentsWithin(t *testing.T) {
 			}
 			for i, bytes := range gcl.StagedWithin(c, 3) {
 				if want := 5 * 4; stage != (bytes >= want) {
-					return fmt.Errorf("reduce-scatter: IPU %d has staged %d bytes, want %d or more: %v", i, bytes, want, stage)
+					return fmt.Errorf("reduce-scatter: IPU %d has staged %d bytes, want %d or more: %v",
+						i, bytes, want, stage)
 				}
 			}
 			gathered, err := gcl.AllGatherWithinReplica(ctx, c, scattered)
@@ -298,7 +309,8 @@ func TestStageFragmentsWithin(t *testing.T) {
 		})
 		replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error { // an all-gather alone
 			c = withOptions(c, gcl.Options{StageFragments: stage})
-			own := chunks.Chunks[float32]{List: []chunks.Chunk[float32]{{Data: []float32{1}, Index: 0}, {Data: []float32{2}, Index: 1}}}
+			own := chunks.Chunks[float32]{List: []chunks.Chunk[float32]{{Data: []float32{1}, Index: 0},
+				{Data: []float32{2}, Index: 1}}}
 			if _, err := gcl.AllGatherWithinReplica(ctx, c, own); err != nil {
 				return err
 			}
@@ -332,8 +344,10 @@ func TestFragmentsAreAligned(t *testing.T) {
 		replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
 			err1 := gcl.AllReduceInPlace(ctx, c, make([]int16, 1001), gcl.Add)
 			_, err2 := gcl.AllGather(ctx, c, make([]int16, 77))
-			return errors.Join(err1, err2, gcl.AllToAllInPlace(ctx, c, make([]int16, 3*77)), gcl.BroadcastInPlace(ctx, c, make([]int16, 1001), 1))
-		}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: methods.ClockwiseRing, StageFragments: stage}))
+			return errors.Join(err1, err2, gcl.AllToAllInPlace(ctx, c, make([]int16, 3*77)),
+				gcl.BroadcastInPlace(ctx, c, make([]int16, 1001), 1))
+		}, gcl.WithEndpoints(endpoints),
+			gcl.WithOptions(gcl.Options{Method: methods.ClockwiseRing, StageFragments: stage}))
 		if stage != (apart == 0) {
 			t.Errorf("StageFragments %v: %d messages do not begin a cache line", stage, apart)
 		}
@@ -342,7 +356,9 @@ func TestFragmentsAreAligned(t *testing.T) {
 
 // TestPiecemealTensors cuts messages that hold several types.
 func TestPiecemealTensors(t *testing.T) {
-	for _, o := range []gcl.Options{{Method: methods.ClockwiseRing}, {Method: methods.Direct, Implementation: gcl.Syncless}, {Method: methods.MeetInMiddleRing, Implementation: gcl.Syncful}} {
+	for _, o := range []gcl.Options{{Method: methods.ClockwiseRing},
+		{Method: methods.Direct, Implementation: gcl.Syncless},
+		{Method: methods.MeetInMiddleRing, Implementation: gcl.Syncful}} {
 		cut := o
 		cut.MaxBytesPerTile = 1
 		replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
@@ -357,7 +373,8 @@ func TestPiecemealTensors(t *testing.T) {
 				for i := range d {
 					d[i] = int8(i*11 + c.Rank())
 				}
-				return []*tensor.Tensor{must(tensor.FromSlice(a, len(a))), must(tensor.FromSlice(b, len(b))), must(tensor.FromSlice(d, len(d)))}
+				return []*tensor.Tensor{must(tensor.FromSlice(a, len(a))), must(tensor.FromSlice(b, len(b))),
+					must(tensor.FromSlice(d, len(d)))}
 			}
 			want, got := all(), all()
 			err1 := gcl.AllReduceTensorsInPlace(ctx, withOptions(c, o), want, gcl.Add)
@@ -422,7 +439,8 @@ func methodTaken(t *testing.T, n int, g commgroup.Group, o gcl.Options, bytes in
 // TestMaxBroadcastSize: broadcast is taken up to exactly group size x bytes, and never with a stride above 1.
 func TestMaxBroadcastSize(t *testing.T) {
 	all, apart := commgroup.Group{}, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 2}
-	next, across := commgroup.Group{Type: commgroup.Consecutive, Size: 2}, commgroup.Group{Type: commgroup.Orthogonal, Size: 2}
+	next, across := commgroup.Group{Type: commgroup.Consecutive, Size: 2},
+		commgroup.Group{Type: commgroup.Orthogonal, Size: 2}
 	for _, x := range []struct {
 		implementation gcl.Implementation
 		limit          int
@@ -471,7 +489,8 @@ func TestMaxBroadcastSizeExplained(t *testing.T) {
 		{gcl.NoBroadcast, 4, "direct, since on peer memory it is one pass; Syncful"},
 	} {
 		replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
-			e, err := withOptions(c, gcl.Options{MaxBroadcastSize: x.limit}).Explain(schedule.AllReduce, x.bytes, tensor.F32)
+			e, err := withOptions(c, gcl.Options{MaxBroadcastSize: x.limit}).Explain(schedule.AllReduce, x.bytes,
+				tensor.F32)
 			if err == nil && !strings.HasPrefix(e.Why, x.want) {
 				err = fmt.Errorf("limit %d, %d bytes: %q, want %q", x.limit, x.bytes, e.Why, x.want)
 			}
@@ -479,7 +498,8 @@ func TestMaxBroadcastSizeExplained(t *testing.T) {
 		})
 	}
 	replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
-		e, err := withOptions(c, gcl.Options{Implementation: gcl.Syncless, MaxBroadcastSize: gcl.NoBroadcast}).Explain(schedule.AllReduce, 8, tensor.F32)
+		e, err := withOptions(c, gcl.Options{Implementation: gcl.Syncless,
+			MaxBroadcastSize: gcl.NoBroadcast}).Explain(schedule.AllReduce, 8, tensor.F32)
 		if err == nil && !strings.HasPrefix(e.Why, "direct, since broadcast is never to be taken") {
 			err = fmt.Errorf("without broadcast: %q", e.Why)
 		}
@@ -490,7 +510,8 @@ func TestMaxBroadcastSizeExplained(t *testing.T) {
 // The limit is named for a phase of Hybrid too.
 func TestMaxBroadcastSizeExplainedUnderHybrid(t *testing.T) {
 	replicas(t, 4, func(_ context.Context, c *gcl.Comm) error {
-		e, err := withOptions(c, gcl.Options{Implementation: gcl.Hybrid, MaxBroadcastSize: 600}).Explain(schedule.AllReduce, 1024, tensor.F32)
+		e, err := withOptions(c, gcl.Options{Implementation: gcl.Hybrid,
+			MaxBroadcastSize: 600}).Explain(schedule.AllReduce, 1024, tensor.F32)
 		if err == nil && !strings.Contains(e.Why, "group size x bytes, 2 x 512, is above 600") {
 			err = fmt.Errorf("%q", e.Why)
 		}
@@ -525,7 +546,8 @@ func TestTagsAreDense(t *testing.T) {
 		})
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 			data := [][]float32{make([]float32, 30000), make([]float32, 8000), make([]float32, 5)}
-			return errors.Join(gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add), gcl.BroadcastManyInPlace(ctx, c, data, 1))
+			return errors.Join(gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add),
+				gcl.BroadcastManyInPlace(ctx, c, data, 1))
 		}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m, MaxBytesPerTile: 200}))
 		if holes > 0 {
 			t.Errorf("%v: %d batches have tags with holes", m, holes)
@@ -600,7 +622,8 @@ func TestPiecemealMismatch(t *testing.T) {
 				return gcl.AllReduceManyInPlace(ctx, c, [][]int64{make([]int64, 5000), {1}}, gcl.Add)
 			}, gcl.WithTopology(hosts(t, 2, 2)))
 			for r, err := range errs {
-				if !errors.Is(err, gcl.ErrMismatch) && !errors.Is(err, gcl.ErrAborted) || r == 1 && !errors.Is(err, gcl.ErrMismatch) {
+				if !errors.Is(err, gcl.ErrMismatch) && !errors.Is(err, gcl.ErrAborted) ||
+					r == 1 && !errors.Is(err, gcl.ErrMismatch) {
 					t.Errorf("%v %v, %s on replica 1: replica %d: %v", base.Implementation, base.Method, name, r, err)
 				}
 			}

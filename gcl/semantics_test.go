@@ -104,7 +104,8 @@ func TestReduceScatterPadsWithZeros(t *testing.T) {
 			out, err := gcl.ReduceScatter(ctx, c, in, x.op)
 			to := []float64{-1, -1} // the zeros are written
 			if err := errors.Join(err, gcl.ReduceScatterTo(ctx, c, to, in, x.op),
-				check(x.op.String(), out, x.want[c.Rank()]), check(x.op.String()+" to", to, x.want[c.Rank()])); err != nil {
+				check(x.op.String(), out, x.want[c.Rank()]),
+				check(x.op.String()+" to", to, x.want[c.Rank()])); err != nil {
 				return err
 			}
 		}
@@ -142,7 +143,8 @@ func TestReduceScatterWritesOnlyItsShard(t *testing.T) {
 			want := append([]float32(nil), in...)
 			own := in[c.Rank()*3 : c.Rank()*3+3]
 			shard, err := gcl.ReduceScatter(ctx, c, in, op)
-			if err := errors.Join(err, check("the input", in, want), gcl.ReduceScatterTo(ctx, c, own, in, op)); err != nil {
+			if err := errors.Join(err, check("the input", in, want),
+				gcl.ReduceScatterTo(ctx, c, own, in, op)); err != nil {
 				return err
 			}
 			copy(want[c.Rank()*3:], shard)
@@ -160,7 +162,8 @@ func TestPairsThenAcross(t *testing.T) {
 		for j := range in {
 			in[j] = int64(10000*c.Replica() + j)
 		}
-		shard, err := gcl.ReduceScatter(ctx, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2}), in, gcl.Add)
+		shard, err := gcl.ReduceScatter(ctx, grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2}), in,
+			gcl.Add)
 		if err := errors.Join(err, check("reduce-scatter in pairs", shard,
 			[][]int64{{10000, 10002}, {10004, 10006}, {50000, 50002}, {50004, 50006}}[c.Replica()])); err != nil {
 			return err
@@ -203,7 +206,8 @@ func TestGroupOfOneCopies(t *testing.T) {
 		for _, op := range []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.SquareAdd, gcl.Local} {
 			out, err := reduceAll(ctx, alone, in, op)
 			shard, err2 := gcl.ReduceScatter(ctx, alone, in, op)
-			if err := errors.Join(err, err2, check(op.String(), out, want), check(op.String()+" scattered", shard, want)); err != nil {
+			if err := errors.Join(err, err2, check(op.String(), out, want),
+				check(op.String()+" scattered", shard, want)); err != nil {
 				return err
 			}
 			if &out[0] == &in[0] || &shard[0] == &in[0] {
@@ -213,7 +217,8 @@ func TestGroupOfOneCopies(t *testing.T) {
 		gathered, err1 := gcl.AllGather(ctx, alone, in) // 1 x 4, flat
 		swapped, err2 := gcl.AllToAll(ctx, alone, in)
 		sent, err3 := gcl.Broadcast(ctx, alone, in, 0)
-		return errors.Join(err1, err2, err3, alone.Barrier(ctx), check("gathered", gathered, want), check("swapped", swapped, want),
+		return errors.Join(err1, err2, err3, alone.Barrier(ctx), check("gathered", gathered, want),
+			check("swapped", swapped, want),
 			check("broadcast", sent, want), check("the input", in, want))
 	})
 }
@@ -258,14 +263,23 @@ func minMax[T tensor.Element](of func(float64) T, oddNaN, nan T) func(context.Co
 }
 
 func TestMinMaxOfNaNAndZeros(t *testing.T) {
-	everyMethod(t, 2, minMax(func(v float64) float32 { return float32(v) }, math.Float32frombits(0xffc12345), math.Float32frombits(0x7fc00000)))
-	everyMethod(t, 2, minMax(func(v float64) float64 { return v }, math.Float64frombits(0xfff8000000012345), math.Float64frombits(0x7ff8000000000000)))
-	everyMethod(t, 2, minMax(func(v float64) tensor.Float16 { return tensor.Float16FromFloat32(float32(v)) }, 0xfe23, 0x7e00))
-	everyMethod(t, 2, minMax(func(v float64) tensor.BFloat16 { return tensor.BFloat16FromFloat32(float32(v)) }, 0xffd3, 0x7fc0))
+	everyMethod(t, 2, minMax(func(v float64) float32 {
+		return float32(v)
+	}, math.Float32frombits(0xffc12345), math.Float32frombits(0x7fc00000)))
+	everyMethod(t, 2, minMax(func(v float64) float64 {
+		return v
+	}, math.Float64frombits(0xfff8000000012345), math.Float64frombits(0x7ff8000000000000)))
+	everyMethod(t, 2, minMax(func(v float64) tensor.Float16 {
+		return tensor.Float16FromFloat32(float32(v))
+	}, 0xfe23, 0x7e00))
+	everyMethod(t, 2, minMax(func(v float64) tensor.BFloat16 {
+		return tensor.BFloat16FromFloat32(float32(v))
+	}, 0xffd3, 0x7fc0))
 }
 
 // wrap tries that x op y, both as an integer type has them, is what Go calculates.
-func wrap[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64](x, y T) func(context.Context, *gcl.Comm) error {
+func wrap[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64](x, y T) func(context.Context,
+	*gcl.Comm) error {
 	return func(ctx context.Context, c *gcl.Comm) error {
 		in := [][]T{{x}, {y}}[c.Rank()]
 		sum, err1 := reduceAll(ctx, c, in, gcl.Add)
@@ -300,10 +314,12 @@ func TestWhere16BitsRound(t *testing.T) {
 			replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
 				r := c.Rank()
 				half, err1 := reduceAll(ctx, c, [][]tensor.Float16{
-					{f16(2048), f16(60000), f16(2048)}, {f16(1), f16(60000), f16(1)}, {f16(1), f16(-60000), f16(1)}}[r], gcl.Add)
+					{f16(2048), f16(60000), f16(2048)}, {f16(1), f16(60000), f16(1)}, {f16(1), f16(-60000), f16(1)}}[r],
+					gcl.Add)
 				brain, err2 := reduceAll(ctx, c, [][]tensor.BFloat16{{bf16(256)}, {bf16(1)}, {bf16(1)}}[r], gcl.Add)
 				squares, err3 := reduceAll(ctx, c, []tensor.Float16{0, f16(45.0625)}, gcl.SquareAdd)
-				wantHalf := []tensor.Float16{f16(2048), f16(float32(math.Inf(1))), f16(2048)} // 2049 is halfway, and goes to the even 2048
+				// 2049 is halfway, and goes to the even 2048
+				wantHalf := []tensor.Float16{f16(2048), f16(float32(math.Inf(1))), f16(2048)}
 				wantBrain := []tensor.BFloat16{bf16(256)}
 				square := f16(45.0625 * 45.0625).Float32() // 2030.62890625 is 2031 in float16
 				wantSquares := []tensor.Float16{0, f16(f16(square+square).Float32() + square)}
@@ -312,7 +328,8 @@ func TestWhere16BitsRound(t *testing.T) {
 					wantBrain = []tensor.BFloat16{bf16(258)}
 					wantSquares = []tensor.Float16{0, f16(3 * 45.0625 * 45.0625)}
 				}
-				return errors.Join(err1, err2, err3, check("float16", half, wantHalf), check("bfloat16", brain, wantBrain),
+				return errors.Join(err1, err2, err3, check("float16", half, wantHalf),
+					check("bfloat16", brain, wantBrain),
 					check("float16 squares", squares, wantSquares))
 			}, gcl.WithOptions(gcl.Options{Method: m, Reproducible: reproducible}))
 		}
@@ -339,6 +356,7 @@ func TestMeanDivides(t *testing.T) {
 		out, err := reduceAll(ctx, c, in, gcl.Mean)
 		shard, err2 := gcl.ReduceScatter(ctx, c, in, gcl.Mean)
 		padded := append(append([]float32(nil), want...), 0, 0)
-		return errors.Join(err, err2, check("mean", out, want), check("mean scattered", shard, padded[c.Rank()*3:c.Rank()*3+3]))
+		return errors.Join(err, err2, check("mean", out, want),
+			check("mean scattered", shard, padded[c.Rank()*3:c.Rank()*3+3]))
 	})
 }

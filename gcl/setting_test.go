@@ -17,8 +17,10 @@ import (
 // TestSettingsAreAlike: what decides on routes is the same on all members of a group, which rings, domains and options
 // of all kinds are not to change.
 func TestSettingsAreAlike(t *testing.T) {
-	for _, g := range []commgroup.Group{{}, {Type: commgroup.Consecutive, Size: 3}, {Type: commgroup.Consecutive, Size: 2, Stride: 3}, {Type: commgroup.Orthogonal, Size: 2}} {
-		for _, o := range []Options{{}, {Method: methods.QuadDirectionalRing}, {Implementation: Syncful}, {MaxBroadcastSize: 100, MaxBytesPerTile: 100}, {Reproducible: true}} {
+	for _, g := range []commgroup.Group{{}, {Type: commgroup.Consecutive, Size: 3},
+		{Type: commgroup.Consecutive, Size: 2, Stride: 3}, {Type: commgroup.Orthogonal, Size: 2}} {
+		for _, o := range []Options{{}, {Method: methods.QuadDirectionalRing}, {Implementation: Syncful},
+			{MaxBroadcastSize: 100, MaxBytesPerTile: 100}, {Reproducible: true}} {
 			var mu sync.Mutex // guards seen
 			seen := map[string]route.Setting{}
 			err := Run(context.Background(), 6, func(ctx context.Context, c *Comm) error {
@@ -33,7 +35,8 @@ func TestSettingsAreAlike(t *testing.T) {
 				defer mu.Unlock()
 				key := fmt.Sprint(c.Members())
 				if first, known := seen[key]; known && first != c.way.Setting {
-					return fmt.Errorf("group %s: %+v on one member, %+v on replica %d", key, first, c.way.Setting, c.Replica())
+					return fmt.Errorf("group %s: %+v on one member, %+v on replica %d",
+						key, first, c.way.Setting, c.Replica())
 				}
 				seen[key] = c.way.Setting
 				return nil
@@ -48,7 +51,8 @@ func TestSettingsAreAlike(t *testing.T) {
 // TestRouteIsWhatExplainSays: Explain names the method and the implementation of the route, and a call that is traced
 // goes by that route.
 func TestRouteIsWhatExplainSays(t *testing.T) {
-	for _, o := range []Options{{}, {Implementation: Syncless}, {Method: methods.RecursiveDoubling, Implementation: Syncful}} {
+	for _, o := range []Options{{}, {Implementation: Syncless},
+		{Method: methods.RecursiveDoubling, Implementation: Syncful}} {
 		for _, n := range []int{1, 16 << 10} {
 			err := Run(context.Background(), 3, func(ctx context.Context, c *Comm) error {
 				var told TraceCall
@@ -69,7 +73,8 @@ func TestRouteIsWhatExplainSays(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if told.Method != r.Method || told.Path != Path(r.Path) || e.Method != r.Method || e.Implementation != told.Implementation {
+				if told.Method != r.Method || told.Path != Path(r.Path) || e.Method != r.Method ||
+					e.Implementation != told.Implementation {
 					return fmt.Errorf("the route is %v by %v; the call went %v by %v (%v); Explain says %v (%v)",
 						r.Path, r.Method, told.Path, told.Method, told.Implementation, e.Method, e.Implementation)
 				}

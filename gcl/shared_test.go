@@ -49,7 +49,8 @@ func streamed[T tensor.Element](t *testing.T, n int) {
 	outputs := func(c schedule.Collective, in [][]T) [][]T {
 		return oracle.Outputs(oracle.Call{Collective: c, Operator: oracle.Add, Root: root}, in)
 	}
-	sums, shards, gathered := outputs(schedule.AllReduce, in), outputs(schedule.ReduceScatter, in), outputs(schedule.AllGather, parts)
+	sums, shards, gathered := outputs(schedule.AllReduce, in), outputs(schedule.ReduceScatter, in),
+		outputs(schedule.AllGather, parts)
 	swapped, sent := outputs(schedule.AllToAll, in), outputs(schedule.Broadcast, in)
 	mark := in[0][0]
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
@@ -81,7 +82,8 @@ func streamed[T tensor.Element](t *testing.T, n int) {
 		} {
 			for choice := range 1 << 3 {
 				inPlace, beyond, many := choice&1 != 0, choice&2 != 0, choice&4 != 0
-				what := fmt.Sprintf("%v of %d ranks, in place %v, beyond the caches %v, many %v", x.collective, n, inPlace, beyond, many)
+				what := fmt.Sprintf("%v of %d ranks, in place %v, beyond the caches %v, many %v",
+					x.collective, n, inPlace, beyond, many)
 				src := make([]T, len(x.in)+2*n+3)[2*rank+1:][:len(x.in)]
 				dst, untouched := apart(len(x.want), rank+1, mark)
 				footprint := x.footprint
@@ -229,7 +231,8 @@ func TestSyncfulByMessages(t *testing.T) {
 		if underRace || testing.Short() {
 			sizes = []int{0, n + 1, 97}
 		}
-		sums, means, placed := make([]reduceCase[float32], len(sizes)), make([]reduceCase[tensor.Float16], len(sizes)), make([]moveCase[float32], len(sizes))
+		sums, means, placed := make([]reduceCase[float32], len(sizes)), make([]reduceCase[tensor.Float16], len(sizes)),
+			make([]moveCase[float32], len(sizes))
 		for i, size := range sizes {
 			sums[i] = newReduceCase(gcl.Add, inputs[float32](gcl.Add, n, size))
 			means[i] = newReduceCase(gcl.Mean, inputs[tensor.Float16](gcl.Mean, n, size))
@@ -239,14 +242,16 @@ func TestSyncfulByMessages(t *testing.T) {
 			for i, size := range sizes {
 				for _, m := range testMethods {
 					for _, reproducible := range []bool{false, true} {
-						c := withOptions(c, gcl.Options{Method: m, Implementation: gcl.Syncful, Reproducible: reproducible})
+						c := withOptions(c, gcl.Options{Method: m, Implementation: gcl.Syncful,
+							Reproducible: reproducible})
 						if err := errors.Join(
 							sums[i].try(ctx, c),
 							means[i].try(ctx, c),
 							placed[i].try(ctx, c),
 							c.Barrier(ctx),
 						); err != nil {
-							return fmt.Errorf("n=%d method=%v reproducible=%v size=%d: %w", n, m, reproducible, size, err)
+							return fmt.Errorf("n=%d method=%v reproducible=%v size=%d: %w",
+								n, m, reproducible, size, err)
 						}
 					}
 				}

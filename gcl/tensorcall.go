@@ -14,7 +14,8 @@ import (
 // itself or apart from it, or one is the rank's own place in the other, as on slices; what it holds after an error is
 // unspecified. To members that call on slices it is the same call. It allocates nothing once a call like it has been
 // made.
-func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src *tensor.Tensor, op Operator, root int) error {
+func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src *tensor.Tensor, op Operator,
+	root int) error {
 	if err := c.check(); err != nil {
 		return err
 	}

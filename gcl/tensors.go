@@ -17,12 +17,15 @@ import (
 // several slices: many.go.
 
 // doTensors carries out a collective on several tensors.
-func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator, root int, fresh bool) error {
-	return c.doMany(ctx, manyCall{ask: newAsk(collective, op, root), form: ofTensors, fresh: fresh, dstTensors: dst, srcTensors: src})
+func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator,
+	root int, fresh bool) error {
+	return c.doMany(ctx, manyCall{ask: newAsk(collective, op, root), form: ofTensors, fresh: fresh, dstTensors: dst,
+		srcTensors: src})
 }
 
 // tensorResults makes the outputs of a collective, of which a rank that has no result has none, and carries it out.
-func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective, src []*tensor.Tensor, op Operator, root int) ([]*tensor.Tensor, error) {
+func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective, src []*tensor.Tensor, op Operator,
+	root int) ([]*tensor.Tensor, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -95,8 +98,10 @@ func (c *Comm) checkInput(a *ask, src *tensor.Tensor) error {
 		return errors.New("it is nil")
 	case !src.DType().Valid():
 		return errors.New("it is the zero Tensor, which has no dtype")
-	case contract.Input == schedule.Blocks && (src.Rank() == 0 || src.Dim(0) != ranks), contract.Deals() && (src.Rank() == 0 || src.Dim(0) != ranks):
-		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v", wire.WithArticle(a.Collective), ranks, src.Shape())
+	case contract.Input == schedule.Blocks && (src.Rank() == 0 || src.Dim(0) != ranks),
+		contract.Deals() && (src.Rank() == 0 || src.Dim(0) != ranks):
+		return fmt.Errorf("the first dimension of %s is that of the ranks, %d, not as in the shape %v",
+			wire.WithArticle(a.Collective), ranks, src.Shape())
 	case contract.Output == schedule.Own && !contract.Deals() && src.Rank() != 1:
 		return fmt.Errorf("%s takes one dimension, not the shape %v", wire.WithArticle(a.Collective), src.Shape())
 	case contract.Input == schedule.Own:
@@ -123,7 +128,8 @@ func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks 
 		ok = ok && dst.Rank() == src.Rank() && sameDims(dst, src, 0)
 	}
 	if !ok {
-		return fmt.Errorf("the destination is %v of shape %v, want %v of shape %v", dst.DType(), dst.Shape(), src.DType(), outputShape(collective, src, ranks))
+		return fmt.Errorf("the destination is %v of shape %v, want %v of shape %v",
+			dst.DType(), dst.Shape(), src.DType(), outputShape(collective, src, ranks))
 	}
 	return nil
 }

@@ -96,7 +96,8 @@ func (x *texts) arguments(t *testing.T) {
 	x.add("no body", gcl.Run(t.Context(), 2, nil))
 	eight, _ := topology.New(topology.Config{Replicas: []int{8}})
 	x.add("another topology", gcl.Run(t.Context(), 4, nothing, gcl.WithTopology(eight)))
-	for _, text := range []string{"method=broadcast", `{"method": "broadcast"`, `{"method": "broad`, `{method: "broadcast"}`} {
+	for _, text := range []string{"method=broadcast",
+		`{"method": "broadcast"`, `{"method": "broad`, `{method: "broadcast"}`} {
 		t.Setenv("GCL_OPTIONS", text)
 		x.add("GCL_OPTIONS="+text, gcl.Run(t.Context(), 1, nothing))
 	}
@@ -136,7 +137,8 @@ func (x *texts) failures(t *testing.T) {
 	})
 	x.add("Run, when a collective refuses its arguments", refused)
 	elsewhere := func(how string, err error) {
-		x.add("the same on another replica, by "+how, gcl.CollectiveError(watched(t), transport.Call{Seq: 3}, 0, &transport.RoundError{Peer: -1, Err: err}))
+		x.add("the same on another replica, by "+how,
+			gcl.CollectiveError(watched(t), transport.Call{Seq: 3}, 0, &transport.RoundError{Peer: -1, Err: err}))
 	}
 	elsewhere("the abort", &transport.AbortError{Replica: 1, Cause: refused})
 	elsewhere("its context", refused)
@@ -191,7 +193,8 @@ func (x *texts) failures(t *testing.T) {
 // mismatches adds what is said when replicas disagree. Which of them finds it first is chance, so the transport's
 // errors are made here.
 func (x *texts) mismatches() {
-	mine := transport.Call{Group: gcl.GroupID(1, 3, 5, 7), Seq: 17, Count: 1024, Collective: uint8(schedule.AllReduce), Operator: uint8(gcl.Add), DType: uint8(tensor.F32), Method: uint8(methods.ClockwiseRing), Round: 4}
+	mine := transport.Call{Group: gcl.GroupID(1, 3, 5, 7), Seq: 17, Count: 1024, Collective: uint8(schedule.AllReduce),
+		Operator: uint8(gcl.Add), DType: uint8(tensor.F32), Method: uint8(methods.ClockwiseRing), Round: 4}
 	add := func(situation string, replica int, err error) {
 		x.add(situation, gcl.CollectiveError(context.Background(), mine, replica, err))
 	}
@@ -233,28 +236,40 @@ func (x *texts) mismatches() {
 		err := round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: many, Theirs: change.theirs})
 		x.add(change.situation, gcl.CollectiveError(context.Background(), many, 3, err))
 	}
-	add("a mismatch, on a replica that did not find it", 0, &transport.RoundError{Replica: 0, Round: 1, Peer: -1, Err: &transport.AbortError{Replica: 3, Cause: found}})
-	add("a mismatch that two found", 2, round(2, 3, &transport.LateError{Err: found.(*transport.RoundError).Err, Aborted: &transport.AbortError{Replica: 3, Cause: found}}))
+	add("a mismatch, on a replica that did not find it",
+		0, &transport.RoundError{Replica: 0, Round: 1, Peer: -1, Err: &transport.AbortError{Replica: 3, Cause: found}})
+	add("a mismatch that two found", 2,
+		round(2, 3, &transport.LateError{Err: found.(*transport.RoundError).Err,
+			Aborted: &transport.AbortError{Replica: 3, Cause: found}}))
 	third := *found.(*transport.RoundError).Err.(*transport.MismatchError)
 	third.Replica, third.Peer, third.Mine, third.Theirs = 2, 1, third.Theirs, third.Mine
-	add("a mismatch of the same calls, elsewhere", 2, round(2, 1, &transport.LateError{Err: &third, Aborted: &transport.AbortError{Replica: 3, Cause: found}}))
-	elsewhere := &transport.RoundError{Replica: 2, Round: 1 << 31, Kind: transport.Recv, Peer: 3, Err: errors.New("connection reset")}
+	add("a mismatch of the same calls, elsewhere", 2,
+		round(2, 1, &transport.LateError{Err: &third, Aborted: &transport.AbortError{Replica: 3, Cause: found}}))
+	elsewhere := &transport.RoundError{Replica: 2, Round: 1 << 31, Kind: transport.Recv, Peer: 3,
+		Err: errors.New("connection reset")}
 	add("a connection that failed before a round", 2, elsewhere)
 	finish := mine
 	finish.Collective, finish.Operator, finish.Count = gcl.BarrierCall, 0, 0
 	add("a barrier", 3, round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: mine, Theirs: finish}))
-	add("an abort that a cancelled context repeats", 2, round(2, 3, &transport.LateError{Err: errBoom, Aborted: &transport.AbortError{Replica: 3, Cause: errBoom}}))
+	add("an abort that a cancelled context repeats",
+		2, round(2, 3, &transport.LateError{Err: errBoom, Aborted: &transport.AbortError{Replica: 3, Cause: errBoom}}))
 	gone := &transport.AbortError{Replica: 3, Cause: round(3, 1, &transport.ClosedError{Replica: 1})}
-	add("a replica has left, which two found", 2, round(2, 1, &transport.LateError{Err: &transport.ClosedError{Replica: 1}, Aborted: gone}))
-	add("two replicas have left", 2, round(2, 0, &transport.LateError{Err: &transport.ClosedError{Replica: 0}, Aborted: gone}))
+	add("a replica has left, which two found", 2,
+		round(2, 1, &transport.LateError{Err: &transport.ClosedError{Replica: 1}, Aborted: gone}))
+	add("two replicas have left", 2,
+		round(2, 0, &transport.LateError{Err: &transport.ClosedError{Replica: 0}, Aborted: gone}))
 	add("an abort that wraps what was aborted with", 2, round(2, 3, &transport.LateError{
 		Err: fmt.Errorf("stopped: %w", errBoom), Aborted: &transport.AbortError{Replica: 3, Cause: errBoom}}))
 	add("failures of one text", 2, round(2, 3, &transport.LateError{
-		Err: errors.New("connection reset"), Aborted: &transport.AbortError{Replica: 3, Cause: errors.New("connection reset")}}))
-	add("a message of another length", 3, round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: mine, Theirs: mine, MineBytes: 64, TheirsBytes: 60}))
+		Err:     errors.New("connection reset"),
+		Aborted: &transport.AbortError{Replica: 3, Cause: errors.New("connection reset")}}))
+	add("a message of another length", 3,
+		round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: mine, Theirs: mine, MineBytes: 64,
+			TheirsBytes: 60}))
 	other := mine
 	other.Collective, other.Method, other.Root = uint8(schedule.Broadcast), uint8(methods.Direct), 1
-	add("replicas that wait for each other", 3, round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2}, Calls: []transport.Call{mine, other}}))
+	add("replicas that wait for each other", 3,
+		round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2}, Calls: []transport.Call{mine, other}}))
 	add("a connection that failed", 3, round(3, 2, errors.New("connection reset")))
 	add("inside the error of a wrapper", 3, fmt.Errorf("wrapped: %w", found))
 }

@@ -132,7 +132,8 @@ func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	e := TraceCall{
 		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.Flight.Connection, Rank: c.Rank(), Size: c.Size(),
 		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
-		Operator: Operator(call.Operator), Root: int(int32(call.Root)), DType: tensor.DType(call.DType &^ wire.ManyTensors), Elements: int(call.Count),
+		Operator: Operator(call.Operator), Root: int(int32(call.Root)),
+		DType: tensor.DType(call.DType &^ wire.ManyTensors), Elements: int(call.Count),
 	}
 	if call.Collective == wire.Barrier {
 		e.Collective, e.Barrier = schedule.AllReduce, true

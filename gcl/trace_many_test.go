@@ -38,12 +38,15 @@ func TestTraceOfMany(t *testing.T) {
 		// segments of replica 0
 		segments int
 	}{
-		{"slices by messages", gcl.Options{Method: methods.ClockwiseRing}, func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 3), make([]float32, 5)}, gcl.Add)
-		}, tensor.F32, "2 8 32", "clockwise_ring Syncless messages 2", 4},
-		{"one of them apart", gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 3), make([]float32, 1<<14)}, gcl.Add)
-		}, tensor.F32, "2 16387 65548", "clockwise_ring Syncful peer memory in rounds 2", 4},
+		{"slices by messages", gcl.Options{Method: methods.ClockwiseRing},
+			func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 3), make([]float32, 5)}, gcl.Add)
+			}, tensor.F32, "2 8 32", "clockwise_ring Syncless messages 2", 4},
+		{"one of them apart", gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
+			func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 3), make([]float32, 1<<14)},
+					gcl.Add)
+			}, tensor.F32, "2 16387 65548", "clockwise_ring Syncful peer memory in rounds 2", 4},
 		{"small tensors", gcl.Options{}, func(ctx context.Context, c *gcl.Comm) error {
 			_, err := gcl.AllGatherTensors(ctx, c, []*tensor.Tensor{shaped(tensor.F32, 2), shaped(tensor.I8, 3)})
 			return err
@@ -100,8 +103,11 @@ func TestTraceOfMany(t *testing.T) {
 				},
 				CollectiveEnd: func(c gcl.TraceCall, err error) { note(c, fmt.Sprint("end ", err)) },
 			}
-			replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error { return x.call(ctx, c.Named("all")) }, gcl.WithOptions(x.options))
-			if len(log) != 3 || !strings.HasSuffix(log[0], ` #1 "all" `+x.numbers) || log[1] != x.chosen || log[2] != "end <nil>" || segments != x.segments {
+			replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+				return x.call(ctx, c.Named("all"))
+			}, gcl.WithOptions(x.options))
+			if len(log) != 3 || !strings.HasSuffix(log[0], ` #1 "all" `+x.numbers) || log[1] != x.chosen ||
+				log[2] != "end <nil>" || segments != x.segments {
 				t.Errorf("%q and %d segments, want %s, %s and %d", log, segments, x.numbers, x.chosen, x.segments)
 			}
 		})
@@ -115,7 +121,8 @@ func TestDumpOfMany(t *testing.T) {
 	var refused [2]error
 	errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		c = c.Named("grads")
-		if err := gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 8), make([]float32, 1)}, gcl.Add); err != nil {
+		if err := gcl.AllReduceManyInPlace(ctx, c, [][]float32{make([]float32, 8), make([]float32, 1)},
+			gcl.Add); err != nil {
 			return err
 		}
 		refused[c.Rank()] = gcl.AllToAllManyInPlace(ctx, c, [][]int8{make([]int8, 2), make([]int8, 3)})
@@ -125,10 +132,12 @@ func TestDumpOfMany(t *testing.T) {
 		}
 		return gcl.BroadcastManyInPlace(ctx, c, [][]int8{{1}, {2}}, 1)
 	}, gcl.WithOptions(o))
-	if err := refused[0]; err == nil || !strings.HasPrefix(err.Error(), `gcl: all-to-all #2 "grads": replica 0: tensor 1: `) {
+	if err := refused[0]; err == nil ||
+		!strings.HasPrefix(err.Error(), `gcl: all-to-all #2 "grads": replica 0: tensor 1: `) {
 		t.Errorf("error %v", err)
 	}
-	if err := errs[0]; !errors.Is(err, gcl.ErrAborted) || !strings.HasPrefix(err.Error(), `gcl: broadcast #3 "grads": `) {
+	if err := errs[0]; !errors.Is(err, gcl.ErrAborted) ||
+		!strings.HasPrefix(err.Error(), `gcl: broadcast #3 "grads": `) {
 		t.Errorf("error %v", err)
 	}
 	ends := 0
@@ -143,7 +152,8 @@ func TestDumpOfMany(t *testing.T) {
 	text := dumped(errs[0])
 	for _, want := range []string{
 		"replica 0, connection 0: 3 collectives\n",
-		` T T done all-reduce #1 "grads" (ADD tensors, float32 x 9 in all, group {0, 1}), clockwise_ring, messages` + "\n",
+		` T T done all-reduce #1 "grads" (ADD tensors, float32 x 9 in all, group {0, 1}), clockwise_ring, messages` +
+			"\n",
 		` T T failed all-to-all #2 "grads" (tensors, int8 x 5 in all, group {0, 1})` + "\n",
 		` broadcast #3 "grads" (tensors, int8 x 2 in all, root 1, group {0, 1}), clockwise_ring, messages` + "\n",
 		"replica 1, connection 0: 2 collectives\n",
@@ -166,7 +176,8 @@ func TestTraceOfHybrid(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if c.Replica == 0 {
-			phases = append(phases, fmt.Sprint(c.Phase, " ", c.Seq, " ", c.Collective, " ", c.Path, " ", c.Implementation))
+			phases = append(phases, fmt.Sprint(c.Phase, " ",
+				c.Seq, " ", c.Collective, " ", c.Path, " ", c.Implementation))
 		}
 	}
 	var bad error
@@ -179,7 +190,8 @@ func TestTraceOfHybrid(t *testing.T) {
 		}
 		return c.Barrier(ctx)
 	}, gcl.WithOptions(o), gcl.WithTopology(hosts(t, 2, 2)))
-	want := []string{"1 1 all-reduce peer memory Hybrid", "2 1 all-reduce messages Hybrid", "3 1 all-reduce peer memory Hybrid"}
+	want := []string{"1 1 all-reduce peer memory Hybrid",
+		"2 1 all-reduce messages Hybrid", "3 1 all-reduce peer memory Hybrid"}
 	if len(phases) != 6 || !slices.Equal(phases[:3], want) {
 		t.Errorf("phases %q, want %q and those of a barrier", phases, want)
 	}
@@ -201,7 +213,8 @@ func TestTraceOfHybrid(t *testing.T) {
 	if starts != 3 || ends != 3 || open != 0 {
 		t.Errorf("%d starts, %d ends, %d rounds open: %q", starts, ends, open, e.list[0])
 	}
-	if text := dumped(bad); strings.Count(text, ` T T done all-reduce #1 "grads" (ADD float32 x 5000, group {0, 1, 2, 3}), Hybrid phase 3, direct, peer memory`) != 4 {
+	if text := dumped(bad); strings.Count(text,
+		` T T done all-reduce #1 "grads" (ADD float32 x 5000, group {0, 1, 2, 3}), Hybrid phase 3, direct, peer memory`) != 4 {
 		t.Errorf("Dump:\n%s", text)
 	}
 }
@@ -218,7 +231,8 @@ func TestDumpOfHybrid(t *testing.T) {
 	if !errors.Is(errs[0], gcl.ErrMismatch) {
 		t.Errorf("error %v", errs[0])
 	}
-	if text := dumped(errs[0]); !strings.Contains(text, "failed in round 0 all-reduce #1 (ADD float32 x 5000, group {0, 1, 2, 3}), Hybrid phase 2, ") {
+	if text := dumped(errs[0]); !strings.Contains(text, "failed in round 0 all-reduce #1 (ADD float32 x 5000, group "+
+		"{0, 1, 2, 3}), Hybrid phase 2, ") {
 		t.Errorf("%v\n%s", errs[0], text)
 	}
 }
@@ -232,7 +246,8 @@ func TestDumpOfWithin(t *testing.T) {
 			return err
 		}
 		_, err := gcl.AllReduceWithinReplica(ctx, c, [][]int8{{1}, {2, 3}}, gcl.Add)
-		if err == nil || !strings.HasPrefix(err.Error(), `gcl: all-reduce within the replica "rows": replica 0: the row of IPU 1 `) {
+		if err == nil || !strings.HasPrefix(err.Error(),
+			`gcl: all-reduce within the replica "rows": replica 0: the row of IPU 1 `) {
 			t.Errorf("error %v", err)
 		}
 		mustDump(t, err,
@@ -331,7 +346,8 @@ func TestTraceCrashesWithin(t *testing.T) {
 			return err
 		}, gcl.WithOptions(gcl.Options{Trace: trace, Method: methods.ClockwiseRing}))
 		stop()
-		if want := map[bool]string{true: "Goexit", false: "in a Trace"}[name == "goexit"]; err == nil || !strings.Contains(err.Error(), want) {
+		if want := map[bool]string{true: "Goexit", false: "in a Trace"}[name == "goexit"]; err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -342,7 +358,8 @@ func TestHybridMismatchNamesThePhase(t *testing.T) {
 	errs := failures(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 		return gcl.AllReduceInPlace(ctx, c, make([]int32, 5000+c.Replica()/3), gcl.Add)
 	}, gcl.WithTopology(hosts(t, 2, 2)), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))
-	if err := errs[3]; !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "Hybrid phase 1, round 0, group {2, 3})") {
+	if err := errs[3]; !errors.Is(err, gcl.ErrMismatch) ||
+		!strings.Contains(err.Error(), "Hybrid phase 1, round 0, group {2, 3})") {
 		t.Errorf("%v", err)
 	}
 }
@@ -384,7 +401,8 @@ func TestTraceOfNamedRings(t *testing.T) {
 		}}
 		replicas(t, 8, func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceInPlace(ctx, c, make([]int16, 9), gcl.Add)
-		}, gcl.WithTopology(machine), gcl.WithOptions(gcl.Options{Topology: ring, Method: methods.ClockwiseRing, Trace: trace}))
+		}, gcl.WithTopology(machine),
+			gcl.WithOptions(gcl.Options{Topology: ring, Method: methods.ClockwiseRing, Trace: trace}))
 	}
 	machine, err := topology.New(topology.Config{Shape: topology.JoinedLadder, Replicas: []int{4}, IPUsPerReplica: 2})
 	if err != nil {
@@ -399,7 +417,8 @@ func TestTraceOfNamedRings(t *testing.T) {
 		}}
 		replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceInPlace(ctx, c, make([]int16, 9), gcl.Add)
-		}, gcl.WithTopology(machine), gcl.WithOptions(gcl.Options{Topology: ring, Method: methods.ClockwiseRing, Trace: trace}))
+		}, gcl.WithTopology(machine),
+			gcl.WithOptions(gcl.Options{Topology: ring, Method: methods.ClockwiseRing, Trace: trace}))
 	}
 	if rings[topology.RungRing2] != "[0 1 2 3]" || rings[topology.RingOnLine] != "[0 2 3 1]" {
 		t.Errorf("rings %v", rings)
@@ -416,11 +435,13 @@ func TestRingsOfOneGroup(t *testing.T) {
 		for _, r := range []struct {
 			name topology.RingName
 			ring []int
-		}{{topology.RungRing2, []int{0, 1, 2, 3}}, {topology.RingOnLine, []int{0, 2, 3, 1}}, {topology.RungRing2, []int{0, 1, 2, 3}}} {
+		}{{topology.RungRing2, []int{0, 1, 2, 3}}, {topology.RingOnLine, []int{0, 2, 3, 1}},
+			{topology.RungRing2, []int{0, 1, 2, 3}}} {
 			at := slices.Index(r.ring, c.Rank())
 			peers := map[int]bool{}
 			trace := &gcl.Trace{Segment: func(_ gcl.TraceCall, _ int, s gcl.TraceSegment) { peers[s.Peer] = true }}
-			on := withOptions(c, gcl.Options{Topology: r.name, Method: methods.ClockwiseRing, Implementation: gcl.Syncful, Trace: trace})
+			on := withOptions(c, gcl.Options{Topology: r.name, Method: methods.ClockwiseRing,
+				Implementation: gcl.Syncful, Trace: trace})
 			if err := gcl.AllReduceInPlace(ctx, on, make([]int16, 9), gcl.Add); err != nil {
 				return err
 			}

@@ -39,7 +39,8 @@ func (e *events) add(c gcl.TraceCall, format string, args ...any) {
 // describe has every field of a TraceCall but the replica.
 func describe(c gcl.TraceCall) string {
 	return fmt.Sprintf("%v rank %d/%d connection %d group %x, %v barrier=%v %v root %d %v x %d = %d bytes, %v %v %v", c,
-		c.Rank, c.Size, c.Connection, c.Group, c.Collective, c.Barrier, c.Operator, c.Root, c.DType, c.Elements, c.Bytes, c.Method, c.Implementation, c.Path)
+		c.Rank, c.Size, c.Connection, c.Group, c.Collective, c.Barrier, c.Operator, c.Root, c.DType, c.Elements,
+		c.Bytes, c.Method, c.Implementation, c.Path)
 }
 
 // trace tells of everything. Between its start and its end a call is described once more only when the method has been
@@ -48,13 +49,16 @@ func (e *events) trace() *gcl.Trace {
 	return &gcl.Trace{
 		CollectiveStart: func(c gcl.TraceCall) { e.add(c, "start %s", describe(c)) },
 		MethodChosen: func(c gcl.TraceCall, m gcl.TraceMethod) {
-			e.add(c, "  chosen %v %v %v, rounds %d, ring %v, second %v", c.Method, c.Implementation, c.Path, m.Rounds, m.Ring, m.Second)
+			e.add(c, "  chosen %v %v %v, rounds %d, ring %v, second %v",
+				c.Method, c.Implementation, c.Path, m.Rounds, m.Ring, m.Second)
 		},
 		RoundStart: func(c gcl.TraceCall, round int) { e.add(c, "  round %d of %v", round, c) },
 		Segment: func(c gcl.TraceCall, round int, s gcl.TraceSegment) {
 			e.add(c, "    round %d: %v %d, %d bytes", round, s.Kind, s.Peer, s.Bytes)
 		},
-		RoundEnd:      func(c gcl.TraceCall, round int, err error) { e.add(c, "  round %d of %v ends: %v", round, c, err) },
+		RoundEnd: func(c gcl.TraceCall, round int, err error) {
+			e.add(c, "  round %d of %v ends: %v", round, c, err)
+		},
 		CollectiveEnd: func(c gcl.TraceCall, err error) { e.add(c, "end %s: %v", describe(c), err) },
 	}
 }
@@ -84,10 +88,12 @@ func tracedCases() []tracedCase {
 			_, err := gcl.AllGather(ctx, c, make([]int8, 0))
 			return err
 		}},
-		{"a chain of ranks uses no ring", gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncless, Reproducible: true}, 3, func(ctx context.Context, c *gcl.Comm) error {
-			_, err := gcl.ReduceScatter(ctx, c, make([]float32, 4), gcl.Add)
-			return err
-		}},
+		{"a chain of ranks uses no ring",
+			gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncless, Reproducible: true}, 3,
+			func(ctx context.Context, c *gcl.Comm) error {
+				_, err := gcl.ReduceScatter(ctx, c, make([]float32, 4), gcl.Add)
+				return err
+			}},
 		{"direct by messages", messages(methods.Direct), 0, func(ctx context.Context, c *gcl.Comm) error {
 			_, err := gcl.AllGather(ctx, c, make([]int16, 5))
 			return err
@@ -104,7 +110,8 @@ func tracedCases() []tracedCase {
 		}},
 		{"group, twice", messages(methods.AnticlockwiseRing), 3, func(ctx context.Context, c *gcl.Comm) error {
 			g := grouped(c, commgroup.Group{Type: commgroup.Orthogonal, Size: 2})
-			return errors.Join(gcl.BroadcastInPlace(ctx, g, make([]int32, 1), 0), gcl.BroadcastInPlace(ctx, g.Named("again"), make([]int32, 2), 1))
+			return errors.Join(gcl.BroadcastInPlace(ctx, g, make([]int32, 1), 0),
+				gcl.BroadcastInPlace(ctx, g.Named("again"), make([]int32, 2), 1))
 		}},
 		{"Start and Dup", gcl.Options{}, 1, func(ctx context.Context, c *gcl.Comm) error {
 			d, err := c.Named("dup").Dup(ctx)
@@ -134,7 +141,8 @@ func TestTraceEvents(t *testing.T) {
 		replicas(t, 4, x.body, gcl.WithOptions(x.options), gcl.WithTopology(ladder))
 		fmt.Fprintf(&out, "-- %s, replica %d\n%s\n\n", x.name, x.replica, strings.Join(e.list[x.replica], "\n"))
 		for r, list := range e.list {
-			if len(list) == 0 || !strings.HasPrefix(list[0], "start ") || !strings.HasPrefix(list[len(list)-1], "end ") {
+			if len(list) == 0 || !strings.HasPrefix(list[0], "start ") ||
+				!strings.HasPrefix(list[len(list)-1], "end ") {
 				t.Errorf("%s: replica %d has %q", x.name, r, list)
 			}
 		}
@@ -155,7 +163,8 @@ func TestTraceEvents(t *testing.T) {
 	have, wants := strings.Split(out.String(), "\n"), strings.Split(string(want), "\n")
 	for i := range max(len(have), len(wants)) {
 		if i >= len(have) || i >= len(wants) || have[i] != wants[i] {
-			t.Fatalf("line %d is not that of %s:\nhave %q\nwant %q", i+1, golden, have[min(i, len(have)-1)], wants[min(i, len(wants)-1)])
+			t.Fatalf("line %d is not that of %s:\nhave %q\nwant %q",
+				i+1, golden, have[min(i, len(have)-1)], wants[min(i, len(wants)-1)])
 		}
 	}
 }
@@ -191,7 +200,8 @@ func TestTraceSegments(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			order := ring[c.Replica]
-			if at := slices.Index(order, c.Replica); s.Kind == transport.Send && order[(at+1)%8] != s.Peer || s.Kind != transport.Send && order[(at+7)%8] != s.Peer {
+			if at := slices.Index(order, c.Replica); s.Kind == transport.Send && order[(at+1)%8] != s.Peer ||
+				s.Kind != transport.Send && order[(at+7)%8] != s.Peer {
 				t.Errorf("replica %d: %v %d, but the ring is %v", c.Replica, s.Kind, s.Peer, order)
 			}
 		},
@@ -203,7 +213,8 @@ func TestTraceSegments(t *testing.T) {
 			}
 		}
 		return nil
-	}, gcl.WithEndpoints(endpoints), gcl.WithTopology(ladder), gcl.WithOptions(gcl.Options{Method: methods.ClockwiseRing, Trace: trace}))
+	}, gcl.WithEndpoints(endpoints), gcl.WithTopology(ladder),
+		gcl.WithOptions(gcl.Options{Method: methods.ClockwiseRing, Trace: trace}))
 	if len(told) == 0 || fmt.Sprint(told) != fmt.Sprint(sent) {
 		t.Errorf("told of\n%v\nsent\n%v", told, sent)
 	}
@@ -214,7 +225,8 @@ func TestTraceSegments(t *testing.T) {
 
 // A failed call ends its round and itself, with the error that it returns.
 func TestTraceOfFailure(t *testing.T) {
-	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful}} {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing},
+		{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}} {
 		var e events
 		o.Trace = e.trace()
 		errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
@@ -226,7 +238,8 @@ func TestTraceOfFailure(t *testing.T) {
 		}, gcl.WithOptions(o))
 		list := e.list[0]
 		n := len(list)
-		if errs[0] == nil || n < 2 || !strings.HasPrefix(list[n-1], "end all-reduce #1 ") || !strings.HasSuffix(list[n-1], ": "+errs[0].Error()) {
+		if errs[0] == nil || n < 2 || !strings.HasPrefix(list[n-1], "end all-reduce #1 ") ||
+			!strings.HasSuffix(list[n-1], ": "+errs[0].Error()) {
 			t.Fatalf("%v: error %v, events %q", o.Method, errs[0], list)
 		}
 		starts, ends := 0, 0
@@ -242,7 +255,8 @@ func TestTraceOfFailure(t *testing.T) {
 		if starts != ends {
 			t.Errorf("%v: %d rounds start, %d end: %q", o.Method, starts, ends, list)
 		}
-		if o.Method == methods.Auto && (starts != 1 || !strings.Contains(list[n-2], "ends: ") || strings.HasSuffix(list[n-2], "<nil>")) {
+		if o.Method == methods.Auto &&
+			(starts != 1 || !strings.Contains(list[n-2], "ends: ") || strings.HasSuffix(list[n-2], "<nil>")) {
 			t.Errorf("the round's end has no error: %q", list)
 		}
 	}
@@ -262,7 +276,8 @@ func TestTraceWithoutTurn(t *testing.T) {
 		if !errors.Is(err, gcl.ErrAborted) {
 			t.Errorf("error %v", err)
 		}
-		if list := e.list[0]; len(list) != 2 || !strings.HasPrefix(list[0], "start barrier #1") || !strings.HasSuffix(list[1], err.Error()) {
+		if list := e.list[0]; len(list) != 2 || !strings.HasPrefix(list[0], "start barrier #1") ||
+			!strings.HasSuffix(list[1], err.Error()) {
 			t.Errorf("events %q", list)
 		}
 		return w.Wait()
@@ -289,7 +304,8 @@ func traceCrashes(do func()) map[string]*gcl.Trace {
 // A panic in a Trace, even one that the body recovers, leaves no turn taken and nobody waiting.
 func TestTracePanics(t *testing.T) {
 	for name, trace := range traceCrashes(func() { panic("in a Trace") }) {
-		for _, o := range []gcl.Options{{}, {Method: methods.MeetInMiddleRing}, {Method: methods.MeetInMiddleRing, Implementation: gcl.Syncful}} {
+		for _, o := range []gcl.Options{{}, {Method: methods.MeetInMiddleRing},
+			{Method: methods.MeetInMiddleRing, Implementation: gcl.Syncful}} {
 			if name == "Segment" && o.Method == methods.Auto {
 				continue // on peer memory in one pass there are none
 			}
@@ -319,7 +335,8 @@ func TestTracePanics(t *testing.T) {
 					return after
 				}, gcl.WithOptions(o))
 				for r, err := range errs {
-					if !errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), "a function of its Options.Trace") {
+					if !errors.Is(err, gcl.ErrAborted) ||
+						!strings.Contains(err.Error(), "a function of its Options.Trace") {
 						t.Errorf("replica %d: %v", r, err)
 					}
 				}
@@ -331,7 +348,9 @@ func TestTracePanics(t *testing.T) {
 // Run makes an error of a panic or a Goexit in a Trace.
 func TestTraceCrashInRun(t *testing.T) {
 	body := func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) }
-	err := gcl.Run(watched(t), 2, body, gcl.WithOptions(gcl.Options{Trace: traceCrashes(func() { panic("in a Trace") })["RoundStart"]}))
+	err := gcl.Run(watched(t), 2, body, gcl.WithOptions(gcl.Options{Trace: traceCrashes(func() {
+		panic("in a Trace")
+	})["RoundStart"]}))
 	if p := (*gcl.PanicError)(nil); !errors.As(err, &p) && !errors.Is(err, gcl.ErrAborted) {
 		t.Errorf("a panic: %v", err)
 	}
@@ -372,7 +391,8 @@ func TestNamed(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, x := range []*gcl.Comm{n, dup, with(n, methods.Direct), grouped(n, commgroup.Group{Type: commgroup.Consecutive, Size: 2})} {
+		for _, x := range []*gcl.Comm{n, dup, with(n, methods.Direct),
+			grouped(n, commgroup.Group{Type: commgroup.Consecutive, Size: 2})} {
 			if x.Name() != "layer3/grads" {
 				t.Errorf("name %q", x.Name())
 			}
@@ -387,7 +407,8 @@ func TestNamed(t *testing.T) {
 		c.Barrier(ctx)
 		n.Abort(errBoom)
 		err = n.Barrier(ctx)
-		if err == nil || !strings.HasPrefix(err.Error(), `gcl: barrier #3 "layer3/grads": replica `) && !regexp.MustCompile(`^gcl: barrier #\d "layer3/grads": `).MatchString(err.Error()) {
+		if err == nil || !strings.HasPrefix(err.Error(), `gcl: barrier #3 "layer3/grads": replica `) &&
+			!regexp.MustCompile(`^gcl: barrier #\d "layer3/grads": `).MatchString(err.Error()) {
 			t.Errorf("error %v", err)
 		}
 		return nil

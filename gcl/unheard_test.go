@@ -27,20 +27,24 @@ func confusedBroadcasts(o gcl.Options) []variant {
 		cast("broadcast", "broadcast #1 (int32 x 5, root 0, ", 0, 5),
 		cast("another length", "broadcast #1 (int32 x 6, root 0, ", 0, 6),
 		cast("another root", "broadcast #1 (int32 x 5, root 1, ", 1, 5),
-		{name: "another type", text: []string{"broadcast #1 (float32 x 5, root 0, "}, call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastInPlace(ctx, withOptions(c, o), make([]float32, 5), 0)
-		}},
-		{name: "several tensors", text: []string{"broadcast #1 (tensors, int32 x 5 in all, root 0, "}, call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastManyInPlace(ctx, withOptions(c, o), [][]int32{make([]int32, 5)}, 0)
-		}},
-		{name: "all-reduce", text: []string{"all-reduce #1 (ADD int32 x 5, "}, call: func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]int32, 5), gcl.Add)
-		}},
+		{name: "another type", text: []string{"broadcast #1 (float32 x 5, root 0, "},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.BroadcastInPlace(ctx, withOptions(c, o), make([]float32, 5), 0)
+			}},
+		{name: "several tensors", text: []string{"broadcast #1 (tensors, int32 x 5 in all, root 0, "},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.BroadcastManyInPlace(ctx, withOptions(c, o), [][]int32{make([]int32, 5)}, 0)
+			}},
+		{name: "all-reduce", text: []string{"all-reduce #1 (ADD int32 x 5, "},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]int32, 5), gcl.Add)
+			}},
 		{name: "barrier", text: []string{"barrier #1 ("}, call: func(ctx context.Context, c *gcl.Comm) error { return withOptions(c, o).Barrier(ctx) }},
-		{name: "one call later", text: []string{"broadcast #2 (int32 x 5, root 0, "}, call: func(ctx context.Context, c *gcl.Comm) error {
-			refuse(ctx, c)
-			return gcl.BroadcastInPlace(ctx, withOptions(c, o), make([]int32, 5), 0)
-		}},
+		{name: "one call later", text: []string{"broadcast #2 (int32 x 5, root 0, "},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				refuse(ctx, c)
+				return gcl.BroadcastInPlace(ctx, withOptions(c, o), make([]int32, 5), 0)
+			}},
 	}
 	for _, other := range []struct {
 		name, text string
@@ -52,19 +56,21 @@ func confusedBroadcasts(o gcl.Options) []variant {
 		{"all-reduce by a ring", "all-reduce #1 (ADD int32 x 7, clockwise_ring, ", gcl.Options{Method: methods.ClockwiseRing}, 7},
 		{"large all-reduce", "all-reduce #1 (ADD int32 x 7000, ", o, 7000},
 	} {
-		out = append(out, variant{name: other.name, text: []string{other.text}, call: func(ctx context.Context, c *gcl.Comm) error {
-			if strings.HasPrefix(other.text, "broadcast") {
-				return gcl.BroadcastInPlace(ctx, withOptions(c, other.options), make([]int32, other.size), 0)
-			}
-			return gcl.AllReduceInPlace(ctx, withOptions(c, other.options), make([]int32, other.size), gcl.Add)
-		}})
+		out = append(out, variant{name: other.name, text: []string{other.text},
+			call: func(ctx context.Context, c *gcl.Comm) error {
+				if strings.HasPrefix(other.text, "broadcast") {
+					return gcl.BroadcastInPlace(ctx, withOptions(c, other.options), make([]int32, other.size), 0)
+				}
+				return gcl.AllReduceInPlace(ctx, withOptions(c, other.options), make([]int32, other.size), gcl.Add)
+			}})
 	}
 	return out
 }
 
 // lives runs a replica each: it sleeps, makes a call, sleeps and closes, by the bubble's clock. It returns the errors
 // of call and Close together.
-func lives(ctx context.Context, t *testing.T, calls []variant, before, after []time.Duration, opts ...gcl.RunOption) []error {
+func lives(ctx context.Context, t *testing.T, calls []variant, before, after []time.Duration,
+	opts ...gcl.RunOption) []error {
 	comms, errs := joined(t, len(calls), opts...), make([]error, len(calls))
 	var all sync.WaitGroup
 	for r, c := range comms {
@@ -119,7 +125,8 @@ func TestBroadcastDisagreement(t *testing.T) {
 							if errors.Is(err, gcl.ErrMismatch) && all[0].in(err.Error()) && theirs.in(err.Error()) {
 								continue
 							}
-							t.Errorf("%s, n=%d, replica %d makes %s, the others broadcast, before %v, after %v: replica %d: %v",
+							t.Errorf("%s, n=%d, replica %d makes %s, the others broadcast, before %v, after %v: "+
+								"replica %d: %v",
 								kind.name, n, odd, theirs.name, before, after, r, err)
 						}
 					}
@@ -164,7 +171,8 @@ func TestCloseOneAfterTheOther(t *testing.T) {
 			for _, c := range comms[:4] {
 				all.Go(func() {
 					err := gcl.BroadcastInPlace(watched(t), withOptions(c, o), []int32{1}, 0)
-					if last := c.Rank() == 3 && o.Method != methods.Auto; (err != nil) != last { // in the ring, replica 3 waits for 4
+					// in the ring, replica 3 waits for 4
+					if last := c.Rank() == 3 && o.Method != methods.Auto; (err != nil) != last {
 						t.Errorf("replica %d: %v", c.Rank(), err)
 					}
 				})
@@ -250,7 +258,8 @@ func TestBroadcastDisagreementThenElsewhere(t *testing.T) {
 			return grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 3}).Barrier(ctx)
 		}},
 		{"in pairs, messages", func(ctx context.Context, c *gcl.Comm) error {
-			return withOptions(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 3}), direct).Barrier(ctx)
+			return withOptions(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 3}),
+				direct).Barrier(ctx)
 		}},
 		{"in pairs, often", func(ctx context.Context, c *gcl.Comm) error {
 			pair := withOptions(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 3}), direct)
@@ -359,7 +368,8 @@ func TestDupClosedBeforeTheOthers(t *testing.T) {
 		}
 		all.Wait()
 		for r, err := range errs {
-			if want := "replica 2 leaves without broadcast #1 (int32 x 5, root 0, "; !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), want) {
+			if want := "replica 2 leaves without broadcast #1 (int32 x 5, root 0, "; !errors.Is(err, gcl.ErrMismatch) ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("replica %d: %v, want %s...", r, err, want)
 			}
 		}

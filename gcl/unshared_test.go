@@ -27,7 +27,8 @@ type unshared struct {
 
 func (u unshared) Reaches(members []int) bool { return u.reaches == nil || u.reaches(members) }
 
-func (u unshared) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, w transport.Worker) error {
+func (u unshared) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int,
+	w transport.Worker) error {
 	if !u.open {
 		u.refused.Add(1)
 		return transport.ErrNotShared
@@ -67,8 +68,10 @@ func sums(ctx context.Context, c *gcl.Comm, size int) error {
 	n := c.Size()
 	ranks := n * (n - 1) / 2
 	for i := range one {
-		if want := int32(n*i + ranks); alone[i] != want || one[i] != want || two[i] != int32(i*ranks) || wide[i] != int64(n*i-ranks) {
-			return fmt.Errorf("element %d: %d, %d, %d, %d, want %d twice, %d, %d", i, alone[i], one[i], two[i], wide[i], want, i*ranks, n*i-ranks)
+		if want := int32(n*i + ranks); alone[i] != want || one[i] != want || two[i] != int32(i*ranks) ||
+			wide[i] != int64(n*i-ranks) {
+			return fmt.Errorf("element %d: %d, %d, %d, %d, want %d twice, %d, %d",
+				i, alone[i], one[i], two[i], wide[i], want, i*ranks, n*i-ranks)
 		}
 	}
 	return nil
@@ -89,9 +92,11 @@ func TestNotShared(t *testing.T) {
 			}}
 			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 				return errors.Join(sums(ctx, c, size), sums(ctx, c, size))
-			}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m, Implementation: gcl.Syncful, Trace: trace}))
+			}, gcl.WithEndpoints(endpoints),
+				gcl.WithOptions(gcl.Options{Method: m, Implementation: gcl.Syncful, Trace: trace}))
 			if want := int64(n * 2 * 2); refused.Load() != want || byMessages.Load() != want {
-				t.Errorf("%d calls refused to be shared and %d went by messages, want %d", refused.Load(), byMessages.Load(), want)
+				t.Errorf("%d calls refused to be shared and %d went by messages, want %d",
+					refused.Load(), byMessages.Load(), want)
 			}
 		})
 	}

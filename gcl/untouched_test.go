@@ -208,14 +208,16 @@ func TestSyncfulWritesNothing(t *testing.T) {
 			settings = append(settings, setting{fmt.Sprintf("method=%v/staged=%v", m, staged), o, false})
 		}
 	}
-	settings = append(settings, setting{"method=direct/messages", gcl.Options{Method: methods.Direct, Implementation: gcl.Syncful}, true})
+	settings = append(settings,
+		setting{"method=direct/messages", gcl.Options{Method: methods.Direct, Implementation: gcl.Syncful}, true})
 	tried := 0
 	for i, s := range settings {
 		for _, size := range []int{7, 5001} {
 			for k, f := range forms(n, size) {
 				for j, d := range disagreements {
 					tried++
-					if few := i > 0 && !*full; few && (i+j+k)%len(disagreements) != 0 || few && testing.Short() && tried%4 != 0 {
+					if few := i > 0 && !*full; few && (i+j+k)%len(disagreements) != 0 ||
+						few && testing.Short() && tried%4 != 0 {
 						continue // all disagreements by the first setting, one in turn by the others
 					}
 					var memory, before [n][]float32
@@ -239,7 +241,8 @@ func TestSyncfulWritesNothing(t *testing.T) {
 					}, opts...)
 					where := fmt.Sprintf("%s/%s/size=%d/other %s", f.name, s.name, size, d.name)
 					for r, err := range errs {
-						if err == nil { // a broadcast of few bytes, for whom did not take it from somebody who disagrees
+						// a broadcast of few bytes, for whom did not take it from somebody who disagrees
+						if err == nil {
 							continue
 						}
 						if !errors.Is(err, gcl.ErrMismatch) {

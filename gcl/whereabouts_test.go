@@ -45,20 +45,25 @@ func waits(t *testing.T) (out []struct {
 	}
 	many := func(o gcl.Options, size int) func(ctx context.Context, c *gcl.Comm) error {
 		return func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllReduceManyInPlace(ctx, withOptions(c, o), [][]float32{make([]float32, size), make([]float32, 3)}, gcl.Add)
+			return gcl.AllReduceManyInPlace(ctx, withOptions(c, o),
+				[][]float32{make([]float32, size), make([]float32, 3)}, gcl.Add)
 		}
 	}
 	ring := gcl.Options{Method: methods.ClockwiseRing}
 	add("small", "all-reduce", reduce(gcl.Options{}, 2))
 	add("peer memory", "all-reduce", reduce(gcl.Options{}, 70000))
 	add("messages", "all-reduce", reduce(ring, 7000))
-	add("direct by messages", "all-reduce", reduce(gcl.Options{Method: methods.Direct, Implementation: gcl.Syncless}, 7000))
-	add("rounds on peer memory", "all-reduce", reduce(gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, 7000))
+	add("direct by messages", "all-reduce",
+		reduce(gcl.Options{Method: methods.Direct, Implementation: gcl.Syncless}, 7000))
+	add("rounds on peer memory", "all-reduce",
+		reduce(gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful}, 7000))
 	add("many, small", "all-reduce", many(gcl.Options{}, 5))
 	add("many", "all-reduce", many(gcl.Options{}, 70000))
 	add("many by messages", "all-reduce", many(ring, 7000))
 	add("barrier", "barrier", func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) })
-	add("barrier by messages", "barrier", func(ctx context.Context, c *gcl.Comm) error { return with(c, methods.ClockwiseRing).Barrier(ctx) })
+	add("barrier by messages", "barrier", func(ctx context.Context, c *gcl.Comm) error {
+		return with(c, methods.ClockwiseRing).Barrier(ctx)
+	})
 	add("broadcast", "broadcast", func(ctx context.Context, c *gcl.Comm) error {
 		return gcl.BroadcastInPlace(ctx, c, make([]float32, 2), 2) // from who does not come
 	})
@@ -101,7 +106,8 @@ func TestTimeoutSaysWhoIsMissing(t *testing.T) {
 					return w.call(ctx, c)
 				}, w.opts...)
 				text := timeless(fmt.Sprint(errs[3]))
-				if !errors.Is(errs[3], context.DeadlineExceeded) || !strings.HasPrefix(text, "gcl: "+w.what+" #") || !strings.HasSuffix(text, "context deadline exceeded, "+o.text) {
+				if !errors.Is(errs[3], context.DeadlineExceeded) || !strings.HasPrefix(text, "gcl: "+w.what+" #") ||
+					!strings.HasSuffix(text, "context deadline exceeded, "+o.text) {
 					t.Errorf("%s, replica 2 does %s: %s", w.name, o.name, text)
 				}
 			})
@@ -243,8 +249,10 @@ func TestDumpOfWaitingComms(t *testing.T) {
 			return second.Barrier(ctx)
 		})
 		wantLines(t, timeless(dumped),
-			"replica 0 is in barrier #1 of group {0, 1} on connection 0 for T, waiting for replica 1, which is in barrier #1 of group {0, 1} on connection 1 and has made no call on connection 0",
-			"replica 1 is in barrier #1 of group {0, 1} on connection 1 for T, waiting for replica 0, which is in barrier #1 of group {0, 1} on connection 0 and has made no call on connection 1",
+			"replica 0 is in barrier #1 of group {0, 1} on connection 0 for T, waiting for replica 1, which is in "+
+				"barrier #1 of group {0, 1} on connection 1 and has made no call on connection 0",
+			"replica 1 is in barrier #1 of group {0, 1} on connection 1 for T, waiting for replica 0, which is in "+
+				"barrier #1 of group {0, 1} on connection 0 and has made no call on connection 1",
 			"gcl: flight recorder; times are relative to now",
 			"replica 0, connection 0: 1 collective",
 			tableHead,
@@ -256,7 +264,8 @@ func TestDumpOfWaitingComms(t *testing.T) {
 			"  T running barrier #1 (group {0, 1})",
 		)
 		for r, err := range errs {
-			want := fmt.Sprintf("waiting for replica %d, which is in barrier #1 of group {0, 1} on connection %d and has made no call on connection %d", 1-r, 1-r, r)
+			want := fmt.Sprintf("waiting for replica %d, which is in barrier #1 of group {0, 1} on connection %d and "+
+				"has made no call on connection %d", 1-r, 1-r, r)
 			if !errors.Is(err, context.Canceled) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("replica %d: %v, want %s", r, err, want)
 			}
@@ -301,7 +310,8 @@ func TestDumpOfCommWhileRunning(t *testing.T) {
 				default:
 				}
 			}
-			if err := errors.Join(gcl.AllReduceInPlace(ctx, c, over, gcl.Max), gcl.AllReduceInPlace(ctx, with(c, methods.ClockwiseRing), make([]float32, 100), gcl.Add)); err != nil {
+			if err := errors.Join(gcl.AllReduceInPlace(ctx, c, over, gcl.Max),
+				gcl.AllReduceInPlace(ctx, with(c, methods.ClockwiseRing), make([]float32, 100), gcl.Add)); err != nil {
 				return err
 			}
 		}

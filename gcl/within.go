@@ -33,7 +33,8 @@ import (
 // Errors: no rows, more than [MaxIPUs], or another number of them than the topology given to Run has IPUs per replica;
 // a number that m does not divide; rows of different length at one offset; an operator that does not take T. They name
 // the IPU, and change nothing. A context that is done on the way aborts the communicator.
-func ReduceScatterWithinReplica[T tensor.Element](ctx context.Context, c *Comm, rows [][]T, op Operator) (chunks.Chunks[T], error) {
+func ReduceScatterWithinReplica[T tensor.Element](ctx context.Context, c *Comm, rows [][]T,
+	op Operator) (chunks.Chunks[T], error) {
 	out := chunks.NewChunks[T](len(rows))
 	out.Original = rows
 	err := reduceWithin(ctx, c, schedule.ReduceScatter, rows, op, func(w *ipu, k call) error {
@@ -73,7 +74,8 @@ func AllReduceWithinReplica[T tensor.Element](ctx context.Context, c *Comm, rows
 }
 
 // reduceWithin carries out a reduction of rows. part is given each IPU's call, which lacks the output.
-func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, rows [][]T, op Operator, part func(*ipu, call) error) error {
+func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, rows [][]T,
+	op Operator, part func(*ipu, call) error) error {
 	dtype := tensor.DTypeOf[T]()
 	check := func() error {
 		if err := op.Accepts(dtype); err != nil {
@@ -81,7 +83,8 @@ func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective sch
 		}
 		for p, m := c.ipusPerRank(), c.ipusPerRank(); p < len(rows); p++ {
 			if first := p % m; len(rows[p]) != len(rows[first]) {
-				return fmt.Errorf("the row of IPU %d has %d elements, that of IPU %d has %d; rows of one offset (here %d of %d) are of equal length",
+				return fmt.Errorf("the row of IPU %d has %d elements, that of IPU %d has %d; rows of one offset "+
+					"(here %d of %d) are of equal length",
 					p, len(rows[p]), first, len(rows[first]), first, m)
 			}
 		}
@@ -120,7 +123,8 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 		}
 		for p, chunk := range in.List {
 			if !fits(len(chunk.Data)+total, k, dtype.Size()) {
-				return fmt.Errorf("%d elements on IPUs 0 to %d, and %d on IPU %d, make %d rows that take more than %d bytes together",
+				return fmt.Errorf("%d elements on IPUs 0 to %d, and %d on IPU %d, make %d rows that take more than "+
+					"%d bytes together",
 					total, p-1, len(chunk.Data), p, k, int64(maxBytes))
 			}
 			total += len(chunk.Data)
@@ -172,13 +176,16 @@ func chunkOrder[T any](list []chunks.Chunk[T], m int) ([]int, error) {
 	for p, chunk := range list {
 		switch {
 		case chunk.Offset < 0 || chunk.Offset >= m:
-			return nil, fmt.Errorf("the chunk of IPU %d has offset %d, want 0 to %d: ranks have %d IPUs (Options.IPUsPerRank)", p, chunk.Offset, m-1, m)
+			return nil, fmt.Errorf("the chunk of IPU %d has offset %d, want 0 to %d: ranks have %d IPUs "+
+				"(Options.IPUsPerRank)", p, chunk.Offset, m-1, m)
 		case chunk.Index < 0 || chunk.Index >= size:
-			return nil, fmt.Errorf("the chunk of IPU %d has index %d, want 0 to %d: %d IPUs are %d ranks", p, chunk.Index, size-1, len(list), size)
+			return nil, fmt.Errorf("the chunk of IPU %d has index %d, want 0 to %d: %d IPUs are %d ranks",
+				p, chunk.Index, size-1, len(list), size)
 		}
 		at := &order[chunk.Offset*size+chunk.Index]
 		if *at >= 0 {
-			return nil, fmt.Errorf("the chunks of IPUs %d and %d both have index %d and offset %d", *at, p, chunk.Index, chunk.Offset)
+			return nil, fmt.Errorf("the chunks of IPUs %d and %d both have index %d and offset %d",
+				*at, p, chunk.Index, chunk.Offset)
 		}
 		*at = p
 	}

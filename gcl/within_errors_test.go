@@ -24,7 +24,8 @@ func TestWithinErrors(t *testing.T) {
 		return func(ctx context.Context, c *gcl.Comm) error {
 			_, err := gcl.AllReduceWithinReplica(ctx, c, rows, op)
 			out, err2 := gcl.ReduceScatterWithinReplica(ctx, c, rows, op)
-			if err == nil || err2 == nil || strings.ReplaceAll(err2.Error(), "reduce-scatter", "all-reduce") != err.Error() || out.List != nil {
+			if err == nil || err2 == nil ||
+				strings.ReplaceAll(err2.Error(), "reduce-scatter", "all-reduce") != err.Error() || out.List != nil {
 				return fmt.Errorf("all-reduce: %v, reduce-scatter: %v with %v", err, err2, out)
 			}
 			return err
@@ -46,15 +47,19 @@ func TestWithinErrors(t *testing.T) {
 		want    string
 	}{
 		{"rows of different length", gcl.Options{}, reduceBoth([][]int32{{1, 2}, {3, 4}, {5}}, gcl.Add),
-			"gcl: all-reduce within the replica: replica 0: the row of IPU 2 has 1 elements, that of IPU 0 has 2; rows of one offset (here 0 of 1) are of equal length"},
+			"gcl: all-reduce within the replica: replica 0: the row of IPU 2 has 1 elements, that of IPU 0 has 2; " +
+				"rows of one offset (here 0 of 1) are of equal length"},
 		{"rows of different length at one offset", pairs, reduceBoth([][]int32{{1}, {3, 4}, {5}, {6}}, gcl.Add),
-			"gcl: all-reduce within the replica: replica 0: the row of IPU 3 has 1 elements, that of IPU 1 has 2; rows of one offset (here 1 of 2) are of equal length"},
+			"gcl: all-reduce within the replica: replica 0: the row of IPU 3 has 1 elements, that of IPU 1 has 2; " +
+				"rows of one offset (here 1 of 2) are of equal length"},
 		{"no rows", gcl.Options{}, reduceBoth(nil, gcl.Add), "no IPU is given data, want 1 or more"},
 		{"more rows than a replica has IPUs", gcl.Options{}, reduceBoth(make([][]int32, 257), gcl.Add),
-			"gcl: all-reduce within the replica: replica 0: 257 IPUs are given data, a row or chunk each, want 256 at most (MaxIPUs)"},
+			"gcl: all-reduce within the replica: replica 0: 257 IPUs are given data, a row or chunk each, want 256 " +
+				"at most (MaxIPUs)"},
 		{"many more rows", pairs, reduceBoth(make([][]int32, 5000), gcl.Add), "5000 IPUs are given data, a row or chunk each, want 256 at most"},
 		{"many chunks", gcl.Options{}, gather(make([]chunks.Chunk[int32], 5000)...),
-			"gcl: all-gather within the replica: replica 0: 5000 IPUs are given data, a row or chunk each, want 256 at most"},
+			"gcl: all-gather within the replica: replica 0: 5000 IPUs are given data, a row or chunk each, want 256 " +
+				"at most"},
 		{"ranks that do not fit", pairs, reduceBoth(three, gcl.Add), "3 IPUs do not divide into ranks of 2 (Options.IPUsPerRank)"},
 		{"ranks larger than the replica", gcl.Options{IPUsPerRank: 4}, reduceBoth(three, gcl.Add), "3 IPUs do not divide into ranks of 4"},
 		{"an operator for other types", gcl.Options{}, reduceBoth(four, gcl.LogicalAnd), "operator LOGICAL_AND takes bool, not int32"},
@@ -64,10 +69,12 @@ func TestWithinErrors(t *testing.T) {
 		{"no chunks", gcl.Options{}, gather(), "gcl: all-gather within the replica: replica 0: no IPU is given data, want 1 or more"},
 		{"chunks for ranks that do not fit", pairs, gather(make([]chunks.Chunk[int32], 3)...), "3 IPUs do not divide into ranks of 2"},
 		{"fresh chunks", gcl.Options{}, gather(chunks.NewChunks[int32](3).List...), "the chunks of IPUs 0 and 1 both have index 0 and offset 0"},
-		{"an index twice", gcl.Options{}, gather(chunks.Chunk[int32]{Index: 1}, chunks.Chunk[int32]{Index: 0}, chunks.Chunk[int32]{Index: 1}),
+		{"an index twice", gcl.Options{},
+			gather(chunks.Chunk[int32]{Index: 1}, chunks.Chunk[int32]{Index: 0}, chunks.Chunk[int32]{Index: 1}),
 			"gcl: all-gather within the replica: replica 0: the chunks of IPUs 0 and 2 both have index 1 and offset 0"},
 		{"an index too high", gcl.Options{}, gather(chunks.Chunk[int32]{}, chunks.Chunk[int32]{Index: 2}), "the chunk of IPU 1 has index 2, want 0 to 1: 2 IPUs are 2 ranks"},
-		{"an index too high for the ranks", pairs, gather(chunks.Chunk[int32]{}, chunks.Chunk[int32]{Offset: 1, Index: 1}),
+		{"an index too high for the ranks", pairs,
+			gather(chunks.Chunk[int32]{}, chunks.Chunk[int32]{Offset: 1, Index: 1}),
 			"the chunk of IPU 1 has index 1, want 0 to 0: 2 IPUs are 1 ranks"},
 		{"an index below 0", gcl.Options{}, gather(chunks.Chunk[int32]{Index: -1}), "the chunk of IPU 0 has index -1, want 0 to 0"},
 		{"an offset without ranks", gcl.Options{}, gather(chunks.Chunk[int32]{}, chunks.Chunk[int32]{Offset: 1}),
@@ -79,7 +86,8 @@ func TestWithinErrors(t *testing.T) {
 			alone(t, func(ctx context.Context, c *gcl.Comm) error {
 				c = withOptions(c, x.options)
 				err := x.call(ctx, c)
-				if err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "within the replica: replica 0: ") {
+				if err == nil || !strings.Contains(err.Error(), x.want) ||
+					!strings.Contains(err.Error(), "within the replica: replica 0: ") {
 					t.Errorf("error %v, want %q", err, x.want)
 				}
 				if errors.Is(err, gcl.ErrAborted) || errors.Is(err, gcl.ErrMismatch) || errors.Is(err, gcl.ErrClosed) {
@@ -148,7 +156,8 @@ func TestWithinKnowsTheIPUs(t *testing.T) {
 			_, err2 := gcl.AllGatherWithinReplica(ctx, c, chunks.NewChunks[int32](4))
 			_, err3 := gcl.ReduceScatterWithinReplica(ctx, c, [][]int32{}, gcl.Add)
 			for given, err := range map[int]error{2: err1, 4: err2, 0: err3} {
-				if want := fmt.Sprintf("%d IPUs are given data, but a replica has 3 by the topology", given); err == nil || !strings.Contains(err.Error(), want) {
+				if want := fmt.Sprintf("%d IPUs are given data, but a replica has 3 by the topology",
+					given); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want %q", err, want)
 				}
 			}
@@ -211,7 +220,8 @@ func TestWithinBesideOthers(t *testing.T) {
 				sum := int32(k * (k - 1) / 2)
 				out, err1 := gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add)
 				across, err2 := gcl.AllReduce(ctx, c, out[k-1], gcl.Add)
-				if err := errors.Join(err1, err2, check("across", across, []int32{int32(3*k) + 3*sum, 3 * sum})); err != nil {
+				if err := errors.Join(err1, err2,
+					check("across", across, []int32{int32(3*k) + 3*sum, 3 * sum})); err != nil {
 					return err
 				}
 			}
@@ -248,15 +258,18 @@ func TestWithinCancelled(t *testing.T) {
 			if errors.As(err, &peer) {
 				t.Errorf("%v: error %v blames a replica", i, err)
 			}
-			if text := fmt.Sprint(err); !strings.HasPrefix(text, "gcl: all-reduce within the replica: replica 0: IPU ") || !strings.HasSuffix(text, "too late") {
+			if text := fmt.Sprint(err); !strings.HasPrefix(text,
+				"gcl: all-reduce within the replica: replica 0: IPU ") || !strings.HasSuffix(text, "too late") {
 				t.Errorf("%v: error %q", i, text)
 			}
-			if _, err := gcl.AllReduceWithinReplica(ctx, c, [][]int32{{1}, {2}}, gcl.Add); !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, late) {
+			if _, err := gcl.AllReduceWithinReplica(ctx, c, [][]int32{{1}, {2}}, gcl.Add); !errors.Is(err,
+				gcl.ErrAborted) || !errors.Is(err, late) {
 				t.Errorf("%v: afterwards: %v, want %v", i, err, gcl.ErrAborted)
 			}
 			return nil
 		}, gcl.WithOptions(gcl.Options{Method: methods.ClockwiseRing, Implementation: i}))
-		if err := errs[1]; !errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), "all-reduce within the replica: replica 0: IPU ") {
+		if err := errs[1]; !errors.Is(err, gcl.ErrAborted) ||
+			!strings.Contains(err.Error(), "all-reduce within the replica: replica 0: IPU ") {
 			t.Errorf("%v: replica 1: error %v", i, err)
 		}
 	}
@@ -307,7 +320,8 @@ func TestWithinAborted(t *testing.T) {
 		if err := c.Barrier(ctx); err == nil {
 			t.Error("a barrier after an abort")
 		}
-		if _, err := gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add); !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, cause) {
+		if _, err := gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add); !errors.Is(err, gcl.ErrAborted) ||
+			!errors.Is(err, cause) {
 			t.Errorf("replica %d: error %v", c.Rank(), err)
 		}
 		return nil
@@ -315,7 +329,8 @@ func TestWithinAborted(t *testing.T) {
 	failures(t, 1, func(ctx context.Context, c *gcl.Comm) error {
 		done, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, err := gcl.AllReduceWithinReplica(done, c, rows, gcl.Add); !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, context.Canceled) {
+		if _, err := gcl.AllReduceWithinReplica(done, c, rows, gcl.Add); !errors.Is(err, gcl.ErrAborted) ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("a context that is done: error %v", err)
 		}
 		return nil
@@ -344,7 +359,8 @@ func TestWithinClosed(t *testing.T) {
 			if !errors.Is(err, gcl.ErrClosed) || errors.Is(err, gcl.ErrAborted) {
 				t.Errorf("%v: in progress: %v, want %v", i, err, gcl.ErrClosed)
 			}
-			if text := fmt.Sprint(err); !strings.Contains(text, "replica 0: IPU ") || !strings.HasSuffix(text, "the communicator is closed") {
+			if text := fmt.Sprint(err); !strings.Contains(text, "replica 0: IPU ") ||
+				!strings.HasSuffix(text, "the communicator is closed") {
 				t.Errorf("%v: error %q", i, text)
 			}
 			if _, err := gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add); !errors.Is(err, gcl.ErrClosed) {
@@ -365,7 +381,8 @@ func TestWithinPanic(t *testing.T) {
 				}
 			})
 			crash := (*gcl.PanicError)(nil)
-			if !errors.As(err, &crash) || crash.Value != "a fault" || !errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), fmt.Sprintf("IPU %d: ", guilty)) {
+			if !errors.As(err, &crash) || crash.Value != "a fault" || !errors.Is(err, gcl.ErrAborted) ||
+				!strings.Contains(err.Error(), fmt.Sprintf("IPU %d: ", guilty)) {
 				t.Errorf("error %v", err)
 			}
 			return nil

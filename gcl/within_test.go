@@ -38,7 +38,8 @@ func checkChunks[T tensor.Element](what string, got chunks.Chunks[T], want []chu
 	for p, w := range want {
 		have := got.List[p]
 		if have.Index != w.Index || have.Offset != w.Offset {
-			return fmt.Errorf("%s: IPU %d has index %d and offset %d, want %d and %d", what, p, have.Index, have.Offset, w.Index, w.Offset)
+			return fmt.Errorf("%s: IPU %d has index %d and offset %d, want %d and %d",
+				what, p, have.Index, have.Offset, w.Index, w.Offset)
 		}
 		if err := check(fmt.Sprintf("%s: chunk of IPU %d", what, p), have.Data, w.Data); err != nil {
 			return err
@@ -161,7 +162,8 @@ func TestWithinRings(t *testing.T) {
 		{2, 2, 1, []int{1}, []int{0}, []int{0, 1}, []int{0, 1}},
 	} {
 		equal, equalRing, every, everyRing, err := gcl.IPURings(x.k, x.m, x.id)
-		if err != nil || !slices.Equal(equal, x.equal) || !slices.Equal(equalRing, x.equalRing) || !slices.Equal(every, x.every) || !slices.Equal(everyRing, x.everyRing) {
+		if err != nil || !slices.Equal(equal, x.equal) || !slices.Equal(equalRing, x.equalRing) ||
+			!slices.Equal(every, x.every) || !slices.Equal(everyRing, x.everyRing) {
 			t.Errorf("%+v: %v round %v of %v round %v, %v", x, equal, equalRing, every, everyRing, err)
 		}
 	}
@@ -176,7 +178,8 @@ func TestWithinMatrix(t *testing.T) {
 
 func withinMatrix[T tensor.Element](t *testing.T) {
 	type shape struct{ k, m int }
-	shapes := []shape{{1, 1}, {2, 1}, {2, 2}, {3, 1}, {4, 1}, {4, 2}, {5, 1}, {6, 3}, {7, 1}, {8, 1}, {8, 2}, {9, 3}, {15, 1}, {16, 1}, {16, 4}}
+	shapes := []shape{{1, 1}, {2, 1}, {2, 2}, {3, 1}, {4, 1}, {4, 2}, {5, 1}, {6, 3}, {7, 1}, {8, 1}, {8, 2}, {9, 3},
+		{15, 1}, {16, 1}, {16, 4}}
 	if testing.Short() || underRace {
 		shapes = []shape{{1, 1}, {2, 1}, {3, 1}, {4, 2}, {5, 1}, {9, 3}, {16, 1}}
 	}
@@ -186,7 +189,8 @@ func withinMatrix[T tensor.Element](t *testing.T) {
 			continue // float32 has all shapes, the others small ones and some
 		}
 		options := eachMethod()
-		if s.k <= 3 && !underRace || s.k <= 9 && dtype == tensor.F32 { // on peer memory every IPU needs the plans of all
+		// on peer memory every IPU needs the plans of all
+		if s.k <= 3 && !underRace || s.k <= 9 && dtype == tensor.F32 {
 			options = bothWays()
 		}
 		sizes := []int{0, 1, s.k - 1, s.k, s.k + 1, 1291, 1399}
@@ -194,29 +198,31 @@ func withinMatrix[T tensor.Element](t *testing.T) {
 			sizes = []int{0, 1, s.k + 1, 1291}
 		}
 		for _, reproducible := range []bool{false, true} {
-			t.Run(fmt.Sprintf("dtype=%v/ipus=%d/perRank=%d/reproducible=%v", dtype, s.k, s.m, reproducible), func(t *testing.T) {
-				alone(t, func(ctx context.Context, c *gcl.Comm) error {
-					for i, o := range options {
-						o.Reproducible, o.IPUsPerRank = reproducible, s.m
-						other := options[(i+1)%len(options)]
-						other.IPUsPerRank = s.m
-						for _, op := range operators[T]() {
-							if op != gcl.Add && reproducible && dtype != tensor.F16 {
-								continue
-							}
-							for i, size := range sizes {
-								if i != 1 && i != 4 && op != gcl.Add {
+			t.Run(fmt.Sprintf("dtype=%v/ipus=%d/perRank=%d/reproducible=%v", dtype, s.k, s.m, reproducible),
+				func(t *testing.T) {
+					alone(t, func(ctx context.Context, c *gcl.Comm) error {
+						for i, o := range options {
+							o.Reproducible, o.IPUsPerRank = reproducible, s.m
+							other := options[(i+1)%len(options)]
+							other.IPUsPerRank = s.m
+							for _, op := range operators[T]() {
+								if op != gcl.Add && reproducible && dtype != tensor.F16 {
 									continue
 								}
-								if err := tryWithin[T](ctx, withOptions(c, o), withOptions(c, other), op, s.k, size); err != nil {
-									return fmt.Errorf("%+v op=%v size=%d: %w", o, op, size, err)
+								for i, size := range sizes {
+									if i != 1 && i != 4 && op != gcl.Add {
+										continue
+									}
+									if err := tryWithin[T](ctx, withOptions(c, o), withOptions(c, other), op, s.k,
+										size); err != nil {
+										return fmt.Errorf("%+v op=%v size=%d: %w", o, op, size, err)
+									}
 								}
 							}
 						}
-					}
-					return nil
+						return nil
+					})
 				})
-			})
 		}
 	}
 }
@@ -249,7 +255,8 @@ func tryWithin[T tensor.Element](ctx context.Context, c, other *gcl.Comm, op gcl
 	}
 	scattered, err1 := gcl.ReduceScatterWithinReplica(ctx, c, rows, op)
 	out, err2 := gcl.AllReduceWithinReplica(ctx, c, rows, op)
-	if err := errors.Join(err1, err2, checkChunks("reduce-scatter", scattered, want), checkRows("all-reduce", out, reduced),
+	if err := errors.Join(err1, err2, checkChunks("reduce-scatter", scattered, want),
+		checkRows("all-reduce", out, reduced),
 		checkRows("the input", rows, kept), check("Concat", scattered.Concat(), joined)); err != nil {
 		return err
 	}
@@ -257,7 +264,8 @@ func tryWithin[T tensor.Element](ctx context.Context, c, other *gcl.Comm, op gcl
 		return errors.New("Original is not the input")
 	}
 	gathered, err := gcl.AllGatherWithinReplica(ctx, other, scattered)
-	if err := errors.Join(err, checkRows("all-gather", gathered, repeated(joined, k)), checkChunks("the chunks", scattered, want)); err != nil {
+	if err := errors.Join(err, checkRows("all-gather", gathered, repeated(joined, k)),
+		checkChunks("the chunks", scattered, want)); err != nil {
 		return err
 	}
 	// Every result is memory of its own.
@@ -310,7 +318,8 @@ func TestWithinGathersOtherPartsOfOneLength(t *testing.T) {
 		for _, lengths := range [][]int{{100, 0, 28}, {28, 100, 0}, {43, 42, 43}} {
 			in := chunks.NewChunks[int16](len(lengths))
 			for p, n := range lengths {
-				in.List[p] = chunks.Chunk[int16]{Index: []int{0, 2, 1}[p], Data: make([]int16, n)} // where reduce-scatter leaves it
+				// where reduce-scatter leaves it
+				in.List[p] = chunks.Chunk[int16]{Index: []int{0, 2, 1}[p], Data: make([]int16, n)}
 				for i := range in.List[p].Data {
 					in.List[p].Data[i] = int16(1000*p + i)
 				}
@@ -335,7 +344,8 @@ func TestWithinReproducibleFoldsInRingOrder(t *testing.T) {
 			reproducible := withOptions(c, o)
 			out, err1 := gcl.AllReduceWithinReplica(ctx, reproducible, order, gcl.Add)
 			scattered, err2 := gcl.ReduceScatterWithinReplica(ctx, reproducible, order, gcl.Add)
-			if err := errors.Join(err1, err2, checkRows("all-reduce", out, repeated([]float32{2}, 4)), check("Concat", scattered.Concat(), []float32{2})); err != nil {
+			if err := errors.Join(err1, err2, checkRows("all-reduce", out, repeated([]float32{2}, 4)),
+				check("Concat", scattered.Concat(), []float32{2})); err != nil {
 				return fmt.Errorf("%+v: %w", o, err)
 			}
 		}
@@ -374,7 +384,8 @@ func TestWithinIsWhatReplicasDo(t *testing.T) {
 				c = withOptions(c, o)
 				out, err1 := gcl.AllReduceWithinReplica(ctx, c, rows, gcl.Add)
 				scattered, err2 := gcl.ReduceScatterWithinReplica(ctx, c, rows, gcl.Add)
-				if err := errors.Join(err1, err2, checkRows("all-reduce", out, results), check("reduce-scatter", scattered.Concat(), slices.Concat(shards...))); err != nil {
+				if err := errors.Join(err1, err2, checkRows("all-reduce", out, results),
+					check("reduce-scatter", scattered.Concat(), slices.Concat(shards...))); err != nil {
 					return fmt.Errorf("ipus=%d %+v: %w", k, o, err)
 				}
 				different[fmt.Sprint(out[0])] = true
@@ -403,7 +414,8 @@ func TestWithinWorksOnTensors(t *testing.T) {
 			return err
 		}
 		// The original input is the tensor's memory, with its shape.
-		if at, err := tensor.Of[int32](x); err != nil || len(scattered.Original) != 2 || len(scattered.Original[1]) != 3 || &scattered.Original[1][0] != &at[3] {
+		if at, err := tensor.Of[int32](x); err != nil || len(scattered.Original) != 2 ||
+			len(scattered.Original[1]) != 3 || &scattered.Original[1][0] != &at[3] {
 			return fmt.Errorf("Original is %v, %w", scattered.Original, err)
 		}
 		return nil
@@ -425,7 +437,8 @@ func TestWithinHybrid(t *testing.T) {
 			return err
 		}
 		for p := range rows {
-			err1 = errors.Join(err1, check("gathered", gathered[p], []int32{111, 222, 333}), check("reduced", reduced[p], []int32{111, 222, 333}))
+			err1 = errors.Join(err1, check("gathered", gathered[p], []int32{111, 222, 333}),
+				check("reduced", reduced[p], []int32{111, 222, 333}))
 		}
 		return err1
 	}, gcl.WithTopology(machine), gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid}))

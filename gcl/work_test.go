@@ -110,7 +110,8 @@ func TestStartMisuse(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := kept.Barrier(ctx); isArgumentError(err) != nil || !strings.Contains(err.Error(), "after it returned") {
+		if err := kept.Barrier(ctx); isArgumentError(err) != nil ||
+			!strings.Contains(err.Error(), "after it returned") {
 			return fmt.Errorf("the inner Comm after the function returned: %v", err)
 		}
 		for i, err := range []error{
@@ -180,7 +181,8 @@ func TestStartPanics(t *testing.T) {
 			}).Wait()
 		})
 		var p *gcl.PanicError
-		if name == "panic" && (!errors.As(errs[2], &p) || p.Replica != 2 || !strings.Contains(string(p.Stack), "panicHere") || !errors.Is(errs[2], errBoom)) {
+		if name == "panic" && (!errors.As(errs[2], &p) || p.Replica != 2 ||
+			!strings.Contains(string(p.Stack), "panicHere") || !errors.Is(errs[2], errBoom)) {
 			t.Errorf("Wait: %v, want a *PanicError of replica 2", errs[2])
 		}
 		if name == "Goexit" && (errs[2] == nil || !strings.Contains(errs[2].Error(), "Goexit")) {
@@ -220,7 +222,8 @@ func TestCancelledInTheQueue(t *testing.T) {
 			return err
 		})
 		for r, err := range errs {
-			if !errors.Is(err, errBoom) || !errors.Is(err, gcl.ErrAborted) || !strings.HasPrefix(err.Error(), "gcl: barrier #1: replica ") {
+			if !errors.Is(err, errBoom) || !errors.Is(err, gcl.ErrAborted) ||
+				!strings.HasPrefix(err.Error(), "gcl: barrier #1: replica ") {
 				t.Errorf("replica %d: %v, want ErrAborted with the context's cause", r, err)
 			}
 		}
@@ -281,7 +284,8 @@ func TestRunWaitsForWorks(t *testing.T) {
 // Dup opens a connection that does not wait for the first one, and the two do not mix.
 func TestDupIsIndependent(t *testing.T) {
 	replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
-		c = withOptions(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 3}), gcl.Options{Method: methods.ClockwiseRing, Reproducible: true})
+		c = withOptions(grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 3}),
+			gcl.Options{Method: methods.ClockwiseRing, Reproducible: true})
 		d, err := c.Dup(ctx)
 		if err != nil {
 			return err
@@ -427,7 +431,8 @@ func TestDupArguments(t *testing.T) {
 		return err
 	})
 	for r, err := range errs {
-		if !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "gcl: dup: replica ") {
+		if !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, errBoom) ||
+			!strings.HasPrefix(err.Error(), "gcl: dup: replica ") {
 			t.Errorf("replica %d: Dup after an abort: %v", r, err)
 		}
 	}
@@ -454,7 +459,8 @@ func TestAbort(t *testing.T) {
 			return err
 		})
 		for r, err := range errs {
-			if !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, errBoom) || strings.Contains(err.Error(), "too late") || !strings.Contains(err.Error(), "aborted by replica 0") {
+			if !errors.Is(err, gcl.ErrAborted) || !errors.Is(err, errBoom) ||
+				strings.Contains(err.Error(), "too late") || !strings.Contains(err.Error(), "aborted by replica 0") {
 				t.Errorf("replica %d: %v, want ErrAborted with the first cause", r, err)
 			}
 		}

@@ -20,7 +20,9 @@ func TestAnyInput(t *testing.T) {
 	truth := m.Constant(tensor.Scalar(true))
 	in, out := building.HostToDevice("in", f32(2, 3)), building.DeviceToHost("out", f32(2, 3))
 	w := building.Variable(f32s(t, []float32{1, 2, 3, 4, 5, 6}, 2, 3), ir.VariableName("w"))
-	square := building.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Mul(in[0], in[0])} }, f32(2, 3))
+	square := building.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{ir.Mul(in[0], in[0])}
+	}, f32(2, 3))
 	info := m.CallWithInfo(square, nil, x)
 	started := m.Start(square, x)
 
@@ -66,9 +68,12 @@ func TestAnyInput(t *testing.T) {
 			ir.Tensor{}, ir.Variable{}, ir.VariableOption(nil),
 		},
 		Values: []any{
-			building, m, x, x, row, numbers, truth, in, out, w, square, info, started, ir.Autodiff(square), s, v, pin, pout, context.Background(),
-			f32(2, 3), f32s(t, []float32{1, 2, 3, 4}, 2, 2), tensor.F32, tensor.Shape{2, 3}, commgroup.Group{}, ir.ForInputs(),
-			&ir.Tensor{}, &ir.Graph{}, &ir.Program{}, &ir.Variable{}, &ir.Stream{}, &ir.CallInfo{}, &ir.Session{}, &ir.Started{},
+			building, m, x, x, row, numbers, truth, in, out, w, square, info, started, ir.Autodiff(square), s, v, pin,
+			pout, context.Background(),
+			f32(2, 3), f32s(t, []float32{1, 2, 3, 4}, 2, 2), tensor.F32, tensor.Shape{2, 3}, commgroup.Group{},
+			ir.ForInputs(),
+			&ir.Tensor{}, &ir.Graph{}, &ir.Program{}, &ir.Variable{}, &ir.Stream{}, &ir.CallInfo{}, &ir.Session{},
+			&ir.Started{},
 		},
 		Skip: map[string]string{
 			"Session.Close": "other calls are to find it open",

@@ -142,7 +142,8 @@ func (b *back) checkChanges(g *Graph) {
 	for _, n := range g.nodes {
 		for _, i := range n.modifies {
 			if at, is := first[n.in[i].memory()]; is && n.index > at {
-				b.fail(g.program, g, n.op.Name(), n.pos, fmt.Errorf("autodiff: it changes %v in place, on the way of a gradient", n.in[i]))
+				b.fail(g.program, g, n.op.Name(), n.pos,
+					fmt.Errorf("autodiff: it changes %v in place, on the way of a gradient", n.in[i]))
 				return
 			}
 		}
@@ -203,7 +204,10 @@ func (i *GradInfo) prune() {
 	}
 	var kept []*node // last first
 	for _, n := range slices.Backward(g.nodes) {
-		if len(n.modifies) == 0 && len(n.orderKeys()) == 0 && !n.beside() && !slices.ContainsFunc(n.out, func(t *Tensor) bool { return used[t] }) {
+		if len(n.modifies) == 0 && len(n.orderKeys()) == 0 && !n.beside() &&
+			!slices.ContainsFunc(n.out, func(t *Tensor) bool {
+				return used[t]
+			}) {
 			continue
 		}
 		kept = append(kept, n)

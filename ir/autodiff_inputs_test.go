@@ -29,7 +29,9 @@ func TestForInputs(t *testing.T) {
 			graph := p.CreateGraph(affine, in[0], in[1], in[2])
 			if through { // a call
 				inner := graph
-				graph = p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return g.Call(inner, in...) }, in[0], in[1], in[2])
+				graph = p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+					return g.Call(inner, in...)
+				}, in[0], in[1], in[2])
 			}
 			var options []ir.AutodiffOption
 			if of != nil {
@@ -41,7 +43,8 @@ func TestForInputs(t *testing.T) {
 			}
 			info = ir.Autodiff(graph, options...)
 			for k, x := range info.Inputs {
-				if want := append(slices.Sorted(slices.Values(of)), 0, 1, 2)[k]; of != nil && x != graph.Inputs()[want] {
+				if want := append(slices.Sorted(slices.Values(of)), 0, 1, 2)[k]; of != nil &&
+					x != graph.Inputs()[want] {
 					t.Errorf("of %v: gradient %d is of %v", of, k, x)
 				}
 			}
@@ -85,7 +88,8 @@ func TestForInputs(t *testing.T) {
 				}
 			}
 			if len(info.Needs) != want || len(info.Graph.Inputs()) != 1+want {
-				t.Errorf("of %v: needs %v, %d inputs, want %d and one more", of, info.Needs, len(info.Graph.Inputs()), want)
+				t.Errorf("of %v: needs %v, %d inputs, want %d and one more",
+					of, info.Needs, len(info.Graph.Inputs()), want)
 			}
 		}
 	}
@@ -102,7 +106,8 @@ func TestGradientOffTheWay(t *testing.T) {
 		graph := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			return []*ir.Tensor{ir.Mul(from(g, ir.MulScalar(in[0], 2)), in[1])}
 		}, f32(2), f32(2))
-		if info := ir.Autodiff(graph, ir.ForInputs(graph.Inputs()[1])); p.Err() != nil || len(info.Graph.Outputs()) != 1 {
+		if info := ir.Autodiff(graph, ir.ForInputs(graph.Inputs()[1])); p.Err() != nil ||
+			len(info.Graph.Outputs()) != 1 {
 			t.Errorf("error %v", p.Err())
 		}
 	}
@@ -111,9 +116,13 @@ func TestGradientOffTheWay(t *testing.T) {
 func TestForInputsFailures(t *testing.T) {
 	for want, wanted := range map[string]func(g *ir.Graph) []*ir.Tensor{
 		"for inputs: %nil is no input of the graph": func(g *ir.Graph) []*ir.Tensor { return []*ir.Tensor{nil} },
-		"y is no input of the graph":                func(g *ir.Graph) []*ir.Tensor { return []*ir.Tensor{g.Outputs()[0].Named("y")} },
-		"labels is of int32, want floats":           func(g *ir.Graph) []*ir.Tensor { return []*ir.Tensor{g.Inputs()[1].Named("labels")} },
-		"x is there twice":                          func(g *ir.Graph) []*ir.Tensor { x := g.Inputs()[0].Named("x"); return []*ir.Tensor{x, x} },
+		"y is no input of the graph": func(g *ir.Graph) []*ir.Tensor {
+			return []*ir.Tensor{g.Outputs()[0].Named("y")}
+		},
+		"labels is of int32, want floats": func(g *ir.Graph) []*ir.Tensor {
+			return []*ir.Tensor{g.Inputs()[1].Named("labels")}
+		},
+		"x is there twice": func(g *ir.Graph) []*ir.Tensor { x := g.Inputs()[0].Named("x"); return []*ir.Tensor{x, x} },
 	} {
 		p := ir.New(1)
 		graph := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {

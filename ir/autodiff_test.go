@@ -52,15 +52,16 @@ func TestAutodiffRefuses(t *testing.T) {
 			g.Call(store, in[0])
 			return []*ir.Tensor{ir.Mul(in[0], in[1])}
 		})},
-		{"the gradient of a gradient through a call", "is given out beside the outputs", func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-			cube := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-				return []*ir.Tensor{ir.Mul(in[0], ir.Mul(in[0], in[0]))}
-			}, f32())
-			info := ir.Autodiff(cube)
-			by := info.By(g.CallWithInfo(cube, nil, in[0]))
-			by[info.Grads[0]] = number(g, 1)
-			return g.CallWithInfo(info.Graph, by).Outputs()
-		}},
+		{"the gradient of a gradient through a call",
+			"is given out beside the outputs", func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				cube := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+					return []*ir.Tensor{ir.Mul(in[0], ir.Mul(in[0], in[0]))}
+				}, f32())
+				info := ir.Autodiff(cube)
+				by := info.By(g.CallWithInfo(cube, nil, in[0]))
+				by[info.Grads[0]] = number(g, 1)
+				return g.CallWithInfo(info.Graph, by).Outputs()
+			}},
 	} {
 		p := ir.New(1)
 		ir.Autodiff(p.CreateGraph(c.build, f32(), f32()))

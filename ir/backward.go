@@ -116,7 +116,8 @@ func (b *back) add(t, grad *Tensor) {
 		b.grads[t] = grad
 		return
 	}
-	b.fail(b.graph.program, t.graph, "autodiff", b.pos, fmt.Errorf("the gradient of %v, which is %v, is %v", t, t.sp, grad.sp))
+	b.fail(b.graph.program, t.graph, "autodiff", b.pos,
+		fmt.Errorf("the gradient of %v, which is %v, is %v", t, t.sp, grad.sp))
 }
 
 // grad is the gradient of a tensor: zeros if none has come.
@@ -181,7 +182,8 @@ func (b *back) node(n *node) bool {
 	if calls := n.calls(); len(calls) > 0 {
 		for i := len(calls[0].outputs); i < len(n.out); i++ {
 			if b.grads[n.out[i]] != nil {
-				return failed(fmt.Errorf("%v is given out beside the outputs, for another gradient: there is no gradient of that", n.out[i]))
+				return failed(fmt.Errorf("%v is given out beside the outputs, for another gradient: there is no "+
+					"gradient of that", n.out[i]))
 			}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 // call builds the gradient of a call: a call of the gradient.
 func (b *back) call(n *node, called *Graph) {
 	inner := b.differ.graph(called)
-	info := &CallInfo{graph: called, parent: n.graph, node: n, inputs: n.in, outputs: n.out[:len(called.outputs)], what: "call", pos: n.pos}
+	info := &CallInfo{graph: called, parent: n.graph, node: n, inputs: n.in, outputs: n.out[:len(called.outputs)],
+		what: "call", pos: n.pos}
 	by := map[*Tensor]*Tensor{}
 	for i, t := range inner.Needs {
 		by[inner.needed[i]] = b.need(info.export(t))
@@ -33,11 +34,13 @@ func (o *repeatOp) repeatable() error {
 	changed := o.graph.changes()
 	for _, t := range o.graph.inputs[len(o.graph.outputs):] {
 		if changed[t] {
-			return fmt.Errorf("graph %s changes in place its input %v, which stays from turn to turn: what it was is not kept", o.graph.name, t)
+			return fmt.Errorf("graph %s changes in place its input %v, which stays from turn to turn: what it was is "+
+				"not kept", o.graph.name, t)
 		}
 	}
 	if n := o.graph.effect(); n != nil {
-		return fmt.Errorf("%s of graph %s, built at %v, cannot be done again: the gradient of a loop computes its turns anew", n.op.Name(), n.graph.name, n.pos)
+		return fmt.Errorf("%s of graph %s, built at %v, cannot be done again: the gradient of a loop computes its "+
+			"turns anew", n.op.Name(), n.graph.name, n.pos)
 	}
 	return nil
 }

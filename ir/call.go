@@ -122,11 +122,13 @@ func repeatable(called *Graph, count int) error {
 		return fmt.Errorf("a count of %d, want 1 or more", count)
 	}
 	if len(called.inputs) < len(called.outputs) {
-		return fmt.Errorf("graph %s has %d inputs and %d outputs, which are to be the next turn's first inputs", called.name, len(called.inputs), len(called.outputs))
+		return fmt.Errorf("graph %s has %d inputs and %d outputs, which are to be the next turn's first inputs",
+			called.name, len(called.inputs), len(called.outputs))
 	}
 	for i, out := range called.outputs {
 		if in := called.inputs[i]; !in.failed() && !out.failed() && !in.sp.Equal(out.sp) {
-			return fmt.Errorf("output %d of graph %s is %v, and input %d, which it is to be in the next turn, %v", i, called.name, out.sp, i, in.sp)
+			return fmt.Errorf("output %d of graph %s is %v, and input %d, which it is to be in the next turn, %v",
+				i, called.name, out.sp, i, in.sp)
 		}
 	}
 	return nil
@@ -192,15 +194,18 @@ func (g *Graph) howGiven(own *Tensor) string {
 	if info := g.gradient; info != nil {
 		forward := info.forward
 		if i := slices.Index(info.Grads, own); i >= 0 {
-			return fmt.Sprintf("it is the gradient of output %d of graph %s, %v; give CallWithInfo a map with GradInfo.Grads[%d] in it",
+			return fmt.Sprintf("it is the gradient of output %d of graph %s, %v; give CallWithInfo a map with "+
+				"GradInfo.Grads[%d] in it",
 				i, forward.name, forward.outputs[i], i)
 		}
 		if i := slices.Index(info.needed, own); i >= 0 {
-			return fmt.Sprintf("it stands for %v of graph %s; GradInfo.By makes the map for CallWithInfo, of what CallWithInfo of graph %s has returned",
+			return fmt.Sprintf("it stands for %v of graph %s; GradInfo.By makes the map for CallWithInfo, of what "+
+				"CallWithInfo of graph %s has returned",
 				info.Needs[i], forward.name, forward.name)
 		}
 	}
-	return "give a tensor for each of Graph.Inputs, in their order, or a map with that input in it, as CallWithInfo takes one"
+	return "give a tensor for each of Graph.Inputs, in their order, or a map with that input in it, as CallWithInfo " +
+		"takes one"
 }
 
 // CallInfo is what there is to know about a place where a graph is called, once or in a loop.
@@ -313,7 +318,8 @@ func (c *CallInfo) SetParentInputModified(t *Tensor) {
 	}
 	for _, k := range c.node.modifies {
 		if k != i && c.inputs[k].memory() == c.inputs[i].memory() {
-			failed(fmt.Errorf("%v and %v are one tensor of the parent, which only one of them can change", c.graph.inputs[i], c.graph.inputs[k]))
+			failed(fmt.Errorf("%v and %v are one tensor of the parent, which only one of them can change",
+				c.graph.inputs[i], c.graph.inputs[k]))
 			return
 		}
 	}

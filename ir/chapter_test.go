@@ -12,7 +12,8 @@ import (
 func TestTwoGraphsOfOneFunction(t *testing.T) {
 	p := ir.New(1)
 	m := p.Main()
-	in, first, second := p.HostToDevice("in", f32(2, 2)), p.DeviceToHost("first", f32(2, 2)), p.DeviceToHost("second", f32(2))
+	in, first, second := p.HostToDevice("in", f32(2, 2)), p.DeviceToHost("first", f32(2, 2)),
+		p.DeviceToHost("second", f32(2))
 	matMul := func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.MatMul(in[0], in[1])} }
 	x := m.HostLoad(in)
 	w1, w2 := p.Variable(f32s(t, []float32{1, 1, 1, 1}, 2, 2)), p.Variable(f32s(t, []float32{1, 1}))

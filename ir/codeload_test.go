@@ -68,7 +68,9 @@ func (c *coded) report(t *testing.T) (steps string, r *ir.CodeReport) {
 			t.Errorf("%s: the main graph's code is not live: %v", step.Op, step.Live)
 			continue
 		}
-		b.WriteString(strings.Repeat(" ", step.Depth) + short.Replace(step.Op) + ":" + short.Replace(strings.Join(append([]string{""}, step.Live[1:]...), " ")) + "\n")
+		b.WriteString(strings.Repeat(" ",
+			step.Depth) + short.Replace(step.Op) + ":" +
+			short.Replace(strings.Join(append([]string{""}, step.Live[1:]...), " ")) + "\n")
 	}
 	return b.String(), r
 }
@@ -328,7 +330,8 @@ op: loading.ahead
 			c := newCoded()
 			c.main.InSequence(func() { test.build(c) })
 			steps, r := c.report(t)
-			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), strings.ReplaceAll(steps, "remote code ", "")); diff != "" {
+			if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"),
+				strings.ReplaceAll(steps, "remote code ", "")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			loads := strings.NewReplacer("loader.", "").Replace(strings.Join(r.Loads, " "))
@@ -379,7 +382,8 @@ func TestCodeSizes(t *testing.T) {
 		c.main.HostStore(c.DeviceToHost("out", f32(2, 2)), x)
 	})
 	_, r := c.report(t)
-	want := []ir.CodeSize{{Graph: "main", Bytes: 2*64 + 512 + 2*(64+32) + 2*128, Always: true}, {Graph: "g1", Bytes: 1024}, {Graph: "g2", Bytes: 512}}
+	want := []ir.CodeSize{{Graph: "main", Bytes: 2*64 + 512 + 2*(64+32) + 2*128, Always: true},
+		{Graph: "g1", Bytes: 1024}, {Graph: "g2", Bytes: 512}}
 	if !slices.Equal(r.Graphs, want) {
 		t.Errorf("%v, want %v", r.Graphs, want)
 	}
@@ -430,7 +434,8 @@ func TestRemoteCodeLoadErrors(t *testing.T) {
 			c := newCoded()
 			test.build(c)
 			err := c.Err()
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "remote code load at codeload_test.go:") {
+			if err == nil || !strings.Contains(err.Error(), test.want) ||
+				!strings.Contains(err.Error(), "remote code load at codeload_test.go:") {
 				t.Errorf("%v, want ...%s", err, test.want)
 			}
 		})
@@ -443,7 +448,9 @@ func TestRemoteCodeLoadChangesNothing(t *testing.T) {
 	for _, load := range []bool{false, true} {
 		p := ir.New(1)
 		spec := ir.Spec{DType: tensor.I64, Shape: tensor.Shape{2}}
-		g := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.ToyScale(in[0], 3)} }, spec)
+		g := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{ir.ToyScale(in[0], 3)}
+		}, spec)
 		in, out := p.HostToDevice("in", spec), p.DeviceToHost("out", spec)
 		p.Main().InSequence(func() {
 			x := p.Main().HostLoad(in)

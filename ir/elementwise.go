@@ -94,7 +94,8 @@ func broadcast(in ...Spec) (tensor.Shape, error) {
 						break
 					}
 				}
-				return nil, fmt.Errorf("dimension %d of input %d, of shape %v, is %d, and dimension %d of input %d, of shape %v, is %d: "+
+				return nil, fmt.Errorf("dimension %d of input %d, of shape %v, is %d, and dimension %d of input %d, "+
+					"of shape %v, is %d: "+
 					"shapes are matched from their last dimensions on, which must be equal, or one of them 1",
 					i, k, s.Shape, n, own, other, in[other].Shape, *at)
 			}
@@ -353,7 +354,8 @@ func each1[D, C tensor.Element](dst, x *tensor.Tensor, scratch []byte, f func(d 
 }
 
 // each2 runs a loop over the elements of dst and of two tensors that are broadcast to its shape.
-func each2[D, C tensor.Element](dst, x, y *tensor.Tensor, scratch []byte, f func(d []D, x, y []C)) (func() error, error) {
+func each2[D, C tensor.Element](dst, x, y *tensor.Tensor, scratch []byte, f func(d []D, x,
+	y []C)) (func() error, error) {
 	c, shape := cutter(scratch), dst.Shape()
 	rx, err1 := newReader[C](x, shape, c.block(x))
 	ry, err2 := newReader[C](y, shape, c.block(y))

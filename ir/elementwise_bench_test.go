@@ -64,7 +64,8 @@ func BenchmarkElementwise(b *testing.B) {
 							b.Fatal(err)
 						}
 					}
-					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/turns/float64(data.Len()), "ns/element")
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/turns/float64(data.Len()),
+						"ns/element")
 				})
 			}
 		}

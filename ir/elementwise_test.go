@@ -241,7 +241,8 @@ func same(t *testing.T, what string, got, want *tensor.Tensor) {
 	size := got.DType().Size()
 	for i := range got.Len() {
 		if a, b := got.Bytes()[i*size:(i+1)*size], want.Bytes()[i*size:(i+1)*size]; string(a) != string(b) {
-			t.Fatalf("%s: element %d of %v is %x (%v), want %x (%v)", what, i, got.Shape(), a, at(got, i), b, at(want, i))
+			t.Fatalf("%s: element %d of %v is %x (%v), want %x (%v)",
+				what, i, got.Shape(), a, at(got, i), b, at(want, i))
 		}
 	}
 }
@@ -288,8 +289,10 @@ func checkFailures(t *testing.T, failures []failure) {
 			t.Errorf("%s of %v: error %v, want one that ends in %q", f.op, f.inputs, err, f.want)
 			continue
 		}
-		if e.Op != f.op || e.Position.File != file || e.Position.Line != line || !strings.HasSuffix(err.Error(), ": "+f.want) {
-			t.Errorf("%s of %v: error %q, want one of %s at %s:%d that ends in %q", f.op, f.inputs, err, f.op, path.Base(file), line, f.want)
+		if e.Op != f.op || e.Position.File != file || e.Position.Line != line ||
+			!strings.HasSuffix(err.Error(), ": "+f.want) {
+			t.Errorf("%s of %v: error %q, want one of %s at %s:%d that ends in %q",
+				f.op, f.inputs, err, f.op, path.Base(file), line, f.want)
 		}
 		for _, s := range f.inputs {
 			if !strings.Contains(err.Error(), s.String()) {

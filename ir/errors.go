@@ -51,7 +51,8 @@ func (e *RunError) Error() string {
 	if e.Tensor != "" {
 		of = fmt.Sprintf(", of %q", e.Tensor)
 	}
-	return fmt.Sprintf("ir: replica %d: %s built at %v in graph %s%s: %v", e.Replica, e.Op, e.Position, e.Graph, of, e.Err)
+	return fmt.Sprintf("ir: replica %d: %s built at %v in graph %s%s: %v",
+		e.Replica, e.Op, e.Position, e.Graph, of, e.Err)
 }
 
 // Unwrap returns the operation's error.

@@ -72,18 +72,24 @@ func TestBuildErrors(t *testing.T) {
 		{"too many inputs", func(p *ir.Program, m *ir.Graph) {
 			x := m.Constant(f32s(t, []float32{1, 2}))
 			m.Call(p.CreateGraph(identity, f32(2)), x, x)
-		}, "call at errors_test.go:* in graph main of float32 (2,), float32 (2,): 2 inputs for graph identity, which has 1"},
-		{"too few inputs", func(p *ir.Program, m *ir.Graph) { m.Call(p.CreateGraph(identity, f32(2))) }, "0 inputs for graph identity, which has 1: input 0, %0, is missing: " +
-			"give a tensor for each of Graph.Inputs, in their order, or a map with that input in it, as CallWithInfo takes one"},
+		}, "call at errors_test.go:* in graph main of float32 (2,), float32 (2,): 2 inputs for graph identity, which " +
+			"has 1"},
+		{"too few inputs", func(p *ir.Program, m *ir.Graph) {
+			m.Call(p.CreateGraph(identity, f32(2)))
+		}, "0 inputs for graph identity, which has 1: input 0, %0, is missing: " +
+			"give a tensor for each of Graph.Inputs, in their order, or a map with that input in it, as CallWithInfo " +
+			"takes one"},
 		{"a gradient called with nothing", func(p *ir.Program, m *ir.Graph) {
 			m.Call(ir.Autodiff(p.CreateGraph(square, f32(2))).Graph)
-		}, "call at errors_test.go:* in graph main: 0 inputs for graph square_gradient, which has 2: input 0, %2.gradient, is missing: " +
+		}, "call at errors_test.go:* in graph main: 0 inputs for graph square_gradient, which has 2: input 0, " +
+			"%2.gradient, is missing: " +
 			"it is the gradient of output 0 of graph square, %1; give CallWithInfo a map with GradInfo.Grads[0] in it"},
 		{"a gradient called without the gradient", func(p *ir.Program, m *ir.Graph) {
 			g := p.CreateGraph(square, f32(2))
 			info := ir.Autodiff(g)
 			m.CallWithInfo(info.Graph, info.By(m.CallWithInfo(g, nil, m.Constant(f32s(t, []float32{1, 2})))))
-		}, "1 input for graph square_gradient, which has 2: input 0, %2.gradient, is missing: it is the gradient of output 0 of graph square"},
+		}, "1 input for graph square_gradient, which has 2: input 0, %2.gradient, is missing: it is the gradient of " +
+			"output 0 of graph square"},
 		{"a gradient called as its errors say", func(p *ir.Program, m *ir.Graph) {
 			g, x := p.CreateGraph(square, f32(2)), m.Constant(f32s(t, []float32{1, 2}))
 			info := ir.Autodiff(g)
@@ -125,7 +131,9 @@ func TestBuildErrors(t *testing.T) {
 			m.Repeat(p.CreateGraph(identity, f32()), 0, m.Constant(tensor.Scalar(float32(1))))
 		}, "repeat at errors_test.go:* in graph main of float32 (): a count of 0, want 1 or more"},
 		{"more outputs than inputs", func(p *ir.Program, m *ir.Graph) {
-			g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{in[0], in[0]} }, f32())
+			g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				return []*ir.Tensor{in[0], in[0]}
+			}, f32())
 			m.Repeat(g, 2, m.Constant(tensor.Scalar(float32(1))))
 		}, "has 1 inputs and 2 outputs, which are to be the next turn's first inputs"},
 		{"outputs unlike inputs", func(p *ir.Program, m *ir.Graph) {
@@ -146,7 +154,8 @@ func TestBuildErrors(t *testing.T) {
 		}, "branch 0: 0 inputs for graph identity"},
 		{"if with unlike outputs", func(p *ir.Program, m *ir.Graph) {
 			x := m.Constant(tensor.Scalar(float32(1)))
-			m.If(m.Constant(tensor.Scalar(true)), ir.Branch{Graph: p.CreateGraph(identity, f32()), In: []*ir.Tensor{x}}, ir.Branch{Graph: p.CreateGraph(identity)})
+			m.If(m.Constant(tensor.Scalar(true)), ir.Branch{Graph: p.CreateGraph(identity, f32()), In: []*ir.Tensor{x}},
+				ir.Branch{Graph: p.CreateGraph(identity)})
 		}, "graph identity returns [float32 ()], and graph identity_2 []"},
 		{"stream of no type", func(p *ir.Program, m *ir.Graph) { p.HostToDevice("x", ir.Spec{}) }, `stream at errors_test.go:* in graph main: "x": element type`},
 		{"no stream", func(p *ir.Program, m *ir.Graph) { m.HostLoad(nil) }, "host load at errors_test.go:* in graph main: no stream"},
@@ -174,11 +183,13 @@ func TestBuildErrors(t *testing.T) {
 		}, "variable at errors_test.go:* in graph main: commgroup: 2 replicas"},
 		{"stream of no type or name", func(p *ir.Program, m *ir.Graph) { p.HostToDevice("", ir.Spec{}) }, "stream at errors_test.go:* in graph main: element type"},
 		{"variable without the groups' dimension", func(p *ir.Program, m *ir.Graph) {
-			p.Variable(f32s(t, []float32{1, 2, 3}), ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 1}))
+			p.Variable(f32s(t, []float32{1, 2, 3}),
+				ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 1}))
 		}, "data of shape (3,) for 2 groups, which must be its first dimension"},
 		{"modified input that is none", func(p *ir.Program, m *ir.Graph) {
 			x := m.Constant(tensor.Scalar(float32(1)))
-			m.CallWithInfo(p.CreateGraph(identity, f32()), nil, x).SetParentInputModified(m.Constant(tensor.Scalar(int8(1))))
+			m.CallWithInfo(p.CreateGraph(identity, f32()), nil,
+				x).SetParentInputModified(m.Constant(tensor.Scalar(int8(1))))
 		}, "is no input of this call of graph identity"},
 		{"two inputs of one tensor modified", func(p *ir.Program, m *ir.Graph) {
 			x := p.Variable(tensor.Scalar(float32(1))).Tensor
@@ -261,7 +272,8 @@ func matches(text, part string) bool {
 		return strings.Contains(text, part)
 	}
 	_, rest, found := strings.Cut(text, before)
-	return found && strings.HasPrefix(strings.TrimLeft(rest, "0123456789"), after) && rest != strings.TrimLeft(rest, "0123456789")
+	return found && strings.HasPrefix(strings.TrimLeft(rest, "0123456789"), after) &&
+		rest != strings.TrimLeft(rest, "0123456789")
 }
 
 // An If that is refused returns as many tensors as it would have.
@@ -287,7 +299,8 @@ func TestModifiedAfterSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if info.SetParentInputModified(x); p.Err() == nil || !strings.Contains(p.Err().Error(), "a session of the program exists") {
+	if info.SetParentInputModified(x); p.Err() == nil ||
+		!strings.Contains(p.Err().Error(), "a session of the program exists") {
 		t.Errorf("error %v", p.Err())
 	}
 }
@@ -299,8 +312,10 @@ func TestBrokenTensors(t *testing.T) {
 	bad := m.Constant(nil)
 	err := p.Err()
 	g := p.CreateGraph(identity, bad)
-	for _, x := range []*ir.Tensor{bad, m.Call(g, bad)[0], m.Repeat(g, 3, bad)[0], g.Outputs()[0], m.If(bad, ir.Branch{Graph: g, In: []*ir.Tensor{bad}}, ir.Branch{Graph: g, In: []*ir.Tensor{bad}})[0]} {
-		if x == nil || x.Graph() == nil || x.Named("x") != x || x.DType().Valid() || len(x.Spec().Shape) < 8 || x.String() == "" {
+	for _, x := range []*ir.Tensor{bad, m.Call(g, bad)[0], m.Repeat(g, 3, bad)[0], g.Outputs()[0],
+		m.If(bad, ir.Branch{Graph: g, In: []*ir.Tensor{bad}}, ir.Branch{Graph: g, In: []*ir.Tensor{bad}})[0]} {
+		if x == nil || x.Graph() == nil || x.Named("x") != x || x.DType().Valid() || len(x.Spec().Shape) < 8 ||
+			x.String() == "" {
 			t.Errorf("a broken tensor is %v", x)
 		}
 	}
@@ -319,7 +334,9 @@ func TestBrokenTensors(t *testing.T) {
 func TestCallInfo(t *testing.T) {
 	p := ir.New(1)
 	m := p.Main()
-	g := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{in[1], in[0]} }, f32(), f32(2))
+	g := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{in[1], in[0]}
+	}, f32(), f32(2))
 	x, y := m.Constant(tensor.Scalar(float32(1))), m.Constant(f32s(t, []float32{2, 3}))
 	info := m.CallWithInfo(g, map[*ir.Tensor]*ir.Tensor{g.Inputs()[1]: y}, x)
 	if info.CalledGraph() != g || len(info.Inputs()) != 2 || info.Inputs()[1] != y || len(info.Outputs()) != 2 {
@@ -344,11 +361,15 @@ func TestCallInfo(t *testing.T) {
 	}
 	stranger := m.Constant(tensor.Scalar(int8(1)))
 	for what, f := range map[string]func() (*ir.Tensor, error){
-		"input 2 of a call of graph":                   func() (*ir.Tensor, error) { return info.ParentInput(2) },
-		"input -1 of a call":                           func() (*ir.Tensor, error) { return info.ParentInput(-1) },
-		"output 2 of a call of graph":                  func() (*ir.Tensor, error) { return info.ParentOutput(2) },
-		"is neither input nor output of graph":         func() (*ir.Tensor, error) { return info.GraphToParent(stranger) },
-		"is neither input nor output of this call of ": func() (*ir.Tensor, error) { return info.ParentToGraph(stranger) },
+		"input 2 of a call of graph":  func() (*ir.Tensor, error) { return info.ParentInput(2) },
+		"input -1 of a call":          func() (*ir.Tensor, error) { return info.ParentInput(-1) },
+		"output 2 of a call of graph": func() (*ir.Tensor, error) { return info.ParentOutput(2) },
+		"is neither input nor output of graph": func() (*ir.Tensor, error) {
+			return info.GraphToParent(stranger)
+		},
+		"is neither input nor output of this call of ": func() (*ir.Tensor, error) {
+			return info.ParentToGraph(stranger)
+		},
 	} {
 		if got, err := f(); err == nil || !strings.Contains(err.Error(), what) || got != nil {
 			t.Errorf("%v, error %v, want %q in it", got, err, what)
@@ -412,7 +433,8 @@ func TestSessionErrors(t *testing.T) {
 	if got, err := s.Run(ctx, streams{in: right}); err != nil || !got[out].Equal(right) { // it is none the worse for it
 		t.Errorf("%v, %v", got, err)
 	}
-	if p.Main().Constant(tensor.Scalar(int8(1))); p.Err() == nil || !strings.Contains(p.Err().Error(), "a session of the program exists") {
+	if p.Main().Constant(tensor.Scalar(int8(1))); p.Err() == nil ||
+		!strings.Contains(p.Err().Error(), "a session of the program exists") {
 		t.Errorf("after the session: %v", p.Err())
 	}
 	if err := errors.Join(s.Close(), s.Close()); err != nil {

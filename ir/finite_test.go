@@ -70,7 +70,8 @@ func TestCheckFinite(t *testing.T) {
 				close(late)
 				return nan
 			}}, g)
-		}, "replica 2: a built at finite_test.go:# in graph main: element 1 of float32 (3,) is +Inf, not a finite number"},
+		}, "replica 2: a built at finite_test.go:# in graph main: element 1 of float32 (3,) is +Inf, not a finite " +
+			"number"},
 		"others wait for who has stopped": {func(g *ir.Graph) {
 			ir.Apply(emit{"a", always(0, nan)}, g)
 			ir.Apply(emit{"b", func(m *ir.Memory, _ int) float32 {
@@ -80,7 +81,9 @@ func TestCheckFinite(t *testing.T) {
 		}, "replica 0: a built"},
 		"a turn of a loop": {func(g *ir.Graph) {
 			body := g.Program().CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
-				ir.Apply(emit{"a", func(m *ir.Memory, k int) float32 { return []float32{0, 0, nan}[m.Replica] * float32(min(k/3, 1)) }}, g)
+				ir.Apply(emit{"a", func(m *ir.Memory, k int) float32 {
+					return []float32{0, 0, nan}[m.Replica] * float32(min(k/3, 1))
+				}}, g)
 				ir.Apply(emit{"b", func(m *ir.Memory, k int) float32 {
 					if m.Replica == 1 && k == 2 {
 						return nan
@@ -128,7 +131,8 @@ func TestCheckFinite(t *testing.T) {
 			data, _ := tensor.FromSlice([]float32{1, 2, nan}, 3)
 			w := g.Program().Variable(data, ir.VariableName("w"))
 			ir.Add(w.Tensor, w.Tensor)
-		}, "replica 0: add built at finite_test.go:# in graph main, of \"w\": element 2 of float32 (3,) is NaN, not a finite number; %"},
+		}, "replica 0: add built at finite_test.go:# in graph main, of \"w\": element 2 of float32 (3,) is NaN, not " +
+			"a finite number; %"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			for range 20 {
@@ -179,7 +183,8 @@ func TestCheckFiniteAfterCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.RunTo(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "replica 1: earlier built at ") {
+	if err := s.RunTo(t.Context(), nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "replica 1: earlier built at ") {
 		t.Errorf("%v, want what replica 1 finds after the wait", err)
 	}
 }
@@ -227,7 +232,8 @@ func TestCheckFiniteIsOff(t *testing.T) {
 	if after, err := s.Read(w); err != nil || !after.Equal(before) {
 		t.Errorf("after it the host has %v, %v, want %v", after, err, before)
 	}
-	if err := s.RunTo(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "a run of the session has failed") {
+	if err := s.RunTo(t.Context(), nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "a run of the session has failed") {
 		t.Errorf("the next run returns %v", err)
 	}
 }
@@ -240,9 +246,12 @@ func TestNotFinite(t *testing.T) {
 	for d, b := range map[tensor.DType]bits{
 		tensor.F16:  {[]uint64{0, 0x8000, 0x7bff, 0xfbff, 0x03ff}, []uint64{0x7c00, 0xfc00, 0x7c01, 0xffff}},
 		tensor.BF16: {[]uint64{0, 0x8000, 0x7f7f, 0xff7f, 0x007f}, []uint64{0x7f80, 0xff80, 0x7f81, 0xffff}},
-		tensor.F32:  {[]uint64{0, 0x80000000, 0x7f7fffff, 0xff7fffff, 0x007fffff}, []uint64{0x7f800000, 0xff800000, 0x7f800001, 0xffffffff}},
-		tensor.F64: {[]uint64{0, 1 << 63, math.Float64bits(math.MaxFloat64), math.Float64bits(-math.MaxFloat64), 1<<52 - 1},
-			[]uint64{math.Float64bits(math.Inf(1)), math.Float64bits(math.Inf(-1)), 0x7ff0000000000001, math.MaxUint64}},
+		tensor.F32: {[]uint64{0, 0x80000000, 0x7f7fffff, 0xff7fffff, 0x007fffff},
+			[]uint64{0x7f800000, 0xff800000, 0x7f800001, 0xffffffff}},
+		tensor.F64: {[]uint64{0, 1 << 63, math.Float64bits(math.MaxFloat64), math.Float64bits(-math.MaxFloat64),
+			1<<52 - 1},
+			[]uint64{math.Float64bits(math.Inf(1)), math.Float64bits(math.Inf(-1)), 0x7ff0000000000001,
+				math.MaxUint64}},
 	} {
 		for n := range 40 {
 			for at := -1; at < n; at++ {

@@ -15,7 +15,8 @@ import (
 // input of float64. The loss is the sum of the output's elements, each times a random weight. The step is 1e-5, whose
 // error is about 1e-10 for functions that bend as much as they rise; 1e-7 of the gradient (or of 1) is tolerated.
 // Inputs must keep farther than the step from where f has no derivative.
-func checkGradient(t *testing.T, name string, inputs []*tensor.Tensor, f func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor) {
+func checkGradient(t *testing.T, name string, inputs []*tensor.Tensor,
+	f func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor) {
 	t.Helper()
 	const step, tolerance = 1e-5, 1e-7
 	p := ir.New(1)

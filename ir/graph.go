@@ -79,12 +79,14 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 		t := g.tensor(Spec{})
 		if v, is := input.(*Tensor); input == nil || is && v == nil {
 			t.bad = true
-			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("input %d is nil, want a tensor or a spec", i)})
+			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
+				Err: fmt.Errorf("input %d is nil, want a tensor or a spec", i)})
 		} else if v != nil && v.failed() {
 			t.bad = true
 		} else if err := input.spec().check(); err != nil {
 			t.bad = true
-			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("input %d: %w", i, err)})
+			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
+				Err: fmt.Errorf("input %d: %w", i, err)})
 		} else {
 			t.sp = input.spec().clone()
 			if v != nil {
@@ -94,7 +96,8 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 		g.inputs, in = append(g.inputs, t), append(in, t)
 	}
 	if build == nil {
-		p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("no function to build it")})
+		p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
+			Err: fmt.Errorf("no function to build it")})
 		g.built, g.broke = true, true
 		return g
 	}
@@ -106,12 +109,14 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 	for i, t := range outputs {
 		switch {
 		case t == nil:
-			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("output %d is nil", i)})
+			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
+				Err: fmt.Errorf("output %d is nil", i)})
 			t = g.broken()
 		case t.failed():
 			g.orphans("create graph", pos, outputs[i:i+1])
 		case t.graph != g:
-			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: fmt.Errorf("output %d, %v, is a tensor of graph %s", i, t, t.graph.name)})
+			p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos,
+				Err: fmt.Errorf("output %d, %v, is a tensor of graph %s", i, t, t.graph.name)})
 			t = g.broken()
 		}
 		g.outputs = append(g.outputs, t)
@@ -135,7 +140,8 @@ func (g *Graph) Input(name string, s Spec) *Tensor {
 		err = s.check()
 	}
 	if err != nil {
-		g.program.fail(&BuildError{Op: "input", Graph: g.name, Position: caller(""), Err: fmt.Errorf("%s: %w", name, err)})
+		g.program.fail(&BuildError{Op: "input", Graph: g.name, Position: caller(""),
+			Err: fmt.Errorf("%s: %w", name, err)})
 		t.bad = true
 		return t
 	}
@@ -171,7 +177,8 @@ func (g *Graph) OutOfSequence(build func()) { g.inBlock(false, build) }
 func (g *Graph) inBlock(ordered bool, build func()) {
 	g = g.orNone()
 	if build == nil {
-		g.program.fail(&BuildError{Op: "sequence", Graph: g.name, Position: caller(""), Err: errors.New("no function to build it")})
+		g.program.fail(&BuildError{Op: "sequence", Graph: g.name, Position: caller(""),
+			Err: errors.New("no function to build it")})
 		return
 	}
 	outer := g.blocks[len(g.blocks)-1]

@@ -47,8 +47,9 @@ func TestHostCopies(t *testing.T) {
 			if got := s.Report().Host; got != host {
 				t.Errorf("%v, %s: %d bytes on the host, want %d", c.first, what, got, host)
 			}
-			want := bytes + first + len(sessions)*replicas*bytes + downloaded    // the constant first
-			if got := heap() - empty; got < want-bytes/4 || got > want+bytes/4 { // other tests' garbage may go meanwhile
+			want := bytes + first + len(sessions)*replicas*bytes + downloaded // the constant first
+			// other tests' garbage may go meanwhile
+			if got := heap() - empty; got < want-bytes/4 || got > want+bytes/4 {
 				t.Errorf("%v, %s: %d bytes of heap, want %d", c.first, what, got, want)
 			}
 			runtime.KeepAlive(p)

@@ -138,7 +138,8 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 
 // enter gives the inputs of a called graph their locations: those of the caller, or copies of what the graph changes in
 // place and may not.
-func (l *lowering) enter(n *node, called *Graph, first int, in []*location, carried int) (where map[*Tensor]*location, steps []*step) {
+func (l *lowering) enter(n *node, called *Graph, first int, in []*location, carried int) (where map[*Tensor]*location,
+	steps []*step) {
 	where = map[*Tensor]*location{}
 	changed := called.changes()
 	for i, t := range called.inputs {
@@ -231,7 +232,8 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 	for _, s := range n.graph.program.streams {
 		inTurn := l.loads[s] - kept[s]
 		if err := l.transfers(s, kept[s], inTurn, op.count); err != nil {
-			return nil, &BuildError{Op: "repeat", Graph: n.graph.name, Position: n.pos, Err: fmt.Errorf("%d turns: %w", op.count, err)}
+			return nil, &BuildError{Op: "repeat", Graph: n.graph.name, Position: n.pos,
+				Err: fmt.Errorf("%d turns: %w", op.count, err)}
 		}
 		if inTurn > 0 {
 			l.loads[s] = kept[s] + inTurn*op.count
@@ -297,7 +299,8 @@ func (l *lowering) choice(n *node, op *ifOp, in []*location, where map[*Tensor]*
 	for stream := range union(a, b) {
 		if a[stream] != b[stream] {
 			return nil, &BuildError{Op: "if", Graph: n.graph.name, Position: n.pos, Err: fmt.Errorf(
-				"the branches move %d and %d tensors by the stream %v; it must be known how many", a[stream]-kept[stream], b[stream]-kept[stream], stream)}
+				"the branches move %d and %d tensors by the stream %v; it must be known how many",
+				a[stream]-kept[stream], b[stream]-kept[stream], stream)}
 		}
 	}
 	return []*step{s}, nil

@@ -204,7 +204,8 @@ func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
 func (g *Graph) orphans(op string, pos Position, in []*Tensor) {
 	for i, t := range in {
 		if t != nil && t.graph == nil {
-			g.program.fail(&BuildError{Op: op, Graph: g.name, Position: pos, Err: fmt.Errorf("input %d is what an operation on no tensor has returned", i)})
+			g.program.fail(&BuildError{Op: op, Graph: g.name, Position: pos,
+				Err: fmt.Errorf("input %d is what an operation on no tensor has returned", i)})
 		}
 	}
 }
@@ -219,7 +220,8 @@ func (g *Graph) add(op Op, pos Position, in []*Tensor) ([]*Tensor, error) {
 		case t.graph.program != g.program:
 			return nil, fmt.Errorf("input %d, %v, is of another program", i, t)
 		case t.graph != g:
-			return nil, fmt.Errorf("input %d, %v, is a tensor of graph %s; give it to graph %s as an input", i, t, t.graph.name, g.name)
+			return nil, fmt.Errorf("input %d, %v, is a tensor of graph %s; give it to graph %s as an input",
+				i, t, t.graph.name, g.name)
 		}
 		specs = append(specs, t.sp)
 	}

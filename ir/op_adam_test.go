@@ -47,13 +47,15 @@ func TestAdam(t *testing.T) {
 		} {
 			in := adamCase(d, 2500, c.rate, c.step)
 			got := runOps(t, in, adamStep(c.a))
-			unit := map[tensor.DType]float64{tensor.F16: 0x1p-10, tensor.BF16: 0x1p-7, tensor.F32: 0x1p-21, tensor.F64: 0x1p-50}[d]
+			unit := map[tensor.DType]float64{tensor.F16: 0x1p-10, tensor.BF16: 0x1p-7, tensor.F32: 0x1p-21,
+				tensor.F64: 0x1p-50}[d]
 			kept := map[bool]float64{true: 0x1p-50, false: 0x1p-21}[d == tensor.F64]
 			for j := range 2500 {
 				g := at(in[3], j).f
 				m := c.b1*at(in[1], j).f + (1-c.b1)*g
 				v := c.b2*at(in[2], j).f + (1-c.b2)*g*g
-				was, by := at(in[0], j).f, c.rateV*m/(1-math.Pow(c.b1, c.stepV))/(math.Sqrt(v/(1-math.Pow(c.b2, c.stepV)))+c.e)
+				was, by := at(in[0], j).f,
+					c.rateV*m/(1-math.Pow(c.b1, c.stepV))/(math.Sqrt(v/(1-math.Pow(c.b2, c.stepV)))+c.e)
 				size := max(math.Abs(at(in[1], j).f), math.Abs(g)) // of what is added and may cancel out
 				if x := at(got[1], j).f; !(math.Abs(x-m) <= kept*size) {
 					t.Fatalf("%v case %d: mean %d is %v, want %v", d, i, j, x, m)

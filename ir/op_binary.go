@@ -127,7 +127,8 @@ func (k arithmetic) bind(dst, x, y *tensor.Tensor, scratch []byte) (func() error
 }
 
 // bindInteger is bind of integers, of which none can be divided by 0.
-func bindInteger[T int32 | int64 | uint32](k arithmetic, dst, x, y *tensor.Tensor, scratch []byte) (func() error, error) {
+func bindInteger[T int32 | int64 | uint32](k arithmetic, dst, x, y *tensor.Tensor,
+	scratch []byte) (func() error, error) {
 	run, err := each2(dst, x, y, scratch, arithmeticLoop[T](k))
 	if k != over || err != nil || dst.Len() == 0 {
 		return run, err

@@ -22,13 +22,21 @@ type binaryOp struct {
 
 var binaryOps = []binaryOp{
 	{"add", ir.Add, ir.AddScalar,
-		func(x, y float32) float32 { return x + y }, func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y }},
+		func(x, y float32) float32 { return x + y }, func(x, y float64) float64 {
+			return x + y
+		}, func(x, y int64) int64 { return x + y }},
 	{"sub", ir.Sub, ir.SubScalar,
-		func(x, y float32) float32 { return x - y }, func(x, y float64) float64 { return x - y }, func(x, y int64) int64 { return x - y }},
+		func(x, y float32) float32 { return x - y }, func(x, y float64) float64 {
+			return x - y
+		}, func(x, y int64) int64 { return x - y }},
 	{"mul", ir.Mul, ir.MulScalar,
-		func(x, y float32) float32 { return x * y }, func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y }},
+		func(x, y float32) float32 { return x * y }, func(x, y float64) float64 {
+			return x * y
+		}, func(x, y int64) int64 { return x * y }},
 	{"div", ir.Div, ir.DivScalar,
-		func(x, y float32) float32 { return x / y }, func(x, y float64) float64 { return x / y }, func(x, y int64) int64 { return x / y }},
+		func(x, y float32) float32 { return x / y }, func(x, y float64) float64 {
+			return x / y
+		}, func(x, y int64) int64 { return x / y }},
 }
 
 // of is the operation on one pair of elements.
@@ -139,40 +147,76 @@ func TestBinaryFailures(t *testing.T) {
 	var all []failure
 	for _, o := range binaryOps {
 		all = append(all,
-			failure{o.name, []ir.Spec{spec(tensor.F32, 2, 3), spec(tensor.F32, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.build(here(in)[0], in[1]) },
-				"dimension 0 of input 1, of shape (2,), is 2, and dimension 1 of input 0, of shape (2, 3), is 3: shapes are matched from their last dimensions on, which must be equal, or one of them 1"},
-			failure{o.name, []ir.Spec{spec(tensor.F32, 3, 2), spec(tensor.F32, 4, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.build(here(in)[0], in[1]) },
-				"dimension 0 of input 1, of shape (4, 2), is 4, and dimension 0 of input 0, of shape (3, 2), is 3: shapes are matched from their last dimensions on, which must be equal, or one of them 1"},
-			failure{o.name, []ir.Spec{spec(tensor.F32, 0), spec(tensor.F32, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.build(here(in)[0], in[1]) },
-				"dimension 0 of input 1, of shape (2,), is 2, and dimension 0 of input 0, of shape (0,), is 0: shapes are matched from their last dimensions on, which must be equal, or one of them 1"},
-			failure{o.name, []ir.Spec{spec(tensor.F32, 2), spec(tensor.F64, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.build(here(in)[0], in[1]) },
+			failure{o.name, []ir.Spec{spec(tensor.F32, 2, 3), spec(tensor.F32, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.build(here(in)[0], in[1])
+			},
+				"dimension 0 of input 1, of shape (2,), is 2, and dimension 1 of input 0, of shape (2, 3), is 3: " +
+					"shapes are matched from their last dimensions on, which must be equal, or one of them 1"},
+			failure{o.name, []ir.Spec{spec(tensor.F32, 3, 2), spec(tensor.F32, 4, 2)},
+				func(in []*ir.Tensor) *ir.Tensor {
+					return o.build(here(in)[0], in[1])
+				},
+				"dimension 0 of input 1, of shape (4, 2), is 4, and dimension 0 of input 0, of shape (3, 2), is 3: " +
+					"shapes are matched from their last dimensions on, which must be equal, or one of them 1"},
+			failure{o.name, []ir.Spec{spec(tensor.F32, 0), spec(tensor.F32, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.build(here(in)[0], in[1])
+			},
+				"dimension 0 of input 1, of shape (2,), is 2, and dimension 0 of input 0, of shape (0,), is 0: " +
+					"shapes are matched from their last dimensions on, which must be equal, or one of them 1"},
+			failure{o.name, []ir.Spec{spec(tensor.F32, 2), spec(tensor.F64, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.build(here(in)[0], in[1])
+			},
 				"element types float32 and float64, want the same: Cast makes them so"},
-			failure{o.name, []ir.Spec{spec(tensor.I8, 2), spec(tensor.I8, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.build(here(in)[0], in[1]) },
+			failure{o.name, []ir.Spec{spec(tensor.I8, 2), spec(tensor.I8, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.build(here(in)[0], in[1])
+			},
 				"element type int8, want float16, bfloat16, float32, float64, int32, int64 or uint32"},
-			failure{o.name, []ir.Spec{spec(tensor.Bool, 2), spec(tensor.Bool, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.build(here(in)[0], in[1]) },
+			failure{o.name, []ir.Spec{spec(tensor.Bool, 2), spec(tensor.Bool, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.build(here(in)[0], in[1])
+			},
 				"element type bool, want float16, bfloat16, float32, float64, int32, int64 or uint32"},
-			failure{o.name + " scalar", []ir.Spec{spec(tensor.U8, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.scalar(here(in)[0], 1.5) },
+			failure{o.name + " scalar", []ir.Spec{spec(tensor.U8, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.scalar(here(in)[0], 1.5)
+			},
 				"element type uint8, want float16, bfloat16, float32, float64, int32, int64 or uint32"},
-			failure{o.name + " scalar", []ir.Spec{spec(tensor.I32, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.scalar(here(in)[0], 1.5) },
+			failure{o.name + " scalar", []ir.Spec{spec(tensor.I32, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.scalar(here(in)[0], 1.5)
+			},
 				"the number 1.5, want one that int32 can hold"},
-			failure{o.name + " scalar", []ir.Spec{spec(tensor.I32, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.scalar(here(in)[0], 1<<31) },
+			failure{o.name + " scalar", []ir.Spec{spec(tensor.I32, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.scalar(here(in)[0], 1<<31)
+			},
 				"the number 2.147483648e+09, want one that int32 can hold"},
-			failure{o.name + " scalar", []ir.Spec{spec(tensor.I64, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.scalar(here(in)[0], 1<<63) },
+			failure{o.name + " scalar", []ir.Spec{spec(tensor.I64, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.scalar(here(in)[0], 1<<63)
+			},
 				"the number 9.223372036854776e+18, want one that int64 can hold"},
-			failure{o.name + " scalar", []ir.Spec{spec(tensor.U32, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.scalar(here(in)[0], -1) },
+			failure{o.name + " scalar", []ir.Spec{spec(tensor.U32, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.scalar(here(in)[0], -1)
+			},
 				"the number -1, want one that uint32 can hold"},
-			failure{o.name + " scalar", []ir.Spec{spec(tensor.F16, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.scalar(here(in)[0], 65520) },
+			failure{o.name + " scalar", []ir.Spec{spec(tensor.F16, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.scalar(here(in)[0], 65520)
+			},
 				"the number 65520, want one that float16 can hold: it would become infinite"},
-			failure{o.name + " scalar", []ir.Spec{spec(tensor.F32, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.scalar(here(in)[0], 1e300) },
+			failure{o.name + " scalar", []ir.Spec{spec(tensor.F32, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.scalar(here(in)[0], 1e300)
+			},
 				"the number 1e+300, want one that float32 can hold: it would become infinite"},
-			failure{o.name + " scalar", []ir.Spec{spec(tensor.BF16, 2)}, func(in []*ir.Tensor) *ir.Tensor { return o.scalar(here(in)[0], 1e300) },
+			failure{o.name + " scalar", []ir.Spec{spec(tensor.BF16, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+				return o.scalar(here(in)[0], 1e300)
+			},
 				"the number 1e+300, want one that bfloat16 can hold: it would become infinite"},
 		)
 	}
 	all = append(all,
-		failure{"div scalar", []ir.Spec{spec(tensor.I32, 2)}, func(in []*ir.Tensor) *ir.Tensor { return ir.DivScalar(here(in)[0], 0) },
+		failure{"div scalar", []ir.Spec{spec(tensor.I32, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+			return ir.DivScalar(here(in)[0], 0)
+		},
 			"division of integers by the number 0"},
-		failure{"add", []ir.Spec{spec(tensor.F32, 2)}, func(in []*ir.Tensor) *ir.Tensor { return ir.Add(here(in)[0], nil) }, "input 1 is nil"},
+		failure{"add", []ir.Spec{spec(tensor.F32, 2)}, func(in []*ir.Tensor) *ir.Tensor {
+			return ir.Add(here(in)[0], nil)
+		}, "input 1 is nil"},
 	)
 	checkFailures(t, all)
 }
@@ -184,7 +228,9 @@ func TestTooLarge(t *testing.T) {
 	p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		return []*ir.Tensor{ir.Add(ir.Mul(in[0], in[1]), in[2])}
 	}, spec(tensor.F32, n, 1, 1), spec(tensor.F32, n, 1), spec(tensor.F32, n))
-	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "ir: add at op_binary_test.go:") && !strings.Contains(err.Error(), "ir: mul at op_binary_test.go:") {
+	if err := p.Err(); err == nil ||
+		!strings.Contains(err.Error(), "ir: add at op_binary_test.go:") &&
+			!strings.Contains(err.Error(), "ir: mul at op_binary_test.go:") {
 		t.Errorf("error %v, want one of add or mul", err)
 	}
 }
@@ -217,7 +263,9 @@ func TestIntegerDivision(t *testing.T) {
 		// Nothing is divided where nothing is.
 		none, _ := tensor.New(d, 0, 1)
 		zero, _ := tensor.New(d, 1)
-		if _, err := compute(func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Div(in[0], in[1])} }, none, zero); err != nil {
+		if _, err := compute(func(in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{ir.Div(in[0], in[1])}
+		}, none, zero); err != nil {
 			t.Error(err)
 		}
 	}
@@ -225,7 +273,8 @@ func TestIntegerDivision(t *testing.T) {
 
 // TestBinaryGradients holds gradients against differences, with broadcasting of each kind.
 func TestBinaryGradients(t *testing.T) {
-	shapes := [][2]tensor.Shape{{{2, 3}, {2, 3}}, {{2, 3}, {3}}, {{3}, {2, 3}}, {{2, 3}, {2, 1}}, {{2, 1}, {1, 3}}, {{2, 3}, {}}, {{2, 1, 2}, {3, 1}}}
+	shapes := [][2]tensor.Shape{{{2, 3}, {2, 3}}, {{2, 3}, {3}}, {{3}, {2, 3}}, {{2, 3}, {2, 1}}, {{2, 1}, {1, 3}},
+		{{2, 3}, {}}, {{2, 1, 2}, {3, 1}}}
 	for _, o := range binaryOps {
 		for _, s := range shapes {
 			checkGradient(t, o.name, []*tensor.Tensor{randomFloats(s[0]), randomFloats(s[1])},

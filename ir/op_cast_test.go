@@ -47,7 +47,8 @@ func floatBits(d tensor.DType, b uint64) *big.Float {
 // nearest is the bits, without the sign, of the float nearest to a number that is not negative, of two the even one,
 // found by halving.
 func nearest(d tensor.DType, v *big.Float) uint64 {
-	lo, hi := uint64(0), map[tensor.DType]uint64{tensor.F16: 0x7c00, tensor.BF16: 0x7f80, tensor.F32: 0x7f800000, tensor.F64: 0x7fefffffffffffff}[d]
+	lo, hi := uint64(0), map[tensor.DType]uint64{tensor.F16: 0x7c00, tensor.BF16: 0x7f80, tensor.F32: 0x7f800000,
+		tensor.F64: 0x7fefffffffffffff}[d]
 	if v.Cmp(floatBits(d, hi)) >= 0 {
 		return hi
 	}
@@ -99,7 +100,8 @@ func castNaive(x *tensor.Tensor, i int, out *tensor.Tensor) {
 		}
 	case from.IsFloat():
 		lo := map[tensor.DType]int64{tensor.I32: math.MinInt32, tensor.I64: math.MinInt64}[to]
-		hi := map[tensor.DType]int64{tensor.I32: math.MaxInt32, tensor.I64: math.MaxInt64, tensor.U32: math.MaxUint32}[to]
+		hi := map[tensor.DType]int64{tensor.I32: math.MaxInt32, tensor.I64: math.MaxInt64,
+			tensor.U32: math.MaxUint32}[to]
 		if v.f != v.f {
 			return
 		}
@@ -124,17 +126,23 @@ func castNaive(x *tensor.Tensor, i int, out *tensor.Tensor) {
 func TestCast(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 20))
 	types := append([]tensor.DType{tensor.Bool}, numbers...)
-	special := []float64{1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3*0x1p-11 - 0x1p-40, 1 + 0x1p-8 + 0x1p-40, 1 + 3*0x1p-8 - 0x1p-40, 65519.99999999, 65520,
-		0x1p-25, 0x1p-25 + 0x1p-70, 0x1p-134, 0x1p-134 + 0x1p-170, 0x1p-150 + 0x1p-190, math.MaxFloat64, math.SmallestNonzeroFloat64,
-		math.MaxFloat32, 0x1.ffffffp127, 0x1.fefp127, 0x1.ffp127, 0x1p128, 2147483647.5, 2147483648, -2147483648.5, -2147483649, 0x1p63, -0x1p63, 4294967295.5, 0x1p32, -0.5, -1,
+	special := []float64{1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3*0x1p-11 - 0x1p-40, 1 + 0x1p-8 + 0x1p-40,
+		1 + 3*0x1p-8 - 0x1p-40, 65519.99999999, 65520,
+		0x1p-25, 0x1p-25 + 0x1p-70, 0x1p-134, 0x1p-134 + 0x1p-170, 0x1p-150 + 0x1p-190, math.MaxFloat64,
+		math.SmallestNonzeroFloat64,
+		math.MaxFloat32, 0x1.ffffffp127, 0x1.fefp127, 0x1.ffp127, 0x1p128, 2147483647.5, 2147483648, -2147483648.5,
+		-2147483649, 0x1p63, -0x1p63, 4294967295.5, 0x1p32, -0.5, -1,
 		math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}
-	integers := []int64{1<<24 + 1, 1<<25 - 1, 1<<32 - 1, 1 << 32, math.MinInt64, math.MaxInt64, math.MinInt32, math.MaxInt32, 65519, 65520,
-		1<<40 + 1<<32, 1<<40 + 1<<32 + 1, 1<<40 + 3<<32 - 1, 1<<24 + 1<<16, 1<<30 + 1<<22, 1<<30 + 1<<22 + 1, 1<<30 + 3<<22 - 1, -1<<30 - 1<<22 - 1, 1<<53 + 1}
+	integers := []int64{1<<24 + 1, 1<<25 - 1, 1<<32 - 1, 1 << 32, math.MinInt64, math.MaxInt64, math.MinInt32,
+		math.MaxInt32, 65519, 65520,
+		1<<40 + 1<<32, 1<<40 + 1<<32 + 1, 1<<40 + 3<<32 - 1, 1<<24 + 1<<16, 1<<30 + 1<<22, 1<<30 + 1<<22 + 1,
+		1<<30 + 3<<22 - 1, -1<<30 - 1<<22 - 1, 1<<53 + 1}
 	for _, from := range types {
 		for _, to := range types {
 			x := random(r, from, 1200)
 			for i := range min(len(special), len(integers), x.Len()) {
-				set(x, i, value{i: integers[i] & map[bool]int64{true: 1, false: -1}[from == tensor.Bool], f: special[i]})
+				set(x, i, value{i: integers[i] & map[bool]int64{true: 1, false: -1}[from == tensor.Bool],
+					f: special[i]})
 			}
 			for i, v := range special {
 				if from.IsFloat() {

@@ -90,7 +90,9 @@ func TestLogic(t *testing.T) {
 		}
 		out := broadcastShape(shapes...)
 		same(t, "not", got[0], naive(tensor.Bool, shapes[0], func(v []value) value { return truth(v[0].i == 0) }, x))
-		same(t, "and", got[1], naive(tensor.Bool, out, func(v []value) value { return truth(v[0].i+v[1].i == 2) }, x, y))
+		same(t, "and", got[1], naive(tensor.Bool, out, func(v []value) value {
+			return truth(v[0].i+v[1].i == 2)
+		}, x, y))
 		same(t, "or", got[2], naive(tensor.Bool, out, func(v []value) value { return truth(v[0].i+v[1].i > 0) }, x, y))
 	}
 }
@@ -143,7 +145,8 @@ func TestCompareFailures(t *testing.T) {
 		if k < 2 {
 			taken = "want float16, bfloat16, float32, float64, int32, int64, uint32 or bool"
 		} else {
-			all = append(all, failure{o.name, []ir.Spec{spec(tensor.Bool), spec(tensor.Bool)}, build, "element type bool, " + taken})
+			all = append(all, failure{o.name, []ir.Spec{spec(tensor.Bool), spec(tensor.Bool)}, build,
+				"element type bool, " + taken})
 		}
 		all = append(all, failure{o.name, shapes(tensor.F32), build, dimension}, failure{o.name, two, build, differ},
 			failure{o.name, []ir.Spec{spec(tensor.U8), spec(tensor.U8)}, build, "element type uint8, " + taken})
@@ -153,10 +156,12 @@ func TestCompareFailures(t *testing.T) {
 	not := func(in []*ir.Tensor) *ir.Tensor { return ir.Not(here(in)[0]) }
 	choose := func(in []*ir.Tensor) *ir.Tensor { return ir.Select(here(in)[0], in[1], in[2]) }
 	all = append(all,
-		failure{"and", shapes(tensor.Bool), and, dimension}, failure{"and", shapes(tensor.I32), and, "element type int32, want bool"},
+		failure{"and", shapes(tensor.Bool), and, dimension},
+		failure{"and", shapes(tensor.I32), and, "element type int32, want bool"},
 		failure{"or", shapes(tensor.Bool), or, dimension}, failure{"or", two, or, differ},
 		failure{"not", []ir.Spec{spec(tensor.F32)}, not, "element type float32, want bool"},
-		failure{"select", []ir.Spec{spec(tensor.I32), spec(tensor.I32), spec(tensor.I32)}, choose, "the condition: element type int32, want bool"},
+		failure{"select", []ir.Spec{spec(tensor.I32), spec(tensor.I32), spec(tensor.I32)}, choose,
+			"the condition: element type int32, want bool"},
 		failure{"select", append([]ir.Spec{spec(tensor.Bool)}, two...), choose, differ},
 		failure{"select", []ir.Spec{spec(tensor.Bool, 2), spec(tensor.F32, 2), spec(tensor.F32, 3)}, choose,
 			"dimension 0 of input 2, of shape (3,), is 3, and dimension 0 of input 0, of shape (2,), is 2: " +
@@ -170,7 +175,8 @@ func TestCompareFailures(t *testing.T) {
 // TestSelectGradients holds gradients against differences, with broadcasting of each.
 func TestSelectGradients(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
-	for _, s := range [][3]tensor.Shape{{{2, 3}, {2, 3}, {2, 3}}, {{3}, {2, 3}, {2, 1}}, {{2, 1}, {3}, {}}, {{2, 3}, {}, {3}}} {
+	for _, s := range [][3]tensor.Shape{{{2, 3}, {2, 3}, {2, 3}}, {{3}, {2, 3}, {2, 1}}, {{2, 1}, {3}, {}},
+		{{2, 3}, {}, {3}}} {
 		c := random(r, tensor.Bool, s[0]...)
 		checkGradient(t, "select", []*tensor.Tensor{c, randomFloats(s[1]), randomFloats(s[2])},
 			func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor { return ir.Select(in[0], in[1], in[2]) })

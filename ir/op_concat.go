@@ -30,7 +30,8 @@ func (o *concatOp) Infer(in []Spec) ([]Spec, error) {
 			if d == axis {
 				shape[d] += extent
 			} else if extent != shape[d] {
-				return nil, fmt.Errorf("input %d has %d in dimension %d, want %d as input 0 has", i+1, extent, d, shape[d])
+				return nil, fmt.Errorf("input %d has %d in dimension %d, want %d as input 0 has",
+					i+1, extent, d, shape[d])
 			}
 		}
 	}

@@ -39,7 +39,9 @@ func gradientCases(t *testing.T) []gradientCase {
 		{{2, 3, 4}, {2, 4, 5}}, {{2, 3, 4}, {4, 5}}, {{3, 4}, {2, 4, 5}}, {{2, 3, 4}, {4}}, {{3}, {2, 3, 4}},
 		{{2, 1, 2, 3}, {1, 3, 3, 2}}, {{1, 2, 3}, {2, 3, 2}},
 	} {
-		add(fmt.Sprint("matmul", s), func(in []*ir.Tensor) *ir.Tensor { return ir.MatMul(in[0], in[1]) }, x(s[0]...), x(s[1]...))
+		add(fmt.Sprint("matmul", s), func(in []*ir.Tensor) *ir.Tensor {
+			return ir.MatMul(in[0], in[1])
+		}, x(s[0]...), x(s[1]...))
 	}
 	add("matmul of one by itself", func(in []*ir.Tensor) *ir.Tensor { return ir.MatMul(in[0], in[0]) }, x(3, 3))
 	add("reshape", func(in []*ir.Tensor) *ir.Tensor { return ir.Reshape(in[0], 3, -1) }, x(2, 3, 2))
@@ -47,23 +49,41 @@ func gradientCases(t *testing.T) []gradientCase {
 	add("transpose by an order", func(in []*ir.Tensor) *ir.Tensor { return ir.Transpose(in[0], 1, -1, 0) }, x(2, 3, 4))
 	add("expand", func(in []*ir.Tensor) *ir.Tensor { return ir.Expand(in[0], 2, 3, 4) }, x(3, 1))
 	add("expand to the same", func(in []*ir.Tensor) *ir.Tensor { return ir.Expand(in[0], 2, 3) }, x(2, 3))
-	add("slice", func(in []*ir.Tensor) *ir.Tensor { return ir.Slice(in[0], []int{0, 1, 1}, []int{2, 3, 2}) }, x(2, 3, 4))
+	add("slice", func(in []*ir.Tensor) *ir.Tensor {
+		return ir.Slice(in[0], []int{0, 1, 1}, []int{2, 3, 2})
+	}, x(2, 3, 4))
 	add("slice of an axis", func(in []*ir.Tensor) *ir.Tensor { return ir.SliceAxis(in[0], -1, 1, 3) }, x(2, 4))
 	add("concat", func(in []*ir.Tensor) *ir.Tensor { return ir.Concat(-1, in[0], in[1], in[0]) }, x(2, 3), x(2, 2))
 	for k, axes := range [][]int{nil, {0}, {1}, {-1}, {0, 2}, {1, 2}} {
-		add(fmt.Sprint("sum", axes), func(in []*ir.Tensor) *ir.Tensor { return ir.ReduceSum(in[0], axes...) }, x(2, 3, 4))
-		add(fmt.Sprint("sum, kept", axes), func(in []*ir.Tensor) *ir.Tensor { return ir.ReduceSumKeep(in[0], axes...) }, x(2, 3, 4))
-		add(fmt.Sprint("mean", axes), func(in []*ir.Tensor) *ir.Tensor { return ir.ReduceMean(in[0], axes...) }, x(2, 3, 4))
-		add(fmt.Sprint("mean, kept", axes), func(in []*ir.Tensor) *ir.Tensor { return ir.ReduceMeanKeep(in[0], axes...) }, x(2, 3, 4))
-		add(fmt.Sprint("max", axes), func(in []*ir.Tensor) *ir.Tensor { return ir.ReduceMax(in[0], axes...) }, distinct(2, 3, 4))
-		add(fmt.Sprint("max, kept", axes), func(in []*ir.Tensor) *ir.Tensor { return ir.ReduceMaxKeep(in[0], axes...) }, distinct(2, 3, 4+k))
+		add(fmt.Sprint("sum", axes), func(in []*ir.Tensor) *ir.Tensor {
+			return ir.ReduceSum(in[0], axes...)
+		}, x(2, 3, 4))
+		add(fmt.Sprint("sum, kept", axes), func(in []*ir.Tensor) *ir.Tensor {
+			return ir.ReduceSumKeep(in[0], axes...)
+		}, x(2, 3, 4))
+		add(fmt.Sprint("mean", axes), func(in []*ir.Tensor) *ir.Tensor {
+			return ir.ReduceMean(in[0], axes...)
+		}, x(2, 3, 4))
+		add(fmt.Sprint("mean, kept", axes), func(in []*ir.Tensor) *ir.Tensor {
+			return ir.ReduceMeanKeep(in[0], axes...)
+		}, x(2, 3, 4))
+		add(fmt.Sprint("max", axes), func(in []*ir.Tensor) *ir.Tensor {
+			return ir.ReduceMax(in[0], axes...)
+		}, distinct(2, 3, 4))
+		add(fmt.Sprint("max, kept", axes), func(in []*ir.Tensor) *ir.Tensor {
+			return ir.ReduceMaxKeep(in[0], axes...)
+		}, distinct(2, 3, 4+k))
 	}
 	add("softmax", func(in []*ir.Tensor) *ir.Tensor { return ir.Softmax(in[0]) }, x(2, 3, 4))
 	add("log softmax", func(in []*ir.Tensor) *ir.Tensor { return ir.LogSoftmax(in[0]) }, x(2, 3, 4))
 	labels := fromSlice(t, []int32{3, 0, 0, 1, 2, 3}, 2, 3)
 	add("cross entropy", func(in []*ir.Tensor) *ir.Tensor { return ir.CrossEntropy(in[0], in[1]) }, x(2, 3, 4), labels)
-	add("cross entropies", func(in []*ir.Tensor) *ir.Tensor { return ir.CrossEntropyEach(in[0], in[1]) }, x(2, 3, 4), labels)
-	add("layer norm", func(in []*ir.Tensor) *ir.Tensor { return ir.LayerNorm(in[0], in[1], in[2], 0.1) }, x(2, 3, 4), x(4), x(4))
+	add("cross entropies", func(in []*ir.Tensor) *ir.Tensor {
+		return ir.CrossEntropyEach(in[0], in[1])
+	}, x(2, 3, 4), labels)
+	add("layer norm", func(in []*ir.Tensor) *ir.Tensor {
+		return ir.LayerNorm(in[0], in[1], in[2], 0.1)
+	}, x(2, 3, 4), x(4), x(4))
 	indices := fromSlice(t, []uint32{3, 0, 3, 1}, 2, 2)
 	add("gather rows", func(in []*ir.Tensor) *ir.Tensor { return ir.GatherRows(in[0], in[1]) }, x(4, 3), indices)
 	add("gather elements", func(in []*ir.Tensor) *ir.Tensor { return ir.GatherRows(in[0], in[1]) }, x(4), indices)
@@ -116,8 +136,11 @@ func TestGradientsOfGradients(t *testing.T) {
 		}
 	}
 	x := func(shape ...int) *tensor.Tensor { return randomFloats(shape) }
-	for _, s := range [][2][]int{{{2, 3}, {3, 2}}, {{3}, {3, 2}}, {{2, 2, 3}, {3, 2}}, {{2, 3}, {2, 3, 2}}, {{2, 1, 2, 2}, {3, 2, 2}}} {
-		check(fmt.Sprint("matmul", s), func(in []*ir.Tensor) *ir.Tensor { return ir.MatMul(in[0], in[1]) }, x(s[0]...), x(s[1]...))
+	for _, s := range [][2][]int{{{2, 3}, {3, 2}}, {{3}, {3, 2}}, {{2, 2, 3}, {3, 2}}, {{2, 3}, {2, 3, 2}},
+		{{2, 1, 2, 2}, {3, 2, 2}}} {
+		check(fmt.Sprint("matmul", s), func(in []*ir.Tensor) *ir.Tensor {
+			return ir.MatMul(in[0], in[1])
+		}, x(s[0]...), x(s[1]...))
 	}
 	check("reshape", func(in []*ir.Tensor) *ir.Tensor { return ir.Reshape(in[0], 3, -1) }, x(2, 3))
 	check("transpose", func(in []*ir.Tensor) *ir.Tensor { return ir.Transpose(in[0], 1, 2, 0) }, x(2, 3, 2))
@@ -126,7 +149,9 @@ func TestGradientsOfGradients(t *testing.T) {
 	check("concat", func(in []*ir.Tensor) *ir.Tensor { return ir.Concat(1, in[0], in[1]) }, x(2, 3), x(2, 1))
 	check("sum", func(in []*ir.Tensor) *ir.Tensor { return ir.ReduceSum(in[0], 1) }, x(2, 3))
 	check("mean", func(in []*ir.Tensor) *ir.Tensor { return ir.ReduceMean(in[0], 0) }, x(2, 3))
-	check("gather rows", func(in []*ir.Tensor) *ir.Tensor { return ir.GatherRows(in[0], in[1]) }, x(4, 2), fromSlice(t, []int32{3, 0, 3}))
+	check("gather rows", func(in []*ir.Tensor) *ir.Tensor {
+		return ir.GatherRows(in[0], in[1])
+	}, x(4, 2), fromSlice(t, []int32{3, 0, 3}))
 }
 
 // TestGradientsOfNothing has tensors of no elements: what is left of the gradients is zeros.
@@ -168,7 +193,9 @@ func gradientOf(c gradientCase) buildFunc {
 		for _, x := range in {
 			inputs = append(inputs, x)
 		}
-		graph := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{c.f(in)} }, inputs...)
+		graph := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{c.f(in)}
+		}, inputs...)
 		info := ir.Autodiff(graph)
 		forward := g.CallWithInfo(graph, nil, in...)
 		by := info.By(forward)

@@ -133,7 +133,8 @@ func adder64(p *product, _ []byte) (func(c, a, b []float64), error) {
 }
 
 // gemm is c = alpha op(a) op(b) + beta c, as BLAS has it.
-type gemm[T float] func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
+type gemm[T float] func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T,
+	ldc int)
 
 func bindMatMul[T float](
 	o *matMulOp, m *Memory, adder func(p *product, scratch []byte) (func(c, a, b []T), error),

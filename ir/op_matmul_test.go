@@ -146,7 +146,8 @@ func BenchmarkMatMul(b *testing.B) {
 	for _, s := range [][3]int{{32, 784, 128}, {512, 512, 512}} {
 		b.Run(fmt.Sprintf("m=%d/k=%d/n=%d", s[0], s[1], s[2]), func(b *testing.B) {
 			benchmarkOps(b, 2*s[0]*s[1]*s[2], []ir.Spec{
-				{Shape: tensor.Shape{s[0], s[1]}, DType: tensor.F32}, {Shape: tensor.Shape{s[1], s[2]}, DType: tensor.F32}}, matMul)
+				{Shape: tensor.Shape{s[0], s[1]}, DType: tensor.F32},
+				{Shape: tensor.Shape{s[1], s[2]}, DType: tensor.F32}}, matMul)
 		})
 	}
 }

@@ -82,7 +82,9 @@ func TestReduce(t *testing.T) {
 						x = quarters(r, shape...)
 					}
 					for k, keep := range []bool{false, true} {
-						got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return c.f[k](x, axes...) }))
+						got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+							return c.f[k](x, axes...)
+						}))
 						checkArray(t, got[0], slowReduce(x, axes, keep, c.slow), 1)
 					}
 					if t.Failed() {
@@ -126,7 +128,9 @@ func TestReduceSumAccuracy(t *testing.T) {
 	for i := range x.v {
 		x.v[i] = float64(float32(0.1))
 	}
-	got := runOps(t, []*tensor.Tensor{x.tensor(t, tensor.F32)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.ReduceSum(x) }))
+	got := runOps(t, []*tensor.Tensor{x.tensor(t, tensor.F32)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+		return ir.ReduceSum(x)
+	}))
 	if v, want := asFloats(t, got[0])[0], float64(float32(sumOf(x.v))); v != want {
 		t.Errorf("%v, want %v", v, want)
 	}
@@ -190,7 +194,9 @@ func TestReduceErrors(t *testing.T) {
 		{ir.ReduceMax, f32(2, 0), []int{1}, []string{"along no elements, want one or more"}},
 		{ir.ReduceMean, f32(0), nil, []string{"along no elements, want one or more"}},
 	} {
-		wantBuildError(t, []ir.Spec{c.in}, oneOp(func(x *ir.Tensor) *ir.Tensor { return c.f(x, c.axes...) }), c.words...)
+		wantBuildError(t, []ir.Spec{c.in}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+			return c.f(x, c.axes...)
+		}), c.words...)
 	}
 }
 
@@ -200,7 +206,9 @@ func TestArgmax(t *testing.T) {
 			shape := someShape(r, 1+r.IntN(3), 5)
 			shape[len(shape)-1] = 1 + r.IntN(20)
 			x := wholeNumbers(r, d, shape...)
-			want := slowReduce(x, []int{-1}, false, func(v []float64) float64 { return float64(slices.Index(v, maxOf(v))) })
+			want := slowReduce(x, []int{-1}, false, func(v []float64) float64 {
+				return float64(slices.Index(v, maxOf(v)))
+			})
 			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(ir.Argmax))
 			if got[0].DType() != tensor.I32 {
 				t.Errorf("indices of %v, want int32", got[0].DType())
@@ -211,7 +219,9 @@ func TestArgmax(t *testing.T) {
 	wantBuildError(t, []ir.Spec{f32()}, oneOp(ir.Argmax), "argmax", "a scalar, want a tensor of a dimension or more")
 	wantBuildError(t, []ir.Spec{f32(2, 0)}, oneOp(ir.Argmax), "argmax", "rows of 0 elements, want 1 to 2147483647")
 	if n := int64(1) << 31; int64(int(n)) == n {
-		wantBuildError(t, []ir.Spec{f32(int(n))}, oneOp(ir.Argmax), "argmax", "rows of 2147483648 elements, want 1 to 2147483647")
+		wantBuildError(t, []ir.Spec{f32(int(n))}, oneOp(ir.Argmax), "argmax", "rows of 2147483648 elements, want 1 "+
+			"to 2147483647")
 	}
-	wantBuildError(t, []ir.Spec{{Shape: tensor.Shape{2}, DType: tensor.Bool}}, oneOp(ir.Argmax), "argmax", "element type bool")
+	wantBuildError(t, []ir.Spec{{Shape: tensor.Shape{2}, DType: tensor.Bool}}, oneOp(ir.Argmax), "argmax",
+		"element type bool")
 }

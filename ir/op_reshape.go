@@ -29,7 +29,8 @@ func (o *reshapeOp) Infer(in []Spec) ([]Spec, error) {
 	case err != nil:
 		return nil, fmt.Errorf("to %v: %w", o.shape, err)
 	case free >= 0 && (n == 0 || have%n != 0):
-		return nil, fmt.Errorf("to %v: the -1 is no number for %d elements, want extents whose product divides it", o.shape, have)
+		return nil, fmt.Errorf("to %v: the -1 is no number for %d elements, want extents whose product divides it",
+			o.shape, have)
 	case free >= 0:
 		shape[free] = have / n
 	case n != have:
@@ -130,7 +131,8 @@ func (o *transposeOp) Gradient(b *Backward) []*Tensor {
 	return []*Tensor{Transpose(b.Grad(0), back...)}
 }
 
-func bindTranspose[T uint8 | uint16 | uint32 | uint64](shape tensor.Shape, order []int, dstBytes, srcBytes []byte) (func() error, error) {
+func bindTranspose[T uint8 | uint16 | uint32 | uint64](shape tensor.Shape, order []int, dstBytes,
+	srcBytes []byte) (func() error, error) {
 	dst, err := tensor.FromBytes[T](dstBytes)
 	if err != nil {
 		return nil, err
@@ -238,7 +240,8 @@ func (o *expandOp) Infer(in []Spec) ([]Spec, error) {
 		return nil, err
 	}
 	if s := o.from(in[0].Shape); !broadcastsTo(s, o.shape) {
-		return nil, fmt.Errorf("shape %v cannot be repeated to be %v: matched from the last on, extents must be equal or 1", s, o.shape)
+		return nil, fmt.Errorf("shape %v cannot be repeated to be %v: matched from the last on, extents must be "+
+			"equal or 1", s, o.shape)
 	}
 	return []Spec{{Shape: o.shape, DType: in[0].DType}}, nil
 }

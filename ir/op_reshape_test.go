@@ -26,7 +26,9 @@ func TestReshape(t *testing.T) {
 			{[]int{0, 3}, []int{7, 0, 2}, []int{7, 0, 2}},
 		} {
 			x := wholeNumbers(r, d, c.from...)
-			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Reshape(x, c.to...) }))
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+				return ir.Reshape(x, c.to...)
+			}))
 			checkArray(t, got[0], &slowArray{c.want, x.v}, 0)
 		}
 	})
@@ -41,7 +43,9 @@ func TestReshape(t *testing.T) {
 		{[]int{-1, -1}, "negative"},
 		{[]int{-2, -3}, "negative"},
 	} {
-		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Reshape(x, c.to...) }), "reshape", c.words)
+		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+			return ir.Reshape(x, c.to...)
+		}), "reshape", c.words)
 	}
 }
 
@@ -67,7 +71,9 @@ func TestTranspose(t *testing.T) {
 		check := func(shape, order, given []int) {
 			t.Helper()
 			x := wholeNumbers(r, d, shape...)
-			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Transpose(x, given...) }))
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+				return ir.Transpose(x, given...)
+			}))
 			checkArray(t, got[0], slowTranspose(x, order), 0)
 			if t.Failed() {
 				t.Fatalf("shape %v, order %v", shape, order)
@@ -97,7 +103,9 @@ func TestTranspose(t *testing.T) {
 		{[]int{1, -1}, "the order [1 -1] has dimension 1 twice, want each once"},
 		{[]int{0, 2}, "the order [0 2]: axis 2 of 2 dimensions, want -2 to 1"},
 	} {
-		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Transpose(x, c.perm...) }), "transpose", c.words)
+		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+			return ir.Transpose(x, c.perm...)
+		}), "transpose", c.words)
 	}
 }
 
@@ -115,7 +123,9 @@ func TestExpand(t *testing.T) {
 			for _, p := range allPlaces(to) {
 				*want.at(p...) = *x.at(repeatedPlace(p, from)...)
 			}
-			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Expand(x, to...) }))
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+				return ir.Expand(x, to...)
+			}))
 			checkArray(t, got[0], want, 0)
 			if t.Failed() {
 				t.Fatalf("from %v to %v", from, to)
@@ -130,6 +140,8 @@ func TestExpand(t *testing.T) {
 		{[]int{3}, "shape (2, 3) cannot be repeated to be (3,)"},
 		{[]int{-1, 2, 3}, "negative"},
 	} {
-		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Expand(x, c.to...) }), "expand", c.words)
+		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+			return ir.Expand(x, c.to...)
+		}), "expand", c.words)
 	}
 }

@@ -56,7 +56,8 @@ func TestSGD(t *testing.T) {
 			t.Run(fmt.Sprintf("dtype=%v/%+v/velocity=%v", d, c.s, c.moving), func(t *testing.T) {
 				in := sgdCase(d, 2500, c.rate)
 				got := runOps(t, in, sgdStep(c.s, c.moving))
-				unit := map[tensor.DType]float64{tensor.F16: 0x1p-10, tensor.BF16: 0x1p-7, tensor.F32: 0x1p-21, tensor.F64: 0x1p-50}[d]
+				unit := map[tensor.DType]float64{tensor.F16: 0x1p-10, tensor.BF16: 0x1p-7, tensor.F32: 0x1p-21,
+					tensor.F64: 0x1p-50}[d]
 				kept := map[bool]float64{true: 0x1p-50, false: 0x1p-21}[d == tensor.F64]
 				for j := range 2500 {
 					g, was := at(in[2], j).f, at(in[0], j).f
@@ -96,7 +97,8 @@ func TestSGDSteps(t *testing.T) {
 			got := runOps(t, in, sgdStep(c.s, true))
 			in[0], in[1] = got[0], got[1]
 			if p, v := at(got[0], 0).f, at(got[1], 0).f; p != c.param[i] || v != c.velocity[i] {
-				t.Errorf("%+v: step %d: parameter %v, velocity %v, want %v, %v", c.s, i, p, v, c.param[i], c.velocity[i])
+				t.Errorf("%+v: step %d: parameter %v, velocity %v, want %v, %v",
+					c.s, i, p, v, c.param[i], c.velocity[i])
 			}
 		}
 	}

@@ -25,7 +25,8 @@ func (o *sliceOp) Name() string { return "slice" }
 func (o *sliceOp) Infer(in []Spec) ([]Spec, error) {
 	s := in[0].Shape
 	if len(o.starts) != len(s) || len(o.ends) != len(s) {
-		return nil, fmt.Errorf("%d starts and %d ends for %d dimensions, want one of each", len(o.starts), len(o.ends), len(s))
+		return nil, fmt.Errorf("%d starts and %d ends for %d dimensions, want one of each",
+			len(o.starts), len(o.ends), len(s))
 	}
 	shape := make(tensor.Shape, len(s))
 	for d, extent := range s {

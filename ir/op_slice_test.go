@@ -38,7 +38,9 @@ func TestSlice(t *testing.T) {
 				}
 			}
 			x := wholeNumbers(r, d, shape...)
-			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Slice(x, starts, ends) }))
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+				return ir.Slice(x, starts, ends)
+			}))
 			checkArray(t, got[0], slowSlice(x, starts, ends), 0)
 			if len(shape) > 0 {
 				axis := r.IntN(len(shape))
@@ -65,12 +67,22 @@ func TestSlice(t *testing.T) {
 		{[]int{0, 0}, []int{3, 3}, "from 0 to 3 in dimension 0, want 0 <= start <= end <= 2"},
 		{[]int{0, 2}, []int{2, 1}, "from 2 to 1 in dimension 1, want 0 <= start <= end <= 3"},
 	} {
-		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.Slice(x, c.starts, c.ends) }), "slice", c.words)
+		wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+			return ir.Slice(x, c.starts, c.ends)
+		}), "slice", c.words)
 	}
-	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 2, 0, 1) }), "slice", "axis 2 of 2 dimensions, want -2 to 1")
-	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, -3, 0, 1) }), "slice", "axis -3 of 2 dimensions, want -2 to 1")
-	wantBuildError(t, []ir.Spec{f32()}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 0, 0, 1) }), "slice", "axis 0 of a scalar, which has none")
-	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor { return ir.SliceAxis(x, 1, 2, 4) }), "slice", "from 2 to 4 in dimension 1")
+	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+		return ir.SliceAxis(x, 2, 0, 1)
+	}), "slice", "axis 2 of 2 dimensions, want -2 to 1")
+	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+		return ir.SliceAxis(x, -3, 0, 1)
+	}), "slice", "axis -3 of 2 dimensions, want -2 to 1")
+	wantBuildError(t, []ir.Spec{f32()}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+		return ir.SliceAxis(x, 0, 0, 1)
+	}), "slice", "axis 0 of a scalar, which has none")
+	wantBuildError(t, []ir.Spec{f32(2, 3)}, oneOp(func(x *ir.Tensor) *ir.Tensor {
+		return ir.SliceAxis(x, 1, 2, 4)
+	}), "slice", "from 2 to 4 in dimension 1")
 }
 
 func TestConcat(t *testing.T) {
@@ -99,7 +111,9 @@ func TestConcat(t *testing.T) {
 				*want.at(p...) = *parts[k].at(from...)
 			}
 			given := axis - len(shape)*r.IntN(2)
-			got := runOps(t, in, func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Concat(given, in...)} })
+			got := runOps(t, in, func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				return []*ir.Tensor{ir.Concat(given, in...)}
+			})
 			checkArray(t, got[0], want, 0)
 			if t.Failed() {
 				t.Fatalf("axis %d of shape %v", axis, whole)

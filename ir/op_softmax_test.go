@@ -59,7 +59,8 @@ func TestSoftmax(t *testing.T) {
 	})
 	for name, f := range map[string]func(*ir.Tensor) *ir.Tensor{"softmax": ir.Softmax, "log softmax": ir.LogSoftmax} {
 		wantBuildError(t, []ir.Spec{f32()}, oneOp(f), name, "a scalar, want a tensor of a dimension or more")
-		wantBuildError(t, []ir.Spec{{Shape: tensor.Shape{2}, DType: tensor.I32}}, oneOp(f), name, "element type int32, want float16, bfloat16, float32 or float64")
+		wantBuildError(t, []ir.Spec{{Shape: tensor.Shape{2}, DType: tensor.I32}}, oneOp(f), name,
+			"element type int32, want float16, bfloat16, float32 or float64")
 	}
 }
 
@@ -97,7 +98,8 @@ func TestCrossEntropy(t *testing.T) {
 				}
 				each.v[i] = math.Log(sum) + maxOf(row) - row[int(labels.v[i])]
 			}
-			got := runOps(t, []*tensor.Tensor{x.tensor(t, d), labels.tensor(t, []tensor.DType{tensor.I32, tensor.U32}[k%2])}, crossEntropies)
+			got := runOps(t, []*tensor.Tensor{x.tensor(t, d),
+				labels.tensor(t, []tensor.DType{tensor.I32, tensor.U32}[k%2])}, crossEntropies)
 			checkArray(t, got[0], &slowArray{nil, []float64{meanOf(each.v)}}, 1)
 			checkArray(t, got[1], each, 1)
 		}
@@ -135,7 +137,8 @@ func TestCrossEntropyErrors(t *testing.T) {
 		{fromSlice(t, []int32{0, -1, 4}), "row 1 has label -1, and there are 4 classes"},
 		{fromSlice(t, []uint32{1 << 31, 3, 0}), "row 0 has label 2147483648, and there are 4 classes"},
 	} {
-		wantRunError(t, []*tensor.Tensor{x, c.labels}, crossEntropies, "replica 0: cross entropy built at op_softmax_test.go", c.words)
+		wantRunError(t, []*tensor.Tensor{x, c.labels}, crossEntropies, "replica 0: cross entropy built at "+
+			"op_softmax_test.go", c.words)
 	}
 }
 
@@ -166,7 +169,8 @@ func TestLayerNorm(t *testing.T) {
 						x.v[i] += 32 * float64(i%2)
 					}
 				}
-				got := runOps(t, []*tensor.Tensor{x.tensor(t, d), gamma.tensor(t, d), beta.tensor(t, d)}, layerNorm(epsilon))
+				got := runOps(t, []*tensor.Tensor{x.tensor(t, d), gamma.tensor(t, d), beta.tensor(t, d)},
+					layerNorm(epsilon))
 				x.v = asFloats(t, x.tensor(t, d))
 				want := newSlowArray(shape...)
 				if width > 0 {
@@ -218,11 +222,13 @@ func TestGatherRows(t *testing.T) {
 					want.v[i*sizeOf(shape[1:])+j] = table.v[int(index)*sizeOf(shape[1:])+j]
 				}
 			}
-			got := runOps(t, []*tensor.Tensor{table.tensor(t, d), indices.tensor(t, []tensor.DType{tensor.I32, tensor.U32}[k%2])}, gatherRows)
+			got := runOps(t, []*tensor.Tensor{table.tensor(t, d),
+				indices.tensor(t, []tensor.DType{tensor.I32, tensor.U32}[k%2])}, gatherRows)
 			checkArray(t, got[0], want, 0)
 		}
 	})
-	wantBuildError(t, []ir.Spec{f32(), {DType: tensor.I32}}, gatherRows, "gather rows", "the table is a scalar, want a dimension or more")
+	wantBuildError(t, []ir.Spec{f32(), {DType: tensor.I32}}, gatherRows, "gather rows", "the table is a scalar, want "+
+		"a dimension or more")
 	wantBuildError(t, []ir.Spec{f32(2), f32(2)}, gatherRows, "gather rows", "indices of float32, want int32 or uint32")
 	table := newSlowArray(3, 2).tensor(t, tensor.F32)
 	for _, c := range []struct {

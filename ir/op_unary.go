@@ -205,7 +205,8 @@ var zeros [blockElements]float64
 
 func relu[T signed](d, x []T) {
 	t := tensor.DTypeOf[T]()
-	kernel.Binary(kernel.Max, kernel.Type(t))(tensor.Bytes(d), tensor.Bytes(x), tensor.Bytes(zeros[:])[:len(d)*t.Size()])
+	kernel.Binary(kernel.Max, kernel.Type(t))(tensor.Bytes(d), tensor.Bytes(x),
+		tensor.Bytes(zeros[:])[:len(d)*t.Size()])
 }
 
 // reluSlope32 and reluSlope64 take no branches, which could not be foreseen. What relu returns is +0 or has bits set.

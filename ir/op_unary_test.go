@@ -46,7 +46,8 @@ var unaryOps = []unaryOp{
 		}
 		return x * math.Erfc(x*-math.Sqrt(0.5)) / 2
 	}},
-	{name: "exp", build: ir.Exp, ulps: 40, f64: func(x float64) float64 { return math.Exp2(x * math.Log2E) }}, // x*log2(e) is rounded
+	// x*log2(e) is rounded
+	{name: "exp", build: ir.Exp, ulps: 40, f64: func(x float64) float64 { return math.Exp2(x * math.Log2E) }},
 	{name: "log", build: ir.Log, ulps: 4, positive: true, f64: func(x float64) float64 {
 		if x > 0.5 && x < 2 {
 			return math.Log1p(x - 1)
@@ -65,11 +66,13 @@ var unaryOps = []unaryOp{
 // own type.
 func near(d tensor.DType, got, want, ulps float64) bool {
 	bits := map[tensor.DType]int{tensor.F16: 11, tensor.BF16: 8, tensor.F32: 24, tensor.F64: 53}[d]
-	least := map[tensor.DType]float64{tensor.F16: 0x1p-24, tensor.BF16: 0x1p-133, tensor.F32: 0x1p-149, tensor.F64: 0}[d]
+	least := map[tensor.DType]float64{tensor.F16: 0x1p-24, tensor.BF16: 0x1p-133, tensor.F32: 0x1p-149,
+		tensor.F64: 0}[d]
 	if got == want || got != got && want != want {
 		return true
 	}
-	if most := map[tensor.DType]float64{tensor.F16: 65504, tensor.BF16: 0x1.fep127, tensor.F32: math.MaxFloat32}[d]; most > 0 && math.Abs(want) > most {
+	if most := map[tensor.DType]float64{tensor.F16: 65504, tensor.BF16: 0x1.fep127,
+		tensor.F32: math.MaxFloat32}[d]; most > 0 && math.Abs(want) > most {
 		return math.Abs(got) >= most
 	}
 	tolerance := math.Abs(want) * ulps * 0x1p-52
@@ -141,7 +144,8 @@ func TestUnaryNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, want := range o.want {
-			if v := at(got[0], i).f; !(math.Abs(v-want) <= 1e-14*math.Abs(want)) && v != want && !(v != v && want != want) {
+			if v := at(got[0], i).f; !(math.Abs(v-want) <= 1e-14*math.Abs(want)) && v != want &&
+				!(v != v && want != want) {
 				t.Errorf("%s of %v is %v, want %v", o.name, at(x, i).f, v, want)
 			}
 		}
@@ -172,12 +176,15 @@ func TestUnaryGradients(t *testing.T) {
 		if o.positive {
 			change(x, func(v value) value { return value{f: math.Abs(v.f)} })
 		}
-		checkGradient(t, o.name, []*tensor.Tensor{x}, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor { return o.build(in[0]) })
+		checkGradient(t, o.name, []*tensor.Tensor{x}, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
+			return o.build(in[0])
+		})
 	}
 }
 
 // gradient runs f of inputs forward and back, with that gradient of its result.
-func gradient(t *testing.T, f func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor, grad *tensor.Tensor, inputs ...*tensor.Tensor) []*tensor.Tensor {
+func gradient(t *testing.T, f func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor, grad *tensor.Tensor,
+	inputs ...*tensor.Tensor) []*tensor.Tensor {
 	t.Helper()
 	got, err := compute(func(in []*ir.Tensor) []*ir.Tensor {
 		main := in[0].Graph()
@@ -185,7 +192,9 @@ func gradient(t *testing.T, f func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor, gra
 		for _, x := range in[1:] {
 			specs = append(specs, x)
 		}
-		graph := main.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f(g, in)} }, specs...)
+		graph := main.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{f(g, in)}
+		}, specs...)
 		info := ir.Autodiff(graph)
 		by := info.By(main.CallWithInfo(graph, nil, in[1:]...))
 		by[info.Grads[0]] = in[0]
@@ -245,7 +254,9 @@ func TestSumTo(t *testing.T) {
 			}
 			grad, _ := tensor.New(d, out...)
 			change(grad, func(value) value { return value{f: float64(r.IntN(3) - 1)} })
-			got := gradient(t, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor { return ir.Add(in[0], in[1]) }, grad, in...)
+			got := gradient(t, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
+				return ir.Add(in[0], in[1])
+			}, grad, in...)
 			for k, x := range in {
 				want, _ := tensor.New(d, x.Shape()...)
 				for i := range grad.Len() {
@@ -266,7 +277,9 @@ func TestSumToRoundsOnce(t *testing.T) {
 			y, _ := tensor.New(d, s...)
 			grad, _ := tensor.New(d, s...)
 			change(grad, func(value) value { return value{f: 1} })
-			got := gradient(t, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor { return ir.Add(in[0], in[1]) }, grad, x, y)
+			got := gradient(t, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
+				return ir.Add(in[0], in[1])
+			}, grad, x, y)
 			if v := at(got[0], 0).f; v != want {
 				t.Errorf("%v %v: the sum is %v, want %v", d, s, v, want)
 			}
@@ -276,7 +289,8 @@ func TestSumToRoundsOnce(t *testing.T) {
 
 // TestGradientOfGradient holds the gradient of a gradient of what is broadcast against differences.
 func TestGradientOfGradient(t *testing.T) {
-	inputs := []*tensor.Tensor{randomFloats(tensor.Shape{2, 3}), randomFloats(tensor.Shape{3}), randomFloats(tensor.Shape{2, 3})}
+	inputs := []*tensor.Tensor{randomFloats(tensor.Shape{2, 3}), randomFloats(tensor.Shape{3}),
+		randomFloats(tensor.Shape{2, 3})}
 	checkGradient(t, "gradient of mul", inputs, func(g *ir.Graph, in []*ir.Tensor) *ir.Tensor {
 		inner := g.Program().CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			return []*ir.Tensor{ir.Mul(in[0], in[1])}

@@ -93,7 +93,9 @@ func TestScaledAddRoundsOnce(t *testing.T) {
 	x, _ := tensor.FromSlice([]tensor.Float16{tensor.Float16FromFloat32(1)})
 	y, _ := tensor.FromSlice([]tensor.Float16{tensor.Float16FromFloat32(1024)})
 	const factor = 2 + 0x1p-11
-	got, err := compute(func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.ScaledAdd(in[0], in[1], factor)} }, x, y)
+	got, err := compute(func(in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{ir.ScaledAdd(in[0], in[1], factor)}
+	}, x, y)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +113,10 @@ func TestUpdateFailures(t *testing.T) {
 		"scaled add": func(in []*ir.Tensor) *ir.Tensor { return ir.ScaledAdd(here(in)[0], in[1], 0.5) },
 	} {
 		all = append(all,
-			failure{name, []ir.Spec{spec(tensor.F32, 2, 3), spec(tensor.F32, 3)}, b, "float32 (3,) into float32 (2, 3), want the same shape and element type"},
-			failure{name, []ir.Spec{spec(tensor.F32, 3), spec(tensor.F64, 3)}, b, "float64 (3,) into float32 (3,), want the same shape and element type"})
+			failure{name, []ir.Spec{spec(tensor.F32, 2, 3), spec(tensor.F32, 3)}, b, "float32 (3,) into float32 (2, " +
+				"3), want the same shape and element type"},
+			failure{name, []ir.Spec{spec(tensor.F32, 3), spec(tensor.F64, 3)}, b, "float64 (3,) into float32 (3,), " +
+				"want the same shape and element type"})
 		if name != "copy into" {
 			all = append(all, failure{name, []ir.Spec{spec(tensor.Bool), spec(tensor.Bool)}, b,
 				"element type bool, want float16, bfloat16, float32, float64, int32, int64 or uint32"})
@@ -122,8 +126,10 @@ func TestUpdateFailures(t *testing.T) {
 		return func(in []*ir.Tensor) *ir.Tensor { return ir.ScaledAdd(here(in)[0], in[1], factor) }
 	}
 	all = append(all,
-		failure{"scaled add", []ir.Spec{spec(tensor.I32), spec(tensor.I32)}, scaled(0.5), "the number 0.5, want one that int32 can hold"},
-		failure{"scaled add", []ir.Spec{spec(tensor.F16), spec(tensor.F16)}, scaled(1e39), "the number 1e+39, want one that float32 can hold: it would become infinite"})
+		failure{"scaled add", []ir.Spec{spec(tensor.I32), spec(tensor.I32)}, scaled(0.5),
+			"the number 0.5, want one that int32 can hold"},
+		failure{"scaled add", []ir.Spec{spec(tensor.F16), spec(tensor.F16)}, scaled(1e39),
+			"the number 1e+39, want one that float32 can hold: it would become infinite"})
 	checkFailures(t, all)
 }
 

@@ -53,7 +53,8 @@ func (p *Program) plan() (*memoryPlan, error) {
 	}
 	for _, bytes := range []int{m.scratch, m.besideScratch} {
 		if bytes > maxBytes {
-			return nil, fmt.Errorf("ir: an operation of a replica wants more than %d bytes beside its tensors", maxBytes)
+			return nil, fmt.Errorf("ir: an operation of a replica wants more than %d bytes beside its tensors",
+				maxBytes)
 		}
 	}
 	return m, nil

@@ -42,7 +42,10 @@ func TestProfile(t *testing.T) {
 	m := p.Main()
 	g := p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
 		g.InSequence(func() {
-			ir.Apply(kindedOp{funcOp{"gather", func(*ir.Memory) error { time.Sleep(5 * nap); return nil }}, "collective"}, g)
+			ir.Apply(kindedOp{funcOp{"gather", func(*ir.Memory) error {
+				time.Sleep(5 * nap)
+				return nil
+			}}, "collective"}, g)
 			does(g, "beside", naps)
 		})
 		return nil
@@ -86,7 +89,8 @@ func TestProfile(t *testing.T) {
 					t.Errorf("%v after %d runs", r, runs)
 				}
 			}
-			if all, beside := r.Time["compute"]+r.Time["remote"]+r.Time["wait"], r.Beside["collective"]+r.Beside["compute"]; all < 6*least || beside < 6*least {
+			if all, beside := r.Time["compute"]+r.Time["remote"]+r.Time["wait"],
+				r.Beside["collective"]+r.Beside["compute"]; all < 6*least || beside < 6*least {
 				t.Errorf("%v in all, and beside %v", all, beside)
 			}
 		}
@@ -114,7 +118,8 @@ func TestProfileWaiting(t *testing.T) {
 	of := func(times ...map[string]time.Duration) ir.Profile {
 		var p ir.Profile
 		for _, m := range times {
-			p.Replicas = append(p.Replicas, ir.ReplicaProfile{Time: m, Beside: map[string]time.Duration{"collective": time.Hour}})
+			p.Replicas = append(p.Replicas,
+				ir.ReplicaProfile{Time: m, Beside: map[string]time.Duration{"collective": time.Hour}})
 		}
 		return p
 	}
@@ -146,7 +151,8 @@ func TestProfileOfEnds(t *testing.T) {
 			}
 			return nil
 		})
-		p.Main().If(ir.Greater(number(p.Main(), 1), number(p.Main(), 0)), ir.Branch{Graph: nothing}, ir.Branch{Graph: nothing})
+		p.Main().If(ir.Greater(number(p.Main(), 1), number(p.Main(), 0)), ir.Branch{Graph: nothing},
+			ir.Branch{Graph: nothing})
 	})
 	s := newSession(t, p)
 	s.SetProfiling(true)

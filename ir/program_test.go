@@ -160,7 +160,9 @@ func TestOutputsAreTheirOwn(t *testing.T) {
 // repeat: x = 1 and value = 1, twice: 3. The remaining inputs stay.
 func TestRepeat(t *testing.T) {
 	want(t, result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
-		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{add(in[0], in[1])} }, f32(), f32())
+		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{add(in[0], in[1])}
+		}, f32(), f32())
 		x, one := number(m, 1), number(m, 1)
 		return append(m.Repeat(g, 2, x, one), x, one)
 	}), 3, 1, 1)
@@ -169,9 +171,14 @@ func TestRepeat(t *testing.T) {
 // The outputs of a turn take the places of the next one's inputs all at once: 0, 1, 1, 2, 3, 5, 8.
 func TestRepeatSwaps(t *testing.T) {
 	want(t, result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
-		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{in[1], add(in[0], in[1])} }, f32(), f32())
-		swap := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{in[1], in[2], in[0]} }, f32(), f32(), f32())
-		return append(m.Repeat(g, 5, number(m, 0), number(m, 1)), m.Repeat(swap, 4, number(m, 1), number(m, 2), number(m, 3))...)
+		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{in[1], add(in[0], in[1])}
+		}, f32(), f32())
+		swap := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{in[1], in[2], in[0]}
+		}, f32(), f32(), f32())
+		return append(m.Repeat(g, 5, number(m, 0), number(m, 1)),
+			m.Repeat(swap, 4, number(m, 1), number(m, 2), number(m, 3))...)
 	}), 5, 8, 2, 3, 1)
 }
 
@@ -202,7 +209,9 @@ func TestRepeatInPlace(t *testing.T) {
 // Loops in loops, with calls in them, and what is outside stays alive as long as it is needed.
 func TestNestedLoops(t *testing.T) {
 	want(t, result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
-		inner := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{add(in[0], in[1])} }, f32(), f32())
+		inner := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{add(in[0], in[1])}
+		}, f32(), f32())
 		outer := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			step := add(in[1], in[2]) // 3
 			return []*ir.Tensor{g.Repeat(inner, 4, in[0], step)[0]}
@@ -221,7 +230,8 @@ func TestIf(t *testing.T) {
 	then := p.CreateGraph(increment, f32())
 	els := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return in }, f32())
 	x := number(m, 5)
-	m.HostStore(out, m.If(m.HostLoad(in), ir.Branch{Graph: then, In: []*ir.Tensor{x, number(m, 2)}}, ir.Branch{Graph: els, In: []*ir.Tensor{x}})[0])
+	m.HostStore(out, m.If(m.HostLoad(in), ir.Branch{Graph: then, In: []*ir.Tensor{x, number(m, 2)}},
+		ir.Branch{Graph: els, In: []*ir.Tensor{x}})[0])
 	s, err := ir.NewSession(p)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +255,8 @@ func TestIfMovesTheSame(t *testing.T) {
 	load := p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{g.HostLoad(in)} })
 	not := p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{number(g, 1)} })
 	p.Main().If(p.Main().Constant(tensor.Scalar(true)), ir.Branch{Graph: load}, ir.Branch{Graph: not})
-	if _, err := ir.NewSession(p); err == nil || !strings.Contains(err.Error(), `the branches move 1 and 0 tensors by the stream host to device "in"`) {
+	if _, err := ir.NewSession(p); err == nil ||
+		!strings.Contains(err.Error(), `the branches move 1 and 0 tensors by the stream host to device "in"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -279,7 +290,8 @@ func TestTransfers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if expected := f32s(t, []float32{2, 4, 6, 8, 10, 12, 14, 16, 9, 10, 11, 12}, 3, 2, 2); !got[out].Equal(expected) {
+		if expected := f32s(t, []float32{2, 4, 6, 8, 10, 12, 14, 16, 9, 10, 11, 12}, 3, 2,
+			2); !got[out].Equal(expected) {
 			t.Errorf("%v, want %v", got[out], expected)
 		}
 	}
@@ -291,7 +303,8 @@ func TestVariables(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		p := ir.New(4)
 		in := p.HostToDevice("in", f32())
-		options := []ir.VariableOption{ir.VariableName("w"), ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 2})}
+		options := []ir.VariableOption{ir.VariableName("w"),
+			ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 2})}
 		if all {
 			options = append(options, ir.AllReplicas())
 		}
@@ -314,7 +327,8 @@ func TestVariables(t *testing.T) {
 		}
 		run := func() {
 			t.Helper()
-			if _, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{in: f32s(t, []float32{1, 2, 3, 4})}); err != nil {
+			if _, err := s.Run(context.Background(),
+				map[*ir.Stream]*tensor.Tensor{in: f32s(t, []float32{1, 2, 3, 4})}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -415,7 +429,9 @@ func TestInSequence(t *testing.T) {
 	}
 	text := strings.Join(list, " ")
 	middle := list[1:6]
-	if !strings.HasPrefix(text, "a b") || !strings.HasSuffix(text, " c d e f") || slices.Index(middle, "b4") > slices.Index(middle, "b5") || slices.Index(middle, "b3") < slices.Index(middle, "b1") {
+	if !strings.HasPrefix(text, "a b") || !strings.HasSuffix(text, " c d e f") ||
+		slices.Index(middle, "b4") > slices.Index(middle, "b5") ||
+		slices.Index(middle, "b3") < slices.Index(middle, "b1") {
 		t.Errorf("order %s", text)
 	}
 }
@@ -492,7 +508,9 @@ func TestReplicaFails(t *testing.T) {
 			what = "panic: over the edge"
 		}
 		var e *ir.RunError
-		if !errors.As(err, &e) || e.Replica != 1 || e.Op != "test fail" || !matches(err.Error(), "ir: replica 1: test fail built at program_test.go:* in graph TestReplicaFails: "+what) {
+		if !errors.As(err, &e) || e.Replica != 1 || e.Op != "test fail" ||
+			!matches(err.Error(), "ir: replica 1: test fail built at program_test.go:* in graph TestReplicaFails: "+
+				what) {
 			t.Errorf("error %v", err)
 		}
 		if _, again := s.Run(context.Background(), nil); again == nil || !errors.Is(again, err) {
@@ -548,7 +566,9 @@ func TestRunAllocatesNothing(t *testing.T) {
 	m := p.Main()
 	in, out := p.HostToDevice("in", f32(50)), p.DeviceToHost("out", f32(50))
 	w := p.Variable(f32s(t, make([]float32, 50)))
-	g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{add(in[0], in[1])} }, f32(50), f32(50))
+	g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{add(in[0], in[1])}
+	}, f32(50), f32(50))
 	x := m.Repeat(g, 3, m.HostLoad(in), w.Tensor)[0]
 	addTo(w.Tensor, x)
 	m.HostStore(out, m.Call(g, x, w.Tensor)[0])

@@ -53,7 +53,8 @@ func perceptron() *ir.Program {
 	x := main.HostLoad(in)
 	hidden := main.Call(l, x, w.Tensor, b.Tensor)[0].Named("hidden")
 	hidden = main.Repeat(refine, 3, hidden, w.Tensor, b.Tensor)[0].Named("refined")
-	scores := main.If(ir.ToyAbove(hidden, 0.5), ir.Branch{Graph: clip, In: []*ir.Tensor{hidden}}, ir.Branch{Graph: double, In: []*ir.Tensor{hidden}})[0]
+	scores := main.If(ir.ToyAbove(hidden, 0.5), ir.Branch{Graph: clip, In: []*ir.Tensor{hidden}},
+		ir.Branch{Graph: double, In: []*ir.Tensor{hidden}})[0]
 	main.InSequence(func() {
 		main.RemoteCodeLoad(step, "executable")
 		sum := ir.ToyAllReduce(rate).Named("sum")

@@ -36,7 +36,9 @@ func newRandomProgram(seed uint64, ifs bool) *randomProgram {
 			var out []*Tensor
 			for i := range p.rng.IntN(3) {
 				// Often of the spec of the input, so that the graph can be the body of a loop.
-				fits := slices.DeleteFunc(slices.Clone(made), func(t *Tensor) bool { return i < len(in) && !t.sp.Equal(in[i].sp) })
+				fits := slices.DeleteFunc(slices.Clone(made), func(t *Tensor) bool {
+					return i < len(in) && !t.sp.Equal(in[i].sp)
+				})
 				out = append(out, fits[p.rng.IntN(len(fits))])
 			}
 			return out
@@ -95,7 +97,9 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 	}
 	outer := len(p.started)        // those of another graph are not here
 	busy := func(t *Tensor) bool { // what is started reads it
-		return slices.ContainsFunc(p.started, func(s *Started) bool { return slices.Contains(unique(s.node.in), t.memory()) })
+		return slices.ContainsFunc(p.started, func(s *Started) bool {
+			return slices.Contains(unique(s.node.in), t.memory())
+		})
 	}
 	wait := func(i int) {
 		made = append(made, p.started[i].Wait()...)
@@ -106,7 +110,9 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 			if busy(info.inputs[i]) {
 				continue
 			}
-			twice := slices.ContainsFunc(info.node.modifies, func(k int) bool { return info.inputs[k].memory() == info.inputs[i].memory() })
+			twice := slices.ContainsFunc(info.node.modifies, func(k int) bool {
+				return info.inputs[k].memory() == info.inputs[i].memory()
+			})
 			if p.rng.IntN(2) == 0 && info.inputs[i].changeable() == nil && !twice {
 				info.SetParentInputModified(info.graph.inputs[i])
 			}
@@ -145,7 +151,9 @@ func (p *randomProgram) fill(g *Graph, made []*Tensor, ops int) []*Tensor {
 				wait(outer + p.rng.IntN(n-outer))
 			}
 		case 14, 15:
-			startable := slices.DeleteFunc(slices.Clone(p.callables), func(c *Graph) bool { return !c.built || c.tied() != nil })
+			startable := slices.DeleteFunc(slices.Clone(p.callables), func(c *Graph) bool {
+				return !c.built || c.tied() != nil
+			})
 			if len(startable) > 0 {
 				called := startable[p.rng.IntN(len(startable))]
 				p.started = append(p.started, g.Start(called, arguments(called)...))
@@ -375,7 +383,8 @@ func checkPlan(t *testing.T, seed uint64, s *Session) {
 		return x.offset+x.spec.Bytes() <= y.offset || y.offset+y.spec.Bytes() <= x.offset
 	}
 	for i, x := range s.plan.locations {
-		if size := map[locationKind]int{inArena: s.plan.arena, ofVariable: s.plan.variables, ofConstant: 1 << 30}[x.kind]; x.last >= 0 && x.offset+x.spec.Bytes() > size {
+		if size := map[locationKind]int{inArena: s.plan.arena, ofVariable: s.plan.variables,
+			ofConstant: 1 << 30}[x.kind]; x.last >= 0 && x.offset+x.spec.Bytes() > size {
 			t.Fatalf("seed %d: %v ends at %d of %d", seed, x.of, x.offset+x.spec.Bytes(), size)
 		}
 		for _, y := range s.plan.locations[:i] {
@@ -395,7 +404,8 @@ func checkPlan(t *testing.T, seed uint64, s *Session) {
 			rounded += roundUp(x.Bytes)
 		}
 		if sum != step.Bytes || rounded > r.Arena {
-			t.Fatalf("seed %d, step %d: %d bytes in all, said to be %d, in an arena of %d", seed, at, sum, step.Bytes, r.Arena)
+			t.Fatalf("seed %d, step %d: %d bytes in all, said to be %d, in an arena of %d",
+				seed, at, sum, step.Bytes, r.Arena)
 		}
 		most = max(most, sum)
 	}
@@ -438,11 +448,13 @@ func checkSheet(t *testing.T, what string, s *sheet) {
 		}
 		for _, y := range all[:i] {
 			if x.layer == y.layer && x.x+small < y.x+y.width && y.x+small < x.x+x.width {
-				t.Fatalf("%s: %q and %q, at %g to %g and %g to %g, overlap", what, x.text, y.text, x.x, x.x+x.width, y.x, y.x+y.width)
+				t.Fatalf("%s: %q and %q, at %g to %g and %g to %g, overlap",
+					what, x.text, y.text, x.x, x.x+x.width, y.x, y.x+y.width)
 			}
 		}
 		for k := range x.outAt {
-			if k > 0 && k < len(x.edgeLabels) && x.outAt[k]-x.outAt[k-1] < 0.99*(x.edgeLabels[k].width()+x.edgeLabels[k-1].width())/2 {
+			if k > 0 && k < len(x.edgeLabels) &&
+				x.outAt[k]-x.outAt[k-1] < 0.99*(x.edgeLabels[k].width()+x.edgeLabels[k-1].width())/2 {
 				t.Fatalf("%s: labels of %q overlap", what, x.text)
 			}
 		}
@@ -485,7 +497,8 @@ func TestRandomCode(t *testing.T) {
 					want := needed[i][g] || l.used[g] && !l.loaded[g] || g == p.main
 					got := slices.Contains(step.Live, g.name)
 					if want && !got || !ifs && want != got {
-						t.Fatalf("seed %d, step %d, %s: %s live: %v, want %v\n%v\n%v", seed, i, step.Op, g.name, got, want, r, p)
+						t.Fatalf("seed %d, step %d, %s: %s live: %v, want %v\n%v\n%v",
+							seed, i, step.Op, g.name, got, want, r, p)
 					}
 				}
 			}

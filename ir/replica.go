@@ -53,8 +53,10 @@ type instruction struct {
 }
 
 func newReplica(s *Session, id int) (*replica, error) {
-	r := &replica{session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{}, turns: map[*step]*int{}, beside: map[*step]*besideCall{}}
-	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables, &r.scratch: s.plan.scratch, &r.besideScratch: s.plan.besideScratch} {
+	r := &replica{session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{},
+		turns: map[*step]*int{}, beside: map[*step]*besideCall{}}
+	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables,
+		&r.scratch: s.plan.scratch, &r.besideScratch: s.plan.besideScratch} {
 		t, err := tensor.New(tensor.U8, bytes) // begins a cache line
 		if err != nil {
 			return nil, fmt.Errorf("ir: the memory of a replica: %w", err)

@@ -14,7 +14,8 @@ type Report struct {
 	Peak      int // bytes of a replica: Arena, Variables and Scratch
 	Arena     int // bytes of what is alive for a while; each tensor begins a cache line of 64 bytes
 	Variables int // bytes of the variables, each from a cache line on
-	Scratch   int // bytes that the operation in progress has beside its tensors: the most that one wants, and one of what is started
+	// bytes that the operation in progress has beside its tensors: the most that one wants, and one of what is started
+	Scratch   int
 	Constants int // bytes of the constants, which all replicas share; not in Peak
 	Host      int // bytes of copies on the host, of which all replicas have one: see Session.Report; not in Peak
 	Alive     int // bytes of the tensors of the step with most; Arena less this is lost to cache lines and to gaps
@@ -130,7 +131,8 @@ func (s *Session) hostBytes() int {
 // add appends some steps.
 func (r *Report) add(steps []*step, arena []*location, depth int) {
 	for _, s := range steps {
-		out := StepReport{Op: s.text(), Graph: s.node.graph.name, Position: s.node.pos, Depth: depth, Scratch: s.scratchBytes()}
+		out := StepReport{Op: s.text(), Graph: s.node.graph.name, Position: s.node.pos, Depth: depth,
+			Scratch: s.scratchBytes()}
 		for _, x := range arena {
 			if x.first <= s.at && s.at <= x.last {
 				out.Alive = append(out.Alive, AliveTensor{x.of, reference(x.of), x.of.graph.name, x.spec.Bytes()})

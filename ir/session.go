@@ -58,7 +58,8 @@ func NewSession(p *Program) (*Session, error) {
 		if s, err := v.replicaSpec(v.value, p.replicas); err != nil {
 			return nil, fmt.Errorf("ir: %s: %w", v.label(), err)
 		} else if !s.Equal(v.sp) {
-			return nil, fmt.Errorf("ir: %s is %v on each replica, and was %v when the program had another number of replicas", v.label(), s, v.sp)
+			return nil, fmt.Errorf("ir: %s is %v on each replica, and was %v when the program had another number of "+
+				"replicas", v.label(), s, v.sp)
 		}
 	}
 	plan, err := p.plan()

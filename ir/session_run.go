@@ -153,7 +153,8 @@ func (s *Session) fits(t *tensor.Tensor, stream *Stream) bool {
 		at++
 		return at <= t.Rank() && t.Dim(at-1) == n
 	}
-	if t.DType() != stream.sp.DType || !leading(s.plan.loads[stream]) || !leading(s.program.replicas) || t.Rank() != at+len(stream.sp.Shape) {
+	if t.DType() != stream.sp.DType || !leading(s.plan.loads[stream]) || !leading(s.program.replicas) ||
+		t.Rank() != at+len(stream.sp.Shape) {
 		return false
 	}
 	for i, n := range stream.sp.Shape {

@@ -77,7 +77,8 @@ func TestSessionInUse(t *testing.T) {
 		"Write":  func() error { return s.Write(w, f32s(t, []float32{7}, 1)) },
 	} {
 		all.Go(func() {
-			if err := call(); err == nil || !strings.Contains(err.Error(), "another call of the session is in progress") {
+			if err := call(); err == nil ||
+				!strings.Contains(err.Error(), "another call of the session is in progress") {
 				t.Errorf("%s beside a run: %v", name, err)
 			}
 		})
@@ -141,7 +142,8 @@ func TestCloseDuringRun(t *testing.T) {
 		t.Error("Close has returned, and the run is still in an operation")
 	}
 	err := <-first
-	if err == nil || !strings.Contains(err.Error(), "gate built at session_use_test.go:") || !strings.Contains(err.Error(), "the session is closed") {
+	if err == nil || !strings.Contains(err.Error(), "gate built at session_use_test.go:") ||
+		!strings.Contains(err.Error(), "the session is closed") {
 		t.Errorf("the run returns %v", err)
 	}
 	if err := s.RunTo(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "the session is closed") {
@@ -208,7 +210,8 @@ func TestBuiltAfterSession(t *testing.T) {
 // made.
 func TestTransfersOfLoops(t *testing.T) {
 	const half = 1 << (strconv.IntSize / 2)
-	for _, turns := range [][2]int{{half, half}, {math.MaxInt, math.MaxInt}, {2, math.MaxInt}, {math.MaxInt, 2}, {math.MaxInt, 1}, {1, math.MaxInt}} {
+	for _, turns := range [][2]int{{half, half}, {math.MaxInt, math.MaxInt}, {2, math.MaxInt}, {math.MaxInt, 2},
+		{math.MaxInt, 1}, {1, math.MaxInt}} {
 		p := ir.New(2)
 		in := p.HostToDevice("in", f32(2))
 		body := p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
@@ -224,7 +227,8 @@ func TestTransfersOfLoops(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), `ir: repeat at session_use_test.go:`) || !strings.Contains(err.Error(), `host to device "in" moves more than`) {
+		if err == nil || !strings.Contains(err.Error(), `ir: repeat at session_use_test.go:`) ||
+			!strings.Contains(err.Error(), `host to device "in" moves more than`) {
 			t.Errorf("%d turns of %d: %v", turns[0], turns[1], err)
 		}
 	}

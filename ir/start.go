@@ -71,7 +71,8 @@ func (g *Graph) Start(called *Graph, in ...*Tensor) *Started {
 		return s
 	}
 	if n := called.tied(); n != nil {
-		return failed(fmt.Errorf("%s of graph %s, built at %v, cannot run beside a replica", describeOp(n.op), n.graph.name, n.pos))
+		return failed(fmt.Errorf("%s of graph %s, built at %v, cannot run beside a replica",
+			describeOp(n.op), n.graph.name, n.pos))
 	}
 	if _, err := g.add(op, pos, args); err != nil {
 		return failed(err)

@@ -89,7 +89,9 @@ func TestStart(t *testing.T) {
 	}), 3, 13, 26, 36, 47, 103)
 	want(t, result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
 		// What is changed after the wait, or was before the start.
-		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{add(in[0], in[0])} }, f32())
+		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{add(in[0], in[0])}
+		}, f32())
 		x := p.Variable(tensor.Scalar(float32(1))).Tensor
 		addTo(x, number(m, 1))
 		out := m.Start(g, x).Wait()
@@ -102,12 +104,15 @@ func TestStart(t *testing.T) {
 func TestStartInLoops(t *testing.T) {
 	for _, odd := range []bool{true, false} {
 		got := result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
-			twice := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{add(in[0], in[0])} }, f32())
+			twice := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				return []*ir.Tensor{add(in[0], in[0])}
+			}, f32())
 			same := p.CreateGraph(identity, f32())
 			inner := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { // 16 x, or 8 x
 				x := g.Call(twice, g.Repeat(twice, 2, in[0])[0])[0]
 				one := []*ir.Tensor{x}
-				return g.If(g.Constant(tensor.Scalar(odd)), ir.Branch{Graph: twice, In: one}, ir.Branch{Graph: same, In: one})
+				return g.If(g.Constant(tensor.Scalar(odd)), ir.Branch{Graph: twice, In: one},
+					ir.Branch{Graph: same, In: one})
 			}, f32())
 			turn := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 				a := g.Start(inner, in[0])
@@ -120,7 +125,8 @@ func TestStartInLoops(t *testing.T) {
 				return []*ir.Tensor{add(in[0], s.Wait()[0])}
 			}, f32())
 			x := m.Repeat(turn, 2, number(m, 1), number(m, 5))[0]
-			return m.If(m.Constant(tensor.Scalar(true)), ir.Branch{Graph: branch, In: []*ir.Tensor{x}}, ir.Branch{Graph: same, In: []*ir.Tensor{x}})
+			return m.If(m.Constant(tensor.Scalar(true)), ir.Branch{Graph: branch, In: []*ir.Tensor{x}},
+				ir.Branch{Graph: same, In: []*ir.Tensor{x}})
 		})
 		x, k := float32(1), float32(8)
 		if odd {
@@ -243,7 +249,8 @@ func TestStartSchedule(t *testing.T) {
 		at[step.Op] = i
 	}
 	const start, wait = "start TestStartSchedule", "wait for TestStartSchedule"
-	if at["small"] > at[start] || at["first"] > at[start] || at[start] > at[wait] || at[wait] > at["third"] || at["third"] == 0 {
+	if at["small"] > at[start] || at["first"] > at[start] || at[start] > at[wait] || at[wait] > at["third"] ||
+		at["third"] == 0 {
 		t.Errorf("order %v", at)
 	}
 }
@@ -262,7 +269,10 @@ func (o startedGradient) Gradient(b *ir.Backward) []*ir.Tensor {
 // An operation may start what computes its gradient.
 func TestStartInGradient(t *testing.T) {
 	want(t, result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
-		twice := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { s := add(in[0], in[0]); return []*ir.Tensor{s, s} }, f32())
+		twice := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			s := add(in[0], in[0])
+			return []*ir.Tensor{s, s}
+		}, f32())
 		f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			return []*ir.Tensor{ir.Apply1(startedGradient{graph: twice}, nil, in[0], in[1])}
 		}, f32(), f32())
@@ -292,7 +302,8 @@ func TestStartErrors(t *testing.T) {
 		{"missing input", func(p *ir.Program, m *ir.Graph) { m.Start(p.CreateGraph(identity, f32())).Wait() }, "input 0, %0, is missing"},
 		{"input of another shape", func(p *ir.Program, m *ir.Graph) {
 			m.Start(p.CreateGraph(identity, f32(2)), number(m, 1)).Wait()
-		}, "start at start_test.go:* in graph main of float32 (): input 0, %0, of graph identity is float32 (), want float32 (2,)"},
+		}, "start at start_test.go:* in graph main of float32 (): input 0, %0, of graph identity is float32 (), want " +
+			"float32 (2,)"},
 		{"input of no graph", func(p *ir.Program, m *ir.Graph) {
 			m.Start(p.CreateGraph(identity, f32()), ir.Add(nil, nil)).Wait()
 		}, "start at start_test.go:* in graph main: input 0 is what an operation on no tensor has returned"},
@@ -301,12 +312,16 @@ func TestStartErrors(t *testing.T) {
 		}, "start at start_test.go:* in graph identity: the graph is complete"},
 		{"stream", func(p *ir.Program, m *ir.Graph) {
 			in := p.HostToDevice("x", f32())
-			loads := p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{g.HostLoad(in)} })
+			loads := p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
+				return []*ir.Tensor{g.HostLoad(in)}
+			})
 			m.Start(p.CreateGraph(func(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor { return g.Call(loads) })).Wait()
 		}, `host load "x" of graph TestStartErrors, built at start_test.go:*, cannot run beside a replica`},
 		{"start in a start", func(p *ir.Program, m *ir.Graph) {
 			same := p.CreateGraph(identity, f32())
-			m.Start(p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return g.Start(same, in...).Wait() }, f32()), number(m, 1)).Wait()
+			m.Start(p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				return g.Start(same, in...).Wait()
+			}, f32()), number(m, 1)).Wait()
 		}, "start identity of graph TestStartErrors, built at start_test.go:*, cannot run beside a replica"},
 		{"load of code", func(p *ir.Program, m *ir.Graph) {
 			same := p.CreateGraph(identity, f32())
@@ -317,16 +332,21 @@ func TestStartErrors(t *testing.T) {
 		}, `remote code load of identity to "executable" of graph`},
 		{"no wait", func(p *ir.Program, m *ir.Graph) {
 			m.Start(p.CreateGraph(identity, f32()), number(m, 1))
-		}, "start at start_test.go:* in graph main of float32 (): graph identity is never waited for: Wait must be called"},
+		}, "start at start_test.go:* in graph main of float32 (): graph identity is never waited for: Wait must be " +
+			"called"},
 		{"two waits", func(p *ir.Program, m *ir.Graph) {
 			s := m.Start(p.CreateGraph(identity, f32()), number(m, 1))
 			s.Wait()
 			s.Wait()
-		}, "wait at start_test.go:* in graph main: graph identity, started at start_test.go:*, is waited for at start_test.go:* already"},
+		}, "wait at start_test.go:* in graph main: graph identity, started at start_test.go:*, is waited for at " +
+			"start_test.go:* already"},
 		{"a wait when the graph is complete", func(p *ir.Program, m *ir.Graph) {
 			same := p.CreateGraph(identity, f32())
 			var s *ir.Started
-			g := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { s = g.Start(same, in...); return nil }, f32())
+			g := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				s = g.Start(same, in...)
+				return nil
+			}, f32())
 			m.Call(g, number(m, 1))
 			s.Wait()
 		}, "wait at start_test.go:* in graph TestStartErrors: the graph is complete"},
@@ -335,18 +355,25 @@ func TestStartErrors(t *testing.T) {
 			s := m.Start(p.CreateGraph(identity, f32()), x)
 			addTo(x, x)
 			s.Wait()
-		}, "wait at start_test.go:* in graph main: test update at program_test.go:* changes in place %2, which graph identity reads from its start at start_test.go:* until here"},
+		}, "wait at start_test.go:* in graph main: test update at program_test.go:* changes in place %2, which graph " +
+			"identity reads from its start at start_test.go:* until here"},
 		{"changed between by what is said later", func(p *ir.Program, m *ir.Graph) {
 			x := add(number(m, 1), number(m, 1))
 			s := m.Start(p.CreateGraph(identity, f32()), x)
-			call := m.CallWithInfo(p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { addTo(in[0], in[0]); return nil }, f32()), nil, x)
+			call := m.CallWithInfo(p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				addTo(in[0], in[0])
+				return nil
+			}, f32()), nil, x)
 			s.Wait()
 			call.SetParentInputModified(x)
 		}, "call at start_test.go:* changes in place %2, which graph identity reads"},
 		{"gradient", func(p *ir.Program, m *ir.Graph) {
 			same := p.CreateGraph(identity, f32())
-			ir.Autodiff(p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return g.Start(same, in...).Wait() }, f32()))
-		}, "wait at start_test.go:* in graph TestStartErrors: autodiff: what is started beside the replica has no gradient"},
+			ir.Autodiff(p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				return g.Start(same, in...).Wait()
+			}, f32()))
+		}, "wait at start_test.go:* in graph TestStartErrors: autodiff: what is started beside the replica has no " +
+			"gradient"},
 	} {
 		p := ir.New(1)
 		c.build(p, p.Main())
@@ -357,7 +384,8 @@ func TestStartErrors(t *testing.T) {
 			continue
 		}
 		var e *ir.BuildError
-		if !errors.As(err, &e) || !strings.Contains(anyLine(err), strings.ReplaceAll(c.want, "_test.go:*", "_test.go:#")) {
+		if !errors.As(err, &e) ||
+			!strings.Contains(anyLine(err), strings.ReplaceAll(c.want, "_test.go:*", "_test.go:#")) {
 			t.Errorf("%s: error %q, want %q", c.name, err, c.want)
 		}
 	}
@@ -414,7 +442,10 @@ func TestStartedFails(t *testing.T) {
 		})
 		main := p.Main()
 		main.InSequence(func() {
-			s, queued := main.Start(g), main.Start(graphOf(p, "queued", func(*ir.Memory) error { t.Error("it runs after an error"); return nil }))
+			s, queued := main.Start(g), main.Start(graphOf(p, "queued", func(*ir.Memory) error {
+				t.Error("it runs after an error")
+				return nil
+			}))
 			does(main, "between", untold)
 			s.Wait()
 			queued.Wait()
@@ -422,10 +453,14 @@ func TestStartedFails(t *testing.T) {
 		s := newSession(t, p)
 		_, err := s.Run(ctx, nil)
 		var e *ir.RunError
-		want := map[string]string{"error": ": no more", "panic": ": panic: over the edge\n\n", "cancel": ": enough"}[how]
-		if !errors.As(err, &e) || !strings.Contains(anyLine(err), "built at start_test.go:#") || !strings.Contains(err.Error(), want) {
+		want := map[string]string{"error": ": no more",
+			"panic": ": panic: over the edge\n\n", "cancel": ": enough"}[how]
+		if !errors.As(err, &e) || !strings.Contains(anyLine(err), "built at start_test.go:#") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", how, err)
-		} else if how != "cancel" && (e.Replica != 1 || e.Op != "test fail" || e.Graph != "TestStartedFails" || !strings.HasSuffix(e.Position.File, "start_test.go")) {
+		} else if how != "cancel" &&
+			(e.Replica != 1 || e.Op != "test fail" || e.Graph != "TestStartedFails" ||
+				!strings.HasSuffix(e.Position.File, "start_test.go")) {
 			t.Errorf("%s: it is the error of %v", how, e)
 		}
 		if how == "cancel" && !errors.Is(err, reason) {
@@ -461,7 +496,8 @@ func TestStartedIsSettled(t *testing.T) {
 		})
 		s := newSession(t, p)
 		_, err := s.Run(context.Background(), nil)
-		if n := running.Load(); n != 0 || err == nil || !strings.Contains(anyLine(err), ": fail built at start_test.go:#") {
+		if n := running.Load(); n != 0 || err == nil ||
+			!strings.Contains(anyLine(err), ": fail built at start_test.go:#") {
 			t.Errorf("%d are running after %v", n, err)
 		}
 	}

@@ -32,7 +32,8 @@ func (g *Graph) WriteSVG(w io.Writer) error {
 	d := &drawing{}
 	s := d.graph("graph "+g.name, g, nil, 0)
 	if d.boxes > maxBoxes {
-		return fmt.Errorf("ir: a drawing of graph %s has more than %d boxes; draw one of the graphs that it calls", g.name, maxBoxes)
+		return fmt.Errorf("ir: a drawing of graph %s has more than %d boxes; draw one of the graphs that it calls",
+			g.name, maxBoxes)
 	}
 	s.layout()
 	if _, err := w.Write(d.svg(s)); err != nil {
@@ -125,7 +126,9 @@ func (d *drawing) graph(title string, g *Graph, exports []*Tensor, depth int) *s
 	}
 	from := map[*Tensor]origin{}
 	for i, t := range g.inputs {
-		from[t] = origin{d.add(s, &drawnBox{outline: pill, text: fmt.Sprint("input ", i), edgeLabels: edgeLabels(t), end: atTop, inputs: 1}), 0}
+		from[t] = origin{d.add(s,
+			&drawnBox{outline: pill, text: fmt.Sprint("input ", i), edgeLabels: edgeLabels(t), end: atTop, inputs: 1}),
+			0}
 	}
 	var drawn []*drawnBox
 	for _, n := range g.nodes {
@@ -238,7 +241,8 @@ func (d *drawing) choice(n *node, op *ifOp, depth int) *sheet {
 	var branches []*drawnBox
 	for i, g := range []*Graph{op.then, op.els} {
 		title := []string{"then ", "else "}[i] + plainName(g.name)
-		b := &drawnBox{outline: nestedBox, kind: kindCall, text: title, inputs: len(g.inputs), inner: d.graph(title, g, nil, depth+1)}
+		b := &drawnBox{outline: nestedBox, kind: kindCall, text: title, inputs: len(g.inputs),
+			inner: d.graph(title, g, nil, depth+1)}
 		b.edgeLabels = make([]label, len(g.outputs))
 		branches = append(branches, d.add(s, b))
 		for k := range g.inputs {

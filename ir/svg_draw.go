@@ -73,7 +73,8 @@ func (c *canvas) text(x, y, size float64, anchor, color, text, more string) {
 	if text == "" {
 		return
 	}
-	fmt.Fprintf(&c.b, `<text x="%s" y="%s" font-size="%s" text-anchor="%s" fill="%s"%s>`, pixels(x), pixels(y), pixels(size), anchor, color, more)
+	fmt.Fprintf(&c.b, `<text x="%s" y="%s" font-size="%s" text-anchor="%s" fill="%s"%s>`,
+		pixels(x), pixels(y), pixels(size), anchor, color, more)
 	_ = xml.EscapeText(&c.b, []byte(text))
 	c.b.WriteString("</text>\n")
 }
@@ -206,7 +207,8 @@ func (c *canvas) drawnBox(s *sheet, b *drawnBox, dx, dy float64) {
 		return
 	case pill:
 		r := h / 2
-		c.path(`fill="#ffffff" stroke="#888888"`, points("M", x+r, y, "H", x+w-r, "a", r, r, " 0 0 1 ", 0.0, h, "H", x+r, "a", r, r, " 0 0 1 ", 0.0, -h, "Z"))
+		c.path(`fill="#ffffff" stroke="#888888"`,
+			points("M", x+r, y, "H", x+w-r, "a", r, r, " 0 0 1 ", 0.0, h, "H", x+r, "a", r, r, " 0 0 1 ", 0.0, -h, "Z"))
 		if s.depth > 0 && b.end == atTop {
 			c.path(strokeOf(lineColor, false), points("M", x+w/2, dy, "V", y))
 		} else if s.depth > 0 {
@@ -220,12 +222,14 @@ func (c *canvas) drawnBox(s *sheet, b *drawnBox, dx, dy float64) {
 		y += 8 // the text is below the lid
 		h -= 8
 	case foldedBox:
-		c.path(l.attributes(), points("M", x, y, "H", x+w-8, "l", 8.0, 8.0, "V", y+h, "H", x, "Z", "M", x+w-8, y, "v", 8.0, "h", 8.0))
+		c.path(l.attributes(), points("M", x, y, "H",
+			x+w-8, "l", 8.0, 8.0, "V", y+h, "H", x, "Z", "M", x+w-8, y, "v", 8.0, "h", 8.0))
 	case nestedBox:
 		c.path(l.attributes()+` stroke-width="1.5"`, points("M", x, y, "h", w, "v", h, "h", -w, "Z"))
 		c.sheet(b.inner, x, y)
 	default:
-		c.path(l.attributes(), points("M", x+3, y, "H", x+w-3, "q", 3.0, 0.0, " ", 3.0, 3.0, "V", y+h-3, "q", 0.0, 3.0, " ", -3.0, 3.0,
+		c.path(l.attributes(), points("M", x+3, y, "H",
+			x+w-3, "q", 3.0, 0.0, " ", 3.0, 3.0, "V", y+h-3, "q", 0.0, 3.0, " ", -3.0, 3.0,
 			"H", x+3, "q", -3.0, 0.0, " ", -3.0, -3.0, "V", y+3, "q", 0.0, -3.0, " ", 3.0, -3.0, "Z"))
 	}
 	if b.outline != nestedBox {

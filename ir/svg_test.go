@@ -73,7 +73,8 @@ func TestSVGErrors(t *testing.T) {
 		t.Errorf("%v, want an error of too many boxes", err)
 	}
 	full := errors.New("disk full")
-	if err := ir.New(1).Main().WriteSVG(failing{full}); !errors.Is(err, full) || !strings.Contains(err.Error(), "graph main") {
+	if err := ir.New(1).Main().WriteSVG(failing{full}); !errors.Is(err, full) ||
+		!strings.Contains(err.Error(), "graph main") {
 		t.Errorf("%v, want %v of graph main", err, full)
 	}
 }

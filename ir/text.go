@@ -170,7 +170,8 @@ func (n *node) text() string {
 	case *callOp:
 		b.WriteString("call " + plainName(op.graph.name) + given(0, len(n.in)))
 	case *repeatOp:
-		fmt.Fprintf(&b, "repeat %d %s %s%s", op.count, pluralOf(op.count, "time"), plainName(op.graph.name), given(0, len(n.in)))
+		fmt.Fprintf(&b, "repeat %d %s %s%s", op.count, pluralOf(op.count, "time"), plainName(op.graph.name),
+			given(0, len(n.in)))
 	case *ifOp:
 		then := len(op.then.inputs)
 		fmt.Fprintf(&b, "if %s then %s%s else %s%s", reference(n.in[0]),

@@ -72,7 +72,8 @@ func (v *Variable) replicaSpec(data *tensor.Tensor, replicas int) (Spec, error) 
 	s := SpecOf(data)
 	if groups := layout.Groups(); groups > 1 {
 		if len(s.Shape) == 0 || s.Shape[0] != groups {
-			return Spec{}, fmt.Errorf("data of shape %v for %d groups, which must be its first dimension", s.Shape, groups)
+			return Spec{}, fmt.Errorf("data of shape %v for %d groups, which must be its first dimension",
+				s.Shape, groups)
 		}
 		s.Shape = s.Shape[1:]
 	}

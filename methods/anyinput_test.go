@@ -16,7 +16,8 @@ func TestAnyInput(t *testing.T) {
 		Functions: map[string]any{
 			"Build": methods.Build, "All": methods.All, "Parse": methods.Parse, "IPULinks": methods.IPULinks,
 		},
-		Types:  []any{methods.Method(0), methods.Spec{}, methods.Tuning{}},
-		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}},
+		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}},
+		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), schedule.AllReduce,
+			[]int{0, 1, 2}, []int{1, 0, 2}},
 	})
 }

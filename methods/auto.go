@@ -30,7 +30,8 @@ func IPULinks() Tuning {
 // buffers). A strided group never takes broadcast.
 func (t Tuning) Choose(c schedule.Collective, size int, bytes int64, strided bool) Method {
 	switch {
-	case c == schedule.AllReduce && !strided && t.MaxBroadcastBytes >= 0 && bytes <= t.MaxBroadcastBytes/int64(max(size, 1)):
+	case c == schedule.AllReduce && !strided && t.MaxBroadcastBytes >= 0 &&
+		bytes <= t.MaxBroadcastBytes/int64(max(size, 1)):
 		return SendToAll
 	case t.Direct && c == schedule.Broadcast && bytes <= t.MaxBroadcastFromRootBytes:
 		return SendToAll

@@ -49,7 +49,8 @@ func TestChooseOnIPULinks(t *testing.T) {
 		{rs, 4, 1, false, MeetInMiddleRing},
 	} {
 		if got := IPULinks().Choose(c.collective, c.size, c.bytes, c.strided); got != c.want {
-			t.Errorf("%v over %d of %d bytes, strided %v: %v, want %v", c.collective, c.size, c.bytes, c.strided, got, c.want)
+			t.Errorf("%v over %d of %d bytes, strided %v: %v, want %v",
+				c.collective, c.size, c.bytes, c.strided, got, c.want)
 		}
 	}
 }

@@ -49,11 +49,14 @@ func specs(k int, do func(name string, s Spec)) {
 								inPlace && contract.Output != schedule.Blocks ||
 								pieces > 0 && s.Pipelined(1<<40, 1).Pieces == 0 ||
 								k > 16 && pieces == 3 ||
-								k > 16 && contract.Output == schedule.Blocks && inPlace != (k%2 == 0) || // the one in place is proved apart as well
-								k > 16 && rankOrder && m != SendToAll && m != Direct && m != ClockwiseRing { // TestOneChain: the others are the same
+								// the one in place is proved apart as well
+								k > 16 && contract.Output == schedule.Blocks && inPlace != (k%2 == 0) ||
+								// TestOneChain: the others are the same
+								k > 16 && rankOrder && m != SendToAll && m != Direct && m != ClockwiseRing {
 								continue
 							}
-							do(fmt.Sprintf("method=%v/collective=%v/n=%d/root=%d/pieces=%d/inPlace=%v/rankOrder=%v", m, c, k, root, pieces, inPlace, rankOrder), s)
+							do(fmt.Sprintf("method=%v/collective=%v/n=%d/root=%d/pieces=%d/inPlace=%v/rankOrder=%v",
+								m, c, k, root, pieces, inPlace, rankOrder), s)
 						}
 					}
 				}
@@ -105,8 +108,10 @@ func TestProgramsHaveAsManyRounds(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			for rank, p := range built.Programs {
-				if alone, err := s.Program(rank); err != nil || len(p) != len(built.Programs[0]) || len(alone) != len(p) {
-					t.Errorf("%s: rank %d has %d rounds, made alone %d, rank 0 has %d (error %v)", name, rank, len(p), len(alone), len(built.Programs[0]), err)
+				if alone, err := s.Program(rank); err != nil || len(p) != len(built.Programs[0]) ||
+					len(alone) != len(p) {
+					t.Errorf("%s: rank %d has %d rounds, made alone %d, rank 0 has %d (error %v)",
+						name, rank, len(p), len(alone), len(built.Programs[0]), err)
 				}
 			}
 		})
@@ -118,7 +123,8 @@ func TestBarrierRounds(t *testing.T) {
 	for k := 1; k <= 17; k++ {
 		ring, second := rings(k)
 		for _, m := range All() {
-			built, err := Build(Spec{Method: m, Collective: schedule.Barrier, Size: k, Ring: ring, Second: second, RankOrder: k%2 == 0})
+			built, err := Build(Spec{Method: m, Collective: schedule.Barrier, Size: k, Ring: ring, Second: second,
+				RankOrder: k%2 == 0})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +132,8 @@ func TestBarrierRounds(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v over %d: %v", m, k, err)
 			}
-			want := map[Method]int{SendToAll: 1, Direct: 1, MeetInMiddleRing: k / 2, RecursiveDoubling: bits.Len(uint(k - 1))}
+			want := map[Method]int{SendToAll: 1, Direct: 1, MeetInMiddleRing: k / 2,
+				RecursiveDoubling: bits.Len(uint(k - 1))}
 			rounds, known := want[m]
 			if !known {
 				rounds = k - 1

@@ -133,7 +133,8 @@ func TestCostsAreTheFormulas(t *testing.T) {
 				}
 				// A chunk is k/Chunks pieces.
 				if w := formula(m, c, k, pieces); rounds != w.rounds || total*k != w.pieces*s.Chunks {
-					t.Errorf("%v %v over %d: %d rounds, %d chunks of %d sent; want %d rounds, %d pieces of n/%d", m, c, k, rounds, total, s.Chunks, w.rounds, w.pieces, k)
+					t.Errorf("%v %v over %d: %d rounds, %d chunks of %d sent; want %d rounds, %d pieces of n/%d",
+						m, c, k, rounds, total, s.Chunks, w.rounds, w.pieces, k)
 				}
 			}
 		}
@@ -144,8 +145,10 @@ func TestFragments(t *testing.T) {
 	t.Parallel()
 	const k = 6
 	ring, second := rings(k)
-	for m, perRank := range map[Method]int{ClockwiseRing: 1, AnticlockwiseRing: 1, BidirectionalRingPair: 2, MeetInMiddleRing: 1, QuadDirectionalRing: 4, Direct: 1} {
-		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather, schedule.AllToAll} {
+	for m, perRank := range map[Method]int{ClockwiseRing: 1, AnticlockwiseRing: 1, BidirectionalRingPair: 2,
+		MeetInMiddleRing: 1, QuadDirectionalRing: 4, Direct: 1} {
+		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather,
+			schedule.AllToAll} {
 			s := Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: second}
 			if got := s.Chunks(); got != k*perRank {
 				t.Errorf("%v %v: %d chunks, want %d", m, c, got, k*perRank)

@@ -57,13 +57,15 @@ func TestDirections(t *testing.T) {
 							}
 							way := slices.Index(peers[:], st.Peer)
 							if way < 0 {
-								t.Fatalf("%v %v over %d: rank %d sends to %d, no neighbour: %v", m, c, k, rank, st.Peer, peers)
+								t.Fatalf("%v %v over %d: rank %d sends to %d, no neighbour: %v",
+									m, c, k, rank, st.Peer, peers)
 							}
 							sent[way] += st.Src.Count
 						}
 					}
 					if sent != want {
-						t.Errorf("%v %v over %d: rank %d sends %v chunks to %v, want %v", m, c, k, rank, sent, peers, want)
+						t.Errorf("%v %v over %d: rank %d sends %v chunks to %v, want %v",
+							m, c, k, rank, sent, peers, want)
 					}
 				}
 			}

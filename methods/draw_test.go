@@ -14,7 +14,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files and the pictures in doc comments; commit only what you understand")
+var update = flag.Bool("update", false, "rewrite golden files and the pictures in doc comments; commit only what you "+
+	"understand")
 
 // inOrder is the ring 0, 1, ..., k-1.
 func inOrder(k int) []int {

@@ -49,7 +49,8 @@ func ExampleBuild_cost() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%-19v %2d rounds, rank 0 sends %d chunks of 1/%d of the data\n", m, report.Rounds, report.Sent[0], s.Chunks)
+		fmt.Printf("%-19v %2d rounds, rank 0 sends %d chunks of 1/%d of the data\n",
+			m, report.Rounds, report.Sent[0], s.Chunks)
 	}
 	// Output:
 	// clockwise_ring      14 rounds, rank 0 sends 14 chunks of 1/8 of the data

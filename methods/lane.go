@@ -80,7 +80,9 @@ func ringRow(name string, f ringForm) row {
 			reach:   f.reach,
 		},
 	}
-	return row{name: name, rings: f.rings, inOrder: chained, ways: all.and(func(c collectiveWays) way { return c.ring(f) })}
+	return row{name: name, rings: f.rings, inOrder: chained, ways: all.and(func(c collectiveWays) way {
+		return c.ring(f)
+	})}
 }
 
 // ring is the lanes of a rank, in the order of their ids.

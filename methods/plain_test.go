@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-var full = flag.Bool("full", false, "prove the schedules of all groups of up to 64 ranks, and reject the mutants of groups of 6")
+var full = flag.Bool("full", false, "prove the schedules of all groups of up to 64 ranks, and reject the mutants of "+
+	"groups of 6")
 
 // sizes are the group sizes whose schedules are proved. All up to 33, the first above a power of two that is not small,
 // are among them. Beyond 33 they are a multiple of 4 and a prime, and the neighbours of 48 and 64.

@@ -249,7 +249,8 @@ func (s Spec) gatherDoubling(rank int) schedule.Program {
 			have = schedule.In(rank, 1)
 		}
 		partner := f.first(j ^ 1<<t)
-		r.Moves = append(r.Moves, send(have, partner), recv(schedule.Out(f.first(there), f.first(there+1<<t)-f.first(there)), partner))
+		r.Moves = append(r.Moves, send(have, partner),
+			recv(schedule.Out(f.first(there), f.first(there+1<<t)-f.first(there)), partner))
 	}
 	if f.paired(j) {
 		p[len(p)-1].Moves = append(p[len(p)-1].Moves, send(schedule.Out(0, s.Size), rank+1))
@@ -363,7 +364,8 @@ func (s Spec) bruck(rank int) schedule.Program {
 				n++
 			}
 		}
-		p[t+1].Moves = append(p[t+1].Moves, send(schedule.Tmp(t%2, 0, n), (rank+1<<t)%k), recv(schedule.Tmp(2+t, 0, n), (rank-1<<t+k)%k))
+		p[t+1].Moves = append(p[t+1].Moves, send(schedule.Tmp(t%2, 0, n), (rank+1<<t)%k),
+			recv(schedule.Tmp(2+t, 0, n), (rank-1<<t+k)%k))
 	}
 	last := &p[digits]
 	for i := 1; i < k; i++ {

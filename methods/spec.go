@@ -146,7 +146,8 @@ func (s Spec) way() (way, error) {
 		of = r.inOrder
 	}
 	if int(s.Collective) >= len(of) || of[s.Collective].program == nil {
-		return way{}, fmt.Errorf("methods: %v has no way to carry out %v: %w", s.Method, s.Collective, errors.ErrUnsupported)
+		return way{}, fmt.Errorf("methods: %v has no way to carry out %v: %w",
+			s.Method, s.Collective, errors.ErrUnsupported)
 	}
 	return of[s.Collective], nil
 }

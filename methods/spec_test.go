@@ -91,7 +91,8 @@ func TestOneLayout(t *testing.T) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling"}
+	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring",
+		"bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling"}
 	for m := Auto; m < numMethods; m++ {
 		text, err := m.MarshalText()
 		if err != nil || string(text) != want[m] {
@@ -148,7 +149,8 @@ func TestOneChain(t *testing.T) {
 	for k := 1; k <= 9; k++ {
 		ring, second := rings(k)
 		for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter} {
-			spec := Spec{Method: ClockwiseRing, Collective: c, Size: k, Ring: ring, Second: second, Pieces: 3, RankOrder: true}
+			spec := Spec{Method: ClockwiseRing, Collective: c, Size: k, Ring: ring, Second: second, Pieces: 3,
+				RankOrder: true}
 			want, err := Build(spec)
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +184,8 @@ func TestPipelined(t *testing.T) {
 					}
 					pieces := s.Pipelined(1<<40, 1<<13).Pieces
 					if (pieces > 0) != (chunks(1) != chunks(5)) {
-						t.Errorf("%v %v over %d, rank order %v: %d pieces, %d chunks in 1 piece and %d in 5", m, c, k, rankOrder, pieces, chunks(1), chunks(5))
+						t.Errorf("%v %v over %d, rank order %v: %d pieces, %d chunks in 1 piece and %d in 5",
+							m, c, k, rankOrder, pieces, chunks(1), chunks(5))
 					}
 				}
 			}

@@ -55,7 +55,10 @@ var table = [numMethods]row{
 	MeetInMiddleRing:      ringRow("meet_in_middle_ring", meetInMiddleRing),
 	QuadDirectionalRing:   ringRow("quad_directional_ring", quadDirectionalRing),
 	Direct:                {name: "direct", ways: directWays.and(func(c collectiveWays) way { return c.direct })},
-	RecursiveDoubling:     {name: "recursive_doubling", ways: doublingWays.and(func(c collectiveWays) way { return c.doubling }), inOrder: chained},
+	RecursiveDoubling: {
+		name: "recursive_doubling", inOrder: chained,
+		ways: doublingWays.and(func(c collectiveWays) way { return c.doubling }),
+	},
 }
 
 // Into how many chunks the data is cut.

@@ -34,13 +34,16 @@ func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided bool) 
 	case m == Direct && c == schedule.AllReduce && t.MaxBroadcastBytes < 0:
 		return "broadcast is never to be taken and every pair of replicas is linked"
 	case m == Direct && c == schedule.AllReduce:
-		return fmt.Sprintf("group size x bytes, %d x %d, is above %d and every pair of replicas is linked", size, bytes, t.MaxBroadcastBytes)
+		return fmt.Sprintf("group size x bytes, %d x %d, is above %d and every pair of replicas is linked",
+			size, bytes, t.MaxBroadcastBytes)
 	case m == Direct:
 		return "every pair of replicas is linked, so that a ring gains nothing"
 	case m == ClockwiseRing:
 		return fmt.Sprintf("a ring of %d has one way round", size)
 	case m == MeetInMiddleRing:
-		return fmt.Sprintf("%d bytes are below the %d from which %d ranks use both directions all the way", bytes, t.meetInMiddleBelow(c, size), size)
+		return fmt.Sprintf("%d bytes are below the %d from which %d ranks use both directions all the way",
+			bytes, t.meetInMiddleBelow(c, size), size)
 	}
-	return fmt.Sprintf("%d bytes are at or above the %d from which %d ranks use both directions all the way", bytes, t.meetInMiddleBelow(c, size), size)
+	return fmt.Sprintf("%d bytes are at or above the %d from which %d ranks use both directions all the way",
+		bytes, t.meetInMiddleBelow(c, size), size)
 }

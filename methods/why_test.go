@@ -35,7 +35,8 @@ func TestWhy(t *testing.T) {
 		{IPULinks(), ag, 9, 19_922_943, false, "19922943 bytes are below the 19922944 from which 9 ranks use both directions all the way"},
 	} {
 		if got := c.tuning.Why(c.collective, c.size, c.bytes, c.strided); got != c.want {
-			t.Errorf("%v over %d of %d bytes, strided %v:\nhave %s\nwant %s", c.collective, c.size, c.bytes, c.strided, got, c.want)
+			t.Errorf("%v over %d of %d bytes, strided %v:\nhave %s\nwant %s",
+				c.collective, c.size, c.bytes, c.strided, got, c.want)
 		}
 	}
 }

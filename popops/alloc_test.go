@@ -48,33 +48,63 @@ func TestNoAllocations(t *testing.T) {
 	floats, wide := make([]float32, 50*6), make([]float32, 40*6)
 	none := popops.Options{}
 	for name, call := range map[string]func() error{
-		"DynamicSliceInto":      func() error { return popops.DynamicSliceInto(part, table, at, []int{0, 1}, []int{3, 2}) },
-		"DynamicUpdate":         func() error { return popops.DynamicUpdate(table, part, at, []int{0, 1}, []int{3, 2}) },
-		"MultiSliceInto":        func() error { return popops.MultiSliceInto(rows, table, one, []int{0}, []int{1}, nil, none) },
-		"MultiSliceInto/blocks": func() error { return popops.MultiSliceInto(blocks, table, two, []int{0, 1}, []int{3, 2}, nil, none) },
-		"MultiSliceInto/plan":   func() error { return popops.MultiSliceInto(rows, table, one, []int{0}, []int{1}, adds, none) },
-		"MultiSliceAtInto":      func() error { return popops.MultiSliceAtInto(columns, table, host, 1) },
-		"MultiUpdate":           func() error { return popops.MultiUpdate(table, rows, one, []int{0}, []int{1}, nil, none) },
-		"MultiUpdate/blocks":    func() error { return popops.MultiUpdate(table, blocks, two, []int{0, 1}, []int{3, 2}, nil, none) },
-		"MultiUpdate/plan":      func() error { return popops.MultiUpdate(table, rows, one, []int{0}, []int{1}, puts, none) },
-		"MultiUpdateAdd":        func() error { return popops.MultiUpdateAdd(table, rows, one, scale, []int{0}, []int{1}, nil, none) },
+		"DynamicSliceInto": func() error {
+			return popops.DynamicSliceInto(part, table, at, []int{0, 1}, []int{3, 2})
+		},
+		"DynamicUpdate": func() error {
+			return popops.DynamicUpdate(table, part, at, []int{0, 1}, []int{3, 2})
+		},
+		"MultiSliceInto": func() error {
+			return popops.MultiSliceInto(rows, table, one, []int{0}, []int{1}, nil, none)
+		},
+		"MultiSliceInto/blocks": func() error {
+			return popops.MultiSliceInto(blocks, table, two, []int{0, 1}, []int{3, 2}, nil, none)
+		},
+		"MultiSliceInto/plan": func() error {
+			return popops.MultiSliceInto(rows, table, one, []int{0}, []int{1}, adds, none)
+		},
+		"MultiSliceAtInto": func() error { return popops.MultiSliceAtInto(columns, table, host, 1) },
+		"MultiUpdate": func() error {
+			return popops.MultiUpdate(table, rows, one, []int{0}, []int{1}, nil, none)
+		},
+		"MultiUpdate/blocks": func() error {
+			return popops.MultiUpdate(table, blocks, two, []int{0, 1}, []int{3, 2}, nil, none)
+		},
+		"MultiUpdate/plan": func() error {
+			return popops.MultiUpdate(table, rows, one, []int{0}, []int{1}, puts, none)
+		},
+		"MultiUpdateAdd": func() error {
+			return popops.MultiUpdateAdd(table, rows, one, scale, []int{0}, []int{1}, nil, none)
+		},
 		"MultiUpdateAdd/blocks": func() error {
 			return popops.MultiUpdateAdd(table, blocks, two, scale, []int{0, 1}, []int{3, 2}, nil, none)
 		},
-		"MultiUpdateAdd/plan": func() error { return popops.MultiUpdateAdd(table, rows, one, scale, []int{0}, []int{1}, adds, none) },
-		"MultiUpdateAddAt":    func() error { return popops.MultiUpdateAddAt(table, columns, host, scale, 1) },
-		"MultiUpdateMax":      func() error { return popops.MultiUpdateMax(table, rows, one, []int{0}, []int{1}, nil, none) },
-		"MultiUpdateMax/plan": func() error { return popops.MultiUpdateMax(table, rows, one, []int{0}, []int{1}, maxes, none) },
+		"MultiUpdateAdd/plan": func() error {
+			return popops.MultiUpdateAdd(table, rows, one, scale, []int{0}, []int{1}, adds, none)
+		},
+		"MultiUpdateAddAt": func() error { return popops.MultiUpdateAddAt(table, columns, host, scale, 1) },
+		"MultiUpdateMax": func() error {
+			return popops.MultiUpdateMax(table, rows, one, []int{0}, []int{1}, nil, none)
+		},
+		"MultiUpdateMax/plan": func() error {
+			return popops.MultiUpdateMax(table, rows, one, []int{0}, []int{1}, maxes, none)
+		},
 		"GroupedMultiSliceInto": func() error {
 			return popops.GroupedMultiSliceInto(gr, gt, g1, []int{0}, []int{1}, adds, none)
 		},
-		"GroupedMultiUpdate":    func() error { return popops.GroupedMultiUpdate(gt, gr, g1, []int{0}, []int{1}, puts, none) },
-		"GroupedMultiUpdateAdd": func() error { return popops.GroupedMultiUpdateAdd(gt, gr, g1, scale, []int{0}, []int{1}, adds, none) },
-		"GroupedMultiUpdateMax": func() error { return popops.GroupedMultiUpdateMax(gt, gr, g1, []int{0}, []int{1}, maxes, none) },
-		"SliceRows":             func() error { return popops.SliceRows(wide, floats, 6, offsets, nil, none) },
-		"UpdateRows":            func() error { return popops.UpdateRows(floats, wide, 6, offsets, nil, none) },
-		"UpdateAddRows":         func() error { return popops.UpdateAddRows(floats, wide, 6, offsets, 2, nil, none) },
-		"UpdateMaxRows":         func() error { return popops.UpdateMaxRows(floats, wide, 6, offsets, nil, none) },
+		"GroupedMultiUpdate": func() error {
+			return popops.GroupedMultiUpdate(gt, gr, g1, []int{0}, []int{1}, puts, none)
+		},
+		"GroupedMultiUpdateAdd": func() error {
+			return popops.GroupedMultiUpdateAdd(gt, gr, g1, scale, []int{0}, []int{1}, adds, none)
+		},
+		"GroupedMultiUpdateMax": func() error {
+			return popops.GroupedMultiUpdateMax(gt, gr, g1, []int{0}, []int{1}, maxes, none)
+		},
+		"SliceRows":     func() error { return popops.SliceRows(wide, floats, 6, offsets, nil, none) },
+		"UpdateRows":    func() error { return popops.UpdateRows(floats, wide, 6, offsets, nil, none) },
+		"UpdateAddRows": func() error { return popops.UpdateAddRows(floats, wide, 6, offsets, 2, nil, none) },
+		"UpdateMaxRows": func() error { return popops.UpdateMaxRows(floats, wide, 6, offsets, nil, none) },
 	} {
 		if n := testing.AllocsPerRun(100, func() {
 			if err := call(); err != nil {

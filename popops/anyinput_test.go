@@ -62,8 +62,10 @@ func TestAnyInput(t *testing.T) {
 			popops.Plan{}, popops.PlanOptions{}, popops.UpdateOperation(0),
 		},
 		Values: []any{
-			table, offsets, rows, plan, mapped, tensor.Scalar(float32(1)), tensor.F32, &popops.Plan{}, &popops.Mapped{}, &tensor.Tensor{},
-			[]int{0}, []int{1}, tensor.Shape{4, 3}, 0, 1, 2, 3, []float32{1, 2, 3, 4, 5, 6}, []int32{0, 1}, []int32{1, 1},
+			table, offsets, rows, plan, mapped, tensor.Scalar(float32(1)), tensor.F32, &popops.Plan{}, &popops.Mapped{},
+			&tensor.Tensor{},
+			[]int{0}, []int{1}, tensor.Shape{4, 3}, 0, 1, 2, 3, []float32{1, 2, 3, 4, 5, 6}, []int32{0, 1},
+			[]int32{1, 1},
 		},
 		Skip: map[string]string{"Mapped.Dim": "an index out of range panics, as in Go", "Plan.Force": "of the tests",
 			"Plan.SortedAtOnce": "of the tests", "Plan.UpdateSeconds": "of the tests"},

@@ -34,7 +34,8 @@ func newBenchData(b *testing.B, rows int) *benchData {
 			benchTable[i] = float32(i % 1000)
 		}
 	}
-	d := &benchData{table: benchTable, rows: make([]float32, benchLookUps*benchWidth), offsets: make([]uint32, benchLookUps)}
+	d := &benchData{table: benchTable, rows: make([]float32, benchLookUps*benchWidth),
+		offsets: make([]uint32, benchLookUps)}
 	rng := rand.New(rand.NewPCG(1, uint64(rows)))
 	for i := range d.offsets {
 		d.offsets[i] = uint32(rng.IntN(rows))
@@ -57,7 +58,8 @@ func newBenchData(b *testing.B, rows int) *benchData {
 // benchPlan is a plan that does what it is told.
 func benchPlan(b *testing.B, workers int, update how) *Plan {
 	b.Helper()
-	p, err := NewPlan(tensor.F32, benchEntries, benchWidth, []int{benchLookUps}, PlanOptions{Workers: workers, AvailableMemoryProportion: 1})
+	p, err := NewPlan(tensor.F32, benchEntries, benchWidth, []int{benchLookUps},
+		PlanOptions{Workers: workers, AvailableMemoryProportion: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -127,9 +129,10 @@ func BenchmarkMultiUpdateAdd(b *testing.B) {
 					continue
 				}
 				p := benchPlan(b, workers, h)
-				benchRun(b, name(fmt.Sprintf("popops/workers=%d/split=%v/sorted=%v", workers, h.by, h.sorted)), func() error {
-					return MultiUpdateAdd(d.t, d.s, d.o, scale, []int{0}, []int{1}, p, Options{})
-				})
+				benchRun(b, name(fmt.Sprintf("popops/workers=%d/split=%v/sorted=%v", workers, h.by, h.sorted)),
+					func() error {
+						return MultiUpdateAdd(d.t, d.s, d.o, scale, []int{0}, []int{1}, p, Options{})
+					})
 			}
 		}
 	}
@@ -180,11 +183,13 @@ func BenchmarkFloat16(b *testing.B) {
 	})
 	for _, workers := range []int{1, 2} {
 		for _, partial := range []tensor.DType{tensor.F32, tensor.F16} {
-			p, err := NewPlan(tensor.F16, entries, benchWidth, []int{benchLookUps}, PlanOptions{Workers: workers, PartialType: partial})
+			p, err := NewPlan(tensor.F16, entries, benchWidth, []int{benchLookUps},
+				PlanOptions{Workers: workers, PartialType: partial})
 			if err != nil {
 				b.Fatal(err)
 			}
-			p.choices[0] = choice{slice: how{workers: workers, by: byLookUps}, update: how{workers: workers, by: byRows, sorted: p.sorts()}}
+			p.choices[0] = choice{slice: how{workers: workers, by: byLookUps},
+				update: how{workers: workers, by: byRows, sorted: p.sorts()}}
 			if partial == tensor.F32 {
 				run(fmt.Sprintf("slice/by=popops/workers=%d", workers), func() error {
 					return SliceRows(rows, table, benchWidth, offsets, p, Options{})

@@ -20,7 +20,8 @@ import (
 // beginning, in a dimension that is no multiple of its size, may have some twice and others not at all.)
 //
 // Errors: workers below 1, minGrainSize below 0, what tensor.New refuses, what DynamicSlice says of dims and sizes.
-func CreateSliceableTensor(workers int, dtype tensor.DType, shape tensor.Shape, dims, sizes []int, minGrainSize int) (*Mapped, error) {
+func CreateSliceableTensor(workers int, dtype tensor.DType, shape tensor.Shape, dims, sizes []int,
+	minGrainSize int) (*Mapped, error) {
 	const what = "CreateSliceableTensor"
 	if workers < 1 || workers > maxWorkers {
 		return nil, failed(what, fmt.Errorf("%d workers, want 1 to %d", workers, maxWorkers))
@@ -41,14 +42,17 @@ func CreateSliceableTensor(workers int, dtype tensor.DType, shape tensor.Shape, 
 
 // CreateSliceableTensorByPlan is CreateSliceableTensor with the spreading over workers that plan has for updates, or
 // if it is for slices only, entries shared out evenly. shape, dims and sizes must be what the plan is for.
-func CreateSliceableTensorByPlan(dtype tensor.DType, shape tensor.Shape, dims, sizes []int, plan *Plan, options Options) (*Mapped, error) {
+func CreateSliceableTensorByPlan(dtype tensor.DType, shape tensor.Shape, dims, sizes []int, plan *Plan,
+	options Options) (*Mapped, error) {
 	return createSliceable("CreateSliceableTensorByPlan", dtype, 1, nil, shape, dims, sizes, plan, options)
 }
 
 // CreateGroupedSliceableTensor is CreateSliceableTensorByPlan for so many groups: the tensor has shape (groups,
 // shape...), dims count without the groups, and the plan is one for as many.
-func CreateGroupedSliceableTensor(dtype tensor.DType, groups int, shape tensor.Shape, dims, sizes []int, plan *Plan, options Options) (*Mapped, error) {
-	return createSliceable("CreateGroupedSliceableTensor", dtype, groups, []int{groups}, shape, dims, sizes, plan, options)
+func CreateGroupedSliceableTensor(dtype tensor.DType, groups int, shape tensor.Shape, dims, sizes []int, plan *Plan,
+	options Options) (*Mapped, error) {
+	return createSliceable("CreateGroupedSliceableTensor",
+		dtype, groups, []int{groups}, shape, dims, sizes, plan, options)
 }
 
 // CreateSliceTensor is a tensor of zeros for n slices of t, of shape (n, slice shape...), each element with the worker
@@ -82,14 +86,17 @@ func CreateSliceTensor(t *Mapped, dims, sizes []int, n int) (*Mapped, error) {
 
 // CreateSliceTensorByPlan is a tensor of zeros for n slices of a tensor of that shape, of shape (n, slice shape...),
 // spread over workers as plan reads or writes them. n must be one of the plan's numbers of look-ups.
-func CreateSliceTensorByPlan(dtype tensor.DType, shape tensor.Shape, dims, sizes []int, n int, plan *Plan, options Options) (*Mapped, error) {
+func CreateSliceTensorByPlan(dtype tensor.DType, shape tensor.Shape, dims, sizes []int, n int, plan *Plan,
+	options Options) (*Mapped, error) {
 	return createSlices("CreateSliceTensorByPlan", dtype, 1, []int{n}, shape, dims, sizes, n, plan, options)
 }
 
 // CreateGroupedSliceTensor is CreateSliceTensorByPlan for so many groups: the tensor has shape (groups, n, slice
 // shape...).
-func CreateGroupedSliceTensor(dtype tensor.DType, groups int, shape tensor.Shape, dims, sizes []int, n int, plan *Plan, options Options) (*Mapped, error) {
-	return createSlices("CreateGroupedSliceTensor", dtype, groups, []int{groups, n}, shape, dims, sizes, n, plan, options)
+func CreateGroupedSliceTensor(dtype tensor.DType, groups int, shape tensor.Shape, dims, sizes []int, n int, plan *Plan,
+	options Options) (*Mapped, error) {
+	return createSlices("CreateGroupedSliceTensor",
+		dtype, groups, []int{groups, n}, shape, dims, sizes, n, plan, options)
 }
 
 // CreateIndicesTensor is a tensor of zeros for the offsets of n look-ups: of uint32 and shape (n, len(dims)), shared
@@ -111,7 +118,8 @@ func CreateSliceableTensorFromSlice(s *Mapped, dims, numSlices []int) (*Mapped, 
 		return nil, failed(what, err)
 	}
 	if len(dims) != len(numSlices) {
-		return nil, failed(what, fmt.Errorf("%d dims and %d numSlices, want one number for each dimension", len(dims), len(numSlices)))
+		return nil, failed(what, fmt.Errorf("%d dims and %d numSlices, want one number for each dimension",
+			len(dims), len(numSlices)))
 	}
 	sizes := make([]int, len(dims))
 	for k, d := range dims {
@@ -233,7 +241,8 @@ func (w *window) byPlan(dtype tensor.DType, groups int, plan *Plan, options Opti
 		return err
 	}
 	if !w.isRows() {
-		return fmt.Errorf("dims %v and sizes %v with a plan, want one dimension and the size 1", slices.Clone(w.dims), slices.Clone(w.sizes))
+		return fmt.Errorf("dims %v and sizes %v with a plan, want one dimension and the size 1",
+			slices.Clone(w.dims), slices.Clone(w.sizes))
 	}
 	outer, inner := w.around(w.dims[0])
 	if err := plan.checkTable(dtype, groups, w.dim(w.dims[0]), outer*inner); err != nil {
@@ -242,7 +251,8 @@ func (w *window) byPlan(dtype tensor.DType, groups int, plan *Plan, options Opti
 	return plan.checkOptions(options)
 }
 
-func createSliceable(what string, dtype tensor.DType, groups int, lead []int, shape tensor.Shape, dims, sizes []int, plan *Plan, options Options) (*Mapped, error) {
+func createSliceable(what string, dtype tensor.DType, groups int, lead []int, shape tensor.Shape, dims, sizes []int,
+	plan *Plan, options Options) (*Mapped, error) {
 	w := window{extents{shape: shape}, dims, sizes}
 	if err := w.byPlan(dtype, groups, plan, options); err != nil {
 		return nil, failed(what, err)
@@ -254,7 +264,8 @@ func createSliceable(what string, dtype tensor.DType, groups int, lead []int, sh
 	return &Mapped{t, plan.tableMapping(&w)}, nil
 }
 
-func createSlices(what string, dtype tensor.DType, groups int, lead []int, shape tensor.Shape, dims, sizes []int, n int, plan *Plan, options Options) (*Mapped, error) {
+func createSlices(what string, dtype tensor.DType, groups int, lead []int, shape tensor.Shape, dims, sizes []int, n int,
+	plan *Plan, options Options) (*Mapped, error) {
 	w := window{extents{shape: shape}, dims, sizes}
 	err := w.byPlan(dtype, groups, plan, options)
 	if err == nil {
@@ -270,7 +281,8 @@ func createSlices(what string, dtype tensor.DType, groups int, lead []int, shape
 	return &Mapped{s, plan.sliceMapping(&w, n)}, nil
 }
 
-func createIndices(what string, groups int, lead []int, dims []int, n int, plan *Plan, options Options) (*Mapped, error) {
+func createIndices(what string, groups int, lead []int, dims []int, n int, plan *Plan,
+	options Options) (*Mapped, error) {
 	fail := func(err error) (*Mapped, error) { return nil, failed(what, err) }
 	if plan == nil {
 		return fail(errNoPlan)

@@ -73,7 +73,8 @@ func TestCreateSliceableTensor(t *testing.T) {
 			}
 			for w, has := range count {
 				if w >= used && has > 0 || w < used && (has < min(grain, n) || has > n/used+2*grain) {
-					t.Fatalf("%v dims %v sizes %v grain %d offsets %v: worker %d has %d, %v are to have %d", shape, dims, sizes, grain, offsets, w, has, used, n)
+					t.Fatalf("%v dims %v sizes %v grain %d offsets %v: worker %d has %d, %v are to have %d",
+						shape, dims, sizes, grain, offsets, w, has, used, n)
 				}
 			}
 		}
@@ -100,7 +101,8 @@ func TestCreateSliceableTensorExamples(t *testing.T) {
 		must(t, err)
 		for i, w := range owners(t, m) {
 			if w != c.of(i) {
-				t.Fatalf("%v dims %v sizes %v: element %d has worker %d, want %d", c.shape, c.dims, c.sizes, i, w, c.of(i))
+				t.Fatalf("%v dims %v sizes %v: element %d has worker %d, want %d",
+					c.shape, c.dims, c.sizes, i, w, c.of(i))
 			}
 		}
 	}
@@ -141,7 +143,8 @@ func TestManyNumbers(t *testing.T) {
 	_, err := popops.NewPlan(tensor.F32, 1_000_000, 64, lookUps, popops.PlanOptions{Workers: 1 << 16})
 	must(t, err)
 	if n := popops.Tries(1 << 16); n > 600 || popops.Tries(64) != 64 {
-		t.Errorf("%d numbers of workers are tried up to %d, and %d up to 64, want 600 at most and all", n, 1<<16, popops.Tries(64))
+		t.Errorf("%d numbers of workers are tried up to %d, and %d up to 64, want 600 at most and all",
+			n, 1<<16, popops.Tries(64))
 	}
 }
 
@@ -263,7 +266,8 @@ func TestCreateByPlan(t *testing.T) {
 	columns, err := popops.NewPlan(tensor.F32, 10, 210, []int{7}, popops.PlanOptions{Workers: 3})
 	must(t, err)
 	columns.Force(3, 2, false)
-	split, err := popops.CreateSliceableTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, columns, options)
+	split, err := popops.CreateSliceableTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, columns,
+		options)
 	must(t, err)
 	for i, w := range owners(t, split) {
 		if want := []int{0, 1, 2, 2, 2}[i%70/16]; w != want {
@@ -273,7 +277,8 @@ func TestCreateByPlan(t *testing.T) {
 	updates, err := popops.NewPlan(tensor.F32, 10, 210, []int{7}, popops.PlanOptions{NotForSlice: true, Workers: 3})
 	must(t, err)
 	updates.Force(3, 2, false)
-	parts, err := popops.CreateSliceTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, 7, updates, options)
+	parts, err := popops.CreateSliceTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, 7, updates,
+		options)
 	must(t, err)
 	table := owners(t, split)
 	for i, w := range owners(t, parts) {

@@ -74,7 +74,8 @@ func TestCreateErrors(t *testing.T) {
 		wantError(t, c.want, c.err, c.want)
 	}
 	// What no call with the plan would refuse, the creators do not either.
-	look, greatest := testPlan(t, 1, popops.PlanOptions{NotForUpdate: true}), testPlan(t, 1, popops.PlanOptions{Operation: popops.UpdateMax})
+	look, greatest := testPlan(t, 1, popops.PlanOptions{NotForUpdate: true}),
+		testPlan(t, 1, popops.PlanOptions{Operation: popops.UpdateMax})
 	must(t, first(byPlan(tensor.F16, shape, dims, sizes, look, sorted)))
 	must(t, first(byPlan(tensor.F16, shape, dims, sizes, look, sums)))
 	must(t, first(byPlan(tensor.F16, shape, dims, sizes, greatest, sums)))

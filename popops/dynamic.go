@@ -59,8 +59,10 @@ func dynamic(what string, t, offset *tensor.Tensor, dims, sizes []int) (blocks, 
 	if err := b.check(); err != nil {
 		return fail(err)
 	}
-	if rank := offset.Rank(); rank < 1 || rank > 2 || offset.Dim(0) != len(dims) || rank == 2 && offset.Dim(1) == 0 && len(dims) > 0 {
-		return fail(fmt.Errorf("offset has shape %v, want (%d) or (%[2]d, workers), an entry for each dimension", offset.Shape(), len(dims)))
+	if rank := offset.Rank(); rank < 1 || rank > 2 || offset.Dim(0) != len(dims) ||
+		rank == 2 && offset.Dim(1) == 0 && len(dims) > 0 {
+		return fail(fmt.Errorf("offset has shape %v, want (%d) or (%[2]d, workers), an entry for each dimension",
+			offset.Shape(), len(dims)))
 	}
 	var err error
 	if b.offsets, err = offsetsOf(offset); err != nil {
@@ -77,7 +79,8 @@ func dynamic(what string, t, offset *tensor.Tensor, dims, sizes []int) (blocks, 
 		}
 		for w := 1; w < b.step; w++ {
 			if other := b.at(k*b.step + w); other != v {
-				return fail(fmt.Errorf("offset in dimension %d is %d for worker 0 and %d for worker %d, want the same", d, v, other, w))
+				return fail(fmt.Errorf("offset in dimension %d is %d for worker 0 and %d for worker %d, want the same",
+					d, v, other, w))
 			}
 		}
 	}

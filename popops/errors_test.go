@@ -55,12 +55,14 @@ func TestDynamicErrors(t *testing.T) {
 	offset := of(t, []uint32{0}, 1)
 	inside, err := tensor.View(tensor.U32, tensor.Shape{1}, same.Bytes()[:4])
 	must(t, err)
-	wantError(t, "offset in t", popops.DynamicUpdate(same, of(t, []uint32{7}, 1), inside, dims, []int{1}), "shares memory")
+	wantError(t, "offset in t", popops.DynamicUpdate(same, of(t, []uint32{7}, 1), inside, dims, []int{1}),
+		"shares memory")
 	must(t, popops.DynamicUpdate(same, of(t, []uint32{7}, 1), offset, dims, []int{1}))
 	// A dimension of 0 has no offset but the first place.
 	empty := newTensor(t, tensor.F32, 0, 3)
 	must(t, popops.DynamicUpdate(empty, empty.Clone(), at, dims, []int{0}))
-	wantError(t, "empty", popops.DynamicUpdate(empty, empty, of(t, []uint32{1}, 1), dims, []int{0}), "offset 1 in dimension 0")
+	wantError(t, "empty", popops.DynamicUpdate(empty, empty, of(t, []uint32{1}, 1), dims, []int{0}),
+		"offset 1 in dimension 0")
 }
 
 // multiCase is a call with one thing wrong.
@@ -159,7 +161,8 @@ func TestMultiErrors(t *testing.T) {
 			c.sizes, c.s = []int{2}, newTensor(t, tensor.F16, 2, 2, 3)
 		}},
 		{"the plan is for 1 of 4 of 3 float16", all, func(c *multiCase) {
-			c.plan, c.t, c.s = testPlan(t, 1, popops.PlanOptions{}), newTensor(t, tensor.F16, 4, 2), newTensor(t, tensor.F16, 2, 1, 2)
+			c.plan, c.t, c.s = testPlan(t, 1, popops.PlanOptions{}), newTensor(t, tensor.F16, 4, 2),
+				newTensor(t, tensor.F16, 2, 1, 2)
 		}},
 		{"the plan is for 1 of 4 of 3 float16", all, func(c *multiCase) {
 			c.plan, c.t = testPlan(t, 1, popops.PlanOptions{}), newTensor(t, tensor.F16, 5, 3)
@@ -170,7 +173,8 @@ func TestMultiErrors(t *testing.T) {
 		}},
 		{"the plan is for 2 of 4 of 3 float16", all, func(c *multiCase) { c.plan = testPlan(t, 2, popops.PlanOptions{}) }},
 		{"1 look-ups, the plan is for [2]", all, func(c *multiCase) {
-			c.plan, c.o, c.s = testPlan(t, 1, popops.PlanOptions{}), of(t, []uint32{0}, 1, 1), newTensor(t, tensor.F16, 1, 1, 3)
+			c.plan, c.o, c.s = testPlan(t, 1, popops.PlanOptions{}), of(t, []uint32{0}, 1, 1),
+				newTensor(t, tensor.F16, 1, 1, 3)
 		}},
 		{"with a plan, want one dimension and the size 1", all, func(c *multiCase) {
 			c.plan, c.sizes, c.s = testPlan(t, 1, popops.PlanOptions{}), []int{2}, newTensor(t, tensor.F16, 2, 2, 3)
@@ -190,7 +194,8 @@ func TestMultiErrors(t *testing.T) {
 			c.plan, c.options.PartialType = testPlan(t, 1, popops.PlanOptions{}), tensor.F16
 		}},
 		{"offset of look-up 1 is 4", slices1 | adds, func(c *multiCase) { // the call's ValidateIndices, with a plan
-			c.plan, c.o, c.options.ValidateIndices = testPlan(t, 1, popops.PlanOptions{}), of(t, []uint32{0, 4}, 2, 1), true
+			c.plan, c.o, c.options.ValidateIndices = testPlan(t, 1, popops.PlanOptions{}), of(t, []uint32{0, 4}, 2, 1),
+				true
 		}},
 		{"offset of look-up 1 is 4", slices1 | adds, func(c *multiCase) { // the plan's ValidateIndices
 			c.plan, c.o = testPlan(t, 1, popops.PlanOptions{ValidateIndices: true}), of(t, []uint32{0, 4}, 2, 1)
@@ -258,28 +263,39 @@ func TestMultiResultErrors(t *testing.T) {
 // TestGroupedErrors: what the grouped functions want beyond the others.
 func TestGroupedErrors(t *testing.T) {
 	c := newCase(t)
-	c.t, c.s, c.o = newTensor(t, tensor.F16, 2, 4, 3), newTensor(t, tensor.F16, 2, 2, 1, 3), of(t, []uint32{0, 1, 2, 3}, 2, 2, 1)
+	c.t, c.s, c.o = newTensor(t, tensor.F16, 2, 4, 3), newTensor(t, tensor.F16, 2, 2, 1, 3),
+		of(t, []uint32{0, 1, 2, 3}, 2, 2, 1)
 	for want, o := range map[string]struct {
 		plan *popops.Plan
 		t, o *tensor.Tensor
 		dims []int
 	}{
-		"no plan, want one for 2 groups":                           {nil, c.t, c.o, c.dims},
-		"2 groups of 4 entries of 3 float16, the plan is for 1 of": {testPlan(t, 1, popops.PlanOptions{}), c.t, c.o, c.dims},
-		"offsets have shape (2, 2), want (2, n, 1)":                {testPlan(t, 2, popops.PlanOptions{}), c.t, of(t, []uint32{0, 0, 0, 0}, 2, 2), c.dims},
-		"offsets have shape (1, 4, 1), want (2, n, 1)":             {testPlan(t, 2, popops.PlanOptions{}), c.t, of(t, []uint32{0, 0, 0, 0}, 1, 4, 1), c.dims},
-		"t is a scalar":                  {testPlan(t, 2, popops.PlanOptions{}), tensor.Scalar[float32](1), c.o, c.dims},
+		"no plan, want one for 2 groups": {nil, c.t, c.o, c.dims},
+		"2 groups of 4 entries of 3 float16, the plan is for 1 of": {testPlan(t, 1, popops.PlanOptions{}), c.t, c.o,
+			c.dims},
+		"offsets have shape (2, 2), want (2, n, 1)": {testPlan(t, 2, popops.PlanOptions{}), c.t,
+			of(t, []uint32{0, 0, 0, 0}, 2, 2), c.dims},
+		"offsets have shape (1, 4, 1), want (2, n, 1)": {testPlan(t, 2, popops.PlanOptions{}), c.t,
+			of(t, []uint32{0, 0, 0, 0}, 1, 4, 1), c.dims},
+		"t is a scalar": {testPlan(t, 2, popops.PlanOptions{}), tensor.Scalar[float32](1), c.o,
+			c.dims},
 		"dimension 2 of what has rank 2": {testPlan(t, 2, popops.PlanOptions{}), c.t, c.o, []int{2}},
 	} {
 		_, err := popops.GroupedMultiSlice(o.t, o.o, o.dims, c.sizes, o.plan, c.options)
 		wantError(t, "GroupedMultiSlice", err, want)
-		wantError(t, "GroupedMultiSliceInto", popops.GroupedMultiSliceInto(c.s, o.t, o.o, o.dims, c.sizes, o.plan, c.options), want)
-		wantError(t, "GroupedMultiUpdate", popops.GroupedMultiUpdate(o.t, c.s, o.o, o.dims, c.sizes, o.plan, c.options), want)
-		wantError(t, "GroupedMultiUpdateAdd", popops.GroupedMultiUpdateAdd(o.t, c.s, o.o, c.scale, o.dims, c.sizes, o.plan, c.options), want)
-		wantError(t, "GroupedMultiUpdateMax", popops.GroupedMultiUpdateMax(o.t, c.s, o.o, o.dims, c.sizes, o.plan, c.options), want)
+		wantError(t, "GroupedMultiSliceInto",
+			popops.GroupedMultiSliceInto(c.s, o.t, o.o, o.dims, c.sizes, o.plan, c.options), want)
+		wantError(t, "GroupedMultiUpdate", popops.GroupedMultiUpdate(o.t, c.s, o.o, o.dims, c.sizes, o.plan, c.options),
+			want)
+		wantError(t, "GroupedMultiUpdateAdd",
+			popops.GroupedMultiUpdateAdd(o.t, c.s, o.o, c.scale, o.dims, c.sizes, o.plan, c.options), want)
+		wantError(t, "GroupedMultiUpdateMax",
+			popops.GroupedMultiUpdateMax(o.t, c.s, o.o, o.dims, c.sizes, o.plan, c.options), want)
 	}
 	// Slices of several entries have no plan, hence no grouped form.
 	_, err := popops.GroupedMultiSlice(c.t, c.o, c.dims, []int{2}, nil, c.options)
-	wantError(t, "GroupedMultiSlice", err, "dims [0] and sizes [2] of groups, want one dimension and the size 1, and a plan")
-	must(t, popops.GroupedMultiUpdateAdd(c.t, c.s, c.o, c.scale, c.dims, c.sizes, testPlan(t, 2, popops.PlanOptions{}), c.options))
+	wantError(t, "GroupedMultiSlice", err, "dims [0] and sizes [2] of groups, want one dimension and the size 1, and "+
+		"a plan")
+	must(t, popops.GroupedMultiUpdateAdd(c.t, c.s, c.o, c.scale, c.dims, c.sizes, testPlan(t, 2, popops.PlanOptions{}),
+		c.options))
 }

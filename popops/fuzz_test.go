@@ -70,7 +70,8 @@ func FuzzShapes(f *testing.F) {
 		if got, err2 := popops.MultiSlice(x, o, dims, sizes, nil, options); err2 == nil && err == nil && !got.Equal(s) {
 			t.Errorf("%v, into: %v", got, s)
 		}
-		if m, err := popops.CreateSliceableTensor(1+max(0, in.small()), tensor.U8, x.Shape(), dims, sizes, max(0, in.small())); err == nil {
+		if m, err := popops.CreateSliceableTensor(1+max(0, in.small()), tensor.U8, x.Shape(), dims, sizes,
+			max(0, in.small())); err == nil {
 			must(t, m.Mapping.Check(m.Len()))
 			if _, err := popops.CreateSliceTensor(m, dims, sizes, 2); err != nil {
 				t.Error(err)
@@ -101,7 +102,8 @@ func FuzzOffsets(f *testing.F) {
 		var plan *popops.Plan
 		if by&1 != 0 {
 			var err error
-			plan, err = popops.NewPlan(tensor.I16, entries, width, []int{n}, popops.PlanOptions{Workers: 3, IndicesAreSorted: by&4 != 0})
+			plan, err = popops.NewPlan(tensor.I16, entries, width, []int{n},
+				popops.PlanOptions{Workers: 3, IndicesAreSorted: by&4 != 0})
 			must(t, err)
 			plan.Force(1+int(by>>4)%3, int(by>>6)%3, by&2 != 0)
 		}

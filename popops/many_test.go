@@ -37,11 +37,13 @@ func TestManyLookUps(t *testing.T) {
 				o := of(t, words, n, 1)
 				width := 160 / dtype.Size() // two and a half cache lines
 				c := naive{dtype, []int{entries, width}, []int{0}, []int{1}}
-				table, slice, scale := newTensor(t, dtype, entries, width), newTensor(t, dtype, n, 1, width), newTensor(t, dtype)
+				table, slice, scale := newTensor(t, dtype, entries, width), newTensor(t, dtype, n, 1, width),
+					newTensor(t, dtype)
 				fill(rng, table)
 				fill(rng, slice)
 				fill(rng, scale)
-				for verb, operation := range []popops.UpdateOperation{popops.UpdateAdd, popops.UpdateNone, popops.UpdateAdd, popops.UpdateMax} {
+				for verb, operation := range []popops.UpdateOperation{popops.UpdateAdd, popops.UpdateNone,
+					popops.UpdateAdd, popops.UpdateMax} {
 					wantTable, wantSlice := table.Clone(), slice.Clone()
 					switch verb {
 					case 0:
@@ -61,15 +63,18 @@ func TestManyLookUps(t *testing.T) {
 						}
 						if way >= 0 {
 							p, err := popops.NewPlan(dtype, entries, width, []int{n}, popops.PlanOptions{
-								Operation: operation, IndicesAreSorted: sorted, Workers: workers, AvailableMemoryProportion: popops.NoMemory,
+								Operation: operation, IndicesAreSorted: sorted, Workers: workers,
+								AvailableMemoryProportion: popops.NoMemory,
 							})
 							must(t, err)
 							p.Force([]int{1, workers}[way%2], 1+way/2%2, way >= 4)
 							call.plan = p
 						}
 						must(t, call.call(verb))
-						if !slices.Equal(call.t.Bytes(), wantTable.Bytes()) || !slices.Equal(call.s.Bytes(), wantSlice.Bytes()) {
-							t.Fatalf("verb %d of %v, %d entries, sorted %v, way %d: not what the definition gives", verb, dtype, entries, sorted, way)
+						if !slices.Equal(call.t.Bytes(), wantTable.Bytes()) ||
+							!slices.Equal(call.s.Bytes(), wantSlice.Bytes()) {
+							t.Fatalf("verb %d of %v, %d entries, sorted %v, way %d: not what the definition gives",
+								verb, dtype, entries, sorted, way)
 						}
 					}
 				}

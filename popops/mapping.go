@@ -39,10 +39,12 @@ func (m Mapping) Check(n int) error {
 	for w, own := range m {
 		for i, v := range own {
 			if v.From < 0 || v.From >= v.To || v.To > n {
-				return fmt.Errorf("popops: worker %d has elements %d to %d, want 0 <= from < to <= %d", w, v.From, v.To, n)
+				return fmt.Errorf("popops: worker %d has elements %d to %d, want 0 <= from < to <= %d",
+					w, v.From, v.To, n)
 			}
 			if i > 0 && own[i-1].To >= v.From {
-				return fmt.Errorf("popops: worker %d has elements to %d and then from %d, want a gap between", w, own[i-1].To, v.From)
+				return fmt.Errorf("popops: worker %d has elements to %d and then from %d, want a gap between",
+					w, own[i-1].To, v.From)
 			}
 		}
 		all = append(all, own...)
@@ -51,7 +53,8 @@ func (m Mapping) Check(n int) error {
 	at := 0
 	for _, v := range all {
 		if v.From != at {
-			return fmt.Errorf("popops: elements %d to %d have %s worker, want one", min(at, v.From), max(at, v.From), map[bool]string{true: "no", false: "more than one"}[v.From > at])
+			return fmt.Errorf("popops: elements %d to %d have %s worker, want one",
+				min(at, v.From), max(at, v.From), map[bool]string{true: "no", false: "more than one"}[v.From > at])
 		}
 		at = v.To
 	}

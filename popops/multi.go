@@ -45,7 +45,8 @@ func (m *multi) withTensor(o *tensor.Tensor, plan *Plan) (offsets, error) {
 	want := 2 + m.skip
 	if o.Rank() != want || o.Dim(want-1) != len(m.dims) || m.grouped && o.Dim(0) != m.groups {
 		if m.grouped {
-			return fail(fmt.Errorf("offsets have shape %v, want (%d, n, %d): groups, look-ups, dimensions", o.Shape(), m.groups, len(m.dims)))
+			return fail(fmt.Errorf("offsets have shape %v, want (%d, n, %d): groups, look-ups, dimensions",
+				o.Shape(), m.groups, len(m.dims)))
 		}
 		return fail(fmt.Errorf("offsets have shape %v, want (n, %d): look-ups, dimensions", o.Shape(), len(m.dims)))
 	}
@@ -115,10 +116,12 @@ func (m *multi) checkOffsets(o *offsets, plan *Plan) error {
 // checkBlocks is rowTable.check for slices that are no rows.
 func (m *multi) checkBlocks(o *offsets, plan *Plan) (partial tensor.DType, err error) {
 	if plan == nil && m.grouped {
-		return 0, fmt.Errorf("dims %v and sizes %v of groups, want one dimension and the size 1, and a plan", slices.Clone(m.dims), slices.Clone(m.sizes))
+		return 0, fmt.Errorf("dims %v and sizes %v of groups, want one dimension and the size 1, and a plan",
+			slices.Clone(m.dims), slices.Clone(m.sizes))
 	}
 	if plan != nil {
-		return 0, fmt.Errorf("dims %v and sizes %v with a plan, want one dimension and the size 1", slices.Clone(m.dims), slices.Clone(m.sizes))
+		return 0, fmt.Errorf("dims %v and sizes %v with a plan, want one dimension and the size 1",
+			slices.Clone(m.dims), slices.Clone(m.sizes))
 	}
 	if m.verb == addTo {
 		if err := checkPartial(m.options.PartialType, m.t.DType()); err != nil {

@@ -15,18 +15,22 @@ func MultiSlice(t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, option
 // once a call like it has been made; without a plan it may after a garbage collection, which empties the pool that
 // memory for calls is kept in.
 func MultiSliceInto(dst, t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
-	return multiSliceInto(multi{what: "MultiSliceInto", window: windowOf(t, dims, sizes), options: options}, dst, offsets, plan)
+	return multiSliceInto(multi{what: "MultiSliceInto", window: windowOf(t, dims, sizes), options: options}, dst,
+		offsets, plan)
 }
 
 // GroupedMultiSlice is MultiSlice for each group on its own: t, offsets and the result have the groups as first
 // dimension, dims count without it. The plan is one for so many groups and must not be nil.
-func GroupedMultiSlice(t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) (*tensor.Tensor, error) {
-	return multiSlice(multi{what: "GroupedMultiSlice", grouped: true, window: windowOf(t, dims, sizes), options: options}, offsets, plan)
+func GroupedMultiSlice(t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan,
+	options Options) (*tensor.Tensor, error) {
+	return multiSlice(multi{what: "GroupedMultiSlice",
+		grouped: true, window: windowOf(t, dims, sizes), options: options}, offsets, plan)
 }
 
 // GroupedMultiSliceInto is GroupedMultiSlice with the result in dst, as MultiSliceInto has it.
 func GroupedMultiSliceInto(dst, t, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
-	return multiSliceInto(multi{what: "GroupedMultiSliceInto", grouped: true, window: windowOf(t, dims, sizes), options: options}, dst, offsets, plan)
+	return multiSliceInto(multi{what: "GroupedMultiSliceInto",
+		grouped: true, window: windowOf(t, dims, sizes), options: options}, dst, offsets, plan)
 }
 
 // one is the size of slices with offsets from the host.

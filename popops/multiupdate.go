@@ -7,13 +7,15 @@ import "gogcl.dev/tensor"
 // slice with an offset out of range is left out. s lies apart from t. It allocates nothing once a call like it has
 // been made, with the reservation of MultiSliceInto.
 func MultiUpdate(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
-	return multiUpdate(multi{what: "MultiUpdate", verb: put, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
+	return multiUpdate(multi{what: "MultiUpdate", verb: put, window: windowOf(t, dims, sizes), options: options}, s,
+		offsets, plan)
 }
 
 // GroupedMultiUpdate is MultiUpdate for each group on its own: t, s and offsets have the groups as first dimension,
 // dims count without it. The plan is one for so many groups and must not be nil.
 func GroupedMultiUpdate(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
-	return multiUpdate(multi{what: "GroupedMultiUpdate", verb: put, grouped: true, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
+	return multiUpdate(multi{what: "GroupedMultiUpdate",
+		verb: put, grouped: true, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
 }
 
 // MultiUpdateAdd adds scale times each of the slices s to t: for each look-up i in turn, and each of its elements,
@@ -29,12 +31,14 @@ func GroupedMultiUpdate(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *P
 // interface wants t to have rank 2 and one of its dimensions to be sliced; here t and dims may be any.) Sums in float32
 // of slices that are not single entries of one dimension take 4 bytes for each element of t while the call lasts.
 func MultiUpdateAdd(t, s, offsets, scale *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
-	return multiUpdate(multi{what: "MultiUpdateAdd", verb: addTo, window: windowOf(t, dims, sizes), scale: scale, options: options}, s, offsets, plan)
+	return multiUpdate(multi{what: "MultiUpdateAdd",
+		verb: addTo, window: windowOf(t, dims, sizes), scale: scale, options: options}, s, offsets, plan)
 }
 
 // GroupedMultiUpdateAdd is MultiUpdateAdd for each group on its own, as GroupedMultiUpdate is MultiUpdate.
 func GroupedMultiUpdateAdd(t, s, offsets, scale *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
-	return multiUpdate(multi{what: "GroupedMultiUpdateAdd", verb: addTo, grouped: true, window: windowOf(t, dims, sizes), scale: scale, options: options}, s, offsets, plan)
+	return multiUpdate(multi{what: "GroupedMultiUpdateAdd",
+		verb: addTo, grouped: true, window: windowOf(t, dims, sizes), scale: scale, options: options}, s, offsets, plan)
 }
 
 // MultiUpdateAddAt is MultiUpdateAdd in one dimension, by single entries, with offsets that the host knows: one out of
@@ -53,12 +57,14 @@ func MultiUpdateAddAt(t, s *tensor.Tensor, offsets []int, scale *tensor.Tensor, 
 // max(t[offsets[i]], s[i]). A NaN that results is the canonical one, and -0 is less than +0. The rest is as MultiUpdate
 // has it. (Of t and dims the same holds as with MultiUpdateAdd.)
 func MultiUpdateMax(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
-	return multiUpdate(multi{what: "MultiUpdateMax", verb: maxTo, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
+	return multiUpdate(multi{what: "MultiUpdateMax", verb: maxTo, window: windowOf(t, dims, sizes), options: options},
+		s, offsets, plan)
 }
 
 // GroupedMultiUpdateMax is MultiUpdateMax for each group on its own, as GroupedMultiUpdate is MultiUpdate.
 func GroupedMultiUpdateMax(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *Plan, options Options) error {
-	return multiUpdate(multi{what: "GroupedMultiUpdateMax", verb: maxTo, grouped: true, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
+	return multiUpdate(multi{what: "GroupedMultiUpdateMax",
+		verb: maxTo, grouped: true, window: windowOf(t, dims, sizes), options: options}, s, offsets, plan)
 }
 
 func multiUpdate(m multi, s, offsets *tensor.Tensor, plan *Plan) error {

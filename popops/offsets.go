@@ -91,7 +91,8 @@ func (w *window) checkRange(o *offsets) error {
 	for j := range o.len() {
 		extent := w.dim(w.dims[j%d])
 		if v := o.at(j); v < 0 || v >= int64(extent) {
-			return fmt.Errorf("offset of look-up %d in dimension %d is %d, want 0 <= offset < %d", j/d, w.dims[j%d], v, extent)
+			return fmt.Errorf("offset of look-up %d in dimension %d is %d, want 0 <= offset < %d",
+				j/d, w.dims[j%d], v, extent)
 		}
 	}
 	return nil
@@ -111,7 +112,8 @@ func checkRange(o *offsets, entries int) error {
 func checkSorted(o *offsets, n int) error {
 	for j := 1; j < o.len(); j++ {
 		if a, b := o.at(j-1), o.at(j); b < a && j%n != 0 {
-			return fmt.Errorf("offsets are not sorted, as IndicesAreSorted says: offset %d is %d and offset %d is %d", j-1, a, j, b)
+			return fmt.Errorf("offsets are not sorted, as IndicesAreSorted says: offset %d is %d and offset %d is %d",
+				j-1, a, j, b)
 		}
 	}
 	return nil

@@ -113,9 +113,11 @@ func (o *PlanOptions) check(dtype tensor.DType) error {
 	case int(o.Distribution) >= len(distributionNames):
 		return fmt.Errorf("option Distribution %v, want Uniform or OnePoint", o.Distribution)
 	case math.IsNaN(p) || p > 1 || p < 0 && p != NoMemory:
-		return fmt.Errorf("option AvailableMemoryProportion %v, want 0 to 1, where 0 is the default and NoMemory none", p)
+		return fmt.Errorf("option AvailableMemoryProportion %v, want 0 to 1, where 0 is the default and NoMemory none",
+			p)
 	case o.Workers < 0 || o.Workers > maxWorkers:
-		return fmt.Errorf("option Workers %d, want 1 to %d, or 0 for as many as Go runs at the same time", o.Workers, maxWorkers)
+		return fmt.Errorf("option Workers %d, want 1 to %d, or 0 for as many as Go runs at the same time",
+			o.Workers, maxWorkers)
 	}
 	if o.NotForUpdate {
 		return nil

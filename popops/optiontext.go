@@ -129,7 +129,8 @@ func ParsePlanOptions(options map[string]string) (PlanOptions, error) {
 	for _, key := range slices.Sorted(maps.Keys(options)) {
 		k, ok := planKeys[key]
 		if !ok {
-			return PlanOptions{}, fmt.Errorf("popops: no option %q, want one of %s", key, strings.Join(slices.Sorted(maps.Keys(planKeys)), ", "))
+			return PlanOptions{}, fmt.Errorf("popops: no option %q, want one of %s",
+				key, strings.Join(slices.Sorted(maps.Keys(planKeys)), ", "))
 		}
 		if err := k.parse(&o, options[key]); err != nil {
 			return PlanOptions{}, fmt.Errorf("popops: option %s is %q, %w", key, options[key], err)

@@ -159,7 +159,8 @@ func (o *naive) slice(dst *tensor.Tensor, to int, t *tensor.Tensor, table int, o
 }
 
 // add adds n slices. partial is the type of sums.
-func (o *naive) add(t *tensor.Tensor, table int, s *tensor.Tensor, from int, offsets [][]int64, scale uint64, scaleType, partial tensor.DType) {
+func (o *naive) add(t *tensor.Tensor, table int, s *tensor.Tensor, from int, offsets [][]int64, scale uint64, scaleType,
+	partial tensor.DType) {
 	each := product(o.sliceShape())
 	wide := map[int]float32{}
 	by := math.Float32frombits(uint32(scale))

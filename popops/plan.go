@@ -36,7 +36,8 @@ func NewGroupedPlan(dtype tensor.DType, groups, entries, width int, lookUps []in
 	return newPlan("NewGroupedPlan", dtype, groups, entries, width, lookUps, options)
 }
 
-func newPlan(what string, dtype tensor.DType, groups, entries, width int, lookUps []int, options PlanOptions) (*Plan, error) {
+func newPlan(what string, dtype tensor.DType, groups, entries, width int, lookUps []int,
+	options PlanOptions) (*Plan, error) {
 	fail := func(err error) (*Plan, error) { return nil, fmt.Errorf("popops: %s: %w", what, err) }
 	if !dtype.Valid() {
 		return fail(fmt.Errorf("invalid dtype %v", dtype))
@@ -53,7 +54,8 @@ func newPlan(what string, dtype tensor.DType, groups, entries, width int, lookUp
 	if n := slices.Min(lookUps); n < 0 {
 		return fail(fmt.Errorf("%d look-ups, want 0 or more", n))
 	}
-	for _, shape := range []tensor.Shape{{groups, entries, width, dtype.Size()}, {groups, slices.Max(lookUps), width, dtype.Size()}} {
+	for _, shape := range []tensor.Shape{{groups, entries, width, dtype.Size()},
+		{groups, slices.Max(lookUps), width, dtype.Size()}} {
 		if err := shape.Validate(); err != nil {
 			return fail(err)
 		}
@@ -139,7 +141,8 @@ func (p *Plan) checkOptions(o Options) error {
 // checkSortedness returns an error unless offsets are sorted as the plan has it.
 func (p *Plan) checkSortedness(o Options) error {
 	if o.IndicesAreSorted != p.options.IndicesAreSorted {
-		return fmt.Errorf("option IndicesAreSorted is %v, the plan was made with %v", o.IndicesAreSorted, p.options.IndicesAreSorted)
+		return fmt.Errorf("option IndicesAreSorted is %v, the plan was made with %v",
+			o.IndicesAreSorted, p.options.IndicesAreSorted)
 	}
 	return nil
 }

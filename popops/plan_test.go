@@ -51,7 +51,8 @@ func TestPlanErrors(t *testing.T) {
 	_, err := popops.NewPlan(tensor.F32, -1, 3, []int{2}, ok)
 	wantError(t, "NewPlan", err, "popops: NewPlan: -1 entries")
 	// Where it does not matter, it is not looked at; bools may be sliced and written.
-	for _, o := range []popops.PlanOptions{{NotForUpdate: true, PartialType: tensor.F16}, {Operation: popops.UpdateMax, PartialType: tensor.F16}} {
+	for _, o := range []popops.PlanOptions{{NotForUpdate: true, PartialType: tensor.F16},
+		{Operation: popops.UpdateMax, PartialType: tensor.F16}} {
 		_, err := popops.NewPlan(tensor.F32, 4, 3, []int{2}, o)
 		must(t, err)
 	}
@@ -125,7 +126,8 @@ func TestPlanString(t *testing.T) {
 	}{
 		{1_000_000, 64, 65536, tensor.F32, popops.PlanOptions{Workers: 2}, []string{
 			"plan for 1000000 entries of 64 float32, up to 2 workers\n65536 look-ups\n",
-			"slice: 2 workers, by look-ups; about 1.5", "add: 2 workers, by rows, in the order of the offsets; about ", "(1 worker: 2.7",
+			"slice: 2 workers, by look-ups; about 1.5",
+			"add: 2 workers, by rows, in the order of the offsets; about ", "(1 worker: 2.7",
 			"temporaries of a worker: 8192 bytes\n",
 		}},
 		{1_000_000, 64, 65536, tensor.F32, popops.PlanOptions{Workers: 1}, []string{"slice: 1 worker; about 2.7", "add: 1 worker, in the order"}},
@@ -142,7 +144,8 @@ func TestPlanString(t *testing.T) {
 		{10, 4, 0, tensor.F32, popops.PlanOptions{NotForUpdate: true}, []string{"0 look-ups\n  slice: 1 worker; about 0s\ntemporaries"}},
 	} {
 		p, err := popops.NewPlan(c.dtype, c.entries, c.width, []int{c.n}, c.options)
-		if bytes := int64(c.entries) * int64(c.width) * int64(c.dtype.Size()); bytes > math.MaxInt { // where an int has 32 bits
+		// where an int has 32 bits
+		if bytes := int64(c.entries) * int64(c.width) * int64(c.dtype.Size()); bytes > math.MaxInt {
 			wantError(t, "NewPlan", err, "has more than 2147483647 elements")
 			continue
 		}
@@ -155,7 +158,8 @@ func TestPlanString(t *testing.T) {
 	}
 	p, err := popops.NewGroupedPlan(tensor.F32, 3, 10, 4, []int{7, 5, 7}, popops.PlanOptions{})
 	must(t, err)
-	if got := p.String(); !strings.Contains(got, "plan for 3 groups of 10 entries") || strings.Index(got, "5 look-ups") > strings.Index(got, "7 look-ups") || strings.Count(got, "look-ups\n") != 2 {
+	if got := p.String(); !strings.Contains(got, "plan for 3 groups of 10 entries") ||
+		strings.Index(got, "5 look-ups") > strings.Index(got, "7 look-ups") || strings.Count(got, "look-ups\n") != 2 {
 		t.Errorf("%s", got)
 	}
 }
@@ -175,7 +179,8 @@ func TestPlanTogether(t *testing.T) {
 		for i := range rows {
 			rows[i] = tensor.Float16FromFloat32(float32(i%97) / 8)
 		}
-		if err := popops.UpdateAddRows(table, rows, 3, offsets, tensor.Float16FromFloat32(0.5), p, popops.Options{}); err != nil {
+		if err := popops.UpdateAddRows(table, rows, 3, offsets, tensor.Float16FromFloat32(0.5), p,
+			popops.Options{}); err != nil {
 			t.Error(err)
 		}
 		if err := popops.SliceRows(rows, table, 3, offsets, p, popops.Options{}); err != nil {
@@ -205,9 +210,11 @@ func TestPlanStringEnds(t *testing.T) {
 		t.Errorf("%q, want no plan", got)
 	}
 	for _, n := range []int{math.MaxInt / 1024, math.MaxInt / 512} {
-		p, err := popops.NewPlan(tensor.F32, 1, 128, []int{n}, popops.PlanOptions{Workers: 1, Distribution: popops.OnePoint})
+		p, err := popops.NewPlan(tensor.F32, 1, 128, []int{n},
+			popops.PlanOptions{Workers: 1, Distribution: popops.OnePoint})
 		must(t, err)
-		if got := p.String(); strings.Contains(got, "about -") || !strings.Contains(got, "add: 1 worker, in the order of the offsets; about ") {
+		if got := p.String(); strings.Contains(got, "about -") ||
+			!strings.Contains(got, "add: 1 worker, in the order of the offsets; about ") {
 			t.Errorf("%s", got)
 		}
 	}
@@ -250,9 +257,11 @@ func TestTooLarge(t *testing.T) {
 // however many look-ups there are.
 func TestSortingWithoutMemory(t *testing.T) {
 	for _, n := range []int{1 << 16, 1 << 20, min(1<<24, 1<<(bits.UintSize-10))} { // on 32 bits there are no more bytes
-		little, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n}, popops.PlanOptions{Workers: 1, AvailableMemoryProportion: popops.NoMemory})
+		little, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n},
+			popops.PlanOptions{Workers: 1, AvailableMemoryProportion: popops.NoMemory})
 		must(t, err)
-		much, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n}, popops.PlanOptions{Workers: 1, AvailableMemoryProportion: 1})
+		much, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n},
+			popops.PlanOptions{Workers: 1, AvailableMemoryProportion: 1})
 		must(t, err)
 		if a, b := little.UpdateSeconds(), much.UpdateSeconds(); a < b || a == b && n <= 1<<16 || a > 1.5*b {
 			t.Errorf("%d look-ups: %v s without memory, %v with it", n, a, b)

@@ -14,7 +14,8 @@ func (p *Plan) CheckSlice(dtype tensor.DType, groups, entries, width, n int, opt
 }
 
 // CheckUpdate is CheckSlice for the update with that operation.
-func (p *Plan) CheckUpdate(operation UpdateOperation, dtype tensor.DType, groups, entries, width, n int, options Options) error {
+func (p *Plan) CheckUpdate(operation UpdateOperation, dtype tensor.DType, groups, entries, width, n int,
+	options Options) error {
 	r := &rowTable{dtype, groups, entries, width, n}
 	switch operation {
 	case UpdateNone:

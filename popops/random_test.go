@@ -13,7 +13,8 @@ import (
 
 // numbers are the types that all operations take.
 var numbers = []tensor.DType{
-	tensor.F16, tensor.BF16, tensor.F32, tensor.F64, tensor.I8, tensor.I16, tensor.I32, tensor.I64, tensor.U8, tensor.U16, tensor.U32, tensor.U64,
+	tensor.F16, tensor.BF16, tensor.F32, tensor.F64, tensor.I8, tensor.I16, tensor.I32, tensor.I64, tensor.U8,
+	tensor.U16, tensor.U32, tensor.U64,
 }
 
 // trial is one random call and what is needed to say which.
@@ -183,7 +184,8 @@ func newTensor(t *testing.T, dtype tensor.DType, shape ...int) *tensor.Tensor {
 
 func (c *trial) String() string {
 	return fmt.Sprintf("%v %v dims %v sizes %v groups %d n %d offsets %v options %+v plan %s",
-		c.naive.dtype, c.naive.shape, c.naive.dims, c.naive.sizes, c.groups, c.n, c.offsets[:min(30, len(c.offsets))], c.options, c.what)
+		c.naive.dtype, c.naive.shape, c.naive.dims, c.naive.sizes, c.groups, c.n, c.offsets[:min(30, len(c.offsets))],
+		c.options, c.what)
 }
 
 // TestRandomMulti holds the functions for several slices against the definition, on random shapes, dims, sizes,
@@ -219,14 +221,18 @@ func tryMulti(t *testing.T, rng *rand.Rand) bool {
 	}
 	partial := c.options.PartialType
 	if rows {
-		operation := []popops.UpdateOperation{popops.UpdateAdd, popops.UpdateNone, popops.UpdateAdd, popops.UpdateMax}[verb]
+		operation := []popops.UpdateOperation{popops.UpdateAdd, popops.UpdateNone, popops.UpdateAdd,
+			popops.UpdateMax}[verb]
 		if c.naive.dtype == tensor.Bool {
 			operation = popops.UpdateNone
 		}
 		c.makePlan(t, operation)
 	}
-	host := c.plan == nil && rows && (verb == 0 || verb == 2) && !c.options.IndicesAreSorted && partial == 0 && rng.IntN(2) == 0
-	c.options.ValidateIndices = rng.IntN(6) == 0 && !slices.ContainsFunc(c.naive.dims, func(d int) bool { return c.naive.shape[d] == 0 })
+	host := c.plan == nil && rows && (verb == 0 || verb == 2) && !c.options.IndicesAreSorted && partial == 0 &&
+		rng.IntN(2) == 0
+	c.options.ValidateIndices = rng.IntN(6) == 0 && !slices.ContainsFunc(c.naive.dims, func(d int) bool {
+		return c.naive.shape[d] == 0
+	})
 	c.lookUp(host || c.options.ValidateIndices)
 
 	tableShape, sliceShape := c.shapes()
@@ -261,7 +267,8 @@ func tryMulti(t *testing.T, rng *rand.Rand) bool {
 	dims, sizes := slices.Clone(c.naive.dims), slices.Clone(c.naive.sizes)
 	err := c.call(t, verb, host, table, slice, scale, dims, sizes)
 	if err != nil || !table.Equal(wantTable) || !slice.Equal(wantSlice) {
-		t.Errorf("verb %d host %v %v\nerror %v\ntable %v\nwant  %v\nslice %v\nwant  %v", verb, host, c, err, table, wantTable, slice, wantSlice)
+		t.Errorf("verb %d host %v %v\nerror %v\ntable %v\nwant  %v\nslice %v\nwant  %v",
+			verb, host, c, err, table, wantTable, slice, wantSlice)
 		return false
 	}
 	return true
@@ -334,7 +341,8 @@ func TestRandomDynamic(t *testing.T) {
 		fill(rng, slice)
 		wantTable := table.Clone()
 		c.naive.update(wantTable, 0, slice, 0, c.offsets, false)
-		if err := popops.DynamicUpdate(table, slice, offset, c.naive.dims, c.naive.sizes); err != nil || !table.Equal(wantTable) {
+		if err := popops.DynamicUpdate(table, slice, offset, c.naive.dims, c.naive.sizes); err != nil ||
+			!table.Equal(wantTable) {
 			t.Fatalf("case %d, %v: update %v, %v, want %v", i, c, table, err, wantTable)
 		}
 		if err := popops.DynamicSliceInto(slice, table, offset, c.naive.dims, c.naive.sizes); err != nil {

@@ -18,33 +18,40 @@ func SliceRows[T tensor.Element, I Offset](dst, table []T, width int, offsets []
 }
 
 // UpdateRows is MultiUpdate: rows, of width elements for each of offsets, are written to table, in their order.
-func UpdateRows[T tensor.Element, I Offset](table, rows []T, width int, offsets []I, plan *Plan, options Options) error {
+func UpdateRows[T tensor.Element, I Offset](table, rows []T, width int, offsets []I, plan *Plan,
+	options Options) error {
 	return rowsCall("UpdateRows", put, table, rows, width, offsets, 0, plan, options)
 }
 
 // UpdateAddRows is MultiUpdateAdd: scale times each of rows is added to its row of table. T is a number.
-func UpdateAddRows[T tensor.Element, I Offset](table, rows []T, width int, offsets []I, scale T, plan *Plan, options Options) error {
+func UpdateAddRows[T tensor.Element, I Offset](table, rows []T, width int, offsets []I, scale T, plan *Plan,
+	options Options) error {
 	bits := elementBits(tensor.Bytes([]T{scale}), tensor.DTypeOf[T]())
 	return rowsCall("UpdateAddRows", addTo, table, rows, width, offsets, bits, plan, options)
 }
 
 // UpdateAddRows16 is UpdateAddRows for floats of 16 bits with a scale of float32, which keeps what a learning rate of
 // 16 bits would lose.
-func UpdateAddRows16[T tensor.Float16 | tensor.BFloat16, I Offset](table, rows []T, width int, offsets []I, scale float32, plan *Plan, options Options) error {
-	return rowsCall("UpdateAddRows16", addTo, table, rows, width, offsets, uint64(math.Float32bits(scale)), plan, options)
+func UpdateAddRows16[T tensor.Float16 | tensor.BFloat16, I Offset](table, rows []T, width int, offsets []I,
+	scale float32, plan *Plan, options Options) error {
+	return rowsCall("UpdateAddRows16", addTo, table, rows, width, offsets, uint64(math.Float32bits(scale)), plan,
+		options)
 }
 
 // UpdateMaxRows is MultiUpdateMax: each row of table becomes the greater of itself and of those of rows that are for
 // it. T is a number.
-func UpdateMaxRows[T tensor.Element, I Offset](table, rows []T, width int, offsets []I, plan *Plan, options Options) error {
+func UpdateMaxRows[T tensor.Element, I Offset](table, rows []T, width int, offsets []I, plan *Plan,
+	options Options) error {
 	return rowsCall("UpdateMaxRows", maxTo, table, rows, width, offsets, 0, plan, options)
 }
 
-func rowsCall[T tensor.Element, I Offset](what string, v verb, table, rows []T, width int, o []I, scale uint64, plan *Plan, options Options) error {
+func rowsCall[T tensor.Element, I Offset](what string, v verb, table, rows []T, width int, o []I, scale uint64,
+	plan *Plan, options Options) error {
 	fail := func(err error) error { return fmt.Errorf("popops: %s: %w", what, err) }
 	dtype := tensor.DTypeOf[T]()
 	if width < 1 || len(table)%width != 0 {
-		return fail(fmt.Errorf("a table of %d elements and rows of %d, want whole rows of 1 or more", len(table), width))
+		return fail(fmt.Errorf("a table of %d elements and rows of %d, want whole rows of 1 or more",
+			len(table), width))
 	}
 	if len(rows)%width != 0 || len(rows)/width != len(o) {
 		return fail(fmt.Errorf("%d elements for %d rows of %d, want %d", len(rows), len(o), width, len(o)*width))

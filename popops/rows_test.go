@@ -28,7 +28,8 @@ func testRows[T tensor.Element, I popops.Offset](t *testing.T, rng *rand.Rand) {
 		for i := range offsets {
 			offsets[i] = I(rng.IntN(entries + 2))
 		}
-		table, rows, scale := newTensor(t, tensor.DTypeOf[T](), entries, width), newTensor(t, tensor.DTypeOf[T](), n, 1, width), newTensor(t, tensor.DTypeOf[T]())
+		table, rows, scale := newTensor(t, tensor.DTypeOf[T](), entries, width),
+			newTensor(t, tensor.DTypeOf[T](), n, 1, width), newTensor(t, tensor.DTypeOf[T]())
 		fill(rng, table)
 		fill(rng, rows)
 		fill(rng, scale)
@@ -38,7 +39,8 @@ func testRows[T tensor.Element, I popops.Offset](t *testing.T, rng *rand.Rand) {
 		if rng.IntN(2) == 0 {
 			var err error
 			plan, err = popops.NewPlan(table.DType(), entries, width, []int{n}, popops.PlanOptions{
-				Operation: []popops.UpdateOperation{popops.UpdateNone, popops.UpdateNone, popops.UpdateAdd, popops.UpdateMax}[verb], Workers: 2,
+				Operation: []popops.UpdateOperation{popops.UpdateNone, popops.UpdateNone, popops.UpdateAdd,
+					popops.UpdateMax}[verb], Workers: 2,
 			})
 			must(t, err)
 		}
@@ -68,7 +70,8 @@ func testRows[T tensor.Element, I popops.Offset](t *testing.T, rng *rand.Rand) {
 			t.Fatal(errs)
 		}
 		if !slices.Equal(tensor.Bytes(gotTable), table.Bytes()) || !slices.Equal(tensor.Bytes(gotRows), rows.Bytes()) {
-			t.Fatalf("verb %d of %v, %d entries of %d, offsets %v: not what tensors give", verb, table.DType(), entries, width, offsets)
+			t.Fatalf("verb %d of %v, %d entries of %d, offsets %v: not what tensors give",
+				verb, table.DType(), entries, width, offsets)
 		}
 	}
 }
@@ -82,16 +85,26 @@ func TestRowsErrors(t *testing.T) {
 	must(t, err)
 	shared := make([]uint32, 4)
 	for want, err := range map[string]error{
-		"SliceRows: a table of 4 elements and rows of 3":             popops.SliceRows(rows, table, 3, offsets, nil, none),
-		"UpdateRows: a table of 4 elements and rows of 0":            popops.UpdateRows(table, rows, 0, offsets, nil, none),
-		"UpdateRows: a table of 4 elements and rows of -2":           popops.UpdateRows(table, rows, -2, offsets, nil, none),
-		"2 elements for 2 rows of 2, want 4":                         popops.UpdateRows(table, rows, 2, []uint32{0, 1}, nil, none),
-		"1 elements for 1 rows of 2, want 2":                         popops.UpdateAddRows(table, rows[:1], 2, offsets, 1, nil, none),
-		"elements are bool, want a number":                           popops.UpdateMaxRows([]bool{true}, []bool{true}, 1, []int32{0}, nil, none),
-		"SliceRows: what is written shares memory":                   popops.SliceRows(table[:2], table, 2, offsets, nil, none),
-		"UpdateRows: what is written shares memory":                  popops.UpdateRows(shared, []uint32{7}, 1, shared[2:3], nil, none),
-		"offset of look-up 0 is 2, want 0 <= offset < 2":             popops.UpdateMaxRows(table, rows, 2, []int32{2}, nil, popops.Options{ValidateIndices: true}),
-		"1 groups of 2 entries of 2 float32, the plan is for 1 of 3": popops.UpdateAddRows(table, rows, 2, offsets, 1, plan, none),
+		"SliceRows: a table of 4 elements and rows of 3": popops.SliceRows(rows, table, 3, offsets, nil,
+			none),
+		"UpdateRows: a table of 4 elements and rows of 0": popops.UpdateRows(table, rows, 0, offsets, nil,
+			none),
+		"UpdateRows: a table of 4 elements and rows of -2": popops.UpdateRows(table, rows, -2, offsets, nil,
+			none),
+		"2 elements for 2 rows of 2, want 4": popops.UpdateRows(table, rows, 2, []uint32{0, 1},
+			nil, none),
+		"1 elements for 1 rows of 2, want 2": popops.UpdateAddRows(table, rows[:1], 2, offsets,
+			1, nil, none),
+		"elements are bool, want a number": popops.UpdateMaxRows([]bool{true}, []bool{true},
+			1, []int32{0}, nil, none),
+		"SliceRows: what is written shares memory": popops.SliceRows(table[:2], table, 2, offsets,
+			nil, none),
+		"UpdateRows: what is written shares memory": popops.UpdateRows(shared, []uint32{7}, 1,
+			shared[2:3], nil, none),
+		"offset of look-up 0 is 2, want 0 <= offset < 2": popops.UpdateMaxRows(table, rows, 2, []int32{2},
+			nil, popops.Options{ValidateIndices: true}),
+		"1 groups of 2 entries of 2 float32, the plan is for 1 of 3": popops.UpdateAddRows(table, rows, 2, offsets, 1,
+			plan, none),
 	} {
 		wantError(t, want, err, want)
 	}
@@ -128,12 +141,14 @@ func testFloatScale[T tensor.Float16 | tensor.BFloat16](t *testing.T) {
 	got, rounded, in := data(table), data(table), data(rows)
 	must(t, popops.UpdateAddRows16(got, in, 5, offsets, scale, nil, popops.Options{}))
 	must(t, popops.UpdateAddRows(rounded, in, 5, offsets, T(narrowed(dtype, scale)), nil, popops.Options{}))
-	must(t, popops.MultiUpdateAdd(table, rows, of(t, offsets, 4, 1), tensor.Scalar[float32](scale), []int{0}, []int{1}, nil, popops.Options{}))
+	must(t, popops.MultiUpdateAdd(table, rows, of(t, offsets, 4, 1), tensor.Scalar[float32](scale), []int{0}, []int{1},
+		nil, popops.Options{}))
 	if want := data(table); !slices.Equal(got, want) {
 		t.Errorf("%v: %v, want %v", dtype, got, want)
 	}
 	if slices.Equal(got, rounded) {
 		t.Errorf("%v: the scale makes no difference", dtype)
 	}
-	wantError(t, "UpdateAddRows16", popops.UpdateAddRows16(got, in, 4, offsets, scale, nil, popops.Options{}), "UpdateAddRows16: a table of 15 elements and rows of 4")
+	wantError(t, "UpdateAddRows16", popops.UpdateAddRows16(got, in, 4, offsets, scale, nil, popops.Options{}),
+		"UpdateAddRows16: a table of 15 elements and rows of 4")
 }

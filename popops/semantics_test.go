@@ -15,7 +15,8 @@ func TestExamples(t *testing.T) {
 	}
 	got, err := popops.DynamicSlice(x, of(t, []uint32{2}, 1), []int{0}, []int{2})
 	must(t, err)
-	if want := of(t, []int32{311, 312, 321, 322, 331, 332, 341, 342, 111, 112, 121, 122, 131, 132, 141, 142}, 2, 4, 2); !got.Equal(want) {
+	if want := of(t, []int32{311, 312, 321, 322, 331, 332, 341, 342, 111, 112, 121, 122, 131, 132, 141, 142}, 2, 4,
+		2); !got.Equal(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	got, err = popops.DynamicSlice(x, of(t, []int32{2, 3, 1}, 3), []int{0, 1, 2}, []int{1, 1, 1})

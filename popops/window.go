@@ -95,7 +95,8 @@ func (w *window) checkSlices(name string, s *tensor.Tensor, lead [2]int, leads i
 		}
 	}
 	if !ok {
-		return fmt.Errorf("%s has shape %v, want %v", name, s.Shape(), w.shapeOf(append([]int(nil), lead[:leads]...)...))
+		return fmt.Errorf("%s has shape %v, want %v",
+			name, s.Shape(), w.shapeOf(append([]int(nil), lead[:leads]...)...))
 	}
 	return nil
 }

@@ -43,8 +43,10 @@ func TestAnyInput(t *testing.T) {
 		},
 		Values: []any{
 			p, m, x, numbers, data, ir.SpecOf(data), running, s, open, kept, commgroup.Group{}, remote.Memory{}, 0, 1,
-			remote.NewBuffer(p, ir.SpecOf(data), 2), remote.NewVariable(p, data, remote.NewBuffer(p, ir.SpecOf(data)), 0),
-			&remote.Buffer{}, &remote.Variable{}, &remote.Pending{}, remote.Groups(commgroup.Group{}), remote.AllReplicas(),
+			remote.NewBuffer(p, ir.SpecOf(data), 2),
+			remote.NewVariable(p, data, remote.NewBuffer(p, ir.SpecOf(data)), 0),
+			&remote.Buffer{}, &remote.Variable{}, &remote.Pending{}, remote.Groups(commgroup.Group{}),
+			remote.AllReplicas(),
 		},
 		Scratch: true,
 	})

@@ -58,7 +58,8 @@ func UseStorage(p *ir.Program, s Storage) {
 // entries, a spec that is not valid, a session that has the program's buffers open already.
 func NewBuffer(p *ir.Program, spec ir.Spec, entries ...int) *Buffer {
 	all := of(p)
-	b := &Buffer{program: p, id: len(all.all) + 1, spec: ir.Spec{Shape: spec.Shape.Clone(), DType: spec.DType}, entries: 1}
+	b := &Buffer{program: p, id: len(all.all) + 1, spec: ir.Spec{Shape: spec.Shape.Clone(), DType: spec.DType},
+		entries: 1}
 	if len(entries) > 0 {
 		b.entries = entries[0]
 	}

@@ -156,7 +156,8 @@ func (d Dir) complete(specs [][]Spec) error {
 		}
 		for _, has := range there {
 			if path := d.path(has); anyStored(path) {
-				return fmt.Errorf("remote: open %v: file %s is missing, and replica %d has stored entries in file %s: put the file back, "+
+				return fmt.Errorf("remote: open %v: file %s is missing, and replica %d has stored entries in file "+
+					"%s: put the file back, "+
 					"or if the number of replicas has changed load a checkpoint into a new directory; %s",
 					specs[missing][b], d.path(specs[missing][b]), has.Replica, path, anew)
 			}
@@ -217,7 +218,8 @@ func (d Dir) roomOn(specs []Spec, p platform) error {
 		need += want
 	}
 	if err := p.room(string(d), need); err != nil {
-		return fmt.Errorf("remote: the %d files of the program's buffers in directory %s: %w", len(specs), string(d), err)
+		return fmt.Errorf("remote: the %d files of the program's buffers in directory %s: %w",
+			len(specs), string(d), err)
 	}
 	return nil
 }

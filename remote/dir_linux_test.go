@@ -38,7 +38,8 @@ func TestFullDisk(t *testing.T) {
 			}
 			other := spec(4, n)
 			other.Buffer = "v"
-			wantError(t, dir.room([]Spec{spec(4, n), other}), "remote: the 2 files of the program's buffers in directory "+at, "bytes more are needed")
+			wantError(t, dir.room([]Spec{spec(4, n), other}), "remote: the 2 files of the program's buffers in "+
+				"directory "+at, "bytes more are needed")
 		}
 		e := open(t, s, spec(3, n))
 		var want [][]byte

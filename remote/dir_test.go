@@ -130,11 +130,16 @@ func TestOpenErrors(t *testing.T) {
 		{"version", func(f []byte) []byte { return both(f, func(p []byte) { p[8]++ }) }, nil,
 			"its format has version 4, this program reads version 3"},
 		{"cut to nothing", func([]byte) []byte { return nil }, nil,
-			"it is empty: what was stored in it is lost, if anything was; to begin anew, remove the buffer's files of all replicas"},
+			"it is empty: what was stored in it is lost, if anything was; to begin anew, remove the buffer's files " +
+				"of all replicas"},
 		{"byte order", func(f []byte) []byte {
 			return both(f, func(p []byte) { p[12], p[13], p[14], p[15] = p[15], p[14], p[13], p[12] })
 		}, nil, "its bytes are in the order of another machine"},
-		{"both headers damaged", func(f []byte) []byte { page(f, 0)[30] ^= 1; page(f, 1)[pageBytes-1] ^= 1; return f }, nil,
+		{"both headers damaged", func(f []byte) []byte {
+			page(f, 0)[30] ^= 1
+			page(f, 1)[pageBytes-1] ^= 1
+			return f
+		}, nil,
 			"its header is damaged: checksum "},
 		{"lying entries", put(24, 1<<30), func(s *Spec) { s.Entries = 1 << 30 }, "it is truncated: 12384 bytes, its header speaks of 1073741824 entries"},
 		{"more entries than a file has", put(24, 1<<62), nil, "header"},
@@ -143,7 +148,9 @@ func TestOpenErrors(t *testing.T) {
 		{"lying replica", put(48, 1<<63), nil, "too many for this machine"},
 		{"lying shard", put(56, 1<<63), nil, "too many for this machine"},
 		{"a shard of nothing", put(56, 1), nil, "its header is damaged: shard 1, and no shape of a whole"},
-		{"lying whole", func(f []byte) []byte { return both(f, func(p []byte) { p[64], p[94], p[95] = 1, 0xff, 0xff }) }, nil,
+		{"lying whole", func(f []byte) []byte {
+			return both(f, func(p []byte) { p[64], p[94], p[95] = 1, 0xff, 0xff })
+		}, nil,
 			"its header is damaged: names and shapes are longer than it is"},
 		{"lying names", func(f []byte) []byte { return both(f, func(p []byte) { p[72], p[73] = 0xff, 0xff }) }, nil,
 			"its header is damaged: names and shapes are longer than it is"},
@@ -238,7 +245,8 @@ func TestOpenTwice(t *testing.T) {
 	eachDir(t, func(t *testing.T, s Storage) {
 		e := open(t, s, spec(1, 2))
 		_, err := s.Open(spec(1, 2))
-		wantError(t, err, `remote: open buffer "w" of replica 2: file `+fileOf(t, s)+": it is open already, here or in another process")
+		wantError(t, err, `remote: open buffer "w" of replica 2: file `+fileOf(t, s)+": it is open already, here or "+
+			"in another process")
 		closeIt(t, e)
 		closeIt(t, open(t, s, spec(1, 2)))
 	})
@@ -250,7 +258,8 @@ func TestDamage(t *testing.T) {
 	const size = 4 * (chunkBytes/2 + 1) // bytes in three chunks, 4 bytes to the next entry
 	row, first := rowAt(size, 1), entryAt(size, 1)
 	places := map[string]int64{
-		"state": row + 4, "sum": row, "first byte": first, "second chunk": first + chunkBytes, "last byte": first + size - 1,
+		"state": row + 4, "sum": row, "first byte": first, "second chunk": first + chunkBytes,
+		"last byte": first + size - 1,
 	}
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		places["state"], places["sum"] = row+3, row+7
@@ -277,7 +286,8 @@ func TestDamage(t *testing.T) {
 					wantLost(t, e, 1)
 				}
 				err := e.Load(1, make([]byte, size))
-				wantError(t, err, `remote: load entry 1 of buffer "w" of replica 2: file `+fileOf(t, s)+": ", ErrLost.Error())
+				wantError(t, err, `remote: load entry 1 of buffer "w" of replica 2: file `+fileOf(t, s)+": ",
+					ErrLost.Error())
 				if !errors.Is(err, ErrLost) {
 					t.Errorf("%s: error %v, want ErrLost", name, err)
 				}
@@ -354,7 +364,8 @@ func TestDamagedHeaderNotClosed(t *testing.T) {
 				wantLost(t, e)
 				got := make([]byte, 8)
 				if err := e.Load(entries-1, got); err != nil || !bytes.Equal(got, a) {
-					t.Errorf("grow %v, header %d damaged: entry %d is %v, error %v, want %v", grow, n, entries-1, got, err, a)
+					t.Errorf("grow %v, header %d damaged: entry %d is %v, error %v, want %v",
+						grow, n, entries-1, got, err, a)
 				}
 				closeIt(t, e)
 			}

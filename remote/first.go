@@ -73,7 +73,8 @@ func (v *Variable) begin(s *stores, replicas int, scratch []byte) ([]byte, error
 		}
 	}
 	order := func(a, b int) int {
-		return cmp.Or(cmp.Compare(d.copyOf(a, false), d.copyOf(b, false)), cmp.Compare(d.gather.RankOf(a), d.gather.RankOf(b)))
+		return cmp.Or(cmp.Compare(d.copyOf(a, false), d.copyOf(b, false)),
+			cmp.Compare(d.gather.RankOf(a), d.gather.RankOf(b)))
 	}
 	slices.SortStableFunc(unstored, order)
 	var shard []byte
@@ -107,7 +108,8 @@ func (v *Variable) fillShard(d division, replica int, shard []byte) error {
 		copy(shard, d.part(v.data, value, rank))
 		return nil
 	case v.first == nil:
-		return fmt.Errorf("replica %d has nothing stored, and the data has been given up since a session has stored it: "+
+		return fmt.Errorf("replica %d has nothing stored, and the data has been given up since a session has stored "+
+			"it: "+
 			"FirstValue makes it again", replica)
 	}
 	from, n := d.held(rank)

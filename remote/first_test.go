@@ -38,7 +38,8 @@ func (c *counting) fill(first int, dst *tensor.Tensor) error {
 }
 
 // sharded builds a variable, of data or if that is nil of a FirstValue, on so many replicas.
-func sharded(t testing.TB, replicas int, storage remote.Storage, data *tensor.Tensor, gather, groups commgroup.Group, options ...remote.VariableOption) (*ir.Program, *remote.Variable) {
+func sharded(t testing.TB, replicas int, storage remote.Storage, data *tensor.Tensor, gather, groups commgroup.Group,
+	options ...remote.VariableOption) (*ir.Program, *remote.Variable) {
 	p := ir.New(replicas)
 	remote.UseStorage(p, storage)
 	options = append([]remote.VariableOption{remote.Name("x"), remote.Groups(groups)}, options...)
@@ -68,35 +69,38 @@ func TestFirstValue(t *testing.T) {
 			"memory": func() remote.Storage { return remote.Memory{} },
 			"files":  func() remote.Storage { return remote.Dir(t.TempDir()) },
 		} {
-			t.Run(fmt.Sprintf("n=%d/gather=%v/groups=%v/storage=%s", c.replicas, c.gather, c.groups, name), func(t *testing.T) {
-				data := counted(t, c.shape...)
-				p, x := sharded(t, c.replicas, storage(), data, c.gather, c.groups)
-				want := session(t, p)
-				fill := &counting{t: t}
-				p, y := sharded(t, c.replicas, storage(), nil, c.gather, c.groups, remote.FirstValue(ir.SpecOf(data), fill.fill))
-				got := session(t, p)
-				for r := range c.replicas {
-					bx, _ := x.Buffer()
-					by, _ := y.Buffer()
-					a, errA := bx.Read(want, r, 0)
-					b, errB := by.Read(got, r, 0)
-					if err := errors.Join(errA, errB); err != nil || !a.Equal(b) {
-						t.Errorf("replica %d begins with %v, want %v; %v", r, b, a, err)
+			t.Run(fmt.Sprintf("n=%d/gather=%v/groups=%v/storage=%s", c.replicas, c.gather, c.groups, name),
+				func(t *testing.T) {
+					data := counted(t, c.shape...)
+					p, x := sharded(t, c.replicas, storage(), data, c.gather, c.groups)
+					want := session(t, p)
+					fill := &counting{t: t}
+					p, y := sharded(t, c.replicas, storage(), nil, c.gather, c.groups,
+						remote.FirstValue(ir.SpecOf(data), fill.fill))
+					got := session(t, p)
+					for r := range c.replicas {
+						bx, _ := x.Buffer()
+						by, _ := y.Buffer()
+						a, errA := bx.Read(want, r, 0)
+						b, errB := by.Read(got, r, 0)
+						if err := errors.Join(errA, errB); err != nil || !a.Equal(b) {
+							t.Errorf("replica %d begins with %v, want %v; %v", r, b, a, err)
+						}
 					}
-				}
-				if v, err := y.Read(got); err != nil || !v.Equal(data) {
-					t.Errorf("read %v, %v", v, err)
-				}
-				if len(fill.asked) != data.Len() || !slices.IsSorted(fill.asked) || len(slices.Compact(fill.asked)) != data.Len() {
-					t.Errorf("elements %v were made, want each of %d once, in order", fill.asked, data.Len())
-				}
-				if host := got.Report().Host; host != 0 {
-					t.Errorf("%d bytes on the host, want none", host)
-				}
-				if err := y.Write(got, data); err != nil {
-					t.Error(err)
-				}
-			})
+					if v, err := y.Read(got); err != nil || !v.Equal(data) {
+						t.Errorf("read %v, %v", v, err)
+					}
+					if len(fill.asked) != data.Len() || !slices.IsSorted(fill.asked) ||
+						len(slices.Compact(fill.asked)) != data.Len() {
+						t.Errorf("elements %v were made, want each of %d once, in order", fill.asked, data.Len())
+					}
+					if host := got.Report().Host; host != 0 {
+						t.Errorf("%d bytes on the host, want none", host)
+					}
+					if err := y.Write(got, data); err != nil {
+						t.Error(err)
+					}
+				})
 		}
 	}
 }
@@ -106,7 +110,8 @@ func TestFirstValue(t *testing.T) {
 func TestFirstValueOfMissing(t *testing.T) {
 	dir := t.TempDir()
 	begin := func(fill func(int, *tensor.Tensor) error) (*tensor.Tensor, error) {
-		p, x := sharded(t, 4, remote.Dir(dir), nil, commgroup.Group{}, commgroup.Group{}, remote.FirstValue(i32(5), fill))
+		p, x := sharded(t, 4, remote.Dir(dir), nil, commgroup.Group{}, commgroup.Group{},
+			remote.FirstValue(i32(5), fill))
 		s := must(ir.NewSession(p))
 		out, err := x.Read(s)
 		return out, errors.Join(err, s.Close())

@@ -47,7 +47,8 @@ func fatal(t testing.TB, err error) {
 // headers' checksums are right, whatever they say. Nothing may panic, or believe a header more than the file's size;
 // what is found to be there can be loaded, and what is lost cannot, until it is stored.
 func FuzzFile(f *testing.F) {
-	h := header{spec: Spec{Buffer: "w", Replica: 2, DType: tensor.F32, Shape: tensor.Shape{3}, Entries: 3}, bytes: 12, seq: 2, open: true}
+	h := header{spec: Spec{Buffer: "w", Replica: 2, DType: tensor.F32, Shape: tensor.Shape{3}, Entries: 3}, bytes: 12,
+		seq: 2, open: true}
 	first := bytes.TrimRight(pageOf(f, h)[:pageBytes-sumBytes], "\x00")
 	h.seq = 3
 	second := bytes.TrimRight(pageOf(f, h)[:pageBytes-sumBytes], "\x00")

@@ -64,7 +64,8 @@ func (g *guarded) check(entry, length int) error {
 	case entry < 0 || entry >= g.count:
 		return fmt.Errorf("there is no such entry: there are %d, from 0 on", g.count)
 	case length != g.bytes:
-		return fmt.Errorf("%d bytes, but an entry has %d: dtype %v, shape %v", length, g.bytes, g.spec.DType, g.spec.Shape)
+		return fmt.Errorf("%d bytes, but an entry has %d: dtype %v, shape %v",
+			length, g.bytes, g.spec.DType, g.spec.Shape)
 	}
 	return nil
 }

@@ -50,9 +50,12 @@ type header struct {
 // page encodes h. The error: the names and the shape do not fit.
 func (h header) page() ([]byte, error) {
 	dtype := h.spec.DType.String()
-	need := fixedBytes + 2 + len(dtype) + 2 + len(h.spec.Buffer) + 2 + 8*len(h.spec.Shape) + 2 + 8*len(h.spec.Whole) + sumBytes
+	names := 2 + len(dtype) + 2 + len(h.spec.Buffer)
+	shapes := 2 + 8*len(h.spec.Shape) + 2 + 8*len(h.spec.Whole)
+	need := fixedBytes + names + shapes + sumBytes
 	if need > pageBytes {
-		return nil, fmt.Errorf("the buffer's name of %d bytes and shapes of %d dimensions take %d bytes with all else, a header has %d",
+		return nil, fmt.Errorf("the buffer's name of %d bytes and shapes of %d dimensions take %d bytes with all "+
+			"else, a header has %d",
 			len(h.spec.Buffer), len(h.spec.Shape)+len(h.spec.Whole), need, pageBytes)
 	}
 	le := binary.LittleEndian
@@ -120,16 +123,19 @@ func parsePage(page []byte) (header, error) {
 		return header{}, fmt.Errorf("its format has version %d, this program reads version %d", v, version)
 	}
 	if got := binary.NativeEndian.Uint32(page[12:]); got != mark {
-		return header{}, fmt.Errorf("its bytes are in the order of another machine: mark %#x, want %#x", got, uint32(mark))
+		return header{}, fmt.Errorf("its bytes are in the order of another machine: mark %#x, want %#x",
+			got, uint32(mark))
 	}
 	body := page[:pageBytes-sumBytes]
 	if got, want := crc32.Checksum(body, castagnoli), le.Uint32(page[len(body):]); got != want {
 		return header{}, fmt.Errorf("its header is damaged: checksum %08x, want %08x", got, want)
 	}
 	h := header{seq: le.Uint64(page[16:]), open: le.Uint64(page[32:]) != 0}
-	entries, size, replica, shard := le.Uint64(page[24:]), le.Uint64(page[40:]), le.Uint64(page[48:]), le.Uint64(page[56:])
+	entries, size, replica, shard := le.Uint64(page[24:]), le.Uint64(page[40:]), le.Uint64(page[48:]),
+		le.Uint64(page[56:])
 	if max(entries, size, replica, shard) > math.MaxInt {
-		return header{}, fmt.Errorf("its header speaks of %d entries of %d bytes for replica %d, shard %d: too many for this machine",
+		return header{}, fmt.Errorf("its header speaks of %d entries of %d bytes for replica %d, shard %d: too many "+
+			"for this machine",
 			entries, size, replica, shard)
 	}
 	rest := body[fixedBytes:]
@@ -224,7 +230,8 @@ func parseHead(head []byte, size int64) (header, error) {
 		return header{}, fmt.Errorf("its header is damaged: %w", err)
 	}
 	if size < want {
-		return header{}, fmt.Errorf("it is truncated: %d bytes, its header speaks of %d entries of %d bytes, which take %d",
+		return header{}, fmt.Errorf("it is truncated: %d bytes, its header speaks of %d entries of %d bytes, which "+
+			"take %d",
 			size, h.spec.Entries, h.bytes, want)
 	}
 	return h, nil

@@ -79,7 +79,8 @@ func TestKillMaking(t *testing.T) {
 				}
 				files, err := filepath.Glob(string(dir) + "/*.remote")
 				others, _ := filepath.Glob(string(dir) + "/*.new")
-				if err != nil || len(files) < made+1 || len(files) > made+2 || len(others) > 1 || name == "native" && len(others) > 0 {
+				if err != nil || len(files) < made+1 || len(files) > made+2 || len(others) > 1 ||
+					name == "native" && len(others) > 0 {
 					t.Fatalf("kill %d: files %v and %v, error %v, the child has made %d", n, files, others, err, made+1)
 				}
 				for i := range files {

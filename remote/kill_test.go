@@ -106,7 +106,8 @@ func TestKill(t *testing.T) {
 					}
 					seq := binary.NativeEndian.Uint64(buf) >> 32
 					if seq != last[i] && !(inStore && seq == doing.Seq) {
-						t.Fatalf("kill %d: entry %d holds value %d, want %d; the child was last at %+v", n, i, seq, last[i], doing)
+						t.Fatalf("kill %d: entry %d holds value %d, want %d; the child was last at %+v",
+							n, i, seq, last[i], doing)
 					}
 					if clear(want); seq != 0 {
 						numbered(want, i, seq)
@@ -116,7 +117,9 @@ func TestKill(t *testing.T) {
 					}
 					last[i] = seq
 				}
-				if fresh := slices.DeleteFunc(slices.Clone(found), func(i int) bool { return slices.Contains(lost, i) }); len(fresh) > 1 {
+				if fresh := slices.DeleteFunc(slices.Clone(found), func(i int) bool {
+					return slices.Contains(lost, i)
+				}); len(fresh) > 1 {
 					t.Fatalf("kill %d: entries %v are lost, want at most one", n, fresh)
 				} else if len(fresh) == 1 {
 					losses++
@@ -124,7 +127,8 @@ func TestKill(t *testing.T) {
 				lost = found
 				closeIt(t, e)
 			}
-			t.Logf("%d kills during %d stores, %d of them lost an entry; %d entries in the end", kills[name], stores, losses, entries)
+			t.Logf("%d kills during %d stores, %d of them lost an entry; %d entries in the end",
+				kills[name], stores, losses, entries)
 			if stores < kills[name] {
 				t.Errorf("only %d stores: this has shown nothing", stores)
 			}

@@ -39,7 +39,8 @@ func TestAfterSession(t *testing.T) {
 		if err := p.Err(); err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v sticks", what, err)
 		}
-		if _, err := s.Run(context.Background(), nil); err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), want) {
+		if _, err := s.Run(context.Background(), nil); err == nil || !strings.Contains(err.Error(), what) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: a run returns %v", what, err)
 		}
 	}
@@ -49,7 +50,8 @@ func TestAfterSession(t *testing.T) {
 func TestPrefetchWithoutWait(t *testing.T) {
 	p := ir.New(1)
 	remote.Prefetch(p.Main(), remote.NewBuffer(p, i32(), 1), 0)
-	if s, err := ir.NewSession(p); err == nil || !strings.Contains(err.Error(), "start at late_test.go:") || !strings.Contains(err.Error(), "graph Prefetch is never waited for: Wait must be called") {
+	if s, err := ir.NewSession(p); err == nil || !strings.Contains(err.Error(), "start at late_test.go:") ||
+		!strings.Contains(err.Error(), "graph Prefetch is never waited for: Wait must be called") {
 		t.Errorf("error %v", err)
 		if s != nil {
 			s.Close()
@@ -63,10 +65,12 @@ func TestPrefetchFails(t *testing.T) {
 		"remote load at late_test.go:# in graph main: no buffer": func(p *ir.Program, _ *remote.Buffer) {
 			remote.Prefetch(p.Main(), nil, 0).Wait()
 		},
-		"remote load at late_test.go:# in graph main: buffer 1 is of another program": func(p *ir.Program, _ *remote.Buffer) {
+		"remote load at late_test.go:# in graph main: buffer 1 is of another program": func(p *ir.Program,
+			_ *remote.Buffer) {
 			remote.Prefetch(p.Main(), remote.NewBuffer(ir.New(1), i32()), 0).Wait()
 		},
-		"remote load at late_test.go:# in graph main: neither a graph nor a tensor of one": func(_ *ir.Program, b *remote.Buffer) {
+		"remote load at late_test.go:# in graph main: neither a graph nor a tensor of one": func(_ *ir.Program,
+			b *remote.Buffer) {
 			remote.Prefetch(nil, b, 0).Wait()
 		},
 		"remote load at late_test.go:# in graph main: neither a graph": func(_ *ir.Program, b *remote.Buffer) {
@@ -75,15 +79,18 @@ func TestPrefetchFails(t *testing.T) {
 		"remote load at late_test.go:# in graph Prefetch: buffer 1 has entries 0 to 1, and the offset is 2": func(p *ir.Program, b *remote.Buffer) {
 			remote.Prefetch(p.Main(), b, 2).Wait()
 		},
-		"remote load at late_test.go:# in graph PrefetchAt of float32 (): the offset must be": func(p *ir.Program, b *remote.Buffer) {
+		"remote load at late_test.go:# in graph PrefetchAt of float32 (): the offset must be": func(p *ir.Program,
+			b *remote.Buffer) {
 			remote.PrefetchAt(b, p.Main().Constant(tensor.Scalar(float32(1)))).Wait()
 		},
-		"wait at late_test.go:# in graph main: graph Prefetch, started at late_test.go:#, is waited for at late_test.go:# already": func(p *ir.Program, b *remote.Buffer) {
+		"wait at late_test.go:# in graph main: graph Prefetch, started at late_test.go:#, is waited for at " +
+			"late_test.go:# already": func(p *ir.Program, b *remote.Buffer) {
 			next := remote.Prefetch(p.Main(), b, 1)
 			next.Wait()
 			next.Wait()
 		},
-		"ir: replica 0: remote load built at late_test.go:# in graph PrefetchAt: buffer 1 has entries 0 to 1, and the offset is 2": func(p *ir.Program, b *remote.Buffer) {
+		"ir: replica 0: remote load built at late_test.go:# in graph PrefetchAt: buffer 1 has entries 0 to 1, and " +
+			"the offset is 2": func(p *ir.Program, b *remote.Buffer) {
 			remote.PrefetchAt(b, p.Main().Constant(tensor.Scalar(int32(2)))).Wait()
 		},
 	} {
@@ -94,7 +101,8 @@ func TestPrefetchFails(t *testing.T) {
 			_, err = s.Run(context.Background(), nil)
 			s.Close()
 		}
-		if err == nil || !strings.Contains(regexp.MustCompile(`(_test\.go):\d+`).ReplaceAllString(err.Error(), "$1:#"), what) {
+		if err == nil || !strings.Contains(regexp.MustCompile(`(_test\.go):\d+`).ReplaceAllString(err.Error(), "$1:#"),
+			what) {
 			t.Errorf("error %v, want %q in it", err, what)
 		}
 	}

@@ -88,7 +88,8 @@ func (b *Buffer) checkOwn(name string) error {
 	}
 	for _, o := range of(b.program).all {
 		if o != b && o.Name() == name {
-			return fmt.Errorf("buffers %d and %d both have the name %q: a storage cannot tell them apart", min(o.id, b.id), max(o.id, b.id), name)
+			return fmt.Errorf("buffers %d and %d both have the name %q: a storage cannot tell them apart",
+				min(o.id, b.id), max(o.id, b.id), name)
 		}
 	}
 	return nil
@@ -108,7 +109,8 @@ func (all *buffers) checkKeys() error {
 	by := map[string]*Buffer{}
 	for _, b := range all.all {
 		if o := by[b.key()]; o != nil {
-			return fmt.Errorf("remote: buffer %d without a name and buffer %d are both known as %q to a storage: name both", min(o.id, b.id), max(o.id, b.id), b.key())
+			return fmt.Errorf("remote: buffer %d without a name and buffer %d are both known as %q to a storage: "+
+				"name both", min(o.id, b.id), max(o.id, b.id), b.key())
 		}
 		by[b.key()] = b
 	}

@@ -132,7 +132,8 @@ func FuzzFileNames(f *testing.F) {
 			t.Errorf("%q and %q are one file %q", a, b, x)
 		}
 		for _, name := range []string{x, y} {
-			if len(name) > 255 || strings.ToLower(name) != name || filepath.Base(name) != name || name[0] == '.' || !filepath.IsLocal(name) {
+			if len(name) > 255 || strings.ToLower(name) != name || filepath.Base(name) != name || name[0] == '.' ||
+				!filepath.IsLocal(name) {
 				t.Errorf("a file %q of %d bytes", name, len(name))
 			}
 		}

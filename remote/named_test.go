@@ -73,9 +73,11 @@ func TestFileOfAnotherSpec(t *testing.T) {
 	if err := make(ints(t, []int32{1, 2}, 2)); err != nil {
 		t.Fatal(err)
 	}
-	for _, data := range []*tensor.Tensor{ints(t, []int32{1, 2}, 2, 1), ints(t, []int32{1, 2, 3}, 3), tensor.Scalar(float32(1))} {
+	for _, data := range []*tensor.Tensor{ints(t, []int32{1, 2}, 2, 1), ints(t, []int32{1, 2, 3}, 3),
+		tensor.Scalar(float32(1))} {
 		err := make(data)
-		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "x.0.remote")+": it holds entries 1, dtype int32, shape (2,); wanted: ") {
+		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "x.0.remote")+": it holds entries 1, "+
+			"dtype int32, shape (2,); wanted: ") {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -228,7 +230,8 @@ func TestFileMissing(t *testing.T) {
 	refused := func(replicas int, missing, other string) {
 		t.Helper()
 		_, err := begin(replicas, stores)
-		for _, want := range []string{"file " + filepath.Join(dir, missing) + " is missing", "stored entries in file " + filepath.Join(dir, other)} {
+		for _, want := range []string{"file " + filepath.Join(dir, missing) + " is missing",
+			"stored entries in file " + filepath.Join(dir, other)} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %q in it", err, want)
 			}

@@ -22,7 +22,8 @@ func TestComputedOffsetsOf64Bits(t *testing.T) {
 		remote.StoreAt(b, at, p.Main().Constant(ints(t, []int32{1, 2}, 2)))
 		s := session(t, p)
 		_, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{in: tensor.Scalar(offset)})
-		if err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf("buffer 1 has entries 0 to 1, and the offset is %d", offset)) {
+		if err == nil || !strings.HasSuffix(err.Error(),
+			fmt.Sprintf("buffer 1 has entries 0 to 1, and the offset is %d", offset)) {
 			t.Errorf("entry %d of 2: %v", offset, err)
 		}
 	}

@@ -98,7 +98,8 @@ func TestEntriesOfReplicas(t *testing.T) {
 	p := ir.New(2)
 	b := remote.NewBuffer(p, i32(2), 3)
 	in, at := p.HostToDevice("in", i32(2)), p.HostToDevice("at", ir.Spec{DType: tensor.U32})
-	loaded, computed, never := p.DeviceToHost("loaded", i32(2)), p.DeviceToHost("computed", i32(2)), p.DeviceToHost("never", i32(2))
+	loaded, computed, never := p.DeviceToHost("loaded", i32(2)), p.DeviceToHost("computed", i32(2)),
+		p.DeviceToHost("never", i32(2))
 	m := p.Main()
 	m.InSequence(func() {
 		offset := m.HostLoad(at)
@@ -116,7 +117,8 @@ func TestEntriesOfReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := run(t, s, map[*ir.Stream]*tensor.Tensor{in: data, at: offsets})
-	for stream, want := range map[*ir.Stream][]int32{loaded: {1, 2, 0, 0}, computed: {1, 2, 3, 4}, never: {0, 0, 0, 0}} {
+	for stream, want := range map[*ir.Stream][]int32{loaded: {1, 2, 0, 0}, computed: {1, 2, 3, 4},
+		never: {0, 0, 0, 0}} {
 		if !out[stream].Equal(ints(t, want, 2, 2)) {
 			t.Errorf("%s: %v, want %v", stream.Name(), out[stream], want)
 		}
@@ -125,7 +127,9 @@ func TestEntriesOfReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{in: data, at: bad}); err == nil || !strings.Contains(err.Error(), "replica 1: remote store built at program_test.go:") || !strings.Contains(err.Error(), "buffer 1 has entries 0 to 2, and the offset is 3") {
+	if _, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{in: data, at: bad}); err == nil ||
+		!strings.Contains(err.Error(), "replica 1: remote store built at program_test.go:") ||
+		!strings.Contains(err.Error(), "buffer 1 has entries 0 to 2, and the offset is 3") {
 		t.Errorf("a computed offset that is too large: %v", err)
 	}
 }
@@ -145,7 +149,8 @@ func TestFilesOutliveSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, s, nil)
-		if got, err := x.Read(s); err != nil || !got.Equal(ints(t, []int32{6 + turn, 7 + turn, 6 + turn, 7 + turn}, 2, 2)) {
+		if got, err := x.Read(s); err != nil ||
+			!got.Equal(ints(t, []int32{6 + turn, 7 + turn, 6 + turn, 7 + turn}, 2, 2)) {
 			t.Errorf("turn %d: %v, %v", turn, got, err)
 		}
 		if err := s.Close(); err != nil {
@@ -227,10 +232,12 @@ func TestPrefetch(t *testing.T) {
 func TestBufferProperties(t *testing.T) {
 	p := ir.New(1)
 	a, b := remote.NewBuffer(p, i32(2)), remote.NewBuffer(p, i32(3), 2)
-	if a.ID() != 1 || a.Entries() != 1 || b.ID() != 2 || remote.NewBuffer(ir.New(1), i32(), 1).ID() != 1 || b.Entries() != 2 || !b.Spec().Equal(i32(3)) || b.MetaShape() != nil {
+	if a.ID() != 1 || a.Entries() != 1 || b.ID() != 2 || remote.NewBuffer(ir.New(1), i32(), 1).ID() != 1 ||
+		b.Entries() != 2 || !b.Spec().Equal(i32(3)) || b.MetaShape() != nil {
 		t.Errorf("ids %d, %d; entries %d, spec %v", a.ID(), b.ID(), b.Entries(), b.Spec())
 	}
-	if err := errors.Join(b.SetEntries(1), b.Replace(i32(4, 4), 5), b.SetMetaShape(tensor.Shape{8, 4}), b.SetMetaShape(tensor.Shape{8, 4}), b.Validate(i32(4, 4), 1), b.Validate(i32(8, 4), 2)); err != nil {
+	if err := errors.Join(b.SetEntries(1), b.Replace(i32(4, 4), 5), b.SetMetaShape(tensor.Shape{8, 4}),
+		b.SetMetaShape(tensor.Shape{8, 4}), b.Validate(i32(4, 4), 1), b.Validate(i32(8, 4), 2)); err != nil {
 		t.Error(err)
 	}
 	if !slices.Equal(b.MetaShape(), []int{8, 4}) || b.Entries() != 5 {
@@ -238,13 +245,14 @@ func TestBufferProperties(t *testing.T) {
 	}
 	remote.Load(p.Main(), b, 4)
 	for what, err := range map[string]error{
-		"buffer 2: 0 entries, want at least 1":                                         b.SetEntries(0),
-		"buffer 2: -1 entries, want at least 1":                                        b.Replace(i32(4), -1),
-		"buffer 2: invalid dtype":                                                      b.Replace(ir.Spec{}, 1),
-		"buffer 2 is in use with 5 entries and cannot have 4":                          b.SetEntries(4),
-		"buffer 2 is in use with int32 (4, 4) and cannot be replaced":                  b.Replace(i32(4), 1),
-		"buffer 2 has the meta shape (8, 4), and cannot have (4, 8)":                   b.SetMetaShape(tensor.Shape{4, 8}),
-		"buffer 2: meta shape":                                                         a.SetMetaShape(nil),
+		"buffer 2: 0 entries, want at least 1":                        b.SetEntries(0),
+		"buffer 2: -1 entries, want at least 1":                       b.Replace(i32(4), -1),
+		"buffer 2: invalid dtype":                                     b.Replace(ir.Spec{}, 1),
+		"buffer 2 is in use with 5 entries and cannot have 4":         b.SetEntries(4),
+		"buffer 2 is in use with int32 (4, 4) and cannot be replaced": b.Replace(i32(4), 1),
+		"buffer 2 has the meta shape (8, 4), and cannot have (4, 8)": b.SetMetaShape(tensor.Shape{4,
+			8}),
+		"buffer 2: meta shape": a.SetMetaShape(nil),
 		"buffer 2 has entries of int32 (4, 4), and the tensor is int32 (4,)":           b.Validate(i32(4), 1),
 		"buffer 2 has entries of int32 (8, 4), and the tensor is int32 (4, 4)":         b.Validate(i32(4, 4), 2),
 		"buffer 2 has entries of int32 (4, 4), and the tensor is float32 (4, 4)":       b.Validate(ir.Spec{DType: tensor.F32, Shape: tensor.Shape{4, 4}}, 1),
@@ -320,7 +328,8 @@ func TestBuildErrors(t *testing.T) {
 		c.build(p, b)
 		_, err := ir.NewSession(p)
 		before, after, _ := strings.Cut(c.want, "*")
-		if err == nil || !strings.Contains(err.Error(), before) || !strings.Contains(err.Error(), strings.TrimPrefix(after, ":")) {
+		if err == nil || !strings.Contains(err.Error(), before) ||
+			!strings.Contains(err.Error(), strings.TrimPrefix(after, ":")) {
 			t.Errorf("case %d: error %v, want %q in it", i, err, c.want)
 		}
 	}

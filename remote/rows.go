@@ -153,7 +153,8 @@ func (k *file) readRows(names []string) error {
 		if _, _, err := k.stateOf(entry, row.state); err != nil {
 			k.missing[entry] = struct{}{}
 		}
-		if entry < len(names) && names[entry] != "" && isTag(row.tag) && row.tag != tagOf(names[entry]) && row.state != k.neverWord(entry) {
+		if entry < len(names) && names[entry] != "" && isTag(row.tag) && row.tag != tagOf(names[entry]) &&
+			row.state != k.neverWord(entry) {
 			return fmt.Errorf("entry %d is of a variable with another name than %q: "+
 				"give every variable the entry that it had; %s", entry, names[entry], anew)
 		}

@@ -44,7 +44,8 @@ func (v *Variable) divide(data ir.Spec, replicas int) (division, error) {
 	full := data
 	if n := values.Groups(); n > 1 {
 		if len(data.Shape) == 0 || data.Shape[0] != n {
-			return division{}, fmt.Errorf("data of shape %v for %d groups, which must be its first dimension", data.Shape, n)
+			return division{}, fmt.Errorf("data of shape %v for %d groups, which must be its first dimension",
+				data.Shape, n)
 		}
 		full.Shape = data.Shape[1:]
 	}
@@ -64,13 +65,15 @@ func (v *Variable) divide(data ir.Spec, replicas int) (division, error) {
 	}
 	for r := range replicas {
 		if first := gathers.Member(gathers.GroupOf(r), 0); values.GroupOf(r) != values.GroupOf(first) {
-			return division{}, fmt.Errorf("replicas %d and %d of one gather group %v do not begin with the same value, in groups %v", first, r, gather, v.groups)
+			return division{}, fmt.Errorf("replicas %d and %d of one gather group %v do not begin with the same "+
+				"value, in groups %v", first, r, gather, v.groups)
 		}
 	}
 	n, ranks := full.Elements(), gathers.Size()
 	d.shard.Shape = tensor.Shape{n/ranks + min(n%ranks, 1)}
 	if !d.shard.Equal(v.buffer.spec) {
-		return division{}, fmt.Errorf("buffer %d has entries of %v, and a shard of %v over %d replicas is %v", v.buffer.id, v.buffer.spec, full, ranks, d.shard)
+		return division{}, fmt.Errorf("buffer %d has entries of %v, and a shard of %v over %d replicas is %v",
+			v.buffer.id, v.buffer.spec, full, ranks, d.shard)
 	}
 	return d, nil
 }

@@ -65,7 +65,8 @@ func TestSharded(t *testing.T) {
 		{1, []int{2}, commgroup.Group{}, alone, true, [][]int32{{1, 2}}, []int{2}},
 	} {
 		for _, all := range []bool{false, true} {
-			t.Run(fmt.Sprintf("n=%d/shape=%v/groups=%v/gather=%v/plain=%v/all=%v", c.replicas, c.data, c.groups, c.gather, c.plain, all), func(t *testing.T) {
+			t.Run(fmt.Sprintf("n=%d/shape=%v/groups=%v/gather=%v/plain=%v/all=%v",
+				c.replicas, c.data, c.groups, c.gather, c.plain, all), func(t *testing.T) {
 				p := ir.New(c.replicas)
 				data := counted(t, c.data...)
 				options := []remote.VariableOption{remote.Name("x"), remote.Groups(c.groups)}
@@ -140,7 +141,8 @@ func TestSharded(t *testing.T) {
 					if got, err := b.Read(s, r, 1); err != nil || !got.Equal(ints(t, want, len(want))) {
 						t.Errorf("replica %d is written %v, %v, want %v", r, got, err, want)
 					}
-					if got, err := b.Read(s, r, 0); err != nil || strings.Trim(fmt.Sprint(must(tensor.Of[int32](got))), "[0 ]") != "" {
+					if got, err := b.Read(s, r, 0); err != nil ||
+						strings.Trim(fmt.Sprint(must(tensor.Of[int32](got))), "[0 ]") != "" {
 						t.Errorf("entry 0 of replica %d: %v, %v", r, got, err)
 					}
 				}
@@ -163,7 +165,8 @@ func TestShardedShapes(t *testing.T) {
 			p := ir.New(8)
 			b, options := remote.NewBuffer(p, i32(3, 3)), []remote.VariableOption{remote.Groups(consecutive(size))}
 			if sharded {
-				b, options = remote.NewBuffer(p, i32((9+size-1)/size)), append(options, remote.Sharded(consecutive(size)))
+				b, options = remote.NewBuffer(p, i32((9+size-1)/size)),
+					append(options, remote.Sharded(consecutive(size)))
 			}
 			data := counted(t, lead, 3, 3)
 			x := remote.NewVariable(p, data, b, 0, options...)
@@ -232,7 +235,8 @@ func TestShardedInProgram(t *testing.T) {
 func TestShardedErrors(t *testing.T) {
 	sharded := func(gather, groups commgroup.Group, entry ir.Spec, shape ...int) func(p *ir.Program) {
 		return func(p *ir.Program) {
-			remote.NewVariable(p, counted(t, shape...), remote.NewBuffer(p, entry, 2), 0, remote.Name("x"), remote.Sharded(gather), remote.Groups(groups))
+			remote.NewVariable(p, counted(t, shape...), remote.NewBuffer(p, entry, 2), 0, remote.Name("x"),
+				remote.Sharded(gather), remote.Groups(groups))
 		}
 	}
 	var all commgroup.Group
@@ -275,7 +279,8 @@ func TestShardedErrors(t *testing.T) {
 		c.build(p)
 		s, err := ir.NewSession(p)
 		before, after, _ := strings.Cut(c.want, "*")
-		if err == nil || !strings.Contains(err.Error(), before) || !strings.Contains(err.Error(), strings.TrimPrefix(after, ":")) {
+		if err == nil || !strings.Contains(err.Error(), before) ||
+			!strings.Contains(err.Error(), strings.TrimPrefix(after, ":")) {
 			t.Errorf("error %v, want %q in it", err, c.want)
 		}
 		if err == nil {
@@ -285,8 +290,10 @@ func TestShardedErrors(t *testing.T) {
 
 	p := ir.New(4)
 	b := remote.NewBuffer(p, i32(2), 2)
-	x := remote.NewVariable(p, counted(t, 2, 3), b, 0, remote.Name("x"), remote.Sharded(consecutive(2)), remote.Groups(consecutive(2)))
-	y := remote.NewVariable(p, counted(t, 3), b, 1, remote.Name("y"), remote.Sharded(consecutive(2)), remote.AllReplicas())
+	x := remote.NewVariable(p, counted(t, 2, 3), b, 0, remote.Name("x"), remote.Sharded(consecutive(2)),
+		remote.Groups(consecutive(2)))
+	y := remote.NewVariable(p, counted(t, 3), b, 1, remote.Name("y"), remote.Sharded(consecutive(2)),
+		remote.AllReplicas())
 	s := session(t, p)
 	other := session(t, ir.New(4))
 	read := func(r, offset int, s *ir.Session) error { _, err := b.Read(s, r, offset); return err }
@@ -346,7 +353,8 @@ func TestShardedFilesOutliveSessions(t *testing.T) {
 		if _, err := s.Run(context.Background(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := x.Read(s); err != nil || !got.Equal(ints(t, []int32{2 + turn, 3 + turn, 4 + turn, 5 + turn, 6 + turn}, 5)) {
+		if got, err := x.Read(s); err != nil ||
+			!got.Equal(ints(t, []int32{2 + turn, 3 + turn, 4 + turn, 5 + turn, 6 + turn}, 5)) {
 			t.Errorf("turn %d: %v, %v", turn, got, err)
 		}
 		if err := s.Close(); err != nil {

@@ -25,7 +25,9 @@ func TestFilesOfOtherShards(t *testing.T) {
 		remote.UseStorage(p, remote.Dir(dir))
 		b := remote.NewBuffer(p, ir.Spec{DType: tensor.I32, Shape: tensor.Shape{3}})
 		v := remote.NewVariable(p, nil, b, 0, append(options, remote.Name("w"),
-			remote.FirstValue(ir.Spec{DType: tensor.I32, Shape: shape}, func(int, *tensor.Tensor) error { return nil }))...)
+			remote.FirstValue(ir.Spec{DType: tensor.I32, Shape: shape}, func(int, *tensor.Tensor) error {
+				return nil
+			}))...)
 		s, err := ir.NewSession(p)
 		if err != nil {
 			return err
@@ -104,7 +106,8 @@ func TestEntriesOfAnotherFile(t *testing.T) {
 		for entry := range 2 {
 			err := e.Load(entry, got)
 			switch {
-			case entry < c.lost && (!errors.Is(err, remote.ErrLost) || !strings.Contains(err.Error(), path(spec("a", 0)))):
+			case entry < c.lost && (!errors.Is(err, remote.ErrLost) ||
+				!strings.Contains(err.Error(), path(spec("a", 0)))):
 				t.Errorf("%s: entry %d is %v, error %v, want ErrLost", name, entry, got, err)
 			case entry >= c.lost && (err != nil || !bytes.Equal(got, bytes.Repeat([]byte{byte(entry)}, size))):
 				t.Errorf("%s: entry %d is %v, error %v", name, entry, got, err)

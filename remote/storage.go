@@ -18,8 +18,9 @@ type Storage interface {
 
 // Spec says which entries are wanted and what they hold.
 type Spec struct {
-	Buffer  string // what tells a buffer from the others in a Storage: its name, or its id in decimal. See Buffer.Named.
-	Replica int    // whose entries; 0 or more
+	// what tells a buffer from the others in a Storage: its name, or its id in decimal. See Buffer.Named.
+	Buffer  string
+	Replica int // whose entries; 0 or more
 	DType   tensor.DType
 	Shape   tensor.Shape // of one entry, which takes the bytes of a dense tensor
 	Entries int          // 1 or more

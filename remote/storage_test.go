@@ -189,12 +189,14 @@ func TestArguments(t *testing.T) {
 			store(t, e, i, a)
 		}
 		for _, i := range []int{-1, 3, math.MaxInt, math.MinInt} {
-			want := fmt.Sprintf("entry %d of buffer \"w\" of replica 2: there is no such entry: there are 3, from 0 on", i)
+			want := fmt.Sprintf("entry %d of buffer \"w\" of replica 2: there is no such entry: there are 3, from 0 on",
+				i)
 			wantError(t, e.Load(i, make([]byte, 8)), "remote: load "+want)
 			wantError(t, e.Store(i, make([]byte, 8)), "remote: store "+want)
 		}
 		for _, n := range []int{0, 7, 9} {
-			want := fmt.Sprintf("entry 1 of buffer \"w\" of replica 2: %d bytes, but an entry has 8: dtype float32, shape (2,)", n)
+			want := fmt.Sprintf("entry 1 of buffer \"w\" of replica 2: %d bytes, but an entry has 8: dtype float32, "+
+				"shape (2,)", n)
 			wantError(t, e.Load(1, make([]byte, n)), "remote: load "+want)
 			wantError(t, e.Store(1, make([]byte, n)), "remote: store "+want)
 		}

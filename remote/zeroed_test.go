@@ -81,7 +81,8 @@ func TestZeroed(t *testing.T) {
 					switch err := e.Load(i, buf); {
 					case slices.Contains(tt.lost, i):
 						if !errors.Is(err, ErrLost) || !e.Stored(i) {
-							t.Errorf("%s, closed %v: entry %d: error %v, stored %v, want ErrLost", tt.name, closed, i, err, e.Stored(i))
+							t.Errorf("%s, closed %v: entry %d: error %v, stored %v, want ErrLost",
+								tt.name, closed, i, err, e.Stored(i))
 						}
 					case err != nil:
 						t.Errorf("%s, closed %v: %v", tt.name, closed, err)
@@ -150,7 +151,8 @@ func TestNoRoom(t *testing.T) {
 			asked = -1
 			two := spec(1, 2)
 			two.Buffer = "v"
-			if wantError(t, dir.roomOn([]Spec{spec(9, 1000), two}, full), "the 2 files", string(dir)); asked != headBytes+tableBytes+8 {
+			if wantError(t, dir.roomOn([]Spec{spec(9, 1000), two}, full), "the 2 files",
+				string(dir)); asked != headBytes+tableBytes+8 {
 				t.Errorf("asked for %d bytes, want %d", asked, headBytes+tableBytes+8)
 			}
 		})

@@ -37,7 +37,8 @@ func TestAnyInput(t *testing.T) {
 			rts.Variable{},
 		},
 		Values: []any{
-			p, m, x, numbers, data, ir.SpecOf(data), running, s, open, kept, gcl.Add, rts.Adam{}, rts.SGD{}, rts.Sharding{}, 0, 1,
+			p, m, x, numbers, data, ir.SpecOf(data), running, s, open, kept, gcl.Add, rts.Adam{}, rts.SGD{},
+			rts.Sharding{}, 0, 1,
 			&rts.Variable{}, &rts.Step{}, rts.Layer{}, []*ir.Tensor{x, x}, []*rts.Variable{{}},
 			rts.Trainer{Optimizer: rts.Adam{}}, x,
 		},

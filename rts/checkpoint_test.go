@@ -96,7 +96,8 @@ func TestCheckpointExact(t *testing.T) {
 		for i := range n {
 			w, x = append(w, float32(i%7)), append(x, float32(i%5-2))
 		}
-		v := rts.RemoteVariable(p, floats(t, w), remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shape}), 0, sharding, remote.Name("w"))
+		v := rts.RemoteVariable(p, floats(t, w), remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shape}), 0,
+			sharding, remote.Name("w"))
 		model := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 			return []*ir.Tensor{ir.ReduceSum(ir.Mul(in[0], in[1]))}
 		}, v.Spec(), v.Spec())

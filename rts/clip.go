@@ -48,7 +48,8 @@ func (s Sharding) GlobalNorm(shards []*ir.Tensor) *ir.Tensor {
 // that is not above 0, or not finite, as a float32.
 func Clip(tensors []*ir.Tensor, norm *ir.Tensor, limit float64) []*ir.Tensor {
 	if !validLimit(limit) {
-		return failed(append(tensors[:len(tensors):len(tensors)], norm), "clip", fmt.Errorf("a limit of %v, want a finite number above 0", limit))[:len(tensors)]
+		return failed(append(tensors[:len(tensors):len(tensors)], norm), "clip",
+			fmt.Errorf("a limit of %v, want a finite number above 0", limit))[:len(tensors)]
 	}
 	if norm == nil || norm.Graph() == nil {
 		return failed(tensors, "clip", errors.New("no norm"))

@@ -175,7 +175,8 @@ func TestErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := rts.RemoteVariable(p, two, b, 0, s)
-			adam.Step([]rts.Layer{{Graph: c.dense, Inputs: []*ir.Tensor{c.x}, Params: []*rts.Variable{v}}}, c.rate, c.step)
+			adam.Step([]rts.Layer{{Graph: c.dense, Inputs: []*ir.Tensor{c.x}, Params: []*rts.Variable{v}}}, c.rate,
+				c.step)
 		}, "parameter 0 has 2 groups"},
 		{"wide parameters", 2, step(func(c *parts, l []rts.Layer) []rts.Layer {
 			p := l[0].Graph.Program()
@@ -241,7 +242,8 @@ func TestRunErrorNamesTheParameter(t *testing.T) {
 	c := newParts(t, p)
 	b := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{2}})
 	layers := c.layers()
-	layers[0].Params[0] = rts.RemoteVariable(p, floats(t, make([]float32, 4), 2, 2), b, 0, rts.Sharding{}, remote.Name("decoder.weight"))
+	layers[0].Params[0] = rts.RemoteVariable(p, floats(t, make([]float32, 4), 2, 2), b, 0, rts.Sharding{},
+		remote.Name("decoder.weight"))
 	rts.Trainer{Optimizer: rts.SGD{}}.Step(layers, c.rate, c.step)
 	s := newSession(t, p)
 	if _, err := s.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), `"decoder.weight": bad disk`) {

@@ -86,7 +86,8 @@ func ExampleTrainer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w := rts.RemoteVariable(p, zeros, remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{n / 4}}), 0, rts.Sharding{}, remote.Name("w"))
+	w := rts.RemoteVariable(p, zeros, remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{n / 4}}), 0,
+		rts.Sharding{}, remote.Name("w"))
 	x := p.HostToDevice("x", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{n}})
 	number := p.HostToDevice("step", ir.Spec{DType: tensor.I32})
 	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})

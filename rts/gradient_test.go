@@ -63,14 +63,17 @@ func TestGradients(t *testing.T) {
 						}
 						x, y := draw(c.in), draw(c.out)
 						main := p.Main()
-						g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{c.op(in[0])} }, x.Tensor)
+						g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+							return []*ir.Tensor{c.op(in[0])}
+						}, x.Tensor)
 						call := main.CallWithInfo(g, nil, x.Tensor)
 						info := ir.Autodiff(g)
 						by := info.By(call)
 						by[info.Grads[0]] = y.Tensor
 						grad := main.CallWithInfo(info.Graph, by).Outputs()[0]
 						var out [2]*ir.Stream
-						for i, t := range []*ir.Tensor{ir.ReduceSum(ir.Mul(call.Outputs()[0], y.Tensor)), ir.ReduceSum(ir.Mul(x.Tensor, grad))} {
+						for i, t := range []*ir.Tensor{ir.ReduceSum(ir.Mul(call.Outputs()[0], y.Tensor)),
+							ir.ReduceSum(ir.Mul(x.Tensor, grad))} {
 							out[i] = p.DeviceToHost(fmt.Sprint(i), t.Spec())
 							main.HostStore(out[i], t)
 						}

@@ -39,7 +39,8 @@ func newWide(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) (*
 	b := remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: shard}, depth)
 	var layers []rts.Layer
 	for i := range depth {
-		layers = append(layers, rts.Layer{Graph: dense, Params: []*rts.Variable{rts.RemoteVariable(p, zeros, b, i, s, remote.Name(fmt.Sprint("w", i)))}})
+		layers = append(layers, rts.Layer{Graph: dense,
+			Params: []*rts.Variable{rts.RemoteVariable(p, zeros, b, i, s, remote.Name(fmt.Sprint("w", i)))}})
 	}
 	layers[0].Inputs = []*ir.Tensor{x}
 	layers = append(layers, rts.Layer{Graph: loss})
@@ -74,7 +75,8 @@ func TestMemory(t *testing.T) {
 				{rts.Trainer{BucketBytes: 1, Overlap: true}, 2},
 				{rts.Trainer{BucketBytes: 1, Keep: true}, depth - 1}, // no gradient is computed with the first one
 			} {
-				t.Run(fmt.Sprintf("n=%d/over=%d/bucket=%d/overlap=%t/keep=%t", replicas, over, c.trainer.BucketBytes, c.trainer.Overlap, c.trainer.Keep), func(t *testing.T) {
+				t.Run(fmt.Sprintf("n=%d/over=%d/bucket=%d/overlap=%t/keep=%t",
+					replicas, over, c.trainer.BucketBytes, c.trainer.Overlap, c.trainer.Keep), func(t *testing.T) {
 					c.trainer.Optimizer = rts.Adam{}
 					before := heap()
 					p, step := newWide(t, replicas, rts.Sharding{Over: over}, c.trainer)
@@ -89,12 +91,14 @@ func TestMemory(t *testing.T) {
 						t.Fatal(err)
 					}
 					if want := depth * param / over; m.Parameters != want || m.States != 2*want {
-						t.Errorf("parameters take %d bytes and states %d, want %d and %d", m.Parameters, m.States, want, 2*want)
+						t.Errorf("parameters take %d bytes and states %d, want %d and %d",
+							m.Parameters, m.States, want, 2*want)
 					}
 					if want := c.gathered * param; m.Gathered != want {
 						t.Errorf("gathered parameters take %d bytes, want %d", m.Gathered, want)
 					}
-					if m.Gradients < param+param/over || m.Arena < m.Gathered || m.Peak < m.Parameters+m.States+m.Arena {
+					if m.Gradients < param+param/over || m.Arena < m.Gathered ||
+						m.Peak < m.Parameters+m.States+m.Arena {
 						t.Errorf("no sense in %+v", m)
 					}
 					if want := depth * param; m.Host != want { // what the parameters begin with
@@ -126,7 +130,8 @@ func TestMemoryOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.Host != 0 || m.Parameters != depth*param/replicas {
-			t.Errorf("%d bytes on the host and %d of parameters, want 0 and %d", m.Host, m.Parameters, depth*param/replicas)
+			t.Errorf("%d bytes on the host and %d of parameters, want 0 and %d",
+				m.Host, m.Parameters, depth*param/replicas)
 		}
 		all := float64(replicas*(m.Peak-m.Parameters-m.States) + s.Report().Constants)
 		if got := float64(after - before); got < 0.97*all || got > 1.03*all+200e3*float64(replicas) {

@@ -56,7 +56,8 @@ func TestBuckets(t *testing.T) {
 		m := newModel(t, 2, rts.Sharding{}, rts.Trainer{Optimizer: rts.SGD{}, BucketBytes: c.bucket})
 		got := steps(m.session)
 		if g, r := count(got, "all-gather"), count(got, "reduce-scatter"); g != c.gathers || r != c.reductions {
-			t.Errorf("bucket of %d bytes: %d gathers and %d reductions, want %d and %d\n%s", c.bucket, g, r, c.gathers, c.reductions, strings.Join(got, "\n"))
+			t.Errorf("bucket of %d bytes: %d gathers and %d reductions, want %d and %d\n%s",
+				c.bucket, g, r, c.gathers, c.reductions, strings.Join(got, "\n"))
 		}
 	}
 }
@@ -66,8 +67,9 @@ func TestBuckets(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	m := newModel(t, 2, rts.Sharding{}, rts.Trainer{Optimizer: rts.SGD{}, Overlap: true, BucketBytes: 1})
 	got := steps(m.session)
-	beside := map[string]int{}     // starts of a graph between which and their waits something is computed
-	pending := map[string][]bool{} // starts that have not been waited for, oldest first: whether something was computed since
+	beside := map[string]int{} // starts of a graph between which and their waits something is computed
+	// starts that have not been waited for, oldest first: whether something was computed since
+	pending := map[string][]bool{}
 	for _, s := range got {
 		of, started := strings.CutPrefix(s, "start ")
 		ended := false
@@ -93,7 +95,8 @@ func TestOverlap(t *testing.T) {
 	// Forward the second and the third layer, and backward the second; of three reductions the last has nothing to run
 	// beside.
 	if g, r := beside["bucketed.gather"], beside["bucketed.reduce"]; g != 3 || r != 2 {
-		t.Errorf("%d gathers and %d reductions have computation beside them, want 3 and 2\n%s", g, r, strings.Join(got, "\n"))
+		t.Errorf("%d gathers and %d reductions have computation beside them, want 3 and 2\n%s",
+			g, r, strings.Join(got, "\n"))
 	}
 }
 

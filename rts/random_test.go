@@ -59,7 +59,8 @@ func randomModel(r *rand.Rand) []randomLayer {
 	out := make([]randomLayer, n)
 	for i := range out {
 		l := &out[i]
-		*l = randomLayer{kind: kind(r.IntN(int(kinds))), out: 1 + r.IntN(3), sample: i == 0 || r.IntN(4) == 0, isLast: i == n-1}
+		*l = randomLayer{kind: kind(r.IntN(int(kinds))), out: 1 + r.IntN(3), sample: i == 0 || r.IntN(4) == 0,
+			isLast: i == n-1}
 		if i > 0 {
 			l.in = out[i-1].out
 		}
@@ -181,7 +182,8 @@ func plainly(t *testing.T, model []randomLayer, replicas, steps int) outcome {
 	var sums []*ir.Tensor // the losses' and the gradients'
 	for r := range replicas {
 		in := []*ir.Tensor{
-			main.Constant(normal(t, sampleSeed+uint64(r), randomState.Shape)), main.Constant(normal(t, targetSeed+uint64(r), randomState.Shape)),
+			main.Constant(normal(t, sampleSeed+uint64(r), randomState.Shape)),
+			main.Constant(normal(t, targetSeed+uint64(r), randomState.Shape)),
 		}
 		for _, v := range params {
 			in = append(in, v.Tensor)
@@ -222,7 +224,8 @@ func plainly(t *testing.T, model []randomLayer, replicas, steps int) outcome {
 }
 
 // byTrainer trains with a Trainer.
-func byTrainer(t *testing.T, model []randomLayer, replicas, steps int, s rts.Sharding, trainer rts.Trainer, storage remote.Storage) outcome {
+func byTrainer(t *testing.T, model []randomLayer, replicas, steps int, s rts.Sharding, trainer rts.Trainer,
+	storage remote.Storage) outcome {
 	p := ir.New(replicas)
 	main := p.Main()
 	remote.UseStorage(p, storage)
@@ -259,7 +262,8 @@ func byTrainer(t *testing.T, model []randomLayer, replicas, steps int, s rts.Sha
 		}
 		layers = append(layers, layer)
 	}
-	step := trainer.Step(layers, main.Constant(tensor.Scalar(float32(randomRate))), main.Constant(tensor.Scalar(int32(1))))
+	step := trainer.Step(layers, main.Constant(tensor.Scalar(float32(randomRate))),
+		main.Constant(tensor.Scalar(int32(1))))
 	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 	main.HostStore(loss, step.Outputs[0])
 	session := newSession(t, p)

@@ -44,7 +44,8 @@ type plan struct {
 	all    collective.Comm // the group
 }
 
-var errAlone = errors.New("1 replica has nobody to share a tensor with, want 2 or more; with Over: 1 it has the whole tensor, " +
+var errAlone = errors.New("1 replica has nobody to share a tensor with, want 2 or more; with Over: 1 it has the " +
+	"whole tensor, " +
 	"a plain remote variable")
 
 // resolve fits the Sharding to a number of replicas.
@@ -66,7 +67,8 @@ func (s Sharding) resolve(replicas int) (plan, error) {
 		return plan{}, fmt.Errorf("sharding over %d replicas of a group of %d, want a divisor of %d", over, size, size)
 	}
 	comm := func(size, stride int) collective.Comm {
-		return collective.Comm{Group: commgroup.Group{Type: commgroup.Consecutive, Size: size, Stride: stride}, Options: s.Options}
+		return collective.Comm{Group: commgroup.Group{Type: commgroup.Consecutive, Size: size, Stride: stride},
+			Options: s.Options}
 	}
 	stride := layout.Stride()
 	return plan{
@@ -97,7 +99,8 @@ func (s Sharding) in(p *ir.Program) (plan, error) {
 
 func sameReplicas(built, now int) error {
 	if built != now {
-		return fmt.Errorf("there is something sharded in the program since it had %d replicas, and it has %d now", built, now)
+		return fmt.Errorf("there is something sharded in the program since it had %d replicas, and it has %d now",
+			built, now)
 	}
 	return nil
 }

@@ -131,7 +131,8 @@ func TestShardOver(t *testing.T) {
 	whole := x.Gather(shard)
 	wholeOut := p.DeviceToHost("whole", whole.Spec())
 	p.Main().HostStore(wholeOut, whole)
-	rank := p.Variable(floats(t, []float32{1, 2, 3, 4}, 4, 1), ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 1}))
+	rank := p.Variable(floats(t, []float32{1, 2, 3, 4}, 4, 1),
+		ir.VariableGroups(commgroup.Group{Type: commgroup.Consecutive, Size: 1}))
 	reduced := rts.Sharding{Over: 2}.ReduceToShard(ir.Mul(whole, rank.Tensor), gcl.Add)
 	reducedOut := p.DeviceToHost("reduced", reduced.Spec())
 	p.Main().HostStore(reducedOut, reduced)
@@ -236,7 +237,8 @@ func TestShards(t *testing.T) {
 			if !read.Shape().Equal(shape) || !slices.Equal(values(t, read), data) {
 				t.Errorf("read %v, want %v", read, data)
 			}
-			if got, err := c.sharding.ShardShape(tensor.Shape{n}, c.replicas); err != nil || !got.Equal(tensor.Shape{per}) || v.Shards() != shards {
+			if got, err := c.sharding.ShardShape(tensor.Shape{n}, c.replicas); err != nil ||
+				!got.Equal(tensor.Shape{per}) || v.Shards() != shards {
 				t.Errorf("ShardShape %v, %v, want (%d); Shards %d, want %d", got, err, per, v.Shards(), shards)
 			}
 		})

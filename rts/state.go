@@ -65,7 +65,8 @@ func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
 		case k.of.Name() == "":
 			return nil, fmt.Errorf("rts: a parameter of %v has no name, and a checkpoint needs one", k.of.spec)
 		case names[k.name]:
-			return nil, fmt.Errorf("rts: two tensors of the model have the name %q, and a checkpoint cannot tell them apart", k.name)
+			return nil, fmt.Errorf("rts: two tensors of the model have the name %q, and a checkpoint cannot tell "+
+				"them apart", k.name)
 		}
 		names[k.name] = true
 		one.bytes = max(one.bytes, k.buffer.Spec().Bytes())

@@ -217,7 +217,8 @@ func TestTrainer(t *testing.T) {
 	const steps = 6
 	for _, optimizer := range []rts.Optimizer{rts.Adam{}, rts.SGD{}, rts.SGD{Momentum: 0.9}} {
 		for _, replicas := range []int{1, 2, 3, 4} {
-			whole := newModel(t, replicas, rts.Sharding{Over: 1, Options: reproducible}, rts.Trainer{Optimizer: optimizer}).train(t, 0, steps)
+			whole := newModel(t, replicas, rts.Sharding{Over: 1, Options: reproducible},
+				rts.Trainer{Optimizer: optimizer}).train(t, 0, steps)
 			if last := whole.losses[steps-1]; !(last < whole.losses[0]) {
 				t.Errorf("the loss went from %v to %v", whole.losses[0], last)
 			}
@@ -228,9 +229,12 @@ func TestTrainer(t *testing.T) {
 				for _, overlap := range []bool{false, true} {
 					for _, keep := range []bool{false, true} {
 						for _, bucket := range []int{0, 1, 4 * (inputs*hidden + hidden)} {
-							t.Run(fmt.Sprintf("%T/n=%d/over=%d/overlap=%t/keep=%t/bucket=%d", optimizer, replicas, over, overlap, keep, bucket), func(t *testing.T) {
-								trainer := rts.Trainer{Optimizer: optimizer, Overlap: overlap, Keep: keep, BucketBytes: bucket}
-								got := newModel(t, replicas, rts.Sharding{Over: over, Options: reproducible}, trainer).train(t, 0, steps)
+							t.Run(fmt.Sprintf("%T/n=%d/over=%d/overlap=%t/keep=%t/bucket=%d",
+								optimizer, replicas, over, overlap, keep, bucket), func(t *testing.T) {
+								trainer := rts.Trainer{Optimizer: optimizer, Overlap: overlap, Keep: keep,
+									BucketBytes: bucket}
+								got := newModel(t, replicas, rts.Sharding{Over: over, Options: reproducible},
+									trainer).train(t, 0, steps)
 								if over != 2 { // in parts of a group the sums are of other pairs
 									equalOutcome(t, got, whole)
 									return
@@ -259,7 +263,8 @@ func TestTrainerClips(t *testing.T) {
 		}
 		s := rts.Sharding{Over: over, Options: reproducible}
 		free := newModel(t, replicas, s, rts.Trainer{Optimizer: rts.SGD{}}).train(t, 0, steps)
-		loose := newModel(t, replicas, s, rts.Trainer{Optimizer: rts.SGD{}, ClipNorm: 1e6, Overlap: true}).train(t, 0, steps)
+		loose := newModel(t, replicas, s, rts.Trainer{Optimizer: rts.SGD{}, ClipNorm: 1e6, Overlap: true}).train(t, 0,
+			steps)
 		norms := loose.norms
 		loose.norms = nil
 		equalOutcome(t, loose, free)

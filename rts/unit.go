@@ -10,8 +10,9 @@ import (
 type unit struct {
 	layers  []*layer
 	params  []*param
-	forward fetch       // of all parameters
-	again   fetch       // of those that the gradients need, some of which need none: those of sums, or of the first layer
+	forward fetch // of all parameters
+	// of those that the gradients need, some of which need none: those of sums, or of the first layer
+	again   fetch
 	reduced *ir.Started // of the reduction
 }
 

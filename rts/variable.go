@@ -30,15 +30,19 @@ type Variable struct {
 // of their number. It is copied, and kept as remote.NewVariable says. Options are those of package remote: a name, the
 // element type, AllReplicas for Read, and remote.FirstValue in the place of data, which is nil then. Errors, which
 // stick to the program: those of Sharding and of remote.NewVariable.
-func RemoteVariable(p *ir.Program, data *tensor.Tensor, b *remote.Buffer, offset int, s Sharding, options ...remote.VariableOption) *Variable {
-	return newVariable(p, "remote sharded variable", data, s, options, func(ir.Spec) (*remote.Buffer, int) { return b, offset })
+func RemoteVariable(p *ir.Program, data *tensor.Tensor, b *remote.Buffer, offset int, s Sharding,
+	options ...remote.VariableOption) *Variable {
+	return newVariable(p, "remote sharded variable", data, s, options, func(ir.Spec) (*remote.Buffer, int) {
+		return b, offset
+	})
 }
 
 // NewVariable makes a variable in a buffer of its own with one entry, and returns its shard, a tensor of the main
 // graph: it is loaded where the variable is made, and stored after the program has ended, when it has what operations
 // have changed in place. Load and Store of the variable are not for the program to use. Errors are those of
 // RemoteVariable.
-func NewVariable(p *ir.Program, data *tensor.Tensor, s Sharding, options ...remote.VariableOption) (*Variable, *ir.Tensor) {
+func NewVariable(p *ir.Program, data *tensor.Tensor, s Sharding, options ...remote.VariableOption) (*Variable,
+	*ir.Tensor) {
 	v := newVariable(p, "sharded variable", data, s, options, func(shard ir.Spec) (*remote.Buffer, int) {
 		return remote.NewBuffer(p, shard), 0
 	})
@@ -51,7 +55,8 @@ func NewVariable(p *ir.Program, data *tensor.Tensor, s Sharding, options ...remo
 }
 
 // newVariable makes a variable where place says, given the spec of a shard.
-func newVariable(p *ir.Program, what string, data *tensor.Tensor, s Sharding, options []remote.VariableOption, place func(shard ir.Spec) (*remote.Buffer, int)) *Variable {
+func newVariable(p *ir.Program, what string, data *tensor.Tensor, s Sharding, options []remote.VariableOption,
+	place func(shard ir.Spec) (*remote.Buffer, int)) *Variable {
 	v := &Variable{sharding: s, Variable: &remote.Variable{}}
 	if p == nil {
 		return v
@@ -71,7 +76,8 @@ func newVariable(p *ir.Program, what string, data *tensor.Tensor, s Sharding, op
 }
 
 // set fills in what follows from the data and the Sharding.
-func (v *Variable) set(p *ir.Program, data *tensor.Tensor, options []remote.VariableOption, place func(shard ir.Spec) (*remote.Buffer, int)) (b *remote.Buffer, offset int, err error) {
+func (v *Variable) set(p *ir.Program, data *tensor.Tensor, options []remote.VariableOption,
+	place func(shard ir.Spec) (*remote.Buffer, int)) (b *remote.Buffer, offset int, err error) {
 	if v.plan, err = v.sharding.in(p); err != nil {
 		return nil, 0, err
 	}

@@ -17,14 +17,16 @@ func Bytes[T Element](s []T) []byte {
 func FromBytes[T Element](b []byte) ([]T, error) {
 	dtype := DTypeOf[T]()
 	if len(b)%dtype.Size() != 0 {
-		return nil, fmt.Errorf("tensor: %d bytes are not a whole number of %v, %d bytes each", len(b), dtype, dtype.Size())
+		return nil, fmt.Errorf("tensor: %d bytes are not a whole number of %v, %d bytes each",
+			len(b), dtype, dtype.Size())
 	}
 	if len(b) == 0 {
 		return []T{}, nil
 	}
 	var t T
 	if off := uintptr(unsafe.Pointer(unsafe.SliceData(b))) % unsafe.Alignof(t); off != 0 {
-		return nil, fmt.Errorf("tensor: bytes start %d past a multiple of %d, the alignment of %v", off, unsafe.Alignof(t), dtype)
+		return nil, fmt.Errorf("tensor: bytes start %d past a multiple of %d, the alignment of %v",
+			off, unsafe.Alignof(t), dtype)
 	}
 	if err := checkBools(dtype, b); err != nil {
 		return nil, err

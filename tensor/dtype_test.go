@@ -23,7 +23,8 @@ func TestKernelNumbers(t *testing.T) {
 		t.Fatalf("%d dtypes, want %d", got, len(dtypes))
 	}
 	for i, d := range DTypes() {
-		if d != dtypes[i] || kernel.Type(d) != kernels[i] || d.String() != names[i] || d.Size() != sizes[i] || kernels[i].Size() != sizes[i] {
+		if d != dtypes[i] || kernel.Type(d) != kernels[i] || d.String() != names[i] || d.Size() != sizes[i] ||
+			kernels[i].Size() != sizes[i] {
 			t.Errorf("%d: dtype %d %v of %d bytes, kernel type %d %v of %d; want %s of %d", i, d, d, d.Size(),
 				kernels[i], kernels[i], kernels[i].Size(), names[i], sizes[i])
 		}

@@ -53,10 +53,12 @@ func (c elementTest[T]) run(t *testing.T) {
 			if _, err := FromBytes[T](b[:size+1]); err == nil || !strings.Contains(err.Error(), c.dtype.String()) {
 				t.Errorf("%d bytes: %v", size+1, err)
 			}
-			if _, err := FromBytes[T](b[1 : size+1]); err == nil || !strings.Contains(err.Error(), "alignment of "+c.dtype.String()) {
+			if _, err := FromBytes[T](b[1 : size+1]); err == nil ||
+				!strings.Contains(err.Error(), "alignment of "+c.dtype.String()) {
 				t.Errorf("bytes at an odd address: %v", err)
 			}
-			if _, err := View(c.dtype, Shape{1}, b[1:size+1]); err == nil || !strings.Contains(err.Error(), "alignment of "+c.dtype.String()) {
+			if _, err := View(c.dtype, Shape{1}, b[1:size+1]); err == nil ||
+				!strings.Contains(err.Error(), "alignment of "+c.dtype.String()) {
 				t.Errorf("a view at an odd address: %v", err)
 			}
 		}
@@ -73,7 +75,8 @@ func (c elementTest[T]) run(t *testing.T) {
 		}
 		if c.dtype != F32 {
 			_, err := Of[float32](x)
-			if err == nil || !strings.Contains(err.Error(), "float32") || !strings.Contains(err.Error(), c.dtype.String()) {
+			if err == nil || !strings.Contains(err.Error(), "float32") ||
+				!strings.Contains(err.Error(), c.dtype.String()) {
 				t.Errorf("as float32: %v", err)
 			}
 		}
@@ -86,8 +89,10 @@ func TestElements(t *testing.T) {
 	for _, c := range []interface{ run(*testing.T) }{
 		elementTest[bool]{Bool, true},
 		elementTest[int8]{I8, 1}, elementTest[int16]{I16, 1}, elementTest[int32]{I32, 1}, elementTest[int64]{I64, 1},
-		elementTest[uint8]{U8, 1}, elementTest[uint16]{U16, 1}, elementTest[uint32]{U32, 1}, elementTest[uint64]{U64, 1},
-		elementTest[Float16]{F16, 1}, elementTest[BFloat16]{BF16, 1}, elementTest[float32]{F32, 1}, elementTest[float64]{F64, 1},
+		elementTest[uint8]{U8, 1}, elementTest[uint16]{U16, 1}, elementTest[uint32]{U32, 1},
+		elementTest[uint64]{U64, 1},
+		elementTest[Float16]{F16, 1}, elementTest[BFloat16]{BF16, 1}, elementTest[float32]{F32, 1},
+		elementTest[float64]{F64, 1},
 	} {
 		c.run(t)
 	}
@@ -100,7 +105,8 @@ func TestBoolBytes(t *testing.T) {
 	if _, err := FromBytes[bool]([]byte{0, 1, 2}); err == nil || !strings.Contains(err.Error(), "byte 2 is 2") {
 		t.Errorf("a bool of 2: %v", err)
 	}
-	if _, err := View(Bool, Shape{3}, []byte{0, 255, 1}); err == nil || !strings.Contains(err.Error(), "byte 1 is 255") {
+	if _, err := View(Bool, Shape{3}, []byte{0, 255, 1}); err == nil ||
+		!strings.Contains(err.Error(), "byte 1 is 255") {
 		t.Errorf("a bool of 255: %v", err)
 	}
 }

@@ -44,7 +44,8 @@ func (s Shape) bytes(size int) (int, error) {
 		return 0, err
 	}
 	if n > (math.MaxInt-alignment)/size {
-		return 0, fmt.Errorf("tensor: shape %v of %d-byte elements takes more than %d bytes", s, size, math.MaxInt-alignment)
+		return 0, fmt.Errorf("tensor: shape %v of %d-byte elements takes more than %d bytes",
+			s, size, math.MaxInt-alignment)
 	}
 	return n * size, nil
 }

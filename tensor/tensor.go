@@ -23,7 +23,8 @@ func New(dtype DType, shape ...int) (*Tensor, error) {
 		return nil, err
 	}
 	if int64(n) > maxBytes {
-		return nil, fmt.Errorf("tensor: shape %v of %v takes %d bytes, want at most %d", Shape(shape), dtype, n, int64(maxBytes))
+		return nil, fmt.Errorf("tensor: shape %v of %v takes %d bytes, want at most %d",
+			Shape(shape), dtype, n, int64(maxBytes))
 	}
 	return &Tensor{dtype, Shape(shape).Clone(), zeros(n)}, nil
 }
@@ -69,7 +70,8 @@ func View(dtype DType, shape Shape, data []byte) (*Tensor, error) {
 	if n > 0 {
 		align := dtypeAlign(dtype)
 		if off := uintptr(unsafe.Pointer(unsafe.SliceData(data))) % align; off != 0 {
-			return nil, fmt.Errorf("tensor: bytes start %d past a multiple of %d, the alignment of %v", off, align, dtype)
+			return nil, fmt.Errorf("tensor: bytes start %d past a multiple of %d, the alignment of %v",
+				off, align, dtype)
 		}
 	}
 	if err := checkBools(dtype, data); err != nil {
@@ -107,7 +109,8 @@ func Rows[T Element](t *Tensor) ([][]T, error) {
 	}
 	n := t.Dim(1)
 	if n == 0 && t.Dim(0) > maxEmptyRows {
-		return nil, fmt.Errorf("tensor: shape %v has %d rows of no elements, at most %d can be told apart", t.shape, t.Dim(0), maxEmptyRows)
+		return nil, fmt.Errorf("tensor: shape %v has %d rows of no elements, at most %d can be told apart",
+			t.shape, t.Dim(0), maxEmptyRows)
 	}
 	rows := make([][]T, t.Dim(0))
 	for i := range rows {
@@ -170,7 +173,8 @@ func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 		return nil, err
 	}
 	if n != t.Len() {
-		return nil, fmt.Errorf("tensor: shape %v of %d elements does not fit shape %v of %d", Shape(shape), n, t.shape, t.Len())
+		return nil, fmt.Errorf("tensor: shape %v of %d elements does not fit shape %v of %d",
+			Shape(shape), n, t.shape, t.Len())
 	}
 	return &Tensor{t.dtype, Shape(shape).Clone(), t.data}, nil
 }
@@ -187,7 +191,8 @@ func (t *Tensor) Clone() *Tensor {
 
 // Equal reports whether both have the same dtype, shape and bits: a NaN equals the same NaN, and 0 is not -0.
 func (t *Tensor) Equal(u *Tensor) bool {
-	return t.DType() == u.DType() && t.Rank() == u.Rank() && bytes.Equal(t.Bytes(), u.Bytes()) && (t.Rank() == 0 || t.shape.Equal(u.shape))
+	return t.DType() == u.DType() && t.Rank() == u.Rank() && bytes.Equal(t.Bytes(), u.Bytes()) &&
+		(t.Rank() == 0 || t.shape.Equal(u.shape))
 }
 
 // sizeOf is the number of bytes of a tensor.

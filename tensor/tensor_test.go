@@ -17,8 +17,10 @@ func TestNew(t *testing.T) {
 				t.Fatal(err)
 			}
 			n, _ := shape.Elements()
-			if x.DType() != d || !x.Shape().Equal(shape) || x.Len() != n || len(x.Bytes()) != n*d.Size() || x.Rank() != len(shape) {
-				t.Errorf("New(%v, %v) is %v of %v, %d elements in %d bytes", d, shape, x.DType(), x.Shape(), x.Len(), len(x.Bytes()))
+			if x.DType() != d || !x.Shape().Equal(shape) || x.Len() != n || len(x.Bytes()) != n*d.Size() ||
+				x.Rank() != len(shape) {
+				t.Errorf("New(%v, %v) is %v of %v, %d elements in %d bytes",
+					d, shape, x.DType(), x.Shape(), x.Len(), len(x.Bytes()))
 			}
 			if at := uintptr(unsafe.Pointer(unsafe.SliceData(x.Bytes()))); at%64 != 0 {
 				t.Errorf("New(%v, %v) starts at %#x", d, shape, at)
@@ -56,26 +58,63 @@ func TestErrors(t *testing.T) {
 		err  func() error
 		want string
 	}{
-		"new dtype":       {func() error { _, err := New(0, 2); return err }, "invalid dtype DType(0) for shape (2,)"},
-		"new shape":       {func() error { _, err := New(F32, 2, -3); return err }, "shape (2, -3): dimension 1 is negative"},
-		"slice length":    {func() error { _, err := FromSlice([]int8{1, 2, 3}, 2, 2); return err }, "shape (2, 2) has 4 elements, the slice has 3"},
-		"slice shape":     {func() error { _, err := FromSlice([]int8{1}, -1, -1); return err }, "dimension 0 is negative"},
-		"view dtype":      {func() error { _, err := View(99, nil, nil); return err }, "invalid dtype DType(99)"},
-		"view too short":  {func() error { _, err := View(F16, Shape{2, 2}, make([]byte, 7)); return err }, "float16 of shape (2, 2) takes 8 bytes, there are 7"},
-		"view too long":   {func() error { _, err := View(F16, Shape{}, make([]byte, 4)); return err }, "float16 of shape () takes 2 bytes, there are 4"},
-		"view shape":      {func() error { _, err := View(F16, Shape{-1}, nil); return err }, "dimension 0 is negative"},
-		"reshape":         {func() error { _, err := x.Reshape(4); return err }, "shape (4,) of 4 elements does not fit shape (2, 3) of 6"},
-		"reshape scalar":  {func() error { _, err := x.Reshape(); return err }, "shape () of 1 elements does not fit shape (2, 3) of 6"},
+		"new dtype": {func() error { _, err := New(0, 2); return err }, "invalid dtype DType(0) for shape (2,)"},
+		"new shape": {func() error {
+			_, err := New(F32, 2, -3)
+			return err
+		}, "shape (2, -3): dimension 1 is negative"},
+		"slice length": {func() error {
+			_, err := FromSlice([]int8{1, 2, 3}, 2, 2)
+			return err
+		}, "shape (2, 2) has 4 elements, the slice has 3"},
+		"slice shape": {func() error {
+			_, err := FromSlice([]int8{1}, -1, -1)
+			return err
+		}, "dimension 0 is negative"},
+		"view dtype": {func() error { _, err := View(99, nil, nil); return err }, "invalid dtype DType(99)"},
+		"view too short": {func() error {
+			_, err := View(F16, Shape{2, 2}, make([]byte, 7))
+			return err
+		}, "float16 of shape (2, 2) takes 8 bytes, there are 7"},
+		"view too long": {func() error {
+			_, err := View(F16, Shape{}, make([]byte, 4))
+			return err
+		}, "float16 of shape () takes 2 bytes, there are 4"},
+		"view shape": {func() error {
+			_, err := View(F16, Shape{-1}, nil)
+			return err
+		}, "dimension 0 is negative"},
+		"reshape": {func() error {
+			_, err := x.Reshape(4)
+			return err
+		}, "shape (4,) of 4 elements does not fit shape (2, 3) of 6"},
+		"reshape scalar": {func() error {
+			_, err := x.Reshape()
+			return err
+		}, "shape () of 1 elements does not fit shape (2, 3) of 6"},
 		"reshape minus":   {func() error { _, err := x.Reshape(-2, -3); return err }, "dimension 0 is negative"},
 		"elements' type":  {func() error { _, err := Of[int32](x); return err }, "elements are float32, not int32"},
 		"elements' width": {func() error { _, err := Of[float64](x); return err }, "elements are float32, not float64"},
 		"rows' type":      {func() error { _, err := Rows[int32](x); return err }, "elements are float32, not int32"},
-		"rows of rank 0":  {func() error { _, err := Rows[int8](Scalar[int8](1)); return err }, "shape () has rank 0, rows are those of a tensor of rank 2"},
-		"rows of rank 1":  {func() error { _, err := Rows[int8](vector); return err }, "shape (6,) has rank 1, rows are"},
-		"rows of rank 3":  {func() error { _, err := Rows[int8](cube); return err }, "shape (1, 2, 3) has rank 3, rows are"},
-		"rows of nothing": {func() error { _, err := Rows[int8](empty); return err }, "16777217 rows of no elements, at most 16777216"},
+		"rows of rank 0": {func() error {
+			_, err := Rows[int8](Scalar[int8](1))
+			return err
+		}, "shape () has rank 0, rows are those of a tensor of rank 2"},
+		"rows of rank 1": {func() error {
+			_, err := Rows[int8](vector)
+			return err
+		}, "shape (6,) has rank 1, rows are"},
+		"rows of rank 3": {func() error {
+			_, err := Rows[int8](cube)
+			return err
+		}, "shape (1, 2, 3) has rank 3, rows are"},
+		"rows of nothing": {func() error {
+			_, err := Rows[int8](empty)
+			return err
+		}, "16777217 rows of no elements, at most 16777216"},
 	} {
-		if err := c.err(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "tensor: ") {
+		if err := c.err(); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "tensor: ") {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -97,7 +136,8 @@ func TestViewsAndCopies(t *testing.T) {
 	if !z.Equal(x) || x.Equal(y) {
 		t.Errorf("a clone equals: %v; another shape equals: %v", z.Equal(x), x.Equal(y))
 	}
-	if data[4] = 50; elements[int32](x.Bytes())[4] != 50 || elements[int32](y.Bytes())[4] != 50 || elements[int32](z.Bytes())[4] != 5 {
+	if data[4] = 50; elements[int32](x.Bytes())[4] != 50 || elements[int32](y.Bytes())[4] != 50 ||
+		elements[int32](z.Bytes())[4] != 5 {
 		t.Errorf("after a write: %v, %v, %v", x, y, z)
 	}
 	if z.Equal(x) {

@@ -18,7 +18,8 @@ func TestAnyInput(t *testing.T) {
 		Functions: map[string]any{
 			"ParseRing": topology.ParseRing, "DefaultSpeeds": topology.DefaultSpeeds, "New": topology.New,
 		},
-		Types: []any{topology.Config{}, topology.Kind(0), topology.Link{}, topology.RingName(0), topology.Rings{}, topology.Shape(0), topology.Speed{},
+		Types: []any{topology.Config{}, topology.Kind(0), topology.Link{}, topology.RingName(0), topology.Rings{},
+			topology.Shape(0), topology.Speed{},
 			topology.Speeds{}, topology.Topology{}},
 		Values: []any{whole, topology.Config{Replicas: []int{4, 4}, IPUsPerReplica: 2}},
 	})

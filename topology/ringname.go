@@ -66,7 +66,8 @@ func (t Topology) course(name RingName) (course, RingName, error) {
 		return upAndBack, name, nil
 	}
 	if t.shape == OpenLadder {
-		return 0, 0, fmt.Errorf("topology: ring %v goes around at the top: it needs a ladder with joined ends, this one is open", name)
+		return 0, 0, fmt.Errorf("topology: ring %v goes around at the top: it needs a ladder with joined ends, this "+
+			"one is open", name)
 	}
 	return straight, name, nil
 }

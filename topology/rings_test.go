@@ -249,7 +249,8 @@ func TestNamedRings(t *testing.T) {
 		back = "[0 2 4 5 3 1]"
 		fail = "error"
 	)
-	names := []topology.RingName{topology.Auto, topology.RungRing2, topology.RungRing4, topology.RungRing8, topology.RingOnLine, topology.PeripheralRing}
+	names := []topology.RingName{topology.Auto, topology.RungRing2, topology.RungRing4, topology.RungRing8,
+		topology.RingOnLine, topology.PeripheralRing}
 	for _, c := range []struct {
 		shape topology.Shape
 		ipus  int
@@ -348,7 +349,8 @@ func TestDirectHops(t *testing.T) {
 			}
 			for _, ipus := range []int{2, 3, 4, 5, 8, 16} {
 				if n*ipus%2 == 0 {
-					direct(ladder(t, topology.JoinedLadder, ipus, sizes...), all(ladder(t, topology.JoinedLadder, ipus, sizes...)))
+					direct(ladder(t, topology.JoinedLadder, ipus, sizes...),
+						all(ladder(t, topology.JoinedLadder, ipus, sizes...)))
 				}
 			}
 		}

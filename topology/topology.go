@@ -20,7 +20,8 @@ const (
 	JoinedLadder              // and the top of each column linked to its bottom
 )
 
-var shapeNames = enum.New[Shape]("shape", []string{Clique: "clique", OpenLadder: "open ladder", JoinedLadder: "joined ladder"}...)
+var shapeNames = enum.New[Shape]("shape",
+	[]string{Clique: "clique", OpenLadder: "open ladder", JoinedLadder: "joined ladder"}...)
 
 // String returns "clique", "open ladder" or "joined ladder".
 func (s Shape) String() string { return shapeNames.String(s) }
@@ -58,9 +59,11 @@ func New(c Config) (Topology, error) {
 		return Topology{}, fmt.Errorf("topology: %d IPUs per replica", c.IPUsPerReplica)
 	}
 	if c.IOTiles < 0 || c.IOTiles > MaxIOTiles {
-		return Topology{}, fmt.Errorf("topology: %d IO tiles: want 1 to %d, or 0 for %d", c.IOTiles, MaxIOTiles, DefaultIOTiles)
+		return Topology{}, fmt.Errorf("topology: %d IO tiles: want 1 to %d, or 0 for %d",
+			c.IOTiles, MaxIOTiles, DefaultIOTiles)
 	}
-	t := Topology{shape: c.Shape, ipus: max(c.IPUsPerReplica, 1), tiles: cmp.Or(c.IOTiles, DefaultIOTiles), starts: []int{0}}
+	t := Topology{shape: c.Shape, ipus: max(c.IPUsPerReplica, 1), tiles: cmp.Or(c.IOTiles, DefaultIOTiles),
+		starts: []int{0}}
 	if len(c.Replicas) == 0 {
 		return Topology{}, fmt.Errorf("topology: no link domain")
 	}
@@ -69,10 +72,12 @@ func New(c Config) (Topology, error) {
 			return Topology{}, fmt.Errorf("topology: link domain %d holds %d replicas", domain, n)
 		}
 		if n > math.MaxInt/t.ipus-t.Replicas() {
-			return Topology{}, fmt.Errorf("topology: more IPUs than can be counted: link domain %d holds %d replicas of %d", domain, n, t.ipus)
+			return Topology{}, fmt.Errorf("topology: more IPUs than can be counted: link domain %d holds %d replicas "+
+				"of %d", domain, n, t.ipus)
 		}
 		if c.Shape == JoinedLadder && n%2 != 0 && t.ipus%2 != 0 {
-			return Topology{}, fmt.Errorf("topology: %d replicas of %d IPUs leave half a rung on the joined ladder of link domain %d",
+			return Topology{}, fmt.Errorf("topology: %d replicas of %d IPUs leave half a rung on the joined ladder "+
+				"of link domain %d",
 				n, t.ipus, domain)
 		}
 		t.starts = append(t.starts, t.Replicas()+n)

@@ -69,7 +69,8 @@ func TestPlaces(t *testing.T) {
 	if got := m.String(); got != "open ladder of 4+1+2 replicas, 3 IPUs each" {
 		t.Error(got)
 	}
-	if m.Shape() != topology.OpenLadder || m.Replicas() != 7 || m.IPUs() != 21 || m.IPUsPerReplica() != 3 || m.Domains() != 3 {
+	if m.Shape() != topology.OpenLadder || m.Replicas() != 7 || m.IPUs() != 21 || m.IPUsPerReplica() != 3 ||
+		m.Domains() != 3 {
 		t.Errorf("%v: %d replicas, %d IPUs, %d domains", m, m.Replicas(), m.IPUs(), m.Domains())
 	}
 	wantDomain := []int{0, 0, 0, 0, 1, 2, 2}
@@ -98,7 +99,8 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("domain %d has replicas", id)
 			}
 			none := topology.Link{}
-			if m.IPULink(0, id) != none || m.IPULink(id, 0) != none || m.ReplicaLink(0, id) != none || m.ReplicaLink(id, 0) != none {
+			if m.IPULink(0, id) != none || m.IPULink(id, 0) != none || m.ReplicaLink(0, id) != none ||
+				m.ReplicaLink(id, 0) != none {
 				t.Errorf("a link to %d", id)
 			}
 		}
@@ -130,11 +132,12 @@ func TestSpeeds(t *testing.T) {
 		HostLink: topology.Speed{Latency: time.Millisecond},
 	}})
 	for kind, want := range map[topology.Kind]topology.Speed{
-		topology.NoLink:   {},
-		topology.Kind(9):  {},
-		topology.IPULink:  topology.DefaultSpeeds().IPULink,
-		topology.GWLink:   {BytesPerSecond: 1e9, Latency: topology.DefaultSpeeds().GWLink.Latency},
-		topology.HostLink: {BytesPerSecond: topology.DefaultSpeeds().HostLink.BytesPerSecond, Latency: time.Millisecond},
+		topology.NoLink:  {},
+		topology.Kind(9): {},
+		topology.IPULink: topology.DefaultSpeeds().IPULink,
+		topology.GWLink:  {BytesPerSecond: 1e9, Latency: topology.DefaultSpeeds().GWLink.Latency},
+		topology.HostLink: {BytesPerSecond: topology.DefaultSpeeds().HostLink.BytesPerSecond,
+			Latency: time.Millisecond},
 	} {
 		if got := m.Speed(kind); got != want {
 			t.Errorf("%v: %+v, want %+v", kind, got, want)
@@ -192,7 +195,8 @@ func TestLadderLinks(t *testing.T) {
 						}
 						if a/ipus != b/ipus && want.Count > 0 {
 							sum := between[[2]int{a / ipus, b / ipus}]
-							between[[2]int{a / ipus, b / ipus}] = topology.Link{Kind: want.Kind, Count: sum.Count + want.Count}
+							between[[2]int{a / ipus, b / ipus}] = topology.Link{Kind: want.Kind,
+								Count: sum.Count + want.Count}
 						}
 					}
 				}
@@ -292,7 +296,8 @@ func TestDocTable(t *testing.T) {
 				}
 				continue
 			}
-			if want := strings.Join(fields[2:10], " "); err != nil || strings.Trim(fmt.Sprint(rings.First), "[]") != want {
+			if want := strings.Join(fields[2:10], " "); err != nil ||
+				strings.Trim(fmt.Sprint(rings.First), "[]") != want {
 				t.Errorf("%v: %v is %v, %v, doc.go says %s", m, name, rings.First, err, want)
 			}
 		}

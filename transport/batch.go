@@ -49,7 +49,9 @@ func (c *Checker) Check(rank, size int, batch []Transfer) error {
 		slices.Sort(c.keys)
 		for k, key := range c.keys[1:] {
 			if key == c.keys[k] {
-				twice = slices.IndexFunc(batch, func(t Transfer) bool { return uint64(t.row())<<32|uint64(t.Tag) == key })
+				twice = slices.IndexFunc(batch, func(t Transfer) bool {
+					return uint64(t.row())<<32|uint64(t.Tag) == key
+				})
 			}
 		}
 	}

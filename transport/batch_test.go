@@ -54,9 +54,11 @@ func TestSame(t *testing.T) {
 }
 
 func ExampleRoundError() {
-	inner := &transport.RoundError{Replica: 3, Round: 4, Kind: transport.Recv, Peer: 2, Err: errors.New("connection reset")}
+	inner := &transport.RoundError{Replica: 3, Round: 4, Kind: transport.Recv, Peer: 2,
+		Err: errors.New("connection reset")}
 	fmt.Println(inner)
-	fmt.Println(&transport.RoundError{Replica: 0, Round: 5, Peer: -1, Err: &transport.AbortError{Replica: 3, Cause: inner}})
+	fmt.Println(&transport.RoundError{Replica: 0, Round: 5, Peer: -1,
+		Err: &transport.AbortError{Replica: 3, Cause: inner}})
 	// Output:
 	// replica 3 round 4: receive from 2: connection reset
 	// replica 0 round 5: aborted by replica 3: replica 3 round 4: receive from 2: connection reset

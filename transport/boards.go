@@ -26,7 +26,8 @@ type Boards interface {
 	// unspecified for those that published nothing. With a Combiner, the endpoint may have one member combine them for
 	// all: then combined is the result and all is nil for those who passed one. A Combiner that panics aborts the
 	// endpoint. Both results are only to be read, and good until the next call on the endpoint.
-	Gather(ctx context.Context, call Call, members []int, mine []byte, size int, c Combiner) (all [][]byte, combined []byte, err error)
+	Gather(ctx context.Context, call Call, members []int, mine []byte, size int, c Combiner) (all [][]byte,
+		combined []byte, err error)
 
 	// Broadcast copies buf of the member with index root into the others' buf, which is as long, at most SmallLimit
 	// bytes. The root does not wait until the others have it, but for a bounded number of broadcasts. So a member that

@@ -66,7 +66,8 @@ type DeadlockError struct {
 func (e *DeadlockError) Error() string {
 	waits := make([]string, len(e.Replicas))
 	for i, r := range e.Replicas {
-		waits[i] = fmt.Sprintf("replica %d in %+v waits for replica %d", r, e.Calls[i], e.Replicas[(i+1)%len(e.Replicas)])
+		waits[i] = fmt.Sprintf("replica %d in %+v waits for replica %d",
+			r, e.Calls[i], e.Replicas[(i+1)%len(e.Replicas)])
 	}
 	return "deadlock: " + strings.Join(waits, "; ")
 }

@@ -71,9 +71,10 @@ type cgroupVersion struct {
 var cgroupVersions = []cgroupVersion{
 	{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", func(c string) bool { return c == "" }},
 	{"sys/fs/cgroup/unified", "memory.max", "memory.current", "inactive_file", func(c string) bool { return c == "" }},
-	{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", func(c string) bool {
-		return strings.Contains(","+c+",", ",memory,")
-	}},
+	{"sys/fs/cgroup/memory", "memory.limit_in_bytes",
+		"memory.usage_in_bytes", "total_inactive_file", func(c string) bool {
+			return strings.Contains(","+c+",", ",memory,")
+		}},
 }
 
 // left is what a group may still have. There is no number where there is no limit, or no such group to be seen.

@@ -77,8 +77,10 @@ type byType struct {
 // typed has an entry for each element type.
 var typed = map[tensor.DType]byType{
 	tensor.Bool: functions[bool](),
-	tensor.I8:   functions[int8](), tensor.I16: functions[int16](), tensor.I32: functions[int32](), tensor.I64: functions[int64](),
-	tensor.U8: functions[uint8](), tensor.U16: functions[uint16](), tensor.U32: functions[uint32](), tensor.U64: functions[uint64](),
+	tensor.I8:   functions[int8](), tensor.I16: functions[int16](), tensor.I32: functions[int32](),
+	tensor.I64: functions[int64](),
+	tensor.U8:  functions[uint8](), tensor.U16: functions[uint16](), tensor.U32: functions[uint32](),
+	tensor.U64: functions[uint64](),
 	tensor.F16: functions[tensor.Float16](), tensor.BF16: functions[tensor.BFloat16](),
 	tensor.F32: functions[float32](), tensor.F64: functions[float64](),
 }
@@ -161,8 +163,10 @@ func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) er
 func (b *bench) describe(c collective, p place, o gcl.Options, count int) measurement {
 	s := b.settings
 	out := measurement{
-		Collective: c.String(), Transport: s.transport.name, Implementation: o.Implementation.String(), Method: o.Method.String(), N: s.n,
-		Bytes: c.larger(count, s.n) * s.dtype.Size(), Count: count, DType: s.dtype.String(), Op: "none", Root: -1, Place: p.String(),
+		Collective: c.String(), Transport: s.transport.name, Implementation: o.Implementation.String(),
+		Method: o.Method.String(), N: s.n,
+		Bytes: c.larger(count, s.n) * s.dtype.Size(), Count: count, DType: s.dtype.String(), Op: "none",
+		Root: -1, Place: p.String(),
 	}
 	if c.reduces() {
 		out.Op = s.op.String()

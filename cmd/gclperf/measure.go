@@ -63,7 +63,8 @@ func (r *runner[T]) measure(ctx context.Context, count int) error {
 		return nil
 	}
 	slices.Sort(seconds)
-	out.P50, out.P90, out.P99 = micro(quantile(seconds, .5)), micro(quantile(seconds, .9)), micro(quantile(seconds, .99))
+	out.P50, out.P90, out.P99 = micro(quantile(seconds, .5)), micro(quantile(seconds, .9)),
+		micro(quantile(seconds, .99))
 	speed := float64(out.Bytes) / out.P50 / 1e3
 	out.AlgBW, out.BusBW = short(speed), short(speed*r.operand.collective.busFactor(out.N))
 	out.Wrong, out.Allocs = int(wrong[0]), short(allocs)
@@ -90,7 +91,8 @@ func (r *runner[T]) checked(ctx context.Context, out *measurement, when string) 
 	}
 	wrong, where := r.operand.check(r.pattern, r.clerk)
 	if wrong > 0 {
-		r.bench.log.add("%s of %d bytes, method %s, %s, %s the timed calls: %d wrong elements at replica %d, the first is %d",
+		r.bench.log.add("%s of %d bytes, method %s, %s, %s the timed calls: %d wrong elements at replica %d, the "+
+			"first is %d",
 			out.Collective, out.Bytes, out.Method, out.Place, when, wrong, r.clerk.Rank(), where)
 	}
 	return wrong, nil

@@ -66,11 +66,13 @@ func (s *settings) checkMemory(ctx context.Context, available float64, source st
 	if d.total() <= available {
 		return nil
 	}
-	text := fmt.Sprintf("%d replicas with two buffers of %s each need %s of memory", s.n, formatBytes(d.buffer), formatBytes(d.total()))
+	text := fmt.Sprintf("%d replicas with two buffers of %s each need %s of memory",
+		s.n, formatBytes(d.buffer), formatBytes(d.total()))
 	if d.methods > 0 {
 		text += fmt.Sprintf(", of which the methods keep %s", formatBytes(d.methods))
 	}
-	return fmt.Errorf("%s, and %s are available (%s): want a smaller -max or -sizes, or a smaller -n", text, formatBytes(available), source)
+	return fmt.Errorf("%s, and %s are available (%s): want a smaller -max or -sizes, or a smaller -n",
+		text, formatBytes(available), source)
 }
 
 // demand adds up what the largest size takes, without the methods.
@@ -109,7 +111,8 @@ func (s *settings) countMethods(ctx context.Context, coll collective, bytes floa
 	for _, o := range options {
 		staged := s.staged(coll, o, bytes)
 		tried := []methods.Method{o.Method}
-		switch onePass := o.Implementation != gcl.Syncless && (o.Method == methods.Auto || o.Method == methods.Direct); {
+		switch onePass := o.Implementation != gcl.Syncless &&
+			(o.Method == methods.Auto || o.Method == methods.Direct); {
 		case s.n == 1:
 			continue
 		case onePass:

@@ -23,14 +23,17 @@ func parsedFlags(t *testing.T, args string) *settings {
 
 // TestTooLarge: what no machine has memory for is refused before anything is allocated or printed, like wrong flags.
 func TestTooLarge(t *testing.T) {
-	for _, args := range []string{"-sizes 1048576G", "-sizes 8,1048576G -json", "-n 512 -max 4096G -csv", "-collective all -sizes 8589934591G"} {
+	for _, args := range []string{"-sizes 1048576G",
+		"-sizes 8,1048576G -json", "-n 512 -max 4096G -csv", "-collective all -sizes 8589934591G"} {
 		if math.MaxInt == math.MaxInt32 {
-			args = strings.NewReplacer("1048576G", "2047M", "4096G", "2047M", "8589934591G", "2047M").Replace(args) + " -n 1000"
+			args = strings.NewReplacer("1048576G", "2047M",
+				"4096G", "2047M", "8589934591G", "2047M").Replace(args) + " -n 1000"
 		}
 		var out, errs safeBuffer
 		code := run(t.Context(), strings.Fields(args), &out, &errs)
 		if text := errs.String(); code != exitUsage || out.String() != "" || strings.Count(text, "\n") != 1 ||
-			!strings.Contains(text, " of memory, and ") || !strings.Contains(text, "want a smaller -max or -sizes, or a smaller -n") {
+			!strings.Contains(text, " of memory, and ") ||
+			!strings.Contains(text, "want a smaller -max or -sizes, or a smaller -n") {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, text, out.String())
 		}
 	}
@@ -45,7 +48,8 @@ func TestAddresses(t *testing.T) {
 		return
 	}
 	var out, errs safeBuffer
-	if code := run(t.Context(), []string{"-sizes", "1G"}, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), " need 4.") {
+	if code := run(t.Context(), []string{"-sizes", "1G"}, &out, &errs); code != exitUsage ||
+		!strings.Contains(errs.String(), " need 4.") {
 		t.Errorf("exit code %d, %s", code, errs.String())
 	}
 }
@@ -60,13 +64,16 @@ func TestMemoryTexts(t *testing.T) {
 	}{
 		{"-sizes 64K", gib, ""},
 		{"-sizes 1G", 6 * gib, ""},
-		{"-sizes 1G", 2 * gib, "2 replicas with two buffers of 1 GiB each need 4.05 GiB of memory, and 2 GiB are available (says the test): " +
+		{"-sizes 1G", 2 * gib, "2 replicas with two buffers of 1 GiB each need 4.05 GiB of memory, and 2 GiB are " +
+			"available (says the test): " +
 			"want a smaller -max or -sizes, or a smaller -n"},
-		{"-max 64M -n 8", gib, "8 replicas with two buffers of 66 MiB each need 1.06 GiB of memory, and 1 GiB are available (says the test): " +
+		{"-max 64M -n 8", gib, "8 replicas with two buffers of 66 MiB each need 1.06 GiB of memory, and 1 GiB are " +
+			"available (says the test): " +
 			"want a smaller -max or -sizes, or a smaller -n"},
 		{"-sizes 64M -n 8", 1.2 * gib, ""},
 		{"-sizes 64M -n 8 -implementation syncful -method direct,auto", 1.2 * gib, ""},
-		{"-sizes 64M -n 8 -method broadcast", 1.2 * gib, "8 replicas with two buffers of 66 MiB each need 2.19 GiB of memory, of which the methods keep 1.12 GiB, " +
+		{"-sizes 64M -n 8 -method broadcast", 1.2 * gib, "8 replicas with two buffers of 66 MiB each need 2.19 GiB " +
+			"of memory, of which the methods keep 1.12 GiB, " +
 			"and 1.2 GiB are available (says the test): want a smaller -max or -sizes, or a smaller -n"},
 		{"-sizes 64M -n 8 -method broadcast", 2.2 * gib, ""},
 	} {
@@ -92,7 +99,8 @@ func TestMethodMemory(t *testing.T) {
 		{"-n 1 -implementation syncless", "", 0},
 		{"-n 4", "", 0},
 		{"-n 4 -implementation hybrid -method direct", "", 0},
-		{"-n 4 -method broadcast", "", 4},                                        // a slot each, into which one after the other is folded
+		// a slot each, into which one after the other is folded
+		{"-n 4 -method broadcast", "", 4},
 		{"-n 4 -method recursive_doubling", "", 4},                               // a slot each
 		{"-n 4 -method recursive_doubling -implementation syncful", "", 4},       // as well
 		{"-n 4 -method recursive_doubling -op square_add", "", 4 + 8},            // and squares, and results
@@ -130,7 +138,8 @@ func TestMethodMemoryIsBounded(t *testing.T) {
 			for i := range schedule.Collectives() {
 				coll := collective(i)
 				for _, reproducible := range []bool{false, true} {
-					s := &settings{n: n, methods: []methods.Method{m}, implementations: []gcl.Implementation{gcl.Syncless}, reproducible: reproducible}
+					s := &settings{n: n, methods: []methods.Method{m},
+						implementations: []gcl.Implementation{gcl.Syncless}, reproducible: reproducible}
 					got, err := s.countMethods(t.Context(), coll, 1<<20)
 					if bound := s.boundMethods(demand{largest: 1 << 20}); err != nil || got > bound {
 						t.Errorf("n=%d %v %v: %v, more than %v; %v", n, m, coll, got, bound, err)
@@ -160,20 +169,25 @@ func TestAvailable(t *testing.T) {
 			"sys/fs/cgroup/a/memory.stat": "anon 5\ninactive_file 100000\n",
 		}, 300000, "limit of memory in /sys/fs/cgroup/a/memory.max"},
 		{"version 2, used up", map[string]string{
-			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "500000\n", "sys/fs/cgroup/memory.current": "600000\n",
+			"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "500000\n",
+			"sys/fs/cgroup/memory.current": "600000\n",
 		}, 0, "limit of memory in /sys/fs/cgroup/memory.max"},
 		{"version 2, more than the machine", map[string]string{
-			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "5000000\n", "sys/fs/cgroup/memory.current": "60\n",
+			"proc/meminfo": meminfo, "proc/self/cgroup": "0::/\n",
+			"sys/fs/cgroup/memory.max": "5000000\n", "sys/fs/cgroup/memory.current": "60\n",
 		}, 1024000, "MemAvailable in /proc/meminfo"},
 		{"version 1", map[string]string{
 			"proc/meminfo": meminfo, "proc/self/cgroup": "9:name=systemd:/\n4:memory:/box/one\n0::/\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
-			"sys/fs/cgroup/memory/box/one/memory.limit_in_bytes": "90000\n", "sys/fs/cgroup/memory/box/one/memory.usage_in_bytes": "50000\n",
-			"sys/fs/cgroup/memory/box/one/memory.stat": "inactive_file 1\ntotal_inactive_file 10000\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":         "9223372036854771712\n",
+			"sys/fs/cgroup/memory/memory.usage_in_bytes":         "1\n",
+			"sys/fs/cgroup/memory/box/one/memory.limit_in_bytes": "90000\n",
+			"sys/fs/cgroup/memory/box/one/memory.usage_in_bytes": "50000\n",
+			"sys/fs/cgroup/memory/box/one/memory.stat":           "inactive_file 1\ntotal_inactive_file 10000\n",
 		}, 50000, "limit of memory in /sys/fs/cgroup/memory/box/one/memory.limit_in_bytes"},
 		{"version 1, a path of the host in a container", map[string]string{
 			"proc/self/cgroup":                           "4:cpu,memory:/host/path\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "90000\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "50000\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "90000\n",
+			"sys/fs/cgroup/memory/memory.usage_in_bytes": "50000\n",
 		}, 40000, "limit of memory in /sys/fs/cgroup/memory/memory.limit_in_bytes"},
 	} {
 		root := fstest.MapFS{}

@@ -60,8 +60,10 @@ func TestPlan(t *testing.T) {
 		{s: settings{time: time.Hour, sync: true, iters: 17}, each: 1e-6, calls: 1, spans: 17},
 	} {
 		calls, spans := plan(&c.s, c.each)
-		if math.Abs(float64(calls-c.calls)) > 1 || math.Abs(float64(spans-c.spans)) > 1 || c.s.iters > 0 && calls*spans < c.s.iters {
-			t.Errorf("time %v, iters %d, sync %v, %v s each: %d calls %d times, want %d and %d", c.s.time, c.s.iters, c.s.sync, c.each, calls, spans, c.calls, c.spans)
+		if math.Abs(float64(calls-c.calls)) > 1 || math.Abs(float64(spans-c.spans)) > 1 ||
+			c.s.iters > 0 && calls*spans < c.s.iters {
+			t.Errorf("time %v, iters %d, sync %v, %v s each: %d calls %d times, want %d and %d",
+				c.s.time, c.s.iters, c.s.sync, c.each, calls, spans, c.calls, c.spans)
 		}
 	}
 }

@@ -23,7 +23,8 @@ type operand[T tensor.Element] struct {
 
 // newOperand lays out a call with count elements in a replica's two buffers. A buffer that only the root has is there
 // on all replicas: it may be.
-func newOperand[T tensor.Element](c collective, p place, count int, comm *gcl.Comm, first, second []T) (operand[T], error) {
+func newOperand[T tensor.Element](c collective, p place, count int, comm *gcl.Comm, first,
+	second []T) (operand[T], error) {
 	n, rank := comm.Size(), comm.Rank()
 	input, result := c.lengths(count, n)
 	o := operand[T]{collective: c, place: p, input: first[:input], result: second[:result]}

@@ -12,13 +12,15 @@ import (
 // sample is made up.
 func sample() []measurement {
 	m := measurement{
-		Collective: "allreduce", Transport: "inproc", Implementation: "Auto", Method: "auto", N: 8, Bytes: 8, Count: 2, DType: "float32", Op: "ADD",
+		Collective: "allreduce", Transport: "inproc",
+		Implementation: "Auto", Method: "auto", N: 8, Bytes: 8, Count: 2, DType: "float32", Op: "ADD",
 		Root: -1, Place: "oop", P50: 0.7012, P90: 0.9, P99: 12.3456, AlgBW: 0.0114, BusBW: 0.01995,
 	}
 	ip := m
 	ip.Place, ip.P50, ip.Wrong, ip.Allocs = "ip", 1.25, 3, 0.25
 	large := m
-	large.Bytes, large.Count, large.P50, large.P90, large.P99, large.AlgBW, large.BusBW = 64<<20, 16<<20, 36012.3, 37000, 38123.9, 1.8635, 3.26113
+	large.Bytes, large.Count, large.P50, large.P90, large.P99, large.AlgBW, large.BusBW = 64<<20, 16<<20, 36012.3,
+		37000, 38123.9, 1.8635, 3.26113
 	largeIP := large
 	largeIP.Place = "ip"
 	bc := large
@@ -52,9 +54,11 @@ func printed(t *testing.T, s *settings, all []measurement) []byte {
 
 func TestGolden(t *testing.T) {
 	for name, f := range map[string]format{"sample.txt": asTable, "sample.json": asJSON, "sample.csv": asCSV} {
-		golden(t, name, printed(t, &settings{format: f, places: []place{outOfPlace, inPlace}, time: 100 * time.Millisecond}, sample()))
+		golden(t, name, printed(t,
+			&settings{format: f, places: []place{outOfPlace, inPlace}, time: 100 * time.Millisecond}, sample()))
 	}
-	golden(t, "oop.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 20, sync: true, reproducible: true}, sample()[2:3]))
+	golden(t, "oop.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 20, sync: true, reproducible: true},
+		sample()[2:3]))
 	golden(t, "implementations.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 1}, twoImplementations()))
 	if got := string(printed(t, &settings{format: asJSON}, nil)); got != "[]\n" {
 		t.Errorf("JSON of nothing: %q", got)
@@ -63,7 +67,8 @@ func TestGolden(t *testing.T) {
 
 // TestFields holds on to the fields of -json, which others read.
 func TestFields(t *testing.T) {
-	const want = "collective transport implementation method n bytes count dtype op root place p50_us p90_us p99_us algbw_gbps busbw_gbps wrong allocs"
+	const want = "collective transport implementation method n bytes count dtype op root place p50_us p90_us p99_us " +
+		"algbw_gbps busbw_gbps wrong allocs"
 	var got []string
 	for i := range reflect.TypeFor[measurement]().NumField() {
 		got = append(got, reflect.TypeFor[measurement]().Field(i).Tag.Get("json"))
@@ -72,7 +77,8 @@ func TestFields(t *testing.T) {
 		t.Errorf("fields %v, want %s", got, want)
 	}
 	var out []map[string]any
-	if err := json.Unmarshal(printed(t, &settings{format: asJSON}, sample()), &out); err != nil || len(out[0]) != len(got) {
+	if err := json.Unmarshal(printed(t, &settings{format: asJSON}, sample()), &out); err != nil ||
+		len(out[0]) != len(got) {
 		t.Errorf("%v, %d fields in an object, want %d", err, len(out[0]), len(got))
 	}
 }

@@ -25,7 +25,8 @@ func picture(s *settings, seen []measurement) *plot.Figure {
 	fig := &plot.Figure{Title: strings.Join(title, ", ")}
 	for _, c := range s.collectives {
 		place := s.places[0]
-		if c.contract().Input == schedule.AtRoot { // its root has nothing to copy in place, which is what other libraries measure
+		// its root has nothing to copy in place, which is what other libraries measure
+		if c.contract().Input == schedule.AtRoot {
 			place = s.places[len(s.places)-1]
 		}
 		fig.Rows = append(fig.Rows, row(s, c, place, seen))
@@ -40,9 +41,13 @@ func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
 		what += " " + s.op.String()
 	}
 	what += map[place]string{outOfPlace: ", out of place", inPlace: ", in place"}[p]
-	x := plot.Axis{Label: "size (bytes of the larger buffer of a replica)", Base: 2, Tick: func(v float64) string { return formatSize(int(v)) }}
-	times := plot.Panel{Title: what + ": time", X: x, Y: plot.Axis{Label: "time of a call (p50)", Base: 10, Tick: formatMicro}}
-	speeds := plot.Panel{Title: what + ": bus bandwidth", X: x, Y: plot.Axis{Label: "bus bandwidth (GB/s)", Base: 10, Tick: plot.Plain}}
+	x := plot.Axis{Label: "size (bytes of the larger buffer of a replica)", Base: 2, Tick: func(v float64) string {
+		return formatSize(int(v))
+	}}
+	times := plot.Panel{Title: what + ": time", X: x,
+		Y: plot.Axis{Label: "time of a call (p50)", Base: 10, Tick: formatMicro}}
+	speeds := plot.Panel{Title: what + ": bus bandwidth",
+		X: x, Y: plot.Axis{Label: "bus bandwidth (GB/s)", Base: 10, Tick: plot.Plain}}
 	add := func(l plot.Line) {
 		times.Lines = append(times.Lines, l)
 		fast := l
@@ -61,7 +66,8 @@ func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
 				l.Name += ", " + i.String()
 			}
 			for _, r := range seen {
-				if r.Collective == c.String() && r.Method == m.String() && r.Implementation == i.String() && r.Place == p.String() {
+				if r.Collective == c.String() && r.Method == m.String() && r.Implementation == i.String() &&
+					r.Place == p.String() {
 					l.Points = append(l.Points, plot.Point{X: float64(r.Bytes), Y: r.P50})
 				}
 			}

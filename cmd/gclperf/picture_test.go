@@ -15,21 +15,24 @@ import (
 func TestPicture(t *testing.T) {
 	s := &settings{
 		implementations: []gcl.Implementation{gcl.AutoImplementation},
-		collectives:     []collective{allReduce, broadcast}, n: 8, transport: connections[0], methods: append([]methods.Method{methods.Auto}, methods.All()...),
-		dtype: tensor.F32, op: gcl.Add, places: []place{outOfPlace, inPlace}, sizes: []int{8, 64 << 20},
+		collectives:     []collective{allReduce, broadcast}, n: 8, transport: connections[0],
+		methods: append([]methods.Method{methods.Auto}, methods.All()...),
+		dtype:   tensor.F32, op: gcl.Add, places: []place{outOfPlace, inPlace}, sizes: []int{8, 64 << 20},
 	}
 	var seen []measurement
 	for i, m := range s.methods {
 		for size := 8; size <= 64<<20; size *= 8 {
 			for _, c := range s.collectives {
 				for _, p := range s.places {
-					seen = append(seen, measurement{Collective: c.String(), Method: m.String(), Implementation: "Auto", Place: p.String(), N: 8, Bytes: size,
+					seen = append(seen, measurement{Collective: c.String(), Method: m.String(), Implementation: "Auto",
+						Place: p.String(), N: 8, Bytes: size,
 						P50: (.5 + float64(i)*math.Sqrt(float64(i))/3) * (1 + float64(size)/float64(2000+200*i))})
 				}
 			}
 		}
 	}
-	s.floor = []floorPoint{{8, 8, "oop", .21}, {8, 1024, "oop", .57}, {8, 32768, "oop", 6.5}, {8, 1 << 20, "oop", 300}, {8, 1 << 20, "oop", 174}, {8, 64 << 20, "oop", 22000},
+	s.floor = []floorPoint{{8, 8, "oop", .21}, {8, 1024, "oop", .57}, {8, 32768, "oop", 6.5}, {8, 1 << 20, "oop", 300},
+		{8, 1 << 20, "oop", 174}, {8, 64 << 20, "oop", 22000},
 		{8, 1 << 20, "ip", 1}, {4, 1 << 20, "oop", 1}, {8, 1 << 30, "oop", 1}}
 	var b, again bytes.Buffer
 	if err := picture(s, seen).Write(&b); err != nil {
@@ -44,24 +47,28 @@ func TestPicture(t *testing.T) {
 // TestPictureOfImplementations wants a line of its own for each implementation, with its own points.
 func TestPictureOfImplementations(t *testing.T) {
 	s := &settings{
-		collectives: []collective{allReduce}, n: 8, transport: connections[0], methods: []methods.Method{methods.Auto}, dtype: tensor.F32, op: gcl.Add,
+		collectives: []collective{allReduce}, n: 8, transport: connections[0], methods: []methods.Method{methods.Auto},
+		dtype: tensor.F32, op: gcl.Add,
 		implementations: []gcl.Implementation{gcl.Syncless, gcl.Syncful}, places: []place{outOfPlace}, sizes: []int{8},
 	}
 	seen := twoImplementations()
 	seen[0].P50, seen[1].P50 = 3, 2
 	lines := picture(s, seen).Rows[0][0].Lines
 	if len(lines) != 2 || lines[0].Name != "auto, Syncless" || lines[1].Name != "auto, Syncful" ||
-		!slices.Equal(lines[0].Points, []plot.Point{{X: 8, Y: 3}}) || !slices.Equal(lines[1].Points, []plot.Point{{X: 8, Y: 2}}) {
+		!slices.Equal(lines[0].Points, []plot.Point{{X: 8, Y: 3}}) ||
+		!slices.Equal(lines[1].Points, []plot.Point{{X: 8, Y: 2}}) {
 		t.Errorf("%+v", lines)
 	}
 }
 
 func TestParseFloor(t *testing.T) {
 	got, err := parseFloor("arlimit,2,8,oop,reg,thp,0.120,0.100,0.067,0.067\r\n\narlimit,8,1048576,ip,nt,4k,174.0,170.0,6.0,10.5\n")
-	if err != nil || len(got) != 2 || got[0] != (floorPoint{2, 8, "oop", .12}) || got[1] != (floorPoint{8, 1 << 20, "ip", 174}) {
+	if err != nil || len(got) != 2 || got[0] != (floorPoint{2, 8, "oop", .12}) ||
+		got[1] != (floorPoint{8, 1 << 20, "ip", 174}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, bad := range []string{"", "\n", "x", "arlimit,2,8,oop,reg,thp,0.120,0.100,0.067", "other,2,8,oop,reg,thp,0.120,0.100,0.067,0.067", "arlimit,x,8,oop,reg,thp,1,1,1,1",
+	for _, bad := range []string{"", "\n", "x", "arlimit,2,8,oop,reg,thp,0.120,0.100,0.067",
+		"other,2,8,oop,reg,thp,0.120,0.100,0.067,0.067", "arlimit,x,8,oop,reg,thp,1,1,1,1",
 		"arlimit,2,-8,oop,reg,thp,1,1,1,1", "arlimit,2,8,oop,reg,thp,0,1,1,1", "arlimit,2,8,oop,reg,thp,NaN,1,1,1"} {
 		if got, err := parseFloor(bad); err == nil {
 			t.Errorf("%q: %v, want an error", bad, got)

@@ -24,7 +24,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // runTampered is run with a result that somebody may change between a collective and its check: nil, but for tests.
-func runTampered(ctx context.Context, args []string, stdout, stderr io.Writer, tamper func(replica int, result []byte)) int {
+func runTampered(ctx context.Context, args []string, stdout, stderr io.Writer,
+	tamper func(replica int, result []byte)) int {
 	s, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		usage(stdout)

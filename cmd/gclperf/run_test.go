@@ -68,7 +68,8 @@ func operators(t *testing.T, d tensor.DType) (out []gcl.Operator) {
 func TestEverything(t *testing.T) {
 	try := func(n int, d tensor.DType, op gcl.Operator, collectives, reproducible string) {
 		t.Run(fmt.Sprintf("n=%d/dtype=%v/op=%v", n, d, op), func(t *testing.T) {
-			got := perform(t, t.Context(), nil, "-collective", collectives, "-n", fmt.Sprint(n), "-dtype", d.String(), "-op", op.String(),
+			got := perform(t, t.Context(), nil, "-collective",
+				collectives, "-n", fmt.Sprint(n), "-dtype", d.String(), "-op", op.String(),
 				"-sizes", "40000", "-iters", "1", "-json", "-root", fmt.Sprint(n-1), reproducible)
 			if got.code != exitOK || got.stderr != "" {
 				t.Fatalf("code %d, stderr %s", got.code, got.stderr)
@@ -113,7 +114,8 @@ func TestMethods(t *testing.T) {
 		{"direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync=false"},
 		{"direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync"},
 	} {
-		got := perform(t, t.Context(), nil, "-collective", "all", "-n", "3", "-method", x.methods, "-implementation", x.implementations,
+		got := perform(t, t.Context(), nil, "-collective",
+			"all", "-n", "3", "-method", x.methods, "-implementation", x.implementations,
 			"-sizes", x.sizes, "-iters", "5", "-json", x.sync)
 		if got.code != exitOK || got.stderr != "" {
 			t.Fatalf("%+v: code %d, stderr %s", x, got.code, got.stderr)
@@ -125,7 +127,8 @@ func TestMethods(t *testing.T) {
 		want := map[string]int{}
 		for m := range strings.SplitSeq(x.methods, ",") {
 			for i := range strings.SplitSeq(x.implementations, ",") {
-				want[strings.ToLower(m+" "+i)] = int(numCollectives()) * len(strings.Split(x.sizes, ",")) * len(placeNames)
+				want[strings.ToLower(m+" "+i)] = int(numCollectives()) * len(strings.Split(x.sizes,
+					",")) * len(placeNames)
 			}
 		}
 		if !maps.Equal(have, want) {
@@ -150,14 +153,16 @@ func TestEnvironment(t *testing.T) {
 	}
 	got = perform(t, t.Context(), nil, args...)
 	for _, want := range []string{"method clockwise_ring, implementation Syncless\n",
-		"\n# GCL_OPTIONS={\"method\": \"clockwise_ring\", \"collectiveImplementation\": \"Syncless\"} overrides the flags\n"} {
+		"\n# GCL_OPTIONS={\"method\": \"clockwise_ring\", \"collectiveImplementation\": \"Syncless\"} overrides the " +
+			"flags\n"} {
 		if got.code != exitOK || !strings.Contains(got.stdout, want) {
 			t.Errorf("%+v does not say %q", got, want)
 		}
 	}
 	t.Setenv("GCL_OPTIONS", `{"method": "ring"}`)
 	got = perform(t, t.Context(), nil, args...)
-	if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, "option method=ring in the environment variable GCL_OPTIONS: no such value, the closest is ") {
+	if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, "option method=ring in the "+
+		"environment variable GCL_OPTIONS: no such value, the closest is ") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -179,13 +184,15 @@ func TestTrueSizes(t *testing.T) {
 		{"gather", 3, "8,1KiB", []int{12, 1032}, []int{1, 86}},
 		{"scatter", 3, "8,1KiB", []int{12, 1032}, []int{1, 86}},
 	} {
-		got := perform(t, t.Context(), nil, "-collective", c.collective, "-n", fmt.Sprint(c.n), "-sizes", c.sizes, "-iters", "1", "-json", "-place", "oop")
+		got := perform(t, t.Context(), nil, "-collective",
+			c.collective, "-n", fmt.Sprint(c.n), "-sizes", c.sizes, "-iters", "1", "-json", "-place", "oop")
 		var sizes, counts []int
 		for _, m := range parsed(t, got.stdout) {
 			sizes, counts = append(sizes, m.Bytes), append(counts, m.Count)
 		}
 		if !slices.Equal(sizes, c.bytes) || !slices.Equal(counts, c.count) {
-			t.Errorf("%s over %d, sizes %s: bytes %v, counts %v, want %v and %v", c.collective, c.n, c.sizes, sizes, counts, c.bytes, c.count)
+			t.Errorf("%s over %d, sizes %s: bytes %v, counts %v, want %v and %v",
+				c.collective, c.n, c.sizes, sizes, counts, c.bytes, c.count)
 		}
 	}
 }
@@ -207,13 +214,15 @@ func TestTampered(t *testing.T) {
 						}
 					}
 				}, "-collective", c, "-root", "2", "-place", p, "-n", "3", "-sizes", "9000", "-iters", "3", format)
-				if got.code != exitWrong || !strings.Contains(got.stderr, "1 wrong elements at replica 2") || !strings.Contains(got.stderr, "after the timed calls") {
+				if got.code != exitWrong || !strings.Contains(got.stderr, "1 wrong elements at replica 2") ||
+					!strings.Contains(got.stderr, "after the timed calls") {
 					t.Errorf("%s %s %s: code %d, stderr %s", c, p, format, got.code, got.stderr)
 				}
 				if format == "-json" && parsed(t, got.stdout)[0].Wrong != 1 {
 					t.Errorf("%s %s: %s", c, p, got.stdout)
 				}
-				if batch := format == "-batch"; format != "-json" && format != "-csv" && strings.Contains(got.stdout, " by a Batch") != batch {
+				if batch := format == "-batch"; format != "-json" && format != "-csv" &&
+					strings.Contains(got.stdout, " by a Batch") != batch {
 					t.Errorf("%s %s %s: %s", c, p, format, got.stdout)
 				}
 				if format == "-sync" && !strings.Contains(got.stdout, "FAILED") {
@@ -287,7 +296,8 @@ func TestSVG(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "out.svg")
-	got := perform(t, t.Context(), nil, "-collective", "allreduce,broadcast", "-method", "auto,direct", "-implementation", "Syncless,Syncful", "-sizes", "8,1K", "-iters", "2", "-svg", file, "-floor", floor)
+	got := perform(t, t.Context(), nil, "-collective", "allreduce,broadcast", "-method", "auto,direct",
+		"-implementation", "Syncless,Syncful", "-sizes", "8,1K", "-iters", "2", "-svg", file, "-floor", floor)
 	if got.code != exitOK {
 		t.Fatal(got)
 	}
@@ -295,7 +305,8 @@ func TestSVG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<svg", "allreduce ADD", "broadcast, in place", ">direct, Syncless<", ">direct, Syncful<", "floor"} {
+	for _, want := range []string{"<svg", "allreduce ADD",
+		"broadcast, in place", ">direct, Syncless<", ">direct, Syncful<", "floor"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in the picture", want)
 		}

@@ -65,28 +65,41 @@ type raw struct {
 // flags declares the flags.
 func flags(r *raw) *flag.FlagSet {
 	f := flag.NewFlagSet("gclperf", flag.ContinueOnError)
-	f.StringVar(&r.collective, "collective", "allreduce", "what to measure: some of "+strings.Join(collectiveNames(), ", ")+", with commas; or all")
+	f.StringVar(&r.collective, "collective", "allreduce",
+		"what to measure: some of "+strings.Join(collectiveNames(), ", ")+", with commas; or all")
 	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most", maxReplicas))
 	f.StringVar(&r.transport, "transport", "inproc", "what the replicas talk over: inproc, goroutines of one process")
 	f.StringVar(&r.method, "method", "auto", "methods, with commas: auto, or some of "+methodNames())
-	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless (messages), Syncful (barriers and each other's memory), Hybrid (Syncful here, where all replicas are on one host)")
-	f.BoolVar(&r.reproducible, "reproducible", false, "reduce in rank order, so that the bits do not depend on the method")
+	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless "+
+		"(messages), Syncful (barriers and each other's memory), Hybrid (Syncful here, where all replicas are on one "+
+		"host)")
+	f.BoolVar(&r.reproducible, "reproducible", false, "reduce in rank order, so that the bits do not depend on the "+
+		"method")
 	f.StringVar(&r.dtype, "dtype", "float32", "element type: "+dtypeNames())
-	f.StringVar(&r.op, "op", "ADD", "operator of a reduction: ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD or LOCAL; in lower case too")
+	f.StringVar(&r.op, "op", "ADD", "operator of a reduction: ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, "+
+		"SQUARE_ADD or LOCAL; in lower case too")
 	f.IntVar(&r.root, "root", 0, "`rank` that alone has the data or the result of a collective with a root")
 	f.StringVar(&r.place, "place", "both", "where the result goes: oop (out of place), ip (in place) or both")
-	f.StringVar(&r.min, "min", "8", "first `size` in bytes of the larger buffer of a replica: 8, 1K, 1KiB, 64MiB; K is 1024")
+	f.StringVar(&r.min, "min", "8", "first `size` in bytes of the larger buffer of a replica: 8, 1K, 1KiB, 64MiB; K "+
+		"is 1024")
 	f.StringVar(&r.max, "max", "64MiB", "last `size`")
 	f.IntVar(&r.factor, "factor", 2, "each size is that many times the one before")
-	f.StringVar(&r.sizes, "sizes", "", "exactly these sizes, with commas, smaller ones first, in place of -min, -max and -factor")
-	f.IntVar(&r.iters, "iters", 0, "timed `calls` at each size, or a few more to fill a batch; 0: as many as -time allows")
-	f.DurationVar(&r.time, "time", 100*time.Millisecond, "timed calls last about so long at each size; a batch a twentieth of it, but 1ms at least")
-	f.BoolVar(&r.batch, "batch", false, "calls by a gcl.Batch, which has been put together before, in place of calls that are made one by one")
-	f.BoolVar(&r.sync, "sync", false, "a barrier before each call, which is timed by itself, in place of batches of calls back to back")
+	f.StringVar(&r.sizes, "sizes", "", "exactly these sizes, with commas, smaller ones first, in place of -min, -max "+
+		"and -factor")
+	f.IntVar(&r.iters, "iters", 0, "timed `calls` at each size, or a few more to fill a batch; 0: as many as -time "+
+		"allows")
+	f.DurationVar(&r.time, "time", 100*time.Millisecond, "timed calls last about so long at each size; a batch a "+
+		"twentieth of it, but 1ms at least")
+	f.BoolVar(&r.batch, "batch", false, "calls by a gcl.Batch, which has been put together before, in place of calls "+
+		"that are made one by one")
+	f.BoolVar(&r.sync, "sync", false, "a barrier before each call, which is timed by itself, in place of batches of "+
+		"calls back to back")
 	f.BoolVar(&r.json, "json", false, "print an array of JSON objects")
 	f.BoolVar(&r.csv, "csv", false, "print the fields of -json as CSV, line by line")
-	f.StringVar(&r.svg, "svg", "", "also draw time and bus bandwidth against size, a line for each method and implementation, into this `file`")
-	f.StringVar(&r.floor, "floor", "", "with -svg: draw the floor too, from this `file` in the CSV that bench/peers/arlimit.c prints")
+	f.StringVar(&r.svg, "svg", "", "also draw time and bus bandwidth against size, a line for each method and "+
+		"implementation, into this `file`")
+	f.StringVar(&r.floor, "floor", "", "with -svg: draw the floor too, from this `file` in the CSV that "+
+		"bench/peers/arlimit.c prints")
 	return f
 }
 
@@ -150,7 +163,8 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // settings checks the flags, of which some were given.
 func (r *raw) settings(given map[string]bool) (*settings, error) {
-	s := &settings{n: r.n, root: r.root, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync, batch: r.batch, svg: r.svg}
+	s := &settings{n: r.n, root: r.root, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
+		batch: r.batch, svg: r.svg}
 	var err error
 	if s.collectives, err = parseCollectives(r.collective); err != nil {
 		return nil, err
@@ -172,7 +186,8 @@ func (r *raw) settings(given map[string]bool) (*settings, error) {
 		}
 		s.implementations = append(s.implementations, i)
 	}
-	if err := errors.Join(once("-collective", s.collectives), once("-method", s.methods), once("-implementation", s.implementations)); err != nil {
+	if err := errors.Join(once("-collective", s.collectives), once("-method", s.methods),
+		once("-implementation", s.implementations)); err != nil {
 		return nil, err
 	}
 	if s.dtype, err = tensor.ParseDType(r.dtype); err != nil {
@@ -261,7 +276,8 @@ func (r *raw) sizeList(given map[string]bool) ([]int, error) {
 				return nil, fmt.Errorf("-sizes: %w", err)
 			}
 			if len(out) > 0 && size <= out[len(out)-1] {
-				return nil, fmt.Errorf("-sizes: %s comes after %s, want smaller ones first and each once", text, formatSize(out[len(out)-1]))
+				return nil, fmt.Errorf("-sizes: %s comes after %s, want smaller ones first and each once",
+					text, formatSize(out[len(out)-1]))
 			}
 			out = append(out, size)
 		}

@@ -22,21 +22,27 @@ func TestDefaults(t *testing.T) {
 	if len(s.sizes) != 24 || s.sizes[0] != 8 || s.sizes[23] != 64<<20 {
 		t.Errorf("sizes %v", s.sizes)
 	}
-	if !slices.Equal(s.collectives, []collective{allReduce}) || !slices.Equal(s.methods, []methods.Method{methods.Auto}) || s.n != 2 ||
-		s.dtype != tensor.F32 || s.op != gcl.Add || len(s.places) != 2 || s.time != 100*time.Millisecond || s.transport.name != "inproc" {
+	if !slices.Equal(s.collectives, []collective{allReduce}) ||
+		!slices.Equal(s.methods, []methods.Method{methods.Auto}) || s.n != 2 ||
+		s.dtype != tensor.F32 || s.op != gcl.Add || len(s.places) != 2 || s.time != 100*time.Millisecond ||
+		s.transport.name != "inproc" {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestFlags(t *testing.T) {
-	s, err := parse(strings.Fields("-collective allgather,broadcast -n 4 -method direct,clockwise_ring -implementation syncful,Auto -reproducible -dtype bfloat16 " +
+	s, err := parse(strings.Fields("-collective allgather,broadcast -n 4 -method direct,clockwise_ring " +
+		"-implementation syncful,Auto -reproducible -dtype bfloat16 " +
 		"-op square_add -root 3 -place ip -min 1K -max 1MiB -factor 4 -iters 7 -sync -csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.collectives, []collective{allGather, broadcast}) || !slices.Equal(s.methods, []methods.Method{methods.Direct, methods.ClockwiseRing}) ||
-		s.n != 4 || !slices.Equal(s.implementations, []gcl.Implementation{gcl.Syncful, gcl.AutoImplementation}) || !s.reproducible || s.dtype != tensor.BF16 || s.op != gcl.SquareAdd || s.root != 3 ||
-		!slices.Equal(s.places, []place{inPlace}) || !slices.Equal(s.sizes, []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}) ||
+	if !slices.Equal(s.collectives, []collective{allGather, broadcast}) ||
+		!slices.Equal(s.methods, []methods.Method{methods.Direct, methods.ClockwiseRing}) ||
+		s.n != 4 || !slices.Equal(s.implementations, []gcl.Implementation{gcl.Syncful, gcl.AutoImplementation}) ||
+		!s.reproducible || s.dtype != tensor.BF16 || s.op != gcl.SquareAdd || s.root != 3 ||
+		!slices.Equal(s.places, []place{inPlace}) ||
+		!slices.Equal(s.sizes, []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}) ||
 		s.iters != 7 || !s.sync || s.format != asCSV {
 		t.Errorf("%+v", s)
 	}
@@ -49,33 +55,34 @@ func TestWrongFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"-nonsense":                           "not defined: -nonsense",
-		"-n":                                  "needs an argument: -n",
-		"-n x":                                `invalid value "x" for flag -n`,
-		"extra":                               `unexpected argument "extra"`,
-		"-n 0":                                "-n 0, want 1 to 1024",
-		"-n 1025":                             "-n 1025, want 1 to 1024",
-		"-collective allreduce,allreduce":     "-collective: allreduce is given twice",
-		"-method auto,direct,auto":            "-method: auto is given twice",
-		"-implementation auto,Auto":           "-implementation: Auto is given twice",
-		"-implementation Syncful,":            `unknown implementation ""`,
-		"-sizes 8,8":                          "-sizes: 8 comes after 8 B, want smaller ones first and each once",
-		"-sizes 8,1K,512":                     "-sizes: 512 comes after 1 KiB",
-		"-svg .":                              "-svg . is a directory, want a file",
-		"-svg=":                               "-svg has no name of a file",
-		"-floor=":                             "-floor is drawn by -svg only",
-		"-svg x.svg -floor=":                  "-floor: open : no such file",
-		"-root 2":                             "-root 2 is not a rank, 0 to 1",
-		"-root -1":                            "-root -1 is not a rank",
-		"-collective allsum":                  `-collective "allsum", want some of allreduce, reducescatter, allgather, alltoall, broadcast, reduce, gather, scatter, or all`,
-		"-collective allreduce,":              `-collective ""`,
-		"-transport tcp":                      `-transport "tcp" does not exist; there is inproc`,
-		"-method ring":                        `unknown method "ring", the closest is auto; want one of auto, broadcast, clockwise_ring`,
-		"-method direct,":                     `unknown method ""`,
-		"-implementation hybird":              `unknown implementation "hybird", the closest is Hybrid; want one of Auto, Syncless, Syncful, Hybrid`,
-		"-dtype float":                        `unknown dtype "float", the closest is float16; want one of`,
-		"-op SUM":                             `unknown operator "SUM", the closest is MUL; want one of ADD`,
-		"-op MEAN -dtype int32":               "gclperf: -op MEAN -dtype int32: operator MEAN takes floating point, not int32\n",
+		"-nonsense":                       "not defined: -nonsense",
+		"-n":                              "needs an argument: -n",
+		"-n x":                            `invalid value "x" for flag -n`,
+		"extra":                           `unexpected argument "extra"`,
+		"-n 0":                            "-n 0, want 1 to 1024",
+		"-n 1025":                         "-n 1025, want 1 to 1024",
+		"-collective allreduce,allreduce": "-collective: allreduce is given twice",
+		"-method auto,direct,auto":        "-method: auto is given twice",
+		"-implementation auto,Auto":       "-implementation: Auto is given twice",
+		"-implementation Syncful,":        `unknown implementation ""`,
+		"-sizes 8,8":                      "-sizes: 8 comes after 8 B, want smaller ones first and each once",
+		"-sizes 8,1K,512":                 "-sizes: 512 comes after 1 KiB",
+		"-svg .":                          "-svg . is a directory, want a file",
+		"-svg=":                           "-svg has no name of a file",
+		"-floor=":                         "-floor is drawn by -svg only",
+		"-svg x.svg -floor=":              "-floor: open : no such file",
+		"-root 2":                         "-root 2 is not a rank, 0 to 1",
+		"-root -1":                        "-root -1 is not a rank",
+		"-collective allsum":              `-collective "allsum", want some of allreduce, reducescatter, allgather, alltoall, broadcast, reduce, gather, scatter, or all`,
+		"-collective allreduce,":          `-collective ""`,
+		"-transport tcp":                  `-transport "tcp" does not exist; there is inproc`,
+		"-method ring":                    `unknown method "ring", the closest is auto; want one of auto, broadcast, clockwise_ring`,
+		"-method direct,":                 `unknown method ""`,
+		"-implementation hybird":          `unknown implementation "hybird", the closest is Hybrid; want one of Auto, Syncless, Syncful, Hybrid`,
+		"-dtype float":                    `unknown dtype "float", the closest is float16; want one of`,
+		"-op SUM":                         `unknown operator "SUM", the closest is MUL; want one of ADD`,
+		"-op MEAN -dtype int32": "gclperf: -op MEAN -dtype int32: operator MEAN takes floating point, " +
+			"not int32\n",
 		"-op LOGICAL_AND":                     "operator LOGICAL_AND takes bool, not float32",
 		"-dtype bool":                         "operator ADD takes numbers, not bool",
 		"-collective reducescatter -op AND":   `unknown operator "AND"`,
@@ -100,7 +107,8 @@ func TestWrongFlags(t *testing.T) {
 		"-svg x.svg -floor " + bad:            `line 1: "arlimit,2" is not a line of arlimit`,
 	} {
 		got := perform(t, t.Context(), nil, strings.Fields(args)...)
-		if got.code != exitUsage || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 || got.stdout != "" {
+		if got.code != exitUsage || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 ||
+			got.stdout != "" {
 			t.Errorf("%s: code %d, stderr %q, want %q; stdout %q", args, got.code, got.stderr, want, got.stdout)
 		}
 	}
@@ -108,7 +116,8 @@ func TestWrongFlags(t *testing.T) {
 
 // TestOperatorIsFree lets collectives without an operator have any.
 func TestOperatorIsFree(t *testing.T) {
-	got := perform(t, t.Context(), nil, strings.Fields("-collective allgather,alltoall,broadcast -dtype bool -sizes 8 -iters 1 -json")...)
+	got := perform(t, t.Context(), nil,
+		strings.Fields("-collective allgather,alltoall,broadcast -dtype bool -sizes 8 -iters 1 -json")...)
 	if got.code != exitOK {
 		t.Fatal(got)
 	}

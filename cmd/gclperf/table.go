@@ -28,7 +28,8 @@ func (t *table) printf(format string, args ...any) {
 }
 
 func (t *table) add(m measurement) error {
-	if m.Collective != t.latest.Collective || m.Method != t.latest.Method || m.Implementation != t.latest.Implementation {
+	if m.Collective != t.latest.Collective || m.Method != t.latest.Method ||
+		m.Implementation != t.latest.Implementation {
 		t.foot()
 		t.head(m)
 	}
@@ -66,7 +67,8 @@ func (t *table) head(m measurement) {
 	if s.batch {
 		mode += " by a Batch"
 	}
-	t.printf("# gclperf %s, %d replicas, transport %s, method %s, implementation %s%s\n", m.Collective, m.N, m.Transport, m.Method, m.Implementation, reproducible)
+	t.printf("# gclperf %s, %d replicas, transport %s, method %s, implementation %s%s\n",
+		m.Collective, m.N, m.Transport, m.Method, m.Implementation, reproducible)
 	if overrides := os.Getenv("GCL_OPTIONS"); overrides != "" {
 		t.printf("# GCL_OPTIONS=%s overrides the flags\n", strings.Join(strings.Fields(overrides), " "))
 	}

@@ -49,7 +49,8 @@ func compare(ctx context.Context, cfg config, book *text, s size, out *progress.
 			out.Line(fmt.Sprintf("%d replicas are left out: they cannot share a batch of %d equally", n, cfg.batch))
 		}
 	}
-	out.Line(fmt.Sprintf("%-9s %-8s %11s %13s %9s %10s %9s %10s %13s", "replicas", "", "parameters", "Adam's states", "gathered",
+	out.Line(fmt.Sprintf("%-9s %-8s %11s %13s %9s %10s %9s %10s %13s",
+		"replicas", "", "parameters", "Adam's states", "gathered",
 		"gradients", "others", "peak of all", "characters/s"))
 	for _, n := range numbers {
 		all := cfg.ways(n)
@@ -59,7 +60,8 @@ func compare(ctx context.Context, cfg config, book *text, s size, out *progress.
 		for _, c := range all {
 			m := c.memory
 			speed := float64(c.steps*cfg.batch*s.window) / c.took.Seconds()
-			out.Line(fmt.Sprintf("%-9d %-8s %11d %13d %9d %10d %9d %10d %13.0f", n, c.name, m.Parameters, m.States, m.Gathered, m.Gradients,
+			out.Line(fmt.Sprintf("%-9d %-8s %11d %13d %9d %10d %9d %10d %13.0f",
+				n, c.name, m.Parameters, m.States, m.Gathered, m.Gradients,
 				m.Others, m.Peak, speed))
 		}
 	}

@@ -32,23 +32,34 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("charlm", flag.ContinueOnError)
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
-	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for, looks at the text held out included; the evaluation and the sample at the end come after it")
-	flags.IntVar(&cfg.steps, "steps", 0, "`number` of steps to train for, in place of -minutes: the same flags then give the same bits")
-	flags.IntVar(&cfg.parameters, "size", defaultParameters, "at most so many `parameters`: the largest model of good proportions that has no more, up to 5 million")
+	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for, looks at the text held out included; the "+
+		"evaluation and the sample at the end come after it")
+	flags.IntVar(&cfg.steps, "steps", 0, "`number` of steps to train for, in place of -minutes: the same flags then "+
+		"give the same bits")
+	flags.IntVar(&cfg.parameters, "size", defaultParameters, "at most so many `parameters`: the largest model of "+
+		"good proportions that has no more, up to 5 million")
 	flags.IntVar(&cfg.batch, "batch", 16, "`windows` of text in a step, over all replicas")
 	flags.Float64Var(&cfg.rate, "lr", 0, "highest learning `rate` of Adam; 0: by the model's width")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first parameters, the batches and the sample follow from")
-	flags.TextVar(&cfg.method, "method", methods.Auto, "`name` of the method of the collectives, such as clockwise_ring")
+	flags.TextVar(&cfg.method, "method", methods.Auto,
+		"`name` of the method of the collectives, such as clockwise_ring")
 	flags.BoolVar(&cfg.whole, "whole", false, "every replica has all parameters whole, and nothing is sharded")
-	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while layers compute")
-	flags.IntVar(&cfg.bucket, "bucket", 0, "`bytes` of parameters that are gathered in one set of messages; 0: those of a block")
-	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first came from")
-	flags.Float64Var(&cfg.clip, "clip", 0, "`norm` that the gradients of all parameters are scaled down to; 0 leaves them as they are")
+	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while "+
+		"layers compute")
+	flags.IntVar(&cfg.bucket, "bucket", 0, "`bytes` of parameters that are gathered in one set of messages; 0: those "+
+		"of a block")
+	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first "+
+		"came from")
+	flags.Float64Var(&cfg.clip, "clip", 0, "`norm` that the gradients of all parameters are scaled down to; 0 leaves "+
+		"them as they are")
 	flags.IntVar(&cfg.sample, "sample", 400, "`characters` of text to make up at the end")
-	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely as in the model")
-	flags.BoolVar(&cfg.compare, "compare", false, "in place of training: a table of memory and speed for 1, 2, 4 and 8 replicas, sharded and not; takes as long as -minutes says")
+	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely "+
+		"as in the model")
+	flags.BoolVar(&cfg.compare, "compare", false, "in place of training: a table of memory and speed for 1, 2, 4 and "+
+		"8 replicas, sharded and not; takes as long as -minutes says")
 
-	const does = "Trains a transformer on the characters of a book, its parameters and optimiser sharded over the replicas."
+	const does = "Trains a transformer on the characters of a book, its parameters and optimiser sharded over the " +
+		"replicas."
 	if err := command.Parse(flags, args, stdout, does); err != nil {
 		return config{}, err
 	}
@@ -102,7 +113,8 @@ func (cfg config) check() error {
 	case cfg.batch%cfg.replicas != 0:
 		return fmt.Errorf("-batch %d: the %d replicas cannot share it equally", cfg.batch, cfg.replicas)
 	case !(float32(cfg.rate) > 0 || cfg.rate == 0) || cfg.rate > math.MaxFloat32:
-		return fmt.Errorf("-lr %v: the rate must be above 0 and finite in float32, or 0 for one by the model's width", cfg.rate)
+		return fmt.Errorf("-lr %v: the rate must be above 0 and finite in float32, or 0 for one by the model's width",
+			cfg.rate)
 	case cfg.bucket < 0:
 		return fmt.Errorf("-bucket %d: want 0 bytes or more", cfg.bucket)
 	case !(float32(cfg.clip) > 0 || cfg.clip == 0) || cfg.clip > math.MaxFloat32:

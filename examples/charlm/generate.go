@@ -33,7 +33,8 @@ func newGenerator(s size, v values) (*generator, error) {
 
 // generate appends so many characters to a text of one or more, each drawn with the probability that the model gives
 // it. At a temperature below 1 what is likely becomes likelier; at 0 the likeliest is taken.
-func (g *generator) generate(ctx context.Context, random *rand.Rand, text []int32, chars int, temperature float64) ([]int32, error) {
+func (g *generator) generate(ctx context.Context, random *rand.Rand, text []int32, chars int,
+	temperature float64) ([]int32, error) {
 	for range chars {
 		recent := text[max(0, len(text)-g.size.window):]
 		clear(g.chars[copy(g.chars, recent):]) // no character sees those after it

@@ -110,7 +110,8 @@ func TestWays(t *testing.T) {
 			t.Errorf("%s takes the same memory: %s", flags, bytes.FindString(first))
 		}
 	}
-	if got := output(t, "-n 3 -steps 8 -clip 0.001"+small, fewPages); bytes.ReplaceAllString(got, "") == bytes.ReplaceAllString(first, "") {
+	if got := output(t, "-n 3 -steps 8 -clip 0.001"+small, fewPages); bytes.ReplaceAllString(got,
+		"") == bytes.ReplaceAllString(first, "") {
 		t.Error("-clip makes no difference")
 	}
 }
@@ -133,7 +134,8 @@ func TestCompare(t *testing.T) {
 		if all == 0 {
 			all = parameters
 		}
-		if err := errors.Join(err1, err2, err3); err != nil || states != 2*parameters || parameters*n < all || parameters*n > all*11/10 && m[2] == "sharded" {
+		if err := errors.Join(err1, err2, err3); err != nil || states != 2*parameters || parameters*n < all ||
+			parameters*n > all*11/10 && m[2] == "sharded" {
 			t.Errorf("%s: want %d bytes in %d parts, and twice as many of states; %v", m[0], all, n, err)
 		}
 	}
@@ -141,14 +143,16 @@ func TestCompare(t *testing.T) {
 	if have := strings.Join(names, ", "); have != want {
 		t.Errorf("rows %s, want %s\n%s", have, want, got)
 	}
-	if left := "\n8 replicas are left out: they cannot share a batch of 4 equally\n"; !strings.Contains(got, left) || strings.Count(got, "left out") != 1 {
+	if left := "\n8 replicas are left out: they cannot share a batch of 4 equally\n"; !strings.Contains(got, left) ||
+		strings.Count(got, "left out") != 1 {
 		t.Errorf("no line %q:\n%s", left, got)
 	}
 }
 
 // TestMinutes trains for half a second.
 func TestMinutes(t *testing.T) {
-	if got := output(t, "-n 2 -minutes 0.008"+small, fewPages); !want.MatchString(got) || !strings.Contains(got, "replicas: 2") {
+	if got := output(t, "-n 2 -minutes 0.008"+small, fewPages); !want.MatchString(got) ||
+		!strings.Contains(got, "replicas: 2") {
 		t.Errorf("output:\n%s", got)
 	}
 }
@@ -187,7 +191,8 @@ func TestMistakes(t *testing.T) {
 		{"-minutes 1e9", "-minutes 1e+09: want more than 0, up to 10080"},
 		{"-steps 0", "-steps 0: there must be at least 1"},
 		{"-steps 3000000000", map[bool]string{ // by the width of an int
-			true: "-steps 3000000000: want up to 2147483647", false: `invalid value "3000000000" for flag -steps: value out of range`,
+			true:  "-steps 3000000000: want up to 2147483647",
+			false: `invalid value "3000000000" for flag -steps: value out of range`,
 		}[math.MaxInt > math.MaxInt32]},
 		{"-steps 5 -minutes 1", "-minutes and -steps: want one of them"},
 		{"-size 2658", "-size 2658: want 2659 to 5000000 parameters"},
@@ -229,7 +234,8 @@ func TestMistakes(t *testing.T) {
 			code := run(ctx, strings.Fields(tt.args), fewPages, &stdout, &stderr)
 			got := stderr.String()
 			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
-				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", code, stdout.String(), got)
+				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line",
+					code, stdout.String(), got)
 			}
 			if !strings.HasPrefix(got, "charlm: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
 				t.Errorf("standard error is %q, want %q", got, tt.want)
@@ -247,8 +253,10 @@ func TestDiverges(t *testing.T) {
 	} {
 		var stdout, stderr strings.Builder
 		code := run(t.Context(), strings.Fields(tt.args+small), fewPages, &stdout, &stderr)
-		form := regexp.MustCompile(`^charlm: ` + tt.want + ` (NaN|[+-]Inf): training has diverged, -lr should be less\n$`)
-		if code != command.Failed || !form.MatchString(stderr.String()) || strings.Contains(stdout.String(), "nats a character") {
+		form := regexp.MustCompile(`^charlm: ` + tt.want +
+			` (NaN|[+-]Inf): training has diverged, -lr should be less\n$`)
+		if code != command.Failed || !form.MatchString(stderr.String()) ||
+			strings.Contains(stdout.String(), "nats a character") {
 			t.Errorf("%s: exit code %d, standard error %q\n%s", tt.args, code, stderr.String(), stdout.String())
 		}
 	}
@@ -270,7 +278,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 	for _, flag := range []string{"-n replicas", "-minutes time", "-steps number", "-size parameters", "-batch windows",
-		"-lr rate", "-seed number", "-method name", "-whole", "-overlap", "-bucket bytes", "-clip norm", "-compare", "-sample characters", "-temperature degree"} {
+		"-lr rate", "-seed number", "-method name", "-whole",
+		"-overlap", "-bucket bytes", "-clip norm", "-compare", "-sample characters", "-temperature degree"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("usage does not explain %s:\n%s", flag, stdout.String())
 		}
@@ -306,7 +315,8 @@ func TestInterrupt(t *testing.T) {
 		if code != command.Interrupted || stderr.String() != "charlm: interrupted\n" {
 			t.Errorf("%s, after %q: exit code %d, standard error %q", tt.args, tt.after, code, stderr.String())
 		}
-		if got := stdout.String(); !strings.HasSuffix(got, "\n") || !strings.Contains(got, tt.after) || strings.Contains(got, tt.notAnyMore) {
+		if got := stdout.String(); !strings.HasSuffix(got, "\n") || !strings.Contains(got, tt.after) ||
+			strings.Contains(got, tt.notAnyMore) {
 			t.Errorf("%s, after %q: standard output ends in %q", tt.args, tt.after, got[max(0, len(got)-80):])
 		}
 	}
@@ -327,7 +337,8 @@ func TestReport(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		if code := report(tt.err, tt.outErr, &stderr); code != tt.code || stderr.String() != tt.want {
-			t.Errorf("%v, %v: exit code %d, %q, want %d, %q", tt.err, tt.outErr, code, stderr.String(), tt.code, tt.want)
+			t.Errorf("%v, %v: exit code %d, %q, want %d, %q",
+				tt.err, tt.outErr, code, stderr.String(), tt.code, tt.want)
 		}
 	}
 }

@@ -182,7 +182,8 @@ func TestEvaluator(t *testing.T) {
 			t.Errorf("%d characters: loss %v, error %v, want %v", n, got, err, want)
 		}
 	}
-	if _, err := e.loss(t.Context(), []int32{1}); err == nil || err.Error() != "a text of 1 characters, want 2 or more" {
+	if _, err := e.loss(t.Context(), []int32{1}); err == nil ||
+		err.Error() != "a text of 1 characters, want 2 or more" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -201,7 +202,8 @@ func TestGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.close()
-	for _, begin := range [][]int32{{2}, {0, 4}, {3, 0, 2, 1, 4, 2, 3}, {1, 1, 0, 4, 2, 3, 3, 1}, {4, 0, 3, 2, 1, 1, 0, 3, 2, 4, 0}} {
+	for _, begin := range [][]int32{{2}, {0, 4}, {3, 0, 2, 1, 4, 2, 3}, {1, 1, 0, 4, 2, 3, 3, 1},
+		{4, 0, 3, 2, 1, 1, 0, 3, 2, 4, 0}} {
 		text, err := g.generate(t.Context(), rand.New(rand.NewPCG(1, 1)), slices.Clone(begin), 12, 0)
 		if err != nil || len(text) != len(begin)+12 || !slices.Equal(text[:len(begin)], begin) {
 			t.Fatalf("%v goes on as %v, error %v", begin, text, err)
@@ -223,7 +225,8 @@ func TestGenerate(t *testing.T) {
 				losses[next] = e.losses[next*tiny.window+last]
 			}
 			if losses[text[at]] != slices.Min(losses) {
-				t.Errorf("after %v comes %d, which the evaluator's model loses %v on, of %v", recent, text[at], losses[text[at]], losses)
+				t.Errorf("after %v comes %d, which the evaluator's model loses %v on, of %v",
+					recent, text[at], losses[text[at]], losses)
 			}
 		}
 	}

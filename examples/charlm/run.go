@@ -30,8 +30,10 @@ const reports = 24
 // runAll trains, evaluates, and makes up some text.
 func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) (err error) {
 	s := sizeFor(cfg.parameters, len(book.vocabulary))
-	out.Line(fmt.Sprintf("%d characters to train on, %d held out, %d different; entropy %.2f nats, given the one before %.2f",
-		len(book.train), len(book.heldOut), len(book.vocabulary), unigramEntropy(book.all()), bigramEntropy(book.all())))
+	out.Line(fmt.Sprintf("%d characters to train on, %d held out, %d different; entropy %.2f nats, given the one "+
+		"before %.2f",
+		len(book.train), len(book.heldOut), len(book.vocabulary), unigramEntropy(book.all()),
+		bigramEntropy(book.all())))
 	what := fmt.Sprintf("%d parameters: %d blocks, width %d, heads: %d, window %d; batch: %d, method: %v",
 		s.parameters(), s.depth, s.width, s.heads, s.window, cfg.batch, cfg.method)
 	if cfg.compare {
@@ -73,7 +75,8 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	if err != nil {
 		return err
 	}
-	out.Line(fmt.Sprintf("bytes on each replica: parameters %d, Adam's states %d, gathered %d, gradients %d, others %d, peak %d",
+	out.Line(fmt.Sprintf("bytes on each replica: parameters %d, Adam's states %d, gathered %d, gradients %d, others "+
+		"%d, peak %d",
 		memory.Parameters, memory.States, memory.Gathered, memory.Gradients, memory.Others, memory.Peak))
 	const beside = "beside that, %s: parameters %d, whole"
 	if cfg.sample == 0 {
@@ -100,7 +103,8 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 
 // train trains for the time or the steps that cfg says, and returns the parameters. What the text held out has to say
 // takes no part in it, but its time counts. A loss that is not finite is an error.
-func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator, out *progress.Printer) (values, error) {
+func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator,
+	out *progress.Printer) (values, error) {
 	random := rand.New(rand.NewPCG(cfg.seed, batchStream))
 	peak := cfg.peak(t.size)
 	excerpt := book.excerpt(excerptPieces, excerptPiece)

@@ -30,7 +30,8 @@ func TestSizeFor(t *testing.T) {
 	for parameters := minParameters; parameters <= maxParameters; parameters += parameters / 50 {
 		s := sizeFor(parameters, 91)
 		have := s.parameters()
-		if have > parameters || parameters > 100_000 && float64(have) < 0.8*float64(parameters) || float64(have) < 0.35*float64(parameters) {
+		if have > parameters || parameters > 100_000 && float64(have) < 0.8*float64(parameters) ||
+			float64(have) < 0.35*float64(parameters) {
 			t.Errorf("%d parameters: %+v has %d", parameters, s, have)
 		}
 		if s.width%s.heads != 0 || s.width%widthStep != 0 {
@@ -50,8 +51,10 @@ func TestSizeForLargest(t *testing.T) {
 		s := got
 		for s.depth = 1; s.depth <= maxDepth; s.depth++ {
 			for width := widthByDepth / 2 * s.depth; width <= 2*widthByDepth*s.depth; width += 4 {
-				if s.setWidth(width); width%widthStep == 0 && s.parameters() <= parameters && s.parameters() > got.parameters() {
-					t.Errorf("%d parameters: %+v has %d, and %+v has %d", parameters, got, got.parameters(), s, s.parameters())
+				if s.setWidth(width); width%widthStep == 0 && s.parameters() <= parameters &&
+					s.parameters() > got.parameters() {
+					t.Errorf("%d parameters: %+v has %d, and %+v has %d",
+						parameters, got, got.parameters(), s, s.parameters())
 				}
 			}
 		}

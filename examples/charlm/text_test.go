@@ -12,8 +12,10 @@ func TestText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(book.train) + len(book.heldOut); got != 567038 || len(book.heldOut) != 56703 || len(book.vocabulary) != 91 {
-		t.Errorf("%d characters, %d held out, %d different ones; want 567038, 56703 and 91", got, len(book.heldOut), len(book.vocabulary))
+	if got := len(book.train) + len(book.heldOut); got != 567038 || len(book.heldOut) != 56703 ||
+		len(book.vocabulary) != 91 {
+		t.Errorf("%d characters, %d held out, %d different ones; want 567038, 56703 and 91",
+			got, len(book.heldOut), len(book.vocabulary))
 	}
 	if got, want := book.decode(book.train[:26]), "Produced by Suzanne Lybarg"; got != want {
 		t.Errorf("the text begins with %q, want %q", got, want)
@@ -70,7 +72,8 @@ func TestNewText(t *testing.T) {
 			t.Errorf("%q: error %v, want %s", tt.text, err, tt.want)
 		}
 	}
-	if _, err := book.encode([]rune("aX")); err == nil || err.Error() != `the character 'X', which the text does not have` {
+	if _, err := book.encode([]rune("aX")); err == nil ||
+		err.Error() != `the character 'X', which the text does not have` {
 		t.Errorf("error %v", err)
 	}
 }

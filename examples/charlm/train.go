@@ -81,7 +81,8 @@ func newTrainer(w way, s size, windows int, seed uint64) (*trainer, error) {
 		bucket = 4 * count(s.blockParams())
 	}
 	t.made = rts.Trainer{
-		Optimizer: rts.Adam{Beta2: adamBeta2}, ClipNorm: w.clip, BucketBytes: bucket, Overlap: w.overlap, CheckFinite: w.finite,
+		Optimizer: rts.Adam{Beta2: adamBeta2}, ClipNorm: w.clip, BucketBytes: bucket, Overlap: w.overlap,
+		CheckFinite: w.finite,
 	}.Step(layers, main.HostLoad(rate), main.HostLoad(step))
 	main.HostStore(loss, t.made.Outputs[0])
 
@@ -120,7 +121,8 @@ func (t *trainer) variables(p *ir.Program, w way, m *model, begin values, layers
 				}
 			}
 			name := fmt.Sprintf("%s %s", l.name, param.name)
-			layers[i].Params = append(layers[i].Params, rts.RemoteVariable(p, begin[i][k], b, entry, sharding, remote.Name(name)))
+			layers[i].Params = append(layers[i].Params,
+				rts.RemoteVariable(p, begin[i][k], b, entry, sharding, remote.Name(name)))
 		}
 		t.params = append(t.params, layers[i].Params)
 	}

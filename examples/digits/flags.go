@@ -30,9 +30,11 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.IntVar(&cfg.batch, "batch", 64, "`images` in a step, over all replicas")
 	flags.Float64Var(&cfg.rate, "lr", 0.003, "learning `rate` of Adam")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first weights and the order of the images follow from")
-	flags.TextVar(&cfg.method, "method", methods.Auto, "`name` of the method of the collectives, such as clockwise_ring")
+	flags.TextVar(&cfg.method, "method", methods.Auto,
+		"`name` of the method of the collectives, such as clockwise_ring")
 
-	if err := command.Parse(flags, args, stdout, "Trains a perceptron on hand-written digits, data parallel."); err != nil {
+	if err := command.Parse(flags, args, stdout,
+		"Trains a perceptron on hand-written digits, data parallel."); err != nil {
 		return config{}, err
 	}
 	return cfg, nil

@@ -97,7 +97,8 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		if cfg.replicas == 1 {
 			out.Line(fmt.Sprintf("weights: one replica, nothing to compare (crc32 %08x)", checksum))
 		} else {
-			out.Line(fmt.Sprintf("weights: the same to the bit on all %d replicas (crc32 %08x)", cfg.replicas, checksum))
+			out.Line(fmt.Sprintf("weights: the same to the bit on all %d replicas (crc32 %08x)",
+				cfg.replicas, checksum))
 		}
 		return nil
 	})

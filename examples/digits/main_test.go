@@ -123,7 +123,8 @@ func TestMistakes(t *testing.T) {
 			code := run(t.Context(), strings.Fields(tt.args), &stdout, &stderr)
 			got := stderr.String()
 			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
-				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", code, stdout.String(), got)
+				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line",
+					code, stdout.String(), got)
 			}
 			if !strings.HasPrefix(got, "digits: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
 				t.Errorf("standard error is %q, want %q", got, tt.want)
@@ -137,7 +138,8 @@ func TestHelp(t *testing.T) {
 	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != command.OK || stderr.Len() > 0 {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
-	for _, flag := range []string{"-n replicas", "-epochs passes", "-batch images", "-lr rate", "-seed number", "-method name"} {
+	for _, flag := range []string{"-n replicas", "-epochs passes",
+		"-batch images", "-lr rate", "-seed number", "-method name"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("usage does not explain %s:\n%s", flag, stdout.String())
 		}

@@ -30,15 +30,19 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags := flag.NewFlagSet("embedding", flag.ContinueOnError)
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`, which the table is split over")
 	flags.IntVar(&cfg.epochs, "epochs", 4, "`passes` over the text")
-	flags.IntVar(&cfg.batch, "batch", 256, "`words` guessed in a step, over all replicas: a multiple of -n; without it, the last one up to 256")
+	flags.IntVar(&cfg.batch, "batch", 256, "`words` guessed in a step, over all replicas: a multiple of -n; without "+
+		"it, the last one up to 256")
 	flags.IntVar(&cfg.dim, "dim", 32, "`numbers` that a word is described by")
 	flags.Float64Var(&cfg.rate, "lr", 20, "`rate` of gradient descent on the table")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first table and the order of the words follow from")
-	near := flags.String("near", "red,glass,rays,two,eye", "`words`, with commas between, whose nearest ones are listed at the end")
-	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first came from")
+	near := flags.String("near", "red,glass,rays,two,eye", "`words`, with commas between, whose nearest ones are "+
+		"listed at the end")
+	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first "+
+		"came from")
 	flags.BoolVar(&cfg.verify, "verify", false, "compare with one replica that has the whole table")
 
-	if err := command.Parse(flags, args, stdout, "Learns what the words of a book are like, with a table split over replicas."); err != nil {
+	if err := command.Parse(flags, args, stdout, "Learns what the words of a book are like, with a table split over "+
+		"replicas."); err != nil {
 		return config{}, err
 	}
 	given := false

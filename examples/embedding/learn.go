@@ -25,14 +25,16 @@ func learn(ctx context.Context, cfg config, b *book, out *progress.Printer) erro
 		return err
 	}
 	var last float64
-	learnt, losses, err := train(ctx, cfg, b, capacity, from, func(epoch int, learnt *start, loss, perSecond float64) error {
-		var err error
-		if last, err = heldOutLoss(ctx, learnt, b, cfg.dim); err != nil {
-			return err
-		}
-		out.Status(fmt.Sprintf("epoch %d/%d  loss %.4f  held-out loss %.4f  %.0f words/s", epoch+1, cfg.epochs, loss, last, perSecond))
-		return out.Err()
-	})
+	learnt, losses, err := train(ctx, cfg, b, capacity, from,
+		func(epoch int, learnt *start, loss, perSecond float64) error {
+			var err error
+			if last, err = heldOutLoss(ctx, learnt, b, cfg.dim); err != nil {
+				return err
+			}
+			out.Status(fmt.Sprintf("epoch %d/%d  loss %.4f  held-out loss %.4f  %.0f words/s",
+				epoch+1, cfg.epochs, loss, last, perSecond))
+			return out.Err()
+		})
 	if err != nil {
 		return err
 	}
@@ -58,12 +60,14 @@ func learn(ctx context.Context, cfg config, b *book, out *progress.Printer) erro
 func compare(a, b *start, aLosses, bLosses []float64, dim int) error {
 	for i, v := range aLosses {
 		if v != bLosses[i] && !(math.IsNaN(v) && math.IsNaN(bLosses[i])) {
-			return fmt.Errorf("the loss of epoch %d is %v, and %v on one replica with the whole table", i+1, v, bLosses[i])
+			return fmt.Errorf("the loss of epoch %d is %v, and %v on one replica with the whole table",
+				i+1, v, bLosses[i])
 		}
 	}
 	for i, v := range a.table {
 		if !same(v, b.table[i]) {
-			return fmt.Errorf("number %d of row %d of the table is %v, and %v on one replica with the whole table", i%dim, i/dim, v, b.table[i])
+			return fmt.Errorf("number %d of row %d of the table is %v, and %v on one replica with the whole table",
+				i%dim, i/dim, v, b.table[i])
 		}
 	}
 	for i, x := range a.layers {
@@ -88,7 +92,8 @@ func same(v, w float32) bool {
 }
 
 // train learns, and returns what has been learnt and the mean loss of each epoch. It tells after.
-func train(ctx context.Context, cfg config, b *book, capacity int, from *start, after func(epoch int, learnt *start, loss, perSecond float64) error) (learnt *start, losses []float64, err error) {
+func train(ctx context.Context, cfg config, b *book, capacity int, from *start,
+	after func(epoch int, learnt *start, loss, perSecond float64) error) (learnt *start, losses []float64, err error) {
 	s, err := newStep(cfg, capacity, from)
 	if err != nil {
 		return nil, nil, err
@@ -141,7 +146,8 @@ type feed struct {
 }
 
 func (s *step) newFeed(cfg config, b *book, capacity int) (*feed, error) {
-	f := &feed{cfg: cfg, book: b, router: newRouter(len(b.words), cfg.replicas), in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
+	f := &feed{cfg: cfg, book: b, router: newRouter(len(b.words), cfg.replicas), in: map[*ir.Stream]*tensor.Tensor{},
+		out: map[*ir.Stream]*tensor.Tensor{}}
 	f.router.capacity = capacity
 	var err error
 	host := func(of map[*ir.Stream]*tensor.Tensor, stream *ir.Stream) *tensor.Tensor {

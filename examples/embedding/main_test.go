@@ -54,8 +54,10 @@ table: \d+ rows of \d+, \d+ on each replica, of which one asks another for \d+ a
 func TestVerify(t *testing.T) {
 	for _, n := range verifyReplicas {
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
-			got := output(t, pages, fmt.Sprintf("-n %d -batch %d -epochs %d -dim 7 -near red,glass -verify", n, 24*n, verifyEpochs))
-			if !want.MatchString(got) || !strings.HasSuffix(got, " the whole table\n") || strings.Count(got, "nearest") != 2 {
+			got := output(t, pages, fmt.Sprintf("-n %d -batch %d -epochs %d -dim 7 -near red,glass -verify",
+				n, 24*n, verifyEpochs))
+			if !want.MatchString(got) || !strings.HasSuffix(got, " the whole table\n") ||
+				strings.Count(got, "nearest") != 2 {
 				t.Errorf("output:\n%s", got)
 			}
 		})
@@ -78,7 +80,8 @@ func TestLoss(t *testing.T) {
 	if !(loss > 0 && loss < baseline-0.7) {
 		t.Errorf("loss %v, want at most %v, 0.7 less than that of frequencies", loss, baseline-0.7)
 	}
-	if colours := regexp.MustCompile(`nearest to red: .*\b(blue|green|yellow|violet|orange)\b`); !colours.MatchString(got) {
+	colours := regexp.MustCompile(`nearest to red: .*\b(blue|green|yellow|violet|orange)\b`)
+	if !colours.MatchString(got) {
 		t.Errorf("no colour is near red:\n%s", got)
 	}
 }
@@ -122,7 +125,8 @@ func TestMistakes(t *testing.T) {
 			code := run(t.Context(), strings.Fields(tt.args), pages, &stdout, &stderr)
 			got := stderr.String()
 			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
-				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", code, stdout.String(), got)
+				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line",
+					code, stdout.String(), got)
 			}
 			if !strings.HasPrefix(got, "embedding: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
 				t.Errorf("standard error is %q, want %q", got, tt.want)
@@ -146,7 +150,8 @@ func TestHelp(t *testing.T) {
 	if code := run(t.Context(), []string{"-h"}, pages, &stdout, &stderr); code != command.OK || stderr.Len() > 0 {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
-	for _, flag := range []string{"-n replicas", "-epochs passes", "-batch words", "-dim numbers", "-lr rate", "-seed number", "-near words", "-verify"} {
+	for _, flag := range []string{"-n replicas", "-epochs passes",
+		"-batch words", "-dim numbers", "-lr rate", "-seed number", "-near words", "-verify"} {
 		if !strings.Contains(stdout.String(), flag) {
 			t.Errorf("usage does not explain %s:\n%s", flag, stdout.String())
 		}
@@ -203,7 +208,8 @@ func TestInterrupt(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	var stderr strings.Builder
 	code := run(t.Context(), strings.Fields("-epochs 1000000 -near the"), page, &fulldisk.Writer{Room: 2}, &stderr)
-	if code != command.Failed || !strings.HasPrefix(stderr.String(), "embedding: ") || !strings.Contains(stderr.String(), "disk full") {
+	if code != command.Failed || !strings.HasPrefix(stderr.String(), "embedding: ") ||
+		!strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}
 }

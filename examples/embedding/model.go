@@ -118,7 +118,8 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	plan, err := popops.NewPlan(tensor.F32, rows, cfg.dim, []int{n * capacity}, popops.PlanOptions{Workers: 1}) // replicas are workers enough
+	// replicas are workers enough
+	plan, err := popops.NewPlan(tensor.F32, rows, cfg.dim, []int{n * capacity}, popops.PlanOptions{Workers: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -221,7 +221,8 @@ func TestFinite(t *testing.T) {
 		if err := f.fill(newBatches(cfg.seed, b, cfg.batch).next()[0]); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.session.RunTo(t.Context(), f.out, f.in); errors.Is(err, ir.ErrNotFinite) != finite || !finite && err != nil {
+		if err := s.session.RunTo(t.Context(), f.out, f.in); errors.Is(err, ir.ErrNotFinite) != finite ||
+			!finite && err != nil {
 			t.Errorf("finite %t: error %v", finite, err)
 		}
 	}
@@ -290,7 +291,8 @@ func TestCompare(t *testing.T) {
 	}
 	check := func(losses []float64, want string) {
 		t.Helper()
-		if err := compare(from, other, []float64{1, 2}, losses, cfg.dim); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if err := compare(from, other, []float64{1, 2}, losses, cfg.dim); want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -315,13 +317,15 @@ func TestFull(t *testing.T) {
 	if err := r.ask([]int32{1, 2, 3, 1}, want, places); err != nil || !slices.Equal(places, []uint32{2, 0, 3, 2}) {
 		t.Errorf("places %v, error %v", places, err)
 	}
-	if err := r.ask([]int32{1, 2, 3, 5}, want, places); err == nil || err.Error() != "replica 1 is asked for more rows than its capacity of 2" {
+	if err := r.ask([]int32{1, 2, 3, 5}, want, places); err == nil || err.Error() != "replica 1 is asked for more "+
+		"rows than its capacity of 2" {
 		t.Errorf("error %v", err)
 	}
 	cfg, b, from := small(t, 3)
 	less := cfg.capacity(b) - 1
 	fail := func(int, *start, float64, float64) error { return nil }
-	if _, _, err := train(t.Context(), cfg, b, less, from, fail); err == nil || !strings.Contains(err.Error(), "than its capacity of ") {
+	if _, _, err := train(t.Context(), cfg, b, less, from, fail); err == nil ||
+		!strings.Contains(err.Error(), "than its capacity of ") {
 		t.Errorf("error %v with a place less", err)
 	}
 }

@@ -34,7 +34,8 @@ type referencePart struct {
 
 // newReference begins with a copy of from's table.
 func newReference(cfg config, b *book, from *start) (*reference, error) {
-	r := &reference{cfg: cfg, text: b.train, table: append([]float32(nil), from.table...), in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
+	r := &reference{cfg: cfg, text: b.train, table: append([]float32(nil), from.table...),
+		in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
 	p, each := ir.New(1), cfg.batch/cfg.replicas
 	main := p.Main()
 	inputs := []ir.Input{
@@ -70,7 +71,8 @@ func newReference(cfg config, b *book, from *start) (*reference, error) {
 		if err != nil {
 			return nil, err
 		}
-		forward := main.CallWithInfo(graph, nil, append([]*ir.Tensor{main.HostLoad(rows), main.HostLoad(answers)}, layers...)...)
+		forward := main.CallWithInfo(graph, nil,
+			append([]*ir.Tensor{main.HostLoad(rows), main.HostLoad(answers)}, layers...)...)
 		by := gradient.By(forward)
 		by[gradient.Grads[0]] = share
 		back := main.CallWithInfo(gradient.Graph, by).Outputs()
@@ -101,7 +103,8 @@ func newReference(cfg config, b *book, from *start) (*reference, error) {
 		if err != nil {
 			return nil, err
 		}
-		ir.Adam{}.Update(l, ir.AdamState{Mean: p.Variable(zeros).Tensor, Square: p.Variable(zeros).Tensor}, sums[i], rate, at)
+		ir.Adam{}.Update(l, ir.AdamState{Mean: p.Variable(zeros).Tensor, Square: p.Variable(zeros).Tensor}, sums[i],
+			rate, at)
 	}
 	mean, err := give(r.out, &r.loss, p.DeviceToHost("loss", ir.Spec{DType: tensor.F32}))
 	if err != nil {
@@ -113,7 +116,8 @@ func newReference(cfg config, b *book, from *start) (*reference, error) {
 }
 
 // give makes memory of the host for a stream, and returns the stream.
-func give[T tensor.Element](of map[*ir.Stream]*tensor.Tensor, words *[]T, stream *ir.Stream, shape ...int) (*ir.Stream, error) {
+func give[T tensor.Element](of map[*ir.Stream]*tensor.Tensor, words *[]T, stream *ir.Stream,
+	shape ...int) (*ir.Stream, error) {
 	x, err := tensor.New(tensor.DTypeOf[T](), shape...)
 	if err != nil {
 		return nil, err
@@ -225,7 +229,8 @@ func learnAlone(ctx context.Context, cfg config, b *book, from *start) (learnt *
 					return err
 				}
 				if i == 0 && !near(float64(loss), host) {
-					return fmt.Errorf("the loss of the first step of epoch %d is %v, and %v by loops on the host", epoch+1, loss, host)
+					return fmt.Errorf("the loss of the first step of epoch %d is %v, and %v by loops on the host",
+						epoch+1, loss, host)
 				}
 				sum += float64(loss)
 			}

@@ -17,7 +17,8 @@ type router struct {
 }
 
 func newRouter(words, replicas int) *router {
-	return &router{replicas: replicas, asked: make([]int64, words), place: make([]int32, words), used: make([]int, replicas)}
+	return &router{replicas: replicas, asked: make([]int64, words), place: make([]int32, words),
+		used: make([]int, replicas)}
 }
 
 // count is the most places that a question about words needs of one replica.

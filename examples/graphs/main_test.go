@@ -99,13 +99,15 @@ func TestWrongResult(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var out, errs strings.Builder
 	failing := []example{{"broken", func(context.Context, *page) error { return errors.New("no more") }}}
-	if code := show(t.Context(), failing, &out, &errs); code != exitFailed || errs.String() != "graphs: broken: no more\n" {
+	if code := show(t.Context(), failing, &out, &errs); code != exitFailed ||
+		errs.String() != "graphs: broken: no more\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	errs.Reset()
-	if code := run(ctx, nil, &out, &errs); code != exitFailed || !strings.Contains(errs.String(), context.Canceled.Error()) || strings.Count(errs.String(), "\n") != 1 {
+	if code := run(ctx, nil, &out, &errs); code != exitFailed ||
+		!strings.Contains(errs.String(), context.Canceled.Error()) || strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

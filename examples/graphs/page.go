@@ -65,7 +65,8 @@ func filled(element func(i int) float32, shape tensor.Shape) *tensor.Tensor {
 
 // runOnce makes a session of a program, runs it once, and closes it. An error in how the program is built comes out
 // here.
-func runOnce(ctx context.Context, p *ir.Program, in map[*ir.Stream]*tensor.Tensor) (out map[*ir.Stream]*tensor.Tensor, err error) {
+func runOnce(ctx context.Context, p *ir.Program, in map[*ir.Stream]*tensor.Tensor) (out map[*ir.Stream]*tensor.Tensor,
+	err error) {
 	s, err := ir.NewSession(p)
 	if err != nil {
 		return nil, err

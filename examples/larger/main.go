@@ -75,7 +75,8 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.IntVar(&cfg.mib, "mib", 256, "`MiB` of parameters; Adam keeps twice as many")
 	flags.IntVar(&cfg.width, "width", 1024, "`width` of the layers: each has a matrix of width by width")
 	flags.IntVar(&cfg.limit, "limit", 64, "`MiB` of memory that Go may take, as by GOMEMLIMIT; 0: what GOMEMLIMIT says")
-	flags.StringVar(&cfg.dir, "dir", "", "`directory` for the files, on a disk; without it that of the system for temporary files")
+	flags.StringVar(&cfg.dir, "dir", "", "`directory` for the files, on a disk; without it that of the system for "+
+		"temporary files")
 	const does = "Trains a model that is larger than its memory, from files, and resumes it."
 	if err := command.Parse(flags, args, stdout, does); err != nil {
 		return config{}, err
@@ -90,7 +91,8 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	case cfg.layers() < 2:
 		return config{}, fmt.Errorf("-width %d: %d MiB are less than two layers", cfg.width, cfg.mib)
 	case cfg.layers() > mostLayers:
-		return config{}, fmt.Errorf("-width %d: %d MiB are %d layers, want at most %d: a larger -width", cfg.width, cfg.mib, cfg.layers(), mostLayers)
+		return config{}, fmt.Errorf("-width %d: %d MiB are %d layers, want at most %d: a larger -width",
+			cfg.width, cfg.mib, cfg.layers(), mostLayers)
 	case cfg.limit < 0:
 		return config{}, fmt.Errorf("-limit %d, want 1 or more, or 0", cfg.limit)
 	}

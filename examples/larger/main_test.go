@@ -36,7 +36,8 @@ func TestLarger(t *testing.T) {
 		}
 		code, out, errs := larger(t, t.Context(), append(c, "-mib", "32", "-width", "512")...)
 		sums := parameters.FindAllString(out, -1)
-		if code != command.OK || errs != "" || len(sums) != 6 || !strings.Contains(out, "for 96 MiB in files; resumed with the same bits\n") {
+		if code != command.OK || errs != "" || len(sums) != 6 ||
+			!strings.Contains(out, "for 96 MiB in files; resumed with the same bits\n") {
 			t.Fatalf("%v: exit code %d, %s\n%s", c, code, errs, out)
 		}
 		if first == "" {
@@ -51,7 +52,8 @@ func TestLarger(t *testing.T) {
 // TestLimit has a limit that is too low to be kept.
 func TestLimit(t *testing.T) {
 	code, out, errs := larger(t, t.Context(), "-mib", "8", "-width", "1024", "-limit", "8")
-	if code != command.Failed || !strings.HasPrefix(errs, "larger: the heap came to ") || !strings.HasSuffix(errs, " MiB, want at most 8.0\n") {
+	if code != command.Failed || !strings.HasPrefix(errs, "larger: the heap came to ") ||
+		!strings.HasSuffix(errs, " MiB, want at most 8.0\n") {
 		t.Errorf("exit code %d, %s\n%s", code, errs, out)
 	}
 }
@@ -60,7 +62,8 @@ func TestLimit(t *testing.T) {
 func TestEnds(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, errs := larger(t, done, "-mib", "2", "-width", "512"); code != command.Interrupted || errs != "larger: interrupted\n" {
+	if code, _, errs := larger(t, done, "-mib", "2", "-width", "512"); code != command.Interrupted ||
+		errs != "larger: interrupted\n" {
 		t.Errorf("interrupted: exit code %d, %s", code, errs)
 	}
 	for args, want := range map[string]string{
@@ -75,7 +78,8 @@ func TestEnds(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		code := run(t.Context(), strings.Fields(args), &out, &errs)
-		if want := map[bool]int{true: command.Failed, false: command.Usage}[strings.HasPrefix(args, "-dir")]; code != want {
+		if want := map[bool]int{true: command.Failed,
+			false: command.Usage}[strings.HasPrefix(args, "-dir")]; code != want {
 			t.Errorf("%s: exit code %d, want %d", args, code, want)
 		}
 		if !strings.Contains(errs.String(), want) || out.Len() > 0 {
@@ -83,14 +87,16 @@ func TestEnds(t *testing.T) {
 		}
 	}
 	var out, errs strings.Builder
-	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != command.OK || !strings.Contains(out.String(), "-mib MiB") {
+	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != command.OK ||
+		!strings.Contains(out.String(), "-mib MiB") {
 		t.Errorf("-h: exit code %d, %s", code, errs.String())
 	}
 }
 
 // TestLayers counts parameters of more bytes than an int of 32 bits has.
 func TestLayers(t *testing.T) {
-	for args, want := range map[string]int64{"-mib 2047": 511, "-mib 2048": 512, "-mib 4096": 1024, "-mib 1048576 -width 16384": 1024} {
+	for args, want := range map[string]int64{"-mib 2047": 511, "-mib 2048": 512, "-mib 4096": 1024,
+		"-mib 1048576 -width 16384": 1024} {
 		if cfg, err := parseFlags(strings.Fields(args), io.Discard); err != nil || cfg.layers() != want {
 			t.Errorf("%s: %d layers, %v, want %d", args, cfg.layers(), err, want)
 		}

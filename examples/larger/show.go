@@ -55,7 +55,8 @@ func show(ctx context.Context, cfg config, dir string, w io.Writer) (err error) 
 			return fmt.Errorf("%s: %w", phase.name, err)
 		}
 		s.most.add(p)
-		fmt.Fprintf(w, "%-28s %8.1f %10.1f %10.1f  %s\n", phase.name, time.Since(began).Seconds(), float64(p.heap)/mebi, float64(p.all)/mebi, says)
+		fmt.Fprintf(w, "%-28s %8.1f %10.1f %10.1f  %s\n",
+			phase.name, time.Since(began).Seconds(), float64(p.heap)/mebi, float64(p.all)/mebi, says)
 	}
 	return s.compare()
 }
@@ -143,7 +144,8 @@ func (s *shower) compare() error {
 		return errors.New("the parameters that were resumed are others than they were, or did not change in a step")
 	}
 	parameters := s.cfg.layers() * s.cfg.layerBytes()
-	fmt.Fprintf(s.w, "\nat most %.1f MiB of heap and %.1f of all of Go's memory, for %d MiB in files; resumed with the same bits\n",
+	fmt.Fprintf(s.w, "\nat most %.1f MiB of heap and %.1f of all of Go's memory, for %d MiB in files; resumed with "+
+		"the same bits\n",
 		float64(s.most.heap)/mebi, float64(s.most.all)/mebi, 3*parameters/mebi)
 	if most := debug.SetMemoryLimit(-1); s.most.heap > uint64(most) {
 		return fmt.Errorf("the heap came to %.1f MiB, want at most %.1f", float64(s.most.heap)/mebi, float64(most)/mebi)

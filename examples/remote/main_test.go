@@ -41,7 +41,8 @@ func TestFilesOutliveTheProgram(t *testing.T) {
 			fmt.Sprintf("after %d earlier runs\n", n),
 			fmt.Sprintf("before the run               int32()[%d]       expected int32()[%d]: ok\n", 1+2*n, 1+2*n),
 			fmt.Sprintf("stored                       int32()[%d]       expected int32()[%d]: ok\n", 3+2*n, 3+2*n),
-			fmt.Sprintf("entry 1 before the run       int32()[%d]       expected int32()[%d]: ok\n", 2*min(n, 1), 2*min(n, 1)),
+			fmt.Sprintf("entry 1 before the run       int32()[%d]       expected int32()[%d]: ok\n",
+				2*min(n, 1), 2*min(n, 1)),
 		} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("run %d printed\n%s\nwant %q in it", n, out.String(), want)
@@ -75,7 +76,8 @@ func TestWrongResult(t *testing.T) {
 	if err := os.WriteFile(file, old, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code := again(); code != exitFailed || errs.String() != "remote: 3 of 7 results are not what they must be\n" || strings.Count(out.String(), ": WRONG\n") != 3 {
+	if code := again(); code != exitFailed || errs.String() != "remote: 3 of 7 results are not what they must be\n" ||
+		strings.Count(out.String(), ": WRONG\n") != 3 {
 		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
 	if err := os.WriteFile(file, []byte("something else"), 0o644); err != nil {
@@ -103,7 +105,8 @@ func TestArguments(t *testing.T) {
 		{"now", `unexpected argument "now"`},
 	} {
 		var out, errs strings.Builder
-		if code := run(t.Context(), strings.Fields(c.args), &out, &errs); code != exitUsage || errs.String() != "remote: "+c.want+"\n" || out.Len() > 0 {
+		if code := run(t.Context(), strings.Fields(c.args), &out, &errs); code != exitUsage ||
+			errs.String() != "remote: "+c.want+"\n" || out.Len() > 0 {
 			t.Errorf("%s: exit code %d, printed %q, %q", c.args, code, out.String(), errs.String())
 		}
 	}
@@ -111,7 +114,8 @@ func TestArguments(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var out, errs strings.Builder
-	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != exitOK || errs.Len() > 0 || !strings.Contains(out.String(), "-storage") {
+	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != exitOK || errs.Len() > 0 ||
+		!strings.Contains(out.String(), "-storage") {
 		t.Errorf("exit code %d, printed %q, %q", code, out.String(), errs.String())
 	}
 }
@@ -120,7 +124,8 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs strings.Builder
-	if code := run(ctx, nil, &out, &errs); code != exitFailed || !strings.Contains(errs.String(), context.Canceled.Error()) {
+	if code := run(ctx, nil, &out, &errs); code != exitFailed ||
+		!strings.Contains(errs.String(), context.Canceled.Error()) {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

@@ -45,19 +45,29 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.IntVar(&cfg.epochs, "epochs", 30, "`passes` over the training images, with those before -resume")
 	flags.IntVar(&cfg.batch, "batch", 64, "`images` in a step, over all replicas")
 	flags.Float64Var(&cfg.rate, "lr", 0.003, "learning `rate` of Adam")
-	flags.Float64Var(&cfg.clip, "clip", 1, "`norm` that the gradients of all parameters are scaled down to; 0 leaves them as they are")
+	flags.Float64Var(&cfg.clip, "clip", 1, "`norm` that the gradients of all parameters are scaled down to; 0 leaves "+
+		"them as they are")
 	flags.Uint64Var(&cfg.seed, "seed", 1, "`number` that the first weights and the order of the images follow from")
-	flags.TextVar(&cfg.method, "method", methods.Auto, "`name` of the method of the collectives, such as clockwise_ring")
-	flags.IntVar(&cfg.bucket, "bucket", layerBytes, "`bytes` of parameters that are gathered in one set of messages; the larger layer's unless said otherwise, so that each layer goes by itself")
-	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while layers compute")
-	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first came from")
-	flags.StringVar(&cfg.storage, "storage", inMemory, "`where` the shards are: memory, or file for memory-mapped files in a temporary directory")
-	flags.BoolVar(&cfg.verify, "verify", false, "compare losses, parameters and Adam's states after every step with those of one replica that does the same without sharding")
+	flags.TextVar(&cfg.method, "method", methods.Auto,
+		"`name` of the method of the collectives, such as clockwise_ring")
+	flags.IntVar(&cfg.bucket, "bucket", layerBytes, "`bytes` of parameters that are gathered in one set of messages; "+
+		"the larger layer's unless said otherwise, so that each layer goes by itself")
+	flags.BoolVar(&cfg.overlap, "overlap", false, "gather and reduce on a second goroutine of each replica while "+
+		"layers compute")
+	flags.BoolVar(&cfg.finite, "finite", false, "look for NaN and infinity in every step, and say where the first "+
+		"came from")
+	flags.StringVar(&cfg.storage, "storage", inMemory, "`where` the shards are: memory, or file for memory-mapped "+
+		"files in a temporary directory")
+	flags.BoolVar(&cfg.verify, "verify", false, "compare losses, parameters and Adam's states after every step with "+
+		"those of one replica that does the same without sharding")
 	flags.StringVar(&cfg.picture, "svg", "", "`file` for a picture of loss and accuracy")
-	flags.StringVar(&cfg.checkpoint, "checkpoint", "", "`directory` to save to after each pass, and on Ctrl-C, SIGTERM and SIGHUP")
-	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same -batch, -clip, -lr and -seed, on any number of replicas")
+	flags.StringVar(&cfg.checkpoint, "checkpoint", "", "`directory` to save to after each pass, and on Ctrl-C, "+
+		"SIGTERM and SIGHUP")
+	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same -batch, -clip, -lr "+
+		"and -seed, on any number of replicas")
 
-	if err := command.Parse(flags, args, stdout, "Trains a perceptron on hand-written digits, its parameters and optimiser sharded over the replicas."); err != nil {
+	if err := command.Parse(flags, args, stdout, "Trains a perceptron on hand-written digits, its parameters and "+
+		"optimiser sharded over the replicas."); err != nil {
 		return config{}, err
 	}
 	var err error

@@ -112,7 +112,8 @@ type backward struct {
 func newBackward(p *ir.Program, rows int) *backward {
 	b := &backward{
 		hidden: p.CreateGraph(hiddenLayer, imagesSpec(rows), params[0].spec(), params[1].spec()),
-		loss:   p.CreateGraph(lossLayer, hiddenSpec(rows), labelsSpec(rows), weightsSpec(rows), params[2].spec(), params[3].spec()),
+		loss: p.CreateGraph(lossLayer, hiddenSpec(rows), labelsSpec(rows), weightsSpec(rows), params[2].spec(),
+			params[3].spec()),
 	}
 	in := b.hidden.Inputs()
 	b.hiddenGrad = ir.Autodiff(b.hidden, ir.ForInputs(in[1], in[2]))
@@ -122,7 +123,8 @@ func newBackward(p *ir.Program, rows int) *backward {
 }
 
 // run computes a micro-batch: its loss, and the gradient of each parameter.
-func (b *backward) run(main *ir.Graph, images, labels, weights *ir.Tensor, values []*ir.Tensor) (loss *ir.Tensor, grads []*ir.Tensor) {
+func (b *backward) run(main *ir.Graph, images, labels, weights *ir.Tensor, values []*ir.Tensor) (loss *ir.Tensor,
+	grads []*ir.Tensor) {
 	first := main.CallWithInfo(b.hidden, nil, images, values[0], values[1])
 	second := main.CallWithInfo(b.loss, nil, first.Outputs()[0], labels, weights, values[2], values[3])
 	by := b.lossGrad.By(second)

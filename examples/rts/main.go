@@ -141,7 +141,8 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		return err
 	}
 	if t.reference != nil {
-		out.Line(fmt.Sprintf("verified: %d %s, losses, parameters and Adam's states equal to the last bit", t.made, plural(t.made, "step", "steps")))
+		out.Line(fmt.Sprintf("verified: %d %s, losses, parameters and Adam's states equal to the last bit",
+			t.made, plural(t.made, "step", "steps")))
 	}
 	out.Line(fmt.Sprintf("test accuracy %.4f", t.at.Passes[len(t.at.Passes)-1].Accuracy))
 	table, err := t.memoryTable()
@@ -149,7 +150,8 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		return err
 	}
 	out.Line(table)
-	return picture.draw(fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch), t.at.Passes)
+	return picture.draw(fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch),
+		t.at.Passes)
 }
 
 // introduce says what is to be trained, and how.
@@ -157,9 +159,11 @@ func (t *trainer) introduce() {
 	t.out.Line(fmt.Sprintf("%d digits to learn, %d held out; replicas: %d, batch: %d, method: %v",
 		t.train.Len(), t.test.Len(), t.cfg.replicas, t.cfg.batch, t.cfg.method))
 	if t.cfg.replicas == 1 {
-		t.out.Line(fmt.Sprintf("%d parameters and Adam's states in plain remote variables: one replica has nobody to share with", perceptron.NumParams))
+		t.out.Line(fmt.Sprintf("%d parameters and Adam's states in plain remote variables: one replica has nobody to "+
+			"share with", perceptron.NumParams))
 	} else {
-		t.out.Line(fmt.Sprintf("%d parameters and Adam's states in remote buffers, 1/%d on each replica", perceptron.NumParams, t.cfg.replicas))
+		t.out.Line(fmt.Sprintf("%d parameters and Adam's states in remote buffers, 1/%d on each replica",
+			perceptron.NumParams, t.cfg.replicas))
 		t.out.Line(legend)
 	}
 	if t.dir != "" {

@@ -119,7 +119,8 @@ func TestVerify(t *testing.T) {
 func TestOddShares(t *testing.T) {
 	onNumbers(t)
 	for _, args := range []string{
-		"-n 3 -batch 50 -epochs 1", "-n 4 -batch 359 -epochs 1", "-n 2 -batch 1437 -epochs 2", "-n 16 -batch 16 -epochs 1 -clip 0", "-n 4 -clip 0.01 -epochs 1",
+		"-n 3 -batch 50 -epochs 1", "-n 4 -batch 359 -epochs 1",
+		"-n 2 -batch 1437 -epochs 2", "-n 16 -batch 16 -epochs 1 -clip 0", "-n 4 -clip 0.01 -epochs 1",
 	} {
 		t.Run(args, func(t *testing.T) {
 			if got := output(t, strings.Fields(args+" -verify")...); !want.MatchString(got) {
@@ -171,7 +172,8 @@ func TestMemory(t *testing.T) {
 			t.Fatal("output of another form")
 		}
 		squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-		if match[2] != tt.where || squeeze(match[8]) != tt.names || squeeze(match[9]) != tt.parameters || squeeze(match[10]) != tt.states {
+		if match[2] != tt.where || squeeze(match[8]) != tt.names || squeeze(match[9]) != tt.parameters ||
+			squeeze(match[10]) != tt.states {
 			t.Errorf("n=%d: %q", tt.n, match)
 		}
 		peaks := strings.Fields(match[14])
@@ -237,7 +239,8 @@ func TestMistakes(t *testing.T) {
 func wantMistake(t *testing.T, got result, want string) {
 	t.Helper()
 	if got.code != command.Usage || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 {
-		t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line", got.code, got.stdout, got.stderr)
+		t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line",
+			got.code, got.stdout, got.stderr)
 	}
 	if !strings.HasPrefix(got.stderr, "rts: "+want) || !strings.HasSuffix(got.stderr, " (-h lists the flags)\n") {
 		t.Errorf("standard error is %q, want %q", got.stderr, want)
@@ -261,7 +264,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
 	}
 	for _, flag := range []string{
-		"-n replicas", "-epochs passes", "-batch images", "-lr rate", "-clip norm", "-seed number", "-method name", "-bucket bytes",
+		"-n replicas", "-epochs passes", "-batch images",
+		"-lr rate", "-clip norm", "-seed number", "-method name", "-bucket bytes",
 		"-overlap", "-storage where", "-verify", "-svg file", "-checkpoint directory", "-resume",
 	} {
 		if !strings.Contains(got.stdout, "\n  "+flag) {
@@ -345,7 +349,8 @@ func TestStorage(t *testing.T) {
 		wantLeft()
 		if runtime.GOOS == "linux" {
 			maps, err := os.ReadFile("/proc/self/maps")
-			if n := strings.Count(string(maps), " "+dir+"/gogcl-rts-"); err != nil || n != 3*8 { // for each parameter two, on each replica
+			// for each parameter two, on each replica
+			if n := strings.Count(string(maps), " "+dir+"/gogcl-rts-"); err != nil || n != 3*8 {
 				t.Errorf("%d files are mapped, want 24; error %v", n, err)
 			}
 		}
@@ -357,11 +362,13 @@ func TestStorage(t *testing.T) {
 		t.Errorf("output:\n%s", got)
 	}
 	wantLeft()
-	wantMistake(t, runWith(t.Context(), "-storage", "file", "-resume", "-checkpoint", t.TempDir()), "-resume: there is no checkpoint")
+	wantMistake(t, runWith(t.Context(), "-storage", "file", "-resume", "-checkpoint", t.TempDir()),
+		"-resume: there is no checkpoint")
 	wantLeft()
 	t.Setenv("TMPDIR", dir+"/none")
 	t.Setenv("TMP", dir+"/none")
-	if got := runWith(t.Context(), "-storage", "file"); got.code != command.Failed || !strings.HasPrefix(got.stderr, "rts: -storage file: ") {
+	if got := runWith(t.Context(), "-storage", "file"); got.code != command.Failed ||
+		!strings.HasPrefix(got.stderr, "rts: -storage file: ") {
 		t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
 	}
 }

@@ -59,7 +59,8 @@ func newModel(cfg config, rows int, s rts.Sharding, storage remote.Storage, star
 	images, labels, weights := main.HostLoad(m.images), main.HostLoad(m.labels), main.HostLoad(m.weights)
 	hidden := p.CreateGraph(hiddenLayer, images, params[0].spec(), params[1].spec())
 	loss := p.CreateGraph(lossLayer, hiddenSpec(rows), labels, weights, params[2].spec(), params[3].spec())
-	trainer := rts.Trainer{Optimizer: rts.Adam{}, ClipNorm: cfg.clip, BucketBytes: cfg.bucket, Overlap: cfg.overlap, CheckFinite: cfg.finite}
+	trainer := rts.Trainer{Optimizer: rts.Adam{}, ClipNorm: cfg.clip, BucketBytes: cfg.bucket, Overlap: cfg.overlap,
+		CheckFinite: cfg.finite}
 	m.step = trainer.Step([]rts.Layer{
 		{Graph: hidden, Inputs: []*ir.Tensor{images}, Params: m.params[:2]},
 		{Graph: loss, Inputs: []*ir.Tensor{labels, weights}, Params: m.params[2:]},
@@ -128,7 +129,8 @@ func newStepper(m *model, from *shares) (*stepper, error) {
 }
 
 // addStream makes the host's tensor of a stream, and returns its elements.
-func addStream[T tensor.Element](session *ir.Session, stream *ir.Stream, to map[*ir.Stream]*tensor.Tensor) ([]T, error) {
+func addStream[T tensor.Element](session *ir.Session, stream *ir.Stream,
+	to map[*ir.Stream]*tensor.Tensor) ([]T, error) {
 	spec := session.HostSpec(stream)
 	t, err := tensor.New(spec.DType, spec.Shape...)
 	if err != nil {

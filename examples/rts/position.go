@@ -119,7 +119,8 @@ func (at position) fits(cfg config) error {
 		{"seed", cfg.seed, at.Seed}, {"batch", cfg.batch, at.Batch}, {"lr", cfg.rate, float64(at.Rate)}, {"clip", cfg.clip, float64(at.Clip)},
 	} {
 		if flag.is != flag.saved {
-			return fmt.Errorf("-%s %v: the checkpoint in %s is of -%[1]s %[4]v", flag.name, flag.is, cfg.checkpoint, flag.saved)
+			return fmt.Errorf("-%s %v: the checkpoint in %s is of -%[1]s %[4]v",
+				flag.name, flag.is, cfg.checkpoint, flag.saved)
 		}
 	}
 	return nil
@@ -127,7 +128,8 @@ func (at position) fits(cfg config) error {
 
 // String says how far it is, for people.
 func (at position) String() string {
-	return fmt.Sprintf("%d %s and %d %s", len(at.Passes), plural(len(at.Passes), "pass", "passes"), at.Step, plural(at.Step, "step", "steps"))
+	return fmt.Sprintf("%d %s and %d %s", len(at.Passes), plural(len(at.Passes), "pass", "passes"), at.Step,
+		plural(at.Step, "step", "steps"))
 }
 
 func plural(n int, one, several string) string {

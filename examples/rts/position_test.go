@@ -9,9 +9,10 @@ import (
 
 // TestPosition has positions come back from their text to the bit, and texts that are none refused.
 func TestPosition(t *testing.T) {
-	at := position{Seed: math.MaxUint64, Batch: 64, Rate: number(math.Nextafter(0.003, 1)), Step: 22, Loss: number(math.Nextafter(0.1, 1)), Passes: []pass{
-		{Loss: number(math.NaN()), Accuracy: 1. / 3}, {Loss: number(math.Inf(1)), Accuracy: 0},
-	}}
+	at := position{Seed: math.MaxUint64, Batch: 64, Rate: number(math.Nextafter(0.003, 1)), Step: 22,
+		Loss: number(math.Nextafter(0.1, 1)), Passes: []pass{
+			{Loss: number(math.NaN()), Accuracy: 1. / 3}, {Loss: number(math.Inf(1)), Accuracy: 0},
+		}}
 	meta, err := at.meta()
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +21,8 @@ func TestPosition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fmt.Sprint(got) != fmt.Sprint(at) || got.Seed != at.Seed || got.Rate != at.Rate || got.Loss != at.Loss || !math.IsNaN(float64(got.Passes[0].Loss)) ||
+	if fmt.Sprint(got) != fmt.Sprint(at) || got.Seed != at.Seed || got.Rate != at.Rate || got.Loss != at.Loss ||
+		!math.IsNaN(float64(got.Passes[0].Loss)) ||
 		got.Passes[0].Accuracy != 1./3 || !math.IsInf(float64(got.Passes[1].Loss), 1) {
 		t.Errorf("%+v, want %+v", got, at)
 	}

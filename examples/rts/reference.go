@@ -127,7 +127,8 @@ func compare(what string, got []float32, want float32) error {
 }
 
 func differ(what string, got, want float32) error {
-	return fmt.Errorf("%s is %v (%08x), and %v (%08x) in the reference", what, got, math.Float32bits(got), want, math.Float32bits(want))
+	return fmt.Errorf("%s is %v (%08x), and %v (%08x) in the reference",
+		what, got, math.Float32bits(got), want, math.Float32bits(want))
 }
 
 // compareStates compares the shards that the replicas have now.

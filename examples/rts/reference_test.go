@@ -72,7 +72,8 @@ func TestWrongFold(t *testing.T) {
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)
-			case tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), " in the reference")):
+			case tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want) ||
+				!strings.HasSuffix(err.Error(), " in the reference")):
 				t.Errorf("error %v, want %q", err, tt.want)
 			case tt.want != "" && len(tr.at.Passes) > 0:
 				t.Error("it went on")
@@ -93,7 +94,8 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	err := compare("loss", []float32{0, 0, negative}, 0)
-	if want := "the loss on replica 2 is -0 (80000000), and 0 (00000000) in the reference"; err == nil || err.Error() != want {
+	if want := "the loss on replica 2 is -0 (80000000), and 0 (00000000) in the reference"; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -152,7 +154,8 @@ func TestWrongLastStep(t *testing.T) {
 
 // TestNotANumber goes on to compare when training has gone wrong: every NaN has the same bits.
 func TestNotANumber(t *testing.T) {
-	if got := output(t, "-verify", "-lr", "1e38", "-epochs", "1"); !strings.Contains(got, "loss NaN") || !strings.Contains(got, "\nverified: 23 steps") {
+	if got := output(t, "-verify", "-lr", "1e38", "-epochs", "1"); !strings.Contains(got, "loss NaN") ||
+		!strings.Contains(got, "\nverified: 23 steps") {
 		t.Errorf("output:\n%s", got)
 	}
 }

@@ -89,10 +89,13 @@ func TestResume(t *testing.T) {
 					}
 				}
 				last := output(t, append(args, dir+"/parts", "-resume")...)
-				if !want.MatchString(last) || !strings.Contains(last, "\nresumed from "+dir+"/parts after 2 passes and 5 steps\n") || !strings.Contains(last, "\nverified: 18 steps") {
+				if !want.MatchString(last) ||
+					!strings.Contains(last, "\nresumed from "+dir+"/parts after 2 passes and 5 steps\n") ||
+					!strings.Contains(last, "\nverified: 18 steps") {
 					t.Errorf("output:\n%s", last)
 				}
-				if all := epochs(whole); !strings.HasSuffix(all, epochs(last)) || strings.Count(epochs(last), "\n") != 1 {
+				if all := epochs(whole); !strings.HasSuffix(all, epochs(last)) ||
+					strings.Count(epochs(last), "\n") != 1 {
 					t.Errorf("%s, want the end of\n%s", epochs(last), all)
 				}
 				wantSame(t, dir+"/parts", dir+"/whole")
@@ -110,7 +113,8 @@ func TestResumeOnOthers(t *testing.T) {
 	for i, n := range []string{"2", "8", "1", "3"} {
 		before, _ := saved(t, dir+"/c")
 		// Nothing remains to be trained: what is saved is what was loaded.
-		if got := runWith(&countdown{t.Context(), 0}, append(base, "-n", n, "-epochs", "9", "-resume")...); got.code != command.Interrupted {
+		if got := runWith(&countdown{t.Context(), 0},
+			append(base, "-n", n, "-epochs", "9", "-resume")...); got.code != command.Interrupted {
 			t.Fatalf("n=%s: %+v", n, got)
 		}
 		if after, _ := saved(t, dir+"/c"); !maps.EqualFunc(after, before, slices.Equal) {
@@ -147,7 +151,8 @@ func TestResumeAtTheEnd(t *testing.T) {
 	first := output(t, args...)
 	got := output(t, append(args, "-resume")...)
 	line := lineOf(first, "test accuracy")
-	if epochs(got) != "" || !strings.Contains(got, "\nverified: 0 steps, losses, parameters and Adam's states equal to the last bit\n"+line) {
+	if epochs(got) != "" || !strings.Contains(got, "\nverified: 0 steps, losses, parameters and Adam's states equal "+
+		"to the last bit\n"+line) {
 		t.Errorf("output:\n%s", got)
 	}
 }
@@ -166,7 +171,8 @@ func lineOf(output, prefix string) string {
 func TestCtrlC(t *testing.T) {
 	dir := t.TempDir() + "/c"
 	got := interrupt(t, "epoch 2/", "-checkpoint", dir)
-	if want := "rts: interrupted after 2 passes and 0 steps; -resume goes on from " + dir + "\n"; got.code != command.Interrupted || got.stderr != want {
+	if want := "rts: interrupted after 2 passes and 0 steps; -resume goes on from " + dir +
+		"\n"; got.code != command.Interrupted || got.stderr != want {
 		t.Errorf("exit code %d, standard error %q, want %q", got.code, got.stderr, want)
 	}
 	output(t, "-checkpoint", dir, "-resume", "-epochs", "3")
@@ -189,10 +195,12 @@ func TestResumeMistakes(t *testing.T) {
 	} {
 		wantMistake(t, runWith(t.Context(), strings.Fields("-checkpoint "+dir+" "+tt.args)...), tt.want)
 	}
-	if got := runWith(&countdown{t.Context(), 1}, "-checkpoint", dir, "-resume", "-seed", "7", "-batch", "100", "-epochs", "3"); got.code != command.Interrupted {
+	if got := runWith(&countdown{t.Context(), 1}, "-checkpoint",
+		dir, "-resume", "-seed", "7", "-batch", "100", "-epochs", "3"); got.code != command.Interrupted {
 		t.Fatalf("%+v", got)
 	}
-	wantMistake(t, runWith(t.Context(), "-checkpoint", dir, "-resume", "-seed", "7", "-batch", "100", "-epochs", "2"), "-epochs 2:"+in+" has come to pass 3")
+	wantMistake(t, runWith(t.Context(), "-checkpoint", dir, "-resume", "-seed", "7", "-batch", "100", "-epochs", "2"),
+		"-epochs 2:"+in+" has come to pass 3")
 	after, _ := saved(t, dir)
 	if maps.EqualFunc(after, state, slices.Equal) || len(meta) != 2 {
 		t.Error("the step has changed nothing")
@@ -216,7 +224,8 @@ func TestDamagedCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := runWith(t.Context(), "-checkpoint", dir, "-resume")
-	if got.code != command.Failed || got.stdout != "" || !strings.Contains(got.stderr, shards[0]) || strings.Count(got.stderr, "\n") != 1 {
+	if got.code != command.Failed || got.stdout != "" || !strings.Contains(got.stderr, shards[0]) ||
+		strings.Count(got.stderr, "\n") != 1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -240,7 +249,8 @@ func TestForeignCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := runWith(t.Context(), "-checkpoint", dir, "-resume")
-		if want := "rts: the checkpoint in " + dir + ": " + tt.want + "\n"; got.code != command.Failed || got.stderr != want {
+		if want := "rts: the checkpoint in " + dir + ": " + tt.want + "\n"; got.code != command.Failed ||
+			got.stderr != want {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}
@@ -299,7 +309,8 @@ func TestDamagedIndex(t *testing.T) {
 	}
 	for _, flag := range []string{"-resume", "-verify"} {
 		got := runWith(t.Context(), "-checkpoint", dir, flag)
-		if got.code != command.Failed || got.stdout != "" || !strings.HasPrefix(got.stderr, "rts: checkpoint: load from "+dir+": file "+index[0]) {
+		if got.code != command.Failed || got.stdout != "" ||
+			!strings.HasPrefix(got.stderr, "rts: checkpoint: load from "+dir+": file "+index[0]) {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -21,7 +21,8 @@ func TestSpeed(t *testing.T) {
 
 // TestPassIsShort has losses of any size.
 func TestPassIsShort(t *testing.T) {
-	for loss, want := range map[number]string{0.12345: "0.1235", 999.99994: "999.9999", 999.99996: "1.00e+03", math.MaxFloat32: "3.40e+38", number(math.Inf(1)): "+Inf"} {
+	for loss, want := range map[number]string{0.12345: "0.1235",
+		999.99994: "999.9999", 999.99996: "1.00e+03", math.MaxFloat32: "3.40e+38", number(math.Inf(1)): "+Inf"} {
 		if got := (pass{Loss: loss, Accuracy: 1}).String(); got != "loss "+want+"  accuracy 1.0000" {
 			t.Errorf("%v: %s, want %s", float64(loss), got, want)
 		}

@@ -31,7 +31,8 @@ type trainer struct {
 }
 
 // newTrainer builds what the flags say, and loads what -resume goes on from. The caller closes it.
-func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) (_ *trainer, err error) {
+func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) (_ *trainer,
+	err error) {
 	t := &trainer{cfg: cfg, train: train, test: test, out: out, net: perceptron.New(test.Len())}
 	defer func() {
 		if err != nil {
@@ -104,7 +105,8 @@ func (t *trainer) run(ctx context.Context) error {
 		if err := t.save(whole); err != nil {
 			return err
 		}
-		t.out.Status(fmt.Sprintf("epoch %d/%d  %v  %v", len(t.at.Passes), t.cfg.epochs, t.at.Passes[len(t.at.Passes)-1], speed))
+		t.out.Status(fmt.Sprintf("epoch %d/%d  %v  %v",
+			len(t.at.Passes), t.cfg.epochs, t.at.Passes[len(t.at.Passes)-1], speed))
 		if err := t.out.Err(); err != nil {
 			return outputError(err) // nobody reads on
 		}

@@ -52,7 +52,8 @@ func TestEnds(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute) // what is not ended would go on for ever
 			defer stop()
 			cmd := exec.CommandContext(ctx, program)
-			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "GOGCL_RTS_ARGS=-storage file -epochs 1000000 -checkpoint "+dir)
+			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "GOGCL_RTS_ARGS=-storage file -epochs 1000000 "+
+				"-checkpoint "+dir)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			stdout, err := cmd.StdoutPipe()

@@ -111,14 +111,16 @@ func TestRun(t *testing.T) {
 				}
 			}
 			want := []string{
-				`broadcast #1 "weights"`, `all-reduce #2 "grads, peer memory"`, `all-reduce #3 "grads, messages round a ring"`,
+				`broadcast #1 "weights"`, `all-reduce #2 "grads, peer memory"`,
+				`all-reduce #3 "grads, messages round a ring"`,
 				`all-reduce #4 "grads, a ring in step"`, `all-reduce #5 "loss"`,
 			}
 			if !slices.Equal(calls, want) {
 				t.Fatalf("%s: %q, want %q", name, calls, want)
 			}
 			ring := row[2]
-			if n > 1 && (len(ring.inside) != 2*(n-1) || ring.args["method"] != "clockwise_ring" || ring.args["path"] != "messages" || ring.args["bytes"] != float64(4<<16)) {
+			if n > 1 && (len(ring.inside) != 2*(n-1) || ring.args["method"] != "clockwise_ring" ||
+				ring.args["path"] != "messages" || ring.args["bytes"] != float64(4<<16)) {
 				t.Errorf("%s: %+v", name, ring)
 			}
 			if n > 1 && ring.inside[0].args["bytes sent and received"] != float64(2*(4<<16)/n) {

@@ -30,7 +30,8 @@ type event struct {
 func newTimeline(replicas int, start time.Time) *timeline {
 	t := &timeline{start: start, rows: make([][]event, replicas)}
 	for r := range t.rows {
-		t.rows[r] = append(t.rows[r], event{Name: "thread_name", Phase: "M", TID: r, Args: map[string]any{"name": fmt.Sprintf("replica %d", r)}})
+		t.rows[r] = append(t.rows[r],
+			event{Name: "thread_name", Phase: "M", TID: r, Args: map[string]any{"name": fmt.Sprintf("replica %d", r)}})
 	}
 	return t
 }
@@ -46,7 +47,8 @@ func (t *timeline) trace() *gcl.Trace {
 	sent := make([]int, len(t.rows)) // by replica, of the round in progress
 	return &gcl.Trace{
 		CollectiveStart: func(c gcl.TraceCall) {
-			t.add(c.Replica, "B", c.String(), map[string]any{"dtype": c.DType.String(), "elements": c.Elements, "bytes": c.Bytes})
+			t.add(c.Replica, "B", c.String(),
+				map[string]any{"dtype": c.DType.String(), "elements": c.Elements, "bytes": c.Bytes})
 		},
 		RoundStart: func(c gcl.TraceCall, round int) {
 			sent[c.Replica] = 0
@@ -57,7 +59,8 @@ func (t *timeline) trace() *gcl.Trace {
 			t.add(c.Replica, "E", "", map[string]any{"bytes sent and received": sent[c.Replica]})
 		},
 		CollectiveEnd: func(c gcl.TraceCall, err error) {
-			args := map[string]any{"method": c.Method.String(), "implementation": c.Implementation.String(), "path": c.Path.String()}
+			args := map[string]any{"method": c.Method.String(), "implementation": c.Implementation.String(),
+				"path": c.Path.String()}
 			if err != nil {
 				args["error"] = err.Error()
 			}

@@ -13,7 +13,8 @@ func TestDistance(t *testing.T) {
 		want int
 	}{
 		{"", "", 0}, {"", "abc", 3}, {"ring", "ring", 0}, {"ring", "rings", 1}, {"ring", "rng", 1}, {"ring", "sing", 1},
-		{"ring", "rnig", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3}, // which takes two edits if the same letters may be edited twice
+		// which takes two edits if the same letters may be edited twice
+		{"ring", "rnig", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3},
 		{"Größe", "grosse", 3}, {"SYNCFUL", "Syncful", 0}, {"ab", "ba", 1}, {"aab", "aba", 1},
 	} {
 		for _, pair := range [][2]string{{c.a, c.b}, {c.b, c.a}} {
@@ -63,7 +64,8 @@ func TestOf(t *testing.T) {
 	t.Parallel()
 	choices := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "ring", "rang"}
 	for word, want := range map[string]string{
-		"broadcats": "broadcast", "clockwise": "clockwise_ring", "counterclockwise_ring": "anticlockwise_ring", "AUTO": "auto", "": "auto",
+		"broadcats": "broadcast", "clockwise": "clockwise_ring",
+		"counterclockwise_ring": "anticlockwise_ring", "AUTO": "auto", "": "auto",
 		"rung":                     "ring", // the first of two
 		strings.Repeat("x", 1<<20): "auto", // all are as far
 		"\xff\xfe":                 "auto",

@@ -37,7 +37,8 @@ func TestParse(t *testing.T) {
 		if errors.Is(err, flag.ErrHelp) != c.help {
 			t.Errorf("%q: error %v", c.args, err)
 		}
-		if help := stdout.String(); c.help != strings.HasPrefix(help, "usage: learn [flags]\n\nLearns.\n  -n replicas\n") || !c.help && help != "" {
+		if help := stdout.String(); c.help != strings.HasPrefix(help,
+			"usage: learn [flags]\n\nLearns.\n  -n replicas\n") || !c.help && help != "" {
 			t.Errorf("%q: output %q", c.args, help)
 		}
 	}

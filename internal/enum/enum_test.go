@@ -39,7 +39,8 @@ func TestNoValue(t *testing.T) {
 		if got := c.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if _, err := c.MarshalText(); err == nil || err.Error() != "enum: "+want+" is no colour, want one of red, green, blue" {
+		if _, err := c.MarshalText(); err == nil || err.Error() != "enum: "+want+" is no colour, want one of red, "+
+			"green, blue" {
 			t.Errorf("%v", err)
 		}
 		if err := colours.Check(c); err == nil || err.Error() != want+" is no colour, want one of red, green, blue" {

@@ -57,7 +57,8 @@ func TestPieces(t *testing.T) {
 		finished(t, size&^255, 2)
 
 		for _, operands := range []struct{ dsts, srcs int }{{1, 1}, {2, 2}, {8, 8}, {9, 17}, {1, 200}} {
-			f := &foldAssembly{Fold: Fold{Op: Add, Type: Float32, Square: true}, streams: true, fill: fill, rest: func(_, _ [][]byte, _, _, _ int) {}}
+			f := &foldAssembly{Fold: Fold{Op: Add, Type: Float32, Square: true}, streams: true, fill: fill,
+				rest: func(_, _ [][]byte, _, _, _ int) {}}
 			stream := false
 			f.asm = func(dsts, srcs [][]byte, off, end int, _ uint64, flags int) {
 				counted(t, &dsts[0][off], end-off, len(dsts)+len(srcs))

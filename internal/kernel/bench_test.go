@@ -26,11 +26,12 @@ func BenchmarkBinary(b *testing.B) {
 					if loop == nil {
 						continue
 					}
-					b.Run(fmt.Sprintf("op=%v/type=%v/size=%s/version=%s", op, typ, size.name, v.name), func(b *testing.B) {
-						dst, src := ones(typ, size.bytes), ones(typ, size.bytes)
-						b.ReportAllocs()
-						sample(b, size.bytes, func() { loop(dst, dst, src) })
-					})
+					b.Run(fmt.Sprintf("op=%v/type=%v/size=%s/version=%s", op, typ, size.name, v.name),
+						func(b *testing.B) {
+							dst, src := ones(typ, size.bytes), ones(typ, size.bytes)
+							b.ReportAllocs()
+							sample(b, size.bytes, func() { loop(dst, dst, src) })
+						})
 				}
 			}
 		}

@@ -14,7 +14,8 @@ func (f Fold) String() string {
 }
 
 // eachFold runs a test on every fold of every version that keep wants.
-func eachFold(t *testing.T, keep func(Fold) bool, test func(*testing.T, Fold, func(dsts, srcs [][]byte, by int, stream bool))) {
+func eachFold(t *testing.T, keep func(Fold) bool,
+	test func(*testing.T, Fold, func(dsts, srcs [][]byte, by int, stream bool))) {
 	for _, v := range versions {
 		for _, f := range everyFold() {
 			if loop := v.fold[f.index()]; loop != nil && (!f.Wide || f.half()) && keep(f) {
@@ -153,7 +154,8 @@ func (r *foldRooms) try(t *testing.T, c foldTrial) {
 		if !bytes.Equal(d, want) {
 			for e := range c.elements {
 				if got, want := load(r.Type, d, e), load(r.Type, want, e); got != want {
-					t.Fatalf("%+v: destination %d element %d is %s, want %s", c, i, e, hex(r.Type, got), hex(r.Type, want))
+					t.Fatalf("%+v: destination %d element %d is %s, want %s",
+						c, i, e, hex(r.Type, got), hex(r.Type, want))
 				}
 			}
 		}
@@ -231,8 +233,10 @@ func TestFoldLengths(t *testing.T) {
 				break
 			}
 			for _, stream := range []bool{false, true} {
-				r.try(t, foldTrial{srcs: 3, dsts: 2, inPlace: -1, elements: n, by: 1 + n%4, stream: stream, sameLine: n%2 == 0})
-				r.try(t, foldTrial{srcs: 2, dsts: 2, inPlace: n % 2, elements: n, by: 1, stream: stream, sameLine: n%2 == 0})
+				r.try(t, foldTrial{srcs: 3, dsts: 2, inPlace: -1, elements: n, by: 1 + n%4, stream: stream,
+					sameLine: n%2 == 0})
+				r.try(t, foldTrial{srcs: 2, dsts: 2, inPlace: n % 2, elements: n, by: 1, stream: stream,
+					sameLine: n%2 == 0})
 			}
 		}
 	})
@@ -261,7 +265,8 @@ func TestFoldAll16(t *testing.T) {
 				loop([][]byte{dst}, srcs, by, false)
 				for i := range all {
 					if got, want := load(f.Type, dst, i), load(f.Type, want, i); got != want {
-						t.Fatalf("%d sources, by %d: %04x with %04x, %04x is %04x, want %04x", len(srcs), by, i, y[i], z[i], got, want)
+						t.Fatalf("%d sources, by %d: %04x with %04x, %04x is %04x, want %04x",
+							len(srcs), by, i, y[i], z[i], got, want)
 					}
 				}
 			}
@@ -278,7 +283,8 @@ func TestFoldThere(t *testing.T) {
 				if got := (Fold{Op: op, Type: typ, Wide: wide}).Loop() != nil; got != want {
 					t.Errorf("fold of %v %v, wide %v, is there: %v, want %v", op, typ, wide, got, want)
 				}
-				if got := (Fold{Op: op, Type: typ, Square: true, Wide: wide}).Loop() != nil; got != (want && op == Add) {
+				if got := (Fold{Op: op, Type: typ, Square: true, Wide: wide}).Loop() != nil; got != (want &&
+					op == Add) {
 					t.Errorf("fold of squares, %v %v, wide %v, is there: %v", op, typ, wide, got)
 				}
 			}

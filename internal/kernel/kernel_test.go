@@ -175,10 +175,12 @@ func TestLengthsAndOffsets(t *testing.T) {
 					}
 				}
 			}
-			if !bytes.Equal(whole[:start], clean[:start]) || !bytes.Equal(whole[start+len(dst):], clean[:len(whole)-start-len(dst)]) {
+			if !bytes.Equal(whole[:start], clean[:start]) ||
+				!bytes.Equal(whole[start+len(dst):], clean[:len(whole)-start-len(dst)]) {
 				t.Fatalf("length %d offset %d dst==%s: wrote outside dst", n, offset, alias)
 			}
-			if alias != "a" && !bytes.Equal(x, packedA[:len(x)]) || l.binary && alias != "b" && !bytes.Equal(y, packedB[:len(y)]) {
+			if alias != "a" && !bytes.Equal(x, packedA[:len(x)]) ||
+				l.binary && alias != "b" && !bytes.Equal(y, packedB[:len(y)]) {
 				t.Fatalf("length %d offset %d dst==%s: changed an operand", n, offset, alias)
 			}
 		}
@@ -334,7 +336,8 @@ func check(t *testing.T, l loop, a, b []uint64) {
 	}
 	for i := range a {
 		if got, want := load(l.dst, dst, i), l.oracle(a[i], b[i]); got != want {
-			t.Fatalf("element %d of %s, %s is %s, want %s", i, hex(l.src, a[i]), hex(l.src, b[i]), hex(l.dst, got), hex(l.dst, want))
+			t.Fatalf("element %d of %s, %s is %s, want %s",
+				i, hex(l.src, a[i]), hex(l.src, b[i]), hex(l.dst, got), hex(l.dst, want))
 		}
 	}
 }

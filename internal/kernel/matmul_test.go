@@ -51,7 +51,8 @@ func TestMatMul(t *testing.T) {
 			for _, s := range matMulShapes() {
 				for _, transposed := range []bool{false, true} {
 					for _, special := range []bool{false, true} {
-						p := Product{M: s[0], N: s[1], K: s[2], CRow: s[1] + r.IntN(3), ARow: s[2] + r.IntN(3), AColumn: 1, BRow: s[1] + r.IntN(3)}
+						p := Product{M: s[0], N: s[1], K: s[2], CRow: s[1] + r.IntN(3), ARow: s[2] + r.IntN(3),
+							AColumn: 1, BRow: s[1] + r.IntN(3)}
 						sizeA := p.M * p.ARow
 						if transposed {
 							p.ARow, p.AColumn = 1, s[0]+r.IntN(3)
@@ -98,7 +99,8 @@ func TestMatMulBounds(t *testing.T) {
 	p := Product{M: 3, N: 40, K: 2, CRow: 40, ARow: 2, AColumn: 1, BRow: 40}
 	for _, short := range [][3]int{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}} {
 		t.Run(fmt.Sprint(short), func(t *testing.T) {
-			c, a, b := make([]float32, 120-short[0], 121), make([]float32, 6-short[1], 7), make([]float32, 80-short[2], 81)
+			c, a, b := make([]float32, 120-short[0], 121), make([]float32, 6-short[1], 7),
+				make([]float32, 80-short[2], 81)
 			c, a, b = c[:len(c):len(c)], a[:len(a):len(a)], b[:len(b):len(b)]
 			defer func() {
 				if recover() == nil {
@@ -124,24 +126,26 @@ func TestMatMulNoAllocation(t *testing.T) {
 
 // BenchmarkMatMul has products of a transformer's layers and of a perceptron's.
 func BenchmarkMatMul(b *testing.B) {
-	for _, s := range [][3]int{{64, 16, 64}, {64, 64, 16}, {1024, 64, 64}, {1024, 256, 64}, {64, 256, 1024}, {16, 128, 64}, {512, 512, 512}} {
+	for _, s := range [][3]int{{64, 16, 64}, {64, 64, 16}, {1024, 64, 64}, {1024, 256, 64}, {64, 256, 1024},
+		{16, 128, 64}, {512, 512, 512}} {
 		for _, transposed := range []bool{false, true} {
 			for _, v := range versions {
 				if v.matMul == nil {
 					continue
 				}
-				b.Run(fmt.Sprintf("m=%d/n=%d/k=%d/transposed=%v/version=%s", s[0], s[1], s[2], transposed, v.name), func(b *testing.B) {
-					p := Product{M: s[0], N: s[1], K: s[2], CRow: s[1], ARow: s[2], AColumn: 1, BRow: s[1]}
-					if transposed {
-						p.ARow, p.AColumn = 1, s[0]
-					}
-					c, x, y := make([]float32, s[0]*s[1]), make([]float32, s[0]*s[2]), make([]float32, s[1]*s[2])
-					b.ReportAllocs()
-					for b.Loop() {
-						v.matMul(c, x, y, p)
-					}
-					b.ReportMetric(2*float64(s[0]*s[1]*s[2])*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gflop/s")
-				})
+				b.Run(fmt.Sprintf("m=%d/n=%d/k=%d/transposed=%v/version=%s", s[0], s[1], s[2], transposed, v.name),
+					func(b *testing.B) {
+						p := Product{M: s[0], N: s[1], K: s[2], CRow: s[1], ARow: s[2], AColumn: 1, BRow: s[1]}
+						if transposed {
+							p.ARow, p.AColumn = 1, s[0]
+						}
+						c, x, y := make([]float32, s[0]*s[1]), make([]float32, s[0]*s[2]), make([]float32, s[1]*s[2])
+						b.ReportAllocs()
+						for b.Loop() {
+							v.matMul(c, x, y, p)
+						}
+						b.ReportMetric(2*float64(s[0]*s[1]*s[2])*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gflop/s")
+					})
 			}
 		}
 	}

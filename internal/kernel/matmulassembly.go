@@ -33,7 +33,8 @@ func (t *assembly) matMul(c, a, b []float32, p Product) {
 					run = tile.two
 				}
 				for ; i+tile.rows <= p.M; i += tile.rows {
-					run(&c[i*p.CRow+j], 4*p.CRow, &a[i*p.ARow+l*p.AColumn], 4*p.ARow, 4*p.AColumn, &b[l*p.BRow+j], 4*p.BRow, n, k)
+					run(&c[i*p.CRow+j], 4*p.CRow, &a[i*p.ARow+l*p.AColumn], 4*p.ARow, 4*p.AColumn, &b[l*p.BRow+j],
+						4*p.BRow, n, k)
 				}
 			}
 		}

@@ -21,7 +21,8 @@ func rowsPieces(asm rowsFunc, rest rowsLoop, fill, wide int) rowsLoop {
 			atOnce := max(1, pieceTouched/((2*wide+1)*n))
 			for from := 0; from < len(pairs); from += atOnce {
 				count := min(atOnce, len(pairs)-from)
-				asm(unsafe.SliceData(dst), unsafe.SliceData(src), &pairs[from], count, n, at.DstStride, at.SrcStride, scale)
+				asm(unsafe.SliceData(dst), unsafe.SliceData(src), &pairs[from], count, n, at.DstStride, at.SrcStride,
+					scale)
 			}
 			dst, src, left = dst[wide*n:], src[n:], left-n
 		}
@@ -33,7 +34,8 @@ func rowsPieces(asm rowsFunc, rest rowsLoop, fill, wide int) rowsLoop {
 }
 
 // copyPieces is rowsPieces for a copy, of which the last bytes of a row may be fewer than fill.
-func copyPieces(asm func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int), fill int) func(dst, src []byte, pairs []uint64, at Rows) {
+func copyPieces(asm func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int), fill int) func(dst,
+	src []byte, pairs []uint64, at Rows) {
 	return func(dst, src []byte, pairs []uint64, at Rows) {
 		at.check(dst, src, pairs, 1)
 		if len(pairs) == 0 {

@@ -52,7 +52,8 @@ func register(v *version) {
 }
 
 // overlay replaces the functions of under by those of over that are there.
-func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int, _ bool) | rowsLoop](
+func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int,
+	_ bool) | rowsLoop](
 	under, over []F,
 ) {
 	for i, f := range over {

@@ -36,7 +36,8 @@ func check(root fs.FS, module string, table []row) (problems []string, err error
 		if !ok {
 			if !unknown[pkg] {
 				unknown[pkg] = true
-				problems = append(problems, fmt.Sprintf("%s: package %s is not in the import table: add a row", name, pkg))
+				problems = append(problems,
+					fmt.Sprintf("%s: package %s is not in the import table: add a row", name, pkg))
 			}
 			return nil
 		}

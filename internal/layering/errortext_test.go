@@ -58,11 +58,15 @@ func isErrorText(argument ast.Expr) bool {
 func TestSearchedErrors(t *testing.T) {
 	root := fstest.MapFS{}
 	for name, text := range map[string]string{
-		"a/search.go":    "package a\nimport \"strings\"\nfunc f(err error) bool { return strings.Contains(err.Error(), \"mismatch\") }",
-		"a/trim.go":      "package a\nimport \"strings\"\nfunc f(err error) string { return strings.TrimPrefix(err.Error(), \"a: \") }",
-		"a/print.go":     "package a\nimport \"fmt\"\nfunc f(err error) string { return fmt.Sprint(err.Error()) }",
-		"a/words.go":     "package a\nimport \"strings\"\nfunc f(s string) bool { return strings.Contains(s, \"mismatch\") }",
-		"a/some_test.go": "package a\nimport \"strings\"\nfunc f(err error) bool { return strings.Contains(err.Error(), \"mismatch\") }",
+		"a/search.go": "package a\nimport \"strings\"\nfunc f(err error) bool { return " +
+			"strings.Contains(err.Error(), \"mismatch\") }",
+		"a/trim.go": "package a\nimport \"strings\"\nfunc f(err error) string { return " +
+			"strings.TrimPrefix(err.Error(), \"a: \") }",
+		"a/print.go": "package a\nimport \"fmt\"\nfunc f(err error) string { return fmt.Sprint(err.Error()) }",
+		"a/words.go": "package a\nimport \"strings\"\nfunc f(s string) bool { return strings.Contains(s, " +
+			"\"mismatch\") }",
+		"a/some_test.go": "package a\nimport \"strings\"\nfunc f(err error) bool { return " +
+			"strings.Contains(err.Error(), \"mismatch\") }",
 	} {
 		root[name] = &fstest.MapFile{Data: []byte(text)}
 	}

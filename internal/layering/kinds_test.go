@@ -74,7 +74,8 @@ func checkKinds(root fs.FS, module string, kinds []kind) (problems []string, err
 					used[name] = true
 					continue
 				}
-				problems = append(problems, fmt.Sprintf("%s: compares with %s.%s: ask the row of the table, and add a column if it has none", name, k.pkg, found))
+				problems = append(problems, fmt.Sprintf("%s: compares with %s.%s: ask the row of the table, and add "+
+					"a column if it has none", name, k.pkg, found))
 			}
 		}
 	})
@@ -142,18 +143,23 @@ func (k kind) compared(file *ast.File, module, dir string) (found []string) {
 func TestCheckKinds(t *testing.T) {
 	root := fstest.MapFS{}
 	for name, text := range map[string]string{
-		"colour/colour.go": "package colour\ntype Colour int\nconst (\nRed Colour = iota\nBlue\n)\nfunc (c Colour) warm() bool { return c == Red }",
-		"paint/paint.go":   "package paint\nimport \"m/colour\"\nfunc f(c colour.Colour) int {\nswitch c {\ncase colour.Red, colour.Blue:\nreturn 1\n}\nreturn 0\n}",
-		"paint/named.go":   "package paint\nimport c \"m/colour\"\nvar _ = 1 != c.Blue",
-		"paint/other.go":   "package paint\nimport colour \"m/other\"\nvar _ = 1 == colour.Red\nvar Red int\nvar _ = Red == 1",
-		"paint/table.go":   "package paint\nimport \"m/colour\"\nvar table = map[colour.Colour]int{colour.Red: 1}\nvar x = colour.Blue",
-		"paint/x_test.go":  "package paint\nimport \"m/colour\"\nvar _ = 1 == colour.Red",
-		"free/free.go":     "package free\nimport \"m/colour\"\nvar _ = 1 == colour.Red",
+		"colour/colour.go": "package colour\ntype Colour int\nconst (\nRed Colour = iota\nBlue\n)\nfunc (c Colour) " +
+			"warm() bool { return c == Red }",
+		"paint/paint.go": "package paint\nimport \"m/colour\"\nfunc f(c colour.Colour) int {\nswitch c {\ncase " +
+			"colour.Red, colour.Blue:\nreturn 1\n}\nreturn 0\n}",
+		"paint/named.go": "package paint\nimport c \"m/colour\"\nvar _ = 1 != c.Blue",
+		"paint/other.go": "package paint\nimport colour \"m/other\"\nvar _ = 1 == colour.Red\nvar Red int\nvar _ = " +
+			"Red == 1",
+		"paint/table.go": "package paint\nimport \"m/colour\"\nvar table = map[colour.Colour]int{colour.Red: " +
+			"1}\nvar x = colour.Blue",
+		"paint/x_test.go": "package paint\nimport \"m/colour\"\nvar _ = 1 == colour.Red",
+		"free/free.go":    "package free\nimport \"m/colour\"\nvar _ = 1 == colour.Red",
 	} {
 		root[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	problems, err := checkKinds(root, "m", []kind{{
-		pkg: "colour", names: []string{"Red", "Blue"}, exempt: map[string]string{"free/free.go": "why not", "free/none.go": "gone"},
+		pkg: "colour", names: []string{"Red", "Blue"},
+		exempt: map[string]string{"free/free.go": "why not", "free/none.go": "gone"},
 	}})
 	if err != nil {
 		t.Fatal(err)

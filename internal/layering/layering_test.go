@@ -65,12 +65,14 @@ func TestCheck(t *testing.T) {
 		{"upwards", "leaf/a.go", "m.dev/core",
 			"leaf/a.go: package leaf may not import m.dev/core: packages of this module that it may import: none"},
 		{"sibling", "wire/tcp/a.go", "m.dev/wire/special",
-			"wire/tcp/a.go: package wire/tcp may not import m.dev/wire/special: packages of this module that it may import: wire"},
+			"wire/tcp/a.go: package wire/tcp may not import m.dev/wire/special: packages of this module that it may " +
+				"import: wire"},
 		{"own row before pattern", "wire/special/a.go", "m.dev/leaf", ""},
 		{"own row replaces pattern", "wire/special/a.go", "example.org/sys",
 			"wire/special/a.go: package wire/special may not import example.org/sys: modules that it may import: C"},
 		{"name that only begins alike", "core/a.go", "m.dev/leafy",
-			"core/a.go: package core may not import m.dev/leafy: packages of this module that it may import: leaf, wire, wire/*"},
+			"core/a.go: package core may not import m.dev/leafy: packages of this module that it may import: leaf, " +
+				"wire, wire/*"},
 		{"second import", "leaf/a.go", "fmt m.dev/wire",
 			"leaf/a.go: package leaf may not import m.dev/wire: packages of this module that it may import: none"},
 		{"module listed", "wire/tcp/a.go", "example.org/sys/unix", ""},

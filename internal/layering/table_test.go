@@ -69,17 +69,20 @@ func table() []row {
 			imports: []string{"methods", "methods/schedule", "tensor", "internal/kernel", "internal/enum"}, pure: true,
 		},
 		{
-			pkg:     "gcl/internal/flight",
-			imports: []string{"gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "transport", "internal/ticks"},
+			pkg: "gcl/internal/flight",
+			imports: []string{"gcl/internal/route",
+				"gcl/internal/wire", "methods", "methods/schedule", "transport", "internal/ticks"},
 		},
 		{
 			pkg: "gcl/internal/carry",
-			imports: []string{"gcl/internal/route", "gcl/internal/flight", "gcl/internal/pack", "gcl/internal/lane", "gcl/internal/wire",
+			imports: []string{"gcl/internal/route",
+				"gcl/internal/flight", "gcl/internal/pack", "gcl/internal/lane", "gcl/internal/wire",
 				"methods", "methods/schedule", "topology", "chunks", "tensor", "transport", "internal/kernel"},
 		},
 		{
 			pkg: "gcl/internal/price",
-			imports: []string{"gcl/internal/carry", "gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "methods/cost",
+			imports: []string{"gcl/internal/carry",
+				"gcl/internal/route", "gcl/internal/wire", "methods", "methods/schedule", "methods/cost",
 				"topology", "tensor"},
 		},
 		{

@@ -48,7 +48,8 @@ func work(ctx context.Context, w io.Writer, table, match string, workers int, di
 	}
 	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !matches.MatchString(m.name) })
 	if len(mutants) == 0 || workers < 1 {
-		return fmt.Errorf("%d mutants match %q, for %d workers; want at least one of each", len(mutants), match, workers)
+		return fmt.Errorf("%d mutants match %q, for %d workers; want at least one of each",
+			len(mutants), match, workers)
 	}
 	began, count := time.Now(), map[string]int{}
 	all := len(mutants)

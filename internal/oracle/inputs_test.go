@@ -56,11 +56,13 @@ func TestInputsDiffer(t *testing.T) {
 			for r := range n {
 				moved, own, without := unlike(all[r], all[r], 1), unlike(in[r], in[(r+1)%n], 0), 0
 				if op != Local {
-					rest := OutputTensors(Call{Collective: schedule.AllReduce, Operator: op}, slices.Delete(slices.Clone(in), r, r+1))
+					rest := OutputTensors(Call{Collective: schedule.AllReduce, Operator: op},
+						slices.Delete(slices.Clone(in), r, r+1))
 					without = unlike(all[r], rest[0], 0)
 				}
 				if moved < elements/5 || own < elements/20 || op != Local && without < elements/60 {
-					t.Errorf("%v of %v, rank %d: of %d places %d differ from the next, %d from the next rank, %d without it",
+					t.Errorf("%v of %v, rank %d: of %d places %d differ from the next, %d from the next rank, %d "+
+						"without it",
 						op, d, r, elements, moved, own, without)
 				}
 			}

@@ -38,7 +38,8 @@ func (f *Figure) Write(w io.Writer) error {
 	c.text(width/2, 22, "middle", f.Title, attr{"font-size", "15"}, attr{"font-weight", "bold"})
 	for i, row := range f.Rows {
 		for j, p := range row {
-			p.draw(c, float64(j)*(left+panelWidth+right)+left, titleHeight+float64(i)*(above+panelHeight+below)+above, looks)
+			p.draw(c, float64(j)*(left+panelWidth+right)+left, titleHeight+float64(i)*(above+panelHeight+below)+above,
+				looks)
 		}
 	}
 	for i, e := range entries {

@@ -16,8 +16,9 @@ type Panel struct {
 // Axis is a logarithmic axis, or with Base 0 a linear one. Its range is that of the data.
 type Axis struct {
 	Label string
-	Base  int                  // 2: ticks at powers of two; 10: at 1, 2, 5, 10, ... or at powers of ten, whichever fits; 0: at round numbers
-	Tick  func(float64) string // the text of a tick
+	// 2: ticks at powers of two; 10: at 1, 2, 5, 10, ... or at powers of ten, whichever fits; 0: at round numbers
+	Base int
+	Tick func(float64) string // the text of a tick
 }
 
 // Line is points joined by lines, in the order given. What the axes have no place for is left out: numbers that are not

@@ -45,7 +45,8 @@ func figure() *Figure {
 	}
 	lines = append(lines,
 		Line{Name: "a point", Points: []Point{{32, 1000}}},
-		Line{Name: "nowhere", Points: []Point{{0, 1}, {1, 0}, {-1, 1}, {1, math.NaN()}, {math.Inf(1), 1}, {1, math.Inf(1)}}},
+		Line{Name: "nowhere", Points: []Point{{0, 1}, {1, 0}, {-1, 1}, {1, math.NaN()}, {math.Inf(1), 1},
+			{1, math.Inf(1)}}},
 		Line{Name: "the least", Reference: true, Points: []Point{{1, .5}, {1024, 30}}})
 	x := Axis{Label: "size (bytes)", Base: 2, Tick: Plain}
 	y := Axis{Label: "time (µs)", Base: 10, Tick: Plain}
@@ -83,7 +84,8 @@ func TestGolden(t *testing.T) {
 
 func TestEmpty(t *testing.T) {
 	t.Parallel()
-	for _, f := range []*Figure{{}, {Title: "x"}, {Rows: [][]Panel{{}}}, {Rows: [][]Panel{{{X: Axis{Base: 2, Tick: Plain}, Y: Axis{Base: 10, Tick: Plain}}}}}} {
+	for _, f := range []*Figure{{}, {Title: "x"}, {Rows: [][]Panel{{}}},
+		{Rows: [][]Panel{{{X: Axis{Base: 2, Tick: Plain}, Y: Axis{Base: 10, Tick: Plain}}}}}} {
 		render(t, f)
 	}
 }
@@ -133,7 +135,10 @@ func TestTicks(t *testing.T) {
 		{3e-9, 5e-9, 0, []float64{3e-9, 3.5e-9, 4e-9, 4.5e-9, 5e-9}},
 	} {
 		major, _ := ticks(span{c.low, c.high, c.base == 0}, c.base)
-		if len(major) > maxTicks || len(major) != len(c.want) || !slices.EqualFunc(major, c.want, func(a, b float64) bool { return a == b && !math.Signbit(a) || math.Abs(a/b-1) < 1e-9 }) {
+		if len(major) > maxTicks || len(major) != len(c.want) ||
+			!slices.EqualFunc(major, c.want, func(a, b float64) bool {
+				return a == b && !math.Signbit(a) || math.Abs(a/b-1) < 1e-9
+			}) {
 			t.Errorf("%g to %g, base %d: %v, want %v", c.low, c.high, c.base, major, c.want)
 		}
 	}
@@ -192,8 +197,10 @@ func TestLinear(t *testing.T) {
 			t.Errorf("%v: the middle is at %v", c.values, at)
 		}
 	}
-	got := render(t, &Figure{Title: "linear", Rows: [][]Panel{{{Title: "a", X: x, Y: x, Lines: []Line{l}}, {X: x, Y: x}}}})
-	if !strings.Contains(got, ">-10<") || !strings.Contains(got, ">0<") || strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
+	got := render(t, &Figure{Title: "linear",
+		Rows: [][]Panel{{{Title: "a", X: x, Y: x, Lines: []Line{l}}, {X: x, Y: x}}}})
+	if !strings.Contains(got, ">-10<") || !strings.Contains(got, ">0<") || strings.Contains(got, "NaN") ||
+		strings.Contains(got, "Inf") {
 		t.Errorf("picture: %s", got)
 	}
 }
@@ -220,7 +227,8 @@ func TestLegendFits(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[float64]string{0: "0", -0.01: "0", 1: "1", 1.25: "1.2", 1.26: "1.3", -3.5: "-3.5", 100: "100"} {
+	for v, want := range map[float64]string{0: "0",
+		-0.01: "0", 1: "1", 1.25: "1.2", 1.26: "1.3", -3.5: "-3.5", 100: "100"} {
 		if got := number(v); got != want {
 			t.Errorf("%v: %s, want %s", v, got, want)
 		}

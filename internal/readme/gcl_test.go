@@ -19,8 +19,10 @@ import (
 // name that they have there.
 var namedPackages = map[string]string{
 	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
-	"schedule": "methods/schedule", "cost": "methods/cost", "tensor": "tensor", "transport": "transport", "inproc": "transport/inproc",
-	"ir": "ir", "collective": "ir/collective", "remote": "remote", "rts": "rts", "checkpoint": "rts/checkpoint", "popops": "popops",
+	"schedule": "methods/schedule", "cost": "methods/cost",
+	"tensor": "tensor", "transport": "transport", "inproc": "transport/inproc",
+	"ir": "ir", "collective": "ir/collective", "remote": "remote",
+	"rts": "rts", "checkpoint": "rts/checkpoint", "popops": "popops",
 }
 
 // packageNames are the names that one package declares.
@@ -38,7 +40,8 @@ func parsePackage(t *testing.T, dir string) packageNames {
 	}
 	p := packageNames{exported: map[string]bool{}, tests: map[string]bool{}}
 	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, dir, name), nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, dir, name), nil,
+			parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +217,8 @@ func TestRTSPage(t *testing.T) {
 	found := 0
 	for name := range parsePackages(t)["rts"].exported {
 		of, member, is := strings.Cut(name, ".")
-		if of == "Adam" || of == "SGD" || of == "Memory" && is || of == "Optimizer" && is || member == "Sharding" || of == "Layer" && is {
+		if of == "Adam" || of == "SGD" || of == "Memory" && is || of == "Optimizer" && is || member == "Sharding" ||
+			of == "Layer" && is {
 			continue
 		}
 		found++
@@ -249,9 +253,10 @@ func TestPopopsPage(t *testing.T) {
 func TestGCLPageFinds(t *testing.T) {
 	packages := parsePackages(t)
 	for text, want := range map[string]string{
-		"`TestMatrix`, `chunks.Example`, `ExampleComm_Group`, `commgroup.FuzzParse`":                                                       "",
-		"`gcl.AllReduce`, `gcl.Comm.Group`, `chunks.Chunks.Concat`, `chunks.Chunk.Data`, `gcl.NoBroadcast`, `transport.Endpoint.Exchange`": "",
-		"TestNothing and gcl.Nothing outside of code":                                                                                      "",
+		"`TestMatrix`, `chunks.Example`, `ExampleComm_Group`, `commgroup.FuzzParse`": "",
+		"`gcl.AllReduce`, `gcl.Comm.Group`, `chunks.Chunks.Concat`, `chunks.Chunk.Data`, `gcl.NoBroadcast`, " +
+			"`transport.Endpoint.Exchange`": "",
+		"TestNothing and gcl.Nothing outside of code": "",
 		"`TestMatrix2`":                 "test gcl.TestMatrix2",
 		"`chunks.TestMatrix`":           "test chunks.TestMatrix", // which is in gcl
 		"`nowhere.TestMatrix`":          "test nowhere.TestMatrix",

@@ -163,7 +163,8 @@ func TestReplace(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":  "module example.org/mine\n\ngo 1.26.0\n\nrequire gogcl.dev v0.0.0\n\n" + strings.Replace(line, strings.TrimSpace(target), absolute, 1),
+		"go.mod": "module example.org/mine\n\ngo 1.26.0\n\nrequire gogcl.dev v0.0.0\n\n" + strings.Replace(line,
+			strings.TrimSpace(target), absolute, 1),
 		"main.go": block(t, section(t, "program"), "go"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

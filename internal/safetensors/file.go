@@ -247,9 +247,11 @@ func (f *File) cover(data int64) error {
 			return fmt.Errorf("tensor %.100q: its bytes %d to %d overlap those of tensor %.100q, which end at %d",
 				t.Name, s.begin, s.end, before, at)
 		case s.begin > at:
-			return fmt.Errorf("tensor %.100q: its bytes begin at %d, and those from %d on are no tensor's", t.Name, s.begin, at)
+			return fmt.Errorf("tensor %.100q: its bytes begin at %d, and those from %d on are no tensor's",
+				t.Name, s.begin, at)
 		case s.end > data:
-			return fmt.Errorf("tensor %.100q: it is truncated: its bytes end at %d, the file has %d", t.Name, s.end, data)
+			return fmt.Errorf("tensor %.100q: it is truncated: its bytes end at %d, the file has %d",
+				t.Name, s.end, data)
 		}
 		at, before = s.end, t.Name
 	}

@@ -12,7 +12,8 @@ import (
 // FuzzRead reads a file of this header and this data, with the right length before them or the one given. What is found
 // in it is in it: it can be read, fills the data to the last byte, and is the same when it is written and read again.
 func FuzzRead(f *testing.F) {
-	good := write(f, []Tensor{{"w", tensor.F32, tensor.Shape{2, 3}}, {"b", tensor.Bool, tensor.Shape{3}}, {"e", tensor.U8, tensor.Shape{0}}},
+	good := write(f, []Tensor{{"w", tensor.F32, tensor.Shape{2, 3}}, {"b", tensor.Bool, tensor.Shape{3}},
+		{"e", tensor.U8, tensor.Shape{0}}},
 		map[string]string{"a": "b"}, false)
 	n := lengthBytes + int(binary.LittleEndian.Uint64(good))
 	f.Add(uint64(0), good[lengthBytes:n], good[n:])

@@ -192,7 +192,8 @@ func TestLies(t *testing.T) {
 	}
 	good := w("F32", "[2,2]", "[0,16]")
 	two := func(a, b string) string {
-		return `{"a":{"dtype":"U8","shape":[4],"data_offsets":` + a + `},"b":{"dtype":"U8","shape":[4],"data_offsets":` + b + `}}`
+		return `{"a":{"dtype":"U8","shape":[4],"data_offsets":` + a +
+			`},"b":{"dtype":"U8","shape":[4],"data_offsets":` + b + `}}`
 	}
 	tooMany := "more than"
 	if math.MaxInt == math.MaxInt32 {
@@ -237,9 +238,12 @@ func TestLies(t *testing.T) {
 		{"a million dimensions", file(w("U8", "[0"+strings.Repeat(",1", 1_000_000)+"]", "[0,1]"), 1), `tensor "w": shape: before byte 156: an array of more than 64 numbers`},
 		{"64 large dimensions", file(w("U8", "["+strings.Repeat("1000000000,", 63)+"1000000000]", "[0,1]"), 1), `more than`},
 		{"a name of 3 MB", file(strings.Replace(good, "w", strings.Repeat("w", 3_000_000), 1), 15), `tensor "` + strings.Repeat("w", 100) + `": it is truncated`},
-		{"a name of 3 MB and two offsets", file(strings.Replace(w("F32", "[4]", "[0,4]"), "w", strings.Repeat("w", 3_000_000), 1), 4),
+		{"a name of 3 MB and two offsets",
+			file(strings.Replace(w("F32", "[4]", "[0,4]"), "w", strings.Repeat("w", 3_000_000), 1), 4),
 			`tensor "` + strings.Repeat("w", 100) + `": data_offsets: 0 to 4`},
-		{"overlap of names of 3 MB", file(strings.NewReplacer("a\":{", strings.Repeat("a", 3_000_000)+"\":{", "b\":{", strings.Repeat("b", 3_000_000)+"\":{").Replace(two("[0,4]", "[3,7]")), 8),
+		{"overlap of names of 3 MB",
+			file(strings.NewReplacer("a\":{", strings.Repeat("a", 3_000_000)+"\":{",
+				"b\":{", strings.Repeat("b", 3_000_000)+"\":{").Replace(two("[0,4]", "[3,7]")), 8),
 			`overlap those of tensor "` + strings.Repeat("a", 100) + `"`},
 		{"a hole before a name of 3 MB", file(strings.Replace(w("F32", "[4]", "[1,17]"), "w", strings.Repeat("w", 3_000_000), 1), 17), `its bytes begin at 1`},
 		{"65,537 strings", file(`{"__metadata__":{`+strings.Join(keys(MaxMeta+1), ",")+`}}`, 0), `__metadata__: before byte`},
@@ -258,7 +262,8 @@ func TestLies(t *testing.T) {
 		{"the same bytes", file(two("[0,4]", "[0,4]"), 4), `tensor "b": its bytes 0 to 4 overlap those of tensor "a"`},
 		{"hole", file(two("[5,9]", "[0,4]"), 9), `tensor "a": its bytes begin at 5, and those from 4 on are no tensor's`},
 		{"hole at the beginning", file(w("F32", "[4]", "[1,17]"), 17), `tensor "w": its bytes begin at 1, and those from 0 on are no tensor's`},
-		{"empty tensor within another", file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}}`, 4),
+		{"empty tensor within another",
+			file(`{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}}`, 4),
 			`tensor "b": its bytes 2 to 2 overlap those of tensor "a"`},
 	}
 	for _, tt := range tests {
@@ -406,7 +411,8 @@ func TestReadErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := f.Tensors()[0]
-	for _, tt := range []struct{ element, bytes int }{{-1, 4}, {0, 17}, {0, 20}, {1, 16}, {4, 4}, {5, 0}, {math.MaxInt, 4}, {0, 3}} {
+	for _, tt := range []struct{ element, bytes int }{{-1, 4}, {0, 17}, {0, 20}, {1, 16}, {4, 4}, {5, 0},
+		{math.MaxInt, 4}, {0, 3}} {
 		wantError(t, f.ReadAt(w, tt.element, make([]byte, tt.bytes)),
 			fmt.Sprintf(`tensor "w": it has no %d bytes from element %d on`, tt.bytes, tt.element))
 	}
@@ -458,7 +464,8 @@ func TestWriteErrors(t *testing.T) {
 		{nil, map[string]string{"": "\xff"}, `__metadata__: "\xff" is not valid UTF-8`},
 	}
 	if math.MaxInt > math.MaxInt32 {
-		tests = append(tests, writeError{[]Tensor{{"v", tensor.U8, tensor.Shape{math.MaxInt}}, {"w", tensor.U8, tensor.Shape{1}}}, nil,
+		tests = append(tests, writeError{[]Tensor{{"v", tensor.U8, tensor.Shape{math.MaxInt}},
+			{"w", tensor.U8, tensor.Shape{1}}}, nil,
 			`tensor "w": the tensors have more bytes than a file can hold`})
 	}
 	for _, tt := range tests {
@@ -469,7 +476,8 @@ func TestWriteErrors(t *testing.T) {
 		}
 	}
 
-	one := []Tensor{{"w", tensor.F32, tensor.Shape{2}}, {"b", tensor.Bool, tensor.Shape{2}}, {"none", tensor.F32, tensor.Shape{0}}}
+	one := []Tensor{{"w", tensor.F32, tensor.Shape{2}}, {"b", tensor.Bool, tensor.Shape{2}},
+		{"none", tensor.F32, tensor.Shape{0}}}
 	if _, err := headerOf(one, nil, 168); err != nil {
 		t.Error(err)
 	}

@@ -157,7 +157,8 @@ func (w *Writer) Write(data []byte) error {
 	t := w.tensors[0]
 	size := t.DType.Size()
 	if int64(len(data)) > w.left || len(data)%size != 0 {
-		return fmt.Errorf("tensor %.100q: %d bytes, but %d are left of %v of shape %v", t.Name, len(data), w.left, t.DType, t.Shape)
+		return fmt.Errorf("tensor %.100q: %d bytes, but %d are left of %v of shape %v",
+			t.Name, len(data), w.left, t.DType, t.Shape)
 	}
 	if t.DType == tensor.Bool && slices.ContainsFunc(data, func(b byte) bool { return b > 1 }) {
 		return fmt.Errorf("tensor %.100q: a bool is 0 or 1", t.Name)

@@ -41,7 +41,8 @@ func parse(data []byte) (t thing, err error) {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	got, err := parse([]byte(` { "raw" : {"a":[ 1 ], "a":2} , "counts":[0, 9223372036854775807],"name":"\u00e4\"ä"} ` + "\n"))
+	got, err := parse([]byte(` { "raw" : {"a":[ 1 ], "a":2} , "counts":[0, 9223372036854775807],"name":"\u00e4\"ä"} ` +
+		"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,11 @@ func TestLimits(t *testing.T) {
 	}
 	object := func(data string, most int) (names []string, err error) {
 		err = Read(ctx, []byte(data), func(r *Reader) error {
-			return r.Object(most, func(name string) error { names = append(names, name); _, err := r.Raw(); return err })
+			return r.Object(most, func(name string) error {
+				names = append(names, name)
+				_, err := r.Raw()
+				return err
+			})
 		})
 		return names, err
 	}
@@ -195,7 +200,10 @@ func TestNumbers(t *testing.T) {
 			for _, c := range []string{"", ".", ".0", ".10", ".-1", "..1", ".1.1"} {
 				for _, d := range []string{"", "e", "E1", "e+1", "e-01", "e+", "e1.0", "ee1"} {
 					text := a + b + c + d
-					err := Read(context.Background(), []byte(text), func(r *Reader) error { _, err := r.Raw(); return err })
+					err := Read(context.Background(), []byte(text), func(r *Reader) error {
+						_, err := r.Raw()
+						return err
+					})
 					if want := json.Valid([]byte(text)); want != (err == nil) {
 						t.Errorf("%q: error %v, but encoding/json says %v", text, err, want)
 					}

@@ -33,7 +33,8 @@ func TestAnyInput(t *testing.T) {
 			collective.Comm{},
 		},
 		Values: []any{
-			p, m, x, numbers, data, running, s, gcl.Add, collective.Comm{}, []*ir.Tensor{x, x}, &ir.Tensor{}, &ir.Program{}, tensor.Shape{2, 3}, 0, 1,
+			p, m, x, numbers, data, running, s, gcl.Add, collective.Comm{}, []*ir.Tensor{x, x}, &ir.Tensor{},
+			&ir.Program{}, tensor.Shape{2, 3}, 0, 1,
 		},
 	})
 }

@@ -14,7 +14,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-var operators = []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.LogicalAnd, gcl.LogicalOr, gcl.SquareAdd, gcl.Local}
+var operators = []gcl.Operator{gcl.Add, gcl.Mean, gcl.Mul, gcl.Min, gcl.Max, gcl.LogicalAnd, gcl.LogicalOr,
+	gcl.SquareAdd, gcl.Local}
 
 // values are such that every element differs by replica and index, unless the type is narrow, and sums are exact.
 func values(d tensor.DType) func(replica, i int) float64 {
@@ -69,7 +70,8 @@ func everything(f *fixture, c collective.Comm, d tensor.DType) []check {
 			part := c.ReduceScatter(x, op)
 			add(fmt.Sprintf("reduce-scatter %v of %d", op, n), part, o.reduceScatter(data, op))
 			if op != gcl.Local {
-				add(fmt.Sprintf("all-gather of parts %v of %d", op, n), c.AllGatherShards(part, n), o.allReduce(data, op))
+				add(fmt.Sprintf("all-gather of parts %v of %d", op, n), c.AllGatherShards(part, n),
+					o.allReduce(data, op))
 			}
 		}
 		flat, fifth := input(5)
@@ -142,7 +144,8 @@ func TestCollectives(t *testing.T) {
 
 // TestOptions compares them with options, which change nothing but the way, each in another group.
 func TestOptions(t *testing.T) {
-	all := []gcl.Options{{Reproducible: true}, {Implementation: gcl.Syncless}, {StageFragments: true}, {MaxBytesPerTile: 1}}
+	all := []gcl.Options{{Reproducible: true}, {Implementation: gcl.Syncless}, {StageFragments: true},
+		{MaxBytesPerTile: 1}}
 	for _, m := range methods.All() {
 		all = append(all, gcl.Options{Method: m})
 	}
@@ -207,7 +210,8 @@ func TestInGraphs(t *testing.T) {
 	yes := f.input(spec(tensor.Bool), func(int, int) float64 { return 1 })
 	f.output(f.Main().Call(sum, x)[0])
 	f.output(f.Main().Repeat(sum, 3, x)[0])
-	f.output(f.Main().If(yes, ir.Branch{Graph: most, In: []*ir.Tensor{x}}, ir.Branch{Graph: sum, In: []*ir.Tensor{x}})[0])
+	f.output(f.Main().If(yes, ir.Branch{Graph: most, In: []*ir.Tensor{x}},
+		ir.Branch{Graph: sum, In: []*ir.Tensor{x}})[0])
 	want := [][][]float64{{{10, 12}, {10, 12}}, {{40, 48}, {40, 48}}, {{10, 11}, {10, 11}}}
 	if got := f.run(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -232,7 +236,8 @@ func TestConstant(t *testing.T) {
 // TestVariable has a variable's own memory reduced.
 func TestVariable(t *testing.T) {
 	f := newFixture(t, 2)
-	v := f.Variable(must(tensor.FromSlice([]float32{1, 2, 3, 4}, 2, 2)), ir.VariableGroups(group(1, 1, 0)), ir.AllReplicas())
+	v := f.Variable(must(tensor.FromSlice([]float32{1, 2, 3, 4}, 2, 2)), ir.VariableGroups(group(1, 1, 0)),
+		ir.AllReplicas())
 	collective.Comm{}.AllReduceInPlace(v.Tensor, gcl.Add)
 	s := f.session()
 	f.runIn(s)
@@ -253,7 +258,8 @@ func TestText(t *testing.T) {
 	collective.Comm{}.AllGather(x)
 	text := f.Main().String()
 	for _, want := range []string{
-		"all-reduce SQUARE_ADD CONSECUTIVE(2, stride 2)", "all-reduce in place MAX CONSECUTIVE(2, stride 2)", "broadcast from 2", "all-gather",
+		"all-reduce SQUARE_ADD CONSECUTIVE(2, stride 2)",
+		"all-reduce in place MAX CONSECUTIVE(2, stride 2)", "broadcast from 2", "all-gather",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

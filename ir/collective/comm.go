@@ -139,7 +139,8 @@ func (o *op) Bind(m *ir.Memory) (func() error, error) {
 	}
 	for i, s := range specs(m.Out) {
 		if !s.Equal(out[i]) {
-			return nil, fmt.Errorf("the output was %v when the program had %d replicas, and is %v now that it has %d", s, o.replicas, out[i], m.Replicas)
+			return nil, fmt.Errorf("the output was %v when the program had %d replicas, and is %v now that it has %d",
+				s, o.replicas, out[i], m.Replicas)
 		}
 	}
 	n.use(m.Replica, c)

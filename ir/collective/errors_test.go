@@ -25,50 +25,63 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{"group", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Group: group(commgroup.Consecutive, 3, 0)}.AllReduce(x, gcl.Add)
-		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,): commgroup: 4 replicas are not a multiple of size 3: want a size of 1, 2 or 4"},
+		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,): commgroup: 4 replicas are not a " +
+			"multiple of size 3: want a size of 1, 2 or 4"},
 		{"options", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Options: gcl.Options{Method: methods.Method(99)}}.AllGather(x)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): gcl: option Method=99: no such value, want one of auto, broadcast, clockwise_ring, anticlockwise_ring, bidirectional_ring_pair, meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling"},
+		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): gcl: option Method=99: no such value, " +
+			"want one of auto, broadcast, clockwise_ring, anticlockwise_ring, bidirectional_ring_pair, " +
+			"meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling"},
 		{"link", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Options: gcl.Options{Link: gcl.GWLink}}.Broadcast(x, 0)
 		}, "broadcast at errors_test.go:LINE in graph main of float32 (3,): gcl: option Link=gw-link: "},
 		{"operator", spec(tensor.I32, 3), func(x *ir.Tensor) *ir.Tensor {
 			return all.AllReduce(x, gcl.Mean)
-		}, "all-reduce at errors_test.go:LINE in graph main of int32 (3,): operator MEAN takes floating point, not int32"},
+		}, "all-reduce at errors_test.go:LINE in graph main of int32 (3,): operator MEAN takes floating point, not " +
+			"int32"},
 		{"no operator", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllReduceInPlace(x, gcl.Operator(99))
-		}, "all-reduce in place at errors_test.go:LINE in graph main of float32 (3,): Operator(99) is no operator, want one of ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD, LOCAL"},
+		}, "all-reduce in place at errors_test.go:LINE in graph main of float32 (3,): Operator(99) is no operator, " +
+			"want one of ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD, LOCAL"},
 		{"one of many", x3, func(x *ir.Tensor) *ir.Tensor {
 			y := x.Graph().Constant(tensor.Scalar(true))
 			return all.AllReduceMany([]*ir.Tensor{x, y}, gcl.Add)[1]
-		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,), bool (): tensor 1: operator ADD takes numbers, not bool"},
+		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,), bool (): tensor 1: operator ADD takes " +
+			"numbers, not bool"},
 		{"reduce-scatter operator", spec(tensor.Bool, 3), func(x *ir.Tensor) *ir.Tensor {
 			return all.ReduceScatter(x, gcl.Add)
 		}, "reduce-scatter at errors_test.go:LINE in graph main of bool (3,): operator ADD takes numbers, not bool"},
 		{"reduce-scatter shape", spec(tensor.F32, 2, 2), func(x *ir.Tensor) *ir.Tensor {
 			return all.ReduceScatter(x, gcl.Add)
-		}, "reduce-scatter at errors_test.go:LINE in graph main of float32 (2, 2): a reduce-scatter takes one dimension, not the shape (2, 2)"},
+		}, "reduce-scatter at errors_test.go:LINE in graph main of float32 (2, 2): a reduce-scatter takes one " +
+			"dimension, not the shape (2, 2)"},
 		{"parts", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllGatherShards(x, 4, 4)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): parts of 3 elements, want 4: 16 elements of shape (4, 4) over 4 ranks"},
+		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): parts of 3 elements, want 4: 16 " +
+			"elements of shape (4, 4) over 4 ranks"},
 		{"parts of no shape", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllGatherShards(x, -1)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): tensor: shape (-1,): dimension 0 is negative"},
+		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): tensor: shape (-1,): dimension 0 is " +
+			"negative"},
 		{"joined scalar", spec(tensor.F32), func(x *ir.Tensor) *ir.Tensor {
 			return all.AllGatherConcat(x)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (): a tensor without dimensions cannot be joined along the first"},
+		}, "all-gather at errors_test.go:LINE in graph main of float32 (): a tensor without dimensions cannot be " +
+			"joined along the first"},
 		{"all-to-all shape", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllToAll(x)
-		}, "all-to-all at errors_test.go:LINE in graph main of float32 (3,): the first dimension of an all-to-all is that of the ranks, 4, not as in the shape (3,)"},
+		}, "all-to-all at errors_test.go:LINE in graph main of float32 (3,): the first dimension of an all-to-all is " +
+			"that of the ranks, 4, not as in the shape (3,)"},
 		{"root", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Group: group(commgroup.Consecutive, 2, 0)}.Broadcast(x, 2)
 		}, "broadcast at errors_test.go:LINE in graph main of float32 (3,): root 2 is not a rank of the group, 0 to 1"},
 		{"negative root", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.BroadcastInPlace(x, -1)
-		}, "broadcast in place at errors_test.go:LINE in graph main of float32 (3,): root -1 is not a rank of the group, 0 to 3"},
+		}, "broadcast in place at errors_test.go:LINE in graph main of float32 (3,): root -1 is not a rank of the " +
+			"group, 0 to 3"},
 		{"constant in place", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllReduceInPlace(x.Graph().Constant(tensor.Scalar(float32(1))), gcl.Add)
-		}, "all-reduce in place at errors_test.go:LINE in graph main of float32 (): %1 is a constant and cannot be changed in place"},
+		}, "all-reduce in place at errors_test.go:LINE in graph main of float32 (): %1 is a constant and cannot be " +
+			"changed in place"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			f := newFixture(t, 4)
@@ -79,7 +92,9 @@ func TestBuildErrors(t *testing.T) {
 			if !errors.As(err, &build) {
 				t.Fatalf("%v, want a *BuildError", err)
 			}
-			if got, want := err.Error(), strings.Replace(k.want, "LINE", build.Position.String()[len("errors_test.go:"):], 1); !strings.HasPrefix(got, "ir: "+want) {
+			if got, want := err.Error(),
+				strings.Replace(k.want, "LINE", build.Position.String()[len("errors_test.go:"):],
+					1); !strings.HasPrefix(got, "ir: "+want) {
 				t.Errorf("%s\nwant %s", got, want)
 			}
 		})
@@ -118,42 +133,56 @@ func TestReplicasChange(t *testing.T) {
 	}{
 		{"all-reduce", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllReduce(x, gcl.Add) }, ""},
 		{"group", 3, func(x *ir.Tensor) *ir.Tensor { return two.AllReduce(x, gcl.Add) },
-			"ir: replica 0: all-reduce built at errors_test.go:LINE in graph main, of \"x\": commgroup: 3 replicas are not a multiple of size 2: want a size of 1 or 3"},
+			"ir: replica 0: all-reduce built at errors_test.go:LINE in graph main, of \"x\": commgroup: 3 replicas " +
+				"are not a multiple of size 2: want a size of 1 or 3"},
 		{"root", 1, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.Broadcast(x, 1) },
-			"ir: replica 0: broadcast built at errors_test.go:LINE in graph main, of \"x\": root 1 is not a rank of the group, 0 to 0"},
+			"ir: replica 0: broadcast built at errors_test.go:LINE in graph main, of \"x\": root 1 is not a rank of " +
+				"the group, 0 to 0"},
 		{"all-gather", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllGather(x) },
-			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main, of \"x\": the output was float32 (2, 4) when the program had 2 replicas, and is float32 (3, 4) now that it has 3"},
+			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main, of \"x\": the output was float32 " +
+				"(2, 4) when the program had 2 replicas, and is float32 (3, 4) now that it has 3"},
 		{"reduce-scatter", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.ReduceScatterShards(x, gcl.Add) }, ""},
 		{"reduce-scatter", 4, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.ReduceScatterShards(x, gcl.Add) },
-			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main, of \"x\": the output was float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main, of \"x\": the output was " +
+				"float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
 		{"all-gather of parts", 3, func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllGatherShards(x, 7) },
-			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main, of \"x\": parts of 4 elements, want 3: 7 elements of shape (7,) over 3 ranks"},
+			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main, of \"x\": parts of 4 elements, " +
+				"want 3: 7 elements of shape (7,) over 3 ranks"},
 		{"padding", 3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.AllGatherShards(collective.Comm{}.ReduceScatterShards(x, gcl.Add), 4)
 		},
-			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: it was built when the program had another number of replicas, and not for groups of 3"},
+			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: it was built when the program had " +
+				"another number of replicas, and not for groups of 3"},
 		{"padding of several", 3, func(x *ir.Tensor) *ir.Tensor {
 			part := collective.Comm{}.ReduceScatterShards(x, gcl.Add)
 			return collective.Comm{}.AllGatherShardsMany([]*ir.Tensor{part, part}, []tensor.Shape{{4}, {4}})[0]
 		},
-			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: tensor 0: it was built when the program had another number of replicas, and not for groups of 3"},
+			"ir: replica 0: all-gather built at errors_test.go:LINE in graph main: tensor 0: it was built when the " +
+				"program had another number of replicas, and not for groups of 3"},
 		{"reduce-scatter of several", 4, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.ReduceScatterShardsMany([]*ir.Tensor{x}, gcl.Add)[0]
 		},
-			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main, of \"x\": the output was float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph main, of \"x\": the output was " +
+				"float32 (2,) when the program had 2 replicas, and is float32 (1,) now that it has 4"},
 		{"gradient", 4, func(x *ir.Tensor) *ir.Tensor {
-			return gradientAlone(x, func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{collective.Comm{}.AllGatherShards(in[0], 4)} })
+			return gradientAlone(x, func(in []*ir.Tensor) []*ir.Tensor {
+				return []*ir.Tensor{collective.Comm{}.AllGatherShards(in[0], 4)}
+			})
 		},
-			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient, of \"gradient\": parts of 2 elements, want 1 of 4 over 4 ranks"},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient, of " +
+				"\"gradient\": parts of 2 elements, want 1 of 4 over 4 ranks"},
 		{"gradient of several", 4, func(x *ir.Tensor) *ir.Tensor {
 			return gradientAlone(x, func(in []*ir.Tensor) []*ir.Tensor {
 				return collective.Comm{}.AllGatherShardsMany([]*ir.Tensor{in[0], in[0]}, []tensor.Shape{{4}, {4}})
 			})
 		},
-			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient, of \"gradient\": tensor 0: parts of 2 elements, want 1 of 4 over 4 ranks"},
+			"ir: replica 0: reduce-scatter built at errors_test.go:LINE in graph gradientAlone_gradient, of " +
+				"\"gradient\": tensor 0: parts of 2 elements, want 1 of 4 over 4 ranks"},
 		{"twice", 2, func(x *ir.Tensor) *ir.Tensor {
-			return collective.Comm{}.AllReduceManyInPlace([]*ir.Tensor{x, collective.Comm{}.AllReduce(x, gcl.Add), x}, gcl.Add)[0]
-		}, "ir: replica 0: all-reduce in place built at errors_test.go:LINE in graph main, of \"x\": tensors 0 and 2 are one, and cannot both be changed"},
+			return collective.Comm{}.AllReduceManyInPlace([]*ir.Tensor{x, collective.Comm{}.AllReduce(x, gcl.Add), x},
+				gcl.Add)[0]
+		}, "ir: replica 0: all-reduce in place built at errors_test.go:LINE in graph main, of \"x\": tensors 0 and 2 " +
+			"are one, and cannot both be changed"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			p := ir.New(2)
@@ -174,7 +203,8 @@ func TestReplicasChange(t *testing.T) {
 			if !errors.As(err, &run) {
 				t.Fatalf("%v, want a *RunError", err)
 			}
-			if want := strings.Replace(k.want, "LINE", run.Position.String()[len("errors_test.go:"):], 1); !strings.HasPrefix(err.Error(), want) {
+			if want := strings.Replace(k.want, "LINE",
+				run.Position.String()[len("errors_test.go:"):], 1); !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%v\nwant %s", err, want)
 			}
 		})

@@ -45,7 +45,8 @@ func (a allGather) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 			return nil, err
 		}
 		if want := perRank(n, ranks); s.Elements() != want {
-			return nil, fmt.Errorf("parts of %d elements, want %d: %d elements of shape %v over %d ranks", s.Elements(), want, n, a.shape, ranks)
+			return nil, fmt.Errorf("parts of %d elements, want %d: %d elements of shape %v over %d ranks",
+				s.Elements(), want, n, a.shape, ranks)
 		}
 		return valid(s.DType, a.shape...)
 	case a.concat:
@@ -75,7 +76,8 @@ func (a allGather) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 		return call{collective: schedule.AllGather, dst: out, src: in}.bind(m, c)
 	}
 	if len(m.Scratch) < bytes { // the output has the shape that it had by chance
-		return nil, fmt.Errorf("it was built when the program had another number of replicas, and not for groups of %d", c.Size())
+		return nil, fmt.Errorf("it was built when the program had another number of replicas, and not for groups of %d",
+			c.Size())
 	}
 	all, err := tensor.View(in.DType(), tensor.Shape{in.Len() * c.Size()}, m.Scratch[:bytes])
 	if err != nil {

@@ -60,7 +60,9 @@ func scatterGradients(b *ir.Backward, c Comm, operator gcl.Operator, inputs []in
 	}
 	whole := c.allGatherShards(parts, shapes)
 	for k, i := range inputs {
-		grads = append(grads, reduced(b, c, operator, i, whole[k], func() *ir.Tensor { return c.AllGatherShards(b.Out(i), shapes[k]...) }))
+		grads = append(grads, reduced(b, c, operator, i, whole[k], func() *ir.Tensor {
+			return c.AllGatherShards(b.Out(i), shapes[k]...)
+		}))
 	}
 	return grads
 }
@@ -122,7 +124,8 @@ func share(_ *ir.Backward, c Comm, operator gcl.Operator, _ int, whole *ir.Tenso
 }
 
 // twiceInput: the derivative of a square.
-func twiceInput(b *ir.Backward, c Comm, operator gcl.Operator, i int, whole *ir.Tensor, _ func() *ir.Tensor) *ir.Tensor {
+func twiceInput(b *ir.Backward, c Comm, operator gcl.Operator, i int, whole *ir.Tensor,
+	_ func() *ir.Tensor) *ir.Tensor {
 	return c.applyAlone(weighted{operator}, whole, b.In(i))
 }
 

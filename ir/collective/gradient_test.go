@@ -36,12 +36,14 @@ var differentiables = []struct {
 	{"reduce-scatter MAX", tensor.Shape{5}, false, false, scattered(gcl.Max)},
 	{"reduce-scatter LOCAL", tensor.Shape{5}, false, true, scattered(gcl.Local)},
 	{"reduce-scatter LOCAL whole", tensor.Shape{8}, false, true, scattered(gcl.Local)},
-	{"reduce-scatter LOCAL of any shape", tensor.Shape{3, 3}, false, true, func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor {
-		return c.ReduceScatterShards(x, gcl.Local)
-	}},
-	{"reduce-scatter ADD of any shape", tensor.Shape{3, 3}, false, false, func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor {
-		return c.ReduceScatterShards(x, gcl.Add)
-	}},
+	{"reduce-scatter LOCAL of any shape", tensor.Shape{3, 3}, false, true,
+		func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor {
+			return c.ReduceScatterShards(x, gcl.Local)
+		}},
+	{"reduce-scatter ADD of any shape", tensor.Shape{3, 3}, false, false,
+		func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor {
+			return c.ReduceScatterShards(x, gcl.Add)
+		}},
 	{"all-gather", tensor.Shape{2, 3}, true, false, func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor { return c.AllGather(x) }},
 	{"all-gather of scalars", nil, true, false, func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor { return c.AllGather(x) }},
 	{"all-gather joined", tensor.Shape{2, 3}, true, false, func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor { return c.AllGatherConcat(x) }},
@@ -147,7 +149,8 @@ func TestGradients(t *testing.T) {
 		for _, g := range groupsOf(n) {
 			for _, k := range differentiables {
 				for _, twice := range []bool{false, true} {
-					if twice && (strings.Contains(k.name, "SQUARE") || strings.Contains(k.name, "M") && !strings.Contains(k.name, "MEAN")) {
+					if twice && (strings.Contains(k.name, "SQUARE") ||
+						strings.Contains(k.name, "M") && !strings.Contains(k.name, "MEAN")) {
 						continue
 					}
 					t.Run(fmt.Sprintf("n=%d/group=%v/%s/twice=%v", n, g, k.name, twice), func(t *testing.T) {
@@ -197,7 +200,9 @@ func TestGradientsOfIdenticalLosses(t *testing.T) {
 				out, grad := gradientOf(f, graph, x, w, ir.IdenticalLosses())
 				s := f.session()
 				got := f.runIn(s)[grad]
-				want := slopes(t, f, s, k.sameInput, func(y [][][]float64) float64 { return loss(y[out], parts, weight) })
+				want := slopes(t, f, s, k.sameInput, func(y [][][]float64) float64 {
+					return loss(y[out], parts, weight)
+				})
 				if !near(got, want) {
 					t.Errorf("%v\nwant %v", got, want)
 				}
@@ -297,16 +302,27 @@ func TestGradientOfNaN(t *testing.T) {
 // TestNoGradient has operations without one.
 func TestNoGradient(t *testing.T) {
 	for name, build := range map[string]func(x *ir.Tensor) *ir.Tensor{
-		"all-reduce: autodiff: the operator MUL has no gradient":              func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllReduce(x, gcl.Mul) },
-		"reduce-scatter: autodiff: the operator MUL has no gradient":          func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.ReduceScatter(x, gcl.Mul) },
-		"all-reduce in place: autodiff: what changes a tensor in place has":   func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.AllReduceInPlace(x, gcl.Add) },
-		"broadcast in place: autodiff: what changes a tensor in place has no": func(x *ir.Tensor) *ir.Tensor { return collective.Comm{}.BroadcastInPlace(x, 0) },
+		"all-reduce: autodiff: the operator MUL has no gradient": func(x *ir.Tensor) *ir.Tensor {
+			return collective.Comm{}.AllReduce(x, gcl.Mul)
+		},
+		"reduce-scatter: autodiff: the operator MUL has no gradient": func(x *ir.Tensor) *ir.Tensor {
+			return collective.Comm{}.ReduceScatter(x, gcl.Mul)
+		},
+		"all-reduce in place: autodiff: what changes a tensor in place has": func(x *ir.Tensor) *ir.Tensor {
+			return collective.Comm{}.AllReduceInPlace(x, gcl.Add)
+		},
+		"broadcast in place: autodiff: what changes a tensor in place has no": func(x *ir.Tensor) *ir.Tensor {
+			return collective.Comm{}.BroadcastInPlace(x, 0)
+		},
 	} {
 		p := ir.New(2)
-		ir.Autodiff(p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{build(in[0])} }, spec(tensor.F32, 4)))
+		ir.Autodiff(p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{build(in[0])}
+		}, spec(tensor.F32, 4)))
 		err := p.Err()
 		op, why, _ := strings.Cut(name, ": ")
-		if err == nil || !strings.HasPrefix(err.Error(), "ir: "+op+" at gradient_test.go:") || !strings.Contains(err.Error(), why) {
+		if err == nil || !strings.HasPrefix(err.Error(), "ir: "+op+" at gradient_test.go:") ||
+			!strings.Contains(err.Error(), why) {
 			t.Errorf("%v, want %s", err, name)
 		}
 	}
@@ -342,23 +358,35 @@ func TestGradientsOfSeveral(t *testing.T) {
 		return func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f(in[0]), f(in[1])} }
 	}
 	for name, both := range map[string][2]build{
-		"reduce-scatter ADD": {func(in []*ir.Tensor) []*ir.Tensor { return c.ReduceScatterMany(in, gcl.Add) }, each(func(t *ir.Tensor) *ir.Tensor { return c.ReduceScatter(t, gcl.Add) })},
-		"reduce-scatter MAX": {func(in []*ir.Tensor) []*ir.Tensor { return c.ReduceScatterMany(in, gcl.Max) }, each(func(t *ir.Tensor) *ir.Tensor { return c.ReduceScatter(t, gcl.Max) })},
-		"all-gather":         {c.AllGatherMany, each(c.AllGather)},
-		"all-to-all":         {c.AllToAllMany, each(c.AllToAll)},
-		"broadcast":          {func(in []*ir.Tensor) []*ir.Tensor { return c.BroadcastMany(in, 1) }, each(func(t *ir.Tensor) *ir.Tensor { return c.Broadcast(t, 1) })},
+		"reduce-scatter ADD": {func(in []*ir.Tensor) []*ir.Tensor {
+			return c.ReduceScatterMany(in, gcl.Add)
+		}, each(func(t *ir.Tensor) *ir.Tensor { return c.ReduceScatter(t, gcl.Add) })},
+		"reduce-scatter MAX": {func(in []*ir.Tensor) []*ir.Tensor {
+			return c.ReduceScatterMany(in, gcl.Max)
+		}, each(func(t *ir.Tensor) *ir.Tensor { return c.ReduceScatter(t, gcl.Max) })},
+		"all-gather": {c.AllGatherMany, each(c.AllGather)},
+		"all-to-all": {c.AllToAllMany, each(c.AllToAll)},
+		"broadcast": {func(in []*ir.Tensor) []*ir.Tensor {
+			return c.BroadcastMany(in, 1)
+		}, each(func(t *ir.Tensor) *ir.Tensor { return c.Broadcast(t, 1) })},
 	} {
 		var got [2][][][]float64
 		for k, build := range both {
 			f := newFixture(t, 2)
-			graph := f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return build(in) }, spec(tensor.F64, 2), spec(tensor.F64, 2))
+			graph := f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				return build(in)
+			}, spec(tensor.F64, 2), spec(tensor.F64, 2))
 			v := func(r, i int) float64 { return float64((r+2)*(i+1)%4 + 10*r) }
-			x, y := f.input(spec(tensor.F64, 2), v), f.input(spec(tensor.F64, 2), func(r, i int) float64 { return v(i, r) })
+			x, y := f.input(spec(tensor.F64, 2), v), f.input(spec(tensor.F64, 2), func(r, i int) float64 {
+				return v(i, r)
+			})
 			fwd := f.Main().CallWithInfo(graph, nil, x, y)
 			info := ir.Autodiff(graph)
 			by := info.By(fwd)
 			for i, g := range info.Grads {
-				by[g] = f.input(graph.Outputs()[i].Spec(), func(r, k int) float64 { return float64(1 + r + 3*k + 10*i) })
+				by[g] = f.input(graph.Outputs()[i].Spec(), func(r, k int) float64 {
+					return float64(1 + r + 3*k + 10*i)
+				})
 			}
 			for _, g := range f.Main().CallWithInfo(info.Graph, by).Outputs() {
 				f.output(g)
@@ -370,7 +398,9 @@ func TestGradientsOfSeveral(t *testing.T) {
 		}
 	}
 	f := newFixture(t, 2)
-	graph := f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return c.ReduceScatterMany(in, gcl.Mul) }, spec(tensor.F64, 2))
+	graph := f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return c.ReduceScatterMany(in, gcl.Mul)
+	}, spec(tensor.F64, 2))
 	if ir.Autodiff(graph); f.Err() == nil {
 		t.Error("a product has a gradient")
 	}

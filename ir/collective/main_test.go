@@ -23,7 +23,8 @@ func group(t commgroup.Type, size, stride int) commgroup.Group {
 func groupsOf(replicas int) []commgroup.Group {
 	all := []commgroup.Group{{}, group(commgroup.Consecutive, 1, 0)}
 	if replicas == 4 {
-		all = append(all, group(commgroup.Consecutive, 2, 0), group(commgroup.Consecutive, 2, 2), group(commgroup.Orthogonal, 2, 0))
+		all = append(all, group(commgroup.Consecutive, 2, 0), group(commgroup.Consecutive, 2, 2),
+			group(commgroup.Orthogonal, 2, 0))
 	}
 	return all
 }

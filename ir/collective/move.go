@@ -36,7 +36,8 @@ func (a allToAll) infer(in []ir.Spec, ranks int) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if s := in[0].Shape; len(s) == 0 || s[0] != ranks {
-		return nil, fmt.Errorf("the first dimension of an all-to-all is that of the ranks, %d, not as in the shape %v", ranks, s)
+		return nil, fmt.Errorf("the first dimension of an all-to-all is that of the ranks, %d, not as in the shape %v",
+			ranks, s)
 	}
 	return in, nil
 }

@@ -53,7 +53,9 @@ type network struct {
 
 // networkOf finds the network that an operation uses, or opens it.
 func (o *op) networkOf(m *ir.Memory) (*network, error) {
-	shared, err := m.Share(networkKey{}, func(replicas int) (ir.Shared, error) { return transportsOf(o.program).openNetwork(replicas) })
+	shared, err := m.Share(networkKey{}, func(replicas int) (ir.Shared, error) {
+		return transportsOf(o.program).openNetwork(replicas)
+	})
 	if err == nil && m.Beside {
 		first := shared.(*network)
 		shared, err = m.Share(networkKey{beside: true}, func(int) (ir.Shared, error) { return first.second() })
@@ -100,7 +102,8 @@ func check(endpoints []transport.Endpoint, replicas int) error {
 		case e == nil:
 			return fmt.Errorf("the transport has no endpoint for replica %d", i)
 		case e.Rank() != i || e.Size() != replicas:
-			return fmt.Errorf("endpoint %d of the transport is that of replica %d of %d, want %d of %d", i, e.Rank(), e.Size(), i, replicas)
+			return fmt.Errorf("endpoint %d of the transport is that of replica %d of %d, want %d of %d",
+				i, e.Rank(), e.Size(), i, replicas)
 		}
 	}
 	return nil

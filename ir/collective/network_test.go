@@ -55,7 +55,8 @@ func TestUseTransport(t *testing.T) {
 		if got, want := f.runIn(s)[0][0], []float64{33, 36, 39}; !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
-		if err := s.Close(); err != nil || connected != turn+1 || closed != [n]int{turn + 1, turn + 1, turn + 1} || rounds[0] == 0 {
+		if err := s.Close(); err != nil || connected != turn+1 || closed != [n]int{turn + 1, turn + 1, turn + 1} ||
+			rounds[0] == 0 {
 			t.Errorf("connected %d times, closed %v, rounds %v: %v", connected, closed, rounds, err)
 		}
 	}
@@ -69,26 +70,36 @@ func TestUseTransport(t *testing.T) {
 func TestUseTransportErrors(t *testing.T) {
 	f := newFixture(t, 2)
 	collective.UseTransport(f.Program, nil)
-	if err := f.Err(); err == nil || !strings.Contains(err.Error(), "use transport at network_test.go:") || !strings.Contains(err.Error(), "no function that connects the replicas") {
+	if err := f.Err(); err == nil || !strings.Contains(err.Error(), "use transport at network_test.go:") ||
+		!strings.Contains(err.Error(), "no function that connects the replicas") {
 		t.Error(err)
 	}
 	f = newFixture(t, 2)
 	f.output(collective.Comm{}.AllReduce(f.input(spec(tensor.F32, 3), values(tensor.F32)), gcl.Add))
 	s := f.session()
 	collective.UseTransport(f.Program, inproc.New)
-	if err := f.Err(); err == nil || !strings.Contains(err.Error(), "use transport at network_test.go:") || !strings.Contains(err.Error(), "a session of the program is connected") {
+	if err := f.Err(); err == nil || !strings.Contains(err.Error(), "use transport at network_test.go:") ||
+		!strings.Contains(err.Error(), "a session of the program is connected") {
 		t.Error(err)
 	}
-	if _, err := s.Run(context.Background(), f.in); err == nil || !strings.Contains(err.Error(), "use transport at network_test.go:") {
+	if _, err := s.Run(context.Background(), f.in); err == nil ||
+		!strings.Contains(err.Error(), "use transport at network_test.go:") {
 		t.Errorf("a run after it returns %v", err)
 	}
 
 	refused := errors.New("refused")
 	for want, connect := range map[string]func(e []transport.Endpoint) ([]transport.Endpoint, error){
 		"refused": func(e []transport.Endpoint) ([]transport.Endpoint, error) { return e, refused },
-		"the transport has 2 endpoints for 3 rep":     func(e []transport.Endpoint) ([]transport.Endpoint, error) { return e[:2], nil },
-		"the transport has 0 endpoints for 3 rep":     func(e []transport.Endpoint) ([]transport.Endpoint, error) { return nil, nil },
-		"the transport has no endpoint for replica 1": func(e []transport.Endpoint) ([]transport.Endpoint, error) { e[1] = nil; return e, nil },
+		"the transport has 2 endpoints for 3 rep": func(e []transport.Endpoint) ([]transport.Endpoint, error) {
+			return e[:2], nil
+		},
+		"the transport has 0 endpoints for 3 rep": func(e []transport.Endpoint) ([]transport.Endpoint, error) {
+			return nil, nil
+		},
+		"the transport has no endpoint for replica 1": func(e []transport.Endpoint) ([]transport.Endpoint, error) {
+			e[1] = nil
+			return e, nil
+		},
 		"endpoint 0 of the transport is that of replica 1 of 3, want 0 of 3": func(e []transport.Endpoint) ([]transport.Endpoint, error) {
 			e[0], e[1] = e[1], e[0]
 			return e, nil
@@ -120,7 +131,8 @@ func TestUseTransportErrors(t *testing.T) {
 			s.Close()
 		}
 		var run *ir.RunError
-		if !errors.As(err, &run) || !strings.Contains(err.Error(), want) || want == "refused" && !errors.Is(err, refused) {
+		if !errors.As(err, &run) || !strings.Contains(err.Error(), want) ||
+			want == "refused" && !errors.Is(err, refused) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if closed != given {
@@ -134,7 +146,8 @@ func TestUseTransportErrors(t *testing.T) {
 }
 
 // allReduceBeside starts an all-reduce beside the replica, with a call of before first, and returns what ends it.
-func allReduceBeside(c collective.Comm, x *ir.Tensor, operator gcl.Operator, before func(m *ir.Memory) error) func() *ir.Tensor {
+func allReduceBeside(c collective.Comm, x *ir.Tensor, operator gcl.Operator,
+	before func(m *ir.Memory) error) func() *ir.Tensor {
 	graph := x.Graph().Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		return []*ir.Tensor{c.AllReduce(collective.Probe(in[0], before), operator)}
 	}, x)
@@ -174,7 +187,8 @@ func TestBeside(t *testing.T) {
 				in, most := make([][]float64, n), make([][]float64, n)
 				for r := range in {
 					for i := range 1000 {
-						in[r], most[r] = append(in[r], values(tensor.F32)(r, i)), append(most[r], values(tensor.F32)(n-1, i))
+						in[r], most[r] = append(in[r], values(tensor.F32)(r, i)),
+							append(most[r], values(tensor.F32)(n-1, i))
 					}
 				}
 				want := [][][]float64{o.allReduce(in, gcl.Add), o.allReduce(most, gcl.Add)}
@@ -279,7 +293,10 @@ func TestBesideTransport(t *testing.T) {
 			return endpoints, err
 		})
 		x := f.input(spec(tensor.F32, 2), values(tensor.F32))
-		f.output(allReduceBeside(collective.Comm{}, collective.Comm{}.AllReduce(x, gcl.Add), gcl.Add, func(*ir.Memory) error { return nil })())
+		f.output(allReduceBeside(collective.Comm{}, collective.Comm{}.AllReduce(x, gcl.Add), gcl.Add,
+			func(*ir.Memory) error {
+				return nil
+			})())
 		s, err := ir.NewSession(f.Program)
 		if refuse {
 			if !errors.Is(err, errNoDup) {

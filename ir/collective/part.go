@@ -26,7 +26,8 @@ func (a part) infer(in []ir.Spec, _ int) ([]ir.Spec, error) {
 func (a part) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 	dst, src := m.Out[0].Bytes(), m.In[0].Bytes()
 	if have, want := m.In[0].Len(), perRank(m.Out[0].Len(), c.Size()); have != want {
-		return nil, fmt.Errorf("a part of %d elements, want %d of %d over %d ranks", have, want, m.Out[0].Len(), c.Size())
+		return nil, fmt.Errorf("a part of %d elements, want %d of %d over %d ranks",
+			have, want, m.Out[0].Len(), c.Size())
 	}
 	lo := min(c.Rank()*len(src), len(dst))
 	hi := min(lo+len(src), len(dst))
@@ -78,7 +79,8 @@ func (a weighted) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 func same[T any](v T) T { return v }
 
 // bindWeighted computes elements of type T in type F.
-func bindWeighted[T tensor.Element, F float32 | float64](a weighted, m *ir.Memory, c *gcl.Comm, wide func(T) F, narrow func(F) T) (func() error, error) {
+func bindWeighted[T tensor.Element, F float32 | float64](a weighted, m *ir.Memory, c *gcl.Comm, wide func(T) F,
+	narrow func(F) T) (func() error, error) {
 	dst, err := tensor.Of[T](m.Out[0])
 	if err != nil {
 		return nil, err

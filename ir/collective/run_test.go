@@ -93,10 +93,13 @@ func TestFailingReplica(t *testing.T) {
 					f.runIn(s)
 					_, err := s.Run(context.Background(), f.in)
 					var run *ir.RunError
-					if !errors.As(err, &run) || run.Op != "probe" || run.Replica != 1 || how == "error" && !errors.Is(err, broken) {
+					if !errors.As(err, &run) || run.Op != "probe" || run.Replica != 1 ||
+						how == "error" && !errors.Is(err, broken) {
 						t.Fatal(err)
 					}
-					if want := fmt.Sprintf("ir: replica 1: probe built at %v in graph main: %s", run.Position, map[string]string{"error": "it broke", "panic": "panic: it broke"}[how]); !strings.HasPrefix(err.Error(), want) ||
+					if want := fmt.Sprintf("ir: replica 1: probe built at %v in graph main: %s", run.Position,
+						map[string]string{"error": "it broke",
+							"panic": "panic: it broke"}[how]); !strings.HasPrefix(err.Error(), want) ||
 						!strings.HasPrefix(run.Position.String(), "run_test.go:") {
 						t.Errorf("%v\nwant %s", err, want)
 					}
@@ -133,7 +136,9 @@ func TestCancel(t *testing.T) {
 func apart(t *testing.T, yes func(replica int) bool, then, els func(x *ir.Tensor) *ir.Tensor) *fixture {
 	f := newFixture(t, 4)
 	build := func(of func(x *ir.Tensor) *ir.Tensor) *ir.Graph {
-		return f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{of(in[0])} }, spec(tensor.F32, 6))
+		return f.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{of(in[0])}
+		}, spec(tensor.F32, 6))
 	}
 	x := f.input(spec(tensor.F32, 6), values(tensor.F32))
 	condition := f.input(spec(tensor.Bool), func(r, _ int) float64 {
@@ -142,7 +147,8 @@ func apart(t *testing.T, yes func(replica int) bool, then, els func(x *ir.Tensor
 		}
 		return 0
 	})
-	f.output(f.Main().If(condition, ir.Branch{Graph: build(then), In: []*ir.Tensor{x}}, ir.Branch{Graph: build(els), In: []*ir.Tensor{x}})[0])
+	f.output(f.Main().If(condition, ir.Branch{Graph: build(then), In: []*ir.Tensor{x}},
+		ir.Branch{Graph: build(els), In: []*ir.Tensor{x}})[0])
 	return f
 }
 
@@ -176,10 +182,12 @@ func TestBranchesDisagree(t *testing.T) {
 			f := apart(t, k.yes, k.then, k.els)
 			s := f.session()
 			_, err := s.Run(context.Background(), f.in)
-			if !errors.Is(err, gcl.ErrMismatch) && !errors.Is(err, gcl.ErrAborted) || !strings.Contains(err.Error(), "mismatch") && !strings.Contains(err.Error(), "leaves without") {
+			if !errors.Is(err, gcl.ErrMismatch) && !errors.Is(err, gcl.ErrAborted) ||
+				!strings.Contains(err.Error(), "mismatch") && !strings.Contains(err.Error(), "leaves without") {
 				t.Error(err)
 			}
-			if text := fmt.Sprint(err); strings.Contains(text, "barrier #") && !strings.Contains(text, `"end of the run"`) {
+			if text := fmt.Sprint(err); strings.Contains(text, "barrier #") &&
+				!strings.Contains(text, `"end of the run"`) {
 				t.Errorf("%s: names a barrier that the program has not", text)
 			}
 			if k.name == "nothing" && strings.Count(fmt.Sprint(err), `in barrier #1 "end of the run" (`) != 1 {
@@ -213,7 +221,8 @@ func TestBranchesByGroup(t *testing.T) {
 // TestNoAllocations runs programs of every collective.
 func TestNoAllocations(t *testing.T) {
 	for _, n := range []int{1, 2, 4} {
-		for name, o := range map[string]gcl.Options{"": {}, "syncless": {Implementation: gcl.Syncless}, "reproducible": {Reproducible: true}} {
+		for name, o := range map[string]gcl.Options{"": {}, "syncless": {Implementation: gcl.Syncless},
+			"reproducible": {Reproducible: true}} {
 			t.Run(fmt.Sprintf("n=%d/%s", n, name), func(t *testing.T) {
 				f := newFixture(t, n)
 				everything(f, collective.Comm{Options: o}, tensor.F32)

@@ -18,7 +18,8 @@ func (c Comm) ReduceScatterMany(tensors []*ir.Tensor, operator gcl.Operator) []*
 
 // ReduceScatterShardsMany is ReduceScatterShards of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) ReduceScatterShardsMany(tensors []*ir.Tensor, operator gcl.Operator) []*ir.Tensor {
-	return c.applySeveral(scatterSeveral(operator, alike(reduceScatter{operator: operator, flat: true}, tensors)), tensors)
+	return c.applySeveral(scatterSeveral(operator, alike(reduceScatter{operator: operator, flat: true}, tensors)),
+		tensors)
 }
 
 // AllGatherMany is AllGather of each tensor, as ReduceScatterMany is ReduceScatter.
@@ -43,7 +44,8 @@ func (c Comm) AllToAllMany(tensors []*ir.Tensor) []*ir.Tensor {
 
 // BroadcastMany is Broadcast of each tensor, as ReduceScatterMany is ReduceScatter.
 func (c Comm) BroadcastMany(tensors []*ir.Tensor, root int) []*ir.Tensor {
-	return c.applySeveral(several{collective: schedule.Broadcast, root: root, of: alike(broadcast{root}, tensors)}, tensors)
+	return c.applySeveral(several{collective: schedule.Broadcast, root: root, of: alike(broadcast{root}, tensors)},
+		tensors)
 }
 
 // several is an action on each of several tensors, which gcl carries out together. They differ at most in shapes.
@@ -132,7 +134,8 @@ func (a several) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 		switch one := a.of[i].(type) {
 		case reduceScatter: // one dimension is what gcl takes
 			if have, want := out[i].Len(), perRank(in[i].Len(), c.Size()); have != want {
-				return nil, fmt.Errorf("tensor %d: parts of %d elements, want %d of %d over %d ranks", i, have, want, in[i].Len(), c.Size())
+				return nil, fmt.Errorf("tensor %d: parts of %d elements, want %d of %d over %d ranks",
+					i, have, want, in[i].Len(), c.Size())
 			}
 			out[i], err = out[i].Reshape(out[i].Len())
 			if err == nil {
@@ -144,7 +147,8 @@ func (a several) bind(m *ir.Memory, c *gcl.Comm) (func() error, error) {
 			}
 			bytes := one.padded(ir.SpecOf(in[i]), c.Size())
 			if bytes > len(scratch) {
-				return nil, fmt.Errorf("tensor %d: it was built when the program had another number of replicas, and not for groups of %d", i, c.Size())
+				return nil, fmt.Errorf("tensor %d: it was built when the program had another number of replicas, and "+
+					"not for groups of %d", i, c.Size())
 			}
 			all := out[i].Bytes()
 			if bytes > 0 {

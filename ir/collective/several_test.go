@@ -15,7 +15,8 @@ import (
 
 // shardCases are tensors of all kinds: with and without padding in groups of 2 and 4, empty ones, a scalar.
 var shardCases = []ir.Spec{
-	spec(tensor.F32, 3, 3), spec(tensor.I32, 8), spec(tensor.F64), spec(tensor.F16, 0, 2), spec(tensor.BF16, 5), spec(tensor.F32, 2, 2), spec(tensor.I8, 17),
+	spec(tensor.F32, 3, 3), spec(tensor.I32, 8), spec(tensor.F64), spec(tensor.F16, 0, 2), spec(tensor.BF16, 5),
+	spec(tensor.F32, 2, 2), spec(tensor.I8, 17),
 }
 
 // shards reduce-scatters tensors of any shape and gathers them again, all at once or one by one.
@@ -88,9 +89,10 @@ func TestGradientsOfShards(t *testing.T) {
 			for _, gather := range []bool{false, true} {
 				for _, op := range []gcl.Operator{gcl.Add, gcl.Mean, gcl.SquareAdd, gcl.Max, gcl.Local} {
 					for _, options := range [][]ir.AutodiffOption{nil, {ir.IdenticalLosses()}} {
-						t.Run(fmt.Sprintf("n=%d/group=%v/gather=%v/%v/identical=%v", n, g, gather, op, options != nil), func(t *testing.T) {
-							gradientsOfShards(t, n, g, gather, op, options)
-						})
+						t.Run(fmt.Sprintf("n=%d/group=%v/gather=%v/%v/identical=%v", n, g, gather, op, options != nil),
+							func(t *testing.T) {
+								gradientsOfShards(t, n, g, gather, op, options)
+							})
 					}
 				}
 			}
@@ -98,7 +100,8 @@ func TestGradientsOfShards(t *testing.T) {
 	}
 }
 
-func gradientsOfShards(t *testing.T, n int, g commgroup.Group, gather bool, op gcl.Operator, options []ir.AutodiffOption) {
+func gradientsOfShards(t *testing.T, n int, g commgroup.Group, gather bool, op gcl.Operator,
+	options []ir.AutodiffOption) {
 	specs := []ir.Spec{spec(tensor.F64, 3, 3), spec(tensor.I32, 5), spec(tensor.F32, 4), spec(tensor.F64)}
 	if op == gcl.Mean {
 		specs[1].DType = tensor.F16 // which takes no integers
@@ -182,7 +185,8 @@ func TestShardsManyOfOne(t *testing.T) {
 	parts, whole := shards(c, []*ir.Tensor{f.input(spec(tensor.F32, 3), values(tensor.F32))}, gcl.Add, true)
 	f.output(parts[0])
 	f.output(whole[0])
-	if got, want := f.run(), [][][]float64{{{12, 14}, {16, 0}}, {{12, 14, 16}, {12, 14, 16}}}; !reflect.DeepEqual(got, want) {
+	if got, want := f.run(), [][][]float64{{{12, 14}, {16, 0}}, {{12, 14, 16}, {12, 14, 16}}}; !reflect.DeepEqual(got,
+		want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	if got := append(c.AllGatherShardsMany(nil, nil), c.ReduceScatterShardsMany(nil, gcl.Add)...); got != nil {

@@ -73,7 +73,8 @@ type won struct{}
 func (a won) Name() string { return "won" }
 
 func (a won) infer(in []ir.Spec, _ int) ([]ir.Spec, error) {
-	if len(in) != 3 || !in[0].DType.IsFloat() || in[1].DType != tensor.I32 || !in[1].Equal(in[2]) || !in[0].Shape.Equal(in[1].Shape) {
+	if len(in) != 3 || !in[0].DType.IsFloat() || in[1].DType != tensor.I32 || !in[1].Equal(in[2]) ||
+		!in[0].Shape.Equal(in[1].Shape) {
 		return nil, errors.New("want floats and two of int32 alike")
 	}
 	return in[:1], nil

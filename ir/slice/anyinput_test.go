@@ -50,7 +50,8 @@ func TestAnyInput(t *testing.T) {
 		},
 		Types: []any{},
 		Values: []any{
-			p, m, x, x, numbers, m.Constant(offsets), data, running, s, &ir.Tensor{}, &popops.Plan{}, plan, []int{0}, []int{1}, 0, 1,
+			p, m, x, x, numbers, m.Constant(offsets), data, running, s, &ir.Tensor{}, &popops.Plan{}, plan, []int{0},
+			[]int{1}, 0, 1,
 		},
 	})
 }

@@ -76,7 +76,8 @@ func TestBuildErrors(t *testing.T) {
 		{"partial type", list(x, rows, at, one), add(nil, popops.Options{PartialType: tensor.F16}), "PartialType float16 for float32, want float32"},
 		{"partial type and plan", list(x, rows, at, one), add(plan(tensor.F32, 1, 4, 3, 2, popops.PlanOptions{}), popops.Options{PartialType: tensor.F16}), "PartialType float16 for float32, want float32"},
 		{"sorted blocks", list(x, rows, of(t, []int32{0, 0, 0, 0}, 2, 2)), func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.MultiUpdate(in[0], in[1], in[2], []int{0, 1}, []int{1, 3}, nil, popops.Options{IndicesAreSorted: true})}
+			return []*ir.Tensor{slice.MultiUpdate(in[0], in[1], in[2], []int{0, 1}, []int{1, 3}, nil,
+				popops.Options{IndicesAreSorted: true})}
 		}, "IndicesAreSorted with 2 dims, want 1"},
 		{"slices", list(x, fill(t, tensor.F32, 1, 2, 3), at, one), add(nil, none), "s is float32 (2, 3), want float32 (2, 1, 3)"},
 		{"slices of another type", list(x, fill(t, tensor.F64, 1, 2, 1, 3), at, one), add(nil, none), "s is float64 (2, 1, 3), want float32 (2, 1, 3)"},
@@ -96,7 +97,8 @@ func TestBuildErrors(t *testing.T) {
 		}, "is a constant and cannot be changed in place"},
 		{"in place of itself", list(fill(t, tensor.F32, 1, 2, 1), at), func(in []*ir.Tensor) []*ir.Tensor {
 			y := ir.Reshape(in[0], 2, 1)
-			return []*ir.Tensor{slice.DynamicUpdateInPlace(y, y, in[0].Graph().Constant(of(t, []uint32{0, 0}, 2)), []int{0, 1}, []int{2, 1})}
+			return []*ir.Tensor{slice.DynamicUpdateInPlace(y, y, in[0].Graph().Constant(of(t, []uint32{0, 0}, 2)),
+				[]int{0, 1}, []int{2, 1})}
 		}, "what is changed shares memory with what is read, want them apart"},
 		{"gradient of in place", list(x, rows, at, one), func(in []*ir.Tensor) []*ir.Tensor {
 			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
@@ -105,7 +107,9 @@ func TestBuildErrors(t *testing.T) {
 		}, "what changes a tensor in place has no gradient"},
 		{"gradient of a gradient of the greatest", list(x, rows, at), func(in []*ir.Tensor) []*ir.Tensor {
 			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
-				return gradientOf(func(in []*ir.Tensor) *ir.Tensor { return slice.MultiUpdateMax(in[0], in[1], in[2], d0, s1, nil, none) })(in)[0]
+				return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
+					return slice.MultiUpdateMax(in[0], in[1], in[2], d0, s1, nil, none)
+				})(in)[0]
 			})(in)
 		}, "the operation has no gradient"},
 	} {
@@ -143,7 +147,8 @@ func TestRunErrors(t *testing.T) {
 			return []*ir.Tensor{slice.MultiSlice(in[0], in[2], d0, s1, nil, popops.Options{ValidateIndices: true})}
 		}, "offset of look-up 1 is -1, want 0 <= offset < 4"},
 		{"sorted", of(t, []int32{1, 0}, 2, 1), func(in []*ir.Tensor) []*ir.Tensor {
-			return []*ir.Tensor{slice.MultiUpdateAddInPlace(in[0], in[1], in[2], in[3], d0, s1, nil, popops.Options{IndicesAreSorted: true})}
+			return []*ir.Tensor{slice.MultiUpdateAddInPlace(in[0], in[1], in[2], in[3], d0, s1, nil,
+				popops.Options{IndicesAreSorted: true})}
 		}, "offsets are not sorted"},
 	} {
 		wantError(t, c.name, runFailure(t, []*tensor.Tensor{x, rows, c.at, one}, c.f), c.want, "errors_test.go:")
@@ -152,11 +157,13 @@ func TestRunErrors(t *testing.T) {
 
 // TestText has the operations as a program's text has them.
 func TestText(t *testing.T) {
-	p := build(1, []*tensor.Tensor{fill(t, tensor.F32, 1, 4, 3), of(t, []uint32{0, 1}, 2, 1)}, func(in []*ir.Tensor) []*ir.Tensor {
-		rows := slice.MultiSlice(in[0], in[1], []int{0}, []int{1}, nil, popops.Options{})
-		return []*ir.Tensor{slice.MultiUpdateInPlace(in[0], rows, in[1], []int{0}, []int{1}, nil, popops.Options{})}
-	})
-	for _, want := range []string{"multi slice dims [0] sizes [1](", "multi update in place dims [0] sizes [1](modified "} {
+	p := build(1, []*tensor.Tensor{fill(t, tensor.F32, 1, 4, 3), of(t, []uint32{0, 1}, 2, 1)},
+		func(in []*ir.Tensor) []*ir.Tensor {
+			rows := slice.MultiSlice(in[0], in[1], []int{0}, []int{1}, nil, popops.Options{})
+			return []*ir.Tensor{slice.MultiUpdateInPlace(in[0], rows, in[1], []int{0}, []int{1}, nil, popops.Options{})}
+		})
+	for _, want := range []string{"multi slice dims [0] sizes [1](", "multi update in place dims [0] sizes " +
+		"[1](modified "} {
 		if !strings.Contains(p.String(), want) {
 			t.Errorf("no %q in\n%v", want, p)
 		}

@@ -35,7 +35,8 @@ func (v verb) String() string { return [...]string{"slice", "update", "update ad
 
 // operation is popops' name for an update.
 func (v verb) operation() popops.UpdateOperation {
-	return [...]popops.UpdateOperation{take: popops.UpdateNone, put: popops.UpdateNone, addTo: popops.UpdateAdd, maxTo: popops.UpdateMax}[v]
+	return [...]popops.UpdateOperation{take: popops.UpdateNone, put: popops.UpdateNone, addTo: popops.UpdateAdd,
+		maxTo: popops.UpdateMax}[v]
 }
 
 // form says what slices are.
@@ -235,7 +236,8 @@ func (f form) bindUpdate(v verb, t, s, offsets, scale *tensor.Tensor) (func() er
 		}
 		return ready(func() error { return call(t, s, offsets, scale, f.dims, f.sizes, f.plan, f.options) }), nil
 	}
-	call := map[verb][2]func(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) error{
+	call := map[verb][2]func(t, s, offsets *tensor.Tensor, dims, sizes []int, plan *popops.Plan,
+		options popops.Options) error{
 		put:   {popops.MultiUpdate, popops.GroupedMultiUpdate},
 		maxTo: {popops.MultiUpdateMax, popops.GroupedMultiUpdateMax},
 	}[v][f.kind-several]
@@ -246,7 +248,8 @@ func (f form) bindUpdate(v verb, t, s, offsets, scale *tensor.Tensor) (func() er
 // for it. Options that the operation takes no notice of, and that of the gradient would refuse, are left out.
 func (f form) gradientForm(b *ir.Backward, v verb, t, offsets ir.Spec) form {
 	r, is := f.rows(t, offsets)
-	if sums := (table{dtype: t.DType}); v != addTo || sums.check(nil, addTo, popops.Options{PartialType: f.options.PartialType}) != nil {
+	if sums := (table{dtype: t.DType}); v != addTo ||
+		sums.check(nil, addTo, popops.Options{PartialType: f.options.PartialType}) != nil {
 		f.options.PartialType = 0
 	}
 	if len(f.dims) != 1 {

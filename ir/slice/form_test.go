@@ -10,7 +10,8 @@ import (
 
 // TestGradientPlan: a plan that a gradient has made for it is like that of the operation.
 func TestGradientPlan(t *testing.T) {
-	want := popops.PlanOptions{NotForUpdate: true, Workers: 3, AvailableMemoryProportion: 0.25, Distribution: popops.OnePoint}
+	want := popops.PlanOptions{NotForUpdate: true, Workers: 3, AvailableMemoryProportion: 0.25,
+		Distribution: popops.OnePoint}
 	plan, err := popops.NewPlan(tensor.F32, 5, 3, []int{7}, want)
 	if err != nil {
 		t.Fatal(err)

@@ -220,7 +220,9 @@ func gradientOf(f func(in []*ir.Tensor) *ir.Tensor) buildFunc {
 		for _, x := range in {
 			inputs = append(inputs, x)
 		}
-		graph := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{f(in)} }, inputs...)
+		graph := g.Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{f(in)}
+		}, inputs...)
 		info := ir.Autodiff(graph)
 		forward := g.CallWithInfo(graph, nil, in...)
 		by := info.By(forward)
@@ -283,7 +285,8 @@ func checkGradients(t *testing.T, name string, f func(in []*ir.Tensor) *ir.Tenso
 				v[j] = was
 				return plus - minus
 			}
-			if want := (8*change(step) - change(2*step)) / (12 * step); !(math.Abs(g[j]-want) <= tolerance*max(1, math.Abs(want))) {
+			if want := (8*change(step) - change(2*step)) / (12 * step); !(math.Abs(g[j]-want) <= tolerance*max(1,
+				math.Abs(want))) {
 				t.Errorf("%s: gradient of input %d element %d is %v, want %v by differences", name, i, j, g[j], want)
 			}
 		}

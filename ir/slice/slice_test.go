@@ -25,7 +25,8 @@ type call struct {
 }
 
 func (c call) String() string {
-	return fmt.Sprintf("groups %d shape %v dims %v sizes %v n %d single %v planned %v", c.groups, c.shape, c.dims, c.sizes, c.n, c.single, c.planned)
+	return fmt.Sprintf("groups %d shape %v dims %v sizes %v n %d single %v planned %v",
+		c.groups, c.shape, c.dims, c.sizes, c.n, c.single, c.planned)
 }
 
 // calls are some of each form; offsets fills in the offsets.
@@ -110,7 +111,8 @@ func (c call) plan(t testing.TB, v string, d tensor.DType) *popops.Plan {
 			width *= extent
 		}
 	}
-	o := popops.PlanOptions{NotForSlice: v != "slice", NotForUpdate: v == "slice", IndicesAreSorted: c.options.IndicesAreSorted, Workers: 2}
+	o := popops.PlanOptions{NotForSlice: v != "slice",
+		NotForUpdate: v == "slice", IndicesAreSorted: c.options.IndicesAreSorted, Workers: 2}
 	switch v {
 	case "update":
 		o.Operation = popops.UpdateNone
@@ -132,7 +134,8 @@ func (c call) verbs() []string {
 	return []string{"slice", "update", "add", "max"}
 }
 
-type updateFunc = func(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor
+type updateFunc = func(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor
 
 // op adds the operation of a verb to a program: in is t, offsets, or t, s, offsets, or t, s, offsets, scale.
 func (c call) op(in []*ir.Tensor, v string, p *popops.Plan, inPlace bool) *ir.Tensor {
@@ -158,10 +161,12 @@ func (c call) op(in []*ir.Tensor, v string, p *popops.Plan, inPlace bool) *ir.Te
 	case v == "slice":
 		return slice.MultiSlice(in[0], in[1], c.dims, c.sizes, p, c.options)
 	case v == "update":
-		f := pick(slice.MultiUpdate, slice.MultiUpdateInPlace, slice.GroupedMultiUpdate, slice.GroupedMultiUpdateInPlace)
+		f := pick(slice.MultiUpdate, slice.MultiUpdateInPlace, slice.GroupedMultiUpdate,
+			slice.GroupedMultiUpdateInPlace)
 		return f(in[0], in[1], in[2], c.dims, c.sizes, p, c.options)
 	case v == "max":
-		f := pick(slice.MultiUpdateMax, slice.MultiUpdateMaxInPlace, slice.GroupedMultiUpdateMax, slice.GroupedMultiUpdateMaxInPlace)
+		f := pick(slice.MultiUpdateMax, slice.MultiUpdateMaxInPlace, slice.GroupedMultiUpdateMax,
+			slice.GroupedMultiUpdateMaxInPlace)
 		return f(in[0], in[1], in[2], c.dims, c.sizes, p, c.options)
 	case c.groups > 0 && inPlace:
 		return slice.GroupedMultiUpdateAddInPlace(in[0], in[1], in[2], in[3], c.dims, c.sizes, p, c.options)
@@ -225,14 +230,18 @@ func (c call) inputs(t testing.TB, v string, d tensor.DType) []*tensor.Tensor {
 func TestAgainstPopops(t *testing.T) {
 	for _, c := range calls {
 		for _, v := range c.verbs() {
-			for _, d := range []tensor.DType{tensor.Bool, tensor.U8, tensor.I32, tensor.F16, tensor.BF16, tensor.F32, tensor.F64} {
-				if d == tensor.Bool && (v == "add" || v == "max") || d == tensor.F16 && v == "add" && len(c.sizes) != 1 && raceDetectorOn {
+			for _, d := range []tensor.DType{tensor.Bool, tensor.U8, tensor.I32, tensor.F16, tensor.BF16, tensor.F32,
+				tensor.F64} {
+				if d == tensor.Bool && (v == "add" || v == "max") ||
+					d == tensor.F16 && v == "add" && len(c.sizes) != 1 && raceDetectorOn {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%v/%v", v, d, c), func(t *testing.T) {
 					in, p := c.inputs(t, v, d), c.plan(t, v, d)
 					want := c.direct(t, in, v, p)
-					got := run(t, in, func(in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{c.op(in, v, p, false), in[0]} })
+					got := run(t, in, func(in []*ir.Tensor) []*ir.Tensor {
+						return []*ir.Tensor{c.op(in, v, p, false), in[0]}
+					})
 					if !sameBytes(got[0], want) {
 						t.Errorf("%v, want %v", got[0], want)
 					}
@@ -287,7 +296,9 @@ func TestGradientsByOnePlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []string{"slice", "add"} {
-		checkGradients(t, v, func(in []*ir.Tensor) *ir.Tensor { return c.op(in, v, p, false) }, c.inputs(t, v, tensor.F64)...)
+		checkGradients(t, v, func(in []*ir.Tensor) *ir.Tensor {
+			return c.op(in, v, p, false)
+		}, c.inputs(t, v, tensor.F64)...)
 	}
 }
 
@@ -334,8 +345,12 @@ func TestGradientTypes(t *testing.T) {
 							narrow[3] = fill(t, tensor.F32, 4, 1)
 						}
 						p, q := c.plan(t, v, tensor.F64), c.plan(t, v, d)
-						want := run(t, wide, gradientOf(func(in []*ir.Tensor) *ir.Tensor { return c.op(in, v, p, false) }))
-						got := run(t, narrow, gradientOf(func(in []*ir.Tensor) *ir.Tensor { return c.op(in, v, q, false) }))
+						want := run(t, wide, gradientOf(func(in []*ir.Tensor) *ir.Tensor {
+							return c.op(in, v, p, false)
+						}))
+						got := run(t, narrow, gradientOf(func(in []*ir.Tensor) *ir.Tensor {
+							return c.op(in, v, q, false)
+						}))
 						for k, x := range got {
 							w := floats(t, want[k])
 							for i, f := range floats(t, x) {
@@ -378,7 +393,8 @@ func TestMaxGradientWinners(t *testing.T) {
 			in := []*tensor.Tensor{cast(c.t), cast(c.s, len(c.s), 1), of(t, c.at, len(c.at), 1)}
 			got := run(t, in, func(in []*ir.Tensor) []*ir.Tensor {
 				graph := in[0].Graph().Program().CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
-					return []*ir.Tensor{slice.MultiUpdateMax(in[0], in[1], in[2], []int{0}, []int{1}, nil, popops.Options{})}
+					return []*ir.Tensor{slice.MultiUpdateMax(in[0], in[1], in[2], []int{0}, []int{1}, nil,
+						popops.Options{})}
 				}, in[0], in[1], in[2])
 				info := ir.Autodiff(graph)
 				forward := in[0].Graph().CallWithInfo(graph, nil, in...)
@@ -431,8 +447,12 @@ func TestAt(t *testing.T) {
 			t.Errorf("output %d is %v, want %v", i, got[i], w)
 		}
 	}
-	checkGradients(t, "slice", func(in []*ir.Tensor) *ir.Tensor { return slice.MultiSliceAt(in[0], offsets, 1) }, fill(t, tensor.F64, 1, 3, 4))
-	checkGradients(t, "add", func(in []*ir.Tensor) *ir.Tensor { return slice.MultiUpdateAddAt(in[0], in[1], offsets, in[2], 1) },
+	checkGradients(t, "slice", func(in []*ir.Tensor) *ir.Tensor {
+		return slice.MultiSliceAt(in[0], offsets, 1)
+	}, fill(t, tensor.F64, 1, 3, 4))
+	checkGradients(t, "add", func(in []*ir.Tensor) *ir.Tensor {
+		return slice.MultiUpdateAddAt(in[0], in[1], offsets, in[2], 1)
+	},
 		fill(t, tensor.F64, 1, 3, 4), fill(t, tensor.F64, 2, 3, 3, 1), fill(t, tensor.F64, 3, 1))
 }
 
@@ -443,7 +463,8 @@ func TestGatherRows(t *testing.T) {
 		in := []*tensor.Tensor{fill(t, d, 1, 4, 3), at}
 		gather := func(in []*ir.Tensor) *ir.Tensor { return ir.GatherRows(in[0], in[1]) }
 		multi := func(in []*ir.Tensor) *ir.Tensor {
-			rows := slice.MultiSlice(in[0], ir.Reshape(in[1], 5, 1), []int{0}, []int{1}, nil, popops.Options{ValidateIndices: true})
+			rows := slice.MultiSlice(in[0], ir.Reshape(in[1], 5, 1), []int{0}, []int{1}, nil,
+				popops.Options{ValidateIndices: true})
 			return ir.Reshape(rows, 5, 3)
 		}
 		got := run(t, in, func(in []*ir.Tensor) []*ir.Tensor {
@@ -459,7 +480,8 @@ func TestGatherRows(t *testing.T) {
 // scale are.
 func TestGradientsOfWhatIsLeftOut(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
-	for _, at := range []*tensor.Tensor{of(t, []int32{-1, 2, 4, 0}, 4, 1), of(t, []uint32{4, 2, math.MaxUint32, 0}, 4, 1)} {
+	for _, at := range []*tensor.Tensor{of(t, []int32{-1, 2, 4, 0}, 4, 1),
+		of(t, []uint32{4, 2, math.MaxUint32, 0}, 4, 1)} {
 		add := gradientOf(func(in []*ir.Tensor) *ir.Tensor {
 			return slice.MultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0}, []int{1}, nil, popops.Options{})
 		})
@@ -484,7 +506,8 @@ func TestGradientsOfWhatIsLeftOut(t *testing.T) {
 		x[1], x[2] = inf, inf
 		return of(t, x, shape...)
 	}
-	got := run(t, []*tensor.Tensor{fill(t, tensor.F64, 1, 3, 3), ones(4, 1, 1), of(t, []int32{2, 2, 0, 3, -1, 0, 1, 1}, 4, 2), of(t, []float64{1})},
+	got := run(t, []*tensor.Tensor{fill(t, tensor.F64, 1, 3, 3), ones(4, 1, 1),
+		of(t, []int32{2, 2, 0, 3, -1, 0, 1, 1}, 4, 2), of(t, []float64{1})},
 		gradientOf(func(in []*ir.Tensor) *ir.Tensor {
 			return slice.MultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0, 1}, []int{1, 1}, nil, popops.Options{})
 		}))
@@ -495,7 +518,8 @@ func TestGradientsOfWhatIsLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = run(t, []*tensor.Tensor{fill(t, tensor.F64, 1, 2, 3, 1), ones(2, 2, 1, 1), of(t, []int32{2, 3, -1, 0}, 2, 2, 1), of(t, []float64{1})},
+	got = run(t, []*tensor.Tensor{fill(t, tensor.F64, 1, 2, 3, 1), ones(2, 2, 1, 1),
+		of(t, []int32{2, 3, -1, 0}, 2, 2, 1), of(t, []float64{1})},
 		gradientOf(func(in []*ir.Tensor) *ir.Tensor {
 			return slice.GroupedMultiUpdateAdd(in[0], in[1], in[2], in[3], []int{0}, []int{1}, plan, popops.Options{})
 		}))
@@ -507,7 +531,8 @@ func TestGradientsOfWhatIsLeftOut(t *testing.T) {
 // TestGradientOptions: options that slices take no notice of are no error of the gradient, which updates, and change it
 // not.
 func TestGradientOptions(t *testing.T) {
-	plan, err := popops.NewPlan(tensor.F32, 4, 3, []int{2}, popops.PlanOptions{NotForUpdate: true, PartialType: tensor.F16})
+	plan, err := popops.NewPlan(tensor.F32, 4, 3, []int{2},
+		popops.PlanOptions{NotForUpdate: true, PartialType: tensor.F16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -525,7 +550,9 @@ func TestGradientOptions(t *testing.T) {
 		sizes := slices.Repeat([]int{1}, len(c.dims))
 		in := []*tensor.Tensor{fill(t, tensor.F32, 1, 4, 3), c.offsets}
 		gradient := func(p *popops.Plan, o popops.Options) buildFunc {
-			return gradientOf(func(in []*ir.Tensor) *ir.Tensor { return slice.MultiSlice(in[0], in[1], c.dims, sizes, p, o) })
+			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
+				return slice.MultiSlice(in[0], in[1], c.dims, sizes, p, o)
+			})
 		}
 		if err := failure(in, gradient(c.plan, c.options)); err != nil {
 			t.Errorf("%s: %v", c.name, err)

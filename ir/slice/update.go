@@ -27,41 +27,48 @@ func MultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
 }
 
 // MultiUpdateInPlace changes t to what MultiUpdate gives, and returns it as it is from then on.
-func MultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func MultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(put, true, newForm(several, dims, sizes, plan, options), t, s, offsets)
 }
 
 // GroupedMultiUpdate is MultiUpdate for each group on its own: t, s and offsets have the groups as first dimension,
 // dims count without it. The plan must not be nil.
-func GroupedMultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func GroupedMultiUpdate(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(put, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
 }
 
 // GroupedMultiUpdateInPlace changes t to what GroupedMultiUpdate gives, and returns it as it is from then on.
-func GroupedMultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func GroupedMultiUpdateInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(put, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
 }
 
 // MultiUpdateAdd is t with scale times each of the slices s added at offsets, in their order: popops.MultiUpdateAdd
 // says how it is rounded. scale is one element of t's type, or for floats of 16 bits of float32.
-func MultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func MultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(addTo, false, newForm(several, dims, sizes, plan, options), t, s, offsets, scale)
 }
 
 // MultiUpdateAddInPlace changes t to what MultiUpdateAdd gives, and returns it as it is from then on. What is not added
 // to costs nothing: with minus the rate as scale it is a step of gradient descent on the rows of a table that were
 // used.
-func MultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func MultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(addTo, true, newForm(several, dims, sizes, plan, options), t, s, offsets, scale)
 }
 
 // GroupedMultiUpdateAdd is MultiUpdateAdd for each group on its own, as GroupedMultiUpdate is MultiUpdate.
-func GroupedMultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func GroupedMultiUpdateAdd(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(addTo, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets, scale)
 }
 
 // GroupedMultiUpdateAddInPlace changes t to what GroupedMultiUpdateAdd gives, and returns it as it is from then on.
-func GroupedMultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func GroupedMultiUpdateAddInPlace(t, s, offsets, scale *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(addTo, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets, scale)
 }
 
@@ -83,17 +90,20 @@ func MultiUpdateMax(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Pl
 }
 
 // MultiUpdateMaxInPlace changes t to what MultiUpdateMax gives, and returns it as it is from then on.
-func MultiUpdateMaxInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func MultiUpdateMaxInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(maxTo, true, newForm(several, dims, sizes, plan, options), t, s, offsets)
 }
 
 // GroupedMultiUpdateMax is MultiUpdateMax for each group on its own, as GroupedMultiUpdate is MultiUpdate.
-func GroupedMultiUpdateMax(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func GroupedMultiUpdateMax(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(maxTo, false, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
 }
 
 // GroupedMultiUpdateMaxInPlace changes t to what GroupedMultiUpdateMax gives, and returns it as it is from then on.
-func GroupedMultiUpdateMaxInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan, options popops.Options) *ir.Tensor {
+func GroupedMultiUpdateMaxInPlace(t, s, offsets *ir.Tensor, dims, sizes []int, plan *popops.Plan,
+	options popops.Options) *ir.Tensor {
 	return update(maxTo, true, newForm(grouped, dims, sizes, plan, options), t, s, offsets)
 }
 

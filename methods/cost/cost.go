@@ -67,7 +67,8 @@ func check(s *schedule.Schedule, members []int, t topology.Topology, bytes int64
 	case s == nil:
 		return errors.New("cost: nil schedule")
 	case s.Chunks < 1 || len(s.Programs) != s.Size:
-		return fmt.Errorf("cost: a schedule of %d chunks with %d programs for %d ranks", s.Chunks, len(s.Programs), s.Size)
+		return fmt.Errorf("cost: a schedule of %d chunks with %d programs for %d ranks",
+			s.Chunks, len(s.Programs), s.Size)
 	case len(members) != s.Size:
 		return fmt.Errorf("cost: %d members for a schedule of %d ranks", len(members), s.Size)
 	case bytes < 0:

@@ -39,7 +39,8 @@ func upTo(n int) []int {
 }
 
 // all prices a method for all replicas of a machine, on its own rings or on the one given.
-func all(t testing.TB, m topology.Topology, method methods.Method, c schedule.Collective, ring []int, bytes int64) cost.Estimate {
+func all(t testing.TB, m topology.Topology, method methods.Method, c schedule.Collective, ring []int,
+	bytes int64) cost.Estimate {
 	t.Helper()
 	members := upTo(m.Replicas())
 	rings, err := m.Rings(topology.Auto, members)
@@ -49,7 +50,8 @@ func all(t testing.TB, m topology.Topology, method methods.Method, c schedule.Co
 	if ring != nil {
 		rings.First = ring
 	}
-	s, err := methods.Build(methods.Spec{Method: method, Collective: c, Size: len(members), Ring: rings.First, Second: rings.Second})
+	s, err := methods.Build(methods.Spec{Method: method, Collective: c, Size: len(members), Ring: rings.First,
+		Second: rings.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +120,8 @@ func TestPrice(t *testing.T) {
 
 // toRankZero is a schedule, if of no use, in which each of the ranks given sends chunk 0 of one to rank 0.
 func toRankZero(size int, from ...int) *schedule.Schedule {
-	s := &schedule.Schedule{Collective: schedule.AllReduce, Size: size, Chunks: 1, Programs: make([]schedule.Program, size)}
+	s := &schedule.Schedule{Collective: schedule.AllReduce, Size: size, Chunks: 1,
+		Programs: make([]schedule.Program, size)}
 	for i := range s.Programs {
 		s.Programs[i] = schedule.Program{{}}
 	}
@@ -185,7 +188,8 @@ func TestRingsOfLadders(t *testing.T) {
 	for n := 4; n <= 16; n += 2 {
 		ladder := machine(t, topology.OpenLadder, 1, n)
 		one := all(t, ladder, methods.ClockwiseRing, schedule.ReduceScatter, nil, large)
-		for method, ratio := range map[methods.Method]float64{methods.AnticlockwiseRing: 1, methods.BidirectionalRingPair: 2, methods.QuadDirectionalRing: 4} {
+		for method, ratio := range map[methods.Method]float64{methods.AnticlockwiseRing: 1,
+			methods.BidirectionalRingPair: 2, methods.QuadDirectionalRing: 4} {
 			e := all(t, ladder, method, schedule.ReduceScatter, nil, large)
 			if got := float64(one.Time) / float64(e.Time); math.Abs(got-ratio) > 1e-6 {
 				t.Errorf("n=%d: clockwise takes %v times as long as %v, want %v", n, got, method, ratio)
@@ -228,7 +232,8 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if e, err := cost.Price(tt.s, tt.members, clique, tt.bytes); err == nil || !strings.Contains(err.Error(), tt.want) || e != (cost.Estimate{}) {
+			if e, err := cost.Price(tt.s, tt.members, clique, tt.bytes); err == nil ||
+				!strings.Contains(err.Error(), tt.want) || e != (cost.Estimate{}) {
 				t.Errorf("%+v, error %v, want one with %q", e, err, tt.want)
 			}
 		})

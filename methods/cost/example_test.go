@@ -21,8 +21,10 @@ func ExamplePrice() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, m := range []methods.Method{methods.ClockwiseRing, methods.BidirectionalRingPair, methods.QuadDirectionalRing} {
-		s, err := methods.Build(methods.Spec{Method: m, Collective: schedule.AllReduce, Size: 8, Ring: rings.First, Second: rings.Second})
+	for _, m := range []methods.Method{methods.ClockwiseRing, methods.BidirectionalRingPair,
+		methods.QuadDirectionalRing} {
+		s, err := methods.Build(methods.Spec{Method: m, Collective: schedule.AllReduce, Size: 8, Ring: rings.First,
+			Second: rings.Second})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -14,12 +14,16 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Check": schedule.Check, "Collectives": schedule.Collectives, "Examine": schedule.Examine,
-			"In": schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Part": schedule.Part, "Tmp": schedule.Tmp,
+			"In": schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Part": schedule.Part,
+			"Tmp": schedule.Tmp,
 		},
-		Types: []any{schedule.Buffer(0), schedule.Builder{}, schedule.Collective(0), schedule.Contract{}, schedule.Holding(0), schedule.Program{},
-			schedule.Report{}, schedule.Round{}, schedule.Schedule{}, schedule.Span{}, schedule.Step{}, schedule.Verb(0)},
+		Types: []any{schedule.Buffer(0), schedule.Builder{}, schedule.Collective(0), schedule.Contract{},
+			schedule.Holding(0), schedule.Program{},
+			schedule.Report{}, schedule.Round{}, schedule.Schedule{}, schedule.Span{}, schedule.Step{},
+			schedule.Verb(0)},
 		Values: []any{
-			&schedule.Schedule{Collective: schedule.AllReduce, Size: 2, Chunks: 2, Programs: make([]schedule.Program, 2)},
+			&schedule.Schedule{Collective: schedule.AllReduce, Size: 2, Chunks: 2,
+				Programs: make([]schedule.Program, 2)},
 			schedule.NewBuilder(schedule.AllReduce, 3, 0, 3), schedule.AllReduce, schedule.In(0, 1), schedule.Out(1, 1),
 			schedule.Step{Verb: schedule.Send, Peer: 1, Src: schedule.In(0, 1)},
 			schedule.Step{Verb: schedule.RecvReduce, Peer: 0, Src: schedule.In(0, 1), Dst: schedule.Out(0, 1)},

@@ -57,7 +57,8 @@ func NewBuilder(c Collective, size, root, chunks int) *Builder {
 	whole := b.s
 	whole.Programs = make([]Program, size)
 	if b.err = checkForm(&whole); b.err == nil && c.Contract().Output == Blocks {
-		b.err = fmt.Errorf("schedule: a builder does not take %v, whose blocks have other numbers in the output: %w", c, errors.ErrUnsupported)
+		b.err = fmt.Errorf("schedule: a builder does not take %v, whose blocks have other numbers in the output: %w",
+			c, errors.ErrUnsupported)
 	}
 	return b
 }

@@ -33,7 +33,8 @@ func TestBuilderMakesTheRing(t *testing.T) {
 		for i := range ring {
 			ring[i] = i
 		}
-		want, err := methods.Build(methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring})
+		want, err := methods.Build(methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k,
+			Ring: ring})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,16 +81,17 @@ func TestBuilderSchedulesAreProved(t *testing.T) {
 				b.Copy(1, 0, rank, 0, 2)
 			}
 		}},
-		{"all to one, two chunks, each from the last rank first", schedule.AllReduce, 4, 0, 2, func(b *schedule.Builder) {
-			for rank := 3; rank > 0; rank-- {
-				for f := range 2 {
-					b.Fold(0, rank, 0, (f+rank)%2, 1)
+		{"all to one, two chunks, each from the last rank first",
+			schedule.AllReduce, 4, 0, 2, func(b *schedule.Builder) {
+				for rank := 3; rank > 0; rank-- {
+					for f := range 2 {
+						b.Fold(0, rank, 0, (f+rank)%2, 1)
+					}
 				}
-			}
-			for rank := 1; rank < 4; rank++ {
-				b.Copy(1, 0, rank, 0, 2)
-			}
-		}},
+				for rank := 1; rank < 4; rank++ {
+					b.Copy(1, 0, rank, 0, 2)
+				}
+			}},
 		{"gathered by pairs", schedule.AllGather, 4, 0, 4, func(b *schedule.Builder) {
 			for rank := range 4 {
 				b.Copy(0, rank, rank^1, rank, 1)
@@ -254,7 +256,8 @@ func TestBuilderErrors(t *testing.T) {
 		{"a Builder that NewBuilder has not made", (*schedule.Builder)(nil).Only(0)},
 		{"a Builder that NewBuilder has not made", with(nil, func(b *schedule.Builder) { b.Copy(0, 0, 1, 0, 1) })},
 		{"a Builder that NewBuilder has not made", with(&schedule.Builder{}, func(b *schedule.Builder) { b.Fold(0, 0, 1, 0, 1) })},
-		{"round 0: chunks 0 to 1 come to rank 1, and another message of the round goes into some of them; want the same chunks in both",
+		{"round 0: chunks 0 to 1 come to rank 1, and another message of the round goes into some of them; want the " +
+			"same chunks in both",
 			with(begin(), func(b *schedule.Builder) {
 				b.Fold(0, 0, 1, 0, 1)
 				b.Fold(0, 2, 1, 0, 2)

@@ -18,7 +18,8 @@ func right() map[string]*Schedule {
 		"all-to-all":            allToAll2(),
 		"broadcast":             broadcast2(),
 		"all-reduce over three": ownFirst(),
-		"alone":                 {Collective: AllReduce, Size: 1, Chunks: 1, Programs: []Program{{then(move(Out(0, 1), In(0, 1)))}}},
+		"alone": {Collective: AllReduce, Size: 1, Chunks: 1,
+			Programs: []Program{{then(move(Out(0, 1), In(0, 1)))}}},
 		"own operand anywhere in a fold": {Collective: ReduceScatter, Size: 3, Chunks: 3, Programs: []Program{
 			{moves(send(In(1, 1), 1), send(In(2, 1), 2), fold(Out(0, 1), In(0, 1), 1), fold(Out(0, 1), Out(0, 1), 2))},
 			{both(steps(send(In(0, 1), 0), send(In(2, 1), 2),
@@ -28,11 +29,12 @@ func right() map[string]*Schedule {
 				recv(Tmp(0, 2, 1), 0), fold(Tmp(0, 2, 1), Tmp(0, 2, 1), 1), reduce(Tmp(0, 2, 1), In(2, 1)),
 			), move(Out(2, 1), Tmp(0, 2, 1)))},
 		}},
-		"a slot of two chunks, of which one is sent alone": {Collective: Broadcast, Size: 3, Chunks: 2, Programs: []Program{
-			{both(steps(send(In(0, 2), 1), send(In(1, 1), 2)), move(Out(0, 2), In(0, 2)))},
-			{moves(recv(Tmp(3, 0, 2), 0)), both(steps(send(Tmp(3, 0, 1), 2)), move(Out(0, 2), Tmp(3, 0, 2)))},
-			{moves(recv(Out(1, 1), 0)), moves(recv(Out(0, 1), 1))},
-		}},
+		"a slot of two chunks, of which one is sent alone": {Collective: Broadcast, Size: 3, Chunks: 2,
+			Programs: []Program{
+				{both(steps(send(In(0, 2), 1), send(In(1, 1), 2)), move(Out(0, 2), In(0, 2)))},
+				{moves(recv(Tmp(3, 0, 2), 0)), both(steps(send(Tmp(3, 0, 1), 2)), move(Out(0, 2), Tmp(3, 0, 2)))},
+				{moves(recv(Out(1, 1), 0)), moves(recv(Out(0, 1), 1))},
+			}},
 		"programs of different length": twoRanks(Broadcast, 2,
 			Program{moves(send(In(0, 1), 1)), moves(send(In(1, 1), 1)), then(move(Out(0, 2), In(0, 2)))},
 			Program{moves(recv(Out(0, 1), 0)), moves(recv(Out(1, 1), 0))}),
@@ -133,7 +135,8 @@ func TestFlight(t *testing.T) {
 			moves(reduce(Out(0, 1), In(0, 1)), send(In(0, 1), 1), recv(Out(0, 1), 1))},
 		{"a reduction behind a send", "schedule: rank 0 round 0: move 2 (O0+I0) is not part of a fold",
 			moves(recv(Out(0, 1), 1), send(In(0, 1), 1), reduce(Out(0, 1), In(0, 1)))},
-		{"a reduction into another span than the step before", "schedule: rank 0 round 0: move 2 (S1[0]+I0) is not part of a fold",
+		{"a reduction into another span than the step before", "schedule: rank 0 round 0: move 2 (S1[0]+I0) is not " +
+			"part of a fold",
 			moves(send(In(0, 1), 1), recv(Out(0, 1), 1), reduce(Tmp(1, 0, 1), In(0, 1)))},
 		{"two receives into one span", "moves 1 and 2 both use O0 in one round",
 			moves(send(In(0, 1), 1), recv(Out(0, 1), 1), recv(Out(0, 1), 1))},
@@ -149,7 +152,8 @@ func TestFlight(t *testing.T) {
 			moves(recv(Out(0, 1), 1), send(In(0, 1), 1), fold(Out(0, 1), Out(0, 1), 1))},
 		{"a fold whose operand is being received", "moves 1 and 2 both use S0[0] in one round",
 			moves(send(In(0, 1), 1), recv(Tmp(0, 0, 1), 1), fold(Out(0, 1), Tmp(0, 0, 1), 1))},
-		{"two operands of a replica's own between two links", "schedule: rank 0 round 0: move 3 (O0+S1[0]) follows another local step of its fold",
+		{"two operands of a replica's own between two links", "schedule: rank 0 round 0: move 3 (O0+S1[0]) follows " +
+			"another local step of its fold",
 			moves(send(In(0, 1), 1), recv(Out(0, 1), 1), reduce(Out(0, 1), In(0, 1)), reduce(Out(0, 1), Tmp(1, 0, 1)))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -179,16 +183,20 @@ func TestRun(t *testing.T) {
 		s          *Schedule
 	}{
 		{"a send without a receive", "schedule: rank 0 round 0: deadlock: rank 1 never receives (I0>1)",
-			twoRanks(Broadcast, 1, Program{both(steps(send(In(0, 1), 1), send(In(0, 1), 1)), move(Out(0, 1), In(0, 1)))}, Program{moves(recv(Out(0, 1), 0))})},
+			twoRanks(Broadcast, 1, Program{both(steps(send(In(0, 1), 1), send(In(0, 1), 1)),
+				move(Out(0, 1), In(0, 1)))}, Program{moves(recv(Out(0, 1), 0))})},
 		{"a send to a rank that has ended", "schedule: rank 0 round 1: deadlock: rank 1 never receives (I0>1)",
 			twoRanks(Broadcast, 1, Program{{}, moves(send(In(0, 1), 1))}, Program{{}})},
 		{"a receive without a send", "schedule: rank 1 round 0 move 0 (O0<0): deadlock: rank 0 never sends it",
 			twoRanks(Broadcast, 1, nil, Program{moves(recv(Out(0, 1), 0))})},
-		{"a receive in another round than the send", "schedule: rank 1 round 0 move 0 (O0<0): deadlock: rank 0 never sends it",
+		{"a receive in another round than the send", "schedule: rank 1 round 0 move 0 (O0<0): deadlock: rank 0 never " +
+			"sends it",
 			twoRanks(Broadcast, 1, Program{{}, moves(send(In(0, 1), 1))}, Program{moves(recv(Out(0, 1), 0))})},
-		{"a message shorter than the receive", "schedule: rank 1 round 0 move 0 (O0-1<0): the message (I0>1) has chunks of other sizes",
+		{"a message shorter than the receive", "schedule: rank 1 round 0 move 0 (O0-1<0): the message (I0>1) has " +
+			"chunks of other sizes",
 			twoRanks(Broadcast, 2, Program{moves(send(In(0, 1), 1))}, Program{moves(recv(Out(0, 2), 0))})},
-		{"a message of another chunk", "schedule: rank 1 round 0 move 0 (O1<0): the message (I0>1) has chunks of other sizes",
+		{"a message of another chunk", "schedule: rank 1 round 0 move 0 (O1<0): the message (I0>1) has chunks of " +
+			"other sizes",
 			twoRanks(Broadcast, 2, Program{moves(send(In(0, 1), 1))}, Program{moves(recv(Out(1, 1), 0))})},
 		{"an empty slot", "schedule: rank 0 round 0 then 0 (O0=S0[0]): nothing was put into slot 0",
 			twoRanks(Broadcast, 1, Program{then(move(Out(0, 1), Tmp(0, 0, 1)))}, nil)},
@@ -198,42 +206,59 @@ func TestRun(t *testing.T) {
 			twoRanks(Broadcast, 2, Program{then(move(Tmp(0, 0, 1), In(0, 1)), move(Out(0, 2), Tmp(0, 0, 2)))}, nil)},
 		{"a slot that holds another chunk", "schedule: rank 0 round 0 then 1 (O1=S0[1]): slot 0 holds chunks 0 to 1",
 			twoRanks(Broadcast, 2, Program{then(move(Tmp(0, 0, 2), In(0, 2)), move(Out(1, 1), Tmp(0, 1, 1)))}, nil)},
-		{"an input that is not there", "schedule: rank 1 round 0 then 0 (O0=I0): rank 1 has nothing there: in broadcast only the root has, rank 0",
+		{"an input that is not there", "schedule: rank 1 round 0 then 0 (O0=I0): rank 1 has nothing there: in " +
+			"broadcast only the root has, rank 0",
 			twoRanks(Broadcast, 1, nil, Program{then(move(Out(0, 1), In(0, 1)))})},
-		{"an output before it is written", "schedule: rank 0 round 1 move 0 (O0-1>1): chunk 1 of O0-1 was never written",
-			twoRanks(AllGather, 2, Program{then(move(Out(0, 1), In(0, 1))), moves(send(Out(0, 2), 1))}, Program{{}, moves(recv(Tmp(0, 0, 2), 0))})},
-		{"an own operand that is not there", "schedule: rank 1 round 0 move 0 (O0=I0+<0): rank 1 has nothing there: in broadcast only the root has, rank 0",
+		{"an output before it is written",
+			"schedule: rank 0 round 1 move 0 (O0-1>1): chunk 1 of O0-1 was never written",
+			twoRanks(AllGather, 2, Program{then(move(Out(0, 1), In(0, 1))), moves(send(Out(0, 2), 1))},
+				Program{{}, moves(recv(Tmp(0, 0, 2), 0))})},
+		{"an own operand that is not there", "schedule: rank 1 round 0 move 0 (O0=I0+<0): rank 1 has nothing there: " +
+			"in broadcast only the root has, rank 0",
 			twoRanks(Broadcast, 1, Program{moves(send(In(0, 1), 1))}, Program{moves(fold(Out(0, 1), In(0, 1), 0))})},
 		{"a reduction into nothing", "schedule: rank 0 round 0 then 0 (O0+I0): chunk 0 of O0 was never written",
 			twoRanks(AllReduce, 1, Program{then(reduce(Out(0, 1), In(0, 1)))}, nil)},
-		{"an output written over in vain", "schedule: rank 0 round 0 then 1 (O0=I0): chunk 0 of O0 is overwritten before it was read",
+		{"an output written over in vain", "schedule: rank 0 round 0 then 1 (O0=I0): chunk 0 of O0 is overwritten " +
+			"before it was read",
 			twoRanks(Broadcast, 1, Program{then(move(Out(0, 1), In(0, 1)), move(Out(0, 1), In(0, 1)))}, nil)},
-		{"a slot written over in vain", "schedule: rank 0 round 0 then 1 (S0[0]=I0): chunk 0 of S0[0] is overwritten before it was read",
+		{"a slot written over in vain", "schedule: rank 0 round 0 then 1 (S0[0]=I0): chunk 0 of S0[0] is overwritten " +
+			"before it was read",
 			twoRanks(Broadcast, 1, Program{then(move(Tmp(0, 0, 1), In(0, 1)), move(Tmp(0, 0, 1), In(0, 1)))}, nil)},
-		{"a slot begun anew in vain", "schedule: rank 0 round 0 then 1 (S0[1]=I1): what was put into slot 0 was never read",
+		{"a slot begun anew in vain", "schedule: rank 0 round 0 then 1 (S0[1]=I1): what was put into slot 0 was " +
+			"never read",
 			twoRanks(Broadcast, 2, Program{then(move(Tmp(0, 0, 1), In(0, 1)), move(Tmp(0, 1, 1), In(1, 1)))}, nil)},
-		{"a slot begun in two ways at once", "schedule: rank 0 round 0: move 1 begins slot 0 with chunk 1, another with chunk 0 in one round",
+		{"a slot begun in two ways at once", "schedule: rank 0 round 0: move 1 begins slot 0 with chunk 1, another " +
+			"with chunk 0 in one round",
 			twoRanks(Broadcast, 2, Program{moves(recv(Tmp(0, 0, 1), 1), recv(Tmp(0, 1, 1), 1))}, nil)},
-		{"what is sent, overwritten", "schedule: rank 0 round 1 then 0 (S0[0]=I0): the round sends what it overwrites (move 0, S0[0]>1), and is not the last",
+		{"what is sent, overwritten", "schedule: rank 0 round 1 then 0 (S0[0]=I0): the round sends what it " +
+			"overwrites (move 0, S0[0]>1), and is not the last",
 			overwriting(move(Tmp(0, 0, 1), In(0, 1)))},
-		{"a slot that is sent, begun anew", "schedule: rank 0 round 1 then 0 (S0[1]=I1): the round sends what it overwrites (move 0, S0[0]>1), and is not the last",
+		{"a slot that is sent, begun anew", "schedule: rank 0 round 1 then 0 (S0[1]=I1): the round sends what it " +
+			"overwrites (move 0, S0[0]>1), and is not the last",
 			overwriting(move(Tmp(0, 1, 1), In(1, 1)))},
-		{"the input that is sent, overwritten in place", "with Output being Input: schedule: rank 0 round 0 then 1 (O0=S0[0]): the round sends what it overwrites (move 0, I0>1), and is not the last",
+		{"the input that is sent, overwritten in place", "with Output being Input: schedule: rank 0 round 0 then 1 " +
+			"(O0=S0[0]): the round sends what it overwrites (move 0, I0>1), and is not the last",
 			twoRanks(Broadcast, 1,
-				Program{both(steps(send(In(0, 1), 1)), move(Tmp(0, 0, 1), In(0, 1)), move(Out(0, 1), Tmp(0, 0, 1))), {}},
+				Program{both(steps(send(In(0, 1), 1)), move(Tmp(0, 0, 1), In(0, 1)), move(Out(0, 1), Tmp(0, 0, 1))),
+					{}},
 				Program{moves(recv(Out(0, 1), 0)), {}})},
-		{"what is sent and folded, overwritten", "schedule: rank 0 round 1 then 0 (S1[0]=S0[0]): the round sends what it overwrites (move 0, S1[0]>1), and is not the last",
+		{"what is sent and folded, overwritten", "schedule: rank 0 round 1 then 0 (S1[0]=S0[0]): the round sends " +
+			"what it overwrites (move 0, S1[0]>1), and is not the last",
 			foldsWhatItSends()},
 		{"a slot filled in vain", "schedule: rank 0, at the end: what was put into slot 0 was never read",
 			twoRanks(Broadcast, 1,
 				Program{both(steps(send(In(0, 1), 1)), move(Out(0, 1), In(0, 1)), move(Tmp(0, 0, 1), In(0, 1)))},
 				Program{moves(recv(Out(0, 1), 0))})},
 		{"chunks mixed up", "combines chunk 2 with chunk 0",
-			twoRanks(AllToAll, 4, Program{both(steps(send(In(2, 2), 1), fold(Out(2, 2), In(2, 2), 1)), move(Out(0, 2), In(0, 2)))}, allToAll2().Programs[1])},
-		{"a contribution twice by a fold", "schedule: rank 0 round 1 then 0 (O0+S0[0]): takes a contribution twice: chunk 0 of ranks [1] and chunk 0 of ranks [0 1]",
-			twoRanks(AllReduce, 1, Program{allReduce2().Programs[0][0], then(reduce(Out(0, 1), Tmp(0, 0, 1)))}, allReduce2().Programs[1])},
+			twoRanks(AllToAll, 4, Program{both(steps(send(In(2, 2), 1), fold(Out(2, 2), In(2, 2), 1)),
+				move(Out(0, 2), In(0, 2)))}, allToAll2().Programs[1])},
+		{"a contribution twice by a fold", "schedule: rank 0 round 1 then 0 (O0+S0[0]): takes a contribution twice: " +
+			"chunk 0 of ranks [1] and chunk 0 of ranks [0 1]",
+			twoRanks(AllReduce, 1, Program{allReduce2().Programs[0][0], then(reduce(Out(0, 1), Tmp(0, 0, 1)))},
+				allReduce2().Programs[1])},
 		{"a contribution twice by a message", "schedule: rank 0 round 1 move 0 (O0+<1): takes a contribution twice",
-			twoRanks(AllReduce, 1, append(allReduce2().Programs[0], moves(fold(Out(0, 1), Out(0, 1), 1))), append(allReduce2().Programs[1], moves(send(In(0, 1), 0))))},
+			twoRanks(AllReduce, 1, append(allReduce2().Programs[0], moves(fold(Out(0, 1), Out(0, 1), 1))),
+				append(allReduce2().Programs[1], moves(send(In(0, 1), 0))))},
 	} {
 		t.Run(c.name, func(t *testing.T) { mustFail(t, c.s, c.want) })
 	}
@@ -242,13 +267,16 @@ func TestRun(t *testing.T) {
 // overwriting is a schedule whose rank 0 sends slot 0 in round 1 and has a step after that.
 func overwriting(then Step) *Schedule {
 	return twoRanks(Broadcast, 2,
-		Program{{Then: steps(move(Tmp(0, 0, 1), In(0, 1)))}, {Moves: steps(send(Tmp(0, 0, 1), 1)), Then: steps(then)}, {}}, nil)
+		Program{{Then: steps(move(Tmp(0, 0, 1), In(0, 1)))}, {Moves: steps(send(Tmp(0, 0, 1), 1)), Then: steps(then)},
+			{}}, nil)
 }
 
 // foldsWhatItSends is a schedule whose rank 0 sends a slot and folds it into another, which then takes its place.
 func foldsWhatItSends() *Schedule {
 	return twoRanks(AllReduce, 1,
-		Program{{Then: steps(move(Tmp(1, 0, 1), In(0, 1)))}, both(steps(send(Tmp(1, 0, 1), 1), fold(Tmp(0, 0, 1), Tmp(1, 0, 1), 1)), move(Tmp(1, 0, 1), Tmp(0, 0, 1))), {}}, nil)
+		Program{{Then: steps(move(Tmp(1, 0, 1), In(0, 1)))},
+			both(steps(send(Tmp(1, 0, 1), 1), fold(Tmp(0, 0, 1), Tmp(1, 0, 1), 1)), move(Tmp(1, 0, 1), Tmp(0, 0, 1))),
+			{}}, nil)
 }
 
 // TestOutcome has schedules that run to the end and leave the wrong thing behind.
@@ -259,22 +287,33 @@ func TestOutcome(t *testing.T) {
 		s          *Schedule
 	}{
 		{"nothing", "schedule: rank 0 ends with nothing as chunk 0 of the output, want chunk 0 of all 2 ranks", twoRanks(AllReduce, 1, nil, nil)},
-		{"the own contribution only", "schedule: rank 0 ends with chunk 0 of ranks [0] as chunk 0 of the output, want chunk 0 of all 2 ranks",
+		{"the own contribution only", "schedule: rank 0 ends with chunk 0 of ranks [0] as chunk 0 of the output, " +
+			"want chunk 0 of all 2 ranks",
 			twoRanks(AllReduce, 1, Program{then(move(Out(0, 1), In(0, 1)))}, Program{then(move(Out(0, 1), In(0, 1)))})},
-		{"one rank without the sum", "schedule: rank 1 ends with chunk 0 of ranks [1] as chunk 0 of the output, want chunk 0 of all 2 ranks",
-			twoRanks(AllReduce, 1, Program{moves(fold(Out(0, 1), In(0, 1), 1))}, Program{both(steps(send(In(0, 1), 0)), move(Out(0, 1), In(0, 1)))})},
-		{"a reduce-scatter without one shard", "schedule: rank 1 ends with nothing as chunk 1 of the output, want chunk 1 of all 2 ranks",
-			twoRanks(ReduceScatter, 2, Program{moves(fold(Out(0, 1), In(0, 1), 1))}, Program{moves(send(In(0, 1), 0))})},
-		{"an all-gather without the own shard", "schedule: rank 0 ends with nothing as chunk 0 of the output, want chunk 0 of ranks [0]",
-			twoRanks(AllGather, 2, Program{moves(send(In(0, 1), 1), recv(Out(1, 1), 1))}, Program{moves(send(In(1, 1), 0), recv(Out(0, 1), 0))})},
-		{"an all-to-all that keeps everything", "schedule: rank 0 ends with chunk 2 of ranks [0] as chunk 2 of the output, want chunk 0 of ranks [1]",
+		{"one rank without the sum", "schedule: rank 1 ends with chunk 0 of ranks [1] as chunk 0 of the output, want " +
+			"chunk 0 of all 2 ranks",
+			twoRanks(AllReduce, 1, Program{moves(fold(Out(0, 1), In(0, 1), 1))},
+				Program{both(steps(send(In(0, 1), 0)), move(Out(0, 1), In(0, 1)))})},
+		{"a reduce-scatter without one shard", "schedule: rank 1 ends with nothing as chunk 1 of the output, want " +
+			"chunk 1 of all 2 ranks",
+			twoRanks(ReduceScatter, 2, Program{moves(fold(Out(0, 1), In(0, 1), 1))},
+				Program{moves(send(In(0, 1), 0))})},
+		{"an all-gather without the own shard", "schedule: rank 0 ends with nothing as chunk 0 of the output, want " +
+			"chunk 0 of ranks [0]",
+			twoRanks(AllGather, 2, Program{moves(send(In(0, 1), 1), recv(Out(1, 1), 1))},
+				Program{moves(send(In(1, 1), 0), recv(Out(0, 1), 0))})},
+		{"an all-to-all that keeps everything", "schedule: rank 0 ends with chunk 2 of ranks [0] as chunk 2 of the " +
+			"output, want chunk 0 of ranks [1]",
 			twoRanks(AllToAll, 4, Program{then(move(Out(0, 4), In(0, 4)))}, Program{then(move(Out(0, 4), In(0, 4)))})},
-		{"an all-to-all with two blocks exchanged", "schedule: rank 0 ends with chunk 2 of ranks [1] as chunk 2 of the output, want chunk 0 of ranks [1]",
+		{"an all-to-all with two blocks exchanged", "schedule: rank 0 ends with chunk 2 of ranks [1] as chunk 2 of " +
+			"the output, want chunk 0 of ranks [1]",
 			twoRanks(AllToAll, 4, allToAll2().Programs[0],
 				Program{both(steps(send(In(2, 2), 0), recv(Out(0, 2), 0)), move(Out(2, 2), In(2, 2)))})},
-		{"a broadcast that does not reach a rank", "schedule: rank 0 ends with nothing as chunk 0 of the output, want chunk 0 of ranks [1]",
+		{"a broadcast that does not reach a rank", "schedule: rank 0 ends with nothing as chunk 0 of the output, " +
+			"want chunk 0 of ranks [1]",
 			fromRank1(twoRanks(Broadcast, 1, nil, Program{then(move(Out(0, 1), In(0, 1)))}))},
-		{"a broadcast that forgets its root", "schedule: rank 1 ends with nothing as chunk 0 of the output, want chunk 0 of ranks [1]",
+		{"a broadcast that forgets its root", "schedule: rank 1 ends with nothing as chunk 0 of the output, want " +
+			"chunk 0 of ranks [1]",
 			fromRank1(twoRanks(Broadcast, 1, Program{moves(recv(Out(0, 1), 1))}, Program{moves(send(In(0, 1), 0))}))},
 	} {
 		t.Run(c.name, func(t *testing.T) { mustFail(t, c.s, c.want) })

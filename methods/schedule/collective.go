@@ -77,10 +77,11 @@ type Holding uint8
 
 // The holdings, over ranks that own m = Chunks/Size chunks each.
 const (
-	Whole  Holding = iota // all chunks
-	Own                   // the rank's own: rank*m to (rank+1)*m-1
-	Blocks                // all chunks: block i, i*m to (i+1)*m-1, goes to rank i from an Input, and came from rank i in an Output
-	AtRoot                // all chunks at the root, none elsewhere
+	Whole Holding = iota // all chunks
+	Own                  // the rank's own: rank*m to (rank+1)*m-1
+	// all chunks: block i, i*m to (i+1)*m-1, goes to rank i from an Input, and came from rank i in an Output
+	Blocks
+	AtRoot // all chunks at the root, none elsewhere
 )
 
 // String returns the name with hyphens, as in "all-reduce".

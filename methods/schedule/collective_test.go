@@ -21,7 +21,8 @@ func TestContractTable(t *testing.T) {
 		if k.Combines {
 			combined, source1 = "yes", "all ranks"
 		}
-		line := strings.TrimRight(fmt.Sprintf("//\t%-15s %-8s %-8s %-10s %s", c, holdings[k.Input], holdings[k.Output], combined, source1), " ")
+		line := strings.TrimRight(fmt.Sprintf("//\t%-15s %-8s %-8s %-10s %s",
+			c, holdings[k.Input], holdings[k.Output], combined, source1), " ")
 		if !strings.Contains(string(source), line+"\n") {
 			t.Errorf("the comment of Contract has no line %q", line)
 		}
@@ -52,7 +53,8 @@ func TestAgain(t *testing.T) {
 	for rank := range 3 {
 		s.Programs = append(s.Programs, Program{
 			moves(send(In(0, 1), (rank+1)%3), fold(Tmp(0, 0, 1), In(0, 1), (rank+2)%3)),
-			both(steps(send(Tmp(0, 0, 1), (rank+2)%3), fold(Tmp(1, 0, 1), Tmp(0, 0, 1), (rank+1)%3)), move(Out(0, 1), Tmp(1, 0, 1))),
+			both(steps(send(Tmp(0, 0, 1), (rank+2)%3), fold(Tmp(1, 0, 1), Tmp(0, 0, 1), (rank+1)%3)),
+				move(Out(0, 1), Tmp(1, 0, 1))),
 		})
 	}
 	mustFail(t, s, "takes a contribution twice")

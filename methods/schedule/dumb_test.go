@@ -227,7 +227,8 @@ func (d *dumb) receives(rank int) (open []choice) {
 			c.from, c.send = st.Peer, d.sendOf(st.Peer, rank, r.round, received[st.Peer])
 			received[st.Peer]++
 		}
-		behind := i > 0 && (st.Verb == schedule.Fold || st.Src == st.Dst) && moves[i-1].Verb != schedule.Send && moves[i-1].Dst == st.Dst
+		behind := i > 0 && (st.Verb == schedule.Fold || st.Src == st.Dst) && moves[i-1].Verb != schedule.Send &&
+			moves[i-1].Dst == st.Dst
 		if r.moved[i] == d.length(st.Dst) || talks && c.send < 0 || behind && r.moved[i-1] <= r.moved[i] {
 			continue
 		}
@@ -397,7 +398,8 @@ func edit(s *schedule.Schedule, random *rand.Rand) {
 		}
 	case 9: // a copy more
 		f := random.IntN(s.Chunks)
-		r.Then = append(r.Then, schedule.Step{Verb: schedule.Copy, Peer: -1, Src: schedule.In(f, 1), Dst: schedule.Tmp(random.IntN(3), f, 1)})
+		r.Then = append(r.Then, schedule.Step{Verb: schedule.Copy, Peer: -1, Src: schedule.In(f, 1),
+			Dst: schedule.Tmp(random.IntN(3), f, 1)})
 	case 10: // a local step from then to the moves, or back
 		if st.Verb == schedule.Fold {
 			moved := *st
@@ -429,7 +431,8 @@ func TestWhatIsAcceptedWorks(t *testing.T) {
 			for _, c := range schedule.Collectives() {
 				for _, rankOrder := range []bool{false, true} {
 					for _, inPlace := range []bool{false, true} {
-						s, err := methods.Build(methods.Spec{Method: m, Collective: c, Size: k, Ring: ring, Second: ring, Pieces: 2, RankOrder: rankOrder, InPlace: inPlace})
+						s, err := methods.Build(methods.Spec{Method: m, Collective: c, Size: k, Ring: ring,
+							Second: ring, Pieces: 2, RankOrder: rankOrder, InPlace: inPlace})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -487,7 +490,8 @@ func editedWork(t *testing.T, bases []*schedule.Schedule, cases int, random *ran
 func works(t *testing.T, s *schedule.Schedule, random *rand.Rand) {
 	lengths := []int{0, 1, s.Size + 1, 3*s.Chunks + 2}
 	switch s.Collective {
-	case schedule.AllToAll, schedule.AllGather, schedule.Gather, schedule.Scatter: // the blocks of all ranks are of one length
+	case schedule.AllToAll, schedule.AllGather, schedule.Gather, schedule.Scatter:
+		// the blocks of all ranks are of one length
 		lengths = []int{0, s.Size, 7 * s.Size}
 	}
 	for _, n := range lengths {
@@ -497,7 +501,8 @@ func works(t *testing.T, s *schedule.Schedule, random *rand.Rand) {
 			}
 			for _, together := range []bool{false, true} {
 				if err := try(s, n, inPlace, together, random); err != nil {
-					t.Fatalf("Check accepts, but with Output being Input %v, together %v: %v\n%v", inPlace, together, err, s)
+					t.Fatalf("Check accepts, but with Output being Input %v, together %v: %v\n%v",
+						inPlace, together, err, s)
 				}
 			}
 		}

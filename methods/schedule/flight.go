@@ -61,7 +61,8 @@ func (m *machine) checkThen(then, moves []Step) (int, error) {
 			}
 		}
 		if sent > 0 {
-			return i, fmt.Errorf("the round sends what it overwrites (move %d, %v), and is not the last", sent-1, moves[sent-1])
+			return i, fmt.Errorf("the round sends what it overwrites (move %d, %v), and is not the last",
+				sent-1, moves[sent-1])
 		}
 	}
 	return 0, nil
@@ -84,7 +85,8 @@ func (m *machine) claim(i int, verb Verb, sp Span, write bool, before int) error
 			m.bases = append(m.bases, touch{})
 		}
 		if b := &m.bases[sp.Slot]; b.turn == m.turn && b.by != sp.Base {
-			return fmt.Errorf("move %d begins slot %d with chunk %d, another with chunk %d in one round", i, sp.Slot, sp.Base, b.by)
+			return fmt.Errorf("move %d begins slot %d with chunk %d, another with chunk %d in one round",
+				i, sp.Slot, sp.Base, b.by)
 		}
 		m.bases[sp.Slot] = touch{turn: m.turn, by: sp.Base, sent: sent(m.bases[sp.Slot])}
 	}

@@ -36,7 +36,8 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 	contract := b.s.Collective.Contract()
 	h := &holder{
 		rank: rank, program: make(Program, b.rounds), sending: map[inSlot]int{},
-		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), lent: make([]int, b.s.Chunks), came: make([]built, b.s.Chunks),
+		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), lent: make([]int, b.s.Chunks),
+		came: make([]built, b.s.Chunks),
 	}
 	lo, hi := contract.Input.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
 	for f := lo; f < hi; f++ {
@@ -104,7 +105,8 @@ func (h *holder) span(t int, m built) (Span, error) {
 	together := true
 	for f := m.first; f < m.first+m.n; f++ {
 		if !h.at[f].held { // sends are made before receives
-			return Span{}, fmt.Errorf("schedule: round %d: rank %d does not hold chunk %d when the round begins", t, h.rank, f)
+			return Span{}, fmt.Errorf("schedule: round %d: rank %d does not hold chunk %d when the round begins",
+				t, h.rank, f)
 		}
 		together = together && h.at[f].buf == first.buf && h.at[f].slot == first.slot
 	}
@@ -114,7 +116,8 @@ func (h *holder) span(t int, m built) (Span, error) {
 	slot := h.free(t-1, m) // it is filled when the round before ends
 	for f := m.first; f < m.first+m.n; f++ {
 		r := &h.program[t-1]
-		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(h.at[f], f, 1), Dst: h.in(place{buf: Scratch, slot: slot}, f, 1)})
+		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(h.at[f], f, 1),
+			Dst: h.in(place{buf: Scratch, slot: slot}, f, 1)})
 		h.at[f] = place{held: true, buf: Scratch, slot: slot, round: t}
 	}
 	return h.in(h.at[m.first], m.first, m.n), nil
@@ -149,8 +152,10 @@ func (h *holder) receive(t int, m built, room bool) error {
 		if h.at[f].held && h.at[f].round == t+1 {
 			goesOn = true
 			if !m.fold || byChunks(m, h.came[f]) != 0 {
-				return fmt.Errorf("schedule: round %d: chunks %d to %d come to rank %d, and another message of the round goes "+
-					"into some of them; want the same chunks in both, and folds after the first", t, m.first, m.first+m.n-1, h.rank)
+				return fmt.Errorf("schedule: round %d: chunks %d to %d come to rank %d, and another message of the "+
+					"round goes "+
+					"into some of them; want the same chunks in both, and folds after the first",
+					t, m.first, m.first+m.n-1, h.rank)
 			}
 		}
 		busy = busy || h.sent[f] == t+1
@@ -160,7 +165,8 @@ func (h *holder) receive(t int, m built, room bool) error {
 	if m.fold && held > 0 {
 		switch {
 		case held < m.n:
-			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %d to %d and not all, into which it folds", t, h.rank, m.first, m.first+m.n-1)
+			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %d to %d and not all, into which it "+
+				"folds", t, h.rank, m.first, m.first+m.n-1)
 		case goesOn:
 			src = h.in(h.at[m.first], m.first, m.n)
 			h.move(t, Step{Verb: RecvReduce, Peer: m.from, Src: src, Dst: src})

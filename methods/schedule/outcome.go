@@ -18,7 +18,8 @@ func (m *machine) outcome(report *Report) error {
 			have := r.output[f].value
 			if m.contract.Combines {
 				if len(m.terms.contributors(have)) != m.Size || m.terms.list[have].chunk != f {
-					return fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of all %d ranks",
+					return fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of "+
+						"all %d ranks",
 						rank, m.terms.show(have), f, f, m.Size)
 				}
 				if first[f] == none {
@@ -29,7 +30,8 @@ func (m *machine) outcome(report *Report) error {
 				continue
 			}
 			if want := m.wanted(rank, f); have != want {
-				return fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want %s", rank, m.terms.show(have), f, m.terms.show(want))
+				return fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want %s",
+					rank, m.terms.show(have), f, m.terms.show(want))
 			}
 		}
 	}

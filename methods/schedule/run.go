@@ -43,7 +43,8 @@ type machine struct {
 // run carries out s and checks the outcome.
 func run(s *Schedule, inPlace bool) (Report, error) {
 	c := s.Collective.Contract()
-	m := &machine{Schedule: s, contract: c, terms: newTerms(s.Size, s.Chunks, s.Again || c.Again), inPlace: inPlace, replicas: make([]replica, s.Size), mail: make([]mailbox, s.Size*s.Size)}
+	m := &machine{Schedule: s, contract: c, terms: newTerms(s.Size, s.Chunks, s.Again || c.Again), inPlace: inPlace,
+		replicas: make([]replica, s.Size), mail: make([]mailbox, s.Size*s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
 	}
@@ -133,7 +134,8 @@ func (m *machine) round(t int, last bool, sent []int) error {
 	}
 	for _, i := range m.used {
 		if box := m.mail[i]; box.taken < len(box.messages) {
-			return fmt.Errorf("schedule: rank %d round %d: deadlock: rank %d never receives (%v)", i/m.Size, t, i%m.Size, box.messages[box.taken].step)
+			return fmt.Errorf("schedule: rank %d round %d: deadlock: rank %d never receives (%v)",
+				i/m.Size, t, i%m.Size, box.messages[box.taken].step)
 		}
 	}
 	return nil

@@ -27,7 +27,8 @@ func twoRanks(c Collective, chunks int, rank0, rank1 Program) *Schedule {
 // allReduce2 is the all-reduce of one chunk over two ranks, each sending its own to the other.
 func allReduce2() *Schedule {
 	rank := func(peer int) Program {
-		return Program{both(steps(send(In(0, 1), peer), recv(Tmp(0, 0, 1), peer)), move(Out(0, 1), In(0, 1)), reduce(Out(0, 1), Tmp(0, 0, 1)))}
+		return Program{both(steps(send(In(0, 1), peer), recv(Tmp(0, 0, 1), peer)), move(Out(0, 1), In(0, 1)),
+			reduce(Out(0, 1), Tmp(0, 0, 1)))}
 	}
 	return twoRanks(AllReduce, 1, rank(1), rank(0))
 }
@@ -73,7 +74,8 @@ func ownFirst() *Schedule {
 	for _, peers := range [][2]int{{1, 2}, {0, 2}, {0, 1}} {
 		acc := Tmp(0, 0, 1)
 		s.Programs = append(s.Programs, Program{both(
-			steps(send(In(0, 1), peers[0]), send(In(0, 1), peers[1]), fold(acc, In(0, 1), peers[0]), fold(acc, acc, peers[1])),
+			steps(send(In(0, 1), peers[0]), send(In(0, 1), peers[1]), fold(acc, In(0, 1), peers[0]),
+				fold(acc, acc, peers[1])),
 			move(Out(0, 1), acc))})
 	}
 	return s
@@ -82,7 +84,8 @@ func ownFirst() *Schedule {
 // lastInRankOrder is ownFirst, but that the last rank folds in rank order: (0+1)+2.
 func lastInRankOrder() *Schedule {
 	s, acc := ownFirst(), Tmp(0, 0, 1)
-	s.Programs[2][0].Moves = steps(send(In(0, 1), 0), send(In(0, 1), 1), recv(acc, 0), fold(acc, acc, 1), reduce(acc, In(0, 1)))
+	s.Programs[2][0].Moves = steps(send(In(0, 1), 0), send(In(0, 1), 1), recv(acc, 0), fold(acc, acc, 1),
+		reduce(acc, In(0, 1)))
 	s.Programs[0][0].Moves = steps(send(In(0, 1), 2), send(In(0, 1), 1), fold(acc, In(0, 1), 2), fold(acc, acc, 1))
 	return s
 }

@@ -28,7 +28,8 @@ type terms struct {
 }
 
 func newTerms(size, chunks int, again bool) *terms {
-	return &terms{size: size, again: again, list: make([]term, 1, 2*chunks), leafs: make([]value, size*chunks), nodes: map[[2]value]value{}, folds: make([]value, chunks)}
+	return &terms{size: size, again: again, list: make([]term, 1, 2*chunks), leafs: make([]value, size*chunks),
+		nodes: map[[2]value]value{}, folds: make([]value, chunks)}
 }
 
 // set returns an empty set of ranks.

@@ -149,8 +149,10 @@ func TestReshard(t *testing.T) {
 				specs = append(specs, spec{fmt.Sprintf("%v/%d", d, n), d, tensor.Shape{n}, shards(i + j)})
 			}
 		}
-		specs = append(specs, spec{"scalar", tensor.F64, nil, shards(0)}, spec{"none", tensor.U8, tensor.Shape{3, 0, 1 << 20}, shards(0)},
-			spec{"large", tensor.F32, tensor.Shape{5, bufferBytes/4 + 1}, shards(0)}, spec{"\"/ä\n<", tensor.F16, tensor.Shape{2, 3, 4}, shards(0)})
+		specs = append(specs, spec{"scalar", tensor.F64, nil, shards(0)},
+			spec{"none", tensor.U8, tensor.Shape{3, 0, 1 << 20}, shards(0)},
+			spec{"large", tensor.F32, tensor.Shape{5, bufferBytes/4 + 1}, shards(0)},
+			spec{"\"/ä\n<", tensor.F16, tensor.Shape{2, 3, 4}, shards(0)})
 		return newModel(t, specs...)
 	}
 	counts := map[string]func(i int) int{
@@ -196,7 +198,8 @@ func TestKeep(t *testing.T) {
 	for keep, want := range map[int][]string{
 		0: {"checkpoint-00000005"}, 1: {"checkpoint-00000005"},
 		2: {"checkpoint-00000004", "checkpoint-00000005"},
-		9: {"checkpoint-00000001", "checkpoint-00000002", "checkpoint-00000003", "checkpoint-00000004", "checkpoint-00000005"},
+		9: {"checkpoint-00000001", "checkpoint-00000002",
+			"checkpoint-00000003", "checkpoint-00000004", "checkpoint-00000005"},
 	} {
 		dir := t.TempDir()
 		var options []SaveOption
@@ -222,7 +225,8 @@ func TestKeep(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	saveIt(t, dir, small(t, 3), nil)
-	want := []string{"checkpoint-00000001", "checkpoint-00000001/index.json", "checkpoint-00000001/shard-00000-of-00003.safetensors",
+	want := []string{"checkpoint-00000001", "checkpoint-00000001/index.json",
+		"checkpoint-00000001/shard-00000-of-00003.safetensors",
 		"checkpoint-00000001/shard-00001-of-00003.safetensors", "checkpoint-00000001/shard-00002-of-00003.safetensors"}
 	if got := names(t, dir); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -245,7 +249,8 @@ func TestNone(t *testing.T) {
 			t.Errorf("error %v, want ErrNone", err)
 		}
 	}
-	for _, name := range []string{"checkpoint-00000000", "checkpoint-1", "checkpoint-", "checkpoint-+0000001", "checkpoint-0000001a", ".saving-00000007"} {
+	for _, name := range []string{"checkpoint-00000000",
+		"checkpoint-1", "checkpoint-", "checkpoint-+0000001", "checkpoint-0000001a", ".saving-00000007"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +266,8 @@ func TestNone(t *testing.T) {
 	saveIt(t, dir, small(t, 2), nil)
 	want := []string{"checkpoint-", "checkpoint-+0000001", "checkpoint-00000000",
 		"checkpoint-00000001", "checkpoint-00000001/index.json", "checkpoint-00000001/shard-00000-of-00002.safetensors",
-		"checkpoint-00000001/shard-00001-of-00002.safetensors", "checkpoint-0000001a", "checkpoint-1", "checkpoint-5", "w"}
+		"checkpoint-00000001/shard-00001-of-00002.safetensors",
+		"checkpoint-0000001a", "checkpoint-1", "checkpoint-5", "w"}
 	if got := names(t, dir); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -279,12 +285,14 @@ func TestLeftovers(t *testing.T) {
 		t.Helper()
 		for _, name := range names {
 			path := filepath.Join(dir, filepath.FromSlash(name))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte("x"), 0o666)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777),
+				os.WriteFile(path, []byte("x"), 0o666)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	foreign := []string{".saving-00000004/index.json", ".saving-00000004/notes", ".saving-00000005/shard-0-of-2.safetensors",
+	foreign := []string{".saving-00000004/index.json",
+		".saving-00000004/notes", ".saving-00000005/shard-0-of-2.safetensors",
 		".removing-00000006/index.json/x", "checkpoint-00000001/thesis.pdf"}
 	put(foreign...)
 	put(".saving-00000002/shard-00000-of-00002.safetensors", ".removing-00000003/index.json",
@@ -296,7 +304,9 @@ func TestLeftovers(t *testing.T) {
 	loadIt(t, dir, m) // which leaves all as it is
 	m.wantEqual(t, small(t, 2).fill(1))
 	saveIt(t, dir, small(t, 2).fill(2), nil)
-	got := slices.DeleteFunc(names(t, dir), func(name string) bool { return strings.HasPrefix(name, "checkpoint-00000007/") })
+	got := slices.DeleteFunc(names(t, dir), func(name string) bool {
+		return strings.HasPrefix(name, "checkpoint-00000007/")
+	})
 	want := []string{".removing-00000006", ".removing-00000006/index.json", ".removing-00000006/index.json/x",
 		".saving-00000004", ".saving-00000004/index.json", ".saving-00000004/notes",
 		".saving-00000005", ".saving-00000005/shard-0-of-2.safetensors",
@@ -308,7 +318,8 @@ func TestLeftovers(t *testing.T) {
 	loadIt(t, dir, m)
 	m.wantEqual(t, small(t, 2).fill(2))
 	saveIt(t, dir, small(t, 2), nil)
-	if got := names(t, dir); slices.Contains(got, "checkpoint-00000007") || !slices.Contains(got, "checkpoint-00000001/index.json") {
+	if got := names(t, dir); slices.Contains(got, "checkpoint-00000007") ||
+		!slices.Contains(got, "checkpoint-00000001/index.json") {
 		t.Errorf("%q", got)
 	}
 }
@@ -320,7 +331,8 @@ func TestHighestNumber(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, fmt.Sprint("checkpoint-", highest)), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, Save(context.Background(), dir, small(t, 1).tensors, nil), fmt.Sprint(highest), " has the highest number that there can be")
+	wantError(t, Save(context.Background(), dir, small(t, 1).tensors, nil), fmt.Sprint(highest),
+		" has the highest number that there can be")
 }
 
 // TestTwoSaves saves while somebody saves.
@@ -330,7 +342,8 @@ func TestTwoSaves(t *testing.T) {
 	inner := m.tensors[0].Read
 	m.tensors[0].Read = func(k int) (*tensor.Tensor, error) {
 		err := Save(context.Background(), dir, small(t, 2).tensors, nil)
-		wantError(t, err, "checkpoint: save to "+dir+": file "+filepath.Join(dir, lockName)+": the directory is in use: somebody else has it open")
+		wantError(t, err, "checkpoint: save to "+dir+": file "+filepath.Join(dir,
+			lockName)+": the directory is in use: somebody else has it open")
 		return inner(k)
 	}
 	saveIt(t, dir, m, nil)
@@ -352,7 +365,8 @@ func TestLoadBesideSave(t *testing.T) {
 				done <- nil
 				return
 			default:
-				err = Save(context.Background(), dir, small(t, 4).fill(i).tensors, map[string]string{"i": fmt.Sprint(i)})
+				err = Save(context.Background(), dir, small(t, 4).fill(i).tensors,
+					map[string]string{"i": fmt.Sprint(i)})
 			}
 		}
 		done <- err
@@ -438,8 +452,10 @@ func TestBadTensors(t *testing.T) {
 	for i := range 65_537 {
 		tooMany[fmt.Sprint(i)] = ""
 	}
-	wantError(t, Save(context.Background(), dir, nil, tooMany), "meta: 65537 strings in the map, at most 65536 are allowed")
-	wantError(t, Save(context.Background(), dir, make([]Tensor, 1<<20+1), nil), "1048577 tensors, at most 1048576 are allowed")
+	wantError(t, Save(context.Background(), dir, nil, tooMany), "meta: 65537 strings in the map, at most 65536 are "+
+		"allowed")
+	wantError(t, Save(context.Background(), dir, make([]Tensor, 1<<20+1), nil), "1048577 tensors, at most 1048576 "+
+		"are allowed")
 	wantError(t, Save(context.Background(), dir, nil, nil, Keep(0)), "Keep(0): want 1 or more")
 	wantError(t, Save(context.Background(), "", nil, nil), "the directory has no name")
 	_, err = Load(context.Background(), "", nil)
@@ -501,7 +517,8 @@ func TestReadAndWriteErrors(t *testing.T) {
 		return nil
 	}
 	_, err := Load(context.Background(), dir, m.tensors)
-	if wantError(t, err, "checkpoint: load from "+dir+`: tensor "w": shard 2 of 3: out of luck`); !errors.Is(err, full) {
+	if wantError(t, err, "checkpoint: load from "+dir+`: tensor "w": shard 2 of 3: out of luck`); !errors.Is(err,
+		full) {
 		t.Error("it is another error")
 	}
 }
@@ -558,6 +575,7 @@ func TestLoadMemory(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(4*4*n+bufferBytes+1<<20); got > most {
-		t.Errorf("Load takes %d bytes, want at most %d: a shard of each tensor, a buffer, and what files say", got, most)
+		t.Errorf("Load takes %d bytes, want at most %d: a shard of each tensor, a buffer, and what files say",
+			got, most)
 	}
 }

@@ -67,7 +67,8 @@ func newest(dir string) (entry, error) {
 		if !e.isDir {
 			info, err := os.Stat(e.path(dir))
 			if err == nil && !info.IsDir() {
-				err = inFile(e.path(dir), errors.New("it has the name of a checkpoint, and is not a directory: move it away"))
+				err = inFile(e.path(dir),
+					errors.New("it has the name of a checkpoint, and is not a directory: move it away"))
 			}
 			if err != nil {
 				return entry{}, err

@@ -84,7 +84,8 @@ func TestInUse(t *testing.T) {
 	before := names(t, dir)
 	inUse := func(err error, what string) {
 		t.Helper()
-		wantError(t, err, "checkpoint: "+what+" "+dir+": file "+filepath.Join(dir, lockName)+": the directory is in use")
+		wantError(t, err, "checkpoint: "+what+" "+dir+": file "+filepath.Join(dir,
+			lockName)+": the directory is in use")
 		if !errors.Is(err, ErrInUse) || !slices.Equal(names(t, dir), before) {
 			t.Errorf("error %v, want ErrInUse; %q, want %q", err, names(t, dir), before)
 		}
@@ -108,7 +109,8 @@ func TestSaveInSave(t *testing.T) {
 	m := small(t, 2).fill(1)
 	inner := m.tensors[0].Read
 	m.tensors[0].Read = func(k int) (*tensor.Tensor, error) {
-		wantError(t, d.Save(ctx, small(t, 2).tensors, nil), "checkpoint: save to "+dir+": another Save is at work in this directory")
+		wantError(t, d.Save(ctx, small(t, 2).tensors, nil), "checkpoint: save to "+dir+": another Save is at work in "+
+			"this directory")
 		wantError(t, d.Close(), "checkpoint: close "+dir+": a Save is at work")
 		return inner(k)
 	}
@@ -170,7 +172,8 @@ func TestNameOutlasts(t *testing.T) {
 	if err := errors.Join(os.Mkdir("made", 0o777), os.Mkdir("elsewhere", 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	dirs := []string{"made", "made/", "new1", "new2/", "new3//", "./new4", filepath.Join(parent, "new5") + "/", "made/../made"}
+	dirs := []string{"made", "made/", "new1", "new2/",
+		"new3//", "./new4", filepath.Join(parent, "new5") + "/", "made/../made"}
 	if err := os.Symlink(filepath.Join(parent, "made"), "elsewhere/link"); err == nil {
 		dirs = append(dirs, "elsewhere/link", "elsewhere/link/")
 	}

@@ -91,7 +91,9 @@ func TestNoPermission(t *testing.T) {
 	chmod(dir, 0o555)
 	refused(as(save), filepath.Join(dir, ".saving-00000002"))
 	refused(as(func() error { _, err := Open(dir); return err }), filepath.Join(dir, ".saving-00000002"))
-	refused(as(func() error { return Save(context.Background(), filepath.Join(dir, "new"), nil, nil) }), filepath.Join(dir, "new"))
+	refused(as(func() error {
+		return Save(context.Background(), filepath.Join(dir, "new"), nil, nil)
+	}), filepath.Join(dir, "new"))
 	if err := os.Remove(filepath.Join(dir, lockName)); err == nil {
 		refused(as(save), filepath.Join(dir, lockName))
 	}

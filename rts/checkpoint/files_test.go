@@ -14,7 +14,8 @@ import (
 
 // wide has more files than a Load has open.
 func wide(t testing.TB, shards int) *model {
-	return newModel(t, spec{"w", tensor.F32, tensor.Shape{1000}, shards}, spec{"b", tensor.I16, tensor.Shape{7}, shards},
+	return newModel(t, spec{"w", tensor.F32, tensor.Shape{1000}, shards},
+		spec{"b", tensor.I16, tensor.Shape{7}, shards},
 		spec{"step", tensor.I64, nil, 1})
 }
 

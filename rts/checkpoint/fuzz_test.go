@@ -23,7 +23,8 @@ func (m inMemory) Close() error { *m.open--; return nil }
 func FuzzLoad(f *testing.F) {
 	dir := f.TempDir()
 	saveIt(f, dir, small(f, 3).fill(1), map[string]string{"step": "17"})
-	indexPath, shardPath := filepath.Join(dir, "checkpoint-00000001", indexName), filepath.Join(dir, "checkpoint-00000001", shard0)
+	indexPath, shardPath := filepath.Join(dir, "checkpoint-00000001", indexName),
+		filepath.Join(dir, "checkpoint-00000001", shard0)
 	goodIndex, err := os.ReadFile(indexPath)
 	if err != nil {
 		f.Fatal(err)

@@ -71,7 +71,8 @@ func (x *index) with(k int) string {
 // encode writes the index: a checksum, and what it is of, byte by byte. The error: more bytes than that.
 func (x *index) encode(most int) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\n    \"format\": %q,\n    \"version\": %d,\n    \"id\": %q,\n    \"meta\": {", format, version, x.id)
+	fmt.Fprintf(&b, "{\n    \"format\": %q,\n    \"version\": %d,\n    \"id\": %q,\n    \"meta\": {",
+		format, version, x.id)
 	for i, key := range slices.Sorted(maps.Keys(x.meta)) {
 		fmt.Fprintf(&b, "%s\n      %s: %s", comma(i), strictjson.Quote(key), strictjson.Quote(x.meta[key]))
 	}
@@ -81,14 +82,16 @@ func (x *index) encode(most int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, "%s\n      {\"name\": %s, \"dtype\": \"%v\", \"shape\": %s, \"crc32c\": [", comma(i), strictjson.Quote(t.name), t.dtype, shape)
+		fmt.Fprintf(&b, "%s\n      {\"name\": %s, \"dtype\": \"%v\", \"shape\": %s, \"crc32c\": [",
+			comma(i), strictjson.Quote(t.name), t.dtype, shape)
 		for k, sum := range t.sums {
 			fmt.Fprintf(&b, "%s\"%08x\"", comma(k), sum)
 		}
 		b.WriteString("]}")
 	}
 	b.WriteString("\n    ]\n  }")
-	all := fmt.Appendf(nil, "{\n  \"crc32c\": \"%08x\",\n  \"checkpoint\": %s\n}\n", crc32.Checksum(b.Bytes(), castagnoli), b.Bytes())
+	all := fmt.Appendf(nil, "{\n  \"crc32c\": \"%08x\",\n  \"checkpoint\": %s\n}\n",
+		crc32.Checksum(b.Bytes(), castagnoli), b.Bytes())
 	if len(all) > most {
 		return nil, fmt.Errorf("the index has %d bytes, at most %d are allowed", len(all), most)
 	}
@@ -155,7 +158,8 @@ func (x *index) parse(r *strictjson.Reader) error {
 		},
 		"id": func() (err error) {
 			x.id, err = r.Text()
-			if b, bad := hex.DecodeString(x.id); err == nil && (bad != nil || hex.EncodeToString(b) != x.id || len(b) != idBytes) {
+			if b, bad := hex.DecodeString(x.id); err == nil &&
+				(bad != nil || hex.EncodeToString(b) != x.id || len(b) != idBytes) {
 				err = fmt.Errorf("id: want %d hexadecimal digits, found %.100q", 2*idBytes, x.id)
 			}
 			return err

@@ -22,7 +22,8 @@ import (
 
 // killed is the model that is saved while its process is killed: enough that a Save has moments between its files.
 func killed(t testing.TB, shards int) *model {
-	return newModel(t, spec{"w", tensor.F32, tensor.Shape{100, 333}, shards}, spec{"b", tensor.BF16, tensor.Shape{7}, min(shards, 2)},
+	return newModel(t, spec{"w", tensor.F32, tensor.Shape{100, 333}, shards},
+		spec{"b", tensor.BF16, tensor.Shape{7}, min(shards, 2)},
 		spec{"step", tensor.I64, nil, 1}, spec{"v", tensor.F64, tensor.Shape{9001}, shards})
 }
 
@@ -70,7 +71,8 @@ func TestKill(t *testing.T) {
 		}
 		state, err := strconv.ParseUint(meta["state"], 10, 64)
 		if err != nil || state == 0 || state != last && state != doing {
-			t.Fatalf("kill %d: state %q, error %v; the child has saved %d and was saving %d", n, meta["state"], err, last, doing)
+			t.Fatalf("kill %d: state %q, error %v; the child has saved %d and was saving %d",
+				n, meta["state"], err, last, doing)
 		}
 		if doing != 0 && state != doing {
 			cut++

@@ -22,7 +22,8 @@ import (
 func sealIndex(data []byte) []byte {
 	const before, between = "{\n  \"crc32c\": \"", "\",\n  \"checkpoint\": "
 	inner := data[len(before)+8+len(between) : len(data)-3]
-	return slices.Concat([]byte(before), fmt.Appendf(nil, "%08x", crc32.Checksum(inner, castagnoli)), []byte(between), inner, []byte("\n}\n"))
+	return slices.Concat([]byte(before), fmt.Appendf(nil, "%08x", crc32.Checksum(inner, castagnoli)), []byte(between),
+		inner, []byte("\n}\n"))
 }
 
 // TestIndexText looks at an index.
@@ -166,7 +167,8 @@ func lies() []lie {
 		{"tensor twice", indexName, replace(`"name": "step"`, `"name": "w"`), `: tensor "w": a second one of that name`},
 		{"tensor without a name", indexName, replace(`"name": "step"`, `"name": ""`), `: tensor "": it has no name`},
 		{"another name", indexName, replace(`"name": "step"`, `"name": "stop"`), `: tensor "step": the checkpoint has none of that name`},
-		{"one more", indexName, replace(`"tensors": [`, `"tensors": [{"name":"x","dtype":"bool","shape":[],"crc32c":["00000000"]},`),
+		{"one more", indexName, replace(`"tensors": [`,
+			`"tensors": [{"name":"x","dtype":"bool","shape":[],"crc32c":["00000000"]},`),
 			`: tensor "x": the checkpoint has it, and nobody wants it`},
 		{"dtype", indexName, replace(`"float32"`, `"float64"`), `: tensor "w": the checkpoint has float64 of shape (2, 3), wanted: float32 of shape (2, 3)`},
 		{"dtype unknown", indexName, replace(`"float32"`, `"float31"`), `: tensor "w": tensor: `},
@@ -185,7 +187,9 @@ func lies() []lie {
 			return replace(`"name": "step"`, `"name": "`+strings.Repeat("s", 3_000_000)+`"`)(data)
 		}, `: tensor "` + strings.Repeat("s", 100) + `": 0 shards`},
 		{"dtype of 3 MB", indexName, replace(`"float32"`, `"`+strings.Repeat("s", 3_000_000)+`"`), `: tensor "w": tensor: unknown dtype "sss`},
-		{"a name more of 3 MB", indexName, replace(`"tensors": [`, `"tensors": [{"name":"`+strings.Repeat("s", 3_000_000)+`","dtype":"bool","shape":[],"crc32c":["00000000"]},`),
+		{"a name more of 3 MB", indexName,
+			replace(`"tensors": [`, `"tensors": [{"name":"`+strings.Repeat("s",
+				3_000_000)+`","dtype":"bool","shape":[],"crc32c":["00000000"]},`),
 			`: tensor "` + strings.Repeat("s", 100) + `": the checkpoint has it, and nobody wants it`},
 		{"shape negative", indexName, replace(`[2,3]`, `[-2,-3]`), `: tensor "w": shape: before byte `},
 		{"no shards", indexName, replace(`"shape": [], "crc32c": ["`, `"shape": [], "crc32c": [], "x": ["`), `: tensor "step": before byte `},
@@ -213,7 +217,8 @@ func lies() []lie {
 		{"shard of another format", shard1, header(swap(`gogcl checkpoint`, `pt`)), `: it is not of this checkpoint: its format is "pt", want "gogcl checkpoint"`},
 		{"another shard", shard1, header(swap(`1 of 3`, `2 of 3`)), `: it is not of this checkpoint: its shard is "2 of 3", want "1 of 3"`},
 		{"another tensor in the shard", shard1, header(swap(`"w"`, `"v"`)), `: tensor "v": the index has no shard 1 of it`},
-		{"a tensor more in the shard", shard1, header(swap(`"w"`, `"step":{"dtype":"I64","shape":[0],"data_offsets":[0,0]},"w"`)),
+		{"a tensor more in the shard", shard1,
+			header(swap(`"w"`, `"step":{"dtype":"I64","shape":[0],"data_offsets":[0,0]},"w"`)),
 			`: tensor "step": the index has no shard 1 of it`},
 		{"a tensor less in the shard", shard0, func(data []byte) []byte {
 			n := 8 + binary.LittleEndian.Uint64(data)
@@ -257,7 +262,8 @@ func TestLies(t *testing.T) {
 			want := path + l.want
 			switch {
 			case l.want == "":
-				want = filepath.Join(dir, "checkpoint-00000001", shard0) + ": it is not of this checkpoint: its checkpoint is \""
+				want = filepath.Join(dir, "checkpoint-00000001", shard0) + ": it is not of this checkpoint: its " +
+					"checkpoint is \""
 			case !strings.HasPrefix(l.want, ":"):
 				wantError(t, err, path)
 				want = l.want

@@ -84,7 +84,8 @@ func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layou
 
 // loadNewest loads the newest checkpoint. Where a Save has removed it before it was read, a newer one is loaded, over
 // what has been written of it.
-func loadNewest(ctx context.Context, dir string, tensors []Tensor, layouts []layout, openFile opener) (meta map[string]string, err error) {
+func loadNewest(ctx context.Context, dir string, tensors []Tensor, layouts []layout,
+	openFile opener) (meta map[string]string, err error) {
 	err = atNewest(ctx, dir, func(dir string) error {
 		c, err := open(ctx, dir, tensors, openFile)
 		if err == nil {
@@ -196,7 +197,8 @@ func (c *checkpoint) compare(tensors []Tensor) error {
 			return fmt.Errorf("tensor %.100q: the checkpoint has none of that name", t.Name)
 		}
 		if s.dtype != t.DType || !s.shape.Equal(t.Shape) {
-			return fmt.Errorf("tensor %.100q: the checkpoint has %v of shape %v, wanted: %v of shape %v", t.Name, s.dtype, s.shape, t.DType, t.Shape)
+			return fmt.Errorf("tensor %.100q: the checkpoint has %v of shape %v, wanted: %v of shape %v",
+				t.Name, s.dtype, s.shape, t.DType, t.Shape)
 		}
 	}
 	for _, s := range c.index.tensors {
@@ -312,7 +314,8 @@ func (s *stream) end(ctx context.Context) error {
 		}
 	}
 	if f := s.files[s.k]; f.sum != s.t.sums[s.k] {
-		return inFile(f.path, fmt.Errorf("tensor %.100q: it is damaged: checksum %08x, want %08x", s.t.name, f.sum, s.t.sums[s.k]))
+		return inFile(f.path, fmt.Errorf("tensor %.100q: it is damaged: checksum %08x, want %08x",
+			s.t.name, f.sum, s.t.sums[s.k]))
 	}
 	s.k, s.at = s.k+1, 0
 	if s.k < s.t.shards {

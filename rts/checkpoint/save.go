@@ -68,7 +68,8 @@ type prepared struct {
 }
 
 // prepare looks at what a Save is given.
-func prepare(ctx context.Context, dir string, tensors []Tensor, meta map[string]string, options []SaveOption) (prepared, error) {
+func prepare(ctx context.Context, dir string, tensors []Tensor, meta map[string]string,
+	options []SaveOption) (prepared, error) {
 	s := settings{keep: 1}
 	for _, option := range options {
 		if option != nil {
@@ -145,7 +146,8 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 		if t.Read == nil {
 			return nil, fmt.Errorf("tensor %.100q: Read is nil", t.Name)
 		}
-		x.tensors[i] = saved{name: t.Name, dtype: t.DType, shape: t.Shape.Clone(), sums: make([]uint32, t.Shards), layout: layouts[i]}
+		x.tensors[i] = saved{name: t.Name, dtype: t.DType, shape: t.Shape.Clone(), sums: make([]uint32, t.Shards),
+			layout: layouts[i]}
 	}
 	var id [idBytes]byte
 	if _, err := rand.Read(id[:]); err != nil {
@@ -163,7 +165,9 @@ func (x *index) write(ctx context.Context, dir string, tensors []Tensor) error {
 	}
 	files := x.files()
 	for k := range files {
-		err := create(filepath.Join(dir, shardName(k, files)), func(w io.Writer) error { return x.writeShard(ctx, w, k, read) })
+		err := create(filepath.Join(dir, shardName(k, files)), func(w io.Writer) error {
+			return x.writeShard(ctx, w, k, read)
+		})
 		if err != nil {
 			return err
 		}
@@ -211,7 +215,8 @@ func (s *summed) Write(b []byte) (int, error) {
 }
 
 // writeShard writes file k and puts the checksums of what it holds into the index.
-func (x *index) writeShard(ctx context.Context, w io.Writer, k int, read map[string]func(k int) (*tensor.Tensor, error)) error {
+func (x *index) writeShard(ctx context.Context, w io.Writer, k int,
+	read map[string]func(k int) (*tensor.Tensor, error)) error {
 	in := x.inFile(k)
 	shards := make([]safetensors.Tensor, len(in))
 	for i, t := range in {
@@ -233,7 +238,8 @@ func (x *index) writeShard(ctx context.Context, w io.Writer, k int, read map[str
 		case shard == nil:
 			err = errors.New("what Read has returned is nil")
 		case shard.DType() != t.dtype || !slices.Equal(shard.Shape(), shards[i].Shape):
-			err = fmt.Errorf("what Read has returned is %v of shape %v, want %v of shape %v", shard.DType(), shard.Shape(), t.dtype, shards[i].Shape)
+			err = fmt.Errorf("what Read has returned is %v of shape %v, want %v of shape %v",
+				shard.DType(), shard.Shape(), t.dtype, shards[i].Shape)
 		}
 		if err != nil {
 			return fmt.Errorf("tensor %.100q: shard %d of %d: %w", t.name, k, t.shards, err)

@@ -45,7 +45,8 @@ func layoutOf(dtype tensor.DType, shape tensor.Shape, shards int) (layout, error
 		per++
 	}
 	if per > math.MaxInt/dtype.Size()/shards {
-		return layout{}, fmt.Errorf("%v of shape %v in %d shards has more bytes than an int can count", dtype, shape, shards)
+		return layout{}, fmt.Errorf("%v of shape %v in %d shards has more bytes than an int can count",
+			dtype, shape, shards)
 	}
 	return layout{n, shards, per}, nil
 }

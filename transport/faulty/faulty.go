@@ -106,7 +106,8 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 		return err
 	}
 	if t := e.failing(batch); t != nil {
-		err := &transport.RoundError{Replica: rank, Round: call.Round, Kind: transport.Send, Peer: t.Peer, Err: ErrInjected}
+		err := &transport.RoundError{Replica: rank, Round: call.Round, Kind: transport.Send, Peer: t.Peer,
+			Err: ErrInjected}
 		e.Abort(err)
 		return err
 	}
@@ -203,7 +204,8 @@ func (e *endpoint) pause(ctx context.Context, d time.Duration) {
 
 // hang waits for what ends an Exchange that nobody answers, and returns its error.
 func (e *endpoint) hang(ctx context.Context, call transport.Call) error {
-	err := &transport.RoundError{Replica: e.Rank(), Round: call.Round, Peer: -1, Err: &transport.ClosedError{Replica: e.Rank()}}
+	err := &transport.RoundError{Replica: e.Rank(), Round: call.Round, Peer: -1,
+		Err: &transport.ClosedError{Replica: e.Rank()}}
 	select {
 	case <-ctx.Done():
 		err.Err = context.Cause(ctx)

@@ -52,7 +52,8 @@ func TestConformance(t *testing.T) {
 
 // rounds runs so many rounds of a ring on every replica, unless one fails, and returns for each the number of rounds
 // that went well, and the error. It calls progress for each of them.
-func rounds(ctx context.Context, eps []transport.Endpoint, times int, progress ...func(rank, good int)) ([]int, []error) {
+func rounds(ctx context.Context, eps []transport.Endpoint, times int, progress ...func(rank, good int)) ([]int,
+	[]error) {
 	n := len(eps)
 	good, errs := make([]int, n), make([]error, n)
 	var wg sync.WaitGroup
@@ -240,7 +241,8 @@ func TestRandom(t *testing.T) {
 
 func TestWrapRefuses(t *testing.T) {
 	eps := wrap(t, 2, 0)
-	for _, f := range []faulty.Fault{{}, faulty.Drop(2, 0), faulty.Drop(-1, 0), faulty.Drop(0, -1), faulty.Cut(0, 2, 0), faulty.Cut(1, 1, 0), faulty.Slow(0, -1)} {
+	for _, f := range []faulty.Fault{{}, faulty.Drop(2, 0), faulty.Drop(-1, 0), faulty.Drop(0, -1), faulty.Cut(0, 2, 0),
+		faulty.Cut(1, 1, 0), faulty.Slow(0, -1)} {
 		if _, err := faulty.Wrap(eps, 0, f); err == nil {
 			t.Errorf("%v is accepted for 2 replicas", f)
 		}

@@ -39,7 +39,8 @@ func withMemory(e *endpoint) (transport.Endpoint, error) {
 	m.memory, memory = e.Endpoint.(transport.PeerMemory)
 	m.boards, boards = e.Endpoint.(transport.Boards)
 	if !memory || !boards {
-		return nil, fmt.Errorf("faulty: endpoint %d is a %T, which offers no transport.PeerMemory with transport.Boards: Wrap is for those", e.Rank(), e.Endpoint)
+		return nil, fmt.Errorf("faulty: endpoint %d is a %T, which offers no transport.PeerMemory with "+
+			"transport.Boards: Wrap is for those", e.Rank(), e.Endpoint)
 	}
 	return m, nil
 }
@@ -69,7 +70,8 @@ func (m *memoryEndpoint) struck(ctx context.Context, call transport.Call, member
 func (m *memoryEndpoint) Reaches(members []int) bool { return m.memory.Reaches(members) }
 
 // Share implements transport.PeerMemory.
-func (m *memoryEndpoint) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, w transport.Worker) error {
+func (m *memoryEndpoint) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory,
+	rounds []int, w transport.Worker) error {
 	call, err := m.struck(ctx, call, members)
 	if err != nil {
 		return err
@@ -81,7 +83,8 @@ func (m *memoryEndpoint) Share(ctx context.Context, call transport.Call, members
 func (m *memoryEndpoint) SmallLimit() int { return m.boards.SmallLimit() }
 
 // Gather implements transport.Boards.
-func (m *memoryEndpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) (all [][]byte, combined []byte, err error) {
+func (m *memoryEndpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int,
+	c transport.Combiner) (all [][]byte, combined []byte, err error) {
 	if call, err = m.struck(ctx, call, members); err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +93,8 @@ func (m *memoryEndpoint) Gather(ctx context.Context, call transport.Call, member
 }
 
 // Broadcast implements transport.Boards.
-func (m *memoryEndpoint) Broadcast(ctx context.Context, call transport.Call, members []int, root int, buf []byte) error {
+func (m *memoryEndpoint) Broadcast(ctx context.Context, call transport.Call, members []int, root int,
+	buf []byte) error {
 	call, err := m.struck(ctx, call, members)
 	if err != nil {
 		return err

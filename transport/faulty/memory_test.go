@@ -38,7 +38,9 @@ func TestMemoryConformance(t *testing.T) {
 	if !*full {
 		features = append(features, transporttest.Brief)
 	}
-	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint { return wrapMemory(t, n, 1) }, features...)
+	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {
+		return wrapMemory(t, n, 1)
+	}, features...)
 }
 
 // nothing is a Worker that does nothing.
@@ -69,7 +71,8 @@ func TestMemoryFaults(t *testing.T) {
 	cause := errors.New("nobody answers")
 	for what, operate := range operations {
 		for _, fault := range []faulty.Fault{
-			faulty.Drop(1, k), faulty.Cut(0, 1, k), faulty.Corrupt(1, k), faulty.Delay(100 * time.Microsecond), faulty.FailSend(1, 0),
+			faulty.Drop(1, k), faulty.Cut(0, 1, k), faulty.Corrupt(1, k), faulty.Delay(100 * time.Microsecond),
+			faulty.FailSend(1, 0),
 		} {
 			t.Run(fmt.Sprintf("%s/%v", what, fault), func(t *testing.T) {
 				eps := wrapMemory(t, n, 5, fault)
@@ -85,7 +88,8 @@ func TestMemoryFaults(t *testing.T) {
 								good[me]++
 							}
 							if me == 1 && good[me] == k {
-								time.AfterFunc(5*time.Millisecond, func() { cancel(cause) }) // the others run into the wait meanwhile
+								// the others run into the wait meanwhile
+								time.AfterFunc(5*time.Millisecond, func() { cancel(cause) })
 							}
 						}
 					})
@@ -107,7 +111,8 @@ func TestMemoryFaults(t *testing.T) {
 							t.Errorf("replica %d: %v", r, err)
 						}
 					}
-					if r < 2 && fault == faulty.Cut(0, 1, k) && good[r] != k || r == 1 && fault == faulty.Drop(1, k) && good[r] != k {
+					if r < 2 && fault == faulty.Cut(0, 1, k) && good[r] != k ||
+						r == 1 && fault == faulty.Drop(1, k) && good[r] != k {
 						t.Errorf("replica %d has %d calls that went well, want %d", r, good[r], k)
 					}
 				}
@@ -128,7 +133,8 @@ func TestMemoryCutBetweenTwo(t *testing.T) {
 	for _, r := range []int{0, 2} {
 		wg.Go(func() {
 			for seq := range 10 {
-				if err := operations["rounds"](context.Background(), eps[r].(near), transport.Call{Group: 1, Seq: uint64(seq)}, []int{0, 2}); err != nil {
+				if err := operations["rounds"](context.Background(), eps[r].(near),
+					transport.Call{Group: 1, Seq: uint64(seq)}, []int{0, 2}); err != nil {
 					t.Error(err)
 				}
 			}

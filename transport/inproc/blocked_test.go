@@ -30,7 +30,8 @@ func TestRegisterAgainstFullSearch(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"entry", "ready", "done", "deadlock", "deadlock by way of a third", "deadlock at a meeting"} {
+	for _, what := range []string{"entry", "ready",
+		"done", "deadlock", "deadlock by way of a third", "deadlock at a meeting"} {
 		if seen[what] < trials/200 {
 			t.Errorf("%q %d times in %d trials", what, seen[what], trials)
 		}

@@ -24,7 +24,8 @@ type endpoint struct {
 	called  bool // call has been set
 	call    transport.Call
 	batch   []transport.Transfer
-	slots   []*slot // where each transfer of the batch meets its peer; nil for a receive whose sender has not come so far
+	// where each transfer of the batch meets its peer; nil for a receive whose sender has not come so far
+	slots   []*slot
 	chains  []chain // the receives that are not done
 	sent    int     // the sends of batch[:sent] have been taken
 	in, out []mailbox
@@ -118,7 +119,8 @@ const historyLength = 16
 type history struct {
 	calls [historyLength]transport.Call // by number, in turn
 	count uint64
-	older map[uint64]transport.Call // by group: the last call before those; nil until one is overwritten by another group's
+	// by group: the last call before those; nil until one is overwritten by another group's
+	older map[uint64]transport.Call
 }
 
 // add adds a call, unless it is another round of the last one.

@@ -23,7 +23,8 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 	defer e.end()
 	var err error
 	if e.closed.Load() {
-		err = &transport.RoundError{Replica: e.rank, Round: call.Round, Peer: -1, Err: &transport.ClosedError{Replica: e.rank}}
+		err = &transport.RoundError{Replica: e.rank, Round: call.Round, Peer: -1,
+			Err: &transport.ClosedError{Replica: e.rank}}
 	} else {
 		err = e.run()
 	}

@@ -8,12 +8,15 @@ import (
 )
 
 // Gather implements transport.Boards.
-func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int, c transport.Combiner) ([][]byte, []byte, error) {
+func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []int, mine []byte, size int,
+	c transport.Combiner) ([][]byte, []byte, error) {
 	switch {
 	case size < 0 || size > smallLimit:
-		return nil, nil, &transport.ArgumentError{Reason: fmt.Sprintf("Gather of %d bytes, at most %d", size, smallLimit)}
+		return nil, nil, &transport.ArgumentError{Reason: fmt.Sprintf("Gather of %d bytes, at most %d",
+			size, smallLimit)}
 	case len(mine) != 0 && len(mine) != size:
-		return nil, nil, &transport.ArgumentError{Reason: fmt.Sprintf("Gather of %d bytes is given %d", size, len(mine))}
+		return nil, nil, &transport.ArgumentError{Reason: fmt.Sprintf("Gather of %d bytes is given %d",
+			size, len(mine))}
 	}
 	v, err := e.visiting(ctx, &call, members)
 	if err != nil {

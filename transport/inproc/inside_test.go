@@ -102,14 +102,17 @@ func TestBusy(t *testing.T) {
 	in := make([]byte, 5)
 	first := make(chan error)
 	go func() {
-		first <- e[0].Exchange(context.Background(), transport.Call{}, []transport.Transfer{{Peer: 1, Kind: transport.Recv, Buf: in}})
+		first <- e[0].Exchange(context.Background(), transport.Call{},
+			[]transport.Transfer{{Peer: 1, Kind: transport.Recv, Buf: in}})
 	}()
 	until(func() bool { return e[0].waiting.Load() != nil })
-	err := e[0].Exchange(context.Background(), transport.Call{}, []transport.Transfer{{Peer: 1, Kind: transport.Send, Buf: in}})
+	err := e[0].Exchange(context.Background(), transport.Call{},
+		[]transport.Transfer{{Peer: 1, Kind: transport.Send, Buf: in}})
 	if !errors.Is(err, transport.ErrBusy) {
 		t.Errorf("the second Exchange returns %v", err)
 	}
-	if err := e[1].Exchange(context.Background(), transport.Call{}, []transport.Transfer{{Kind: transport.Send, Buf: []byte("hello")}}); err != nil {
+	if err := e[1].Exchange(context.Background(), transport.Call{},
+		[]transport.Transfer{{Kind: transport.Send, Buf: []byte("hello")}}); err != nil {
 		t.Error(err)
 	}
 	if err := <-first; err != nil || string(in) != "hello" {
@@ -161,14 +164,16 @@ func TestAbortStopsFold(t *testing.T) {
 	const size = 10 * copyBlock
 	sent := make(chan error)
 	go func() {
-		sent <- e[1].Exchange(context.Background(), transport.Call{}, []transport.Transfer{{Kind: transport.Send, Buf: make([]byte, size)}})
+		sent <- e[1].Exchange(context.Background(), transport.Call{},
+			[]transport.Transfer{{Kind: transport.Send, Buf: make([]byte, size)}})
 	}()
 	buf := make([]byte, size)
 	pieces := 0
-	err := e[0].Exchange(context.Background(), transport.Call{}, []transport.Transfer{{Peer: 1, Kind: transport.RecvFold, Buf: buf, With: buf, Fold: func(dst, a, b []byte) {
-		pieces++
-		e[1].Abort(cause)
-	}}})
+	err := e[0].Exchange(context.Background(), transport.Call{},
+		[]transport.Transfer{{Peer: 1, Kind: transport.RecvFold, Buf: buf, With: buf, Fold: func(dst, a, b []byte) {
+			pieces++
+			e[1].Abort(cause)
+		}}})
 	if pieces != 1 || !errors.Is(err, cause) {
 		t.Errorf("%d pieces are folded, error %v", pieces, err)
 	}
@@ -320,12 +325,14 @@ func TestErrorTexts(t *testing.T) {
 		waits[me] = []transport.Transfer{{Peer: (me + 1) % 3, Kind: transport.Recv}}
 	}
 	zero := fmt.Sprintf("%+v", transport.Call{})
-	core := "deadlock: replica 0 in " + zero + " waits for replica 1; replica 1 in " + zero + " waits for replica 2; replica 2 in " + zero + " waits for replica 0"
+	core := "deadlock: replica 0 in " + zero + " waits for replica 1; replica 1 in " + zero +
+		" waits for replica 2; replica 2 in " + zero + " waits for replica 0"
 	finders := 0
 	for me, text := range run(calls, waits) {
 		if text == fmt.Sprintf("replica %d round 0: %s", me, core) {
 			finders++
-		} else if !strings.HasPrefix(text, fmt.Sprintf("replica %d round 0: aborted by replica ", me)) || !strings.HasSuffix(text, core) {
+		} else if !strings.HasPrefix(text, fmt.Sprintf("replica %d round 0: aborted by replica ", me)) ||
+			!strings.HasSuffix(text, core) {
 			t.Errorf("replica %d: %s", me, text)
 		}
 	}

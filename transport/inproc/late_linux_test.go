@@ -36,7 +36,8 @@ func BenchmarkLate(b *testing.B) {
 						if r == i%n {
 							time.Sleep(late)
 						}
-						_, _, err := e.(transport.Boards).Gather(context.Background(), transport.Call{Seq: uint64(i)}, members, buf[:], 8, sum{})
+						_, _, err := e.(transport.Boards).Gather(context.Background(), transport.Call{Seq: uint64(i)},
+							members, buf[:], 8, sum{})
 						if err != nil {
 							b.Error(err)
 							return

@@ -22,9 +22,10 @@ const inlineLimit = 8
 // for all, and the others wait for its word.
 type meeting struct {
 	members  []int
-	spacious bool    // every member can have a processor
-	limit    int     // of a visit's spins
-	seats    []*seat // each on lines of its own: Go puts a header before an array that has pointers and more than 512 bytes
+	spacious bool // every member can have a processor
+	limit    int  // of a visit's spins
+	// each on lines of its own: Go puts a header before an array that has pointers and more than 512 bytes
+	seats []*seat
 
 	_     [64]byte
 	count atomic.Int32 // who has arrived at the barrier in progress

@@ -78,7 +78,8 @@ func TestCrowdedTogether(t *testing.T) {
 			for r, e := range eps {
 				wg.Go(func() {
 					call := transport.Call{Group: 1, Seq: seq}
-					if _, _, err := e.(transport.Boards).Gather(t.Context(), call, members, []byte{1}, 1, nil); err != nil {
+					if _, _, err := e.(transport.Boards).Gather(t.Context(), call, members, []byte{1}, 1,
+						nil); err != nil {
 						t.Error(err)
 					}
 					ways[r] = inproc.LooksForItself(e)

@@ -101,7 +101,8 @@ func TestSenderWaitsForItsReader(t *testing.T) {
 		sent, received := make(chan error, 1), make(chan error, 1)
 		inside, read := make(chan bool), make(chan bool)
 		go func() {
-			sent <- e[1].Exchange(ctx, transport.Call{}, []transport.Transfer{{Kind: transport.Send, Buf: make([]byte, 8)}})
+			sent <- e[1].Exchange(ctx, transport.Call{},
+				[]transport.Transfer{{Kind: transport.Send, Buf: make([]byte, 8)}})
 		}()
 		go func() {
 			buf := make([]byte, 8)
@@ -152,7 +153,8 @@ func TestPiecesAreDoneOnce(t *testing.T) {
 					for r := range e {
 						all.Go(func() {
 							call := transport.Call{Group: 1, Seq: uint64(seq)}
-							if err := e[r].Share(context.Background(), call, []int{0, 1, 2}, transport.Memory{}, []int{count}, w); err != nil {
+							if err := e[r].Share(context.Background(), call, []int{0, 1, 2}, transport.Memory{},
+								[]int{count}, w); err != nil {
 								t.Error(err)
 							}
 						})

@@ -11,8 +11,9 @@ const patrolEvery = time.Millisecond
 // What the register does for those who wait costs at most a twentieth of the time that they wait. `go test -bench
 // Search ./transport/inproc` shows what a look costs.
 const (
-	share    = 20
-	lookTime = 50 * time.Nanosecond // a look at a transfer, a place at a meeting or an endpoint, none of them in a cache
+	share = 20
+	// a look at a transfer, a place at a meeting or an endpoint, none of them in a cache
+	lookTime = 50 * time.Nanosecond
 
 	// One endpoint searches at a time. No more than eight wait at the register's expense, or the searches of a thousand
 	// would take all of a processor until the last one stands in it, instead of two fifths.

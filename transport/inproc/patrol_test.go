@@ -44,14 +44,16 @@ func TestSearchesArePaidFor(t *testing.T) {
 					}
 				}
 				waited := time.Duration(min(n, maxPayers)) * patrols * patrolEvery
-				if spent, most := time.Duration(looks)*lookTime, waited/share+time.Duration(n*cost)*lookTime; spent > most {
+				if spent, most := time.Duration(looks)*lookTime,
+					waited/share+time.Duration(n*cost)*lookTime; spent > most {
 					t.Errorf("%d looks take %v, want at most %v", looks, spent, most)
 				}
 				// One of them every patrol or two, or as often as eight who wait can pay for.
 				fair := min(patrols/3, int(min(n, maxPayers)*patrols*int(patrolEvery/(share*lookTime))/(n*cost))/2)
 				for r, times := range searches {
 					if times < fair {
-						t.Errorf("replica %d has searched %d times, others %d, want at least %d", r, times, searches[0], fair)
+						t.Errorf("replica %d has searched %d times, others %d, want at least %d",
+							r, times, searches[0], fair)
 					}
 				}
 				for _, e := range eps {
@@ -71,7 +73,8 @@ var latePatterns = []struct {
 	{"alltoall", 256, func(me, n int) (a act) {
 		for p := range n {
 			if p != me {
-				a.batch = append(a.batch, transport.Transfer{Peer: p, Kind: transport.Send}, transport.Transfer{Peer: p, Kind: transport.Recv})
+				a.batch = append(a.batch, transport.Transfer{Peer: p, Kind: transport.Send},
+					transport.Transfer{Peer: p, Kind: transport.Recv})
 			}
 		}
 		return a
@@ -85,7 +88,9 @@ var latePatterns = []struct {
 		first := len(a.batch)
 		for p := range n {
 			if p != me {
-				a.batch = append(a.batch, transport.Transfer{Peer: p, Kind: transport.RecvFold, Fold: func(dst, a, b []byte) {}, Next: len(a.batch) > first})
+				a.batch = append(a.batch,
+					transport.Transfer{Peer: p, Kind: transport.RecvFold, Fold: func(dst, a, b []byte) {},
+						Next: len(a.batch) > first})
 			}
 		}
 		return a

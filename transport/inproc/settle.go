@@ -46,7 +46,8 @@ func (nw *network) linger(rank int, lanes []*lane) {
 // heard reports whether all other members have come to the last broadcast, or will come to nothing any more.
 func (e *endpoint) heard(v *visit) bool {
 	for i, s := range v.seats {
-		if i != v.place && e.lane.eps[v.members[i]].left.Load() == nil && s.queue.at(v.broadcasts).number.Load() < v.broadcasts {
+		if i != v.place && e.lane.eps[v.members[i]].left.Load() == nil &&
+			s.queue.at(v.broadcasts).number.Load() < v.broadcasts {
 			return false
 		}
 	}

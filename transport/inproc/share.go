@@ -43,7 +43,8 @@ func checkRounds(members []int, rounds []int, w transport.Worker) error {
 		case pieces < 0:
 			return &transport.ArgumentError{Reason: fmt.Sprintf("Share of %d pieces in round %d", pieces, t)}
 		case len(rounds) > 1 && pieces > len(members):
-			return &transport.ArgumentError{Reason: fmt.Sprintf("Share of %d pieces in round %d of %d, by %d members: want at most "+
+			return &transport.ArgumentError{Reason: fmt.Sprintf("Share of %d pieces in round %d of %d, by %d "+
+				"members: want at most "+
 				"one for each", pieces, t, len(rounds), len(members))}
 		}
 	}
@@ -52,7 +53,8 @@ func checkRounds(members []int, rounds []int, w transport.Worker) error {
 
 // Share implements transport.PeerMemory. A call of one round is done apart where every member can have a processor,
 // else together; one of several always apart.
-func (e *endpoint) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int, w transport.Worker) error {
+func (e *endpoint) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int,
+	w transport.Worker) error {
 	if err := checkRounds(members, rounds, w); err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ func untilError(ctx context.Context, e transport.Endpoint, size int) error {
 			scribble(out, in)
 			return err
 		}
-		if err := same(fmt.Sprintf("round %d", round), in, made(size, origin{(me + n - 1) % n, me, 0, round})); err != nil {
+		if err := same(fmt.Sprintf("round %d", round), in,
+			made(size, origin{(me + n - 1) % n, me, 0, round})); err != nil {
 			panic(err) // what Exchange says it has delivered is not there
 		}
 		scribble(out, in)

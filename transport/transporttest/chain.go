@@ -137,7 +137,8 @@ func (s *suite) testChains(t *testing.T, n, size int) {
 				up = append(up, link{from: p, tag: 1, own: p == me})
 				down = append([]link{{from: p, own: p == me}}, down...)
 				if p != me {
-					sends = append(sends, send(p, 0, made(size, origin{me, p, 0, round})), send(p, 1, made(size, origin{me, p, 1, round})))
+					sends = append(sends, send(p, 0, made(size, origin{me, p, 0, round})),
+						send(p, 1, made(size, origin{me, p, 1, round})))
 				}
 			}
 			// Whose own operand would stand last has it first.

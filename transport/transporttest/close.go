@@ -133,7 +133,8 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 			if round == 3 {
 				close(busy)
 			}
-			if err := e.Exchange(background, call(0, round), []transport.Transfer{send(1, 0, out), recv(n-1, 0, in)}); err != nil {
+			if err := e.Exchange(background, call(0, round),
+				[]transport.Transfer{send(1, 0, out), recv(n-1, 0, in)}); err != nil {
 				return err
 			}
 		}

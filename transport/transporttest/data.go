@@ -16,7 +16,8 @@ type origin struct{ from, to, tag, round int }
 
 // fill writes bytes that depend on the origin and on their place.
 func fill(buf []byte, o origin) []byte {
-	x := uint64(o.from)*0x9e3779b97f4a7c15 + uint64(o.to)*0xbf58476d1ce4e5b9 + uint64(o.tag)*0x94d049bb133111eb + uint64(o.round)*0xd6e8feb86659fd93
+	x := uint64(o.from)*0x9e3779b97f4a7c15 + uint64(o.to)*0xbf58476d1ce4e5b9
+	x += uint64(o.tag)*0x94d049bb133111eb + uint64(o.round)*0xd6e8feb86659fd93
 	x ^= x >> 29
 	for i := 0; i < len(buf); i += 8 {
 		x += 0x9e3779b97f4a7c15
@@ -73,7 +74,8 @@ func same(what string, got, want []byte) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s: %d of %d bytes are wrong, the first at %d: %#x, want %#x", what, wrong, len(got), first, got[first], want[first])
+	return fmt.Errorf("%s: %d of %d bytes are wrong, the first at %d: %#x, want %#x",
+		what, wrong, len(got), first, got[first], want[first])
 }
 
 // op is the fold of the suite: neither commutative nor associative.
@@ -119,7 +121,8 @@ func recv(peer, tag int, buf []byte) transport.Transfer {
 }
 
 func recvFold(t testing.TB, peer, tag int, buf, with []byte) transport.Transfer {
-	return transport.Transfer{Peer: peer, Tag: uint32(tag), Kind: transport.RecvFold, Buf: buf, With: with, Fold: checkedOp(t, buf)}
+	return transport.Transfer{Peer: peer, Tag: uint32(tag), Kind: transport.RecvFold, Buf: buf, With: with,
+		Fold: checkedOp(t, buf)}
 }
 
 func next(t testing.TB, peer, tag int, buf, with []byte) transport.Transfer {

@@ -59,7 +59,8 @@ func (s *suite) deadlock(t *testing.T) {
 }
 
 // testDeadlock wants a *DeadlockError or, with a context that is done, merely an end.
-func (s *suite) testDeadlock(t *testing.T, n int, ctx context.Context, batch func(t testing.TB, me, n int) []transport.Transfer) {
+func (s *suite) testDeadlock(t *testing.T, n int, ctx context.Context,
+	batch func(t testing.TB, me, n int) []transport.Transfer) {
 	eps := lanes(t, s.connect(t, n))
 	errs := each(t, eps, func(e transport.Endpoint) error {
 		b := batch(t, e.Rank(), n)

@@ -27,7 +27,8 @@ func (s *suite) testRing(t *testing.T, n, size int) {
 		for round := range 3 {
 			fill(out, origin{me, to, 0, round})
 			scribble(in)
-			if err := e.Exchange(background, call(0, round), []transport.Transfer{send(to, 0, out), recv(from, 0, in)}); err != nil {
+			if err := e.Exchange(background, call(0, round),
+				[]transport.Transfer{send(to, 0, out), recv(from, 0, in)}); err != nil {
 				return err
 			}
 			if err := same(fmt.Sprintf("round %d", round), in, made(size, origin{from, me, 0, round})); err != nil {
@@ -65,7 +66,8 @@ func (s *suite) allToAll(t *testing.T) {
 					if p == me {
 						continue
 					}
-					if err := same(fmt.Sprintf("round %d from %d", round, p), in[p], made(size, origin{p, me, 0, round})); err != nil {
+					if err := same(fmt.Sprintf("round %d from %d", round, p), in[p],
+						made(size, origin{p, me, 0, round})); err != nil {
 						return err
 					}
 				}
@@ -93,7 +95,8 @@ func (s *suite) fold(t *testing.T) {
 						buf = own
 					}
 					out := made(size, origin{me, to, 0, 0})
-					if err := e.Exchange(background, call(0, 0), []transport.Transfer{recvFold(t, from, 0, buf, own), send(to, 0, out)}); err != nil {
+					if err := e.Exchange(background, call(0, 0),
+						[]transport.Transfer{recvFold(t, from, 0, buf, own), send(to, 0, out)}); err != nil {
 						return err
 					}
 					if err := same("folded", buf, want); err != nil {
@@ -126,7 +129,8 @@ func (s *suite) tags(t *testing.T) {
 								if p != me {
 									o := origin{p, me, tag, round}
 									in[o] = make([]byte, 5*tag)
-									batch = append(batch, recv(p, tag, in[o]), send(p, tag, made(5*tag, origin{me, p, tag, round})))
+									batch = append(batch, recv(p, tag, in[o]),
+										send(p, tag, made(5*tag, origin{me, p, tag, round})))
 								}
 							}
 						}
@@ -161,15 +165,18 @@ func (s *suite) runAhead(t *testing.T) {
 					if me == 0 {
 						fill(buf, origin{0, 0, 0, round})
 					} else {
-						if err := e.Exchange(background, call(round, me-1), []transport.Transfer{recv(me-1, 0, buf)}); err != nil {
+						if err := e.Exchange(background, call(round, me-1),
+							[]transport.Transfer{recv(me-1, 0, buf)}); err != nil {
 							return err
 						}
-						if err := same(fmt.Sprintf("message %d", round), buf, made(size, origin{0, 0, 0, round})); err != nil {
+						if err := same(fmt.Sprintf("message %d", round), buf,
+							made(size, origin{0, 0, 0, round})); err != nil {
 							return err
 						}
 					}
 					if me < n-1 {
-						if err := e.Exchange(background, call(round, me), []transport.Transfer{send(me+1, 0, buf)}); err != nil {
+						if err := e.Exchange(background, call(round, me),
+							[]transport.Transfer{send(me+1, 0, buf)}); err != nil {
 							return err
 						}
 						scribble(buf) // it has been taken
@@ -199,7 +206,8 @@ func (s *suite) runAhead(t *testing.T) {
 						return err
 					}
 					if in != nil {
-						if err := same(fmt.Sprintf("round %d", round), in, made(size, origin{from, me, 0, round})); err != nil {
+						if err := same(fmt.Sprintf("round %d", round), in,
+							made(size, origin{from, me, 0, round})); err != nil {
 							return err
 						}
 					}
@@ -234,7 +242,8 @@ func (s *suite) sameRound(t *testing.T) {
 				}
 				scribble(out)
 				if me != 0 {
-					if err := same(fmt.Sprintf("part %d", part), in, made(size, origin{before, me, 0, part})); err != nil {
+					if err := same(fmt.Sprintf("part %d", part), in,
+						made(size, origin{before, me, 0, part})); err != nil {
 						return err
 					}
 				}

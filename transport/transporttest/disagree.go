@@ -35,7 +35,8 @@ func wantMismatch(t testing.TB, rank int, err error, good, bad transport.Call, g
 		straight := m.Mine == good && m.Theirs == bad && m.MineBytes == goodBytes && m.TheirsBytes == badBytes
 		turned := m.Mine == bad && m.Theirs == good && m.MineBytes == badBytes && m.TheirsBytes == goodBytes
 		if !straight && !turned {
-			t.Errorf("replica %d: the mismatch is %v, want\n%+v, %d bytes\n%+v, %d bytes", rank, err, good, goodBytes, bad, badBytes)
+			t.Errorf("replica %d: the mismatch is %v, want\n%+v, %d bytes\n%+v, %d bytes",
+				rank, err, good, goodBytes, bad, badBytes)
 		}
 	default:
 		t.Errorf("replica %d: no MismatchError in %q", rank, fmt.Sprint(err))
@@ -48,7 +49,8 @@ func (s *suite) callMismatch(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.Recv, transport.RecvFold} {
 		for _, f := range fields {
 			for _, size := range []int{0, 100} {
-				t.Run(fmt.Sprintf("kind=%s/field=%s/size=%d", strings.ReplaceAll(kind.String(), " ", "_"), f.name, size), func(t *testing.T) {
+				t.Run(fmt.Sprintf("kind=%s/field=%s/size=%d",
+					strings.ReplaceAll(kind.String(), " ", "_"), f.name, size), func(t *testing.T) {
 					s.replicas(t, []int{2, 3, 5, 8}, func(t *testing.T, n int) {
 						good := call(0, 0)
 						bad := good
@@ -65,11 +67,12 @@ func (s *suite) callMismatch(t *testing.T) {
 func (s *suite) lengthMismatch(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.Recv, transport.RecvFold} {
 		for _, size := range [][2]int{{100, 101}, {100, 99}, {0, 1}, {1, 0}, {65536, 131072}} {
-			t.Run(fmt.Sprintf("kind=%s/sizes=%d,%d", strings.ReplaceAll(kind.String(), " ", "_"), size[0], size[1]), func(t *testing.T) {
-				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-					s.testMismatch(t, n, kind, call(0, 0), call(0, 0), size[0], size[1])
+			t.Run(fmt.Sprintf("kind=%s/sizes=%d,%d", strings.ReplaceAll(kind.String(), " ", "_"), size[0], size[1]),
+				func(t *testing.T) {
+					s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+						s.testMismatch(t, n, kind, call(0, 0), call(0, 0), size[0], size[1])
+					})
 				})
-			})
 		}
 	}
 }
@@ -102,7 +105,8 @@ func (s *suite) testMismatch(t *testing.T, n int, kind transport.Kind, good, bad
 					t.Errorf("replica %d: the round with the mismatch succeeds", me)
 				}
 				if apart && round == 0 {
-					if err := same(fmt.Sprintf("replica %d: receive buffer after the error", me), in, made(size, origin{9, 9, 9, 9})); err != nil {
+					if err := same(fmt.Sprintf("replica %d: receive buffer after the error", me), in,
+						made(size, origin{9, 9, 9, 9})); err != nil {
 						t.Error(err)
 					}
 				}

@@ -15,7 +15,8 @@ func lanes(t testing.TB, eps []transport.Endpoint) []transport.Endpoint {
 	all(t, eps, func(e transport.Endpoint) (err error) {
 		out[e.Rank()], err = e.Dup(background)
 		if err == nil && (out[e.Rank()].Rank() != e.Rank() || out[e.Rank()].Size() != e.Size()) {
-			err = fmt.Errorf("replica %d of %d has become %d of %d by Dup", e.Rank(), e.Size(), out[e.Rank()].Rank(), out[e.Rank()].Size())
+			err = fmt.Errorf("replica %d of %d has become %d of %d by Dup",
+				e.Rank(), e.Size(), out[e.Rank()].Rank(), out[e.Rank()].Size())
 		}
 		return err
 	})

@@ -28,7 +28,8 @@ func (s *suite) broadcastElsewhere(t *testing.T) {
 			return e.Broadcast(background, c, g.members, 0, make([]byte, 8))
 		},
 		"Exchange": func(e near, _ group, c transport.Call) error {
-			return e.Exchange(background, c, []transport.Transfer{{Peer: 0, Kind: transport.Recv, Buf: make([]byte, 8)}})
+			return e.Exchange(background, c,
+				[]transport.Transfer{{Peer: 0, Kind: transport.Recv, Buf: make([]byte, 8)}})
 		},
 	}
 	for what, wait := range waits {
@@ -68,7 +69,8 @@ func (s *suite) broadcastElsewhere(t *testing.T) {
 							if !errors.As(err, &m) {
 								t.Fatalf("%d: replica %d: no MismatchError in %v", i, rank, err)
 							}
-							if m.Mine.Seq != good.Seq || m.Theirs.Seq != good.Seq || m.Mine.Collective+m.Theirs.Collective != good.Collective+bad.Collective {
+							if m.Mine.Seq != good.Seq || m.Theirs.Seq != good.Seq ||
+								m.Mine.Collective+m.Theirs.Collective != good.Collective+bad.Collective {
 								t.Errorf("%d: replica %d: %v has not both calls", i, rank, err)
 							}
 						}

@@ -52,7 +52,8 @@ func (s *suite) late(t *testing.T) {
 					me := e.Rank()
 					for round := range 3 {
 						if me == (round+1)%n {
-							time.Sleep(10 * time.Millisecond) // ten times what it takes to look for deadlocks in process
+							// ten times what it takes to look for deadlocks in process
+							time.Sleep(10 * time.Millisecond)
 						}
 						b := batch(t, me, n)
 						for i := range b {

@@ -102,11 +102,13 @@ const meetPiece = 4096
 func (g group) stepping(e near, size, seq, more int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
-	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size), Scratch: make([]byte, pieces+2)}
+	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size),
+		Scratch: make([]byte, pieces+2)}
 	mine.Ins = [][]byte{mine.In[:size/2], nil, mine.In[size/2:]}
 	mine.Outs = [][]byte{{byte(me), byte(seq)}}
 	defer scribble(mine.In, mine.Out, mine.Scratch, mine.Outs[0])
-	w := &stepper{group: g, endpoint: e, place: slices.Index(g.members, me), mine: mine, size: size, seq: seq, pieces: pieces}
+	w := &stepper{group: g, endpoint: e, place: slices.Index(g.members, me), mine: mine, size: size, seq: seq,
+		pieces: pieces}
 	rounds := []int{len(g.members)}
 	for range more {
 		rounds = append(rounds, len(g.members))
@@ -195,8 +197,10 @@ func (w *stepper) look(all []transport.Memory) error {
 		if len(m.In) != w.size || len(m.Out) != w.size || len(m.Scratch) != w.pieces+2 {
 			return fmt.Errorf("member %d shows %d, %d and %d bytes", i, len(m.In), len(m.Out), len(m.Scratch))
 		}
-		if len(m.Ins) != 3 || len(m.Ins[0]) != w.size/2 || len(m.Ins[1]) != 0 || len(m.Ins[2]) != w.size-w.size/2 || len(m.Outs) != 1 {
-			return fmt.Errorf("member %d shows lists of %d and %d buffers, or of other lengths", i, len(m.Ins), len(m.Outs))
+		if len(m.Ins) != 3 || len(m.Ins[0]) != w.size/2 || len(m.Ins[1]) != 0 || len(m.Ins[2]) != w.size-w.size/2 ||
+			len(m.Outs) != 1 {
+			return fmt.Errorf("member %d shows lists of %d and %d buffers, or of other lengths",
+				i, len(m.Ins), len(m.Outs))
 		}
 		if w.size > 1 && (&m.Ins[0][0] != &m.In[0] || &m.Ins[2][0] != &m.In[w.size/2]) {
 			return fmt.Errorf("member %d shows other buffers in its list than it laid open", i)
@@ -251,7 +255,8 @@ func (g group) gathering(e near, size, seq int, silent uint, c transport.Combine
 			return fmt.Errorf("got from Gather %d bytes of member %d, want %d", len(all[i]), i, size)
 		}
 		if silent>>i&1 == 0 {
-			if err := same(fmt.Sprintf("gathered from member %d", i), all[i], made(size, origin{r, r, int(g.id), seq})); err != nil {
+			if err := same(fmt.Sprintf("gathered from member %d", i), all[i],
+				made(size, origin{r, r, int(g.id), seq})); err != nil {
 				return err
 			}
 		}
@@ -372,7 +377,8 @@ func (s *suite) mixed(t *testing.T) {
 			eps := s.connect(t, n)
 			g := everybody(n)
 			peers(t, eps, func(e near) error {
-				plan, own := rand.New(rand.NewPCG(uint64(seed), 6)), rand.New(rand.NewPCG(uint64(e.Rank()), uint64(seed)))
+				plan, own := rand.New(rand.NewPCG(uint64(seed), 6)),
+					rand.New(rand.NewPCG(uint64(e.Rank()), uint64(seed)))
 				for seq := range 200 {
 					size := []int{0, 1, 8, 9, 64, 4000}[plan.IntN(6)]
 					what, k := plan.IntN(6), plan.IntN(3)

@@ -35,8 +35,10 @@ func (s *suite) badArguments(t *testing.T) {
 		refused("Broadcast/"+name, e.Broadcast(background, g.call(0), members, 0, nil))
 	}
 	refused("Share of -1 pieces", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{-1}, &worker{}))
-	refused("Share of -1 pieces in round 1", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{3, -1}, &worker{}))
-	refused("Share of 4 pieces in one of several rounds", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{3, 4}, &worker{}))
+	refused("Share of -1 pieces in round 1",
+		e.Share(background, g.call(0), g.members, transport.Memory{}, []int{3, -1}, &worker{}))
+	refused("Share of 4 pieces in one of several rounds",
+		e.Share(background, g.call(0), g.members, transport.Memory{}, []int{3, 4}, &worker{}))
 	refused("Share by nobody", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{1}, nil))
 	refused("Broadcast of too much", e.Broadcast(background, g.call(0), g.members, 0, make([]byte, limit+1)))
 	for _, root := range []int{-1, 3} {
@@ -94,9 +96,11 @@ func (s *suite) shareBusy(t *testing.T) {
 				tried := workFunc(func([]transport.Memory, int, int) {
 					_, _, gathered := e.Gather(background, g.call(seq), g.members, nil, 0, nil)
 					for what, err := range map[string]error{
-						"Gather":    gathered,
-						"Share":     e.Share(background, g.call(seq), g.members, transport.Memory{}, []int{1}, &worker{}),
-						"rounds":    e.Share(background, g.call(seq), g.members, transport.Memory{}, []int{1, 1}, &worker{}),
+						"Gather": gathered,
+						"Share": e.Share(background, g.call(seq), g.members, transport.Memory{}, []int{1},
+							&worker{}),
+						"rounds": e.Share(background, g.call(seq), g.members, transport.Memory{}, []int{1, 1},
+							&worker{}),
 						"Broadcast": e.Broadcast(background, g.call(seq), g.members, 0, nil),
 						"Exchange":  e.Exchange(background, call(0, 0), nil),
 					} {
@@ -150,11 +154,14 @@ func (s *suite) memoryMismatch(t *testing.T) {
 						case "gather":
 							_, _, err = e.Gather(background, mine, g.members, buf[:100], 100, combine{})
 						case "share":
-							err = e.Share(background, mine, g.members, transport.Memory{In: buf, Out: buf, Scratch: buf}, []int{1}, &worker{})
+							err = e.Share(background, mine, g.members,
+								transport.Memory{In: buf, Out: buf, Scratch: buf}, []int{1}, &worker{})
 						default:
-							err = e.Share(background, mine, g.members, transport.Memory{In: buf, Out: buf, Scratch: buf}, []int{n, n}, spoils)
+							err = e.Share(background, mine, g.members,
+								transport.Memory{In: buf, Out: buf, Scratch: buf}, []int{n, n}, spoils)
 						}
-						if err := same(fmt.Sprintf("replica %d: buffer after the error", me), buf, made(1000, origin{me, 0, 0, 0})); err != nil {
+						if err := same(fmt.Sprintf("replica %d: buffer after the error", me), buf,
+							made(1000, origin{me, 0, 0, 0})); err != nil {
 							t.Error(err)
 						}
 						scribble(buf)
@@ -186,7 +193,8 @@ func (s *suite) memoryExchange(t *testing.T) {
 						buf := make([]byte, 1000)
 						defer scribble(buf)
 						if e.Rank() > 0 {
-							return e.(near).Share(background, g.call(0), g.members, transport.Memory{In: buf, Out: buf}, []int{n, n}, workFunc(nil))
+							return e.(near).Share(background, g.call(0), g.members, transport.Memory{In: buf, Out: buf},
+								[]int{n, n}, workFunc(nil))
 						}
 						c := g.call(0)
 						if other {
@@ -230,7 +238,8 @@ func (s *suite) overlapping(t *testing.T) {
 // openHouse has Shares of several rounds until one fails. At each point it calls hook: before a Share, in its first
 // round, and in its last. Buffers are spoiled as soon as they are the replica's own again, but of a replica that keeps
 // its buffers.
-func openHouse(ctx context.Context, e near, g group, mine transport.Memory, hook func(point, seq int), keeps bool) error {
+func openHouse(ctx context.Context, e near, g group, mine transport.Memory, hook func(point, seq int),
+	keeps bool) error {
 	size, n := len(mine.In), len(g.members)
 	board := min(100, size)
 	for seq := range enough {
@@ -241,25 +250,26 @@ func openHouse(ctx context.Context, e near, g group, mine transport.Memory, hook
 			_, _, err = e.Gather(ctx, g.call(seq), g.members, make([]byte, board), board, combine{})
 		} else {
 			rounds := []int{n, n, n}[seq%2:]
-			err = e.Share(ctx, g.call(seq), g.members, mine, rounds, workFunc(func(all []transport.Memory, round, i int) {
-				if round == 0 {
-					hook(1, seq)
-					for k := i; k*meetPiece < size && !keeps; k += n {
-						share(all, k, nil)
-						if e.Err() != nil { // between parts, not before the first: that there is a piece is enough
-							return
+			err = e.Share(ctx, g.call(seq), g.members, mine, rounds,
+				workFunc(func(all []transport.Memory, round, i int) {
+					if round == 0 {
+						hook(1, seq)
+						for k := i; k*meetPiece < size && !keeps; k += n {
+							share(all, k, nil)
+							if e.Err() != nil { // between parts, not before the first: that there is a piece is enough
+								return
+							}
 						}
 					}
-				}
-				if round == 1 {
-					for k := 0; k*meetPiece < size && e.Err() == nil; k++ {
-						_ = append([]byte{}, all[(i+1)%n].Out[k*meetPiece:min(size, (k+1)*meetPiece)]...)
+					if round == 1 {
+						for k := 0; k*meetPiece < size && e.Err() == nil; k++ {
+							_ = append([]byte{}, all[(i+1)%n].Out[k*meetPiece:min(size, (k+1)*meetPiece)]...)
+						}
 					}
-				}
-				if round == len(rounds)-1 {
-					hook(2, seq)
-				}
-			}))
+					if round == len(rounds)-1 {
+						hook(2, seq)
+					}
+				}))
 		}
 		if !keeps {
 			scribble(mine.In, mine.Out)
@@ -313,7 +323,8 @@ func (s *suite) roundsBreak(t *testing.T) {
 										scribble(mems[who].In, mems[who].Out)
 									}
 								}
-								if i%3 == 0 && (how != "close" || point == 0) { // a Share cannot be closed by its Worker
+								// a Share cannot be closed by its Worker
+								if i%3 == 0 && (how != "close" || point == 0) {
 									act()
 									return
 								}
@@ -333,7 +344,8 @@ func (s *suite) roundsBreak(t *testing.T) {
 						for _, buf := range [][]byte{m.In, m.Out} {
 							want := make([]byte, size)
 							scribble(want)
-							if err := same(fmt.Sprintf("%d: buffer of replica %d after the error", i, r), buf, want); err != nil {
+							if err := same(fmt.Sprintf("%d: buffer of replica %d after the error", i, r), buf,
+								want); err != nil {
 								t.Error(err)
 							}
 						}
@@ -374,7 +386,8 @@ func (s *suite) memoryMissing(t *testing.T) {
 				errs := each(t, eps, func(ep transport.Endpoint) error {
 					e := ep.(near)
 					if e.Rank() > 0 {
-						return openHouse(ctx, e, g, transport.Memory{In: make([]byte, 100), Out: make([]byte, 100)}, func(int, int) {}, false)
+						return openHouse(ctx, e, g, transport.Memory{In: make([]byte, 100), Out: make([]byte, 100)},
+							func(int, int) {}, false)
 					}
 					if err := g.gathering(e, 100, 100, 0, nil); err == nil {
 						t.Error("a Gather meets a Share of another call")

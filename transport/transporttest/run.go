@@ -206,7 +206,8 @@ func all(t testing.TB, eps []transport.Endpoint, body func(e transport.Endpoint)
 // call is the fingerprint of the seq-th call of a test. No field is zero, so that none can be forgotten.
 func call(seq, round int) transport.Call {
 	return transport.Call{
-		Group: 0x1122334455667788, Seq: uint64(seq) + 1, Count: 1<<40 + 3, Digest: 0x99aabbccddeeff01, Root: 70000, Round: uint32(round) + 1,
+		Group: 0x1122334455667788, Seq: uint64(seq) + 1, Count: 1<<40 + 3, Digest: 0x99aabbccddeeff01, Root: 70000,
+		Round:      uint32(round) + 1,
 		Collective: 2, Operator: 3, DType: 4, Method: 5,
 	}
 }

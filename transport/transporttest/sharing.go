@@ -50,7 +50,8 @@ func share(mems []transport.Memory, piece int, acc []byte) {
 func (g group) sharing(e near, size, seq int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
-	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size), Scratch: make([]byte, pieces)}
+	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size),
+		Scratch: make([]byte, pieces)}
 	defer scribble(mine.In, mine.Out, mine.Scratch)
 	random := rand.New(rand.NewPCG(uint64(me), uint64(seq)))
 	if err := e.Share(background, g.call(seq), g.members, mine, []int{pieces}, &worker{random: random}); err != nil {
@@ -311,7 +312,8 @@ func (s *suite) shareBreak(t *testing.T) {
 						for k, b := range bufs {
 							want := make([]byte, len(b))
 							scribble(want)
-							if err := same(fmt.Sprintf("%d: buffer %d of replica %d after the error", i, k, e.Rank()), b, want); err != nil {
+							if err := same(fmt.Sprintf("%d: buffer %d of replica %d after the error", i, k, e.Rank()),
+								b, want); err != nil {
 								t.Error(err)
 							}
 						}

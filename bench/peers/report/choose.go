@@ -25,7 +25,9 @@ func choose(w io.Writer, all []sample, best int) error {
 	}
 	sizes := map[job][]int{}
 	for p, list := range ranked {
-		slices.SortFunc(list, func(a, b sample) int { return cmp.Or(cmp.Compare(a.micro, b.micro), cmp.Compare(a.config, b.config)) })
+		slices.SortFunc(list, func(a, b sample) int {
+			return cmp.Or(cmp.Compare(a.micro, b.micro), cmp.Compare(a.config, b.config))
+		})
 		for _, s := range list[:min(best, len(list))] {
 			j := job{s.config, p.collective}
 			sizes[j] = append(sizes[j], p.bytes)

@@ -13,7 +13,8 @@ func writeTables(w io.Writer, n int, tables []table) error {
 	var b strings.Builder
 	for _, t := range tables {
 		fmt.Fprintf(&b, "# %s, %d replicas, medians of rounds%s\n", t.collective, n, t.rounds())
-		fmt.Fprintf(&b, "# %10s %12s %12s  %-12s %10s %12s %11s\n", "size", "ours", "best peer", "which", "peer/ours", "floor", "ours/floor")
+		fmt.Fprintf(&b, "# %10s %12s %12s  %-12s %10s %12s %11s\n",
+			"size", "ours", "best peer", "which", "peer/ours", "floor", "ours/floor")
 		fmt.Fprintf(&b, "# %10s %12s %12s  %-12s %10s %12s %11s\n", "(B)", "(us)", "(us)", "", "", "(us)", "")
 		var ratios, floors, large []float64
 		slower, worst := 0, 0.0
@@ -26,11 +27,14 @@ func writeTables(w io.Writer, n int, tables []table) error {
 			if r.bytes >= 32<<10 {
 				large, worst = append(large, vsFloor), max(worst, vsFloor)
 			}
-			fmt.Fprintf(&b, "  %10d %12s %12s  %-12s %10s %12s %11s\n", r.bytes, digits(r.ours), digits(r.peer), r.config, digits(vsPeer), digits(r.floor), digits(vsFloor))
+			fmt.Fprintf(&b, "  %10d %12s %12s  %-12s %10s %12s %11s\n",
+				r.bytes, digits(r.ours), digits(r.peer), r.config, digits(vsPeer), digits(r.floor), digits(vsFloor))
 		}
-		fmt.Fprintf(&b, "# geometric mean: peer/ours %s, slower at %d of %d sizes", digits(geometric(ratios)), slower, len(t.rows))
+		fmt.Fprintf(&b, "# geometric mean: peer/ours %s, slower at %d of %d sizes",
+			digits(geometric(ratios)), slower, len(t.rows))
 		if g := geometric(floors); g > 0 {
-			fmt.Fprintf(&b, "; ours/floor %s, from 32 KiB up %s, at worst %s", digits(g), digits(geometric(large)), digits(worst))
+			fmt.Fprintf(&b, "; ours/floor %s, from 32 KiB up %s, at worst %s",
+				digits(g), digits(geometric(large)), digits(worst))
 		}
 		fmt.Fprintf(&b, "\n\n")
 	}
@@ -71,7 +75,8 @@ func digits(v float64) string {
 // writeCSV writes the same for programs, with empty fields for what is not known.
 func writeCSV(w io.Writer, n int, tables []table) error {
 	out := csv.NewWriter(w)
-	lines := [][]string{{"collective", "n", "bytes", "ours_us", "peer_us", "peer", "peer_over_ours", "floor_us", "ours_over_floor", "rounds", "rounds_used"}}
+	lines := [][]string{{"collective", "n", "bytes",
+		"ours_us", "peer_us", "peer", "peer_over_ours", "floor_us", "ours_over_floor", "rounds", "rounds_used"}}
 	field := func(v float64) string {
 		if v == 0 {
 			return ""
@@ -80,8 +85,10 @@ func writeCSV(w io.Writer, n int, tables []table) error {
 	}
 	for _, t := range tables {
 		for _, r := range t.rows {
-			lines = append(lines, []string{t.collective, strconv.Itoa(n), strconv.Itoa(r.bytes), field(r.ours), field(r.peer), r.config, field(ratio(r.peer, r.ours)),
-				field(r.floor), field(ratio(r.ours, r.floor)), strconv.Itoa(len(t.latencies)), strconv.Itoa(len(t.used))})
+			lines = append(lines, []string{t.collective, strconv.Itoa(n), strconv.Itoa(r.bytes), field(r.ours),
+				field(r.peer), r.config, field(ratio(r.peer, r.ours)),
+				field(r.floor), field(ratio(r.ours, r.floor)), strconv.Itoa(len(t.latencies)),
+				strconv.Itoa(len(t.used))})
 		}
 	}
 	return out.WriteAll(lines)

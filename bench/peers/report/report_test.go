@@ -79,7 +79,8 @@ func TestBadLines(t *testing.T) {
 		strings.Replace(ours, "0.5", "x", 1):         `"x"`,
 		strings.Replace(ours, "ours,1", "ours,a", 1): `"a"`,
 	} {
-		if _, err := report(t, ours+"\n"+line+"\n", "-n", "2"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "line 2") {
+		if _, err := report(t, ours+"\n"+line+"\n", "-n", "2"); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%q: %v, want %q", line, err, want)
 		}
 	}

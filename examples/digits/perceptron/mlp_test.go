@@ -76,7 +76,8 @@ func TestGradient(t *testing.T) {
 		t.Errorf("loss %v, want %v", loss, want)
 	}
 	const firstBias1, firstWeight2, firstBias2 = Pixels * Hidden, Pixels*Hidden + Hidden, NumParams - Classes
-	places := []int{0, firstBias1 - 1, firstBias1, firstWeight2 - 1, firstWeight2, firstBias2 - 1, firstBias2, NumParams - 1}
+	places := []int{0, firstBias1 - 1, firstBias1, firstWeight2 - 1, firstWeight2, firstBias2 - 1, firstBias2,
+		NumParams - 1}
 	for range 200 {
 		places = append(places, rng.IntN(NumParams))
 	}

@@ -81,7 +81,8 @@ func (l *Carrier) barrier(ctx context.Context, call transport.Call, members []in
 	batch := l.batch[:0]
 	for _, m := range members {
 		if m != l.Endpoint.Rank() {
-			batch = append(batch, transport.Transfer{Peer: m, Kind: transport.Send}, transport.Transfer{Peer: m, Kind: transport.Recv})
+			batch = append(batch, transport.Transfer{Peer: m, Kind: transport.Send},
+				transport.Transfer{Peer: m, Kind: transport.Recv})
 		}
 	}
 	l.batch = batch

@@ -98,7 +98,8 @@ func (j *Job) Describe(dtype tensor.DType, n int) {
 // for a call of few bytes that shows.
 func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts []int, n int) {
 	if len(j.Ins) == 0 {
-		j.Ins, j.Outs, j.DTypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1), make([]int, 1)
+		j.Ins, j.Outs, j.DTypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1),
+			make([]int, 1)
 	}
 	// Field by field: the bytes have just been written one by one, and to read them as a word stalls.
 	j.Collective, j.Reduction, j.Root, j.parts = a.Collective, a.Reduction, a.Root, parts

@@ -42,7 +42,8 @@ func (w *Way) NewHybrid() *Hybrid {
 func (h *Hybrid) perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
 	p := &h.carrier.phases
 	p.Hybrid, p.fingerprint, p.done, p.question = h, *fingerprint, 0, j.Question
-	p.whole = whole{Ask: j.Ask, dtype: j.DTypes[0], dst: j.Outs[0], src: j.Ins[0], srcLen: len(j.Ins[0]) / j.DTypes[0].Size()}
+	p.whole = whole{Ask: j.Ask, dtype: j.DTypes[0], dst: j.Outs[0], src: j.Ins[0],
+		srcLen: len(j.Ins[0]) / j.DTypes[0].Size()}
 	err := phasingOf(j.Collective).perform(p, ctx)
 	p.whole = whole{} // hold on to nobody's buffers
 	p.part.Forget()
@@ -155,7 +156,8 @@ type phases struct {
 }
 
 // do carries out the next phase, the way of some members: a collective of src into dst.
-func (p *phases) do(ctx context.Context, w *Way, collective schedule.Collective, dst, src []byte, r Reduction, root int) error {
+func (p *phases) do(ctx context.Context, w *Way, collective schedule.Collective, dst, src []byte, r Reduction,
+	root int) error {
 	size := p.whole.dtype.Size()
 	a := Ask{Collective: collective, Reduction: r, Root: root}
 	n := len(src) / size
@@ -284,7 +286,8 @@ func (p *phases) allGather(ctx context.Context) error {
 		return err
 	}
 	for d := range p.Domains {
-		if err := p.do(ctx, p.Inside, schedule.AllGather, block(k.dst, d, bytes*p.Each), block(mine, d, bytes), none, 0); err != nil {
+		if err := p.do(ctx, p.Inside, schedule.AllGather,
+			block(k.dst, d, bytes*p.Each), block(mine, d, bytes), none, 0); err != nil {
 			return err
 		}
 	}
@@ -298,7 +301,8 @@ func (p *phases) allToAll(ctx context.Context) error {
 	bytes := len(k.src) / p.Domains
 	mine := p.room(len(k.src))
 	for d := range p.Domains {
-		if err := p.do(ctx, p.Inside, schedule.AllToAll, block(mine, d, bytes), block(k.src, d, bytes), none, 0); err != nil {
+		if err := p.do(ctx, p.Inside, schedule.AllToAll,
+			block(mine, d, bytes), block(k.src, d, bytes), none, 0); err != nil {
 			return err
 		}
 	}

@@ -64,12 +64,14 @@ func newPlan(spec methods.Spec, rank int, members []int) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(), needsApart: !spec.InPlace}
+	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(),
+		needsApart: !spec.InPlace}
 	steps := 0
 	for _, r := range program {
 		steps += len(r.Moves)
 	}
-	b := planBuilder{plan: p, moves: make([]planMove, 0, steps), sent: make([]uint32, spec.Size), received: make([]uint32, spec.Size)}
+	b := planBuilder{plan: p, moves: make([]planMove, 0, steps), sent: make([]uint32, spec.Size),
+		received: make([]uint32, spec.Size)}
 	p.rounds = make([]planRound, 0, len(program))
 	for _, r := range program {
 		p.rounds = append(p.rounds, b.round(r))
@@ -148,11 +150,13 @@ func (p *plan) note(sp schedule.Span) {
 // packed. For the same as last time it has nothing to do.
 func (p *plan) place(i, n int, parts []int, packed *pack.Packing) *placement {
 	for len(p.places) <= i {
-		p.places = append(p.places, &placement{elements: -1, bounds: make([]int, p.chunks+1), starts: make([]int, len(p.slots))})
+		p.places = append(p.places,
+			&placement{elements: -1, bounds: make([]int, p.chunks+1), starts: make([]int, len(p.slots))})
 	}
 	at := p.places[i]
 	switch {
-	case packed != nil && at.layout == packed.Number, packed == nil && at.elements == n && slices.Equal(at.parts, parts):
+	case packed != nil && at.layout == packed.Number,
+		packed == nil && at.elements == n && slices.Equal(at.parts, parts):
 		return at
 	case packed != nil:
 		copy(at.bounds, packed.Bounds)

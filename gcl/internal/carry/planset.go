@@ -48,7 +48,8 @@ func (w *Way) planSet(key planKey, spec methods.Spec) *planSet {
 
 // newPlanSet makes a set without plans.
 func newPlanSet(spec methods.Spec, members []int) *planSet {
-	s := &planSet{spec: spec, members: members, rankOf: make(map[int]int, len(members)), ranks: make([]rankPlan, len(members))}
+	s := &planSet{spec: spec, members: members, rankOf: make(map[int]int, len(members)),
+		ranks: make([]rankPlan, len(members))}
 	for rank, m := range members {
 		s.rankOf[m] = rank
 	}

@@ -108,7 +108,8 @@ func (s *shared) run(ctx context.Context, w *Way, j *Job, r *route.Route, finger
 // setUp makes ready for one job.
 func (s *shared) setUp(w *Way, j *Job, r *route.Route, fingerprint *transport.Call) {
 	s.members, s.rank, s.call = w.Group.Members, w.Group.Rank, *fingerprint
-	s.call.Method = uint8(r.Method) // long before s.call is copied: reading 16 bytes right after writing one of them stalls
+	// long before s.call is copied: reading 16 bytes right after writing one of them stalls
+	s.call.Method = uint8(r.Method)
 	s.contract, s.root = j.Collective.Contract(), j.Root
 	s.by, s.large, s.segment = 0, false, max(w.Tile, lane.LineBytes)
 	s.cache = w.Cache
@@ -169,7 +170,8 @@ func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), MaxPieceBytes, s.segment)
 	pieces := (s.total + size - 1) / size
 	s.pieces[0] = max(pieces, min(lane.RoundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
-	s.large = s.footprint >= s.cache/4*3/n                                           // docs/peer-memory.md, "Past the caches"
+	// docs/peer-memory.md, "Past the caches"
+	s.large = s.footprint >= s.cache/4*3/n
 	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces[:], s)
 	if s.worked { // hold on to nobody's buffers
 		s.worked = false

@@ -61,7 +61,8 @@ func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fing
 	runs := w.Carrier.runs[:0]
 	from, to := s.layout.ChunkRange(0, s.layout.Chunks), s.layout.ChunkRange(0, s.layout.Chunks)
 	if size > 0 || len(m.separate) == 0 {
-		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint, segment: w.segment(packedUnit)}
+		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint,
+			segment: w.segment(packedUnit)}
 		per := s.layout.Chunks / w.Size()
 		if s.scatters {
 			to = s.layout.ChunkRange(s.rank*per, (s.rank+1)*per)
@@ -77,7 +78,8 @@ func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fing
 		runs = append(runs, r)
 	}
 	for _, t := range m.separate {
-		r := run{elements: s.elements[t], elemSize: s.DTypes[t].Size(), input: ins[t], output: s.Outs[t], call: fingerprint, parts: j.parts, segment: w.segment(s.DTypes[t].Size())}
+		r := run{elements: s.elements[t], elemSize: s.DTypes[t].Size(), input: ins[t], output: s.Outs[t],
+			call: fingerprint, parts: j.parts, segment: w.segment(s.DTypes[t].Size())}
 		r.fold, r.many = m.packing.Binary[s.DTypes[t]], m.packing.Many[s.DTypes[t]]
 		if apart && lane.Address(r.input) == lane.Address(r.output) {
 			r.input, kept = kept[:len(r.input)], kept[lane.RoundUp(len(r.input), pack.Align):]
@@ -144,7 +146,8 @@ func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
 	m := s.packed
 	m.separate = m.separate[:0]
 	for t, dtype := range s.DTypes {
-		large := s.elements[t]*dtype.Size()/cut >= separateBytes && len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
+		large := s.elements[t]*dtype.Size()/cut >= separateBytes &&
+			len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
 		large = large || len(s.DTypes) == 1 // nothing to share a message with
 		if large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {
 			m.separate = append(m.separate, t)

@@ -78,7 +78,8 @@ func newStepped(l *Carrier, set *planSet, rank int) (*stepped, error) {
 			}
 			sent := theirs.sent(t, replica, m.tag)
 			if sent == nil {
-				return nil, fmt.Errorf("%v: rank %d receives message %d of rank %d in round %d, which does not send it", set.spec.Method, rank, m.tag, from, t)
+				return nil, fmt.Errorf("%v: rank %d receives message %d of rank %d in round %d, which does not send it",
+					set.spec.Method, rank, m.tag, from, t)
 			}
 			s.from[t][i] = origin{known[from], sent.buf}
 		}
@@ -172,7 +173,8 @@ func (s *stepped) look(mems []transport.Memory) {
 		at := 0 // in the rank's scratch memory, as giveScratch has it
 		for i := range s.runs {
 			own := &s.runs[i]
-			r := run{elements: own.elements, elemSize: own.elemSize, parts: own.parts, packed: own.packed, segment: own.segment, input: m.Ins[i], output: m.Outs[i]}
+			r := run{elements: own.elements, elemSize: own.elemSize, parts: own.parts, packed: own.packed,
+				segment: own.segment, input: m.Ins[i], output: m.Outs[i]}
 			bytes := from.plan.putAt(from.plan.placeAs(i, own.place), &r)
 			r.scratch = m.Scratch[at : at+bytes]
 			at += lane.RoundUp(bytes, pack.Align)
@@ -191,7 +193,9 @@ func (s *stepped) moves(t, k int, me *run) {
 			continue
 		}
 		dst := me.bytes(m.buf)
-		srcs := s.srcs[:0] // in the order of the fold, but that the own operand of a first link may stand before or after: operators are commutative
+		// In the order of the fold. The own operand of a first link may stand on either side of what comes: operators
+		// are commutative.
+		srcs := s.srcs[:0]
 		for first := i; i < len(moves) && (i == first || moves[i].next); i++ {
 			if moves[i].with.Count > 0 {
 				srcs = append(srcs, me.bytes(moves[i].with))

@@ -39,7 +39,8 @@ func TestWindowLeavesTagsForAll(t *testing.T) {
 					}
 					for way, k := range messages {
 						if tags := k * tensors * window; tags > transport.MaxTag+1 {
-							t.Errorf("%v %v of %d tensors, round %d: %d tags with replica %d", m, c, tensors, round, tags, way[1])
+							t.Errorf("%v %v of %d tensors, round %d: %d tags with replica %d",
+								m, c, tensors, round, tags, way[1])
 						}
 					}
 				}

@@ -115,7 +115,9 @@ func (p part) dump(b *strings.Builder, found []Place, s ticks.Scale, zero int64)
 			if at.Recorder == f {
 				break
 			}
-		} else if at.Recorder == f && at.Seq != 0 && !slices.ContainsFunc(p.aside, func(w *Waiting) bool { return w.at(at) }) {
+		} else if at.Recorder == f && at.Seq != 0 && !slices.ContainsFunc(p.aside, func(w *Waiting) bool {
+			return w.at(at)
+		}) {
 			overwritten = fmt.Sprintf("; #%d of group %s has been overwritten", at.Seq, wire.GroupName(at.Group))
 		}
 	}
@@ -236,7 +238,8 @@ func writeRows(b *strings.Builder, rows [][]string) {
 		}
 	}
 	for _, row := range rows {
-		line := fmt.Sprintf("%-1s %*s  %*s  %-*s  %s", row[0], widths[1], row[1], widths[2], row[2], widths[3], row[3], row[4])
+		line := fmt.Sprintf("%-1s %*s  %*s  %-*s  %s",
+			row[0], widths[1], row[1], widths[2], row[2], widths[3], row[3], row[4])
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }

@@ -58,7 +58,8 @@ func (w *Whereabouts) WaitingFor(own *Recorder, members []int, group, seq uint64
 		aside := w.onOthers(m, f)
 		switch r, ok := f.find(group, seq); {
 		case !ok:
-			missing = append(missing, fmt.Sprintf("replica %d, which %s", m, strings.Join(append(aside, w.doing(f, own)), " and ")))
+			missing = append(missing,
+				fmt.Sprintf("replica %d, which %s", m, strings.Join(append(aside, w.doing(f, own)), " and ")))
 		case aside != nil:
 			behind = append(behind, fmt.Sprintf("replica %d is in it, and %s", m, strings.Join(aside, " and ")))
 		case r.state != done && progressOf(&r).before(mine):
@@ -130,7 +131,8 @@ func (w *Whereabouts) doing(f, own *Recorder) string {
 	}
 	for _, p := range f.queue() {
 		if p.state == awaiting {
-			return fmt.Sprintf("has %s wait for its turn%s, behind %s", wire.CollectiveName(p.collective)+wire.Quote(p.label.Name), here, w.Latest(f))
+			return fmt.Sprintf("has %s wait for its turn%s, behind %s",
+				wire.CollectiveName(p.collective)+wire.Quote(p.label.Name), here, w.Latest(f))
 		}
 	}
 	last, ok := f.last()

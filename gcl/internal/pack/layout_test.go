@@ -52,7 +52,8 @@ func checkLayout(t *testing.T, l *Layout, extents []Extent, cut, ranks int) {
 				lo, hi = chunks.SplitPadded(e.Elements, ranks, cut, f)
 			}
 			if frag.Lo != lo || frag.Hi != hi || lo == hi || lo != next[frag.Tensor] {
-				t.Errorf("chunk %d of tensor %d is elements %d to %d, want %d to %d, from %d on", f, frag.Tensor, frag.Lo, frag.Hi, lo, hi, next[frag.Tensor])
+				t.Errorf("chunk %d of tensor %d is elements %d to %d, want %d to %d, from %d on",
+					f, frag.Tensor, frag.Lo, frag.Hi, lo, hi, next[frag.Tensor])
 			}
 			next[frag.Tensor] = hi
 			size := e.Work.Size()

@@ -25,7 +25,9 @@ func (p Pricer) phases(h *carry.Hybrid) []pricedPhase {
 		if part.Across {
 			w = h.Across
 		}
-		out = append(out, pricedPhase{Pricer{w, p.Topology, carry.Ask{Collective: part.Collective, Reduction: p.Reduction}, p.DType, part.Elements}, part.Across, part.Times})
+		out = append(out, pricedPhase{Pricer{w, p.Topology,
+			carry.Ask{Collective: part.Collective, Reduction: p.Reduction}, p.DType, part.Elements}, part.Across,
+			part.Times})
 	}
 	return out
 }
@@ -78,7 +80,8 @@ func (p Pricer) whyHybrid() string {
 	r := across.route()
 	reason := "as the options ask"
 	if r.Because == route.AsTuned {
-		reason = "since " + across.Setting.Tuning.Why(across.Collective, across.Size(), int64(across.Elements)*int64(p.DType.Size()), p.Setting.Strided)
+		reason = "since " + across.Setting.Tuning.Why(across.Collective, across.Size(),
+			int64(across.Elements)*int64(p.DType.Size()), p.Setting.Strided)
 	}
 	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
 		r.Method, p.Hybrid.Domains, reason, inside.route().Method, Ranks(p.Hybrid.Each))

@@ -143,7 +143,8 @@ func (p Pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
 // messages is a method without barriers.
 func (p Pricer) messages(m methods.Method) (Candidate, error) {
 	e, err := p.price(p.specOf(m), p.bytes())
-	return Candidate{Implementation: route.Syncless, Method: m, Rounds: e.Rounds, SentBytes: e.SentBytes, Estimate: e.Time}, err
+	return Candidate{Implementation: route.Syncless, Method: m, Rounds: e.Rounds, SentBytes: e.SentBytes,
+		Estimate: e.Time}, err
 }
 
 // withBarriers is a method by messages with a barrier before each round, which is an empty message from everyone to
@@ -155,7 +156,8 @@ func (p Pricer) withBarriers(m methods.Method) (Candidate, error) {
 	}
 	barrier, err := p.price(methods.Spec{Method: methods.Direct, Collective: schedule.AllToAll, Size: p.Size()}, 0)
 	c.Implementation, c.Barriers = route.Syncful, c.Rounds
-	c.Estimate = max(c.Estimate, c.Estimate+time.Duration(c.Barriers)*barrier.Time) // but not past the greatest Duration
+	// but not past the greatest Duration
+	c.Estimate = max(c.Estimate, c.Estimate+time.Duration(c.Barriers)*barrier.Time)
 	return c, err
 }
 
@@ -185,7 +187,8 @@ func (p Pricer) onePass() Candidate {
 		c.Barriers = 1
 	}
 	read, written := float64(n), float64(n)
-	dealt := contract.Deals() || contract.Input == schedule.Own && contract.Output == schedule.AtRoot // one part for each rank
+	// one part for each rank
+	dealt := contract.Deals() || contract.Input == schedule.Own && contract.Output == schedule.AtRoot
 	switch {
 	case contract.Combines && contract.Output != schedule.Own && small:
 		c.SentBytes, read = (ranks-1)*n, float64(ranks*n) // everyone, or the root, reduces everything

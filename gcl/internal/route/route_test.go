@@ -42,7 +42,9 @@ func routeSettings() (names []string, settings []Setting) {
 	add("Hybrid, one domain", func(s *Setting) { s.Implementation = Hybrid })
 	add("Hybrid, one in each", func(s *Setting) { s.Implementation, s.Domains, s.Each = Hybrid, 4, 1 })
 	add("Hybrid, two by two", func(s *Setting) { s.Implementation, s.Domains, s.Each = Hybrid, 2, 2 })
-	add("Hybrid, two by two, Reproducible", func(s *Setting) { s.Implementation, s.Domains, s.Each, s.Reproducible = Hybrid, 2, 2, true })
+	add("Hybrid, two by two, Reproducible", func(s *Setting) {
+		s.Implementation, s.Domains, s.Each, s.Reproducible = Hybrid, 2, 2, true
+	})
 	return names, settings
 }
 

@@ -50,7 +50,8 @@ func TestGroupID(t *testing.T) {
 // TestGroupIDWithoutName: members that the number has no room for, or that lie apart by this and that.
 func TestGroupIDWithoutName(t *testing.T) {
 	seen := map[uint64]bool{}
-	for _, members := range [][]int{{1 << 21}, {0, 1 << 21}, {0, 1<<21 - 1, 1<<22 - 2}, {0, 2, 3}, {0, 2, 4, 5}, {3, 1}, {0, 0}} {
+	for _, members := range [][]int{{1 << 21}, {0, 1 << 21}, {0, 1<<21 - 1, 1<<22 - 2}, {0, 2, 3}, {0, 2, 4, 5}, {3, 1},
+		{0, 0}} {
 		id := GroupID(members)
 		if name := GroupName(id); name != fmt.Sprintf("%#x", id) || seen[id] {
 			t.Errorf("%v: %#x is called %s", members, id, name)

@@ -36,7 +36,8 @@ func emitMatMul(c *build.Context, t *table) {
 // no more than one.
 func emitTile(c *build.Context, t *table, name string, rows, registers int) {
 	g := function(c, t.isa, name, tileSignature, fmt.Sprintf(
-		"for l := range k { for i := range %d { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] } } } // then NaNs canonical",
+		"for l := range k { for i := range %d { for j := range n { c[i*cRow+j] += a[i*aRow+l*aColumn] * b[l*bRow+j] "+
+			"} } } // then NaNs canonical",
 		rows))
 	e := elements[len(elements)-2]
 	if e.name != "Float32" {
@@ -44,7 +45,8 @@ func emitTile(c *build.Context, t *table, name string, rows, registers int) {
 	}
 	e.prepare(g)
 	cPtr, cRow := g.Load(g.Param("c"), g.GP64()), g.Load(g.Param("cRow"), g.GP64())
-	aPtr, aRow, aColumn := g.Load(g.Param("a"), g.GP64()), g.Load(g.Param("aRow"), g.GP64()), g.Load(g.Param("aColumn"), g.GP64())
+	aPtr, aRow, aColumn := g.Load(g.Param("a"), g.GP64()), g.Load(g.Param("aRow"), g.GP64()),
+		g.Load(g.Param("aColumn"), g.GP64())
 	bPtr, bRow := g.Load(g.Param("b"), g.GP64()), g.Load(g.Param("bRow"), g.GP64())
 	n, k := g.Load(g.Param("n"), g.GP64()).(gp), g.Load(g.Param("k"), g.GP64())
 

@@ -15,9 +15,10 @@ type operator struct {
 	expr string // on x and y, as Go has it
 
 	prepare func(*gen)
-	step    func(g *gen, acc vec, s operand.Op) // acc = acc op s. A NaN in either is one in acc, maybe not the canonical one
-	exact   bool                                // the result of step is one of the operands, so needs no rounding
-	settled bool                                // step makes NaNs canonical itself
+	// acc = acc op s. A NaN in either is one in acc, maybe not the canonical one
+	step    func(g *gen, acc vec, s operand.Op)
+	exact   bool // the result of step is one of the operands, so needs no rounding
+	settled bool // step makes NaNs canonical itself
 }
 
 // operators lists every operator on every type that it takes.
@@ -28,7 +29,8 @@ func operators() []*operator {
 			all = append(all, andBool(e), orBool(e))
 			continue
 		}
-		all = append(all, arithmetic("Add", "x + y", e), arithmetic("Mul", "x * y", e), extreme("Min", e), extreme("Max", e))
+		all = append(all, arithmetic("Add", "x + y", e), arithmetic("Mul", "x * y", e), extreme("Min", e),
+			extreme("Max", e))
 	}
 	return all
 }
@@ -48,7 +50,8 @@ func orBool(e *element) *operator {
 
 // The instructions by the size of a lane: index 0 for one byte, 3 for eight.
 var (
-	intAdd   = [4]inst{(*build.Context).VPADDB, (*build.Context).VPADDW, (*build.Context).VPADDD, (*build.Context).VPADDQ}
+	intAdd = [4]inst{(*build.Context).VPADDB, (*build.Context).VPADDW, (*build.Context).VPADDD,
+		(*build.Context).VPADDQ}
 	intMul   = [4]inst{nil, (*build.Context).VPMULLW, (*build.Context).VPMULLD, (*build.Context).VPMULLQ}
 	floatAdd = [4]inst{2: (*build.Context).VADDPS, 3: (*build.Context).VADDPD}
 	floatMul = [4]inst{2: (*build.Context).VMULPS, 3: (*build.Context).VMULPD}
@@ -61,12 +64,16 @@ var (
 
 	intExtreme = map[string]map[class][4]inst{
 		"Min": {
-			signed:   {(*build.Context).VPMINSB, (*build.Context).VPMINSW, (*build.Context).VPMINSD, (*build.Context).VPMINSQ},
-			unsigned: {(*build.Context).VPMINUB, (*build.Context).VPMINUW, (*build.Context).VPMINUD, (*build.Context).VPMINUQ},
+			signed: {(*build.Context).VPMINSB, (*build.Context).VPMINSW, (*build.Context).VPMINSD,
+				(*build.Context).VPMINSQ},
+			unsigned: {(*build.Context).VPMINUB, (*build.Context).VPMINUW, (*build.Context).VPMINUD,
+				(*build.Context).VPMINUQ},
 		},
 		"Max": {
-			signed:   {(*build.Context).VPMAXSB, (*build.Context).VPMAXSW, (*build.Context).VPMAXSD, (*build.Context).VPMAXSQ},
-			unsigned: {(*build.Context).VPMAXUB, (*build.Context).VPMAXUW, (*build.Context).VPMAXUD, (*build.Context).VPMAXUQ},
+			signed: {(*build.Context).VPMAXSB, (*build.Context).VPMAXSW, (*build.Context).VPMAXSD,
+				(*build.Context).VPMAXSQ},
+			unsigned: {(*build.Context).VPMAXUB, (*build.Context).VPMAXUW, (*build.Context).VPMAXUD,
+				(*build.Context).VPMAXUQ},
 		},
 	}
 )

@@ -51,8 +51,10 @@ func emitRows(c *build.Context, t *table) {
 
 func emitRowAdder(c *build.Context, t *table, name string, add, mul *operator, wide bool) {
 	e := add.element
-	doc := fmt.Sprintf("for _, p := range pairs { for i := range n%s { dst[row p>>32][i] += scale * src[row uint32(p)][i] } }%s", e.per(), e.note())
-	g := function(c, t.isa, name, "func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int, scale uint64)", doc)
+	doc := fmt.Sprintf("for _, p := range pairs { for i := range n%s { dst[row p>>32][i] += scale * src[row "+
+		"uint32(p)][i] } }%s", e.per(), e.note())
+	g := function(c, t.isa, name, "func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int, scale "+
+		"uint64)", doc)
 	l := &elementwise{gen: g, e: e, off: g.GP64(), left: g.GP64()}
 	a := &rowAdder{elementwise: l, add: add, mul: mul, wide: wide, scale: g.vec()}
 	scale := g.Load(g.Param("scale"), g.GP64()).(gp)
