@@ -1,15 +1,17 @@
 package gcl
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/topology"
+	"gogcl.dev/transport"
 )
 
 // connection is one replica's connection and all that belongs to it and not to one Comm: what calls are carried out
@@ -61,16 +63,82 @@ func (l *connection) part() {
 	l.first.others = slices.DeleteFunc(l.first.others, func(o *connection) bool { return o == l })
 }
 
-// groupKey tells groups of one replica apart: a group's size and stride fix its members.
-type groupKey struct {
-	size, stride int
-	ring         topology.RingName
+// newConnection makes a connection, a Dup of another unless that is nil. Its flight recorder is one of all; nil: it has
+// none.
+func newConnection(endpoint transport.Endpoint, t topology.Topology, from *connection,
+	all *flight.Recorders) *connection {
+	l := &connection{
+		topology: t,
+		groups:   map[groupKey]*membership{}, counts: map[groupKey]*atomic.Uint64{}, flights: all,
+	}
+	if from != nil {
+		from.dups++
+		l.first, l.number = from.root(), wire.FNV(wire.FNVOffset, int(from.number), int(from.dups))
+		l.first.mu.Lock()
+		l.first.others = append(l.first.others, l)
+		l.first.mu.Unlock()
+	}
+	l.Carrier = carry.NewCarrier(endpoint, all.Open(endpoint.Rank(), l.number))
+	return l
 }
 
-// membership is a group as the connection counts its calls.
-type membership struct {
-	*carry.Group
-	layout commgroup.Layout
-	uneven string         // why the group has no split, if it has none
-	seq    *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
+// Dup opens an independent connection between all replicas, each of which must call it, and returns a Comm on it with
+// c's group and options. It does not wait for the others. What runs on one connection does not wait for the other. An
+// error on either aborts both.
+//
+// That replicas which disagree get an error, and never wait for ever, is a promise for each connection by itself. A
+// replica that is late on one connection because it waits on another is not in disagreement: one of its goroutines may
+// still make the call. So replicas that use two connections in opposite orders, each on one goroutine, wait until a
+// context ends; then the error says who is where on every connection. Comm.Dump says it at any time.
+func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
+	switch {
+	case c.check() != nil || ctx == nil:
+		return nil, newError("Dup needs a Comm and a context")
+	case c.started != nil:
+		return nil, newError("Dup inside a function given to Start")
+	}
+	if err := c.enter(ctx, nil); err != nil {
+		return nil, &callError{what: "dup" + wire.Quote(c.label.Name), replica: c.Replica(), err: err, at: c.place(0)}
+	}
+	defer c.leave()
+	endpoint, err := c.lane.Endpoint.Dup(ctx)
+	if err != nil {
+		return nil, c.otherFailure(ctx, "dup", err)
+	}
+	out := *c
+	out.lane = newConnection(endpoint, c.lane.topology, c.lane, c.lane.flights)
+	out.lane.ipusPerReplica, out.lane.override = c.lane.ipusPerReplica, c.lane.override
+	return out.settle(c.group.layout)
+}
+
+// Close leaves the communicator, on all Comms that share the connection; closing the first connection closes its Dups
+// and forgets what Alloc gave out. Functions given to Start are waited for, so none may call it. Peers that wait for
+// this replica get a *PeerError, or ErrMismatch if they are in another call than its last in the group; what was
+// complete stays good. Comms made by Run are closed by it. It is closed even if there is an error: ErrMismatch when
+// replicas disagree, which has ended the communicator and of which no call of this replica has told; a *PeerError when
+// one has left without a call that did not wait for it, of a collective with a root (see Broadcast).
+//
+// So that it can know, Close of the first connection waits, for a second at most, for members that have not come to the
+// last call of a collective with a root in a group. What they find later is their error alone. Close of a Dup waits for
+// nobody, and tells what is known by then.
+func (c *Comm) Close() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.started != nil {
+		return newError("Close inside a function given to Start")
+	}
+	c.lane.works.Wait()
+	c.lane.allocs.close()
+	c.lane.closeIPUs()
+	c.lane.Flight.Close()
+	err := c.lane.Endpoint.Close()
+	if err == nil {
+		err = c.lane.unheard()
+	}
+	c.lane.part()
+	if err != nil {
+		return c.otherFailure(context.Background(), "close", err)
+	}
+	return nil
 }

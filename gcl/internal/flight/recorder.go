@@ -45,45 +45,6 @@ type Recorder struct {
 	closed bool
 }
 
-// record is one collective. It is written as a whole when it begins, and from end on when it is over.
-type record struct {
-	label      *Label
-	seq        uint64
-	count      uint64 // elements of the input
-	began      int64  // by ticks.Now
-	root       uint32
-	collective uint8 // as in a transport.Call
-	operator   uint8
-	dtype      uint8
-
-	state   state
-	refused bool // for its arguments: failed, and nothing was sent
-	method  uint8
-	path    route.Path
-	phase   uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
-	round   uint32 // the last one entered, from 1 on; 0: none
-	end     int64  // by ticks.Now; 0: none yet, or a pathSmall that went well
-}
-
-// state is how far a collective has come.
-type state uint8
-
-// The states.
-const (
-	running state = iota
-	done
-	failed
-	awaiting // its turn
-)
-
-// Label is what Comms of one name and group have in common.
-type Label struct {
-	Name    string
-	Members []int // of the group, by rank
-	Rank    int
-	Group   uint64
-}
-
 // Waiting is a call that has not had its turn.
 type Waiting struct{ record }
 
@@ -97,13 +58,6 @@ func (f *Recorder) Begin(l *Label, call *transport.Call, since int64) {
 	f.begun++
 	f.Method, f.Path, f.phase, f.Refused = 0, 0, 0, false
 	f.head.Store(2*f.begun - 1)
-}
-
-func newRecord(l *Label, call *transport.Call, began int64) record {
-	return record{
-		label: l, seq: call.Seq, count: call.Count, root: call.Root, began: began,
-		collective: call.Collective, operator: call.Operator, dtype: call.DType,
-	}
 }
 
 // slot is where record n is. There is one slot more than a reader reads.
@@ -136,17 +90,6 @@ func (f *Recorder) store(method uint8, p route.Path, round int) {
 	where = where<<pathBits | uint64(p)
 	where = where<<methodBits | uint64(method)
 	f.where.Store(where<<roundBits | uint64(min(round, 1<<roundBits-1)))
-}
-
-// unpackWhere sets what where says of record n, if it does.
-func (r *record) unpackWhere(n, where uint64) {
-	if where == 0 || where>>whereBits != n<<whereBits>>whereBits {
-		return
-	}
-	r.round = uint32(where & (1<<roundBits - 1))
-	r.method = uint8(where >> roundBits)
-	r.path = route.Path(where >> (roundBits + methodBits) & (1<<pathBits - 1))
-	r.phase = uint8(where >> (roundBits + methodBits + pathBits))
 }
 
 // End records that the call in progress is over.
@@ -258,63 +201,6 @@ func (f *Recorder) read() (records []record, first uint64, aside []*Waiting) {
 	return records, first, aside
 }
 
-// Recorders are the recorders of a communicator's lanes in this process.
-type Recorders struct {
-	mu  sync.Mutex // guards all
-	all []*Recorder
-
-	describe func(transport.Call) string // what a call works on, as in "ADD float32 x 1024"
-
-	Expired atomic.Bool // a Close has waited for closeTime
-}
-
-// New makes the recorders of a communicator. describe spells out what a call works on.
-func New(describe func(transport.Call) string) *Recorders { return &Recorders{describe: describe} }
-
-// maxClosed is how many recorders of closed connections of one replica are kept.
-const maxClosed = 8
-
-// Open sets up the recorder of a new lane. Without a receiver it is one in which no call begins and which nobody reads.
-func (s *Recorders) Open(replica int, lane uint64) *Recorder {
-	if s == nil {
-		return &Recorder{}
-	}
-	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, records: make([]record, flightLength+1)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	closed := 0
-	for _, o := range s.all {
-		if o.Replica == replica {
-			f.Connection = o.Connection + 1
-			if o.IsClosed() {
-				closed++
-			}
-		}
-	}
-	s.all = slices.DeleteFunc(s.all, func(o *Recorder) bool {
-		surplus := closed > maxClosed && o.Replica == replica && o.Connection > 0 && o.IsClosed()
-		if surplus {
-			closed--
-		}
-		return surplus
-	})
-	s.all = append(s.all, f)
-	return f
-}
-
-// Shared are the recorders of the communicator that an endpoint belongs to.
-func Shared(endpoint transport.Endpoint, describe func(transport.Call) string) *Recorders {
-	made := New(describe)
-	if e, ok := endpoint.(transport.Shared); ok {
-		all, _ := e.Shared().LoadOrStore(flightsKey{}, made)
-		return all.(*Recorders)
-	}
-	return made
-}
-
-// flightsKey is where the recorders are in what endpoints of a process share.
-type flightsKey struct{}
-
 func (f *Recorder) IsClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -326,18 +212,4 @@ func (f *Recorder) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-}
-
-// list returns the recorders by replica and connection.
-func (s *Recorders) list() []*Recorder {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := slices.Clone(s.all)
-	slices.SortStableFunc(out, func(a, b *Recorder) int {
-		if a.Replica != b.Replica {
-			return a.Replica - b.Replica
-		}
-		return a.Connection - b.Connection
-	})
-	return out
 }

@@ -1,0 +1,112 @@
+package gcl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+)
+
+// names is what the calls in an error were named on their replicas.
+type names flight.Names
+
+// explain is names.explain where no names are known.
+func explain(err error) string { return names(nil).explain(err) }
+
+// holds reports whether an error is a failure, or wraps it: the same value, or the same facts.
+func holds(err, failure error) bool {
+	if err == nil || failure == nil {
+		return false
+	}
+	if errors.Is(err, failure) || sameFacts(err, failure) {
+		return true
+	}
+	return slices.ContainsFunc(flight.Wrapped(err), func(inside error) bool { return holds(inside, failure) })
+}
+
+// sameFacts reports whether two errors of a transport say the same.
+func sameFacts(a, b error) bool {
+	switch a := a.(type) {
+	case *transport.MismatchError:
+		b, ok := b.(*transport.MismatchError)
+		return ok && *a == *b
+	case *transport.UnmatchedError:
+		b, ok := b.(*transport.UnmatchedError)
+		return ok && *a == *b
+	case *transport.ClosedError:
+		b, ok := b.(*transport.ClosedError)
+		return ok && *a == *b
+	case *transport.DeadlockError:
+		b, ok := b.(*transport.DeadlockError)
+		return ok && slices.Equal(a.Replicas, b.Replicas) && slices.Equal(a.Calls, b.Calls)
+	}
+	return false
+}
+
+// sameDisagreement reports whether two errors are mismatches of the same two calls, whoever found them.
+func sameDisagreement(a, b error) bool {
+	var x, y *transport.MismatchError
+	if !errors.As(a, &x) || !errors.As(b, &y) {
+		return false
+	}
+	return x.Mine.Same(y.Mine) && x.Theirs.Same(y.Theirs) || x.Mine.Same(y.Theirs) && x.Theirs.Same(y.Mine)
+}
+
+// describe spells out a call of a replica: `all-reduce #3 "grads" (ADD float32 x 1024, direct, round 1, group {0, 2})`.
+func (n names) describe(replica int, c transport.Call) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s (", wire.Name(c), wire.Quote(flight.Names(n).Of(replica, c)))
+	if c.Collective != wire.Barrier {
+		fmt.Fprintf(&b, "%s, %v, ", describeData(c), methods.Method(c.Method))
+	}
+	if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
+		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
+	}
+	fmt.Fprintf(&b, "%s, group %s)", wire.RoundName(c.Round), wire.GroupName(c.Group))
+	return b.String()
+}
+
+// describeData spells out what a call works on: "ADD float32 x 1024".
+func describeData(c transport.Call) string {
+	var b strings.Builder
+	if schedule.Collective(c.Collective).Contract().Combines {
+		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
+	}
+	switch dtype := tensor.DType(c.DType &^ wire.ManyTensors); {
+	case c.DType&wire.ManyTensors == 0:
+		fmt.Fprintf(&b, "%v x %d", dtype, c.Count)
+	case dtype == 0:
+		fmt.Fprintf(&b, "tensors, %d elements in all", c.Count)
+	default:
+		fmt.Fprintf(&b, "tensors, %v x %d in all", dtype, c.Count)
+	}
+	if schedule.Collective(c.Collective).Contract().Rooted() {
+		fmt.Fprintf(&b, ", root %d", int32(c.Root))
+	}
+	return b.String()
+}
+
+// hiddenDifference names what differs when the description of two calls does not show it. The digest of a broadcast of
+// few bytes holds what shows too.
+func hiddenDifference(a, b transport.Call) string {
+	many := a.DType&wire.ManyTensors != 0
+	shown := a
+	shown.Digest, shown.Round = b.Digest, b.Round
+	switch {
+	case a.Digest == b.Digest, a.DType&wire.ManyTensors != b.DType&wire.ManyTensors, !many && shown != b:
+		return ""
+	}
+	options := strings.Join(agreedFields(), ", ") + ", or the topology"
+	if many {
+		return fmt.Sprintf("; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their "+
+			"options (%s)", options)
+	}
+	return fmt.Sprintf("; their options differ (%s), or the roots of their broadcasts before", options)
+}

@@ -1,0 +1,169 @@
+package carry
+
+import (
+	"sort"
+
+	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
+)
+
+// Piece implements transport.Worker.
+func (s *shared) Piece(mems []transport.Memory, _, i int) {
+	s.worked = true
+	lo, hi := chunks.Split(s.total/lane.LineBytes, s.pieces[0], i)
+	lo, hi = lo*lane.LineBytes, hi*lane.LineBytes
+	for t := s.tiledAt(lo); lo < hi; t++ {
+		o := &s.tiles[t]
+		for first := o.end - o.units*o.padded; lo < min(hi, o.end); {
+			unit := (lo - first) / o.padded
+			begin := first + unit*o.padded
+			end := min(begin+o.padded, hi)
+			if a, b := lo-begin, min(end-begin, o.unit); a < b {
+				s.work(mems, t, unit, a, b)
+			}
+			lo = end
+		}
+	}
+}
+
+// tiledAt is the first operand that ends after a byte.
+func (s *shared) tiledAt(at int) int {
+	return sort.Search(len(s.tiles), func(t int) bool { return s.tiles[t].end > at })
+}
+
+// buffers are what a rank lays open of operand t.
+func (s *shared) buffers(m *transport.Memory, t int) (in, out []byte) {
+	if s.lists {
+		return m.Ins[t], m.Outs[t]
+	}
+	return m.In, m.Out
+}
+
+// work works on bytes lo to hi of a unit of operand t.
+func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
+	s.stream = s.large && !s.tiles[t].replaces
+	switch {
+	case s.contract.Combines:
+		s.reduceUnit(mems, t, unit, lo, hi)
+	case s.contract.Input == schedule.Blocks:
+		s.exchange(mems, t, unit/len(mems), unit%len(mems), lo, hi)
+	default:
+		s.spreadUnit(mems, t, unit, lo, hi)
+	}
+}
+
+// reduceUnit reduces bytes lo to hi of a unit from all inputs: the whole of them to all outputs or to the root's, or
+// the shard of the rank whose unit it is to that rank's.
+func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
+	first, dsts := 0, 0
+	switch s.contract.Output {
+	case schedule.Whole:
+		for r := range mems {
+			_, out := s.buffers(&mems[r], t)
+			s.dsts[r] = out[lo:hi]
+		}
+		dsts = len(mems)
+	case schedule.AtRoot:
+		_, out := s.buffers(&mems[s.root], t)
+		s.dsts[0], dsts = out[lo:hi], 1
+	default:
+		in, _ := s.buffers(&mems[s.rank], t)
+		var have int
+		first, have = shard(len(in), s.tiles[t].unit, unit)
+		if hi = min(hi, have); lo >= hi {
+			return
+		}
+		_, out := s.buffers(&mems[unit], t)
+		s.dsts[0], dsts = out[lo:hi], 1
+	}
+	for r := range mems {
+		in, _ := s.buffers(&mems[r], t)
+		s.srcs[r] = in[first+lo : first+hi]
+	}
+	s.reduce(s.tiles[t].work, dsts)
+}
+
+// spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to those that want
+// it: all ranks, its owner or the root.
+func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
+	own := unit * s.tiles[t].unit // where the part of the unit's owner begins in a larger buffer
+	from, at := s.root, own
+	if s.contract.Input == schedule.Own {
+		from, at = unit, 0
+	}
+	in, _ := s.buffers(&mems[from], t)
+	switch s.contract.Output {
+	case schedule.Own:
+		_, out := s.buffers(&mems[unit], t)
+		s.transfer(out[lo:hi], in[at+lo:at+hi])
+		return
+	case schedule.AtRoot:
+		_, out := s.buffers(&mems[s.root], t)
+		s.transfer(out[own+lo:own+hi], in[at+lo:at+hi])
+		return
+	}
+	_, out := s.buffers(&mems[s.rank], t)
+	hi = min(hi, len(out)-own) // the last ones may hold padding
+	if lo >= hi {
+		return
+	}
+	for r := range mems {
+		_, out := s.buffers(&mems[r], t)
+		s.transfer(out[own+lo:own+hi], in[at+lo:at+hi])
+	}
+}
+
+// reduce folds all srcs into each of the first dsts buffers of s.dsts.
+func (s *shared) reduce(work kernel.Type, dsts int) {
+	fold := s.fold
+	if s.lists {
+		fold = s.loops.Many[work]
+	}
+	n := len(s.members)
+	fold(s.dsts[:dsts], s.srcs[:n], s.by, s.stream)
+}
+
+// transfer copies, unless the data is there already.
+func (s *shared) transfer(dst, src []byte) {
+	if lane.Address(dst) != lane.Address(src) {
+		kernel.Copy(dst, src, s.stream)
+	}
+}
+
+// exchange carries out bytes lo to hi of what rank a gets from rank b in an all-to-all. Where one of the two is in
+// place, what is read on one side would be written on the other: then it swaps the two blocks, but only as far as they
+// are in the first half if a < b, else in the second, and reads both before it writes either.
+func (s *shared) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
+	size := s.tiles[t].unit
+	block := func(buf []byte, r int) []byte { return buf[r*size+lo : r*size+hi] }
+	inA, outA := s.buffers(&mems[a], t)
+	inB, outB := s.buffers(&mems[b], t)
+	if a == b || lane.Address(inA) != lane.Address(outA) && lane.Address(inB) != lane.Address(outB) {
+		s.transfer(block(outA, b), block(inB, a))
+		return
+	}
+	if middle := size / 2 / lane.LineBytes * lane.LineBytes; a < b {
+		hi = min(hi, middle)
+	} else {
+		lo = max(lo, middle)
+	}
+	if lo >= hi {
+		return
+	}
+	if len(s.swap) < MaxPieceBytes {
+		s.swap = make([]byte, MaxPieceBytes)
+	}
+	kept := s.swap[:hi-lo]
+	copy(kept, block(inA, b))
+	s.transfer(block(outA, b), block(inB, a))
+	s.transfer(block(outB, a), kept)
+}
+
+// shard is where the shard of a rank begins among the bytes of an input, and how many bytes of it there are.
+func shard(input, size, rank int) (first, have int) {
+	first = min(rank*size, input)
+	return first, min(size, input-first)
+}

@@ -1,0 +1,63 @@
+package flight
+
+import (
+	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/transport"
+)
+
+// record is one collective. It is written as a whole when it begins, and from end on when it is over.
+type record struct {
+	label      *Label
+	seq        uint64
+	count      uint64 // elements of the input
+	began      int64  // by ticks.Now
+	root       uint32
+	collective uint8 // as in a transport.Call
+	operator   uint8
+	dtype      uint8
+
+	state   state
+	refused bool // for its arguments: failed, and nothing was sent
+	method  uint8
+	path    route.Path
+	phase   uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
+	round   uint32 // the last one entered, from 1 on; 0: none
+	end     int64  // by ticks.Now; 0: none yet, or a pathSmall that went well
+}
+
+// state is how far a collective has come.
+type state uint8
+
+// The states.
+const (
+	running state = iota
+	done
+	failed
+	awaiting // its turn
+)
+
+// Label is what Comms of one name and group have in common.
+type Label struct {
+	Name    string
+	Members []int // of the group, by rank
+	Rank    int
+	Group   uint64
+}
+
+func newRecord(l *Label, call *transport.Call, began int64) record {
+	return record{
+		label: l, seq: call.Seq, count: call.Count, root: call.Root, began: began,
+		collective: call.Collective, operator: call.Operator, dtype: call.DType,
+	}
+}
+
+// unpackWhere sets what where says of record n, if it does.
+func (r *record) unpackWhere(n, where uint64) {
+	if where == 0 || where>>whereBits != n<<whereBits>>whereBits {
+		return
+	}
+	r.round = uint32(where & (1<<roundBits - 1))
+	r.method = uint8(where >> roundBits)
+	r.path = route.Path(where >> (roundBits + methodBits) & (1<<pathBits - 1))
+	r.phase = uint8(where >> (roundBits + methodBits + pathBits))
+}

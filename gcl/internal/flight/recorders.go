@@ -1,0 +1,80 @@
+package flight
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gogcl.dev/transport"
+)
+
+// Recorders are the recorders of a communicator's lanes in this process.
+type Recorders struct {
+	mu  sync.Mutex // guards all
+	all []*Recorder
+
+	describe func(transport.Call) string // what a call works on, as in "ADD float32 x 1024"
+
+	Expired atomic.Bool // a Close has waited for closeTime
+}
+
+// New makes the recorders of a communicator. describe spells out what a call works on.
+func New(describe func(transport.Call) string) *Recorders { return &Recorders{describe: describe} }
+
+// maxClosed is how many recorders of closed connections of one replica are kept.
+const maxClosed = 8
+
+// Open sets up the recorder of a new lane. Without a receiver it is one in which no call begins and which nobody reads.
+func (s *Recorders) Open(replica int, lane uint64) *Recorder {
+	if s == nil {
+		return &Recorder{}
+	}
+	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, records: make([]record, flightLength+1)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	closed := 0
+	for _, o := range s.all {
+		if o.Replica == replica {
+			f.Connection = o.Connection + 1
+			if o.IsClosed() {
+				closed++
+			}
+		}
+	}
+	s.all = slices.DeleteFunc(s.all, func(o *Recorder) bool {
+		surplus := closed > maxClosed && o.Replica == replica && o.Connection > 0 && o.IsClosed()
+		if surplus {
+			closed--
+		}
+		return surplus
+	})
+	s.all = append(s.all, f)
+	return f
+}
+
+// Shared are the recorders of the communicator that an endpoint belongs to.
+func Shared(endpoint transport.Endpoint, describe func(transport.Call) string) *Recorders {
+	made := New(describe)
+	if e, ok := endpoint.(transport.Shared); ok {
+		all, _ := e.Shared().LoadOrStore(flightsKey{}, made)
+		return all.(*Recorders)
+	}
+	return made
+}
+
+// flightsKey is where the recorders are in what endpoints of a process share.
+type flightsKey struct{}
+
+// list returns the recorders by replica and connection.
+func (s *Recorders) list() []*Recorder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(s.all)
+	slices.SortStableFunc(out, func(a, b *Recorder) int {
+		if a.Replica != b.Replica {
+			return a.Replica - b.Replica
+		}
+		return a.Connection - b.Connection
+	})
+	return out
+}

@@ -1,0 +1,150 @@
+package gcl
+
+import (
+	"sync/atomic"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/topology"
+)
+
+// Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as
+// g says. It sends nothing. The error names what does not fit.
+func (c *Comm) Group(g commgroup.Group) (*Comm, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return c.inGroup(g)
+}
+
+// inGroup is Group for a Comm that need not have a group yet.
+func (c *Comm) inGroup(g commgroup.Group) (*Comm, error) {
+	layout, err := g.Resolve(c.Replicas())
+	if err != nil {
+		return nil, err
+	}
+	out := *c
+	out.strided = g.Stride > 1
+	return out.settle(layout)
+}
+
+// settle puts a Comm that is being made into its group, and makes what follows from group and options.
+func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
+	defer func() { c.lane.blame(err) }()
+	g, err := c.lane.groupOf(layout, c.options.Topology)
+	if err != nil {
+		return nil, err
+	}
+	c.setGroup(g)
+	if err := c.checkLink(); err != nil {
+		return nil, err
+	}
+	c.resolve()
+	if c.options.Implementation == Hybrid {
+		if c.group.Split == nil {
+			return nil, &OptionError{Option: "Implementation", Value: Hybrid.String(), Reason: c.group.uneven}
+		}
+		if c.way.Setting.Hybrid() {
+			c.way.Hybrid = c.way.NewHybrid()
+		}
+	}
+	c.digest = c.fingerprint()
+	return c, nil
+}
+
+// With returns a Comm with other options, but for what the environment overrides: see ParseOptions. It sends nothing. A
+// value that is out of range, or does not go with the group, is an *OptionError.
+func (c *Comm) With(o Options) (*Comm, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o, err := o.override(c.lane.override)
+	if err != nil {
+		return nil, err
+	}
+	out := *c
+	out.options = o
+	return out.settle(c.group.layout)
+}
+
+// resolve sets what calls look up that follows from the options, the topology and the machine.
+func (c *Comm) resolve() {
+	c.resolveWay()
+	c.agreed = wire.Seed
+	for i := range optionRows {
+		if agreed := optionRows[i].agreed; agreed != nil {
+			c.agreed = wire.Mix(c.agreed, uint64(agreed(&c.options, c.way.Tile)))
+		}
+	}
+}
+
+// fingerprint sums up what must be equal on all members and has no field of its own in a transport.Call.
+func (c *Comm) fingerprint() uint64 { return wire.Mix(c.group.Digest, c.agreed) }
+
+// groupOf returns the replica's group in a layout: always the same one for the same members and ring. Groups of the
+// same members count their calls together.
+func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*membership, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := groupKey{layout.Size(), layout.Stride(), ring}
+	if g := l.groups[key]; g != nil {
+		return g, nil
+	}
+	replica := l.Endpoint.Rank()
+	members := layout.Members(layout.GroupOf(replica))
+	rings, err := l.topology.Rings(ring, members)
+	if err != nil {
+		return nil, &OptionError{Option: "Topology", Value: ring.String(), Reason: err.Error()}
+	}
+	g := &membership{Group: carry.NewGroup(members, layout.RankOf(replica), rings), layout: layout}
+	if g.uneven, err = g.Divide(l.topology, ring); err != nil {
+		return nil, err
+	}
+	every := groupKey{size: key.size, stride: key.stride}
+	if l.counts[every] == nil {
+		l.counts[every] = new(atomic.Uint64)
+	}
+	g.seq = l.counts[every]
+	l.groups[key] = g
+	return g, nil
+}
+
+// groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits.
+// They lie in one link domain.
+func (l *connection) groupOfAll(members []int, rank int) (*membership, error) {
+	rings, err := l.topology.Rings(topology.Auto, members)
+	if err != nil {
+		return nil, err
+	}
+	g := &membership{Group: carry.NewGroup(members, rank, rings), seq: new(atomic.Uint64)}
+	g.Split = &carry.Split{Domains: 1, Each: len(members), Place: rank}
+	return g, nil
+}
+
+// setGroup sets the group of a Comm that is being made.
+func (c *Comm) setGroup(g *membership) {
+	name := ""
+	if c.label != nil {
+		name = c.label.Name
+	}
+	c.group, c.label = g, &flight.Label{Name: name, Members: g.Members, Rank: g.Rank, Group: g.ID}
+}
+
+// groupKey tells groups of one replica apart: a group's size and stride fix its members.
+type groupKey struct {
+	size, stride int
+	ring         topology.RingName
+}
+
+// membership is a group as the connection counts its calls.
+type membership struct {
+	*carry.Group
+	layout commgroup.Layout
+	uneven string         // why the group has no split, if it has none
+	seq    *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
+}

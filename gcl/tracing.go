@@ -1,0 +1,87 @@
+package gcl
+
+import (
+	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/transport"
+)
+
+// tracing is a lane's call in progress as its Trace sees it. It is used by whoever has the lane's turn.
+type tracing struct {
+	trace *Trace // nil: nobody wants to know
+	call  TraceCall
+	open  bool // a round has begun and not ended
+	round int
+}
+
+func (l *connection) endTrace(err error) {
+	t := &l.tracing
+	t.leaveRound(err)
+	if f := t.trace.CollectiveEnd; f != nil {
+		f(t.call, err)
+	}
+	l.silence()
+}
+
+// silence ends the telling.
+func (l *connection) silence() { l.tracing, l.Listener = tracing{}, nil }
+
+// Chosen implements carry.Listener.
+func (t *tracing) Chosen(w *carry.Way, r route.Route, rounds int) {
+	t.call.Method, t.call.Path = r.Method, Path(r.Path)
+	t.call.Implementation = Implementation(w.Setting.Told(&r, t.call.Phase))
+	if t.trace.MethodChosen == nil {
+		return
+	}
+	e := TraceMethod{Rounds: rounds}
+	if w.OnRings(r.Method, t.call.Collective) && r.Path != route.Local {
+		e.Ring = inOrder(w.Group.Members, w.Group.Rings.First)
+		if r.Method.Rings() > 1 {
+			e.Second = inOrder(w.Group.Members, w.Group.Rings.Second)
+		}
+	}
+	t.trace.MethodChosen(t.call, e)
+}
+
+// inOrder is the members in the order of a ring of ranks.
+func inOrder(members, ring []int) []int {
+	out := make([]int, len(ring))
+	for i, rank := range ring {
+		out[i] = members[rank]
+	}
+	return out
+}
+
+// StartPhase implements carry.Listener.
+func (t *tracing) StartPhase(phase uint64) { t.call.Phase = int(phase) }
+
+// StartRound implements carry.Listener.
+func (t *tracing) StartRound(round int) {
+	t.leaveRound(nil)
+	t.open, t.round = true, round
+	if f := t.trace.RoundStart; f != nil {
+		f(t.call, round)
+	}
+}
+
+// EndRound implements carry.Listener.
+func (t *tracing) EndRound() { t.leaveRound(nil) }
+
+// WantsSegments implements carry.Listener.
+func (t *tracing) WantsSegments() bool { return t.trace.Segment != nil }
+
+// Segment implements carry.Listener.
+func (t *tracing) Segment(peer int, kind transport.Kind, bytes int) {
+	t.trace.Segment(t.call, t.round, TraceSegment{Peer: peer, Kind: kind, Bytes: bytes})
+}
+
+// leaveRound tells that the round that is open, if any, is over.
+func (t *tracing) leaveRound(err error) {
+	if !t.open {
+		return
+	}
+	t.open = false
+	if f := t.trace.RoundEnd; f != nil {
+		f(t.call, t.round, err)
+	}
+}
