@@ -35,5 +35,13 @@
 //     around one of these keeps its own text. Across processes their types and fields arrive, and the texts of other
 //     causes.
 //
+// # What an endpoint may offer beside
+//
+// Found by a type assertion:
+//
+//	PeerMemory   members of a group read and write each other's buffers, in rounds
+//	Boards       members of a group publish small messages for each other to read
+//	Shared       endpoints in one process find each other's users
+//
 // Package transporttest holds the suite that every transport passes.
 package transport

@@ -32,6 +32,7 @@ func (s *suite) peerMemory(t *testing.T) {
 		name string
 		run  func(*suite, *testing.T)
 	}{
+		{"Reaches", (*suite).reaches},
 		{"Rounds", (*suite).rounds},
 		{"Gather", (*suite).gather},
 		{"Share", (*suite).share},
@@ -280,6 +281,32 @@ func peers(t testing.TB, eps []transport.Endpoint, body func(e near) error) {
 func tardy(random *rand.Rand) {
 	if random.IntN(100) == 0 {
 		time.Sleep(time.Duration(random.IntN(4000)) * time.Microsecond)
+	}
+}
+
+// reaches asks all members of each group whether they reach each other, which they must agree on, whoever is asked and
+// however often. The rest of the suite wants groups that do.
+func (s *suite) reaches(t *testing.T) {
+	const n = 4
+	eps := s.connect(t, n)
+	for set := 1; set < 1<<n; set++ {
+		var members []int
+		for r := range n {
+			if set>>r&1 == 1 {
+				members = append(members, r)
+			}
+		}
+		want := eps[members[0]].(near).Reaches(members)
+		for range 2 {
+			for _, r := range members {
+				if got := eps[r].(near).Reaches(members); got != want {
+					t.Errorf("replica %d says %v of %v, replica %d says %v", r, got, members, members[0], want)
+				}
+			}
+		}
+		if !want {
+			t.Errorf("%v do not reach each other: RunPeerMemory takes replicas that all do", members)
+		}
 	}
 }
 
