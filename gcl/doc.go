@@ -64,6 +64,7 @@
 // With the same inputs, group, method, implementation and options the result has the same bits on every replica and
 // every run. With Options.Reproducible it has the same bits with every method, on every transport: docs/determinism.md.
 //
-// This is the only package that holds a schedule (package methods) and bytes at once. Of algorithms it knows one:
-// direct on peer memory, which needs no schedule (docs/peer-memory.md). It knows no ring order and no wire.
+// A schedule (package methods) meets bytes in gcl/internal/carry, whose doc.go has the words for parts of buffers, with
+// drawings. The one algorithm there is direct on peer memory, which needs no schedule (docs/peer-memory.md).
+// docs/architecture.md is the map.
 package gcl

@@ -14,21 +14,21 @@ type Implementation uint8
 const (
 	// AutoImplementation takes the cheapest that the transport and the method allow: Syncful for methods Auto and
 	// Direct where replicas share an address space, else Syncless.
-	AutoImplementation = Implementation(route.Auto)
+	AutoImplementation Implementation = Implementation(route.Auto)
 
 	// Syncless sends messages: no barrier, each replica runs as far ahead as its data allows.
-	Syncless = Implementation(route.Syncless)
+	Syncless Implementation = Implementation(route.Syncless)
 
 	// Syncful steps together: the replicas meet at a barrier and read and write each other's memory. On a transport
 	// without transport.PeerMemory it is a barrier before each round.
-	Syncful = Implementation(route.Syncful)
+	Syncful Implementation = Implementation(route.Syncful)
 
 	// Hybrid is Syncful among the members of a group in one link domain (see WithTopology) and Syncless between
 	// domains: an all-reduce is a reduce-scatter inside, an all-reduce across and an all-gather inside, and the others
 	// correspondingly, see docs/hybrid.md. Every domain must hold equally many members. Of a group inside one domain,
 	// and among the IPUs of a replica, it is Syncful; of a group with a member in each domain Syncless. Reproducible
 	// reductions, and calls on several tensors, go the way that AutoImplementation takes.
-	Hybrid = Implementation(route.Hybrid)
+	Hybrid Implementation = Implementation(route.Hybrid)
 )
 
 var implementationNames = enum.New[Implementation]("implementation",

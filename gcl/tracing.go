@@ -29,7 +29,7 @@ func (l *connection) silence() { l.tracing, l.Listener = tracing{}, nil }
 // Chosen implements carry.Listener.
 func (t *tracing) Chosen(w *carry.Way, r route.Route, rounds int) {
 	t.call.Method, t.call.Path = r.Method, Path(r.Path)
-	t.call.Implementation = Implementation(w.Setting.Told(&r, t.call.Phase))
+	t.call.Implementation = Implementation(r.Told(t.call.Phase))
 	if t.trace.MethodChosen == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (t *tracing) StartRound(round int) {
 }
 
 // EndRound implements carry.Listener.
-func (t *tracing) EndRound() { t.leaveRound(nil) }
+func (t *tracing) EndRound(err error) { t.leaveRound(err) }
 
 // WantsSegments implements carry.Listener.
 func (t *tracing) WantsSegments() bool { return t.trace.Segment != nil }

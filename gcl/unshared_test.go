@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -13,42 +14,23 @@ import (
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/faulty"
 	"gogcl.dev/transport/inproc"
 )
 
-// unshared is an endpoint that lays no buffers open, or reaches the memory of certain members only.
-type unshared struct {
+// distant is an endpoint that reaches the memory of certain members only.
+type distant struct {
 	near
-	open    bool
-	reaches func(members []int) bool // nil: all
-	refused *atomic.Int64
+	reaches func(members []int) bool
 	shared  *atomic.Int64
 }
 
-func (u unshared) Reaches(members []int) bool { return u.reaches == nil || u.reaches(members) }
+func (u distant) Reaches(members []int) bool { return u.reaches(members) }
 
-func (u unshared) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int,
+func (u distant) Share(ctx context.Context, call transport.Call, members []int, mine transport.Memory, rounds []int,
 	w transport.Worker) error {
-	if !u.open {
-		u.refused.Add(1)
-		return transport.ErrNotShared
-	}
 	u.shared.Add(1)
 	return u.near.Share(ctx, call, members, mine, rounds, w)
-}
-
-// unsharedEndpoints wraps those of n replicas.
-func unsharedEndpoints(t *testing.T, n int, u unshared) []transport.Endpoint {
-	t.Helper()
-	endpoints, err := inproc.New(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, e := range endpoints {
-		u.near = e.(near)
-		endpoints[i] = u
-	}
-	return endpoints
 }
 
 // sums calls a reduction of a size on one tensor and on several, and checks them.
@@ -77,28 +59,78 @@ func sums(ctx context.Context, c *gcl.Comm, size int) error {
 	return nil
 }
 
-// TestNotShared: where a member's buffers cannot be laid open, calls go by messages, under the numbers that they had,
-// whatever the method; the trace says so.
+// TestNotShared: where one member's buffers cannot be laid open, the call goes by messages on all members, under the
+// number that it had, whatever the method. The trace says so: what had begun ends with the error, and the second choice
+// follows.
 func TestNotShared(t *testing.T) {
 	const n, size = 3, 5000
-	for _, m := range append(methods.All(), methods.Auto) {
-		t.Run("method="+m.String(), func(t *testing.T) {
-			var refused, shared, byMessages atomic.Int64
-			endpoints := unsharedEndpoints(t, n, unshared{refused: &refused, shared: &shared})
-			trace := &gcl.Trace{CollectiveEnd: func(e gcl.TraceCall, err error) {
-				if e.Path == gcl.PathMessages && err == nil {
-					byMessages.Add(1)
+	for _, o := range []gcl.Options{
+		{}, {Implementation: gcl.Syncful}, {Implementation: gcl.Syncful, Method: methods.ClockwiseRing},
+		{Implementation: gcl.Syncful, Method: methods.RecursiveDoubling}, {Implementation: gcl.Syncful, Method: methods.SendToAll},
+	} {
+		for k := range 4 {
+			t.Run(fmt.Sprintf("method=%v/implementation=%v/share=%d", o.Method, o.Implementation, k), func(t *testing.T) {
+				plain, err := inproc.New(n)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}}
-			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-				return errors.Join(sums(ctx, c, size), sums(ctx, c, size))
-			}, gcl.WithEndpoints(endpoints),
-				gcl.WithOptions(gcl.Options{Method: m, Implementation: gcl.Syncful, Trace: trace}))
-			if want := int64(n * 2 * 2); refused.Load() != want || byMessages.Load() != want {
-				t.Errorf("%d calls refused to be shared and %d went by messages, want %d",
-					refused.Load(), byMessages.Load(), want)
+				endpoints, err := faulty.WrapMemory(plain, 0, faulty.Hide(k%n, k))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var events [n][]string // of each replica's calls, those that had two choices
+				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+					o := o
+					o.Trace = recordChoices(&events[c.Replica()])
+					c, err := c.With(o)
+					if err != nil {
+						return err
+					}
+					return errors.Join(sums(ctx, c, size), sums(ctx, c, size))
+				}, gcl.WithEndpoints(endpoints))
+				first := gcl.PathMemory
+				if m := o.Method; m != methods.Auto && m != methods.Direct {
+					first = gcl.PathRounds
+				}
+				second := "messages Syncless"
+				if o.Implementation == gcl.Syncful {
+					second = "messages Syncful"
+				}
+				want := fmt.Sprintf("chosen %v Syncful; round 0 ends with true; chosen %s; ends with <nil> by %s", first, second, second)
+				if first == gcl.PathRounds { // whose first round begins when buffers lie open
+					want = fmt.Sprintf("chosen %v Syncful; chosen %s; ends with <nil> by %s", first, second, second)
+				}
+				for r, e := range events {
+					if len(e) != 1 || e[0] != want {
+						t.Errorf("replica %d: %q, want %q", r, e, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// recordChoices is a Trace that adds the events of each call with two choices to a list, but for its rounds by messages.
+func recordChoices(list *[]string) *gcl.Trace {
+	var now []string
+	choices := 0
+	way := func(c gcl.TraceCall) string { return fmt.Sprintf("%v %v", c.Path, c.Implementation) }
+	return &gcl.Trace{
+		CollectiveStart: func(gcl.TraceCall) { now, choices = nil, 0 },
+		MethodChosen: func(c gcl.TraceCall, _ gcl.TraceMethod) {
+			choices++
+			now = append(now, "chosen "+way(c))
+		},
+		RoundEnd: func(c gcl.TraceCall, round int, err error) {
+			if choices == 1 {
+				now = append(now, fmt.Sprintf("round %d ends with %v", round, errors.Is(err, transport.ErrNotShared)))
 			}
-		})
+		},
+		CollectiveEnd: func(c gcl.TraceCall, err error) {
+			if choices == 2 {
+				*list = append(*list, strings.Join(append(now, fmt.Sprintf("ends with %v by %s", err, way(c))), "; "))
+			}
+		},
 	}
 }
 
@@ -106,11 +138,17 @@ func TestNotShared(t *testing.T) {
 // messages, and Explain knows.
 func TestReaches(t *testing.T) {
 	const n = 4
-	var refused, shared atomic.Int64
+	var shared atomic.Int64
 	inPairs := func(members []int) bool {
 		return !slices.ContainsFunc(members, func(m int) bool { return m/2 != members[0]/2 })
 	}
-	endpoints := unsharedEndpoints(t, n, unshared{open: true, reaches: inPairs, refused: &refused, shared: &shared})
+	endpoints, err := inproc.New(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range endpoints {
+		endpoints[i] = distant{e.(near), inPairs, &shared}
+	}
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		if err := sums(ctx, c, 5000); err != nil {
 			return err

@@ -10,7 +10,8 @@ type Combiner interface {
 }
 
 // Boards is what an Endpoint may offer beside Exchange for small messages: members publish a copy for the others to
-// read. Its rules about calls, members and errors are those of PeerMemory.
+// read. Its rules about calls, members and errors are those of PeerMemory, but that no buffer is laid open: nothing
+// returns ErrNotShared. Package gcl uses boards beside peer memory, for the groups that have both.
 type Boards interface {
 	Endpoint
 

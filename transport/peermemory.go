@@ -12,8 +12,8 @@ type Memory struct {
 	Ins, Outs        [][]byte // where a call works on several buffers at once
 }
 
-// ErrNotShared says that a buffer of some member cannot be laid open to the others. All members get it, nothing was
-// touched, and the endpoint stays usable: the call may go by messages.
+// ErrNotShared says that a buffer of some member cannot be laid open to the others. Share alone returns it, as it is, to
+// all members. Nothing was touched, and the endpoint stays usable: the call may go by messages.
 var ErrNotShared = errors.New("a member's buffers cannot be laid open to the others")
 
 // ArgumentError says that the arguments of a call of PeerMemory or Boards break the rules, whatever the peers do.
@@ -22,14 +22,14 @@ type ArgumentError struct {
 	Reason string
 }
 
-func (e *ArgumentError) Error() string { return "peer memory: " + e.Reason }
+func (e *ArgumentError) Error() string { return "bad arguments: " + e.Reason }
 
 // Worker carries out a piece of what the members of a Share do together.
 type Worker interface {
 	// Piece carries out piece i of a round on the memory of all, which is in the order of the members. It runs on the
 	// goroutine of one member. The pieces of a round run at the same time, so no two may touch the same bytes unless
-	// all of them only read. A piece of more than some ten microseconds looks at Endpoint.Err between parts of that
-	// length, and returns early when there is an error.
+	// all of them only read. A piece of more than some ten microseconds looks at Endpoint.Err, and at the context that
+	// its member has given Share, between parts of that length, and returns early when there is an error.
 	Piece(all []Memory, round, i int)
 }
 
@@ -51,7 +51,7 @@ type Worker interface {
 type PeerMemory interface {
 	Endpoint
 
-	// Reaches reports whether these members can Share. All of them get the same answer, at all times.
+	// Reaches reports whether these members, as in Share, can Share. All of them get the same answer, at all times.
 	Reaches(members []int) bool
 
 	// Share lays mine open and has the work done: rounds[t] pieces in round t, a barrier, the next round. It returns
@@ -59,7 +59,7 @@ type PeerMemory interface {
 	// own Worker: whichever is free; a member that has no processor need not take part. In a call of several rounds
 	// piece i is that of the member with index i, and there are at most as many as members. A round of no pieces takes
 	// no barrier: rounds of n and 0 are one round in which piece i is that of member i. All members give the same
-	// rounds.
+	// rounds, which the caller sees to: they are not compared. The slice is only read, until Share returns.
 	//
 	// Replicas that are in another call get a *MismatchError before anything is read, or a *DeadlockError when they
 	// wait for each other in different groups. A Worker that panics aborts the endpoint.

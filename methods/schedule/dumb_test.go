@@ -509,6 +509,45 @@ func works(t *testing.T, s *schedule.Schedule, random *rand.Rand) {
 	}
 }
 
+// TestOverwritingGoesWrong shows what the rule is for that local steps overwrite nothing that their round sends: a
+// schedule that breaks it, and is right by messages, goes wrong where ranks read each other's memory.
+func TestOverwritingGoesWrong(t *testing.T) {
+	t.Parallel()
+	send := func(src schedule.Span, to int) schedule.Step {
+		return schedule.Step{Verb: schedule.Send, Peer: to, Src: src}
+	}
+	recv := func(dst schedule.Span, from int) schedule.Step {
+		return schedule.Step{Verb: schedule.Recv, Peer: from, Dst: dst}
+	}
+	move := func(dst, src schedule.Span) schedule.Step {
+		return schedule.Step{Verb: schedule.Copy, Peer: -1, Src: src, Dst: dst}
+	}
+	in, out, slot := schedule.In, schedule.Out, schedule.Tmp(0, 0, 1)
+	s := &schedule.Schedule{Collective: schedule.Broadcast, Size: 2, Chunks: 1, Programs: []schedule.Program{
+		{
+			{Then: []schedule.Step{move(slot, in(0, 1))}},
+			{Moves: []schedule.Step{send(slot, 1)}, Then: []schedule.Step{move(slot, out(0, 1))}},
+			{Then: []schedule.Step{move(out(0, 1), in(0, 1))}},
+		},
+		{{}, {Moves: []schedule.Step{recv(out(0, 1), 0)}}, {}},
+	}}
+	if err := schedule.Check(s); err == nil {
+		t.Error("Check accepts it")
+	}
+	random, wrong := rand.New(rand.NewPCG(5, 6)), 0
+	for range 100 {
+		if err := try(s, 5, false, false, random); err != nil {
+			t.Fatalf("by messages: %v", err)
+		}
+		if try(s, 5, false, true, random) != nil {
+			wrong++
+		}
+	}
+	if wrong == 0 {
+		t.Error("it never goes wrong where ranks read each other's memory")
+	}
+}
+
 // TestDumbFindsFaults shows that the dumb executor is no rubber stamp: of the edited schedules that Check refuses it
 // finds many wrong by itself.
 func TestDumbFindsFaults(t *testing.T) {

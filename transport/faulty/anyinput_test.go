@@ -19,7 +19,7 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Wrap": faulty.Wrap, "WrapMemory": faulty.WrapMemory, "Corrupt": faulty.Corrupt, "Cut": faulty.Cut,
-			"Delay": faulty.Delay, "Drop": faulty.Drop, "FailSend": faulty.FailSend,
+			"Delay": faulty.Delay, "Drop": faulty.Drop, "FailSend": faulty.FailSend, "Hide": faulty.Hide,
 			"Random": faulty.Random, "Slow": faulty.Slow,
 		},
 		Types:  []any{faulty.Fault{}},

@@ -13,6 +13,7 @@
 //	FailSend(rank, k)   one send                             ErrInjected, on all replicas
 //	Cut(a, b, after)    all messages between two, for good   silence, between the two
 //	Corrupt(rank, k)    the Call of one Exchange             a *transport.MismatchError
+//	Hide(rank, k)       the buffers of one Share             transport.ErrNotShared, on all members
 //
 // Exchanges and sends are counted per replica, over all its lanes, from 0. Nothing depends on anything but the script,
 // the seed and those counts, so a run with one lane per replica fails in the same place every time.

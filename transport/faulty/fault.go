@@ -27,6 +27,7 @@ const (
 	failSend
 	cut
 	corrupt
+	hide
 )
 
 // Delay has every Exchange of every replica begin late, by random times below max.
@@ -49,6 +50,10 @@ func Cut(a, b, after int) Fault { return Fault{kind: cut, rank: a, peer: b, at: 
 
 // Corrupt changes the Call of the k-th Exchange of a replica.
 func Corrupt(rank, k int) Fault { return Fault{kind: corrupt, rank: rank, at: k} }
+
+// Hide has the buffers of the k-th Share of a replica lie where they cannot be laid open to others: all its members get
+// transport.ErrNotShared. It is for WrapMemory; the members then tell each other before each Share, by a Gather.
+func Hide(rank, k int) Fault { return Fault{kind: hide, rank: rank, at: k} }
 
 // Random picks a fault that breaks something: Drop, FailSend, Cut or Corrupt, on some of n >= 2 replicas, within the
 // first so many Exchanges (or sends). Of fewer than 2 replicas there is none: it is the zero Fault, which Wrap refuses.
@@ -79,6 +84,8 @@ func (f Fault) String() string {
 		return fmt.Sprintf("faulty.Cut(%d, %d, %d)", f.rank, f.peer, f.at)
 	case corrupt:
 		return fmt.Sprintf("faulty.Corrupt(%d, %d)", f.rank, f.at)
+	case hide:
+		return fmt.Sprintf("faulty.Hide(%d, %d)", f.rank, f.at)
 	}
 	return "faulty.Fault{}"
 }

@@ -73,6 +73,7 @@ func (w *world) fail(rank int, err error) {
 type replica struct {
 	world            *world
 	exchanges, sends atomic.Int64 // begun so far; exchanges counts the calls of memory too
+	shares           atomic.Int64 // begun so far
 	once             sync.Once
 	closed           chan struct{} // with the first endpoint
 }
@@ -229,7 +230,7 @@ func (e *endpoint) note(err error) {
 	var closed *transport.ClosedError
 	switch {
 	case errors.As(err, new(*transport.BatchError)) || errors.As(err, new(*transport.ArgumentError)):
-	case errors.Is(err, transport.ErrBusy) || errors.Is(err, transport.ErrNotShared):
+	case errors.Is(err, transport.ErrBusy) || err == transport.ErrNotShared:
 	case errors.As(err, &closed) && closed.Replica == e.Rank(): // the others will see it
 	default:
 		e.me.world.fail(e.Rank(), err)

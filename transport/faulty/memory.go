@@ -39,8 +39,8 @@ func withMemory(e *endpoint) (transport.Endpoint, error) {
 	m.memory, memory = e.Endpoint.(transport.PeerMemory)
 	m.boards, boards = e.Endpoint.(transport.Boards)
 	if !memory || !boards {
-		return nil, fmt.Errorf("faulty: endpoint %d is a %T, which offers no transport.PeerMemory with "+
-			"transport.Boards: Wrap is for those", e.Rank(), e.Endpoint)
+		return nil, fmt.Errorf("faulty: endpoint %d is a %T, which does not offer both transport.PeerMemory and "+
+			"transport.Boards: use Wrap", e.Rank(), e.Endpoint)
 	}
 	return m, nil
 }
@@ -76,7 +76,33 @@ func (m *memoryEndpoint) Share(ctx context.Context, call transport.Call, members
 	if err != nil {
 		return err
 	}
+	open, err := m.open(ctx, call, members)
+	switch {
+	case err != nil:
+		return m.saw(err)
+	case !open:
+		return transport.ErrNotShared
+	}
 	return m.saw(m.memory.Share(ctx, call, members, mine, rounds, w))
+}
+
+// open reports whether the buffers of all members can be laid open. Members tell each other only if a fault of the
+// script hides some.
+func (m *memoryEndpoint) open(ctx context.Context, call transport.Call, members []int) (bool, error) {
+	k, told, mine := m.me.shares.Add(1)-1, false, byte(0)
+	for _, f := range m.me.world.faults {
+		if f.kind == hide {
+			told = true
+			if f.rank == m.Rank() && int64(f.at) == k {
+				mine = 1
+			}
+		}
+	}
+	if !told {
+		return true, nil
+	}
+	all, _, err := m.boards.Gather(ctx, call, members, []byte{mine}, 1, nil)
+	return err == nil && !slices.ContainsFunc(all, func(hidden []byte) bool { return hidden[0] == 1 }), err
 }
 
 // SmallLimit implements transport.Boards.

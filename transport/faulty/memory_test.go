@@ -126,6 +126,46 @@ func TestMemoryFaults(t *testing.T) {
 	}
 }
 
+// TestHide: one member's buffers cannot be laid open, once, and all members hear of it; nothing is touched, and the next
+// Share goes well.
+func TestHide(t *testing.T) {
+	const n, k = 3, 2
+	eps := wrapMemory(t, n, 0, faulty.Hide(1, k))
+	var wg sync.WaitGroup
+	for _, e := range eps {
+		wg.Go(func() {
+			for i := range 5 {
+				err := e.(near).Share(context.Background(), transport.Call{Group: 1, Seq: uint64(i)}, []int{0, 1, 2},
+					transport.Memory{}, [][]int{{n}, {n, n}}[i%2], untouched{t, i == k})
+				if i == k && err != transport.ErrNotShared || i != k && err != nil {
+					t.Errorf("replica %d, Share %d: %v", e.Rank(), i, err)
+				}
+			}
+			if err := e.Err(); err != nil {
+				t.Errorf("replica %d: %v", e.Rank(), err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, e := range eps {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// untouched is a Worker that may be called or not.
+type untouched struct {
+	t    *testing.T
+	must bool
+}
+
+func (u untouched) Piece([]transport.Memory, int, int) {
+	if u.must {
+		u.t.Error("a piece of a Share whose buffers are hidden")
+	}
+}
+
 // A group without one of the two replicas that are cut off goes on.
 func TestMemoryCutBetweenTwo(t *testing.T) {
 	eps := wrapMemory(t, 3, 0, faulty.Cut(0, 1, 0))

@@ -44,7 +44,7 @@ type Listener interface {
 	Chosen(w *Way, r route.Route, rounds int) // how the call, or its phase, is carried out
 	StartPhase(phase uint64)                  // of Hybrid, from 1 on
 	StartRound(round int)                     // the rank enters it, and so has left the one before
-	EndRound()                                // the last one is over
+	EndRound(err error)                       // the last one is over, or was called off
 	WantsSegments() bool                      // whether to tell of segments
 	Segment(peer int, kind transport.Kind, bytes int)
 }
@@ -85,10 +85,10 @@ func (l *Carrier) startRound(round int) {
 	}
 }
 
-// endRound tells that the last round is over.
-func (l *Carrier) endRound() {
+// endRound tells that the last round is over, or with an error that it was called off.
+func (l *Carrier) endRound(err error) {
 	if l.Listener != nil {
-		l.Listener.EndRound()
+		l.Listener.EndRound(err)
 	}
 }
 

@@ -55,7 +55,7 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 			}
 		}
 	}
-	l.endRound()
+	l.endRound(nil)
 	return nil
 }
 

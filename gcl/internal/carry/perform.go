@@ -2,7 +2,6 @@ package carry
 
 import (
 	"context"
-	"errors"
 
 	"gogcl.dev/gcl/internal/lane"
 	"gogcl.dev/gcl/internal/pack"
@@ -31,19 +30,21 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 			w.keepOwn(j, t)
 		}
 		return nil
-	case route.Small, route.Memory:
-		err := w.shared.run(ctx, w, j, &r, fingerprint)
-		if !errors.Is(err, transport.ErrNotShared) {
+	case route.Small:
+		return w.shared.run(ctx, w, j, &r, fingerprint)
+	case route.Memory:
+		if err := w.shared.run(ctx, w, j, &r, fingerprint); err != transport.ErrNotShared {
 			return err
 		}
-		r = w.Setting.ByMessages(&j.Question)
+	default:
+		if err := w.byRounds(ctx, j, &r, fingerprint); err != transport.ErrNotShared {
+			return err
+		}
 	}
-	err := w.byRounds(ctx, j, &r, fingerprint)
-	if r.Path == route.Rounds && errors.Is(err, transport.ErrNotShared) {
-		r = w.Setting.ByMessages(&j.Question)
-		err = w.byRounds(ctx, j, &r, fingerprint)
-	}
-	return err
+	// All members come here, since all have got the error, and nothing has been sent under the call's number.
+	w.endRound(transport.ErrNotShared)
+	r = w.Setting.ByMessages(&j.Question)
+	return w.byRounds(ctx, j, &r, fingerprint)
 }
 
 // byRounds carries out a job by the schedule of its route.

@@ -83,7 +83,7 @@ func (p *phases) do(ctx context.Context, w *Way, collective schedule.Collective,
 	if err := w.Perform(ctx, &p.part, &f); err != nil {
 		return err
 	}
-	p.carrier.endRound()
+	p.carrier.endRound(nil)
 	return nil
 }
 

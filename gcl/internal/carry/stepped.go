@@ -70,6 +70,10 @@ func newStepped(l *Carrier, set *planSet, rank int) (*stepped, error) {
 			if err != nil {
 				return nil, err
 			}
+			if have, want := len(theirs.plan.rounds), len(own.rounds); have != want { // Share wants one number of all
+				return nil, fmt.Errorf("%v: rank %d has %d rounds and rank %d has %d, want as many on all ranks",
+					set.spec.Method, from, have, rank, want)
+			}
 			if _, ok := known[from]; !ok {
 				known[from] = len(s.senders)
 				layout := *theirs.plan
@@ -100,26 +104,38 @@ func (s *stepped) length() int { return s.plan.length() }
 func (s *stepped) execute(ctx context.Context, runs []run) error {
 	s.carrier.giveScratch(s.plan, runs)
 	s.runs, s.ctx, s.ins, s.outs = runs, ctx, s.ins[:0], s.outs[:0]
+	defer s.forget()
 	for i := range runs {
 		s.ins, s.outs = append(s.ins, runs[i].input), append(s.outs, runs[i].output)
 	}
 	mine := transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.carrier.scratch}
-	err := s.carrier.memory.Share(ctx, runs[0].call, s.members, mine, s.pieces, s)
-	if last := len(s.plan.rounds) - 1; err == nil && last >= 0 {
+	if err := s.carrier.memory.Share(ctx, runs[0].call, s.members, mine, s.pieces, s); err != nil {
+		return err
+	}
+	if last := len(s.plan.rounds) - 1; last >= 0 {
 		s.local(last)
-		s.carrier.endRound()
+		s.carrier.endRound(nil)
 	}
+	return nil
+}
+
+// forget holds on to nobody's buffers, also after a panic.
+func (s *stepped) forget() {
 	for i := range s.senders {
-		clear(s.senders[i].runs) // hold on to nobody's buffers
+		clear(s.senders[i].runs)
 	}
+	clear(s.runs)
 	clear(s.ins)
 	clear(s.outs)
 	clear(s.dst)
 	clear(s.srcs[:cap(s.srcs)])
 	clear(s.now)
 	s.runs, s.ctx = nil, nil
-	return err
 }
+
+// stopped reports whether the call has come to an end, so that a piece need not go on. The Share fails when it has
+// ended.
+func (s *stepped) stopped() bool { return s.carrier.Endpoint.Err() != nil || s.ctx.Err() != nil }
 
 // Piece implements transport.Worker: it is the rank's part of a round.
 func (s *stepped) Piece(all []transport.Memory, round, _ int) {
@@ -130,7 +146,7 @@ func (s *stepped) Piece(all []transport.Memory, round, _ int) {
 	for i := range s.runs {
 		s.moves(round, i, &s.runs[i])
 	}
-	if round < len(s.plan.rounds)-1 {
+	if round < len(s.plan.rounds)-1 && !s.stopped() {
 		s.local(round)
 	}
 }
@@ -213,7 +229,7 @@ func (s *stepped) moves(t, k int, me *run) {
 func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
 	size := min(MaxPieceBytes, me.segment)
 	for at := 0; at < len(dst); at += size {
-		if s.carrier.Endpoint.Err() != nil || s.ctx.Err() != nil { // the Share fails when the piece ends
+		if s.stopped() {
 			return
 		}
 		end := min(at+size, len(dst))

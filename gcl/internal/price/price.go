@@ -58,7 +58,7 @@ type Pricer struct {
 // Answer says how the call goes, and what that and the alternatives cost.
 func (p Pricer) Answer() (a Answer, err error) {
 	r := p.route()
-	a.Method, a.Implementation, a.Why = r.Method, p.Setting.Told(&r, 0), p.why(r)
+	a.Method, a.Implementation, a.Why = r.Method, r.Told(0), p.why(r)
 	if r.Phases {
 		across := p.phases(p.Hybrid)[0]
 		a.Method, a.Implementation, a.Why = across.route().Method, route.Hybrid, p.whyHybrid()

@@ -5,7 +5,7 @@ import "gogcl.dev/internal/enum"
 // Path is how the data of a call goes.
 type Path uint8
 
-// The paths. All but Local and Messages need peer memory or boards.
+// The paths. All but Local and Messages need peer memory, and Small boards beside it.
 const (
 	Unknown  Path = iota // not decided yet
 	Local                // nothing is sent

@@ -47,6 +47,7 @@ type Route struct {
 	Because  Because // of the method
 	Phases   bool    // the call goes in phases, each a call with a route of its own; path and method are not set
 	Barriers bool    // by messages: there is a barrier before each round
+	Together bool    // replicas step together
 }
 
 // Because says why a route has its method.
@@ -96,7 +97,7 @@ func (s *Setting) Route(q *Question) (r Route) {
 	return r
 }
 
-// Decide is route, into a zero route.
+// Decide is Route, into a zero Route.
 func (s *Setting) Decide(r *Route, q *Question) {
 	switch {
 	case s.Ranks == 1 || q.Local:
@@ -107,6 +108,7 @@ func (s *Setting) Decide(r *Route, q *Question) {
 		return
 	}
 	r.Method, r.Because = s.method(q)
+	r.Together = s.Syncful
 	switch {
 	case !s.Syncful || !s.Memory:
 		r.Path, r.Barriers = Messages, s.Syncful
@@ -128,20 +130,20 @@ func (s *Setting) ByMessages(q *Question) Route {
 	return apart.Route(q)
 }
 
-// Told is the implementation that a Trace is told of a route, in a phase of Hybrid or in none, 0.
-func (s *Setting) Told(r *Route, phase int) Implementation {
+// Told is the implementation that a Trace is told of, in a phase of Hybrid or in none, 0.
+func (r *Route) Told(phase int) Implementation {
 	switch {
 	case r.Path == Local:
 		return Auto
 	case phase > 0:
 		return Hybrid
-	case s.Syncful:
+	case r.Together:
 		return Syncful
 	}
 	return Syncless
 }
 
-// Method decides by which method a call goes that is not local and not in phases.
+// method decides by which method a call goes that is not local and not in phases.
 func (s *Setting) method(q *Question) (methods.Method, Because) {
 	onePass := s.Syncful && s.Memory
 	switch {
