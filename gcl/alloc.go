@@ -35,7 +35,7 @@ func Alloc[T tensor.Element](c *Comm, n int) ([]T, error) {
 	if c.check() != nil {
 		return nil, newError("alloc: nil Comm")
 	}
-	p, err := c.lane.root().allocs.alloc(n, tensor.DTypeOf[T]().Size())
+	p, err := c.conn.root().allocs.alloc(n, tensor.DTypeOf[T]().Size())
 	if err != nil {
 		return nil, errorf("alloc: %w", err)
 	}
@@ -50,7 +50,7 @@ func Free[T tensor.Element](c *Comm, s []T) error {
 	if c.check() != nil {
 		return newError("free: nil Comm")
 	}
-	if err := c.lane.root().allocs.free(unsafe.Pointer(unsafe.SliceData(s))); err != nil {
+	if err := c.conn.root().allocs.free(unsafe.Pointer(unsafe.SliceData(s))); err != nil {
 		return errorf("free: %w", err)
 	}
 	return nil

@@ -33,7 +33,8 @@ type Batch struct {
 	comm *Comm
 	ask  ask
 
-	// Only Append changes the operands of job. Its question and its layouts belong to whoever has the lane's turn.
+	// Only Append changes the operands of job. Its question and its layouts belong to whoever has the connection's
+	// turn.
 	job carry.Job
 
 	// Only Append changes these.
@@ -41,7 +42,7 @@ type Batch struct {
 	bytes       int            // of all operands, each in the larger buffer
 	operandErr  error          // of the first operand that is wrong
 
-	// Used by whoever has the lane's turn.
+	// Used by whoever has the connection's turn.
 	sealed bool // the rest belongs to the operands as they are
 	digest uint64
 	err    error // of the arguments of Comm.Batch, else of an operand, else of operands that overlap
@@ -165,7 +166,7 @@ func (b *Batch) Run(ctx context.Context) error {
 	return c.end(nil)
 }
 
-// seal works out what all operands are together. It needs the lane's turn.
+// seal works out what all operands are together. It needs the connection's turn.
 func (b *Batch) seal() {
 	c, j := b.comm, &b.job
 	b.sealed = true
@@ -174,7 +175,7 @@ func (b *Batch) seal() {
 		b.err = b.operandErr
 	}
 	if b.err == nil {
-		b.err = c.lane.many.checkCrossing(ofSlices, j.Outs, j.Ins)
+		b.err = c.conn.many.checkCrossing(ofSlices, j.Outs, j.Ins)
 	}
 	if len(j.Ins) == 1 {
 		j.AskOne(false)

@@ -67,7 +67,7 @@ func TestTraceOfBatch(t *testing.T) {
 }
 
 // TestBatchesAtOnce: a Batch may be run by several goroutines, of a first connection and of a Dup. Batches of Comms
-// with other options take turns with the memory of the lane, and a function given to Start may make one.
+// with other options take turns with the memory of the connection, and a function given to Start may make one.
 func TestBatchesAtOnce(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		with, err := c.With(gcl.Options{Reproducible: true, Implementation: gcl.Syncless})
@@ -109,7 +109,7 @@ func TestBatchesAtOnce(t *testing.T) {
 				}
 			}
 		}
-		// Both Comms' Batches use the lane's layouts and memory in turn.
+		// Both Comms' Batches use the connection's layouts and memory in turn.
 		one, outOne := sum(c, 3000)
 		two, outTwo := sum(with, 3000)
 		for range 3 {

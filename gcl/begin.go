@@ -14,7 +14,7 @@ import (
 // event describes a call of c. k is one on several tensors, or nil.
 func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	e := TraceCall{
-		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.Flight.Connection, Rank: c.Rank(), Size: c.Size(),
+		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection, Rank: c.Rank(), Size: c.Size(),
 		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
 		Operator: Operator(call.Operator), Root: int(int32(call.Root)),
 		DType: tensor.DType(call.DType &^ wire.ManyTensors), Elements: int(call.Count),
@@ -41,7 +41,7 @@ func (c *Comm) begin(ctx context.Context, call *transport.Call) error {
 
 // record has the flight recorder know that a call begins.
 func (c *Comm) record(call *transport.Call) {
-	c.lane.Flight.Begin(c.label, call, ticks.Now())
+	c.conn.Flight.Begin(c.label, call, ticks.Now())
 }
 
 // takeNumber waits for the turn of a call, and numbers it. After an error the turn is not the caller's.
@@ -60,9 +60,9 @@ func (c *Comm) tellStart(call *transport.Call, k *manyCall) {
 
 // tell is tellStart for a call that has been described.
 func (c *Comm) tell(e TraceCall) {
-	t := &c.lane.tracing
+	t := &c.conn.tracing
 	*t = tracing{trace: c.options.Trace, call: e}
-	c.lane.Listener = t
+	c.conn.Listener = t
 	if f := t.trace.CollectiveStart; f != nil {
 		f(t.call)
 	}
@@ -70,7 +70,7 @@ func (c *Comm) tell(e TraceCall) {
 
 // end tells that the call is over, and with which error, which it returns.
 func (c *Comm) end(err error) error {
-	l := c.lane
+	l := c.conn
 	if l.tracing.trace != nil {
 		l.endTrace(err)
 	}
@@ -80,14 +80,14 @@ func (c *Comm) end(err error) error {
 
 // refuse ends the call in progress, of which nothing has been sent.
 func (c *Comm) refuse(call *transport.Call, err error) error {
-	c.lane.Flight.Refused = true
+	c.conn.Flight.Refuse()
 	return c.end(c.refusal(call, err))
 }
 
 // crashed is called, deferred, after begin with a Trace. If end has not been reached the others must not be left
 // waiting.
 func (c *Comm) crashed() {
-	l := c.lane
+	l := c.conn
 	if l.tracing.trace == nil {
 		return
 	}
@@ -107,7 +107,7 @@ func (c *Comm) turnedAway(call *transport.Call, k *manyCall, cause error) error 
 
 // tellTurnedAway is turnedAway for a call that has been described, if there is a Trace.
 func (c *Comm) tellTurnedAway(call *transport.Call, e TraceCall, cause error) error {
-	c.lane.Flight.TurnedAway(c.label, call, waitedSince(cause))
+	c.conn.Flight.TurnedAway(c.label, call, waitedSince(cause))
 	err := c.refusal(call, cause)
 	if c.options.Trace != nil {
 		c.options.Trace.tellAtOnce(e, err)

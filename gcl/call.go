@@ -13,8 +13,8 @@ func (c *Comm) fingerprintOf(a *ask) transport.Call {
 		Operator: uint8(a.operator)}
 }
 
-// do carries out a call: it waits for the lane's turn, checks, sends and receives. Every call takes a number in its
-// group, a refused one too.
+// do carries out a call: it waits for the connection's turn, checks, sends and receives. Every call takes a number in
+// its group, a refused one too.
 func (c *Comm) do(ctx context.Context, k *call) error {
 	if err := c.check(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	if refused != nil {
 		return c.refuse(&fingerprint, refused)
 	}
-	j := &c.lane.alone
+	j := &c.conn.alone
 	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, n)
 	err := c.way.Perform(ctx, j, &fingerprint)
 	j.Forget()

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 )
@@ -103,10 +103,10 @@ func (c *Comm) larger(k *call) int {
 // checkOverlap refuses a destination that shares memory with the input, unless it is the input or, where one is
 // smaller, its own place in the larger.
 func (c *Comm) checkOverlap(k *call) error {
-	if !lane.Overlap(k.dst, k.src) {
+	if !memory.Overlap(k.dst, k.src) {
 		return nil
 	}
-	dst, src := lane.Address(k.dst), lane.Address(k.src)
+	dst, src := memory.Address(k.dst), memory.Address(k.src)
 	apart, side := dst-src, "after"
 	if dst < src {
 		apart, side = src-dst, "before"

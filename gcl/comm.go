@@ -14,7 +14,7 @@ import (
 // program order; Dup opens another connection. A Comm may be used by several goroutines, but replicas must make their
 // calls in the same order, and goroutines that race for a connection have no order.
 type Comm struct {
-	lane    *connection
+	conn    *connection
 	group   *membership
 	label   *flight.Label // what the flight recorder knows of name and group
 	options Options
@@ -46,10 +46,10 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	if all == nil {
 		all = flight.Shared(endpoint, describeData)
 	}
-	c := &Comm{lane: newConnection(endpoint, cfg.topology, nil, all)}
-	c.lane.override = cfg.override
+	c := &Comm{conn: newConnection(endpoint, cfg.topology, nil, all)}
+	c.conn.override = cfg.override
 	if cfg.machine {
-		c.lane.ipusPerReplica = cfg.topology.IPUsPerReplica()
+		c.conn.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}
 	c, err := c.inGroup(commgroup.Group{})
 	if err != nil {
@@ -85,18 +85,18 @@ func (c *Comm) Size() int {
 
 // Replica is the replica's number among all, 0 <= Replica < Replicas.
 func (c *Comm) Replica() int {
-	if c == nil || c.lane == nil {
+	if c == nil || c.conn == nil {
 		return 0
 	}
-	return c.lane.Endpoint.Rank()
+	return c.conn.Endpoint.Rank()
 }
 
 // Replicas is the number of replicas, in the group or not.
 func (c *Comm) Replicas() int {
-	if c == nil || c.lane == nil {
+	if c == nil || c.conn == nil {
 		return 0
 	}
-	return c.lane.Endpoint.Size()
+	return c.conn.Endpoint.Size()
 }
 
 // Members returns the replicas of the group by rank, in a slice of the caller's own.
@@ -146,5 +146,5 @@ func (c *Comm) Abort(cause error) {
 	if cause == nil {
 		cause = errors.New("no cause given")
 	}
-	c.lane.Endpoint.Abort(cause)
+	c.conn.Endpoint.Abort(cause)
 }

@@ -23,7 +23,7 @@ type connection struct {
 	turns    lane.Turns
 	first    *connection    // that of the first connection; nil for itself
 	number   uint64         // the same at all replicas: 0 is the first connection's
-	dups     uint64         // made of this lane; used by whoever has the turn
+	dups     uint64         // made of this connection; used by whoever has the turn
 	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
 	allocs   allocations    // what Alloc has given out; the first connection's, for its Dups too
 
@@ -39,13 +39,13 @@ type connection struct {
 
 	withins atomic.Uint64 // collectives within the replica
 
-	flights *flight.Recorders // the recorders of all lanes of the communicator in this process
+	flights *flight.Recorders // the recorders of all connections of the communicator in this process
 	tracing tracing
 	many    many
 	alone   carry.Job // of the call in progress, if it is on one operand
 }
 
-// root is the lane of the first connection.
+// root is the connection of the first connection.
 func (l *connection) root() *connection {
 	if l.first != nil {
 		return l.first
@@ -53,7 +53,7 @@ func (l *connection) root() *connection {
 	return l
 }
 
-// part is told that the lane is closed. The first connection forgets a Dup.
+// part is told that the connection is closed. The first connection forgets a Dup.
 func (l *connection) part() {
 	if l.first == nil {
 		return
@@ -101,13 +101,13 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 		return nil, &callError{what: "dup" + wire.Quote(c.label.Name), replica: c.Replica(), err: err, at: c.place(0)}
 	}
 	defer c.leave()
-	endpoint, err := c.lane.Endpoint.Dup(ctx)
+	endpoint, err := c.conn.Endpoint.Dup(ctx)
 	if err != nil {
 		return nil, c.otherFailure(ctx, "dup", err)
 	}
 	out := *c
-	out.lane = newConnection(endpoint, c.lane.topology, c.lane, c.lane.flights)
-	out.lane.ipusPerReplica, out.lane.override = c.lane.ipusPerReplica, c.lane.override
+	out.conn = newConnection(endpoint, c.conn.topology, c.conn, c.conn.flights)
+	out.conn.ipusPerReplica, out.conn.override = c.conn.ipusPerReplica, c.conn.override
 	return out.settle(c.group.layout)
 }
 
@@ -128,15 +128,15 @@ func (c *Comm) Close() error {
 	if c.started != nil {
 		return newError("Close inside a function given to Start")
 	}
-	c.lane.works.Wait()
-	c.lane.allocs.close()
-	c.lane.closeIPUs()
-	c.lane.Flight.Close()
-	err := c.lane.Endpoint.Close()
+	c.conn.works.Wait()
+	c.conn.allocs.close()
+	c.conn.closeIPUs()
+	c.conn.Flight.Close()
+	err := c.conn.Endpoint.Close()
 	if err == nil {
-		err = c.lane.unheard()
+		err = c.conn.unheard()
 	}
-	c.lane.part()
+	c.conn.part()
 	if err != nil {
 		return c.otherFailure(context.Background(), "close", err)
 	}

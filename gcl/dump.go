@@ -51,10 +51,10 @@ func Dump(err error) string {
 // It may be called while collectives run or wait, from any goroutine, and changes nothing. For a nil or zero Comm it is
 // "".
 func (c *Comm) Dump() string {
-	if c.check() != nil || c.lane.flights == nil {
+	if c.check() != nil || c.conn.flights == nil {
 		return ""
 	}
-	return c.lane.flights.Now()
+	return c.conn.flights.Now()
 }
 
 // recorded is an error that knows its place.

@@ -62,13 +62,13 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	}
 	e := Explanation{
 		Collective: collective, Bytes: bytes, DType: dtype,
-		Ranks: c.Size(), Machine: c.lane.topology.String(),
+		Ranks: c.Size(), Machine: c.conn.topology.String(),
 		Why: "a group of one has the result: nothing is sent",
 	}
 	if c.Size() == 1 {
 		return e, nil
 	}
-	p := price.Pricer{Way: &c.way, Topology: c.lane.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
+	p := price.Pricer{Way: &c.way, Topology: c.conn.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
 		Elements: int(bytes / int64(dtype.Size()))}
 	answer, err := p.Answer()
 	if err != nil {

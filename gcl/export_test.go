@@ -19,13 +19,13 @@ import (
 const PieceBytes = carry.MaxPieceBytes
 
 // Streamed reports whether c's latest collective in one pass over peer memory stored results past the caches.
-func Streamed(c *Comm) bool { return c.lane.Inspect().Streamed }
+func Streamed(c *Comm) bool { return c.conn.Inspect().Streamed }
 
 // CacheBytes is what c takes the last-level cache to have.
 func CacheBytes(c *Comm) int { return c.way.Cache }
 
 // CacheBytesWithin is the same for c's k IPUs, which are alike.
-func CacheBytesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.way.Cache }
+func CacheBytesWithin(c *Comm, k int) int { return c.conn.ipus[k].all[0].comm.way.Cache }
 
 // CacheBytesOfPhases is the same for the phases of Hybrid within and across link domains.
 func CacheBytesOfPhases(c *Comm) (inside, across int) {
@@ -33,21 +33,21 @@ func CacheBytesOfPhases(c *Comm) (inside, across int) {
 }
 
 // Staged is how many bytes of staging memory c's connection has.
-func Staged(c *Comm) int { return c.lane.Inspect().Staged }
+func Staged(c *Comm) int { return c.conn.Inspect().Staged }
 
 // StagedWithin is the same for each of c's k IPUs.
 func StagedWithin(c *Comm, k int) (bytes []int) {
-	for _, w := range c.lane.ipus[k].all {
+	for _, w := range c.conn.ipus[k].all {
 		bytes = append(bytes, Staged(&w.comm))
 	}
 	return bytes
 }
 
 // IOTilesWithin is how many IO tiles c's IPUs have.
-func IOTilesWithin(c *Comm, k int) int { return c.lane.ipus[k].all[0].comm.lane.topology.IOTiles() }
+func IOTilesWithin(c *Comm, k int) int { return c.conn.ipus[k].all[0].comm.conn.topology.IOTiles() }
 
 // Pieces is into how many pieces c's latest collective in one pass over peer memory was cut.
-func Pieces(c *Comm) int { return c.lane.Inspect().Pieces }
+func Pieces(c *Comm) int { return c.conn.Inspect().Pieces }
 
 // GroupID is what a transport.Call has for a group.
 func GroupID(members ...int) uint64 { return wire.GroupID(members) }
@@ -122,7 +122,7 @@ func IPURings(k, m, id int) (equal, equalRing, every, everyRing []int, err error
 func ForgetWarnings() { warnedOptions.Clear() }
 
 // OpenDups is how many Dups c's first connection knows of.
-func OpenDups(c *Comm) int { return len(c.lane.root().others) }
+func OpenDups(c *Comm) int { return len(c.conn.root().others) }
 
 // PlansOf counts what the replicas of a process share of plans: sets, and the plans in them.
 func PlansOf(shared *sync.Map) (sets, plans int) { return carry.PlansOf(shared) }

@@ -18,7 +18,7 @@ func (c *Comm) refusal(call *transport.Call, err error) *callError {
 // failure is for what came of a call that was not refused.
 func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
 	e := newCallError(ctx, wire.Name(*call)+wire.Quote(c.label.Name), c.Replica(), err)
-	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), names(c.lane.flights.NamesIn(err, isNamed))
+	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), names(c.conn.flights.NamesIn(err, isNamed))
 	return e
 }
 
@@ -34,13 +34,13 @@ func isNamed(err error) bool {
 // otherFailure is for what has no number, as a Dup.
 func (c *Comm) otherFailure(ctx context.Context, what string, err error) *callError {
 	e := newCallError(ctx, what+wire.Quote(c.label.Name), c.Replica(), err)
-	e.at, e.names = c.place(0), names(c.lane.flights.NamesIn(err, isNamed))
+	e.at, e.names = c.place(0), names(c.conn.flights.NamesIn(err, isNamed))
 	return e
 }
 
 // place is what an error about call number seq of c, or about none if that is 0, has Dump know.
 func (c *Comm) place(seq uint64) flight.Place {
-	return flight.Place{Recorders: c.lane.flights, Recorder: c.lane.Flight, Group: c.group.ID, Seq: seq}
+	return flight.Place{Recorders: c.conn.flights, Recorder: c.conn.Flight, Group: c.group.ID, Seq: seq}
 }
 
 // timedOut is what to add to the error of a call whose context is done, or "": which members have not come to it, and
@@ -62,8 +62,8 @@ func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) st
 			return ""
 		}
 	}
-	w := c.lane.flights.Look()
-	text, missing := w.WaitingFor(c.lane.Flight, c.group.Members, call.Group, call.Seq)
+	w := c.conn.flights.Look()
+	text, missing := w.WaitingFor(c.conn.Flight, c.group.Members, call.Group, call.Seq)
 	if abort != nil && !missing { // perhaps it is this replica that has come too late
 		return ""
 	}

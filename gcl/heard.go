@@ -24,8 +24,8 @@ const (
 	maxLook = 10 * time.Millisecond
 )
 
-// unheard is what is wrong with the last calls with a root of a lane that is closed, and of its Dups, as far as that
-// comes out within closeTime.
+// unheard is what is wrong with the last calls with a root of a connection that is closed, and of its Dups, as far as
+// that comes out within closeTime.
 func (l *connection) unheard() error {
 	var open []*membership
 	// which may wait: on a Dup others may come later, by way of the first connection

@@ -18,7 +18,7 @@ import (
 const MaxIPUs = 256
 
 // ipus is the IPUs of one replica: workers with memory of their own, on a network of their own that is a ladder. Each
-// carries out collectives with the others by a Comm, as replicas do. Whoever has the lane's turn uses them.
+// carries out collectives with the others by a Comm, as replicas do. Whoever has the connection's turn uses them.
 type ipus struct {
 	replica int
 	all     []*ipu // by id
@@ -66,7 +66,7 @@ func ipusInOrder(ladder topology.Topology, k, m int) ([]int, error) {
 	return rings.First, err
 }
 
-// ipusOf returns the replica's k IPUs, and makes them when it is first asked. They last until the lane is closed.
+// ipusOf returns the replica's k IPUs, and makes them when it is first asked. They last until the connection is closed.
 func (l *connection) ipusOf(k int) (*ipus, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +84,7 @@ func (l *connection) ipusOf(k int) (*ipus, error) {
 	}
 	s := &ipus{replica: l.Endpoint.Rank(), all: make([]*ipu, k)}
 	for id, e := range endpoints {
-		w := &ipu{id: id, of: s, comm: Comm{lane: newConnection(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
+		w := &ipu{id: id, of: s, comm: Comm{conn: newConnection(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
 		w.start = w.work
 		s.all[id] = w
 	}
@@ -95,8 +95,8 @@ func (l *connection) ipusOf(k int) (*ipus, error) {
 	return s, nil
 }
 
-// closeIPUs makes a collective that the IPUs are in fail, and returns when they have left the buffers. The lane's own
-// endpoint, closed next, sees to it that there will be no other.
+// closeIPUs makes a collective that the IPUs are in fail, and returns when they have left the buffers. The connection's
+// own endpoint, closed next, sees to it that there will be no other.
 func (l *connection) closeIPUs() {
 	l.mu.Lock()
 	l.closed = true
@@ -107,7 +107,7 @@ func (l *connection) closeIPUs() {
 	l.ipus = nil
 	l.mu.Unlock()
 	for _, w := range all {
-		w.comm.lane.Endpoint.Close() // fails only over broadcasts, which IPUs make none of
+		w.comm.conn.Endpoint.Close() // fails only over broadcasts, which IPUs make none of
 	}
 }
 
@@ -121,7 +121,7 @@ func (l *connection) isClosed() bool {
 func (w *ipu) join(m int, options Options) error {
 	groups, known := w.groups[m]
 	if !known {
-		every, err := ipusInOrder(w.comm.lane.topology, len(w.of.all), m)
+		every, err := ipusInOrder(w.comm.conn.topology, len(w.of.all), m)
 		if err != nil {
 			return err
 		}
@@ -129,10 +129,10 @@ func (w *ipu) join(m int, options Options) error {
 		first := w.id % m * size
 		equal := every[first : first+size]
 		var err1, err2 error
-		groups.every, err1 = w.comm.lane.groupOfAll(every, slices.Index(every, w.id))
+		groups.every, err1 = w.comm.conn.groupOfAll(every, slices.Index(every, w.id))
 		groups.equal = groups.every
 		if m > 1 {
-			groups.equal, err2 = w.comm.lane.groupOfAll(equal, slices.Index(equal, w.id))
+			groups.equal, err2 = w.comm.conn.groupOfAll(equal, slices.Index(equal, w.id))
 		}
 		if err := errors.Join(err1, err2); err != nil {
 			return err
@@ -152,7 +152,7 @@ func (w *ipu) do(g *membership, k call) error {
 	c.digest = c.fingerprint()
 	f := c.fingerprintOf(&k.ask)
 	f.Seq, f.Count, f.Digest, f.DType = g.seq.Add(1), uint64(c.larger(&k)), c.digest, uint8(k.dtype)
-	j := &c.lane.alone
+	j := &c.conn.alone
 	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, c.larger(&k))
 	defer j.Forget()
 	return c.way.Perform(w.of.ctx, j, &f)
@@ -191,9 +191,9 @@ func (w *ipu) work() {
 	defer func() {
 		if v := recover(); v != nil {
 			w.err = &PanicError{Replica: w.of.replica, Value: v, Stack: debug.Stack()}
-			w.comm.lane.Endpoint.Abort(w.err)
+			w.comm.conn.Endpoint.Abort(w.err)
 		} else if !done { // runtime.Goexit, in a function of a Trace
-			w.comm.lane.Endpoint.Abort(carry.ErrCrash)
+			w.comm.conn.Endpoint.Abort(carry.ErrCrash)
 		}
 	}()
 	w.err = w.of.body(w)

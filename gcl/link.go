@@ -36,7 +36,7 @@ func (c *Comm) checkLink() error {
 	if link == AutoLink {
 		return nil
 	}
-	members, domain := c.group.Members, c.lane.topology.Domain
+	members, domain := c.group.Members, c.conn.topology.Domain
 	for i := range members[1:] { // members ascend, and so do their domains
 		a, b := members[i], members[i+1]
 		reason := ""

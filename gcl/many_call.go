@@ -7,7 +7,7 @@ import (
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl/internal/carry"
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/tensor"
@@ -46,7 +46,7 @@ func (f form) what() string {
 	return "tensor"
 }
 
-// many is what a lane keeps for calls on several tensors. Only who has the lane's turn uses it.
+// many is what a connection keeps for calls on several tensors. Only who has the connection's turn uses it.
 type many struct {
 	ins, outs [][]byte // of the operands of the call in progress
 	preparations
@@ -66,7 +66,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 		return c.turnedAway(&fingerprint, &k, err)
 	}
 	defer c.leave()
-	began, m := ticks.Now(), &c.lane.many
+	began, m := ticks.Now(), &c.conn.many
 	defer m.clear()
 	j, refused := m.prepare(ctx, c, &k)
 	if refused != nil {
@@ -75,7 +75,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 		fingerprint.DType |= uint8(j.Common)
 		fingerprint.Count, fingerprint.Digest = j.Count, j.Digest
 	}
-	c.lane.Flight.Begin(c.label, &fingerprint, began) // only now is it known how much there is
+	c.conn.Flight.Begin(c.label, &fingerprint, began) // only now is it known how much there is
 	if c.options.Trace != nil {
 		defer c.crashed()
 	}
@@ -225,7 +225,8 @@ func (m *many) load(c *Comm, k *manyCall) error {
 // put puts a tensor into the tables.
 func (m *many) put(dst, src []byte) {
 	m.outs, m.ins = append(m.outs, dst), append(m.ins, src)
-	m.words = append(m.words, uint64(lane.Address(dst)), uint64(len(dst)), uint64(lane.Address(src)), uint64(len(src)))
+	m.words = append(m.words,
+		uint64(memory.Address(dst)), uint64(len(dst)), uint64(memory.Address(src)), uint64(len(src)))
 }
 
 // headers keeps slice headers whose lengths count elements, not bytes.

@@ -122,8 +122,8 @@ func TestManyWithBarriers(t *testing.T) {
 	}, gcl.WithEndpoints(endpoints))
 }
 
-// An error of the transport in the middle of a call leaves a lane that refuses, and not one that gives out what it
-// had kept.
+// An error of the transport in the middle of a call leaves a connection that refuses, and not one that gives out what
+// it had kept.
 func TestManyAfterAnAbort(t *testing.T) {
 	endpoints, err := inproc.New(2)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // TestManyPrograms has replicas make random calls again and again on the same few buffers, in turns on one tensor and
-// on several, in different groups and with different options: what a lane keeps from one call to the next must not be
-// taken for another's.
+// on several, in different groups and with different options: what a connection keeps from one call to the next must
+// not be taken for another's.
 func TestManyPrograms(t *testing.T) {
 	programs := 6
 	switch {

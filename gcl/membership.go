@@ -32,8 +32,8 @@ func (c *Comm) inGroup(g commgroup.Group) (*Comm, error) {
 
 // settle puts a Comm that is being made into its group, and makes what follows from group and options.
 func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
-	defer func() { c.lane.blame(err) }()
-	g, err := c.lane.groupOf(layout, c.options.Topology)
+	defer func() { c.conn.blame(err) }()
+	g, err := c.conn.groupOf(layout, c.options.Topology)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (c *Comm) With(o Options) (*Comm, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o, err := o.override(c.lane.override)
+	o, err := o.override(c.conn.override)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (c *Comm) resolve() {
 	c.agreed = wire.Seed
 	for i := range optionRows {
 		if agreed := optionRows[i].agreed; agreed != nil {
-			c.agreed = wire.Mix(c.agreed, uint64(agreed(&c.options, c.way.Tile)))
+			c.agreed = wire.Mix(c.agreed, uint64(agreed(&c.options, c.way.Segment)))
 		}
 	}
 }

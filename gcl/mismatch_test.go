@@ -164,7 +164,7 @@ func refuse(ctx context.Context, c *gcl.Comm) {
 	}
 }
 
-// memoryVariants lists calls on peer memory of which any two differ, of a size for Gather or for Meet.
+// memoryVariants lists calls on peer memory of which any two differ, of a size for Gather or for Share.
 func memoryVariants(n, size int) []variant {
 	f := func() []float32 { return make([]float32, size) }
 	moved := func(what string) []string { return []string{fmt.Sprintf("%s #1 (float32 x %d, ", what, size)} }
@@ -175,9 +175,9 @@ func memoryVariants(n, size int) []variant {
 		reduction[int32]("dtype=int32", size, gcl.Add, gcl.Options{}), // of as many bytes
 		reduction[float64]("dtype=float64", size/2, gcl.Add, gcl.Options{}),
 		reduction[float32]("length=25", size+1, gcl.Add, gcl.Options{}),
-		reduction[float32]("length=4105", size+4081, gcl.Add, gcl.Options{}), // Meet in any case
+		reduction[float32]("length=4105", size+4081, gcl.Add, gcl.Options{}), // Share in any case
 		reduction[float32]("reproducible", size, gcl.Add, gcl.Options{Reproducible: true}),
-		reduction[float32]("maxBytesPerTile", size, gcl.Add, gcl.Options{MaxBytesPerTile: 1}), // Meet in any case
+		reduction[float32]("maxBytesPerTile", size, gcl.Add, gcl.Options{MaxBytesPerTile: 1}), // Share in any case
 		reduction[float32]("stageFragments", size, gcl.Add, gcl.Options{StageFragments: true}),
 		reduction[float32]("implementation=Syncful", size, gcl.Add, gcl.Options{Implementation: gcl.Syncful}),
 		reduction[float32]("method=clockwise_ring", size, gcl.Add, gcl.Options{Method: methods.ClockwiseRing}),
@@ -228,7 +228,7 @@ func memoryVariants(n, size int) []variant {
 	return out
 }
 
-// Two lengths that divide into 2, 3, 4 and 8 parts: for Gather, and for Meet, on the transport of Run.
+// Two lengths that divide into 2, 3, 4 and 8 parts: for Gather, and for Share, on the transport of Run.
 var memorySizes = []int{24, 4104}
 
 // groupsIn are the groups that an error text names.
@@ -338,7 +338,7 @@ func TestMismatchOnPeerMemory(t *testing.T) {
 	tried := 0
 	for k, size := range memorySizes {
 		for _, n := range []int{2, 3, 4, 8} {
-			thin := 2 // one of two pairs for Gather, the others for Meet
+			thin := 2 // one of two pairs for Gather, the others for Share
 			switch {
 			case testing.Short():
 				thin = 3

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 )
 
 // interval is the memory of a tensor's input or destination. One in place counts as a destination.
@@ -53,7 +53,7 @@ func (m *many) checkCrossing(form form, outs, ins [][]byte) error {
 }
 
 func memoryAt(b []byte, tensor int, dst bool) interval {
-	return interval{lane.Address(b), lane.Address(b) + uintptr(len(b)), tensor, dst}
+	return interval{memory.Address(b), memory.Address(b) + uintptr(len(b)), tensor, dst}
 }
 
 // furthest is the two intervals that reach furthest of those seen, one of each tensor at most.

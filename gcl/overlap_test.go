@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 )
 
 // TestCrossing compares the sweep with a look at all pairs.
@@ -52,6 +52,6 @@ func TestCrossing(t *testing.T) {
 
 // shareBytes reports whether a and b have memory in common.
 func shareBytes(a, b []byte) bool {
-	return len(a) > 0 && len(b) > 0 && lane.Address(a) < lane.Address(b)+uintptr(len(b)) &&
-		lane.Address(b) < lane.Address(a)+uintptr(len(a))
+	return len(a) > 0 && len(b) > 0 && memory.Address(a) < memory.Address(b)+uintptr(len(b)) &&
+		memory.Address(b) < memory.Address(a)+uintptr(len(a))
 }

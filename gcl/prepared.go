@@ -6,9 +6,9 @@ import (
 	"gogcl.dev/gcl/internal/carry"
 )
 
-// preparations are the jobs on several operands that a lane keeps, without their buffers. Programs make the same few
-// calls on the same buffers again and again, and looking at hundreds of tensors takes longer than to reduce them when
-// they are small. A Batch is kept by its owner.
+// preparations are the jobs on several operands that a connection keeps, without their buffers. Programs make the same
+// few calls on the same buffers again and again, and looking at hundreds of tensors takes longer than to reduce them
+// when they are small. A Batch is kept by its owner.
 type preparations struct {
 	words  []uint64 // of the call in progress: addresses, lengths, dtypes and shapes, and what is asked for
 	all    []*prepared

@@ -12,7 +12,7 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// What a lane has found out about a call must not be taken for another call on the same memory.
+// What a connection has found out about a call must not be taken for another call on the same memory.
 
 // floatsAs is the memory of floats as int32.
 func floatsAs(s []float32) []int32 {

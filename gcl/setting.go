@@ -12,8 +12,8 @@ import (
 func (c *Comm) resolveWay() {
 	o := &c.options
 	c.way = carry.Way{
-		Carrier: &c.lane.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,
-		Cache: o.lastLevelCache(), Tile: c.segmentBytes(), LatencyBytes: hostLatencyBytes,
+		Carrier: &c.conn.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,
+		Cache: o.lastLevelCache(), Segment: c.segmentBytes(), LatencyBytes: hostLatencyBytes,
 	}
 	s := route.Setting{
 		Asked: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,
@@ -21,7 +21,7 @@ func (c *Comm) resolveWay() {
 		Ranks: c.Size(), Strided: c.strided,
 		Phased: carry.PhasedCollectives(),
 	}
-	s.Memory, s.Small = c.way.Reach(c.group.Members, c.way.Tile)
+	s.Memory, s.Small = c.way.Reach(c.group.Members, c.way.Segment)
 	if split := c.group.Split; split != nil {
 		s.Domains, s.Each = split.Domains, split.Each
 	}
@@ -31,9 +31,9 @@ func (c *Comm) resolveWay() {
 
 // segmentBytes is how long a segment of a message may be: what the IO tiles stage together. On peer memory,
 // where nothing is staged, it bounds what is taken from a peer at a time, and what a member publishes. Calls look at
-// way.tile instead: the topology is 96 bytes, which this copies.
+// Way.Segment instead: the topology is 96 bytes, which this copies.
 func (c *Comm) segmentBytes() int {
-	return cmp.Or(c.options.MaxBytesPerTile, DefaultMaxBytesPerTile) * c.lane.topology.IOTiles()
+	return cmp.Or(c.options.MaxBytesPerTile, DefaultMaxBytesPerTile) * c.conn.topology.IOTiles()
 }
 
 // tuning is what methods.Auto goes by where replicas send messages.

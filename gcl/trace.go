@@ -20,11 +20,11 @@ import (
 //	CollectiveEnd                          with the error that the call returns
 //
 // After a failure what has started is ended, inside out, with the error. A call that is refused for its arguments has
-// no MethodChosen; one that never got its turn starts and ends at once, while another may be going on. A call by
-// Hybrid has a MethodChosen, and rounds from 0 on, for each phase: TraceCall.Phase. Of a collective within a replica,
-// method, rounds and segments are those of its IPU 0, and peers and rings are IPUs. Where a transport cannot lay a
-// member's buffers open, MethodChosen comes a second time, for the messages by which the call goes instead; a round that
-// had begun ends with transport.ErrNotShared before.
+// no MethodChosen; one that never got its turn starts and ends at once, while another may be going on. A call by Hybrid
+// has a MethodChosen, and rounds from 0 on, for each phase: TraceCall.Phase. Of a collective within a replica, method,
+// rounds and segments are those of its IPU 0, and peers and rings are IPUs. Where a transport cannot lay a member's
+// buffers open, MethodChosen comes a second time, for the messages by which the call goes instead; a round that had
+// begun ends with transport.ErrNotShared before.
 //
 // They run on the goroutine of the call, one at a time for a connection of a replica, but at the same time for
 // different replicas and connections. Events hold no time: read a clock if you want one. The call waits for them, and
@@ -104,7 +104,8 @@ type TraceSegment struct {
 // Path is how the data of a collective goes.
 type Path uint8
 
-// The paths. All but PathLocal and PathMessages need an endpoint with transport.PeerMemory, and PathSmall transport.Boards beside it.
+// The paths. All but PathLocal and PathMessages need an endpoint with transport.PeerMemory, and PathSmall
+// transport.Boards beside it.
 const (
 	PathUnknown  Path = Path(route.Unknown)  // before MethodChosen
 	PathLocal    Path = Path(route.Local)    // nothing is sent: a group of one, or an operator that combines nothing

@@ -6,7 +6,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-// tracing is a lane's call in progress as its Trace sees it. It is used by whoever has the lane's turn.
+// tracing is a connection's call in progress as its Trace sees it. It is used by whoever has the connection's turn.
 type tracing struct {
 	trace *Trace // nil: nobody wants to know
 	call  TraceCall

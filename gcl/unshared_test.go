@@ -69,48 +69,51 @@ func TestNotShared(t *testing.T) {
 		{Implementation: gcl.Syncful, Method: methods.RecursiveDoubling}, {Implementation: gcl.Syncful, Method: methods.SendToAll},
 	} {
 		for k := range 4 {
-			t.Run(fmt.Sprintf("method=%v/implementation=%v/share=%d", o.Method, o.Implementation, k), func(t *testing.T) {
-				plain, err := inproc.New(n)
-				if err != nil {
-					t.Fatal(err)
-				}
-				endpoints, err := faulty.WrapMemory(plain, 0, faulty.Hide(k%n, k))
-				if err != nil {
-					t.Fatal(err)
-				}
-				var events [n][]string // of each replica's calls, those that had two choices
-				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-					o := o
-					o.Trace = recordChoices(&events[c.Replica()])
-					c, err := c.With(o)
+			t.Run(fmt.Sprintf("method=%v/implementation=%v/share=%d", o.Method, o.Implementation, k),
+				func(t *testing.T) {
+					plain, err := inproc.New(n)
 					if err != nil {
-						return err
+						t.Fatal(err)
 					}
-					return errors.Join(sums(ctx, c, size), sums(ctx, c, size))
-				}, gcl.WithEndpoints(endpoints))
-				first := gcl.PathMemory
-				if m := o.Method; m != methods.Auto && m != methods.Direct {
-					first = gcl.PathRounds
-				}
-				second := "messages Syncless"
-				if o.Implementation == gcl.Syncful {
-					second = "messages Syncful"
-				}
-				want := fmt.Sprintf("chosen %v Syncful; round 0 ends with true; chosen %s; ends with <nil> by %s", first, second, second)
-				if first == gcl.PathRounds { // whose first round begins when buffers lie open
-					want = fmt.Sprintf("chosen %v Syncful; chosen %s; ends with <nil> by %s", first, second, second)
-				}
-				for r, e := range events {
-					if len(e) != 1 || e[0] != want {
-						t.Errorf("replica %d: %q, want %q", r, e, want)
+					endpoints, err := faulty.WrapMemory(plain, 0, faulty.Hide(k%n, k))
+					if err != nil {
+						t.Fatal(err)
 					}
-				}
-			})
+					var events [n][]string // of each replica's calls, those that had two choices
+					replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+						o := o
+						o.Trace = recordChoices(&events[c.Replica()])
+						c, err := c.With(o)
+						if err != nil {
+							return err
+						}
+						return errors.Join(sums(ctx, c, size), sums(ctx, c, size))
+					}, gcl.WithEndpoints(endpoints))
+					first := gcl.PathMemory
+					if m := o.Method; m != methods.Auto && m != methods.Direct {
+						first = gcl.PathRounds
+					}
+					second := "messages Syncless"
+					if o.Implementation == gcl.Syncful {
+						second = "messages Syncful"
+					}
+					want := fmt.Sprintf("chosen %v Syncful; round 0 ends with true; chosen %s; ends with <nil> by %s",
+						first, second, second)
+					if first == gcl.PathRounds { // whose first round begins when buffers lie open
+						want = fmt.Sprintf("chosen %v Syncful; chosen %s; ends with <nil> by %s", first, second, second)
+					}
+					for r, e := range events {
+						if len(e) != 1 || e[0] != want {
+							t.Errorf("replica %d: %q, want %q", r, e, want)
+						}
+					}
+				})
 		}
 	}
 }
 
-// recordChoices is a Trace that adds the events of each call with two choices to a list, but for its rounds by messages.
+// recordChoices is a Trace that adds the events of each call with two choices to a list, but for its rounds by
+// messages.
 func recordChoices(list *[]string) *gcl.Trace {
 	var now []string
 	choices := 0

@@ -26,15 +26,15 @@ type withinCall struct {
 // event describes the call to a Trace.
 func (k *withinCall) event(c *Comm) TraceCall {
 	e := TraceCall{
-		Name: c.label.Name, Replica: c.Replica(), Connection: c.lane.Flight.Connection, IPUs: k.ipus,
+		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection, IPUs: k.ipus,
 		Collective: k.collective, Operator: k.operator, DType: k.dtype, Elements: k.elements,
 	}
 	e.Bytes = k.collective.Contract().Elements(k.elements, k.ipus) * k.dtype.Size()
 	return e
 }
 
-// within carries out a collective within the replica, of one row or chunk on each IPU. When the lane is the caller's,
-// and nothing speaks against it, among the rest check, body is called for each IPU.
+// within carries out a collective within the replica, of one row or chunk on each IPU. When the connection is the
+// caller's, and nothing speaks against it, among the rest check, body is called for each IPU.
 func (c *Comm) within(ctx context.Context, k withinCall, check func() error, body func(*ipu) error) error {
 	if err := c.check(); err != nil {
 		return err
@@ -42,12 +42,12 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 	recorded := transport.Call{Collective: uint8(k.collective) | wire.WithinReplica, Count: uint64(k.ipus)}
 	l := &flight.Label{Name: c.label.Name,
 		Group: wire.HashedGroup | wire.FNV(wire.FNVOffset, c.Replica(), wire.WithinReplica)}
-	k.at = flight.Place{Recorders: c.lane.flights, Recorder: c.lane.Flight, Group: l.Group}
+	k.at = flight.Place{Recorders: c.conn.flights, Recorder: c.conn.Flight, Group: l.Group}
 	err := c.enter(ctx, &recorded)
-	recorded.Seq = c.lane.withins.Add(1)
+	recorded.Seq = c.conn.withins.Add(1)
 	k.at.Seq = recorded.Seq
 	if err != nil {
-		c.lane.Flight.TurnedAway(l, &recorded, waitedSince(err))
+		c.conn.Flight.TurnedAway(l, &recorded, waitedSince(err))
 		err = c.failureWithin(&k, err)
 		if c.options.Trace != nil {
 			c.options.Trace.tellAtOnce(k.event(c), err)
@@ -55,7 +55,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		return err
 	}
 	defer c.leave()
-	c.lane.Flight.Begin(l, &recorded, ticks.Now())
+	c.conn.Flight.Begin(l, &recorded, ticks.Now())
 	if c.options.Trace != nil {
 		defer c.crashed()
 		c.tell(k.event(c))
@@ -65,7 +65,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 		refused = check()
 	}
 	if refused != nil {
-		c.lane.Flight.Refused = true
+		c.conn.Flight.Refuse()
 		return c.end(c.failureWithin(&k, refused))
 	}
 	return c.end(c.performWithin(ctx, &k, body))
@@ -79,10 +79,10 @@ func (c *Comm) failureWithin(k *withinCall, err error, kinds ...error) *callErro
 
 // performWithin carries out a checked collective within the replica.
 func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu) error) error {
-	s, err := c.lane.ipusOf(k.ipus)
+	s, err := c.conn.ipusOf(k.ipus)
 	if err == nil {
 		// An aborted or closed communicator, or a context that is done, must show.
-		err = c.lane.Endpoint.Exchange(ctx, transport.Call{}, nil)
+		err = c.conn.Endpoint.Exchange(ctx, transport.Call{}, nil)
 	}
 	for i := 0; i < k.ipus && err == nil; i++ {
 		err = s.all[i].join(c.ipusPerRank(), c.options)
@@ -92,14 +92,14 @@ func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu)
 		failed.at = k.at
 		return failed
 	}
-	first := s.all[0].comm.lane
-	first.Listener = c.lane.Listener // of what IPU 0 does
+	first := s.all[0].comm.conn
+	first.Listener = c.conn.Listener // of what IPU 0 does
 	err = s.run(ctx, body)
 	first.Listener = nil
 	switch {
 	case err == nil:
 		return nil
-	case c.lane.isClosed():
+	case c.conn.isClosed():
 		return c.failureWithin(k, err, ErrClosed)
 	}
 	failed := c.failureWithin(k, err, ErrAborted)
@@ -112,7 +112,7 @@ func (c *Comm) ipusPerRank() int { return max(c.options.IPUsPerRank, 1) }
 
 // checkWithin looks at the number of IPUs.
 func (c *Comm) checkWithin(ctx context.Context, k int) error {
-	known, m := c.lane.ipusPerReplica, c.ipusPerRank()
+	known, m := c.conn.ipusPerReplica, c.ipusPerRank()
 	switch {
 	case ctx == nil:
 		return errors.New("nil context")

@@ -29,10 +29,10 @@ func (w *Work) Wait() error {
 	return w.err
 }
 
-// started is a function given to Start. Within it the turn of the lane is its own, and calls on its Comm take turns
-// among themselves.
+// started is a function given to Start. Within it the turn of the connection is its own, and calls on its Comm take
+// turns among themselves.
 type started struct {
-	lane    *connection
+	conn    *connection
 	running atomic.Bool
 	turns   lane.Turns
 }
@@ -60,24 +60,24 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 		close(w.done)
 		return w
 	}
-	own := c.lane.turns.Reserve()
-	root := c.lane.root()
+	own := c.conn.turns.Reserve()
+	root := c.conn.root()
 	root.works.Add(1)
-	if c.lane != root {
-		c.lane.works.Add(1)
+	if c.conn != root {
+		c.conn.works.Add(1)
 	}
 	go func() {
 		defer func() {
 			close(w.done)
-			if c.lane != root {
-				c.lane.works.Done()
+			if c.conn != root {
+				c.conn.works.Done()
 			}
 			root.works.Done()
 		}()
 		<-own.Granted // whoever has the turn watches a context of its own
-		defer c.lane.turns.Release()
+		defer c.conn.turns.Release()
 		inner := *c
-		inner.started = &started{lane: c.lane}
+		inner.started = &started{conn: c.conn}
 		inner.started.running.Store(true)
 		defer inner.started.running.Store(false)
 		guard(c, func() error { return f(context.WithValue(ctx, startKey{}, inner.started), &inner) }, func(err error) {
@@ -90,8 +90,8 @@ func (c *Comm) Start(ctx context.Context, f func(context.Context, *Comm) error) 
 	return w
 }
 
-// enter waits for the lane's turn. In a function given to Start the turn is the function's, and enter waits for other
-// calls in it. On an error the turn is not the caller's. call says what waits; nil for no collective.
+// enter waits for the connection's turn. In a function given to Start the turn is the function's, and enter waits for
+// other calls in it. On an error the turn is not the caller's. call says what waits; nil for no collective.
 func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	if ctx == nil { // an error, but one that must wait for its turn to be counted
 		ctx = context.Background()
@@ -103,12 +103,12 @@ func (c *Comm) enter(ctx context.Context, call *transport.Call) error {
 	case turns.Try():
 		return nil
 	}
-	if s, _ := ctx.Value(startKey{}).(*started); c.started == nil && s != nil && s.lane == c.lane && s.running.Load() {
+	if s, _ := ctx.Value(startKey{}).(*started); c.started == nil && s != nil && s.conn == c.conn && s.running.Load() {
 		return errors.New("a function given to Start uses another Comm than the one it was given")
 	}
 	began := ticks.Now()
 	if err := c.takeTurn(ctx, turns, call); err != nil { // the peers wait for a call that will not come
-		waiting := &queueError{c.lane.flights.Look().Latest(c.lane.Flight), err}
+		waiting := &queueError{c.conn.flights.Look().Latest(c.conn.Flight), err}
 		c.Abort(waiting)
 		return &waitError{waiting, began}
 	}
@@ -122,7 +122,7 @@ func (c *Comm) turns() *lane.Turns {
 	if c.started != nil {
 		return &c.started.turns
 	}
-	return &c.lane.turns
+	return &c.conn.turns
 }
 
 // waitError says that the context was done before it was the call's turn, which has aborted the communicator.
@@ -149,7 +149,7 @@ func (e *queueError) Unwrap() error { return e.err }
 // takeTurn takes a turn, and has the flight recorder know what waits for it.
 func (c *Comm) takeTurn(ctx context.Context, turns *lane.Turns, call *transport.Call) error {
 	if call != nil {
-		defer c.lane.Flight.Admitted(c.lane.Flight.Wait(c.label, call))
+		defer c.conn.Flight.Admitted(c.conn.Flight.Wait(c.label, call))
 	}
 	return turns.Take(ctx)
 }

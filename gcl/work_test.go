@@ -354,7 +354,7 @@ func TestDupIsConcurrent(t *testing.T) {
 	})
 }
 
-// Dups of Dups, in groups, with lanes used from several goroutines at once.
+// Dups of Dups, in groups, with connections used from several goroutines at once.
 func TestManyDups(t *testing.T) {
 	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
 		c = grouped(c, commgroup.Group{Type: commgroup.Orthogonal, Size: 2})

@@ -12,8 +12,8 @@ type Memory struct {
 	Ins, Outs        [][]byte // where a call works on several buffers at once
 }
 
-// ErrNotShared says that a buffer of some member cannot be laid open to the others. Share alone returns it, as it is, to
-// all members. Nothing was touched, and the endpoint stays usable: the call may go by messages.
+// ErrNotShared says that a buffer of some member cannot be laid open to the others. Share alone returns it, as it is,
+// to all members. Nothing was touched, and the endpoint stays usable: the call may go by messages.
 var ErrNotShared = errors.New("a member's buffers cannot be laid open to the others")
 
 // ArgumentError says that the arguments of a call of PeerMemory or Boards break the rules, whatever the peers do.

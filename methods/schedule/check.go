@@ -23,8 +23,8 @@ type Report struct {
 //   - every send meets a receive of chunks of the same sizes in the same round, and every receive a send: since
 //     replicas go through their rounds in order, and a round's moves are in flight together, that leaves no deadlock,
 //     even if a send completes only with its receive;
-//   - in a round nothing is touched twice, but as [Round] allows, and no step after the moves of a round but the last
-//     writes what they send; no step reads what nobody wrote, or writes in vain,
+//   - in a round nothing is touched twice, but as [Round] allows, and local steps write nothing that their round
+//     sends, but in the last round; no step reads what nobody wrote, or writes in vain,
 //     or writes the Input;
 //   - in the end every result holds what its [Contract] wants, each contribution exactly once, or with Again at least
 //     once.

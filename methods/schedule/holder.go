@@ -12,7 +12,7 @@ type holder struct {
 	program Program
 	at      []place // by chunk
 	sent    []int   // by chunk: one more than the round in which it was sent last
-	lent    []int   // by chunk: the same of where Output may be Input
+	lent    []int   // by chunk: one more than the round in which it was sent last from Input or Output
 	came    []built // by chunk: the message in which it came last
 	lowest  []int   // by slot: the first chunk that is ever put there
 

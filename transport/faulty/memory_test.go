@@ -126,8 +126,8 @@ func TestMemoryFaults(t *testing.T) {
 	}
 }
 
-// TestHide: one member's buffers cannot be laid open, once, and all members hear of it; nothing is touched, and the next
-// Share goes well.
+// TestHide: one member's buffers cannot be laid open, once, and all members hear of it; nothing is touched, and the
+// next Share goes well.
 func TestHide(t *testing.T) {
 	const n, k = 3, 2
 	eps := wrapMemory(t, n, 0, faulty.Hide(1, k))

@@ -11,8 +11,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// RunPeerMemory is the part of Run about transport.PeerMemory and transport.Boards. It is skipped when the endpoints do
-// not offer both.
+// RunPeerMemory is the part of Run about transport.PeerMemory and transport.Boards. It is skipped when the endpoints
+// offer neither; one without the other is an error.
 func RunPeerMemory(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
 	s := &suite{open: open}
 	for _, f := range features {
@@ -23,10 +23,14 @@ func RunPeerMemory(t *testing.T, open func(t testing.TB, n int) []transport.Endp
 
 func (s *suite) peerMemory(t *testing.T) {
 	probe := s.open(t, 1)
-	_, ok := probe[0].(near)
+	_, memory := probe[0].(transport.PeerMemory)
+	_, boards := probe[0].(transport.Boards)
 	shut(t, probe)
-	if !ok {
-		t.Skip("the endpoints do not implement transport.PeerMemory and transport.Boards")
+	switch {
+	case !memory && !boards:
+		t.Skip("the endpoints offer no transport.PeerMemory")
+	case !memory || !boards:
+		t.Fatalf("the endpoints offer transport.PeerMemory %v and transport.Boards %v, want both or none", memory, boards)
 	}
 	for _, test := range []struct {
 		name string

@@ -13,7 +13,7 @@ import (
 type Carrier struct {
 	Endpoint transport.Endpoint
 	memory   transport.PeerMemory // the endpoint, if it offers that; else nil
-	boards   transport.Boards     // likewise
+	boards   transport.Boards     // the endpoint, if it offers that; else nil
 	Flight   *flight.Recorder
 	Listener Listener // nil: nobody wants to know
 
@@ -55,7 +55,7 @@ var ErrCrash = errors.New("a panic, or runtime.Goexit, in a collective or a func
 // chosen tells how the call in progress is carried out, and in how many rounds.
 func (w *Way) chosen(r *route.Route, rounds int) {
 	l := w.Carrier
-	l.Flight.Method, l.Flight.Path = r.Method, r.Path
+	l.Flight.Choose(r.Method, r.Path)
 	if l.Listener != nil {
 		l.Listener.Chosen(w, *r, rounds)
 	}

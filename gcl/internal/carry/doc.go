@@ -14,34 +14,38 @@
 //
 // # Words
 //
-// The parts of buffers, from the largest to the smallest:
+// The parts of buffers:
 //
-//	tensor       an operand: an input and an output of the rank's own
-//	unit         of one operand in one pass: a whole buffer (all-reduce), a shard (reduce-scatter), a block (all-to-all)
+//	operand      a tensor or a slice: an input and an output of the rank's own
+//	shard        the part of an operand that belongs to one rank, as of a reduce-scatter's output
+//	block        what one rank has for another in an all-to-all
+//	unit         of an operand in one pass: a whole buffer (all-reduce), a shard (reduce-scatter), a block (all-to-all)
+//	piece        what one member works on at a time in one pass, of all members' buffers
 //	chunk        what a schedule moves, by number: chunks.Split says where one begins
 //	segment      what goes at a time of one message: Options.MaxBytesPerTile bounds it
-//	piece        what one member works on at a time in one pass over peer memory
+//	window       the segments of one message that go in one Exchange
+//	part         of a reduce-scatter or an all-gather whose ranks have shards of different lengths: one of these
 //
-//	one pass over an all-reduce of two tensors by three members
-//	          ┌─────────── unit 0 ────────────┐┌── unit 0 ──┐
-//	tensors   │ a0  a1  a2  a3  a4  a5  a6  a7││ b0  b1  b2 │
+//	one pass over an all-reduce of two operands by two members
+//	          ┌─────────── unit ──────────────┐┌─── unit ───┐
+//	operands  │ a0  a1  a2  a3  a4  a5  a6  a7││ b0  b1  b2 │
 //	pieces    ├─── 0 ────┼─── 1 ────┼─── 2 ───┴┴─┼─── 3 ────┤   whole cache lines, whoever carries them out
 //
 //	rounds of a schedule in two chunks
 //	          ┌─── chunk 0 ───┬─── chunk 1 ───┐
-//	tensor a  │ a0  a1  a2  a3│ a4  a5  a6  a7│
-//	segments  ├─ 0 ──┼─ 1 ──┼2┼─ 0 ──┼─ 1 ──┼2┤   of one message each
+//	operand a │ a0  a1  a2  a3│ a4  a5  a6  a7│
+//	segments  ├─ 0 ──┼─ 1 ──┼2┼─ 0 ──┼─ 1 ──┼2┤                  of one message for each chunk
 //
-//	packed, so that both go in one message a chunk: see the drawing of pack.Layout
-//	          ┌──── chunk 0 ─────────┬──── chunk 1 ─────────┐
-//	packing   │ a0  a1  a2  a3 │b0 ·│ a4  a5  a6  a7 │b1 b2│
-//	          └─ stretch ──────┘└ stretch: of one type
+//	packed, so that several operands go in one message for each chunk: see pack.Layout
+//	          ┌─────── chunk 0 ──────┬─────── chunk 1 ──────┐
+//	packing   │ a0  a1  a2  a3 │ b0 ·│ a4  a5  a6  a7 │ b1 b2│
+//	          └─ fragment of a ┴ of b┴─ fragment of a ┴ of b┘
 //
-//	fragment     the part of one tensor in one chunk of a packing
+//	fragment     the part of one operand in one chunk of a packing
 //	stretch      what lies together of one type in one chunk of a packing
-//	extent       a tensor as a layout sees it: type and length
+//	extent       an operand as a layout sees it: type and length
 //	slot         scratch memory of a schedule, by number
 //	placement    where chunks and slots lie in the buffers of one run
-//	run          one execution of a plan on one tensor, or on a packing
+//	run          one execution of a plan on one operand, or on a packing
 //	shipment     the operands of a job on their way into a packing and out of it
 package carry

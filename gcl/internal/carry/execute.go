@@ -3,7 +3,7 @@ package carry
 import (
 	"context"
 
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
@@ -63,16 +63,16 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 func (l *Carrier) giveScratch(p *plan, runs []run) {
 	total := 0
 	for i := range runs {
-		total += lane.RoundUp(p.setUp(i, &runs[i]), pack.Align)
+		total += memory.RoundUp(p.setUp(i, &runs[i]), pack.Align)
 	}
 	if total > 0 {
-		l.scratch = lane.Grow(l.scratch, total)
+		l.scratch = memory.Grow(l.scratch, total)
 	}
 	at := 0
 	for i := range runs {
 		bytes := runs[i].place.scratchElems * runs[i].elemSize
 		runs[i].scratch = l.scratch[at : at+bytes : at+bytes]
-		at += lane.RoundUp(bytes, pack.Align)
+		at += memory.RoundUp(bytes, pack.Align)
 	}
 }
 

@@ -17,7 +17,7 @@ func (l *Carrier) Inspect() Inspection {
 	s := &l.shared
 	return Inspection{
 		Pieces:   s.pieces[0],
-		Streamed: s.large && slices.ContainsFunc(s.tiles, func(o tiled) bool { return !o.replaces }),
+		Streamed: s.large && slices.ContainsFunc(s.operands, func(o operand) bool { return !o.replaces }),
 		Staged:   len(l.staging),
 	}
 }

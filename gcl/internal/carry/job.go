@@ -1,7 +1,7 @@
 package carry
 
 import (
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
@@ -108,7 +108,7 @@ func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts []int, n in
 	j.AskOne(parts != nil)
 }
 
-// Forget has a job that one has made hold on to nobody's buffers.
+// Forget has a job that One has made hold on to nobody's buffers.
 func (j *Job) Forget() {
 	if len(j.Ins) > 0 {
 		j.Ins[0], j.Outs[0], j.parts = nil, nil, nil
@@ -133,7 +133,7 @@ func (j *Job) hashed(t int) int {
 	return len(j.Ins[t])
 }
 
-// AskOne is the question of a job of one operand.
+// AskOne sets the question of a job of one operand. parts: ranks have parts of different lengths.
 func (j *Job) AskOne(parts bool) {
 	q := &j.Question
 	q.Collective, q.Local, q.Several, q.Parts = j.Collective, j.local(), false, parts
@@ -167,7 +167,7 @@ func (j *Job) SumUp(digest uint64, mapped bool, shape func(hash uint64, t int) u
 			j.Digest = wire.Mix(wire.Mix(j.Digest, uint64(dtype)<<32|1), uint64(j.hashed(t)/dtype.Size()))
 		}
 	}
-	q.Published = lane.RoundUp(q.Published, pack.Align)
+	q.Published = memory.RoundUp(q.Published, pack.Align)
 	j.Question = q
 }
 

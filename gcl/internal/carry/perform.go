@@ -3,7 +3,7 @@ package carry
 import (
 	"context"
 
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
@@ -92,7 +92,7 @@ type executor interface {
 func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 	overMemory := r.Path == route.Rounds
 	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
-	inPlace := overMemory || len(j.Ins) == 1 && lane.Address(j.Ins[0]) == lane.Address(j.Outs[0])
+	inPlace := overMemory || len(j.Ins) == 1 && memory.Address(j.Ins[0]) == memory.Address(j.Outs[0])
 	spec := w.Spec(&j.Ask, r.Method, j.Question.Bytes, inPlace)
 	key := planKey{
 		method: spec.Method, collective: spec.Collective, root: spec.Root,
@@ -135,8 +135,8 @@ func (w *Way) Spec(a *Ask, m methods.Method, bytes int, inPlace bool) methods.Sp
 
 // stage returns two pieces of the carrier's staging memory.
 func (l *Carrier) stage(a, b int) (first, second []byte) {
-	aligned := lane.RoundUp(a, pack.Align)
-	l.staging = lane.Grow(l.staging, aligned+b)
+	aligned := memory.RoundUp(a, pack.Align)
+	l.staging = memory.Grow(l.staging, aligned+b)
 	return l.staging[:a:a], l.staging[aligned : aligned+b]
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gogcl.dev/chunks"
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
@@ -27,7 +27,7 @@ func (w *Way) NewHybrid() *Hybrid {
 		phase.Group, phase.Hybrid, phase.Reproducible = g, nil, false
 		s := &phase.Setting
 		s.Implementation, s.Reproducible, s.Ranks, s.Domains, s.Each = i, false, phase.Size(), 0, 0
-		s.Memory, s.Small = w.Reach(g.Members, w.Tile)
+		s.Memory, s.Small = w.Reach(g.Members, w.Segment)
 		s.Syncful, s.SyncfulWhy = s.Together()
 		return &phase
 	}
@@ -128,7 +128,7 @@ func (p *phases) divide(sums []byte) {
 
 // room is memory of the carrier, good for one call.
 func (p *phases) room(bytes int) []byte {
-	p.carrier.between = lane.Grow(p.carrier.between, bytes)
+	p.carrier.between = memory.Grow(p.carrier.between, bytes)
 	return p.carrier.between[:bytes]
 }
 

@@ -13,7 +13,7 @@ type phasing struct {
 	priced  func(n, domains, each int) []Phase // of a call on n elements in the larger buffer
 }
 
-// Phase is a phase for who prices it, or several like it.
+// Phase is what package price knows of a phase, or of several alike.
 type Phase struct {
 	Across     bool // domains; else inside
 	Collective schedule.Collective

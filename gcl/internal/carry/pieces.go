@@ -4,7 +4,7 @@ import (
 	"sort"
 
 	"gogcl.dev/chunks"
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -13,10 +13,10 @@ import (
 // Piece implements transport.Worker.
 func (s *shared) Piece(mems []transport.Memory, _, i int) {
 	s.worked = true
-	lo, hi := chunks.Split(s.total/lane.LineBytes, s.pieces[0], i)
-	lo, hi = lo*lane.LineBytes, hi*lane.LineBytes
-	for t := s.tiledAt(lo); lo < hi; t++ {
-		o := &s.tiles[t]
+	lo, hi := chunks.Split(s.total/memory.LineBytes, s.pieces[0], i)
+	lo, hi = lo*memory.LineBytes, hi*memory.LineBytes
+	for t := s.operandAt(lo); lo < hi; t++ {
+		o := &s.operands[t]
 		for first := o.end - o.units*o.padded; lo < min(hi, o.end); {
 			unit := (lo - first) / o.padded
 			begin := first + unit*o.padded
@@ -29,9 +29,9 @@ func (s *shared) Piece(mems []transport.Memory, _, i int) {
 	}
 }
 
-// tiledAt is the first operand that ends after a byte.
-func (s *shared) tiledAt(at int) int {
-	return sort.Search(len(s.tiles), func(t int) bool { return s.tiles[t].end > at })
+// operandAt is the first operand that ends after a byte.
+func (s *shared) operandAt(at int) int {
+	return sort.Search(len(s.operands), func(t int) bool { return s.operands[t].end > at })
 }
 
 // buffers are what a rank lays open of operand t.
@@ -44,7 +44,7 @@ func (s *shared) buffers(m *transport.Memory, t int) (in, out []byte) {
 
 // work works on bytes lo to hi of a unit of operand t.
 func (s *shared) work(mems []transport.Memory, t, unit, lo, hi int) {
-	s.stream = s.large && !s.tiles[t].replaces
+	s.stream = s.large && !s.operands[t].replaces
 	switch {
 	case s.contract.Combines:
 		s.reduceUnit(mems, t, unit, lo, hi)
@@ -72,7 +72,7 @@ func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	default:
 		in, _ := s.buffers(&mems[s.rank], t)
 		var have int
-		first, have = shard(len(in), s.tiles[t].unit, unit)
+		first, have = shard(len(in), s.operands[t].unit, unit)
 		if hi = min(hi, have); lo >= hi {
 			return
 		}
@@ -83,13 +83,13 @@ func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 		in, _ := s.buffers(&mems[r], t)
 		s.srcs[r] = in[first+lo : first+hi]
 	}
-	s.reduce(s.tiles[t].work, dsts)
+	s.reduce(s.operands[t].work, dsts)
 }
 
 // spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to those that want
 // it: all ranks, its owner or the root.
 func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
-	own := unit * s.tiles[t].unit // where the part of the unit's owner begins in a larger buffer
+	own := unit * s.operands[t].unit // where the part of the unit's owner begins in a larger buffer
 	from, at := s.root, own
 	if s.contract.Input == schedule.Own {
 		from, at = unit, 0
@@ -128,7 +128,7 @@ func (s *shared) reduce(work kernel.Type, dsts int) {
 
 // transfer copies, unless the data is there already.
 func (s *shared) transfer(dst, src []byte) {
-	if lane.Address(dst) != lane.Address(src) {
+	if memory.Address(dst) != memory.Address(src) {
 		kernel.Copy(dst, src, s.stream)
 	}
 }
@@ -137,15 +137,15 @@ func (s *shared) transfer(dst, src []byte) {
 // place, what is read on one side would be written on the other: then it swaps the two blocks, but only as far as they
 // are in the first half if a < b, else in the second, and reads both before it writes either.
 func (s *shared) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
-	size := s.tiles[t].unit
+	size := s.operands[t].unit
 	block := func(buf []byte, r int) []byte { return buf[r*size+lo : r*size+hi] }
 	inA, outA := s.buffers(&mems[a], t)
 	inB, outB := s.buffers(&mems[b], t)
-	if a == b || lane.Address(inA) != lane.Address(outA) && lane.Address(inB) != lane.Address(outB) {
+	if a == b || memory.Address(inA) != memory.Address(outA) && memory.Address(inB) != memory.Address(outB) {
 		s.transfer(block(outA, b), block(inB, a))
 		return
 	}
-	if middle := size / 2 / lane.LineBytes * lane.LineBytes; a < b {
+	if middle := size / 2 / memory.LineBytes * memory.LineBytes; a < b {
 		hi = min(hi, middle)
 	} else {
 		lo = max(lo, middle)

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"gogcl.dev/chunks"
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -86,7 +86,7 @@ type planBuilder struct {
 	sent, received []uint32   // by rank: the messages of the round at hand
 }
 
-// round makes one round of the plan. A Reduce among the moves becomes the operand of the fold's next link, or if it is
+// round makes one round of the plan. A Fold among the moves becomes the operand of the fold's next link, or if it is
 // the last a step after the moves.
 func (p *planBuilder) round(r schedule.Round) planRound {
 	var out planRound
@@ -196,7 +196,7 @@ func (p *plan) putSlots(at *placement) {
 		for _, sp := range spans {
 			longest = max(longest, at.bounds[sp.First+sp.Count]-at.bounds[sp.Base])
 		}
-		at.scratchElems += lane.RoundUp(longest, slotAlign)
+		at.scratchElems += memory.RoundUp(longest, slotAlign)
 	}
 }
 

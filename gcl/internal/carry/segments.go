@@ -7,7 +7,7 @@ import (
 
 // segment is a segment in whole elements of so many bytes.
 func (w *Way) segment(elemSize int) int {
-	return max(w.Tile/elemSize, 1) * elemSize
+	return max(w.Segment/elemSize, 1) * elemSize
 }
 
 // packedUnit divides every place at which packed tensors may be cut: it is the size of the widest elements.

@@ -3,7 +3,7 @@ package carry
 import (
 	"context"
 
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/internal/kernel"
@@ -28,7 +28,7 @@ type shared struct {
 	// Of the collective in progress.
 	contract  schedule.Contract
 	root      int
-	tiles     []tiled
+	operands  []operand
 	lists     bool          // there are several operands, with several types: peers lay open lists of buffers
 	loops     *pack.Packing // lists: the loops of their types
 	total     int           // bytes of all operands' units, rounded up
@@ -43,8 +43,8 @@ type shared struct {
 	swap       []byte   // room for a piece
 }
 
-// tiled is an operand cut into units of work, which lie in different places in the buffers.
-type tiled struct {
+// operand is an operand cut into units of work, which lie in different places in the buffers.
+type operand struct {
 	work   kernel.Type
 	unit   int // bytes of one unit: a buffer (all-reduce), a shard (reduce-scatter), a block (all-to-all)
 	padded int // whole cache lines
@@ -109,7 +109,7 @@ func (s *shared) setUp(w *Way, j *Job, r *route.Route, fingerprint *transport.Ca
 	// long before s.call is copied: reading 16 bytes right after writing one of them stalls
 	s.call.Method = uint8(r.Method)
 	s.contract, s.root = j.Collective.Contract(), j.Root
-	s.by, s.large, s.segment = 0, false, max(w.Tile, lane.LineBytes)
+	s.by, s.large, s.segment = 0, false, max(w.Segment, memory.LineBytes)
 	s.cache = w.Cache
 	if s.contract.Combines {
 		if len(j.DTypes) == 1 {
@@ -133,14 +133,14 @@ func (s *shared) foldBy(f kernel.Fold) {
 
 // begin makes ready for the operands that add gives: one, or lists of them, which loops folds.
 func (s *shared) begin(loops *pack.Packing, lists bool) {
-	s.tiles, s.total, s.footprint = s.tiles[:0], 0, 0
+	s.operands, s.total, s.footprint = s.operands[:0], 0, 0
 	s.lists, s.loops = lists, loops
 }
 
 // add adds an operand with the rank's own output and input.
 func (s *shared) add(work kernel.Type, dst, src []byte) {
 	n := len(s.members)
-	o := tiled{work: work, unit: len(src), units: 1, replaces: lane.Overlap(dst, src)}
+	o := operand{work: work, unit: len(src), units: 1, replaces: memory.Overlap(dst, src)}
 	bytes := len(dst) + len(src)
 	if o.replaces {
 		bytes = max(len(dst), len(src))
@@ -156,10 +156,10 @@ func (s *shared) add(work kernel.Type, dst, src []byte) {
 		bytes, o.replaces = len(dst), false // likewise the root's
 	}
 	s.footprint += bytes
-	o.padded = lane.RoundUp(o.unit, lane.LineBytes)
+	o.padded = memory.RoundUp(o.unit, memory.LineBytes)
 	s.total += o.units * o.padded
 	o.end = s.total
-	s.tiles = append(s.tiles, o)
+	s.operands = append(s.operands, o)
 }
 
 // share carries out the collective on the operands.
@@ -167,7 +167,7 @@ func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 	n := len(s.members)
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), MaxPieceBytes, s.segment)
 	pieces := (s.total + size - 1) / size
-	s.pieces[0] = max(pieces, min(lane.RoundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
+	s.pieces[0] = max(pieces, min(memory.RoundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
 	// docs/peer-memory.md, "Past the caches"
 	s.large = s.footprint >= s.cache/4*3/n
 	err := s.memory.Share(ctx, s.call, s.members, mine, s.pieces[:], s)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gogcl.dev/chunks"
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
@@ -81,8 +81,8 @@ func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fing
 		r := run{elements: s.elements[t], elemSize: s.DTypes[t].Size(), input: ins[t], output: s.Outs[t],
 			call: fingerprint, parts: j.parts, segment: w.segment(s.DTypes[t].Size())}
 		r.fold, r.many = m.packing.Binary[s.DTypes[t]], m.packing.Many[s.DTypes[t]]
-		if apart && lane.Address(r.input) == lane.Address(r.output) {
-			r.input, kept = kept[:len(r.input)], kept[lane.RoundUp(len(r.input), pack.Align):]
+		if apart && memory.Address(r.input) == memory.Address(r.output) {
+			r.input, kept = kept[:len(r.input)], kept[memory.RoundUp(len(r.input), pack.Align):]
 			kernel.Copy(r.input, ins[t], false)
 		}
 		runs = append(runs, r)
@@ -105,13 +105,13 @@ func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fing
 func (l *Carrier) stageInputs(ins [][]byte) [][]byte {
 	total := 0
 	for _, in := range ins {
-		total += lane.RoundUp(len(in), pack.Align)
+		total += memory.RoundUp(len(in), pack.Align)
 	}
 	staged, _ := l.stage(total, 0)
 	l.staged = l.staged[:0]
 	for _, in := range ins {
 		kernel.Copy(staged[:len(in)], in, false)
-		l.staged, staged = append(l.staged, staged[:len(in):len(in)]), staged[lane.RoundUp(len(in), pack.Align):]
+		l.staged, staged = append(l.staged, staged[:len(in):len(in)]), staged[memory.RoundUp(len(in), pack.Align):]
 	}
 	return l.staged
 }
@@ -172,8 +172,8 @@ func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
 func (s *shipment) inPlaceBytes(apart bool) int {
 	sum := 0
 	for _, t := range s.packed.separate {
-		if apart && lane.Address(s.Ins[t]) == lane.Address(s.Outs[t]) {
-			sum += lane.RoundUp(len(s.Ins[t]), pack.Align)
+		if apart && memory.Address(s.Ins[t]) == memory.Address(s.Outs[t]) {
+			sum += memory.RoundUp(len(s.Ins[t]), pack.Align)
 		}
 	}
 	return sum

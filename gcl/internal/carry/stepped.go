@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -22,7 +22,7 @@ type stepped struct {
 	pieces  []int // by round: one for each member. After a single round comes one of none, so that each does its own
 
 	runs []run           // of the call in progress
-	ctx  context.Context // its own
+	ctx  context.Context // of the call in progress
 
 	ins, outs      [][]byte // of the runs
 	dst, srcs, now [][]byte // of one fold; now are the pieces of srcs that are at hand
@@ -193,7 +193,7 @@ func (s *stepped) look(mems []transport.Memory) {
 				segment: own.segment, input: m.Ins[i], output: m.Outs[i]}
 			bytes := from.plan.putAt(from.plan.placeAs(i, own.place), &r)
 			r.scratch = m.Scratch[at : at+bytes]
-			at += lane.RoundUp(bytes, pack.Align)
+			at += memory.RoundUp(bytes, pack.Align)
 			from.runs = append(from.runs, r)
 		}
 	}

@@ -14,7 +14,8 @@ func ringSet(k int) *planSet {
 	for i := range ring {
 		ring[i] = i
 	}
-	return newPlanSet(methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring}, ring)
+	return newPlanSet(methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring},
+		ring)
 }
 
 // TestSteppedNeedsItsSendersOnly: to carry out a schedule on peer memory, a rank makes its own plan and those of the
@@ -40,7 +41,8 @@ func TestSteppedRefusesUnequalPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	sender.plan.rounds = sender.plan.rounds[:len(sender.plan.rounds)-1]
-	if _, err := newStepped(&Carrier{}, set, 1); err == nil || !strings.Contains(err.Error(), "rank 0 has 5 rounds and rank 1 has 6") {
+	if _, err := newStepped(&Carrier{}, set, 1); err == nil ||
+		!strings.Contains(err.Error(), "rank 0 has 5 rounds and rank 1 has 6") {
 		t.Errorf("error %v, want one that names both numbers", err)
 	}
 }

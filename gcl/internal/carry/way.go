@@ -14,7 +14,7 @@ type Way struct {
 	Reproducible bool    // reductions are folded in rank order
 	Stages       bool    // inputs are copied first
 	Cache        int     // bytes of the last-level cache
-	Tile         int     // bytes of a segment of a message, at most
+	Segment      int     // bytes of a segment of a message, at most
 	LatencyBytes int64   // what a link carries in the latency of one round, for methods.Spec.Pipelined
 	Hybrid       *Hybrid // how collectives go in phases, or nil if they do not
 }
@@ -22,12 +22,12 @@ type Way struct {
 // Size is the number of ranks.
 func (w *Way) Size() int { return len(w.Group.Members) }
 
-// Reach says whether members reach each other's memory, and how many bytes, of tile at most, one may publish on boards;
-// -1: there are none.
-func (l *Carrier) Reach(members []int, tile int) (memory bool, small int) {
+// Reach says whether members reach each other's memory, and how many bytes, of segment at most, one may publish on
+// boards; -1: there are none.
+func (l *Carrier) Reach(members []int, segment int) (memory bool, small int) {
 	memory, small = l.memory != nil && l.memory.Reaches(members), -1
 	if l.boards != nil && l.boards.Reaches(members) {
-		small = min(l.boards.SmallLimit(), tile)
+		small = min(l.boards.SmallLimit(), segment)
 	}
 	return memory, small
 }

@@ -5,7 +5,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-// record is one collective. It is written as a whole when it begins, and from end on when it is over.
+// record is one collective. It is written as a whole when it begins, and from state on when it is over.
 type record struct {
 	label      *Label
 	seq        uint64
@@ -22,7 +22,7 @@ type record struct {
 	path    route.Path
 	phase   uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
 	round   uint32 // the last one entered, from 1 on; 0: none
-	end     int64  // by ticks.Now; 0: none yet, or a pathSmall that went well
+	end     int64  // by ticks.Now; 0: none yet, or a call by route.Small that went well
 }
 
 // state is how far a collective has come.

@@ -31,13 +31,13 @@ type Recorder struct {
 	// Used by whoever has the lane's turn.
 	begun   uint64 // records begun so far; the last one is number begun-1
 	records []record
-	Method  methods.Method // of the call in progress
-	Path    route.Path
-	phase   uint64 // of Hybrid, from 1 on; 0: it has none, or the first has not begun
-	Refused bool   // the call in progress, for its arguments
+	method  methods.Method // of the call in progress
+	path    route.Path     // of the call in progress
+	phase   uint64         // of Hybrid, from 1 on; 0: it has none, or the first has not begun
+	refused bool           // the call in progress, for its arguments
 
 	head    atomic.Uint64 // 2n-1: record n-1 is the last, and running; 2n: it is over
-	where   atomic.Uint64 // see enter
+	where   atomic.Uint64 // see Enter
 	reading atomic.Bool   // set under mu
 
 	mu     sync.Mutex // guards what follows, and reading
@@ -56,22 +56,28 @@ func (f *Recorder) Begin(l *Label, call *transport.Call, since int64) {
 	}
 	*f.slot(f.begun) = newRecord(l, call, since)
 	f.begun++
-	f.Method, f.Path, f.phase, f.Refused = 0, 0, 0, false
+	f.method, f.path, f.phase, f.refused = 0, 0, 0, false
 	f.head.Store(2*f.begun - 1)
 }
 
 // slot is where record n is. There is one slot more than a reader reads.
 func (f *Recorder) slot(n uint64) *record { return &f.records[n%(flightLength+1)] }
 
+// Choose records how the call in progress, or its phase, is carried out.
+func (f *Recorder) Choose(m methods.Method, p route.Path) { f.method, f.path = m, p }
+
+// Refuse records that the call in progress was refused for its arguments.
+func (f *Recorder) Refuse() { f.refused = true }
+
 // Enter records that the rank enters a round. What is stored is the number of the record, so that nobody takes it for
 // that of the next, and of the round from 1 on.
 func (f *Recorder) Enter(round int) {
-	f.store(uint8(f.Method), f.Path, round+1)
+	f.store(uint8(f.method), f.path, round+1)
 }
 
 // EnterPhase records that a phase of Hybrid begins.
 func (f *Recorder) EnterPhase(phase uint64) {
-	f.Method, f.Path, f.phase = 0, 0, phase
+	f.method, f.path, f.phase = 0, 0, phase
 	f.store(0, 0, 0)
 }
 
@@ -96,12 +102,12 @@ func (f *Recorder) store(method uint8, p route.Path, round int) {
 func (f *Recorder) End(failure bool) {
 	r := f.slot(f.begun - 1)
 	r.unpackWhere(f.begun-1, f.where.Load())
-	r.method, r.path, r.phase = uint8(f.Method), f.Path, uint8(min(f.phase, maxPhase))
-	r.state, r.refused = done, f.Refused
+	r.method, r.path, r.phase = uint8(f.method), f.path, uint8(min(f.phase, maxPhase))
+	r.state, r.refused = done, f.refused
 	if failure {
 		r.state = failed
 	}
-	if failure || f.Path != route.Small || f.phase > 0 {
+	if failure || f.path != route.Small || f.phase > 0 {
 		r.end = ticks.Now()
 	}
 	f.head.Store(2 * f.begun)
@@ -201,6 +207,7 @@ func (f *Recorder) read() (records []record, first uint64, aside []*Waiting) {
 	return records, first, aside
 }
 
+// IsClosed reports whether the connection is no more.
 func (f *Recorder) IsClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

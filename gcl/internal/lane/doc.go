@@ -1,5 +1,4 @@
-// Package lane has what calls on one connection of a replica share: whose turn it is, and memory that grows and is
-// kept.
+// Package lane has the turns of the calls that share one connection of a replica.
 //
 // It knows no transport and no collective.
 package lane

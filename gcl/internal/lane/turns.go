@@ -21,7 +21,7 @@ const (
 	wanted // taken, and there may be a queue
 )
 
-// Turn is a place in the queue. When Granted is closed, the lane is its owner's until release.
+// Turn is a place in the queue. When Granted is closed, the lane is its owner's until Release.
 type Turn struct {
 	Granted chan struct{}
 }

@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"gogcl.dev/chunks"
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
 )
@@ -55,7 +55,7 @@ type stretch struct {
 }
 
 // Align is what chunks of a packing begin at multiples of, in bytes: a cache line, as vectors like it.
-const Align = 64
+const Align = memory.LineBytes
 
 // Bytes is the size of the packing.
 func (l *Layout) Bytes() int { return l.Bounds[l.Chunks] }
@@ -101,7 +101,7 @@ func (l *Layout) fit(extents []Extent, cut, ranks int) {
 			}
 			at = end
 		}
-		at = lane.RoundUp(at, Align)
+		at = memory.RoundUp(at, Align)
 		l.Bounds, l.first = append(l.Bounds, at), append(l.first, len(l.Fragments))
 	}
 }

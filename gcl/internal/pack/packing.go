@@ -3,7 +3,7 @@ package pack
 import (
 	"unsafe"
 
-	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/internal/kernel"
 )
 
@@ -14,7 +14,7 @@ const numTypes = int(kernel.Float64) + 1
 type Packing struct {
 	*Layout
 	how    kernel.Fold // but for the type
-	by     int         // what foldMany divides by, if it is more than 1
+	by     int         // what FoldMany divides by, if it is more than 1
 	ready  bool        // the loops are those of how
 	Binary [numTypes]func(dst, a, b []byte)
 	Many   [numTypes]func(dsts, srcs [][]byte, by int, stream bool)
@@ -112,5 +112,5 @@ func (p *Packing) FoldInto(i int, buf []byte, at int) func(dst, a, b []byte) {
 
 // piece is a transport.Transfer's Fold: dst is a piece of buf.
 func (f *folder) piece(dst, a, b []byte) {
-	f.packing.Fold(f.at+int(lane.Address(dst)-uintptr(unsafe.Pointer(f.buf))), dst, a, b)
+	f.packing.Fold(f.at+int(memory.Address(dst)-uintptr(unsafe.Pointer(f.buf))), dst, a, b)
 }

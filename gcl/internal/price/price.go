@@ -92,7 +92,7 @@ func (p Pricer) bytes() int64 {
 	return int64(size) * int64(min(p.Elements, math.MaxInt/size))
 }
 
-// Candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
+// candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
 // these, and Hybrid where link domains allow it.
 func (p Pricer) candidates(method methods.Method, implementation route.Implementation) ([]Candidate, error) {
 	var out []Candidate
@@ -172,8 +172,8 @@ func (p Pricer) stepped(m methods.Method) (Candidate, error) {
 	return c, nil
 }
 
-// onePass is what shared does, as if each rank had a processor: two barriers with each at its share of the memory
-// between them, or for a small message one, or for a small broadcast or scatter none.
+// onePass is one pass over peer memory, as if each rank had a processor: two barriers with each at its share of the
+// memory between them, or for a small message one, or for a small broadcast or scatter none.
 func (p Pricer) onePass() Candidate {
 	n, ranks := int64(p.Elements)*int64(p.DType.Size()), int64(p.Size())
 	others := n - n/ranks // what a rank has to do with the other ranks' data, once
@@ -224,7 +224,7 @@ func saturatedDouble(n int64) int64 {
 	return 2 * n
 }
 
-// Why is the reason for a route, as in "direct, since ...; Syncful, since ...".
+// why is the reason for a route, as in "direct, since ...; Syncful, since ...".
 func (p Pricer) why(r route.Route) string {
 	method := "as the options ask"
 	switch r.Because {

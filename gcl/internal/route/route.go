@@ -25,7 +25,7 @@ type Setting struct {
 	Phased uint32 // by collective, a bit: Hybrid has phases for it
 
 	Syncful    bool   // replicas step together
-	SyncfulWhy string // or why they do not
+	SyncfulWhy string // why replicas step together, or why not
 }
 
 // Question is what decides how one call goes, given the setting.
@@ -53,6 +53,7 @@ type Route struct {
 // Because says why a route has its method.
 type Because uint8
 
+// The reasons.
 const (
 	AsOptionsAsk Because = iota
 	AsOnePass            // over peer memory, which no other method is

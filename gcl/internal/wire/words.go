@@ -22,6 +22,7 @@ func RoundName(round uint32) string {
 	return fmt.Sprintf("round %d", round)
 }
 
+// CollectiveName is the name of a collective by its number in a call.
 func CollectiveName(c uint8) string {
 	if c == Barrier {
 		return "barrier"
@@ -46,4 +47,5 @@ func Quote(name string) string {
 	return fmt.Sprintf(" %q", name)
 }
 
+// NameWithin is the name of a collective within the replica.
 func NameWithin(c schedule.Collective) string { return c.String() + " within the replica" }
