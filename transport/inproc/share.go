@@ -7,8 +7,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// enter goes inside: first it says so, then it looks for an abort. Who aborts does it the other way round, so one of
-// the two sees the other.
+// enter goes inside. It says so first, and then looks for an abort. Fail sets the abort first, and then looks for
+// members inside. So one of the two sees the other.
 func (e *endpoint) enter(v *visit) error {
 	v.seats[v.place].inside.Store(true)
 	if err := e.interruption(); err != nil {
@@ -128,9 +128,9 @@ func (e *endpoint) workApart(v *visit, pieces int, w transport.Worker) error {
 }
 
 // workTogether does pieces of the one round as long as there are any: a piece is for whoever comes first, the last to
-// arrive to begin with, and who finds none left has only to wait until all are done. No member has to be run twice. Not
-// before it has a piece does a member look at the others' memory: until that piece is done they cannot leave, and when
-// there is none they may have left long ago.
+// arrive to begin with. A member that finds none left has only to wait until all are done; none has to be run twice. A
+// member looks at the others' memory only once it has a piece. Until that is done the others cannot leave; without one
+// they may have left long ago.
 func (e *endpoint) workTogether(v *visit, pieces int, w transport.Worker) error {
 	for entered := false; ; {
 		i := int(v.next.Add(1) - 1)

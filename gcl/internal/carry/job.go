@@ -115,8 +115,8 @@ func (j *Job) Forget() {
 	}
 }
 
-// toPublish is how many elements of an operand a rank publishes, or the root: those of an input, which is empty
-// elsewhere where the root deals parts out.
+// toPublish is how many elements of operand t a rank with an input publishes. Where the root deals parts out, the
+// inputs of the others are empty; the number is the root's on all ranks.
 func (j *Job) toPublish(t int) int {
 	if j.Collective.Contract().Deals() {
 		return j.elements[t]
@@ -124,7 +124,7 @@ func (j *Job) toPublish(t int) int {
 	return len(j.Ins[t]) / j.DTypes[t].Size()
 }
 
-// hashed is the bytes of the part of operand t that all ranks have: an input, or where the root deals parts out an
+// hashed is the length of the buffer of operand t that all ranks have: the input, or where the root deals parts out the
 // output.
 func (j *Job) hashed(t int) int {
 	if j.Collective.Contract().Deals() {

@@ -26,6 +26,6 @@ func PhaseOf(seq uint64) (number, phase uint64) { return seq & (1<<PhaseShift - 
 // BarrierRound marks the messages of the barrier before a round.
 const BarrierRound = 1 << 31
 
-// WithinReplica marks, in the Collective of what the flight recorder is given, a collective within the replica, of
-// which Count is the number of IPUs. Seq counts those of the connection.
+// WithinReplica marks a collective within the replica, in the Collective of what the flight recorder is given.
+// Count is then the number of IPUs, and Seq counts such collectives of the connection.
 const WithinReplica = 0x80
