@@ -190,7 +190,9 @@ func (r *run) local(st *schedule.Step) {
 		r.fold(dst, dst, src)
 		return
 	}
-	copy(dst, src) // of nothing where Output is Input
+	if memory.Address(dst) != memory.Address(src) { // else Output is Input, which peers may be reading
+		copy(dst, src)
+	}
 }
 
 // bytes finds the memory of a span.
