@@ -34,7 +34,7 @@ func AllReduce[T tensor.Element](ctx context.Context, c *Comm, data []T, op Oper
 }
 
 // AllReduceTo is AllReduce with the result in dst, which has the length of data and is data itself or apart from it.
-// What dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
+// After an error dst is unspecified. It allocates nothing once a call like it has been made.
 func AllReduceTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, op Operator) error {
 	return do1(ctx, c, schedule.AllReduce, dst, data, op, 0)
 }
@@ -55,7 +55,7 @@ func ReduceScatter[T tensor.Element](ctx context.Context, c *Comm, data []T, op 
 }
 
 // ReduceScatterTo is ReduceScatter with the result in dst, of ceil(n/G) elements, apart from data or exactly its own
-// place in data. What dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
+// place in data. After an error dst is unspecified. It allocates nothing once a call like it has been made.
 func ReduceScatterTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, op Operator) error {
 	return do1(ctx, c, schedule.ReduceScatter, dst, data, op, 0)
 }
@@ -70,7 +70,7 @@ func AllGather[T tensor.Element](ctx context.Context, c *Comm, data []T) ([]T, e
 }
 
 // AllGatherTo is AllGather with the result in dst, of G times the length of data, apart from it or with data exactly in
-// its own place in dst. What dst holds after an error is unspecified. It allocates nothing once a call like it has been
+// its own place in dst. After an error dst is unspecified. It allocates nothing once a call like it has been
 // made.
 func AllGatherTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T) error {
 	return do1(ctx, c, schedule.AllGather, dst, data, 0, 0)
@@ -106,7 +106,7 @@ func Broadcast[T tensor.Element](ctx context.Context, c *Comm, data []T, root in
 }
 
 // BroadcastTo is Broadcast with the result in dst, which has the length of data and is data itself or apart from it.
-// What dst holds after an error is unspecified. It allocates nothing once a call like it has been made.
+// After an error dst is unspecified. It allocates nothing once a call like it has been made.
 func BroadcastTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, root int) error {
 	return do1(ctx, c, schedule.Broadcast, dst, data, 0, root)
 }

@@ -86,7 +86,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 // c's group and options. It does not wait for the others. What runs on one connection does not wait for the other. An
 // error on either aborts both.
 //
-// That replicas which disagree get an error, and never wait for ever, is a promise for each connection by itself. A
+// Replicas which disagree get an error and never wait for ever: this is a promise for each connection by itself. A
 // replica that is late on one connection because it waits on another is not in disagreement: one of its goroutines may
 // still make the call. So replicas that use two connections in opposite orders, each on one goroutine, wait until a
 // context ends; then the error says who is where on every connection. Comm.Dump says it at any time.

@@ -11,7 +11,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-// What callers branch on, with errors.Is. An error of a collective that is none of these, nor a *PeerError, is about
+// Callers branch on these, with errors.Is. An error of a collective that is none of these, nor a *PeerError, is about
 // its arguments: nothing was sent, and the communicator stays usable.
 var (
 	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length,

@@ -23,7 +23,7 @@ func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedul
 	})
 }
 
-// results makes the outputs of a collective, of so many elements for an input of n, and carries it out.
+// results makes the outputs of a collective, whose length follows from that of an input, and carries it out.
 func results[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, src [][]T, op Operator,
 	root int, length func(n, ranks int) int) ([][]T, error) {
 	if err := c.check(); err != nil {

@@ -11,7 +11,7 @@ import (
 // bits. Go panics on more than it can address, 2^48 bytes on amd64 and arm64.
 const maxBytes = min(1<<44, math.MaxInt)
 
-// checkRoom returns an error if a buffer of n elements for each of so many ranks would have more than maxBytes.
+// checkRoom returns an error if a buffer of n elements for each rank would have more than maxBytes.
 func checkRoom(n, ranks int, dtype tensor.DType) error {
 	if fits(n, ranks, dtype.Size()) {
 		return nil
@@ -20,7 +20,7 @@ func checkRoom(n, ranks int, dtype tensor.DType) error {
 		n, dtype, ranks, int64(maxBytes))
 }
 
-// fits reports whether n elements of so many bytes for each of so many ranks are at most maxBytes.
+// fits reports whether n elements for each rank, of size bytes each, are at most maxBytes.
 func fits(n, ranks, size int) bool { return n <= maxBytes/size/ranks }
 
 // gatheredLength is that of an all-gather's output, or 0 where that is more than a buffer can have, which is refused.

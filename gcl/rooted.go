@@ -87,7 +87,7 @@ func Scatter[T tensor.Element](ctx context.Context, c *Comm, data []T, n, root i
 }
 
 // ScatterTo is Scatter with the result in dst, whose length is that of a part: apart from data, or at the root exactly
-// its own place in data. What dst holds after an error is unspecified. It allocates nothing once a call like it has
+// its own place in data. After an error dst is unspecified. It allocates nothing once a call like it has
 // been made.
 func ScatterTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, root int) error {
 	return do1(ctx, c, schedule.Scatter, dst, data, 0, root)

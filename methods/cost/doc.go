@@ -13,7 +13,7 @@
 // not; of several, that through the replicas with the lowest ids. A message is passed on while it arrives, so that
 // bytes count once however long the way is.
 //
-// What a link is depends on the shape of the machine:
+// A link depends on the shape of the machine:
 //
 //   - On a clique it is a port: all that a replica sends in a round leaves by one, and all that it receives comes by
 //     another, one pair of ports for each kind of link. That every pair is linked does not make a replica send faster.

@@ -56,7 +56,8 @@ func Corrupt(rank, k int) Fault { return Fault{kind: corrupt, rank: rank, at: k}
 func Hide(rank, k int) Fault { return Fault{kind: hide, rank: rank, at: k} }
 
 // Random picks a fault that breaks something: Drop, FailSend, Cut or Corrupt, on some of n >= 2 replicas, within the
-// first so many Exchanges (or sends). Of fewer than 2 replicas there is none: it is the zero Fault, which Wrap refuses.
+// first exchanges Exchanges (or sends). Of fewer than 2 replicas there is none: it is the zero Fault, which Wrap
+// refuses.
 func Random(seed uint64, n, exchanges int) Fault {
 	if n < 2 {
 		return Fault{}

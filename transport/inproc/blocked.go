@@ -12,7 +12,7 @@ import (
 // for, and the states of the slots between two members change no more than they do: only the sender posts, and it has
 // posted all of its batch; only the receiver claims.
 //
-// That makes the edges between members facts: if q waits for p, then q's Exchange cannot end before p's has ended. A
+// So the edges between members are facts: if q waits for p, then q's Exchange cannot end before p's has ended. A
 // cycle is a deadlock, whatever the others do, and however slow they are.
 //
 // A search from the newcomer finds every cycle, because there was none before, and an edge is new in one of three ways:

@@ -51,11 +51,11 @@
 // then enters a register of the blocked, where those who disagree about the call, or wait for each other in a circle,
 // find each other: see register. It stays there, parked, without any timer, for as long as it takes.
 //
-// Who enters looks at its own batch, and on from there along those that it waits for: where one replica is late, that
-// is each transfer of each batch about twice, however many replicas there are. The looking is paid for: it takes no
-// more than a twentieth of the time that all wait together, nor more than two fifths of a processor, or the timer wakes
-// fewer at a time, in turn. So a circle is found at the latest when each of its replicas has had its turn: within
-// milliseconds among tens of replicas, within a second or so among a thousand that all have messages for all.
+// An endpoint that enters looks at its own batch, and on from there along those that it waits for: where one replica is
+// late, that is each transfer of each batch about twice, however many replicas there are. The looking is paid for: it
+// takes no more than a twentieth of the time that all wait together, nor more than two fifths of a processor, or the
+// timer wakes fewer at a time, in turn. So a circle is found at the latest when each of its replicas has had its turn:
+// within milliseconds among tens of replicas, within a second or so among a thousand that all have messages for all.
 //
 // The endpoints also offer transport.PeerMemory and transport.Boards; how they work, and the one queue that there is,
 // in docs/peer-memory.md.

@@ -51,7 +51,7 @@ type endpoint struct {
 	last      *visit // the one before, and
 	lastGroup uint64 // its group
 
-	// What the peers look at, on lines of its own.
+	// Peers look at these, on lines of their own.
 	_       [64]byte
 	waiting atomic.Pointer[slot]    // what the endpoint is parked for: nil, arrival, or a slot that it has posted
 	park    atomic.Uint64           // the number of the park, or 0 when patrol should leave it alone

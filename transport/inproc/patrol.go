@@ -8,7 +8,7 @@ import (
 // patrolEvery is how often the network looks for endpoints that have parked for long. They register as blocked.
 const patrolEvery = time.Millisecond
 
-// What the register does for those who wait costs at most a twentieth of the time that they wait. `go test -bench
+// The work of the register for those who wait costs at most a twentieth of the time that they wait. `go test -bench
 // Search ./transport/inproc` shows what a look costs.
 const (
 	share = 20
@@ -26,7 +26,7 @@ type credit struct {
 	price   atomic.Int64 // of the last search
 }
 
-// earn adds what so much waiting pays for, and returns what there is. No more than a search is saved up.
+// earn adds the share of a wait that pays for searches, and returns what there is. No more than a search is saved up.
 func (c *credit) earn(waited time.Duration) int64 {
 	for {
 		old := c.balance.Load()

@@ -10,7 +10,7 @@ const (
 	yields   = 5
 )
 
-// adapt learns from a wait that ended after so many looks. Spinning that was in vain costs the processor that
+// adapt learns from a wait and its number of looks. Spinning that was in vain costs the processor that
 // the peer may be waiting for, when other programs or goroutines are about.
 func (e *endpoint) adapt(looks int) {
 	switch {

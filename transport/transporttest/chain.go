@@ -68,8 +68,8 @@ func (s *suite) testChain(t *testing.T, n, size int, receiverFirst bool) {
 			if inPlace && place != 0 {
 				continue
 			}
-			// Who comes when: a replica starts when its channel is closed, and closes the next one. The last of the
-			// chain comes first.
+			// The order of coming: a replica starts when its channel is closed, and closes the next one. The last of
+			// the chain comes first.
 			turn := make([]chan bool, n+1)
 			for i := range turn {
 				turn[i] = make(chan bool)

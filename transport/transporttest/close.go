@@ -70,7 +70,7 @@ func (s *suite) close(t *testing.T) {
 		}
 	})
 	t.Run("after delivery", func(t *testing.T) {
-		// What a replica has sent before it closed is good, and the others go on without it.
+		// Messages sent before a replica closed are good, and the others go on without it.
 		s.replicas(t, []int{3, 5}, func(t *testing.T, n int) {
 			eps := s.connect(t, n)
 			all(t, eps, func(e transport.Endpoint) error {

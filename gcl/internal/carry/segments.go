@@ -5,7 +5,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-// segment is a segment in whole elements of so many bytes.
+// segment is the length of a segment in whole elements of elemSize bytes.
 func (w *Way) segment(elemSize int) int {
 	return max(w.Segment/elemSize, 1) * elemSize
 }
