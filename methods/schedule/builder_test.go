@@ -277,3 +277,26 @@ func TestBuilderErrors(t *testing.T) {
 		t.Errorf("%v is not errors.ErrUnsupported", err)
 	}
 }
+
+// TestBuilderCopiesWhatIsLentNoMore: rank 0 puts chunks side by side when round 1 ends, and rounds 1 and 2 send one of
+// them from the Input. Its copy into the Output waits for round 3.
+func TestBuilderCopiesWhatIsLentNoMore(t *testing.T) {
+	b := schedule.NewBuilder(schedule.AllGather, 4, 0, 4)
+	for to := 2; to < 4; to++ { // each tells the other, and 0 and 1
+		b.Copy(0, to, to^1, to, 1)
+		b.Copy(1, to, 0, to, 1)
+		b.Copy(1, to, 1, to, 1)
+	}
+	b.Copy(0, 1, 0, 1, 1) // 0 holds I0 and O1
+	b.Copy(1, 0, 1, 0, 1) // round 1 sends I0
+	b.Copy(2, 0, 2, 0, 1) // round 2 sends I0 again
+	b.Copy(2, 0, 3, 0, 2) // and 0 and 1 in one message
+	b.Copy(3, 0, 2, 1, 1)
+	s, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schedule.Check(s); err != nil {
+		t.Fatalf("%v\n%v", err, s)
+	}
+}

@@ -10,17 +10,20 @@ import (
 type holder struct {
 	rank    int
 	program Program
-	at      []place // by chunk
-	sent    []int   // by chunk: one more than the round in which it was sent last
-	lent    []int   // by chunk: one more than the round in which it was sent last from Input or Output
-	came    []built // by chunk: the message in which it came last
-	lowest  []int   // by slot: the first chunk that is ever put there
+	at      []place          // by chunk
+	sent    []int            // by chunk: one more than the round in which it was sent last
+	lent    map[inRound]bool // which chunks go from Input or Output in which round
+	came    []built          // by chunk: the message in which it came last
+	lowest  []int            // by slot: the first chunk that is ever put there
 
 	sending map[inSlot]int // by chunk in a slot: one more than the round in which it was sent from there last
 }
 
 // inSlot is the place of a chunk in a slot.
 type inSlot struct{ slot, chunk int }
+
+// inRound is a chunk that is sent in a round.
+type inRound struct{ chunk, round int }
 
 // place is where a rank holds a chunk.
 type place struct {
@@ -36,7 +39,7 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 	contract := b.s.Collective.Contract()
 	h := &holder{
 		rank: rank, program: make(Program, b.rounds), sending: map[inSlot]int{},
-		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), lent: make([]int, b.s.Chunks),
+		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), lent: map[inRound]bool{},
 		came: make([]built, b.s.Chunks),
 	}
 	lo, hi := contract.Input.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
@@ -134,7 +137,7 @@ func (h *holder) send(t int, m built) error {
 		if src.Buf == Scratch {
 			h.sending[inSlot{src.Slot, f}] = t + 1
 		} else {
-			h.lent[f] = t + 1
+			h.lent[inRound{f, t}] = true
 		}
 	}
 	h.move(t, Step{Verb: Send, Peer: m.to, Src: src})
@@ -230,19 +233,14 @@ func (h *holder) in(at place, first, n int) Span {
 	return Part(at.slot, 0, first, n)
 }
 
-// finish copies results into the Output, each when the round ends in which it came to be, or the one after if that
-// round sends what lies there. A rank that has only what it had in the beginning does so in round 0.
+// finish copies results into the Output, each when a round ends: see ripe.
 func (h *holder) finish(lo, hi int) {
 	for f := lo; f < hi; {
-		at, first, lent := h.at[f], f, h.lent[f]
-		for f++; f < hi && h.at[f] == at && h.lent[f] == lent; f++ {
+		at, first, t := h.at[f], f, h.ripe(f)
+		for f++; f < hi && h.at[f] == at && h.ripe(f) == t; f++ {
 		}
 		if !at.held || at.buf == Output {
 			continue
-		}
-		t := max(at.round-1, 0)
-		if at.buf == Scratch && lent == t+1 && t+1 < len(h.program) {
-			t++
 		}
 		for t >= len(h.program) {
 			h.program = append(h.program, Round{})
@@ -250,6 +248,17 @@ func (h *holder) finish(lo, hi int) {
 		r := &h.program[t]
 		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(at, first, f-first), Dst: Out(first, f-first)})
 	}
+}
+
+// ripe is the round at whose end a chunk is copied into the Output: that in which it came to be where it is, or if that
+// sends what the copy would overwrite the next that does not. The last round may. A rank that has only what it had in
+// the beginning copies in round 0.
+func (h *holder) ripe(f int) int {
+	t := max(h.at[f].round-1, 0)
+	for h.at[f].buf == Scratch && h.lent[inRound{f, t}] && t+1 < len(h.program) {
+		t++
+	}
+	return t
 }
 
 // base writes into all spans with which chunk their slot begins.

@@ -34,6 +34,9 @@ func wrapMemory(t testing.TB, n int, seed uint64, faults ...faulty.Fault) []tran
 
 // TestMemoryConformance: without faults calls on peer memory are handed on.
 func TestMemoryConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("inproc runs the suite without a wrapper")
+	}
 	features := []transporttest.Feature{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
 	if !*full {
 		features = append(features, transporttest.Brief)
