@@ -172,3 +172,21 @@ func TestReaches(t *testing.T) {
 		t.Errorf("%d Shares in pairs, want %d", got, 2*n)
 	}
 }
+
+// TestNotSharedInACause: an abort whose cause wraps ErrNotShared is an abort, and the call does not go by messages.
+func TestNotSharedInACause(t *testing.T) {
+	chosen := 0
+	errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		if c.Replica() == 1 {
+			c.Abort(fmt.Errorf("the program gives up: %w", transport.ErrNotShared))
+			return nil
+		}
+		c = withOptions(c, gcl.Options{Method: methods.ClockwiseRing, Implementation: gcl.Syncful, Trace: &gcl.Trace{
+			MethodChosen: func(gcl.TraceCall, gcl.TraceMethod) { chosen++ },
+		}})
+		return gcl.AllReduceInPlace(ctx, c, make([]float32, 5000), gcl.Add)
+	})
+	if !errors.Is(errs[0], gcl.ErrAborted) || chosen != 1 {
+		t.Errorf("error %v, want that of the abort; %d methods chosen, want 1", errs[0], chosen)
+	}
+}

@@ -51,7 +51,7 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 		}
 		for i := range runs {
 			for k := range round.then {
-				runs[i].local(&round.then[k])
+				runs[i].local(&round.then[k], nil)
 			}
 		}
 	}
@@ -179,19 +179,30 @@ func (l *Carrier) addSegment(r *run, m *planMove, s int, tag uint32) {
 	l.batch = append(l.batch, t)
 }
 
-// local carries out a Copy or a Fold.
-func (r *run) local(st *schedule.Step) {
+// local carries out a Copy or a Fold. With stopped, which may be nil, it goes in pieces and asks before each.
+func (r *run) local(st *schedule.Step, stopped func() bool) {
 	dst, src := r.bytes(st.Dst), r.bytes(st.Src)
-	if st.Verb == schedule.Fold {
-		if r.packed != nil {
-			r.packed.Fold(r.place.bounds[st.Dst.First], dst, dst, src)
+	if st.Verb != schedule.Fold && memory.Address(dst) == memory.Address(src) {
+		return // Output is Input, which peers may be reading
+	}
+	size := len(dst)
+	if stopped != nil {
+		size = MaxPieceBytes
+	}
+	for at := 0; at < len(dst); at += size {
+		if stopped != nil && stopped() {
 			return
 		}
-		r.fold(dst, dst, src)
-		return
-	}
-	if memory.Address(dst) != memory.Address(src) { // else Output is Input, which peers may be reading
-		copy(dst, src)
+		end := min(at+size, len(dst))
+		to, from := dst[at:end], src[at:end]
+		switch {
+		case st.Verb != schedule.Fold:
+			copy(to, from)
+		case r.packed != nil:
+			r.packed.Fold(r.place.bounds[st.Dst.First]+at, to, to, from)
+		default:
+			r.fold(to, to, from)
+		}
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 		return err
 	}
 	if last := len(s.plan.rounds) - 1; last >= 0 {
-		s.local(last)
+		s.local(last, nil) // nobody waits for it
 		s.carrier.endRound(nil)
 	}
 	return nil
@@ -146,8 +146,8 @@ func (s *stepped) Piece(all []transport.Memory, round, _ int) {
 	for i := range s.runs {
 		s.moves(round, i, &s.runs[i])
 	}
-	if round < len(s.plan.rounds)-1 && !s.stopped() {
-		s.local(round)
+	if round < len(s.plan.rounds)-1 {
+		s.local(round, s.stopped)
 	}
 }
 
@@ -171,11 +171,11 @@ func (s *stepped) enter(round int) {
 }
 
 // local carries out the steps after the moves of a round.
-func (s *stepped) local(round int) {
+func (s *stepped) local(round int, stopped func() bool) {
 	steps := s.plan.rounds[round].then
 	for i := range s.runs {
 		for k := range steps {
-			s.runs[i].local(&steps[k])
+			s.runs[i].local(&steps[k], stopped)
 		}
 	}
 }
