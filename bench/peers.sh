@@ -4,7 +4,7 @@ set -euo pipefail
 help() {
 	cat <<'END'
 bench/peers.sh [-n REPLICAS] [-c COLLECTIVE,...] [-s SIZE,...] [-t SECONDS] [-r ROUNDS] [-m METHOD] [-i IMPLEMENTATION] [-p oop|ip]
-               [-transport inproc] [-b COUNT] [-o FILE] [-f FILE]
+               [-transport inproc] [-batch] [-b COUNT] [-o FILE] [-f FILE]
 
 Compares gclperf with the best tuned Open MPI on shared memory, float32 ADD, and with the floor: two pinned C threads in one address space.
 About a minute for -n 2 on two cores that have nothing else to do; more for 8.
@@ -13,10 +13,13 @@ About a minute for -n 2 on two cores that have nothing else to do; more for 8.
   -c  some of allreduce,reducescatter,allgather,alltoall,broadcast                                          (all)
   -s  bytes of the larger buffer of a replica: 8,1K,64MiB                                                   (8,1K,32K,1M,16M,64M)
   -t  how long each point is timed, in seconds                                                              (0.02)
+      With a replica on each core small messages want 0.3: at the start of a process the kernel has yet to place its threads, and our
+      replicas take the processors to be crowded for the first 15 ms or so.
   -r  rounds; each measures ours, then the peer, then the floor                                             (3)
   -m  method of ours                                                                                        (auto)
   -i  implementation of ours                                                                                (Auto)
   -p  out of place or in place; a broadcast is always in place, as MPI's is                                 (oop)
+  -batch  ours by a gcl.Batch, put together before, as a persistent collective of MPI is; else by single calls, as Open MPI's are always
   -b  how many ways to run Open MPI the rounds measure at each size; 8 is all                                (2)
   -o  write the tables as CSV into a file
   -f  write the floor into a file that gclperf -floor takes
@@ -35,10 +38,15 @@ fail() {
 }
 
 n=2 collectives=allreduce,reducescatter,allgather,alltoall,broadcast sizes=8,1K,32K,1M,16M,64M secs=0.02 rounds=3
-method=auto implementation=Auto place=oop transport=inproc best=2 csv='' floor=''
+method=auto implementation=Auto place=oop transport=inproc batch='' best=2 csv='' floor=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	-h | -help | --help) help && exit ;;
+	-batch)
+		batch=-batch
+		shift
+		continue
+		;;
 	-n | -c | -s | -t | -r | -m | -i | -p | -b | -o | -f | -transport) [ $# -gt 1 ] || fail "$1 needs a value" ;;
 	*) fail "unknown argument $1; -h explains" ;;
 	esac
@@ -115,7 +123,7 @@ quick() {
 # keep WHO ROUND NANOSECONDS puts lines in the raw file.
 keep() { sed "s/^/$1,$2,$3,/" >>"$raw"; }
 
-echo "# gclperf against Open MPI $(mpirun.openmpi --version | sed -n '1s/.* //p'), $n replicas on $cores cores, $(uname -m), $(date -u +%Y-%m-%dT%H:%MZ), load $(cut -d' ' -f1 /proc/loadavg)"
+echo "# gclperf${batch:+ $batch} against Open MPI $(mpirun.openmpi --version | sed -n '1s/.* //p'), $n replicas on $cores cores, $(uname -m), $(date -u +%Y-%m-%dT%H:%MZ), load $(cut -d' ' -f1 /proc/loadavg)"
 
 # A quick pass over all ways to run Open MPI. run.sh leaves a broadcast out in place.
 started=$SECONDS
@@ -138,7 +146,7 @@ for ((r = 1; r <= rounds; r++)); do
 		seen=$(latency)
 		at=$place
 		[ "$c" = broadcast ] && at=ip
-		"$work/gclperf" -collective "$c" -n "$n" -transport "$transport" -method "$method" -implementation "$implementation" -sizes "$sizes" -time "${secs}s" -place "$at" -csv |
+		"$work/gclperf" -collective "$c" -n "$n" -transport "$transport" -method "$method" -implementation "$implementation" -sizes "$sizes" -time "${secs}s" -place "$at" ${batch:+"$batch"} -csv |
 			sed 1d >"$work/ours"
 		seen="$seen $(latency)"
 		: >"$work/peer"

@@ -82,7 +82,7 @@ func TestAnyInput(t *testing.T) {
 		Types: []any{
 			gcl.Batch{}, gcl.Candidate{}, gcl.Comm{}, gcl.Explanation{}, gcl.Implementation(0), gcl.Link(0),
 			gcl.Operator(0), gcl.OptionError{}, gcl.Options{},
-			gcl.PanicError{}, gcl.Path(0), gcl.PeerError{}, gcl.RunOption(nil), gcl.Trace{}, gcl.TraceCall{},
+			gcl.PanicError{}, gcl.Path(0), gcl.PeerError{}, gcl.CommOption(nil), gcl.Trace{}, gcl.TraceCall{},
 			gcl.TraceMethod{}, gcl.TraceSegment{}, gcl.Work{},
 		},
 		Values: []any{

@@ -27,16 +27,13 @@ type Comm struct {
 
 // New makes a Comm for one replica from its end of a transport. Group and options are the defaults. The Comm owns the
 // endpoint: Close closes it. Within one process Run is simpler.
-func New(endpoint transport.Endpoint, opts ...RunOption) (*Comm, error) {
+func New(endpoint transport.Endpoint, opts ...CommOption) (*Comm, error) {
 	if endpoint == nil {
 		return nil, newError("nil endpoint")
 	}
 	cfg, err := newConfig(endpoint.Size(), opts)
 	if err != nil {
 		return nil, err
-	}
-	if cfg.endpoints != nil {
-		return nil, newError("New takes its endpoint as an argument, not by WithEndpoints")
 	}
 	return newComm(endpoint, cfg)
 }

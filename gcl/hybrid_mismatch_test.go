@@ -145,7 +145,7 @@ func TestHybridBroadcastUnheard(t *testing.T) {
 	}
 	for _, machine := range [][]int{{2, 2}, {3, 3}} {
 		n := sum(machine)
-		opts := []gcl.RunOption{gcl.WithTopology(hosts(t, machine...)),
+		opts := []gcl.CommOption{gcl.WithTopology(hosts(t, machine...)),
 			gcl.WithOptions(gcl.Options{Implementation: gcl.Hybrid})}
 		for root := range n {
 			for odd := range n {

@@ -11,8 +11,21 @@ import (
 	"gogcl.dev/transport/inproc"
 )
 
-// RunOption configures Run and New.
-type RunOption func(*config)
+// RunOption configures Run: a CommOption, or what WithEndpoints returns.
+type RunOption interface {
+	// apply configures c. It returns false for an option that is nil.
+	apply(c *config) bool
+}
+
+// CommOption configures the Comm that New makes, or those that Run makes.
+type CommOption func(*config)
+
+func (o CommOption) apply(c *config) bool {
+	if o != nil {
+		o(c)
+	}
+	return o != nil
+}
 
 type config struct {
 	options   Options
@@ -25,28 +38,34 @@ type config struct {
 
 // WithOptions sets the options that the replicas' first Comm has, but for what the environment overrides: see
 // ParseOptions.
-func WithOptions(o Options) RunOption { return func(c *config) { c.options = o } }
+func WithOptions(o Options) CommOption { return func(c *config) { c.options = o } }
 
 // WithTopology says where the replicas sit, which decides on ring orders. The default is one host on which every pair
 // is linked.
-func WithTopology(t topology.Topology) RunOption {
+func WithTopology(t topology.Topology) CommOption {
 	return func(c *config) { c.topology, c.machine = t, true }
 }
 
 // WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run
 // closes them, unless it refuses its arguments.
 func WithEndpoints(endpoints []transport.Endpoint) RunOption {
-	return func(c *config) { c.endpoints = endpoints }
+	return withEndpoints(endpoints)
+}
+
+type withEndpoints []transport.Endpoint
+
+func (o withEndpoints) apply(c *config) bool {
+	c.endpoints = o
+	return true
 }
 
 // newConfig resolves options for n replicas.
-func newConfig(n int, opts []RunOption) (*config, error) {
+func newConfig[O RunOption](n int, opts []O) (*config, error) {
 	c := &config{}
 	for i, o := range opts {
-		if o == nil {
+		if RunOption(o) == nil || !o.apply(c) {
 			return nil, errorf("option %d is nil", i)
 		}
-		o(c)
 	}
 	if err := c.options.check(); err != nil {
 		return nil, err

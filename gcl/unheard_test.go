@@ -70,7 +70,7 @@ func confusedBroadcasts(o gcl.Options) []variant {
 // lives runs a replica each: it sleeps, makes a call, sleeps and closes, by the bubble's clock. It returns the errors
 // of call and Close together.
 func lives(ctx context.Context, t *testing.T, calls []variant, before, after []time.Duration,
-	opts ...gcl.RunOption) []error {
+	opts ...gcl.CommOption) []error {
 	comms, errs := joined(t, len(calls), opts...), make([]error, len(calls))
 	var all sync.WaitGroup
 	for r, c := range comms {

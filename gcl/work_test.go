@@ -479,7 +479,7 @@ func TestAbort(t *testing.T) {
 }
 
 // joined makes Comms on endpoints of their own, for tests that close them.
-func joined(t *testing.T, n int, opts ...gcl.RunOption) []*gcl.Comm {
+func joined(t *testing.T, n int, opts ...gcl.CommOption) []*gcl.Comm {
 	t.Helper()
 	endpoints, err := inproc.New(n)
 	if err != nil {
