@@ -213,18 +213,7 @@ func TestRooted(t *testing.T) {
 					root := i % n
 					cases = append(cases, newRootedCase(gcl.Add, root, inputs[float32](gcl.Add, n, size)))
 				}
-				replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-					c, err := c.With(o)
-					if err != nil {
-						return err
-					}
-					for _, x := range cases {
-						if err := x.try(ctx, c); err != nil {
-							return fmt.Errorf("size %d, root %d: %w", len(x.in[0]), x.root, err)
-						}
-					}
-					return nil
-				})
+				tryRooted(t, n, o, cases)
 			})
 		}
 	}
@@ -252,6 +241,12 @@ func rootedOperators[T tensor.Element](t *testing.T, o gcl.Options) {
 			cases = append(cases, newRootedCase(op, i%n, inputs[T](op, n, size)))
 		}
 	}
+	tryRooted(t, n, o, cases, gcl.WithTopology(hosts(t, 2, 2)))
+}
+
+// tryRooted tries cases on n replicas with these options.
+func tryRooted[T tensor.Element](t *testing.T, n int, o gcl.Options, cases []rootedCase[T], opts ...gcl.RunOption) {
+	t.Helper()
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		c, err := c.With(o)
 		if err != nil {
@@ -263,7 +258,7 @@ func rootedOperators[T tensor.Element](t *testing.T, o gcl.Options) {
 			}
 		}
 		return nil
-	}, gcl.WithTopology(hosts(t, 2, 2)))
+	}, opts...)
 }
 
 // TestReproducibleReduce: with Reproducible a reduce has the bits of the all-reduce, by every method.

@@ -1,4 +1,4 @@
-// Command quickstart runs each of the five collectives once on four replicas, and shows what went in and what came out.
+// Command quickstart runs each of GCL's five collectives once on four replicas, and shows what went in and came out.
 //
 //	go run ./examples/quickstart
 package main
@@ -23,7 +23,7 @@ type demo struct {
 	call  func(ctx context.Context, c *gcl.Comm, in []int32) (out []int32, err error)
 }
 
-// demos are the five collectives, in the order in which they are shown.
+// demos are GCL's five collectives, in the order in which they are shown.
 var demos = []demo{
 	{"all-reduce, Add: everyone gets the sum of all", 4,
 		func(ctx context.Context, c *gcl.Comm, in []int32) ([]int32, error) {

@@ -184,11 +184,7 @@ func (s *shipment) pack(dst []byte, r pack.ChunkRange) {
 	for i := range r.Fragments {
 		f := &r.Fragments[i]
 		dtype, work := kernel.Type(s.DTypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
-		first := 0
-		if s.gathers {
-			first = s.first(f.Tensor)
-		}
-		src := s.Ins[f.Tensor][(f.Lo-first)*dtype.Size() : (f.Hi-first)*dtype.Size()]
+		src := s.elementsOf(s.Ins, f, s.gathers)
 		to := dst[f.At : f.At+(f.Hi-f.Lo)*work.Size()]
 		switch {
 		case work != dtype:
@@ -209,11 +205,7 @@ func (s *shipment) unpack(src []byte, r pack.ChunkRange) {
 	for i := range r.Fragments {
 		f := &r.Fragments[i]
 		dtype, work := kernel.Type(s.DTypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
-		first := 0
-		if s.scatters {
-			first = s.first(f.Tensor)
-		}
-		dst := s.Outs[f.Tensor][(f.Lo-first)*dtype.Size() : (f.Hi-first)*dtype.Size()]
+		dst := s.elementsOf(s.Outs, f, s.scatters)
 		from := src[f.At : f.At+(f.Hi-f.Lo)*work.Size()]
 		switch {
 		case work != dtype:
@@ -227,6 +219,16 @@ func (s *shipment) unpack(src []byte, r pack.ChunkRange) {
 			kernel.Copy(dst, from, false)
 		}
 	}
+}
+
+// elementsOf is where the elements of a fragment lie in an operand's own buffer, which has the rank's own part alone or
+// all.
+func (s *shipment) elementsOf(buffers [][]byte, f *pack.Fragment, own bool) []byte {
+	size, first := s.DTypes[f.Tensor].Size(), 0
+	if own {
+		first = s.first(f.Tensor)
+	}
+	return buffers[f.Tensor][(f.Lo-first)*size : (f.Hi-first)*size]
 }
 
 // finish divides what was not unpacked, and puts zeros where a shard is past the end of its tensor.
