@@ -20,6 +20,7 @@ var (
 	sizes  = &list[byteSize]{[]byteSize{8, 1 << 10, 32 << 10, 1 << 20, 16 << 20}, parseSize}
 	groups = &list[int]{[]int{2, 4, 8}, strconv.Atoi}
 	forms  = &list[form]{[]form{toForm}, parseForm}
+	every  = false
 )
 
 // defaultTime is how long a benchmark runs unless -benchtime says otherwise: there are more than a thousand.
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 	flag.Var(sizes, "sizes", "bytes of the larger of a replica's two buffers, with commas")
 	flag.Var(groups, "groups", "numbers of replicas, with commas")
 	flag.Var(forms, "forms", "To, InPlace or both, with a comma; what has no such form is left out")
+	flag.BoolVar(&every, "every", every, "every method over sockets too, by messages")
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.benchtime" })
@@ -56,7 +58,7 @@ func compare(b *testing.B, c schedule.Collective) {
 	for _, n := range groups.values {
 		for _, size := range sizes.values {
 			made := sync.OnceValue(func() *data { return newData(c, n, size) })
-			for _, w := range ways(c, forms.values) {
+			for _, w := range ways(c, forms.values, every) {
 				b.Run(w.name(n, wholeBytes(c, n, size)), func(b *testing.B) { measure(b, w, made()) })
 			}
 		}
@@ -76,7 +78,7 @@ func measure(b *testing.B, w way, d *data) {
 }
 
 // TestBenchmarks runs the body of a benchmark of every name once, on little data, which checks the result; of the first
-// way also in other groups and with other sizes.
+// way also in other groups and with other sizes. Names that take -every are left out.
 func TestBenchmarks(t *testing.T) {
 	try := func(t *testing.T, w way, d *data) {
 		t.Run(fmt.Sprintf("%v/%s", d.collective, w.name(d.n, d.bytes)), func(t *testing.T) {
@@ -87,7 +89,7 @@ func TestBenchmarks(t *testing.T) {
 		})
 	}
 	for _, c := range schedule.Collectives() {
-		d, all := newData(c, 3, 1<<10), ways(c, allForms())
+		d, all := newData(c, 3, 1<<10), ways(c, allForms(), false)
 		for _, w := range all {
 			try(t, w, d)
 		}
@@ -101,13 +103,15 @@ func TestBenchmarks(t *testing.T) {
 func TestWays(t *testing.T) {
 	for _, c := range schedule.Collectives() {
 		names, have := map[string]bool{}, map[gcl.Implementation]int{}
-		for _, w := range ways(c, allForms()) {
+		for _, w := range ways(c, allForms(), true) {
 			name := w.name(4, 64)
 			if names[name] {
 				t.Errorf("%v has %s twice", c, name)
 			}
 			names[name] = true
-			have[w.options.Implementation]++
+			if !w.transport.sockets {
+				have[w.options.Implementation]++
+			}
 			for _, part := range []string{"method=" + w.options.Method.String(),
 				"impl=" + w.options.Implementation.String(), "form=" + w.form.String()} {
 				if !slices.Contains(strings.Split(name, "/"), part) {
@@ -171,7 +175,7 @@ func TestNoAllocation(t *testing.T) {
 	}{{toForm, 4, 36 << 10}, {inPlaceForm, 2, 8}} {
 		for _, c := range schedule.Collectives() {
 			d := newData(c, x.n, x.size)
-			for _, w := range ways(c, []form{x.form}) {
+			for _, w := range ways(c, []form{x.form}, false) {
 				l := countMallocs{n: 200}
 				if err := run(&l, w, d); err != nil {
 					t.Fatal(err)

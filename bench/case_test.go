@@ -3,23 +3,41 @@ package bench
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/oracle"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
+	"gogcl.dev/transport/tcp"
 )
 
 // transports are what replicas can be connected by: the rows of the comparison. A new transport is a new row.
 var transports = []connection{
-	{"inproc", inproc.New},
+	{name: "inproc", open: inproc.New},
+	{name: "tcp", open: bySockets(tcp.TCP), sockets: true},
+	{name: "unix", open: bySockets(tcp.Unix), sockets: true},
 }
 
 // connection is a transport under its name in the benchmarks.
 type connection struct {
-	name string
-	open func(n int) ([]transport.Endpoint, error)
+	name    string
+	open    func(n int) ([]transport.Endpoint, error)
+	sockets bool // a call takes long: few ways are compared
+}
+
+// bySockets connects replicas of this process by sockets.
+func bySockets(network tcp.Network) func(n int) ([]transport.Endpoint, error) {
+	return func(n int) ([]transport.Endpoint, error) { return tcp.New(n, network) }
+}
+
+// existing are the transports that there are on this system.
+func existing() []connection {
+	return slices.DeleteFunc(slices.Clone(transports), func(c connection) bool {
+		return c.name == "unix" && runtime.GOOS != "linux"
+	})
 }
 
 const elemSize = 4 // bytes of a float32

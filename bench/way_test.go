@@ -48,16 +48,21 @@ func hasInPlaceForm(c schedule.Collective) bool {
 // ways lists the ways that a collective has. Every method goes by messages (Syncless) and stepping together (Syncful);
 // Auto as the implementation stands beside them only for the method auto, which is what a program gets that asks for
 // nothing.
-func ways(c schedule.Collective, forms []form) []way {
+//
+// Over sockets, where a call takes long, only that way is compared, or with every all methods by messages too.
+func ways(c schedule.Collective, forms []form, every bool) []way {
 	var out []way
 	for _, f := range forms {
 		if f == inPlaceForm && !hasInPlaceForm(c) {
 			continue
 		}
-		for _, t := range transports {
+		for _, t := range existing() {
 			for _, m := range append(methods.All(), methods.Auto) {
 				for _, i := range []gcl.Implementation{gcl.Syncless, gcl.Syncful, gcl.AutoImplementation} {
 					if i == gcl.AutoImplementation && m != methods.Auto {
+						continue
+					}
+					if t.sockets && i != gcl.AutoImplementation && (i == gcl.Syncful || !every) {
 						continue
 					}
 					out = append(out, way{t, gcl.Options{Method: m, Implementation: i}, f})

@@ -53,7 +53,8 @@ func TestAnyInput(t *testing.T) {
 			"BroadcastInPlace": gcl.BroadcastInPlace[float32], "BroadcastMany": gcl.BroadcastMany[float32],
 			"BroadcastManyInPlace": gcl.BroadcastManyInPlace[float32],
 			"BroadcastManyTo":      gcl.BroadcastManyTo[float32], "BroadcastTo": gcl.BroadcastTo[float32],
-			"Free": gcl.Free[float32], "ReduceScatter": gcl.ReduceScatter[float32],
+			"Free": gcl.Free[float32], "Join": gcl.Join, "RunOrJoin": gcl.RunOrJoin, "RunProcess": gcl.RunProcess,
+			"ReduceScatter":              gcl.ReduceScatter[float32],
 			"ReduceScatterMany":          gcl.ReduceScatterMany[float32],
 			"ReduceScatterManyTo":        gcl.ReduceScatterManyTo[float32],
 			"ReduceScatterMapped":        gcl.ReduceScatterMapped[float32],
@@ -79,7 +80,7 @@ func TestAnyInput(t *testing.T) {
 			"Run": gcl.Run, "WithEndpoints": gcl.WithEndpoints, "WithOptions": gcl.WithOptions,
 			"WithTopology": gcl.WithTopology,
 		},
-		Types: []any{
+		Types: []any{gcl.JoinConfig{}, gcl.Checksum(0),
 			gcl.Batch{}, gcl.Candidate{}, gcl.Comm{}, gcl.Explanation{}, gcl.Implementation(0), gcl.Link(0),
 			gcl.Operator(0), gcl.OptionError{}, gcl.Options{},
 			gcl.PanicError{}, gcl.Path(0), gcl.PeerError{}, gcl.CommOption(nil), gcl.Trace{}, gcl.TraceCall{},

@@ -14,7 +14,8 @@ import (
 // event describes a call of c. k is one on several tensors, or nil.
 func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	e := TraceCall{
-		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection, Rank: c.Rank(), Size: c.Size(),
+		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection,
+		ConnectionID: c.conn.number, Rank: c.Rank(), Size: c.Size(),
 		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
 		Operator: Operator(call.Operator), Root: int(int32(call.Root)),
 		DType: tensor.DType(call.DType &^ wire.ManyTensors), Elements: int(call.Count),

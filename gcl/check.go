@@ -38,6 +38,9 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks",
 			k.dstLen, want, k.srcLen, size)
 	}
+	if err := c.checkEngine(&k.ask, k.dtype, n); err != nil {
+		return 0, err
+	}
 	return n, c.checkOverlap(k)
 }
 

@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"context"
 	"errors"
 
 	"gogcl.dev/commgroup"
@@ -35,6 +36,9 @@ func New(endpoint transport.Endpoint, opts ...CommOption) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.place(endpoint); err != nil {
+		return nil, err
+	}
 	return newComm(endpoint, cfg)
 }
 
@@ -42,6 +46,10 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 	all := cfg.flights
 	if all == nil {
 		all = flight.Shared(endpoint, describeData)
+	}
+	if r, ok := endpoint.(transport.Reporter); ok && all != nil {
+		r.ReportBy(func() []byte { return all.Report(transport.MaxReport) })
+		all.Hear(r.Reports)
 	}
 	c := &Comm{conn: newConnection(endpoint, cfg.topology, nil, all)}
 	c.conn.override = cfg.override
@@ -132,6 +140,27 @@ func (c *Comm) Name() string {
 		return ""
 	}
 	return c.label.Name
+}
+
+// Done returns a channel that is closed when the communicator has been aborted, by whatever replica: every collective,
+// now and later, fails. Err says why. Of a nil or zero Comm the channel is nil.
+func (c *Comm) Done() <-chan struct{} {
+	if c.check() != nil {
+		return nil
+	}
+	return c.conn.Endpoint.Done()
+}
+
+// Err returns why collectives of the Comm would fail, as far as this replica knows: an ErrAborted or a *PeerError, or
+// ErrClosed after Close; else nil.
+func (c *Comm) Err() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.conn.Endpoint.Err(); err != nil {
+		return c.otherFailure(context.Background(), "communicator", err)
+	}
+	return nil
 }
 
 // Abort makes every collective on every replica, now and later, fail with ErrAborted and the cause, which may be nil.

@@ -8,63 +8,79 @@
 //
 // # Collectives
 //
-// With G ranks, n elements of input at each, and rank r:
+// With G ranks, n elements of input at each, and rank r. The last column counts the elements that a rank sends where
+// the method is direct and goes by messages:
 //
-//	function         result at rank r                                  sends (direct by messages, in elements)
-//	AllReduce        op over ranks of data[j], for all j               2n(G-1)/G
-//	ReduceScatter    the same for j in [r*c, (r+1)*c), c = ceil(n/G)    n(G-1)/G
-//	AllGather        data of rank 0, 1, ..., G-1                       n(G-1)
-//	AllToAll         part r of the data of rank 0, 1, ..., G-1         n(G-1)/G
-//	Broadcast        data of the root                                  up to 2n(G-1)/G, at the root
-//	Reduce           at the root the result of AllReduce               up to n, at another rank than the root
-//	Gather           at the root the result of AllGather               n, at another rank than the root
-//	Scatter          part r of the data of the root                    n(G-1)/G, at the root
+//	function         result at rank r                               sends
+//	AllReduce        op over ranks of data[j], for all j            2n(G-1)/G
+//	ReduceScatter    the same for j in [r*c, (r+1)*c), c=ceil(n/G)  n(G-1)/G
+//	AllGather        data of rank 0, 1, ..., G-1                    n(G-1)
+//	AllToAll         part r of the data of rank 0, 1, ..., G-1      n(G-1)/G
+//	Broadcast        data of the root                               up to 2n(G-1)/G, at the root
+//	Reduce           at the root the result of AllReduce            up to n, at another rank than the root
+//	Gather           at the root the result of AllGather            n, at another rank than the root
+//	Scatter          part r of the data of the root                 n(G-1)/G, at the root
 //
-// Each comes in forms that return the result or write it to a destination (To); all-reduce, all-to-all, broadcast and
-// reduce also over the input (InPlace). To and InPlace allocate nothing in steady state. In a group of one, every
-// collective is a copy.
+// [AllReduce], [ReduceScatter], [AllGather], [AllToAll], [Broadcast], [Reduce], [Gather] and [Scatter] return the
+// result. Each also has a form that writes it to a destination, as [AllReduceTo] does. All-reduce, all-to-all,
+// broadcast and reduce have one that overwrites the input, as [AllReduceInPlace] does. The To and InPlace forms
+// allocate nothing in steady state. In a group of one, every collective is a copy.
 //
 // Each also comes for several tensors in one go, which share messages: Many takes slices of one type, as in
-// AllReduceMany, and Tensors takes tensors of any types and shapes, as in AllReduceTensorsInPlace. Of reduce, gather
-// and scatter these are the To forms alone. Every tensor is treated as if it were alone, and may be empty; a
+// [AllReduceMany], and Tensors takes tensors of any types and shapes, as in [AllReduceTensorsInPlace]. Of reduce,
+// gather and scatter these are the To forms alone. Every tensor is treated as if it were alone, and may be empty; a
 // destination shares memory with no tensor but its own input, and what it holds after an error is unspecified.
-// ReduceScatterMapped and AllGatherMapped take an array that lies on several IPUs of each replica.
+// [ReduceScatterMapped] and [AllGatherMapped] take an array that lies on several IPUs of each replica.
 //
-// A program that makes the same call in every step puts its operands into a Batch once: they are checked and described
-// then. Comm.Do takes tensors whose type is known only when the program runs.
+// A program that makes the same call in every step puts its operands into a [Batch] once: they are checked and
+// described then. [Comm.Do] takes tensors whose type is known only when the program runs. [Comm.Start] queues a
+// function that makes calls, and returns at once.
 //
-// ReduceScatterWithinReplica, AllGatherWithinReplica and AllReduceWithinReplica are the same over the IPUs of one
-// replica, each a worker with memory of its own: docs/within-replica.md.
+// [ReduceScatterWithinReplica], [AllGatherWithinReplica] and [AllReduceWithinReplica] are the same over the IPUs of one
+// replica, each a worker with memory of its own (docs/within-replica.md).
 //
-// Options say how. ParseOptions makes them of GCL's keys and values, and the environment variable GCL_OPTIONS overrides
-// what the program says: docs/options.md.
+// [Options] say how. [ParseOptions] makes them of GCL's keys and values, and the environment variable GCL_OPTIONS
+// overrides what the program says (docs/options.md).
+//
+// # Replicas
+//
+// [Run] makes replicas that are goroutines of this process, [RunProcess] and [Join] one replica of a job of processes,
+// and [RunOrJoin] either, by how the program was started (docs/processes.md). [New] makes a Comm of an endpoint of any
+// transport. [Comm.Group] gives the Comm of a part of the replicas.
 //
 // # Rules for a caller
 //
 //   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and
-//     options. If they do not, that is an error on all of them, ErrMismatch, and never a hang. The promise is for each
-//     connection by itself: see Comm.Dup.
+//     options. If they do not, that is an error on all of them, [ErrMismatch], and never a hang. A member that has
+//     returned from a call with a root before the others came to it gets the error from its next call, or from
+//     [Comm.Close].
+//   - The promise is for each connection by itself. Replicas that use two in opposite orders wait until their context
+//     ends: see [Comm.Dup].
 //   - The first error of a collective on any replica aborts the communicator on all. Only a call with bad arguments
 //     leaves it usable, and it counts as a call: the peers whose call was good find the mismatch.
 //   - Buffers belong to the library during a call, and are the caller's again when it has returned, whatever it
 //     returned. Results that are returned are new memory, the caller's own.
-//   - Errors are ErrMismatch, ErrAborted, ErrClosed and *PeerError, for errors.Is and errors.As. Any other is about the
-//     arguments (a length, an overlap, a root, an operator that does not take the type, a nil context): nothing was
-//     sent.
+//   - Errors are [ErrMismatch], [ErrAborted], [ErrClosed] and [*PeerError], for errors.Is and errors.As. Any other is
+//     about the arguments (a length, an overlap, a root, an operator that does not take the type, a nil context):
+//     nothing was sent.
 //
 // # Who was where
 //
-// Comm.Named names what a call is for. Dump prints, for the error of a collective, what every replica of the process
-// was doing: a flight recorder keeps the last 1,024 calls of each connection. Comm.Dump does so at any time. The error
-// of a call whose context ends says which members had not come to it. Options.Trace is told of calls, methods,
-// rounds and transfers as they happen. docs/tracing.md.
+// [Comm.Named] names what a call is for. [Dump] prints, for the error of a collective, what every replica of the
+// process was doing: a flight recorder keeps the last 1,024 calls of each connection. [Comm.Dump] does so at any time.
+// The error of a call whose context ends says which members had not come to it, and what each of them was doing. A
+// [Trace] is told of calls, methods, rounds and transfers as they happen (docs/tracing.md).
 //
 // # Bits
 //
 // With the same inputs, group, method, implementation and options the result has the same bits on every replica and
-// every run. With Options.Reproducible it has the same bits with every method, on every transport: docs/determinism.md.
+// every run. With Options.Reproducible it has the same bits with every method, on every transport
+// (docs/determinism.md). Of the method native that is for the transport's engine to say (docs/mpi.md).
 //
-// A schedule (package methods) meets bytes in gcl/internal/carry, whose doc.go has the words for parts of buffers, with
-// drawings. The one algorithm there is direct on peer memory, which needs no schedule (docs/peer-memory.md).
-// docs/architecture.md is the map.
+// # Further
+//
+// Pages named docs/*.md are in the repository of this module. A schedule (package [gogcl.dev/methods]) meets bytes in
+// gcl/internal/carry, whose doc.go has the words for parts of buffers, with drawings. The one algorithm there is direct
+// on peer memory, which needs no schedule (docs/peer-memory.md). docs/architecture.md is the map, and docs/from.md has
+// the names of other libraries beside those here.
 package gcl

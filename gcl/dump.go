@@ -16,18 +16,22 @@ import (
 // last. So a replica that was in another call, had not come as far, or waited for a turn can be told from those that
 // waited for it:
 //
-//	gcl: flight recorder; times are relative to the failure of all-reduce #17 "grads" on replica 1
+//	gcl: flight recorder; times are relative to the failure of all-reduce #17 "w" on replica 1
 //	replica 1, connection 0: 17 collectives
 //	      began      took  state              call
-//	  -12.106ms    8.12µs  done               all-reduce #16 "grads" (ADD float32 x 1024, group {0, 1, 2, 3}), clockwise_ring, messages
-//	>  -3.401ms   3.401ms  failed in round 2  all-reduce #17 "grads" (ADD float32 x 1024, group {0, 1, 2, 3}), clockwise_ring, messages
+//	  -12.106ms    8.12µs  done               all-reduce #16 "w" (ADD float32 x 8, group {0, 1}), direct, messages
+//	>  -3.401ms   3.401ms  failed in round 1  all-reduce #17 "w" (ADD float32 x 8, group {0, 1}), direct, messages
 //
 // A call whose data is small and goes on peer memory takes hardly longer than a look at the clock, so when it goes
 // well there is no second one: "< 1.5µs" is the time until the next call began, and after the last one there is none.
 //
 // Dump may be called at any time, from any goroutine, while collectives run; the sooner it is called the less has been
-// overwritten. Processes have recorders of their own, and so have communicators made by New on a transport that does
-// not implement transport.Shared.
+// overwritten. Communicators made by New have recorders of their own on a transport that does not implement
+// transport.Shared.
+//
+// Processes have recorders of their own. When a communicator of processes fails, each tells the others its last
+// records, 2 KiB of them, which Dump prints after its own. It waits a fraction of a second for those that have not
+// come. Nothing comes from a process that has died.
 func Dump(err error) string {
 	found := findPlaces(err)
 	var b strings.Builder
@@ -38,6 +42,7 @@ func Dump(err error) string {
 		}
 		seen = append(seen, p.Recorders)
 		p.Recorders.Dump(&b, found)
+		p.Recorders.Elsewhere(&b)
 	}
 	return b.String()
 }
@@ -45,8 +50,10 @@ func Dump(err error) string {
 // Dump is as the function Dump, at any time and without an error: what the replicas of this process that share the
 // communicator are doing now. Calls in progress come first, each with those for whom it waits:
 //
-//	replica 0 is in barrier #1 of group {0, 1} on connection 1 for 1.2s, waiting for replica 1, which is in barrier #1 of
-//	group {0, 1} on connection 0 and has made no call on connection 1
+//	replica 0 is in barrier #1 of group {0, 1} on connection 1 for 1.2s, waiting for replica 1,
+//	which is in barrier #1 of group {0, 1} on connection 0 and has made no call on connection 1
+//
+// It is one line, folded here.
 //
 // It may be called while collectives run or wait, from any goroutine, and changes nothing. For a nil or zero Comm it is
 // "".

@@ -136,6 +136,7 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 		e.kinds = append(e.kinds, ErrAborted)
 	}
 	closed, round := (*transport.ClosedError)(nil), (*transport.RoundError)(nil)
+	lost := (*transport.LostError)(nil)
 	cancelled := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) // whichever peer it was waiting for
 	switch {
 	case mismatch != nil || deadlock != nil:
@@ -143,6 +144,8 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 		e.kinds = append(e.kinds, ErrClosed)
 	case closed != nil:
 		e.kinds = append(e.kinds, &PeerError{Replica: closed.Replica, Err: err})
+	case errors.As(err, &lost):
+		e.kinds = append(e.kinds, &PeerError{Replica: lost.Replica, Err: err})
 	case errors.As(err, &round) && round.Peer >= 0 && !cancelled:
 		e.kinds = append(e.kinds, &PeerError{Replica: round.Peer, Err: err})
 	}
@@ -186,7 +189,10 @@ func (n names) explain(err error) string {
 		if own, ok := cause.(*replicaError); ok && own.replica == e.Replica {
 			cause = own.err
 		}
-		return fmt.Sprintf("aborted by replica %d: %s", e.Replica, n.explain(cause))
+		// The text of an error of this package that comes from another process is one for outside.
+		text := strings.TrimPrefix(n.explain(cause), "gcl: ")
+		return fmt.Sprintf("aborted by replica %d: %s", e.Replica,
+			strings.TrimPrefix(text, fmt.Sprintf("replica %d: ", e.Replica)))
 	case *transport.LateError:
 		if e.Aborted == nil {
 			return n.explain(e.Err)
@@ -226,6 +232,8 @@ func (n names) explain(err error) string {
 	case *transport.UnmatchedError:
 		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made",
 			e.Replica, n.describe(e.Peer, e.Theirs), e.Peer)
+	case *transport.LostError:
+		return fmt.Sprintf("replica %d is lost: %s", e.Replica, n.explain(e.Err))
 	case *transport.ClosedError:
 		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Replica)
 	}

@@ -39,7 +39,10 @@ type Candidate struct {
 	Rounds    int
 	Barriers  int
 	SentBytes int64 // by the rank that sends most; in one pass over peer memory, what a rank reads and writes of others
-	Estimate  time.Duration
+
+	// Estimate is how long the call takes. Of the method native, Rounds and Estimate are those of the agreement on the
+	// call: the cost of the engine's own collective is not known.
+	Estimate time.Duration
 }
 
 // Explain says which implementation and method a call with so many bytes in the larger of a rank's two buffers takes
@@ -47,12 +50,14 @@ type Candidate struct {
 // of; a root is rank 0.
 //
 // The estimates compare methods; they are not a promise. Messages are priced by methods/cost on the topology that the
-// communicator was given (WithTopology, with speeds that the caller knows), and without one as a host on which a link
-// carries 8 GB/s with a latency of 1 us. Peer memory is always priced as the host's. Folding costs nothing, and every
-// replica has a processor of its own.
+// communicator was given (WithTopology, with speeds that the caller knows), and without one on links as slow as the
+// slowest of the transport within a host and between hosts. Peer memory is always priced as the transport says, for the
+// group. A transport says it as a transport.Linked; else it is priced as in one process: 8 GB/s with a latency of 1 us.
+// Folding costs nothing, and every replica has a processor of its own.
 //
 // Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in
-// an all-gather, all-to-all, gather or scatter, not G equal parts.
+// an all-gather, all-to-all, gather or scatter, not G equal parts; by the method native, a call with Add that the
+// transport's engine does not take.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c.check() != nil {
 		return Explanation{}, newError("explain: nil Comm")
@@ -105,5 +110,9 @@ func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype t
 	if n := bytes / int64(dtype.Size()); n%size != 0 && contract.PerRank() && !contract.Combines {
 		return fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", n, size)
 	}
-	return nil
+	a := newAsk(collective, 0, 0)
+	if err := a.operator.Accepts(dtype); contract.Combines && err != nil {
+		return nil // of another operator, which is not known
+	}
+	return c.checkEngine(&a, dtype, int(bytes/int64(dtype.Size())))
 }

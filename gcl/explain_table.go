@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"gogcl.dev/gcl/internal/price"
+	"gogcl.dev/methods"
 )
 
 // String prints the explanation: the call, the reason, and a table of the candidates in which the chosen one is marked.
@@ -27,8 +28,12 @@ func (e Explanation) String() string {
 		if c.Chosen {
 			mark = "*"
 		}
-		rows = append(rows, []string{mark, c.Method.String(), c.Implementation.String(),
-			fmt.Sprint(c.Rounds), fmt.Sprint(c.Barriers), fmt.Sprint(c.SentBytes), rounded(c.Estimate).String()})
+		row := []string{mark, c.Method.String(), c.Implementation.String(),
+			fmt.Sprint(c.Rounds), fmt.Sprint(c.Barriers), fmt.Sprint(c.SentBytes), rounded(c.Estimate).String()}
+		if c.Method == methods.Native { // only the agreement on the call has a price
+			row[3], row[4], row[5], row[6] = row[3]+" + ?", "?", "?", row[6]+" + ?"
+		}
+		rows = append(rows, row)
 	}
 	const words = 3 // columns that begin at the left
 	widths := make([]int, len(rows[0]))

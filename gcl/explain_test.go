@@ -313,8 +313,12 @@ func TestExplainTexts(t *testing.T) {
 		{"reproducible", 4, true, topology.Clique, commgroup.Group{}, gcl.Options{Method: methods.ClockwiseRing, Reproducible: true}, schedule.AllReduce, 1 << 20, tensor.F16},
 		{"nothing", 2, true, topology.Clique, commgroup.Group{}, gcl.Options{}, schedule.AllReduce, 0, tensor.F32},
 		{"one rank", 2, true, topology.Clique, commgroup.Group{Type: commgroup.Consecutive, Size: 1}, gcl.Options{}, schedule.AllReduce, 400, tensor.F32},
+		{"an engine's own", 4, false, topology.Clique, commgroup.Group{}, native, schedule.AllReduce, 1 << 20, tensor.F32},
 	} {
 		endpoints, _ := witnesses(t, x.replicas, x.memory)
+		if x.options.Method == methods.Native {
+			endpoints, _ = engines(t, x.replicas)
+		}
 		replicas(t, x.replicas, func(ctx context.Context, c *gcl.Comm) error {
 			if c.Replica() != 0 {
 				return nil

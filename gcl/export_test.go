@@ -181,3 +181,12 @@ func AgreedFields() []string { return agreedFields() }
 
 // DigestOf is the digest in the fingerprint of c's calls.
 func DigestOf(c *Comm) uint64 { return c.digest }
+
+// LinkOf is the class of the link between two replicas, and whether they share a host, as c's transport says.
+func LinkOf(c *Comm, a, b int) (class string, isHost bool) {
+	linked, ok := c.conn.Endpoint.(transport.Linked)
+	if !ok {
+		return "", false
+	}
+	return linked.Link(a, b).Class.String(), linked.Host(a) == linked.Host(b)
+}

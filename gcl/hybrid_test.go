@@ -336,6 +336,55 @@ func TestHybridDegenerates(t *testing.T) {
 	}
 }
 
+// TestHybridDealtOut: where the members of a link domain do not follow each other Hybrid is refused, and goes in the
+// groups where they do. Links are checked wherever members are.
+func TestHybridDealtOut(t *testing.T) {
+	m, err := topology.New(topology.Config{Domains: []int{0, 1, 0, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const uneven = "gcl: option Implementation=Hybrid: the members of a link domain must follow each other in the " +
+		"group, but replicas 0, 2 are in link domain 0, and replica 1, between them, in 1: number the replicas host " +
+		"by host, as gclrun and mpirun --map-by slot do"
+	hybrid, pairs := gcl.Options{Implementation: gcl.Hybrid}, commgroup.Group{Type: commgroup.Consecutive, Size: 2}
+	opposite := commgroup.Group{Type: commgroup.Orthogonal, Size: 2}
+	replicas(t, 4, func(ctx context.Context, c *gcl.Comm) error {
+		for _, x := range []struct {
+			options gcl.Options
+			group   commgroup.Group
+			want    string
+		}{
+			{hybrid, commgroup.Group{}, uneven},
+			{hybrid, pairs, ""},
+			{hybrid, opposite, ""},
+			{gcl.Options{Link: gcl.GWLink}, commgroup.Group{}, "replicas 0 and 2 are both in domain 0"},
+			{gcl.Options{Link: gcl.IPULink}, commgroup.Group{}, "replica 0 is in domain 0 and replica 1 in domain 1"},
+			{gcl.Options{Link: gcl.GWLink}, pairs, ""},
+			{gcl.Options{Link: gcl.IPULink}, opposite, ""},
+		} {
+			g, err := inHybrid(c, x.group, x.options)
+			if x.want != "" {
+				if err == nil || !strings.Contains(err.Error(), x.want) {
+					return fmt.Errorf("%+v: %v, want %q", x, err, x.want)
+				}
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%+v: %w", x, err)
+			}
+			sum, err := gcl.AllReduce(ctx, g, []int32{1 << c.Replica()}, gcl.Add)
+			want := int32(0)
+			for _, member := range g.Members() {
+				want |= 1 << member
+			}
+			if err := errors.Join(err, check("sum", sum, []int32{want})); err != nil {
+				return fmt.Errorf("%+v: %w", x, err)
+			}
+		}
+		return nil
+	}, gcl.WithTopology(m))
+}
+
 // Domains that hold unequal numbers of members are refused before anything is sent, with all of them named, and c goes
 // on.
 func TestHybridUneven(t *testing.T) {

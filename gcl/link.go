@@ -37,19 +37,20 @@ func (c *Comm) checkLink() error {
 		return nil
 	}
 	members, domain := c.group.Members, c.conn.topology.Domain
-	for i := range members[1:] { // members ascend, and so do their domains
-		a, b := members[i], members[i+1]
+	in := map[int]int{} // by domain: its last member so far
+	for i, b := range members {
 		reason := ""
-		switch together := domain(a) == domain(b); {
-		case link == IPULink && !together:
-			reason = fmt.Sprintf("the group must lie inside one link domain, but replica %d is in domain %d and "+
-				"replica %d in domain %d",
-				a, domain(a), b, domain(b))
-		case link == GWLink && together:
+		if a, together := in[domain(b)]; together && link == GWLink {
 			reason = fmt.Sprintf("the members of the group must lie in different link domains, but replicas %d and "+
 				"%d are both in domain %d",
 				a, b, domain(a))
+		} else if i > 0 && !together && link == IPULink {
+			a = members[i-1]
+			reason = fmt.Sprintf("the group must lie inside one link domain, but replica %d is in domain %d and "+
+				"replica %d in domain %d",
+				a, domain(a), b, domain(b))
 		}
+		in[domain(b)] = b
 		if reason != "" {
 			return &OptionError{Option: "Link", Value: link.String(), Reason: reason}
 		}

@@ -144,12 +144,18 @@ func sentTo(t testing.TB, n int) (peers []map[int]bool, endpoints []transport.En
 // The ring that is asked for is the one that messages go round.
 func TestTopologyOption(t *testing.T) {
 	for _, x := range []struct {
-		ring topology.RingName
-		want []int
+		domains []int
+		ring    topology.RingName
+		want    []int
 	}{
-		{topology.Auto, []int{0, 1, 2, 3, 4, 5, 6, 7}}, // on a clique
-		{topology.PeripheralRing, []int{0, 2, 4, 6, 7, 5, 3, 1}},
+		{make([]int, 8), topology.Auto, []int{0, 1, 2, 3, 4, 5, 6, 7}}, // on a clique
+		{make([]int, 8), topology.PeripheralRing, []int{0, 2, 4, 6, 7, 5, 3, 1}},
+		{[]int{0, 1, 0, 1, 0, 1, 0, 1}, topology.Auto, []int{0, 2, 4, 6, 1, 3, 5, 7}},
 	} {
+		machine, err := topology.New(topology.Config{Domains: x.domains})
+		if err != nil {
+			t.Fatal(err)
+		}
 		peers, endpoints := sentTo(t, 8)
 		replicas(t, 8, func(ctx context.Context, c *gcl.Comm) error {
 			c, err := c.With(gcl.Options{Method: methods.ClockwiseRing, Topology: x.ring})
@@ -158,7 +164,7 @@ func TestTopologyOption(t *testing.T) {
 			}
 			sum, err := gcl.AllReduce(ctx, c, []int32{1, 2, 3}, gcl.Add)
 			return errors.Join(err, check("sum", sum, []int32{8, 16, 24}))
-		}, gcl.WithEndpoints(endpoints))
+		}, gcl.WithEndpoints(endpoints), gcl.WithTopology(machine))
 		for i, r := range x.want {
 			if next := x.want[(i+1)%8]; len(peers[r]) != 1 || !peers[r][next] {
 				t.Errorf("%v: replica %d sends to %v, want %d only", x.ring, r, peers[r], next)

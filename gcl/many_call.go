@@ -10,6 +10,7 @@ import (
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
+	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
@@ -209,6 +210,9 @@ func (m *many) load(c *Comm, k *manyCall) error {
 	if k.Collective.Contract().Rooted() && c.Rank() == k.Root { // here other buffers must be given, and apart
 		kinds |= 1 << 32
 	}
+	if c.options.Method == methods.Native { // which refuses calls that other methods take
+		kinds |= 1 << 33
+	}
 	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds)
 	switch k.form {
 	case ofTensors:
@@ -256,7 +260,9 @@ func (m *many) check(c *Comm, k *manyCall, j *carry.Job) error {
 		case err != nil:
 		case k.form == ofMapping: // which says what the lengths are
 			elements = k.mapping[t]
-			err = c.checkOverlap(&one)
+			if err = c.checkEngine(&k.ask, k.dtype, elements); err == nil {
+				err = c.checkOverlap(&one)
+			}
 		default:
 			_, err = c.checkCall(&one)
 		}

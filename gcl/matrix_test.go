@@ -123,6 +123,11 @@ func matrixSizes(n int) []int { return []int{0, 1, n - 1, n, n + 1, 97, 4099} }
 
 // cross tries tables on one element type, Reproducible and not.
 func cross[T tensor.Element](t *testing.T, tables []crossed) {
+	crossOn[T](t, tables, func(*testing.T, int) []gcl.RunOption { return nil })
+}
+
+// crossOn is cross with options of Run, made anew for each set of replicas.
+func crossOn[T tensor.Element](t *testing.T, tables []crossed, opts func(t *testing.T, n int) []gcl.RunOption) {
 	d, tried := tensor.DTypeOf[T](), 0
 	for _, x := range tables {
 		for _, reproducible := range []bool{false, true} {
@@ -130,7 +135,7 @@ func cross[T tensor.Element](t *testing.T, tables []crossed) {
 				continue // the order of a reduction does not change integers
 			}
 			t.Run(fmt.Sprintf("dtype=%v/n=%d/reproducible=%v", d, x.n, reproducible), func(t *testing.T) {
-				tried += try[T](t, x, reproducible)
+				tried += try[T](t, x, reproducible, opts(t, x.n)...)
 			})
 		}
 	}
@@ -138,7 +143,7 @@ func cross[T tensor.Element](t *testing.T, tables []crossed) {
 }
 
 // try tries a table on one set of replicas. It returns the number of calls that each makes.
-func try[T tensor.Element](t *testing.T, x crossed, reproducible bool) (calls int) {
+func try[T tensor.Element](t *testing.T, x crossed, reproducible bool, opts ...gcl.RunOption) (calls int) {
 	reductions, placed := make([][]reduceCase[T], len(x.sizes)), make([]moveCase[T], len(x.sizes))
 	for i, size := range x.sizes {
 		for _, op := range x.operators {
@@ -169,7 +174,7 @@ func try[T tensor.Element](t *testing.T, x crossed, reproducible bool) (calls in
 			}
 		}
 		return nil
-	})
+	}, opts...)
 	const forms, moved = 6, 15 // of all-reduce and reduce-scatter; of the other three, the broadcast from three roots
 	calls = len(x.ways) * len(x.sizes) * len(x.operators) * forms
 	if !reproducible {

@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/topology"
+	"gogcl.dev/transport"
 )
 
 // Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as
@@ -39,6 +40,9 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 	}
 	c.setGroup(g)
 	if err := c.checkLink(); err != nil {
+		return nil, err
+	}
+	if err := c.checkNative(); err != nil {
 		return nil, err
 	}
 	c.resolve()
@@ -101,7 +105,8 @@ func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*
 	if err != nil {
 		return nil, &OptionError{Option: "Topology", Value: ring.String(), Reason: err.Error()}
 	}
-	g := &membership{Group: carry.NewGroup(members, layout.RankOf(replica), rings), layout: layout}
+	g := &membership{Group: carry.NewGroup(members, layout.RankOf(replica), rings), layout: layout,
+		link: linkAmong(l.Endpoint, members)}
 	if g.uneven, err = g.Divide(l.topology, ring); err != nil {
 		return nil, err
 	}
@@ -121,7 +126,8 @@ func (l *connection) groupOfAll(members []int, rank int) (*membership, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &membership{Group: carry.NewGroup(members, rank, rings), seq: new(atomic.Uint64)}
+	g := &membership{Group: carry.NewGroup(members, rank, rings), link: linkAmong(l.Endpoint, members),
+		seq: new(atomic.Uint64)}
 	g.Split = &carry.Split{Domains: 1, Each: len(members), Place: rank}
 	return g, nil
 }
@@ -145,6 +151,7 @@ type groupKey struct {
 type membership struct {
 	*carry.Group
 	layout commgroup.Layout
+	link   transport.Link // see linkAmong
 	uneven string         // why the group has no split, if it has none
 	seq    *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
 }

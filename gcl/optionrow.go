@@ -16,6 +16,7 @@ type optionRow struct {
 	field   string // of Options
 	value   optionValue
 	ours    bool   // GCL does not have the option
+	local   bool   // processes of a job may differ in it: it says what their machines are
 	instead string // the key that replaces this one, which is deprecated: it is read, and never written
 
 	// agreed is the part of the option in the fingerprint of a call, tile being the bytes of a segment. nil: members
@@ -102,12 +103,13 @@ var optionRows = []optionRow{
 		value: choice[methods.Method]{
 			at: func(o *Options) *methods.Method { return &o.Method },
 			names: func() []name[methods.Method] {
-				return named(append([]methods.Method{methods.Auto}, methods.All()...)...)
+				return named(methods.Values()...)
 			},
 		},
 		does: "How replicas communicate ([schedules.md](schedules.md)). `auto` chooses by collective, size of the " +
 			"group and bytes. " +
-			"`direct` and `recursive_doubling` are ours",
+			"`native` hands the call to collectives of the transport's own, as MPI has them " +
+			"([mpi.md](mpi.md)); `auto` never takes it. `direct`, `recursive_doubling` and `native` are ours",
 	},
 	{
 		key: "syncful.useOptimisedLayout", field: "StageFragments", fieldNote: "the opposite",
@@ -150,7 +152,7 @@ var optionRows = []optionRow{
 			"([within-replica.md](within-replica.md))",
 	},
 	{
-		key: "cacheBytes", field: "CacheBytes", ours: true,
+		key: "cacheBytes", field: "CacheBytes", ours: true, local: true,
 		value: number{at: func(o *Options) *int {
 			return &o.CacheBytes
 		}, low: 1, high: math.MaxInt, usual: "what the machine has"},

@@ -485,7 +485,8 @@ func FuzzParseOptions(f *testing.F) {
 func FuzzOptions(f *testing.F) {
 	f.Add(uint8(0), uint8(0), uint8(0), uint8(0), 0, 0, 0, false, false)
 	f.Add(uint8(8), uint8(3), uint8(5), uint8(2), 64000, -1, 1, true, true)
-	f.Add(uint8(9), uint8(4), uint8(6), uint8(3), 64001, -2, -1, true, false)
+	f.Add(uint8(9), uint8(0), uint8(0), uint8(0), 0, 0, 3, false, false)
+	f.Add(uint8(10), uint8(4), uint8(6), uint8(3), 64001, -2, -1, true, false)
 	f.Fuzz(func(t *testing.T, method, implementation, ring, link uint8, bytesPerTile, broadcastSize, ipus int, stage,
 		reproducible bool) {
 		o := gcl.Options{
@@ -494,7 +495,8 @@ func FuzzOptions(f *testing.F) {
 			MaxBytesPerTile: bytesPerTile, MaxBroadcastSize: broadcastSize, IPUsPerRank: ipus, StageFragments: stage,
 			Reproducible: reproducible,
 		}
-		inRange := method <= 8 && implementation <= 3 && ring <= 5 && link <= 2 && bytesPerTile >= 0 &&
+		inRange := int(method) < len(methods.Values()) &&
+			implementation <= 3 && ring <= 5 && link <= 2 && bytesPerTile >= 0 &&
 			bytesPerTile <= 64000 && broadcastSize >= -1 && ipus >= 0
 		if _, err := o.Map(); (err == nil) != inRange {
 			t.Fatalf("%+v: %v", o, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -96,63 +95,29 @@ func TestProgramsPart(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 7))
 	for range tries {
-		n, length := 2+rng.IntN(3), 1+rng.IntN(3)
-		program := make([]int, length)
-		for i := range program {
-			program[i] = rng.IntN(rooted)
-			if rng.IntN(3) == 0 {
-				program[i] = rng.IntN(len(calls))
-			}
-		}
-		odd, at, other := rng.IntN(n), rng.IntN(length), rng.IntN(len(calls))
-		if other == program[at] || other == local || program[at] == local {
+		p := newOddProgram(rng, calls, rooted, len(calls))
+		if common := p.program[p.at]; p.other == common || p.other == local || common == local {
 			continue
 		}
-		before := make([][4]time.Duration, n)
-		for r := range before {
-			for i := range before[r] {
-				before[r][i] = time.Duration(max(rng.IntN(8)-3, 0)) * 7 * time.Millisecond
-			}
-		}
-		call := func(r, i int) int {
-			if r == odd && i == at {
-				return other
-			}
-			return program[i]
-		}
-		errs := make([]error, n)
+		p.delay(func() time.Duration { return time.Duration(max(rng.IntN(8)-3, 0)) * 7 * time.Millisecond })
+		errs := make([]error, p.replicas)
 		synctest.Test(t, func(t *testing.T) {
-			ctx, comms := watched(t), joined(t, n)
+			ctx, comms := watched(t), joined(t, p.replicas)
 			var all sync.WaitGroup
 			for r, c := range comms {
-				all.Go(func() {
-					for i := 0; i < length && errs[r] == nil; i++ {
-						time.Sleep(before[r][i])
-						errs[r] = calls[call(r, i)].call(ctx, c)
-					}
-					time.Sleep(before[r][length])
-					errs[r] = errors.Join(errs[r], c.Close())
-				})
+				all.Go(func() { errs[r] = p.run(ctx, r, c) })
 			}
 			all.Wait()
 		})
 		refusal := false
-		for i := range length {
-			refusal = refusal || program[i] == refused || i == at && other == refused
+		for i := range p.program {
+			refusal = refusal || p.program[i] == refused || i == p.at && p.other == refused
 		}
 		for r, err := range errs {
-			if errors.Is(err, gcl.ErrMismatch) || refusal && (err != nil || call(r, at) == refused) {
+			if errors.Is(err, gcl.ErrMismatch) || refusal && (err != nil || p.call(r, p.at) == refused) {
 				continue
 			}
-			var text strings.Builder
-			for q := range n {
-				fmt.Fprintf(&text, "\nreplica %d:", q)
-				for i := range length {
-					fmt.Fprintf(&text, " after %v %s,", before[q][i], calls[call(q, i)].name)
-				}
-				fmt.Fprintf(&text, " after %v Close: %v", before[q][length], errs[q])
-			}
-			t.Errorf("replica %d gets no mismatch%s", r, text.String())
+			t.Errorf("replica %d gets no mismatch%s", r, p.text(errs))
 		}
 	}
 }

@@ -40,8 +40,9 @@ type config struct {
 // ParseOptions.
 func WithOptions(o Options) CommOption { return func(c *config) { c.options = o } }
 
-// WithTopology says where the replicas sit, which decides on ring orders. The default is one host on which every pair
-// is linked.
+// WithTopology says where the replicas sit, which decides on ring orders. The default is a link domain for each host of
+// the transport, or one where it does not tell (see [transport.Linked]), in which every pair is linked. Links are as
+// slow as the slowest within a host, and as the slowest between hosts.
 func WithTopology(t topology.Topology) CommOption {
 	return func(c *config) { c.topology, c.machine = t, true }
 }
@@ -59,7 +60,7 @@ func (o withEndpoints) apply(c *config) bool {
 	return true
 }
 
-// newConfig resolves options for n replicas.
+// newConfig resolves options for n replicas. The topology may be missing: see place.
 func newConfig[O RunOption](n int, opts []O) (*config, error) {
 	c := &config{}
 	for i, o := range opts {
@@ -77,14 +78,18 @@ func newConfig[O RunOption](n int, opts []O) (*config, error) {
 	if n < 1 {
 		return nil, errorf("%d replicas, want 1 or more", n)
 	}
-	if !c.machine {
-		c.topology, err = topology.New(topology.Config{Replicas: []int{n}, Speeds: topology.Speeds{HostLink: hostLink}})
-		return c, err
-	}
-	if have := c.topology.Replicas(); have != n {
+	if have := c.topology.Replicas(); c.machine && have != n {
 		return nil, errorf("a topology of %d replicas for %d", have, n)
 	}
 	return c, nil
+}
+
+// place says where the replicas of a transport sit if no option did.
+func (c *config) place(e transport.Endpoint) (err error) {
+	if !c.machine {
+		c.topology, err = byHost(e)
+	}
+	return err
 }
 
 // Run calls body on n replicas, each a goroutine with its own Comm of all n, and returns when all have returned.
@@ -107,6 +112,11 @@ func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, op
 	if err != nil {
 		return err
 	}
+	return runReplicas(ctx, comms, body)
+}
+
+// runReplicas calls body on the replicas of this process and closes them.
+func runReplicas(ctx context.Context, comms []*Comm, body func(context.Context, *Comm) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	first := firstError{cancel: cancel}
@@ -142,6 +152,11 @@ func (cfg *config) open(n int) ([]*Comm, error) {
 	for i, e := range endpoints {
 		if e == nil || e.Rank() != i || e.Size() != n {
 			return nil, errorf("endpoint %d does not have rank %d of %d", i, i, n)
+		}
+		if i == 0 {
+			if err := cfg.place(e); err != nil {
+				return nil, err
+			}
 		}
 		var err error
 		if comms[i], err = newComm(e, cfg); err != nil {

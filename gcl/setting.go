@@ -5,7 +5,6 @@ import (
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/route"
-	"gogcl.dev/methods"
 )
 
 // resolveWay sets how the Comm's calls are carried out, given its group and options.
@@ -13,7 +12,8 @@ func (c *Comm) resolveWay() {
 	o := &c.options
 	c.way = carry.Way{
 		Carrier: &c.conn.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,
-		Cache: o.lastLevelCache(), Segment: c.segmentBytes(), LatencyBytes: hostLatencyBytes,
+		Cache: o.lastLevelCache(), Segment: c.segmentBytes(),
+		Link: c.group.link, LatencyBytes: latencyBytes(c.group.link),
 	}
 	s := route.Setting{
 		Asked: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,
@@ -34,13 +34,4 @@ func (c *Comm) resolveWay() {
 // Way.Segment instead: the topology is 96 bytes, which this copies.
 func (c *Comm) segmentBytes() int {
 	return cmp.Or(c.options.MaxBytesPerTile, DefaultMaxBytesPerTile) * c.conn.topology.IOTiles()
-}
-
-// tuning is what methods.Auto goes by where replicas send messages.
-func (c *Comm) tuning() methods.Tuning {
-	t := hostTuning
-	if limit := c.options.MaxBroadcastSize; limit != 0 {
-		t.MaxBroadcastBytes = int64(limit) // NoBroadcast is negative too
-	}
-	return t
 }

@@ -26,12 +26,14 @@ import (
 // buffers open, MethodChosen comes a second time, for the messages by which the call goes instead; a round that had
 // begun ends with transport.ErrNotShared before.
 //
-// They run on the goroutine of the call, one at a time for a connection of a replica, but at the same time for
+// The functions run on the goroutine of the call, one at a time for a connection of a replica, but at the same time for
 // different replicas and connections. Events hold no time: read a clock if you want one. The call waits for them, and
 // so may all other replicas: be quick. They must not call a collective, Barrier, Dup or Close on a Comm of the same
 // connection, which would wait for the call that waits for them; they may call Abort. A panic in one, or a
 // runtime.Goexit, passes through the call, whose turn ends, and aborts the communicator; between MethodChosen and
 // CollectiveEnd of a collective within a replica a panic becomes the error of the call.
+//
+// Package gcl/perfetto has a Trace that writes files for Perfetto.
 type Trace struct {
 	CollectiveStart func(c TraceCall)
 	MethodChosen    func(c TraceCall, m TraceMethod)
@@ -52,6 +54,10 @@ type TraceCall struct {
 	Seq        uint64 // calls in this group and connection count from 1; 0 within a replica
 	IPUs       int    // of a collective within a replica, how many there are, which are not the group's; else 0
 
+	// ConnectionID is the number that the connection has at all replicas; 0 is the first. Connection may differ between
+	// replicas that open Dups in different orders.
+	ConnectionID uint64
+
 	Collective schedule.Collective
 	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
 	Operator   Operator     // of a reduction
@@ -61,8 +67,8 @@ type TraceCall struct {
 	Elements   int          // in the input; of several tensors or IPUs, in all
 	Bytes      int          // in the larger of the rank's two buffers; of several tensors or IPUs, in all
 
-	// Known from MethodChosen on; before, and in a PathLocal, Auto. A call by Hybrid has a method and a path for each
-	// phase.
+	// Known from MethodChosen on; before, and in a PathLocal, Auto. In a PathEngine the implementation is Auto. A call
+	// by Hybrid has a method and a path for each phase.
 	Method         methods.Method
 	Implementation Implementation
 	Path           Path
@@ -83,7 +89,7 @@ func (c TraceCall) String() string {
 
 // TraceMethod is what MethodChosen tells beside the method, the implementation and the path in its TraceCall.
 type TraceMethod struct {
-	Rounds int // of this rank, in this phase if there are phases; 0 in a PathLocal
+	Rounds int // of this rank, in this phase if there are phases; 0 in a PathLocal; in a PathEngine one for each tensor
 
 	// Ring is the members, as replica ids, in the order of the ring that the method sends along (an anticlockwise one
 	// against it), and Second that of the other ring of a quad_directional_ring. Both are nil if no ring is used: by
@@ -99,13 +105,17 @@ type TraceSegment struct {
 	Peer  int // replica id
 	Kind  transport.Kind
 	Bytes int
+
+	// Number is the same where the segment is sent and where it is received. No other segment from the one replica to
+	// the other has it in the round. It is 0 on peer memory.
+	Number uint64
 }
 
 // Path is how the data of a collective goes.
 type Path uint8
 
-// The paths. All but PathLocal and PathMessages need an endpoint with transport.PeerMemory, and PathSmall
-// transport.Boards beside it.
+// The paths. PathMemory, PathRounds and PathSmall need an endpoint with transport.PeerMemory, and PathSmall
+// transport.Boards beside it. PathEngine needs one with transport.Native.
 const (
 	PathUnknown  Path = Path(route.Unknown)  // before MethodChosen
 	PathLocal    Path = Path(route.Local)    // nothing is sent: a group of one, or an operator that combines nothing
@@ -113,6 +123,7 @@ const (
 	PathMemory   Path = Path(route.Memory)   // one pass over the peers' memory
 	PathRounds   Path = Path(route.Rounds)   // rounds of a schedule on the peers' memory
 	PathSmall    Path = Path(route.Small)    // what each member publishes, at most transport.Boards' SmallLimit
+	PathEngine   Path = Path(route.Engine)   // a collective of the transport's own engine: methods.Native
 )
 
 // String returns words for the path, as in "peer memory".

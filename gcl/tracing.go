@@ -71,8 +71,8 @@ func (t *tracing) EndRound(err error) { t.leaveRound(err) }
 func (t *tracing) WantsSegments() bool { return t.trace.Segment != nil }
 
 // Segment implements carry.Listener.
-func (t *tracing) Segment(peer int, kind transport.Kind, bytes int) {
-	t.trace.Segment(t.call, t.round, TraceSegment{Peer: peer, Kind: kind, Bytes: bytes})
+func (t *tracing) Segment(peer int, kind transport.Kind, bytes int, number uint64) {
+	t.trace.Segment(t.call, t.round, TraceSegment{Peer: peer, Kind: kind, Bytes: bytes, Number: number})
 }
 
 // leaveRound tells that the round that is open, if any, is over.

@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
@@ -26,7 +27,8 @@ type withinCall struct {
 // event describes the call to a Trace.
 func (k *withinCall) event(c *Comm) TraceCall {
 	e := TraceCall{
-		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection, IPUs: k.ipus,
+		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection,
+		ConnectionID: c.conn.number, IPUs: k.ipus,
 		Collective: k.collective, Operator: k.operator, DType: k.dtype, Elements: k.elements,
 	}
 	e.Bytes = k.collective.Contract().Elements(k.elements, k.ipus) * k.dtype.Size()
@@ -119,6 +121,9 @@ func (c *Comm) checkWithin(ctx context.Context, k int) error {
 	case known > 0 && k != known:
 		return fmt.Errorf("%d IPUs are given data, but a replica has %d by the topology "+
 			"(topology.Config.IPUsPerReplica)", k, known)
+	case c.options.Method == methods.Native:
+		return nativeError("it needs a transport with collectives of its own, which the IPUs of a replica do not have: " +
+			"want a Comm with another method")
 	case k == 0:
 		return errors.New("no IPU is given data, want 1 or more")
 	case k > MaxIPUs:

@@ -44,7 +44,7 @@ func TestAnyInput(t *testing.T) {
 				}
 			},
 			"ForInputs": ir.ForInputs, "IdenticalLosses": ir.IdenticalLosses, "Autodiff": ir.Autodiff,
-			"New": ir.New, "SpecOf": ir.SpecOf, "Abs": ir.Abs, "Accumulate": ir.Accumulate, "Add": ir.Add,
+			"New": ir.New, "WithJob": ir.WithJob, "SpecOf": ir.SpecOf, "Abs": ir.Abs, "Accumulate": ir.Accumulate, "Add": ir.Add,
 			"AddScalar": ir.AddScalar, "And": ir.And, "Apply": ir.Apply, "Apply1": ir.Apply1,
 			"Argmax": ir.Argmax, "Cast": ir.Cast, "Concat": ir.Concat, "CopyInto": ir.CopyInto,
 			"CrossEntropy": ir.CrossEntropy, "CrossEntropyEach": ir.CrossEntropyEach, "Div": ir.Div,
@@ -64,8 +64,8 @@ func TestAnyInput(t *testing.T) {
 			ir.Adam{}, ir.AdamState{}, ir.AliveTensor{}, ir.AutodiffOption(nil), ir.Backward{}, ir.Branch{},
 			ir.BuildError{}, ir.CallInfo{}, ir.CodeReport{}, ir.CodeSize{}, ir.CodeStep{}, ir.GradInfo{},
 			ir.Graph{}, ir.Memory{}, ir.Position{}, ir.Profile{}, ir.Program{}, ir.ReplicaProfile{}, ir.Report{},
-			ir.RunError{}, ir.SGD{}, ir.Session{}, ir.Spec{}, ir.Started{}, ir.StepReport{}, ir.Stream{},
-			ir.Tensor{}, ir.Variable{}, ir.VariableOption(nil),
+			ir.RunError{}, ir.SGD{}, ir.Session{}, ir.SessionOption(nil), ir.Spec{}, ir.Started{}, ir.StepReport{},
+			ir.Stream{}, ir.Tensor{}, ir.Variable{}, ir.VariableOption(nil),
 		},
 		Values: []any{
 			building, m, x, x, row, numbers, truth, in, out, w, square, info, started, ir.Autodiff(square), s, v, pin,

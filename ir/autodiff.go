@@ -34,6 +34,18 @@ func (i *GradInfo) By(forward *CallInfo) map[*Tensor]*Tensor {
 	return by
 }
 
+// Input returns the input of Graph that stands for a tensor of the forward graph, one of Needs; nil if the gradient
+// needs no such tensor.
+func (i *GradInfo) Input(need *Tensor) *Tensor {
+	if i == nil || len(i.needed) != len(i.Needs) { // after an error
+		return nil
+	}
+	if k := slices.Index(i.Needs, need); k >= 0 {
+		return i.needed[k]
+	}
+	return nil
+}
+
 // AutodiffOption says how gradients are built.
 type AutodiffOption func(*differ)
 

@@ -44,7 +44,8 @@
 // # Errors
 //
 // Building does not fail at once: the first error sticks to the program, every tensor that depends on it is of no use,
-// and NewSession returns it, with the operation, the shapes of its inputs, and the line of the caller's code.
+// and NewSession returns it, with the operation, the names and shapes of its inputs, and the lines of the caller's code
+// that led there.
 //
 // # Order
 //

@@ -12,11 +12,19 @@ type BuildError struct {
 	Op       string // the name of the operation
 	Graph    string
 	Inputs   []Spec
+	Names    []string // of the tensors and variables that Inputs are the specs of; "" of one without a name
 	Position Position // of the call in the user's code
-	Err      error
+	// Frames are all calls in the user's code that have led to the operation, the innermost first, which is Position:
+	// a package of layers, then the line that called it. An error that is found later than the call has one frame if a
+	// gradient finds it, and none if a session does.
+	Frames []Position
+	Err    error
 }
 
-// Error says which operation, where it is called, what its inputs are, and what is wrong.
+// mostFrames is of how many calls around the innermost the text of a BuildError has the lines.
+const mostFrames = 8
+
+// Error says which operation, where it is called, what its inputs are, what is wrong, and which calls led there.
 func (e *BuildError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ir: %s at %v in graph %s", e.Op, e.Position, e.Graph)
@@ -26,9 +34,23 @@ func (e *BuildError) Error() string {
 		} else {
 			b.WriteString(", ")
 		}
+		if i < len(e.Names) && e.Names[i] != "" {
+			fmt.Fprintf(&b, "%q ", e.Names[i])
+		}
 		b.WriteString(s.String())
 	}
 	fmt.Fprintf(&b, ": %v", e.Err)
+	for i, at := range e.Frames {
+		switch {
+		case i == 1:
+			fmt.Fprintf(&b, "; called at %v", at)
+		case i > mostFrames:
+			fmt.Fprintf(&b, " and %d more", len(e.Frames)-i)
+			return b.String()
+		case i > 1:
+			fmt.Fprintf(&b, ", %v", at)
+		}
+	}
 	return b.String()
 }
 
@@ -87,6 +109,28 @@ func caller(pkg string) Position {
 		}
 		if !more {
 			return Position{}
+		}
+	}
+}
+
+// framesFrom are the calls in the user's code from a position on outward. If the call in progress does not come from
+// there, it is the position alone.
+func framesFrom(pos Position) []Position {
+	out := []Position{pos}
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	for found := false; ; {
+		f, more := frames.Next()
+		switch in := packageOf(f.Function); {
+		case !found:
+			found = Position{f.File, f.Line} == pos
+		case in == "runtime" || in == "testing": // has started the goroutine
+			return out
+		case f.Function != "" && !ofLibrary(in, f.File):
+			out = append(out, Position{f.File, f.Line})
+		}
+		if !more {
+			return out
 		}
 	}
 }

@@ -203,7 +203,7 @@ func TestBuildErrors(t *testing.T) {
 		{"an op of too many bytes", func(p *ir.Program, m *ir.Graph) {
 			x := m.HostLoad(p.HostToDevice("x", f32(1<<20, 1)))
 			ir.MatMul(x, ir.Reshape(x, 1, 1<<20))
-		}, "matmul at errors_test.go:* in graph main of float32 (1048576, 1), float32 (1, 1048576): output 0: "},
+		}, "matmul at errors_test.go:* in graph main of \"x\" float32 (1048576, 1), float32 (1, 1048576): output 0: "},
 		{"modified constant", func(p *ir.Program, m *ir.Graph) {
 			x := m.Constant(tensor.Scalar(float32(1)))
 			m.CallWithInfo(p.CreateGraph(identity, f32()), nil, x).SetParentInputModified(x)

@@ -20,6 +20,7 @@ type Graph struct {
 	blocks  []*block // that are open, innermost last
 	built   bool     // its function has returned
 	order   []*node  // as scheduled; nil: not yet
+	worked  int      // what it took to schedule them: see agenda
 	started []*Started
 	broke   bool // no function has built it to its end
 
@@ -41,12 +42,25 @@ func (g *Graph) Program() *Program {
 	return g.program
 }
 
-// Name returns the graph's name: "main", or that of the function that built it, with a number if there are several.
+// Name returns the graph's name: "main", or the one that Named has given it, or that of the function that built it,
+// with a number if there are several.
 func (g *Graph) Name() string {
 	if g == nil {
 		return ""
 	}
 	return g.name
+}
+
+// Named gives the graph a name, for errors, programs as text and drawings, and returns it. If another graph has the
+// name, a number comes after it. A function that builds a graph may name it first, so that errors in the rest of the
+// function have the name. The main graph keeps its name, as does every graph once a session exists, or if the name is
+// "".
+func (g *Graph) Named(name string) *Graph {
+	g = g.orNone()
+	if name != "" && name != g.name && g != g.program.main && !g.program.sessions {
+		g.name = g.program.unique(name)
+	}
+	return g
 }
 
 // Inputs returns the inputs, in the order of their making.

@@ -192,7 +192,7 @@ func apply(op Op, g *Graph, pos Position, in []*Tensor) []*Tensor {
 	if err != nil {
 		e := &BuildError{Op: op.Name(), Graph: g.name, Position: pos, Err: err}
 		for _, t := range in {
-			e.Inputs = append(e.Inputs, t.spec())
+			e.Inputs, e.Names = append(e.Inputs, t.spec()), append(e.Names, t.Name())
 		}
 		g.program.fail(e)
 		return []*Tensor{g.broken()}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
@@ -17,7 +18,8 @@ type Adam struct {
 }
 
 // AdamState is what is kept of a parameter from step to step, in its shape: the running means of its gradient and of
-// the square of that. Both begin as zeros.
+// the square of that. Both begin as zeros. A mean whose magnitude falls below 2^-100, or 2^-900 in float64, becomes 0:
+// where gradients stay zero it would be subnormal, which slows processors down.
 type AdamState struct{ Mean, Square *Tensor }
 
 // Update adds an operation that changes param and its state in place by one step, and returns both as they are from
@@ -111,8 +113,8 @@ func (o *adamOp) Bind(m *Memory) (func() error, error) {
 	wide := *m // without the scalars, whose types are their own
 	wide.In = m.In[:4]
 	return bindWide(&wide,
-		func(m *Memory) (func() error, error) { return bindAdam[float32](o.Adam, m, rate, step) },
-		func(m *Memory) (func() error, error) { return bindAdam[float64](o.Adam, m, rate, step) })
+		func(m *Memory) (func() error, error) { return bindAdam(o.Adam, tensor.F32, m, rate, step) },
+		func(m *Memory) (func() error, error) { return bindAdam(o.Adam, tensor.F64, m, rate, step) })
 }
 
 // numberIn reads a scalar.
@@ -123,34 +125,20 @@ func numberIn[T number](t *tensor.Tensor) func() float64 {
 
 var errFirstStep = errors.New("want 1 for the first")
 
-func bindAdam[T float](a Adam, m *Memory, rate, step func() float64) (func() error, error) {
-	from, grad := elementsOf[T](m.In[0]), elementsOf[T](m.In[3])
-	param, mean, square := elementsOf[T](m.Out[0]), elementsOf[T](m.Out[1]), elementsOf[T](m.Out[2])
-	own1, own2, epsilon := T(1-a.Beta1), T(1-a.Beta2), T(a.Epsilon)
+func bindAdam(a Adam, t tensor.DType, m *Memory, rate, step func() float64) (func() error, error) {
+	update := kernel.Adam.Loop(kernel.Type(t))
+	operands := kernel.Operands{
+		Param: m.Out[0].Bytes(), From: m.In[0].Bytes(), Grad: m.In[3].Bytes(),
+		First: m.Out[1].Bytes(), Second: m.Out[2].Bytes(),
+	}
 	return func() error {
 		t := step()
 		if t < 1 {
 			return fmt.Errorf("step %v: %w", t, errFirstStep)
 		}
 		// Both means began as zeros; these undo the pull that this has in the first steps.
-		size := T(rate() / (1 - math.Pow(a.Beta1, t)))
-		scale := T(1 / math.Sqrt(1-math.Pow(a.Beta2, t)))
-		from, param, mean, square := from[:len(grad)], param[:len(grad)], mean[:len(grad)], square[:len(grad)]
-		odd := T(0)              // becomes NaN with any infinity or NaN, without a branch on every quotient
-		for i, g := range grad { // products are rounded, lest they be fused with sums on some processors
-			avg := mean[i] + T(own1*(g-mean[i]))
-			sq := square[i] + T(own2*(T(g*g)-square[i]))
-			next := from[i] - T(size*avg)/(T(T(math.Sqrt(float64(sq)))*scale)+epsilon)
-			mean[i], square[i], param[i] = avg, sq, next
-			odd += next - next
-		}
-		if odd != odd {
-			for _, list := range [][]T{param, mean, square} {
-				for i, v := range list {
-					list[i] = canonical(v)
-				}
-			}
-		}
+		size, scale := rate()/(1-math.Pow(a.Beta1, t)), 1/math.Sqrt(1-math.Pow(a.Beta2, t))
+		update(operands, kernel.Numbers{1 - a.Beta1, 1 - a.Beta2, size, scale, a.Epsilon})
 		return nil
 	}, nil
 }

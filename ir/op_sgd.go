@@ -3,6 +3,9 @@ package ir
 import (
 	"errors"
 	"fmt"
+
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/tensor"
 )
 
 // SGD is gradient descent with momentum, as PyTorch defines it with a dampening of 0
@@ -18,7 +21,9 @@ type SGD struct {
 //	velocity  becomes  Momentum velocity + g
 //	param     becomes  param - rate velocity, or with Nesterov param - rate (g + Momentum velocity)
 //
-// by the new velocity. It begins as zeros. With a Momentum of 0 it may be nil; then nil is returned for it.
+// by the new velocity. It begins as zeros, and becomes 0 where its magnitude falls below 2^-100, or 2^-900 in float64:
+// where gradients stay zero it would be subnormal, which slows processors down. With a Momentum of 0 it may be nil;
+// then nil is returned for it.
 //
 // param and grad are of one spec, of any floats; velocity has its shape, in float32, or in float64 if param is of that,
 // and that is what is computed in. rate is a scalar of float32 or float64: the learning rate. Errors: other types or
@@ -96,53 +101,22 @@ func (o *sgdOp) Bind(m *Memory) (func() error, error) {
 	wide := *m // without the scalar, whose type is its own
 	wide.In = m.In[:len(m.In)-1]
 	return bindWide(&wide,
-		func(m *Memory) (func() error, error) { return bindSGD[float32](o, m, rate) },
-		func(m *Memory) (func() error, error) { return bindSGD[float64](o, m, rate) })
+		func(m *Memory) (func() error, error) { return bindSGD(o, tensor.F32, m, rate) },
+		func(m *Memory) (func() error, error) { return bindSGD(o, tensor.F64, m, rate) })
 }
 
-func bindSGD[T float](o *sgdOp, m *Memory, rate func() float64) (func() error, error) {
-	from, grad := elementsOf[T](m.In[0]), elementsOf[T](m.In[len(m.In)-1])
-	param, momentum := elementsOf[T](m.Out[0]), T(o.Momentum)
-	var velocity []T
+func bindSGD(o *sgdOp, t tensor.DType, m *Memory, rate func() float64) (func() error, error) {
+	kind := kernel.Descend
+	operands := kernel.Operands{Param: m.Out[0].Bytes(), From: m.In[0].Bytes(), Grad: m.In[len(m.In)-1].Bytes()}
 	if o.moving {
-		velocity = elementsOf[T](m.Out[1])
+		kind, operands.First = kernel.Momentum, m.Out[1].Bytes()
+		if o.Nesterov {
+			kind = kernel.Nesterov
+		}
 	}
+	update := kind.Loop(kernel.Type(t))
 	return func() error {
-		size := T(rate())
-		from, param := from[:len(grad)], param[:len(grad)]
-		odd := T(0) // becomes NaN with any infinity or NaN, without a branch on every element
-		// Products are rounded, lest they be fused with sums on some processors.
-		switch {
-		case !o.moving:
-			for i, g := range grad {
-				next := from[i] - T(size*g)
-				param[i] = next
-				odd += next - next
-			}
-		case o.Nesterov:
-			velocity := velocity[:len(grad)]
-			for i, g := range grad {
-				v := T(momentum*velocity[i]) + g
-				next := from[i] - T(size*(g+T(momentum*v)))
-				velocity[i], param[i] = v, next
-				odd += next - next
-			}
-		default:
-			velocity := velocity[:len(grad)]
-			for i, g := range grad {
-				v := T(momentum*velocity[i]) + g
-				next := from[i] - T(size*v)
-				velocity[i], param[i] = v, next
-				odd += next - next
-			}
-		}
-		if odd != odd {
-			for _, list := range [][]T{param, velocity} {
-				for i, v := range list {
-					list[i] = canonical(v)
-				}
-			}
-		}
+		update(operands, kernel.Numbers{rate(), o.Momentum})
 		return nil
 	}, nil
 }

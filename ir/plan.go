@@ -22,6 +22,7 @@ type memoryPlan struct {
 	besideScratch int         // the same of what runs beside the replica
 	numbered      int         // steps
 	touched       []*location // in the order of the steps, while they are numbered
+	looked        int         // what it took to place the tensors: see fit
 }
 
 // plan lowers a program and gives every location its place.
@@ -145,7 +146,7 @@ func (x *location) touch(at int) {
 // place gives each location of the arena the lowest place that is free while it is alive, the largest first. It returns
 // false if the arena would have more than maxBytes.
 func (m *memoryPlan) place() bool {
-	var all, placed []*location
+	var all []*location
 	for _, x := range m.locations {
 		if x.kind == inArena && x.last >= 0 {
 			all = append(all, x)
@@ -154,24 +155,17 @@ func (m *memoryPlan) place() bool {
 	slices.SortStableFunc(all, func(a, b *location) int {
 		return cmp.Or(cmp.Compare(b.spec.Bytes(), a.spec.Bytes()), cmp.Compare(a.first, b.first))
 	})
+	room := newFit(m.numbered)
 	for _, x := range all {
-		size, at := roundUp(x.spec.Bytes()), 0
-		for _, y := range placed { // by offset
-			if y.last < x.first || y.first > x.last {
-				continue
-			}
-			if size <= y.offset-at {
-				break
-			}
-			at = max(at, y.offset+roundUp(y.spec.Bytes()))
-		}
+		size := roundUp(x.spec.Bytes())
+		at := room.lowest(x.first, x.last, size)
 		if size > maxBytes-at {
 			return false
 		}
 		x.offset = at
 		m.arena = max(m.arena, at+size)
-		i, _ := slices.BinarySearchFunc(placed, x, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
-		placed = slices.Insert(placed, i, x)
+		room.take(x.first, x.last, at, size)
 	}
+	m.looked = room.looked
 	return true
 }

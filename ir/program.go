@@ -133,9 +133,13 @@ func (p *Program) end() error {
 
 // fail makes an error stick, if it is the first.
 func (p *Program) fail(err error) {
-	if p.err == nil {
-		p.err = err
+	if p.err != nil {
+		return
 	}
+	if e, is := err.(*BuildError); is {
+		e.Frames = framesFrom(e.Position)
+	}
+	p.err = err
 }
 
 // unique makes a name that no other graph has.

@@ -52,7 +52,8 @@ type instruction struct {
 	sources []source         // inputs, for the error
 }
 
-func newReplica(s *Session, id int) (*replica, error) {
+// newReplica makes the replica that is in some place among those of this process.
+func newReplica(s *Session, place, id int) (*replica, error) {
 	r := &replica{session: s, id: id, start: make(chan struct{}, 1), places: map[*Variable]*location{},
 		turns: map[*step]*int{}, beside: map[*step]*besideCall{}}
 	for to, bytes := range map[*[]byte]int{&r.arena: s.plan.arena, &r.variables: s.plan.variables,
@@ -65,7 +66,11 @@ func newReplica(s *Session, id int) (*replica, error) {
 	}
 	for _, stream := range s.program.streams {
 		bytes := stream.sp.Bytes()
-		r.ports = append(r.ports, &port{first: id * bytes, stride: s.program.replicas * bytes})
+		p := &port{first: place * bytes, stride: s.inTransfer(stream) * bytes}
+		if stream.shared {
+			p.first = 0
+		}
+		r.ports = append(r.ports, p)
 	}
 	for _, x := range s.plan.locations {
 		if x.kind == ofVariable {
@@ -364,4 +369,5 @@ func (s *Session) fail(err error) {
 		s.cause = err
 	}
 	s.cancel(err)
+	s.abortJob(err)
 }

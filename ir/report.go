@@ -49,15 +49,45 @@ func (s *Session) Report() *Report {
 		return &Report{}
 	}
 	r, _ := s.Totals()
-	var arena []*location
+	all := &aliveness{starting: make([][]int, s.plan.numbered)}
 	for _, x := range s.plan.locations {
 		if x.inSteps() {
-			arena = append(arena, x)
+			all.arena = append(all.arena, x)
 		}
 	}
-	slices.SortStableFunc(arena, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
-	r.add(s.plan.steps, arena, 0)
+	slices.SortStableFunc(all.arena, func(a, b *location) int { return cmp.Compare(a.offset, b.offset) })
+	for i, x := range all.arena {
+		all.texts = append(all.texts, AliveTensor{x.of, reference(x.of), x.of.graph.name, x.spec.Bytes()})
+		all.starting[x.first] = append(all.starting[x.first], i)
+	}
+	r.add(s.plan.steps, all, 0)
 	return r
+}
+
+// aliveness follows what is alive from step to step.
+type aliveness struct {
+	arena    []*location   // in the order of their places
+	texts    []AliveTensor // of arena
+	starting [][]int       // by step: indices in arena of what comes to be alive
+	alive    []int         // indices in arena, ascending
+}
+
+// at is what is alive in a step. It is called for each step in turn.
+func (a *aliveness) at(step int) (out []AliveTensor, bytes int) {
+	a.alive = slices.DeleteFunc(a.alive, func(i int) bool { return a.arena[i].last < step })
+	if more := a.starting[step]; len(more) > 0 {
+		a.alive = append(a.alive, more...)
+		slices.Sort(a.alive)
+	}
+	if len(a.alive) == 0 {
+		return nil, 0
+	}
+	out = make([]AliveTensor, len(a.alive))
+	for k, i := range a.alive {
+		out[k] = a.texts[i]
+		bytes += out[k].Bytes
+	}
+	return out, bytes
 }
 
 // Totals returns Report without the Steps, which of a program with thousands of them take more memory than its
@@ -129,19 +159,14 @@ func (s *Session) hostBytes() int {
 }
 
 // add appends some steps.
-func (r *Report) add(steps []*step, arena []*location, depth int) {
+func (r *Report) add(steps []*step, all *aliveness, depth int) {
 	for _, s := range steps {
 		out := StepReport{Op: s.text(), Graph: s.node.graph.name, Position: s.node.pos, Depth: depth,
 			Scratch: s.scratchBytes()}
-		for _, x := range arena {
-			if x.first <= s.at && s.at <= x.last {
-				out.Alive = append(out.Alive, AliveTensor{x.of, reference(x.of), x.of.graph.name, x.spec.Bytes()})
-				out.Bytes += x.spec.Bytes()
-			}
-		}
+		out.Alive, out.Bytes = all.at(s.at)
 		r.Steps = append(r.Steps, out)
-		r.add(s.body, arena, depth+1)
-		r.add(s.els, arena, depth+1)
+		r.add(s.body, all, depth+1)
+		r.add(s.els, all, depth+1)
 	}
 }
 
@@ -161,7 +186,34 @@ func (s *step) scratchBytes() int {
 	return 0
 }
 
-// String is a table for a person to read: the sums, and for each step what is alive.
+// mostShown is of how many tensors that are alive in a step the text of a report names.
+const mostShown = 12
+
+// shown are the largest tensors that are alive, mostShown or fewer, in the order of their places.
+func (s *StepReport) shown() []AliveTensor {
+	if len(s.Alive) <= mostShown {
+		return s.Alive
+	}
+	var places []int // by size, of equal ones the first place
+	for i, t := range s.Alive {
+		k := len(places)
+		for k > 0 && s.Alive[places[k-1]].Bytes < t.Bytes {
+			k--
+		}
+		if k < mostShown {
+			places = slices.Insert(places[:min(len(places), mostShown-1)], k, i)
+		}
+	}
+	slices.Sort(places)
+	out := make([]AliveTensor, len(places))
+	for k, i := range places {
+		out[k] = s.Alive[i]
+	}
+	return out
+}
+
+// String is a table for a person to read: the sums, and for each step what is alive. Of more than 12 tensors a step
+// has the largest, and how many others there are with their bytes, so that the text grows with the steps alone.
 func (r *Report) String() string {
 	if r == nil {
 		return ""
@@ -190,11 +242,19 @@ func (r *Report) String() string {
 		width, sizes = max(width, len([]rune(texts[i]))), max(sizes, len(fmt.Sprint(s.Bytes)))
 	}
 	for i, s := range r.Steps {
-		line := fmt.Sprintf("%-*s  %*d ", width, texts[i], sizes, s.Bytes)
-		for _, t := range s.Alive {
-			line += fmt.Sprintf(" %s:%d", t.Tensor, t.Bytes)
+		fmt.Fprintf(&b, "%-*s  %*d", width, texts[i], sizes, s.Bytes)
+		shown, rest := s.shown(), s.Bytes
+		if len(shown) > 0 {
+			b.WriteByte(' ')
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		for _, t := range shown {
+			fmt.Fprintf(&b, " %s:%d", t.Tensor, t.Bytes)
+			rest -= t.Bytes
+		}
+		if others := len(s.Alive) - len(shown); others > 0 {
+			fmt.Fprintf(&b, " and %d more:%d", others, rest)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

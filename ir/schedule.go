@@ -17,20 +17,25 @@ func (g *Graph) scheduled() []*node {
 		}
 	}
 	readers := g.readers()
-	weights := make([]weight, len(g.nodes))
+	readBy := map[*Tensor][]int{}
+	reads := make([][]*Tensor, len(g.nodes))
+	next := &agenda{costs: make([]int, len(g.nodes)), done: make([]bool, len(g.nodes))}
 	for i, n := range g.nodes {
-		weights[i] = n.weight()
+		w := n.weight()
+		next.costs[i], reads[i] = w.cost(readers), w.reads
+		for _, t := range w.reads {
+			readBy[t] = append(readBy[t], i)
+		}
 	}
-	var ready []int
 	var open func(i int)
 	open = func(i int) {
 		if i < len(g.nodes) {
-			ready = append(ready, i)
+			next.add(i)
 			return
 		}
-		for _, next := range after[i] {
-			if waits[next]--; waits[next] == 0 {
-				open(next)
+		for _, later := range after[i] {
+			if waits[later]--; waits[later] == 0 {
+				open(later)
 			}
 		}
 	}
@@ -40,26 +45,28 @@ func (g *Graph) scheduled() []*node {
 		}
 	}
 	g.order = g.order[:0]
-	for len(ready) > 0 {
-		best, bestCost := 0, 0
-		for k, i := range ready {
-			if cost := weights[i].cost(readers); k == 0 || cost < bestCost || cost == bestCost && i < ready[best] {
-				best, bestCost = k, cost
+	for i, more := next.next(); more; i, more = next.next() {
+		for _, t := range reads[i] {
+			if readers[t]--; readers[t] != 1 {
+				continue
+			}
+			for _, r := range readBy[t] { // the one that is left now frees the tensor
+				if !next.done[r] {
+					next.costs[r] -= t.sp.Bytes()
+					if waits[r] == 0 {
+						next.add(r)
+					}
+				}
 			}
 		}
-		i := ready[best]
-		ready = slices.Delete(ready, best, best+1)
-		n := g.nodes[i]
-		for _, t := range weights[i].reads {
-			readers[t]--
-		}
-		g.order = append(g.order, n)
-		for _, next := range after[i] {
-			if waits[next]--; waits[next] == 0 {
-				open(next)
+		g.order = append(g.order, g.nodes[i])
+		for _, later := range after[i] {
+			if waits[later]--; waits[later] == 0 {
+				open(later)
 			}
 		}
 	}
+	g.worked = next.worked
 	return g.order
 }
 

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"sync"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/tensor"
 )
 
@@ -16,7 +17,10 @@ import (
 type Session struct {
 	program  *Program
 	plan     *memoryPlan
-	replicas []*replica
+	job      Job              // nil: all replicas are this process's
+	own      []int            // the replicas of this process, ascending
+	replicas []*replica       // of this process, in the order of own
+	copies   []copies         // by variable
 	values   []*tensor.Tensor // of variables, on the host; nil: the first value, which the program has. See setValue
 	entered  int              // Enters without an Exit
 	stale    []bool           // by variable: the replicas' values may be newer than the host's
@@ -33,7 +37,8 @@ type Session struct {
 	given context.Context // from which ctx is made
 	done  sync.WaitGroup
 
-	serving sync.WaitGroup // goroutines of the replicas and their companions
+	serving sync.WaitGroup // goroutines of the replicas and their companions, and the one that watches the job
+	unwatch chan struct{}  // closed by Close
 
 	mu     sync.Mutex              // guards what follows
 	busy   bool                    // a method is in progress
@@ -47,12 +52,47 @@ type Session struct {
 
 // NewSession plans a program's memory, makes it for every replica, and starts their goroutines, which Close ends. From
 // now on nothing can be added to the program. It returns the error that sticks to the program, if there is one.
-func NewSession(p *Program) (*Session, error) {
+//
+// All replicas are made in this process, unless an option says that it is one of several: see WithJob.
+func NewSession(p *Program, options ...SessionOption) (*Session, error) {
 	if p == nil || p.main == nil {
 		return nil, errors.New("ir: a session of no program")
 	}
+	var o sessionOptions
+	for _, option := range options {
+		if option != nil {
+			option(&o)
+		}
+	}
+	if err := checkJob(p, o.job); err != nil {
+		return nil, err
+	}
+	s, err := newSession(p, o.job)
+	if o.job == nil {
+		return s, err
+	}
+	if err == nil {
+		if err = o.job.Gather(commgroup.Group{}, nil, nil); err != nil { // all have theirs
+			err = errors.Join(fmt.Errorf("ir: %w", err), s.Close())
+		}
+	}
+	if err != nil {
+		o.job.Abort(err)
+		return nil, err
+	}
+	return s, nil
+}
+
+// newSession makes the session of this process's replicas.
+func newSession(p *Program, job Job) (*Session, error) {
 	if err := p.end(); err != nil {
 		return nil, err
+	}
+	own := ownOf(p, job)
+	if job != nil {
+		if err := p.compare(job); err != nil {
+			return nil, err
+		}
 	}
 	for _, v := range p.variables {
 		if s, err := v.replicaSpec(v.value, p.replicas); err != nil {
@@ -66,21 +106,23 @@ func NewSession(p *Program) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{program: p, plan: plan, shared: map[any]Shared{}, stale: make([]bool, len(p.variables))}
+	s := &Session{program: p, plan: plan, job: job, own: own, unwatch: make(chan struct{}), shared: map[any]Shared{},
+		stale: make([]bool, len(p.variables))}
 	s.idle.L = &s.mu
 	s.check.on = p.checkFinite
 	s.values = make([]*tensor.Tensor, len(p.variables))
 	for _, v := range p.variables {
+		s.copies = append(s.copies, s.newCopiesOf(v))
 		if err := s.hostSpec(v).check(); err != nil {
 			return nil, fmt.Errorf("ir: %s: %w", v.label(), err)
 		}
 	}
-	for r := range p.replicas {
-		own, err := newReplica(s, r)
+	for i, id := range own {
+		r, err := newReplica(s, i, id)
 		if err != nil {
 			return nil, err
 		}
-		s.replicas = append(s.replicas, own)
+		s.replicas = append(s.replicas, r)
 	}
 	for _, r := range s.replicas {
 		if err := r.bind(); err != nil {
@@ -103,6 +145,9 @@ func NewSession(p *Program) (*Session, error) {
 	for _, r := range s.replicas {
 		r.companion.begin()
 		s.serving.Go(r.serve)
+	}
+	if job != nil {
+		s.serving.Go(s.watch)
 	}
 	return s, nil
 }
@@ -131,6 +176,7 @@ func (s *Session) Close() error {
 		close(r.start)
 		r.companion.end()
 	}
+	close(s.unwatch)
 	s.serving.Wait()
 	return s.closeShared()
 }

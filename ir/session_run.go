@@ -8,9 +8,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// HostSpec is what a tensor on the host's side of a stream is like in one run: the replicas' tensors, with a leading
-// dimension of the number of replicas if there are several, and before that one of the number of transfers if the
-// program makes several.
+// HostSpec is what a tensor on the host's side of a stream is like in one run: the tensors of this process's replicas,
+// with a leading dimension of their number if there are several, and before that one of the number of transfers if the
+// program makes several. Of a stream of HostToAll the replicas have one tensor.
 func (s *Session) HostSpec(stream *Stream) Spec {
 	if !s.made() || stream == nil {
 		return Spec{}
@@ -19,11 +19,19 @@ func (s *Session) HostSpec(stream *Stream) Spec {
 	if k := s.plan.loads[stream]; k > 1 {
 		out.Shape = append(out.Shape, k)
 	}
-	if n := s.program.replicas; n > 1 {
+	if n := s.inTransfer(stream); n > 1 {
 		out.Shape = append(out.Shape, n)
 	}
 	out.Shape = append(out.Shape, stream.sp.Shape...)
 	return out
+}
+
+// inTransfer is how many tensors a transfer has on the host's side.
+func (s *Session) inTransfer(stream *Stream) int {
+	if stream.shared {
+		return 1
+	}
+	return len(s.own)
 }
 
 // Run runs the program once. in holds a tensor of HostSpec for each stream to the replicas that the program uses; the
@@ -153,7 +161,7 @@ func (s *Session) fits(t *tensor.Tensor, stream *Stream) bool {
 		at++
 		return at <= t.Rank() && t.Dim(at-1) == n
 	}
-	if t.DType() != stream.sp.DType || !leading(s.plan.loads[stream]) || !leading(s.program.replicas) ||
+	if t.DType() != stream.sp.DType || !leading(s.plan.loads[stream]) || !leading(s.inTransfer(stream)) ||
 		t.Rank() != at+len(stream.sp.Shape) {
 		return false
 	}

@@ -63,7 +63,7 @@ func (s *Session) usable() error {
 	case s.program.err != nil:
 		return fmt.Errorf("ir: the program was built on after the session was made: %w", s.program.err)
 	}
-	return nil
+	return s.jobError()
 }
 
 // arm makes the context of a run from the one that the caller gives, or keeps that of the run before.
@@ -79,6 +79,9 @@ func (s *Session) arm(ctx context.Context) error {
 		}
 		s.given = ctx
 		s.ctx, s.cancel = context.WithCancelCause(ctx)
+	}
+	if err := s.jobError(); err != nil { // watch may have come before
+		return err
 	}
 	if err := context.Cause(s.ctx); err != nil {
 		return fmt.Errorf("ir: %w", err)

@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/tensor"
@@ -71,12 +72,58 @@ func (s *Session) Within(f func() error) (err error) {
 	return f()
 }
 
-// copies is how many values of a variable the host keeps: one for each group, or for each replica.
-func (s *Session) copies(v *Variable) int {
-	if v.all {
-		return s.program.replicas
+// copies says which values of a variable the host keeps: one for each replica of this process, or for each group that
+// has one.
+//
+//	6 replicas in groups {0 1 2} {3 4 5}, of which this process has 4 and 5
+//
+//	                     with AllReplicas    without
+//	copies               4, 5                group 1
+//	of, by replica       0, 1                0, 0
+//	first, by copy       0, 1                0            which replica it is read from
+type copies struct {
+	of    []int // by replica of this process: which copy is its value
+	first []int // by copy: the first replica of this process that has it
+	group []int // by replica of this process: its group
+}
+
+func (s *Session) newCopiesOf(v *Variable) copies {
+	var c copies
+	layout := s.groups(v)
+	var keys []int
+	for i, r := range s.own {
+		group := layout.GroupOf(r)
+		key := group
+		if v.all {
+			key = r
+		}
+		at := slices.Index(keys, key)
+		if at < 0 {
+			at = len(keys)
+			keys = append(keys, key)
+			c.first = append(c.first, i)
+		}
+		c.of, c.group = append(c.of, at), append(c.group, group)
 	}
-	return s.groups(v).Groups()
+	return c.sorted(keys)
+}
+
+// sorted puts the copies into the order of their groups.
+func (c copies) sorted(keys []int) copies {
+	order := make([]int, len(keys)) // the copies as they are to come
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortFunc(order, func(a, b int) int { return keys[a] - keys[b] })
+	first, place := make([]int, len(keys)), make([]int, len(keys))
+	for k, was := range order {
+		first[k], place[was] = c.first[was], k
+	}
+	for i, was := range c.of {
+		c.of[i] = place[was]
+	}
+	c.first = first
+	return c
 }
 
 // groups are those of a variable.
@@ -88,45 +135,36 @@ func (s *Session) groups(v *Variable) commgroup.Layout {
 // hostSpec is the spec of a variable's copies on the host.
 func (s *Session) hostSpec(v *Variable) Spec {
 	out := Spec{DType: v.sp.DType}
-	if n := s.copies(v); n > 1 {
+	if n := len(s.copies[v.index].first); n > 1 {
 		out.Shape = append(out.Shape, n)
 	}
 	out.Shape = append(out.Shape, v.sp.Shape...)
 	return out
 }
 
-// part is a replica's value of a variable in copies of the host's: one for each replica, or for each group.
-func (s *Session) part(v *Variable, copies *tensor.Tensor, each bool, replica int) []byte {
-	k := replica
-	if !each {
-		k = s.groups(v).GroupOf(replica)
-	}
+// part is value k of a variable in a tensor of the host's that has several.
+func (v *Variable) part(values *tensor.Tensor, k int) []byte {
 	bytes := v.sp.Bytes()
-	return copies.Bytes()[k*bytes : (k+1)*bytes]
+	return values.Bytes()[k*bytes : (k+1)*bytes]
 }
 
-// hostValue is what the host has of a variable for a replica.
-func (s *Session) hostValue(v *Variable, replica int) []byte {
+// hostValue is what the host has of a variable for replica i of this process.
+func (s *Session) hostValue(v *Variable, i int) []byte {
 	if t := s.values[v.index]; t != nil {
-		return s.part(v, t, v.all, replica)
+		return v.part(t, s.copies[v.index].of[i])
 	}
-	return s.part(v, v.value, false, replica)
+	return v.part(v.value, s.copies[v.index].group[i])
 }
 
-// replicaValue is what a replica has of a variable.
-func (s *Session) replicaValue(v *Variable, replica int) []byte {
-	return s.replicas[replica].variable(v)
+// replicaValue is what replica i of this process has of a variable.
+func (s *Session) replicaValue(v *Variable, i int) []byte {
+	return s.replicas[i].variable(v)
 }
 
 // gather copies the values of replicas to a tensor of the host's: of each, or of the first of each group.
-func (s *Session) gather(v *Variable, to *tensor.Tensor, value func(v *Variable, replica int) []byte) {
-	layout, bytes := s.groups(v), v.sp.Bytes()
-	for k := range s.copies(v) {
-		r := k
-		if !v.all {
-			r = layout.Member(k, 0)
-		}
-		copy(to.Bytes()[k*bytes:(k+1)*bytes], value(v, r))
+func (s *Session) gather(v *Variable, to *tensor.Tensor, value func(v *Variable, i int) []byte) {
+	for k, i := range s.copies[v.index].first {
+		copy(v.part(to, k), value(v, i))
 	}
 }
 
@@ -139,8 +177,8 @@ func (s *Session) newCopies(v *Variable) *tensor.Tensor {
 
 // upload copies a variable from the host to the replicas.
 func (s *Session) upload(v *Variable) {
-	for r := range s.replicas {
-		copy(s.replicaValue(v, r), s.hostValue(v, r))
+	for i := range s.replicas {
+		copy(s.replicaValue(v, i), s.hostValue(v, i))
 	}
 	s.stale[v.index] = false
 }
@@ -165,7 +203,8 @@ func (s *Session) download(v *Variable) {
 }
 
 // Read returns a copy, the caller's, of a variable's value: in the shape of the data that it was made with, or with
-// AllReplicas of one value for each replica. Between Enter and Exit it is what the replicas have.
+// AllReplicas of one value for each replica. Between Enter and Exit it is what the replicas have. In a job it is the
+// value of this process's replica: see WithJob. Nothing is sent.
 func (s *Session) Read(v *Variable) (*tensor.Tensor, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
@@ -183,8 +222,8 @@ func (s *Session) Read(v *Variable) (*tensor.Tensor, error) {
 }
 
 // Write changes a variable's value, on the host and, between Enter and Exit, on the replicas. The tensor is copied; it
-// must be of the shape and element type of the data that the variable was made with, or with AllReplicas of what Read
-// returns.
+// must be of the shape and element type of the data that the variable was made with, or with AllReplicas or in a job of
+// what Read returns.
 func (s *Session) Write(v *Variable, value *tensor.Tensor) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -197,14 +236,14 @@ func (s *Session) Write(v *Variable, value *tensor.Tensor) error {
 	switch {
 	case value == nil:
 		return fmt.Errorf("ir: %s is given no value, want %v", v.label(), want)
-	case v.all && SpecOf(value).Equal(s.hostSpec(v)):
+	case (v.all || s.job != nil) && SpecOf(value).Equal(s.hostSpec(v)):
 		value = value.Clone()
 	case !SpecOf(value).Equal(want):
 		return fmt.Errorf("ir: %s is given %v, want %v", v.label(), SpecOf(value), want)
 	default:
 		given := value
 		value = s.newCopies(v)
-		s.gather(v, value, func(v *Variable, replica int) []byte { return s.part(v, given, false, replica) })
+		s.gather(v, value, func(v *Variable, i int) []byte { return v.part(given, s.copies[v.index].group[i]) })
 	}
 	s.setValue(v, value)
 	s.stale[v.index] = false

@@ -16,11 +16,21 @@ type Stream struct {
 	name    string
 	sp      Spec
 	toHost  bool
+	shared  bool // all replicas load the same tensor
 }
 
 // HostToDevice makes a stream from the host, by which each replica loads tensors of spec s. The name is for errors and
 // drawings. A spec that is not valid is an error, which sticks.
 func (p *Program) HostToDevice(name string, s Spec) *Stream { return p.stream(name, s, false) }
+
+// HostToAll makes a stream from the host by which all replicas load the same tensor of spec s, such as the rate and the
+// number of a training step: the host gives it once, without a dimension of the replicas. In a job every process gives
+// it, and that it is the same everywhere is the caller's to see to. The rest is as for HostToDevice.
+func (p *Program) HostToAll(name string, s Spec) *Stream {
+	out := p.stream(name, s, false)
+	out.shared = true
+	return out
+}
 
 // DeviceToHost makes a stream to the host, by which each replica stores tensors of spec s. The rest is as for
 // HostToDevice.
@@ -64,6 +74,8 @@ func (s *Stream) String() string {
 		return "no stream"
 	case s.toHost:
 		return fmt.Sprintf("device to host %q", s.name)
+	case s.shared:
+		return fmt.Sprintf("host to all %q", s.name)
 	}
 	return fmt.Sprintf("host to device %q", s.name)
 }
@@ -82,7 +94,7 @@ func (o *hostLoadOp) Infer([]Spec) ([]Spec, error) {
 }
 
 func (o *hostLoadOp) Bind(m *Memory) (func() error, error) {
-	port, dst := m.session.replicas[m.Replica].port(o.stream), m.Out[0].Bytes()
+	port, dst := m.session.replica(m.Replica).port(o.stream), m.Out[0].Bytes()
 	return func() error {
 		copy(dst, port.next(len(dst)))
 		return nil
@@ -106,7 +118,7 @@ func (o *hostStoreOp) Infer(in []Spec) ([]Spec, error) {
 }
 
 func (o *hostStoreOp) Bind(m *Memory) (func() error, error) {
-	port, src := m.session.replicas[m.Replica].port(o.stream), m.In[0].Bytes()
+	port, src := m.session.replica(m.Replica).port(o.stream), m.In[0].Bytes()
 	return func() error {
 		copy(port.next(len(src)), src)
 		return nil
@@ -151,7 +163,7 @@ func (g *Graph) owns(op string, s *Stream) bool {
 type port struct {
 	data   []byte // the host's tensor
 	first  int    // byte of the replica's tensor in a transfer
-	stride int    // bytes of a transfer, of all replicas
+	stride int    // bytes of a transfer, of all replicas of this process
 	at     int    // transfers made in this run
 }
 

@@ -14,10 +14,13 @@ func TestAnyInput(t *testing.T) {
 	spec := methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 3}
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
-			"Build": methods.Build, "All": methods.All, "Parse": methods.Parse, "IPULinks": methods.IPULinks,
+			"Build": methods.Build, "All": methods.All, "Values": methods.Values, "Parse": methods.Parse,
+			"IPULinks":    methods.IPULinks,
+			"MemoryLinks": methods.MemoryLinks, "EngineLinks": methods.EngineLinks,
+			"SocketLinks": methods.SocketLinks, "NetworkLinks": methods.NetworkLinks,
 		},
 		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}},
-		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), schedule.AllReduce,
-			[]int{0, 1, 2}, []int{1, 0, 2}},
+		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), methods.SocketLinks(),
+			schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}},
 	})
 }

@@ -5,7 +5,7 @@
 // ring orders as given (package topology knows them). [Spec.Program] is what one rank does; [Build] collects the
 // programs of all ranks, for the checker and the drawings.
 //
-//	method                   chunks of an all-reduce over k ranks   rounds           sent per rank, in pieces of n/k
+//	method                   chunks of an all-reduce over k ranks   rounds           sent by a rank, in n/k
 //	broadcast                1                                      1                k(k-1)
 //	direct                   k                                      2                2(k-1)
 //	clockwise_ring           k                                      2(k-1)           2(k-1)

@@ -5,7 +5,7 @@ import "gogcl.dev/internal/enum"
 // Method names a way to carry out a collective. The text forms are GCL's option values.
 type Method uint8
 
-// The methods. Direct and RecursiveDoubling are this library's own, the others are GCL's.
+// The methods. Direct, RecursiveDoubling and Native are this library's own, the others are GCL's.
 const (
 	Auto                  Method = iota // choose by collective, group size and bytes
 	SendToAll                           // everyone sends everything to everyone: GCL's broadcast
@@ -16,6 +16,7 @@ const (
 	QuadDirectionalRing                 // a quarter each way on each of two rings
 	Direct                              // each piece straight to its owner and back
 	RecursiveDoubling                   // partners at distance 1, 2, 4, ...: a logarithmic number of rounds
+	Native                              // a collective of the transport's own engine: there is no schedule
 	numMethods
 )
 
@@ -30,13 +31,22 @@ func tableNames() []string {
 	return out
 }
 
-// All lists the methods that make schedules: every one but Auto.
+// All lists the methods that make schedules: every one but Auto and Native.
 func All() []Method {
 	var out []Method
 	for m := range numMethods {
 		if table[m].ways != nil {
 			out = append(out, m)
 		}
+	}
+	return out
+}
+
+// Values lists all methods by their numbers, Auto and Native among them.
+func Values() []Method {
+	out := make([]Method, numMethods)
+	for m := range out {
+		out[m] = Method(m)
 	}
 	return out
 }

@@ -22,9 +22,9 @@ import (
 // Communication Operations in MPICH", 2005, and Bruck et al., "Efficient Algorithms for All-to-All Communications",
 // 1997.
 var doublingWays = ways{
-	schedule.AllReduce:     {chunks: whole, program: Spec.butterfly},
-	schedule.ReduceScatter: {chunks: perRank, program: Spec.halving},
-	schedule.AllGather:     {chunks: perRank, program: Spec.gatherDoubling},
+	schedule.AllReduce:     {chunks: whole, program: Spec.butterfly, folds: true},
+	schedule.ReduceScatter: {chunks: perRank, program: Spec.halving, folds: true},
+	schedule.AllGather:     {chunks: perRank, program: Spec.gatherDoubling, folds: true},
 	schedule.AllToAll:      {chunks: perRank, program: Spec.bruck},
 	schedule.Broadcast:     {chunks: whole, program: Spec.binomial},
 }

@@ -30,9 +30,9 @@ type Spec struct {
 	RankOrder bool
 }
 
-// Build returns the schedule of all ranks, which is the caller's. Errors: the method Auto or one that is none, an
-// unknown collective, a size below 1 or above 65536, a number of pieces below 0 or above 65536, a root or a ring that
-// does not fit the size.
+// Build returns the schedule of all ranks, which is the caller's. Errors: the methods Auto and Native, which make no
+// schedules (errors.ErrUnsupported), or one that is none; an unknown collective, a size below 1 or above
+// 65536, a number of pieces below 0 or above 65536, a root or a ring that does not fit the size.
 func Build(s Spec) (*schedule.Schedule, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -89,8 +89,11 @@ const (
 
 func (s Spec) check() error {
 	switch {
-	case s.Method == Auto || s.Method >= numMethods:
+	case s.Method >= numMethods:
 		return fmt.Errorf("methods: %v makes no schedule", s.Method)
+	case table[s.Method].ways == nil:
+		return fmt.Errorf("methods: %v makes no schedule, since %s: %w", s.Method, table[s.Method].unscheduled,
+			errors.ErrUnsupported)
 	case !s.Collective.Valid():
 		return fmt.Errorf("methods: unknown collective %d", s.Collective)
 	case s.Size < 1:
@@ -142,7 +145,7 @@ func (s Spec) way() (way, error) {
 	}
 	r := &table[s.Method]
 	of := r.ways
-	if c := s.Collective.Contract(); s.RankOrder && r.inOrder != nil && c.Combines && !c.Again {
+	if r.inOrder != nil && s.inOrder() {
 		of = r.inOrder
 	}
 	if int(s.Collective) >= len(of) || of[s.Collective].program == nil {
@@ -150,6 +153,12 @@ func (s Spec) way() (way, error) {
 			s.Method, s.Collective, errors.ErrUnsupported)
 	}
 	return of[s.Collective], nil
+}
+
+// inOrder reports whether each element must be the left fold of the inputs in the order of the ranks.
+func (s Spec) inOrder() bool {
+	c := s.Collective.Contract()
+	return s.RankOrder && c.Combines && !c.Again
 }
 
 // chunks is Chunks for a Spec that has been checked.

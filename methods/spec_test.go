@@ -92,7 +92,8 @@ func TestOneLayout(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	want := []string{"auto", "broadcast", "clockwise_ring", "anticlockwise_ring",
-		"bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling"}
+		"bidirectional_ring_pair", "meet_in_middle_ring", "quad_directional_ring", "direct", "recursive_doubling",
+		"native"}
 	for m := Auto; m < numMethods; m++ {
 		text, err := m.MarshalText()
 		if err != nil || string(text) != want[m] {

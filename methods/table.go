@@ -10,11 +10,14 @@ import (
 type row struct {
 	name  string
 	rings int  // the ring orders that it follows: none, Spec.Ring, or Spec.Second too
-	ways  ways // none: it makes no schedules
+	ways  ways // none: it makes no schedules, as unscheduled says
 
 	// inOrder are the ways of the collectives that combine if each element must be the left fold of the inputs in the
 	// order of the ranks. nil: it always is.
 	inOrder ways
+
+	// unscheduled says why the method makes no schedules.
+	unscheduled string
 }
 
 // ways has how a method carries out each collective that it can, by number. It is no map: a call asks it.
@@ -25,6 +28,7 @@ type way struct {
 	chunks  func(s Spec) int                        // into how many the data is cut
 	program func(s Spec, rank int) schedule.Program // of two ranks or more
 	reach   func(size int) int                      // hops of the chain that Pieces is for; nil: there is no chain
+	folds   bool                                    // ranks above a power of two take a round before and one after
 }
 
 // others are the collectives whose ways stand together, for all kinds of methods.
@@ -47,7 +51,7 @@ var chained = chainWays.and(func(c collectiveWays) way { return c.chain })
 
 // table has a row for each method.
 var table = [numMethods]row{
-	Auto:                  {name: "auto"},
+	Auto:                  {name: "auto", unscheduled: "it chooses another method"},
 	SendToAll:             {name: "broadcast", ways: sendToAllWays.and(func(c collectiveWays) way { return c.toAll })},
 	ClockwiseRing:         ringRow("clockwise_ring", clockwiseRing),
 	AnticlockwiseRing:     ringRow("anticlockwise_ring", anticlockwiseRing),
@@ -59,6 +63,7 @@ var table = [numMethods]row{
 		name: "recursive_doubling", inOrder: chained,
 		ways: doublingWays.and(func(c collectiveWays) way { return c.doubling }),
 	},
+	Native: {name: "native", unscheduled: "a collective of the transport's own engine has none"},
 }
 
 // Into how many chunks the data is cut.

@@ -23,19 +23,29 @@ func (t Tuning) meetInMiddleBelow(c schedule.Collective, size int) int64 {
 
 // Why says in a few words why Choose makes its choice, as in "every pair of replicas is linked, so that a ring gains
 // nothing".
-func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided bool) string {
-	switch m := t.Choose(c, size, bytes, strided); {
+func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided, rankOrder bool) string {
+	few := t.doublingUpTo(c, size)
+	limit := few // of broadcast for an all-reduce, as a product: the one that decides
+	if bytes <= t.MaxBroadcastBytes/int64(max(size, 1)) || t.MaxBroadcastBytes > few {
+		limit = t.MaxBroadcastBytes
+	}
+	switch m := t.Choose(c, size, bytes, strided, rankOrder); {
 	case m == SendToAll && c == schedule.AllReduce:
-		return fmt.Sprintf("group size x bytes, %d x %d, is at or below %d", size, bytes, t.MaxBroadcastBytes)
+		return fmt.Sprintf("group size x bytes, %d x %d, is at or below %d", size, bytes, limit)
 	case m == SendToAll:
 		return fmt.Sprintf("%d bytes are few enough for the root to send them to everyone", bytes)
-	case m == Direct && t.Choose(c, size, bytes, false) == SendToAll:
+	case m == RecursiveDoubling:
+		return fmt.Sprintf("%d bytes are at or below the %d up to which %d ranks gain by few messages", bytes, few, size)
+	case m == Direct && t.Choose(c, size, bytes, false, rankOrder) == SendToAll:
 		return "a group with a stride above 1 never takes broadcast"
+	case m == Direct && c == schedule.AllReduce && limit > 0 && limit == few && bytes > few:
+		return fmt.Sprintf("%d bytes are above the %d up to which %d ranks gain by few messages and every pair of "+
+			"replicas is linked", bytes, few, size)
 	case m == Direct && c == schedule.AllReduce && t.MaxBroadcastBytes < 0:
 		return "broadcast is never to be taken and every pair of replicas is linked"
 	case m == Direct && c == schedule.AllReduce:
 		return fmt.Sprintf("group size x bytes, %d x %d, is above %d and every pair of replicas is linked",
-			size, bytes, t.MaxBroadcastBytes)
+			size, bytes, limit)
 	case m == Direct:
 		return "every pair of replicas is linked, so that a ring gains nothing"
 	case m == ClockwiseRing:

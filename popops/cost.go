@@ -1,6 +1,51 @@
 package popops
 
-import "math"
+import (
+	"math"
+)
+
+// axis is what the work of a call is split by.
+type axis uint8
+
+const (
+	byLookUps axis = iota
+	byRows
+	byColumns
+)
+
+func (a axis) String() string { return [...]string{"look-ups", "rows", "columns"}[a] }
+
+// how is how a call is carried out.
+type how struct {
+	workers int
+	by      axis
+	sorted  bool
+	seconds float64 // what it is thought to take
+}
+
+// part is what worker w does.
+func (h *how) part(c *rowCall, w int) part {
+	p := c.all()
+	split := func(r *[2]int, unit int) {
+		n := r[1] / unit
+		r[0], r[1] = n*w/h.workers*unit, n*(w+1)/h.workers*unit
+	}
+	switch h.by {
+	case byLookUps:
+		split(&p.lookUps, 1)
+	case byRows:
+		split(&p.rows, 1)
+	case byColumns:
+		split(&p.columns, lineBytes)
+		if w == h.workers-1 {
+			p.columns[1] = c.inner
+		}
+	}
+	return p
+}
+
+// lineBytes is a cache line, which no two workers should write to.
+const lineBytes = 64
 
 // The constants of the cost model: seconds, on the machine of docs/popops.md (two cores of an AMD EPYC, AVX-512).
 // BenchmarkMultiSlice and BenchmarkMultiUpdateAdd give them.

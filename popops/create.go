@@ -13,7 +13,7 @@ import (
 // 64 bytes.
 //
 //	shape {100, 64}, dims {0}, sizes {1}, minGrainSize 2, 4 workers: of each row [0,16) [16,32) [32,48) [48,64)
-//	shape {1000}, dims {0}, sizes {100}, minGrainSize 1, 4 workers: of each hundred [0,25) [25,50) [50,75) [75,100)
+//	shape {800}, dims {0}, sizes {80}, minGrainSize 1, 4 workers: of each 80 [0,20) [20,40) [40,60) [60,80)
 //
 // The dimensions that are not sliced are shared out first. Where they do not go into equal parts, the sliced ones are
 // too, in pieces of their sizes, of which a slice at any offset has each place once. (Only one that goes on at the
@@ -153,69 +153,6 @@ func CreateSliceableTensorFromSlice(s *Mapped, dims, numSlices []int) (*Mapped, 
 		at += n
 	})
 	return &Mapped{t, m}, nil
-}
-
-// SliceMapping is which worker has which elements of a slice of t at offset 0.
-func SliceMapping(t *Mapped, dims, sizes []int) (Mapping, error) {
-	if err := t.check("t"); err != nil {
-		return nil, failed("SliceMapping", err)
-	}
-	w := window{extents{t: t.Tensor}, dims, sizes}
-	if err := w.check(); err != nil {
-		return nil, failed("SliceMapping", err)
-	}
-	m := make(Mapping, len(t.Mapping))
-	owners := t.Mapping.owners()
-	at := 0
-	each(w.shapeOf(), t.Shape(), func(from, n int) {
-		m.take(owners, from, n, at)
-		at += n
-	})
-	return m, nil
-}
-
-// each calls f for the elements of a tensor of shape out, in order: they are n elements from `from` on of a tensor of
-// shape in, of as many dimensions, past the end of which it goes on at the beginning.
-func each(out, in tensor.Shape, f func(from, n int)) {
-	if n, _ := out.Elements(); n == 0 {
-		return
-	}
-	if len(out) == 0 {
-		f(0, 1)
-		return
-	}
-	last := len(out) - 1
-	var visit func(axis, from int)
-	visit = func(axis, from int) {
-		from *= in[axis]
-		if axis < last {
-			for x := range out[axis] {
-				visit(axis+1, from+x%in[axis])
-			}
-			return
-		}
-		for x := 0; x < out[last]; x += in[last] {
-			f(from, min(in[last], out[last]-x))
-		}
-	}
-	visit(0, 0)
-}
-
-// failed is an error of a function.
-func failed(what string, err error) error { return fmt.Errorf("popops: %s: %w", what, err) }
-
-// check returns an error for a tensor whose mapping is not one of its elements.
-func (t *Mapped) check(name string) error {
-	if t == nil {
-		return fmt.Errorf("%s is nil, want a tensor with its mapping", name)
-	}
-	if err := checkThere(name, t.Tensor); err != nil {
-		return err
-	}
-	if err := t.Mapping.Check(t.Len()); err != nil {
-		return fmt.Errorf("the mapping of %s: %w", name, err)
-	}
-	return nil
 }
 
 // create checks a window of a shape and makes a tensor of lead and then shape.

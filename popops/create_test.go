@@ -1,7 +1,6 @@
 package popops_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -202,119 +201,75 @@ func TestSliceTensors(t *testing.T) {
 	}
 }
 
-// TestCreateByPlan checks what is created for plans: shapes, types, and that every worker has what it works on.
-func TestCreateByPlan(t *testing.T) {
-	options := popops.Options{}
-	for _, groups := range []int{1, 3} {
-		for by := range 3 {
-			p, err := popops.NewGroupedPlan(tensor.F32, groups, 10, 48, []int{7}, popops.PlanOptions{Workers: 3})
-			must(t, err)
-			p.Force(3, by, false)
-			shape := tensor.Shape{3, 10, 16}
-			dims, sizes := []int{1}, []int{1}
-			table, err := popops.CreateGroupedSliceableTensor(tensor.F32, groups, shape, dims, sizes, p, options)
-			must(t, err)
-			rows, err := popops.CreateGroupedSliceTensor(tensor.F32, groups, shape, dims, sizes, 7, p, options)
-			must(t, err)
-			indices, err := popops.CreateGroupedIndicesTensor(groups, dims, 7, p, options)
-			must(t, err)
-			for x, want := range map[*popops.Mapped]string{
-				table:   fmt.Sprintf("float32(%d, 3, 10, 16)", groups),
-				rows:    fmt.Sprintf("float32(%d, 7, 3, 1, 16)", groups),
-				indices: fmt.Sprintf("uint32(%d, 7, 1)", groups),
-			} {
-				if got := x.DType().String() + x.Shape().String(); got != want {
-					t.Errorf("%s, want %s", got, want)
-				}
-			}
-			for i, w := range owners(t, table) {
-				x := coordinates([]int{groups, 3, 10, 16}, i)
-				if row := x[0]*10 + x[2]; by < 2 && w != ownerOf(row, groups*10, 3) {
-					t.Fatalf("row %d of %d groups has worker %d", row, groups, w)
-				} else if by == 2 && w != 2 { // a row is a cache line here, which is not split: the last worker has all
-					t.Fatalf("by columns worker %d has element %d", w, i)
-				}
-			}
-			for i, w := range owners(t, rows) {
-				if x := i / 48; w != ownerOf(x, groups*7, 3) {
-					t.Fatalf("look-up %d of %d groups has worker %d", x, groups, w)
-				}
-			}
-			owners(t, indices)
-			if groups > 1 {
-				continue
-			}
-			for _, create := range []func() (*popops.Mapped, error){
-				func() (*popops.Mapped, error) {
-					return popops.CreateSliceableTensorByPlan(tensor.F32, shape, dims, sizes, p, options)
-				},
-				func() (*popops.Mapped, error) {
-					return popops.CreateSliceTensorByPlan(tensor.F32, shape, dims, sizes, 7, p, options)
-				},
-				func() (*popops.Mapped, error) { return popops.CreateIndicesTensor(dims, 7, p, options) },
-			} {
-				x, err := create()
-				must(t, err)
-				owners(t, x)
-				if r := x.Rank(); x.Dim(0) == 1 || r != 2 && r != 3 && r != 4 {
-					t.Errorf("shape %v", x.Shape())
-				}
-			}
-		}
+// TestCreateErrors: what the functions that create tensors refuse.
+func TestCreateErrors(t *testing.T) {
+	shape, dims, sizes := tensor.Shape{4, 3}, []int{0}, []int{1}
+	p, other := testPlan(t, 1, popops.PlanOptions{}), testPlan(t, 2, popops.PlanOptions{})
+	none := popops.Options{}
+	sorted := popops.Options{IndicesAreSorted: true}
+	sums := popops.Options{PartialType: tensor.F16}
+	first := func(_ *popops.Mapped, err error) error { return err }
+	table, err := popops.CreateSliceableTensor(2, tensor.F16, shape, dims, sizes, 1)
+	must(t, err)
+	with := func(m popops.Mapping) *popops.Mapped { return &popops.Mapped{Tensor: table.Tensor, Mapping: m} }
+	mapping := func(m *popops.Mapped, dims, sizes []int) error {
+		_, err := popops.SliceMapping(m, dims, sizes)
+		return err
 	}
-	// Columns are split at cache lines: four and a bit are 70 floats.
-	columns, err := popops.NewPlan(tensor.F32, 10, 210, []int{7}, popops.PlanOptions{Workers: 3})
-	must(t, err)
-	columns.Force(3, 2, false)
-	split, err := popops.CreateSliceableTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, columns,
-		options)
-	must(t, err)
-	for i, w := range owners(t, split) {
-		if want := []int{0, 1, 2, 2, 2}[i%70/16]; w != want {
-			t.Fatalf("column %d has worker %d, want %d", i%70, w, want)
-		}
+	byPlan := popops.CreateSliceableTensorByPlan
+	for _, c := range []struct {
+		want string
+		err  error
+	}{
+		{"0 workers", first(popops.CreateSliceableTensor(0, tensor.F16, shape, dims, sizes, 1))},
+		{"65537 workers", first(popops.CreateSliceableTensor(1<<16+1, tensor.F16, shape, dims, sizes, 1))},
+		{"minGrainSize -1", first(popops.CreateSliceableTensor(2, tensor.F16, shape, dims, sizes, -1))},
+		{"invalid dtype", first(popops.CreateSliceableTensor(2, 0, shape, dims, sizes, 0))},
+		{"negative", first(popops.CreateSliceableTensor(2, tensor.F16, tensor.Shape{-4, 3}, dims, sizes, 1))},
+		{"size 5 in dimension 0", first(popops.CreateSliceableTensor(2, tensor.F16, shape, dims, []int{5}, 1))},
+		{"no plan", first(byPlan(tensor.F16, shape, dims, sizes, nil, none))},
+		{"dimension 2", first(byPlan(tensor.F16, shape, []int{2}, sizes, p, none))},
+		{"negative", first(byPlan(tensor.F16, tensor.Shape{-1, 3}, dims, sizes, p, none))},
+		{"want one dimension and the size 1", first(byPlan(tensor.F16, shape, dims, []int{2}, p, none))},
+		{"the plan is for 1 of 4 of 3 float16", first(byPlan(tensor.F32, shape, dims, sizes, p, none))},
+		{"the plan is for 2 of 4", first(byPlan(tensor.F16, shape, dims, sizes, other, none))},
+		{"IndicesAreSorted is true", first(byPlan(tensor.F16, shape, dims, sizes, p, sorted))},
+		{"PartialType is float16", first(byPlan(tensor.F16, shape, dims, sizes, p, sums))},
+		{"PartialType int32 for float16, want float32 or float16", first(byPlan(tensor.F16, shape, dims, sizes, p, popops.Options{PartialType: tensor.I32}))},
+		{"PartialType float64 for float16", first(popops.CreateIndicesTensor(dims, 2, p, popops.Options{PartialType: tensor.F64}))},
+		{"the plan is for 1 of 4", first(popops.CreateGroupedSliceableTensor(tensor.F16, 2, shape, dims, sizes, p, none))},
+		{"no plan", first(popops.CreateSliceTensorByPlan(tensor.F16, shape, dims, sizes, 2, nil, none))},
+		{"3 look-ups, the plan is for [2]", first(popops.CreateSliceTensorByPlan(tensor.F16, shape, dims, sizes, 3, p, none))},
+		{"the plan is for 2 of 4", first(popops.CreateGroupedSliceTensor(tensor.F16, 3, shape, dims, sizes, 2, other, none))},
+		{"no plan", first(popops.CreateIndicesTensor(dims, 2, nil, none))},
+		{"3 look-ups, the plan is for [2]", first(popops.CreateIndicesTensor(dims, 3, p, none))},
+		{"dims [0 1] with a plan", first(popops.CreateIndicesTensor([]int{0, 1}, 2, p, none))},
+		{"IndicesAreSorted is true", first(popops.CreateIndicesTensor(dims, 2, p, sorted))},
+		{"3 groups, the plan is for 2", first(popops.CreateGroupedIndicesTensor(3, dims, 2, other, none))},
+		{"t is nil", first(popops.CreateSliceTensor(nil, dims, sizes, 2))},
+		{"size 5 in dimension 0", first(popops.CreateSliceTensor(table, dims, []int{5}, 2))},
+		{"negative", first(popops.CreateSliceTensor(table, dims, sizes, -1))},
+		{"s is nil", first(popops.CreateSliceableTensorFromSlice(nil, dims, sizes))},
+		{"1 dims and 2 numSlices", first(popops.CreateSliceableTensorFromSlice(table, dims, []int{1, 2}))},
+		{"dimension 2", first(popops.CreateSliceableTensorFromSlice(table, []int{2}, sizes))},
+		{"0 slices in dimension 0", first(popops.CreateSliceableTensorFromSlice(table, dims, []int{0}))},
+		{"has more than", first(popops.CreateSliceableTensorFromSlice(table, dims, []int{math.MaxInt}))},
+		{"t is nil, want a tensor with its mapping", mapping(nil, dims, sizes)},
+		{"t is nil, want a tensor", mapping(&popops.Mapped{}, dims, sizes)},
+		{"size 9", mapping(table, dims, []int{9})},
+		{"elements 0 to 12 have no worker", mapping(with(nil), dims, sizes)},
+		{"elements 4 to 5 have no worker", mapping(with(popops.Mapping{{{0, 4}}, {{5, 12}}}), dims, sizes)},
+		{"elements 3 to 4 have more than one worker", mapping(with(popops.Mapping{{{0, 4}}, {{3, 12}}}), dims, sizes)},
+		{"want 0 <= from < to <= 12", mapping(with(popops.Mapping{{{0, 13}}}), dims, sizes)},
+		{"has elements 4 to 4", mapping(with(popops.Mapping{{{4, 4}}}), dims, sizes)},
+		{"want a gap between", mapping(with(popops.Mapping{{{0, 4}, {4, 12}}}), dims, sizes)},
+	} {
+		wantError(t, c.want, c.err, c.want)
 	}
-	updates, err := popops.NewPlan(tensor.F32, 10, 210, []int{7}, popops.PlanOptions{NotForSlice: true, Workers: 3})
-	must(t, err)
-	updates.Force(3, 2, false)
-	parts, err := popops.CreateSliceTensorByPlan(tensor.F32, tensor.Shape{3, 10, 70}, []int{1}, []int{1}, 7, updates,
-		options)
-	must(t, err)
-	table := owners(t, split)
-	for i, w := range owners(t, parts) {
-		if table := table[i%70]; w != table {
-			t.Fatalf("column %d of slices has worker %d, that of the table %d", i%70, w, table)
-		}
-	}
-	// A plan for slices only shares the entries out, one for updates only the look-ups of its slices.
-	p, err := popops.NewPlan(tensor.F32, 10, 48, []int{7}, popops.PlanOptions{NotForSlice: true, Workers: 3})
-	must(t, err)
-	p.Force(3, 1, false)
-	s, err := popops.CreateSliceTensorByPlan(tensor.F32, tensor.Shape{10, 48}, []int{0}, []int{1}, 7, p, options)
-	must(t, err)
-	for i, w := range owners(t, s) {
-		if w != ownerOf(i/48, 7, 3) {
-			t.Fatalf("element %d has worker %d", i, w)
-		}
-	}
-	p, err = popops.NewPlan(tensor.F32, 10, 48, []int{7}, popops.PlanOptions{NotForUpdate: true, Workers: 3})
-	must(t, err)
-	p.Force(3, 2, false)
-	s, err = popops.CreateSliceableTensorByPlan(tensor.F32, tensor.Shape{10, 48}, []int{0}, []int{1}, p, options)
-	must(t, err)
-	for i, w := range owners(t, s) {
-		if w != ownerOf(i/48, 10, 3) {
-			t.Fatalf("element %d has worker %d", i, w)
-		}
-	}
-}
-
-// ownerOf is the worker that has x of n things that are shared out to workers.
-func ownerOf(x, n, workers int) int {
-	for w := range workers {
-		if x < n*(w+1)/workers {
-			return w
-		}
-	}
-	return -1
+	// What no call with the plan would refuse, the creators do not either.
+	look, greatest := testPlan(t, 1, popops.PlanOptions{NotForUpdate: true}),
+		testPlan(t, 1, popops.PlanOptions{Operation: popops.UpdateMax})
+	must(t, first(byPlan(tensor.F16, shape, dims, sizes, look, sorted)))
+	must(t, first(byPlan(tensor.F16, shape, dims, sizes, look, sums)))
+	must(t, first(byPlan(tensor.F16, shape, dims, sizes, greatest, sums)))
 }

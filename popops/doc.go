@@ -35,4 +35,20 @@
 // Without a plan a call runs on the caller's goroutine. A [Plan], made for a table and numbers of look-ups, has several
 // workers share it, when its cost model thinks that worth while: look-ups are split by look-ups, updates by rows of the
 // table, so that each row has one worker and its updates an order, or by columns where all look-ups are of one row.
+//
+// # Files
+//
+//	functions   dynamic    one slice: DynamicSlice, DynamicUpdate
+//	            multi      several slices of tensors, and rows of slices of Go
+//	            create     tensors that are spread over workers
+//	            options    Options, PlanOptions, and their text
+//	plans       plan       Plan, and its text
+//	            cost       the ways to split a call, and the seconds of each
+//	            mapping    the elements of each worker
+//	arguments   check      tensors, options and plan go together
+//	            window     dims, sizes and offsets: the place of a slice in its tensor
+//	execution   multicall  a call of multi: its checks, then rows or blocks
+//	            blocks     slices of any form, as runs of elements
+//	            rowcall    slices that are rows: a call, its parts, the workers
+//	            scratch    the updates of one worker, in their order or sorted
 package popops

@@ -155,3 +155,124 @@ func contiguous(cuts []int) Mapping {
 	}
 	return m
 }
+
+// SliceMapping is which worker has which elements of a slice of t at offset 0.
+func SliceMapping(t *Mapped, dims, sizes []int) (Mapping, error) {
+	if err := t.check("t"); err != nil {
+		return nil, failed("SliceMapping", err)
+	}
+	w := window{extents{t: t.Tensor}, dims, sizes}
+	if err := w.check(); err != nil {
+		return nil, failed("SliceMapping", err)
+	}
+	m := make(Mapping, len(t.Mapping))
+	owners := t.Mapping.owners()
+	at := 0
+	each(w.shapeOf(), t.Shape(), func(from, n int) {
+		m.take(owners, from, n, at)
+		at += n
+	})
+	return m, nil
+}
+
+// each calls f for the elements of a tensor of shape out, in order: they are n elements from `from` on of a tensor of
+// shape in, of as many dimensions, past the end of which it goes on at the beginning.
+func each(out, in tensor.Shape, f func(from, n int)) {
+	if n, _ := out.Elements(); n == 0 {
+		return
+	}
+	if len(out) == 0 {
+		f(0, 1)
+		return
+	}
+	last := len(out) - 1
+	var visit func(axis, from int)
+	visit = func(axis, from int) {
+		from *= in[axis]
+		if axis < last {
+			for x := range out[axis] {
+				visit(axis+1, from+x%in[axis])
+			}
+			return
+		}
+		for x := 0; x < out[last]; x += in[last] {
+			f(from, min(in[last], out[last]-x))
+		}
+	}
+	visit(0, 0)
+}
+
+// check returns an error for a tensor whose mapping is not one of its elements.
+func (t *Mapped) check(name string) error {
+	if t == nil {
+		return fmt.Errorf("%s is nil, want a tensor with its mapping", name)
+	}
+	if err := checkThere(name, t.Tensor); err != nil {
+		return err
+	}
+	if err := t.Mapping.Check(t.Len()); err != nil {
+		return fmt.Errorf("the mapping of %s: %w", name, err)
+	}
+	return nil
+}
+
+// tableMapping is who has which elements of the table: those that updates of the most look-ups leave to a worker, or
+// where there are none, entries shared out.
+func (p *Plan) tableMapping(w *window) Mapping {
+	how := p.choices[len(p.choices)-1].update
+	if p.options.NotForUpdate {
+		how.workers, how.by = p.choices[len(p.choices)-1].slice.workers, byRows
+	}
+	return p.mapping(w, how, p.entries)
+}
+
+// sliceMapping is who has which elements of n slices: those that look-ups leave to a worker, or in a plan for updates
+// only, those that updates do, which are look-ups shared out where rows of the table are.
+func (p *Plan) sliceMapping(w *window, n int) Mapping {
+	i, _ := slices.BinarySearch(p.lookUps, n)
+	how := p.choices[i].slice
+	if p.options.NotForSlice {
+		how = p.choices[i].update
+		if how.by == byRows {
+			how.by = byLookUps
+		}
+	}
+	return p.mapping(w, how, n)
+}
+
+// mapping is who has which elements of a table, or of slices, by how a call with n entries, or look-ups, is split.
+func (p *Plan) mapping(w *window, how how, n int) Mapping {
+	outer, inner := w.around(w.dims[0])
+	size := p.dtype.Size()
+	m := make(Mapping, p.crews.workers)
+	if outer == 0 || inner == 0 || n == 0 {
+		return m
+	}
+	call := rowCall{groups: p.groups, n: n, entries: n, outer: outer, inner: inner * size}
+	parts := make([]part, how.workers)
+	for i := range parts {
+		parts[i] = how.part(&call, i)
+	}
+	at := 0
+	for g := range p.groups {
+		table := how.by != byLookUps
+		for x := range outer * n { // a table lies by outer, entry; slices by look-up, outer
+			row := g*n + x%n
+			if !table {
+				row = g*n + x/outer
+			}
+			for i := range parts {
+				q := &parts[i]
+				rows := q.rows
+				if how.by == byLookUps {
+					rows = q.lookUps
+				}
+				if rows[0] <= row && row < rows[1] {
+					m.add(i, at+q.columns[0]/size, at+q.columns[1]/size)
+				}
+			}
+			at += inner
+		}
+	}
+	return m
+}

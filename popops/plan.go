@@ -1,10 +1,11 @@
 package popops
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
+	"time"
 
 	"gogcl.dev/tensor"
 )
@@ -77,85 +78,6 @@ func newPlan(what string, dtype tensor.DType, groups, entries, width int, lookUp
 	return p, nil
 }
 
-// checkTable returns an error for a table that the plan is not for.
-func (p *Plan) checkTable(dtype tensor.DType, groups, entries, width int) error {
-	if dtype != p.dtype || groups != p.groups || entries != p.entries || width != p.width {
-		return fmt.Errorf("%d groups of %d entries of %d %v, the plan is for %d of %d of %d %v",
-			groups, entries, width, dtype, p.groups, p.entries, p.width, p.dtype)
-	}
-	return nil
-}
-
-// checkVerb returns an error for an operation that the plan is not for.
-func (p *Plan) checkVerb(v verb) error {
-	if v == take {
-		if p.options.NotForSlice {
-			return fmt.Errorf("the plan is not for slices")
-		}
-		return nil
-	}
-	if p.options.NotForUpdate {
-		return fmt.Errorf("the plan is not for updates")
-	}
-	of := UpdateNone
-	switch v {
-	case addTo:
-		of = UpdateAdd
-	case maxTo:
-		of = UpdateMax
-	}
-	if of != p.options.Operation {
-		return fmt.Errorf("operation %v, the plan is for %v", of, p.options.Operation)
-	}
-	return nil
-}
-
-// errNoPlan is for functions that cannot do without.
-var errNoPlan = errors.New("no plan, want one")
-
-// checkLookUps returns an error for a number of look-ups that the plan is not for.
-func (p *Plan) checkLookUps(n int) error {
-	if _, ok := slices.BinarySearch(p.lookUps, n); !ok {
-		return fmt.Errorf("%d look-ups, the plan is for %v", n, p.lookUps)
-	}
-	return nil
-}
-
-// checkOptions returns an error for options that updates with the plan would refuse. Look-ups refuse none.
-func (p *Plan) checkOptions(o Options) error {
-	if p.options.NotForUpdate {
-		return nil
-	}
-	if err := p.checkSortedness(o); err != nil {
-		return err
-	}
-	if p.options.Operation != UpdateAdd {
-		return nil
-	}
-	if err := checkPartial(o.PartialType, p.dtype); err != nil {
-		return err
-	}
-	return p.checkPartial(o)
-}
-
-// checkSortedness returns an error unless offsets are sorted as the plan has it.
-func (p *Plan) checkSortedness(o Options) error {
-	if o.IndicesAreSorted != p.options.IndicesAreSorted {
-		return fmt.Errorf("option IndicesAreSorted is %v, the plan was made with %v",
-			o.IndicesAreSorted, p.options.IndicesAreSorted)
-	}
-	return nil
-}
-
-// checkPartial returns an error for sums in another type than the plan's.
-func (p *Plan) checkPartial(o Options) error {
-	partial, planned := o.PartialType, p.options.PartialType
-	if partial != 0 && sumType(partial, p.dtype) != sumType(planned, p.dtype) {
-		return fmt.Errorf("option PartialType is %v, the plan was made with %v", partial, sumType(planned, p.dtype))
-	}
-	return nil
-}
-
 // run carries out a call that the plan is for.
 func (p *Plan) run(c *rowCall) {
 	i, _ := slices.BinarySearch(p.lookUps, c.n)
@@ -173,45 +95,129 @@ func (p *Plan) run(c *rowCall) {
 	p.crews.give(crew)
 }
 
-// axis is what the work of a call is split by.
-type axis uint8
-
-const (
-	byLookUps axis = iota
-	byRows
-	byColumns
-)
-
-// how is how a call is carried out.
-type how struct {
-	workers int
-	by      axis
-	sorted  bool
-	seconds float64 // what it is thought to take
+// Options are those that the plan was made with, with Workers as many as there are: for who makes one like it. Those of
+// no plan are the zero value.
+func (p *Plan) Options() PlanOptions {
+	if p == nil {
+		return PlanOptions{}
+	}
+	options := p.options
+	options.Workers = p.crews.workers
+	return options
 }
 
-// part is what worker w does.
-func (h *how) part(c *rowCall, w int) part {
-	p := c.all()
-	split := func(r *[2]int, unit int) {
-		n := r[1] / unit
-		r[0], r[1] = n*w/h.workers*unit, n*(w+1)/h.workers*unit
+// Clone is the same plan with memory of its own, for one call at a time to begin with: whoever calls with a clone that
+// nobody else has allocates nothing once a call like it has been made, whatever others do with p. That of
+// no plan is none, and that of a plan that NewPlan has not made is like it for nothing.
+func (p *Plan) Clone() *Plan {
+	if p == nil {
+		return nil
 	}
-	switch h.by {
-	case byLookUps:
-		split(&p.lookUps, 1)
-	case byRows:
-		split(&p.rows, 1)
-	case byColumns:
-		split(&p.columns, lineBytes)
-		if w == h.workers-1 {
-			p.columns[1] = c.inner
+	if len(p.lookUps) == 0 {
+		return &Plan{}
+	}
+	clone, err := newPlan("Clone", p.dtype, p.groups, p.entries, p.width, p.lookUps, p.Options())
+	if err != nil {
+		panic(err) // p was made of the same
+	}
+	clone.crews.give(clone.crews.take())
+	return clone
+}
+
+// String explains the plan: what it is for, how it splits each call, what it thinks that takes, and what temporaries
+// there are.
+//
+//	plan for 1000000 entries of 64 float32, up to 2 workers
+//	65536 look-ups
+//	  slice: 2 workers, by look-ups; about 1.52ms (1 worker: 2.74ms)
+//	  add: 2 workers, by rows, in the order of the offsets; about 2.19ms (1 worker: 2.79ms)
+//	temporaries of a worker: 8192 bytes
+func (p *Plan) String() string {
+	if p == nil {
+		return "no plan"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "plan for ")
+	if p.groups > 1 {
+		fmt.Fprintf(&b, "%d groups of ", p.groups)
+	}
+	fmt.Fprintf(&b, "%d entries of %d %v, up to %d workers\n", p.entries, p.width, p.dtype, p.crews.workers)
+	for i, n := range p.lookUps {
+		fmt.Fprintf(&b, "%d look-ups\n", n)
+		if !p.options.NotForSlice {
+			p.explain(&b, "slice", p.choices[i].slice, n, true)
+		}
+		if !p.options.NotForUpdate {
+			name := p.options.Operation.String()
+			if p.options.Operation == UpdateNone {
+				name = "update"
+			}
+			p.explain(&b, name, p.choices[i].update, n, false)
 		}
 	}
-	return p
+	fmt.Fprintf(&b, "temporaries of a worker: %d bytes", p.temporaries())
+	if p.sorts() {
+		fmt.Fprintf(&b, ", and %d to sort, of %d allowed", p.sortBytes(), int(p.options.proportion()*WorkerBytes))
+	}
+	b.WriteString("\n")
+	return b.String()
 }
 
-// lineBytes is a cache line, which no two workers should write to.
-const lineBytes = 64
+// explain writes how calls of an operation are carried out.
+func (p *Plan) explain(b *strings.Builder, name string, h how, n int, slice bool) {
+	fmt.Fprintf(b, "  %s: ", name)
+	if h.workers == 1 {
+		b.WriteString("1 worker")
+	} else {
+		fmt.Fprintf(b, "%d workers, by %v", h.workers, h.by)
+	}
+	if !slice {
+		order := "in the order of the offsets"
+		switch {
+		case p.options.IndicesAreSorted:
+			order = "each finds its own by bisection"
+		case h.sorted:
+			order = "sorted by rows"
+		}
+		fmt.Fprintf(b, ", %s", order)
+		if p.options.Operation == UpdateAdd && is16(p.dtype) {
+			fmt.Fprintf(b, ", sums in %v", sumType(p.options.PartialType, p.dtype))
+		}
+	}
+	fmt.Fprintf(b, "; about %v", seconds(p.seconds(&h, n, slice)))
+	if h.workers > 1 {
+		one := how{workers: 1, by: h.by, sorted: h.sorted}
+		fmt.Fprintf(b, " (1 worker: %v)", seconds(p.seconds(&one, n, slice)))
+	}
+	b.WriteString("\n")
+}
 
-func (a axis) String() string { return [...]string{"look-ups", "rows", "columns"}[a] }
+// maxSeconds is more than any call takes, and still a time.Duration.
+const maxSeconds = 9e9
+
+// seconds is a time to three digits or so, maxSeconds at most.
+func seconds(s float64) time.Duration {
+	d := time.Duration(min(s, maxSeconds) * float64(time.Second))
+	for unit := time.Duration(1); ; unit *= 10 {
+		if d/unit < 1000 {
+			return d.Round(unit)
+		}
+	}
+}
+
+// sortBytes is the bytes that a worker takes at most to sort.
+func (p *Plan) sortBytes() int {
+	return sortedAtOnce(p.crews.most, p.lookUps[len(p.lookUps)-1]) * pairBytes
+}
+
+// temporaries is the bytes that a worker takes at most, beside the room to sort.
+func (p *Plan) temporaries() int {
+	bytes := rowsAtOnce * 8
+	if p.sorts() {
+		bytes += digits * 4
+	}
+	if !p.options.NotForUpdate && p.options.Operation == UpdateAdd && sumsWide(p.options.PartialType, p.dtype) {
+		bytes += 4 * p.width
+	}
+	return bytes
+}

@@ -3,7 +3,6 @@ package popops_test
 import (
 	"maps"
 	"math"
-	"math/bits"
 	"strings"
 	"sync"
 	"testing"
@@ -253,34 +252,24 @@ func TestTooLarge(t *testing.T) {
 	wantError(t, "MultiSlice", err, want)
 }
 
-// TestSortingWithoutMemory: to sort with little memory takes longer, as the cost model knows, but by a factor at most,
-// however many look-ups there are.
-func TestSortingWithoutMemory(t *testing.T) {
-	for _, n := range []int{1 << 16, 1 << 20, min(1<<24, 1<<(bits.UintSize-10))} { // on 32 bits there are no more bytes
-		little, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n},
-			popops.PlanOptions{Workers: 1, AvailableMemoryProportion: popops.NoMemory})
-		must(t, err)
-		much, err := popops.NewPlan(tensor.F16, 1_000_000, 64, []int{n},
-			popops.PlanOptions{Workers: 1, AvailableMemoryProportion: 1})
-		must(t, err)
-		if a, b := little.UpdateSeconds(), much.UpdateSeconds(); a < b || a == b && n <= 1<<16 || a > 1.5*b {
-			t.Errorf("%d look-ups: %v s without memory, %v with it", n, a, b)
-		}
-		if got, want := little.SortedAtOnce(n), n/8; got != want {
-			t.Errorf("%d look-ups: %d are sorted at once, want %d", n, got, want)
-		}
+// TestClone: a clone is for the same calls, and says the same of itself.
+func TestClone(t *testing.T) {
+	p, err := popops.NewGroupedPlan(tensor.F32, 2, 4, 3, []int{2, 7},
+		popops.PlanOptions{Operation: popops.UpdateMax, Workers: 3})
+	must(t, err)
+	if c := p.Clone(); c == p || c.String() != p.String() {
+		t.Errorf("clone %v of %v", c, p)
 	}
-}
-
-// TestLooksOfSort: how often all offsets are looked at does not grow with their number.
-func TestLooksOfSort(t *testing.T) {
-	for _, n := range []int{1000, 10_000, 100_000} {
-		offsets := make([]uint32, n)
-		for i := range offsets {
-			offsets[i] = uint32(i * 7919 % 65536)
-		}
-		if looks := popops.Looks(offsets, 65536, 1); looks > 64 {
-			t.Errorf("%d offsets are looked at %d times, want 64 at most", n, looks)
-		}
+	if c := (*popops.Plan)(nil).Clone(); c != nil {
+		t.Errorf("clone %v of no plan", c)
+	}
+	if c := (&popops.Plan{}).Clone(); c == nil || c.CheckSlice(tensor.F32, 1, 4, 3, 2, popops.Options{}) == nil {
+		t.Errorf("clone %v of a plan for nothing", c)
+	}
+	if o := p.Options(); o != (popops.PlanOptions{Operation: popops.UpdateMax, Workers: 3}) {
+		t.Errorf("options %+v", o)
+	}
+	if o := (*popops.Plan)(nil).Options(); o != (popops.PlanOptions{}) {
+		t.Errorf("options %+v of no plan", o)
 	}
 }

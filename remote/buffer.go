@@ -150,7 +150,7 @@ func (b *Buffer) SetEntries(n int) error {
 		}
 	}
 	for _, s := range all.open {
-		for r := range s.entries {
+		for _, r := range s.own {
 			if err := s.of(r, b).Grow(n); err != nil {
 				return err
 			}
@@ -222,7 +222,8 @@ func (b *Buffer) Lost(s *ir.Session, replica int) ([]int, error) {
 }
 
 // Read returns a copy, the caller's, of an entry that a replica has in a session: zeros if nothing was stored. It must
-// not be called while the session runs. Errors: a replica or an entry that does not exist, one that is lost.
+// not be called while the session runs. Errors: a replica or an entry that does not exist, a replica of another process
+// of a job, an entry that is lost.
 func (b *Buffer) Read(s *ir.Session, replica, offset int) (*tensor.Tensor, error) {
 	if _, err := b.at(s, replica, offset); err != nil {
 		return nil, err
@@ -301,6 +302,9 @@ func (b *Buffer) in(s *ir.Session, replica int) (Entries, error) {
 	if replica < 0 || replica >= b.program.Replicas() {
 		return nil, fmt.Errorf("remote: replica %d of %d", replica, b.program.Replicas())
 	}
+	if !slices.Contains(s.Own(), replica) {
+		return nil, fmt.Errorf("remote: replica %d is of another process, this one has replica %d", replica, s.Own())
+	}
 	stores, err := storesOf(s, b.program)
 	if err != nil {
 		return nil, err
@@ -311,19 +315,21 @@ func (b *Buffer) in(s *ir.Session, replica int) (Entries, error) {
 // stores are the entries of a session's buffers, by replica and buffer.
 type stores struct {
 	all     *buffers
-	entries [][]Entries
+	own     []int       // the replicas of this process
+	entries [][]Entries // nil for those of other processes
 }
 
-// openAll opens the entries of all buffers of a program, and stores what variables begin with where nothing is stored.
-func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
+// openAll opens the entries of all buffers of a program on some replicas, and stores what variables begin with where
+// nothing is stored.
+func openAll(p *ir.Program, own []int, job ir.Job) func(replicas int) (ir.Shared, error) {
 	return func(replicas int) (ir.Shared, error) {
 		all := of(p)
 		if err := all.checkKeys(); err != nil {
 			return nil, err
 		}
-		specs := all.specs(replicas)
+		specs := all.specs(own, replicas)
 		if d, is := all.storage.(Dir); is {
-			if err := d.complete(specs); err != nil {
+			if err := d.complete(specs, own, job); err != nil {
 				return nil, err
 			}
 		}
@@ -332,20 +338,15 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 				return nil, err
 			}
 		}
-		s := &stores{all: all}
+		s := &stores{all: all, own: own, entries: make([][]Entries, replicas)}
 		all.open = append(all.open, s)
-		for r := range replicas {
-			var own []Entries
-			for _, spec := range specs[r] {
+		for i, r := range own {
+			for _, spec := range specs[i] {
 				e, err := all.storage.Open(spec)
 				if err != nil {
 					return nil, errors.Join(err, s.Close())
 				}
-				own = append(own, e)
-				if r >= len(s.entries) {
-					s.entries = append(s.entries, nil)
-				}
-				s.entries[r] = own
+				s.entries[r] = append(s.entries[r], e)
 			}
 		}
 		var scratch []byte
@@ -363,23 +364,25 @@ func openAll(p *ir.Program) func(replicas int) (ir.Shared, error) {
 // roomy is a Storage that knows before anything is taken of it that there is too little room.
 type roomy interface{ room([]Spec) error }
 
-// room is the error of a storage without room for more entries of a buffer on all replicas.
+// room is the error of a storage without room for more entries of a buffer on all replicas of this process.
 func (all *buffers) room(b *Buffer, entries int) error {
 	d, is := all.storage.(roomy)
 	if !is {
 		return nil
 	}
 	var specs []Spec
-	for _, own := range all.specs(b.program.Replicas()) {
-		spec := own[b.id-1]
-		spec.Entries = entries
-		specs = append(specs, spec)
+	for _, s := range all.open {
+		for _, own := range all.specs(s.own, b.program.Replicas()) {
+			spec := own[b.id-1]
+			spec.Entries = entries
+			specs = append(specs, spec)
+		}
 	}
 	return d.room(specs)
 }
 
-// specs are what is asked of the storage, by replica and buffer.
-func (all *buffers) specs(replicas int) [][]Spec {
+// specs are what is asked of the storage for some of so many replicas, by these and buffer.
+func (all *buffers) specs(own []int, replicas int) [][]Spec {
 	names, lowest := map[*Buffer][]string{}, map[*Buffer]*Variable{}
 	for _, v := range all.initial {
 		if l := lowest[v.buffer]; v.gather != nil && (l == nil || v.offset < l.offset) {
@@ -390,8 +393,8 @@ func (all *buffers) specs(replicas int) [][]Spec {
 		}
 		names[v.buffer][v.offset] = v.name
 	}
-	specs := make([][]Spec, replicas)
-	for r := range specs {
+	specs := make([][]Spec, len(own))
+	for i, r := range own {
 		for _, b := range all.all {
 			spec := Spec{Buffer: b.key(), Replica: r, DType: b.spec.DType, Shape: b.spec.Shape,
 				Entries: b.entries, Number: b.id, Names: names[b], Whole: b.meta}
@@ -400,7 +403,7 @@ func (all *buffers) specs(replicas int) [][]Spec {
 					spec.Shard = gather.RankOf(r)
 				}
 			}
-			specs[r] = append(specs[r], spec)
+			specs[i] = append(specs[i], spec)
 		}
 	}
 	return specs
@@ -424,12 +427,14 @@ func (s *stores) Close() error {
 
 // sharer is a session, or an operation's memory in it.
 type sharer interface {
+	Own() []int
+	Job() ir.Job
 	Share(key any, open func(replicas int) (ir.Shared, error)) (ir.Shared, error)
 }
 
 // storesOf finds the entries of a session's buffers.
 func storesOf(s sharer, p *ir.Program) (*stores, error) {
-	shared, err := s.Share(buffersKey{}, openAll(p))
+	shared, err := s.Share(buffersKey{}, openAll(p, s.Own(), s.Job()))
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/internal/osfile"
+	"gogcl.dev/ir"
 )
 
 // Dir is the Storage that keeps entries in files of an existing directory, one file for each buffer and replica: what
@@ -48,11 +51,15 @@ import (
 // others that it had still to store, each whole, and no error says so. One that is killed while first values are stored
 // leaves the rest to the next, which is to make the same ones.
 //
+// In a job each process has the files of its replica, whose number they have in their names: the processes may share a
+// directory or not. The sum of what they need on a disk that they share is not looked at beforehand.
+//
 // A file is open once at a time, in one process: the second Open is an error (on systems without file locks the user
-// must see to it). A file that is not of this package, is truncated, has another version of the format, or holds
-// something else than is wanted (another type, shape, buffer, more entries, shards of another tensor, an entry of
-// another variable) is left as it is, and the error names it. So does every error about a file. An older copy of a file
-// is taken for the file: put back copies of all files together.
+// must see to it). So is a second process with the same replica, in a job or beside it. A file that is not of this
+// package, is truncated, has another version of the format, or holds something else than is wanted (another type,
+// shape, buffer, more entries, shards of another tensor, an entry of another variable) is left as it is, and the error
+// names it. So does every error about a file. An older copy of a file is taken for the file: put back copies of all
+// files together.
 //
 // Windows has no way to make the name of a new file survive a loss of power. A process that is
 // killed as it makes a file may leave, elsewhere than on Linux, one whose name ends in .new, which nobody reads; on a
@@ -139,31 +146,61 @@ func (d Dir) unnamed(spec Spec) error {
 
 // complete is the error of a buffer whose files some replicas have, with stored entries, and others have not: these
 // would begin anew beside those. A process that is killed as it makes the files leaves none with stored entries. specs
-// are by replica and buffer.
-func (d Dir) complete(specs [][]Spec) error {
-	for b := range specs[0] {
-		missing, there := -1, []Spec(nil)
-		for r, own := range specs {
-			switch _, err := os.Stat(d.path(own[b])); {
-			case err == nil:
-				there = append(there, own[b])
-			case errors.Is(err, fs.ErrNotExist) && missing < 0:
-				missing = r
-			}
-		}
-		if missing < 0 {
+// are by replica of this process and buffer. The processes of a job, whose directories may be several, tell each other.
+func (d Dir) complete(specs [][]Spec, own []int, job ir.Job) error {
+	missing, err := tell(specs, own, job, func(spec Spec) bool {
+		_, err := os.Stat(d.path(spec))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(missing, func(by []bool) bool { return slices.Contains(by, true) }) {
+		return nil
+	}
+	stored, err := tell(specs, own, job, func(spec Spec) bool { return anyStored(d.path(spec)) })
+	if err != nil {
+		return err
+	}
+	for b, spec := range specs[0] {
+		lacks, has := slices.Index(missing[b], true), slices.Index(stored[b], true)
+		if lacks < 0 || has < 0 {
 			continue
 		}
-		for _, has := range there {
-			if path := d.path(has); anyStored(path) {
-				return fmt.Errorf("remote: open %v: file %s is missing, and replica %d has stored entries in file "+
-					"%s: put the file back, "+
-					"or if the number of replicas has changed load a checkpoint into a new directory; %s",
-					specs[missing][b], d.path(specs[missing][b]), has.Replica, path, anew)
-			}
-		}
+		there := spec
+		spec.Replica, there.Replica = lacks, has
+		return fmt.Errorf("remote: open %v: file %s is missing, and replica %d has stored entries in file %s: put the "+
+			"file back, or if the number of replicas has changed load a checkpoint into a new directory; %s",
+			spec, d.path(spec), has, d.path(there), anew)
 	}
 	return nil
+}
+
+// tell is what is true of each buffer on each replica, those of other processes too: by buffer and replica.
+func tell(specs [][]Spec, own []int, job ir.Job, is func(Spec) bool) ([][]bool, error) {
+	buffers := len(specs[0])
+	bits := make([]byte, 0, len(own)*buffers) // by replica and buffer
+	for _, of := range specs {
+		for _, spec := range of {
+			bit := byte(0)
+			if is(spec) {
+				bit = 1
+			}
+			bits = append(bits, bit)
+		}
+	}
+	if job != nil {
+		all := make([]byte, job.Replicas()*buffers)
+		if err := job.Gather(commgroup.Group{}, all, bits); err != nil {
+			return nil, fmt.Errorf("remote: %w", err)
+		}
+		bits = all
+	}
+	by := make([][]bool, buffers)
+	for i, bit := range bits {
+		by[i%buffers] = append(by[i%buffers], bit != 0)
+	}
+	return by, nil
 }
 
 // anyStored reports whether an entry of a file has a value, or had one and is lost. What else is wrong Open says.

@@ -12,9 +12,10 @@
 //	                        load v  | store
 //	                       a tensor of the replica
 //
-// Every replica has entries of its own. One that was never stored reads as zeros. Where entries are kept is up to a
-// [Storage]: on the heap ([Memory]), or in files that hold more than the machine has memory and outlive the process
-// ([Dir]). What variables begin with may be larger than memory too: [FirstValue] makes it shard by shard.
+// Every replica has entries of its own. Where each replica is a process (see ir.WithJob), each process has those of its
+// replica. One that was never stored reads as zeros. Where entries are kept is up to a [Storage]: on the heap
+// ([Memory]), or in files that hold more than the machine has memory and outlive the process ([Dir]). What variables
+// begin with may be larger than memory too: [FirstValue] makes it shard by shard.
 //
 //	entries, err := remote.Dir("/data/run7").Open(remote.Spec{
 //		Buffer: "w", Replica: 0, DType: tensor.F32, Shape: tensor.Shape{2, 3}, Entries: 3,

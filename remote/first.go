@@ -26,9 +26,10 @@ type firstValue struct {
 // loaded from a checkpoint.
 //
 // A session calls fill when it opens the program's buffers, for the elements that the storage has no value of: each
-// once, in their order, one call at a time. fill must not use the session. How many elements a shard has depends on the
-// number of replicas. A fill that makes each element from its number alone has the same bits on any number of replicas:
-// from a random generator that is seeded with the element's number, or from where a file has it.
+// once, in their order, one call at a time. In a job each process calls it for the shard of its replica. fill must not
+// use the session. How many elements a shard has depends on the number of replicas. A fill that makes each element from
+// its number alone has the same bits on any number of replicas: from a random generator that is seeded with the
+// element's number, or from where a file has it.
 //
 // Errors, beside those of NewVariable, which stick to the program: data too, a DType other than spec's. An error of
 // fill is one of the session.
@@ -56,8 +57,8 @@ func (v *Variable) hostSpec(data *tensor.Tensor) (ir.Spec, error) {
 	return v.first.spec, nil
 }
 
-// begin stores what a variable begins with, on replicas where nothing is stored. scratch is for a shard; begin returns
-// it, or a larger one, for the next variable.
+// begin stores what a variable begins with, on replicas of this process where nothing is stored. scratch is for a
+// shard; begin returns it, or a larger one, for the next variable.
 func (v *Variable) begin(s *stores, replicas int, scratch []byte) ([]byte, error) {
 	d, err := v.divide(v.host, replicas)
 	if err != nil { // their number has changed
@@ -67,7 +68,7 @@ func (v *Variable) begin(s *stores, replicas int, scratch []byte) ([]byte, error
 		return scratch, nil
 	}
 	var unstored []int
-	for r := range replicas {
+	for _, r := range s.own {
 		if !s.of(r, v.buffer).Stored(v.offset) {
 			unstored = append(unstored, r)
 		}

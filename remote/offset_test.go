@@ -19,7 +19,7 @@ func TestComputedOffsetsOf64Bits(t *testing.T) {
 		b := remote.NewBuffer(p, i32(2), 2)
 		in := p.HostToDevice("at", ir.Spec{DType: tensor.I64})
 		at := p.Main().HostLoad(in)
-		remote.StoreAt(b, at, p.Main().Constant(ints(t, []int32{1, 2}, 2)))
+		remote.StoreAt(p.Main().Constant(ints(t, []int32{1, 2}, 2)), b, at)
 		s := session(t, p)
 		_, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{in: tensor.Scalar(offset)})
 		if err == nil || !strings.HasSuffix(err.Error(),

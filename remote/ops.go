@@ -166,14 +166,14 @@ func LoadIntoAt(dst *ir.Tensor, b *Buffer, offset *ir.Tensor) *ir.Tensor {
 	return apply1(&loadIntoOp{loadOp{place{buffer: b, computed: true}}}, b, nil, dst, offset)
 }
 
-// Store adds a store of a tensor to an entry. It must be of the buffer's spec; other errors are those of Load. Loads
-// and stores of one buffer run in the order in which they are built.
-func Store(b *Buffer, offset int, t *ir.Tensor) {
+// Store adds a store of a tensor to an entry; its arguments stand as those of LoadInto. It must be of the buffer's
+// spec; other errors are those of Load. Loads and stores of one buffer run in the order in which they are built.
+func Store(t *ir.Tensor, b *Buffer, offset int) {
 	apply1(&storeOp{place{buffer: b, offset: offset}}, b, nil, t)
 }
 
 // StoreAt is Store to an entry whose number is computed.
-func StoreAt(b *Buffer, offset, t *ir.Tensor) {
+func StoreAt(t *ir.Tensor, b *Buffer, offset *ir.Tensor) {
 	apply1(&storeOp{place{buffer: b, computed: true}}, b, nil, t, offset)
 }
 

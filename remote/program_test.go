@@ -104,7 +104,7 @@ func TestEntriesOfReplicas(t *testing.T) {
 	m.InSequence(func() {
 		offset := m.HostLoad(at)
 		x := m.HostLoad(in)
-		remote.StoreAt(b, offset, x)
+		remote.StoreAt(x, b, offset)
 		m.HostStore(loaded, remote.Load(m, b, 1))
 		into := m.HostLoad(in)
 		m.HostStore(computed, remote.LoadIntoAt(into, b, offset))
@@ -286,7 +286,7 @@ func TestBuildErrors(t *testing.T) {
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), b, 2) }, "remote load at program_test.go:*: buffer 1 has entries 0 to 1, and the offset is 2"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), b, -1) }, "the offset is -1"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), nil, 0) }, "no buffer"},
-		{func(p *ir.Program, b *remote.Buffer) { remote.Store(b, 0, nil) }, "remote store at program_test.go:*: neither a graph nor a tensor of one"},
+		{func(p *ir.Program, b *remote.Buffer) { remote.Store(nil, b, 0) }, "remote store at program_test.go:*: neither a graph nor a tensor of one"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(nil, b, 0) }, "neither a graph nor a tensor of one"},
 		{func(p *ir.Program, b *remote.Buffer) {
 			remote.NewVariable(p, ints(t, []int32{1, 2}), b, 1, remote.Name("x"))
@@ -303,7 +303,7 @@ func TestBuildErrors(t *testing.T) {
 			remote.Load(p.Main(), nil, 0)
 		}, "no buffer"},
 		{func(p *ir.Program, b *remote.Buffer) { remote.Load(p.Main(), remote.NewBuffer(ir.New(1), i32(), 1), 0) }, "buffer 1 is of another program"},
-		{func(p *ir.Program, b *remote.Buffer) { remote.Store(b, 0, p.Main().Constant(tensor.Scalar(int32(1)))) }, "remote store at program_test.go:*: remote: buffer 1 has entries of int32 (2,), and the tensor is int32 ()"},
+		{func(p *ir.Program, b *remote.Buffer) { remote.Store(p.Main().Constant(tensor.Scalar(int32(1))), b, 0) }, "remote store at program_test.go:*: remote: buffer 1 has entries of int32 (2,), and the tensor is int32 ()"},
 		{func(p *ir.Program, b *remote.Buffer) {
 			remote.LoadInto(p.Main().Constant(tensor.Scalar(int32(1))), b, 0)
 		}, "and the tensor is int32 ()"},

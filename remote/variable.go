@@ -316,17 +316,27 @@ func (v *Variable) Load(g *ir.Graph) *ir.Tensor {
 // Store adds a store of a tensor to the variable. It must be of the buffer's spec.
 func (v *Variable) Store(t *ir.Tensor) {
 	b, offset := v.Buffer()
-	Store(b, offset, t)
+	Store(t, b, offset)
 }
 
 // Read returns a copy, the caller's, of the variable's value in a session: in the shape of the data that it was made
 // with, from the first replica of each group, or with AllReplicas of one value for each replica, with a leading
 // dimension if there are several. A sharded one is put together of its shards, those of the first gather group of each
 // group, or with AllReplicas of each gather group. It must not be called while the session runs.
+//
+// In a job (see ir.WithJob) it is the value of this process's replica. That of a sharded variable is gathered from the
+// replicas that have it together, which is a collective: all processes call Read, in the same order.
 func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 	stores, d, err := v.in(s)
 	if err != nil {
 		return nil, err
+	}
+	if j := s.Job(); j != nil {
+		out, err := v.readOf(j, stores, d)
+		if err != nil {
+			return nil, fmt.Errorf("remote: %s: %w", v.label(), err)
+		}
+		return out, nil
 	}
 	host := d.host(d.values)
 	if v.all {
@@ -350,9 +360,36 @@ func (v *Variable) Read(s *ir.Session) (*tensor.Tensor, error) {
 	return out, nil
 }
 
+// readOf is Read in a job.
+func (v *Variable) readOf(j ir.Job, stores *stores, d division) (*tensor.Tensor, error) {
+	n := d.shard.Bytes()
+	memory, err := tensor.New(tensor.U8, d.gather.Size()*n) // begins where any element type may
+	if err != nil {
+		return nil, err
+	}
+	r := j.Replica()
+	at := d.gather.RankOf(r) * n
+	shard := memory.Bytes()[at : at+n : at+n]
+	if err := stores.of(r, v.buffer).Load(v.offset, shard); err != nil {
+		if v.gather != nil {
+			j.Abort(err) // the others wait
+		}
+		return nil, err
+	}
+	if v.gather != nil {
+		if err := j.Gather(*v.gather, memory.Bytes(), shard); err != nil {
+			return nil, err
+		}
+	}
+	return tensor.View(d.full.DType, d.full.Shape, memory.Bytes()[:d.full.Bytes()]) // without the padding
+}
+
 // Write changes the variable's value in a session, on every replica. The tensor must be of the shape and element type
 // of the data that the variable was made with, or with AllReplicas of what Read returns. It must not be called while
 // the session runs.
+//
+// In a job it takes what Read returns too. It changes this process's replica, so all processes call it, with the same
+// value. Nothing is sent.
 func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 	stores, d, err := v.in(s)
 	if err != nil {
@@ -363,13 +400,18 @@ func (v *Variable) Write(s *ir.Session, value *tensor.Tensor) error {
 		return fmt.Errorf("remote: %s is given no value, want %v", v.label(), want)
 	}
 	given := ir.SpecOf(value)
+	one := s.Job() != nil && given.Equal(d.full)
 	all := v.all && given.Equal(d.host(d.gather))
-	if !all && !given.Equal(want) {
+	if !one && !all && !given.Equal(want) {
 		return fmt.Errorf("remote: %s is given %v, want %v", v.label(), given, want)
 	}
 	shard := make([]byte, d.shard.Bytes())
-	for r := range d.gather.Replicas() {
-		clear(shard[copy(shard, d.part(value, d.copyOf(r, all), d.gather.RankOf(r))):])
+	for _, r := range stores.own {
+		k := 0
+		if !one {
+			k = d.copyOf(r, all)
+		}
+		clear(shard[copy(shard, d.part(value, k, d.gather.RankOf(r))):])
 		if err := stores.of(r, v.buffer).Store(v.offset, shard); err != nil {
 			return fmt.Errorf("remote: %s: %w", v.label(), err)
 		}

@@ -31,6 +31,7 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Clip": rts.Clip, "NewVariable": rts.NewVariable, "RemoteVariable": rts.RemoteVariable,
+			"Peers": rts.Peers, "Checkpoint": rts.Checkpoint, "Plain": rts.Plain,
 		},
 		Types: []any{
 			rts.Adam{}, rts.Layer{}, rts.Memory{}, rts.SGD{}, rts.Sharding{}, rts.Step{}, rts.Trainer{},
@@ -40,7 +41,7 @@ func TestAnyInput(t *testing.T) {
 			p, m, x, numbers, data, ir.SpecOf(data), running, s, open, kept, gcl.Add, rts.Adam{}, rts.SGD{},
 			rts.Sharding{}, 0, 1,
 			&rts.Variable{}, &rts.Step{}, rts.Layer{}, []*ir.Tensor{x, x}, []*rts.Variable{{}},
-			rts.Trainer{Optimizer: rts.Adam{}}, x,
+			rts.Trainer{Optimizer: rts.Adam{}}, x, rts.Plain(nil), rts.Plain(&ir.Variable{}),
 		},
 	})
 }

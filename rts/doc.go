@@ -14,8 +14,11 @@
 //	               ┌ reduce to shard ┐
 //	update       shard 0          shard 1               load state, step, store
 //
-// A Sharding says over which replicas, and has the three operations: Gather, Shard and ReduceToShard. A Variable is
-// kept in a buffer and loaded and stored by the program, or loaded before it and stored after it by itself. A Trainer
+// A [Sharding] says over which replicas, and has the three operations: Gather, Shard and ReduceToShard. A [Variable] is
+// kept in a buffer and loaded and stored by the program, or loaded before it and stored after it by itself. A [Trainer]
 // builds a whole training step of a model that is given layer by layer, with variables gathered and reduced in
-// buckets, ahead of their use if wanted. What all this takes of memory, Memory counts.
+// buckets, ahead of their use if wanted. What all this takes of memory, [Memory] counts.
+//
+// Where each replica is a process (see [ir.WithJob]), each process has its shards only. Variable.Read is then a
+// collective that all processes call. [Peers] connects the processes for package checkpoint.
 package rts

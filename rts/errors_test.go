@@ -151,7 +151,6 @@ func TestErrors(t *testing.T) {
 		{"no parameter", 2, step(func(_ *parts, l []rts.Layer) []rts.Layer { l[1].Params = []*rts.Variable{nil}; return l }), "layer 1: parameter 0 is no variable of the program"},
 		{"too few inputs", 2, step(func(_ *parts, l []rts.Layer) []rts.Layer { l[2].Inputs = nil; return l }), "layer 2: its graph has 2 inputs, want 1: 1 outputs of the layer before, 0 Inputs, 0 Params"},
 		{"other inputs", 2, step(func(c *parts, l []rts.Layer) []rts.Layer { l[0].Inputs[0] = c.rate; return l }), "layer 0: input 0 of its graph is"},
-		{"parameter twice", 2, step(func(c *parts, l []rts.Layer) []rts.Layer { l[1].Params[0] = c.w; return l }), "layer 1: parameter 0 is one of layer 0 already"},
 		{"no parameters", 2, step(func(_ *parts, l []rts.Layer) []rts.Layer {
 			l[2].Inputs = append(l[0].Inputs, l[2].Inputs...)
 			return l[2:]

@@ -3,6 +3,7 @@ package rts
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gogcl.dev/ir"
@@ -22,12 +23,12 @@ type kept struct {
 }
 
 func (k kept) load(g *ir.Graph) *ir.Tensor { return remote.Load(g, k.buffer, k.offset).Named(k.name) }
-func (k kept) store(t *ir.Tensor)          { remote.Store(k.buffer, k.offset, t) }
+func (k kept) store(t *ir.Tensor)          { remote.Store(t, k.buffer, k.offset) }
 
 // makeStates makes the buffers of what the optimiser keeps, with an entry for each tensor of a parameter.
 func (b *builder) makeStates() {
-	for _, l := range b.layers {
-		for _, p := range l.params {
+	for _, u := range b.units {
+		for _, p := range u.owned {
 			buffer, offset := p.Buffer()
 			b.kept = append(b.kept, kept{name: p.Name(), of: p.Variable, buffer: buffer, offset: offset})
 			names := b.Optimizer.States()
@@ -50,6 +51,9 @@ func (b *builder) makeStates() {
 // Checkpoint returns the full state of the model in a session, all parameters and what the optimiser keeps of them, for
 // package checkpoint to save or to load between runs, shard by shard: the shards that the tensors' Read returns share
 // memory for one. Every parameter needs a name of its own.
+//
+// In a job they are for a checkpoint.Directory of checkpoint.OpenTogether: each process reads and writes the shards of
+// its replica.
 func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
 	if s == nil || s.program == nil {
 		return nil, errors.New("rts: no training step: Trainer.Step makes one")
@@ -78,14 +82,23 @@ func (s *Step) Checkpoint(session *ir.Session) ([]checkpoint.Tensor, error) {
 // checkpoint is the tensor as package checkpoint has it, where a shard has one dimension, though it be the whole.
 func (k kept) checkpoint(session *ir.Session, one *oneShard) checkpoint.Tensor {
 	p := k.of.plan
+	var own func(shard int) bool // nil: this process has all replicas
+	if session.Job() != nil {
+		own = func(shard int) bool { return len(p.having(session, shard)) > 0 }
+	}
 	return checkpoint.Tensor{
-		Name: k.name, DType: k.of.spec.DType, Shape: k.of.spec.Shape.Clone(), Shards: p.shards,
+		Name: k.name, DType: k.of.spec.DType, Shape: k.of.spec.Shape.Clone(), Shards: p.shards, Own: own,
 		Read: func(shard int) (*tensor.Tensor, error) {
 			t, err := one.tensor(k.buffer.Spec())
 			if err != nil {
 				return nil, err
 			}
-			if err := k.buffer.ReadTo(session, p.group.Member(0, shard), k.offset, t); err != nil {
+			having := p.having(session, shard)
+			if len(having) == 0 {
+				return nil, fmt.Errorf("rts: shard %d is of another process: a Directory of checkpoint.OpenTogether "+
+					"asks that one", shard)
+			}
+			if err := k.buffer.ReadTo(session, having[0], k.offset, t); err != nil {
 				return nil, err
 			}
 			return t.Reshape(t.Len())
@@ -95,14 +108,26 @@ func (k kept) checkpoint(session *ir.Session, one *oneShard) checkpoint.Tensor {
 			if err != nil {
 				return err
 			}
-			for m := shard; m < p.group.Size(); m += p.shards {
-				if err := k.buffer.Write(session, p.group.Member(0, m), k.offset, t); err != nil {
+			for _, r := range p.having(session, shard) {
+				if err := k.buffer.Write(session, r, k.offset, t); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
+}
+
+// having are the replicas of this process that have a shard of the first group's tensor, in their order in the group.
+func (p plan) having(session *ir.Session, shard int) []int {
+	own := session.Own()
+	var out []int
+	for m := shard; m < p.group.Size(); m += p.shards {
+		if r := p.group.Member(0, m); slices.Contains(own, r) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // oneShard is memory for the largest shard of a checkpoint's tensors. It is made when the first one is read.

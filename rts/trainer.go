@@ -72,26 +72,41 @@ type Step struct {
 // begins as zeros, in buffers of its own.
 //
 // Errors, which stick to the program: no Optimizer, no layers, a layer without a graph or with one whose inputs are
-// others than they should be, parameters that are in two layers, of several Shardings or not of float32, a loss that
-// is no scalar of floats.
+// others than they should be, parameters of several Shardings or not of float32, a loss that is no scalar of floats.
+//
+// A parameter may be in several layers, or in one several times. It is updated once, by the sum of its gradients in the
+// order of the way back.
 func (t Trainer) Step(layers []Layer, rate, step *ir.Tensor) *Step {
-	s := &Step{gathered: map[*ir.Tensor]bool{}, gradients: map[*ir.Tensor]bool{}}
+	b := t.begin(layers, rate, step)
+	if b.program != nil && b.layers != nil {
+		b.main.InSequence(b.build)
+	}
+	return b.Step
+}
+
+// begin checks what a step is to be of. After an error, which is the step's output, the builder has no layers.
+func (t Trainer) begin(layers []Layer, rate, step *ir.Tensor) *builder {
+	b := &builder{Trainer: t, rate: rate, step: step,
+		Step: &Step{gathered: map[*ir.Tensor]bool{}, gradients: map[*ir.Tensor]bool{}}}
 	p := programOf(rate, step, layers)
 	if p == nil {
-		s.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", errNoProgram}, nil)}
-		return s
+		b.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", errNoProgram}, nil)}
+		return b
 	}
-	s.program = p
+	b.program, b.main = p, p.Main()
 	if t.CheckFinite {
 		p.CheckFinite(true)
 	}
-	b := &builder{Trainer: t, Step: s, main: p.Main(), rate: rate, step: step}
 	if err := b.check(layers); err != nil {
-		s.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", err}, p.Main())}
-		return s
+		b.refuse(err)
 	}
-	p.Main().InSequence(b.build)
-	return s
+	return b
+}
+
+// refuse makes an error the step's output.
+func (b *builder) refuse(err error) {
+	b.layers = nil
+	b.Outputs = []*ir.Tensor{ir.Apply1(refused{"training step", err}, b.main)}
 }
 
 var errNoProgram = errors.New("no program: neither a graph nor a tensor of one")
@@ -115,7 +130,7 @@ func programOf(rate, step *ir.Tensor, layers []Layer) *ir.Program {
 type builder struct {
 	Trainer
 	*Step
-	main       *ir.Graph
+	main       *ir.Graph // that the step is added to; with StepIf, a graph that the main one calls
 	rate, step *ir.Tensor
 	sharding   Sharding
 	layers     []*layer
@@ -129,6 +144,7 @@ type layer struct {
 	index    int
 	before   int // inputs that are outputs of the layer before
 	params   []*param
+	given    []*ir.Tensor // params as forward was given them
 	call     *ir.CallInfo
 	gradient *ir.GradInfo
 	wanted   []int        // inputs that the gradient is of
@@ -140,8 +156,7 @@ type param struct {
 	*Variable
 	states  []kept
 	whole   *ir.Tensor // as it was gathered last
-	given   *ir.Tensor // as forward was given it
-	grad    *ir.Tensor // whole
+	grad    *ir.Tensor // whole: the sum over the layers whose gradients are built
 	reduced *ir.Tensor // the shard of the gradient
 }
 
@@ -163,19 +178,18 @@ func (b *builder) check(layers []Layer) error {
 	if err := scalarOf("step", b.step, b.program, tensor.I32); err != nil {
 		return err
 	}
-	in := map[*Variable]int{} // the layer that a parameter is in
+	params := map[*Variable]*param{}
 	var outputs []*ir.Tensor
 	for i, l := range layers {
 		own := &layer{Layer: l, index: i, before: len(outputs)}
 		if err := b.checkLayer(own, outputs); err != nil {
 			return fmt.Errorf("layer %d: %w", i, err)
 		}
-		for k, v := range l.Params {
-			if other, is := in[v]; is {
-				return fmt.Errorf("layer %d: parameter %d is one of layer %d already", i, k, other)
+		for _, v := range l.Params {
+			if params[v] == nil {
+				params[v] = &param{Variable: v}
 			}
-			in[v] = i
-			own.params = append(own.params, &param{Variable: v})
+			own.params = append(own.params, params[v])
 		}
 		outputs = l.Graph.Outputs()
 		b.layers = append(b.layers, own)
@@ -186,7 +200,7 @@ func (b *builder) check(layers []Layer) error {
 			b.BucketBytes = min(DefaultBucketBytes, b.bytes()/8)
 		}
 	}
-	if len(in) == 0 {
+	if len(params) == 0 {
 		return errors.New("no layer has parameters")
 	}
 	if len(outputs) == 0 || !outputs[0].DType().IsFloat() || len(outputs[0].Shape()) != 0 {
@@ -280,6 +294,9 @@ func (b *builder) build() {
 
 // forward calls the layers, each unit's parameters gathered before.
 func (b *builder) forward() {
+	for _, l := range b.layers {
+		l.given = nil
+	}
 	var outputs []*ir.Tensor
 	for i, u := range b.units {
 		b.get(&u.forward)
@@ -289,9 +306,9 @@ func (b *builder) forward() {
 		for _, l := range u.layers {
 			in := slices.Concat(outputs, l.Inputs)
 			for _, p := range l.params {
-				p.given = p.whole
-				in = append(in, p.whole)
+				l.given = append(l.given, p.whole)
 			}
+			in = append(in, l.given...)
 			l.call = b.main.CallWithInfo(l.Graph, nil, in...)
 			outputs = l.call.Outputs()
 		}
@@ -339,8 +356,8 @@ func (b *builder) backwardLayer(l *layer) {
 	info, wanted := l.gradient, l.wanted
 	by := info.By(l.call)
 	for in, t := range by {
-		for _, p := range l.params {
-			if t == p.given {
+		for k, p := range l.params {
+			if t == l.given[k] {
 				by[in] = p.whole
 			}
 		}
@@ -363,8 +380,14 @@ func (b *builder) backwardLayer(l *layer) {
 			b.layers[l.index-1].upstream[in] = grads[i]
 			continue
 		}
-		l.params[in-l.before-len(l.Inputs)].grad = grads[i]
 		b.gradients[inner[i]], b.gradients[grads[i]] = true, true
+		p := l.params[in-l.before-len(l.Inputs)]
+		if p.grad != nil {
+			p.grad = ir.Add(p.grad, grads[i])
+			b.gradients[p.grad] = true
+			continue
+		}
+		p.grad = grads[i]
 	}
 }
 
@@ -425,10 +448,8 @@ func (b *builder) clip() {
 	var shards []*ir.Tensor
 	for _, u := range b.units {
 		u.finish()
-		for _, l := range u.layers {
-			for _, p := range l.params {
-				params, shards = append(params, p), append(shards, p.reduced)
-			}
+		for _, p := range u.owned {
+			params, shards = append(params, p), append(shards, p.reduced)
 		}
 	}
 	b.Norm = b.sharding.GlobalNorm(shards)
@@ -441,18 +462,16 @@ func (b *builder) clip() {
 // update changes the parameters of a unit, once its gradients are reduced.
 func (b *builder) update(u *unit) {
 	u.finish()
-	for _, l := range u.layers {
-		for _, p := range l.params {
-			shard := p.Load(b.main)
-			var states []*ir.Tensor
-			for _, k := range p.states {
-				states = append(states, k.load(b.main))
-			}
-			b.Optimizer.Update(shard, states, p.reduced, b.rate, b.step)
-			p.Store(shard)
-			for i, k := range p.states {
-				k.store(states[i])
-			}
+	for _, p := range u.owned {
+		shard := p.Load(b.main)
+		var states []*ir.Tensor
+		for _, k := range p.states {
+			states = append(states, k.load(b.main))
+		}
+		b.Optimizer.Update(shard, states, p.reduced, b.rate, b.step)
+		p.Store(shard)
+		for i, k := range p.states {
+			k.store(states[i])
 		}
 	}
 }

@@ -32,6 +32,7 @@ type model struct {
 	step            *rts.Step
 	images, labels  *ir.Stream
 	rate, number    *ir.Stream
+	choice          *ir.Stream // whether to train; nil: always
 	loss, all, norm *ir.Stream // of each replica; the mean; the norm
 	session         *ir.Session
 }
@@ -67,6 +68,25 @@ func head(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 
 // newModel builds the training of the model.
 func newModel(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) *model {
+	return newModelOf(t, replicas, s, trainer, false, untied)
+}
+
+// newModelIf builds the training of the model, which can be evaluated too.
+func newModelIf(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) *model {
+	return newModelOf(t, replicas, s, trainer, true, untied)
+}
+
+// untied is the layers of the model between the first and the last.
+func untied(m *model, h ir.Spec) []rts.Layer {
+	activation := rts.Layer{Graph: m.program.CreateGraph(tanh, h)}
+	second := m.program.CreateGraph(dense, h, m.params[2].Spec(), m.params[3].Spec())
+	return []rts.Layer{activation, {Graph: second, Params: m.params[2:4]}, activation}
+}
+
+// newModelOf builds the training of a model whose layers between the first and the last, on tensors of the spec, are
+// what between makes.
+func newModelOf(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer, choice bool,
+	between func(m *model, h ir.Spec) []rts.Layer) *model {
 	p, rows := ir.New(replicas), samples/replicas
 	m := &model{
 		program: p,
@@ -89,16 +109,17 @@ func newModel(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) *
 	}
 	h := ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rows, hidden}}
 	first := p.CreateGraph(dense, x, m.params[0].Spec(), m.params[1].Spec())
-	activation := p.CreateGraph(tanh, h)
-	second := p.CreateGraph(dense, h, m.params[2].Spec(), m.params[3].Spec())
 	last := p.CreateGraph(head, h, labels, m.params[4].Spec(), m.params[5].Spec())
-	m.step = trainer.Step([]rts.Layer{
-		{Graph: first, Inputs: []*ir.Tensor{x}, Params: m.params[:2]},
-		{Graph: activation},
-		{Graph: second, Params: m.params[2:4]},
-		{Graph: activation},
-		{Graph: last, Inputs: []*ir.Tensor{labels}, Params: m.params[4:]},
-	}, main.HostLoad(m.rate), main.HostLoad(m.number))
+	layers := []rts.Layer{{Graph: first, Inputs: []*ir.Tensor{x}, Params: m.params[:2]}}
+	layers = append(layers, between(m, h)...)
+	layers = append(layers, rts.Layer{Graph: last, Inputs: []*ir.Tensor{labels}, Params: m.params[4:]})
+	rate, number := main.HostLoad(m.rate), main.HostLoad(m.number)
+	if choice {
+		m.choice = p.HostToAll("train", ir.Spec{DType: tensor.Bool})
+		m.step = trainer.StepIf(main.HostLoad(m.choice), layers, rate, number)
+	} else {
+		m.step = trainer.Step(layers, rate, number)
+	}
 	main.HostStore(m.loss, m.step.Outputs[0])
 	main.HostStore(m.all, collective.Comm{Options: s.Options}.AllReduce(m.step.Outputs[0], gcl.Mean))
 	if m.step.Norm != nil {
@@ -152,7 +173,7 @@ func (m *model) train(t testing.TB, first, steps int) outcome {
 	var out outcome
 	for i := first; i < first+steps; i++ {
 		images, labels := m.batch(t, i)
-		got, err := m.session.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{
+		in := map[*ir.Stream]*tensor.Tensor{
 			m.images: images, m.labels: labels,
 			m.rate: m.alike(t, m.rate, func(x *tensor.Tensor) {
 				for i := range values(t, x) {
@@ -168,7 +189,11 @@ func (m *model) train(t testing.TB, first, steps int) outcome {
 					v[k] = int32(i + 1)
 				}
 			}),
-		})
+		}
+		if m.choice != nil {
+			in[m.choice] = tensor.Scalar(true)
+		}
+		got, err := m.session.Run(context.Background(), in)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,8 @@
 package rts
 
 import (
+	"slices"
+
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
 )
@@ -9,8 +11,9 @@ import (
 // or as many as there is room for in a bucket.
 type unit struct {
 	layers  []*layer
-	params  []*param
-	forward fetch // of all parameters
+	params  []*param // of the layers, each once
+	owned   []*param // those that no layer before the unit has: their gradients are complete after the unit's
+	forward fetch    // of all parameters
 	// of those that the gradients need, some of which need none: those of sums, or of the first layer
 	again   fetch
 	reduced *ir.Started // of the reduction
@@ -28,7 +31,7 @@ func (p *param) bytes() int { return p.spec.Bytes() }
 
 // makeUnits puts the layers into units.
 func (b *builder) makeUnits() {
-	used := 0
+	used, owned := 0, map[*param]bool{}
 	for _, l := range b.layers {
 		bytes := l.bytes()
 		// A layer without parameters goes with the one before: it is computed while the next one's are gathered.
@@ -36,20 +39,37 @@ func (b *builder) makeUnits() {
 			b.units, used = append(b.units, &unit{}), 0
 		}
 		u := b.units[len(b.units)-1]
-		u.layers, u.params = append(u.layers, l), append(u.params, l.params...)
+		u.layers = append(u.layers, l)
+		for _, p := range l.params {
+			u.params = including(u.params, p)
+			if !owned[p] {
+				owned[p] = true
+				u.owned = append(u.owned, p)
+			}
+		}
 		used += bytes
 	}
 	for _, u := range b.units {
 		u.forward = b.newFetch(u.params)
 		var needed []*param
 		for _, l := range u.layers {
-			needed = append(needed, l.needed()...)
+			for _, p := range l.needed() {
+				needed = including(needed, p)
+			}
 		}
 		u.again = u.forward
 		if len(needed) < len(u.params) {
 			u.again = b.newFetch(needed)
 		}
 	}
+}
+
+// including is a list with a parameter in it once.
+func including(list []*param, p *param) []*param {
+	if slices.Contains(list, p) {
+		return list
+	}
+	return append(list, p)
 }
 
 // newFetch builds what loads and gathers some parameters.
@@ -138,13 +158,13 @@ func (b *builder) get(f *fetch) {
 func (b *builder) reduce(u *unit) {
 	var grads []*ir.Tensor
 	var in []ir.Input
-	for _, p := range u.params {
+	for _, p := range u.owned {
 		grads, in = append(grads, p.grad), append(in, p.grad)
 	}
 	if len(grads) == 0 {
 		return
 	}
-	graph := b.program.CreateGraph(bucketed{b, u.params}.reduce, in...)
+	graph := b.program.CreateGraph(bucketed{b, u.owned}.reduce, in...)
 	for _, t := range graph.Outputs() {
 		b.gradients[t] = true
 	}
@@ -165,7 +185,7 @@ func (u *unit) finish() {
 }
 
 func (u *unit) setShards(shards []*ir.Tensor) {
-	for i, p := range u.params {
+	for i, p := range u.owned {
 		p.reduced = shards[min(i, len(shards)-1)] // after an error there is one
 	}
 }

@@ -2,9 +2,10 @@
 //
 // A [Topology] is a machine: replicas of one or more IPUs each, gathered in link domains. It comes in three shapes. In
 // a clique (one host, one switch) every pair is linked. In a ladder two columns of IPUs are linked up the sides (rails)
-// and across (rungs), and the ends are open or joined, top to bottom. Domains are joined by GW-Links. [Topology.Rings]
-// gives, for the members of a group and a ring by GCL's name, the order in which a ring visits them. The package knows
-// nothing of methods, data or time: it holds speeds as numbers for others to reckon with.
+// and across (rungs), and the ends are open or joined, top to bottom. Domains are joined by GW-Links. They are ranges
+// of replica ids, or on cliques whatever [Config].Domains says. [Topology.Rings] gives, for the members of a group and
+// a ring by GCL's name, the order in which a ring visits them. The package knows nothing of methods, data or time: it
+// holds speeds as numbers for others to reckon with.
 //
 // The open ladder of eight IPUs, even ids on the left, odd ids on the right. Every line is a bundle of two parallel
 // links:

@@ -19,7 +19,7 @@ type Rings struct {
 // but none twice. A ring that does not fit the number of IPUs per replica, or the ends of the ladder, is an error.
 // [Auto] always fits:
 //
-//	clique                              rank order
+//	clique                              rank order; where Config.Domains is no ranges, rank order domain by domain
 //	ladder, 1 IPU per replica           peripheral-ring
 //	joined ladder, 2, 4, 8 per replica  rung-ring-2, -4, -8; other numbers take the same order
 //	open ladder, 2 per replica          ring-on-line; other numbers take the same order
@@ -89,20 +89,28 @@ func (t Topology) order(way course, name RingName, members []int) []int {
 	for rank := range ranks {
 		ranks[rank] = rank
 	}
+	place := func(rank int) int { return t.place(members[rank]) }
 	if t.shape == Clique && name == Auto {
-		return ranks
+		if t.dealt == nil {
+			return ranks
+		}
+		slices.SortStableFunc(ranks, func(a, b int) int {
+			return cmp.Compare(t.Domain(members[a]), t.Domain(members[b]))
+		})
+		return fromZero(ranks)
 	}
 	// Domain by domain; every other one, of those that have members, is passed in reverse.
-	slices.SortFunc(ranks, func(a, b int) int { return cmp.Compare(members[a], members[b]) })
+	slices.SortFunc(ranks, func(a, b int) int { return cmp.Compare(place(a), place(b)) })
 	reversed := false
 	for rest := ranks; len(rest) > 0; reversed = !reversed {
-		lo, hi := t.DomainReplicas(t.Domain(members[rest[0]]))
+		domain := t.Domain(members[rest[0]])
+		lo, hi := t.starts[domain], t.starts[domain+1]
 		n := 0
-		for n < len(rest) && members[rest[n]] < hi {
+		for n < len(rest) && place(rest[n]) < hi {
 			n++
 		}
 		slices.SortFunc(rest[:n], func(a, b int) int {
-			return cmp.Compare(way.position(members[a]-lo, hi-lo), way.position(members[b]-lo, hi-lo))
+			return cmp.Compare(way.position(place(a)-lo, hi-lo), way.position(place(b)-lo, hi-lo))
 		})
 		if reversed {
 			slices.Reverse(rest[:n])

@@ -20,12 +20,14 @@ type Speeds struct {
 // DefaultSpeeds returns the speeds that stand in for what a caller leaves out:
 //
 //	kind       bytes/s   latency  source
-//	ipu-link   16e9      1 us     Bow-2000 datasheet, "Overview": IPU-Link 512 Gb/s, which does not say of how many links nor
-//	                              whether one way or both. Read here as a bundle of two, both ways together (the cautious
-//	                              reading). The latency has no source: an assumption, set your own.
-//	gw-link    12.5e9    5 us     Bow-2000 datasheet, "Overview": two GW-Links of 100 Gb/s. The latency is an assumption.
-//	host-link  22e9      50 ns    measured for this project on a two-core host: copying from memory on one thread, and one
-//	                              way of a shared-memory ping-pong.
+//	ipu-link   16e9      1 us     Bow-2000 datasheet, "Overview": IPU-Link 512 Gb/s, which does not say
+//	                              of how many links nor whether one way or both. Read here as a bundle
+//	                              of two, both ways together (the cautious reading). The latency has no
+//	                              source: an assumption, set your own.
+//	gw-link    12.5e9    5 us     Bow-2000 datasheet, "Overview": two GW-Links of 100 Gb/s. The latency
+//	                              is an assumption.
+//	host-link  22e9      50 ns    measured for this project on a two-core host: copying from memory on
+//	                              one thread, and one way of a shared-memory ping-pong.
 func DefaultSpeeds() Speeds {
 	return Speeds{
 		IPULink:  Speed{BytesPerSecond: 16e9, Latency: time.Microsecond},

@@ -26,10 +26,11 @@ var shapeNames = enum.New[Shape]("shape",
 // String returns "clique", "open ladder" or "joined ladder".
 func (s Shape) String() string { return shapeNames.String(s) }
 
-// Config describes a machine. Only Replicas has no default.
+// Config describes a machine. Only Replicas, or Domains in its place, has no default.
 type Config struct {
 	Shape          Shape  // of each link domain
 	Replicas       []int  // how many replicas each link domain holds: {8} is one host with eight, {4, 4} two with four
+	Domains        []int  // in place of Replicas: the domain of each replica, in any order on cliques, as {0, 1, 0, 1}
 	IPUsPerReplica int    // 0: one
 	IOTiles        int    // tiles of each IPU that carry messages, at most [MaxIOTiles]; 0: [DefaultIOTiles]
 	Speeds         Speeds // zero fields: the defaults of [DefaultSpeeds]
@@ -45,12 +46,14 @@ type Topology struct {
 	shape  Shape
 	ipus   int   // per replica
 	tiles  int   // for messages, per IPU
-	starts []int // first replica of each domain, then the number of replicas
+	starts []int // first replica of each domain, or first place where dealt is set, then the number of replicas
+	dealt  []int // nil, or by replica: its place, counting domain by domain, where domains are no ranges of replicas
 	speeds Speeds
 }
 
-// New checks a description and returns the machine. Errors: an unknown shape, no domain, a domain without replicas, a
-// negative number, more IPUs than an int can count, a speed that is not finite, joined ends on half a rung.
+// New checks a description and returns the machine. It copies what it keeps. Errors: an unknown shape, no domain, a
+// domain without replicas, a negative number, more IPUs than an int can count, a speed that is not finite, joined ends
+// on half a rung, Replicas and Domains at once, Domains that are no ranges on a ladder.
 func New(c Config) (Topology, error) {
 	if err := shapeNames.Check(c.Shape); err != nil {
 		return Topology{}, fmt.Errorf("topology: %w", err)
@@ -64,10 +67,11 @@ func New(c Config) (Topology, error) {
 	}
 	t := Topology{shape: c.Shape, ipus: max(c.IPUsPerReplica, 1), tiles: cmp.Or(c.IOTiles, DefaultIOTiles),
 		starts: []int{0}}
-	if len(c.Replicas) == 0 {
-		return Topology{}, fmt.Errorf("topology: no link domain")
+	sizes, err := c.sizes()
+	if err != nil {
+		return Topology{}, err
 	}
-	for domain, n := range c.Replicas {
+	for domain, n := range sizes {
 		if n < 1 {
 			return Topology{}, fmt.Errorf("topology: link domain %d holds %d replicas", domain, n)
 		}
@@ -82,11 +86,45 @@ func New(c Config) (Topology, error) {
 		}
 		t.starts = append(t.starts, t.Replicas()+n)
 	}
-	var err error
+	if !slices.IsSorted(c.Domains) {
+		if c.Shape != Clique {
+			return Topology{}, fmt.Errorf("topology: the replicas of a link domain that is an %v follow each other: "+
+				"Domains %v do not ascend", c.Shape, c.Domains)
+		}
+		next := slices.Clone(t.starts)
+		for _, domain := range c.Domains {
+			t.dealt = append(t.dealt, next[domain])
+			next[domain]++
+		}
+	}
 	if t.speeds, err = c.Speeds.complete(); err != nil {
 		return Topology{}, err
 	}
 	return t, nil
+}
+
+// sizes is how many replicas each link domain holds.
+func (c Config) sizes() ([]int, error) {
+	switch {
+	case len(c.Replicas) > 0 && len(c.Domains) > 0:
+		return nil, fmt.Errorf("topology: Replicas and Domains say the same twice: leave one of them out")
+	case len(c.Replicas) > 0:
+		return c.Replicas, nil
+	case len(c.Domains) == 0:
+		return nil, fmt.Errorf("topology: no link domain")
+	}
+	sizes := make([]int, 0, len(c.Domains))
+	for replica, domain := range c.Domains {
+		if domain < 0 || domain >= len(c.Domains) {
+			return nil, fmt.Errorf("topology: replica %d of %d is in link domain %d: they are numbered from 0 on",
+				replica, len(c.Domains), domain)
+		}
+		for len(sizes) <= domain {
+			sizes = append(sizes, 0)
+		}
+		sizes[domain]++
+	}
+	return sizes, nil
 }
 
 // Shape returns the shape of the link domains.
@@ -125,16 +163,25 @@ func (t Topology) Domain(replica int) int {
 	if replica < 0 || replica >= t.Replicas() {
 		return -1
 	}
-	domain, found := slices.BinarySearch(t.starts, replica)
+	domain, found := slices.BinarySearch(t.starts, t.place(replica))
 	if !found {
 		domain--
 	}
 	return domain
 }
 
-// DomainReplicas returns the ids of the replicas in a link domain, from lo up to but not including hi.
+// place is where a replica comes if the replicas of one domain after the other are counted.
+func (t Topology) place(replica int) int {
+	if t.dealt != nil {
+		return t.dealt[replica]
+	}
+	return replica
+}
+
+// DomainReplicas returns the ids of the replicas in a link domain, from lo up to but not including hi. It returns 0 and
+// 0 if there is no such domain, or if domains are no ranges of replicas, as Config.Domains can have them.
 func (t Topology) DomainReplicas(domain int) (lo, hi int) {
-	if domain < 0 || domain >= t.Domains() {
+	if domain < 0 || domain >= t.Domains() || t.dealt != nil {
 		return 0, 0
 	}
 	return t.starts[domain], t.starts[domain+1]
@@ -144,8 +191,7 @@ func (t Topology) DomainReplicas(domain int) (lo, hi int) {
 func (t Topology) String() string {
 	sizes := make([]string, t.Domains())
 	for d := range sizes {
-		lo, hi := t.DomainReplicas(d)
-		sizes[d] = fmt.Sprint(hi - lo)
+		sizes[d] = fmt.Sprint(t.starts[d+1] - t.starts[d])
 	}
 	text := fmt.Sprintf("%v of %s replicas", t.shape, strings.Join(sizes, "+"))
 	switch {
@@ -153,6 +199,9 @@ func (t Topology) String() string {
 		return "no replicas"
 	case t.Replicas() == 1:
 		text = strings.TrimSuffix(text, "s")
+	}
+	if t.dealt != nil {
+		text += ", dealt out"
 	}
 	if t.ipus > 1 {
 		text += fmt.Sprintf(", %d IPUs each", t.ipus)

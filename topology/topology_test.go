@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,11 @@ func TestNewErrors(t *testing.T) {
 		{topology.Config{Replicas: []int{4}, Speeds: topology.Speeds{IPULink: topology.Speed{BytesPerSecond: math.NaN()}}}, "ipu-link of NaN bytes per second"},
 		{topology.Config{Replicas: []int{4}, Speeds: topology.Speeds{HostLink: topology.Speed{BytesPerSecond: math.Inf(1)}}}, "host-link of +Inf bytes per second"},
 		{topology.Config{Replicas: []int{4}, Speeds: topology.Speeds{HostLink: topology.Speed{Latency: -time.Second}}}, "host-link with a latency of -1s"},
+		{topology.Config{Replicas: []int{2}, Domains: []int{0, 0}}, "Replicas and Domains say the same twice"},
+		{topology.Config{Domains: []int{0, 2}}, "replica 1 of 2 is in link domain 2: they are numbered from 0 on"},
+		{topology.Config{Domains: []int{0, -1}}, "replica 1 of 2 is in link domain -1"},
+		{topology.Config{Domains: []int{2, 0, 2}}, "link domain 1 holds 0 replicas"},
+		{topology.Config{Domains: []int{0, 1, 0}, Shape: topology.OpenLadder}, "the replicas of a link domain that is an open ladder follow each other: Domains [0 1 0] do not ascend"},
 	} {
 		m, err := topology.New(c.config)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -60,6 +67,85 @@ func TestNewErrors(t *testing.T) {
 		if m.Replicas() != 0 {
 			t.Errorf("%+v: a machine of %d replicas beside the error", c.config, m.Replicas())
 		}
+	}
+}
+
+// TestDomains: replicas may lie in domains in any way; where they lie in ranges the machine is the same as by Replicas.
+func TestDomains(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []topology.Shape{topology.Clique, topology.OpenLadder} {
+		one := machine(t, topology.Config{Shape: shape, Domains: []int{0, 0, 0, 1, 2, 2}})
+		other := machine(t, topology.Config{Shape: shape, Replicas: []int{3, 1, 2}})
+		if !reflect.DeepEqual(one, other) {
+			t.Errorf("%+v, want %+v", one, other)
+		}
+	}
+	domains := []int{1, 0, 2, 0, 0, 1, 0, 2, 0}
+	m := machine(t, topology.Config{Domains: domains, IPUsPerReplica: 2})
+	domains = slices.Clone(domains)
+	if got := m.String(); got != "clique of 5+2+2 replicas, dealt out, 2 IPUs each" {
+		t.Error(got)
+	}
+	if m.Replicas() != 9 || m.Domains() != 3 {
+		t.Errorf("%d replicas in %d domains", m.Replicas(), m.Domains())
+	}
+	if lo, hi := m.DomainReplicas(0); lo != 0 || hi != 0 {
+		t.Errorf("domain 0 is %d to %d", lo, hi)
+	}
+	for a := range domains {
+		if m.Domain(a) != domains[a] {
+			t.Errorf("replica %d is in domain %d, want %d", a, m.Domain(a), domains[a])
+		}
+		for b := range domains {
+			want := topology.Link{Kind: topology.HostLink, Count: 2}
+			if domains[a] != domains[b] {
+				want.Kind = topology.GWLink
+			}
+			if a == b {
+				want = topology.Link{}
+			}
+			if got := m.ReplicaLink(a, b); got != want {
+				t.Errorf("replicas %d and %d: %v, want %v", a, b, got, want)
+			}
+		}
+	}
+	// Domain by domain, and no hop more between domains than there are domains; a named ring as it is on ladders.
+	for _, x := range []struct {
+		name    topology.RingName
+		members []int
+		want    []int
+	}{
+		{topology.Auto, all(m), []int{0, 5, 2, 7, 1, 3, 4, 6, 8}},
+		{topology.Auto, []int{1, 3, 6}, []int{0, 1, 2}},
+		{topology.Auto, []int{8, 0, 3, 5}, []int{0, 2, 1, 3}},
+		{topology.RungRing2, all(m), nil},
+	} {
+		r := rings(t, m, x.name, x.members)
+		if x.want != nil && !slices.Equal(r.First, x.want) {
+			t.Errorf("%v of %v: %v, want %v", x.name, x.members, r.First, x.want)
+		}
+		crossed := 0
+		for _, hop := range hops(m, r.First, x.members) {
+			if hop.Kind == topology.GWLink {
+				crossed++
+			}
+		}
+		if held := map[int]bool{}; crossed > 0 {
+			for _, member := range x.members {
+				held[m.Domain(member)] = true
+			}
+			if crossed != len(held) {
+				t.Errorf("%v of %v: %v crosses %d times, %d domains", x.name, x.members, r.First, crossed, len(held))
+			}
+		}
+	}
+	// A named ring visits the replicas of each domain as on a machine whose domains are ranges.
+	ranges := machine(t, topology.Config{Replicas: []int{5, 2, 2}, IPUsPerReplica: 2})
+	sorted := []int{1, 3, 4, 6, 8, 0, 5, 2, 7} // by place
+	want := rings(t, ranges, topology.RungRing2, all(ranges)).First
+	got := rings(t, m, topology.RungRing2, sorted).First
+	if !slices.Equal(got, want) {
+		t.Errorf("rung-ring-2: %v, want %v", got, want)
 	}
 }
 

@@ -10,10 +10,16 @@ import (
 // TestAnyInput: no call panics.
 func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
+		Functions: map[string]any{
+			"AppendCall": transport.AppendCall, "ParseCall": transport.ParseCall,
+			"AppendError": transport.AppendError, "ParseError": transport.ParseError,
+		},
 		Types: []any{transport.AbortError{}, transport.ArgumentError{}, transport.BatchError{}, transport.Call{},
 			transport.Checker{}, transport.ClosedError{},
-			transport.DeadlockError{}, transport.Kind(0), transport.LateError{}, transport.Memory{},
-			transport.MismatchError{}, transport.RoundError{}, transport.Transfer{},
+			transport.DeadlockError{}, transport.Kind(0), transport.LateError{}, transport.Link{},
+			transport.LinkClass(0), transport.LostError{}, transport.Memory{},
+			transport.MismatchError{}, transport.NativeCollective{}, transport.NativeElement(0),
+			transport.NativeKind(0), transport.NativeOperator(0), transport.RoundError{}, transport.Transfer{},
 			transport.UnmatchedError{}},
 	})
 }

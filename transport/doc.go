@@ -11,14 +11,14 @@
 //	    {Recv     from 1  tag 0  buf B}  ◀─────     {Send     to 0    tag 0  buf Z}           B = Z
 //	])                                          ])
 //
-// A transport knows neither dtypes nor methods nor groups. Peers are replica ids, buffers are bytes, and what the
-// bytes mean travels with them as an opaque fingerprint, the [Call], which both sides compare before a byte of the
-// payload is written.
+// But for [Native], a transport knows neither dtypes nor methods nor groups. Peers are replica ids, buffers are bytes,
+// and what the bytes mean travels with them as an opaque fingerprint, the [Call], which both sides compare before a
+// byte of the payload is written.
 //
 // # Rules for a caller
 //
 //   - One Exchange at a time on an Endpoint. [Endpoint.Dup] opens an independent lane.
-//   - A send may complete only when its receive does: never rely on buffering.
+//   - A send may complete only when its receive does, or sooner: never rely on buffering, nor on its absence.
 //   - Within one round, the transfers to one peer carry tags 0, 1, 2, ... and so do the transfers from it. In a batch
 //     they may stand in any order; no tag comes twice, which a transport checks ([Checker]). Rounds one after the other
 //     may have the same Call, Round included: what a replica sends in one has been taken before it begins the next.
@@ -35,6 +35,16 @@
 //     around one of these keeps its own text. Across processes their types and fields arrive, and the texts of other
 //     causes.
 //
+// # Buffered sends
+//
+// A transport may take a send into memory of its own, as sockets do. The sender's Exchange then ends before the
+// receiver has come, and a receiver that is in another call, or has closed, may show at the sender no sooner than at a
+// later call on any lane, or at Close. Two rules keep every mismatch findable:
+//
+//   - At most [MaxUnread] messages from one replica to another, on one lane, are unread. A sender waits for room.
+//   - A message of a call that its receiver has completed without reading it is a *MismatchError at the receiver's next
+//     wait or Close. One whose receiver has closed is a *ClosedError at the sender's next transfer with it, or Close.
+//
 // # What an endpoint may offer beside
 //
 // Found by a type assertion:
@@ -42,6 +52,9 @@
 //	PeerMemory   members of a group read and write each other's buffers, in rounds
 //	Boards       members of a group publish small messages for each other to read
 //	Shared       endpoints in one process find each other's users
+//	Reporter     after an abort each replica tells the others what it was doing
+//	Linked       which replicas share a host, and what connects each pair
+//	Native       collectives that the transport's engine has of its own, as MPI does
 //
 // Package transporttest holds the suite that every transport passes.
 package transport

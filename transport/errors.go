@@ -82,6 +82,16 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("replica %d has closed its endpoint", e.Replica)
 }
 
+// LostError says that the connection to a replica ended without a word: its process died, its host fell silent, or the
+// network between failed. It aborts the endpoints of all who notice.
+type LostError struct {
+	Replica int   // that was lost
+	Err     error // what the connection said
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("replica %d is lost: %v", e.Replica, e.Err) }
+func (e *LostError) Unwrap() error { return e.Err }
+
 // AbortError is what every Exchange returns once a replica has aborted.
 type AbortError struct {
 	Replica int // where it began

@@ -11,8 +11,9 @@ type Endpoint interface {
 	Size() int
 
 	// Exchange carries out one round: all transfers of the batch, at once, in no particular order but that of the
-	// folds. It returns nil when every receive has its bytes and every send has been taken. On an error what the
-	// receive buffers hold is unspecified, and the endpoint is aborted everywhere (but see BatchError and ErrBusy).
+	// folds. It returns nil when every receive has its bytes and every send has been taken: by its receiver, or into
+	// the transport's own memory (see "Buffered sends"). On an error what the receive buffers hold is unspecified, and
+	// the endpoint is aborted everywhere (but see BatchError and ErrBusy).
 	//
 	// The buffers belong to the transport until Exchange returns, and not a moment longer. A context that is done, even
 	// before the call, counts as a failure of the round and aborts; an endpoint that is closed, or is in another call
@@ -22,7 +23,12 @@ type Endpoint interface {
 
 	// Dup opens an independent lane between the same replicas. Every replica calls it, in the same order
 	// relative to its other Dup calls on this endpoint; the k-th Dup of one replica meets the k-th of the others.
+	// Dup never waits for another replica: what connects the ends of a lane is made when the lane is first used.
 	Dup(ctx context.Context) (Endpoint, error)
+
+	// Done is closed by the first abort, wherever it was: on any replica, on any lane. Err then says why. All lanes of
+	// a replica have the same channel.
+	Done() <-chan struct{}
 
 	// Err is why Exchange would fail on this endpoint: the *AbortError or *ClosedError as far as this replica knows, or
 	// nil. It costs some nanoseconds, and may be called at any time by any goroutine.
@@ -34,8 +40,12 @@ type Endpoint interface {
 
 	// Close says that this replica takes part no more. Transfers of others that wait for it fail with a *ClosedError,
 	// or with a *MismatchError where it can be told that they are in another call than this replica was at last. An
-	// Exchange in progress on this endpoint fails, and Close returns when it has left its buffers. Closing twice is
-	// allowed.
+	// Exchange in progress on this endpoint fails, and Close returns when it has left its buffers. Closing the first
+	// endpoint of a replica closes its Dups. Closing twice is allowed.
+	//
+	// The error is the *MismatchError, *UnmatchedError or *ClosedError of a message that ended without its receiver, as
+	// far as Close can know and no call has told of it. Where sends are buffered, Close waits a bounded time for the
+	// receivers of messages that have not been taken. The endpoint is closed even if there is an error.
 	Close() error
 }
 
@@ -64,6 +74,11 @@ func (k Kind) String() string {
 
 // MaxTag is the greatest tag. It bounds what a transport keeps for one pair of replicas.
 const MaxTag = 1<<16 - 1
+
+// MaxUnread is how many messages from one replica to another, on one lane, a transport that buffers sends may hold that
+// the receiver has not read. It bounds how many calls a replica can be ahead of another, and so the number of calls
+// that a replica remembers to tell a message of a call gone by.
+const MaxUnread = 64
 
 // Transfer is one send or receive of a round.
 //

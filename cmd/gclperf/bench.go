@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/tensor"
@@ -26,15 +28,19 @@ type measurement struct {
 	P99            float64 `json:"p99_us"`
 	AlgBW          float64 `json:"algbw_gbps"`
 	BusBW          float64 `json:"busbw_gbps"`
-	Wrong          int     `json:"wrong"`
+	Wrong          int     `json:"wrong"` // -1 where results are not checked
 	Allocs         float64 `json:"allocs"`
+	Load           float64 `json:"load"` // cores that other programs kept busy meanwhile; -1 where that is not known
+	origin
 }
 
 // bench measures what the settings ask for.
 type bench struct {
 	settings *settings
+	origin   origin
 	out      output
 	log      *complaints
+	status   *status
 	tamper   func(replica int, result []byte)
 	seen     []measurement // by replica 0
 
@@ -45,32 +51,44 @@ type bench struct {
 func (b *bench) wrong() int {
 	sum := 0
 	for _, m := range b.seen {
-		sum += m.Wrong
+		sum += max(m.Wrong, 0)
 	}
 	return sum
 }
 
-// run measures everything, on replicas that live for all of it.
-func (b *bench) run(ctx context.Context) error {
-	s := b.settings
-	b.moved = newPattern(s.dtype, gcl.Local, s.n)
+// newBench makes the values that all replicas of this process work on.
+func newBench(s *settings, out output, status *status, tamper func(replica int, result []byte)) *bench {
+	b := &bench{settings: s, origin: newOrigin(s, time.Now()), out: out,
+		log: &complaints{to: status}, status: status, tamper: tamper,
+		moved: newPattern(s.dtype, gcl.Local, s.n)}
 	if slices.ContainsFunc(s.collectives, collective.reduces) { // else the operator need not take the type
 		b.reduced = newPattern(s.dtype, s.op, s.n)
 	}
-	return s.transport.run(ctx, s.n, func(ctx context.Context, c *gcl.Comm) error {
-		return typed[s.dtype].measure(ctx, c, b)
-	})
+	return b
+}
+
+// replica measures everything at one replica.
+func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
+	clerk := c
+	if b.settings.processes { // a lane of its own: nothing but the measured calls goes over the sockets of theirs
+		var err error
+		if clerk, err = c.Dup(ctx); err != nil {
+			return err
+		}
+	}
+	return typed[b.settings.dtype].measure(ctx, c, clerk, b)
 }
 
 // note takes a measurement, at replica 0.
 func (b *bench) note(m measurement) error {
+	b.status.end()
 	b.seen = append(b.seen, m)
 	return b.out.add(m)
 }
 
 // byType is what a program must do for each element type.
 type byType struct {
-	measure func(context.Context, *gcl.Comm, *bench) error
+	measure func(ctx context.Context, c, clerk *gcl.Comm, b *bench) error
 	probe   func(context.Context, gcl.Operator) error
 }
 
@@ -102,9 +120,16 @@ func probeType[T tensor.Element](ctx context.Context, op gcl.Operator) error {
 	return err
 }
 
-// measureAll is the body of a replica.
-func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) error {
+// measureAll is the body of a replica. Calls on c are measured; by clerk the replicas tell each other about it.
+func measureAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *bench) error {
 	s := b.settings
+	for _, m := range s.methods { // before anything is measured
+		for _, i := range s.implementations {
+			if _, err := c.With(gcl.Options{Method: m, Implementation: i, Reproducible: s.reproducible}); err != nil {
+				return err
+			}
+		}
+	}
 	largest := 0
 	for _, coll := range s.collectives {
 		for _, size := range s.sizes {
@@ -121,6 +146,10 @@ func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) er
 		return err
 	}
 	defer freeSecond()
+	if clerk.Rank() == 0 {
+		defer b.status.end() // after an error
+	}
+	done, all := 0, len(s.collectives)*len(s.methods)*len(s.implementations)*len(s.sizes)*len(s.places)
 	for _, coll := range s.collectives {
 		p := b.moved
 		if coll.reduces() {
@@ -136,6 +165,7 @@ func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) er
 				for _, size := range s.sizes {
 					count := coll.count(size, s.dtype.Size(), s.n)
 					if count == last { // rounded up to the same as the size before
+						done += len(s.places)
 						continue
 					}
 					last = count
@@ -147,7 +177,11 @@ func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) er
 						if o.op, o.root = s.op, s.root; s.batch {
 							o.together(measured)
 						}
-						r := runner[T]{bench: b, comm: measured, clerk: c, operand: o, pattern: p}
+						if done++; clerk.Rank() == 0 {
+							b.status.begin(fmt.Sprintf("# %v of %s, %v, %v (%d of %d)",
+								coll, formatSize(size), m, i, done, all))
+						}
+						r := runner[T]{bench: b, comm: measured, clerk: clerk, operand: o, pattern: p}
 						if err := r.measure(ctx, count); err != nil {
 							return err
 						}
@@ -163,10 +197,10 @@ func measureAll[T tensor.Element](ctx context.Context, c *gcl.Comm, b *bench) er
 func (b *bench) describe(c collective, p place, o gcl.Options, count int) measurement {
 	s := b.settings
 	out := measurement{
-		Collective: c.String(), Transport: s.transport.name, Implementation: o.Implementation.String(),
+		Collective: c.String(), Transport: s.transport, Implementation: o.Implementation.String(),
 		Method: o.Method.String(), N: s.n,
 		Bytes: c.larger(count, s.n) * s.dtype.Size(), Count: count, DType: s.dtype.String(), Op: "none",
-		Root: -1, Place: p.String(),
+		Root: -1, Place: p.String(), Wrong: -1, origin: b.origin,
 	}
 	if c.reduces() {
 		out.Op = s.op.String()

@@ -34,7 +34,7 @@ func parseCollectives(text string) ([]collective, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return nil, fmt.Errorf("-collective %q, want some of %s, or all", name, strings.Join(names, ", "))
+			return nil, unknown("-collective", name, append(names, "all"))
 		}
 		out = append(out, collective(i))
 	}

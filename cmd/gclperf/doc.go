@@ -2,7 +2,11 @@
 //
 //	go run ./cmd/gclperf -collective allreduce -n 8
 //	go run ./cmd/gclperf -collective all -n 2 -method auto,direct,clockwise_ring -min 8 -max 64MiB -svg perf.svg
+//	go run ./cmd/gclperf -b 8 -e 64M -f 8
 //	go run ./cmd/gclperf -collective allreduce -n 8 -json
+//	go run ./cmd/gclperf -n 8 -out all.csv
+//	gclperf -transport tcp -n 4
+//	mpirun -np 4 gclperf
 //
 // Sizes are nccl-tests': bytes of the larger of a replica's two buffers, rounded up to whole elements for each replica.
 //
@@ -24,8 +28,57 @@
 //
 // The data differs by replica and index, and is such that every partial result is exact in the element type, so that
 // results are compared bit for bit. One call before the timed ones and one after them are checked at every size.
-// #wrong counts elements, over all replicas. The timed calls of an in-place reduction work on zeros, since real data
-// would grow with each.
+// #wrong counts elements, over all replicas. With -c 3 it is three calls before and three after; with -c 0 nothing is
+// checked, and #wrong is N/A, in -json and -csv -1. The timed calls of an in-place reduction work on zeros, since real
+// data would grow with each.
+//
+// Heap allocations are counted around eighths of the timed calls; allocs is the median of these, for a call, summed up
+// over all replicas.
+//
+// The table has the columns of nccl-tests in their order, and is 120 characters wide at most. redop is spelled as -op
+// takes it. With -v a comment below each row has p90, p99 and allocations, in the columns of the row.
+//
+// # Flags of nccl-tests
+//
+//	-b -e -f -d -o -r    -min -max -factor -dtype -op -root
+//	-w                   warm-up calls; two are made at least, since they say how long a call takes
+//	-c                   checked calls before the timed ones, and as many after them
+//	-n                   replicas here, and -iters is nccl-tests' -n
+//
+// Words are GCL's: ADD and float32. An unknown word, such as sum or float, is an error that says which word is meant.
+//
+// # Where it was measured
+//
+// Lines of -json and -csv end with fields that say where and how they were measured: version, date, machine, cores,
+// gomaxprocs, settings, and load. The table has them above and below. load is how many cores other programs kept busy
+// during the measurement, by the times in /proc/stat without those of gclperf's own processes on the host of replica 0;
+// what the hypervisor took counts as others'. It is -1 where there is no such file. Linux counts in ticks of 10 ms, so
+// the load of a measurement of a few ticks is a rough number.
+//
+// -out appends the measurements to a file too, so that one file can have several runs, of several machines: all.csv,
+// all.jsonl (an object on each line) or all.txt (the table). It refuses a file whose columns are others. What -out and
+// -svg cannot write is noticed before anything is measured.
+//
+// A measurement that takes longer than a second is named on standard error while it lasts, if that is a terminal.
+//
+// # Processes
+//
+//	started by           -transport        replicas                               -n
+//	hand                 inproc, not given goroutines of this process             2 if not given
+//	hand                 tcp, unix         processes that gclperf starts          2 if not given
+//	hand                 mpi               processes that mpirun starts           2 if not given
+//	gclrun, mpirun, ...  tcp, unix, mpi    this process is one replica of a job   the job's; another one is an error
+//	gclrun, mpirun, ...  not given         the same, over the job's transport     the job's
+//
+// gclperf starts its processes as gclrun does, on this host, with its own arguments. Replica 0 prints the table; the
+// others print on standard error if at all. When a process dies gclperf names it. The others end by the errors that
+// they get, and those that do not within 5 s are killed. On Linux all are killed when gclperf itself is.
+//
+// All statistics mean the same as among goroutines: times are those of the slowest replica, and allocations those of
+// all. Each process keeps its own until the timed calls are over. Collectives on another lane then put them together;
+// the barrier before each batch is on that lane too.
+//
+// # Options, memory, exit code
 //
 // The environment variable GCL_OPTIONS (docs/options.md) overrides -method, -implementation and -reproducible, and
 // sets what there is no flag for. The table says so, and has the method and implementation that were measured; -svg
@@ -33,8 +86,9 @@
 //
 // Before anything is allocated, what the largest size takes (two buffers for each replica, and what the methods keep of
 // scratch memory and copies) is compared with the memory that there is: on Linux MemAvailable and the limits of
-// cgroups, elsewhere the address space. Too much is an error, with exit code 2.
+// cgroups, elsewhere the address space. A job on several hosts looks at each host for the replicas that are on it. Too
+// much is an error, with exit code 2.
 //
-// The exit code is 0, or 1 when a value was wrong or a collective failed, 2 when the flags are wrong or ask for more
-// memory than there is, 130 after an interrupt.
+// The exit code is 0, or 1 when a value was wrong or a collective or a process failed, 2 when the flags are wrong or
+// ask for more memory than there is, 130 after Ctrl-C and 143 after SIGTERM.
 package main

@@ -3,16 +3,47 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/leaktest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+// asGclperf is set in the environment of a process that is gclperf. Its value says what one replica does to the result
+// of its second check: "wrong 1" changes a byte at replica 1, "die 1" ends the process of replica 1.
+const asGclperf = "GOGCL_GCLPERF"
+
+// TestMain is gclperf where it is started as that.
+func TestMain(m *testing.M) {
+	if what, ok := os.LookupEnv(asGclperf); ok {
+		command.Main("gclperf", func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+			return runTampered(ctx, args, stdout, stderr, tamperBy(what))
+		})
+	}
+	leaktest.Main(m)
+}
+
+// tamperBy is what a value of asGclperf says.
+func tamperBy(what string) func(int, []byte) {
+	calls := 0
+	return func(replica int, result []byte) {
+		switch calls++; {
+		case calls != 2:
+		case what == fmt.Sprint("wrong ", replica):
+			result[len(result)-1] ^= 1
+		case what == fmt.Sprint("die ", replica):
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
+			select {}
+		}
+	}
+}
 
 // golden compares with a file in testdata, or writes it.
 func golden(t *testing.T, name string, got []byte) {

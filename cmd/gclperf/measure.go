@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 const (
 	warmUp       = 20 * time.Millisecond // of calls, before the timed ones
 	maxWarmUp    = 2000                  // calls
+	maxChecked   = 1000                  // calls that -c checks before the timed ones, and after them
 	shortestSpan = time.Millisecond      // of a batch
 	batches      = 20                    // that -time is divided into
 	minBatches   = 5
@@ -34,21 +36,22 @@ type runner[T tensor.Element] struct {
 	pattern *pattern
 }
 
-// measure checks a call, times many, and checks a call.
+// measure checks a call, times many, and checks a call. -c says how many are checked.
 func (r *runner[T]) measure(ctx context.Context, count int) error {
 	out := r.bench.describe(r.operand.collective, r.operand.place, r.comm.Options(), count)
-	if r.clerk.Rank() == 0 {
+	before := r.times()
+	if r.first() {
 		runtime.GC() // now rather than in the timed part; it empties caches too, which the first calls fill again
 	}
-	wrongFirst, err := r.checked(ctx, &out, "before")
+	wrongFirst, err := r.tries(ctx, &out, "before")
 	if err != nil {
 		return err
 	}
-	seconds, allocs, err := r.timed(ctx)
+	seconds, ownAllocs, err := r.timed(ctx)
 	if err != nil {
 		return err
 	}
-	wrongLast, err := r.checked(ctx, &out, "after")
+	wrongLast, err := r.tries(ctx, &out, "after")
 	if err != nil {
 		return err
 	}
@@ -59,6 +62,14 @@ func (r *runner[T]) measure(ctx context.Context, count int) error {
 	if err := gcl.AllReduceInPlace(ctx, r.clerk, seconds, gcl.Max); err != nil {
 		return err
 	}
+	after := r.times()
+	sums := []float64{ownAllocs, 0}
+	if r.bench.settings.beside {
+		sums[1] = after.own - before.own
+	}
+	if err := gcl.AllReduceInPlace(ctx, r.clerk, sums, gcl.Add); err != nil {
+		return err
+	}
 	if r.clerk.Rank() != 0 {
 		return nil
 	}
@@ -67,8 +78,22 @@ func (r *runner[T]) measure(ctx context.Context, count int) error {
 		micro(quantile(seconds, .99))
 	speed := float64(out.Bytes) / out.P50 / 1e3
 	out.AlgBW, out.BusBW = short(speed), short(speed*r.operand.collective.busFactor(out.N))
-	out.Wrong, out.Allocs = int(wrong[0]), short(allocs)
+	if r.bench.settings.tries > 0 {
+		out.Wrong = int(wrong[0])
+	}
+	out.Allocs, out.Load = short(sums[0]), short(loadOf(before, after, sums[1]))
 	return r.bench.note(out)
+}
+
+// first reports whether this is the first replica of its process: the one that does what is to be done once a process.
+func (r *runner[T]) first() bool { return r.bench.settings.processes || r.clerk.Rank() == 0 }
+
+// times is what the machine's processors did so far, at the first replica of this process.
+func (r *runner[T]) times() (t cpuTimes) {
+	if r.first() {
+		t = readTimes(os.DirFS("/"))
+	}
+	return t
 }
 
 // micro is a time in microseconds, to a tenth of a nanosecond and never 0.
@@ -78,6 +103,18 @@ func micro(seconds float64) float64 { return max(math.Round(seconds*1e10), 1) / 
 func short(v float64) float64 {
 	out, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64) // of what it has just formatted
 	return out
+}
+
+// tries carries out as many checked calls as the settings want, and counts their wrong elements at this replica.
+func (r *runner[T]) tries(ctx context.Context, out *measurement, when string) (wrong int, err error) {
+	for range r.bench.settings.tries {
+		w, err := r.checked(ctx, out, when)
+		if err != nil {
+			return 0, err
+		}
+		wrong += w
+	}
+	return wrong, nil
 }
 
 // checked carries out a call and counts the wrong elements of its result at this replica.
@@ -98,8 +135,9 @@ func (r *runner[T]) checked(ctx context.Context, out *measurement, when string) 
 	return wrong, nil
 }
 
-// timed returns how many seconds a call took at this replica in each batch, or each call with -sync, and how many
-// allocations a call made, at all replicas together. All replicas have as many batches.
+// timed returns how many seconds a call took at this replica in each batch, or each call with -sync. All replicas have
+// as many batches. allocs are the allocations of a call by all replicas of this process, at the first of them; the
+// others have 0.
 //
 // The allocations are the median over parts of the time: what is made once and kept, such as room for one more message
 // in flight, is none of a call's.
@@ -153,13 +191,13 @@ func (r *runner[T]) span(ctx context.Context, calls int) (float64, error) {
 	return time.Since(start).Seconds() / float64(calls), nil
 }
 
-// mallocs is the number of allocations of the process so far, at replica 0. None is made while it counts.
+// mallocs is the number of allocations of the process so far, at its first replica. None is made while it counts.
 func (r *runner[T]) mallocs(ctx context.Context) (uint64, error) {
 	if err := r.clerk.Barrier(ctx); err != nil {
 		return 0, err
 	}
 	var m runtime.MemStats
-	if r.clerk.Rank() == 0 {
+	if r.first() {
 		runtime.ReadMemStats(&m)
 	}
 	return m.Mallocs, r.clerk.Barrier(ctx)
@@ -174,12 +212,19 @@ func (r *runner[T]) estimate(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if r.clerk.Rank() == 0 {
+	if r.first() {
 		runtime.GC() // now rather than in the timed part
 	}
+	s := r.bench.settings
+	switch {
+	case s.warm > 2:
+		return r.agreedSpan(ctx, s.warm-2)
+	case s.warm >= 0:
+		return each, nil
+	}
 	most := maxWarmUp
-	if iters := r.bench.settings.iters; iters > 0 {
-		most = min(most, iters)
+	if s.iters > 0 {
+		most = min(most, s.iters)
 	}
 	return r.agreedSpan(ctx, int(min(max(warmUp.Seconds()/each, 1), float64(most))))
 }

@@ -32,6 +32,10 @@ const (
 	// of replicas come on top, and are not counted.
 	pairBytes = 250
 
+	// socketBytes is what a replica keeps for each other one over sockets, on two lanes: 64 KiB of transport/tcp each,
+	// and as much in the kernel.
+	socketBytes = 4 * 64 << 10
+
 	// processBytes is what gclperf takes beside it all, patterns of values and binary included: 17 MiB of resident
 	// memory with -n 2 -sizes 8 (linux/amd64).
 	processBytes = 32 << 20
@@ -47,27 +51,28 @@ var addressBytes = map[int]float64{32: 3 << 30, 64: 1 << 47}[bits.UintSize]
 
 const byAddresses = "by the address space"
 
-// checkMemory returns an error if what is to be measured needs more memory than there is. known is false where nobody
+// checkMemory returns an error if what is to be measured needs more memory than there is. local is how many replicas
+// are on this host: n, but in a job on several. known is false where nobody
 // says how much is available: then the address space is what there is.
-func (s *settings) checkMemory(ctx context.Context, available float64, source string, known bool) error {
+func (s *settings) checkMemory(ctx context.Context, local int, available float64, source string, known bool) error {
 	if !known {
 		available, source = addressBytes, byAddresses
 	}
-	d := s.demand()
+	d := s.demand(local)
 	if d.total() <= available && available-d.total() < s.boundMethods(d) {
 		for _, coll := range s.collectives {
 			n, err := s.countMethods(ctx, coll, d.largest)
 			if err != nil {
 				return err
 			}
-			d.methods = max(d.methods, n)
+			d.methods = max(d.methods, n*float64(local)/float64(s.n))
 		}
 	}
 	if d.total() <= available {
 		return nil
 	}
 	text := fmt.Sprintf("%d replicas with two buffers of %s each need %s of memory",
-		s.n, formatBytes(d.buffer), formatBytes(d.total()))
+		local, formatBytes(d.buffer), formatBytes(d.total()))
 	if d.methods > 0 {
 		text += fmt.Sprintf(", of which the methods keep %s", formatBytes(d.methods))
 	}
@@ -75,9 +80,9 @@ func (s *settings) checkMemory(ctx context.Context, available float64, source st
 		text, formatBytes(available), source)
 }
 
-// demand adds up what the largest size takes, without the methods.
-func (s *settings) demand() demand {
-	n := float64(s.n)
+// demand adds up what the largest size takes on this host, which has so many of the replicas, without the methods.
+func (s *settings) demand(local int) demand {
+	n, here := float64(s.n), float64(local)
 	d := demand{largest: float64(s.sizes[len(s.sizes)-1])}
 	if slices.ContainsFunc(s.collectives, collective.perReplica) {
 		d.largest += n * float64(s.dtype.Size()) // rounded up for each replica
@@ -86,8 +91,11 @@ func (s *settings) demand() demand {
 	if d.largest >= hugePageBytes {
 		d.buffer = math.Ceil(d.largest/hugePageBytes)*hugePageBytes + hugePageBytes
 	}
-	d.buffers = 2 * n * d.buffer
+	d.buffers = 2 * here * d.buffer
 	d.rest = processBytes + pairBytes*n*n + pageTableShare*d.buffers
+	if s.processes {
+		d.rest = processBytes*here + socketBytes*here*n + pageTableShare*d.buffers
+	}
 	return d
 }
 
@@ -111,7 +119,7 @@ func (s *settings) countMethods(ctx context.Context, coll collective, bytes floa
 	for _, o := range options {
 		staged := s.staged(coll, o, bytes)
 		tried := []methods.Method{o.Method}
-		switch onePass := o.Implementation != gcl.Syncless &&
+		switch onePass := !s.processes && o.Implementation != gcl.Syncless &&
 			(o.Method == methods.Auto || o.Method == methods.Direct); {
 		case s.n == 1:
 			continue
@@ -119,6 +127,8 @@ func (s *settings) countMethods(ctx context.Context, coll collective, bytes floa
 			if !o.StageFragments {
 				staged = 0
 			}
+			tried = nil
+		case o.Method == methods.Native: // of which nobody knows what the engine keeps
 			tried = nil
 		case o.Method == methods.Auto: // broadcast is for few bytes
 			tried = slices.DeleteFunc(methods.All(), func(m methods.Method) bool { return m == methods.SendToAll })

@@ -14,7 +14,7 @@ import (
 // parsedFlags are the settings of a command line.
 func parsedFlags(t *testing.T, args string) *settings {
 	t.Helper()
-	s, err := parse(strings.Fields(args))
+	s, err := read(strings.Fields(args)).settings(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +77,39 @@ func TestMemoryTexts(t *testing.T) {
 			"and 1.2 GiB are available (says the test): want a smaller -max or -sizes, or a smaller -n"},
 		{"-sizes 64M -n 8 -method broadcast", 2.2 * gib, ""},
 	} {
-		err := parsedFlags(t, x.args).checkMemory(t.Context(), x.available, "says the test", true)
+		s := parsedFlags(t, x.args)
+		err := s.checkMemory(t.Context(), s.n, x.available, "says the test", true)
 		if err == nil != (x.want == "") || err != nil && err.Error() != x.want {
 			t.Errorf("%s in %s: %v, want %q", x.args, formatBytes(x.available), err, x.want)
 		}
 	}
-	err := parsedFlags(t, "-sizes 1G -n 1024").checkMemory(t.Context(), 0, "", false)
+	err := parsedFlags(t, "-sizes 1G -n 1024").checkMemory(t.Context(), 1024, 0, "", false)
 	if enough := math.MaxInt > math.MaxInt32; err == nil != enough {
 		t.Errorf("where nobody knows how much there is: %v", err)
+	}
+}
+
+// TestProcessMemory: a host has to have memory for the replicas that are on it, and there is no peer memory, so methods
+// keep slots.
+func TestProcessMemory(t *testing.T) {
+	const gib = 1 << 30
+	for _, x := range []struct {
+		local     int
+		available float64
+		want      string // "": enough
+	}{
+		{4, 9 * gib, "4 replicas with two buffers of 1 GiB each need 17.2 GiB of memory, of which the methods keep 9 GiB, " +
+			"and 9 GiB are available (says the test): want a smaller -max or -sizes, or a smaller -n"},
+		{4, 18 * gib, ""},
+		{1, 3 * gib, "1 replicas with two buffers of 1 GiB each need 4.29 GiB of memory, of which the methods keep 2.25 GiB, " +
+			"and 3 GiB are available (says the test): want a smaller -max or -sizes, or a smaller -n"},
+		{1, 5 * gib, ""},
+	} {
+		s := parsedFlags(t, "-transport tcp -n 4 -sizes 1G -method recursive_doubling")
+		err := s.checkMemory(t.Context(), x.local, x.available, "says the test", true)
+		if err == nil != (x.want == "") || err != nil && err.Error() != x.want {
+			t.Errorf("%d replicas in %s: %v, want %q", x.local, formatBytes(x.available), err, x.want)
+		}
 	}
 }
 

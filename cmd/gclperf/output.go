@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 )
 
@@ -14,12 +15,15 @@ type output interface {
 	end() error // after the last one, also after an error
 }
 
-func newOutput(s *settings, w io.Writer) output {
-	switch s.format {
+// newOutput makes an output. With headed what the file begins with is there already.
+func newOutput(s *settings, as format, w io.Writer, headed bool) output {
+	switch as {
 	case asJSON:
 		return &jsonOutput{to: w}
+	case asJSONLines:
+		return linesOutput{json.NewEncoder(w)}
 	case asCSV:
-		return &csvOutput{to: csv.NewWriter(w)}
+		return &csvOutput{to: csv.NewWriter(w), headed: headed}
 	}
 	return &table{to: w, settings: s}
 }
@@ -44,6 +48,26 @@ func (o *jsonOutput) end() error {
 	return e.Encode(o.all)
 }
 
+// linesOutput prints an object on each line, at once.
+type linesOutput struct{ to *json.Encoder }
+
+func (o linesOutput) add(m measurement) error { return o.to.Encode(m) }
+func (o linesOutput) end() error              { return nil }
+
+// fields are those of a measurement, in the order of the columns of CSV.
+func fields() []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[measurement]()),
+		func(f reflect.StructField) bool { return f.Anonymous })
+}
+
+// fieldNames are the columns of CSV.
+func fieldNames() (names []string) {
+	for _, f := range fields() {
+		names = append(names, f.Tag.Get("json"))
+	}
+	return names
+}
+
 // csvOutput prints a header and a line for each measurement, at once.
 type csvOutput struct {
 	to     *csv.Writer
@@ -52,10 +76,9 @@ type csvOutput struct {
 
 func (o *csvOutput) add(m measurement) error {
 	v := reflect.ValueOf(m)
-	var names, line []string
-	for i := range v.NumField() {
-		names = append(names, v.Type().Field(i).Tag.Get("json"))
-		switch f := v.Field(i); {
+	var line []string
+	for _, field := range fields() {
+		switch f := v.FieldByIndex(field.Index); {
 		case f.CanInt():
 			line = append(line, strconv.FormatInt(f.Int(), 10))
 		case f.CanFloat():
@@ -66,7 +89,7 @@ func (o *csvOutput) add(m measurement) error {
 	}
 	if !o.headed {
 		o.headed = true
-		if err := o.to.Write(names); err != nil {
+		if err := o.to.Write(fieldNames()); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,9 @@ func sample() []measurement {
 	m := measurement{
 		Collective: "allreduce", Transport: "inproc",
 		Implementation: "Auto", Method: "auto", N: 8, Bytes: 8, Count: 2, DType: "float32", Op: "ADD",
-		Root: -1, Place: "oop", P50: 0.7012, P90: 0.9, P99: 12.3456, AlgBW: 0.0114, BusBW: 0.01995,
+		Root: -1, Place: "oop", P50: 0.7012, P90: 0.9, P99: 12.3456, AlgBW: 0.0114, BusBW: 0.01995, Load: 0.25,
+		origin: origin{Version: "v1.2.3", Date: "2026-11-23T03:04:05Z", Machine: "Fast, Inc. linux/amd64", Cores: 8,
+			GOMAXPROCS: 4, Settings: `-time 100ms -c 1 GCL_OPTIONS={"method": "auto"}`},
 	}
 	ip := m
 	ip.Place, ip.P50, ip.Wrong, ip.Allocs = "ip", 1.25, 3, 0.25
@@ -40,7 +41,7 @@ func twoImplementations() []measurement {
 func printed(t *testing.T, s *settings, all []measurement) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	out := newOutput(s, &b)
+	out := newOutput(s, s.format, &b, false)
 	for _, m := range all {
 		if err := out.add(m); err != nil {
 			t.Fatal(err)
@@ -53,13 +54,18 @@ func printed(t *testing.T, s *settings, all []measurement) []byte {
 }
 
 func TestGolden(t *testing.T) {
+	both := []place{outOfPlace, inPlace}
 	for name, f := range map[string]format{"sample.txt": asTable, "sample.json": asJSON, "sample.csv": asCSV} {
 		golden(t, name, printed(t,
-			&settings{format: f, places: []place{outOfPlace, inPlace}, time: 100 * time.Millisecond}, sample()))
+			&settings{format: f, places: both, time: 100 * time.Millisecond, tries: 1}, sample()))
 	}
-	golden(t, "oop.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 20, sync: true, reproducible: true},
-		sample()[2:3]))
-	golden(t, "implementations.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 1}, twoImplementations()))
+	golden(t, "oop.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 20, sync: true, reproducible: true,
+		tries: 1, verbose: true}, sample()[2:3]))
+	golden(t, "implementations.txt", printed(t, &settings{places: []place{outOfPlace}, iters: 1, tries: 1},
+		twoImplementations()))
+	unchecked := sample()[:2]
+	unchecked[0].Wrong, unchecked[1].Wrong = -1, -1
+	golden(t, "verbose.txt", printed(t, &settings{places: both, time: time.Second, verbose: true}, unchecked))
 	if got := string(printed(t, &settings{format: asJSON}, nil)); got != "[]\n" {
 		t.Errorf("JSON of nothing: %q", got)
 	}
@@ -68,11 +74,8 @@ func TestGolden(t *testing.T) {
 // TestFields holds on to the fields of -json, which others read.
 func TestFields(t *testing.T) {
 	const want = "collective transport implementation method n bytes count dtype op root place p50_us p90_us p99_us " +
-		"algbw_gbps busbw_gbps wrong allocs"
-	var got []string
-	for i := range reflect.TypeFor[measurement]().NumField() {
-		got = append(got, reflect.TypeFor[measurement]().Field(i).Tag.Get("json"))
-	}
+		"algbw_gbps busbw_gbps wrong allocs load version date machine cores gomaxprocs settings"
+	got := fieldNames()
 	if strings.Join(got, " ") != want {
 		t.Errorf("fields %v, want %s", got, want)
 	}
@@ -83,12 +86,22 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestTableWidth checks that the columns of header and rows end in the same places.
+// TestTableWidth checks that the columns of header and rows end in the same places, and not beyond the 120th.
 func TestTableWidth(t *testing.T) {
-	s := &settings{places: []place{outOfPlace, inPlace}, time: time.Second}
+	s := &settings{places: []place{outOfPlace, inPlace}, time: time.Second, tries: 1, verbose: true}
+	all := sample()
+	for i := range all {
+		all[i].Op, all[i].Bytes, all[i].Count = "LOGICAL_AND", 1<<30, 1<<28
+		all[i].Load = -1 // not known
+		all[i].Allocs = []float64{0.0021187, 123.456789, 1234567}[i%3]
+		all[i].P50, all[i].P99 = 12345678, 1234567
+	}
 	width := 0
-	for line := range strings.Lines(string(printed(t, s, sample()))) {
-		if line[0] == ' ' || strings.Contains(line, "algbw") {
+	for line := range strings.Lines(string(printed(t, s, all))) {
+		if len(line) > 120+len("\n") {
+			t.Errorf("%d wide: %s", len(line)-1, line)
+		}
+		if line[0] == ' ' || strings.Contains(line, "algbw") || strings.Contains(line, "allocs") {
 			if width == 0 {
 				width = len(line)
 			}

@@ -15,7 +15,7 @@ import (
 // picture draws what was measured: a row for each collective, with time to the left and bus bandwidth to the right.
 func picture(s *settings, seen []measurement) *plot.Figure {
 	var title []string
-	title = append(title, fmt.Sprintf("%d replicas, %s, %v", s.n, s.transport.name, s.dtype))
+	title = append(title, fmt.Sprintf("%d replicas, %s, %v", s.n, s.transport, s.dtype))
 	if len(s.implementations) == 1 && s.implementations[0] != gcl.AutoImplementation {
 		title = append(title, s.implementations[0].String())
 	}
@@ -23,6 +23,11 @@ func picture(s *settings, seen []measurement) *plot.Figure {
 		title = append(title, "reproducible")
 	}
 	fig := &plot.Figure{Title: strings.Join(title, ", ")}
+	if len(seen) > 0 {
+		o := seen[0].origin
+		fig.Foot = fmt.Sprintf("gclperf %s, %s, %s, %d cores, GOMAXPROCS %d", o.Version, o.Date, o.Machine, o.Cores,
+			o.GOMAXPROCS)
+	}
 	for _, c := range s.collectives {
 		place := s.places[0]
 		// its root has nothing to copy in place, which is what other libraries measure
@@ -47,7 +52,7 @@ func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
 	times := plot.Panel{Title: what + ": time", X: x,
 		Y: plot.Axis{Label: "time of a call (p50)", Base: 10, Tick: formatMicro}}
 	speeds := plot.Panel{Title: what + ": bus bandwidth",
-		X: x, Y: plot.Axis{Label: "bus bandwidth (GB/s)", Base: 10, Tick: plot.Plain}}
+		X: x, Y: plot.Axis{Label: "bus bandwidth (GB/s)", Tick: plot.Plain}}
 	add := func(l plot.Line) {
 		times.Lines = append(times.Lines, l)
 		fast := l

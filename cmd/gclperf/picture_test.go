@@ -15,7 +15,7 @@ import (
 func TestPicture(t *testing.T) {
 	s := &settings{
 		implementations: []gcl.Implementation{gcl.AutoImplementation},
-		collectives:     []collective{allReduce, broadcast}, n: 8, transport: connections[0],
+		collectives:     []collective{allReduce, broadcast}, n: 8, transport: inproc,
 		methods: append([]methods.Method{methods.Auto}, methods.All()...),
 		dtype:   tensor.F32, op: gcl.Add, places: []place{outOfPlace, inPlace}, sizes: []int{8, 64 << 20},
 	}
@@ -25,7 +25,7 @@ func TestPicture(t *testing.T) {
 			for _, c := range s.collectives {
 				for _, p := range s.places {
 					seen = append(seen, measurement{Collective: c.String(), Method: m.String(), Implementation: "Auto",
-						Place: p.String(), N: 8, Bytes: size,
+						Place: p.String(), N: 8, Bytes: size, origin: sample()[0].origin,
 						P50: (.5 + float64(i)*math.Sqrt(float64(i))/3) * (1 + float64(size)/float64(2000+200*i))})
 				}
 			}
@@ -47,7 +47,7 @@ func TestPicture(t *testing.T) {
 // TestPictureOfImplementations wants a line of its own for each implementation, with its own points.
 func TestPictureOfImplementations(t *testing.T) {
 	s := &settings{
-		collectives: []collective{allReduce}, n: 8, transport: connections[0], methods: []methods.Method{methods.Auto},
+		collectives: []collective{allReduce}, n: 8, transport: inproc, methods: []methods.Method{methods.Auto},
 		dtype: tensor.F32, op: gcl.Add,
 		implementations: []gcl.Implementation{gcl.Syncless, gcl.Syncful}, places: []place{outOfPlace}, sizes: []int{8},
 	}

@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,9 @@ import (
 type settings struct {
 	collectives     []collective
 	n               int
-	transport       connection
+	beside          bool // this process is on the host of replica 0
+	transport       string
+	processes       bool // each replica is a process of its own
 	methods         []methods.Method
 	implementations []gcl.Implementation
 	reproducible    bool
@@ -32,12 +33,16 @@ type settings struct {
 	sizes []int // bytes, as asked for
 	iters int   // calls at each size, 0: as many as fit into time
 	time  time.Duration
+	warm  int // calls before the timed ones, -1: as many as fit into warmUp
+	tries int // checked calls before the timed ones, and as many after them
 	sync  bool
 	batch bool // calls are made by a gcl.Batch
 
-	format format
-	svg    string
-	floor  []floorPoint
+	format  format
+	verbose bool // the table has percentiles and allocations
+	svg     string
+	out     string // file to append to, "" for none
+	floor   []floorPoint
 }
 
 // maxReplicas bounds -n, since what replicas of one process need for messages between all of them grows with the
@@ -51,125 +56,18 @@ const (
 	asTable format = iota
 	asJSON
 	asCSV
+	asJSONLines // of -out only
 )
 
-// raw are the flags as given.
-type raw struct {
-	collective, transport, method, implementation string
-	dtype, op, place, min, max, sizes, svg, floor string
-	n, root, factor, iters                        int
-	time                                          time.Duration
-	reproducible, sync, batch, json, csv          bool
-}
-
-// flags declares the flags.
-func flags(r *raw) *flag.FlagSet {
-	f := flag.NewFlagSet("gclperf", flag.ContinueOnError)
-	f.StringVar(&r.collective, "collective", "allreduce",
-		"what to measure: some of "+strings.Join(collectiveNames(), ", ")+", with commas; or all")
-	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most", maxReplicas))
-	f.StringVar(&r.transport, "transport", "inproc", "what the replicas talk over: inproc, goroutines of one process")
-	f.StringVar(&r.method, "method", "auto", "methods, with commas: auto, or some of "+methodNames())
-	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless "+
-		"(messages), Syncful (barriers and each other's memory), Hybrid (Syncful here, where all replicas are on one "+
-		"host)")
-	f.BoolVar(&r.reproducible, "reproducible", false, "reduce in rank order, so that the bits do not depend on the "+
-		"method")
-	f.StringVar(&r.dtype, "dtype", "float32", "element type: "+dtypeNames())
-	f.StringVar(&r.op, "op", "ADD", "operator of a reduction: ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, "+
-		"SQUARE_ADD or LOCAL; in lower case too")
-	f.IntVar(&r.root, "root", 0, "`rank` that alone has the data or the result of a collective with a root")
-	f.StringVar(&r.place, "place", "both", "where the result goes: oop (out of place), ip (in place) or both")
-	f.StringVar(&r.min, "min", "8", "first `size` in bytes of the larger buffer of a replica: 8, 1K, 1KiB, 64MiB; K "+
-		"is 1024")
-	f.StringVar(&r.max, "max", "64MiB", "last `size`")
-	f.IntVar(&r.factor, "factor", 2, "each size is that many times the one before")
-	f.StringVar(&r.sizes, "sizes", "", "exactly these sizes, with commas, smaller ones first, in place of -min, -max "+
-		"and -factor")
-	f.IntVar(&r.iters, "iters", 0, "timed `calls` at each size, or a few more to fill a batch; 0: as many as -time "+
-		"allows")
-	f.DurationVar(&r.time, "time", 100*time.Millisecond, "timed calls last about so long at each size; a batch a "+
-		"twentieth of it, but 1ms at least")
-	f.BoolVar(&r.batch, "batch", false, "calls by a gcl.Batch, which has been put together before, in place of calls "+
-		"that are made one by one")
-	f.BoolVar(&r.sync, "sync", false, "a barrier before each call, which is timed by itself, in place of batches of "+
-		"calls back to back")
-	f.BoolVar(&r.json, "json", false, "print an array of JSON objects")
-	f.BoolVar(&r.csv, "csv", false, "print the fields of -json as CSV, line by line")
-	f.StringVar(&r.svg, "svg", "", "also draw time and bus bandwidth against size, a line for each method and "+
-		"implementation, into this `file`")
-	f.StringVar(&r.floor, "floor", "", "with -svg: draw the floor too, from this `file` in the CSV that "+
-		"bench/peers/arlimit.c prints")
-	return f
-}
-
-// usage explains the program.
-func usage(w interface{ Write([]byte) (int, error) }) {
-	var buffers, parts, once, around []string // by what count is of, and by factor
-	for i, name := range collectiveNames() {
-		switch c := collective(i); {
-		case c.perReplica():
-			parts = append(parts, name)
-		case c.rooted():
-			once, buffers = append(once, name), append(buffers, name)
-		default:
-			around, buffers = append(around, name), append(buffers, name)
-		}
-	}
-	fmt.Fprint(w, `gclperf measures collective communication and prints the table that users of nccl-tests know.
-
-  gclperf -collective allreduce -n 8
-  gclperf -collective all -n 2 -method auto,direct,clockwise_ring -svg perf.svg
-
-size is that of the larger of a replica's two buffers, rounded up to whole elements for each replica. count is in elements: of the buffer
-(`+strings.Join(buffers, ", ")+`) or for each replica (the others). time is the median (p50) over batches of calls back to back, each as long as its slowest replica.
-algbw is size / time; busbw is algbw x 2(n-1)/n (`+strings.Join(around, ", ")+`), (n-1)/n
-(`+strings.Join(parts, ", ")+`) or 1 (`+strings.Join(once, ", ")+`). #wrong counts
-wrong elements in one call before and one after the timed ones. allocs are heap allocations a call, by all replicas: the median over eighths of the timed calls.
-
-The environment variable GCL_OPTIONS, as in {"method": "clockwise_ring"}, overrides -method, -implementation and -reproducible: what is printed for a method or
-an implementation is what was measured, not what was asked for, and -svg draws only those that were asked for.
-
-The exit code is 0; 1 when a value was wrong or a collective failed; 2 when the flags are wrong, or ask for more memory than there is;
-130 after an interrupt.
-
-`)
-	f := flags(&raw{})
-	f.SetOutput(w)
-	f.PrintDefaults()
-}
-
-// parse reads and checks the flags. For -h the error is flag.ErrHelp.
-func parse(args []string) (*settings, error) {
-	var r raw
-	f := flags(&r)
-	f.Usage = func() {}
-	f.SetOutput(discard{})
-	if err := f.Parse(args); err != nil {
-		return nil, err
-	}
-	if f.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	}
-	given := map[string]bool{}
-	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	return r.settings(given)
-}
-
-// discard takes what package flag has to say: the error says it again.
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-
 // settings checks the flags, of which some were given.
-func (r *raw) settings(given map[string]bool) (*settings, error) {
-	s := &settings{n: r.n, root: r.root, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
-		batch: r.batch, svg: r.svg}
+func (r *raw) settings(given givenFlags, job int) (*settings, error) {
+	s := &settings{root: r.root, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
+		batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, svg: r.svg, out: r.out}
 	var err error
 	if s.collectives, err = parseCollectives(r.collective); err != nil {
 		return nil, err
 	}
-	if s.transport, err = parseTransport(r.transport); err != nil {
+	if err := r.connect(s, given, job); err != nil {
 		return nil, err
 	}
 	for name := range strings.SplitSeq(r.method, ",") {
@@ -191,10 +89,10 @@ func (r *raw) settings(given map[string]bool) (*settings, error) {
 		return nil, err
 	}
 	if s.dtype, err = tensor.ParseDType(r.dtype); err != nil {
-		return nil, fmt.Errorf("-dtype: %w", err)
+		return nil, unknown(given.as("dtype"), r.dtype, dtypeNames())
 	}
 	if s.op, err = gcl.ParseOperator(strings.ToUpper(r.op)); err != nil {
-		return nil, fmt.Errorf("-op: %w", err)
+		return nil, unknown(given.as("op"), r.op, operatorNames())
 	}
 	if s.places, err = parsePlaces(r.place); err != nil {
 		return nil, err
@@ -210,38 +108,41 @@ func (r *raw) settings(given map[string]bool) (*settings, error) {
 	case r.csv:
 		s.format = asCSV
 	}
-	return s, r.check(s, given)
+	return s, s.checkFlags(r, given)
 }
 
-// check looks at the numbers and files.
-func (r *raw) check(s *settings, given map[string]bool) error {
+// checkFlags looks at the numbers and files.
+func (s *settings) checkFlags(r *raw, given givenFlags) error {
 	switch {
-	case r.n < 1 || r.n > maxReplicas:
-		return fmt.Errorf("-n %d, want 1 to %d", r.n, maxReplicas)
-	case r.root < 0 || r.root >= r.n:
-		return fmt.Errorf("-root %d is not a rank, 0 to %d", r.root, r.n-1)
-	case given["iters"] && r.iters < 1:
+	case s.n < 1 || s.n > maxReplicas:
+		return fmt.Errorf("-n %d, want 1 to %d", s.n, maxReplicas)
+	case r.root < 0 || r.root >= s.n:
+		return fmt.Errorf("%s %d is not a rank, 0 to %d", given.as("root"), r.root, s.n-1)
+	case r.check < 0 || r.check > maxChecked:
+		return fmt.Errorf("-c %d, want 0 to %d", r.check, maxChecked)
+	case given.has("w") && (r.warm < 0 || r.warm > maxWarmUp):
+		return fmt.Errorf("-w %d, want 0 to %d", r.warm, maxWarmUp)
+	case r.verbose && (r.json || r.csv):
+		return errors.New("-v is for the table: -json and -csv have its columns anyway")
+	case given.has("iters") && r.iters < 1:
 		return fmt.Errorf("-iters %d, want 1 or more", r.iters)
 	case r.sync && r.iters > maxSynced:
 		return fmt.Errorf("-iters %d, want %d at most with -sync", r.iters, maxSynced)
-	case given["iters"] && given["time"]:
+	case given.has("iters") && given.has("time"):
 		return errors.New("-iters and -time exclude each other")
 	case r.time <= 0:
 		return fmt.Errorf("-time %v, want more than 0", r.time)
-	case given["svg"] && r.svg == "":
+	case given.has("svg") && r.svg == "":
 		return errors.New("-svg has no name of a file")
-	case given["floor"] && r.svg == "":
+	case given.has("out") && r.out == "":
+		return errors.New("-out has no name of a file")
+	case given.has("floor") && r.svg == "":
 		return errors.New("-floor is drawn by -svg only")
 	}
-	if given["svg"] { // noticed now rather than after minutes
-		if dir, err := os.Stat(filepath.Dir(r.svg)); err != nil || !dir.IsDir() {
-			return fmt.Errorf("-svg %s: there is no such directory", r.svg)
-		}
-		if file, err := os.Stat(r.svg); err == nil && file.IsDir() {
-			return fmt.Errorf("-svg %s is a directory, want a file", r.svg)
-		}
+	if given.has("w") {
+		s.warm = r.warm
 	}
-	if given["floor"] {
+	if given.has("floor") {
 		text, err := os.ReadFile(r.floor)
 		if err != nil {
 			return fmt.Errorf("-floor: %w", err)
@@ -264,9 +165,9 @@ func once[T comparable](flag string, list []T) error {
 }
 
 // sizeList is the sizes asked for, in bytes.
-func (r *raw) sizeList(given map[string]bool) ([]int, error) {
-	if given["sizes"] {
-		if given["min"] || given["max"] || given["factor"] {
+func (r *raw) sizeList(given givenFlags) ([]int, error) {
+	if given.has("sizes") {
+		if given.has("min") || given.has("max") || given.has("factor") {
 			return nil, errors.New("-sizes excludes -min, -max and -factor")
 		}
 		var out []int
@@ -285,17 +186,17 @@ func (r *raw) sizeList(given map[string]bool) ([]int, error) {
 	}
 	first, err := parseSize(r.min)
 	if err != nil {
-		return nil, fmt.Errorf("-min: %w", err)
+		return nil, fmt.Errorf("%s: %w", given.as("min"), err)
 	}
 	last, err := parseSize(r.max)
 	if err != nil {
-		return nil, fmt.Errorf("-max: %w", err)
+		return nil, fmt.Errorf("%s: %w", given.as("max"), err)
 	}
 	if first > last {
-		return nil, fmt.Errorf("-min %s is more than -max %s", r.min, r.max)
+		return nil, fmt.Errorf("%s %s is more than %s %s", given.as("min"), r.min, given.as("max"), r.max)
 	}
 	if r.factor < 2 {
-		return nil, fmt.Errorf("-factor %d, want 2 or more", r.factor)
+		return nil, fmt.Errorf("%s %d, want 2 or more", given.as("factor"), r.factor)
 	}
 	return series(first, last, r.factor), nil
 }
@@ -337,16 +238,24 @@ func innermost(err error) error {
 
 func methodNames() string {
 	var names []string
-	for _, m := range methods.All() {
+	for _, m := range methods.Values()[1:] { // without auto
 		names = append(names, m.String())
 	}
 	return strings.Join(names, ", ")
 }
 
-func dtypeNames() string {
-	var names []string
+func dtypeNames() (names []string) {
 	for _, d := range tensor.DTypes() {
 		names = append(names, d.String())
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+func operatorNames() (names []string) {
+	for op := range gcl.Operator(math.MaxUint8) {
+		if name, err := op.MarshalText(); err == nil {
+			names = append(names, string(name))
+		}
+	}
+	return names
 }

@@ -4,8 +4,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 )
 
 func TestDefaults(t *testing.T) {
-	s, err := parse(nil)
+	s, err := read(nil).settings(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,15 +27,15 @@ func TestDefaults(t *testing.T) {
 	if !slices.Equal(s.collectives, []collective{allReduce}) ||
 		!slices.Equal(s.methods, []methods.Method{methods.Auto}) || s.n != 2 ||
 		s.dtype != tensor.F32 || s.op != gcl.Add || len(s.places) != 2 || s.time != 100*time.Millisecond ||
-		s.transport.name != "inproc" {
+		s.transport != "inproc" || s.processes {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestFlags(t *testing.T) {
-	s, err := parse(strings.Fields("-collective allgather,broadcast -n 4 -method direct,clockwise_ring " +
+	s, err := read(strings.Fields("-collective allgather,broadcast -n 4 -method direct,clockwise_ring " +
 		"-implementation syncful,Auto -reproducible -dtype bfloat16 " +
-		"-op square_add -root 3 -place ip -min 1K -max 1MiB -factor 4 -iters 7 -sync -csv"))
+		"-op square_add -root 3 -place ip -min 1K -max 1MiB -factor 4 -iters 7 -sync -csv")).settings(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +50,38 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// TestShortFlags: nccl-tests' letters are the long flags.
+func TestShortFlags(t *testing.T) {
+	short, err := read(strings.Fields("-b 8 -e 64M -f 8 -d float16 -o max -r 1 -w 5 -c 0")).settings(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, err := read(strings.Fields("-min 8 -max 64M -factor 8 -dtype float16 -op MAX -root 1 -w 5 -c 0")).settings(0)
+	if err != nil || !reflect.DeepEqual(short, long) {
+		t.Errorf("%+v, want %+v; %v", short, long, err)
+	}
+	if !slices.Equal(short.sizes, []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20}) ||
+		short.dtype != tensor.F16 || short.op != gcl.Max || short.root != 1 || short.warm != 5 || short.tries != 0 {
+		t.Errorf("%+v", short)
+	}
+}
+
+// TestChecksAndWarmUp counts the checked calls, and finds none with -c 0.
+func TestChecksAndWarmUp(t *testing.T) {
+	for c, want := range map[string]int{"0": 0, "1": 2, "3": 6} {
+		var calls atomic.Int64
+		got := perform(t, t.Context(), func(replica int, _ []byte) {
+			if replica == 1 {
+				calls.Add(1)
+			}
+		}, "-sizes", "64", "-place", "oop", "-iters", "3", "-w", "4", "-c", c)
+		if got.code != exitOK || int(calls.Load()) != want ||
+			strings.Contains(got.stdout, "# Wrong values         : 0 OK") != (want > 0) {
+			t.Errorf("-c %s: %d checked calls, want %d: %+v", c, calls.Load(), want, got)
+		}
+	}
+}
+
 // TestWrongFlags wants one clear line, and exit code 2.
 func TestWrongFlags(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.csv")
@@ -55,7 +89,7 @@ func TestWrongFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"-nonsense":                       "not defined: -nonsense",
+		"-nonsense":                       "not defined: -nonsense\n",
 		"-n":                              "needs an argument: -n",
 		"-n x":                            `invalid value "x" for flag -n`,
 		"extra":                           `unexpected argument "extra"`,
@@ -73,19 +107,34 @@ func TestWrongFlags(t *testing.T) {
 		"-svg x.svg -floor=":              "-floor: open : no such file",
 		"-root 2":                         "-root 2 is not a rank, 0 to 1",
 		"-root -1":                        "-root -1 is not a rank",
-		"-collective allsum":              `-collective "allsum", want some of allreduce, reducescatter, allgather, alltoall, broadcast, reduce, gather, scatter, or all`,
+		"-collective allsum":              `-collective "allsum" does not exist (did you mean all?); there is allreduce, reducescatter, allgather, alltoall, broadcast, reduce, gather, scatter, all`,
 		"-collective allreduce,":          `-collective ""`,
-		"-transport tcp":                  `-transport "tcp" does not exist; there is inproc`,
-		"-method ring":                    `unknown method "ring", the closest is auto; want one of auto, broadcast, clockwise_ring`,
-		"-method direct,":                 `unknown method ""`,
-		"-implementation hybird":          `unknown implementation "hybird", the closest is Hybrid; want one of Auto, Syncless, Syncful, Hybrid`,
-		"-dtype float":                    `unknown dtype "float", the closest is float16; want one of`,
-		"-op SUM":                         `unknown operator "SUM", the closest is MUL; want one of ADD`,
+		"-transport udp":                  `-transport "udp" does not exist; there is inproc, tcp, unix`,
+		"-transport tcp -svg x.svg -floor " + bad: "-floor is that of one address space, want -transport inproc",
+		"-method ring":           `unknown method "ring", the closest is auto; want one of auto, broadcast, clockwise_ring`,
+		"-method direct,":        `unknown method ""`,
+		"-implementation hybird": `unknown implementation "hybird", the closest is Hybrid; want one of Auto, Syncless, Syncful, Hybrid`,
+		"-dtype float":           `-dtype "float" does not exist (did you mean float32?); there is bool, int8`,
+		"-d flaot64":             `-d "flaot64" does not exist (did you mean float64?)`,
+		"-op SUM":                `-op "SUM" does not exist (did you mean ADD?); there is ADD, MEAN`,
+		"-o square":              `-o "square" does not exist (did you mean SQUARE_ADD?)`,
+		"-dtype quaternion":      `-dtype "quaternion" does not exist; there is bool`,
+		"-methd ring":            "not defined: -methd (did you mean -method?)",
+		"--minbytes=8":           "not defined: -minbytes (did you mean -min?)",
+		"-warmup_iters 5":        "not defined: -warmup_iters (did you mean -w?)",
+		"-b 0":                   `-b: size "0"`,
+		"-b 2K -e 1K":            "-b 2K is more than -e 1K",
+		"-f 1":                   "-f 1, want 2 or more",
+		"-r 2":                   "-r 2 is not a rank, 0 to 1",
+		"-sizes 8 -e 1K":         "-sizes excludes -min, -max and -factor",
+		"-c -1":                  "-c -1, want 0 to 1000",
+		"-w 2001":                "-w 2001, want 0 to 2000",
+		"-v -csv":                "-v is for the table",
 		"-op MEAN -dtype int32": "gclperf: -op MEAN -dtype int32: operator MEAN takes floating point, " +
 			"not int32\n",
 		"-op LOGICAL_AND":                     "operator LOGICAL_AND takes bool, not float32",
 		"-dtype bool":                         "operator ADD takes numbers, not bool",
-		"-collective reducescatter -op AND":   `unknown operator "AND"`,
+		"-collective reducescatter -op AND":   `-op "AND" does not exist (did you mean LOGICAL_AND?); there is ADD`,
 		"-place here":                         `-place "here", want oop, ip or both`,
 		"-min 0":                              `-min: size "0", want something like 8, 1K, 1KiB or 64MiB`,
 		"-max 1Q":                             `-max: size "1Q"`,

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
+	"math"
 	"strings"
 )
 
-// table prints what nccl-tests prints, column for column, and to the right of it p50, p90, p99 and allocations in both
-// places. Each collective, method and implementation has a table of its own.
+// table prints the columns of nccl-tests, in at most 120 characters. With -v a comment below each row has percentiles
+// and allocations. Each collective, method and implementation has a table of its own.
 type table struct {
 	to       io.Writer
 	settings *settings
@@ -18,6 +18,8 @@ type table struct {
 	busbw  float64       // sum over rows since the header
 	rows   int
 	wrong  int
+	load   float64 // sum of those that are known
+	loads  int
 	err    error
 }
 
@@ -67,34 +69,42 @@ func (t *table) head(m measurement) {
 	if s.batch {
 		mode += " by a Batch"
 	}
+	if t.latest.Collective == "" {
+		t.printf("# gclperf %s, %s, %s, %d cores, GOMAXPROCS %d\n#\n",
+			m.Version, m.Date, m.Machine, m.Cores, m.GOMAXPROCS)
+	}
 	t.printf("# gclperf %s, %d replicas, transport %s, method %s, implementation %s%s\n",
 		m.Collective, m.N, m.Transport, m.Method, m.Implementation, reproducible)
-	if overrides := os.Getenv("GCL_OPTIONS"); overrides != "" {
-		t.printf("# GCL_OPTIONS=%s overrides the flags\n", strings.Join(strings.Fields(overrides), " "))
+	if text := overrides(); text != "" {
+		t.printf("# GCL_OPTIONS=%s overrides the flags\n", text)
 	}
-	t.printf("# %s; time is p50; one call before and one after are checked\n#\n", mode)
-	t.printf("#%71s%36s%36s%36s\n", "out-of-place", "in-place", "out-of-place", "in-place")
-	t.printf("# %10s %12s %9s %11s %6s", "size", "count", "type", "redop", "root")
+	t.printf("# %s; time is p50; %s\n#\n", mode, checks(s.tries))
+	t.printf("#%67s%33s\n", "out-of-place", "in-place")
+	t.printf("#%11s %12s %8s %11s %5s", "size", "count", "type", "redop", "root")
 	for range 2 {
-		t.printf(" %10s %7s %7s %8s", "time", "algbw", "busbw", "#wrong")
+		t.printf(" %8s %7s %7s %7s", "time", "algbw", "busbw", "#wrong")
 	}
+	t.printf("\n#%11s %12s %8s %11s %5s", "(B)", "(elements)", "", "", "")
 	for range 2 {
-		t.printf(" %9s %9s %9s %6s", "p50", "p90", "p99", "allocs")
-	}
-	t.printf("\n# %10s %12s %9s %11s %6s", "(B)", "(elements)", "", "", "")
-	for range 2 {
-		t.printf(" %10s %7s %7s %8s", "(us)", "(GB/s)", "(GB/s)", "")
-	}
-	for range 2 {
-		t.printf(" %9s %9s %9s %6s", "(us)", "(us)", "(us)", "")
+		t.printf(" %8s %7s %7s %7s", "(us)", "(GB/s)", "(GB/s)", "")
 	}
 	t.printf("\n")
+}
+
+// checks says how many calls are checked.
+func checks(tries int) string {
+	switch tries {
+	case 0:
+		return "results are not checked"
+	case 1:
+		return "one call before and one after are checked"
+	}
+	return fmt.Sprintf("%d calls before and %[1]d after are checked", tries)
 }
 
 // line prints a row.
 func (t *table) line() {
 	m := t.row[0]
-	t.printf("  %10d %12d %9s %11s %6d", m.Bytes, m.Count, m.DType, strings.ToLower(m.Op), m.Root)
 	both := [2]*measurement{}
 	for i := range t.row {
 		m := &t.row[i]
@@ -105,24 +115,41 @@ func (t *table) line() {
 		both[at] = m
 		t.busbw += m.BusBW
 		t.rows++
-		t.wrong += m.Wrong
-	}
-	for _, m := range both {
-		if m == nil {
-			t.printf(" %10s %7s %7s %8s", "N/A", "N/A", "N/A", "N/A")
-			continue
+		t.wrong += max(m.Wrong, 0)
+		if m.Load >= 0 {
+			t.load += m.Load
+			t.loads++
 		}
-		t.printf(" %10s %7s %7s %8d", digits(m.P50), digits(m.AlgBW), digits(m.BusBW), m.Wrong)
 	}
+	t.printf("%12d %12d %8s %11s %5d", m.Bytes, m.Count, m.DType, m.Op, m.Root)
 	for _, m := range both {
-		if m == nil {
-			t.printf(" %9s %9s %9s %6s", "N/A", "N/A", "N/A", "N/A")
-			continue
+		switch {
+		case m == nil:
+			t.printf(" %8s %7s %7s %7s", "N/A", "N/A", "N/A", "N/A")
+		case m.Wrong < 0:
+			t.printf(" %8s %7s %7s %7s", digits(m.P50), digits(m.AlgBW), digits(m.BusBW), "N/A")
+		default:
+			t.printf(" %8s %7s %7s %7d", digits(m.P50), digits(m.AlgBW), digits(m.BusBW), m.Wrong)
 		}
-		t.printf(" %9s %9s %9s %6s", digits(m.P50), digits(m.P90), digits(m.P99), fmt.Sprintf("%.4g", m.Allocs))
 	}
 	t.printf("\n")
+	if t.settings.verbose {
+		t.more(both)
+	}
 	t.row = t.row[:0]
+}
+
+// more prints a comment below a row, in its columns.
+func (t *table) more(both [2]*measurement) {
+	t.printf("#%51s", "p90, p99 (us), allocs")
+	for _, m := range both {
+		if m == nil {
+			t.printf(" %8s %7s %7s %7s", "N/A", "N/A", "N/A", "")
+			continue
+		}
+		t.printf(" %8s %7s %7s %7s", digits(m.P90), digits(m.P99), count(m.Allocs), "")
+	}
+	t.printf("\n")
 }
 
 // foot sums up a table.
@@ -130,13 +157,20 @@ func (t *table) foot() {
 	if t.rows == 0 {
 		return
 	}
-	verdict := "OK"
-	if t.wrong > 0 {
-		verdict = "FAILED"
+	switch {
+	case t.settings.tries == 0:
+		t.printf("# Wrong values         : not checked\n")
+	case t.wrong > 0:
+		t.printf("# Wrong values         : %d FAILED\n", t.wrong)
+	default:
+		t.printf("# Wrong values         : 0 OK\n")
 	}
-	t.printf("# Wrong values         : %d %s\n", t.wrong, verdict)
-	t.printf("# Avg bus bandwidth    : %.4f GB/s\n#\n", t.busbw/float64(t.rows))
-	t.busbw, t.rows, t.wrong = 0, 0, 0
+	t.printf("# Avg bus bandwidth    : %.4f GB/s\n", t.busbw/float64(t.rows))
+	if t.loads > 0 {
+		t.printf("# Avg load             : %.2f cores busy with other programs\n", t.load/float64(t.loads))
+	}
+	t.printf("#\n")
+	t.busbw, t.rows, t.wrong, t.load, t.loads = 0, 0, 0, 0, 0
 }
 
 // digits prints a number with two places after the point, and fewer the larger it is.
@@ -150,4 +184,12 @@ func digits(v float64) string {
 		return fmt.Sprintf("%.2f", v)
 	}
 	return fmt.Sprintf("%.3f", v)
+}
+
+// count prints a mean number of things, with three places after the point and in seven characters at most.
+func count(v float64) string {
+	if v >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.6g", math.Round(v*1000)/1000)
 }

@@ -23,7 +23,10 @@ type config struct {
 	way
 	sample      int // characters
 	temperature float64
-	compare     bool // in place of training
+	compare     bool   // in place of training
+	checkpoint  string // a directory; empty: none
+	resume      bool
+	given       bool // replicas is, by the command line
 }
 
 // parseFlags reads the command line; whether the values make sense is for [config.check] to say. After -h it has
@@ -31,7 +34,7 @@ type config struct {
 func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("charlm", flag.ContinueOnError)
-	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
+	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`; under a launcher as many as it has started")
 	flags.Float64Var(&cfg.minutes, "minutes", 2, "`time` to train for, looks at the text held out included; the "+
 		"evaluation and the sample at the end come after it")
 	flags.IntVar(&cfg.steps, "steps", 0, "`number` of steps to train for, in place of -minutes: the same flags then "+
@@ -55,6 +58,10 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.IntVar(&cfg.sample, "sample", 400, "`characters` of text to make up at the end")
 	flags.Float64Var(&cfg.temperature, "temperature", 0.7, "`degree` of that text: 0 is the likeliest, 1 as likely "+
 		"as in the model")
+	flags.StringVar(&cfg.checkpoint, "checkpoint", "", "`directory` to save to with each report, at the end, and on "+
+		"Ctrl-C")
+	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same flags, on any number "+
+		"of replicas")
 	flags.BoolVar(&cfg.compare, "compare", false, "in place of training: a table of memory and speed for 1, 2, 4 and "+
 		"8 replicas, sharded and not; takes as long as -minutes says")
 
@@ -65,8 +72,10 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	cfg.given = given["n"]
 	if cfg.compare {
-		for _, name := range []string{"n", "steps", "lr", "seed", "whole", "overlap", "sample", "temperature"} {
+		for _, name := range []string{"n", "steps", "lr", "seed", "whole", "overlap", "sample", "temperature",
+			"checkpoint", "resume"} {
 			if given[name] {
 				return config{}, fmt.Errorf("-compare and -%s: want one of them", name)
 			}
@@ -88,6 +97,12 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	if given["steps"] && cfg.steps < 1 {
 		return config{}, fmt.Errorf("-steps %d: there must be at least 1", cfg.steps)
 	}
+	switch {
+	case given["checkpoint"] && cfg.checkpoint == "":
+		return config{}, errors.New("-checkpoint: the name is empty")
+	case cfg.resume && cfg.checkpoint == "":
+		return config{}, errors.New("-resume: there is no -checkpoint to go on from")
+	}
 	return cfg, nil
 }
 
@@ -100,6 +115,8 @@ const maxMinutes = 7 * 24 * 60
 // check reports the first value that makes no sense.
 func (cfg config) check() error {
 	switch {
+	case cfg.compare && cfg.me.InJob():
+		return errors.New("-compare: the replicas of its table are goroutines, so it is started by hand")
 	case cfg.replicas < 1:
 		return fmt.Errorf("-n %d: there must be at least 1 replica", cfg.replicas)
 	case !(cfg.minutes > 0) || cfg.minutes > maxMinutes:

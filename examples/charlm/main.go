@@ -19,14 +19,29 @@
 //
 //	go run ./examples/charlm [-n replicas] [-minutes time | -steps number] [-size parameters] [-batch windows] [-lr rate]
 //		[-clip norm] [-seed number] [-method name] [-whole] [-overlap] [-bucket bytes]
-//		[-sample characters] [-temperature degree]
+//		[-sample characters] [-temperature degree] [-checkpoint directory [-resume]]
 //	go run ./examples/charlm -compare [-minutes time] [-size parameters] [-batch windows] [-clip norm] [-method name]
 //		[-bucket bytes]
 //
 // What is evaluated while the model is trained is part of -minutes, and the evaluation and the sample at the end come
 // after it.
 //
-// The exit code is 0 at the end, 1 when something failed, 2 for a mistake on the command line and 130 after Ctrl-C.
+// With -checkpoint the parameters, Adam's states and the place in the training are saved with each report and after the
+// step in progress on Ctrl-C. -resume goes on from there, with the same flags: on as many replicas as before, with the
+// losses, to the bit, that an uninterrupted training of so many -steps has.
+//
+// The replicas are goroutines. Under a launcher each is a process, and replica 0 prints, evaluates and makes up the
+// text:
+//
+//	go build ./cmd/gclrun ./examples/charlm
+//	./gclrun -n 4 ./charlm
+//	mpirun -np 4 ./charlm
+//
+// The losses are the same to the bit, and a checkpoint of one kind is resumed by the other. A process that is told to
+// stop tells the others, and all stop after the same step.
+//
+// The exit code is 0 at the end, 1 when something failed, 2 for a mistake on the command line, 130 after
+// Ctrl-C and 143 after SIGTERM.
 package main
 
 import (
@@ -37,43 +52,72 @@ import (
 	"io"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/progress"
 )
 
 func main() {
-	command.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	command.Main("charlm", func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return run(ctx, args, loadText, stdout, stderr)
 	})
 }
 
 // run is the program on the text that load gives: it returns the exit code.
 func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
+	me, err := member.Join(ctx)
+	if err != nil {
+		fmt.Fprintf(stderr, "charlm: %v\n", err)
+		return command.Failed
+	}
+	code, failed := runMember(ctx, me, args, load, me.Output(stdout), me.Output(stderr))
+	if err := me.Leave(failed); err != nil && code == command.OK {
+		fmt.Fprintf(stderr, "charlm: %v\n", err)
+		return command.Failed
+	}
+	return code
+}
+
+// runMember is the program in a job, or in none. The error is one for the others of the job to have too.
+func runMember(ctx context.Context, me *member.Member, args []string, load func() (*text, error), stdout,
+	stderr io.Writer) (int, error) {
 	cfg, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return command.OK
+		return command.OK, nil
+	}
+	if err == nil {
+		cfg.me = me
+		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
 	}
 	if err == nil {
 		err = cfg.check()
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "charlm: %v (-h lists the flags)\n", err)
-		return command.Usage
+		err = member.Mistake{Err: err}
+		return report(err, nil, stderr), err
 	}
 	book, err := load()
 	if err != nil {
-		fmt.Fprintf(stderr, "charlm: %v\n", err)
-		return command.Failed
+		return report(err, nil, stderr), err
 	}
 	out := progress.New(stdout)
 	err = runAll(ctx, cfg, book, out)
 	out.Close()
-	return report(err, out.Err(), stderr)
+	if err == nil {
+		return report(nil, out.Err(), stderr), out.Err()
+	}
+	return report(err, out.Err(), stderr), err
 }
 
 // report says what has ended the program, if anything has, and returns the exit code. What fails after Ctrl-C for
 // another reason is a failure.
 func report(err, outErr error, stderr io.Writer) int {
 	switch {
+	case errors.As(err, new(member.Mistake)):
+		fmt.Fprintf(stderr, "charlm: %v (-h lists the flags)\n", err)
+		return command.Usage
+	case errors.As(err, new(interrupted)):
+		fmt.Fprintf(stderr, "charlm: %v\n", err)
+		return command.Interrupted
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "charlm: interrupted")
 		return command.Interrupted

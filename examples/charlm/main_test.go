@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/commandtest"
 	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
@@ -232,14 +233,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(tt.args, func(t *testing.T) {
 			var stdout, stderr strings.Builder
 			code := run(ctx, strings.Fields(tt.args), fewPages, &stdout, &stderr)
-			got := stderr.String()
-			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
-				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line",
-					code, stdout.String(), got)
-			}
-			if !strings.HasPrefix(got, "charlm: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
-				t.Errorf("standard error is %q, want %q", got, tt.want)
-			}
+			commandtest.Mistake(t, "charlm", tt.want, code, stdout.String(), stderr.String())
 		})
 	}
 }
@@ -286,20 +280,6 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// stopAfter is a Ctrl-C during the first line that has some words.
-type stopAfter struct {
-	io.Writer
-	words string
-	stop  context.CancelFunc
-}
-
-func (s stopAfter) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), s.words) {
-		s.stop()
-	}
-	return s.Writer.Write(p)
-}
-
 // TestInterrupt: in training, in the evaluation at its end, while the sample is made, and in the comparison.
 func TestInterrupt(t *testing.T) {
 	for _, tt := range []struct{ args, after, notAnyMore string }{
@@ -311,7 +291,7 @@ func TestInterrupt(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var stdout, stderr strings.Builder
-		code := run(ctx, strings.Fields(tt.args), fewPages, stopAfter{&stdout, tt.after, stop}, &stderr)
+		code := run(ctx, strings.Fields(tt.args), fewPages, commandtest.StopAt(tt.after, stop, &stdout), &stderr)
 		if code != command.Interrupted || stderr.String() != "charlm: interrupted\n" {
 			t.Errorf("%s, after %q: exit code %d, standard error %q", tt.args, tt.after, code, stderr.String())
 		}

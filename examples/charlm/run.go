@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gogcl.dev/internal/progress"
+	"gogcl.dev/rts/checkpoint"
 )
 
 // Streams of random numbers from one seed.
@@ -45,23 +46,45 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	} else {
 		out.Line(fmt.Sprintf("%s, replicas: %d", what, cfg.replicas))
 	}
+	whole := context.WithoutCancel(ctx)
+	saves, at, err := cfg.openCheckpoint(whole)
+	if err != nil {
+		return err
+	}
+	if saves != nil {
+		defer func() { err = errors.Join(err, saves.Close()) }()
+	}
 	t, err := newTrainer(cfg.way, s, cfg.batch/cfg.replicas, cfg.seed)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
+	if cfg.resume {
+		if err := t.load(whole, saves); err != nil {
+			return err
+		}
+		out.Line(fmt.Sprintf("resumed from %s after step %d", cfg.checkpoint, at.Step))
+	}
 	first, err := t.values()
 	if err != nil {
 		return err
 	}
-	e, err := newEvaluator(s, first)
+	var e *evaluator // of the process that speaks for all
+	if cfg.me.First() {
+		if e, err = newEvaluator(s, first); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, e.close()) }()
+	}
+	last, err := train(ctx, cfg, book, t, e, saves, at, out)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.close()) }()
-	last, err := train(ctx, cfg, book, t, e, out)
-	if err != nil {
-		return err
+	resident := ""
+	if cfg.me.InJob() {
+		if resident, err = cfg.me.Resident(whole); err != nil || !cfg.me.First() {
+			return err
+		}
 	}
 	if err := e.use(last); err != nil {
 		return err
@@ -74,6 +97,9 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	memory, err := t.memory()
 	if err != nil {
 		return err
+	}
+	if resident != "" {
+		out.Line(resident)
 	}
 	out.Line(fmt.Sprintf("bytes on each replica: parameters %d, Adam's states %d, gathered %d, gradients %d, others "+
 		"%d, peak %d",
@@ -101,59 +127,93 @@ func runAll(ctx context.Context, cfg config, book *text, out *progress.Printer) 
 	return nil
 }
 
-// train trains for the time or the steps that cfg says, and returns the parameters. What the text held out has to say
-// takes no part in it, but its time counts. A loss that is not finite is an error.
-func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator,
-	out *progress.Printer) (values, error) {
-	random := rand.New(rand.NewPCG(cfg.seed, batchStream))
+// train trains for the time or the steps that cfg says, from a position on, and returns the parameters. What the text
+// held out has to say takes no part in it, but its time counts. A loss that is not finite is an error.
+//
+// When ctx is done, in whatever process, all end the same step, save, and return an interrupted.
+func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator, saves *checkpoint.Directory,
+	at *position, out *progress.Printer) (values, error) {
+	told, ctx := ctx, context.WithoutCancel(ctx)
+	random := rand.New(at.random)
 	peak := cfg.peak(t.size)
 	excerpt := book.excerpt(excerptPieces, excerptPiece)
-	begin := time.Now()
+	begin := time.Now().Add(-at.Took)
 	t.session.SetProfiling(true)
-	// Since the last report:
-	sum, steps, took := 0.0, 0, time.Duration(0) // of the losses, and of the time of steps
+	steps, took := 0, time.Duration(0) // since the last report
 	done := 0.0
-	for step, reported := 1, 0; ; step++ {
+	if at.Step > 0 {
+		done = cfg.part(at.Step, at.Took)
+	}
+	if done == 1 {
+		return t.values()
+	}
+	for reported := int(done * reports); ; {
+		at.Step++
 		began := time.Now()
 		book.drawBatch(random, t.chars, t.targets, t.size.window)
-		loss, err := t.run(ctx, step, rateAt(peak, step, done))
+		loss, err := t.run(ctx, at.Step, rateAt(peak, at.Step, done))
 		if err == nil {
-			err = finite(loss, "loss", step)
+			err = finite(loss, "loss", at.Step)
 		}
 		if err != nil {
 			return nil, err
 		}
 		took += time.Since(began)
-		sum += loss
 		steps++
-		done = cfg.part(step, time.Since(begin))
-		if int(done*reports) == reported {
-			continue
-		}
-		reported = int(done * reports)
-		v, err := t.values()
+		at.Sum += loss
+		at.Summed++
+		stop, now, err := cfg.me.Agree(ctx, told.Err() != nil, float64(time.Since(begin)))
 		if err != nil {
 			return nil, err
 		}
-		if err := e.use(v); err != nil {
-			return nil, err
+		at.Took = time.Duration(now) // as it is where replica 0 is
+		done = cfg.part(at.Step, at.Took)
+		if int(done*reports) != reported {
+			reported = int(done * reports)
+			v, err := t.values()
+			if err != nil {
+				return nil, err
+			}
+			speed := float64(steps*len(t.chars)) / took.Seconds()
+			text, err := t.report(ctx, e, v, excerpt, at.Step)
+			if err != nil {
+				return nil, err
+			}
+			out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %s  %.0f characters/s  %.0f%% comm+wait",
+				100*done, at.Step, at.Sum/float64(at.Summed), text, speed, 100*t.waiting()))
+			t.session.SetProfiling(true) // from zero
+			steps, took = 0, 0
+			at.Sum, at.Summed = 0, 0
+			if err := t.save(ctx, saves, at); err != nil {
+				return nil, err
+			}
+			if done == 1 {
+				return v, nil
+			}
+		} else if stop {
+			if err := t.save(ctx, saves, at); err != nil {
+				return nil, err
+			}
 		}
-		heldOut, err := e.loss(ctx, excerpt)
-		if err == nil {
-			err = finite(heldOut, "held-out loss", step)
-		}
-		if err != nil {
-			return nil, err
-		}
-		speed := float64(steps*len(t.chars)) / took.Seconds()
-		out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %.4f  %.0f characters/s  %.0f%% comm+wait",
-			100*done, step, sum/float64(steps), heldOut, speed, 100*t.waiting()))
-		t.session.SetProfiling(true) // from zero
-		sum, steps, took = 0, 0, 0
-		if done == 1 {
-			return v, nil
+		if stop {
+			return nil, cfg.interrupted(at)
 		}
 	}
+}
+
+// report is the loss of the text held out with these parameters, in the process that speaks for all.
+func (t *trainer) report(ctx context.Context, e *evaluator, v values, excerpt []int32, step int) (string, error) {
+	if e == nil {
+		return "", nil
+	}
+	if err := e.use(v); err != nil {
+		return "", err
+	}
+	loss, err := e.loss(ctx, excerpt)
+	if err == nil {
+		err = finite(loss, "held-out loss", step)
+	}
+	return fmt.Sprintf("%.4f", loss), err
 }
 
 // finite is an error for a loss that training has not survived.

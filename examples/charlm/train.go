@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/member"
 	"gogcl.dev/ir"
 	"gogcl.dev/methods"
 	"gogcl.dev/remote"
@@ -16,6 +17,7 @@ import (
 
 // way is how a model is trained. None of it but the number of replicas changes what is computed.
 type way struct {
+	me       *member.Member // nil: in no job
 	replicas int
 	method   methods.Method
 	whole    bool // every replica has all parameters
@@ -27,7 +29,8 @@ type way struct {
 
 // sharding says over which replicas parameters are split: all, unless there is one, which has nobody to share with.
 func (w way) sharding() rts.Sharding {
-	s := rts.Sharding{Options: gcl.Options{Method: w.method}}
+	// Reproducible, so that replicas that are processes have the bits of replicas that are goroutines.
+	s := rts.Sharding{Options: gcl.Options{Method: w.method, Reproducible: true}}
 	if w.whole || w.replicas == 1 {
 		s.Over = 1
 	}
@@ -41,9 +44,11 @@ type trainer struct {
 	made    *rts.Step
 	params  [][]*rts.Variable // by layer
 	in, out map[*ir.Stream]*tensor.Tensor
-	chars   []int32 // of in: windows of all replicas
+	me      *member.Member
+	chars   []int32 // windows of all replicas
 	targets []int32
-	rate    []float32 // of in, by replica
+	own     [2][]int32 // of in, in a job: chars and targets of this process's replica
+	rate    []float32  // of in, by replica
 	step    []int32
 	loss    []float32 // of out, by replica
 }
@@ -66,7 +71,7 @@ func newTrainer(w way, s size, windows int, seed uint64) (*trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trainer{size: s, in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
+	t := &trainer{size: s, me: w.me, in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
 	layers := make([]rts.Layer, len(m.layers))
 	for i, l := range m.layers {
 		layers[i].Graph = l.graph
@@ -86,7 +91,7 @@ func newTrainer(w way, s size, windows int, seed uint64) (*trainer, error) {
 	}.Step(layers, main.HostLoad(rate), main.HostLoad(step))
 	main.HostStore(loss, t.made.Outputs[0])
 
-	if t.session, err = ir.NewSession(p); err != nil {
+	if t.session, err = ir.NewSession(p, w.me.Session(context.Background())); err != nil {
 		return nil, err
 	}
 	if err := t.enter(chars, targets, rate, step, loss); err != nil {
@@ -144,6 +149,11 @@ func (t *trainer) enter(chars, targets, rate, step, loss *ir.Stream) error {
 	t.rate, errs[2] = tensor.Of[float32](t.in[rate])
 	t.step, errs[3] = tensor.Of[int32](t.in[step])
 	t.loss, errs[4] = tensor.Of[float32](t.out[loss])
+	if t.me.InJob() {
+		t.own = [2][]int32{t.chars, t.targets}
+		all := len(t.chars) * t.session.Program().Replicas()
+		t.chars, t.targets = make([]int32, all), make([]int32, all)
+	}
 	return errors.Join(errors.Join(errs[:]...), t.session.Enter())
 }
 
@@ -152,11 +162,21 @@ func (t *trainer) run(ctx context.Context, step int, rate float64) (loss float64
 	for i := range t.rate {
 		t.rate[i], t.step[i] = float32(rate), int32(step)
 	}
+	if t.me.InJob() {
+		n := len(t.own[0])
+		from := t.me.Comm().Replica() * n
+		copy(t.own[0], t.chars[from:from+n])
+		copy(t.own[1], t.targets[from:from+n])
+	}
 	if err := t.session.RunTo(ctx, t.out, t.in); err != nil {
 		return 0, err
 	}
-	for _, v := range t.loss {
-		loss += float64(v) / float64(len(t.loss))
+	losses, err := t.me.Gather(ctx, t.loss)
+	if err != nil {
+		return 0, err
+	}
+	for _, v := range losses {
+		loss += float64(v) / float64(len(losses))
 	}
 	return loss, nil
 }

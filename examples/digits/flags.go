@@ -13,6 +13,7 @@ import (
 // config is what the command line says.
 type config struct {
 	replicas int
+	given    bool // replicas is, by the command line
 	epochs   int
 	batch    int     // images in a step, over all replicas
 	rate     float64 // Adam's step size
@@ -25,7 +26,7 @@ type config struct {
 func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("digits", flag.ContinueOnError)
-	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
+	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`; under a launcher as many as it has started")
 	flags.IntVar(&cfg.epochs, "epochs", 30, "`passes` over the training images")
 	flags.IntVar(&cfg.batch, "batch", 64, "`images` in a step, over all replicas")
 	flags.Float64Var(&cfg.rate, "lr", 0.003, "learning `rate` of Adam")
@@ -37,6 +38,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 		"Trains a perceptron on hand-written digits, data parallel."); err != nil {
 		return config{}, err
 	}
+	flags.Visit(func(f *flag.Flag) { cfg.given = cfg.given || f.Name == "n" })
 	return cfg, nil
 }
 

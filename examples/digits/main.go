@@ -12,11 +12,19 @@
 //
 //	go run ./examples/digits [-n replicas] [-epochs passes] [-batch images] [-lr rate] [-seed number] [-method name]
 //
-// The same flags give the same weights on every run. The exit code is 0 when the weights of all replicas agree, 1 when
-// something failed, 2 for a mistake on the command line and 130 after Ctrl-C.
+// The replicas are goroutines. Under a launcher each is a process, and replica 0 prints:
+//
+//	go build ./cmd/gclrun ./examples/digits
+//	./gclrun -n 4 ./digits
+//	mpirun -np 4 ./digits
+//
+// The same flags give the same weights on every run, to the bit, however the replicas are started. The exit code is 0
+// when the weights of all replicas agree, 1 when something failed, 2 for a mistake on the command line, 130 after
+// Ctrl-C and 143 after SIGTERM.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -26,53 +34,71 @@ import (
 	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/progress"
 )
 
-func main() { command.Main(run) }
+func main() { command.Main("digits", run) }
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	me, err := member.Join(ctx)
+	if err != nil {
+		fmt.Fprintf(stderr, "digits: %v\n", err)
+		return command.Failed
+	}
+	code, failed := runMember(ctx, me, args, me.Output(stdout), me.Output(stderr))
+	if err := me.Leave(failed); err != nil && code == command.OK {
+		fmt.Fprintf(stderr, "digits: %v\n", err)
+		return command.Failed
+	}
+	return code
+}
+
+// runMember is the program in a job, or in none. The error is one for the others of the job to have too.
+func runMember(ctx context.Context, me *member.Member, args []string, stdout, stderr io.Writer) (int, error) {
 	cfg, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
-		return command.OK
+		return command.OK, nil
+	}
+	if err == nil {
+		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "digits: %v (-h lists the flags)\n", err)
-		return command.Usage
+		return command.Mistake("digits", err, stderr), err
 	}
 	train, test, err := perceptron.Load()
 	if err != nil {
 		fmt.Fprintf(stderr, "digits: %v\n", err)
-		return command.Failed
+		return command.Failed, err
 	}
 	if err := cfg.check(train.Len()); err != nil {
-		fmt.Fprintf(stderr, "digits: %v (-h lists the flags)\n", err)
-		return command.Usage
+		return command.Mistake("digits", err, stderr), err
 	}
 
 	out := progress.New(stdout)
-	err = trainAll(ctx, cfg, train, test, out)
+	err = trainAll(ctx, me, cfg, train, test, out)
 	out.Close()
-	switch {
-	case err != nil && ctx.Err() != nil:
-		fmt.Fprintln(stderr, "digits: interrupted")
-		return command.Interrupted
-	case err != nil:
-		fmt.Fprintf(stderr, "digits: %v\n", err)
-		return command.Failed
-	case out.Err() != nil:
-		fmt.Fprintf(stderr, "digits: standard output: %v\n", out.Err())
-		return command.Failed
+	if err == nil && out.Err() != nil {
+		err = &command.OutputError{Err: out.Err()}
 	}
-	return command.OK
+	switch {
+	case errors.Is(err, member.ErrInterrupted) && ctx.Err() == nil: // another replica was told to stop
+		fmt.Fprintln(stderr, "digits: interrupted")
+		return command.Interrupted, err
+	case err != nil:
+		return command.Ended(ctx, "digits", err, stderr), err
+	}
+	return command.OK, nil
 }
 
 // trainAll runs the replicas to the end. What there is to say, rank 0 says.
-func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) error {
+func trainAll(ctx context.Context, me *member.Member, cfg config, train, test perceptron.Images,
+	out *progress.Printer) error {
 	out.Line(fmt.Sprintf("%d digits to learn, %d held out; replicas: %d, batch: %d, method: %v",
 		train.Len(), test.Len(), cfg.replicas, cfg.batch, cfg.method))
-	return gcl.Run(ctx, cfg.replicas, func(ctx context.Context, comm *gcl.Comm) error {
+	told := ctx
+	replica := func(ctx context.Context, comm *gcl.Comm) error {
 		out := out
 		if comm.Rank() != 0 {
 			out = progress.New(io.Discard)
@@ -83,6 +109,9 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 		}
 		var last pass
 		for epoch := range cfg.epochs {
+			if stop, _, err := me.Agree(ctx, told.Err() != nil, 0); err != nil || stop {
+				return cmp.Or(err, member.ErrInterrupted)
+			}
 			if last, err = t.pass(ctx, test.Len()); err != nil {
 				return err
 			}
@@ -101,5 +130,9 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 				cfg.replicas, checksum))
 		}
 		return nil
-	})
+	}
+	if me.InJob() {
+		return replica(context.WithoutCancel(ctx), me.Comm()) // all replicas end after the same pass
+	}
+	return gcl.Run(ctx, cfg.replicas, replica)
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/commandtest"
 	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
@@ -121,14 +121,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(tt.args, func(t *testing.T) {
 			var stdout, stderr strings.Builder
 			code := run(t.Context(), strings.Fields(tt.args), &stdout, &stderr)
-			got := stderr.String()
-			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
-				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line",
-					code, stdout.String(), got)
-			}
-			if !strings.HasPrefix(got, "digits: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
-				t.Errorf("standard error is %q, want %q", got, tt.want)
-			}
+			commandtest.Mistake(t, "digits", tt.want, code, stdout.String(), stderr.String())
 		})
 	}
 }
@@ -146,24 +139,11 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// stopAfter is a Ctrl-C during the first epoch line.
-type stopAfter struct {
-	io.Writer
-	stop context.CancelFunc
-}
-
-func (s stopAfter) Write(p []byte) (int, error) {
-	if strings.HasPrefix(string(p), "epoch 1/") {
-		s.stop()
-	}
-	return s.Writer.Write(p)
-}
-
 func TestInterrupt(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var stdout, stderr strings.Builder
-	code := run(ctx, []string{"-epochs", "1000000"}, stopAfter{&stdout, stop}, &stderr)
+	code := run(ctx, []string{"-epochs", "1000000"}, commandtest.StopAt("epoch 1/", stop, &stdout), &stderr)
 	if code != command.Interrupted || stderr.String() != "digits: interrupted\n" {
 		t.Errorf("exit code %d, standard error %q", code, stderr.String())
 	}

@@ -36,7 +36,8 @@ type trainer struct {
 
 // newTrainer makes the replica behind comm. All replicas start from the weights that rank 0 draws.
 func newTrainer(ctx context.Context, comm *gcl.Comm, cfg config, train, test perceptron.Images) (*trainer, error) {
-	comm, err := comm.With(gcl.Options{Method: cfg.method})
+	// Reproducible, so that replicas that are processes have the bits of replicas that are goroutines.
+	comm, err := comm.With(gcl.Options{Method: cfg.method, Reproducible: true})
 	if err != nil {
 		return nil, err
 	}

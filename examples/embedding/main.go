@@ -23,15 +23,14 @@
 //
 // With -verify the same is learnt on one replica with the whole table, without any collective: words are taken from the
 // book and rows looked up and changed by plain loops. Tables, weights and losses are compared, to the bit. The
-// exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake on the command line and 130 after
-// Ctrl-C.
+// exit code is 0 at the end, 1 when something failed or differs, 2 for a mistake on the command line, 130 after
+// Ctrl-C and 143 after SIGTERM.
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 
 	"gogcl.dev/examples/charlm/opticks"
@@ -40,46 +39,39 @@ import (
 )
 
 func main() {
-	command.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	command.Main("embedding", func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return run(ctx, args, opticks.Text, stdout, stderr)
 	})
 }
 
 // run is the program on the text that load gives: it returns the exit code.
 func run(ctx context.Context, args []string, load func() ([]byte, error), stdout, stderr io.Writer) int {
-	failed := func(code int, err error, more string) int {
-		fmt.Fprintf(stderr, "embedding: %v%s\n", err, more)
-		return code
-	}
-	const more = " (-h lists the flags)"
 	cfg, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}
 	if err != nil {
-		return failed(command.Usage, err, more)
+		return command.Mistake("embedding", err, stderr)
 	}
 	text, err := load()
 	if err != nil {
-		return failed(command.Failed, err, "")
+		return command.Ended(ctx, "embedding", err, stderr)
 	}
 	book, err := newBook(text)
 	if err != nil {
-		return failed(command.Failed, err, "")
+		return command.Ended(ctx, "embedding", err, stderr)
 	}
 	if err := cfg.check(book); err != nil {
-		return failed(command.Usage, err, more)
+		return command.Mistake("embedding", err, stderr)
 	}
 	out := progress.New(stdout)
 	err = learn(ctx, cfg, book, out)
 	out.Close()
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return failed(command.Interrupted, errors.New("interrupted"), "")
-	case err != nil:
-		return failed(command.Failed, err, "")
-	case out.Err() != nil:
-		return failed(command.Failed, fmt.Errorf("standard output: %w", out.Err()), "")
+	if err == nil && out.Err() != nil {
+		err = &command.OutputError{Err: out.Err()}
+	}
+	if err != nil {
+		return command.Ended(ctx, "embedding", err, stderr)
 	}
 	return command.OK
 }

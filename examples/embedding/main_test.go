@@ -13,6 +13,7 @@ import (
 
 	"gogcl.dev/examples/charlm/opticks"
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/commandtest"
 	"gogcl.dev/internal/fulldisk"
 )
 
@@ -123,14 +124,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(tt.args, func(t *testing.T) {
 			var stdout, stderr strings.Builder
 			code := run(t.Context(), strings.Fields(tt.args), pages, &stdout, &stderr)
-			got := stderr.String()
-			if code != command.Usage || stdout.Len() > 0 || strings.Count(got, "\n") != 1 {
-				t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line",
-					code, stdout.String(), got)
-			}
-			if !strings.HasPrefix(got, "embedding: "+tt.want) || !strings.HasSuffix(got, " (-h lists the flags)\n") {
-				t.Errorf("standard error is %q, want %q", got, tt.want)
-			}
+			commandtest.Mistake(t, "embedding", tt.want, code, stdout.String(), stderr.String())
 		})
 	}
 }
@@ -176,26 +170,13 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// stopAt is a Ctrl-C during a line.
-type stopAt struct {
-	io.Writer
-	line string
-	stop context.CancelFunc
-}
-
-func (s stopAt) Write(p []byte) (int, error) {
-	if strings.HasPrefix(string(p), s.line) {
-		s.stop()
-	}
-	return s.Writer.Write(p)
-}
-
 func TestInterrupt(t *testing.T) {
 	for _, line := range []string{"table", "epoch 1/"} {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var stdout, stderr strings.Builder
-		code := run(ctx, strings.Fields("-epochs 1000000 -near the"), page, stopAt{&stdout, line, stop}, &stderr)
+		args := strings.Fields("-epochs 1000000 -near the")
+		code := run(ctx, args, page, commandtest.StopAt(line, stop, &stdout), &stderr)
 		if code != command.Interrupted || stderr.String() != "embedding: interrupted\n" {
 			t.Errorf("exit code %d, standard error %q", code, stderr.String())
 		}

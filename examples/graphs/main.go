@@ -5,14 +5,16 @@
 //	go run ./examples/graphs
 //
 // It ends with exit code 1 if anything is not what it must be, and with 2 if it is given arguments, of which it has
-// none.
+// none but -h.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
-	"os"
+
+	"gogcl.dev/internal/command"
 )
 
 // example is a program that is built, run, and compared with what it must give.
@@ -33,20 +35,14 @@ var examples = []example{
 	{"graphs that load the code of other graphs", nestedLoading},                  // codeload.go
 }
 
-// What the program ends with.
-const (
-	exitOK     = 0
-	exitFailed = 1 // an error, or a result that is not the expected one
-	exitUsage  = 2 // a mistake in the command line
-)
+func main() { command.Main("graphs", run) }
 
-func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
-
-// run looks at the command line, shows all examples, and returns the exit code.
+// run looks at the command line, which has nothing but -h, shows all examples, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 {
-		fmt.Fprintf(stderr, "graphs: unexpected argument %q: there are none\n", args[0])
-		return exitUsage
+	flags := flag.NewFlagSet("graphs", flag.ContinueOnError)
+	const does = "Shows how programs are built out of graphs and run."
+	if code, ok := command.Flags(flags, args, stdout, stderr, does); !ok {
+		return code
 	}
 	return show(ctx, examples, stdout, stderr)
 }
@@ -57,15 +53,14 @@ func show(ctx context.Context, examples []example, stdout, stderr io.Writer) int
 	for _, e := range examples {
 		fmt.Fprintln(p.w, e.title)
 		if err := e.show(ctx, p); err != nil {
-			fmt.Fprintf(stderr, "graphs: %s: %v\n", e.title, err)
-			return exitFailed
+			return command.Ended(ctx, "graphs", fmt.Errorf("%s: %w", e.title, err), stderr)
 		}
 		fmt.Fprintln(p.w)
 	}
 	if p.wrong > 0 {
 		fmt.Fprintf(stderr, "graphs: %d of %d results are not what they must be\n", p.wrong, p.compared)
-		return exitFailed
+		return command.Failed
 	}
 	fmt.Fprintf(p.w, "%d results, all as they must be\n", p.compared)
-	return exitOK
+	return command.OK
 }

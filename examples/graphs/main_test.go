@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"gogcl.dev/internal/command"
 )
 
 // Example is all that the program prints.
@@ -69,7 +71,7 @@ func TestRunIsRepeatable(t *testing.T) {
 	var first string
 	for i := range 5 {
 		var out, errs strings.Builder
-		if code := run(t.Context(), nil, &out, &errs); code != exitOK || errs.Len() > 0 {
+		if code := run(t.Context(), nil, &out, &errs); code != command.OK || errs.Len() > 0 {
 			t.Fatalf("exit code %d\n%s%s", code, out.String(), errs.String())
 		}
 		if i == 0 {
@@ -87,7 +89,7 @@ func TestWrongResult(t *testing.T) {
 		{"wrong", func(_ context.Context, p *page) error { p.compare("sum", 2, 3); return nil }},
 		{"right", func(_ context.Context, p *page) error { p.compare("sum", 3, 3); return nil }},
 	}, &out, &errs)
-	if code != exitFailed || errs.String() != "graphs: 1 of 2 results are not what they must be\n" {
+	if code != command.Failed || errs.String() != "graphs: 1 of 2 results are not what they must be\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	if strings.Count(out.String(), ": WRONG\n") != 1 || strings.Count(out.String(), ": ok\n") != 1 {
@@ -99,24 +101,28 @@ func TestWrongResult(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var out, errs strings.Builder
 	failing := []example{{"broken", func(context.Context, *page) error { return errors.New("no more") }}}
-	if code := show(t.Context(), failing, &out, &errs); code != exitFailed ||
+	if code := show(t.Context(), failing, &out, &errs); code != command.Failed ||
 		errs.String() != "graphs: broken: no more\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	errs.Reset()
-	if code := run(ctx, nil, &out, &errs); code != exitFailed ||
-		!strings.Contains(errs.String(), context.Canceled.Error()) || strings.Count(errs.String(), "\n") != 1 {
+	if code := run(ctx, nil, &out, &errs); code != command.Interrupted ||
+		errs.String() != "graphs: interrupted\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }
 
 func TestArguments(t *testing.T) {
-	for _, args := range [][]string{{"all"}, {"-v"}, {"a", "b"}} {
+	for args, want := range map[string]string{
+		"all": "graphs: unexpected argument \"all\"\n",
+		"-v":  "graphs: flag provided but not defined: -v\n",
+		"a b": "graphs: unexpected argument \"a\"\n",
+	} {
 		var out, errs strings.Builder
-		want := fmt.Sprintf("graphs: unexpected argument %q: there are none\n", args[0])
-		if code := run(t.Context(), args, &out, &errs); code != exitUsage || errs.String() != want || out.Len() > 0 {
+		if code := run(t.Context(), strings.Fields(args), &out, &errs); code != command.Usage ||
+			errs.String() != want || out.Len() > 0 {
 			t.Errorf("%q: exit code %d, printed %q, %q", args, code, out.String(), errs.String())
 		}
 	}

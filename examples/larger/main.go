@@ -25,7 +25,7 @@ import (
 	"gogcl.dev/internal/command"
 )
 
-func main() { command.Main(run) }
+func main() { command.Main("larger", run) }
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -34,20 +34,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, flag.ErrHelp):
 		return command.OK
 	case err != nil:
-		fmt.Fprintf(stderr, "larger: %v (-h lists the flags)\n", err)
-		return command.Usage
+		return command.Mistake("larger", err, stderr)
 	}
 	if cfg.limit > 0 {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(cfg.limit) * mebi))
 	}
 	err = inDirectory(cfg.dir, func(dir string) error { return show(ctx, cfg, dir, stdout) })
-	switch {
-	case err != nil && ctx.Err() != nil:
-		fmt.Fprintln(stderr, "larger: interrupted")
-		return command.Interrupted
-	case err != nil:
-		fmt.Fprintf(stderr, "larger: %v\n", err)
-		return command.Failed
+	if err != nil {
+		return command.Ended(ctx, "larger", err, stderr)
 	}
 	return command.OK
 }

@@ -1,19 +1,26 @@
 // Command quickstart runs each of GCL's five collectives once on four replicas, and shows what went in and came out.
 //
 //	go run ./examples/quickstart
+//
+// Each replica is a goroutine. Under a launcher each is a process:
+//
+//	go build -o quickstart ./examples/quickstart
+//	go run ./cmd/gclrun -n 4 ./quickstart
+//	mpirun -np 4 ./quickstart
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
 )
 
-// replicas is how many there are. Each is a goroutine; gcl.Run starts them.
+// replicas is how many there are. gcl.RunOrJoin starts them, or joins those that a launcher has started.
 const replicas = 4
 
 // demo is one collective: what to call it, and the call.
@@ -47,41 +54,58 @@ var demos = []demo{
 		}},
 }
 
-func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		os.Exit(1)
+func main() { command.Main("quickstart", run) }
+
+// run looks at the command line, which has nothing but -h, shows the demos, and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	if code, ok := command.Flags(flags, args, stdout, stderr, "Runs five collectives on four replicas, and shows what "+
+		"went in and came out."); !ok {
+		return code
 	}
+	if err := show(ctx, stdout); err != nil {
+		return command.Ended(ctx, "quickstart", err, stderr)
+	}
+	return command.OK
 }
 
-// run shows the demos on w. The replicas run at the same time, so none of them prints: each notes what it saw in a
-// place of its own, and the notes are printed when all are done.
-func run(ctx context.Context, w io.Writer) error {
-	notes := make([][replicas]string, len(demos))
-	err := gcl.Run(ctx, replicas, func(ctx context.Context, c *gcl.Comm) error {
+// show shows the demos on w. The replicas run at the same time, so none of them prints: each notes what it saw, and
+// replica 0, which gets all the notes, prints when all are done. The others may be other processes.
+func show(ctx context.Context, w io.Writer) error {
+	return gcl.RunOrJoin(ctx, replicas, func(ctx context.Context, c *gcl.Comm) error {
+		notes := make([]byte, len(demos)*noteBytes)
 		for i, d := range demos {
 			in := input(c.Rank(), d.elems)
 			out, err := d.call(ctx, c, in)
 			if err != nil {
 				return err
 			}
-			notes[i][c.Rank()] = fmt.Sprintf("%-23s ->  %v", fmt.Sprint(in), out)
+			copy(notes[i*noteBytes:(i+1)*noteBytes], fmt.Sprintf("%-23s ->  %v", fmt.Sprint(in), out))
 		}
-		return nil
-	})
-	if err != nil {
+		all, err := gcl.AllGather(ctx, c, notes)
+		if err != nil || c.Rank() != 0 {
+			return err
+		}
+		_, err = io.WriteString(w, page(all))
 		return err
-	}
-	var page strings.Builder
+	})
+}
+
+// noteBytes is the room for what a replica saw of one demo.
+const noteBytes = 80
+
+// page is the text for the notes of all replicas.
+func page(all []byte) string {
+	var b strings.Builder
 	for i, d := range demos {
-		fmt.Fprintf(&page, "%s\n", d.title)
-		for rank, note := range notes[i] {
-			fmt.Fprintf(&page, "  replica %d  %s\n", rank, note)
+		fmt.Fprintf(&b, "%s\n", d.title)
+		for rank := range replicas {
+			at := (rank*len(demos) + i) * noteBytes
+			fmt.Fprintf(&b, "  replica %d  %s\n", rank, strings.TrimRight(string(all[at:at+noteBytes]), "\x00"))
 		}
-		page.WriteString("\n")
+		b.WriteString("\n")
 	}
-	_, err = io.WriteString(w, page.String())
-	return err
+	return b.String()
 }
 
 // input is what a replica puts in: 1 2 3 4 on replica 0, 10 20 30 40 on replica 1, 100 200 300 400 on replica 2, and so

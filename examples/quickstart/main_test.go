@@ -14,7 +14,7 @@ func TestRunIsRepeatable(t *testing.T) {
 	var first string
 	for i := range 20 {
 		var out strings.Builder
-		if err := run(t.Context(), &out); err != nil {
+		if err := show(t.Context(), &out); err != nil {
 			t.Fatal(err)
 		}
 		if i == 0 {
@@ -28,14 +28,14 @@ func TestRunIsRepeatable(t *testing.T) {
 func TestRunCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := run(ctx, io.Discard); !errors.Is(err, context.Canceled) {
+	if err := show(ctx, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
 
 // Example is all that the program prints.
 func Example() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	if err := show(context.Background(), os.Stdout); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -18,59 +18,41 @@ import (
 	"io"
 	"os"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/remote"
 )
 
-// What the program ends with.
-const (
-	exitOK     = 0
-	exitFailed = 1 // an error, or a result that is not the expected one
-	exitUsage  = 2 // a mistake in the command line
-)
-
-func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { command.Main("remote", run) }
 
 // run looks at the command line, shows the examples, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	storage, err := parseFlags(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return exitOK
+		return command.OK
 	case err != nil:
-		fmt.Fprintln(stderr, "remote:", err)
-		return exitUsage
+		return command.Mistake("remote", err, stderr)
 	}
 	p := &page{w: stdout}
 	if err := show(ctx, storage, p); err != nil {
-		fmt.Fprintln(stderr, "remote:", err)
-		return exitFailed
+		return command.Ended(ctx, "remote", err, stderr)
 	}
 	if p.wrong > 0 {
 		fmt.Fprintf(stderr, "remote: %d of %d results are not what they must be\n", p.wrong, p.compared)
-		return exitFailed
+		return command.Failed
 	}
 	fmt.Fprintf(stdout, "%d results, all as they must be\n", p.compared)
-	return exitOK
+	return command.OK
 }
 
 // parseFlags reads the command line: where the buffers are to live. After -h it has written the usage to stdout and
 // returns flag.ErrHelp; any other error is a mistake in args, in one line.
 func parseFlags(args []string, stdout io.Writer) (remote.Storage, error) {
 	flags := flag.NewFlagSet("remote", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	storage := flags.String("storage", "memory", "`where` the buffers live: memory or file")
 	dir := flags.String("dir", "", "existing `directory` for the files of -storage file")
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(stdout, "usage: remote [flags]\n\nShows variables and entries of remote buffers.")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+	if err := command.Parse(flags, args, stdout, "Shows variables and entries of remote buffers."); err != nil {
 		return nil, err
-	case err != nil:
-		return nil, err
-	case flags.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	switch *storage {
 	case "memory":

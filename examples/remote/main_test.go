@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gogcl.dev/internal/command"
 )
 
 // Example is all that the program prints.
@@ -34,7 +36,7 @@ func TestFilesOutliveTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 3 {
 		var out, errs strings.Builder
-		if code := run(t.Context(), []string{"-storage", "file", "-dir", dir}, &out, &errs); code != exitOK {
+		if code := run(t.Context(), []string{"-storage", "file", "-dir", dir}, &out, &errs); code != command.OK {
 			t.Fatalf("run %d: exit code %d\n%s%s", n, code, out.String(), errs.String())
 		}
 		for _, want := range []string{
@@ -62,7 +64,7 @@ func TestWrongResult(t *testing.T) {
 	args := []string{"-storage", "file", "-dir", dir}
 	var out, errs strings.Builder
 	again := func() int { out.Reset(); errs.Reset(); return run(t.Context(), args, &out, &errs) }
-	if code := again(); code != exitOK {
+	if code := again(); code != command.OK {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	file := filepath.Join(dir, "x.0.remote")
@@ -70,20 +72,21 @@ func TestWrongResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code := again(); code != exitOK {
+	if code := again(); code != command.OK {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
 	if err := os.WriteFile(file, old, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code := again(); code != exitFailed || errs.String() != "remote: 3 of 7 results are not what they must be\n" ||
+	if code := again(); code != command.Failed ||
+		errs.String() != "remote: 3 of 7 results are not what they must be\n" ||
 		strings.Count(out.String(), ": WRONG\n") != 3 {
 		t.Errorf("exit code %d\n%s%s", code, out.String(), errs.String())
 	}
 	if err := os.WriteFile(file, []byte("something else"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code := again(); code != exitFailed || !strings.Contains(errs.String(), file) {
+	if code := again(); code != command.Failed || !strings.Contains(errs.String(), file) {
 		t.Errorf("a foreign file: exit code %d: %s", code, errs.String())
 	}
 }
@@ -105,8 +108,8 @@ func TestArguments(t *testing.T) {
 		{"now", `unexpected argument "now"`},
 	} {
 		var out, errs strings.Builder
-		if code := run(t.Context(), strings.Fields(c.args), &out, &errs); code != exitUsage ||
-			errs.String() != "remote: "+c.want+"\n" || out.Len() > 0 {
+		if code := run(t.Context(), strings.Fields(c.args), &out, &errs); code != command.Usage ||
+			errs.String() != "remote: "+c.want+" (-h lists the flags)\n" || out.Len() > 0 {
 			t.Errorf("%s: exit code %d, printed %q, %q", c.args, code, out.String(), errs.String())
 		}
 	}
@@ -114,7 +117,7 @@ func TestArguments(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var out, errs strings.Builder
-	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != exitOK || errs.Len() > 0 ||
+	if code := run(t.Context(), []string{"-h"}, &out, &errs); code != command.OK || errs.Len() > 0 ||
 		!strings.Contains(out.String(), "-storage") {
 		t.Errorf("exit code %d, printed %q, %q", code, out.String(), errs.String())
 	}
@@ -124,8 +127,8 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs strings.Builder
-	if code := run(ctx, nil, &out, &errs); code != exitFailed ||
-		!strings.Contains(errs.String(), context.Canceled.Error()) {
+	if code := run(ctx, nil, &out, &errs); code != command.Interrupted ||
+		errs.String() != "remote: interrupted\n" {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}
 }

@@ -59,8 +59,8 @@ func (p *program) twoEntries() {
 		p.before[i] = p.DeviceToHost([]string{"before 0", "before 1"}[i], i32)
 		main.HostStore(p.before[i], remote.Load(main, buffer, i))
 	}
-	remote.Store(buffer, 0, main.Constant(tensor.Scalar(int32(1))))
-	remote.Store(buffer, 1, main.Constant(tensor.Scalar(int32(2))))
+	remote.Store(main.Constant(tensor.Scalar(int32(1))), buffer, 0)
+	remote.Store(main.Constant(tensor.Scalar(int32(2))), buffer, 1)
 
 	p.entries[0] = p.DeviceToHost("entry 0", i32)
 	main.HostStore(p.entries[0], remote.Load(main, buffer, 0))

@@ -8,12 +8,15 @@ import (
 	"math"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/member"
 	"gogcl.dev/methods"
 )
 
 // config is what the command line says.
 type config struct {
+	me         *member.Member // nil: in no job
 	replicas   int
+	given      bool // replicas is, by the command line
 	epochs     int
 	batch      int     // images in a step, over all replicas
 	rate       float64 // Adam's step size
@@ -41,7 +44,7 @@ const (
 func parseFlags(args []string, stdout io.Writer) (config, error) {
 	var cfg config
 	flags := flag.NewFlagSet("rts", flag.ContinueOnError)
-	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`")
+	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`; under a launcher as many as it has started")
 	flags.IntVar(&cfg.epochs, "epochs", 30, "`passes` over the training images, with those before -resume")
 	flags.IntVar(&cfg.batch, "batch", 64, "`images` in a step, over all replicas")
 	flags.Float64Var(&cfg.rate, "lr", 0.003, "learning `rate` of Adam")
@@ -72,6 +75,7 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	}
 	var err error
 	flags.Visit(func(f *flag.Flag) {
+		cfg.given = cfg.given || f.Name == "n"
 		if err == nil && f.Value.String() == "" {
 			err = fmt.Errorf("-%s: the name is empty", f.Name)
 		}

@@ -51,10 +51,23 @@
 // names as soon as all are open, and go however the program ends; killed before that, or on Windows, it leaves a
 // directory gogcl-rts-* in the temporary one.
 //
+// # Processes
+//
+// The replicas are goroutines. Under a launcher each is a process, and replica 0 prints:
+//
+//	go build ./cmd/gclrun ./examples/rts
+//	./gclrun -n 4 ./rts
+//	mpirun -np 4 ./rts
+//
+// The losses are the same to the bit. A checkpoint of one kind is resumed by the other; its directory has to be shared
+// by all hosts. A process that is told to stop tells the others, and all stop after the same step. The resident memory
+// of the processes, as the operating system has it, stands below the table.
+//
 // One replica (-n 1) has nobody to share with: its parameters and states are plain remote variables.
 //
 // The exit code is 0 when all went well, 1 when something failed (also the output, as a pipe that nobody reads: that
-// ends the training after a pass), 2 for a mistake on the command line and 130 after Ctrl-C, SIGTERM or SIGHUP.
+// ends the training after a pass), 2 for a mistake on the command line, 130 after Ctrl-C, 143 after SIGTERM and
+// 129 after SIGHUP. In a job the replicas that the signal has not reached end with 130.
 package main
 
 import (
@@ -69,36 +82,55 @@ import (
 
 	"gogcl.dev/examples/digits/perceptron"
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/progress"
 )
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // so that a write to a pipe that nobody reads is an error
-	ends := []os.Signal{syscall.SIGTERM}
+	var ends []os.Signal
 	if !signal.Ignored(syscall.SIGHUP) { // by nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
-	command.Main(run, ends...)
+	command.Main("rts", run, ends...)
 }
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	cfg, err := parseFlags(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return command.OK
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
-		return command.Usage
-	}
-	train, test, err := perceptron.Load()
+	me, err := member.Join(ctx)
 	if err != nil {
 		fmt.Fprintf(stderr, "rts: %v\n", err)
 		return command.Failed
 	}
+	code, failed := runMember(ctx, me, args, me.Output(stdout), me.Output(stderr))
+	if err := me.Leave(failed); err != nil && code == command.OK {
+		fmt.Fprintf(stderr, "rts: %v\n", err)
+		return command.Failed
+	}
+	return code
+}
+
+// runMember is the program in a job, or in none. The error is one for the others of the job to have too.
+func runMember(ctx context.Context, me *member.Member, args []string, stdout, stderr io.Writer) (int, error) {
+	cfg, err := parseFlags(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return command.OK, nil
+	}
+	if err == nil {
+		cfg.me = me
+		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
+		return command.Usage, err
+	}
+	train, test, err := perceptron.Load()
+	if err != nil {
+		fmt.Fprintf(stderr, "rts: %v\n", err)
+		return command.Failed, err
+	}
 	if err := cfg.check(train.Len()); err != nil {
 		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
-		return command.Usage
+		return command.Usage, err
 	}
 
 	out := progress.New(stdout)
@@ -107,25 +139,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil && out.Err() != nil {
 		err = outputError(out.Err())
 	}
-	var wrong mistake
+	var wrong member.Mistake
 	switch {
 	case errors.As(err, &wrong):
 		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", wrong)
-		return command.Usage
+		return command.Usage, err
 	case errors.As(err, new(interrupted)):
 		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Interrupted
+		return command.Interrupted, err
 	case err != nil:
 		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed
+		return command.Failed, err
 	}
-	return command.OK
+	return command.OK, nil
 }
 
 func outputError(err error) error { return fmt.Errorf("standard output: %w", err) }
 
 // trainAll trains to the end, and says what there is to say.
 func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) (err error) {
+	if !cfg.me.First() {
+		cfg.picture = ""
+	}
 	picture, err := openPicture(cfg.picture)
 	if err != nil {
 		return err
@@ -145,11 +180,20 @@ func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, ou
 			t.made, plural(t.made, "step", "steps")))
 	}
 	out.Line(fmt.Sprintf("test accuracy %.4f", t.at.Passes[len(t.at.Passes)-1].Accuracy))
-	table, err := t.memoryTable()
+	table, err := t.memoryTable(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
 	out.Line(table)
+	if cfg.me.InJob() {
+		line, err := cfg.me.Resident(context.WithoutCancel(ctx))
+		if err != nil {
+			return err
+		}
+		if line != "" {
+			out.Line(line)
+		}
+	}
 	return picture.draw(fmt.Sprintf("%d digits, %d replicas, batch %d", train.Len(), cfg.replicas, cfg.batch),
 		t.at.Passes)
 }

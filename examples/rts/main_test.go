@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/commandtest"
 	"gogcl.dev/internal/fulldisk"
 	"gogcl.dev/methods"
 )
@@ -235,16 +236,10 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// wantMistake wants one clear line and nothing else.
+// wantMistake wants the line of a mistake and nothing else.
 func wantMistake(t *testing.T, got result, want string) {
 	t.Helper()
-	if got.code != command.Usage || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 {
-		t.Errorf("exit code %d, standard output %q, standard error %q; want 2, nothing, one line",
-			got.code, got.stdout, got.stderr)
-	}
-	if !strings.HasPrefix(got.stderr, "rts: "+want) || !strings.HasSuffix(got.stderr, " (-h lists the flags)\n") {
-		t.Errorf("standard error is %q, want %q", got.stderr, want)
-	}
+	commandtest.Mistake(t, "rts", want, got.code, got.stdout, got.stderr)
 }
 
 // TestFinite: with -finite a rate that makes numbers too large is an error that says where the first of them was, and
@@ -274,27 +269,13 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// stopAfter is a Ctrl-C while a line is written that begins so.
-type stopAfter struct {
-	io.Writer
-	prefix string
-	stop   context.CancelFunc
-}
-
-func (s stopAfter) Write(p []byte) (int, error) {
-	if strings.HasPrefix(string(p), s.prefix) {
-		s.stop()
-	}
-	return s.Writer.Write(p)
-}
-
-// interrupt runs with a Ctrl-C while a line is written that begins with prefix.
-func interrupt(t *testing.T, prefix string, args ...string) result {
+// interrupt runs with a Ctrl-C while the first line is written that has some words.
+func interrupt(t *testing.T, words string, args ...string) result {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var stdout, stderr strings.Builder
-	code := run(ctx, args, stopAfter{&stdout, prefix, stop}, &stderr)
+	code := run(ctx, args, commandtest.StopAt(words, stop, &stdout), &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 

@@ -33,7 +33,8 @@ func (cfg config) sharding() rts.Sharding {
 }
 
 // newModel builds the program and makes a session of it, in which the parameters begin as start.
-func newModel(cfg config, rows int, s rts.Sharding, storage remote.Storage, start []float32) (*model, error) {
+func newModel(ctx context.Context, cfg config, rows int, s rts.Sharding, storage remote.Storage,
+	start []float32) (*model, error) {
 	p := ir.New(cfg.replicas)
 	remote.UseStorage(p, storage)
 	m := &model{shareStreams: newShareStreams(p, rows)}
@@ -69,7 +70,7 @@ func newModel(cfg config, rows int, s rts.Sharding, storage remote.Storage, star
 	if m.step.Norm != nil {
 		m.norm = store(p, "norm", m.step.Norm)
 	}
-	if m.session, err = ir.NewSession(p); err != nil {
+	if m.session, err = ir.NewSession(p, cfg.me.Session(ctx)); err != nil {
 		return nil, err
 	}
 	if err := m.session.Enter(); err != nil {
@@ -107,7 +108,7 @@ type stepper struct {
 	in, out map[*ir.Stream]*tensor.Tensor
 	rates   []float32
 	numbers []int32
-	losses  []float32 // after a step, of each replica
+	losses  []float32 // after a step, of each replica of this process
 	norms   []float32 // likewise; nil without clipping
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/plot"
 )
 
@@ -26,10 +27,10 @@ func openPicture(path string) (*picture, error) {
 	info, err := os.Stat(path)
 	p.fresh = errors.Is(err, fs.ErrNotExist)
 	if err == nil && !info.Mode().IsRegular() { // to open a pipe would wait for its other end
-		return nil, mistake{fmt.Errorf("-svg %s: it is not a regular file", path)}
+		return nil, member.Mistake{Err: fmt.Errorf("-svg %s: it is not a regular file", path)}
 	}
 	if p.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666); err != nil {
-		return nil, mistake{fmt.Errorf("-svg %s: %w", path, cause(err))}
+		return nil, member.Mistake{Err: fmt.Errorf("-svg %s: %w", path, cause(err))}
 	}
 	return p, nil
 }
@@ -83,9 +84,9 @@ func figure(title string, passes []pass) *plot.Figure {
 		loss.Points = append(loss.Points, plot.Point{X: float64(i + 1), Y: float64(p.Loss)})
 		accuracy.Points = append(accuracy.Points, plot.Point{X: float64(i + 1), Y: float64(p.Accuracy)})
 	}
-	x := plot.Axis{Label: "epoch", Tick: plot.Plain}
+	x := plot.Axis{Label: "epoch", Tick: plot.Plain, Whole: true}
 	return &plot.Figure{Title: title, Rows: [][]plot.Panel{{
 		{Title: "loss", X: x, Y: plot.Axis{Label: "mean cross entropy", Base: 10, Tick: plot.Plain}, Lines: []plot.Line{loss}},
-		{Title: "accuracy", X: x, Y: plot.Axis{Label: "part of the images", Tick: plot.Plain}, Lines: []plot.Line{accuracy}},
+		{Title: "accuracy", X: x, Y: plot.Axis{Label: "part of the images", Tick: plot.Plain, Most: 1}, Lines: []plot.Line{accuracy}},
 	}}}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gogcl.dev/examples/digits/perceptron"
+	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/progress"
 	"gogcl.dev/ir"
 	"gogcl.dev/rts/checkpoint"
@@ -85,15 +86,15 @@ func TestWrongFold(t *testing.T) {
 // TestCompare finds one bit, on any replica, also where numbers are equal or are not numbers.
 func TestCompare(t *testing.T) {
 	nan, negative := float32(math.NaN()), float32(math.Copysign(0, -1))
-	if err := compare("loss", []float32{nan, nan}, nan); err != nil {
+	if err := compare("loss", member.All(2), []float32{nan, nan}, nan); err != nil {
 		t.Error(err)
 	}
 	for _, got := range [][]float32{{1, math.Nextafter32(1, 2)}, {nan, 1}, {1, 1, nan}} {
-		if compare("loss", got, 1) == nil {
+		if compare("loss", member.All(3), got, 1) == nil {
 			t.Errorf("%v is like 1", got)
 		}
 	}
-	err := compare("loss", []float32{0, 0, negative}, 0)
+	err := compare("loss", member.All(3), []float32{0, 0, negative}, 0)
 	if want := "the loss on replica 2 is -0 (80000000), and 0 (00000000) in the reference"; err == nil ||
 		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

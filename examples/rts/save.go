@@ -4,52 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
+	"gogcl.dev/internal/member"
 	"gogcl.dev/rts/checkpoint"
 )
 
-// mistake is an error of the command line that is found only when what it names is looked at.
-type mistake struct{ error }
-
-// openCheckpoint opens the directory of -checkpoint, if there is one, and says where training begins: with -resume
-// where the checkpoint in it has come to, and without there must be none that would be lost. Nobody else may save to
-// the directory until it is closed.
-func openCheckpoint(ctx context.Context, cfg config, images int) (_ *checkpoint.Directory, at position, err error) {
-	dir := cfg.checkpoint
-	if dir == "" {
-		return nil, cfg.start(), nil
+// openCheckpoint opens the directory of -checkpoint, if there is one, and says where training begins. Nobody else may
+// save to the directory until it is closed.
+func openCheckpoint(ctx context.Context, cfg config, images int) (*checkpoint.Directory, position, error) {
+	d, meta, err := cfg.me.OpenCheckpoint(ctx, cfg.checkpoint, cfg.resume)
+	if err != nil || meta == nil {
+		return d, cfg.start(), err
 	}
-	none := mistake{fmt.Errorf("-resume: there is no checkpoint in %s", dir)}
-	if _, err := os.Stat(dir); cfg.resume && errors.Is(err, fs.ErrNotExist) {
-		return nil, at, none // and Open would make the directory
-	}
-	d, err := checkpoint.Open(dir)
+	at, err := parseMeta(meta, images)
 	if err != nil {
-		return nil, at, mistake{err}
+		err = fmt.Errorf("the checkpoint in %s: %w", cfg.checkpoint, err)
+	} else if err = at.fits(cfg); err != nil {
+		err = member.Mistake{Err: err}
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.Close())
-		}
-	}()
-	meta, err := d.Meta(ctx)
-	switch {
-	case errors.Is(err, checkpoint.ErrNone) && cfg.resume:
-		return nil, at, none
-	case errors.Is(err, checkpoint.ErrNone):
-		return d, cfg.start(), nil
-	case err != nil:
-		return nil, at, err
-	case !cfg.resume:
-		return nil, at, mistake{fmt.Errorf("-checkpoint %s: it has a checkpoint already: -resume goes on from it", dir)}
-	}
-	if at, err = parseMeta(meta, images); err != nil {
-		return nil, at, fmt.Errorf("the checkpoint in %s: %w", dir, err)
-	}
-	if err := at.fits(cfg); err != nil {
-		return nil, at, mistake{err}
+	if err != nil {
+		return nil, at, errors.Join(err, d.Close())
 	}
 	return d, at, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/jobtest"
 	"gogcl.dev/rts/checkpoint"
 	"gogcl.dev/tensor"
 )
@@ -54,20 +54,6 @@ func wantSame(t *testing.T, got, want string) {
 	}
 }
 
-// countdown is a context that is done once its Err has been asked for so many times.
-type countdown struct {
-	context.Context
-	left int
-}
-
-func (c *countdown) Err() error {
-	if c.left == 0 {
-		return context.Canceled
-	}
-	c.left--
-	return nil
-}
-
 // TestResume stops a training after some steps, goes on, stops again, and has the bits of one that was never stopped:
 // on the same number of replicas, with a reference that resumes as well.
 func TestResume(t *testing.T) {
@@ -82,7 +68,7 @@ func TestResume(t *testing.T) {
 					if i > 0 {
 						parts = append(parts[:len(args)+1:len(args)+1], "-resume")
 					}
-					got := runWith(&countdown{t.Context(), steps}, parts...)
+					got := runWith(jobtest.Countdown(t.Context(), steps), parts...)
 					if got.code != command.Interrupted || !strings.HasPrefix(got.stderr, "rts: interrupted after ") ||
 						!strings.HasSuffix(got.stderr, "; -resume goes on from "+dir+"/parts\n") {
 						t.Fatalf("part %d: exit code %d, standard error %q", i, got.code, got.stderr)
@@ -113,7 +99,7 @@ func TestResumeOnOthers(t *testing.T) {
 	for i, n := range []string{"2", "8", "1", "3"} {
 		before, _ := saved(t, dir+"/c")
 		// Nothing remains to be trained: what is saved is what was loaded.
-		if got := runWith(&countdown{t.Context(), 0},
+		if got := runWith(jobtest.Countdown(t.Context(), 0),
 			append(base, "-n", n, "-epochs", "9", "-resume")...); got.code != command.Interrupted {
 			t.Fatalf("n=%s: %+v", n, got)
 		}
@@ -195,7 +181,7 @@ func TestResumeMistakes(t *testing.T) {
 	} {
 		wantMistake(t, runWith(t.Context(), strings.Fields("-checkpoint "+dir+" "+tt.args)...), tt.want)
 	}
-	if got := runWith(&countdown{t.Context(), 1}, "-checkpoint",
+	if got := runWith(jobtest.Countdown(t.Context(), 1), "-checkpoint",
 		dir, "-resume", "-seed", "7", "-batch", "100", "-epochs", "3"); got.code != command.Interrupted {
 		t.Fatalf("%+v", got)
 	}

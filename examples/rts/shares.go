@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// shares is the images of a step, cut into a micro-batch for each of n replicas: the micro-batches one after the other,
-// each of so many rows, the first of which are the replica's images and the others nothing.
+// shares is the images of a step, cut into a micro-batch for each of n replicas: those of some of the replicas, one
+// after the other, each of so many rows, the first of which are the replica's images and the others nothing.
 //
 // b images, of a last batch perhaps fewer than usual, are cut as chunks.Split cuts them, so that the shares may
 // differ by one, and some may be empty. The mean of the replicas' own means would favour the images in small shares.
@@ -18,6 +18,7 @@ import (
 // mean over the replicas is the mean of all b images. Rows without an image weigh 0.
 type shares struct {
 	replicas, rows          int
+	own                     []int          // the replicas whose micro-batches these are
 	images, labels, weights *tensor.Tensor // as ir.Session.HostSpec wants them
 
 	pixels  []float32 // of images
@@ -50,14 +51,14 @@ func (s shareStreams) feed(from *shares) map[*ir.Stream]*tensor.Tensor {
 	return map[*ir.Stream]*tensor.Tensor{s.images: from.images, s.labels: from.labels, s.weights: from.weights}
 }
 
-// newShares makes room for batches of up to so many images.
-func newShares(replicas, batch int) (*shares, error) {
-	s := &shares{replicas: replicas, rows: chunks.PerRank(batch, replicas)}
+// newShares makes room for the micro-batches of some of so many replicas, in batches of up to so many images.
+func newShares(replicas int, own []int, batch int) (*shares, error) {
+	s := &shares{replicas: replicas, own: own, rows: chunks.PerRank(batch, replicas)}
 	var err error
 	make := func(spec ir.Spec) *tensor.Tensor {
 		shape := spec.Shape
-		if replicas > 1 {
-			shape = append(tensor.Shape{replicas}, shape...)
+		if len(own) > 1 {
+			shape = append(tensor.Shape{len(own)}, shape...)
 		}
 		t, newErr := tensor.New(spec.DType, shape...)
 		if newErr != nil && err == nil {
@@ -85,11 +86,11 @@ func (s *shares) fill(from perceptron.Images, batch []int) {
 	clear(s.digits)
 	clear(s.weigher)
 	weight := float32(s.replicas) / float32(len(batch))
-	for r := range s.replicas {
+	for i, r := range s.own {
 		lo, hi := chunks.Split(len(batch), s.replicas, r)
-		for k, i := range batch[lo:hi] {
-			row := r*s.rows + k
-			px, digit := from.At(i)
+		for k, image := range batch[lo:hi] {
+			row := i*s.rows + k
+			px, digit := from.At(image)
 			copy(s.pixels[row*perceptron.Pixels:], px)
 			s.digits[row], s.weigher[row] = int32(digit), weight
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gogcl.dev/examples/digits/perceptron"
+	"gogcl.dev/internal/member"
 )
 
 // TestShares has every image of a batch in one row, with a weight that makes the mean over the replicas that of the
@@ -17,7 +18,7 @@ func TestShares(t *testing.T) {
 	}
 	for _, n := range []int{1, 2, 3, 4, 7} {
 		const most = 20
-		s, err := newShares(n, most)
+		s, err := newShares(n, member.All(n), most)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 
 // memoryTable is what a training step takes on each replica, sharded and not: the same program built once more with
 // every replica having the whole of everything.
-func (t *trainer) memoryTable() (string, error) {
+func (t *trainer) memoryTable(ctx context.Context) (string, error) {
 	sharded, err := t.model.step.Memory(t.model.session)
 	if err != nil {
 		return "", err
@@ -20,7 +21,7 @@ func (t *trainer) memoryTable() (string, error) {
 	}
 	s := t.cfg.sharding()
 	s.Over = 1
-	m, err := newModel(t.cfg, t.shares.rows, s, remote.Memory{}, firstWeights(t.cfg.seed))
+	m, err := newModel(ctx, t.cfg, t.shares.rows, s, remote.Memory{}, firstWeights(t.cfg.seed))
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gogcl.dev/examples/digits/perceptron"
+	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/progress"
 	"gogcl.dev/remote"
 	"gogcl.dev/rts/checkpoint"
@@ -19,7 +20,8 @@ type trainer struct {
 	train, test perceptron.Images
 	out         *progress.Printer
 
-	shares    *shares
+	shares    *shares // of this process's replicas
+	all       *shares // of all replicas, for the reference; nil without -verify
 	model     *model
 	stepper   *stepper        // of the model
 	reference *reference      // nil without -verify
@@ -42,7 +44,7 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 	if t.saves, t.at, err = openCheckpoint(ctx, cfg, train.Len()); err != nil {
 		return nil, err
 	}
-	if t.shares, err = newShares(cfg.replicas, cfg.batch); err != nil {
+	if t.shares, err = newShares(cfg.replicas, cfg.me.Own(cfg.replicas), cfg.batch); err != nil {
 		return nil, err
 	}
 	var storage remote.Storage
@@ -50,7 +52,7 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 		return nil, err
 	}
 	start := firstWeights(cfg.seed)
-	if t.model, err = newModel(cfg, t.shares.rows, cfg.sharding(), storage, start); err != nil {
+	if t.model, err = newModel(ctx, cfg, t.shares.rows, cfg.sharding(), storage, start); err != nil {
 		return nil, err
 	}
 	if t.dir != "" && os.RemoveAll(t.dir) == nil { // files that are open need no names, but on Windows
@@ -60,7 +62,10 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 		return nil, err
 	}
 	if cfg.verify {
-		if t.reference, err = newReference(cfg, t.shares, start, leftFold); err != nil {
+		if t.all, err = newShares(cfg.replicas, member.All(cfg.replicas), cfg.batch); err != nil {
+			return nil, err
+		}
+		if t.reference, err = newReference(cfg, t.all, start, leftFold); err != nil {
 			return nil, err
 		}
 	}
@@ -92,9 +97,10 @@ func (t *trainer) close() error {
 type interrupted struct{ saved string }
 
 func (e interrupted) Error() string { return "interrupted" + e.saved }
+func (e interrupted) Unwrap() error { return member.ErrInterrupted }
 
-// run trains until all passes are made. When ctx is done it ends the step in progress, saves, and returns an
-// interrupted: a step that is cut short would leave parameters of different steps.
+// run trains until all passes are made. When ctx is done, in whatever process, all end the same step, save, and return
+// an interrupted: a step that is cut short would leave parameters of different steps.
 func (t *trainer) run(ctx context.Context) error {
 	whole := context.WithoutCancel(ctx)
 	for len(t.at.Passes) < t.cfg.epochs {
@@ -120,7 +126,11 @@ func (t *trainer) pass(ctx, whole context.Context) (speed, error) {
 	t.model.session.SetProfiling(true)
 	s := speed{replicas: t.cfg.replicas}
 	for lo := t.at.Step * t.cfg.batch; lo < len(order); lo += t.cfg.batch {
-		if ctx.Err() != nil {
+		stop, _, err := t.cfg.me.Agree(whole, ctx.Err() != nil, 0)
+		switch {
+		case err != nil:
+			return speed{}, err
+		case stop:
 			return speed{}, t.interrupt(whole)
 		}
 		batch := order[lo:min(lo+t.cfg.batch, len(order))]
@@ -155,6 +165,9 @@ func (t *trainer) number() int { return len(t.at.Passes)*t.cfg.steps(t.train.Len
 // step moves the parameters by the mean gradient of the training images that batch lists, and returns their mean loss.
 func (t *trainer) step(ctx context.Context, batch []int) (float32, error) {
 	t.shares.fill(t.train, batch)
+	if t.all != nil {
+		t.all.fill(t.train, batch)
+	}
 	if err := t.stepper.run(ctx, t.cfg.rate, t.number()); err != nil {
 		return 0, err
 	}

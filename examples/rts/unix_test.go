@@ -15,16 +15,8 @@ import (
 	"time"
 
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/jobtest"
 )
-
-// TestMain is the program itself where the environment says so.
-func TestMain(m *testing.M) {
-	if args, ok := os.LookupEnv("GOGCL_RTS_ARGS"); ok {
-		os.Args = append(os.Args[:1], strings.Fields(args)...)
-		main()
-	}
-	os.Exit(m.Run())
-}
 
 // TestEnds ends the program in every way there is while it trains: it leaves no files, and a checkpoint.
 func TestEnds(t *testing.T) {
@@ -35,8 +27,8 @@ func TestEnds(t *testing.T) {
 		want string
 	}{
 		{"interrupt", signalled(syscall.SIGINT), command.Interrupted, "rts: interrupted after "},
-		{"terminate", signalled(syscall.SIGTERM), command.Interrupted, "rts: interrupted after "},
-		{"hang up", signalled(syscall.SIGHUP), command.Interrupted, "rts: interrupted after "},
+		{"terminate", signalled(syscall.SIGTERM), 143, "rts: interrupted after "},
+		{"hang up", signalled(syscall.SIGHUP), 129, "rts: interrupted after "},
 		{"closed pipe", func(_ *os.Process, stdout io.Closer) error { return stdout.Close() }, command.Failed, "rts: standard output: "},
 		{"kill", signalled(syscall.SIGKILL), -1, ""},
 	} {
@@ -52,8 +44,8 @@ func TestEnds(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute) // what is not ended would go on for ever
 			defer stop()
 			cmd := exec.CommandContext(ctx, program)
-			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "GOGCL_RTS_ARGS=-storage file -epochs 1000000 "+
-				"-checkpoint "+dir)
+			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, jobtest.Entry("-storage", "file", "-epochs", "1000000",
+				"-checkpoint", dir))
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			stdout, err := cmd.StdoutPipe()
@@ -78,11 +70,43 @@ func TestEnds(t *testing.T) {
 			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 				t.Errorf("there remain %v, error %v", left, err)
 			}
-			got := runWith(&countdown{t.Context(), 1}, "-epochs", "1000000", "-checkpoint", dir, "-resume")
+			got := runWith(jobtest.Countdown(t.Context(), 1), "-epochs", "1000000", "-checkpoint", dir, "-resume")
 			if got.code != command.Interrupted || !strings.Contains(got.stdout, "\nresumed from ") {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestJobEnds: a process that is told to stop tells the others, and all stop after the same step, with one checkpoint
+// that one process resumes. After a kill the others fail.
+func TestJobEnds(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		dir := t.TempDir() + "/c"
+		j := jobtest.Start(t, 4, "-epochs", "1000000", "-checkpoint", dir)
+		j.Await("epoch 2/")
+		if err := j.Processes[2].Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		for rank, r := range j.Wait() {
+			code := command.Interrupted
+			if rank == 2 { // which the signal has reached
+				code = 143
+			}
+			switch {
+			case s == syscall.SIGTERM && (r.Code != code || (r.Stderr != "") != (rank == 0)):
+				t.Errorf("%v: replica %d: %d, %q", s, rank, r.Code, r.Stderr)
+			case s == syscall.SIGTERM && rank == 0 && !strings.HasPrefix(r.Stderr, "rts: interrupted after "):
+				t.Errorf("%v: replica %d: %d, %q", s, rank, r.Code, r.Stderr)
+			case s == syscall.SIGKILL && rank != 2 && r.Code != command.Failed:
+				t.Errorf("%v: replica %d: %d, %q", s, rank, r.Code, r.Stderr)
+			}
+		}
+		again := jobtest.Countdown(t.Context(), 1)
+		got := runWith(again, "-epochs", "1000000", "-checkpoint", dir, "-resume", "-verify")
+		if got.code != command.Interrupted || !strings.Contains(got.stdout, "\nresumed from ") {
+			t.Errorf("%v: %+v", s, got)
+		}
 	}
 }
 

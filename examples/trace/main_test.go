@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
 )
 
 // slice is one of a row, with those inside it.
@@ -22,8 +24,9 @@ type slice struct {
 	inside []*slice
 }
 
-// read parses a file and nests the slices of each row as Perfetto does.
-func read(t *testing.T, file string) map[string][]*slice {
+// read parses a file and nests the slices of each row as Perfetto does: an entry of rows for each replica. Arrows are
+// the ids of those that begin and end.
+func read(t *testing.T, file string) (rows map[string][]*slice, arrows int) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -31,72 +34,64 @@ func read(t *testing.T, file string) map[string][]*slice {
 	}
 	var content struct {
 		TraceEvents []struct {
-			Name, Ph string
-			TS       *float64
-			PID, TID *int
-			Args     map[string]any
+			Name, Ph, ID string
+			TS, Dur      float64
+			PID          int
+			Args         map[string]any
 		}
-		DisplayTimeUnit string
 	}
 	if err := json.Unmarshal(text, &content); err != nil {
 		t.Fatal(err)
 	}
-	names, roots, open, last := map[int]string{}, map[string][]*slice{}, map[int][]*slice{}, map[int]float64{}
+	type open struct {
+		*slice
+		end float64
+	}
+	names, stacks, ids := map[int]string{}, map[int][]open{}, map[string]int{}
+	rows = map[string][]*slice{}
 	for i, e := range content.TraceEvents {
-		if e.TS == nil || e.PID == nil || e.TID == nil {
-			t.Fatalf("event %d lacks a field: %+v", i, e)
-		}
-		row, stack := *e.TID, open[*e.TID]
-		if e.Ph != "M" && *e.TS < last[row] {
-			t.Errorf("event %d of row %d goes back in time", i, row)
-		}
-		last[row] = *e.TS
 		switch e.Ph {
 		case "M":
-			names[row] = fmt.Sprint(e.Args["name"])
-		case "B":
+			if e.Name == "process_name" {
+				names[e.PID], _, _ = strings.Cut(fmt.Sprint(e.Args["name"]), " on ")
+			}
+		case "X", "i":
+			stack := stacks[e.PID]
+			for len(stack) > 0 && stack[len(stack)-1].end <= e.TS {
+				stack = stack[:len(stack)-1]
+			}
 			s := &slice{name: e.Name, args: e.Args}
 			if len(stack) == 0 {
-				roots[names[row]] = append(roots[names[row]], s)
+				rows[names[e.PID]] = append(rows[names[e.PID]], s)
 			} else {
 				top := stack[len(stack)-1]
 				top.inside = append(top.inside, s)
 			}
-			open[row] = append(stack, s)
-		case "E":
-			if len(stack) == 0 {
-				t.Fatalf("event %d ends nothing", i)
-			}
-			s := stack[len(stack)-1]
-			if s.args == nil {
-				s.args = map[string]any{}
-			}
-			for k, v := range e.Args {
-				s.args[k] = v
-			}
-			open[row] = stack[:len(stack)-1]
+			stacks[e.PID] = append(stack, open{s, e.TS + e.Dur})
+		case "s", "f":
+			ids[e.ID]++
 		default:
 			t.Errorf("event %d: phase %q", i, e.Ph)
 		}
 	}
-	for row, stack := range open {
-		if len(stack) > 0 {
-			t.Errorf("%d slices of row %d have no end", len(stack), row)
+	for id, ends := range ids {
+		if ends != 2 {
+			t.Errorf("arrow %s has %d ends", id, ends)
 		}
 	}
-	return roots
+	return rows, len(ids)
 }
 
 func TestRun(t *testing.T) {
 	for _, n := range []int{1, 2, 4} {
 		file := filepath.Join(t.TempDir(), "trace.json")
 		var said strings.Builder
-		if err := run(t.Context(), n, file, nil, &said); err != nil {
+		if err := trace(t.Context(), n, file, &said); err != nil {
 			t.Fatal(err)
 		}
-		rows := read(t, file)
-		if len(rows) != n {
-			t.Errorf("%d replicas: %d rows", n, len(rows))
+		rows, arrows := read(t, file)
+		if len(rows) != n || arrows != 2*n*(n-1) { // of the one that goes by messages, round a ring
+			t.Errorf("%d replicas: %d rows, %d arrows", n, len(rows), arrows)
 		}
 		total := 0
 		for name, row := range rows {
@@ -111,7 +106,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 			want := []string{
-				`broadcast #1 "weights"`, `all-reduce #2 "grads, peer memory"`,
+				`broadcast #1 "weights"`, `all-reduce #2 "grads"`,
 				`all-reduce #3 "grads, messages round a ring"`,
 				`all-reduce #4 "grads, a ring in step"`, `all-reduce #5 "loss"`,
 			}
@@ -123,7 +118,8 @@ func TestRun(t *testing.T) {
 				ring.args["path"] != "messages" || ring.args["bytes"] != float64(4<<16)) {
 				t.Errorf("%s: %+v", name, ring)
 			}
-			if n > 1 && ring.inside[0].args["bytes sent and received"] != float64(2*(4<<16)/n) {
+			if n > 1 && (ring.inside[0].args["bytes sent"] != float64((4<<16)/n) ||
+				ring.inside[0].args["bytes received"] != float64((4<<16)/n)) {
 				t.Errorf("%s: first round %v", name, ring.inside[0].args)
 			}
 		}
@@ -133,16 +129,71 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestMain runs the program instead of the tests where TestProcesses has started this binary as a replica.
+func TestMain(m *testing.M) {
+	file := os.Getenv("TRACE_TEST_FILE")
+	if file == "" {
+		os.Exit(m.Run())
+	}
+	if err := trace(context.Background(), 2, file, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// TestProcesses runs two processes, each of which writes a file, and joins the files.
+func TestProcesses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "trace.json")
+	var processes [2]*exec.Cmd
+	var said [2]strings.Builder
+	for rank := range processes {
+		p := exec.CommandContext(t.Context(), os.Args[0])
+		p.Env = append(os.Environ(), "TRACE_TEST_FILE="+file, "WORLD_SIZE=2", fmt.Sprint("RANK=", rank),
+			"GCL_RENDEZVOUS=dir:"+dir, "GCL_SECRET=secret")
+		p.Stdout, p.Stderr = &said[rank], &said[rank]
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		processes[rank] = p
+	}
+	var files []string
+	for rank, p := range processes {
+		err := p.Wait()
+		want := fmt.Sprintf("slices of replica %d in ", rank)
+		if err != nil || !strings.Contains(said[rank].String(), want) {
+			t.Fatalf("replica %d: %v, %s", rank, err, said[rank].String())
+		}
+		files = append(files, filepath.Join(dir, fmt.Sprintf("trace-%d.json", rank)))
+	}
+	if err := join(file, files, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if rows, arrows := read(t, file); len(rows) != 2 || arrows == 0 {
+		t.Errorf("%d rows, %d arrows", len(rows), arrows)
+	}
+	if err := join(file, nil, io.Discard); err == nil {
+		t.Error("no error without files")
+	}
+}
+
 func TestRunErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trace.json")
-	for want, err := range map[string]error{
-		"-n 0, want 1 to 64":  run(t.Context(), 0, file, nil, io.Discard),
-		"-n 65, want 1 to 64": run(t.Context(), 65, file, nil, io.Discard),
-		`argument "x"`:        run(t.Context(), 2, file, []string{"x"}, io.Discard),
-		"no such file":        run(t.Context(), 2, filepath.Join(file, "none", "t.json"), nil, io.Discard),
+	for args, want := range map[string]struct {
+		code   int
+		stderr string
+	}{
+		"-n 0":                               {command.Usage, "-n 0, want 1 to 64"},
+		"-n 65":                              {command.Usage, "-n 65, want 1 to 64"},
+		"x":                                  {command.Usage, `argument "x"`},
+		"-join " + file:                      {command.Usage, "there is no file to join"},
+		"-join " + file + " " + file:         {command.Failed, "no such file"},
+		"-n 2 -o " + file + "/none/trace.js": {command.Failed, "no such file"},
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
+		var out, errs strings.Builder
+		if code := run(t.Context(), strings.Fields(args), &out, &errs); code != want.code || out.Len() > 0 ||
+			!strings.HasPrefix(errs.String(), "trace: ") || !strings.Contains(errs.String(), want.stderr) {
+			t.Errorf("%s: exit code %d, printed %q, %q, want %+v", args, code, &out, &errs, want)
 		}
 	}
 }
@@ -152,12 +203,13 @@ func TestRunCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	file := filepath.Join(t.TempDir(), "trace.json")
-	err := run(ctx, 2, file, nil, io.Discard)
+	err := trace(ctx, 2, file, io.Discard)
 	if !errors.Is(err, context.Canceled) || gcl.Dump(err) == "" {
 		t.Fatalf("error %v", err)
 	}
 	found := false
-	for _, row := range read(t, file) {
+	rows, _ := read(t, file)
+	for _, row := range rows {
 		for _, s := range row {
 			found = found || strings.Contains(fmt.Sprint(s.args["error"]), "canceled")
 		}

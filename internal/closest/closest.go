@@ -21,6 +21,29 @@ func Of(word string, choices []string) string {
 	return best
 }
 
+// Near is Of where word is like a choice: where half of its letters at most are edited, or where exactly one choice
+// begins with it. Else it returns "".
+func Near(word string, choices []string) string {
+	begun := ""
+	for _, c := range choices {
+		if len(word) > 1 && strings.HasPrefix(strings.ToLower(c), strings.ToLower(word)) {
+			if begun != "" {
+				begun = ""
+				break
+			}
+			begun = c
+		}
+	}
+	if begun != "" {
+		return begun
+	}
+	best := Of(word, choices)
+	if w := letters(word); 2*distance(w, letters(best)) > len(w) {
+		return ""
+	}
+	return best
+}
+
 func letters(word string) []rune {
 	if len(word) > 4*maxRunes {
 		word = word[:4*maxRunes] // 4 bytes are one rune at least

@@ -78,3 +78,22 @@ func TestOf(t *testing.T) {
 		t.Errorf("of none: %q", got)
 	}
 }
+
+func TestNear(t *testing.T) {
+	t.Parallel()
+	choices := []string{"collective", "iters", "implementation", "method", "max", "min", "n"}
+	for word, want := range map[string]string{
+		"methd": "method", "colective": "collective", "coll": "collective", "IMPL": "implementation",
+		"m":   "", // three choices begin with it, but one letter says nothing
+		"mi":  "min",
+		"mix": "max", // the first of two
+		"k":   "", "nonsense": "", "": "", "x": "", "itres": "iters",
+	} {
+		if got := Near(word, choices); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+	if got := Near("x", nil); got != "" {
+		t.Errorf("of none: %q", got)
+	}
+}

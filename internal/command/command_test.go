@@ -43,3 +43,54 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// TestFlags: -h and a mistake are the end of a program, and nothing else is.
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		args, stderr string
+		code         int
+		ok           bool
+	}{
+		{"-n 5", "", OK, true},
+		{"-h", "", OK, false},
+		{"-m", "learn: flag provided but not defined: -m (-h lists the flags)\n", Usage, false},
+		{"now", "learn: unexpected argument \"now\" (-h lists the flags)\n", Usage, false},
+	} {
+		flags := flag.NewFlagSet("learn", flag.ContinueOnError)
+		flags.Int("n", 4, "number of `replicas`")
+		var stdout, stderr strings.Builder
+		code, ok := Flags(flags, strings.Fields(c.args), &stdout, &stderr, "Learns.")
+		if code != c.code || ok != c.ok || stderr.String() != c.stderr || (stdout.Len() > 0) != (c.args == "-h") {
+			t.Errorf("%q: %d, %v, %q, %q", c.args, code, ok, &stdout, &stderr)
+		}
+	}
+}
+
+// TestNoFlags has a program without flags: nothing speaks of them.
+func TestNoFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"-h": "usage: learn\n\nLearns.\n",
+		"-m": "learn: flag provided but not defined: -m\n",
+		"m":  "learn: unexpected argument \"m\"\n",
+	} {
+		var out strings.Builder
+		_, ok := Flags(flag.NewFlagSet("learn", flag.ContinueOnError), []string{args}, &out, &out, "Learns.")
+		if ok || out.String() != want {
+			t.Errorf("%s: %v, %q, want %q", args, ok, &out, want)
+		}
+	}
+}
+
+// TestParseArguments leaves the arguments after the flags to the program.
+func TestParseArguments(t *testing.T) {
+	flags := flag.NewFlagSet("join", flag.ContinueOnError)
+	var stdout strings.Builder
+	if err := ParseArguments(flags, []string{"a", "b"}, &stdout, "[flags] file...", "Joins."); err != nil ||
+		flags.NArg() != 2 || stdout.Len() > 0 {
+		t.Errorf("%d arguments, %v, %q", flags.NArg(), err, &stdout)
+	}
+	if err := ParseArguments(flags, []string{"-h"}, &stdout, "[flags] file...", "Joins."); err != flag.ErrHelp ||
+		stdout.String() != "usage: join [flags] file...\n\nJoins.\n" {
+		t.Errorf("%v, %q", err, &stdout)
+	}
+}

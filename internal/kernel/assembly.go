@@ -23,6 +23,7 @@ type assembly struct {
 
 	addRows     [typeEnd]rowsFunc
 	addWideRows [typeEnd]rowsFunc
+	update      [updateEnd][typeEnd]updateFunc
 	copyRows    func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int)
 
 	copy func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
@@ -68,6 +69,13 @@ func (t *assembly) version() *version {
 				copies: t.copies, filled: t.fill(Uint8), rest: goFold(f),
 			}
 			v.fold[f.index()] = k.loop
+		}
+	}
+	for u := range t.update {
+		for typ, f := range t.update[u] {
+			if f != nil {
+				v.update[u][typ] = updatePieces(f, plain.update[u][typ], Update(u), Type(typ), t.fill(Type(typ)))
+			}
 		}
 	}
 	if len(t.tiles) > 0 {

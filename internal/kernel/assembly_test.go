@@ -105,6 +105,10 @@ func TestAssemblyComplete(t *testing.T) {
 			there(fmt.Sprintf("divide of %v", typ), v.divide[typ] != nil, plain.divide[typ] != nil, false)
 			there(fmt.Sprintf("widen of %v", typ), v.widen[typ] != nil, plain.widen[typ] != nil, false)
 			there(fmt.Sprintf("narrow to %v", typ), v.narrow[typ] != nil, plain.narrow[typ] != nil, false)
+			for u := range updateEnd {
+				there(fmt.Sprintf("update %d of %v", u, typ), v.update[u][typ] != nil, plain.update[u][typ] != nil,
+					v.name == "neon")
+			}
 		}
 		for _, f := range everyFold() {
 			there(fmt.Sprintf("fold %v", f), v.fold[f.index()] != nil, plain.fold[f.index()] != nil,

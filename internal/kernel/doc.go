@@ -25,7 +25,8 @@
 //	fold := kernel.Fold{Op: kernel.Add, Type: kernel.Float32}.Loop()
 //	fold(dsts, srcs, 8, false) // every dst[i] = (srcs[0][i] + srcs[1][i] + ...) / 8
 //
-// [MatMul] multiplies matrices of Float32; neon has none of its own.
+// [MatMul] multiplies matrices of Float32, and an [Update] is a step of an optimiser on Float32 or Float64; neon has
+// none of its own.
 //
 // # Versions
 //
@@ -47,10 +48,10 @@
 //
 // # Every version gives the same bits
 //
-// Replicas that run different versions must agree to the bit. Rounding is IEEE's, to nearest even, subnormals are
-// kept, and what IEEE leaves open is settled here: a NaN that an operator yields (Add, Mul, Min, Max, Square, Divide)
-// is always the canonical one of its type, whatever NaNs went in. Hence all of Add, Mul, Min and Max are commutative
-// to the bit.
+// Replicas that run different versions must agree to the bit. Rounding is IEEE's, to nearest even, subnormals are kept
+// (but for what an Update says of tiny values), and what IEEE leaves open is settled here: a NaN that an operator
+// yields (Add, Mul, Min, Max, Square, Divide, an Update) is always the canonical one of its type, whatever NaNs went
+// in. Hence all of Add, Mul, Min and Max are commutative to the bit.
 //
 //	Float16 0x7e00   BFloat16 0x7fc0   Float32 0x7fc00000   Float64 0x7ff8000000000000
 //

@@ -167,6 +167,15 @@ func avx2Table() *assembly {
 	t.addWideRows[Float16] = avx2AddWideRowsFloat16
 	t.addWideRows[BFloat16] = avx2AddWideRowsBFloat16
 
+	t.update[Descend][Float32] = avx2DescendFloat32
+	t.update[Descend][Float64] = avx2DescendFloat64
+	t.update[Momentum][Float32] = avx2MomentumFloat32
+	t.update[Momentum][Float64] = avx2MomentumFloat64
+	t.update[Nesterov][Float32] = avx2NesterovFloat32
+	t.update[Nesterov][Float64] = avx2NesterovFloat64
+	t.update[Adam][Float32] = avx2AdamFloat32
+	t.update[Adam][Float64] = avx2AdamFloat64
+
 	t.copies = avx2Copies
 	t.copy = avx2Copy
 	return t

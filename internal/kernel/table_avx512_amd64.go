@@ -168,6 +168,15 @@ func avx512Table() *assembly {
 	t.addWideRows[Float16] = avx512AddWideRowsFloat16
 	t.addWideRows[BFloat16] = avx512AddWideRowsBFloat16
 
+	t.update[Descend][Float32] = avx512DescendFloat32
+	t.update[Descend][Float64] = avx512DescendFloat64
+	t.update[Momentum][Float32] = avx512MomentumFloat32
+	t.update[Momentum][Float64] = avx512MomentumFloat64
+	t.update[Nesterov][Float32] = avx512NesterovFloat32
+	t.update[Nesterov][Float64] = avx512NesterovFloat64
+	t.update[Adam][Float32] = avx512AdamFloat32
+	t.update[Adam][Float64] = avx512AdamFloat64
+
 	t.copies = avx512Copies
 	t.copy = avx512Copy
 	return t

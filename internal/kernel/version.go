@@ -16,6 +16,8 @@ type version struct {
 	addRows     [typeEnd]rowsLoop
 	addWideRows [typeEnd]rowsLoop
 	copyRows    func(dst, src []byte, pairs []uint64, at Rows)
+
+	update [updateEnd][typeEnd]updateLoop
 }
 
 // versions lists every version that this machine can run, slowest first. Tests run them all.
@@ -39,6 +41,9 @@ func register(v *version) {
 	overlay(chosen.fold[:], v.fold[:])
 	overlay(chosen.addRows[:], v.addRows[:])
 	overlay(chosen.addWideRows[:], v.addWideRows[:])
+	for u := range v.update {
+		overlay(chosen.update[u][:], v.update[u][:])
+	}
 	if v.copyRows != nil {
 		chosen.copyRows = v.copyRows
 	}
@@ -53,7 +58,7 @@ func register(v *version) {
 
 // overlay replaces the functions of under by those of over that are there.
 func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int,
-	_ bool) | rowsLoop](
+	_ bool) | rowsLoop | updateLoop](
 	under, over []F,
 ) {
 	for i, f := range over {

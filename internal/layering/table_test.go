@@ -31,6 +31,7 @@ const module = "gogcl.dev"
 // schedule and a buffer at once.
 func table() []row {
 	return []row{
+		{pkg: ".", pure: true}, // documentation only
 		{pkg: "commgroup", imports: []string{"internal/enum"}, pure: true},
 		{pkg: "chunks", pure: true},
 		{pkg: "topology", imports: []string{"internal/enum"}, pure: true},
@@ -41,13 +42,21 @@ func table() []row {
 		{pkg: "internal/readme"},
 		{pkg: "internal/anyinput"},
 		{pkg: "internal/leaktest"},
+		{pkg: "internal/certificates"}, // for tests
+		{pkg: "internal/jobtest"},
+		{pkg: "internal/commandtest", imports: []string{"internal/command"}},
+		{pkg: "internal/hosttest", modules: []string{xsys}},
 		{pkg: "internal/fulldisk"},
 		{pkg: "internal/closest", pure: true},
 		{pkg: "internal/enum", imports: []string{"internal/closest"}, pure: true},
+		{pkg: "internal/dumbengine", imports: []string{"internal/kernel", "transport"}}, // of tests
 		{pkg: "internal/plot"},
-		{pkg: "internal/mutants"}, // a command
-		{pkg: "internal/progress"},
-		{pkg: "internal/command"},
+		{pkg: "internal/mutants", imports: []string{"internal/command"}}, // a command
+		{pkg: "internal/progress", imports: []string{"internal/command"}},
+		{pkg: "internal/command", modules: []string{xsys}},
+		{pkg: "internal/freeport"},
+		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
+		{pkg: "internal/member", imports: []string{"gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
 		{pkg: "internal/ticks"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
@@ -58,10 +67,37 @@ func table() []row {
 		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks", "internal/enum"}, pure: true},
 		{pkg: "methods/cost", imports: []string{"topology", "methods/schedule"}, pure: true},
 		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
-		{pkg: "transport/transporttest", imports: []string{"transport", "internal/leaktest"}},
-		{pkg: "transport/mpi", imports: []string{"transport"}, modules: []string{"C"}},
+		{pkg: "transport/inproc", imports: []string{"transport", "transport/internal/calls"}, modules: []string{xsys}},
+		{pkg: "transport/internal/calls", imports: []string{"transport"}},
+		{
+			pkg: "transport/internal/stream", imports: []string{"transport", "transport/internal/calls"},
+			modules: []string{xsys},
+		},
+		{
+			pkg: "transport/transporttest", imports: []string{"transport", "internal/leaktest"},
+			modules: []string{"github.com/google/go-cmp"},
+		},
+		{pkg: "transport/internal/handshake"},
+		{pkg: "transport/internal/hosts", imports: []string{"transport"}, modules: []string{xsys}},
+		{pkg: "transport/internal/user"},
+		{
+			pkg:     "transport/internal/rendezvous",
+			imports: []string{"transport/internal/handshake", "transport/internal/user"},
+		},
+		{
+			pkg: "transport/tcp",
+			imports: []string{"transport", "transport/internal/handshake", "transport/internal/hosts",
+				"transport/internal/rendezvous", "transport/internal/stream", "transport/internal/user"},
+			modules: []string{xsync, xsys},
+		},
+		{
+			pkg:     "transport/mpi",
+			imports: []string{"transport", "transport/internal/hosts", "transport/internal/stream"},
+			modules: []string{"C"},
+		},
 		{pkg: "transport/sim", imports: []string{"transport", "topology"}},
 		{pkg: "gcl/internal/lane"},
+		{pkg: "gcl/internal/launch", pure: true}, // the environment comes in as a function
 		{pkg: "gcl/internal/memory", pure: true},
 		{pkg: "gcl/internal/wire", imports: []string{"methods/schedule", "transport"}},
 		{pkg: "gcl/internal/pack", imports: []string{"chunks", "internal/kernel", "gcl/internal/memory", "gcl/internal/wire"}},
@@ -88,30 +124,34 @@ func table() []row {
 		},
 		{
 			pkg: "gcl",
-			imports: []string{"gcl/internal/carry", "gcl/internal/flight", "gcl/internal/lane", "gcl/internal/memory",
-				"gcl/internal/price", "gcl/internal/route", "gcl/internal/wire", "commgroup", "topology", "methods",
-				"methods/schedule", "chunks", "tensor", "transport", "transport/inproc", "internal/kernel",
+			imports: []string{"gcl/internal/carry", "gcl/internal/flight", "gcl/internal/lane", "gcl/internal/launch",
+				"gcl/internal/memory", "gcl/internal/price", "gcl/internal/route", "gcl/internal/wire", "commgroup",
+				"topology", "methods", "methods/schedule", "chunks", "tensor", "transport", "transport/inproc",
+				"transport/tcp", "transport/mpi", "internal/kernel",
 				"internal/closest", "internal/enum", "internal/strictjson", "internal/ticks"},
 			modules: []string{xsync, xsys},
 		},
+		{pkg: "gcl/perfetto", imports: []string{"gcl", "transport"}},
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
 		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
-		{pkg: "ir/collective", imports: []string{"ir", "gcl", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc"}},
+		{pkg: "ir/collective", imports: []string{"ir", "gcl", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc"}, modules: []string{xsync}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops", "tensor"}},
 		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "gcl", "commgroup", "chunks", "tensor"}},
 		{pkg: "rts/checkpoint", imports: []string{"tensor", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
 
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
-		{pkg: "bench/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
-		{pkg: "cmd/*", imports: []string{anyAbove, "internal/plot"}, modules: []string{gonum, xsync, xsys}},
-		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron", "internal/command", "internal/progress"}},
-		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/command", "internal/progress"}},
+		{pkg: "bench/*", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
+		{pkg: "cmd/*", imports: []string{anyAbove, "internal/command", "internal/plot", "internal/progress"}, modules: []string{gonum, xsync, xsys}},
+		{pkg: "cmd/gcltorture", imports: []string{anyAbove, "internal/command"}, modules: []string{xsys}},
+		{pkg: "cmd/gclrun", imports: []string{"internal/command", "internal/spawn"}, modules: []string{xsys}},
+		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron", "internal/command", "internal/member", "internal/progress"}},
+		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/command", "internal/member", "internal/progress"}},
 		{pkg: "examples/larger", imports: []string{anyAbove, "internal/command"}},
-		{pkg: "examples/charlm", imports: []string{anyAbove, "examples/charlm/opticks", "internal/command", "internal/progress"}},
+		{pkg: "examples/charlm", imports: []string{anyAbove, "examples/charlm/opticks", "internal/command", "internal/member", "internal/progress"}},
 		{pkg: "examples/embedding", imports: []string{anyAbove, "examples/charlm/opticks", "internal/command", "internal/progress"}},
 		{pkg: "examples/digits/perceptron", modules: []string{gonum}},
 		{pkg: "examples/charlm/opticks"},
-		{pkg: "examples/*", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
+		{pkg: "examples/*", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
 	}
 }

@@ -7,32 +7,36 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"gogcl.dev/internal/command"
 )
 
 //go:embed mutants.txt
 var table string
 
-func main() {
-	run := flag.String("run", "", "only mutants whose name matches this `regexp`")
-	workers := flag.Int("j", 1, "how many to try at a time, each in a copy of the tree")
-	dir := flag.String("dir", ".", "the module to put them into")
-	trust := flag.Bool("trust", false, "do not first run the tests on the tree as it is")
-	look := flag.Bool("n", false, "only say whether the mutants still apply")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := work(ctx, os.Stdout, table, *run, *workers, *dir, *trust, *look)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		stop()
-		os.Exit(1)
+func main() { command.Main("mutants", run) }
+
+// run is the program: it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
+	match := flags.String("run", "", "only mutants whose name matches this `regexp`")
+	workers := flags.Int("j", 1, "how many to try at a time, each in a copy of the tree")
+	dir := flags.String("dir", ".", "the module to put them into")
+	trust := flags.Bool("trust", false, "do not first run the tests on the tree as it is")
+	look := flags.Bool("n", false, "only say whether the mutants still apply")
+	if code, ok := command.Flags(flags, args, stdout, stderr, "Puts a mistake at a time into the module, and looks "+
+		"whether tests notice."); !ok {
+		return code
 	}
+	if err := work(ctx, stdout, table, *match, *workers, *dir, *trust, *look); err != nil {
+		return command.Ended(ctx, "mutants", err, stderr)
+	}
+	return command.OK
 }
 
 // work tries the mutants of a table whose names match, and prints what came of each. With look it only says whether

@@ -26,6 +26,9 @@ func spanOf(values []float64, linear bool) span {
 		if low == high {
 			margin = max(math.Abs(low)/2, 0.5)
 		}
+		if low >= 0 {
+			return span{max(low-margin, 0), high + margin, true}
+		}
 		return span{low - margin, high + margin, true}
 	}
 	margin := math.Pow(high/low, 0.04)
@@ -46,13 +49,42 @@ func (s span) at(v float64) float64 {
 // holds reports whether v lies in the range, give or take the rounding of logarithms.
 func (s span) holds(v float64) bool { return v >= s.low*(1-1e-9) && v <= s.high*(1+1e-9) }
 
+// within is the range as far as the axis goes.
+func (s span) within(a Axis) span {
+	if s.linear && a.Most > s.low {
+		s.high = min(s.high, a.Most)
+	}
+	return s
+}
+
+// tickApart is how far from each other two ticks of the x axis are, as part of its length, so that there is room for
+// their texts.
+const tickApart = 0.1
+
+// withLast adds a tick at the last of the values, in place of those that are too near to it.
+func withLast(major []float64, s span, values []float64) []float64 {
+	if len(values) == 0 {
+		return major
+	}
+	last := slices.Max(values)
+	near := func(v float64) bool { return math.Abs(s.at(v)-s.at(last)) < tickApart }
+	if slices.ContainsFunc(major, func(v float64) bool { return math.Abs(s.at(v)-s.at(last)) < 1e-9 }) {
+		return major
+	}
+	return append(slices.DeleteFunc(major, near), last)
+}
+
 // maxTicks is how many ticks fit beside each other.
 const maxTicks = 9
 
 // ticks are where an axis has text, minor where it only has a line.
-func ticks(s span, base int) (major, minor []float64) {
+func ticks(s span, base int, whole bool) (major, minor []float64) {
 	if s.linear {
-		return multiples(s), nil
+		major = multiples(s)
+		if whole {
+			major = slices.DeleteFunc(major, func(v float64) bool { return v != math.Trunc(v) })
+		}
+		return major, nil
 	}
 	if base == 2 {
 		return powers(s, 2, everyFor(s, 2)), nil

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +14,7 @@ const (
 	above, below            = 34.0, 58.0
 	titleHeight             = 34.0
 	legendLine              = 20.0
+	footHeight              = 18.0
 	letter                  = 6.8 // about the width of one, at 12 pixels
 	sample                  = 34.0
 )
@@ -31,10 +33,16 @@ func (f *Figure) Write(w io.Writer) error {
 	if len(entries) > 0 {
 		height = entries[len(entries)-1].y + legendTop + legendLine
 	}
+	if f.Foot != "" {
+		height += footHeight
+	}
 	c := &canvas{}
-	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n",
+	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" `+
+		`role="img" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n<title>",
 		number(width), number(height))
-	c.element("rect", []attr{{"width", number(width)}, {"height", number(height)}, {"fill", "#fff"}})
+	_ = xml.EscapeText(&c.b, []byte(f.Title)) // writing to memory does not fail
+	c.b.WriteString("</title>\n" + style())
+	c.element("rect", []attr{{"width", number(width)}, {"height", number(height)}, {"fill", background.light}})
 	c.text(width/2, 22, "middle", f.Title, attr{"font-size", "15"}, attr{"font-weight", "bold"})
 	for i, row := range f.Rows {
 		for j, p := range row {
@@ -47,6 +55,9 @@ func (f *Figure) Write(w io.Writer) error {
 		c.line([]Point{{e.x, legendTop + e.y}, {e.x + sample - 8, legendTop + e.y}}, l)
 		l.marker.svg(c, e.x+(sample-8)/2, legendTop+e.y, l.color)
 		c.text(e.x+sample, legendTop+e.y+4, "start", names[i])
+	}
+	if f.Foot != "" {
+		c.text(left, height-7, "start", f.Foot, attr{"font-size", "10"}, attr{"fill", small.light})
 	}
 	c.b.WriteString("</svg>\n")
 	_, err := w.Write(c.b.Bytes())
@@ -98,24 +109,26 @@ func (p *Panel) draw(c *canvas, x, y float64, looks map[string]look) {
 			xs, ys = append(xs, pt.X), append(ys, pt.Y)
 		}
 	}
-	sx, sy := spanOf(xs, p.X.Base == 0), spanOf(ys, p.Y.Base == 0)
+	sx := spanOf(xs, p.X.Base == 0).within(p.X)
+	sy := spanOf(ys, p.Y.Base == 0).within(p.Y)
 	toX := func(v float64) float64 { return x + sx.at(v)*panelWidth }
 	toY := func(v float64) float64 { return y + (1-sy.at(v))*panelHeight }
 	grid := func(color string) []attr { return []attr{{"stroke", color}} }
-	major, minor := ticks(sy, p.Y.Base)
+	major, minor := ticks(sy, p.Y.Base, p.Y.Whole)
 	for _, v := range minor {
-		c.path(grid("#f0f0f0"), "M", x, toY(v), "H", x+panelWidth)
+		c.path(grid(gridMinor.light), "M", x, toY(v), "H", x+panelWidth)
 	}
 	for _, v := range major {
-		c.path(grid("#d9d9d9"), "M", x, toY(v), "H", x+panelWidth)
+		c.path(grid(gridMajor.light), "M", x, toY(v), "H", x+panelWidth)
 		c.text(x-7, toY(v)+4, "end", p.Y.Tick(v), attr{"font-size", "11"})
 	}
-	major, _ = ticks(sx, p.X.Base)
-	for _, v := range major {
-		c.path(grid("#d9d9d9"), "M", toX(v), y, "V", y+panelHeight)
+	major, _ = ticks(sx, p.X.Base, p.X.Whole)
+	for _, v := range withLast(major, sx, xs) {
+		c.path(grid(gridMajor.light), "M", toX(v), y, "V", y+panelHeight)
 		c.text(toX(v), y+panelHeight+17, "middle", p.X.Tick(v), attr{"font-size", "11"})
 	}
-	c.path([]attr{{"fill", "none"}, {"stroke", "#666"}}, "M", x, y, "H", x+panelWidth, "V", y+panelHeight, "H", x, "Z")
+	c.path([]attr{{"fill", "none"}, {"stroke", frame.light}},
+		"M", x, y, "H", x+panelWidth, "V", y+panelHeight, "H", x, "Z")
 	c.text(x+panelWidth/2, y-10, "middle", p.Title, attr{"font-weight", "bold"})
 	c.text(x+panelWidth/2, y+panelHeight+38, "middle", p.X.Label)
 	c.text(x-left+16, y+panelHeight/2, "middle", p.Y.Label,

@@ -9,7 +9,9 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,7 +52,7 @@ func figure() *Figure {
 		Line{Name: "the least", Reference: true, Points: []Point{{1, .5}, {1024, 30}}})
 	x := Axis{Label: "size (bytes)", Base: 2, Tick: Plain}
 	y := Axis{Label: "time (µs)", Base: 10, Tick: Plain}
-	return &Figure{Title: "Tom & <Jerry>", Rows: [][]Panel{
+	return &Figure{Title: "Tom & <Jerry>", Foot: "at 3 & 4 o'clock", Rows: [][]Panel{
 		{{Title: "all", X: x, Y: y, Lines: lines}, {Title: "few", X: x, Y: y, Lines: lines[11:12]}},
 		{{Title: "one point", X: x, Y: y, Lines: lines[12:13]}, {Title: "none", X: x, Y: y}},
 	}}
@@ -134,7 +136,7 @@ func TestTicks(t *testing.T) {
 		{4e6, 4.1e6, 0, []float64{4e6, 4.02e6, 4.04e6, 4.06e6, 4.08e6, 4.1e6}},
 		{3e-9, 5e-9, 0, []float64{3e-9, 3.5e-9, 4e-9, 4.5e-9, 5e-9}},
 	} {
-		major, _ := ticks(span{c.low, c.high, c.base == 0}, c.base)
+		major, _ := ticks(span{c.low, c.high, c.base == 0}, c.base, false)
 		if len(major) > maxTicks || len(major) != len(c.want) ||
 			!slices.EqualFunc(major, c.want, func(a, b float64) bool {
 				return a == b && !math.Signbit(a) || math.Abs(a/b-1) < 1e-9
@@ -186,7 +188,8 @@ func TestLinear(t *testing.T) {
 		{nil, 0, 1},
 		{[]float64{-10, 10, 0}, -10.8, 10.8},
 		{[]float64{3}, 1.5, 4.5},
-		{[]float64{0, 0}, -.5, .5},
+		{[]float64{0, 0}, 0, .5},
+		{[]float64{0, 10}, 0, 10.4},
 		{[]float64{-8}, -12, -4},
 	} {
 		s := spanOf(c.values, true)
@@ -202,6 +205,84 @@ func TestLinear(t *testing.T) {
 	if !strings.Contains(got, ">-10<") || !strings.Contains(got, ">0<") || strings.Contains(got, "NaN") ||
 		strings.Contains(got, "Inf") {
 		t.Errorf("picture: %s", got)
+	}
+}
+
+// luminance is WCAG 2.2's relative luminance of a colour such as #fff or #102030.
+func luminance(t *testing.T, color string) float64 {
+	t.Helper()
+	digits := color[1:]
+	if len(digits) == 3 {
+		digits = string([]byte{digits[0], digits[0], digits[1], digits[1], digits[2], digits[2]})
+	}
+	sum := 0.0
+	for i, weight := range []float64{.2126, .7152, .0722} {
+		n, err := strconv.ParseUint(digits[2*i:2*i+2], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := float64(n) / 255
+		if v <= .04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+.055)/1.055, 2.4)
+		}
+		sum += weight * v
+	}
+	return sum
+}
+
+// TestContrast wants lines to stand out from both backgrounds by 3 to 1, and text by 4.5 to 1.
+func TestContrast(t *testing.T) {
+	t.Parallel()
+	check := func(what string, i ink, least float64) {
+		for _, pair := range [][2]string{{i.light, background.light}, {i.dark, background.dark}} {
+			a, b := luminance(t, pair[0]), luminance(t, pair[1])
+			if ratio := (max(a, b) + .05) / (min(a, b) + .05); ratio < least {
+				t.Errorf("%s %s on %s: %.2f to 1, want %v", what, pair[0], pair[1], ratio, least)
+			}
+		}
+	}
+	for _, i := range palette {
+		check("line", i, 3)
+	}
+	check("frame", frame, 3)
+	check("text", text, 4.5)
+	check("foot", small, 4.5)
+	if got := luminance(t, "#fff"); math.Abs(got-1) > 1e-9 {
+		t.Errorf("white: %v", got)
+	}
+	for _, color := range regexp.MustCompile(`(?:fill|stroke)="(#[0-9a-f]+)"`).FindAllStringSubmatch(
+		render(t, figure()), -1) {
+		if !strings.Contains(style(), `[fill="`+color[1]+`"]`) {
+			t.Errorf("%s has no colour on the dark background", color[1])
+		}
+	}
+}
+
+// TestLastTick: the last point has a tick, in place of one that is too near.
+func TestLastTick(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		values []float64
+		linear bool
+		want   []float64
+	}{
+		{[]float64{8, 64 << 20}, false, []float64{8, 64, 512, 4096, 32768, 262144, 2 << 20, 64 << 20}},
+		{[]float64{1, 4, 16}, false, []float64{1, 2, 4, 8, 16}},
+		{[]float64{0, 12}, true, []float64{0, 2, 4, 6, 8, 10, 12}},
+		{[]float64{1, 2}, true, []float64{1, 2}},
+		{[]float64{0, 29}, true, []float64{0, 5, 10, 15, 20, 25, 29}},
+		{nil, true, []float64{0, 1}},
+	} {
+		s := spanOf(c.values, c.linear)
+		major, _ := ticks(s, 2, true)
+		if got := withLast(major, s, c.values); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.values, got, c.want)
+		}
+	}
+	if s := spanOf([]float64{.5, .99}, true).within(Axis{Most: 1}); s.high != 1 {
+		t.Errorf("up to %v, want 1", s.high)
 	}
 }
 

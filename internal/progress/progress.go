@@ -5,45 +5,38 @@ package progress
 import (
 	"fmt"
 	"io"
-	"os"
+
+	"gogcl.dev/internal/command"
 )
 
 // Printer prints lines. On a terminal a status overwrites the status before it. It is used by one goroutine at a time.
 type Printer struct {
-	w     io.Writer
-	live  bool // w is a terminal
-	width int  // of the status that stands on the terminal, without a newline; 0 if there is none
-	err   error
+	w       io.Writer
+	columns func() int // of the terminal; nil: w is none that can redraw a line
+	width   int        // of the status that stands on the terminal, without a newline; 0 if there is none
+	err     error
 }
 
 // New makes a Printer that prints to w.
 func New(w io.Writer) *Printer {
-	return &Printer{w: w, live: isTerminal(w)}
-}
-
-// isTerminal reports whether w is a character device.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
+	p := &Printer{w: w}
+	if t := command.TerminalOf(w); t != nil {
+		p.columns = t.Columns
 	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return p
 }
 
-// statusColumns is one less than a terminal of the usual 80 has: a line that wraps cannot be overwritten.
-const statusColumns = 79
-
-// Status shows a line of ASCII that the next status may replace. On a terminal what does not fit in 79 columns is cut
-// off.
+// Status shows a line of ASCII that the next status may replace. On a terminal the line is cut to one column less than
+// there are: a line that wraps cannot be overwritten.
 func (p *Printer) Status(line string) {
-	if !p.live {
+	if p.columns == nil {
 		p.Line(line)
 		return
 	}
-	line = line[:min(len(line), statusColumns)]
-	p.print(fmt.Sprintf("\r%-*s", p.width, line)) // spaces wipe out what is left of a longer one
-	p.width = max(p.width, len(line))
+	room := max(p.columns()-1, 0)
+	line = line[:min(len(line), room)]
+	p.print(fmt.Sprintf("\r%-*s", min(p.width, room), line)) // spaces wipe out what is left of a longer one
+	p.width = min(max(p.width, len(line)), room)
 }
 
 // Line prints a line that stays. The status before it stays too.

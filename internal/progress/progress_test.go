@@ -19,7 +19,9 @@ func TestPrinter(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
 			p := New(&out)
-			p.live = tt.live
+			if tt.live {
+				p.columns = func() int { return 80 }
+			}
 			p.Line("begin")
 			p.Status("long status")
 			p.Status("short")
@@ -35,21 +37,42 @@ func TestPrinter(t *testing.T) {
 // TestPrinterCuts has a status that would wrap, and a file, which has room.
 func TestPrinterCuts(t *testing.T) {
 	line := strings.Repeat("0123456789", 8)
-	for live, want := range map[bool]string{true: "\r" + line[:79], false: line + "\n"} {
+	for columns, want := range map[int]string{
+		80: "\r" + line[:79], 81: "\r" + line, 200: "\r" + line, 20: "\r" + line[:19], 1: "\r", 0: line + "\n",
+	} {
 		var out strings.Builder
 		p := New(&out)
-		p.live = live
+		if columns > 0 {
+			p.columns = func() int { return columns }
+		}
 		p.Status(line)
 		if got := out.String(); got != want {
-			t.Errorf("wrote %q, want %q", got, want)
+			t.Errorf("%d columns: wrote %q, want %q", columns, got, want)
 		}
+	}
+}
+
+// TestPrinterResized has a window that is made narrower and wider between statuses: none may wrap.
+func TestPrinterResized(t *testing.T) {
+	var out strings.Builder
+	columns := 11
+	p := New(&out)
+	p.columns = func() int { return columns }
+	p.Status("0123456789")
+	columns = 6
+	p.Status("abcdefg")
+	p.Status("x")
+	columns = 11
+	p.Status("y")
+	if got, want := out.String(), "\r0123456789\rabcde\rx    \ry    "; got != want {
+		t.Errorf("wrote %q, want %q", got, want)
 	}
 }
 
 func TestPrinterCloses(t *testing.T) {
 	var out strings.Builder
 	p := New(&out)
-	p.live = true
+	p.columns = func() int { return 80 }
 	p.Status("status")
 	p.Close()
 	p.Close()

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// namedPackages are the packages whose names docs/gcl.md, docs/ir.md, docs/rts.md and docs/popops.md mention, by the
-// name that they have there.
+// namedPackages are the packages whose names docs/from.md, docs/gcl.md, docs/ir.md, docs/rts.md and docs/popops.md
+// mention, by the name that they have there.
 var namedPackages = map[string]string{
 	"gcl": "gcl", "chunks": "chunks", "commgroup": "commgroup", "topology": "topology", "methods": "methods",
 	"schedule": "methods/schedule", "cost": "methods/cost",
@@ -246,6 +246,27 @@ func TestPopopsPage(t *testing.T) {
 	}
 	if found < 40 {
 		t.Errorf("only %d names of package popops", found)
+	}
+}
+
+// TestFromPage checks docs/from.md: every function of package gcl that carries out a collective across replicas on one
+// slice is on it, and so are all operators but GCL's own.
+func TestFromPage(t *testing.T) {
+	page := checkPage(t, "docs/from.md", "gcl", 1, 150)
+	one := regexp.MustCompile(`^(AllReduce|ReduceScatter|AllGather|AllToAll|Broadcast|Reduce|Gather|Scatter)(|To|InPlace)$` +
+		`|^(Add|Mean|Mul|Min|Max|LogicalAnd|LogicalOr)$`)
+	found := 0
+	for name := range parsePackages(t)["gcl"].exported {
+		if !one.MatchString(name) {
+			continue
+		}
+		found++
+		if !strings.Contains(page, "`gcl."+name+"`") {
+			t.Errorf("docs/from.md does not mention gcl.%s", name)
+		}
+	}
+	if found < 25 {
+		t.Errorf("only %d names of package gcl", found)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package readme holds only tests: they keep README.md true.
+// Package readme holds only tests. They keep README.md, and what the pages beside it say of the code, true.
 package readme
 
 import (
@@ -24,17 +24,23 @@ var update = flag.Bool("update", false, "write anew what the code prints: the pi
 
 const root = "../.."
 
-// section returns what stands between the marks of a section of README.md.
-func section(t *testing.T, name string) string {
+// read returns a page of the repository.
+func read(t *testing.T, page string) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(page), begin(name))
+	return string(text)
+}
+
+// section returns what stands between the marks of a section of a page.
+func section(t *testing.T, page, name string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(read(t, page), begin(name))
 	text, _, ok2 := strings.Cut(rest, end(name))
 	if !ok || !ok2 {
-		t.Fatalf("README.md has no section %q", name)
+		t.Fatalf("%s has no section %q", page, name)
 	}
 	return text
 }
@@ -42,24 +48,19 @@ func section(t *testing.T, name string) string {
 func begin(name string) string { return fmt.Sprintf("<!-- %s: begin -->\n", name) }
 func end(name string) string   { return fmt.Sprintf("<!-- %s: end -->\n", name) }
 
-// mustHold checks that a section is what the code prints, or writes it.
-func mustHold(t *testing.T, name, want string) {
+// mustHold checks that a section of a page is what the code prints, or writes it.
+func mustHold(t *testing.T, page, name, want string) {
 	t.Helper()
-	have := section(t, name)
+	have := section(t, page, name)
 	if *update && have != want {
-		file := filepath.Join(root, "README.md")
-		page, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fresh := strings.Replace(string(page), begin(name)+have+end(name), begin(name)+want+end(name), 1)
-		if err := os.WriteFile(file, []byte(fresh), 0o644); err != nil {
+		fresh := strings.Replace(read(t, page), begin(name)+have+end(name), begin(name)+want+end(name), 1)
+		if err := os.WriteFile(filepath.Join(root, page), []byte(fresh), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		have = want
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("section %q of README.md is out of date (-want +have); run with -update:\n%s", name, diff)
+		t.Errorf("section %q of %s is out of date (-want +have); run with -update:\n%s", name, page, diff)
 	}
 }
 
@@ -94,7 +95,7 @@ func build(t *testing.T, m methods.Method, c schedule.Collective, size int) (*sc
 
 func TestPicture(t *testing.T) {
 	s, _ := build(t, methods.ClockwiseRing, schedule.AllReduce, 3)
-	mustHold(t, "picture", "```\n"+s.String()+"```\n")
+	mustHold(t, "README.md", "picture", "```\n"+s.String()+"```\n")
 }
 
 // TestMethods makes the table of collectives and methods from the schedules.
@@ -110,27 +111,27 @@ func TestMethods(t *testing.T) {
 		fmt.Fprintf(&table, "| `%v` |", m)
 		for _, c := range schedule.Collectives() {
 			s, report := build(t, m, c, size)
-			sent := slices.Max(report.Sent) * size
-			if sent%s.Chunks != 0 {
-				t.Fatalf("%v %v: %d chunks of %d are not so many eighths", m, c, slices.Max(report.Sent), s.Chunks)
-			}
 			rounds := fmt.Sprintf("%d rounds", report.Rounds)
 			if report.Rounds == 1 {
 				rounds = "1 round"
 			}
-			fmt.Fprintf(&table, " %s, %d |", rounds, sent/s.Chunks)
+			sent := float64(slices.Max(report.Sent)) / float64(s.Chunks)
+			fmt.Fprintf(&table, " %s, %g |", rounds, sent)
 		}
 		table.WriteString("\n")
 	}
-	mustHold(t, "methods", table.String())
+	mustHold(t, "docs/schedules.md", "methods", table.String())
 }
 
 // TestPrograms runs the programs, each as a file outside of the module, and compares what they print.
 func TestPrograms(t *testing.T) {
-	for program, output := range map[string]string{"program": "output", "graph": "graph output"} {
-		t.Run(program, func(t *testing.T) {
+	for _, c := range []struct{ page, program, output string }{
+		{"README.md", "program", "output"},
+		{"docs/ir.md", "graph", "graph output"},
+	} {
+		t.Run(c.program, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "main.go")
-			if err := os.WriteFile(file, []byte(block(t, section(t, program), "go")), 0o644); err != nil {
+			if err := os.WriteFile(file, []byte(block(t, section(t, c.page, c.program), "go")), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), "go", "run", file)
@@ -139,72 +140,155 @@ func TestPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v:\n%s", err, out)
 			}
-			want := strings.Split(block(t, section(t, output), ""), "\n")
-			have := strings.Split(string(out), "\n")
-			slices.Sort(want) // replicas print in any order
-			slices.Sort(have)
-			if diff := cmp.Diff(want, have); diff != "" {
-				t.Errorf("the program prints something else (-want +have):\n%s", diff)
-			}
+			mustPrint(t, string(out), block(t, section(t, c.page, c.output), ""))
 		})
 	}
 }
 
-// TestReplace follows the instructions for importing the module: a module with the replace line sees the packages.
-func TestReplace(t *testing.T) {
-	absolute, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	line := block(t, section(t, "replace"), "")
-	target, ok := strings.CutPrefix(line, "replace gogcl.dev => ")
-	if !ok {
-		t.Fatalf("not a replace line: %q", line)
-	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module example.org/mine\n\ngo 1.26.0\n\nrequire gogcl.dev v0.0.0\n\n" + strings.Replace(line,
-			strings.TrimSpace(target), absolute, 1),
-		"main.go": block(t, section(t, "program"), "go"),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Module.Path}}", "gogcl.dev/gcl")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "gogcl.dev\n" {
-		t.Errorf("go list: %v: %s", err, out)
+// mustPrint compares the lines that a program printed with those of a page, in any order as the replicas print them.
+func mustPrint(t *testing.T, have, want string) {
+	t.Helper()
+	if diff := cmp.Diff(slices.Sorted(strings.Lines(want)), slices.Sorted(strings.Lines(have))); diff != "" {
+		t.Errorf("the program prints something else (-want +have):\n%s", diff)
 	}
 }
 
-// TestLinks checks that what README.md, and the pages in docs/ and bench/, link to in this repository is there.
+// TestImport follows the instructions for importing the module, in a new directory beside a link to this checkout, and
+// without the network. Then it does what README.md says of go mod tidy.
+func TestImport(t *testing.T) {
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := t.TempDir()
+	if err := os.Symlink(checkout, filepath.Join(beside, "gogcl")); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	// shell runs commands and fails the test unless all succeed. What they need is in the module cache, for this test
+	// was built from it, and stands in this module's go.sum.
+	shell := func(dir, commands string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", commands)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOPROXY=off", "GONOSUMDB=*", "GOTOOLCHAIN=local")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s\n%v:\n%s%s", commands, err, out, stderr.String())
+		}
+		return string(out)
+	}
+	mine := filepath.Join(beside, "mine")
+	const requires = "gogcl.dev v0.0.0"
+	requirement := func() bool {
+		text, err := os.ReadFile(filepath.Join(mine, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), requires)
+	}
+
+	recipe := block(t, section(t, "README.md", "import"), "sh")
+	shell(beside, recipe)
+	if !requirement() {
+		t.Errorf("go.mod has no %q after\n%s", requires, recipe)
+	}
+	program := block(t, section(t, "README.md", "program"), "go")
+	if err := os.WriteFile(filepath.Join(mine, "main.go"), []byte(program), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := block(t, section(t, "README.md", "output"), "")
+	mustPrint(t, shell(mine, "go run ."), want)
+	shell(mine, "go mod tidy")
+	mustPrint(t, shell(mine, "go run ."), want)
+	shell(mine, "rm main.go && go mod tidy")
+	if requirement() {
+		t.Error("README.md warns of go mod tidy in a module without imports, and it leaves the requirement")
+	}
+}
+
+// TestInterop checks that the lines of code in docs/interop.md stand in the examples, one after the other.
+func TestInterop(t *testing.T) {
+	examples, err := filepath.Glob(filepath.Join(root, "examples/interop/*_test.go"))
+	if err != nil || len(examples) < 3 {
+		t.Fatalf("%d examples, %v", len(examples), err)
+	}
+	straight := func(text string) string { return regexp.MustCompile(`\n\s*`).ReplaceAllString("\n"+text, "\n") }
+	var code strings.Builder
+	for _, file := range examples {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.WriteString(straight(string(text)))
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(read(t, "docs/interop.md"), -1)
+	if len(blocks) != 3 {
+		t.Errorf("%d blocks of code, want one for each library", len(blocks))
+	}
+	for _, block := range blocks {
+		if !strings.Contains(code.String(), straight(block[1])) {
+			t.Errorf("no example has these lines:\n%s", block[1])
+		}
+	}
+}
+
+// TestLinks checks that files of this repository are there to which the pages of the root and those in docs/, bench/
+// and examples/cluster/ link, and headings where a link names one.
 func TestLinks(t *testing.T) {
-	pages := []string{"README.md", "bench/README.md"}
+	pages := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "bench/README.md",
+		"examples/cluster/README.md"}
 	docs, err := fs.Glob(os.DirFS(root), "docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
-	found := 0
+	link := regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
+	program := regexp.MustCompile("(?s)```go\n.*?```") // what looks like a link in it is a call
+	found, headings := 0, 0
 	for _, page := range append(pages, docs...) {
-		text, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range link.FindAllStringSubmatch(program.ReplaceAllString(read(t, page), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
 			found++
-			if _, err := os.Stat(filepath.Join(root, filepath.Dir(page), m[1])); err != nil {
+			target := page
+			if m[1] != "" {
+				target = path.Join(path.Dir(page), m[1])
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
 				t.Errorf("%s: %v", page, err)
+				continue
+			}
+			if m[2] != "" {
+				headings++
+				if !slices.Contains(anchors(read(t, target)), m[2]) {
+					t.Errorf("%s: %s has no heading #%s", page, target, m[2])
+				}
 			}
 		}
 	}
-	if found < 4 {
-		t.Errorf("only %d links found", found)
+	if found < 100 || headings < 3 {
+		t.Errorf("only %d links and %d of them to headings found", found, headings)
 	}
+}
+
+var (
+	heading  = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	noAnchor = regexp.MustCompile(`[^\pL\pN _-]`)
+	named    = regexp.MustCompile(`<a (?:id|name)="([^"]+)">`)
+)
+
+// anchors lists the headings of a page as links name them, in lower case, without punctuation, with dashes for spaces,
+// and the anchors that the page names itself.
+func anchors(page string) (all []string) {
+	for _, m := range named.FindAllStringSubmatch(page, -1) {
+		all = append(all, m[1])
+	}
+	for _, m := range heading.FindAllStringSubmatch(page, -1) {
+		all = append(all, strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
 }
 
 // TestDocsIndex checks that docs/README.md lists every page beside it.
@@ -224,15 +308,20 @@ func TestDocsIndex(t *testing.T) {
 	}
 }
 
-// TestPackages checks that README.md names every package that users may import.
+// TestPackages checks that the table of docs/architecture.md has every package that users may import in its first
+// column, and no other.
 func TestPackages(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	listed := map[string]bool{}
+	for _, row := range strings.Split(section(t, "docs/architecture.md", "packages"), "\n") {
+		if cells := strings.Split(row, "|"); len(cells) > 1 {
+			for _, code := range mentionedCode.FindAllString(cells[1], -1) {
+				listed[strings.Trim(code, "`")] = true
+			}
+		}
 	}
 	notForImport := regexp.MustCompile(`^(\..+|(.*/)?internal|bench|examples|cmd|docs|.*/testdata)$`)
 	packages := 0
-	err = fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -246,12 +335,19 @@ func TestPackages(t *testing.T) {
 			return nil
 		}
 		packages++
-		if !strings.Contains(string(page), "`"+name+"`") {
-			t.Errorf("README.md does not name package %s", name)
+		if name == "." {
+			name = "gogcl.dev"
 		}
+		if !listed[name] {
+			t.Errorf("docs/architecture.md does not list package %s", name)
+		}
+		delete(listed, name)
 		return nil
 	})
 	if err != nil || packages < 8 {
 		t.Errorf("%d packages found, %v", packages, err)
+	}
+	for name := range listed {
+		t.Errorf("docs/architecture.md lists package %s, which is not there", name)
 	}
 }

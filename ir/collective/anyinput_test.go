@@ -1,6 +1,7 @@
 package collective_test
 
 import (
+	"context"
 	"testing"
 
 	"gogcl.dev/gcl"
@@ -28,6 +29,11 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"UseTransport": collective.UseTransport,
+			"WithComm": func(ctx context.Context, c *gcl.Comm) {
+				if s, err := ir.NewSession(ir.New(1), collective.WithComm(ctx, c)); err == nil {
+					s.Close()
+				}
+			},
 		},
 		Types: []any{
 			collective.Comm{},

@@ -25,58 +25,59 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{"group", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Group: group(commgroup.Consecutive, 3, 0)}.AllReduce(x, gcl.Add)
-		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,): commgroup: 4 replicas are not a " +
+		}, "all-reduce at errors_test.go:LINE in graph main of \"in0\" float32 (3,): commgroup: 4 replicas are not a " +
 			"multiple of size 3: want a size of 1, 2 or 4"},
 		{"options", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Options: gcl.Options{Method: methods.Method(99)}}.AllGather(x)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): gcl: option Method=99: no such value, " +
+		}, "all-gather at errors_test.go:LINE in graph main of \"in0\" float32 (3,): gcl: option Method=99: no such value, " +
 			"want one of auto, broadcast, clockwise_ring, anticlockwise_ring, bidirectional_ring_pair, " +
 			"meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling"},
 		{"link", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Options: gcl.Options{Link: gcl.GWLink}}.Broadcast(x, 0)
-		}, "broadcast at errors_test.go:LINE in graph main of float32 (3,): gcl: option Link=gw-link: "},
+		}, "broadcast at errors_test.go:LINE in graph main of \"in0\" float32 (3,): gcl: option Link=gw-link: "},
 		{"operator", spec(tensor.I32, 3), func(x *ir.Tensor) *ir.Tensor {
 			return all.AllReduce(x, gcl.Mean)
-		}, "all-reduce at errors_test.go:LINE in graph main of int32 (3,): operator MEAN takes floating point, not " +
+		}, "all-reduce at errors_test.go:LINE in graph main of \"in0\" int32 (3,): operator MEAN takes floating point, not " +
 			"int32"},
 		{"no operator", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllReduceInPlace(x, gcl.Operator(99))
-		}, "all-reduce in place at errors_test.go:LINE in graph main of float32 (3,): Operator(99) is no operator, " +
+		}, "all-reduce in place at errors_test.go:LINE in graph main of \"in0\" float32 (3,): Operator(99) is no operator, " +
 			"want one of ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD, LOCAL"},
 		{"one of many", x3, func(x *ir.Tensor) *ir.Tensor {
 			y := x.Graph().Constant(tensor.Scalar(true))
 			return all.AllReduceMany([]*ir.Tensor{x, y}, gcl.Add)[1]
-		}, "all-reduce at errors_test.go:LINE in graph main of float32 (3,), bool (): tensor 1: operator ADD takes " +
+		}, "all-reduce at errors_test.go:LINE in graph main of \"in0\" float32 (3,), bool (): tensor 1: operator ADD takes " +
 			"numbers, not bool"},
 		{"reduce-scatter operator", spec(tensor.Bool, 3), func(x *ir.Tensor) *ir.Tensor {
 			return all.ReduceScatter(x, gcl.Add)
-		}, "reduce-scatter at errors_test.go:LINE in graph main of bool (3,): operator ADD takes numbers, not bool"},
+		}, "reduce-scatter at errors_test.go:LINE in graph main of \"in0\" bool (3,): operator ADD takes numbers, not bool"},
 		{"reduce-scatter shape", spec(tensor.F32, 2, 2), func(x *ir.Tensor) *ir.Tensor {
 			return all.ReduceScatter(x, gcl.Add)
-		}, "reduce-scatter at errors_test.go:LINE in graph main of float32 (2, 2): a reduce-scatter takes one " +
+		}, "reduce-scatter at errors_test.go:LINE in graph main of \"in0\" float32 (2, 2): a reduce-scatter takes one " +
 			"dimension, not the shape (2, 2)"},
 		{"parts", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllGatherShards(x, 4, 4)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): parts of 3 elements, want 4: 16 " +
+		}, "all-gather at errors_test.go:LINE in graph main of \"in0\" float32 (3,): parts of 3 elements, want 4: 16 " +
 			"elements of shape (4, 4) over 4 ranks"},
 		{"parts of no shape", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllGatherShards(x, -1)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (3,): tensor: shape (-1,): dimension 0 is " +
+		}, "all-gather at errors_test.go:LINE in graph main of \"in0\" float32 (3,): tensor: shape (-1,): dimension 0 is " +
 			"negative"},
 		{"joined scalar", spec(tensor.F32), func(x *ir.Tensor) *ir.Tensor {
 			return all.AllGatherConcat(x)
-		}, "all-gather at errors_test.go:LINE in graph main of float32 (): a tensor without dimensions cannot be " +
+		}, "all-gather at errors_test.go:LINE in graph main of \"in0\" float32 (): a tensor without dimensions cannot be " +
 			"joined along the first"},
 		{"all-to-all shape", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllToAll(x)
-		}, "all-to-all at errors_test.go:LINE in graph main of float32 (3,): the first dimension of an all-to-all is " +
-			"that of the ranks, 4, not as in the shape (3,)"},
+		}, "all-to-all at errors_test.go:LINE in graph main of \"in0\" float32 (3,): the first dimension of an " +
+			"all-to-all is that of the ranks, 4, not as in the shape (3,)"},
 		{"root", x3, func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{Group: group(commgroup.Consecutive, 2, 0)}.Broadcast(x, 2)
-		}, "broadcast at errors_test.go:LINE in graph main of float32 (3,): root 2 is not a rank of the group, 0 to 1"},
+		}, "broadcast at errors_test.go:LINE in graph main of \"in0\" float32 (3,): root 2 is not a rank of the " +
+			"group, 0 to 1"},
 		{"negative root", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.BroadcastInPlace(x, -1)
-		}, "broadcast in place at errors_test.go:LINE in graph main of float32 (3,): root -1 is not a rank of the " +
+		}, "broadcast in place at errors_test.go:LINE in graph main of \"in0\" float32 (3,): root -1 is not a rank of the " +
 			"group, 0 to 3"},
 		{"constant in place", x3, func(x *ir.Tensor) *ir.Tensor {
 			return all.AllReduceInPlace(x.Graph().Constant(tensor.Scalar(float32(1))), gcl.Add)

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/ir"
@@ -17,6 +18,7 @@ import (
 // transports is how the replicas of a program's sessions are connected.
 type transports struct {
 	connect func(replicas int) ([]transport.Endpoint, error)
+	said    bool         // by UseTransport
 	open    atomic.Int32 // sessions that are connected
 }
 
@@ -37,7 +39,7 @@ func UseTransport(p *ir.Program, connect func(replicas int) ([]transport.Endpoin
 	case transportsOf(p).open.Load() > 0:
 		p.Fail("use transport", errors.New("a session of the program is connected"))
 	default:
-		transportsOf(p).connect = connect
+		transportsOf(p).connect, transportsOf(p).said = connect, true
 	}
 }
 
@@ -47,14 +49,15 @@ type networkKey struct{ beside bool }
 // network is the replicas' connections to each other.
 type network struct {
 	of    *transports   // nil for a second one
-	comms []*gcl.Comm   // of all replicas
+	job   bool          // the other replicas are in other processes
+	comms []*gcl.Comm   // by replica; nil: it is in another process
 	used  [][]*gcl.Comm // by replica: of the groups that there are collectives of, each once, in the same order
 }
 
 // networkOf finds the network that an operation uses, or opens it.
 func (o *op) networkOf(m *ir.Memory) (*network, error) {
 	shared, err := m.Share(networkKey{}, func(replicas int) (ir.Shared, error) {
-		return transportsOf(o.program).openNetwork(replicas)
+		return transportsOf(o.program).openNetwork(m.Job(), replicas)
 	})
 	if err == nil && m.Beside {
 		first := shared.(*network)
@@ -67,7 +70,23 @@ func (o *op) networkOf(m *ir.Memory) (*network, error) {
 }
 
 // openNetwork connects the replicas of a session.
-func (t *transports) openNetwork(replicas int) (ir.Shared, error) {
+func (t *transports) openNetwork(of ir.Job, replicas int) (ir.Shared, error) {
+	if of != nil {
+		j, is := of.(*job)
+		switch {
+		case !is:
+			return nil, errOtherJob
+		case t.said:
+			return nil, errors.New("UseTransport and a session in a job: the job connects its processes")
+		}
+		n, err := j.network()
+		if err != nil {
+			return nil, err
+		}
+		n.of = t
+		t.open.Add(1)
+		return n, nil
+	}
 	endpoints, err := t.connect(replicas)
 	if err == nil {
 		err = check(endpoints, replicas)
@@ -109,27 +128,23 @@ func check(endpoints []transport.Endpoint, replicas int) error {
 	return nil
 }
 
-// second opens another connection between the same replicas, which does not wait for the first.
+// second opens another connection between the same replicas, which does not wait for the first. The first error ends
+// the others' wait, and is the one returned.
 func (n *network) second() (ir.Shared, error) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	comms, errs := make([]*gcl.Comm, len(n.comms)), make([]error, len(n.comms))
-	var all sync.WaitGroup
+	comms := make([]*gcl.Comm, len(n.comms))
+	opening, ctx := errgroup.WithContext(context.Background())
 	for r, c := range n.comms { // they may wait for each other
-		all.Go(func() {
-			if comms[r], errs[r] = c.Dup(ctx); errs[r] != nil {
-				cancel(errs[r])
-			}
+		if c == nil {
+			continue
+		}
+		opening.Go(func() (err error) {
+			comms[r], err = c.Dup(ctx)
+			return err
 		})
 	}
-	all.Wait()
-	out := &network{used: make([][]*gcl.Comm, len(n.comms))}
-	for _, c := range comms {
-		if c != nil {
-			out.comms = append(out.comms, c)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	err := opening.Wait()
+	out := &network{job: n.job, comms: comms, used: make([][]*gcl.Comm, len(n.comms))}
+	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
 	return out, nil
@@ -163,7 +178,12 @@ func (n *network) Close() error {
 	}
 	var errs []error
 	for _, c := range n.comms {
-		c.Abort(errClosed)
+		switch {
+		case c == nil:
+			continue
+		case !n.job: // which would end all of the job
+			c.Abort(errClosed)
+		}
 		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)

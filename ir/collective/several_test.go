@@ -201,11 +201,11 @@ func TestShardsManyErrors(t *testing.T) {
 		build func(x *ir.Tensor)
 		want  string
 	}{
-		{func(x *ir.Tensor) { c.AllGatherShardsMany([]*ir.Tensor{x, x}, []tensor.Shape{{10}}) }, "all-gather at several_test.go:LINE in graph main of float32 (5,), float32 (5,): 1 shapes for 2 tensors"},
-		{func(x *ir.Tensor) { c.AllGatherShardsMany([]*ir.Tensor{x}, nil) }, "all-gather at several_test.go:LINE in graph main of float32 (5,): 0 shapes for 1 tensors"},
+		{func(x *ir.Tensor) { c.AllGatherShardsMany([]*ir.Tensor{x, x}, []tensor.Shape{{10}}) }, "all-gather at several_test.go:LINE in graph main of \"in0\" float32 (5,), \"in0\" float32 (5,): 1 shapes for 2 tensors"},
+		{func(x *ir.Tensor) { c.AllGatherShardsMany([]*ir.Tensor{x}, nil) }, "all-gather at several_test.go:LINE in graph main of \"in0\" float32 (5,): 0 shapes for 1 tensors"},
 		{func(x *ir.Tensor) { c.AllGatherShardsMany([]*ir.Tensor{x, x}, []tensor.Shape{{10}, {11}}) }, "tensor 1: parts of 5 elements, want 6: 11 elements of shape (11,) over 2 ranks"},
 		{func(x *ir.Tensor) { c.AllGatherShardsMany([]*ir.Tensor{x, x}, []tensor.Shape{{10}, {-1}}) }, "tensor 1: tensor: shape (-1,): dimension 0 is negative"},
-		{func(x *ir.Tensor) { c.ReduceScatterShardsMany([]*ir.Tensor{x, x}, gcl.LogicalAnd) }, "reduce-scatter at several_test.go:LINE in graph main of float32 (5,), float32 (5,): tensor 0: operator LOGICAL_AND takes bool, not float32"},
+		{func(x *ir.Tensor) { c.ReduceScatterShardsMany([]*ir.Tensor{x, x}, gcl.LogicalAnd) }, "reduce-scatter at several_test.go:LINE in graph main of \"in0\" float32 (5,), \"in0\" float32 (5,): tensor 0: operator LOGICAL_AND takes bool, not float32"},
 		{func(x *ir.Tensor) { c.ReduceScatterMany([]*ir.Tensor{x, ir.Reshape(x, 5, 1)}, gcl.Add) }, "tensor 1: a reduce-scatter takes one dimension, not the shape (5, 1)"},
 	} {
 		f := newFixture(t, 2)

@@ -1,15 +1,16 @@
 // Package slice has the dynamic slices of package popops as operations of programs of package ir, with gradients.
 //
 // Each function has the name, the parameters and the rules of the one in popops. Those that change a tensor there
-// return a new one here, which has a gradient, or with InPlace in their name change it where it lies, as ir.Accumulate
-// does:
+// return a new one here, which has a gradient, or with InPlace in their name change it where it lies, as
+// [ir.Accumulate] does:
 //
-//	rows := slice.MultiSlice(table, words, []int{0}, []int{1}, nil, popops.Options{})           // (n, 1, width)
-//	table = slice.MultiUpdateAddInPlace(table, dRows, words, minusRate, []int{0}, []int{1}, nil, popops.Options{})
+//	dims, sizes := []int{0}, []int{1}
+//	rows := slice.MultiSlice(table, words, dims, sizes, nil, popops.Options{}) // (n, 1, width)
+//	table = slice.MultiUpdateAddInPlace(table, dRows, words, minusRate, dims, sizes, nil, popops.Options{})
 //
 // Shapes, types, plans and options are checked when the program is built, and an error has the caller's line; that what
 // is changed shares no memory with what is read, when a session is made; what depends on the offsets, when it runs:
-// DynamicSlice with an offset out of range, ValidateIndices, IndicesAreSorted. A plan may be given to several
+// [DynamicSlice] with an offset out of range, ValidateIndices, IndicesAreSorted. A plan may be given to several
 // operations, on all replicas: each makes itself one like it, with memory of its own. Without a plan, slices by single
 // entries of one dimension (rows) have one of a single worker. All memory is taken when the session is made, and a run
 // allocates nothing; only slices of several dimensions, or of several entries, of 16-bit floats that are added use
@@ -24,10 +25,10 @@
 //	DynamicSlice     dt = zeros, updated with dy at the same place (which wraps around as the slice has)
 //	DynamicUpdate    dt = dy, zeros where it was updated    ds = the slice of dy
 //	MultiSlice       dt = zeros, to which dy is added by MultiUpdateAdd
-//	MultiUpdate      dt = dy, zeros where it was updated    ds = slices(dy) where this was the last, zeros elsewhere
+//	MultiUpdate      dt = dy, zeros where it was updated    ds = slices(dy) where this was the last, else zeros
 //	MultiUpdateAdd   dt = dy    ds = scale * slices(dy)     dscale = the sum of s * slices(dy)
-//	MultiUpdateMax   dt, ds = dy for the first to have the greatest value, t before s, and s in the order of the
-//	                 offsets; zeros for all others; +0 is greater than -0, and a NaN greater than all else
+//	MultiUpdateMax   dt, ds = dy for the first to have the greatest value, t before s, and s in the order
+//	                 of the offsets; zeros for all others; +0 is greater than -0, and a NaN than all else
 //
 // They are operations of this package and package ir, and have gradients themselves, all but that of MultiUpdateMax.
 // What is in place has none. In the gradient of an update that adds, what has an offset out of range counts as zeros,

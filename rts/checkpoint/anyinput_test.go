@@ -22,6 +22,7 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Load": checkpoint.Load, "Open": checkpoint.Open, "Save": checkpoint.Save, "Keep": checkpoint.Keep,
+			"OpenTogether": checkpoint.OpenTogether,
 		},
 		Types: []any{
 			checkpoint.Directory{}, checkpoint.SaveOption(nil), checkpoint.Tensor{},

@@ -56,7 +56,7 @@ func newModel(t testing.TB, specs ...spec) *model {
 				}
 				copy(shards[k].Bytes(), shard.Bytes())
 				return nil
-			}})
+			}, nil})
 	}
 	return m
 }
@@ -415,7 +415,7 @@ func TestBadTensors(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	read := func(int) (*tensor.Tensor, error) { t.Error("it is read"); return nil, nil }
 	write := func(int, *tensor.Tensor) error { t.Error("it is written"); return nil }
-	good := Tensor{"w", tensor.F32, tensor.Shape{2}, 2, read, write}
+	good := Tensor{"w", tensor.F32, tensor.Shape{2}, 2, read, write, nil}
 	const large = int(^uint(0)>>1) / 2
 	for _, tt := range []struct {
 		change func(x *Tensor)
@@ -563,7 +563,8 @@ func TestLoadMemory(t *testing.T) {
 	var tensors []Tensor
 	for i := range 4 {
 		tensors = append(tensors, Tensor{fmt.Sprint(i), tensor.F32, tensor.Shape{16, n}, 16,
-			func(int) (*tensor.Tensor, error) { return shard, nil }, func(int, *tensor.Tensor) error { return nil }})
+			func(int) (*tensor.Tensor, error) { return shard, nil },
+			func(int, *tensor.Tensor) error { return nil }, nil})
 	}
 	if err := Save(context.Background(), dir, tensors, nil); err != nil {
 		t.Fatal(err)

@@ -25,8 +25,9 @@ func (closedError) Unwrap() error { return fs.ErrClosed }
 // Directory is a directory of checkpoints that nobody else saves to, from Open to Close. Its methods may be called from
 // several goroutines, but there is one Save at a time: the other is an error.
 type Directory struct {
-	dir  string
-	lock *os.File
+	dir   string
+	lock  *os.File // nil: rank 0 of peers has it
+	peers Peers    // nil: there is but this process
 
 	mu     sync.Mutex // guards what follows
 	saving bool
@@ -50,17 +51,29 @@ func openSyncing(dir string, syncDir func(dir string) error) (*Directory, error)
 	return d, nil
 }
 
-func openDirectory(dir string, syncDir func(dir string) error) (_ *Directory, err error) {
+func openDirectory(dir string, syncDir func(dir string) error) (*Directory, error) {
+	d, beside, err := openShowing(dir, syncDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(beside); err != nil {
+		return nil, errors.Join(err, d.lock.Close())
+	}
+	return d, nil
+}
+
+// openShowing opens a directory and leaves in it the directory in which the next checkpoint begins.
+func openShowing(dir string, syncDir func(dir string) error) (_ *Directory, beside string, err error) {
 	if dir == "" {
-		return nil, errNoName
+		return nil, "", errNoName
 	}
 	if err := makeDirectory(dir, syncDir); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	path := filepath.Join(dir, lockName)
 	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() {
 		if err != nil {
@@ -72,15 +85,14 @@ func openDirectory(dir string, syncDir func(dir string) error) (_ *Directory, er
 		err = ErrInUse
 	}
 	if err != nil {
-		return nil, inFile(path, err)
+		return nil, "", inFile(path, err)
 	}
 	d := &Directory{dir: dir, lock: lock}
 	// What Save begins with shows whether it can: the lock could be had in a directory that cannot be written to.
-	_, beside, err := d.beside()
-	if err != nil {
-		return nil, err
+	if _, beside, err = d.beside(); err != nil {
+		return nil, "", err
 	}
-	return d, os.Remove(beside)
+	return d, beside, nil
 }
 
 var errNoName = errors.New("the directory has no name")
@@ -156,6 +168,9 @@ func (d *Directory) Save(ctx context.Context, tensors []Tensor, meta map[string]
 		return saveError(d.name(), errNoDirectory)
 	}
 	return saveError(d.dir, func() error {
+		if d.peers != nil {
+			return d.saveTogether(ctx, tensors, meta, options)
+		}
 		p, err := prepare(ctx, d.dir, tensors, meta, options)
 		if err != nil {
 			return err
@@ -166,6 +181,12 @@ func (d *Directory) Save(ctx context.Context, tensors []Tensor, meta map[string]
 
 // Load loads the newest checkpoint as the function Load does.
 func (d *Directory) Load(ctx context.Context, tensors []Tensor) (meta map[string]string, err error) {
+	if d != nil && d.peers != nil && ctx != nil {
+		if meta, err = d.loadTogether(ctx, tensors); err != nil {
+			return nil, loadError(d.dir, err)
+		}
+		return meta, nil
+	}
 	if err := d.begin(false); err != nil {
 		return nil, loadError(d.name(), err)
 	}
@@ -182,6 +203,13 @@ func (d *Directory) Meta(ctx context.Context) (map[string]string, error) {
 		return nil, loadError(d.dir, errNoContext)
 	}
 	var x *index
+	if d.peers != nil {
+		_, x, err := d.sameNewest(ctx)
+		if err != nil {
+			return nil, loadError(d.dir, err)
+		}
+		return x.meta, nil
+	}
 	err := atNewest(ctx, d.dir, func(dir string) (err error) {
 		x, err = readIndex(ctx, filepath.Join(dir, indexName), openRegular)
 		return err
@@ -207,5 +235,8 @@ func (d *Directory) Close() error {
 		return fmt.Errorf("checkpoint: close %s: a Save is at work", d.dir)
 	}
 	d.closed = true
+	if d.lock == nil {
+		return nil
+	}
 	return d.lock.Close()
 }

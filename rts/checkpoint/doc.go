@@ -1,5 +1,5 @@
 // Package checkpoint saves the state of a model whose tensors are split over replicas, and loads it onto another number
-// of them. It knows nothing of graphs and replicas: a Tensor says how its shards are read and written.
+// of them. It knows nothing of graphs and replicas: a [Tensor] says how its shards are read and written.
 //
 //	dir/
 //	    checkpoint.lock               held by who has opened it, or saves
@@ -13,9 +13,15 @@
 // of the flattened tensor, c = ceil(n/s), and zeros past the end. What is saved in 4 shards can be loaded in 2, 8 or 3:
 // padding is taken off and put on anew.
 //
+// # Several processes
+//
+// Where replicas are processes, [OpenTogether] opens a directory that all share. Each process writes its own shards and
+// reads what it needs; that of rank 0 holds the lock, writes the index and renames, when all others have said that
+// theirs is on the disk.
+//
 // # A crash
 //
-// Save makes a checkpoint in a directory beside, ".saving-" and its number, waits until all of it is on the disk, and
+// [Save] makes a checkpoint in a directory beside, ".saving-" and its number, waits until all of it is on the disk, and
 // renames it into place; only then does it remove older ones, which it renames to ".removing-" and their number first.
 // Whenever a process is killed or the machine loses power (if the disk keeps its promises), the last checkpoint of
 // which Save has said that it is saved can be loaded, or the one that was being saved. The next Save removes what a
@@ -31,7 +37,7 @@
 //
 // # Files that lie
 //
-// Load opens the checkpoint with the highest number, and believes nothing: all of it is read and compared, the files
+// [Load] opens the checkpoint with the highest number, and believes nothing: all of it is read and compared, the files
 // with the index, the index with what is wanted, every byte with its checksum, before the first Write. What is wrong is
 // an error that names the file and the tensor. It does not fall back to an older checkpoint: to lose steps is for the
 // user to decide, by moving the damaged one away. So is what has the name of the newest checkpoint and is a file, or a

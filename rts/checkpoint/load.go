@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gogcl.dev/internal/safetensors"
 	"gogcl.dev/tensor"
@@ -38,6 +39,15 @@ func loadError(dir string, err error) error {
 }
 
 func load(ctx context.Context, dir string, tensors []Tensor) (map[string]string, error) {
+	layouts, err := checkLoad(ctx, dir, tensors)
+	if err != nil {
+		return nil, err
+	}
+	return loadNewest(ctx, dir, tensors, layouts, openRegular)
+}
+
+// checkLoad looks at what a Load is given.
+func checkLoad(ctx context.Context, dir string, tensors []Tensor) ([]layout, error) {
 	switch {
 	case ctx == nil:
 		return nil, errNoContext
@@ -53,33 +63,50 @@ func load(ctx context.Context, dir string, tensors []Tensor) (map[string]string,
 			return nil, fmt.Errorf("tensor %.100q: Write is nil", t.Name)
 		}
 	}
-	return loadNewest(ctx, dir, tensors, layouts, openRegular)
+	return layouts, nil
 }
 
 // load reads all, then writes all, and closes the files.
 func (c *checkpoint) load(ctx context.Context, tensors []Tensor, layouts []layout) (_ map[string]string, err error) {
 	defer func() { err = errors.Join(err, c.open.close()) }()
+	if err := c.verifyAll(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.write(ctx, tensors, layouts); err != nil {
+		return nil, err
+	}
+	return c.index.meta, nil
+}
+
+// verifyAll reads all that is wanted and compares its checksums.
+func (c *checkpoint) verifyAll(ctx context.Context) error {
 	buf := make([]byte, bufferBytes)
 	for k := range c.files {
 		if err := c.verify(ctx, k, buf); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	return nil
+}
+
+// write writes the tensors.
+func (c *checkpoint) write(ctx context.Context, tensors []Tensor, layouts []layout) error {
+	buf := make([]byte, bufferBytes)
 	largest := 0 // bytes of a shard
 	for i, t := range tensors {
 		largest = max(largest, layouts[i].per*t.DType.Size())
 	}
 	one, err := tensor.New(tensor.U8, largest) // begins where any element type may
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, t := range tensors {
 		s := c.stream(c.named[t.Name], buf)
 		if err := s.load(ctx, t, layouts[i], one.Bytes()); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c.index.meta, nil
+	return nil
 }
 
 // loadNewest loads the newest checkpoint. Where a Save has removed it before it was read, a newer one is loaded, over
@@ -119,14 +146,20 @@ func atNewest(ctx context.Context, dir string, do func(dir string) error) error 
 type checkpoint struct {
 	index *index
 	named map[string]*saved
-	files []*file
+	wants map[string][]bool // by tensor and shard: it is to be read
+	files []*file           // nil: nothing in it is to be read
 	open  files
 }
 
 // open opens a checkpoint, which has to have these tensors.
 func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_ *checkpoint, err error) {
+	layouts, err := checkAll(tensors)
+	if err != nil {
+		return nil, err
+	}
 	path := filepath.Join(dir, indexName)
-	c := &checkpoint{named: map[string]*saved{}, open: files{opener: openFile, most: mostOpen}}
+	c := &checkpoint{named: map[string]*saved{}, wants: map[string][]bool{},
+		open: files{opener: openFile, most: mostOpen}}
 	if c.index, err = readIndex(ctx, path, openFile); err != nil {
 		return nil, err
 	}
@@ -136,6 +169,9 @@ func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_
 	if err := c.compare(tensors); err != nil {
 		return nil, inFile(path, err)
 	}
+	for i, t := range tensors {
+		c.wants[t.Name] = c.named[t.Name].wantedBy(&t, layouts[i])
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.open.close())
@@ -143,6 +179,10 @@ func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_
 	}()
 	n := c.index.files()
 	for k := range n {
+		if !slices.ContainsFunc(c.index.inFile(k), func(s *saved) bool { return c.wants[s.name][k] }) {
+			c.files = append(c.files, nil)
+			continue
+		}
 		f, err := c.openShard(ctx, filepath.Join(dir, shardName(k, n)), k)
 		if err != nil {
 			return nil, fmt.Errorf("shard %d of %d, of %s: %w", k, n, c.index.with(k), err)
@@ -150,6 +190,23 @@ func open(ctx context.Context, dir string, tensors []Tensor, openFile opener) (_
 		c.files = append(c.files, f)
 	}
 	return c, nil
+}
+
+// wantedBy says which shards are to be read for a tensor that lies otherwise: those with an element of a shard that
+// this process has.
+func (s *saved) wantedBy(t *Tensor, l layout) []bool {
+	wants := make([]bool, s.shards)
+	for k := range wants {
+		wants[k] = t.Own == nil // the padding too
+	}
+	for k := range l.shards {
+		if held := l.held(k); held > 0 && t.owns(k) {
+			for i := k * l.per / s.per; i <= (k*l.per+held-1)/s.per; i++ {
+				wants[i] = true
+			}
+		}
+	}
+	return wants
 }
 
 // openRegular is the opener of files.
@@ -250,6 +307,9 @@ func (c *checkpoint) openShard(ctx context.Context, path string, k int) (_ *file
 // verify reads the shards of file k and compares their checksums.
 func (c *checkpoint) verify(ctx context.Context, k int, buf []byte) error {
 	for _, t := range c.index.inFile(k) {
+		if !c.wants[t.name][k] {
+			continue
+		}
 		s := &stream{files: c.files, t: t, buf: buf, k: k}
 		s.files[k].sum = 0
 		if err := s.end(ctx); err != nil {
@@ -270,8 +330,35 @@ type stream struct {
 
 func (c *checkpoint) stream(t *saved, buf []byte) *stream {
 	s := &stream{files: c.files, t: t, buf: buf}
-	s.files[0].sum = 0
+	s.begin(0)
 	return s
+}
+
+// begin goes to the beginning of a shard.
+func (s *stream) begin(k int) {
+	s.k, s.at = k, 0
+	if k < s.t.shards && s.files[k] != nil {
+		s.files[k].sum = 0
+	}
+}
+
+// seek goes to an element after those that have been read. Shards that are begun are read to their end.
+func (s *stream) seek(ctx context.Context, element int) error {
+	k, at := element/s.t.per, element%s.t.per
+	if k != s.k {
+		if s.at > 0 {
+			if err := s.end(ctx); err != nil {
+				return err
+			}
+		}
+		s.begin(k)
+	}
+	for s.at < at {
+		if err := s.next(ctx, s.buf[:min(bufferBytes, (at-s.at)*s.t.dtype.Size())]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read reads elements, which there have to be.
@@ -317,10 +404,7 @@ func (s *stream) end(ctx context.Context) error {
 		return inFile(f.path, fmt.Errorf("tensor %.100q: it is damaged: checksum %08x, want %08x",
 			s.t.name, f.sum, s.t.sums[s.k]))
 	}
-	s.k, s.at = s.k+1, 0
-	if s.k < s.t.shards {
-		s.files[s.k].sum = 0
-	}
+	s.begin(s.k + 1)
 	return nil
 }
 
@@ -343,14 +427,28 @@ func (s *stream) load(ctx context.Context, t Tensor, l layout, memory []byte) er
 		return fmt.Errorf("tensor %.100q: %w", t.Name, err)
 	}
 	for k := range l.shards {
+		if !t.owns(k) {
+			continue
+		}
 		held := l.held(k) * t.DType.Size()
 		clear(shard.Bytes()[held:])
+		if held > 0 {
+			if err := s.seek(ctx, k*l.per); err != nil {
+				return err
+			}
+		}
 		if err := s.read(ctx, shard.Bytes()[:held]); err != nil {
 			return err
 		}
 		if err := t.Write(k, shard); err != nil {
 			return fmt.Errorf("tensor %.100q: shard %d of %d: %w", t.Name, k, t.Shards, err)
 		}
+	}
+	if t.Own != nil {
+		if s.at > 0 {
+			return s.end(ctx)
+		}
+		return nil
 	}
 	return s.skip(ctx)
 }

@@ -96,11 +96,7 @@ func (d *Directory) save(ctx context.Context, p prepared) (err error) {
 	if err := d.begin(true); err != nil {
 		return err
 	}
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.saving = false
-	}()
+	defer d.endSave()
 	number, beside, err := d.beside()
 	if err != nil {
 		return err
@@ -111,13 +107,32 @@ func (d *Directory) save(ctx context.Context, p prepared) (err error) {
 			err = errors.Join(err, remove(beside))
 		}
 	}()
-	if err := p.index.write(ctx, beside, p.tensors); err != nil {
+	for k := range p.index.files() {
+		path := filepath.Join(beside, shardName(k, p.index.files()))
+		if err := p.index.createShard(ctx, path, k, p.tensors); err != nil {
+			return err
+		}
+	}
+	return d.finish(p, beside, number, &done)
+}
+
+// endSave is the end of a Save.
+func (d *Directory) endSave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.saving = false
+}
+
+// finish writes the index beside files that are complete, and makes all a checkpoint. done says that it is one, even
+// where there is an error.
+func (d *Directory) finish(p prepared, beside string, number int, done *bool) error {
+	if err := p.index.write(beside); err != nil {
 		return err
 	}
 	if err := os.Rename(beside, entry{kind: inPlace, number: number}.path(d.dir)); err != nil {
 		return err
 	}
-	done = true
+	*done = true
 	if err := osfile.SyncDir(d.dir); err != nil {
 		return fmt.Errorf("the checkpoint is saved, but may not outlast the machine: %w", err)
 	}
@@ -157,21 +172,17 @@ func newIndex(tensors []Tensor, meta map[string]string) (*index, error) {
 	return x, nil
 }
 
-// write writes the files of a checkpoint into an empty directory, and waits until they are on the disk.
-func (x *index) write(ctx context.Context, dir string, tensors []Tensor) error {
+// createShard writes file k, and waits until it is on the disk.
+func (x *index) createShard(ctx context.Context, path string, k int, tensors []Tensor) error {
 	read := map[string]func(k int) (*tensor.Tensor, error){}
 	for _, t := range tensors {
 		read[t.Name] = t.Read
 	}
-	files := x.files()
-	for k := range files {
-		err := create(filepath.Join(dir, shardName(k, files)), func(w io.Writer) error {
-			return x.writeShard(ctx, w, k, read)
-		})
-		if err != nil {
-			return err
-		}
-	}
+	return create(path, func(w io.Writer) error { return x.writeShard(ctx, w, k, read) })
+}
+
+// write writes the index into the directory of a checkpoint, and waits until all names in it are on the disk.
+func (x *index) write(dir string) error {
 	data, err := x.encode(maxIndexBytes)
 	if err != nil {
 		return err

@@ -26,7 +26,14 @@ type Tensor struct {
 	// Write takes shard k from Load, of shape (c,) with zeros for padding. The memory is Load's, and is written to
 	// after Write has returned. Save does not call Write, which may be nil then.
 	Write func(k int, shard *tensor.Tensor) error
+
+	// Own says whether this process has shard k, for a Directory of OpenTogether: Save reads no others, and Load writes
+	// no others. Several processes may have it. Nil: it has all.
+	Own func(k int) bool
 }
+
+// owns reports whether this process has shard k.
+func (t *Tensor) owns(k int) bool { return t.Own == nil || t.Own(k) }
 
 // layout is how n elements lie in shards.
 type layout struct{ n, shards, per int }

@@ -18,7 +18,8 @@ func TestAnyInput(t *testing.T) {
 	defer ends[1].Close()
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
-			"Wrap": faulty.Wrap, "WrapMemory": faulty.WrapMemory, "Corrupt": faulty.Corrupt, "Cut": faulty.Cut,
+			"Wrap": faulty.Wrap, "WrapMemory": faulty.WrapMemory,
+			"WrapNative": faulty.WrapNative, "Corrupt": faulty.Corrupt, "Cut": faulty.Cut,
 			"Delay": faulty.Delay, "Drop": faulty.Drop, "FailSend": faulty.FailSend, "Hide": faulty.Hide,
 			"Random": faulty.Random, "Slow": faulty.Slow,
 		},

@@ -18,7 +18,8 @@
 // Exchanges and sends are counted per replica, over all its lanes, from 0. Nothing depends on anything but the script,
 // the seed and those counts, so a run with one lane per replica fails in the same place every time.
 //
-// Endpoints from Wrap offer messages only, whatever those inside do. Those from WrapMemory offer peer memory and boards
-// as well, and faults strike these calls like an Exchange; but none of them is a send. Wrapped with no fault endpoints
-// otherwise behave like those inside.
+// Endpoints from Wrap offer messages only, whatever those inside do. Those from [WrapMemory] offer peer memory and
+// boards as well, those from [WrapNative] [transport.Native], and faults strike these calls like an Exchange; but none
+// of them is a send. All offer [transport.Linked], and say what the endpoints inside say; nothing is known if those do
+// not offer it. Wrapped with no fault endpoints otherwise behave like those inside.
 package faulty

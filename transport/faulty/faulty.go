@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,8 @@ import (
 )
 
 // Wrap wraps all endpoints of one transport, in the order of their ranks. Whatever those inside offer beside Exchange
-// is hidden, so that all goes by messages. Errors: an endpoint that is nil, a fault that does nothing or is on a
-// replica that there is not.
+// is hidden, but for transport.Linked, so that all goes by messages. Errors: an endpoint that is nil, a fault that does
+// nothing or is on a replica that there is not.
 func Wrap(eps []transport.Endpoint, seed uint64, faults ...Fault) ([]transport.Endpoint, error) {
 	wrapped, err := wrap(eps, seed, faults)
 	if err != nil {
@@ -72,7 +73,7 @@ func (w *world) fail(rank int, err error) {
 // replica is what the lanes of one replica share.
 type replica struct {
 	world            *world
-	exchanges, sends atomic.Int64 // begun so far; exchanges counts the calls of memory too
+	exchanges, sends atomic.Int64 // begun so far; exchanges counts the calls of memory and of engines too
 	shares           atomic.Int64 // begun so far
 	once             sync.Once
 	closed           chan struct{} // with the first endpoint
@@ -141,6 +142,18 @@ func (e *endpoint) strike(ctx context.Context, call transport.Call, lose func(f 
 	return call, nil
 }
 
+// struck has the faults strike a call among members.
+func (e *endpoint) struck(ctx context.Context, call transport.Call, members []int) (transport.Call, error) {
+	lost := false
+	call, err := e.strike(ctx, call, func(f Fault) {
+		lost = lost || slices.Contains(members, f.rank) && slices.Contains(members, f.peer)
+	})
+	if err == nil && lost {
+		err = e.miss(ctx, call)
+	}
+	return call, err
+}
+
 // miss waits for what a fault has cut off, which does not come.
 func (e *endpoint) miss(ctx context.Context, call transport.Call) error {
 	err := e.hang(ctx, call)
@@ -198,6 +211,7 @@ func (e *endpoint) pause(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	case <-e.me.world.failed:
+	case <-e.Done():
 	case <-e.closed:
 	case <-e.me.closed:
 	}
@@ -212,6 +226,8 @@ func (e *endpoint) hang(ctx context.Context, call transport.Call) error {
 		err.Err = context.Cause(ctx)
 	case <-e.me.world.failed:
 		err.Err = e.me.world.first
+	case <-e.Done(): // perhaps by a replica in another process
+		err.Err = e.Endpoint.Err()
 	case <-e.closed:
 	case <-e.me.closed:
 	}
@@ -252,6 +268,22 @@ func (e *endpoint) dup(ctx context.Context) (*endpoint, error) {
 		return nil, err
 	}
 	return &endpoint{Endpoint: d, me: e.me, closed: make(chan struct{})}, nil
+}
+
+// Host implements transport.Linked.
+func (e *endpoint) Host(replica int) int {
+	if linked, ok := e.Endpoint.(transport.Linked); ok {
+		return linked.Host(replica)
+	}
+	return -1
+}
+
+// Link implements transport.Linked.
+func (e *endpoint) Link(a, b int) transport.Link {
+	if linked, ok := e.Endpoint.(transport.Linked); ok {
+		return linked.Link(a, b)
+	}
+	return transport.Link{}
 }
 
 // Err implements transport.Endpoint. A failure that the transport inside does not know of counts too.

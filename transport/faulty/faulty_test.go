@@ -239,6 +239,46 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// Faults hide no facts: what endpoints say of hosts and links stays, and endpoints that say nothing know nothing.
+func TestLinks(t *testing.T) {
+	type wrapper func([]transport.Endpoint, uint64, ...faulty.Fault) ([]transport.Endpoint, error)
+	for name, wrap := range map[string]wrapper{"Wrap": faulty.Wrap, "WrapMemory": faulty.WrapMemory} {
+		for _, inside := range []struct {
+			what string
+			as   func(e transport.Endpoint) transport.Endpoint
+			host int
+			link transport.Link
+		}{
+			{"inproc", func(e transport.Endpoint) transport.Endpoint { return e }, 0, inproc.Link()},
+			{"not Linked", func(e transport.Endpoint) transport.Endpoint { return silent{e.(near)} },
+				-1, transport.Link{}},
+		} {
+			ends, err := inproc.New(2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, e := range ends {
+				ends[i] = inside.as(e)
+			}
+			if ends, err = wrap(ends, 0); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range ends {
+				l, ok := e.(transport.Linked)
+				if !ok || l.Host(1) != inside.host || l.Host(2) != -1 || l.Link(0, 1) != inside.link {
+					t.Errorf("%s of endpoints that are %s: Linked %v, %+v", name, inside.what, ok, e)
+				}
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// silent is an endpoint with peer memory and boards that says nothing of links.
+type silent struct{ near }
+
 func TestWrapRefuses(t *testing.T) {
 	eps := wrap(t, 2, 0)
 	for _, f := range []faulty.Fault{{}, faulty.Drop(2, 0), faulty.Drop(-1, 0), faulty.Drop(0, -1), faulty.Cut(0, 2, 0),

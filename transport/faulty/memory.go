@@ -54,18 +54,6 @@ func (m *memoryEndpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 	return withMemory(d)
 }
 
-// struck has the faults strike a call among members.
-func (m *memoryEndpoint) struck(ctx context.Context, call transport.Call, members []int) (transport.Call, error) {
-	lost := false
-	call, err := m.strike(ctx, call, func(f Fault) {
-		lost = lost || slices.Contains(members, f.rank) && slices.Contains(members, f.peer)
-	})
-	if err == nil && lost {
-		err = m.miss(ctx, call)
-	}
-	return call, err
-}
-
 // Reaches implements transport.PeerMemory and transport.Boards.
 func (m *memoryEndpoint) Reaches(members []int) bool { return m.memory.Reaches(members) }
 

@@ -9,5 +9,5 @@ import (
 
 // TestAnyInput: no call panics.
 func TestAnyInput(t *testing.T) {
-	anyinput.Check(t, anyinput.API{Functions: map[string]any{"New": inproc.New}})
+	anyinput.Check(t, anyinput.API{Functions: map[string]any{"New": inproc.New, "Link": inproc.Link}})
 }

@@ -57,6 +57,6 @@
 // timer wakes fewer at a time, in turn. So a circle is found at the latest when each of its replicas has had its turn:
 // within milliseconds among tens of replicas, within a second or so among a thousand that all have messages for all.
 //
-// The endpoints also offer transport.PeerMemory and transport.Boards; how they work, and the one queue that there is,
-// in docs/peer-memory.md.
+// The endpoints also offer [transport.PeerMemory] and [transport.Boards]; how they work, and the one queue that there
+// is, in docs/peer-memory.md.
 package inproc

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/calls"
 )
 
 // endpoint is one replica's end of one lane. Its goroutine is the one that is in Exchange.
@@ -46,7 +47,7 @@ type endpoint struct {
 	spins     int // how often to look for progress before yielding
 	window    window
 	settled   bool // Exchange leaves in the ordinary way
-	exchanged history
+	exchanged calls.History
 	visits    map[uint64]*visit
 	last      *visit // the one before, and
 	lastGroup uint64 // its group
@@ -68,7 +69,7 @@ func newEndpoint(l *lane, rank, n int) *endpoint {
 	e := &endpoint{
 		lane: l, rank: rank,
 		in: make([]mailbox, n), out: make([]mailbox, n), heads: make([]atomic.Pointer[block], n),
-		wake: make(chan reason, 1),
+		wake: make(chan reason, 1), exchanged: calls.NewHistory(historyLength),
 	}
 	if l.nw.roomy {
 		e.spins, e.window = minSpins, l.nw.crowd.window()
@@ -92,7 +93,7 @@ func (e *endpoint) Shared() *sync.Map { return &e.lane.nw.shared }
 type parting struct {
 	called bool
 	call   transport.Call
-	sent   history
+	sent   calls.History
 }
 
 // instead is the call that a replica has made in place of another, as far as its parting tells, or nil.
@@ -101,45 +102,14 @@ func (p *parting) instead(of *transport.Call) *transport.Call {
 	if p.called && differs(&p.call) {
 		return &p.call
 	}
-	for i := range min(p.sent.count, historyLength) {
-		if c := &p.sent.calls[i]; differs(c) {
-			return c
-		}
-	}
-	if last, ok := p.sent.older[of.Group]; ok && differs(&last) {
-		return &last
+	if theirs, how := p.sent.Find(of); how == calls.Other {
+		return &theirs
 	}
 	return nil
 }
 
 // historyLength is how many calls by messages a parting holds, whatever their groups.
 const historyLength = 16
-
-// history is the last calls by messages.
-type history struct {
-	calls [historyLength]transport.Call // by number, in turn
-	count uint64
-	// by group: the last call before those; nil until one is overwritten by another group's
-	older map[uint64]transport.Call
-}
-
-// add adds a call, unless it is another round of the last one.
-func (h *history) add(call *transport.Call) {
-	if h.count > 0 {
-		if last := &h.calls[(h.count-1)%historyLength]; last.Seq == call.Seq && last.Group == call.Group {
-			return
-		}
-	}
-	oldest := &h.calls[h.count%historyLength]
-	if h.count >= historyLength && oldest.Group != call.Group {
-		if h.older == nil {
-			h.older = map[uint64]transport.Call{}
-		}
-		h.older[oldest.Group] = *oldest
-	}
-	*oldest = *call
-	h.count++
-}
 
 // drain waits until a closed endpoint is out of its last Exchange, and then tells the others.
 func (e *endpoint) drain() {

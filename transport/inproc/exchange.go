@@ -46,7 +46,7 @@ func (e *endpoint) begin(ctx context.Context, call transport.Call, batch []trans
 	e.ctx, e.done, e.call, e.batch = ctx, ctx.Done(), call, batch
 	e.called = true
 	if call.Seq != 0 && !e.closed.Load() { // else it is no collective of a group, or the others read the history
-		e.exchanged.add(&call)
+		e.exchanged.Add(&call)
 	}
 	e.offered, e.sent, e.copied, e.settled, e.overdue = 0, 0, 0, false, false
 	e.slots = append(e.slots[:0], make([]*slot, len(batch))...)

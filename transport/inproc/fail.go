@@ -7,6 +7,9 @@ import (
 	"gogcl.dev/transport"
 )
 
+// Done implements transport.Endpoint.
+func (e *endpoint) Done() <-chan struct{} { return e.lane.nw.done }
+
 // Err implements transport.Endpoint.
 func (e *endpoint) Err() error {
 	if err := e.lane.nw.aborted.Load(); err != nil {

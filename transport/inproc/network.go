@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/calls"
 )
 
 // maxReplicas bounds the memory of a network, which grows with the square of their number: 72 bytes a pair, 4.8 GB in
@@ -23,7 +24,10 @@ func New(n int) ([]transport.Endpoint, error) {
 		return nil, fmt.Errorf("inproc: cannot connect %d replicas, want 1 to %d", n, maxReplicas)
 	}
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
-	nw := &network{told: make([]atomic.Bool, n), roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery}
+	nw := &network{
+		told: make([]atomic.Bool, n), done: make(chan struct{}),
+		roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery,
+	}
 	nw.crowd.began, nw.crowd.taken = time.Now(), processorsTaken
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
 	nw.timer.Stop()
@@ -40,6 +44,7 @@ func New(n int) ([]transport.Endpoint, error) {
 // network is what all lanes between the same replicas share.
 type network struct {
 	aborted atomic.Pointer[transport.AbortError] // set once
+	done    chan struct{}                        // closed right after
 	told    []atomic.Bool                        // by rank: an error of a call has said so
 	roomy   bool                                 // every replica can have a processor
 	expired atomic.Bool                          // a Close has waited for settleTime
@@ -138,6 +143,7 @@ func (nw *network) abort(rank int, cause error) *transport.AbortError {
 		cause = errors.New("no cause given")
 	}
 	if nw.aborted.CompareAndSwap(nil, &transport.AbortError{Replica: rank, Cause: cause}) {
+		close(nw.done)
 		nw.mu.Lock()
 		for _, l := range nw.lanes {
 			for _, e := range l.eps {
@@ -212,7 +218,8 @@ func (e *endpoint) Close() error {
 			err = unsettled
 		}
 	}
-	if e.lane != nw.root && disagree(err) { // who has left the Dup before hears of it on leaving the first connection
+	if e.lane != nw.root && calls.Disagree(err) {
+		// A replica that has left the Dup before hears of it on leaving the first connection.
 		e.Abort(err)
 	}
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/calls"
 )
 
 // Whatever ends a wait wakes a replica that has waited for so long that it stands in the register, where no patrol
@@ -173,10 +174,10 @@ func TestPiecesAreDoneOnce(t *testing.T) {
 
 // What a replica that has left did by messages is known to be another call, however many of another group followed.
 func TestHistory(t *testing.T) {
-	var h history
-	h.add(&transport.Call{Group: 7, Seq: 3, Collective: 1})
+	h := calls.NewHistory(historyLength)
+	h.Add(&transport.Call{Group: 7, Seq: 3, Collective: 1})
 	for seq := range uint64(3 * historyLength) {
-		h.add(&transport.Call{Group: 8, Seq: seq + 1, Collective: 1})
+		h.Add(&transport.Call{Group: 8, Seq: seq + 1, Collective: 1})
 	}
 	p := parting{sent: h}
 	for _, c := range []struct {

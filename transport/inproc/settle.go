@@ -1,11 +1,11 @@
 package inproc
 
 import (
-	"errors"
 	"slices"
 	"time"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/calls"
 )
 
 // settleTime is how long Close waits for others to come to a broadcast that has not waited for them. It bounds what a
@@ -60,19 +60,11 @@ func (nw *network) untold(rank int) error {
 	if aborted == nil || nw.told[rank].Load() {
 		return nil
 	}
-	if !disagree(aborted) {
+	if !calls.Disagree(aborted) {
 		return nil
 	}
 	nw.told[rank].Store(true)
 	return aborted
-}
-
-// disagree reports whether an error says that replicas disagree.
-func disagree(err error) bool {
-	var mismatch *transport.MismatchError
-	var deadlock *transport.DeadlockError
-	var unmatched *transport.UnmatchedError
-	return errors.As(err, &mismatch) || errors.As(err, &deadlock) || errors.As(err, &unmatched)
 }
 
 // settle says what is wrong with the broadcasts that a closed endpoint has not heard of from others: for it to find,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func untilError(ctx context.Context, e transport.Endpoint, size int) error {
 // stays checks that the endpoints are aborted for good.
 func stays(t testing.TB, eps []transport.Endpoint, by int) {
 	t.Helper()
-	for rank, err := range each(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) }) {
+	for rank, err := range byRank(eps, each(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) })) {
 		wantAbort(t, rank, err, by)
 		wantWhere(t, rank, err)
 	}
@@ -50,7 +51,7 @@ func (s *suite) cancel(t *testing.T) {
 		t.Run("when="+when, func(t *testing.T) {
 			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
 				eps := s.connect(t, n)
-				other := lanes(t, eps)
+				other := s.lanes(t, eps)
 				who, want := 1, cause
 				ctx, cancel := context.WithCancelCause(background)
 				defer cancel(nil)
@@ -63,32 +64,36 @@ func (s *suite) cancel(t *testing.T) {
 					defer stop()
 					want = context.DeadlineExceeded
 				}
-				entered := make(chan bool, n)
-				left := make(chan bool, n)
 				errs := each(t, eps, func(e transport.Endpoint) error {
-					defer func() { left <- true }()
+					defer s.board.post(key("left", e.Rank()), "")
 					mine := background
 					if e.Rank() == who || when == "everybody" {
 						mine = ctx
 					}
 					if e.Rank() == 0 && when != "before" {
 						// The others wait for this one, until the context is done.
-						for range n - 1 {
-							<-left
+						if err := s.others("left", 0, n); err != nil {
+							return err
 						}
 					}
-					entered <- true
+					s.board.post(key("entered", e.Rank()), "")
 					return untilError(mine, e, 1000)
 				}, func() {
 					if when == "during" || when == "everybody" {
-						for range n - 1 {
-							<-entered
-						}
+						await(t, func() {
+							if err := s.others("entered", 0, n); err != nil {
+								t.Error(err)
+							}
+						})
 						cancel(cause)
 					}
 				})
-				for rank, err := range errs {
-					s.wantCause(t, rank, err, rank == who || when == "everybody", want)
+				for rank, err := range byRank(eps, errs) {
+					own := rank == who
+					if when == "everybody" { // between processes another one's context may be done first
+						own = s.world == nil
+					}
+					s.wantCause(t, rank, err, own, want)
 					wantWhere(t, rank, err)
 					if rank != who && when != "everybody" {
 						wantAbort(t, rank, err, who)
@@ -106,10 +111,14 @@ func (s *suite) cancel(t *testing.T) {
 // cancelInTheMiddle cancels while messages are in flight, again and again, at every stage there is.
 func (s *suite) cancelInTheMiddle(t *testing.T) {
 	cause := errors.New("in the middle")
-	for size, times := range map[int]int{100: 100, 200000: 40} {
+	for _, size := range []int{100, 200000} {
+		times := 100
+		if size > 100 {
+			times = 40
+		}
 		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
-			for i := range s.few(times) {
-				n := 2 + i%4
+			s.repeat(t, s.few(times), func(t *testing.T, i int) {
+				n := s.number(2 + i%4)
 				eps := s.connect(t, n)
 				who, when := i%n, i*7%20
 				ctx, cancel := context.WithCancelCause(background)
@@ -135,12 +144,12 @@ func (s *suite) cancelInTheMiddle(t *testing.T) {
 					}
 					return nil
 				})
-				for rank, err := range errs {
+				for rank, err := range byRank(eps, errs) {
 					s.wantCause(t, rank, err, rank == who, cause)
 				}
 				cancel(nil)
 				shut(t, eps)
-			}
+			})
 		})
 	}
 }
@@ -167,37 +176,48 @@ func (s *suite) abort(t *testing.T) {
 		for _, when := range []string{"before", "during", "waiting"} {
 			t.Run("when="+when, func(t *testing.T) {
 				eps := s.connect(t, n)
-				other := lanes(t, eps)
+				other := s.lanes(t, eps)
 				who := n - 1
-				if when == "before" {
-					eps[who].Abort(cause)
-				}
-				entered := make(chan bool, 2*n)
-				aborted := make(chan bool)
-				run := func(e transport.Endpoint) error {
-					entered <- true
-					if e.Rank() == 0 && when == "waiting" {
-						<-aborted // nobody gets on without this one
-					}
-					return untilError(background, e, 70000)
+				if e := at(eps, who); e != nil && when == "before" {
+					e.Abort(cause)
 				}
 				both := append(append([]transport.Endpoint{}, eps...), other...)
-				errs := each(t, both, run, func() {
-					for range 2 * n {
-						<-entered
+				errs := each(t, both, func(e transport.Endpoint) error {
+					lane := slices.Index(both, e) / len(eps)
+					s.board.post(key(fmt.Sprint("entered on lane ", lane), e.Rank()), "")
+					if e.Rank() == 0 && when == "waiting" { // nobody gets on without this one
+						if _, err := s.board.wait("aborted"); err != nil {
+							return err
+						}
+					}
+					return untilError(background, e, 70000)
+				}, func() {
+					e := at(other, who)
+					if e == nil {
+						return
+					}
+					for _, where := range []string{"entered on lane 0", "entered on lane 1"} {
+						await(t, func() {
+							if err := s.others(where, -1, n); err != nil {
+								t.Error(err)
+							}
+						})
 					}
 					if when != "before" {
-						other[who].Abort(cause) // the abort of one lane is the abort of all
+						e.Abort(cause) // the abort of one lane is the abort of all
 					}
-					close(aborted)
+					s.board.post("aborted", "")
 				})
 				for i, err := range errs {
-					s.wantCause(t, i%n, err, i%n == who, cause)
-					wantAbort(t, i%n, err, who)
-					wantWhere(t, i%n, err)
-					wantAbort(t, i%n, both[i].Err(), who)
+					rank := both[i].Rank()
+					s.wantCause(t, rank, err, rank == who, cause)
+					wantAbort(t, rank, err, who)
+					wantWhere(t, rank, err)
+					wantAbort(t, rank, both[i].Err(), who)
 				}
-				eps[0].Abort(errors.New("too late"))
+				if e := at(eps, 0); e != nil {
+					e.Abort(errors.New("too late"))
+				}
 				stays(t, eps, who)
 				stays(t, other, who)
 			})

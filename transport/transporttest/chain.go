@@ -68,12 +68,9 @@ func (s *suite) testChain(t *testing.T, n, size int, receiverFirst bool) {
 			if inPlace && place != 0 {
 				continue
 			}
-			// The order of coming: a replica starts when its channel is closed, and closes the next one. The last of
+			// The order of coming: a replica starts when it is its turn, and says whose turn it is next. The last of
 			// the chain comes first.
-			turn := make([]chan bool, n+1)
-			for i := range turn {
-				turn[i] = make(chan bool)
-			}
+			turn := func(k int) string { return fmt.Sprintf("round %d turn %d", round, k) }
 			order := func(rank int) int {
 				if rank == 0 {
 					if receiverFirst {
@@ -86,11 +83,14 @@ func (s *suite) testChain(t *testing.T, n, size int, receiverFirst bool) {
 				}
 				return n - 1 - rank
 			}
-			close(turn[0])
 			all(t, eps, func(e transport.Endpoint) error {
 				me := e.Rank()
-				<-turn[order(me)]
-				close(turn[order(me)+1])
+				if k := order(me); k > 0 {
+					if _, err := s.board.wait(turn(k)); err != nil {
+						return err
+					}
+				}
+				s.board.post(turn(order(me)+1), "")
 				if me != 0 {
 					out := made(size, origin{me, 0, 0, round})
 					defer scribble(out)

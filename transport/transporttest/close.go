@@ -12,33 +12,41 @@ import (
 func (s *suite) close(t *testing.T) {
 	t.Run("in use", func(t *testing.T) {
 		s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-			for i := range 20 {
-				s.closeInUse(t, n, i)
-			}
+			s.repeat(t, s.few(20), func(t *testing.T, i int) { s.closeInUse(t, n, i) })
 		})
+	})
+	t.Run("between calls", func(t *testing.T) {
+		// Close meets an Exchange that begins. Nobody else is in a call, so the endpoint is never busy.
+		s.repeat(t, s.few(400), func(t *testing.T, _ int) { s.closeBetween(t) })
 	})
 	t.Run("alone", func(t *testing.T) {
 		// Nobody else is there to end the Exchange.
 		for _, kind := range []transport.Kind{transport.Send, transport.Recv} {
 			t.Run("kind="+kind.String(), func(t *testing.T) {
 				eps := s.connect(t, 2)
+				e := at(eps, 0)
+				if e == nil {
+					s.until(t, "closed")
+					return
+				}
 				buf := make([]byte, 1000)
 				entered := make(chan bool)
-				errs := each(t, eps[:1], func(e transport.Endpoint) error {
+				errs := each(t, []transport.Endpoint{e}, func(e transport.Endpoint) error {
 					close(entered)
-					return e.Exchange(background, call(0, 0), []transport.Transfer{{Peer: 1, Kind: kind, Buf: buf}})
+					return s.insist(e, []transport.Transfer{{Peer: 1, Kind: kind, Buf: buf}})
 				}, func() {
 					<-entered
 					await(t, func() {
-						if err := eps[0].Close(); err != nil {
+						if err := e.Close(); err != nil {
 							t.Error(err)
 						}
 					})
 					scribble(buf)
 				})
+				s.board.post("closed", "")
 				wantClosed(t, 0, errs[0], 0)
 				var closed *transport.ClosedError
-				if err := eps[0].Err(); !errors.As(err, &closed) && !errors.As(err, new(*transport.AbortError)) {
+				if err := e.Err(); !errors.As(err, &closed) && !errors.As(err, new(*transport.AbortError)) {
 					t.Errorf("Err of an endpoint that is closed: %v", err)
 				}
 			})
@@ -59,9 +67,9 @@ func (s *suite) close(t *testing.T) {
 						}
 						buf := make([]byte, 1000)
 						defer scribble(buf)
-						return e.Exchange(background, call(0, 0), []transport.Transfer{{Peer: 0, Kind: kind, Buf: buf}})
+						return s.insist(e, []transport.Transfer{{Peer: 0, Kind: kind, Buf: buf}})
 					})
-					for rank, err := range errs {
+					for rank, err := range byRank(eps, errs) {
 						wantClosed(t, rank, err, 0)
 						wantWhere(t, rank, err)
 					}
@@ -111,10 +119,50 @@ func (s *suite) close(t *testing.T) {
 		eps := s.connect(t, 2)
 		shut(t, eps)
 		shut(t, eps)
-		for rank, err := range each(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) }) {
+		for rank, err := range byRank(eps, each(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) })) {
 			wantClosed(t, rank, err, rank)
 		}
 	})
+}
+
+// insist carries out a round that cannot succeed: again and again where sends are buffered, until one fails.
+func (s *suite) insist(e transport.Endpoint, batch []transport.Transfer) error {
+	rounds := 1
+	if s.has(Buffers) {
+		rounds = enough
+	}
+	for round := range rounds {
+		if err := e.Exchange(background, call(0, round), batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeBetween closes replica 0 while it makes one call after the other, none of which waits.
+func (s *suite) closeBetween(t *testing.T) {
+	eps := s.connect(t, 2)
+	e := at(eps, 0)
+	if e == nil {
+		s.until(t, "closed")
+		return
+	}
+	entered := make(chan bool)
+	errs := each(t, []transport.Endpoint{e}, func(e transport.Endpoint) error {
+		close(entered)
+		for {
+			if err := e.Exchange(background, call(0, 0), nil); err != nil {
+				return err
+			}
+		}
+	}, func() {
+		<-entered
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.board.post("closed", "")
+	wantClosed(t, 0, errs[0], 0)
 }
 
 // closeInUse closes replica 0 while all are busy with each other. When Close returns nobody looks at its buffers.
@@ -140,16 +188,20 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 		}
 		return nil
 	}, func() {
+		e := at(eps, 0)
+		if e == nil {
+			return
+		}
 		<-busy
 		for range try {
 			runtime.Gosched()
 		}
-		if err := eps[0].Close(); err != nil {
+		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
 		scribble(current.Load()[:]...)
 	})
-	for rank, err := range errs {
+	for rank, err := range byRank(eps, errs) {
 		wantClosed(t, rank, err, 0)
 	}
 	shut(t, eps)

@@ -61,13 +61,13 @@ func (s *suite) deadlock(t *testing.T) {
 // testDeadlock wants a *DeadlockError or, with a context that is done, merely an end.
 func (s *suite) testDeadlock(t *testing.T, n int, ctx context.Context,
 	batch func(t testing.TB, me, n int) []transport.Transfer) {
-	eps := lanes(t, s.connect(t, n))
+	eps := s.lanes(t, s.connect(t, n))
 	errs := each(t, eps, func(e transport.Endpoint) error {
 		b := batch(t, e.Rank(), n)
 		defer scribbleBatch(b)
 		return e.Exchange(ctx, call(0, 0), b)
 	})
-	for rank, err := range errs {
+	for rank, err := range byRank(eps, errs) {
 		wantWhere(t, rank, err)
 		var d *transport.DeadlockError
 		switch {

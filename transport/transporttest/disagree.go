@@ -47,8 +47,12 @@ func wantMismatch(t testing.TB, rank int, err error, good, bad transport.Call, g
 // comes from the other camp.
 func (s *suite) callMismatch(t *testing.T) {
 	for _, kind := range []transport.Kind{transport.Recv, transport.RecvFold} {
-		for _, f := range fields {
-			for _, size := range []int{0, 100} {
+		for i, f := range fields {
+			sizes := []int{0, 100}
+			if s.world != nil {
+				sizes = sizes[i%2 : i%2+1]
+			}
+			for _, size := range sizes {
 				t.Run(fmt.Sprintf("kind=%s/field=%s/size=%d",
 					strings.ReplaceAll(kind.String(), " ", "_"), f.name, size), func(t *testing.T) {
 					s.replicas(t, []int{2, 3, 5, 8}, func(t *testing.T, n int) {
@@ -101,7 +105,11 @@ func (s *suite) testMismatch(t *testing.T, n int, kind transport.Kind, good, bad
 			}
 			if err := e.Exchange(background, mine, batch); err != nil {
 				apart := me == (odd+1)%n || me == odd && good != bad
-				if touched := apart || me == odd || good != bad && me == (odd+n-1)%n; touched && round > 0 {
+				touched := apart
+				if !s.has(Buffers) { // else a send may end before its receiver has looked at it
+					touched = apart || me == odd || good != bad && me == (odd+n-1)%n
+				}
+				if touched && round > 0 {
 					t.Errorf("replica %d: the round with the mismatch succeeds", me)
 				}
 				if apart && round == 0 {
@@ -120,7 +128,7 @@ func (s *suite) testMismatch(t *testing.T, n int, kind transport.Kind, good, bad
 	if good == bad {
 		goodBytes, badBytes = size, badSize
 	}
-	for rank, err := range errs {
+	for rank, err := range byRank(eps, errs) {
 		wantMismatch(t, rank, err, good, bad, goodBytes, badBytes)
 		wantWhere(t, rank, err)
 	}
@@ -178,7 +186,7 @@ func (s *suite) noMeeting(t *testing.T) {
 					}
 					return nil
 				})
-				for rank, err := range errs {
+				for rank, err := range byRank(eps, errs) {
 					wantMismatch(t, rank, err, good, bad, 0, 0)
 					wantWhere(t, rank, err)
 				}

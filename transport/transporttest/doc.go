@@ -11,6 +11,9 @@
 //		}, transporttest.NoAlloc)
 //	}
 //
+// [RunProcesses] does the same with one process for each replica, and [RunLaunched] with processes that a launcher such
+// as mpirun starts.
+//
 // The suite drives each endpoint from a goroutine of its own, with batches in which every byte depends on the sender,
 // the receiver, the tag, the round and its place. Folds are neither commutative nor associative, so the order in which
 // they were applied shows in the result, and each piece that a Fold is given is checked. After every Exchange that

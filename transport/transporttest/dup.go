@@ -3,23 +3,25 @@ package transporttest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"gogcl.dev/transport"
 )
 
-// lanes has every replica call Dup and returns the new endpoints, by rank.
-func lanes(t testing.TB, eps []transport.Endpoint) []transport.Endpoint {
+// lanes has every replica call Dup and returns the new endpoints, in the order of the old ones, when all have theirs.
+func (s *suite) lanes(t testing.TB, eps []transport.Endpoint) []transport.Endpoint {
 	t.Helper()
 	out := make([]transport.Endpoint, len(eps))
-	all(t, eps, func(e transport.Endpoint) (err error) {
-		out[e.Rank()], err = e.Dup(background)
-		if err == nil && (out[e.Rank()].Rank() != e.Rank() || out[e.Rank()].Size() != e.Size()) {
-			err = fmt.Errorf("replica %d of %d has become %d of %d by Dup",
-				e.Rank(), e.Size(), out[e.Rank()].Rank(), out[e.Rank()].Size())
+	all(t, eps, func(e transport.Endpoint) error {
+		d, err := e.Dup(background)
+		if err == nil && (d.Rank() != e.Rank() || d.Size() != e.Size()) {
+			err = fmt.Errorf("replica %d of %d has become %d of %d by Dup", e.Rank(), e.Size(), d.Rank(), d.Size())
 		}
+		out[slices.Index(eps, e)] = d
 		return err
 	})
+	s.meet(t)
 	return out
 }
 
@@ -43,29 +45,22 @@ func (s *suite) dup(t *testing.T) {
 		t.Run("independent", func(t *testing.T) {
 			// Replicas wait on the first lane while the second, the third and the first one's own Dup do their work.
 			eps := s.connect(t, n)
-			second, third := lanes(t, eps), lanes(t, eps)
-			fourth := lanes(t, second)
-			entered := make([]chan bool, n)
-			for i := range entered {
-				entered[i] = make(chan bool)
-			}
+			second, third := s.lanes(t, eps), s.lanes(t, eps)
+			fourth := s.lanes(t, second)
 			idle := make(chan bool)
 			all(t, eps, func(e transport.Endpoint) error {
-				me := e.Rank()
-				if me == 0 { // whom the first lane waits for
+				if e.Rank() == 0 { // whom the first lane waits for
 					<-idle
-					return shift(e, 1, 0)
+				} else {
+					s.board.post(key("entered", e.Rank()), "")
 				}
-				first := make(chan error, 1)
-				go func() {
-					close(entered[me])
-					first <- shift(e, 1, 0)
-				}()
-				return <-first
+				return shift(e, 1, 0)
 			}, func() {
-				for _, c := range entered[1:] {
-					<-c
-				}
+				await(t, func() {
+					if err := s.others("entered", 0, n); err != nil {
+						t.Error(err)
+					}
+				})
 				for round := range 50 {
 					for salt, lane := range [][]transport.Endpoint{second, third, fourth} {
 						all(t, lane, func(e transport.Endpoint) error { return shift(e, salt+2, round) })
@@ -108,25 +103,30 @@ func (s *suite) dup(t *testing.T) {
 		t.Run("close", func(t *testing.T) {
 			// A lane made by Dup closes alone, the first one with all.
 			eps := s.connect(t, n)
-			second, third := lanes(t, eps), lanes(t, eps)
+			second, third := s.lanes(t, eps), s.lanes(t, eps)
 			shut(t, second)
 			all(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) })
 			all(t, third, func(e transport.Endpoint) error { return shift(e, 0, 0) })
-			if err := eps[0].Close(); err != nil {
-				t.Error(err)
+			s.meet(t)
+			if e := at(eps, 0); e != nil {
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
 			}
-			for rank, err := range each(t, third, func(e transport.Endpoint) error {
+			for rank, err := range byRank(third, each(t, third, func(e transport.Endpoint) error {
 				for round := range enough {
 					if err := shift(e, 0, round); err != nil {
 						return err
 					}
 				}
 				return nil
-			}) {
+			})) {
 				wantClosed(t, rank, err, 0)
 			}
-			if _, err := eps[0].Dup(background); err == nil {
-				t.Error("Dup of a closed endpoint succeeds")
+			if e := at(eps, 0); e != nil {
+				if _, err := e.Dup(background); err == nil {
+					t.Error("Dup of a closed endpoint succeeds")
+				}
 			}
 		})
 	})

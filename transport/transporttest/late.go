@@ -2,6 +2,8 @@ package transporttest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,7 +46,8 @@ func (s *suite) late(t *testing.T) {
 			return batch
 		},
 	}
-	for name, batch := range patterns {
+	for _, name := range slices.Sorted(maps.Keys(patterns)) {
+		batch := patterns[name]
 		t.Run("pattern="+name, func(t *testing.T) {
 			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
 				eps := s.connect(t, n)

@@ -14,10 +14,8 @@ import (
 // RunPeerMemory is the part of Run about transport.PeerMemory and transport.Boards. It is skipped when the endpoints
 // offer neither; one without the other is an error.
 func RunPeerMemory(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
-	s := &suite{open: open}
-	for _, f := range features {
-		s.features |= f
-	}
+	s := newSuite(features)
+	s.open = open
 	s.peerMemory(t)
 }
 

@@ -42,7 +42,7 @@ func (s *suite) memoryNoAlloc(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
 				g := everybody(n)
-				steady(t, s.connect(t, n), rounds, func(ep transport.Endpoint) func(i int) error {
+				s.steady(t, s.connect(t, n), rounds, func(ep transport.Endpoint) func(i int) error {
 					e := ep.(near)
 					mine := transport.Memory{In: make([]byte, 100), Out: make([]byte, 100), Scratch: make([]byte, 3)}
 					w := &worker{acc: make([]byte, meetPiece)}

@@ -14,7 +14,7 @@ func (s *suite) random(t *testing.T) {
 	const rounds = 25
 	for seed := range s.few(80) {
 		random := rand.New(rand.NewPCG(uint64(seed), 20))
-		n := 2 + seed%7
+		n := s.number(2 + seed%7)
 		plan := make([][]part, rounds)
 		for r := range plan {
 			plan[r] = newRound(random, n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -27,6 +28,9 @@ const (
 	// Without it they must find an error with its text. Errors of package transport arrive as their types, with all
 	// fields, in either case.
 	KeepsCauses
+	// Buffers: a send may be taken into the transport's own memory, and end before its receiver has come, as package
+	// transport says under "Buffered sends". It is no promise: tests then wait for errors that may come later.
+	Buffers
 	// Brief asks for a quarter of the repetitions of whatever is tried again and again: for a second run of the suite,
 	// over the same transport set up in another way. It is no promise, and leaves no case out.
 	Brief
@@ -38,45 +42,72 @@ const patience = 2 * time.Minute
 // Run tests the transport whose endpoints open returns: n of them, freshly connected to each other, in the order of
 // their ranks. The suite closes them.
 func Run(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
-	s := &suite{open: open}
-	for _, f := range features {
-		s.features |= f
-	}
-	for _, test := range []struct {
-		name string
-		run  func(*suite, *testing.T)
-	}{
-		{"Ring", (*suite).ring},
-		{"AllToAll", (*suite).allToAll},
-		{"Fold", (*suite).fold},
-		{"Chain", (*suite).chain},
-		{"Tags", (*suite).tags},
-		{"RunAhead", (*suite).runAhead},
-		{"SameRound", (*suite).sameRound},
-		{"Late", (*suite).late},
-		{"Random", (*suite).random},
-		{"Dup", (*suite).dup},
-		{"BadBatch", (*suite).badBatch},
-		{"Cancel", (*suite).cancel},
-		{"CancelInTheMiddle", (*suite).cancelInTheMiddle},
-		{"Abort", (*suite).abort},
-		{"Close", (*suite).close},
-		{"CallMismatch", (*suite).callMismatch},
-		{"LengthMismatch", (*suite).lengthMismatch},
-		{"NoMeeting", (*suite).noMeeting},
-		{"Deadlock", (*suite).deadlock},
-		{"NoLeak", (*suite).noLeak},
-		{"NoAlloc", (*suite).noAlloc},
-		{"PeerMemory", (*suite).peerMemory},
-	} {
+	s := newSuite(features)
+	s.open = open
+	for _, test := range groups {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
 }
 
-// suite is what the tests of one Run share.
+// RunNative is Run for the collectives of endpoints alone, which all offer transport.Native. Run tests them too where
+// they are offered.
+func RunNative(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
+	s := newSuite(features)
+	s.open, s.only = open, true
+	s.native(t)
+}
+
+// groups are the groups of tests. Their bodies are the same program on every replica, which may be a goroutine or a
+// process: they take the endpoints that connect returns for those of this process, and know each other by the board.
+var groups = []struct {
+	name string
+	run  func(*suite, *testing.T)
+}{
+	{"Ring", (*suite).ring},
+	{"AllToAll", (*suite).allToAll},
+	{"Fold", (*suite).fold},
+	{"Chain", (*suite).chain},
+	{"Tags", (*suite).tags},
+	{"RunAhead", (*suite).runAhead},
+	{"SameRound", (*suite).sameRound},
+	{"Late", (*suite).late},
+	{"Random", (*suite).random},
+	{"Dup", (*suite).dup},
+	{"Linked", (*suite).linked},
+	{"BadBatch", (*suite).badBatch},
+	{"Cancel", (*suite).cancel},
+	{"CancelInTheMiddle", (*suite).cancelInTheMiddle},
+	{"Abort", (*suite).abort},
+	{"Close", (*suite).close},
+	{"CallMismatch", (*suite).callMismatch},
+	{"LengthMismatch", (*suite).lengthMismatch},
+	{"NoMeeting", (*suite).noMeeting},
+	{"Deadlock", (*suite).deadlock},
+	{"Done", (*suite).done},
+	{"DupAlone", (*suite).dupAlone},
+	{"ErrorsTravel", (*suite).errorsTravel},
+	{"Unread", (*suite).unread},
+	{"NoLeak", (*suite).noLeak},
+	{"NoAlloc", (*suite).noAlloc},
+	{"Native", (*suite).native},
+	{"PeerMemory", (*suite).peerMemory},
+}
+
+// suite is what the tests of one Run share, or of one process of RunProcesses.
 type suite struct {
-	open     func(t testing.TB, n int) []transport.Endpoint
 	features Feature
+	open     func(t testing.TB, n int) []transport.Endpoint // nil in a process that is one replica
+	world    *world                                         // nil in Run
+	board    *board                                         // of the case
+	only     bool                                           // one part of the suite: what it is about must be there
+}
+
+func newSuite(features []Feature) *suite {
+	s := &suite{}
+	for _, f := range features {
+		s.features |= f
+	}
+	return s
 }
 
 func (s *suite) has(f Feature) bool { return s.features&f != 0 }
@@ -88,20 +119,26 @@ func (s *suite) few(times int) int {
 	if underRace {
 		times /= 5
 	}
-	if s.has(Brief) {
+	switch {
+	case s.world != nil:
+		times /= 20
+	case s.has(Brief):
 		times /= 4
 	}
 	return max(times, least)
 }
 
-// sizes calls test for each number of replicas and bytes. Under the race detector, which does not care for lengths,
-// each number of replicas has a part of the sizes.
+// sizes calls test for each number of replicas and bytes. Under the race detector, which does not care for lengths, and
+// between processes, each number of replicas has a part of the sizes.
 func (s *suite) sizes(t *testing.T, replicas, sizes []int, test func(t *testing.T, n, size int)) {
 	step := 1
-	if underRace && len(sizes) > 3 {
+	if (underRace || s.world != nil) && len(sizes) > 3 {
 		step = 3
 	}
-	for i, n := range replicas {
+	for i, n := range s.here(replicas) {
+		if s.world != nil {
+			i = (n + 1) / 2 // 1, 2 and 3 for 2, 3 and 5
+		}
 		for j, size := range sizes {
 			if (i+j)%step == 0 {
 				t.Run(fmt.Sprintf("n=%d/size=%d", n, size), func(t *testing.T) { test(t, n, size) })
@@ -112,44 +149,102 @@ func (s *suite) sizes(t *testing.T, replicas, sizes []int, test func(t *testing.
 
 // replicas calls test for each number of replicas.
 func (s *suite) replicas(t *testing.T, replicas []int, test func(t *testing.T, n int)) {
-	for _, n := range replicas {
+	for _, n := range s.here(replicas) {
 		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) { test(t, n) })
 	}
 }
 
-// connect opens n endpoints, checks what they say of themselves, and has them closed at the end of the test, which must
-// leave no goroutine behind.
+// here returns the numbers of replicas to test out of those that a test is for. Between processes it is theirs, if no
+// less than the least.
+func (s *suite) here(replicas []int) []int {
+	switch {
+	case s.world == nil:
+		return replicas
+	case s.world.size >= replicas[0]:
+		return []int{s.world.size}
+	}
+	return nil
+}
+
+// connect begins a case of n replicas. It opens their endpoints, returns those of the replicas in this process, in the
+// order of their ranks, and has them closed at the end of the test, which must leave no goroutine behind.
 func (s *suite) connect(t *testing.T, n int) []transport.Endpoint {
 	t.Helper()
+	s.needs(t, n)
 	leaktest.Check(t)
-	eps := s.open(t, n)
-	if len(eps) != n {
-		t.Fatalf("open(%d) returned %d endpoints", n, len(eps))
+	if s.world != nil {
+		s.board = s.world.begin(t)
+	} else {
+		s.board = newBoard()
 	}
+	eps := s.opened(t, n)
 	t.Cleanup(func() { shut(t, eps) })
-	for i, e := range eps {
-		if e.Rank() != i || e.Size() != n {
-			t.Fatalf("endpoint %d of %d says it is %d of %d", i, n, e.Rank(), e.Size())
-		}
-		if err := e.Err(); err != nil {
-			t.Fatalf("endpoint %d of %d begins with %v", i, n, err)
+	for _, e := range eps {
+		if err := e.Err(); err != nil && s.world == nil { // else a replica may have aborted by now
+			t.Fatalf("endpoint %d of %d begins with %v", e.Rank(), n, err)
 		}
 	}
 	return eps
 }
 
+// needs skips a test for n replicas in processes that are of another number.
+func (s *suite) needs(t testing.TB, n int) {
+	t.Helper()
+	if s.world != nil && s.world.size != n {
+		t.Skipf("is for %d replicas", n)
+	}
+}
+
+// opened opens the endpoints of n replicas and checks what those of this process say of themselves.
+func (s *suite) opened(t testing.TB, n int) (eps []transport.Endpoint) {
+	t.Helper()
+	first := 0
+	if s.world != nil {
+		eps, first = []transport.Endpoint{s.world.open(t)}, s.world.rank
+	} else if eps = s.open(t, n); len(eps) != n {
+		t.Fatalf("open(%d) returned %d endpoints", n, len(eps))
+	}
+	for i, e := range eps {
+		if i += first; e.Rank() != i || e.Size() != n {
+			t.Fatalf("endpoint %d of %d says it is %d of %d", i, n, e.Rank(), e.Size())
+		}
+	}
+	return eps
+}
+
+// at returns the endpoint of a replica, or nil if the replica is in another process.
+func at(eps []transport.Endpoint, rank int) transport.Endpoint {
+	for _, e := range eps {
+		if e.Rank() == rank {
+			return e
+		}
+	}
+	return nil
+}
+
+// byRank names the replicas of what each returns.
+func byRank(eps []transport.Endpoint, errs []error) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for i, err := range errs {
+			if !yield(eps[i].Rank(), err) {
+				return
+			}
+		}
+	}
+}
+
 // shut closes all endpoints, at once, since a transport may want to hear from the others.
 func shut(t testing.TB, eps []transport.Endpoint) {
 	t.Helper()
-	for rank, err := range each(t, eps, func(e transport.Endpoint) error { return e.Close() }) {
+	for rank, err := range byRank(eps, each(t, eps, func(e transport.Endpoint) error { return e.Close() })) {
 		if err != nil {
 			t.Errorf("replica %d: Close: %v", rank, err)
 		}
 	}
 }
 
-// each calls body for every endpoint, on goroutines of their own, and returns what they return, by rank. Meanwhile it
-// calls the functions given.
+// each calls body for every endpoint, on goroutines of their own, and returns what they return, in the order of the
+// endpoints. Meanwhile it calls the functions given.
 func each(t testing.TB, eps []transport.Endpoint, body func(e transport.Endpoint) error, meanwhile ...func()) []error {
 	t.Helper()
 	errs := make([]error, len(eps))
@@ -186,13 +281,13 @@ func await(t testing.TB, wait func()) {
 func all(t testing.TB, eps []transport.Endpoint, body func(e transport.Endpoint) error, meanwhile ...func()) {
 	t.Helper()
 	failed := false
-	for rank, err := range each(t, eps, func(e transport.Endpoint) error {
+	for rank, err := range byRank(eps, each(t, eps, func(e transport.Endpoint) error {
 		err := body(e)
 		if err != nil {
 			e.Abort(err)
 		}
 		return err
-	}, meanwhile...) {
+	}, meanwhile...)) {
 		if err != nil {
 			t.Errorf("replica %d: %v", rank, err)
 			failed = true

@@ -1,8 +1,10 @@
 package transporttest
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 
@@ -13,8 +15,12 @@ import (
 // noLeak opens, uses and closes a thousand times.
 func (s *suite) noLeak(t *testing.T) {
 	leaktest.Check(t)
-	for i := range s.few(1000) {
-		eps := s.open(t, 2+i%3)
+	times := s.few(1000)
+	if s.world != nil {
+		times /= 4
+	}
+	for i := range times {
+		eps := s.opened(t, s.number(2+i%3))
 		all(t, eps, func(e transport.Endpoint) error {
 			if i%4 == 0 {
 				d, err := e.Dup(background)
@@ -43,18 +49,25 @@ func (s *suite) noAlloc(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	s.sizes(t, []int{2, 3, 8}, []int{0, 100, 20000}, func(t *testing.T, n, size int) {
-		steady(t, s.connect(t, n), 300, func(e transport.Endpoint) func(i int) error {
+		s.steady(t, s.connect(t, n), 300, func(e transport.Endpoint) func(i int) error {
 			batch := messy(t, e.Rank(), n, size, 0)
 			return func(i int) error { return e.Exchange(background, call(0, i), batch) }
 		})
 	})
 }
 
+// A process whose allocations are counted has this many trials, of which one must do: with no more than some strays.
+const trials, stray = 20, 20
+
 // steady has every endpoint carry out rounds of what setUp returns for it, and counts the allocations of the whole
-// process.
-func steady(t *testing.T, eps []transport.Endpoint, rounds int, setUp func(e transport.Endpoint) func(i int) error) {
+// process. Between processes, no replica may end a round before all have begun it.
+func (s *suite) steady(t *testing.T, eps []transport.Endpoint, rounds int,
+	setUp func(e transport.Endpoint) func(i int) error) {
 	t.Helper()
-	const trials, stray = 20, 20
+	if s.world != nil {
+		s.steadyProcess(t, eps, rounds, setUp)
+		return
+	}
 	n := len(eps)
 	// All replicas stop between two trials, and the last to come counts.
 	var (
@@ -97,4 +110,44 @@ func steady(t *testing.T, eps []transport.Endpoint, rounds int, setUp func(e tra
 		}
 		t.Errorf("allocations in each %d rounds of %d replicas: %d", rounds, n, counts[1:])
 	}
+}
+
+// steadyProcess is steady where each replica is a process: they stop between two trials, and go on until one trial has
+// done for each.
+func (s *suite) steadyProcess(t *testing.T, eps []transport.Endpoint, rounds int,
+	setUp func(e transport.Endpoint) func(i int) error) {
+	t.Helper()
+	all(t, eps, func(e transport.Endpoint) error {
+		round := setUp(e)
+		var counts []uint64
+		good := false
+		for trial := range trials {
+			// Telling of trials allocates. The first and the last round keep it out: none ends before all have begun.
+			var before, after runtime.MemStats
+			for i := range rounds + 2 {
+				switch i {
+				case 1:
+					runtime.ReadMemStats(&before)
+				case rounds + 1:
+					runtime.ReadMemStats(&after)
+				}
+				if err := round(trial*(rounds+2) + i); err != nil {
+					return err
+				}
+			}
+			counts = append(counts, after.Mallocs-before.Mallocs)
+			good = good || after.Mallocs-before.Mallocs <= stray
+			verdicts, err := s.board.gather(fmt.Sprint("trial ", trial), e.Rank(), e.Size(), fmt.Sprint(good))
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(verdicts, "false") {
+				return nil
+			}
+		}
+		if good {
+			return nil
+		}
+		return fmt.Errorf("allocations in each %d rounds of %d replicas: %d", rounds, e.Size(), counts)
+	})
 }

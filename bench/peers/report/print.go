@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -11,15 +12,22 @@ import (
 // writeTables prints what people read.
 func writeTables(w io.Writer, n int, tables []table) error {
 	var b strings.Builder
+	var sockets []table
 	for _, t := range tables {
 		fmt.Fprintf(&b, "# %s, %d replicas, medians of rounds%s\n", t.collective, n, t.rounds())
+		if !t.inProcess() {
+			t.writeSockets(&b)
+			sockets = append(sockets, t)
+			continue
+		}
 		fmt.Fprintf(&b, "# %10s %12s %12s  %-12s %10s %12s %11s\n",
 			"size", "ours", "best peer", "which", "peer/ours", "floor", "ours/floor")
 		fmt.Fprintf(&b, "# %10s %12s %12s  %-12s %10s %12s %11s\n", "(B)", "(us)", "(us)", "", "", "(us)", "")
 		var ratios, floors, large []float64
 		slower, worst := 0, 0.0
 		for _, r := range t.rows {
-			vsPeer, vsFloor := ratio(r.peer, r.ours), ratio(r.ours, r.floor)
+			ours := r.ours[0]
+			vsPeer, vsFloor := ratio(r.peer, ours), ratio(ours, r.floor[0])
 			ratios, floors = append(ratios, vsPeer), append(floors, vsFloor)
 			if vsPeer > 0 && vsPeer < 1 {
 				slower++
@@ -28,7 +36,7 @@ func writeTables(w io.Writer, n int, tables []table) error {
 				large, worst = append(large, vsFloor), max(worst, vsFloor)
 			}
 			fmt.Fprintf(&b, "  %10d %12s %12s  %-12s %10s %12s %11s\n",
-				r.bytes, digits(r.ours), digits(r.peer), r.config, digits(vsPeer), digits(r.floor), digits(vsFloor))
+				r.bytes, digits(ours), digits(r.peer), r.config, digits(vsPeer), digits(r.floor[0]), digits(vsFloor))
 		}
 		fmt.Fprintf(&b, "# geometric mean: peer/ours %s, slower at %d of %d sizes",
 			digits(geometric(ratios)), slower, len(t.rows))
@@ -38,8 +46,78 @@ func writeTables(w io.Writer, n int, tables []table) error {
 		}
 		fmt.Fprintf(&b, "\n\n")
 	}
+	if len(sockets) > 1 {
+		fmt.Fprintf(&b, "# all collectives: %s\n", means(sockets))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// inProcess reports whether ours were goroutines of one process.
+func (t *table) inProcess() bool { return len(t.transports) == 1 && t.transports[0] == "inproc" }
+
+// writeSockets prints the rows of replicas as processes, which have several transports. The floor of each is what its
+// sockets alone can do.
+func (t *table) writeSockets(b *strings.Builder) {
+	fmt.Fprintf(b, "# %10s", "size")
+	for _, name := range t.transports {
+		fmt.Fprintf(b, " %12s", name)
+	}
+	fmt.Fprintf(b, " %12s  %-12s", "best peer", "which")
+	for _, name := range t.transports {
+		fmt.Fprintf(b, " %10s", "peer/"+name)
+	}
+	for _, name := range t.transports {
+		fmt.Fprintf(b, " %11s", name+"/floor")
+	}
+	fmt.Fprintf(b, "\n# %10s%s\n", "(B)", strings.Repeat(fmt.Sprintf(" %12s", "(us)"), len(t.transports)+1))
+	for _, r := range t.rows {
+		fmt.Fprintf(b, "  %10d", r.bytes)
+		for _, ours := range r.ours {
+			fmt.Fprintf(b, " %12s", digits(ours))
+		}
+		fmt.Fprintf(b, " %12s  %-12s", digits(r.peer), r.config)
+		for _, ours := range r.ours {
+			fmt.Fprintf(b, " %10s", digits(ratio(r.peer, ours)))
+		}
+		for i, ours := range r.ours {
+			fmt.Fprintf(b, " %11s", digits(ratio(ours, r.floor[i])))
+		}
+		fmt.Fprintln(b)
+	}
+	fmt.Fprintf(b, "# %s\n\n", means([]table{*t}))
+}
+
+// means sums up tables that have the same transports: the ratio for each over all their rows, and what it would be for
+// the floor.
+func means(tables []table) string {
+	var out []string
+	for i, name := range tables[0].transports {
+		var ratios, floors []float64
+		slower, worst := 0, math.Inf(1)
+		for _, t := range tables {
+			for _, r := range t.rows {
+				floors = append(floors, ratio(r.peer, r.floor[i]))
+				v := ratio(r.peer, r.ours[i])
+				if v == 0 {
+					continue
+				}
+				ratios, worst = append(ratios, v), min(worst, v)
+				if v < 1 {
+					slower++
+				}
+			}
+		}
+		if len(ratios) > 0 {
+			text := fmt.Sprintf("peer/%s %s, slower at %d of %d, at worst %s",
+				name, digits(geometric(ratios)), slower, len(ratios), digits(worst))
+			if g := geometric(floors); g > 0 {
+				text += ", peer/floor " + digits(g)
+			}
+			out = append(out, text)
+		}
+	}
+	return "geometric mean: " + strings.Join(out, "; ")
 }
 
 // rounds says which rounds were used, and what the machine was like in each.
@@ -76,7 +154,8 @@ func digits(v float64) string {
 func writeCSV(w io.Writer, n int, tables []table) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{"collective", "n", "bytes",
-		"ours_us", "peer_us", "peer", "peer_over_ours", "floor_us", "ours_over_floor", "rounds", "rounds_used"}}
+		"ours_us", "peer_us", "peer", "peer_over_ours", "floor_us", "ours_over_floor", "rounds", "rounds_used",
+		"transport"}}
 	field := func(v float64) string {
 		if v == 0 {
 			return ""
@@ -85,10 +164,12 @@ func writeCSV(w io.Writer, n int, tables []table) error {
 	}
 	for _, t := range tables {
 		for _, r := range t.rows {
-			lines = append(lines, []string{t.collective, strconv.Itoa(n), strconv.Itoa(r.bytes), field(r.ours),
-				field(r.peer), r.config, field(ratio(r.peer, r.ours)),
-				field(r.floor), field(ratio(r.ours, r.floor)), strconv.Itoa(len(t.latencies)),
-				strconv.Itoa(len(t.used))})
+			for i, ours := range r.ours {
+				lines = append(lines, []string{t.collective, strconv.Itoa(n), strconv.Itoa(r.bytes), field(ours),
+					field(r.peer), r.config, field(ratio(r.peer, ours)),
+					field(r.floor[i]), field(ratio(ours, r.floor[i])), strconv.Itoa(len(t.latencies)),
+					strconv.Itoa(len(t.used)), t.transports[i]})
+			}
 		}
 	}
 	return out.WriteAll(lines)

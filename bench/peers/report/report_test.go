@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -36,31 +37,54 @@ func report(t *testing.T, lines string, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	err := run(append(args, raw), &out)
+	s, err := parseFlags(append(args, raw), io.Discard)
+	if err != nil {
+		return "", err
+	}
+	err = s.report(&out)
 	return out.String(), err
 }
 
 // TestTables summarizes a made-up raw file: round 2 of the all-reduce and all rounds of the broadcast are slow.
 func TestTables(t *testing.T) {
-	raw, err := os.ReadFile("testdata/raw.csv")
+	raw := compareGolden(t, "raw.csv", "tables")
+	got, err := report(t, raw, "-n", "2", "-best", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "choice.txt", got)
+}
+
+// TestSockets summarizes two of our transports, which have no floor.
+func TestSockets(t *testing.T) {
+	compareGolden(t, "sockets_raw.csv", "sockets")
+}
+
+// TestMPI summarizes ours over MPI and MPI from C: round 3 is slow, the floor of an all-reduce has two patterns, and
+// at 4 MiB nothing but ours is known.
+func TestMPI(t *testing.T) {
+	compareGolden(t, "mpi_raw.csv", "mpi", "-mpi")
+}
+
+// compareGolden compares the text and the table of a raw file with the golden files of a name. It returns the raw file.
+func compareGolden(t *testing.T, rawName, name string, args ...string) string {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/" + rawName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "table.csv")
-	got, err := report(t, string(raw), "-n", "2", "-o", file)
+	got, err := report(t, string(raw), append(args, "-n", "2", "-o", file)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "tables.txt", got)
+	golden(t, name+".txt", got)
 	table, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "tables.csv", string(table))
-	if got, err = report(t, string(raw), "-n", "2", "-best", "2"); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "choice.txt", got)
+	golden(t, name+".csv", string(table))
+	return string(raw)
 }
 
 func TestBadLines(t *testing.T) {
@@ -69,7 +93,8 @@ func TestBadLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"":                                     "too short",
+		`a,"b`:                                 "quote",
+		"a,b":                                  "too short",
 		"ours,1":                               "too short",
 		ours[:60]:                              "neither",
 		"x" + ours:                             "neither",
@@ -84,7 +109,7 @@ func TestBadLines(t *testing.T) {
 			t.Errorf("%q: %v, want %q", line, err, want)
 		}
 	}
-	for _, args := range [][]string{nil, {"-n", "0"}, {"-n", "2", "more"}, {"-x"}} {
+	for _, args := range [][]string{nil, {"-n", "0"}, {"-n", "2", "more"}, {"-n", "2", "-best", "-1"}, {"-x"}} {
 		if _, err := report(t, ours+"\n", args...); err == nil {
 			t.Errorf("%v: no error", args)
 		}

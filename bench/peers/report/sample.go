@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -16,24 +16,34 @@ type sample struct {
 	latency    float64 // nanoseconds, 0: not known
 	collective string  // gclperf's name
 	bytes      int
-	config     string // of a peer: shm+thp, shm+thp:a3
-	micro      float64
+	// config is how a peer ran: shm+thp, shm+thp:a3. Of ours and of the floor it is the transport. Over MPI it is the
+	// method of ours, and else nonblocking, blocking or floor.
+	config string
+	micro  float64
 }
 
 // read reads the raw file of a measurement with n replicas.
 func read(r io.Reader, n int) ([]sample, error) {
 	var out []sample
-	lines := bufio.NewScanner(r)
-	for number := 1; lines.Scan(); number++ {
-		s, err := parse(strings.Split(lines.Text(), ","), n)
+	lines := csv.NewReader(r)
+	lines.FieldsPerRecord = -1 // each program that is measured has columns of its own
+	for {
+		line, err := lines.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w: %s", number, err, lines.Text())
+			return nil, err // has the line's number
+		}
+		number, _ := lines.FieldPos(0)
+		s, err := parse(line, n)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w: %s", number, err, strings.Join(line, ","))
 		}
 		if s.who != "" {
 			out = append(out, s)
 		}
 	}
-	return out, lines.Err()
 }
 
 // parse reads a line. What is of no use, such as the floor in place, gives a sample of nobody.
@@ -47,20 +57,24 @@ func parse(f []string, n int) (s sample, err error) {
 	f = f[3:]
 	var size, micro, replicas string
 	switch {
-	case s.who == "ours" && len(f) == 18:
-		s.collective, replicas, size, micro = f[0], f[4], f[5], f[11]
+	case s.who == "ours" && len(f) >= 18: // gclperf's columns; what is behind the 18th says where it ran
+		s.collective, s.config, replicas, size, micro = f[0], f[1], f[4], f[5], f[11]
 		if w := f[16]; w != "0" {
 			return s, fmt.Errorf("%s wrong values", w)
 		}
-	case s.who == "peer" && len(f) == 13:
+		if s.config == "mpi" {
+			s.config = f[3]
+		}
+	case (s.who == "peer" || s.who == "ours" || s.who == "floor") && len(f) == 13:
 		s.config = strings.TrimPrefix(f[0], "openmpi-")
 		s.collective, replicas, size, micro = f[2], f[1], f[5], f[8]
 		if s.collective == "bcast" {
 			s.collective = "broadcast"
 		}
 	case s.who == "floor" && len(f) == 10:
-		s.collective, replicas, size, micro = "allreduce", f[1], f[2], f[6]
-		s.config = f[3]
+		s.collective, s.config, replicas, size, micro = "allreduce", "inproc", f[1], f[2], f[6]
+	case s.who == "floor" && len(f) == 5:
+		s.config, replicas, s.collective, size, micro = f[0], f[1], f[2], f[3], f[4]
 	default:
 		return s, errors.New("neither ours, a peer's nor the floor's")
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
-	"math"
+	"maps"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // slowNanos is the latency between the cores from which on the machine counts as slow: it is about 25, 55 or 240 for
@@ -12,6 +14,7 @@ const slowNanos = 150
 // table is one collective.
 type table struct {
 	collective string
+	transports []string // ours, in the order in which they were measured
 	rows       []row
 	latencies  []float64 // by round, 0: not known
 	used       []int     // rounds
@@ -20,9 +23,10 @@ type table struct {
 
 // row is one size. A time of 0 is not known.
 type row struct {
-	bytes             int
-	ours, peer, floor float64 // microseconds, medians of rounds
-	config            string  // of the peer
+	bytes       int
+	ours, floor []float64 // microseconds, medians of rounds, by transport
+	peer        float64
+	config      string // of the peer
 }
 
 // summarize makes a table of each collective, in the order in which they were measured.
@@ -36,10 +40,9 @@ func summarize(all []sample) []table {
 	return out
 }
 
-// tableOf summarizes one collective.
-func tableOf(collective string, all []sample) table {
-	t := table{collective: collective}
-	var mine []sample
+// newTable is a table without rows, of the rounds of one collective that are worth using. mine are their samples.
+func newTable(collective string, all []sample) (t table, mine []sample) {
+	t = table{collective: collective}
 	latency := map[int]float64{}
 	for _, s := range all {
 		if s.collective == collective {
@@ -61,52 +64,63 @@ func tableOf(collective string, all []sample) table {
 	if t.used == nil {
 		t.used, t.slow = rounds, true
 	}
-	mine = slices.DeleteFunc(mine, func(s sample) bool { return !slices.Contains(t.used, s.round) })
+	return t, slices.DeleteFunc(mine, func(s sample) bool { return !slices.Contains(t.used, s.round) })
+}
+
+// tableOf summarizes one collective.
+func tableOf(collective string, all []sample) table {
+	t, mine := newTable(collective, all)
 	var sizes []int
 	for _, s := range mine {
 		if s.who == "ours" {
 			sizes = append(sizes, s.bytes)
+			if !slices.Contains(t.transports, s.config) {
+				t.transports = append(t.transports, s.config)
+			}
 		}
 	}
 	slices.Sort(sizes)
 	for _, size := range slices.Compact(sizes) {
-		t.rows = append(t.rows, rowOf(size, mine))
+		t.rows = append(t.rows, rowOf(size, t.transports, mine))
 	}
 	return t
 }
 
 // rowOf summarizes one size.
-func rowOf(size int, mine []sample) row {
+func rowOf(size int, transports []string, mine []sample) row {
 	r := row{bytes: size}
-	var ours []float64
+	ours := map[string][]float64{}
 	peers := map[string][]float64{}
-	floors := map[int]float64{} // by round, the best of the ways to store
+	floors := map[string]map[int]float64{} // by transport and round, the best of the ways to store
 	for _, s := range mine {
 		switch {
 		case s.bytes != size:
 		case s.who == "ours":
-			ours = append(ours, s.micro)
+			ours[s.config] = append(ours[s.config], s.micro)
 		case s.who == "peer":
 			peers[s.config] = append(peers[s.config], s.micro)
-		case floors[s.round] == 0 || s.micro < floors[s.round]:
-			floors[s.round] = s.micro
+		default:
+			if floors[s.config] == nil {
+				floors[s.config] = map[int]float64{}
+			}
+			if best := floors[s.config][s.round]; best == 0 || s.micro < best {
+				floors[s.config][s.round] = s.micro
+			}
 		}
 	}
-	r.ours = median(ours)
+	for _, t := range transports {
+		r.ours = append(r.ours, median(ours[t]))
+		r.floor = append(r.floor, medianOf(floors[t]))
+	}
 	for config, times := range peers {
 		if m := median(times); r.peer == 0 || m < r.peer || m == r.peer && config < r.config {
 			r.peer, r.config = m, config
 		}
 	}
-	var floor []float64
-	for _, micro := range floors {
-		floor = append(floor, micro)
-	}
-	r.floor = median(floor)
 	return r
 }
 
-// median is 0 of nothing.
+// median is 0 of nothing. (gonum has no median that halves the two in the middle: see quantile of cmd/gclperf.)
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return 0
@@ -114,6 +128,9 @@ func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
+
+// medianOf is the median of one time for each round.
+func medianOf(rounds map[int]float64) float64 { return median(slices.Collect(maps.Values(rounds))) }
 
 // ratio is a/b, 0 where one is not known.
 func ratio(a, b float64) float64 {
@@ -125,15 +142,9 @@ func ratio(a, b float64) float64 {
 
 // geometric is the geometric mean of what is known, 0 of nothing.
 func geometric(v []float64) float64 {
-	sum, n := 0.0, 0
-	for _, x := range v {
-		if x > 0 {
-			sum += math.Log(x)
-			n++
-		}
-	}
-	if n == 0 {
+	known := slices.DeleteFunc(slices.Clone(v), func(x float64) bool { return x <= 0 })
+	if len(known) == 0 {
 		return 0
 	}
-	return math.Exp(sum / float64(n))
+	return stat.GeometricMean(known, nil)
 }

@@ -14,6 +14,7 @@ type Carrier struct {
 	Endpoint transport.Endpoint
 	memory   transport.PeerMemory // the endpoint, if it offers that; else nil
 	boards   transport.Boards     // the endpoint, if it offers that; else nil
+	engine   transport.Native     // the endpoint, if it offers that; else nil
 	Flight   *flight.Recorder
 	Listener Listener // nil: nobody wants to know
 
@@ -35,6 +36,7 @@ func NewCarrier(endpoint transport.Endpoint, recorder *flight.Recorder) Carrier 
 	l := Carrier{Endpoint: endpoint, Flight: recorder}
 	l.memory, _ = endpoint.(transport.PeerMemory)
 	l.boards, _ = endpoint.(transport.Boards)
+	l.engine, _ = endpoint.(transport.Native)
 	l.shared.memory, l.shared.boards = l.memory, l.boards
 	return l
 }
@@ -46,7 +48,7 @@ type Listener interface {
 	StartRound(round int)                     // the rank enters it, and so has left the one before
 	EndRound(err error)                       // the last one is over, or was called off
 	WantsSegments() bool                      // whether to tell of segments
-	Segment(peer int, kind transport.Kind, bytes int)
+	Segment(peer int, kind transport.Kind, bytes int, number uint64)
 }
 
 // ErrCrash is why the communicator is aborted when a call with a listener does not return.
@@ -92,12 +94,14 @@ func (l *Carrier) endRound(err error) {
 	}
 }
 
-// segments tells of the transfers of a round.
-func (l *Carrier) segments(batch []transport.Transfer) {
+// segments tells of the transfers of a batch. first is the segment of its message with which each window of the batch
+// begins. Both sides know first and the tag, and together they number the messages of a round.
+func (l *Carrier) segments(batch []transport.Transfer, first int) {
 	if l.Listener == nil || !l.Listener.WantsSegments() {
 		return
 	}
 	for i := range batch {
-		l.Listener.Segment(batch[i].Peer, batch[i].Kind, len(batch[i].Buf))
+		number := uint64(first)*(transport.MaxTag+1) + uint64(batch[i].Tag)
+		l.Listener.Segment(batch[i].Peer, batch[i].Kind, len(batch[i].Buf), number)
 	}
 }

@@ -1,11 +1,12 @@
 // Package carry carries out calls: the only place where a schedule meets bytes.
 //
-//	Job  ──▶  Way.Perform  ──▶  one of five ways
+//	Job  ──▶  Way.Perform  ──▶  one of six ways
 //	           asks route         Local     nothing to send
 //	                              Small     shared.small, packed.small: what everyone publishes on boards
 //	                              Memory    shared.run: one pass over the members' memory
 //	                              Rounds    stepped: a schedule, round by round, on the members' memory
 //	                              Messages  plan: the same schedule by messages
+//	                              Engine    byEngine: a collective of the transport's own, one for each operand
 //	           or, by Hybrid      phases    several jobs, each with a route of its own
 //
 // A Carrier is what one connection of a replica has for that; a Way, how the calls of one Comm go; a Group, among whom.

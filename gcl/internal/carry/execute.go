@@ -100,7 +100,7 @@ func (l *Carrier) exchange(ctx context.Context, call transport.Call, runs []run,
 				l.addSegment(&runs[i], &moves[k], 0, moves[k].tag*uint32(len(runs))+uint32(i))
 			}
 		}
-		return l.sendBatch(ctx, call)
+		return l.sendBatch(ctx, call, 0)
 	}
 	for first, more := 0, true; more; first += window {
 		more = false
@@ -117,16 +117,16 @@ func (l *Carrier) exchange(ctx context.Context, call transport.Call, runs []run,
 				k = end
 			}
 		}
-		if err := l.sendBatch(ctx, call); err != nil {
+		if err := l.sendBatch(ctx, call, first); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sendBatch hands the batch to the endpoint.
-func (l *Carrier) sendBatch(ctx context.Context, call transport.Call) error {
-	l.segments(l.batch)
+// sendBatch hands the batch to the endpoint. first is the segment with which its windows begin.
+func (l *Carrier) sendBatch(ctx context.Context, call transport.Call, first int) error {
+	l.segments(l.batch, first)
 	err := l.Endpoint.Exchange(ctx, call, l.batch)
 	clear(l.batch) // hold on to nobody's buffers
 	return err

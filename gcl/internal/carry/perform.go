@@ -30,6 +30,8 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 			w.keepOwn(j, t)
 		}
 		return nil
+	case route.Engine:
+		return w.byEngine(ctx, j, &r, fingerprint)
 	case route.Small:
 		return w.shared.run(ctx, w, j, &r, fingerprint)
 	case route.Memory:

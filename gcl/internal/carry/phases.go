@@ -20,7 +20,8 @@ type Hybrid struct {
 	Inside, Across *Way
 }
 
-// NewHybrid makes the ways of the phases, where there are link domains to go by.
+// NewHybrid makes the ways of the phases, where there are link domains to go by. Their tuning is that of the whole
+// group: all its members must have it alike, and hosts need not be link domains.
 func (w *Way) NewHybrid() *Hybrid {
 	phases := func(g *Group, i route.Implementation) *Way {
 		phase := *w

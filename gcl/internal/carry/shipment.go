@@ -1,23 +1,18 @@
 package carry
 
 import (
+	"cmp"
 	"context"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
-
-// separateBytes is the least size of a tensor's messages with which it gets messages of its own, straight from its
-// input and to its output, beside those of the packing in the same rounds. Below it, a message costs more than to
-// copy so much into the packing and out of it: on eight replicas by direct and by clockwise_ring
-// (BenchmarkAllReduceMany with other sizes of tensor, two cores), packing takes half the time with messages of 1 KiB,
-// as long with 2 KiB, and up to half as long again with 4 KiB.
-const separateBytes = 4 << 10
 
 // maxSeparate bounds the messages between two ranks in one round.
 const maxSeparate = 256
@@ -52,7 +47,7 @@ func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fing
 	} else if s.together && j.parts != nil { // unequal parts of an all-gather, which a packing does not know
 		s.together, ins = false, w.Carrier.stageInputs(ins)
 	}
-	s.sort(e.cut(), ranks, works)
+	s.sort(e.cut(), ranks, int(cmp.Or(w.Setting.Tuning.SeparateBytes, methods.DefaultSeparateBytes)), works)
 	m.packing.SetUp(s.layout, kernel.Fold{Op: does.Fold}, 0) // squared before, divided after
 
 	apart := contract.Output == schedule.Blocks && e.apart()
@@ -140,13 +135,14 @@ type shipment struct {
 	by       int  // what outputs are divided by, if it is more than 1
 }
 
-// sort decides which operands have messages of their own, and finds the layout of the others. works gives the type in
-// which elements of a dtype are packed. All ranks decide alike.
-func (s *shipment) sort(cut, ranks int, works func(tensor.DType) kernel.Type) {
+// sort decides which operands have messages of their own, straight from their inputs and to their outputs, beside those
+// of the packing in the same rounds: those whose messages have separate bytes or more. It finds the layout of the
+// others. works gives the type in which elements of a dtype are packed. All ranks decide alike.
+func (s *shipment) sort(cut, ranks, separate int, works func(tensor.DType) kernel.Type) {
 	m := s.packed
 	m.separate = m.separate[:0]
 	for t, dtype := range s.DTypes {
-		large := s.elements[t]*dtype.Size()/cut >= separateBytes &&
+		large := s.elements[t]*dtype.Size()/cut >= separate &&
 			len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
 		large = large || len(s.DTypes) == 1 // nothing to share a message with
 		if large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {

@@ -7,9 +7,8 @@ import (
 	"gogcl.dev/topology"
 )
 
-// Split is how the members of a group lie over link domains, if each domain holds equally many. A domain is a range of
-// replica ids and ranks ascend by replica id, so the members of a domain are neighbours in rank order: the rank is
-// domain*each + place.
+// Split is how the members of a group lie over link domains, if each domain holds equally many, and they are neighbours
+// in rank order: the rank is domain*each + place.
 type Split struct {
 	Domains, Each int    // domains with members; members in each
 	domain, Place int    // this replica's
@@ -17,20 +16,32 @@ type Split struct {
 	across        *Group // the members at its place of all domains
 }
 
-// Divide divides a group by link domains: see Group.Split. Where domains do not hold equally many members there is no
-// split, and uneven says why.
+// Divide divides a group by link domains: see Group.Split. Where domains do not hold equally many members, or those of
+// one do not follow each other, there is no split, and uneven says why.
 func (g *Group) Divide(t topology.Topology, ring topology.RingName) (uneven string, err error) {
-	first := []int{0} // rank of the first member in each domain that has any
-	for rank := 1; rank < len(g.Members); rank++ {
-		if t.Domain(g.Members[rank]) != t.Domain(g.Members[rank-1]) {
-			first = append(first, rank)
+	var held [][]int // members by domain, of those that have any, in the order of their first
+	index, last, runs := map[int]int{}, -1, 0
+	for _, m := range g.Members {
+		domain := t.Domain(m)
+		i, known := index[domain]
+		if !known {
+			i = len(held)
+			index[domain], held = i, append(held, nil)
+		}
+		held[i] = append(held[i], m)
+		if i != last {
+			runs++
+		}
+		last = i
+	}
+	s := &Split{Domains: len(held), Each: len(g.Members) / len(held)}
+	for _, members := range held {
+		if len(members) != s.Each {
+			return unevenDomains(t, held), nil
 		}
 	}
-	s := &Split{Domains: len(first), Each: len(g.Members) / len(first)}
-	for d, lo := range first {
-		if lo != d*s.Each || len(g.Members) != s.Domains*s.Each {
-			return unevenDomains(t, g.Members, first), nil
-		}
+	if runs > len(held) {
+		return scattered(t, held), nil
 	}
 	s.domain, s.Place = g.Rank/s.Each, g.Rank%s.Each
 	var across []int
@@ -56,17 +67,28 @@ func phaseGroup(t topology.Topology, ring topology.RingName, members []int, rank
 	return NewGroup(members, rank, rings), nil
 }
 
-// unevenDomains says which members each domain holds, given the rank of the first in each.
-func unevenDomains(t topology.Topology, members, first []int) string {
+// unevenDomains says which members each domain holds.
+func unevenDomains(t topology.Topology, held [][]int) string {
 	var parts []string
-	for d, lo := range first {
-		hi := len(members)
-		if d+1 < len(first) {
-			hi = first[d+1]
-		}
-		parts = append(parts, fmt.Sprintf("%s in link domain %d", replicaList(members[lo:hi]), t.Domain(members[lo])))
+	for _, members := range held {
+		parts = append(parts, fmt.Sprintf("%s in link domain %d", replicaList(members), t.Domain(members[0])))
 	}
 	return "every link domain must hold equally many members of the group, which has " + strings.Join(parts, ", ")
+}
+
+// scattered names a domain whose members do not follow each other. Of two that lie among each other, the one that
+// begins first has the first member of the other between its own.
+func scattered(t topology.Topology, held [][]int) string {
+	for d, members := range held {
+		for i := range held {
+			if a := held[i][0]; i != d && a > members[0] && a < members[len(members)-1] {
+				return fmt.Sprintf("the members of a link domain must follow each other in the group, but %s are in "+
+					"link domain %d, and replica %d, between them, in %d: number the replicas host by host, as gclrun "+
+					"and mpirun --map-by slot do", replicaList(members), t.Domain(members[0]), a, t.Domain(a))
+			}
+		}
+	}
+	return "the members of a link domain must follow each other in the group"
 }
 
 // replicaList is "replica 3" or "replicas 0, 1, 2".

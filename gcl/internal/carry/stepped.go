@@ -267,7 +267,7 @@ func (s *stepped) segments(round int, me *run) {
 			if !there {
 				break
 			}
-			s.carrier.Listener.Segment(m.peer, m.kind, len(part))
+			s.carrier.Listener.Segment(m.peer, m.kind, len(part), 0)
 		}
 	}
 }

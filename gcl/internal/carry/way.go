@@ -4,6 +4,7 @@ import (
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
 )
 
 // Way is how the calls of one Comm are carried out.
@@ -11,12 +12,16 @@ type Way struct {
 	*Carrier
 	Group        *Group
 	Setting      route.Setting
-	Reproducible bool    // reductions are folded in rank order
-	Stages       bool    // inputs are copied first
-	Cache        int     // bytes of the last-level cache
-	Segment      int     // bytes of a segment of a message, at most
-	LatencyBytes int64   // what a link carries in the latency of one round, for methods.Spec.Pipelined
-	Hybrid       *Hybrid // how collectives go in phases, or nil if they do not
+	Reproducible bool  // reductions are folded in rank order
+	Stages       bool  // inputs are copied first
+	Cache        int   // bytes of the last-level cache
+	Segment      int   // bytes of a segment of a message, at most
+	LatencyBytes int64 // what a link carries in the latency of one round, for methods.Spec.Pipelined
+
+	// Link is the worst that the links between members have, field by field. No field that a price depends on is zero.
+	Link transport.Link
+
+	Hybrid *Hybrid // how collectives go in phases, or nil if they do not
 }
 
 // Size is the number of ranks.

@@ -10,8 +10,9 @@ import (
 
 // Recorders are the recorders of a communicator's lanes in this process.
 type Recorders struct {
-	mu  sync.Mutex // guards all
-	all []*Recorder
+	mu    sync.Mutex // guards all and heard
+	all   []*Recorder
+	heard []func() [][]byte // what the replicas of other processes tell
 
 	describe func(transport.Call) string // what a call works on, as in "ADD float32 x 1024"
 

@@ -81,7 +81,7 @@ func (p Pricer) whyHybrid() string {
 	reason := "as the options ask"
 	if r.Because == route.AsTuned {
 		reason = "since " + across.Setting.Tuning.Why(across.Collective, across.Size(),
-			int64(across.Elements)*int64(p.DType.Size()), p.Setting.Strided)
+			int64(across.Elements)*int64(p.DType.Size()), across.Setting.Strided, across.Setting.Reproducible)
 	}
 	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
 		r.Method, p.Hybrid.Domains, reason, inside.route().Method, Ranks(p.Hybrid.Each))

@@ -35,17 +35,6 @@ type Candidate struct {
 	Estimate  time.Duration
 }
 
-const (
-	// hostMemoryBytesPerSecond is what a replica copies between peers' buffers: twice what messages carry, as an
-	// all-reduce of 1 MiB over two replicas takes 23 us instead of 47 (prototype, two-core machine of
-	// docs/determinism.md).
-	hostMemoryBytesPerSecond = 16e9
-
-	// hostBarrierPerRank is how much each replica adds to a barrier: eight goroutines on two cores meet in 1.0 us (same
-	// machine).
-	hostBarrierPerRank = 120 * time.Nanosecond
-)
-
 // Pricer finds the candidates for one call.
 type Pricer struct {
 	*carry.Way
@@ -93,7 +82,7 @@ func (p Pricer) bytes() int64 {
 }
 
 // candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
-// these, and Hybrid where link domains allow it.
+// these, and Hybrid where link domains allow it. An engine's own collective is one only where it was chosen.
 func (p Pricer) candidates(method methods.Method, implementation route.Implementation) ([]Candidate, error) {
 	var out []Candidate
 	add := func(c Candidate, err error) error {
@@ -114,6 +103,8 @@ func (p Pricer) candidates(method methods.Method, implementation route.Implement
 	}
 	var err error
 	switch {
+	case method == methods.Native:
+		err = add(p.agreement(), nil)
 	case implementation != route.Syncful:
 	case !overMemory:
 		err = add(p.withBarriers(method))
@@ -147,6 +138,14 @@ func (p Pricer) messages(m methods.Method) (Candidate, error) {
 		Estimate: e.Time}, err
 }
 
+// agreement is what the members pay to agree on a collective of the transport's own engine. The price of the collective
+// itself is not known.
+func (p Pricer) agreement() Candidate {
+	rounds := p.AgreementRounds()
+	return Candidate{Implementation: route.Auto, Method: methods.Native, Rounds: rounds,
+		Estimate: time.Duration(rounds) * p.Link.Latency}
+}
+
 // withBarriers is a method by messages with a barrier before each round, which is an empty message from everyone to
 // everyone.
 func (p Pricer) withBarriers(m methods.Method) (Candidate, error) {
@@ -168,7 +167,7 @@ func (p Pricer) stepped(m methods.Method) (Candidate, error) {
 		return Candidate{}, err
 	}
 	c.Implementation, c.Barriers = route.Syncful, c.Rounds+1
-	c.Estimate = p.hostTime(c.Barriers, float64(c.SentBytes))
+	c.Estimate = p.memoryTime(c.Barriers, float64(c.SentBytes))
 	return c, nil
 }
 
@@ -204,17 +203,18 @@ func (p Pricer) onePass() Candidate {
 	case contract.Input == schedule.AtRoot:
 		c.SentBytes = n
 	}
-	c.Estimate = p.hostTime(c.Barriers, (read+written)/2)
+	c.Estimate = p.memoryTime(c.Barriers, (read+written)/2)
 	return c
 }
 
-// hostTime is how long barriers in this process and copying take.
-func (p Pricer) hostTime(barriers int, copied float64) time.Duration {
-	ns := copied / hostMemoryBytesPerSecond * 1e9
+// memoryTime is how long barriers and copying take on peer memory.
+func (p Pricer) memoryTime(barriers int, copied float64) time.Duration {
+	ns := copied / p.Link.CopyBytesPerSecond * 1e9
+	ns += float64(barriers) * float64(p.Size()) * float64(p.Link.Barrier)
 	if ns > math.MaxInt64/2 {
 		return math.MaxInt64
 	}
-	return time.Duration(barriers*p.Size())*hostBarrierPerRank + time.Duration(math.Round(ns))
+	return time.Duration(math.Round(ns))
 }
 
 func saturatedDouble(n int64) int64 {
@@ -227,12 +227,19 @@ func saturatedDouble(n int64) int64 {
 // why is the reason for a route, as in "direct, since ...; Syncful, since ...".
 func (p Pricer) why(r route.Route) string {
 	method := "as the options ask"
+	if r.Path == route.Engine {
+		a := p.agreement()
+		return fmt.Sprintf("%v, %s: a collective of the transport's own engine, which has no schedule; the members agree "+
+			"on the call first, in %d rounds of small messages, and what the engine takes is not known", r.Method, method,
+			a.Rounds)
+	}
 	switch r.Because {
 	case route.AsOnePass:
 		method = "since on peer memory it is one pass"
 	case route.AsTuned:
 		bytes := int64(p.Elements) * int64(p.DType.Size())
-		method = "since " + p.Setting.Tuning.Why(p.Collective, p.Size(), bytes, p.Setting.Strided)
+		method = "since " + p.Setting.Tuning.Why(p.Collective, p.Size(), bytes, p.Setting.Strided,
+			p.Setting.Reproducible)
 	}
 	how := p.Setting.SyncfulWhy
 	if p.Hybrid != nil {

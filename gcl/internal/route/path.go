@@ -5,7 +5,7 @@ import "gogcl.dev/internal/enum"
 // Path is how the data of a call goes.
 type Path uint8
 
-// The paths. All but Local and Messages need peer memory, and Small boards beside it.
+// The paths. Memory, Rounds and Small need peer memory, and Small boards beside it. Engine needs a transport.Native.
 const (
 	Unknown  Path = iota // not decided yet
 	Local                // nothing is sent
@@ -13,11 +13,12 @@ const (
 	Memory               // one pass over the peers' memory
 	Rounds               // rounds of a schedule on the peers' memory
 	Small                // what each member publishes on boards
+	Engine               // a collective of the transport's own engine
 )
 
 var pathNames = enum.New[Path]("path", []string{
 	Unknown: "unknown", Local: "local", Messages: "messages",
-	Memory: "peer memory", Rounds: "peer memory in rounds", Small: "small",
+	Memory: "peer memory", Rounds: "peer memory in rounds", Small: "small", Engine: "engine",
 }...)
 
 // String returns words for the path, as in "peer memory".

@@ -109,6 +109,10 @@ func (s *Setting) Decide(r *Route, q *Question) {
 		return
 	}
 	r.Method, r.Because = s.method(q)
+	if r.Method == methods.Native {
+		r.Path = Engine
+		return
+	}
 	r.Together = s.Syncful
 	switch {
 	case !s.Syncful || !s.Memory:
@@ -131,10 +135,11 @@ func (s *Setting) ByMessages(q *Question) Route {
 	return apart.Route(q)
 }
 
-// Told is the implementation that a Trace is told of, in a phase of Hybrid or in none, 0.
+// Told is the implementation that a Trace is told of, in a phase of Hybrid or in none, 0. An engine has
+// none.
 func (r *Route) Told(phase int) Implementation {
 	switch {
-	case r.Path == Local:
+	case r.Path == Local || r.Path == Engine:
 		return Auto
 	case phase > 0:
 		return Hybrid
@@ -155,7 +160,7 @@ func (s *Setting) method(q *Question) (methods.Method, Because) {
 	case onePass && !(s.Tuned && q.Collective == schedule.AllReduce):
 		return methods.Direct, AsOnePass
 	}
-	m := s.Tuning.Choose(q.Collective, s.Ranks, int64(q.Bytes), s.Strided)
+	m := s.Tuning.Choose(q.Collective, s.Ranks, int64(q.Bytes), s.Strided, s.Reproducible)
 	if onePass && m != methods.SendToAll {
 		return methods.Direct, AsOnePass
 	}

@@ -15,9 +15,6 @@ import (
 
 var updateRoutes = flag.Bool("update-routes", false, "write testdata/routes.txt anew")
 
-// Tuning is that of a process: see hostTuning of gcl.
-var tuning = methods.Tuning{MaxBroadcastBytes: 8 << 10, MaxBroadcastFromRootBytes: 4 << 20, Direct: true}
-
 // Phased are the collectives with phases: all but those with a root, though a broadcast has some.
 const phased = 1<<schedule.AllReduce | 1<<schedule.ReduceScatter | 1<<schedule.AllGather | 1<<schedule.AllToAll |
 	1<<schedule.Broadcast | 1<<schedule.Barrier
@@ -25,7 +22,8 @@ const phased = 1<<schedule.AllReduce | 1<<schedule.ReduceScatter | 1<<schedule.A
 // routeSettings are those of the table of routes, each over four ranks.
 func routeSettings() (names []string, settings []Setting) {
 	add := func(name string, change func(s *Setting)) {
-		s := Setting{Tuning: tuning, Phased: phased, Ranks: 4, Domains: 1, Each: 4, Memory: true, Small: 8 << 10}
+		s := Setting{Tuning: methods.MemoryLinks(), Phased: phased, Ranks: 4, Domains: 1, Each: 4, Memory: true,
+			Small: 8 << 10}
 		change(&s)
 		s.Syncful, s.SyncfulWhy = s.Together()
 		names, settings = append(names, name), append(settings, s)
@@ -39,12 +37,18 @@ func routeSettings() (names []string, settings []Setting) {
 	add("Syncless", func(s *Setting) { s.Implementation = Syncless })
 	add("no peer memory", func(s *Setting) { s.Memory = false })
 	add("Syncful, no peer memory", func(s *Setting) { s.Memory, s.Implementation = false, Syncful })
+	add("sockets", func(s *Setting) { s.Memory, s.Tuning = false, methods.SocketLinks() })
+	add("sockets, Reproducible", func(s *Setting) {
+		s.Memory, s.Reproducible, s.Tuning = false, true, methods.SocketLinks()
+	})
 	add("Hybrid, one domain", func(s *Setting) { s.Implementation = Hybrid })
 	add("Hybrid, one in each", func(s *Setting) { s.Implementation, s.Domains, s.Each = Hybrid, 4, 1 })
 	add("Hybrid, two by two", func(s *Setting) { s.Implementation, s.Domains, s.Each = Hybrid, 2, 2 })
 	add("Hybrid, two by two, Reproducible", func(s *Setting) {
 		s.Implementation, s.Domains, s.Each, s.Reproducible = Hybrid, 2, 2, true
 	})
+	add("native", func(s *Setting) { s.Asked = methods.Native })
+	add("native, one rank", func(s *Setting) { s.Asked, s.Ranks = methods.Native, 1 })
 	return names, settings
 }
 
@@ -52,7 +56,7 @@ func routeSettings() (names []string, settings []Setting) {
 func routeQuestions() (names []string, questions []Question) {
 	add := func(name string, q Question) { names, questions = append(names, name), append(questions, q) }
 	for _, c := range schedule.Collectives() {
-		for _, bytes := range []int{64, 64 << 10} {
+		for _, bytes := range []int{64, 128 << 10} {
 			add(fmt.Sprintf("%v of %d", c, bytes), Question{Collective: c, Bytes: bytes, Published: bytes})
 		}
 	}

@@ -40,6 +40,7 @@ func main() {
 			{"convert", emitConversions},
 			{"matmul", emitMatMul},
 			{"rows", emitRows},
+			{"update", emitUpdates},
 		} {
 			c := build.NewContext()
 			c.ConstraintExpr("!noasm")

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// settings are the flags, parsed and checked, and the program.
+type settings struct {
+	n         int
+	bind      bool
+	transport string
+	prefix    bool
+	grace     time.Duration
+	program   []string // name and arguments
+}
+
+// maxReplicas bounds -n. Each replica takes three descriptors and a thread of gclrun.
+const maxReplicas = 1024
+
+// transports are the values of -transport.
+var transports = []string{"auto", "tcp", "unix"}
+
+// parse reads the command line. After -h it has written the usage to stdout and returns flag.ErrHelp. Any other error
+// is a mistake in args, in one line.
+func parse(args []string, stdout io.Writer) (*settings, error) {
+	s := &settings{}
+	flags := flag.NewFlagSet("gclrun", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the package's own messages take many lines
+	flags.IntVar(&s.n, "n", 0, fmt.Sprintf("number of `replicas`, 1 to %d; must be given", maxReplicas))
+	flags.BoolVar(&s.bind, "bind", false, "give each replica a core of its own, of those that gclrun may use (Linux only)")
+	flags.StringVar(&s.transport, "transport", transports[0], "`transport` between the replicas: "+
+		strings.Join(transports, ", "))
+	flags.BoolVar(&s.prefix, "prefix", false, `begin each line of output with the rank of its replica, as in "[3] "`)
+	flags.DurationVar(&s.grace, "grace", 5*time.Second, "how long the others may go on after one has failed, before "+
+		"SIGTERM; and after that, before SIGKILL")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stdout, usage)
+			flags.SetOutput(stdout)
+			flags.PrintDefaults()
+		}
+		return nil, err
+	}
+	s.program = flags.Args()
+	given := false
+	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "n" })
+	switch {
+	case !given:
+		return nil, errors.New("-n is missing, want the number of replicas")
+	case s.n < 1 || s.n > maxReplicas:
+		return nil, fmt.Errorf("-n %d, want 1 to %d", s.n, maxReplicas)
+	case !slices.Contains(transports, s.transport):
+		return nil, fmt.Errorf("-transport %q, want one of %s", s.transport, strings.Join(transports, ", "))
+	case s.grace < 0:
+		return nil, fmt.Errorf("-grace %v, want 0 or more", s.grace)
+	case len(s.program) == 0:
+		return nil, errors.New("the program is missing")
+	}
+	return s, nil
+}
+
+// usage is what -h prints above the flags.
+const usage = `usage: gclrun -n replicas [flags] [--] program [arguments]
+
+Starts a program once for each replica of a job on this machine, and ends when all have ended.
+
+  gclrun -n 4 -bind ./train -epochs 10
+
+Each replica finds in its environment:
+
+  RANK, LOCAL_RANK               its rank: 0 to 3 here
+  WORLD_SIZE, LOCAL_WORLD_SIZE   the number of replicas: 4 here
+  GCL_JOB                        a random name of this job
+  GCL_RENDEZVOUS                 where replicas meet: unix:@NAME on Linux, else 127.0.0.1:PORT
+  GCL_SECRET                     64 random hexadecimal digits, by which replicas know each other
+  GCL_TRANSPORT                  the transport: auto, tcp or unix
+
+Variables of other launchers are removed. Who runs as the same user can read the environment, and with it the secret.
+
+Replica 0 reads standard input; the others find it empty. Lines of output stay whole. Signals INT, TERM, HUP, QUIT, USR1
+and USR2 are passed on; a second INT kills. When one replica fails, the others are ended, and the exit code is that of
+the first that failed: 128 + n after signal n. It is 2 when the flags are wrong, 127 when there is no such program, 126
+when it cannot be started, and 1 when gclrun itself fails.
+
+`

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"gogcl.dev/internal/spawn"
+)
+
+// replica is one process of the job, and the process group that it leads.
+type replica struct {
+	rank           int
+	cmd            *exec.Cmd
+	stdout, stderr *os.File // the ends that gclrun reads
+	gone           bool     // nothing is left of the process and of its group
+}
+
+// startError is the error of a program that cannot be started.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// start starts the replicas. After an error none is left. cores is empty, or has a core for each replica.
+//
+// The calling goroutine stays locked to its thread: a replica dies with the thread that has started it (spawn.Own).
+func (s *settings) start(cores []int) ([]*replica, error) {
+	runtime.LockOSThread()
+	path, err := exec.LookPath(s.program[0])
+	if err != nil {
+		return nil, &startError{err}
+	}
+	env, err := spawn.NewEnvironment(os.Environ(), s.n, s.transport)
+	if err != nil {
+		return nil, err
+	}
+	in, err := newInput(os.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	var replicas []*replica
+	for rank := range s.n {
+		cmd := &exec.Cmd{Path: path, Args: s.program, Env: env.Replica(rank), SysProcAttr: spawn.Own()}
+		if rank == 0 {
+			cmd.Stdin = in.child
+		}
+		r := &replica{rank: rank, cmd: cmd}
+		start := r.start
+		if s.bind {
+			start = func() error { return onCore(cores[rank], r.start) }
+		}
+		err := start()
+		if cmd.Process != nil {
+			replicas = append(replicas, r)
+		}
+		if err != nil {
+			abandon(replicas)
+			return nil, fmt.Errorf("replica %d: %w", rank, err)
+		}
+	}
+	in.feed()
+	return replicas, nil
+}
+
+// start starts the replica with two pipes for its output.
+func (r *replica) start() (err error) {
+	var out, errs *os.File
+	if r.stdout, out, err = os.Pipe(); err != nil {
+		return err
+	}
+	defer out.Close()
+	if r.stderr, errs, err = os.Pipe(); err != nil {
+		return err
+	}
+	defer errs.Close()
+	r.cmd.Stdout, r.cmd.Stderr = out, errs
+	if err := r.cmd.Start(); err != nil {
+		return &startError{err}
+	}
+	return nil
+}
+
+// abandon kills replicas whose job will not be, and waits for their end.
+func abandon(replicas []*replica) {
+	for _, r := range replicas {
+		r.signal(os.Kill)
+		_ = r.cmd.Wait() // killed, as asked for
+	}
+}

@@ -1,0 +1,50 @@
+// Command gcltorture runs jobs of processes in which something happens, and looks at how they end.
+//
+//	gcltorture -runs 2000 -seed 1
+//	gcltorture -runs 1 -seed 1234 -v     run 1234 again, and say what it was
+//
+// Run k of a command has the seed -seed + k. The seed of a run decides on its plan:
+//
+//	processes    2 to 5, or -n
+//	transport    TCP or unix sockets
+//	program      5 to 20 collectives: methods, operators, element types, lengths, roots, groups, several tensors at
+//	             once; on one to three connections (Dup), some of them at the same time; at the end a barrier
+//	event        one of the table below
+//	victim       the replica that it happens to
+//	moment       in which step of the program, and how many microseconds later
+//
+// gcltorture starts the processes, which are itself. Each replica compares every byte of every result with what package
+// oracle says. A run is right when all of its replicas end as the event demands, within 10 seconds:
+//
+//	event      what happens                              the victim             every other replica
+//	nothing                                              right results          right results
+//	delay      it comes late to a step                   right results          right results
+//	pause      SIGSTOP, and SIGCONT soon                 right results          right results
+//	kill       SIGKILL                                   is gone                *gcl.PeerError that names the victim
+//	exit       os.Exit(0)                                is gone                *gcl.PeerError that names the victim
+//	crash      a panic outside of RunProcess             is gone                *gcl.PeerError that names the victim
+//	silence    SIGSTOP, and SIGCONT when all have ended  an error with a type   *gcl.PeerError that names the victim
+//	reset      one of its connections ends               an error with a type   an error with a type
+//	abort      Comm.Abort                                gcl.ErrAborted         gcl.ErrAborted with the cause
+//	cancel     its context is cancelled                  the cause              gcl.ErrAborted with the cause
+//	error      the function of RunProcess returns one    its error              gcl.ErrAborted with the cause
+//	panic      the function of RunProcess panics         *gcl.PanicError        gcl.ErrAborted with the cause
+//
+// An error with a type is gcl.ErrAborted, gcl.ErrClosed or a *gcl.PeerError. Where the event comes too late to matter,
+// as after the last barrier, and where a connection is reset that nobody uses any more, right results are right too.
+// Before a victim has come to the last barrier nobody can have all results, but after a reset.
+//
+// A replica that ends by itself has no goroutine and no descriptor more than before. When a run is over no process of
+// it is left, no socket with its name, and no file.
+//
+// At the end gcltorture prints how many runs ended in which way. After the first run that is wrong it starts no other,
+// says what was wrong, and how to repeat that run.
+//
+//	exit code   0    all runs are right
+//	            1    a run is wrong
+//	            2    the command line is wrong
+//	            130  Ctrl-C; the processes have been killed
+//	            143  SIGTERM; the same
+//
+// It needs Linux.
+package main

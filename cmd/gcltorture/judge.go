@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// ending says how a run ended, if nothing is wrong with it.
+type ending uint8
+
+// The endings.
+const (
+	allRight  ending = iota // right results at all replicas
+	someRight               // at some; errors at the others
+	noneRight               // errors at all, or no word of one
+	endings
+)
+
+func (e ending) String() string {
+	return [...]string{"all right", "some right", "errors"}[e]
+}
+
+// placed is what the text of an error begins with that a replica gets in a call: which one it is.
+var placed = regexp.MustCompile(`#\d+|close|dup`)
+
+// judge says how a run ended, and what is wrong, or "".
+func (p *plan) judge(all []*process) (how ending, wrong string) {
+	right, come := 0, all[p.victim].reached() == len(p.program)-1
+	for _, r := range all {
+		if r.report != nil && r.report.Error == "" {
+			right++
+		}
+		// A wrong result is an error of the replica that has it, which aborts the others.
+		if why := p.judgeOne(r, come); why != "" && (wrong == "" || r.report != nil && r.report.Wrong) {
+			wrong = fmt.Sprintf("replica %d %s", r.rank, why)
+		}
+	}
+	switch right {
+	case p.n:
+		return allRight, wrong
+	case 0:
+		return noneRight, wrong
+	}
+	return someRight, wrong
+}
+
+// states are how the process of a victim ends by each kind of death.
+var states = map[event]string{kill: "signal: killed", exit: "exit status 0", crash: "exit status 2"}
+
+// judgeOne says what is wrong with how a replica ended, or "". come is whether the victim has come to the last barrier.
+func (p *plan) judgeOne(r *process, come bool) string {
+	isVictim, e := r.rank == p.victim, r.report
+	switch {
+	case e == nil && isVictim && p.event.isDeath():
+		if want := states[p.event]; want != r.state {
+			return fmt.Sprintf("ends with %q, want %q", r.state, want)
+		}
+		return ""
+	case e == nil:
+		return "ends without a report"
+	case r.state != "exit status 0":
+		return "ends with " + r.state
+	case e.Wrong:
+		return "has a wrong result"
+	case len(e.Left) > 0:
+		return "leaves " + strings.Join(e.Left, ", ")
+	case e.Error == "" && isVictim && (p.event == failed || p.event == panics):
+		return "returns nil"
+	case e.Error == "" && !come && !p.event.isHarmless() && p.event != reset:
+		return "has all results, although the victim has not come to the end"
+	case e.Error == "":
+		return ""
+	case p.event.isHarmless():
+		return "returns an error, although nothing has happened"
+	case !e.Own && !e.Panicked && !placed.MatchString(e.Error):
+		return "does not say in which call"
+	}
+	typed, cause := e.Aborted || e.Closed || e.Peer >= 0, strings.Contains(e.Error, causeOf(p.seed))
+	want := ""
+	switch ok := false; {
+	case p.event == reset, p.event == silence && isVictim:
+		ok, want = typed, "an error with a type"
+		return unless(ok, want)
+	case p.event.isDeath(), p.event == silence:
+		ok, want = e.Peer == p.victim, fmt.Sprintf("a *gcl.PeerError that names replica %d", p.victim)
+		return unless(ok, want)
+	case p.event == panics && isVictim:
+		return unless(e.Panicked, "a *gcl.PanicError")
+	case p.event == failed && isVictim:
+		return unless(e.Own, "its own error")
+	case p.event == cancel && isVictim:
+		return unless(e.Cancelled, "the cause of its context")
+	}
+	return unless(e.Aborted && cause, "gcl.ErrAborted with the cause")
+}
+
+// unless is what is wrong if an error is not as it should be.
+func unless(ok bool, want string) string {
+	if ok {
+		return ""
+	}
+	return "does not return " + want
+}

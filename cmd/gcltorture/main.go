@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"gogcl.dev/internal/command"
+)
+
+func main() {
+	if text, ok := os.LookupEnv(orderVariable); ok {
+		os.Exit(replica(text))
+	}
+	command.Main("gcltorture", run)
+}
+
+// settings are the command line.
+type settings struct {
+	runs, processes, jobs int
+	seed                  uint64
+	verbose               bool
+
+	corrupt func(p *plan) int // in tests: the step of which the victim spoils the result, or -1
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s := settings{corrupt: func(*plan) int { return -1 }}
+	flags := flag.NewFlagSet("gcltorture", flag.ContinueOnError)
+	flags.IntVar(&s.runs, "runs", 200, "number of `runs`")
+	flags.Uint64Var(&s.seed, "seed", 1, "`seed` of the first run")
+	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 5")
+	flags.IntVar(&s.jobs, "j", 2, "number of `runs` at a time")
+	flags.BoolVar(&s.verbose, "v", false, "print a line for each run")
+	err := command.Parse(flags, args, stdout, "Runs jobs of processes in which something happens, and looks at how they "+
+		"end: \"go doc gogcl.dev/cmd/gcltorture\".")
+	if errors.Is(err, flag.ErrHelp) {
+		return command.OK
+	}
+	switch {
+	case err != nil:
+	case s.runs < 1:
+		err = fmt.Errorf("-runs %d, want 1 or more", s.runs)
+	case s.processes < 0 || s.processes == 1 || s.processes > 64:
+		err = fmt.Errorf("-n %d, want 2 to 64, or 0", s.processes)
+	case s.jobs < 1 || s.jobs > 64:
+		err = fmt.Errorf("-j %d, want 1 to 64", s.jobs)
+	}
+	if err != nil {
+		return command.Mistake("gcltorture", err, stderr)
+	}
+	if unsupported != "" {
+		fmt.Fprintln(stderr, unsupported)
+		return command.Failed
+	}
+	return s.torture(ctx, stdout, stderr)
+}
+
+// tally is how the runs have gone.
+type tally struct {
+	mu     sync.Mutex // guards what follows
+	next   int        // run to be started
+	counts map[event]*[endings]int
+	total  int
+	wrong  int
+	failed error // of the operating system
+
+	firstSeed uint64
+	firstText string
+}
+
+// torture carries out the runs and prints the table.
+func (s *settings) torture(ctx context.Context, stdout, stderr io.Writer) int {
+	t := &tally{counts: map[event]*[endings]int{}}
+	for _, w := range weights {
+		t.counts[w.event] = new([endings]int)
+	}
+	began := time.Now()
+	var workers sync.WaitGroup
+	for range min(s.jobs, s.runs) {
+		workers.Go(func() {
+			for {
+				t.mu.Lock()
+				k := t.next
+				t.next++
+				over := k >= s.runs || t.wrong > 0 || t.failed != nil || ctx.Err() != nil
+				t.mu.Unlock()
+				if over {
+					return
+				}
+				s.one(ctx, t, s.seed+uint64(k), stdout)
+			}
+		})
+	}
+	workers.Wait()
+	t.print(stdout, time.Since(began))
+	switch {
+	case t.wrong > 0:
+		again := fmt.Sprintf("gcltorture -runs 1 -seed %d", t.firstSeed)
+		if s.processes > 0 {
+			again += fmt.Sprintf(" -n %d", s.processes)
+		}
+		fmt.Fprintf(stderr, "gcltorture: %s\ngcltorture: to repeat this run: %s -v\n", t.firstText, again)
+		return command.Failed
+	case t.failed != nil && ctx.Err() == nil:
+		fmt.Fprintf(stderr, "gcltorture: %v\n", t.failed)
+		return command.Failed
+	case ctx.Err() != nil:
+		return command.Ended(ctx, "gcltorture", ctx.Err(), stderr)
+	}
+	return command.OK
+}
+
+// one carries out the run of a seed.
+func (s *settings) one(ctx context.Context, t *tally, seed uint64, stdout io.Writer) {
+	p := newPlan(seed, s.processes)
+	began := time.Now()
+	how, wrong, err := carryOut(ctx, &p, s.processes, s.corrupt(&p))
+	took := time.Since(began)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case err != nil:
+		if t.failed == nil {
+			t.failed = err
+		}
+	case wrong != "":
+		if t.wrong++; t.wrong == 1 || seed < t.firstSeed {
+			t.firstSeed, t.firstText = seed, fmt.Sprintf("%v: %s", &p, wrong)
+		}
+	default:
+		t.counts[p.event][how]++
+		t.total++
+	}
+	if s.verbose && err == nil {
+		verdict := how.String()
+		if wrong != "" {
+			verdict = "WRONG"
+		}
+		fmt.Fprintf(stdout, "%v: %s in %v\n", &p, verdict, took.Round(time.Millisecond))
+	}
+}
+
+// print prints the table.
+func (t *tally) print(w io.Writer, took time.Duration) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "event\t")
+	for e := range endings {
+		fmt.Fprintf(table, "%v\t", e)
+	}
+	fmt.Fprintln(table, "runs\t")
+	for _, row := range weights {
+		counts := t.counts[row.event]
+		fmt.Fprintf(table, "%s\t", row.event)
+		sum := 0
+		for e := range endings {
+			fmt.Fprintf(table, "%d\t", counts[e])
+			sum += counts[e]
+		}
+		fmt.Fprintf(table, "%d\t\n", sum)
+	}
+	table.Flush()
+	fmt.Fprintf(w, "%d runs right, %d wrong, in %v\n", t.total, t.wrong, took.Round(time.Millisecond))
+}

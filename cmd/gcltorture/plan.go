@@ -1,0 +1,214 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/oracle"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+// event is what happens to the victim of a run.
+type event string
+
+// The events: see the table in the package's comment.
+const (
+	nothing event = "nothing"
+	delay   event = "delay"
+	pause   event = "pause"
+	kill    event = "kill"
+	exit    event = "exit"
+	crash   event = "crash"
+	silence event = "silence"
+	reset   event = "reset"
+	abort   event = "abort"
+	cancel  event = "cancel"
+	failed  event = "error"
+	panics  event = "panic"
+)
+
+// weights says how often each event is chosen. Those that take a second are rare.
+var weights = []struct {
+	event
+	weight int
+}{
+	{nothing, 12}, {delay, 8}, {pause, 8}, {kill, 16}, {exit, 8}, {crash, 6}, {silence, 2}, {reset, 8}, {abort, 8},
+	{cancel, 8}, {failed, 8}, {panics, 8},
+}
+
+// isDeath reports whether the victim's process ends without a word.
+func (e event) isDeath() bool { return e == kill || e == exit || e == crash }
+
+// isHarmless reports whether all results are to be right.
+func (e event) isHarmless() bool { return e == nothing || e == delay || e == pause }
+
+// silenceTime is JoinConfig.Silence in a run with the event silence.
+const silenceTime = time.Second
+
+// lanes is how many connections the replicas of a run have at most.
+const lanes = 3
+
+// plan is all that a seed decides on.
+type plan struct {
+	seed      uint64
+	n         int
+	transport string
+	lanes     int
+	program   []step
+
+	event  event
+	victim int
+	at     int           // step of the program
+	after  time.Duration // that the step has begun
+	length time.Duration // of a delay or a pause
+}
+
+// step is one collective of a program.
+type step struct {
+	together   bool // with the step before, which is on another lane
+	lane       int
+	barrier    bool
+	collective schedule.Collective
+	operator   gcl.Operator // of a collective that combines
+	dtype      tensor.DType
+	root       int
+	group      commgroup.Group
+	options    gcl.Options
+	elements   []int // by tensor: of a rank's shard or block where the collective has those, else of the whole
+}
+
+// newPlan makes the plan of a seed. n is the number of processes; 0: the seed decides.
+func newPlan(seed uint64, n int) plan {
+	r := rand.New(rand.NewPCG(seed, 14))
+	p := plan{seed: seed, n: 2 + r.IntN(4), transport: "unix", lanes: 1 + r.IntN(lanes)}
+	if r.IntN(2) == 0 {
+		p.transport = "tcp"
+	}
+	if n > 0 {
+		p.n = n
+	}
+	groups := []commgroup.Group{{}, {}}
+	for size := 2; size < p.n; size++ {
+		if p.n%size == 0 {
+			groups = append(groups, commgroup.Group{Type: commgroup.Consecutive, Size: size},
+				commgroup.Group{Type: commgroup.Orthogonal, Size: size})
+		}
+	}
+	for range 5 + r.IntN(15) {
+		s := newStep(r, p.lanes, groups, p.n)
+		if k := len(p.program); k > 0 && s.lane != p.program[k-1].lane && !p.program[k-1].together && r.IntN(3) == 0 {
+			s.together = true
+		}
+		p.program = append(p.program, s)
+	}
+	p.program = append(p.program, step{barrier: true})
+	total := 0
+	for _, w := range weights {
+		total += w.weight
+	}
+	pick := r.IntN(total)
+	for _, w := range weights {
+		if pick -= w.weight; pick < 0 {
+			p.event = w.event
+			break
+		}
+	}
+	p.victim, p.at = r.IntN(p.n), r.IntN(len(p.program))
+	p.after = time.Duration(r.IntN(1500)) * time.Microsecond
+	if r.IntN(3) == 0 {
+		p.after = 0
+	}
+	p.length = time.Duration(1+r.IntN(100)) * time.Millisecond
+	return p
+}
+
+// sizes are the lengths that steps have, around the bounds at which messages change their way.
+var sizes = []int{0, 1, 2, 5, 97, 1000, 4099, 4099, 16384, 30000, 100_003}
+
+func newStep(r *rand.Rand, lanes int, groups []commgroup.Group, n int) step {
+	s := step{lane: r.IntN(lanes), group: groups[r.IntN(len(groups))]}
+	if r.IntN(12) == 0 {
+		s.barrier = true
+		return s
+	}
+	all := []schedule.Collective{schedule.AllReduce, schedule.AllReduce, schedule.AllReduce, schedule.ReduceScatter,
+		schedule.AllGather, schedule.AllToAll, schedule.Broadcast, schedule.Reduce, schedule.Gather, schedule.Scatter}
+	s.collective = all[r.IntN(len(all))]
+	dtypes := []tensor.DType{tensor.F32, tensor.F32, tensor.I64, tensor.U8, tensor.BF16}
+	s.dtype = dtypes[r.IntN(len(dtypes))]
+	contract := s.collective.Contract()
+	if contract.Combines {
+		s.operator = []gcl.Operator{gcl.Add, gcl.Add, gcl.Max, gcl.SquareAdd}[r.IntN(4)]
+	}
+	size := n
+	if s.group.Size > 0 {
+		size = s.group.Size
+	}
+	if contract.Rooted() {
+		s.root = r.IntN(size)
+	}
+	for range []int{1, 1, 1, 2, 3}[r.IntN(5)] {
+		s.elements = append(s.elements, sizes[r.IntN(len(sizes))])
+	}
+	ways := append(methods.All(), methods.Auto, methods.Auto, methods.Auto)
+	s.options.Method = ways[r.IntN(len(ways))]
+	s.options.Reproducible = r.IntN(4) == 0
+	if r.IntN(6) == 0 {
+		s.options.Implementation = gcl.Syncful
+	}
+	return s
+}
+
+// operatorName is the step's operator as package oracle has it.
+func (s *step) operatorName() oracle.Operator {
+	if !s.collective.Contract().Combines {
+		return oracle.Local
+	}
+	return oracle.Operator(s.operator.String())
+}
+
+func (s *step) String() string {
+	text := "barrier"
+	if !s.barrier {
+		text = fmt.Sprintf("%v of %v x %d by %v", s.collective, s.dtype, s.elements, s.options.Method)
+		if s.collective.Contract().Combines {
+			text += ", " + s.operator.String()
+		}
+		if s.collective.Contract().Rooted() {
+			text += fmt.Sprintf(", root %d", s.root)
+		}
+		if s.options.Reproducible {
+			text += ", reproducible"
+		}
+	}
+	text += fmt.Sprintf(", group %v, connection %d", s.group, s.lane)
+	if s.together {
+		text += ", beside the one before"
+	}
+	return text
+}
+
+// String is the plan in one line.
+func (p *plan) String() string {
+	text := fmt.Sprintf("seed %d: %d processes by %s, %d collectives on %d connections: %s", p.seed, p.n, p.transport,
+		len(p.program), p.lanes, p.event)
+	if p.event != nothing {
+		text += fmt.Sprintf(" at replica %d in step %d after %v", p.victim, p.at, p.after)
+	}
+	return text
+}
+
+// listing is the program, a line for each step.
+func (p *plan) listing() string {
+	var b strings.Builder
+	for i := range p.program {
+		fmt.Fprintf(&b, "  step %2d: %v\n", i, &p.program[i])
+	}
+	return b.String()
+}

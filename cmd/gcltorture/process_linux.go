@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// unsupported says why gcltorture cannot run here: "" on Linux.
+const unsupported = ""
+
+// attributes are those of a replica's process: it dies with gcltorture, and Ctrl-C on the terminal does not reach it.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+func raiseStop() { unix.Kill(unix.Getpid(), unix.SIGSTOP) }
+func raiseKill() { unix.Kill(unix.Getpid(), unix.SIGKILL) }
+
+// proceed ends a stop.
+func proceed(p *os.Process) { p.Signal(unix.SIGCONT) }
+
+// askStacks has a process write its goroutines to standard error, and end.
+func askStacks(p *os.Process) {
+	p.Signal(unix.SIGCONT)
+	p.Signal(unix.SIGQUIT)
+}
+
+// warmUp has the Go runtime open what it keeps: its poller.
+func warmUp() {
+	if r, w, err := os.Pipe(); err == nil {
+		r.Close()
+		w.Close()
+	}
+}
+
+// openDescriptors lists this process's open descriptors with what they are.
+func openDescriptors() (out []string) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // not that of the directory itself
+			out = append(out, e.Name()+" "+to)
+		}
+	}
+	return out
+}
+
+// resetOne ends one of this process's connections, as a network or a firewall could: over TCP by a reset.
+func resetOne(seed uint64) {
+	var connected []int
+	for _, d := range openDescriptors() {
+		number, to, _ := strings.Cut(d, " ")
+		fd, err := strconv.Atoi(number)
+		if err != nil || !strings.HasPrefix(to, "socket:") {
+			continue
+		}
+		if _, err := unix.Getpeername(fd); err == nil {
+			connected = append(connected, fd)
+		}
+	}
+	if len(connected) == 0 {
+		return
+	}
+	fd := connected[seed%uint64(len(connected))]
+	if domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && domain != unix.AF_UNIX {
+		// A connection to nowhere ends the one that there is, by a reset.
+		var nowhere [16]byte // its first two bytes are AF_UNSPEC
+		unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&nowhere)), unsafe.Sizeof(nowhere))
+		return
+	}
+	unix.Shutdown(fd, unix.SHUT_RDWR)
+}
+
+// socketsNamed lists the abstract sockets of this machine whose names have a prefix.
+func socketsNamed(prefix string) (out []string) {
+	table, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return []string{fmt.Sprint(err)}
+	}
+	for line := range strings.Lines(string(table)) {
+		if fields := strings.Fields(line); len(fields) > 0 && strings.HasPrefix(fields[len(fields)-1], prefix) {
+			out = append(out, fields[len(fields)-1])
+		}
+	}
+	return out
+}

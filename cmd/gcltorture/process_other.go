@@ -1,0 +1,24 @@
+//go:build !linux
+
+package main
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// unsupported says why gcltorture cannot run here.
+const unsupported = "gcltorture needs Linux, and this is " + runtime.GOOS
+
+// The functions below are not reached.
+
+func attributes() *syscall.SysProcAttr   { return nil }
+func raiseStop()                         {}
+func raiseKill()                         {}
+func proceed(*os.Process)                {}
+func askStacks(*os.Process)              {}
+func warmUp()                            {}
+func openDescriptors() (out []string)    { return nil }
+func resetOne(uint64)                    {}
+func socketsNamed(string) (out []string) { return nil }

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"gogcl.dev/gcl"
+)
+
+// order is what gcltorture tells a process that it has started, in the environment variable orderVariable.
+type order struct {
+	Seed      uint64
+	Processes int // of newPlan
+	Rank      int
+	Where     string // of JoinConfig.Rendezvous
+	Corrupt   int    // a step of which the replica spoils the result, or -1
+}
+
+const orderVariable = "GCLTORTURE_ORDER"
+
+// report is how a replica ended. A line with it is the last thing that the replica writes.
+type report struct {
+	Rank  int
+	Error string // "": all results are right
+
+	Wrong     bool // a result is not right
+	Aborted   bool // gcl.ErrAborted
+	Closed    bool // gcl.ErrClosed
+	Cancelled bool // the cause of the cancelled context
+	Own       bool // the error that the function of RunProcess has returned
+	Panicked  bool // *gcl.PanicError
+	Peer      int  // whom a *gcl.PeerError names, or -1
+
+	Left []string // goroutines and descriptors
+}
+
+// The lines that a replica writes, beside its report in JSON.
+const (
+	atLine   = "at "   // and the step that it begins
+	stopLine = "stop " // it is about to stop itself
+	endLine  = "end "  // and the report
+)
+
+// causeOf is the text of every error that a victim makes.
+func causeOf(seed uint64) string { return fmt.Sprintf("torture by seed %d", seed) }
+
+// patience is the time for a run.
+const patience = 10 * time.Second
+
+// leaveTime is the time for a replica to give back what it has, when it has ended.
+const leaveTime = 4 * time.Second
+
+// replica is a process of a run. It returns the exit code.
+func replica(text string) int {
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		fmt.Fprintln(os.Stderr, "gcltorture:", err)
+		return 2
+	}
+	p := newPlan(o.Seed, o.Processes)
+	cfg := gcl.JoinConfig{Rank: o.Rank, Size: p.n, Job: fmt.Sprint("torture ", o.Seed), Rendezvous: o.Where,
+		Transport: p.transport, Secret: []byte("torture"), Timeout: patience}
+	if p.event == silence {
+		cfg.Silence = silenceTime
+	}
+	warmUp()
+	goroutines, descriptors := runtime.NumGoroutine(), len(openDescriptors())
+	own, cancelled := errors.New(causeOf(o.Seed)), errors.New(causeOf(o.Seed))
+	var stop context.CancelCauseFunc
+	err := gcl.RunProcess(context.Background(), cfg, func(ctx context.Context, c *gcl.Comm) error {
+		ctx, stop = context.WithCancelCause(ctx)
+		return p.run(ctx, c, func(k int) error {
+			if o.Rank != p.victim {
+				return nil
+			}
+			fmt.Println(atLine, k)
+			if k != p.at {
+				return nil
+			}
+			switch p.event {
+			case nothing:
+			case delay:
+				time.Sleep(p.length)
+			case failed:
+				return own
+			case panics:
+				panic(own)
+			default:
+				go func() {
+					time.Sleep(p.after)
+					switch p.event {
+					case abort:
+						c.Abort(own)
+					case cancel:
+						stop(cancelled)
+					case crash:
+						panic(own)
+					case exit:
+						os.Exit(0)
+					case pause, silence:
+						fmt.Println(stopLine)
+						raiseStop()
+					case kill:
+						raiseKill()
+					case reset:
+						resetOne(o.Seed)
+					}
+				}()
+			}
+			return nil
+		}, o.Corrupt)
+	})
+	if stop != nil { // not before: after a panic other steps may be running
+		stop(nil)
+	}
+	r := newReport(o.Rank, err, own, cancelled)
+	for until := time.Now().Add(leaveTime); ; time.Sleep(time.Millisecond) {
+		r.Left = nil
+		if n := runtime.NumGoroutine(); n > goroutines {
+			r.Left = append(r.Left, fmt.Sprintf("%d goroutines", n-goroutines))
+		}
+		if n := len(openDescriptors()) - descriptors; n > 0 {
+			r.Left = append(r.Left, fmt.Sprintf("%d descriptors: %s", n, strings.Join(openDescriptors(), ", ")))
+		}
+		if len(r.Left) == 0 || time.Now().After(until) {
+			break
+		}
+	}
+	if len(r.Left) > 0 {
+		stacks := make([]byte, 1<<20)
+		os.Stderr.Write(stacks[:runtime.Stack(stacks, true)])
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gcltorture:", err)
+		return 2
+	}
+	fmt.Println(endLine + string(line))
+	return 0
+}
+
+// newReport says what an error is. own and cancelled are those that the victim makes.
+func newReport(rank int, err, own, cancelled error) report {
+	r := report{Rank: rank, Peer: -1}
+	if err == nil {
+		return r
+	}
+	var wrong *wrongError
+	var panicked *gcl.PanicError
+	var peer *gcl.PeerError
+	r.Error = err.Error()
+	r.Wrong = errors.As(err, &wrong)
+	r.Aborted, r.Closed = errors.Is(err, gcl.ErrAborted), errors.Is(err, gcl.ErrClosed)
+	r.Cancelled, r.Own = errors.Is(err, cancelled), errors.Is(err, own)
+	r.Panicked = errors.As(err, &panicked)
+	if errors.As(err, &peer) {
+		r.Peer = peer.Replica
+	}
+	return r
+}

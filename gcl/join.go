@@ -1,0 +1,172 @@
+package gcl
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"gogcl.dev/gcl/internal/launch"
+	"gogcl.dev/transport/tcp"
+)
+
+// JoinConfig says which job a process joins, and how. The zero value is what the launcher's environment says: gclrun,
+// torchrun, Open MPI, MPICH, Slurm and Kubernetes are known, and so are RANK, WORLD_SIZE and GCL_RENDEZVOUS set by
+// hand. A field that is not zero comes before the environment.
+type JoinConfig struct {
+	Rank, Size int // Size 0: both from the environment
+
+	// Job tells jobs apart that share a host or a directory. "": GCL_JOB, or the launcher's name of the job.
+	Job string
+
+	// Rendezvous is where the replicas find each other: "host:port" at replica 0, "unix:@NAME" on one host, or
+	// "dir:PATH", a directory that all hosts share. "": GCL_RENDEZVOUS, or what the launcher says.
+	Rendezvous string
+
+	// Transport is what connects the replicas: "tcp", "unix", "mpi" or "auto". auto is unix sockets between processes
+	// of one host and TCP between hosts; but a program that has been built with the tag mpi, and that an MPI launcher
+	// has started, goes over MPI, where Job and Insecure mean nothing: see docs/mpi.md. "": GCL_TRANSPORT, or "auto".
+	Transport string
+
+	// Interface says which addresses of this host the others are told: names of interfaces ("eth,ib": what begins with
+	// either; "=eth0"; "^docker": all but those) or a CIDR ("10.0.0.0/8"). "": GCL_INTERFACE, or the address that
+	// reached the rendezvous.
+	Interface string
+
+	Ports   [2]int        // first and last port to listen on; zero: GCL_PORTS, or any
+	Timeout time.Duration // for everybody to come; 0: 60 s
+	Silence time.Duration // after which a replica that says nothing counts as lost; 0: 10 s; less than 0: never
+
+	// Secret is what the replicas of the job know, and nobody else. Nil: GCL_SECRET, or what the file GCL_SECRET_FILE
+	// holds. gclrun makes one for each job. Off one host a job has a secret or TLS, or is Insecure. On one host a job
+	// that has neither takes replicas of its own user only.
+	Secret   []byte
+	Insecure bool
+
+	// TLS encrypts all connections, by TLS 1.3, and has both sides of each verify the other's certificate. It needs a
+	// certificate that is good for servers and clients, and in RootCAs or ClientCAs the authority of the others'.
+	// Without ServerName the names in certificates are not compared, since replicas are dialed at addresses: each
+	// certificate of the authority may be any replica. See docs/security.md. Nil: no encryption.
+	TLS *tls.Config
+
+	Checksum Checksum
+}
+
+// Checksum says which messages between processes carry a checksum (CRC32C) of their data.
+type Checksum = tcp.Checksum
+
+// The values of Checksum.
+const (
+	ChecksumAuto = tcp.ChecksumAuto // between hosts
+	ChecksumOn   = tcp.ChecksumOn
+	ChecksumOff  = tcp.ChecksumOff
+)
+
+// joinTimeout is JoinConfig.Timeout where that is 0.
+const joinTimeout = time.Minute
+
+// ErrNoJob is what Join returns when the process is in no job: no launcher has started it, and JoinConfig.Size is 0.
+var ErrNoJob = newError("no job to join: the environment has no rank and no size, and JoinConfig.Size is 0")
+
+// Join makes this process one replica of a job and returns its Comm, when all other replicas have joined too. All must
+// have the same options, which includes GCL_OPTIONS, and the same version of this module; a difference is an error on
+// everyone. So is a replica that does not come in time, comes twice, or has another size: the error names it.
+//
+// ctx bounds the joining, beside JoinConfig.Timeout; it does not bound the Comm. Close leaves the job: later calls of
+// others with this replica are a *PeerError. A process that dies without Close aborts the calls of all others, which
+// get a *PeerError that names it.
+//
+// A process that no launcher has started gets ErrNoJob: see RunOrJoin.
+func Join(ctx context.Context, cfg JoinConfig, opts ...CommOption) (*Comm, error) {
+	if ctx == nil {
+		return nil, newError("Join needs a context")
+	}
+	endpoint, config, err := cfg.join(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	var c *Comm
+	if err = config.place(endpoint); err == nil {
+		c, err = newComm(endpoint, config)
+	}
+	if err != nil {
+		endpoint.Abort(err)
+		return nil, errors.Join(err, endpoint.Close())
+	}
+	return c, nil
+}
+
+// RunProcess is Run for one replica of a job whose other replicas are other processes: it joins, calls body, and
+// leaves.
+//
+// The first error that the body of any replica returns aborts the communicator: collectives of the others fail with
+// ErrAborted, and their context is cancelled. RunProcess returns the error of this replica.
+func RunProcess(ctx context.Context, cfg JoinConfig, body func(context.Context, *Comm) error,
+	opts ...CommOption) error {
+	if ctx == nil || body == nil {
+		return newError("RunProcess needs a context and a body")
+	}
+	c, err := Join(ctx, cfg, opts...)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel(nil)
+	watch.Go(func() { // for an abort by another process
+		select {
+		case <-c.conn.Endpoint.Done():
+			cancel(c.conn.Endpoint.Err())
+		case <-ctx.Done():
+		}
+	})
+	return runReplicas(ctx, []*Comm{c}, body)
+}
+
+// RunOrJoin is RunProcess where a launcher has started this process as a replica of a job, and else Run of n replicas
+// as goroutines. n is the number of replicas that the program wants. In a job it is 0, for any number, or the size of
+// the job, else it is an error. The program need not know which it is: under "gclrun -n 4", "mpirun -np 4" or by itself
+// it does the same.
+func RunOrJoin(ctx context.Context, n int, body func(context.Context, *Comm) error, opts ...CommOption) error {
+	if ctx == nil || body == nil {
+		return newError("RunOrJoin needs a context and a body")
+	}
+	job, err := launch.Read(os.LookupEnv)
+	switch {
+	case errors.Is(err, launch.ErrNoJob):
+		run := make([]RunOption, len(opts))
+		for i, o := range opts {
+			run[i] = o
+		}
+		return Run(ctx, n, body, run...)
+	case err != nil:
+		return errorf("%w", err)
+	case n != 0 && n != job.Size:
+		return errorf("the program wants %d replicas, and the job has %d (by %s): start %d processes, or have the "+
+			"program take any number", n, job.Size, job.Source, n)
+	}
+	return RunProcess(ctx, JoinConfig{}, body, opts...)
+}
+
+// transport is that of JoinConfig, or of the environment.
+func (cfg JoinConfig) transport(job *launch.Job) string {
+	return cmp.Or(cfg.Transport, job.Settings.Transport, "auto")
+}
+
+// network is the transport's word for a Transport of JoinConfig.
+func network(transport string) (tcp.Network, error) {
+	switch transport {
+	case "auto":
+		return tcp.Auto, nil
+	case "tcp":
+		return tcp.TCP, nil
+	case "unix":
+		return tcp.Unix, nil
+	}
+	return "", fmt.Errorf("transport %q: want auto, tcp, unix or mpi", transport)
+}

@@ -1,0 +1,52 @@
+package gcl_test
+
+import (
+	"context"
+	"crypto/tls"
+	"strings"
+	"testing"
+	"time"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/internal/certificates"
+	"gogcl.dev/internal/leaktest"
+)
+
+// TestJoinTLS: replicas join over TLS, with a secret and without, and their collectives are right.
+func TestJoinTLS(t *testing.T) {
+	leaktest.Check(t)
+	config := certificates.New(t).Config()
+	for _, size := range []int{2, 3} {
+		cfg := job(t, size)
+		cfg.TLS = config
+		if size == 3 {
+			cfg.Secret, cfg.Transport = []byte("secret"), "tcp"
+		}
+		for rank, err := range inJob(size, func(rank int) error {
+			cfg := cfg
+			cfg.Rank = rank
+			return gcl.RunProcess(context.Background(), cfg, checkSums)
+		}) {
+			if err != nil {
+				t.Errorf("replica %d of %d: %v", rank, size, err)
+			}
+		}
+	}
+}
+
+// TestJoinTLSErrors: a configuration that would let strangers in is refused before anybody is waited for.
+func TestJoinTLSErrors(t *testing.T) {
+	good := certificates.New(t).Config()
+	for want, change := range map[string]func(c *tls.Config){
+		"has no certificate": func(c *tls.Config) { c.Certificates = nil },
+		"below 1.3":          func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 },
+		"no RootCAs":         func(c *tls.Config) { c.RootCAs, c.ClientCAs = nil, nil },
+	} {
+		cfg := job(t, 2)
+		cfg.TLS, cfg.Timeout = good.Clone(), time.Minute
+		change(cfg.TLS)
+		if _, err := gcl.Join(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package gcl
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"gogcl.dev/gcl/internal/launch"
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/tcp"
+)
+
+// join joins the job and returns the endpoint, and the options that the Comm is made with.
+func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.Endpoint, *config, error) {
+	if cfg.Timeout < 0 {
+		return nil, nil, errorf("JoinConfig.Timeout is %v, want more than 0, or 0 for %v", cfg.Timeout, joinTimeout)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(cfg.Timeout, joinTimeout),
+		fmt.Errorf("the time for everybody to come is over (%v)", cmp.Or(cfg.Timeout, joinTimeout)))
+	defer cancel()
+	job, err := cfg.job(os.LookupEnv)
+	if err != nil {
+		return nil, nil, err
+	}
+	byMPI, err := cfg.byMPI(&job)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case byMPI:
+		return cfg.joinMPI(ctx, &job, opts)
+	}
+	c, m, err := cfg.resolve(&job)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, blob, err := propose(c.Size, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.Blob, m.Agree = blob, compareTerms
+	endpoint, err := tcp.Join(ctx, c, m)
+	if err != nil {
+		return nil, nil, errorf("join: %w", err)
+	}
+	return endpoint, config, nil
+}
+
+// propose makes the options of a job of size replicas, and what is to be told of them to the others.
+func propose(size int, opts []CommOption) (*config, []byte, error) {
+	config, err := newConfig(size, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, err := newTerms(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	blob, err := json.Marshal(own)
+	if err != nil {
+		return nil, nil, errorf("%w", err)
+	}
+	return config, blob, nil
+}
+
+// job is the process's place in its job, from the program or from the environment.
+func (cfg JoinConfig) job(lookup func(string) (string, bool)) (job launch.Job, err error) {
+	if cfg.Size == 0 {
+		if cfg.Rank != 0 {
+			return job, errorf("JoinConfig has Rank %d and no Size: give both, or neither", cfg.Rank)
+		}
+		job, err = launch.Read(lookup)
+		if errors.Is(err, launch.ErrNoJob) {
+			return job, ErrNoJob
+		}
+	} else {
+		job.Rank, job.Size = cfg.Rank, cfg.Size
+		job.Settings, err = launch.ReadSettings(lookup)
+		job.Name = job.Settings.Job
+	}
+	if err != nil {
+		return job, errorf("%w", err)
+	}
+	if job.Size < 1 || job.Rank < 0 || job.Rank >= job.Size {
+		return job, errorf("JoinConfig: replica %d of %d, want 0 to Size-1", job.Rank, job.Size)
+	}
+	return job, nil
+}
+
+// resolve fills in from the environment what the program has left open.
+func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err error) {
+	fail := func(format string, arguments ...any) (tcp.Config, tcp.Meeting, error) {
+		return tcp.Config{}, tcp.Meeting{}, errorf(format, arguments...)
+	}
+	if cfg.Checksum > ChecksumOff {
+		return fail("JoinConfig.Checksum is %d, want ChecksumAuto, ChecksumOn or ChecksumOff", cfg.Checksum)
+	}
+	set := &job.Settings
+	c = tcp.Config{
+		Rank: job.Rank, Size: job.Size, Job: cmp.Or(cfg.Job, job.Name), Silence: cfg.Silence,
+		Checksum: cfg.Checksum, Ports: cfg.Ports, TLS: cfg.TLS,
+	}
+	if c.Ports == [2]int{} {
+		c.Ports = set.Ports
+	}
+	if c.Network, err = network(cfg.transport(job)); err != nil {
+		return fail("%w", err)
+	}
+	if c.Secret, err = cfg.secret(set); err != nil {
+		return fail("%w", err)
+	}
+	m.Insecure = cfg.Insecure
+	pick := set.Interface
+	if cfg.Interface != "" {
+		if pick, err = launch.ParseInterface(cfg.Interface); err != nil {
+			return fail("JoinConfig.Interface: %w", err)
+		}
+	}
+	if pick.String() != "" {
+		m.Interface = func(name string, a netip.Addr) bool { return pick.Matches(name, a) }
+	}
+	var at launch.Rendezvous
+	switch {
+	case job.Size == 1: // nobody to meet
+	case cfg.Rendezvous != "":
+		at, err = launch.ParseRendezvous(cfg.Rendezvous)
+	case cfg.Size != 0:
+		if at = set.Rendezvous; at == (launch.Rendezvous{}) {
+			err = errors.New("JoinConfig has a Size and no Rendezvous, and GCL_RENDEZVOUS is not set: " +
+				"want host:port, dir:PATH or unix:@NAME, the same for all replicas")
+		}
+	default:
+		at, err = job.Rendezvous()
+	}
+	if err != nil {
+		return fail("%w", err)
+	}
+	m.Where = at.String()
+	return c, m, nil
+}
+
+// secret is the job's.
+func (cfg JoinConfig) secret(set *launch.Settings) ([]byte, error) {
+	switch {
+	case cfg.Secret != nil:
+		return cfg.Secret, nil
+	case len(set.Secret) > 0:
+		return set.Secret, nil
+	case set.SecretFile == "":
+		return nil, nil
+	}
+	b, err := os.ReadFile(set.SecretFile)
+	if err != nil {
+		return nil, fmt.Errorf("GCL_SECRET_FILE: %w", err)
+	}
+	if b = []byte(strings.TrimSpace(string(b))); len(b) == 0 {
+		return nil, fmt.Errorf("GCL_SECRET_FILE: %s is empty", set.SecretFile)
+	}
+	return b, nil
+}
+
+// terms are what the replicas of a job must have alike.
+type terms struct {
+	Version string // of this module
+	Options map[string]term
+}
+
+// term is the value of an option.
+type term struct {
+	Value       string
+	Environment bool // GCL_OPTIONS says so
+}
+
+// newTerms are those of this process.
+func newTerms(c *config) (terms, error) {
+	o, err := c.options.override(c.override)
+	if err != nil {
+		return terms{}, err
+	}
+	text, err := o.Map()
+	if err != nil {
+		return terms{}, err
+	}
+	t := terms{Version: moduleVersion(), Options: map[string]term{}}
+	for _, row := range optionRows {
+		if value, ok := text[row.key]; ok && !row.local {
+			_, by := c.override[row.key]
+			t.Options[row.key] = term{value, by}
+		}
+	}
+	if c.machine {
+		t.Options["topology of WithTopology"] = term{Value: fmt.Sprintf("%+v", c.topology)}
+	}
+	return t, nil
+}
+
+// moduleVersion is the version of this module in the program.
+func moduleVersion() string {
+	const path = "gogcl.dev"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Path == path {
+		return info.Main.Version
+	}
+	for _, d := range info.Deps {
+		if d.Path == path {
+			if d.Replace != nil {
+				d = d.Replace
+			}
+			return d.Version
+		}
+	}
+	return "unknown"
+}
+
+// compareTerms says what replicas do not have alike.
+func compareTerms(blobs [][]byte) error {
+	all := make([]terms, len(blobs))
+	keys := map[string]bool{}
+	for r, b := range blobs {
+		if err := json.Unmarshal(b, &all[r]); err != nil {
+			return fmt.Errorf("replica %d does not say what its options are: %w", r, err)
+		}
+		for k := range all[r].Options {
+			keys[k] = true
+		}
+	}
+	for r := range all {
+		if all[r].Version != all[0].Version {
+			return fmt.Errorf("replica %d has version %s of gogcl.dev, replica 0 version %s: start the same program "+
+				"everywhere", r, all[r].Version, all[0].Version)
+		}
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			if mine, first := all[r].Options[k], all[0].Options[k]; mine.Value != first.Value {
+				return fmt.Errorf("%s: %s differs: it is %s on replica 0, and %s on replica %d", mine.by(first), k,
+					first, mine, r)
+			}
+		}
+	}
+	return nil
+}
+
+// by names what has set an option on either of two replicas.
+func (t term) by(other term) string {
+	if t.Environment || other.Environment {
+		return environment
+	}
+	return "the options"
+}
+
+func (t term) String() string { return cmp.Or(t.Value, "the default") }

@@ -1,0 +1,70 @@
+package collective
+
+import (
+	"context"
+	"errors"
+
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
+	"gogcl.dev/ir"
+)
+
+// WithComm has a session make only the replica that c is of, where gcl.Join, gcl.RunProcess or gcl.RunOrJoin has made
+// c: the other processes of the job make the others. See ir.WithJob for what differs.
+//
+//	err := gcl.RunProcess(ctx, gcl.JoinConfig{}, func(ctx context.Context, c *gcl.Comm) error {
+//		p := program(c.Replicas())
+//		s, err := ir.NewSession(p, collective.WithComm(ctx, c))
+//		...
+//
+// The program's collectives run on connections of their own, by Dup. c itself is for what a session's other methods
+// send, and those of packages remote and rts: they count as collectives on c, in the order in which they are called.
+// ctx bounds these. Its error names the replicas that have not come.
+//
+// The session does not close c. Close the session first. An error of the session aborts c.
+func WithComm(ctx context.Context, c *gcl.Comm) ir.SessionOption { return ir.WithJob(&job{ctx, c}) }
+
+// job is a Comm as an ir.Job.
+type job struct {
+	ctx  context.Context
+	comm *gcl.Comm
+}
+
+func (j *job) Replica() int          { return j.comm.Replica() }
+func (j *job) Replicas() int         { return j.comm.Replicas() }
+func (j *job) Done() <-chan struct{} { return j.comm.Done() }
+func (j *job) Err() error            { return j.comm.Err() }
+func (j *job) Abort(cause error)     { j.comm.Abort(cause) }
+
+var errNoContext = errors.New("collective.WithComm needs a context")
+
+// Gather implements ir.Job.
+func (j *job) Gather(group commgroup.Group, dst, src []byte) error {
+	if j.ctx == nil {
+		return errNoContext
+	}
+	c, err := j.comm.Group(group)
+	switch {
+	case err != nil:
+		return err
+	case len(src) == 0:
+		return c.Barrier(j.ctx)
+	}
+	return gcl.AllGatherTo(j.ctx, c, dst, src)
+}
+
+var errOtherJob = errors.New("the session's Job is not of collective.WithComm, which connects the replicas")
+
+// network opens a connection of the session's own.
+func (j *job) network() (*network, error) {
+	if j.ctx == nil {
+		return nil, errNoContext
+	}
+	c, err := j.comm.Dup(j.ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{job: true, comms: make([]*gcl.Comm, c.Replicas()), used: make([][]*gcl.Comm, c.Replicas())}
+	n.comms[c.Replica()] = c
+	return n, nil
+}

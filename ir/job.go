@@ -1,0 +1,173 @@
+package ir
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"gogcl.dev/commgroup"
+)
+
+// Job connects the processes that run a program between them. Each has one replica. Package collective makes a Job of a
+// gcl.Comm: see collective.WithComm.
+//
+//	process 0      process 1      process 2      each builds the same program, and makes a session of it
+//	replica 0      replica 1      replica 2
+//	    └──────────────┴──────────────┘          the Job
+//
+// Gather is a collective: all processes make the same calls in the same order.
+type Job interface {
+	// Replica is the replica of this process.
+	Replica() int
+
+	// Replicas is the number of all replicas.
+	Replicas() int
+
+	// Gather gives every process what the replicas of its group give: dst is src of rank 0, then of rank 1, and so on.
+	// src has the same length on all. A length of 0 only waits for the others.
+	Gather(group commgroup.Group, dst, src []byte) error
+
+	// Done is closed when the job has failed, on whatever process. Err then says why, and before is nil.
+	Done() <-chan struct{}
+	Err() error
+
+	// Abort makes the job fail on all processes. The first cause stays.
+	Abort(cause error)
+}
+
+// SessionOption is an option of NewSession.
+type SessionOption func(*sessionOptions)
+
+type sessionOptions struct{ job Job }
+
+// WithJob has a session make the replica of this process only. The other processes of the job make the others, each by
+// a session of the same program. What differs in a job:
+//
+//   - The program has as many replicas as the job. It is the same on all processes, and so are the sessions that they
+//     make, and their order. NewSession returns when all have made theirs.
+//   - Streams take and give the tensors of this process's replica, without a leading dimension.
+//   - Run is called by all. It returns when this process's replica is done. An error on any replica ends the job, and
+//     is an error on all: of the run in progress, or of the next call.
+//   - Read returns the value of this process's replica, of a variable with AllReplicas too. Write takes that, or what
+//     the variable was made with.
+//   - CheckFinite finds the first number of this process's replica. Where several processes find one, any of them may
+//     end the job.
+//   - Profile is of this process's replica.
+//
+// A nil Job is none.
+func WithJob(j Job) SessionOption { return func(o *sessionOptions) { o.job = j } }
+
+// Own returns the replicas that this process has in the session, in their order: all of them without a Job.
+func (s *Session) Own() []int {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.own)
+}
+
+// Own returns the replicas that this process has in the session: see Session.Own.
+func (m *Memory) Own() []int {
+	if m == nil {
+		return nil
+	}
+	return m.session.Own()
+}
+
+// Job returns what connects the session's processes, or nil if there is but this one.
+func (s *Session) Job() Job {
+	if s == nil {
+		return nil
+	}
+	return s.job
+}
+
+// Job returns what connects the session's processes: see Session.Job.
+func (m *Memory) Job() Job {
+	if m == nil {
+		return nil
+	}
+	return m.session.Job()
+}
+
+// replica is the one with a number, which is one of Own.
+func (s *Session) replica(id int) *replica {
+	i, _ := slices.BinarySearch(s.own, id)
+	return s.replicas[i]
+}
+
+// checkJob returns an error if a job is of another size than the program. All processes have it.
+func checkJob(p *Program, j Job) error {
+	switch {
+	case j == nil || p.err != nil:
+		return nil
+	case j.Replicas() != p.replicas:
+		return fmt.Errorf("ir: the program has %d replicas, and the job has %d", p.replicas, j.Replicas())
+	case j.Replica() < 0 || j.Replica() >= p.replicas:
+		return fmt.Errorf("ir: the job says that this process has replica %d of %d", j.Replica(), p.replicas)
+	}
+	return nil
+}
+
+// ownOf are the replicas of this process.
+func ownOf(p *Program, j Job) []int {
+	if j != nil {
+		return []int{j.Replica()}
+	}
+	own := make([]int, p.replicas)
+	for r := range own {
+		own[r] = r
+	}
+	return own
+}
+
+// compare returns an error unless all processes of the job have the same program.
+func (p *Program) compare(j Job) error {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(p.String())) // never fails
+	mine := binary.LittleEndian.AppendUint64(nil, sum.Sum64())
+	all := make([]byte, len(mine)*p.replicas)
+	if err := j.Gather(commgroup.Group{}, all, mine); err != nil {
+		return fmt.Errorf("ir: %w", err)
+	}
+	for r := range p.replicas {
+		if of := all[r*len(mine):][:len(mine)]; !bytes.Equal(of, all[:len(mine)]) {
+			return fmt.Errorf("ir: replica %d has built another program than replica 0: in a job all processes build "+
+				"the same", r)
+		}
+	}
+	return nil
+}
+
+// watch ends the run in progress when the job fails, until the session is closed.
+func (s *Session) watch() {
+	select {
+	case <-s.job.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.cancel != nil {
+			s.cancel(s.job.Err())
+		}
+	case <-s.unwatch:
+	}
+}
+
+// jobError is the error of a job that has failed.
+func (s *Session) jobError() error {
+	if s.job == nil {
+		return nil
+	}
+	if err := s.job.Err(); err != nil {
+		return fmt.Errorf("ir: %w", err)
+	}
+	return nil
+}
+
+// abortJob tells the other processes of an error of this one.
+func (s *Session) abortJob(err error) {
+	if s.job != nil && !errors.Is(err, errClosed) {
+		s.job.Abort(err)
+	}
+}

@@ -1,0 +1,193 @@
+package faulty_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/faulty"
+	"gogcl.dev/transport/inproc"
+)
+
+// engine is an endpoint whose collectives move nothing: everyone sends everyone an empty message.
+type engine struct{ transport.Endpoint }
+
+func (e engine) Dup(ctx context.Context) (transport.Endpoint, error) {
+	d, err := e.Endpoint.Dup(ctx)
+	return engine{d}, err
+}
+
+func (engine) Agreement(n int) int { return n + 1 }
+
+var errNoProduct = errors.New("no product")
+
+func (engine) Takes(c transport.NativeCollective) error {
+	if c.Operator == transport.NativeProduct {
+		return errNoProduct
+	}
+	return nil
+}
+
+func (e engine) Collective(ctx context.Context, call transport.Call, members []int, c transport.NativeCollective,
+	dst, src []byte) error {
+	if err := c.Check(e.Rank(), members, dst, src); err != nil {
+		return err
+	}
+	var batch []transport.Transfer
+	for _, m := range members {
+		if m != e.Rank() {
+			batch = append(batch, transport.Transfer{Peer: m}, transport.Transfer{Peer: m, Kind: transport.Recv})
+		}
+	}
+	return e.Endpoint.Exchange(ctx, call, batch)
+}
+
+func wrapNative(t testing.TB, n int, seed uint64, faults ...faulty.Fault) []transport.Endpoint {
+	t.Helper()
+	eps, err := inproc.New(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range eps {
+		eps[i] = engine{e}
+	}
+	if eps, err = faulty.WrapNative(eps, seed, faults...); err != nil {
+		t.Fatal(err)
+	}
+	return eps
+}
+
+// collective is a call of an engine of some members.
+func collective(ctx context.Context, e transport.Endpoint, call transport.Call, members []int) error {
+	return e.(transport.Native).Collective(ctx, call, members,
+		transport.NativeCollective{Kind: transport.NativeAllGather, Size: len(members)}, nil, nil)
+}
+
+// TestNativeFaults has each fault strike the collectives of three replicas on the k-th time, on a Dup.
+func TestNativeFaults(t *testing.T) {
+	const n, k, times = 3, 4, 300
+	cause := errors.New("nobody answers")
+	for _, fault := range []faulty.Fault{
+		faulty.Drop(1, k), faulty.Cut(0, 1, k), faulty.Corrupt(1, k), faulty.Delay(100 * time.Microsecond),
+		faulty.FailSend(1, 0),
+	} {
+		t.Run(fmt.Sprint(fault), func(t *testing.T) {
+			eps := wrapNative(t, n, 5, fault)
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			good, errs := make([]int, n), make([]error, n)
+			var wg sync.WaitGroup
+			for me, e := range eps {
+				wg.Go(func() {
+					d, err := e.Dup(ctx)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for good[me] < times && errs[me] == nil {
+						call := transport.Call{Group: 1, Seq: uint64(good[me] + 1)}
+						if errs[me] = collective(ctx, d, call, []int{0, 1, 2}); errs[me] == nil {
+							good[me]++
+						}
+						if me == 1 && good[me] == k {
+							// the others run into the wait meanwhile
+							time.AfterFunc(5*time.Millisecond, func() { cancel(cause) })
+						}
+					}
+				})
+			}
+			wg.Wait()
+			for r, err := range errs {
+				switch fault {
+				case faulty.Drop(1, k), faulty.Cut(0, 1, k):
+					if !errors.Is(err, cause) {
+						t.Errorf("replica %d: %v, want the end of the context", r, err)
+					}
+					if r != 2 && good[r] != k && (r == 1 || fault == faulty.Cut(0, 1, k)) {
+						t.Errorf("replica %d has %d calls that went well, want %d", r, good[r], k)
+					}
+				case faulty.Corrupt(1, k):
+					var m *transport.MismatchError
+					if !errors.As(err, &m) || m.Mine.Digest == m.Theirs.Digest {
+						t.Errorf("replica %d: %v, want a MismatchError of two digests", r, err)
+					}
+				default: // nothing breaks until the context ends
+					if err != nil && !errors.Is(err, cause) {
+						t.Errorf("replica %d: %v", r, err)
+					}
+				}
+			}
+			for _, e := range eps {
+				wg.Go(func() { _ = e.Close() })
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// TestNativeCutBetweenTwo: a group without one of the two replicas that are cut off goes on.
+func TestNativeCutBetweenTwo(t *testing.T) {
+	eps := wrapNative(t, 3, 0, faulty.Cut(0, 1, 0))
+	var wg sync.WaitGroup
+	for _, r := range []int{0, 2} {
+		wg.Go(func() {
+			for seq := range 10 {
+				if err := collective(context.Background(), eps[r], transport.Call{Group: 1, Seq: uint64(seq)},
+					[]int{0, 2}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, e := range eps {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNativeAnswers: the answers of the engine inside are handed on, and bad arguments end nothing.
+func TestNativeAnswers(t *testing.T) {
+	eps := wrapNative(t, 2, 0)
+	e := eps[0].(transport.Native)
+	if have := e.Agreement(7); have != 8 {
+		t.Errorf("Agreement: %d, want 8", have)
+	}
+	for op, want := range map[transport.NativeOperator]error{
+		transport.NativeSum: nil, transport.NativeProduct: errNoProduct,
+	} {
+		if err := e.Takes(transport.NativeCollective{Operator: op}); err != want {
+			t.Errorf("Takes %v: %v, want %v", op, err, want)
+		}
+	}
+	var argument *transport.ArgumentError
+	if err := collective(t.Context(), e, transport.Call{}, []int{1}); !errors.As(err, &argument) || e.Err() != nil {
+		t.Errorf("bad arguments: %v, and then %v", err, e.Err())
+	}
+	for _, e := range slices.Backward(eps) {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWrapNativeRefuses(t *testing.T) {
+	eps := wrap(t, 2, 0) // which have no engine
+	if _, err := faulty.WrapNative(eps, 0); err == nil {
+		t.Error("endpoints without collectives of their own are accepted")
+	}
+	if _, err := faulty.WrapNative(wrapNative(t, 2, 0), 0, faulty.Drop(2, 0)); err == nil {
+		t.Error("a fault on a replica that there is not is accepted")
+	}
+	if e, err := wrapNative(t, 1, 0)[0].Dup(t.Context()); err != nil {
+		t.Error(err)
+	} else if _, ok := e.(transport.Native); !ok {
+		t.Error("a Dup has no collectives of its own")
+	}
+}

@@ -1,0 +1,117 @@
+// Package calls is what transports remember of their calls, to tell replicas that disagree from those that are late.
+package calls
+
+import (
+	"errors"
+
+	"gogcl.dev/transport"
+)
+
+// History is the calls that a replica has made on a lane, those that have a number in their group: the last ones one by
+// one, and of each group the last call before those. A copy has the same calls, until one is added.
+type History struct {
+	calls []transport.Call // by number, in turn
+	count uint64
+	older map[uint64]transport.Call // by group; nil until a call is overwritten by one of another group
+}
+
+// NewHistory makes a History that remembers length calls one by one, a power of two.
+func NewHistory(length int) History { return History{calls: make([]transport.Call, length)} }
+
+// at is the k-th call before the next one.
+func (h *History) at(k uint64) *transport.Call {
+	return &h.calls[(h.count-k)&uint64(len(h.calls)-1)]
+}
+
+// Add adds a call, unless it is another round of the last one, or has no number: then it is no collective of a group.
+func (h *History) Add(call *transport.Call) {
+	if call.Seq == 0 {
+		return
+	}
+	if h.count > 0 {
+		if last := h.at(1); last.Seq == call.Seq && last.Group == call.Group {
+			return
+		}
+	}
+	oldest := h.at(0)
+	if h.count >= uint64(len(h.calls)) && oldest.Group != call.Group {
+		if h.older == nil {
+			h.older = map[uint64]transport.Call{}
+		}
+		h.older[oldest.Group] = *oldest
+	}
+	*oldest = *call
+	h.count++
+}
+
+// kept is how many calls are remembered one by one.
+func (h *History) kept() uint64 { return min(h.count, uint64(len(h.calls))) }
+
+// Last returns the last n calls, of those that are remembered one by one, the newest first.
+func (h *History) Last(n int) (out []transport.Call) {
+	for k := range min(uint64(n), h.kept()) {
+		out = append(out, *h.at(k + 1))
+	}
+	return out
+}
+
+// Standing says how a call of another replica stands to those in a history.
+type Standing uint8
+
+// The standings.
+const (
+	Unknown  Standing = iota // its group has no calls
+	Ahead                    // it is still to come
+	Current                  // it is the last that was made in its group
+	Same                     // it has been made, and others after it
+	Other                    // another call has been made in its place
+	GoneLong                 // so long ago that there is no saying
+)
+
+// Find looks for the call that has the number of c in its group, and returns it where there is one.
+func (h *History) Find(c *transport.Call) (transport.Call, Standing) {
+	var last transport.Call
+	for k := range h.kept() {
+		mine := h.at(k + 1)
+		if mine.Group != c.Group {
+			continue
+		}
+		switch {
+		case mine.Seq == c.Seq && !mine.Same(*c):
+			return *mine, Other
+		case mine.Seq == c.Seq && last.Seq == 0:
+			return *mine, Current
+		case mine.Seq == c.Seq:
+			return *mine, Same
+		}
+		if mine.Seq < c.Seq {
+			return *mine, Ahead
+		}
+		last = *mine
+	}
+	if before, ok := h.older[c.Group]; ok {
+		switch {
+		case before.Seq < c.Seq && last.Seq == 0:
+			return before, Ahead
+		case before.Seq == c.Seq && !before.Same(*c):
+			return before, Other
+		case before.Seq == c.Seq && last.Seq == 0:
+			return before, Current
+		case before.Seq == c.Seq:
+			return before, Same
+		}
+		return before, GoneLong
+	}
+	if last.Seq != 0 {
+		return last, GoneLong
+	}
+	return transport.Call{}, Unknown
+}
+
+// Disagree reports whether an error says that replicas disagree.
+func Disagree(err error) bool {
+	var mismatch *transport.MismatchError
+	var deadlock *transport.DeadlockError
+	var unmatched *transport.UnmatchedError
+	return errors.As(err, &mismatch) || errors.As(err, &deadlock) || errors.As(err, &unmatched)
+}

@@ -1,0 +1,93 @@
+package handshake
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// Server is what a listener does with its connections.
+type Server struct {
+	Secret  []byte
+	Job     string
+	Channel *Channel // nil: no TLS
+
+	// Check is the check of [Accept], with the connection that the hello came by. Nil refuses nothing.
+	Check func(net.Conn, Hello) error
+
+	// Joined takes over an authenticated connection. It runs on the connection's own goroutine.
+	Joined func(net.Conn, Hello)
+
+	// Refused is told why a connection was not taken; see [Accept] for hello. The connection is closed afterwards. It
+	// may be nil.
+	Refused func(conn net.Conn, hello Hello, err error)
+}
+
+// Serve accepts connections and shakes hands with each on a goroutine of its own, at most [MaxUnauthenticated] at a
+// time. It returns when the listener is closed, or fails for good, with the listener's error. By then it has ended the
+// handshakes in progress, and every call of Joined has returned.
+func (s *Server) Serve(l net.Listener) error {
+	gate := NewGate(MaxUnauthenticated)
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	defer gate.closeAll()
+	for pause := minPause; ; {
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			pause = minPause
+			leave := gate.Enter(conn)
+			conns.Go(func() { s.shake(conn, leave) })
+		case isPassing(err):
+			time.Sleep(pause)
+			pause = min(2*pause, maxPause)
+		default:
+			return err
+		}
+	}
+}
+
+// errCrowded says why the gate has closed a connection.
+var errCrowded = errors.New("too many connections are in a handshake")
+
+// The pauses of Serve while Accept fails for a passing reason. They bound how late a closed listener is seen.
+const (
+	minPause = time.Millisecond
+	maxPause = 100 * time.Millisecond
+)
+
+// isPassing reports whether an Accept may do better next time: a process out of descriptors, a connection that was
+// reset before it was accepted.
+func isPassing(err error) bool {
+	passing, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+	}](err)
+	return ok && passing.Temporary() && !errors.Is(err, net.ErrClosed)
+}
+
+// shake runs the handshake of one connection.
+func (s *Server) shake(conn net.Conn, leave func() bool) {
+	// An authenticated dialer gives its place back before it is told that it is accepted: the gate cannot close its
+	// connection after that.
+	check := func(h Hello) error {
+		switch {
+		case !leave():
+			return errCrowded
+		case s.Check != nil:
+			return s.Check(conn, h)
+		}
+		return nil
+	}
+	over, hello, err := s.Channel.Accept(conn, s.Secret, s.Job, check)
+	leave()
+	if err == nil {
+		s.Joined(over, hello)
+		return
+	}
+	if s.Refused != nil {
+		s.Refused(conn, hello, err)
+	}
+	conn.Close()
+}

@@ -1,0 +1,119 @@
+package rendezvous
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gogcl.dev/transport/internal/handshake"
+)
+
+// Kind is why a meeting failed.
+type Kind uint8
+
+// The kinds of errors.
+const (
+	Missing   Kind = iota + 1 // Replicas have not come in time
+	Duplicate                 // two processes have the same rank
+	WrongSize                 // replicas disagree about the size of the job
+	Late                      // the job has begun without this replica
+	Gone                      // a replica has come and its process has ended, or its connection
+	GaveUp                    // the context of a replica was cancelled, or it could not go on
+	Stranger                  // somebody else is where replica 0 should be
+	lastKind  = Stranger
+)
+
+func (k Kind) String() string {
+	names := [...]string{"none", "missing", "duplicate", "wrong size", "late", "gone", "gave up", "stranger"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Error is why a meeting failed. Kind, Replicas and Reason are the same at all replicas that had come.
+type Error struct {
+	Kind     Kind
+	Replicas []int  // of which Kind is true
+	Reason   string // names the replicas and what to do
+	Err      error  // the cause, where it is known: of the context, of the connection, of the handshake
+}
+
+func (e *Error) Error() string { return e.Reason }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// The bounds of an error on its way.
+const maxReason = 4 << 10
+
+// appendError appends kind, replicas and reason.
+func appendError(b []byte, e *Error) []byte {
+	b = append(b, byte(e.Kind))
+	b = appendUint32(b, len(e.Replicas))
+	for _, r := range e.Replicas {
+		b = appendUint32(b, r)
+	}
+	return append(b, handshake.Bounded(e.Reason, maxReason)...)
+}
+
+// parseError is the inverse.
+func parseError(b []byte) (*Error, error) {
+	f := fields{b}
+	e := &Error{Kind: Kind(f.uint8())}
+	// A rank may be out of range, and that of a duplicate come twice.
+	count := f.length(2 * MaxSize)
+	for range count {
+		if f.short() {
+			break
+		}
+		e.Replicas = append(e.Replicas, f.length(1<<31-1))
+	}
+	reason := f.rest()
+	if f.short() || e.Kind < Missing || e.Kind > lastKind || len(reason) > maxReason {
+		return nil, errMalformed("an error")
+	}
+	e.Reason = strings.ToValidUTF8(string(reason), "�")
+	if e.Kind == Missing {
+		e.Err = context.DeadlineExceeded
+	}
+	return e, nil
+}
+
+// maxError is the longest encoding of an error.
+const maxError = 1 + 4 + 4*2*MaxSize + maxReason
+
+// replicas names ranks: "replica 3 of 8", "replicas 3, 5 to 9 and 12 of 64".
+func replicas(ranks []int, size int) string {
+	ranks = slices.Compact(slices.Sorted(slices.Values(ranks)))
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		if j-i >= 2 {
+			parts = append(parts, fmt.Sprintf("%d to %d", ranks[i], ranks[j]))
+		} else {
+			for _, r := range ranks[i : j+1] {
+				parts = append(parts, fmt.Sprint(r))
+			}
+		}
+		i = j + 1
+	}
+	if len(ranks) == 1 {
+		return fmt.Sprintf("replica %d of %d", ranks[0], size)
+	}
+	if last := len(parts) - 1; last > 0 {
+		parts = []string{strings.Join(parts[:last], ", ") + " and " + parts[last]}
+	}
+	return fmt.Sprintf("replicas %s of %d", parts[0], size)
+}
+
+// verb is has or have.
+func verb(ranks []int) string {
+	if len(ranks) == 1 {
+		return "has"
+	}
+	return "have"
+}

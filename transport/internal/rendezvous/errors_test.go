@@ -1,0 +1,641 @@
+package rendezvous
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/transport/internal/handshake"
+)
+
+// errorOf returns the Error that Meet has returned.
+func errorOf(t *testing.T, err error) *Error {
+	t.Helper()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		t.Errorf("%v is a %T", err, err)
+		return &Error{}
+	}
+	return e
+}
+
+// brief is long enough for a few replicas to come, and short enough to be waited for.
+const brief = 1500 * time.Millisecond
+
+// disagreements are jobs that cannot be. All replicas get one error.
+func disagreements(where string) []struct {
+	name     string
+	configs  []Config
+	limit    time.Duration
+	kind     Kind
+	replicas []int
+	text     string
+} {
+	size8 := everyone(4, where)
+	size8[2].Size = 8
+	size8[2], size8[3] = size8[3], size8[2]
+	outside := everyone(4, where)
+	outside[3].Rank, outside[3].Size = 6, 8
+	return []struct {
+		name     string
+		configs  []Config
+		limit    time.Duration
+		kind     Kind
+		replicas []int
+		text     string
+	}{
+		{
+			"missing", append(slices.Delete(everyone(8, where), 3, 6), config(4, 8, where)),
+			brief, Missing, []int{3, 5}, "replicas 3 and 5 of 8 have not come to ",
+		},
+		{
+			"one missing", everyone(3, where)[:2],
+			brief, Missing, []int{2}, "replica 2 of 3 has not come to ",
+		},
+		{
+			"duplicate", append(everyone(5, where)[:3], config(1, 5, where)),
+			long, Duplicate, []int{1}, "two processes are replica 1: process ",
+		},
+		{
+			"size", size8,
+			long, WrongSize, []int{0, 2}, "replica 2 believes in 8 replicas, replica 0 in 4",
+		},
+		{
+			"rank out of range", outside,
+			long, WrongSize, []int{0, 6}, "replica 6 believes in 8 replicas, replica 0 in 4",
+		},
+	}
+}
+
+func TestDisagreements(t *testing.T) {
+	for _, site := range sites {
+		for i := range disagreements("") {
+			where, left := site.make(t)
+			tt := disagreements(where)[i]
+			t.Run("where="+site.name+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				// Those who come to a job that has failed wait for another replica 0. So all are there first.
+				ctx, cancel := context.WithTimeout(context.Background(), tt.limit)
+				defer cancel()
+				results := meetTogether(ctx, tt.configs)
+				reason := errorOf(t, results[0].err).Reason
+				for i, r := range results {
+					e := errorOf(t, r.err)
+					if e.Kind != tt.kind || !reflect.DeepEqual(e.Replicas, tt.replicas) {
+						t.Errorf("replica %d: %v %v: %v", tt.configs[i].Rank, e.Kind, e.Replicas, e)
+					}
+					if !strings.HasPrefix(e.Reason, tt.text) || e.Reason != reason {
+						t.Errorf("replica %d: %q, want %q; replica 0 has %q",
+							tt.configs[i].Rank, e.Reason, tt.text, reason)
+					}
+					if (tt.kind == Missing) != errors.Is(r.err, context.DeadlineExceeded) {
+						t.Errorf("replica %d: %v", tt.configs[i].Rank, r.err)
+					}
+				}
+				if err := left(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// meetTogether starts the last replica, which brings the disagreement, when all others have come.
+func meetTogether(ctx context.Context, configs []Config) []result {
+	results := make([]result, len(configs))
+	var all, came sync.WaitGroup
+	last := len(configs) - 1
+	for i, c := range configs[:last] {
+		came.Add(1)
+		blob := c.Blob
+		c.Blob = func(local netip.Addr) []byte {
+			came.Done()
+			return blob(local)
+		}
+		all.Go(func() { results[i].Met, results[i].err = Meet(ctx, c) })
+	}
+	all.Go(func() {
+		came.Wait()
+		time.Sleep(100 * time.Millisecond) // until what they said has been read
+		results[last].Met, results[last].err = Meet(ctx, configs[last])
+	})
+	all.Wait()
+	return results
+}
+
+// TestTellsTheNext: replica 0 stays after a failure, until all have come and been told.
+func TestTellsTheNext(t *testing.T) {
+	for _, site := range sites {
+		t.Run("where="+site.name, func(t *testing.T) {
+			t.Parallel()
+			where, left := site.make(t)
+			configs := everyone(8, where)
+			configs[2].Size = 9
+			for i := range configs {
+				configs[i].patience = long
+				blob := configs[i].Blob
+				configs[i].Blob = func(local netip.Addr) []byte {
+					time.Sleep(time.Duration(i) * 20 * time.Millisecond) // they come one after the other
+					return blob(local)
+				}
+			}
+			for rank, r := range meet(within(t, long), configs...) {
+				if e := errorOf(t, r.err); e.Kind != WrongSize || !reflect.DeepEqual(e.Replicas, []int{0, 2}) {
+					t.Errorf("replica %d: %v", rank, e)
+				}
+			}
+			if err := left(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestTwoHosts: two processes are replica 0.
+func TestTwoHosts(t *testing.T) {
+	where, left := sites[2].make(t)
+	results := meet(within(t, long), append(everyone(3, where)[:2], config(0, 3, where))...)
+	for i, r := range results {
+		if e := errorOf(t, r.err); e.Kind != Duplicate || !reflect.DeepEqual(e.Replicas, []int{0}) {
+			t.Errorf("process %d: %v", i, e)
+		}
+	}
+	if err := left(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCancel: a replica that gives up ends the job for all.
+func TestCancel(t *testing.T) {
+	for _, site := range sites {
+		for _, rank := range []int{0, 1} {
+			t.Run(fmt.Sprintf("where=%s/rank=%d", site.name, rank), func(t *testing.T) {
+				t.Parallel()
+				where, left := site.make(t)
+				ctx, cancel := context.WithCancelCause(within(t, long))
+				configs := everyone(4, where)[:3]
+				var all sync.WaitGroup
+				results := make([]result, 3)
+				for i, c := range configs {
+					mine := within(t, long)
+					if i == rank {
+						mine = ctx
+					}
+					all.Go(func() { results[i].Met, results[i].err = Meet(mine, c) })
+				}
+				time.Sleep(200 * time.Millisecond) // until they have come
+				enough := errors.New("enough")
+				cancel(enough)
+				all.Wait()
+				for i, r := range results {
+					e := errorOf(t, r.err)
+					kind := GaveUp
+					if site.name == "dir" && rank == 1 && i != 1 {
+						kind = Gone
+					}
+					if e.Kind != kind || !reflect.DeepEqual(e.Replicas, []int{rank}) ||
+						errors.Is(e, enough) != (i == rank) {
+						t.Errorf("replica %d: %v", i, e)
+					}
+				}
+				if err := left(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestStrangers: replica 0 goes on after foreigners, each of whom is told what it can be told.
+func TestStrangers(t *testing.T) {
+	for _, site := range sites {
+		t.Run("where="+site.name, func(t *testing.T) {
+			where, _ := site.make(t)
+			otherSecret, otherJob := config(1, 2, where), config(1, 2, where)
+			otherSecret.Secret = []byte("another")
+			otherJob.Job = "another"
+
+			ctx := within(t, long)
+			var host result
+			var hosting sync.WaitGroup
+			hosting.Go(func() { host.Met, host.err = Meet(ctx, config(0, 2, where)) })
+			if site.name == "dir" { // files are of now or of an earlier run; only time tells
+				_, err := Meet(within(t, 200*time.Millisecond), otherSecret)
+				if e := errorOf(t, err); e.Kind != Missing || !strings.Contains(e.Reason, "another secret") {
+					t.Errorf("another secret: %v", err)
+				}
+			} else {
+				_, err := Meet(ctx, otherSecret)
+				if e := errorOf(t, err); e.Kind != Stranger || !is[*handshake.SecretError](err) {
+					t.Errorf("another secret: %v", err)
+				}
+				_, err = Meet(ctx, otherJob)
+				if e := errorOf(t, err); e.Kind != Stranger || !is[*handshake.JobError](err) {
+					t.Errorf("another job: %v", err)
+				}
+			}
+			var other result
+			other.Met, other.err = Meet(ctx, config(1, 2, where))
+			hosting.Wait()
+			check(t, []result{host, other})
+		})
+	}
+}
+
+// TestStrangersAreNamed: at the end of the time, what was refused is told.
+func TestStrangersAreNamed(t *testing.T) {
+	for _, site := range sites {
+		t.Run("where="+site.name, func(t *testing.T) {
+			t.Parallel()
+			where, _ := site.make(t)
+			configs := everyone(3, where)
+			configs[2].Secret = []byte("another")
+			configs[2].patience = long
+			results := meet(within(t, brief), configs...)
+			for rank, r := range results[:2] {
+				e := errorOf(t, r.err)
+				if e.Kind != Missing || !reflect.DeepEqual(e.Replicas, []int{2}) ||
+					!strings.Contains(e.Reason, "were refused: ") || !strings.Contains(e.Reason, "another secret") {
+					t.Errorf("replica %d: %v", rank, e)
+				}
+			}
+			if e := errorOf(t, results[2].err); e.Kind != Missing || !strings.Contains(e.Reason, "another secret") {
+				t.Errorf("replica 2: %v", e)
+			}
+		})
+	}
+}
+
+// TestNobody: replicas that find no replica 0 say so.
+func TestNobody(t *testing.T) {
+	for _, site := range sites {
+		where, left := site.make(t)
+		_, err := Meet(within(t, 100*time.Millisecond), config(1, 2, where))
+		e := errorOf(t, err)
+		if e.Kind != Missing || !reflect.DeepEqual(e.Replicas, []int{0}) ||
+			!strings.Contains(e.Reason, "start replica 0") {
+			t.Errorf("%s: %v", site.name, err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err = Meet(ctx, config(1, 2, where))
+		if e := errorOf(t, err); e.Kind != GaveUp || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", site.name, err)
+		}
+		if err := left(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// puppet is a replica whose messages the test sends.
+type puppet struct {
+	t *testing.T
+	net.Conn
+}
+
+func newPuppet(t *testing.T, rank int, where string) puppet {
+	at, err := parsePlace(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := connect(within(t, long), config(rank, 2, where), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return puppet{t, conn}
+}
+
+func (p puppet) say(t tag, body []byte) {
+	if _, err := p.Write(appendMessage(nil, t, body)); err != nil {
+		p.t.Error(err)
+	}
+}
+
+func (p puppet) here(size int) { p.say(tagHere, appendHere(nil, here{size: size, self: "a puppet"})) }
+
+func (p puppet) hears(want tag) []byte {
+	p.t.Helper()
+	got, body, err := readMessage(p, limitAtVisitor(2))
+	if err != nil || got != want {
+		p.t.Errorf("heard %d, %v, want %d", got, err, want)
+	}
+	return body
+}
+
+// TestLate: a process that comes when all have come is told, and the job goes on.
+func TestLate(t *testing.T) {
+	for _, site := range sites[:2] {
+		t.Run("where="+site.name, func(t *testing.T) {
+			where, _ := site.make(t)
+			var host result
+			var hosting sync.WaitGroup
+			hosting.Go(func() { host.Met, host.err = Meet(within(t, long), config(0, 2, where)) })
+			p := newPuppet(t, 1, where)
+			p.here(2)
+			p.hears(tagTable)
+			_, err := Meet(within(t, long), config(1, 2, where))
+			e := errorOf(t, err)
+			if e.Kind != Late || !strings.Contains(e.Reason, "the job has begun without you") {
+				t.Errorf("%v", err)
+			}
+			p.say(tagGot, nil)
+			p.hears(tagBegin)
+			p.Close()
+			hosting.Wait()
+			if host.err != nil {
+				t.Error(host.err)
+			}
+		})
+	}
+}
+
+// TestLateInDirectory: a process whose file replica 0 has removed.
+func TestLateInDirectory(t *testing.T) {
+	where, left := sites[2].make(t)
+	var waiting sync.WaitGroup
+	var err error
+	waiting.Go(func() { _, err = Meet(within(t, long), config(1, 2, where)) })
+	path := filepath.Join(strings.TrimPrefix(where, "dir:"), jobName("job"))
+	for removed := 0; removed == 0; {
+		names, _ := filepath.Glob(filepath.Join(path, "1.*[0-9]"))
+		for _, name := range names {
+			if os.Remove(name) == nil {
+				removed++
+			}
+		}
+	}
+	waiting.Wait()
+	if e := errorOf(t, err); e.Kind != Late {
+		t.Errorf("%v", e)
+	}
+	if err := left(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGone: a replica whose connection ends, or that says nonsense, after it has come ends the job for all. One that
+// has not said here yet does not.
+func TestGone(t *testing.T) {
+	huge := []byte{byte(tagGot), 255, 255, 255, 255}
+	for name, leave := range map[string]func(p puppet){
+		"closed":      func(p puppet) { p.Close() },
+		"out of turn": func(p puppet) { p.say(tagGot, nil) },
+		"unknown":     func(p puppet) { p.say(77, nil) },
+		"huge":        func(p puppet) { p.Write(huge) },
+		"bad error":   func(p puppet) { p.say(tagFailed, []byte{255}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			leaktest.Check(t)
+			where, _ := sites[0].make(t)
+			var gathered sync.WaitGroup
+			results := make([]result, 2)
+			for rank := range results {
+				gathered.Go(func() {
+					results[rank].Met, results[rank].err = Meet(within(t, long), config(rank, 4, where))
+				})
+			}
+			before := newPuppet(t, 2, where)
+			before.Close()
+			before = newPuppet(t, 2, where)
+			before.say(tagHere, []byte{1, 2, 3})
+			p := newPuppet(t, 2, where)
+			p.here(4)
+			time.Sleep(100 * time.Millisecond) // until the others have come
+			leave(p)
+			gathered.Wait()
+			for rank, r := range results {
+				e := errorOf(t, r.err)
+				if e.Kind != Gone || !reflect.DeepEqual(e.Replicas, []int{2}) ||
+					!strings.Contains(e.Reason, "a puppet") {
+					t.Errorf("replica %d: %v", rank, e)
+				}
+			}
+		})
+	}
+}
+
+// TestHostGone: replica 0 ends in the middle, or says nonsense.
+func TestHostGone(t *testing.T) {
+	table := appendMessage(nil, tagTable, appendTable(nil, make([][]byte, 2)))
+	for name, says := range map[string][]byte{
+		"closed":            nil,
+		"closed with table": table,
+		"half a table":      table[:len(table)-1],
+		"begin only":        appendMessage(nil, tagBegin, nil),
+		"table twice":       append(append([]byte(nil), table...), table...),
+		"table of 3":        appendMessage(nil, tagTable, appendTable(nil, make([][]byte, 3))),
+		"huge":              {byte(tagTable), 255, 255, 255, 255},
+		"bad error":         appendMessage(nil, tagFailed, []byte{0}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var hosting sync.WaitGroup
+			hosting.Go(func() {
+				defer l.Close()
+				conn, err := l.Accept()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				if _, err := handshake.Accept(conn, secret, "job", nil); err != nil {
+					t.Error(err)
+				}
+				if _, err := readHere(conn); err != nil {
+					t.Error(err)
+				}
+				conn.Write(says)
+				conn.(*net.TCPConn).CloseWrite()
+				io.Copy(io.Discard, conn)
+			})
+			_, err = Meet(within(t, long), config(1, 2, l.Addr().String()))
+			if e := errorOf(t, err); e.Kind != Gone || !reflect.DeepEqual(e.Replicas, []int{0}) {
+				t.Errorf("%v", err)
+			}
+			hosting.Wait()
+		})
+	}
+}
+
+// TestSilentHost: replica 0 takes a replica in and says nothing more.
+func TestSilentHost(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var hosting sync.WaitGroup
+	hosting.Go(func() {
+		conn, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		handshake.Accept(conn, secret, "job", nil)
+		io.Copy(io.Discard, conn)
+		conn.Close()
+	})
+	_, err = Meet(within(t, 200*time.Millisecond), config(1, 2, l.Addr().String()))
+	if e := errorOf(t, err); e.Kind != Missing || !strings.Contains(e.Reason, "says nothing") {
+		t.Errorf("%v", err)
+	}
+	hosting.Wait()
+}
+
+// TestAttackers: the job forms though others connect all the time.
+func TestAttackers(t *testing.T) {
+	for _, site := range sites[:2] {
+		for name, attack := range map[string]func(conn net.Conn){
+			"silence": func(conn net.Conn) { io.Copy(io.Discard, conn) },
+			"random": func(conn net.Conn) {
+				b := make([]byte, 4096)
+				rand.Read(b)
+				conn.Write(b)
+			},
+			"hello": func(conn net.Conn) {
+				handshake.Dial(conn, []byte("guess"), handshake.Hello{Job: "job", Rank: 1, Role: handshake.Rendezvous})
+			},
+			"nothing": func(net.Conn) {},
+		} {
+			t.Run("where="+site.name+"/"+name, func(t *testing.T) {
+				leaktest.Check(t)
+				where, _ := site.make(t)
+				at, err := parsePlace(where)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(within(t, long))
+				var attackers sync.WaitGroup
+				slots := make(chan bool, 200)
+				var count int
+				attackers.Go(func() {
+					for ctx.Err() == nil {
+						conn, err := dialOnce(ctx, at)
+						if err != nil {
+							time.Sleep(time.Millisecond)
+							continue
+						}
+						count++
+						slots <- true
+						closing := context.AfterFunc(ctx, func() { conn.Close() })
+						attackers.Go(func() {
+							attack(conn)
+							closing()
+							conn.Close()
+							<-slots
+						})
+					}
+				})
+				configs := everyone(8, where)
+				results := make([]result, len(configs))
+				var all sync.WaitGroup
+				for i, c := range configs {
+					all.Go(func() {
+						if i == len(configs)-1 {
+							time.Sleep(300 * time.Millisecond) // the attack goes on
+						}
+						results[i].Met, results[i].err = Meet(ctx, c)
+					})
+				}
+				all.Wait()
+				stop()
+				attackers.Wait()
+				check(t, results)
+				t.Logf("%d attacks", count)
+			})
+		}
+	}
+}
+
+// TestRubbishInDirectory: files that are none, or are not authentic, or have the names of others, disturb nobody.
+func TestRubbishInDirectory(t *testing.T) {
+	where, left := sites[2].make(t)
+	dir := filepath.Join(strings.TrimPrefix(where, "dir:"), jobName("job"))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at, _ := parsePlace(where)
+	c := config(1, 3, where)
+	c.Secret = []byte("another")
+	b, err := newBoard(at.path, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.post(appendVisitorSheet(nil, visitorSheet{here: here{size: 7}})); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, b.mine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := hex.EncodeToString(make([]byte, 16))
+	for name, content := range map[string][]byte{
+		"0." + zeros + ".0":                      nil,
+		"1." + zeros + ".0":                      file,
+		"2." + zeros + ".7":                      make([]byte, 1000),
+		"2." + zeros + ".8":                      []byte(boardMagic + "\x00\x09" + strings.Repeat("x", 100)),
+		"2." + zeros + ".08":                     nil,
+		"99999999999." + zeros + ".0":            nil,
+		"README":                                 []byte("rubbish"),
+		"1." + zeros + ".18446744073709551616":   nil,
+		"1.abc.0":                                nil,
+		"0." + strings.Repeat("zz", 16) + ".0":   nil,
+		"0." + zeros + ".9":                      make([]byte, 1<<20),
+		"2." + strings.Repeat("AA", 16) + ".0":   nil,
+		"2." + strings.Repeat("aa", 16) + ".tmp": nil,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(t, meet(within(t, long), everyone(3, where)...))
+	if err := left(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	for _, tt := range []struct {
+		ranks []int
+		want  string
+	}{
+		{[]int{3}, "replica 3 of 64"},
+		{[]int{5, 3}, "replicas 3 and 5 of 64"},
+		{[]int{3, 4}, "replicas 3 and 4 of 64"},
+		{[]int{3, 4, 5}, "replicas 3 to 5 of 64"},
+		{[]int{3, 5, 6, 7, 12, 13}, "replicas 3, 5 to 7, 12 and 13 of 64"},
+	} {
+		if have := replicas(tt.ranks, 64); have != tt.want {
+			t.Errorf("%v: %q, want %q", tt.ranks, have, tt.want)
+		}
+	}
+}
+
+func TestKindString(t *testing.T) {
+	seen := map[string]bool{}
+	for k := Kind(0); k <= lastKind+1; k++ {
+		if seen[k.String()] {
+			t.Errorf("%q twice", k)
+		}
+		seen[k.String()] = true
+	}
+}

@@ -1,0 +1,198 @@
+package stream
+
+import (
+	"encoding/binary"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/calls"
+)
+
+// Replicas that wait for each other in a circle, in calls of different groups, show to none of them alone:
+//
+//	replica 0 in a call of {0, 1, 2, 3}  ─── waits for ──▶  replica 3 in that call
+//	               ▲                                               │
+//	               └────── replica 2 in a call of {0, 2}  ◀────────┘
+//
+// So a lane that has long been parked sends a probe to those for whom it waits, and they pass it on to those for whom
+// they wait (Chandy, Misra and Haas, Distributed Deadlock Detection, 1983). A lane to which its own probe comes back,
+// and in which nothing has moved meanwhile, is in a circle, and no replica of it will ever go on.
+//
+// A replica takes a probe only while it is blocked itself, and if what the sender waits for is not on its way: the
+// probe says how many messages have come. Of the replicas of a circle the one with the greatest number finds it: others
+// with a greater number do not pass on its probe.
+
+// probe is a probe that has come.
+type probe struct {
+	from   int           // who has sent or passed it on
+	number uint32        // of those that the first replica of the path has sent on this lane
+	wait   waitKind      // how from waits for this replica
+	count  uint64        // of messages: see waitKind
+	path   []stationCall // from the first replica to from
+}
+
+// stationCall is a replica on a probe's path, and the call in which it waits.
+type stationCall struct {
+	replica int
+	call    transport.Call
+}
+
+// waitKind is how one replica waits for another.
+type waitKind uint8
+
+const (
+	forMessage waitKind = iota // it has read count messages, and waits for the next
+	forCredit                  // it knows that count of its messages have been read, and may send no more
+	forRoom                    // the link takes no more of a message that it has begun
+	forCall                    // it is in an Engage, which ends when this replica has made the call
+)
+
+const (
+	// maxPath bounds the path of a probe, so that its message is no longer than MaxMessage.
+	maxPath = 128
+
+	// maxProbes bounds how many probes a lane keeps until it parks. More are dropped: they will be sent again.
+	maxProbes = 256
+
+	// firstProbe is the time until a lane that has told in which call it waits sends a probe. Until the next one it is
+	// four times as long, and so on up to maxProbeAgain. On a busy machine many waits are as long as noticeAfter.
+	firstProbe    = 50 * time.Millisecond
+	maxProbeAgain = time.Second
+
+	// roomless is for how long a link must have taken nothing to count as full: what is in the sockets of both sides
+	// may still be on its way.
+	roomless = time.Second
+)
+
+const stationBytes = 4 + transport.CallBytes
+
+// appendProbe makes the message of a probe, but for its last bytes: the path.
+func appendProbe(b []byte, lane uint64, number uint32, wait waitKind, count uint64) []byte {
+	b = binary.LittleEndian.AppendUint32(appendLane(b, chase, lane), number)
+	return binary.LittleEndian.AppendUint64(append(b, byte(wait)), count)
+}
+
+func appendStation(b []byte, s stationCall) []byte {
+	return transport.AppendCall(binary.LittleEndian.AppendUint32(b, uint32(s.replica)), s.call)
+}
+
+// parseProbe reads what follows the lane in the message of a probe.
+func (n *Node) parseProbe(from int, b []byte) (q probe, ok bool) {
+	const head = 4 + 1 + 8
+	if len(b) < head || (len(b)-head)%stationBytes != 0 {
+		return q, false
+	}
+	q = probe{from: from, number: binary.LittleEndian.Uint32(b), wait: waitKind(b[4]),
+		count: binary.LittleEndian.Uint64(b[5:])}
+	stations := (len(b) - head) / stationBytes
+	if stations < 1 || stations > maxPath || q.wait > forCall {
+		return q, false
+	}
+	for b = b[head:]; len(b) > 0; b = b[stationBytes:] {
+		s := stationCall{int(binary.LittleEndian.Uint32(b)), transport.ParseCall(b[4:])}
+		if s.replica < 0 || s.replica >= n.Size { // less where an int has 32 bits
+			return q, false
+		}
+		q.path = append(q.path, s)
+	}
+	return q, q.path[stations-1].replica == from
+}
+
+// sendProbe sends a probe along each wait of the call in progress. path is the message's end.
+func (l *Lane) sendProbe(number uint32, path []byte) {
+	for _, r := range l.active {
+		p := &l.peers[r]
+		if p.left.Load() != nil {
+			continue
+		}
+		send := func(wait waitKind, count uint64) {
+			l.node.Host.Tell(r, append(appendProbe(nil, l.number, number, wait, count), path...))
+		}
+		if l.engaged {
+			send(forCall, 0)
+			continue
+		}
+		if p.recvs > 0 && p.at < 0 && !p.seen {
+			send(forMessage, p.read.Load())
+		}
+		if p.turn < len(p.sends) {
+			switch acked := p.acked.Load(); {
+			case !p.begun && p.sent.Load()-acked >= transport.MaxUnread:
+				send(forCredit, acked)
+			case p.begun && time.Since(l.pause.began) >= roomless:
+				send(forRoom, acked)
+			}
+		}
+	}
+}
+
+// beginChase sends the lane's own probe.
+func (l *Lane) beginChase() {
+	l.chase.number++
+	l.chase.still = true
+	l.sendProbe(l.chase.number, appendStation(nil, stationCall{l.node.Rank, l.call}))
+}
+
+// blocks reports whether the sender of a probe waits for this replica, which is blocked itself, in vain.
+func (l *Lane) blocks(q *probe) bool {
+	p := &l.peers[q.from]
+	switch q.wait {
+	case forMessage:
+		return p.turn == len(p.sends) && p.frames == 0 && p.sent.Load() == q.count
+	case forCredit:
+		if p.read.Load() > q.count {
+			l.tellRead(q.from, nil)
+			return false
+		}
+	case forCall:
+		call := &q.path[len(q.path)-1].call
+		_, how := l.history.Find(call)
+		return call.Seq != 0 && (how == calls.Unknown || how == calls.Ahead)
+	}
+	return p.recvs == 0
+}
+
+// follow looks at the probes that have come, in an Exchange in which nothing moves. The error says that the replica is
+// in a circle.
+func (l *Lane) follow() error {
+	if !l.chase.any.Load() {
+		return nil
+	}
+	l.node.mu.Lock()
+	probes := l.chase.come
+	l.chase.come = nil
+	l.chase.any.Store(false)
+	l.node.mu.Unlock()
+	me := l.node.Rank
+	for i := range probes {
+		q := &probes[i]
+		first := q.path[0].replica
+		switch {
+		case !l.blocks(q) || first < me: // blocks tells of credit, whoever was first
+		case first == me:
+			if q.number == l.chase.number && l.chase.still {
+				return q.deadlock()
+			}
+		case l.chase.passed[first] != q.number && len(q.path) < maxPath:
+			if l.chase.passed == nil {
+				l.chase.passed = map[int]uint32{}
+			}
+			l.chase.passed[first] = q.number
+			var path []byte
+			for _, s := range q.path {
+				path = appendStation(path, s)
+			}
+			l.sendProbe(q.number, appendStation(path, stationCall{me, l.call}))
+		}
+	}
+	return nil
+}
+
+// deadlock is the error of a probe that has come back.
+func (q *probe) deadlock() *transport.DeadlockError {
+	e := &transport.DeadlockError{}
+	for _, s := range q.path {
+		e.Replicas, e.Calls = append(e.Replicas, s.replica), append(e.Calls, s.call)
+	}
+	return e
+}

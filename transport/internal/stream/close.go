@@ -1,0 +1,193 @@
+package stream
+
+import (
+	"sync"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/calls"
+)
+
+// settleTime is how long Close waits for the receivers of messages that nobody has read. Once a Close of a node has
+// waited for so long in vain no other waits.
+const settleTime = time.Second
+
+// Close implements transport.Endpoint.
+func (l *Lane) Close() error {
+	n := l.node
+	n.mu.Lock()
+	lanes := []*Lane{l}
+	whole := l.number == rootLane
+	if whole {
+		n.closed = true
+		for _, other := range n.lanes {
+			if other != l {
+				lanes = append(lanes, other)
+			}
+		}
+	}
+	var closing, others []*Lane
+	idle := true
+	for _, l := range lanes {
+		if l.closed.Load() {
+			others = append(others, l)
+			continue
+		}
+		l.closed.Store(true) // first: an Exchange that meets the look below is refused as closed, not as busy
+		if l.busy.TryLock() {
+			l.busy.Unlock()
+		} else {
+			idle = false
+		}
+		l.wake()
+		closing = append(closing, l)
+	}
+	n.mu.Unlock()
+	for _, l := range others { // what they tell goes first
+		<-l.parted
+	}
+	if len(closing) == 0 {
+		return nil
+	}
+	for _, l := range closing { // out of its last Exchange
+		l.busy.Lock()
+		if l.stopWatch != nil {
+			l.stopWatch()
+		}
+	}
+	var err error
+	if idle && n.aborted.Load() == nil {
+		for _, l := range closing {
+			if unsettled := l.settle(); err == nil {
+				err = unsettled
+			}
+		}
+		if calls.Disagree(err) {
+			n.told.Store(true)
+			n.abort(err)
+		}
+	}
+	for _, l := range closing {
+		l.part(whole && l == closing[len(closing)-1])
+		l.busy.Unlock()
+	}
+	if whole {
+		n.mu.Lock()
+		var links []Link
+		for _, e := range n.early {
+			if e.link != nil {
+				links = append(links, e.link)
+			}
+		}
+		clear(n.early)
+		n.leaving = true
+		n.mu.Unlock()
+		closeAll(links)
+		n.reports.sending.Wait()
+		n.Host.Leave()
+	}
+	if aborted := n.aborted.Load(); err == nil && aborted != nil && calls.Disagree(aborted) && !n.told.Swap(true) {
+		err = aborted
+	}
+	return err
+}
+
+// settle waits until the messages that this replica has sent are read, or their receivers have left, for settleTime at
+// most, and says what is wrong with those that are not, and with those that this replica has not read.
+func (l *Lane) settle() error {
+	n := l.node
+	if l.poller != nil { // nothing has come that was not asked for
+		if err := l.discord(); err != nil {
+			return err
+		}
+		l.poller.Poll(pollTime)
+	}
+	open := func() (any bool) {
+		for r := range l.peers {
+			if p := &l.peers[r]; p.sent.Load() > p.acked.Load() && p.left.Load() == nil {
+				any = true
+			}
+		}
+		return any
+	}
+	if open() && !n.expired.Load() {
+		for r := range l.peers {
+			if p := &l.peers[r]; p.sent.Load() > p.acked.Load() {
+				n.Host.Tell(r, appendLane(nil, ask, l.number))
+			}
+		}
+		for until := time.Now().Add(settleTime); ; {
+			l.heardOf = l.events.Load()
+			rest := time.Until(until)
+			if !open() || n.aborted.Load() != nil || n.expired.Load() {
+				break
+			}
+			if rest <= 0 {
+				n.expired.Store(true)
+				break
+			}
+			l.sleep(rest)
+		}
+	}
+	if err := l.discord(); err != nil {
+		return err
+	}
+	for r := range l.peers {
+		p := &l.peers[r]
+		left := p.left.Load()
+		if left == nil || p.sent.Load() <= p.acked.Load() {
+			continue
+		}
+		for _, mine := range l.history.Last(historyLength) {
+			if theirs := left.instead(&mine); theirs != nil {
+				return &transport.MismatchError{Replica: n.Rank, Peer: r, Mine: mine, Theirs: *theirs}
+			}
+		}
+		if n.aborted.Load() != nil { // which the other has told before it left: that is why it has not read
+			return nil
+		}
+		return &transport.ClosedError{Replica: r}
+	}
+	return nil
+}
+
+// part tells the others that this replica leaves the lane, or all lanes, and gives back what the lane has.
+func (l *Lane) part(whole bool) {
+	n := l.node
+	for r := range l.peers {
+		if r != n.Rank {
+			n.Host.Tell(r, l.appendLeft(nil, r, whole))
+		}
+	}
+	var links []Link
+	for r := range l.peers {
+		if link := l.peers[r].link.Load(); link != nil {
+			links = append(links, link.Link)
+		}
+	}
+	if n.aborted.Load() != nil {
+		for i, link := range links {
+			if d, ok := link.(Dropper); ok {
+				d.Drop()
+				links[i] = nil
+			}
+		}
+	}
+	closeAll(links)
+	l.parker.Close()
+	n.mu.Lock()
+	n.forget(l)
+	n.mu.Unlock()
+	close(l.parted)
+}
+
+// closeAll closes links, all at a time: each may take a while.
+func closeAll(links []Link) {
+	var all sync.WaitGroup
+	for _, link := range links {
+		if link != nil {
+			all.Go(func() { link.Close() })
+		}
+	}
+	all.Wait()
+}

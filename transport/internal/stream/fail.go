@@ -1,0 +1,241 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/calls"
+)
+
+// interruption says why the lane must stop, whatever its batch: it is closed, the node is aborted, or the context is
+// done.
+func (l *Lane) interruption() error {
+	if l.done != nil {
+		select {
+		case <-l.done:
+			return context.Cause(l.ctx)
+		default:
+		}
+	}
+	return l.Err()
+}
+
+// interrupted ends the Exchange if there is a reason to, a peer among them that it waits for and that will not come.
+func (l *Lane) interrupted() error {
+	if err := l.interruption(); err != nil {
+		return l.fail(l.unfinished(), err)
+	}
+	for _, r := range l.active {
+		p := &l.peers[r]
+		sending, receiving := p.turn < len(p.sends), p.recvs > 0
+		if !sending && !receiving {
+			continue
+		}
+		t := l.awaited(r)
+		if sending {
+			t = &l.batch[p.sends[p.turn]]
+		}
+		if left := p.left.Load(); left != nil {
+			if sending || p.read.Load() >= left.sent {
+				return l.fail(t, l.desertion(r, left))
+			}
+		}
+		for _, e := range []struct {
+			ending
+			matters bool // where only credit could not be sent, what has come is still there
+		}{{p.mute, sending}, {p.deaf, true}} {
+			if e.matters && e.err != nil && time.Since(e.since) > wordLimit {
+				return l.fail(t, &transport.LostError{Replica: r, Err: fmt.Errorf(
+					"a connection to it has failed (%w), and it has not said why for %v", e.err, wordLimit)})
+			}
+		}
+	}
+	return nil
+}
+
+// ends notes that a direction of a link has ended, with an error that is not the word of a replica. The word is on its
+// way by the control connection: why is found there. Only what was changed on the way fails at once.
+func (l *Lane) ends(r int, t *transport.Transfer, direction *ending, err error) error {
+	var corrupt corruptError
+	if errors.As(err, &corrupt) {
+		return l.fail(t, err)
+	}
+	*direction = ending{err, time.Now()}
+	return nil
+}
+
+// unfinished is the first transfer that is not done, or nil.
+func (l *Lane) unfinished() *transport.Transfer {
+	for _, r := range l.active {
+		p := &l.peers[r]
+		if p.recvs > 0 {
+			return l.awaited(r)
+		}
+		if p.turn < len(p.sends) {
+			return &l.batch[p.sends[p.turn]]
+		}
+	}
+	return nil
+}
+
+// mismatch is that of the call in progress with a peer's.
+func (l *Lane) mismatch(r int, theirs transport.Call) *transport.MismatchError {
+	return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: l.call, Theirs: theirs}
+}
+
+// desertion is the error of a wait for a replica that has left: a mismatch, if its last calls show one, or the abort
+// that it has left over, which has come before the word that it leaves.
+func (l *Lane) desertion(r int, left *parting) error {
+	if theirs := left.instead(&l.call); theirs != nil {
+		return l.mismatch(r, *theirs)
+	}
+	if err := l.discord(); err != nil {
+		return err
+	}
+	if aborted := l.node.aborted.Load(); aborted != nil {
+		return aborted
+	}
+	return &transport.ClosedError{Replica: r}
+}
+
+// survey ends the Exchange if what others have sent or told shows that they disagree, or that this replica waits in a
+// circle. From then on what they send wakes the lane.
+func (l *Lane) survey() error {
+	for r := range l.peers {
+		if link := l.peers[r].link.Load(); link != nil {
+			if err := l.watchLink(r, link.Link); err != nil {
+				return err
+			}
+		}
+	}
+	switch err := l.discord().(type) {
+	case nil:
+	case *corruptLinkError:
+		return l.fail(&transport.Transfer{Kind: transport.Recv, Peer: err.Replica}, err.Err)
+	default:
+		return l.fail(nil, err)
+	}
+	if err := l.follow(); err != nil {
+		return l.fail(nil, err)
+	}
+	return nil
+}
+
+// corruptLinkError is a corruptError of a link that the batch does not read from.
+type corruptLinkError struct {
+	Replica int // at the other end
+	Err     error
+}
+
+func (e *corruptLinkError) Error() string {
+	return fmt.Sprintf("receive from replica %d: %v", e.Replica, e.Err)
+}
+func (e *corruptLinkError) Unwrap() error { return e.Err }
+
+// discord looks at messages that nobody here reads now, and at the calls in which others have said they wait, for one
+// that cannot be. The messages come first: they are of earlier calls, and the first disagreement says most.
+func (l *Lane) discord() error {
+	for r := range l.peers {
+		p := &l.peers[r]
+		link := p.link.Load()
+		if link == nil || p.at >= 0 || p.recvs > 0 || p.deaf.err != nil {
+			continue
+		}
+		acked, seen := p.acked.Load(), p.seen
+		ok, err := p.look(link)
+		if err != nil {
+			var corrupt corruptError
+			if errors.As(err, &corrupt) {
+				return &corruptLinkError{Replica: r, Err: err}
+			}
+			p.deaf = ending{err, time.Now()}
+		}
+		if p.acked.Load() != acked || p.seen != seen { // a send may go on, or has to ask for credit: do not park
+			l.events.Add(1)
+		}
+		if ok {
+			if err := l.stale(r, &p.frame.call); err != nil {
+				return err
+			}
+		}
+	}
+	for r := range l.peers {
+		p := &l.peers[r]
+		call, any := p.waits.read()
+		if !any {
+			continue
+		}
+		mine, how := l.history.Find(&call)
+		switch how {
+		case calls.Other:
+			return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: mine, Theirs: call}
+		case calls.Current, calls.Same, calls.GoneLong: // it has come since
+			p.waits.clear(call)
+		}
+	}
+	return nil
+}
+
+// stale is the mismatch of a message that nobody here reads, if its call has been made, or another in its place.
+func (l *Lane) stale(r int, theirs *transport.Call) error {
+	if theirs.Seq == 0 {
+		return nil
+	}
+	mine, how := l.history.Find(theirs)
+	if how == calls.Unknown || how == calls.Ahead || how == calls.Current {
+		return nil
+	}
+	return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: mine, Theirs: *theirs}
+}
+
+// fail ends the Exchange with an error at t, or at no transfer in particular when t is nil. It aborts the node. No peer
+// can touch the buffers of the batch where links copy; retract sees to the others.
+func (l *Lane) fail(t *transport.Transfer, err error) error {
+	me := l.node.Rank
+	where := &transport.RoundError{Replica: me, Round: l.call.Round, Peer: -1, Err: err}
+	if t != nil {
+		where.Kind, where.Peer = t.Kind, t.Peer
+	}
+	l.node.told.Store(true)
+	aborted := l.node.abort(where)
+	switch {
+	case aborted.Cause == error(where):
+	case err == error(aborted):
+		where = &transport.RoundError{Replica: me, Round: l.call.Round, Peer: -1, Err: aborted}
+	default: // somebody else was first
+		where.Err = &transport.LateError{Err: err, Aborted: aborted}
+	}
+	return where
+}
+
+// watchLink has the lane woken when something can be done on a link.
+func (l *Lane) watchLink(r int, link Link) error {
+	p := &l.peers[r]
+	if p.watched {
+		return nil
+	}
+	p.watched = true
+	if err := l.parker.Watch(link); err != nil {
+		return l.fail(&transport.Transfer{Kind: transport.Recv, Peer: r}, err)
+	}
+	return nil
+}
+
+// watch has the lane woken when the context is done. Registering costs, so it happens before a park only, and the
+// registration stays for the next Exchange with the same context.
+func (l *Lane) watch() {
+	done := l.ctx.Done()
+	if done == l.watched {
+		return
+	}
+	if l.stopWatch != nil {
+		l.stopWatch()
+		l.stopWatch = nil
+	}
+	if l.watched = done; done != nil {
+		l.stopWatch = context.AfterFunc(l.ctx, l.onDone)
+	}
+}

@@ -1,0 +1,69 @@
+package stream
+
+import "time"
+
+// Link is a stream of bytes in each direction between this replica and another one. No method waits. Only the lane that
+// the link is attached to uses it, one call at a time.
+type Link interface {
+	// Send takes as much of head, body and tail, one after the other, as there is room for, and returns how many bytes
+	// that is. What is taken is copied.
+	Send(head, body, tail []byte) (int, error)
+
+	// Peek returns what has arrived and lies in one place, at least n bytes, n at most 64, or nil when fewer have
+	// arrived. The bytes are only to be read, until the next call on the link. The number of a byte in the stream and
+	// its address are equal modulo 64, if the link's memory is aligned. The error is io.EOF when the other side has
+	// ended and fewer than n bytes are left.
+	Peek(n int) ([]byte, error)
+
+	// Skip lets go of n bytes that Peek has shown.
+	Skip(n int)
+
+	// ReadInto moves what has arrived into dst and returns how many bytes that is. The error is io.EOF when the other
+	// side has ended and nothing is left.
+	ReadInto(dst []byte) (int, error)
+
+	// Close sends what Send has taken, in a bounded time, and ends both directions.
+	Close() error
+}
+
+// Dropper is a Link that can be closed without sending what Send has taken. A lane of a node that has aborted asks for
+// it: nobody wants those bytes, and to wait until they have arrived may take long.
+type Dropper interface {
+	// Drop is called in place of Close.
+	Drop() error
+}
+
+// Poster is a Link that hands memory to an engine, which reads and writes it between the calls. Send is given the whole
+// rest of a payload at a time, and says that bytes are taken when the engine no longer reads them.
+type Poster interface {
+	Link
+
+	// Retract takes back what Send and ReadInto have handed over, of an Exchange that has failed. It returns when the
+	// engine neither reads nor writes that memory any more.
+	Retract()
+}
+
+// Poller is a Parker of links on which nothing moves unless it is asked to.
+type Poller interface {
+	Parker
+
+	// Poll starts what the links of the lane have been given, and looks for progress on them, for the time given or
+	// until there is some, or Wake is called. It reports whether there is some.
+	Poll(limit time.Duration) bool
+}
+
+// Parker lets a lane wait. Only the lane calls Park and Watch, one call at a time.
+type Parker interface {
+	// Watch has Park return when something can be done on the link that could not be done before.
+	Watch(l Link) error
+
+	// Park waits for a link that is watched, for Wake, or for the time given, if that is not negative. It may return
+	// for no reason. A Wake since the last Park counts.
+	Park(limit time.Duration)
+
+	// Wake ends a Park, this one or the next. Any goroutine may call it, at any time.
+	Wake()
+
+	// Close gives back what the Parker has. The lane calls it last, when no more Wake can come.
+	Close() error
+}

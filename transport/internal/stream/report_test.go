@@ -1,0 +1,33 @@
+package stream
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"gogcl.dev/transport"
+)
+
+// TestReports: after an abort each replica has the reports of the others, no more of each than a control message holds.
+func TestReports(t *testing.T) {
+	eps := openRings(t, 2, 4096, false)
+	texts := [2][]byte{bytes.Repeat([]byte("long"), transport.MaxReport), []byte("short")}
+	for i, e := range eps {
+		e.(*Lane).ReportBy(func() []byte { return texts[i] })
+	}
+	eps[0].Abort(errors.New("no more"))
+	for i, e := range eps {
+		want := texts[1-i][:min(len(texts[1-i]), transport.MaxReport)]
+		var got []byte
+		for until := time.Now().Add(10 * time.Second); got == nil && time.Now().Before(until); {
+			got = e.(*Lane).Reports()[1-i]
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("replica %d has a report of %d bytes, want %d", i, len(got), len(want))
+		}
+	}
+	for _, e := range eps {
+		e.Close()
+	}
+}

@@ -1,0 +1,167 @@
+package stream
+
+import (
+	"runtime"
+	"time"
+
+	"gogcl.dev/transport"
+)
+
+const (
+	// asideLooks is after how many looks in vain messages are put aside whose turn has not come.
+	asideLooks = 32
+
+	// noticeAfter is how long a lane is parked before it tells those for whom it waits, so that a peer that disagrees
+	// finds out.
+	noticeAfter = 5 * time.Millisecond
+
+	// wordLimit is how long a lane waits for a word why a link has ended: the replica has left, or is dead.
+	wordLimit = 2 * time.Second
+
+	// A look that took longer than slowLook is one in which the waiter had no processor. For crowdedTime a lane then
+	// looks for crowdedSpin at most before it parks.
+	slowLook    = 500 * time.Microsecond
+	crowdedTime = 10 * time.Millisecond
+	crowdedSpin = 20 * time.Microsecond
+
+	// pollTime is how long a Poller looks for progress before the lane looks at the context, at aborts, and at what
+	// others have told. It is less than the 20 us after which the runtime takes the processor of a thread that is in C,
+	// to give it to others. With one processor that is five switches of threads each time.
+	pollTime = 10 * time.Microsecond
+
+	// yieldLooks is how often a lane that waits gives its processor to other threads, in looks: that is a call of the
+	// system that takes as long as a look, and has the scheduler move threads about. While the processors are crowded
+	// it does so after each look.
+	yieldLooks = 32
+	yieldPolls = 2 // the same for a Poller, whose looks take longer and which sees to crowded processors itself
+)
+
+// goschedLooks is how often a lane that waits lets other goroutines run, in looks, where there are several processors:
+// each time wakes an idle one, which costs a futex call. With one processor the lane does it at each look, or nobody
+// would read control messages.
+const goschedLooks = 256
+
+// shareCalls is after how many calls a lane with a Poller lets other goroutines run where there is one processor,
+// although it need not wait. A goroutine that has run for 10 ms is made to, and then the runtime looks at it every 20
+// us for some time.
+const shareCalls = 64
+
+// shares reports whether a call that ends is to let other goroutines run.
+func (l *Lane) shares() bool {
+	if l.poller == nil || l.goschedEvery > 1 {
+		return false
+	}
+	l.ended++
+	return l.ended%shareCalls == 0
+}
+
+// yield gives the processor to other goroutines and threads, now and then while the lane waits for a Poller.
+func (l *Lane) yield() {
+	if l.pause.looks%l.goschedEvery == 0 {
+		runtime.Gosched()
+	}
+	if l.pause.looks%yieldPolls == 0 {
+		yieldProcessor()
+	}
+}
+
+// pause is a wait of an Exchange for progress.
+type pause struct {
+	looks   int // in vain
+	began   time.Time
+	last    time.Time // of the last look
+	parks   int       // in this Exchange
+	noticed bool      // the others have been told, in this Exchange
+
+	probe    time.Time     // when the next probe is due, once the others have been told
+	interval time.Duration // until the one after
+}
+
+// wait lets time pass between two looks for progress.
+func (l *Lane) wait() error {
+	w := &l.pause
+	now := time.Now()
+	w.looks++
+	if w.looks == 1 {
+		w.began = now
+	} else if now.Sub(w.last) > slowLook {
+		l.crowded = now.Add(crowdedTime)
+	}
+	w.last = now
+	aside := asideLooks
+	if l.poller != nil { // each look has taken its time
+		aside = 1
+	}
+	if w.looks == aside && l.divert() {
+		return nil
+	}
+	spin, crowded := l.node.Spin, now.Before(l.crowded)
+	if crowded {
+		spin = min(spin, crowdedSpin)
+	}
+	if now.Sub(w.began) < spin {
+		if l.poller != nil {
+			l.yield()
+			return nil
+		}
+		if w.looks%l.goschedEvery == 0 {
+			runtime.Gosched()
+		}
+		if crowded || l.node.Crowded || w.looks%yieldLooks == 0 {
+			yieldProcessor()
+		}
+		return nil
+	}
+	if l.divert() {
+		return nil
+	}
+	if err := l.survey(); err != nil {
+		return err
+	}
+	l.park(now)
+	return nil
+}
+
+// park waits until there may be something to do.
+func (l *Lane) park(now time.Time) {
+	w := &l.pause
+	limit := time.Duration(-1)
+	switch {
+	case w.noticed:
+		if limit = w.probe.Sub(now); limit <= 0 {
+			l.beginChase()
+			w.interval = min(4*w.interval, maxProbeAgain)
+			w.probe, limit = now.Add(w.interval), w.interval
+		}
+	case w.parks > 0 && now.Sub(w.began) >= noticeAfter:
+		w.noticed = true
+		message := transport.AppendCall(appendLane(l.room[:0], waits, l.number), l.call)
+		for _, r := range l.active {
+			if p := &l.peers[r]; p.recvs > 0 || p.turn < len(p.sends) {
+				l.node.Host.Tell(r, message)
+			}
+		}
+		w.interval = firstProbe
+		w.probe, limit = now.Add(w.interval), w.interval
+	default:
+		limit = noticeAfter
+	}
+	for _, r := range l.active {
+		if p := &l.peers[r]; p.mute.err != nil || p.deaf.err != nil {
+			limit = wordLimit / 8
+		}
+	}
+	w.parks++
+	l.watch()
+	l.sleep(limit)
+	w.last = time.Now()
+}
+
+// sleep parks, unless something has been told since l.heardOf.
+func (l *Lane) sleep(limit time.Duration) {
+	l.parked.Store(true)
+	if l.events.Load() == l.heardOf {
+		l.parker.Park(limit)
+	}
+	l.parked.Store(false)
+}

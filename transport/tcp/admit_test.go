@@ -1,0 +1,168 @@
+package tcp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"gogcl.dev/internal/freeport"
+	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/handshake"
+)
+
+// quietMesh is replica rank of a job, which is connected with nobody.
+func quietMesh(rank, size int) *mesh {
+	m := &mesh{config: Config{Rank: rank, Size: size}, listener: &Listener{}, controls: make([]*control, size)}
+	for r := range m.controls {
+		m.controls[r] = newControl(m, r)
+	}
+	return m
+}
+
+// TestAdmit: what a replica says to connections that have the secret, one after the other.
+func TestAdmit(t *testing.T) {
+	m := quietMesh(2, 4)
+	for _, test := range []struct {
+		hello handshake.Hello
+		want  string // "" for one that is taken
+	}{
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Data}, "no control connection yet"},
+		{handshake.Hello{Rank: 0, Peer: 1, Role: handshake.Control}, "wanted replica 1 and reached replica 2"},
+		{handshake.Hello{Rank: 0, Peer: 3, Role: handshake.Control}, "wanted replica 3 and reached replica 2"},
+		{handshake.Hello{Rank: 3, Peer: 2, Role: handshake.Control}, "the lower number dials"},
+		{handshake.Hello{Rank: 2, Peer: 2, Role: handshake.Control}, "the lower number dials"},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Rendezvous}, "this replica is past that"},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control}, ""},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control}, "replica 0 is here already"},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Data}, ""},
+		{handshake.Hello{Rank: 1, Peer: 2, Role: handshake.Data}, "no control connection yet"},
+	} {
+		err := m.admit(nil, test.hello)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want %q", test.hello, err, test.want)
+		}
+	}
+}
+
+// TestPlaceIsGivenBack: a control connection that ends after it was admitted leaves its place to the next. One that was
+// refused leaves that of another where it is.
+func TestPlaceIsGivenBack(t *testing.T) {
+	conn, other := net.Pipe()
+	defer conn.Close()
+	defer other.Close()
+	hello := handshake.Hello{Rank: 0, Peer: 1, Role: handshake.Control}
+	for _, test := range []struct {
+		why  error
+		kept bool
+	}{
+		{&handshake.ClosedError{Stage: "the verdict", Err: io.ErrUnexpectedEOF}, false},
+		{&handshake.TimeoutError{Stage: "the verdict"}, false},
+		{&handshake.RefusedError{Reason: "replica 0 is here already"}, true},
+	} {
+		m := quietMesh(1, 2)
+		if err := m.admit(conn, hello); err != nil {
+			t.Fatal(err)
+		}
+		m.refused(conn, hello, test.why)
+		if kept := m.controls[0].isReserved(); kept != test.kept {
+			t.Errorf("after %v the place is kept: %v", test.why, kept)
+		}
+	}
+}
+
+// TestQueueIsBounded: what waits for a replica that does not read has a bound, beyond which the replica is lost.
+func TestQueueIsBounded(t *testing.T) {
+	c := newControl(quietMesh(0, 2), 1)
+	message := make([]byte, 1000)
+	for range 2 * maxQueue / len(message) {
+		c.tell(message)
+	}
+	if len(c.queue) > maxQueue+2*len(message) {
+		t.Errorf("%d bytes wait", len(c.queue))
+	}
+	if err := c.why(io.EOF, 0); err == nil || !strings.Contains(err.Error(), "has not read what it was told") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestKeyOfJob: who knows a job's secret and has not met its replicas does not connect with them.
+func TestKeyOfJob(t *testing.T) {
+	leaktest.Check(t)
+	where, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var addresses [2]string
+	for r := range addresses {
+		if addresses[r], err = freeport.Address(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret := []byte("a secret")
+	eps, errs := make([]transport.Endpoint, 2), make(chan error)
+	for rank := range eps {
+		go func() {
+			var err error
+			_, port, _ := net.SplitHostPort(addresses[rank])
+			n, _ := net.LookupPort("tcp", port)
+			c := Config{Rank: rank, Size: 2, Network: TCP, Job: "job", Secret: secret, Address: "127.0.0.1",
+				Ports: [2]int{n, n}}
+			eps[rank], err = Join(t.Context(), c, Meeting{Where: where})
+			errs <- err
+		}()
+	}
+	for range eps {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, err := net.Dial("tcp", addresses[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	err = handshake.Dial(conn, secret, handshake.Hello{Job: "job", Rank: 0, Peer: 1, Role: handshake.Data, Lane: 7})
+	if !errors.As(err, new(*handshake.SecretError)) {
+		t.Errorf("got %v, want a SecretError", err)
+	}
+	for _, e := range eps {
+		go func() { errs <- e.Close() }()
+	}
+	for range eps {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAgree: what replicas must have alike to form a job, or must be able to reach.
+func TestAgree(t *testing.T) {
+	on := func(host, address string) card { return card{Address: Address{Host: host, TCP: address + ":6000"}} }
+	loop, far := "127.0.0.1", "192.0.2.1"
+	tls, failed := on("a", loop), on("a", loop)
+	tls.TLS, failed.Error = true, "no port is free"
+	for _, test := range []struct {
+		network  Network
+		cards    []card
+		insecure bool
+		want     string // "" for a job
+	}{
+		{Auto, []card{on("a", loop), on("a", loop)}, true, ""},
+		{Auto, []card{on("a", far), on("b", far)}, false, ""},
+		{Unix, []card{on("a", far), on("b", far)}, false, "replica 1 is on another host than replica 0"},
+		{Auto, []card{on("a", far), on("a", far), on("b", far)}, true, "the job has no secret"},
+		{Auto, []card{on("a", far), on("b", loop)}, false, "replica 1 is on another host than replica 0 and has no"},
+		{Auto, []card{on("a", loop), on("b", far)}, false, "replica 0 is on another host than replica 1 and has no"},
+		{Auto, []card{on("a", loop), tls}, false, "replica 1 has a TLS configuration, and replica 0 none"},
+		{Auto, []card{tls, on("a", loop)}, false, "replica 0 has a TLS configuration, and replica 1 none"},
+		{Auto, []card{on("a", loop), failed}, false, "replica 1 cannot take part: no port is free"},
+	} {
+		err := agree(Config{Network: test.network}, test.cards, !test.insecure, nil)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %q", test.cards, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package tcp
+
+import (
+	"cmp"
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"gogcl.dev/transport/internal/handshake"
+)
+
+// Network is what connections between replicas go over.
+type Network string
+
+// The networks.
+const (
+	Auto Network = "auto" // unix sockets between processes of one host, on Linux; else TCP
+	TCP  Network = "tcp"
+	Unix Network = "unix" // for jobs on one host; Linux only
+)
+
+// Checksum says which payloads carry a checksum, CRC32C. Headers always do.
+type Checksum uint8
+
+// The values of Checksum.
+const (
+	ChecksumAuto Checksum = iota // between hosts
+	ChecksumOn
+	ChecksumOff
+)
+
+// DefaultSilence is Config.Silence where that is 0.
+const DefaultSilence = 10 * time.Second
+
+// Config says how a replica is connected. All replicas of a job have the same, but for Rank.
+type Config struct {
+	Rank, Size int
+	Network    Network // "": Auto
+
+	// Job tells jobs apart. Secret is what a connection must know before anything else of it is read. Without Secret
+	// and TLS both ends of a connection are to be of one user and on one host, which only Linux tells.
+	Job    string
+	Secret []byte
+
+	// Silence is after how long a replica that says nothing counts as lost. 0 is DefaultSilence; less than 0 is never.
+	Silence time.Duration
+
+	Checksum Checksum
+
+	// TLS encrypts all connections, over TCP and over unix sockets, by TLS 1.3. It has a certificate for servers and
+	// clients, and in RootCAs or ClientCAs the authorities for those of the others: each side verifies the other one.
+	// What it leaves open is set; what would let strangers in is an error. Without ServerName, names in certificates
+	// are not compared. Nil: no encryption.
+	TLS *tls.Config
+
+	// Address is where other hosts reach this replica: a host or an IP address to listen on, without a port. "" is
+	// loopback. Ports are the first and the last port to try; zero is any.
+	Address string
+	Ports   [2]int
+
+	// Crowded says that there are more replicas on this host than processors: waiting replicas then give theirs to
+	// other threads after each look.
+	Crowded bool
+
+	anyUser bool // Meeting.Insecure
+	parks   bool // for tests: waiting replicas park at once
+}
+
+// ownUser is whether nothing but the user tells the replicas of a job from others.
+func (c *Config) ownUser() bool { return len(c.Secret) == 0 && c.TLS == nil && !c.anyUser }
+
+// channel is that of the job's connections, nil without TLS.
+func (c *Config) channel() (*handshake.Channel, error) {
+	if c.TLS == nil {
+		return nil, nil
+	}
+	channel, err := handshake.NewChannel(c.TLS)
+	if err != nil {
+		return nil, fmt.Errorf("tcp: %w", err)
+	}
+	return channel, nil
+}
+
+// check returns what is wrong with a Config.
+func (c *Config) check() error {
+	switch {
+	case c.Size < 1 || c.Size > maxReplicas:
+		return fmt.Errorf("tcp: %d replicas, want 1 to %d", c.Size, maxReplicas)
+	case c.Rank < 0 || c.Rank >= c.Size:
+		return fmt.Errorf("tcp: replica %d of %d, want 0 to %d", c.Rank, c.Size, c.Size-1)
+	case c.Network != "" && c.Network != Auto && c.Network != TCP && c.Network != Unix:
+		return fmt.Errorf("tcp: network %q, want %q, %q or %q", c.Network, Auto, TCP, Unix)
+	case c.Checksum > ChecksumOff:
+		return fmt.Errorf("tcp: unknown Checksum %d", c.Checksum)
+	case c.Ports[0] < 0 || c.Ports[1] > 65535 || c.Ports[0] > c.Ports[1]:
+		return fmt.Errorf("tcp: ports %d to %d, want two of 1 to 65535, the lower one first, or 0 and 0 for any",
+			c.Ports[0], c.Ports[1])
+	}
+	_, err := c.channel()
+	return err
+}
+
+// silence is the time after which a replica counts as lost, or 0 for never.
+func (c *Config) silence() time.Duration { return max(cmp.Or(c.Silence, DefaultSilence), 0) }
+
+// maxReplicas bounds what a replica keeps for the others: two connections to each, or more with lanes.
+const maxReplicas = 1 << 12

@@ -1,0 +1,278 @@
+package tcp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/hosts"
+	"gogcl.dev/transport/internal/rendezvous"
+	"gogcl.dev/transport/internal/user"
+)
+
+// Meeting is how the replicas of a job find each other.
+type Meeting struct {
+	// Where is "host:port", at replica 0, which listens there; "unix:@NAME", if all are on one host; or "dir:PATH", a
+	// directory that all hosts share. A job of one replica needs none.
+	Where string
+
+	// Interface picks the addresses of this host that others may use. Nil: the address that reached the rendezvous, or
+	// in a directory the first one of the host that is not loopback.
+	Interface func(name string, address netip.Addr) bool
+
+	// Insecure lets a job run over a network without a secret and without TLS.
+	Insecure bool
+
+	// Blob is what the caller has to tell the other replicas, and Agree looks at what all have told, by rank. Its error
+	// ends the joining; since all replicas see the same blobs, it is to be the same on all. Agree may be nil.
+	Blob  []byte
+	Agree func(blobs [][]byte) error
+}
+
+// MaxBlob is the greatest length of Meeting.Blob.
+const MaxBlob = 32 << 10
+
+// card is what a replica tells the others.
+type card struct {
+	Address Address
+	Key     []byte `json:",omitempty"` // replica 0's: see Join
+	TLS     bool   `json:",omitempty"` // it has a TLS configuration
+	CPUs    []int  `json:",omitempty"` // that the process may run on, if known
+	Error   string `json:",omitempty"` // why the replica cannot take part
+	Blob    []byte
+}
+
+// keySize is the length of a job's key.
+const keySize = 32
+
+// Join meets the other replicas of a job, agrees with them, and connects. All replicas of the job call it, with the
+// same Config but for Rank and what is a host's own. ctx bounds how long the others are waited for. An error is one on
+// all who have come, and says which replica is the reason.
+//
+// Off this host it needs a secret or TLS, or Meeting.Insecure. A rendezvous on a unix socket or a loopback address is
+// on this host. With neither secret nor TLS all replicas are processes of one user.
+//
+// The connections between replicas shake hands with Config.Secret and a key behind it. Replica 0 has drawn the key for
+// this job and put it on its card, so a process that has not met does not connect. It may be one of an earlier job with
+// the same secret, or where there is no secret one of another user, since the rendezvous gives the cards to this user's
+// processes only. The key protects against nobody who can read the rendezvous on its way: there the secret, which does
+// not travel, or TLS does.
+func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	secure := len(c.Secret) > 0 || c.TLS != nil || m.Insecure
+	local := isLocal(m.Where)
+	switch {
+	case len(m.Blob) > MaxBlob:
+		return nil, fmt.Errorf("tcp: a blob of %d bytes, want at most %d", len(m.Blob), MaxBlob)
+	case c.Size == 1:
+		return (&Listener{config: c, address: Address{Host: HostName()}}).Connect(ctx, []Address{{Host: HostName()}})
+	case !secure && !local && !strings.HasPrefix(m.Where, "dir:"):
+		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and the job has no secret: %s",
+			m.Where, secureWays)
+	case !secure && local && !strings.HasPrefix(m.Where, "unix:") && !user.TellsTCP:
+		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached by all users of this host, and the job has no "+
+			"secret: %s", m.Where, secureWays)
+	}
+	channel, err := c.channel()
+	if err != nil {
+		return nil, err
+	}
+	c.anyUser = m.Insecure
+	var l *Listener
+	blob := func(reached netip.Addr) []byte {
+		own := card{TLS: c.TLS != nil, CPUs: hosts.Processors(), Blob: m.Blob}
+		var err error
+		if c.Address == "" && secure && !local {
+			c.Address, err = m.address(reached)
+		}
+		if err == nil {
+			l, err = Listen(c)
+		}
+		switch {
+		case err != nil:
+			own.Error = err.Error()
+		default:
+			own.Address = l.Address()
+		}
+		if c.Rank == 0 {
+			own.Key = make([]byte, keySize)
+			rand.Read(own.Key)
+		}
+		b, err := json.Marshal(own)
+		if err != nil { // there is nothing in a card that cannot be marshalled
+			panic(err)
+		}
+		return b
+	}
+	met, err := rendezvous.Meet(ctx, rendezvous.Config{
+		Rank: c.Rank, Size: c.Size, Job: c.Job, Secret: c.Secret, Where: m.Where, Blob: blob,
+		Channel: channel, AnyUser: c.anyUser,
+	})
+	var cards []card
+	if err == nil {
+		cards, err = readCards(met.Blobs)
+	}
+	if err == nil && strings.HasPrefix(m.Where, "unix:") {
+		for r := range cards { // an abstract socket is of one network namespace, whatever name it has
+			cards[r].Address.Host = cards[0].Address.Host
+		}
+	}
+	if err == nil {
+		err = agree(c, cards, secure, m.Agree)
+	}
+	if err != nil {
+		if l != nil {
+			l.Close()
+		}
+		return nil, fmt.Errorf("tcp: replica %d of %d: %w", c.Rank, c.Size, err)
+	}
+	addresses, places := make([]Address, c.Size), make([]hosts.Place, c.Size)
+	for r := range cards {
+		addresses[r], places[r] = cards[r].Address, hosts.Place{Host: cards[r].Address.Host, CPUs: cards[r].CPUs}
+	}
+	l.config.Secret = slices.Concat(c.Secret, cards[0].Key)
+	l.config.Crowded = c.Crowded || hosts.Crowded(places, c.Rank)
+	return l.Connect(ctx, addresses)
+}
+
+// secureWays is how a job that is not on one host can start.
+const secureWays = "give all replicas the same GCL_SECRET or GCL_SECRET_FILE, or TLS, or say that it may be insecure"
+
+// isLocal reports whether a rendezvous is one of processes of one host.
+func isLocal(where string) bool {
+	if strings.HasPrefix(where, "unix:") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(where)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// isLoopback reports whether an address of TCP is one that no other host can reach.
+func isLoopback(address string) bool {
+	at, err := netip.ParseAddrPort(address)
+	return err == nil && at.Addr().IsLoopback()
+}
+
+// address is the address of this host that the others are told.
+func (m *Meeting) address(reached netip.Addr) (string, error) {
+	if m.Interface == nil && reached.IsValid() && !reached.IsUnspecified() {
+		return reached.String(), nil
+	}
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return "", err
+	}
+	var candidates []netip.Addr
+	for _, i := range interfaces {
+		addresses, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		for _, a := range addresses {
+			prefix, err := netip.ParsePrefix(a.String())
+			if err != nil {
+				continue
+			}
+			ip := prefix.Addr().Unmap()
+			switch {
+			case m.Interface != nil && m.Interface(i.Name, ip):
+			case m.Interface == nil && !ip.IsLoopback() && !ip.IsLinkLocalUnicast():
+			default:
+				continue
+			}
+			if ip.Is6() && ip.IsLinkLocalUnicast() {
+				ip = ip.WithZone(i.Name)
+			}
+			candidates = append(candidates, ip)
+		}
+	}
+	if len(candidates) == 0 && m.Interface == nil {
+		return "", nil // loopback, which is enough if all replicas are on this host
+	}
+	if len(candidates) == 0 {
+		return "", errors.New("no interface of this host fits: see JoinConfig.Interface and GCL_INTERFACE")
+	}
+	// An address of the kind that reached the rendezvous, else IPv4: then all choose alike.
+	for _, ip := range candidates {
+		if reached.IsValid() && ip.Is4() == reached.Unmap().Is4() {
+			return ip.String(), nil
+		}
+	}
+	for _, ip := range candidates {
+		if ip.Is4() {
+			return ip.String(), nil
+		}
+	}
+	return candidates[0].String(), nil
+}
+
+// readCards reads what all replicas have told.
+func readCards(blobs [][]byte) ([]card, error) {
+	cards := make([]card, len(blobs))
+	for r, b := range blobs {
+		if err := json.Unmarshal(b, &cards[r]); err != nil {
+			return nil, fmt.Errorf("replica %d tells something else than a card: %w", r, err)
+		}
+	}
+	if len(cards[0].Key) != keySize {
+		return nil, fmt.Errorf("replica 0 tells a key of %d bytes, want %d", len(cards[0].Key), keySize)
+	}
+	return cards, nil
+}
+
+// agree says why the replicas cannot form a job, the same on all.
+func agree(c Config, cards []card, secure bool, agree func([][]byte) error) error {
+	blobs := make([][]byte, len(cards))
+	for r := range cards {
+		blobs[r] = cards[r].Blob
+		if cards[r].Error != "" {
+			return fmt.Errorf("replica %d cannot take part: %s", r, cards[r].Error)
+		}
+	}
+	for r := range cards {
+		if cards[r].TLS != cards[0].TLS {
+			with, without := 0, r
+			if cards[r].TLS {
+				with, without = r, 0
+			}
+			return fmt.Errorf("replica %d has a TLS configuration, and replica %d none: give one to all, or to none",
+				with, without)
+		}
+	}
+	for r := range cards {
+		if cards[r].Address.Host == cards[0].Address.Host {
+			continue
+		}
+		switch {
+		case c.Network == Unix:
+			return fmt.Errorf("replica %d is on another host than replica 0 or in another container, "+
+				"which transport %q cannot reach: use %q", r, Unix, Auto)
+		case !secure:
+			return fmt.Errorf("replica %d is on another host than replica 0 or in another container, "+
+				"and the job has no secret: %s", r, secureWays)
+		case isLoopback(cards[r].Address.TCP):
+			return fmt.Errorf("replica %d is on another host than replica 0 and has no address but that of loopback: "+
+				"see JoinConfig.Interface and GCL_INTERFACE", r)
+		case isLoopback(cards[0].Address.TCP):
+			return fmt.Errorf("replica 0 is on another host than replica %d and has no address but that of loopback: "+
+				"see JoinConfig.Interface and GCL_INTERFACE", r)
+		}
+	}
+	if agree == nil {
+		return nil
+	}
+	return agree(blobs)
+}

@@ -1,0 +1,73 @@
+package tcp
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gogcl.dev/transport"
+)
+
+// A replica that has left listens no more. One that dials it for a lane then waits for its word, and does not call it
+// lost.
+func TestDialAfterLeaving(t *testing.T) {
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eps := make([]transport.Endpoint, 2)
+	listeners, addresses, err := listenAll(Config{Size: 2, Network: TCP, Job: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := slices.Clone(addresses)
+	var all sync.WaitGroup
+	for rank, l := range listeners {
+		all.Go(func() {
+			known := addresses
+			if rank == 0 {
+				known = mine
+			}
+			var err error
+			if eps[rank], err = l.Connect(t.Context(), known); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	mine[1].TCP = gone.Addr().String() // for lanes
+	failed := make(chan error)
+	go func() {
+		failed <- eps[0].Exchange(t.Context(), transport.Call{Group: 1, Seq: 1},
+			[]transport.Transfer{{Kind: transport.Send, Peer: 1, Buf: make([]byte, 8)}})
+	}()
+	conn, err := gone.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	gone.Close()
+	select {
+	case <-eps[0].Done():
+		t.Errorf("a replica that cannot be dialled is lost at once: %v", eps[0].Err())
+	case <-time.After(50 * time.Millisecond): // it has seen the end of the connection by now
+	}
+	cause := errors.New("had to leave")
+	eps[1].Abort(cause)
+	if err := eps[1].Close(); err != nil {
+		t.Error(err)
+	}
+	var aborted *transport.AbortError
+	if err := <-failed; !errors.As(err, &aborted) || aborted.Replica != 1 || aborted.Cause.Error() != cause.Error() {
+		t.Errorf("got %v, want that replica 1 has aborted: %v", err, cause)
+	}
+	if err := eps[0].Close(); err != nil {
+		t.Error(err)
+	}
+}

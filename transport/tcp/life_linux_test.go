@@ -1,0 +1,432 @@
+package tcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gogcl.dev/internal/leaktest"
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/handshake"
+)
+
+// roundCall is the k-th call of the tests below.
+func roundCall(k int) transport.Call { return transport.Call{Group: 1, Seq: uint64(k + 1)} }
+
+// ringRound passes size bytes on to the next replica and checks those of the one before.
+func ringRound(ctx context.Context, e transport.Endpoint, k, size int) error {
+	me, n := e.Rank(), e.Size()
+	to, from := (me+1)%n, (me+n-1)%n
+	made := func(r int) []byte {
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = byte(i*i + 31*r + 7*k)
+		}
+		return b
+	}
+	got := make([]byte, size)
+	err := e.Exchange(ctx, roundCall(k), []transport.Transfer{
+		{Kind: transport.Send, Peer: to, Buf: made(me)}, {Kind: transport.Recv, Peer: from, Buf: got}})
+	if err == nil && !bytes.Equal(got, made(from)) {
+		err = fmt.Errorf("replica %d, round %d: wrong bytes from replica %d", me, k, from)
+	}
+	return err
+}
+
+// TestCloseAfterSend has a replica close right after its last send, with bytes in its own receive buffer that it has
+// not read. Nothing is lost.
+func TestCloseAfterSend(t *testing.T) {
+	for _, network := range []Network{TCP, Unix} {
+		t.Run(string(network), func(t *testing.T) {
+			leaktest.Check(t)
+			eps := open(t, 2, Config{Network: network})
+			data := bytes.Repeat([]byte("0123456789abcde"), 5000)
+			ctx := context.Background()
+			// Replica 1 sends what replica 0 never reads: the buffer of the socket takes it.
+			if err := eps[1].Exchange(ctx, transport.Call{}, []transport.Transfer{
+				{Kind: transport.Send, Peer: 0, Buf: make([]byte, 1000)}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := eps[0].Exchange(ctx, transport.Call{}, []transport.Transfer{
+				{Kind: transport.Send, Peer: 1, Buf: data}}); err != nil {
+				t.Fatal(err)
+			}
+			eps[0].Close()
+			got := make([]byte, len(data))
+			if err := eps[1].Exchange(ctx, transport.Call{}, []transport.Transfer{
+				{Kind: transport.Recv, Peer: 0, Buf: got}}); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, data) {
+				t.Error("wrong bytes")
+			}
+			eps[1].Close()
+		})
+	}
+}
+
+// TestLateReplica has a replica come so late that the others would count as silent, did they say nothing meanwhile.
+func TestLateReplica(t *testing.T) {
+	leaktest.Check(t)
+	const n = 3
+	c := Config{Size: n, Silence: 500 * time.Millisecond}
+	listeners, addresses, err := listenAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i, l := range listeners {
+		all.Go(func() {
+			if i == 0 { // the others wait for it to dial
+				time.Sleep(3 * c.Silence)
+			}
+			e, err := l.Connect(context.Background(), addresses)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := ringRound(context.Background(), e, 0, 100); err != nil {
+				t.Error(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestSlowReader has a replica read nothing for longer than Silence while more is on its way than the sockets take. It
+// is not silent.
+func TestSlowReader(t *testing.T) {
+	for _, network := range []Network{TCP, Unix} {
+		t.Run(string(network), func(t *testing.T) {
+			leaktest.Check(t)
+			const silence, length = 500 * time.Millisecond, 64 << 20
+			eps := open(t, 2, Config{Network: network, Silence: silence})
+			exchange := func(kind transport.Kind, from int) error {
+				return eps[from].Exchange(t.Context(), transport.Call{Group: 1, Seq: 1},
+					[]transport.Transfer{{Kind: kind, Peer: 1 - from, Buf: make([]byte, length)}})
+			}
+			sent := make(chan error, 1)
+			go func() { sent <- exchange(transport.Send, 0) }()
+			time.Sleep(4 * silence)
+			if err := exchange(transport.Recv, 1); err != nil {
+				t.Error(err)
+			}
+			if err := <-sent; err != nil {
+				t.Error(err)
+			}
+			for _, e := range eps {
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestMeetFails has replica 2 never come. The others say so, and one that fails early is not waited for.
+func TestMeetFails(t *testing.T) {
+	leaktest.Check(t)
+	c := Config{Size: 3}
+	listeners, addresses, err := listenAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listeners[0].Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	long, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	var all sync.WaitGroup
+	for i, ctx := range map[int]context.Context{1: ctx, 2: long} {
+		all.Go(func() {
+			_, err := listeners[i].Connect(ctx, addresses)
+			t.Logf("replica %d: %v", i, err)
+			if err == nil || !strings.Contains(err.Error(), "replicas [0] have not come") {
+				t.Errorf("replica %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	if long.Err() != nil {
+		t.Error("replica 2 has waited in vain")
+	}
+}
+
+// connected connects c.Size replicas and returns their listeners too.
+func connected(t testing.TB, c Config) ([]*Listener, []transport.Endpoint) {
+	t.Helper()
+	listeners, addresses, err := listenAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := connectAll(listeners, addresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listeners, ends
+}
+
+// TestSecondProcess has another process come with a rank that is taken, and the secret. It is refused, and the job goes
+// on.
+func TestSecondProcess(t *testing.T) {
+	leaktest.Check(t)
+	const n = 3
+	secret := []byte("0123456789abcdef")
+	c := Config{Size: n, Secret: secret, Network: TCP}
+	listeners, eps := connected(t, c)
+	addresses := make([]Address, n)
+	for i, l := range listeners {
+		addresses[i] = l.Address()
+	}
+	var all sync.WaitGroup
+	for rank := range n {
+		c.Rank = rank
+		l, err := Listen(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, err = l.Connect(ctx, addresses)
+		cancel()
+		t.Logf("another replica %d: %v", rank, err)
+		want := fmt.Sprintf("replica %d is here already: another process has its rank", rank)
+		if rank == n-1 { // it dials nobody
+			want = "replicas [0 1] have not come"
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("another replica %d: %v, want %q", rank, err, want)
+		}
+		for _, e := range eps {
+			all.Go(func() {
+				if err := ringRound(context.Background(), e, rank, 1000); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	for _, e := range eps {
+		all.Go(func() { e.Close() })
+	}
+	all.Wait()
+}
+
+// TestCloseWhileDialling has a lane's link be dialled to a process that accepts and says nothing. The Exchange ends
+// with its context, and Close does not wait for the handshake.
+func TestCloseWhileDialling(t *testing.T) {
+	leaktest.Check(t)
+	c := Config{Size: 2, Network: TCP}
+	listeners, eps := connected(t, c)
+	listeners[1].Close()
+	silent, err := net.Listen("tcp", listeners[1].Address().TCP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := ringRound(ctx, eps[0], 0, 10); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	eps[0].Close()
+	if took := time.Since(began); took > handshake.Limit*3/4 {
+		t.Errorf("Exchange and Close took %v", took)
+	}
+	eps[1].Close()
+}
+
+func init() { child = runReplica }
+
+// replicaConfig is what a process of TestLostProcess is told.
+type replicaConfig struct {
+	Rank, Size int
+	Network    Network
+	Silence    time.Duration
+}
+
+// runReplica is a process of TestLostProcess: it reads a replicaConfig, says its address, reads those of all, and
+// carries out rounds until one fails.
+func runReplica() {
+	var c replicaConfig
+	in := bufio.NewReader(os.Stdin)
+	line, _ := in.ReadBytes('\n')
+	if err := json.Unmarshal(line, &c); err != nil {
+		panic(err)
+	}
+	l, err := Listen(Config{Rank: c.Rank, Size: c.Size, Network: c.Network, Silence: c.Silence, Crowded: true})
+	if err != nil {
+		panic(err)
+	}
+	json.NewEncoder(os.Stdout).Encode(l.Address())
+	var addresses []Address
+	line, _ = in.ReadBytes('\n')
+	if err := json.Unmarshal(line, &addresses); err != nil {
+		panic(err)
+	}
+	e, err := l.Connect(context.Background(), addresses)
+	if err != nil {
+		panic(err)
+	}
+	for k := 0; ; k++ {
+		if err := ringRound(context.Background(), e, k, 100000); err != nil {
+			var lost *transport.LostError
+			replica := -1
+			if errors.As(err, &lost) {
+				replica = lost.Replica
+			}
+			e.Close()
+			fmt.Printf("%d %v\n", replica, err)
+			return
+		}
+		if k == 100 {
+			fmt.Println("running")
+		}
+	}
+}
+
+// TestLostProcess kills one of three processes in the middle of their rounds, or stops it. The others name it.
+func TestLostProcess(t *testing.T) {
+	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		for _, network := range []Network{TCP, Unix} {
+			for victim := range 3 {
+				t.Run(fmt.Sprintf("%v/%v/victim=%d", how, network, victim), func(t *testing.T) {
+					t.Parallel()
+					testLostProcess(t, how, network, victim)
+				})
+			}
+		}
+	}
+}
+
+func testLostProcess(t *testing.T, how syscall.Signal, network Network, victim int) {
+	const n = 3
+	silence := 2 * time.Second
+	var children [n]*exec.Cmd
+	var ins [n]io.Writer
+	var outs [n]*bufio.Reader
+	addresses := make([]Address, n)
+	for i := range n {
+		children[i] = exec.Command(os.Args[0])
+		children[i].Env = append(os.Environ(), childEnv+"=1")
+		children[i].Stderr = os.Stderr
+		in, err := children[i].StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := children[i].StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ins[i], outs[i] = in, bufio.NewReader(out)
+		if err := children[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer children[i].Wait()
+		defer children[i].Process.Kill()
+		json.NewEncoder(in).Encode(replicaConfig{i, n, network, silence})
+		line, _ := outs[i].ReadBytes('\n')
+		if err := json.Unmarshal(line, &addresses[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		json.NewEncoder(ins[i]).Encode(addresses)
+	}
+	for i := range n {
+		if line, err := outs[i].ReadString('\n'); line != "running\n" {
+			t.Fatalf("replica %d: %q, %v", i, line, err)
+		}
+	}
+	began := time.Now()
+	if err := children[victim].Process.Signal(how); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if i == victim {
+			continue
+		}
+		line, err := outs[i].ReadString('\n')
+		took := time.Since(began)
+		t.Logf("replica %d, after %v: %s", i, took.Round(time.Millisecond), line)
+		if err != nil || !strings.HasPrefix(line, fmt.Sprint(victim, " ")) {
+			t.Errorf("replica %d: %q, %v", i, line, err)
+		}
+		if bound := silence + 5*time.Second; took > bound {
+			t.Errorf("replica %d: after %v, want %v at most", i, took, bound)
+		}
+	}
+}
+
+// TestWakeUps has replicas that park at once pass messages on, short ones and some that fill the buffers of a socket:
+// one lost wake-up, and it hangs.
+func TestWakeUps(t *testing.T) {
+	for _, network := range []Network{TCP, Unix} {
+		t.Run(string(network), func(t *testing.T) {
+			leaktest.Check(t)
+			eps := open(t, 3, Config{Network: network, parks: true, Checksum: ChecksumOn})
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			times := 3000
+			if testing.Short() {
+				times = 500
+			}
+			var all sync.WaitGroup
+			for _, e := range eps {
+				all.Go(func() {
+					me := e.Rank()
+					for k := range times {
+						size := 8 + k%200
+						if k%100 == 0 {
+							size = 3 << 20
+						}
+						buf := make([]byte, size)
+						recv := []transport.Transfer{{Kind: transport.Recv, Peer: (me + 2) % 3, Buf: buf}}
+						send := []transport.Transfer{{Kind: transport.Send, Peer: (me + 1) % 3, Buf: buf}}
+						first, second := recv, send
+						if me == 0 { // one after the other, and all at a time
+							first, second = send, recv
+							for i := range buf {
+								buf[i] = byte(k + i)
+							}
+						}
+						call := roundCall(2 * k)
+						err := errors.Join(e.Exchange(ctx, call, first), e.Exchange(ctx, call, second))
+						for i := range buf {
+							if err == nil && buf[i] != byte(k+i) {
+								err = fmt.Errorf("byte %d is wrong", i)
+							}
+						}
+						if err == nil {
+							err = ringRound(ctx, e, 2*k+1, size)
+						}
+						if err != nil {
+							t.Errorf("replica %d, turn %d: %v", me, k, err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			for _, e := range eps {
+				all.Go(func() { e.Close() })
+			}
+			all.Wait()
+		})
+	}
+}

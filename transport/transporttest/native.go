@@ -1,0 +1,401 @@
+package transporttest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"gogcl.dev/transport"
+)
+
+// native holds endpoints that offer transport.Native to its promises.
+func (s *suite) native(t *testing.T) {
+	offered := true
+	t.Run("Offered", func(t *testing.T) {
+		eps := s.connect(t, s.number(2))
+		for _, e := range eps {
+			_, offered = e.(transport.Native)
+		}
+		s.agree(t, s.number(2), eps, fmt.Sprint(offered))
+	})
+	if !offered {
+		if s.only {
+			t.Fatal("the endpoints do not offer transport.Native")
+		}
+		t.Skip("the endpoints do not offer transport.Native")
+	}
+	t.Run("Results", s.nativeResults)
+	t.Run("Operators", s.nativeOperators)
+	t.Run("Groups", s.nativeGroups)
+	t.Run("Rounds", s.nativeRounds)
+	t.Run("Lanes", s.nativeLanes)
+	t.Run("BadArguments", s.nativeBadArguments)
+	t.Run("Busy", s.nativeBusy)
+	t.Run("Mismatch", s.nativeMismatch)
+	t.Run("Elsewhere", s.nativeElsewhere)
+	t.Run("Cancel", s.nativeCancel)
+	t.Run("Abort", s.nativeAbort)
+	t.Run("Close", s.nativeClose)
+	t.Run("Closed", s.nativeClosed)
+	t.Run("LateMember", s.nativeLateMember)
+	t.Run("NoAlloc", s.nativeNoAlloc)
+}
+
+// everyone is all replicas, in their order.
+func everyone(n int) []int {
+	members := make([]int, n)
+	for i := range members {
+		members[i] = i
+	}
+	return members
+}
+
+// nativeKinds are all kinds, each with an operator and an element type that go with it.
+func nativeKinds(size int) []transport.NativeCollective {
+	var out []transport.NativeCollective
+	for k := transport.NativeKind(0); k.Valid(); k++ {
+		c := transport.NativeCollective{Kind: k, Size: size}
+		if k.Reduces() {
+			c.Operator, c.Element = transport.NativeSum, transport.NativeFloat32
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// rooted is a collective with each root that it may have.
+func rooted(c transport.NativeCollective) []transport.NativeCollective {
+	if !c.Kind.Rooted() {
+		return []transport.NativeCollective{c}
+	}
+	var out []transport.NativeCollective
+	for c.Root = range c.Size {
+		out = append(out, c)
+	}
+	return out
+}
+
+// nativeUnit is what Bytes is a multiple of.
+func nativeUnit(c transport.NativeCollective) int {
+	if dst, src := c.Parts(); dst || src {
+		return c.Size * c.Element.Size()
+	}
+	return c.Element.Size()
+}
+
+// ofBytes is a collective of a length, rounded down.
+func ofBytes(c transport.NativeCollective, bytes int) transport.NativeCollective {
+	c.Bytes = bytes / nativeUnit(c) * nativeUnit(c)
+	return c
+}
+
+// nativeLengths are those of a collective around the bounds that engines have: nothing, one element for each member, an
+// odd number, both sides of 2 KiB and of 8 KiB, 32 KiB and a bit, 1 MiB.
+func nativeLengths(c transport.NativeCollective) []int {
+	unit := nativeUnit(c)
+	return []int{0, unit, 7 * unit, 2048 / unit * unit, (2048/unit + 1) * unit,
+		8192 / unit * unit, (8192/unit + 1) * unit, (32768/unit + 3) * unit,
+		(1 << 20) / unit * unit}
+}
+
+// offersNative is the endpoint, which offers it.
+func offersNative(e transport.Endpoint) transport.Native { return e.(transport.Native) }
+
+func (s *suite) nativeResults(t *testing.T) {
+	s.replicas(t, []int{1, 2, 3, 5}, func(t *testing.T, n int) {
+		all(t, s.connect(t, n), func(e transport.Endpoint) error {
+			seq := 0
+			for _, k := range nativeKinds(n) {
+				for _, c := range rooted(k) {
+					for i, bytes := range nativeLengths(c) {
+						if c.Bytes = bytes; underRace && bytes > 1<<17 {
+							continue
+						}
+						for a := range aliasings {
+							if c.Bytes > 1<<19 && c.Kind.Rooted() && (c.Root != n-1 || a == evenRanks) {
+								continue // a long call takes time
+							}
+							seq++
+							if err := collective(offersNative(e), call(seq, 0), everyone(n), c, a, i); err != nil {
+								return err
+							}
+						}
+					}
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// nativeOperators tries every operator on every element type that it takes.
+func (s *suite) nativeOperators(t *testing.T) {
+	s.replicas(t, []int{2, 3, 5}, func(t *testing.T, n int) {
+		all(t, s.connect(t, n), func(e transport.Endpoint) error {
+			seq := 0
+			for _, c := range nativeKinds(n) {
+				if !c.Kind.Reduces() {
+					continue
+				}
+				for c.Element = transport.NativeBool; c.Element.Size() > 0; c.Element++ {
+					first, last := transport.NativeSum, transport.NativeMax
+					if c.Element == transport.NativeBool {
+						first, last = transport.NativeAnd, transport.NativeOr
+					}
+					for c.Operator = first; c.Operator <= last; c.Operator++ {
+						for _, bytes := range []int{7 * nativeUnit(c), 20000} {
+							c := ofBytes(c, bytes)
+							if seq++; c.Kind.Rooted() {
+								c.Root = seq % n
+							}
+							if err := offersNative(e).Takes(c); err != nil {
+								if !errors.Is(err, errors.ErrUnsupported) {
+									return fmt.Errorf("the error of Takes: %w", err)
+								}
+								continue
+							}
+							a := aliasing(seq % int(aliasings))
+							if err := collective(offersNative(e), call(seq, 0), everyone(n), c, a, seq); err != nil {
+								return err
+							}
+						}
+					}
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// nativeGroupsOf are groups of some replicas, in any order.
+func nativeGroupsOf(n int) [][]int {
+	all := everyone(n)
+	back := slices.Clone(all)
+	slices.Reverse(back)
+	groups := [][]int{all, back, {n - 1}, append(slices.Clone(all[1:]), 0)}
+	if n > 2 {
+		groups = append(groups, []int{n - 1, 0}, all[1:], []int{1, 0})
+	}
+	if n > 3 {
+		groups = append(groups, []int{3, 1}, []int{0, 2})
+	}
+	return groups
+}
+
+// nativeGroups has members of several groups in turns, and messages among all of them between.
+func (s *suite) nativeGroups(t *testing.T) {
+	s.replicas(t, []int{2, 3, 5}, func(t *testing.T, n int) {
+		all(t, s.connect(t, n), func(e transport.Endpoint) error {
+			seq := 0
+			for turn := range 3 {
+				for g, members := range nativeGroupsOf(n) {
+					for _, c := range nativeKinds(len(members)) {
+						seq++
+						if !slices.Contains(members, e.Rank()) {
+							continue
+						}
+						if c.Kind.Rooted() {
+							c.Root = seq % c.Size
+						}
+						c = ofBytes(c, []int{500, 9000, 100_000}[turn])
+						mine := call(seq, 0)
+						mine.Group = uint64(g + 1)
+						a := aliasing(seq % int(aliasings))
+						if err := collective(offersNative(e), mine, members, c, a, seq); err != nil {
+							return err
+						}
+					}
+				}
+				if err := shift(e, turn, turn); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// nativeRounds makes many calls that differ in their rounds alone, and other collectives among them.
+func (s *suite) nativeRounds(t *testing.T) {
+	s.replicas(t, []int{2, 3, 5}, func(t *testing.T, n int) {
+		all(t, s.connect(t, n), func(e transport.Endpoint) error {
+			kinds := nativeKinds(n)
+			for round := range 200 {
+				c := ofBytes(kinds[round*7%len(kinds)], 100+round%3*8000)
+				if c.Kind.Rooted() {
+					c.Root = round % n
+				}
+				if err := collective(offersNative(e), call(0, round), everyone(n), c, apart, round); err != nil {
+					return err
+				}
+				if round%5 == 0 {
+					if err := shift(e, 0, round); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// nativeLanes has calls on several lanes at the same time, whose groups have the same numbers.
+func (s *suite) nativeLanes(t *testing.T) {
+	s.replicas(t, []int{2, 3, 5}, func(t *testing.T, n int) {
+		eps := s.connect(t, n)
+		lanes := append(append(s.lanes(t, eps), s.lanes(t, eps)...), eps...)
+		all(t, lanes, func(e transport.Endpoint) error {
+			lane := slices.Index(lanes, e) / len(eps)
+			seq := 0
+			for times := range 10 {
+				for _, c := range nativeKinds(n) {
+					seq++
+					c = ofBytes(c, []int{64, 9000, 40_000}[(times+lane)%3])
+					salt := 10*seq + lane
+					if err := collective(offersNative(e), call(seq, 0), everyone(n), c, apart, salt); err != nil {
+						return fmt.Errorf("lane %d: %w", lane, err)
+					}
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// nativeBadArguments has calls that break a rule. Nothing comes of them.
+func (s *suite) nativeBadArguments(t *testing.T) {
+	good := transport.NativeCollective{Kind: transport.NativeAllReduce, Operator: transport.NativeSum,
+		Element: transport.NativeFloat32, Bytes: 8}
+	s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
+		all(t, s.connect(t, n), func(e transport.Endpoint) error {
+			good := good
+			good.Size = n
+			gather := transport.NativeCollective{Kind: transport.NativeGather, Size: n, Bytes: 8 * n}
+			gathered := 0
+			if e.Rank() == 0 {
+				gathered = 8 * n
+			}
+			for _, x := range []struct {
+				name     string
+				change   func(c *transport.NativeCollective)
+				members  []int
+				from     transport.NativeCollective
+				dst, src int
+			}{
+				{"kind", func(c *transport.NativeCollective) { c.Kind = 200 }, everyone(n), good, 8, 8},
+				{"operator", func(c *transport.NativeCollective) { c.Operator = 200 }, everyone(n), good, 8, 8},
+				{"no operator", func(c *transport.NativeCollective) { c.Operator = 0 }, everyone(n), good, 8, 8},
+				{"and of floats", func(c *transport.NativeCollective) { c.Operator = transport.NativeAnd }, everyone(n), good,
+					8, 8},
+				{"element", func(c *transport.NativeCollective) { c.Element = 200 }, everyone(n), good, 8, 8},
+				{"root", func(c *transport.NativeCollective) { c.Root = 1 }, everyone(n), good, 8, 8},
+				{"far root", func(c *transport.NativeCollective) { c.Root = n }, everyone(n), gather, gathered, 8},
+				{"size", func(c *transport.NativeCollective) { c.Size++ }, everyone(n), good, 8, 8},
+				{"bytes", func(c *transport.NativeCollective) { c.Bytes = 7 }, everyone(n), good, 7, 7},
+				{"less than none", func(c *transport.NativeCollective) { c.Bytes = -8 }, everyone(n), good, 0, 0},
+				{"dst", func(*transport.NativeCollective) {}, everyone(n), good, 4, 8},
+				{"src", func(*transport.NativeCollective) {}, everyone(n), good, 8, 12},
+				{"no member", func(*transport.NativeCollective) {}, slices.Repeat([]int{n}, n), good, 8, 8},
+				{"none", func(c *transport.NativeCollective) { c.Size = 0 }, nil, good, 8, 8},
+			} {
+				c := x.from
+				x.change(&c)
+				err := offersNative(e).Collective(background, call(0, 0), x.members, c, make([]byte, x.dst),
+					make([]byte, x.src))
+				if !errors.As(err, new(*transport.ArgumentError)) || e.Err() != nil {
+					return fmt.Errorf("%s: no ArgumentError in %v, and Err is %v", x.name, err, e.Err())
+				}
+			}
+			if rounds := offersNative(e).Agreement(n); rounds < 1 {
+				return fmt.Errorf("%d members agree in %d rounds", n, rounds)
+			}
+			return collective(offersNative(e), call(1, 0), everyone(n), good, apart, 0)
+		})
+	})
+}
+
+// nativeBusy calls on an endpoint that is in a Collective. The others come when it has been refused.
+func (s *suite) nativeBusy(t *testing.T) {
+	for i, bytes := range []int{100, 100_000, 1000} {
+		warm := i < 2 // else it is the first call of its group
+		t.Run(fmt.Sprintf("bytes=%d", bytes), func(t *testing.T) {
+			s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
+				all(t, s.connect(t, n), func(e transport.Endpoint) error {
+					c := ofBytes(nativeKinds(n)[0], bytes)
+					own := func(seq int) error {
+						return collective(offersNative(e), call(seq, 0), everyone(n), c, apart, seq)
+					}
+					if warm {
+						if err := own(0); err != nil {
+							return err
+						}
+					}
+					if e.Rank() != 0 {
+						if _, err := s.board.wait("refused"); err != nil {
+							return err
+						}
+						return own(1)
+					}
+					var first error
+					var calling sync.WaitGroup
+					calling.Go(func() {
+						for first = own(1); errors.Is(first, transport.ErrBusy); first = own(1) {
+							runtime.Gosched()
+						}
+					})
+					var err error
+					for err == nil {
+						err = e.Exchange(background, call(0, 0), nil)
+					}
+					other := own(1)
+					s.board.post("refused", "")
+					calling.Wait()
+					for _, err := range []error{err, other} {
+						if !errors.Is(err, transport.ErrBusy) {
+							return fmt.Errorf("no ErrBusy in %v", err)
+						}
+					}
+					return first
+				})
+			})
+		})
+	}
+}
+
+// nativeNoAlloc counts the allocations of collectives in steady state.
+func (s *suite) nativeNoAlloc(t *testing.T) {
+	if !s.has(NoAlloc) {
+		t.Skip("not promised")
+	}
+	if underRace {
+		t.Skip("the race detector allocates")
+	}
+	s.sizes(t, []int{2, 3}, []int{0, 100, 20000}, func(t *testing.T, n, size int) {
+		s.steady(t, s.connect(t, n), 300, func(e transport.Endpoint) func(i int) error {
+			type prepared struct {
+				c        transport.NativeCollective
+				dst, src []byte
+			}
+			var calls []prepared
+			for _, c := range nativeKinds(n) {
+				c = ofBytes(c, size)
+				dst, src, _ := placed(c, e.Rank(), nativeInput(c, e.Rank(), 0), apart)
+				calls = append(calls, prepared{c, dst, src})
+			}
+			members, x := everyone(n), offersNative(e)
+			return func(i int) error {
+				// The last one is a meeting of all.
+				for k := range calls {
+					p := &calls[(k+1)%len(calls)]
+					if err := x.Collective(background, call(i, k), members, p.c, p.dst, p.src); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		})
+	})
+}
