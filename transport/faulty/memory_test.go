@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,6 +83,7 @@ func TestMemoryFaults(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(context.Background())
 				defer cancel(nil)
 				good, errs := make([]int, n), make([]error, n)
+				var reached atomic.Int32 // replicas that have done k calls
 				var wg sync.WaitGroup
 				for me, e := range eps {
 					wg.Go(func() {
@@ -90,8 +92,8 @@ func TestMemoryFaults(t *testing.T) {
 							if errs[me] = operate(ctx, e.(near), call, []int{0, 1, 2}); errs[me] == nil {
 								good[me]++
 							}
-							if me == 1 && good[me] == k {
-								// the others run into the wait meanwhile
+							if errs[me] == nil && good[me] == k && reached.Add(1) == n && fault != faulty.Corrupt(1, k) {
+								// The others run into the wait meanwhile. A corrupt call ends by itself.
 								time.AfterFunc(5*time.Millisecond, func() { cancel(cause) })
 							}
 						}
