@@ -96,9 +96,10 @@ func TestFloorChecksSums(t *testing.T) {
 		}
 	}
 	// A call too few in place: out of place it does not show.
-	program := arlimit(t, "for (long i = 0; i < iters; i++) call(t);", "for (long i = in_place; i < iters; i++) call(t);")
+	program := arlimit(t, "i = 0; i < iters; i++) call(t)", "i = in_place; i < iters; i++) call(t)")
 	code, stdout, stderr := exit(t, program, "0.001", "2", "32M")
-	if code != 1 || strings.Count(stdout, "\n") != 2 || !strings.Contains(stderr, "33554432 bytes, ip, reg: buffer 0 ") {
+	const want = "33554432 bytes, ip, reg: buffer 0 "
+	if code != 1 || strings.Count(stdout, "\n") != 2 || !strings.Contains(stderr, want) {
 		t.Errorf("code %d, %q, %q", code, stdout, stderr)
 	}
 }

@@ -31,8 +31,8 @@ func TestPicture(t *testing.T) {
 			}
 		}
 	}
-	s.floor = []floorPoint{{8, 8, 4, "oop", .21}, {8, 1024, 4, "oop", .57}, {8, 32768, 4, "oop", 6.5}, {8, 1 << 20, 4, "oop", 300},
-		{8, 1 << 20, 4, "oop", 174}, {8, 64 << 20, 4, "oop", 22000},
+	s.floor = []floorPoint{{8, 8, 4, "oop", .21}, {8, 1024, 4, "oop", .57}, {8, 32768, 4, "oop", 6.5},
+		{8, 1 << 20, 4, "oop", 300}, {8, 1 << 20, 4, "oop", 174}, {8, 64 << 20, 4, "oop", 22000},
 		{8, 1 << 20, 4, "ip", 1}, {4, 1 << 20, 4, "oop", 1}, {8, 1 << 30, 4, "oop", 1}}
 	var b, again bytes.Buffer
 	if err := picture(s, seen).Write(&b); err != nil {
