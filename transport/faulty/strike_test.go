@@ -73,7 +73,8 @@ func struck(t *testing.T, eps []transport.Endpoint, fault faulty.Fault,
 				t.Errorf("replica %d: %v", r, err)
 			}
 		}
-		if r < 2 && fault == faulty.Cut(0, 1, k) && good[r] != k || r == 1 && fault == faulty.Drop(1, k) && good[r] != k {
+		stops := r < 2 && fault == faulty.Cut(0, 1, k) || r == 1 && fault == faulty.Drop(1, k)
+		if stops && good[r] != k {
 			t.Errorf("replica %d has %d calls that went well, want %d", r, good[r], k)
 		}
 	}
