@@ -137,7 +137,7 @@ func table() []row {
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc"}, modules: []string{xsync}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops", "tensor"}},
 		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
-		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "gcl", "commgroup", "chunks", "tensor"}},
+		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "ir/slice", "gcl", "commgroup", "chunks", "tensor"}},
 		{pkg: "rts/checkpoint", imports: []string{"tensor", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
 
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
