@@ -82,8 +82,9 @@ func TestMemory(t *testing.T) {
 				{rts.Trainer{BucketBytes: 1, Accumulate: 1}, 1},
 				{rts.Trainer{BucketBytes: 1, Accumulate: 3}, 1},
 			} {
-				t.Run(fmt.Sprintf("n=%d/over=%d/bucket=%d/overlap=%t/keep=%t/micro=%d", replicas, over,
-					c.trainer.BucketBytes, c.trainer.Overlap, c.trainer.Keep, c.trainer.Accumulate), func(t *testing.T) {
+				name := fmt.Sprintf("n=%d/over=%d/bucket=%d/overlap=%t/keep=%t/micro=%d", replicas, over,
+					c.trainer.BucketBytes, c.trainer.Overlap, c.trainer.Keep, c.trainer.Accumulate)
+				t.Run(name, func(t *testing.T) {
 					c.trainer.Optimizer = rts.Adam{}
 					before := heap()
 					p, step := newWide(t, replicas, rts.Sharding{Over: over}, c.trainer)
