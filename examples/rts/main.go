@@ -13,9 +13,9 @@
 //
 // Usage:
 //
-//	go run ./examples/rts [-n replicas] [-epochs passes] [-batch images] [-lr rate] [-clip norm] [-seed number]
-//		[-method name] [-bucket bytes] [-overlap] [-storage memory|file] [-verify] [-svg file]
-//		[-checkpoint directory [-resume]]
+//	go run ./examples/rts [-n replicas] [-epochs passes] [-batch images] [-accumulate micro-batches] [-lr rate]
+//		[-clip norm] [-seed number] [-method name] [-bucket bytes] [-overlap] [-storage memory|file] [-verify]
+//		[-svg file] [-checkpoint directory [-resume]]
 //
 // # A batch that the replicas cannot share equally
 //
@@ -24,7 +24,8 @@
 // differ by one image at most; some may be empty. An image has weight n/b, a row without an image weight 0, and the
 // loss of a replica is the sum of its images' weighted cross entropies. Then the mean over the replicas, which is
 // what reducing the gradients by Mean makes of them, is the mean over the b images: each counts 1/b, however they are
-// shared out. No image is left out or counted twice.
+// shared out. No image is left out or counted twice. With -accumulate k there are n*k such shares, k for each replica,
+// which computes one after the other; its loss is their mean, and the gradients are reduced once.
 //
 // # What -verify compares
 //
@@ -44,8 +45,8 @@
 // With -checkpoint the parameters, Adam's states and the place in the training are saved after every pass, and after
 // the step in progress on Ctrl-C, SIGTERM and SIGHUP. -resume goes on from there, with the same -batch, -clip, -lr and
 // -seed: on as many replicas as before, with the losses, to the bit, that an uninterrupted training has; on another
-// number they differ in the last bits, since the images are shared out otherwise. One program trains in a directory at
-// a time.
+// number, or with another -accumulate, they differ in the last bits, since the images are shared out otherwise. One
+// program trains in a directory at a time.
 //
 // Of a program that is killed (kill -9) the checkpoint of the last pass remains. The files of -storage file lose their
 // names as soon as all are open, and go however the program ends; killed before that, or on Windows, it leaves a

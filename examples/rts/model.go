@@ -37,7 +37,7 @@ func newModel(ctx context.Context, cfg config, rows int, s rts.Sharding, storage
 	start []float32) (*model, error) {
 	p := ir.New(cfg.replicas)
 	remote.UseStorage(p, storage)
-	m := &model{shareStreams: newShareStreams(p, rows)}
+	m := &model{shareStreams: newShareStreams(p, cfg.micro, rows)}
 	m.rate = p.HostToAll("rate", ir.Spec{DType: tensor.F32})
 	m.number = p.HostToAll("step", ir.Spec{DType: tensor.I32})
 	err := cut(start, func(_ int, of param, part []float32) error {
@@ -58,10 +58,14 @@ func newModel(ctx context.Context, cfg config, rows int, s rts.Sharding, storage
 	}
 	main := p.Main()
 	images, labels, weights := main.HostLoad(m.images), main.HostLoad(m.labels), main.HostLoad(m.weights)
-	hidden := p.CreateGraph(hiddenLayer, images, params[0].spec(), params[1].spec())
-	loss := p.CreateGraph(lossLayer, hiddenSpec(rows), labels, weights, params[2].spec(), params[3].spec())
+	hidden := p.CreateGraph(hiddenLayer, imagesSpec(rows), params[0].spec(), params[1].spec())
+	loss := p.CreateGraph(lossLayer, hiddenSpec(rows), labelsSpec(rows), weightsSpec(rows), params[2].spec(),
+		params[3].spec())
 	trainer := rts.Trainer{Optimizer: rts.Adam{}, ClipNorm: cfg.clip, BucketBytes: cfg.bucket, Overlap: cfg.overlap,
 		CheckFinite: cfg.finite}
+	if cfg.micro > 1 {
+		trainer.Accumulate = cfg.micro
+	}
 	m.step = trainer.Step([]rts.Layer{
 		{Graph: hidden, Inputs: []*ir.Tensor{images}, Params: m.params[:2]},
 		{Graph: loss, Inputs: []*ir.Tensor{labels, weights}, Params: m.params[2:]},
@@ -112,8 +116,11 @@ type stepper struct {
 
 // newStepper makes a stepper that feeds a model with shares.
 func newStepper(m *model, from *shares) (*stepper, error) {
-	s := &stepper{model: m, in: m.feed(from), out: map[*ir.Stream]*tensor.Tensor{}}
+	s := &stepper{model: m, out: map[*ir.Stream]*tensor.Tensor{}}
 	var err error
+	if s.in, err = m.feed(m.session, from); err != nil {
+		return nil, err
+	}
 	if s.losses, err = addStream[float32](m.session, m.loss, s.out); err != nil || m.norm == nil {
 		return s, err
 	}

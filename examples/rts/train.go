@@ -44,7 +44,7 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 	if t.saves, t.at, err = openCheckpoint(ctx, cfg, train.Len()); err != nil {
 		return nil, err
 	}
-	if t.shares, err = newShares(cfg.replicas, cfg.me.Own(cfg.replicas), cfg.batch); err != nil {
+	if t.shares, err = newShares(cfg.replicas*cfg.micro, cfg.micros(cfg.me.Own(cfg.replicas)), cfg.batch); err != nil {
 		return nil, err
 	}
 	var storage remote.Storage
@@ -62,7 +62,7 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 		return nil, err
 	}
 	if cfg.verify {
-		if t.all, err = newShares(cfg.replicas, member.All(cfg.replicas), cfg.batch); err != nil {
+		if t.all, err = newShares(t.shares.n, member.All(t.shares.n), cfg.batch); err != nil {
 			return nil, err
 		}
 		if t.reference, err = newReference(cfg, t.all, start, leftFold); err != nil {
