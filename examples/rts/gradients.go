@@ -50,16 +50,16 @@ func newGradients(p *ir.Program, cfg config, rows int, sum fold) (*gradients, er
 	losses, grads := make([]*ir.Tensor, cfg.replicas), make([][]*ir.Tensor, len(params))
 	for rank := range cfg.replicas {
 		var micro []*ir.Tensor
-		of := make([][]*ir.Tensor, len(params))
+		all := make([][]*ir.Tensor, len(params))
 		for range cfg.micro {
-			loss, grads := b.run(main, main.HostLoad(g.images), main.HostLoad(g.labels), main.HostLoad(g.weights), values)
+			loss, of := b.run(main, main.HostLoad(g.images), main.HostLoad(g.labels), main.HostLoad(g.weights), values)
 			micro = append(micro, loss)
-			for i, grad := range grads {
-				of[i] = append(of[i], grad)
+			for i, grad := range of {
+				all[i] = append(all[i], grad)
 			}
 		}
 		losses[rank] = ir.DivScalar(leftFold(micro), float64(cfg.micro))
-		for i, grad := range of {
+		for i, grad := range all {
 			grads[i] = append(grads[i], leftFold(grad))
 		}
 	}
