@@ -74,7 +74,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -97,65 +96,37 @@ func main() {
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	me, err := member.Join(ctx)
-	if err != nil {
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed
-	}
-	code, failed := runMember(ctx, me, args, me.Output(stdout), me.Output(stderr))
-	if err := me.Leave(failed); err != nil && code == command.OK {
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed
-	}
-	return code
+	return member.Run(ctx, "rts", stdout, stderr, func(me *member.Member, stdout io.Writer) error {
+		return runMember(ctx, me, args, stdout)
+	})
 }
 
-// runMember is the program in a job, or in none. The error is one for the others of the job to have too.
-func runMember(ctx context.Context, me *member.Member, args []string, stdout, stderr io.Writer) (int, error) {
+// runMember is the program in a job, or in none.
+func runMember(ctx context.Context, me *member.Member, args []string, stdout io.Writer) error {
 	cfg, err := parseFlags(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return command.OK, nil
-	}
 	if err == nil {
 		cfg.me = me
 		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
-		return command.Usage, err
+		return member.Mistake{Err: err}
 	}
 	train, test, err := perceptron.Load()
 	if err != nil {
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed, err
+		return err
 	}
 	if err := cfg.check(train.Len()); err != nil {
-		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
-		return command.Usage, err
+		return member.Mistake{Err: err}
 	}
 
 	out := progress.New(stdout)
 	err = trainAll(ctx, cfg, train, test, out)
 	out.Close()
 	if err == nil && out.Err() != nil {
-		err = outputError(out.Err())
+		return &command.OutputError{Err: out.Err()}
 	}
-	var wrong member.Mistake
-	switch {
-	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", wrong)
-		return command.Usage, err
-	case errors.As(err, new(interrupted)):
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Interrupted, err
-	case err != nil:
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed, err
-	}
-	return command.OK, nil
+	return err
 }
-
-func outputError(err error) error { return fmt.Errorf("standard output: %w", err) }
 
 // trainAll trains to the end, and says what there is to say.
 func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) (err error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gogcl.dev/examples/digits/perceptron"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/progress"
 	"gogcl.dev/remote"
@@ -114,7 +115,7 @@ func (t *trainer) run(ctx context.Context) error {
 		t.out.Status(fmt.Sprintf("epoch %d/%d  %v  %v",
 			len(t.at.Passes), t.cfg.epochs, t.at.Passes[len(t.at.Passes)-1], speed))
 		if err := t.out.Err(); err != nil {
-			return outputError(err) // nobody reads on
+			return &command.OutputError{Err: err} // nobody reads on
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func table() []row {
 		{pkg: "internal/command", modules: []string{xsys}},
 		{pkg: "internal/freeport"},
 		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
-		{pkg: "internal/member", imports: []string{"gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
+		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
 		{pkg: "internal/ticks"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
