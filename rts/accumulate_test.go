@@ -286,3 +286,41 @@ func TestAccumulateKeepsInputs(t *testing.T) {
 		t.Errorf("error %v, and inputs %v", err, layers[0].Inputs)
 	}
 }
+
+// TestAccumulateAfterError builds steps of layers one of which has an error, in it or in what it gives the next: it is
+// the program's, and nothing panics.
+func TestAccumulateAfterError(t *testing.T) {
+	for name, build := range map[string]func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor{
+		"operation": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Concat(9, in...)} },
+		"outputs": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{ir.Cast(ir.ReduceSum(in[0]), tensor.I32), in[0]}
+		},
+		"many outputs": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return append([]*ir.Tensor{ir.ReduceMean(ir.Concat(9, in...))}, make([]*ir.Tensor, 20)...)
+		},
+		"panic": func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			ir.Concat(9, in...)
+			return []*ir.Tensor{in[9]}
+		},
+	} {
+		for broken := range 3 {
+			for _, k := range []int{0, 1, 2, 3} {
+				p := ir.New(2)
+				c := newParts(t, p)
+				layers := c.layers()
+				in := layers[broken].Graph.Inputs()
+				layers[broken].Graph = p.CreateGraph(build, in[0], in[1])
+				if k > 0 {
+					x := p.Main().Constant(floats(t, make([]float32, 6*k), k, 3, 2))
+					layers[0].Inputs, layers[2].Inputs = []*ir.Tensor{x}, []*ir.Tensor{x}
+				}
+				trainer := rts.Trainer{Optimizer: rts.Adam{}, Accumulate: k, Overlap: true, ClipNorm: 1}
+				trainer.Step(layers, c.rate, c.step)
+				trainer.StepIf(p.Main().Constant(tensor.Scalar(true)), layers, c.rate, c.step)
+				if p.Err() == nil {
+					t.Errorf("%s of layer %d, Accumulate %d: no error", name, broken, k)
+				}
+			}
+		}
+	}
+}

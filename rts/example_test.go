@@ -89,7 +89,7 @@ func ExampleTrainer() {
 	w := rts.RemoteVariable(p, zeros, remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{n / 4}}), 0,
 		rts.Sharding{}, remote.Name("w"))
 	x := p.HostToDevice("x", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{n}})
-	number := p.HostToDevice("step", ir.Spec{DType: tensor.I32})
+	number := p.HostToAll("step", ir.Spec{DType: tensor.I32})
 	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 
 	model := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
@@ -118,11 +118,9 @@ func ExampleTrainer() {
 		for k := range v {
 			v[k] = float32((k+i)%5 - 2)
 		}
-		numbers, err := tensor.FromSlice([]int32{int32(i + 1), int32(i + 1), int32(i + 1), int32(i + 1)}, 4)
-		if err != nil {
-			log.Fatal(err)
-		}
-		got, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{x: xs, number: numbers})
+		got, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{
+			x: xs, number: tensor.Scalar(int32(i + 1)),
+		})
 		if err != nil {
 			log.Fatal(err)
 		}
