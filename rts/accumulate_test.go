@@ -121,7 +121,10 @@ func TestAccumulateIsOneBatch(t *testing.T) {
 			} {
 				want := exactStep(t, replicas, rts.Sharding{Over: over}, trainer)
 				for _, trainer.Accumulate = range []int{1, 2, 4, 16} {
-					for _, o := range options {
+					for i, o := range options {
+						if i > 0 && trainer.Accumulate != 4 {
+							continue
+						}
 						name := fmt.Sprintf("n=%d/over=%d/overlap=%t/keep=%t/clip=%v/bucket=%d/micro=%d/method=%v/%t",
 							replicas, over, trainer.Overlap, trainer.Keep, trainer.ClipNorm, trainer.BucketBytes,
 							trainer.Accumulate, o.Method, o.Reproducible)
@@ -222,7 +225,7 @@ func TestAccumulateErrors(t *testing.T) {
 		shape tensor.Shape
 		want  string
 	}{
-		{-1, tensor.Shape{3, 2}, "Accumulate -1, want 1 micro-batch or more, or 0 for a batch in one"},
+		{-1, tensor.Shape{3, 2}, "an Accumulate of -1, want 1 micro-batch or more, or 0 for a batch in one"},
 		{1, tensor.Shape{3, 2}, "layer 0: input 0 is of shape (3, 2), want a leading dimension of the 1 micro-batches"},
 		{4, tensor.Shape{3, 3, 2}, "layer 0: input 0 is of shape (3, 3, 2), want a leading dimension of the 4"},
 		{4, tensor.Shape{}, "layer 0: input 0 is of shape (), want a leading dimension of the 4"},

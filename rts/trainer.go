@@ -183,7 +183,7 @@ func (b *builder) check(layers []Layer) error {
 	case b.BucketBytes < 0:
 		return fmt.Errorf("BucketBytes %d, want 1 or more, or 0 for %d", b.BucketBytes, DefaultBucketBytes)
 	case b.Accumulate < 0:
-		return fmt.Errorf("Accumulate %d, want 1 micro-batch or more, or 0 for a batch in one", b.Accumulate)
+		return fmt.Errorf("an Accumulate of %d, want 1 micro-batch or more, or 0 for a batch in one", b.Accumulate)
 	case len(layers) == 0:
 		return errors.New("no layers")
 	}
