@@ -57,7 +57,7 @@ func table() []row {
 		{pkg: "internal/command", modules: []string{xsys}},
 		{pkg: "internal/freeport"},
 		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
-		{pkg: "internal/member", imports: []string{"gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
+		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
 		{pkg: "internal/ticks"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
@@ -138,7 +138,7 @@ func table() []row {
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc"}, modules: []string{xsync}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops", "tensor"}},
 		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
-		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "gcl", "commgroup", "chunks", "tensor"}},
+		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "ir/slice", "gcl", "commgroup", "chunks", "tensor"}},
 		{pkg: "rts/checkpoint", imports: []string{"tensor", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
 
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
