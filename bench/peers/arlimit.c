@@ -104,7 +104,7 @@ static void *thread(void *arg) {
 	for (int i = 0; i < warm; i++) call(t);
 	if (t == 0) {
 		double each = (now() - began) / warm;
-		iters = clamp((secs > 0.02 ? secs / 20 : 1e-3) / each, 1, 1L << 40);
+		iters = clamp(secs / 20 / each, 1, 1L << 40);
 		count = clamp(secs / (iters * each), 7, batches);
 	}
 	double begun = now();
