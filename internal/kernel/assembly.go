@@ -24,6 +24,8 @@ type assembly struct {
 	addRows     [typeEnd]rowsFunc
 	addWideRows [typeEnd]rowsFunc
 	update      [updateEnd][typeEnd]updateFunc
+	function    [functionEnd][typeEnd]functionFunc
+	geluSlope   [typeEnd]slopeFunc
 	copyRows    func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int)
 
 	copy func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
@@ -76,6 +78,16 @@ func (t *assembly) version() *version {
 			if f != nil {
 				v.update[u][typ] = updatePieces(f, plain.update[u][typ], Update(u), Type(typ), t.fill(Type(typ)))
 			}
+		}
+	}
+	for typ := range typeEnd {
+		for f := range t.function {
+			if asm := t.function[f][typ]; asm != nil {
+				v.function[f][typ] = functionPieces(asm, plain.function[f][typ], t.fill(typ))
+			}
+		}
+		if asm := t.geluSlope[typ]; asm != nil {
+			v.geluSlope[typ] = slopePieces(asm, plain.geluSlope[typ], t.fill(typ))
 		}
 	}
 	if len(t.tiles) > 0 {

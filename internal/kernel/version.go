@@ -18,6 +18,9 @@ type version struct {
 	copyRows    func(dst, src []byte, pairs []uint64, at Rows)
 
 	update [updateEnd][typeEnd]updateLoop
+
+	function  [functionEnd][typeEnd]func(dst, src []byte)
+	geluSlope [typeEnd]func(dst, x, g []byte)
 }
 
 // versions lists every version that this machine can run, slowest first. Tests run them all.
@@ -44,6 +47,10 @@ func register(v *version) {
 	for u := range v.update {
 		overlay(chosen.update[u][:], v.update[u][:])
 	}
+	for f := range v.function {
+		overlay(chosen.function[f][:], v.function[f][:])
+	}
+	overlay(chosen.geluSlope[:], v.geluSlope[:])
 	if v.copyRows != nil {
 		chosen.copyRows = v.copyRows
 	}

@@ -41,6 +41,7 @@ func main() {
 			{"matmul", emitMatMul},
 			{"rows", emitRows},
 			{"update", emitUpdates},
+			{"function", emitFunctions},
 		} {
 			c := build.NewContext()
 			c.ConstraintExpr("!noasm")

@@ -1,0 +1,144 @@
+package kernel
+
+import "math"
+
+// Exponentials, and all that is made of them, are computed in float64 from +, -, *, / and operations on bits, each
+// rounded by itself. So every machine and every version gives the same bits. Functions of Float32 are rounded once more
+// at the end.
+//
+// With k the integer next to x / ln 2, and r = x - k ln 2, which is at most ln 2 / 2 in size:
+//
+//	exp(x) = 2^k (1 + q), where q = exp(r) - 1 = r + r r P(r)
+//
+// P interpolates (exp(r) - 1 - r) / r r; TestCoefficients computes all numbers anew.
+
+// The places of the numbers that vector code reads.
+const (
+	numLog2e    = iota // 1 / ln 2
+	numMagic           // see split
+	numLn2             // ln 2, its first 32 bits
+	numLn2Rest         // and what is left of it
+	numExpLow          // below, exp is 0
+	numExpHigh         // above, exp is infinite
+	numTanhHigh        // above, tanh of half of it is 1
+	numOne
+	numMinusHalf
+	numSize     // 4, the size at which tail's t is 0
+	numTailLow  // below, tail times the density is 0
+	numTailHigh // and above
+	numDensity  // 1 / sqrt(2 pi)
+	numExp      // the coefficients of P, from that of r^0 on
+	numTail     = numExp + expTerms
+	numEnd      = numTail + tailTerms
+)
+
+// The numbers of coefficients. The interpolations err by less than 2^-58 and 2^-54.
+const (
+	expTerms  = 10
+	tailTerms = 23
+)
+
+// magic is a number beyond which the float64s are the integers: a sum with it is rounded to one, which is in its lowest
+// bits. They are 2046 more, so that half of them, rounded down or up, is the exponent of a float64.
+const magic = 0x1.8p52 + 2046
+
+// constants are what vector code reads.
+var constants = [numEnd]float64{
+	numLog2e:     0x1.71547652b82fep+00,
+	numMagic:     magic,
+	numLn2:       0x1.62e42feep-01,
+	numLn2Rest:   0x1.a39ef35793c76p-33,
+	numExpLow:    -746,
+	numExpHigh:   710,
+	numTanhHigh:  44,
+	numOne:       1,
+	numMinusHalf: -0.5,
+	numSize:      4,
+	numTailLow:   -39,
+	numTailHigh:  39,
+	numDensity:   0x1.9884533d43651p-02,
+
+	numExp: 0x1.0000000000001p-01, 0x1.5555555555556p-03, 0x1.5555555553d68p-05, 0x1.11111111109b5p-07,
+	0x1.6c16c17889ef1p-10, 0x1.a01a01a7c2efep-13, 0x1.a019b9149a41cp-16, 0x1.71de0db2f6b19p-19,
+	0x1.28917c89a43a7p-22, 0x1.af389ecfc4b9cp-26,
+
+	numTail: 0x1.82b4bb8c94dcep-03, -0x1.373e3a893c287p-03, 0x1.8c6dbf2cfc2fdp-04, -0x1.7dff2bff6889ap-05,
+	0x1.eec4cc3e4560cp-07, -0x1.ee2761034c407p-10, -0x1.c81719cabcedep-11, 0x1.ab825f7e9996dp-12,
+	0x1.17a4a6b9505f7p-15, -0x1.e4a415fb8cca5p-15, -0x1.0011cb7c88079p-21, 0x1.26cf8dea72ab1p-17,
+	0x1.7fdd9eeeb883fp-23, -0x1.8d35cd874dc01p-20, -0x1.4f9d808db1d2fp-23, 0x1.11c074ae9e33fp-22,
+	0x1.1b207d62865e8p-24, -0x1.4b471811b021p-25, -0x1.480d99ae63529p-26, 0x1.f4eaa9c85bbb1p-29,
+	0x1.de6d02a26289cp-29, 0x1.3fb7ce475a146p-36, -0x1.0959f1400a391p-32,
+}
+
+// split is k, in the bits of a float64, and q, for x + rest with a tiny rest. It takes numbers from numExpLow to
+// numExpHigh; of a NaN q is one.
+func split(x, rest float64) (k uint64, q float64) {
+	t := float64(x*constants[numLog2e]) + magic
+	whole := t - magic
+	r := x - float64(whole*constants[numLn2])
+	r = r - float64(whole*constants[numLn2Rest])
+	r = r + rest
+	return math.Float64bits(t), r + float64(float64(r*r)*polynomial(constants[numExp:numTail], r))
+}
+
+// scaled is 2^k f. Two steps reach the subnormals, and the second only is rounded.
+func scaled(f float64, k uint64) float64 {
+	half := k >> 1
+	return float64(f*math.Float64frombits(half<<52)) * math.Float64frombits((k-half)<<52)
+}
+
+// polynomial is that with coefficients c at x: the sum of the even powers, and that of the odd ones, by Horner's rule.
+func polynomial(c []float64, x float64) float64 {
+	z := float64(x * x)
+	last := len(c) - 1
+	a, b := c[last], c[last-1]
+	for i := last - 2; i >= 0; i -= 2 {
+		a = float64(a*z) + c[i]
+		if i > 0 {
+			b = float64(b*z) + c[i-1]
+		}
+	}
+	if last%2 == 0 {
+		return a + float64(b*x)
+	}
+	return b + float64(a*x)
+}
+
+// exp is the exponential of x + rest, with a tiny rest.
+func exp(x, rest float64) float64 {
+	k, q := split(min2(constants[numExpHigh], max2(constants[numExpLow], x)), rest)
+	return scaled(1+q, k)
+}
+
+// min2 is the lesser of a limit and x, and max2 the greater; NaN of a NaN.
+func min2(limit, x float64) float64 {
+	if limit < x {
+		return limit
+	}
+	return x
+}
+
+func max2(limit, x float64) float64 {
+	if limit > x {
+		return limit
+	}
+	return x
+}
+
+// sigmoid is 1 / (1 + exp(-x)). With e = exp(-|x|) that is 1 / (1 + e) or e / (1 + e).
+func sigmoid(x float64) float64 {
+	e := exp(-math.Abs(x), 0)
+	over := 1.0
+	if math.Signbit(x) {
+		over = e
+	}
+	return over / (1 + e)
+}
+
+// tanh is (exp(2x) - 1) / (exp(2x) + 1). With q of 2|x| nothing cancels: exp(2|x|) - 1 is (2^k - 1) + 2^k q.
+func tanh(x float64) float64 {
+	k, q := split(min2(constants[numTanhHigh], 2*math.Abs(x)), 0)
+	s := math.Float64frombits(k<<52 - 1023<<52)
+	q = float64(s * q)
+	return math.Copysign(((s-1)+q)/((s+1)+q), x)
+}

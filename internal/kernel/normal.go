@@ -1,0 +1,41 @@
+package kernel
+
+import "math"
+
+// The distribution function of the normal distribution, Φ(x) = (1 + erf(x / sqrt 2)) / 2, and its density, φ(x) =
+// exp(-x²/2) / sqrt(2π). Far below 0 both vanish together, and their ratio is Mills' ratio, a smooth function of
+//
+//	u = 4 / (|x| + 4)    t = 1 - 2u, which goes from -1 at 0 to 1 at infinity
+//
+// and nearly a multiple of u there. So Φ(-|x|) = exp(-x²/2) u Q(t), where Q interpolates what that leaves for it.
+// Schonfelder, Chebyshev Expansions for the Error and Related Functions, Mathematics of Computation 32 (1978), has the
+// change of variable.
+
+// normal is Φ(x), and exp(-x²/2), for x up to numTailHigh in size.
+func normal(x float64) (below, bell float64) {
+	a := math.Abs(x)
+	// The square of the first 26 bits is exact. For a float32 that is all of it.
+	high := math.Float64frombits(math.Float64bits(a) &^ (1<<27 - 1))
+	rest := float64((a - high) * (a + high))
+	bell = exp(-0.5*float64(high*high), -0.5*rest)
+	u := 4 / (a + 4)
+	below = float64(bell * float64(u*polynomial(constants[numTail:], 1-(u+u))))
+	if !math.Signbit(x) {
+		below = 1 - below
+	}
+	return below, bell
+}
+
+// gelu is x Φ(x): -0 far below 0, and x far above it.
+func gelu(x float64) float64 {
+	x = max2(constants[numTailLow], x)
+	below, _ := normal(min2(constants[numTailHigh], x))
+	return x * below
+}
+
+// geluSlope is the derivative of gelu, Φ(x) + x φ(x).
+func geluSlope(x float64) float64 {
+	x = min2(constants[numTailHigh], max2(constants[numTailLow], x))
+	below, bell := normal(x)
+	return below + float64(x*float64(bell*constants[numDensity]))
+}
