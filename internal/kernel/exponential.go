@@ -4,7 +4,7 @@ import "math"
 
 // Exponentials, and all that is made of them, are computed in float64 from +, -, *, / and operations on bits, each
 // rounded by itself. So every machine and every version gives the same bits. Functions of Float32 are rounded once more
-// at the end.
+// at the end. A product stands in a conversion, even a returned one, or a compiler may fuse it with a sum that follows.
 //
 // With k the integer next to x / ln 2, and r = x - k ln 2, which is at most ln 2 / 2 in size:
 //
@@ -18,7 +18,7 @@ const (
 	numMagic           // see split
 	numLn2             // ln 2, its first 32 bits
 	numLn2Rest         // and what is left of it
-	numExpLow          // below, exp is 0
+	numExpLow          // see exp
 	numExpHigh         // above, exp is infinite
 	numTanhHigh        // above, tanh of half of it is 1
 	numOne
@@ -39,7 +39,8 @@ const (
 )
 
 // magic is a number beyond which the float64s are the integers: a sum with it is rounded to one, which is in its lowest
-// bits. They are 2046 more, so that half of them, rounded down or up, is the exponent of a float64.
+// bits. They are 2046 more, so that half of them, rounded down or up, is the exponent of a
+// float64; 0 for numExpLow.
 const magic = 0x1.8p52 + 2046
 
 // constants are what vector code reads.
@@ -48,7 +49,7 @@ var constants = [numEnd]float64{
 	numMagic:     magic,
 	numLn2:       0x1.62e42feep-01,
 	numLn2Rest:   0x1.a39ef35793c76p-33,
-	numExpLow:    -746,
+	numExpLow:    -1418,
 	numExpHigh:   710,
 	numTanhHigh:  44,
 	numOne:       1,
@@ -84,7 +85,8 @@ func split(x, rest float64) (k uint64, q float64) {
 // scaled is 2^k f. Two steps reach the subnormals, and the second only is rounded.
 func scaled(f float64, k uint64) float64 {
 	half := k >> 1
-	return float64(f*math.Float64frombits(half<<52)) * math.Float64frombits((k-half)<<52)
+	f = float64(f * math.Float64frombits(half<<52))
+	return float64(f * math.Float64frombits((k-half)<<52))
 }
 
 // polynomial is that with coefficients c at x: the sum of the even powers, and that of the odd ones, by Horner's rule.
@@ -104,7 +106,8 @@ func polynomial(c []float64, x float64) float64 {
 	return b + float64(a*x)
 }
 
-// exp is the exponential of x + rest, with a tiny rest.
+// exp is the exponential of x + rest, with a tiny rest. It is 0 below -746. At numExpLow the factors of scaled are 0;
+// down to there a product is subnormal, which takes many times as long. A softmax with a mask has many such numbers.
 func exp(x, rest float64) float64 {
 	k, q := split(min2(constants[numExpHigh], max2(constants[numExpLow], x)), rest)
 	return scaled(1+q, k)
@@ -137,7 +140,7 @@ func sigmoid(x float64) float64 {
 
 // tanh is (exp(2x) - 1) / (exp(2x) + 1). With q of 2|x| nothing cancels: exp(2|x|) - 1 is (2^k - 1) + 2^k q.
 func tanh(x float64) float64 {
-	k, q := split(min2(constants[numTanhHigh], 2*math.Abs(x)), 0)
+	k, q := split(min2(constants[numTanhHigh], float64(2*math.Abs(x))), 0)
 	s := math.Float64frombits(k<<52 - 1023<<52)
 	q = float64(s * q)
 	return math.Copysign(((s-1)+q)/((s+1)+q), x)

@@ -3,6 +3,7 @@ package kernel
 import (
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -175,6 +176,118 @@ func wideBits(t Type, v float64) uint64 {
 		return oracleNaN(t)
 	}
 	return floatBits(t, v)
+}
+
+// TestFunctionBits: every version on every machine has the same bits, by a checksum. The last function is GeluSlope. A
+// change of a checksum is a change of results, for CHANGELOG.md.
+func TestFunctionBits(t *testing.T) {
+	want := map[string]uint32{
+		"function 0 of float32": 0xb0092f79, "function 0 of float64": 0x35eb0614,
+		"function 1 of float32": 0xa1cc83fc, "function 1 of float64": 0xb6e5c781,
+		"function 2 of float32": 0xbf8b418a, "function 2 of float64": 0x76ac4cb0,
+		"function 3 of float32": 0x2ecce747, "function 3 of float64": 0x45d7bf51,
+		"function 4 of float32": 0xee931a27, "function 4 of float64": 0xdf7f6939,
+		"function 5 of float32": 0xd50a202a, "function 5 of float64": 0x219045ea,
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	floats, doubles := make([]float32, 1<<16), make([]float64, 1<<16)
+	for i := range floats {
+		floats[i] = math.Float32frombits(uint32(i)<<16 | uint32(i*40503)&0xffff)
+		doubles[i] = math.Float64frombits(rng.Uint64())
+		if i%2 == 0 {
+			doubles[i] = math.Ldexp(rng.Float64()-0.5, rng.IntN(12)-2) // NormFloat64 is not the same everywhere
+		}
+	}
+	for _, v := range versions {
+		for f := range functionEnd + 1 {
+			for typ, src := range map[Type][]byte{Float32: bytesOf(floats), Float64: bytesOf(doubles)} {
+				dst := aligned(len(src))
+				if f == functionEnd {
+					if v.geluSlope[typ] == nil {
+						continue
+					}
+					v.geluSlope[typ](dst, src, ones(typ, len(src)))
+				} else {
+					if v.function[f][typ] == nil {
+						continue
+					}
+					v.function[f][typ](dst, src)
+				}
+				sum, name := crc32.ChecksumIEEE(dst), fmt.Sprintf("function %d of %v", f, typ)
+				if sum != want[name] {
+					t.Errorf("version %s: %s has checksum %#x, want %#x", v.name, name, sum, want[name])
+				}
+			}
+		}
+	}
+}
+
+// TestFunctionsRise: what rises does so in its rounded values. Without -full one float32 in 997 is tried, with the next.
+func TestFunctionsRise(t *testing.T) {
+	step := uint32(997)
+	if *full {
+		step = 1
+	}
+	for f, name := range map[Function]string{Exp: "exp", NaturalLog: "log", Tanh: "tanh", Sigmoid: "sigmoid"} {
+		t.Run("function="+name, func(t *testing.T) {
+			t.Parallel()
+			x := make([]float32, 0, 2*errorBlock)
+			y := make([]float32, 2*errorBlock)
+			check := func() {
+				f.Loop(Float32)(bytesOf(y[:len(x)]), bytesOf(x))
+				for i := 0; i < len(x); i += 2 {
+					if y[i] > y[i+1] {
+						t.Fatalf("%v at %v, and %v at %v", y[i], x[i], y[i+1], x[i+1])
+					}
+				}
+				x = x[:0]
+			}
+			const infinity = 0x7f800000
+			for b := uint32(0); b < infinity; b += step {
+				low, high := math.Float32frombits(b), math.Float32frombits(b+1)
+				x = append(x, low, high, -high, -low)
+				if len(x) == cap(x) {
+					check()
+				}
+			}
+			if len(x) > 0 {
+				check()
+			}
+		})
+	}
+}
+
+// TestFunctionLimits has the values that the documentation names.
+func TestFunctionLimits(t *testing.T) {
+	inf, zero := math.Inf(1), math.Copysign(0, -1)
+	for _, c := range []struct {
+		f       Function
+		x, want float64
+	}{
+		{Exp, 0, 1}, {Exp, zero, 1}, {Exp, inf, inf}, {Exp, -inf, 0}, {Exp, 709.8, inf}, {Exp, -745.2, 0},
+		{Exp, -745.1, 0x1p-1074}, {Exp, math.MaxFloat64, inf},
+		{NaturalLog, 0, -inf}, {NaturalLog, zero, -inf}, {NaturalLog, 1, 0}, {NaturalLog, inf, inf},
+		{NaturalLog, -1, math.NaN()}, {NaturalLog, -inf, math.NaN()}, {NaturalLog, 0x1p-1074, -1074 * math.Ln2},
+		{Tanh, 0, 0}, {Tanh, zero, zero}, {Tanh, inf, 1}, {Tanh, -inf, -1}, {Tanh, 20, 1}, {Tanh, -20, -1},
+		{Tanh, 0x1p-1074, 0x1p-1074}, {Tanh, -0x1p-1030, -0x1p-1030}, {Tanh, 1e-10, 1e-10},
+		{Sigmoid, 0, 0.5}, {Sigmoid, zero, 0.5}, {Sigmoid, inf, 1}, {Sigmoid, -inf, 0}, {Sigmoid, 40, 1},
+		{Sigmoid, -745.1, 0x1p-1074},
+		{Gelu, 0, 0}, {Gelu, zero, zero}, {Gelu, inf, inf}, {Gelu, -inf, zero}, {Gelu, 50, 50}, {Gelu, -50, zero},
+		{Gelu, math.MaxFloat64, math.MaxFloat64},
+	} {
+		for _, v := range versions {
+			if loop := v.function[c.f][Float64]; loop != nil {
+				x := []float64{c.x, c.x, c.x, c.x, c.x}
+				loop(bytesOf(x), bytesOf(x))
+				for _, got := range x {
+					if !sameFloat(got, c.want) {
+						t.Errorf("version %s: function %d of %v is %v, want %v", v.name, c.f, c.x, got, c.want)
+						break
+					}
+				}
+			}
+		}
+	}
 }
 
 func BenchmarkFunction(b *testing.B) {

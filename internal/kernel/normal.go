@@ -17,7 +17,7 @@ func normal(x float64) (below, bell float64) {
 	// The square of the first 26 bits is exact. For a float32 that is all of it.
 	high := math.Float64frombits(math.Float64bits(a) &^ (1<<27 - 1))
 	rest := float64((a - high) * (a + high))
-	bell = exp(-0.5*float64(high*high), -0.5*rest)
+	bell = exp(float64(-0.5*float64(high*high)), float64(-0.5*rest))
 	u := 4 / (a + 4)
 	below = float64(bell * float64(u*polynomial(constants[numTail:], 1-(u+u))))
 	if !math.Signbit(x) {
@@ -30,7 +30,7 @@ func normal(x float64) (below, bell float64) {
 func gelu(x float64) float64 {
 	x = max2(constants[numTailLow], x)
 	below, _ := normal(min2(constants[numTailHigh], x))
-	return x * below
+	return float64(x * below)
 }
 
 // geluSlope is the derivative of gelu, Φ(x) + x φ(x).

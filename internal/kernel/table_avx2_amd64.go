@@ -188,6 +188,15 @@ func avx2Table() *assembly {
 	t.geluSlope[Float32] = avx2GeluSlopeFloat32
 	t.geluSlope[Float64] = avx2GeluSlopeFloat64
 
+	t.greatest[Float32] = avx2GreatestFloat32
+	t.greatest[Float64] = avx2GreatestFloat64
+
+	t.shiftedExp[Float32] = avx2ShiftedExpFloat32
+	t.shiftedExp[Float64] = avx2ShiftedExpFloat64
+
+	t.scaleBy[Float32] = avx2ScaleWideFloat32
+	t.scaleBy[Float64] = avx2ScaleWideFloat64
+
 	t.copies = avx2Copies
 	t.copy = avx2Copy
 	return t

@@ -189,6 +189,15 @@ func avx512Table() *assembly {
 	t.geluSlope[Float32] = avx512GeluSlopeFloat32
 	t.geluSlope[Float64] = avx512GeluSlopeFloat64
 
+	t.greatest[Float32] = avx512GreatestFloat32
+	t.greatest[Float64] = avx512GreatestFloat64
+
+	t.shiftedExp[Float32] = avx512ShiftedExpFloat32
+	t.shiftedExp[Float64] = avx512ShiftedExpFloat64
+
+	t.scaleBy[Float32] = avx512ScaleWideFloat32
+	t.scaleBy[Float64] = avx512ScaleWideFloat64
+
 	t.copies = avx512Copies
 	t.copy = avx512Copy
 	return t

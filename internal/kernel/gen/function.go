@@ -5,6 +5,7 @@ import (
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // The places in package kernel's constants, in its order.
@@ -145,28 +146,34 @@ func (c *calculator) wide(ptr int, k operand.Op) vec {
 
 // result stores float64s as elements.
 func (c *calculator) result(v vec, k operand.Op) {
-	c.canonicalWide(v)
-	to := c.mem(0, 0)
+	if k == nil {
+		c.resultAt(v, 0)
+		return
+	}
+	c.VMOVDQU8(c.rounded(v), k, c.mem(0, 0))
+}
+
+// resultAt stores float64s as elements so many bytes on.
+func (c *calculator) resultAt(v vec, disp int) {
 	if c.e.bytes == 4 {
-		half := c.half(v)
-		if c.width == 64 {
-			c.VCVTPD2PS(v, half)
-		} else {
-			c.VCVTPD2PSY(v, half)
-		}
-		switch {
-		case k != nil:
-			c.VMOVDQU8(half, k, to)
-		default:
-			c.VMOVUPS(half, to)
-		}
-		return
+		c.VMOVUPS(c.rounded(v), c.mem(0, disp))
+	} else {
+		c.store(c.rounded(v), c.mem(0, disp))
 	}
-	if k != nil {
-		c.VMOVDQU8(v, k, to)
-		return
+}
+
+// rounded is v as elements.
+func (c *calculator) rounded(v vec) reg.Register {
+	c.canonicalWide(v)
+	switch {
+	case c.e.bytes == 8:
+		return v
+	case c.width == 64:
+		c.VCVTPD2PS(v, c.half(v))
+	default:
+		c.VCVTPD2PSY(v, c.half(v))
 	}
-	c.store(v, to)
+	return c.half(v)
 }
 
 // canonicalWide makes NaNs among float64s canonical.

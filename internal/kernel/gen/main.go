@@ -42,6 +42,7 @@ func main() {
 			{"rows", emitRows},
 			{"update", emitUpdates},
 			{"function", emitFunctions},
+			{"softmax", emitSoftmax},
 		} {
 			c := build.NewContext()
 			c.ConstraintExpr("!noasm")
