@@ -6,8 +6,8 @@ import (
 )
 
 // Softmax is exp(x - max) / sum of exp(x - max) of each row of the last dimension. It takes floats. A row of nothing
-// but negative infinities gives NaN. Exponentials are those of [Exp], and their sum is one of float64s whose order depends
-// on the length of a row only: the bits are the same on every machine. Errors: other types, a scalar.
+// but negative infinities gives NaN. The exponentials are those of [Exp]. Their sum is one of float64s, and its order
+// depends on the length of a row only, so the bits are the same on every machine. Errors: other types, a scalar.
 func Softmax(t *Tensor) *Tensor { return Apply1(&softmaxOp{}, nil, t) }
 
 // LogSoftmax is the logarithm of Softmax: x - max - log(sum of exp(x - max)).

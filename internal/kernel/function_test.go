@@ -222,7 +222,7 @@ func TestFunctionBits(t *testing.T) {
 	}
 }
 
-// TestFunctionsRise: what rises does so in its rounded values. Without -full one float32 in 997 is tried, with the next.
+// TestFunctionsRise: what rises does so in its rounded values. Without -full one float32 in 997 is tried with the next.
 func TestFunctionsRise(t *testing.T) {
 	step := uint32(997)
 	if *full {

@@ -34,23 +34,28 @@ func TestExponentials(t *testing.T) {
 								row[i] = floatBits(typ, math.Inf(-1))
 							}
 						}
-						gap := typ.Size() * rng.IntN(9)
-						src := pack(typ, append(make([]uint64, gap/typ.Size()), row...))[gap:]
-						wantDst, wantGreatest, wantSum := oracleExponentials(typ, row)
-						before, dst := bytes.Clone(src), aligned(len(src) + gap)[gap:]
-						for k, to := range [][]byte{dst, src} {
-							greatest, sum := loop(to, src)
-							if !bytes.Equal(to, wantDst) || !sameFloat(greatest, wantGreatest) || !sameFloat(sum, wantSum) {
-								t.Fatalf("%d elements of kind %d: greatest %v and sum %x, want %v and %x; the same "+
-									"exponentials: %v", n, kind, greatest, sum, wantGreatest, wantSum, bytes.Equal(to, wantDst))
-							}
-							if k == 0 && !bytes.Equal(before, src) {
-								t.Fatalf("%d elements: src was changed", n)
-							}
-						}
+						checkExponentials(t, typ, loop, row, rng.IntN(9))
 					}
 				}
 			})
+		}
+	}
+}
+
+// checkExponentials is for a row so many elements from a cache line.
+func checkExponentials(t *testing.T, typ Type, loop func(dst, src []byte) (float64, float64), row []uint64, gap int) {
+	t.Helper()
+	src := pack(typ, append(make([]uint64, gap), row...))[gap*typ.Size():]
+	want, wantGreatest, wantSum := oracleExponentials(typ, row)
+	before, dst := bytes.Clone(src), aligned(len(src))
+	for _, to := range [][]byte{dst, src} {
+		if !bytes.Equal(before, src) {
+			t.Fatalf("%d elements: src was changed", len(row))
+		}
+		greatest, sum := loop(to, src)
+		if same := bytes.Equal(to, want); !same || !sameFloat(greatest, wantGreatest) || !sameFloat(sum, wantSum) {
+			t.Fatalf("%d elements: greatest %v and sum %x, want %v and %x; the same exponentials: %v", len(row), greatest,
+				sum, wantGreatest, wantSum, same)
 		}
 	}
 }
@@ -137,5 +142,17 @@ func TestSoftmaxTypes(t *testing.T) {
 			t.Errorf("loops of type %v are there: %v and %v, want %v", typ, Exponentials(typ) != nil, Scale(typ) != nil,
 				wide)
 		}
+	}
+}
+
+// TestSoftmaxNoAllocation: a row takes no memory but its own.
+func TestSoftmaxNoAllocation(t *testing.T) {
+	exponentials, scale := Exponentials(Float32), Scale(Float32)
+	row := ones(Float32, 4*77)
+	if n := testing.AllocsPerRun(100, func() {
+		_, sum := exponentials(row, row)
+		scale(row, row, 1/sum)
+	}); n != 0 {
+		t.Errorf("%v allocations, want none", n)
 	}
 }
