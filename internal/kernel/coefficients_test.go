@@ -25,20 +25,55 @@ func TestCoefficients(t *testing.T) {
 	check("the rest of ln 2", numLn2Rest, bigSub(ln2, bigNumber(0).Set(first)))
 	check("1 / sqrt(2 pi)", numDensity, bigQuo(bigNumber(1), rootTwoPi()))
 
-	terms := interpolate(func(r *big.Float) *big.Float {
+	for i := range logTerms {
+		check("log", numLog+i, bigQuo(bigNumber(2), bigNumber(float64(2*i+3))))
+	}
+	ofExp := func(r *big.Float) *big.Float {
 		return bigQuo(bigSub(bigSub(bigExp(r), bigNumber(1)), r), bigMul(r, r))
-	}, -math.Ln2/2, math.Ln2/2, expTerms)
+	}
+	terms := interpolate(ofExp, -math.Ln2/2, math.Ln2/2, expTerms)
 	for i, c := range terms {
 		check("exp", numExp+i, c)
 	}
+	between(t, -math.Ln2/2, math.Ln2/2, 0x1p-56, func(r *big.Float) *big.Float {
+		return bigMul(bigMul(r, r), bigSub(bigPolynomial(terms, r), ofExp(r)))
+	})
 	size, far := constants[numSize], constants[numTailHigh]
-	terms = interpolate(func(t *big.Float) *big.Float {
+	ofTail := func(t *big.Float) *big.Float {
 		u := bigQuo(bigSub(bigNumber(1), t), bigNumber(2))
 		return bigQuo(bigTail(bigSub(bigQuo(bigNumber(size), u), bigNumber(size))), u)
-	}, -1, 1-2*size/(far+size), tailTerms)
+	}
+	last := 1 - 2*size/(far+size)
+	terms = interpolate(ofTail, -1, last, tailTerms)
 	for i, c := range terms {
 		check("tail", numTail+i, c)
 	}
+	between(t, -1, last, 0x1p-54, func(t *big.Float) *big.Float {
+		return bigSub(bigQuo(bigPolynomial(terms, t), ofTail(t)), bigNumber(1))
+	})
+}
+
+// between looks at an error between low and high, which is to be less than bound.
+func between(t *testing.T, low, high, bound float64, err func(x *big.Float) *big.Float) {
+	t.Helper()
+	const steps = 300 // 0 is not among them
+	worst := 0.0
+	for i := range steps {
+		e, _ := err(bigNumber(low + (high-low)*(float64(i)+0.5)/steps)).Float64()
+		worst = max(worst, math.Abs(e))
+	}
+	if t.Logf("an interpolation errs by 2^%.2f", math.Log2(worst)); worst >= bound {
+		t.Errorf("an interpolation errs by %g, want less than %g", worst, bound)
+	}
+}
+
+// bigPolynomial has the coefficients c, from that of the power 0 on.
+func bigPolynomial(c []*big.Float, x *big.Float) *big.Float {
+	sum := bigNumber(0)
+	for i := len(c) - 1; i >= 0; i-- {
+		sum = bigAdd(bigMul(sum, x), c[i])
+	}
+	return sum
 }
 
 func bigNumber(v float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(v) }

@@ -23,24 +23,32 @@ const (
 	numTanhHigh        // above, tanh of half of it is 1
 	numOne
 	numMinusHalf
-	numSize     // 4, the size at which tail's t is 0
-	numTailLow  // below, tail times the density is 0
-	numTailHigh // and above
-	numDensity  // 1 / sqrt(2 pi)
-	numExp      // the coefficients of P, from that of r^0 on
-	numTail     = numExp + expTerms
-	numEnd      = numTail + tailTerms
+	numSize                           // 4, the size at which t of the normal distribution is 0
+	numTailLow                        // below, the distribution function is 0
+	numTailHigh                       // above, it is 1
+	numDensity                        // 1 / sqrt(2 pi)
+	numExp                            // the coefficients of P, from that of r^0 on
+	numTail     = numExp + expTerms   // those of Q, see normal.go
+	numLog      = numTail + tailTerms // see logarithm.go; logTerms of them
+	numTiny     = numLog + logTerms   // the least float64 that is not subnormal
+	numScale    = numTiny + 1         // makes all others so
+	numScaled   = numTiny + 2         // its logarithm to base 2
+	numExponent = numTiny + 3         // 2^52 and the bias of an exponent
+	numInfinity = numTiny + 4
+	numLowest   = numTiny + 5 // its opposite
+	numEnd      = numTiny + 6
 )
 
-// The numbers of coefficients. The interpolations err by less than 2^-58 and 2^-54.
+// The numbers of coefficients. The interpolation of exp errs by less than 2^-56, that of the tail by less than 2^-54 of
+// it; TestCoefficients looks.
 const (
 	expTerms  = 10
 	tailTerms = 23
+	logTerms  = 11
 )
 
-// magic is a number beyond which the float64s are the integers: a sum with it is rounded to one, which is in its lowest
-// bits. They are 2046 more, so that half of them, rounded down or up, is the exponent of a
-// float64; 0 for numExpLow.
+// magic is a number among float64s that are all integers. A sum with it is rounded to one, whose lowest bits are k plus
+// 2046. Half of that, rounded down or up, is the exponent of a float64 with its bias. It is 0 for numExpLow.
 const magic = 0x1.8p52 + 2046
 
 // constants are what vector code reads.
@@ -69,6 +77,15 @@ var constants = [numEnd]float64{
 	0x1.7fdd9eeeb883fp-23, -0x1.8d35cd874dc01p-20, -0x1.4f9d808db1d2fp-23, 0x1.11c074ae9e33fp-22,
 	0x1.1b207d62865e8p-24, -0x1.4b471811b021p-25, -0x1.480d99ae63529p-26, 0x1.f4eaa9c85bbb1p-29,
 	0x1.de6d02a26289cp-29, 0x1.3fb7ce475a146p-36, -0x1.0959f1400a391p-32,
+
+	numLog: 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23,
+
+	numTiny:     0x1p-1022,
+	numScale:    0x1p54,
+	numScaled:   54,
+	numExponent: 0x1p52 + 1023,
+	numInfinity: math.Inf(1),
+	numLowest:   math.Inf(-1),
 }
 
 // split is k, in the bits of a float64, and q, for x + rest with a tiny rest. It takes numbers from numExpLow to
@@ -79,7 +96,10 @@ func split(x, rest float64) (k uint64, q float64) {
 	r := x - float64(whole*constants[numLn2])
 	r = r - float64(whole*constants[numLn2Rest])
 	r = r + rest
-	return math.Float64bits(t), r + float64(float64(r*r)*polynomial(constants[numExp:numTail], r))
+	z, c := float64(r*r), (*[expTerms]float64)(constants[numExp:])
+	even := horner(horner(horner(horner(c[8], z, c[6]), z, c[4]), z, c[2]), z, c[0])
+	odd := horner(horner(horner(horner(c[9], z, c[7]), z, c[5]), z, c[3]), z, c[1])
+	return math.Float64bits(t), r + float64(z*(even+float64(odd*r)))
 }
 
 // scaled is 2^k f. Two steps reach the subnormals, and the second only is rounded.
@@ -89,22 +109,9 @@ func scaled(f float64, k uint64) float64 {
 	return float64(f * math.Float64frombits((k-half)<<52))
 }
 
-// polynomial is that with coefficients c at x: the sum of the even powers, and that of the odd ones, by Horner's rule.
-func polynomial(c []float64, x float64) float64 {
-	z := float64(x * x)
-	last := len(c) - 1
-	a, b := c[last], c[last-1]
-	for i := last - 2; i >= 0; i -= 2 {
-		a = float64(a*z) + c[i]
-		if i > 0 {
-			b = float64(b*z) + c[i-1]
-		}
-	}
-	if last%2 == 0 {
-		return a + float64(b*x)
-	}
-	return b + float64(a*x)
-}
+// horner is a step of Horner's rule. Polynomials are the sum of the even powers, and that of the odd ones times x: two
+// chains of steps in x² that a processor takes side by side.
+func horner(sum, x, c float64) float64 { return float64(sum*x) + c }
 
 // exp is the exponential of x + rest, with a tiny rest. It is 0 below -746. At numExpLow the factors of scaled are 0;
 // down to there a product is subnormal, which takes many times as long. A softmax with a mask has many such numbers.

@@ -4,7 +4,7 @@ package kernel
 // bits on every machine.
 //
 // The last two columns are the largest errors in units in the last place. Those of Float32 are of all its numbers.
-// Those of Float64 are the largest that TestFunctionErrors has found among 100,000 random numbers.
+// Those of Float64 are the largest that TestFunctionErrors has found among 20,000 random numbers.
 //
 //	                             limits                          Float32      Float64
 //	Exp         e^x              0, infinity                     0.5000001    1

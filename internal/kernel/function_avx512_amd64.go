@@ -11,6 +11,13 @@ package kernel
 //go:noescape
 func avx512ExpFloat32(dst *byte, src *byte, n int, constants *float64)
 
+// avx512NaturalLogFloat32 is
+//
+//	for i := range n/4 { dst[i] = NaturalLog(src[i]) } // in float64; a NaN made canonical
+//
+//go:noescape
+func avx512NaturalLogFloat32(dst *byte, src *byte, n int, constants *float64)
+
 // avx512TanhFloat32 is
 //
 //	for i := range n/4 { dst[i] = Tanh(src[i]) } // in float64; a NaN made canonical
@@ -45,6 +52,13 @@ func avx512GeluSlopeFloat32(dst *byte, x *byte, grad *byte, n int, constants *fl
 //
 //go:noescape
 func avx512ExpFloat64(dst *byte, src *byte, n int, constants *float64)
+
+// avx512NaturalLogFloat64 is
+//
+//	for i := range n/8 { dst[i] = NaturalLog(src[i]) } // in float64; a NaN made canonical
+//
+//go:noescape
+func avx512NaturalLogFloat64(dst *byte, src *byte, n int, constants *float64)
 
 // avx512TanhFloat64 is
 //

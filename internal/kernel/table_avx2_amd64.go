@@ -177,10 +177,12 @@ func avx2Table() *assembly {
 	t.update[Adam][Float64] = avx2AdamFloat64
 
 	t.function[Exp][Float32] = avx2ExpFloat32
+	t.function[NaturalLog][Float32] = avx2NaturalLogFloat32
 	t.function[Tanh][Float32] = avx2TanhFloat32
 	t.function[Sigmoid][Float32] = avx2SigmoidFloat32
 	t.function[Gelu][Float32] = avx2GeluFloat32
 	t.function[Exp][Float64] = avx2ExpFloat64
+	t.function[NaturalLog][Float64] = avx2NaturalLogFloat64
 	t.function[Tanh][Float64] = avx2TanhFloat64
 	t.function[Sigmoid][Float64] = avx2SigmoidFloat64
 	t.function[Gelu][Float64] = avx2GeluFloat64

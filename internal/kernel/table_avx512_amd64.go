@@ -178,10 +178,12 @@ func avx512Table() *assembly {
 	t.update[Adam][Float64] = avx512AdamFloat64
 
 	t.function[Exp][Float32] = avx512ExpFloat32
+	t.function[NaturalLog][Float32] = avx512NaturalLogFloat32
 	t.function[Tanh][Float32] = avx512TanhFloat32
 	t.function[Sigmoid][Float32] = avx512SigmoidFloat32
 	t.function[Gelu][Float32] = avx512GeluFloat32
 	t.function[Exp][Float64] = avx512ExpFloat64
+	t.function[NaturalLog][Float64] = avx512NaturalLogFloat64
 	t.function[Tanh][Float64] = avx512TanhFloat64
 	t.function[Sigmoid][Float64] = avx512SigmoidFloat64
 	t.function[Gelu][Float64] = avx512GeluFloat64

@@ -28,7 +28,19 @@ const (
 	expTerms  = 10
 	numTail   = numExp + expTerms
 	tailTerms = 23
+	numLog    = numTail + tailTerms
+	logTerms  = 11
+
+	numTiny     = numLog + logTerms
+	numScale    = numTiny + 1
+	numScaled   = numTiny + 2
+	numExponent = numTiny + 3
+	numInfinity = numTiny + 4
+	numLowest   = numTiny + 5
 )
+
+// rootHalf is package kernel's.
+const rootHalf = 0x3fe6a09e667f3bcd
 
 // functions are those of one number. A body gets it as float64s, and may change it.
 var functions = []struct {
@@ -36,6 +48,7 @@ var functions = []struct {
 	body func(c *calculator, x vec) vec
 }{
 	{"Exp", func(c *calculator, x vec) vec { return c.exp(c.atMost(numExpHigh, x), nil) }},
+	{"NaturalLog", (*calculator).log},
 	{"Tanh", (*calculator).tanh},
 	{"Sigmoid", (*calculator).sigmoid},
 	{"Gelu", func(c *calculator, x vec) vec {
@@ -90,6 +103,8 @@ func newCalculator(c *build.Context, isa *isa, e *element, name, signature, doc 
 	g.constant("sign", 8, 1<<63)
 	g.constant("first 26 bits", 8, ^uint64(1<<27-1))
 	g.constant("bias", 8, 1023<<52)
+	g.constant("2^52", 8, 0x433<<52)
+	g.constant("bias less root", 8, 1023<<52-rootHalf)
 	return l
 }
 
@@ -251,7 +266,7 @@ func (c *calculator) negative(x, a, b vec) vec {
 	return v
 }
 
-// polynomial is package kernel's, with terms coefficients from at on.
+// polynomial has terms coefficients from at on, its steps as those of package kernel.
 func (c *calculator) polynomial(at, terms int, x vec) vec {
 	z := c.mul(x, x)
 	last := terms - 1
@@ -326,4 +341,57 @@ func (c *calculator) normal(x vec) (below, bell vec) {
 	t := c.sub(c.full(numOne), c.add(u, u))
 	under := c.mul(bell, c.mul(u, c.polynomial(numTail, tailTerms, t)))
 	return c.negative(x, under, c.sub(c.full(numOne), under)), bell
+}
+
+// log is package kernel's. It computes with what is not above 0 and not finite too, and then has their results instead.
+func (c *calculator) log(x vec) vec {
+	tiny := c.compared(less, x, c.full(numTiny))
+	y := c.pick(tiny, c.mulBy(numScale, x), x)
+	zero := c.vec()
+	c.xor(zero, zero, zero)
+	shift := c.pick(tiny, c.full(numScaled), zero)
+
+	e, f, k := c.vec(), c.vec(), c.vec()
+	c.VPADDQ(c.constants["bias less root"], y, e)
+	c.VPSRLQ(operand.U8(52), e, e) // the exponent and its bias
+	c.VPSLLQ(operand.U8(52), e, f)
+	c.VPSUBQ(f, y, f)
+	c.VPADDQ(c.constants["bias"], f, f)
+	c.or(c.constants["2^52"], e, k)
+	k = c.sub(c.minus(numExponent, k), shift)
+
+	s := c.div(c.minus(numOne, f), c.plus(numOne, f))
+	z := c.mul(s, s)
+	low := c.add(c.mul(c.mul(s, z), c.polynomial(numLog, logTerms, z)), c.mulBy(numLn2Rest, k))
+	r := c.add(c.mulBy(numLn2, k), c.add(c.add(s, s), low))
+
+	r = c.pick(c.compared(notLess, x, c.full(numInfinity)), x, r)
+	r = c.pick(c.compared(less, x, zero), c.constants["nan"], r)
+	return c.pick(c.compared(equal, x, zero), c.full(numLowest), r)
+}
+
+const (
+	less  = operand.U8(0x11)
+	equal = operand.U8(0)
+)
+
+// compared is where a relation holds, for pick: a is less than b, and so on.
+func (c *calculator) compared(relation operand.U8, a, b vec) reg.Register {
+	var to reg.Register = c.vec()
+	if c.width == 64 {
+		to = c.K()
+	}
+	c.VCMPPD(relation, b, a, to)
+	return to
+}
+
+// pick is a where a relation holds, and else b.
+func (c *calculator) pick(where reg.Register, a, b vec) vec {
+	v := c.vec()
+	if c.width == 64 {
+		c.VBLENDMPD(a, b, where, v)
+	} else {
+		c.VBLENDVPD(where, a, b, v)
+	}
+	return v
 }
