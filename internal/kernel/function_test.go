@@ -292,7 +292,9 @@ func TestFunctionLimits(t *testing.T) {
 
 func BenchmarkFunction(b *testing.B) {
 	for _, v := range versions {
-		for f, name := range map[Function]string{Exp: "exp", NaturalLog: "log", Tanh: "tanh", Sigmoid: "sigmoid", Gelu: "gelu"} {
+		for f, name := range map[Function]string{
+			Exp: "exp", NaturalLog: "log", Tanh: "tanh", Sigmoid: "sigmoid", Gelu: "gelu",
+		} {
 			if loop := v.function[f][Float32]; loop != nil {
 				b.Run(fmt.Sprintf("version=%s/function=%s", v.name, name), func(b *testing.B) {
 					dst, src := aligned(4*errorBlock), ones(Float32, 4*errorBlock)

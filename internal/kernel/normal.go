@@ -7,8 +7,8 @@ import "math"
 //
 //	u = 4 / (|x| + 4)    t = 1 - 2u, which goes from -1 at 0 to 1 at infinity
 //
-// Φ(-|x|) = exp(-x²/2) u Q(t), where Q is smooth and never 0. A polynomial interpolates Q. The change of variable is that
-// of Schonfelder, Chebyshev Expansions for the Error and Related Functions, Mathematics of Computation 32 (1978).
+// Φ(-|x|) = exp(-x²/2) u Q(t), where Q is smooth and never 0. A polynomial interpolates Q. The change of variable is
+// that of Schonfelder, Chebyshev Expansions for the Error and Related Functions, Mathematics of Computation 32 (1978).
 
 // normal is Φ(x), and exp(-x²/2), for x up to numTailHigh in size.
 func normal(x float64) (below, bell float64) {
