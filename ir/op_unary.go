@@ -21,8 +21,8 @@ func Relu(t *Tensor) *Tensor { return Apply1(functionOp{&reluFunction}, nil, t) 
 
 // Tanh returns the hyperbolic tangents of t, of float16, bfloat16, float32 or float64. It and the functions below have
 // the same bits on every machine. They compute in float64. A float32 is rounded once more, and errs by less than
-// 0.5000001 units in the last place; a 16-bit float is rounded from float32. The largest errors found in float64 are 1.1
-// units for Exp, 2 for Log, 3 for Tanh and Sigmoid, and 6 for Gelu.
+// 0.5000001 units in the last place; a 16-bit float is rounded from float32. The largest errors found in float64 are
+// 1.1 units for Exp, 2 for Log, 3 for Tanh and Sigmoid, and 6 for Gelu.
 func Tanh(t *Tensor) *Tensor { return Apply1(functionOp{&tanhFunction}, nil, t) }
 
 // Sigmoid returns 1/(1+exp(-t)), of what Tanh takes.
