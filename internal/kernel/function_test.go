@@ -83,8 +83,11 @@ func TestFunctionErrors(t *testing.T) {
 		t.Run("function="+c.name+"/type=float32", func(t *testing.T) {
 			t.Parallel()
 			step := uint64(9973)
-			if *full {
+			switch {
+			case *full:
 				step = 1
+			case testing.Short():
+				step = 99991
 			}
 			var mu sync.Mutex
 			var wg sync.WaitGroup
@@ -121,8 +124,11 @@ func TestFunctionErrors(t *testing.T) {
 		t.Run("function="+c.name+"/type=float64", func(t *testing.T) {
 			t.Parallel()
 			tries := 300
-			if *full {
+			switch {
+			case *full:
 				tries = 20_000
+			case testing.Short():
+				tries = 50
 			}
 			rng := rand.New(rand.NewPCG(1, 2))
 			worst, at := 0.0, 0.0
@@ -225,8 +231,11 @@ func TestFunctionBits(t *testing.T) {
 // TestFunctionsRise: what rises does so in its rounded values. Without -full one float32 in 997 is tried with the next.
 func TestFunctionsRise(t *testing.T) {
 	step := uint32(997)
-	if *full {
+	switch {
+	case *full:
 		step = 1
+	case testing.Short():
+		step = 9973
 	}
 	for f, name := range map[Function]string{Exp: "exp", NaturalLog: "log", Tanh: "tanh", Sigmoid: "sigmoid"} {
 		t.Run("function="+name, func(t *testing.T) {
