@@ -30,8 +30,8 @@ func TestSameBitsOnEveryMachine(t *testing.T) {
 			forward := func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 				x, gamma, beta, labels := in[0], in[1], in[2], in[3]
 				return []*ir.Tensor{
-					ir.Exp(x), ir.Log(ir.Abs(x)), ir.Tanh(x), ir.Sigmoid(x), ir.Gelu(x), ir.Softmax(x), ir.LogSoftmax(x),
-					ir.LayerNorm(x, gamma, beta, 1e-5), ir.CrossEntropyEach(x, labels),
+					ir.Exp(x), ir.Log(ir.Abs(x)), ir.Tanh(x), ir.Sigmoid(x), ir.Gelu(x),
+					ir.Softmax(x), ir.LogSoftmax(x), ir.LayerNorm(x, gamma, beta, 1e-5), ir.CrossEntropyEach(x, labels),
 				}
 			}
 			x := []*ir.Tensor{in[0], in[1], in[2], in[4]}

@@ -4,8 +4,8 @@ package kernel
 
 import "unsafe"
 
-// functionBytes is how many bytes of an operand a call of a function takes. Functions take up to 2 ns for an element,
-// longer than its way from memory.
+// functionBytes is how many bytes of an operand a call of a function takes. GELU by AVX2 takes 6 ns for a float32, so a
+// call takes 50 microseconds at most.
 const functionBytes = pieceTouched / 8
 
 type (
