@@ -484,22 +484,10 @@ func TestUnequalListsOfManyReplicas(t *testing.T) {
 	})
 }
 
-// Calls of listed groups allocate nothing.
-func TestListedGroupsAllocateNothing(t *testing.T) {
-	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
-		{Implementation: gcl.Syncless}} {
-		t.Run(fmt.Sprintf("method=%v/implementation=%v", o.Method, o.Implementation), func(t *testing.T) {
-			steady(t, 5, o, 1000, func(c *gcl.Comm) *gcl.Comm {
-				return grouped(c, lists([]int{0, 3}, []int{1, 2, 4}))
-			})
-		})
-	}
-}
-
 func TestSplit(t *testing.T) {
 	replicas(t, 7, func(ctx context.Context, c *gcl.Comm) error {
 		c = withOptions(c.Named("grads"), gcl.Options{Method: methods.ClockwiseRing})
-		colours := []int{5, -3, 5, 5, 1 << 40 >> 9, -3, 0}
+		colours := []int{5, -3, 5, 5, 1 << 30, -3, 0}
 		pair := grouped(c, lists([]int{0, 1, 2}, []int{3, 4, 5, 6})) // of no account to Split
 		for range 2 {
 			g, err := pair.Split(ctx, colours[c.Replica()])

@@ -122,7 +122,7 @@ func (k kept) checkpoint(session *ir.Session, one *oneShard) checkpoint.Tensor {
 func (p plan) having(session *ir.Session, shard int) []int {
 	own := session.Own()
 	var out []int
-	for m := shard; m < p.group.SizeOf(0); m += p.shards {
+	for m := shard; m < p.group.Size(); m += p.shards {
 		if r := p.group.Member(0, m); slices.Contains(own, r) {
 			out = append(out, r)
 		}
