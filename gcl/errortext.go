@@ -104,7 +104,9 @@ func hiddenDifference(a, b transport.Call) string {
 		return ""
 	}
 	options := strings.Join(agreedFields(), ", ") + ", or the topology"
-	if wire.ByLists(a.Group) {
+	if _, phase := wire.PhaseOf(a.Seq); phase > 0 {
+		options += ", or the groups whose phases these are"
+	} else if wire.ByLists(a.Group) {
 		options += ", or the lists of their groups"
 	}
 	if many {

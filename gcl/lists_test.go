@@ -458,6 +458,33 @@ func TestListedGroupsAreTold(t *testing.T) {
 	})
 }
 
+// TestUnequalListsInHybrid: phases of groups of the same members, in lists that differ elsewhere.
+func TestUnequalListsInHybrid(t *testing.T) {
+	a, b := [][]int{{0, 1, 2, 3}, {4}, {5}}, [][]int{{0, 1, 2, 3}, {4, 5}}
+	for _, method := range []methods.Method{methods.Auto, methods.ClockwiseRing} {
+		for odd := range 4 {
+			synctest.Test(t, func(t *testing.T) {
+				errs := failuresIn(watched(t), t, 6, func(ctx context.Context, c *gcl.Comm) error {
+					view := a
+					if c.Replica() == odd {
+						view = b
+					}
+					g := withOptions(grouped(c, lists(view...)), gcl.Options{Implementation: gcl.Hybrid, Method: method})
+					if err := gcl.AllReduceInPlace(ctx, g, make([]int32, 3000), gcl.Add); err != nil {
+						return err
+					}
+					return last(ctx, c)
+				}, gcl.WithTopology(hosts(t, 2, 2, 2)))
+				for r, err := range errs {
+					if !errors.Is(err, gcl.ErrMismatch) || !contains(err, "or the groups whose phases these are") {
+						t.Errorf("replica %d: %v", r, err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestUnequalListsOfManyReplicas: a group of replicas that its number has no room for.
 func TestUnequalListsOfManyReplicas(t *testing.T) {
 	const n = 52
