@@ -289,7 +289,8 @@ func TestParseLists(t *testing.T) {
 		"LISTS({0}, , {1})":             `not ", {1}"`,
 		"LISTS({99999999999999999999})": "99999999999999999999 is too large",
 	} {
-		if g, err := commgroup.Parse(text); err == nil || !strings.Contains(err.Error(), want) || g != (commgroup.Group{}) {
+		g, err := commgroup.Parse(text)
+		if err == nil || !strings.Contains(err.Error(), want) || g != (commgroup.Group{}) {
 			t.Errorf("%q: %v, error %v, want %q in it", text, g, err, want)
 		}
 	}

@@ -196,8 +196,10 @@ func TestListedGroupsInterleave(t *testing.T) {
 		replicas(t, 5, func(ctx context.Context, c *gcl.Comm) error {
 			c = with(c, m)
 			var comms []*gcl.Comm
-			for _, g := range []commgroup.Group{lists([]int{0, 3}, []int{1, 2, 4}), lists([]int{0, 3}, []int{1}, []int{2, 4}),
-				{}, lists([]int{0}, []int{1, 2, 3, 4})} {
+			for _, g := range []commgroup.Group{
+				lists([]int{0, 3}, []int{1, 2, 4}), lists([]int{0, 3}, []int{1}, []int{2, 4}),
+				{}, lists([]int{0}, []int{1, 2, 3, 4}),
+			} {
 				comms = append(comms, grouped(c, g))
 			}
 			for step := range 12 {
@@ -268,7 +270,8 @@ func agreed(views []*[][]int) bool {
 	return true
 }
 
-// unequalViews has each replica reduce in its group of its own view of the lists, and then call one of all. It returns what is wrong: where views differ among those that meet, all must get ErrMismatch with both groups.
+// unequalViews has each replica reduce in its group of its own view of the lists, and then call one of all. It returns
+// what is wrong: where views differ among those that meet, all must get ErrMismatch with both groups.
 func unequalViews(ctx context.Context, t *testing.T, views []*[][]int, o gcl.Options,
 	opts ...gcl.RunOption) (wrong []string) {
 	errs := failuresIn(ctx, t, len(views), func(ctx context.Context, c *gcl.Comm) error {
@@ -363,8 +366,10 @@ func TestUnequalListsOfBroadcasts(t *testing.T) {
 					return gcl.BroadcastInPlace(ctx, g, make([]int32, 30), root%g.Size())
 				})
 				var peer *gcl.PeerError
-				if ok := agreed(views); ok != (err == nil) || !ok && !errors.Is(err, gcl.ErrMismatch) && !errors.As(err, &peer) {
-					t.Errorf("n=%d method=%v implementation=%v root=%d, equal %v: %v", n, o.Method, o.Implementation, root, ok, err)
+				typed := errors.Is(err, gcl.ErrMismatch) || errors.As(err, &peer)
+				if ok := agreed(views); ok != (err == nil) || !ok && !typed {
+					t.Errorf("n=%d method=%v implementation=%v root=%d, equal %v: %v",
+						n, o.Method, o.Implementation, root, ok, err)
 				}
 			})
 		}
@@ -469,7 +474,8 @@ func TestUnequalListsInHybrid(t *testing.T) {
 					if c.Replica() == odd {
 						view = b
 					}
-					g := withOptions(grouped(c, lists(view...)), gcl.Options{Implementation: gcl.Hybrid, Method: method})
+					o := gcl.Options{Implementation: gcl.Hybrid, Method: method}
+					g := withOptions(grouped(c, lists(view...)), o)
 					if err := gcl.AllReduceInPlace(ctx, g, make([]int32, 3000), gcl.Add); err != nil {
 						return err
 					}
