@@ -98,19 +98,23 @@ func run(from source, size int, machines []*machine) (rounds int) {
 // initial is the state of a rank before the first round: its contributions in the Input, and nothing elsewhere.
 func (m *machine) initial(rank int) replica {
 	lo, hi := m.contract.Output.chunks(rank, m.Root, m.Size, m.Chunks)
-	if !m.inPlace {
-		return replica{first: lo, output: make([]cell, hi-lo)}
-	}
 	inLo, inHi := m.contract.Input.chunks(rank, m.Root, m.Size, m.Chunks)
 	switch {
+	case !m.inPlace:
 	case lo == hi:
 		lo, hi = inLo, inHi
 	case inLo < inHi:
 		lo, hi = min(lo, inLo), max(hi, inHi)
 	}
 	r := replica{first: lo, output: make([]cell, hi-lo)}
+	if !m.inPlace && !m.terms.exact() {
+		return r // contributions become values when they are read
+	}
 	for f := inLo; f < inHi; f++ {
-		r.output[f-lo].value = m.terms.leaf(rank, f)
+		v := m.terms.leaf(rank, f)
+		if m.inPlace {
+			r.output[f-lo].value = v
+		}
 	}
 	return r
 }
