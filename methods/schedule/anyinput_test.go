@@ -14,8 +14,8 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Check": schedule.Check, "Collectives": schedule.Collectives, "Examine": schedule.Examine,
-			"In": schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Part": schedule.Part,
-			"Tmp": schedule.Tmp,
+			"In": schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Parse": schedule.Parse,
+			"Part": schedule.Part, "Tmp": schedule.Tmp,
 		},
 		Types: []any{schedule.Buffer(0), schedule.Builder{}, schedule.Collective(0), schedule.Contract{},
 			schedule.Holding(0), schedule.Program{},
