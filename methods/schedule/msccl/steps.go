@@ -184,12 +184,25 @@ func (p *placer) arrive(n *node, m *message, from []home, t int) int {
 
 // link is a receive of a node, with its send. Without an operand src is no span.
 func (p *placer) link(n *node, m *message, from home, src, dst schedule.Span, count int) link {
-	st := schedule.Step{Verb: schedule.Recv, Peer: m.gpu, Dst: dst}
+	st := talk(schedule.Recv, m.gpu)
+	st.Dst = dst
 	if n.fold {
 		st.Verb, st.Src = schedule.RecvReduce, src
 	}
-	return link{st, m.gpu, schedule.Step{Verb: schedule.Send, Peer: n.gpu, Src: from.span(count)}}
+	send := talk(schedule.Send, n.gpu)
+	send.Src = from.span(count)
+	return link{st, m.gpu, send}
 }
+
+// talk is a step with a peer.
+func talk(verb schedule.Verb, peer int) schedule.Step {
+	st := schedule.Step{Verb: verb}
+	assign(&st.Peer, peer)
+	return st
+}
+
+// assign sets a field of a step, whatever its type of integer.
+func assign[T ~int | ~int32](field *T, n int) { *field = T(n) }
 
 // open finds the folds of one round, t or later, that wrote chunks last, each with a piece of them, if nobody has read
 // the chunks since. from is where the data lies that would go on with the folds; nil: it is not cut.

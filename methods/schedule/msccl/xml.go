@@ -137,7 +137,7 @@ func (p *parser) algo(line int, e xml.StartElement) error {
 		return at.errorf("minBytes=\"%d\" is more than maxBytes=\"%d\"", p.a.MinBytes, p.a.MaxBytes)
 	case contract.PerRank() && p.a.chunks%gpus != 0:
 		return at.errorf("nchunksperloop=\"%d\" of %s, want a multiple of ngpus=\"%d\"", p.a.chunks, coll, gpus)
-	case p.a.chunks*gpus > maxBuffers:
+	case p.a.chunks > maxBuffers/gpus:
 		return at.errorf("nchunksperloop=\"%d\" on ngpus=\"%d\", want a product of at most %d", p.a.chunks, gpus,
 			maxBuffers)
 	}
