@@ -3,6 +3,7 @@ package msccl_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,6 +130,9 @@ func TestReadErrors(t *testing.T) {
 		{`<gpu id="0"`, `<gpu id="2"`, `line 3: id="2", want a number from 0 to 1`},
 		{`<gpu id="1"`, `<gpu id="0"`, `line 11: gpu 0: a second <gpu id="0">`},
 		{`<gpu id="1"`, `<rank id="0"`, `line 11: element <rank>, want <gpu>`},
+		{` i_chunks="2"`, ` i_chunks="2" i_chunks="2"`, `line 3: attribute i_chunks is there twice`},
+		{` recv="1"`, ` recv="1" recv="1"`, `line 4: gpu 0: attribute recv is there twice`},
+		{` cnt="1"`, ` cnt="1" cnt="1"`, `line 5: gpu 0 thread block 0 step 0: attribute cnt is there twice`},
 		{` i_chunks="2"`, ` i_chunks="3"`, `line 3: gpu 0: i_chunks="3", want a number from 0 to 2`},
 		{` s_chunks="0"`, ``, `line 3: gpu 0: no attribute s_chunks`},
 		{`<tb id="0"`, `<tb id="1"`, `line 3: gpu 0: no <tb id="0">, and there is one with id="1"`},
@@ -240,6 +244,14 @@ func TestOrderErrors(t *testing.T) {
 			"line 7: gpu 0 thread block 1 step 0: it and thread block 0 step 0 both use chunk i[0], one of them writes it, and " +
 				"nothing says which is first; want a dependency (depid, deps)",
 		},
+		"race of a read with an earlier write": {
+			block("0", `send="-1" recv="-1" chan="-1"`, `<step s="0" type="cpy" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" `+
+				`cnt="1" `+dep+"\n") +
+				block("1", `send="-1" recv="-1" chan="-1"`, `<step s="0" type="cpy" srcbuf="o" srcoff="0" dstbuf="s" dstoff="1" `+
+					`cnt="1" `+dep+"\n"), "",
+			"line 7: gpu 0 thread block 1 step 0: it and thread block 0 step 0 both use chunk o[0], one of them writes it, and " +
+				"nothing says which is first; want a dependency (depid, deps)",
+		},
 		"two thread blocks on one connection": {
 			block("0", `send="1" recv="-1" chan="0"`, `<step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="1" `+
 				dep+"\n") +
@@ -252,6 +264,92 @@ func TestOrderErrors(t *testing.T) {
 		if _, err := msccl.Read(file(`inplace="0"`, c.gpu0, c.gpu1)); err == nil || err.Error() != "msccl: "+c.want {
 			t.Errorf("%s:\nerror  %v\nwant   msccl: %s", name, err, c.want)
 		}
+	}
+}
+
+// TestLongCircle has ten gpus that all wait for the one before them: the error names some.
+func TestLongCircle(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(`<algo name="a" proto="LL" nchannels="1" nchunksperloop="1" ngpus="10" coll="allreduce" inplace="1">`)
+	for i := range 10 {
+		fmt.Fprintf(&b, `<gpu id="%d" i_chunks="1" o_chunks="0" s_chunks="0"><tb id="0" send="%d" recv="%d" chan="0">`+
+			`<step s="0" type="rcs" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>`+
+			`</tb></gpu>`, i, (i+1)%10, (i+9)%10)
+	}
+	b.WriteString(`</algo>`)
+	const want = "msccl: line 1: gpu 0 thread block 0 step 0: deadlock: it waits for gpu 9 thread block 0 step 0, which " +
+		"waits for gpu 8 thread block 0 step 0, "
+	const end = ", which waits for others, which waits for gpu 0 thread block 0 step 0"
+	_, err := msccl.Read([]byte(b.String()))
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), end) {
+		t.Errorf("error %v, want %s...%s", err, want, end)
+	}
+}
+
+// TestChunkOfOneMemory: where input and output are one memory, an error names a chunk by the larger of them.
+func TestChunkOfOneMemory(t *testing.T) {
+	t.Parallel()
+	const text = `<algo name="a" proto="LL" nchannels="0" nchunksperloop="4" ngpus="2" coll="allgather" inplace="1">
+<gpu id="0" i_chunks="2" o_chunks="4" s_chunks="0"></gpu><gpu id="1" i_chunks="2" o_chunks="4" s_chunks="0">
+<tb id="0" send="-1" recv="-1" chan="-1">
+<step s="0" type="cpy" srcbuf="i" srcoff="1" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb>
+<tb id="1" send="-1" recv="-1" chan="-1">
+<step s="0" type="cpy" srcbuf="o" srcoff="0" dstbuf="o" dstoff="3" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb>
+</gpu></algo>`
+	const want = "msccl: line 6: gpu 1 thread block 1 step 0: it and thread block 0 step 0 both use chunk o[0], "
+	if _, err := msccl.Read([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestNeverWritten sends what nobody has written. The checker says so.
+func TestNeverWritten(t *testing.T) {
+	t.Parallel()
+	const end = `<tb id="0" send="%d" recv="%d" chan="0">` +
+		`<step s="0" type="%s" srcbuf="%c" srcoff="1" dstbuf="o" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="0"/></tb>`
+	for buf, want := range map[byte]string{
+		's': "schedule: rank 0 round 0 move 0 (S0[0]>1): nothing was put into slot 0",
+		'o': "schedule: rank 0 round 0 move 0 (O1>1): chunk 1 of O1 was never written",
+	} {
+		f, err := msccl.Read(file(`inplace="0"`, fmt.Sprintf(end, 1, -1, "s", buf), fmt.Sprintf(end, -1, 0, "r", buf)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schedule.Check(f.Schedule); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// TestManyRounds has two of many gpus send one chunk to and fro.
+func TestManyRounds(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("a file of 65,536 gpus")
+	}
+	var b strings.Builder
+	b.WriteString(`<algo name="a" proto="LL" nchannels="1" nchunksperloop="1" ngpus="65536" coll="allreduce" inplace="1">`)
+	for i := range 1 << 16 {
+		fmt.Fprintf(&b, `<gpu id="%d" i_chunks="1" o_chunks="0" s_chunks="0">`, i)
+		if i < 2 {
+			fmt.Fprintf(&b, `<tb id="0" send="%d" recv="%[1]d" chan="0">`, 1-i)
+			for s := range 70 {
+				kind := "s"
+				if s%2 != i {
+					kind = "r"
+				}
+				fmt.Fprintf(&b, `<step s="%d" type="%s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" `+
+					`deps="-1" hasdep="0"/>`, s, kind)
+			}
+			b.WriteString(`</tb>`)
+		}
+		b.WriteString(`</gpu>`)
+	}
+	b.WriteString(`</algo>`)
+	const want = "msccl: 70 rounds of 65536 gpus, want a product of at most 4194304"
+	if _, err := msccl.Read([]byte(b.String())); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
