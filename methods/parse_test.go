@@ -13,11 +13,10 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// TestEveryDrawingIsRead draws the schedules of sizes and reads the drawings. What several specifications give is read
-// once.
+// TestEveryDrawingIsRead draws schedules and reads the drawings. What several specifications give is read once.
 func TestEveryDrawingIsRead(t *testing.T) {
 	t.Parallel()
-	for _, k := range slices.Backward(sizes()) {
+	for _, k := range slices.Backward(drawnSizes()) {
 		t.Run(fmt.Sprintf("n=%d", k), func(t *testing.T) {
 			t.Parallel()
 			read := map[uint64]bool{}
