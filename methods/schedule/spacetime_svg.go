@@ -1,12 +1,10 @@
 package schedule
 
 import (
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // Lengths in drawings of space and time, in pixels.
@@ -21,14 +19,6 @@ const (
 
 // maxTimeMessages bounds the arrows of a drawing.
 const maxTimeMessages = 1 << 13
-
-// timeDark is what is drawn in a light colour where the reader prefers a dark background: lines stand out from both by
-// 3 to 1, and text by 4.5 to 1.
-var timeDark = [...]struct{ light, dark string }{
-	{"#0072b2", "#56a8dc"}, {"#d55e00", "#f58a3c"}, {"#c00000", "#ff7b72"}, {"#ffffff", "#121417"},
-	{"#000000", "#e6e6e6"}, {"#333333", "#cccccc"}, {"#666666", "#a6a6a6"}, {"#bbbbbb", "#5a6068"},
-	{"#dddddd", "#33383e"},
-}
 
 // WriteSpaceTimeSVG draws every message as SVG: a vertical line for each rank, time downwards in bands that are rounds,
 // an arrow from each send to its receive, and the chunks beside where it begins. The colours and the heads of arrows
@@ -178,13 +168,7 @@ func (s *Schedule) spaceTime() []byte {
 	}
 	height := y + svgRow + svgLine*len(captions)
 	c := &canvas{}
-	const font = `font-family="Helvetica, Arial, sans-serif" font-size="12" fill="#000000"`
-	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" %s>`+
-		"\n<title>", width, height, font)
-	_ = xml.EscapeText(c, []byte("Messages in space and time: "+title))
-	c.WriteString("</title>\n" + timeStyle())
-	c.heads()
-	fmt.Fprintf(c, `<path d="M0 0H%dV%dH0Z" fill="#ffffff"/>`+"\n", width, height)
+	c.begin(width, height, "Messages in space and time: "+title)
 	c.text(svgMargin, 24, `font-size="14" font-weight="bold" fill="#000000"`, title)
 	for r := range ranks {
 		c.text(timeX(r), timeTop-24, `text-anchor="middle" fill="#333333"`, fmt.Sprint("rank ", r))
@@ -255,16 +239,4 @@ func (s *Schedule) band(c *canvas, t, ranks, y int, list []arrow) int {
 		c.text(x, begin+timeLine*a.begin+3, fmt.Sprintf(`text-anchor="%s" `, anchor)+halo, a.chunks)
 	}
 	return bottom
-}
-
-// timeStyle has what is drawn in a light colour drawn in its dark one, where the reader prefers that. The elements have
-// the light colours as attributes, for programs that know no style sheets.
-func timeStyle() string {
-	var b strings.Builder
-	b.WriteString("<style>@media (prefers-color-scheme: dark) {\n")
-	for _, i := range timeDark {
-		fmt.Fprintf(&b, "[fill=\"%s\"] { fill: %s } [stroke=\"%[1]s\"] { stroke: %[2]s }\n", i.light, i.dark)
-	}
-	b.WriteString("}</style>\n")
-	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -101,12 +102,50 @@ func TestSpaceTimeColors(t *testing.T) {
 	t.Parallel()
 	mismatched := ownFirst()
 	mismatched.Programs[0][0].Moves = mismatched.Programs[0][0].Moves[1:]
-	for _, s := range []*Schedule{mismatched, allToAll2(), ownFirst()} {
-		text := spaceTimeOf(t, s)
+	for _, text := range []string{spaceTimeOf(t, mismatched), spaceTimeOf(t, allToAll2()), spaceTimeOf(t, ownFirst()),
+		svgOf(t, mismatched), svgOf(t, allToAll2()), svgOf(t, ownFirst())} {
 		_, picture, _ := strings.Cut(text, "</style>")
 		for _, m := range regexp.MustCompile(`(?:fill|stroke)="(#[0-9a-f]+)"`).FindAllStringSubmatch(picture, -1) {
 			if !strings.Contains(text, `[fill="`+m[1]+`"] { fill: `) {
 				t.Errorf("%s has no colour on the dark background", m[1])
+			}
+		}
+	}
+}
+
+// luminance is WCAG 2.2's relative luminance of a colour such as #102030.
+func luminance(t *testing.T, color string) float64 {
+	t.Helper()
+	sum := 0.0
+	for i, weight := range []float64{.2126, .7152, .0722} {
+		n, err := strconv.ParseUint(color[1+2*i:3+2*i], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := float64(n) / 255
+		if v <= .04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+.055)/1.055, 2.4)
+		}
+		sum += weight * v
+	}
+	return sum
+}
+
+// TestSVGContrast wants arrows to stand out from both backgrounds by 3 to 1, and text by 4.5 to 1 (WCAG 2.2).
+func TestSVGContrast(t *testing.T) {
+	t.Parallel()
+	dark := map[string]string{}
+	for _, i := range svgDark {
+		dark[i.light] = i.dark
+	}
+	for color, least := range map[string]float64{svgColors[kept]: 3, svgColors[folded]: 3, svgColors[mismatch]: 3,
+		"#000000": 4.5, "#333333": 4.5, "#666666": 4.5} {
+		for _, pair := range [][2]string{{color, "#ffffff"}, {dark[color], dark["#ffffff"]}} {
+			a, b := luminance(t, pair[0]), luminance(t, pair[1])
+			if ratio := (max(a, b) + .05) / (min(a, b) + .05); ratio < least {
+				t.Errorf("%s on %s: %.2f to 1, want %v", pair[0], pair[1], ratio, least)
 			}
 		}
 	}
