@@ -15,7 +15,7 @@ import "gogcl.dev/methods/schedule"
 //	    0 | I0>1   | O0=I0+<0 |
 //	    1 |        | O0>2     | O0=I0+<1
 //	    2 |        | O0<2     | O0>1
-//	    3 | O0<1   | O0>0     |
+//	    3 | O0<1   | O0>0     | -
 //
 //	all-reduce, 4 ranks, 2 chunks, 7 rounds
 //	round   0   1     2     3     4     5     6

@@ -13,7 +13,7 @@ import "gogcl.dev/methods/schedule"
 //	      | then   |        | then              |
 //	      | O0=I0  |        | S1[2]=I2          |
 //	      |        |        | S1[3 of 2-]=S0[3] |
-//	    1 | O2-3<2 |        | S1[2-3]>0         |
+//	    1 | O2-3<2 | -      | S1[2-3]>0         | -
 //
 //draw:recursive_doubling gather 4
 var gatherWays = collectiveWays{

@@ -6,7 +6,7 @@ import "gogcl.dev/methods/schedule"
 // that have further to go, and so one block fewer each round. Blocks in transit lie in two sets of slots for each
 // lane, used in turn. When Output is Input, what arrives in round 0 waits in a slot until the last round.
 //
-//	all-to-all, 4 ranks, 4 chunks, 3 rounds
+//	all-to-all, 4 ranks, 4 chunks, 3 rounds, apart
 //	round | rank 0  | rank 1  | rank 2  | rank 3
 //	------+---------+---------+---------+--------
 //	    0 | I1>1    | I2>2    | I3>3    | I0>0
@@ -89,7 +89,7 @@ func (s Spec) laneAllToAll(r ring) schedule.Program {
 //	      | O0-1=I0-1 |        |
 //	    1 | I1>1      | O0>2   | O0<1
 //	      |           | O1<0   |
-//	    2 |           | O1>2   | O1<1
+//	    2 | -         | O1>2   | O1<1
 //
 //	broadcast, 5 ranks, 3 chunks, 6 rounds
 //	round   0   1     2     3     4     5

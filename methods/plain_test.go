@@ -4,11 +4,12 @@ package methods
 
 import (
 	"flag"
+	"slices"
 	"testing"
 )
 
-var full = flag.Bool("full", false, "prove the schedules of all groups of up to 64 ranks, and reject the mutants of "+
-	"groups of 6")
+var full = flag.Bool("full", false, "prove the schedules of all groups of up to 64 ranks, read their drawings, and "+
+	"reject the mutants of groups of 6")
 
 // sizes are the group sizes whose schedules are proved. All up to 33, the first above a power of two that is not small,
 // are among them. Beyond 33 they are a multiple of 4 and a prime, and the neighbours of 48 and 64.
@@ -34,3 +35,8 @@ func largestMutated() int {
 
 // everything reports whether tests take the time that -full allows.
 func everything() bool { return *full }
+
+// drawnSizes are the group sizes whose drawings are read: up to 17, and 64.
+func drawnSizes() []int {
+	return slices.DeleteFunc(sizes(), func(k int) bool { return k > 17 && k != 64 && !*full })
+}

@@ -10,3 +10,6 @@ func largestMutated() int { return 4 }
 
 // everything reports whether tests take the time that -full allows.
 func everything() bool { return false }
+
+// drawnSizes are the group sizes whose drawings are read.
+func drawnSizes() []int { return sizes() }

@@ -316,7 +316,7 @@ func (s Spec) binomial(rank int) schedule.Program {
 // blocks with digit t set, packed into one message, go to the rank 2^t further. The first round of the program only
 // packs. Slots 0 and 1 in turn are the packed message; slot 2+t is what arrived for digit t.
 //
-//	all-to-all, 3 ranks, 3 chunks, 3 rounds
+//	all-to-all, 3 ranks, 3 chunks, 3 rounds, apart
 //	round | rank 0   | rank 1   | rank 2
 //	------+----------+----------+---------
 //	    0 | then     | then     | then

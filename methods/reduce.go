@@ -12,7 +12,7 @@ import "gogcl.dev/methods/schedule"
 //	round | rank 0   | rank 1      | rank 2 | rank 3
 //	------+----------+-------------+--------+-------
 //	    0 | O0=I0+<2 | S0[0]=I0+<3 | I0>0   | I0>1
-//	    1 | O0+<1    | S0[0]>0     |        |
+//	    1 | O0+<1    | S0[0]>0     | -      | -
 //
 //draw:recursive_doubling reduce 4
 var reduceWays = collectiveWays{

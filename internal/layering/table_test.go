@@ -36,6 +36,7 @@ func table() []row {
 		{pkg: "chunks", pure: true},
 		{pkg: "topology", imports: []string{"internal/enum"}, pure: true},
 		{pkg: "methods/schedule", imports: []string{"chunks", "internal/ink"}, pure: true},
+		{pkg: "methods/schedule/msccl", imports: []string{"methods/schedule"}, pure: true},
 		{pkg: "transport"},
 		{pkg: "internal/kernel", modules: []string{xsys}},
 		{pkg: "internal/layering"}, // only tests, as is the next

@@ -15,8 +15,8 @@ func TestAnyInput(t *testing.T) {
 		Functions: map[string]any{
 			"Check": schedule.Check, "Collectives": schedule.Collectives, "Examine": schedule.Examine,
 			"ExamineByRank": schedule.ExamineByRank,
-			"In":            schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Part": schedule.Part,
-			"Tmp": schedule.Tmp,
+			"In":            schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Parse": schedule.Parse,
+			"Part": schedule.Part, "Tmp": schedule.Tmp,
 		},
 		Types: []any{schedule.Bounds{}, schedule.Waste{}, schedule.Buffer(0), schedule.Builder{},
 			schedule.Collective(0), schedule.Contract{},

@@ -44,7 +44,7 @@ func (st Step) String() string {
 }
 
 // String draws the schedule: a column for each rank, a block of lines for each round. The package comment explains the
-// notation. Of nil it is "no schedule".
+// notation. [Parse] reads the drawing of every schedule whose steps are of a legal form. Of nil it is "no schedule".
 func (s *Schedule) String() string {
 	if s == nil {
 		return "no schedule"
@@ -67,7 +67,7 @@ func (s *Schedule) String() string {
 	}
 
 	var b strings.Builder
-	b.WriteString(s.title(rounds) + "\n")
+	b.WriteString(s.title(rounds) + s.marks() + "\n")
 	for _, row := range rows {
 		line := make([]string, len(width))
 		for i, w := range width {
@@ -98,11 +98,35 @@ func (s *Schedule) rounds() int {
 	return n
 }
 
-// title is the first line of drawings.
+// title is the first line of drawings, without marks.
 func (s *Schedule) title(rounds int) string {
 	ranks, chunks := counted(s.Size, "rank"), counted(s.Chunks, "chunk")
 	return fmt.Sprintf("%v, %s, %s, %s", s.Collective, ranks, chunks, counted(rounds, "round"))
 }
+
+// marks is the end of the first line: the root if it is not rank 0, and what the schedule asks for.
+func (s *Schedule) marks() string {
+	out := ""
+	if s.Root != 0 {
+		out = fmt.Sprint(", root ", s.Root)
+	}
+	if s.Apart {
+		out += markApart
+	}
+	if s.Again {
+		out += markAgain
+	}
+	return out
+}
+
+// The marks of Schedule.Apart and Schedule.Again.
+const (
+	markApart = ", apart"
+	markAgain = ", again"
+)
+
+// idle is the cell of an empty round with which a program ends. Other empty rounds have an empty cell.
+const idle = "-"
 
 // counted is a number with its noun.
 func counted[T int | int64](n T, noun string) string {
@@ -132,6 +156,9 @@ func (s *Schedule) drawRound(t int) [][]string {
 	for rank, p := range s.Programs {
 		if t >= len(p) {
 			continue
+		}
+		if t == len(p)-1 && len(p[t].Moves)+len(p[t].Then) == 0 {
+			rows[0][1+rank] = idle
 		}
 		for i, st := range p[t].Moves {
 			rows[i][1+rank] = st.String()

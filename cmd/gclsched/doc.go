@@ -1,0 +1,29 @@
+// Command gclsched proves, draws, prices and converts schedules.
+//
+//	gclsched check FILE                                          is it right?
+//	gclsched draw FILE                                           who sends to whom, as text
+//	gclsched draw -svg ring.svg -method clockwise_ring -n 8      the same as a picture
+//	gclsched price -bytes 4K,64M -shape open-ladder FILE         what it costs
+//	gclsched convert -o ring.xml ring.txt                        text to XML and back
+//
+// A schedule comes from a file, or from a method by name:
+//
+//	FILE                   the text that schedule.Schedule.String draws, or the XML of msccl-tools
+//	-method NAME           a method of package methods: -method clockwise_ring -collective all-reduce -n 8
+//
+// The form of a file shows in its first letter: XML begins with "<".
+//
+//	command   prints                                                     flags of its own
+//	check     the proof's report: rounds, messages, chunks sent, order
+//	draw      the shape, or the table that says everything               -picture, -svg
+//	price     a line for each size: rounds, bytes sent, time             -bytes
+//	convert   the schedule as text or XML                                -o, -to
+//
+// -shape and -domains are where the ranks sit: rings of -method go round that, and price takes it for the network.
+//
+//	exit code   0    all is well
+//	            1    the schedule does not prove, with the counterexample; or a file cannot be read or written
+//	            2    the command line is wrong
+//	            130  Ctrl-C
+//	            143  SIGTERM
+package main

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"gogcl.dev/internal/closest"
+	"gogcl.dev/internal/command"
+)
+
+func main() { command.Main(program, run) }
+
+const program = "gclsched"
+
+// verb is a command of gclsched.
+type verb struct {
+	name string
+	does string
+	// flags declares the flags of the command's own and returns what it does with them, and with where the schedule
+	// comes from.
+	flags func(f *flag.FlagSet, from *source) work
+}
+
+// work is what a command does: check looks at its flags, before anything is read, and do carries it out.
+type work struct {
+	check func() error
+	do    func(stdout io.Writer) error
+}
+
+var verbs = []verb{
+	{"check", "Proves a schedule, or says what is wrong with it.", checkVerb},
+	{"draw", "Draws a schedule.", drawVerb},
+	{"price", "Says what a schedule costs on a network.", priceVerb},
+	{"convert", "Writes a schedule as text or as XML of msccl-tools.", convertVerb},
+}
+
+// mistake is an error of the command line.
+type mistake struct{ error }
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	v, rest, code := pick(args, stdout, stderr)
+	if v == nil {
+		return code
+	}
+	flags := flag.NewFlagSet(program+" "+v.name, flag.ContinueOnError)
+	from := newSource(flags)
+	w := v.flags(flags, from)
+	err := command.ParseArguments(flags, rest, stdout, "[flags] [FILE]", v.does+" A FILE is the text that String of a "+
+		"schedule draws, or XML of msccl-tools; -method makes one.")
+	if errors.Is(err, flag.ErrHelp) {
+		return command.OK
+	}
+	if err == nil {
+		err = from.check(v.name)
+	}
+	if err == nil {
+		err = w.check()
+	}
+	if err != nil {
+		return command.Mistake(program, err, stderr)
+	}
+	// A proof may take long and looks at no context. The end of the program is the end of it.
+	done := make(chan error, 1)
+	go func() { done <- w.do(stdout) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		return command.Ended(ctx, program, ctx.Err(), stderr)
+	}
+	var wrong mistake
+	switch {
+	case errors.As(err, &wrong):
+		return command.Mistake(program, err, stderr)
+	case err != nil:
+		return command.Ended(ctx, program, err, stderr)
+	}
+	return command.OK
+}
+
+// pick finds the command, or the exit code of a program without one.
+func pick(args []string, stdout, stderr io.Writer) (*verb, []string, int) {
+	var names []string
+	for i := range verbs {
+		if len(args) > 0 && verbs[i].name == args[0] {
+			return &verbs[i], args[1:], 0
+		}
+		names = append(names, verbs[i].name)
+	}
+	commands := strings.Join(names, "|")
+	flags := flag.NewFlagSet(program, flag.ContinueOnError)
+	does := "Proves, draws, prices and converts schedules: \"go doc gogcl.dev/cmd/gclsched\".\n"
+	for _, v := range verbs {
+		does += fmt.Sprintf("\n  %-8s %s", v.name, v.does)
+	}
+	err := command.ParseArguments(flags, args, stdout, commands+" [flags] [FILE]", does)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, nil, command.OK
+	case err != nil:
+	case len(args) == 0:
+		err = fmt.Errorf("no command, want %s", commands)
+	default:
+		err = fmt.Errorf("unknown command %.100q, want %s", args[0], commands)
+		if near := closest.Near(args[0], names); near != "" {
+			err = fmt.Errorf("unknown command %.100q (did you mean %s?), want %s", args[0], near, commands)
+		}
+	}
+	return nil, nil, command.Mistake(program, err, stderr)
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gogcl.dev/internal/command"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/methods/schedule/msccl"
+)
+
+// xmlFiles is where files of the XML are.
+const xmlFiles = "../../methods/schedule/msccl/testdata/"
+
+// gclsched runs a command line and returns its exit code and what it has printed.
+func gclsched(t *testing.T, line string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err strings.Builder
+	code = run(t.Context(), strings.Fields(line), &out, &err)
+	return code, out.String(), err.String()
+}
+
+// TestCommands compares what command lines print.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ line, want string }{
+		{"check " + xmlFiles + "ring.xml", `all-reduce, 3 ranks, 3 chunks, 4 rounds
+proved
+  rounds    4
+  messages  12
+  sent      4 chunks by each rank, of 3
+  buffers   Output may be Input
+  order     all ranks combine an element in one order
+`},
+		{"check -method recursive_doubling -collective reduce -n 4 -root 2", `reduce, 4 ranks, 1 chunk, 2 rounds
+proved
+  rounds    2
+  messages  3
+  sent      0 to 1 chunks by a rank, of 1
+  buffers   Output may be Input
+  order     all ranks combine an element in one order
+`},
+		{"check -method direct -rank-order -n 3", `all-reduce, 3 ranks, 3 chunks, 2 rounds
+proved
+  rounds    2
+  messages  12
+  sent      4 chunks by each rank, of 3
+  buffers   Output may be Input
+  order     every rank combines each element in the order of the ranks
+`},
+		{"check -method direct -collective alltoall -n 2", `all-to-all, 2 ranks, 2 chunks, 1 round
+proved
+  rounds    1
+  messages  2
+  sent      1 chunks by each rank, of 2
+  buffers   Output must not be Input
+`},
+		{"draw " + xmlFiles + "pair.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
+round   0   1
+rank 0 ─⊕─ ─▲─
+        │   │
+rank 1 ─⊕─ ─▼─
+`},
+		{"draw -picture table " + xmlFiles + "pair.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
+round | rank 0   | rank 1
+------+----------+---------
+    0 | I1>1     | I0>0
+      | O0=I0+<1 | O1=I1+<0
+    1 | O0>1     | O1>0
+      | O1<1     | O0<0
+`},
+		{"convert -to text " + xmlFiles + "pair.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
+round | rank 0   | rank 1
+------+----------+---------
+    0 | I1>1     | I0>0
+      | O0=I0+<1 | O1=I1+<0
+    1 | O0>1     | O1>0
+      | O1<1     | O0<0
+`},
+		{"price -method clockwise_ring -n 8 -shape open-ladder -bytes 8,64M", `all-reduce, 8 ranks, 8 chunks, 14 rounds
+     bytes  rounds  sent by a rank, at most        time
+         8      14                       14    14.001µs
+  67108864      14                117440512  7.354032ms
+`},
+		{"price -domains 2,1 -bytes 3G " + xmlFiles + "ring.xml", `all-reduce, 3 ranks, 3 chunks, 4 rounds
+       bytes  rounds  sent by a rank, at most          time
+  3221225472       4               4294967296  343.617384ms
+`},
+	} {
+		if code, stdout, stderr := gclsched(t, c.line); code != command.OK || stdout != c.want || stderr != "" {
+			t.Errorf("gclsched %s: exit code %d, %s\nprinted\n%s\nwant\n%s", c.line, code, stderr, stdout, c.want)
+		}
+	}
+}
+
+// TestErrors has command lines that are wrong, and schedules and files that are.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	const lists = " (-h lists the flags)"
+	dir := t.TempDir()
+	for _, c := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"", 2, "no command, want check|draw|price|convert" + lists},
+		{"xyzzy", 2, `unknown command "xyzzy", want check|draw|price|convert` + lists},
+		{"prise", 2, `unknown command "prise" (did you mean price?), want check|draw|price|convert` + lists},
+		{"-x", 2, "flag provided but not defined: -x" + lists},
+		{"check", 2, "no schedule, want FILE or -method NAME" + lists},
+		{"check -x", 2, "flag provided but not defined: -x" + lists},
+		{"check a b", 2, `unexpected argument "b"` + lists},
+		{"check a -n 3", 2, `unexpected argument "-n": flags come before FILE` + lists},
+		{"check -method direct a", 2, `unexpected argument "a": with -method there is no FILE` + lists},
+		{"check -n 3 a", 2, "-n is for -method, and not for a file" + lists},
+		{"check -shape clique a", 2, "-shape is for -method, and not for a file" + lists},
+		{"check -shape ring a", 2, `-shape "ring", want one of clique, open-ladder, joined-ladder` + lists},
+		{"price -domains 4,x a", 2, `-domains "4,x": "x" is no number of ranks` + lists},
+		{"price -bytes 1K,many a", 2, `-bytes: "many" is no number of bytes such as 8, 4K, 1M or 2G` + lists},
+		{"price -bytes 9223372036854775807K a", 2,
+			`-bytes: "9223372036854775807K" is no number of bytes such as 8, 4K, 1M or 2G` + lists},
+		{"check -method dirct", 2, "-method: "},
+		{"check -method auto", 2, "methods: auto makes no schedule, since "},
+		{"check -method direct -collective sum", 2, `-collective "sum", want one of all-reduce, reduce-scatter, all-gather, ` +
+			`all-to-all, broadcast, reduce, gather, scatter, barrier` + lists},
+		{"check -method direct -n 0", 2, "-n 0, want 1 to 65536" + lists},
+		{"check -method direct -root 1", 2, "methods: root 1 of all-reduce over 8 ranks" + lists},
+		{"check -method direct -in-place", 2,
+			"-in-place of all-reduce, whose schedule is the same: want -collective all-to-all" + lists},
+		{"check -method direct -collective all-gather -rank-order", 2,
+			"-rank-order of all-gather, which has no order: want all-reduce, reduce-scatter or reduce" + lists},
+		{"check -method direct -pieces 2", 2,
+			"-pieces of all-reduce by direct, which is no pipeline: want a broadcast or a reduce on rings" + lists},
+		{"check -method direct -shape open-ladder", 2,
+			"-shape and -domains of direct, which follows no ring: want a method that does, or price" + lists},
+		{"check -method clockwise_ring -domains 4,3", 2, "-domains 4,3: 7 ranks, and the schedule has 8" + lists},
+		{"draw -picture ring a", 2, `-picture "ring", want one of shape, table, time` + lists},
+		{"draw -picture time a", 2, "-picture time is a drawing as SVG, want -svg FILE" + lists},
+		{"draw -picture table -svg b a", 2, "-svg of a table, want -picture shape or time" + lists},
+		{"convert a", 2, "which form? want -to text or -to xml, or an -o that ends in .txt or .xml" + lists},
+		{"convert -o b.json a", 2, "which form? want -to text or -to xml, or an -o that ends in .txt or .xml" + lists},
+		{"convert -to json a", 2, `-to "json", want text or xml` + lists},
+
+		{"check nothing.txt", 1, "open nothing.txt: no such file or directory"},
+		{"check main.go", 1, `main.go: schedule: line 1, column 1: "package main" is no title, want one such as "all-gather, 3 ` +
+			`ranks, 3 chunks, 2 rounds"`},
+		{"check " + xmlFiles + "wrong/twice.xml", 1, xmlFiles + "wrong/twice.xml: schedule: rank 0 round 1 move 1 (O1=I1+<1): " +
+			"takes a contribution twice: chunk 1 of ranks [0] and chunk 1 of ranks [0 1]"},
+		{"check testdata/late.txt", 1, "testdata/late.txt: schedule: rank 2 round 0 move 0 (O1>0): chunk 1 of O1 was never " +
+			"written"},
+		{"convert -to xml testdata/late.txt", 1, "testdata/late.txt: msccl: the format has no broadcast: unsupported operation"},
+		{"convert -to xml " + xmlFiles + "wrong/twice.xml", 1, xmlFiles + "wrong/twice.xml: msccl: only what is proved is " +
+			"written: schedule: rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice: "},
+		{"convert -o " + dir + "/no/b.txt -method direct", 1, "open " + dir + "/no/b.txt: no such file or directory"},
+		{"draw -svg " + dir + "/no/b.svg -method direct", 1, "open " + dir + "/no/b.svg: no such file or directory"},
+	} {
+		code, stdout, stderr := gclsched(t, c.line)
+		want := "gclsched: " + c.want
+		if code != c.code || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 ||
+			code == command.Usage && stdout != "" || strings.Contains(stdout, "proved") {
+			t.Errorf("gclsched %s: exit code %d, want %d; printed %q, and as error\n%swant\n%s", c.line, code, c.code, stdout,
+				stderr, want)
+		}
+	}
+}
+
+// TestHelp: each command says what it does and which flags it has.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]string{
+		"-h":         {"usage: gclsched check|draw|price|convert [flags] [FILE]\n", "price    Says what"},
+		"check -h":   {"usage: gclsched check [flags] [FILE]\n", "-method name"},
+		"draw -h":    {"usage: gclsched draw [flags] [FILE]\n", "-svg file"},
+		"price -h":   {"usage: gclsched price [flags] [FILE]\n", "-bytes sizes"},
+		"convert -h": {"usage: gclsched convert [flags] [FILE]\n", "-to form"},
+	} {
+		code, stdout, stderr := gclsched(t, line)
+		for _, w := range want {
+			if code != command.OK || !strings.Contains(stdout, w) || stderr != "" {
+				t.Errorf("gclsched %s: exit code %d, %q, printed\n%s\nwant %q", line, code, stderr, stdout, w)
+			}
+		}
+	}
+}
+
+// TestFiles draws to files, and converts there and back.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must := func(line string) {
+		t.Helper()
+		if code, stdout, stderr := gclsched(t, line); code != command.OK || stdout != "" || stderr != "" {
+			t.Fatalf("gclsched %s: exit code %d, %q, %q", line, code, stdout, stderr)
+		}
+	}
+	read := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	s, err := methods.Build(methods.Spec{Method: methods.Direct, Collective: schedule.ReduceScatter, Size: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shape, time strings.Builder
+	if err := errors.Join(s.WriteSVG(&shape), s.WriteSpaceTimeSVG(&time)); err != nil {
+		t.Fatal(err)
+	}
+	method := " -method direct -collective reduce-scatter -n 5"
+	must("draw -svg " + dir + "/shape.svg" + method)
+	must("draw -picture time -svg " + dir + "/time.svg" + method)
+	if read("shape.svg") != shape.String() || read("time.svg") != time.String() {
+		t.Error("other pictures than those of the schedule")
+	}
+	must("convert -o " + dir + "/a.txt" + method)
+	if read("a.txt") != s.String() {
+		t.Errorf("wrote\n%s", read("a.txt"))
+	}
+	must("convert -o " + dir + "/b.xml " + dir + "/a.txt")
+	f, err := msccl.Read([]byte(read("b.xml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schedule.Check(f.Schedule); err != nil || f.Name != "a" {
+		t.Errorf("%q: %v", f.Name, err)
+	}
+	// What the file says beside its steps stays.
+	must("convert -to xml -o " + dir + "/c.anything " + xmlFiles + "ring.xml")
+	if f, err = msccl.Read([]byte(read("c.anything"))); err != nil || f.Name != "ring" || f.Protocol != "LL128" ||
+		f.MinBytes != 1024 || f.MaxBytes != 1<<20 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	must("convert -o " + dir + "/d.txt " + dir + "/b.xml")
+	if again, err := schedule.Parse([]byte(read("d.txt"))); err != nil || again.Size != 5 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestGoRun is what the README says, as a process: a file that proves, and one that does not.
+func TestGoRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	t.Parallel()
+	for file, want := range map[string]string{
+		"ring.xml":        "",
+		"wrong/twice.xml": "rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice: chunk 1 of ranks [0]",
+	} {
+		cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/gclsched", "check",
+			strings.TrimPrefix(xmlFiles, "../../")+file)
+		cmd.Dir = "../.."
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if ok := err == nil; ok != (want == "") || ok != strings.Contains(string(out), "proved\n") ||
+			!strings.Contains(stderr.String(), want) || !ok && !strings.Contains(stderr.String(), "exit status 1") {
+			t.Errorf("%s: %v, printed %s, %s", file, err, out, &stderr)
+		}
+	}
+}

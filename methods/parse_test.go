@@ -1,0 +1,73 @@
+package methods
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// TestEveryDrawingIsRead draws schedules and reads the drawings. What several specifications give is read once.
+func TestEveryDrawingIsRead(t *testing.T) {
+	t.Parallel()
+	for _, k := range slices.Backward(drawnSizes()) {
+		t.Run(fmt.Sprintf("n=%d", k), func(t *testing.T) {
+			t.Parallel()
+			read := map[uint64]bool{}
+			specs(k, func(name string, s Spec) {
+				built, err := Build(s)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				print := fingerprint(built)
+				if read[print] {
+					return
+				}
+				read[print] = true
+				drawing := built.String()
+				got, err := schedule.Parse([]byte(drawing))
+				if err != nil {
+					t.Fatalf("%s: %v\n%s", name, err, drawing)
+				}
+				if fingerprint(got) != print || got.Again != built.Again {
+					t.Fatalf("%s: read another schedule than was drawn (-drawn +read):\n%s", name,
+						cmp.Diff(built, got, cmpopts.EquateEmpty()))
+				}
+			})
+			if len(read) < len(All()) {
+				t.Errorf("read %d drawings, want one for each method or more", len(read))
+			}
+		})
+	}
+}
+
+// TestTextInDocs reads the text in docs/schedules.md and proves it.
+func TestTextInDocs(t *testing.T) {
+	t.Parallel()
+	docs, err := os.ReadFile("../docs/schedules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(docs), "## The text form")
+	_, rest, _ = strings.Cut(rest, "```\n")
+	text, _, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatal("docs/schedules.md has no text")
+	}
+	s, err := schedule.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schedule.Check(s); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(s.String(), text); diff != "" {
+		t.Errorf("not as it is drawn (-drawn +docs):\n%s", diff)
+	}
+}
