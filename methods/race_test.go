@@ -7,3 +7,9 @@ func sizes() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9} }
 
 // largestMutated is the largest group whose schedules are mutated.
 func largestMutated() int { return 4 }
+
+// trafficSizes are the group sizes whose traffic is compared with schedules.
+func trafficSizes() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 65} }
+
+// everyRank reports whether all ranks of large groups are compared.
+func everyRank() bool { return false }

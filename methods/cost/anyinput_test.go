@@ -30,6 +30,7 @@ func TestAnyInput(t *testing.T) {
 			"Price": cost.Price, "Torus": cost.Torus},
 		Types: []any{cost.Estimate{}, cost.Graph{}, cost.Level{}, cost.Link{}, cost.Model{}},
 		Values: []any{whole, s, []int{0, 1, 2}, []int{3, 2, 1}, int64(1000), graph, cost.Model{Network: graph}, fast,
-			cost.Level{Children: 2, Link: fast}},
+			cost.Level{Children: 2, Link: fast}, &schedule.Traffic{Size: 3, Chunks: 3,
+				Rounds: []schedule.Alike{{Times: 2, Flows: []schedule.Flow{{Move: 1, Chunks: 1}}}}}},
 	})
 }

@@ -60,7 +60,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 	sent := make([]int64, s.Size)
 	seconds := 0.0
 	for round := range e.Rounds {
-		network.clear()
+		network.next()
 		for rank, p := range s.Programs {
 			if round >= len(p) {
 				continue

@@ -15,6 +15,10 @@
 // A message is passed on while it arrives, so that bytes count once however long the way is. A link is one cable or
 // several equal ones. A message takes one of them, that with least to carry so far, in the order of the ranks.
 //
+// [Model.PriceTraffic] prices a [schedule.Traffic], which describes the messages of all ranks at once, without steps:
+// 65,536 ranks take less than a second where rounds are few, or alike (BenchmarkPriceTraffic). Rounds that are alike
+// are priced once.
+//
 // # Networks
 //
 // A [Network] has numbered links, each in one direction, and says which of them a message takes. Anything that does is

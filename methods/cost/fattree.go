@@ -16,8 +16,8 @@ type fatTree struct {
 }
 
 // FatTree returns the network of a tree of switches, from the replicas up. A message climbs to the first switch that is
-// above both its ends. A tree is fat where its links carry more towards the top: a switch with many switches above it is
-// one whose link has as many cables.
+// above both its ends. A tree is fat where its links carry more towards the top. A switch that is joined to several
+// switches above it is one whose link has as many cables.
 //
 //	FatTree(Level{2, thin}, Level{2, fat})
 //

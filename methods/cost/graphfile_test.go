@@ -97,7 +97,8 @@ func TestGraphErrors(t *testing.T) {
 		{"replicas 2\nlink 0 1 1e9 1us 1025", "1025 cables, want 1 to 1024"},
 	}
 	for _, tt := range tests {
-		if g, err := cost.ParseGraph([]byte(tt.text)); err == nil || g != (cost.Graph{}) || !strings.Contains(err.Error(), tt.want) {
+		g, err := cost.ParseGraph([]byte(tt.text))
+		if err == nil || g != (cost.Graph{}) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want one with %q", tt.text, err, tt.want)
 		}
 	}
@@ -124,7 +125,8 @@ func FuzzParseGraph(f *testing.F) {
 			return
 		}
 		again, err := cost.ParseGraph([]byte(g.String()))
-		if err != nil || again.String() != g.String() || again.Replicas() != g.Replicas() || again.Links() != g.Links() {
+		if err != nil || again.String() != g.String() || again.Replicas() != g.Replicas() ||
+			again.Links() != g.Links() {
 			t.Fatalf("%q became %q, then %q, error %v", text, g, again, err)
 		}
 		for i := range g.Links() {

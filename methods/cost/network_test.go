@@ -28,7 +28,8 @@ func must[T any](t testing.TB) func(v T, err error) T {
 	}
 }
 
-// oneRound is a schedule, if of no use, of one round in which each pair's first rank sends chunk 0 of one to the second.
+// oneRound is a schedule, if of no use, of one round in which each pair's first rank sends chunk 0 of one to the
+// second.
 func oneRound(size int, pairs ...[2]int) *schedule.Schedule {
 	s := toRankZero(size)
 	for _, p := range pairs {
@@ -274,7 +275,8 @@ func TestRoutes(t *testing.T) {
 			for to := range n.Replicas() {
 				links, err := n.Route([]int{-7}, from, to)
 				if from == to {
-					if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("from replica %d to replica %[1]d of", from)) {
+					want := fmt.Sprintf("from replica %d to replica %[1]d of", from)
+					if err == nil || !strings.Contains(err.Error(), want) {
 						t.Errorf("%s: %d to itself: %v, error %v", name, from, links, err)
 					}
 					continue

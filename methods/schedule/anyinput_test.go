@@ -17,10 +17,10 @@ func TestAnyInput(t *testing.T) {
 			"In": schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Part": schedule.Part,
 			"Tmp": schedule.Tmp,
 		},
-		Types: []any{schedule.Buffer(0), schedule.Builder{}, schedule.Collective(0), schedule.Contract{},
-			schedule.Holding(0), schedule.Program{},
+		Types: []any{schedule.Alike{}, schedule.Buffer(0), schedule.Builder{}, schedule.Collective(0),
+			schedule.Contract{}, schedule.Flow{}, schedule.Holding(0), schedule.Message{}, schedule.Program{},
 			schedule.Report{}, schedule.Round{}, schedule.Schedule{}, schedule.Span{}, schedule.Step{},
-			schedule.Verb(0)},
+			schedule.Traffic{}, schedule.Verb(0)},
 		Values: []any{
 			&schedule.Schedule{Collective: schedule.AllReduce, Size: 2, Chunks: 2,
 				Programs: make([]schedule.Program, 2)},
@@ -28,6 +28,8 @@ func TestAnyInput(t *testing.T) {
 			schedule.Step{Verb: schedule.Send, Peer: 1, Src: schedule.In(0, 1)},
 			schedule.Step{Verb: schedule.RecvReduce, Peer: 0, Src: schedule.In(0, 1), Dst: schedule.Out(0, 1)},
 			schedule.Round{Moves: []schedule.Step{{Verb: schedule.Send, Peer: 1}, {Verb: schedule.Recv, Peer: -1}}},
+			&schedule.Traffic{Size: 4, Chunks: 4,
+				Rounds: []schedule.Alike{{Times: 3, Flows: []schedule.Flow{{Move: 1, Chunks: 1}}}}},
 			&strings.Builder{},
 		},
 	})
