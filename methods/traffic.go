@@ -105,9 +105,9 @@ func (f ringForm) chain(s Spec, t *schedule.Traffic) {
 	}
 }
 
-// traffic adds the rounds of recursive_doubling. In round r among the active ranks all of them exchange with the partner
-// at distance(r), and active rank j sends chunks(r, j). In a round before these, extra ranks send some chunks, and in one
-// after them they receive some. The order has the active ranks first, and then the extra ones.
+// traffic adds the rounds of recursive_doubling. In round r among the active ranks all of them exchange with the
+// partner at distance(r), and active rank j sends chunks(r, j). In a round before these, extra ranks send some chunks,
+// and in one after them they receive some. The order has the active ranks first, and then the extra ones.
 func (f fold) traffic(t *schedule.Traffic, before, after int, foldBefore, foldThen bool,
 	distance func(r int) int, chunks func(r, j int) int) {
 	order := 0
