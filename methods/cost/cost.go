@@ -66,20 +66,23 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 				continue
 			}
 			for _, steps := range [...][]schedule.Step{p[round].Moves, p[round].Then} {
-				for _, st := range steps {
-					length, err := lengthOf(s, rank, st, bytes)
-					if err != nil {
+				for i := range steps {
+					st := &steps[i]
+					if err := checkStep(s, rank, st); err != nil {
 						return Estimate{}, fmt.Errorf("cost: rank %d round %d: %w", rank, round, err)
 					}
 					switch st.Verb {
 					case schedule.Send:
+						length := lengthOf(s, st.Src, bytes)
 						sent[rank] = saturated(sent[rank], length)
-						err = network.send(rank, st.Peer, members[rank], members[st.Peer], float64(length))
+						err := network.send(rank, st.Peer, members[rank], members[st.Peer], float64(length))
+						if err != nil {
+							return Estimate{}, err
+						}
 					case schedule.RecvReduce, schedule.Fold:
-						network.fold(rank, float64(length))
-					}
-					if err != nil {
-						return Estimate{}, err
+						if m.FoldBytesPerSecond > 0 {
+							network.fold(rank, float64(lengthOf(s, st.Dst, bytes)))
+						}
 					}
 				}
 			}
@@ -93,24 +96,29 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 	return e, nil
 }
 
-// lengthOf is how many bytes a step sends or folds. Receives take nothing beside what their sends do, and copies take
-// nothing.
-func lengthOf(s *schedule.Schedule, rank int, st schedule.Step, bytes int64) (int64, error) {
-	span, what := st.Dst, "fold"
+// checkStep refuses a message or a fold that no schedule can have. Receives take nothing beside what their sends do,
+// and copies take nothing.
+func checkStep(s *schedule.Schedule, rank int, st *schedule.Step) error {
+	span, what := &st.Dst, "fold"
 	switch st.Verb {
 	case schedule.Send:
-		span, what = st.Src, "message"
+		span, what = &st.Src, "message"
 		if st.Peer < 0 || st.Peer >= s.Size || st.Peer == rank {
-			return 0, fmt.Errorf("a message to rank %d of %d", st.Peer, s.Size)
+			return fmt.Errorf("a message to rank %d of %d", st.Peer, s.Size)
 		}
 	case schedule.Recv, schedule.Copy:
-		return 0, nil
+		return nil
 	}
 	first, count := span.First, span.Count
 	if first < 0 || count < 0 || first > s.Chunks || count > s.Chunks-first {
-		return 0, fmt.Errorf("a %s of %d chunks from chunk %d on, of %d", what, count, first, s.Chunks)
+		return fmt.Errorf("a %s of %d chunks from chunk %d on, of %d", what, count, first, s.Chunks)
 	}
-	return piece(bytes, first+count, s.Chunks) - piece(bytes, first, s.Chunks), nil
+	return nil
+}
+
+// lengthOf is how many bytes a span has.
+func lengthOf(s *schedule.Schedule, span schedule.Span, bytes int64) int64 {
+	return piece(bytes, span.First+span.Count, s.Chunks) - piece(bytes, span.First, s.Chunks)
 }
 
 // check refuses what no schedule of so many ranks can be priced with.

@@ -41,6 +41,38 @@ func ExamplePrice() {
 	// quad_directional_ring    14 rounds, 117440512 bytes sent, 1.849008ms
 }
 
+// An all-reduce of 1 GiB over 65,536 replicas on a torus, from a description of the messages: what a ring loses by its
+// many rounds.
+func ExampleModel_PriceTraffic() {
+	dims := []int{256, 256}
+	torus, err := cost.Torus(dims, cost.Link{BytesPerSecond: 25e9, Latency: time.Microsecond})
+	if err != nil {
+		log.Fatal(err)
+	}
+	members := make([]int, torus.Replicas())
+	for i := range members {
+		members[i] = i
+	}
+	ring, err := methods.Spec{Method: methods.ClockwiseRing, Size: len(members), Ring: members}.Traffic()
+	if err != nil {
+		log.Fatal(err)
+	}
+	swing, err := methods.SwingTraffic(dims, true)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, t := range []*schedule.Traffic{ring, swing} {
+		e, err := cost.Model{Network: torus}.PriceTraffic(t, members, 1<<30)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(e.Rounds, "rounds,", e.Time.Round(time.Millisecond))
+	}
+	// Output:
+	// 131070 rounds, 348ms
+	// 32 rounds, 26ms
+}
+
 // Two hosts of two behind a switch each, from a text: what an overhead of a microsecond at each end of a message adds.
 func ExampleParseGraph() {
 	network, err := cost.ParseGraph([]byte(`

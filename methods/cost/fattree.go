@@ -67,7 +67,7 @@ func (t *fatTree) Link(number int) Link {
 }
 
 func (t *fatTree) Route(links []int, from, to int) ([]int, error) {
-	if err := checkEnds(t, from, to); err != nil {
+	if err := checkEnds(from, to, t.Replicas()); err != nil {
 		return links, err
 	}
 	top := 0 // the height at which the message turns

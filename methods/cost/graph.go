@@ -81,7 +81,7 @@ func (g *graph) Link(number int) Link {
 // Route appends the links of a shortest way. An error is that of ends that do not exist or are the same, and of two
 // replicas between which no way leads.
 func (g *graph) Route(links []int, from, to int) ([]int, error) {
-	if err := checkEnds(g, from, to); err != nil {
+	if err := checkEnds(from, to, g.Replicas()); err != nil {
 		return links, err
 	}
 	if i, ok := slices.BinarySearchFunc(g.edges[from], to, func(e edge, to int) int {
@@ -125,10 +125,11 @@ func (g *graph) tree(root int) *tree {
 	return t
 }
 
-// checkEnds refuses the ends of a message that a network does not have, and a message from a replica to itself.
-func checkEnds(n Network, from, to int) error {
-	if from < 0 || to < 0 || from >= n.Replicas() || to >= n.Replicas() || from == to {
-		return fmt.Errorf("cost: a message from replica %d to replica %d of %d", from, to, n.Replicas())
+// checkEnds refuses the ends of a message that a network of so many replicas does not have, and a message from a
+// replica to itself.
+func checkEnds(from, to, replicas int) error {
+	if from < 0 || to < 0 || from >= replicas || to >= replicas || from == to {
+		return fmt.Errorf("cost: a message from replica %d to replica %d of %d", from, to, replicas)
 	}
 	return nil
 }

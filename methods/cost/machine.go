@@ -10,7 +10,7 @@ import (
 // what they are.
 func Machine(t topology.Topology) Network {
 	if t.Shape() == topology.Clique {
-		return ports{t}
+		return newPorts(t)
 	}
 	n := t.Replicas()
 	g := newGraph(n, 0)
@@ -54,7 +54,10 @@ func nearby(t topology.Topology, replica int) []int {
 
 // ports is a clique: each replica has, for links inside its domain and for those to others, a port by which everything
 // leaves and one by which everything comes.
-type ports struct{ machine topology.Topology }
+type ports struct {
+	domains []int // by replica: its link domain
+	links   [portsCount]Link
+}
 
 // Four links for each replica: out and in of one kind, out and in of the other.
 const (
@@ -63,29 +66,41 @@ const (
 	portsCount = 4
 )
 
-func (p ports) Replicas() int { return p.machine.Replicas() }
-func (p ports) Links() int    { return portsCount * p.machine.Replicas() }
-
-func (p ports) Link(number int) Link {
-	kind := topology.HostLink
-	if number&portsGW != 0 {
-		kind = topology.GWLink
+func newPorts(t topology.Topology) *ports {
+	p := &ports{domains: make([]int, t.Replicas())}
+	for replica := range p.domains {
+		p.domains[replica] = t.Domain(replica)
 	}
-	speed := p.machine.Speed(kind)
-	lo, hi := p.machine.ReplicaIPUs(number / portsCount)
-	l := Link{BytesPerSecond: speed.BytesPerSecond * float64(hi-lo)}
-	if number&portsIn == 0 { // one latency for the two
-		l.Latency = speed.Latency
+	for number := range p.links {
+		kind := topology.HostLink
+		if number&portsGW != 0 {
+			kind = topology.GWLink
+		}
+		speed := t.Speed(kind)
+		p.links[number].BytesPerSecond = speed.BytesPerSecond * float64(t.IPUsPerReplica())
+		if number&portsIn == 0 { // one latency for the two
+			p.links[number].Latency = speed.Latency
+		}
 	}
-	return l
+	return p
 }
 
-func (p ports) Route(links []int, from, to int) ([]int, error) {
-	if err := checkEnds(p, from, to); err != nil {
+func (p *ports) Replicas() int { return len(p.domains) }
+func (p *ports) Links() int    { return portsCount * len(p.domains) }
+
+func (p *ports) Link(number int) Link {
+	if number < 0 || number >= p.Links() {
+		return Link{}
+	}
+	return p.links[number%portsCount]
+}
+
+func (p *ports) Route(links []int, from, to int) ([]int, error) {
+	if err := checkEnds(from, to, len(p.domains)); err != nil {
 		return links, err
 	}
 	kind := 0
-	if p.machine.ReplicaLink(from, to).Kind == topology.GWLink {
+	if p.domains[from] != p.domains[to] {
 		kind = portsGW
 	}
 	return append(links, portsCount*from+kind, portsCount*to+kind+portsIn), nil

@@ -3,6 +3,7 @@ package cost_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -109,6 +110,54 @@ func TestFatTree(t *testing.T) {
 	e, err := cost.Model{Network: high}.Price(oneRound(12, [2]int{0, 11}), upTo(12), 1000)
 	if want := 7 * us; err != nil || e.Time != want {
 		t.Errorf("three levels up and down: %v, %v, want %v", e.Time, err, want)
+	}
+}
+
+// TestCables: each message takes the first of those cables that carry least, whatever the others have.
+func TestCables(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for cables := range 7 {
+		link := cost.Link{BytesPerSecond: 1, Cables: cables}
+		for messages := range 40 {
+			s := toRankZero(2)
+			s.Chunks = 10
+			loads := make([]int, max(cables, 1))
+			round := &s.Programs[1][0]
+			for range messages {
+				n := random.IntN(s.Chunks + 1)
+				round.Moves = append(round.Moves, schedule.Step{Verb: schedule.Send, Src: schedule.In(0, n)})
+				least := slices.Index(loads, slices.Min(loads))
+				loads[least] += n
+			}
+			e, err := cost.Model{Network: odd{2, 1, link, []int{0}}}.Price(s, upTo(2), 10)
+			if want := time.Duration(slices.Max(loads)) * time.Second; err != nil || e.Time != want {
+				t.Errorf("%d messages on %d cables: %v, %v, want %v", messages, cables, e.Time, err, want)
+			}
+		}
+	}
+}
+
+// TestTorusRoutes: a message takes as many links as its ends are apart, in all dimensions together.
+func TestTorusRoutes(t *testing.T) {
+	t.Parallel()
+	dims := []int{4, 1, 5, 2}
+	n := must[cost.Network](t)(cost.Torus(dims, fast))
+	for from := range n.Replicas() {
+		for to := range n.Replicas() {
+			apart, stride := 0, 1
+			for _, d := range dims {
+				by := (to/stride%d - from/stride%d + d) % d
+				apart += min(by, d-by)
+				stride *= d
+			}
+			if from == to {
+				continue
+			}
+			if links, err := n.Route(nil, from, to); err != nil || len(links) != apart {
+				t.Errorf("%d to %d: links %v, error %v, want %d of them", from, to, links, err, apart)
+			}
+		}
 	}
 }
 

@@ -1,16 +1,12 @@
 package cost
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // round is the traffic of one round on a network.
 type round struct {
 	model  Model
-	places []int32   // by number of link: its place in tracks, plus one; 0: no message has taken it yet
-	tracks []track   // the links that messages have taken
-	cables []cable   // those of all tracks
+	places []int32   // by number of link: the place of its first cable, plus one; 0: no message has taken it yet
+	cables []cable   // of the links that messages have taken, those of one link side by side
 	busy   []float64 // by rank: seconds of the processor. nil: processors take no time
 
 	number int   // of the round, from 1 on
@@ -19,18 +15,25 @@ type round struct {
 	links, way []int // scratch: the links and the cables of one message
 }
 
-// track is a link that a message has taken.
-type track struct {
+// cable is one of a link. busy and slowest are of the round whose number it has.
+type cable struct {
 	bytesPerSecond float64
 	latency        float64 // seconds
-	first, count   int     // places in cables
+	bundle         *bundle // nil: the link has one cable
+
+	round   int
+	busy    float64 // seconds
+	slowest float64 // seconds: the latency of the message on it with the longest way
 }
 
-// cable is one of a link. What it says is of the round whose number it has.
-type cable struct {
-	busy    float64 // seconds
-	latency float64 // seconds, of the message on it with the longest way
-	round   int
+// bundle is a link of several cables. In the round of its number none of them is busy for less than floor, and the
+// first from ones are all busy for longer.
+type bundle struct {
+	first, count int // places in cables
+
+	round int
+	floor float64
+	from  int
 }
 
 func newRound(m Model, ranks int) *round {
@@ -57,40 +60,34 @@ func (r *round) send(from, to, a, b int, bytes float64) error {
 	latency := 0.0
 	r.way = r.way[:0]
 	for _, number := range r.links {
-		t, err := r.track(number)
-		if err != nil {
-			return fmt.Errorf("cost: from replica %d to replica %d: %w", a, b, err)
+		if number < 0 || number >= len(r.places) {
+			return fmt.Errorf("cost: from replica %d to replica %d: the route takes link %d of %d", a, b, number,
+				len(r.places))
 		}
-		latency += t.latency
-		at := t.first
-		c := r.current(at)
-		for i := at + 1; i < t.first+t.count; i++ {
-			if other := r.current(i); other.busy < c.busy {
-				at, c = i, other
+		if r.places[number] == 0 {
+			if err := r.add(number); err != nil {
+				return fmt.Errorf("cost: from replica %d to replica %d: link %d: %w", a, b, number, err)
 			}
 		}
-		c.busy += bytes / t.bytesPerSecond
+		at := int(r.places[number]) - 1
+		c := r.current(at)
+		if c.bundle != nil {
+			at = r.least(c.bundle)
+			c = &r.cables[at]
+		}
+		latency += c.latency
+		c.busy += bytes / c.bytesPerSecond
 		r.way = append(r.way, at)
 	}
 	for _, at := range r.way {
 		c := &r.cables[at]
-		c.latency = max(c.latency, latency)
+		c.slowest = max(c.slowest, latency)
 	}
 	if r.busy != nil {
 		r.busy[from] += r.model.Overhead.Seconds()
 		r.busy[to] += r.model.Overhead.Seconds()
 	}
 	return nil
-}
-
-// current is a cable in this round.
-func (r *round) current(at int) *cable {
-	c := &r.cables[at]
-	if c.round != r.number {
-		*c = cable{round: r.number}
-		r.used = append(r.used, at)
-	}
-	return c
 }
 
 // fold has a rank combine so many bytes with others.
@@ -100,32 +97,59 @@ func (r *round) fold(rank int, bytes float64) {
 	}
 }
 
-// track is that of a link.
-func (r *round) track(number int) (*track, error) {
-	if number < 0 || number >= len(r.places) {
-		return nil, fmt.Errorf("the route takes link %d of %d", number, len(r.places))
-	}
-	if at := r.places[number]; at > 0 {
-		return &r.tracks[at-1], nil
-	}
+// add adds the cables of a link.
+func (r *round) add(number int) error {
 	l := r.model.Network.Link(number)
 	if err := l.check(); err != nil {
-		return nil, fmt.Errorf("link %d: %w", number, err)
+		return err
 	}
-	t := track{l.BytesPerSecond, l.Latency.Seconds(), len(r.cables), max(l.Cables, 1)}
-	r.tracks = append(r.tracks, t)
-	r.cables = slices.Grow(r.cables, t.count)[:t.first+t.count]
-	r.places[number] = int32(len(r.tracks))
-	return &r.tracks[len(r.tracks)-1], nil
+	c := cable{bytesPerSecond: l.BytesPerSecond, latency: l.Latency.Seconds()}
+	count := max(l.Cables, 1)
+	if count > 1 {
+		c.bundle = &bundle{first: len(r.cables), count: count}
+	}
+	r.places[number] = int32(len(r.cables)) + 1
+	for range count {
+		r.cables = append(r.cables, c)
+	}
+	return nil
 }
 
-// seconds is how long the round takes: the slowest message, and then the processor with most to do. Each message takes
-// its latency and the time of the busiest of its cables. The slowest is that of the longest latency on some cable.
+// current is a cable in this round.
+func (r *round) current(at int) *cable {
+	c := &r.cables[at]
+	if c.round != r.number {
+		c.round, c.busy, c.slowest = r.number, 0, 0
+		r.used = append(r.used, at)
+	}
+	return c
+}
+
+// least is the first of those cables of a link that are busy for the shortest time.
+func (r *round) least(b *bundle) int {
+	if b.round != r.number {
+		b.round, b.floor, b.from = r.number, 0, 0
+	}
+	for {
+		for ; b.from < b.count; b.from++ {
+			if at := b.first + b.from; r.current(at).busy == b.floor {
+				return at
+			}
+		}
+		b.floor, b.from = r.cables[b.first].busy, 0
+		for _, c := range r.cables[b.first : b.first+b.count] {
+			b.floor = min(b.floor, c.busy)
+		}
+	}
+}
+
+// seconds is how long the round takes: the slowest message, and then the processor with most to do. A message takes its
+// latency and the time of the busiest of its cables. So the slowest is that with the longest way on some cable.
 func (r *round) seconds() float64 {
 	longest := 0.0
 	for _, at := range r.used {
 		c := &r.cables[at]
-		longest = max(longest, c.latency+c.busy)
+		longest = max(longest, c.slowest+c.busy)
 	}
 	processor := 0.0
 	for _, b := range r.busy {

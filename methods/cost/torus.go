@@ -68,7 +68,7 @@ func (t *torus) Link(number int) Link {
 }
 
 func (t *torus) Route(links []int, from, to int) ([]int, error) {
-	if err := checkEnds(t, from, to); err != nil {
+	if err := checkEnds(from, to, t.replicas); err != nil {
 		return links, err
 	}
 	at, stride := from, 1

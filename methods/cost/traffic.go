@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"gogcl.dev/methods/schedule"
 )
 
-// PriceTraffic is [Model.Price] of the schedule that a traffic describes. A round that comes many times is priced
-// once. Chunks are of equal size here, if need be of a fraction of a byte, where in a schedule a message may be a byte
-// longer or shorter than another. If bytes is a multiple of t.Chunks the prices are the same. Errors: those of Price,
-// of [schedule.Traffic.Check] and of [schedule.Traffic.Messages].
+// PriceTraffic is [Model.Price] of the schedule that a traffic describes. A round that comes many times is priced once,
+// and on a torus, if processors take no time, one line of replicas stands for others that have the same messages.
+// Chunks are of equal size here, if need be of a fraction of a byte, where in a schedule a message may be a byte longer
+// or shorter than another. If bytes is a multiple of t.Chunks the prices are the same. Errors: those of Price, of
+// [schedule.Traffic.Check] and of [schedule.Traffic.Messages].
 func (m Model) PriceTraffic(t *schedule.Traffic, members []int, bytes int64) (Estimate, error) {
 	if err := t.Check(); err != nil {
 		return Estimate{}, fmt.Errorf("cost: %w", err)
@@ -21,12 +23,21 @@ func (m Model) PriceTraffic(t *schedule.Traffic, members []int, bytes int64) (Es
 	}
 	network := newRound(m, t.Size)
 	var e Estimate
+	symmetry := newAxes(m, members)
 	var messages []schedule.Message
 	sent := make([]int64, t.Size) // chunks
+	most := int64(0)              // chunks that all ranks send in rounds of which only a part is looked at
 	seconds := 0.0
 	for i, alike := range t.Rounds {
 		var err error
-		if messages, err = t.Messages(messages[:0], i); err != nil {
+		along := symmetry.flows(alike.Flows)
+		if along == nil {
+			messages, err = t.Messages(messages[:0], i)
+		} else {
+			part := schedule.Traffic{Size: t.Size, Chunks: t.Chunks, Rounds: []schedule.Alike{{Flows: along}}}
+			messages, err = part.Messages(messages[:0], 0)
+		}
+		if err != nil {
 			return Estimate{}, fmt.Errorf("cost: %w", err)
 		}
 		network.next()
@@ -38,7 +49,12 @@ func (m Model) PriceTraffic(t *schedule.Traffic, members []int, bytes int64) (Es
 			if msg.Fold {
 				network.fold(msg.To, length)
 			}
-			sent[msg.From] = saturated(sent[msg.From], int64(msg.Chunks)*int64(alike.Times))
+			if along == nil {
+				sent[msg.From] = saturated(sent[msg.From], int64(msg.Chunks)*int64(alike.Times))
+			}
+		}
+		for _, f := range along {
+			most = saturated(most, int64(f.Chunks)*int64(alike.Times))
 		}
 		one := network.seconds()
 		for range alike.Times { // one by one, to round as Price does
@@ -46,11 +62,7 @@ func (m Model) PriceTraffic(t *schedule.Traffic, members []int, bytes int64) (Es
 		}
 		e.Rounds += alike.Times
 	}
-	most := int64(0)
-	for _, n := range sent {
-		most = max(most, n)
-	}
-	e.SentBytes = sentBytes(bytes, most, t.Chunks)
+	e.SentBytes = sentBytes(bytes, saturated(most, slices.Max(sent)), t.Chunks)
 	e.Time = duration(seconds)
 	return e, nil
 }

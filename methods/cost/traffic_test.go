@@ -90,6 +90,43 @@ func comparePrices(t *testing.T, s methods.Spec, m cost.Model, bytes int64) {
 	}
 }
 
+// TestAxes: prices on a torus by symmetry are those on the same network without it, and those of traffic that has none,
+// as it is of some ranks, across the dimensions or of other members, are not taken for more symmetric than it is.
+func TestAxes(t *testing.T) {
+	t.Parallel()
+	link := []cost.Link{{BytesPerSecond: 1e9, Latency: us}, {BytesPerSecond: 3e8, Latency: 5 * us, Cables: 2},
+		{BytesPerSecond: 7e8, Latency: 2 * us, Cables: 3}}
+	for _, dims := range [][]int{{8}, {4, 2}, {2, 4}, {6, 3}, {3, 4, 4}, {4, 4, 2}, {1, 8}, {3, 1, 4}} {
+		torus := must[cost.Network](t)(cost.Torus(dims, link[:len(dims)]...))
+		n := torus.Replicas()
+		shuffled := upTo(n)
+		shuffled[0], shuffled[1] = 1, 0
+		for stride := 1; stride <= n; stride++ {
+			for radix := 2; radix <= n; radix++ {
+				for _, f := range []schedule.Flow{{}, {Alternate: true}, {First: 1}, {Count: 2}, {Every: 2},
+					{Order: 1}} {
+					f.Stride, f.Radix, f.Move, f.Chunks = stride, radix, 1, 2
+					back := schedule.Flow{Stride: stride, Radix: radix, Move: -1, Chunks: 1}
+					traffic := &schedule.Traffic{Size: n, Chunks: 3, Orders: [][]int{shuffled},
+						Rounds: []schedule.Alike{
+							{Times: 2, Flows: []schedule.Flow{f, {Move: n - 1, Chunks: 1}}},
+							{Times: 1, Flows: []schedule.Flow{f, back, f}}}}
+					for _, members := range [][]int{upTo(n), shuffled} {
+						want, wantErr := cost.Model{Network: plain{torus}}.PriceTraffic(traffic, members, 30000)
+						got, err := cost.Model{Network: torus}.PriceTraffic(traffic, members, 30000)
+						if got != want || (err == nil) != (wantErr == nil) {
+							t.Errorf("%v %+v: %+v, %v, want %+v, %v", dims, f, got, err, want, wantErr)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// plain hides that a network is a torus.
+type plain struct{ cost.Network }
+
 // Chunks of a fraction of a byte: 10 bytes over 4 ranks are pieces of 2.5, where the schedule has 2, 3, 2 and 3.
 func TestTrafficInFractions(t *testing.T) {
 	t.Parallel()
@@ -146,32 +183,36 @@ func TestTrafficErrors(t *testing.T) {
 // BenchmarkPriceTraffic prices all-reduces over 65,536 ranks, the description of their messages included.
 func BenchmarkPriceTraffic(b *testing.B) {
 	const n = 1 << 16
+	members := upTo(n)
+	flat, deep := []int{256, 256}, []int{16, 16, 16, 16}
+	fat := func(cables int) cost.Link { return cost.Link{BytesPerSecond: 1e9, Latency: us, Cables: cables} }
 	networks := []struct {
 		name    string
 		network cost.Network
+		dims    []int // of a torus
 	}{
-		{"clique", cost.Machine(machine(b, topology.Clique, 1, n))},
-		{"torus=256x256", must[cost.Network](b)(cost.Torus([]int{256, 256}, fast))},
-		{"torus=16x16x16x16", must[cost.Network](b)(cost.Torus([]int{16, 16, 16, 16}, fast))},
+		{"clique", cost.Machine(machine(b, topology.Clique, 1, n)), nil},
 		{"tree", must[cost.Network](b)(cost.FatTree(cost.Level{Children: 32, Link: fast},
-			cost.Level{Children: 32, Link: cost.Link{BytesPerSecond: 1e9, Latency: us, Cables: 16}},
-			cost.Level{Children: 64, Link: cost.Link{BytesPerSecond: 1e9, Latency: us, Cables: 256}}))},
+			cost.Level{Children: 32, Link: fat(16)}, cost.Level{Children: 64, Link: fat(256)})), nil},
+		{"torus=256x256", must[cost.Network](b)(cost.Torus(flat, fast)), flat},
+		{"torus=256x256,unsymmetric", plain{must[cost.Network](b)(cost.Torus(flat, fast))}, nil},
+		{"torus=16x16x16x16", must[cost.Network](b)(cost.Torus(deep, fast)), deep},
 	}
-	members := upTo(n)
-	for _, method := range []methods.Method{methods.ClockwiseRing, methods.QuadDirectionalRing,
-		methods.RecursiveDoubling} {
-		for _, network := range networks {
-			b.Run(fmt.Sprintf("method=%v/network=%s/n=%d", method, network.name, n), func(b *testing.B) {
+	for _, network := range networks {
+		run := func(method string, describe func() (*schedule.Traffic, error)) {
+			b.Run(fmt.Sprintf("method=%s/network=%s/n=%d", method, network.name, n), func(b *testing.B) {
 				for b.Loop() {
-					t, err := methods.Spec{Method: method, Size: n, Ring: members, Second: members}.Traffic()
-					if err != nil {
-						b.Fatal(err)
-					}
-					if _, err = (cost.Model{Network: network.network}).PriceTraffic(t, members, 1<<30); err != nil {
-						b.Fatal(err)
-					}
+					t := must[*schedule.Traffic](b)(describe())
+					must[cost.Estimate](b)(cost.Model{Network: network.network}.PriceTraffic(t, members, 1<<30))
 				}
 			})
+		}
+		for _, method := range []methods.Method{methods.ClockwiseRing, methods.QuadDirectionalRing,
+			methods.RecursiveDoubling} {
+			run(method.String(), methods.Spec{Method: method, Size: n, Ring: members, Second: members}.Traffic)
+		}
+		if network.dims != nil {
+			run("swing", func() (*schedule.Traffic, error) { return methods.SwingTraffic(network.dims, true) })
 		}
 	}
 }

@@ -40,7 +40,9 @@ type Alike struct {
 type Flow struct {
 	Order int // places are ranks (0), or place p is rank Orders[Order-1][p]
 
-	First, Count int // the places that send: First to First+Count-1. A Count of 0 means all from First on
+	// The places that send: First, First+Every and so on, Count of them. An Every of 0 means 1, and a Count of 0 as
+	// many as there are.
+	First, Every, Count int
 
 	Stride, Radix int  // the digit; 0 means 1, and Traffic.Size
 	Move          int  // by how much it differs, up or down
@@ -112,8 +114,8 @@ func (t *Traffic) checkFlow(f Flow) error {
 	switch {
 	case f.Order < 0 || f.Order > len(t.Orders):
 		return fmt.Errorf("order %d of %d", f.Order, len(t.Orders))
-	case f.First < 0 || f.First >= t.Size || f.Count < 0 || f.Count > t.Size-f.First:
-		return fmt.Errorf("%d places from place %d on, of %d", f.Count, f.First, t.Size)
+	case f.First < 0 || f.First >= t.Size || f.Every < 0 || f.Count < 0 || f.Count > f.most(t.Size):
+		return fmt.Errorf("%d places, every %d from place %d on, of %d", f.Count, max(f.Every, 1), f.First, t.Size)
 	case f.Stride < 0 || f.Radix < 0 || f.Stride > t.Size || f.Radix > t.Size:
 		return fmt.Errorf("a digit of stride %d and radix %d, want 1 to %d, or 0", f.Stride, f.Radix, t.Size)
 	case f.Chunks < 0 || f.Chunks > t.Chunks:
@@ -149,11 +151,14 @@ func (t *Traffic) Messages(dst []Message, i int) ([]Message, error) {
 	return dst, nil
 }
 
+// most is how many places from First on can send.
+func (f Flow) most(size int) int { return (size-f.First-1)/max(f.Every, 1) + 1 }
+
 // flow appends the messages of a flow that checkFlow has seen.
 func (t *Traffic) flow(dst []Message, f Flow) ([]Message, error) {
 	count := f.Count
 	if count == 0 {
-		count = t.Size - f.First
+		count = f.most(t.Size)
 	}
 	stride, radix := max(f.Stride, 1), f.Radix
 	if radix == 0 {
@@ -168,7 +173,8 @@ func (t *Traffic) flow(dst []Message, f Flow) ([]Message, error) {
 			return dst, fmt.Errorf("order %d of %d ranks, want %d", f.Order, len(order), t.Size)
 		}
 	}
-	for from := f.First; from < f.First+count; from++ {
+	for i := range count {
+		from := f.First + i*max(f.Every, 1)
 		digit := from / stride % radix
 		moved := digit + up
 		if f.Alternate && digit%2 == 1 {
