@@ -19,6 +19,7 @@ func TestAnyInput(t *testing.T) {
 			"IPULinks":    methods.IPULinks,
 			"MemoryLinks": methods.MemoryLinks, "EngineLinks": methods.EngineLinks,
 			"SocketLinks": methods.SocketLinks, "NetworkLinks": methods.NetworkLinks,
+			"Swing": methods.Swing, "SwingTraffic": methods.SwingTraffic,
 		},
 		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}},
 		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), methods.SocketLinks(),

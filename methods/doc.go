@@ -28,4 +28,7 @@
 // All ring methods are one piece of code, lanes: a direction round a ring, how far it reaches, and which fragments it
 // carries. With Spec.RankOrder each element is reduced in the order of the ranks; broadcast and direct do that anyway,
 // and the rings and recursive_doubling become a chain.
+//
+// [Spec.Traffic] describes the messages of a method without its steps, for prices. [Swing] is an all-reduce for tori.
+// It is no [Method] yet.
 package methods

@@ -92,3 +92,34 @@ func ExampleSpec_rankOrder() {
 	//       |        | O1<2     |
 	//     4 | O1<1   | O1>0     | -
 }
+
+// Swing on a ring of eight: partners at distance 1, 1 the other way, and 3; then the same back.
+func ExampleSwing() {
+	s, err := methods.Swing([]int{8}, false)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := schedule.Check(s); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(s.Shape())
+	// Output:
+	// all-reduce, 8 ranks, 8 chunks, 6 rounds
+	// round   0   1     2       3       4     5
+	// chunks  4   2     1       1       2     4
+	// rank 0 ─⊕─ ───⊕─ ─⊕───── ─▲───── ───▲─ ─▲─
+	//         │     │   │       │         │   │
+	// rank 1 ─⊕─ ─⊕─│─ ─│───⊕─ ─│───▲─ ─▲─│─ ─▼─
+	//             │ │   │   │   │   │   │ │
+	// rank 2 ─⊕─ ─⊕─│─ ─│─⊕─│─ ─│─▲─│─ ─▼─│─ ─▲─
+	//         │     │   │ │ │   │ │ │     │   │
+	// rank 3 ─⊕─ ─⊕─│─ ─⊕─│─│─ ─▼─│─│─ ─▲─│─ ─▼─
+	//             │ │     │ │     │ │   │ │
+	// rank 4 ─⊕─ ─⊕─│─ ─⊕─│─│─ ─▲─│─│─ ─▼─│─ ─▲─
+	//         │     │   │ │ │   │ │ │     │   │
+	// rank 5 ─⊕─ ─⊕─│─ ─│─⊕─│─ ─│─▼─│─ ─▲─│─ ─▼─
+	//             │ │   │   │   │   │   │ │
+	// rank 6 ─⊕─ ─⊕─│─ ─│───⊕─ ─│───▼─ ─▼─│─ ─▲─
+	//         │     │   │       │         │   │
+	// rank 7 ─⊕─ ───⊕─ ─⊕───── ─▼───── ───▼─ ─▼─
+}

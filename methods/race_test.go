@@ -13,3 +13,6 @@ func everything() bool { return false }
 
 // drawnSizes are the group sizes whose drawings are read.
 func drawnSizes() []int { return sizes() }
+
+// trafficSizes are the group sizes whose traffic is compared with schedules.
+func trafficSizes() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 65} }

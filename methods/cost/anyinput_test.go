@@ -21,9 +21,16 @@ func TestAnyInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	graph, err := cost.ParseGraph([]byte("replicas 3\nlink 0 1 1e9 1us\nlink 1 2 1e9 1us"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	anyinput.Check(t, anyinput.API{
-		Functions: map[string]any{"Price": cost.Price},
-		Types:     []any{cost.Estimate{}},
-		Values:    []any{whole, s, []int{0, 1, 2}, []int{3, 2, 1}, int64(1000)},
+		Functions: map[string]any{"FatTree": cost.FatTree, "Machine": cost.Machine, "ParseGraph": cost.ParseGraph,
+			"Price": cost.Price, "Torus": cost.Torus},
+		Types: []any{cost.Estimate{}, cost.Graph{}, cost.Level{}, cost.Link{}, cost.Model{}},
+		Values: []any{whole, s, []int{0, 1, 2}, []int{3, 2, 1}, int64(1000), graph, cost.Model{Network: graph}, fast,
+			cost.Level{Children: 2, Link: fast}, &schedule.Traffic{Size: 3, Chunks: 3,
+				Rounds: []schedule.Alike{{Times: 2, Flows: []schedule.Flow{{Move: 1, Chunks: 1}}}}}},
 	})
 }

@@ -20,13 +20,39 @@ type Estimate struct {
 }
 
 // Price prices a schedule of the replicas in members, by rank, on a machine, for a larger buffer of so many bytes.
-// Errors: another number of members than ranks, a member that does not exist or is named twice, negative bytes, a step
-// that no schedule can have.
+// Processors take no time. Errors are those of [Model.Price].
 func Price(s *schedule.Schedule, members []int, t topology.Topology, bytes int64) (Estimate, error) {
-	if err := check(s, members, t, bytes); err != nil {
+	return Model{Network: Machine(t)}.Price(s, members, bytes)
+}
+
+// Model is a network and the processors at its ends. All replicas have the same processor. It does one thing after the
+// other, and begins when the messages of the round have arrived.
+type Model struct {
+	Network Network
+
+	// Overhead is what a message takes of the processor of its sender, and once more of that of its receiver.
+	Overhead time.Duration
+
+	// FoldBytesPerSecond is how many bytes a processor combines with as many others. 0: combining takes no time.
+	FoldBytesPerSecond float64
+}
+
+// Price prices a schedule of the replicas in members, by rank, for a larger buffer of so many bytes. Errors: no
+// network, or one with a link or a route that cannot be; an overhead or a speed that is negative or not finite; another
+// number of members than ranks, a member that does not exist or is named twice, negative bytes, a step that no schedule
+// can have, a message to where no way leads.
+func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate, error) {
+	switch {
+	case s == nil:
+		return Estimate{}, errors.New("cost: nil schedule")
+	case s.Chunks < 1 || len(s.Programs) != s.Size:
+		return Estimate{}, fmt.Errorf("cost: a schedule of %d chunks with %d programs for %d ranks",
+			s.Chunks, len(s.Programs), s.Size)
+	}
+	if err := m.check(s.Size, members, bytes); err != nil {
 		return Estimate{}, err
 	}
-	network := newNetwork(t)
+	network := newRound(m, s.Size)
 	var e Estimate
 	for _, p := range s.Programs {
 		e.Rounds = max(e.Rounds, len(p))
@@ -34,22 +60,30 @@ func Price(s *schedule.Schedule, members []int, t topology.Topology, bytes int64
 	sent := make([]int64, s.Size)
 	seconds := 0.0
 	for round := range e.Rounds {
-		network.clear()
+		network.next()
 		for rank, p := range s.Programs {
 			if round >= len(p) {
 				continue
 			}
-			for _, st := range p[round].Moves {
-				if st.Verb != schedule.Send {
-					continue
-				}
-				if err := checkSend(s, rank, st); err != nil {
-					return Estimate{}, fmt.Errorf("cost: rank %d round %d: %w", rank, round, err)
-				}
-				length := piece(bytes, st.Src.First+st.Src.Count, s.Chunks) - piece(bytes, st.Src.First, s.Chunks)
-				sent[rank] = saturated(sent[rank], length)
-				if err := network.send(members[rank], members[st.Peer], float64(length)); err != nil {
-					return Estimate{}, err
+			for _, steps := range [...][]schedule.Step{p[round].Moves, p[round].Then} {
+				for i := range steps {
+					st := &steps[i]
+					if err := checkStep(s, rank, st); err != nil {
+						return Estimate{}, fmt.Errorf("cost: rank %d round %d: %w", rank, round, err)
+					}
+					switch st.Verb {
+					case schedule.Send:
+						length := lengthOf(s, st.Src, bytes)
+						sent[rank] = saturated(sent[rank], length)
+						err := network.send(rank, st.Peer, members[rank], members[st.Peer], float64(length))
+						if err != nil {
+							return Estimate{}, err
+						}
+					case schedule.RecvReduce, schedule.Fold:
+						if m.FoldBytesPerSecond > 0 {
+							network.fold(rank, float64(lengthOf(s, st.Dst, bytes)))
+						}
+					}
 				}
 			}
 		}
@@ -62,19 +96,47 @@ func Price(s *schedule.Schedule, members []int, t topology.Topology, bytes int64
 	return e, nil
 }
 
-func check(s *schedule.Schedule, members []int, t topology.Topology, bytes int64) error {
-	switch {
-	case s == nil:
-		return errors.New("cost: nil schedule")
-	case s.Chunks < 1 || len(s.Programs) != s.Size:
-		return fmt.Errorf("cost: a schedule of %d chunks with %d programs for %d ranks",
-			s.Chunks, len(s.Programs), s.Size)
-	case len(members) != s.Size:
-		return fmt.Errorf("cost: %d members for a schedule of %d ranks", len(members), s.Size)
+// checkStep refuses a message or a fold that no schedule can have. Receives take nothing beside what their sends do,
+// and copies take nothing.
+func checkStep(s *schedule.Schedule, rank int, st *schedule.Step) error {
+	span, what := &st.Dst, "fold"
+	switch st.Verb {
+	case schedule.Send:
+		span, what = &st.Src, "message"
+		if st.Peer < 0 || st.Peer >= s.Size || st.Peer == rank {
+			return fmt.Errorf("a message to rank %d of %d", st.Peer, s.Size)
+		}
+	case schedule.Recv, schedule.Copy:
+		return nil
+	}
+	first, count := span.First, span.Count
+	if first < 0 || count < 0 || first > s.Chunks || count > s.Chunks-first {
+		return fmt.Errorf("a %s of %d chunks from chunk %d on, of %d", what, count, first, s.Chunks)
+	}
+	return nil
+}
+
+// lengthOf is how many bytes a span has.
+func lengthOf(s *schedule.Schedule, span schedule.Span, bytes int64) int64 {
+	return piece(bytes, span.First+span.Count, s.Chunks) - piece(bytes, span.First, s.Chunks)
+}
+
+// check refuses what no schedule of so many ranks can be priced with.
+func (m Model) check(ranks int, members []int, bytes int64) error {
+	if err := checkNetwork(m.Network); err != nil {
+		return err
+	}
+	switch f := m.FoldBytesPerSecond; {
+	case m.Overhead < 0:
+		return fmt.Errorf("cost: an overhead of %v, want 0 or more", m.Overhead)
+	case !(f >= 0) || math.IsInf(f, 1):
+		return fmt.Errorf("cost: %v bytes folded per second, want a finite number above 0, or 0 for no time", f)
+	case len(members) != ranks:
+		return fmt.Errorf("cost: %d members for a schedule of %d ranks", len(members), ranks)
 	case bytes < 0:
 		return fmt.Errorf("cost: %d bytes", bytes)
 	}
-	seen := make([]bool, t.Replicas())
+	seen := make([]bool, m.Network.Replicas())
 	for rank, m := range members {
 		if m < 0 || m >= len(seen) {
 			return fmt.Errorf("cost: rank %d is replica %d, but there are %d replicas", rank, m, len(seen))
@@ -83,17 +145,6 @@ func check(s *schedule.Schedule, members []int, t topology.Topology, bytes int64
 			return fmt.Errorf("cost: replica %d is a member twice", m)
 		}
 		seen[m] = true
-	}
-	return nil
-}
-
-func checkSend(s *schedule.Schedule, rank int, st schedule.Step) error {
-	first, count := st.Src.First, st.Src.Count
-	switch {
-	case st.Peer < 0 || st.Peer >= s.Size || st.Peer == rank:
-		return fmt.Errorf("a message to rank %d of %d", st.Peer, s.Size)
-	case first < 0 || count < 0 || first > s.Chunks || count > s.Chunks-first:
-		return fmt.Errorf("a message of %d chunks from chunk %d on, of %d", count, first, s.Chunks)
 	}
 	return nil
 }

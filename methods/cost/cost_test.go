@@ -228,6 +228,12 @@ func TestErrors(t *testing.T) {
 		{"itself", bad(func(s *schedule.Schedule) { step(s).Peer = 1 }), []int{0, 1}, 0, "a message to rank 1 of 2"},
 		{"chunks past the end", bad(func(s *schedule.Schedule) { step(s).Src.First = 1 }), []int{0, 1}, 0, "1 chunks from chunk 1 on, of 1"},
 		{"negative chunk", bad(func(s *schedule.Schedule) { step(s).Src.First = -1 }), []int{0, 1}, 0, "1 chunks from chunk -1 on, of 1"},
+		{"bad fold", bad(func(s *schedule.Schedule) {
+			*step(s) = schedule.Step{Verb: schedule.RecvReduce, Peer: 0, Dst: schedule.Out(1, 1)}
+		}), []int{0, 1}, 0, "rank 1 round 0: a fold of 1 chunks from chunk 1 on, of 1"},
+		{"bad local fold", bad(func(s *schedule.Schedule) {
+			s.Programs[1][0].Then = []schedule.Step{{Verb: schedule.Fold, Dst: schedule.Out(0, 2)}}
+		}), []int{0, 1}, 0, "a fold of 2 chunks from chunk 0 on, of 1"},
 		{"too many chunks", bad(func(s *schedule.Schedule) { step(s).Src.Count = math.MaxInt }), []int{0, 1}, 0, "chunks from chunk 0 on, of 1"},
 	}
 	for _, tt := range tests {

@@ -45,6 +45,9 @@
 // number of chunks in the row "chunks" above it, or the number behind its sender or its upper end; without a number it
 // carries one.
 //
+// [Traffic] describes the messages of a schedule for all ranks at once, without steps. It is for prices of groups whose
+// schedules would have billions of steps.
+//
 // # Rules
 //
 // The Input is never written. A step may read only what is there. Nothing is written in vain: a value that is

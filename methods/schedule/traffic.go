@@ -1,0 +1,200 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Traffic is the messages of a schedule, described for all ranks at once, without steps. It says who sends how many
+// chunks to whom in each round, and not which chunks. That is all a price takes, and it stays small where a schedule
+// would have billions of steps. An all-reduce round a ring of k ranks, of k chunks:
+//
+//	Traffic{Size: k, Chunks: k, Rounds: []Alike{
+//		{Times: k - 1, Flows: []Flow{{Move: 1, Chunks: 1, Fold: true}}},
+//		{Times: k - 1, Flows: []Flow{{Move: 1, Chunks: 1}}},
+//	}}
+type Traffic struct {
+	Size   int // ranks
+	Chunks int // of equal size, into which the larger buffer is cut
+
+	// Orders are permutations of the ranks. A flow goes by the places of one of them.
+	Orders [][]int
+
+	Rounds []Alike
+}
+
+// Alike is rounds with the same messages, one after the other.
+type Alike struct {
+	Times int // rounds; at least 1
+	Flows []Flow
+}
+
+// Flow is messages of one pattern: from each of some places, one of so many chunks to the place that differs in one
+// digit. The digit of a place is place/Stride % Radix, and Move is added to it, modulo Radix:
+//
+//	a ring of k ranks                                   {Move: 1}
+//	the partner at distance 4, as of 0 and 4, 5 and 1   {Stride: 4, Radix: 2, Move: 1}
+//	the next along the second side of 8 by 8 ranks      {Stride: 8, Radix: 8, Move: 1}
+//	even ranks 3 up, odd ones 3 down                    {Move: 3, Alternate: true}
+type Flow struct {
+	Order int // places are ranks (0), or place p is rank Orders[Order-1][p]
+
+	// The places that send: First, First+Every and so on, Count of them. An Every of 0 means 1, and a Count of 0 as
+	// many as there are.
+	First, Every, Count int
+
+	Stride, Radix int  // the digit; 0 means 1, and Traffic.Size
+	Move          int  // by how much it differs, up or down
+	Alternate     bool // odd digits move the other way
+
+	Chunks int  // of each message
+	Fold   bool // the receivers combine what arrives with what they have
+}
+
+// Message is one message of a Traffic, between two ranks.
+type Message struct {
+	From, To int
+	Chunks   int
+	Fold     bool
+}
+
+// These bound what a Traffic makes others count.
+const (
+	maxTrafficRanks  = 1 << 24
+	maxTrafficChunks = 1 << 32
+	maxAlike         = 1 << 24
+)
+
+// Check refuses what is no traffic: fewer than 1 rank or chunk, or more than 1<<24 and 1<<32; orders that are no
+// permutations; rounds less than once or more than 1<<24 times; a flow of an order, a place, a digit or a number of
+// chunks that cannot be. Whether each place has another to send to is for [Traffic.Messages] to say.
+func (t *Traffic) Check() error {
+	if err := t.checkSize(); err != nil {
+		return err
+	}
+	for i, order := range t.Orders {
+		seen := make([]bool, t.Size)
+		for _, rank := range order {
+			if rank < 0 || rank >= t.Size || seen[rank] || len(order) != t.Size {
+				return fmt.Errorf("schedule: order %d of a traffic is no permutation of 0 to %d", i+1, t.Size-1)
+			}
+			seen[rank] = true
+		}
+		if len(order) == 0 {
+			return fmt.Errorf("schedule: order %d of a traffic is empty", i+1)
+		}
+	}
+	for i, alike := range t.Rounds {
+		if alike.Times < 1 || alike.Times > maxAlike {
+			return fmt.Errorf("schedule: rounds %d of a traffic: %d times, want 1 to %d", i, alike.Times, maxAlike)
+		}
+		for j, f := range alike.Flows {
+			if err := t.checkFlow(f); err != nil {
+				return fmt.Errorf("schedule: rounds %d of a traffic, flow %d: %w", i, j, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Traffic) checkSize() error {
+	switch {
+	case t == nil:
+		return fmt.Errorf("schedule: nil traffic")
+	case t.Size < 1 || t.Size > maxTrafficRanks:
+		return fmt.Errorf("schedule: traffic of %d ranks, want 1 to %d", t.Size, maxTrafficRanks)
+	case t.Chunks < 1 || int64(t.Chunks) > maxTrafficChunks:
+		return fmt.Errorf("schedule: traffic of %d chunks, want 1 to %d", t.Chunks, int64(maxTrafficChunks))
+	}
+	return nil
+}
+
+func (t *Traffic) checkFlow(f Flow) error {
+	switch {
+	case f.Order < 0 || f.Order > len(t.Orders):
+		return fmt.Errorf("order %d of %d", f.Order, len(t.Orders))
+	case f.First < 0 || f.First >= t.Size || f.Every < 0 || f.Count < 0 || f.Count > f.most(t.Size):
+		return fmt.Errorf("%d places, every %d from place %d on, of %d", f.Count, max(f.Every, 1), f.First, t.Size)
+	case f.Stride < 0 || f.Radix < 0 || f.Stride > t.Size || f.Radix > t.Size:
+		return fmt.Errorf("a digit of stride %d and radix %d, want 1 to %d, or 0", f.Stride, f.Radix, t.Size)
+	case f.Chunks < 0 || f.Chunks > t.Chunks:
+		return fmt.Errorf("%d chunks of %d", f.Chunks, t.Chunks)
+	}
+	return nil
+}
+
+// Messages appends to dst the messages of one of the rounds of Rounds[i], by the ranks that send them and for each in
+// the order of the flows. Errors: those of Check in sizes and flows, an i that is out of range, a message to a place
+// that does not exist or is the sender's own.
+func (t *Traffic) Messages(dst []Message, i int) ([]Message, error) {
+	if err := t.checkSize(); err != nil {
+		return dst, err
+	}
+	if i < 0 || i >= len(t.Rounds) {
+		return dst, fmt.Errorf("schedule: no rounds %d in the traffic", i)
+	}
+	first := len(dst)
+	for j, f := range t.Rounds[i].Flows {
+		err := t.checkFlow(f)
+		if err == nil {
+			dst, err = t.flow(dst, f)
+		}
+		if err != nil {
+			return dst[:first], fmt.Errorf("schedule: rounds %d of a traffic, flow %d: %w", i, j, err)
+		}
+	}
+	byRank := func(a, b Message) int { return cmp.Compare(a.From, b.From) }
+	if !slices.IsSortedFunc(dst[first:], byRank) {
+		slices.SortStableFunc(dst[first:], byRank)
+	}
+	return dst, nil
+}
+
+// most is how many places from First on can send.
+func (f Flow) most(size int) int { return (size-f.First-1)/max(f.Every, 1) + 1 }
+
+// flow appends the messages of a flow that checkFlow has seen.
+func (t *Traffic) flow(dst []Message, f Flow) ([]Message, error) {
+	count := f.Count
+	if count == 0 {
+		count = f.most(t.Size)
+	}
+	stride, radix := max(f.Stride, 1), f.Radix
+	if radix == 0 {
+		radix = t.Size
+	}
+	up := (f.Move%radix + radix) % radix
+	down := (radix - up) % radix
+	var order []int
+	if f.Order > 0 {
+		order = t.Orders[f.Order-1]
+		if len(order) != t.Size {
+			return dst, fmt.Errorf("order %d of %d ranks, want %d", f.Order, len(order), t.Size)
+		}
+	}
+	for i := range count {
+		from := f.First + i*max(f.Every, 1)
+		digit := from / stride % radix
+		moved := digit + up
+		if f.Alternate && digit%2 == 1 {
+			moved = digit + down
+		}
+		if moved >= radix {
+			moved -= radix
+		}
+		to := from + (moved-digit)*stride
+		if to < 0 || to >= t.Size || to == from {
+			return dst, fmt.Errorf("place %d sends to place %d of %d", from, to, t.Size)
+		}
+		m := Message{from, to, f.Chunks, f.Fold}
+		if order != nil {
+			m.From, m.To = order[from], order[to]
+			if min(m.From, m.To) < 0 || max(m.From, m.To) >= t.Size {
+				return dst, fmt.Errorf("order %d has rank %d or %d of %d", f.Order, m.From, m.To, t.Size)
+			}
+		}
+		dst = append(dst, m)
+	}
+	return dst, nil
+}
