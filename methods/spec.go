@@ -32,10 +32,18 @@ type Spec struct {
 
 // Build returns the schedule of all ranks, which is the caller's. Errors: the methods Auto and Native, which make no
 // schedules (errors.ErrUnsupported), or one that is none; an unknown collective, a size below 1 or above
-// 65536, a number of pieces below 0 or above 65536, a root or a ring that does not fit the size.
+// 65536, a number of pieces below 0 or above 65536, a root or a ring that does not fit the size. Of a registered method
+// the errors are those of Prover.Prove, the members being 0 to Size-1.
 func Build(s Spec) (*schedule.Schedule, error) {
 	if err := s.check(); err != nil {
 		return nil, err
+	}
+	if w, _ := s.way(); w.proved != nil {
+		made, err := w.proved(s)
+		if err != nil {
+			return nil, err
+		}
+		return copyOf(made.Schedule), nil
 	}
 	out := &schedule.Schedule{
 		Collective: s.Collective,
@@ -88,12 +96,40 @@ const (
 )
 
 func (s Spec) check() error {
+	r := s.Method.row()
 	switch {
-	case s.Method >= numMethods:
+	case r == nil:
 		return fmt.Errorf("methods: %v makes no schedule", s.Method)
-	case table[s.Method].ways == nil:
-		return fmt.Errorf("methods: %v makes no schedule, since %s: %w", s.Method, table[s.Method].unscheduled,
+	case r.ways == nil:
+		return fmt.Errorf("methods: %v makes no schedule, since %s: %w", s.Method, r.unscheduled,
 			errors.ErrUnsupported)
+	}
+	if err := s.checkNumbers(); err != nil {
+		return err
+	}
+	w, err := s.way()
+	if err != nil {
+		return err
+	}
+	if r.rings > 0 {
+		if err := checkRing("ring", s.Ring, s.Size); err != nil {
+			return err
+		}
+	}
+	if r.rings > 1 {
+		if err := checkRing("second ring", s.Second, s.Size); err != nil {
+			return err
+		}
+	}
+	if w.proved != nil {
+		_, err = w.proved(s)
+	}
+	return err
+}
+
+// checkNumbers looks at what has nothing to do with the method.
+func (s Spec) checkNumbers() error {
+	switch {
 	case !s.Collective.Valid():
 		return fmt.Errorf("methods: unknown collective %d", s.Collective)
 	case s.Size < 1:
@@ -106,18 +142,6 @@ func (s Spec) check() error {
 		return fmt.Errorf("methods: %d pieces, want 1 or more, or 0 for 1", s.Pieces)
 	case s.Pieces > specPieces:
 		return fmt.Errorf("methods: %d pieces, want at most %d", s.Pieces, specPieces)
-	}
-	if _, err := s.way(); err != nil {
-		return err
-	}
-	rings := table[s.Method].rings
-	if rings > 0 {
-		if err := checkRing("ring", s.Ring, s.Size); err != nil {
-			return err
-		}
-	}
-	if rings > 1 {
-		return checkRing("second ring", s.Second, s.Size)
 	}
 	return nil
 }
@@ -140,10 +164,10 @@ func (s Spec) pieces() int { return max(s.Pieces, 1) }
 
 // way is how the schedule is made, or an error that is errors.ErrUnsupported.
 func (s Spec) way() (way, error) {
-	if s.Method >= numMethods {
+	r := s.Method.row()
+	if r == nil {
 		return way{}, fmt.Errorf("methods: %v makes no schedule", s.Method)
 	}
-	r := &table[s.Method]
 	of := r.ways
 	if r.inOrder != nil && s.inOrder() {
 		of = r.inOrder
