@@ -160,10 +160,7 @@ func (b *Batch) Run(ctx context.Context) error {
 	if refused != nil {
 		return c.refuse(&fingerprint, refused)
 	}
-	if err := c.way.Perform(ctx, &b.job, &fingerprint); err != nil {
-		return c.end(c.failure(ctx, &fingerprint, err))
-	}
-	return c.end(nil)
+	return c.over(ctx, &fingerprint, c.way.Perform(ctx, &b.job, &fingerprint))
 }
 
 // seal works out what all operands are together. It needs the connection's turn.

@@ -43,8 +43,5 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, n)
 	err := c.way.Perform(ctx, j, &fingerprint)
 	j.Forget()
-	if err != nil {
-		return c.end(c.failure(ctx, &fingerprint, err))
-	}
-	return c.end(nil)
+	return c.over(ctx, &fingerprint, err)
 }

@@ -86,10 +86,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	}
 	err := c.way.Perform(ctx, j, &fingerprint)
 	j.Ins, j.Outs = nil, nil
-	if err != nil {
-		return c.end(c.failure(ctx, &fingerprint, err))
-	}
-	return c.end(nil)
+	return c.over(ctx, &fingerprint, err)
 }
 
 // tensors calls f with type, elements and bytes of each input, or each destination, that can be told.

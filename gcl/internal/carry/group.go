@@ -23,6 +23,7 @@ type Group struct {
 	// Used by whoever has the connection's turn.
 	plans   map[planKey]*plan
 	stepped map[planKey]*stepped
+	skipped map[planKey]bool // what a program's own method does not do
 }
 
 // NewGroup makes a group.
@@ -32,6 +33,7 @@ func NewGroup(members []int, rank int, rings topology.Rings) *Group {
 		Digest:  wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
 		plans:   map[planKey]*plan{},
 		stepped: map[planKey]*stepped{},
+		skipped: map[planKey]bool{},
 	}
 }
 

@@ -14,7 +14,7 @@ func ringSet(k int) *planSet {
 	for i := range ring {
 		ring[i] = i
 	}
-	return newPlanSet(methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring},
+	return newPlanSet(programs{spec: methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring}},
 		ring)
 }
 
