@@ -96,8 +96,11 @@ func (c *Comm) checkOwn() error {
 	if !m.Own() || c.conn.prover(m) != nil {
 		return nil
 	}
-	return &OptionError{Option: "Method", Value: m.String(), Reason: "the name has no generator in this communicator; " +
-		"want methods.Register, or gcl.WithMethod among the options of Run, New or Join"}
+	return &OptionError{
+		Option: "Method", Value: m.String(),
+		Reason: "the name has no generator in this communicator; want methods.Register, or gcl.WithMethod among the " +
+			"options of Run, New or Join",
+	}
 }
 
 // namedMethods lists the methods that all communicators have, or else those that some have by WithMethod.

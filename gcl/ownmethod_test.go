@@ -162,7 +162,7 @@ func TestOwnMethodMatrix(t *testing.T) {
 							c := withOptions(c, gcl.Options{Method: m, Implementation: i, Reproducible: reproducible})
 							for _, elements := range []int{0, 1, n + 1, 97} {
 								if err := ownForms(ctx, c, elements); err != nil {
-									return fmt.Errorf("%v, %v, reproducible %v, %d elements: %w", b, i, reproducible, elements, err)
+									return fmt.Errorf("%v, %v, %v, %d elements: %w", b, i, reproducible, elements, err)
 								}
 							}
 						}
@@ -346,7 +346,9 @@ func TestOwnMethodUnproved(t *testing.T) {
 		return &schedule.Schedule{Collective: schedule.Broadcast, Size: 3, Chunks: 1, Programs: []schedule.Program{
 			{{Moves: []schedule.Step{{Verb: schedule.Send, Peer: 1, Src: schedule.In(0, 1)},
 				{Verb: schedule.Send, Peer: 1, Src: schedule.In(0, 1)}},
-				Then: []schedule.Step{{Verb: schedule.Copy, Peer: -1, Src: schedule.In(0, 1), Dst: schedule.Out(0, 1)}}}},
+				Then: []schedule.Step{
+					{Verb: schedule.Copy, Peer: -1, Src: schedule.In(0, 1), Dst: schedule.Out(0, 1)},
+				}}},
 			{{Moves: []schedule.Step{{Verb: schedule.Recv, Peer: 0, Dst: schedule.Out(0, 1)},
 				{Verb: schedule.Recv, Peer: 0, Dst: schedule.Tmp(0, 0, 1)}}},
 				{Moves: []schedule.Step{{Verb: schedule.Send, Peer: 2, Src: schedule.Tmp(0, 0, 1)}}}},
@@ -573,7 +575,8 @@ func TestOwnMethodHybrid(t *testing.T) {
 			return err
 		}
 		before := *seen[c.Replica()]
-		err = gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Method: wrong, Implementation: gcl.Hybrid}), data, gcl.Add)
+		c = withOptions(c, gcl.Options{Method: wrong, Implementation: gcl.Hybrid})
+		err = gcl.AllReduceInPlace(ctx, c, data, gcl.Add)
 		if *seen[c.Replica()] != before {
 			t.Errorf("something was sent: %+v", *seen[c.Replica()])
 		}
@@ -589,7 +592,8 @@ func TestOwnMethodHybrid(t *testing.T) {
 			t.Errorf("replica %d: %v", r, err)
 		}
 	}
-	if have, want := w.list(), []string{"all-reduce: direct, small", "all-reduce: star, messages"}; !slices.Equal(have, want) {
+	want := []string{"all-reduce: direct, small", "all-reduce: star, messages"}
+	if have := w.list(); !slices.Equal(have, want) {
 		t.Errorf("%q, want %q", have, want)
 	}
 }
@@ -610,8 +614,40 @@ func TestOwnMethodWithinReplica(t *testing.T) {
 		return err
 	}, gcl.WithMethod("wrong", forgetful))
 	for r, err := range errs {
-		if !errors.Is(err, gcl.ErrAborted) || !contains(errors.Join(errs...), "wrong: all-reduce over 3 ranks: the schedule") {
+		if !errors.Is(err, gcl.ErrAborted) ||
+			!contains(errors.Join(errs...), "wrong: all-reduce over 3 ranks: the schedule") {
 			t.Errorf("replica %d: %v", r, err)
 		}
+	}
+}
+
+// TestOwnMethodsByNumber: the schedules of members are compared, and neither names nor numbers, which differ between
+// processes.
+func TestOwnMethodsByNumber(t *testing.T) {
+	names := []string{"star", "sun"}
+	for _, i := range []gcl.Implementation{gcl.Syncless, gcl.Syncful} {
+		endpoints, err := inproc.New(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := watched(t)
+		var all sync.WaitGroup
+		for r, e := range endpoints {
+			c, err := gcl.New(e, gcl.WithMethod(names[r], star), gcl.WithOptions(gcl.Options{Method: own(t, names[r]),
+				Implementation: i}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() {
+				data := []float32{1}
+				if err := gcl.AllReduceInPlace(ctx, c, data, gcl.Add); err != nil || data[0] != 2 {
+					t.Errorf("%v, %v", data, err)
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
 	}
 }
