@@ -160,7 +160,10 @@ func (b *Batch) Run(ctx context.Context) error {
 	if refused != nil {
 		return c.refuse(&fingerprint, refused)
 	}
-	return c.over(ctx, &fingerprint, c.way.Perform(ctx, &b.job, &fingerprint))
+	if err := c.way.Perform(ctx, &b.job, &fingerprint); err != nil {
+		return c.failed(ctx, &fingerprint, err)
+	}
+	return c.end(nil)
 }
 
 // seal works out what all operands are together. It needs the connection's turn.

@@ -80,12 +80,9 @@ func (c *Comm) end(err error) error {
 	return err
 }
 
-// over ends the call in progress with what came of it: an error, or nil. A method of the program's own whose schedule
-// is not right refuses the call: nothing has been sent.
-func (c *Comm) over(ctx context.Context, call *transport.Call, err error) error {
-	if err == nil {
-		return c.end(nil)
-	}
+// failed ends the call in progress with an error. A method of the program's own whose schedule is not right refuses the
+// call: nothing has been sent.
+func (c *Comm) failed(ctx context.Context, call *transport.Call, err error) error {
 	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {
 		return c.refuse(call, unproved.Err)
 	}

@@ -43,5 +43,8 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, n)
 	err := c.way.Perform(ctx, j, &fingerprint)
 	j.Forget()
-	return c.over(ctx, &fingerprint, err)
+	if err != nil {
+		return c.failed(ctx, &fingerprint, err)
+	}
+	return c.end(nil)
 }

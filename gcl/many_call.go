@@ -86,7 +86,10 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	}
 	err := c.way.Perform(ctx, j, &fingerprint)
 	j.Ins, j.Outs = nil, nil
-	return c.over(ctx, &fingerprint, err)
+	if err != nil {
+		return c.failed(ctx, &fingerprint, err)
+	}
+	return c.end(nil)
 }
 
 // tensors calls f with type, elements and bytes of each input, or each destination, that can be told.

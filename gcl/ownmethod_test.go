@@ -651,3 +651,15 @@ func TestOwnMethodsByNumber(t *testing.T) {
 		all.Wait()
 	}
 }
+
+// TestOwnMethodPanics: a generator that panics is a *PanicError of every replica that asks, and no hang.
+func TestOwnMethodPanics(t *testing.T) {
+	wild := methods.GeneratorFunc(func(methods.Request) (*schedule.Schedule, error) { panic("wild") })
+	err := gcl.Run(watched(t), 3, func(ctx context.Context, c *gcl.Comm) error {
+		return gcl.AllReduceInPlace(ctx, withOptions(c, gcl.Options{Method: own(t, "wild")}), []float32{1}, gcl.Add)
+	}, gcl.WithMethod("wild", wild))
+	var panicked *gcl.PanicError
+	if !errors.As(err, &panicked) || fmt.Sprint(panicked.Value) != "wild" {
+		t.Errorf("%v", err)
+	}
+}

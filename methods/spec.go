@@ -83,7 +83,7 @@ func (s Spec) Chunks() int {
 // latencyBytes in the latency of one round. Where the schedule is no pipeline it is 0.
 func (s Spec) Pipelined(bytes, latencyBytes int64) Spec {
 	s.Pieces = 0
-	if w, _ := s.way(); w.reach != nil {
+	if w := s.lookUp(s.Method.row()); w != nil && w.reach != nil {
 		s.Pieces = pipelinePieces(w.reach(s.Size), bytes, latencyBytes)
 	}
 	return s
@@ -163,24 +163,33 @@ func checkRing(what string, ring []int, size int) error {
 func (s Spec) pieces() int { return max(s.Pieces, 1) }
 
 // way is how the schedule is made, or an error that is errors.ErrUnsupported.
-func (s Spec) way() (way, error) {
-	r := s.Method.row()
+func (s *Spec) way() (*way, error) {
+	if w := s.lookUp(s.Method.row()); w != nil {
+		return w, nil
+	}
+	if s.Method.row() == nil {
+		return nil, fmt.Errorf("methods: %v makes no schedule", s.Method)
+	}
+	return nil, fmt.Errorf("methods: %v has no way to carry out %v: %w", s.Method, s.Collective, errors.ErrUnsupported)
+}
+
+// lookUp finds how the schedule is made in a row, which may be nil, or returns nil. Calls by messages come here.
+func (s *Spec) lookUp(r *row) *way {
 	if r == nil {
-		return way{}, fmt.Errorf("methods: %v makes no schedule", s.Method)
+		return nil
 	}
 	of := r.ways
 	if r.inOrder != nil && s.inOrder() {
 		of = r.inOrder
 	}
 	if int(s.Collective) >= len(of) || of[s.Collective].program == nil {
-		return way{}, fmt.Errorf("methods: %v has no way to carry out %v: %w",
-			s.Method, s.Collective, errors.ErrUnsupported)
+		return nil
 	}
-	return of[s.Collective], nil
+	return &of[s.Collective]
 }
 
 // inOrder reports whether each element must be the left fold of the inputs in the order of the ranks.
-func (s Spec) inOrder() bool {
+func (s *Spec) inOrder() bool {
 	c := s.Collective.Contract()
 	return s.RankOrder && c.Combines && !c.Again
 }

@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return command.OK
 }
 
-const replicas, elements = 4, 16 << 10
+const replicas, elements, calls = 4, 16 << 10, 101
 
 // show shows what the library knows of the method, which has been registered.
 func show(ctx context.Context, w io.Writer) error {
@@ -74,44 +74,27 @@ func show(ctx context.Context, w io.Writer) error {
 	}
 	fmt.Fprintf(w, "proved:\n%s\n", s.Shape())
 	return gcl.Run(ctx, replicas, func(ctx context.Context, c *gcl.Comm) error {
-		mine, err := c.With(gcl.Options{Method: m})
-		if err != nil {
-			return err
-		}
-		if c.Rank() == 0 {
+		for _, m := range []methods.Method{m, methods.ClockwiseRing, methods.Direct} {
+			mine, err := c.With(gcl.Options{Method: m, Implementation: gcl.Syncless})
+			if err != nil {
+				return err
+			}
 			price, err := mine.Explain(schedule.AllReduce, 4*elements, tensor.F32)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(w, "%v\nmeasured:\n", price)
-		}
-		for _, m := range []methods.Method{m, methods.ClockwiseRing, methods.Direct} {
-			c, err := c.With(gcl.Options{Method: m, Implementation: gcl.Syncless})
-			if err != nil {
-				return err
+			data, times := make([]float32, elements), make([]time.Duration, calls)
+			for i := range times {
+				began := time.Now()
+				if err := gcl.AllReduceInPlace(ctx, mine, data, gcl.Add); err != nil {
+					return err
+				}
+				times[i] = time.Since(began)
 			}
-			took, err := measure(ctx, c)
-			if err != nil {
-				return err
-			}
-			if c.Rank() == 0 {
-				fmt.Fprintf(w, "%-14v %v\n", m, took)
+			if slices.Sort(times); c.Rank() == 0 {
+				fmt.Fprintf(w, "%v\nmeasured: %v\n\n", price, times[calls/2])
 			}
 		}
 		return nil
 	})
-}
-
-// measure is the median time of 101 calls.
-func measure(ctx context.Context, c *gcl.Comm) (time.Duration, error) {
-	data, times := make([]float32, elements), make([]time.Duration, 101)
-	for i := range times {
-		began := time.Now()
-		if err := gcl.AllReduceInPlace(ctx, c, data, gcl.Add); err != nil {
-			return 0, err
-		}
-		times[i] = time.Since(began)
-	}
-	slices.Sort(times)
-	return times[len(times)/2], nil
 }
