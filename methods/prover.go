@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// Prover proves what a Generator makes, once, and remembers it: a schedule that it returns is right, and one that is
-// not is an error. Several goroutines may use it.
+// Prover proves what a Generator makes, once, and keeps it: a schedule that it returns is right, and one that is not is
+// an error. Several goroutines may use it.
 type Prover struct {
 	name      string
 	generator Generator

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	if what, ok := os.LookupEnv(asGclperf); ok {
 		if what == "star" {
 			registerStar()
+			command.Main("gclperf", run)
 		}
 		command.Main("gclperf", func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return runTampered(ctx, args, stdout, stderr, tamperBy(what))

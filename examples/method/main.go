@@ -21,7 +21,8 @@ import (
 )
 
 // butterfly is the method. At distance d a rank has d chunks fewer to care for, those of its partner, and gives them
-// away; then it gets the results back the same way. Rabenseifner, Optimization of Collective Reduction Operations, 2004.
+// away; then it gets the results back the same way (Rabenseifner, Optimization of Collective Reduction Operations,
+// 2004).
 var butterfly = methods.GeneratorFunc(func(r methods.Request) (*schedule.Schedule, error) {
 	n := r.Size
 	if r.Collective != schedule.AllReduce || n&(n-1) != 0 || r.RankOrder {
@@ -46,7 +47,8 @@ func main() { command.Main("method", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("method", flag.ContinueOnError)
-	if code, ok := command.Flags(flags, args, stdout, stderr, "Proves, draws, prices, runs and measures a method."); !ok {
+	code, ok := command.Flags(flags, args, stdout, stderr, "Proves, draws, prices, runs and measures a method.")
+	if !ok {
 		return code
 	}
 	err := methods.Register("butterfly", butterfly)

@@ -116,8 +116,8 @@ func (r *report) size(n int, mutants bool) (does []methods.Request) {
 
 // found adds a finding.
 func (r *report) found(q methods.Request, format string, arguments ...any) {
-	r.findings = append(r.findings, fmt.Errorf("methodtest: %v over %d, root %d, rank order %v: %s", q.Collective, q.Size,
-		q.Root, q.RankOrder, fmt.Sprintf(format, arguments...)))
+	r.findings = append(r.findings, fmt.Errorf("methodtest: %v over %d, root %d, rank order %v: %s",
+		q.Collective, q.Size, q.Root, q.RankOrder, fmt.Sprintf(format, arguments...)))
 }
 
 // requests are those for groups of n: all collectives and, in groups of up to 8, all roots.

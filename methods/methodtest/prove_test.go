@@ -104,7 +104,8 @@ func TestProveFinds(t *testing.T) {
 	}
 	r := &report{check: func(*schedule.Schedule) error { return nil }} // a checker that sees nothing
 	r.mutants(q, proved.Schedule)
-	if len(r.findings) != r.spoilt || r.spoilt == 0 || !strings.Contains(r.findings[0].Error(), "the step is not needed") {
+	if len(r.findings) != r.spoilt || r.spoilt == 0 ||
+		!strings.Contains(r.findings[0].Error(), "the step is not needed") {
 		t.Errorf("%d spoilt schedules, findings %v", r.spoilt, r.findings)
 	}
 	r = &report{check: func(*schedule.Schedule) error { return errors.ErrUnsupported }}

@@ -44,7 +44,8 @@ func TestRegistered(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the closest is ladder") {
 		t.Errorf("%v", err)
 	}
-	taken := gcl.Run(t.Context(), 2, func(context.Context, *gcl.Comm) error { return nil }, gcl.WithMethod("ladder", ladder))
+	nothing := func(context.Context, *gcl.Comm) error { return nil }
+	taken := gcl.Run(t.Context(), 2, nothing, gcl.WithMethod("ladder", ladder))
 	if taken == nil || !strings.Contains(taken.Error(), "the name ladder is taken: a method has been registered by it") {
 		t.Errorf("%v", taken)
 	}
@@ -72,7 +73,8 @@ func TestRegistered(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if len(e.Skipped) != 1 || e.Skipped[0].Method != m || !strings.Contains(e.Why, "a ladder does all-reduce only") {
+			if len(e.Skipped) != 1 || e.Skipped[0].Method != m ||
+				!strings.Contains(e.Why, "a ladder does all-reduce only") {
 				return fmt.Errorf("explained as %v", e)
 			}
 		}

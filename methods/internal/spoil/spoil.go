@@ -1,5 +1,5 @@
-// Package spoil puts one fault at a time into a right schedule, for tests of what finds them: schedule.Check must refuse
-// every one.
+// Package spoil puts one fault at a time into a right schedule, for tests of what finds them: schedule.Check must
+// refuse every one.
 package spoil
 
 import (
