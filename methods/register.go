@@ -16,7 +16,7 @@ import (
 //	m, err := methods.Parse("star")
 //	mine, err := c.With(gcl.Options{Method: m})
 //
-// What the Generator makes is proved before it is used: see [Prover.Prove]. A call of a collective that it cannot do
+// Schedules are proved before they are used: see [Prover.Prove]. A call of a collective that the Generator cannot do
 // goes as by Auto. All processes of a job register alike: members compare the schedules of each call.
 //
 // A name is a lower case letter, and at most 63 lower case letters, digits and underscores. Errors: a name that is

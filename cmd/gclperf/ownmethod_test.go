@@ -33,7 +33,7 @@ func registerStar() {
 }
 
 // TestOwnMethod: a registered method is measured by its name, also where each replica is a process that registers for
-// itself. What the method does not do is not measured under its name.
+// itself. Calls that the method does not do are not measured under its name.
 func TestOwnMethod(t *testing.T) {
 	for _, transport := range []string{"inproc", "unix"} {
 		if transport == "unix" && runtime.GOOS != "linux" {

@@ -15,13 +15,13 @@ import (
 //   - the schedule proves: every result holds every contribution once, nothing waits for ever, and nothing races. All
 //     ranks combine an element in one order; where the request asks for it, in that of the ranks;
 //   - the generator makes the same schedule again, as a pure function does;
-//   - each step counts: a schedule that differs in one step is refused. That is tried with groups of up to 5 and the
-//     smallest one, thinned out where there are very many;
+//   - each step counts: a schedule that differs in one step is refused. Groups of up to 5 are
+//     tried so and the smallest one, thinned out where there are very many;
 //   - the results have the bits of a second implementation, which knows no schedules: for several lengths, in place and
 //     not, by messages (gcl.Syncless) and on peer memory (gcl.Syncful), where calls must go by the generator.
 //
-// What is wrong is an error of t. The schedules, and how long the test takes, grow with the square of the size or more;
-// a few small sizes, an odd one and a power of two among them, find most mistakes.
+// Each finding is an error of t. The time that the test takes grows with the square of the size or more; a few small
+// sizes, an odd one and a power of two among them, find most mistakes.
 func Prove(t testing.TB, g methods.Generator, sizes ...int) {
 	t.Helper()
 	r, err := prove(g, sizes)
