@@ -8,8 +8,9 @@ bench/peers.sh [-n REPLICAS] [-c COLLECTIVE,...] [-s SIZE,...] [-t SECONDS] [-r 
 bench/peers.sh -transport mpi [-n REPLICAS] [-c COLLECTIVE,...] [-s SIZE,...] [-t SECONDS] [-r ROUNDS] [-m METHOD] [-i IMPLEMENTATION]
                [-p oop|ip] [-batch] [-o FILE] [-mpi openmpi|mpich] [-l SETTINGS] [-bind core|none] [-many COUNTxSIZE,...]
 
-Compares gclperf with the best tuned Open MPI on shared memory, float32 ADD, and with the floor: two pinned C threads in one address space, or
-with -transport tcp C processes that send and receive the bytes of a collective over the same sockets, and no more.
+Compares gclperf with the best tuned Open MPI on shared memory, float32 ADD, and with the floor: pinned C threads in one address space, one for
+each replica or, if there are fewer, one for each core. With -transport tcp the floor is C processes that send and receive the bytes of a
+collective over the same sockets, and no more.
 With -transport mpi ours goes over MPI itself, and is compared with the collectives of that MPI called from C; see below.
 About a minute for -n 2 on two cores that have nothing else to do; more for 8.
 
@@ -372,7 +373,7 @@ for ((r = 1; r <= rounds; r++)); do
 		beside peer theirs "$c"
 		: >"$work/floor"
 		if [ "$c" = allreduce ] && [ -x "$work/arlimit" ]; then
-			"$work/arlimit" "$secs" "$n" >"$work/floor.all"
+			"$work/arlimit" "$secs" "$n" "$mpisizes" >"$work/floor.all"
 			grep ",$place," "$work/floor.all" >"$work/floor"
 		elif [ -x "$work/sockets" ]; then
 			"$work/sockets" -n "$n" -c "$c" -s "$mpisizes" -t "$secs" >"$work/floor"

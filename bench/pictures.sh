@@ -5,8 +5,9 @@ help() {
 	cat <<'END'
 bench/pictures.sh [-n REPLICAS] [-c COLLECTIVE,...] [-m METHOD,...] [-i IMPLEMENTATION,...] [-s SIZE,...] [-t SECONDS] [-p oop|ip] [-f FILE] [-o FILE]
 
-Draws time and bus bandwidth against size, a line for each method and implementation, float32 ADD. An all-reduce has the floor beside it: two pinned C
-threads in one address space, as fast as they go. It is measured first, if there are two cores, AVX-512 and a C compiler, unless -f has it.
+Draws time and bus bandwidth against size, a line for each method and implementation, float32 ADD. An all-reduce has the floor beside it: pinned C
+threads in one address space, one for each replica or, if there are fewer, one for each core; the picture says how many. The floor is measured first,
+if there are two cores, AVX-512 and a C compiler, unless -f has it.
 
   -n  replicas                                                            (8)
   -c  some of allreduce,reducescatter,allgather,alltoall,broadcast or all (allreduce)
@@ -56,7 +57,7 @@ if [[ -z $floor && $collectives =~ allreduce|all$ ]]; then
 	if [[ $n =~ ^(2|4|8)$ && $(nproc) -ge 2 ]] && grep -qw avx512f /proc/cpuinfo && command -v gcc >/dev/null; then
 		gcc -O3 -march=native -pthread -o "$work/arlimit" "$here/peers/arlimit.c"
 		floor=$work/floor.csv
-		"$work/arlimit" "$secs" "$n" >"$floor"
+		"$work/arlimit" "$secs" "$n" "$sizes" >"$floor"
 	else
 		echo "# the floor is not known: it needs 2, 4 or 8 replicas, two cores, AVX-512 and gcc"
 	fi

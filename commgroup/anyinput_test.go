@@ -15,9 +15,14 @@ func TestAnyInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	listed := lists(t, []int{0, 3}, []int{1, 2, 4})
+	uneven, err := listed.Resolve(5)
+	if err != nil {
+		t.Fatal(err)
+	}
 	anyinput.Check(t, anyinput.API{
-		Functions: map[string]any{"Parse": commgroup.Parse},
+		Functions: map[string]any{"Parse": commgroup.Parse, "Lists": commgroup.Lists},
 		Types:     []any{commgroup.Group{}, commgroup.Layout{}, commgroup.Type(0)},
-		Values:    []any{pairs, layout},
+		Values:    []any{pairs, layout, listed, uneven, [][]int{{0, 3}, {1, 2, 4}}},
 	})
 }

@@ -40,6 +40,30 @@ func ExampleGroup_Resolve_error() {
 	// commgroup: an ORTHOGONAL group of size 2 of 8 replicas takes no explicit stride, not 4
 }
 
+func ExampleLists() {
+	group, err := commgroup.Lists([][]int{{0, 3}, {4, 1, 2}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	layout, err := group.Resolve(5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(group)
+	fmt.Println("replica 4 has rank", layout.RankOf(4), "of", layout.SizeOf(1), "in group", layout.GroupOf(4))
+	_, err = commgroup.Lists([][]int{{0, 3}, {1, 2, 3}})
+	fmt.Println(err)
+	_, err = group.Resolve(6)
+	fmt.Println(err)
+	// Output:
+	// LISTS({0 3} {1 2 4})
+	// replica 4 has rank 2 of 3 in group 1
+	// commgroup: replica 3 is in two groups, {0 3} and {1 2 3}
+	// commgroup: replica 5 is in no group of LISTS({0 3} {1 2 4}): want every one of the 6 replicas in a group, alone if it sits out
+}
+
 func ExampleLayout_Transpose() {
 	pairs, err := commgroup.Group{Type: commgroup.Consecutive, Size: 2}.Resolve(8)
 	if err != nil {
@@ -62,5 +86,5 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// ORTHOGONAL 4 0 <nil>
-	// commgroup: unknown group "DIAGONAL(4)": want ALL, CONSECUTIVE or ORTHOGONAL, then maybe (size, stride s)
+	// commgroup: unknown group "DIAGONAL(4)": want ALL, CONSECUTIVE or ORTHOGONAL, then maybe (size, stride s), or LISTS({0 3} {1 2 4})
 }

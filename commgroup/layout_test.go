@@ -89,8 +89,8 @@ func TestDocTable(t *testing.T) {
 		}
 		rows++
 	}
-	if rows != 6 {
-		t.Errorf("found %d rows in doc.go, want 6", rows)
+	if rows != 7 {
+		t.Errorf("found %d rows in doc.go, want 7", rows)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestResolveErrors(t *testing.T) {
 		{8, commgroup.Group{Type: commgroup.Orthogonal, Size: 3, Stride: 2}, "takes no explicit stride, not 2"},
 		{8, commgroup.Group{Type: commgroup.Consecutive, Size: -1}, "negative size -1"},
 		{8, commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: -2}, "negative stride -2"},
-		{8, commgroup.Group{Type: 7}, "Type(7) is no group type, want one of ALL, CONSECUTIVE, ORTHOGONAL"},
+		{8, commgroup.Group{Type: 7}, "Type(7) is no group type, want one of ALL, CONSECUTIVE, ORTHOGONAL, LISTS"},
 		{0, commgroup.Group{}, "ALL needs at least one replica, not 0"},
 		{-8, commgroup.Group{Type: commgroup.Consecutive, Size: 2}, "CONSECUTIVE(2) needs at least one replica, not -8"},
 		// Products that overflow, to 0 and to small numbers.

@@ -7,11 +7,13 @@ import (
 )
 
 // String returns the text form that [Parse] reads: the type, then in brackets the size and the stride, as far as they
-// are given.
+// are given, or the lists.
 //
-//	ALL   CONSECUTIVE(4)   CONSECUTIVE(4, stride 2)   CONSECUTIVE(stride 2)   ORTHOGONAL(2)
+//	ALL   CONSECUTIVE(4)   CONSECUTIVE(4, stride 2)   CONSECUTIVE(stride 2)   ORTHOGONAL(2)   LISTS({0 3} {1 2 4})
 func (g Group) String() string {
 	switch {
+	case g.Type == Listed:
+		return fmt.Sprintf("%v(%s)", g.Type, g.lists)
 	case g.Size == 0 && g.Stride == 0:
 		return g.Type.String()
 	case g.Stride == 0:
@@ -30,14 +32,24 @@ func Parse(text string) (Group, error) {
 	var found bool
 	if g.Type, found = typeNames.Lookup(strings.TrimSpace(name)); !found {
 		return Group{}, fmt.Errorf("commgroup: unknown group %q: want ALL, CONSECUTIVE or ORTHOGONAL, then maybe "+
-			"(size, stride s)", text)
+			"(size, stride s), or LISTS({0 3} {1 2 4})", text)
 	}
-	if !bracket {
+	if !bracket && g.Type != Listed {
 		return g, nil
 	}
 	inside, closed := strings.CutSuffix(rest, ")")
 	if !closed {
 		return Group{}, fmt.Errorf("commgroup: group %q does not end in a bracket", text)
+	}
+	if g.Type == Listed {
+		groups, err := parseLists(inside)
+		if err == nil {
+			groups, err = sortLists(groups)
+		}
+		if err != nil {
+			return Group{}, fmt.Errorf("commgroup: lists of group %q: %w", text, err)
+		}
+		return Group{Type: Listed, lists: listsText(groups)}, nil
 	}
 	size, stride, both := strings.Cut(inside, ",")
 	if !both && strings.HasPrefix(strings.TrimSpace(inside), "stride") {

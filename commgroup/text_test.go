@@ -22,6 +22,7 @@ func TestText(t *testing.T) {
 		{commgroup.Group{Type: commgroup.Consecutive, Size: 4, Stride: 2}, "CONSECUTIVE(4, stride 2)"},
 		{commgroup.Group{Type: commgroup.Consecutive, Stride: 2}, "CONSECUTIVE(stride 2)"},
 		{commgroup.Group{Type: commgroup.Orthogonal, Size: 2}, "ORTHOGONAL(2)"},
+		{lists(t, []int{0, 3}, []int{1, 2, 4}), "LISTS({0 3} {1 2 4})"},
 	} {
 		if got := c.g.String(); got != c.want {
 			t.Errorf("%#v prints as %s, want %s", c.g, got, c.want)
@@ -89,7 +90,7 @@ func TestTextMarshaling(t *testing.T) {
 	if err := json.Unmarshal(text, &out); err != nil || out["group"] != in["group"] {
 		t.Errorf("got %v, %v, want %v", out, err, in)
 	}
-	for _, g := range []commgroup.Group{{Type: 3}, {Size: -1}, {Stride: -1}} {
+	for _, g := range []commgroup.Group{{Type: 4}, {Size: -1}, {Stride: -1}} {
 		if text, err := g.MarshalText(); err == nil {
 			t.Errorf("%#v is written as %s", g, text)
 		}
@@ -106,7 +107,8 @@ func TestTextMarshaling(t *testing.T) {
 // FuzzParse: whatever parses prints to a text that parses to the same group, and resolving never panics.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"ALL", "CONSECUTIVE(4)",
-		"CONSECUTIVE(4, stride 2)", "CONSECUTIVE(stride 2)", "ORTHOGONAL(2)", "ALL(8", "X(1)", "ALL(,)"} {
+		"CONSECUTIVE(4, stride 2)", "CONSECUTIVE(stride 2)", "ORTHOGONAL(2)", "ALL(8", "X(1)", "ALL(,)",
+		"LISTS({0 3} {1 2 4})", "LISTS({4,2,1},{3 0})", "LISTS({0}{1})", "LISTS({0} {0})", "LISTS({1})", "LISTS({}"} {
 		f.Add(text, 8)
 	}
 	f.Fuzz(func(t *testing.T, text string, n int) {
@@ -124,6 +126,9 @@ func FuzzParse(f *testing.F) {
 		l, err := g.Resolve(n)
 		if err != nil {
 			return
+		}
+		if described, err := l.Group().Resolve(n); err != nil || described != l {
+			t.Fatalf("%v of %d describes itself as %v, which is %v, %v", g, n, l.Group(), described, err)
 		}
 		for _, r := range []int{0, n / 2, n - 1} {
 			if got := l.Member(l.GroupOf(r), l.RankOf(r)); got != r {

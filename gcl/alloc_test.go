@@ -197,6 +197,18 @@ func TestGroupsAllocateNothing(t *testing.T) {
 	}
 }
 
+// Nor do those of groups of different sizes.
+func TestListedGroupsAllocateNothing(t *testing.T) {
+	for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
+		{Implementation: gcl.Syncless}} {
+		t.Run(fmt.Sprintf("method=%v/implementation=%v", o.Method, o.Implementation), func(t *testing.T) {
+			steady(t, 5, o, 1000, func(c *gcl.Comm) *gcl.Comm {
+				return grouped(c, lists([]int{0, 3}, []int{1, 2, 4}))
+			})
+		})
+	}
+}
+
 // Nor do staging and segments allocate, in groups and in the phases of Hybrid.
 func TestPiecemealAllocatesNothing(t *testing.T) {
 	half := commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 2}

@@ -33,10 +33,10 @@ type connection struct {
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*membership
-	counts map[groupKey]*atomic.Uint64 // membership.seq of the groups of the same members, whatever the ring
-	ipus   map[int]*ipus               // this replica's own, by how many
-	closed bool                        // closeIPUs has run: from then on, errors within the replica are ErrClosed
-	others []*connection               // of the first connection: those of its Dups that are not closed
+	counts map[uint64]*atomic.Uint64 // membership.seq by wire.GroupID: of the same group, whatever the ring
+	ipus   map[int]*ipus             // this replica's own, by how many
+	closed bool                      // closeIPUs has run: from then on, errors within the replica are ErrClosed
+	others []*connection             // of the first connection: those of its Dups that are not closed
 
 	withins atomic.Uint64 // collectives within the replica
 
@@ -70,7 +70,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 	all *flight.Recorders) *connection {
 	l := &connection{
 		topology: t,
-		groups:   map[groupKey]*membership{}, counts: map[groupKey]*atomic.Uint64{}, flights: all,
+		groups:   map[groupKey]*membership{}, counts: map[uint64]*atomic.Uint64{}, flights: all,
 	}
 	if from != nil {
 		from.dups++

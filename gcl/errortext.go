@@ -17,7 +17,7 @@ import (
 type names flight.Names
 
 // explain is names.explain where no names are known.
-func explain(err error) string { return names(nil).explain(err) }
+func explain(err error) string { return names{}.explain(err) }
 
 // holds reports whether an error is a failure, or wraps it: the same value, or the same facts.
 func holds(err, failure error) bool {
@@ -68,7 +68,7 @@ func (n names) describe(replica int, c transport.Call) string {
 	if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
 	}
-	fmt.Fprintf(&b, "%s, group %s)", wire.RoundName(c.Round), wire.GroupName(c.Group))
+	fmt.Fprintf(&b, "%s, group %s)", wire.RoundName(c.Round), flight.Names(n).GroupOf(replica, c))
 	return b.String()
 }
 
@@ -105,6 +105,11 @@ func hiddenDifference(a, b transport.Call) string {
 	options := strings.Join(agreedFields(), ", ") + ", or the topology"
 	if bySchedule(a.Method, b.Method) {
 		options += ", or the schedules that their methods make of the same request"
+	}
+	if _, phase := wire.PhaseOf(a.Seq); phase > 0 {
+		options += ", or the groups whose phases these are"
+	} else if wire.ByLists(a.Group) {
+		options += ", or the lists of their groups"
 	}
 	if many {
 		return fmt.Sprintf("; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their "+

@@ -163,6 +163,51 @@ func ExampleBroadcast() {
 
 // A sum over rows and then one over columns: the first among neighbours, the second among replicas with one place in
 // their groups. Both Comms share the replica's connection.
+func ExampleComm_Group_lists() {
+	groups, err := commgroup.Lists([][]int{{0, 3}, {1, 2, 4}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	const replicas = 5
+	sums := make([]int64, replicas)
+	err = gcl.Run(context.Background(), replicas, func(ctx context.Context, c *gcl.Comm) error {
+		c, err := c.Group(groups)
+		if err != nil {
+			return err
+		}
+		data := []int64{int64(c.Replica())}
+		err = gcl.AllReduceInPlace(ctx, c, data, gcl.Add)
+		sums[c.Replica()] = data[0]
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("sums of {0 3} and {1 2 4}:", sums)
+	// Output: sums of {0 3} and {1 2 4}: [3 7 7 3 7]
+}
+
+func ExampleComm_Split() {
+	const replicas = 5
+	sums := make([]int64, replicas)
+	err := gcl.Run(context.Background(), replicas, func(ctx context.Context, c *gcl.Comm) error {
+		colour := c.Replica() % 2
+		c, err := c.Split(ctx, colour)
+		if err != nil {
+			return err
+		}
+		data := []int64{int64(c.Replica())}
+		err = gcl.AllReduceInPlace(ctx, c, data, gcl.Add)
+		sums[c.Replica()] = data[0]
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("sums of even and odd replicas:", sums)
+	// Output: sums of even and odd replicas: [6 4 6 4 6]
+}
+
 func ExampleComm_Group() {
 	const replicas = 6
 	rows, columns := make([]int64, replicas), make([]int64, replicas)

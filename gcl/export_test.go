@@ -50,7 +50,7 @@ func IOTilesWithin(c *Comm, k int) int { return c.conn.ipus[k].all[0].comm.conn.
 func Pieces(c *Comm) int { return c.conn.Inspect().Pieces }
 
 // GroupID is what a transport.Call has for a group.
-func GroupID(members ...int) uint64 { return wire.GroupID(members) }
+func GroupID(members ...int) uint64 { return wire.GroupID(members, 0) }
 
 // GroupName is how an error names a group.
 func GroupName(id uint64) string { return wire.GroupName(id) }

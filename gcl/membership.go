@@ -13,6 +13,11 @@ import (
 
 // Group returns a Comm for the group that the replica belongs to when all replicas (not just those of c) are divided as
 // g says. It sends nothing. The error names what does not fit.
+//
+// All replicas give the same g. Where two replicas disagree, and one of them takes the other for a member of its group,
+// a collective in that group fails with ErrMismatch, and the error names both groups. That holds for lists that differ
+// only in other groups too. Replicas that no group holds together are never compared: each of their groups works, as
+// when two halves of a job are divided in two ways. Split makes lists on which all replicas agree.
 func (c *Comm) Group(g commgroup.Group) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -98,7 +103,7 @@ func (c *Comm) fingerprint() uint64 { return wire.Mix(c.group.Digest, c.agreed) 
 func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*membership, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := groupKey{layout.Size(), layout.Stride(), ring}
+	key := groupKey{layout, ring}
 	if g := l.groups[key]; g != nil {
 		return g, nil
 	}
@@ -108,18 +113,32 @@ func (l *connection) groupOf(layout commgroup.Layout, ring topology.RingName) (*
 	if err != nil {
 		return nil, &OptionError{Option: "Topology", Value: ring.String(), Reason: err.Error()}
 	}
-	g := &membership{Group: carry.NewGroup(members, layout.RankOf(replica), rings), layout: layout,
+	g := &membership{Group: carry.NewGroup(members, layout.RankOf(replica), rings, partitionOf(layout)), layout: layout,
 		link: linkAmong(l.Endpoint, members)}
+	if layout.Stride() == 0 {
+		g.lists = layout.Group().String()
+	}
 	if g.uneven, err = g.Divide(l.topology, ring); err != nil {
 		return nil, err
 	}
-	every := groupKey{size: key.size, stride: key.stride}
-	if l.counts[every] == nil {
-		l.counts[every] = new(atomic.Uint64)
+	if l.counts[g.ID] == nil {
+		l.counts[g.ID] = new(atomic.Uint64)
 	}
-	g.seq = l.counts[every]
+	g.seq = l.counts[g.ID]
 	l.groups[key] = g
 	return g, nil
+}
+
+// partitionOf is the hash of a layout by lists, and 0 for one that a size and a stride say.
+func partitionOf(layout commgroup.Layout) uint64 {
+	if layout.Stride() > 0 {
+		return 0
+	}
+	hash := uint64(wire.FNVOffset)
+	for r := range layout.Replicas() {
+		hash = wire.FNV(hash, layout.GroupOf(r))
+	}
+	return max(hash, 1)
 }
 
 // groupOfAll makes a group of members by rank, of which this endpoint's has the given one, with the ring that fits.
@@ -129,7 +148,7 @@ func (l *connection) groupOfAll(members []int, rank int) (*membership, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &membership{Group: carry.NewGroup(members, rank, rings), link: linkAmong(l.Endpoint, members),
+	g := &membership{Group: carry.NewGroup(members, rank, rings, 0), link: linkAmong(l.Endpoint, members),
 		seq: new(atomic.Uint64)}
 	g.Split = &carry.Split{Domains: 1, Each: len(members), Place: rank}
 	return g, nil
@@ -141,13 +160,13 @@ func (c *Comm) setGroup(g *membership) {
 	if c.label != nil {
 		name = c.label.Name
 	}
-	c.group, c.label = g, &flight.Label{Name: name, Members: g.Members, Rank: g.Rank, Group: g.ID}
+	c.group, c.label = g, &flight.Label{Name: name, Members: g.Members, Rank: g.Rank, Group: g.ID, Lists: g.lists}
 }
 
-// groupKey tells groups of one replica apart: a group's size and stride fix its members.
+// groupKey tells groups of one replica apart.
 type groupKey struct {
-	size, stride int
-	ring         topology.RingName
+	layout commgroup.Layout
+	ring   topology.RingName
 }
 
 // membership is a group as the connection counts its calls.
@@ -156,5 +175,6 @@ type membership struct {
 	layout commgroup.Layout
 	link   transport.Link // see linkAmong
 	uneven string         // why the group has no split, if it has none
+	lists  string         // the layout's text form, if no size and stride say it
 	seq    *atomic.Uint64 // calls made; taken in turn, but by a refused call that has no turn
 }

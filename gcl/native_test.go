@@ -86,9 +86,10 @@ func TestNativeGroups(t *testing.T) {
 	for _, g := range []commgroup.Group{
 		{}, {Type: commgroup.Consecutive, Size: 4}, {Type: commgroup.Consecutive, Size: 2, Stride: 2},
 		{Type: commgroup.Orthogonal, Size: 4}, {Type: commgroup.Consecutive, Size: 1},
+		lists([]int{0, 5, 7}, []int{1, 2}, []int{3, 4, 6}),
 	} {
 		t.Run(fmt.Sprint(g), func(t *testing.T) {
-			all := inputs[int32](gcl.Add, n, 16)
+			all := inputs[int32](gcl.Add, n, 48)
 			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 				c = withOptions(grouped(c, g), native)
 				var in [][]int32

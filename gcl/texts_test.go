@@ -222,6 +222,12 @@ func (x *texts) mismatches() {
 		found = round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: mine, Theirs: theirs})
 		add(change.situation, 3, found)
 	}
+	listed := mine
+	listed.Group = gcl.GroupID(1, 3, 4)
+	theirs := listed
+	theirs.Digest = 1
+	add("options, or the lists of the groups", 3,
+		round(3, 1, &transport.MismatchError{Replica: 3, Peer: 1, Mine: listed, Theirs: theirs}))
 	many := mine
 	many.DType |= gcl.ManyTensors
 	for _, change := range []struct {

@@ -43,7 +43,7 @@ func (c *Comm) within(ctx context.Context, k withinCall, check func() error, bod
 	}
 	recorded := transport.Call{Collective: uint8(k.collective) | wire.WithinReplica, Count: uint64(k.ipus)}
 	l := &flight.Label{Name: c.label.Name,
-		Group: wire.HashedGroup | wire.FNV(wire.FNVOffset, c.Replica(), wire.WithinReplica)}
+		Group: wire.OwnGroup(c.Replica(), wire.WithinReplica)}
 	k.at = flight.Place{Recorders: c.conn.flights, Recorder: c.conn.Flight, Group: l.Group}
 	err := c.enter(ctx, &recorded)
 	recorded.Seq = c.conn.withins.Add(1)

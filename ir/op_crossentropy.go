@@ -3,7 +3,9 @@ package ir
 import (
 	"errors"
 	"fmt"
-	"math"
+
+	"gogcl.dev/internal/kernel"
+	"gogcl.dev/tensor"
 )
 
 // CrossEntropy is the mean of CrossEntropyEach, a scalar. That of no rows is an error.
@@ -48,7 +50,14 @@ func (o *crossEntropyOp) Infer(in []Spec) ([]Spec, error) {
 	return []Spec{{DType: in[0].DType}}, nil
 }
 
-func (o *crossEntropyOp) ScratchBytes(in []Spec) int { return wideBytes(o, in) }
+// ScratchBytes has a row of exponentials too.
+func (o *crossEntropyOp) ScratchBytes(in []Spec) int {
+	_, classes, err := lastDimension(in[0].Shape)
+	if err != nil {
+		return 0
+	}
+	return wideBytes(o, in) + 8*classes
+}
 
 func (o *crossEntropyOp) Bind(m *Memory) (func() error, error) {
 	return bindWide(m,
@@ -58,6 +67,8 @@ func (o *crossEntropyOp) Bind(m *Memory) (func() error, error) {
 
 func bindCrossEntropy[T float](mean bool, m *Memory) (func() error, error) {
 	x, y, labels := elementsOf[T](m.In[0]), elementsOf[T](m.Out[0]), labelsOf(m)
+	t := tensor.DTypeOf[T]()
+	exponentials, scratch := kernel.Exponentials(kernel.Type(t)), m.Scratch[:labels.classes*t.Size()]
 	return func() error {
 		total := 0.0
 		for r := range labels.len() {
@@ -66,19 +77,16 @@ func bindCrossEntropy[T float](mean bool, m *Memory) (func() error, error) {
 				return err
 			}
 			row := x[r*labels.classes:][:labels.classes]
-			highest, sum := maximum(row), 0.0
-			for _, v := range row {
-				sum += math.Exp(float64(v - highest))
-			}
-			loss := math.Log(sum) - float64(row[label]-highest)
+			highest, sum := exponentials(scratch, tensor.Bytes(row))
+			loss := kernel.Log(sum) - float64(row[label]-T(highest))
 			if mean {
 				total += loss
 			} else {
-				y[r] = T(loss)
+				y[r] = canonical(T(loss))
 			}
 		}
 		if mean {
-			y[0] = T(total / float64(labels.len()))
+			y[0] = canonical(T(total / float64(labels.len())))
 		}
 		return nil
 	}, nil
@@ -124,6 +132,8 @@ func (o *crossEntropyGradientOp) Bind(m *Memory) (func() error, error) {
 
 func bindCrossEntropyGradient[T float](mean bool, m *Memory) (func() error, error) {
 	x, g, dx, labels := elementsOf[T](m.In[0]), elementsOf[T](m.In[2]), elementsOf[T](m.Out[0]), labelsOf(m)
+	t := kernel.Type(tensor.DTypeOf[T]())
+	exponentials, scale := kernel.Exponentials(t), kernel.Scale(t)
 	return func() error {
 		for r := range labels.len() {
 			label, err := labels.class(r)
@@ -137,15 +147,10 @@ func bindCrossEntropyGradient[T float](mean bool, m *Memory) (func() error, erro
 				weight = float64(g[r])
 			}
 			row, out := x[r*labels.classes:][:labels.classes], dx[r*labels.classes:][:labels.classes]
-			_, sum := exponentials(out, row)
-			share := weight / sum
-			for j, e := range out {
-				if j == label {
-					out[j] = T(float64(e)*share - weight)
-				} else {
-					out[j] = T(float64(e) * share)
-				}
-			}
+			_, sum := exponentials(tensor.Bytes(out), tensor.Bytes(row))
+			share, own := weight/sum, float64(out[label])
+			scale(tensor.Bytes(out), tensor.Bytes(out), share)
+			out[label] = canonical(T(float64(own*share) - weight))
 		}
 		return nil
 	}, nil

@@ -9,7 +9,8 @@ import (
 
 // LayerNorm is (x - mean) / sqrt(variance + epsilon) * gamma + beta, with mean and variance of each row of the last
 // dimension; the variance is the mean of the squared differences from the mean. gamma and beta have one dimension, the
-// last of x. All are of one type of floats. Errors: other types or shapes, an epsilon that is negative or not finite.
+// last of x. All are of one type of floats. It is computed in float64, and has the same bits on every machine. Errors:
+// other types or shapes, an epsilon that is negative or not finite.
 func LayerNorm(x, gamma, beta *Tensor, epsilon float64) *Tensor {
 	return Apply1(&layerNormOp{epsilon}, nil, x, gamma, beta)
 }
@@ -54,7 +55,8 @@ func bindLayerNorm[T float](epsilon float64, m *Memory) (func() error, error) {
 			x, y := x[at:at+width], y[at:at+width]
 			mean, scale := moments(x, epsilon)
 			for j, v := range x {
-				y[j] = T((float64(v)-mean)*scale*float64(gamma[j]) + float64(beta[j]))
+				n := float64((float64(v) - mean) * scale)
+				y[j] = canonical(T(float64(n*float64(gamma[j])) + float64(beta[j])))
 			}
 		}
 		return nil
@@ -67,7 +69,7 @@ func moments[T float](x []T, epsilon float64) (mean, scale float64) {
 	variance := 0.0
 	for _, v := range x {
 		d := float64(v) - mean
-		variance += d * d
+		variance += float64(d * d)
 	}
 	return mean, 1 / math.Sqrt(variance/float64(len(x))+epsilon)
 }
@@ -114,21 +116,21 @@ func bindLayerNormGradient[T float](epsilon float64, m *Memory) (func() error, e
 			mean, scale := moments(x, epsilon)
 			meanH, meanHN := 0.0, 0.0
 			for j, v := range x {
-				n, h := (float64(v)-mean)*scale, float64(g[j])*float64(gamma[j])
+				n, h := float64((float64(v)-mean)*scale), float64(float64(g[j])*float64(gamma[j]))
 				meanH += h
-				meanHN += h * n
-				ofGamma[j] += float64(g[j]) * n
+				meanHN += float64(h * n)
+				ofGamma[j] += float64(float64(g[j]) * n)
 				ofBeta[j] += float64(g[j])
 			}
 			meanH /= float64(width)
 			meanHN /= float64(width)
 			for j, v := range x {
-				n, h := (float64(v)-mean)*scale, float64(g[j])*float64(gamma[j])
-				dx[j] = T(scale * (h - meanH - n*meanHN))
+				n, h := float64((float64(v)-mean)*scale), float64(float64(g[j])*float64(gamma[j]))
+				dx[j] = canonical(T(scale * (h - meanH - float64(n*meanHN))))
 			}
 		}
 		for j := range dgamma {
-			dgamma[j], dbeta[j] = T(ofGamma[j]), T(ofBeta[j])
+			dgamma[j], dbeta[j] = canonical(T(ofGamma[j])), canonical(T(ofBeta[j]))
 		}
 		return nil
 	}, nil

@@ -1,13 +1,13 @@
 package ir
 
 import (
-	"math"
-
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
 // Softmax is exp(x - max) / sum of exp(x - max) of each row of the last dimension. It takes floats. A row of nothing
-// but negative infinities gives NaN. Errors: other types, a scalar.
+// but negative infinities gives NaN. The exponentials are those of [Exp]. Their sum is one of float64s, and its order
+// depends on the length of a row only, so the bits are the same on every machine. Errors: other types, a scalar.
 func Softmax(t *Tensor) *Tensor { return Apply1(&softmaxOp{}, nil, t) }
 
 // LogSoftmax is the logarithm of Softmax: x - max - log(sum of exp(x - max)).
@@ -40,49 +40,23 @@ func (o *softmaxOp) Bind(m *Memory) (func() error, error) {
 
 func bindSoftmax[T float](log bool, m *Memory) (func() error, error) {
 	x, y, width := elementsOf[T](m.In[0]), elementsOf[T](m.Out[0]), width(m.In[0])
+	t := kernel.Type(tensor.DTypeOf[T]())
+	exponentials, scale := kernel.Exponentials(t), kernel.Scale(t)
 	return func() error {
 		for at := 0; at < len(x); at += width {
 			x, y := x[at:at+width], y[at:at+width]
-			highest, sum := exponentials(y, x)
-			if log {
-				shift := math.Log(sum)
-				for j, v := range x {
-					y[j] = T(float64(v-highest) - shift)
-				}
+			highest, sum := exponentials(tensor.Bytes(y), tensor.Bytes(x))
+			if !log {
+				scale(tensor.Bytes(y), tensor.Bytes(y), 1/sum)
 				continue
 			}
-			for j, e := range y {
-				y[j] = T(float64(e) / sum)
+			shift := kernel.Log(sum)
+			for j, v := range x {
+				y[j] = canonical(T(float64(v-T(highest)) - shift))
 			}
 		}
 		return nil
 	}, nil
-}
-
-// exponentials sets y to exp(x - max) and returns the max, and the sum of what it would be without rounding.
-func exponentials[T float](y, x []T) (highest T, sum float64) {
-	highest = maximum(x)
-	infinity := T(math.Inf(-1))
-	for j, v := range x {
-		v -= highest
-		if v == infinity { // as a mask of attention has it, for half of all that there is
-			y[j] = 0
-			continue
-		}
-		e := math.Exp(float64(v))
-		sum += e
-		y[j] = T(e)
-	}
-	return highest, sum
-}
-
-// maximum is the greatest of a row, or a NaN that is in it.
-func maximum[T float](x []T) T {
-	highest := T(math.Inf(-1))
-	for _, v := range x {
-		highest = max(highest, v)
-	}
-	return highest
 }
 
 // width is the extent of a tensor's last dimension.
@@ -113,6 +87,7 @@ func (o *softmaxGradientOp) Bind(m *Memory) (func() error, error) {
 
 func bindSoftmaxGradient[T float](log bool, m *Memory) (func() error, error) {
 	y, g, dx, width := elementsOf[T](m.In[0]), elementsOf[T](m.In[1]), elementsOf[T](m.Out[0]), width(m.In[0])
+	exponential := computed[T](kernel.Exp)
 	return func() error {
 		for at := 0; at < len(y); at += width {
 			y, g, dx := y[at:at+width], g[at:at+width], dx[at:at+width]
@@ -121,16 +96,17 @@ func bindSoftmaxGradient[T float](log bool, m *Memory) (func() error, error) {
 				for _, v := range g {
 					sum += float64(v)
 				}
-				for j, v := range y {
-					dx[j] = T(float64(g[j]) - math.Exp(float64(v))*sum)
+				exponential(dx, y)
+				for j, e := range dx {
+					dx[j] = canonical(T(float64(g[j]) - float64(float64(e)*sum)))
 				}
 				continue
 			}
 			for j, v := range g {
-				sum += float64(v) * float64(y[j])
+				sum += float64(float64(v) * float64(y[j]))
 			}
 			for j, v := range y {
-				dx[j] = T(float64(v) * (float64(g[j]) - sum))
+				dx[j] = canonical(T(float64(v) * (float64(g[j]) - sum)))
 			}
 		}
 		return nil

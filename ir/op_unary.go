@@ -19,9 +19,10 @@ func Square(t *Tensor) *Tensor { return Apply1(functionOp{&squareFunction}, nil,
 // Relu returns the larger of 0 and each element of t, of what Neg takes; NaN for NaN. The gradient at 0 is 0.
 func Relu(t *Tensor) *Tensor { return Apply1(functionOp{&reluFunction}, nil, t) }
 
-// Tanh returns the hyperbolic tangents of t, of float16, bfloat16, float32 or float64. Like the functions below it
-// computes float32 and 16-bit floats in float64 and rounds once more: the error is hardly more than half a unit in the
-// last place.
+// Tanh returns the hyperbolic tangents of t, of float16, bfloat16, float32 or float64. It and the functions below have
+// the same bits on every machine. They compute in float64. A float32 is rounded once more, and errs by less than
+// 0.5000001 units in the last place; a 16-bit float is rounded from float32. The largest errors found in float64 are
+// 1.1 units for Exp, 2 for Log, 3 for Tanh and Sigmoid, and 6 for Gelu.
 func Tanh(t *Tensor) *Tensor { return Apply1(functionOp{&tanhFunction}, nil, t) }
 
 // Sigmoid returns 1/(1+exp(-t)), of what Tanh takes.
@@ -29,7 +30,7 @@ func Sigmoid(t *Tensor) *Tensor { return Apply1(functionOp{&sigmoidFunction}, ni
 
 // Gelu returns t*Φ(t), Φ being the distribution function of the normal distribution, of what Tanh takes. It is the
 // exact form with erf, equation (1) of Hendrycks and Gimpel, Gaussian Error Linear Units (arXiv:1606.08415), not the
-// approximation with tanh.
+// approximation with tanh. Far below 0 it is -0.
 func Gelu(t *Tensor) *Tensor { return Apply1(functionOp{&geluFunction}, nil, t) }
 
 // Exp returns the exponentials of t, of what Tanh takes.
@@ -76,23 +77,23 @@ var (
 		ofResult: true, slope32: reluSlope32, slope64: reluSlope64,
 	}
 	tanhFunction = function{
-		name: "tanh", f32: tanh[float32], f64: tanh[float64],
+		name: "tanh", f32: computed[float32](kernel.Tanh), f64: computed[float64](kernel.Tanh),
 		ofResult: true, slope32: tanhSlope[float32], slope64: tanhSlope[float64],
 	}
 	sigmoidFunction = function{
-		name: "sigmoid", f32: sigmoid[float32], f64: sigmoid[float64],
+		name: "sigmoid", f32: computed[float32](kernel.Sigmoid), f64: computed[float64](kernel.Sigmoid),
 		ofResult: true, slope32: sigmoidSlope[float32], slope64: sigmoidSlope[float64],
 	}
 	geluFunction = function{
-		name: "gelu", f32: gelu[float32], f64: gelu[float64],
+		name: "gelu", f32: computed[float32](kernel.Gelu), f64: computed[float64](kernel.Gelu),
 		slope32: geluSlope[float32], slope64: geluSlope[float64],
 	}
 	expFunction = function{
-		name: "exp", f32: exponential[float32], f64: exponential[float64],
+		name: "exp", f32: computed[float32](kernel.Exp), f64: computed[float64](kernel.Exp),
 		gradient: func(b *Backward) *Tensor { return Mul(b.Grad(0), b.Out(0)) },
 	}
 	logFunction = function{
-		name: "log", f32: logarithm[float32], f64: logarithm[float64],
+		name: "log", f32: computed[float32](kernel.NaturalLog), f64: computed[float64](kernel.NaturalLog),
 		gradient: func(b *Backward) *Tensor { return Div(b.Grad(0), b.In(0)) },
 	}
 	sqrtFunction = function{
@@ -226,21 +227,9 @@ func reluSlope64(d, y, g []float64) {
 	}
 }
 
-func tanh[T float](d, x []T) {
-	for i, v := range x {
-		d[i] = canonical(T(math.Tanh(float64(v))))
-	}
-}
-
 func tanhSlope[T float](d, y, g []T) {
 	for i, v := range y {
 		d[i] = canonical((1 - v) * (1 + v) * g[i])
-	}
-}
-
-func sigmoid[T float](d, x []T) {
-	for i, v := range x {
-		d[i] = canonical(T(1 / (1 + math.Exp(-float64(v)))))
 	}
 }
 
@@ -250,51 +239,14 @@ func sigmoidSlope[T float](d, y, g []T) {
 	}
 }
 
-// farOut is where Φ is 0 or 1 in float64, or so near that a product with it is: Φ(-40) is 4e-350.
-const farOut = 40
-
-func gelu[T float](d, x []T) {
-	for i, v := range x {
-		switch {
-		case v > farOut:
-			d[i] = v
-		case v < -farOut:
-			d[i] = 0
-		default:
-			d[i] = canonical(T(float64(v) * normal(float64(v))))
-		}
-	}
+// computed is the kernel's loop of a function, over slices.
+func computed[T float](f kernel.Function) func(d, x []T) {
+	loop := f.Loop(kernel.Type(tensor.DTypeOf[T]()))
+	return func(d, x []T) { loop(tensor.Bytes(d), tensor.Bytes(x)) }
 }
 
-// geluSlope: the derivative is Φ(x) + xφ(x), where φ is the density.
 func geluSlope[T float](d, x, g []T) {
-	for i, v := range x {
-		switch {
-		case v > farOut:
-			d[i] = canonical(g[i])
-		case v < -farOut:
-			d[i] = canonical(0 * g[i])
-		default:
-			v := float64(v)
-			density := math.Exp(-v*v/2) / math.Sqrt(2*math.Pi)
-			d[i] = canonical(T((normal(v) + float64(v*density)) * float64(g[i])))
-		}
-	}
-}
-
-// normal is the distribution function of the normal distribution.
-func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
-
-func exponential[T float](d, x []T) {
-	for i, v := range x {
-		d[i] = canonical(T(math.Exp(float64(v))))
-	}
-}
-
-func logarithm[T float](d, x []T) {
-	for i, v := range x {
-		d[i] = canonical(T(math.Log(float64(v))))
-	}
+	kernel.GeluSlope(kernel.Type(tensor.DTypeOf[T]()))(tensor.Bytes(d), tensor.Bytes(x), tensor.Bytes(g))
 }
 
 func squareRoot[T float](d, x []T) {

@@ -385,6 +385,32 @@ func TestVariableShapes(t *testing.T) {
 	}
 }
 
+// TestVariableGroupsByLists: a value for each group, whatever the sizes of the groups.
+func TestVariableGroupsByLists(t *testing.T) {
+	g, err := commgroup.Lists([][]int{{0, 3}, {1, 2, 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := ir.New(5)
+	in := p.HostToDevice("in", f32())
+	w := p.Variable(f32s(t, []float32{10, 20}), ir.VariableGroups(g))
+	each := p.Variable(f32s(t, []float32{10, 20}), ir.VariableGroups(g), ir.AllReplicas())
+	addTo(each.Tensor, p.Main().HostLoad(in))
+	s, err := ir.NewSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Run(t.Context(), map[*ir.Stream]*tensor.Tensor{in: f32s(t, []float32{0, 1, 2, 3, 4})}); err != nil {
+		t.Fatal(err)
+	}
+	for v, want := range map[*ir.Variable][]float32{w: {10, 20}, each: {10, 21, 22, 13, 24}} {
+		if got, err := s.Read(v); err != nil || !got.Equal(f32s(t, want)) {
+			t.Errorf("%v, %v, want %v", got, err, want)
+		}
+	}
+}
+
 // tracedOp notes when it runs.
 type tracedOp struct {
 	name string

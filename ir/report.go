@@ -9,7 +9,9 @@ import (
 	"gogcl.dev/tensor"
 )
 
-// Report says what memory a session takes on each replica, and what for, step by step.
+// Report says what memory a session takes on each replica, and what for, step by step. The report itself takes 48 bytes
+// for each tensor that is alive in each step, since Steps list them all: 50 MB for a way forward and back of 2,000
+// operations that keeps what it makes, and four times as much for twice the operations. [Session.Totals] has no Steps.
 type Report struct {
 	Peak      int // bytes of a replica: Arena, Variables and Scratch
 	Arena     int // bytes of what is alive for a while; each tensor begins a cache line of 64 bytes

@@ -21,7 +21,8 @@ const maxBoxes = 10000
 // makes them, with name and spec where they begin. A call is a box with the called graph drawn in it; a choice one
 // with both. Streams, variables and constants have shapes of their own, and the kinds of operations ([Kinded])
 // colours, which a legend names. A line that ends in red is an input that is changed in place; a dashed one says that
-// an operation comes before another though it gives it nothing. The same graph gives the same bytes.
+// an operation comes before another though it gives it nothing. The background is white, or dark where the reader
+// prefers dark pages. The same graph gives the same bytes.
 //
 // It is an error if there would be more than 10000 boxes, and if w fails.
 func (g *Graph) WriteSVG(w io.Writer) error {

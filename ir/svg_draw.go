@@ -4,34 +4,48 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"gogcl.dev/internal/ink"
 )
 
 // look is how the boxes of a kind are drawn.
-type look struct{ fill, stroke string }
+type look struct{ fill, fillDark, stroke, strokeDark string }
 
 // looks are those of the kinds known here. Colours are Okabe and Ito's (https://jfly.uni-koeln.de/color/), which
-// colour-blind readers can tell apart, and light ones of the same hue to write on.
+// colour-blind readers can tell apart, some of them darker to stand out from white, and light ones of the same hue
+// to write on.
 var looks = map[string]look{
-	"":           {"#ffffff", "#555555"},
-	kindStream:   {"#d9f2e8", "#009e73"},
-	kindVariable: {"#fdf0c8", "#b07d00"},
-	kindConstant: {"#f0f0f0", "#777777"},
-	kindCall:     {"#f5f8fb", "#5b7ea3"},
-	kindRepeat:   {"#f3f7f3", "#5f8f5f"},
-	kindStart:    {"#fdf3f0", "#b5651d"},
-	kindIf:       {"#f9f5fb", "#8d6aa8"},
-	"collective": {"#fde0cc", "#d55e00"},
-	"remote":     {"#dcedf9", "#0072b2"},
-	"code load":  {"#e4e4f4", "#6a6ab0"},
+	"":           {"#ffffff", "#121417", "#555555", "#a6a6a6"},
+	kindStream:   {"#d9f2e8", "#12352b", "#009e73", "#1fc79a"},
+	kindVariable: {"#fdf0c8", "#3a3010", "#b07d00", "#ecb02e"},
+	kindConstant: {"#f0f0f0", "#2a2d31", "#777777", "#a6a6a6"},
+	kindCall:     {"#f5f8fb", "#182028", "#5b7ea3", "#7fa6cf"},
+	kindRepeat:   {"#f3f7f3", "#17201a", "#5f8f5f", "#85b985"},
+	kindStart:    {"#fdf3f0", "#2a1d17", "#b5651d", "#e0914a"},
+	kindIf:       {"#f9f5fb", "#221a28", "#8d6aa8", "#b795d2"},
+	"collective": {"#fde0cc", "#44260f", "#d55e00", "#f58a3c"},
+	"remote":     {"#dcedf9", "#12304a", "#0072b2", "#56a8dc"},
+	"code load":  {"#e4e4f4", "#28284a", "#6a6ab0", "#9a9ae0"},
 }
 
 // others are the looks of kinds that are not known here, in the order in which they come, and then again.
-var others = []look{{"#f6e3ee", "#cc79a7"}, {"#ddf0fb", "#56b4e9"}, {"#faf6bd", "#a89f00"}}
+var others = []look{
+	{"#f6e3ee", "#40223a", "#c2659a", "#e39cc4"},
+	{"#ddf0fb", "#153444", "#2b8cc4", "#9ad7f9"},
+	{"#faf6bd", "#38350f", "#8f8700", "#d8ce3a"},
+}
 
-const lineColor, changeColor, softColor = "#555555", "#c00000", "#777777"
+const lineColor, changeColor, softColor = "#555555", "#c00000", "#5f5f5f"
+
+// inks are the likes, on a dark background, of the colours that no kind has.
+var inks = []ink.Ink{
+	{Light: "#000000", Dark: "#e6e6e6"}, {Light: "#333333", Dark: "#cccccc"}, {Light: "#888888", Dark: "#909090"},
+	{Light: changeColor, Dark: "#ff7b72"}, {Light: softColor, Dark: "#a6a6a6"},
+}
 
 // canvas collects SVG elements. Writing to memory does not fail.
 type canvas struct {
@@ -117,6 +131,7 @@ func (d *drawing) svg(s *sheet) []byte {
 	}
 	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" font-family="Helvetica, Arial, sans-serif">`+"\n",
 		pixels(width), pixels(height))
+	c.style()
 	c.path(`fill="#ffffff"`, points("M", 0.0, 0.0, "H", width, "V", height, "H", 0.0, "Z"))
 	c.sheet(s, 0, 0)
 	for i, e := range entries {
@@ -136,7 +151,22 @@ func (d *drawing) svg(s *sheet) []byte {
 	return c.b.Bytes()
 }
 
-func (l look) attributes() string { return fmt.Sprintf(`fill="%s" stroke="%s"`, l.fill, l.stroke) }
+// style has the drawing follow the reader's choice of light or dark pages.
+func (c *canvas) style() {
+	all := slices.Clone(inks)
+	for _, kind := range slices.Sorted(maps.Keys(c.looks)) {
+		all = append(all, c.looks[kind].inks()...)
+	}
+	c.b.WriteString(ink.Style(all...))
+}
+
+func (l look) inks() []ink.Ink {
+	return []ink.Ink{{Light: l.fill, Dark: l.fillDark}, {Light: l.stroke, Dark: l.strokeDark}}
+}
+
+func (l look) attributes() string {
+	return fmt.Sprintf(`fill="%s" stroke="%s"`, l.fill, l.stroke)
+}
 
 func strokeOf(color string, dashed bool) string {
 	if dashed {

@@ -23,6 +23,7 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Build": methods.Build, "All": methods.All, "Values": methods.Values, "Parse": methods.Parse,
+			"Examine":     methods.Examine,
 			"IPULinks":    methods.IPULinks,
 			"MemoryLinks": methods.MemoryLinks, "EngineLinks": methods.EngineLinks,
 			"SocketLinks": methods.SocketLinks, "NetworkLinks": methods.NetworkLinks,

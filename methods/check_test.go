@@ -1,8 +1,10 @@
 package methods
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -86,6 +88,9 @@ func TestEveryScheduleIsProved(t *testing.T) {
 					}
 					proved[print] = report
 				}
+				if want := repeats(s); report.Waste.Unused != 0 || report.Waste.Repeated != want {
+					t.Errorf("%s: waste: %v; want %d chunks sent again", name, report.Waste, want)
+				}
 				if s.RankOrder && !report.RankOrder {
 					t.Errorf("%s: does not fold in rank order", name)
 				}
@@ -96,6 +101,50 @@ func TestEveryScheduleIsProved(t *testing.T) {
 			})
 			t.Logf("%d specifications, %d schedules", checked, len(proved))
 		})
+	}
+}
+
+// repeats is how many chunks a schedule sends to a rank that has them. Only one does: by recursive_doubling an extra
+// rank gets the result of an all-gather in one message, its own chunk in the middle of it. Two would cost more.
+func repeats(s Spec) int {
+	if s.Method == RecursiveDoubling && s.Collective == schedule.AllGather {
+		return s.fold().extra
+	}
+	return 0
+}
+
+// TestNoMethodBeatsTheBounds holds the least that a Report names against what the methods do. Each number is that of a
+// method, but for barriers, which are made for few rounds.
+func TestNoMethodBeatsTheBounds(t *testing.T) {
+	for _, k := range []int{1, 2, 3, 4, 5, 8, 9} {
+		reached := map[string]bool{}
+		specs(k, func(name string, s Spec) {
+			built, err := Build(s)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			r, err := schedule.Examine(built)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			sent, received := slices.Max(r.Sent), slices.Max(r.Received)
+			if r.Rounds < r.Least.Rounds || sent < r.Least.Sent || received < r.Least.Received {
+				t.Errorf("%s: %d rounds, %d chunks sent and %d received by a rank: less than the least, %+v",
+					name, r.Rounds, sent, received, r.Least)
+			}
+			note := func(what string, is bool) {
+				what = fmt.Sprint(what, " ", s.Collective)
+				reached[what] = reached[what] || is || s.Collective == schedule.Barrier
+			}
+			note("rounds of", r.Rounds == r.Least.Rounds)
+			note("chunks sent in", sent == r.Least.Sent)
+			note("chunks received in", received == r.Least.Received)
+		})
+		for what, is := range reached {
+			if !is && k > 1 {
+				t.Errorf("the least %s over %d ranks is that of no method", what, k)
+			}
+		}
 	}
 }
 
@@ -145,5 +194,50 @@ func TestBarrierRounds(t *testing.T) {
 				t.Errorf("%v over %d: a rank sends %d chunks, want %d at most", m, k, slices.Max(report.Sent), sent)
 			}
 		}
+	}
+}
+
+// TestLargeGroupsAreProved proves all-reduces of more ranks than the other tests, without the schedule in memory.
+func TestLargeGroupsAreProved(t *testing.T) {
+	sizes := map[Method]int{ClockwiseRing: 192, BidirectionalRingPair: 130, RecursiveDoubling: 4096, Direct: 96}
+	if everything() {
+		sizes = map[Method]int{ClockwiseRing: 1024, BidirectionalRingPair: 512, RecursiveDoubling: 1 << 16, Direct: 256}
+	}
+	for m, n := range sizes {
+		ring, _ := rings(n)
+		r, err := Examine(Spec{Method: m, Collective: schedule.AllReduce, Size: n, Ring: ring})
+		if err != nil {
+			t.Errorf("%v over %d: %v", m, n, err)
+			continue
+		}
+		if !r.OneOrder || !r.Waste.None() || len(r.Sent) != n {
+			t.Errorf("%v over %d: not in one order, or not without waste:\n%v", m, n, r)
+		}
+		if sent := slices.Max(r.Sent); m != RecursiveDoubling && sent != r.Least.Sent {
+			t.Errorf("%v over %d: a rank sends %d chunks, want the least, %d", m, n, sent, r.Least.Sent)
+		}
+		if m == RecursiveDoubling && r.Rounds != r.Least.Rounds {
+			t.Errorf("%v over %d: %d rounds, want the least, %d", m, n, r.Rounds, r.Least.Rounds)
+		}
+	}
+}
+
+// TestExamineIsThatOfBuild examines schedules by rank and in memory.
+func TestExamineIsThatOfBuild(t *testing.T) {
+	specs(5, func(name string, s Spec) {
+		built, err := Build(s)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want, err := schedule.Examine(built)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, err := Examine(s); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, error %v, want %+v", name, got, err, want)
+		}
+	})
+	if _, err := Examine(Spec{Method: Auto}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("of auto: error %v, want one that is ErrUnsupported", err)
 	}
 }

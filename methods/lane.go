@@ -99,3 +99,13 @@ func (r ring) rounds(extra int) schedule.Program {
 	}
 	return make(schedule.Program, reach+extra)
 }
+
+// steps has room for a send and a receive of each lane in each of its rounds, so that all steps of a program lie
+// together.
+func (r ring) steps() []schedule.Step {
+	n := 0
+	for _, l := range r.lanes {
+		n += 2 * l.reach
+	}
+	return make([]schedule.Step, 0, n)
+}

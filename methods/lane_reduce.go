@@ -1,10 +1,14 @@
 package methods
 
-import "gogcl.dev/methods/schedule"
+import (
+	"slices"
+
+	"gogcl.dev/methods/schedule"
+)
 
 // laneAllReduce is the reduce-scatter and then the all-gather.
 func (s Spec) laneAllReduce(r ring) schedule.Program {
-	return append(s.laneReduceScatter(r), s.laneAllGather(r)...)
+	return slices.Concat(s.laneReduceScatter(r), s.laneAllGather(r))
 }
 
 // laneReduceScatter makes each fragment travel towards its owner, and every rank on the way add its own contribution.
@@ -15,8 +19,10 @@ func (s Spec) laneAllReduce(r ring) schedule.Program {
 func (s Spec) laneReduceScatter(r ring) schedule.Program {
 	p := r.rounds(0)
 	met := make([]bool, r.fragments) // the own fragment has its first contribution
+	steps := r.steps()
 	for t := range p {
-		var sends, receives []schedule.Step // apart, since the two halves of a fold stand side by side
+		begin := len(steps)
+		var receives []schedule.Step // apart, since the two halves of a fold stand side by side
 		for _, l := range r.lanes {
 			if t >= l.reach {
 				continue
@@ -34,7 +40,7 @@ func (s Spec) laneReduceScatter(r ring) schedule.Program {
 			if t > 0 {
 				src = partial(out, t-1)
 			}
-			sends = append(sends, send(src, l.ahead(1)))
+			steps = append(steps, send(src, l.ahead(1)))
 
 			in := l.ahead(l.reach-t-1)*r.fragments + l.fragment
 			dst, operand := partial(in, t), schedule.In(in, 1)
@@ -47,7 +53,8 @@ func (s Spec) laneReduceScatter(r ring) schedule.Program {
 			}
 			receives = append(receives, recvReduce(dst, operand, l.behind(1)))
 		}
-		p[t].Moves = append(sends, receives...)
+		steps = append(steps, receives...)
+		p[t].Moves = slices.Clip(steps[begin:])
 	}
 	return p
 }
@@ -57,7 +64,9 @@ func (s Spec) laneReduceScatter(r ring) schedule.Program {
 // the Output already.
 func (s Spec) laneAllGather(r ring) schedule.Program {
 	p := r.rounds(0)
+	steps := r.steps()
 	for t := range p {
+		begin := len(steps)
 		for _, l := range r.lanes {
 			if t >= l.reach {
 				continue
@@ -68,8 +77,9 @@ func (s Spec) laneAllGather(r ring) schedule.Program {
 			if t == 0 && s.Collective == schedule.AllGather {
 				src = schedule.In(out, 1)
 			}
-			p[t].Moves = append(p[t].Moves, send(src, l.ahead(1)), recv(schedule.Out(in, 1), l.behind(1)))
+			steps = append(steps, send(src, l.ahead(1)), recv(schedule.Out(in, 1), l.behind(1)))
 		}
+		p[t].Moves = slices.Clip(steps[begin:])
 	}
 	if s.Collective == schedule.AllGather {
 		p[0].Then = append(p[0].Then, keep(r.lanes[0].self()*r.fragments, r.fragments))

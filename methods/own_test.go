@@ -81,6 +81,9 @@ func TestRegister(t *testing.T) {
 			t.Errorf("rank %d: %v, %v", rank, p, err)
 		}
 	}
+	if report, err := Examine(s); err != nil || report.Rounds != 2 || !report.RankOrder {
+		t.Errorf("examined: %+v, %v", report, err)
+	}
 	built.Programs[0][0].Moves = nil // which is the caller's own
 	if again, err := Build(s); err != nil || schedule.Check(again) != nil {
 		t.Errorf("a schedule that its caller has changed comes back: %v", err)

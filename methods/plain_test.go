@@ -31,3 +31,6 @@ func largestMutated() int {
 	}
 	return 5
 }
+
+// everything reports whether tests take the time that -full allows.
+func everything() bool { return *full }

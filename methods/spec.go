@@ -45,14 +45,8 @@ func Build(s Spec) (*schedule.Schedule, error) {
 		}
 		return copyOf(made.Schedule), nil
 	}
-	out := &schedule.Schedule{
-		Collective: s.Collective,
-		Size:       s.Size,
-		Root:       s.Root,
-		Chunks:     s.chunks(),
-		Apart:      s.Collective.Contract().Output == schedule.Blocks && !s.InPlace,
-		Programs:   make([]schedule.Program, s.Size),
-	}
+	out := s.header()
+	out.Programs = make([]schedule.Program, s.Size)
 	for rank := range out.Programs {
 		out.Programs[rank] = s.program(rank)
 	}

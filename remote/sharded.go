@@ -22,7 +22,8 @@ func Groups(g commgroup.Group) VariableOption { return func(v *Variable) { v.gro
 //	replica 1   z 0      replica 3   z 0
 //
 // The buffer has entries of the shape (c), and the variable's own shape becomes its meta shape. Errors: a program of
-// one replica, a gather group whose replicas do not begin with the same value, a buffer of another spec or meta shape.
+// one replica, a gather group whose replicas do not begin with the same value, gather groups of different sizes, a
+// buffer of another spec or meta shape.
 func Sharded(gather commgroup.Group) VariableOption {
 	return func(v *Variable) { v.gather = &gather }
 }
@@ -60,6 +61,9 @@ func (v *Variable) divide(data ir.Spec, replicas int) (division, error) {
 		return division{}, fmt.Errorf("gather group: %w", err)
 	case v.gather == nil:
 		return d, v.buffer.Validate(full, 1)
+	case gathers.Size() == 0:
+		return division{}, fmt.Errorf("gather group %v has groups of different sizes, and all shards are of one shape: "+
+			"want groups of equal size", gather)
 	case replicas < 2:
 		return division{}, fmt.Errorf("%d replica, want 2 or more to shard over", replicas)
 	}

@@ -17,6 +17,8 @@ func consecutive(size int) commgroup.Group {
 	return commgroup.Group{Type: commgroup.Consecutive, Size: size}
 }
 
+func listed(groups ...[]int) commgroup.Group { return must(commgroup.Lists(groups)) }
+
 func orthogonal(size int) commgroup.Group {
 	return commgroup.Group{Type: commgroup.Orthogonal, Size: size}
 }
@@ -57,12 +59,18 @@ func TestSharded(t *testing.T) {
 		{8, []int{2, 2}, consecutive(4), commgroup.Group{Type: commgroup.Consecutive, Size: 2, Stride: 2}, false,
 			[][]int32{{1}, {1}, {2}, {2}, {3}, {3}, {4}, {4}}, []int{4, 2}},
 		{2, []int{2}, commgroup.Group{}, alone, false, [][]int32{{1, 2}, {1, 2}}, []int{2, 2}},
+		{4, []int{3}, commgroup.Group{}, listed([]int{0, 3}, []int{1, 2}), false, [][]int32{{1, 2}, {1, 2}, {3, 0}, {3, 0}},
+			[]int{2, 3}},
+		{6, []int{2, 2}, listed([]int{0, 1, 4, 5}, []int{2, 3}), pairs, false, [][]int32{{1}, {2}, {3}, {4}, {1}, {2}},
+			[]int{3, 2}},
 		// Not sharded.
 		{2, []int{2}, commgroup.Group{}, alone, true, [][]int32{{1, 2}, {1, 2}}, []int{2, 2}},
 		{4, []int{2, 2}, pairs, alone, true, [][]int32{{1, 2}, {1, 2}, {3, 4}, {3, 4}}, []int{4, 2}},
 		{4, []int{2, 2}, orthogonal(2), alone, true, [][]int32{{1, 2}, {3, 4}, {1, 2}, {3, 4}}, []int{4, 2}},
 		{2, []int{2, 1}, alone, alone, true, [][]int32{{1}, {2}}, []int{2, 1}},
 		{1, []int{2}, commgroup.Group{}, alone, true, [][]int32{{1, 2}}, []int{2}},
+		{5, []int{2, 2}, listed([]int{0, 3}, []int{1, 2, 4}), alone, true, [][]int32{{1, 2}, {3, 4}, {3, 4}, {1, 2}, {3, 4}},
+			[]int{5, 2}},
 	} {
 		for _, all := range []bool{false, true} {
 			t.Run(fmt.Sprintf("n=%d/shape=%v/groups=%v/gather=%v/plain=%v/all=%v",
@@ -250,6 +258,8 @@ func TestShardedErrors(t *testing.T) {
 		{4, sharded(all, consecutive(3), i32(4), 4), `"x": commgroup: 4 replicas are not a multiple of size 3: want a size of 1, 2 or 4`},
 		{4, sharded(all, consecutive(2), i32(1), 2, 4), "replicas 0 and 2 of one gather group ALL do not begin with the same value, in groups CONSECUTIVE(2)"},
 		{4, sharded(orthogonal(2), consecutive(2), i32(2), 2, 4), "replicas 0 and 2 of one gather group ORTHOGONAL(2) do not begin with the same value, in groups CONSECUTIVE(2)"},
+		{5, sharded(listed([]int{0, 3}, []int{1, 2, 4}), all, i32(2), 4), "gather group LISTS({0 3} {1 2 4}) has groups of different sizes, and all shards are of one shape: want groups of equal size"},
+		{5, sharded(all, listed([]int{0, 3}, []int{1, 2}), i32(1), 4), "replica 4 is in no group of LISTS({0 3} {1 2})"},
 		{4, sharded(consecutive(2), consecutive(2), i32(2), 4), "data of shape (4,) for 2 groups, which must be its first dimension"},
 		{4, sharded(consecutive(2), consecutive(2), i32(2)), "data of shape () for 2 groups"},
 		{4, sharded(consecutive(2), all, i32(4), 4), "buffer 1 has entries of int32 (4,), and a shard of int32 (4,) over 2 replicas is int32 (2,)"},

@@ -14,6 +14,14 @@ import (
 	"gogcl.dev/tensor"
 )
 
+func listed(groups ...[]int) commgroup.Group {
+	g, err := commgroup.Lists(groups)
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
 func consecutive(size int) commgroup.Group {
 	return commgroup.Group{Type: commgroup.Consecutive, Size: size}
 }
@@ -93,6 +101,12 @@ func TestErrors(t *testing.T) {
 		{"over no divisor", 4, func(p *ir.Program) { rts.NewVariable(p, zeros, rts.Sharding{Over: 3}) }, "over 3 replicas of a group of 4, want a divisor of 4"},
 		{"over fewer than none", 4, func(p *ir.Program) { rts.NewVariable(p, zeros, rts.Sharding{Over: -1}) }, "over -1 replicas, want 1 to 4"},
 		{"group", 4, func(p *ir.Program) { rts.NewVariable(p, zeros, rts.Sharding{Group: consecutive(3)}) }, "3"},
+		{"groups of different sizes", 5, func(p *ir.Program) {
+			rts.NewVariable(p, zeros, rts.Sharding{Group: listed([]int{0, 3}, []int{1, 2, 4})})
+		}, "groups of different sizes LISTS({0 3} {1 2 4}): all shards are of one shape, want groups of equal size, or Over"},
+		{"over no divisor of a group by lists", 5, func(p *ir.Program) {
+			rts.NewVariable(p, zeros, rts.Sharding{Group: listed([]int{0, 3}, []int{1, 2, 4}), Over: 2})
+		}, "over 2 replicas of a group of 3, want a divisor of 3"},
 		{"no data", 2, func(p *ir.Program) { rts.NewVariable(p, nil, rts.Sharding{}) }, "no data"},
 		{"groups of data", 4, func(p *ir.Program) {
 			rts.NewVariable(p, floats(t, []float32{1, 2, 3}), rts.Sharding{Group: consecutive(2)})

@@ -89,7 +89,7 @@ func ExampleTrainer() {
 	w := rts.RemoteVariable(p, zeros, remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{n / 4}}), 0,
 		rts.Sharding{}, remote.Name("w"))
 	x := p.HostToDevice("x", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{n}})
-	number := p.HostToDevice("step", ir.Spec{DType: tensor.I32})
+	number := p.HostToAll("step", ir.Spec{DType: tensor.I32})
 	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 
 	model := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
@@ -118,11 +118,9 @@ func ExampleTrainer() {
 		for k := range v {
 			v[k] = float32((k+i)%5 - 2)
 		}
-		numbers, err := tensor.FromSlice([]int32{int32(i + 1), int32(i + 1), int32(i + 1), int32(i + 1)}, 4)
-		if err != nil {
-			log.Fatal(err)
-		}
-		got, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{x: xs, number: numbers})
+		got, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{
+			x: xs, number: tensor.Scalar(int32(i + 1)),
+		})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -138,4 +136,50 @@ func ExampleTrainer() {
 	// step   0: loss 16.8750
 	// step 100: loss 0.0007
 	// step 200: loss 0.0000
+}
+
+// The same kind of model, in steps of four micro-batches on two replicas: its gradients are reduced once a step. The
+// stream has one dimension more than the model's graph, and w, which begins as 0, comes to be 1/2 of what it should be:
+// the gradient is that of the mean over all eight samples.
+func ExampleTrainer_accumulate() {
+	const micro = 4
+	p := ir.New(2)
+	main := p.Main()
+	zero, err := tensor.New(tensor.F32, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	w := rts.RemoteVariable(p, zero, remote.NewBuffer(p, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{1}}), 0,
+		rts.Sharding{}, remote.Name("w"))
+	x := p.HostToDevice("x", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{micro, 1}})
+	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
+
+	model := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		x, w := in[0], in[1]
+		return []*ir.Tensor{ir.ReduceMean(ir.Square(ir.Sub(ir.Mul(w, x), ir.MulScalar(x, 3))))}
+	}, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{1}}, w.Spec())
+	step := rts.Trainer{Optimizer: rts.SGD{}, Accumulate: micro}.Step([]rts.Layer{
+		{Graph: model, Inputs: []*ir.Tensor{main.HostLoad(x)}, Params: []*rts.Variable{w}},
+	}, main.Constant(tensor.Scalar(float32(0.25))), main.Constant(tensor.Scalar(int32(1))))
+	main.HostStore(loss, step.Outputs[0])
+
+	s, err := ir.NewSession(p)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	xs, err := tensor.FromSlice([]float32{1, -1, 1, -1, 1, 1, -1, -1}, 2, micro, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	got, err := s.Run(context.Background(), map[*ir.Stream]*tensor.Tensor{x: xs})
+	if err != nil {
+		log.Fatal(err)
+	}
+	now, err := w.Read(s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(got[loss], now)
+	// Output: float32(2,)[9 9] float32(1,)[1.5]
 }

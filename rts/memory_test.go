@@ -29,7 +29,12 @@ func newWide(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := main.Constant(zeros)
+	x, given := main.Constant(zeros), zeros
+	if k := trainer.Accumulate; k > 0 {
+		if given, err = tensor.New(tensor.F32, k, wide, wide); err != nil {
+			t.Fatal(err)
+		}
+	}
 	dense := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		return []*ir.Tensor{ir.MatMul(in[0], in[1])}
 	}, x, x)
@@ -42,7 +47,7 @@ func newWide(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer) (*
 		layers = append(layers, rts.Layer{Graph: dense,
 			Params: []*rts.Variable{rts.RemoteVariable(p, zeros, b, i, s, remote.Name(fmt.Sprint("w", i)))}})
 	}
-	layers[0].Inputs = []*ir.Tensor{x}
+	layers[0].Inputs = []*ir.Tensor{main.Constant(given)}
 	layers = append(layers, rts.Layer{Graph: loss})
 	step := trainer.Step(layers, main.Constant(tensor.Scalar(float32(1))), main.Constant(tensor.Scalar(int32(1))))
 	return p, step
@@ -74,9 +79,12 @@ func TestMemory(t *testing.T) {
 				{rts.Trainer{BucketBytes: 2 * param}, 2},
 				{rts.Trainer{BucketBytes: 1, Overlap: true}, 2},
 				{rts.Trainer{BucketBytes: 1, Keep: true}, depth - 1}, // no gradient is computed with the first one
+				{rts.Trainer{BucketBytes: 1, Accumulate: 1}, 1},
+				{rts.Trainer{BucketBytes: 1, Accumulate: 3}, 1},
 			} {
-				t.Run(fmt.Sprintf("n=%d/over=%d/bucket=%d/overlap=%t/keep=%t",
-					replicas, over, c.trainer.BucketBytes, c.trainer.Overlap, c.trainer.Keep), func(t *testing.T) {
+				name := fmt.Sprintf("n=%d/over=%d/bucket=%d/overlap=%t/keep=%t/micro=%d", replicas, over,
+					c.trainer.BucketBytes, c.trainer.Overlap, c.trainer.Keep, c.trainer.Accumulate)
+				t.Run(name, func(t *testing.T) {
 					c.trainer.Optimizer = rts.Adam{}
 					before := heap()
 					p, step := newWide(t, replicas, rts.Sharding{Over: over}, c.trainer)
@@ -100,6 +108,10 @@ func TestMemory(t *testing.T) {
 					if m.Gradients < param+param/over || m.Arena < m.Gathered ||
 						m.Peak < m.Parameters+m.States+m.Arena {
 						t.Errorf("no sense in %+v", m)
+					}
+					sums := (depth + 1) * param // and the gradient of a layer, beside which there are shards of one
+					if k := c.trainer.Accumulate; k > 1 && (m.Gradients < sums || m.Gradients > sums+2*param/over) {
+						t.Errorf("gradients take %d bytes, want %d and up to two shards", m.Gradients, sums)
 					}
 					if want := depth * param; m.Host != want { // what the parameters begin with
 						t.Errorf("%d bytes on the host, want %d", m.Host, want)

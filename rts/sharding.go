@@ -28,7 +28,8 @@ import (
 //
 // Its methods add operations to the graph of their input. Errors stick to the program, as all do: a group that the
 // number of replicas does not allow; Over more than the group has members, or no divisor of that; a group of one
-// replica without Over: 1, since there is nobody to share with.
+// replica without Over: 1, since there is nobody to share with. Groups by lists may differ in size where Over divides
+// all sizes.
 type Sharding struct {
 	Group   commgroup.Group // the replicas with the same tensor; the zero value: all
 	Over    int             // shards; 0: as many as the group has members; 1: every replica has the whole tensor
@@ -54,17 +55,13 @@ func (s Sharding) resolve(replicas int) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	if layout.Stride() == 0 {
+		return s.resolveLists(layout)
+	}
 	size := layout.Size()
-	over := s.Over
-	switch {
-	case over < 0:
-		return plan{}, fmt.Errorf("sharding over %d replicas, want 1 to %d, or 0 for all of the group", over, size)
-	case over == 0 && size == 1:
-		return plan{}, errAlone
-	case over == 0:
-		over = size
-	case over > size || size%over != 0:
-		return plan{}, fmt.Errorf("sharding over %d replicas of a group of %d, want a divisor of %d", over, size, size)
+	over, err := s.shards(size)
+	if err != nil {
+		return plan{}, err
 	}
 	comm := func(size, stride int) collective.Comm {
 		return collective.Comm{Group: commgroup.Group{Type: commgroup.Consecutive, Size: size, Stride: stride},
@@ -75,6 +72,65 @@ func (s Sharding) resolve(replicas int) (plan, error) {
 		group: layout, shards: over,
 		gather: comm(over, stride), across: comm(size/over, stride*over), all: comm(size, stride),
 	}, nil
+}
+
+// shards is the number of shards in a group of so many replicas.
+func (s Sharding) shards(size int) (int, error) {
+	switch over := s.Over; {
+	case over < 0:
+		return 0, fmt.Errorf("sharding over %d replicas, want 1 to %d, or 0 for all of the group", over, size)
+	case over == 0 && size == 1:
+		return 0, errAlone
+	case over == 0:
+		return size, nil
+	case over > size || size%over != 0:
+		return 0, fmt.Errorf("sharding over %d replicas of a group of %d, want a divisor of %d", over, size, size)
+	default:
+		return over, nil
+	}
+}
+
+// resolveLists is resolve for groups by lists. In a group of m*over replicas, those of rank k*over on gather a tensor,
+// over of them, and those whose ranks differ by a multiple of over have the same shard:
+//
+//	LISTS({0 1 4 5} {2 3}), Over: 2     gather {0 1} {4 5} {2 3}     across {0 4} {1 5} {2} {3}
+func (s Sharding) resolveLists(layout commgroup.Layout) (plan, error) {
+	out := plan{group: layout, all: collective.Comm{Group: layout.Group(), Options: s.Options}}
+	if s.Over == 0 && layout.Size() == 0 {
+		return plan{}, fmt.Errorf("sharding over all of a group, of groups of different sizes %v: all shards are of one "+
+			"shape, want groups of equal size, or Over: a divisor of all sizes", layout.Group())
+	}
+	var gather, across [][]int
+	for g := range layout.Groups() {
+		members := layout.Members(g)
+		over, err := s.shards(len(members))
+		if err != nil {
+			return plan{}, err
+		}
+		out.shards = over
+		for first := 0; first < len(members); first += over {
+			gather = append(gather, members[first:first+over])
+		}
+		for shard := range over {
+			var same []int
+			for rank := shard; rank < len(members); rank += over {
+				same = append(same, members[rank])
+			}
+			across = append(across, same)
+		}
+	}
+	var err error
+	if out.gather, err = s.among(gather); err != nil {
+		return plan{}, err
+	}
+	out.across, err = s.among(across)
+	return out, err
+}
+
+// among are collectives in the groups of lists.
+func (s Sharding) among(groups [][]int) (collective.Comm, error) {
+	g, err := commgroup.Lists(groups)
+	return collective.Comm{Group: g, Options: s.Options}, err
 }
 
 // replicasKey is where a program has its number of replicas, once that has been used.

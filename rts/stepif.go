@@ -57,7 +57,7 @@ func (b *builder) branch(build func()) func(g *ir.Graph, in []*ir.Tensor) []*ir.
 
 // evaluate adds the layers forward, once the step is built.
 func (b *builder) evaluate() {
-	b.forward()
+	b.microBatches(nil, b.forward, b.forward)
 	if b.Norm != nil {
 		b.Norm = b.constant(ir.Spec{DType: tensor.F32}, false)
 	}

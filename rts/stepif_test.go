@@ -43,8 +43,10 @@ func TestStepIf(t *testing.T) {
 			{Optimizer: rts.SGD{Momentum: 0.9}},
 			{Optimizer: rts.SGD{}, Overlap: true, BucketBytes: 1},
 			{Optimizer: rts.SGD{}, Keep: true, ClipNorm: 0.1},
+			{Optimizer: rts.SGD{}, Overlap: true, ClipNorm: 0.1, Accumulate: 3},
 		} {
-			t.Run(fmt.Sprintf("n=%d/overlap=%t/keep=%t", replicas, trainer.Overlap, trainer.Keep), func(t *testing.T) {
+			t.Run(fmt.Sprintf("n=%d/overlap=%t/keep=%t/micro=%d", replicas, trainer.Overlap, trainer.Keep,
+				trainer.Accumulate), func(t *testing.T) {
 				want := newModel(t, replicas, s, trainer).train(t, 0, steps)
 				m := newModelIf(t, replicas, s, trainer)
 				var got outcome

@@ -42,6 +42,18 @@ type Trainer struct {
 	// and all parameters are in memory whole.
 	Keep bool
 
+	// Accumulate, above 0, is the number of micro-batches of a step. All Inputs of the layers then have one dimension
+	// more than those of their graphs, the first, of this extent. The parameters are updated once, by the mean of the
+	// micro-batches' gradients: where the loss is the mean of the samples, k micro-batches of m samples give what one
+	// batch of k*m does, but for the order of the sums. So a loss that is a sum must be k times as large.
+	//
+	// All activations are those of one micro-batch. Each replica adds up the gradients of all parameters whole, and
+	// they are reduced once, while the last micro-batch goes backward: what is sent of gradients does not grow with k,
+	// and a whole copy of them is in memory, which Memory counts among Gradients. (FSDP does that within no_sync. Sums
+	// in shards would take 1/n of it and a reduction for each micro-batch.) Parameters are gathered anew for each.
+	// The sums end with the step, so a checkpoint between runs has none. 0 is a batch in one, without that dimension.
+	Accumulate int
+
 	// CheckFinite has sessions of the program look for NaN and infinity: see [ir.Session.CheckFinite].
 	CheckFinite bool
 }
@@ -52,7 +64,8 @@ const DefaultBucketBytes = 1 << 20
 
 // Step is a training step that a Trainer has added to a program.
 type Step struct {
-	// Outputs are those of the last layer on this replica: the first is its loss, before the step.
+	// Outputs are those of the last layer on this replica: the first is its loss, before the step. With Accumulate it
+	// is the mean over the micro-batches, and the others have them as their first dimension.
 	Outputs []*ir.Tensor
 
 	// Norm is the norm of the gradients of all parameters before they were clipped, a scalar of float32; nil without
@@ -156,7 +169,7 @@ type param struct {
 	*Variable
 	states  []kept
 	whole   *ir.Tensor // as it was gathered last
-	grad    *ir.Tensor // whole: the sum over the layers whose gradients are built
+	grad    *ir.Tensor // whole: the sum over the layers whose gradients are built, and over micro-batches
 	reduced *ir.Tensor // the shard of the gradient
 }
 
@@ -169,6 +182,8 @@ func (b *builder) check(layers []Layer) error {
 		return fmt.Errorf("ClipNorm %v, want a finite number above 0, or 0 for no clipping", b.ClipNorm)
 	case b.BucketBytes < 0:
 		return fmt.Errorf("BucketBytes %d, want 1 or more, or 0 for %d", b.BucketBytes, DefaultBucketBytes)
+	case b.Accumulate < 0:
+		return fmt.Errorf("an Accumulate of %d, want 1 micro-batch or more, or 0 for a batch in one", b.Accumulate)
 	case len(layers) == 0:
 		return errors.New("no layers")
 	}
@@ -243,7 +258,11 @@ func (b *builder) checkLayer(l *layer, before []*ir.Tensor) error {
 		if t == nil || t.Graph() != b.main {
 			return fmt.Errorf("input %d is no tensor of the main graph", k)
 		}
-		want = append(want, t.Spec())
+		s, err := b.microSpec(t)
+		if err != nil {
+			return fmt.Errorf("input %d is %w", k, err)
+		}
+		want = append(want, s)
 	}
 	for k, v := range l.Params {
 		switch {
@@ -288,8 +307,18 @@ func (b *builder) build() {
 	}
 	b.makeUnits()
 	b.makeStates()
-	b.forward()
-	b.backward()
+	var params []*param
+	for _, u := range b.units {
+		params = append(params, u.owned...)
+	}
+	b.microBatches(params, func() {
+		b.forward()
+		b.backward(func(int) {})
+	}, func() {
+		b.forward()
+		b.backward(b.reduceAndUpdate)
+		b.finish()
+	})
 }
 
 // forward calls the layers, each unit's parameters gathered before.
@@ -316,9 +345,10 @@ func (b *builder) forward() {
 	b.Outputs = outputs
 }
 
-// backward calls the layers' gradients from the last to the first, and updates the parameters.
-func (b *builder) backward() {
+// backward calls the layers' gradients from the last to the first, and done after each unit of them.
+func (b *builder) backward(done func(unit int)) {
 	last := b.layers[len(b.layers)-1]
+	last.upstream = nil
 	for i, t := range last.Graph.Outputs() {
 		var grad *ir.Tensor
 		if t.DType().IsFloat() {
@@ -337,11 +367,20 @@ func (b *builder) backward() {
 		for k := len(u.layers) - 1; k >= 0; k-- {
 			b.backwardLayer(u.layers[k])
 		}
-		b.reduce(u)
-		if i+1 < len(b.units) && b.ClipNorm == 0 {
-			b.update(b.units[i+1])
-		}
+		done(i)
 	}
+}
+
+// reduceAndUpdate reduces the gradients of a unit, and updates the parameters of the one after it.
+func (b *builder) reduceAndUpdate(unit int) {
+	b.reduce(b.units[unit])
+	if unit+1 < len(b.units) && b.ClipNorm == 0 {
+		b.update(b.units[unit+1])
+	}
+}
+
+// finish updates the parameters that reduceAndUpdate has left.
+func (b *builder) finish() {
 	if b.ClipNorm > 0 {
 		b.clip()
 		for i := len(b.units) - 1; i > 0; i-- {
@@ -383,8 +422,7 @@ func (b *builder) backwardLayer(l *layer) {
 		b.gradients[inner[i]], b.gradients[grads[i]] = true, true
 		p := l.params[in-l.before-len(l.Inputs)]
 		if p.grad != nil {
-			p.grad = ir.Add(p.grad, grads[i])
-			b.gradients[p.grad] = true
+			p.grad = ir.Accumulate(p.grad, grads[i])
 			continue
 		}
 		p.grad = grads[i]

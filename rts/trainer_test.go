@@ -87,11 +87,16 @@ func untied(m *model, h ir.Spec) []rts.Layer {
 // what between makes.
 func newModelOf(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer, choice bool,
 	between func(m *model, h ir.Spec) []rts.Layer) *model {
-	p, rows := ir.New(replicas), samples/replicas
+	p, rows, lead := ir.New(replicas), samples/replicas, tensor.Shape{}
+	if k := trainer.Accumulate; k > 0 {
+		rows, lead = rows/k, tensor.Shape{k}
+	}
+	image := ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rows, inputs}}
+	label := ir.Spec{DType: tensor.I32, Shape: tensor.Shape{rows}}
 	m := &model{
 		program: p,
-		images:  p.HostToDevice("images", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rows, inputs}}),
-		labels:  p.HostToDevice("labels", ir.Spec{DType: tensor.I32, Shape: tensor.Shape{rows}}),
+		images:  p.HostToDevice("images", ir.Spec{DType: tensor.F32, Shape: append(lead, image.Shape...)}),
+		labels:  p.HostToDevice("labels", ir.Spec{DType: tensor.I32, Shape: append(lead, label.Shape...)}),
 		rate:    p.HostToDevice("rate", ir.Spec{DType: tensor.F32}),
 		number:  p.HostToDevice("step", ir.Spec{DType: tensor.I32}),
 		loss:    p.DeviceToHost("loss", ir.Spec{DType: tensor.F32}),
@@ -108,8 +113,8 @@ func newModelOf(t testing.TB, replicas int, s rts.Sharding, trainer rts.Trainer,
 		m.params = append(m.params, rts.RemoteVariable(p, initial(t, i), b, 0, s, remote.Name(fmt.Sprint("p", i))))
 	}
 	h := ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rows, hidden}}
-	first := p.CreateGraph(dense, x, m.params[0].Spec(), m.params[1].Spec())
-	last := p.CreateGraph(head, h, labels, m.params[4].Spec(), m.params[5].Spec())
+	first := p.CreateGraph(dense, image, m.params[0].Spec(), m.params[1].Spec())
+	last := p.CreateGraph(head, h, label, m.params[4].Spec(), m.params[5].Spec())
 	layers := []rts.Layer{{Graph: first, Inputs: []*ir.Tensor{x}, Params: m.params[:2]}}
 	layers = append(layers, between(m, h)...)
 	layers = append(layers, rts.Layer{Graph: last, Inputs: []*ir.Tensor{labels}, Params: m.params[4:]})

@@ -121,12 +121,17 @@ func (o bucketed) gather(g *ir.Graph, _ []*ir.Tensor) []*ir.Tensor {
 	return whole
 }
 
-// reduce builds a graph that reduces the gradients of the parameters to shards.
+// reduce builds a graph that reduces the gradients of the parameters to shards, of the mean over the micro-batches.
 func (o bucketed) reduce(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 	var out []*ir.Tensor
 	for _, bucket := range buckets(o.params, o.b.BucketBytes) {
 		out = append(out, o.b.plan.reduce(in[:len(bucket)], mean)...)
 		in = in[len(bucket):]
+	}
+	if k := o.b.Accumulate; k > 1 {
+		for i, t := range out {
+			out[i] = ir.DivScalar(t, float64(k))
+		}
 	}
 	return out
 }

@@ -37,7 +37,8 @@ func flags(r *raw) *flag.FlagSet {
 		"what to measure: some of "+strings.Join(collectiveNames(), ", ")+", with commas; or all")
 	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most; under gclrun or mpirun it is theirs", maxReplicas))
 	f.StringVar(&r.transport, "transport", inproc, "what the replicas talk over: inproc, goroutines of one process; "+
-		"tcp or unix, a process for each, which gclperf starts; mpi, the same by mpirun, if built with -tags mpi; under gclrun or mpirun it is theirs unless given")
+		"tcp or unix, a process for each, which gclperf starts; mpi, the same by mpirun, if built with -tags mpi; under "+
+		"gclrun or mpirun it is theirs unless given")
 	f.StringVar(&r.method, "method", "auto", "methods, with commas: auto, or some of "+methodNames())
 	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless "+
 		"(messages), Syncful (barriers and each other's memory), Hybrid (Syncful here, where all replicas are on one "+
@@ -129,7 +130,33 @@ for more memory than there is; 130 after Ctrl-C and 143 after SIGTERM.
 `)
 	f := flags(&raw{})
 	f.SetOutput(w)
+	f.VisitAll(func(f *flag.Flag) {
+		f.Usage = wrap(f.Usage, usageColumns-len(fmt.Sprintf("%8s (default %q)", "", f.DefValue)))
+	})
 	f.PrintDefaults()
+}
+
+// usageColumns is how wide the lines of -h may be.
+const usageColumns = 120
+
+// wrap breaks text between words, into lines of so many columns at most.
+func wrap(text string, columns int) string {
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case at+1+len(word) > columns:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
 }
 
 // commandLine is a command line before its values are checked, for which it takes to know the job.

@@ -80,14 +80,16 @@ func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
 		}
 	}
 	if c == collective(schedule.AllReduce) && s.op == gcl.Add && s.dtype == tensor.F32 && len(s.floor) > 0 {
-		l := plot.Line{Name: "floor: two pinned threads, one address space", Reference: true}
+		var l plot.Line
 		known := lowest(s.floor, s.n, p.String())
 		for _, size := range slices.Sorted(maps.Keys(known)) {
 			if size >= s.sizes[0] && size <= s.sizes[len(s.sizes)-1] {
-				l.Points = append(l.Points, plot.Point{X: float64(size), Y: known[size]})
+				l.Name = fmt.Sprintf("floor: %d pinned threads, one address space", known[size].threads)
+				l.Points = append(l.Points, plot.Point{X: float64(size), Y: known[size].micro})
 			}
 		}
 		if len(l.Points) > 0 {
+			l.Reference = true
 			add(l)
 		}
 	}

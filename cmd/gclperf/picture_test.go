@@ -31,9 +31,9 @@ func TestPicture(t *testing.T) {
 			}
 		}
 	}
-	s.floor = []floorPoint{{8, 8, "oop", .21}, {8, 1024, "oop", .57}, {8, 32768, "oop", 6.5}, {8, 1 << 20, "oop", 300},
-		{8, 1 << 20, "oop", 174}, {8, 64 << 20, "oop", 22000},
-		{8, 1 << 20, "ip", 1}, {4, 1 << 20, "oop", 1}, {8, 1 << 30, "oop", 1}}
+	s.floor = []floorPoint{{8, 8, 4, "oop", .21}, {8, 1024, 4, "oop", .57}, {8, 32768, 4, "oop", 6.5},
+		{8, 1 << 20, 4, "oop", 300}, {8, 1 << 20, 4, "oop", 174}, {8, 64 << 20, 4, "oop", 22000},
+		{8, 1 << 20, 4, "ip", 1}, {4, 1 << 20, 4, "oop", 1}, {8, 1 << 30, 4, "oop", 1}}
 	var b, again bytes.Buffer
 	if err := picture(s, seen).Write(&b); err != nil {
 		t.Fatal(err)
@@ -62,14 +62,15 @@ func TestPictureOfImplementations(t *testing.T) {
 }
 
 func TestParseFloor(t *testing.T) {
-	got, err := parseFloor("arlimit,2,8,oop,reg,thp,0.120,0.100,0.067,0.067\r\n\narlimit,8,1048576,ip,nt,4k,174.0,170.0,6.0,10.5\n")
-	if err != nil || len(got) != 2 || got[0] != (floorPoint{2, 8, "oop", .12}) ||
-		got[1] != (floorPoint{8, 1 << 20, "ip", 174}) {
+	got, err := parseFloor("arlimit,2,8,oop,reg,2,0.120,0.100,0.067,0.067\r\n\narlimit,8,1048576,ip,nt,4,174.0,170.0,6.0,10.5\n")
+	if err != nil || len(got) != 2 || got[0] != (floorPoint{2, 8, 2, "oop", .12}) ||
+		got[1] != (floorPoint{8, 1 << 20, 4, "ip", 174}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, bad := range []string{"", "\n", "x", "arlimit,2,8,oop,reg,thp,0.120,0.100,0.067",
-		"other,2,8,oop,reg,thp,0.120,0.100,0.067,0.067", "arlimit,x,8,oop,reg,thp,1,1,1,1",
-		"arlimit,2,-8,oop,reg,thp,1,1,1,1", "arlimit,2,8,oop,reg,thp,0,1,1,1", "arlimit,2,8,oop,reg,thp,NaN,1,1,1"} {
+	for _, bad := range []string{"", "\n", "x", "arlimit,2,8,oop,reg,2,0.120,0.100,0.067",
+		"other,2,8,oop,reg,2,0.120,0.100,0.067,0.067", "arlimit,x,8,oop,reg,2,1,1,1,1",
+		"arlimit,2,-8,oop,reg,2,1,1,1,1", "arlimit,2,8,oop,reg,2,0,1,1,1", "arlimit,2,8,oop,reg,2,NaN,1,1,1",
+		"arlimit,2,8,oop,reg,thp,1,1,1,1", "arlimit,2,8,oop,reg,0,1,1,1,1"} {
 		if got, err := parseFloor(bad); err == nil {
 			t.Errorf("%q: %v, want an error", bad, got)
 		}
@@ -77,7 +78,7 @@ func TestParseFloor(t *testing.T) {
 }
 
 func FuzzParseFloor(f *testing.F) {
-	f.Add("arlimit,2,8,oop,reg,thp,0.120,0.100,0.067,0.067\n")
+	f.Add("arlimit,2,8,oop,reg,2,0.120,0.100,0.067,0.067\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		all, err := parseFloor(text)
 		for _, p := range all {

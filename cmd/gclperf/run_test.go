@@ -307,7 +307,7 @@ func TestInterrupt(t *testing.T) {
 func TestSVG(t *testing.T) {
 	dir := t.TempDir()
 	floor := filepath.Join(dir, "floor.csv")
-	if err := os.WriteFile(floor, []byte("arlimit,2,1024,oop,reg,thp,0.170,0.160,6.024,6.024\n"), 0o644); err != nil {
+	if err := os.WriteFile(floor, []byte("arlimit,2,1024,oop,reg,2,0.170,0.160,6.024,6.024\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "out.svg")

@@ -190,4 +190,10 @@ func TestHelp(t *testing.T) {
 	if !strings.Contains(got.stdout, "environment variable GCL_OPTIONS") {
 		t.Error("-h does not explain GCL_OPTIONS")
 	}
+	for line := range strings.Lines(got.stdout) {
+		wide := strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "    \t", "        ") // as a terminal shows it
+		if len(wide) > usageColumns {
+			t.Errorf("%d columns: %s", len(wide), line)
+		}
+	}
 }

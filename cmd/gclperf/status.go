@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"gogcl.dev/internal/command"
 )
 
 // quiet is for how long a measurement says nothing.
@@ -15,25 +16,21 @@ const quiet = time.Second
 // status is standard error. On a terminal it has a line that says what is being measured, where that takes longer than
 // quiet. Whatever else is printed, by it or by the output of measurements, takes the place of the line.
 type status struct {
-	to    io.Writer
-	live  bool        // to is a terminal that can go back to the beginning of a line
-	timer *time.Timer // until begin's line is shown; nil without one
+	to      io.Writer
+	columns func() int  // of the terminal that to is; nil: to is none that can redraw a line
+	timer   *time.Timer // until begin's line is shown; nil without one
 
 	mu    sync.Mutex // guards what follows, and to
 	what  string     // what is being measured, "" for nothing
 	shown int        // characters of the line that stands there
 }
 
-func newStatus(to io.Writer) *status { return &status{to: to, live: isTerminal(to)} }
-
-// isTerminal reports whether w is a terminal on which a line can be written anew. It takes other devices for one.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
+func newStatus(to io.Writer) *status {
+	s := &status{to: to}
+	if t := command.TerminalOf(to); t != nil {
+		s.columns = t.Columns
 	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return s
 }
 
 // Write writes p in place of the line.
@@ -46,7 +43,7 @@ func (s *status) Write(p []byte) (int, error) {
 
 // begin says what is being measured from now on, if it takes long. end must follow.
 func (s *status) begin(what string) {
-	if !s.live {
+	if s.columns == nil {
 		return
 	}
 	s.mu.Lock()
@@ -55,12 +52,12 @@ func (s *status) begin(what string) {
 	s.timer = time.AfterFunc(quiet, s.show)
 }
 
-// show writes the line, in 79 columns at most: one that wraps cannot be wiped out.
+// show writes the line, cut to one column less than there are: one that wraps cannot be wiped out.
 func (s *status) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
-	line := s.what[:min(len(s.what), 79)]
+	line := s.what[:min(len(s.what), max(s.columns()-1, 0))]
 	fmt.Fprint(s.to, line)
 	s.shown = len(line)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,6 +101,7 @@ func newPlan(seed uint64, n int) plan {
 				commgroup.Group{Type: commgroup.Orthogonal, Size: size})
 		}
 	}
+	groups = append(groups, dealt(r, p.n))
 	for range 5 + r.IntN(15) {
 		s := newStep(r, p.lanes, groups, p.n)
 		if k := len(p.program); k > 0 && s.lane != p.program[k-1].lane && !p.program[k-1].together && r.IntN(3) == 0 {
@@ -128,6 +130,25 @@ func newPlan(seed uint64, n int) plan {
 	return p
 }
 
+// dealt are random groups of any sizes.
+func dealt(r *rand.Rand, n int) commgroup.Group {
+	lists := make([][]int, 1+r.IntN(n))
+	for replica := range n {
+		g := r.IntN(len(lists))
+		lists[g] = append(lists[g], replica)
+	}
+	return must(commgroup.Lists(slices.DeleteFunc(lists, func(members []int) bool { return len(members) == 0 })))
+}
+
+// smallest is the size of the smallest of the groups of n replicas.
+func smallest(g commgroup.Group, n int) int {
+	layout, size := must(g.Resolve(n)), n
+	for k := range layout.Groups() {
+		size = min(size, layout.SizeOf(k))
+	}
+	return size
+}
+
 // sizes are the lengths that steps have, around the bounds at which messages change their way.
 var sizes = []int{0, 1, 2, 5, 97, 1000, 4099, 4099, 16384, 30000, 100_003}
 
@@ -146,12 +167,8 @@ func newStep(r *rand.Rand, lanes int, groups []commgroup.Group, n int) step {
 	if contract.Combines {
 		s.operator = []gcl.Operator{gcl.Add, gcl.Add, gcl.Max, gcl.SquareAdd}[r.IntN(4)]
 	}
-	size := n
-	if s.group.Size > 0 {
-		size = s.group.Size
-	}
 	if contract.Rooted() {
-		s.root = r.IntN(size)
+		s.root = r.IntN(smallest(s.group, n))
 	}
 	for range []int{1, 1, 1, 2, 3}[r.IntN(5)] {
 		s.elements = append(s.elements, sizes[r.IntN(len(sizes))])

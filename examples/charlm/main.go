@@ -46,9 +46,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
 
 	"gogcl.dev/internal/command"
@@ -64,26 +61,15 @@ func main() {
 
 // run is the program on the text that load gives: it returns the exit code.
 func run(ctx context.Context, args []string, load func() (*text, error), stdout, stderr io.Writer) int {
-	me, err := member.Join(ctx)
-	if err != nil {
-		fmt.Fprintf(stderr, "charlm: %v\n", err)
-		return command.Failed
-	}
-	code, failed := runMember(ctx, me, args, load, me.Output(stdout), me.Output(stderr))
-	if err := me.Leave(failed); err != nil && code == command.OK {
-		fmt.Fprintf(stderr, "charlm: %v\n", err)
-		return command.Failed
-	}
-	return code
+	return member.Run(ctx, "charlm", stdout, stderr, func(me *member.Member, stdout io.Writer) error {
+		return runMember(ctx, me, args, load, stdout)
+	})
 }
 
-// runMember is the program in a job, or in none. The error is one for the others of the job to have too.
-func runMember(ctx context.Context, me *member.Member, args []string, load func() (*text, error), stdout,
-	stderr io.Writer) (int, error) {
+// runMember is the program in a job, or in none.
+func runMember(ctx context.Context, me *member.Member, args []string, load func() (*text, error),
+	stdout io.Writer) error {
 	cfg, err := parseFlags(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return command.OK, nil
-	}
 	if err == nil {
 		cfg.me = me
 		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
@@ -92,41 +78,17 @@ func runMember(ctx context.Context, me *member.Member, args []string, load func(
 		err = cfg.check()
 	}
 	if err != nil {
-		err = member.Mistake{Err: err}
-		return report(err, nil, stderr), err
+		return member.Mistake{Err: err}
 	}
 	book, err := load()
 	if err != nil {
-		return report(err, nil, stderr), err
+		return err
 	}
 	out := progress.New(stdout)
 	err = runAll(ctx, cfg, book, out)
 	out.Close()
-	if err == nil {
-		return report(nil, out.Err(), stderr), out.Err()
+	if err == nil && out.Err() != nil {
+		return &command.OutputError{Err: out.Err()}
 	}
-	return report(err, out.Err(), stderr), err
-}
-
-// report says what has ended the program, if anything has, and returns the exit code. What fails after Ctrl-C for
-// another reason is a failure.
-func report(err, outErr error, stderr io.Writer) int {
-	switch {
-	case errors.As(err, new(member.Mistake)):
-		fmt.Fprintf(stderr, "charlm: %v (-h lists the flags)\n", err)
-		return command.Usage
-	case errors.As(err, new(interrupted)):
-		fmt.Fprintf(stderr, "charlm: %v\n", err)
-		return command.Interrupted
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "charlm: interrupted")
-		return command.Interrupted
-	case err != nil:
-		fmt.Fprintf(stderr, "charlm: %v\n", err)
-		return command.Failed
-	case outErr != nil:
-		fmt.Fprintf(stderr, "charlm: standard output: %v\n", outErr)
-		return command.Failed
-	}
-	return command.OK
+	return err
 }

@@ -302,27 +302,6 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestReport: only what Ctrl-C has ended is said to be interrupted.
-func TestReport(t *testing.T) {
-	broken := errors.New("broken")
-	for _, tt := range []struct {
-		err, outErr error
-		code        int
-		want        string
-	}{
-		{nil, nil, command.OK, ""},
-		{fmt.Errorf("replica 1: %w", context.Canceled), broken, command.Interrupted, "charlm: interrupted\n"},
-		{broken, nil, command.Failed, "charlm: broken\n"},
-		{nil, broken, command.Failed, "charlm: standard output: broken\n"},
-	} {
-		var stderr strings.Builder
-		if code := report(tt.err, tt.outErr, &stderr); code != tt.code || stderr.String() != tt.want {
-			t.Errorf("%v, %v: exit code %d, %q, want %d, %q",
-				tt.err, tt.outErr, code, stderr.String(), tt.code, tt.want)
-		}
-	}
-}
-
 // TestFollows repeats a training by hand: each report is of the steps since the one before, the rate is that of the
 // step, and what is held out is evaluated, and the sample made, with the parameters at the end.
 func TestFollows(t *testing.T) {

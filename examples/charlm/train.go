@@ -48,9 +48,9 @@ type trainer struct {
 	chars   []int32 // windows of all replicas
 	targets []int32
 	own     [2][]int32 // of in, in a job: chars and targets of this process's replica
-	rate    []float32  // of in, by replica
-	step    []int32
-	loss    []float32 // of out, by replica
+	loss    []float32  // of out, by replica
+
+	rate, step *ir.Stream // the same for all replicas
 }
 
 // adamBeta2 is less than what is usual: a training of minutes has steps in thousands, and what gradients were a
@@ -63,7 +63,6 @@ func newTrainer(w way, s size, windows int, seed uint64) (*trainer, error) {
 	main := p.Main()
 	spec := ir.Spec{DType: tensor.I32, Shape: tensor.Shape{windows, s.window}}
 	chars, targets := p.HostToDevice("characters", spec), p.HostToDevice("targets", spec)
-	rate, step := p.HostToDevice("rate", ir.Spec{DType: tensor.F32}), p.HostToDevice("step", ir.Spec{DType: tensor.I32})
 	loss := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
 
 	m := newModel(p, s, windows, meanLoss)
@@ -71,7 +70,8 @@ func newTrainer(w way, s size, windows int, seed uint64) (*trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trainer{size: s, me: w.me, in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{}}
+	t := &trainer{size: s, me: w.me, in: map[*ir.Stream]*tensor.Tensor{}, out: map[*ir.Stream]*tensor.Tensor{},
+		rate: p.HostToAll("rate", ir.Spec{DType: tensor.F32}), step: p.HostToAll("step", ir.Spec{DType: tensor.I32})}
 	layers := make([]rts.Layer, len(m.layers))
 	for i, l := range m.layers {
 		layers[i].Graph = l.graph
@@ -88,13 +88,13 @@ func newTrainer(w way, s size, windows int, seed uint64) (*trainer, error) {
 	t.made = rts.Trainer{
 		Optimizer: rts.Adam{Beta2: adamBeta2}, ClipNorm: w.clip, BucketBytes: bucket, Overlap: w.overlap,
 		CheckFinite: w.finite,
-	}.Step(layers, main.HostLoad(rate), main.HostLoad(step))
+	}.Step(layers, main.HostLoad(t.rate), main.HostLoad(t.step))
 	main.HostStore(loss, t.made.Outputs[0])
 
 	if t.session, err = ir.NewSession(p, w.me.Session(context.Background())); err != nil {
 		return nil, err
 	}
-	if err := t.enter(chars, targets, rate, step, loss); err != nil {
+	if err := t.enter(chars, targets, loss); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
@@ -135,20 +135,15 @@ func (t *trainer) variables(p *ir.Program, w way, m *model, begin values, layers
 }
 
 // enter makes the tensors on the host's side of the streams and enters the session.
-func (t *trainer) enter(chars, targets, rate, step, loss *ir.Stream) error {
-	var err error
-	for _, stream := range []*ir.Stream{chars, targets, rate, step} {
-		err = errors.Join(err, room(t.session, t.in, stream))
-	}
-	if err = errors.Join(err, room(t.session, t.out, loss)); err != nil {
+func (t *trainer) enter(chars, targets, loss *ir.Stream) error {
+	err := errors.Join(room(t.session, t.in, chars), room(t.session, t.in, targets), room(t.session, t.out, loss))
+	if err != nil {
 		return err
 	}
-	var errs [5]error
+	var errs [3]error
 	t.chars, errs[0] = tensor.Of[int32](t.in[chars])
 	t.targets, errs[1] = tensor.Of[int32](t.in[targets])
-	t.rate, errs[2] = tensor.Of[float32](t.in[rate])
-	t.step, errs[3] = tensor.Of[int32](t.in[step])
-	t.loss, errs[4] = tensor.Of[float32](t.out[loss])
+	t.loss, errs[2] = tensor.Of[float32](t.out[loss])
 	if t.me.InJob() {
 		t.own = [2][]int32{t.chars, t.targets}
 		all := len(t.chars) * t.session.Program().Replicas()
@@ -159,9 +154,7 @@ func (t *trainer) enter(chars, targets, rate, step, loss *ir.Stream) error {
 
 // run makes a step with what is in chars and targets, and returns the mean loss before it.
 func (t *trainer) run(ctx context.Context, step int, rate float64) (loss float64, err error) {
-	for i := range t.rate {
-		t.rate[i], t.step[i] = float32(rate), int32(step)
-	}
+	t.in[t.rate], t.in[t.step] = tensor.Scalar(float32(rate)), tensor.Scalar(int32(step))
 	if t.me.InJob() {
 		n := len(t.own[0])
 		from := t.me.Comm().Replica() * n

@@ -27,7 +27,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 
@@ -42,54 +41,35 @@ func main() { command.Main("digits", run) }
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	me, err := member.Join(ctx)
-	if err != nil {
-		fmt.Fprintf(stderr, "digits: %v\n", err)
-		return command.Failed
-	}
-	code, failed := runMember(ctx, me, args, me.Output(stdout), me.Output(stderr))
-	if err := me.Leave(failed); err != nil && code == command.OK {
-		fmt.Fprintf(stderr, "digits: %v\n", err)
-		return command.Failed
-	}
-	return code
+	return member.Run(ctx, "digits", stdout, stderr, func(me *member.Member, stdout io.Writer) error {
+		return runMember(ctx, me, args, stdout)
+	})
 }
 
-// runMember is the program in a job, or in none. The error is one for the others of the job to have too.
-func runMember(ctx context.Context, me *member.Member, args []string, stdout, stderr io.Writer) (int, error) {
+// runMember is the program in a job, or in none.
+func runMember(ctx context.Context, me *member.Member, args []string, stdout io.Writer) error {
 	cfg, err := parseFlags(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return command.OK, nil
-	}
 	if err == nil {
 		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
 	}
 	if err != nil {
-		return command.Mistake("digits", err, stderr), err
+		return member.Mistake{Err: err}
 	}
 	train, test, err := perceptron.Load()
 	if err != nil {
-		fmt.Fprintf(stderr, "digits: %v\n", err)
-		return command.Failed, err
+		return err
 	}
 	if err := cfg.check(train.Len()); err != nil {
-		return command.Mistake("digits", err, stderr), err
+		return member.Mistake{Err: err}
 	}
 
 	out := progress.New(stdout)
 	err = trainAll(ctx, me, cfg, train, test, out)
 	out.Close()
 	if err == nil && out.Err() != nil {
-		err = &command.OutputError{Err: out.Err()}
+		return &command.OutputError{Err: out.Err()}
 	}
-	switch {
-	case errors.Is(err, member.ErrInterrupted) && ctx.Err() == nil: // another replica was told to stop
-		fmt.Fprintln(stderr, "digits: interrupted")
-		return command.Interrupted, err
-	case err != nil:
-		return command.Ended(ctx, "digits", err, stderr), err
-	}
-	return command.OK, nil
+	return err
 }
 
 // trainAll runs the replicas to the end. What there is to say, rank 0 says.
@@ -134,5 +114,9 @@ func trainAll(ctx context.Context, me *member.Member, cfg config, train, test pe
 	if me.InJob() {
 		return replica(context.WithoutCancel(ctx), me.Comm()) // all replicas end after the same pass
 	}
-	return gcl.Run(ctx, cfg.replicas, replica)
+	err := gcl.Run(ctx, cfg.replicas, replica)
+	if errors.Is(err, member.ErrInterrupted) {
+		return member.ErrInterrupted // whichever replica was first
+	}
+	return err
 }

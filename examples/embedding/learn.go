@@ -140,7 +140,7 @@ type feed struct {
 
 	want, places [][]uint32 // by replica
 	answers      [][]int32
-	numbers      []int32
+	number       []int32 // one, of the step
 	loss         []float32
 	words        []int32
 }
@@ -164,7 +164,7 @@ func (s *step) newFeed(cfg config, b *book, capacity int) (*feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.numbers, err = tensor.Of[int32](number); err != nil {
+	if f.number, err = tensor.Of[int32](number); err != nil {
 		return nil, err
 	}
 	if f.loss, err = tensor.Of[float32](loss); err != nil {
@@ -195,9 +195,7 @@ func split[T tensor.Element](t *tensor.Tensor, parts int) (out [][]T, err error)
 
 // fill makes a batch of the words at some places of the book what the next step is given.
 func (f *feed) fill(places []int) error {
-	for i := range f.numbers {
-		f.numbers[i]++
-	}
+	f.number[0]++
 	part, none := f.cfg.part(), uint32(len(f.book.words)) // no row of any table
 	for k, want := range f.want {
 		for i := range want {

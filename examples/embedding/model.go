@@ -129,11 +129,12 @@ func newStep(cfg config, capacity int, from *start) (*step, error) {
 		return stream, main.HostLoad(stream)
 	}
 	share := main.Constant(tensor.Scalar(1 / float32(n)))
-	var want, places, answers, number *ir.Tensor
+	var want, places, answers *ir.Tensor
 	s.want, want = load("want", tensor.U32, n, capacity)
 	s.places, places = load("places", tensor.U32, cfg.part()*len(around), 1)
 	s.answers, answers = load("answers", tensor.I32, cfg.part())
-	s.number, number = load("step", tensor.I32)
+	s.number = p.HostToAll("step", ir.Spec{DType: tensor.I32})
+	number := main.HostLoad(s.number)
 
 	at := ir.Reshape(all.AllToAll(want), n*capacity, 1) // with whose rows they are
 	found := slice.MultiSlice(s.table.Tensor, at, entryDims, entrySizes, plan, popops.Options{})

@@ -53,8 +53,8 @@ func newModel(cfg config, dir string, fromCheckpoint bool) (*model, error) {
 
 	main := p.Main()
 	m.x = p.HostToDevice("x", ir.Spec{DType: tensor.F32, Shape: tensor.Shape{rows, cfg.width}})
-	m.rate = p.HostToDevice("rate", ir.Spec{DType: tensor.F32})
-	m.made = p.HostToDevice("step", ir.Spec{DType: tensor.I32})
+	m.rate = p.HostToAll("rate", ir.Spec{DType: tensor.F32})
+	m.made = p.HostToAll("step", ir.Spec{DType: tensor.I32})
 	layer := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 		x, w := in[0], in[1]
 		return []*ir.Tensor{ir.Add(x, ir.Relu(ir.MatMul(x, w)))}
@@ -93,29 +93,22 @@ func randomNumbers(seed uint64, scale float32) func(first int, dst *tensor.Tenso
 
 // train makes a step, the first being 1, and returns the loss before it.
 func (m *model) train(ctx context.Context, number int32) (float32, error) {
-	in := map[*ir.Stream]*tensor.Tensor{}
-	for _, stream := range []*ir.Stream{m.x, m.rate, m.made} {
-		spec := m.session.HostSpec(stream)
-		t, err := tensor.New(spec.DType, spec.Shape...)
-		if err != nil {
-			return 0, err
-		}
-		in[stream] = t
+	spec := m.session.HostSpec(m.x)
+	x, err := tensor.New(spec.DType, spec.Shape...)
+	if err != nil {
+		return 0, err
 	}
-	x, errX := tensor.Of[float32](in[m.x])
-	rates, errRate := tensor.Of[float32](in[m.rate])
-	numbers, errMade := tensor.Of[int32](in[m.made])
-	if errX != nil || errRate != nil || errMade != nil {
-		return 0, fmt.Errorf("%w %w %w", errX, errRate, errMade)
+	v, err := tensor.Of[float32](x)
+	if err != nil {
+		return 0, err
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for i := range x {
-		x[i] = float32(random.NormFloat64())
+	for i := range v {
+		v[i] = float32(random.NormFloat64())
 	}
-	for i := range rates {
-		rates[i], numbers[i] = m.scale/64, number
-	}
-	out, err := m.session.Run(ctx, in)
+	out, err := m.session.Run(ctx, map[*ir.Stream]*tensor.Tensor{
+		m.x: x, m.rate: tensor.Scalar(m.scale / 64), m.made: tensor.Scalar(number),
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -19,6 +19,7 @@ type config struct {
 	given      bool // replicas is, by the command line
 	epochs     int
 	batch      int     // images in a step, over all replicas
+	micro      int     // micro-batches of a replica in a step
 	rate       float64 // Adam's step size
 	clip       float64 // the norm that gradients are scaled down to; 0: none
 	seed       uint64
@@ -47,6 +48,8 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 	flags.IntVar(&cfg.replicas, "n", 4, "number of `replicas`; under a launcher as many as it has started")
 	flags.IntVar(&cfg.epochs, "epochs", 30, "`passes` over the training images, with those before -resume")
 	flags.IntVar(&cfg.batch, "batch", 64, "`images` in a step, over all replicas")
+	flags.IntVar(&cfg.micro, "accumulate", 1, "`micro-batches` of each replica in a step, whose gradients are added up "+
+		"and reduced once")
 	flags.Float64Var(&cfg.rate, "lr", 0.003, "learning `rate` of Adam")
 	flags.Float64Var(&cfg.clip, "clip", 1, "`norm` that the gradients of all parameters are scaled down to; 0 leaves "+
 		"them as they are")
@@ -96,6 +99,11 @@ func (cfg config) check(available int) error {
 		return fmt.Errorf("-batch %d: there are only %d training images", cfg.batch, available)
 	case cfg.replicas > cfg.batch:
 		return fmt.Errorf("-n %d: more replicas than the %d images of a batch", cfg.replicas, cfg.batch)
+	case cfg.micro < 1:
+		return fmt.Errorf("-accumulate %d: there must be at least 1 micro-batch", cfg.micro)
+	case cfg.micro > cfg.batch/cfg.replicas:
+		return fmt.Errorf("-accumulate %d: more micro-batches than the %d images of a replica", cfg.micro,
+			cfg.batch/cfg.replicas)
 	case cfg.steps(available) > math.MaxInt32/cfg.epochs:
 		return fmt.Errorf("-epochs %d: more than %d steps in all", cfg.epochs, math.MaxInt32)
 	case !(float32(cfg.rate) > 0) || cfg.rate > math.MaxFloat32:

@@ -8,7 +8,8 @@ import (
 
 // gradients is the reference's program, on one replica. It computes the micro-batches of all replicas in turn, and
 // folds what comes of them as Options.Reproducible promises for a reduction by Mean: ((x0 + x1) + x2) + ..., by rank,
-// and one division at the end.
+// and one division at the end. With -accumulate the k micro-batches of a rank are added up before, in their order: a
+// loss is then divided by k, and a gradient after it is reduced.
 //
 //	parameters ─▶ micro-batch 0 ─▶ loss, gradients ─┐
 //	           ─▶ micro-batch 1 ─▶ loss, gradients ─┼─▶ fold, divide by n ─▶ norm, clip ─▶ gradients
@@ -37,7 +38,7 @@ func leftFold(parts []*ir.Tensor) *ir.Tensor {
 
 // newGradients builds the program.
 func newGradients(p *ir.Program, cfg config, rows int, sum fold) (*gradients, error) {
-	g := &gradients{shareStreams: newShareStreams(p, rows)}
+	g := &gradients{shareStreams: newShareStreams(p, 1, rows)}
 	main := p.Main()
 	var values []*ir.Tensor
 	for _, of := range params {
@@ -48,17 +49,25 @@ func newGradients(p *ir.Program, cfg config, rows int, sum fold) (*gradients, er
 	b := newBackward(p, rows)
 	losses, grads := make([]*ir.Tensor, cfg.replicas), make([][]*ir.Tensor, len(params))
 	for rank := range cfg.replicas {
-		loss, of := b.run(main, main.HostLoad(g.images), main.HostLoad(g.labels), main.HostLoad(g.weights), values)
-		losses[rank] = loss
-		for i, grad := range of {
-			grads[i] = append(grads[i], grad)
+		var micro []*ir.Tensor
+		all := make([][]*ir.Tensor, len(params))
+		for range cfg.micro {
+			loss, of := b.run(main, main.HostLoad(g.images), main.HostLoad(g.labels), main.HostLoad(g.weights), values)
+			micro = append(micro, loss)
+			for i, grad := range of {
+				all[i] = append(all[i], grad)
+			}
+		}
+		losses[rank] = ir.DivScalar(leftFold(micro), float64(cfg.micro))
+		for i, grad := range all {
+			grads[i] = append(grads[i], leftFold(grad))
 		}
 	}
 	mean := func(parts []*ir.Tensor) *ir.Tensor { return ir.DivScalar(sum(parts), float64(cfg.replicas)) }
 	g.loss = store(p, "loss", mean(losses))
 	means := make([]*ir.Tensor, len(params))
 	for i, parts := range grads {
-		means[i] = mean(parts)
+		means[i] = ir.DivScalar(mean(parts), float64(cfg.micro))
 	}
 	if cfg.clip > 0 {
 		norm, err := normOf(means, cfg.replicas, sum)

@@ -21,7 +21,7 @@ func passes(output string) string {
 // TestJob: four processes have the losses of four goroutines, to the bit: with a reference in each process, files of
 // their own, and a table of the memory that the operating system says they have.
 func TestJob(t *testing.T) {
-	ways := [][]string{{"-overlap"}, {"-storage", "file", "-method", "clockwise_ring"}}
+	ways := [][]string{{"-overlap"}, {"-storage", "file", "-method", "clockwise_ring", "-accumulate", "3"}}
 	if testing.Short() {
 		ways = ways[1:]
 	}

@@ -13,9 +13,9 @@
 //
 // Usage:
 //
-//	go run ./examples/rts [-n replicas] [-epochs passes] [-batch images] [-lr rate] [-clip norm] [-seed number]
-//		[-method name] [-bucket bytes] [-overlap] [-storage memory|file] [-verify] [-svg file]
-//		[-checkpoint directory [-resume]]
+//	go run ./examples/rts [-n replicas] [-epochs passes] [-batch images] [-accumulate micro-batches] [-lr rate]
+//		[-clip norm] [-seed number] [-method name] [-bucket bytes] [-overlap] [-storage memory|file] [-verify]
+//		[-svg file] [-checkpoint directory [-resume]]
 //
 // # A batch that the replicas cannot share equally
 //
@@ -24,7 +24,8 @@
 // differ by one image at most; some may be empty. An image has weight n/b, a row without an image weight 0, and the
 // loss of a replica is the sum of its images' weighted cross entropies. Then the mean over the replicas, which is
 // what reducing the gradients by Mean makes of them, is the mean over the b images: each counts 1/b, however they are
-// shared out. No image is left out or counted twice.
+// shared out. No image is left out or counted twice. With -accumulate k there are n*k such shares, k for each replica,
+// which computes one after the other; its loss is their mean, and the gradients are reduced once.
 //
 // # What -verify compares
 //
@@ -44,8 +45,8 @@
 // With -checkpoint the parameters, Adam's states and the place in the training are saved after every pass, and after
 // the step in progress on Ctrl-C, SIGTERM and SIGHUP. -resume goes on from there, with the same -batch, -clip, -lr and
 // -seed: on as many replicas as before, with the losses, to the bit, that an uninterrupted training has; on another
-// number they differ in the last bits, since the images are shared out otherwise. One program trains in a directory at
-// a time.
+// number, or with another -accumulate, they differ in the last bits, since the images are shared out otherwise. One
+// program trains in a directory at a time.
 //
 // Of a program that is killed (kill -9) the checkpoint of the last pass remains. The files of -storage file lose their
 // names as soon as all are open, and go however the program ends; killed before that, or on Windows, it leaves a
@@ -73,7 +74,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -96,65 +96,37 @@ func main() {
 
 // run is the program: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	me, err := member.Join(ctx)
-	if err != nil {
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed
-	}
-	code, failed := runMember(ctx, me, args, me.Output(stdout), me.Output(stderr))
-	if err := me.Leave(failed); err != nil && code == command.OK {
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed
-	}
-	return code
+	return member.Run(ctx, "rts", stdout, stderr, func(me *member.Member, stdout io.Writer) error {
+		return runMember(ctx, me, args, stdout)
+	})
 }
 
-// runMember is the program in a job, or in none. The error is one for the others of the job to have too.
-func runMember(ctx context.Context, me *member.Member, args []string, stdout, stderr io.Writer) (int, error) {
+// runMember is the program in a job, or in none.
+func runMember(ctx context.Context, me *member.Member, args []string, stdout io.Writer) error {
 	cfg, err := parseFlags(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return command.OK, nil
-	}
 	if err == nil {
 		cfg.me = me
 		cfg.replicas, err = me.Replicas(cfg.replicas, cfg.given)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
-		return command.Usage, err
+		return member.Mistake{Err: err}
 	}
 	train, test, err := perceptron.Load()
 	if err != nil {
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed, err
+		return err
 	}
 	if err := cfg.check(train.Len()); err != nil {
-		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", err)
-		return command.Usage, err
+		return member.Mistake{Err: err}
 	}
 
 	out := progress.New(stdout)
 	err = trainAll(ctx, cfg, train, test, out)
 	out.Close()
 	if err == nil && out.Err() != nil {
-		err = outputError(out.Err())
+		return &command.OutputError{Err: out.Err()}
 	}
-	var wrong member.Mistake
-	switch {
-	case errors.As(err, &wrong):
-		fmt.Fprintf(stderr, "rts: %v (-h lists the flags)\n", wrong)
-		return command.Usage, err
-	case errors.As(err, new(interrupted)):
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Interrupted, err
-	case err != nil:
-		fmt.Fprintf(stderr, "rts: %v\n", err)
-		return command.Failed, err
-	}
-	return command.OK, nil
+	return err
 }
-
-func outputError(err error) error { return fmt.Errorf("standard output: %w", err) }
 
 // trainAll trains to the end, and says what there is to say.
 func trainAll(ctx context.Context, cfg config, train, test perceptron.Images, out *progress.Printer) (err error) {

@@ -116,12 +116,14 @@ func TestVerify(t *testing.T) {
 }
 
 // TestOddShares has batches that the replicas cannot share equally, a last batch with fewer images than replicas (1437
-// is 1 more than 4 times 359), one batch of everything, as many replicas as images, and no clipping.
+// is 1 more than 4 times 359), one batch of everything, as many replicas as images, no clipping, and micro-batches.
 func TestOddShares(t *testing.T) {
 	onNumbers(t)
 	for _, args := range []string{
 		"-n 3 -batch 50 -epochs 1", "-n 4 -batch 359 -epochs 1",
 		"-n 2 -batch 1437 -epochs 2", "-n 16 -batch 16 -epochs 1 -clip 0", "-n 4 -clip 0.01 -epochs 1",
+		"-n 1 -accumulate 5 -epochs 1", "-n 4 -accumulate 16 -epochs 1", "-n 3 -batch 50 -accumulate 3 -epochs 1",
+		"-n 4 -batch 359 -accumulate 7 -epochs 1 -overlap", "-n 2 -accumulate 2 -clip 0 -epochs 1 -bucket 1",
 	} {
 		t.Run(args, func(t *testing.T) {
 			if got := output(t, strings.Fields(args+" -verify")...); !want.MatchString(got) {
@@ -200,6 +202,8 @@ func TestMistakes(t *testing.T) {
 		{"-epochs 93368855", "-epochs 93368855: more than 2147483647 steps in all"},
 		{"-batch 0", "-batch 0: there must be at least 1 image in a batch"},
 		{"-batch 1438", "-batch 1438: there are only 1437 training images"},
+		{"-accumulate 0", "-accumulate 0: there must be at least 1 micro-batch"},
+		{"-accumulate 17", "-accumulate 17: more micro-batches than the 16 images of a replica"},
 		{"-lr 0", "-lr 0: the rate must be above 0 and finite in float32"},
 		{"-lr 1e-60", "-lr 1e-60: the rate must be above 0 and finite in float32"},
 		{"-lr 1e60", "-lr 1e+60: the rate must be above 0 and finite in float32"},
@@ -259,7 +263,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("exit code %d, standard error %q", got.code, got.stderr)
 	}
 	for _, flag := range []string{
-		"-n replicas", "-epochs passes", "-batch images",
+		"-n replicas", "-epochs passes", "-batch images", "-accumulate micro-batches",
 		"-lr rate", "-clip norm", "-seed number", "-method name", "-bucket bytes",
 		"-overlap", "-storage where", "-verify", "-svg file", "-checkpoint directory", "-resume",
 	} {

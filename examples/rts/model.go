@@ -37,9 +37,9 @@ func newModel(ctx context.Context, cfg config, rows int, s rts.Sharding, storage
 	start []float32) (*model, error) {
 	p := ir.New(cfg.replicas)
 	remote.UseStorage(p, storage)
-	m := &model{shareStreams: newShareStreams(p, rows)}
-	m.rate = p.HostToDevice("rate", ir.Spec{DType: tensor.F32})
-	m.number = p.HostToDevice("step", ir.Spec{DType: tensor.I32})
+	m := &model{shareStreams: newShareStreams(p, cfg.micro, rows)}
+	m.rate = p.HostToAll("rate", ir.Spec{DType: tensor.F32})
+	m.number = p.HostToAll("step", ir.Spec{DType: tensor.I32})
 	err := cut(start, func(_ int, of param, part []float32) error {
 		data, err := tensor.FromSlice(part, of.shape...)
 		if err != nil {
@@ -58,10 +58,14 @@ func newModel(ctx context.Context, cfg config, rows int, s rts.Sharding, storage
 	}
 	main := p.Main()
 	images, labels, weights := main.HostLoad(m.images), main.HostLoad(m.labels), main.HostLoad(m.weights)
-	hidden := p.CreateGraph(hiddenLayer, images, params[0].spec(), params[1].spec())
-	loss := p.CreateGraph(lossLayer, hiddenSpec(rows), labels, weights, params[2].spec(), params[3].spec())
+	hidden := p.CreateGraph(hiddenLayer, imagesSpec(rows), params[0].spec(), params[1].spec())
+	loss := p.CreateGraph(lossLayer, hiddenSpec(rows), labelsSpec(rows), weightsSpec(rows), params[2].spec(),
+		params[3].spec())
 	trainer := rts.Trainer{Optimizer: rts.Adam{}, ClipNorm: cfg.clip, BucketBytes: cfg.bucket, Overlap: cfg.overlap,
 		CheckFinite: cfg.finite}
+	if cfg.micro > 1 {
+		trainer.Accumulate = cfg.micro
+	}
 	m.step = trainer.Step([]rts.Layer{
 		{Graph: hidden, Inputs: []*ir.Tensor{images}, Params: m.params[:2]},
 		{Graph: loss, Inputs: []*ir.Tensor{labels, weights}, Params: m.params[2:]},
@@ -104,22 +108,17 @@ func store(p *ir.Program, name string, t *ir.Tensor) *ir.Stream {
 
 // stepper makes steps of a model, whose inputs and outputs it keeps.
 type stepper struct {
-	session *ir.Session
+	model   *model
 	in, out map[*ir.Stream]*tensor.Tensor
-	rates   []float32
-	numbers []int32
 	losses  []float32 // after a step, of each replica of this process
 	norms   []float32 // likewise; nil without clipping
 }
 
 // newStepper makes a stepper that feeds a model with shares.
 func newStepper(m *model, from *shares) (*stepper, error) {
-	s := &stepper{session: m.session, in: m.feed(from), out: map[*ir.Stream]*tensor.Tensor{}}
+	s := &stepper{model: m, out: map[*ir.Stream]*tensor.Tensor{}}
 	var err error
-	if s.rates, err = addStream[float32](m.session, m.rate, s.in); err != nil {
-		return nil, err
-	}
-	if s.numbers, err = addStream[int32](m.session, m.number, s.in); err != nil {
+	if s.in, err = m.feed(m.session, from); err != nil {
 		return nil, err
 	}
 	if s.losses, err = addStream[float32](m.session, m.loss, s.out); err != nil || m.norm == nil {
@@ -143,11 +142,6 @@ func addStream[T tensor.Element](session *ir.Session, stream *ir.Stream,
 
 // run makes a step, the first being 1, on what the shares have been filled with.
 func (s *stepper) run(ctx context.Context, rate float64, number int) error {
-	for i := range s.rates {
-		s.rates[i] = float32(rate)
-	}
-	for i := range s.numbers {
-		s.numbers[i] = int32(number)
-	}
-	return s.session.RunTo(ctx, s.out, s.in)
+	s.in[s.model.rate], s.in[s.model.number] = tensor.Scalar(float32(rate)), tensor.Scalar(int32(number))
+	return s.model.session.RunTo(ctx, s.out, s.in)
 }

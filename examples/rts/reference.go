@@ -36,9 +36,12 @@ func newReference(cfg config, from *shares, start []float32, sum fold) (*referen
 	if err != nil {
 		return nil, err
 	}
-	r := &reference{rate: float32(cfg.rate), in: g.feed(from), out: map[*ir.Stream]*tensor.Tensor{}}
+	r := &reference{rate: float32(cfg.rate), out: map[*ir.Stream]*tensor.Tensor{}}
 	if r.session, err = ir.NewSession(p); err != nil {
 		return nil, err
+	}
+	if r.in, err = g.feed(r.session, from); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
 	if err := errors.Join(r.session.Enter(), r.bind(g, start)); err != nil {
 		return nil, errors.Join(err, r.close())

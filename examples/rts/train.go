@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gogcl.dev/examples/digits/perceptron"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/member"
 	"gogcl.dev/internal/progress"
 	"gogcl.dev/remote"
@@ -44,7 +45,7 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 	if t.saves, t.at, err = openCheckpoint(ctx, cfg, train.Len()); err != nil {
 		return nil, err
 	}
-	if t.shares, err = newShares(cfg.replicas, cfg.me.Own(cfg.replicas), cfg.batch); err != nil {
+	if t.shares, err = newShares(cfg.replicas*cfg.micro, cfg.micros(cfg.me.Own(cfg.replicas)), cfg.batch); err != nil {
 		return nil, err
 	}
 	var storage remote.Storage
@@ -62,7 +63,7 @@ func newTrainer(ctx context.Context, cfg config, train, test perceptron.Images, 
 		return nil, err
 	}
 	if cfg.verify {
-		if t.all, err = newShares(cfg.replicas, member.All(cfg.replicas), cfg.batch); err != nil {
+		if t.all, err = newShares(t.shares.n, member.All(t.shares.n), cfg.batch); err != nil {
 			return nil, err
 		}
 		if t.reference, err = newReference(cfg, t.all, start, leftFold); err != nil {
@@ -114,7 +115,7 @@ func (t *trainer) run(ctx context.Context) error {
 		t.out.Status(fmt.Sprintf("epoch %d/%d  %v  %v",
 			len(t.at.Passes), t.cfg.epochs, t.at.Passes[len(t.at.Passes)-1], speed))
 		if err := t.out.Err(); err != nil {
-			return outputError(err) // nobody reads on
+			return &command.OutputError{Err: err} // nobody reads on
 		}
 	}
 	return nil

@@ -24,6 +24,11 @@ type assembly struct {
 	addRows     [typeEnd]rowsFunc
 	addWideRows [typeEnd]rowsFunc
 	update      [updateEnd][typeEnd]updateFunc
+	function    [functionEnd][typeEnd]functionFunc
+	geluSlope   [typeEnd]slopeFunc
+	greatest    [typeEnd]func(src *byte, n int) uint64
+	shiftedExp  [typeEnd]func(dst, src *byte, n int, shift uint64, constants *float64) float64
+	scaleBy     [typeEnd]func(dst, src *byte, n int, by uint64, constants *float64)
 	copyRows    func(dst, src *byte, pairs *uint64, count, n, dstStride, srcStride int)
 
 	copy func(dst, src *byte, n int) // past the caches; nil where folds have no such stores either
@@ -77,6 +82,23 @@ func (t *assembly) version() *version {
 				v.update[u][typ] = updatePieces(f, plain.update[u][typ], Update(u), Type(typ), t.fill(Type(typ)))
 			}
 		}
+	}
+	for typ := range typeEnd {
+		for f := range t.function {
+			if asm := t.function[f][typ]; asm != nil {
+				v.function[f][typ] = functionPieces(asm, plain.function[f][typ], t.fill(typ))
+			}
+		}
+		if asm := t.geluSlope[typ]; asm != nil {
+			v.geluSlope[typ] = slopePieces(asm, plain.geluSlope[typ], t.fill(typ))
+		}
+		if asm := t.scaleBy[typ]; asm != nil {
+			v.scale[typ] = scalePieces(asm, plain.scale[typ], t.fill(typ))
+		}
+	}
+	if t.greatest[Float32] != nil {
+		softmaxPieces[float32](t, v, Float32)
+		softmaxPieces[float64](t, v, Float64)
 	}
 	if len(t.tiles) > 0 {
 		v.matMul = t.matMul

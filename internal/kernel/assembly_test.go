@@ -105,9 +105,19 @@ func TestAssemblyComplete(t *testing.T) {
 			there(fmt.Sprintf("divide of %v", typ), v.divide[typ] != nil, plain.divide[typ] != nil, false)
 			there(fmt.Sprintf("widen of %v", typ), v.widen[typ] != nil, plain.widen[typ] != nil, false)
 			there(fmt.Sprintf("narrow to %v", typ), v.narrow[typ] != nil, plain.narrow[typ] != nil, false)
+			neon := v.name == "neon"
+			for f := range functionEnd {
+				there(fmt.Sprintf("function %d of %v", f, typ), v.function[f][typ] != nil,
+					plain.function[f][typ] != nil, neon)
+			}
+			there(fmt.Sprintf("gelu's slope of %v", typ), v.geluSlope[typ] != nil, plain.geluSlope[typ] != nil, neon)
+			there(fmt.Sprintf("greatest of %v", typ), v.greatest[typ] != nil, plain.greatest[typ] != nil, neon)
+			there(fmt.Sprintf("exponentials of %v", typ), v.shiftedExp[typ] != nil, plain.shiftedExp[typ] != nil,
+				neon)
+			there(fmt.Sprintf("scale of %v", typ), v.scale[typ] != nil, plain.scale[typ] != nil, neon)
 			for u := range updateEnd {
 				there(fmt.Sprintf("update %d of %v", u, typ), v.update[u][typ] != nil, plain.update[u][typ] != nil,
-					v.name == "neon")
+					neon)
 			}
 		}
 		for _, f := range everyFold() {

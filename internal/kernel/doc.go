@@ -19,14 +19,17 @@
 //	Divide     -     -          in float32, rounded            IEEE, a true division
 //	Widen      -     -          to Float32                     -
 //	Narrow     -     -          from Float32, nearest even     -
+//	Function   -     -          -                              in float64: Exp, Tanh, Gelu and others
+//	Scale      -     -          -                              in float64
 //
 // A [Fold] does Add to Or on several sources at once and stores to several destinations, in one pass through memory:
 //
 //	fold := kernel.Fold{Op: kernel.Add, Type: kernel.Float32}.Loop()
 //	fold(dsts, srcs, 8, false) // every dst[i] = (srcs[0][i] + srcs[1][i] + ...) / 8
 //
-// [MatMul] multiplies matrices of Float32, and an [Update] is a step of an optimiser on Float32 or Float64; neon has
-// none of its own.
+// [MatMul] multiplies matrices of Float32, and an [Update] is a step of an optimiser on Float32 or Float64.
+// [Exponentials] are a row of a softmax before it is divided by their sum. Neon has none of these of its own, and no
+// [Function].
 //
 // # Versions
 //
@@ -50,8 +53,8 @@
 //
 // Replicas that run different versions must agree to the bit. Rounding is IEEE's, to nearest even, subnormals are kept
 // (but for what an Update says of tiny values), and what IEEE leaves open is settled here: a NaN that an operator
-// yields (Add, Mul, Min, Max, Square, Divide, an Update) is always the canonical one of its type, whatever NaNs went
-// in. Hence all of Add, Mul, Min and Max are commutative to the bit.
+// yields (Add, Mul, Min, Max, Square, Divide, an Update, a Function, Scale) is always the canonical one of its type,
+// whatever NaNs went in. Hence all of Add, Mul, Min and Max are commutative to the bit.
 //
 //	Float16 0x7e00   BFloat16 0x7fc0   Float32 0x7fc00000   Float64 0x7ff8000000000000
 //

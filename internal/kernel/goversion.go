@@ -28,6 +28,10 @@ func goVersion() *version {
 	v.copyRows = goCopyRows
 	updates[float32](v, Float32)
 	updates[float64](v, Float64)
+	functions[float32](v, Float32)
+	functions[float64](v, Float64)
+	softmaxes[float32](v, Float32)
+	softmaxes[float64](v, Float64)
 	for t := Type(1); t < typeEnd; t++ {
 		v.addRows[t], v.addWideRows[t] = goAddRows(t), goAddWideRows(t)
 	}

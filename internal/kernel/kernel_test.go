@@ -11,6 +11,7 @@ import (
 type loop struct {
 	name     string
 	binary   bool
+	ordered  bool // a and b are not alike
 	dst, src Type
 	run      func(dst, a, b []byte)
 	oracle   func(a, b uint64) uint64
@@ -23,29 +24,46 @@ func loops(v *version) []loop {
 	for typ := Type(0); typ < typeEnd; typ++ {
 		for op := Op(0); op < opEnd; op++ {
 			if run := v.binary[op][typ]; run != nil {
-				all = append(all, loop{fmt.Sprintf("op=%v/type=%v", op, typ), true, typ, typ, run,
+				all = append(all, loop{fmt.Sprintf("op=%v/type=%v", op, typ), true, false, typ, typ,
+					run,
 					func(a, b uint64) uint64 { return oracleBinary(op, typ, a, b) }, nil})
 			}
 		}
+		for f := range functionEnd {
+			if run := v.function[f][typ]; run != nil {
+				all = append(all, loop{name: fmt.Sprintf("op=function/function=%d/type=%v", f, typ), dst: typ, src: typ,
+					run: func(dst, a, _ []byte) { run(dst, a) },
+					oracle: func(a, _ uint64) uint64 {
+						return wideBits(typ, formulas[f](oracleValue(typ, a)))
+					}})
+			}
+		}
+		if run := v.geluSlope[typ]; run != nil {
+			all = append(all, loop{name: fmt.Sprintf("op=geluslope/type=%v", typ), binary: true, ordered: true,
+				dst: typ, src: typ, run: run,
+				oracle: func(a, b uint64) uint64 {
+					return wideBits(typ, geluSlope(oracleValue(typ, a))*oracleValue(typ, b))
+				}})
+		}
 		if run := v.square[typ]; run != nil {
-			all = append(all, loop{fmt.Sprintf("op=square/type=%v", typ), false, typ, typ,
+			all = append(all, loop{fmt.Sprintf("op=square/type=%v", typ), false, false, typ, typ,
 				func(dst, a, _ []byte) { run(dst, a) },
 				func(a, _ uint64) uint64 { return oracleBinary(Mul, typ, a, a) }, nil})
 		}
 		if run := v.divide[typ]; run != nil {
 			for _, by := range []int{1, 3, 8, 0, -7, -8, 1<<24 + 1, 1 << 30} {
-				all = append(all, loop{fmt.Sprintf("op=divide/by=%d/type=%v", by, typ), false, typ, typ,
+				all = append(all, loop{fmt.Sprintf("op=divide/by=%d/type=%v", by, typ), false, false, typ, typ,
 					func(dst, a, _ []byte) { run(dst, a, by) },
 					func(a, _ uint64) uint64 { return oracleDivide(typ, a, by) }, nil})
 			}
 		}
 		if run := v.widen[typ]; run != nil {
-			all = append(all, loop{fmt.Sprintf("op=widen/type=%v", typ), false, Float32, typ,
+			all = append(all, loop{fmt.Sprintf("op=widen/type=%v", typ), false, false, Float32, typ,
 				func(dst, a, _ []byte) { run(dst, a) },
 				func(a, _ uint64) uint64 { return oracleWiden(typ, a) }, nil})
 		}
 		if run := v.narrow[typ]; run != nil {
-			all = append(all, loop{fmt.Sprintf("op=narrow/type=%v", typ), false, typ, Float32,
+			all = append(all, loop{fmt.Sprintf("op=narrow/type=%v", typ), false, false, typ, Float32,
 				func(dst, a, _ []byte) { run(dst, a) },
 				func(a, _ uint64) uint64 { return oracleNarrow(typ, float32of(a)) }, nil})
 		}
@@ -90,11 +108,18 @@ func TestVersions(t *testing.T) {
 				t.Errorf("Binary(%v, %v) is there: %v, want %v", op, typ, got, want)
 			}
 		}
+		wide := typ == Float32 || typ == Float64
+		for f := range Function(255) {
+			if got := f.Loop(typ) != nil; got != (wide && f < functionEnd) {
+				t.Errorf("function %d of %v is there: %v, want %v", f, typ, got, !got)
+			}
+		}
 		for name, c := range map[string]struct{ got, want bool }{
-			"Square": {Square(typ) != nil, number},
-			"Divide": {Divide(typ) != nil, float},
-			"Widen":  {Widen(typ) != nil, half},
-			"Narrow": {Narrow(typ) != nil, half},
+			"GeluSlope": {GeluSlope(typ) != nil, wide},
+			"Square":    {Square(typ) != nil, number},
+			"Divide":    {Divide(typ) != nil, float},
+			"Widen":     {Widen(typ) != nil, half},
+			"Narrow":    {Narrow(typ) != nil, half},
 		} {
 			if c.got != c.want {
 				t.Errorf("%s(%v) is there: %v, want %v", name, typ, c.got, c.want)
@@ -215,7 +240,7 @@ func TestSpecials(t *testing.T) {
 			}
 		}
 		check(t, l, a, b)
-		if l.binary {
+		if l.binary && !l.ordered {
 			forth, back := aligned(len(a)*l.dst.Size()), aligned(len(a)*l.dst.Size())
 			l.run(forth, pack(l.src, a), pack(l.src, b))
 			l.run(back, pack(l.src, b), pack(l.src, a))

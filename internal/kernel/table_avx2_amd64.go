@@ -176,6 +176,29 @@ func avx2Table() *assembly {
 	t.update[Adam][Float32] = avx2AdamFloat32
 	t.update[Adam][Float64] = avx2AdamFloat64
 
+	t.function[Exp][Float32] = avx2ExpFloat32
+	t.function[NaturalLog][Float32] = avx2NaturalLogFloat32
+	t.function[Tanh][Float32] = avx2TanhFloat32
+	t.function[Sigmoid][Float32] = avx2SigmoidFloat32
+	t.function[Gelu][Float32] = avx2GeluFloat32
+	t.function[Exp][Float64] = avx2ExpFloat64
+	t.function[NaturalLog][Float64] = avx2NaturalLogFloat64
+	t.function[Tanh][Float64] = avx2TanhFloat64
+	t.function[Sigmoid][Float64] = avx2SigmoidFloat64
+	t.function[Gelu][Float64] = avx2GeluFloat64
+
+	t.geluSlope[Float32] = avx2GeluSlopeFloat32
+	t.geluSlope[Float64] = avx2GeluSlopeFloat64
+
+	t.greatest[Float32] = avx2GreatestFloat32
+	t.greatest[Float64] = avx2GreatestFloat64
+
+	t.shiftedExp[Float32] = avx2ShiftedExpFloat32
+	t.shiftedExp[Float64] = avx2ShiftedExpFloat64
+
+	t.scaleBy[Float32] = avx2ScaleWideFloat32
+	t.scaleBy[Float64] = avx2ScaleWideFloat64
+
 	t.copies = avx2Copies
 	t.copy = avx2Copy
 	return t

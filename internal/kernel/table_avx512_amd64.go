@@ -177,6 +177,29 @@ func avx512Table() *assembly {
 	t.update[Adam][Float32] = avx512AdamFloat32
 	t.update[Adam][Float64] = avx512AdamFloat64
 
+	t.function[Exp][Float32] = avx512ExpFloat32
+	t.function[NaturalLog][Float32] = avx512NaturalLogFloat32
+	t.function[Tanh][Float32] = avx512TanhFloat32
+	t.function[Sigmoid][Float32] = avx512SigmoidFloat32
+	t.function[Gelu][Float32] = avx512GeluFloat32
+	t.function[Exp][Float64] = avx512ExpFloat64
+	t.function[NaturalLog][Float64] = avx512NaturalLogFloat64
+	t.function[Tanh][Float64] = avx512TanhFloat64
+	t.function[Sigmoid][Float64] = avx512SigmoidFloat64
+	t.function[Gelu][Float64] = avx512GeluFloat64
+
+	t.geluSlope[Float32] = avx512GeluSlopeFloat32
+	t.geluSlope[Float64] = avx512GeluSlopeFloat64
+
+	t.greatest[Float32] = avx512GreatestFloat32
+	t.greatest[Float64] = avx512GreatestFloat64
+
+	t.shiftedExp[Float32] = avx512ShiftedExpFloat32
+	t.shiftedExp[Float64] = avx512ShiftedExpFloat64
+
+	t.scaleBy[Float32] = avx512ScaleWideFloat32
+	t.scaleBy[Float64] = avx512ScaleWideFloat64
+
 	t.copies = avx512Copies
 	t.copy = avx512Copy
 	return t

@@ -18,6 +18,13 @@ type version struct {
 	copyRows    func(dst, src []byte, pairs []uint64, at Rows)
 
 	update [updateEnd][typeEnd]updateLoop
+
+	function  [functionEnd][typeEnd]func(dst, src []byte)
+	geluSlope [typeEnd]func(dst, x, g []byte)
+
+	greatest   [typeEnd]func(src []byte) float64
+	shiftedExp [typeEnd]func(dst, src []byte, shift float64) float64 // of a segment
+	scale      [typeEnd]func(dst, src []byte, by float64)
 }
 
 // versions lists every version that this machine can run, slowest first. Tests run them all.
@@ -44,6 +51,13 @@ func register(v *version) {
 	for u := range v.update {
 		overlay(chosen.update[u][:], v.update[u][:])
 	}
+	for f := range v.function {
+		overlay(chosen.function[f][:], v.function[f][:])
+	}
+	overlay(chosen.geluSlope[:], v.geluSlope[:])
+	overlay(chosen.greatest[:], v.greatest[:])
+	overlay(chosen.shiftedExp[:], v.shiftedExp[:])
+	overlay(chosen.scale[:], v.scale[:])
 	if v.copyRows != nil {
 		chosen.copyRows = v.copyRows
 	}
@@ -58,7 +72,8 @@ func register(v *version) {
 
 // overlay replaces the functions of under by those of over that are there.
 func overlay[F func(_, _, _ []byte) | func(_, _ []byte) | func(_, _ []byte, _ int) | func(_, _ [][]byte, _ int,
-	_ bool) | rowsLoop | updateLoop](
+	_ bool) | rowsLoop | updateLoop | func(_ []byte) float64 | func(_, _ []byte, _ float64) float64 | func(_,
+	_ []byte, _ float64)](
 	under, over []F,
 ) {
 	for i, f := range over {

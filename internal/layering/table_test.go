@@ -35,7 +35,7 @@ func table() []row {
 		{pkg: "commgroup", imports: []string{"internal/enum"}, pure: true},
 		{pkg: "chunks", pure: true},
 		{pkg: "topology", imports: []string{"internal/enum"}, pure: true},
-		{pkg: "methods/schedule", imports: []string{"chunks"}, pure: true},
+		{pkg: "methods/schedule", imports: []string{"chunks", "internal/ink"}, pure: true},
 		{pkg: "transport"},
 		{pkg: "internal/kernel", modules: []string{xsys}},
 		{pkg: "internal/layering"}, // only tests, as is the next
@@ -50,13 +50,14 @@ func table() []row {
 		{pkg: "internal/closest", pure: true},
 		{pkg: "internal/enum", imports: []string{"internal/closest"}, pure: true},
 		{pkg: "internal/dumbengine", imports: []string{"internal/kernel", "transport"}}, // of tests
-		{pkg: "internal/plot"},
+		{pkg: "internal/ink", pure: true},
+		{pkg: "internal/plot", imports: []string{"internal/ink"}},
 		{pkg: "internal/mutants", imports: []string{"internal/command"}}, // a command
 		{pkg: "internal/progress", imports: []string{"internal/command"}},
 		{pkg: "internal/command", modules: []string{xsys}},
 		{pkg: "internal/freeport"},
 		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
-		{pkg: "internal/member", imports: []string{"gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
+		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
 		{pkg: "internal/ticks"},
 		{pkg: "internal/osfile", modules: []string{xsys}},
 		{pkg: "internal/strictjson"},
@@ -139,11 +140,11 @@ func table() []row {
 		},
 		{pkg: "gcl/perfetto", imports: []string{"gcl", "transport"}},
 		{pkg: "popops", imports: []string{"tensor", "internal/kernel"}},
-		{pkg: "ir", imports: []string{"tensor", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
+		{pkg: "ir", imports: []string{"tensor", "internal/ink", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc"}, modules: []string{xsync}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops", "tensor"}},
 		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
-		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "gcl", "commgroup", "chunks", "tensor"}},
+		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "ir/slice", "gcl", "commgroup", "chunks", "tensor"}},
 		{pkg: "rts/checkpoint", imports: []string{"tensor", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
 
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},

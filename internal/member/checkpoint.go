@@ -15,6 +15,7 @@ import (
 type Mistake struct{ Err error }
 
 func (m Mistake) Error() string { return m.Err.Error() }
+func (m Mistake) Unwrap() error { return m.Err }
 
 // OpenCheckpoint opens the directory of a flag -checkpoint and returns the meta map of the checkpoint in it: with a
 // flag -resume there must be one, and without there must be none that would be lost; then the map is nil. Nobody else

@@ -6,6 +6,7 @@
 //	Replicas     what the flag says    the job's size, which a flag has to agree with
 //	Output       all                   that of replica 0
 //	Agree        what is given         what replica 0 gives; stop if any replica has been told to
+//	Run          the exit code says how it has ended, and the error is one for the others of the job too
 package member
 
 import (

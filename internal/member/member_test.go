@@ -15,14 +15,19 @@ import (
 	"gogcl.dev/gcl"
 )
 
-// TestAlone: in no job all is as the program says.
-func TestAlone(t *testing.T) {
+// inNoJob hides the launcher that has started the test, if one has.
+func inNoJob(t *testing.T) {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		if regexp.MustCompile(`^(OMPI_|PMI|SLURM_|RANK|WORLD_SIZE|LOCAL_|JOB_COMPLETION|GCL_)`).MatchString(name) {
 			t.Setenv(name, "")
 		}
 	}
+}
+
+// TestAlone: in no job all is as the program says.
+func TestAlone(t *testing.T) {
+	inNoJob(t)
 	m, err := Join(t.Context())
 	if m != nil || err != nil {
 		t.Fatalf("%v, error %v", m, err)

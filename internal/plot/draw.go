@@ -38,11 +38,11 @@ func (f *Figure) Write(w io.Writer) error {
 	}
 	c := &canvas{}
 	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" `+
-		`role="img" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n<title>",
-		number(width), number(height))
+		`role="img" font-family="Helvetica, Arial, sans-serif" font-size="12" `+
+		`fill="%[3]s">`+"\n<title>", number(width), number(height), text.Light)
 	_ = xml.EscapeText(&c.b, []byte(f.Title)) // writing to memory does not fail
 	c.b.WriteString("</title>\n" + style())
-	c.element("rect", []attr{{"width", number(width)}, {"height", number(height)}, {"fill", background.light}})
+	c.element("rect", []attr{{"width", number(width)}, {"height", number(height)}, {"fill", background.Light}})
 	c.text(width/2, 22, "middle", f.Title, attr{"font-size", "15"}, attr{"font-weight", "bold"})
 	for i, row := range f.Rows {
 		for j, p := range row {
@@ -57,7 +57,7 @@ func (f *Figure) Write(w io.Writer) error {
 		c.text(e.x+sample, legendTop+e.y+4, "start", names[i])
 	}
 	if f.Foot != "" {
-		c.text(left, height-7, "start", f.Foot, attr{"font-size", "10"}, attr{"fill", small.light})
+		c.text(left, height-7, "start", f.Foot, attr{"font-size", "10"}, attr{"fill", small.Light})
 	}
 	c.b.WriteString("</svg>\n")
 	_, err := w.Write(c.b.Bytes())
@@ -116,18 +116,18 @@ func (p *Panel) draw(c *canvas, x, y float64, looks map[string]look) {
 	grid := func(color string) []attr { return []attr{{"stroke", color}} }
 	major, minor := ticks(sy, p.Y.Base, p.Y.Whole)
 	for _, v := range minor {
-		c.path(grid(gridMinor.light), "M", x, toY(v), "H", x+panelWidth)
+		c.path(grid(gridMinor.Light), "M", x, toY(v), "H", x+panelWidth)
 	}
 	for _, v := range major {
-		c.path(grid(gridMajor.light), "M", x, toY(v), "H", x+panelWidth)
+		c.path(grid(gridMajor.Light), "M", x, toY(v), "H", x+panelWidth)
 		c.text(x-7, toY(v)+4, "end", p.Y.Tick(v), attr{"font-size", "11"})
 	}
 	major, _ = ticks(sx, p.X.Base, p.X.Whole)
 	for _, v := range withLast(major, sx, xs) {
-		c.path(grid(gridMajor.light), "M", toX(v), y, "V", y+panelHeight)
+		c.path(grid(gridMajor.Light), "M", toX(v), y, "V", y+panelHeight)
 		c.text(toX(v), y+panelHeight+17, "middle", p.X.Tick(v), attr{"font-size", "11"})
 	}
-	c.path([]attr{{"fill", "none"}, {"stroke", frame.light}},
+	c.path([]attr{{"fill", "none"}, {"stroke", frame.Light}},
 		"M", x, y, "H", x+panelWidth, "V", y+panelHeight, "H", x, "Z")
 	c.text(x+panelWidth/2, y-10, "middle", p.Title, attr{"font-weight", "bold"})
 	c.text(x+panelWidth/2, y+panelHeight+38, "middle", p.X.Label)

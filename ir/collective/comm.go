@@ -16,6 +16,9 @@ import (
 // Comm says among which replicas collectives are, and how they are carried out. The zero value is all replicas, with
 // gcl's defaults. Its methods add operations; a group that the program's number of replicas does not allow, or options
 // that gcl refuses, are errors, which stick to the program as all others do.
+//
+// All replicas run one program, so an output has one shape. Where lists make groups of different sizes, a collective
+// whose output goes by the size (an all-gather, most reduce-scatters, an all-to-all) is an error.
 type Comm struct {
 	Group   commgroup.Group
 	Options gcl.Options
@@ -111,7 +114,29 @@ func (o *op) Infer(in []ir.Spec) ([]ir.Spec, error) {
 			return nil, err
 		}
 	}
-	return o.infer(in, layout.Size())
+	return o.outputs(in, layout)
+}
+
+// outputs are the specs of the outputs, which are the same in groups of all sizes.
+func (o *op) outputs(in []ir.Spec, layout commgroup.Layout) ([]ir.Spec, error) {
+	var out []ir.Spec
+	for g := range layout.Groups() {
+		if g > 0 && (layout.Size() > 0 || layout.SizeOf(g) == layout.SizeOf(g-1)) {
+			continue
+		}
+		of, err := o.infer(in, layout.SizeOf(g))
+		switch {
+		case err != nil && layout.Size() == 0:
+			return nil, fmt.Errorf("in group %v of %v: %w", layout.Members(g), o.comm.Group, err)
+		case err != nil:
+			return nil, err
+		case g > 0 && !slices.EqualFunc(of, out, ir.Spec.Equal):
+			return nil, fmt.Errorf("the output in group %v is %v, and in group %v it is %v: want groups of equal size, "+
+				"not %v", layout.Members(0), out, layout.Members(g), of, o.comm.Group)
+		}
+		out = of
+	}
+	return out, nil
 }
 
 // of is c's group and options, of a replica's connection.
@@ -163,7 +188,13 @@ func (o *op) ScratchBytes(in []ir.Spec) int {
 	if err != nil {
 		return 0
 	}
-	return a.scratch(in, layout.Size())
+	most := 0
+	for g := range layout.Groups() {
+		if g == 0 || layout.Size() == 0 {
+			most = max(most, a.scratch(in, layout.SizeOf(g)))
+		}
+	}
+	return most
 }
 
 func specs(tensors []*tensor.Tensor) []ir.Spec {

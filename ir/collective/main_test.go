@@ -24,7 +24,7 @@ func groupsOf(replicas int) []commgroup.Group {
 	all := []commgroup.Group{{}, group(commgroup.Consecutive, 1, 0)}
 	if replicas == 4 {
 		all = append(all, group(commgroup.Consecutive, 2, 0), group(commgroup.Consecutive, 2, 2),
-			group(commgroup.Orthogonal, 2, 0))
+			group(commgroup.Orthogonal, 2, 0), must(commgroup.Lists([][]int{{0, 3}, {1, 2}})))
 	}
 	return all
 }

@@ -14,10 +14,12 @@ func TestAnyInput(t *testing.T) {
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
 			"Check": schedule.Check, "Collectives": schedule.Collectives, "Examine": schedule.Examine,
-			"In": schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Part": schedule.Part,
+			"ExamineByRank": schedule.ExamineByRank,
+			"In":            schedule.In, "NewBuilder": schedule.NewBuilder, "Out": schedule.Out, "Part": schedule.Part,
 			"Tmp": schedule.Tmp,
 		},
-		Types: []any{schedule.Buffer(0), schedule.Builder{}, schedule.Collective(0), schedule.Contract{},
+		Types: []any{schedule.Bounds{}, schedule.Waste{}, schedule.Buffer(0), schedule.Builder{},
+			schedule.Collective(0), schedule.Contract{},
 			schedule.Holding(0), schedule.Program{},
 			schedule.Report{}, schedule.Round{}, schedule.Schedule{}, schedule.Span{}, schedule.Step{},
 			schedule.Verb(0)},

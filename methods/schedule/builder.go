@@ -54,9 +54,7 @@ func NewBuilder(c Collective, size, root, chunks int) *Builder {
 		b.err = fmt.Errorf("schedule: size %d, want 1 to %d", size, maxBuiltRanks)
 		return b
 	}
-	whole := b.s
-	whole.Programs = make([]Program, size)
-	if b.err = checkForm(&whole); b.err == nil && c.Contract().Output == Blocks {
+	if b.err = checkHeader(&b.s, size); b.err == nil && c.Contract().Output == Blocks {
 		b.err = fmt.Errorf("schedule: a builder does not take %v, whose blocks have other numbers in the output: %w",
 			c, errors.ErrUnsupported)
 	}

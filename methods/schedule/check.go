@@ -5,19 +5,6 @@ import (
 	"fmt"
 )
 
-// Report says what Examine found out about a correct schedule.
-type Report struct {
-	Rounds int   // of the longest program
-	Sent   []int // chunks sent, by rank
-
-	// OneOrder says that all ranks that hold an element of the result hold the same expression: the operands are
-	// combined in one order, up to exchanging the two sides of an operator.
-	OneOrder bool
-
-	// RankOrder says that this order is the left fold over ranks 0, 1, 2, ...
-	RankOrder bool
-}
-
 // Check reports what is wrong with a schedule, or nil. It carries out the schedule on symbols, twice, once with Output
 // apart from Input and once (unless s.Apart) with Output being Input, and demands that
 //   - every send meets a receive of chunks of the same sizes in the same round, and every receive a send: since
@@ -29,35 +16,183 @@ type Report struct {
 //   - in the end every result holds what its [Contract] wants, each contribution exactly once, or with Again at least
 //     once.
 //
-// It takes time and memory proportional to the steps of the schedule times Size/64.
+// It takes time proportional to the chunks that the steps touch. It keeps a few bytes for each chunk of each rank, and
+// for each distinct partial result. Where more than 64 ranks combine something, contributors are known by sums of
+// numbers. For up to 65,536 ranks these accept a wrong schedule with a probability below 2^-81 (sum.go). With Again
+// contributors are sets, of Size/8 bytes each. A schedule that is refused is carried out once more with sets, which say
+// what is missing or counts twice.
 func Check(s *Schedule) error {
-	_, err := Examine(s)
+	e := examination{schedule: s}
+	if err := e.form(); err != nil {
+		return err
+	}
+	_, err := e.examine(s)
 	return err
 }
 
 // Examine is Check, and says what it learned on the way.
 func Examine(s *Schedule) (Report, error) {
-	if err := checkForm(s); err != nil {
+	e := examination{schedule: s, reports: true}
+	if err := e.form(); err != nil {
 		return Report{}, err
 	}
-	r, err := run(s, false)
-	if err != nil || s.Apart {
-		return r, err
+	return e.examine(s)
+}
+
+// Report is Examine, but that data may be written in vain: the Report counts it, under Waste. The method is for
+// schedules that others have made.
+func (s *Schedule) Report() (Report, error) {
+	e := examination{schedule: s, reports: true, lenient: true}
+	if err := e.form(); err != nil {
+		return Report{}, err
 	}
-	inPlace, err := run(s, true)
-	if err != nil {
-		return Report{}, fmt.Errorf("with Output being Input: %w", err)
+	return e.examine(s)
+}
+
+// ExamineByRank is Examine of a schedule that need not be in memory. s says all but the programs, of which it has none.
+// program makes that of a rank, and is called for each rank once, in order; what it returns is packed, to a third of
+// the size, and not kept. Errors are those of Examine and of program.
+func ExamineByRank(s *Schedule, program func(rank int) (Program, error)) (Report, error) {
+	switch {
+	case program == nil:
+		return Report{}, errors.New("schedule: no function that makes programs")
+	case s != nil && len(s.Programs) > 0:
+		return Report{}, fmt.Errorf("schedule: %d programs beside a function that makes them", len(s.Programs))
+	case s != nil && s.Size > maxBuiltRanks:
+		return Report{}, fmt.Errorf("schedule: size %d, want 1 to %d", s.Size, maxBuiltRanks)
 	}
-	r.OneOrder = r.OneOrder && inPlace.OneOrder
-	r.RankOrder = r.RankOrder && inPlace.RankOrder
+	e := examination{schedule: s, reports: true}
+	programs := 0
+	if s != nil {
+		programs = s.Size
+	}
+	if err := e.header(programs); err != nil {
+		return Report{}, err
+	}
+	from := &packed{programs: make([]packedProgram, s.Size)}
+	for rank := range from.programs {
+		p, err := program(rank)
+		if err != nil {
+			return Report{}, err
+		}
+		if err := checkProgram(s, rank, p); err != nil {
+			return Report{}, err
+		}
+		from.programs[rank] = pack(p)
+	}
+	return e.examine(from)
+}
+
+// examination is how a schedule is examined.
+type examination struct {
+	schedule *Schedule
+	reports  bool // all of the Report is wanted
+	lenient  bool // what is written in vain is counted, and no error
+	sums     bool // contributors of any number of ranks are known by their sums
+}
+
+// exactRanks is up to how many ranks contributors are sets in any case: those that fit a word.
+const exactRanks = 64
+
+// examine carries out programs that have been checked for their form.
+func (e *examination) examine(from source) (Report, error) {
+	s := e.schedule
+	again := s.Again || s.Collective.Contract().Again
+	if !again && (s.Size > exactRanks || e.sums) {
+		if r, err := e.twice(from, false, false); err == nil {
+			return r, nil
+		}
+	}
+	return e.twice(from, again, true)
+}
+
+// twice carries out programs with Output apart from Input, and (unless s.Apart) with Output being Input. With sums both
+// go side by side, which costs least. With sets each goes by itself. So a fault is found sooner, and its text has
+// values in the order in which they were made.
+func (e *examination) twice(from source, again, exact bool) (Report, error) {
+	s := e.schedule
+	r := Report{Collective: s.Collective, Size: s.Size, Chunks: s.Chunks, OneOrder: true, RankOrder: true}
+	terms := newTerms(s.Size, s.Chunks, again, exact)
+	machines := []*machine{e.newMachine(terms, false)}
+	if e.reports {
+		machines[0].tally = newTally(&r)
+	}
+	if !s.Apart && exact {
+		if err := e.finish(from, machines, &r); err != nil {
+			return Report{}, err
+		}
+		terms, machines = newTerms(s.Size, s.Chunks, again, exact), nil
+	}
+	if !s.Apart {
+		machines = append(machines, e.newMachine(terms, true))
+	}
+	if err := e.finish(from, machines, &r); err != nil {
+		return Report{}, err
+	}
+	if e.reports {
+		r.Least = least(s, r.Ports)
+	}
 	return r, nil
+}
+
+// finish runs machines side by side, and completes the report.
+func (e *examination) finish(from source, machines []*machine, r *Report) error {
+	r.Rounds = run(from, e.schedule.Size, machines)
+	for _, m := range machines {
+		if m.err == nil {
+			m.err = m.outcome(r)
+		}
+		switch {
+		case m.err != nil && m.inPlace:
+			return fmt.Errorf("with Output being Input: %w", m.err)
+		case m.err != nil:
+			return m.err
+		}
+	}
+	return nil
 }
 
 // maxChunks bounds what a check keeps of each rank in memory. It is four times what package methods makes.
 const maxChunks = 1 << 20
 
-// checkForm checks what can be seen without running anything.
-func checkForm(s *Schedule) error {
+// maxState bounds what a check keeps of all ranks in memory, in chunks: 8 GiB.
+const maxState = 1 << 30
+
+// maxSlots bounds the numbers of scratch slots. It is twice what package methods makes for 65,536 ranks.
+const maxSlots = 1 << 20
+
+// form checks what can be seen without running anything.
+func (e *examination) form() error {
+	s := e.schedule
+	programs := 0
+	if s != nil {
+		programs = len(s.Programs)
+	}
+	if err := e.header(programs); err != nil {
+		return err
+	}
+	for rank, p := range s.Programs {
+		if err := checkProgram(s, rank, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header checks all but the programs, of which there are so many.
+func (e *examination) header(programs int) error {
+	if err := checkHeader(e.schedule, programs); err != nil {
+		return err
+	}
+	if s := e.schedule; int64(s.Size)*int64(s.Chunks) > maxState {
+		return fmt.Errorf("schedule: %d chunks on %d ranks are %d, and a check keeps %d at most", s.Chunks, s.Size,
+			int64(s.Size)*int64(s.Chunks), maxState)
+	}
+	return nil
+}
+
+// checkHeader checks what a schedule says of itself.
+func checkHeader(s *Schedule, programs int) error {
 	if s == nil {
 		return errors.New("schedule: no schedule")
 	}
@@ -67,8 +202,8 @@ func checkForm(s *Schedule) error {
 		return fmt.Errorf("schedule: unknown collective %d", s.Collective)
 	case s.Size < 1:
 		return fmt.Errorf("schedule: size %d, want 1 or more", s.Size)
-	case len(s.Programs) != s.Size:
-		return fmt.Errorf("schedule: %d programs for %d ranks", len(s.Programs), s.Size)
+	case programs != s.Size:
+		return fmt.Errorf("schedule: %d programs for %d ranks", programs, s.Size)
 	case s.Chunks < 1:
 		return fmt.Errorf("schedule: %d chunks, want 1 or more", s.Chunks)
 	case s.Chunks > maxChunks:
@@ -82,17 +217,20 @@ func checkForm(s *Schedule) error {
 	case s.Apart && contract.Output != Blocks:
 		return fmt.Errorf("schedule: buffers apart in %v, which is not of blocks as an all-to-all is", s.Collective)
 	}
-	for rank, p := range s.Programs {
-		for t, round := range p {
-			for i, st := range round.Moves {
-				if err := checkStep(s, rank, st, true); err != nil {
-					return stepError(rank, t, "move", i, st, err)
-				}
+	return nil
+}
+
+// checkProgram checks the steps of a rank, each for itself.
+func checkProgram(s *Schedule, rank int, p Program) error {
+	for t, round := range p {
+		for i := range round.Moves {
+			if err := checkStep(s, rank, &round.Moves[i], true); err != nil {
+				return stepError(rank, t, "move", i, round.Moves[i], err)
 			}
-			for i, st := range round.Then {
-				if err := checkStep(s, rank, st, false); err != nil {
-					return stepError(rank, t, "then", i, st, err)
-				}
+		}
+		for i := range round.Then {
+			if err := checkStep(s, rank, &round.Then[i], false); err != nil {
+				return stepError(rank, t, "then", i, round.Then[i], err)
 			}
 		}
 	}
@@ -103,7 +241,7 @@ func stepError(rank, round int, part string, i int, st Step, err error) error {
 	return fmt.Errorf("schedule: rank %d round %d %s %d (%v): %w", rank, round, part, i, st, err)
 }
 
-func checkStep(s *Schedule, rank int, st Step, move bool) error {
+func checkStep(s *Schedule, rank int, st *Step, move bool) error {
 	if st.Verb > Fold {
 		return errors.New("unknown verb")
 	}
@@ -154,6 +292,8 @@ func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 		return fmt.Errorf("rank %d has nothing there: in %v only the root has, rank %d", rank, s.Collective, s.Root)
 	case sp.Slot < 0 || sp.Slot != 0 && sp.Buf != Scratch:
 		return fmt.Errorf("slot %d", sp.Slot)
+	case sp.Slot >= maxSlots:
+		return fmt.Errorf("slot %d, want 0 to %d", sp.Slot, maxSlots-1)
 	case sp.Count < 1 || sp.First < lo || sp.First > hi-sp.Count:
 		return fmt.Errorf("chunks %d to %d of %d to %d", sp.First, sp.First+sp.Count-1, lo, hi-1)
 	case sp.Base < 0 || sp.Base > sp.First || sp.Base != 0 && sp.Buf != Scratch:

@@ -48,4 +48,7 @@
 // The Input is never written. A step may read only what is there. Nothing is written in vain: a value that is
 // overwritten, or left in Scratch, without having been read is an error. The chunks of a message have the same sizes on
 // both sides. See [Round] for what may be in flight together.
+//
+// [Schedule.Report] counts what was written in vain, where Check refuses it. It also has the rounds, the messages, the
+// chunks that each rank sends, and the least that any schedule of the collective can do with.
 package schedule

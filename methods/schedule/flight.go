@@ -4,10 +4,18 @@ import "fmt"
 
 // touch says which of a round's moves uses a place, a chunk of a buffer or of a scratch slot.
 type touch struct {
-	turn    int // of the round in which it was used last; older ones do not count
+	turn    int32 // of the round in which it was used last; older ones do not count
+	by      int32 // the move that wrote it last, or read it last; of a slot: the chunk that it begins with
+	sent    int32 // one more than the move that sends it; 0: none does
 	written bool
-	by      int // the move that wrote it last, or read it last
-	sent    int // one more than the move that sends it; 0: none does
+}
+
+// flight is what the moves of one round at one rank use.
+type flight struct {
+	turn    int32 // counts the calls of checkFlight
+	buffers [2][]touch
+	slots   [][]touch // by slot, by place in it
+	bases   []touch   // by slot
 }
 
 // checkFlight checks that the moves of one round may be in flight together: see Round.Moves. Since the messages of one
@@ -15,25 +23,26 @@ type touch struct {
 // possible, even for a transport that can take the messages of a peer only one after the other.
 func (m *machine) checkFlight(moves []Step) error {
 	m.turn++
-	for i, st := range moves {
+	for i := range moves {
+		st := &moves[i]
 		before := -1 // the link before this one, if it goes on with a fold
 		goesOn := st.Verb == Fold || st.Verb == RecvReduce && st.Src == st.Dst
 		if goesOn && i > 0 && moves[i-1].Verb != Send && moves[i-1].Dst == st.Dst {
 			before = i - 1
 		}
 		if st.Verb == Fold && before < 0 {
-			return fmt.Errorf("move %d (%v) is not part of a fold", i, st)
+			return fmt.Errorf("move %d (%v) is not part of a fold", i, *st)
 		}
 		if st.Verb == Fold && moves[before].Verb == Fold {
-			return fmt.Errorf("move %d (%v) follows another local step of its fold", i, st)
+			return fmt.Errorf("move %d (%v) follows another local step of its fold", i, *st)
 		}
-		if st.Verb != Recv && !(st.Verb == RecvReduce && m.samePlace(st.Src, st.Dst)) {
-			if err := m.claim(i, st.Verb, st.Src, false, -1); err != nil {
+		if st.Verb != Recv && !(st.Verb == RecvReduce && m.samePlace(&st.Src, &st.Dst)) {
+			if err := m.claim(i, st.Verb, &st.Src, false, -1); err != nil {
 				return err
 			}
 		}
 		if st.Verb != Send {
-			if err := m.claim(i, st.Verb, st.Dst, true, before); err != nil {
+			if err := m.claim(i, st.Verb, &st.Dst, true, before); err != nil {
 				return err
 			}
 		}
@@ -44,19 +53,23 @@ func (m *machine) checkFlight(moves []Step) error {
 // checkThen checks that the steps after the moves of a round write nothing that these send. It comes after checkFlight,
 // whose notes it reads. It returns the step that does.
 func (m *machine) checkThen(then, moves []Step) (int, error) {
-	for i, st := range then {
+	for i := range then {
+		st := &then[i]
 		if m.isNothing(st) {
 			continue
 		}
-		sent := 0
+		sent := int32(0)
 		if slot := st.Dst.Slot; st.Dst.Buf == Scratch && slot < len(m.bases) {
-			if b := m.bases[slot]; b.turn == m.turn && b.by != st.Dst.Base {
+			b := m.bases[slot]
+			if b.turn != m.turn {
+				continue // no move uses the slot
+			}
+			if int(b.by) != st.Dst.Base {
 				sent = b.sent // the slot gets another layout
 			}
 		}
-		first, count := m.place(st.Dst)
-		for p := first; p < min(first+count, len(m.touched)) && sent == 0; p++ {
-			if t := m.touched[p]; t.turn == m.turn {
+		for _, t := range m.places(&st.Dst) {
+			if t.turn == m.turn && sent == 0 {
 				sent = t.sent
 			}
 		}
@@ -70,11 +83,11 @@ func (m *machine) checkThen(then, moves []Step) (int, error) {
 
 // claim notes that move i reads or writes a span. Places that move before wrote, the link before it of the same fold,
 // may be written again.
-func (m *machine) claim(i int, verb Verb, sp Span, write bool, before int) error {
-	sent := func(earlier touch) int {
+func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) error {
+	sent := func(earlier touch) int32 {
 		switch {
 		case verb == Send:
-			return i + 1
+			return int32(i + 1)
 		case earlier.turn == m.turn:
 			return earlier.sent
 		}
@@ -84,41 +97,42 @@ func (m *machine) claim(i int, verb Verb, sp Span, write bool, before int) error
 		for sp.Slot >= len(m.bases) {
 			m.bases = append(m.bases, touch{})
 		}
-		if b := &m.bases[sp.Slot]; b.turn == m.turn && b.by != sp.Base {
+		if b := &m.bases[sp.Slot]; b.turn == m.turn && int(b.by) != sp.Base {
 			return fmt.Errorf("move %d begins slot %d with chunk %d, another with chunk %d in one round",
 				i, sp.Slot, sp.Base, b.by)
 		}
-		m.bases[sp.Slot] = touch{turn: m.turn, by: sp.Base, sent: sent(m.bases[sp.Slot])}
+		m.bases[sp.Slot] = touch{turn: m.turn, by: int32(sp.Base), sent: sent(m.bases[sp.Slot])}
 	}
-	first, count := m.place(sp)
-	for p := first; p < first+count; p++ {
-		for p >= len(m.touched) {
-			m.touched = append(m.touched, touch{})
+	places := m.places(sp)
+	for p, t := range places {
+		if t.turn == m.turn && (t.written || write) && !(t.written && write && int(t.by) == before) {
+			return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, *sp)
 		}
-		t := m.touched[p]
-		if t.turn == m.turn && (t.written || write) && !(t.written && write && t.by == before) {
-			return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, sp)
-		}
-		m.touched[p] = touch{m.turn, write, i, sent(t)}
+		places[p] = touch{turn: m.turn, written: write, by: int32(i), sent: sent(t)}
 	}
 	return nil
 }
 
-// place numbers the places of a span: Input, Output, then the slots. Input and Output are the same places when they
-// are the same memory.
-func (m *machine) place(sp Span) (first, count int) {
+// places finds the places of a span. Input and Output are the same places when they are the same memory.
+func (m *machine) places(sp *Span) []touch {
+	of, at := &m.buffers[0], sp.First
 	switch {
 	case sp.Buf == Scratch:
-		return (2+sp.Slot)*m.Chunks + sp.First, sp.Count
+		for sp.Slot >= len(m.slots) {
+			m.slots = append(m.slots, nil)
+		}
+		of, at = &m.slots[sp.Slot], sp.First-sp.Base
 	case sp.Buf == Output || m.inPlace:
-		return m.Chunks + sp.First, sp.Count
+		of = &m.buffers[1]
 	}
-	return sp.First, sp.Count
+	for len(*of) < at+sp.Count {
+		*of = append(*of, touch{})
+	}
+	return (*of)[at : at+sp.Count]
 }
 
 // samePlace reports whether two spans are the same memory.
-func (m *machine) samePlace(a, b Span) bool {
-	first, count := m.place(a)
-	first2, count2 := m.place(b)
-	return first == first2 && count == count2
+func (m *machine) samePlace(a, b *Span) bool {
+	one := a.Buf == b.Buf || m.inPlace && a.Buf != Scratch && b.Buf != Scratch
+	return one && a.Slot == b.Slot && a.First == b.First && a.Count == b.Count
 }

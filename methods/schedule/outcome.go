@@ -4,20 +4,24 @@ import "fmt"
 
 // outcome checks what every rank holds in the end, and completes the report.
 func (m *machine) outcome(report *Report) error {
-	report.OneOrder, report.RankOrder = true, true
 	first := make([]value, m.Chunks) // of each chunk, the first expression seen
 	for rank := range m.replicas {
 		r := &m.replicas[rank]
-		for id, s := range r.slots {
-			if err := wasted(s.cells, id); err != nil {
+		scratch := 0
+		for id := range r.slots {
+			scratch += r.slots[id].width
+			if err := m.gone(rank, atEnd, id); err != nil {
 				return fmt.Errorf("schedule: rank %d, at the end: %w", rank, err)
 			}
 		}
+		if !m.inPlace {
+			report.Scratch = max(report.Scratch, scratch)
+		}
 		lo, hi := m.contract.Output.chunks(rank, m.Root, m.Size, m.Chunks)
 		for f := lo; f < hi; f++ {
-			have := r.output[f].value
+			have := r.output[f-r.first].value
 			if m.contract.Combines {
-				if len(m.terms.contributors(have)) != m.Size || m.terms.list[have].chunk != f {
+				if !m.terms.complete(have, f) {
 					return fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of "+
 						"all %d ranks",
 						rank, m.terms.show(have), f, f, m.Size)

@@ -12,12 +12,14 @@ type cell struct {
 type slot struct {
 	base  int
 	cells []cell
+	width int // the most chunks that it ever had room for
 }
 
-// replica is the state of one rank.
+// replica is the state of one rank. The Input, which is never written, has none: but when it is the Output.
 type replica struct {
-	input, output []cell // the same memory when Output is Input
-	slots         []slot // by number
+	first  int    // chunk of the first cell
+	output []cell // of the Output, and of the Input when that is the same memory
+	slots  []slot // by number
 }
 
 // machine runs a schedule on symbols, all ranks one round at a time. Real replicas run ahead of each other, but what a
@@ -28,175 +30,195 @@ type machine struct {
 	terms    *terms
 	inPlace  bool
 	replicas []replica
+	tally    *tally // nil: nobody asks
+	lenient  bool   // what is written in vain is no error
+	err      error  // the first fault
 
-	mail []mailbox // under way in this round, by from*Size + to
-	used []int     // the indexes of mail in use
-	slab []value   // room for values; handed out from the front
+	mail mail
+	slab []value // room for values of a round
+	used int     // of slab
 
-	slabSize int // values that the last slab was made for
-
-	turn    int // counts the calls of checkFlight
-	touched []touch
-	bases   []touch // of slots: by is the base
+	flight
 }
 
-// run carries out s and checks the outcome.
-func run(s *Schedule, inPlace bool) (Report, error) {
-	c := s.Collective.Contract()
-	m := &machine{Schedule: s, contract: c, terms: newTerms(s.Size, s.Chunks, s.Again || c.Again), inPlace: inPlace,
-		replicas: make([]replica, s.Size), mail: make([]mailbox, s.Size*s.Size)}
+// newMachine makes a machine in the state before the first round.
+func (e *examination) newMachine(terms *terms, inPlace bool) *machine {
+	s := e.schedule
+	m := &machine{Schedule: s, contract: s.Collective.Contract(), terms: terms, inPlace: inPlace,
+		replicas: make([]replica, s.Size), lenient: e.lenient, mail: newMail(s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
 	}
-	report := Report{Sent: make([]int, s.Size)}
-	for _, p := range s.Programs {
-		report.Rounds = max(report.Rounds, len(p))
-	}
-	for t := range report.Rounds {
-		if err := m.round(t, t == report.Rounds-1, report.Sent); err != nil {
-			return Report{}, err
+	return m
+}
+
+// run carries out the programs of a schedule on several machines, in step, so that each round of a rank is fetched once
+// for all of them. A machine that finds a fault stops, and has it in err. Those after the first stop with the first.
+func run(from source, size int, machines []*machine) (rounds int) {
+	a := newAgenda(from, size)
+	for t := range a.rounds {
+		active, last := a.at(t), t == a.rounds-1
+		for _, m := range machines {
+			m.mail.empty()
+			m.used = 0
+		}
+		for _, rank := range active {
+			round := from.round(int(rank), t)
+			for _, m := range machines {
+				if m.err == nil {
+					m.err = m.begin(int(rank), t, round, last)
+				}
+			}
+		}
+		for _, m := range machines {
+			m.mail.sort()
+			m.tally.sorted(&m.mail)
+		}
+		for _, rank := range active {
+			round := from.round(int(rank), t)
+			for _, m := range machines {
+				if m.err == nil {
+					m.err = m.complete(int(rank), t, round)
+				}
+			}
+			a.enter(int(rank), t+1)
+		}
+		for _, m := range machines {
+			if m.err == nil {
+				m.err = m.left(t)
+			}
+		}
+		if machines[0].err != nil {
+			break
 		}
 	}
-	if err := m.outcome(&report); err != nil {
-		return Report{}, err
-	}
-	return report, nil
+	return a.rounds
 }
 
 // initial is the state of a rank before the first round: its contributions in the Input, and nothing elsewhere.
 func (m *machine) initial(rank int) replica {
-	r := replica{input: make([]cell, m.Chunks)}
-	lo, hi := m.contract.Input.chunks(rank, m.Root, m.Size, m.Chunks)
-	for f := lo; f < hi; f++ {
-		r.input[f].value = m.terms.leaf(rank, f)
+	lo, hi := m.contract.Output.chunks(rank, m.Root, m.Size, m.Chunks)
+	inLo, inHi := m.contract.Input.chunks(rank, m.Root, m.Size, m.Chunks)
+	switch {
+	case !m.inPlace:
+	case lo == hi:
+		lo, hi = inLo, inHi
+	case inLo < inHi:
+		lo, hi = min(lo, inLo), max(hi, inHi)
 	}
-	r.output = r.input
-	if !m.inPlace {
-		r.output = make([]cell, m.Chunks)
+	r := replica{first: lo, output: make([]cell, hi-lo)}
+	if !m.inPlace && !m.terms.exact() {
+		return r // contributions become values when they are read
+	}
+	for f := inLo; f < inHi; f++ {
+		v := m.terms.leaf(rank, f)
+		if m.inPlace {
+			r.output[f-lo].value = v
+		}
 	}
 	return r
 }
 
-// message is what a send has put on its way.
-type message struct {
-	step   Step
-	values []value
-}
-
-// mailbox holds the messages from one rank to another in one round.
-type mailbox struct {
-	messages []message
-	taken    int
-}
-
-// round carries out round t of all ranks, which may be the last, and counts the chunks that each sends.
-func (m *machine) round(t int, last bool, sent []int) error {
-	for _, i := range m.used {
-		m.mail[i] = mailbox{messages: m.mail[i].messages[:0]}
+// begin checks the steps of a rank in round t, which may be the last, and puts what it sends on its way.
+func (m *machine) begin(rank, t int, round Round, last bool) error {
+	if err := m.checkFlight(round.Moves); err != nil {
+		return fmt.Errorf("schedule: rank %d round %d: %w", rank, t, err)
 	}
-	m.used = m.used[:0]
-	for rank, p := range m.Programs {
-		if t >= len(p) {
-			continue
+	if !last {
+		if i, err := m.checkThen(round.Then, round.Moves); err != nil {
+			return stepError(rank, t, "then", i, round.Then[i], err)
 		}
-		if err := m.checkFlight(p[t].Moves); err != nil {
-			return fmt.Errorf("schedule: rank %d round %d: %w", rank, t, err)
-		}
-		if !last {
-			if i, err := m.checkThen(p[t].Then, p[t].Moves); err != nil {
-				return stepError(rank, t, "then", i, p[t].Then[i], err)
-			}
-		}
-		for i, st := range p[t].Moves {
-			if st.Verb != Send {
-				continue
-			}
+	}
+	m.tally.enters(round)
+	for i := range round.Moves {
+		if st := &round.Moves[i]; st.Verb == Send {
 			if err := m.send(rank, st); err != nil {
-				return stepError(rank, t, "move", i, st, err)
+				return stepError(rank, t, "move", i, *st, err)
 			}
-			sent[rank] += st.Src.Count
-		}
-	}
-	for rank, p := range m.Programs {
-		if t >= len(p) {
-			continue
-		}
-		for i, st := range p[t].Moves {
-			if err := m.move(rank, st); err != nil {
-				return stepError(rank, t, "move", i, st, err)
-			}
-		}
-		for i, st := range p[t].Then {
-			if err := m.local(rank, st); err != nil {
-				return stepError(rank, t, "then", i, st, err)
-			}
-		}
-	}
-	for _, i := range m.used {
-		if box := m.mail[i]; box.taken < len(box.messages) {
-			return fmt.Errorf("schedule: rank %d round %d: deadlock: rank %d never receives (%v)",
-				i/m.Size, t, i%m.Size, box.messages[box.taken].step)
 		}
 	}
 	return nil
 }
 
+// complete carries out the other steps of a rank in round t.
+func (m *machine) complete(rank, t int, round Round) error {
+	for i := range round.Moves {
+		if err := m.move(rank, t, &round.Moves[i]); err != nil {
+			return stepError(rank, t, "move", i, round.Moves[i], err)
+		}
+	}
+	for i := range round.Then {
+		if err := m.local(rank, t, &round.Then[i]); err != nil {
+			return stepError(rank, t, "then", i, round.Then[i], err)
+		}
+	}
+	return nil
+}
+
+// left says which message of round t nobody has received.
+func (m *machine) left(t int) error {
+	msg := m.mail.left()
+	if msg == nil {
+		return nil
+	}
+	return fmt.Errorf("schedule: rank %d round %d: deadlock: rank %d never receives (%v)", msg.from, t, msg.to,
+		sending(int(msg.to), msg.src))
+}
+
+// sending is the step that sends a span.
+func sending(to int, src Span) Step { return Step{Verb: Send, Peer: to, Src: src} }
+
 // send puts a message on its way.
-func (m *machine) send(rank int, st Step) error {
-	values, err := m.read(rank, st.Src)
+func (m *machine) send(rank int, st *Step) error {
+	values, err := m.read(rank, &st.Src)
 	if err != nil {
 		return err
 	}
-	i := rank*m.Size + st.Peer
-	box := &m.mail[i]
-	if len(box.messages) == 0 {
-		m.used = append(m.used, i)
-	}
-	box.messages = append(box.messages, message{st, values})
+	m.mail.put(rank, st.Peer, &st.Src, values)
 	return nil
 }
 
 // move carries out one step of the moves; sends are done already.
-func (m *machine) move(rank int, st Step) error {
+func (m *machine) move(rank, t int, st *Step) error {
 	switch st.Verb {
 	case Send:
 		return nil
 	case Fold:
-		return m.local(rank, st)
+		return m.local(rank, t, st)
 	}
-	box := &m.mail[st.Peer*m.Size+rank]
-	if box.taken == len(box.messages) {
+	msg := m.mail.take(st.Peer, rank)
+	if msg == nil {
 		return fmt.Errorf("deadlock: rank %d never sends it", st.Peer)
 	}
-	msg := box.messages[box.taken]
-	box.taken++
-	if !sameSizes(m.Schedule, msg.step.Src, st.Dst) {
-		return fmt.Errorf("the message (%v) has chunks of other sizes", msg.step)
+	if !sameSizes(m.Schedule, msg.src, st.Dst) {
+		return fmt.Errorf("the message (%v) has chunks of other sizes", sending(rank, msg.src))
 	}
 	values := msg.values
 	if st.Verb == RecvReduce {
-		own, err := m.read(rank, st.Src)
+		own, err := m.read(rank, &st.Src)
 		if err != nil {
 			return err
 		}
 		if values, err = m.combine(own, values); err != nil {
 			return err
 		}
+	} else {
+		m.tally.receives(m.terms, rank, t, st, values)
 	}
-	return m.write(rank, st.Dst, values)
+	return m.write(rank, t, &st.Dst, values)
 }
 
 // local carries out a Copy or a Fold.
-func (m *machine) local(rank int, st Step) error {
+func (m *machine) local(rank, t int, st *Step) error {
 	if m.isNothing(st) {
 		return nil
 	}
-	values, err := m.read(rank, st.Src)
+	values, err := m.read(rank, &st.Src)
 	if err != nil {
 		return err
 	}
 	if st.Verb == Fold {
-		have, err := m.read(rank, st.Dst)
+		have, err := m.read(rank, &st.Dst)
 		if err != nil {
 			return err
 		}
@@ -204,22 +226,21 @@ func (m *machine) local(rank int, st Step) error {
 			return err
 		}
 	}
-	return m.write(rank, st.Dst, values)
+	return m.write(rank, t, &st.Dst, values)
 }
 
 // isNothing reports whether a step copies Input to Output where they are the same.
-func (m *machine) isNothing(st Step) bool {
-	return st.Verb == Copy && m.inPlace && st.Src.Buf == Input && m.samePlace(st.Src, st.Dst)
+func (m *machine) isNothing(st *Step) bool {
+	return st.Verb == Copy && m.inPlace && st.Src.Buf == Input && m.samePlace(&st.Src, &st.Dst)
 }
 
-// values returns room for n values.
+// values returns room for n values, until the round is over.
 func (m *machine) values(n int) []value {
-	if len(m.slab) < n {
-		m.slabSize = min(max(2*m.slabSize, 128), 4096)
-		m.slab = make([]value, max(n, m.slabSize))
+	if m.used+n > len(m.slab) {
+		m.slab, m.used = make([]value, max(n, 2*len(m.slab), 128)), 0 // values of the old one are still in use
 	}
-	out := m.slab[:n:n]
-	m.slab = m.slab[n:]
+	out := m.slab[m.used : m.used+n : m.used+n]
+	m.used += n
 	return out
 }
 
@@ -236,13 +257,12 @@ func (m *machine) combine(a, b []value) ([]value, error) {
 }
 
 // cells finds the state behind a span. For a slot it is what was put there last, which must have the sizes asked for.
-func (m *machine) cells(rank int, sp Span) ([]cell, error) {
+// The Input has a state only when it is the Output.
+func (m *machine) cells(rank int, sp *Span) ([]cell, error) {
 	r := &m.replicas[rank]
-	switch sp.Buf {
-	case Input:
-		return r.input[sp.First : sp.First+sp.Count], nil
-	case Output:
-		return r.output[sp.First : sp.First+sp.Count], nil
+	if sp.Buf != Scratch {
+		at := sp.First - r.first
+		return r.output[at : at+sp.Count], nil
 	}
 	if sp.Slot >= len(r.slots) || len(r.slots[sp.Slot].cells) == 0 {
 		return nil, fmt.Errorf("nothing was put into slot %d", sp.Slot)
@@ -255,15 +275,21 @@ func (m *machine) cells(rank int, sp Span) ([]cell, error) {
 	return s.cells[at : at+sp.Count], nil
 }
 
-func (m *machine) read(rank int, sp Span) ([]value, error) {
+func (m *machine) read(rank int, sp *Span) ([]value, error) {
+	values := m.values(sp.Count)
+	if sp.Buf == Input && !m.inPlace {
+		for i := range values {
+			values[i] = m.terms.leaf(rank, sp.First+i)
+		}
+		return values, nil
+	}
 	cells, err := m.cells(rank, sp)
 	if err != nil {
 		return nil, err
 	}
-	values := m.values(len(cells))
 	for i := range cells {
 		if cells[i].value == none {
-			return nil, fmt.Errorf("chunk %d of %v was never written", sp.First+i, sp)
+			return nil, fmt.Errorf("chunk %d of %v was never written", sp.First+i, *sp)
 		}
 		cells[i].unread = false
 		values[i] = cells[i].value
@@ -271,7 +297,7 @@ func (m *machine) read(rank int, sp Span) ([]value, error) {
 	return values, nil
 }
 
-func (m *machine) write(rank int, sp Span, values []value) error {
+func (m *machine) write(rank, t int, sp *Span, values []value) error {
 	if sp.Buf == Scratch {
 		r := &m.replicas[rank]
 		for sp.Slot >= len(r.slots) {
@@ -279,7 +305,7 @@ func (m *machine) write(rank int, sp Span, values []value) error {
 		}
 		s := &r.slots[sp.Slot]
 		if sp.Base != s.base { // what the slot held is gone
-			if err := wasted(s.cells, sp.Slot); err != nil {
+			if err := m.gone(rank, t, sp.Slot); err != nil {
 				return err
 			}
 			s.base, s.cells = sp.Base, s.cells[:0]
@@ -287,6 +313,7 @@ func (m *machine) write(rank int, sp Span, values []value) error {
 		for len(s.cells) < sp.First-sp.Base+sp.Count {
 			s.cells = append(s.cells, cell{})
 		}
+		s.width = max(s.width, len(s.cells))
 	}
 	cells, err := m.cells(rank, sp)
 	if err != nil {
@@ -294,18 +321,30 @@ func (m *machine) write(rank int, sp Span, values []value) error {
 	}
 	for i := range cells {
 		if cells[i].unread {
-			return fmt.Errorf("chunk %d of %v is overwritten before it was read", sp.First+i, sp)
+			if !m.lenient {
+				return fmt.Errorf("chunk %d of %v is overwritten before it was read", sp.First+i, *sp)
+			}
+			m.tally.unused(rank, t, func() string {
+				return fmt.Sprintf("chunk %d of %v is overwritten before it was read", sp.First+i, *sp)
+			})
 		}
 		cells[i] = cell{values[i], true}
 	}
+	m.tally.writes(m.terms, rank, values)
 	return nil
 }
 
-// wasted says whether a slot holds something that nobody read.
-func wasted(cells []cell, slot int) error {
-	for _, c := range cells {
+// gone is called before what a slot holds is given up, in round t or atEnd. Something in it that nobody read is an
+// error.
+func (m *machine) gone(rank, t, slot int) error {
+	for _, c := range m.replicas[rank].slots[slot].cells {
 		if c.unread {
-			return fmt.Errorf("what was put into slot %d was never read", slot)
+			if !m.lenient {
+				return fmt.Errorf("what was put into slot %d was never read", slot)
+			}
+			m.tally.unused(rank, t, func() string {
+				return fmt.Sprintf("what was put into slot %d was never read", slot)
+			})
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"gogcl.dev/internal/ink"
 )
 
 // Lengths in SVG drawings, in pixels.
@@ -26,14 +28,22 @@ const (
 // apart, and red for what is wrong.
 var svgColors = [...]string{kept: "#0072b2", folded: "#d55e00", mismatch: "#c00000"}
 
+// svgInks are the likes of all colours on a dark background.
+var svgInks = []ink.Ink{
+	{Light: "#ffffff", Dark: "#121417"}, {Light: "#000000", Dark: "#e6e6e6"}, {Light: "#333333", Dark: "#cccccc"},
+	{Light: "#5f5f5f", Dark: "#a6a6a6"}, {Light: "#bbbbbb", Dark: "#4a5058"}, {Light: "#dddddd", Dark: "#33383e"},
+	{Light: svgColors[kept], Dark: "#56a8dc"}, {Light: svgColors[folded], Dark: "#f58a3c"},
+	{Light: svgColors[mismatch], Dark: "#ff7b72"},
+}
+
 // svgNames name the arcs in a legend.
 var svgNames = [...]string{kept: "received", folded: "received and combined", mismatch: "send and receive do not match"}
 
 // WriteSVG draws what [Schedule.Shape] shows as SVG: a horizontal line for each rank, a column for each round, an arrow
 // from each sender to each receiver. Orange arrows end in a circle with a cross: what they bring is combined with other
 // data in this round. Blue ones are received. Dashed red ones have a send and a receive that do not match. The number
-// of chunks stands below the number of the round, or beside the arrows if theirs differ. The background is white. The
-// same schedule gives the same bytes.
+// of chunks stands below the number of the round, or beside the arrows if theirs differ. The background is white, or
+// dark where the reader prefers dark pages. The same schedule gives the same bytes.
 //
 // Equal rounds that follow each other become one column if there are more than 24 rounds. Any Schedule has a drawing.
 // Text below it says what is not drawn: ranks from 32 on, rounds after 256 columns, and messages that no rank can
@@ -113,6 +123,7 @@ func (sh shape) svg() []byte {
 	const font = `font-family="Helvetica, Arial, sans-serif" font-size="12" fill="#000000"`
 	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" %s>`+"\n",
 		width, height, font)
+	c.WriteString(ink.Style(svgInks...))
 	c.heads()
 	fmt.Fprintf(c, `<path d="M0 0H%dV%dH0Z" fill="#ffffff"/>`+"\n", width, height)
 	c.text(svgMargin, 24, `font-size="14" font-weight="bold"`, sh.title)
@@ -122,7 +133,7 @@ func (sh shape) svg() []byte {
 		c.line(svgMargin+svgLabel, y, end, y, `stroke="#bbbbbb"`)
 	}
 	if sh.ranks > 0 && len(columns) > 0 {
-		c.text(svgMargin, 46, `fill="#777777"`, "round")
+		c.text(svgMargin, 46, `fill="#5f5f5f"`, "round")
 		for i, col := range columns {
 			col.svg(c, svgMargin+svgLabel+across*i, across, bottom)
 		}
@@ -178,7 +189,7 @@ func (c column) svg(to *canvas, x, across, bottom int) {
 	to.text(x+across/2, 46, `text-anchor="middle"`, c.name())
 	each := c.each()
 	if each > 0 {
-		to.text(x+across/2, 60, `text-anchor="middle" font-size="10" fill="#777777"`, counted(each, "chunk"))
+		to.text(x+across/2, 60, `text-anchor="middle" font-size="10" fill="#5f5f5f"`, counted(each, "chunk"))
 	}
 	begin, end := x+svgInset, x+across-svgInset
 	drawn := map[int]bool{}

@@ -1,36 +1,61 @@
 package schedule
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
 
 // value is a symbolic value: an index into terms, or none.
 type value int32
 
-// none is the value of what was never written.
-const none value = 0
+const (
+	none   value = 0  // of what was never written
+	absent value = -1 // of an expression that nobody has made
+)
 
 // term is an expression over contributions to one chunk. The contribution of rank r to chunk f is a leaf; everything
 // else is the combination of two terms for one chunk. The two sides of a combination stand in a fixed order, since
 // operators are commutative to the bit.
 type term struct {
-	chunk int
-	ranks []uint64 // bit set of the ranks whose contributions it holds
+	sum          sum // of the contributors, each as often as it counts; only without sets
+	chunk, count int32
+	mate, made   value // the first greater value that it was combined with, and the result
 }
 
-// terms makes each distinct expression once, so that equal expressions are equal values.
+// termBlock is a power of two: 32 KiB of terms.
+const termBlock = 1 << 10
+
+// terms makes each distinct expression once, so that equal expressions are equal values. Contributors are known by
+// their sums, or exactly by sets, which cost Size/8 bytes an expression.
 type terms struct {
 	size  int
-	again bool    // a contribution may be combined more than once
-	list  []term  // list[0] stands for none
-	leafs []value // by chunk*size + rank; none where nobody asked yet
-	nodes map[[2]value]value
-	folds []value  // by chunk; none where nobody asked yet
-	words []uint64 // room for sets of ranks; handed out from the front
+	again bool               // a contribution may be combined more than once
+	list  [][]term           // in blocks of termBlock, so that growing copies nothing; the first is for none
+	count int                // of terms
+	leafs []value            // by chunk*size + rank; none where nobody asked yet
+	nodes map[[2]value]value // combinations but those with a mate; the lesser value is first
+	folds []value            // by chunk; none where nobody asked yet
+	all   sum                // of all ranks
+
+	sets  [][]uint64 // by value: bit sets of ranks; nil: contributors are known by their sums
+	words []uint64   // room for sets; handed out from the front
 }
 
-func newTerms(size, chunks int, again bool) *terms {
-	return &terms{size: size, again: again, list: make([]term, 1, 2*chunks), leafs: make([]value, size*chunks),
+func newTerms(size, chunks int, again, exact bool) *terms {
+	t := &terms{size: size, again: again, leafs: make([]value, size*chunks),
 		nodes: map[[2]value]value{}, folds: make([]value, chunks)}
+	if exact {
+		t.sets = make([][]uint64, 0, 2*chunks)
+	} else {
+		t.all = sumOfAll(size)
+	}
+	t.add(term{}, nil)
+	return t
 }
+
+// exact reports whether contributors are known exactly.
+func (t *terms) exact() bool { return t.sets != nil }
 
 // set returns an empty set of ranks.
 func (t *terms) set() []uint64 {
@@ -46,49 +71,99 @@ func (t *terms) set() []uint64 {
 // leaf is the contribution of a rank to a chunk.
 func (t *terms) leaf(rank, chunk int) value {
 	v := &t.leafs[chunk*t.size+rank]
-	if *v == none {
-		ranks := t.set()
-		ranks[rank/64] |= 1 << (rank % 64)
-		*v = t.add(term{chunk, ranks})
+	if *v != none {
+		return *v
 	}
+	leaf := term{chunk: int32(chunk), count: 1}
+	var ranks []uint64
+	if t.exact() {
+		ranks = t.set()
+		ranks[rank/64] |= 1 << (rank % 64)
+	} else {
+		leaf.sum = sumOf(rank)
+	}
+	*v = t.add(leaf, ranks)
 	return *v
 }
 
-// combine is a op b. Both must be for one chunk, and share no contribution unless one may count again.
-func (t *terms) combine(a, b value) (value, error) {
-	if a > b {
-		a, b = b, a
+// known is the combination of two values, the lesser first; none if nobody has made it.
+func (t *terms) known(a, b value) value {
+	if x := t.at(a); x.mate == b {
+		return x.made
 	}
-	key := [2]value{a, b}
-	if v, ok := t.nodes[key]; ok {
+	return t.nodes[[2]value{a, b}]
+}
+
+// errCount says of sums that a value has more contributions than there are ranks.
+var errCount = errors.New("takes a contribution twice")
+
+// combine is a op b. Both must be for one chunk, and share no contribution unless one may count again. Sums show the
+// latter in the end only.
+func (t *terms) combine(a, b value) (value, error) {
+	a, b = min(a, b), max(a, b)
+	if v := t.known(a, b); v != none {
 		return v, nil
 	}
-	ta, tb := t.list[a], t.list[b]
+	ta, tb := t.at(a), t.at(b)
 	if ta.chunk != tb.chunk {
 		return none, fmt.Errorf("combines chunk %d with chunk %d", ta.chunk, tb.chunk)
 	}
-	ranks := t.set()
-	for i := range ranks {
-		if twice := ta.ranks[i] & tb.ranks[i]; twice != 0 && !t.again {
-			return none, fmt.Errorf("takes a contribution twice: %v and %v", t.show(a), t.show(b))
+	both := term{chunk: ta.chunk, count: ta.count + tb.count}
+	var ranks []uint64
+	if t.exact() {
+		ranks, both.count = t.set(), 0
+		for i, of := range t.sets[a] {
+			if twice := of & t.sets[b][i]; twice != 0 && !t.again {
+				return none, fmt.Errorf("takes a contribution twice: %v and %v", t.show(a), t.show(b))
+			}
+			ranks[i] = of | t.sets[b][i]
+			both.count += int32(bits.OnesCount64(ranks[i]))
 		}
-		ranks[i] = ta.ranks[i] | tb.ranks[i]
+	} else {
+		both.sum = ta.sum.plus(tb.sum)
+		if int(both.count) > t.size {
+			return none, errCount
+		}
 	}
-	v := t.add(term{ta.chunk, ranks})
-	t.nodes[key] = v
+	v := t.add(both, ranks)
+	if x := t.at(a); x.mate == none { // terms may have moved
+		x.mate, x.made = b, v
+	} else {
+		t.nodes[[2]value{a, b}] = v
+	}
 	return v, nil
 }
 
-func (t *terms) add(x term) value {
-	t.list = append(t.list, x)
-	return value(len(t.list) - 1)
+func (t *terms) add(x term, ranks []uint64) value {
+	switch {
+	case t.count == 0:
+		t.list = append(t.list, nil) // it grows: most schedules have few
+	case t.count%termBlock == 0:
+		t.list = append(t.list, make([]term, 0, termBlock))
+	}
+	last := &t.list[len(t.list)-1]
+	*last = append(*last, x)
+	if t.exact() {
+		t.sets = append(t.sets, ranks)
+	}
+	t.count++
+	return value(t.count - 1)
 }
 
-// contributors lists the ranks whose contributions v holds.
+// at is the term of a value.
+func (t *terms) at(v value) *term { return &t.list[uint32(v)/termBlock][uint32(v)%termBlock] }
+
+// complete reports whether v is chunk f of all ranks.
+func (t *terms) complete(v value, f int) bool {
+	x := t.at(v)
+	return v != none && int(x.chunk) == f && int(x.count) == t.size && (t.exact() || x.sum == t.all)
+}
+
+// contributors lists the ranks whose contributions v holds; none if they are not known exactly.
 func (t *terms) contributors(v value) []int {
 	var out []int
 	for r := range t.size {
-		if v != none && t.list[v].ranks[r/64]>>(r%64)&1 == 1 {
+		if v != none && t.exact() && t.sets[v][r/64]>>(r%64)&1 == 1 {
 			out = append(out, r)
 		}
 	}
@@ -97,20 +172,26 @@ func (t *terms) contributors(v value) []int {
 
 // show describes a value for an error.
 func (t *terms) show(v value) string {
-	if v == none {
+	switch {
+	case v == none:
 		return "nothing"
+	case !t.exact():
+		return fmt.Sprintf("chunk %d of %d ranks", t.at(v).chunk, t.at(v).count)
 	}
-	return fmt.Sprintf("chunk %d of ranks %v", t.list[v].chunk, t.contributors(v))
+	return fmt.Sprintf("chunk %d of ranks %v", t.at(v).chunk, t.contributors(v))
 }
 
-// fold is the left fold of the contributions to a chunk in rank order.
+// fold is the left fold of the contributions to a chunk in rank order, absent if nobody has made it.
 func (t *terms) fold(chunk int) value {
 	if v := t.folds[chunk]; v != none {
 		return v
 	}
 	v := t.leaf(0, chunk)
-	for r := 1; r < t.size; r++ {
-		v, _ = t.combine(v, t.leaf(r, chunk)) // one chunk, distinct ranks: no error
+	for r := 1; r < t.size && v != absent; r++ {
+		own := t.leaf(r, chunk)
+		if v = t.known(min(v, own), max(v, own)); v == none {
+			v = absent
+		}
 	}
 	t.folds[chunk] = v
 	return v

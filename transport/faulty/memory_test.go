@@ -2,11 +2,9 @@ package faulty_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/faulty"
@@ -68,62 +66,17 @@ var operations = map[string]func(ctx context.Context, e near, call transport.Cal
 	},
 }
 
-// TestMemoryFaults has each fault strike each call of three replicas on the k-th time.
+// TestMemoryFaults has each fault strike each call.
 func TestMemoryFaults(t *testing.T) {
-	const n, k, times = 3, 4, 300
-	cause := errors.New("nobody answers")
 	for what, operate := range operations {
-		for _, fault := range []faulty.Fault{
-			faulty.Drop(1, k), faulty.Cut(0, 1, k), faulty.Corrupt(1, k), faulty.Delay(100 * time.Microsecond),
-			faulty.FailSend(1, 0),
-		} {
+		for _, fault := range strikes {
 			t.Run(fmt.Sprintf("%s/%v", what, fault), func(t *testing.T) {
-				eps := wrapMemory(t, n, 5, fault)
-				ctx, cancel := context.WithCancelCause(context.Background())
-				defer cancel(nil)
-				good, errs := make([]int, n), make([]error, n)
-				var wg sync.WaitGroup
-				for me, e := range eps {
-					wg.Go(func() {
-						for good[me] < times && errs[me] == nil {
-							call := transport.Call{Group: 1, Seq: uint64(good[me] + 1)}
-							if errs[me] = operate(ctx, e.(near), call, []int{0, 1, 2}); errs[me] == nil {
-								good[me]++
-							}
-							if me == 1 && good[me] == k {
-								// the others run into the wait meanwhile
-								time.AfterFunc(5*time.Millisecond, func() { cancel(cause) })
-							}
-						}
+				struck(t, wrapMemory(t, 3, 5, fault), fault,
+					func(_ context.Context, e transport.Endpoint) (operation, error) {
+						return func(ctx context.Context, call transport.Call, members []int) error {
+							return operate(ctx, e.(near), call, members)
+						}, nil
 					})
-				}
-				wg.Wait()
-				for r, err := range errs {
-					switch fault {
-					case faulty.Drop(1, k), faulty.Cut(0, 1, k):
-						if !errors.Is(err, cause) {
-							t.Errorf("replica %d: %v, want the end of the context", r, err)
-						}
-					case faulty.Corrupt(1, k):
-						var m *transport.MismatchError
-						if !errors.As(err, &m) || m.Mine.Digest == m.Theirs.Digest {
-							t.Errorf("replica %d: %v, want a MismatchError of two digests", r, err)
-						}
-					default: // nothing breaks until the context ends
-						if err != nil && !errors.Is(err, cause) {
-							t.Errorf("replica %d: %v", r, err)
-						}
-					}
-					if r < 2 && fault == faulty.Cut(0, 1, k) && good[r] != k ||
-						r == 1 && fault == faulty.Drop(1, k) && good[r] != k {
-						t.Errorf("replica %d has %d calls that went well, want %d", r, good[r], k)
-					}
-				}
-				wait := sync.WaitGroup{}
-				for _, e := range eps {
-					wait.Go(func() { _ = e.Close() }) // a broadcast may be left
-				}
-				wait.Wait()
 			})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/faulty"
@@ -68,64 +67,17 @@ func collective(ctx context.Context, e transport.Endpoint, call transport.Call, 
 		transport.NativeCollective{Kind: transport.NativeAllGather, Size: len(members)}, nil, nil)
 }
 
-// TestNativeFaults has each fault strike the collectives of three replicas on the k-th time, on a Dup.
+// TestNativeFaults has each fault strike collectives on a Dup.
 func TestNativeFaults(t *testing.T) {
-	const n, k, times = 3, 4, 300
-	cause := errors.New("nobody answers")
-	for _, fault := range []faulty.Fault{
-		faulty.Drop(1, k), faulty.Cut(0, 1, k), faulty.Corrupt(1, k), faulty.Delay(100 * time.Microsecond),
-		faulty.FailSend(1, 0),
-	} {
+	for _, fault := range strikes {
 		t.Run(fmt.Sprint(fault), func(t *testing.T) {
-			eps := wrapNative(t, n, 5, fault)
-			ctx, cancel := context.WithCancelCause(context.Background())
-			defer cancel(nil)
-			good, errs := make([]int, n), make([]error, n)
-			var wg sync.WaitGroup
-			for me, e := range eps {
-				wg.Go(func() {
+			struck(t, wrapNative(t, 3, 5, fault), fault,
+				func(ctx context.Context, e transport.Endpoint) (operation, error) {
 					d, err := e.Dup(ctx)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					for good[me] < times && errs[me] == nil {
-						call := transport.Call{Group: 1, Seq: uint64(good[me] + 1)}
-						if errs[me] = collective(ctx, d, call, []int{0, 1, 2}); errs[me] == nil {
-							good[me]++
-						}
-						if me == 1 && good[me] == k {
-							// the others run into the wait meanwhile
-							time.AfterFunc(5*time.Millisecond, func() { cancel(cause) })
-						}
-					}
+					return func(ctx context.Context, call transport.Call, members []int) error {
+						return collective(ctx, d, call, members)
+					}, err
 				})
-			}
-			wg.Wait()
-			for r, err := range errs {
-				switch fault {
-				case faulty.Drop(1, k), faulty.Cut(0, 1, k):
-					if !errors.Is(err, cause) {
-						t.Errorf("replica %d: %v, want the end of the context", r, err)
-					}
-					if r != 2 && good[r] != k && (r == 1 || fault == faulty.Cut(0, 1, k)) {
-						t.Errorf("replica %d has %d calls that went well, want %d", r, good[r], k)
-					}
-				case faulty.Corrupt(1, k):
-					var m *transport.MismatchError
-					if !errors.As(err, &m) || m.Mine.Digest == m.Theirs.Digest {
-						t.Errorf("replica %d: %v, want a MismatchError of two digests", r, err)
-					}
-				default: // nothing breaks until the context ends
-					if err != nil && !errors.Is(err, cause) {
-						t.Errorf("replica %d: %v", r, err)
-					}
-				}
-			}
-			for _, e := range eps {
-				wg.Go(func() { _ = e.Close() })
-			}
-			wg.Wait()
 		})
 	}
 }

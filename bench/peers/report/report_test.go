@@ -130,7 +130,7 @@ func TestNumbers(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add("peer,1,25.5,openmpi-shm+thp:a3,2,bcast,f32,oop,8,b2b,100,0.190,0.1,0.2,0.1,0.1")
-	f.Add("floor,1,0,arlimit,2,8,oop,reg,thp,0.120,0.100,0.067,0.067")
+	f.Add("floor,1,0,arlimit,2,8,oop,reg,2,0.120,0.100,0.067,0.067")
 	f.Fuzz(func(t *testing.T, line string) {
 		if s, err := parse(strings.Split(line, ","), 2); err == nil && !(s.micro > 0) {
 			t.Fatalf("%+v", s)

@@ -15,7 +15,7 @@ type Group struct {
 	Rank    int   // this replica's
 	Rings   topology.Rings
 	ID      uint64 // see wire.GroupID
-	Digest  uint64 // of the ring orders
+	Digest  uint64 // of the ring orders, and of lists
 	Split   *Split // nil if link domains do not hold equally many members
 
 	Passed atomic.Uint64 // the last call with a root, which did not wait for all members, by its number
@@ -26,15 +26,19 @@ type Group struct {
 	skipped map[planKey]bool // what a program's own method does not do
 }
 
-// NewGroup makes a group.
-func NewGroup(members []int, rank int, rings topology.Rings) *Group {
-	return &Group{
-		Members: members, Rank: rank, Rings: rings, ID: wire.GroupID(members),
+// NewGroup makes a group. partition is the hash of the lists that it was given by, or 0.
+func NewGroup(members []int, rank int, rings topology.Rings, partition uint64) *Group {
+	g := &Group{
+		Members: members, Rank: rank, Rings: rings, ID: wire.GroupID(members, partition),
 		Digest:  wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
 		plans:   map[planKey]*plan{},
 		stepped: map[planKey]*stepped{},
 		skipped: map[planKey]bool{},
 	}
+	if partition != 0 {
+		g.Digest = wire.Mix(g.Digest, partition)
+	}
+	return g
 }
 
 // planKey is what decides on a plan, given the group.

@@ -64,7 +64,7 @@ func phaseGroup(t topology.Topology, ring topology.RingName, members []int, rank
 	if err != nil {
 		return nil, err
 	}
-	return NewGroup(members, rank, rings), nil
+	return NewGroup(members, rank, rings, 0), nil
 }
 
 // unevenDomains says which members each domain holds.

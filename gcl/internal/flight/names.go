@@ -8,9 +8,19 @@ import (
 	"gogcl.dev/gcl/internal/wire"
 )
 
-// Names holds, for an error's text, what the calls in it were named by Comm.Named on their replicas. The transport
-// knows no names, and replicas need not use the same; a process's flight recorders know those of its own.
-type Names map[callOf]string
+// Names holds, for an error's text, what a transport.Call has no room for: what the calls in it were named by
+// Comm.Named on their replicas, which need not use the same names, and the lists that their groups were given by. A
+// process's flight recorders know those of its own replicas.
+type Names struct {
+	calls  map[callOf]string
+	groups map[groupOf]string // of lists only
+}
+
+// groupOf is a group as a replica sees it.
+type groupOf struct {
+	replica int
+	group   uint64
+}
 
 // callOf is a call of a replica, as far as a transport.Call tells it from others of the group.
 type callOf struct {
@@ -22,7 +32,15 @@ type callOf struct {
 // Of is the name of a replica's call, or "".
 func (n Names) Of(replica int, c transport.Call) string {
 	number, _ := wire.PhaseOf(c.Seq)
-	return n[callOf{replica, number, c.Collective}]
+	return n.calls[callOf{replica, number, c.Collective}]
+}
+
+// GroupOf is the name of the group of a replica's call.
+func (n Names) GroupOf(replica int, c transport.Call) string {
+	if name := n.groups[groupOf{replica, c.Group}]; name != "" {
+		return name
+	}
+	return wire.GroupName(c.Group)
 }
 
 // NamesIn looks up the calls in an error, but not inside of errors that hold names already.
@@ -39,10 +57,16 @@ func (s *Recorders) NamesIn(err error, named func(error) bool) Names {
 					return true
 				}
 				if r.label.Name != "" {
-					if out == nil {
-						out = Names{}
+					if out.calls == nil {
+						out.calls = map[callOf]string{}
 					}
-					out[callOf{replica, number, c.Collective}] = r.label.Name
+					out.calls[callOf{replica, number, c.Collective}] = r.label.Name
+				}
+				if r.label.Lists != "" && r.label.Group == c.Group {
+					if out.groups == nil {
+						out.groups = map[groupOf]string{}
+					}
+					out.groups[groupOf{replica, c.Group}] = r.label.GroupName()
 				}
 				return false
 			})

@@ -1,7 +1,10 @@
 package flight
 
 import (
+	"fmt"
+
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/transport"
 )
 
@@ -42,7 +45,26 @@ type Label struct {
 	Members []int // of the group, by rank
 	Rank    int
 	Group   uint64
+	Lists   string // the text form of the lists that the group was given by, or ""
 }
+
+// GroupName is how errors name the group: its members, and its lists.
+func (l *Label) GroupName() string {
+	if l.Lists == "" {
+		return wire.GroupName(l.Group)
+	}
+	return wire.MembersName(l.Members) + " of " + shortLists(l.Lists)
+}
+
+// shortLists is the text of lists, of which an error has maxLists bytes.
+func shortLists(text string) string {
+	if len(text) <= maxLists {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d bytes more)", text[:maxLists], len(text)-maxLists)
+}
+
+const maxLists = 200
 
 func newRecord(l *Label, call *transport.Call, began int64) record {
 	return record{

@@ -215,7 +215,7 @@ func (r *record) text(describe func(transport.Call) string) string {
 	case r.dtype&wire.ManyTensors != 0 && r.state == awaiting: // nobody has looked at them yet
 		data = "tensors, "
 	}
-	fmt.Fprintf(&b, " (%sgroup %s)", data, wire.GroupName(r.label.Group))
+	fmt.Fprintf(&b, " (%sgroup %s)", data, r.label.GroupName())
 	if r.phase > 0 {
 		fmt.Fprintf(&b, ", Hybrid phase %d", r.phase)
 	}

@@ -196,7 +196,7 @@ func (r *record) whose() string {
 	if r.collective&wire.WithinReplica != 0 {
 		return ""
 	}
-	return " of group " + wire.GroupName(r.label.Group)
+	return " of group " + r.label.GroupName()
 }
 
 // find is the record of a call of a group, or of a later one in that group.

@@ -41,6 +41,8 @@ func main() {
 			{"matmul", emitMatMul},
 			{"rows", emitRows},
 			{"update", emitUpdates},
+			{"function", emitFunctions},
+			{"softmax", emitSoftmax},
 		} {
 			c := build.NewContext()
 			c.ConstraintExpr("!noasm")

@@ -39,7 +39,7 @@ func (t *table) source() []byte {
 	fmt.Fprintf(&b, "// %sTable lists what there is in assembly.\nfunc %[1]sTable() *assembly {\n", t.name)
 	fmt.Fprintf(&b, "t := &assembly{name: %q, width: %d}\n", t.name, t.width)
 	for _, field := range []string{"binary", "fold",
-		"divide", "scale", "widen", "narrow", "tiles", "addRows", "addWideRows", "update"} {
+		"divide", "scale", "widen", "narrow", "tiles", "addRows", "addWideRows", "update", "function", "geluSlope", "greatest", "shiftedExp", "scaleBy"} {
 		fmt.Fprintf(&b, "%s\n\n", strings.Join(t.lines[field], "\n"))
 	}
 	fmt.Fprintf(&b, "t.copies = %s\n%s\nreturn t\n}\n", t.function("Copies", ""), strings.Join(t.lines["copy"], "\n"))

@@ -241,14 +241,7 @@ func TestDribble(t *testing.T) {
 				}
 			}
 			all.Wait()
-			for _, e := range eps {
-				all.Go(func() {
-					if err := e.Close(); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			all.Wait()
+			closeTogether(t, eps)
 		})
 		if !ok {
 			return
@@ -325,12 +318,5 @@ func TestOneSided(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for _, e := range eps {
-		all.Go(func() {
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
+	closeTogether(t, eps)
 }

@@ -1,0 +1,146 @@
+package schedule
+
+import "sort"
+
+// packed has the programs of a schedule in a third of the memory of its Steps, and nothing for rounds without steps. It
+// is a source.
+type packed struct {
+	programs []packedProgram
+	buffer   []Step // of the round that was asked for last
+}
+
+// packedProgram is the program of one rank.
+type packedProgram struct {
+	length int
+	rounds []packedRound // those that have steps
+	steps  []packedStep  // of all rounds: moves, then those after the moves
+
+	// The round that was asked for last, where a search begins. It is here so that asking again touches no more memory.
+	at      int
+	current packedRound // rounds[at]; behind the last one, number length
+	before  int32       // the number of rounds[at-1], or -1
+}
+
+type packedRound struct {
+	number       int32
+	first        int32 // of its steps
+	moves, after int32 // how many
+}
+
+// packedStep is a Step in 36 bytes rather than 96. Its spans are of one length where there are two.
+type packedStep struct {
+	peer     int32
+	count    int32
+	src, dst packedSpan
+	verb     Verb
+}
+
+type packedSpan struct {
+	slot, base, first int32 // slot -1 is the Input, -2 the Output, -3 no span
+}
+
+const (
+	packedInput  = -1 - int32(Input)
+	packedOutput = -1 - int32(Output)
+	packedNone   = -3
+)
+
+// pack packs a program. It has been checked: all numbers fit, and two spans of a step are of one length.
+func pack(p Program) packedProgram {
+	rounds, steps := 0, 0
+	for _, r := range p {
+		if n := len(r.Moves) + len(r.Then); n > 0 {
+			rounds++
+			steps += n
+		}
+	}
+	out := packedProgram{length: len(p), rounds: make([]packedRound, 0, rounds), steps: make([]packedStep, 0, steps)}
+	for t, r := range p {
+		if len(r.Moves)+len(r.Then) == 0 {
+			continue
+		}
+		out.rounds = append(out.rounds, packedRound{int32(t), int32(len(out.steps)), int32(len(r.Moves)),
+			int32(len(r.Then))})
+		for i := range r.Moves {
+			out.steps = append(out.steps, packStep(&r.Moves[i]))
+		}
+		for i := range r.Then {
+			out.steps = append(out.steps, packStep(&r.Then[i]))
+		}
+	}
+	out.set(0)
+	return out
+}
+
+func packStep(st *Step) packedStep {
+	return packedStep{peer: int32(st.Peer), count: int32(max(st.Src.Count, st.Dst.Count)), src: packSpan(&st.Src),
+		dst: packSpan(&st.Dst), verb: st.Verb}
+}
+
+func packSpan(sp *Span) packedSpan {
+	out := packedSpan{slot: int32(sp.Slot), base: int32(sp.Base), first: int32(sp.First)}
+	switch {
+	case sp.Count == 0:
+		out.slot = packedNone
+	case sp.Buf != Scratch:
+		out.slot = -1 - int32(sp.Buf)
+	}
+	return out
+}
+
+func (p packedStep) step() Step {
+	return Step{Verb: p.verb, Peer: int(p.peer), Src: p.src.span(p.count), Dst: p.dst.span(p.count)}
+}
+
+func (p packedSpan) span(count int32) Span {
+	switch p.slot {
+	case packedNone:
+		return Span{}
+	case packedInput, packedOutput:
+		return Span{Buf: Buffer(-1 - p.slot), First: int(p.first), Count: int(count)}
+	}
+	return Span{Buf: Scratch, Slot: int(p.slot), Base: int(p.base), First: int(p.first), Count: int(count)}
+}
+
+func (p *packed) length(rank int) int { return p.programs[rank].length }
+
+func (p *packed) next(rank, t int) int {
+	of := &p.programs[rank]
+	of.find(t)
+	return int(of.current.number)
+}
+
+func (p *packed) round(rank, t int) Round {
+	of := &p.programs[rank]
+	of.find(t)
+	r := of.current
+	p.buffer = p.buffer[:0]
+	for _, st := range of.steps[r.first : r.first+r.moves+r.after] {
+		p.buffer = append(p.buffer, st.step())
+	}
+	return Round{Moves: p.buffer[:r.moves:r.moves], Then: p.buffer[r.moves:]}
+}
+
+// find makes the first round with steps from round t on the current one.
+func (p *packedProgram) find(t int) {
+	switch {
+	case int(p.before) < t && t <= int(p.current.number):
+		return
+	case p.at < len(p.rounds) && int(p.current.number) < t:
+		p.set(p.at + 1)
+	}
+	if int(p.before) >= t || int(p.current.number) < t {
+		p.set(sort.Search(len(p.rounds), func(i int) bool { return int(p.rounds[i].number) >= t }))
+	}
+}
+
+// set makes a round the current one.
+func (p *packedProgram) set(at int) {
+	p.at, p.before, p.current = at, -1, packedRound{number: int32(p.length)}
+	if at > 0 {
+		p.before = p.rounds[at-1].number
+	}
+	if at < len(p.rounds) {
+		p.current = p.rounds[at]
+	}
+}
