@@ -67,6 +67,9 @@ func compare(b *testing.B, c schedule.Collective) {
 
 // measure is one benchmark.
 func measure(b *testing.B, w way, d *data) {
+	if err := w.skips(d.collective, d.n); err != nil {
+		b.Skip(err)
+	}
 	b.ReportAllocs()
 	b.SetBytes(int64(d.bytes))
 	if err := run(b, w, d); err != nil {

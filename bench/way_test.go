@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 
 	"gogcl.dev/gcl"
@@ -71,6 +72,24 @@ func ways(c schedule.Collective, forms []form, every bool) []way {
 		}
 	}
 	return out
+}
+
+// skips says why a method that is registered, in a file beside this one, does not do a collective, if it does not: auto
+// would take its place.
+func (w way) skips(c schedule.Collective, n int) error {
+	m := w.options.Method
+	if !m.Own() || n == 1 {
+		return nil
+	}
+	ring := make([]int, n)
+	for i := range ring {
+		ring[i] = i
+	}
+	_, err := methods.Build(methods.Spec{Method: m, Collective: c, Size: n, Ring: ring, Second: ring})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
 }
 
 // name is the name of a benchmark below that of its collective: keys and values as benchstat takes them.

@@ -231,6 +231,19 @@ func TestPiecemealAllocatesNothing(t *testing.T) {
 	}
 }
 
+// Nor do methods of the program's own, of which one does all collectives and the other one.
+func TestOwnMethodsAllocateNothing(t *testing.T) {
+	for name, g := range map[string]methods.Generator{"like_direct": like(methods.Direct), "star": star} {
+		for _, i := range []gcl.Implementation{gcl.Syncless, gcl.Syncful, gcl.Hybrid} {
+			t.Run(fmt.Sprintf("method=%s/implementation=%v", name, i), func(t *testing.T) {
+				steady(t, 4, gcl.Options{Method: own(t, name), Implementation: i}, 1000, func(c *gcl.Comm) *gcl.Comm {
+					return c
+				}, gcl.WithMethod(name, g), gcl.WithTopology(hosts(t, 2, 2)))
+			})
+		}
+	}
+}
+
 // steady measures collectives in the group that in makes of all replicas.
 func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *gcl.Comm, opts ...gcl.RunOption) {
 	const runs = 2

@@ -161,7 +161,7 @@ func (b *Batch) Run(ctx context.Context) error {
 		return c.refuse(&fingerprint, refused)
 	}
 	if err := c.way.Perform(ctx, &b.job, &fingerprint); err != nil {
-		return c.end(c.failure(ctx, &fingerprint, err))
+		return c.failed(ctx, &fingerprint, err)
 	}
 	return c.end(nil)
 }

@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"context"
+	"errors"
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/wire"
@@ -77,6 +78,15 @@ func (c *Comm) end(err error) error {
 	}
 	l.Flight.End(err != nil)
 	return err
+}
+
+// failed ends the call in progress with an error. A method of the program's own whose schedule is not right refuses the
+// call: nothing has been sent.
+func (c *Comm) failed(ctx context.Context, call *transport.Call, err error) error {
+	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {
+		return c.refuse(call, unproved.Err)
+	}
+	return c.end(c.failure(ctx, call, err))
 }
 
 // refuse ends the call in progress, of which nothing has been sent.

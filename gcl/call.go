@@ -44,7 +44,7 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	err := c.way.Perform(ctx, j, &fingerprint)
 	j.Forget()
 	if err != nil {
-		return c.end(c.failure(ctx, &fingerprint, err))
+		return c.failed(ctx, &fingerprint, err)
 	}
 	return c.end(nil)
 }

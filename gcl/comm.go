@@ -52,7 +52,7 @@ func newComm(endpoint transport.Endpoint, cfg *config) (*Comm, error) {
 		all.Hear(r.Reports)
 	}
 	c := &Comm{conn: newConnection(endpoint, cfg.topology, nil, all)}
-	c.conn.override = cfg.override
+	c.conn.override, c.conn.own = cfg.override, cfg.own
 	if cfg.machine {
 		c.conn.ipusPerReplica = cfg.topology.IPUsPerReplica()
 	}

@@ -29,6 +29,7 @@ type connection struct {
 
 	ipusPerReplica int               // 0: not known
 	override       map[string]string // options as text, by the environment
+	own            []ownMethod       // of WithMethod
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*membership
@@ -107,7 +108,7 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	}
 	out := *c
 	out.conn = newConnection(endpoint, c.conn.topology, c.conn, c.conn.flights)
-	out.conn.ipusPerReplica, out.conn.override = c.conn.ipusPerReplica, c.conn.override
+	out.conn.ipusPerReplica, out.conn.override, out.conn.own = c.conn.ipusPerReplica, c.conn.override, c.conn.own
 	return out.settle(c.group.layout)
 }
 

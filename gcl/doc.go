@@ -39,8 +39,8 @@
 // [ReduceScatterWithinReplica], [AllGatherWithinReplica] and [AllReduceWithinReplica] are the same over the IPUs of one
 // replica, each a worker with memory of its own (docs/within-replica.md).
 //
-// [Options] say how. [ParseOptions] makes them of GCL's keys and values, and the environment variable GCL_OPTIONS
-// overrides what the program says (docs/options.md).
+// [Options] say how. A method may be the program's own: see [WithMethod] (docs/methods.md). [ParseOptions] makes them
+// of GCL's keys and values, and the environment variable GCL_OPTIONS overrides what the program says (docs/options.md).
 //
 // # Replicas
 //
@@ -61,8 +61,8 @@
 //   - Buffers belong to the library during a call, and are the caller's again when it has returned, whatever it
 //     returned. Results that are returned are new memory, the caller's own.
 //   - Errors are [ErrMismatch], [ErrAborted], [ErrClosed] and [*PeerError], for errors.Is and errors.As. Any other is
-//     about the arguments (a length, an overlap, a root, an operator that does not take the type, a nil context):
-//     nothing was sent.
+//     about the arguments (a length, an overlap, a root, an operator that does not take the type, a nil context), or
+//     about a method of the program's own whose schedule does not prove: nothing was sent.
 //
 // # Who was where
 //

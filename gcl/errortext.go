@@ -8,7 +8,6 @@ import (
 
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
@@ -64,7 +63,7 @@ func (n names) describe(replica int, c transport.Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s (", wire.Name(c), wire.Quote(flight.Names(n).Of(replica, c)))
 	if c.Collective != wire.Barrier {
-		fmt.Fprintf(&b, "%s, %v, ", describeData(c), methods.Method(c.Method))
+		fmt.Fprintf(&b, "%s, %v, ", describeData(c), methodName(c.Method))
 	}
 	if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
@@ -104,6 +103,9 @@ func hiddenDifference(a, b transport.Call) string {
 		return ""
 	}
 	options := strings.Join(agreedFields(), ", ") + ", or the topology"
+	if bySchedule(a.Method, b.Method) {
+		options += ", or the schedules that their methods make of the same request"
+	}
 	if _, phase := wire.PhaseOf(a.Seq); phase > 0 {
 		options += ", or the groups whose phases these are"
 	} else if wire.ByLists(a.Group) {

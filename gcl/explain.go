@@ -28,6 +28,14 @@ type Explanation struct {
 	Why            string
 
 	Candidates []Candidate // the one chosen among them; none in a group of one
+	Skipped    []Skipped   // methods of the program's own that are no candidates
+}
+
+// Skipped is a method of the program's own that cannot carry out a collective, and why not: its Generator does not do
+// it, which is errors.ErrUnsupported, or makes a schedule that does not prove.
+type Skipped struct {
+	Method methods.Method
+	Reason error
 }
 
 // Candidate is a way to carry out a collective, and its price.
@@ -57,7 +65,8 @@ type Candidate struct {
 //
 // Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in
 // an all-gather, all-to-all, gather or scatter, not G equal parts; by the method native, a call with Add that the
-// transport's engine does not take.
+// transport's engine does not take; by a method of the program's own, a schedule that does not prove, of root 0.
+// Schedules of such methods are proved when they are first asked for.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c.check() != nil {
 		return Explanation{}, newError("explain: nil Comm")
@@ -75,6 +84,9 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	}
 	p := price.Pricer{Way: &c.way, Topology: c.conn.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
 		Elements: int(bytes / int64(dtype.Size()))}
+	for _, m := range c.conn.ownMethods() {
+		p.Own = append(p.Own, price.Own{Method: m.method, Prover: m.prover})
+	}
 	answer, err := p.Answer()
 	if err != nil {
 		return Explanation{}, errorf("explain: %w", err)
@@ -85,6 +97,9 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 			Implementation: Implementation(x.Implementation), Method: x.Method, Chosen: x.Chosen,
 			Rounds: x.Rounds, Barriers: x.Barriers, SentBytes: x.SentBytes, Estimate: x.Estimate,
 		})
+	}
+	for _, x := range answer.Skipped {
+		e.Skipped = append(e.Skipped, Skipped(x))
 	}
 	return e, nil
 }

@@ -10,7 +10,8 @@ import (
 	"gogcl.dev/methods"
 )
 
-// String prints the explanation: the call, the reason, and a table of the candidates in which the chosen one is marked.
+// String prints the explanation: the call, the reason, a table of the candidates in which the chosen one is marked, and
+// the methods of the program's own that are none, each with its reason.
 func (e Explanation) String() string {
 	var b strings.Builder
 	elements := int64(0)
@@ -55,6 +56,9 @@ func (e Explanation) String() string {
 			}
 		}
 		b.WriteByte('\n')
+	}
+	for _, s := range e.Skipped {
+		fmt.Fprintf(&b, "no candidate: %v: %v\n", s.Method, s.Reason)
 	}
 	return b.String()
 }

@@ -85,6 +85,7 @@ func (l *connection) ipusOf(k int) (*ipus, error) {
 	s := &ipus{replica: l.Endpoint.Rank(), all: make([]*ipu, k)}
 	for id, e := range endpoints {
 		w := &ipu{id: id, of: s, comm: Comm{conn: newConnection(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
+		w.comm.conn.own = l.own
 		w.start = w.work
 		s.all[id] = w
 	}
@@ -155,7 +156,11 @@ func (w *ipu) do(g *membership, k call) error {
 	j := &c.conn.alone
 	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, c.larger(&k))
 	defer j.Forget()
-	return c.way.Perform(w.of.ctx, j, &f)
+	err := c.way.Perform(w.of.ctx, j, &f)
+	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {
+		c.conn.Endpoint.Abort(err) // IPUs of another group, whose schedule is right, may wait for this one later
+	}
+	return err
 }
 
 // run calls body for each IPU, on a goroutine of its own but that IPU 0 has the caller's, and returns when all have

@@ -87,7 +87,7 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	err := c.way.Perform(ctx, j, &fingerprint)
 	j.Ins, j.Outs = nil, nil
 	if err != nil {
-		return c.end(c.failure(ctx, &fingerprint, err))
+		return c.failed(ctx, &fingerprint, err)
 	}
 	return c.end(nil)
 }

@@ -50,6 +50,9 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 	if err := c.checkNative(); err != nil {
 		return nil, err
 	}
+	if err := c.checkOwn(); err != nil {
+		return nil, err
+	}
 	c.resolve()
 	if c.options.Implementation == Hybrid {
 		if c.group.Split == nil {

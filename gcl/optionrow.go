@@ -101,12 +101,12 @@ var optionRows = []optionRow{
 	{
 		key: "method", field: "Method",
 		value: choice[methods.Method]{
-			at: func(o *Options) *methods.Method { return &o.Method },
-			names: func() []name[methods.Method] {
-				return named(methods.Values()...)
-			},
+			at:    func(o *Options) *methods.Method { return &o.Method },
+			names: func() []name[methods.Method] { return namedMethods(false) },
+			more:  func() []name[methods.Method] { return namedMethods(true) },
 		},
-		does: "How replicas communicate ([schedules.md](schedules.md)). `auto` chooses by collective, size of the " +
+		does: "How replicas communicate ([schedules.md](schedules.md)); a program's own methods have names too " +
+			"([methods.md](methods.md)). `auto` chooses by collective, size of the " +
 			"group and bytes. " +
 			"`native` hands the call to collectives of the transport's own, as MPI has them " +
 			"([mpi.md](mpi.md)); `auto` never takes it. `direct`, `recursive_doubling` and `native` are ours",

@@ -20,6 +20,8 @@ type Options struct {
 	// that are not equal, are errors before anything is sent. Of several tensors each is a call of the engine. A
 	// Barrier goes by messages. How floats are combined is up to the engine, also what Min and Max make of a NaN:
 	// docs/mpi.md.
+	//
+	// A method may be the program's own: see methods.Register and WithMethod.
 	Method methods.Method
 
 	// Implementation is how the steps of a method are carried out.

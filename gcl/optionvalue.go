@@ -54,6 +54,15 @@ func named[T fmt.Stringer](values ...T) []name[T] {
 type choice[T comparable] struct {
 	at    func(*Options) *T
 	names func() []name[T]
+	more  func() []name[T] // that no text lists; nil: there are none
+}
+
+// all are the names, listed or not.
+func (c choice[T]) all() []name[T] {
+	if c.more == nil {
+		return c.names()
+	}
+	return append(c.names(), c.more()...)
 }
 
 func (c choice[T]) words() []string {
@@ -65,7 +74,7 @@ func (c choice[T]) words() []string {
 }
 
 func (c choice[T]) set(o *Options, text string) bool {
-	for _, n := range c.names() {
+	for _, n := range c.all() {
 		if n.name == text {
 			*c.at(o) = n.value
 			return true
@@ -77,7 +86,7 @@ func (c choice[T]) set(o *Options, text string) bool {
 func (c choice[T]) text(o *Options) (text string, usual bool) {
 	var zero T
 	value := *c.at(o)
-	for _, n := range c.names() {
+	for _, n := range c.all() {
 		if n.value == value {
 			return n.name, value == zero
 		}

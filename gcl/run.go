@@ -30,6 +30,8 @@ func (o CommOption) apply(c *config) bool {
 type config struct {
 	options   Options
 	override  map[string]string // options as text, by the environment
+	own       []ownMethod
+	ownErr    error // of the first WithMethod that is wrong
 	topology  topology.Topology
 	machine   bool // topology was given
 	endpoints []transport.Endpoint
@@ -67,6 +69,9 @@ func newConfig[O RunOption](n int, opts []O) (*config, error) {
 		if RunOption(o) == nil || !o.apply(c) {
 			return nil, errorf("option %d is nil", i)
 		}
+	}
+	if c.ownErr != nil {
+		return nil, c.ownErr
 	}
 	if err := c.options.check(); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ func (c *Comm) resolveWay() {
 	c.way = carry.Way{
 		Carrier: &c.conn.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,
 		Cache: o.lastLevelCache(), Segment: c.segmentBytes(),
-		Link: c.group.link, LatencyBytes: latencyBytes(c.group.link),
+		Link: c.group.link, LatencyBytes: latencyBytes(c.group.link), Own: c.conn.prover(o.Method),
 	}
 	s := route.Setting{
 		Asked: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,
@@ -27,6 +27,7 @@ func (c *Comm) resolveWay() {
 	}
 	s.Syncful, s.SyncfulWhy = s.Together()
 	c.way.Setting = s
+	c.way.Settle()
 }
 
 // segmentBytes is how long a segment of a message may be: what the IO tiles stage together. On peer memory,

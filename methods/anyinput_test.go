@@ -10,7 +10,15 @@ import (
 
 // TestAnyInput: no call panics.
 func TestAnyInput(t *testing.T) {
-	t.Parallel()
+	methods.KeepTable(t) // so it does not run in parallel
+	star, err := methods.NewProver("star", methods.StarForTests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := methods.StarForTests(methods.Request{Spec: methods.Spec{Size: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	spec := methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 3}
 	anyinput.Check(t, anyinput.API{
 		Functions: map[string]any{
@@ -20,9 +28,12 @@ func TestAnyInput(t *testing.T) {
 			"MemoryLinks": methods.MemoryLinks, "EngineLinks": methods.EngineLinks,
 			"SocketLinks": methods.SocketLinks, "NetworkLinks": methods.NetworkLinks,
 			"Swing": methods.Swing, "SwingTraffic": methods.SwingTraffic,
+			"Register": methods.Register, "Named": methods.Named, "NewProver": methods.NewProver, "Fixed": methods.Fixed,
 		},
-		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}},
+		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}, methods.Request{}, methods.Prover{},
+			methods.Proved{}, methods.GeneratorFunc(nil)},
 		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), methods.SocketLinks(),
-			schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}},
+			schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}, "star", star, built, methods.StarForTests,
+			methods.Request{Spec: spec}},
 	})
 }

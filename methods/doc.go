@@ -1,9 +1,9 @@
 // Package methods says how replicas talk: it turns a collective, a method, a group size and ring orders into a
-// schedule.
+// schedule. [Register] adds a method of a program's own, which is a [Generator] of schedules; a [Prover] proves them.
 //
-// Everything here is a pure function of its arguments. The package never sees a byte, a dtype or a transport, and takes
-// ring orders as given (package topology knows them). [Spec.Program] is what one rank does; [Build] collects the
-// programs of all ranks, for the checker and the drawings.
+// Everything here, but for the names of methods that programs add, is a pure function of its arguments. The package
+// never sees a byte, a dtype or a transport, and takes ring orders as given (package topology knows them).
+// [Spec.Program] is what one rank does; [Build] collects the programs of all ranks, for the checker and the drawings.
 //
 //	method                   chunks of an all-reduce over k ranks   rounds           sent by a rank, in n/k
 //	broadcast                1                                      1                k(k-1)

@@ -1,8 +1,7 @@
 package methods
 
-import "gogcl.dev/internal/enum"
-
-// Method names a way to carry out a collective. The text forms are GCL's option values.
+// Method names a way to carry out a collective. The text forms are GCL's option values, and the names that programs
+// give to methods of their own: see Register. The number of such a method is good in one process only, its text in all.
 type Method uint8
 
 // The methods. Direct, RecursiveDoubling and Native are this library's own, the others are GCL's.
@@ -20,31 +19,21 @@ const (
 	numMethods
 )
 
-// names are those of the table.
-var names = enum.New[Method]("method", tableNames()...)
-
-func tableNames() []string {
-	var out []string
-	for m := range table {
-		out = append(out, table[m].name)
-	}
-	return out
-}
-
-// All lists the methods that make schedules: every one but Auto and Native.
+// All lists the methods that make schedules: every one but Auto and Native, and the registered ones behind them.
 func All() []Method {
 	var out []Method
-	for m := range numMethods {
-		if table[m].ways != nil {
-			out = append(out, m)
+	for m, r := range current.Load().rows {
+		if r.ways != nil {
+			out = append(out, Method(m))
 		}
 	}
 	return out
 }
 
-// Values lists all methods by their numbers, Auto and Native among them.
+// Values lists all methods by their numbers, Auto and Native among them, and last those that Named or Register knows of
+// in this process.
 func Values() []Method {
-	out := make([]Method, numMethods)
+	out := make([]Method, len(current.Load().rows))
 	for m := range out {
 		out[m] = Method(m)
 	}
@@ -54,20 +43,23 @@ func Values() []Method {
 // Rings is how many ring orders the method follows: 0, 1 (Spec.Ring) or 2 (Spec.Second too). A reduction in rank order
 // follows none.
 func (m Method) Rings() int {
-	if m < numMethods {
-		return table[m].rings
+	if r := m.row(); r != nil {
+		return r.rings
 	}
 	return 0
 }
 
+// Own reports whether the method is a program's own, and not one of the constants.
+func (m Method) Own() bool { return m >= numMethods }
+
 // String returns the text form, as in "clockwise_ring".
-func (m Method) String() string { return names.String(m) }
+func (m Method) String() string { return current.Load().names.String(m) }
 
 // Parse is the inverse of String. The error lists what is valid.
-func Parse(s string) (Method, error) { return names.Parse(s) }
+func Parse(s string) (Method, error) { return current.Load().names.Parse(s) }
 
 // MarshalText returns the text form, or an error if m is no method.
-func (m Method) MarshalText() ([]byte, error) { return names.MarshalText(m) }
+func (m Method) MarshalText() ([]byte, error) { return current.Load().names.MarshalText(m) }
 
 // UnmarshalText parses the text form. After an error m is what it was.
-func (m *Method) UnmarshalText(text []byte) error { return names.UnmarshalText(m, text) }
+func (m *Method) UnmarshalText(text []byte) error { return current.Load().names.UnmarshalText(m, text) }

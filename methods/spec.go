@@ -32,10 +32,18 @@ type Spec struct {
 
 // Build returns the schedule of all ranks, which is the caller's. Errors: the methods Auto and Native, which make no
 // schedules (errors.ErrUnsupported), or one that is none; an unknown collective, a size below 1 or above
-// 65536, a number of pieces below 0 or above 65536, a root or a ring that does not fit the size.
+// 65536, a number of pieces below 0 or above 65536, a root or a ring that does not fit the size. Of a registered method
+// the errors are those of Prover.Prove, the members being 0 to Size-1.
 func Build(s Spec) (*schedule.Schedule, error) {
 	if err := s.check(); err != nil {
 		return nil, err
+	}
+	if w, _ := s.way(); w.proved != nil {
+		made, err := w.proved(s)
+		if err != nil {
+			return nil, err
+		}
+		return copyOf(made.Schedule), nil
 	}
 	out := s.header()
 	out.Programs = make([]schedule.Program, s.Size)
@@ -69,7 +77,7 @@ func (s Spec) Chunks() int {
 // latencyBytes in the latency of one round. Where the schedule is no pipeline it is 0.
 func (s Spec) Pipelined(bytes, latencyBytes int64) Spec {
 	s.Pieces = 0
-	if w, _ := s.way(); w.reach != nil {
+	if w := s.lookUp(s.Method.row()); w != nil && w.reach != nil {
 		s.Pieces = pipelinePieces(w.reach(s.Size), bytes, latencyBytes)
 	}
 	return s
@@ -82,12 +90,40 @@ const (
 )
 
 func (s Spec) check() error {
+	r := s.Method.row()
 	switch {
-	case s.Method >= numMethods:
+	case r == nil:
 		return fmt.Errorf("methods: %v makes no schedule", s.Method)
-	case table[s.Method].ways == nil:
-		return fmt.Errorf("methods: %v makes no schedule, since %s: %w", s.Method, table[s.Method].unscheduled,
+	case r.ways == nil:
+		return fmt.Errorf("methods: %v makes no schedule, since %s: %w", s.Method, r.unscheduled,
 			errors.ErrUnsupported)
+	}
+	if err := s.checkNumbers(); err != nil {
+		return err
+	}
+	w, err := s.way()
+	if err != nil {
+		return err
+	}
+	if r.rings > 0 {
+		if err := checkRing("ring", s.Ring, s.Size); err != nil {
+			return err
+		}
+	}
+	if r.rings > 1 {
+		if err := checkRing("second ring", s.Second, s.Size); err != nil {
+			return err
+		}
+	}
+	if w.proved != nil {
+		_, err = w.proved(s)
+	}
+	return err
+}
+
+// checkNumbers looks at what has nothing to do with the method.
+func (s Spec) checkNumbers() error {
+	switch {
 	case !s.Collective.Valid():
 		return fmt.Errorf("methods: unknown collective %d", s.Collective)
 	case s.Size < 1:
@@ -100,18 +136,6 @@ func (s Spec) check() error {
 		return fmt.Errorf("methods: %d pieces, want 1 or more, or 0 for 1", s.Pieces)
 	case s.Pieces > specPieces:
 		return fmt.Errorf("methods: %d pieces, want at most %d", s.Pieces, specPieces)
-	}
-	if _, err := s.way(); err != nil {
-		return err
-	}
-	rings := table[s.Method].rings
-	if rings > 0 {
-		if err := checkRing("ring", s.Ring, s.Size); err != nil {
-			return err
-		}
-	}
-	if rings > 1 {
-		return checkRing("second ring", s.Second, s.Size)
 	}
 	return nil
 }
@@ -133,24 +157,33 @@ func checkRing(what string, ring []int, size int) error {
 func (s Spec) pieces() int { return max(s.Pieces, 1) }
 
 // way is how the schedule is made, or an error that is errors.ErrUnsupported.
-func (s Spec) way() (way, error) {
-	if s.Method >= numMethods {
-		return way{}, fmt.Errorf("methods: %v makes no schedule", s.Method)
+func (s *Spec) way() (*way, error) {
+	if w := s.lookUp(s.Method.row()); w != nil {
+		return w, nil
 	}
-	r := &table[s.Method]
+	if s.Method.row() == nil {
+		return nil, fmt.Errorf("methods: %v makes no schedule", s.Method)
+	}
+	return nil, fmt.Errorf("methods: %v has no way to carry out %v: %w", s.Method, s.Collective, errors.ErrUnsupported)
+}
+
+// lookUp finds how the schedule is made in a row, which may be nil, or returns nil. Calls by messages come here.
+func (s *Spec) lookUp(r *row) *way {
+	if r == nil {
+		return nil
+	}
 	of := r.ways
 	if r.inOrder != nil && s.inOrder() {
 		of = r.inOrder
 	}
 	if int(s.Collective) >= len(of) || of[s.Collective].program == nil {
-		return way{}, fmt.Errorf("methods: %v has no way to carry out %v: %w",
-			s.Method, s.Collective, errors.ErrUnsupported)
+		return nil
 	}
-	return of[s.Collective], nil
+	return &of[s.Collective]
 }
 
 // inOrder reports whether each element must be the left fold of the inputs in the order of the ranks.
-func (s Spec) inOrder() bool {
+func (s *Spec) inOrder() bool {
 	c := s.Collective.Contract()
 	return s.RankOrder && c.Combines && !c.Again
 }

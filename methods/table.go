@@ -2,7 +2,10 @@ package methods
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 
+	"gogcl.dev/internal/enum"
 	"gogcl.dev/methods/schedule"
 )
 
@@ -18,6 +21,8 @@ type row struct {
 
 	// unscheduled says why the method makes no schedules.
 	unscheduled string
+
+	own *Prover // of a method that a program has registered
 }
 
 // ways has how a method carries out each collective that it can, by number. It is no map: a call asks it.
@@ -29,6 +34,9 @@ type way struct {
 	program func(s Spec, rank int) schedule.Program // of two ranks or more
 	reach   func(size int) int                      // hops of the chain that Pieces is for; nil: there is no chain
 	folds   bool                                    // ranks above a power of two take a round before and one after
+
+	// proved is the schedule of a registered method. nil: the schedules of the method are proved by the tests.
+	proved func(s Spec) (*Proved, error)
 }
 
 // others are the collectives whose ways stand together, for all kinds of methods.
@@ -49,8 +57,8 @@ func (w ways) and(kind func(c collectiveWays) way) ways {
 // chained are the ways of methods that reduce in the order of the ranks along a chain.
 var chained = chainWays.and(func(c collectiveWays) way { return c.chain })
 
-// table has a row for each method.
-var table = [numMethods]row{
+// builtin has a row for each of the library's own methods.
+var builtin = [numMethods]row{
 	Auto:                  {name: "auto", unscheduled: "it chooses another method"},
 	SendToAll:             {name: "broadcast", ways: sendToAllWays.and(func(c collectiveWays) way { return c.toAll })},
 	ClockwiseRing:         ringRow("clockwise_ring", clockwiseRing),
@@ -64,6 +72,38 @@ var table = [numMethods]row{
 		ways: doublingWays.and(func(c collectiveWays) way { return c.doubling }),
 	},
 	Native: {name: "native", unscheduled: "a collective of the transport's own engine has none"},
+}
+
+// methodTable has a row for each method, by its number: the library's own, and then those of programs, in the order in
+// which they were named. It is not changed: a new name, or a registration, makes a new one.
+type methodTable struct {
+	rows  []row
+	names *enum.Names[Method]
+}
+
+// current is the table. Calls read it without a lock.
+var current atomic.Pointer[methodTable]
+
+// naming is held by whoever makes a new table out of the current one.
+var naming sync.Mutex
+
+func init() { setTable(builtin[:]) }
+
+// setTable makes rows the current table.
+func setTable(rows []row) {
+	names := make([]string, len(rows))
+	for m := range rows {
+		names[m] = rows[m].name
+	}
+	current.Store(&methodTable{rows, enum.New[Method]("method", names...)})
+}
+
+// row is that of a method, or nil.
+func (m Method) row() *row {
+	if rows := current.Load().rows; int(m) < len(rows) {
+		return &rows[m]
+	}
+	return nil
 }
 
 // Into how many chunks the data is cut.

@@ -161,6 +161,13 @@ func measureAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 				if err != nil {
 					return err
 				}
+				if err := s.skips(measured, coll); err != nil {
+					done += len(s.sizes) * len(s.places)
+					if clerk.Rank() == 0 {
+						fmt.Fprintf(b.status, "gclperf: not measured, since auto would take its place: %v\n", err)
+					}
+					continue
+				}
 				last := 0
 				for _, size := range s.sizes {
 					count := coll.count(size, s.dtype.Size(), s.n)

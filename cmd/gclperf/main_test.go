@@ -16,12 +16,17 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // asGclperf is set in the environment of a process that is gclperf. Its value says what one replica does to the result
-// of its second check: "wrong 1" changes a byte at replica 1, "die 1" ends the process of replica 1.
+// of its second check: "wrong 1" changes a byte at replica 1, "die 1" ends the process of replica 1. "star" registers a
+// method.
 const asGclperf = "GOGCL_GCLPERF"
 
 // TestMain is gclperf where it is started as that.
 func TestMain(m *testing.M) {
 	if what, ok := os.LookupEnv(asGclperf); ok {
+		if what == "star" {
+			registerStar()
+			command.Main("gclperf", run)
+		}
 		command.Main("gclperf", func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return runTampered(ctx, args, stdout, stderr, tamperBy(what))
 		})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -130,8 +131,12 @@ func (s *settings) countMethods(ctx context.Context, coll collective, bytes floa
 			tried = nil
 		case o.Method == methods.Native: // of which nobody knows what the engine keeps
 			tried = nil
-		case o.Method == methods.Auto: // broadcast is for few bytes
-			tried = slices.DeleteFunc(methods.All(), func(m methods.Method) bool { return m == methods.SendToAll })
+		case o.Method == methods.Auto:
+			tried = autoTakes()
+		case o.Method.Own(): // which need not do the collective
+			if _, err := s.slots(coll, o.Method, o, bytes); errors.Is(err, errors.ErrUnsupported) {
+				tried = autoTakes()
+			}
 		}
 		most = max(most, staged)
 		for _, m := range tried {
@@ -143,6 +148,11 @@ func (s *settings) countMethods(ctx context.Context, coll collective, bytes floa
 		}
 	}
 	return growth * most, nil
+}
+
+// autoTakes are the methods that Auto may take for many bytes: broadcast is for few.
+func autoTakes() []methods.Method {
+	return slices.DeleteFunc(methods.All(), func(m methods.Method) bool { return m == methods.SendToAll || m.Own() })
 }
 
 // allOptions are those of all measurements, after what the environment overrides.

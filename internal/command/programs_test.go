@@ -62,6 +62,7 @@ var programs = []program{
 	{path: "examples/graphs", unknown: "more"},
 	{path: "examples/larger", unknown: "more", short: "-mib 2 -width 512 -dir DIR", long: "-mib 192 -dir DIR",
 		prints: "created "},
+	{path: "examples/method", unknown: "more"},
 	{path: "examples/quickstart", unknown: "more"},
 	{path: "examples/quickstart", unknown: "more", job: waits, long: " "},
 	{path: "examples/remote", unknown: "more"},

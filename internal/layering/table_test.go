@@ -67,6 +67,12 @@ func table() []row {
 
 		{pkg: "tensor", imports: []string{"internal/kernel", "internal/enum"}},
 		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks", "internal/enum"}, pure: true},
+		{pkg: "methods/internal/spoil", imports: []string{"methods/schedule"}, pure: true},
+		{ // a library for tests, which runs what it proves
+			pkg: "methods/methodtest",
+			imports: []string{"methods", "methods/schedule", "methods/internal/spoil", "gcl", "internal/oracle",
+				"transport/inproc"},
+		},
 		{pkg: "methods/cost", imports: []string{"topology", "methods/schedule"}, pure: true},
 		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
 		{pkg: "transport/inproc", imports: []string{"transport", "transport/internal/calls"}, modules: []string{xsys}},

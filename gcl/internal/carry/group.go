@@ -23,6 +23,7 @@ type Group struct {
 	// Used by whoever has the connection's turn.
 	plans   map[planKey]*plan
 	stepped map[planKey]*stepped
+	skipped map[planKey]bool // what a program's own method does not do
 }
 
 // NewGroup makes a group. partition is the hash of the lists that it was given by, or 0.
@@ -32,6 +33,7 @@ func NewGroup(members []int, rank int, rings topology.Rings, partition uint64) *
 		Digest:  wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
 		plans:   map[planKey]*plan{},
 		stepped: map[planKey]*stepped{},
+		skipped: map[planKey]bool{},
 	}
 	if partition != 0 {
 		g.Digest = wire.Mix(g.Digest, partition)

@@ -6,6 +6,7 @@ import (
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -39,7 +40,11 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 			return err
 		}
 	default:
-		if err := w.byRounds(ctx, j, &r, fingerprint); err != transport.ErrNotShared {
+		switch err := w.byRounds(ctx, j, &r, fingerprint); err {
+		case transport.ErrNotShared:
+		case errSkipped:
+			return w.instead.Perform(ctx, j, fingerprint)
+		default:
 			return err
 		}
 	}
@@ -56,6 +61,9 @@ func (w *Way) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint 
 	e, err := w.executor(j, r)
 	if err != nil {
 		return err
+	}
+	if r.Method.Own() {
+		f.Method, f.Digest = wire.OwnMethod, wire.Mix(f.Digest, e.summary())
 	}
 	w.chosen(r, e.length())
 	return w.passing(&j.Ask, &f, w.packed.scheduled(ctx, w, j, e, f))
@@ -88,6 +96,9 @@ type executor interface {
 
 	// length is the number of rounds.
 	length() int
+
+	// summary stands for the schedule of a program's own method in the fingerprint of a call.
+	summary() uint64
 }
 
 // executor finds the executor of a job by a schedule, or makes it.
@@ -104,8 +115,11 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 	if overMemory {
 		s := g.stepped[key]
 		if s == nil {
-			var err error
-			if s, err = newStepped(w.Carrier, w.planSet(key, spec), g.Rank); err != nil {
+			from, err := w.programs(key, spec)
+			if err != nil {
+				return nil, err
+			}
+			if s, err = newStepped(w.Carrier, w.planSet(key, from), g.Rank); err != nil {
 				return nil, err
 			}
 			g.stepped[key] = s
@@ -114,8 +128,11 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 	}
 	p := g.plans[key]
 	if p == nil {
-		var err error
-		if p, err = newPlan(spec, g.Rank, g.Members); err != nil {
+		from, err := w.programs(key, spec)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = newPlan(from, g.Rank, g.Members); err != nil {
 			return nil, err
 		}
 		p.carrier, p.barriers = w.Carrier, key.barriers
@@ -127,12 +144,16 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 // Spec is the schedule by which a method carries out a call on bytes in the larger buffer.
 func (w *Way) Spec(a *Ask, m methods.Method, bytes int, inPlace bool) methods.Spec {
 	contract, rings := a.Collective.Contract(), w.Group.Rings
-	return methods.Spec{
+	s := methods.Spec{
 		Method: m, Collective: a.Collective, Size: w.Size(), Root: a.Root,
 		Ring: rings.First, Second: rings.Second,
-		InPlace:   inPlace && contract.Output == schedule.Blocks,
+		InPlace:   inPlace && contract.Output == schedule.Blocks && !m.Own(), // members must have one schedule
 		RankOrder: w.Reproducible && contract.Combines,
-	}.Pipelined(int64(bytes), w.LatencyBytes)
+	}
+	if m.Own() {
+		return s
+	}
+	return s.Pipelined(int64(bytes), w.LatencyBytes)
 }
 
 // stage returns two pieces of the carrier's staging memory.

@@ -18,6 +18,7 @@ type Hybrid struct {
 	*Split
 	carrier        *Carrier
 	Inside, Across *Way
+	proved         map[asked]bool // by a program's own method
 }
 
 // NewHybrid makes the ways of the phases, where there are link domains to go by. Their tuning is that of the whole
@@ -30,17 +31,21 @@ func (w *Way) NewHybrid() *Hybrid {
 		s.Implementation, s.Reproducible, s.Ranks, s.Domains, s.Each = i, false, phase.Size(), 0, 0
 		s.Memory, s.Small = w.Reach(g.Members, w.Segment)
 		s.Syncful, s.SyncfulWhy = s.Together()
+		phase.Settle()
 		return &phase
 	}
 	split := w.Group.Split
 	return &Hybrid{
-		Split: split, carrier: w.Carrier,
+		Split: split, carrier: w.Carrier, proved: map[asked]bool{},
 		Inside: phases(split.inside, route.Syncful), Across: phases(split.across, route.Syncless),
 	}
 }
 
 // perform carries out a checked call.
 func (h *Hybrid) perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
+	if err := h.prove(j); err != nil {
+		return err
+	}
 	p := &h.carrier.phases
 	p.Hybrid, p.fingerprint, p.done, p.question = h, *fingerprint, 0, j.Question
 	p.whole = whole{Ask: j.Ask, dtype: j.DTypes[0], dst: j.Outs[0], src: j.Ins[0],
@@ -107,7 +112,7 @@ func (p *phases) pass(ctx context.Context, w *Way) error {
 
 // tell gives the transport a fingerprint and sends nothing.
 func (p *phases) tell(ctx context.Context, w *Way, f transport.Call) error {
-	f.Method = uint8(w.Setting.Route(&p.question).Method)
+	f.Method = methodNumber(w.Setting.Route(&p.question).Method)
 	return p.carrier.Endpoint.Exchange(ctx, f, nil)
 }
 

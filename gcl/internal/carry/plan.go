@@ -1,12 +1,12 @@
 package carry
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
@@ -21,7 +21,8 @@ type plan struct {
 	collective schedule.Collective
 	size, rank int
 	chunks     int
-	needsApart bool // input and output
+	needsApart bool   // input and output
+	digest     uint64 // of the schedule of a program's own method, for the fingerprint
 	rounds     []planRound
 	slots      [][]schedule.Span // the spans that are put into each scratch slot
 	places     []*placement      // by run
@@ -59,13 +60,17 @@ type planMove struct {
 const slotAlign = 64
 
 // newPlan makes the plan of a rank.
-func newPlan(spec methods.Spec, rank int, members []int) (*plan, error) {
-	program, err := spec.Program(rank)
+func newPlan(from programs, rank int, members []int) (*plan, error) {
+	spec := &from.spec
+	program, err := from.program(rank)
 	if err != nil {
 		return nil, err
 	}
 	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(),
 		needsApart: !spec.InPlace}
+	if s := from.proved; s != nil {
+		p.chunks, p.needsApart, p.digest = s.Chunks, s.Apart, binary.LittleEndian.Uint64(s.Digest[:])
+	}
 	steps := 0
 	for _, r := range program {
 		steps += len(r.Moves)
@@ -226,6 +231,9 @@ func (p *plan) cut() int { return p.chunks }
 
 // apart implements executor.
 func (p *plan) apart() bool { return p.needsApart }
+
+// summary implements executor.
+func (p *plan) summary() uint64 { return p.digest }
 
 // length implements executor.
 func (p *plan) length() int { return len(p.rounds) }

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"sync"
 
-	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
 
 // planSet is the plans of all ranks of a group for one key. The replicas of a process share it, so that each plan is
 // made once, by its own replica or by the first that needs it.
 type planSet struct {
-	spec    methods.Spec
+	programs
 	members []int
 	rankOf  map[int]int // by replica
 	ranks   []rankPlan
@@ -30,25 +29,29 @@ type rankPlan struct {
 type planSetKey struct {
 	group, rings uint64
 	planKey      planKey
+	schedule     [32]byte // the digest, of a program's own method: replicas may differ in what a name stands for
 }
 
 // planSet finds the plans of all ranks.
-func (w *Way) planSet(key planKey, spec methods.Spec) *planSet {
+func (w *Way) planSet(key planKey, from programs) *planSet {
 	e, ok := w.Endpoint.(transport.Shared)
 	if !ok {
-		return newPlanSet(spec, w.Group.Members)
+		return newPlanSet(from, w.Group.Members)
 	}
-	at := planSetKey{w.Group.ID, w.Group.Digest, key}
+	at := planSetKey{group: w.Group.ID, rings: w.Group.Digest, planKey: key}
+	if from.proved != nil {
+		at.schedule = from.proved.Digest
+	}
 	s, ok := e.Shared().Load(at)
 	if !ok {
-		s, _ = e.Shared().LoadOrStore(at, newPlanSet(spec, w.Group.Members))
+		s, _ = e.Shared().LoadOrStore(at, newPlanSet(from, w.Group.Members))
 	}
 	return s.(*planSet)
 }
 
 // newPlanSet makes a set without plans.
-func newPlanSet(spec methods.Spec, members []int) *planSet {
-	s := &planSet{spec: spec, members: members, rankOf: make(map[int]int, len(members)),
+func newPlanSet(from programs, members []int) *planSet {
+	s := &planSet{programs: from, members: members, rankOf: make(map[int]int, len(members)),
 		ranks: make([]rankPlan, len(members))}
 	for rank, m := range members {
 		s.rankOf[m] = rank
@@ -60,7 +63,7 @@ func newPlanSet(spec methods.Spec, members []int) *planSet {
 func (s *planSet) rank(rank int) (*rankPlan, error) {
 	r := &s.ranks[rank]
 	r.once.Do(func() {
-		if r.plan, r.err = newPlan(s.spec, rank, s.members); r.err == nil {
+		if r.plan, r.err = newPlan(s.programs, rank, s.members); r.err == nil {
 			r.sends = sortedSends(r.plan.rounds)
 		}
 	})

@@ -97,6 +97,9 @@ func (s *stepped) cut() int { return s.plan.cut() }
 // apart implements executor.
 func (s *stepped) apart() bool { return s.plan.apart() }
 
+// summary implements executor.
+func (s *stepped) summary() uint64 { return s.plan.summary() }
+
 // length implements executor.
 func (s *stepped) length() int { return s.plan.length() }
 

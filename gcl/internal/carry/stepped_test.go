@@ -14,8 +14,8 @@ func ringSet(k int) *planSet {
 	for i := range ring {
 		ring[i] = i
 	}
-	return newPlanSet(methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring},
-		ring)
+	spec := methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring}
+	return newPlanSet(programs{spec: spec}, ring)
 }
 
 // TestSteppedNeedsItsSendersOnly: to carry out a schedule on peer memory, a rank makes its own plan and those of the

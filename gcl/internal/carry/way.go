@@ -22,6 +22,9 @@ type Way struct {
 	Link transport.Link
 
 	Hybrid *Hybrid // how collectives go in phases, or nil if they do not
+
+	Own     *methods.Prover // of Setting.Asked, where that is a program's own method; else nil
+	instead *Way            // of calls that the own method does not do
 }
 
 // Size is the number of ranks.

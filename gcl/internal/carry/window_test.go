@@ -15,7 +15,8 @@ func TestWindowLeavesTagsForAll(t *testing.T) {
 	ring := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for _, m := range methods.All() {
 		for _, c := range schedule.Collectives() {
-			p, err := newPlan(methods.Spec{Method: m, Collective: c, Size: n, Ring: ring, Second: ring}, 1, ring)
+			p, err := newPlan(programs{spec: methods.Spec{Method: m, Collective: c, Size: n, Ring: ring, Second: ring}},
+				1, ring)
 			if err != nil {
 				t.Fatal(err)
 			}

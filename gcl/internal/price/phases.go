@@ -1,6 +1,7 @@
 package price
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -25,9 +26,10 @@ func (p Pricer) phases(h *carry.Hybrid) []pricedPhase {
 		if part.Across {
 			w = h.Across
 		}
-		out = append(out, pricedPhase{Pricer{w, p.Topology,
-			carry.Ask{Collective: part.Collective, Reduction: p.Reduction}, p.DType, part.Elements}, part.Across,
-			part.Times})
+		phase := p
+		phase.Way, phase.Elements = w, part.Elements
+		phase.Ask = carry.Ask{Collective: part.Collective, Reduction: p.Reduction}
+		out = append(out, pricedPhase{phase, part.Across, part.Times})
 	}
 	return out
 }
@@ -36,9 +38,13 @@ func (p Pricer) phases(h *carry.Hybrid) []pricedPhase {
 func (p Pricer) inPhases(h *carry.Hybrid) (Candidate, error) {
 	out := Candidate{Implementation: route.Hybrid}
 	for i, phase := range p.phases(h) {
-		method := phase.route().Method
+		takes, r, _, err := phase.takes()
+		if err != nil {
+			return Candidate{}, err
+		}
+		phase.Pricer = takes
+		method := r.Method
 		var c Candidate
-		var err error
 		switch {
 		case phase.across:
 			c, err = phase.messages(method)
@@ -73,16 +79,24 @@ func saturatedSum(a, b int64) int64 {
 	return a + b
 }
 
-// whyHybrid is the reason for a call in phases, as in "direct across 2 link domains, since ...; direct inside, ...".
-func (p Pricer) whyHybrid() string {
+// whyHybrid is the method across link domains of a call in phases, and the reason, as in "direct across 2 link domains,
+// since ...; direct inside, ...".
+func (p Pricer) whyHybrid() (methods.Method, string, error) {
 	all := p.phases(p.Hybrid)
-	across, inside := all[0], all[1]
-	r := across.route()
+	across, r, skipped, err := all[0].takes()
+	if err != nil {
+		return 0, "", err
+	}
+	_, inside, skippedInside, err := all[1].takes()
+	if err != nil {
+		return 0, "", err
+	}
 	reason := "as the options ask"
 	if r.Because == route.AsTuned {
 		reason = "since " + across.Setting.Tuning.Why(across.Collective, across.Size(),
 			int64(across.Elements)*int64(p.DType.Size()), across.Setting.Strided, across.Setting.Reproducible)
 	}
-	return fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
-		r.Method, p.Hybrid.Domains, reason, inside.route().Method, Ranks(p.Hybrid.Each))
+	why := fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
+		r.Method, p.Hybrid.Domains, reason, inside.Method, Ranks(p.Hybrid.Each))
+	return r.Method, why + because(p.Setting.Asked, cmp.Or(skipped, skippedInside)), nil
 }

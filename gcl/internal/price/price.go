@@ -1,6 +1,7 @@
 package price
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -21,6 +22,19 @@ type Answer struct {
 	Implementation route.Implementation
 	Why            string
 	Candidates     []Candidate
+	Skipped        []Skipped
+}
+
+// Skipped is a method of the program's own that is no candidate.
+type Skipped struct {
+	Method methods.Method
+	Reason error // of its Prover
+}
+
+// Own is a method of the program's own.
+type Own struct {
+	Method methods.Method
+	*methods.Prover
 }
 
 // Candidate is a way to carry out a call, and its price.
@@ -41,19 +55,65 @@ type Pricer struct {
 	Topology topology.Topology
 	carry.Ask
 	DType    tensor.DType
-	Elements int // in the larger buffer
+	Elements int   // in the larger buffer
+	Own      []Own // that the Comm has
 }
 
 // Answer says how the call goes, and what that and the alternatives cost.
 func (p Pricer) Answer() (a Answer, err error) {
-	r := p.route()
-	a.Method, a.Implementation, a.Why = r.Method, r.Told(0), p.why(r)
-	if r.Phases {
-		across := p.phases(p.Hybrid)[0]
-		a.Method, a.Implementation, a.Why = across.route().Method, route.Hybrid, p.whyHybrid()
+	takes, r, skipped, err := p.takes()
+	if err != nil {
+		return a, err
 	}
-	a.Candidates, err = p.candidates(a.Method, a.Implementation)
+	a.Method, a.Implementation, a.Why = r.Method, r.Told(0), takes.why(r)+because(p.Setting.Asked, skipped)
+	if r.Phases {
+		a.Implementation = route.Hybrid
+		if a.Method, a.Why, err = p.whyHybrid(); err != nil {
+			return a, err
+		}
+	}
+	a.Candidates, err = takes.candidates(&a)
 	return a, err
+}
+
+// takes is how the call goes: the route, and with whose setting. A program's own method that does not do the call is
+// skipped, for a reason.
+func (p Pricer) takes() (takes Pricer, r route.Route, skipped, err error) {
+	r = p.route()
+	if !r.Method.Own() || r.Path == route.Local {
+		return p, r, nil, nil
+	}
+	if _, err := p.schedule(p.specOf(r.Method)); err == nil || !errors.Is(err, errors.ErrUnsupported) {
+		return p, r, nil, err
+	} else {
+		skipped = err
+	}
+	takes = p
+	takes.Way = p.Instead()
+	takes.Way.Hybrid = p.Way.Hybrid
+	return takes, takes.route(), skipped, nil
+}
+
+// because says why a method that the options ask for was skipped, if it was.
+func because(asked methods.Method, skipped error) string {
+	if skipped == nil {
+		return ""
+	}
+	return fmt.Sprintf("; not %v, which the options ask for: %v", asked, skipped)
+}
+
+// schedule makes the schedule of a method, a program's own or not.
+func (p Pricer) schedule(spec methods.Spec) (*schedule.Schedule, error) {
+	for _, own := range p.Own {
+		if own.Method == spec.Method {
+			proved, err := p.Prove(own.Prover, spec)
+			if err != nil {
+				return nil, err
+			}
+			return proved.Schedule, nil
+		}
+	}
+	return methods.Build(spec)
 }
 
 // question is that of the call.
@@ -82,8 +142,10 @@ func (p Pricer) bytes() int64 {
 }
 
 // candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
-// these, and Hybrid where link domains allow it. An engine's own collective is one only where it was chosen.
-func (p Pricer) candidates(method methods.Method, implementation route.Implementation) ([]Candidate, error) {
+// these, and Hybrid where link domains allow it. An engine's own collective is one only where it was chosen. A method
+// of the program's own that has no schedule for the call is skipped.
+func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
+	method, implementation := a.Method, a.Implementation
 	var out []Candidate
 	add := func(c Candidate, err error) error {
 		c.Chosen = c.Method == method && c.Implementation == implementation
@@ -91,7 +153,17 @@ func (p Pricer) candidates(method methods.Method, implementation route.Implement
 		return err
 	}
 	for _, m := range methods.All() {
+		if m.Own() {
+			continue
+		}
 		if err := add(p.messages(m)); err != nil {
+			return nil, err
+		}
+	}
+	for _, own := range p.Own {
+		if c, err := p.messages(own.Method); err != nil {
+			a.Skipped = append(a.Skipped, Skipped{own.Method, err})
+		} else if err := add(c, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -124,7 +196,7 @@ func (p Pricer) specOf(m methods.Method) methods.Spec {
 
 // price prices a schedule by the links of the topology.
 func (p Pricer) price(spec methods.Spec, bytes int64) (cost.Estimate, error) {
-	s, err := methods.Build(spec)
+	s, err := p.schedule(spec)
 	if err != nil {
 		return cost.Estimate{}, err
 	}

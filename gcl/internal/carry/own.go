@@ -1,0 +1,127 @@
+package carry
+
+import (
+	"errors"
+	"fmt"
+
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
+)
+
+// UnprovedError says that a program's own method has no right schedule for a call, of which nothing has been sent.
+type UnprovedError struct{ Err error }
+
+func (e *UnprovedError) Error() string { return e.Err.Error() }
+func (e *UnprovedError) Unwrap() error { return e.Err }
+
+// errSkipped says that a program's own method does not do a call, which goes by Way.instead.
+var errSkipped = errors.New("the method does not do the call")
+
+// programs makes the programs of the ranks of a schedule.
+type programs struct {
+	spec   methods.Spec
+	proved *methods.Proved // of a program's own method; nil: the Spec makes them
+}
+
+func (p *programs) program(rank int) (schedule.Program, error) {
+	if p.proved != nil {
+		return p.proved.Programs[rank], nil
+	}
+	return p.spec.Program(rank)
+}
+
+// programs finds those of a key. Of a program's own method the error is errSkipped or an *UnprovedError.
+func (w *Way) programs(key planKey, spec methods.Spec) (programs, error) {
+	if !spec.Method.Own() {
+		return programs{spec: spec}, nil
+	}
+	if w.Group.skipped[key] {
+		return programs{}, errSkipped
+	}
+	proved, err := w.Prove(w.Own, spec)
+	if errors.Is(err, errors.ErrUnsupported) {
+		w.Group.skipped[key] = true
+		return programs{}, errSkipped
+	}
+	if err != nil {
+		return programs{}, &UnprovedError{err}
+	}
+	return programs{spec, proved}, nil
+}
+
+// Prove is the schedule of a program's own method for the group, which messages have tags enough for.
+func (w *Way) Prove(p *methods.Prover, spec methods.Spec) (*methods.Proved, error) {
+	proved, err := p.Prove(methods.Request{Spec: spec, Members: w.Group.Members})
+	if err != nil {
+		return nil, err
+	}
+	if most := min(proved.Chunks, transport.MaxTag+1); proved.Between > most {
+		return nil, fmt.Errorf("%v: a rank sends another %d messages in one round of %d chunks, want at most %d", spec.Method,
+			proved.Between, proved.Chunks, most)
+	}
+	return proved, nil
+}
+
+// Settle completes a way whose setting is complete.
+func (w *Way) Settle() {
+	if w.instead = nil; w.Own != nil {
+		w.instead = w.Instead()
+	}
+}
+
+// Instead is the way of calls that a program's own method does not do: that of Auto.
+func (w *Way) Instead() *Way {
+	out := *w
+	out.Own, out.Hybrid, out.instead = nil, nil, nil
+	s := &out.Setting
+	s.Asked = methods.Auto
+	s.Syncful, s.SyncfulWhy = s.Together()
+	return &out
+}
+
+// prove asks for the schedules of all phases of a call, so that one which does not prove is an error before the first
+// phase. Of a program's own method alone.
+func (h *Hybrid) prove(j *Job) error {
+	if h.Inside.Own == nil {
+		return nil
+	}
+	key := asked{j.Collective, j.Root}
+	if h.proved[key] {
+		return nil
+	}
+	for _, part := range h.Phases(j.Collective, j.elements[0]) {
+		w, root := h.Inside, j.Root%h.Each
+		if part.Across {
+			w, root = h.Across, j.Root/h.Each
+		}
+		if w.Size() == 1 {
+			continue
+		}
+		a := Ask{Collective: part.Collective}
+		if part.Collective.Contract().Rooted() {
+			a.Root = root
+		}
+		_, err := w.Prove(w.Own, w.Spec(&a, w.Setting.Asked, 0, false))
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return &UnprovedError{err}
+		}
+	}
+	h.proved[key] = true
+	return nil
+}
+
+// asked is what decides on the schedules of the phases of a call.
+type asked struct {
+	collective schedule.Collective
+	root       int
+}
+
+// methodNumber stands for a method in a transport.Call.
+func methodNumber(m methods.Method) uint8 {
+	if m.Own() {
+		return wire.OwnMethod
+	}
+	return uint8(m)
+}

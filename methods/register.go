@@ -1,0 +1,124 @@
+package methods
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// Register adds a method of a program's own to this process: a row of the table like the others. From then on [Parse]
+// knows the name, so that options, GCL_OPTIONS and flags have it, and [All] lists it, so that Explain, the benchmarks
+// and gclperf have it.
+//
+//	if err := methods.Register("star", star); err != nil { ... }
+//	m, err := methods.Parse("star")
+//	mine, err := c.With(gcl.Options{Method: m})
+//
+// Schedules are proved before they are used: see [Prover.Prove]. A call of a collective that the Generator cannot do
+// goes as by Auto. All processes of a job register alike: members compare the schedules of each call.
+//
+// A name is a lower case letter, and at most 63 lower case letters, digits and underscores. Errors: a name that is
+// malformed, or that a built-in or registered method has, a nil Generator, and more names than MaxNames.
+func Register(name string, g Generator) error {
+	p, err := NewProver(name, g)
+	if err != nil {
+		return err
+	}
+	naming.Lock()
+	defer naming.Unlock()
+	m, err := named(name)
+	if err != nil {
+		return err
+	}
+	r := m.row()
+	switch {
+	case !m.Own():
+		return fmt.Errorf("methods: the name %s is taken: a built-in method has it", name)
+	case r.own != nil:
+		return fmt.Errorf("methods: the name %s is taken: a method has been registered by it", name)
+	}
+	rows := slices.Clone(current.Load().rows)
+	rows[m] = row{name: name, own: p, ways: provedWays(p)}
+	setTable(rows)
+	return nil
+}
+
+// Named returns the method that a name stands for: a built-in or registered one, or one to which only gcl.WithMethod
+// gives a Generator, in some programs another than in others. A name gets its number when this process first hears of
+// it. Errors: a name that is malformed, and more names than MaxNames.
+func Named(name string) (Method, error) {
+	naming.Lock()
+	defer naming.Unlock()
+	return named(name)
+}
+
+// MaxNames bounds the names of methods of programs in a process.
+const MaxNames = math.MaxUint8 - int(numMethods) // the last number is free for gcl, which has one for all of them
+
+// named is Named for who holds naming.
+func named(name string) (Method, error) {
+	t := current.Load()
+	if m, known := t.names.Lookup(name); known {
+		return m, nil
+	}
+	if err := checkName(name); err != nil {
+		return 0, err
+	}
+	if len(t.rows) == math.MaxUint8 {
+		return 0, fmt.Errorf("methods: no room for the method %s: this process has %d names already, which is the most",
+			name, MaxNames)
+	}
+	m := Method(len(t.rows))
+	setTable(append(slices.Clone(t.rows), row{name: name, unscheduled: "it is not registered"}))
+	return m, nil
+}
+
+// Prover is that of a registered method, else nil.
+func (m Method) Prover() *Prover {
+	if r := m.row(); r != nil {
+		return r.own
+	}
+	return nil
+}
+
+// maxName bounds a name, which stands in tables, in options and in names of benchmarks.
+const maxName = 64
+
+// checkName refuses a malformed name.
+func checkName(name string) error {
+	wrong := len(name) > maxName || name == "" || name[0] < 'a' || name[0] > 'z'
+	for _, b := range []byte(name) {
+		wrong = wrong || b != '_' && (b < 'a' || b > 'z') && (b < '0' || b > '9')
+	}
+	if wrong {
+		return fmt.Errorf("methods: %.*q is no name for a method: want a lower case letter, and at most %d lower case "+
+			"letters, digits and underscores behind it", 2*maxName, name, maxName-1)
+	}
+	return nil
+}
+
+// provedWays are the ways of a registered method: what its Generator makes, for each collective with data.
+func provedWays(p *Prover) ways {
+	proved := func(s Spec) (*Proved, error) {
+		s.Pieces = 0 // which other schedules than pipelines ignore
+		return p.Prove(Request{Spec: s})
+	}
+	w := way{
+		chunks: func(s Spec) int {
+			made, _ := proved(s) // of a Spec that has been checked
+			return made.Chunks
+		},
+		program: func(s Spec, rank int) schedule.Program {
+			made, _ := proved(s)
+			return made.Programs[rank]
+		},
+		proved: proved,
+	}
+	var out ways
+	for range schedule.Collectives() {
+		out = append(out, w)
+	}
+	return out
+}
