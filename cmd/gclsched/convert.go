@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,7 +33,7 @@ func convertVerb(f *flag.FlagSet, from *source) work {
 		}
 		return nil
 	}
-	return work{check, func(stdout io.Writer) error {
+	return work{check, func(_ context.Context, stdout io.Writer) error {
 		file, err := from.read()
 		if err != nil {
 			return err

@@ -1,9 +1,10 @@
-// Command gclsched proves, draws, prices and converts schedules.
+// Command gclsched proves, draws, prices, runs and converts schedules.
 //
 //	gclsched check FILE                                          is it right?
 //	gclsched draw FILE                                           who sends to whom, as text
 //	gclsched draw -svg ring.svg -method clockwise_ring -n 8      the same as a picture
 //	gclsched price -bytes 4K,64M -shape open-ladder FILE         what it costs
+//	gclsched bench -bytes 64K,1M FILE                            how long it takes, beside what auto takes
 //	gclsched convert -o ring.xml ring.txt                        text to XML and back
 //
 // A schedule comes from a file, or from a method by name:
@@ -17,9 +18,13 @@
 //	check     the proof's report: rounds, messages, chunks sent, order
 //	draw      the shape, or the table that says everything               -picture, -svg
 //	price     a line for each size: rounds, bytes sent, time             -bytes
+//	bench     a line for each size: time of a call, and of one by auto   -bytes, -time
 //	convert   the schedule as text or XML                                -o, -to
 //
 // -shape and -domains are where the ranks sit: rings of -method go round that, and price takes it for the network.
+//
+// bench has each rank be a goroutine, with float32s that Add combines, and compares the results of both ways. Times are
+// medians of blocks of calls, in turn, each with a Barrier at its end.
 //
 //	exit code   0    all is well
 //	            1    the schedule does not prove, with the counterexample; or a file cannot be read or written

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -30,7 +31,7 @@ func drawVerb(f *flag.FlagSet, from *source) work {
 		}
 		return nil
 	}
-	return work{check, func(stdout io.Writer) error {
+	return work{check, func(_ context.Context, stdout io.Writer) error {
 		file, err := from.read()
 		if err != nil {
 			return err

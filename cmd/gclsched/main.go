@@ -28,13 +28,14 @@ type verb struct {
 // work is what a command does: check looks at its flags, before anything is read, and do carries it out.
 type work struct {
 	check func() error
-	do    func(stdout io.Writer) error
+	do    func(ctx context.Context, stdout io.Writer) error
 }
 
 var verbs = []verb{
 	{"check", "Proves a schedule, or says what is wrong with it.", checkVerb},
 	{"draw", "Draws a schedule.", drawVerb},
 	{"price", "Says what a schedule costs on a network.", priceVerb},
+	{"bench", "Runs a schedule among goroutines, beside what auto takes.", benchVerb},
 	{"convert", "Writes a schedule as text or as XML of msccl-tools.", convertVerb},
 }
 
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	// A proof may take long and looks at no context. The end of the program is the end of it.
 	done := make(chan error, 1)
-	go func() { done <- w.do(stdout) }()
+	go func() { done <- w.do(ctx, stdout) }()
 	select {
 	case err = <-done:
 	case <-ctx.Done():
@@ -93,7 +94,7 @@ func pick(args []string, stdout, stderr io.Writer) (*verb, []string, int) {
 	}
 	commands := strings.Join(names, "|")
 	flags := flag.NewFlagSet(program, flag.ContinueOnError)
-	does := "Proves, draws, prices and converts schedules: \"go doc gogcl.dev/cmd/gclsched\".\n"
+	does := "Proves, draws, prices, runs and converts schedules: \"go doc gogcl.dev/cmd/gclsched\".\n"
 	for _, v := range verbs {
 		does += fmt.Sprintf("\n  %-8s %s", v.name, v.does)
 	}

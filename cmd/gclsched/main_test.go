@@ -29,36 +29,68 @@ func gclsched(t *testing.T, line string) (code int, stdout, stderr string) {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, want string }{
-		{"check " + xmlFiles + "ring.xml", `all-reduce, 3 ranks, 3 chunks, 4 rounds
-proved
-  rounds    4
-  messages  12
-  sent      4 chunks by each rank, of 3
-  buffers   Output may be Input
-  order     all ranks combine an element in one order
+		{"check " + xmlFiles + "ring.xml", `proved
+all-reduce, 3 ranks, 3 chunks
+                           schedule      least
+rounds                            4          2
+messages                         12
+most in flight at a rank          2
+peers at once                     1
+chunks of scratch                 1
+most chunks sent                  4          4
+most chunks received              4          4
+chunks sent, by rank     4 each
+chunks received, by rank 4 each
+order                    one on all ranks
+waste                    none
+output                   may be the input
 `},
-		{"check -method recursive_doubling -collective reduce -n 4 -root 2", `reduce, 4 ranks, 1 chunk, 2 rounds
-proved
-  rounds    2
-  messages  3
-  sent      0 to 1 chunks by a rank, of 1
-  buffers   Output may be Input
-  order     all ranks combine an element in one order
+		{"check -method recursive_doubling -collective reduce -n 4 -root 2", `proved
+reduce, 4 ranks, 1 chunk
+                           schedule      least
+rounds                            2          2
+messages                          3
+most in flight at a rank          1
+peers at once                     1
+chunks of scratch                 1
+most chunks sent                  1          1
+most chunks received              2          1
+chunks sent, by rank     1 1 0 1
+chunks received, by rank 0 0 2 1
+order                    one on all ranks
+waste                    none
+output                   may be the input
 `},
-		{"check -method direct -rank-order -n 3", `all-reduce, 3 ranks, 3 chunks, 2 rounds
-proved
-  rounds    2
-  messages  12
-  sent      4 chunks by each rank, of 3
-  buffers   Output may be Input
-  order     every rank combines each element in the order of the ranks
+		{"check -method direct -rank-order -n 3", `proved
+all-reduce, 3 ranks, 3 chunks
+                           schedule      least
+rounds                            2          1
+messages                         12
+most in flight at a rank          4
+peers at once                     2
+chunks of scratch                 1
+most chunks sent                  4          4
+most chunks received              4          4
+chunks sent, by rank     4 each
+chunks received, by rank 4 each
+order                    that of the ranks
+waste                    none
+output                   may be the input
 `},
-		{"check -method direct -collective alltoall -n 2", `all-to-all, 2 ranks, 2 chunks, 1 round
-proved
-  rounds    1
-  messages  2
-  sent      1 chunks by each rank, of 2
-  buffers   Output must not be Input
+		{"check -method direct -collective alltoall -n 2", `proved
+all-to-all, 2 ranks, 2 chunks
+                           schedule      least
+rounds                            1          1
+messages                          2
+most in flight at a rank          2
+peers at once                     1
+chunks of scratch                 0
+most chunks sent                  1          1
+most chunks received              1          1
+chunks sent, by rank     1 each
+chunks received, by rank 1 each
+waste                    none
+output                   must not be the input
 `},
 		{"draw " + xmlFiles + "pair.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
 round   0   1
@@ -108,9 +140,9 @@ func TestErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", 2, "no command, want check|draw|price|convert" + lists},
-		{"xyzzy", 2, `unknown command "xyzzy", want check|draw|price|convert` + lists},
-		{"prise", 2, `unknown command "prise" (did you mean price?), want check|draw|price|convert` + lists},
+		{"", 2, "no command, want check|draw|price|bench|convert" + lists},
+		{"xyzzy", 2, `unknown command "xyzzy", want check|draw|price|bench|convert` + lists},
+		{"prise", 2, `unknown command "prise" (did you mean price?), want check|draw|price|bench|convert` + lists},
 		{"-x", 2, "flag provided but not defined: -x" + lists},
 		{"check", 2, "no schedule, want FILE or -method NAME" + lists},
 		{"check -x", 2, "flag provided but not defined: -x" + lists},
@@ -173,7 +205,7 @@ func TestErrors(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][]string{
-		"-h":         {"usage: gclsched check|draw|price|convert [flags] [FILE]\n", "price    Says what"},
+		"-h":         {"usage: gclsched check|draw|price|bench|convert [flags] [FILE]\n", "price    Says what"},
 		"check -h":   {"usage: gclsched check [flags] [FILE]\n", "-method name"},
 		"draw -h":    {"usage: gclsched draw [flags] [FILE]\n", "-svg file"},
 		"price -h":   {"usage: gclsched price [flags] [FILE]\n", "-bytes sizes"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -16,17 +17,11 @@ import (
 func priceVerb(f *flag.FlagSet, from *source) work {
 	text := f.String("bytes", "1K,32K,1M,32M", "`sizes` of the larger buffer, with commas: 8, 4K, 1M, 2G")
 	var sizes []int64
-	check := func() error {
-		for size := range strings.SplitSeq(*text, ",") {
-			n, err := parseBytes(size)
-			if err != nil {
-				return fmt.Errorf("-bytes: %w", err)
-			}
-			sizes = append(sizes, n)
-		}
-		return nil
+	check := func() (err error) {
+		sizes, err = parseSizes(*text)
+		return err
 	}
-	return work{check, func(stdout io.Writer) error {
+	return work{check, func(_ context.Context, stdout io.Writer) error {
 		file, err := from.read()
 		if err != nil {
 			return err
@@ -47,6 +42,19 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 		}
 		return w.Flush()
 	}}
+}
+
+// parseSizes reads numbers of bytes with commas between them.
+func parseSizes(text string) ([]int64, error) {
+	var sizes []int64
+	for size := range strings.SplitSeq(text, ",") {
+		n, err := parseBytes(size)
+		if err != nil {
+			return nil, fmt.Errorf("-bytes: %w", err)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
 }
 
 // parseBytes reads a number of bytes. K, M and G are 1024 and its powers.

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gogcl.dev/internal/command"
+	"gogcl.dev/methods/schedule"
+)
+
+// TestBench runs a schedule of every collective, and one of a file. A line has the size that was measured, and by which
+// method auto goes.
+func TestBench(t *testing.T) {
+	lines := map[string]string{xmlFiles + "ring.xml": "1024|8"}
+	for _, c := range schedule.Collectives() {
+		line, sizes := fmt.Sprintf("-method recursive_doubling -n 3 -collective %v", c), "1024|8"
+		if c.Contract().PerRank() { // as many elements for each of three ranks
+			sizes = "1032|12"
+		}
+		if c.Contract().Rooted() {
+			line += " -root 2"
+		}
+		lines[line] = sizes
+	}
+	for line, sizes := range lines {
+		code, stdout, stderr := gclsched(t, "bench -time 1ms -bytes 8,1K "+line)
+		row := regexp.MustCompile(`(?m)^ +(` + sizes + `) +[\d.]+[nµm]s +[\d.]+[nµm]s +[a-z_]+, [SH]y\S+ +\d+\.\d\d$`)
+		if code != command.OK || stderr != "" || len(row.FindAllString(stdout, -1)) != 2 {
+			t.Errorf("%s: %d, %q\n%s", line, code, stderr, stdout)
+		}
+	}
+}
+
+// TestBenchErrors has what cannot be measured. Nothing is printed then.
+func TestBenchErrors(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"-method direct -time 0s", 2, "-time 0s, want more than 0 and at most an hour"},
+		{"-method direct -bytes 8x", 2, `-bytes: "8x" is no number of bytes such as 8, 4K, 1M or 2G`},
+		{"-method direct -bytes 100G", 2, "107374182400 bytes on each of 8 ranks, in three buffers, are more than 4294967296"},
+		{"-method direct -n 1", 1, "a schedule of 1 ranks sends nothing: want 2 or more"},
+		{"-method direct -collective barrier", 1, "a barrier moves nothing: want a schedule that does"},
+		{xmlFiles + "wrong/twice.xml", 1, "twice.xml: schedule: rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice"},
+	} {
+		code, stdout, stderr := gclsched(t, "bench "+c.line)
+		if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: %d, %q, %q", c.line, code, stdout, stderr)
+		}
+	}
+}
