@@ -31,7 +31,8 @@ func layoutOf(groups [][]int, n int) Layout {
 	if size > 1 {
 		stride = groups[0][1] - groups[0][0]
 	}
-	if n%(size*stride) == 0 {
+	// size*stride may overflow 32 bits: it is formed only once it is known to be at most n.
+	if stride <= n/size && n%(size*stride) == 0 {
 		if l := newLayout(n, size, stride); l.has(groups) {
 			return l
 		}

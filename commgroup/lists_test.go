@@ -295,3 +295,24 @@ func TestParseLists(t *testing.T) {
 		}
 	}
 }
+
+// TestListsSizeTimesStride: in 32 bits the size of the first group times its stride is 0, by which nothing divides.
+func TestListsSizeTimesStride(t *testing.T) {
+	t.Parallel()
+	const n = 1 << 17
+	first, rest := []int{0}, []int{n - 1}
+	for r := 1; r < n-1; r++ {
+		if r >= n/2 {
+			first = append(first, r)
+		} else {
+			rest = append(rest, r)
+		}
+	}
+	l, err := lists(t, first, rest).Resolve(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Stride() != 0 || l.Groups() != 2 || !slices.Equal(l.Members(0), first) {
+		t.Errorf("stride %d, %d groups, %d members of the first", l.Stride(), l.Groups(), l.SizeOf(0))
+	}
+}

@@ -32,7 +32,9 @@ func (b *builder) microBatches(params []*param, each, last func()) {
 	}
 	main := b.main
 	outputs := b.layers[len(b.layers)-1].Graph.Outputs()
-	carried := []*ir.Tensor{b.zeros(ir.Spec{DType: tensor.I32}), b.zeros(outputs[0].Spec())} // number, sum of losses
+	loss := outputs[0].DType()
+	number, sum := ir.Spec{DType: tensor.I32}, ir.Spec{DType: wide(loss)} // of micro-batches; of losses
+	carried := []*ir.Tensor{b.zeros(number), b.zeros(sum)}
 	var changed, inputs []*ir.Tensor
 	for _, p := range params {
 		changed = append(changed, b.zeros(p.spec))
@@ -69,7 +71,24 @@ func (b *builder) microBatches(params []*param, each, last func()) {
 		carried = loop.Outputs()
 	}
 	carried, changed = b.microBatch(params, carried, changed, inputs, last)
-	b.Outputs = append([]*ir.Tensor{ir.DivScalar(carried[1], float64(k))}, changed...)
+	b.Outputs = append([]*ir.Tensor{cast(ir.DivScalar(carried[1], float64(k)), loss)}, changed...)
+}
+
+// wide is the type in which losses of a type are added up: the mean of losses of 16 bits is one, where their sum may be
+// more than the type can hold.
+func wide(t tensor.DType) tensor.DType {
+	if t == tensor.F16 || t == tensor.BF16 {
+		return tensor.F32
+	}
+	return t
+}
+
+// cast is [ir.Cast], without a copy of what has the type.
+func cast(t *ir.Tensor, to tensor.DType) *ir.Tensor {
+	if t.DType() == to {
+		return t
+	}
+	return ir.Cast(t, to)
 }
 
 // microBatch adds a micro-batch by build, given its number and the sum of the losses before it; the sums of gradients
@@ -94,7 +113,8 @@ func (b *builder) microBatch(params []*param, carried, changed, inputs []*ir.Ten
 		out := ir.Reshape(b.Outputs[1+i], append([]int{1}, t.Shape()[1:]...)...)
 		outputs = append(outputs, slice.DynamicUpdateInPlace(t, out, at, dims, sizes))
 	}
-	return []*ir.Tensor{ir.AddScalar(carried[0], 1), ir.Add(carried[1], b.Outputs[0])}, outputs
+	sum := ir.Add(carried[1], cast(b.Outputs[0], carried[1].DType()))
+	return []*ir.Tensor{ir.AddScalar(carried[0], 1), sum}, outputs
 }
 
 // zeros is a tensor that may be changed.

@@ -327,3 +327,38 @@ func TestAccumulateAfterError(t *testing.T) {
 		}
 	}
 }
+
+// TestAccumulateNarrowLoss has losses of 16 bits whose sum over the micro-batches is more than the type can hold, or is
+// rounded in it. Their mean is neither.
+func TestAccumulateNarrowLoss(t *testing.T) {
+	const micro = 512
+	for _, c := range []struct {
+		dtype tensor.DType
+		loss  float32
+	}{{tensor.F16, 1024}, {tensor.BF16, 1}, {tensor.F32, 3}, {tensor.F64, 3}} {
+		p := ir.New(1)
+		main := p.Main()
+		w := rts.RemoteVariable(p, floats(t, []float32{c.loss}), remote.NewBuffer(p,
+			ir.Spec{DType: tensor.F32, Shape: tensor.Shape{1}}), 0, rts.Sharding{Over: 1})
+		ones := slices.Repeat([]float32{1}, micro)
+		g := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return []*ir.Tensor{ir.Cast(ir.ReduceSum(ir.Mul(in[0], in[1])), c.dtype)}
+		}, ir.Spec{DType: tensor.F32, Shape: tensor.Shape{1}}, w.Spec())
+		step := rts.Trainer{Optimizer: rts.SGD{}, Accumulate: micro}.Step(
+			[]rts.Layer{{Graph: g, Inputs: []*ir.Tensor{main.Constant(floats(t, ones, micro, 1))},
+				Params: []*rts.Variable{w}}},
+			main.Constant(tensor.Scalar(float32(0))), main.Constant(tensor.Scalar(int32(1))))
+		if got := step.Outputs[0].DType(); got != c.dtype {
+			t.Errorf("a loss of %v, want %v", got, c.dtype)
+		}
+		out := p.DeviceToHost("loss", ir.Spec{DType: tensor.F32})
+		main.HostStore(out, ir.Cast(step.Outputs[0], tensor.F32))
+		got, err := newSession(t, p).Run(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loss := values(t, got[out])[0]; loss != c.loss {
+			t.Errorf("the mean of %d losses of %v is %v, want %v", micro, c.dtype, loss, c.loss)
+		}
+	}
+}

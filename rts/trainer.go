@@ -65,7 +65,8 @@ const DefaultBucketBytes = 1 << 20
 // Step is a training step that a Trainer has added to a program.
 type Step struct {
 	// Outputs are those of the last layer on this replica: the first is its loss, before the step. With Accumulate it
-	// is the mean over the micro-batches, and the others have them as their first dimension.
+	// is the mean over the micro-batches (of 16 bits, added up in float32), and the others have them as their first
+	// dimension.
 	Outputs []*ir.Tensor
 
 	// Norm is the norm of the gradients of all parameters before they were clipped, a scalar of float32; nil without

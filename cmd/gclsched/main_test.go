@@ -201,6 +201,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestEmptyFile: a name that a shell has made of nothing is no wish for a method.
+func TestEmptyFile(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr strings.Builder
+	const want = "gclsched: an empty FILE, want the name of one (-h lists the flags)\n"
+	code := run(t.Context(), []string{"check", ""}, &stdout, &stderr)
+	if code != command.Usage || stdout.Len() > 0 || stderr.String() != want {
+		t.Errorf("exit code %d, %q, %q, want %d, %q", code, stdout.String(), stderr.String(), command.Usage, want)
+	}
+}
+
 // TestHelp: each command says what it does and which flags it has.
 func TestHelp(t *testing.T) {
 	t.Parallel()

@@ -89,6 +89,8 @@ func (s *source) check(command string) error {
 		return fmt.Errorf("unexpected argument %q", s.flags.Arg(1))
 	case s.flags.NArg() == 1 && given["method"]:
 		return fmt.Errorf("unexpected argument %q: with -method there is no FILE", s.flags.Arg(0))
+	case s.flags.NArg() == 1 && s.flags.Arg(0) == "":
+		return errors.New("an empty FILE, want the name of one")
 	case s.flags.NArg() == 0 && !given["method"]:
 		return errors.New("no schedule, want FILE or -method NAME")
 	}

@@ -26,7 +26,8 @@ type fatTree struct {
 //	    thin        thin        thin        thin
 //	      0           1           2           3
 //
-// Errors: no levels, one with fewer than 1 child, more than 1<<24 replicas, a link that cannot be.
+// Errors: no levels, one with fewer than 1 child, more than 1<<24 replicas or 1<<26 links, a link that cannot
+// be.
 func FatTree(levels ...Level) (Network, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("cost: a fat tree without levels")
@@ -45,10 +46,12 @@ func FatTree(levels ...Level) (Network, error) {
 		t.below = append(t.below, t.below[i]*l.Children)
 	}
 	for height := range levels {
-		t.numbers = append(t.numbers, t.numbers[height]+2*t.Replicas()/t.below[height])
-	}
-	if t.Links() > maxLinks {
-		return nil, fmt.Errorf("cost: a fat tree of %d links, want at most %d", t.Links(), maxLinks)
+		links := int64(t.numbers[height]) + int64(2*t.Replicas()/t.below[height])
+		if links > maxLinks {
+			return nil, fmt.Errorf("cost: a fat tree of %d links in %d of %d levels, want at most %d", links, height+1,
+				len(levels), maxLinks)
+		}
+		t.numbers = append(t.numbers, int(links))
 	}
 	return t, nil
 }

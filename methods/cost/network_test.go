@@ -306,7 +306,10 @@ func TestNetworkErrors(t *testing.T) {
 		{tree(cost.Level{Children: 2}), "link of level 0 of a fat tree: 0 bytes per second"},
 		{tree(cost.Level{Children: 1 << 20, Link: fast}, cost.Level{Children: 1 << 20, Link: fast}), "more than 16777216"},
 		{tree(append(slices.Repeat([]cost.Level{{Children: 1, Link: fast}}, 3),
-			cost.Level{Children: 1 << 24, Link: fast})...), "a fat tree of 134217728 links, want at most 67108864"},
+			cost.Level{Children: 1 << 24, Link: fast})...), "a fat tree of 100663296 links in 3 of 4 levels, want at most " +
+			"67108864"},
+		{tree(append(slices.Repeat([]cost.Level{{Children: 1, Link: fast}}, 128), // 2^32 links and some more
+			cost.Level{Children: 1 << 24, Link: fast})...), "a fat tree of 100663296 links in 3 of 129 levels"},
 	}
 	for _, tt := range tests {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {

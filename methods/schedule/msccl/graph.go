@@ -29,9 +29,10 @@ type graph struct {
 	order []int // of nodes
 	at    []int // the place of a node in order
 
-	seen  []int // scratch of ordered: by node, the number of the search that has seen it
+	seen  []int // scratch of search: by node, the number of the search that has seen it
 	turn  int
 	queue []int
+	known []answer // by node: what ordered has found out last
 }
 
 // newGraph finds out what waits for what, and checks that the steps have an order that is free of races.
@@ -366,8 +367,26 @@ func (g *graph) chunk(rank int, l location) string {
 	return fmt.Sprintf("%c[%d]", l.buf, l.chunk-g.offset(rank, l.buf))
 }
 
-// ordered reports whether node a is over before node b begins. Node a stands before b in the order.
+// answer is whether a node is over before node other-1 begins; of an other of 0 it is none.
+type answer struct {
+	other int
+	yes   bool
+}
+
+// ordered reports whether node a is over before node b begins. Node a stands before b in the order. Two nodes may share
+// thousands of chunks, so an answer is kept until a is compared with another node.
 func (g *graph) ordered(a, b int) bool {
+	if g.known == nil {
+		g.known = make([]answer, len(g.nodes))
+	}
+	if g.known[a].other != b+1 {
+		g.known[a] = answer{b + 1, g.search(a, b)}
+	}
+	return g.known[a].yes
+}
+
+// search is ordered without memory.
+func (g *graph) search(a, b int) bool {
 	if na, nb := &g.nodes[a], &g.nodes[b]; na.gpu == nb.gpu && na.block == nb.block {
 		return true
 	}
