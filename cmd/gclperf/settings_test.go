@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -192,7 +193,7 @@ func TestHelp(t *testing.T) {
 	}
 	for line := range strings.Lines(got.stdout) {
 		wide := strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "    \t", "        ") // as a terminal shows it
-		if len(wide) > usageColumns {
+		if len(wide) > command.Columns {
 			t.Errorf("%d columns: %s", len(wide), line)
 		}
 	}
