@@ -123,6 +123,7 @@ func TestWrongFlags(t *testing.T) {
 		"-methd ring":            "not defined: -methd (did you mean -method?)",
 		"--minbytes=8":           "not defined: -minbytes (did you mean -min?)",
 		"-warmup_iters 5":        "not defined: -warmup_iters (did you mean -w?)",
+		"-g 4":                   "not defined: -g (did you mean -n?)",
 		"-b 0":                   `-b: size "0"`,
 		"-b 2K -e 1K":            "-b 2K is more than -e 1K",
 		"-f 1":                   "-f 1, want 2 or more",
