@@ -8,7 +8,7 @@
 //   - [gogcl.dev/popops], [gogcl.dev/ir/slice]: look-ups in tables and updates of rows
 //   - [gogcl.dev/commgroup], [gogcl.dev/topology]: which replicas talk, and where they sit
 //   - [gogcl.dev/methods], [gogcl.dev/methods/schedule], [gogcl.dev/methods/cost]: how replicas talk, as data that can
-//     be proved, drawn and priced
+//     be proved, drawn and priced; [gogcl.dev/methods/schedule/msccl]: the same as XML of msccl-tools
 //   - [gogcl.dev/transport]: what connects replicas, which others may implement
 //
 // Four replicas, each a goroutine, add their ranks up:

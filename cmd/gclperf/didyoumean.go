@@ -15,7 +15,7 @@ var otherWords = map[string]string{
 	"sum": "ADD", "prod": "MUL", "avg": "MEAN", "and": "LOGICAL_AND", "or": "LOGICAL_OR", // operators
 	"float": "float32", "double": "float64", "half": "float16", // element types
 	"minbytes": "min", "maxbytes": "max", "stepfactor": "factor", "warmup_iters": "w", "check": "c",
-	"ngpus": "n", "nthreads": "n", "output_file": "out", // flags
+	"ngpus": "n", "nthreads": "n", "g": "n", "t": "n", "output_file": "out", // flags
 }
 
 // unknown is the error for a value of a flag that there is not.

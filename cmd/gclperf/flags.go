@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"gogcl.dev/internal/command"
 )
 
 // raw are the flags as given.
@@ -129,34 +131,7 @@ for more memory than there is; 130 after Ctrl-C and 143 after SIGTERM.
 
 `)
 	f := flags(&raw{})
-	f.SetOutput(w)
-	f.VisitAll(func(f *flag.Flag) {
-		f.Usage = wrap(f.Usage, usageColumns-len(fmt.Sprintf("%8s (default %q)", "", f.DefValue)))
-	})
-	f.PrintDefaults()
-}
-
-// usageColumns is how wide the lines of -h may be.
-const usageColumns = 120
-
-// wrap breaks text between words, into lines of so many columns at most.
-func wrap(text string, columns int) string {
-	var b strings.Builder
-	at := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case at+1+len(word) > columns:
-			b.WriteByte('\n')
-			at = 0
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += len(word)
-	}
-	return b.String()
+	command.PrintFlags(f, w)
 }
 
 // commandLine is a command line before its values are checked, for which it takes to know the job.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -122,6 +123,7 @@ func TestWrongFlags(t *testing.T) {
 		"-methd ring":            "not defined: -methd (did you mean -method?)",
 		"--minbytes=8":           "not defined: -minbytes (did you mean -min?)",
 		"-warmup_iters 5":        "not defined: -warmup_iters (did you mean -w?)",
+		"-g 4":                   "not defined: -g (did you mean -n?)",
 		"-b 0":                   `-b: size "0"`,
 		"-b 2K -e 1K":            "-b 2K is more than -e 1K",
 		"-f 1":                   "-f 1, want 2 or more",
@@ -192,7 +194,7 @@ func TestHelp(t *testing.T) {
 	}
 	for line := range strings.Lines(got.stdout) {
 		wide := strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "    \t", "        ") // as a terminal shows it
-		if len(wide) > usageColumns {
+		if len(wide) > command.Columns {
 			t.Errorf("%d columns: %s", len(wide), line)
 		}
 	}

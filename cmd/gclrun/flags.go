@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gogcl.dev/internal/command"
 )
 
 // settings are the flags, parsed and checked, and the program.
@@ -42,8 +44,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(stdout, usage)
-			flags.SetOutput(stdout)
-			flags.PrintDefaults()
+			command.PrintFlags(flags, stdout)
 		}
 		return nil, err
 	}

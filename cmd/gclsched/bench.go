@@ -117,8 +117,8 @@ func (m *measuring) run(ctx context.Context, stdout io.Writer) error {
 	return w.Flush()
 }
 
-// goes makes one call by the method of comm. It is an error if the call goes by another one, as calls do that the method
-// cannot do.
+// goes makes one call by the method of comm. It is an error if the call goes by another one, as calls do that the
+// method cannot do.
 func (m *measuring) goes(ctx context.Context, comm *gcl.Comm) error {
 	o := comm.Options()
 	var took methods.Method

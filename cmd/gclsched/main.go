@@ -98,6 +98,7 @@ func pick(args []string, stdout, stderr io.Writer) (*verb, []string, int) {
 	for _, v := range verbs {
 		does += fmt.Sprintf("\n  %-8s %s", v.name, v.does)
 	}
+	does += "\n\nEach lists its flags: gclsched check -h."
 	err := command.ParseArguments(flags, args, stdout, commands+" [flags] [FILE]", does)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -66,6 +66,23 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// TestHelpIsNarrow: long texts are broken into lines, those of flags with room for the default, and short ones stay.
+func TestHelpIsNarrow(t *testing.T) {
+	flags := flag.NewFlagSet("learn", flag.ContinueOnError)
+	flags.String("from", "a/very/big/default", strings.Repeat("word ", 40))
+	var out strings.Builder
+	Flags(flags, []string{"-h"}, &out, io.Discard, "  a    table\n"+strings.Repeat("long ", 40))
+	if !strings.Contains(out.String(), "\n  a    table\n") || strings.Count(out.String(), "long") != 40 ||
+		strings.Count(out.String(), "word") != 40 {
+		t.Errorf("printed\n%s", &out)
+	}
+	for line := range strings.Lines(strings.ReplaceAll(out.String(), "\t", "    ")) {
+		if len(line) > Columns+1 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+}
+
 // TestNoFlags has a program without flags: nothing speaks of them.
 func TestNoFlags(t *testing.T) {
 	for args, want := range map[string]string{

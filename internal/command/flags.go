@@ -29,11 +29,50 @@ func ParseArguments(flags *flag.FlagSet, args []string, stdout io.Writer, synops
 	flags.SetOutput(io.Discard) // the package's own messages take many lines
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(stdout, "usage: %s\n\n%s\n", strings.TrimSpace(flags.Name()+" "+synopsis), does)
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+		fmt.Fprintf(stdout, "usage: %s\n\n", strings.TrimSpace(flags.Name()+" "+synopsis))
+		for line := range strings.SplitSeq(does, "\n") {
+			if len(line) > Columns {
+				line = wrap(line, Columns)
+			}
+			fmt.Fprintln(stdout, line)
+		}
+		PrintFlags(flags, stdout)
 	}
 	return err
+}
+
+// Columns is how wide the lines of -h may be.
+const Columns = 120
+
+// PrintFlags writes the flags of a program to w, each with its usage broken into lines and its default. It changes the
+// usages.
+func PrintFlags(flags *flag.FlagSet, w io.Writer) {
+	flags.VisitAll(func(f *flag.Flag) {
+		// Four blanks and a tab begin a line, and the default ends the last one.
+		f.Usage = wrap(f.Usage, Columns-len(fmt.Sprintf("%8s (default %q)", "", f.DefValue)))
+	})
+	flags.SetOutput(w)
+	flags.PrintDefaults()
+}
+
+// wrap breaks text between words, into lines of so many columns at most.
+func wrap(text string, columns int) string {
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case at+1+len(word) > columns:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
 }
 
 // Flags is Parse, with what is to be done about its errors: ok is false when the program is over, with the exit code.

@@ -16,7 +16,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/jobtest"
 )
 
@@ -188,6 +190,11 @@ func help(t *testing.T, name string, p *process) {
 	if first, rest, _ := strings.Cut(text, "\n"); !strings.Contains(first, name) || !strings.Contains(rest, "\n") ||
 		!strings.Contains(text, ".\n") {
 		t.Errorf("printed\n%s", text)
+	}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\t", "    ")) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > command.Columns {
+			t.Errorf("-h has a line of %d columns: %s", n, line)
+		}
 	}
 }
 

@@ -1,8 +1,8 @@
 // Command report makes of what bench/peers.sh has collected the tables that it prints.
 //
-//	report -n 8 -best 2 raw.csv          prints, for each run of Open MPI that is worth repeating: how to run it, the collective, and the sizes
-//	report -n 8 [-o table.csv] raw.csv   prints the tables
-//	report -n 8 -mpi [-o table.csv] raw.csv   prints those of -transport mpi, which has two of ours and two of C
+//	report -n 8 -best 2 raw.csv               how to repeat the runs of Open MPI that are worth it: collective, sizes
+//	report -n 8 [-o table.csv] raw.csv        the tables
+//	report -n 8 -mpi [-o table.csv] raw.csv   those of -transport mpi, which has two of ours and two of C
 //
 // raw.csv has one line for each time that was measured, as the program printed it, with three fields before it: who
 // measured (ours, peer, floor), in which round, and the latency between the cores in nanoseconds seen beside it, 0
