@@ -17,11 +17,12 @@
 //	command   prints                                                     flags of its own
 //	check     the proof's report: rounds, messages, chunks sent, order
 //	draw      the shape, or the table that says everything               -picture, -svg
-//	price     a line for each size: rounds, bytes sent, time             -bytes
+//	price     a line for each size: rounds, bytes sent, time             -bytes, -network
 //	bench     a line for each size: time of a call, and of one by auto   -bytes, -time
 //	convert   the schedule as text or XML                                -o, -to
 //
 // -shape and -domains are where the ranks sit: rings of -method go round that, and price takes it for the network.
+// -network gives price another one, in a file: go doc gogcl.dev/methods/cost.ParseGraph has the form.
 //
 // bench has each rank be a goroutine, with float32s that Add combines, and compares the results of both ways. Times are
 // medians of blocks of calls, in turn, each with a Barrier at its end.

@@ -123,6 +123,12 @@ round | rank 0   | rank 1
        bytes  rounds  sent by a rank, at most          time
   3221225472       4               4294967296  343.617384ms
 `},
+		// Six rounds, in each of which 1,024 bytes take 2 us and 10.24 us to replica 3 or from it.
+		{"price -method clockwise_ring -n 4 -bytes 4K -network testdata/switch.txt",
+			`all-reduce, 4 ranks, 4 chunks, 6 rounds
+  bytes  rounds  sent by a rank, at most     time
+   4096       6                     6144  73.44µs
+`},
 	} {
 		if code, stdout, stderr := gclsched(t, c.line); code != command.OK || stdout != c.want || stderr != "" {
 			t.Errorf("gclsched %s: exit code %d, %s\nprinted\n%s\nwant\n%s", c.line, code, stderr, stdout, c.want)
@@ -152,6 +158,14 @@ func TestErrors(t *testing.T) {
 		{"check -n 3 a", 2, "-n is for -method, and not for a file" + lists},
 		{"check -shape clique a", 2, "-shape is for -method, and not for a file" + lists},
 		{"check -shape ring a", 2, `-shape "ring", want one of clique, open-ladder, joined-ladder` + lists},
+		{"price -method direct -n 5 -network testdata/switch.txt", 1,
+			"testdata/switch.txt: 4 replicas, and the schedule has 5 ranks"},
+		{"price -method direct -network testdata/late.txt", 1, "testdata/late.txt: cost: line 2: "},
+		{"price -method direct -network testdata/none.txt", 1, "open testdata/none.txt: "},
+		{"check -method clockwise_ring -n 65536", 2, "-n 65536: the all-reduce by clockwise_ring among 4096 ranks has some " +
+			"67092480 steps already, want 33554432 at most" + lists},
+		{"draw -method clockwise_ring -collective all-to-all -n 512", 2, "-n 512: the all-to-all by clockwise_ring among " +
+			"512 ranks has some 133956096 steps already, want 33554432 at most" + lists},
 		{"price -domains 4,x a", 2, `-domains "4,x": "x" is no number of ranks` + lists},
 		{"price -bytes 1K,many a", 2, `-bytes: "many" is no number of bytes such as 8, 4K, 1M or 2G` + lists},
 		{"price -bytes 9223372036854775807K a", 2,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,25 +17,36 @@ import (
 // priceVerb prints what a schedule costs.
 func priceVerb(f *flag.FlagSet, from *source) work {
 	text := f.String("bytes", "1K,32K,1M,32M", "`sizes` of the larger buffer, with commas: 8, 4K, 1M, 2G")
+	file := f.String("network", "", "`file` of a network, as cost.ParseGraph reads it, for the links between ranks; -shape "+
+		"and -domains unless given")
 	var sizes []int64
 	check := func() (err error) {
 		sizes, err = parseSizes(*text)
 		return err
 	}
 	return work{check, func(_ context.Context, stdout io.Writer) error {
-		file, err := from.read()
+		f, err := from.read()
 		if err != nil {
 			return err
 		}
-		t, members, err := from.network(file.Schedule.Size)
+		t, members, err := from.network(f.Schedule.Size)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(stdout, title(file.Schedule))
+		model := cost.Model{Network: cost.Machine(t)}
+		if *file != "" {
+			if model.Network, err = readNetwork(*file); err != nil {
+				return err
+			}
+		}
+		if n := model.Network.Replicas(); n < len(members) {
+			return fmt.Errorf("%s: %d replicas, and the schedule has %d ranks", *file, n, len(members))
+		}
+		fmt.Fprintln(stdout, title(f.Schedule))
 		w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprint(w, "bytes\trounds\tsent by a rank, at most\ttime\t\n")
 		for _, bytes := range sizes {
-			e, err := cost.Price(file.Schedule, members, t, bytes)
+			e, err := model.Price(f.Schedule, members, bytes)
 			if err != nil {
 				return from.of(err)
 			}
@@ -42,6 +54,19 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 		}
 		return w.Flush()
 	}}
+}
+
+// readNetwork reads a file of a network.
+func readNetwork(file string) (cost.Network, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err // it names the file
+	}
+	g, err := cost.ParseGraph(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return g, nil
 }
 
 // parseSizes reads numbers of bytes with commas between them.

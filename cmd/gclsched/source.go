@@ -200,12 +200,47 @@ func (s *source) build() (*msccl.File, error) {
 	if err != nil {
 		return nil, mistake{err}
 	}
+	if err := s.fits(); err != nil {
+		return nil, err
+	}
 	s.spec.Ring, s.spec.Second = rings.First, rings.Second
 	out, err := methods.Build(s.spec)
 	if err != nil {
 		return nil, mistake{err}
 	}
 	return &msccl.File{Name: s.method, Schedule: out}, nil
+}
+
+// maxSteps bounds the steps of a method's schedule: at 96 bytes each they take 3 GiB, and a proof as much again.
+const maxSteps = 1 << 25
+
+// fits is a mistake if the schedule has too many steps, by those of one rank. It tries small groups first, since one
+// rank of a large group can have too many by itself.
+func (s *source) fits() error {
+	spec := s.spec
+	spec.Root = 0
+	for spec.Size = min(64, s.size); ; spec.Size = min(2*spec.Size, s.size) {
+		_, inOrder, err := new(source).network(spec.Size)
+		if err != nil {
+			return err
+		}
+		spec.Ring, spec.Second = inOrder, inOrder
+		p, err := spec.Program(0)
+		if err != nil {
+			return mistake{err}
+		}
+		steps := 0
+		for _, round := range p {
+			steps += len(round.Moves) + len(round.Then)
+		}
+		if steps*spec.Size > maxSteps {
+			return mistake{fmt.Errorf("-n %d: the %v by %v among %d ranks has some %d steps already, want %d at most",
+				s.size, spec.Collective, spec.Method, spec.Size, steps*spec.Size, maxSteps)}
+		}
+		if spec.Size == s.size {
+			return nil
+		}
+	}
 }
 
 // network is where so many ranks sit, and who they are there.
