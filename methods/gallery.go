@@ -1,0 +1,40 @@
+package methods
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// Listed is a Generator with the name under which docs/methods.md has it.
+type Listed struct {
+	Name      string
+	Generator Generator
+}
+
+// Gallery lists the generators of the library that are no methods of their own: no call goes by one unless the program
+// registers it or gives it to gcl.WithMethod. The list is the caller's.
+func Gallery() []Listed {
+	return []Listed{
+		{"halving_doubling", HalvingDoubling()},
+		{"binomial_tree", KNomialTree(2)},
+		{"knomial_4_tree", KNomialTree(4)},
+	}
+}
+
+// only refuses a request that is malformed, one of a collective that is not in the list, and one that asks for the
+// order of the ranks.
+func (r *Request) only(does ...schedule.Collective) error {
+	if err := r.checkNumbers(); err != nil {
+		return err
+	}
+	if !slices.Contains(does, r.Collective) {
+		return fmt.Errorf("it does %v, and not %v: %w", does, r.Collective, errors.ErrUnsupported)
+	}
+	if r.inOrder() {
+		return fmt.Errorf("it does not fold in the order of the ranks: %w", errors.ErrUnsupported)
+	}
+	return nil
+}

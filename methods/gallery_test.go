@@ -1,0 +1,198 @@
+package methods
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// galleryCost is the cost of a schedule of the gallery by the formulas in the comments, in chunks.
+type galleryCost struct {
+	chunks, rounds int
+	all            int // sent by all ranks
+	most           int // sent by one rank, or 0: no comment says it
+}
+
+// galleryFormulas has the cost over k ranks, by name.
+var galleryFormulas = map[string]func(c schedule.Collective, k int) galleryCost{
+	"halving_doubling": func(c schedule.Collective, k int) galleryCost {
+		if c != schedule.AllReduce {
+			w := doublingFormula(c, k)
+			return galleryCost{chunks: k, rounds: w.rounds, all: w.pieces}
+		}
+		p, log := 1, 0
+		for 2*p <= k {
+			p, log = 2*p, log+1
+		}
+		if k == p {
+			return galleryCost{p, 2 * log, 2 * p * (p - 1), 2 * (p - 1)}
+		}
+		return galleryCost{p, 2*log + 2, 2*p*(p-1) + 2*p*(k-p), 2*(p-1) + p}
+	},
+	"binomial_tree":  knomialFormula(2),
+	"knomial_4_tree": knomialFormula(4),
+}
+
+func knomialFormula(radix int) func(c schedule.Collective, k int) galleryCost {
+	return func(c schedule.Collective, k int) galleryCost {
+		levels := 0
+		for n := 1; n < k; n *= radix {
+			levels++
+		}
+		switch c {
+		case schedule.AllReduce:
+			return galleryCost{chunks: 1, rounds: 2 * levels, all: 2 * (k - 1)}
+		case schedule.Gather, schedule.Scatter:
+			digits := 0
+			for place := range k {
+				for ; place > 0; place /= radix {
+					if place%radix != 0 {
+						digits++
+					}
+				}
+			}
+			return galleryCost{chunks: k, rounds: levels, all: digits}
+		}
+		return galleryCost{chunks: 1, rounds: levels, all: k - 1}
+	}
+}
+
+// TestGallery proves the schedules of the gallery for groups of up to 64 ranks, and counts what they cost.
+func TestGallery(t *testing.T) {
+	t.Parallel()
+	for _, l := range Gallery() {
+		p, err := NewProver(l.Name, l.Generator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range schedule.Collectives() {
+			t.Run(fmt.Sprintf("method=%s/collective=%v", l.Name, c), func(t *testing.T) {
+				t.Parallel()
+				for k := 2; k <= sizes()[len(sizes())-1]; k++ {
+					roots := []int{0}
+					if c.Contract().Rooted() {
+						roots = slices.Compact([]int{0, k / 3, k - 1})
+					}
+					for _, root := range roots {
+						made, err := p.Prove(Request{Spec: Spec{Collective: c, Size: k, Root: root}})
+						if errors.Is(err, errors.ErrUnsupported) {
+							continue
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+						compareGallery(t, l.Name, made)
+					}
+				}
+			})
+		}
+	}
+}
+
+func compareGallery(t *testing.T, name string, made *Proved) {
+	t.Helper()
+	k, c, report := made.Size, made.Collective, made.Report
+	all := 0
+	for _, sent := range report.Sent {
+		all += sent
+	}
+	want := galleryFormulas[name](c, k)
+	got := galleryCost{made.Chunks, report.Rounds, all, slices.Max(report.Sent)}
+	if want.most == 0 {
+		got.most = 0
+	}
+	if got != want {
+		t.Errorf("%s over %d: %+v, want %+v", name, k, got, want)
+	}
+	repeated := 0
+	if name == "halving_doubling" {
+		repeated = repeats(Spec{Method: RecursiveDoubling, Collective: c, Size: k})
+	}
+	if report.Waste.Repeated != repeated {
+		t.Errorf("%s over %d: waste: %v; want %d chunks sent again", name, k, report.Waste, repeated)
+	}
+}
+
+// TestGalleryDoes: which collectives each has, so that a test of all of them cannot pass by errors.ErrUnsupported.
+func TestGalleryDoes(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"halving_doubling": "all-reduce reduce-scatter all-gather",
+		"binomial_tree":    "all-reduce broadcast reduce gather scatter",
+		"knomial_4_tree":   "all-reduce broadcast reduce gather scatter",
+	} {
+		i := slices.IndexFunc(Gallery(), func(l Listed) bool { return l.Name == name })
+		var does []string
+		for _, c := range schedule.Collectives() {
+			for _, k := range []int{1, 2, 7} {
+				s, err := Gallery()[i].Generator.Schedule(Request{Spec: Spec{Collective: c, Size: k}})
+				switch {
+				case err == nil && schedule.Check(s) != nil:
+					t.Errorf("%s: %v over %d: %v", name, c, k, schedule.Check(s))
+				case err == nil && k == 7:
+					does = append(does, c.String())
+				case err != nil && !errors.Is(err, errors.ErrUnsupported):
+					t.Errorf("%s: %v over %d: %v", name, c, k, err)
+				}
+			}
+		}
+		if got := strings.Join(does, " "); got != want {
+			t.Errorf("%s does %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestKNomialTreeRadix(t *testing.T) {
+	t.Parallel()
+	for _, radix := range []int{1, 0, -2} {
+		s, err := KNomialTree(radix).Schedule(Request{Spec: Spec{Collective: schedule.Reduce, Size: 4}})
+		if err == nil || s != nil || errors.Is(err, errors.ErrUnsupported) ||
+			!strings.Contains(err.Error(), "want 2 or more") {
+			t.Errorf("radix %d: %v", radix, err)
+		}
+	}
+	for _, radix := range []int{3, 5, 6, 7, math.MaxInt} { // from 6 on it is a star
+		for _, c := range []schedule.Collective{schedule.Reduce, schedule.Gather} {
+			s, err := KNomialTree(radix).Schedule(Request{Spec: Spec{Collective: c, Size: 6, Root: 2}})
+			if err == nil {
+				err = schedule.Check(s)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if star := len(s.Programs[0]) == 1; star != (radix >= 6) {
+				t.Errorf("%v, radix %d: %d rounds", c, radix, len(s.Programs[0]))
+			}
+		}
+	}
+}
+
+// TestGalleryErrors: each generator refuses what it cannot do, and panics of nothing.
+func TestGalleryErrors(t *testing.T) {
+	t.Parallel()
+	for _, l := range Gallery() {
+		for _, tt := range []struct {
+			spec        Spec
+			unsupported bool
+			want        string
+		}{
+			{Spec{Collective: schedule.AllToAll, Size: 4}, true, "and not all-to-all"},
+			{Spec{Collective: schedule.Barrier, Size: 4}, true, "and not barrier"},
+			{Spec{Collective: schedule.AllReduce, Size: 4, RankOrder: true}, true, "not fold in the order of the ranks"},
+			{Spec{Collective: schedule.AllReduce}, false, "group of 0 ranks"},
+			{Spec{Collective: schedule.AllReduce, Size: -3}, false, "group of -3 ranks"},
+			{Spec{Collective: schedule.AllReduce, Size: 4, Root: 1}, false, "root 1 of all-reduce"},
+		} {
+			s, err := l.Generator.Schedule(Request{Spec: tt.spec})
+			if err == nil || s != nil || errors.Is(err, errors.ErrUnsupported) != tt.unsupported ||
+				!strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: %+v: error %v, want one with %q", l.Name, tt.spec, err, tt.want)
+			}
+		}
+	}
+}
