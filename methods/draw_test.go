@@ -154,7 +154,11 @@ func drawn(t *testing.T, order string) *schedule.Schedule {
 	s := specified(t, order, words)
 	for _, l := range Gallery() {
 		if l.Name == words[0] {
-			out, err := l.Generator.Schedule(Request{Spec: s})
+			g := l.Generator
+			if s.Pieces > 0 {
+				g = DoubleBinaryTree(s.Pieces)
+			}
+			out, err := g.Schedule(Request{Spec: s})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,6 +21,7 @@ func Gallery() []Listed {
 		{"halving_doubling", HalvingDoubling()},
 		{"binomial_tree", KNomialTree(2)},
 		{"knomial_4_tree", KNomialTree(4)},
+		{"double_binary_tree", DoubleBinaryTree(8)},
 	}
 }
 
