@@ -98,12 +98,15 @@ func doubleBinaryTree(r Request, pieces int) (*schedule.Schedule, error) {
 	if err := r.only(schedule.AllReduce, schedule.Broadcast, schedule.Reduce); err != nil {
 		return nil, err
 	}
+	b, err := r.builder(2 * pieces)
+	if err != nil {
+		return nil, err
+	}
 	edges := twoTrees(r.Size)
 	rounds := 0
 	for _, e := range edges {
 		rounds = max(rounds, e.start+2*(pieces-1)+1)
 	}
-	b := schedule.NewBuilder(r.Collective, r.Size, r.Root, 2*pieces)
 	begin := 0 // of the broadcast
 	if r.Collective.Contract().Combines {
 		begin = rounds

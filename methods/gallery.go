@@ -19,6 +19,7 @@ type Listed struct {
 func Gallery() []Listed {
 	return []Listed{
 		{"halving_doubling", HalvingDoubling()},
+		{"circulant", Circulant()},
 		{"binomial_tree", KNomialTree(2)},
 		{"knomial_4_tree", KNomialTree(4)},
 		{"double_binary_tree", DoubleBinaryTree(8)},
@@ -38,4 +39,16 @@ func (r *Request) only(does ...schedule.Collective) error {
 		return fmt.Errorf("it does not fold in the order of the ranks: %w", errors.ErrUnsupported)
 	}
 	return nil
+}
+
+// maxPlaces bounds how many chunks of how many ranks a Builder follows. 4096 ranks with a chunk each are the most.
+const maxPlaces = 1 << 24
+
+// builder begins the schedule of a request that only has not refused, unless it is too large.
+func (r *Request) builder(chunks int) (*schedule.Builder, error) {
+	if chunks > maxPlaces/r.Size {
+		return nil, fmt.Errorf("%d chunks at %d ranks are too many, want a product of at most %d: %w", chunks, r.Size,
+			maxPlaces, errors.ErrUnsupported)
+	}
+	return schedule.NewBuilder(r.Collective, r.Size, r.Root, chunks), nil
 }

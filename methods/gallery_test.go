@@ -35,6 +35,16 @@ var galleryFormulas = map[string]func(c schedule.Collective, k int) galleryCost{
 		}
 		return galleryCost{chunks: p, rounds: 2*log + 2, all: 2*p*(p-1) + 2*p*(k-p), most: 2*(p-1) + p}
 	},
+	"circulant": func(c schedule.Collective, k int) galleryCost {
+		w := galleryCost{chunks: k, all: k * (k - 1), most: k - 1}
+		for n := 1; n < k; n *= 2 {
+			w.rounds++
+		}
+		if c == schedule.AllReduce {
+			w.rounds, w.all, w.most = 2*w.rounds, 2*w.all, 2*w.most
+		}
+		return w
+	},
 	"binomial_tree":  knomialFormula(2),
 	"knomial_4_tree": knomialFormula(4),
 	"double_binary_tree": func(c schedule.Collective, k int) galleryCost {
@@ -146,6 +156,7 @@ func TestGalleryDoes(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"halving_doubling": "all-reduce reduce-scatter all-gather",
+		"circulant":        "all-reduce reduce-scatter all-gather",
 		"binomial_tree":    "all-reduce broadcast reduce gather scatter",
 		"knomial_4_tree":   "all-reduce broadcast reduce gather scatter",
 
@@ -169,6 +180,29 @@ func TestGalleryDoes(t *testing.T) {
 		if got := strings.Join(does, " "); got != want {
 			t.Errorf("%s does %s, want %s", name, got, want)
 		}
+	}
+}
+
+// TestGalleryTooLarge: a request whose chunks would take a Builder very long is refused.
+func TestGalleryTooLarge(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		g Generator
+		s Spec
+	}{
+		"halving_doubling": {HalvingDoubling(), Spec{Collective: schedule.AllReduce, Size: 8192}},
+		"circulant":        {Circulant(), Spec{Collective: schedule.AllGather, Size: 4097}},
+		"knomial":          {KNomialTree(3), Spec{Collective: schedule.Scatter, Size: maxRanks}},
+		"double":           {DoubleBinaryTree(specPieces), Spec{Collective: schedule.Reduce, Size: 129}},
+	} {
+		s, err := tt.g.Schedule(Request{Spec: tt.s})
+		if s != nil || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "are too many") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if s, err := KNomialTree(2).Schedule(Request{Spec: Spec{Collective: schedule.Reduce, Size: maxRanks}}); err != nil ||
+		len(s.Programs[0]) != 16 {
+		t.Errorf("a tree over %d: error %v", maxRanks, err)
 	}
 }
 
@@ -253,6 +287,7 @@ func TestGalleryErrors(t *testing.T) {
 			{Spec{Collective: schedule.AllToAll, Size: 4}, true, "and not all-to-all"},
 			{Spec{Collective: schedule.Barrier, Size: 4}, true, "and not barrier"},
 			{Spec{Collective: schedule.AllReduce, Size: 4, RankOrder: true}, true, "not fold in the order of the ranks"},
+			{Spec{Collective: schedule.AllReduce, Size: maxRanks + 1}, false, "want at most 65536"},
 			{Spec{Collective: schedule.AllReduce}, false, "group of 0 ranks"},
 			{Spec{Collective: schedule.AllReduce, Size: -3}, false, "group of -3 ranks"},
 			{Spec{Collective: schedule.AllReduce, Size: 4, Root: 1}, false, "root 1 of all-reduce"},

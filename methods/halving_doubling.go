@@ -81,7 +81,10 @@ func halvingDoubling(r Request) (*schedule.Schedule, error) {
 		return Build(r.Spec)
 	}
 	f := r.fold()
-	b := schedule.NewBuilder(r.Collective, r.Size, 0, f.p)
+	b, err := r.builder(f.p)
+	if err != nil {
+		return nil, err
+	}
 	last := 2*(f.before()+f.rounds()) - 1
 	for j := range f.extra {
 		rank := f.first(j)

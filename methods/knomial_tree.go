@@ -108,7 +108,10 @@ func knomialTree(r Request, radix int) (*schedule.Schedule, error) {
 	if r.Collective.Contract().PerRank() {
 		chunks = r.Size
 	}
-	b := schedule.NewBuilder(r.Collective, r.Size, r.Root, chunks)
+	b, err := r.builder(chunks)
+	if err != nil {
+		return nil, err
+	}
 	switch r.Collective {
 	case schedule.Broadcast:
 		r.knomial(radix, func(t, child, parent, _ int) { b.Copy(rounds-1-t, parent, child, 0, 1) })
