@@ -3,7 +3,8 @@ package methods
 import "gogcl.dev/methods/schedule"
 
 // Circulant returns the Generator of the reduce-scatter, the all-gather and the all-reduce that halve and double
-// without leaving ranks out, whatever their number k: each in the fewest rounds there are, and with the fewest bytes.
+// without leaving ranks out, whatever their number k. All three send the fewest bytes there are. The first two take the
+// fewest rounds.
 //
 //	k ranks, n bytes    rounds              sent by each rank
 //	reduce-scatter        ceil(log2 k)       n (k-1)/k
@@ -12,14 +13,14 @@ import "gogcl.dev/methods/schedule"
 //
 // At first a rank has chunks for all k ranks, in the order in which these follow it round the circle, its own first. In
 // each round it keeps the nearer half of them, the larger one if they are odd in number, and sends the others that many
-// places further, to a rank that has them in its nearer half. What it folds is for the same ranks as what it has there.
-// The all-gather takes the same steps back. Chunks past the last rank go in a message of their own.
+// places further, to a rank that has chunks for the same ranks in its nearer half, and folds them. The all-gather takes
+// the same steps back. Chunks past the last rank go in a message of their own.
 //
 // Each element is combined on one rank, and not in the order of the ranks. So the Generator does no request with
 // RankOrder.
 //
-// Source: Träff, "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms", 2024. Where k is a power of two it is
-// the reduce-scatter of Bruck et al., 1997, backwards.
+// Source: Träff, "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms", 2025,
+// doi.org/10.34726/10760.
 //
 //	reduce-scatter, 3 ranks, 3 chunks, 2 rounds
 //	round | rank 0   | rank 1   | rank 2

@@ -8,9 +8,9 @@ import (
 
 // DoubleBinaryTree returns the Generator of broadcasts, reduces and all-reduces along two binary trees at once, each of
 // which carries half of the data in a pipeline of pieces. Ranks that are inner nodes of one tree are leaves of the
-// other. So each rank sends and receives as much as there is data, where the leaves of one tree alone would send
-// nothing. A rank has a round in which it sends for the one tree or to its one child, and a round for the other, by
-// turns: in no round does it send to two ranks or hear from two.
+// other. So all ranks send, where the leaves of one tree alone would not. A rank sends to its one child in even rounds
+// and to the other in odd ones. It hears from its parent in one tree in even rounds, and from that in the other tree in
+// odd ones. So in no round does it send to two ranks or hear from two.
 //
 //	N ranks, n bytes, P pieces a tree,     rounds, at most   sent by a rank, at most   sent by all ranks
 //	L = 1 + floor(log2 (N-1))
@@ -31,9 +31,9 @@ import (
 //	┌┴┐ ┌┘          └┐ ┌┴┐
 //	1 3 5            2 4 6
 //
-// An inner node folds its own data between that of its children. Which child comes first is not the order of the
-// ranks, so the Generator does no request with RankOrder. Its schedules fail with an error if there are fewer than 1
-// or more than 65536 pieces.
+// An inner node folds what its children send in the order of their rounds. That is not the order of the ranks, so the
+// Generator does no request with RankOrder. Its schedules fail with an error if there are fewer than 1 or more than
+// 65536 pieces.
 //
 // Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
 // Computing 35, 2009.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gogcl.dev/methods/schedule"
 )
@@ -15,7 +16,9 @@ type Listed struct {
 }
 
 // Gallery lists the generators of the library that are no methods of their own: no call goes by one unless the program
-// registers it or gives it to gcl.WithMethod. The list is the caller's.
+// registers it or gives it to gcl.WithMethod. The list is the caller's. Each is for any number of ranks up to 65536, and
+// for any root. A request in which chunks times ranks are more than 1<<24 is an error that is errors.ErrUnsupported: an
+// all-reduce by Circulant over more than 4096 ranks.
 func Gallery() []Listed {
 	return []Listed{
 		{"halving_doubling", HalvingDoubling()},
@@ -33,7 +36,12 @@ func (r *Request) only(does ...schedule.Collective) error {
 		return err
 	}
 	if !slices.Contains(does, r.Collective) {
-		return fmt.Errorf("it does %v, and not %v: %w", does, r.Collective, errors.ErrUnsupported)
+		var names []string
+		for _, c := range does {
+			names = append(names, c.String())
+		}
+		return fmt.Errorf("it does %s, and not %v: %w", strings.Join(names, ", "), r.Collective,
+			errors.ErrUnsupported)
 	}
 	if r.inOrder() {
 		return fmt.Errorf("it does not fold in the order of the ranks: %w", errors.ErrUnsupported)

@@ -200,8 +200,8 @@ func TestGalleryTooLarge(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if s, err := KNomialTree(2).Schedule(Request{Spec: Spec{Collective: schedule.Reduce, Size: maxRanks}}); err != nil ||
-		len(s.Programs[0]) != 16 {
+	tree, err := KNomialTree(2).Schedule(Request{Spec: Spec{Collective: schedule.Reduce, Size: maxRanks}})
+	if err != nil || len(tree.Programs[0]) != 16 {
 		t.Errorf("a tree over %d: error %v", maxRanks, err)
 	}
 }
