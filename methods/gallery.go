@@ -16,9 +16,9 @@ type Listed struct {
 }
 
 // Gallery lists the generators of the library that are no methods of their own: no call goes by one unless the program
-// registers it or gives it to gcl.WithMethod. The list is the caller's. Each is for any number of ranks up to 65536, and
-// for any root. A request in which chunks times ranks are more than 1<<24 is an error that is errors.ErrUnsupported: an
-// all-reduce by Circulant over more than 4096 ranks.
+// registers it or gives it to gcl.WithMethod. The list is the caller's. Each is for any number of ranks up to 65536,
+// and for any root. A request in which chunks times ranks are more than 1<<24 is an error that is
+// errors.ErrUnsupported: an all-reduce by Circulant over more than 4096 ranks, for one.
 func Gallery() []Listed {
 	return []Listed{
 		{"halving_doubling", HalvingDoubling()},
