@@ -30,5 +30,5 @@
 // and the rings and recursive_doubling become a chain.
 //
 // [Spec.Traffic] describes the messages of a method without its steps, for prices. [Swing] is an all-reduce for tori.
-// It is no [Method] yet.
+// It is no [Method] yet. [Gallery] lists Generators that are ready to be registered: halving and doubling, and trees.
 package methods

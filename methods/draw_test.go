@@ -78,7 +78,7 @@ func TestPicturesInComments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, shapes := 0, map[Method]bool{}
+	tables, shapes := 0, map[string]bool{}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -94,11 +94,10 @@ func TestPicturesInComments(t *testing.T) {
 			switch {
 			case isTable:
 				tables++
-				pictures = append(pictures, build(t, ordered(t, table)).String())
+				pictures = append(pictures, drawn(t, table).String())
 			case isShape:
-				s := ordered(t, shape)
-				shapes[s.Method] = true
-				pictures = append(pictures, build(t, s).Shape())
+				shapes[strings.Fields(shape)[0]] = true
+				pictures = append(pictures, drawn(t, shape).Shape())
 			case len(orders) > 0:
 				out = append(replacePictures(out, pictures), orders...)
 				orders, pictures = nil, nil
@@ -122,8 +121,13 @@ func TestPicturesInComments(t *testing.T) {
 		t.Errorf("found %d tables, want one for each generator", tables)
 	}
 	for _, m := range All() {
-		if !shapes[m] {
+		if !shapes[m.String()] {
 			t.Errorf("no comment has a shape of %v", m)
+		}
+	}
+	for _, l := range Gallery() {
+		if !shapes[l.Name] {
+			t.Errorf("no comment has a shape of %s", l.Name)
 		}
 	}
 }
@@ -134,23 +138,44 @@ func TestPictureInDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	picture := build(t, ordered(t, "meet_in_middle_ring reduce-scatter 6")).Shape()
+	picture := drawn(t, "meet_in_middle_ring reduce-scatter 6").Shape()
 	if !strings.Contains(string(text), "```\n"+picture+"```\n") {
 		t.Errorf("docs/schedules.md does not hold this picture:\n%s", picture)
 	}
 }
 
-// ordered is the schedule that a line asks for.
-func ordered(t *testing.T, order string) Spec {
+// drawn is the schedule that a line asks for, of a method or of a Generator of the gallery.
+func drawn(t *testing.T, order string) *schedule.Schedule {
 	t.Helper()
 	words := strings.Fields(order)
 	if len(words) < 3 {
 		t.Fatalf("%q: want METHOD COLLECTIVE RANKS", order)
 	}
+	s := specified(t, order, words)
+	for _, l := range Gallery() {
+		if l.Name == words[0] {
+			g := l.Generator
+			if s.Pieces > 0 {
+				g = DoubleBinaryTree(s.Pieces)
+			}
+			out, err := g.Schedule(Request{Spec: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+	}
 	m, err := Parse(words[0])
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Method = m
+	return build(t, s)
+}
+
+// specified is what a line asks for, but for the method.
+func specified(t *testing.T, order string, words []string) Spec {
+	t.Helper()
 	number := func(text string) int {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -158,7 +183,7 @@ func ordered(t *testing.T, order string) Spec {
 		}
 		return n
 	}
-	s := Spec{Method: m, Collective: 255, Size: number(words[2])}
+	s := Spec{Collective: 255, Size: number(words[2])}
 	for _, c := range append(schedule.Collectives(), schedule.Barrier) {
 		if c.String() == words[1] {
 			s.Collective = c

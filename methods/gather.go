@@ -32,7 +32,7 @@ var gatherWays = collectiveWays{
 		})
 	},
 	doubling: built(perRank, func(b *schedule.Builder, s Spec) {
-		s.tree(func(t, child, parent, first, n int) { b.Copy(t, child, parent, first, n) })
+		s.tree(2, func(t, child, parent, first, n int) { b.Copy(t, child, parent, first, n) })
 	}),
 }
 
@@ -40,20 +40,5 @@ var gatherWays = collectiveWays{
 func partsToRoot(b *schedule.Builder, s Spec) {
 	for _, from := range s.others(s.Root) {
 		b.Copy(0, from, s.Root, from, 1)
-	}
-}
-
-// tree calls edge for each edge of a binomial tree over the ranks, from the leaves to the root: in round t a child
-// passes on the parts of n ranks from first on, which are all below it. Those that go past the last rank make two
-// edges.
-func (s Spec) tree(edge func(t, child, parent, first, n int)) {
-	for t := range s.treeRounds() {
-		for v := 1 << t; v < s.Size; v += 2 << t {
-			child, parent, n := s.actual(v), s.actual(v-1<<t), min(1<<t, s.Size-v)
-			edge(t, child, parent, child, min(n, s.Size-child))
-			if rest := child + n - s.Size; rest > 0 {
-				edge(t, child, parent, 0, rest)
-			}
-		}
 	}
 }

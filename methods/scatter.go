@@ -32,7 +32,7 @@ var scatterWays = collectiveWays{
 	},
 	doubling: built(perRank, func(b *schedule.Builder, s Spec) {
 		last := s.treeRounds() - 1
-		s.tree(func(t, child, parent, first, n int) { b.Copy(last-t, parent, child, first, n) })
+		s.tree(2, func(t, child, parent, first, n int) { b.Copy(last-t, parent, child, first, n) })
 	}),
 }
 

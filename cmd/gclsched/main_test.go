@@ -92,6 +92,22 @@ chunks received, by rank 1 each
 waste                    none
 output                   must not be the input
 `},
+		{"check -method circulant -n 3", `proved
+all-reduce, 3 ranks, 3 chunks
+                           schedule      least
+rounds                            4          2
+messages                         12
+most in flight at a rank          2
+peers at once                     1
+chunks of scratch                 0
+most chunks sent                  4          4
+most chunks received              4          4
+chunks sent, by rank     4 each
+chunks received, by rank 4 each
+order                    one on all ranks
+waste                    none
+output                   may be the input
+`},
 		{"draw " + xmlFiles + "pair.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
 round   0   1
 rank 0 ─⊕─ ─▲─
@@ -171,6 +187,8 @@ func TestErrors(t *testing.T) {
 		{"price -bytes 9223372036854775807K a", 2,
 			`-bytes: "9223372036854775807K" is no number of bytes such as 8, 4K, 1M or 2G` + lists},
 		{"check -method dirct", 2, "-method: "},
+		{"check -method halving_doubling -collective gather", 2, "methods: halving_doubling: gather over 8 ranks with " +
+			"root 0: it does all-reduce, reduce-scatter, all-gather, and not gather: unsupported operation" + lists},
 		{"check -method auto", 2, "methods: auto makes no schedule, since "},
 		{"check -method direct -collective sum", 2, `-collective "sum", want one of all-reduce, reduce-scatter, all-gather, ` +
 			`all-to-all, broadcast, reduce, gather, scatter, barrier` + lists},

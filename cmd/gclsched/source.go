@@ -47,6 +47,15 @@ func newSource(f *flag.FlagSet) *source {
 	return s
 }
 
+// init registers the gallery, so that -method has its names.
+func init() {
+	for _, l := range methods.Gallery() {
+		if err := methods.Register(l.Name, l.Generator); err != nil {
+			panic(err) // a name is malformed or there twice
+		}
+	}
+}
+
 // methodNames lists the methods that make schedules.
 func methodNames() string {
 	var names []string

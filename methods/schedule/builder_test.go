@@ -300,3 +300,33 @@ func TestBuilderCopiesWhatIsLentNoMore(t *testing.T) {
 		t.Fatalf("%v\n%v", err, s)
 	}
 }
+
+// TestBuilderJoinsInTheOutput: a rank's own chunk joins what has arrived beside it in the Output, if they are to go on
+// together, and not in Scratch.
+func TestBuilderJoinsInTheOutput(t *testing.T) {
+	b := schedule.NewBuilder(schedule.AllGather, 4, 0, 4)
+	for rank := range 4 {
+		b.Copy(0, rank, rank^1, rank, 1)
+		b.Copy(1, rank, rank^2, rank&2, 2)
+	}
+	s, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schedule.Check(s); err != nil {
+		t.Error(err)
+	}
+	want := `all-gather, 4 ranks, 4 chunks, 2 rounds
+round | rank 0 | rank 1 | rank 2 | rank 3
+------+--------+--------+--------+-------
+    0 | I0>1   | I1>0   | I2>3   | I3>2
+      | O1<1   | O0<0   | O3<3   | O2<2
+      | then   | then   | then   | then
+      | O0=I0  | O1=I1  | O2=I2  | O3=I3
+    1 | O0-1>2 | O0-1>3 | O2-3>0 | O2-3>1
+      | O2-3<2 | O2-3<3 | O0-1<0 | O0-1<1
+`
+	if have := s.String(); have != want {
+		t.Errorf("%s\nwant\n%s", have, want)
+	}
+}

@@ -10,11 +10,14 @@ import (
 type holder struct {
 	rank    int
 	program Program
-	at      []place          // by chunk
-	sent    []int            // by chunk: one more than the round in which it was sent last
-	lent    map[inRound]bool // which chunks go from Input or Output in which round
-	came    []built          // by chunk: the message in which it came last
-	lowest  []int            // by slot: the first chunk that is ever put there
+
+	outLo, outHi int // the chunks that the Output holds: outLo to outHi-1
+
+	at     []place          // by chunk
+	sent   []int            // by chunk: one more than the round in which it was sent last
+	lent   map[inRound]bool // which chunks go from Input or Output in which round
+	came   []built          // by chunk: the message in which it came last
+	lowest []int            // by slot: the first chunk that is ever put there
 
 	sending map[inSlot]int // by chunk in a slot: one more than the round in which it was sent from there last
 }
@@ -37,8 +40,9 @@ type place struct {
 func (b *Builder) program(rank int, messages []built) (Program, error) {
 	slices.SortStableFunc(messages, func(a, b built) int { return cmp.Compare(a.round, b.round) })
 	contract := b.s.Collective.Contract()
+	outLo, outHi := contract.Output.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
 	h := &holder{
-		rank: rank, program: make(Program, b.rounds), sending: map[inSlot]int{},
+		rank: rank, outLo: outLo, outHi: outHi, program: make(Program, b.rounds), sending: map[inSlot]int{},
 		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), lent: map[inRound]bool{},
 		came: make([]built, b.s.Chunks),
 	}
@@ -46,7 +50,6 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 	for f := lo; f < hi; f++ {
 		h.at[f] = place{held: true, buf: Input}
 	}
-	outLo, outHi := contract.Output.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
 	for len(messages) > 0 {
 		t, n := messages[0].round, 1
 		for n < len(messages) && messages[n].round == t {
@@ -59,13 +62,13 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 			}
 		}
 		for _, m := range receives {
-			if err := h.receive(t, m, m.first >= outLo && m.first+m.n <= outHi); err != nil {
+			if err := h.receive(t, m); err != nil {
 				return nil, err
 			}
 		}
 		messages = messages[n:]
 	}
-	h.finish(outLo, outHi)
+	h.finish()
 	h.base()
 	return h.program, nil
 }
@@ -101,27 +104,36 @@ func (h *holder) move(t int, st Step) {
 	h.program[t].Moves = append(h.program[t].Moves, st)
 }
 
-// span is where the chunks of a message lie, in one piece. Chunks that lie apart are put side by side in a slot when
-// the round before ends.
+// room reports whether the Output holds the chunks of a message.
+func (h *holder) room(m built) bool { return m.first >= h.outLo && m.first+m.n <= h.outHi }
+
+// span is where the chunks of a message lie, in one piece. Chunks that lie apart are put side by side when the round
+// before ends: those of the Input beside the others in the Output, if that has all of these, or all of them in a slot.
 func (h *holder) span(t int, m built) (Span, error) {
 	first := h.at[m.first]
-	together := true
+	together, inOutput := true, h.room(m)
 	for f := m.first; f < m.first+m.n; f++ {
 		if !h.at[f].held { // sends are made before receives
 			return Span{}, fmt.Errorf("schedule: round %d: rank %d does not hold chunk %d when the round begins",
 				t, h.rank, f)
 		}
 		together = together && h.at[f].buf == first.buf && h.at[f].slot == first.slot
+		inOutput = inOutput && h.at[f].buf != Scratch
 	}
 	if together {
 		return h.in(first, m.first, m.n), nil
 	}
-	slot := h.free(t-1, m) // it is filled when the round before ends
+	to := place{held: true, buf: Output, round: t}
+	if !inOutput {
+		to.buf, to.slot = Scratch, h.free(t-1, m)
+	}
 	for f := m.first; f < m.first+m.n; f++ {
+		if inOutput && h.at[f].buf == Output {
+			continue
+		}
 		r := &h.program[t-1]
-		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(h.at[f], f, 1),
-			Dst: h.in(place{buf: Scratch, slot: slot}, f, 1)})
-		h.at[f] = place{held: true, buf: Scratch, slot: slot, round: t}
+		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(h.at[f], f, 1), Dst: h.in(to, f, 1)})
+		h.at[f] = to
 	}
 	return h.in(h.at[m.first], m.first, m.n), nil
 }
@@ -146,7 +158,7 @@ func (h *holder) send(t int, m built) error {
 
 // receive adds the receive of a message. In the Output, if that has room for it, it may take the place of the Input:
 // unless the round sends that.
-func (h *holder) receive(t int, m built, room bool) error {
+func (h *holder) receive(t int, m built) error {
 	held, goesOn, busy := 0, false, false
 	for f := m.first; f < m.first+m.n; f++ {
 		if h.at[f].held {
@@ -181,7 +193,7 @@ func (h *holder) receive(t int, m built, room bool) error {
 		}
 	}
 	to := place{held: true, buf: Output, round: t + 1}
-	if !room || busy {
+	if !h.room(m) || busy {
 		to = place{held: true, buf: Scratch, slot: h.free(t, m), round: t + 1}
 	}
 	dst := h.in(to, m.first, m.n)
@@ -234,10 +246,10 @@ func (h *holder) in(at place, first, n int) Span {
 }
 
 // finish copies results into the Output, each when a round ends: see ripe.
-func (h *holder) finish(lo, hi int) {
-	for f := lo; f < hi; {
+func (h *holder) finish() {
+	for f := h.outLo; f < h.outHi; {
 		at, first, t := h.at[f], f, h.ripe(f)
-		for f++; f < hi && h.at[f] == at && h.ripe(f) == t; f++ {
+		for f++; f < h.outHi && h.at[f] == at && h.ripe(f) == t; f++ {
 		}
 		if !at.held || at.buf == Output {
 			continue

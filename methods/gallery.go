@@ -1,0 +1,62 @@
+package methods
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// Listed is a Generator with the name under which docs/methods.md has it.
+type Listed struct {
+	Name      string
+	Generator Generator
+}
+
+// Gallery lists the generators of the library that are no methods of their own: no call goes by one unless the program
+// registers it or gives it to gcl.WithMethod. The list is the caller's. Each is for any number of ranks up to 65536,
+// and for any root. A request in which chunks times ranks are more than 1<<24 is an error that is
+// errors.ErrUnsupported: an all-reduce by Circulant over more than 4096 ranks, for one.
+func Gallery() []Listed {
+	return []Listed{
+		{"halving_doubling", HalvingDoubling()},
+		{"circulant", Circulant()},
+		{"binomial_tree", KNomialTree(2)},
+		{"knomial_4_tree", KNomialTree(4)},
+		{"double_binary_tree", DoubleBinaryTree(8)},
+	}
+}
+
+// only refuses a request that is malformed, one of a collective that is not in the list, and one that asks for the
+// order of the ranks.
+func (r *Request) only(does ...schedule.Collective) error {
+	if err := r.checkNumbers(); err != nil {
+		return err
+	}
+	if !slices.Contains(does, r.Collective) {
+		var names []string
+		for _, c := range does {
+			names = append(names, c.String())
+		}
+		return fmt.Errorf("it does %s, and not %v: %w", strings.Join(names, ", "), r.Collective,
+			errors.ErrUnsupported)
+	}
+	if r.inOrder() {
+		return fmt.Errorf("it does not fold in the order of the ranks: %w", errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// maxPlaces bounds how many chunks of how many ranks a Builder follows. 4096 ranks with a chunk each are the most.
+const maxPlaces = 1 << 24
+
+// builder begins the schedule of a request that only has not refused, unless it is too large.
+func (r *Request) builder(chunks int) (*schedule.Builder, error) {
+	if chunks > maxPlaces/r.Size {
+		return nil, fmt.Errorf("%d chunks at %d ranks are too many, want a product of at most %d: %w", chunks, r.Size,
+			maxPlaces, errors.ErrUnsupported)
+	}
+	return schedule.NewBuilder(r.Collective, r.Size, r.Root, chunks), nil
+}
