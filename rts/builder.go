@@ -1,0 +1,238 @@
+package rts
+
+import (
+	"slices"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/ir"
+	"gogcl.dev/tensor"
+)
+
+// builder adds a step to a program.
+type builder struct {
+	Trainer
+	*Step
+	main       *ir.Graph // that the step is added to; with StepIf, a graph that the main one calls
+	rate, step *ir.Tensor
+	sharding   Sharding
+	layers     []*layer
+	units      []*unit
+	known      []gradientOf
+}
+
+// build adds the step.
+func (b *builder) build() {
+	for _, l := range b.layers {
+		b.differentiate(l)
+	}
+	b.makeUnits()
+	b.makeStates()
+	var params []*param
+	for _, u := range b.units {
+		params = append(params, u.owned...)
+	}
+	b.microBatches(params, func() {
+		b.forward()
+		b.backward(func(int) {})
+	}, func() {
+		b.forward()
+		b.backward(b.reduceAndUpdate)
+		b.finish()
+	})
+}
+
+// forward calls the layers, each unit's parameters gathered before.
+func (b *builder) forward() {
+	for _, l := range b.layers {
+		l.given = nil
+	}
+	var outputs []*ir.Tensor
+	for i, u := range b.units {
+		b.get(&u.forward)
+		if i+1 < len(b.units) {
+			b.ahead(&b.units[i+1].forward)
+		}
+		for _, l := range u.layers {
+			in := slices.Concat(outputs, l.Inputs)
+			for _, p := range l.params {
+				l.given = append(l.given, p.whole)
+			}
+			in = append(in, l.given...)
+			l.call = b.main.CallWithInfo(l.Graph, nil, in...)
+			outputs = l.call.Outputs()
+		}
+	}
+	b.Outputs = outputs
+}
+
+// backward calls the layers' gradients from the last to the first, and done after each unit of them.
+func (b *builder) backward(done func(unit int)) {
+	last := b.layers[len(b.layers)-1]
+	last.upstream = nil
+	for i, t := range last.Graph.Outputs() {
+		var grad *ir.Tensor
+		if t.DType().IsFloat() {
+			grad = b.constant(t.Spec(), i == 0)
+		}
+		last.upstream = append(last.upstream, grad)
+	}
+	for i := len(b.units) - 1; i >= 0; i-- {
+		u := b.units[i]
+		if !b.Keep && i < len(b.units)-1 { // the last one's are there
+			b.get(&u.again)
+		}
+		if !b.Keep && i > 0 {
+			b.ahead(&b.units[i-1].again)
+		}
+		for k := len(u.layers) - 1; k >= 0; k-- {
+			b.backwardLayer(u.layers[k])
+		}
+		done(i)
+	}
+}
+
+// reduceAndUpdate reduces the gradients of a unit, and updates the parameters of the one after it.
+func (b *builder) reduceAndUpdate(unit int) {
+	b.reduce(b.units[unit])
+	if unit+1 < len(b.units) && b.ClipNorm == 0 {
+		b.update(b.units[unit+1])
+	}
+}
+
+// finish updates the parameters that reduceAndUpdate has left.
+func (b *builder) finish() {
+	if b.ClipNorm > 0 {
+		b.clip()
+		for i := len(b.units) - 1; i > 0; i-- {
+			b.update(b.units[i])
+		}
+	}
+	b.update(b.units[0])
+}
+
+// backwardLayer calls a layer's gradient.
+func (b *builder) backwardLayer(l *layer) {
+	info, wanted := l.gradient, l.wanted
+	by := info.By(l.call)
+	for in, t := range by {
+		for k, p := range l.params {
+			if t == l.given[k] {
+				by[in] = p.whole
+			}
+		}
+	}
+	for i, in := range info.Grads {
+		if in != nil {
+			by[in] = l.upstream[i]
+		}
+	}
+	grads := b.main.CallWithInfo(info.Graph, by).Outputs()
+	inner := info.Graph.Outputs()
+	if len(grads) != len(wanted) || len(inner) != len(wanted) { // after an error
+		return
+	}
+	if l.index > 0 {
+		b.layers[l.index-1].upstream = make([]*ir.Tensor, l.before)
+	}
+	for i, in := range wanted {
+		if in < l.before {
+			b.layers[l.index-1].upstream[in] = grads[i]
+			continue
+		}
+		b.gradients[inner[i]], b.gradients[grads[i]] = true, true
+		p := l.params[in-l.before-len(l.Inputs)]
+		if p.grad != nil {
+			p.grad = ir.Accumulate(p.grad, grads[i])
+			continue
+		}
+		p.grad = grads[i]
+	}
+}
+
+// needed are the parameters that the layer's gradient is computed with.
+func (l *layer) needed() []*param {
+	var out []*param
+	first := l.before + len(l.Inputs)
+	for i, t := range l.Graph.Inputs()[first:] {
+		if slices.Contains(l.gradient.Needs, t) {
+			out = append(out, l.params[i])
+		}
+	}
+	return out
+}
+
+// differentiate builds the gradient of a layer's graph, once for each way in which layers use it.
+func (b *builder) differentiate(l *layer) {
+	in := l.Graph.Inputs()
+	var of []*ir.Tensor
+	for i, t := range in {
+		if i >= l.before && i < l.before+len(l.Inputs) || !t.DType().IsFloat() {
+			continue
+		}
+		of, l.wanted = append(of, t), append(l.wanted, i)
+	}
+	for _, known := range b.known {
+		if slices.Equal(known.of, of) {
+			l.gradient = known.info
+			return
+		}
+	}
+	l.gradient = ir.Autodiff(l.Graph, ir.ForInputs(of...))
+	b.known = append(b.known, gradientOf{of, l.gradient})
+}
+
+// gradientOf is a gradient of inputs of a graph.
+type gradientOf struct {
+	of   []*ir.Tensor
+	info *ir.GradInfo
+}
+
+// constant is a tensor of ones or zeros.
+func (b *builder) constant(s ir.Spec, ones bool) *ir.Tensor {
+	zeros, err := tensor.New(s.DType, s.Shape...)
+	if err != nil { // there is a tensor of that spec in the program
+		return ir.Apply1(refused{"constant", err}, b.main)
+	}
+	t := b.main.Constant(zeros)
+	if ones {
+		t = ir.AddScalar(t, 1)
+	}
+	return t
+}
+
+// clip scales the shards of all gradients.
+func (b *builder) clip() {
+	var params []*param
+	var shards []*ir.Tensor
+	for _, u := range b.units {
+		u.finish()
+		for _, p := range u.owned {
+			params, shards = append(params, p), append(shards, p.reduced)
+		}
+	}
+	b.Norm = b.sharding.GlobalNorm(shards)
+	for i, t := range Clip(shards, b.Norm, b.ClipNorm) {
+		params[i].reduced = t
+		b.gradients[t] = true
+	}
+}
+
+// update changes the parameters of a unit, once its gradients are reduced.
+func (b *builder) update(u *unit) {
+	u.finish()
+	for _, p := range u.owned {
+		shard := p.Load(b.main)
+		var states []*ir.Tensor
+		for _, k := range p.states {
+			states = append(states, k.load(b.main))
+		}
+		b.Optimizer.Update(shard, states, p.reduced, b.rate, b.step)
+		p.Store(shard)
+		for i, k := range p.states {
+			k.store(states[i])
+		}
+	}
+}
+
+// mean is how gradients of the replicas' losses become that of the model's.
+const mean = gcl.Mean
