@@ -206,7 +206,7 @@ func (s *settings) slots(coll collective, m methods.Method, o gcl.Options, bytes
 		if err != nil {
 			return 0, err
 		}
-		chunks += slotChunks(p)
+		chunks += slotChunks(p, spec.Chunks())
 	}
 	return float64(chunks) * bytes / float64(max(spec.Chunks(), 1)), nil
 }
@@ -223,8 +223,8 @@ func order(n int) []int {
 	return out
 }
 
-// slotChunks is how many chunks the slots of a program hold together.
-func slotChunks(p schedule.Program) int {
+// slotChunks is how many chunks the slots of a program hold together, of a schedule of so many chunks.
+func slotChunks(p schedule.Program, chunks int) int {
 	var slots []int
 	note := func(sp schedule.Span) {
 		if sp.Buf != schedule.Scratch {
@@ -233,7 +233,9 @@ func slotChunks(p schedule.Program) int {
 		for sp.Slot >= len(slots) {
 			slots = append(slots, 0)
 		}
-		slots[sp.Slot] = max(slots[sp.Slot], sp.First+sp.Count-sp.Base)
+		for _, run := range sp.AppendRuns(nil, chunks) {
+			slots[sp.Slot] = max(slots[sp.Slot], run.First+run.Count-run.Base)
+		}
 	}
 	for _, round := range p {
 		for _, st := range round.Moves {

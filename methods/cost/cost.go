@@ -109,6 +109,12 @@ func checkStep(s *schedule.Schedule, rank int, st *schedule.Step) error {
 	case schedule.Recv, schedule.Copy:
 		return nil
 	}
+	if span.Stride != 0 && len(span.AppendRuns(nil, s.Chunks)) == 0 {
+		return fmt.Errorf("a %s of %d chunks from chunk %d on, in runs of %d, each %d after the one before, of %d", what,
+			span.Count, span.First, span.Run, span.Stride, s.Chunks)
+	} else if span.Stride != 0 {
+		return nil
+	}
 	first, count := span.First, span.Count
 	if first < 0 || count < 0 || first > s.Chunks || count > s.Chunks-first {
 		return fmt.Errorf("a %s of %d chunks from chunk %d on, of %d", what, count, first, s.Chunks)
@@ -118,7 +124,14 @@ func checkStep(s *schedule.Schedule, rank int, st *schedule.Step) error {
 
 // lengthOf is how many bytes a span has.
 func lengthOf(s *schedule.Schedule, span schedule.Span, bytes int64) int64 {
-	return piece(bytes, span.First+span.Count, s.Chunks) - piece(bytes, span.First, s.Chunks)
+	if span.Stride == 0 {
+		return piece(bytes, span.First+span.Count, s.Chunks) - piece(bytes, span.First, s.Chunks)
+	}
+	sum := int64(0)
+	for _, run := range span.AppendRuns(nil, s.Chunks) {
+		sum += lengthOf(s, run, bytes)
+	}
+	return sum
 }
 
 // check refuses what no schedule of so many ranks can be priced with.

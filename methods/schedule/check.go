@@ -294,6 +294,11 @@ func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 		return fmt.Errorf("slot %d", sp.Slot)
 	case sp.Slot >= maxSlots:
 		return fmt.Errorf("slot %d, want 0 to %d", sp.Slot, maxSlots-1)
+	case sp.Stride != 0 || sp.Run != 0:
+		if sp.Base != 0 && sp.Buf != Scratch {
+			return fmt.Errorf("base %d", sp.Base)
+		}
+		return checkStride(&sp, lo, hi, s.Chunks)
 	case sp.Count < 1 || sp.First < lo || sp.First > hi-sp.Count:
 		return fmt.Errorf("chunks %d to %d of %d to %d", sp.First, sp.First+sp.Count-1, lo, hi-1)
 	case sp.Base < 0 || sp.Base > sp.First || sp.Base != 0 && sp.Buf != Scratch:
@@ -308,7 +313,18 @@ func sameSizes(s *Schedule, a, b Span) bool {
 	if a.Count != b.Count {
 		return false
 	}
-	if s.Collective.Contract().Output == Blocks {
+	blocks := s.Collective.Contract().Output == Blocks
+	if a.Stride != 0 || b.Stride != 0 {
+		x, y := a.walk(s.Chunks), b.walk(s.Chunks)
+		for range a.Count {
+			f, g := x.next(), y.next()
+			if f != g && (!blocks || (f-g)%(s.Chunks/s.Size) != 0) {
+				return false
+			}
+		}
+		return true
+	}
+	if blocks {
 		return (a.First-b.First)%(s.Chunks/s.Size) == 0
 	}
 	return a.First == b.First

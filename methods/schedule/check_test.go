@@ -38,6 +38,9 @@ func right() map[string]*Schedule {
 		"programs of different length": twoRanks(Broadcast, 2,
 			Program{moves(send(In(0, 1), 1)), moves(send(In(1, 1), 1)), then(move(Out(0, 2), In(0, 2)))},
 			Program{moves(recv(Out(0, 1), 0)), moves(recv(Out(1, 1), 0))}),
+		"strided":              stridedAllReduce(),
+		"strided blocks":       stridedAllToAll(),
+		"round the last chunk": roundTheLast(),
 	}
 }
 

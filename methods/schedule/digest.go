@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 )
 
+// stridedBuffers is what a digest adds to the buffer of a strided span. No buffer has a number as high.
+const stridedBuffers = 1 << 8
+
 // Digest is the SHA-256 of all that the schedule says: equal schedules have the same digest on every machine, and
 // others another. It says nothing of whether the schedule is right. Of nil it is that of the zero Schedule.
 func (s *Schedule) Digest() [32]byte {
@@ -22,7 +25,13 @@ func (s *Schedule) Digest() [32]byte {
 			b = b[:0]
 		}
 	}
-	span := func(sp Span) { add(int(sp.Buf), sp.Slot, sp.Base, sp.First, sp.Count) }
+	span := func(sp Span) {
+		if sp.Stride == 0 && sp.Run == 0 {
+			add(int(sp.Buf), sp.Slot, sp.Base, sp.First, sp.Count)
+			return
+		}
+		add(stridedBuffers+int(sp.Buf), sp.Slot, sp.Base, sp.First, sp.Count, sp.Stride, sp.Run)
+	}
 	steps := func(list []Step) {
 		add(len(list))
 		for i := range list {

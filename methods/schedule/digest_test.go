@@ -54,7 +54,7 @@ func TestDigest(t *testing.T) {
 		})
 	}
 	for _, side := range []string{"Src", "Dst"} {
-		for _, field := range []string{"Buf", "Slot", "Base", "First", "Count"} {
+		for _, field := range []string{"Buf", "Slot", "Base", "First", "Count", "Stride", "Run"} {
 			try(side+field, func(s *schedule.Schedule) {
 				f := reflect.ValueOf(&s.Programs[2][1].Moves[1]).Elem().FieldByName(side).FieldByName(field)
 				if f.CanInt() {

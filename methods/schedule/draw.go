@@ -5,11 +5,19 @@ import (
 	"strings"
 )
 
-// String is the span in the notation of the drawing: I3, O0-2, S1[5].
+// String is the span in the notation of the drawing: I3, O0-2, S1[5], and of a strided one O1-2:4x6, its first run, its
+// stride and how many chunks it has.
 func (s Span) String() string {
 	chunks := fmt.Sprint(s.First)
 	if s.Count != 1 {
 		chunks = fmt.Sprintf("%d-%d", s.First, s.First+s.Count-1)
+	}
+	if s.Stride != 0 || s.Run != 0 {
+		chunks = fmt.Sprint(s.First)
+		if s.Run != 1 {
+			chunks = fmt.Sprintf("%d-%d", s.First, s.First+s.Run-1)
+		}
+		chunks += fmt.Sprintf(":%dx%d", s.Stride, s.Count)
 	}
 	switch s.Buf {
 	case Input:

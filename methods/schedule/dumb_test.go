@@ -203,7 +203,32 @@ func span(st schedule.Step) schedule.Span {
 }
 
 func (d *dumb) length(sp schedule.Span) int {
-	return d.bounds[sp.First+sp.Count] - d.bounds[sp.First]
+	if sp.Stride == 0 {
+		return d.bounds[sp.First+sp.Count] - d.bounds[sp.First]
+	}
+	n := 0
+	for i := range sp.Count {
+		f := d.chunk(sp, i)
+		n += d.bounds[f+1] - d.bounds[f]
+	}
+	return n
+}
+
+// chunk is the number of chunk i of a span.
+func (d *dumb) chunk(sp schedule.Span, i int) int {
+	if sp.Stride == 0 {
+		return sp.First + i
+	}
+	f, run := sp.First, 0
+	for range i {
+		if run++; run == sp.Run {
+			f, run = f-sp.Run+1+sp.Stride, 0
+		} else {
+			f++
+		}
+		f = (f + d.Chunks) % d.Chunks
+	}
+	return f
 }
 
 // choice is a move of which an element may go: a receive, and where it comes from, or a local step.
@@ -304,16 +329,25 @@ func (d *dumb) local(rank int, st schedule.Step, i int) {
 // at finds element i of a span.
 func (d *dumb) at(rank int, sp schedule.Span, i int) *int64 {
 	r := &d.replicas[rank]
+	f := sp.First
+	for k := 0; sp.Stride != 0; k++ {
+		f = d.chunk(sp, k)
+		if n := d.bounds[f+1] - d.bounds[f]; i >= n {
+			i -= n
+			continue
+		}
+		break
+	}
 	switch sp.Buf {
 	case schedule.Input:
-		return &r.input[d.bounds[sp.First]+i]
+		return &r.input[d.bounds[f]+i]
 	case schedule.Output:
-		return &r.output[d.bounds[sp.First]+i]
+		return &r.output[d.bounds[f]+i]
 	}
 	if r.slots[sp.Slot] == nil {
 		r.slots[sp.Slot] = make([]int64, d.bounds[d.Chunks])
 	}
-	return &r.slots[sp.Slot][d.bounds[sp.First]-d.bounds[sp.Base]+i]
+	return &r.slots[sp.Slot][d.bounds[f]-d.bounds[sp.Base]+i]
 }
 
 // clone copies a schedule down to its steps.
@@ -347,7 +381,7 @@ func edit(s *schedule.Schedule, random *rand.Rand) {
 	}
 	i, j := random.IntN(len(*list)), random.IntN(len(*list))
 	st := &(*list)[i]
-	switch random.IntN(12) {
+	switch random.IntN(13) {
 	case 0, 1, 2:
 		(*list)[i], (*list)[j] = (*list)[j], (*list)[i]
 	case 3: // earlier or later
@@ -408,6 +442,15 @@ func edit(s *schedule.Schedule, random *rand.Rand) {
 				r.Then = append(r.Then, moved)
 			} else {
 				r.Moves = append(r.Moves, moved)
+			}
+		}
+	case 12: // a stride, or another
+		for _, sp := range []*schedule.Span{&st.Src, &st.Dst} {
+			if sp.Count > 1 && random.IntN(4) > 0 {
+				sp.Run, sp.Stride = 1+random.IntN(sp.Count), random.IntN(s.Chunks)
+				if sp.Stride == 0 {
+					sp.Run = 0
+				}
 			}
 		}
 	case 11: // a longer or shorter message

@@ -16,6 +16,7 @@ type flight struct {
 	buffers [2][]touch
 	slots   [][]touch // by slot, by place in it
 	bases   []touch   // by slot
+	parts   []Span    // of runs
 }
 
 // checkFlight checks that the moves of one round may be in flight together: see Round.Moves. Since the messages of one
@@ -68,9 +69,11 @@ func (m *machine) checkThen(then, moves []Step) (int, error) {
 				sent = b.sent // the slot gets another layout
 			}
 		}
-		for _, t := range m.places(&st.Dst) {
-			if t.turn == m.turn && sent == 0 {
-				sent = t.sent
+		for _, run := range m.runs(&st.Dst) {
+			for _, t := range m.places(&run) {
+				if t.turn == m.turn && sent == 0 {
+					sent = t.sent
+				}
 			}
 		}
 		if sent > 0 {
@@ -103,17 +106,25 @@ func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) erro
 		}
 		m.bases[sp.Slot] = touch{turn: m.turn, by: int32(sp.Base), sent: sent(m.bases[sp.Slot])}
 	}
-	places := m.places(sp)
-	for p, t := range places {
-		if t.turn == m.turn && (t.written || write) && !(t.written && write && int(t.by) == before) {
-			return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, *sp)
+	for _, run := range m.runs(sp) {
+		places := m.places(&run)
+		for p, t := range places {
+			if t.turn == m.turn && (t.written || write) && !(t.written && write && int(t.by) == before) {
+				return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, *sp)
+			}
+			places[p] = touch{turn: m.turn, written: write, by: int32(i), sent: sent(t)}
 		}
-		places[p] = touch{turn: m.turn, written: write, by: int32(i), sent: sent(t)}
 	}
 	return nil
 }
 
-// places finds the places of a span. Input and Output are the same places when they are the same memory.
+// runs are the spans without a stride of which a span consists. They are valid until the next call.
+func (m *machine) runs(sp *Span) []Span {
+	m.parts = sp.AppendRuns(m.parts[:0], m.Chunks)
+	return m.parts
+}
+
+// places finds the places of a span without a stride. Input and Output are the same places when they are the same memory.
 func (m *machine) places(sp *Span) []touch {
 	of, at := &m.buffers[0], sp.First
 	switch {
@@ -134,5 +145,6 @@ func (m *machine) places(sp *Span) []touch {
 // samePlace reports whether two spans are the same memory.
 func (m *machine) samePlace(a, b *Span) bool {
 	one := a.Buf == b.Buf || m.inPlace && a.Buf != Scratch && b.Buf != Scratch
-	return one && a.Slot == b.Slot && a.First == b.First && a.Count == b.Count
+	return one && a.Slot == b.Slot && a.First == b.First && a.Count == b.Count && a.Stride == b.Stride &&
+		a.Run == b.Run
 }

@@ -15,6 +15,8 @@ type packedProgram struct {
 	rounds []packedRound // those that have steps
 	steps  []packedStep  // of all rounds: moves, then those after the moves
 
+	strides []packedStrides // the first has no stride
+
 	// The round that was asked for last, where a search begins. It is here so that asking again touches no more memory.
 	at      int
 	current packedRound // rounds[at]; behind the last one, number length
@@ -27,13 +29,17 @@ type packedRound struct {
 	moves, after int32 // how many
 }
 
-// packedStep is a Step in 36 bytes rather than 96. Its spans are of one length where there are two.
+// packedStep is a Step in 40 bytes rather than 128. Its spans are of one length where there are two.
 type packedStep struct {
 	peer     int32
 	count    int32
 	src, dst packedSpan
+	strides  int32 // index into packedProgram.strides
 	verb     Verb
 }
+
+// packedStrides is what makes the spans of a step strided, of none all 0. Steps that follow each other often share it.
+type packedStrides struct{ srcStride, srcRun, dstStride, dstRun int32 }
 
 type packedSpan struct {
 	slot, base, first int32 // slot -1 is the Input, -2 the Output, -3 no span
@@ -54,7 +60,8 @@ func pack(p Program) packedProgram {
 			steps += n
 		}
 	}
-	out := packedProgram{length: len(p), rounds: make([]packedRound, 0, rounds), steps: make([]packedStep, 0, steps)}
+	out := packedProgram{length: len(p), rounds: make([]packedRound, 0, rounds), steps: make([]packedStep, 0, steps),
+		strides: make([]packedStrides, 1)}
 	for t, r := range p {
 		if len(r.Moves)+len(r.Then) == 0 {
 			continue
@@ -62,19 +69,27 @@ func pack(p Program) packedProgram {
 		out.rounds = append(out.rounds, packedRound{int32(t), int32(len(out.steps)), int32(len(r.Moves)),
 			int32(len(r.Then))})
 		for i := range r.Moves {
-			out.steps = append(out.steps, packStep(&r.Moves[i]))
+			out.steps = append(out.steps, out.packStep(&r.Moves[i]))
 		}
 		for i := range r.Then {
-			out.steps = append(out.steps, packStep(&r.Then[i]))
+			out.steps = append(out.steps, out.packStep(&r.Then[i]))
 		}
 	}
 	out.set(0)
 	return out
 }
 
-func packStep(st *Step) packedStep {
-	return packedStep{peer: int32(st.Peer), count: int32(max(st.Src.Count, st.Dst.Count)), src: packSpan(&st.Src),
+func (p *packedProgram) packStep(st *Step) packedStep {
+	out := packedStep{peer: int32(st.Peer), count: int32(max(st.Src.Count, st.Dst.Count)), src: packSpan(&st.Src),
 		dst: packSpan(&st.Dst), verb: st.Verb}
+	if st.Src.Stride != 0 || st.Dst.Stride != 0 {
+		have := packedStrides{int32(st.Src.Stride), int32(st.Src.Run), int32(st.Dst.Stride), int32(st.Dst.Run)}
+		if p.strides[len(p.strides)-1] != have {
+			p.strides = append(p.strides, have)
+		}
+		out.strides = int32(len(p.strides) - 1)
+	}
+	return out
 }
 
 func packSpan(sp *Span) packedSpan {
@@ -88,8 +103,14 @@ func packSpan(sp *Span) packedSpan {
 	return out
 }
 
-func (p packedStep) step() Step {
-	return Step{Verb: p.verb, Peer: int(p.peer), Src: p.src.span(p.count), Dst: p.dst.span(p.count)}
+func (p *packedProgram) step(at *packedStep) Step {
+	st := Step{Verb: at.verb, Peer: int(at.peer), Src: at.src.span(at.count), Dst: at.dst.span(at.count)}
+	if at.strides > 0 {
+		have := &p.strides[at.strides]
+		st.Src.Stride, st.Src.Run = int(have.srcStride), int(have.srcRun)
+		st.Dst.Stride, st.Dst.Run = int(have.dstStride), int(have.dstRun)
+	}
+	return st
 }
 
 func (p packedSpan) span(count int32) Span {
@@ -115,8 +136,9 @@ func (p *packed) round(rank, t int) Round {
 	of.find(t)
 	r := of.current
 	p.buffer = p.buffer[:0]
-	for _, st := range of.steps[r.first : r.first+r.moves+r.after] {
-		p.buffer = append(p.buffer, st.step())
+	steps := of.steps[r.first : r.first+r.moves+r.after]
+	for i := range steps {
+		p.buffer = append(p.buffer, of.step(&steps[i]))
 	}
 	return Round{Moves: p.buffer[:r.moves:r.moves], Then: p.buffer[r.moves:]}
 }

@@ -322,7 +322,7 @@ func (p *reader) step(at int, text string) (Step, error) {
 func (p *reader) span(at int, text string) (Span, string, error) {
 	whole := text
 	here := func() int { return at + len(whole) - len(text) }
-	const notation = "want a span such as I3, O0-2, S1[5] or S1[5 of 2-]"
+	const notation = "want a span such as I3, O0-2, O1-2:4x6, S1[5] or S1[5 of 2-]"
 	if text == "" {
 		return Span{}, "", p.errorf(here(), "nothing, %s", notation)
 	}
@@ -330,11 +330,11 @@ func (p *reader) span(at int, text string) (Span, string, error) {
 	text = text[1:]
 	switch buf {
 	case 'I', 'O':
-		first, count, rest, err := p.chunks(here(), text)
-		if buf == 'I' {
-			return In(first, count), rest, err
+		sp, rest, err := p.chunks(here(), text)
+		if buf == 'O' {
+			sp.Buf = Output
 		}
-		return Out(first, count), rest, err
+		return sp, rest, err
 	case 'S':
 	default:
 		return Span{}, "", p.errorf(at, "%s, %s", quoted(whole), notation)
@@ -347,18 +347,18 @@ func (p *reader) span(at int, text string) (Span, string, error) {
 		return Span{}, "", p.errorf(here(), "%s after slot %d, want \"[\" and its chunks", quoted(text), slot)
 	}
 	text = text[1:]
-	first, count, text, err := p.chunks(here(), text)
+	sp, text, err := p.chunks(here(), text)
 	if err != nil {
 		return Span{}, "", err
 	}
-	base := first
+	sp.Buf, sp.Slot, sp.Base = Scratch, slot, sp.First
 	if rest, ok := strings.CutPrefix(text, " of "); ok {
 		text = rest
-		if base, text, err = p.number(here(), text, first); err != nil {
+		if sp.Base, text, err = p.number(here(), text, sp.First); err != nil {
 			return Span{}, "", err
 		}
 		if !strings.HasPrefix(text, "-") {
-			return Span{}, "", p.errorf(here(), "%s after \"of %d\", want \"-]\"", quoted(text), base)
+			return Span{}, "", p.errorf(here(), "%s after \"of %d\", want \"-]\"", quoted(text), sp.Base)
 		}
 		text = text[1:]
 	}
@@ -366,21 +366,50 @@ func (p *reader) span(at int, text string) (Span, string, error) {
 		return Span{}, "", p.errorf(here(), "%s in a slot, want \"]\" or \" of \" and the chunk it begins with",
 			quoted(text))
 	}
-	return Part(slot, base, first, count), text[1:], nil
+	return sp, text[1:], nil
 }
 
-// chunks reads the number of a chunk or of the first and the last.
-func (p *reader) chunks(at int, text string) (first, count int, rest string, err error) {
-	first, rest, err = p.number(at, text, p.s.Chunks-1)
-	if err != nil || !strings.HasPrefix(rest, "-") {
-		return first, 1, rest, err
+// chunks reads the number of a chunk or of the first and the last, and behind a colon the stride and the number of
+// chunks of a strided span, of whose first run the others are. The span is in the Input.
+func (p *reader) chunks(at int, text string) (Span, string, error) {
+	whole := text
+	here := func() int { return at + len(whole) - len(text) }
+	first, text, err := p.number(here(), text, p.s.Chunks-1)
+	run := 1
+	if err == nil && strings.HasPrefix(text, "-") {
+		text = text[1:]
+		most, from := p.s.Chunks-1, here()
+		if strings.HasPrefix(strings.TrimLeft(text, "0123456789"), ":") {
+			most += first // a run goes round
+		}
+		var last int
+		last, text, err = p.number(from, text, most)
+		if err == nil && last <= first {
+			err = p.errorf(from, "chunks %d to %d, want a last chunk after the first", first, last)
+		}
+		run = last - first + 1
 	}
-	at += len(text) - len(rest) + 1
-	last, rest, err := p.number(at, rest[1:], p.s.Chunks-1)
-	if err == nil && last <= first {
-		err = p.errorf(at, "chunks %d to %d, want a last chunk after the first", first, last)
+	if err != nil || !strings.HasPrefix(text, ":") {
+		return In(first, run), text, err
 	}
-	return first, last - first + 1, rest, err
+	text = text[1:]
+	from := here()
+	stride, text, err := p.number(from, text, p.s.Chunks-1)
+	switch {
+	case err != nil:
+		return Span{}, "", err
+	case stride == 0:
+		return Span{}, "", p.errorf(from, "a stride of 0, want 1 to %d", p.s.Chunks-1)
+	case !strings.HasPrefix(text, "x"):
+		return Span{}, "", p.errorf(here(), "%s after a stride, want \"x\" and the number of chunks", quoted(text))
+	}
+	text = text[1:]
+	from = here()
+	count, text, err := p.number(from, text, p.s.Chunks)
+	if err == nil && count <= run {
+		err = p.errorf(from, "%s in runs of %d, want more than one run", counted(count, "chunk"), run)
+	}
+	return Span{First: first, Count: count, Stride: stride, Run: run}, text, err
 }
 
 // number reads a number at the beginning of a text, at most most, and returns the rest.

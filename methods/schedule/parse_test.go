@@ -26,6 +26,9 @@ func drawable() map[string]*Schedule {
 	out["bases"] = twoRanks(AllReduce, 9, Program{both(steps(
 		send(Part(3, 2, 5, 2), 1), recv(Part(3, 0, 8, 1), 1), fold(Tmp(1, 4, 1), Part(12, 3, 4, 1), 1)),
 		move(Out(0, 9), Part(2, 0, 0, 9)), reduce(Tmp(2, 1, 2), Part(2, 0, 1, 2)))}, nil)
+	out["strides"] = twoRanks(AllReduce, 9, Program{both(steps(
+		send(Out(8, 5).Strided(2, 3), 1), recv(Part(3, 0, 8, 9).Strided(1, 8), 1), fold(Tmp(1, 4, 2).Strided(1, 3), Part(1, 0, 4, 2).Strided(1, 3), 1)),
+		move(Out(0, 9).Strided(8, 1), In(7, 4).Strided(3, 8)), reduce(Tmp(2, 1, 2), Part(2, 0, 1, 2)))}, nil)
 	out["a copy among the moves"] = twoRanks(AllReduce, 1, Program{moves(move(Out(0, 1), In(0, 1)))}, nil)
 	return out
 }
@@ -110,7 +113,7 @@ func TestParseErrors(t *testing.T) {
 		{head + "0|I0>1|\n|-|", `line 5, column 2: "-" in a round that is not empty`},
 		{head + "0|then|\n|-|", `line 5, column 2: "-" in a round that is not empty`},
 		{head + "0|then|\n|O0=I0|\n|then|", `line 6, column 2: a second "then" in one round`},
-		{table("X0>1", ""), `line 4, column 5: "X0>1", want a span such as I3, O0-2, S1[5] or S1[5 of 2-]`},
+		{table("X0>1", ""), `line 4, column 5: "X0>1", want a span such as I3, O0-2, O1-2:4x6, S1[5] or S1[5 of 2-]`},
 		{table("I>1", ""), `line 4, column 6: ">1", want a number from 0 to 3`},
 		{table("I4>1", ""), `line 4, column 6: 4, want a number from 0 to 3`},
 		{table("I1-1>1", ""), `line 4, column 8: chunks 1 to 1, want a last chunk after the first`},
@@ -119,8 +122,17 @@ func TestParseErrors(t *testing.T) {
 		{table("I0>", ""), `line 4, column 8: nothing, want a number from 0 to 1048576`},
 		{table("I0", "I0>0"), `line 4, column 7: nothing after I0, want ">", "<", "+<" and a rank, or "=" or "+" and a span`},
 		{table("", "I0>0 I1>0"), `line 4, column 12: " I1>0" after the step I0>0, want the end of the cell`},
-		{table("O0=", ""), `line 4, column 8: nothing, want a span such as I3, O0-2, S1[5] or S1[5 of 2-]`},
-		{table("O0+", ""), `line 4, column 8: nothing, want a span such as I3, O0-2, S1[5] or S1[5 of 2-]`},
+		{table("I0:", ""), `line 4, column 8: nothing, want a number from 0 to 3`},
+		{table("I0:0x3>1", ""), `line 4, column 8: a stride of 0, want 1 to 3`},
+		{table("I0:4x2>1", ""), `line 4, column 8: 4, want a number from 0 to 3`},
+		{table("I0:2>1", ""), `line 4, column 9: ">1" after a stride, want "x" and the number of chunks`},
+		{table("I0:2x>1", ""), `line 4, column 10: ">1", want a number from 0 to 4`},
+		{table("I0:2x5>1", ""), `line 4, column 10: 5, want a number from 0 to 4`},
+		{table("I0:2x1>1", ""), `line 4, column 10: 1 chunk in runs of 1, want more than one run`},
+		{table("I0-1:2x2>1", ""), `line 4, column 12: 2 chunks in runs of 2, want more than one run`},
+		{table("I2-6:2x2>1", ""), `line 4, column 8: 6, want a number from 0 to 5`},
+		{table("O0=", ""), `line 4, column 8: nothing, want a span such as I3, O0-2, O1-2:4x6, S1[5] or S1[5 of 2-]`},
+		{table("O0+", ""), `line 4, column 8: nothing, want a span such as I3, O0-2, O1-2:4x6, S1[5] or S1[5 of 2-]`},
 		{table("O0=I0+<", ""), `line 4, column 12: nothing, want a number from 0 to 1048576`},
 		{table("O0=I0+1", ""), `line 4, column 10: "+1" after the step O0=I0, want the end of the cell`},
 		{table("O0+<x", ""), `line 4, column 9: "x", want a number from 0 to 1048576`},
@@ -133,7 +145,7 @@ func TestParseErrors(t *testing.T) {
 		{table("S1[1 of 2-]<1", ""), `line 4, column 13: 2, want a number from 0 to 1`},
 		{table("S1[1 of 0]<1", ""), `line 4, column 14: "]<1" after "of 0", want "-]"`},
 		{table(strings.Repeat("Z", 50), ""), `line 4, column 5: "` + strings.Repeat("Z", 40) +
-			`...", want a span such as I3, O0-2, S1[5] or S1[5 of 2-]`},
+			`...", want a span such as I3, O0-2, O1-2:4x6, S1[5] or S1[5 of 2-]`},
 	} {
 		s, err := Parse([]byte(c.text))
 		if err == nil || err.Error() != "schedule: "+c.want || s != nil {

@@ -1,6 +1,9 @@
 package schedule
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // cell is the state of one chunk of one buffer.
 type cell struct {
@@ -213,6 +216,9 @@ func (m *machine) local(rank, t int, st *Step) error {
 	if m.isNothing(st) {
 		return nil
 	}
+	if m.crosses(st) {
+		return errors.New("a strided step reads chunks that it has written")
+	}
 	values, err := m.read(rank, &st.Src)
 	if err != nil {
 		return err
@@ -232,6 +238,38 @@ func (m *machine) local(rank, t int, st *Step) error {
 // isNothing reports whether a step copies Input to Output where they are the same.
 func (m *machine) isNothing(st *Step) bool {
 	return st.Verb == Copy && m.inPlace && st.Src.Buf == Input && m.samePlace(&st.Src, &st.Dst)
+}
+
+// crosses reports whether a local step has a strided span, and writes a chunk that it reads as the operand of another.
+// Its runs are carried out one after the other.
+func (m *machine) crosses(st *Step) bool {
+	srcBuf, srcSlot := m.memory(&st.Src)
+	dstBuf, dstSlot := m.memory(&st.Dst)
+	switch {
+	case st.Src.Stride == 0 && st.Dst.Stride == 0 || srcBuf != dstBuf || srcSlot != dstSlot:
+		return false
+	case st.Src.Base != st.Dst.Base:
+		return true // the chunks of the slot have other places
+	}
+	at := make(map[int]int, st.Src.Count)
+	src, dst := st.Src.walk(m.Chunks), st.Dst.walk(m.Chunks)
+	for i := range st.Src.Count {
+		at[src.next()] = i
+	}
+	for i := range st.Dst.Count {
+		if j, ok := at[dst.next()]; ok && j != i {
+			return true
+		}
+	}
+	return false
+}
+
+// memory says in which memory a span lies.
+func (m *machine) memory(sp *Span) (buf Buffer, slot int) {
+	if m.inPlace && sp.Buf == Input {
+		return Output, 0
+	}
+	return sp.Buf, sp.Slot
 }
 
 // values returns room for n values, until the round is over.
@@ -256,7 +294,7 @@ func (m *machine) combine(a, b []value) ([]value, error) {
 	return out, nil
 }
 
-// cells finds the state behind a span. For a slot it is what was put there last, which must have the sizes asked for.
+// cells finds the state behind a span without a stride. For a slot it is what was put there last, which must have the sizes asked for.
 // The Input has a state only when it is the Output.
 func (m *machine) cells(rank int, sp *Span) ([]cell, error) {
 	r := &m.replicas[rank]
@@ -278,21 +316,26 @@ func (m *machine) cells(rank int, sp *Span) ([]cell, error) {
 func (m *machine) read(rank int, sp *Span) ([]value, error) {
 	values := m.values(sp.Count)
 	if sp.Buf == Input && !m.inPlace {
+		at := sp.walk(m.Chunks)
 		for i := range values {
-			values[i] = m.terms.leaf(rank, sp.First+i)
+			values[i] = m.terms.leaf(rank, at.next())
 		}
 		return values, nil
 	}
-	cells, err := m.cells(rank, sp)
-	if err != nil {
-		return nil, err
-	}
-	for i := range cells {
-		if cells[i].value == none {
-			return nil, fmt.Errorf("chunk %d of %v was never written", sp.First+i, *sp)
+	to := values
+	for _, run := range m.runs(sp) {
+		cells, err := m.cells(rank, &run)
+		if err != nil {
+			return nil, err
 		}
-		cells[i].unread = false
-		values[i] = cells[i].value
+		for i := range cells {
+			if cells[i].value == none {
+				return nil, fmt.Errorf("chunk %d of %v was never written", run.First+i, *sp)
+			}
+			cells[i].unread = false
+			to[i] = cells[i].value
+		}
+		to = to[len(cells):]
 	}
 	return values, nil
 }
@@ -310,25 +353,31 @@ func (m *machine) write(rank, t int, sp *Span, values []value) error {
 			}
 			s.base, s.cells = sp.Base, s.cells[:0]
 		}
-		for len(s.cells) < sp.First-sp.Base+sp.Count {
-			s.cells = append(s.cells, cell{})
+		for _, run := range m.runs(sp) {
+			for len(s.cells) < run.First-sp.Base+run.Count {
+				s.cells = append(s.cells, cell{})
+			}
 		}
 		s.width = max(s.width, len(s.cells))
 	}
-	cells, err := m.cells(rank, sp)
-	if err != nil {
-		return err
-	}
-	for i := range cells {
-		if cells[i].unread {
-			if !m.lenient {
-				return fmt.Errorf("chunk %d of %v is overwritten before it was read", sp.First+i, *sp)
-			}
-			m.tally.unused(rank, t, func() string {
-				return fmt.Sprintf("chunk %d of %v is overwritten before it was read", sp.First+i, *sp)
-			})
+	from := values
+	for _, run := range m.runs(sp) {
+		cells, err := m.cells(rank, &run)
+		if err != nil {
+			return err
 		}
-		cells[i] = cell{values[i], true}
+		for i := range cells {
+			if cells[i].unread {
+				if !m.lenient {
+					return fmt.Errorf("chunk %d of %v is overwritten before it was read", run.First+i, *sp)
+				}
+				m.tally.unused(rank, t, func() string {
+					return fmt.Sprintf("chunk %d of %v is overwritten before it was read", run.First+i, *sp)
+				})
+			}
+			cells[i] = cell{from[i], true}
+		}
+		from = from[len(cells):]
 	}
 	m.tally.writes(m.terms, rank, values)
 	return nil

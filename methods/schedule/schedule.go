@@ -37,10 +37,14 @@ const (
 
 // Span is Count chunks, from chunk First on, in one buffer. In Scratch it lies in slot Slot, which begins with chunk
 // Base: the numbers of chunks say what sizes the slot's places have. Elsewhere Slot and Base are 0.
+//
+// A span with a Stride is strided: its chunks come in runs of Run, and each run begins Stride chunks after the one
+// before. The last run may be shorter. Numbers go round: after the last chunk comes chunk 0. See [Span.Strided].
 type Span struct {
 	Buf          Buffer
 	Slot, Base   int
 	First, Count int
+	Stride, Run  int // both 0: the chunks follow each other
 }
 
 // In returns the span of n chunks of the Input from chunk f on.

@@ -70,7 +70,7 @@ func (t *tally) receives(of *terms, rank, round int, st *Step, values []value) {
 		x := of.at(v)
 		if x.count == 1 && of.leaf(rank, int(x.chunk)) == v || t.hasHad(rank, int(x.chunk), v) {
 			t.finds(&t.report.Waste.Repeated, rank, round, func() string {
-				return fmt.Sprintf("%v brings chunk %d, which the rank has had", *st, st.Dst.First+i)
+				return fmt.Sprintf("%v brings chunk %d, which the rank has had", *st, st.Dst.chunk(i, t.report.Chunks))
 			})
 		}
 	}

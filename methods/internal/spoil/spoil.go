@@ -4,6 +4,7 @@ package spoil
 
 import (
 	"reflect"
+	"slices"
 
 	"gogcl.dev/methods/schedule"
 )
@@ -83,7 +84,25 @@ func mutateStep(s *schedule.Schedule, rank int, part []schedule.Step, i int, try
 		wrong := st
 		if st.Verb == schedule.RecvReduce || st.Verb == schedule.Copy || st.Verb == schedule.Fold {
 			wrong.Src.First, wrong.Dst.First = f, f
-			replace("wrong chunk", wrong)
+			if !moves(s, wrong, st) {
+				replace("wrong chunk", wrong)
+			}
+		}
+	}
+	for _, stride := range [...]int{st.Src.Stride, st.Dst.Stride} {
+		if stride == 0 {
+			continue
+		}
+		for _, other := range [...][2]int{{0, 0}, {stride + 1, 1}, {stride - 1, 1}, {stride, 2}, {1, 1}} {
+			wrong := st
+			for _, sp := range [...]*schedule.Span{&wrong.Src, &wrong.Dst} {
+				if sp.Stride > 0 {
+					sp.Stride, sp.Run = other[0], other[1]
+				}
+			}
+			if wrong != st && !moves(s, wrong, st) {
+				replace("wrong stride", wrong)
+			}
 		}
 	}
 	if st.Verb == schedule.RecvReduce {
@@ -96,4 +115,41 @@ func mutateStep(s *schedule.Schedule, rank int, part []schedule.Step, i int, try
 	if st.Verb == schedule.Fold {
 		replace("copy instead of reduce", schedule.Step{Verb: schedule.Copy, Peer: -1, Src: st.Src, Dst: st.Dst})
 	}
+}
+
+// moves reports whether two steps do the same: with the same peer to the same chunks, or by itself in another order.
+func moves(s *schedule.Schedule, a, b schedule.Step) bool {
+	one, other := pairs(s, a), pairs(s, b)
+	if a.Peer < 0 {
+		slices.SortFunc(one, comparePairs)
+		slices.SortFunc(other, comparePairs)
+	}
+	return slices.Equal(one, other)
+}
+
+// pairs are the chunks of a step, of its source and its destination.
+func pairs(s *schedule.Schedule, st schedule.Step) (out [][2]int) {
+	src, dst := chunks(s, st.Src), chunks(s, st.Dst)
+	for i := range max(len(src), len(dst)) {
+		pair := [2]int{-1, -1}
+		if i < len(src) {
+			pair[0] = src[i]
+		}
+		if i < len(dst) {
+			pair[1] = dst[i]
+		}
+		out = append(out, pair)
+	}
+	return out
+}
+
+func comparePairs(a, b [2]int) int { return slices.Compare(a[:], b[:]) }
+
+func chunks(s *schedule.Schedule, sp schedule.Span) (out []int) {
+	for _, run := range sp.AppendRuns(nil, s.Chunks) {
+		for f := range run.Count {
+			out = append(out, run.First+f)
+		}
+	}
+	return out
 }

@@ -19,7 +19,8 @@ import (
 // It is an error, before anything is written, if f, its schedule or w is nil; if the collective is none of the table in
 // the package comment (errors.ErrUnsupported); if the protocol or the bytes are out of their range; if there are more
 // than 32,768 chunks or chunks of scratch at a rank, which the format has no numbers for; and if [schedule.Check]
-// refuses the schedule. The runtimes have bounds of their own, which Write does not know: 64 to 512 steps a thread
+// refuses the schedule. The format has no strides: a message of a strided span becomes one for each of its runs, or in
+// an all-to-all one for each chunk. The runtimes have bounds of their own, which Write does not know: 64 to 512 steps a thread
 // block, and some hundred thread blocks.
 func Write(w io.Writer, f *File) error {
 	switch {
@@ -51,7 +52,7 @@ func Write(w io.Writer, f *File) error {
 	if err := schedule.Check(s); err != nil {
 		return fmt.Errorf("msccl: only what is proved is written: %w", err)
 	}
-	out := newWriter(s)
+	out := newWriter(withoutStrides(s))
 	for rank := range s.Programs {
 		if n := out.ranks[rank].scratch; n > maxChunks {
 			return fmt.Errorf("msccl: rank %d has %d chunks of scratch, want at most %d", rank, n, maxChunks)
