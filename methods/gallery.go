@@ -23,6 +23,8 @@ func Gallery() []Listed {
 	return []Listed{
 		{"halving_doubling", HalvingDoubling()},
 		{"circulant", Circulant()},
+		{"bruck", Bruck()},
+		{"pat", PAT(0)},
 		{"binomial_tree", KNomialTree(2)},
 		{"knomial_4_tree", KNomialTree(4)},
 		{"double_binary_tree", DoubleBinaryTree(8)},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,20 @@ var galleryFormulas = map[string]func(c schedule.Collective, k int) galleryCost{
 		}
 		return w
 	},
+	"bruck": func(c schedule.Collective, k int) galleryCost {
+		w := galleryCost{chunks: k, rounds: logUp(k), all: k * (k - 1), most: k - 1}
+		if c == schedule.AllToAll {
+			w.most = 0
+			for i := range k {
+				w.most += bits.OnesCount(uint(i))
+			}
+			w.all = k * w.most
+		}
+		return w
+	},
+	"pat": func(_ schedule.Collective, k int) galleryCost {
+		return galleryCost{chunks: k, rounds: logUp(k), all: k * (k - 1), most: k - 1}
+	},
 	"binomial_tree":  knomialFormula(2),
 	"knomial_4_tree": knomialFormula(4),
 	"double_binary_tree": func(c schedule.Collective, k int) galleryCost {
@@ -63,6 +78,14 @@ var galleryFormulas = map[string]func(c schedule.Collective, k int) galleryCost{
 		}
 		return w
 	},
+}
+
+// logUp is the logarithm to base 2, rounded up.
+func logUp(k int) (rounds int) {
+	for n := 1; n < k; n *= 2 {
+		rounds++
+	}
+	return rounds
 }
 
 func knomialFormula(radix int) func(c schedule.Collective, k int) galleryCost {
@@ -146,6 +169,10 @@ func compareGallery(t *testing.T, name string, made *Proved) {
 	if report.Waste.Repeated != repeated {
 		t.Errorf("%s over %d: waste: %v; want %d chunks sent again", name, k, report.Waste, repeated)
 	}
+	if (name == "bruck" || name == "pat") && report.Messages != k*report.Rounds {
+		t.Errorf("%s over %d: %d messages in %d rounds, want one of each rank in each", name, k, report.Messages,
+			report.Rounds)
+	}
 	if name == "double_binary_tree" && report.Ports != 1 {
 		t.Errorf("%s over %d: a rank has to do with %d others in a round, want 1 each way", name, k, report.Ports)
 	}
@@ -157,6 +184,8 @@ func TestGalleryDoes(t *testing.T) {
 	for name, want := range map[string]string{
 		"halving_doubling": "all-reduce reduce-scatter all-gather",
 		"circulant":        "all-reduce reduce-scatter all-gather",
+		"bruck":            "all-gather all-to-all",
+		"pat":              "reduce-scatter all-gather",
 		"binomial_tree":    "all-reduce broadcast reduce gather scatter",
 		"knomial_4_tree":   "all-reduce broadcast reduce gather scatter",
 
@@ -203,6 +232,80 @@ func TestGalleryTooLarge(t *testing.T) {
 	tree, err := KNomialTree(2).Schedule(Request{Spec: Spec{Collective: schedule.Reduce, Size: maxRanks}})
 	if err != nil || len(tree.Programs[0]) != 16 {
 		t.Errorf("a tree over %d: error %v", maxRanks, err)
+	}
+}
+
+// TestPATMost counts what PAT costs with a bound on its messages.
+func TestPATMost(t *testing.T) {
+	t.Parallel()
+	for k := 2; k <= 40; k++ {
+		for _, most := range []int{0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 32, math.MaxInt} {
+			for _, c := range []schedule.Collective{schedule.AllGather, schedule.ReduceScatter} {
+				s, err := PAT(most).Schedule(Request{Spec: Spec{Collective: c, Size: k}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				report, err := schedule.Examine(s)
+				if err != nil {
+					t.Fatalf("%v of %d ranks, %d chunks at most: %v", c, k, most, err)
+				}
+				p, rounds := 1<<logUp(k), logUp(k)
+				if most > 0 && most < p/2 {
+					a := bits.Len(uint(most)) - 1
+					rounds = a + min(p>>a, k) - 1
+				}
+				longest := 0
+				for _, program := range s.Programs {
+					for _, r := range program {
+						for _, st := range r.Moves {
+							longest = max(longest, st.Src.Count)
+						}
+					}
+				}
+				if report.Rounds != rounds || report.Messages != k*rounds || slices.Max(report.Sent) != k-1 ||
+					slices.Min(report.Sent) != k-1 || report.Waste.Repeated > 0 || most > 0 && longest > most {
+					t.Errorf("%v of %d ranks, %d chunks at most: %d chunks in a message\n%v\nwant %d rounds of a message of each",
+						c, k, most, longest, report, rounds)
+				}
+			}
+		}
+	}
+	s, err := PAT(-1).Schedule(Request{Spec: Spec{Collective: schedule.AllGather, Size: 4}})
+	if err == nil || s != nil || errors.Is(err, errors.ErrUnsupported) ||
+		!strings.Contains(err.Error(), "messages of -1 chunks, want 1 or more") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestSixMessages: over 64 ranks, Bruck and PAT send a message in each of six rounds, and the messages of circulant are
+// more.
+func TestSixMessages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		g    Generator
+		c    schedule.Collective
+		want int
+	}{
+		{Bruck(), schedule.AllGather, 6}, {Bruck(), schedule.AllToAll, 6}, {PAT(0), schedule.AllGather, 6},
+		{PAT(0), schedule.ReduceScatter, 6}, {PAT(4), schedule.AllGather, 17}, {PAT(1), schedule.AllGather, 63},
+	} {
+		s, err := tt.g.Schedule(Request{Spec: Spec{Collective: tt.c, Size: 64}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank, p := range s.Programs {
+			n := 0
+			for _, r := range p {
+				for _, st := range r.Moves {
+					if st.Verb == schedule.Send {
+						n++
+					}
+				}
+			}
+			if n != tt.want || len(p) != tt.want {
+				t.Fatalf("%v: rank %d sends %d messages in %d rounds, want %d", tt.c, rank, n, len(p), tt.want)
+			}
+		}
 	}
 }
 
@@ -279,14 +382,22 @@ func TestTwoTrees(t *testing.T) {
 func TestGalleryErrors(t *testing.T) {
 	t.Parallel()
 	for _, l := range Gallery() {
+		moves, folds := schedule.AllToAll, schedule.AllReduce // one that it does not do, and one that it does
+		switch l.Name {
+		case "bruck":
+			moves, folds = schedule.Gather, 0
+		case "pat":
+			folds = schedule.ReduceScatter
+		}
 		for _, tt := range []struct {
 			spec        Spec
 			unsupported bool
 			want        string
 		}{
-			{Spec{Collective: schedule.AllToAll, Size: 4}, true, "and not all-to-all"},
+			{Spec{Collective: moves, Size: 4}, true, "and not " + moves.String()},
 			{Spec{Collective: schedule.Barrier, Size: 4}, true, "and not barrier"},
-			{Spec{Collective: schedule.AllReduce, Size: 4, RankOrder: true}, true, "not fold in the order of the ranks"},
+			{Spec{Collective: folds, Size: 4, RankOrder: true}, true, map[bool]string{
+				true: "and not all-reduce", false: "not fold in the order of the ranks"}[l.Name == "bruck"]},
 			{Spec{Collective: schedule.AllReduce, Size: maxRanks + 1}, false, "want at most 65536"},
 			{Spec{Collective: schedule.AllReduce}, false, "group of 0 ranks"},
 			{Spec{Collective: schedule.AllReduce, Size: -3}, false, "group of -3 ranks"},

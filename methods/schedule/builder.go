@@ -37,6 +37,18 @@ type built struct {
 	round, from, to int
 	first, n        int
 	fold            bool
+	stride, run     int // as in a Span
+}
+
+// span is the chunks of a message, in the Input.
+func (m *built) span() Span { return Span{First: m.first, Count: m.n, Stride: m.stride, Run: m.run} }
+
+// chunks is the text of them.
+func (m *built) chunks() string {
+	if m.stride == 0 {
+		return fmt.Sprintf("%d to %d", m.first, m.first+m.n-1)
+	}
+	return m.span().String()[1:]
 }
 
 // These bound what a Builder keeps in memory.
@@ -76,13 +88,43 @@ func (b *Builder) Only(rank int) *Builder {
 
 // Copy sends what rank from holds of n chunks, beginning with first, to rank to, which holds it from the next round on.
 func (b *Builder) Copy(round, from, to, first, n int) {
-	b.add(built{round, from, to, first, n, false})
+	b.add(built{round: round, from: from, to: to, first: first, n: n})
 }
 
 // Fold is Copy, but rank to combines what arrives with what it holds. Several folds of a round into the same chunks are
 // combined in the order of the calls; before them, a Copy of the same chunks may take the place of what the rank holds.
 func (b *Builder) Fold(round, from, to, first, n int) {
-	b.add(built{round, from, to, first, n, true})
+	b.add(built{round: round, from: from, to: to, first: first, n: n, fold: true})
+}
+
+// CopyStrided is Copy of n chunks that come in runs of run, each beginning stride chunks after the one before, in one
+// message. Numbers go round: see [Span.Strided].
+func (b *Builder) CopyStrided(round, from, to, first, n, run, stride int) {
+	b.strided(built{round: round, from: from, to: to, first: first, n: n}, run, stride)
+}
+
+// FoldStrided is Fold of the chunks of CopyStrided.
+func (b *Builder) FoldStrided(round, from, to, first, n, run, stride int) {
+	b.strided(built{round: round, from: from, to: to, first: first, n: n, fold: true}, run, stride)
+}
+
+// strided adds a message, without a stride if its chunks follow each other.
+func (b *Builder) strided(m built, run, stride int) {
+	if b == nil || b.err != nil || b.s.Size == 0 {
+		return // Build says so
+	}
+	sp := m.span().Strided(run, stride)
+	if sp.Stride != 0 || sp.Run != 0 {
+		if err := checkStride(&sp, 0, b.s.Chunks, b.s.Chunks); err != nil {
+			b.err = fmt.Errorf("schedule: round %d: %w", m.round, err)
+			return
+		}
+		var room [2]Span
+		if runs := sp.AppendRuns(room[:0], b.s.Chunks); len(runs) > 1 {
+			m.stride, m.run = sp.Stride, sp.Run
+		}
+	}
+	b.add(m)
 }
 
 func (b *Builder) add(m built) {
@@ -97,7 +139,7 @@ func (b *Builder) add(m built) {
 		b.err = fmt.Errorf("schedule: round %d: more than %d messages", m.round, maxBuiltMessages)
 	case m.from < 0 || m.from >= size || m.to < 0 || m.to >= size || m.from == m.to:
 		b.err = fmt.Errorf("schedule: round %d: a message from rank %d to rank %d of %d", m.round, m.from, m.to, size)
-	case m.n < 1 || m.first < 0 || m.first > chunks-m.n:
+	case m.stride == 0 && (m.n < 1 || m.first < 0 || m.first > chunks-m.n):
 		b.err = fmt.Errorf("schedule: round %d: %d chunks from chunk %d on of %d", m.round, m.n, m.first, chunks)
 	case m.fold && !b.s.Collective.Contract().Combines:
 		b.err = fmt.Errorf("schedule: round %d: a fold in %v, which combines nothing", m.round, b.s.Collective)

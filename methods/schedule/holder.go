@@ -10,6 +10,7 @@ import (
 type holder struct {
 	rank    int
 	program Program
+	chunks  int // of the schedule
 
 	outLo, outHi int // the chunks that the Output holds: outLo to outHi-1
 
@@ -42,7 +43,7 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 	contract := b.s.Collective.Contract()
 	outLo, outHi := contract.Output.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
 	h := &holder{
-		rank: rank, outLo: outLo, outHi: outHi, program: make(Program, b.rounds), sending: map[inSlot]int{},
+		rank: rank, chunks: b.s.Chunks, outLo: outLo, outHi: outHi, program: make(Program, b.rounds), sending: map[inSlot]int{},
 		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), lent: map[inRound]bool{},
 		came: make([]built, b.s.Chunks),
 	}
@@ -97,7 +98,16 @@ func apart(rank int, messages []built) (sends, receives []built) {
 	return sends, receives
 }
 
-func byChunks(a, b built) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.n, b.n)) }
+func byChunks(a, b built) int {
+	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.n, b.n), cmp.Compare(a.stride, b.stride),
+		cmp.Compare(a.run, b.run))
+}
+
+// over goes over the chunks of a message.
+func (h *holder) over(m *built) walk {
+	sp := m.span()
+	return sp.walk(h.chunks)
+}
 
 // move adds a step to the moves of a round.
 func (h *holder) move(t int, st Step) {
@@ -105,14 +115,27 @@ func (h *holder) move(t int, st Step) {
 }
 
 // room reports whether the Output holds the chunks of a message.
-func (h *holder) room(m built) bool { return m.first >= h.outLo && m.first+m.n <= h.outHi }
+func (h *holder) room(m built) bool {
+	if m.stride == 0 {
+		return m.first >= h.outLo && m.first+m.n <= h.outHi
+	}
+	at := h.over(&m)
+	for range m.n {
+		if f := at.next(); f < h.outLo || f >= h.outHi {
+			return false
+		}
+	}
+	return true
+}
 
 // span is where the chunks of a message lie, in one piece. Chunks that lie apart are put side by side when the round
 // before ends: those of the Input beside the others in the Output, if that has all of these, or all of them in a slot.
 func (h *holder) span(t int, m built) (Span, error) {
 	first := h.at[m.first]
 	together, inOutput := true, h.room(m)
-	for f := m.first; f < m.first+m.n; f++ {
+	at := h.over(&m)
+	for range m.n {
+		f := at.next()
 		if !h.at[f].held { // sends are made before receives
 			return Span{}, fmt.Errorf("schedule: round %d: rank %d does not hold chunk %d when the round begins",
 				t, h.rank, f)
@@ -121,13 +144,15 @@ func (h *holder) span(t int, m built) (Span, error) {
 		inOutput = inOutput && h.at[f].buf != Scratch
 	}
 	if together {
-		return h.in(first, m.first, m.n), nil
+		return h.holds(first, m), nil
 	}
 	to := place{held: true, buf: Output, round: t}
 	if !inOutput {
 		to.buf, to.slot = Scratch, h.free(t-1, m)
 	}
-	for f := m.first; f < m.first+m.n; f++ {
+	at = h.over(&m)
+	for range m.n {
+		f := at.next()
 		if inOutput && h.at[f].buf == Output {
 			continue
 		}
@@ -135,7 +160,7 @@ func (h *holder) span(t int, m built) (Span, error) {
 		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(h.at[f], f, 1), Dst: h.in(to, f, 1)})
 		h.at[f] = to
 	}
-	return h.in(h.at[m.first], m.first, m.n), nil
+	return h.holds(h.at[m.first], m), nil
 }
 
 // send adds the send of a message.
@@ -144,7 +169,9 @@ func (h *holder) send(t int, m built) error {
 	if err != nil {
 		return err
 	}
-	for f := m.first; f < m.first+m.n; f++ {
+	at := h.over(&m)
+	for range m.n {
+		f := at.next()
 		h.sent[f] = t + 1
 		if src.Buf == Scratch {
 			h.sending[inSlot{src.Slot, f}] = t + 1
@@ -160,17 +187,19 @@ func (h *holder) send(t int, m built) error {
 // unless the round sends that.
 func (h *holder) receive(t int, m built) error {
 	held, goesOn, busy := 0, false, false
-	for f := m.first; f < m.first+m.n; f++ {
+	at := h.over(&m)
+	for range m.n {
+		f := at.next()
 		if h.at[f].held {
 			held++
 		}
 		if h.at[f].held && h.at[f].round == t+1 {
 			goesOn = true
 			if !m.fold || byChunks(m, h.came[f]) != 0 {
-				return fmt.Errorf("schedule: round %d: chunks %d to %d come to rank %d, and another message of the "+
+				return fmt.Errorf("schedule: round %d: chunks %s come to rank %d, and another message of the "+
 					"round goes "+
 					"into some of them; want the same chunks in both, and folds after the first",
-					t, m.first, m.first+m.n-1, h.rank)
+					t, m.chunks(), h.rank)
 			}
 		}
 		busy = busy || h.sent[f] == t+1
@@ -180,10 +209,10 @@ func (h *holder) receive(t int, m built) error {
 	if m.fold && held > 0 {
 		switch {
 		case held < m.n:
-			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %d to %d and not all, into which it "+
-				"folds", t, h.rank, m.first, m.first+m.n-1)
+			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %s and not all, into which it "+
+				"folds", t, h.rank, m.chunks())
 		case goesOn:
-			src = h.in(h.at[m.first], m.first, m.n)
+			src = h.holds(h.at[m.first], m)
 			h.move(t, Step{Verb: RecvReduce, Peer: m.from, Src: src, Dst: src})
 			return nil
 		}
@@ -196,14 +225,15 @@ func (h *holder) receive(t int, m built) error {
 	if !h.room(m) || busy {
 		to = place{held: true, buf: Scratch, slot: h.free(t, m), round: t + 1}
 	}
-	dst := h.in(to, m.first, m.n)
+	dst := h.holds(to, m)
 	if src.Count > 0 {
 		h.move(t, Step{Verb: RecvReduce, Peer: m.from, Src: src, Dst: dst})
 	} else {
 		h.move(t, Step{Verb: Recv, Peer: m.from, Dst: dst})
 	}
-	for f := m.first; f < m.first+m.n; f++ {
-		h.at[f] = to
+	at = h.over(&m)
+	for range m.n {
+		h.at[at.next()] = to
 	}
 	return nil
 }
@@ -211,8 +241,9 @@ func (h *holder) receive(t int, m built) error {
 // free is the first slot in which none of a message's chunks lies, nor goes from in round t or later.
 func (h *holder) free(t int, m built) int {
 	taken := map[int]bool{}
-	for f := m.first; f < m.first+m.n; f++ {
-		if at := h.at[f]; at.held && at.buf == Scratch {
+	chunks := h.over(&m)
+	for range m.n {
+		if at := h.at[chunks.next()]; at.held && at.buf == Scratch {
 			taken[at.slot] = true
 		}
 	}
@@ -225,12 +256,26 @@ func (h *holder) free(t int, m built) int {
 
 // isSending says whether round t or a later one sends one of a message's chunks from a slot.
 func (h *holder) isSending(slot, t int, m built) bool {
-	for f := m.first; f < m.first+m.n; f++ {
-		if h.sending[inSlot{slot, f}] > t {
+	chunks := h.over(&m)
+	for range m.n {
+		if h.sending[inSlot{slot, chunks.next()}] > t {
 			return true
 		}
 	}
 	return false
+}
+
+// holds is the span of a message's chunks at a place.
+func (h *holder) holds(at place, m built) Span {
+	sp := h.in(at, m.first, m.n)
+	sp.Stride, sp.Run = m.stride, m.run
+	if at.buf == Scratch && m.stride != 0 {
+		chunks := h.over(&m)
+		for range m.n {
+			h.lowest[at.slot] = min(h.lowest[at.slot], chunks.next())
+		}
+	}
+	return sp
 }
 
 // in is a span of chunks at a place. A slot's base is put in by base.
