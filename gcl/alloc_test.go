@@ -231,9 +231,10 @@ func TestPiecemealAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Nor do methods of the program's own, of which one does all collectives and the other one.
+// Nor do methods of the program's own: one that does all collectives, one that does one, and one of strided messages.
 func TestOwnMethodsAllocateNothing(t *testing.T) {
-	for name, g := range map[string]methods.Generator{"like_direct": like(methods.Direct), "star": star} {
+	for name, g := range map[string]methods.Generator{"like_direct": like(methods.Direct), "star": star,
+		"strides": strides} {
 		for _, i := range []gcl.Implementation{gcl.Syncless, gcl.Syncful, gcl.Hybrid} {
 			t.Run(fmt.Sprintf("method=%s/implementation=%v", name, i), func(t *testing.T) {
 				steady(t, 4, gcl.Options{Method: own(t, name), Implementation: i}, 1000, func(c *gcl.Comm) *gcl.Comm {

@@ -42,11 +42,21 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 				return err
 			}
 		}
+		for _, sent := range round.sent {
+			for i := range runs {
+				runs[i].pack(p, sent)
+			}
+		}
 		if len(round.moves) > 0 {
 			call.Round = uint32(t)
 			err := l.exchange(ctx, call, runs, round.moves, window)
 			if err != nil {
 				return err
+			}
+		}
+		for k := range round.chains {
+			for i := range runs {
+				runs[i].unpack(&round.chains[k])
 			}
 		}
 		for i := range runs {
@@ -206,7 +216,7 @@ func (r *run) local(st *schedule.Step, stopped func() bool) {
 	}
 }
 
-// bytes finds the memory of a span.
+// bytes finds the memory of a span without a stride, or of a parcel.
 func (r *run) bytes(sp schedule.Span) []byte {
 	lo, hi := r.place.bounds[sp.First], r.place.bounds[sp.First+sp.Count]
 	switch sp.Buf {
@@ -214,6 +224,8 @@ func (r *run) bytes(sp schedule.Span) []byte {
 		return r.input[(lo-r.inBase)*r.elemSize : (hi-r.inBase)*r.elemSize]
 	case schedule.Output:
 		return r.output[(lo-r.outBase)*r.elemSize : (hi-r.outBase)*r.elemSize]
+	case inParcel:
+		return r.parcel(sp.Slot)
 	}
 	start := r.place.starts[sp.Slot] + lo - r.place.bounds[sp.Base]
 	return r.scratch[start*r.elemSize : (start+hi-lo)*r.elemSize]

@@ -1,6 +1,7 @@
 package carry
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -25,6 +26,7 @@ type plan struct {
 	digest     uint64 // of the schedule of a program's own method, for the fingerprint
 	rounds     []planRound
 	slots      [][]schedule.Span // the spans that are put into each scratch slot
+	parcels    []parcel          // by messages
 	places     []*placement      // by run
 }
 
@@ -37,12 +39,16 @@ type placement struct {
 	parts        []int  // as in a call, a copy
 	bounds       []int  // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
 	starts       []int  // of the slots, in elements
+	parcels      []extent
 	scratchElems int
 }
 
 type planRound struct {
 	moves []planMove
 	then  []schedule.Step
+
+	sent   []int // parcels that are filled before the moves
+	chains []chain
 }
 
 // planMove is a transfer without its buffers.
@@ -103,11 +109,21 @@ func (p *planBuilder) round(r schedule.Round) planRound {
 	}
 	var own schedule.Span // operand of a Fold that waits for the next link
 	var last []schedule.Step
-	for i, st := range r.Moves {
+	moves, apart := p.settled(r.Moves)
+	parcels := len(p.parcels)
+	for i := 0; i < len(moves); i++ {
+		st := moves[i]
 		p.note(st.Dst)
+		if apart {
+			if steps := chainOf(moves[i:]); len(steps) > 0 {
+				p.chain(&out, steps, len(p.moves)-first, parcels)
+				i += len(steps) - 1
+				continue
+			}
+		}
 		if st.Verb == schedule.Fold {
 			own = st.Src
-			if i+1 == len(r.Moves) || r.Moves[i+1].Dst != st.Dst {
+			if i+1 == len(moves) || moves[i+1].Dst != st.Dst {
 				last = append(last, st)
 				own = schedule.Span{}
 			}
@@ -118,30 +134,58 @@ func (p *planBuilder) round(r schedule.Round) planRound {
 		case schedule.Send:
 			m.kind, m.buf, m.tag = transport.Send, st.Src, p.sent[st.Peer]
 			p.sent[st.Peer]++
+			if st.Src.Stride != 0 {
+				m.buf = p.parcel(st.Src, len(p.parcels) == parcels)
+				out.sent = append(out.sent, m.buf.Slot)
+			}
 		case schedule.Recv:
 			m.kind, m.tag = transport.Recv, p.received[st.Peer]
 			p.received[st.Peer]++
 		case schedule.RecvReduce:
 			m.kind, m.with, m.tag = transport.RecvFold, st.Src, p.received[st.Peer]
 			p.received[st.Peer]++
-			if st.Src == st.Dst && i > 0 && r.Moves[i-1].Verb != schedule.Send && r.Moves[i-1].Dst == st.Dst {
+			if st.Src == st.Dst && i > 0 && moves[i-1].Verb != schedule.Send && moves[i-1].Dst == st.Dst {
 				m.next, m.with, own = true, own, schedule.Span{}
 			}
 		}
 		p.moves = append(p.moves, m)
 	}
 	out.moves = p.moves[first:len(p.moves):len(p.moves)]
-	for _, st := range r.Then {
-		p.note(st.Dst)
+	last = slices.Grow(last, len(r.Then))
+	for i := range r.Then {
+		p.note(r.Then[i].Dst)
+		last = r.Then[i].AppendRuns(last, p.chunks)
 	}
-	out.then = append(last, r.Then...)
+	out.then = last
 	return out
+}
+
+// chain adds the moves of a chain, of which number first of the round comes next. The round has parcels from number
+// parcels on.
+func (p *planBuilder) chain(out *planRound, steps []schedule.Step, first, parcels int) {
+	c := chain{first: first}
+	for _, st := range steps {
+		l := link{step: st, pieces: st.AppendRuns(nil, p.chunks), parcel: -1}
+		if st.Verb != schedule.Fold {
+			buf := p.parcel(st.Dst, len(p.parcels) == parcels)
+			l.parcel = buf.Slot
+			p.moves = append(p.moves,
+				planMove{kind: transport.Recv, peer: p.members[st.Peer], tag: p.received[st.Peer], buf: buf})
+			p.received[st.Peer]++
+		}
+		c.links = append(c.links, l)
+	}
+	out.chains = append(out.chains, c)
 }
 
 // note remembers that a span is put into a slot. Spans that come again and again do so one after the other.
 func (p *plan) note(sp schedule.Span) {
 	if sp.Buf != schedule.Scratch {
 		return
+	}
+	if sp.Stride != 0 { // the last of its runs says how long the slot is
+		runs := sp.AppendRuns(nil, p.chunks)
+		sp = slices.MaxFunc(runs, func(a, b schedule.Span) int { return cmp.Compare(a.First, b.First) })
 	}
 	for sp.Slot >= len(p.slots) {
 		p.slots = append(p.slots, nil)
@@ -203,6 +247,7 @@ func (p *plan) putSlots(at *placement) {
 		}
 		at.scratchElems += memory.RoundUp(longest, slotAlign)
 	}
+	p.putParcels(at)
 }
 
 // split fills in the bounds of the chunks of n elements, in parts as in a call.

@@ -32,6 +32,10 @@ type stepped struct {
 type origin struct {
 	sender int // index into stepped.senders
 	span   schedule.Span
+
+	// Of a receive that goes in pieces, or of several that are one fold:
+	takes []take
+	moves int // how many, if it is the first one
 }
 
 // sender is a rank that the replica takes messages from.
@@ -52,6 +56,7 @@ func newStepped(l *Carrier, set *planSet, rank int) (*stepped, error) {
 		carrier: l, members: set.members, plan: &own,
 		from: make([][]origin, len(own.rounds)), pieces: make([]int, max(len(own.rounds), 2)),
 	}
+	own.parcels = nil // it takes messages from where they lie
 	for t := range own.rounds {
 		s.pieces[t] = len(set.members)
 	}
@@ -77,7 +82,7 @@ func newStepped(l *Carrier, set *planSet, rank int) (*stepped, error) {
 			if _, ok := known[from]; !ok {
 				known[from] = len(s.senders)
 				layout := *theirs.plan
-				layout.rounds = nil
+				layout.rounds, layout.parcels = nil, nil
 				s.senders = append(s.senders, sender{rank: from, plan: &layout})
 			}
 			sent := theirs.sent(t, replica, m.tag)
@@ -85,8 +90,12 @@ func newStepped(l *Carrier, set *planSet, rank int) (*stepped, error) {
 				return nil, fmt.Errorf("%v: rank %d receives message %d of rank %d in round %d, which does not send it",
 					set.spec.Method, rank, m.tag, from, t)
 			}
-			s.from[t][i] = origin{known[from], sent.buf}
+			s.from[t][i] = origin{sender: known[from], span: sent.buf}
+			if sent.buf.Buf == inParcel {
+				s.from[t][i].span = theirs.plan.parcels[sent.buf.Slot].of
+			}
 		}
+		s.cutUp(&own.rounds[t], s.from[t])
 	}
 	return s, nil
 }
@@ -211,6 +220,11 @@ func (s *stepped) moves(t, k int, me *run) {
 			i++
 			continue
 		}
+		if n := s.from[t][i].moves; n > 0 {
+			s.take(s.from[t][i].takes, k, me)
+			i += n
+			continue
+		}
 		dst := me.bytes(m.buf)
 		// In the order of the fold. The own operand of a first link may stand on either side of what comes: operators
 		// are commutative.
@@ -263,6 +277,18 @@ func (s *stepped) segments(round int, me *run) {
 	for i := range s.plan.rounds[round].moves {
 		m := &s.plan.rounds[round].moves[i]
 		if m.kind == transport.Send {
+			continue
+		}
+		if pieces := s.from[round][i].takes; len(pieces) > 0 {
+			left := 0
+			for k := range pieces {
+				left += len(me.bytes(pieces[k].dst))
+			}
+			for more := true; more; more = left > 0 {
+				n := min(left, me.segment)
+				left -= n
+				s.carrier.Listener.Segment(m.peer, m.kind, n, 0)
+			}
 			continue
 		}
 		for n := 0; ; n++ {
