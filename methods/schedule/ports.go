@@ -54,7 +54,7 @@ type ports struct {
 // placed is what ports knows of a message of Builder.moves besides.
 type placed struct {
 	earliest int  // the round as an argument
-	chained  bool // another message of the round brings the same chunks to the receiver
+	chained  bool // one before it brings the same chunks to its receiver in the same round
 }
 
 // portChunk is what happened last to a chunk at a rank. Rounds and messages are one more than their numbers; 0: none.
@@ -118,9 +118,7 @@ func (b *Builder) place(m built) error {
 		return fmt.Errorf("schedule: round %d of a message that may go in round %d, want at most round %d", round,
 			m.round, maxBuiltRounds-1)
 	}
-	if info.chained = before >= 0 && round == last; info.chained {
-		p.placed[before].chained = true
-	}
+	info.chained = before >= 0 && round == last
 	p.out[m.from].use(round, p.most)
 	p.in[m.to].use(round, p.most)
 	b.mark(m, round, len(b.moves))
