@@ -125,15 +125,25 @@ func parseLists(text string) ([][]int, error) {
 			return nil, fmt.Errorf("group %.*q does not end in \"}\"", maxQuoted, rest)
 		}
 		group := []int{}
-		for _, word := range strings.FieldsFunc(members, func(r rune) bool { return r == ' ' || r == ',' }) {
-			r, err := parseNumber(word)
-			if err != nil {
-				return nil, err
+		for part := range strings.SplitSeq(members, ",") {
+			before := len(group)
+			for word := range strings.FieldsFuncSeq(part, func(r rune) bool { return r == ' ' }) {
+				r, err := parseNumber(word)
+				if err != nil {
+					return nil, err
+				}
+				group = append(group, r)
 			}
-			group = append(group, r)
+			if len(group) == before && part != members { // there is a comma, and nothing on one side of it
+				return nil, fmt.Errorf("group {%.*s}: want a number on both sides of a comma", maxQuoted, members)
+			}
 		}
 		groups = append(groups, group)
-		rest = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(after), ","))
+		comma := false
+		if rest, comma = strings.CutPrefix(strings.TrimSpace(after), ","); comma && strings.TrimSpace(rest) == "" {
+			return nil, fmt.Errorf("want a group after the comma behind group {%.*s}", maxQuoted, members)
+		}
+		rest = strings.TrimSpace(rest)
 	}
 	return groups, nil
 }

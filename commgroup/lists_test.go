@@ -287,6 +287,12 @@ func TestParseLists(t *testing.T) {
 		"LISTS({0 1} {1})":              "replica 1 is in two groups, {0 1} and {1}",
 		"LISTS({0 2})":                  "replica 1 is in no group",
 		"LISTS({0}, , {1})":             `not ", {1}"`,
+		"LISTS({0},)":                   `lists of group "LISTS({0},)": want a group after the comma behind group {0}`,
+		"LISTS({0} {1} , )":             "want a group after the comma behind group {1}",
+		"LISTS({0,})":                   "group {0,}: want a number on both sides of a comma",
+		"LISTS({,0})":                   "group {,0}: want a number on both sides of a comma",
+		"LISTS({0 , ,1})":               "group {0 , ,1}: want a number on both sides of a comma",
+		"LISTS({,})":                    "group {,}: want a number on both sides of a comma",
 		"LISTS({99999999999999999999})": "99999999999999999999 is too large",
 	} {
 		g, err := commgroup.Parse(text)

@@ -1,12 +1,15 @@
 package cost_test
 
 import (
+	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"gogcl.dev/methods/cost"
+	"gogcl.dev/methods/schedule"
 )
 
 func readGraph(t testing.TB, name string) cost.Graph {
@@ -142,4 +145,30 @@ func FuzzParseGraph(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCablesTakeNoMemory: a price takes memory for the cables that messages take, and not for all that links have. The
+// test is not parallel, since it counts what the process allocates.
+func TestCablesTakeNoMemory(t *testing.T) {
+	const n = 500
+	var file strings.Builder
+	fmt.Fprintf(&file, "replicas %d\nswitches 1\n", n)
+	for node := range n {
+		fmt.Fprintf(&file, "link %d %d 1e9 1us 1024\n", node, n)
+	}
+	g := must[cost.Graph](t)(cost.ParseGraph([]byte(file.String())))
+	traffic := &schedule.Traffic{Size: n, Chunks: 1, Rounds: []schedule.Alike{{Times: 1,
+		Flows: []schedule.Flow{{Move: 1, Chunks: 1}}}}}
+	members := upTo(n)
+	price := func() cost.Estimate { // of one byte for each link
+		return must[cost.Estimate](t)(cost.Model{Network: g}.PriceTraffic(traffic, members, 1))
+	}
+	want := price() // and the ways are known
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	have := price()
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 || have != want {
+		t.Errorf("%d bytes for %d messages, %+v, want %+v and less than 1 MiB", allocated, n, have, want)
+	}
 }

@@ -2,12 +2,13 @@ package cost
 
 import "fmt"
 
-// round is the traffic of one round on a network.
+// round is the traffic of one round on a network. It adds up bytes, and makes seconds of them when the round is over.
+// Sums of whole bytes below 1<<53 are exact, so that the order of the messages does not show in the last digits.
 type round struct {
-	model  Model
-	places []int32   // by number of link: the place of its first cable, plus one; 0: no message has taken it yet
-	cables []cable   // of the links that messages have taken, those of one link side by side
-	busy   []float64 // by rank: seconds of the processor. nil: processors take no time
+	model      Model
+	places     []int32 // by number of link: the place of its first cable, plus one; 0: no message has taken it yet
+	cables     []cable // that messages have taken
+	processors []work  // by rank. nil: processors take no time
 
 	number int   // of the round, from 1 on
 	used   []int // the cables that messages of the round take, each once
@@ -15,31 +16,38 @@ type round struct {
 	links, way []int // scratch: the links and the cables of one message
 }
 
-// cable is one of a link. busy and slowest are of the round whose number it has.
+// work is what the processor of a rank does in a round.
+type work struct {
+	messages int     // that it sends or receives
+	folded   float64 // bytes
+}
+
+// cable is one of a link. bytes and slowest are of the round whose number it has.
 type cable struct {
 	bytesPerSecond float64
 	latency        float64 // seconds
 	bundle         *bundle // nil: the link has one cable
 
 	round   int
-	busy    float64 // seconds
+	bytes   float64 // that it carries
 	slowest float64 // seconds: the latency of the message on it with the longest way
 }
 
-// bundle is a link of several cables. In the round of its number none of them is busy for less than floor, and the
-// first from ones are all busy for longer.
+// bundle is a link of several cables. In the round of its number none of them carries less than floor, and the first
+// from ones all carry more.
 type bundle struct {
-	first, count int // places in cables
+	cables []int32 // the places of those that messages have taken
+	count  int     // of all cables
 
 	round int
-	floor float64
+	floor float64 // bytes
 	from  int
 }
 
 func newRound(m Model, ranks int) *round {
 	r := &round{model: m, places: make([]int32, m.Network.Links()), number: 1}
 	if m.Overhead > 0 || m.FoldBytesPerSecond > 0 {
-		r.busy = make([]float64, ranks)
+		r.processors = make([]work, ranks)
 	}
 	return r
 }
@@ -48,7 +56,7 @@ func newRound(m Model, ranks int) *round {
 func (r *round) next() {
 	r.number++
 	r.used = r.used[:0]
-	clear(r.busy)
+	clear(r.processors)
 }
 
 // send puts a message from one rank to another, which are replicas a and b, on its way.
@@ -76,42 +84,39 @@ func (r *round) send(from, to, a, b int, bytes float64) error {
 			c = &r.cables[at]
 		}
 		latency += c.latency
-		c.busy += bytes / c.bytesPerSecond
+		c.bytes += bytes
 		r.way = append(r.way, at)
 	}
 	for _, at := range r.way {
 		c := &r.cables[at]
 		c.slowest = max(c.slowest, latency)
 	}
-	if r.busy != nil {
-		r.busy[from] += r.model.Overhead.Seconds()
-		r.busy[to] += r.model.Overhead.Seconds()
+	if r.processors != nil {
+		r.processors[from].messages++
+		r.processors[to].messages++
 	}
 	return nil
 }
 
 // fold has a rank combine so many bytes with others.
 func (r *round) fold(rank int, bytes float64) {
-	if r.model.FoldBytesPerSecond > 0 {
-		r.busy[rank] += bytes / r.model.FoldBytesPerSecond
+	if r.processors != nil {
+		r.processors[rank].folded += bytes
 	}
 }
 
-// add adds the cables of a link.
+// add adds the first cable of a link.
 func (r *round) add(number int) error {
 	l := r.model.Network.Link(number)
 	if err := l.check(); err != nil {
 		return err
 	}
 	c := cable{bytesPerSecond: l.BytesPerSecond, latency: l.Latency.Seconds()}
-	count := max(l.Cables, 1)
-	if count > 1 {
-		c.bundle = &bundle{first: len(r.cables), count: count}
+	if l.Cables > 1 {
+		c.bundle = &bundle{cables: []int32{int32(len(r.cables))}, count: l.Cables}
 	}
 	r.places[number] = int32(len(r.cables)) + 1
-	for range count {
-		r.cables = append(r.cables, c)
-	}
+	r.cables = append(r.cables, c)
 	return nil
 }
 
@@ -119,26 +124,32 @@ func (r *round) add(number int) error {
 func (r *round) current(at int) *cable {
 	c := &r.cables[at]
 	if c.round != r.number {
-		c.round, c.busy, c.slowest = r.number, 0, 0
+		c.round, c.bytes, c.slowest = r.number, 0, 0
 		r.used = append(r.used, at)
 	}
 	return c
 }
 
-// least is the first of those cables of a link that are busy for the shortest time.
+// least is the first of those cables of a link that carry least. A cable is made when a message takes it.
 func (r *round) least(b *bundle) int {
 	if b.round != r.number {
 		b.round, b.floor, b.from = r.number, 0, 0
 	}
 	for {
 		for ; b.from < b.count; b.from++ {
-			if at := b.first + b.from; r.current(at).busy == b.floor {
+			if b.from == len(b.cables) { // one that is not made carries nothing, which is floor then
+				first := r.cables[b.cables[0]]
+				b.cables = append(b.cables, int32(len(r.cables)))
+				r.cables = append(r.cables, cable{bytesPerSecond: first.bytesPerSecond, latency: first.latency,
+					bundle: b})
+			}
+			if at := int(b.cables[b.from]); r.current(at).bytes == b.floor {
 				return at
 			}
 		}
-		b.floor, b.from = r.cables[b.first].busy, 0
-		for _, c := range r.cables[b.first : b.first+b.count] {
-			b.floor = min(b.floor, c.busy)
+		b.floor, b.from = r.cables[b.cables[0]].bytes, 0
+		for _, at := range b.cables {
+			b.floor = min(b.floor, r.cables[at].bytes)
 		}
 	}
 }
@@ -149,11 +160,15 @@ func (r *round) seconds() float64 {
 	longest := 0.0
 	for _, at := range r.used {
 		c := &r.cables[at]
-		longest = max(longest, c.slowest+c.busy)
+		longest = max(longest, c.slowest+c.bytes/c.bytesPerSecond)
 	}
 	processor := 0.0
-	for _, b := range r.busy {
-		processor = max(processor, b)
+	for _, w := range r.processors {
+		busy := float64(w.messages) * r.model.Overhead.Seconds()
+		if r.model.FoldBytesPerSecond > 0 {
+			busy += w.folded / r.model.FoldBytesPerSecond
+		}
+		processor = max(processor, busy)
 	}
 	return longest + processor
 }

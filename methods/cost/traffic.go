@@ -12,7 +12,8 @@ import (
 // PriceTraffic is [Model.Price] of the schedule that a traffic describes. A round that comes many times is priced once,
 // and on a torus, if processors take no time, one line of replicas stands for others that have the same messages.
 // Chunks are of equal size here, if need be of a fraction of a byte, where in a schedule a message may be a byte longer
-// or shorter than another. If bytes is a multiple of t.Chunks the prices are the same. Errors: those of Price, of
+// or shorter than another. If bytes is a multiple of t.Chunks the prices are the same: sums of bytes are exact in any
+// order, up to 1<<53 bytes on a cable or at a processor in a round. Errors: those of Price, of
 // [schedule.Traffic.Check] and of [schedule.Traffic.Messages].
 func (m Model) PriceTraffic(t *schedule.Traffic, members []int, bytes int64) (Estimate, error) {
 	if err := t.Check(); err != nil {

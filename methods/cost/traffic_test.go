@@ -67,6 +67,22 @@ func TestTrafficIsPricedAsTheSchedule(t *testing.T) {
 	}
 }
 
+// TestTrafficIsPricedToTheLastDigit has rounds of so many hours that a nanosecond is the last digit of their seconds.
+// Processors fold and pass on messages in other orders in a schedule and in its traffic.
+func TestTrafficIsPricedToTheLastDigit(t *testing.T) {
+	t.Parallel()
+	for n := 2; n <= 24; n++ {
+		for i, m := range models(t, n)[:2] {
+			m.Overhead, m.FoldBytesPerSecond = 1234, 1234.5678+float64(i)
+			for _, method := range described {
+				s := methods.Spec{Method: method, Collective: schedule.AllReduce, Size: n, Ring: backwards(n),
+					Second: upTo(n), Pieces: 3}
+				comparePrices(t, s, m, 123457*12*int64(n))
+			}
+		}
+	}
+}
+
 // backwards is n-1, ..., 1, 0.
 func backwards(n int) []int {
 	out := upTo(n)

@@ -20,7 +20,8 @@ import (
 //	}
 //
 // A message has the value that its sender holds when the round begins. What arrives lies in the Output if that holds
-// the chunks, and else in Scratch. Results that do not lie in the Output in the end are copied there.
+// the chunks, and else in Scratch. Results that do not lie in the Output in the end are copied there. [Builder.Ports]
+// has the Builder choose the rounds.
 //
 // A Builder takes collectives whose two buffers number their chunks alike: all but those of Blocks. The zero Builder is
 // an error of Build.
@@ -29,7 +30,8 @@ type Builder struct {
 	only   int // the one rank to make the program of; -1: all
 	rounds int
 	moves  []built
-	err    error // the first one
+	ports  *ports // chooses rounds; nil: they are those of the calls
+	err    error  // the first one
 }
 
 // built is one message.
@@ -74,19 +76,24 @@ func NewBuilder(c Collective, size, root, chunks int) *Builder {
 }
 
 // Only has the Builder make the program of one rank and leave those of the others empty, at the cost of that rank's
-// messages. It comes before the first of them.
+// messages, or with [Builder.Ports] of all. It comes before the first of them.
 func (b *Builder) Only(rank int) *Builder {
 	if b == nil {
 		return nil
 	}
-	if b.err == nil && (rank < 0 || rank >= b.s.Size) {
+	switch {
+	case b.err != nil:
+	case rank < 0 || rank >= b.s.Size:
 		b.err = fmt.Errorf("schedule: rank %d of %d", rank, b.s.Size)
+	case b.rounds > 0:
+		b.err = fmt.Errorf("schedule: Only(%d) after a message, want it before the first", rank)
 	}
 	b.only = rank
 	return b
 }
 
 // Copy sends what rank from holds of n chunks, beginning with first, to rank to, which holds it from the next round on.
+// With [Builder.Ports] round is the first that the message may go in.
 func (b *Builder) Copy(round, from, to, first, n int) {
 	b.add(built{round: round, from: from, to: to, first: first, n: n})
 }
@@ -143,6 +150,8 @@ func (b *Builder) add(m built) {
 		b.err = fmt.Errorf("schedule: round %d: %d chunks from chunk %d on of %d", m.round, m.n, m.first, chunks)
 	case m.fold && !b.s.Collective.Contract().Combines:
 		b.err = fmt.Errorf("schedule: round %d: a fold in %v, which combines nothing", m.round, b.s.Collective)
+	case b.ports != nil:
+		b.err = b.place(m)
 	default:
 		b.rounds = max(b.rounds, m.round+1)
 		if b.only < 0 || b.only == m.from || b.only == m.to {
@@ -166,6 +175,9 @@ func (b *Builder) Build() (*Schedule, error) {
 	s.Programs = make([]Program, s.Size)
 	byRank := make([][]built, s.Size)
 	for _, m := range b.moves {
+		if b.only >= 0 && b.only != m.from && b.only != m.to {
+			continue // kept for Ports
+		}
 		byRank[m.from] = append(byRank[m.from], m)
 		byRank[m.to] = append(byRank[m.to], m)
 	}

@@ -267,6 +267,31 @@ func TestBuilderErrors(t *testing.T) {
 			b.Copy(7, 0, 1, 1, 1) // the first error counts
 			b.Copy(9, 0, 1, 2, 1)
 		})},
+		{"schedule: Only(1) after a message, want it before the first", with(begin(), func(b *schedule.Builder) {
+			b.Copy(0, 0, 1, 0, 1)
+			b.Only(1)
+		})},
+		{"schedule: 0 ports, want 1 or more", begin().Ports(0)},
+		{"schedule: -1 ports, want 1 or more", begin().Ports(-1)},
+		{"schedule: Ports(2) after a message, want it before the first", with(begin(), func(b *schedule.Builder) {
+			b.Copy(0, 0, 1, 0, 1)
+			b.Ports(2)
+		})},
+		{"schedule: Ports(2) after a message", with(begin().Only(2), func(b *schedule.Builder) {
+			b.Copy(0, 0, 1, 0, 1) // of which rank 2 has nothing
+			b.Ports(2)
+		})},
+		{"schedule: rank 3 of 3", begin().Only(3).Ports(0)}, // the first error counts
+		{"schedule: round 1048576 of a message that may go in round 1048575, want at most round 1048575",
+			with(begin().Ports(1), func(b *schedule.Builder) {
+				b.Copy(1<<20-1, 0, 1, 0, 1)
+				b.Copy(1<<20-1, 0, 2, 1, 1)
+			})},
+		{"round 0: rank 0 does not hold chunk 1 when the round begins", with(gather().Ports(1), func(b *schedule.Builder) {
+			b.Copy(0, 0, 1, 1, 1)
+		})},
+		{"a Builder that NewBuilder has not made", (*schedule.Builder)(nil).Ports(1)},
+		{"a Builder that NewBuilder has not made", with((&schedule.Builder{}).Ports(1), func(b *schedule.Builder) { b.Copy(0, 0, 1, 0, 1) })},
 	} {
 		_, err := c.b.Build()
 		if err == nil || !strings.Contains(err.Error(), c.want) {

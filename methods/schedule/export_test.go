@@ -27,3 +27,18 @@ func CheckSumsFirst(s *Schedule) error {
 	_, err := e.examine(s)
 	return err
 }
+
+// Moved is one message of a Builder.
+type Moved struct {
+	Round, From, To, First, N int
+	Fold                      bool
+}
+
+// Messages lists the messages of a Builder, with the rounds that they go in.
+func Messages(b *Builder) []Moved {
+	var out []Moved
+	for _, m := range b.moves {
+		out = append(out, Moved{m.round, m.from, m.to, m.first, m.n, m.fold})
+	}
+	return out
+}
