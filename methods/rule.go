@@ -11,7 +11,8 @@ import (
 type Rule struct {
 	Collective schedule.Collective // any but Barrier
 
-	// Fewest and Most are the numbers of ranks that the rule is for, 2 or more. Most is 0 where there is no upper limit.
+	// Fewest and Most are the numbers of ranks that the rule is for, 2 or more. Most is 0 where there is no upper
+	// limit.
 	Fewest, Most int
 
 	FromBytes int64  // the least size of the larger of a rank's two buffers

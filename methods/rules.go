@@ -9,8 +9,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// Rules is a table of rules, by which Tuning.Choose chooses where a rule fits. ParseRules makes it of a text that people
-// read and edit:
+// Rules is a table of rules, by which Tuning.Choose chooses where a rule fits. ParseRules makes it of a text that
+// people read and edit:
 //
 //	# four cores of some machine, 2026-11-23, tcp
 //	# collective  ranks  from   method               measured
@@ -18,16 +18,17 @@ import (
 //	all-reduce    2      256KiB direct               201 us, then recursive_doubling 240 us
 //	all-reduce    3-5    0      broadcast/Syncless   30 us
 //
-// A rule fits a call of its collective, over a number of ranks that it names, of at least so many bytes in the larger of
-// a rank's two buffers. The last line that fits decides, so that a line at the end goes before all others. A line is for
-// the numbers of ranks that it names and no others: gclperf -tune gives each number to the nearest one that it has
+// A rule fits a call of its collective, over a number of ranks that it names, of at least so many bytes in the larger
+// of a rank's two buffers. The last line that fits decides, so that a line at the end goes before all others. A line is
+// for the numbers of ranks that it names and no others: gclperf -tune gives each number to the nearest one that it has
 // measured, by their ratio.
 //
 // A line whose method cannot carry out the call is skipped: the line above that fits decides. See [Tuning.Rule]. Rules
 // are not changed. Two with equal rules, whatever their comments, choose alike and have one Digest. The zero Rules is a
 // table without lines.
 type Rules struct {
-	name   string
+	name   string // of the file
+	title  string // by which rules are cited
 	lines  []line
 	digest [32]byte
 
@@ -102,13 +103,15 @@ func (t *Rules) All() []Rule {
 	return out
 }
 
-// Named returns the same rules with the name of their file, which [Rules.Cite] has.
+// Named returns the same rules with the name of their file, which [Rules.Cite] has without its directory. "" is none.
 func (t *Rules) Named(file string) *Rules {
 	if t == nil {
 		return nil
 	}
 	out := *t
-	out.name = file
+	if out.name, out.title = file, ""; file != "" {
+		out.title = path.Base(file)
+	}
 	return &out
 }
 
@@ -125,16 +128,19 @@ func (t *Rules) Cite(r *Rule) string {
 	switch {
 	case r == nil:
 		return ""
-	case t.Name() == "":
+	case t == nil || t.title == "":
 		return fmt.Sprintf("line %d of the rules", r.Line)
 	}
-	return fmt.Sprintf("%s:%d", path.Base(t.name), r.Line)
+	return fmt.Sprintf("%s:%d", t.title, r.Line)
 }
 
 // Digest tells tables apart: by the rules in their order, without their lines and what was measured.
 func (t *Rules) Digest() [32]byte {
 	if t == nil {
 		return [32]byte{}
+	}
+	if t.at == nil { // the zero Rules
+		return newRules(nil).digest
 	}
 	return t.digest
 }
@@ -144,5 +150,6 @@ func (t *Rules) Fingerprint() uint64 {
 	if t == nil {
 		return 0
 	}
-	return max(binary.LittleEndian.Uint64(t.digest[:]), 1)
+	d := t.Digest()
+	return max(binary.LittleEndian.Uint64(d[:]), 1)
 }

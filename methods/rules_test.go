@@ -1,6 +1,7 @@
 package methods
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -77,13 +78,17 @@ func TestRulesDigest(t *testing.T) {
 		"", base + base, "broadcast 2 0 direct\nall-reduce 2-4 4KiB direct/Syncful\n",
 		strings.Replace(base, "2-4", "2-5", 1), strings.Replace(base, "2-4", "3-4", 1),
 		strings.Replace(base, "4KiB", "4097", 1), strings.Replace(base, "Syncful", "Syncless", 1),
-		strings.Replace(base, "direct/Syncful", "broadcast/Syncful", 1), strings.Replace(base, "all-reduce", "reduce", 1),
+		strings.Replace(base, "direct/Syncful", "broadcast/Syncful", 1),
+		strings.Replace(base, "all-reduce", "reduce", 1),
 	} {
 		if mustRules(t, other).Digest() == digest {
 			t.Errorf("the same digest:\n%s", other)
 		}
 	}
 	var none *Rules
+	if mustRules(t, "#").Digest() != new(Rules).Digest() {
+		t.Error("an empty table differs from the zero Rules")
+	}
 	if none.Fingerprint() != 0 || mustRules(t, "").Fingerprint() == 0 {
 		t.Error("no rules and an empty table have one fingerprint")
 	}
@@ -92,7 +97,7 @@ func TestRulesDigest(t *testing.T) {
 // TestRulesErrors: an error names the line, and what would be right.
 func TestRulesErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"\nall-reduce 2 0":                              `line 2: "all-reduce 2 0" has 3 words, want a rule: a collective, ranks,`,
+		"\nall-reduce 2 0":                              `line 2: "all-reduce 2 0" is no rule: want a collective, ranks, a size from which on, and a method`,
 		"allreduce 2 0 direct":                          `line 1: no collective "allreduce", the closest is all-reduce; want one of all-reduce, reduce-`,
 		"barrier 2 0 direct":                            `no collective "barrier"`,
 		"reduce 1 0 direct":                             `line 1: "1" is no number of ranks: want 2 to 65536, as in 4, or a range, as in 5-7, or 8- for`,
@@ -104,7 +109,7 @@ func TestRulesErrors(t *testing.T) {
 		"reduce 2 1KB direct":                           `"1KB" is no size`,
 		"reduce 2 KiB direct":                           `"KiB" is no size`,
 		"reduce 2 8589934592GiB direct":                 `"8589934592GiB" is no size`,
-		"reduce 2 0 dirct":                              `line 1: unknown method "dirct", the closest is direct; want one of `,
+		"reduce 2 0 dirct":                              `line 1: no method "dirct", the closest is direct; want one of `,
 		"reduce 2 0 auto":                               "line 1: the method auto makes no schedule, since it chooses another method: want another",
 		"reduce 2 0 native":                             "the method native makes no schedule",
 		"reduce 2 0 direct/Auto":                        `line 1: "Auto" behind the method direct is no implementation of a rule: want direct/Syncless, direct/Syncful, or direct alone`,
@@ -128,7 +133,9 @@ func TestRulesErrors(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || got != nil || !strings.HasPrefix(err.Error(), "methods: ") {
+		var wrong *RulesError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || got != nil ||
+			wrong.Error() != "methods: "+wrong.Words() {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
@@ -240,7 +247,8 @@ func TestRulesAsDumb(t *testing.T) {
 		tuning := Tuning{Rules: mustRules(t, b.String())}
 		all := tuning.Rules.All()
 		for range 100 {
-			q := Case{Collective: schedule.Collective(random.IntN(3)), Ranks: 1 + random.IntN(100), Bytes: random.Int64N(6)}
+			q := Case{Collective: schedule.Collective(random.IntN(3)), Ranks: 1 + random.IntN(100),
+				Bytes: random.Int64N(6)}
 			want := 0
 			for _, r := range all {
 				if r.Collective == q.Collective && q.Ranks >= r.Fewest && (r.Most == 0 || q.Ranks <= r.Most) &&
@@ -301,7 +309,8 @@ func FuzzParseRules(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in what %q is written as:\n%s", err, text, r)
 		}
-		if again.String() != r.String() || again.Digest() != r.Digest() || fmt.Sprint(again.All()) != fmt.Sprint(r.All()) {
+		if again.String() != r.String() || again.Digest() != r.Digest() ||
+			fmt.Sprint(again.All()) != fmt.Sprint(r.All()) {
 			t.Fatalf("%q is written as\n%s\nand that as\n%s", text, r, again)
 		}
 	})

@@ -13,8 +13,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// MaxRulesBytes and MaxRules bound the text of Rules, as it is given and in columns, in bytes, and its lines with a rule.
-// A table of eight collectives, 15 sizes of group and four changes of method each has 480 rules and 40 KiB.
+// MaxRulesBytes and MaxRules bound the text of Rules, as it is given and in columns, in bytes, and its lines with a
+// rule. A table of eight collectives, 15 sizes of group and four changes of method each has 480 rules and 40 KiB.
 const (
 	MaxRulesBytes = 1 << 20
 	MaxRules      = 4096
@@ -27,8 +27,8 @@ const (
 	maxMeasured = 512
 )
 
-// ParseRules reads a table of rules. A line is empty, or a comment that begins with #, or a rule in four words, and what
-// was measured as the rest of the line:
+// ParseRules reads a table of rules. A line is empty, or a comment that begins with #, or a rule in four words, and
+// what was measured as the rest of the line:
 //
 //	all-reduce   5-7   64KiB   direct/Syncful   12.1 us, then clockwise_ring/Syncless 14 us
 //
@@ -36,13 +36,13 @@ const (
 // KiB, MiB or GiB; and a method that this process knows, with an implementation behind a slash or without one. What the
 // measurement says is for people.
 //
-// An error names the line, what is wrong with it, and what would be right.
+// An error is a *RulesError.
 func ParseRules(text []byte) (*Rules, error) {
 	if len(text) > MaxRulesBytes {
-		return nil, fmt.Errorf("methods: rules of %d bytes, want at most %d", len(text), MaxRulesBytes)
+		return nil, &RulesError{0, fmt.Sprintf("rules of %d bytes, want at most %d", len(text), MaxRulesBytes)}
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("methods: rules that are no text in UTF-8")
+		return nil, &RulesError{0, "rules that are no text in UTF-8"}
 	}
 	var lines []line
 	number, rules := 0, 0
@@ -56,15 +56,34 @@ func ParseRules(text []byte) (*Rules, error) {
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("methods: line %d: %w", number, err)
+			return nil, &RulesError{number, err.Error()}
 		}
 		lines = append(lines, l)
 	}
 	out := newRules(lines)
 	if n := len(out.String()); n > MaxRulesBytes {
-		return nil, fmt.Errorf("methods: rules of %d bytes in columns, want at most %d", n, MaxRulesBytes)
+		return nil, &RulesError{0, fmt.Sprintf("rules of %d bytes in columns, want at most %d", n, MaxRulesBytes)}
 	}
 	return out, nil
+}
+
+// RulesError is a text that is no table of rules.
+type RulesError struct {
+	Line   int    // from 1; 0: the text as a whole
+	Reason string // what is wrong, and what would be right
+}
+
+func (e *RulesError) Error() string { return "methods: " + e.Words() }
+
+// Words is the error without the name of this package, as in "line 12: ...".
+func (e *RulesError) Words() string {
+	switch {
+	case e == nil:
+		return ""
+	case e.Line == 0:
+		return e.Reason
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Reason)
 }
 
 // parseLine reads one line, which is trimmed.
@@ -80,11 +99,11 @@ func parseLine(text string, number int) (line, error) {
 	}
 	r := &Rule{Line: number}
 	rest := text
-	for i, read := range []func(word string) error{r.readCollective, r.readRanks, r.readFrom, r.readWay} {
+	for _, read := range []func(word string) error{r.readCollective, r.readRanks, r.readFrom, r.readWay} {
 		word, after := cutWord(rest)
 		if word == "" {
-			return line{}, fmt.Errorf("%q has %d words, want a rule: a collective, ranks, a size from which on, and a "+
-				"method, as in \"all-reduce 2-4 64KiB direct\"; or a comment, which begins with #", text, i)
+			return line{}, fmt.Errorf("%q is no rule: want a collective, ranks, a size from which on, and a method, as "+
+				"in \"all-reduce 2-4 64KiB direct\"; or a comment, which begins with #", text)
 		}
 		if err := read(word); err != nil {
 			return line{}, err
@@ -113,8 +132,8 @@ func (r *Rule) readCollective(word string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no collective %.*q, the closest is %s; want one of %s", maxName, word, closest.Of(word, names),
-		strings.Join(names, ", "))
+	return fmt.Errorf("no collective %.*q, the closest is %s; want one of %s", maxName, word,
+		closest.Of(word, names), strings.Join(names, ", "))
 }
 
 func (r *Rule) readRanks(word string) error {
@@ -127,10 +146,10 @@ func (r *Rule) readRanks(word string) error {
 	case isRange:
 		most, err2 = strconv.ParseUint(high, 10, 32)
 	}
-	if err1 != nil || err2 != nil || fewest < 2 || fewest > maxRanks || most > maxRanks || most != 0 && most < fewest ||
-		isRange && high != "" && most == 0 {
-		return fmt.Errorf("%.*q is no number of ranks: want 2 to %d, as in 4, or a range, as in 5-7, or 8- for 8 and more",
-			maxName, word, maxRanks)
+	backwards := isRange && high != "" && most < fewest
+	if err1 != nil || err2 != nil || fewest < 2 || fewest > maxRanks || most > maxRanks || backwards {
+		return fmt.Errorf("%.*q is no number of ranks: want 2 to %d, as in 4, or a range, as in 5-7, or 8- for 8 and "+
+			"more", maxName, word, maxRanks)
 	}
 	r.Fewest, r.Most = int(fewest), int(most)
 	return nil
@@ -149,17 +168,19 @@ func (r *Rule) readFrom(word string) error {
 
 func (r *Rule) readWay(word string) error {
 	name, implementation, given := strings.Cut(word, "/")
-	m, err := Parse(name)
-	if err != nil {
-		return trimmed{err}
+	names := current.Load().names
+	m, known := names.Lookup(name)
+	if !known {
+		return fmt.Errorf("no method %.*q, the closest is %s; want one of %s", maxName, name,
+			closest.Of(name, names.All()), strings.Join(names.All(), ", "))
 	}
 	if row := m.row(); m == Auto || m == Native {
 		return fmt.Errorf("the method %v makes no schedule, since %s: want another", m, row.unscheduled)
 	}
 	r.Method = m
 	if given {
-		i, known := implementationNames.Lookup(implementation)
-		if !known || i == AnyImplementation {
+		i, there := implementationNames.Lookup(implementation)
+		if !there || i == AnyImplementation {
 			return fmt.Errorf("%.*q behind the method %v is no implementation of a rule: want %v/%v, %v/%v, or %v alone",
 				maxName, implementation, m, m, Syncless, m, Syncful, m)
 		}
@@ -167,12 +188,6 @@ func (r *Rule) readWay(word string) error {
 	}
 	return nil
 }
-
-// trimmed is an error of this package without its name in front, which stands before the line.
-type trimmed struct{ error }
-
-func (e trimmed) Error() string { return strings.TrimPrefix(e.error.Error(), "methods: ") }
-func (e trimmed) Unwrap() error { return e.error }
 
 // String is the table as text, of which ParseRules makes the same: its comments, and its rules in columns.
 func (t *Rules) String() string {
