@@ -27,9 +27,9 @@ type connection struct {
 	works    sync.WaitGroup // functions given to Start; for the first connection, those of its Dups too
 	allocs   allocations    // what Alloc has given out; the first connection's, for its Dups too
 
-	ipusPerReplica int               // 0: not known
-	override       map[string]string // options as text, by the environment
-	own            []ownMethod       // of WithMethod
+	ipusPerReplica int         // 0: not known
+	override       overrides   // of options, by the environment
+	own            []ownMethod // of WithMethod
 
 	mu     sync.Mutex // guards what follows, up to the empty line
 	groups map[groupKey]*membership
@@ -80,6 +80,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 		l.first.mu.Unlock()
 	}
 	l.Carrier = carry.NewCarrier(endpoint, all.Open(endpoint.Rank(), l.number))
+	l.ProverOf = l.prover
 	return l
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
@@ -17,6 +18,25 @@ import (
 
 // What tests of peer memory must exceed, in bytes.
 const PieceBytes = carry.MaxPieceBytes
+
+// WithoutTables has Auto go by sizes where Options.Tuning has no table, until the function that it returns is called.
+func WithoutTables() (back func()) {
+	before := defaultRules
+	defaultRules = func(string) *methods.Rules { return nil }
+	return func() { defaultRules = before }
+}
+
+// WithTable has a table for a transport in place of that of the library, until the function that it returns is called.
+func WithTable(transport string, r *methods.Rules) (back func()) {
+	before := defaultRules
+	defaultRules = func(name string) *methods.Rules {
+		if name == transport {
+			return r
+		}
+		return nil
+	}
+	return func() { defaultRules = before }
+}
 
 // Streamed reports whether c's latest collective in one pass over peer memory stored results past the caches.
 func Streamed(c *Comm) bool { return c.conn.Inspect().Streamed }

@@ -180,7 +180,7 @@ type term struct {
 
 // newTerms are those of this process.
 func newTerms(c *config) (terms, error) {
-	o, err := c.options.override(c.override)
+	o, err := c.override.on(c.options)
 	if err != nil {
 		return terms{}, err
 	}
@@ -191,8 +191,10 @@ func newTerms(c *config) (terms, error) {
 	t := terms{Version: moduleVersion(), Options: map[string]term{}}
 	for _, row := range optionRows {
 		if value, ok := text[row.key]; ok && !row.local {
-			_, by := c.override[row.key]
-			t.Options[row.key] = term{value, by}
+			if row.compared != nil {
+				value = row.compared(&o)
+			}
+			t.Options[row.key] = term{value, c.override.has(row.key)}
 		}
 	}
 	if c.machine {

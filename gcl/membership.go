@@ -75,7 +75,7 @@ func (c *Comm) With(o Options) (*Comm, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o, err := o.override(c.conn.override)
+	o, err := c.conn.override.on(o)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (c *Comm) resolve() {
 	c.agreed = wire.Seed
 	for i := range optionRows {
 		if agreed := optionRows[i].agreed; agreed != nil {
-			c.agreed = wire.Mix(c.agreed, uint64(agreed(&c.options, c.way.Segment)))
+			c.agreed = wire.Mix(c.agreed, agreed(&c.options, c.way.Segment))
 		}
 	}
 }

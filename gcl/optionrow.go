@@ -21,7 +21,10 @@ type optionRow struct {
 
 	// agreed is the part of the option in the fingerprint of a call, tile being the bytes of a segment. nil: members
 	// may differ in it, or a difference shows elsewhere in a transport.Call.
-	agreed func(o *Options, tile int) int
+	agreed func(o *Options, tile int) uint64
+
+	// compared is the option as the processes of a job compare it; nil: by its text.
+	compared func(o *Options) string
 
 	fieldNote string // follows the field in docs/options.md
 	does      string // the last column of docs/options.md
@@ -40,7 +43,7 @@ var optionRows = []optionRow{
 					name[Implementation]{"hybrid", Hybrid, "old spelling"})
 			},
 		},
-		agreed: func(o *Options, _ int) int { return int(o.Implementation) },
+		agreed: func(o *Options, _ int) uint64 { return uint64(o.Implementation) },
 		does: "Replicas send messages, each going on as soon as it has its data (`Syncless`); or meet at barriers " +
 			"and use each other's " +
 			"memory (`Syncful`, [peer-memory.md](peer-memory.md)); or the second inside a link domain and the first " +
@@ -68,7 +71,7 @@ var optionRows = []optionRow{
 			at: func(o *Options) *int { return &o.MaxBytesPerTile }, low: 1, high: MaxBytesPerTileLimit,
 			usual: strconv.Itoa(DefaultMaxBytesPerTile),
 		},
-		agreed: func(_ *Options, tile int) int { return tile },
+		agreed: func(_ *Options, tile int) uint64 { return uint64(tile) },
 		does: "Times the number of IO tiles (32, unless `topology.Config` has another) it is how many bytes a " +
 			"segment may have. A longer " +
 			"message goes in several, of whole elements, up to 64 of them in one round of the transport. On peer " +
@@ -117,7 +120,7 @@ var optionRows = []optionRow{
 			at:    func(o *Options) *bool { return &o.StageFragments },
 			names: func() []name[bool] { return []name[bool]{{"true", false, ""}, {"false", true, ""}} },
 		},
-		agreed: func(o *Options, _ int) int { return number1(o.StageFragments) },
+		agreed: func(o *Options, _ int) uint64 { return number1(o.StageFragments) },
 		does: "With `false` every input is first copied to memory of the connection, for a schedule with its " +
 			"fragments in order, which " +
 			"takes memory and time; with `true` it is sent and reduced from where it lies. It concerns messages too, " +
@@ -141,9 +144,17 @@ var optionRows = []optionRow{
 			at:    func(o *Options) *bool { return &o.Reproducible },
 			names: func() []name[bool] { return []name[bool]{{"true", true, ""}, {"false", false, ""}} },
 		},
-		agreed: func(o *Options, _ int) int { return number1(o.Reproducible) },
+		agreed: func(o *Options, _ int) uint64 { return number1(o.Reproducible) },
 		does: "Reductions are folded in rank order, so that their bits depend on nothing else " +
 			"([determinism.md](determinism.md))",
+	},
+	{
+		key: "tuning", field: "Tuning", ours: true,
+		value:    table{},
+		agreed:   func(o *Options, _ int) uint64 { return o.Tuning.Fingerprint() },
+		compared: comparedTuning,
+		does: "The rules by which `auto` chooses a method and an implementation, measured by `gclperf -tune`; without it those " +
+			"of the transport ([tuning.md](tuning.md)). `syncful.maxBroadcastSize` goes before them",
 	},
 	{
 		key: "ipusPerRank", field: "IPUsPerRank", ours: true,
@@ -192,7 +203,7 @@ func agreedFields() []string {
 }
 
 // number1 is 1 for true and 0 for false.
-func number1(b bool) int {
+func number1(b bool) uint64 {
 	if b {
 		return 1
 	}

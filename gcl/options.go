@@ -60,6 +60,13 @@ type Options struct {
 	// phase of Hybrid counts its own group and bytes.
 	MaxBroadcastSize int
 
+	// Tuning is the table of rules by which Method Auto chooses, and where a rule says so the implementation too, as
+	// far as Implementation leaves it open. nil is the table of what connects the replicas, if there is one, as in
+	// methods.DefaultRules. Where no rule fits Auto goes by sizes, as it does with an empty table, &methods.Rules{}.
+	// MaxBroadcastSize goes before the table. gclperf -tune measures and writes one; in the text form of options it is
+	// the name of a file: docs/tuning.md.
+	Tuning *methods.Rules
+
 	// CacheBytes is the size of the last-level cache; 0 is what the machine says, 32 MiB where it says nothing. Where
 	// one pass over peer memory carries out a call, and the inputs and outputs of all ranks have three quarters of it
 	// or more together, results are stored past the caches, but for those that take the place of inputs. Where other

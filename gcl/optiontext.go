@@ -25,6 +25,7 @@ import (
 //	syncful.useOptimisedLayout   true, false
 //	syncful.maxBroadcastSize     0 or more; default: what was measured
 //	reproducible                 false, true
+//	tuning                       a file, or with a line break the table itself; default: the transport's
 //	ipusPerRank                  1 or more; default: 1
 //	cacheBytes                   1 or more; default: what the machine has
 //
@@ -149,7 +150,11 @@ func (o Options) override(text map[string]string) (Options, error) {
 		}
 		before := o
 		if !row.value.set(&o, value) {
-			return Options{}, &OptionError{Option: row.key, Value: value, Reason: row.value.wants(value)}
+			line, _, more := strings.Cut(value, "\n")
+			if more {
+				line += "..."
+			}
+			return Options{}, &OptionError{Option: row.key, Value: line, Reason: row.value.wants(value)}
 		}
 		// The row of the key that replaces this one stands before this one.
 		if other, both := text[row.instead]; both && o != before {

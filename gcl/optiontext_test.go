@@ -373,7 +373,7 @@ func TestAgreedOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	agreed := map[string]bool{"Implementation": true, "MaxBytesPerTile": true, "StageFragments": true,
-		"Reproducible": true}
+		"Reproducible": true, "Tuning": true}
 	replicas(t, 1, func(_ context.Context, c *gcl.Comm) error {
 		plain := gcl.DigestOf(withOptions(c, gcl.Options{}))
 		for field, o := range map[string]gcl.Options{
@@ -382,6 +382,7 @@ func TestAgreedOptions(t *testing.T) {
 			"IPUsPerRank":  {IPUsPerRank: 2}, "Link": {Link: gcl.IPULink}, "MaxBytesPerTile": {MaxBytesPerTile: 1},
 			"StageFragments":   {StageFragments: true},
 			"MaxBroadcastSize": {MaxBroadcastSize: 1}, "CacheBytes": {CacheBytes: 1},
+			"Tuning": {Tuning: &methods.Rules{}},
 		} {
 			if differs := gcl.DigestOf(withOptions(c, o)) != plain; differs != agreed[field] {
 				t.Errorf("%s: the fingerprint differs: %v", field, differs)

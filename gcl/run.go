@@ -29,7 +29,7 @@ func (o CommOption) apply(c *config) bool {
 
 type config struct {
 	options   Options
-	override  map[string]string // options as text, by the environment
+	override  overrides // of options, by the environment
 	own       []ownMethod
 	ownErr    error // of the first WithMethod that is wrong
 	topology  topology.Topology

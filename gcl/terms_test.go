@@ -48,7 +48,7 @@ func TestCompareTerms(t *testing.T) {
 func TestNewTerms(t *testing.T) {
 	c := &config{
 		options:  Options{Method: methods.Direct, CacheBytes: 1 << 20},
-		override: map[string]string{"reproducible": "true"},
+		override: overrides{text: map[string]string{"reproducible": "true"}},
 	}
 	got, err := newTerms(c)
 	if err != nil {

@@ -27,10 +27,19 @@ func (c *Comm) tuning() methods.Tuning {
 	}
 	t := tunings[class]()
 	if limit := c.options.MaxBroadcastSize; limit != 0 {
-		t.MaxBroadcastBytes = int64(limit) // NoBroadcast is negative too
+		t.MaxBroadcastBytes, t.BroadcastFirst = int64(limit), true // NoBroadcast is negative too
+	}
+	switch {
+	case c.options.Tuning != nil:
+		t.Rules = c.options.Tuning
+	case class != transport.NetworkLink: // the tables were measured on one host
+		t.Rules = defaultRules(c.group.link.Transport)
 	}
 	return t
 }
+
+// defaultRules finds the table of a transport. Tests of other things go without.
+var defaultRules = methods.DefaultRules
 
 // linkAmong is the worst that the links between members have, field by field. It is what the replicas of the transport
 // agreed on, and so the same at all members. What is not known is as in one process.
@@ -95,11 +104,23 @@ type hostSeen struct {
 func worse(a, b transport.Link) transport.Link {
 	return transport.Link{
 		Class:              max(a.Class, b.Class),
+		Transport:          worseTransport(a, b),
 		Latency:            max(a.Latency, b.Latency),
 		Barrier:            max(a.Barrier, b.Barrier),
 		BytesPerSecond:     slower(a.BytesPerSecond, b.BytesPerSecond),
 		CopyBytesPerSecond: slower(a.CopyBytesPerSecond, b.CopyBytesPerSecond),
 	}
+}
+
+// worseTransport is the transport of the worse of two links, or "" if two of one class have different ones.
+func worseTransport(a, b transport.Link) string {
+	switch {
+	case a.Class > b.Class:
+		return a.Transport
+	case a.Class < b.Class || a.Transport == b.Transport:
+		return b.Transport
+	}
+	return ""
 }
 
 // slower is the lower of two speeds, or 0 if both are unknown or impossible.

@@ -56,7 +56,8 @@ func TestLinkAmong(t *testing.T) {
 	some := func() transport.Link {
 		speeds := []float64{0, 1e9, 2e9, 3e9, -1, math.Inf(1), math.NaN()}
 		return transport.Link{
-			Class: transport.LinkClass(random.IntN(4)), Latency: time.Duration(random.IntN(5) - 1),
+			Class: transport.LinkClass(random.IntN(4)), Transport: []string{"a", "a", "b"}[random.IntN(3)],
+			Latency: time.Duration(random.IntN(5) - 1),
 			Barrier: time.Duration(random.IntN(5) - 1), BytesPerSecond: speeds[random.IntN(len(speeds))],
 			CopyBytesPerSecond: speeds[random.IntN(len(speeds))],
 		}
@@ -107,8 +108,11 @@ func TestLinkAmong(t *testing.T) {
 
 // worstOf is worse, written out.
 func worstOf(a, b transport.Link) transport.Link {
-	if b.Class > a.Class {
-		a.Class = b.Class
+	switch {
+	case b.Class > a.Class:
+		a.Class, a.Transport = b.Class, b.Transport
+	case b.Class == a.Class && b.Transport != a.Transport:
+		a.Transport = ""
 	}
 	if b.Latency > a.Latency {
 		a.Latency = b.Latency
@@ -177,7 +181,7 @@ func TestUnknownLinks(t *testing.T) {
 				t.Errorf("%s: %+v", name, c.way.Setting.Tuning)
 			}
 			have := c.way.Link
-			have.Class = transport.MemoryLink
+			have.Class, have.Transport = transport.MemoryLink, "inproc"
 			if have != inproc.Link() || c.way.LatencyBytes != 8<<10 {
 				t.Errorf("%s: %+v, %d bytes in the latency of a round", name, c.way.Link, c.way.LatencyBytes)
 			}

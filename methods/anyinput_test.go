@@ -15,6 +15,10 @@ func TestAnyInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rules, err := methods.ParseRules([]byte("all-reduce 2- 0 direct"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	built, err := methods.StarForTests(methods.Request{Spec: methods.Spec{Size: 3}})
 	if err != nil {
 		t.Fatal(err)
@@ -31,13 +35,16 @@ func TestAnyInput(t *testing.T) {
 			"KNomialTree": methods.KNomialTree, "DoubleBinaryTree": methods.DoubleBinaryTree,
 			"Gallery": methods.Gallery,
 			"Swing":   methods.Swing, "SwingTraffic": methods.SwingTraffic,
+			"ParseRules": methods.ParseRules, "DefaultRules": methods.DefaultRules,
 			"Register": methods.Register, "Named": methods.Named, "NewProver": methods.NewProver, "Fixed": methods.Fixed,
 		},
 		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}, methods.Request{}, methods.Prover{},
-			methods.Proved{}, methods.GeneratorFunc(nil), methods.Listed{}},
+			methods.Proved{}, methods.GeneratorFunc(nil), methods.Listed{}, methods.Rules{}, methods.Rule{},
+			methods.Case{}, methods.RulesError{}, methods.AnyImplementation},
 		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), methods.SocketLinks(),
 			schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}, "star", star, built, methods.StarForTests,
 			methods.Request{Spec: spec}, methods.HalvingDoubling(), methods.Circulant(), methods.KNomialTree(2),
-			methods.DoubleBinaryTree(2)},
+			methods.DoubleBinaryTree(2), rules, methods.Tuning{Rules: rules},
+			methods.Case{Ranks: 4}},
 	})
 }

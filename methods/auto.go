@@ -7,8 +7,16 @@ import "gogcl.dev/methods/schedule"
 // messages of 1 KiB, as long with 2 KiB, and up to half as long again with 4 KiB.
 const DefaultSeparateBytes = 4 << 10
 
-// Tuning holds the sizes at which Choose changes its mind. They are properties of what connects the replicas.
+// Tuning holds what Choose goes by: rules where there are some, and else the sizes at which it changes its mind. They
+// are properties of what connects the replicas.
 type Tuning struct {
+	// Rules go before all sizes below, where one of them fits: see Rule. nil: there are none.
+	Rules *Rules
+
+	// BroadcastFirst has MaxBroadcastBytes go before Rules: up to it an all-reduce takes broadcast, above it or with a
+	// negative one no rule that names broadcast counts.
+	BroadcastFirst bool
+
 	// MaxBroadcastBytes is the greatest product of group size and bytes of an all-reduce for which broadcast is chosen
 	// before all other methods; 0: for none. Negative: no all-reduce takes broadcast.
 	MaxBroadcastBytes int64
@@ -40,8 +48,18 @@ type Tuning struct {
 
 // Choose returns the method for a collective over size ranks of bytes of data at each (the larger of a rank's two
 // buffers). A strided group never takes broadcast. With rankOrder, as in Spec, a reduction never takes
-// recursive_doubling, which would be a chain.
+// recursive_doubling, which would be a chain. Rules count as on peer memory, whatever implementation they name.
 func (t Tuning) Choose(c schedule.Collective, size int, bytes int64, strided, rankOrder bool) Method {
+	q := Case{Collective: c, Ranks: size, Bytes: bytes, Strided: strided, RankOrder: rankOrder, Memory: true}
+	if r := t.Rule(q); r != nil {
+		return r.Method
+	}
+	return t.BySize(q)
+}
+
+// BySize is Choose without Rules.
+func (t Tuning) BySize(q Case) Method {
+	c, size, bytes, strided, rankOrder := q.Collective, q.Ranks, q.Bytes, q.Strided, q.RankOrder
 	broadcast := c == schedule.AllReduce && !strided && t.MaxBroadcastBytes >= 0
 	ranks, few := int64(max(size, 1)), t.doublingUpTo(c, size)
 	switch {

@@ -24,6 +24,17 @@ func (t Tuning) meetInMiddleBelow(c schedule.Collective, size int) int64 {
 // Why says in a few words why Choose makes its choice, as in "every pair of replicas is linked, so that a ring gains
 // nothing".
 func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided, rankOrder bool) string {
+	q := Case{Collective: c, Ranks: size, Bytes: bytes, Strided: strided, RankOrder: rankOrder, Memory: true}
+	if r := t.Rule(q); r != nil {
+		return t.WhyRule(r) + t.Skips(q)
+	}
+	return t.WhyBySize(q) + t.Skips(q)
+}
+
+// WhyBySize says why BySize makes its choice.
+func (t Tuning) WhyBySize(q Case) string {
+	t.Rules = nil // for Choose
+	c, size, bytes, strided, rankOrder := q.Collective, q.Ranks, q.Bytes, q.Strided, q.RankOrder
 	few := t.doublingUpTo(c, size)
 	limit := few // of broadcast for an all-reduce, as a product: the one that decides
 	if bytes <= t.MaxBroadcastBytes/int64(max(size, 1)) || t.MaxBroadcastBytes > few {

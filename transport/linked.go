@@ -36,7 +36,12 @@ func (c LinkClass) String() string {
 
 // Link is what connects two replicas. A field that is zero is not known: of the zero Link nothing is.
 type Link struct {
-	Class          LinkClass
+	Class LinkClass
+
+	// Transport names the transport, as gclperf -transport does: "inproc", "tcp", "unix". Links of one class may be of
+	// several. What was measured over one is found by its name: see methods.DefaultRules.
+	Transport string
+
 	Latency        time.Duration // of an empty message, one way
 	BytesPerSecond float64       // of a long message, one way
 

@@ -66,7 +66,8 @@ func table() []row {
 		{pkg: "internal/safetensors", imports: []string{"tensor", "internal/strictjson"}},
 
 		{pkg: "tensor", imports: []string{"internal/kernel", "internal/enum"}},
-		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks", "internal/enum"}, pure: true},
+		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks", "internal/enum",
+			"internal/closest"}, pure: true},
 		{pkg: "methods/internal/spoil", imports: []string{"methods/schedule"}, pure: true},
 		{ // a library for tests, which runs what it proves
 			pkg: "methods/methodtest",

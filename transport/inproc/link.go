@@ -14,7 +14,7 @@ import (
 // docs/determinism.md.
 func Link() transport.Link {
 	return transport.Link{
-		Class: transport.MemoryLink, Latency: time.Microsecond, BytesPerSecond: 8e9,
+		Class: transport.MemoryLink, Transport: "inproc", Latency: time.Microsecond, BytesPerSecond: 8e9,
 		Barrier: 120 * time.Nanosecond, CopyBytesPerSecond: 16e9,
 	}
 }

@@ -31,8 +31,8 @@ const abortedLimit = 10 * time.Second
 
 // The links, as gclperf shows them on the machine of docs/performance.md. A network is taken for one of 100 Gbit/s.
 var (
-	localLink   = transport.Link{Class: transport.EngineLink, Latency: 1000, BytesPerSecond: 5e9}
-	networkLink = transport.Link{Class: transport.NetworkLink, Latency: 3000, BytesPerSecond: 11e9}
+	localLink   = transport.Link{Class: transport.EngineLink, Transport: "mpi", Latency: 1000, BytesPerSecond: 5e9}
+	networkLink = transport.Link{Class: transport.NetworkLink, Transport: "mpi", Latency: 3000, BytesPerSecond: 11e9}
 )
 
 // library is MPI in this process.

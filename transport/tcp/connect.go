@@ -64,7 +64,8 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	for r := range addresses {
 		names[r] = addresses[r].Host
 	}
-	where := hosts.NewTable(names, localLink, networkLink)
+	local, network := links(addresses)
+	where := hosts.NewTable(names, local, network)
 	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded}
 	if c.parks {
 		config.Spin = 0

@@ -30,3 +30,16 @@ var (
 	localLink   = transport.Link{Class: transport.SocketLink, Latency: 6 * time.Microsecond, BytesPerSecond: 3e9}
 	networkLink = transport.Link{Class: transport.NetworkLink, Latency: 30 * time.Microsecond, BytesPerSecond: 1.2e9}
 )
+
+// links are those of replicas with addresses: within a host, where all that have unix sockets use them, and between
+// hosts.
+func links(addresses []Address) (local, network transport.Link) {
+	local, network = localLink, networkLink
+	local.Transport, network.Transport = string(Unix), string(TCP)
+	for _, a := range addresses {
+		if a.Unix == "" {
+			local.Transport = string(TCP)
+		}
+	}
+	return local, network
+}

@@ -5,6 +5,7 @@ import (
 
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 )
 
@@ -17,6 +18,9 @@ type Carrier struct {
 	engine   transport.Native     // the endpoint, if it offers that; else nil
 	Flight   *flight.Recorder
 	Listener Listener // nil: nobody wants to know
+
+	// ProverOf finds the prover of a program's own method by its number, or returns nil.
+	ProverOf func(methods.Method) *methods.Prover
 
 	shared  shared
 	packed  packed

@@ -16,7 +16,8 @@ type UnprovedError struct{ Err error }
 func (e *UnprovedError) Error() string { return e.Err.Error() }
 func (e *UnprovedError) Unwrap() error { return e.Err }
 
-// errSkipped says that a program's own method does not do a call, which goes by Way.instead.
+// errSkipped says that a program's own method, or that of a rule, does not do a call. The call goes by Way.instead, or
+// without rules.
 var errSkipped = errors.New("the method does not do the call")
 
 // programs makes the programs of the ranks of a schedule.
@@ -32,23 +33,36 @@ func (p *programs) program(rank int) (schedule.Program, error) {
 	return p.spec.Program(rank)
 }
 
-// programs finds those of a key. Of a program's own method the error is errSkipped or an *UnprovedError.
-func (w *Way) programs(key planKey, spec methods.Spec) (programs, error) {
-	if !spec.Method.Own() {
-		return programs{spec: spec}, nil
-	}
+// programs finds those of a key. Of a program's own method, or that of a rule, the error is errSkipped or an
+// *UnprovedError.
+func (w *Way) programs(key planKey, spec methods.Spec, ruled bool) (programs, error) {
 	if w.Group.skipped[key] {
 		return programs{}, errSkipped
 	}
-	proved, err := w.Prove(w.Own, spec)
+	if !spec.Method.Own() {
+		return programs{spec: spec}, nil
+	}
+	prover := w.Own
+	if ruled {
+		prover = w.ProverOf(spec.Method)
+	}
+	if prover == nil { // a name that only another communicator has a generator for
+		return programs{}, w.skips(key)
+	}
+	proved, err := w.Prove(prover, spec)
 	if errors.Is(err, errors.ErrUnsupported) {
-		w.Group.skipped[key] = true
-		return programs{}, errSkipped
+		return programs{}, w.skips(key)
 	}
 	if err != nil {
 		return programs{}, &UnprovedError{err}
 	}
 	return programs{spec, proved}, nil
+}
+
+// skips remembers that the method of a key does not do its calls.
+func (w *Way) skips(key planKey) error {
+	w.Group.skipped[key] = true
+	return errSkipped
 }
 
 // Prove is the schedule of a program's own method for the group, which messages have tags enough for.

@@ -2,6 +2,7 @@ package carry
 
 import (
 	"context"
+	"errors"
 
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
@@ -43,15 +44,39 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 		switch err := w.byRounds(ctx, j, &r, fingerprint); err {
 		case transport.ErrNotShared:
 		case errSkipped:
-			return w.instead.Perform(ctx, j, fingerprint)
+			return w.skip(ctx, j, &r, fingerprint)
 		default:
 			return err
 		}
 	}
 	// All members come here, since all have got the error, and nothing has been sent under the call's number.
 	w.endRound(transport.ErrNotShared)
+	return w.byMessages(ctx, j, fingerprint)
+}
+
+// byMessages carries out a job that was to go over peer memory.
+func (w *Way) byMessages(ctx context.Context, j *Job, fingerprint *transport.Call) error {
+	r := w.Setting.ByMessages(&j.Question)
+	err := w.byRounds(ctx, j, &r, fingerprint)
+	if err != errSkipped { // the method of a rule, which is not the one that the options ask for
+		return err
+	}
+	j.Question.Unruled = true
 	r = w.Setting.ByMessages(&j.Question)
-	return w.byRounds(ctx, j, &r, fingerprint)
+	err = w.byRounds(ctx, j, &r, fingerprint)
+	j.Question.Unruled = false
+	return err
+}
+
+// skip carries out a job whose method, by the options or by a rule, does not do it. Nothing has been sent.
+func (w *Way) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
+	if r.Because != route.AsRuled {
+		return w.instead.Perform(ctx, j, fingerprint)
+	}
+	j.Question.Unruled = true
+	err := w.Perform(ctx, j, fingerprint)
+	j.Question.Unruled = false // the job may be a Batch's
+	return err
 }
 
 // byRounds carries out a job by the schedule of its route.
@@ -111,15 +136,19 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 		method: spec.Method, collective: spec.Collective, root: spec.Root,
 		pieces: spec.Pieces, inPlace: spec.InPlace, rankOrder: spec.RankOrder, barriers: r.Barriers,
 	}
-	g := w.Group
+	g, ruled := w.Group, r.Because == route.AsRuled
 	if overMemory {
 		s := g.stepped[key]
 		if s == nil {
-			from, err := w.programs(key, spec)
+			from, err := w.programs(key, spec, ruled)
 			if err != nil {
 				return nil, err
 			}
-			if s, err = newStepped(w.Carrier, w.planSet(key, from), g.Rank); err != nil {
+			s, err = newStepped(w.Carrier, w.planSet(key, from), g.Rank)
+			switch {
+			case ruled && errors.Is(err, errors.ErrUnsupported):
+				return nil, w.skips(key)
+			case err != nil:
 				return nil, err
 			}
 			g.stepped[key] = s
@@ -128,11 +157,15 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 	}
 	p := g.plans[key]
 	if p == nil {
-		from, err := w.programs(key, spec)
+		from, err := w.programs(key, spec, ruled)
 		if err != nil {
 			return nil, err
 		}
-		if p, err = newPlan(from, g.Rank, g.Members); err != nil {
+		p, err = newPlan(from, g.Rank, g.Members)
+		switch {
+		case ruled && errors.Is(err, errors.ErrUnsupported):
+			return nil, w.skips(key)
+		case err != nil:
 			return nil, err
 		}
 		p.carrier, p.barriers = w.Carrier, key.barriers

@@ -29,6 +29,7 @@ func (w *Way) NewHybrid() *Hybrid {
 		phase.Group, phase.Hybrid, phase.Reproducible = g, nil, false
 		s := &phase.Setting
 		s.Implementation, s.Reproducible, s.Ranks, s.Domains, s.Each = i, false, phase.Size(), 0, 0
+		s.Phase = true
 		s.Memory, s.Small = w.Reach(g.Members, w.Segment)
 		s.Syncful, s.SyncfulWhy = s.Together()
 		phase.Settle()

@@ -92,9 +92,11 @@ func (p Pricer) whyHybrid() (methods.Method, string, error) {
 		return 0, "", err
 	}
 	reason := "as the options ask"
-	if r.Because == route.AsTuned {
-		reason = "since " + across.Setting.Tuning.Why(across.Collective, across.Size(),
-			int64(across.Elements)*int64(p.DType.Size()), across.Setting.Strided, across.Setting.Reproducible)
+	switch r.Because {
+	case route.AsTuned:
+		reason = "since " + across.whyTuned()
+	case route.AsRuled:
+		reason = "by " + across.whyRuled()
 	}
 	why := fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
 		r.Method, p.Hybrid.Domains, reason, inside.Method, Ranks(p.Hybrid.Each))

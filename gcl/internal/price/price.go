@@ -57,6 +57,8 @@ type Pricer struct {
 	DType    tensor.DType
 	Elements int   // in the larger buffer
 	Own      []Own // that the Comm has
+
+	unruled bool // the method of the rule that fits does not do the call
 }
 
 // Answer says how the call goes, and what that and the alternatives cost.
@@ -80,7 +82,7 @@ func (p Pricer) Answer() (a Answer, err error) {
 // skipped, for a reason.
 func (p Pricer) takes() (takes Pricer, r route.Route, skipped, err error) {
 	r = p.route()
-	if !r.Method.Own() || r.Path == route.Local {
+	if !r.Method.Own() && r.Because != route.AsRuled || r.Path == route.Local {
 		return p, r, nil, nil
 	}
 	if _, err := p.schedule(p.specOf(r.Method)); err == nil || !errors.Is(err, errors.ErrUnsupported) {
@@ -89,14 +91,19 @@ func (p Pricer) takes() (takes Pricer, r route.Route, skipped, err error) {
 		skipped = err
 	}
 	takes = p
+	if r.Because == route.AsRuled {
+		takes.unruled = true
+		return takes, takes.route(), skipped, nil
+	}
 	takes.Way = p.Instead()
 	takes.Way.Hybrid = p.Way.Hybrid
-	return takes, takes.route(), skipped, nil
+	takes, r, _, err = takes.takes() // what the rules have to say is in why
+	return takes, r, skipped, err
 }
 
 // because says why a method that the options ask for was skipped, if it was.
 func because(asked methods.Method, skipped error) string {
-	if skipped == nil {
+	if skipped == nil || asked == methods.Auto {
 		return ""
 	}
 	return fmt.Sprintf("; not %v, which the options ask for: %v", asked, skipped)
@@ -119,7 +126,7 @@ func (p Pricer) schedule(spec methods.Spec) (*schedule.Schedule, error) {
 // question is that of the call.
 func (p Pricer) question() route.Question {
 	q := route.Question{Collective: p.Collective, Bytes: p.Elements * p.DType.Size()}
-	q.Published = q.Bytes
+	q.Published, q.Unruled = q.Bytes, p.unruled
 	if p.Collective.Contract().Input == schedule.Own {
 		q.Published /= p.Size()
 	}
@@ -298,7 +305,7 @@ func saturatedDouble(n int64) int64 {
 
 // why is the reason for a route, as in "direct, since ...; Syncful, since ...".
 func (p Pricer) why(r route.Route) string {
-	method := "as the options ask"
+	method, how := "as the options ask", p.Setting.SyncfulWhy
 	if r.Path == route.Engine {
 		a := p.agreement()
 		return fmt.Sprintf("%v, %s: a collective of the transport's own engine, which has no schedule; the members agree "+
@@ -307,17 +314,43 @@ func (p Pricer) why(r route.Route) string {
 	}
 	switch r.Because {
 	case route.AsOnePass:
-		method = "since on peer memory it is one pass"
+		method = "since on peer memory it is one pass" + p.skips()
 	case route.AsTuned:
-		bytes := int64(p.Elements) * int64(p.DType.Size())
-		method = "since " + p.Setting.Tuning.Why(p.Collective, p.Size(), bytes, p.Setting.Strided,
-			p.Setting.Reproducible)
+		method = "since " + p.whyTuned()
+	case route.AsRuled:
+		method, how = "by "+p.whyRuled(), "Syncless, as the rule was measured"
+		if r.Together {
+			how = "Syncful, as the rule was measured"
+		}
 	}
-	how := p.Setting.SyncfulWhy
 	if p.Hybrid != nil {
 		how += ", to which Hybrid leaves " + p.left()
 	}
 	return fmt.Sprintf("%v, %s; %s", r.Method, method, how)
+}
+
+// whyTuned says why the tuning chooses the method without a rule.
+func (p Pricer) whyTuned() string {
+	q := p.question()
+	return p.Setting.Tuning.WhyBySize(p.Setting.Case(&q)) + p.skips()
+}
+
+// whyRuled cites the rule by which the call goes.
+func (p Pricer) whyRuled() string {
+	q := p.question()
+	return p.Setting.Tuning.WhyRule(p.Setting.Rule(&q)) + p.skips()
+}
+
+// skips lists the rules that fit and do not decide.
+func (p Pricer) skips() string {
+	q := p.question()
+	q.Unruled = false
+	text := p.Setting.Tuning.Skips(p.Setting.Case(&q))
+	if rule := p.Setting.Rule(&q); p.unruled && rule != nil {
+		_, err := p.schedule(p.specOf(rule.Method))
+		text += fmt.Sprintf("; not %s, %v: %v", p.Setting.Tuning.Rules.Cite(rule), rule.Method, err)
+	}
+	return text
 }
 
 // left is what does not go in phases of Hybrid: every call of a collective that has none, or a reproducible one.

@@ -14,6 +14,7 @@ type Setting struct {
 	Reproducible   bool
 	Tuning         methods.Tuning
 	Tuned          bool // an all-reduce goes by the tuning also where one pass over peer memory would do
+	Phase          bool // the calls are phases of others, by Hybrid
 
 	Ranks         int
 	Strided       bool
@@ -36,6 +37,7 @@ type Question struct {
 	Parts      bool // of different lengths, for the ranks
 	Bytes      int  // of the larger of a rank's two buffers, of all operands
 	Published  int  // bytes of the inputs, as a member would publish them
+	Unruled    bool // no rule of the tuning counts: the method of one does not do the call
 }
 
 func (q *Question) barrier() bool { return q.Collective == schedule.Barrier }
@@ -57,7 +59,8 @@ type Because uint8
 const (
 	AsOptionsAsk Because = iota
 	AsOnePass            // over peer memory, which no other method is
-	AsTuned              // by Setting.Tuning
+	AsTuned              // by the sizes of Setting.Tuning
+	AsRuled              // by a rule of Setting.Tuning
 )
 
 // Together decides whether replicas step together, and says why.
@@ -108,15 +111,14 @@ func (s *Setting) Decide(r *Route, q *Question) {
 		r.Phases = true
 		return
 	}
-	r.Method, r.Because = s.method(q)
+	s.method(r, q)
 	if r.Method == methods.Native {
 		r.Path = Engine
 		return
 	}
-	r.Together = s.Syncful
 	switch {
-	case !s.Syncful || !s.Memory:
-		r.Path, r.Barriers = Messages, s.Syncful
+	case !r.Together || !s.Memory:
+		r.Path, r.Barriers = Messages, r.Together
 	case q.Parts || r.Method != methods.Direct && !q.barrier():
 		r.Path = Rounds
 	case q.Published <= s.Small:
@@ -149,22 +151,65 @@ func (r *Route) Told(phase int) Implementation {
 	return Syncless
 }
 
-// method decides by which method a call goes that is not local and not in phases.
-func (s *Setting) method(q *Question) (methods.Method, Because) {
+// method decides by which method a call goes that is not local and not in phases, and whether replicas step together.
+func (s *Setting) method(r *Route, q *Question) {
 	onePass := s.Syncful && s.Memory
+	r.Together = s.Syncful
 	switch {
 	case q.barrier():
-		return methods.SendToAll, AsOptionsAsk
+		r.Method, r.Because = methods.SendToAll, AsOptionsAsk
+		return
 	case s.Asked != methods.Auto:
-		return s.Asked, AsOptionsAsk
-	case onePass && !(s.Tuned && q.Collective == schedule.AllReduce):
-		return methods.Direct, AsOnePass
+		r.Method, r.Because = s.Asked, AsOptionsAsk
+		return
 	}
-	m := s.Tuning.Choose(q.Collective, s.Ranks, int64(q.Bytes), s.Strided, s.Reproducible)
-	if onePass && m != methods.SendToAll {
-		return methods.Direct, AsOnePass
+	if rule := s.Rule(q); rule != nil {
+		r.Method, r.Because, r.Together = rule.Method, AsRuled, s.ruledTogether(rule)
+		return
 	}
-	return m, AsTuned
+	r.Method, r.Because = methods.Direct, AsOnePass
+	if onePass && !(s.Tuned && q.Collective == schedule.AllReduce) {
+		return
+	}
+	if m := s.Tuning.BySize(s.Case(q)); !onePass || m == methods.SendToAll {
+		r.Method, r.Because = m, AsTuned
+	}
+}
+
+// Rule is the rule of the tuning by which a call goes whose method the options leave open, or nil.
+func (s *Setting) Rule(q *Question) *methods.Rule {
+	if s.Tuning.Rules == nil || q.Unruled {
+		return nil
+	}
+	return s.Tuning.Rule(s.Case(q))
+}
+
+// Case is what decides on the rule of a call.
+func (s *Setting) Case(q *Question) methods.Case {
+	return methods.Case{Collective: q.Collective, Ranks: s.Ranks, Bytes: int64(q.Bytes), Strided: s.Strided,
+		RankOrder: s.Reproducible, Implementation: s.asked(), Memory: s.Memory, Phase: s.Phase}
+}
+
+// asked is the implementation that the options ask for, if they do.
+func (s *Setting) asked() methods.Implementation {
+	switch {
+	case s.Implementation == Syncless, s.Implementation == Hybrid && s.Domains != 1 && s.Each == 1:
+		return methods.Syncless
+	case s.Implementation == Syncful, s.Implementation == Hybrid && s.Domains == 1:
+		return methods.Syncful
+	}
+	return methods.AnyImplementation
+}
+
+// ruledTogether reports whether replicas step together in a call by a rule.
+func (s *Setting) ruledTogether(r *methods.Rule) bool {
+	switch {
+	case r.Implementation != methods.AnyImplementation:
+		return r.Implementation == methods.Syncful
+	case s.asked() != methods.AnyImplementation:
+		return s.Syncful
+	}
+	return s.Memory && r.Method == methods.Direct
 }
 
 // WorksIn is the element type in which a schedule carries partial results of a reduction: that of the data, but that
