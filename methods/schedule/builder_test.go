@@ -250,6 +250,26 @@ func TestBuilderErrors(t *testing.T) {
 			b.Copy(0, 0, 1, 0, 1)
 			b.Copy(0, 1, 2, 0, 1)
 		})},
+		{"schedule: round 2: runs of 1 chunks, each 3 after the one before: want at least 1, and strides of less than the 3",
+			with(begin(), func(b *schedule.Builder) { b.CopyStrided(2, 0, 1, 0, 2, 1, 3) })},
+		{"schedule: round 2: runs of 0 chunks", with(begin(), func(b *schedule.Builder) { b.FoldStrided(2, 0, 1, 0, 2, 0, 1) })},
+		{"schedule: round 0: it has a chunk twice", with(begin(), func(b *schedule.Builder) {
+			b.FoldStrided(0, 0, 1, 0, 3, 2, 1)
+		})},
+		{"round 0: 4 chunks from chunk 0 on of 3", with(begin(), func(b *schedule.Builder) {
+			b.FoldStrided(0, 0, 1, 0, 4, 1, 1)
+		})},
+		{"round 0: chunks 2:1x2 come to rank 1, and another message of the round goes into some of them", with(begin(),
+			func(b *schedule.Builder) {
+				b.Fold(0, 2, 1, 0, 1)
+				b.FoldStrided(0, 0, 1, 2, 2, 1, 1)
+			})},
+		{"round 0: rank 0 does not hold chunk 2 when the round begins", with(gather(), func(b *schedule.Builder) {
+			b.CopyStrided(0, 0, 1, 0, 2, 1, 2)
+		})},
+		{"a Builder that NewBuilder has not made", with(nil, func(b *schedule.Builder) {
+			b.CopyStrided(0, 0, 1, 0, 2, 1, 2)
+		})},
 		{"schedule: size 65537, want 1 to 65536", schedule.NewBuilder(schedule.AllReduce, 1<<16+1, 0, 1)},
 		{"schedule: root -1 of broadcast over 2 ranks", schedule.NewBuilder(schedule.Broadcast, 2, -1, 1)},
 		{"schedule: rank -1 of 3", begin().Only(-1)},

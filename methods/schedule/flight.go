@@ -124,7 +124,8 @@ func (m *machine) runs(sp *Span) []Span {
 	return m.parts
 }
 
-// places finds the places of a span without a stride. Input and Output are the same places when they are the same memory.
+// places finds the places of a span without a stride. Input and Output are the same places when they are the same
+// memory.
 func (m *machine) places(sp *Span) []touch {
 	of, at := &m.buffers[0], sp.First
 	switch {

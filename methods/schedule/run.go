@@ -294,8 +294,8 @@ func (m *machine) combine(a, b []value) ([]value, error) {
 	return out, nil
 }
 
-// cells finds the state behind a span without a stride. For a slot it is what was put there last, which must have the sizes asked for.
-// The Input has a state only when it is the Output.
+// cells finds the state behind a span without a stride. For a slot it is what was put there last, which must have the
+// sizes asked for. The Input has a state only when it is the Output.
 func (m *machine) cells(rank int, sp *Span) ([]cell, error) {
 	r := &m.replicas[rank]
 	if sp.Buf != Scratch {
