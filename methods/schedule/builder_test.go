@@ -171,6 +171,57 @@ func TestBuilderOfRandomTrees(t *testing.T) {
 	}
 }
 
+// TestBuilderOfRandomStrides: all-reduces up one random tree and down another, of which each edge carries the chunks in
+// strided messages of its own: those that differ by a multiple of a number, in runs, from any one on round the last.
+func TestBuilderOfRandomStrides(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	strided := 0
+	for range 300 {
+		k, run, classes, times := 2+r.IntN(5), 1+r.IntN(3), 1+r.IntN(4), 1+r.IntN(3)
+		chunks := run * classes * times
+		b := schedule.NewBuilder(schedule.AllReduce, k, 0, chunks)
+		// edge calls send for a partition of the chunks: into classes, or into neighbours.
+		edge := func(send func(first, n, run, stride int)) {
+			if r.IntN(3) == 0 {
+				cut := 1 + r.IntN(chunks)
+				send(0, cut, cut, 1)
+				if cut < chunks {
+					send(cut, chunks-cut, chunks, 1)
+				}
+				return
+			}
+			for _, class := range r.Perm(classes) {
+				first := (class + r.IntN(times)*classes) * run
+				send(first, run*times, run, run*classes)
+			}
+		}
+		order, round := r.Perm(k), 0
+		for i := k - 1; i > 0; i-- {
+			to := order[r.IntN(i)]
+			edge(func(first, n, run, stride int) { b.FoldStrided(round, order[i], to, first, n, run, stride) })
+			round++
+		}
+		for i := 1; i < k; i++ {
+			from := order[r.IntN(i)]
+			edge(func(first, n, run, stride int) { b.CopyStrided(round, from, order[i], first, n, run, stride) })
+			round++
+		}
+		s, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schedule.Check(s); err != nil {
+			t.Fatalf("%v\n%v", err, s)
+		}
+		if strings.Contains(s.String(), ":") {
+			strided++
+		}
+	}
+	if strided < 100 {
+		t.Errorf("%d of 300 have strides, so that this says little", strided)
+	}
+}
+
 // TestBuilderOfRandomExchanges: partners fold each other's chunks, each chunk in an order of partners of its own, and
 // neighbouring chunks go in one message or in two. What a message takes together lies apart, and the same chunk may be
 // part of two messages while its successor arrives.
