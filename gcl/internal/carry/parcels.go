@@ -108,8 +108,9 @@ func (r *run) parcel(i int) []byte {
 // pack fills a parcel that is to be sent.
 func (r *run) pack(p *plan, i int) {
 	to := r.parcel(i)
-	for _, run := range p.parcels[i].runs {
-		to = to[copy(to, r.bytes(run)):]
+	runs := p.parcels[i].runs
+	for k := range runs {
+		to = to[copy(to, r.bytes(&runs[k])):]
 	}
 }
 
@@ -126,7 +127,7 @@ func (r *run) unpack(c *chain) {
 		from := r.parcel(l.parcel)
 		for k := range l.pieces {
 			piece := &l.pieces[k]
-			dst := r.bytes(piece.Dst)
+			dst := r.bytes(&piece.Dst)
 			arrived := from[:len(dst)]
 			from = from[len(dst):]
 			switch {
@@ -134,9 +135,9 @@ func (r *run) unpack(c *chain) {
 			case piece.Verb == schedule.Recv:
 				copy(dst, arrived)
 			case r.packed != nil:
-				r.packed.Fold(r.place.bounds[piece.Dst.First], dst, r.bytes(piece.Src), arrived)
+				r.packed.Fold(r.place.bounds[piece.Dst.First], dst, r.bytes(&piece.Src), arrived)
 			default:
-				r.fold(dst, r.bytes(piece.Src), arrived)
+				r.fold(dst, r.bytes(&piece.Src), arrived)
 			}
 		}
 	}
