@@ -139,7 +139,8 @@ func stridedMany(ctx context.Context, c *gcl.Comm) error {
 	}
 	ranks := n * (n - 1) / 2
 	var errs []error
-	if err := gcl.AllReduceTensorsInPlace(ctx, c, []*tensor.Tensor{flat(small), flat(wide), flat(whole)}, gcl.Add); err != nil {
+	tensors := []*tensor.Tensor{flat(small), flat(wide), flat(whole)}
+	if err := gcl.AllReduceTensorsInPlace(ctx, c, tensors, gcl.Add); err != nil {
 		return err
 	}
 	for i, v := range small {

@@ -5,9 +5,9 @@ import "gogcl.dev/methods/schedule"
 // Bruck returns the Generator of the all-gather and the all-to-all by Bruck, in the fewest rounds there are for any
 // number of ranks k, with one message to one rank in each. Messages are strided spans: see schedule.Span.
 //
-//	k ranks, n bytes    rounds         messages of a rank    sent by each rank
-//	all-gather          ceil(log2 k)   ceil(log2 k)          n (k-1)/k
-//	all-to-all          ceil(log2 k)   ceil(log2 k)          n/k times the ones among the binary digits of 1 to k-1
+//	k ranks, n bytes    rounds = messages of a rank    sent by each rank
+//	all-gather          ceil(log2 k)                   n (k-1)/k
+//	all-to-all          ceil(log2 k)                   n d/k, d the ones in 1 to k-1 as binary numbers
 //
 // In round t of the all-gather a rank has its own chunk and those of the 2^t-1 ranks behind it in the circle. It sends
 // all of them to the rank 2^t before it, but in the last round only those that are missing there. In the all-to-all the

@@ -234,6 +234,12 @@ func TestErrors(t *testing.T) {
 		{"bad local fold", bad(func(s *schedule.Schedule) {
 			s.Programs[1][0].Then = []schedule.Step{{Verb: schedule.Fold, Dst: schedule.Out(0, 2)}}
 		}), []int{0, 1}, 0, "a fold of 2 chunks from chunk 0 on, of 1"},
+		{"stride without a run", bad(func(s *schedule.Schedule) {
+			s.Chunks, step(s).Src.Count, step(s).Src.Stride = 4, 2, 2
+		}), []int{0, 1}, 0, "a message of 2 chunks from chunk 0 on, in runs of 0, each 2 after the one before, of 4"},
+		{"stride of all chunks", bad(func(s *schedule.Schedule) {
+			s.Chunks, step(s).Src = 4, schedule.In(0, 2).Strided(1, 4)
+		}), []int{0, 1}, 0, "in runs of 1, each 4 after the one before, of 4"},
 		{"too many chunks", bad(func(s *schedule.Schedule) { step(s).Src.Count = math.MaxInt }), []int{0, 1}, 0, "chunks from chunk 0 on, of 1"},
 	}
 	for _, tt := range tests {
@@ -243,6 +249,54 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%+v, error %v, want one with %q", e, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestStrides: a strided message costs the bytes of its chunks, of which some are longer by one here, and folding them
+// takes as long as folding its runs.
+func TestStrides(t *testing.T) {
+	t.Parallel()
+	clique := machine(t, topology.Clique, 1, 8)
+	members := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	const bytes = 8*1000 + 5
+	for c, g := range map[schedule.Collective]methods.Generator{schedule.AllGather: methods.Bruck(),
+		schedule.ReduceScatter: methods.PAT(0)} {
+		s, err := g.Schedule(methods.Request{Spec: methods.Spec{Collective: c, Size: 8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := *s // the same without strides, in more messages
+		runs.Programs = nil
+		for _, p := range s.Programs {
+			var q schedule.Program
+			for _, r := range p {
+				var moves []schedule.Step
+				for _, st := range r.Moves {
+					moves = st.AppendRuns(moves, s.Chunks)
+				}
+				q = append(q, schedule.Round{Moves: moves})
+			}
+			runs.Programs = append(runs.Programs, q)
+		}
+		price := func(s *schedule.Schedule, m cost.Model) cost.Estimate {
+			e, err := m.Price(s, members, bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		slow := cost.Model{Network: cost.Machine(clique), FoldBytesPerSecond: 1e6}
+		have, want := price(s, slow), price(&runs, slow)
+		folds := have.Time - price(s, cost.Model{Network: cost.Machine(clique)}).Time
+		if have.SentBytes != want.SentBytes || have.SentBytes < 7000 ||
+			(folds > 6*time.Millisecond) != c.Contract().Combines {
+			t.Errorf("%v: %+v, of which folding takes %v; want as many bytes as %+v", c, have, folds, want)
+		}
+		messages := cost.Model{Network: cost.Machine(clique), Overhead: time.Second}
+		one, several := price(s, messages).Time, price(&runs, messages).Time
+		if one.Round(time.Second) != 6*time.Second || several <= one {
+			t.Errorf("%v: %v, want 6s for 3 messages sent and received, and %v for more of them", c, one, several)
+		}
 	}
 }
 

@@ -171,6 +171,57 @@ func TestBuilderOfRandomTrees(t *testing.T) {
 	}
 }
 
+// TestBuilderOfRandomStrides: all-reduces up one random tree and down another, of which each edge carries the chunks in
+// strided messages of its own: those that differ by a multiple of a number, in runs, from any one on round the last.
+func TestBuilderOfRandomStrides(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	strided := 0
+	for range 300 {
+		k, run, classes, times := 2+r.IntN(5), 1+r.IntN(3), 1+r.IntN(4), 1+r.IntN(3)
+		chunks := run * classes * times
+		b := schedule.NewBuilder(schedule.AllReduce, k, 0, chunks)
+		// edge calls send for a partition of the chunks: into classes, or into neighbours.
+		edge := func(send func(first, n, run, stride int)) {
+			if r.IntN(3) == 0 {
+				cut := 1 + r.IntN(chunks)
+				send(0, cut, cut, 1)
+				if cut < chunks {
+					send(cut, chunks-cut, chunks, 1)
+				}
+				return
+			}
+			for _, class := range r.Perm(classes) {
+				first := (class + r.IntN(times)*classes) * run
+				send(first, run*times, run, run*classes)
+			}
+		}
+		order, round := r.Perm(k), 0
+		for i := k - 1; i > 0; i-- {
+			to := order[r.IntN(i)]
+			edge(func(first, n, run, stride int) { b.FoldStrided(round, order[i], to, first, n, run, stride) })
+			round++
+		}
+		for i := 1; i < k; i++ {
+			from := order[r.IntN(i)]
+			edge(func(first, n, run, stride int) { b.CopyStrided(round, from, order[i], first, n, run, stride) })
+			round++
+		}
+		s, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schedule.Check(s); err != nil {
+			t.Fatalf("%v\n%v", err, s)
+		}
+		if strings.Contains(s.String(), ":") {
+			strided++
+		}
+	}
+	if strided < 100 {
+		t.Errorf("%d of 300 have strides, so that this says little", strided)
+	}
+}
+
 // TestBuilderOfRandomExchanges: partners fold each other's chunks, each chunk in an order of partners of its own, and
 // neighbouring chunks go in one message or in two. What a message takes together lies apart, and the same chunk may be
 // part of two messages while its successor arrives.
@@ -249,6 +300,26 @@ func TestBuilderErrors(t *testing.T) {
 		{"round 0: rank 1 does not hold chunk 0 when the round begins", with(gather(), func(b *schedule.Builder) {
 			b.Copy(0, 0, 1, 0, 1)
 			b.Copy(0, 1, 2, 0, 1)
+		})},
+		{"schedule: round 2: runs of 1 chunks, each 3 after the one before: want at least 1, and strides of less than the 3",
+			with(begin(), func(b *schedule.Builder) { b.CopyStrided(2, 0, 1, 0, 2, 1, 3) })},
+		{"schedule: round 2: runs of 0 chunks", with(begin(), func(b *schedule.Builder) { b.FoldStrided(2, 0, 1, 0, 2, 0, 1) })},
+		{"schedule: round 0: it has a chunk twice", with(begin(), func(b *schedule.Builder) {
+			b.FoldStrided(0, 0, 1, 0, 3, 2, 1)
+		})},
+		{"round 0: 4 chunks from chunk 0 on of 3", with(begin(), func(b *schedule.Builder) {
+			b.FoldStrided(0, 0, 1, 0, 4, 1, 1)
+		})},
+		{"round 0: chunks 2:1x2 come to rank 1, and another message of the round goes into some of them", with(begin(),
+			func(b *schedule.Builder) {
+				b.Fold(0, 2, 1, 0, 1)
+				b.FoldStrided(0, 0, 1, 2, 2, 1, 1)
+			})},
+		{"round 0: rank 0 does not hold chunk 2 when the round begins", with(gather(), func(b *schedule.Builder) {
+			b.CopyStrided(0, 0, 1, 0, 2, 1, 2)
+		})},
+		{"a Builder that NewBuilder has not made", with(nil, func(b *schedule.Builder) {
+			b.CopyStrided(0, 0, 1, 0, 2, 1, 2)
 		})},
 		{"schedule: size 65537, want 1 to 65536", schedule.NewBuilder(schedule.AllReduce, 1<<16+1, 0, 1)},
 		{"schedule: root -1 of broadcast over 2 ranks", schedule.NewBuilder(schedule.Broadcast, 2, -1, 1)},

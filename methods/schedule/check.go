@@ -259,23 +259,23 @@ func checkStep(s *Schedule, rank int, st *Step, move bool) error {
 		return errors.New("one span too many")
 	}
 	if st.Verb != Recv {
-		if err := checkSpan(s, rank, st.Src, false); err != nil {
+		if err := checkSpan(s, rank, &st.Src, false); err != nil {
 			return err
 		}
 	}
 	if st.Verb == Send {
 		return nil
 	}
-	if err := checkSpan(s, rank, st.Dst, true); err != nil {
+	if err := checkSpan(s, rank, &st.Dst, true); err != nil {
 		return err
 	}
-	if st.Verb != Recv && !sameSizes(s, st.Src, st.Dst) {
+	if st.Verb != Recv && !sameSizes(s, &st.Src, &st.Dst) {
 		return errors.New("source and destination have chunks of different sizes")
 	}
 	return nil
 }
 
-func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
+func checkSpan(s *Schedule, rank int, sp *Span, written bool) error {
 	lo, hi := 0, s.Chunks
 	switch contract := s.Collective.Contract(); sp.Buf {
 	case Input:
@@ -298,7 +298,7 @@ func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 		if sp.Base != 0 && sp.Buf != Scratch {
 			return fmt.Errorf("base %d", sp.Base)
 		}
-		return checkStride(&sp, lo, hi, s.Chunks)
+		return checkStride(sp, lo, hi, s.Chunks)
 	case sp.Count < 1 || sp.First < lo || sp.First > hi-sp.Count:
 		return fmt.Errorf("chunks %d to %d of %d to %d", sp.First, sp.First+sp.Count-1, lo, hi-1)
 	case sp.Base < 0 || sp.Base > sp.First || sp.Base != 0 && sp.Buf != Scratch:
@@ -309,7 +309,7 @@ func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 
 // sameSizes reports whether chunk for chunk a and b have the same number of elements, whatever the length of the data.
 // Chunks of one number do; where blocks are held, which are of one length, so do chunks at one place of their blocks.
-func sameSizes(s *Schedule, a, b Span) bool {
+func sameSizes(s *Schedule, a, b *Span) bool {
 	if a.Count != b.Count {
 		return false
 	}

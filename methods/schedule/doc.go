@@ -18,8 +18,8 @@
 // I, O and S are Input, Output and Scratch: I0>1 sends chunk 0 of the Input to rank 1, O2<2 receives chunk 2 of the
 // Output from rank 2, O1=I1+<2 is the reduction of the own chunk with what arrives from rank 2, O1+<2 goes on with a
 // fold, S4[2] is scratch slot 4 holding chunk 2, and S4[5 of 2-] chunk 5 in a slot that begins with chunk 2. O1:4x3 is
-// a strided span: 3 chunks, each 4 after the one before. O1-2:4x5 is 5 chunks in such runs as chunks 1 and 2. What stands
-// below "then" happens once the moves are done. The first line ends with "root 2" if the root is not rank 0,
+// a strided span: 3 chunks, each 4 after the one before. O1-2:4x5 is 5 chunks in such runs as chunks 1 and 2. What
+// stands below "then" happens once the moves are done. The first line ends with "root 2" if the root is not rank 0,
 // with "apart" for Schedule.Apart and "again" for Schedule.Again. An empty round with which a program ends has a
 // hyphen. [Parse] reads this form.
 //

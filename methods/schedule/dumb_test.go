@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -481,6 +482,17 @@ func TestWhatIsAcceptedWorks(t *testing.T) {
 						}
 						bases = append(bases, s)
 					}
+				}
+			}
+		}
+	}
+	for k := 2; k <= 6; k++ { // whose messages have chunks that lie apart
+		for _, g := range []methods.Generator{methods.Bruck(), methods.PAT(0), methods.PAT(2)} {
+			for _, c := range []schedule.Collective{schedule.AllGather, schedule.AllToAll, schedule.ReduceScatter} {
+				if s, err := g.Schedule(methods.Request{Spec: methods.Spec{Collective: c, Size: k}}); err == nil {
+					bases = append(bases, s)
+				} else if !errors.Is(err, errors.ErrUnsupported) {
+					t.Fatal(err)
 				}
 			}
 		}

@@ -87,15 +87,6 @@ func (m *machine) checkThen(then, moves []Step) (int, error) {
 // claim notes that move i reads or writes a span. Places that move before wrote, the link before it of the same fold,
 // may be written again.
 func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) error {
-	sent := func(earlier touch) int32 {
-		switch {
-		case verb == Send:
-			return int32(i + 1)
-		case earlier.turn == m.turn:
-			return earlier.sent
-		}
-		return 0
-	}
 	if sp.Buf == Scratch {
 		for sp.Slot >= len(m.bases) {
 			m.bases = append(m.bases, touch{})
@@ -104,18 +95,40 @@ func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) erro
 			return fmt.Errorf("move %d begins slot %d with chunk %d, another with chunk %d in one round",
 				i, sp.Slot, sp.Base, b.by)
 		}
-		m.bases[sp.Slot] = touch{turn: m.turn, by: int32(sp.Base), sent: sent(m.bases[sp.Slot])}
+		m.bases[sp.Slot] = touch{turn: m.turn, by: int32(sp.Base), sent: m.sent(i, verb, m.bases[sp.Slot])}
+	}
+	if sp.Stride == 0 {
+		return m.claimPlaces(i, verb, sp, sp, write, before)
 	}
 	for _, run := range m.runs(sp) {
-		places := m.places(&run)
-		for p, t := range places {
-			if t.turn == m.turn && (t.written || write) && !(t.written && write && int(t.by) == before) {
-				return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, *sp)
-			}
-			places[p] = touch{turn: m.turn, written: write, by: int32(i), sent: sent(t)}
+		if err := m.claimPlaces(i, verb, sp, &run, write, before); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// claimPlaces is claim of the places of a run, of a span that is it or has it.
+func (m *machine) claimPlaces(i int, verb Verb, sp, run *Span, write bool, before int) error {
+	places := m.places(run)
+	for p, t := range places {
+		if t.turn == m.turn && (t.written || write) && !(t.written && write && int(t.by) == before) {
+			return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, *sp)
+		}
+		places[p] = touch{turn: m.turn, written: write, by: int32(i), sent: m.sent(i, verb, t)}
+	}
+	return nil
+}
+
+// sent is the note that a move leaves of what is sent, where there was another before.
+func (m *machine) sent(i int, verb Verb, earlier touch) int32 {
+	switch {
+	case verb == Send:
+		return int32(i + 1)
+	case earlier.turn == m.turn:
+		return earlier.sent
+	}
+	return 0
 }
 
 // runs are the spans without a stride of which a span consists. They are valid until the next call.
@@ -124,7 +137,8 @@ func (m *machine) runs(sp *Span) []Span {
 	return m.parts
 }
 
-// places finds the places of a span without a stride. Input and Output are the same places when they are the same memory.
+// places finds the places of a span without a stride. Input and Output are the same places when they are the same
+// memory.
 func (m *machine) places(sp *Span) []touch {
 	of, at := &m.buffers[0], sp.First
 	switch {

@@ -43,7 +43,8 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 	contract := b.s.Collective.Contract()
 	outLo, outHi := contract.Output.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
 	h := &holder{
-		rank: rank, chunks: b.s.Chunks, outLo: outLo, outHi: outHi, program: make(Program, b.rounds), sending: map[inSlot]int{},
+		rank: rank, program: make(Program, b.rounds), chunks: b.s.Chunks,
+		outLo: outLo, outHi: outHi, sending: map[inSlot]int{},
 		at: make([]place, b.s.Chunks), sent: make([]int, b.s.Chunks), lent: map[inRound]bool{},
 		came: make([]built, b.s.Chunks),
 	}

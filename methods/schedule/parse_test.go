@@ -27,7 +27,8 @@ func drawable() map[string]*Schedule {
 		send(Part(3, 2, 5, 2), 1), recv(Part(3, 0, 8, 1), 1), fold(Tmp(1, 4, 1), Part(12, 3, 4, 1), 1)),
 		move(Out(0, 9), Part(2, 0, 0, 9)), reduce(Tmp(2, 1, 2), Part(2, 0, 1, 2)))}, nil)
 	out["strides"] = twoRanks(AllReduce, 9, Program{both(steps(
-		send(Out(8, 5).Strided(2, 3), 1), recv(Part(3, 0, 8, 9).Strided(1, 8), 1), fold(Tmp(1, 4, 2).Strided(1, 3), Part(1, 0, 4, 2).Strided(1, 3), 1)),
+		send(Out(8, 5).Strided(2, 3), 1), recv(Part(3, 0, 8, 9).Strided(1, 8), 1),
+		fold(Tmp(1, 4, 2).Strided(1, 3), Part(1, 0, 4, 2).Strided(1, 3), 1)),
 		move(Out(0, 9).Strided(8, 1), In(7, 4).Strided(3, 8)), reduce(Tmp(2, 1, 2), Part(2, 0, 1, 2)))}, nil)
 	out["a copy among the moves"] = twoRanks(AllReduce, 1, Program{moves(move(Out(0, 1), In(0, 1)))}, nil)
 	return out

@@ -193,7 +193,7 @@ func (m *machine) move(rank, t int, st *Step) error {
 	if msg == nil {
 		return fmt.Errorf("deadlock: rank %d never sends it", st.Peer)
 	}
-	if !sameSizes(m.Schedule, msg.src, st.Dst) {
+	if !sameSizes(m.Schedule, &msg.src, &st.Dst) {
 		return fmt.Errorf("the message (%v) has chunks of other sizes", sending(rank, msg.src))
 	}
 	values := msg.values
@@ -243,10 +243,13 @@ func (m *machine) isNothing(st *Step) bool {
 // crosses reports whether a local step has a strided span, and writes a chunk that it reads as the operand of another.
 // Its runs are carried out one after the other.
 func (m *machine) crosses(st *Step) bool {
+	if st.Src.Stride == 0 && st.Dst.Stride == 0 {
+		return false
+	}
 	srcBuf, srcSlot := m.memory(&st.Src)
 	dstBuf, dstSlot := m.memory(&st.Dst)
 	switch {
-	case st.Src.Stride == 0 && st.Dst.Stride == 0 || srcBuf != dstBuf || srcSlot != dstSlot:
+	case srcBuf != dstBuf || srcSlot != dstSlot:
 		return false
 	case st.Src.Base != st.Dst.Base:
 		return true // the chunks of the slot have other places
@@ -294,8 +297,8 @@ func (m *machine) combine(a, b []value) ([]value, error) {
 	return out, nil
 }
 
-// cells finds the state behind a span without a stride. For a slot it is what was put there last, which must have the sizes asked for.
-// The Input has a state only when it is the Output.
+// cells finds the state behind a span without a stride. For a slot it is what was put there last, which must have the
+// sizes asked for. The Input has a state only when it is the Output.
 func (m *machine) cells(rank int, sp *Span) ([]cell, error) {
 	r := &m.replicas[rank]
 	if sp.Buf != Scratch {
@@ -315,29 +318,40 @@ func (m *machine) cells(rank int, sp *Span) ([]cell, error) {
 
 func (m *machine) read(rank int, sp *Span) ([]value, error) {
 	values := m.values(sp.Count)
-	if sp.Buf == Input && !m.inPlace {
-		at := sp.walk(m.Chunks)
-		for i := range values {
-			values[i] = m.terms.leaf(rank, at.next())
-		}
-		return values, nil
+	if sp.Stride == 0 {
+		return values, m.readRun(values, rank, sp, sp)
 	}
 	to := values
 	for _, run := range m.runs(sp) {
-		cells, err := m.cells(rank, &run)
-		if err != nil {
+		if err := m.readRun(to, rank, sp, &run); err != nil {
 			return nil, err
 		}
-		for i := range cells {
-			if cells[i].value == none {
-				return nil, fmt.Errorf("chunk %d of %v was never written", run.First+i, *sp)
-			}
-			cells[i].unread = false
-			to[i] = cells[i].value
-		}
-		to = to[len(cells):]
+		to = to[run.Count:]
 	}
 	return values, nil
+}
+
+// readRun is read of a run, of a span that is it or has it.
+func (m *machine) readRun(values []value, rank int, sp, run *Span) error {
+	values = values[:run.Count]
+	if run.Buf == Input && !m.inPlace {
+		for i := range values {
+			values[i] = m.terms.leaf(rank, run.First+i)
+		}
+		return nil
+	}
+	cells, err := m.cells(rank, run)
+	if err != nil {
+		return err
+	}
+	for i := range cells {
+		if cells[i].value == none {
+			return fmt.Errorf("chunk %d of %v was never written", run.First+i, *sp)
+		}
+		cells[i].unread = false
+		values[i] = cells[i].value
+	}
+	return nil
 }
 
 func (m *machine) write(rank, t int, sp *Span, values []value) error {
@@ -353,33 +367,57 @@ func (m *machine) write(rank, t int, sp *Span, values []value) error {
 			}
 			s.base, s.cells = sp.Base, s.cells[:0]
 		}
-		for _, run := range m.runs(sp) {
-			for len(s.cells) < run.First-sp.Base+run.Count {
-				s.cells = append(s.cells, cell{})
-			}
+		for len(s.cells) < m.end(sp)-sp.Base {
+			s.cells = append(s.cells, cell{})
 		}
 		s.width = max(s.width, len(s.cells))
 	}
-	from := values
-	for _, run := range m.runs(sp) {
-		cells, err := m.cells(rank, &run)
-		if err != nil {
+	if sp.Stride == 0 {
+		if err := m.writeRun(rank, t, sp, sp, values); err != nil {
 			return err
 		}
-		for i := range cells {
-			if cells[i].unread {
-				if !m.lenient {
-					return fmt.Errorf("chunk %d of %v is overwritten before it was read", run.First+i, *sp)
-				}
-				m.tally.unused(rank, t, func() string {
-					return fmt.Sprintf("chunk %d of %v is overwritten before it was read", run.First+i, *sp)
-				})
+	} else {
+		from := values
+		for _, run := range m.runs(sp) {
+			if err := m.writeRun(rank, t, sp, &run, from[:run.Count]); err != nil {
+				return err
 			}
-			cells[i] = cell{from[i], true}
+			from = from[run.Count:]
 		}
-		from = from[len(cells):]
 	}
 	m.tally.writes(m.terms, rank, values)
+	return nil
+}
+
+// end is one more than the last chunk of a span.
+func (m *machine) end(sp *Span) int {
+	if sp.Stride == 0 {
+		return sp.First + sp.Count
+	}
+	end := 0
+	for _, run := range m.runs(sp) {
+		end = max(end, run.First+run.Count)
+	}
+	return end
+}
+
+// writeRun is write of a run, of a span that is it or has it.
+func (m *machine) writeRun(rank, t int, sp, run *Span, values []value) error {
+	cells, err := m.cells(rank, run)
+	if err != nil {
+		return err
+	}
+	for i := range cells {
+		if cells[i].unread {
+			if !m.lenient {
+				return fmt.Errorf("chunk %d of %v is overwritten before it was read", run.First+i, *sp)
+			}
+			m.tally.unused(rank, t, func() string {
+				return fmt.Sprintf("chunk %d of %v is overwritten before it was read", run.First+i, *sp)
+			})
+		}
+		cells[i] = cell{values[i], true}
+	}
 	return nil
 }
 

@@ -42,11 +42,19 @@
 //	packing   │ a0  a1  a2  a3 │ b0 ·│ a4  a5  a6  a7 │ b1 b2│
 //	          └─ fragment of a ┴ of b┴─ fragment of a ┴ of b┘
 //
+//	a strided message of chunks 1 and 3
+//	          ┌─ 0 ─┬─ 1 ─┬─ 2 ─┬─ 3 ─┐
+//	operand   │     │ a b │     │ c d │
+//	parcel          │ a b │ c d │                                in scratch memory, at the sender and the receiver
+//
 //	fragment     the part of one operand in one chunk of a packing
 //	stretch      what lies together of one type in one chunk of a packing
 //	extent       an operand as a layout sees it: type and length
 //	slot         scratch memory of a schedule, by number
 //	placement    where chunks and slots lie in the buffers of one run
+//	parcel       a strided message on its way: its runs of chunks side by side in scratch memory
+//	chain        a receive of a strided message, or the links of a fold of such
+//	take         a piece of a chain on peer memory, where it is read from where it lies
 //	run          one execution of a plan on one operand, or on a packing
 //	shipment     the operands of a job on their way into a packing and out of it
 package carry

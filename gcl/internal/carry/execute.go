@@ -123,7 +123,7 @@ func (l *Carrier) exchange(ctx context.Context, call transport.Call, runs []run,
 					end++
 				}
 				l.addSegments(&runs[i], moves[k:end], first, window)
-				more = more || (first+window)*runs[i].segment < len(runs[i].bytes(moves[k].buf))
+				more = more || (first+window)*runs[i].segment < len(runs[i].bytes(&moves[k].buf))
 				k = end
 			}
 		}
@@ -145,7 +145,7 @@ func (l *Carrier) sendBatch(ctx context.Context, call transport.Call, first int)
 // addSegments adds a window of segments of a message, or of the messages of one fold, to the batch. Their tags go on
 // from those that were given to the messages before between the same two replicas, in an order that both know.
 func (l *Carrier) addSegments(r *run, moves []planMove, first, window int) {
-	length := len(r.bytes(moves[0].buf))
+	length := len(r.bytes(&moves[0].buf))
 	there := 0 // how many segments
 	for ; there < window && (first+there == 0 || (first+there)*r.segment < length); there++ {
 	}
@@ -175,7 +175,7 @@ func (l *Carrier) nextTag(m *planMove) *uint32 {
 
 // addSegment adds segment s of a message to the batch.
 func (l *Carrier) addSegment(r *run, m *planMove, s int, tag uint32) {
-	buf, _ := r.segmentOf(r.bytes(m.buf), s)
+	buf, _ := r.segmentOf(r.bytes(&m.buf), s)
 	t := transport.Transfer{Peer: m.peer, Tag: tag, Kind: m.kind, Next: m.next, Buf: buf}
 	if m.kind == transport.RecvFold {
 		t.Fold = r.fold
@@ -183,7 +183,7 @@ func (l *Carrier) addSegment(r *run, m *planMove, s int, tag uint32) {
 			t.Fold = r.packed.FoldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.segment)
 		}
 		if m.with.Count > 0 {
-			t.With, _ = r.segmentOf(r.bytes(m.with), s)
+			t.With, _ = r.segmentOf(r.bytes(&m.with), s)
 		}
 	}
 	l.batch = append(l.batch, t)
@@ -191,7 +191,7 @@ func (l *Carrier) addSegment(r *run, m *planMove, s int, tag uint32) {
 
 // local carries out a Copy or a Fold. With stopped, which may be nil, it goes in pieces and asks before each.
 func (r *run) local(st *schedule.Step, stopped func() bool) {
-	dst, src := r.bytes(st.Dst), r.bytes(st.Src)
+	dst, src := r.bytes(&st.Dst), r.bytes(&st.Src)
 	if st.Verb != schedule.Fold && memory.Address(dst) == memory.Address(src) {
 		return // Output is Input, which peers may be reading
 	}
@@ -217,7 +217,7 @@ func (r *run) local(st *schedule.Step, stopped func() bool) {
 }
 
 // bytes finds the memory of a span without a stride, or of a parcel.
-func (r *run) bytes(sp schedule.Span) []byte {
+func (r *run) bytes(sp *schedule.Span) []byte {
 	lo, hi := r.place.bounds[sp.First], r.place.bounds[sp.First+sp.Count]
 	switch sp.Buf {
 	case schedule.Input:

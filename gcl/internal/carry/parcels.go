@@ -31,8 +31,8 @@ type link struct {
 	parcel int             // in which its message arrives; -1: it is a Fold
 }
 
-// extent is where a parcel lies in scratch memory, in elements.
-type extent struct{ lo, hi int }
+// room is where a parcel lies in scratch memory, in elements.
+type room struct{ lo, hi int }
 
 // settled are the moves of a round, with a stride only where chunks lie apart, and whether any has one.
 func (p *plan) settled(moves []schedule.Step) (settled []schedule.Step, any bool) {
@@ -81,14 +81,14 @@ func (p *plan) putParcels(at *placement) {
 		return
 	}
 	if len(at.parcels) == 0 {
-		at.parcels = make([]extent, len(p.parcels))
+		at.parcels = make([]room, len(p.parcels))
 	}
 	begin, end := at.scratchElems, at.scratchElems
 	for i := range p.parcels {
 		if p.parcels[i].begin {
 			begin = at.scratchElems
 		}
-		e := extent{begin, begin}
+		e := room{begin, begin}
 		for _, run := range p.parcels[i].runs {
 			e.hi += at.bounds[run.First+run.Count] - at.bounds[run.First]
 		}
@@ -108,8 +108,9 @@ func (r *run) parcel(i int) []byte {
 // pack fills a parcel that is to be sent.
 func (r *run) pack(p *plan, i int) {
 	to := r.parcel(i)
-	for _, run := range p.parcels[i].runs {
-		to = to[copy(to, r.bytes(run)):]
+	runs := p.parcels[i].runs
+	for k := range runs {
+		to = to[copy(to, r.bytes(&runs[k])):]
 	}
 }
 
@@ -126,7 +127,7 @@ func (r *run) unpack(c *chain) {
 		from := r.parcel(l.parcel)
 		for k := range l.pieces {
 			piece := &l.pieces[k]
-			dst := r.bytes(piece.Dst)
+			dst := r.bytes(&piece.Dst)
 			arrived := from[:len(dst)]
 			from = from[len(dst):]
 			switch {
@@ -134,9 +135,9 @@ func (r *run) unpack(c *chain) {
 			case piece.Verb == schedule.Recv:
 				copy(dst, arrived)
 			case r.packed != nil:
-				r.packed.Fold(r.place.bounds[piece.Dst.First], dst, r.bytes(piece.Src), arrived)
+				r.packed.Fold(r.place.bounds[piece.Dst.First], dst, r.bytes(&piece.Src), arrived)
 			default:
-				r.fold(dst, r.bytes(piece.Src), arrived)
+				r.fold(dst, r.bytes(&piece.Src), arrived)
 			}
 		}
 	}

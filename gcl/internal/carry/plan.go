@@ -39,7 +39,7 @@ type placement struct {
 	parts        []int  // as in a call, a copy
 	bounds       []int  // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
 	starts       []int  // of the slots, in elements
-	parcels      []extent
+	parcels      []room
 	scratchElems int
 }
 

@@ -225,16 +225,16 @@ func (s *stepped) moves(t, k int, me *run) {
 			i += n
 			continue
 		}
-		dst := me.bytes(m.buf)
+		dst := me.bytes(&m.buf)
 		// In the order of the fold. The own operand of a first link may stand on either side of what comes: operators
 		// are commutative.
 		srcs := s.srcs[:0]
 		for first := i; i < len(moves) && (i == first || moves[i].next); i++ {
 			if moves[i].with.Count > 0 {
-				srcs = append(srcs, me.bytes(moves[i].with))
+				srcs = append(srcs, me.bytes(&moves[i].with))
 			}
 			from := &s.from[t][i]
-			srcs = append(srcs, s.senders[from.sender].runs[k].bytes(from.span))
+			srcs = append(srcs, s.senders[from.sender].runs[k].bytes(&from.span))
 		}
 		s.srcs = srcs
 		s.combine(me, dst, srcs, me.place.bounds[m.buf.First])
@@ -282,7 +282,7 @@ func (s *stepped) segments(round int, me *run) {
 		if pieces := s.from[round][i].takes; len(pieces) > 0 {
 			left := 0
 			for k := range pieces {
-				left += len(me.bytes(pieces[k].dst))
+				left += len(me.bytes(&pieces[k].dst))
 			}
 			for more := true; more; more = left > 0 {
 				n := min(left, me.segment)
@@ -292,7 +292,7 @@ func (s *stepped) segments(round int, me *run) {
 			continue
 		}
 		for n := 0; ; n++ {
-			part, there := me.segmentOf(me.bytes(m.buf), n)
+			part, there := me.segmentOf(me.bytes(&m.buf), n)
 			if !there {
 				break
 			}

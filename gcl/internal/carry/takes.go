@@ -93,14 +93,14 @@ func (s *stepped) take(pieces []take, k int, me *run) {
 	for i := range pieces {
 		p := &pieces[i]
 		srcs := s.srcs[:0]
-		for _, src := range p.srcs {
-			of := me
+		for i := range p.srcs {
+			src, of := &p.srcs[i], me
 			if src.sender >= 0 {
 				of = &s.senders[src.sender].runs[k]
 			}
-			srcs = append(srcs, of.bytes(src.span))
+			srcs = append(srcs, of.bytes(&src.span))
 		}
 		s.srcs = srcs
-		s.combine(me, me.bytes(p.dst), srcs, me.place.bounds[p.dst.First])
+		s.combine(me, me.bytes(&p.dst), srcs, me.place.bounds[p.dst.First])
 	}
 }

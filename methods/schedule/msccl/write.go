@@ -20,8 +20,8 @@ import (
 // the package comment (errors.ErrUnsupported); if the protocol or the bytes are out of their range; if there are more
 // than 32,768 chunks or chunks of scratch at a rank, which the format has no numbers for; and if [schedule.Check]
 // refuses the schedule. The format has no strides: a message of a strided span becomes one for each of its runs, or in
-// an all-to-all one for each chunk. The runtimes have bounds of their own, which Write does not know: 64 to 512 steps a thread
-// block, and some hundred thread blocks.
+// an all-to-all one for each chunk. The runtimes have bounds of their own, which Write does not know: 64 to 512 steps a
+// thread block, and some hundred thread blocks.
 func Write(w io.Writer, f *File) error {
 	switch {
 	case w == nil:

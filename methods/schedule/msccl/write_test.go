@@ -2,6 +2,7 @@ package msccl_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -47,6 +48,27 @@ func TestRoundTrip(t *testing.T) {
 						roundTrip(t, s)
 					})
 				}
+			}
+		}
+	}
+}
+
+// TestRoundTripOfStrides: messages whose chunks lie apart are written as several.
+func TestRoundTripOfStrides(t *testing.T) {
+	t.Parallel()
+	for _, k := range []int{2, 4, 5, 7} {
+		for name, g := range map[string]methods.Generator{"bruck": methods.Bruck(), "pat": methods.PAT(0)} {
+			for _, c := range collectives {
+				s, err := g.Schedule(methods.Request{Spec: methods.Spec{Collective: c, Size: k}})
+				if errors.Is(err, errors.ErrUnsupported) {
+					continue
+				}
+				t.Run(fmt.Sprintf("method=%s/collective=%v/n=%d", name, c, k), func(t *testing.T) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					roundTrip(t, s)
+				})
 			}
 		}
 	}
