@@ -117,7 +117,8 @@ func TestTuningEnvironment(t *testing.T) {
 func TestTuningMismatch(t *testing.T) {
 	const table = "all-reduce 2 0 direct 3 us\n"
 	for other, differ := range map[string]bool{
-		table: false, "# from another machine\nall-reduce 2 0 direct 4 us": false, "all-reduce 2 1 direct": true, "": true,
+		table: false, "# from another machine\nall-reduce 2 0 direct 4 us": false,
+		"all-reduce 2 1 direct": true, "": true,
 	} {
 		errs := failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 			mine := rulesOf(t, table)
@@ -247,8 +248,8 @@ all-reduce 2-4 600 direct/Syncless`).Named("/some/inproc.txt")
 				return err
 			}
 			if !strings.HasPrefix(e.Why, x.why) || (ranBy{e.Method, e.Implementation}) != x.want {
-				return fmt.Errorf("%d bytes over %d, %+v: Explain says %v, %v, %s\nwant %s", x.bytes, x.n, x.o, e.Method,
-					e.Implementation, e.Why, x.why)
+				return fmt.Errorf("%d bytes over %d, %+v: Explain says %v, %v, %s\nwant %s", x.bytes, x.n, x.o,
+					e.Method, e.Implementation, e.Why, x.why)
 			}
 			return nil
 		}, opts...)

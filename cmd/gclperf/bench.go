@@ -43,6 +43,7 @@ type bench struct {
 	status   *status
 	tamper   func(replica int, result []byte)
 	seen     []measurement // by replica 0
+	compared []point       // by replica 0, with -tune and -sweep
 
 	reduced, moved *pattern // of collectives that reduce, and of the others
 }
@@ -76,6 +77,9 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 			return err
 		}
 	}
+	if b.settings.compares != nil {
+		return typed[b.settings.dtype].compare(ctx, c, clerk, b)
+	}
 	return typed[b.settings.dtype].measure(ctx, c, clerk, b)
 }
 
@@ -89,6 +93,7 @@ func (b *bench) note(m measurement) error {
 // byType is what a program must do for each element type.
 type byType struct {
 	measure func(ctx context.Context, c, clerk *gcl.Comm, b *bench) error
+	compare func(ctx context.Context, c, clerk *gcl.Comm, b *bench) error
 	probe   func(context.Context, gcl.Operator) error
 }
 
@@ -104,7 +109,7 @@ var typed = map[tensor.DType]byType{
 }
 
 func functions[T tensor.Element]() byType {
-	return byType{measure: measureAll[T], probe: probeType[T]}
+	return byType{measure: measureAll[T], compare: compareAll[T], probe: probeType[T]}
 }
 
 // probeType carries out the smallest all-reduce.

@@ -78,6 +78,27 @@
 // all. Each process keeps its own until the timed calls are over. Collectives on another lane then put them together;
 // the barrier before each batch is on that lane too.
 //
+// # Rules for auto
+//
+//	gclperf -tune tcp.txt -transport tcp             measures, and writes a table of rules (docs/tuning.md)
+//	gclperf -sweep -transport tcp                    compares auto with each method and implementation
+//	GCL_OPTIONS='{"tuning": "tcp.txt"}' gclperf -sweep -transport tcp
+//
+// Both start a job for each number of replicas in -n (2,3,4,6,8,12,16 if not given), one after the other. A point is a
+// collective, a number of replicas and a size. In each of -passes passes (3) all ways come one after the other at each
+// point: every method that does the collective, among goroutines with messages and stepping together. A way is the
+// median of five batches of calls, which take -time together (10ms), and the times that are compared are medians of the
+// passes. A way that takes twice as long as the fastest in the first pass is not measured in the second, nor in the
+// third one that takes half as long again. A call of a millisecond or more that takes three times as long as the
+// fastest is timed once. One call of each way is checked, and a wrong element ends the run.
+//
+// Both end when -limit (10m) is over, or a few calls later: the passes that are missing then are left out. If not every
+// point has been measured once it is an error. -tune writes its file when all has been measured, whole or not at all.
+//
+// -sweep prints a line for each point: auto, the fastest way, their ratio, and how far two runs of auto are apart
+// (A/A). Then it prints, for each number of replicas and for all, at how many points auto is within A/A or 5 % of the
+// fastest, and the geometric mean of the ratios.
+//
 // # Methods of a program
 //
 // -method takes the name of a method that the program has registered (methods.Register): a copy of this command that

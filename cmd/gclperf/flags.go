@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,10 +17,39 @@ import (
 type raw struct {
 	collective, transport, method, implementation string
 	dtype, op, place, min, max, sizes, svg, floor string
-	out                                           string
-	n, root, factor, iters, warm, check           int
-	time                                          time.Duration
+	out, tune                                     string
+	n                                             int // the first of counts
+	counts                                        counts
+	root, factor, iters, warm, check, passes      int
+	time, limit                                   time.Duration
 	reproducible, sync, batch, json, csv, verbose bool
+	sweep                                         bool
+}
+
+// counts are the numbers of replicas of -n.
+type counts []int
+
+// String is the numbers with commas.
+func (c *counts) String() string {
+	var out []string
+	for _, n := range *c {
+		out = append(out, strconv.Itoa(n))
+	}
+	return strings.Join(out, ",")
+}
+
+// Set reads numbers with commas between them. They take the place of those before.
+func (c *counts) Set(text string) error {
+	var out counts
+	for word := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return errors.New("parse error")
+		}
+		out = append(out, n)
+	}
+	*c = out
+	return nil
 }
 
 // shortFlags are nccl-tests' letters for flags of ours.
@@ -37,7 +68,17 @@ func flags(r *raw) *flag.FlagSet {
 	f := flag.NewFlagSet("gclperf", flag.ContinueOnError)
 	f.StringVar(&r.collective, "collective", "allreduce",
 		"what to measure: some of "+strings.Join(collectiveNames(), ", ")+", with commas; or all")
-	f.IntVar(&r.n, "n", 2, fmt.Sprintf("`replicas`, %d at most; under gclrun or mpirun it is theirs", maxReplicas))
+	r.counts = counts{2}
+	f.Var(&r.counts, "n", fmt.Sprintf("`replicas`, %d at most; under gclrun or mpirun it is theirs; with -tune and -sweep "+
+		"several, with commas, %s if not given", maxReplicas, &usualCounts))
+	f.StringVar(&r.tune, "tune", "", "measure methods and implementations over several numbers of replicas, and write "+
+		"rules for auto into this `file`: see docs/tuning.md")
+	f.BoolVar(&r.sweep, "sweep", false, "compare auto with each method and implementation over several numbers of "+
+		"replicas, and print how far it is from the best")
+	f.IntVar(&r.passes, "passes", 3, "times that -tune and -sweep measure each point; in each the methods come one after "+
+		"the other")
+	f.DurationVar(&r.limit, "limit", 10*time.Minute, "-tune and -sweep end about then: with fewer passes, or with an "+
+		"error if not all was measured once")
 	f.StringVar(&r.transport, "transport", inproc, "what the replicas talk over: inproc, goroutines of one process; "+
 		"tcp or unix, a process for each, which gclperf starts; mpi, the same by mpirun, if built with -tags mpi; under "+
 		"gclrun or mpirun it is theirs unless given")
@@ -104,6 +145,8 @@ func usage(w io.Writer) {
   gclperf -collective all -n 2 -method auto,direct,clockwise_ring -svg perf.svg
   gclperf -transport tcp -n 4
   mpirun -np 4 gclperf -collective all
+  gclperf -tune tcp.txt -transport tcp
+  gclperf -sweep -n 2,4,8
 
 size is that of the larger of a replica's two buffers, rounded up to whole elements for each replica. count is in
 elements: of the buffer (`+strings.Join(buffers, ", ")+`) or for each replica (the others).
@@ -121,6 +164,11 @@ The short flags are those of nccl-tests, but for -n, which is replicas here: -it
 
 With -transport tcp, unix or mpi gclperf starts a process for each replica, on this host. Started by gclrun, mpirun or
 another launcher it is one replica of the job. Replica 0 prints.
+
+-tune writes rules by which auto chooses, and -sweep says how good its choices are. Both measure with several numbers of
+replicas: in -passes passes each method and implementation at each point for about -time (10ms if not given; -max is
+8MiB, -factor 4). What is far behind the fastest is measured once. Both end at about -limit (10m); -tune replaces its
+file then or leaves it as it was. docs/tuning.md says how to read and edit a table.
 
 The environment variable GCL_OPTIONS, as in {"method": "clockwise_ring"}, overrides -method, -implementation and
 -reproducible: the method and implementation that were measured are printed, not those that were asked for, and -svg
@@ -153,6 +201,7 @@ func read(args []string) *commandLine {
 	case f.NArg() > 0:
 		l.err = fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
+	l.raw.n = l.raw.counts[0]
 	f.Visit(func(f *flag.Flag) {
 		if long, short := shortFlags[f.Name]; short {
 			l.given[long] = f.Name

@@ -29,7 +29,10 @@ func (p *program) member(ctx context.Context) (int, error) {
 			if b, err = p.bench(s, replica); err != nil {
 				return err
 			}
-			return b.replica(ctx, c)
+			if err := b.replica(ctx, c); err != nil || s.compares == nil || replica != 0 {
+				return err
+			}
+			return writePoints(p.stdout, b.compared)
 		})
 	switch {
 	case errors.Is(err, gcl.ErrNoJob):

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -21,7 +22,7 @@ const grace = 5 * time.Second
 func (p *program) processes(ctx context.Context, s *settings) int {
 	runtime.LockOSThread() // see spawn.Own
 	defer runtime.UnlockOSThread()
-	children, err := p.start(s)
+	children, err := p.start(s, part{n: s.n, args: p.args, stdout: command.File(p.stdout)})
 	if err != nil {
 		signalAll(children, os.Kill)
 		for _, c := range children {
@@ -84,13 +85,13 @@ func (p *program) wait(ctx context.Context, children []*exec.Cmd) int {
 }
 
 // startByMPI has mpirun start the processes: it is the one that is returned.
-func (p *program) startByMPI(path string, s *settings) ([]*exec.Cmd, error) {
-	mpirun, err := mpi.Mpirun(s.n)
+func (p *program) startByMPI(path string, of part) ([]*exec.Cmd, error) {
+	mpirun, err := mpi.Mpirun(of.n)
 	if err != nil {
 		return nil, err
 	}
-	c := exec.Command(mpirun[0], append(append(mpirun[1:], path), p.args...)...)
-	c.SysProcAttr, c.Stdout, c.Stderr = spawn.Own(), command.File(p.stdout), p.stderr
+	c := exec.Command(mpirun[0], append(append(mpirun[1:], path), of.args...)...)
+	c.SysProcAttr, c.Stdout, c.Stderr, c.Env = spawn.Own(), of.stdout, p.stderr, append(os.Environ(), of.env...)
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
@@ -104,24 +105,32 @@ func signalAll(children []*exec.Cmd, s os.Signal) {
 	}
 }
 
+// part is a job that is started: all of a run, or with -tune and -sweep that of one number of replicas.
+type part struct {
+	n      int
+	args   []string
+	env    []string  // more of the environment
+	stdout io.Writer // of replica 0
+}
+
 // start starts the processes. After an error it returns those that it has started.
-func (p *program) start(s *settings) (children []*exec.Cmd, err error) {
+func (p *program) start(s *settings, of part) (children []*exec.Cmd, err error) {
 	path, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	if s.transport == overMPI {
-		return p.startByMPI(path, s)
+		return p.startByMPI(path, of)
 	}
-	env, err := spawn.NewEnvironment(os.Environ(), s.n, s.transport)
+	env, err := spawn.NewEnvironment(append(os.Environ(), of.env...), of.n, s.transport)
 	if err != nil {
 		return nil, err
 	}
-	for rank := range s.n {
-		c := exec.Command(path, p.args...)
+	for rank := range of.n {
+		c := exec.Command(path, of.args...)
 		c.Env, c.SysProcAttr, c.Stdout, c.Stderr = env.Replica(rank), spawn.Own(), p.stderr, p.stderr
 		if rank == 0 {
-			c.Stdout = command.File(p.stdout)
+			c.Stdout = of.stdout
 		}
 		if err := c.Start(); err != nil {
 			return children, fmt.Errorf("replica %d: %w", rank, err)

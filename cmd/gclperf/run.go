@@ -51,6 +51,9 @@ func runTampered(ctx context.Context, args []string, stdout, stderr io.Writer,
 		return code
 	}
 	s, err := p.line.settings(0)
+	if err == nil && s.compares != nil {
+		return p.comparison(ctx, s)
+	}
 	if err == nil {
 		err = s.checkFiles()
 	}

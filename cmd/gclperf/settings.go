@@ -38,6 +38,8 @@ type settings struct {
 	sync  bool
 	batch bool // calls are made by a gcl.Batch
 
+	compares *comparison // of -tune and -sweep; nil without them
+
 	format  format
 	verbose bool // the table has percentiles and allocations
 	svg     string
@@ -63,6 +65,20 @@ const (
 func (r *raw) settings(given givenFlags, job int) (*settings, error) {
 	s := &settings{root: r.root, iters: r.iters, time: r.time, reproducible: r.reproducible, sync: r.sync,
 		batch: r.batch, warm: -1, tries: r.check, verbose: r.verbose, svg: r.svg, out: r.out}
+	if r.tune != "" || r.sweep || given.has("tune") {
+		return r.comparing(given, job)
+	}
+	if err := refuseGiven(given, []string{"passes", "limit"}, "only with -tune and -sweep"); err != nil {
+		return nil, err
+	}
+	if len(r.counts) > 1 {
+		return nil, fmt.Errorf("-n %v has several numbers, want one, or -tune or -sweep with them", &r.counts)
+	}
+	return r.plain(s, given, job)
+}
+
+// plain checks the flags of a run that prints what it measures.
+func (r *raw) plain(s *settings, given givenFlags, job int) (*settings, error) {
 	var err error
 	if s.collectives, err = parseCollectives(r.collective); err != nil {
 		return nil, err

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+const (
+	// A method that takes this many times as long as the best at a point is not measured there in later passes. After
+	// one pass it may have had bad luck.
+	droppedFirst, dropped = 2, 1.5
+
+	// A call that takes this many times as long as the best is not measured any longer, from longCall on: shorter calls
+	// are told from others by many only.
+	hopeless = 3
+	longCall = time.Millisecond
+
+	compareSpans = 5  // batches that -time is divided into
+	firstCalls   = 50 // the most from which the time of a call is estimated
+)
+
+// point is a collective of one size over one number of replicas, and how long it took by each way.
+type point struct {
+	N          int
+	Collective string
+	Size       int // bytes, as asked for
+	Ways       []timed
+}
+
+// timed is how long a method with an implementation took, in microseconds, one for each pass in which it was measured.
+type timed struct {
+	Way   string // as rules have it: "direct", "direct/Syncful"; or "auto", and the same "again"
+	Takes string // of auto: the way that it takes
+	Times []float64
+}
+
+// The ways that are no method's. Both are auto: A by A is how far apart they are.
+const (
+	autoWay = "auto"
+	again   = "again"
+)
+
+// candidate is a way to measure.
+type candidate struct {
+	way  string
+	comm *gcl.Comm
+}
+
+// candidates are all ways that the settings ask for.
+func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
+	var out []candidate
+	if s.compares.file == "" {
+		auto, err := c.With(gcl.Options{})
+		if err != nil {
+			return nil, err
+		}
+		if o := auto.Options(); o.Method != methods.Auto || o.Implementation != gcl.AutoImplementation {
+			return nil, errOverridden
+		}
+		out = append(out, candidate{autoWay, auto}, candidate{again, auto})
+	}
+	for _, m := range s.methods {
+		for _, i := range s.implementations {
+			comm, err := c.With(gcl.Options{Method: m, Implementation: i})
+			if err != nil {
+				return nil, err
+			}
+			if o := comm.Options(); o.Method != m || o.Implementation != i {
+				return nil, errOverridden
+			}
+			way := m.String()
+			if i != gcl.AutoImplementation {
+				way += "/" + i.String()
+			}
+			out = append(out, candidate{way, comm})
+		}
+	}
+	return out, nil
+}
+
+var errOverridden = errors.New("GCL_OPTIONS sets method or collectiveImplementation, which -tune and -sweep compare: " +
+	"leave them out")
+
+// does reports whether a method does a collective. Its schedule is looked for, as a call would.
+func (s *settings) does(c *gcl.Comm, coll collective) (bool, error) {
+	m := c.Options().Method
+	if m == methods.Auto {
+		return true, nil
+	}
+	spec := methods.Spec{Method: m, Collective: schedule.Collective(coll), Size: c.Size(), Ring: order(c.Size()),
+		Second: order(c.Size())}
+	if coll.rooted() {
+		spec.Root = s.root
+	}
+	_, err := methods.Build(spec)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return false, nil
+	}
+	return true, err
+}
+
+// compareAll is the body of a replica with -tune and -sweep. Calls of candidates are measured; by clerk the replicas
+// tell each other about it.
+func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *bench) error {
+	s, start := b.settings, time.Now()
+	all, err := s.candidates(c)
+	if err != nil {
+		return err
+	}
+	largest := 0
+	for _, coll := range s.collectives {
+		largest = max(largest, coll.larger(coll.count(s.sizes[len(s.sizes)-1], s.dtype.Size(), s.n), s.n))
+	}
+	first, freeFirst, err := newBuffer[T](c, largest)
+	if err != nil {
+		return err
+	}
+	defer freeFirst()
+	second, freeSecond, err := newBuffer[T](c, largest)
+	if err != nil {
+		return err
+	}
+	defer freeSecond()
+	if clerk.Rank() == 0 {
+		defer b.status.end()
+	}
+	var points []contest
+	for _, coll := range s.collectives {
+		var ways []candidate
+		for _, w := range all {
+			does, err := s.does(w.comm, coll)
+			if err != nil {
+				return err
+			}
+			if does {
+				ways = append(ways, w)
+			}
+		}
+		for _, size := range s.sizes {
+			points = append(points, contest{coll: coll, size: size, ways: ways, times: make([][]float64, len(ways))})
+		}
+	}
+	for pass := range s.compares.passes {
+		for i := range points {
+			p := &points[i]
+			over := []int8{0} // as replica 0 sees it
+			if clerk.Rank() == 0 && time.Since(start) > s.compares.limit {
+				over[0] = 1
+			}
+			if err := gcl.BroadcastInPlace(ctx, clerk, over, 0); err != nil {
+				return err
+			}
+			if over[0] != 0 && pass == 0 {
+				return errLimit
+			} else if over[0] != 0 {
+				return b.compareEnd(c, clerk, points)
+			}
+			if clerk.Rank() == 0 {
+				b.status.begin(fmt.Sprintf("# %d replicas, pass %d of %d, %v of %s", s.n, pass+1, s.compares.passes,
+					p.coll, formatSize(p.size)))
+			}
+			if err := measurePass(ctx, clerk, b, p, pass, first, second); err != nil {
+				return err
+			}
+			if clerk.Rank() == 0 {
+				b.status.end()
+			}
+		}
+	}
+	return b.compareEnd(c, clerk, points)
+}
+
+var errLimit = errors.New("the time of -limit is over, and not all was measured once: want a longer one, a shorter " +
+	"-time, or less to measure")
+
+// contest is a point while it is measured: all replicas have the same.
+type contest struct {
+	coll  collective
+	size  int
+	ways  []candidate
+	times [][]float64 // by way and pass, in seconds
+}
+
+// best is the least median of a way so far, 0 before the first.
+func (p *contest) best() (least float64) {
+	for _, times := range p.times {
+		if m := median(times); len(times) > 0 && (least == 0 || m < least) {
+			least = m
+		}
+	}
+	return least
+}
+
+// measurePass measures the ways of a point that are still in, once, in an order that the next pass reverses.
+func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *bench, p *contest, pass int, first,
+	second []T) error {
+	before := p.best()
+	for k := range p.ways {
+		if pass%2 == 1 {
+			k = len(p.ways) - 1 - k
+		}
+		w := p.ways[k]
+		isAuto := w.way == autoWay || w.way == again
+		enough := dropped
+		if pass < 2 {
+			enough = droppedFirst
+		}
+		if pass > 0 && !isAuto && median(p.times[k]) > enough*before {
+			continue
+		}
+		o, err := newOperand(p.coll, outOfPlace, p.coll.count(p.size, b.settings.dtype.Size(), b.settings.n), w.comm, first,
+			second)
+		if err != nil {
+			return err
+		}
+		o.op, o.root = b.settings.op, b.settings.root
+		pattern := b.moved
+		if p.coll.reduces() {
+			pattern = b.reduced
+		}
+		r := runner[T]{bench: b, comm: w.comm, clerk: clerk, operand: o, pattern: pattern}
+		if pass == 0 {
+			if err := r.right(ctx, p); err != nil {
+				return err
+			}
+		}
+		best := p.best()
+		if isAuto {
+			best = 0 // which is measured whatever it takes
+		}
+		seconds, err := r.quick(ctx, best)
+		if err != nil {
+			return err
+		}
+		p.times[k] = append(p.times[k], seconds)
+	}
+	return nil
+}
+
+// right carries out a call and returns an error if any replica has a wrong element.
+func (r *runner[T]) right(ctx context.Context, p *contest) error {
+	out := r.bench.describe(p.coll, outOfPlace, r.comm.Options(), p.size)
+	wrong, err := r.checked(ctx, &out, "before")
+	if err != nil {
+		return err
+	}
+	sum := []int64{int64(wrong)}
+	if err := gcl.AllReduceInPlace(ctx, r.clerk, sum, gcl.Add); err != nil {
+		return err
+	}
+	if sum[0] != 0 {
+		return fmt.Errorf("%v of %d bytes over %d replicas by %v has %d wrong elements: nothing is written", p.coll, p.size,
+			r.bench.settings.n, r.comm.Options().Method, sum[0])
+	}
+	return nil
+}
+
+// quick is how long a call takes by the slowest replica, in seconds, the same at all replicas: the median of a few
+// batches. One that is hopeless beside the best so far, or 0, is timed once.
+func (r *runner[T]) quick(ctx context.Context, best float64) (float64, error) {
+	if _, err := r.agreedSpan(ctx, 1); err != nil { // touches memory
+		return 0, err
+	}
+	each, err := r.agreedSpan(ctx, 1)
+	if err != nil {
+		return 0, err
+	}
+	if best > 0 && each > longCall.Seconds() && each > hopeless*best {
+		return each, nil
+	}
+	span := r.bench.settings.time.Seconds() / compareSpans
+	if few := int(min(span/each, firstCalls)); few > 1 {
+		if each, err = r.agreedSpan(ctx, few); err != nil {
+			return 0, err
+		}
+	}
+	calls := int(min(max(span/each, 1), 20_000))
+	seconds := make([]float64, compareSpans)
+	for i := range seconds {
+		if seconds[i], err = r.span(ctx, calls); err != nil {
+			return 0, err
+		}
+	}
+	if err := gcl.AllReduceInPlace(ctx, r.clerk, seconds, gcl.Max); err != nil {
+		return 0, err
+	}
+	return median(seconds), nil
+}
+
+// median is that of numbers in any order, 0 of none.
+func median(numbers []float64) float64 {
+	if len(numbers) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(numbers))
+	return quantile(sorted, .5)
+}
+
+// compareEnd keeps what was measured, at replica 0.
+func (b *bench) compareEnd(c, clerk *gcl.Comm, points []contest) error {
+	if clerk.Rank() != 0 {
+		return nil
+	}
+	for _, p := range points {
+		out := point{N: b.settings.n, Collective: schedule.Collective(p.coll).String(), Size: p.size}
+		for k, w := range p.ways {
+			t := timed{Way: w.way}
+			for _, seconds := range p.times[k] {
+				t.Times = append(t.Times, micro(seconds))
+			}
+			if w.way == autoWay {
+				takes, err := b.takes(w.comm, p)
+				if err != nil {
+					return err
+				}
+				t.Takes = takes
+			}
+			out.Ways = append(out.Ways, t)
+		}
+		b.compared = append(b.compared, out)
+	}
+	return nil
+}
+
+// takes is the way that auto takes at a point.
+func (b *bench) takes(c *gcl.Comm, p contest) (string, error) {
+	s := b.settings
+	count := p.coll.count(p.size, s.dtype.Size(), s.n)
+	e, err := c.Explain(schedule.Collective(p.coll), int64(p.coll.larger(count, s.n)*s.dtype.Size()), s.dtype)
+	if err != nil {
+		return "", err
+	}
+	if s.processes {
+		return e.Method.String(), nil
+	}
+	return e.Method.String() + "/" + e.Implementation.String(), nil
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gogcl.dev/methods"
+)
+
+const (
+	// leastSpread is how much slower than the fastest a way may be for nothing to be lost by it, as a share, where the
+	// passes are no further apart: that of -sweep.
+	leastSpread = goodRatio
+
+	// changeCost is what another rule costs: as much as a way that takes 5 % longer than the fastest at one size.
+	changeCost = leastSpread
+
+	// beyondSpread is how many times as much a way costs that is slower by more than the spread.
+	beyondSpread = 3
+)
+
+// shown is how many other ways a rule names.
+const shown = 2
+
+// rulesOf are the rules that measured points make, as the text of a table:
+//
+//	size          8     32    128   512        from   rule
+//	direct        1.0   1.1   1.3   2.0        0      direct
+//	broadcast     1.2   1.1   1.27  1.1        256    broadcast
+//	                          ~     *
+//
+// Of all ways to go from size to size it is the one that costs least. A way costs, at a size, the logarithm of how many
+// times as long as the fastest it takes, and thrice that where it is slower by more than the spread. To change the way
+// costs as much as a spread. So at ~ broadcast does not replace direct, and at * it does.
+//
+// A rule begins where its way and the one before would be equally fast if the ratio of their times changed evenly
+// between the two sizes, both by their logarithms: at a power of two.
+func rulesOf(points []point, heading string) ([]byte, error) {
+	var collectives []string
+	var counts []int
+	for _, p := range points {
+		if !slices.Contains(collectives, p.Collective) {
+			collectives = append(collectives, p.Collective)
+		}
+		if !slices.Contains(counts, p.N) {
+			counts = append(counts, p.N)
+		}
+	}
+	slices.Sort(counts)
+	var b strings.Builder
+	b.WriteString(heading)
+	for _, coll := range collectives {
+		b.WriteString("#\n")
+		for i, n := range counts {
+			var of []point
+			for _, p := range points {
+				if p.N == n && p.Collective == coll && len(p.Ways) > 0 {
+					of = append(of, p)
+				}
+			}
+			slices.SortFunc(of, func(a, b point) int { return a.Size - b.Size })
+			for _, r := range chosen(of) {
+				fmt.Fprintf(&b, "%s %s %d %s %s\n", coll, ranksFor(counts, i), r.from, r.way, r.measured)
+			}
+		}
+	}
+	rules, err := methods.ParseRules([]byte(b.String()))
+	if err != nil {
+		return nil, fmt.Errorf("the table that was measured: %w", err)
+	}
+	return []byte(rules.String()), nil
+}
+
+// ranksFor are the numbers of ranks that go by the measured number i: those that are nearer to it than to the others,
+// by their ratio, and beyond the greatest as many again.
+func ranksFor(counts []int, i int) string {
+	low, high := counts[i], 2*counts[i]
+	if i > 0 {
+		low = int(math.Sqrt(float64(counts[i-1]*counts[i]))) + 1
+	}
+	if i+1 < len(counts) {
+		high = int(math.Sqrt(float64(counts[i] * counts[i+1])))
+	}
+	if low == high {
+		return fmt.Sprint(low)
+	}
+	return fmt.Sprintf("%d-%d", low, high)
+}
+
+// choice is a rule that begins at a size.
+type choice struct {
+	from     int
+	way      string
+	measured string
+}
+
+// chosen are the rules of points that differ in size only, smaller ones first: those that cost least.
+func chosen(points []point) (out []choice) {
+	var names []string
+	for _, p := range points {
+		for _, t := range p.Ways {
+			if !slices.Contains(names, t.Way) {
+				names = append(names, t.Way)
+			}
+		}
+	}
+	// cost[i][k] is the least cost of points 0 to i with way k at i, and before[i][k] the way at i-1.
+	cost, before := make([][]float64, len(points)), make([][]int, len(points))
+	for i, p := range points {
+		for k, name := range names {
+			least, from := 0.0, k
+			if i > 0 {
+				least = cost[i-1][k]
+				for other, c := range cost[i-1] {
+					if c+changeCost < least {
+						least, from = c+changeCost, other
+					}
+				}
+			}
+			cost[i], before[i] = append(cost[i], least+p.cost(name)), append(before[i], from)
+		}
+	}
+	taken := make([]int, len(points))
+	for i := len(points) - 1; i >= 0; i-- {
+		if i == len(points)-1 {
+			taken[i] = slices.Index(cost[i], slices.Min(cost[i]))
+		} else {
+			taken[i] = before[i+1][taken[i+1]]
+		}
+	}
+	for i, p := range points {
+		now := names[taken[i]]
+		switch {
+		case i == 0:
+			out = append(out, choice{0, now, p.measured(now)})
+		case taken[i] != taken[i-1]:
+			out = append(out, choice{crossing(points[i-1], p, names[taken[i-1]], now), now, p.measured(now)})
+		}
+	}
+	return out
+}
+
+// cost is that of a way at a point.
+func (p point) cost(name string) float64 {
+	t := p.way(name)
+	if t == nil {
+		return math.Inf(1)
+	}
+	best := p.sorted()[0]
+	ratio := median(t.Times) / median(best.Times)
+	if ratio > 1+max(leastSpread, t.spread(), best.spread()) {
+		return beyondSpread * math.Log(ratio)
+	}
+	return math.Log(ratio)
+}
+
+// crossing is from which size on a way replaces another, which it does at size b and not at size a.
+func crossing(a, b point, old, now string) int {
+	longer := func(p point) float64 { // by how much the old way takes longer, as a logarithm
+		x, y := p.way(old), p.way(now)
+		if x == nil || y == nil {
+			return math.NaN()
+		}
+		return math.Log(median(x.Times) / median(y.Times))
+	}
+	before, after := min(longer(a), 0), longer(b)
+	if !(after > before) {
+		return b.Size
+	}
+	from, to := math.Log2(float64(a.Size)), math.Log2(float64(b.Size))
+	power := math.Round(from + (to-from)*-before/(after-before))
+	if power <= from {
+		power = math.Floor(from) + 1
+	}
+	return min(1<<int(power), b.Size)
+}
+
+// sorted are the ways, the fastest first.
+func (p point) sorted() []timed {
+	return slices.SortedStableFunc(slices.Values(p.Ways), func(a, b timed) int {
+		return cmp.Compare(median(a.Times), median(b.Times))
+	})
+}
+
+// way is the one of a name, or nil.
+func (p point) way(name string) *timed {
+	for i := range p.Ways {
+		if p.Ways[i].Way == name {
+			return &p.Ways[i]
+		}
+	}
+	return nil
+}
+
+// spread is how far the passes are apart, as a share of the median.
+func (t timed) spread() float64 {
+	return (slices.Max(t.Times) - slices.Min(t.Times)) / median(t.Times)
+}
+
+// measured says what was measured of a way at a point, and of the fastest others.
+func (p point) measured(name string) string {
+	best := p.way(name)
+	text := fmt.Sprintf("%s: %s us", formatSize(p.Size), digits(median(best.Times)))
+	var others []string
+	for _, t := range p.sorted() {
+		if t.Way != name && len(others) < shown {
+			others = append(others, t.Way+" "+digits(median(t.Times)))
+		}
+	}
+	if others != nil {
+		text += "; " + strings.Join(others, ", ")
+	}
+	return fmt.Sprintf("%s; spread %.0f %%", text, 100*best.spread())
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// goodRatio is how much longer than the best auto may take at a good point, where the spread is not more.
+const goodRatio = 0.05
+
+// verdict is what a sweep says of auto at a point.
+type verdict struct {
+	point
+	auto, best float64 // medians in microseconds
+	way        string  // the best
+	takes      string  // by auto
+	spread     float64 // of A by A: how far the medians of two runs of auto are apart, as a share of the lesser
+}
+
+// judge compares auto at a point with the other ways. Of auto it takes all passes of both of its runs; it is one of the
+// ways that may be the best.
+func judge(p point) (v verdict, ok bool) {
+	a, b := p.way(autoWay), p.way(again)
+	if a == nil || b == nil || len(p.Ways) < 3 {
+		return v, false
+	}
+	one, other := median(a.Times), median(b.Times)
+	v = verdict{point: p, auto: median(append(slices.Clone(a.Times), b.Times...)), takes: a.Takes,
+		spread: max(one, other)/min(one, other) - 1}
+	v.best, v.way = v.auto, autoWay
+	for _, t := range p.Ways {
+		if m := median(t.Times); t.Way != autoWay && t.Way != again && m < v.best {
+			v.best, v.way = m, t.Way
+		}
+	}
+	return v, true
+}
+
+// ratio is how many times as long as the best way auto takes.
+func (v verdict) ratio() float64 { return v.auto / v.best }
+
+// good reports whether auto is as good as the best.
+func (v verdict) good() bool { return v.ratio() <= 1+max(goodRatio, v.spread) }
+
+// printSweep prints a line for each point, and what they come to, over all and for each number of replicas.
+func printSweep(w io.Writer, points []point) {
+	var all []verdict
+	for _, p := range points {
+		if v, ok := judge(p); ok {
+			all = append(all, v)
+		}
+	}
+	fmt.Fprintf(w, "# auto is two runs of it; A/A is how far they are apart; * is where auto takes longer than the best by "+
+		"more than that and %.0f %%\n", 100*goodRatio)
+	fmt.Fprintf(w, "%-14s %4s %9s %10s  %-32s %10s  %-32s %6s %6s\n", "# collective", "n", "size", "auto us", "by", "best us",
+		"by", "ratio", "A/A %")
+	for _, v := range all {
+		mark := ""
+		if !v.good() {
+			mark = " *"
+		}
+		fmt.Fprintf(w, "%-14s %4d %9s %10s  %-32s %10s  %-32s %6.2f %6.1f%s\n", v.Collective, v.N, formatSize(v.Size),
+			digits(v.auto), v.takes, digits(v.best), v.way, v.ratio(), 100*v.spread, mark)
+	}
+	for _, n := range numbersOf(all) {
+		printShare(w, fmt.Sprintf("%d replicas", n), slices.DeleteFunc(slices.Clone(all), func(v verdict) bool {
+			return v.N != n
+		}))
+	}
+	printShare(w, "all", all)
+}
+
+// numbersOf are the numbers of replicas.
+func numbersOf(all []verdict) (out []int) {
+	for _, v := range all {
+		out = append(out, v.N)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// printShare prints at how many points auto is as good as the best, and by how much it is slower in the mean.
+func printShare(w io.Writer, what string, of []verdict) {
+	if len(of) == 0 {
+		fmt.Fprintf(w, "# %s: no point with another way than auto\n", what)
+		return
+	}
+	good, near, sum := 0, 0, 0.0
+	for _, v := range of {
+		if v.good() {
+			good++
+		}
+		if v.ratio() <= 1+goodRatio {
+			near++
+		}
+		sum += math.Log(v.ratio())
+	}
+	worst := slices.MaxFunc(of, func(a, b verdict) int { return cmp.Compare(a.ratio(), b.ratio()) })
+	share := func(n int) float64 { return 100 * float64(n) / float64(len(of)) }
+	fmt.Fprintf(w, "# %s: %d points; within A/A or %.0f %% of the best %.1f %%, within %.0f %% %.1f %%; geometric mean %.3f, "+
+		"worst %.2f\n", what, len(of), 100*goodRatio, share(good), 100*goodRatio, share(near), math.Exp(sum/float64(len(of))),
+		worst.ratio())
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gogcl.dev/methods"
+)
+
+// at makes a point of times: "direct 1 1.1, broadcast 2".
+func at(n, size int, ways string) point {
+	p := point{N: n, Collective: "all-reduce", Size: size}
+	for text := range strings.SplitSeq(ways, ", ") {
+		words := strings.Fields(text)
+		t := timed{Way: words[0]}
+		for _, word := range words[1:] {
+			var us float64
+			if _, err := fmt.Sscan(word, &us); err != nil {
+				panic(err)
+			}
+			t.Times = append(t.Times, us)
+		}
+		p.Ways = append(p.Ways, t)
+	}
+	return p
+}
+
+// TestChosen: a way is replaced where another gains more than a change costs, and not before.
+func TestChosen(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		points []point
+		want   string
+	}{
+		{"one point", []point{at(2, 8, "direct 2, broadcast 1")}, "0 broadcast"},
+		{"a replacement half way", []point{at(2, 1<<10, "direct 1, broadcast 2"), at(2, 1<<14, "direct 2, broadcast 1")},
+			"0 direct, 4096 broadcast"},
+		{"nearer to where they are alike", []point{at(2, 1<<10, "direct 1, broadcast 1.1"),
+			at(2, 1<<14, "direct 2, broadcast 1")}, "0 direct, 2048 broadcast"},
+		{"one that is a little faster", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1.04, broadcast 1"),
+			at(2, 128, "direct 1, broadcast 2")}, "0 direct"},
+		{"one that is a little faster for long", []point{at(2, 8, "direct 1, broadcast 2"),
+			at(2, 32, "direct 1.04, broadcast 1"), at(2, 128, "direct 1.04, broadcast 1")}, "0 direct, 32 broadcast"},
+		{"a spread that is more than what it gains", []point{at(2, 8, "direct 1, broadcast 1.5"),
+			at(2, 32, "direct 1.04, broadcast 0.9 1 1.2"), at(2, 128, "direct 1, broadcast 2")}, "0 direct"},
+		{"far faster at one size", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 3, broadcast 1"),
+			at(2, 128, "direct 1, broadcast 2")}, "0 direct, 16 broadcast, 64 direct"},
+		{"one that does not do it everywhere", []point{at(2, 8, "direct 1"), at(2, 32, "broadcast 1, direct 2")},
+			"0 direct, 32 broadcast"},
+		{"sizes one apart", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 9, "direct 2, broadcast 1")},
+			"0 direct, 9 broadcast"},
+	} {
+		var have []string
+		for _, c := range chosen(x.points) {
+			have = append(have, fmt.Sprint(c.from, " ", c.way))
+		}
+		if got := strings.Join(have, ", "); got != x.want {
+			t.Errorf("%s: %s, want %s", x.name, got, x.want)
+		}
+	}
+}
+
+// TestRulesOf: the points of several numbers of replicas, in any order, as a table.
+func TestRulesOf(t *testing.T) {
+	got, err := rulesOf([]point{
+		at(4, 1024, "direct/Syncful 2 2.2 1.9, broadcast 5"), at(4, 8, "direct/Syncful 2, broadcast 1, swing 9, direct 8"),
+		at(2, 8, "direct 1.25"),
+	}, "# here\n")
+	want := `# here
+#
+all-reduce  2    0   direct          8 B: 1.25 us; spread 0 %
+all-reduce  3-8  0   broadcast       8 B: 1.00 us; direct/Syncful 2.00, direct 8.00; spread 0 %
+all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 15 %
+`
+	if string(got) != want || err != nil {
+		t.Errorf("have\n%s%v\nwant\n%s", got, err, want)
+	}
+	if _, err := rulesOf([]point{at(2, 8, "comet 1")}, ""); err == nil {
+		t.Error("a method that there is not")
+	}
+}
+
+// TestRanksFor: every number of ranks has the nearest one that was measured, and none is left out or has two.
+func TestRanksFor(t *testing.T) {
+	for counts, want := range map[string]string{
+		"2,3,4,6,8,12,16": "2 3 4 5-6 7-9 10-13 14-32", "2": "2-4", "2,16": "2-5 6-32", "8,9": "8 9-18", "4": "4-8",
+	} {
+		var c commaList
+		if err := c.Set(counts); err != nil {
+			t.Fatal(err)
+		}
+		var have []string
+		for i := range c {
+			have = append(have, ranksFor(c, i))
+		}
+		if got := strings.Join(have, " "); got != want {
+			t.Errorf("%s: %s, want %s", counts, got, want)
+		}
+	}
+}
+
+type commaList = counts
+
+// TestJudge: what a sweep says of a point.
+func TestJudge(t *testing.T) {
+	for ways, want := range map[string]string{
+		"auto 1, again 1, direct 2":               "auto 1 1.00 0.00 true",
+		"auto 1, again 1, direct 0.96":            "direct 0.96 1.04 0.00 true",
+		"auto 1, again 1, direct 0.9":             "direct 0.9 1.11 0.00 false",
+		"auto 1, again 1.2, direct 1":             "direct 1 1.10 0.20 true",
+		"auto 1 2 1, again 1 1 3, direct 0.5 0.8": "direct 0.65 1.54 0.00 false",
+	} {
+		v, ok := judge(at(2, 8, ways))
+		if got := fmt.Sprintf("%s %v %.2f %.2f %v", v.way, v.best, v.ratio(), v.spread, v.good()); got != want || !ok {
+			t.Errorf("%s: %s, %v, want %s", ways, got, ok, want)
+		}
+	}
+	if _, ok := judge(at(2, 8, "auto 1, again 1")); ok {
+		t.Error("auto is compared with itself")
+	}
+}
+
+// little are flags of a run that takes a moment.
+var little = strings.Fields("-passes 2 -time 200us -sizes 8,4K -collective allreduce,broadcast")
+
+// TestTune writes a table which auto then goes by.
+func TestTune(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "own.txt")
+	got := perform(t, t.Context(), nil, append(little, "-tune", file, "-n", "3,2", "-method", "direct,clockwise_ring")...)
+	if got.code != exitOK || got.stderr != "" || !strings.HasPrefix(got.stdout, file+" has ") {
+		t.Fatal(got)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := methods.ParseRules(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	covered := map[string]bool{}
+	for _, r := range rules.All() {
+		covered[fmt.Sprint(r.Collective, r.Fewest, r.Most)] = true
+		if r.Method != methods.Direct && r.Method != methods.ClockwiseRing || r.Implementation == methods.AnyImplementation {
+			t.Errorf("%v", r)
+		}
+	}
+	if len(covered) != 4 || !covered["all-reduce 2 2"] || !covered["broadcast 3 6"] {
+		t.Errorf("%v in\n%s", covered, text)
+	}
+	if !strings.HasPrefix(string(text), "# gclperf -passes 2 ") || !strings.Contains(string(text), "transport inproc") {
+		t.Errorf("%s", text)
+	}
+	t.Setenv("GCL_OPTIONS", fmt.Sprintf("{\"tuning\": %q}", file))
+	got = perform(t, t.Context(), nil, append(little, "-sweep", "-n", "2")...)
+	if got.code != exitOK || !strings.Contains(got.stdout, "\n# all: 4 points; ") {
+		t.Error(got)
+	}
+	t.Setenv("GCL_OPTIONS", `{"method": "direct"}`)
+	for _, mode := range []string{"-sweep", "-tune=" + file} {
+		got = perform(t, t.Context(), nil, append(little, mode, "-n", "2")...)
+		if got.code != exitWrong || !strings.Contains(got.stderr, "GCL_OPTIONS sets method or collectiveImplementation") {
+			t.Error(got)
+		}
+	}
+	if again, err := os.ReadFile(file); err != nil || string(again) != string(text) {
+		t.Errorf("the file was touched: %v\n%s", err, again)
+	}
+}
+
+// TestCompareProcesses starts processes for each number of replicas.
+func TestCompareProcesses(t *testing.T) {
+	t.Setenv(asGclperf, "")
+	for _, network := range networks() {
+		file := filepath.Join(t.TempDir(), network+".txt")
+		got := perform(t, t.Context(), nil, append(little, "-tune", file, "-n", "2,3", "-transport", network)...)
+		if got.code != exitOK || got.stderr != "" {
+			t.Fatal(got)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(text), "\nbroadcast   3-6  0 ") || strings.Contains(string(text), "/Sync") {
+			t.Errorf("%v\n%s", err, text)
+		}
+		got = perform(t, t.Context(), nil, append(little, "-sweep", "-n", "3", "-transport", network)...)
+		line := regexp.MustCompile(`(?m)^broadcast +3 +4 KiB +[0-9.]+ +[a-z_]+ +[0-9.]+ +[a-z_]+ +[0-9.]+ +[0-9.]+( \*)?$`)
+		if got.code != exitOK || got.stderr != "" || !line.MatchString(got.stdout) {
+			t.Error(got)
+		}
+	}
+	t.Setenv(asGclperf, "die 1")
+	got := perform(t, t.Context(), nil, append(little, "-sweep", "-n", "3", "-transport", "tcp")...)
+	if got.code != exitWrong || !strings.Contains(got.stderr, "gclperf: replica 1 (pid ") || got.stdout != "" {
+		t.Error(got)
+	}
+}
+
+// TestCompareFails: a wrong result, the end of the time and an interrupt leave the file as it was, and nothing beside
+// it.
+func TestCompareFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "own.txt")
+	if err := os.WriteFile(file, []byte("# mine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var once sync.Once
+	for _, x := range []struct {
+		ctx    context.Context
+		tamper func(int, []byte)
+		more   string
+		code   int
+		want   string
+	}{
+		{t.Context(), func(replica int, result []byte) {
+			if replica == 1 {
+				result[0] ^= 1
+			}
+		}, "", exitWrong, "has 1 wrong elements: nothing is written"},
+		{t.Context(), nil, "-limit 1ns", exitWrong, "the time of -limit is over, and not all was measured once"},
+		{ctx, func(int, []byte) { once.Do(cancel) }, "", exitInterrupted, "gclperf: interrupted\n"},
+	} {
+		got := perform(t, x.ctx, x.tamper, append(append(little, "-tune", file, "-n", "2"), strings.Fields(x.more)...)...)
+		if got.code != x.code || !strings.Contains(got.stderr, x.want) || got.stdout != "" {
+			t.Errorf("%s: %+v", x.want, got)
+		}
+	}
+	left, err := os.ReadDir(filepath.Dir(file))
+	if text, err2 := os.ReadFile(file); err != nil || err2 != nil || string(text) != "# mine\n" || len(left) != 1 {
+		t.Errorf("%v, %v, %q, %v", err, err2, text, left)
+	}
+}
+
+// TestLimitBetweenPasses: a limit that is over after the first pass leaves out the others, without which there is no
+// spread.
+func TestLimitBetweenPasses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "own.txt")
+	var once sync.Once
+	got := perform(t, t.Context(), func(int, []byte) { once.Do(func() { time.Sleep(time.Second) }) },
+		strings.Fields("-time 200us -sizes 8 -n 2 -collective broadcast -limit 1s -passes 100 -tune "+file)...)
+	text, err := os.ReadFile(file)
+	if got.code != exitOK || err != nil || !strings.HasSuffix(string(text), "; spread 0 %\n") {
+		t.Errorf("%+v, %v\n%s", got, err, text)
+	}
+}
+
+// TestCompareFlags: what does not go together, and what cannot be written, is an error before anything is measured.
+func TestCompareFlags(t *testing.T) {
+	dir := t.TempDir()
+	for args, want := range map[string]string{
+		"-n 2,4":                        "-n 2,4 has several numbers, want one, or -tune or -sweep with them",
+		"-passes 2":                     "-passes is only with -tune and -sweep",
+		"-limit 1s":                     "-limit is only with -tune and -sweep",
+		"-tune=":                        "-tune has no name of a file",
+		"-sweep -tune " + dir + "/a":    "-tune and -sweep exclude each other",
+		"-sweep -passes 0":              "-passes 0, want 1 to 100",
+		"-sweep -limit 0s":              "-limit 0s, want more than 0",
+		"-sweep -json":                  "-json does not go with -sweep, which takes -passes, -limit, -collective",
+		"-tune " + dir + "/a -w 3":      "-w does not go with -tune",
+		"-sweep -n 1,2":                 "-n 1, want 2 or more: one replica sends nothing",
+		"-sweep -n 2,2":                 "-n: 2 is given twice",
+		"-sweep -n 2,2000":              "-n 2000, want 1 to 1024",
+		"-sweep -n 2,4 -root 3":         "-root 3 is not a rank of 2 replicas",
+		"-sweep -method auto,direct":    "-method auto is not compared: want some of those that make schedules",
+		"-sweep -implementation Hybrid": "-implementation Hybrid is not compared",
+		"-sweep -sizes 8 -max 16":       "-sizes excludes -min, -max and -factor",
+		"-tune " + dir:                  "is a directory, want a file",
+		"-tune " + dir + "/no/such":     "there is no such directory",
+		"-tune /dev/null":               "-tune /dev/null is no file, want one",
+		"-sweep -n 2,x":                 `invalid value "2,x" for flag -n: parse error`,
+	} {
+		got := perform(t, t.Context(), nil, strings.Fields(args)...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, want) || got.stdout != "" {
+			t.Errorf("%s: %+v, want %q", args, got, want)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+	_, err := read([]string{"-sweep"}).settings(4) // in a job that something else has started
+	if err == nil || !strings.Contains(err.Error(), "-sweep starts jobs of several numbers of replicas itself") {
+		t.Error(err)
+	}
+}
