@@ -78,11 +78,11 @@
 // all. Each process keeps its own until the timed calls are over. Collectives on another lane then put them together;
 // the barrier before each batch is on that lane too.
 //
-// # Methods of a program
+// # Methods that do some collectives only
 //
-// -method takes the name of a method that the program has registered (methods.Register): a copy of this command that
-// imports a package which does so. A collective that the method does not do is not measured, and a line on standard
-// error says why.
+// -method takes the names of the gallery (docs/methods.md), and that of a method which the program has registered
+// (methods.Register): a copy of this command that imports a package which does so. A collective that the method does
+// not do is not measured, and a line on standard error says why.
 //
 // # Options, memory, exit code
 //
