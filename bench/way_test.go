@@ -74,8 +74,8 @@ func ways(c schedule.Collective, forms []form, every bool) []way {
 	return out
 }
 
-// skips says why a method that is registered, in a file beside this one, does not do a collective, if it does not: auto
-// would take its place.
+// skips says why a method of the gallery, or one that is registered in a file beside this one, does not do a
+// collective, if it does not: auto would take its place.
 func (w way) skips(c schedule.Collective, n int) error {
 	m := w.options.Method
 	if !m.Own() || n == 1 {

@@ -37,6 +37,11 @@ func ExampleComm_Explain() {
 	//   quad_directional_ring   Syncless             6         0     1572864     203µs
 	//   direct                  Syncless             2         0     1572864     199µs
 	//   recursive_doubling      Syncless             2         0     2097152     264µs
+	//   halving_doubling        Syncless             4         0     1572864     201µs
+	//   circulant               Syncless             4         0     1572864     201µs
+	//   binomial_tree           Syncless             4         0     2097152     528µs
+	//   knomial_4_tree          Syncless             2         0     3145728     788µs
+	//   double_binary_tree      Syncless            36         0     2097152     331µs
 	// * direct                  Syncful              1         2     1572864    66.5µs
 }
 

@@ -28,11 +28,12 @@ type Explanation struct {
 	Why            string
 
 	Candidates []Candidate // the one chosen among them; none in a group of one
-	Skipped    []Skipped   // methods of the program's own that are no candidates
+	Skipped    []Skipped   // methods of generators that are no candidates
 }
 
-// Skipped is a method of the program's own that cannot carry out a collective, and why not: its Generator does not do
-// it, which is errors.ErrUnsupported, or makes a schedule that does not prove.
+// Skipped is a method of a generator that cannot carry out a collective, and why not: the generator does not do it,
+// which is errors.ErrUnsupported, or makes a schedule that does not prove. A method of methods.Gallery that does not do
+// it is not listed. If the options ask for that, Explanation.Why has the reason.
 type Skipped struct {
 	Method methods.Method
 	Reason error

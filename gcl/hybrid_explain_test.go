@@ -264,6 +264,11 @@ func ExampleComm_Explain_hybrid() {
 	//   quad_directional_ring   Syncless            14         0     1835008     186µs
 	//   direct                  Syncless             2         0     1835008     100µs
 	//   recursive_doubling      Syncless             3         0     3145728     353µs
+	//   halving_doubling        Syncless             6         0     1835008     196µs
+	//   circulant               Syncless             6         0     1835008     196µs
+	//   binomial_tree           Syncless             6         0     3145728     706µs
+	//   knomial_4_tree          Syncless             4         0     4194304     966µs
+	//   double_binary_tree      Syncless            40         0     2097152     408µs
 	//   direct                  Syncful              1         2     1835008    67.5µs
 	// * direct                  Hybrid               4         4     1835008     139µs
 }

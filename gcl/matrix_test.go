@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -16,8 +17,8 @@ import (
 // full multiplies the axes: every element type and operator by every method, implementation, group size and length.
 var full = flag.Bool("full", false, "multiply the axes of the tests")
 
-// testMethods are the methods that the tests try: all, and Auto.
-var testMethods = append(methods.All(), methods.Auto)
+// testMethods are the methods that the tests try: the constants, Auto among them.
+var testMethods = append(thinned.Constants(), methods.Auto)
 
 // bothWays are the methods, each by messages and on peer memory.
 func bothWays() []gcl.Options {
@@ -28,6 +29,13 @@ func bothWays() []gcl.Options {
 		}
 	}
 	return out
+}
+
+// galleryWays are those of one method of the gallery, another one for each size of group.
+func galleryWays(n int) []gcl.Options {
+	all := thinned.Methods(n)
+	m := all[len(all)-1]
+	return []gcl.Options{{Method: m, Implementation: gcl.Syncless}, {Method: m, Implementation: gcl.Syncful}}
 }
 
 // eachMethod are the methods by the implementation that Auto takes.
@@ -113,6 +121,7 @@ func matrixCases(thorough bool) (out []crossed) {
 		case n > 16 || n > 9 && !thorough:
 			x.sizes = []int{1, n + 1, 4099}
 		}
+		x.ways = append(x.ways, galleryWays(n)...)
 		out = append(out, x)
 	}
 	return out

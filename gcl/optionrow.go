@@ -108,7 +108,8 @@ var optionRows = []optionRow{
 			names: func() []name[methods.Method] { return namedMethods(false) },
 			more:  func() []name[methods.Method] { return namedMethods(true) },
 		},
-		does: "How replicas communicate ([schedules.md](schedules.md)); a program's own methods have names too " +
+		does: "How replicas communicate ([schedules.md](schedules.md)); a program's own methods have names too, and those " +
+			"behind `native` are the gallery's " +
 			"([methods.md](methods.md)). `auto` chooses by collective, size of the " +
 			"group and bytes. " +
 			"`native` hands the call to collectives of the transport's own, as MPI has them " +

@@ -21,7 +21,8 @@ import (
 //	topology                     auto, rung-ring-2, rung-ring-4, rung-ring-8, ring-on-line, peripheral-ring
 //	link                         auto-link, ipu-link, gw-link
 //	method                       auto, broadcast, clockwise_ring, anticlockwise_ring, bidirectional_ring_pair,
-//	                             meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling, native
+//	                             meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling, native,
+//	                             halving_doubling, circulant, binomial_tree, knomial_4_tree, double_binary_tree
 //	syncful.useOptimisedLayout   true, false
 //	syncful.maxBroadcastSize     0 or more; default: what was measured
 //	reproducible                 false, true

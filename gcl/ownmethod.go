@@ -8,7 +8,7 @@ import (
 	"gogcl.dev/methods"
 )
 
-// ownMethod is a method of the program's own that WithMethod has given a generator.
+// ownMethod is a method of a generator: of the program's own by WithMethod or methods.Register, or one of the gallery.
 type ownMethod struct {
 	method methods.Method
 	prover *methods.Prover
@@ -21,14 +21,15 @@ type ownMethod struct {
 //	err = gcl.Run(ctx, 8, body, gcl.WithMethod("star", g), gcl.WithOptions(gcl.Options{Method: star}))
 //
 // Other calls of Run may have another method by the same name. Replicas in several processes each give their own; the
-// members compare the schedules of every call, and a difference is an ErrMismatch.
+// members compare the schedules of every call, and a difference is an ErrMismatch. A name of methods.Gallery stands for
+// g in these replicas.
 //
 // A schedule that does not prove is the error of the call, with the rank, the round, and what is missing or doubled.
 // Nothing has been sent then. A call of a collective that the method does not do goes as by Auto: Explain says why, and
 // Trace which method it took. A Barrier goes by methods.SendToAll in any case.
 //
-// Run, New and Join refuse a name that is malformed, that a built-in or registered method has or another WithMethod of
-// theirs, and a nil generator.
+// Run, New and Join refuse a name that is malformed, that a constant or a registered method has or another WithMethod
+// of theirs, and a nil generator.
 func WithMethod(name string, g methods.Generator) CommOption {
 	p, err := methods.NewProver(name, g)
 	m := methods.Auto
@@ -52,7 +53,7 @@ func (m ownMethod) taken(others []ownMethod) error {
 	switch {
 	case !m.method.Own():
 		return errors.New("the name " + m.method.String() + " is taken: a built-in method has it")
-	case m.method.Prover() != nil:
+	case m.method.Prover() != nil && !m.method.InGallery():
 		return errors.New("the name " + m.method.String() + " is taken: a method has been registered by it")
 	}
 	if !m.isNew(others) {
@@ -61,7 +62,7 @@ func (m ownMethod) taken(others []ownMethod) error {
 	return nil
 }
 
-// prover is that of a method of the program's own, by WithMethod or registered; nil: there is none.
+// prover is that of a method of a generator, by WithMethod before others; nil: there is none.
 func (l *connection) prover(m methods.Method) *methods.Prover {
 	if !m.Own() {
 		return nil
@@ -74,7 +75,7 @@ func (l *connection) prover(m methods.Method) *methods.Prover {
 	return m.Prover()
 }
 
-// ownMethods are the methods of the program's own that the connection has, by WithMethod and registered.
+// ownMethods are the methods of generators that the connection has: by WithMethod, of the gallery and registered.
 func (l *connection) ownMethods() []ownMethod {
 	out := append([]ownMethod(nil), l.own...)
 	for _, m := range methods.All() {
@@ -90,7 +91,7 @@ func (m ownMethod) isNew(among []ownMethod) bool {
 	return !slices.ContainsFunc(among, func(o ownMethod) bool { return o.method == m.method })
 }
 
-// checkOwn returns an *OptionError for a method of a program's own that this communicator does not have.
+// checkOwn returns an *OptionError for a method without a generator in this communicator.
 func (c *Comm) checkOwn() error {
 	m := c.options.Method
 	if !m.Own() || c.conn.prover(m) != nil {
@@ -110,13 +111,13 @@ func namedMethods(some bool) []name[methods.Method] {
 	})...)
 }
 
-// bySchedule reports whether two calls go by methods of programs, whose schedules differ where the digests do.
+// bySchedule reports whether two calls go by methods of generators, whose schedules differ where the digests do.
 func bySchedule(a, b uint8) bool { return a == wire.OwnMethod && b == wire.OwnMethod }
 
 // methodName is the text of a method by its number in a call.
 func methodName(m uint8) string {
 	if m == wire.OwnMethod {
-		return "a method of the program"
+		return "a generator's method"
 	}
 	return methods.Method(m).String()
 }

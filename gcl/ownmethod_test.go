@@ -461,7 +461,7 @@ func TestOwnMethodsDiffer(t *testing.T) {
 						}
 					}
 					found := errors.Join(errs...)
-					if !errors.Is(found, gcl.ErrMismatch) || !contains(found, "a method of the program") ||
+					if !errors.Is(found, gcl.ErrMismatch) || !contains(found, "a generator's method") ||
 						other == "another star" && !contains(found, "the schedules that their methods make") {
 						t.Errorf("%v", found)
 					}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
@@ -74,7 +75,7 @@ type lonely struct{ near }
 func TestPlansAreShared(t *testing.T) {
 	const n = 5
 	call := func(ctx context.Context, c *gcl.Comm) error {
-		for _, m := range methods.All() {
+		for _, m := range thinned.Constants() {
 			c := withOptions(c, gcl.Options{Method: m, Implementation: gcl.Syncful})
 			data := []int32{int32(c.Rank()), 1, 2, 3, 4, 5, 6}
 			shard := make([]int32, 2)
@@ -113,7 +114,7 @@ func TestPlansAreShared(t *testing.T) {
 	}, gcl.WithEndpoints(endpoints))
 	sets, plans := gcl.PlansOf(endpoints[0].(transport.Shared).Shared())
 	// Direct has none: it goes in one pass.
-	if want := 2 * (len(methods.All()) - 1); sets != want || plans != n*want {
+	if want := 2 * (len(thinned.Constants()) - 1); sets != want || plans != n*want {
 		t.Errorf("%d sets of %d plans in all, want %d of %d", sets, plans, want, n*want)
 	}
 }

@@ -42,7 +42,7 @@ func build(t *testing.T, s Spec) *schedule.Schedule {
 
 func TestDrawings(t *testing.T) {
 	t.Parallel()
-	for _, m := range All() {
+	for _, m := range constants() {
 		for _, c := range append(schedule.Collectives(), schedule.Barrier) {
 			t.Run(fmt.Sprintf("method=%v/collective=%v", m, c), func(t *testing.T) {
 				got := build(t, Spec{Method: m, Collective: c, Size: 4, Pieces: 2}).String()
@@ -120,7 +120,7 @@ func TestPicturesInComments(t *testing.T) {
 	if tables < 9 {
 		t.Errorf("found %d tables, want one for each generator", tables)
 	}
-	for _, m := range All() {
+	for _, m := range constants() {
 		if !shapes[m.String()] {
 			t.Errorf("no comment has a shape of %v", m)
 		}

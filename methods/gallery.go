@@ -9,14 +9,16 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// Listed is a Generator with the name under which docs/methods.md has it.
+// Listed is a Generator, with the text of its method.
 type Listed struct {
 	Name      string
 	Generator Generator
 }
 
-// Gallery lists the generators of the library that are no methods of their own: no call goes by one unless the program
-// registers it or gives it to gcl.WithMethod. The list is the caller's. Each is for any number of ranks up to 65536,
+// Gallery lists the generators of the library whose methods have a name and no constant: Parse("circulant") is one, as
+// are the options that say so. Their schedules are proved when they are first asked for, as those of programs are: see
+// [Prover.Prove]. A Generator with other parameters, and other generators of the library, are for Register and
+// gcl.WithMethod, also by a name of the list. The list is the caller's. Each is for any number of ranks up to 65536,
 // and for any root. A request in which chunks times ranks are more than 1<<24 is an error that is
 // errors.ErrUnsupported: an all-reduce by Circulant over more than 4096 ranks, for one.
 func Gallery() []Listed {

@@ -1,7 +1,8 @@
 package methods
 
-// Method names a way to carry out a collective. The text forms are GCL's option values, and the names that programs
-// give to methods of their own: see Register. The number of such a method is good in one process only, its text in all.
+// Method names a way to carry out a collective: one of the constants, one of [Gallery], or one of a program's own, by
+// [Register]. The text forms are GCL's option values, and the names of the other two. The number of a method that is no
+// constant is good in one process only, its text in all.
 type Method uint8
 
 // The methods. Direct, RecursiveDoubling and Native are this library's own, the others are GCL's.
@@ -19,7 +20,9 @@ const (
 	numMethods
 )
 
-// All lists the methods that make schedules: every one but Auto and Native, and the registered ones behind them.
+// All lists the methods that make schedules: the constants but Auto and Native, then those of Gallery, and last those
+// that programs have registered. A constant does every collective. One of the others need not: Build returns an error
+// then that is errors.ErrUnsupported, and a call goes as by Auto.
 func All() []Method {
 	var out []Method
 	for m, r := range current.Load().rows {
@@ -30,8 +33,8 @@ func All() []Method {
 	return out
 }
 
-// Values lists all methods by their numbers, Auto and Native among them, and last those that Named or Register knows of
-// in this process.
+// Values lists all methods by their numbers: the constants, Auto and Native among them, those of Gallery, and last
+// those that Named or Register knows of in this process.
 func Values() []Method {
 	out := make([]Method, len(current.Load().rows))
 	for m := range out {
@@ -49,8 +52,15 @@ func (m Method) Rings() int {
 	return 0
 }
 
-// Own reports whether the method is a program's own, and not one of the constants.
+// Own reports whether the method is none of the constants: a Generator makes its schedules, of Gallery or a program's
+// own.
 func (m Method) Own() bool { return m >= numMethods }
+
+// InGallery reports whether the method is one of Gallery, and no program's that has taken its name by Register.
+func (m Method) InGallery() bool {
+	r := m.row()
+	return r != nil && r.gallery
+}
 
 // String returns the text form, as in "clockwise_ring".
 func (m Method) String() string { return current.Load().names.String(m) }

@@ -3,6 +3,7 @@ package methods
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -165,11 +166,62 @@ func TestNamed(t *testing.T) {
 			t.Fatalf("name %d: %d, %v", i, n, err)
 		}
 	}
-	if last := Values()[len(Values())-1]; last != 254 || len(Values()) != int(numMethods)+MaxNames {
+	// The last number is that of methods of programs in a transport.Call.
+	if last := Values()[len(Values())-1]; last == math.MaxUint8 || len(Values()) != ownBefore()+MaxNames {
 		t.Errorf("%d methods, the last is %d", len(Values()), last)
 	}
 	if m, err := Named("m7"); err != nil || m.String() != "m7" {
 		t.Errorf("a name that is known, when there is no room: %v, %v", m, err)
+	}
+}
+
+// ownBefore is how many methods there are before programs have named any.
+func ownBefore() int { return int(numMethods) + len(Gallery()) }
+
+// TestGalleryByName: the methods of the gallery are there without Register, and a program may take a name of theirs
+// once.
+func TestGalleryByName(t *testing.T) {
+	KeepTable(t)
+	for i, l := range Gallery() {
+		m, err := Parse(l.Name)
+		if err != nil || int(m) != int(numMethods)+i || !m.Own() || !m.InGallery() || m.Prover() == nil ||
+			!slices.Contains(All(), m) {
+			t.Errorf("%s is %d, %v", l.Name, m, err)
+		}
+	}
+	for _, m := range []Method{Auto, Direct, Native, 200} {
+		if m.InGallery() {
+			t.Errorf("%v is in the gallery", m)
+		}
+	}
+	tree, err := Parse("binomial_tree")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reduce := Spec{Method: tree, Collective: schedule.Reduce, Size: 5}
+	if s, err := Build(reduce); err != nil || schedule.Check(s) != nil {
+		t.Errorf("a reduce by %v: %v", tree, err)
+	}
+	swap := Spec{Method: tree, Collective: schedule.AllToAll, Size: 5}
+	if _, err := Build(swap); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("an all-to-all by %v: %v", tree, err)
+	}
+	if err := Register("binomial_tree", StarForTests); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Parse("binomial_tree"); m != tree || err != nil || m.InGallery() {
+		t.Errorf("registered it is %d, %v", m, err)
+	}
+	if _, err := Build(reduce); !errors.Is(err, errors.ErrUnsupported) ||
+		!strings.Contains(err.Error(), "a star does") {
+		t.Errorf("a reduce by the star that has taken the name: %v", err)
+	}
+	err = Register("binomial_tree", StarForTests)
+	if err == nil || !strings.Contains(err.Error(), "taken: a method has been registered by it") {
+		t.Errorf("twice: %v", err)
+	}
+	if have := len(Values()); have != ownBefore() {
+		t.Errorf("%d methods, want as many as before, %d", have, ownBefore())
 	}
 }
 
@@ -293,7 +345,7 @@ func TestProvedOnce(t *testing.T) {
 		t.Errorf("the generator was asked %d times, want once for each of two requests", n)
 	}
 	other, err := p.Prove(Request{Spec: Spec{Collective: schedule.AllReduce, Size: 5}, Members: []int{0, 2, 4, 6, 8}})
-	if err != nil || other.Digest != got[0].Digest || made.Load() != 3 || len(p.proofs) != 1 {
+	if err != nil || other != got[0] || made.Load() != 3 || len(p.proofs) != 1 {
 		t.Errorf("%v; made %d times, %d proofs", err, made.Load(), len(p.proofs))
 	}
 }
@@ -389,7 +441,7 @@ func TestRegisterConcurrently(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if won.Load() != 1 || len(Values()) != int(numMethods)+9 {
+	if won.Load() != 1 || len(Values()) != ownBefore()+9 {
 		t.Errorf("%d have registered one name, %d methods", won.Load(), len(Values()))
 	}
 }

@@ -2,7 +2,6 @@ package methods
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"gogcl.dev/methods/schedule"
@@ -10,7 +9,7 @@ import (
 
 // Register adds a method of a program's own to this process: a row of the table like the others. From then on [Parse]
 // knows the name, so that options, GCL_OPTIONS and flags have it, and [All] lists it, so that Explain, the benchmarks
-// and gclperf have it.
+// and gclperf have it. A name of [Gallery] stands for the program's method from then on.
 //
 //	if err := methods.Register("star", star); err != nil { ... }
 //	m, err := methods.Parse("star")
@@ -20,7 +19,7 @@ import (
 // goes as by Auto. All processes of a job register alike: members compare the schedules of each call.
 //
 // A name is a lower case letter, and at most 63 lower case letters, digits and underscores. Errors: a name that is
-// malformed, or that a built-in or registered method has, a nil Generator, and more names than MaxNames.
+// malformed, or that a constant or a registered method has, a nil Generator, and more names than MaxNames.
 func Register(name string, g Generator) error {
 	p, err := NewProver(name, g)
 	if err != nil {
@@ -36,7 +35,7 @@ func Register(name string, g Generator) error {
 	switch {
 	case !m.Own():
 		return fmt.Errorf("methods: the name %s is taken: a built-in method has it", name)
-	case r.own != nil:
+	case r.own != nil && !r.gallery:
 		return fmt.Errorf("methods: the name %s is taken: a method has been registered by it", name)
 	}
 	rows := slices.Clone(current.Load().rows)
@@ -45,17 +44,18 @@ func Register(name string, g Generator) error {
 	return nil
 }
 
-// Named returns the method that a name stands for: a built-in or registered one, or one to which only gcl.WithMethod
-// gives a Generator, in some programs another than in others. A name gets its number when this process first hears of
-// it. Errors: a name that is malformed, and more names than MaxNames.
+// Named returns the method that a name stands for: a constant, one of Gallery, a registered one, or one to which only
+// gcl.WithMethod gives a Generator, in some programs another than in others. A name gets its number when this process
+// first hears of it. Errors: a name that is malformed, and more names than MaxNames.
 func Named(name string) (Method, error) {
 	naming.Lock()
 	defer naming.Unlock()
 	return named(name)
 }
 
-// MaxNames bounds the names of methods of programs in a process.
-const MaxNames = math.MaxUint8 - int(numMethods) // the last number is free for gcl, which has one for all of them
+// MaxNames bounds the names of methods of programs in a process, but for those of Gallery. A Method has room for more.
+// The library keeps it for its own, and the last number for gcl, which has one for all methods of programs.
+const MaxNames = 200
 
 // named is Named for who holds naming.
 func named(name string) (Method, error) {
@@ -66,7 +66,7 @@ func named(name string) (Method, error) {
 	if err := checkName(name); err != nil {
 		return 0, err
 	}
-	if len(t.rows) == math.MaxUint8 {
+	if most := int(numMethods) + len(Gallery()) + MaxNames; len(t.rows) == most {
 		return 0, fmt.Errorf("methods: no room for the method %s: this process has %d names already, which is the most",
 			name, MaxNames)
 	}
@@ -75,7 +75,7 @@ func named(name string) (Method, error) {
 	return m, nil
 }
 
-// Prover is that of a registered method, else nil.
+// Prover is that of a method of Gallery, or of a registered one, else nil.
 func (m Method) Prover() *Prover {
 	if r := m.row(); r != nil {
 		return r.own
@@ -99,7 +99,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// provedWays are the ways of a registered method: what its Generator makes, for each collective with data.
+// provedWays are the ways of a method of a Generator: what that makes, for each collective with data.
 func provedWays(p *Prover) ways {
 	proved := func(s Spec) (*Proved, error) {
 		s.Pieces = 0 // which other schedules than pipelines ignore

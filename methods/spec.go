@@ -32,8 +32,8 @@ type Spec struct {
 
 // Build returns the schedule of all ranks, which is the caller's. Errors: the methods Auto and Native, which make no
 // schedules (errors.ErrUnsupported), or one that is none; an unknown collective, a size below 1 or above
-// 65536, a number of pieces below 0 or above 65536, a root or a ring that does not fit the size. Of a registered method
-// the errors are those of Prover.Prove, the members being 0 to Size-1.
+// 65536, a number of pieces below 0 or above 65536, a root or a ring that does not fit the size. Of a method of
+// a Generator the errors are those of Prover.Prove, the members being 0 to Size-1.
 func Build(s Spec) (*schedule.Schedule, error) {
 	if err := s.check(); err != nil {
 		return nil, err

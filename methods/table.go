@@ -22,7 +22,8 @@ type row struct {
 	// unscheduled says why the method makes no schedules.
 	unscheduled string
 
-	own *Prover // of a method that a program has registered
+	own     *Prover // of a method whose schedules a Generator makes
+	gallery bool    // the Generator is one of Gallery
 }
 
 // ways has how a method carries out each collective that it can, by number. It is no map: a call asks it.
@@ -35,7 +36,7 @@ type way struct {
 	reach   func(size int) int                      // hops of the chain that Pieces is for; nil: there is no chain
 	folds   bool                                    // ranks above a power of two take a round before and one after
 
-	// proved is the schedule of a registered method. nil: the schedules of the method are proved by the tests.
+	// proved is the schedule of a Generator. nil: the schedules of the method are proved by the tests.
 	proved func(s Spec) (*Proved, error)
 }
 
@@ -57,7 +58,7 @@ func (w ways) and(kind func(c collectiveWays) way) ways {
 // chained are the ways of methods that reduce in the order of the ranks along a chain.
 var chained = chainWays.and(func(c collectiveWays) way { return c.chain })
 
-// builtin has a row for each of the library's own methods.
+// builtin has a row for each of the constants.
 var builtin = [numMethods]row{
 	Auto:                  {name: "auto", unscheduled: "it chooses another method"},
 	SendToAll:             {name: "broadcast", ways: sendToAllWays.and(func(c collectiveWays) way { return c.toAll })},
@@ -74,8 +75,8 @@ var builtin = [numMethods]row{
 	Native: {name: "native", unscheduled: "a collective of the transport's own engine has none"},
 }
 
-// methodTable has a row for each method, by its number: the library's own, and then those of programs, in the order in
-// which they were named. It is not changed: a new name, or a registration, makes a new one.
+// methodTable has a row for each method, by its number: the constants, the gallery, and then those of programs, in the
+// order in which they were named. It is not changed: a new name, or a registration, makes a new one.
 type methodTable struct {
 	rows  []row
 	names *enum.Names[Method]
@@ -87,7 +88,17 @@ var current atomic.Pointer[methodTable]
 // naming is held by whoever makes a new table out of the current one.
 var naming sync.Mutex
 
-func init() { setTable(builtin[:]) }
+func init() {
+	rows := slices.Clone(builtin[:])
+	for _, l := range Gallery() {
+		p, err := NewProver(l.Name, l.Generator)
+		if err != nil {
+			panic(err) // a name is malformed, which a test would show
+		}
+		rows = append(rows, row{name: l.Name, own: p, gallery: true, ways: provedWays(p)})
+	}
+	setTable(rows)
+}
 
 // setTable makes rows the current table.
 func setTable(rows []row) {

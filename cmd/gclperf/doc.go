@@ -99,11 +99,11 @@
 // (A/A). Then it prints, for each number of replicas and for all, at how many points auto is within A/A or 5 % of the
 // fastest, and the geometric mean of the ratios.
 //
-// # Methods of a program
+// # Methods that do some collectives only
 //
-// -method takes the name of a method that the program has registered (methods.Register): a copy of this command that
-// imports a package which does so. A collective that the method does not do is not measured, and a line on standard
-// error says why.
+// -method takes the names of the gallery (docs/methods.md), and that of a method which the program has registered
+// (methods.Register): a copy of this command that imports a package which does so. A collective that the method does
+// not do is not measured, and a line on standard error says why.
 //
 // # Options, memory, exit code
 //

@@ -8,7 +8,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// skips says why a method that the program has registered does not carry out a collective, if it does not.
+// skips says why a method of a generator, of the gallery or registered, does not carry out a collective, if it does
+// not.
 func (s *settings) skips(c *gcl.Comm, coll collective) error {
 	o := c.Options()
 	if !o.Method.Own() || c.Size() == 1 {

@@ -8,6 +8,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/plot"
+	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -16,7 +17,7 @@ func TestPicture(t *testing.T) {
 	s := &settings{
 		implementations: []gcl.Implementation{gcl.AutoImplementation},
 		collectives:     []collective{allReduce, broadcast}, n: 8, transport: inproc,
-		methods: append([]methods.Method{methods.Auto}, methods.All()...),
+		methods: append([]methods.Method{methods.Auto}, thinned.Constants()...),
 		dtype:   tensor.F32, op: gcl.Add, places: []place{outOfPlace, inPlace}, sizes: []int{8, 64 << 20},
 	}
 	var seen []measurement

@@ -15,6 +15,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/oracle"
+	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -103,19 +104,28 @@ func TestEverything(t *testing.T) {
 }
 
 // TestMethods carries out every method, and two by every implementation: a measurement for each of all that is asked
-// for.
+// for. Those of the gallery do an all-reduce, over a power of two if nothing else.
 func TestMethods(t *testing.T) {
-	var names []string
-	for _, m := range append(methods.All(), methods.Auto) {
+	var names, gallery []string
+	for _, m := range append(thinned.Constants(), methods.Auto) {
 		names = append(names, m.String())
 	}
-	for _, x := range []struct{ methods, implementations, sizes, sync string }{
-		{strings.Join(names, ","), "Auto", "8", "-sync=false"},
-		{"direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync=false"},
-		{"direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync"},
+	for _, l := range methods.Gallery() {
+		gallery = append(gallery, l.Name)
+	}
+	all := int(numCollectives())
+	for _, x := range []struct {
+		collectives, n                        string
+		each                                  int
+		methods, implementations, sizes, sync string
+	}{
+		{"all", "3", all, strings.Join(names, ","), "Auto", "8", "-sync=false"},
+		{"allreduce", "4", 1, strings.Join(gallery, ","), "Auto", "8", "-sync=false"},
+		{"all", "3", all, "direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync=false"},
+		{"all", "3", all, "direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync"},
 	} {
 		got := perform(t, t.Context(), nil, "-collective",
-			"all", "-n", "3", "-method", x.methods, "-implementation", x.implementations,
+			x.collectives, "-n", x.n, "-method", x.methods, "-implementation", x.implementations,
 			"-sizes", x.sizes, "-iters", "5", "-json", x.sync)
 		if got.code != exitOK || got.stderr != "" {
 			t.Fatalf("%+v: code %d, stderr %s", x, got.code, got.stderr)
@@ -127,8 +137,7 @@ func TestMethods(t *testing.T) {
 		want := map[string]int{}
 		for m := range strings.SplitSeq(x.methods, ",") {
 			for i := range strings.SplitSeq(x.implementations, ",") {
-				want[strings.ToLower(m+" "+i)] = int(numCollectives()) * len(strings.Split(x.sizes,
-					",")) * len(placeNames)
+				want[strings.ToLower(m+" "+i)] = x.each * len(strings.Split(x.sizes, ",")) * len(placeNames)
 			}
 		}
 		if !maps.Equal(have, want) {

@@ -47,15 +47,6 @@ func newSource(f *flag.FlagSet) *source {
 	return s
 }
 
-// init registers the gallery, so that -method has its names.
-func init() {
-	for _, l := range methods.Gallery() {
-		if err := methods.Register(l.Name, l.Generator); err != nil {
-			panic(err) // a name is malformed or there twice
-		}
-	}
-}
-
 // methodNames lists the methods that make schedules.
 func methodNames() string {
 	var names []string
@@ -224,8 +215,11 @@ func (s *source) build() (*msccl.File, error) {
 const maxSteps = 1 << 25
 
 // fits is a mistake if the schedule has too many steps, by those of one rank. It tries small groups first, since one
-// rank of a large group can have too many by itself.
+// rank of a large group can have too many by itself. A generator refuses by itself what is too large.
 func (s *source) fits() error {
+	if s.spec.Method.Own() {
+		return nil
+	}
 	spec := s.spec
 	spec.Root = 0
 	for spec.Size = min(64, s.size); ; spec.Size = min(2*spec.Size, s.size) {

@@ -16,6 +16,7 @@ import (
 	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/commandtest"
 	"gogcl.dev/internal/fulldisk"
+	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
 )
 
@@ -170,7 +171,7 @@ func TestNoSample(t *testing.T) {
 
 func TestMethods(t *testing.T) {
 	onNumbers(t)
-	for _, method := range append(methods.All(), methods.Auto) {
+	for _, method := range append(thinned.Constants(), methods.Auto) {
 		t.Run(fmt.Sprintf("method=%v", method), func(t *testing.T) {
 			got := output(t, fmt.Sprintf("-n 3 -steps 2 -method %v", method)+small, fewPages)
 			if match := want.FindStringSubmatch(got); match == nil || match[3] != method.String() {

@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/commandtest"
 	"gogcl.dev/internal/fulldisk"
+	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
 )
 
@@ -88,7 +89,7 @@ func TestDeterminism(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
-	for _, method := range append(methods.All(), methods.Auto) {
+	for _, method := range append(thinned.Methods(1), methods.Auto) {
 		t.Run(fmt.Sprintf("method=%v", method), func(t *testing.T) {
 			got := output(t, fmt.Sprintf("-n 5 -epochs 1 -method %v", method))
 			if !want.MatchString(got) || !strings.Contains(got, fmt.Sprintf("method: %v\n", method)) {

@@ -14,6 +14,7 @@ import (
 	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/commandtest"
 	"gogcl.dev/internal/fulldisk"
+	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
 )
 
@@ -135,7 +136,7 @@ func TestOddShares(t *testing.T) {
 
 func TestMethods(t *testing.T) {
 	onNumbers(t)
-	for _, method := range append(methods.All(), methods.Auto) {
+	for _, method := range append(thinned.Methods(0), methods.Auto) {
 		t.Run(fmt.Sprintf("method=%v", method), func(t *testing.T) {
 			got := output(t, "-n", "5", "-epochs", "1", "-verify", "-method", method.String())
 			if !want.MatchString(got) || !strings.Contains(got, fmt.Sprintf("method: %v\n", method)) {

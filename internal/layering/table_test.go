@@ -43,7 +43,8 @@ func table() []row {
 		{pkg: "internal/readme"},
 		{pkg: "internal/anyinput"},
 		{pkg: "internal/leaktest"},
-		{pkg: "internal/certificates"}, // for tests
+		{pkg: "internal/thinned", imports: []string{"methods"}}, // for tests
+		{pkg: "internal/certificates"},                          // for tests
 		{pkg: "internal/jobtest"},
 		{pkg: "internal/commandtest", imports: []string{"internal/command"}},
 		{pkg: "internal/hosttest", modules: []string{xsys}},

@@ -8,6 +8,7 @@ import (
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/thinned"
 	"gogcl.dev/ir"
 	"gogcl.dev/ir/collective"
 	"gogcl.dev/methods"
@@ -146,7 +147,7 @@ func TestCollectives(t *testing.T) {
 func TestOptions(t *testing.T) {
 	all := []gcl.Options{{Reproducible: true}, {Implementation: gcl.Syncless}, {StageFragments: true},
 		{MaxBytesPerTile: 1}}
-	for _, m := range methods.All() {
+	for _, m := range thinned.Methods(4) {
 		all = append(all, gcl.Options{Method: m})
 	}
 	of := groupsOf(4)

@@ -31,11 +31,14 @@ type Skipped struct {
 	Reason error // of its Prover
 }
 
-// Own is a method of the program's own.
+// Own is a method of a generator: the program's own, or of the gallery.
 type Own struct {
 	Method methods.Method
 	*methods.Prover
 }
+
+// library reports whether the method is one of the gallery and the generator the library's.
+func (o Own) library() bool { return o.Method.InGallery() && o.Prover == o.Method.Prover() }
 
 // Candidate is a way to carry out a call, and its price.
 type Candidate struct {
@@ -150,7 +153,8 @@ func (p Pricer) bytes() int64 {
 
 // candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
 // these, and Hybrid where link domains allow it. An engine's own collective is one only where it was chosen. A method
-// of the program's own that has no schedule for the call is skipped.
+// of the program's own that has no schedule for the call is skipped. One of the gallery that does not do the call is
+// left out without a word.
 func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 	method, implementation := a.Method, a.Implementation
 	var out []Candidate
@@ -168,7 +172,11 @@ func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 		}
 	}
 	for _, own := range p.Own {
-		if c, err := p.messages(own.Method); err != nil {
+		c, err := p.messages(own.Method)
+		if own.library() && errors.Is(err, errors.ErrUnsupported) {
+			continue
+		}
+		if err != nil {
 			a.Skipped = append(a.Skipped, Skipped{own.Method, err})
 		} else if err := add(c, nil); err != nil {
 			return nil, err

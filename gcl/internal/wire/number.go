@@ -9,8 +9,8 @@ import (
 // Barrier is the number of a barrier among the collectives in a transport.Call.
 const Barrier = uint8(schedule.Barrier)
 
-// OwnMethod stands in the Method of a transport.Call for all methods of programs, whose numbers are good in one process
-// only. The Digest of the call tells them apart, by their schedules.
+// OwnMethod stands in the Method of a transport.Call for all methods of generators, whose numbers are good in one
+// process only. The Digest of the call tells them apart, by their schedules.
 const OwnMethod = 0xff
 
 // RootNumber is how a transport.Call holds a root, also one that is about to be refused: as an int32.
