@@ -178,7 +178,7 @@ func (b *Batch) seal() {
 		b.err = c.conn.many.checkCrossing(ofSlices, j.Outs, j.Ins)
 	}
 	if len(j.Ins) == 1 {
-		j.AskOne(false)
+		j.AskOne()
 		b.digest = c.digest
 		return
 	}

@@ -260,7 +260,7 @@ func (m *many) check(c *Comm, k *manyCall, j *carry.Job) error {
 		case err != nil:
 		case k.form == ofMapping: // which says what the lengths are
 			elements = k.mapping[t]
-			if err = c.checkEngine(&k.ask, k.dtype, elements); err == nil {
+			if err = c.checkEngine(&k.ask, k.dtype, elements, &one.parts); err == nil {
 				err = c.checkOverlap(&one)
 			}
 		default:
