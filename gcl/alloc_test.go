@@ -27,6 +27,7 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 	n := bytes / tensor.DTypeOf[T]().Size()
 	parts := n / ranks * ranks // of an all-to-all
 	in, out, shard, all := make([]T, n), make([]T, n), make([]T, (n+ranks-1)/ranks), make([]T, n*ranks)
+	pair, pair2 := make([][]T, 2), make([][]T, 2)
 	var counts []int // of which each rank sends the same, so that it receives its own from each
 	var fromEach [][]int
 	sum := 0
@@ -174,6 +175,38 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		})
 		add("AllToAllVTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllToAllVTo(ctx, c, out[:counts[c.Rank()]*ranks], in[:sum], counts, fromEach[c.Rank()])
+		})
+		countsOfTwo, fromEachOfTwo := [][]int{counts, counts}, make([][][]int, ranks)
+		for rank := range ranks {
+			fromEachOfTwo[rank] = [][]int{fromEach[rank], fromEach[rank]}
+		}
+		two := func(a, b []T) [][]T { return append(pair[:0], a, b) }
+		add("AllGatherVManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			k := counts[c.Rank()]
+			return gcl.AllGatherVManyTo(ctx, c, two(all[:sum], all[sum:2*sum]), append(pair2[:0], in[:k], out[:k]),
+				countsOfTwo)
+		})
+		add("AllToAllVManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			k := counts[c.Rank()] * ranks
+			return gcl.AllToAllVManyTo(ctx, c, two(all[:k], all[k:2*k]), append(pair2[:0], in[:sum], out[:sum]),
+				countsOfTwo, fromEachOfTwo[c.Rank()])
+		})
+		var b *gcl.Batch
+		add("AppendV", func(ctx context.Context, c *gcl.Comm) error {
+			if k := counts[c.Rank()] * ranks; b == nil {
+				b = c.Batch(schedule.AllToAll, 0, 0)
+				gcl.AppendV(b, all[:k], in[:sum], counts, fromEach[c.Rank()])
+				gcl.AppendV(b, all[k:2*k], in[:sum], counts, fromEach[c.Rank()])
+			}
+			return b.Run(ctx)
+		})
+		whole := flat(in[:sum])
+		var part *tensor.Tensor
+		add("DoVTo", func(ctx context.Context, c *gcl.Comm) error {
+			if part == nil {
+				part = flat(out[:counts[c.Rank()]])
+			}
+			return c.DoV(ctx, schedule.AllGather, whole, part, 0, 0, counts)
 		})
 		add("AllToAllVInPlace", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllToAllVInPlace(ctx, c, out[:counts[0]*ranks], fromEach[0])

@@ -33,6 +33,9 @@ func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	if k != nil {
 		e.Tensors, e.Bytes = k.size()
 	}
+	if k != nil && e.ByCounts {
+		e.Elements = k.elements()
+	}
 	return e
 }
 

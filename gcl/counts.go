@@ -23,7 +23,8 @@ type counts struct {
 // byCounts are counts of elements.
 func byCounts(ranks, received []int) counts { return counts{true, ranks, received, 1} }
 
-// countsOf are the counts in the lists of a call of a collective: one list, or of an all-to-all those sent and received.
+// countsOf are the counts in the lists of a call of a collective: one list, or of an all-to-all those sent and
+// received.
 func countsOf(collective schedule.Collective, lists [][]int) (counts, error) {
 	contract := collective.Contract()
 	switch want := 1 + number1(contract.Input == schedule.Blocks); {
@@ -88,17 +89,26 @@ func (n *counts) boundsOf(into, list []int, name string, ranks, elemSize int) ([
 
 // checkWithCounts is checkCall of a call with counts, whose parts lie in memory of the connection.
 func (c *Comm) checkWithCounts(k *call) (n int, err error) {
-	room := &c.conn.parts
+	k.useRoom(&c.conn.parts)
+	n, err = c.checkCall(k)
+	keepRoom(&c.conn.parts, &k.parts)
+	return n, err
+}
+
+// useRoom has the parts of a call lie in memory that other calls have used.
+func (k *call) useRoom(room *carry.Parts) {
 	k.parts.Bounds = room.Bounds
 	if k.counts.received != nil {
 		k.parts.Out = room.Out
 	}
-	n, err = c.checkCall(k)
-	room.Bounds = k.parts.Bounds
-	if k.parts.Out != nil {
-		room.Out = k.parts.Out
+}
+
+// keepRoom keeps the memory of parts for useRoom.
+func keepRoom(room, parts *carry.Parts) {
+	room.Bounds = parts.Bounds
+	if parts.Out != nil {
+		room.Out = parts.Out
 	}
-	return n, err
 }
 
 // checkCounts looks at the counts of a call and at the lengths of its buffers, and says where its parts lie, in memory
@@ -113,27 +123,32 @@ func (c *Comm) checkCounts(k *call) (n int, err error) {
 	if contract.Input == schedule.Blocks {
 		return max(n, k.parts.Out[size]), k.checkBlocks(size, rank)
 	}
-	lo, hi := k.parts.Own(rank)
-	for _, buffer := range [...]struct {
-		name    string
-		holding schedule.Holding
-		have    int
-		does    string
-	}{{"input", contract.Input, k.srcLen, "read"}, {"destination", contract.Output, k.dstLen, "written"}} {
-		switch want := n; {
-		case buffer.holding == schedule.Own && buffer.have != hi-lo:
-			return 0, fmt.Errorf("the %s has %d elements, want %d: the count of rank %d", buffer.name, buffer.have, hi-lo,
-				rank)
-		case buffer.holding == schedule.Own || buffer.have == want:
-		case buffer.holding != schedule.AtRoot || rank == k.Root:
-			return 0, fmt.Errorf("the %s has %d elements, want %d: the sum of the counts", buffer.name, buffer.have, want)
-		case buffer.have != 0:
-			return 0, fmt.Errorf("the %s has %d elements, want none or %d: only the root's is %s", buffer.name, buffer.have,
-				want, buffer.does)
-		}
+	if err := k.checkBuffer("input", "read", contract.Input, k.srcLen, rank); err != nil {
+		return 0, err
+	}
+	if err := k.checkBuffer("destination", "written", contract.Output, k.dstLen, rank); err != nil {
+		return 0, err
 	}
 	c.leaveOutMissing(k)
 	return n, nil
+}
+
+// checkBuffer looks at the length of one buffer of a rank. Of a buffer that counts at the root alone errors say that
+// only the root's is used.
+func (k *call) checkBuffer(name, used string, holding schedule.Holding, have, rank int) error {
+	lo, hi := k.parts.Own(rank)
+	all := k.parts.Bounds[len(k.parts.Bounds)-1]
+	switch {
+	case holding == schedule.Own && have != hi-lo:
+		return fmt.Errorf("the %s has %d elements, want %d: the count of rank %d", name, have, hi-lo, rank)
+	case holding == schedule.Own || have == all:
+		return nil
+	case holding != schedule.AtRoot || rank == k.Root:
+		return fmt.Errorf("the %s has %d elements, want %d: the sum of the counts", name, have, all)
+	case have != 0:
+		return fmt.Errorf("the %s has %d elements, want none or %d: only the root's is %s", name, have, all, used)
+	}
+	return nil
 }
 
 // checkBlocks looks at the lengths of an all-to-all's buffers, and at the part that a rank has for itself.

@@ -60,8 +60,9 @@ func ReduceScatterV[T tensor.Element](ctx context.Context, c *Comm, data []T, co
 	return resultV(ctx, c, schedule.ReduceScatter, ownLength[T](c, counts), data, byCounts(counts, nil), op, 0)
 }
 
-// ReduceScatterVTo is ReduceScatterV with the result in dst, of counts[r] elements on rank r, apart from data or exactly
-// its own place in data. After an error dst is unspecified. It allocates nothing once a call like it has been made.
+// ReduceScatterVTo is ReduceScatterV with the result in dst, of counts[r] elements on rank r, apart from data or
+// exactly its own place in data. After an error dst is unspecified. It allocates nothing once a call like it has been
+// made.
 func ReduceScatterVTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, counts []int, op Operator) error {
 	return doV(ctx, c, schedule.ReduceScatter, dst, data, byCounts(counts, nil), op, 0)
 }
@@ -81,9 +82,9 @@ func GatherV[T tensor.Element](ctx context.Context, c *Comm, data []T, counts []
 	return dst, err
 }
 
-// GatherVTo is GatherV with the result in the root's dst, as long as the sum of the counts, apart from data or with data
-// exactly in its own place in dst. Elsewhere dst is empty or of that length, and not written. What the root's dst holds
-// after an error is unspecified. It allocates nothing once a call like it has been made.
+// GatherVTo is GatherV with the result in the root's dst, as long as the sum of the counts, apart from data or with
+// data exactly in its own place in dst. Elsewhere dst is empty or of that length, and not written. What the root's dst
+// holds after an error is unspecified. It allocates nothing once a call like it has been made.
 func GatherVTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, counts []int, root int) error {
 	return doV(ctx, c, schedule.Gather, dst, data, byCounts(counts, nil), 0, root)
 }

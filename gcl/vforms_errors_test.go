@@ -205,7 +205,9 @@ func TestCountsMismatch(t *testing.T) {
 					}
 					tried++
 					var wrong []string
-					synctest.Test(t, func(t *testing.T) { wrong = confuse(watched(t), t, n, oddOne(n, i, j), theirs, ours) })
+					synctest.Test(t, func(t *testing.T) {
+						wrong = confuse(watched(t), t, n, oddOne(n, i, j), theirs, ours)
+					})
 					for _, w := range wrong {
 						t.Errorf("%v: %s", o.Implementation, w)
 					}
@@ -235,9 +237,9 @@ func TestCountsMismatchSaysSo(t *testing.T) {
 	}
 }
 
-// TestPartMismatch has two ranks disagree about one part of an all-to-all, by one element or by all of it. All ranks get
-// a mismatch that names the part and both lengths: those of the two at once or, where what is sent is buffered, from
-// their next call.
+// TestPartMismatch has two ranks disagree about one part of an all-to-all, by one element or by all of it. All ranks
+// get a mismatch that names the part and both lengths: those of the two at once or, where what is sent is buffered,
+// from their next call.
 func TestPartMismatch(t *testing.T) {
 	const n, from, to = 4, 2, 1
 	for _, lengths := range [][2]int{{3, 2}, {3, 4}, {3, 0}, {0, 3}, {40000, 10000}} {
@@ -264,7 +266,7 @@ func TestPartMismatch(t *testing.T) {
 			look := func(t *testing.T, errs []error) {
 				for r, err := range errs {
 					if !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), want) {
-						t.Errorf("%v by %v, %v: replica %d: %v\nwant %s", lengths, o.Method, o.Implementation, r, err, want)
+						t.Errorf("%v by %+v: replica %d: %v\nwant %s", lengths, o, r, err, want)
 					}
 				}
 			}

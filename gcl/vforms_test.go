@@ -7,11 +7,16 @@ import (
 	"slices"
 	"testing"
 
+	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/oracle"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/faulty"
+	"gogcl.dev/transport/inproc"
+	"gogcl.dev/transport/tcp"
 )
 
 // countsCase is the data of all ranks in parts of different lengths, and what the ...V forms must give each.
@@ -247,4 +252,91 @@ func vformsOperators[T tensor.Element](t *testing.T, ways []gcl.Options) {
 		cases = append(cases, newCountsCase[T](op, i%4, counts))
 	}
 	tryCounts(t, 4, ways, cases, gcl.WithTopology(hosts(t, 2, 2)))
+}
+
+// TestVFormsOnSockets tries the forms where every part is sent.
+func TestVFormsOnSockets(t *testing.T) {
+	const n = 3
+	onSockets(t, func(t *testing.T, network tcp.Network) {
+		var cases []countsCase[float32]
+		for _, counts := range append(countsFor(n), []int{0, 20000, 7}) {
+			cases = append(cases, newCountsCase[float32](gcl.Add, 1, counts))
+		}
+		tryCounts(t, n, []gcl.Options{{}, {Implementation: gcl.Syncful, MaxBytesPerTile: 1000},
+			{Method: methods.ClockwiseRing}, {Method: methods.RecursiveDoubling, StageFragments: true}}, cases,
+			sockets(t, network, n))
+	})
+}
+
+// TestVFormsInGroups tries the forms in strided groups and in those of lists, by a program's own methods, of which one
+// does not do most collectives, and where a member's memory cannot be laid open.
+func TestVFormsInGroups(t *testing.T) {
+	const n = 6
+	for _, g := range []commgroup.Group{{Type: commgroup.Orthogonal, Size: 3}, lists([]int{4, 0, 5}, []int{1, 2, 3})} {
+		x := newCountsCase[float32](gcl.Max, 2, []int{4, 0, 301})
+		for k := range 3 {
+			ends, err := inproc.New(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hidden, err := faulty.WrapMemory(ends, 0, faulty.Hide(4, k))
+			if err != nil {
+				t.Fatal(err)
+			}
+			replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+				for _, m := range []methods.Method{methods.Auto, methods.ClockwiseRing, own(t, "like_direct"),
+					own(t, "star")} {
+					c := withOptions(grouped(c, g), gcl.Options{Method: m, Implementation: gcl.Syncful})
+					if err := x.try(ctx, c); err != nil {
+						return fmt.Errorf("%v: %w", m, err)
+					}
+				}
+				return nil
+			}, gcl.WithEndpoints(hidden), gcl.WithMethod("like_direct", like(methods.Direct)),
+				gcl.WithMethod("star", star))
+		}
+	}
+}
+
+// TestVFormsTrace: a Trace is told that a call is by counts, how much it is, and that an all-to-all goes straight
+// whatever the options ask, each part in one message.
+func TestVFormsTrace(t *testing.T) {
+	const n, long = 2, 3000
+	counts := []int{1, long}
+	var calls [n][]gcl.TraceCall
+	var segments [n][]int
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		r := c.Rank()
+		o := gcl.Options{Method: methods.ClockwiseRing, MaxBytesPerTile: 1, Trace: &gcl.Trace{
+			CollectiveEnd: func(call gcl.TraceCall, _ error) { calls[r] = append(calls[r], call) },
+			Segment: func(call gcl.TraceCall, _ int, s gcl.TraceSegment) {
+				if call.Collective == schedule.AllToAll && s.Kind == transport.Send {
+					segments[r] = append(segments[r], s.Bytes)
+				}
+			},
+		}}
+		c = withOptions(c, o)
+		sent, received := counts, []int{counts[r], counts[r]}
+		_, err1 := gcl.AllGatherV(ctx, c, make([]float32, counts[r]), counts)
+		_, err2 := gcl.AllToAllV(ctx, c, make([]float32, 1+long), sent, received)
+		_, err3 := gcl.AllToAllVMany(ctx, c, [][]float32{make([]float32, 1+long)}, [][]int{sent}, [][]int{received})
+		return errors.Join(err1, err2, err3)
+	})
+	for r := range n {
+		larger := max(1+long, 2*counts[r])
+		for i, want := range []struct {
+			method   methods.Method
+			elements int
+		}{{methods.ClockwiseRing, 1 + long}, {methods.Direct, larger}, {methods.Direct, larger}} {
+			got := calls[r][i]
+			if !got.ByCounts || got.Method != want.method || got.Elements != want.elements ||
+				got.Bytes != 4*want.elements || got.Path != gcl.PathMessages {
+				t.Errorf("replica %d, call %d: %+v, want %+v", r, i, got, want)
+			}
+		}
+		if want := 4 * counts[1-r]; !slices.Equal(segments[r], []int{want, want}) {
+			t.Errorf("replica %d sends segments of %v bytes in the all-to-alls, want one of %d in each", r, segments[r],
+				want)
+		}
+	}
 }

@@ -95,9 +95,27 @@ func (j *Job) Describe(dtype tensor.DType, n int) {
 	j.DTypes, j.elements = append(j.DTypes, dtype), append(j.elements, n)
 }
 
-// AddParts says where the parts of the operand lie that was added last. A job has such parts for all operands or for
-// none. The slices are the job's from now on.
-func (j *Job) AddParts(p Parts) { j.parts = append(j.parts, p) }
+// AddParts says where the parts of the operand lie that was added last, and copies that. A job has such parts for all
+// operands or for none.
+func (j *Job) AddParts(p *Parts) {
+	n := len(j.parts)
+	if n == cap(j.parts) {
+		j.parts = append(j.parts, Parts{})
+	}
+	j.parts = j.parts[:n+1]
+	j.parts[n].keep(p)
+}
+
+// ByCounts reports whether a job has operands, with parts by counts.
+func (j *Job) ByCounts() bool { return len(j.parts) > 0 }
+
+// HashParts adds the parts of a job's only operand to a hash.
+func (j *Job) HashParts(hash uint64) uint64 {
+	if len(j.parts) == 0 {
+		return hash
+	}
+	return j.parts[0].Hash(hash)
+}
 
 // One makes the job that a call on one operand is, of n elements in the larger buffer. It writes no more than it must:
 // for a call of few bytes that shows.

@@ -30,7 +30,12 @@ func (p *Parts) equal(q *Parts) bool {
 
 // keep makes p a copy of q in memory of its own.
 func (p *Parts) keep(q *Parts) {
-	p.Bounds, p.Out = append(p.Bounds[:0], q.Bounds...), append(p.Out[:0], q.Out...)
+	p.Bounds = append(p.Bounds[:0], q.Bounds...)
+	if q.Out == nil {
+		p.Out = nil
+		return
+	}
+	p.Out = append(p.Out[:0], q.Out...)
 }
 
 // Unequal reports whether an engine, which gives all ranks parts of one length, cannot carry them out. No rank knows
