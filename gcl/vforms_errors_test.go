@@ -41,7 +41,7 @@ func badCounts() []badCall {
 			return err
 		}, say("the counts take more than ")},
 		{"more than a buffer", func(ctx ctxt, c comm) error {
-			return gcl.AllGatherVTo(ctx, c, nil, f(1), []int{1, 1, 1, 1 << 42})
+			return gcl.AllGatherVTo(ctx, c, nil, f(1), []int{1, 1, 1, math.MaxInt / 2})
 		}, say("the counts take more than ")},
 		{"all-gather of another length", func(ctx ctxt, c comm) error {
 			_, err := gcl.AllGatherV(ctx, c, f(5), counts)

@@ -340,3 +340,50 @@ func TestVFormsTrace(t *testing.T) {
 		}
 	}
 }
+
+// TestVFormsOfNewCounts: calls on the same buffers, of as much in all, whose counts change from one to the next, in the
+// caller's slices.
+func TestVFormsOfNewCounts(t *testing.T) {
+	const n = 3
+	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		for _, o := range bothWays() {
+			c, r := withOptions(c, o), c.Rank()
+			all, mine, counts := make([]int32, 6), make([]int32, 6), make([]int, n)
+			alls, mines, lists := [][]int32{all, nil}, make([][]int32, 2), [][]int{counts, make([]int, n)}
+			for _, next := range [][]int{{1, 2, 3}, {3, 2, 1}, {0, 0, 6}, {1, 2, 3}} {
+				copy(counts, next)
+				own, want := mine[:counts[r]], []int32(nil)
+				for i := range own {
+					own[i] = int32(10*r + i)
+				}
+				for from, count := range counts {
+					for i := range count {
+						want = append(want, int32(10*from+i))
+					}
+				}
+				mines[0] = own
+				clear(all)
+				err1 := errors.Join(gcl.AllGatherVTo(ctx, c, all, own, counts), check("one", all, want))
+				clear(all)
+				err2 := errors.Join(gcl.AllGatherVManyTo(ctx, c, alls, mines, lists), check("many", all, want))
+				if err := errors.Join(err1, err2); err != nil {
+					return fmt.Errorf("%v by %+v: %w", next, o, err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// TestAllToAllVFromNothing: a destination that begins where an empty input does is not in place.
+func TestAllToAllVFromNothing(t *testing.T) {
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		if c.Rank() == 0 {
+			data := []int16{7, 8, 9}
+			return gcl.AllToAllVTo(ctx, c, nil, data, []int{0, 3}, []int{0, 0})
+		}
+		room := make([]int16, 3)
+		return errors.Join(gcl.AllToAllVTo(ctx, c, room, room[:0], []int{0, 0}, []int{3, 0}),
+			check("all-to-all", room, []int16{7, 8, 9}))
+	})
+}
