@@ -5,6 +5,7 @@ package gcl_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"gogcl.dev/chunks"
@@ -26,6 +27,15 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 	n := bytes / tensor.DTypeOf[T]().Size()
 	parts := n / ranks * ranks // of an all-to-all
 	in, out, shard, all := make([]T, n), make([]T, n), make([]T, (n+ranks-1)/ranks), make([]T, n*ranks)
+	pair, pair2 := make([][]T, 2), make([][]T, 2)
+	var counts []int // of which each rank sends the same, so that it receives its own from each
+	var fromEach [][]int
+	sum := 0
+	for rank := range ranks {
+		counts = append(counts, max(n/ranks-3*rank, 0))
+		fromEach = append(fromEach, slices.Repeat([]int{counts[rank]}, ranks))
+		sum += counts[rank]
+	}
 	var steps []step
 	add := func(name string, call func(ctx context.Context, c *gcl.Comm) error) {
 		steps = append(steps, step{fmt.Sprintf("%s %v", name, tensor.DTypeOf[T]()), call})
@@ -39,6 +49,9 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		})
 		add("ReduceScatterTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.ReduceScatterTo(ctx, c, shard, in, op)
+		})
+		add("ReduceScatterVTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceScatterVTo(ctx, c, shard[:counts[c.Rank()]], in[:sum], counts, op)
 		})
 	}
 	// Several tensors, three quarters of the bytes in one of them, and three empty; the last form is on tensors.
@@ -150,6 +163,53 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		})
 		add("ScatterTensorsTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.ScatterTensorsTo(ctx, c, tensors, rows, 1)
+		})
+		add("AllGatherVTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllGatherVTo(ctx, c, in[:sum], out[:counts[c.Rank()]], counts)
+		})
+		add("GatherVTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.GatherVTo(ctx, c, in[:sum], out[:counts[c.Rank()]], counts, 1)
+		})
+		add("ScatterVTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ScatterVTo(ctx, c, out[:counts[c.Rank()]], in[:sum], counts, 1)
+		})
+		add("AllToAllVTo", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllToAllVTo(ctx, c, out[:counts[c.Rank()]*ranks], in[:sum], counts, fromEach[c.Rank()])
+		})
+		countsOfTwo, fromEachOfTwo := [][]int{counts, counts}, make([][][]int, ranks)
+		for rank := range ranks {
+			fromEachOfTwo[rank] = [][]int{fromEach[rank], fromEach[rank]}
+		}
+		two := func(a, b []T) [][]T { return append(pair[:0], a, b) }
+		add("AllGatherVManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			k := counts[c.Rank()]
+			return gcl.AllGatherVManyTo(ctx, c, two(all[:sum], all[sum:2*sum]), append(pair2[:0], in[:k], out[:k]),
+				countsOfTwo)
+		})
+		add("AllToAllVManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			k := counts[c.Rank()] * ranks
+			return gcl.AllToAllVManyTo(ctx, c, two(all[:k], all[k:2*k]), append(pair2[:0], in[:sum], out[:sum]),
+				countsOfTwo, fromEachOfTwo[c.Rank()])
+		})
+		var b *gcl.Batch
+		add("AppendV", func(ctx context.Context, c *gcl.Comm) error {
+			if k := counts[c.Rank()] * ranks; b == nil {
+				b = c.Batch(schedule.AllToAll, 0, 0)
+				gcl.AppendV(b, all[:k], in[:sum], counts, fromEach[c.Rank()])
+				gcl.AppendV(b, all[k:2*k], in[:sum], counts, fromEach[c.Rank()])
+			}
+			return b.Run(ctx)
+		})
+		whole := flat(in[:sum])
+		var part *tensor.Tensor
+		add("DoVTo", func(ctx context.Context, c *gcl.Comm) error {
+			if part == nil {
+				part = flat(out[:counts[c.Rank()]])
+			}
+			return c.DoV(ctx, schedule.AllGather, whole, part, 0, 0, counts)
+		})
+		add("AllToAllVInPlace", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllToAllVInPlace(ctx, c, out[:counts[0]*ranks], fromEach[0])
 		})
 		add("Barrier", func(ctx context.Context, c *gcl.Comm) error { return c.Barrier(ctx) })
 	}

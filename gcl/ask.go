@@ -2,6 +2,7 @@ package gcl
 
 import (
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
@@ -29,10 +30,8 @@ type call struct {
 	srcLen   int // elements
 	dstLen   int
 
-	// parts, of a reduce-scatter or an all-gather whose ranks have parts of different lengths, is where each rank's
-	// begins in the larger buffer, and where the last ends, in elements; those of a reduce-scatter are as chunks.Split
-	// has them. nil: equal parts, the last padded.
-	parts []int
+	counts counts      // of a ...V form
+	parts  carry.Parts // where the parts lie by the counts, or within a replica
 
 	invalid error // if not nil, the call is refused with it
 }
@@ -43,6 +42,14 @@ func (k *call) count(ranks int) int {
 		return k.dstLen * ranks
 	}
 	return k.srcLen
+}
+
+// told is what a fingerprint has of an operand: the elements that all ranks know, and the type with its marks.
+func (k *call) told(ranks int) (count uint64, dtype uint8) {
+	if k.counts.given {
+		return k.counts.total(k.Collective), uint8(k.dtype) | wire.ByCounts
+	}
+	return uint64(k.count(ranks)), uint8(k.dtype)
 }
 
 // part is what takes room on all ranks, once for each: an input, or where the root deals parts out an output. Blocks

@@ -39,7 +39,8 @@ type Batch struct {
 
 	// Only Append changes these.
 	fingerprint transport.Call // without number and digest
-	bytes       int            // of all operands, each in the larger buffer
+	elements    int            // of all operands, each in the larger buffer
+	bytes       int            // likewise
 	operandErr  error          // of the first operand that is wrong
 
 	// Used by whoever has the connection's turn.
@@ -89,6 +90,30 @@ func (b *Batch) AppendTensor(dst, src *tensor.Tensor) {
 	b.append(k, err)
 }
 
+// AppendV is Append of an operand whose parts have lengths by counts, as in the ...V forms: AllGatherVTo and its like.
+// There is one list of counts, by rank; of an all-to-all there are two: those sent, and those received. A Batch has
+// counts for all of its operands or for none. The counts are copied.
+func AppendV[T tensor.Element](b *Batch, dst, src []T, counts ...[]int) {
+	if b == nil || b.comm == nil {
+		return
+	}
+	n, err := countsOf(b.ask.Collective, counts)
+	b.append(call{
+		ask: b.ask, dtype: tensor.DTypeOf[T](), counts: n,
+		dst: tensor.Bytes(dst), src: tensor.Bytes(src), dstLen: len(dst), srcLen: len(src),
+	}, err)
+}
+
+// AppendTensorV is AppendV for tensors, whose counts and shapes are as for Comm.DoV.
+func (b *Batch) AppendTensorV(dst, src *tensor.Tensor, counts ...[]int) {
+	if b == nil || b.comm == nil {
+		return
+	}
+	k := call{ask: b.ask}
+	err := b.comm.tensorsByCounts(&k, dst, src, counts)
+	b.append(k, err)
+}
+
 // append adds an operand, or notes what is wrong with it.
 func (b *Batch) append(k call, err error) {
 	b.sealed = false
@@ -97,7 +122,7 @@ func (b *Batch) append(k call, err error) {
 		if err = b.comm.checkAsk(&b.ask); err != nil { // not the operand's
 			return
 		}
-		n, err = b.comm.checkCall(&k)
+		n, err = b.check(&k)
 	}
 	switch {
 	case b.operandErr != nil:
@@ -108,19 +133,38 @@ func (b *Batch) append(k call, err error) {
 	}
 }
 
+// check looks at an operand beside those that are there, and returns the elements of its larger buffer.
+func (b *Batch) check(k *call) (n int, err error) {
+	switch {
+	case b.Len() > 0 && b.job.ByCounts() != k.counts.given:
+		return 0, errMixed
+	case k.counts.received != nil:
+		if err := checkBlockOperands(b.Len() + 1); err != nil {
+			return 0, err
+		}
+	}
+	return b.comm.checkCall(k)
+}
+
 // add adds an operand that has been checked, of n elements in the larger buffer.
 func (b *Batch) add(k call, n int) {
 	j := &b.job
 	j.Add(k.dst, k.src, k.dtype, n)
+	if k.counts.given {
+		j.AddParts(&k.parts)
+	}
+	b.elements += n
 	b.bytes += n * k.dtype.Size()
-	b.fingerprint.Count += uint64(k.count(b.comm.Size()))
+	count, told := k.told(b.comm.Size())
+	b.fingerprint.Count += count
+	several := wire.ManyTensors | told&wire.ByCounts // of several types
 	switch common := j.DTypes[0]; {
 	case len(j.DTypes) == 1:
-		b.fingerprint.DType = uint8(common)
-	case k.dtype == common && b.fingerprint.DType != wire.ManyTensors:
-		b.fingerprint.DType = wire.ManyTensors | uint8(common)
+		b.fingerprint.DType = told
+	case k.dtype == common && b.fingerprint.DType != several:
+		b.fingerprint.DType = wire.ManyTensors | told
 	default:
-		b.fingerprint.DType = wire.ManyTensors
+		b.fingerprint.DType = several
 	}
 }
 
@@ -178,8 +222,8 @@ func (b *Batch) seal() {
 		b.err = c.conn.many.checkCrossing(ofSlices, j.Outs, j.Ins)
 	}
 	if len(j.Ins) == 1 {
-		j.AskOne(false)
-		b.digest = c.digest
+		j.AskOne()
+		b.digest = j.HashParts(c.digest)
 		return
 	}
 	j.SumUp(c.digest, false, nil)
@@ -189,6 +233,9 @@ func (b *Batch) seal() {
 // event describes a run to a Trace.
 func (b *Batch) event(f *transport.Call) TraceCall {
 	e := b.comm.event(f, nil)
+	if e.ByCounts {
+		e.Elements, e.Bytes = b.elements, b.bytes
+	}
 	if n := b.Len(); n != 1 {
 		e.Tensors, e.Bytes = n, b.bytes
 	}

@@ -12,33 +12,41 @@ import (
 	"gogcl.dev/transport"
 )
 
-// event describes a call of c. k is one on several tensors, or nil.
+// event describes a call of c. k is one on several tensors, or nil. Of one operand with counts, eventOfOne knows how
+// much it is.
 func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	e := TraceCall{
 		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection,
 		ConnectionID: c.conn.number, Rank: c.Rank(), Size: c.Size(),
 		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
 		Operator: Operator(call.Operator), Root: int(int32(call.Root)),
-		DType: tensor.DType(call.DType &^ wire.ManyTensors), Elements: int(call.Count),
+		DType: tensor.DType(call.DType &^ wire.DTypeMarks), Elements: int(call.Count),
 	}
 	if call.Collective == wire.Barrier {
 		e.Collective, e.Barrier = schedule.AllReduce, true
 	}
-	e.Bytes = e.Collective.Contract().Elements(e.Elements, e.Size) * e.DType.Size()
+	e.ByCounts = call.DType&wire.ByCounts != 0
+	e.Bytes = e.Elements * e.DType.Size()
+	if !e.ByCounts {
+		e.Bytes = e.Collective.Contract().Elements(e.Elements, e.Size) * e.DType.Size()
+	}
 	if k != nil {
 		e.Tensors, e.Bytes = k.size()
+	}
+	if k != nil && e.ByCounts {
+		e.Elements = k.elements()
 	}
 	return e
 }
 
-// begin waits for the turn of a call, numbers and records it. After an error the call is over, and its turn not the
-// caller's. Else tellStart must follow, end, and leave; with a Trace also crashed, in case that it panics.
-func (c *Comm) begin(ctx context.Context, call *transport.Call) error {
-	if err := c.takeNumber(ctx, call); err != nil {
-		return c.turnedAway(call, nil, err)
+// eventOfOne describes a call on one operand.
+func (c *Comm) eventOfOne(call *transport.Call, k *call) TraceCall {
+	e := c.event(call, nil)
+	if e.ByCounts {
+		e.Elements = max(e.Elements, k.srcLen, k.dstLen)
+		e.Bytes = e.Elements * e.DType.Size()
 	}
-	c.record(call)
-	return nil
+	return e
 }
 
 // record has the flight recorder know that a call begins.
@@ -46,7 +54,9 @@ func (c *Comm) record(call *transport.Call) {
 	c.conn.Flight.Begin(c.label, call, ticks.Now())
 }
 
-// takeNumber waits for the turn of a call, and numbers it. After an error the turn is not the caller's.
+// takeNumber waits for the turn of a call, and numbers it. After an error the turn is not the caller's, and
+// tellTurnedAway must follow. Else record must follow, tell, end, and leave; with a Trace also crashed, in case that
+// the call panics.
 func (c *Comm) takeNumber(ctx context.Context, call *transport.Call) error {
 	err := c.enter(ctx, call)
 	call.Seq = c.group.seq.Add(1)

@@ -13,26 +13,32 @@ func (c *Comm) fingerprintOf(a *ask) transport.Call {
 		Operator: uint8(a.operator)}
 }
 
-// do carries out a call: it waits for the connection's turn, checks, sends and receives. Every call takes a number in
-// its group, a refused one too.
+// do carries out a call: it waits for the connection's turn, numbers and records the call, checks, sends and receives.
+// Every call takes a number in its group, a refused one too.
 func (c *Comm) do(ctx context.Context, k *call) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	fingerprint := c.fingerprintOf(&k.ask)
-	fingerprint.Count, fingerprint.Digest, fingerprint.DType = uint64(k.count(c.Size())), c.digest, uint8(k.dtype)
-	if err := c.begin(ctx, &fingerprint); err != nil {
-		return err
+	fingerprint.Count, fingerprint.DType = k.told(c.Size())
+	fingerprint.Digest = c.digest
+	if err := c.takeNumber(ctx, &fingerprint); err != nil {
+		return c.tellTurnedAway(&fingerprint, c.eventOfOne(&fingerprint, k), err)
 	}
+	c.record(&fingerprint)
 	defer c.leave()
 	if c.options.Trace != nil {
 		defer c.crashed()
+		c.tell(c.eventOfOne(&fingerprint, k))
 	}
-	c.tellStart(&fingerprint, nil)
 	n, refused := 0, k.invalid
 	switch {
 	case ctx == nil:
 		refused = errNilContext
+	case refused == nil && k.counts.given:
+		if n, refused = c.checkWithCounts(k); refused == nil {
+			fingerprint.Digest = k.parts.Hash(c.digest)
+		}
 	case refused == nil:
 		n, refused = c.checkCall(k)
 	}
@@ -40,7 +46,7 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 		return c.refuse(&fingerprint, refused)
 	}
 	j := &c.conn.alone
-	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, n)
+	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, n)
 	err := c.way.Perform(ctx, j, &fingerprint)
 	j.Forget()
 	if err != nil {

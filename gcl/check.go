@@ -13,7 +13,7 @@ import (
 // been sent.
 func (c *Comm) checkCall(k *call) (n int, err error) {
 	size, contract := c.Size(), k.Collective.Contract()
-	if contract.PerRank() && contract.Input != schedule.Whole {
+	if contract.PerRank() && contract.Input != schedule.Whole && !k.counts.given {
 		if err := checkRoom(k.part(contract), size, k.dtype); err != nil {
 			return 0, err
 		}
@@ -24,24 +24,37 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 		}
 	}
 	switch {
-	case contract.Input == schedule.Blocks && k.srcLen%size != 0:
+	case contract.Input == schedule.Blocks && !k.counts.given && k.srcLen%size != 0:
 		return 0, fmt.Errorf("%d elements do not divide into %d equal parts, one for each rank", k.srcLen, size)
 	case contract.Rooted() && (k.Root < 0 || k.Root >= size):
 		return 0, fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.Root, size-1)
 	}
-	n = c.larger(k)
-	if contract.Rooted() {
-		if err := c.checkRooted(k, contract, n); err != nil {
-			return 0, err
-		}
-	} else if want := contract.Output.Elements(n, size); k.dstLen != want {
-		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks",
-			k.dstLen, want, k.srcLen, size)
-	}
-	if err := c.checkEngine(&k.ask, k.dtype, n); err != nil {
+	if n, err = c.checkLengths(k, contract); err != nil {
 		return 0, err
 	}
-	return n, c.checkOverlap(k)
+	if err := c.checkEngine(&k.ask, k.dtype, n, &k.parts); err != nil {
+		return 0, err
+	}
+	if err := c.checkOverlap(k); err != nil {
+		return 0, err
+	}
+	return n, k.checkInPlace()
+}
+
+// checkLengths looks at the lengths of the buffers, and returns the elements of the larger one.
+func (c *Comm) checkLengths(k *call, contract schedule.Contract) (n int, err error) {
+	if k.counts.given {
+		return c.checkCounts(k)
+	}
+	n = c.larger(k)
+	if contract.Rooted() {
+		return n, c.checkRooted(k, contract, n)
+	}
+	if want := contract.Output.Elements(n, c.Size()); k.dstLen != want {
+		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks",
+			k.dstLen, want, k.srcLen, c.Size())
+	}
+	return n, nil
 }
 
 // checkRooted looks at the lengths of a call with a root, of n elements in the larger buffer. A buffer that does not
@@ -64,13 +77,18 @@ func (c *Comm) checkRooted(k *call, contract schedule.Contract, n int) error {
 		return fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks",
 			k.dstLen, want, k.srcLen, size)
 	}
+	c.leaveOutMissing(k)
+	return nil
+}
+
+// leaveOutMissing takes a buffer that may be missing on this rank out of a call with a root.
+func (c *Comm) leaveOutMissing(k *call) {
 	if !k.Writes(c.Rank()) {
 		k.dst = nil
 	}
-	if contract.Deals() && !atRoot {
+	if k.Collective.Contract().Deals() && c.Rank() != k.Root {
 		k.src = nil
 	}
-	return nil
 }
 
 // checkAsk looks at the part of a call that is the same for all operands.
@@ -97,8 +115,8 @@ var errNilContext = errors.New("nil context")
 
 // larger is the number of elements in the larger of a rank's two buffers.
 func (c *Comm) larger(k *call) int {
-	if k.parts != nil {
-		return k.parts[c.Size()]
+	if k.parts.Bounds != nil {
+		return k.parts.Bounds[c.Size()]
 	}
 	return k.Collective.Contract().Elements(k.count(c.Size()), c.Size())
 }
@@ -117,9 +135,9 @@ func (c *Comm) checkOverlap(k *call) error {
 	place, where := uintptr(0), "be the input itself"
 	switch contract := k.Collective.Contract(); {
 	case contract.Output == schedule.Own:
-		place, where = uintptr(c.Rank()*len(k.dst)), "be the rank's own shard of the input"
+		place, where = k.ownPlace(c.Rank(), k.dst), "be the rank's own shard of the input"
 	case contract.Input == schedule.Own:
-		place, where = uintptr(c.Rank()*len(k.src)), "hold the input as the rank's own shard"
+		place, where = k.ownPlace(c.Rank(), k.src), "hold the input as the rank's own shard"
 		dst, src = src, dst
 	}
 	if dst != src+place {
@@ -127,4 +145,12 @@ func (c *Comm) checkOverlap(k *call) error {
 			apart, side, where)
 	}
 	return nil
+}
+
+// ownPlace is the byte at which a rank's own part, the smaller buffer, lies in the larger one.
+func (k *call) ownPlace(rank int, own []byte) uintptr {
+	if k.parts.Bounds != nil {
+		return uintptr(k.parts.Bounds[rank] * k.dtype.Size())
+	}
+	return uintptr(rank * len(own))
 }

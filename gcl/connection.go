@@ -43,7 +43,8 @@ type connection struct {
 	flights *flight.Recorders // the recorders of all connections of the communicator in this process
 	tracing tracing
 	many    many
-	alone   carry.Job // of the call in progress, if it is on one operand
+	alone   carry.Job   // of the call in progress, if it is on one operand
+	parts   carry.Parts // of the same, if it has counts
 }
 
 // root is the connection of the first connection.

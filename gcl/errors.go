@@ -215,7 +215,12 @@ func (n names) explain(err error) string {
 		return fmt.Sprintf("replica %d %s: %s", e.Replica, wire.RoundName(e.Round), text)
 	case *transport.MismatchError:
 		mine := n.describe(e.Replica, e.Mine)
-		if e.Mine == e.Theirs {
+		switch {
+		case e.Mine == e.Theirs && byOwnCounts(e.Mine):
+			return fmt.Sprintf("all-to-all part mismatch: from replica %d to replica %d: replica %d sends %s, replica %d "+
+				"expects %s, both in %s", e.Peer, e.Replica, e.Peer, partLength(e.Mine, e.TheirsBytes), e.Replica,
+				partLength(e.Mine, e.MineBytes), mine)
+		case e.Mine == e.Theirs:
 			return fmt.Sprintf("message length mismatch: replica %d expects %d bytes, replica %d sends %d, both in %s",
 				e.Replica, e.MineBytes, e.Peer, e.TheirsBytes, mine)
 		}

@@ -78,7 +78,13 @@ func describeData(c transport.Call) string {
 	if schedule.Collective(c.Collective).Contract().Combines {
 		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
 	}
-	switch dtype := tensor.DType(c.DType &^ wire.ManyTensors); {
+	switch dtype := tensor.DType(c.DType &^ wire.DTypeMarks); {
+	case byOwnCounts(c) && dtype == 0:
+		b.WriteString("tensors")
+	case byOwnCounts(c) && c.DType&wire.ManyTensors == 0:
+		fmt.Fprintf(&b, "%v", dtype)
+	case byOwnCounts(c):
+		fmt.Fprintf(&b, "tensors, %v", dtype)
 	case c.DType&wire.ManyTensors == 0:
 		fmt.Fprintf(&b, "%v x %d", dtype, c.Count)
 	case dtype == 0:
@@ -86,10 +92,26 @@ func describeData(c transport.Call) string {
 	default:
 		fmt.Fprintf(&b, "tensors, %v x %d in all", dtype, c.Count)
 	}
+	if c.DType&wire.ByCounts != 0 {
+		b.WriteString(" by counts")
+	}
 	if schedule.Collective(c.Collective).Contract().Rooted() {
 		fmt.Fprintf(&b, ", root %d", int32(c.Root))
 	}
 	return b.String()
+}
+
+// byOwnCounts reports whether a call is an all-to-all by counts, of which each rank has its own.
+func byOwnCounts(c transport.Call) bool {
+	return c.DType&wire.ByCounts != 0 && schedule.Collective(c.Collective).Contract().Input == schedule.Blocks
+}
+
+// partLength is how long a part of a call is, in its elements if they have one type.
+func partLength(c transport.Call, bytes int) string {
+	if dtype := tensor.DType(c.DType &^ wire.DTypeMarks); dtype.Valid() {
+		return fmt.Sprintf("%d elements", bytes/dtype.Size())
+	}
+	return fmt.Sprintf("%d bytes", bytes)
 }
 
 // hiddenDifference names what differs when the description of two calls does not show it. The digest of a broadcast of
@@ -99,8 +121,12 @@ func hiddenDifference(a, b transport.Call) string {
 	shown := a
 	shown.Digest, shown.Round = b.Digest, b.Round
 	switch {
-	case a.Digest == b.Digest, a.DType&wire.ManyTensors != b.DType&wire.ManyTensors, !many && shown != b:
+	case a.Digest == b.Digest, a.DType&wire.DTypeMarks != b.DType&wire.DTypeMarks, !many && shown != b:
 		return ""
+	}
+	counts := ""
+	if a.DType&wire.ByCounts != 0 && !byOwnCounts(a) {
+		counts = "their counts differ, or "
 	}
 	options := strings.Join(agreedFields(), ", ") + ", or the topology"
 	if bySchedule(a.Method, b.Method) {
@@ -112,8 +138,8 @@ func hiddenDifference(a, b transport.Call) string {
 		options += ", or the lists of their groups"
 	}
 	if many {
-		return fmt.Sprintf("; their tensors differ (in number, order, dtypes or shapes), or the mapping, or their "+
-			"options (%s)", options)
+		return fmt.Sprintf("; %stheir tensors differ (in number, order, dtypes or shapes), or the mapping, or their "+
+			"options (%s)", counts, options)
 	}
-	return fmt.Sprintf("; their options differ (%s), or the roots of their broadcasts before", options)
+	return fmt.Sprintf("; %stheir options differ (%s), or the roots of their broadcasts before", counts, options)
 }

@@ -154,7 +154,7 @@ func (w *ipu) do(g *membership, k call) error {
 	f := c.fingerprintOf(&k.ask)
 	f.Seq, f.Count, f.Digest, f.DType = g.seq.Add(1), uint64(c.larger(&k)), c.digest, uint8(k.dtype)
 	j := &c.conn.alone
-	j.One(&k.Ask, k.dtype, k.dst, k.src, k.parts, c.larger(&k))
+	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, c.larger(&k))
 	defer j.Forget()
 	err := c.way.Perform(w.of.ctx, j, &f)
 	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {

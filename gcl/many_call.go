@@ -28,6 +28,8 @@ type manyCall struct {
 	mapping    chunks.Mapping
 
 	dstTensors, srcTensors []*tensor.Tensor
+
+	counts manyCounts // of a ...V form
 }
 
 // form is what the operands of a call are.
@@ -53,6 +55,7 @@ type many struct {
 	preparations
 
 	intervals []interval
+	parts     carry.Parts // of one operand
 }
 
 // doMany is do for several tensors.
@@ -62,6 +65,9 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	}
 	fingerprint := c.fingerprintOf(&k.ask)
 	fingerprint.DType = wire.ManyTensors
+	if k.counts.given {
+		fingerprint.DType |= wire.ByCounts
+	}
 	if err := c.takeNumber(ctx, &fingerprint); err != nil {
 		k.count(&fingerprint)
 		return c.turnedAway(&fingerprint, &k, err)
@@ -133,6 +139,14 @@ func (k *manyCall) size() (tensors, bytes int) {
 	return len(k.srcs) + len(k.srcTensors), max(ins, outs)
 }
 
+// elements is how many the larger buffers have, of one rank's inputs and destinations.
+func (k *manyCall) elements() int {
+	ins, outs := 0, 0
+	k.tensors(false, func(_ tensor.DType, elements, _ int) { ins += elements })
+	k.tensors(true, func(_ tensor.DType, elements, _ int) { outs += elements })
+	return max(ins, outs)
+}
+
 // clear holds on to nobody's buffers.
 func (m *many) clear() {
 	clear(m.ins)
@@ -201,7 +215,7 @@ func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 	if dsts != srcs {
 		return fmt.Errorf("%d destinations for %d tensors", dsts, srcs)
 	}
-	return nil
+	return k.counts.check(k.Collective, srcs)
 }
 
 // load puts the tensors into the tables, and all that a preparation depends on into the words.
@@ -213,7 +227,11 @@ func (m *many) load(c *Comm, k *manyCall) error {
 	if c.options.Method == methods.Native { // which refuses calls that other methods take
 		kinds |= 1 << 33
 	}
+	if k.counts.given {
+		kinds |= 1 << 34
+	}
 	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds)
+	m.putCounts(&k.counts)
 	switch k.form {
 	case ofTensors:
 		return m.loadTensors(c, k)
@@ -251,26 +269,34 @@ func (m *many) check(c *Comm, k *manyCall, j *carry.Job) error {
 		var err error
 		if k.form == ofTensors {
 			one.dtype = k.dtypeOf(t)
-			err = checkShapes(k.Collective, k.dstTensors[t], k.srcTensors[t], c.Size())
+			err = k.checkShapes(t, c.Size())
+		}
+		if k.counts.given {
+			one.counts = k.countsOf(t)
+			one.useRoom(&m.parts)
 		}
 		size := one.dtype.Size()
 		one.dstLen, one.srcLen = len(one.dst)/size, len(src)/size
-		elements := c.larger(&one)
+		elements := 0
 		switch {
 		case err != nil:
 		case k.form == ofMapping: // which says what the lengths are
 			elements = k.mapping[t]
-			if err = c.checkEngine(&k.ask, k.dtype, elements); err == nil {
+			if err = c.checkEngine(&k.ask, k.dtype, elements, &one.parts); err == nil {
 				err = c.checkOverlap(&one)
 			}
 		default:
-			_, err = c.checkCall(&one)
+			elements, err = c.checkCall(&one)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %d: %w", k.form.what(), t, err)
 		}
 		m.outs[t], m.ins[t] = one.dst, one.src
 		j.Describe(one.dtype, elements)
+		if k.counts.given {
+			j.AddParts(&one.parts)
+			keepRoom(&m.parts, &one.parts)
+		}
 	}
 	if err := m.checkCrossing(k.form, m.outs, m.ins); err != nil {
 		return err

@@ -3,6 +3,7 @@ package gcl
 import (
 	"fmt"
 
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -31,10 +32,10 @@ func (c *Comm) checkNative() error {
 }
 
 // checkEngine says why the transport's engine cannot carry out a call on one operand, of n elements in the larger
-// buffer, if the method is native.
-func (c *Comm) checkEngine(a *ask, dtype tensor.DType, n int) error {
+// buffer and in these parts, if the method is native.
+func (c *Comm) checkEngine(a *ask, dtype tensor.DType, n int, parts *carry.Parts) error {
 	if c.options.Method != methods.Native {
 		return nil
 	}
-	return c.way.EngineRefuses(&a.Ask, dtype, n)
+	return c.way.EngineRefuses(&a.Ask, dtype, n, parts)
 }

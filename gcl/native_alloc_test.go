@@ -5,6 +5,7 @@ package gcl_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"gogcl.dev/gcl"
@@ -17,6 +18,9 @@ func TestNativeAllocatesNothing(t *testing.T) {
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 			c = withOptions(c, o)
 			for _, s := range steadySteps[float32](bytes, n, []gcl.Operator{gcl.Mean, gcl.SquareAdd}, true) {
+				if strings.Contains(s.name, "V") {
+					continue // a ...V form, of counts that differ
+				}
 				if err := measure(ctx, c, s, runs, t); err != nil {
 					return fmt.Errorf("%s: %w", s.name, err)
 				}

@@ -50,7 +50,7 @@ func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective,
 func (m *many) loadTensors(c *Comm, k *manyCall) error {
 	for t, src := range k.srcTensors {
 		dst := k.dstTensors[t]
-		err := c.checkInput(&k.ask, src)
+		err := k.checkInput(c, src)
 		if err == nil && dst == nil && k.Writes(c.Rank()) {
 			err = errors.New("its destination is nil")
 		}
@@ -110,6 +110,22 @@ func (c *Comm) checkInput(a *ask, src *tensor.Tensor) error {
 	return nil
 }
 
+// checkInput is Comm.checkInput, by counts if the call has some.
+func (k *manyCall) checkInput(c *Comm, src *tensor.Tensor) error {
+	if k.counts.given {
+		return c.checkInputV(&k.ask, src)
+	}
+	return c.checkInput(&k.ask, src)
+}
+
+// checkShapes is checkShapes of operand t, by counts if the call has some.
+func (k *manyCall) checkShapes(t, ranks int) error {
+	if k.counts.given {
+		return checkShapesV(k.dstTensors[t], k.srcTensors[t])
+	}
+	return checkShapes(k.Collective, k.dstTensors[t], k.srcTensors[t], ranks)
+}
+
 // checkShapes refuses a destination of another dtype or shape than the input asks for. It allocates nothing when all
 // is well. Where one of the two may be missing on this rank, and is, there is nothing to compare.
 func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
@@ -135,14 +151,14 @@ func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks 
 }
 
 // shapeHash adds the dtype and shape of an operand to a hash: those of its input, or where the root deals parts out of
-// the parts, which all ranks know.
+// the parts, which all ranks know. By counts the first dimension is left out: ranks differ in it.
 func (k *manyCall) shapeHash(hash uint64, t int) uint64 {
 	of := k.srcTensors[t]
 	if k.Collective.Contract().Deals() {
 		of = k.dstTensors[t]
 	}
 	hash = wire.Mix(hash, uint64(of.DType())<<32|uint64(of.Rank()))
-	for i := range of.Rank() {
+	for i := int(number1(k.counts.given)); i < of.Rank(); i++ {
 		hash = wire.Mix(hash, uint64(of.Dim(i)))
 	}
 	return hash

@@ -66,6 +66,7 @@ type TraceCall struct {
 	DType      tensor.DType // 0 if there are several tensors of several types
 	Elements   int          // in the input; of several tensors or IPUs, in all
 	Bytes      int          // in the larger of the rank's two buffers; of several tensors or IPUs, in all
+	ByCounts   bool         // it is a ...V form; Elements is that of the larger of the rank's two buffers
 
 	// Known from MethodChosen on; before, and in a PathLocal, Auto. In a PathEngine the implementation is Auto. A call
 	// by Hybrid has a method and a path for each phase.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
@@ -46,7 +47,7 @@ func ReduceScatterWithinReplica[T tensor.Element](ctx context.Context, c *Comm, 
 		}
 		part := make([]T, w.parts[g.Rank+1]-w.parts[g.Rank])
 		out.List[w.id] = chunks.Chunk[T]{Data: part, Index: g.Rank, Offset: w.id % c.ipusPerRank()}
-		k.dst, k.dstLen, k.parts = tensor.Bytes(part), len(part), w.parts
+		k.dst, k.dstLen, k.parts.Bounds = tensor.Bytes(part), len(part), w.parts
 		return w.do(g, k)
 	})
 	if err != nil {
@@ -145,7 +146,7 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 		}
 		row := make([]T, total)
 		err := w.do(g, call{
-			ask: newAsk(schedule.AllGather, 0, 0), dtype: dtype, parts: w.parts,
+			ask: newAsk(schedule.AllGather, 0, 0), dtype: dtype, parts: carry.Parts{Bounds: w.parts},
 			src: tensor.Bytes(own), srcLen: len(own), dst: tensor.Bytes(row), dstLen: len(row),
 		})
 		if err == nil && moved {

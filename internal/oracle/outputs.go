@@ -13,13 +13,18 @@ type Call struct {
 	Collective schedule.Collective
 	Operator   Operator // of a reduction
 	Root       int      // of a broadcast
+	Counts     []int    // by rank: the length of its part; nil: of equal parts. Not of an all-to-all: see AllToAllV
 }
 
 // Outputs is what a call gives each rank, from the inputs by rank. It makes new slices, of which ranks may share one.
 func Outputs[T tensor.Element](c Call, in [][]T) [][]T {
 	parts, out, reduces := make([][]Part, len(in)), make([][]T, len(in)), false
 	for rank := range in {
-		parts[rank] = Parts(c.Collective, len(in), rank, c.Root, len(in[0]))
+		if c.Counts != nil {
+			parts[rank] = PartsV(c.Collective, c.Counts, rank, c.Root)
+		} else {
+			parts[rank] = Parts(c.Collective, len(in), rank, c.Root, len(in[0]))
+		}
 		reduces = reduces || slices.ContainsFunc(parts[rank], func(p Part) bool { return p.From == Reduced })
 	}
 	reduced := func(int) []T { return nil }
@@ -28,6 +33,20 @@ func Outputs[T tensor.Element](c Call, in [][]T) [][]T {
 	}
 	for rank := range in {
 		out[rank] = joined(parts[rank], in, reduced(rank))
+	}
+	return out
+}
+
+// AllToAllV is what an all-to-all gives each rank when rank r sends sent[r][i] elements to rank i, one part after the
+// other.
+func AllToAllV[T tensor.Element](in [][]T, sent [][]int) [][]T {
+	out := make([][]T, len(in))
+	for from := range in {
+		first := 0
+		for to, count := range sent[from] {
+			out[to] = append(out[to], in[from][first:first+count]...)
+			first += count
+		}
 	}
 	return out
 }

@@ -42,6 +42,36 @@ func TestOutputsByHand(t *testing.T) {
 	}
 }
 
+// TestOutputsByCounts is three ranks with parts of 1, 3 and 0 elements.
+func TestOutputsByCounts(t *testing.T) {
+	counts := []int{1, 3, 0}
+	in, parts := [][]int32{{1, 2, 3, 4}, {10, 20, 30, 40}, {100, 200, 300, 400}}, [][]int32{{1}, {20, 30, 40}, {}}
+	all := []int32{1, 20, 30, 40}
+	for _, x := range []struct {
+		call     Call
+		in, want [][]int32
+	}{
+		{Call{Collective: schedule.ReduceScatter, Operator: Add}, in, [][]int32{{111}, {222, 333, 444}, {}}},
+		{Call{Collective: schedule.AllGather}, parts, [][]int32{all, all, all}},
+		{Call{Collective: schedule.Gather, Root: 2}, parts, [][]int32{{}, {}, all}},
+		{Call{Collective: schedule.Scatter, Root: 1}, in, [][]int32{{10}, {20, 30, 40}, {}}},
+	} {
+		x.call.Counts = counts
+		got := Outputs(x.call, x.in)
+		for r := range got {
+			if err := Check("", got[r], x.want[r]); err != nil {
+				t.Errorf("%+v, rank %d%v", x.call, r, err)
+			}
+		}
+	}
+	got := AllToAllV(in, [][]int{{2, 0, 2}, {0, 4, 0}, {1, 1, 2}})
+	for r, want := range [][]int32{{1, 2, 100}, {10, 20, 30, 40, 200}, {3, 4, 300, 400}} {
+		if err := Check("", got[r], want); err != nil {
+			t.Errorf("all-to-all, rank %d%v", r, err)
+		}
+	}
+}
+
 // TestEveryCollectiveHasARow: the parts of all collectives are as long as the inputs say, for every rank and length.
 func TestEveryCollectiveHasARow(t *testing.T) {
 	for _, c := range schedule.Collectives() {

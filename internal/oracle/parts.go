@@ -71,3 +71,26 @@ func fromEach(n, first, count int) []Part {
 	}
 	return out
 }
+
+// PartsV is Parts where the part of rank r has counts[r] elements, one after the other, and nothing is padded.
+func PartsV(c schedule.Collective, counts []int, rank, root int) []Part {
+	first := 0
+	for _, count := range counts[:rank] {
+		first += count
+	}
+	each := make([]Part, len(counts))
+	for r, count := range counts {
+		each[r] = Part{r, 0, count}
+	}
+	switch {
+	case c == schedule.ReduceScatter:
+		return []Part{{Reduced, first, counts[rank]}}
+	case c == schedule.Scatter:
+		return []Part{{root, first, counts[rank]}}
+	case c == schedule.AllGather, c == schedule.Gather && rank == root:
+		return each
+	case c == schedule.Gather:
+		return nil
+	}
+	panic(fmt.Sprintf("oracle: no row for %v by counts", c))
+}

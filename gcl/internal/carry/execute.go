@@ -22,8 +22,8 @@ type run struct {
 	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
 	packed   *pack.Packing                                  // of several tensors; else nil
 	call     transport.Call
-	parts    []int // as in a call
-	segment  int   // bytes that a segment of a message may have
+	parts    Parts
+	segment  int // bytes that a segment of a message may have
 
 	inBase, outBase int // the element of the larger buffer at which input and output begin
 	scratch         []byte
@@ -223,6 +223,7 @@ func (r *run) bytes(sp *schedule.Span) []byte {
 	case schedule.Input:
 		return r.input[(lo-r.inBase)*r.elemSize : (hi-r.inBase)*r.elemSize]
 	case schedule.Output:
+		lo, hi = r.place.outs[sp.First], r.place.outs[sp.First+sp.Count]
 		return r.output[(lo-r.outBase)*r.elemSize : (hi-r.outBase)*r.elemSize]
 	case inParcel:
 		return r.parcel(sp.Slot)

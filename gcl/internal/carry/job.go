@@ -52,8 +52,8 @@ type Job struct {
 	Ask
 	Ins, Outs [][]byte
 	DTypes    []tensor.DType
-	elements  []int // in the larger of the rank's two buffers
-	parts     []int // as in a call; nil for several operands
+	elements  []int   // in the larger of the rank's two buffers
+	parts     []Parts // none: all ranks have equal parts
 	Question  route.Question
 
 	// Of the fingerprint of several operands.
@@ -80,7 +80,8 @@ func (k *KeptLayout) keep(l *pack.Layout) { k.layout, k.number = l, l.Number }
 
 // Empty takes the operands out. Their memory serves the next ones.
 func (j *Job) Empty() {
-	*j = Job{Ins: j.Ins[:0], Outs: j.Outs[:0], DTypes: j.DTypes[:0], elements: j.elements[:0]}
+	*j = Job{Ins: j.Ins[:0], Outs: j.Outs[:0], DTypes: j.DTypes[:0], elements: j.elements[:0],
+		parts: j.parts[:0]}
 }
 
 // Add adds an operand that has been checked, of n elements in the larger buffer.
@@ -94,24 +95,49 @@ func (j *Job) Describe(dtype tensor.DType, n int) {
 	j.DTypes, j.elements = append(j.DTypes, dtype), append(j.elements, n)
 }
 
+// AddParts says where the parts of the operand lie that was added last, and copies that. A job has such parts for all
+// operands or for none.
+func (j *Job) AddParts(p *Parts) {
+	n := len(j.parts)
+	if n == cap(j.parts) {
+		j.parts = append(j.parts, Parts{})
+	}
+	j.parts = j.parts[:n+1]
+	j.parts[n].keep(p)
+}
+
+// ByCounts reports whether a job has operands, with parts by counts.
+func (j *Job) ByCounts() bool { return len(j.parts) > 0 }
+
+// HashParts adds the parts of a job's only operand to a hash.
+func (j *Job) HashParts(hash uint64) uint64 {
+	if len(j.parts) == 0 {
+		return hash
+	}
+	return j.parts[0].Hash(hash)
+}
+
 // One makes the job that a call on one operand is, of n elements in the larger buffer. It writes no more than it must:
 // for a call of few bytes that shows.
-func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts []int, n int) {
+func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts *Parts, n int) {
 	if len(j.Ins) == 0 {
 		j.Ins, j.Outs, j.DTypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1),
 			make([]int, 1)
 	}
 	// Field by field: the bytes have just been written one by one, and to read them as a word stalls.
-	j.Collective, j.Reduction, j.Root, j.parts = a.Collective, a.Reduction, a.Root, parts
+	j.Collective, j.Reduction, j.Root, j.parts = a.Collective, a.Reduction, a.Root, j.parts[:0]
 	j.Ins[0], j.Outs[0], j.DTypes[0], j.elements[0] = src, dst, dtype, n
 	j.Scheduled.layout = nil
-	j.AskOne(parts != nil)
+	if parts.Bounds != nil {
+		j.parts = append(j.parts, *parts)
+	}
+	j.AskOne()
 }
 
 // Forget has a job that One has made hold on to nobody's buffers.
 func (j *Job) Forget() {
 	if len(j.Ins) > 0 {
-		j.Ins[0], j.Outs[0], j.parts = nil, nil, nil
+		j.Ins[0], j.Outs[0] = nil, nil
 	}
 }
 
@@ -133,10 +159,10 @@ func (j *Job) hashed(t int) int {
 	return len(j.Ins[t])
 }
 
-// AskOne sets the question of a job of one operand. parts: ranks have parts of different lengths.
-func (j *Job) AskOne(parts bool) {
+// AskOne sets the question of a job of one operand.
+func (j *Job) AskOne() {
 	q := &j.Question
-	q.Collective, q.Local, q.Several, q.Parts = j.Collective, j.local(), false, parts
+	q.Collective, q.Local, q.Several, q.Parts = j.Collective, j.local(), false, len(j.parts) > 0
 	q.Bytes, q.Published = j.elements[0]*j.DTypes[0].Size(), j.toPublish(0)*j.DTypes[0].Size()
 }
 
@@ -148,17 +174,28 @@ func (j *Job) SumUp(digest uint64, mapped bool, shape func(hash uint64, t int) u
 	if mapped {
 		j.Digest = wire.Mix(j.Digest, 1<<63) // as no word that follows is
 	}
-	q := route.Question{Collective: j.Collective, Local: j.local(), Several: true}
+	q := route.Question{Collective: j.Collective, Local: j.local(), Several: true, Parts: len(j.parts) > 0}
 	for t, dtype := range j.DTypes {
 		if t == 0 {
 			j.Common = dtype
 		} else if j.Common != dtype {
 			j.Common = 0
 		}
-		j.Count += uint64(j.toPublish(t))
+		switch {
+		case !q.Parts:
+			j.Count += uint64(j.toPublish(t))
+		case !j.blocks():
+			j.Count += uint64(j.elements[t])
+		}
 		q.Bytes += j.elements[t] * dtype.Size()
 		q.Published += j.toPublish(t) * dtype.Size()
 		switch {
+		case q.Parts:
+			j.Digest = wire.Mix(j.Digest, uint64(dtype)<<32|1)
+			if shape != nil {
+				j.Digest = shape(j.Digest, t)
+			}
+			j.Digest = j.parts[t].Hash(j.Digest)
 		case shape != nil:
 			j.Digest = shape(j.Digest, t)
 		case mapped:

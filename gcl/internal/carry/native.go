@@ -56,15 +56,21 @@ func (l *Carrier) HasEngine() bool { return l.engine != nil }
 // AgreementRounds is how many messages, one after the other, it takes the members to agree on a call of the engine.
 func (w *Way) AgreementRounds() int { return w.engine.Agreement(w.Size()) }
 
-// EngineRefuses says why an engine cannot carry out a call on one operand, of n elements in the larger buffer; nil: it
-// can. All members get the same answer.
-func (w *Way) EngineRefuses(a *Ask, dtype tensor.DType, n int) error {
+// EngineRefuses says why an engine cannot carry out a call on one operand, of n elements in the larger buffer and in
+// these parts; nil: it can. All members get the same answer.
+func (w *Way) EngineRefuses(a *Ask, dtype tensor.DType, n int, parts *Parts) error {
 	contract := a.Collective.Contract()
 	if w.Size() == 1 || a.local() || a.Collective == schedule.Barrier {
 		return nil // nothing is sent, or by messages
 	}
 	c := w.native(a, dtype, n)
 	switch {
+	case parts.Out != nil:
+		return fmt.Errorf("method native gives all ranks equal parts, and the counts of an all-to-all are each rank's own: " +
+			"want another method, or an all-to-all without counts")
+	case parts.Unequal():
+		return fmt.Errorf("method native gives all ranks equal parts, and the counts of %s differ: want equal counts, or "+
+			"another method", wire.WithArticle(a.Collective))
 	case contract.PerRank() && n%w.Size() != 0:
 		return fmt.Errorf("method native gives all ranks equal parts, and %s of %d elements over %d ranks has none: "+
 			"want a multiple of %d, or another method", wire.WithArticle(a.Collective), n, w.Size(), w.Size())

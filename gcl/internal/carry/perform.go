@@ -100,8 +100,9 @@ func (w *Way) keepOwn(j *Job, t int) {
 	src, dst := j.Ins[t], j.Outs[t]
 	if j.Collective.Contract().Output == schedule.Own {
 		lo := min(w.Group.Rank*len(dst), len(src))
-		if j.parts != nil {
-			lo = j.parts[w.Group.Rank] * j.DTypes[t].Size()
+		if len(j.parts) > 0 {
+			lo, _ = j.parts[t].Own(w.Group.Rank)
+			lo *= j.DTypes[t].Size()
 		}
 		src = src[lo:min(lo+len(dst), len(src))]
 	}
@@ -130,7 +131,8 @@ type executor interface {
 func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 	overMemory := r.Path == route.Rounds
 	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
-	inPlace := overMemory || len(j.Ins) == 1 && memory.Address(j.Ins[0]) == memory.Address(j.Outs[0])
+	inPlace := overMemory || len(j.Ins) == 1 && memory.Address(j.Ins[0]) == memory.Address(j.Outs[0]) &&
+		(!j.blocks() || memory.Overlap(j.Ins[0], j.Outs[0])) // of which one may be empty
 	spec := w.Spec(&j.Ask, r.Method, j.Question.Bytes, inPlace)
 	key := planKey{
 		method: spec.Method, collective: spec.Collective, root: spec.Root,

@@ -36,8 +36,10 @@ type placement struct {
 	made         uint64 // how many times it has been worked out
 	elements     int    // -1: none yet, or a layout
 	layout       uint64 // its number, or 0
-	parts        []int  // as in a call, a copy
+	parts        Parts  // of the run, a copy
 	bounds       []int  // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
+	outs         []int  // the same for an Output; bounds itself, but in an all-to-all whose parts differ in length
+	received     []int  // memory for outs
 	starts       []int  // of the slots, in elements
 	parcels      []room
 	scratchElems int
@@ -197,7 +199,7 @@ func (p *plan) note(sp schedule.Span) {
 
 // place says where chunks and slots lie in run i, of n elements in the larger buffer or of several tensors that are
 // packed. For the same as last time it has nothing to do.
-func (p *plan) place(i, n int, parts []int, packed *pack.Packing) *placement {
+func (p *plan) place(i, n int, parts *Parts, packed *pack.Packing) *placement {
 	for len(p.places) <= i {
 		p.places = append(p.places,
 			&placement{elements: -1, bounds: make([]int, p.chunks+1), starts: make([]int, len(p.slots))})
@@ -205,15 +207,20 @@ func (p *plan) place(i, n int, parts []int, packed *pack.Packing) *placement {
 	at := p.places[i]
 	switch {
 	case packed != nil && at.layout == packed.Number,
-		packed == nil && at.elements == n && slices.Equal(at.parts, parts):
+		packed == nil && at.elements == n && at.parts.equal(parts):
 		return at
 	case packed != nil:
 		copy(at.bounds, packed.Bounds)
-		at.elements, at.layout = -1, packed.Number
+		at.elements, at.layout, at.outs = -1, packed.Number, at.bounds
 	default:
-		p.split(at.bounds, n, parts)
-		at.elements, at.layout = n, 0
-		at.parts = append(at.parts[:0], parts...)
+		p.split(at.bounds, n, parts.Bounds)
+		at.elements, at.layout, at.outs = n, 0, at.bounds
+		if parts.Out != nil {
+			at.received = append(at.received[:0], at.bounds...)
+			p.split(at.received, n, parts.Out)
+			at.outs = at.received
+		}
+		at.parts.keep(parts)
 	}
 	at.made++
 	p.putSlots(at)
@@ -230,7 +237,7 @@ func (p *plan) placeAs(i int, own *placement) *placement {
 	}
 	at := p.places[i]
 	if at.made != own.made {
-		at.made, at.bounds = own.made, own.bounds
+		at.made, at.bounds, at.outs = own.made, own.bounds, own.outs
 		p.putSlots(at)
 	}
 	return at
@@ -250,24 +257,20 @@ func (p *plan) putSlots(at *placement) {
 	p.putParcels(at)
 }
 
-// split fills in the bounds of the chunks of n elements, in parts as in a call.
+// split fills in the bounds of the chunks of n elements. parts are those of Parts.
 func (p *plan) split(bounds []int, n int, parts []int) {
 	contract := p.collective.Contract()
-	perRank := contract.Input == schedule.Own || contract.Output == schedule.Own
-	for f := range p.chunks {
-		var hi int
-		switch {
-		case perRank && len(parts) == 0:
-			_, hi = chunks.SplitPadded(n, p.size, p.chunks, f)
-		case contract.Input == schedule.Own:
-			per := p.chunks / p.size
-			lo := parts[f/per]
-			_, hi = chunks.Split(parts[f/per+1]-lo, per, f%per)
-			hi += lo
-		default:
-			_, hi = chunks.Split(n, p.chunks, f)
+	switch perRank := contract.Input == schedule.Own || contract.Output == schedule.Own; {
+	case len(parts) > 0:
+		partBounds(bounds, parts, p.chunks/p.size)
+	case perRank:
+		for f := range p.chunks {
+			_, bounds[f+1] = chunks.SplitPadded(n, p.size, p.chunks, f)
 		}
-		bounds[f+1] = hi
+	default:
+		for f := range p.chunks {
+			_, bounds[f+1] = chunks.Split(n, p.chunks, f)
+		}
 	}
 }
 
@@ -306,7 +309,7 @@ func (p *plan) ownAt(at *placement) (lo, hi int) {
 // setUp makes run i, all but its scratch memory, ready to be carried out by the plan. It returns how many bytes of
 // scratch it needs.
 func (p *plan) setUp(i int, r *run) (scratchBytes int) {
-	return p.putAt(p.place(i, r.elements, r.parts, r.packed), r)
+	return p.putAt(p.place(i, r.elements, &r.parts, r.packed), r)
 }
 
 // putAt is setUp with a placement.

@@ -35,7 +35,7 @@ func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fing
 		scatters: contract.Output == schedule.Own, gathers: contract.Input == schedule.Own,
 	}
 	ranks, works := 0, func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }
-	if (s.scatters || s.gathers) && j.parts == nil {
+	if s.scatters || s.gathers {
 		ranks = w.Size()
 	}
 	ins := j.Ins
@@ -44,15 +44,15 @@ func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fing
 		if does.Divide {
 			s.by = w.Size()
 		}
-	} else if s.together && j.parts != nil { // unequal parts of an all-gather, which a packing does not know
-		s.together, ins = false, w.Carrier.stageInputs(ins)
+	} else if s.together && j.blocks() { // which no packing holds
+		ins = w.Carrier.stageInputs(ins)
 	}
 	s.sort(e.cut(), ranks, int(cmp.Or(w.Setting.Tuning.SeparateBytes, methods.DefaultSeparateBytes)), works)
 	m.packing.SetUp(s.layout, kernel.Fold{Op: does.Fold}, 0) // squared before, divided after
 
 	apart := contract.Output == schedule.Blocks && e.apart()
 	size := s.layout.Bytes()
-	in, out, kept := w.Carrier.stageMany(size, apart, s.inPlaceBytes(apart))
+	in, out, kept := w.Carrier.stageMany(size, apart, s.inPlaceBytes(ins, apart))
 	runs := w.Carrier.runs[:0]
 	from, to := s.layout.ChunkRange(0, s.layout.Chunks), s.layout.ChunkRange(0, s.layout.Chunks)
 	if size > 0 || len(m.separate) == 0 {
@@ -74,7 +74,10 @@ func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fing
 	}
 	for _, t := range m.separate {
 		r := run{elements: s.elements[t], elemSize: s.DTypes[t].Size(), input: ins[t], output: s.Outs[t],
-			call: fingerprint, parts: j.parts, segment: w.segment(s.DTypes[t].Size())}
+			call: fingerprint, parts: j.partsOf(t), segment: w.segment(s.DTypes[t].Size())}
+		if j.blocks() {
+			r.segment = max(len(r.input), len(r.output), 1) // see Job.blocks
+		}
 		r.fold, r.many = m.packing.Binary[s.DTypes[t]], m.packing.Many[s.DTypes[t]]
 		if apart && memory.Address(r.input) == memory.Address(r.output) {
 			r.input, kept = kept[:len(r.input)], kept[memory.RoundUp(len(r.input), pack.Align):]
@@ -136,8 +139,9 @@ type shipment struct {
 }
 
 // sort decides which operands have messages of their own, straight from their inputs and to their outputs, beside those
-// of the packing in the same rounds: those whose messages have separate bytes or more. It finds the layout of the
-// others. works gives the type in which elements of a dtype are packed. All ranks decide alike.
+// of the packing in the same rounds: those whose messages have separate bytes or more, and all parts of an all-to-all
+// of different lengths. It finds the layout of the others. works gives the type in which elements of a dtype are
+// packed. All ranks decide alike.
 func (s *shipment) sort(cut, ranks, separate int, works func(tensor.DType) kernel.Type) {
 	m := s.packed
 	m.separate = m.separate[:0]
@@ -145,7 +149,7 @@ func (s *shipment) sort(cut, ranks, separate int, works func(tensor.DType) kerne
 		large := s.elements[t]*dtype.Size()/cut >= separate &&
 			len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
 		large = large || len(s.DTypes) == 1 // nothing to share a message with
-		if large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {
+		if s.blocks() || large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {
 			m.separate = append(m.separate, t)
 		}
 	}
@@ -155,21 +159,22 @@ func (s *shipment) sort(cut, ranks, separate int, works func(tensor.DType) kerne
 	}
 	m.extents = m.extents[:0]
 	for t, dtype := range s.DTypes {
-		m.extents = append(m.extents, pack.Extent{Work: works(dtype), Elements: s.elements[t]})
+		m.extents = append(m.extents, pack.Extent{Work: works(dtype), Elements: s.elements[t],
+			Parts: s.partsOf(t).Bounds})
 	}
 	for _, t := range m.separate {
-		m.extents[t].Elements = 0
+		m.extents[t].Elements, m.extents[t].Parts = 0, nil
 	}
 	s.layout = m.layouts.Of(m.extents, cut, ranks)
 	s.Job.Scheduled.keep(s.layout)
 }
 
 // inPlaceBytes is how much room is needed to keep inputs that a schedule with buffers apart would overwrite.
-func (s *shipment) inPlaceBytes(apart bool) int {
+func (s *shipment) inPlaceBytes(ins [][]byte, apart bool) int {
 	sum := 0
 	for _, t := range s.packed.separate {
-		if apart && memory.Address(s.Ins[t]) == memory.Address(s.Outs[t]) {
-			sum += memory.RoundUp(len(s.Ins[t]), pack.Align)
+		if apart && memory.Address(ins[t]) == memory.Address(s.Outs[t]) {
+			sum += memory.RoundUp(len(ins[t]), pack.Align)
 		}
 	}
 	return sum
@@ -244,7 +249,7 @@ func (s *shipment) finish() {
 
 // have is the bytes of an output before its padding.
 func (s *shipment) have(t int) int {
-	if !s.scatters || s.parts != nil {
+	if !s.scatters || len(s.parts) > 0 {
 		return len(s.Outs[t])
 	}
 	shard := chunks.PerRank(s.elements[t], s.ranks)
@@ -253,8 +258,8 @@ func (s *shipment) have(t int) int {
 
 // first is the element of the larger buffer at which the rank's own part of an operand begins.
 func (s *shipment) first(t int) int {
-	if s.parts != nil {
-		return s.parts[s.rank]
+	if len(s.parts) > 0 {
+		return s.parts[t].Bounds[s.rank]
 	}
 	return s.rank * chunks.PerRank(s.elements[t], s.ranks)
 }

@@ -15,6 +15,7 @@ import (
 type Extent struct {
 	Work     kernel.Type // of its elements while they are packed
 	Elements int         // of the larger of a rank's two buffers
+	Parts    []int       // nil, or where the ranks' parts of different lengths begin among these, and the last ends
 }
 
 // Layout says where the elements of several tensors lie when they are packed to go through a schedule together. Each
@@ -40,6 +41,7 @@ type Layout struct {
 	stretches []stretch
 
 	order []int // tensors as they lie in a chunk
+	parts []int // those of the extents, one after the other
 }
 
 // Fragment is the part of one tensor in one chunk, elements lo to hi. Empty ones are left out.
@@ -73,12 +75,12 @@ func (l *Layout) ChunkRange(first, end int) ChunkRange {
 
 // fits reports whether l is the layout of such tensors.
 func (l *Layout) fits(extents []Extent, cut, ranks int) bool {
-	return l.Chunks == cut && l.ranks == ranks && slices.Equal(l.Extents, extents)
+	return l.Chunks == cut && l.ranks == ranks && slices.EqualFunc(l.Extents, extents, sameExtent)
 }
 
 // fit makes l the layout of such tensors, in memory that it has as far as that goes.
 func (l *Layout) fit(extents []Extent, cut, ranks int) {
-	l.Extents = append(l.Extents[:0], extents...)
+	l.keep(extents)
 	l.Chunks, l.ranks = cut, ranks
 	l.sort()
 	l.Bounds, l.Fragments = append(l.Bounds[:0], 0), l.Fragments[:0]
@@ -88,7 +90,7 @@ func (l *Layout) fit(extents []Extent, cut, ranks int) {
 		begin := len(l.stretches)
 		for _, t := range l.order {
 			e := extents[t]
-			lo, hi := l.piece(e.Elements, f)
+			lo, hi := l.piece(&e, f)
 			if lo == hi {
 				continue
 			}
@@ -106,12 +108,37 @@ func (l *Layout) fit(extents []Extent, cut, ranks int) {
 	}
 }
 
-// piece is chunk f of a tensor of n elements.
-func (l *Layout) piece(n, f int) (lo, hi int) {
-	if l.ranks > 0 {
-		return chunks.SplitPadded(n, l.ranks, l.Chunks, f)
+// keep copies the extents. Their parts are the caller's.
+func (l *Layout) keep(extents []Extent) {
+	l.Extents, l.parts = append(l.Extents[:0], extents...), l.parts[:0]
+	for i := range extents {
+		l.parts = append(l.parts, extents[i].Parts...)
 	}
-	return chunks.Split(n, l.Chunks, f)
+	rest := l.parts
+	for i := range extents {
+		if n := len(extents[i].Parts); n > 0 {
+			l.Extents[i].Parts, rest = rest[:n:n], rest[n:]
+		}
+	}
+}
+
+// sameExtent reports whether two extents are alike.
+func sameExtent(a, b Extent) bool {
+	return a.Work == b.Work && a.Elements == b.Elements && slices.Equal(a.Parts, b.Parts)
+}
+
+// piece is chunk f of a tensor.
+func (l *Layout) piece(e *Extent, f int) (lo, hi int) {
+	switch {
+	case e.Parts != nil:
+		per := l.Chunks / l.ranks
+		first := e.Parts[f/per]
+		lo, hi = chunks.Split(e.Parts[f/per+1]-first, per, f%per)
+		return first + lo, first + hi
+	case l.ranks > 0:
+		return chunks.SplitPadded(e.Elements, l.ranks, l.Chunks, f)
+	}
+	return chunks.Split(e.Elements, l.Chunks, f)
 }
 
 // sort puts the tensors in order: the widest type first, and of one type as they were given.
@@ -154,6 +181,9 @@ func (ls *Layouts) Of(extents []Extent, cut, ranks int) *Layout {
 	hash := wire.Mix(wire.Mix(wire.Seed, uint64(cut)), uint64(ranks))
 	for _, e := range extents {
 		hash = wire.Mix(wire.Mix(hash, uint64(e.Work)), uint64(e.Elements))
+		for _, n := range e.Parts {
+			hash = wire.Mix(hash, uint64(n))
+		}
 	}
 	l := ls.byHash[hash]
 	switch {

@@ -13,7 +13,8 @@ import (
 func randomExtents(r *rand.Rand) []Extent {
 	out := make([]Extent, r.IntN(12))
 	for t := range out {
-		out[t] = Extent{kernel.Type(1 + r.IntN(numTypes-1)), []int{0, 1, r.IntN(20), r.IntN(3000)}[r.IntN(4)]}
+		out[t] = Extent{Work: kernel.Type(1 + r.IntN(numTypes-1)),
+			Elements: []int{0, 1, r.IntN(20), r.IntN(3000)}[r.IntN(4)]}
 	}
 	return out
 }
@@ -111,7 +112,7 @@ func TestLayoutsAreKept(t *testing.T) {
 	var ls Layouts
 	sets := make([][]Extent, 2*maxLayouts)
 	for i := range sets {
-		sets[i] = append(randomExtents(r), Extent{kernel.Float32, i})
+		sets[i] = append(randomExtents(r), Extent{Work: kernel.Float32, Elements: i})
 	}
 	numbers := map[uint64]int{}
 	for range 4000 {
@@ -137,7 +138,7 @@ func TestLayoutsAreKept(t *testing.T) {
 // A hash that two sets have in common does not confuse them.
 func TestLayoutsWithOneHash(t *testing.T) {
 	var ls Layouts
-	a, b := []Extent{{kernel.Int8, 100}}, []Extent{{kernel.Float64, 900}}
+	a, b := []Extent{{Work: kernel.Int8, Elements: 100}}, []Extent{{Work: kernel.Float64, Elements: 900}}
 	l := ls.Of(a, 3, 0)
 	number := l.Number
 	for hash := range ls.byHash { // as if b had it too

@@ -34,7 +34,7 @@ type Question struct {
 	Collective schedule.Collective
 	Local      bool // the operator combines nothing
 	Several    bool // operands
-	Parts      bool // of different lengths, for the ranks
+	Parts      bool // the ranks' parts have lengths of their own
 	Bytes      int  // of the larger of a rank's two buffers, of all operands
 	Published  int  // bytes of the inputs, as a member would publish them
 	Unruled    bool // no rule of the tuning counts: the method of one does not do the call
@@ -61,6 +61,7 @@ const (
 	AsOnePass            // over peer memory, which no other method is
 	AsTuned              // by the sizes of Setting.Tuning
 	AsRuled              // by a rule of Setting.Tuning
+	AsCounts             // parts of different lengths, which go straight
 )
 
 // Together decides whether replicas step together, and says why.
@@ -111,6 +112,10 @@ func (s *Setting) Decide(r *Route, q *Question) {
 		r.Phases = true
 		return
 	}
+	if q.Parts && q.Collective.Contract().Input == schedule.Blocks {
+		s.straight(r)
+		return
+	}
 	s.method(r, q)
 	if r.Method == methods.Native {
 		r.Path = Engine
@@ -126,6 +131,15 @@ func (s *Setting) Decide(r *Route, q *Question) {
 	default:
 		r.Path = Memory
 	}
+}
+
+// straight is the route of an all-to-all whose parts are of different lengths: each goes straight from its rank to its
+// rank. Any other method would have a rank pass on parts whose lengths it does not know, and so would a pass over peer
+// memory.
+func (s *Setting) straight(r *Route) {
+	r.Path, r.Method, r.Because = Messages, methods.Direct, AsCounts
+	r.Together = s.Implementation == Syncful
+	r.Barriers = r.Together
 }
 
 // ByMessages decides how a call goes that was to go over peer memory, when the transport cannot lay a member's buffers

@@ -63,6 +63,7 @@ func routeQuestions() (names []string, questions []Question) {
 	add("all-reduce of 64, several", Question{Collective: schedule.AllReduce, Several: true, Bytes: 64, Published: 64})
 	add("all-reduce of 64, Local", Question{Collective: schedule.AllReduce, Local: true, Bytes: 64, Published: 64})
 	add("all-gather of parts", Question{Collective: schedule.AllGather, Parts: true, Bytes: 64, Published: 16})
+	add("all-to-all of parts", Question{Collective: schedule.AllToAll, Parts: true, Bytes: 64, Published: 64})
 	add("barrier", Question{Collective: schedule.Barrier})
 	return names, questions
 }
@@ -87,6 +88,8 @@ func TestRoutes(t *testing.T) {
 				how += ", one pass"
 			case r.Because == AsTuned:
 				how += ", tuned"
+			case r.Because == AsCounts:
+				how += ", by counts"
 			}
 			if r.Barriers {
 				how += ", barriers"

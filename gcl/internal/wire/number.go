@@ -20,6 +20,13 @@ func RootNumber(root int) uint32 { return uint32(int32(min(max(root, math.MinInt
 // or 0 for several types.
 const ManyTensors = 0x80
 
+// ByCounts marks, in the DType of a transport.Call, a collective whose parts have lengths by counts. Its Count is that
+// of the larger buffer, but of an all-to-all, where each rank has its own, 0.
+const ByCounts = 0x40
+
+// DTypeMarks are the marks beside the type in the DType of a transport.Call.
+const DTypeMarks = ManyTensors | ByCounts
+
 // PhaseShift is where, in transport.Call.Seq, the number of a phase begins, counted from 1: the calls of the phases are
 // that of the whole but for Seq, Group and Method. So whatever replicas disagree on shows in each phase.
 const PhaseShift = 48
