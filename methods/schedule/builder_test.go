@@ -171,8 +171,8 @@ func TestBuilderOfRandomTrees(t *testing.T) {
 	}
 }
 
-// TestBuilderOfRandomStrides: all-reduces up one random tree and down another, and reduces up one. Each edge carries the
-// chunks in strided messages of its own: those that differ by a multiple of a number, in runs, from any one on round
+// TestBuilderOfRandomStrides: all-reduces up one random tree and down another, and reduces up one. Each edge carries
+// the chunks in strided messages of its own: those that differ by a multiple of a number, in runs, from any one on round
 // the last.
 func TestBuilderOfRandomStrides(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
