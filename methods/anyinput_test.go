@@ -32,6 +32,7 @@ func TestAnyInput(t *testing.T) {
 			"MemoryLinks": methods.MemoryLinks, "EngineLinks": methods.EngineLinks,
 			"SocketLinks": methods.SocketLinks, "NetworkLinks": methods.NetworkLinks,
 			"HalvingDoubling": methods.HalvingDoubling, "Circulant": methods.Circulant,
+			"Bruck": methods.Bruck, "PAT": methods.PAT,
 			"KNomialTree": methods.KNomialTree, "DoubleBinaryTree": methods.DoubleBinaryTree,
 			"Gallery": methods.Gallery,
 			"Swing":   methods.Swing, "SwingTraffic": methods.SwingTraffic,
@@ -44,7 +45,7 @@ func TestAnyInput(t *testing.T) {
 		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), methods.SocketLinks(),
 			schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}, "star", star, built, methods.StarForTests,
 			methods.Request{Spec: spec}, methods.HalvingDoubling(), methods.Circulant(), methods.KNomialTree(2),
-			methods.DoubleBinaryTree(2), rules, methods.Tuning{Rules: rules},
+			methods.DoubleBinaryTree(2), methods.Bruck(), methods.PAT(2), rules, methods.Tuning{Rules: rules},
 			methods.Case{Ranks: 4}},
 	})
 }

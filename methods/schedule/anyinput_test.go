@@ -29,6 +29,8 @@ func TestAnyInput(t *testing.T) {
 			schedule.NewBuilder(schedule.AllReduce, 3, 0, 3), schedule.AllReduce, schedule.In(0, 1), schedule.Out(1, 1),
 			schedule.Step{Verb: schedule.Send, Peer: 1, Src: schedule.In(0, 1)},
 			schedule.Step{Verb: schedule.RecvReduce, Peer: 0, Src: schedule.In(0, 1), Dst: schedule.Out(0, 1)},
+			schedule.Out(2, 2).Strided(1, 1),
+			schedule.Step{Verb: schedule.Fold, Peer: -1, Src: schedule.In(0, 2).Strided(1, 2), Dst: schedule.Out(0, 2)},
 			schedule.Round{Moves: []schedule.Step{{Verb: schedule.Send, Peer: 1}, {Verb: schedule.Recv, Peer: -1}}},
 			&schedule.Traffic{Size: 4, Chunks: 4,
 				Rounds: []schedule.Alike{{Times: 3, Flows: []schedule.Flow{{Move: 1, Chunks: 1}}}}},

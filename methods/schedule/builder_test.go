@@ -171,15 +171,20 @@ func TestBuilderOfRandomTrees(t *testing.T) {
 	}
 }
 
-// TestBuilderOfRandomStrides: all-reduces up one random tree and down another, of which each edge carries the chunks in
-// strided messages of its own: those that differ by a multiple of a number, in runs, from any one on round the last.
+// TestBuilderOfRandomStrides: all-reduces up one random tree and down another, and reduces up one. Each edge carries
+// the chunks in strided messages of its own: those that differ by a multiple of a number, in runs, from any one on round
+// the last.
 func TestBuilderOfRandomStrides(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	strided := 0
 	for range 300 {
 		k, run, classes, times := 2+r.IntN(5), 1+r.IntN(3), 1+r.IntN(4), 1+r.IntN(3)
-		chunks := run * classes * times
+		chunks, order, round := run*classes*times, r.Perm(k), 0
 		b := schedule.NewBuilder(schedule.AllReduce, k, 0, chunks)
+		reduce := r.IntN(2) == 0 // to a root: the others have scratch memory alone
+		if reduce {
+			b = schedule.NewBuilder(schedule.Reduce, k, order[0], chunks)
+		}
 		// edge calls send for a partition of the chunks: into classes, or into neighbours.
 		edge := func(send func(first, n, run, stride int)) {
 			if r.IntN(3) == 0 {
@@ -195,13 +200,12 @@ func TestBuilderOfRandomStrides(t *testing.T) {
 				send(first, run*times, run, run*classes)
 			}
 		}
-		order, round := r.Perm(k), 0
 		for i := k - 1; i > 0; i-- {
 			to := order[r.IntN(i)]
 			edge(func(first, n, run, stride int) { b.FoldStrided(round, order[i], to, first, n, run, stride) })
 			round++
 		}
-		for i := 1; i < k; i++ {
+		for i := 1; i < k && !reduce; i++ {
 			from := order[r.IntN(i)]
 			edge(func(first, n, run, stride int) { b.CopyStrided(round, from, order[i], first, n, run, stride) })
 			round++

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -64,6 +65,12 @@ func TestDigest(t *testing.T) {
 				}
 			})
 		}
+	}
+	for _, run := range []int{1, 2} {
+		try(fmt.Sprint("runs of ", run), func(s *schedule.Schedule) {
+			sp := &s.Programs[2][1].Moves[1].Src
+			sp.Stride, sp.Run = 3, run
+		})
 	}
 	none := (*schedule.Schedule)(nil)
 	if none.Digest() != (&schedule.Schedule{}).Digest() {
