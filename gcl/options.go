@@ -45,8 +45,8 @@ type Options struct {
 	Link Link
 
 	// MaxBytesPerTile times the IO tiles of the topology (32 unless it says otherwise) bounds a segment. A longer
-	// message goes in several, each of whole elements, at least one. It is 1 to MaxBytesPerTileLimit bytes; 0 is
-	// DefaultMaxBytesPerTile.
+	// message goes in several, each of whole elements, at least one; but a part of an AllToAllV is never cut. It is 1
+	// to MaxBytesPerTileLimit bytes; 0 is DefaultMaxBytesPerTile.
 	MaxBytesPerTile int
 
 	// StageFragments has every input copied into memory of the connection first, instead of sending and reducing it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -252,6 +253,27 @@ func vformsOperators[T tensor.Element](t *testing.T, ways []gcl.Options) {
 		cases = append(cases, newCountsCase[T](op, i%4, counts))
 	}
 	tryCounts(t, 4, ways, cases, gcl.WithTopology(hosts(t, 2, 2)))
+}
+
+// TestVFormsByChance tries counts, roots, operators and options by chance.
+func TestVFormsByChance(t *testing.T) {
+	random, tries := rand.New(rand.NewPCG(17, 4)), 60
+	if underRace {
+		tries = 15
+	}
+	for range tries {
+		counts := make([]int, 1+random.IntN(5))
+		for r := range counts {
+			counts[r] = []int{0, random.IntN(5), random.IntN(300), random.IntN(3000)}[random.IntN(4)]
+		}
+		ways := bothWays()
+		o := ways[random.IntN(len(ways))]
+		o.Reproducible, o.StageFragments = random.IntN(3) == 0, random.IntN(3) == 0
+		o.MaxBytesPerTile = []int{0, 2, 70}[random.IntN(3)]
+		op := operators[tensor.Float16]()
+		x := newCountsCase[tensor.Float16](op[random.IntN(len(op))], random.IntN(len(counts)), counts)
+		tryCounts(t, len(counts), []gcl.Options{o}, []countsCase[tensor.Float16]{x})
+	}
 }
 
 // TestVFormsOnSockets tries the forms where every part is sent.
