@@ -32,6 +32,9 @@
 // destination shares memory with no tensor but its own input, and what it holds after an error is unspecified.
 // [ReduceScatterMapped] and [AllGatherMapped] take an array that lies on several IPUs of each replica.
 //
+// Of all-gather, reduce-scatter, gather, scatter and all-to-all there are forms whose parts have different lengths,
+// given as counts: [AllGatherV], [ReduceScatterV], [GatherV], [ScatterV], [AllToAllV] and their kin (docs/vforms.md).
+//
 // A program that makes the same call in every step puts its operands into a [Batch] once: they are checked and
 // described then. [Comm.Do] takes tensors whose type is known only when the program runs. [Comm.Start] queues a
 // function that makes calls, and returns at once.

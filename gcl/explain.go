@@ -57,7 +57,7 @@ type Candidate struct {
 
 // Explain says which implementation and method a call with so many bytes in the larger of a rank's two buffers takes
 // with c's options, and why. It sends nothing, and waits for nothing. Local, which sends nothing either, is not spoken
-// of; a root is rank 0.
+// of; a root is rank 0. Nor are the ...V forms: parts are equal.
 //
 // The estimates compare methods; they are not a promise. Messages are priced by methods/cost on the topology that the
 // communicator was given (WithTopology, with speeds that the caller knows), and without one on links as slow as the

@@ -109,6 +109,10 @@ func mpiMatrix(ctx context.Context, c *gcl.Comm) error {
 		errs = append(errs, mpiTry[tensor.BFloat16](ctx, c, o, operators[tensor.BFloat16](), lengths),
 			mpiTry[uint8](ctx, c, o, operators[uint8](), lengths), mpiTry[bool](ctx, c, o, operators[bool](), lengths))
 	}
+	byCounts := newCountsCase[float32](gcl.Mean, 1, countsFor(n)[4])
+	for _, o := range eachMethod() {
+		errs = append(errs, byCounts.try(ctx, withOptions(c, o)))
+	}
 	e, err := c.Explain(schedule.AllReduce, 1<<20, tensor.F32)
 	if err == nil && !strings.Contains(e.String(), fmt.Sprintf("clique of %d replicas", n)) {
 		err = fmt.Errorf("Explain does not say how the replicas are linked:\n%v", e)

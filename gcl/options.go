@@ -16,10 +16,10 @@ type Options struct {
 	//
 	// Native hands a collective to one that the transport's own engine has, as MPI does; Auto never takes it. It needs
 	// a transport with transport.Native, and goes with neither Reproducible nor the implementations Syncful and Hybrid.
-	// The members agree on each call first, since an engine compares nothing. A reduction of 16-bit floats, and parts
-	// that are not equal, are errors before anything is sent. Of several tensors each is a call of the engine. A
-	// Barrier goes by messages. How floats are combined is up to the engine, also what Min and Max make of a NaN:
-	// docs/mpi.md.
+	// The members agree on each call first, since an engine compares nothing. A reduction of 16-bit floats, parts that
+	// are not equal, and counts of an all-to-all are errors before anything is sent. Of several tensors each is a call
+	// of the engine. A Barrier goes by messages. How floats are combined is up to the engine, also what Min and Max
+	// make of a NaN: docs/mpi.md.
 	//
 	// A method may be the program's own: see methods.Register and WithMethod.
 	Method methods.Method
@@ -45,8 +45,8 @@ type Options struct {
 	Link Link
 
 	// MaxBytesPerTile times the IO tiles of the topology (32 unless it says otherwise) bounds a segment. A longer
-	// message goes in several, each of whole elements, at least one. It is 1 to MaxBytesPerTileLimit bytes; 0 is
-	// DefaultMaxBytesPerTile.
+	// message goes in several, each of whole elements, at least one; but a part of an AllToAllV is never cut. It is 1
+	// to MaxBytesPerTileLimit bytes; 0 is DefaultMaxBytesPerTile.
 	MaxBytesPerTile int
 
 	// StageFragments has every input copied into memory of the connection first, instead of sending and reducing it

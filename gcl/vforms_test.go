@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -254,6 +255,27 @@ func vformsOperators[T tensor.Element](t *testing.T, ways []gcl.Options) {
 	tryCounts(t, 4, ways, cases, gcl.WithTopology(hosts(t, 2, 2)))
 }
 
+// TestVFormsByChance tries counts, roots, operators and options by chance.
+func TestVFormsByChance(t *testing.T) {
+	random, tries := rand.New(rand.NewPCG(17, 4)), 60
+	if underRace {
+		tries = 15
+	}
+	for range tries {
+		counts := make([]int, 1+random.IntN(5))
+		for r := range counts {
+			counts[r] = []int{0, random.IntN(5), random.IntN(300), random.IntN(3000)}[random.IntN(4)]
+		}
+		ways := bothWays()
+		o := ways[random.IntN(len(ways))]
+		o.Reproducible, o.StageFragments = random.IntN(3) == 0, random.IntN(3) == 0
+		o.MaxBytesPerTile = []int{0, 2, 70}[random.IntN(3)]
+		op := operators[tensor.Float16]()
+		x := newCountsCase[tensor.Float16](op[random.IntN(len(op))], random.IntN(len(counts)), counts)
+		tryCounts(t, len(counts), []gcl.Options{o}, []countsCase[tensor.Float16]{x})
+	}
+}
+
 // TestVFormsOnSockets tries the forms where every part is sent.
 func TestVFormsOnSockets(t *testing.T) {
 	const n = 3
@@ -346,28 +368,31 @@ func TestVFormsTrace(t *testing.T) {
 func TestVFormsOfNewCounts(t *testing.T) {
 	const n = 3
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+		r, all, mine, counts := c.Rank(), make([]int32, 6), make([]int32, 6), make([]int, n)
+		alls, mines, lists := [][]int32{all, nil}, make([][]int32, 2), [][]int{counts, make([]int, n)}
+		forms := map[string]func(c *gcl.Comm) error{
+			"one":  func(c *gcl.Comm) error { return gcl.AllGatherVTo(ctx, c, all, mines[0], counts) },
+			"many": func(c *gcl.Comm) error { return gcl.AllGatherVManyTo(ctx, c, alls, mines, lists) },
+		}
 		for _, o := range bothWays() {
-			c, r := withOptions(c, o), c.Rank()
-			all, mine, counts := make([]int32, 6), make([]int32, 6), make([]int, n)
-			alls, mines, lists := [][]int32{all, nil}, make([][]int32, 2), [][]int{counts, make([]int, n)}
-			for _, next := range [][]int{{1, 2, 3}, {3, 2, 1}, {0, 0, 6}, {1, 2, 3}} {
-				copy(counts, next)
-				own, want := mine[:counts[r]], []int32(nil)
-				for i := range own {
-					own[i] = int32(10*r + i)
-				}
-				for from, count := range counts {
-					for i := range count {
-						want = append(want, int32(10*from+i))
+			c := withOptions(c, o)
+			for _, form := range []string{"one", "many"} {
+				for _, next := range [][]int{{1, 2, 3}, {3, 2, 1}, {0, 0, 6}, {1, 2, 3}} {
+					copy(counts, next)
+					mines[0] = mine[:counts[r]]
+					for i := range mines[0] {
+						mine[i] = int32(10*r + i)
 					}
-				}
-				mines[0] = own
-				clear(all)
-				err1 := errors.Join(gcl.AllGatherVTo(ctx, c, all, own, counts), check("one", all, want))
-				clear(all)
-				err2 := errors.Join(gcl.AllGatherVManyTo(ctx, c, alls, mines, lists), check("many", all, want))
-				if err := errors.Join(err1, err2); err != nil {
-					return fmt.Errorf("%v by %+v: %w", next, o, err)
+					var want []int32
+					for from, count := range counts {
+						for i := range count {
+							want = append(want, int32(10*from+i))
+						}
+					}
+					clear(all)
+					if err := errors.Join(forms[form](c), check(form, all, want)); err != nil {
+						return fmt.Errorf("%v by %+v: %w", next, o, err)
+					}
 				}
 			}
 		}

@@ -112,13 +112,14 @@ func (x manyCountsCase[T]) tryBlocks(ctx context.Context, c *gcl.Comm) error {
 	same := [][]int{two, make([]int, c.Size()), two}
 	want := [][]T{equal.swapped[rank], nil, equal.swapped[rank]}
 	err3 := gcl.AllToAllVManyInPlace(ctx, c, inPlace, same)
-	return errors.Join(err1, err2, err3, checkMany("all-to-all", got, swapped), checkMany("all-to-all to", to, swapped),
-		checkMany("all-to-all in place", inPlace, want))
+	return errors.Join(err1, err2, err3, checkMany("all-to-all", got, swapped),
+		checkMany("all-to-all to", to, swapped), checkMany("all-to-all in place", inPlace, want))
 }
 
 // manyCountsWays are those that lay out several operands differently.
 func manyCountsWays() []gcl.Options {
-	return []gcl.Options{{}, {Implementation: gcl.Syncless}, {Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
+	return []gcl.Options{{}, {Implementation: gcl.Syncless},
+		{Method: methods.ClockwiseRing, Implementation: gcl.Syncful},
 		{Method: methods.QuadDirectionalRing, Implementation: gcl.Syncless}, {StageFragments: true},
 		{StageFragments: true, Implementation: gcl.Syncless}, {Reproducible: true},
 		{Reproducible: true, Method: methods.ClockwiseRing, MaxBytesPerTile: 100}}
@@ -191,8 +192,8 @@ func TestVFormsTensors(t *testing.T) {
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		for _, o := range []gcl.Options{{}, {Method: methods.ClockwiseRing}} {
 			c := withOptions(c, o)
-			for _, collective := range []schedule.Collective{schedule.AllGather, schedule.ReduceScatter, schedule.Gather,
-				schedule.Scatter, schedule.AllToAll} {
+			for _, collective := range []schedule.Collective{schedule.AllGather, schedule.ReduceScatter,
+				schedule.Gather, schedule.Scatter, schedule.AllToAll} {
 				if err := errors.Join(tryTensorsV(ctx, c, collective, &x, &y, counts)); err != nil {
 					return fmt.Errorf("%v, %+v: %w", collective, o, err)
 				}
@@ -424,7 +425,8 @@ func TestCountsMismatchOfMany(t *testing.T) {
 			return errors.Join(err, last(ctx, c))
 		})
 		for r, err := range errs {
-			if !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "; their counts differ, or their tensors") ||
+			if !errors.Is(err, gcl.ErrMismatch) ||
+				!strings.Contains(err.Error(), "; their counts differ, or their tensors") ||
 				!strings.Contains(err.Error(), "(tensors, float32 x 6 in all by counts, ") {
 				t.Errorf("%s: replica %d: %v", form, r, err)
 			}

@@ -243,6 +243,7 @@ type callArgs struct {
 	Bytes          int    `json:"bytes"`
 	Tensors        int    `json:"tensors,omitempty"`
 	IPUs           int    `json:"ipus,omitempty"`
+	ByCounts       bool   `json:"byCounts,omitempty"`
 	Rank           int    `json:"rank"`
 	Size           int    `json:"size"`
 	Group          string `json:"group"`
@@ -256,7 +257,8 @@ type callArgs struct {
 func (c *call) args(unfinished bool) callArgs {
 	return callArgs{
 		DType: c.DType.String(), Elements: c.Elements, Bytes: c.Bytes, Tensors: c.Tensors, IPUs: c.IPUs,
-		Rank: c.Rank, Size: c.Size, Group: strconv.FormatUint(c.Group, 16), Method: c.Method.String(),
+		ByCounts: c.ByCounts,
+		Rank:     c.Rank, Size: c.Size, Group: strconv.FormatUint(c.Group, 16), Method: c.Method.String(),
 		Implementation: c.Implementation.String(), Path: c.Path.String(), Error: c.err, Unfinished: unfinished,
 	}
 }

@@ -25,7 +25,7 @@
 //	chunk        what a schedule moves, by number: chunks.Split says where one begins
 //	segment      what goes at a time of one message: Options.MaxBytesPerTile bounds it
 //	window       the segments of one message that go in one Exchange
-//	part         of a reduce-scatter or an all-gather whose ranks have shards of different lengths: one of these
+//	part         the shard of a rank, or the block of two, where these differ in length: see Parts
 //
 //	one pass over an all-reduce of two operands by two members
 //	          ┌─────────── unit ──────────────┐┌─── unit ───┐
