@@ -94,9 +94,7 @@ func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) erro
 		return 0
 	}
 	if sp.Buf == Scratch {
-		for sp.Slot >= len(m.bases) {
-			m.bases = append(m.bases, touch{})
-		}
+		m.bases = m.grown(m.bases, sp.Slot+1)
 		if b := &m.bases[sp.Slot]; b.turn == m.turn && int(b.by) != sp.Base {
 			return fmt.Errorf("move %d begins slot %d with chunk %d, another with chunk %d in one round",
 				i, sp.Slot, sp.Base, b.by)
@@ -104,6 +102,9 @@ func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) erro
 		m.bases[sp.Slot] = touch{turn: m.turn, by: int32(sp.Base), sent: sent(m.bases[sp.Slot])}
 	}
 	places := m.places(sp)
+	if err := m.terms.room.lack(); err != nil {
+		return err
+	}
 	for p, t := range places {
 		if t.turn == m.turn && (t.written || write) && !(t.written && write && int(t.by) == before) {
 			return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, *sp)
@@ -125,10 +126,19 @@ func (m *machine) places(sp *Span) []touch {
 	case sp.Buf == Output || m.inPlace:
 		of = &m.buffers[1]
 	}
-	for len(*of) < at+sp.Count {
-		*of = append(*of, touch{})
-	}
+	*of = m.grown(*of, at+sp.Count)
 	return (*of)[at : at+sp.Count]
+}
+
+// grown is a list that has n places or more.
+func (m *machine) grown(of []touch, n int) []touch {
+	if n <= len(of) {
+		return of
+	}
+	had := cap(of)
+	of = append(of, make([]touch, n-len(of))...)
+	m.terms.room.take(touchBytes * int64(cap(of)-had))
+	return of
 }
 
 // samePlace reports whether two spans are the same memory.

@@ -1,6 +1,9 @@
 package schedule
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // cell is the state of one chunk of one buffer.
 type cell struct {
@@ -41,6 +44,14 @@ type machine struct {
 	flight
 }
 
+// What a machine takes of the room for a check.
+const (
+	valueBytes = int64(unsafe.Sizeof(value(0)))
+	cellBytes  = int64(unsafe.Sizeof(cell{}))
+	slotBytes  = int64(unsafe.Sizeof(slot{}))
+	touchBytes = int64(unsafe.Sizeof(touch{}))
+)
+
 // newMachine makes a machine in the state before the first round.
 func (e *examination) newMachine(terms *terms, inPlace bool) *machine {
 	s := e.schedule
@@ -48,6 +59,10 @@ func (e *examination) newMachine(terms *terms, inPlace bool) *machine {
 		replicas: make([]replica, s.Size), lenient: e.lenient, mail: newMail(s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
+		if err := terms.room.lack(); err != nil {
+			m.err = fmt.Errorf("schedule: %w", err)
+			break
+		}
 	}
 	return m
 }
@@ -107,6 +122,7 @@ func (m *machine) initial(rank int) replica {
 		lo, hi = min(lo, inLo), max(hi, inHi)
 	}
 	r := replica{first: lo, output: make([]cell, hi-lo)}
+	m.terms.room.take(cellBytes * int64(hi-lo))
 	if !m.inPlace && !m.terms.exact() {
 		return r // contributions become values when they are read
 	}
@@ -170,6 +186,9 @@ func sending(to int, src Span) Step { return Step{Verb: Send, Peer: to, Src: src
 
 // send puts a message on its way.
 func (m *machine) send(rank int, st *Step) error {
+	if err := m.terms.room.lack(); err != nil {
+		return err
+	}
 	values, err := m.read(rank, &st.Src)
 	if err != nil {
 		return err
@@ -185,6 +204,9 @@ func (m *machine) move(rank, t int, st *Step) error {
 		return nil
 	case Fold:
 		return m.local(rank, t, st)
+	}
+	if err := m.terms.room.lack(); err != nil {
+		return err
 	}
 	msg := m.mail.take(st.Peer, rank)
 	if msg == nil {
@@ -213,6 +235,9 @@ func (m *machine) local(rank, t int, st *Step) error {
 	if m.isNothing(st) {
 		return nil
 	}
+	if err := m.terms.room.lack(); err != nil {
+		return err
+	}
 	values, err := m.read(rank, &st.Src)
 	if err != nil {
 		return err
@@ -238,6 +263,7 @@ func (m *machine) isNothing(st *Step) bool {
 func (m *machine) values(n int) []value {
 	if m.used+n > len(m.slab) {
 		m.slab, m.used = make([]value, max(n, 2*len(m.slab), 128)), 0 // values of the old one are still in use
+		m.terms.room.take(valueBytes * int64(len(m.slab)))
 	}
 	out := m.slab[m.used : m.used+n : m.used+n]
 	m.used += n
@@ -300,8 +326,9 @@ func (m *machine) read(rank int, sp *Span) ([]value, error) {
 func (m *machine) write(rank, t int, sp *Span, values []value) error {
 	if sp.Buf == Scratch {
 		r := &m.replicas[rank]
-		for sp.Slot >= len(r.slots) {
-			r.slots = append(r.slots, slot{})
+		if sp.Slot >= len(r.slots) {
+			m.terms.room.take(slotBytes * int64(sp.Slot+1-len(r.slots)))
+			r.slots = append(r.slots, make([]slot, sp.Slot+1-len(r.slots))...)
 		}
 		s := &r.slots[sp.Slot]
 		if sp.Base != s.base { // what the slot held is gone
@@ -310,8 +337,10 @@ func (m *machine) write(rank, t int, sp *Span, values []value) error {
 			}
 			s.base, s.cells = sp.Base, s.cells[:0]
 		}
-		for len(s.cells) < sp.First-sp.Base+sp.Count {
-			s.cells = append(s.cells, cell{})
+		if more := sp.First - sp.Base + sp.Count - len(s.cells); more > 0 {
+			had := cap(s.cells)
+			s.cells = append(s.cells, make([]cell, more)...)
+			m.terms.room.take(cellBytes * int64(cap(s.cells)-had))
 		}
 		s.width = max(s.width, len(s.cells))
 	}
