@@ -23,7 +23,8 @@ import (
 //
 // Where more than 64 ranks combine something, contributors are known by sums of numbers. For up to 65,536 ranks these
 // accept a wrong schedule with a probability below 2^-81 (sum.go). With Again contributors are sets, of Size/8 bytes
-// each. A schedule that is refused is carried out once more with sets, which say what is missing or counts twice.
+// each. A schedule that is refused is carried out once more with sets, which say what is missing or counts twice. Where
+// all ranks together have more than 65,536 chunks, that is done for one wrong chunk.
 func Check(s *Schedule) error {
 	e := examination{schedule: s}
 	if err := e.form(); err != nil {
@@ -89,10 +90,11 @@ func ExamineByRank(s *Schedule, program func(rank int) (Program, error)) (Report
 // examination is how a schedule is examined.
 type examination struct {
 	schedule *Schedule
-	reports  bool  // all of the Report is wanted
-	lenient  bool  // what is written in vain is counted, and no error
-	sums     bool  // contributors of any number of ranks are known by their sums
-	room     int64 // bytes that the check may take besides those for the steps; 0: roomBytes
+	fault    *chunkError // of the one chunk that matters; nil: all do
+	reports  bool        // all of the Report is wanted
+	lenient  bool        // what is written in vain is counted, and no error
+	sums     bool        // contributors of any number of ranks are known by their sums
+	room     int64       // bytes that the check may take besides those for the steps; 0: roomBytes
 }
 
 // exactRanks is up to how many ranks contributors are sets in any case: those that fit a word.
@@ -104,9 +106,10 @@ func (e *examination) examine(from source) (Report, error) {
 	again := s.Again || s.Collective.Contract().Again
 	if !again && (s.Size > exactRanks || e.sums) {
 		r, err := e.twice(from, false, false)
-		if lack := (*roomError)(nil); err == nil || errors.As(err, &lack) {
-			return r, err
+		if lack := (*roomError)(nil); err != nil && !errors.As(err, &lack) {
+			return Report{}, e.explain(from, err)
 		}
+		return r, err
 	}
 	return e.twice(from, again, true)
 }

@@ -82,8 +82,8 @@ func greedyMessage(s *schedule.Schedule, round, from, to int, what schedule.Span
 	*in = append(*in, schedule.Step{Verb: verb, Peer: from, Src: src, Dst: dst})
 }
 
-// TestRoomIsOfWhatIsMade: the memory that checks note as taken is that which they allocate, but for what they grow out of. The test is not parallel,
-// since it counts what the process allocates.
+// TestRoomIsOfWhatIsMade: the memory that checks note as taken is that which they allocate, but for what they grow out
+// of. The test is not parallel, since it counts what the process allocates.
 func TestRoomIsOfWhatIsMade(t *testing.T) {
 	for _, g := range greedy {
 		t.Run(strings.ReplaceAll(g.name, " ", "_"), func(t *testing.T) {

@@ -124,7 +124,7 @@ func (t *terms) combine(a, b value) (value, error) {
 	} else {
 		both.sum = ta.sum.plus(tb.sum)
 		if int(both.count) > t.size {
-			return none, errCount
+			return none, &chunkError{int(ta.chunk), errCount}
 		}
 	}
 	v := t.add(both, ranks)
