@@ -10,12 +10,25 @@ type source interface {
 	// next is the first round of a rank, from round t on, that has steps; the program's length if there is none.
 	next(rank, t int) int
 
+	// steps is how many all programs have together.
+	steps() int64
+
 	// round is round t of a rank. Its steps are the source's, and valid until the next call.
 	round(rank, t int) Round
 }
 
 // A Schedule is a source.
 func (s *Schedule) length(rank int) int { return len(s.Programs[rank]) }
+
+func (s *Schedule) steps() int64 {
+	n := int64(0)
+	for _, p := range s.Programs {
+		for t := range p {
+			n += int64(len(p[t].Moves) + len(p[t].Then))
+		}
+	}
+	return n
+}
 
 func (s *Schedule) next(rank, t int) int {
 	p := s.Programs[rank]

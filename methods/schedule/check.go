@@ -1,8 +1,10 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"unsafe"
 )
 
 // Check reports what is wrong with a schedule, or nil. It carries out the schedule on symbols, twice, once with Output
@@ -17,10 +19,12 @@ import (
 //     once.
 //
 // It takes time proportional to the chunks that the steps touch. It keeps a few bytes for each chunk of each rank, and
-// for each distinct partial result. Where more than 64 ranks combine something, contributors are known by sums of
-// numbers. For up to 65,536 ranks these accept a wrong schedule with a probability below 2^-81 (sum.go). With Again
-// contributors are sets, of Size/8 bytes each. A schedule that is refused is carried out once more with sets, which say
-// what is missing or counts twice.
+// for each distinct partial result. More than 384 MiB and 16 KiB for each step is an error.
+//
+// Where more than 64 ranks combine something, contributors are known by sums of numbers. For up to 65,536 ranks these
+// accept a wrong schedule with a probability below 2^-81 (sum.go). With Again contributors are sets, of Size/8 bytes
+// each. A schedule that is refused is carried out once more with sets, which say what is missing or counts twice. Where
+// all ranks together have more than 65,536 chunks, that is done for one wrong chunk.
 func Check(s *Schedule) error {
 	e := examination{schedule: s}
 	if err := e.form(); err != nil {
@@ -86,9 +90,11 @@ func ExamineByRank(s *Schedule, program func(rank int) (Program, error)) (Report
 // examination is how a schedule is examined.
 type examination struct {
 	schedule *Schedule
-	reports  bool // all of the Report is wanted
-	lenient  bool // what is written in vain is counted, and no error
-	sums     bool // contributors of any number of ranks are known by their sums
+	fault    *chunkError // of the one chunk that matters; nil: all do
+	reports  bool        // all of the Report is wanted
+	lenient  bool        // what is written in vain is counted, and no error
+	sums     bool        // contributors of any number of ranks are known by their sums
+	room     int64       // bytes that the check may take besides those for the steps; 0: roomBytes
 }
 
 // exactRanks is up to how many ranks contributors are sets in any case: those that fit a word.
@@ -99,9 +105,11 @@ func (e *examination) examine(from source) (Report, error) {
 	s := e.schedule
 	again := s.Again || s.Collective.Contract().Again
 	if !again && (s.Size > exactRanks || e.sums) {
-		if r, err := e.twice(from, false, false); err == nil {
-			return r, nil
+		r, err := e.twice(from, false, false)
+		if lack := (*roomError)(nil); err != nil && !errors.As(err, &lack) {
+			return Report{}, e.explain(from, err)
 		}
+		return r, err
 	}
 	return e.twice(from, again, true)
 }
@@ -112,7 +120,10 @@ func (e *examination) examine(from source) (Report, error) {
 func (e *examination) twice(from source, again, exact bool) (Report, error) {
 	s := e.schedule
 	r := Report{Collective: s.Collective, Size: s.Size, Chunks: s.Chunks, OneOrder: true, RankOrder: true}
-	terms := newTerms(s.Size, s.Chunks, again, exact)
+	terms, err := e.newTerms(from, again, exact)
+	if err != nil {
+		return Report{}, err
+	}
 	machines := []*machine{e.newMachine(terms, false)}
 	if e.reports {
 		machines[0].tally = newTally(&r)
@@ -121,7 +132,10 @@ func (e *examination) twice(from source, again, exact bool) (Report, error) {
 		if err := e.finish(from, machines, &r); err != nil {
 			return Report{}, err
 		}
-		terms, machines = newTerms(s.Size, s.Chunks, again, exact), nil
+		if terms, err = e.newTerms(from, again, exact); err != nil {
+			return Report{}, err
+		}
+		machines = nil
 	}
 	if !s.Apart {
 		machines = append(machines, e.newMachine(terms, true))
@@ -133,6 +147,21 @@ func (e *examination) twice(from source, again, exact bool) (Report, error) {
 		r.Least = least(s, r.Ports)
 	}
 	return r, nil
+}
+
+// newTerms makes terms for programs, with the room that machines and a tally take from too.
+func (e *examination) newTerms(from source, again, exact bool) (*terms, error) {
+	s := e.schedule
+	room := newRoom(cmp.Or(e.room, roomBytes), from.steps())
+	states := int64(s.Size) * int64(s.Chunks)
+	room.take(states * int64(unsafe.Sizeof(value(0)))) // terms.leafs
+	if e.reports {
+		room.take(states * int64(unsafe.Sizeof(int32(0)))) // tally.latest
+	}
+	if err := room.lack(); err != nil {
+		return nil, fmt.Errorf("schedule: %w", err)
+	}
+	return newTerms(s.Size, s.Chunks, again, exact, room), nil
 }
 
 // finish runs machines side by side, and completes the report.

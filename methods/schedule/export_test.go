@@ -42,3 +42,23 @@ func Messages(b *Builder) []Moved {
 	}
 	return out
 }
+
+// ExamineIn carries out a schedule with so many bytes of room, and returns how many bytes were noted as taken.
+func ExamineIn(s *Schedule, bytes int64) (noted int64, err error) {
+	e := examination{schedule: s, reports: true, room: bytes - roomStepBytes*s.steps()}
+	if err := e.form(); err != nil {
+		return 0, err
+	}
+	terms, err := e.newTerms(s, s.Again, s.Again || s.Size <= exactRanks)
+	if err != nil {
+		return 0, err
+	}
+	m := e.newMachine(terms, false)
+	var r Report
+	r.Size, r.Chunks = s.Size, s.Chunks
+	m.tally = newTally(&r)
+	if m.err == nil {
+		run(s, s.Size, []*machine{m})
+	}
+	return terms.room.all - terms.room.left, m.err
+}

@@ -88,9 +88,7 @@ func (m *machine) checkThen(then, moves []Step) (int, error) {
 // may be written again.
 func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) error {
 	if sp.Buf == Scratch {
-		for sp.Slot >= len(m.bases) {
-			m.bases = append(m.bases, touch{})
-		}
+		m.bases = m.grown(m.bases, sp.Slot+1)
 		if b := &m.bases[sp.Slot]; b.turn == m.turn && int(b.by) != sp.Base {
 			return fmt.Errorf("move %d begins slot %d with chunk %d, another with chunk %d in one round",
 				i, sp.Slot, sp.Base, b.by)
@@ -111,6 +109,9 @@ func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) erro
 // claimPlaces is claim of the places of a run, of a span that is it or has it.
 func (m *machine) claimPlaces(i int, verb Verb, sp, run *Span, write bool, before int) error {
 	places := m.places(run)
+	if err := m.terms.room.lack(); err != nil {
+		return err
+	}
 	for p, t := range places {
 		if t.turn == m.turn && (t.written || write) && !(t.written && write && int(t.by) == before) {
 			return fmt.Errorf("moves %d and %d both use %v in one round", t.by, i, *sp)
@@ -150,10 +151,19 @@ func (m *machine) places(sp *Span) []touch {
 	case sp.Buf == Output || m.inPlace:
 		of = &m.buffers[1]
 	}
-	for len(*of) < at+sp.Count {
-		*of = append(*of, touch{})
-	}
+	*of = m.grown(*of, at+sp.Count)
 	return (*of)[at : at+sp.Count]
+}
+
+// grown is a list that has n places or more.
+func (m *machine) grown(of []touch, n int) []touch {
+	if n <= len(of) {
+		return of
+	}
+	had := cap(of)
+	of = append(of, make([]touch, n-len(of))...)
+	m.terms.room.take(touchBytes * int64(cap(of)-had))
+	return of
 }
 
 // samePlace reports whether two spans are the same memory.

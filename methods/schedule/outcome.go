@@ -19,12 +19,14 @@ func (m *machine) outcome(report *Report) error {
 		}
 		lo, hi := m.contract.Output.chunks(rank, m.Root, m.Size, m.Chunks)
 		for f := lo; f < hi; f++ {
+			if m.fault != nil && f != m.fault.chunk {
+				continue
+			}
 			have := r.output[f-r.first].value
 			if m.contract.Combines {
 				if !m.terms.complete(have, f) {
-					return fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of "+
-						"all %d ranks",
-						rank, m.terms.show(have), f, f, m.Size)
+					return &chunkError{f, fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want "+
+						"chunk %d of all %d ranks", rank, m.terms.show(have), f, f, m.Size)}
 				}
 				if first[f] == none {
 					first[f] = have
@@ -34,8 +36,8 @@ func (m *machine) outcome(report *Report) error {
 				continue
 			}
 			if want := m.wanted(rank, f); have != want {
-				return fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want %s",
-					rank, m.terms.show(have), f, m.terms.show(want))
+				return &chunkError{f, fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want %s",
+					rank, m.terms.show(have), f, m.terms.show(want))}
 			}
 		}
 	}

@@ -125,6 +125,14 @@ func (p packedSpan) span(count int32) Span {
 
 func (p *packed) length(rank int) int { return p.programs[rank].length }
 
+func (p *packed) steps() int64 {
+	n := int64(0)
+	for i := range p.programs {
+		n += int64(len(p.programs[i].steps))
+	}
+	return n
+}
+
 func (p *packed) next(rank, t int) int {
 	of := &p.programs[rank]
 	of.find(t)

@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 )
 
 // cell is the state of one chunk of one buffer.
@@ -33,9 +34,10 @@ type machine struct {
 	terms    *terms
 	inPlace  bool
 	replicas []replica
-	tally    *tally // nil: nobody asks
-	lenient  bool   // what is written in vain is no error
-	err      error  // the first fault
+	tally    *tally      // nil: nobody asks
+	lenient  bool        // what is written in vain is no error
+	fault    *chunkError // of the one chunk that matters; nil: all do
+	err      error       // the first fault
 
 	mail mail
 	slab []value // room for values of a round
@@ -44,13 +46,25 @@ type machine struct {
 	flight
 }
 
+// What a machine takes of the room for a check.
+const (
+	valueBytes = int64(unsafe.Sizeof(value(0)))
+	cellBytes  = int64(unsafe.Sizeof(cell{}))
+	slotBytes  = int64(unsafe.Sizeof(slot{}))
+	touchBytes = int64(unsafe.Sizeof(touch{}))
+)
+
 // newMachine makes a machine in the state before the first round.
 func (e *examination) newMachine(terms *terms, inPlace bool) *machine {
 	s := e.schedule
 	m := &machine{Schedule: s, contract: s.Collective.Contract(), terms: terms, inPlace: inPlace,
-		replicas: make([]replica, s.Size), lenient: e.lenient, mail: newMail(s.Size)}
+		replicas: make([]replica, s.Size), lenient: e.lenient, fault: e.fault, mail: newMail(s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
+		if err := terms.room.lack(); err != nil {
+			m.err = fmt.Errorf("schedule: %w", err)
+			break
+		}
 	}
 	return m
 }
@@ -110,6 +124,7 @@ func (m *machine) initial(rank int) replica {
 		lo, hi = min(lo, inLo), max(hi, inHi)
 	}
 	r := replica{first: lo, output: make([]cell, hi-lo)}
+	m.terms.room.take(cellBytes * int64(hi-lo))
 	if !m.inPlace && !m.terms.exact() {
 		return r // contributions become values when they are read
 	}
@@ -124,19 +139,21 @@ func (m *machine) initial(rank int) replica {
 
 // begin checks the steps of a rank in round t, which may be the last, and puts what it sends on its way.
 func (m *machine) begin(rank, t int, round Round, last bool) error {
-	if err := m.checkFlight(round.Moves); err != nil {
-		return fmt.Errorf("schedule: rank %d round %d: %w", rank, t, err)
+	if m.fault == nil {
+		if err := m.checkFlight(round.Moves); err != nil {
+			return fmt.Errorf("schedule: rank %d round %d: %w", rank, t, err)
+		}
 	}
-	if !last {
+	if m.fault == nil && !last {
 		if i, err := m.checkThen(round.Then, round.Moves); err != nil {
 			return stepError(rank, t, "then", i, round.Then[i], err)
 		}
 	}
 	m.tally.enters(round)
 	for i := range round.Moves {
-		if st := &round.Moves[i]; st.Verb == Send {
+		if st := m.part(&round.Moves[i]); st != nil && st.Verb == Send {
 			if err := m.send(rank, st); err != nil {
-				return stepError(rank, t, "move", i, *st, err)
+				return stepError(rank, t, "move", i, round.Moves[i], err)
 			}
 		}
 	}
@@ -146,13 +163,17 @@ func (m *machine) begin(rank, t int, round Round, last bool) error {
 // complete carries out the other steps of a rank in round t.
 func (m *machine) complete(rank, t int, round Round) error {
 	for i := range round.Moves {
-		if err := m.move(rank, t, &round.Moves[i]); err != nil {
-			return stepError(rank, t, "move", i, round.Moves[i], err)
+		if st := m.part(&round.Moves[i]); st != nil {
+			if err := m.move(rank, t, st); err != nil {
+				return stepError(rank, t, "move", i, round.Moves[i], err)
+			}
 		}
 	}
 	for i := range round.Then {
-		if err := m.local(rank, t, &round.Then[i]); err != nil {
-			return stepError(rank, t, "then", i, round.Then[i], err)
+		if st := m.part(&round.Then[i]); st != nil {
+			if err := m.local(rank, t, st); err != nil {
+				return stepError(rank, t, "then", i, round.Then[i], err)
+			}
 		}
 	}
 	return nil
@@ -173,6 +194,9 @@ func sending(to int, src Span) Step { return Step{Verb: Send, Peer: to, Src: src
 
 // send puts a message on its way.
 func (m *machine) send(rank int, st *Step) error {
+	if err := m.terms.room.lack(); err != nil {
+		return err
+	}
 	values, err := m.read(rank, &st.Src)
 	if err != nil {
 		return err
@@ -188,6 +212,9 @@ func (m *machine) move(rank, t int, st *Step) error {
 		return nil
 	case Fold:
 		return m.local(rank, t, st)
+	}
+	if err := m.terms.room.lack(); err != nil {
+		return err
 	}
 	msg := m.mail.take(st.Peer, rank)
 	if msg == nil {
@@ -218,6 +245,9 @@ func (m *machine) local(rank, t int, st *Step) error {
 	}
 	if m.crosses(st) {
 		return errors.New("a strided step reads chunks that it has written")
+	}
+	if err := m.terms.room.lack(); err != nil {
+		return err
 	}
 	values, err := m.read(rank, &st.Src)
 	if err != nil {
@@ -279,6 +309,7 @@ func (m *machine) memory(sp *Span) (buf Buffer, slot int) {
 func (m *machine) values(n int) []value {
 	if m.used+n > len(m.slab) {
 		m.slab, m.used = make([]value, max(n, 2*len(m.slab), 128)), 0 // values of the old one are still in use
+		m.terms.room.take(valueBytes * int64(len(m.slab)))
 	}
 	out := m.slab[m.used : m.used+n : m.used+n]
 	m.used += n
@@ -357,8 +388,9 @@ func (m *machine) readRun(values []value, rank int, sp, run *Span) error {
 func (m *machine) write(rank, t int, sp *Span, values []value) error {
 	if sp.Buf == Scratch {
 		r := &m.replicas[rank]
-		for sp.Slot >= len(r.slots) {
-			r.slots = append(r.slots, slot{})
+		if sp.Slot >= len(r.slots) {
+			m.terms.room.take(slotBytes * int64(sp.Slot+1-len(r.slots)))
+			r.slots = append(r.slots, make([]slot, sp.Slot+1-len(r.slots))...)
 		}
 		s := &r.slots[sp.Slot]
 		if sp.Base != s.base { // what the slot held is gone
@@ -367,8 +399,10 @@ func (m *machine) write(rank, t int, sp *Span, values []value) error {
 			}
 			s.base, s.cells = sp.Base, s.cells[:0]
 		}
-		for len(s.cells) < m.end(sp)-sp.Base {
-			s.cells = append(s.cells, cell{})
+		if more := m.end(sp) - sp.Base - len(s.cells); more > 0 {
+			had := cap(s.cells)
+			s.cells = append(s.cells, make([]cell, more)...)
+			m.terms.room.take(cellBytes * int64(cap(s.cells)-had))
 		}
 		s.width = max(s.width, len(s.cells))
 	}

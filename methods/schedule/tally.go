@@ -1,6 +1,9 @@
 package schedule
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // tally counts for a Report while a machine runs. A nil tally counts nothing.
 type tally struct {
@@ -95,6 +98,7 @@ func (t *tally) writes(of *terms, rank int, values []value) {
 		latest := &t.latest[rank*t.report.Chunks+int(of.at(v).chunk)]
 		if t.had[*latest].value != v {
 			t.had = append(t.had, had{v, *latest})
+			of.room.take(int64(unsafe.Sizeof(had{})))
 			*latest = int32(len(t.had) - 1)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"unsafe"
 )
 
 // value is a symbolic value: an index into terms, or none.
@@ -31,6 +32,7 @@ const termBlock = 1 << 10
 type terms struct {
 	size  int
 	again bool               // a contribution may be combined more than once
+	room  *room              // for values, and for the machines that make them
 	list  [][]term           // in blocks of termBlock, so that growing copies nothing; the first is for none
 	count int                // of terms
 	leafs []value            // by chunk*size + rank; none where nobody asked yet
@@ -42,8 +44,8 @@ type terms struct {
 	words []uint64   // room for sets; handed out from the front
 }
 
-func newTerms(size, chunks int, again, exact bool) *terms {
-	t := &terms{size: size, again: again, leafs: make([]value, size*chunks),
+func newTerms(size, chunks int, again, exact bool, room *room) *terms {
+	t := &terms{size: size, again: again, room: room, leafs: make([]value, size*chunks),
 		nodes: map[[2]value]value{}, folds: make([]value, chunks)}
 	if exact {
 		t.sets = make([][]uint64, 0, 2*chunks)
@@ -122,7 +124,7 @@ func (t *terms) combine(a, b value) (value, error) {
 	} else {
 		both.sum = ta.sum.plus(tb.sum)
 		if int(both.count) > t.size {
-			return none, errCount
+			return none, &chunkError{int(ta.chunk), errCount}
 		}
 	}
 	v := t.add(both, ranks)
@@ -130,9 +132,13 @@ func (t *terms) combine(a, b value) (value, error) {
 		x.mate, x.made = b, v
 	} else {
 		t.nodes[[2]value{a, b}] = v
+		t.room.take(nodeBytes)
 	}
 	return v, nil
 }
+
+// nodeBytes is what an entry of terms.nodes takes: three numbers, in a map that is half full.
+const nodeBytes = 24
 
 func (t *terms) add(x term, ranks []uint64) value {
 	switch {
@@ -143,8 +149,10 @@ func (t *terms) add(x term, ranks []uint64) value {
 	}
 	last := &t.list[len(t.list)-1]
 	*last = append(*last, x)
+	t.room.take(int64(unsafe.Sizeof(x)))
 	if t.exact() {
 		t.sets = append(t.sets, ranks)
+		t.room.take(int64(unsafe.Sizeof(ranks)) + 8*int64(len(ranks)))
 	}
 	t.count++
 	return value(t.count - 1)

@@ -1,0 +1,64 @@
+package schedule_test
+
+import (
+	"testing"
+
+	"gogcl.dev/methods/schedule"
+)
+
+// TestFaultsOfLargeSchedules: a schedule of more than 65,536 chunks of ranks is carried out with sets for one chunk only,
+// and the error is that of sets for all chunks.
+func TestFaultsOfLargeSchedules(t *testing.T) {
+	t.Parallel()
+	const n, chunks, wrong = 66, 1000, 700
+	pieces := [][2]int{{0, wrong}, {wrong, 1}, {wrong + 1, chunks - wrong - 1}}
+	star := func(c schedule.Collective) *schedule.Schedule { // rank n-1 sends it back
+		b := schedule.NewBuilder(c, n, 0, chunks)
+		for rank := 1; rank < n; rank++ {
+			for _, p := range pieces {
+				if c == schedule.AllReduce {
+					b.Fold(rank-1, rank-1, rank, p[0], p[1])
+					b.Copy(n-1, n-1, rank-1, p[0], p[1])
+				} else {
+					b.Copy(rank-1, rank-1, rank, p[0], p[1])
+				}
+			}
+		}
+		s, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for name, spoil := range map[string]func(*schedule.Schedule){
+		"a contribution less": func(s *schedule.Schedule) {
+			s.Programs[5][4].Moves[1] = schedule.Step{Verb: schedule.Recv, Peer: 4, Dst: schedule.Out(wrong, 1)}
+		},
+		"a contribution twice": func(s *schedule.Schedule) {
+			s.Programs[5][n-1].Moves[1] = schedule.Step{Verb: schedule.RecvReduce, Peer: n - 1,
+				Src: schedule.In(wrong, 1), Dst: schedule.Out(wrong, 1)}
+		},
+		"a contribution twice and another less": func(s *schedule.Schedule) {
+			s.Programs[5][4].Moves[1] = schedule.Step{Verb: schedule.Recv, Peer: 4, Dst: schedule.Out(wrong, 1)}
+			s.Programs[5][5].Then = append(s.Programs[5][5].Then, schedule.Step{Verb: schedule.Fold, Peer: -1,
+				Src: schedule.Out(wrong, 1), Dst: schedule.Out(wrong, 1)})
+		},
+		"nothing sends": func(s *schedule.Schedule) {
+			s.Programs[4][4].Moves = nil
+		},
+	} {
+		s := star(schedule.AllReduce)
+		spoil(s)
+		_, want := schedule.ExamineExactly(s)
+		if have := schedule.Check(s); want == nil || have == nil || have.Error() != want.Error() {
+			t.Errorf("%s: error\n%v\nwant\n%v", name, have, want)
+		}
+	}
+	s := star(schedule.Broadcast)
+	s.Programs[7][6].Moves[1], s.Programs[6][6].Moves[1] = s.Programs[6][6].Moves[1], s.Programs[7][6].Moves[1]
+	s.Programs[7][6].Moves[1].Peer, s.Programs[6][6].Moves[1].Peer = 6, 7
+	_, want := schedule.ExamineExactly(s)
+	if have := schedule.Check(s); want == nil || have == nil || have.Error() != want.Error() {
+		t.Errorf("a broadcast: error\n%v\nwant\n%v", have, want)
+	}
+}
