@@ -57,15 +57,16 @@ type candidate struct {
 // candidates are all ways that the settings ask for.
 func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 	var out []candidate
-	if s.compares.file == "" {
-		auto, err := c.With(gcl.Options{})
-		if err != nil {
-			return nil, err
-		}
-		if o := auto.Options(); o.Method != methods.Auto || o.Implementation != gcl.AutoImplementation {
-			return nil, errOverridden
-		}
-		out = append(out, candidate{autoWay, auto}, candidate{again, auto})
+	auto, err := c.With(gcl.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if o := auto.Options(); o.Method != methods.Auto || o.Implementation != gcl.AutoImplementation {
+		return nil, errOverridden
+	}
+	sweeps := s.compares.file == ""
+	if sweeps {
+		out = append(out, candidate{autoWay, auto})
 	}
 	for _, m := range s.methods {
 		for _, i := range s.implementations {
@@ -82,6 +83,9 @@ func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 			}
 			out = append(out, candidate{way, comm})
 		}
+	}
+	if sweeps { // as far from the first as can be: what comes and goes on the machine is part of A by A
+		out = append(out, candidate{again, auto})
 	}
 	return out, nil
 }

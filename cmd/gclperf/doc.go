@@ -95,7 +95,7 @@
 // Both end when -limit (10m) is over, or a few calls later: the passes that are missing then are left out. If not every
 // point has been measured once it is an error. -tune writes its file when all has been measured, whole or not at all.
 //
-// -sweep prints a line for each point: auto, the fastest way, their ratio, and how far two runs of auto are apart
+// -sweep prints a line for each point: auto, the fastest way, their ratio, and how far the runs of auto are apart
 // (A/A). Then it prints, for each number of replicas and for all, at how many points auto is within A/A or 5 % of the
 // fastest, and the geometric mean of the ratios.
 //
