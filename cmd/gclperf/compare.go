@@ -19,9 +19,11 @@ const (
 	droppedFirst, dropped = 2, 1.5
 
 	// A call that takes this many times as long as the best is not measured any longer, from longCall on: shorter calls
-	// are told from others by many only.
+	// are told from others by many only. From longData on, where bytes are what takes time, a method that was as far
+	// behind at the size before is not measured at all.
 	hopeless = 3
 	longCall = time.Millisecond
+	longData = 256 << 10
 
 	compareSpans = 5  // batches that -time is divided into
 	firstCalls   = 50 // the most from which the time of a call is estimated
@@ -171,7 +173,11 @@ func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 				b.status.begin(fmt.Sprintf("# %d replicas, pass %d of %d, %v of %s", s.n, pass+1, s.compares.passes,
 					p.coll, formatSize(p.size)))
 			}
-			if err := measurePass(ctx, clerk, b, p, pass, first, second); err != nil {
+			var smaller *contest
+			if i > 0 && points[i-1].coll == p.coll {
+				smaller = &points[i-1]
+			}
+			if err := measurePass(ctx, clerk, b, p, smaller, pass, first, second); err != nil {
 				return err
 			}
 			if clerk.Rank() == 0 {
@@ -203,10 +209,16 @@ func (p *contest) best() (least float64) {
 	return least
 }
 
+// isHopeless reports whether a way was so far behind that it is not worth to measure it at the next size.
+func (p *contest) isHopeless(k int) bool {
+	return len(p.times[k]) == 0 || median(p.times[k]) > hopeless*p.best()
+}
+
 // measurePass measures the ways of a point that are still in, once, in an order that the next pass reverses.
-func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *bench, p *contest, pass int, first,
-	second []T) error {
-	before := p.best()
+// smaller is the point of the size before, or nil.
+func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *bench, p, smaller *contest, pass int,
+	first, second []T) error {
+	best := p.best()
 	for k := range p.ways {
 		if pass%2 == 1 {
 			k = len(p.ways) - 1 - k
@@ -217,7 +229,10 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 		if pass < 2 {
 			enough = droppedFirst
 		}
-		if pass > 0 && !isAuto && median(p.times[k]) > enough*before {
+		if pass > 0 && !isAuto && len(p.times[k]) == 0 || pass > 0 && !isAuto && median(p.times[k]) > enough*best {
+			continue
+		}
+		if pass == 0 && !isAuto && p.size >= longData && smaller != nil && smaller.isHopeless(k) {
 			continue
 		}
 		o, err := newOperand(p.coll, outOfPlace, p.coll.count(p.size, b.settings.dtype.Size(), b.settings.n), w.comm, first,
@@ -231,16 +246,20 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 			pattern = b.reduced
 		}
 		r := runner[T]{bench: b, comm: w.comm, clerk: clerk, operand: o, pattern: pattern}
+		var once float64
 		if pass == 0 {
-			if err := r.right(ctx, p); err != nil {
-				return err
-			}
+			once, err = r.right(ctx, p)
+		} else {
+			once, err = r.agreedSpan(ctx, 1)
 		}
-		best := p.best()
+		if err != nil {
+			return err
+		}
+		beside := p.best()
 		if isAuto {
-			best = 0 // which is measured whatever it takes
+			beside = 0 // which is measured whatever it takes
 		}
-		seconds, err := r.quick(ctx, best)
+		seconds, err := r.quick(ctx, once, beside, pass > 0)
 		if err != nil {
 			return err
 		}
@@ -249,46 +268,61 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 	return nil
 }
 
-// right carries out a call and returns an error if any replica has a wrong element.
-func (r *runner[T]) right(ctx context.Context, p *contest) error {
-	out := r.bench.describe(p.coll, outOfPlace, r.comm.Options(), p.size)
-	wrong, err := r.checked(ctx, &out, "before")
-	if err != nil {
-		return err
+// right carries out a call, and returns how many seconds it took, as agreedSpan. Any wrong element is an error.
+func (r *runner[T]) right(ctx context.Context, p *contest) (seconds float64, err error) {
+	r.operand.prepare(r.pattern, r.clerk)
+	if seconds, err = r.agreedSpan(ctx, 1); err != nil {
+		return 0, err
 	}
+	if r.bench.tamper != nil {
+		r.bench.tamper(r.clerk.Rank(), tensor.Bytes(r.operand.result))
+	}
+	wrong, _ := r.operand.check(r.pattern, r.clerk)
 	sum := []int64{int64(wrong)}
 	if err := gcl.AllReduceInPlace(ctx, r.clerk, sum, gcl.Add); err != nil {
-		return err
+		return 0, err
 	}
 	if sum[0] != 0 {
-		return fmt.Errorf("%v of %d bytes over %d replicas by %v has %d wrong elements: nothing is written", p.coll, p.size,
-			r.bench.settings.n, r.comm.Options().Method, sum[0])
+		return 0, fmt.Errorf("%v of %d bytes over %d replicas by %v has %d wrong elements: nothing is written", p.coll,
+			p.size, r.bench.settings.n, r.comm.Options().Method, sum[0])
 	}
-	return nil
+	return seconds, nil
 }
 
 // quick is how long a call takes by the slowest replica, in seconds, the same at all replicas: the median of a few
-// batches. One that is hopeless beside the best so far, or 0, is timed once.
-func (r *runner[T]) quick(ctx context.Context, best float64) (float64, error) {
-	if _, err := r.agreedSpan(ctx, 1); err != nil { // touches memory
-		return 0, err
-	}
-	each, err := r.agreedSpan(ctx, 1)
-	if err != nil {
-		return 0, err
-	}
-	if best > 0 && each > longCall.Seconds() && each > hopeless*best {
+// batches. first is how long the first one took, which has touched the memory. What is hopeless beside the best so far,
+// or 0, is not measured any longer.
+func (r *runner[T]) quick(ctx context.Context, first, best float64, warm bool) (float64, error) {
+	isHopeless := func(each float64) bool { return best > 0 && each > longCall.Seconds() && each > hopeless*best }
+	each := first
+	if isHopeless(each) {
 		return each, nil
 	}
-	span := r.bench.settings.time.Seconds() / compareSpans
+	if !warm {
+		var err error
+		if each, err = r.agreedSpan(ctx, 1); err != nil || isHopeless(each) {
+			return each, err
+		}
+	}
+	all := r.bench.settings.time.Seconds()
+	span := all / compareSpans
 	if few := int(min(span/each, firstCalls)); few > 1 {
+		var err error
 		if each, err = r.agreedSpan(ctx, few); err != nil {
 			return 0, err
 		}
 	}
+	spans := compareSpans
+	switch {
+	case each > 10*all:
+		spans = 1
+	case each > all:
+		spans = 3
+	}
 	calls := int(min(max(span/each, 1), 20_000))
-	seconds := make([]float64, compareSpans)
+	seconds := make([]float64, spans)
 	for i := range seconds {
+		var err error
 		if seconds[i], err = r.span(ctx, calls); err != nil {
 			return 0, err
 		}
@@ -319,6 +353,9 @@ func (b *bench) compareEnd(c, clerk *gcl.Comm, points []contest) error {
 			t := timed{Way: w.way}
 			for _, seconds := range p.times[k] {
 				t.Times = append(t.Times, micro(seconds))
+			}
+			if t.Times == nil {
+				continue // hopeless
 			}
 			if w.way == autoWay {
 				takes, err := b.takes(w.comm, p)
