@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,22 +96,61 @@ func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 var errOverridden = errors.New("GCL_OPTIONS sets method or collectiveImplementation, which -tune and -sweep compare: " +
 	"leave them out")
 
-// does reports whether a method does a collective. Its schedule is looked for, as a call would.
-func (s *settings) does(c *gcl.Comm, coll collective) (bool, error) {
-	m := c.Options().Method
-	if m == methods.Auto {
-		return true, nil
-	}
-	spec := methods.Spec{Method: m, Collective: schedule.Collective(coll), Size: c.Size(), Ring: order(c.Size()),
+// shape tells what a candidate does in a collective: those of one shape make the same calls.
+type shape struct {
+	whole, cut     [32]byte // digests of its schedule, not cut and cut into pieces
+	implementation gcl.Implementation
+	onePass        bool // it has a schedule, and may go without
+}
+
+// shapeOf is the shape of a candidate in a collective. Its schedule is made, as a call would. does is false where the
+// method does not do the collective.
+func (s *settings) shapeOf(c *gcl.Comm, coll collective) (out shape, does bool, err error) {
+	o := c.Options()
+	out.implementation, out.onePass = o.Implementation, o.Implementation == gcl.Syncful && o.Method == methods.Direct
+	spec := methods.Spec{Method: o.Method, Collective: schedule.Collective(coll), Size: c.Size(), Ring: order(c.Size()),
 		Second: order(c.Size())}
 	if coll.rooted() {
 		spec.Root = s.root
 	}
-	_, err := methods.Build(spec)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return false, nil
+	for _, digest := range []*[32]byte{&out.whole, &out.cut} {
+		made, err := methods.Build(spec)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return out, false, nil
+		}
+		if err != nil {
+			return out, false, err
+		}
+		*digest = made.Digest()
+		spec.Pieces = 4
 	}
-	return true, err
+	return out, true, nil
+}
+
+// among are the candidates that do a collective, and of those that make the same calls one. Of auto, as holds the one
+// that stands for each way.
+func (s *settings) among(all []candidate, coll collective) (ways []candidate, as map[string]string, err error) {
+	known, as := map[shape]string{}, map[string]string{}
+	for _, w := range all {
+		if w.way == autoWay || w.way == again {
+			ways = append(ways, w)
+			continue
+		}
+		shape, does, err := s.shapeOf(w.comm, coll)
+		if err != nil {
+			return nil, nil, err
+		}
+		first, there := known[shape]
+		switch {
+		case !does:
+		case there:
+			as[w.way] = first
+		default:
+			known[shape], as[w.way] = w.way, w.way
+			ways = append(ways, w)
+		}
+	}
+	return ways, as, nil
 }
 
 // compareAll is the body of a replica with -tune and -sweep. Calls of candidates are measured; by clerk the replicas
@@ -140,18 +180,13 @@ func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 	}
 	var points []contest
 	for _, coll := range s.collectives {
-		var ways []candidate
-		for _, w := range all {
-			does, err := s.does(w.comm, coll)
-			if err != nil {
-				return err
-			}
-			if does {
-				ways = append(ways, w)
-			}
+		ways, as, err := s.among(all, coll)
+		if err != nil {
+			return err
 		}
 		for _, size := range s.sizes {
-			points = append(points, contest{coll: coll, size: size, ways: ways, times: make([][]float64, len(ways))})
+			points = append(points, contest{coll: coll, size: size, ways: ways, as: as,
+				times: make([][]float64, len(ways))})
 		}
 	}
 	for pass := range s.compares.passes {
@@ -196,7 +231,8 @@ type contest struct {
 	coll  collective
 	size  int
 	ways  []candidate
-	times [][]float64 // by way and pass, in seconds
+	as    map[string]string // by way: the one among ways that makes the same calls
+	times [][]float64       // by way and pass, in seconds
 }
 
 // best is the least median of a way so far, 0 before the first.
@@ -379,8 +415,9 @@ func (b *bench) takes(c *gcl.Comm, p contest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.processes {
-		return e.Method.String(), nil
+	way := e.Method.String()
+	if !s.processes {
+		way += "/" + e.Implementation.String()
 	}
-	return e.Method.String() + "/" + e.Implementation.String(), nil
+	return cmp.Or(p.as[way], way), nil
 }

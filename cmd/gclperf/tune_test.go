@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
 )
 
@@ -93,6 +94,42 @@ all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 15 %
 	}
 	if _, err := rulesOf([]point{at(2, 8, "comet 1")}, ""); err == nil {
 		t.Error("a method that there is not")
+	}
+}
+
+// TestAmong: of ways that make the same calls one is measured. Between two, direct and a ring have one schedule of an
+// all-to-all; on peer memory direct goes in one pass.
+func TestAmong(t *testing.T) {
+	for n, want := range map[int]string{
+		2: "auto direct/Syncless direct/Syncful clockwise_ring/Syncful again",
+		3: "auto direct/Syncless direct/Syncful clockwise_ring/Syncless clockwise_ring/Syncful again",
+	} {
+		s, err := read(strings.Fields("-sweep -collective alltoall -method direct,clockwise_ring")).settings(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.n = n
+		err = gcl.Run(t.Context(), n, func(_ context.Context, c *gcl.Comm) error {
+			all, err := s.candidates(c)
+			if err != nil {
+				return err
+			}
+			ways, as, err := s.among(all, s.collectives[0])
+			if err != nil {
+				return err
+			}
+			var have []string
+			for _, w := range ways {
+				have = append(have, w.way)
+			}
+			if got := strings.Join(have, " "); got != want || (as["clockwise_ring/Syncless"] == "direct/Syncless") != (n == 2) {
+				return fmt.Errorf("%d replicas: %s, %v, want %s", n, got, as, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 
