@@ -13,7 +13,8 @@ type Implementation uint8
 // The implementations.
 const (
 	// AutoImplementation takes the cheapest that the transport and the method allow: Syncful for methods Auto and
-	// Direct where replicas share an address space, else Syncless.
+	// Direct where replicas share an address space, else Syncless. By method Auto a rule goes before that: see
+	// Options.Tuning.
 	AutoImplementation Implementation = Implementation(route.Auto)
 
 	// Syncless sends messages: no barrier, each replica runs as far ahead as its data allows.

@@ -49,7 +49,7 @@ var optionRows = []optionRow{
 			"memory (`Syncful`, [peer-memory.md](peer-memory.md)); or the second inside a link domain and the first " +
 			"between " +
 			"([hybrid.md](hybrid.md)). `Auto`: `Syncful` where memory is shared and the method is `auto` or " +
-			"`direct`, else `Syncless`",
+			"`direct`, else `Syncless`; by `auto` as a rule says where one fits",
 	},
 	{
 		key: "useSynclessCollectives", field: "Implementation", instead: "collectiveImplementation",

@@ -56,14 +56,13 @@ func (table) list() string {
 // readRules reads the table that a text stands for. A file that has not changed gives the same table again, so that
 // options which came from one text are equal.
 func readRules(text string) (*methods.Rules, error) {
-	name, source := text, []byte(text)
-	if strings.Contains(text, "\n") {
-		name, source = "", []byte(strings.TrimPrefix(text, "\n"))
-	} else {
+	name, source := "", []byte(strings.TrimPrefix(text, "\n"))
+	if !strings.Contains(text, "\n") {
 		var err error
-		if source, err = readRulesFile(name); err != nil {
+		if source, err = readRulesFile(text); err != nil {
 			return nil, err
 		}
+		name = text
 	}
 	key := rulesKey{name, string(source)}
 	rulesRead.mu.Lock()

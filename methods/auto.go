@@ -51,14 +51,17 @@ type Tuning struct {
 // recursive_doubling, which would be a chain. Rules count as on peer memory, whatever implementation they name.
 func (t Tuning) Choose(c schedule.Collective, size int, bytes int64, strided, rankOrder bool) Method {
 	q := Case{Collective: c, Ranks: size, Bytes: bytes, Strided: strided, RankOrder: rankOrder, Memory: true}
-	if r := t.Rule(q); r != nil {
+	if r := t.Rule(&q); r != nil {
 		return r.Method
 	}
-	return t.BySize(q)
+	return t.BySize(&q)
 }
 
 // BySize is Choose without Rules.
-func (t Tuning) BySize(q Case) Method {
+func (t *Tuning) BySize(q *Case) Method {
+	if t == nil || q == nil {
+		return Auto // of nothing
+	}
 	c, size, bytes, strided, rankOrder := q.Collective, q.Ranks, q.Bytes, q.Strided, q.RankOrder
 	broadcast := c == schedule.AllReduce && !strided && t.MaxBroadcastBytes >= 0
 	ranks, few := int64(max(size, 1)), t.doublingUpTo(c, size)

@@ -28,12 +28,12 @@ type Case struct {
 // it was measured for smaller sizes. nil: there is no rule.
 //
 // A method of the program's own may still find that it does not do a request. Then gcl goes by BySize.
-func (t *Tuning) Rule(q Case) *Rule {
-	if t == nil || t.Rules == nil || t.broadcastGoesFirst(&q) {
+func (t *Tuning) Rule(q *Case) *Rule {
+	if t == nil || q == nil || t.Rules == nil || t.broadcastGoesFirst(q) {
 		return nil
 	}
 	for r := t.Rules.above(nil, q.Collective, q.Ranks, q.Bytes); r != nil; {
-		switch t.obstacle(r, &q) {
+		switch t.obstacle(r, q) {
 		case none:
 			return r
 		case otherImplementation, noMemory:
@@ -85,15 +85,15 @@ func (t *Tuning) obstacle(r *Rule, q *Case) obstacle {
 	case r.Method.Own() && q.Phase:
 		return inPhase
 	}
-	at := r.Method.row()
-	s := Spec{Method: r.Method, Collective: q.Collective, RankOrder: q.RankOrder}
-	switch {
-	case at != nil && at.inOrder != nil && s.inOrder():
+	switch at := r.Method.row(); {
+	case at == nil:
+		return noWay
+	case q.RankOrder && at.inOrder != nil && inRankOrder(q.Collective):
 		return chainInOrder
-	case s.lookUp(at) != nil, at != nil && at.ways == nil: // the latter may have a generator by gcl.WithMethod
-		return none
+	case at.ways != nil && at.ways.of(q.Collective) == nil: // without any it may have a generator by gcl.WithMethod
+		return noWay
 	}
-	return noWay
+	return none
 }
 
 // text says why the rule does not decide.
@@ -127,17 +127,17 @@ func (t *Tuning) WhyRule(r *Rule) string {
 
 // Skips lists the rules that fit a case and do not decide, as far as the one that does, each with its reason, as in
 // "; not tcp.txt:14, star: the method has no way to carry out reduce". It is "" if there are none.
-func (t *Tuning) Skips(q Case) string {
-	if t == nil || t.Rules == nil || t.broadcastGoesFirst(&q) {
+func (t *Tuning) Skips(q *Case) string {
+	if t == nil || q == nil || t.Rules == nil || t.broadcastGoesFirst(q) {
 		return ""
 	}
 	var b strings.Builder
 	for r := t.Rules.above(nil, q.Collective, q.Ranks, q.Bytes); r != nil; {
-		o := t.obstacle(r, &q)
+		o := t.obstacle(r, q)
 		if o == none {
 			break
 		}
-		fmt.Fprintf(&b, "; not %s, %s: %s", t.Rules.Cite(r), r.way(), o.text(r, &q))
+		fmt.Fprintf(&b, "; not %s, %s: %s", t.Rules.Cite(r), r.way(), o.text(r, q))
 		if o == otherImplementation || o == noMemory {
 			break
 		}

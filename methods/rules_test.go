@@ -204,11 +204,11 @@ reduce 2-4 0 direct`).Named("x/tcp.txt")
 		{&open, Case{Collective: schedule.Barrier, Ranks: 4}, 0, ""},
 		{&open, Case{Collective: 200, Ranks: 4}, 0, ""},
 	} {
-		line, r := 0, x.tuning.Rule(x.q)
+		line, r := 0, x.tuning.Rule(&x.q)
 		if r != nil {
 			line = r.Line
 		}
-		if skips := x.tuning.Skips(x.q); line != x.line || skips != x.skips {
+		if skips := x.tuning.Skips(&x.q); line != x.line || skips != x.skips {
 			t.Errorf("%+v: line %d, want %d; skips %q, want %q", x.q, line, x.line, skips, x.skips)
 		}
 	}
@@ -229,7 +229,7 @@ func TestRuleNotRegistered(t *testing.T) {
 		t.Fatal(err)
 	}
 	tuning := Tuning{Rules: mustRules(t, "reduce 2 0 direct\nreduce 2 0 comet")}
-	if r := tuning.Rule(Case{Collective: schedule.Reduce, Ranks: 2}); r == nil || r.Line != 2 {
+	if r := tuning.Rule(&Case{Collective: schedule.Reduce, Ranks: 2}); r == nil || r.Line != 2 {
 		t.Errorf("%v, want line 2", r)
 	}
 }
@@ -257,7 +257,7 @@ func TestRulesAsDumb(t *testing.T) {
 				}
 			}
 			got := 0
-			if r := tuning.Rule(q); r != nil {
+			if r := tuning.Rule(&q); r != nil {
 				got = r.Line
 			}
 			if got != want {
@@ -271,7 +271,7 @@ func TestRulesAsDumb(t *testing.T) {
 func TestRuleAllocates(t *testing.T) {
 	tuning := Tuning{Rules: mustRules(t, someRules)}
 	q := Case{Collective: schedule.AllReduce, Ranks: 4, Bytes: 1 << 20}
-	if n := testing.AllocsPerRun(100, func() { tuning.Rule(q) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { tuning.Rule(&q) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -287,7 +287,7 @@ func BenchmarkRule(b *testing.B) {
 	q := Case{Collective: schedule.AllReduce, Ranks: 8, Bytes: 8}
 	b.ReportAllocs()
 	for b.Loop() {
-		tuning.Rule(q)
+		tuning.Rule(&q)
 	}
 }
 

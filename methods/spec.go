@@ -176,16 +176,26 @@ func (s *Spec) lookUp(r *row) *way {
 	if r.inOrder != nil && s.inOrder() {
 		of = r.inOrder
 	}
-	if int(s.Collective) >= len(of) || of[s.Collective].program == nil {
+	return of.of(s.Collective)
+}
+
+// of is how a collective is carried out, or nil.
+func (w ways) of(c schedule.Collective) *way {
+	if int(c) >= len(w) || w[c].program == nil {
 		return nil
 	}
-	return &of[s.Collective]
+	return &w[c]
 }
 
 // inOrder reports whether each element must be the left fold of the inputs in the order of the ranks.
 func (s *Spec) inOrder() bool {
-	c := s.Collective.Contract()
-	return s.RankOrder && c.Combines && !c.Again
+	return s.RankOrder && inRankOrder(s.Collective)
+}
+
+// inRankOrder reports whether a collective can be asked to combine in the order of the ranks.
+func inRankOrder(c schedule.Collective) bool {
+	contract := c.Contract()
+	return contract.Combines && !contract.Again
 }
 
 // chunks is Chunks for a Spec that has been checked.

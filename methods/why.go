@@ -25,14 +25,17 @@ func (t Tuning) meetInMiddleBelow(c schedule.Collective, size int) int64 {
 // nothing".
 func (t Tuning) Why(c schedule.Collective, size int, bytes int64, strided, rankOrder bool) string {
 	q := Case{Collective: c, Ranks: size, Bytes: bytes, Strided: strided, RankOrder: rankOrder, Memory: true}
-	if r := t.Rule(q); r != nil {
-		return t.WhyRule(r) + t.Skips(q)
+	if r := t.Rule(&q); r != nil {
+		return t.WhyRule(r) + t.Skips(&q)
 	}
-	return t.WhyBySize(q) + t.Skips(q)
+	return t.WhyBySize(&q) + t.Skips(&q)
 }
 
 // WhyBySize says why BySize makes its choice.
-func (t Tuning) WhyBySize(q Case) string {
+func (t Tuning) WhyBySize(q *Case) string {
+	if q == nil {
+		q = &Case{}
+	}
 	t.Rules = nil // for Choose
 	c, size, bytes, strided, rankOrder := q.Collective, q.Ranks, q.Bytes, q.Strided, q.RankOrder
 	few := t.doublingUpTo(c, size)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,11 @@ const (
 	droppedFirst, dropped = 2, 1.5
 
 	// A call that takes this many times as long as the best is not measured any longer, from longCall on: shorter calls
-	// are told from others by many only.
+	// are told from others by many only. From longData on, where bytes are what takes time, a method that was as far
+	// behind at the size before is not measured at all.
 	hopeless = 3
 	longCall = time.Millisecond
+	longData = 256 << 10
 
 	compareSpans = 5  // batches that -time is divided into
 	firstCalls   = 50 // the most from which the time of a call is estimated
@@ -57,15 +60,16 @@ type candidate struct {
 // candidates are all ways that the settings ask for.
 func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 	var out []candidate
-	if s.compares.file == "" {
-		auto, err := c.With(gcl.Options{})
-		if err != nil {
-			return nil, err
-		}
-		if o := auto.Options(); o.Method != methods.Auto || o.Implementation != gcl.AutoImplementation {
-			return nil, errOverridden
-		}
-		out = append(out, candidate{autoWay, auto}, candidate{again, auto})
+	auto, err := c.With(gcl.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if o := auto.Options(); o.Method != methods.Auto || o.Implementation != gcl.AutoImplementation {
+		return nil, errOverridden
+	}
+	sweeps := s.compares.file == ""
+	if sweeps {
+		out = append(out, candidate{autoWay, auto})
 	}
 	for _, m := range s.methods {
 		for _, i := range s.implementations {
@@ -83,28 +87,70 @@ func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 			out = append(out, candidate{way, comm})
 		}
 	}
+	if sweeps { // as far from the first as can be: what comes and goes on the machine is part of A by A
+		out = append(out, candidate{again, auto})
+	}
 	return out, nil
 }
 
 var errOverridden = errors.New("GCL_OPTIONS sets method or collectiveImplementation, which -tune and -sweep compare: " +
 	"leave them out")
 
-// does reports whether a method does a collective. Its schedule is looked for, as a call would.
-func (s *settings) does(c *gcl.Comm, coll collective) (bool, error) {
-	m := c.Options().Method
-	if m == methods.Auto {
-		return true, nil
-	}
-	spec := methods.Spec{Method: m, Collective: schedule.Collective(coll), Size: c.Size(), Ring: order(c.Size()),
+// shape tells what a candidate does in a collective: those of one shape make the same calls.
+type shape struct {
+	whole, cut     [32]byte // digests of its schedule, not cut and cut into pieces
+	implementation gcl.Implementation
+	onePass        bool // it has a schedule, and may go without
+}
+
+// shapeOf is the shape of a candidate in a collective. Its schedule is made, as a call would. does is false where the
+// method does not do the collective.
+func (s *settings) shapeOf(c *gcl.Comm, coll collective) (out shape, does bool, err error) {
+	o := c.Options()
+	out.implementation, out.onePass = o.Implementation, o.Implementation == gcl.Syncful && o.Method == methods.Direct
+	spec := methods.Spec{Method: o.Method, Collective: schedule.Collective(coll), Size: c.Size(), Ring: order(c.Size()),
 		Second: order(c.Size())}
 	if coll.rooted() {
 		spec.Root = s.root
 	}
-	_, err := methods.Build(spec)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return false, nil
+	for _, digest := range []*[32]byte{&out.whole, &out.cut} {
+		made, err := methods.Build(spec)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return out, false, nil
+		}
+		if err != nil {
+			return out, false, err
+		}
+		*digest = made.Digest()
+		spec.Pieces = 4
 	}
-	return true, err
+	return out, true, nil
+}
+
+// among are the candidates that do a collective, and of those that make the same calls one. Of auto, as holds the one
+// that stands for each way.
+func (s *settings) among(all []candidate, coll collective) (ways []candidate, as map[string]string, err error) {
+	known, as := map[shape]string{}, map[string]string{}
+	for _, w := range all {
+		if w.way == autoWay || w.way == again {
+			ways = append(ways, w)
+			continue
+		}
+		shape, does, err := s.shapeOf(w.comm, coll)
+		if err != nil {
+			return nil, nil, err
+		}
+		first, there := known[shape]
+		switch {
+		case !does:
+		case there:
+			as[w.way] = first
+		default:
+			known[shape], as[w.way] = w.way, w.way
+			ways = append(ways, w)
+		}
+	}
+	return ways, as, nil
 }
 
 // compareAll is the body of a replica with -tune and -sweep. Calls of candidates are measured; by clerk the replicas
@@ -134,18 +180,13 @@ func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 	}
 	var points []contest
 	for _, coll := range s.collectives {
-		var ways []candidate
-		for _, w := range all {
-			does, err := s.does(w.comm, coll)
-			if err != nil {
-				return err
-			}
-			if does {
-				ways = append(ways, w)
-			}
+		ways, as, err := s.among(all, coll)
+		if err != nil {
+			return err
 		}
 		for _, size := range s.sizes {
-			points = append(points, contest{coll: coll, size: size, ways: ways, times: make([][]float64, len(ways))})
+			points = append(points, contest{coll: coll, size: size, ways: ways, as: as,
+				times: make([][]float64, len(ways))})
 		}
 	}
 	for pass := range s.compares.passes {
@@ -167,7 +208,11 @@ func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 				b.status.begin(fmt.Sprintf("# %d replicas, pass %d of %d, %v of %s", s.n, pass+1, s.compares.passes,
 					p.coll, formatSize(p.size)))
 			}
-			if err := measurePass(ctx, clerk, b, p, pass, first, second); err != nil {
+			var smaller *contest
+			if i > 0 && points[i-1].coll == p.coll {
+				smaller = &points[i-1]
+			}
+			if err := measurePass(ctx, clerk, b, p, smaller, pass, first, second); err != nil {
 				return err
 			}
 			if clerk.Rank() == 0 {
@@ -186,7 +231,8 @@ type contest struct {
 	coll  collective
 	size  int
 	ways  []candidate
-	times [][]float64 // by way and pass, in seconds
+	as    map[string]string // by way: the one among ways that makes the same calls
+	times [][]float64       // by way and pass, in seconds
 }
 
 // best is the least median of a way so far, 0 before the first.
@@ -199,10 +245,16 @@ func (p *contest) best() (least float64) {
 	return least
 }
 
+// isHopeless reports whether a way was so far behind that it is not worth to measure it at the next size.
+func (p *contest) isHopeless(k int) bool {
+	return len(p.times[k]) == 0 || median(p.times[k]) > hopeless*p.best()
+}
+
 // measurePass measures the ways of a point that are still in, once, in an order that the next pass reverses.
-func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *bench, p *contest, pass int, first,
-	second []T) error {
-	before := p.best()
+// smaller is the point of the size before, or nil.
+func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *bench, p, smaller *contest, pass int,
+	first, second []T) error {
+	best := p.best()
 	for k := range p.ways {
 		if pass%2 == 1 {
 			k = len(p.ways) - 1 - k
@@ -213,7 +265,10 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 		if pass < 2 {
 			enough = droppedFirst
 		}
-		if pass > 0 && !isAuto && median(p.times[k]) > enough*before {
+		if pass > 0 && !isAuto && len(p.times[k]) == 0 || pass > 0 && !isAuto && median(p.times[k]) > enough*best {
+			continue
+		}
+		if pass == 0 && !isAuto && p.size >= longData && smaller != nil && smaller.isHopeless(k) {
 			continue
 		}
 		o, err := newOperand(p.coll, outOfPlace, p.coll.count(p.size, b.settings.dtype.Size(), b.settings.n), w.comm, first,
@@ -227,16 +282,20 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 			pattern = b.reduced
 		}
 		r := runner[T]{bench: b, comm: w.comm, clerk: clerk, operand: o, pattern: pattern}
+		var once float64
 		if pass == 0 {
-			if err := r.right(ctx, p); err != nil {
-				return err
-			}
+			once, err = r.right(ctx, p)
+		} else {
+			once, err = r.agreedSpan(ctx, 1)
 		}
-		best := p.best()
+		if err != nil {
+			return err
+		}
+		beside := p.best()
 		if isAuto {
-			best = 0 // which is measured whatever it takes
+			beside = 0 // which is measured whatever it takes
 		}
-		seconds, err := r.quick(ctx, best)
+		seconds, err := r.quick(ctx, once, beside, pass > 0)
 		if err != nil {
 			return err
 		}
@@ -245,46 +304,61 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 	return nil
 }
 
-// right carries out a call and returns an error if any replica has a wrong element.
-func (r *runner[T]) right(ctx context.Context, p *contest) error {
-	out := r.bench.describe(p.coll, outOfPlace, r.comm.Options(), p.size)
-	wrong, err := r.checked(ctx, &out, "before")
-	if err != nil {
-		return err
+// right carries out a call, and returns how many seconds it took, as agreedSpan. Any wrong element is an error.
+func (r *runner[T]) right(ctx context.Context, p *contest) (seconds float64, err error) {
+	r.operand.prepare(r.pattern, r.clerk)
+	if seconds, err = r.agreedSpan(ctx, 1); err != nil {
+		return 0, err
 	}
+	if r.bench.tamper != nil {
+		r.bench.tamper(r.clerk.Rank(), tensor.Bytes(r.operand.result))
+	}
+	wrong, _ := r.operand.check(r.pattern, r.clerk)
 	sum := []int64{int64(wrong)}
 	if err := gcl.AllReduceInPlace(ctx, r.clerk, sum, gcl.Add); err != nil {
-		return err
+		return 0, err
 	}
 	if sum[0] != 0 {
-		return fmt.Errorf("%v of %d bytes over %d replicas by %v has %d wrong elements: nothing is written", p.coll, p.size,
-			r.bench.settings.n, r.comm.Options().Method, sum[0])
+		return 0, fmt.Errorf("%v of %d bytes over %d replicas by %v has %d wrong elements: nothing is written", p.coll,
+			p.size, r.bench.settings.n, r.comm.Options().Method, sum[0])
 	}
-	return nil
+	return seconds, nil
 }
 
 // quick is how long a call takes by the slowest replica, in seconds, the same at all replicas: the median of a few
-// batches. One that is hopeless beside the best so far, or 0, is timed once.
-func (r *runner[T]) quick(ctx context.Context, best float64) (float64, error) {
-	if _, err := r.agreedSpan(ctx, 1); err != nil { // touches memory
-		return 0, err
-	}
-	each, err := r.agreedSpan(ctx, 1)
-	if err != nil {
-		return 0, err
-	}
-	if best > 0 && each > longCall.Seconds() && each > hopeless*best {
+// batches. first is how long the first one took, which has touched the memory. What is hopeless beside the best so far,
+// or 0, is not measured any longer.
+func (r *runner[T]) quick(ctx context.Context, first, best float64, warm bool) (float64, error) {
+	isHopeless := func(each float64) bool { return best > 0 && each > longCall.Seconds() && each > hopeless*best }
+	each := first
+	if isHopeless(each) {
 		return each, nil
 	}
-	span := r.bench.settings.time.Seconds() / compareSpans
+	if !warm {
+		var err error
+		if each, err = r.agreedSpan(ctx, 1); err != nil || isHopeless(each) {
+			return each, err
+		}
+	}
+	all := r.bench.settings.time.Seconds()
+	span := all / compareSpans
 	if few := int(min(span/each, firstCalls)); few > 1 {
+		var err error
 		if each, err = r.agreedSpan(ctx, few); err != nil {
 			return 0, err
 		}
 	}
+	spans := compareSpans
+	switch {
+	case each > 10*all:
+		spans = 1
+	case each > all:
+		spans = 3
+	}
 	calls := int(min(max(span/each, 1), 20_000))
-	seconds := make([]float64, compareSpans)
+	seconds := make([]float64, spans)
 	for i := range seconds {
+		var err error
 		if seconds[i], err = r.span(ctx, calls); err != nil {
 			return 0, err
 		}
@@ -316,6 +390,9 @@ func (b *bench) compareEnd(c, clerk *gcl.Comm, points []contest) error {
 			for _, seconds := range p.times[k] {
 				t.Times = append(t.Times, micro(seconds))
 			}
+			if t.Times == nil {
+				continue // hopeless
+			}
 			if w.way == autoWay {
 				takes, err := b.takes(w.comm, p)
 				if err != nil {
@@ -338,8 +415,9 @@ func (b *bench) takes(c *gcl.Comm, p contest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.processes {
-		return e.Method.String(), nil
+	way := e.Method.String()
+	if !s.processes {
+		way += "/" + e.Implementation.String()
 	}
-	return e.Method.String() + "/" + e.Implementation.String(), nil
+	return cmp.Or(p.as[way], way), nil
 }

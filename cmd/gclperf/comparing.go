@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -110,6 +111,9 @@ func (s *settings) choices(given givenFlags) error {
 	}
 	if !given.has("method") {
 		s.methods = methods.All()
+		slices.SortStableFunc(s.methods, func(a, b methods.Method) int { // of those that are alike the simpler one
+			return cmp.Compare(a.Rings(), b.Rings())
+		})
 	}
 	if !given.has("implementation") && !s.processes {
 		s.implementations = []gcl.Implementation{gcl.Syncless, gcl.Syncful}

@@ -86,16 +86,23 @@
 //
 // Both start a job for each number of replicas in -n (2,3,4,6,8,12,16 if not given), one after the other. A point is a
 // collective, a number of replicas and a size. In each of -passes passes (3) all ways come one after the other at each
-// point: every method that does the collective, among goroutines with messages and stepping together. A way is the
-// median of five batches of calls, which take -time together (10ms), and the times that are compared are medians of the
-// passes. A way that takes twice as long as the fastest in the first pass is not measured in the second, nor in the
-// third one that takes half as long again. A call of a millisecond or more that takes three times as long as the
-// fastest is timed once. One call of each way is checked, and a wrong element ends the run.
+// point: every method that does the collective, among goroutines with messages and stepping together, and of methods
+// with one schedule the first. A way is the
+// median of five batches of calls, which take -time together (10ms), of three where a call takes longer, and one call
+// where it takes ten times as long. The times that are compared are medians of the passes. One call of each way is
+// checked, and a wrong element ends the run.
 //
-// Both end when -limit (10m) is over, or a few calls later: the passes that are missing then are left out. If not every
-// point has been measured once it is an error. -tune writes its file when all has been measured, whole or not at all.
+//	a way that takes                                                    is
+//	twice as long as the fastest in the first pass                      left out of the second
+//	half as long again as the fastest, in the median                    left out of the third and later ones
+//	three times as long as the fastest, and a millisecond or more       timed once
+//	three times as long at the size before, of a size from 256 KiB on   left out at this size
 //
-// -sweep prints a line for each point: auto, the fastest way, their ratio, and how far two runs of auto are apart
+// Both end when -limit (10m) is over, or a few calls later: the passes that are missing then are left out. A number of
+// replicas has a share of the time that grows with it, of what the smaller ones have left. If not every point has been
+// measured once it is an error. -tune writes its file when all has been measured, whole or not at all.
+//
+// -sweep prints a line for each point: auto, the fastest way, their ratio, and how far the runs of auto are apart
 // (A/A). Then it prints, for each number of replicas and for all, at how many points auto is within A/A or 5 % of the
 // fastest, and the geometric mean of the ratios.
 //

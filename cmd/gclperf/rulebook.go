@@ -18,8 +18,9 @@ const (
 	// changeCost is what another rule costs: as much as a way that takes 5 % longer than the fastest at one size.
 	changeCost = leastSpread
 
-	// beyondSpread is how many times as much a way costs that is slower by more than the spread.
-	beyondSpread = 3
+	// withinSpread and beyondSpread are what a way costs, in the logarithm of how many times as long as the fastest it
+	// takes: what is within the spread may be chance, and beyond it is what a table is for.
+	withinSpread, beyondSpread = 0.25, 3
 )
 
 // shown is how many other ways a rule names.
@@ -33,8 +34,8 @@ const shown = 2
 //	                          ~     *
 //
 // Of all ways to go from size to size it is the one that costs least. A way costs, at a size, the logarithm of how many
-// times as long as the fastest it takes, and thrice that where it is slower by more than the spread. To change the way
-// costs as much as a spread. So at ~ broadcast does not replace direct, and at * it does.
+// times as long as the fastest it takes: a quarter of that within the spread, and thrice that beyond it. To change the
+// way costs as much as a spread. So at ~ broadcast does not replace direct, and at * it does.
 //
 // A rule begins where its way and the one before would be equally fast if the ratio of their times changed evenly
 // between the two sizes, both by their logarithms: at a power of two.
@@ -154,7 +155,7 @@ func (p point) cost(name string) float64 {
 	if ratio > 1+max(leastSpread, t.spread(), best.spread()) {
 		return beyondSpread * math.Log(ratio)
 	}
-	return math.Log(ratio)
+	return withinSpread * math.Log(ratio)
 }
 
 // crossing is from which size on a way replaces another, which it does at size b and not at size a.

@@ -122,7 +122,8 @@ func (p *program) finish(ctx context.Context, b *bench, replica int, err error) 
 		return exitInterrupted
 	case err != nil:
 		lost := (*gcl.PeerError)(nil)
-		if replica == 0 || errors.As(err, &lost) || !errors.Is(err, gcl.ErrAborted) {
+		atAll := errors.Is(err, gcl.ErrAborted) || errors.Is(err, errLimit)
+		if replica == 0 || errors.As(err, &lost) || !atAll {
 			p.complain(err)
 		}
 		return exitWrong

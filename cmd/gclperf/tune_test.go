@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
 )
 
@@ -32,6 +33,15 @@ func at(n, size int, ways string) point {
 	return p
 }
 
+// longer is a point at which direct is the faster way, and then some that are as given.
+func longer(n int, ways string) []point {
+	out := []point{at(2, 8, "direct 1, broadcast 2")}
+	for i := range n {
+		out = append(out, at(2, 32<<(2*i), ways))
+	}
+	return out
+}
+
 // TestChosen: a way is replaced where another gains more than a change costs, and not before.
 func TestChosen(t *testing.T) {
 	for _, x := range []struct {
@@ -46,8 +56,8 @@ func TestChosen(t *testing.T) {
 			at(2, 1<<14, "direct 2, broadcast 1")}, "0 direct, 2048 broadcast"},
 		{"one that is a little faster", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1.04, broadcast 1"),
 			at(2, 128, "direct 1, broadcast 2")}, "0 direct"},
-		{"one that is a little faster for long", []point{at(2, 8, "direct 1, broadcast 2"),
-			at(2, 32, "direct 1.04, broadcast 1"), at(2, 128, "direct 1.04, broadcast 1")}, "0 direct, 32 broadcast"},
+		{"one that is a little faster at several sizes", longer(3, "direct 1.04, broadcast 1"), "0 direct"},
+		{"one that is a little faster at many sizes", longer(6, "direct 1.04, broadcast 1"), "0 direct, 32 broadcast"},
 		{"a spread that is more than what it gains", []point{at(2, 8, "direct 1, broadcast 1.5"),
 			at(2, 32, "direct 1.04, broadcast 0.9 1 1.2"), at(2, 128, "direct 1, broadcast 2")}, "0 direct"},
 		{"far faster at one size", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 3, broadcast 1"),
@@ -87,6 +97,42 @@ all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 15 %
 	}
 }
 
+// TestAmong: of ways that make the same calls one is measured. Between two, direct and a ring have one schedule of an
+// all-to-all; on peer memory direct goes in one pass.
+func TestAmong(t *testing.T) {
+	for n, want := range map[int]string{
+		2: "auto direct/Syncless direct/Syncful clockwise_ring/Syncful again",
+		3: "auto direct/Syncless direct/Syncful clockwise_ring/Syncless clockwise_ring/Syncful again",
+	} {
+		s, err := read(strings.Fields("-sweep -collective alltoall -method direct,clockwise_ring")).settings(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.n = n
+		err = gcl.Run(t.Context(), n, func(_ context.Context, c *gcl.Comm) error {
+			all, err := s.candidates(c)
+			if err != nil {
+				return err
+			}
+			ways, as, err := s.among(all, s.collectives[0])
+			if err != nil {
+				return err
+			}
+			var have []string
+			for _, w := range ways {
+				have = append(have, w.way)
+			}
+			if got := strings.Join(have, " "); got != want || (as["clockwise_ring/Syncless"] == "direct/Syncless") != (n == 2) {
+				return fmt.Errorf("%d replicas: %s, %v, want %s", n, got, as, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestRanksFor: every number of ranks has the nearest one that was measured, and none is left out or has two.
 func TestRanksFor(t *testing.T) {
 	for counts, want := range map[string]string{
@@ -111,13 +157,16 @@ type commaList = counts
 // TestJudge: what a sweep says of a point.
 func TestJudge(t *testing.T) {
 	for ways, want := range map[string]string{
-		"auto 1, again 1, direct 2":               "auto 1 1.00 0.00 true",
+		"auto 1, again 1, direct 2":               "broadcast 1 1.00 0.00 true",
+		"auto 1, again 1.1, broadcast 0.5":        "broadcast 1 1.00 1.20 true",
 		"auto 1, again 1, direct 0.96":            "direct 0.96 1.04 0.00 true",
 		"auto 1, again 1, direct 0.9":             "direct 0.9 1.11 0.00 false",
 		"auto 1, again 1.2, direct 1":             "direct 1 1.10 0.20 true",
 		"auto 1 2 1, again 1 1 3, direct 0.5 0.8": "direct 0.65 1.54 0.00 false",
 	} {
-		v, ok := judge(at(2, 8, ways))
+		p := at(2, 8, ways)
+		p.Ways[0].Takes = "broadcast"
+		v, ok := judge(p)
 		if got := fmt.Sprintf("%s %v %.2f %.2f %v", v.way, v.best, v.ratio(), v.spread, v.good()); got != want || !ok {
 			t.Errorf("%s: %s, %v, want %s", ways, got, ok, want)
 		}

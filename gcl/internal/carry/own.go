@@ -83,6 +83,14 @@ func (w *Way) Settle() {
 	if w.instead = nil; w.Own != nil {
 		w.instead = w.Instead()
 	}
+	w.remember()
+}
+
+// remember makes room for the last route.
+func (w *Way) remember() {
+	if w.last = nil; w.Setting.Tuning.Rules != nil {
+		w.last = new(decided)
+	}
 }
 
 // Instead is the way of calls that a program's own method does not do: that of Auto.
@@ -92,6 +100,7 @@ func (w *Way) Instead() *Way {
 	s := &out.Setting
 	s.Asked = methods.Auto
 	s.Syncful, s.SyncfulWhy = s.Together()
+	out.remember()
 	return &out
 }
 

@@ -17,7 +17,7 @@ import (
 // been written one by one, and to copy them in words stalls.
 func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
 	var r route.Route
-	w.Setting.Decide(&r, &j.Question)
+	w.decide(&r, &j.Question)
 	if r.Phases {
 		return w.passing(&j.Ask, fingerprint, w.Hybrid.perform(ctx, j, fingerprint))
 	}

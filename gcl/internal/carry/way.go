@@ -25,6 +25,28 @@ type Way struct {
 
 	Own     *methods.Prover // of Setting.Asked, where that is a program's own method; else nil
 	instead *Way            // of calls that the own method does not do
+
+	last *decided // the last route, where rules make it dear to decide again; else nil
+}
+
+// decided is the route of the last question of a Way. Most calls ask what the one before has asked.
+type decided struct {
+	question route.Question
+	route    route.Route
+	some     bool // there is one
+}
+
+// decide finds the route of a job.
+func (w *Way) decide(r *route.Route, q *route.Question) {
+	l := w.last
+	if l != nil && l.some && l.question.Same(q) {
+		*r = l.route
+		return
+	}
+	w.Setting.Decide(r, q)
+	if l != nil {
+		*l = decided{*q, *r, true}
+	}
 }
 
 // Size is the number of ranks.

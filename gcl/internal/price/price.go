@@ -340,7 +340,8 @@ func (p Pricer) why(r route.Route) string {
 // whyTuned says why the tuning chooses the method without a rule.
 func (p Pricer) whyTuned() string {
 	q := p.question()
-	return p.Setting.Tuning.WhyBySize(p.Setting.Case(&q)) + p.skips()
+	x := p.Setting.Case(&q)
+	return p.Setting.Tuning.WhyBySize(&x) + p.skips()
 }
 
 // whyRuled cites the rule by which the call goes.
@@ -353,7 +354,8 @@ func (p Pricer) whyRuled() string {
 func (p Pricer) skips() string {
 	q := p.question()
 	q.Unruled = false
-	text := p.Setting.Tuning.Skips(p.Setting.Case(&q))
+	x := p.Setting.Case(&q)
+	text := p.Setting.Tuning.Skips(&x)
 	if rule := p.Setting.Rule(&q); p.unruled && rule != nil {
 		_, err := p.schedule(p.specOf(rule.Method))
 		text += fmt.Sprintf("; not %s, %v: %v", p.Setting.Tuning.Rules.Cite(rule), rule.Method, err)

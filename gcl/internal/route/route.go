@@ -40,6 +40,13 @@ type Question struct {
 	Unruled    bool // no rule of the tuning counts: the method of one does not do the call
 }
 
+// Same reports whether two questions are the same. It compares field by field: their bytes may just have been written
+// one by one, and to read them in words stalls.
+func (q *Question) Same(as *Question) bool {
+	return q.Bytes == as.Bytes && q.Collective == as.Collective && q.Published == as.Published && q.Local == as.Local &&
+		q.Several == as.Several && q.Parts == as.Parts && q.Unruled == as.Unruled
+}
+
 func (q *Question) barrier() bool { return q.Collective == schedule.Barrier }
 
 // Route is how a call goes.
@@ -185,7 +192,8 @@ func (s *Setting) method(r *Route, q *Question) {
 	if onePass && !(s.Tuned && q.Collective == schedule.AllReduce) {
 		return
 	}
-	if m := s.Tuning.BySize(s.Case(q)); !onePass || m == methods.SendToAll {
+	x := s.Case(q)
+	if m := s.Tuning.BySize(&x); !onePass || m == methods.SendToAll {
 		r.Method, r.Because = m, AsTuned
 	}
 }
@@ -195,7 +203,8 @@ func (s *Setting) Rule(q *Question) *methods.Rule {
 	if s.Tuning.Rules == nil || q.Unruled {
 		return nil
 	}
-	return s.Tuning.Rule(s.Case(q))
+	x := s.Case(q)
+	return s.Tuning.Rule(&x)
 }
 
 // Case is what decides on the rule of a call.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -109,5 +110,24 @@ func TestRoutes(t *testing.T) {
 	}
 	if d := cmp.Diff(string(want), b.String()); d != "" {
 		t.Errorf("routes (-want +have):\n%s", d)
+	}
+}
+
+// TestSame: two questions that differ in a field are not the same.
+func TestSame(t *testing.T) {
+	v := reflect.ValueOf(&Question{}).Elem()
+	for i := range v.NumField() {
+		var a, b Question
+		switch f := reflect.ValueOf(&b).Elem().Field(i); {
+		case f.Kind() == reflect.Bool:
+			f.SetBool(true)
+		case f.CanInt():
+			f.SetInt(1)
+		default:
+			f.SetUint(1)
+		}
+		if a.Same(&b) || !b.Same(&b) {
+			t.Errorf("%s makes no difference", v.Type().Field(i).Name)
+		}
 	}
 }
