@@ -29,8 +29,9 @@ func TestAnyInput(t *testing.T) {
 			"SocketLinks": methods.SocketLinks, "NetworkLinks": methods.NetworkLinks,
 			"HalvingDoubling": methods.HalvingDoubling, "Circulant": methods.Circulant,
 			"KNomialTree": methods.KNomialTree, "DoubleBinaryTree": methods.DoubleBinaryTree,
-			"Gallery": methods.Gallery,
-			"Swing":   methods.Swing, "SwingTraffic": methods.SwingTraffic,
+			"Gallery": methods.Gallery, "TorusRings": methods.TorusRings, "Hierarchical": methods.Hierarchical,
+			"SwingTorus": methods.SwingTorus,
+			"Swing":      methods.Swing, "SwingTraffic": methods.SwingTraffic,
 			"Register": methods.Register, "Named": methods.Named, "NewProver": methods.NewProver, "Fixed": methods.Fixed,
 		},
 		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}, methods.Request{}, methods.Prover{},
@@ -38,6 +39,6 @@ func TestAnyInput(t *testing.T) {
 		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), methods.SocketLinks(),
 			schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}, "star", star, built, methods.StarForTests,
 			methods.Request{Spec: spec}, methods.HalvingDoubling(), methods.Circulant(), methods.KNomialTree(2),
-			methods.DoubleBinaryTree(2)},
+			methods.DoubleBinaryTree(2), methods.TorusRings(), methods.Hierarchical(2), methods.SwingTorus(true)},
 	})
 }

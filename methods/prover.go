@@ -78,9 +78,7 @@ func (p *Prover) Prove(r Request) (*Proved, error) {
 // make makes and proves a schedule.
 func (p *Prover) make(r Request) (*Proved, error) {
 	if r.Members == nil {
-		for rank := range r.Size {
-			r.Members = append(r.Members, rank)
-		}
+		r.Members = inTurn(r.Size)
 	}
 	s, err := p.schedule(r)
 	if err != nil {
@@ -95,6 +93,15 @@ func (p *Prover) make(r Request) (*Proved, error) {
 			wanted(r.Collective, r.Size, r.Root), err)
 	}
 	return out, nil
+}
+
+// inTurn lists the ranks.
+func inTurn(size int) []int {
+	out := make([]int, size)
+	for rank := range out {
+		out[rank] = rank
+	}
+	return out
 }
 
 // schedule asks the Generator. The schedule is a copy, with as many rounds for all ranks.
