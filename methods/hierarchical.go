@@ -11,8 +11,9 @@ import (
 // Hierarchical returns the Generator of the all-reduce in groups of groups, as one schedule: a reduce-scatter inside
 // groups of inner ranks, an all-reduce of each fragment among the ranks that have it, one in each group, and an
 // all-gather inside. So what leaves a group is an inner-th of the data. With outer, the all-reduce between is the same
-// again: groups of inner ranks stand in groups of outer[0] such groups, these in groups of outer[1], and so on. The last
-// level has all that are left: Hierarchical(8) over 64 ranks has 8 groups of 8. Ranks of a group follow each other.
+// again: groups of inner ranks stand in groups of outer[0] such groups, these in groups of outer[1], and so on. The
+// last level has all that are left: Hierarchical(8) over 64 ranks has 8 groups of 8. Ranks of a group follow each
+// other.
 //
 // Inside the innermost groups everyone sends to everyone, in one round. Between groups it is Circulant, with few
 // messages for any number of groups.
@@ -24,8 +25,8 @@ import (
 // With outer there are 2 ceil(log2 m) rounds for each level of m groups. A level of 1 has none.
 //
 // gcl's Hybrid goes the same way in three calls, the first and the last on peer memory. Each element is combined on one
-// rank, and not in the order of the ranks. So the Generator does no request with RankOrder. Ranks that the groups do not
-// divide are an error that is errors.ErrUnsupported. A group of fewer than 1 is an error.
+// rank, and not in the order of the ranks. So the Generator does no request with RankOrder. Ranks that the groups do
+// not divide are an error that is errors.ErrUnsupported. A group of fewer than 1 is an error.
 //
 // Source: Jia et al., "Highly Scalable Deep Learning Training System with Mixed-Precision", 2018, have a hierarchical
 // all-reduce by a reduce inside. That by a reduce-scatter, so that all ranks of a group send, is usual, as in Mikami et

@@ -9,9 +9,9 @@ import (
 
 // TorusRings returns the Generator of collectives on a torus by rings: a reduce-scatter along one dimension after the
 // other, and an all-gather that takes the same steps back. Ranks are numbered with the first dimension fastest, as in
-// cost.Torus, and all messages go to neighbours. dims are the places in each dimension. One that is 0 is chosen from the
-// number of ranks, so that the dimensions are as alike as can be: TorusRings(0, 0) is for any number of ranks that is no
-// prime, TorusRings(0, 0, 4) for what has 4 rings one upon the other. Without any there are two, both 0.
+// cost.Torus, and all messages go to neighbours. dims are the places in each dimension. One that is 0 is chosen from
+// the number of ranks, so that the dimensions are as alike as can be: TorusRings(0, 0) is for any number of ranks that
+// is no prime, TorusRings(0, 0, 4) for what has 4 rings one upon the other. Without any there are two, both 0.
 //
 // An all-reduce on D dimensions cuts the data in 2D parts, all of which go at once: each begins in another dimension,
 // one up and one down, so that all links of the torus are in use. A reduce-scatter or an all-gather alone goes up, with
