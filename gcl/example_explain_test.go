@@ -42,6 +42,9 @@ func ExampleComm_Explain() {
 	//   binomial_tree           Syncless             4         0     2097152     528µs
 	//   knomial_4_tree          Syncless             2         0     3145728     788µs
 	//   double_binary_tree      Syncless            36         0     2097152     331µs
+	//   torus_2d                Syncless             4         0     1572864     201µs
+	//   swing                   Syncless             4         0     1572864     201µs
+	//   swing_2d                Syncless             4         0     1572864     201µs
 	// * direct                  Syncful              1         2     1572864    66.5µs
 }
 

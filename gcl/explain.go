@@ -34,7 +34,8 @@ type Explanation struct {
 
 // Skipped is a method of a generator that cannot carry out a collective, and why not: the generator does not do it,
 // which is errors.ErrUnsupported, or makes a schedule that does not prove. A method of methods.Gallery that does not do
-// it is not listed. If the options ask for that, Explanation.Why has the reason.
+// it is not listed. If the options ask for that, Explanation.Why has the reason. In groups of
+// more than 256 no method of methods.Gallery is a candidate unless the call takes it.
 type Skipped struct {
 	Method methods.Method
 	Reason error

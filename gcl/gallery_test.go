@@ -86,3 +86,26 @@ func TestGalleryNameIsTaken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestGalleryInLargeGroups: Explain does not prove schedules of large groups for methods that nobody asks for.
+func TestGalleryInLargeGroups(t *testing.T) {
+	tree := own(t, "binomial_tree")
+	for n, want := range map[int]bool{256: true, 257: false} {
+		replicas(t, n, func(_ context.Context, c *gcl.Comm) error {
+			if c.Rank() != 0 {
+				return nil
+			}
+			for _, m := range []methods.Method{methods.Auto, tree} {
+				e, err := withOptions(c, gcl.Options{Method: m}).Explain(schedule.Reduce, 4, tensor.F32)
+				if err != nil {
+					return err
+				}
+				offered := slices.ContainsFunc(e.Candidates, func(x gcl.Candidate) bool { return x.Method == tree })
+				if offered != (want || m == tree) {
+					return fmt.Errorf("%v among %d, asked for %v: candidate %v", tree, n, m, offered)
+				}
+			}
+			return nil
+		})
+	}
+}

@@ -269,6 +269,11 @@ func ExampleComm_Explain_hybrid() {
 	//   binomial_tree           Syncless             6         0     3145728     706µs
 	//   knomial_4_tree          Syncless             4         0     4194304     966µs
 	//   double_binary_tree      Syncless            40         0     2097152     408µs
+	//   torus_2d                Syncless             8         0     1835008     175µs
+	//   torus_3d                Syncless             6         0     1835011     159µs
+	//   hierarchical_8          Syncless             2         0     1835008     100µs
+	//   swing                   Syncless             6         0     1835008     235µs
+	//   swing_2d                Syncless             6         0     1835008     137µs
 	//   direct                  Syncful              1         2     1835008    67.5µs
 	// * direct                  Hybrid               4         4     1835008     139µs
 }

@@ -34,8 +34,9 @@ func TestAnyInput(t *testing.T) {
 			"HalvingDoubling": methods.HalvingDoubling, "Circulant": methods.Circulant,
 			"Bruck": methods.Bruck, "PAT": methods.PAT,
 			"KNomialTree": methods.KNomialTree, "DoubleBinaryTree": methods.DoubleBinaryTree,
-			"Gallery": methods.Gallery,
-			"Swing":   methods.Swing, "SwingTraffic": methods.SwingTraffic,
+			"Gallery": methods.Gallery, "TorusRings": methods.TorusRings, "Hierarchical": methods.Hierarchical,
+			"SwingTorus": methods.SwingTorus,
+			"Swing":      methods.Swing, "SwingTraffic": methods.SwingTraffic,
 			"ParseRules": methods.ParseRules, "DefaultRules": methods.DefaultRules,
 			"Register": methods.Register, "Named": methods.Named, "NewProver": methods.NewProver, "Fixed": methods.Fixed,
 		},
@@ -45,7 +46,7 @@ func TestAnyInput(t *testing.T) {
 		Values: []any{methods.Direct, methods.ClockwiseRing, spec, methods.IPULinks(), methods.SocketLinks(),
 			schedule.AllReduce, []int{0, 1, 2}, []int{1, 0, 2}, "star", star, built, methods.StarForTests,
 			methods.Request{Spec: spec}, methods.HalvingDoubling(), methods.Circulant(), methods.KNomialTree(2),
-			methods.DoubleBinaryTree(2), methods.Bruck(), methods.PAT(2), rules, methods.Tuning{Rules: rules},
-			methods.Case{Ranks: 4}},
+			methods.DoubleBinaryTree(2), methods.Bruck(), methods.PAT(2), methods.TorusRings(), methods.Hierarchical(2),
+			methods.SwingTorus(true), rules, methods.Tuning{Rules: rules}, methods.Case{Ranks: 4}},
 	})
 }

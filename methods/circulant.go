@@ -45,41 +45,9 @@ import "gogcl.dev/methods/schedule"
 //
 //draw:circulant reduce-scatter 3
 //shape:circulant all-reduce 5
-func Circulant() Generator { return GeneratorFunc(circulant) }
-
-func circulant(r Request) (*schedule.Schedule, error) {
-	if err := r.only(schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather); err != nil {
-		return nil, err
-	}
-	b, err := r.builder(r.Size)
-	if err != nil {
-		return nil, err
-	}
-	rounds := r.treeRounds()
-	begin := 0 // of the all-gather
-	if r.Collective.Contract().Combines {
-		begin = rounds
-		r.circulant(func(t, from, to, first, n int) { b.Fold(t, from, to, first, n) })
-	}
-	if r.Collective != schedule.ReduceScatter {
-		r.circulant(func(t, from, to, first, n int) { b.Copy(begin+rounds-1-t, to, from, first, n) })
-	}
-	return b.Build()
-}
-
-// circulant calls send for each message of the reduce-scatter: n chunks from first on.
-func (s Spec) circulant(send func(t, from, to, first, n int)) {
-	has := s.Size // chunks at a rank, for itself and for those that follow it
-	for t := 0; has > 1; t++ {
-		keeps := (has + 1) / 2
-		for rank := range s.Size {
-			to := (rank + keeps) % s.Size
-			n := min(has-keeps, s.Size-to) // those for rank to, and for what follows it
-			send(t, rank, to, to, n)
-			if rest := has - keeps - n; rest > 0 {
-				send(t, rank, to, 0, rest)
-			}
-		}
-		has = keeps
-	}
+func Circulant() Generator {
+	return swept(func(r Request) ([]sweep, error) {
+		err := r.only(schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather)
+		return []sweep{{circulantLeg(axis{1, max(r.Size, 1)})}}, err
+	})
 }

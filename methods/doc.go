@@ -29,6 +29,6 @@
 // carries. With Spec.RankOrder each element is reduced in the order of the ranks; broadcast and direct do that anyway,
 // and the rings and recursive_doubling become a chain.
 //
-// [Spec.Traffic] describes the messages of a method without its steps, for prices. [Swing] is an all-reduce for tori.
-// It is no [Method] yet. [Gallery] lists Generators that are ready to be registered: halving and doubling, and trees.
+// [Spec.Traffic] describes the messages of a method without its steps, for prices. [Gallery] lists methods that do some
+// collectives, for some numbers of ranks: halving and doubling, trees, tori, hierarchies and Swing.
 package methods

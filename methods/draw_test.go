@@ -70,8 +70,8 @@ func TestDrawings(t *testing.T) {
 // TestPicturesInComments keeps the pictures above the generators true. Below them stands a line for each, for the table
 // of a schedule or for its shape:
 //
-//	//draw:METHOD COLLECTIVE RANKS [pieces=N] [rank-order] [second=RANK,RANK,...]
-//	//shape:METHOD COLLECTIVE RANKS [pieces=N] [rank-order] [second=RANK,RANK,...]
+//	//draw:METHOD COLLECTIVE RANKS [pieces=N] [inner=N] [rank-order] [second=RANK,RANK,...]
+//	//shape:METHOD COLLECTIVE RANKS [pieces=N] [inner=N] [rank-order] [second=RANK,RANK,...]
 func TestPicturesInComments(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -155,8 +155,11 @@ func drawn(t *testing.T, order string) *schedule.Schedule {
 	for _, l := range Gallery() {
 		if l.Name == words[0] {
 			g := l.Generator
-			if s.Pieces > 0 {
+			switch _, inner, found := strings.Cut(order, " inner="); {
+			case s.Pieces > 0:
 				g = DoubleBinaryTree(s.Pieces)
+			case found:
+				g = Hierarchical(int(inner[0] - '0'))
 			}
 			out, err := g.Schedule(Request{Spec: s})
 			if err != nil {
@@ -193,6 +196,7 @@ func specified(t *testing.T, order string, words []string) Spec {
 		switch name, value, _ := strings.Cut(w, "="); name {
 		case "pieces":
 			s.Pieces = number(value)
+		case "inner": // of a hierarchy, which is no part of a Spec
 		case "rank-order":
 			s.RankOrder = true
 		case "second":

@@ -18,9 +18,13 @@ type Listed struct {
 // Gallery lists the generators of the library whose methods have a name and no constant: Parse("circulant") is one, as
 // are the options that say so. Their schedules are proved when they are first asked for, as those of programs are: see
 // [Prover.Prove]. A Generator with other parameters, and other generators of the library, are for Register and
-// gcl.WithMethod, also by a name of the list. The list is the caller's. Each is for any number of ranks up to 65536,
-// and for any root. A request in which chunks times ranks are more than 1<<24 is an error that is
-// errors.ErrUnsupported: an all-reduce by Circulant over more than 4096 ranks, for one.
+// gcl.WithMethod, also by a name of the list. The list is the caller's. Each does any root, and
+// any number of ranks up to 65536 but those of tori and of hierarchies, which do the numbers that fit their shape. A
+// request in which chunks times ranks are more than 1<<24 is an error that is errors.ErrUnsupported: an all-reduce by
+// Circulant over more than 4096 ranks, for one.
+//
+// A pipelined chain is not among them. It is how the ring methods carry out a Broadcast and a Reduce, in as many pieces
+// as [Spec.Pipelined] says, and an AllReduce with RankOrder.
 func Gallery() []Listed {
 	return []Listed{
 		{"halving_doubling", HalvingDoubling()},
@@ -30,6 +34,11 @@ func Gallery() []Listed {
 		{"binomial_tree", KNomialTree(2)},
 		{"knomial_4_tree", KNomialTree(4)},
 		{"double_binary_tree", DoubleBinaryTree(8)},
+		{"torus_2d", TorusRings(0, 0)},
+		{"torus_3d", TorusRings(0, 0, 0)},
+		{"hierarchical_8", Hierarchical(8)},
+		{"swing", SwingTorus(false)},
+		{"swing_2d", SwingTorus(true, 0, 0)},
 	}
 }
 

@@ -36,18 +36,14 @@ var galleryFormulas = map[string]func(c schedule.Collective, k int) galleryCost{
 		}
 		return galleryCost{chunks: p, rounds: 2*log + 2, all: 2*p*(p-1) + 2*p*(k-p), most: 2*(p-1) + p}
 	},
-	"circulant": func(c schedule.Collective, k int) galleryCost {
-		w := galleryCost{chunks: k, all: k * (k - 1), most: k - 1}
-		for n := 1; n < k; n *= 2 {
-			w.rounds++
-		}
-		if c == schedule.AllReduce {
-			w.rounds, w.all, w.most = 2*w.rounds, 2*w.all, 2*w.most
-		}
-		return w
+	"circulant": func(c schedule.Collective, k int) galleryCost { return sweepFormula(1, ceilLog(k), c, k) },
+	"torus_2d":  torusFormula(2),
+	"torus_3d":  torusFormula(3),
+	"hierarchical_8": func(c schedule.Collective, k int) galleryCost {
+		return sweepFormula(1, 1+ceilLog(k/8), c, k)
 	},
 	"bruck": func(c schedule.Collective, k int) galleryCost {
-		w := galleryCost{chunks: k, rounds: logUp(k), all: k * (k - 1), most: k - 1}
+		w := galleryCost{chunks: k, rounds: ceilLog(k), all: k * (k - 1), most: k - 1}
 		if c == schedule.AllToAll {
 			w.most = 0
 			for i := range k {
@@ -58,8 +54,10 @@ var galleryFormulas = map[string]func(c schedule.Collective, k int) galleryCost{
 		return w
 	},
 	"pat": func(_ schedule.Collective, k int) galleryCost {
-		return galleryCost{chunks: k, rounds: logUp(k), all: k * (k - 1), most: k - 1}
+		return galleryCost{chunks: k, rounds: ceilLog(k), all: k * (k - 1), most: k - 1}
 	},
+	"swing":          func(c schedule.Collective, k int) galleryCost { return sweepFormula(1, ceilLog(k), c, k) },
+	"swing_2d":       func(c schedule.Collective, k int) galleryCost { return sweepFormula(4, ceilLog(k), c, k) },
 	"binomial_tree":  knomialFormula(2),
 	"knomial_4_tree": knomialFormula(4),
 	"double_binary_tree": func(c schedule.Collective, k int) galleryCost {
@@ -80,12 +78,27 @@ var galleryFormulas = map[string]func(c schedule.Collective, k int) galleryCost{
 	},
 }
 
-// logUp is the logarithm to base 2, rounded up.
-func logUp(k int) (rounds int) {
-	for n := 1; n < k; n *= 2 {
-		rounds++
+// sweepFormula is the cost of a reduce-scatter in some rounds, of parts at once, and of the all-gather that takes the
+// same steps back.
+func sweepFormula(parts, rounds int, c schedule.Collective, k int) galleryCost {
+	w := galleryCost{chunks: k, rounds: rounds, all: k * (k - 1), most: k - 1}
+	if c == schedule.AllReduce {
+		w.chunks, w.rounds, w.all, w.most = parts*w.chunks, 2*w.rounds, 2*parts*w.all, 2*parts*w.most
 	}
-	return rounds
+	return w
+}
+
+// ceilLog is the least n of which 2 to the n is k or more.
+func ceilLog(k int) int { return bits.Len(uint(k - 1)) }
+
+func torusFormula(d int) func(c schedule.Collective, k int) galleryCost {
+	return func(c schedule.Collective, k int) galleryCost {
+		dims, rounds := alike(k, d, k), -d
+		for _, places := range dims {
+			rounds += places
+		}
+		return sweepFormula(2*d, rounds, c, k)
+	}
 }
 
 func knomialFormula(radix int) func(c schedule.Collective, k int) galleryCost {
@@ -130,18 +143,60 @@ func TestGallery(t *testing.T) {
 					}
 					for _, root := range roots {
 						made, err := p.Prove(Request{Spec: Spec{Collective: c, Size: k, Root: root}})
-						if errors.Is(err, errors.ErrUnsupported) {
-							continue
-						}
-						if err != nil {
+						switch does := galleryDoes(l.Name, c, k); {
+						case errors.Is(err, errors.ErrUnsupported) && !does:
+						case err != nil:
 							t.Fatal(err)
+						case !does:
+							t.Errorf("%s over %d is done", l.Name, k)
+						default:
+							compareGallery(t, l.Name, made)
 						}
-						compareGallery(t, l.Name, made)
 					}
 				}
 			})
 		}
 	}
+}
+
+// gallerySets has the collectives that each does.
+var gallerySets = map[string]string{
+	"halving_doubling":   "all-reduce reduce-scatter all-gather",
+	"circulant":          "all-reduce reduce-scatter all-gather",
+	"bruck":              "all-gather all-to-all",
+	"pat":                "reduce-scatter all-gather",
+	"binomial_tree":      "all-reduce broadcast reduce gather scatter",
+	"knomial_4_tree":     "all-reduce broadcast reduce gather scatter",
+	"double_binary_tree": "all-reduce broadcast reduce",
+	"torus_2d":           "all-reduce reduce-scatter all-gather",
+	"torus_3d":           "all-reduce reduce-scatter all-gather",
+	"hierarchical_8":     "all-reduce",
+	"swing":              "all-reduce",
+	"swing_2d":           "all-reduce",
+}
+
+// galleryDoes reports whether one does a collective over k ranks, 2 or more.
+func galleryDoes(name string, c schedule.Collective, k int) bool {
+	factors := 0 // primes
+	for n, p := k, 2; n > 1; p++ {
+		for ; n%p == 0; n /= p {
+			factors++
+		}
+	}
+	fits := true
+	switch name {
+	case "torus_2d":
+		fits = factors >= 2
+	case "torus_3d":
+		fits = factors >= 3
+	case "hierarchical_8":
+		fits = k%8 == 0
+	case "swing":
+		fits = k == 1<<factors
+	case "swing_2d":
+		fits = k == 1<<factors && factors >= 2
+	}
+	return fits && slices.Contains(strings.Fields(gallerySets[name]), c.String())
 }
 
 func compareGallery(t *testing.T, name string, made *Proved) {
@@ -178,36 +233,127 @@ func compareGallery(t *testing.T, name string, made *Proved) {
 	}
 }
 
-// TestGalleryDoes: which collectives each has, so that a test of all of them cannot pass by errors.ErrUnsupported.
-func TestGalleryDoes(t *testing.T) {
+// TestGalleryAlone: a Generator that a program asks itself makes the schedule of a group of one too, or says that it is
+// none that it does.
+func TestGalleryAlone(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{
-		"halving_doubling": "all-reduce reduce-scatter all-gather",
-		"circulant":        "all-reduce reduce-scatter all-gather",
-		"bruck":            "all-gather all-to-all",
-		"pat":              "reduce-scatter all-gather",
-		"binomial_tree":    "all-reduce broadcast reduce gather scatter",
-		"knomial_4_tree":   "all-reduce broadcast reduce gather scatter",
-
-		"double_binary_tree": "all-reduce broadcast reduce",
-	} {
-		i := slices.IndexFunc(Gallery(), func(l Listed) bool { return l.Name == name })
-		var does []string
+	for _, l := range Gallery() {
 		for _, c := range schedule.Collectives() {
-			for _, k := range []int{1, 2, 7} {
-				s, err := Gallery()[i].Generator.Schedule(Request{Spec: Spec{Collective: c, Size: k}})
-				switch {
-				case err == nil && schedule.Check(s) != nil:
-					t.Errorf("%s: %v over %d: %v", name, c, k, schedule.Check(s))
-				case err == nil && k == 7:
-					does = append(does, c.String())
-				case err != nil && !errors.Is(err, errors.ErrUnsupported):
-					t.Errorf("%s: %v over %d: %v", name, c, k, err)
+			s, err := l.Generator.Schedule(Request{Spec: Spec{Collective: c, Size: 1}})
+			if err == nil {
+				err = schedule.Check(s)
+			}
+			if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("%s: %v: %v", l.Name, c, err)
+			}
+		}
+	}
+}
+
+// TestShapes: dimensions and levels that are given.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		g           Generator
+		size        int
+		rounds      int
+		want        string
+		unsupported bool
+	}{
+		{TorusRings(), 15, 2 * (2 + 4), "", false},
+		{TorusRings(0), 7, 2 * 6, "", false},
+		{TorusRings(2, 0, 3), 24, 2 * (1 + 3 + 2), "", false},
+		{TorusRings(3, 5), 15, 2 * (2 + 4), "", false},
+		{TorusRings(2, 2, 0, 0), 16, 2 * 4, "", false},
+		{TorusRings(3, 5), 16, 0, "16 ranks do not fill [3 5]", true},
+		{TorusRings(4), 8, 0, "8 ranks do not fill [4]", true},
+		{TorusRings(0, 3), 3, 0, "3 ranks do not fill [0 3] (0 being 2 places or more)", true},
+		{TorusRings(3, 1), 3, 0, "1 places in dimension 1, want 2 or more, or 0 for what fits", false},
+		{TorusRings(-4), 4, 0, "-4 places in dimension 0", false},
+		{Hierarchical(3), 12, 2 * (1 + 2), "", false},
+		{Hierarchical(2, 3), 24, 2 * (1 + 2 + 2), "", false},
+		{Hierarchical(4), 4, 2, "", false},
+		{Hierarchical(1), 6, 2 * 3, "", false},
+		{Hierarchical(4), 6, 0, "6 ranks are not whole groups of [4]", true},
+		{Hierarchical(2, 4), 12, 0, "12 ranks are not whole groups of [2 4]", true},
+		{Hierarchical(0), 6, 0, "level 0 of a hierarchy has groups of 0, want 1 or more", false},
+		{Hierarchical(2, -2), 6, 0, "level 1 of a hierarchy has groups of -2", false},
+		{SwingTorus(true), 8, 6, "", false},
+		{SwingTorus(false, 4, 0), 8, 6, "", false},
+		{SwingTorus(true, 2, 2, 2), 8, 6, "", false},
+		{SwingTorus(false), 6, 0, "swing with 6 places in dimension 0, want a power of two", true},
+		{SwingTorus(false, 4), 8, 0, "8 ranks do not fill [4]", true},
+		{SwingTorus(false, 1), 8, 0, "1 places in dimension 0", false},
+		{SwingTorus(false), 2048, 0, "swing among 2048 ranks, want at most 1024", true},
+	} {
+		s, err := tt.g.Schedule(Request{Spec: Spec{Collective: schedule.AllReduce, Size: tt.size}})
+		switch {
+		case tt.want == "" && (err != nil || schedule.Check(s) != nil || len(s.Programs[0]) != tt.rounds):
+			t.Errorf("%d rounds over %d: %v, %v", tt.rounds, tt.size, err, s)
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
+			errors.Is(err, errors.ErrUnsupported) != tt.unsupported):
+			t.Errorf("%q over %d: %v", tt.want, tt.size, err)
+		}
+	}
+}
+
+// TestNeighbours: by TorusRings all messages go to a neighbour in one dimension.
+func TestNeighbours(t *testing.T) {
+	t.Parallel()
+	for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather} {
+		s, err := TorusRings(5, 4, 3).Schedule(Request{Spec: Spec{Collective: c, Size: 60}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		links := map[[2]int]bool{}
+		for rank, p := range s.Programs {
+			for _, round := range p {
+				for _, st := range round.Moves {
+					if st.Verb != schedule.Send {
+						continue
+					}
+					links[[2]int{rank, st.Peer}] = true
+					far := 0
+					for _, a := range axesOf([]int{5, 4, 3}) {
+						d := (a.at(st.Peer) - a.at(rank) + a.places) % a.places
+						far += min(d, a.places-d)
+					}
+					if far != 1 {
+						t.Fatalf("%v: a message from rank %d to %d", c, rank, st.Peer)
+					}
 				}
 			}
 		}
-		if got := strings.Join(does, " "); got != want {
-			t.Errorf("%s does %s, want %s", name, got, want)
+		want := 60 * 3
+		if c == schedule.AllReduce {
+			want = 60 * 6 // both ways
+		}
+		if len(links) != want {
+			t.Errorf("%v: %d links in use, want %d", c, len(links), want)
+		}
+	}
+}
+
+// TestLeavingGroups: of an all-reduce by Hierarchical an inner-th of the data leaves a rank's group.
+func TestLeavingGroups(t *testing.T) {
+	t.Parallel()
+	const g, groups = 4, 3
+	s, err := Hierarchical(g).Schedule(Request{Spec: Spec{Collective: schedule.AllReduce, Size: g * groups}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank, p := range s.Programs {
+		out := 0
+		for _, round := range p {
+			for _, st := range round.Moves {
+				if st.Verb == schedule.Send && st.Peer/g != rank/g {
+					out += st.Src.Count
+				}
+			}
+		}
+		// 2 n/g (M-1)/M, of chunks of n/gM
+		if want := 2 * (groups - 1); out != want {
+			t.Errorf("rank %d sends %d chunks to other groups, want %d", rank, out, want)
 		}
 	}
 }
@@ -223,6 +369,8 @@ func TestGalleryTooLarge(t *testing.T) {
 		"circulant":        {Circulant(), Spec{Collective: schedule.AllGather, Size: 4097}},
 		"knomial":          {KNomialTree(3), Spec{Collective: schedule.Scatter, Size: maxRanks}},
 		"double":           {DoubleBinaryTree(specPieces), Spec{Collective: schedule.Reduce, Size: 129}},
+		"torus":            {TorusRings(), Spec{Collective: schedule.AllReduce, Size: 2 * 1025}},
+		"hierarchical":     {Hierarchical(8), Spec{Collective: schedule.AllReduce, Size: 8 * 513}},
 	} {
 		s, err := tt.g.Schedule(Request{Spec: tt.s})
 		if s != nil || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "are too many") {
@@ -249,7 +397,7 @@ func TestPATMost(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v of %d ranks, %d chunks at most: %v", c, k, most, err)
 				}
-				p, rounds := 1<<logUp(k), logUp(k)
+				p, rounds := 1<<ceilLog(k), ceilLog(k)
 				if most > 0 && most < p/2 {
 					a := bits.Len(uint(most)) - 1
 					rounds = a + min(p>>a, k) - 1

@@ -17,6 +17,17 @@ type Generator interface {
 	Schedule(Request) (*schedule.Schedule, error)
 }
 
+// TrafficGenerator is a Generator that describes the messages of its schedules without making them, so that those of
+// many ranks have a price: see [Spec.Traffic].
+type TrafficGenerator interface {
+	Generator
+
+	// Traffic returns the messages of the schedule that Schedule returns for the same request: in each round, as many
+	// chunks from one rank to another, in one message or in several. Requests may be of more ranks than Schedule takes.
+	// A request that the method cannot do is an error that wraps errors.ErrUnsupported.
+	Traffic(Request) (*schedule.Traffic, error)
+}
+
 // GeneratorFunc is a Generator that is a function.
 type GeneratorFunc func(Request) (*schedule.Schedule, error)
 
@@ -27,6 +38,15 @@ func (f GeneratorFunc) Schedule(r Request) (*schedule.Schedule, error) {
 	}
 	return f(r)
 }
+
+// described is a Generator of two functions.
+type described struct {
+	GeneratorFunc
+	traffic func(Request) (*schedule.Traffic, error)
+}
+
+// Traffic implements TrafficGenerator.
+func (d described) Traffic(r Request) (*schedule.Traffic, error) { return d.traffic(r) }
 
 // Request says which schedule a Generator is to make. Size is at least 2: a group of one sends nothing. With RankOrder,
 // which Options.Reproducible is, the schedule must fold in the order of the ranks. Collective is none that has no data:

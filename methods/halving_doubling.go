@@ -1,6 +1,10 @@
 package methods
 
-import "gogcl.dev/methods/schedule"
+import (
+	"slices"
+
+	"gogcl.dev/methods/schedule"
+)
 
 // HalvingDoubling returns the Generator of the all-reduce by Rabenseifner, for data so long that bytes count, in few
 // rounds: a reduce-scatter by halving, and an all-gather by doubling that takes the same steps back. Partners of the
@@ -70,7 +74,7 @@ import "gogcl.dev/methods/schedule"
 //draw:halving_doubling all-reduce 4
 //shape:halving_doubling all-reduce 8
 //shape:halving_doubling all-reduce 6
-func HalvingDoubling() Generator { return GeneratorFunc(halvingDoubling) }
+func HalvingDoubling() Generator { return described{halvingDoubling, halvingDoublingTraffic} }
 
 func halvingDoubling(r Request) (*schedule.Schedule, error) {
 	if err := r.only(schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather); err != nil {
@@ -101,4 +105,28 @@ func halvingDoubling(r Request) (*schedule.Schedule, error) {
 		}
 	}
 	return b.Build()
+}
+
+func halvingDoublingTraffic(r Request) (*schedule.Traffic, error) {
+	if err := r.only(schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather); err != nil {
+		return nil, err
+	}
+	if r.Collective != schedule.AllReduce {
+		r.Method = RecursiveDoubling
+		return r.Spec.Traffic()
+	}
+	f := r.fold()
+	t := &schedule.Traffic{Size: r.Size, Chunks: f.p}
+	half := func(step int) int { return f.p >> (step + 1) }
+	f.traffic(t, f.p, f.p, true, true, half, func(step, _ int) int { return half(step) })
+	back := slices.Clone(t.Rounds[f.before() : f.before()+f.rounds()])
+	slices.Reverse(back)
+	for i := range back {
+		back[i].Flows = slices.Clone(back[i].Flows)
+		for j := range back[i].Flows {
+			back[i].Flows[j].Fold = false
+		}
+	}
+	t.Rounds = slices.Insert(t.Rounds, f.before()+f.rounds(), back...)
+	return t, nil
 }

@@ -70,14 +70,15 @@ func ringRow(name string, f ringForm) row {
 		}
 	}
 	all := ways{
-		schedule.AllReduce:     {chunks: f.perRank, program: along(Spec.laneAllReduce)},
-		schedule.ReduceScatter: {chunks: f.perRank, program: along(Spec.laneReduceScatter)},
-		schedule.AllGather:     {chunks: f.perRank, program: along(Spec.laneAllGather)},
+		schedule.AllReduce:     {chunks: f.perRank, program: along(Spec.laneAllReduce), traffic: f.thereAndBack},
+		schedule.ReduceScatter: {chunks: f.perRank, program: along(Spec.laneReduceScatter), traffic: f.there},
+		schedule.AllGather:     {chunks: f.perRank, program: along(Spec.laneAllGather), traffic: f.back},
 		schedule.AllToAll:      {chunks: f.perRank, program: along(Spec.laneAllToAll)},
 		schedule.Broadcast: {
 			chunks:  f.perPiece,
 			program: along(Spec.laneBroadcast),
 			reach:   f.reach,
+			traffic: f.chain,
 		},
 	}
 	return row{name: name, rings: f.rings, inOrder: chained, ways: all.and(func(c collectiveWays) way {

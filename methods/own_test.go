@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -347,6 +348,41 @@ func TestProvedOnce(t *testing.T) {
 	other, err := p.Prove(Request{Spec: Spec{Collective: schedule.AllReduce, Size: 5}, Members: []int{0, 2, 4, 6, 8}})
 	if err != nil || other != got[0] || made.Load() != 3 || len(p.proofs) != 1 {
 		t.Errorf("%v; made %d times, %d proofs", err, made.Load(), len(p.proofs))
+	}
+}
+
+// TestLargeIsMadeAgain: a large schedule is not kept for nobody, and is the same when it is made again. A small one is
+// kept.
+func TestLargeIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for pieces, want := range map[int]int64{2: 1, 600: 2} {
+		var made atomic.Int64
+		p, err := NewProver("tree", GeneratorFunc(func(r Request) (*schedule.Schedule, error) {
+			made.Add(1)
+			return DoubleBinaryTree(pieces).Schedule(r)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		prove := func() (digest [32]byte, sent, between int) {
+			made, err := p.Prove(Request{Spec: Spec{Collective: schedule.AllReduce, Size: 9}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if large := made.steps() > mostKept; large != (want == 2) {
+				t.Fatalf("%d pieces: %d steps", pieces, made.steps())
+			}
+			return made.Digest, made.Report.Sent[3], made.Between
+		}
+		digest, sent, between := prove()
+		runtime.GC()
+		again, sentAgain, betweenAgain := prove()
+		if made.Load() != want {
+			t.Errorf("%d pieces: made %d times, want %d", pieces, made.Load(), want)
+		}
+		if again != digest || sentAgain != sent || betweenAgain != between || sent == 0 || between == 0 {
+			t.Errorf("%d pieces: it is another one the second time", pieces)
+		}
 	}
 }
 

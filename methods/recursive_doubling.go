@@ -22,11 +22,11 @@ import (
 // Communication Operations in MPICH", 2005, and Bruck et al., "Efficient Algorithms for All-to-All Communications",
 // 1997.
 var doublingWays = ways{
-	schedule.AllReduce:     {chunks: whole, program: Spec.butterfly, folds: true},
-	schedule.ReduceScatter: {chunks: perRank, program: Spec.halving, folds: true},
-	schedule.AllGather:     {chunks: perRank, program: Spec.gatherDoubling, folds: true},
-	schedule.AllToAll:      {chunks: perRank, program: Spec.bruck},
-	schedule.Broadcast:     {chunks: whole, program: Spec.binomial},
+	schedule.AllReduce:     {chunks: whole, program: Spec.butterfly, folds: true, traffic: Spec.butterflyTraffic},
+	schedule.ReduceScatter: {chunks: perRank, program: Spec.halving, folds: true, traffic: Spec.halvingTraffic},
+	schedule.AllGather:     {chunks: perRank, program: Spec.gatherDoubling, folds: true, traffic: Spec.gatherTraffic},
+	schedule.AllToAll:      {chunks: perRank, program: Spec.bruck, traffic: Spec.bruckTraffic},
+	schedule.Broadcast:     {chunks: whole, program: Spec.binomial, traffic: Spec.binomialTraffic},
 }
 
 // fold maps the k ranks onto p active ones, p being the greatest power of two that is not above k: the first 2(k-p)

@@ -114,7 +114,8 @@ func provedWays(p *Prover) ways {
 			made, _ := proved(s)
 			return made.Programs[rank]
 		},
-		proved: proved,
+		proved:    proved,
+		described: p.described,
 	}
 	var out ways
 	for range schedule.Collectives() {

@@ -90,6 +90,18 @@ const (
 )
 
 func (s Spec) check() error {
+	if err := s.checkForm(); err != nil {
+		return err
+	}
+	if w, _ := s.way(); w.proved != nil {
+		_, err := w.proved(s)
+		return err
+	}
+	return nil
+}
+
+// checkForm is check without asking a Generator.
+func (s Spec) checkForm() error {
 	r := s.Method.row()
 	switch {
 	case r == nil:
@@ -101,8 +113,7 @@ func (s Spec) check() error {
 	if err := s.checkNumbers(); err != nil {
 		return err
 	}
-	w, err := s.way()
-	if err != nil {
+	if _, err := s.way(); err != nil {
 		return err
 	}
 	if r.rings > 0 {
@@ -115,10 +126,7 @@ func (s Spec) check() error {
 			return err
 		}
 	}
-	if w.proved != nil {
-		_, err = w.proved(s)
-	}
-	return err
+	return nil
 }
 
 // checkNumbers looks at what has nothing to do with the method.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"gogcl.dev/methods/schedule"
 )
@@ -57,6 +58,87 @@ func Swing(dims []int, concurrent bool) (*schedule.Schedule, error) {
 		}
 	}
 	return b.Build()
+}
+
+// SwingTorus returns the Generator of the all-reduce by [Swing], for groups of 2 to 1024 ranks on a torus of dims. One
+// that is 0 is chosen from the number of ranks, so that the dimensions are as alike as can be. Without any the ranks
+// are a ring. A dimension that is no power of two, and ranks that the dimensions do not fit, are an error that is
+// errors.ErrUnsupported. A dimension below 0 or of 1 is an error.
+//
+//	D dimensions, N ranks, n bytes   chunks   rounds      sent by each rank
+//	one alone                        N        2 log2 N    2n (N-1)/N
+//	concurrent                       2D N     2 log2 N    2n (N-1)/N
+//
+// Messages are many: one for each run of chunks that lie side by side. Each element is combined on one rank, and not in
+// the order of the ranks. So the Generator does no request with RankOrder.
+//
+//	all-reduce, 8 ranks, 8 chunks, 6 rounds
+//	round   0   1     2       3       4     5
+//	chunks  4   2     1       1       2     4
+//	rank 0 ─⊕─ ───⊕─ ─⊕───── ─▲───── ───▲─ ─▲─
+//	        │     │   │       │         │   │
+//	rank 1 ─⊕─ ─⊕─│─ ─│───⊕─ ─│───▲─ ─▲─│─ ─▼─
+//	            │ │   │   │   │   │   │ │
+//	rank 2 ─⊕─ ─⊕─│─ ─│─⊕─│─ ─│─▲─│─ ─▼─│─ ─▲─
+//	        │     │   │ │ │   │ │ │     │   │
+//	rank 3 ─⊕─ ─⊕─│─ ─⊕─│─│─ ─▼─│─│─ ─▲─│─ ─▼─
+//	            │ │     │ │     │ │   │ │
+//	rank 4 ─⊕─ ─⊕─│─ ─⊕─│─│─ ─▲─│─│─ ─▼─│─ ─▲─
+//	        │     │   │ │ │   │ │ │     │   │
+//	rank 5 ─⊕─ ─⊕─│─ ─│─⊕─│─ ─│─▼─│─ ─▲─│─ ─▼─
+//	            │ │   │   │   │   │   │ │
+//	rank 6 ─⊕─ ─⊕─│─ ─│───⊕─ ─│───▼─ ─▼─│─ ─▲─
+//	        │     │   │       │         │   │
+//	rank 7 ─⊕─ ───⊕─ ─⊕───── ─▼───── ───▼─ ─▼─
+//
+//	all-reduce, 4 ranks, 16 chunks, 4 rounds
+//	round   0       1       2       3
+//	chunks  4       2       2       4
+//	rank 0 ─⊕─⊕─── ─⊕─⊕─── ─▲─▲─── ─▲─▲───
+//	        │ │     │ │     │ │     │ │
+//	rank 1 ─⊕─│─⊕─ ─⊕─│─⊕─ ─▼─│─▲─ ─▼─│─▲─
+//	          │ │     │ │     │ │     │ │
+//	rank 2 ─⊕─⊕─│─ ─⊕─⊕─│─ ─▲─▼─│─ ─▲─▼─│─
+//	        │   │   │   │   │   │   │   │
+//	rank 3 ─⊕───⊕─ ─⊕───⊕─ ─▼───▼─ ─▼───▼─
+//
+//shape:swing all-reduce 8
+//shape:swing_2d all-reduce 4
+func SwingTorus(concurrent bool, dims ...int) Generator {
+	dims = slices.Clone(dims)
+	if len(dims) == 0 {
+		dims = []int{0}
+	}
+	fit := func(r Request) ([]int, error) {
+		if err := r.only(schedule.AllReduce); err != nil {
+			return nil, err
+		}
+		dims, err := fitDims(dims, r.Size)
+		if err != nil {
+			return nil, fmt.Errorf("methods: swing: %w", err)
+		}
+		return dims, nil
+	}
+	return described{
+		func(r Request) (*schedule.Schedule, error) {
+			dims, err := fit(r)
+			if err == nil && r.Size > maxSwingRanks {
+				err = fmt.Errorf("methods: swing among %d ranks, want at most %d: %w", r.Size, maxSwingRanks,
+					errors.ErrUnsupported)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return Swing(dims, concurrent)
+		},
+		func(r Request) (*schedule.Traffic, error) {
+			dims, err := fit(r)
+			if err != nil {
+				return nil, err
+			}
+			return SwingTraffic(dims, concurrent)
+		},
+	}
 }
 
 // runs calls do for each run of true.

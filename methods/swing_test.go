@@ -3,6 +3,7 @@ package methods
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -30,54 +31,62 @@ func TestSwing(t *testing.T) {
 				if err := schedule.Check(s); err != nil {
 					t.Error(err)
 				}
-				compareSwing(t, s, dims, concurrent)
+				traffic, err := SwingTraffic(dims, concurrent)
+				if err == nil {
+					err = traffic.Check()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				compareMessages(t, s, traffic)
 			})
 		}
 	}
 }
 
-// compareSwing compares the messages of the steps with those of the traffic, put together by their two ends.
-func compareSwing(t *testing.T, s *schedule.Schedule, dims []int, concurrent bool) {
+// compareMessages compares the messages of the steps with those of the traffic, put together by their two ends.
+func compareMessages(t *testing.T, s *schedule.Schedule, traffic *schedule.Traffic) {
 	t.Helper()
-	traffic, err := SwingTraffic(dims, concurrent)
-	if err == nil {
-		err = traffic.Check()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	if traffic.Size != s.Size || traffic.Chunks != s.Chunks {
 		t.Errorf("traffic of %d ranks and %d chunks, want %d and %d", traffic.Size, traffic.Chunks, s.Size, s.Chunks)
 	}
-	for round := range traffic.Rounds {
-		messages, err := traffic.Messages(nil, round)
+	round := 0
+	for i, alike := range traffic.Rounds {
+		messages, err := traffic.Messages(nil, i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := map[[2]int]int{}, map[[2]int]int{}
-		gotFolds, wantFolds := make([]int, s.Size), make([]int, s.Size)
+		got, gotFolds := map[[2]int]int{}, make([]int, s.Size)
 		for _, m := range messages {
 			got[[2]int{m.From, m.To}] += m.Chunks
 			if m.Fold {
 				gotFolds[m.To] += m.Chunks
 			}
 		}
-		for rank, p := range s.Programs {
-			if len(p) != len(traffic.Rounds) {
-				t.Fatalf("%d rounds, want %d", len(traffic.Rounds), len(p))
-			}
-			for _, st := range p[round].Moves {
-				switch st.Verb {
-				case schedule.Send:
-					want[[2]int{rank, st.Peer}] += st.Src.Count
-				case schedule.RecvReduce:
-					wantFolds[rank] += st.Dst.Count
+		for range alike.Times {
+			want, wantFolds := map[[2]int]int{}, make([]int, s.Size)
+			for rank, p := range s.Programs {
+				if round >= len(p) {
+					t.Fatalf("n=%d: more than %d rounds", s.Size, len(p))
+				}
+				for _, st := range p[round].Moves {
+					switch st.Verb {
+					case schedule.Send:
+						want[[2]int{rank, st.Peer}] += st.Src.Count
+					case schedule.RecvReduce:
+						wantFolds[rank] += st.Dst.Count
+					}
 				}
 			}
+			if !maps.Equal(got, want) || !slices.Equal(gotFolds, wantFolds) {
+				t.Fatalf("n=%d round %d: messages %v, folds %v, want %v, %v", s.Size, round, got, gotFolds, want,
+					wantFolds)
+			}
+			round++
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) || !slices.Equal(gotFolds, wantFolds) {
-			t.Errorf("round %d: messages %v, folds %v, want %v, %v", round, got, gotFolds, want, wantFolds)
-		}
+	}
+	if round != len(s.Programs[0]) {
+		t.Errorf("n=%d: %d rounds, want %d", s.Size, round, len(s.Programs[0]))
 	}
 }
 

@@ -36,8 +36,15 @@ type way struct {
 	reach   func(size int) int                      // hops of the chain that Pieces is for; nil: there is no chain
 	folds   bool                                    // ranks above a power of two take a round before and one after
 
+	// traffic adds the orders and the rounds of the messages of two ranks or more, for Spec.Traffic. nil: nothing
+	// describes them without steps.
+	traffic func(s Spec, t *schedule.Traffic)
+
 	// proved is the schedule of a Generator. nil: the schedules of the method are proved by the tests.
 	proved func(s Spec) (*Proved, error)
+
+	// described is Spec.Traffic of a Generator.
+	described func(s Spec) (*schedule.Traffic, error)
 }
 
 // others are the collectives whose ways stand together, for all kinds of methods.

@@ -10,62 +10,73 @@ import (
 )
 
 // Traffic returns the messages of Build(s), described without steps, for up to 65,536 ranks. The ring methods describe
-// all-reduce, reduce-scatter, all-gather and broadcast; recursive_doubling also all-to-all. Errors: those of Build, and
-// errors.ErrUnsupported for any other method or collective and for RankOrder.
+// all-reduce, reduce-scatter, all-gather and broadcast; recursive_doubling also all-to-all. A method of a Generator
+// describes what its Traffic does, if it is a [TrafficGenerator]: of Gallery all but the trees are. Nothing is proved
+// for it. Errors: those of Build, and errors.ErrUnsupported for any other method or collective and for RankOrder.
 func (s Spec) Traffic() (*schedule.Traffic, error) {
-	if err := s.check(); err != nil {
+	if err := s.checkForm(); err != nil {
 		return nil, err
 	}
-	var alike func(s Spec, t *schedule.Traffic)
-	if int(s.Method) < len(traffics) && int(s.Collective) < len(traffics[s.Method]) && !s.inOrder() {
-		alike = traffics[s.Method][s.Collective]
+	w, _ := s.way()
+	switch {
+	case w.described != nil && s.Size > 1:
+		return w.described(s)
+	case w.described == nil && w.traffic == nil || s.inOrder():
+		return nil, s.undescribed()
 	}
-	if alike == nil {
-		order := ""
-		if s.inOrder() {
-			order = " in the order of the ranks"
-		}
-		return nil, fmt.Errorf("methods: no traffic describes %v of %v%s: %w", s.Collective, s.Method, order,
-			errors.ErrUnsupported)
-	}
-	t := &schedule.Traffic{Size: s.Size, Chunks: s.chunks()}
+	t := &schedule.Traffic{Size: s.Size, Chunks: 1}
 	if s.Size == 1 {
 		t.Rounds = []schedule.Alike{{Times: 1}}
 		return t, nil
 	}
-	alike(s, t)
+	t.Chunks = w.chunks(s)
+	w.traffic(s, t)
 	return t, nil
 }
 
-// traffics has, by method and collective, what adds the orders and the rounds of two ranks or more.
-var traffics = [numMethods][]func(s Spec, t *schedule.Traffic){
-	ClockwiseRing:         clockwiseRing.traffics(),
-	AnticlockwiseRing:     anticlockwiseRing.traffics(),
-	BidirectionalRingPair: bidirectionalRingPair.traffics(),
-	MeetInMiddleRing:      meetInMiddleRing.traffics(),
-	QuadDirectionalRing:   quadDirectionalRing.traffics(),
-	RecursiveDoubling: {
-		schedule.AllReduce:     Spec.butterflyTraffic,
-		schedule.ReduceScatter: Spec.halvingTraffic,
-		schedule.AllGather:     Spec.gatherDoublingTraffic,
-		schedule.AllToAll:      Spec.bruckTraffic,
-		schedule.Broadcast:     Spec.binomialTraffic,
-	},
+// undescribed is the error of a method that does not describe the messages of a collective.
+func (s Spec) undescribed() error {
+	order := ""
+	if s.inOrder() {
+		order = " in the order of the ranks"
+	}
+	return fmt.Errorf("methods: no traffic describes %v of %v%s: %w", s.Collective, s.Method, order,
+		errors.ErrUnsupported)
 }
 
-// traffics are those of a ring method. Each lane sends one chunk a round from every place of its order to the next, as
-// long as it reaches.
-func (f ringForm) traffics() []func(s Spec, t *schedule.Traffic) {
-	return []func(s Spec, t *schedule.Traffic){
-		schedule.AllReduce: func(s Spec, t *schedule.Traffic) {
-			f.around(s, t, true)
-			f.around(s, t, false)
-		},
-		schedule.ReduceScatter: func(s Spec, t *schedule.Traffic) { f.around(s, t, true) },
-		schedule.AllGather:     func(s Spec, t *schedule.Traffic) { f.around(s, t, false) },
-		schedule.Broadcast:     f.chain,
+// described are the messages by a Generator.
+func (p *Prover) described(s Spec) (*schedule.Traffic, error) {
+	g, ok := p.generator.(TrafficGenerator)
+	if !ok {
+		return nil, s.undescribed()
 	}
+	s.Pieces = 0
+	r := Request{Spec: s, Members: inTurn(s.Size)}
+	t, err := g.Traffic(r)
+	if err == nil && t == nil {
+		err = errors.New("the generator returns no traffic and no error")
+	}
+	if err == nil {
+		err = t.Check()
+	}
+	if err == nil && t.Size != s.Size {
+		err = fmt.Errorf("a traffic of %d ranks", t.Size)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("methods: %s: traffic of %s: %w", p.name, wanted(s.Collective, s.Size, s.Root), err)
+	}
+	return t, nil
 }
+
+// thereAndBack, there and back add the rounds of an all-reduce, a reduce-scatter and an all-gather. Each lane sends one
+// chunk a round from every place of its order to the next, as long as it reaches.
+func (f ringForm) thereAndBack(s Spec, t *schedule.Traffic) {
+	f.around(s, t, true)
+	f.around(s, t, false)
+}
+
+func (f ringForm) there(s Spec, t *schedule.Traffic) { f.around(s, t, true) }
+func (f ringForm) back(s Spec, t *schedule.Traffic)  { f.around(s, t, false) }
 
 // around adds the rounds in which all places of each lane send.
 func (f ringForm) around(s Spec, t *schedule.Traffic, fold bool) {
@@ -157,7 +168,7 @@ func (s Spec) halvingTraffic(t *schedule.Traffic) {
 	})
 }
 
-func (s Spec) gatherDoublingTraffic(t *schedule.Traffic) {
+func (s Spec) gatherTraffic(t *schedule.Traffic) {
 	f := s.fold()
 	f.traffic(t, 1, s.Size, false, false,
 		func(r int) int { return 1 << r },

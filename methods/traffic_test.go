@@ -3,6 +3,8 @@ package methods
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,12 +22,14 @@ func ranksCompared(k int) []int {
 // TestTrafficIsTheSchedule: the messages are those of the steps, in their order, round by round.
 func TestTrafficIsTheSchedule(t *testing.T) {
 	t.Parallel()
-	for m := range traffics {
-		for c := range traffics[m] {
-			if traffics[m][c] == nil {
+	described := 0
+	for _, m := range constants() {
+		for c, w := range m.row().ways {
+			if w.traffic == nil {
 				continue
 			}
-			m, c := Method(m), schedule.Collective(c)
+			described++
+			c := schedule.Collective(c)
 			t.Run(fmt.Sprintf("method=%v/collective=%v", m, c), func(t *testing.T) {
 				t.Parallel()
 				for _, k := range trafficSizes() {
@@ -40,6 +44,114 @@ func TestTrafficIsTheSchedule(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+	if want := 5*4 + 5; described != want {
+		t.Errorf("%d methods and collectives are described, want four of the five rings and five of another, %d",
+			described, want)
+	}
+}
+
+// TestTrafficOfGallery: the messages by a Generator are those of its schedule, put together by their two ends.
+func TestTrafficOfGallery(t *testing.T) {
+	t.Parallel()
+	described := map[string]string{}
+	for _, l := range Gallery() {
+		g, ok := l.Generator.(TrafficGenerator)
+		if !ok {
+			continue
+		}
+		for _, c := range schedule.Collectives() {
+			compare := func(t *testing.T, k int) bool {
+				r := Request{Spec: Spec{Collective: c, Size: k}}
+				traffic, err := g.Traffic(r)
+				s, unmade := g.Schedule(r)
+				if errors.Is(err, errors.ErrUnsupported) && errors.Is(unmade, errors.ErrUnsupported) {
+					return false
+				}
+				if err = errors.Join(err, unmade, traffic.Check()); err != nil {
+					t.Fatalf("n=%d: %v", k, err)
+				}
+				compareMessages(t, s, traffic)
+				return true
+			}
+			if compare(t, 4) || compare(t, 8) {
+				described[l.Name] += c.String() + " "
+			} else {
+				continue
+			}
+			t.Run(fmt.Sprintf("method=%s/collective=%v", l.Name, c), func(t *testing.T) {
+				t.Parallel()
+				for _, k := range galleryTrafficSizes() {
+					compare(t, k)
+				}
+			})
+		}
+	}
+	all := "all-reduce reduce-scatter all-gather "
+	if want := map[string]string{"halving_doubling": all, "circulant": all, "torus_2d": all, "torus_3d": all,
+		"hierarchical_8": "all-reduce ", "swing": "all-reduce ", "swing_2d": "all-reduce "}; !maps.Equal(described, want) {
+		t.Errorf("described are %v, want %v", described, want)
+	}
+}
+
+// galleryTrafficSizes are the group sizes for which traffic of the gallery is compared with schedules.
+func galleryTrafficSizes() []int {
+	if everything() {
+		return inOrder(257)[2:]
+	}
+	out := slices.DeleteFunc(trafficSizes(), func(k int) bool { return k < 2 || k > 17 && k%16 > 1 })
+	return slices.DeleteFunc(out, func(k int) bool { return k > 81 && k != 128 && k != 255 && k != 256 })
+}
+
+// TestTrafficByName: a method of the gallery describes more ranks than a schedule could be made of, and a method of a
+// program does if its Generator does.
+func TestTrafficByName(t *testing.T) {
+	KeepTable(t)
+	for name, want := range map[string]int{"circulant": 32, "torus_2d": 4 * 255, "torus_3d": 2 * (63 + 31 + 31),
+		"hierarchical_8": 2 + 2*13, "swing": 32} {
+		m, err := Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		traffic, err := Spec{Method: m, Collective: schedule.AllReduce, Size: 1 << 16}.Traffic()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds := 0
+		for _, alike := range traffic.Rounds {
+			rounds += alike.Times
+		}
+		if rounds != want {
+			t.Errorf("%s: %d rounds, want %d", name, rounds, want)
+		}
+	}
+	ok := func(r Request) (*schedule.Traffic, error) {
+		return &schedule.Traffic{Size: r.Size, Chunks: 1, Rounds: []schedule.Alike{{Times: r.Size}}}, nil
+	}
+	for i, c := range []struct {
+		g    Generator
+		want string // error; "": none
+	}{
+		{described{StarForTests, ok}, ""},
+		{StarForTests, "no traffic describes all-reduce of star4_1"},
+		{described{StarForTests, func(Request) (*schedule.Traffic, error) { return nil, nil }}, "no traffic and no error"},
+		{described{StarForTests, func(r Request) (*schedule.Traffic, error) { r.Size++; return ok(r) }}, "a traffic of 5 ranks"},
+		{described{StarForTests, func(Request) (*schedule.Traffic, error) { return &schedule.Traffic{Size: 4}, nil }},
+			"traffic of all-reduce over 4 ranks: schedule: traffic of 0 chunks"},
+	} {
+		name := fmt.Sprintf("star4_%d", i)
+		if err := Register(name, c.g); err != nil {
+			t.Fatal(err)
+		}
+		m, _ := Parse(name)
+		traffic, err := Spec{Method: m, Collective: schedule.AllReduce, Size: 4}.Traffic()
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) ||
+			err == nil && traffic.Rounds[0].Times != 4 {
+			t.Errorf("%s: %+v, %v, want %q", name, traffic, err, c.want)
+		}
+		if alone, err := (Spec{Method: m, Size: 1}).Traffic(); c.want == "" && (err != nil || alone.Size != 1) {
+			t.Errorf("%s alone: %v", name, err)
 		}
 	}
 }

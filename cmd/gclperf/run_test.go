@@ -120,7 +120,7 @@ func TestMethods(t *testing.T) {
 		methods, implementations, sizes, sync string
 	}{
 		{"all", "3", all, strings.Join(names, ","), "Auto", "8", "-sync=false"},
-		{"allreduce", "4", 1, strings.Join(gallery, ","), "Auto", "8", "-sync=false"},
+		{"allreduce", "8", 1, strings.Join(gallery, ","), "Auto", "8", "-sync=false"},
 		{"all", "3", all, "direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync=false"},
 		{"all", "3", all, "direct,clockwise_ring", "syncless,Syncful", "8,10000", "-sync"},
 	} {

@@ -112,7 +112,7 @@ func TestWrongFlags(t *testing.T) {
 		"-collective allreduce,":          `-collective ""`,
 		"-transport udp":                  `-transport "udp" does not exist; there is inproc, tcp, unix`,
 		"-transport tcp -svg x.svg -floor " + bad: "-floor is that of one address space, want -transport inproc",
-		"-method ring":           `unknown method "ring", the closest is auto; want one of auto, broadcast, clockwise_ring`,
+		"-method ring":           `unknown method "ring", the closest is swing; want one of auto, broadcast, clockwise_ring`,
 		"-method direct,":        `unknown method ""`,
 		"-implementation hybird": `unknown implementation "hybird", the closest is Hybrid; want one of Auto, Syncless, Syncful, Hybrid`,
 		"-dtype float":           `-dtype "float" does not exist (did you mean float32?); there is bool, int8`,

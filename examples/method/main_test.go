@@ -28,8 +28,8 @@ func TestShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`(?m)^all-reduce, 4 ranks, 4 chunks, 4 rounds$`, `(?m)^butterfly, as the options ask; Syncless, as `,
-		`(?m)^\* butterfly +Syncless +4 +0 +98304 `, `(?m)^\* clockwise_ring `, `(?m)^measured: [0-9.]+[µm]?s$`,
+		`(?m)^proved: all-reduce, 4 ranks, 4 chunks, 4 rounds$`, `(?m)^butterfly, as the options ask; Syncless, as `,
+		`(?m)^\* butterfly +Syncless +4 +0 +98304 `, `(?m)^  clockwise_ring `, `(?m)^measured: [0-9.]+[µm]?s a call$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("no line is like %s in\n%s", want, out.String())

@@ -10,15 +10,16 @@ import (
 // TestMethods: each of the gallery has its turn.
 func TestMethods(t *testing.T) {
 	constants, seen := Constants(), map[methods.Method]bool{}
-	for turn := range len(methods.Gallery()) {
+	n := len(methods.Gallery())
+	for turn := range n {
 		all := Methods(turn)
 		last := len(all) - 1
-		if !slices.Equal(all[:last], constants) || !all[last].InGallery() || Methods(turn + len(methods.Gallery()))[last] != all[last] {
+		if !slices.Equal(all[:last], constants) || !all[last].InGallery() || Methods(turn + n)[last] != all[last] {
 			t.Errorf("turn %d: %v", turn, all)
 		}
 		seen[all[last]] = true
 	}
-	if len(seen) != len(methods.Gallery()) || slices.ContainsFunc(constants, methods.Method.Own) {
+	if len(seen) != n || slices.ContainsFunc(constants, methods.Method.Own) {
 		t.Errorf("constants %v, and %v", constants, seen)
 	}
 }

@@ -10,8 +10,11 @@ import (
 func TestGallery(t *testing.T) {
 	t.Parallel()
 	for _, l := range methods.Gallery() {
-		if l.Name == "double_binary_tree" {
+		switch l.Name {
+		case "double_binary_tree":
 			l.Generator = methods.DoubleBinaryTree(2) // fewer pieces have fewer mutants
+		case "hierarchical_8":
+			l.Generator = methods.Hierarchical(2) // for small groups
 		}
 		t.Run("method="+l.Name, func(t *testing.T) {
 			t.Parallel()

@@ -154,7 +154,7 @@ func (p Pricer) bytes() int64 {
 // candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
 // these, and Hybrid where link domains allow it. An engine's own collective is one only where it was chosen. A method
 // of the program's own that has no schedule for the call is skipped. One of the gallery that does not do the call is
-// left out without a word.
+// left out without a word, and so are all of them that were not chosen in a group of more than mostOffered.
 func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 	method, implementation := a.Method, a.Implementation
 	var out []Candidate
@@ -172,6 +172,9 @@ func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 		}
 	}
 	for _, own := range p.Own {
+		if own.library() && p.Size() > mostOffered && own.Method != method {
+			continue
+		}
 		c, err := p.messages(own.Method)
 		if own.library() && errors.Is(err, errors.ErrUnsupported) {
 			continue
@@ -203,6 +206,10 @@ func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 	}
 	return out, err
 }
+
+// mostOffered is the largest group for which the gallery's methods are candidates unasked. Their schedules are proved
+// for it, which takes seconds for 1024 ranks.
+const mostOffered = 256
 
 // specOf is the schedule by which a method carries out the call, apart from its input.
 func (p Pricer) specOf(m methods.Method) methods.Spec {
