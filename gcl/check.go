@@ -78,6 +78,8 @@ func (c *Comm) checkAsk(a *ask) error {
 	switch contract := a.Collective.Contract(); {
 	case a.Collective == schedule.Barrier:
 		return errors.New("a barrier has no operands: want Comm.Barrier")
+	case a.Collective == schedule.Custom:
+		return errCustom
 	case !a.Collective.Valid():
 		return fmt.Errorf("unknown collective %d", a.Collective)
 	case contract.Combines && !operatorNames.Valid(a.operator):
@@ -91,6 +93,9 @@ func (c *Comm) checkAsk(a *ask) error {
 	}
 	return nil
 }
+
+// errCustom is what a collective of a program's own gets where only its name is known.
+var errCustom = errors.New("a custom collective is what its schedule says: want Execute with that")
 
 // errNilContext is what a call without a context gets.
 var errNilContext = errors.New("nil context")

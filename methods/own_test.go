@@ -235,10 +235,12 @@ func TestUnproved(t *testing.T) {
 		"no schedule": {GeneratorFunc(func(Request) (*schedule.Schedule, error) { return nil, nil }),
 			over(schedule.AllReduce), []string{"no schedule and no error"}},
 		"nil function": {GeneratorFunc(nil), over(schedule.AllReduce), []string{"nil GeneratorFunc"}},
-		"no Fixed":     {Fixed(nil), over(schedule.AllReduce), []string{"Fixed of no schedule"}},
-		"its own":      {GeneratorFunc(func(Request) (*schedule.Schedule, error) { return nil, errors.New("odd") }), over(schedule.AllReduce), []string{"star: all-reduce over 3 ranks: odd"}},
-		"members":      {StarForTests, odd, []string{"1 members of a group of 3 ranks"}},
-		"no ranks":     {StarForTests, Request{}, []string{"group of 0 ranks"}},
+		"Fixed of own": {Fixed(&schedule.Schedule{Collective: schedule.Custom}), over(schedule.AllReduce),
+			[]string{"a collective of a program's own", "Comm.Execute runs it"}},
+		"no Fixed": {Fixed(nil), over(schedule.AllReduce), []string{"Fixed of no schedule"}},
+		"its own":  {GeneratorFunc(func(Request) (*schedule.Schedule, error) { return nil, errors.New("odd") }), over(schedule.AllReduce), []string{"star: all-reduce over 3 ranks: odd"}},
+		"members":  {StarForTests, odd, []string{"1 members of a group of 3 ranks"}},
+		"no ranks": {StarForTests, Request{}, []string{"group of 0 ranks"}},
 	} {
 		p, err := NewProver("star", c.g)
 		if err != nil {

@@ -82,6 +82,9 @@ func (m *measuring) run(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case s.Collective == schedule.Barrier:
 		return errors.New("a barrier moves nothing: want a schedule that does")
+	case s.Custom != nil:
+		return errors.New("auto has nothing to compare a collective of a program's own with: want a built-in one, or a " +
+			"benchmark of gcl.Execute")
 	case s.Size < 2:
 		return fmt.Errorf("a schedule of %d ranks sends nothing: want 2 or more", s.Size)
 	}

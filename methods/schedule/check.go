@@ -97,7 +97,7 @@ const exactRanks = 64
 // examine carries out programs that have been checked for their form.
 func (e *examination) examine(from source) (Report, error) {
 	s := e.schedule
-	again := s.Again || s.Collective.Contract().Again
+	again := s.Again || s.Contract().Again
 	if !again && (s.Size > exactRanks || e.sums) {
 		if r, err := e.twice(from, false, false); err == nil {
 			return r, nil
@@ -111,19 +111,21 @@ func (e *examination) examine(from source) (Report, error) {
 // values in the order in which they were made.
 func (e *examination) twice(from source, again, exact bool) (Report, error) {
 	s := e.schedule
-	r := Report{Collective: s.Collective, Size: s.Size, Chunks: s.Chunks, OneOrder: true, RankOrder: true}
+	r := Report{Collective: s.Collective, Custom: s.Custom, Size: s.Size, Chunks: s.Chunks, OneOrder: true,
+		RankOrder: true}
 	terms := newTerms(s.Size, s.Chunks, again, exact)
 	machines := []*machine{e.newMachine(terms, false)}
 	if e.reports {
 		machines[0].tally = newTally(&r)
 	}
-	if !s.Apart && exact {
+	apart := s.NeedsApart()
+	if !apart && exact {
 		if err := e.finish(from, machines, &r); err != nil {
 			return Report{}, err
 		}
 		terms, machines = newTerms(s.Size, s.Chunks, again, exact), nil
 	}
-	if !s.Apart {
+	if !apart {
 		machines = append(machines, e.newMachine(terms, true))
 	}
 	if err := e.finish(from, machines, &r); err != nil {
@@ -196,7 +198,7 @@ func checkHeader(s *Schedule, programs int) error {
 	if s == nil {
 		return errors.New("schedule: no schedule")
 	}
-	contract := s.Collective.Contract()
+	contract := s.Contract()
 	switch {
 	case !s.Collective.Valid():
 		return fmt.Errorf("schedule: unknown collective %d", s.Collective)
@@ -214,10 +216,10 @@ func checkHeader(s *Schedule, programs int) error {
 		return fmt.Errorf("schedule: root %d of %v over %d ranks", s.Root, s.Collective, s.Size)
 	case s.Again && !contract.Combines:
 		return fmt.Errorf("schedule: contributions that count again in %v, which combines none", s.Collective)
-	case s.Apart && contract.Output != Blocks:
+	case s.Apart && contract.Output != Blocks && contract.Output != Listed:
 		return fmt.Errorf("schedule: buffers apart in %v, which is not of blocks as an all-to-all is", s.Collective)
 	}
-	return nil
+	return checkCustom(s)
 }
 
 // checkProgram checks the steps of a rank, each for itself.
@@ -283,6 +285,7 @@ func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 	case Output:
 		lo, hi = contract.Output.chunks(rank, s.Root, s.Size, s.Chunks)
 	}
+	listed := s.Custom != nil && sp.Buf != Scratch
 	switch {
 	case sp.Buf > Scratch:
 		return fmt.Errorf("unknown buffer %d", sp.Buf)
@@ -296,6 +299,9 @@ func checkSpan(s *Schedule, rank int, sp Span, written bool) error {
 		return fmt.Errorf("slot %d, want 0 to %d", sp.Slot, maxSlots-1)
 	case sp.Count < 1 || sp.First < lo || sp.First > hi-sp.Count:
 		return fmt.Errorf("chunks %d to %d of %d to %d", sp.First, sp.First+sp.Count-1, lo, hi-1)
+	case listed && placeIn(s.Custom.list(rank, sp.Buf), sp.First, sp.Count) < 0:
+		return fmt.Errorf("rank %d does not have %s there, one after the other", rank,
+			numbered("chunk", sp.First, sp.First+sp.Count-1))
 	case sp.Base < 0 || sp.Base > sp.First || sp.Base != 0 && sp.Buf != Scratch:
 		return fmt.Errorf("a slot that begins with chunk %d has no chunk %d", sp.Base, sp.First)
 	}
