@@ -12,6 +12,14 @@ import (
 // checkCall looks at the arguments of a call on one operand, and returns the elements of the larger buffer. Nothing has
 // been sent.
 func (c *Comm) checkCall(k *call) (n int, err error) {
+	if n, err = c.checkOperand(k); err == nil {
+		err = c.checkEngine(&k.ask, k.dtype, n)
+	}
+	return n, err
+}
+
+// checkOperand is checkCall whatever carries out the call.
+func (c *Comm) checkOperand(k *call) (n int, err error) {
 	size, contract := c.Size(), k.Collective.Contract()
 	if contract.PerRank() && contract.Input != schedule.Whole {
 		if err := checkRoom(k.part(contract), size, k.dtype); err != nil {
@@ -37,9 +45,6 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 	} else if want := contract.Output.Elements(n, size); k.dstLen != want {
 		return 0, fmt.Errorf("the destination has %d elements, want %d for %d of input over %d ranks",
 			k.dstLen, want, k.srcLen, size)
-	}
-	if err := c.checkEngine(&k.ask, k.dtype, n); err != nil {
-		return 0, err
 	}
 	return n, c.checkOverlap(k)
 }

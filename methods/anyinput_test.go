@@ -32,6 +32,7 @@ func TestAnyInput(t *testing.T) {
 			"Gallery": methods.Gallery,
 			"Swing":   methods.Swing, "SwingTraffic": methods.SwingTraffic,
 			"Register": methods.Register, "Named": methods.Named, "NewProver": methods.NewProver, "Fixed": methods.Fixed,
+			"ProveSchedule": methods.ProveSchedule,
 		},
 		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}, methods.Request{}, methods.Prover{},
 			methods.Proved{}, methods.GeneratorFunc(nil), methods.Listed{}},

@@ -395,3 +395,37 @@ func TestRegisterConcurrently(t *testing.T) {
 		t.Errorf("%d have registered one name, %d methods", won.Load(), len(Values()))
 	}
 }
+
+// TestProveSchedule: a schedule is proved as it is given, or says why not, and the caller's stays as it was.
+func TestProveSchedule(t *testing.T) {
+	t.Parallel()
+	scan := schedule.NewBuilderFor(schedule.Scan(3, 1))
+	scan.Fold(0, 0, 1, 0, 1)
+	scan.Fold(1, 1, 2, 0, 1)
+	s, err := scan.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Programs[0] = s.Programs[0][:1]
+	made, err := ProveSchedule(s)
+	if err != nil || len(made.Programs[0]) != 2 || made.Between != 1 || !made.Report.RankOrder || len(s.Programs[0]) != 1 {
+		t.Errorf("%v, %+v", err, made)
+	}
+	orders := schedule.NewBuilder(schedule.AllReduce, 3, 0, 1)
+	for rank := range 3 {
+		orders.Fold(0, (rank+1)%3, rank, 0, 1)
+		orders.Fold(0, (rank+2)%3, rank, 0, 1)
+	}
+	mixed, err := orders.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Programs[1][1].Moves = nil
+	for want, s := range map[string]*schedule.Schedule{
+		"no schedule": nil, "deadlock: rank 1 never sends it": s, "in different orders": mixed,
+	} {
+		if _, err := ProveSchedule(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}

@@ -13,8 +13,8 @@ type lengths struct {
 	s     *schedule.Schedule
 	bytes int64
 
-	// Of a contract of a program's own: where chunks begin, in relative sizes, and the sizes in the longest buffer, which
-	// has the bytes. nil: chunks are equal parts of the larger buffer.
+	// Of a contract of a program's own: where chunks begin, in relative sizes, and the sizes in the longest buffer,
+	// which has the bytes. nil: chunks are equal parts of the larger buffer.
 	starts  []int64
 	longest int64
 }

@@ -121,6 +121,10 @@ func Collectives() []Collective {
 // Rooted reports whether one rank, the root, has another part than the others.
 func (c Contract) Rooted() bool { return c.Input == AtRoot || c.Output == AtRoot }
 
+// Meets reports whether a rank with its result knows that all ranks have begun: not if one of them, the root, has
+// another part than the others, nor if it takes a CustomContract to say that.
+func (c Contract) Meets() bool { return !c.Rooted() && c.Output != Listed }
+
 // PerRank reports whether the chunks belong to ranks, each to one, so that their number is a multiple of that of the
 // ranks.
 func (c Contract) PerRank() bool { return c.Input.perRank() || c.Output.perRank() }

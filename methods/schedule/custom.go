@@ -278,7 +278,8 @@ func (c *CustomContract) checkWants() error {
 	}
 	for rank, list := range c.Outputs {
 		if c.Wants != nil && len(c.Wants[rank]) != len(list) {
-			return fmt.Errorf("wants of %d chunks at rank %d, whose output holds %d", len(c.Wants[rank]), rank, len(list))
+			return fmt.Errorf("wants of %d chunks at rank %d, whose output holds %d", len(c.Wants[rank]), rank,
+				len(list))
 		}
 		for i, f := range list {
 			var from []int

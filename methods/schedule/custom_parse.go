@@ -154,7 +154,8 @@ func (p *reader) list(to []int, at int, text string, most int) ([]int, error) {
 		}
 		switch p.numbers += last - first + 1; {
 		case rest != "":
-			return nil, p.errorf(at+len(word)-len(rest), "%s after a number, want \", \" and the next, or the end", quoted(rest))
+			return nil, p.errorf(at+len(word)-len(rest), "%s after a number, want \", \" and the next, or the end",
+				quoted(rest))
 		case p.numbers > maxListed:
 			return nil, p.errorf(at, "more than %d numbers in the lists of a contract", maxListed)
 		}

@@ -23,8 +23,8 @@ func checkCustom(s *Schedule) error {
 		return err
 	}
 	if n := s.Custom.Chunks(); n != s.Chunks {
-		return fmt.Errorf("schedule: %s: a contract of %s, and the schedule has %d", s.Custom.title(), counted(n, "chunk"),
-			s.Chunks)
+		return fmt.Errorf("schedule: %s: a contract of %s, and the schedule has %d", s.Custom.title(),
+			counted(n, "chunk"), s.Chunks)
 	}
 	return nil
 }
@@ -165,16 +165,16 @@ func (m *machine) customOutcome(rank int, w *wanting, report *Report) (err error
 }
 
 // least finds the bounds of a contract with so many ports:
-//   - a rank hears of those whose contributions it wants, and those that want a rank's hear of it, and in a round that
-//     grows by the factor ports+1 at most;
-//   - a rank sends each chunk that another wants of it once at least, and receives one for each chunk of its Output that
-//     another contributes to;
+//   - a rank hears of those whose contributions it wants, and those that want a rank's hear of it, and in a round
+//     that grows by the factor ports+1 at most;
+//   - a rank sends each chunk that another wants of it once at least, and receives one for each chunk of its Output
+//     that another contributes to;
 //   - the rank that sends most, or receives most, has the mean of all at least.
 func (c *CustomContract) least(ports int) Bounds {
 	var b Bounds
 	size, chunks, holders := len(c.Inputs), c.Chunks(), c.byInputs()
-	heard, hearers := newBits(size*size), make([]int, size)
-	asked := newBits(size * chunks) // by rank and chunk of its Input: another rank wants it
+	heard, hearers := make([]int, size), make([]int, size) // heard: one more than the last rank that has heard of it
+	asked := newBits(size * chunks)                        // by rank and chunk of its Input: another rank wants it
 	most, received := 1, 0
 	sent := make([]int, size)
 	for rank := range c.Outputs {
@@ -187,8 +187,8 @@ func (c *CustomContract) least(ports int) Bounds {
 				if r == rank {
 					continue
 				}
-				if !heard.has(rank*size + r) {
-					heard.set(rank*size + r)
+				if heard[r] <= rank {
+					heard[r] = rank + 1
 					hearers[r]++
 					of++
 				}
@@ -217,10 +217,13 @@ func (c *CustomContract) digest(add func(...int)) {
 	if c == nil {
 		return
 	}
-	list := func(l []int) {
+	list := func(l []int) { // by runs of numbers that follow each other, since those of contributors are long
 		add(len(l))
-		for _, n := range l {
-			add(n)
+		for i := 0; i < len(l); {
+			first := i
+			for i++; i < len(l) && l[i] == l[i-1]+1; i++ {
+			}
+			add(l[first], i-first)
 		}
 	}
 	list([]int{len(c.Name), len(c.Inputs), len(c.Outputs), len(c.Wants)})

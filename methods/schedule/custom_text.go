@@ -80,11 +80,12 @@ func (c *CustomContract) rows(ranks int) [][]string {
 			}
 			continue
 		}
-		for i := 0; i < min(len(list), len(c.Wants[rank])); {
+		wants := c.Wants[rank]
+		for i, n := 0, min(len(list), len(wants)); i < n; {
 			first := i
-			for i++; i < min(len(list), len(c.Wants[rank])) && slices.Equal(c.Wants[rank][i], c.Wants[rank][first]); i++ {
+			for i++; i < n && slices.Equal(wants[i], wants[first]); i++ {
 			}
-			out[rank] = append(out[rank], fmt.Sprintf("%s of %s", ranges(list[first:i]), ranges(c.Wants[rank][first])))
+			out[rank] = append(out[rank], fmt.Sprintf("%s of %s", ranges(list[first:i]), ranges(wants[first])))
 		}
 	}
 	return append(labelled(rowIn, in), labelled(rowOut, out)...)

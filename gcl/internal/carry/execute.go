@@ -25,7 +25,8 @@ type run struct {
 	parts    []int // as in a call
 	segment  int   // bytes that a segment of a message may have
 
-	inBase, outBase int // the element of the larger buffer at which input and output begin
+	listed          *listed // of a collective of a program's own; else nil
+	inBase, outBase int     // the element of the larger buffer at which input and output begin
 	scratch         []byte
 }
 
@@ -211,8 +212,14 @@ func (r *run) bytes(sp schedule.Span) []byte {
 	lo, hi := r.place.bounds[sp.First], r.place.bounds[sp.First+sp.Count]
 	switch sp.Buf {
 	case schedule.Input:
+		if r.listed != nil {
+			return r.listed.bytes(r, r.input, r.listed.in, sp.First, hi-lo)
+		}
 		return r.input[(lo-r.inBase)*r.elemSize : (hi-r.inBase)*r.elemSize]
 	case schedule.Output:
+		if r.listed != nil {
+			return r.listed.bytes(r, r.output, r.listed.out, sp.First, hi-lo)
+		}
 		return r.output[(lo-r.outBase)*r.elemSize : (hi-r.outBase)*r.elemSize]
 	}
 	start := r.place.starts[sp.Slot] + lo - r.place.bounds[sp.Base]
