@@ -17,6 +17,7 @@ import (
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport/faulty"
+	"gogcl.dev/transport/inproc"
 	"gogcl.dev/transport/tcp"
 )
 
@@ -344,6 +345,7 @@ func TestExecuteErrors(t *testing.T) {
 	barrier := must(methods.Build(methods.Spec{Method: methods.SendToAll, Collective: schedule.Barrier, Size: 2}))
 	f := func(n int) []float32 { return make([]float32, n) }
 	both := f(8)
+	var none context.Context
 	for _, x := range []struct {
 		s        *schedule.Schedule
 		dst, src []float32
@@ -396,7 +398,7 @@ func TestExecuteErrors(t *testing.T) {
 				return err
 			}
 		}
-		if err := gcl.Execute(nil, c, scan, f(2), f(2), gcl.Add); err == nil || !contains(err, "nil context") { //nolint:staticcheck
+		if err := gcl.Execute(none, c, scan, f(2), f(2), gcl.Add); err == nil || !contains(err, "nil context") {
 			return fmt.Errorf("nil context: %w", err)
 		}
 		a, b := flat(f(2)), flat(make([]int32, 2))
@@ -607,6 +609,27 @@ func TestExecuteLate(t *testing.T) {
 			if !errors.Is(err, faulty.ErrInjected) || !contains(err, "execute #") {
 				t.Errorf("at %d, replica %d: %v", at, r, err)
 			}
+		}
+	}
+}
+
+// TestExecuteNotShared: where one member's buffers cannot be laid open, a schedule goes by messages on all, under the
+// number that the call had.
+func TestExecuteNotShared(t *testing.T) {
+	t.Parallel()
+	all := ownSchedules(3)
+	for k := range 3 {
+		endpoints, err := faulty.WrapMemory(must(inproc.New(3)), 0, faulty.Hide(k, k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w went
+		replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
+			o := gcl.Options{Implementation: gcl.Syncful, Trace: w.trace()}
+			return tryOwn(ctx, withOptions(c, o), all, 7)
+		}, gcl.WithEndpoints(endpoints))
+		if want := []string{"custom: auto, messages", "custom: auto, peer memory in rounds"}; !slices.Equal(w.list(), want) {
+			t.Errorf("went by %v, want %v", w.list(), want)
 		}
 	}
 }

@@ -249,7 +249,6 @@ func TestErrors(t *testing.T) {
 			"written"},
 		{"convert -to xml testdata/late.txt", 1, "testdata/late.txt: msccl: the format has no broadcast: unsupported operation"},
 		{"convert -to xml testdata/scan.txt", 1, "testdata/scan.txt: msccl: the format has no custom: unsupported operation"},
-		{"bench testdata/scan.txt", 1, "testdata/scan.txt: auto has nothing to compare a collective of a program's own with"},
 		{"convert -to xml " + xmlFiles + "wrong/twice.xml", 1, xmlFiles + "wrong/twice.xml: msccl: only what is proved is " +
 			"written: schedule: rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice: "},
 		{"convert -o " + dir + "/no/b.txt -method direct", 1, "open " + dir + "/no/b.txt: no such file or directory"},
