@@ -19,8 +19,9 @@ import (
 //
 // Of a CustomContract src holds the chunks of the rank's Input one after the other, and dst those of its Output. All
 // chunks have the length times their size that the buffers say: with a contract of no sizes an Input of m chunks has a
-// length of m times a chunk's. A buffer that holds no chunk is empty. dst is src itself, or shares no memory with it; it
-// must be apart where the two hold different chunks. Of a built-in collective the lengths are those of its own function.
+// length of m times a chunk's. A buffer that holds no chunk is empty, and a rank holds one at least. dst is src itself,
+// or shares no memory with it; it must be apart where the two hold different chunks. Of a built-in collective the
+// lengths are those of its own function.
 //
 // op is the operator of a contract that combines, else 0. Mean divides each chunk by the number of its contributors, and
 // SquareAdd squares a single contribution too. Local is none of a schedule.
