@@ -254,12 +254,14 @@ func TestExecuteAllocatesNothing(t *testing.T) {
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 			c = withOptions(c, o)
 			for _, s := range append(ownSchedules(n), reduce) {
-				op := gcl.Operator(0)
-				in, out := 60, 60
-				switch {
-				case s.Contract().Combines:
+				op, in, out := gcl.Operator(0), 60, 60
+				if s.Contract().Combines {
 					op = gcl.Mean
-				default:
+					if o.Reproducible && s.Custom != nil {
+						s = scanOf(n, 2, true)
+					}
+				}
+				if s.Custom != nil {
 					count := func(list []int) (elements int) {
 						for _, f := range list {
 							elements += 5 * s.Custom.Size(f)
@@ -267,9 +269,6 @@ func TestExecuteAllocatesNothing(t *testing.T) {
 						return elements
 					}
 					in, out = count(s.Custom.Inputs[c.Rank()]), count(s.Custom.Outputs[c.Rank()])
-				}
-				if o.Reproducible && s.Collective == schedule.Custom && op != 0 {
-					s = scanOf(n, 2, true)
 				}
 				src, dst := make([]tensor.BFloat16, in), make([]tensor.BFloat16, out)
 				a, b := flat(src), flat(dst)
