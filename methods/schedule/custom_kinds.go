@@ -88,9 +88,10 @@ func Exchange(to, from [][]int) (*CustomContract, error) {
 
 // Experts is the contract of an all-to-all of a mixture of experts, in which each rank has another number of rows for
 // each: sizes[r] has, by rank, how many rows go from rank r there, and 0 is no block. An Input has the blocks by
-// receiver, and an Output by sender, the rank's own among them. Chunks are numbered by sender, and then by receiver. A
-// rank with no row at all, to send or to receive, does not know how long a row is, which gcl.Execute must be told by the
-// buffers of every rank: give it a row for itself.
+// receiver, and an Output by sender, the rank's own among them. Chunks are numbered by sender, and then by receiver.
+//
+// A rank with no row at all, to send or to receive, does not know how long a row is, which gcl.Execute must learn from
+// the buffers of every rank: give it a row for itself.
 func Experts(sizes [][]int) *CustomContract {
 	c := &CustomContract{Name: "experts", Inputs: make([][]int, len(sizes)), Outputs: make([][]int, len(sizes)),
 		Sizes: []int{}}
