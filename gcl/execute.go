@@ -23,8 +23,8 @@ import (
 // or shares no memory with it; it must be apart where the two hold different chunks. Of a built-in collective the
 // lengths are those of its own function.
 //
-// op is the operator of a contract that combines, else 0. Mean divides each chunk by the number of its contributors, and
-// SquareAdd squares a single contribution too. Local is none of a schedule.
+// op is the operator of a contract that combines, else 0. Mean divides each chunk by the number of its contributors,
+// and SquareAdd squares a single contribution too. Local is none of a schedule.
 //
 // The first call proves the schedule, which takes what schedule.Check takes, and keeps what it learns; a schedule that
 // does not prove is the error of the call, and nothing is sent. Later calls know it by its address: nobody changes a
@@ -71,8 +71,8 @@ func (c *Comm) execute(ctx context.Context, s *schedule.Schedule, k *call, op Op
 	if err := c.check(); err != nil {
 		return err
 	}
-	fingerprint := transport.Call{Group: c.group.ID, Collective: wire.Execute, Operator: uint8(op), DType: uint8(k.dtype),
-		Digest: c.digest}
+	fingerprint := transport.Call{Group: c.group.ID, Collective: wire.Execute, Operator: uint8(op),
+		DType: uint8(k.dtype), Digest: c.digest}
 	n := 0
 	if k.invalid == nil {
 		n, k.invalid = c.measure(s, k, op)

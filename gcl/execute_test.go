@@ -263,7 +263,8 @@ func TestExecuteTypes(t *testing.T) {
 					}
 				}
 				err := gcl.Execute(ctx, c, doubling, make([]float32, 2), make([]float32, 2), gcl.Add)
-				if ordered != errors.Is(err, errors.ErrUnsupported) || ordered && !contains(err, "in the order of the ranks") {
+				if ordered != errors.Is(err, errors.ErrUnsupported) ||
+					ordered && !contains(err, "in the order of the ranks") {
 					return fmt.Errorf("ordered %v: %w", ordered, err)
 				}
 			}
@@ -289,7 +290,8 @@ func TestExecuteBuiltIn(t *testing.T) {
 	for _, memory := range []bool{true, false} {
 		endpoints, _ := witnesses(t, n, memory)
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-			for _, o := range []gcl.Options{{}, {Implementation: gcl.Syncful}, {StageFragments: true, MaxBytesPerTile: 5}} {
+			for _, o := range []gcl.Options{{}, {Implementation: gcl.Syncful},
+				{StageFragments: true, MaxBytesPerTile: 5}} {
 				c := withOptions(c, o)
 				for _, s := range all {
 					contract := s.Collective.Contract()
@@ -302,7 +304,8 @@ func TestExecuteBuiltIn(t *testing.T) {
 						if contract.Deals() {
 							in = inputs[int64](gcl.SquareAdd, n, elements)
 						}
-						want := oracle.Outputs(oracle.Call{Collective: s.Collective, Operator: named(op), Root: s.Root}, in)
+						x := oracle.Call{Collective: s.Collective, Operator: named(op), Root: s.Root}
+						want := oracle.Outputs(x, in)
 						dst := make([]int64, len(want[c.Rank()]))
 						if err := gcl.Execute(ctx, c, s, dst, in[c.Rank()], op); err != nil {
 							return fmt.Errorf("%v: %w", s.Collective, err)
@@ -628,7 +631,8 @@ func TestExecuteNotShared(t *testing.T) {
 			o := gcl.Options{Implementation: gcl.Syncful, Trace: w.trace()}
 			return tryOwn(ctx, withOptions(c, o), all, 7)
 		}, gcl.WithEndpoints(endpoints))
-		if want := []string{"custom: auto, messages", "custom: auto, peer memory in rounds"}; !slices.Equal(w.list(), want) {
+		want := []string{"custom: auto, messages", "custom: auto, peer memory in rounds"}
+		if !slices.Equal(w.list(), want) {
 			t.Errorf("went by %v, want %v", w.list(), want)
 		}
 	}

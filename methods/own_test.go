@@ -408,7 +408,8 @@ func TestProveSchedule(t *testing.T) {
 	}
 	s.Programs[0] = s.Programs[0][:1]
 	made, err := ProveSchedule(s)
-	if err != nil || len(made.Programs[0]) != 2 || made.Between != 1 || !made.Report.RankOrder || len(s.Programs[0]) != 1 {
+	if err != nil || len(made.Programs[0]) != 2 || made.Between != 1 || !made.Report.RankOrder ||
+		len(s.Programs[0]) != 1 {
 		t.Errorf("%v, %+v", err, made)
 	}
 	orders := schedule.NewBuilder(schedule.AllReduce, 3, 0, 1)
