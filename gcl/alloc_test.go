@@ -305,6 +305,48 @@ func TestOwnMethodsAllocateNothing(t *testing.T) {
 	}
 }
 
+// Nor do schedules that come with the call, of contracts of a program's own and of built-in collectives.
+func TestExecuteAllocatesNothing(t *testing.T) {
+	const n = 4
+	reduce := must(methods.Build(methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: n}))
+	for _, o := range []gcl.Options{
+		{}, {Implementation: gcl.Syncful}, {StageFragments: true, MaxBytesPerTile: 7}, {Reproducible: true},
+	} {
+		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
+			c = withOptions(c, o)
+			for _, s := range append(ownSchedules(n), reduce) {
+				op, in, out := gcl.Operator(0), 60, 60
+				if s.Contract().Combines {
+					op = gcl.Mean
+					if o.Reproducible && s.Custom != nil {
+						s = scanOf(n, 2, true)
+					}
+				}
+				if s.Custom != nil {
+					count := func(list []int) (elements int) {
+						for _, f := range list {
+							elements += 5 * s.Custom.Size(f)
+						}
+						return elements
+					}
+					in, out = count(s.Custom.Inputs[c.Rank()]), count(s.Custom.Outputs[c.Rank()])
+				}
+				src, dst := make([]tensor.BFloat16, in), make([]tensor.BFloat16, out)
+				a, b := flat(src), flat(dst)
+				for _, call := range []func(context.Context, *gcl.Comm) error{
+					func(ctx context.Context, c *gcl.Comm) error { return gcl.Execute(ctx, c, s, dst, src, op) },
+					func(ctx context.Context, c *gcl.Comm) error { return c.Execute(ctx, s, b, a, op) },
+				} {
+					if err := measure(ctx, c, step{s.Shape(), call}, 2, t); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	}
+}
+
 // steady measures collectives in the group that in makes of all replicas.
 func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *gcl.Comm, opts ...gcl.RunOption) {
 	const runs = 2

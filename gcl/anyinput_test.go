@@ -53,7 +53,7 @@ func TestAnyInput(t *testing.T) {
 			"BroadcastInPlace": gcl.BroadcastInPlace[float32], "BroadcastMany": gcl.BroadcastMany[float32],
 			"BroadcastManyInPlace": gcl.BroadcastManyInPlace[float32],
 			"BroadcastManyTo":      gcl.BroadcastManyTo[float32], "BroadcastTo": gcl.BroadcastTo[float32],
-			"Free": gcl.Free[float32], "Join": gcl.Join, "RunOrJoin": gcl.RunOrJoin, "RunProcess": gcl.RunProcess,
+			"Execute": gcl.Execute[float32], "Free": gcl.Free[float32], "Join": gcl.Join, "RunOrJoin": gcl.RunOrJoin, "RunProcess": gcl.RunProcess,
 			"ReduceScatter":              gcl.ReduceScatter[float32],
 			"ReduceScatterMany":          gcl.ReduceScatterMany[float32],
 			"ReduceScatterManyTo":        gcl.ReduceScatterManyTo[float32],

@@ -12,6 +12,14 @@ import (
 // checkCall looks at the arguments of a call on one operand, and returns the elements of the larger buffer. Nothing has
 // been sent.
 func (c *Comm) checkCall(k *call) (n int, err error) {
+	if n, err = c.checkOperand(k); err == nil {
+		err = c.checkEngine(&k.ask, k.dtype, n, &k.parts)
+	}
+	return n, err
+}
+
+// checkOperand is checkCall whatever carries out the call.
+func (c *Comm) checkOperand(k *call) (n int, err error) {
 	size, contract := c.Size(), k.Collective.Contract()
 	if contract.PerRank() && contract.Input != schedule.Whole && !k.counts.given {
 		if err := checkRoom(k.part(contract), size, k.dtype); err != nil {
@@ -30,9 +38,6 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 		return 0, fmt.Errorf("root %d is not a rank of the group, 0 to %d", k.Root, size-1)
 	}
 	if n, err = c.checkLengths(k, contract); err != nil {
-		return 0, err
-	}
-	if err := c.checkEngine(&k.ask, k.dtype, n, &k.parts); err != nil {
 		return 0, err
 	}
 	if err := c.checkOverlap(k); err != nil {
@@ -96,6 +101,8 @@ func (c *Comm) checkAsk(a *ask) error {
 	switch contract := a.Collective.Contract(); {
 	case a.Collective == schedule.Barrier:
 		return errors.New("a barrier has no operands: want Comm.Barrier")
+	case a.Collective == schedule.Custom:
+		return errCustom
 	case !a.Collective.Valid():
 		return fmt.Errorf("unknown collective %d", a.Collective)
 	case contract.Combines && !operatorNames.Valid(a.operator):
@@ -109,6 +116,9 @@ func (c *Comm) checkAsk(a *ask) error {
 	}
 	return nil
 }
+
+// errCustom is what a collective of a program's own gets where only its name is known.
+var errCustom = errors.New("a custom collective is what its schedule says: want Execute with that")
 
 // errNilContext is what a call without a context gets.
 var errNilContext = errors.New("nil context")

@@ -37,7 +37,8 @@
 //
 // A program that makes the same call in every step puts its operands into a [Batch] once: they are checked and
 // described then. [Comm.Do] takes tensors whose type is known only when the program runs. [Comm.Start] queues a
-// function that makes calls, and returns at once.
+// function that makes calls, and returns at once. [Execute] carries out a collective that the library does not have, by
+// a schedule of the program's own.
 //
 // [ReduceScatterWithinReplica], [AllGatherWithinReplica] and [AllReduceWithinReplica] are the same over the IPUs of one
 // replica, each a worker with memory of its own (docs/within-replica.md).

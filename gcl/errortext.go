@@ -63,7 +63,7 @@ func (n names) describe(replica int, c transport.Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s (", wire.Name(c), wire.Quote(flight.Names(n).Of(replica, c)))
 	if c.Collective != wire.Barrier {
-		fmt.Fprintf(&b, "%s, %v, ", describeData(c), methodName(c.Method))
+		fmt.Fprintf(&b, "%s, %v, ", describeData(c), how(c))
 	}
 	if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
 		fmt.Fprintf(&b, "%v phase %d, ", Hybrid, phase)
@@ -75,7 +75,7 @@ func (n names) describe(replica int, c transport.Call) string {
 // describeData spells out what a call works on: "ADD float32 x 1024".
 func describeData(c transport.Call) string {
 	var b strings.Builder
-	if schedule.Collective(c.Collective).Contract().Combines {
+	if schedule.Collective(c.Collective).Contract().Combines || c.Collective == wire.Execute && c.Operator != 0 {
 		fmt.Fprintf(&b, "%v ", Operator(c.Operator))
 	}
 	switch dtype := tensor.DType(c.DType &^ wire.DTypeMarks); {
@@ -95,7 +95,7 @@ func describeData(c transport.Call) string {
 	if c.DType&wire.ByCounts != 0 {
 		b.WriteString(" by counts")
 	}
-	if schedule.Collective(c.Collective).Contract().Rooted() {
+	if schedule.Collective(c.Collective).Contract().Rooted() || c.Collective == wire.Execute && c.Root != 0 {
 		fmt.Fprintf(&b, ", root %d", int32(c.Root))
 	}
 	return b.String()
@@ -129,6 +129,9 @@ func hiddenDifference(a, b transport.Call) string {
 		counts = "their counts differ, or "
 	}
 	options := strings.Join(agreedFields(), ", ") + ", or the topology"
+	if a.Collective == wire.Execute {
+		return fmt.Sprintf("; their schedules differ, or their options (%s)", options)
+	}
 	if bySchedule(a.Method, b.Method) {
 		options += ", or the schedules that their methods make of the same request"
 	}

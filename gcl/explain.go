@@ -114,6 +114,8 @@ func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype t
 		return fmt.Errorf("unknown collective %d", collective)
 	case collective == schedule.Barrier:
 		return errors.New("a barrier has no bytes")
+	case collective == schedule.Custom:
+		return errCustom
 	case !dtype.Valid():
 		return fmt.Errorf("invalid dtype %d", dtype)
 	case bytes < 0:

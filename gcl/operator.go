@@ -96,6 +96,9 @@ func (op Operator) Accepts(t tensor.DType) error {
 	return nil
 }
 
+// again reports whether an input that is combined twice changes nothing.
+func (op Operator) again() bool { return op < numOperators && operators[op].again }
+
 // Combines reports whether op makes one result of the data of all ranks, as all operators but Local do. A number that
 // is no operator combines nothing.
 func (op Operator) Combines() bool { return op < numOperators && operators[op].Fold != 0 }

@@ -6,6 +6,7 @@ import (
 
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
+	"gogcl.dev/transport"
 )
 
 // ownMethod is a method of a generator: of the program's own by WithMethod or methods.Register, or one of the gallery.
@@ -113,6 +114,14 @@ func namedMethods(some bool) []name[methods.Method] {
 
 // bySchedule reports whether two calls go by methods of generators, whose schedules differ where the digests do.
 func bySchedule(a, b uint8) bool { return a == wire.OwnMethod && b == wire.OwnMethod }
+
+// how is by what a call goes, as errors have it.
+func how(c transport.Call) string {
+	if c.Collective == wire.Execute {
+		return "by its schedule"
+	}
+	return methodName(c.Method)
+}
 
 // methodName is the text of a method by its number in a call.
 func methodName(m uint8) string {

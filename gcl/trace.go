@@ -58,6 +58,7 @@ type TraceCall struct {
 	// replicas that open Dups in different orders.
 	ConnectionID uint64
 
+	// Collective is Custom for an Execute, whatever its schedule is of.
 	Collective schedule.Collective
 	Barrier    bool         // it is no collective but a Barrier; Collective is AllReduce
 	Operator   Operator     // of a reduction
@@ -68,8 +69,8 @@ type TraceCall struct {
 	Bytes      int          // in the larger of the rank's two buffers; of several tensors or IPUs, in all
 	ByCounts   bool         // it is a ...V form; Elements is that of the larger of the rank's two buffers
 
-	// Known from MethodChosen on; before, and in a PathLocal, Auto. In a PathEngine the implementation is Auto. A call
-	// by Hybrid has a method and a path for each phase.
+	// Known from MethodChosen on; before, and in a PathLocal, Auto. In a PathEngine the implementation is Auto, and of
+	// an Execute the method. A call by Hybrid has a method and a path for each phase.
 	Method         methods.Method
 	Implementation Implementation
 	Path           Path

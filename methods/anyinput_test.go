@@ -39,6 +39,7 @@ func TestAnyInput(t *testing.T) {
 			"Swing":      methods.Swing, "SwingTraffic": methods.SwingTraffic,
 			"ParseRules": methods.ParseRules, "DefaultRules": methods.DefaultRules,
 			"Register": methods.Register, "Named": methods.Named, "NewProver": methods.NewProver, "Fixed": methods.Fixed,
+			"ProveSchedule": methods.ProveSchedule,
 		},
 		Types: []any{methods.Method(0), methods.Spec{}, methods.Tuning{}, methods.Request{}, methods.Prover{},
 			methods.Proved{}, methods.GeneratorFunc(nil), methods.Listed{}, methods.Rules{}, methods.Rule{},

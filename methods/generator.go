@@ -79,11 +79,18 @@ func (r *Request) key() string {
 }
 
 // Fixed is the Generator of one schedule, which a file or a solver may have made: its method does one collective, for
-// one size of group and one root.
+// one size of group and one root. Of a schedule.CustomContract, for which there are no requests, all it returns is an
+// error: gcl.Execute and gcl.Comm.Execute run such a schedule.
 func Fixed(s *schedule.Schedule) Generator {
 	if s == nil {
 		return GeneratorFunc(func(Request) (*schedule.Schedule, error) {
 			return nil, errors.New("methods: Fixed of no schedule")
+		})
+	}
+	if s.Custom != nil || s.Collective == schedule.Custom {
+		return GeneratorFunc(func(Request) (*schedule.Schedule, error) {
+			return nil, errors.New("methods: Fixed of a schedule of a collective of a program's own, which no request asks " +
+				"for: gcl's Comm.Execute runs it")
 		})
 	}
 	return fixed{copyOf(s)}

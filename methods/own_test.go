@@ -288,10 +288,12 @@ func TestUnproved(t *testing.T) {
 		"no schedule": {GeneratorFunc(func(Request) (*schedule.Schedule, error) { return nil, nil }),
 			over(schedule.AllReduce), []string{"no schedule and no error"}},
 		"nil function": {GeneratorFunc(nil), over(schedule.AllReduce), []string{"nil GeneratorFunc"}},
-		"no Fixed":     {Fixed(nil), over(schedule.AllReduce), []string{"Fixed of no schedule"}},
-		"its own":      {GeneratorFunc(func(Request) (*schedule.Schedule, error) { return nil, errors.New("odd") }), over(schedule.AllReduce), []string{"star: all-reduce over 3 ranks: odd"}},
-		"members":      {StarForTests, odd, []string{"1 members of a group of 3 ranks"}},
-		"no ranks":     {StarForTests, Request{}, []string{"group of 0 ranks"}},
+		"Fixed of own": {Fixed(&schedule.Schedule{Collective: schedule.Custom}), over(schedule.AllReduce),
+			[]string{"a collective of a program's own", "Comm.Execute runs it"}},
+		"no Fixed": {Fixed(nil), over(schedule.AllReduce), []string{"Fixed of no schedule"}},
+		"its own":  {GeneratorFunc(func(Request) (*schedule.Schedule, error) { return nil, errors.New("odd") }), over(schedule.AllReduce), []string{"star: all-reduce over 3 ranks: odd"}},
+		"members":  {StarForTests, odd, []string{"1 members of a group of 3 ranks"}},
+		"no ranks": {StarForTests, Request{}, []string{"group of 0 ranks"}},
 	} {
 		p, err := NewProver("star", c.g)
 		if err != nil {
@@ -479,5 +481,40 @@ func TestRegisterConcurrently(t *testing.T) {
 	all.Wait()
 	if won.Load() != 1 || len(Values()) != ownBefore()+9 {
 		t.Errorf("%d have registered one name, %d methods", won.Load(), len(Values()))
+	}
+}
+
+// TestProveSchedule: a schedule is proved as it is given, or says why not, and the caller's stays as it was.
+func TestProveSchedule(t *testing.T) {
+	t.Parallel()
+	scan := schedule.NewBuilderFor(schedule.Scan(3, 1))
+	scan.Fold(0, 0, 1, 0, 1)
+	scan.Fold(1, 1, 2, 0, 1)
+	s, err := scan.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Programs[0] = s.Programs[0][:1]
+	made, err := ProveSchedule(s)
+	if err != nil || len(made.Programs[0]) != 2 || made.Between != 1 || !made.Report.RankOrder ||
+		len(s.Programs[0]) != 1 {
+		t.Errorf("%v, %+v", err, made)
+	}
+	orders := schedule.NewBuilder(schedule.AllReduce, 3, 0, 1)
+	for rank := range 3 {
+		orders.Fold(0, (rank+1)%3, rank, 0, 1)
+		orders.Fold(0, (rank+2)%3, rank, 0, 1)
+	}
+	mixed, err := orders.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Programs[1][1].Moves = nil
+	for want, s := range map[string]*schedule.Schedule{
+		"no schedule": nil, "deadlock: rank 1 never sends it": s, "in different orders": mixed,
+	} {
+		if _, err := ProveSchedule(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }

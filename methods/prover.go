@@ -178,6 +178,32 @@ func (p *Prover) schedule(r Request) (*schedule.Schedule, error) {
 	case s == nil:
 		return nil, errors.New("the generator returns no schedule and no error")
 	}
+	return padded(s), nil
+}
+
+// ProveSchedule proves a schedule that is given as it is, of any collective or of a schedule.CustomContract. What it
+// returns is a copy, but for the contract, which nobody changes from then on. Errors: no schedule; one that
+// schedule.Examine refuses; one by which ranks combine an element in different orders, so that they may end with
+// different bits.
+func ProveSchedule(s *schedule.Schedule) (*Proved, error) {
+	if s == nil {
+		return nil, errors.New("methods: no schedule")
+	}
+	out := &Proved{Schedule: padded(s)}
+	var err error
+	switch out.Report, err = schedule.Examine(out.Schedule); {
+	case err != nil:
+		return nil, fmt.Errorf("methods: the schedule does not prove: %w", err)
+	case s.Contract().Combines && !s.Collective.Contract().Again && !out.Report.OneOrder:
+		return nil, errors.New("methods: the schedule does not prove: ranks combine an element in different orders, so " +
+			"that they may end with different bits")
+	}
+	out.Digest, out.Between = out.Schedule.Digest(), mostBetween(out.Schedule)
+	return out, nil
+}
+
+// padded is a copy of a schedule with as many rounds for all ranks.
+func padded(s *schedule.Schedule) *schedule.Schedule {
 	s = copyOf(s)
 	rounds := 0
 	for _, program := range s.Programs {
@@ -189,7 +215,7 @@ func (p *Prover) schedule(r Request) (*schedule.Schedule, error) {
 		}
 		s.Programs[rank] = program
 	}
-	return s, nil
+	return s
 }
 
 // prove examines a schedule, or remembers that it has: groups of other members may have the same, and share it.
@@ -255,7 +281,7 @@ func mostBetween(s *schedule.Schedule) int {
 	return most
 }
 
-// copyOf is a schedule that shares no memory with s.
+// copyOf is a schedule that shares no memory with s but its contract.
 func copyOf(s *schedule.Schedule) *schedule.Schedule {
 	out := *s
 	out.Programs = make([]schedule.Program, len(s.Programs))

@@ -134,6 +134,9 @@ func (s Spec) checkNumbers() error {
 	switch {
 	case !s.Collective.Valid():
 		return fmt.Errorf("methods: unknown collective %d", s.Collective)
+	case s.Collective == schedule.Custom:
+		return fmt.Errorf("methods: a collective of a program's own, which methods do not know: gcl's Comm.Execute runs "+
+			"its schedule: %w", errors.ErrUnsupported)
 	case s.Size < 1:
 		return fmt.Errorf("methods: group of %d ranks, want 1 or more", s.Size)
 	case s.Size > maxRanks:

@@ -62,12 +62,17 @@ type measuring struct {
 	time     time.Duration
 }
 
-// elements is a size in elements: at least one, and as many for each rank where the chunks belong to ranks.
+// elements is a size in elements: at least one, as many for each rank where the chunks belong to ranks, and with a
+// contract of a program's own a multiple of the longest buffer's sizes.
 func (m *measuring) elements(size int64) (int, error) {
 	s := m.schedule
 	n := max(size/elementBytes, 1)
 	if s.Collective.Contract().PerRank() {
 		n = (n + int64(s.Size) - 1) / int64(s.Size) * int64(s.Size)
+	}
+	if s.Custom != nil {
+		long := int64(longest(s.Custom))
+		n = (n + long - 1) / long * long
 	}
 	if n > maxBuffers/elementBytes/3/int64(s.Size) {
 		return 0, fmt.Errorf("%d bytes on each of %d ranks, in three buffers, are more than %d bytes", size, s.Size,
@@ -87,6 +92,9 @@ func (m *measuring) run(ctx context.Context, stdout io.Writer) error {
 	}
 	if err := schedule.Check(s); err != nil {
 		return err
+	}
+	if s.Custom != nil {
+		return m.runOwn(ctx, stdout)
 	}
 	const name = "this_schedule"
 	own, err := methods.Named(name)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,6 +35,23 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// TestBenchOwn runs a schedule of a contract of a program's own. Sizes are those of the longest buffer.
+func TestBenchOwn(t *testing.T) {
+	const experts = "custom experts, 2 ranks, 2 chunks, 1 round\nsizes 1 3\nround|rank 0|rank 1\n---\nin|0|1\nout|1|0\n" +
+		"0|I0>1|I1>0\n|O1<1|O0<0\n"
+	file := filepath.Join(t.TempDir(), "experts.txt")
+	if err := os.WriteFile(file, []byte(experts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, sizes := range map[string]string{"testdata/scan.txt": "1024|8", file: "1032|12"} {
+		code, stdout, stderr := gclsched(t, "bench -time 1ms -bytes 8,1K "+line)
+		row := regexp.MustCompile(`(?m)^ +(` + sizes + `) +[\d.]+[nµm]s$`)
+		if code != command.OK || stderr != "" || len(row.FindAllString(stdout, -1)) != 2 {
+			t.Errorf("%s: %d, %q\n%s", line, code, stderr, stdout)
+		}
+	}
+}
+
 // TestBenchErrors has what cannot be measured. Nothing is printed then.
 func TestBenchErrors(t *testing.T) {
 	for _, c := range []struct {
@@ -45,6 +64,7 @@ func TestBenchErrors(t *testing.T) {
 		{"-method direct -bytes 100G", 2, "107374182400 bytes on each of 8 ranks, in three buffers, are more than 4294967296"},
 		{"-method direct -n 1", 1, "a schedule of 1 ranks sends nothing: want 2 or more"},
 		{"-method direct -collective barrier", 1, "a barrier moves nothing: want a schedule that does"},
+
 		{xmlFiles + "wrong/twice.xml", 1, "twice.xml: schedule: rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice"},
 	} {
 		code, stdout, stderr := gclsched(t, "bench "+c.line)

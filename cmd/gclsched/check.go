@@ -22,7 +22,7 @@ func checkVerb(_ *flag.FlagSet, from *source) work {
 			return from.of(err)
 		}
 		buffers := "may be the input"
-		if f.Schedule.Apart {
+		if f.Schedule.NeedsApart() {
 			buffers = "must not be the input"
 		}
 		fmt.Fprintf(stdout, "proved\n%v%-24s %s\n", r, "output", buffers)

@@ -26,7 +26,8 @@
 // -network gives price another one, in a file: go doc gogcl.dev/methods/cost.ParseGraph has the form.
 //
 // bench has each rank be a goroutine, with float32s that Add combines, and compares the results of both ways. Times are
-// medians of blocks of calls, in turn, each with a Barrier at its end.
+// medians of blocks of calls, in turn, each with a Barrier at its end. A collective of a program's own has no second
+// way: its time stands alone, and sizes are those of the longest buffer, as they are for price.
 //
 //	exit code   0    all is well
 //	            1    the schedule does not prove, with the counterexample; or a file cannot be read or written

@@ -108,6 +108,36 @@ order                    one on all ranks
 waste                    none
 output                   may be the input
 `},
+		{"check testdata/scan.txt", `proved
+custom scan, 3 ranks, 1 chunk
+                           schedule      least
+rounds                            2          2
+messages                          2
+most in flight at a rank          1
+peers at once                     1
+chunks of scratch                 0
+most chunks sent                  1          1
+most chunks received              1          1
+chunks sent, by rank     1 1 0
+chunks received, by rank 0 1 1
+order                    that of the ranks
+waste                    none
+output                   may be the input
+`},
+		{"convert -to text testdata/scan.txt", `custom scan, 3 ranks, 1 chunk, 2 rounds, combines
+round | rank 0 | rank 1   | rank 2
+------+--------+----------+---------
+   in | 0      | 0        | 0
+  out | 0 of 0 | 0 of 0-1 | 0 of 0-2
+    0 | I0>1   | O0=I0+<0 |
+      | then   |          |
+      | O0=I0  |          |
+    1 |        | O0>2     | O0=I0+<1
+`},
+		{"price -bytes 1K testdata/scan.txt", `custom scan, 3 ranks, 1 chunk, 2 rounds
+  bytes  rounds  sent by a rank, at most   time
+   1024       2                     1024  193ns
+`},
 		{"draw " + xmlFiles + "pair.xml", `all-reduce, 2 ranks, 2 chunks, 2 rounds
 round   0   1
 rank 0 ─⊕─ ─▲─
@@ -218,6 +248,7 @@ func TestErrors(t *testing.T) {
 		{"check testdata/late.txt", 1, "testdata/late.txt: schedule: rank 2 round 0 move 0 (O1>0): chunk 1 of O1 was never " +
 			"written"},
 		{"convert -to xml testdata/late.txt", 1, "testdata/late.txt: msccl: the format has no broadcast: unsupported operation"},
+		{"convert -to xml testdata/scan.txt", 1, "testdata/scan.txt: msccl: the format has no custom: unsupported operation"},
 		{"convert -to xml " + xmlFiles + "wrong/twice.xml", 1, xmlFiles + "wrong/twice.xml: msccl: only what is proved is " +
 			"written: schedule: rank 0 round 1 move 1 (O1=I1+<1): takes a contribution twice: "},
 		{"convert -o " + dir + "/no/b.txt -method direct", 1, "open " + dir + "/no/b.txt: no such file or directory"},

@@ -37,7 +37,8 @@ type Model struct {
 	FoldBytesPerSecond float64
 }
 
-// Price prices a schedule of the replicas in members, by rank, for a larger buffer of so many bytes. Errors: no
+// Price prices a schedule of the replicas in members, by rank, for a larger buffer of so many bytes. With a
+// schedule.CustomContract that is the longest of all ranks' buffers, and a contract that is wrong an error. Errors: no
 // network, or one with a link or a route that cannot be; an overhead or a speed that is negative or not finite; another
 // number of members than ranks, a member that does not exist or is named twice, negative bytes, a step that no schedule
 // can have, a message to where no way leads.
@@ -50,6 +51,10 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 			s.Chunks, len(s.Programs), s.Size)
 	}
 	if err := m.check(s.Size, members, bytes); err != nil {
+		return Estimate{}, err
+	}
+	long, err := lengthsOf(s, bytes)
+	if err != nil {
 		return Estimate{}, err
 	}
 	network := newRound(m, s.Size)
@@ -73,7 +78,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 					}
 					switch st.Verb {
 					case schedule.Send:
-						length := lengthOf(s, st.Src, bytes)
+						length := long.of(st.Src)
 						sent[rank] = saturated(sent[rank], length)
 						err := network.send(rank, st.Peer, members[rank], members[st.Peer], float64(length))
 						if err != nil {
@@ -81,7 +86,7 @@ func (m Model) Price(s *schedule.Schedule, members []int, bytes int64) (Estimate
 						}
 					case schedule.RecvReduce, schedule.Fold:
 						if m.FoldBytesPerSecond > 0 {
-							network.fold(rank, float64(lengthOf(s, st.Dst, bytes)))
+							network.fold(rank, float64(long.of(st.Dst)))
 						}
 					}
 				}

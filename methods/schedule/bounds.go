@@ -14,6 +14,9 @@ import "slices"
 //	gather           ceil(log n)    M/n                 M(n-1)/n
 //	scatter          ceil(log n)    M(n-1)/n            M/n
 //
+// Of a Custom collective the first is ceil(log k), where k counts a rank and those that it wants something of, or that
+// want something of it. A rank sends what others want of its Input, and receives what others contribute to its Output.
+//
 // The base of the logarithm is one more than Report.Ports: what a rank has heard of grows by that factor in a round at
 // most. With one peer at a time it is 2. See Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication:
 // theory, practice, and experience", 2007, for the table with one port, and Bruck et al. (methods, recursive_doubling)
@@ -32,6 +35,9 @@ type Bounds struct {
 //     mean at least. A combined chunk needs n-1 messages before the first rank can have it, and one more for each
 //     further rank that wants it.
 func least(s *Schedule, ports int) Bounds {
+	if s.Custom != nil {
+		return s.Custom.least(ports)
+	}
 	var b Bounds
 	for reached := 1; reached < s.Size; reached *= max(ports, 1) + 1 {
 		b.Rounds++

@@ -23,8 +23,9 @@ import (
 // the chunks, and else in Scratch. Results that do not lie in the Output in the end are copied there. [Builder.Ports]
 // has the Builder choose the rounds.
 //
-// A Builder takes collectives whose two buffers number their chunks alike: all but those of Blocks. The zero Builder is
-// an error of Build.
+// A Builder takes collectives whose two buffers number their chunks alike: all but those of Blocks. A rank holds one
+// value of a chunk at a time: one that passes on another than it ends with, as in an exclusive scan, is beyond a
+// Builder. The zero Builder is an error of Build.
 type Builder struct {
 	s      Schedule
 	only   int // the one rank to make the program of; -1: all
@@ -63,7 +64,20 @@ const (
 // NewBuilder begins a schedule of a collective with chunks chunks over size ranks. root is that of a collective that
 // has one, else 0. Errors show in Build.
 func NewBuilder(c Collective, size, root, chunks int) *Builder {
-	b := &Builder{s: Schedule{Collective: c, Size: size, Root: root, Chunks: chunks}, only: -1}
+	return newBuilder(Schedule{Collective: c, Size: size, Root: root, Chunks: chunks})
+}
+
+// NewBuilderFor begins a schedule of a collective of a program's own. Errors show in Build.
+func NewBuilderFor(c *CustomContract) *Builder {
+	if c == nil {
+		return &Builder{err: errors.New("schedule: a builder for no contract")}
+	}
+	return newBuilder(Schedule{Collective: Custom, Size: len(c.Inputs), Chunks: c.Chunks(), Custom: c})
+}
+
+func newBuilder(s Schedule) *Builder {
+	c, size := s.Collective, s.Size
+	b := &Builder{s: s, only: -1}
 	if size < 1 || size > maxBuiltRanks {
 		b.err = fmt.Errorf("schedule: size %d, want 1 to %d", size, maxBuiltRanks)
 		return b
@@ -148,7 +162,7 @@ func (b *Builder) add(m built) {
 		b.err = fmt.Errorf("schedule: round %d: a message from rank %d to rank %d of %d", m.round, m.from, m.to, size)
 	case m.stride == 0 && (m.n < 1 || m.first < 0 || m.first > chunks-m.n):
 		b.err = fmt.Errorf("schedule: round %d: %d chunks from chunk %d on of %d", m.round, m.n, m.first, chunks)
-	case m.fold && !b.s.Collective.Contract().Combines:
+	case m.fold && !b.s.Contract().Combines:
 		b.err = fmt.Errorf("schedule: round %d: a fold in %v, which combines nothing", m.round, b.s.Collective)
 	case b.ports != nil:
 		b.err = b.place(m)

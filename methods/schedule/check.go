@@ -103,7 +103,7 @@ const exactRanks = 64
 // examine carries out programs that have been checked for their form.
 func (e *examination) examine(from source) (Report, error) {
 	s := e.schedule
-	again := s.Again || s.Collective.Contract().Again
+	again := s.Again || s.Contract().Again
 	if !again && (s.Size > exactRanks || e.sums) {
 		r, err := e.twice(from, false, false)
 		if lack := (*roomError)(nil); err != nil && !errors.As(err, &lack) {
@@ -119,7 +119,8 @@ func (e *examination) examine(from source) (Report, error) {
 // values in the order in which they were made.
 func (e *examination) twice(from source, again, exact bool) (Report, error) {
 	s := e.schedule
-	r := Report{Collective: s.Collective, Size: s.Size, Chunks: s.Chunks, OneOrder: true, RankOrder: true}
+	r := Report{Collective: s.Collective, Custom: s.Custom, Size: s.Size, Chunks: s.Chunks, OneOrder: true,
+		RankOrder: true}
 	terms, err := e.newTerms(from, again, exact)
 	if err != nil {
 		return Report{}, err
@@ -128,7 +129,8 @@ func (e *examination) twice(from source, again, exact bool) (Report, error) {
 	if e.reports {
 		machines[0].tally = newTally(&r)
 	}
-	if !s.Apart && exact {
+	apart := s.NeedsApart()
+	if !apart && exact {
 		if err := e.finish(from, machines, &r); err != nil {
 			return Report{}, err
 		}
@@ -137,7 +139,7 @@ func (e *examination) twice(from source, again, exact bool) (Report, error) {
 		}
 		machines = nil
 	}
-	if !s.Apart {
+	if !apart {
 		machines = append(machines, e.newMachine(terms, true))
 	}
 	if err := e.finish(from, machines, &r); err != nil {
@@ -225,7 +227,7 @@ func checkHeader(s *Schedule, programs int) error {
 	if s == nil {
 		return errors.New("schedule: no schedule")
 	}
-	contract := s.Collective.Contract()
+	contract := s.Contract()
 	switch {
 	case !s.Collective.Valid():
 		return fmt.Errorf("schedule: unknown collective %d", s.Collective)
@@ -243,10 +245,10 @@ func checkHeader(s *Schedule, programs int) error {
 		return fmt.Errorf("schedule: root %d of %v over %d ranks", s.Root, s.Collective, s.Size)
 	case s.Again && !contract.Combines:
 		return fmt.Errorf("schedule: contributions that count again in %v, which combines none", s.Collective)
-	case s.Apart && contract.Output != Blocks:
+	case s.Apart && contract.Output != Blocks && contract.Output != Listed:
 		return fmt.Errorf("schedule: buffers apart in %v, which is not of blocks as an all-to-all is", s.Collective)
 	}
-	return nil
+	return checkCustom(s)
 }
 
 // checkProgram checks the steps of a rank, each for itself.
@@ -312,6 +314,7 @@ func checkSpan(s *Schedule, rank int, sp *Span, written bool) error {
 	case Output:
 		lo, hi = contract.Output.chunks(rank, s.Root, s.Size, s.Chunks)
 	}
+	listed := s.Custom != nil && sp.Buf != Scratch
 	switch {
 	case sp.Buf > Scratch:
 		return fmt.Errorf("unknown buffer %d", sp.Buf)
@@ -327,9 +330,15 @@ func checkSpan(s *Schedule, rank int, sp *Span, written bool) error {
 		if sp.Base != 0 && sp.Buf != Scratch {
 			return fmt.Errorf("base %d", sp.Base)
 		}
-		return checkStride(sp, lo, hi, s.Chunks)
+		if err := checkStride(sp, lo, hi, s.Chunks); err != nil || !listed {
+			return err
+		}
+		return s.Custom.checkRuns(rank, sp)
 	case sp.Count < 1 || sp.First < lo || sp.First > hi-sp.Count:
 		return fmt.Errorf("chunks %d to %d of %d to %d", sp.First, sp.First+sp.Count-1, lo, hi-1)
+	case listed && placeIn(s.Custom.list(rank, sp.Buf), sp.First, sp.Count) < 0:
+		return fmt.Errorf("rank %d does not have %s there, one after the other", rank,
+			numbered("chunk", sp.First, sp.First+sp.Count-1))
 	case sp.Base < 0 || sp.Base > sp.First || sp.Base != 0 && sp.Buf != Scratch:
 		return fmt.Errorf("a slot that begins with chunk %d has no chunk %d", sp.Base, sp.First)
 	}

@@ -398,7 +398,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%#v prints as %q, want %q", c.value, got, c.want)
 		}
 	}
-	if got := Collectives(); len(got) != int(numCollectives)-1 || got[0] != AllReduce || slices.Contains(got, Barrier) {
+	if got := Collectives(); len(got) != int(numCollectives)-2 || got[0] != AllReduce || slices.Contains(got, Barrier) {
 		t.Errorf("Collectives() = %v", got)
 	}
 }

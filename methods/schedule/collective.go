@@ -20,6 +20,7 @@ const (
 	Gather
 	Scatter
 	Barrier // is over on a rank when all have begun it; moves nothing
+	Custom  // is a collective of a program's own: Schedule.Custom says what it is
 	numCollectives
 )
 
@@ -41,6 +42,7 @@ var rows = [numCollectives]row{
 	Gather:        {"gather", Contract{Input: Own, Output: AtRoot}},
 	Scatter:       {"scatter", Contract{Input: AtRoot, Output: Own}},
 	Barrier:       {"barrier", Contract{Input: Whole, Output: Whole, Combines: true, Again: true}},
+	Custom:        {"custom", Contract{Input: Listed, Output: Listed}},
 }
 
 // Contract is what a collective is: which chunks a rank's two buffers hold, and which contributions each chunk of an
@@ -56,6 +58,7 @@ var rows = [numCollectives]row{
 //	gather          Own      AtRoot              its owner
 //	scatter         AtRoot   Own                 the root
 //	barrier         Whole    Whole    yes        all ranks, some perhaps again
+//	custom          Listed   Listed              the ranks that a CustomContract wants
 //
 // Chunks are numbered through the larger of the two buffers, from 0 to Schedule.Chunks-1, and the smaller one keeps the
 // numbers. So Output can always be Input. Chunks of one number have one size; in Blocks, which are of one length, so
@@ -82,6 +85,7 @@ const (
 	// all chunks: block i, i*m to (i+1)*m-1, goes to rank i from an Input, and came from rank i in an Output
 	Blocks
 	AtRoot // all chunks at the root, none elsewhere
+	Listed // those that a CustomContract lists
 )
 
 // String returns the name with hyphens, as in "all-reduce".
@@ -95,7 +99,8 @@ func (c Collective) String() string {
 // Valid reports whether c is one of the collectives.
 func (c Collective) Valid() bool { return c < numCollectives }
 
-// Contract says what the collective is; the zero Contract if c is none.
+// Contract says what the collective is; the zero Contract if c is none. Of Custom it says no more than that a
+// CustomContract does: see [Schedule.Contract].
 func (c Collective) Contract() Contract {
 	if c.Valid() {
 		return rows[c].Contract
@@ -103,7 +108,8 @@ func (c Collective) Contract() Contract {
 	return Contract{}
 }
 
-// Collectives lists those that move data, in order: all but Barrier, whose buffers are empty.
+// Collectives lists those that move data, in order: all but Barrier, whose buffers are empty, and Custom, which is not
+// one collective.
 func Collectives() []Collective {
 	out := make([]Collective, Barrier)
 	for i := range out {
@@ -114,6 +120,10 @@ func Collectives() []Collective {
 
 // Rooted reports whether one rank, the root, has another part than the others.
 func (c Contract) Rooted() bool { return c.Input == AtRoot || c.Output == AtRoot }
+
+// Meets reports whether a rank with its result knows that all ranks have begun: not if one of them, the root, has
+// another part than the others, nor if it takes a CustomContract to say that.
+func (c Contract) Meets() bool { return !c.Rooted() && c.Output != Listed }
 
 // PerRank reports whether the chunks belong to ranks, each to one, so that their number is a multiple of that of the
 // ranks.

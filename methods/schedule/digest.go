@@ -56,6 +56,7 @@ func (s *Schedule) Digest() [32]byte {
 			steps(r.Then)
 		}
 	}
+	s.Custom.digest(add)
 	h.Write(b)
 	return [32]byte(h.Sum(nil))
 }

@@ -23,6 +23,20 @@
 // with "apart" for Schedule.Apart and "again" for Schedule.Again. An empty round with which a program ends has a
 // hyphen. [Parse] reads this form.
 //
+// A collective of a program's own is a [CustomContract]: which chunks each rank's buffers hold, and who contributes to
+// which. Its drawing has them above the rounds. Chunk 0 of 0-2 is chunk 0 with the contributions of ranks 0 to 2, and a
+// line "sizes 1 2x3" below the first says that chunks have sizes of 1, 2, 2 and 2:
+//
+//	custom scan, 3 ranks, 1 chunk, 2 rounds, combines
+//	round | rank 0 | rank 1   | rank 2
+//	------+--------+----------+---------
+//	   in | 0      | 0        | 0
+//	  out | 0 of 0 | 0 of 0-1 | 0 of 0-2
+//	    0 | I0>1   | O0=I0+<0 |
+//	      | then   |          |
+//	      | O0=I0  |          |
+//	    1 |        | O0>2     | O0=I0+<1
+//
 // [Schedule.Shape] draws who sends to whom, a line from each sender to each receiver, and [Schedule.WriteSVG] draws the
 // same with arrows:
 //

@@ -64,6 +64,7 @@ func (s *Schedule) String() string {
 		header = append(header, fmt.Sprintf("rank %d", rank))
 	}
 	rows = append(rows, header, nil)
+	rows = append(rows, s.Custom.rows(len(s.Programs))...)
 	for t := range rounds {
 		rows = append(rows, s.drawRound(t)...)
 	}
@@ -75,7 +76,7 @@ func (s *Schedule) String() string {
 	}
 
 	var b strings.Builder
-	b.WriteString(s.title(rounds) + s.marks() + "\n")
+	b.WriteString(s.title(rounds) + s.marks() + "\n" + s.Custom.sizesText())
 	for _, row := range rows {
 		line := make([]string, len(width))
 		for i, w := range width {
@@ -109,7 +110,7 @@ func (s *Schedule) rounds() int {
 // title is the first line of drawings, without marks.
 func (s *Schedule) title(rounds int) string {
 	ranks, chunks := counted(s.Size, "rank"), counted(s.Chunks, "chunk")
-	return fmt.Sprintf("%v, %s, %s, %s", s.Collective, ranks, chunks, counted(rounds, "round"))
+	return fmt.Sprintf("%v, %s, %s, %s", named(s.Collective, s.Custom), ranks, chunks, counted(rounds, "round"))
 }
 
 // marks is the end of the first line: the root if it is not rank 0, and what the schedule asks for.
@@ -124,13 +125,17 @@ func (s *Schedule) marks() string {
 	if s.Again {
 		out += markAgain
 	}
+	if s.Custom != nil && s.Custom.Combines {
+		out += markCombines
+	}
 	return out
 }
 
-// The marks of Schedule.Apart and Schedule.Again.
+// The marks of Schedule.Apart, Schedule.Again and CustomContract.Combines.
 const (
-	markApart = ", apart"
-	markAgain = ", again"
+	markApart    = ", apart"
+	markAgain    = ", again"
+	markCombines = ", combines"
 )
 
 // idle is the cell of an empty round with which a program ends. Other empty rounds have an empty cell.

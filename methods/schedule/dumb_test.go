@@ -33,6 +33,9 @@ type dumbReplica struct {
 // for itself, or round by round together.
 func try(s *schedule.Schedule, n int, inPlace, together bool, random *rand.Rand) error {
 	d := &dumb{Schedule: s, random: random, bounds: make([]int, s.Chunks+1)}
+	if s.Custom != nil {
+		return d.tryCustom(n, inPlace, together)
+	}
 	for f := range s.Chunks {
 		switch s.Collective {
 		case schedule.ReduceScatter, schedule.AllGather, schedule.Gather, schedule.Scatter:
@@ -56,15 +59,10 @@ func try(s *schedule.Schedule, n int, inPlace, together bool, random *rand.Rand)
 		}
 		d.replicas = append(d.replicas, r)
 	}
-	if together {
-		d.together()
-	} else {
-		d.apart()
+	if err := d.run(together); err != nil {
+		return err
 	}
 	for rank := range s.Size {
-		if r := d.replicas[rank]; r.round < len(s.Programs[rank]) {
-			return fmt.Errorf("rank %d is stuck in round %d", rank, r.round)
-		}
 		for i := range n {
 			want, ok := d.want(inputs, rank, i)
 			if got := d.replicas[rank].output[i]; ok && got != want {
@@ -73,6 +71,75 @@ func try(s *schedule.Schedule, n int, inPlace, together bool, random *rand.Rand)
 		}
 	}
 	return nil
+}
+
+// run carries out the programs.
+func (d *dumb) run(together bool) error {
+	if together {
+		d.together()
+	} else {
+		d.apart()
+	}
+	for rank, r := range d.replicas {
+		if r.round < len(d.Programs[rank]) {
+			return fmt.Errorf("rank %d is stuck in round %d", rank, r.round)
+		}
+	}
+	return nil
+}
+
+// tryCustom is try for a contract of a program's own, with n elements in a chunk of size 1. Buffers have nothing but
+// what the contract lists.
+func (d *dumb) tryCustom(n int, inPlace, together bool) error {
+	own := d.Custom
+	for f := range d.Chunks {
+		d.bounds[f+1] = d.bounds[f] + n*own.Size(f)
+	}
+	inputs := make([][]int64, d.Size) // all chunks, also those that a rank does not have
+	for rank := range d.Size {
+		for range d.bounds[d.Chunks] {
+			inputs[rank] = append(inputs[rank], d.random.Int64())
+		}
+		r := dumbReplica{slots: map[int][]int64{}}
+		for _, f := range own.Inputs[rank] {
+			r.input = append(r.input, inputs[rank][d.bounds[f]:d.bounds[f+1]]...)
+		}
+		if r.output = r.input; !inPlace || len(own.Inputs[rank]) == 0 {
+			r.output = make([]int64, d.start(own.Outputs[rank], d.Chunks))
+		}
+		d.replicas = append(d.replicas, r)
+	}
+	if err := d.run(together); err != nil {
+		return err
+	}
+	for rank, list := range own.Outputs {
+		at := 0
+		for place, f := range list {
+			for i := d.bounds[f]; i < d.bounds[f+1]; i++ {
+				want := int64(0)
+				for _, r := range own.Contributors(rank, place) {
+					want += inputs[r][i]
+				}
+				if got := d.replicas[rank].output[at]; got != want {
+					return fmt.Errorf("rank %d has %d in chunk %d, want %d", rank, got, f, want)
+				}
+				at++
+			}
+		}
+	}
+	return nil
+}
+
+// start is where a chunk lies in a buffer that holds the chunks of a list; of one that it does not hold, the end.
+func (d *dumb) start(list []int, chunk int) int {
+	at := 0
+	for _, f := range list {
+		if f == chunk {
+			break
+		}
+		at += d.bounds[f+1] - d.bounds[f]
+	}
+	return at
 }
 
 // has is the part of the larger buffer that a rank has input for.
@@ -342,8 +409,14 @@ func (d *dumb) at(rank int, sp schedule.Span, i int) *int64 {
 	}
 	switch sp.Buf {
 	case schedule.Input:
+		if d.Custom != nil {
+			return &r.input[d.start(d.Custom.Inputs[rank], f)+i]
+		}
 		return &r.input[d.bounds[f]+i]
 	case schedule.Output:
+		if d.Custom != nil {
+			return &r.output[d.start(d.Custom.Outputs[rank], f)+i]
+		}
 		return &r.output[d.bounds[f]+i]
 	}
 	if r.slots[sp.Slot] == nil {
@@ -498,6 +571,13 @@ func TestWhatIsAcceptedWorks(t *testing.T) {
 			}
 		}
 	}
+	for range 20 { // about one base in ten
+		for name, s := range schedule.Customs() {
+			if name != "again" { // numbers are added
+				bases = append(bases, s)
+			}
+		}
+	}
 	for _, s := range bases {
 		if err := schedule.Check(s); err != nil {
 			t.Fatalf("refused: %v\n%v", err, s)
@@ -549,10 +629,12 @@ func works(t *testing.T, s *schedule.Schedule, random *rand.Rand) {
 	case schedule.AllToAll, schedule.AllGather, schedule.Gather, schedule.Scatter:
 		// the blocks of all ranks are of one length
 		lengths = []int{0, s.Size, 7 * s.Size}
+	case schedule.Custom:
+		lengths = []int{0, 1, 3}
 	}
 	for _, n := range lengths {
 		for _, inPlace := range []bool{false, true} {
-			if inPlace && s.Apart {
+			if inPlace && s.NeedsApart() {
 				continue
 			}
 			for _, together := range []bool{false, true} {

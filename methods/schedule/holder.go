@@ -12,7 +12,8 @@ type holder struct {
 	program Program
 	chunks  int // of the schedule
 
-	outLo, outHi int // the chunks that the Output holds: outLo to outHi-1
+	outLo, outHi int   // the chunks that the Output holds: outLo to outHi-1
+	ins, outs    []int // the same of both buffers, of a collective of a program's own; else nil
 
 	at     []place          // by chunk
 	sent   []int            // by chunk: one more than the round in which it was sent last
@@ -49,6 +50,13 @@ func (b *Builder) program(rank int, messages []built) (Program, error) {
 		came: make([]built, b.s.Chunks),
 	}
 	lo, hi := contract.Input.chunks(rank, b.s.Root, b.s.Size, b.s.Chunks)
+	if own := b.s.Custom; own != nil {
+		h.ins, h.outs = own.Inputs[rank], append([]int{}, own.Outputs[rank]...)
+		for _, f := range own.Inputs[rank] {
+			h.at[f] = place{held: true, buf: Input}
+		}
+		lo, hi = 0, 0
+	}
 	for f := lo; f < hi; f++ {
 		h.at[f] = place{held: true, buf: Input}
 	}
@@ -117,6 +125,9 @@ func (h *holder) move(t int, st Step) {
 
 // room reports whether the Output holds the chunks of a message.
 func (h *holder) room(m built) bool {
+	if h.outs != nil {
+		return h.inList(h.outs, m)
+	}
 	if m.stride == 0 {
 		return m.first >= h.outLo && m.first+m.n <= h.outHi
 	}
@@ -144,8 +155,12 @@ func (h *holder) span(t int, m built) (Span, error) {
 		together = together && h.at[f].buf == first.buf && h.at[f].slot == first.slot
 		inOutput = inOutput && h.at[f].buf != Scratch
 	}
-	if together {
+	if together && (h.outs == nil || first.buf == Scratch || h.inList(h.listed(first.buf), m)) {
 		return h.holds(first, m), nil
+	}
+	if t == 0 {
+		return Span{}, fmt.Errorf("schedule: round 0: chunks %d to %d do not lie one after the other in the input of rank "+
+			"%d: want a message of each", m.first, m.first+m.n-1, h.rank)
 	}
 	to := place{held: true, buf: Output, round: t}
 	if !inOutput {
@@ -162,6 +177,21 @@ func (h *holder) span(t int, m built) (Span, error) {
 		h.at[f] = to
 	}
 	return h.holds(h.at[m.first], m), nil
+}
+
+// inList reports whether a list has the chunks of a message, those of each run one after the other.
+func (h *holder) inList(list []int, m built) bool {
+	return !slices.ContainsFunc(m.span().AppendRuns(nil, h.chunks), func(run Span) bool {
+		return placeIn(list, run.First, run.Count) < 0
+	})
+}
+
+// listed is what a buffer holds, of a collective of a program's own.
+func (h *holder) listed(buf Buffer) []int {
+	if buf == Input {
+		return h.ins
+	}
+	return h.outs
 }
 
 // send adds the send of a message.
@@ -293,9 +323,15 @@ func (h *holder) in(at place, first, n int) Span {
 
 // finish copies results into the Output, each when a round ends: see ripe.
 func (h *holder) finish() {
-	for f := h.outLo; f < h.outHi; {
-		at, first, t := h.at[f], f, h.ripe(f)
-		for f++; f < h.outHi && h.at[f] == at && h.ripe(f) == t; f++ {
+	n := h.outHi - h.outLo
+	if h.outs != nil {
+		n = len(h.outs)
+	}
+	for i := 0; i < n; {
+		first := h.output(i)
+		at, t, f := h.at[first], h.ripe(first), first+1
+		for i++; i < n && h.output(i) == f && h.at[f] == at && h.ripe(f) == t && h.together(at, first, f); i++ {
+			f++
 		}
 		if !at.held || at.buf == Output {
 			continue
@@ -306,6 +342,19 @@ func (h *holder) finish() {
 		r := &h.program[t]
 		r.Then = append(r.Then, Step{Verb: Copy, Peer: -1, Src: h.in(at, first, f-first), Dst: Out(first, f-first)})
 	}
+}
+
+// output is the chunk at a place of the Output.
+func (h *holder) output(i int) int {
+	if h.outs != nil {
+		return h.outs[i]
+	}
+	return h.outLo + i
+}
+
+// together reports whether chunks lie one after the other at a place.
+func (h *holder) together(at place, first, last int) bool {
+	return h.outs == nil || at.buf == Scratch || placeIn(h.listed(at.buf), first, last-first+1) >= 0
 }
 
 // ripe is the round at whose end a chunk is copied into the Output: that in which it came to be where it is, or if that

@@ -5,6 +5,10 @@ import "fmt"
 // outcome checks what every rank holds in the end, and completes the report.
 func (m *machine) outcome(report *Report) error {
 	first := make([]value, m.Chunks) // of each chunk, the first expression seen
+	var wants *wanting
+	if m.Custom != nil {
+		wants = newWanting(m.terms)
+	}
 	for rank := range m.replicas {
 		r := &m.replicas[rank]
 		scratch := 0
@@ -16,6 +20,12 @@ func (m *machine) outcome(report *Report) error {
 		}
 		if !m.inPlace {
 			report.Scratch = max(report.Scratch, scratch)
+		}
+		if m.Custom != nil {
+			if err := m.customOutcome(rank, wants, report); err != nil {
+				return err
+			}
+			continue
 		}
 		lo, hi := m.contract.Output.chunks(rank, m.Root, m.Size, m.Chunks)
 		for f := lo; f < hi; f++ {

@@ -12,7 +12,8 @@ import (
 //
 // Errors name the line and the column, in bytes and from 1, what is wrong there, and what would be right: a title, a
 // header or a cell that is none; counts in the title other than those of columns and rounds; numbers of rounds that do
-// not follow each other; more than 1,048,576 ranks, chunks, rounds or slots. Memory is proportional to the text.
+// not follow each other; more than 1,048,576 ranks, chunks, rounds or slots; lists of a [CustomContract] of more than
+// 4,194,304 numbers in all. Memory is proportional to the text and to these numbers.
 func Parse(text []byte) (*Schedule, error) {
 	p := &reader{s: &Schedule{}}
 	number := 0
@@ -60,6 +61,8 @@ type reader struct {
 	rounds int // by the title
 	round  int // of the last row; -1 before the first
 
+	custom // the contract of a program's own that is being read
+
 	locals []bool // by rank: the round's "then" has come
 	idles  []bool // by rank: the round's cell is idle
 }
@@ -76,6 +79,9 @@ func (p *reader) next(line string) error {
 		p.state = wantHeader
 		return p.title(line)
 	case wantHeader:
+		if p.s.Custom != nil && p.s.Custom.Sizes == nil && strings.HasPrefix(line, sizesLabel) {
+			return p.sizes(line)
+		}
 		p.state = wantRule
 		return p.header(line)
 	case wantRule:
@@ -136,8 +142,10 @@ func (p *reader) title(line string) error {
 			p.s.Apart, seen = true, 2
 		case ", "+mark == markAgain && seen < 3:
 			p.s.Again, seen = true, 3
+		case ", "+mark == markCombines && seen < 4 && p.s.Custom != nil:
+			p.s.Custom.Combines, seen = true, 4
 		default:
-			return p.errorf(at, "%s, want root and a rank, apart, or again, in this order", quoted(mark))
+			return p.errorf(at, "%s, want root and a rank, apart, or again, in this order%s", quoted(mark), p.ownMark())
 		}
 		at += len(mark) + 2
 	}
@@ -146,6 +154,9 @@ func (p *reader) title(line string) error {
 
 // collective reads the name of one.
 func (p *reader) collective(name string) error {
+	if is, err := p.ownName(name); is {
+		return err
+	}
 	var names []string
 	for c := range numCollectives {
 		if c.String() == name {
@@ -180,6 +191,7 @@ func (p *reader) header(line string) error {
 	p.round = -1
 	p.s.Programs = make([]Program, p.s.Size)
 	p.locals, p.idles = make([]bool, p.s.Size), make([]bool, p.s.Size)
+	p.beginOwn()
 	return nil
 }
 
@@ -192,6 +204,11 @@ func (p *reader) row(line string) error {
 	for i, cell := range strings.Split(line, "|") {
 		text, from := strings.TrimSpace(cell), at+indent(cell)
 		switch {
+		case i == 0 && p.ownRow(text):
+		case p.listing != "":
+			if err := p.ownCell(i-1, from, text); err != nil {
+				return err
+			}
 		case i == 0:
 			if err := p.begin(from, text); err != nil {
 				return err

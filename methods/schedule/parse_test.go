@@ -30,6 +30,9 @@ func drawable() map[string]*Schedule {
 		send(Out(8, 5).Strided(2, 3), 1), recv(Part(3, 0, 8, 9).Strided(1, 8), 1),
 		fold(Tmp(1, 4, 2).Strided(1, 3), Part(1, 0, 4, 2).Strided(1, 3), 1)),
 		move(Out(0, 9).Strided(8, 1), In(7, 4).Strided(3, 8)), reduce(Tmp(2, 1, 2), Part(2, 0, 1, 2)))}, nil)
+	for name, s := range customs() {
+		out[name] = s
+	}
 	out["a copy among the moves"] = twoRanks(AllReduce, 1, Program{moves(move(Out(0, 1), In(0, 1)))}, nil)
 	return out
 }
@@ -79,7 +82,7 @@ func TestParseErrors(t *testing.T) {
 		{"", `line 1, column 1: the text ends before the title, want one such as "all-gather, 3 ranks, 3 chunks, 2 rounds"`},
 		{"hello\n", `line 1, column 1: "hello" is no title, want one such as "all-gather, 3 ranks, 3 chunks, 2 rounds"`},
 		{"all-rdeuce, 2 ranks, 2 chunks, 2 rounds", `line 1, column 1: unknown collective "all-rdeuce", want one of ` +
-			`all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, reduce, gather, scatter, barrier`},
+			`all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, reduce, gather, scatter, barrier, custom`},
 		{"all-reduce, x ranks, 2 chunks, 2 rounds", `line 1, column 13: "x ranks", want a number from 0 to 1048576`},
 		{"all-reduce, 0 ranks, 2 chunks, 2 rounds", `line 1, column 13: 0 ranks, want 1 or more`},
 		{"all-reduce, 2 ranks, 0 chunks, 2 rounds", `line 1, column 22: 0 chunks, want 1 or more`},

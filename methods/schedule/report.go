@@ -9,7 +9,8 @@ import (
 // Report says what a schedule is that gives the right results. Chunks are counted as often as they are sent.
 type Report struct {
 	Collective Collective
-	Size       int // ranks
+	Custom     *CustomContract // of the Collective Custom; else nil
+	Size       int             // ranks
 	Chunks     int
 
 	Rounds   int // of the longest program
@@ -21,10 +22,11 @@ type Report struct {
 	Sent, Received []int // chunks, by rank
 
 	// OneOrder says that all ranks that hold an element of the result hold the same expression: the operands are
-	// combined in one order, up to exchanging the two sides of an operator.
+	// combined in one order, up to exchanging the two sides of an operator. Of a Custom collective that is said of the
+	// ranks that want the same contributions to the element.
 	OneOrder bool
 
-	// RankOrder says that this order is the left fold over ranks 0, 1, 2, ...
+	// RankOrder says that this order is the left fold over ranks 0, 1, 2, ..., or those of them that contribute.
 	RankOrder bool
 
 	Waste Waste
@@ -62,7 +64,7 @@ func (w Waste) String() string {
 // String is a table: what the schedule has beside the least that any can have, and who sends how much.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v, %s, %s\n", r.Collective, counted(r.Size, "rank"), counted(r.Chunks, "chunk"))
+	fmt.Fprintf(&b, "%v, %s, %s\n", named(r.Collective, r.Custom), counted(r.Size, "rank"), counted(r.Chunks, "chunk"))
 	row := func(name string, have int, least string) {
 		line := fmt.Sprintf("%-24s %10d %10s", name, have, least)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -77,7 +79,7 @@ func (r Report) String() string {
 	row("most chunks received", most(r.Received), fmt.Sprint(r.Least.Received))
 	fmt.Fprintf(&b, "%-24s %s\n", "chunks sent, by rank", byRank(r.Sent))
 	fmt.Fprintf(&b, "%-24s %s\n", "chunks received, by rank", byRank(r.Received))
-	if r.Collective.Contract().Combines {
+	if r.Collective.Contract().Combines || r.Custom != nil && r.Custom.Combines {
 		fmt.Fprintf(&b, "%-24s %s\n", "order", r.order())
 	}
 	fmt.Fprintf(&b, "%-24s %v\n", "waste", r.Waste)

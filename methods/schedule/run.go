@@ -57,7 +57,7 @@ const (
 // newMachine makes a machine in the state before the first round.
 func (e *examination) newMachine(terms *terms, inPlace bool) *machine {
 	s := e.schedule
-	m := &machine{Schedule: s, contract: s.Collective.Contract(), terms: terms, inPlace: inPlace,
+	m := &machine{Schedule: s, contract: s.Contract(), terms: terms, inPlace: inPlace,
 		replicas: make([]replica, s.Size), lenient: e.lenient, fault: e.fault, mail: newMail(s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
@@ -128,11 +128,20 @@ func (m *machine) initial(rank int) replica {
 	if !m.inPlace && !m.terms.exact() {
 		return r // contributions become values when they are read
 	}
-	for f := inLo; f < inHi; f++ {
+	put := func(f int) {
 		v := m.terms.leaf(rank, f)
 		if m.inPlace {
 			r.output[f-lo].value = v
 		}
+	}
+	if m.Custom != nil {
+		for _, f := range m.Custom.Inputs[rank] {
+			put(f)
+		}
+		return r
+	}
+	for f := inLo; f < inHi; f++ {
+		put(f)
 	}
 	return r
 }

@@ -96,7 +96,7 @@ type Schedule struct {
 	Root       int // where the contract has one, else 0
 	Chunks     int // a multiple of Size where they belong to ranks: see Contract.PerRank
 
-	// Apart says that Output must not be Input. Only a collective of Blocks may ask for that.
+	// Apart says that Output must not be Input. Only a collective of Blocks, and Custom, may ask for that.
 	Apart bool
 
 	// Again says that a contribution may be combined more than once, which is right for some operators only: Min, Max
@@ -104,4 +104,25 @@ type Schedule struct {
 	Again bool
 
 	Programs []Program // by rank
+
+	Custom *CustomContract // of the Collective Custom; else nil
+}
+
+// Contract is that of the collective. Of a Custom one it says what all ranks have in common: whether contributions are
+// combined. Of nil it is the zero Contract.
+func (s *Schedule) Contract() Contract {
+	if s == nil {
+		return Contract{}
+	}
+	c := s.Collective.Contract()
+	if s.Custom != nil {
+		c.Combines = s.Custom.Combines
+	}
+	return c
+}
+
+// NeedsApart reports whether Output must not be Input: the schedule asks for that, or has a CustomContract by which a
+// rank's two buffers hold different chunks.
+func (s *Schedule) NeedsApart() bool {
+	return s != nil && (s.Apart || s.Custom != nil && !s.Custom.Alike())
 }

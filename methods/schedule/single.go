@@ -37,8 +37,8 @@ func (m *machine) part(st *Step) *Step {
 	}
 	one, has := *st, false
 	for _, sp := range [...]*Span{&one.Src, &one.Dst} {
-		if sp.First <= m.fault.chunk && m.fault.chunk < sp.First+sp.Count {
-			sp.First, sp.Count, has = m.fault.chunk, 1, true
+		if sp.has(m.fault.chunk, m.Chunks) {
+			sp.First, sp.Count, sp.Stride, sp.Run, has = m.fault.chunk, 1, 0, 0, true
 		}
 	}
 	if !has {

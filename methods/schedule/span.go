@@ -105,6 +105,20 @@ func (s *Span) chunk(i, chunks int) int {
 	return int((int64(s.First) + int64(i/s.Run)*int64(s.Stride) + int64(i%s.Run)) % int64(chunks))
 }
 
+// has reports whether a span that checkSpan accepts, of a schedule of so many chunks, has a chunk.
+func (s *Span) has(chunk, chunks int) bool {
+	if s.Stride == 0 {
+		return s.First <= chunk && chunk < s.First+s.Count
+	}
+	at := s.walk(chunks)
+	for range s.Count {
+		if at.next() == chunk {
+			return true
+		}
+	}
+	return false
+}
+
 // walk goes over the chunks of a span that checkSpan accepts.
 type walk struct {
 	at, left        int // the next chunk, and how many of its run are left

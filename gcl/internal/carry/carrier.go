@@ -24,7 +24,8 @@ type Carrier struct {
 
 	shared  shared
 	packed  packed
-	phases  phases // of the call in progress
+	proofs  *proofs // if the endpoint shares none with other replicas
+	phases  phases  // of the call in progress
 	runs    []run
 	batch   []transport.Transfer
 	bases   []uint32    // tags of the first segments of one fold's messages
@@ -37,7 +38,7 @@ type Carrier struct {
 
 // NewCarrier makes the carrier of an endpoint.
 func NewCarrier(endpoint transport.Endpoint, recorder *flight.Recorder) Carrier {
-	l := Carrier{Endpoint: endpoint, Flight: recorder}
+	l := Carrier{Endpoint: endpoint, Flight: recorder, proofs: &proofs{}}
 	l.memory, _ = endpoint.(transport.PeerMemory)
 	l.boards, _ = endpoint.(transport.Boards)
 	l.engine, _ = endpoint.(transport.Native)

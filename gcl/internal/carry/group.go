@@ -24,6 +24,7 @@ type Group struct {
 	plans   map[planKey]*plan
 	stepped map[planKey]*stepped
 	skipped map[planKey]bool // what a program's own method does not do
+	given   givenSchedules
 }
 
 // NewGroup makes a group. partition is the hash of the lists that it was given by, or 0.

@@ -28,6 +28,7 @@ type plan struct {
 	slots      [][]schedule.Span // the spans that are put into each scratch slot
 	parcels    []parcel          // by messages
 	places     []*placement      // by run
+	listed     *listed           // of a collective of a program's own; else nil
 }
 
 // placement is where chunks and slots lie in the buffers of one run: for the number of elements, or the layout of
@@ -35,6 +36,7 @@ type plan struct {
 type placement struct {
 	made         uint64 // how many times it has been worked out
 	elements     int    // -1: none yet, or a layout
+	unit         int    // of a collective of a program's own: elements of a chunk of size 1
 	layout       uint64 // its number, or 0
 	parts        Parts  // of the run, a copy
 	bounds       []int  // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
@@ -77,7 +79,8 @@ func newPlan(from programs, rank int, members []int) (*plan, error) {
 	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(),
 		needsApart: !spec.InPlace}
 	if s := from.proved; s != nil {
-		p.chunks, p.needsApart, p.digest = s.Chunks, s.Apart, binary.LittleEndian.Uint64(s.Digest[:])
+		p.chunks, p.needsApart, p.digest = s.Chunks, s.NeedsApart(), binary.LittleEndian.Uint64(s.Digest[:])
+		p.listed = newListed(s.Custom, rank)
 	}
 	steps := 0
 	for _, r := range program {
@@ -212,6 +215,10 @@ func (p *plan) place(i, n int, parts *Parts, packed *pack.Packing) *placement {
 	case packed != nil:
 		copy(at.bounds, packed.Bounds)
 		at.elements, at.layout, at.outs = -1, packed.Number, at.bounds
+	case p.listed != nil:
+		at.unit = p.listed.split(at.bounds, n)
+		at.elements, at.layout, at.outs = n, 0, at.bounds
+		at.parts.keep(parts)
 	default:
 		p.split(at.bounds, n, parts.Bounds)
 		at.elements, at.layout, at.outs = n, 0, at.bounds
@@ -237,7 +244,7 @@ func (p *plan) placeAs(i int, own *placement) *placement {
 	}
 	at := p.places[i]
 	if at.made != own.made {
-		at.made, at.bounds, at.outs = own.made, own.bounds, own.outs
+		at.made, at.bounds, at.outs, at.unit = own.made, own.bounds, own.outs, own.unit
 		p.putSlots(at)
 	}
 	return at
@@ -314,7 +321,7 @@ func (p *plan) setUp(i int, r *run) (scratchBytes int) {
 
 // putAt is setUp with a placement.
 func (p *plan) putAt(at *placement, r *run) (scratchBytes int) {
-	r.place = at
+	r.place, r.listed = at, p.listed
 	r.inBase, r.outBase = p.bases(at)
 	return at.scratchElems * r.elemSize
 }

@@ -223,6 +223,8 @@ func (r *record) text(describe func(transport.Call) string) string {
 	case r.path == route.Unknown:
 	case r.path == route.Local:
 		b.WriteString(", local")
+	case r.collective == wire.Execute:
+		fmt.Fprintf(&b, ", by its schedule, %v", r.path)
 	default:
 		fmt.Fprintf(&b, ", %v, %v", methods.Method(r.method), r.path)
 	}

@@ -24,8 +24,8 @@ func (s *Recorders) Peers(lane uint64, replicas []int) []*Recorder {
 }
 
 // SettledSince reports whether a replica, after its call of a group with a number, has carried out one that needs all
-// members, which is any collective without a root but what Local does, or has had the error of a call that was not
-// refused.
+// members, which is any collective without a root but what Local and Execute do, or has had the error of a call that
+// was not refused.
 func (f *Recorder) SettledSince(group, seq uint64) (settled bool) {
 	if f.records == nil {
 		return false
@@ -36,7 +36,7 @@ func (f *Recorder) SettledSince(group, seq uint64) (settled bool) {
 		case r.state == failed:
 			settled = !r.refused
 		case later:
-			settled = r.state == done && !schedule.Collective(r.collective).Contract().Rooted() && r.path != route.Local
+			settled = r.state == done && schedule.Collective(r.collective).Contract().Meets() && r.path != route.Local
 		}
 		return !settled && (later || r.label.Group != group)
 	})

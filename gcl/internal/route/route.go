@@ -149,6 +149,20 @@ func (s *Setting) straight(r *Route) {
 	r.Barriers = r.Together
 }
 
+// Given decides how a call goes by a schedule that comes with it: by messages, unless replicas are asked to step
+// together. Its Method is Auto.
+func (s *Setting) Given() (r Route) {
+	together := s.Implementation == Syncful || s.Implementation == Hybrid && s.Domains == 1
+	r.Path, r.Together = Messages, together
+	switch {
+	case together && s.Memory && s.Ranks > 1:
+		r.Path = Rounds
+	case together:
+		r.Barriers = true
+	}
+	return r
+}
+
 // ByMessages decides how a call goes that was to go over peer memory, when the transport cannot lay a member's buffers
 // open. It says so to all members.
 func (s *Setting) ByMessages(q *Question) Route {

@@ -9,6 +9,10 @@ import (
 // Barrier is the number of a barrier among the collectives in a transport.Call.
 const Barrier = uint8(schedule.Barrier)
 
+// Execute is the number of a call that comes with its schedule, of whatever collective that is. The Digest of its
+// messages has that of the schedule.
+const Execute = uint8(schedule.Custom)
+
 // OwnMethod stands in the Method of a transport.Call for all methods of generators, whose numbers are good in one
 // process only. The Digest of the call tells them apart, by their schedules.
 const OwnMethod = 0xff

@@ -24,8 +24,8 @@ func RoundName(round uint32) string {
 
 // CollectiveName is the name of a collective by its number in a call.
 func CollectiveName(c uint8) string {
-	if c == Barrier {
-		return "barrier"
+	if c == Execute {
+		return "execute"
 	}
 	return schedule.Collective(c).String()
 }

@@ -1,0 +1,202 @@
+package carry
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
+)
+
+// Given is a schedule that a call comes with, proved, as one rank of a group carries it out.
+type Given struct {
+	*methods.Proved
+	set     *planSet
+	apart   bool     // the two buffers must not be the same memory
+	total   int      // sizes of all chunks of a contract of a program's own
+	plan    *plan    // by messages; nil: not made yet
+	stepped *stepped // on peer memory; nil: not made yet
+}
+
+// Total is the sizes of all chunks of a contract of a program's own.
+func (g *Given) Total() int { return g.total }
+
+// OutputApart reports whether the destination must not be the input.
+func (g *Given) OutputApart() bool { return g.apart }
+
+// maxGiven bounds how many schedules a rank keeps ready for a group, and the replicas of a process keep proofs of. The
+// oldest goes first. Programs have a few; those whose schedules change from call to call shall not keep them all.
+const maxGiven = 64
+
+// givenSchedules are those that a rank has ready. A schedule is known by its address, so that a call need not read it.
+type givenSchedules struct {
+	ready map[*schedule.Schedule]*Given
+	order []*schedule.Schedule // in which they came
+}
+
+// proofs are those of schedules that calls have come with, and the plans of groups for them.
+type proofs struct {
+	mu    sync.Mutex // guards what follows
+	all   map[proofKey]*proof
+	order []proofKey // in which they came
+}
+
+// proofKey is the digest of a schedule, and the group of its plans; 0: none yet.
+type proofKey struct {
+	group  uint64
+	digest [32]byte
+}
+
+// proof is made once, by whoever needs it first.
+type proof struct {
+	once   sync.Once // guards what follows
+	proved *methods.Proved
+	err    error
+	set    *planSet // of a group
+}
+
+// of is the entry for a key.
+func (p *proofs) of(key proofKey) *proof {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if entry := p.all[key]; entry != nil {
+		return entry
+	}
+	if len(p.order) == 2*maxGiven { // a proof, and plans
+		delete(p.all, p.order[0])
+		p.order = append(p.order[:0], p.order[1:]...)
+	}
+	if p.all == nil {
+		p.all = map[proofKey]*proof{}
+	}
+	entry := &proof{}
+	p.all[key], p.order = entry, append(p.order, key)
+	return entry
+}
+
+// proofsKey is where the proofs are in what the endpoints of a process share.
+type proofsKey struct{}
+
+// proofs are those of the replicas of this process.
+func (w *Way) proofs() *proofs {
+	e, ok := w.Endpoint.(transport.Shared)
+	if !ok {
+		return w.Carrier.proofs
+	}
+	p, ok := e.Shared().Load(proofsKey{})
+	if !ok {
+		p, _ = e.Shared().LoadOrStore(proofsKey{}, &proofs{})
+	}
+	return p.(*proofs)
+}
+
+// Give proves a schedule of as many ranks as the group has, which nobody changes from then on. One that it has proved
+// before it finds by its address, or if that is new by its digest. An error says why it does not prove, or that its
+// messages have too few tags.
+func (w *Way) Give(s *schedule.Schedule) (*Given, error) {
+	known := &w.Group.given
+	if g := known.ready[s]; g != nil {
+		return g, nil
+	}
+	all, digest := w.proofs(), s.Digest()
+	entry := all.of(proofKey{0, digest})
+	entry.once.Do(func() { entry.proved, entry.err = methods.ProveSchedule(s) })
+	if entry.err != nil {
+		return nil, entry.err
+	}
+	if most := min(entry.proved.Chunks, transport.MaxTag+1); entry.proved.Between > most {
+		return nil, fmt.Errorf("by the schedule a rank sends another %d messages in one round of %d chunks, want at most %d",
+			entry.proved.Between, entry.proved.Chunks, most)
+	}
+	plans := all.of(proofKey{w.Group.ID, digest})
+	plans.once.Do(func() {
+		spec := methods.Spec{Collective: s.Collective, Size: s.Size, Root: s.Root}
+		plans.set = newPlanSet(programs{spec, entry.proved}, w.Group.Members)
+	})
+	g := &Given{Proved: entry.proved, set: plans.set, apart: s.NeedsApart()}
+	for f := range g.Chunks {
+		g.total += g.Custom.Size(f)
+	}
+	if len(known.order) == maxGiven {
+		delete(known.ready, known.order[0])
+		known.order = append(known.order[:0], known.order[1:]...)
+	}
+	if known.ready == nil {
+		known.ready = map[*schedule.Schedule]*Given{}
+	}
+	known.ready[s], known.order = g, append(known.order, s)
+	return g, nil
+}
+
+// executor finds the executor for a route, or makes it.
+func (g *Given) executor(w *Way, r *route.Route) (executor, error) {
+	var err error
+	if r.Path == route.Rounds {
+		if g.stepped == nil {
+			g.stepped, err = newStepped(w.Carrier, g.set, w.Group.Rank)
+		}
+		return g.stepped, err
+	}
+	if g.plan == nil {
+		if g.plan, err = newPlan(g.set.programs, w.Group.Rank, w.Group.Members); err != nil {
+			return nil, err
+		}
+		g.plan.carrier = w.Carrier
+	}
+	g.plan.barriers = r.Barriers
+	return g.plan, nil
+}
+
+// lists are the places of chunks in the rank's buffers, once there is an executor.
+func (g *Given) lists() *listed {
+	if g.plan != nil {
+		return g.plan.listed
+	}
+	return g.stepped.plan.listed
+}
+
+// PerformGiven carries out a job by a schedule, both of which have been checked. Members whose schedules differ find
+// out by the Digest of the call.
+func (w *Way) PerformGiven(ctx context.Context, j *Job, g *Given, fingerprint *transport.Call) error {
+	r := w.Setting.Given()
+	err := w.byGiven(ctx, j, g, &r, fingerprint)
+	if r.Path == route.Rounds && err == transport.ErrNotShared {
+		w.endRound(err) // as in Perform
+		apart := w.Setting
+		apart.Memory = false
+		r = apart.Given()
+		err = w.byGiven(ctx, j, g, &r, fingerprint)
+	}
+	if err == nil { // few schedules have a rank wait for all others
+		w.Group.Passed.Store(fingerprint.Seq)
+	}
+	return err
+}
+
+// byGiven carries out a job by a schedule, on a route.
+func (w *Way) byGiven(ctx context.Context, j *Job, g *Given, r *route.Route, fingerprint *transport.Call) error {
+	f := *fingerprint
+	e, err := g.executor(w, r)
+	if err != nil {
+		return err
+	}
+	f.Method, f.Digest = wire.OwnMethod, wire.Mix(f.Digest, e.summary())
+	w.chosen(r, e.length())
+	if w.Size() == 1 { // an aborted or closed communicator, or a context that is done, must show
+		if err := w.Endpoint.Exchange(ctx, f, nil); err != nil {
+			return err
+		}
+	}
+	switch {
+	case g.Custom == nil && w.Size() == 1:
+		w.keepOwn(j, 0)
+		return nil
+	case g.Custom == nil:
+		return w.packed.scheduled(ctx, w, j, e, f)
+	}
+	return w.packed.listed(ctx, w, j, g, e, f)
+}

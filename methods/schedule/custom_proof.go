@@ -1,0 +1,265 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+)
+
+// checkCustom checks that a schedule has a contract of its own if its collective wants one, for its ranks and chunks.
+func checkCustom(s *Schedule) error {
+	listed := s.Collective.Contract().Output == Listed
+	switch c := s.Custom; {
+	case c == nil && listed:
+		return fmt.Errorf("schedule: a %v collective without a contract, want one in Schedule.Custom", s.Collective)
+	case c == nil:
+		return nil
+	case !listed:
+		return fmt.Errorf("schedule: %v with a contract of a program's own, want the collective %v", s.Collective, Custom)
+	case len(c.Inputs) != s.Size:
+		return fmt.Errorf("schedule: %s: a contract of %s, and the schedule has %d", c.title(),
+			counted(len(c.Inputs), "rank"), s.Size)
+	}
+	if err := s.Custom.Check(); err != nil {
+		return err
+	}
+	if n := s.Custom.Chunks(); n != s.Chunks {
+		return fmt.Errorf("schedule: %s: a contract of %s, and the schedule has %d", s.Custom.title(),
+			counted(n, "chunk"), s.Chunks)
+	}
+	return nil
+}
+
+// list is what a rank's buffer holds.
+func (c *CustomContract) list(rank int, buf Buffer) []int {
+	if buf == Input {
+		return c.Inputs[rank]
+	}
+	return c.Outputs[rank]
+}
+
+// checkRuns refuses a strided span whose chunks a rank does not have, those of each run one after the other.
+func (c *CustomContract) checkRuns(rank int, sp *Span) error {
+	for _, run := range sp.AppendRuns(nil, c.Chunks()) {
+		if placeIn(c.list(rank, sp.Buf), run.First, run.Count) < 0 {
+			return fmt.Errorf("rank %d does not have %s there, one after the other", rank,
+				numbered("chunk", run.First, run.First+run.Count-1))
+		}
+	}
+	return nil
+}
+
+// contributors calls a function for each chunk of a rank's Output, with its contributors. holders is that of the
+// contract, or nil if it says itself what it wants.
+func (c *CustomContract) contributors(rank int, holders [][]int, do func(chunk int, from []int)) {
+	for i, f := range c.Outputs[rank] {
+		if c.Wants != nil {
+			do(f, c.Wants[rank][i])
+		} else {
+			do(f, holders[f])
+		}
+	}
+}
+
+// byInputs is holders, or nil where the contract says itself what it wants.
+func (c *CustomContract) byInputs() [][]int {
+	if c.Wants != nil {
+		return nil
+	}
+	return c.holders()
+}
+
+// wanting is what is known of the contributors that outputs want. Chunks that follow each other mostly want one list.
+type wanting struct {
+	terms   *terms
+	holders [][]int
+
+	from    []int // the list that was asked for last
+	all     sum   // of its ranks, if contributors are known by sums
+	number  int   // of the list: equal ones have one number
+	numbers map[string]int
+
+	seen  map[[2]int]value // by chunk and number of a list: the first expression
+	folds map[[2]int]value // the same: the left fold
+}
+
+func newWanting(t *terms) *wanting {
+	return &wanting{terms: t, numbers: map[string]int{}, seen: map[[2]int]value{}, folds: map[[2]int]value{}}
+}
+
+// of makes a list the one that is asked for.
+func (w *wanting) of(from []int) {
+	if len(from) == len(w.from) && len(from) > 0 && &from[0] == &w.from[0] {
+		return
+	}
+	w.from, w.all = from, sum{}
+	if !w.terms.exact() {
+		for _, r := range from {
+			w.all = w.all.plus(sumOf(r))
+		}
+	}
+	key := ranges(from)
+	number, known := w.numbers[key]
+	if !known {
+		number = len(w.numbers)
+		w.numbers[key] = number
+	}
+	w.number = number
+}
+
+// complete reports whether a value is a chunk of the ranks that are asked for.
+func (w *wanting) complete(v value, chunk int) bool {
+	x := w.terms.at(v)
+	if v == none || int(x.chunk) != chunk || int(x.count) != len(w.from) {
+		return false
+	}
+	if !w.terms.exact() {
+		return x.sum == w.all
+	}
+	set := w.terms.sets[v]
+	for _, r := range w.from {
+		if set[r/64]>>(r%64)&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fold is the left fold of the contributions that are asked for in the order of the ranks, absent if nobody has made
+// it.
+func (w *wanting) fold(chunk int) value {
+	key := [2]int{chunk, w.number}
+	v, known := w.folds[key]
+	if known {
+		return v
+	}
+	v = w.terms.leaf(w.from[0], chunk)
+	for _, r := range w.from[1:] {
+		own := w.terms.leaf(r, chunk)
+		if v = w.terms.known(min(v, own), max(v, own)); v == none {
+			v = absent
+			break
+		}
+	}
+	w.folds[key] = v
+	return v
+}
+
+// customOutcome checks what a rank holds in the end, by the schedule's own contract.
+func (m *machine) customOutcome(rank int, w *wanting, report *Report) (err error) {
+	if w.holders == nil {
+		w.holders = m.Custom.byInputs()
+	}
+	r := &m.replicas[rank]
+	m.Custom.contributors(rank, w.holders, func(f int, from []int) {
+		have := r.output[f-r.first].value
+		w.of(from)
+		if err != nil {
+			return
+		}
+		if !w.complete(have, f) {
+			err = fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of ranks %v", rank,
+				m.terms.show(have), f, f, from)
+			return
+		}
+		if !m.contract.Combines {
+			return
+		}
+		first, known := w.seen[[2]int{f, w.number}]
+		if !known {
+			first = have
+			w.seen[[2]int{f, w.number}] = have
+		}
+		report.OneOrder = report.OneOrder && have == first
+		report.RankOrder = report.RankOrder && have == w.fold(f)
+	})
+	return err
+}
+
+// least finds the bounds of a contract with so many ports:
+//   - a rank hears of those whose contributions it wants, and those that want a rank's hear of it, and in a round
+//     that grows by the factor ports+1 at most;
+//   - a rank sends each chunk that another wants of it once at least, and receives one for each chunk of its Output
+//     that another contributes to;
+//   - the rank that sends most, or receives most, has the mean of all at least.
+func (c *CustomContract) least(ports int) Bounds {
+	var b Bounds
+	size, chunks, holders := len(c.Inputs), c.Chunks(), c.byInputs()
+	heard, hearers := make([]int, size), make([]int, size) // heard: one more than the last rank that has heard of it
+	asked := newBits(size * chunks)                        // by rank and chunk of its Input: another rank wants it
+	most, received := 1, 0
+	sent := make([]int, size)
+	for rank := range c.Outputs {
+		n, of := 0, 1
+		c.contributors(rank, holders, func(f int, from []int) {
+			if len(from) > 1 || from[0] != rank {
+				n++
+			}
+			for _, r := range from {
+				if r == rank {
+					continue
+				}
+				if heard[r] <= rank {
+					heard[r] = rank + 1
+					hearers[r]++
+					of++
+				}
+				if !asked.has(r*chunks + f) {
+					asked.set(r*chunks + f)
+					sent[r]++
+				}
+			}
+		})
+		b.Received, received, most = max(b.Received, n), received+n, max(most, of)
+	}
+	sends := 0
+	for rank, n := range sent {
+		b.Sent, sends, most = max(b.Sent, n), sends+n, max(most, hearers[rank]+1)
+	}
+	mean := (max(sends, received) + size - 1) / size
+	b.Sent, b.Received = max(b.Sent, mean), max(b.Received, mean)
+	for reached := 1; reached < most; reached *= max(ports, 1) + 1 {
+		b.Rounds++
+	}
+	return b
+}
+
+// digest adds what a contract says to a digest; nil says nothing.
+func (c *CustomContract) digest(add func(...int)) {
+	if c == nil {
+		return
+	}
+	list := func(l []int) { // by runs of numbers that follow each other, since those of contributors are long
+		add(len(l))
+		for i := 0; i < len(l); {
+			first := i
+			for i++; i < len(l) && l[i] == l[i-1]+1; i++ {
+			}
+			add(l[first], i-first)
+		}
+	}
+	list([]int{len(c.Name), len(c.Inputs), len(c.Outputs), len(c.Wants)})
+	for i := range len(c.Name) {
+		add(int(c.Name[i]))
+	}
+	flags := 0
+	if c.Combines {
+		flags |= 1
+	}
+	if c.Wants != nil {
+		flags |= 2
+	}
+	if c.Sizes != nil {
+		flags |= 4
+	}
+	add(flags)
+	list(c.Sizes)
+	for _, l := range slices.Concat(c.Inputs, c.Outputs) {
+		list(l)
+	}
+	for _, of := range c.Wants {
+		add(len(of))
+		for _, l := range of {
+			list(l)
+		}
+	}
+}
