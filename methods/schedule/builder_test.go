@@ -172,8 +172,7 @@ func TestBuilderOfRandomTrees(t *testing.T) {
 }
 
 // TestBuilderOfRandomStrides: all-reduces up one random tree and down another, and reduces up one. Each edge carries
-// the chunks in strided messages of its own: those that differ by a multiple of a number, in runs, from any one on round
-// the last.
+// the chunks in strided messages of its own, from any chunk on round the last.
 func TestBuilderOfRandomStrides(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	strided := 0
