@@ -1,6 +1,9 @@
 package schedule
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // Ports has the Builder choose rounds, so that a rank sends at most k messages in a round and receives at most k. It
 // comes before the first message.
@@ -69,6 +72,14 @@ const pageChunks = 64
 
 type portPage struct{ rank, page int }
 
+// over goes over the chunks of a message.
+func (m built) over() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for f := m.first; f < m.first+m.n && yield(f); f++ {
+		}
+	}
+}
+
 // chunk is the state of a chunk at a rank.
 func (p *ports) chunk(rank, f int) *portChunk {
 	key := portPage{rank, f / pageChunks}
@@ -88,7 +99,7 @@ func (b *Builder) place(m built) error {
 	}
 	info := placed{earliest: m.round}
 	t, last := m.round, -1 // the round in which one of its chunks came to the receiver last
-	for f := m.first; f < m.first+m.n; f++ {
+	for f := range m.over() {
 		from, to := p.chunk(m.from, f), p.chunk(m.to, f)
 		t = max(t, int(from.arrived), int(to.sent)-1)
 		last = max(last, int(to.arrived)-1)
@@ -154,7 +165,7 @@ func (b *Builder) neighbour(m built, info placed, first, last int) int {
 
 // mark notes that message number i has taken the chunks of m from its sender to its receiver.
 func (b *Builder) mark(m built, round, i int) {
-	for f := m.first; f < m.first+m.n; f++ {
+	for f := range m.over() {
 		from, to := b.ports.chunk(m.from, f), b.ports.chunk(m.to, f)
 		from.sent = max(from.sent, int32(round+1))
 		to.arrived, to.message = int32(round+1), int32(i+1)

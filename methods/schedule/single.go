@@ -37,7 +37,7 @@ func (m *machine) part(st *Step) *Step {
 	}
 	one, has := *st, false
 	for _, sp := range [...]*Span{&one.Src, &one.Dst} {
-		if sp.First <= m.fault.chunk && m.fault.chunk < sp.First+sp.Count {
+		if sp.has(m.fault.chunk) {
 			sp.First, sp.Count, has = m.fault.chunk, 1, true
 		}
 	}
@@ -46,3 +46,6 @@ func (m *machine) part(st *Step) *Step {
 	}
 	return &one
 }
+
+// has reports whether a chunk is one of the span.
+func (s *Span) has(chunk int) bool { return s.First <= chunk && chunk < s.First+s.Count }
