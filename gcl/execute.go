@@ -99,7 +99,7 @@ func (c *Comm) execute(ctx context.Context, s *schedule.Schedule, k *call, op Op
 		return c.refuse(&fingerprint, refused)
 	}
 	j := &c.conn.alone
-	j.One(&k.Ask, k.dtype, k.dst, k.src, nil, n)
+	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, n)
 	err := c.way.PerformGiven(ctx, j, g, &fingerprint)
 	j.Forget()
 	if err != nil {

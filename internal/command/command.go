@@ -25,7 +25,8 @@
 //	143   ended by SIGTERM (128 + 15)
 //
 // A standard output that was closed before the program began is no failure. The Go runtime opens /dev/null in its
-// place, and nothing tells that from a /dev/null that was meant.
+// place, for reading and writing, as Python does for subprocess.DEVNULL. So nothing tells it from a /dev/null that was
+// meant.
 package command
 
 import (

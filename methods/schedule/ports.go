@@ -1,6 +1,9 @@
 package schedule
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // Ports has the Builder choose rounds, so that a rank sends at most k messages in a round and receives at most k. It
 // comes before the first message.
@@ -19,6 +22,8 @@ import "fmt"
 //   - both have one sender, both calls have one round, and both are a Copy or both a Fold;
 //   - the message may go in the round of the earlier one, and would go no sooner alone;
 //   - nothing else arrives in that round for the chunks of either.
+//
+// Strided messages do not join others, nor do any by a contract of a program's own, where neighbours may lie apart.
 //
 // Calls with different rounds keep neighbours apart. So the pieces of a pipeline have their numbers as rounds.
 //
@@ -69,6 +74,19 @@ const pageChunks = 64
 
 type portPage struct{ rank, page int }
 
+// over goes over the chunks of a message.
+func (b *Builder) over(m built) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		sp := m.span()
+		at := sp.walk(b.s.Chunks)
+		for range m.n {
+			if !yield(at.next()) {
+				return
+			}
+		}
+	}
+}
+
 // chunk is the state of a chunk at a rank.
 func (p *ports) chunk(rank, f int) *portChunk {
 	key := portPage{rank, f / pageChunks}
@@ -88,7 +106,7 @@ func (b *Builder) place(m built) error {
 	}
 	info := placed{earliest: m.round}
 	t, last := m.round, -1 // the round in which one of its chunks came to the receiver last
-	for f := m.first; f < m.first+m.n; f++ {
+	for f := range b.over(m) {
 		from, to := p.chunk(m.from, f), p.chunk(m.to, f)
 		t = max(t, int(from.arrived), int(to.sent)-1)
 		last = max(last, int(to.arrived)-1)
@@ -131,8 +149,8 @@ func (b *Builder) place(m built) error {
 
 // neighbour is the message that m joins if it goes in rounds first to last, the earlier of two; -1 if there is none.
 func (b *Builder) neighbour(m built, info placed, first, last int) int {
-	if in := b.s.Collective.Contract().Input; in != Whole && in != Own && in != AtRoot {
-		return -1 // neighbours may lie apart in the Input
+	if in := b.s.Collective.Contract().Input; in != Whole && in != Own && in != AtRoot || m.stride != 0 {
+		return -1 // neighbours may lie apart in the Input, and strided messages have none
 	}
 	found := -1
 	for _, f := range [...]int{m.first - 1, m.first + m.n} {
@@ -145,6 +163,7 @@ func (b *Builder) neighbour(m built, info placed, first, last int) int {
 		}
 		other := b.moves[i]
 		beside := other.first+other.n == m.first || m.first+m.n == other.first
+		beside = beside && other.stride == 0
 		if beside && other.from == m.from && other.fold == m.fold && first <= other.round && other.round <= last {
 			found, last = i, other.round-1
 		}
@@ -154,7 +173,7 @@ func (b *Builder) neighbour(m built, info placed, first, last int) int {
 
 // mark notes that message number i has taken the chunks of m from its sender to its receiver.
 func (b *Builder) mark(m built, round, i int) {
-	for f := m.first; f < m.first+m.n; f++ {
+	for f := range b.over(m) {
 		from, to := b.ports.chunk(m.from, f), b.ports.chunk(m.to, f)
 		from.sent = max(from.sent, int32(round+1))
 		to.arrived, to.message = int32(round+1), int32(i+1)

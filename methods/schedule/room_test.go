@@ -93,7 +93,7 @@ func TestRoomIsOfWhatIsMade(t *testing.T) {
 			noted, err := schedule.ExamineIn(s, 1<<40)
 			runtime.ReadMemStats(&after)
 			made := int64(after.TotalAlloc - before.TotalAlloc)
-			if err != nil || noted > made || float64(made) > g.factor*float64(noted) {
+			if err != nil || noted > made || float64(made) > allocations*g.factor*float64(noted) {
 				t.Errorf("%d bytes noted, %d allocated, %v", noted, made, err)
 			}
 		})

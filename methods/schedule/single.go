@@ -29,8 +29,8 @@ func (e *examination) explain(from source, refused error) error {
 	return refused // never: sets refuse whatever sums do
 }
 
-// part is what a step does with the chunk that matters: the step itself if all do, nil if it has other chunks. The spans
-// of a step have the same chunks, as have those of the step that it meets, since no chunk changes its number.
+// part is what a step does with the chunk that matters: the step itself if all do, nil if it has other chunks. The
+// spans of a step have the same chunks, as have those of the step that it meets, since no chunk changes its number.
 func (m *machine) part(st *Step) *Step {
 	if m.fault == nil {
 		return st

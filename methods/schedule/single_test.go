@@ -6,8 +6,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// TestFaultsOfLargeSchedules: a schedule of more than 65,536 chunks of ranks is carried out with sets for one chunk only,
-// and the error is that of sets for all chunks.
+// TestFaultsOfLargeSchedules: a schedule of more than 65,536 chunks of ranks is carried out with sets for one chunk
+// only, and the error is that of sets for all chunks.
 func TestFaultsOfLargeSchedules(t *testing.T) {
 	t.Parallel()
 	const n, chunks, wrong = 66, 1000, 700
