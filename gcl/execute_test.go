@@ -345,6 +345,10 @@ func TestExecuteErrors(t *testing.T) {
 	orders := schedule.NewBuilder(schedule.AllReduce, 2, 0, 1) // one that is right, to be left alone
 	orders.Fold(0, 0, 1, 0, 1)
 	orders.Copy(1, 1, 0, 0, 1)
+	vast := must(schedule.Parse([]byte("custom, 2 ranks, 2 chunks, 1 round\nsizes 1 2000000000\nround|rank 0|rank 1\n---\n" +
+		"in|0|\nout||0\n0|I0>1|O0<0\n"))) // chunk 1 is nobody's
+	empty := &schedule.Schedule{Collective: schedule.Custom, Size: 2, Chunks: 1,
+		Custom: &schedule.CustomContract{Inputs: make([][]int, 2), Outputs: make([][]int, 2)}}
 	barrier := must(methods.Build(methods.Spec{Method: methods.SendToAll, Collective: schedule.Barrier, Size: 2}))
 	f := func(n int) []float32 { return make([]float32, n) }
 	both := f(8)
@@ -370,6 +374,7 @@ func TestExecuteErrors(t *testing.T) {
 			"of the output, want chunk 0 of ranks [0 1]"},
 		{twice, f(4), f(4), gcl.Add, "a contribution may count again by the schedule, which is wrong for the operator ADD: want " +
 			"MIN, MAX, LOGICAL_AND or LOGICAL_OR"},
+		{empty, nil, nil, 0, "holds no chunk, so that its buffers do not say how long one is"},
 		{reduce, f(4), f(5), gcl.Add, "the destination has 4 elements, want 5"},
 		{barrier, nil, nil, 0, "a barrier has no operands: want Comm.Barrier"},
 		{&schedule.Schedule{Collective: schedule.Custom, Size: 2, Chunks: 1}, f(4), f(4), 0, "no contract"},
@@ -393,6 +398,14 @@ func TestExecuteErrors(t *testing.T) {
 			if err == nil || !contains(err, x.want) || errors.Is(err, gcl.ErrMismatch) {
 				t.Errorf("replica %d: %v\nwant %s", r, err, x.want)
 			}
+		}
+	}
+	for r, err := range failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		data := [][]float32{f(1 << 14), nil}
+		return gcl.Execute(ctx, c, vast, data[1-c.Rank()], data[c.Rank()], 0)
+	}) {
+		if err == nil || !contains(err, "16384 elements of float32 for each of 2000000001 sizes of chunks take more than") {
+			t.Errorf("replica %d: %v", r, err)
 		}
 	}
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {

@@ -157,7 +157,7 @@ func (s *Setting) Given() (r Route) {
 	switch {
 	case together && s.Memory && s.Ranks > 1:
 		r.Path = Rounds
-	case together:
+	case together && s.Ranks > 1:
 		r.Barriers = true
 	}
 	return r

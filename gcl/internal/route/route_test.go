@@ -131,3 +131,23 @@ func TestSame(t *testing.T) {
 		}
 	}
 }
+
+// TestGiven: a schedule that comes with the call goes by messages, unless replicas are asked to step together.
+func TestGiven(t *testing.T) {
+	for _, c := range []struct {
+		s    Setting
+		want Route
+	}{
+		{Setting{Ranks: 2, Memory: true}, Route{Path: Messages}},
+		{Setting{Ranks: 2, Memory: true, Implementation: Syncless}, Route{Path: Messages}},
+		{Setting{Ranks: 2, Memory: true, Implementation: Syncful}, Route{Path: Rounds, Together: true}},
+		{Setting{Ranks: 2, Implementation: Syncful}, Route{Path: Messages, Together: true, Barriers: true}},
+		{Setting{Ranks: 2, Memory: true, Implementation: Hybrid, Domains: 1}, Route{Path: Rounds, Together: true}},
+		{Setting{Ranks: 4, Memory: true, Implementation: Hybrid, Domains: 2, Each: 2}, Route{Path: Messages}},
+		{Setting{Ranks: 1, Memory: true, Implementation: Syncful}, Route{Path: Messages, Together: true}},
+	} {
+		if have := c.s.Given(); have != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.s, have, c.want)
+		}
+	}
+}
