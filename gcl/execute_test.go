@@ -106,6 +106,25 @@ func relayOf(ranks int) *schedule.Schedule {
 	return built(b)
 }
 
+// stridesOf combines what all ranks hold of chunks 0 and 2 at the last rank, in messages of chunks that lie apart, and
+// gives it chunk 3 of rank 0 as it is.
+func stridesOf(ranks int) *schedule.Schedule {
+	own := &schedule.CustomContract{Name: "strides", Combines: true, Inputs: make([][]int, ranks),
+		Outputs: make([][]int, ranks), Wants: make([][][]int, ranks), Sizes: []int{2, 3, 1, 4}}
+	all := make([]int, ranks)
+	for rank := range ranks {
+		all[rank] = rank
+		own.Inputs[rank] = []int{2, 1, 0, 3}
+	}
+	own.Outputs[ranks-1], own.Wants[ranks-1] = []int{3, 0, 2}, [][]int{{0}, all, all}
+	b := schedule.NewBuilderFor(own)
+	for rank := range ranks - 1 {
+		b.FoldStrided(rank, rank, rank+1, 0, 2, 1, 2)
+	}
+	b.Copy(0, 0, ranks-1, 3, 1)
+	return built(b)
+}
+
 // exclusiveText is an exclusive scan of three ranks, which a Builder cannot make.
 const exclusiveText = `custom exclusive-scan, 3 ranks, 1 chunk, 2 rounds, combines
 round | rank 0 | rank 1      | rank 2
@@ -130,7 +149,7 @@ func exclusiveOf() *schedule.Schedule {
 func ownSchedules(ranks int) []*schedule.Schedule {
 	out := []*schedule.Schedule{scanOf(ranks, 1, false), scanOf(ranks, 3, false), scanOf(ranks, 2, true)}
 	if ranks > 1 {
-		out = append(out, haloOf(ranks), expertsOf(ranks), relayOf(ranks))
+		out = append(out, haloOf(ranks), expertsOf(ranks), relayOf(ranks), stridesOf(ranks))
 	}
 	if ranks == 3 {
 		out = append(out, exclusiveOf())

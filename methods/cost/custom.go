@@ -54,6 +54,13 @@ func (l *lengths) of(span schedule.Span) int64 {
 	if l.starts == nil {
 		return lengthOf(l.s, span, l.bytes)
 	}
+	if span.Stride != 0 {
+		sum := int64(0)
+		for _, run := range span.AppendRuns(nil, l.s.Chunks) {
+			sum = saturated(sum, l.of(run))
+		}
+		return sum
+	}
 	size := l.starts[span.First+span.Count] - l.starts[span.First]
 	hi, lo := bits.Mul64(uint64(l.bytes), uint64(size))
 	if hi >= uint64(l.longest) {

@@ -47,7 +47,14 @@ func customs() map[string]*Schedule {
 	relay.Copy(0, 0, 1, 0, 1)
 	relay.Copy(0, 0, 1, 1, 1)
 	relay.Copy(1, 1, 2, 0, 2)
+	// One message of chunks whose numbers lie apart, and that lie in another order at each side.
+	lists := &CustomContract{Inputs: [][]int{{3, 4, 0, 1}, {2}}, Outputs: [][]int{{}, {0, 1, 3, 4}},
+		Sizes: []int{2, 1, 1, 3, 1, 0}}
+	odd := &Schedule{Collective: Custom, Size: 2, Chunks: 6, Custom: lists, Programs: []Program{
+		{moves(send(In(0, 4).Strided(2, 3), 1))}, {moves(recv(Out(0, 4).Strided(2, 3), 0))},
+	}}
 	return map[string]*Schedule{
+		"strides":           odd,
 		"a scan by a chain": build(chain), "a scan by doubling": build(doubling), "an exchange": build(ring),
 		"experts": build(experts), "a relay": build(relay), "an exclusive scan": exclusive(4),
 		"a scan alone": {Collective: Custom, Size: 1, Chunks: 1, Custom: Scan(1, 1),
@@ -173,6 +180,8 @@ func TestCustomCounterexamples(t *testing.T) {
 				s.Programs[3][0].Moves = append(s.Programs[3][0].Moves[:0:0], s.Programs[3][0].Moves[0],
 					s.Programs[3][0].Moves[2], s.Programs[3][0].Moves[3])
 			}},
+		{"strides", "schedule: rank 0 round 0 move 0 (I0-1:3x4>1): rank 0 does not have chunks 3 to 4 there, one after the other",
+			func(s *Schedule) { s.Custom.Inputs[0] = []int{4, 3, 0, 1} }},
 		{"a relay", "schedule: rank 2 round 1 move 0 (O0-1<1): rank 2 does not have chunks 0 to 1 there, one after the other",
 			func(s *Schedule) { s.Programs[2][1].Moves[0].Dst = Out(0, 2) }},
 	} {

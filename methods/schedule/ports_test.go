@@ -43,6 +43,29 @@ func TestPortsOfAStar(t *testing.T) {
 	}
 }
 
+// TestPortsOfStridedMessages: each of two messages of every other chunk goes on when it has come, and neither joins the
+// other, nor a message of the chunks between.
+func TestPortsOfStridedMessages(t *testing.T) {
+	const n, chunks = 4, 6
+	b := schedule.NewBuilder(schedule.Broadcast, n, 0, chunks).Ports(1)
+	for first := range 2 {
+		for rank := range n - 1 {
+			b.CopyStrided(0, rank, rank+1, first, chunks/2, 1, 2)
+		}
+	}
+	s, r := proved(t, b)
+	if r.Rounds != n || r.Messages != 2*(n-1) || r.Ports != 1 {
+		t.Errorf("%d rounds of %d messages, %d ports, want %d, %d and 1:\n%v", r.Rounds, r.Messages, r.Ports, n, 2*(n-1), s)
+	}
+	beside := schedule.NewBuilder(schedule.Broadcast, 2, 0, 5).Ports(2)
+	beside.CopyStrided(0, 0, 1, 0, 2, 1, 2) // chunks 0 and 2
+	beside.Copy(0, 0, 1, 1, 1)
+	beside.Copy(0, 0, 1, 3, 2)
+	if s, r := proved(t, beside); r.Rounds != 2 || r.Messages != 3 {
+		t.Errorf("%d rounds of %d messages, want 2 and 3:\n%v", r.Rounds, r.Messages, s)
+	}
+}
+
 // TestPortsOfABinomialTree: a loop over parents, far children first, is a tree of the fewest rounds there are.
 func TestPortsOfABinomialTree(t *testing.T) {
 	for n := 2; n <= 33; n++ {

@@ -54,6 +54,23 @@ func TestFaultsOfLargeSchedules(t *testing.T) {
 			t.Errorf("%s: error\n%v\nwant\n%v", name, have, want)
 		}
 	}
+	strides := schedule.NewBuilder(schedule.AllReduce, n, 0, chunks) // every other chunk in a message
+	for rank := 1; rank < n; rank++ {
+		for first := range 2 {
+			strides.FoldStrided(rank-1, rank-1, rank, first, chunks/2, 1, 2)
+			strides.CopyStrided(n-1, n-1, rank-1, first, chunks/2, 1, 2)
+		}
+	}
+	apart, err := strides.Build()
+	if err != nil || schedule.Check(apart) != nil {
+		t.Fatal(err, schedule.Check(apart))
+	}
+	apart.Programs[5][5].Then = append(apart.Programs[5][5].Then, schedule.Step{Verb: schedule.Fold, Peer: -1,
+		Src: schedule.Out(wrong, 1), Dst: schedule.Out(wrong, 1)})
+	_, exactly := schedule.ExamineExactly(apart)
+	if have := schedule.Check(apart); exactly == nil || have == nil || have.Error() != exactly.Error() {
+		t.Errorf("strided messages: error\n%v\nwant\n%v", have, exactly)
+	}
 	s := star(schedule.Broadcast)
 	s.Programs[7][6].Moves[1], s.Programs[6][6].Moves[1] = s.Programs[6][6].Moves[1], s.Programs[7][6].Moves[1]
 	s.Programs[7][6].Moves[1].Peer, s.Programs[6][6].Moves[1].Peer = 6, 7
