@@ -22,7 +22,7 @@ func (s *shared) Piece(mems []transport.Memory, _, i int) {
 			begin := first + unit*o.padded
 			end := min(begin+o.padded, hi)
 			if a, b := lo-begin, min(end-begin, o.unit); a < b {
-				s.work(mems, t, unit, a, b)
+				s.work(mems, t, o.rank+unit, a, b)
 			}
 			lo = end
 		}
@@ -37,7 +37,8 @@ func (s *shared) operandAt(at int) int {
 // buffers are what a rank lays open of operand t.
 func (s *shared) buffers(m *transport.Memory, t int) (in, out []byte) {
 	if s.lists {
-		return m.Ins[t], m.Outs[t]
+		i := s.operands[t].tensor
+		return m.Ins[i], m.Outs[i]
 	}
 	return m.In, m.Out
 }
@@ -72,7 +73,7 @@ func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	default:
 		in, _ := s.buffers(&mems[s.rank], t)
 		var have int
-		first, have = shard(len(in), s.operands[t].unit, unit)
+		first, have = s.operands[t].shard(len(in), unit)
 		if hi = min(hi, have); lo >= hi {
 			return
 		}
@@ -89,7 +90,7 @@ func (s *shared) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 // spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to those that want
 // it: all ranks, its owner or the root.
 func (s *shared) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
-	own := unit * s.operands[t].unit // where the part of the unit's owner begins in a larger buffer
+	own := s.operands[t].begins(unit)
 	from, at := s.root, own
 	if s.contract.Input == schedule.Own {
 		from, at = unit, 0

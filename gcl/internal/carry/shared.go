@@ -43,8 +43,10 @@ type shared struct {
 	swap       []byte   // room for a piece
 }
 
-// operand is an operand cut into units of work, which lie in different places in the buffers.
+// operand is an operand cut into units of work, which lie in different places in the buffers. Where the parts of ranks
+// are of different lengths, each part is one, of one unit.
 type operand struct {
+	tensor int // the number of the operand in the job
 	work   kernel.Type
 	unit   int // bytes of one unit: a buffer (all-reduce), a shard (reduce-scatter), a block (all-to-all)
 	padded int // whole cache lines
@@ -52,6 +54,25 @@ type operand struct {
 	end    int // of its units among those of all operands
 
 	replaces bool // results take the place of inputs, which have just been read
+
+	part        bool // the operand is a part
+	rank, first int  // of a part: whose it is, and the byte of the larger buffer at which it begins
+}
+
+// begins is the byte of the larger buffer at which the part of a unit's owner begins.
+func (o *operand) begins(unit int) int {
+	if o.part {
+		return o.first
+	}
+	return unit * o.unit
+}
+
+// shard is where a unit, a shard of an input of so many bytes, begins in the input, and how long it is.
+func (o *operand) shard(input, unit int) (first, have int) {
+	if o.part {
+		return o.first, o.unit
+	}
+	return shard(input, o.unit, unit)
 }
 
 // The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an
@@ -87,8 +108,8 @@ func (s *shared) run(ctx context.Context, w *Way, j *Job, r *route.Route, finger
 	if s.lists && s.contract.Combines {
 		s.loops.Loops(w.foldOf(&j.Ask, 0))
 	}
-	for t, dtype := range j.DTypes {
-		s.add(kernel.Type(dtype), j.Outs[t], ins[t])
+	for t := range j.DTypes {
+		s.add(j, t, ins[t])
 	}
 	mine := transport.Memory{Ins: ins, Outs: j.Outs}
 	if !s.lists {
@@ -96,6 +117,9 @@ func (s *shared) run(ctx context.Context, w *Way, j *Job, r *route.Route, finger
 	}
 	if err := s.share(ctx, mine); err != nil {
 		return err
+	}
+	if len(j.parts) > 0 {
+		return nil // nothing is padded
 	}
 	for t, out := range j.Outs {
 		s.clearTail(out, j.elements[t]*j.DTypes[t].Size())
@@ -137,10 +161,11 @@ func (s *shared) begin(loops *pack.Packing, lists bool) {
 	s.lists, s.loops = lists, loops
 }
 
-// add adds an operand with the rank's own output and input.
-func (s *shared) add(work kernel.Type, dst, src []byte) {
-	n := len(s.members)
-	o := operand{work: work, unit: len(src), units: 1, replaces: memory.Overlap(dst, src)}
+// add adds operand t of a job, with the rank's own output and this input.
+func (s *shared) add(j *Job, t int, src []byte) {
+	n, dst := len(s.members), j.Outs[t]
+	o := operand{tensor: t, work: kernel.Type(j.DTypes[t]), unit: len(src), units: 1,
+		replaces: memory.Overlap(dst, src)}
 	bytes := len(dst) + len(src)
 	if o.replaces {
 		bytes = max(len(dst), len(src))
@@ -156,6 +181,20 @@ func (s *shared) add(work kernel.Type, dst, src []byte) {
 		bytes, o.replaces = len(dst), false // likewise the root's
 	}
 	s.footprint += bytes
+	if len(j.parts) == 0 {
+		s.put(o)
+		return
+	}
+	for rank := range n {
+		lo, hi := j.parts[t].Own(rank)
+		size := j.DTypes[t].Size()
+		o.part, o.rank, o.first, o.unit, o.units = true, rank, lo*size, (hi-lo)*size, 1
+		s.put(o)
+	}
+}
+
+// put puts the units of an operand behind those of the operands before.
+func (s *shared) put(o operand) {
 	o.padded = memory.RoundUp(o.unit, memory.LineBytes)
 	s.total += o.units * o.padded
 	o.end = s.total

@@ -131,9 +131,9 @@ func (s *Setting) Decide(r *Route, q *Question) {
 	switch {
 	case !r.Together || !s.Memory:
 		r.Path, r.Barriers = Messages, r.Together
-	case q.Parts || r.Method != methods.Direct && !q.barrier():
+	case r.Method != methods.Direct && !q.barrier():
 		r.Path = Rounds
-	case q.Published <= s.Small:
+	case q.Published <= s.Small && !q.Parts: // which members would publish different numbers of bytes of
 		r.Path = Small
 	default:
 		r.Path = Memory
