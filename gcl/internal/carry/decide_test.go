@@ -10,8 +10,8 @@ import (
 
 // wayOf is the way of four ranks that reach each other's memory.
 func wayOf(t methods.Tuning) *Way {
-	w := &Way{Setting: route.Setting{Tuning: t, Phased: PhasedCollectives(), Ranks: 4, Domains: 1, Each: 4, Memory: true,
-		Small: 8 << 10}}
+	w := &Way{Setting: route.Setting{Tuning: t, Phased: PhasedCollectives(), Ranks: 4, Domains: 1, Each: 4,
+		Memory: true, Small: 8 << 10}}
 	w.Setting.Syncful, w.Setting.SyncfulWhy = w.Setting.Together()
 	w.Settle()
 	return w
