@@ -23,11 +23,11 @@ type Case struct {
 
 // Rule is the last rule that fits a case. One whose method cannot do the call is skipped: in a strided group, and where
 // BroadcastFirst says so, broadcast for an all-reduce; in rank order a method that becomes a chain, which is not what
-// was measured; a method without a way to carry out the collective; in a phase of another call a method of the
-// program's own. One that fits but names an implementation that cannot be decides that no rule does: what stands above
-// it was measured for smaller sizes. nil: there is no rule.
+// was measured; a method without a way to carry out the collective; in a phase of another call a method whose schedules
+// a Generator makes. One that fits but names an implementation that cannot be decides that no rule does: what stands
+// above it was measured for smaller sizes. nil: there is no rule.
 //
-// A method of the program's own may still find that it does not do a request. Then gcl goes by BySize.
+// A Generator may still find that it does not do a request. Then gcl goes by BySize.
 func (t *Tuning) Rule(q *Case) *Rule {
 	if t == nil || q == nil || t.Rules == nil || t.broadcastGoesFirst(q) {
 		return nil
@@ -112,7 +112,7 @@ func (o obstacle) text(r *Rule, q *Case) string {
 	case chainInOrder:
 		return "in the order of the ranks the method is a chain of them, which was not measured"
 	case inPhase:
-		return "a method of the program's own is not taken for a phase"
+		return "the schedules of a Generator are not taken for a phase"
 	}
 	return fmt.Sprintf("the method has no way to carry out %v", q.Collective)
 }

@@ -185,7 +185,7 @@ reduce 2-4 0 direct`).Named("x/tcp.txt")
 			"; not tcp.txt:3, broadcast: broadcast is to be taken for less than that only"},
 		{&open, Case{Collective: ar, Ranks: 4, Bytes: 2000}, 4, ""},
 		{&open, Case{Collective: ar, Ranks: 4, Bytes: 2000, Phase: true}, 3,
-			noStar + "a method of the program's own is not taken for a phase"},
+			noStar + "the schedules of a Generator are not taken for a phase"},
 		{&open, Case{Collective: ar, Ranks: 4, Bytes: 3000}, 0,
 			"; not tcp.txt:5, direct/Syncful: it is for peer memory, which there is none of"},
 		{&open, Case{Collective: ar, Ranks: 4, Bytes: 3000, Memory: true}, 5, ""},

@@ -28,7 +28,7 @@ func TestDefaultRules(t *testing.T) {
 		tuning := Tuning{Rules: r}
 		for _, x := range r.All() {
 			q := Case{Collective: x.Collective, Ranks: x.Fewest, Bytes: x.FromBytes, Memory: true}
-			if o := tuning.obstacle(&x, &q); o != none || x.Method.Own() {
+			if o := tuning.obstacle(&x, &q); o != none {
 				t.Errorf("%s:%d: %v: %s", name, x.Line, x, o.text(&x, &q))
 			}
 			if x.Implementation == Syncful && name != "inproc" {

@@ -271,8 +271,8 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 		if pass == 0 && !isAuto && p.size >= longData && smaller != nil && smaller.isHopeless(k) {
 			continue
 		}
-		o, err := newOperand(p.coll, outOfPlace, p.coll.count(p.size, b.settings.dtype.Size(), b.settings.n), w.comm, first,
-			second)
+		count := p.coll.count(p.size, b.settings.dtype.Size(), b.settings.n)
+		o, err := newOperand(p.coll, outOfPlace, count, w.comm, first, second)
 		if err != nil {
 			return err
 		}

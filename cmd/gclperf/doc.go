@@ -87,10 +87,9 @@
 // Both start a job for each number of replicas in -n (2,3,4,6,8,12,16 if not given), one after the other. A point is a
 // collective, a number of replicas and a size. In each of -passes passes (3) all ways come one after the other at each
 // point: every method that does the collective, among goroutines with messages and stepping together, and of methods
-// with one schedule the first. A way is the
-// median of five batches of calls, which take -time together (10ms), of three where a call takes longer, and one call
-// where it takes ten times as long. The times that are compared are medians of the passes. One call of each way is
-// checked, and a wrong element ends the run.
+// with one schedule the first. The time of a way is the median of five batches of calls, which take -time together
+// (10ms), of three where a call takes longer, and of one where it takes ten times as long. The times that are compared
+// are medians of the passes. One call of each way is checked, and a wrong element ends the run.
 //
 //	a way that takes                                                    is
 //	twice as long as the fastest in the first pass                      left out of the second

@@ -60,8 +60,8 @@ func printSweep(w io.Writer, points []point) {
 	}
 	fmt.Fprintf(w, "# A/A is how far the runs of auto and of the way it takes are apart; * is where it takes longer than "+
 		"the best by more than that and %.0f %%\n", 100*goodRatio)
-	fmt.Fprintf(w, "%-14s %4s %9s %10s  %-32s %10s  %-32s %6s %6s\n", "# collective", "n", "size", "auto us", "by", "best us",
-		"by", "ratio", "A/A %")
+	fmt.Fprintf(w, "%-14s %4s %9s %10s  %-32s %10s  %-32s %6s %6s\n", "# collective", "n", "size", "auto us", "by",
+		"best us", "by", "ratio", "A/A %")
 	for _, v := range all {
 		mark := ""
 		if !v.good() {

@@ -80,7 +80,8 @@ func TestChosen(t *testing.T) {
 // TestRulesOf: the points of several numbers of replicas, in any order, as a table.
 func TestRulesOf(t *testing.T) {
 	got, err := rulesOf([]point{
-		at(4, 1024, "direct/Syncful 2 2.2 1.9, broadcast 5"), at(4, 8, "direct/Syncful 2, broadcast 1, swing 9, direct 8"),
+		at(4, 1024, "direct/Syncful 2 2.2 1.9, broadcast 5"),
+		at(4, 8, "direct/Syncful 2, broadcast 1, swing 9, direct 8"),
 		at(2, 8, "direct 1.25"),
 	}, "# here\n")
 	want := `# here
@@ -122,7 +123,8 @@ func TestAmong(t *testing.T) {
 			for _, w := range ways {
 				have = append(have, w.way)
 			}
-			if got := strings.Join(have, " "); got != want || (as["clockwise_ring/Syncless"] == "direct/Syncless") != (n == 2) {
+			alike := as["clockwise_ring/Syncless"] == "direct/Syncless"
+			if got := strings.Join(have, " "); got != want || alike != (n == 2) {
 				return fmt.Errorf("%d replicas: %s, %v, want %s", n, got, as, want)
 			}
 			return nil
@@ -182,7 +184,8 @@ var little = strings.Fields("-passes 2 -time 200us -sizes 8,4K -collective allre
 // TestTune writes a table which auto then goes by.
 func TestTune(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "own.txt")
-	got := perform(t, t.Context(), nil, append(little, "-tune", file, "-n", "3,2", "-method", "direct,clockwise_ring")...)
+	got := perform(t, t.Context(), nil,
+		append(little, "-tune", file, "-n", "3,2", "-method", "direct,clockwise_ring")...)
 	if got.code != exitOK || got.stderr != "" || !strings.HasPrefix(got.stdout, file+" has ") {
 		t.Fatal(got)
 	}
@@ -197,7 +200,8 @@ func TestTune(t *testing.T) {
 	covered := map[string]bool{}
 	for _, r := range rules.All() {
 		covered[fmt.Sprint(r.Collective, r.Fewest, r.Most)] = true
-		if r.Method != methods.Direct && r.Method != methods.ClockwiseRing || r.Implementation == methods.AnyImplementation {
+		if r.Method != methods.Direct && r.Method != methods.ClockwiseRing ||
+			r.Implementation == methods.AnyImplementation {
 			t.Errorf("%v", r)
 		}
 	}
@@ -215,7 +219,8 @@ func TestTune(t *testing.T) {
 	t.Setenv("GCL_OPTIONS", `{"method": "direct"}`)
 	for _, mode := range []string{"-sweep", "-tune=" + file} {
 		got = perform(t, t.Context(), nil, append(little, mode, "-n", "2")...)
-		if got.code != exitWrong || !strings.Contains(got.stderr, "GCL_OPTIONS sets method or collectiveImplementation") {
+		if got.code != exitWrong ||
+			!strings.Contains(got.stderr, "GCL_OPTIONS sets method or collectiveImplementation") {
 			t.Error(got)
 		}
 	}
@@ -234,7 +239,8 @@ func TestCompareProcesses(t *testing.T) {
 			t.Fatal(got)
 		}
 		text, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(text), "\nbroadcast   3-6  0 ") || strings.Contains(string(text), "/Sync") {
+		if err != nil || !strings.Contains(string(text), "\nbroadcast   3-6  0 ") ||
+			strings.Contains(string(text), "/Sync") {
 			t.Errorf("%v\n%s", err, text)
 		}
 		got = perform(t, t.Context(), nil, append(little, "-sweep", "-n", "3", "-transport", network)...)
@@ -274,7 +280,8 @@ func TestCompareFails(t *testing.T) {
 		{t.Context(), nil, "-limit 1ns", exitWrong, "the time of -limit is over, and not all was measured once"},
 		{ctx, func(int, []byte) { once.Do(cancel) }, "", exitInterrupted, "gclperf: interrupted\n"},
 	} {
-		got := perform(t, x.ctx, x.tamper, append(append(little, "-tune", file, "-n", "2"), strings.Fields(x.more)...)...)
+		args := append(append(little, "-tune", file, "-n", "2"), strings.Fields(x.more)...)
+		got := perform(t, x.ctx, x.tamper, args...)
 		if got.code != x.code || !strings.Contains(got.stderr, x.want) || got.stdout != "" {
 			t.Errorf("%s: %+v", x.want, got)
 		}
