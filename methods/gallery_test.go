@@ -297,7 +297,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestNeighbours: by TorusRings all messages go to a neighbour in one dimension.
+// TestNeighbours: by TorusRings all messages go to a neighbour in one dimension. The reduce-scatter of an all-reduce
+// has all links in use by itself.
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	for _, c := range []schedule.Collective{schedule.AllReduce, schedule.ReduceScatter, schedule.AllGather} {
@@ -307,12 +308,14 @@ func TestNeighbours(t *testing.T) {
 		}
 		links := map[[2]int]bool{}
 		for rank, p := range s.Programs {
-			for _, round := range p {
+			for i, round := range p {
 				for _, st := range round.Moves {
 					if st.Verb != schedule.Send {
 						continue
 					}
-					links[[2]int{rank, st.Peer}] = true
+					if c != schedule.AllReduce || i < len(p)/2 {
+						links[[2]int{rank, st.Peer}] = true
+					}
 					far := 0
 					for _, a := range axesOf([]int{5, 4, 3}) {
 						d := (a.at(st.Peer) - a.at(rank) + a.places) % a.places

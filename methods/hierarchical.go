@@ -80,9 +80,9 @@ func hierarchical(r Request, levels []int) ([]sweep, error) {
 	for i, g := range levels {
 		switch {
 		case g < 1:
-			return nil, fmt.Errorf("methods: level %d of a hierarchy has groups of %d, want 1 or more", i, g)
+			return nil, fmt.Errorf("level %d of a hierarchy has groups of %d, want 1 or more", i, g)
 		case left%g != 0:
-			return nil, fmt.Errorf("methods: %d ranks are not whole groups of %v: %w", r.Size, levels,
+			return nil, fmt.Errorf("%d ranks are not whole groups of %v: %w", r.Size, levels,
 				errors.ErrUnsupported)
 		}
 		left /= g

@@ -115,7 +115,7 @@ func SwingTorus(concurrent bool, dims ...int) Generator {
 		}
 		dims, err := fitDims(dims, r.Size)
 		if err != nil {
-			return nil, fmt.Errorf("methods: swing: %w", err)
+			return nil, err
 		}
 		return dims, nil
 	}
@@ -123,7 +123,7 @@ func SwingTorus(concurrent bool, dims ...int) Generator {
 		func(r Request) (*schedule.Schedule, error) {
 			dims, err := fit(r)
 			if err == nil && r.Size > maxSwingRanks {
-				err = fmt.Errorf("methods: swing among %d ranks, want at most %d: %w", r.Size, maxSwingRanks,
+				err = fmt.Errorf("swing among %d ranks, want at most %d: %w", r.Size, maxSwingRanks,
 					errors.ErrUnsupported)
 			}
 			if err != nil {

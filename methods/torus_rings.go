@@ -1,7 +1,6 @@
 package methods
 
 import (
-	"fmt"
 	"slices"
 
 	"gogcl.dev/methods/schedule"
@@ -103,7 +102,7 @@ func torusRings(r Request, dims []int) ([]sweep, error) {
 	}
 	dims, err := fitDims(dims, r.Size)
 	if err != nil {
-		return nil, fmt.Errorf("methods: a torus by rings: %w", err)
+		return nil, err
 	}
 	axes := axesOf(dims)
 	if r.Collective != schedule.AllReduce {
