@@ -55,8 +55,8 @@ func TestPortsOfStridedMessages(t *testing.T) {
 	}
 	s, r := proved(t, b)
 	if r.Rounds != n || r.Messages != 2*(n-1) || r.Ports != 1 {
-		t.Errorf("%d rounds of %d messages, %d ports, want %d, %d and 1:\n%v", r.Rounds, r.Messages, r.Ports, n, 2*(n-1),
-			s)
+		t.Errorf("%d rounds of %d messages, %d ports, want %d, %d and 1:\n%v", r.Rounds, r.Messages, r.Ports, n,
+			2*(n-1), s)
 	}
 	beside := schedule.NewBuilder(schedule.Broadcast, 2, 0, 5).Ports(2)
 	beside.CopyStrided(0, 0, 1, 0, 2, 1, 2) // chunks 0 and 2
