@@ -169,6 +169,6 @@ func (m *machine) grown(of []touch, n int) []touch {
 // samePlace reports whether two spans are the same memory.
 func (m *machine) samePlace(a, b *Span) bool {
 	one := a.Buf == b.Buf || m.inPlace && a.Buf != Scratch && b.Buf != Scratch
-	return one && a.Slot == b.Slot && a.First == b.First && a.Count == b.Count && a.Stride == b.Stride &&
-		a.Run == b.Run
+	return one && a.Slot == b.Slot && a.Base == b.Base && a.First == b.First && a.Count == b.Count &&
+		a.Stride == b.Stride && a.Run == b.Run
 }

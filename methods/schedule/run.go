@@ -253,7 +253,7 @@ func (m *machine) local(rank, t int, st *Step) error {
 		return nil
 	}
 	if m.crosses(st) {
-		return errors.New("a strided step reads chunks that it has written")
+		return errors.New("it reads chunks that it has written")
 	}
 	if err := m.terms.room.lack(); err != nil {
 		return err
@@ -279,12 +279,9 @@ func (m *machine) isNothing(st *Step) bool {
 	return st.Verb == Copy && m.inPlace && st.Src.Buf == Input && m.samePlace(&st.Src, &st.Dst)
 }
 
-// crosses reports whether a local step has a strided span, and writes a chunk that it reads as the operand of another.
-// Its runs are carried out one after the other.
+// crosses reports whether a local step writes a chunk that it reads as the operand of another. Its runs, and the pieces
+// of a long one, are carried out one after the other.
 func (m *machine) crosses(st *Step) bool {
-	if st.Src.Stride == 0 && st.Dst.Stride == 0 {
-		return false
-	}
 	srcBuf, srcSlot := m.memory(&st.Src)
 	dstBuf, dstSlot := m.memory(&st.Dst)
 	switch {
@@ -292,6 +289,11 @@ func (m *machine) crosses(st *Step) bool {
 		return false
 	case st.Src.Base != st.Dst.Base:
 		return true // the chunks of the slot have other places
+	case m.contract.Output != Blocks:
+		return false // both spans have the same chunks
+	case st.Src.Stride == 0 && st.Dst.Stride == 0:
+		apart := st.Src.First - st.Dst.First
+		return apart != 0 && -st.Src.Count < apart && apart < st.Src.Count
 	}
 	at := make(map[int]int, st.Src.Count)
 	src, dst := st.Src.walk(m.Chunks), st.Dst.walk(m.Chunks)

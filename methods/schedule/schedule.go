@@ -80,9 +80,10 @@ type Round struct {
 	// The i-th Send to a peer meets the i-th receive of that peer from this replica in the round of the same number.
 	Moves []Step
 
-	// Then are Copy and Fold steps, carried out in order once all Moves are done. Only in the schedule's last round may
-	// they write what the Moves send. In any other a receiver on peer memory may still be reading that. Output counts
-	// as Input here, since the two may be the same memory.
+	// Then are Copy and Fold steps, carried out in order once all Moves are done. None writes a chunk that it reads as
+	// the operand of another, since a long one goes piece by piece. Only in the schedule's last round may they write
+	// what the Moves send. In any other a receiver on peer memory may still be reading that. Output counts as Input
+	// here, since the two may be the same memory.
 	Then []Step
 }
 

@@ -189,7 +189,7 @@ func TestStridedRefused(t *testing.T) {
 				p[1].Then = steps(reduce(Out(2, 2).Strided(1, 1), In(2, 2).Strided(1, 1)))
 				s.Programs[0] = p
 			}},
-		{"a strided step reads chunks that it has written", stridedAllToAll, func(s *Schedule) {
+		{"it reads chunks that it has written", stridedAllToAll, func(s *Schedule) {
 			p := s.Programs[0]
 			p[0].Then = append(p[0].Then, move(Out(0, 2).Strided(1, 3), Out(3, 2).Strided(1, 3)))
 		}},
