@@ -151,14 +151,14 @@ func (m *machine) customOutcome(rank int, w *wanting, report *Report) (err error
 	}
 	r := &m.replicas[rank]
 	m.Custom.contributors(rank, w.holders, func(f int, from []int) {
-		have := r.output[f-r.first].value
-		w.of(from)
-		if err != nil {
+		if err != nil || m.fault != nil && f != m.fault.chunk {
 			return
 		}
+		have := r.output[f-r.first].value
+		w.of(from)
 		if !w.complete(have, f) {
-			err = fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of ranks %v", rank,
-				m.terms.show(have), f, f, from)
+			err = &chunkError{f, fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of "+
+				"ranks %v", rank, m.terms.show(have), f, f, from)}
 			return
 		}
 		if !m.contract.Combines {

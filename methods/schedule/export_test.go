@@ -63,5 +63,15 @@ func ExamineIn(s *Schedule, bytes int64) (noted int64, err error) {
 	return terms.room.all - terms.room.left, m.err
 }
 
+// CheckIn is Check with so many bytes of room.
+func CheckIn(s *Schedule, bytes int64) error {
+	e := examination{schedule: s, room: bytes - roomStepBytes*s.steps()}
+	if err := e.form(); err != nil {
+		return err
+	}
+	_, err := e.examine(s)
+	return err
+}
+
 // Customs are schedules of contracts of a program's own, which Check accepts.
 var Customs = customs

@@ -23,10 +23,11 @@ func (e *examination) explain(from source, refused error) error {
 			return refused // sets have nothing to say
 		}
 	}
-	if _, err := e.twice(from, false, true); err != nil {
-		return err
+	_, err := e.twice(from, false, true)
+	if lack := (*roomError)(nil); err == nil || errors.As(err, &lack) {
+		return refused // sets take too much memory. They refuse whatever sums do
 	}
-	return refused // never: sets refuse whatever sums do
+	return err
 }
 
 // part is what a step does with the chunk that matters: the step itself if all do, nil if it has other chunks. The
