@@ -73,13 +73,13 @@ func ExamineByRank(s *Schedule, program func(rank int) (Program, error)) (Report
 	if err := e.header(programs); err != nil {
 		return Report{}, err
 	}
-	from := &packed{programs: make([]packedProgram, s.Size)}
+	from, f := &packed{programs: make([]packedProgram, s.Size)}, forms{s: s}
 	for rank := range from.programs {
 		p, err := program(rank)
 		if err != nil {
 			return Report{}, err
 		}
-		if err := checkProgram(s, rank, p); err != nil {
+		if err := f.program(rank, p); err != nil {
 			return Report{}, err
 		}
 		from.programs[rank] = pack(p)
@@ -202,8 +202,9 @@ func (e *examination) form() error {
 	if err := e.header(programs); err != nil {
 		return err
 	}
+	f := forms{s: s}
 	for rank, p := range s.Programs {
-		if err := checkProgram(s, rank, p); err != nil {
+		if err := f.program(rank, p); err != nil {
 			return err
 		}
 	}
@@ -251,16 +252,24 @@ func checkHeader(s *Schedule, programs int) error {
 	return checkCustom(s)
 }
 
-// checkProgram checks the steps of a rank, each for itself.
-func checkProgram(s *Schedule, rank int, p Program) error {
+// forms checks the steps of one rank after the other, each for itself.
+type forms struct {
+	s      *Schedule
+	rank   int
+	places [2][]int32 // by a contract of a program's own: see enter
+}
+
+// program checks the steps of a rank.
+func (f *forms) program(rank int, p Program) error {
+	f.enter(rank)
 	for t, round := range p {
 		for i := range round.Moves {
-			if err := checkStep(s, rank, &round.Moves[i], true); err != nil {
+			if err := f.step(&round.Moves[i], true); err != nil {
 				return stepError(rank, t, "move", i, round.Moves[i], err)
 			}
 		}
 		for i := range round.Then {
-			if err := checkStep(s, rank, &round.Then[i], false); err != nil {
+			if err := f.step(&round.Then[i], false); err != nil {
 				return stepError(rank, t, "then", i, round.Then[i], err)
 			}
 		}
@@ -272,7 +281,7 @@ func stepError(rank, round int, part string, i int, st Step, err error) error {
 	return fmt.Errorf("schedule: rank %d round %d %s %d (%v): %w", rank, round, part, i, st, err)
 }
 
-func checkStep(s *Schedule, rank int, st *Step, move bool) error {
+func (f *forms) step(st *Step, move bool) error {
 	if st.Verb > Fold {
 		return errors.New("unknown verb")
 	}
@@ -282,31 +291,32 @@ func checkStep(s *Schedule, rank int, st *Step, move bool) error {
 		return errors.New("a message stands among the moves")
 	case st.Verb == Copy && move:
 		return errors.New("a copy stands after the moves")
-	case talks && (st.Peer < 0 || st.Peer >= s.Size || st.Peer == rank):
-		return fmt.Errorf("peer %d of %d ranks", st.Peer, s.Size)
+	case talks && (st.Peer < 0 || st.Peer >= f.s.Size || st.Peer == f.rank):
+		return fmt.Errorf("peer %d of %d ranks", st.Peer, f.s.Size)
 	case !talks && st.Peer != -1:
 		return errors.New("a local step has peer -1")
 	case st.Verb == Send && st.Dst != Span{}, st.Verb == Recv && st.Src != Span{}:
 		return errors.New("one span too many")
 	}
 	if st.Verb != Recv {
-		if err := checkSpan(s, rank, &st.Src, false); err != nil {
+		if err := f.span(&st.Src, false); err != nil {
 			return err
 		}
 	}
 	if st.Verb == Send {
 		return nil
 	}
-	if err := checkSpan(s, rank, &st.Dst, true); err != nil {
+	if err := f.span(&st.Dst, true); err != nil {
 		return err
 	}
-	if st.Verb != Recv && !sameSizes(s, &st.Src, &st.Dst) {
+	if st.Verb != Recv && !sameSizes(f.s, &st.Src, &st.Dst) {
 		return errors.New("source and destination have chunks of different sizes")
 	}
 	return nil
 }
 
-func checkSpan(s *Schedule, rank int, sp *Span, written bool) error {
+func (f *forms) span(sp *Span, written bool) error {
+	s, rank := f.s, f.rank
 	lo, hi := 0, s.Chunks
 	switch contract := s.Collective.Contract(); sp.Buf {
 	case Input:
@@ -333,10 +343,10 @@ func checkSpan(s *Schedule, rank int, sp *Span, written bool) error {
 		if err := checkStride(sp, lo, hi, s.Chunks); err != nil || !listed {
 			return err
 		}
-		return s.Custom.checkRuns(rank, sp)
+		return f.runs(sp)
 	case sp.Count < 1 || sp.First < lo || sp.First > hi-sp.Count:
 		return fmt.Errorf("chunks %d to %d of %d to %d", sp.First, sp.First+sp.Count-1, lo, hi-1)
-	case listed && placeIn(s.Custom.list(rank, sp.Buf), sp.First, sp.Count) < 0:
+	case listed && !f.lists(sp.Buf, sp.First, sp.Count):
 		return fmt.Errorf("rank %d does not have %s there, one after the other", rank,
 			numbered("chunk", sp.First, sp.First+sp.Count-1))
 	case sp.Base < 0 || sp.Base > sp.First || sp.Base != 0 && sp.Buf != Scratch:

@@ -90,7 +90,7 @@ func (p *reader) ownRow(text string) bool {
 		return false
 	case text == "":
 		return p.listing != ""
-	case text == rowIn && p.after == "", text == rowOut && p.after == rowIn:
+	case p.round < 0 && (text == rowIn && p.after == "" || text == rowOut && p.after == rowIn):
 		p.listing, p.after = text, text
 		return true
 	}

@@ -37,11 +37,44 @@ func (c *CustomContract) list(rank int, buf Buffer) []int {
 	return c.Outputs[rank]
 }
 
-// checkRuns refuses a strided span whose chunks a rank does not have, those of each run one after the other.
-func (c *CustomContract) checkRuns(rank int, sp *Span) error {
-	for _, run := range sp.AppendRuns(nil, c.Chunks()) {
-		if placeIn(c.list(rank, sp.Buf), run.First, run.Count) < 0 {
-			return fmt.Errorf("rank %d does not have %s there, one after the other", rank,
+// enter begins with the steps of a rank. places has, by buffer and by chunk, one more than the place of the chunk in the
+// rank's list, and 0 of a chunk that is not in it. So a span of many runs needs no search.
+func (f *forms) enter(rank int) {
+	before := f.rank
+	f.rank = rank
+	own := f.s.Custom
+	if own == nil {
+		return
+	}
+	for buf := range f.places {
+		if f.places[buf] == nil {
+			f.places[buf] = make([]int32, f.s.Chunks)
+		}
+		for _, chunk := range own.list(before, Buffer(buf)) {
+			f.places[buf][chunk] = 0
+		}
+		for place, chunk := range own.list(rank, Buffer(buf)) {
+			f.places[buf][chunk] = int32(place + 1)
+		}
+	}
+}
+
+// lists reports whether a buffer of the rank has n chunks from chunk first on, one after the other.
+func (f *forms) lists(buf Buffer, first, n int) bool {
+	places := f.places[buf][first : first+n]
+	for i, place := range places {
+		if place == 0 || place != places[0]+int32(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// runs refuses a strided span whose chunks the rank does not have, those of each run one after the other.
+func (f *forms) runs(sp *Span) error {
+	for _, run := range sp.AppendRuns(nil, f.s.Chunks) {
+		if !f.lists(sp.Buf, run.First, run.Count) {
+			return fmt.Errorf("rank %d does not have %s there, one after the other", f.rank,
 				numbered("chunk", run.First, run.First+run.Count-1))
 		}
 	}

@@ -253,7 +253,8 @@ func TestCustomForm(t *testing.T) {
 			t.Errorf("error %v\nwant  %s", err, c.want)
 		}
 	}
-	for _, c := range []*CustomContract{nil, {}, Scan(0, 1), Scan(1, -1), Scan(1<<20, 1<<20), ExclusiveScan(1, 1)} {
+	for _, c := range []*CustomContract{nil, {}, Scan(0, 1), Scan(1, -1), Scan(1<<20, 1<<20), ExclusiveScan(1, 1),
+		Experts([][]int{{1, 1, 1}, {1}})} {
 		if err := c.Check(); err == nil {
 			t.Errorf("%+v is a contract", c)
 		}
@@ -354,6 +355,8 @@ func TestParseCustomErrors(t *testing.T) {
 		{title + "sizes 1x3 1x2", `line 2, column 11: sizes of more chunks than the title has, which are 4`},
 		{title + "sizes 1 2y 3", `line 2, column 10: "y" after a size, want a blank, or "x" and how many chunks have it`},
 		{title + "sizes 1  2", `line 2, column 9: nothing, want a number from 0 to 2147483647`},
+		{title + "sizesx 1 2 3 4", `line 2, column 1: "sizesx 1 2 3 4" in the header, want "round"`},
+		{"custom, 2 ranks, 4 chunks, 1 round\nround|rank 0|rank 1\n---\n0|I0>1|\nin|0|1", `line 5, column 1: "in", want a number from 0 to 1048576`},
 		{head + "out|0|1", `line 4, column 1: "out", want a number from 0 to 1048576`},
 		{head + "in|0|1\nin|0|1", `line 5, column 1: "in", want a number from 0 to 1048576`},
 		{head + "in|0 of 1|1", `line 4, column 5: " of 1" in an input, want its chunks alone`},
@@ -387,6 +390,9 @@ func TestBuilderForErrors(t *testing.T) {
 		{&CustomContract{}, func(*Builder) {}, "schedule: size 0, want 1 to 65536"},
 		{swapped, func(b *Builder) { b.Copy(0, 0, 1, 0, 2) }, "schedule: round 0: chunks 0 to 1 do not lie one after the other " +
 			"in the input of rank 0: want a message of each"},
+		{&CustomContract{Inputs: [][]int{{1, 0, 2, 4, 3}, {}}, Outputs: [][]int{{}, {0, 1, 3, 4}}},
+			func(b *Builder) { b.CopyStrided(0, 0, 1, 0, 4, 2, 3) }, "schedule: round 0: chunks 0-1:3x4 do not lie one after " +
+				"the other in the input of rank 0: want a message of each"},
 		{swapped, func(b *Builder) { b.Fold(0, 0, 1, 0, 1) }, "schedule: round 0: a fold in custom, which combines nothing"},
 	} {
 		b := NewBuilderFor(c.of)
@@ -425,5 +431,22 @@ func TestCustomDigest(t *testing.T) {
 			t.Errorf("changes %d and %d have one digest", before, i)
 		}
 		seen[s.Digest()] = i
+	}
+}
+
+// TestCustomOfManyRuns: what a span of many runs has is looked up, where a search for each would take minutes.
+func TestCustomOfManyRuns(t *testing.T) {
+	t.Parallel()
+	const chunks = 1 << 20
+	list := inOrder(chunks)
+	list[0], list[1] = 1, 0
+	s := &Schedule{Collective: Custom, Size: 2, Chunks: chunks, Programs: make([]Program, 2),
+		Custom: &CustomContract{Inputs: [][]int{list, {}}, Outputs: [][]int{{}, {0}}}}
+	for range 8 {
+		s.Programs[0] = append(s.Programs[0], moves(send(In(2, chunks/2-1).Strided(1, 2), 1)))
+	}
+	e := examination{schedule: s}
+	if err := e.form(); err != nil {
+		t.Error(err)
 	}
 }

@@ -159,8 +159,8 @@ func (h *holder) span(t int, m built) (Span, error) {
 		return h.holds(first, m), nil
 	}
 	if t == 0 {
-		return Span{}, fmt.Errorf("schedule: round 0: chunks %d to %d do not lie one after the other in the input of rank "+
-			"%d: want a message of each", m.first, m.first+m.n-1, h.rank)
+		return Span{}, fmt.Errorf("schedule: round 0: chunks %s do not lie one after the other in the input of rank %d: "+
+			"want a message of each", m.chunks(), h.rank)
 	}
 	to := place{held: true, buf: Output, round: t}
 	if !inOutput {
@@ -227,10 +227,8 @@ func (h *holder) receive(t int, m built) error {
 		if h.at[f].held && h.at[f].round == t+1 {
 			goesOn = true
 			if !m.fold || byChunks(m, h.came[f]) != 0 {
-				return fmt.Errorf("schedule: round %d: chunks %s come to rank %d, and another message of the "+
-					"round goes "+
-					"into some of them; want the same chunks in both, and folds after the first",
-					t, m.chunks(), h.rank)
+				return fmt.Errorf("schedule: round %d: chunks %s come to rank %d, and another message of the round goes "+
+					"into some of them; want the same chunks in both, and folds after the first", t, m.chunks(), h.rank)
 			}
 		}
 		busy = busy || h.sent[f] == t+1
@@ -240,8 +238,8 @@ func (h *holder) receive(t int, m built) error {
 	if m.fold && held > 0 {
 		switch {
 		case held < m.n:
-			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %s and not all, into which it "+
-				"folds", t, h.rank, m.chunks())
+			return fmt.Errorf("schedule: round %d: rank %d holds some of chunks %s and not all, into which it folds", t,
+				h.rank, m.chunks())
 		case goesOn:
 			src = h.holds(h.at[m.first], m)
 			h.move(t, Step{Verb: RecvReduce, Peer: m.from, Src: src, Dst: src})

@@ -79,7 +79,7 @@ func (p *reader) next(line string) error {
 		p.state = wantHeader
 		return p.title(line)
 	case wantHeader:
-		if p.s.Custom != nil && p.s.Custom.Sizes == nil && strings.HasPrefix(line, sizesLabel) {
+		if p.s.Custom != nil && p.s.Custom.Sizes == nil && strings.HasPrefix(line+" ", sizesLabel+" ") {
 			return p.sizes(line)
 		}
 		p.state = wantRule
@@ -297,7 +297,7 @@ func (p *reader) step(at int, text string) (Step, error) {
 		st.Verb = verb
 		n, rest, err := p.number(here(), text, 1<<20)
 		text = rest
-		assign(&st.Peer, n)
+		st.Peer = n
 		return err
 	}
 	span := func(verb Verb, rest string) error {
@@ -447,9 +447,6 @@ func (p *reader) number(at int, text string, most int) (int, string, error) {
 	}
 	return n, text[end:], nil
 }
-
-// assign sets a field of a step, whatever its type of integer.
-func assign[T ~int | ~int32](field *T, n int) { *field = T(n) }
 
 // indent is the number of blanks before a cell's text.
 func indent(cell string) int { return len(cell) - len(strings.TrimLeft(cell, " \t")) }

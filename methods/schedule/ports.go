@@ -149,7 +149,7 @@ func (b *Builder) place(m built) error {
 
 // neighbour is the message that m joins if it goes in rounds first to last, the earlier of two; -1 if there is none.
 func (b *Builder) neighbour(m built, info placed, first, last int) int {
-	if in := b.s.Collective.Contract().Input; in != Whole && in != Own && in != AtRoot || m.stride != 0 {
+	if b.s.Custom != nil || m.stride != 0 {
 		return -1 // neighbours may lie apart in the Input, and strided messages have none
 	}
 	found := -1

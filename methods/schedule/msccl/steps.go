@@ -196,13 +196,8 @@ func (p *placer) link(n *node, m *message, from home, src, dst schedule.Span, co
 
 // talk is a step with a peer.
 func talk(verb schedule.Verb, peer int) schedule.Step {
-	st := schedule.Step{Verb: verb}
-	assign(&st.Peer, peer)
-	return st
+	return schedule.Step{Verb: verb, Peer: peer}
 }
-
-// assign sets a field of a step, whatever its type of integer.
-func assign[T ~int | ~int32](field *T, n int) { *field = T(n) }
 
 // open finds the folds of one round, t or later, that wrote chunks last, each with a piece of them, if nobody has read
 // the chunks since. from is where the data lies that would go on with the folds; nil: it is not cut.
