@@ -63,7 +63,7 @@ import "gogcl.dev/methods/schedule"
 //draw:bruck all-gather 3
 //draw:bruck all-to-all 4
 //shape:bruck all-gather 6
-func Bruck() Generator { return GeneratorFunc(bruck) }
+func Bruck() Generator { return described{bruck, trafficOfBruck} }
 
 func bruck(r Request) (*schedule.Schedule, error) {
 	if err := r.only(schedule.AllGather, schedule.AllToAll); err != nil {
@@ -89,6 +89,31 @@ func bruck(r Request) (*schedule.Schedule, error) {
 	return b.Build()
 }
 
+func trafficOfBruck(r Request) (*schedule.Traffic, error) {
+	if err := r.only(schedule.AllGather, schedule.AllToAll); err != nil {
+		return nil, err
+	}
+	k := r.Size
+	out := &schedule.Traffic{Size: k, Chunks: k}
+	for t := range r.treeRounds() {
+		flow := schedule.Flow{Move: -1 << t, Chunks: min(1<<t, k-1<<t)}
+		if r.Collective == schedule.AllToAll {
+			flow = schedule.Flow{Move: 1 << t, Chunks: withDigit(k, t)}
+		}
+		out.Rounds = append(out.Rounds, schedule.Alike{Times: 1, Flows: []schedule.Flow{flow}})
+	}
+	return out, nil
+}
+
+// withDigit is how many numbers below k have binary digit t.
+func withDigit(k, t int) int {
+	n := 0
+	for i := range k {
+		n += i >> t & 1
+	}
+	return n
+}
+
 // bruckBlocks is the all-to-all. The block with i places to go in all lies in place rank+i, round the circle, of the
 // Input at first, and then of slots 0 and 1 in turn.
 func (s Spec) bruckBlocks(rank int) schedule.Program {
@@ -106,10 +131,7 @@ func (s Spec) bruckBlocks(rank int) schedule.Program {
 	for t := range s.treeRounds() {
 		step := 1 << t
 		dst := schedule.Tmp(t%2, 0, 1)
-		n := 0 // blocks with digit t set
-		for i := range k {
-			n += i >> t & 1
-		}
+		n := withDigit(k, t)
 		p[t].Moves = append(p[t].Moves, send(places(src, step, n, step, 2*step), (rank+step)%k),
 			recv(places(dst, step, n, step, 2*step), (rank-step+k)%k))
 		if later := k - step - n; later > 0 { // of 2*step on, without digit t

@@ -368,12 +368,13 @@ func TestGalleryTooLarge(t *testing.T) {
 		g Generator
 		s Spec
 	}{
-		"halving_doubling": {HalvingDoubling(), Spec{Collective: schedule.AllReduce, Size: 8192}},
-		"circulant":        {Circulant(), Spec{Collective: schedule.AllGather, Size: 4097}},
-		"knomial":          {KNomialTree(3), Spec{Collective: schedule.Scatter, Size: maxRanks}},
-		"double":           {DoubleBinaryTree(specPieces), Spec{Collective: schedule.Reduce, Size: 129}},
-		"torus":            {TorusRings(), Spec{Collective: schedule.AllReduce, Size: 2 * 1025}},
-		"hierarchical":     {Hierarchical(8), Spec{Collective: schedule.AllReduce, Size: 8 * 513}},
+		"halving_doubling":       {HalvingDoubling(), Spec{Collective: schedule.AllReduce, Size: 8192}},
+		"circulant":              {Circulant(), Spec{Collective: schedule.AllGather, Size: 4097}},
+		"halving_doubling alone": {HalvingDoubling(), Spec{Collective: schedule.AllGather, Size: 4097}},
+		"knomial":                {KNomialTree(3), Spec{Collective: schedule.Scatter, Size: maxRanks}},
+		"double":                 {DoubleBinaryTree(specPieces), Spec{Collective: schedule.Reduce, Size: 129}},
+		"torus":                  {TorusRings(), Spec{Collective: schedule.AllReduce, Size: 2 * 1025}},
+		"hierarchical":           {Hierarchical(8), Spec{Collective: schedule.AllReduce, Size: 8 * 513}},
 	} {
 		s, err := tt.g.Schedule(Request{Spec: tt.s})
 		if s != nil || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "are too many") {

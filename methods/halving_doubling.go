@@ -81,6 +81,9 @@ func halvingDoubling(r Request) (*schedule.Schedule, error) {
 		return nil, err
 	}
 	if r.Collective != schedule.AllReduce {
+		if _, err := r.builder(r.Size); err != nil {
+			return nil, err
+		}
 		r.Method = RecursiveDoubling
 		return Build(r.Spec)
 	}

@@ -3,6 +3,7 @@ package methods
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"gogcl.dev/methods/schedule"
 )
@@ -69,16 +70,15 @@ import (
 //draw:pat reduce-scatter 4
 //shape:pat all-gather 8
 func PAT(most int) Generator {
-	return GeneratorFunc(func(r Request) (*schedule.Schedule, error) {
-		if most < 0 {
-			return nil, fmt.Errorf("methods: pat with messages of %d chunks, want 1 or more, or 0 for no bound", most)
-		}
-		return pat(r, most)
-	})
+	return described{
+		func(r Request) (*schedule.Schedule, error) { return pat(r, most) },
+		func(r Request) (*schedule.Traffic, error) { return trafficOfPAT(r, most) },
+	}
 }
 
 func pat(r Request, most int) (*schedule.Schedule, error) {
-	if err := r.only(schedule.ReduceScatter, schedule.AllGather); err != nil {
+	edges, err := patEdges(r, most)
+	if err != nil {
 		return nil, err
 	}
 	b, err := r.builder(r.Size)
@@ -86,9 +86,8 @@ func pat(r Request, most int) (*schedule.Schedule, error) {
 		return nil, err
 	}
 	k := r.Size
-	edges := patEdges(k, most)
 	for t, e := range edges {
-		n := (k - e.offset + e.every - 1) / e.every
+		n := e.chunks(k)
 		for rank := range k {
 			from := (rank - e.distance + k) % k
 			first := ((rank-e.offset-(n-1)*e.every)%k + k) % k // the chunk that has come furthest
@@ -102,12 +101,41 @@ func pat(r Request, most int) (*schedule.Schedule, error) {
 	return b.Build()
 }
 
+func trafficOfPAT(r Request, most int) (*schedule.Traffic, error) {
+	edges, err := patEdges(r, most)
+	if err != nil {
+		return nil, err
+	}
+	out := &schedule.Traffic{Size: r.Size, Chunks: r.Size}
+	for _, e := range edges {
+		flow := schedule.Flow{Move: e.distance, Chunks: e.chunks(r.Size)}
+		if r.Collective == schedule.ReduceScatter {
+			flow.Move, flow.Fold = -e.distance, true
+		}
+		out.Rounds = append(out.Rounds, schedule.Alike{Times: 1, Flows: []schedule.Flow{flow}})
+	}
+	if r.Collective == schedule.ReduceScatter {
+		slices.Reverse(out.Rounds)
+	}
+	return out, nil
+}
+
 // patEdge is a round of the all-gather: each rank receives, from the rank so far behind it, the chunks whose owners
 // are offset, offset+every, offset+2*every and so on behind it, as long as that is less than once round the circle.
 type patEdge struct{ distance, offset, every int }
 
-// patEdges are the rounds for k ranks, and messages of so many chunks at most.
-func patEdges(k, most int) (out []patEdge) {
+// chunks is how many chunks each of k ranks receives.
+func (e patEdge) chunks(k int) int { return (k - e.offset + e.every - 1) / e.every }
+
+// patEdges are the rounds for a request, and messages of so many chunks at most.
+func patEdges(r Request, most int) (out []patEdge, err error) {
+	if most < 0 {
+		return nil, fmt.Errorf("methods: pat with messages of %d chunks, want 1 or more, or 0 for no bound", most)
+	}
+	if err := r.only(schedule.ReduceScatter, schedule.AllGather); err != nil {
+		return nil, err
+	}
+	k := r.Size
 	p := 1 << bits.Len(uint(k-1))
 	every := p
 	for every > 1 && (most == 0 || p/every <= most/2 || every == 2 && p/2 <= most) {
@@ -117,5 +145,5 @@ func patEdges(k, most int) (out []patEdge) {
 	for offset := 1; offset < min(every, k); offset++ {
 		out = append(out, patEdge{offset & -offset, offset, every})
 	}
-	return out
+	return out, nil
 }

@@ -181,12 +181,8 @@ func (s Spec) gatherTraffic(t *schedule.Traffic) {
 func (s Spec) bruckTraffic(t *schedule.Traffic) {
 	t.Rounds = append(t.Rounds, schedule.Alike{Times: 1}) // it only packs
 	for r := range bits.Len(uint(s.Size - 1)) {
-		blocks := 0
-		for i := range s.Size {
-			blocks += i >> r & 1
-		}
 		t.Rounds = append(t.Rounds,
-			schedule.Alike{Times: 1, Flows: []schedule.Flow{{Move: 1 << r, Chunks: blocks}}})
+			schedule.Alike{Times: 1, Flows: []schedule.Flow{{Move: 1 << r, Chunks: withDigit(s.Size, r)}}})
 	}
 }
 

@@ -56,7 +56,7 @@ func TestTrafficIsTheSchedule(t *testing.T) {
 func TestTrafficOfGallery(t *testing.T) {
 	t.Parallel()
 	described := map[string]string{}
-	for _, l := range Gallery() {
+	for _, l := range append(Gallery(), Listed{"pat in messages of 4", PAT(4)}) {
 		g, ok := l.Generator.(TrafficGenerator)
 		if !ok {
 			continue
@@ -89,8 +89,12 @@ func TestTrafficOfGallery(t *testing.T) {
 		}
 	}
 	all := "all-reduce reduce-scatter all-gather "
-	if want := map[string]string{"halving_doubling": all, "circulant": all, "torus_2d": all, "torus_3d": all,
-		"hierarchical_8": "all-reduce ", "swing": "all-reduce ", "swing_2d": "all-reduce "}; !maps.Equal(described, want) {
+	want := map[string]string{
+		"halving_doubling": all, "circulant": all, "torus_2d": all, "torus_3d": all, "hierarchical_8": "all-reduce ",
+		"swing": "all-reduce ", "swing_2d": "all-reduce ", "bruck": "all-gather all-to-all ",
+		"pat": "reduce-scatter all-gather ", "pat in messages of 4": "reduce-scatter all-gather ",
+	}
+	if !maps.Equal(described, want) {
 		t.Errorf("described are %v, want %v", described, want)
 	}
 }

@@ -211,7 +211,7 @@ func (s *source) build() (*msccl.File, error) {
 	return &msccl.File{Name: s.method, Schedule: out}, nil
 }
 
-// maxSteps bounds the steps of a method's schedule: at 96 bytes each they take 3 GiB, and a proof as much again.
+// maxSteps bounds the steps of a method's schedule: at 128 bytes each they take 4 GiB, and a proof as much again.
 const maxSteps = 1 << 25
 
 // fits is a mistake if the schedule has too many steps, by those of one rank. It tries small groups first, since one
