@@ -21,8 +21,8 @@ func TestLocalStepsThatCross(t *testing.T) {
 	}
 }
 
-// TestSlotThatBeginsAnew: a fold that reads chunks of a slot and writes them where the slot has other places is refused.
-// But for that the schedule is an all-reduce of two ranks.
+// TestSlotThatBeginsAnew: a fold that reads chunks of a slot and writes them where the slot has other places is
+// refused. But for that the schedule is an all-reduce of two ranks.
 func TestSlotThatBeginsAnew(t *testing.T) {
 	t.Parallel()
 	of := func(base int) *Schedule {

@@ -37,8 +37,8 @@ func (c *CustomContract) list(rank int, buf Buffer) []int {
 	return c.Outputs[rank]
 }
 
-// enter begins with the steps of a rank. places has, by buffer and by chunk, one more than the place of the chunk in the
-// rank's list, and 0 of a chunk that is not in it. So a span of many runs needs no search.
+// enter begins with the steps of a rank. places has, by buffer and by chunk, one more than the place of the chunk in
+// the rank's list, and 0 of a chunk that is not in it. So a span of many runs needs no search.
 func (f *forms) enter(rank int) {
 	before := f.rank
 	f.rank = rank

@@ -391,8 +391,8 @@ func TestBuilderForErrors(t *testing.T) {
 		{swapped, func(b *Builder) { b.Copy(0, 0, 1, 0, 2) }, "schedule: round 0: chunks 0 to 1 do not lie one after the other " +
 			"in the input of rank 0: want a message of each"},
 		{&CustomContract{Inputs: [][]int{{1, 0, 2, 4, 3}, {}}, Outputs: [][]int{{}, {0, 1, 3, 4}}},
-			func(b *Builder) { b.CopyStrided(0, 0, 1, 0, 4, 2, 3) }, "schedule: round 0: chunks 0-1:3x4 do not lie one after " +
-				"the other in the input of rank 0: want a message of each"},
+			func(b *Builder) { b.CopyStrided(0, 0, 1, 0, 4, 2, 3) },
+			"schedule: round 0: chunks 0-1:3x4 do not lie one after the other in the input of rank 0: want a message of each"},
 		{swapped, func(b *Builder) { b.Fold(0, 0, 1, 0, 1) }, "schedule: round 0: a fold in custom, which combines nothing"},
 	} {
 		b := NewBuilderFor(c.of)

@@ -134,6 +134,10 @@ func (m *machine) sent(i int, verb Verb, earlier touch) int32 {
 
 // runs are the spans without a stride of which a span consists. They are valid until the next call.
 func (m *machine) runs(sp *Span) []Span {
+	if had, n := cap(m.parts), sp.Count/max(sp.Run, 1)+2; sp.Stride != 0 && n > had { // one may go round the last chunk
+		m.parts = make([]Span, 0, n)
+		m.terms.room.take(spanBytes * int64(n-had))
+	}
 	m.parts = sp.AppendRuns(m.parts[:0], m.Chunks)
 	return m.parts
 }

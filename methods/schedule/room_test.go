@@ -55,6 +55,12 @@ var greedy = []struct {
 		}
 		return s
 	}},
+	{"runs of strided spans", 2.1, func(unit int) *schedule.Schedule {
+		s := greedySchedule(2, 1, 4*unit)
+		greedyMessage(s, 0, 0, 1, schedule.In(0, 2*unit).Strided(1, 2), schedule.Recv, schedule.Span{},
+			schedule.Out(0, 2*unit).Strided(1, 2))
+		return s
+	}},
 	{"partial results, as sets of many ranks", 1.55, func(int) *schedule.Schedule {
 		s := greedySchedule(4096, 1, 1)
 		s.Again = true

@@ -52,6 +52,7 @@ const (
 	cellBytes  = int64(unsafe.Sizeof(cell{}))
 	slotBytes  = int64(unsafe.Sizeof(slot{}))
 	touchBytes = int64(unsafe.Sizeof(touch{}))
+	spanBytes  = int64(unsafe.Sizeof(Span{}))
 )
 
 // newMachine makes a machine in the state before the first round.
