@@ -254,9 +254,12 @@ func checkHeader(s *Schedule, programs int) error {
 
 // forms checks the steps of one rank after the other, each for itself.
 type forms struct {
-	s      *Schedule
-	rank   int
-	places [2][]int32 // by a contract of a program's own: see enter
+	s    *Schedule
+	rank int
+
+	// Of a contract of a program's own:
+	places [2][]int32 // see enter
+	parts  []Span     // of runs
 }
 
 // program checks the steps of a rank.

@@ -72,7 +72,8 @@ func (f *forms) lists(buf Buffer, first, n int) bool {
 
 // runs refuses a strided span whose chunks the rank does not have, those of each run one after the other.
 func (f *forms) runs(sp *Span) error {
-	for _, run := range sp.AppendRuns(nil, f.s.Chunks) {
+	f.parts = sp.AppendRuns(f.parts[:0], f.s.Chunks)
+	for _, run := range f.parts {
 		if !f.lists(sp.Buf, run.First, run.Count) {
 			return fmt.Errorf("rank %d does not have %s there, one after the other", f.rank,
 				numbered("chunk", run.First, run.First+run.Count-1))

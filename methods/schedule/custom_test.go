@@ -174,6 +174,8 @@ func TestCustomCounterexamples(t *testing.T) {
 			}},
 		{"an exchange", "schedule: rank 0 round 0 move 0 (I2>1): rank 0 does not have chunk 2 there, one after the other",
 			func(s *Schedule) { s.Programs[0][0].Moves[0] = send(In(2, 1), 1) }},
+		{"an exchange", "schedule: rank 1 round 0 move 0 (I0>0): rank 1 does not have chunk 0 there, one after the other",
+			func(s *Schedule) { s.Programs[1][0].Moves[0] = send(In(0, 1), 0) }},
 		{"an exchange", "schedule: rank 0 ends with nothing as chunk 7 of the output, want chunk 7 of ranks [3]",
 			func(s *Schedule) {
 				s.Programs[0][0].Moves = s.Programs[0][0].Moves[:3]
