@@ -256,8 +256,8 @@ all-reduce 2-4 600 direct/Syncless`).Named("/some/inproc.txt")
 	}
 }
 
-// TestRulesBesideMethod: where one replica asks for the method that a rule gives the other, and so goes over peer memory
-// and not by messages, the error says what to look for: all else is alike.
+// TestRulesBesideMethod: where one replica asks for the method that a rule gives the other, and so goes over peer
+// memory and not by messages, the error says what to look for: all else is alike.
 func TestRulesBesideMethod(t *testing.T) {
 	rules := rulesOf(t, "all-reduce 2 0 direct/Syncless")
 	for replica, err := range failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
