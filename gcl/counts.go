@@ -8,7 +8,6 @@ import (
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
-	"gogcl.dev/tensor"
 )
 
 // counts are the lengths of parts as a ...V form is given them. The zero value: the call has none, and all parts are
@@ -180,22 +179,24 @@ func (k *call) checkInPlace() error {
 	return nil
 }
 
-// ownLength is the length of this rank's part of a result, or 0 where the counts do not tell one and are refused.
-func ownLength[T tensor.Element](c *Comm, list []int) int {
-	if sumLength[T](c, list) == 0 {
+// resultLength is how many elements the result of a call by counts has on this rank, of an input of k.srcLen. It is 0
+// where the counts or the input are refused: nobody makes memory of a length that was never right.
+func (c *Comm) resultLength(k *call) int {
+	if k.counts.bounds(&k.parts, k.Collective, c.Size(), k.dtype.Size()) != nil {
 		return 0
 	}
-	return list[c.Rank()]
-}
-
-// sumLength is the sum of counts, or 0 where they are refused.
-func sumLength[T tensor.Element](c *Comm, list []int) int {
-	n := byCounts(list, nil)
-	bounds, err := n.boundsOf(nil, list, "counts", c.Size(), tensor.DTypeOf[T]().Size())
-	if err != nil {
+	contract, all, rank := k.Collective.Contract(), k.parts.Bounds[c.Size()], c.Rank()
+	switch {
+	case contract.Input == schedule.Blocks && k.srcLen == all:
+		return k.parts.Out[c.Size()]
+	case contract.Input == schedule.Blocks, !k.Writes(rank),
+		k.checkBuffer("input", "read", contract.Input, k.srcLen, rank) != nil:
 		return 0
+	case contract.Output == schedule.Own:
+		lo, hi := k.parts.Own(rank)
+		return hi - lo
 	}
-	return bounds[c.Size()]
+	return all
 }
 
 // errMixed is what an operand with counts gets beside others without, and the other way round.

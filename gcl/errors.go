@@ -233,7 +233,7 @@ func (n names) explain(err error) string {
 			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d",
 				r, n.describe(r, e.Calls[i]), next))
 		}
-		return "call mismatch: " + strings.Join(parts, ", ")
+		return "call mismatch: " + strings.Join(parts, ", ") + otherWays(e.Calls)
 	case *transport.UnmatchedError:
 		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made",
 			e.Replica, n.describe(e.Peer, e.Theirs), e.Peer)

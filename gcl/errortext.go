@@ -114,6 +114,19 @@ func partLength(c transport.Call, bytes int) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
+// otherWays says what differs when calls wait for each other whose descriptions are alike: one goes over peer memory,
+// say, since its options ask for the method, and another by messages, since a rule of the tuning says so.
+func otherWays(calls []transport.Call) string {
+	alike := func(a, b transport.Call) bool {
+		a.Round, b.Round = 0, 0
+		return a == b
+	}
+	if len(calls) < 2 || slices.ContainsFunc(calls[1:], func(c transport.Call) bool { return !alike(c, calls[0]) }) {
+		return ""
+	}
+	return "; the calls are alike and go different ways: their options differ (Method or MaxBroadcastSize)"
+}
+
 // hiddenDifference names what differs when the description of two calls does not show it. The digest of a broadcast of
 // few bytes holds what shows too.
 func hiddenDifference(a, b transport.Call) string {

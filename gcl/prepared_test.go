@@ -239,9 +239,16 @@ func TestSlicesMeetTensors(t *testing.T) {
 				}
 				err = errors.Join(err, gcl.AllGatherTensorsTo(ctx, c, dst, flats(s)))
 			}
+			byCounts := [][]float32{make([]float32, 4), {}, make([]float32, 2)}
+			if counts := [][]int{{2, 2}, {0, 0}, {1, 1}}; c.Rank() == 0 {
+				err = errors.Join(err, gcl.AllGatherVManyTo(ctx, c, byCounts, s, counts))
+			} else {
+				err = errors.Join(err, gcl.AllGatherVTensorsTo(ctx, c, flats(byCounts), flats(s), counts))
+			}
 			return errors.Join(err, check("0", s[0], []float32{2, 4}), check("2", s[2], []float32{6}),
 				check("gathered 0", gathered[0], []float32{2, 4, 2, 4}),
-				check("gathered 2", gathered[2], []float32{6, 6}))
+				check("gathered 2", gathered[2], []float32{6, 6}),
+				checkMany("gathered by counts", byCounts, gathered))
 		})
 	}
 }

@@ -256,6 +256,23 @@ all-reduce 2-4 600 direct/Syncless`).Named("/some/inproc.txt")
 	}
 }
 
+// TestRulesBesideMethod: where one replica asks for the method that a rule gives the other, and so goes over peer
+// memory and not by messages, the error says what to look for: all else is alike.
+func TestRulesBesideMethod(t *testing.T) {
+	rules := rulesOf(t, "all-reduce 2 0 direct/Syncless")
+	for replica, err := range failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		o := gcl.Options{Tuning: rules}
+		if c.Rank() == 0 {
+			o.Method = methods.Direct
+		}
+		return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]float32, 1000), gcl.Add)
+	}) {
+		if !errors.Is(err, gcl.ErrMismatch) || !contains(err, "go different ways: their options differ (Method or ") {
+			t.Errorf("replica %d: %v", replica, err)
+		}
+	}
+}
+
 // TestRulesWithoutMemory: where the transport cannot lay buffers open, a call by a rule for peer memory goes by sizes,
 // and a rule for messages goes on.
 func TestRulesWithoutMemory(t *testing.T) {

@@ -23,9 +23,13 @@ func doV[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Col
 }
 
 // resultV makes the output of a collective by counts and carries it out.
-func resultV[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, length int, src []T,
-	n counts, op Operator, root int) ([]T, error) {
-	dst := make([]T, length)
+func resultV[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, src []T, n counts,
+	op Operator, root int) ([]T, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	dst := make([]T, c.resultLength(&call{ask: newAsk(collective, op, root), dtype: tensor.DTypeOf[T](), counts: n,
+		srcLen: len(src)}))
 	if err := doV(ctx, c, collective, dst, src, n, op, root); err != nil {
 		return nil, err
 	}
@@ -37,10 +41,7 @@ func resultV[T tensor.Element](ctx context.Context, c *Comm, collective schedule
 // fine. A negative count, another number of counts than ranks, and data of another length are errors before anything is
 // sent; counts that differ between ranks are ErrMismatch on all of them.
 func AllGatherV[T tensor.Element](ctx context.Context, c *Comm, data []T, counts []int) ([]T, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	return resultV(ctx, c, schedule.AllGather, sumLength[T](c, counts), data, byCounts(counts, nil), 0, 0)
+	return resultV(ctx, c, schedule.AllGather, data, byCounts(counts, nil), 0, 0)
 }
 
 // AllGatherVTo is AllGatherV with the result in dst, as long as the sum of the counts, apart from data or with data
@@ -54,10 +55,7 @@ func AllGatherVTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T,
 // over the group, counts[r] elements on rank r, which follow those of the ranks before. data has as many elements as
 // the counts together, and is not changed. All ranks give the same counts; errors are those of AllGatherV.
 func ReduceScatterV[T tensor.Element](ctx context.Context, c *Comm, data []T, counts []int, op Operator) ([]T, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	return resultV(ctx, c, schedule.ReduceScatter, ownLength[T](c, counts), data, byCounts(counts, nil), op, 0)
+	return resultV(ctx, c, schedule.ReduceScatter, data, byCounts(counts, nil), op, 0)
 }
 
 // ReduceScatterVTo is ReduceScatterV with the result in dst, of counts[r] elements on rank r, apart from data or
@@ -71,15 +69,11 @@ func ReduceScatterVTo[T tensor.Element](ctx context.Context, c *Comm, dst, data 
 // at the rank root, and nil elsewhere. data has counts[r] elements on rank r, and is not changed. All ranks give the
 // same counts; errors are those of AllGatherV.
 func GatherV[T tensor.Element](ctx context.Context, c *Comm, data []T, counts []int, root int) ([]T, error) {
-	if err := c.check(); err != nil {
+	dst, err := resultV(ctx, c, schedule.Gather, data, byCounts(counts, nil), 0, root)
+	if err != nil || c.Rank() != root {
 		return nil, err
 	}
-	dst, err := resultV(ctx, c, schedule.Gather, lengthAtRoot(c, root, sumLength[T](c, counts)), data,
-		byCounts(counts, nil), 0, root)
-	if c.Rank() != root {
-		return nil, err
-	}
-	return dst, err
+	return dst, nil
 }
 
 // GatherVTo is GatherV with the result in the root's dst, as long as the sum of the counts, apart from data or with
@@ -93,10 +87,7 @@ func GatherVTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, co
 // that follow the parts of the ranks before. The root's data is as long as the sum of the counts; elsewhere data is
 // empty or of that length, and not read. All ranks give the same counts; errors are those of AllGatherV.
 func ScatterV[T tensor.Element](ctx context.Context, c *Comm, data []T, counts []int, root int) ([]T, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	return resultV(ctx, c, schedule.Scatter, ownLength[T](c, counts), data, byCounts(counts, nil), 0, root)
+	return resultV(ctx, c, schedule.Scatter, data, byCounts(counts, nil), 0, root)
 }
 
 // ScatterVTo is ScatterV with the result in dst, of counts[r] elements on rank r: apart from data, or at the root
@@ -118,10 +109,7 @@ func ScatterVTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, c
 // Errors before anything is sent: another number of counts than ranks, negative ones, data that is not as long as the
 // counts sent, and a count sent by this rank to itself that is not the one received.
 func AllToAllV[T tensor.Element](ctx context.Context, c *Comm, data []T, sent, received []int) ([]T, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	return resultV(ctx, c, schedule.AllToAll, sumLength[T](c, received), data, byCounts(sent, received), 0, 0)
+	return resultV(ctx, c, schedule.AllToAll, data, byCounts(sent, received), 0, 0)
 }
 
 // AllToAllVTo is AllToAllV with the result in dst, as long as the counts received. dst lies apart from data, or is data

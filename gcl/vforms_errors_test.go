@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport/tcp"
 )
 
@@ -132,6 +134,55 @@ func TestBadCountsByAll(t *testing.T) {
 		}
 		return goodCall(ctx, c)
 	}, gcl.WithEndpoints(heldBack(endpoints)))
+}
+
+// TestNoMemoryForBadCounts: a call that is refused for its counts or its input makes no result of the length that they
+// say.
+func TestNoMemoryForBadCounts(t *testing.T) {
+	const large = 1 << 25 // bytes
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		one, counts := []int8{1}, []int{large, large}
+		ones, lists, tensors := [][]int8{one}, [][]int{counts}, []*tensor.Tensor{flat(one)}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var errs [7]error
+		_, errs[0] = gcl.AllGatherV(ctx, c, one, counts)
+		_, errs[1] = gcl.ReduceScatterV(ctx, c, one, counts, gcl.Add)
+		_, errs[2] = gcl.GatherV(ctx, c, one, counts, c.Rank())
+		_, errs[3] = gcl.ScatterV(ctx, c, one, counts, c.Rank())
+		_, errs[4] = gcl.AllToAllV(ctx, c, one, counts, counts)
+		_, errs[5] = gcl.AllGatherVMany(ctx, c, ones, lists)
+		_, errs[6] = gcl.AllGatherVTensors(ctx, c, tensors, lists)
+		runtime.ReadMemStats(&after)
+		for i, err := range errs {
+			const want = "the input has 1 elements, want "
+			if why := isArgumentError(err); why != nil || !strings.Contains(err.Error(), want) {
+				return fmt.Errorf("call %d: %v", i, err)
+			}
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > large/2 {
+			return fmt.Errorf("%d bytes for results of calls that are refused", made)
+		}
+		return goodCall(ctx, c)
+	})
+}
+
+// TestTensorsOfTooManyRows: such a call is refused as others are, and so takes a number too.
+func TestTensorsOfTooManyRows(t *testing.T) {
+	const most = min(1<<40, math.MaxInt/2)
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		in, counts := []*tensor.Tensor{must(tensor.New(tensor.F32, 1, 1<<10))}, [][]int{{1, most}}
+		var err error
+		if c.Rank() == 0 {
+			_, err = gcl.AllGatherVTensors(ctx, c, in, counts)
+		} else {
+			err = gcl.AllGatherVTensorsTo(ctx, c, in, in, counts)
+		}
+		if why := isArgumentError(err); why != nil || !strings.Contains(err.Error(), "the counts take more than ") {
+			return fmt.Errorf("%v", err)
+		}
+		return goodCall(ctx, c)
+	})
 }
 
 // countsVariants are calls any two of which differ, on buffers of the same lengths as far as that can be: a rank has

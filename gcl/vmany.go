@@ -44,12 +44,26 @@ func checkBlockOperands(n int) error {
 	return nil
 }
 
+// of are the counts of operand t, in elements.
+func (n *manyCounts) of(collective schedule.Collective, t int) counts {
+	out := byCounts(n.ranks[t], nil)
+	if collective.Contract().Input == schedule.Blocks {
+		out.received = n.received[t]
+	}
+	return out
+}
+
+// operands is how many there are, or 0 where they are not as many as the lists of counts.
+func (n *manyCounts) operands(collective schedule.Collective, operands int) int {
+	if n.check(collective, operands) != nil {
+		return 0
+	}
+	return operands
+}
+
 // countsOf are the counts of operand t.
 func (k *manyCall) countsOf(t int) counts {
-	n := byCounts(k.counts.ranks[t], nil)
-	if k.Collective.Contract().Input == schedule.Blocks {
-		n.received = k.counts.received[t]
-	}
+	n := k.counts.of(k.Collective, t)
 	if k.form == ofTensors {
 		n.unit = rowOf(k.dstTensors[t], k.srcTensors[t])
 	}
@@ -77,15 +91,16 @@ func doSlicesV[T tensor.Element](ctx context.Context, c *Comm, collective schedu
 	})
 }
 
-// resultsV makes the outputs of a collective by counts and carries it out. length is that of an output, by its counts.
+// resultsV makes the outputs of a collective by counts and carries it out.
 func resultsV[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, src [][]T, n manyCounts,
-	op Operator, lengths [][]int, length func(*Comm, []int) int) ([][]T, error) {
+	op Operator) ([][]T, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	dst := make([][]T, len(src))
-	for t := range min(len(dst), len(lengths)) {
-		dst[t] = make([]T, length(c, lengths[t]))
+	for t := range n.operands(collective, len(src)) {
+		dst[t] = make([]T, c.resultLength(&call{ask: newAsk(collective, op, 0), dtype: tensor.DTypeOf[T](),
+			counts: n.of(collective, t), srcLen: len(src[t])}))
 	}
 	if err := doSlicesV(ctx, c, collective, dst, src, n, op, 0, true); err != nil {
 		return nil, err
@@ -95,7 +110,7 @@ func resultsV[T tensor.Element](ctx context.Context, c *Comm, collective schedul
 
 // AllGatherVMany is AllGatherV of each slice of data, all in one go: counts[i] are those of data[i].
 func AllGatherVMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, counts [][]int) ([][]T, error) {
-	return resultsV(ctx, c, schedule.AllGather, data, manyByCounts(counts, nil), 0, counts, sumLength[T])
+	return resultsV(ctx, c, schedule.AllGather, data, manyByCounts(counts, nil), 0)
 }
 
 // AllGatherVManyTo is AllGatherVMany with the results in dst: dst[i], as long as the sum of counts[i], has data[i] in
@@ -107,7 +122,7 @@ func AllGatherVManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data 
 // ReduceScatterVMany is ReduceScatterV of each slice of data, all in one go: counts[i] are those of data[i].
 func ReduceScatterVMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, counts [][]int,
 	op Operator) ([][]T, error) {
-	return resultsV(ctx, c, schedule.ReduceScatter, data, manyByCounts(counts, nil), op, counts, ownLength[T])
+	return resultsV(ctx, c, schedule.ReduceScatter, data, manyByCounts(counts, nil), op)
 }
 
 // ReduceScatterVManyTo is ReduceScatterVMany with the results in dst: dst[i], of counts[i][r] elements on rank r, is
@@ -131,7 +146,7 @@ func ScatterVManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []
 // AllToAllVMany is AllToAllV of each slice of data, all in one go: sent[i] and received[i] are the counts of data[i].
 // Every part of every slice is a message of its own. There may be 65536 slices.
 func AllToAllVMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, sent, received [][]int) ([][]T, error) {
-	return resultsV(ctx, c, schedule.AllToAll, data, manyByCounts(sent, received), 0, received, sumLength[T])
+	return resultsV(ctx, c, schedule.AllToAll, data, manyByCounts(sent, received), 0)
 }
 
 // AllToAllVManyTo is AllToAllVMany with the results in dst: dst[i], as long as the counts received[i], is data[i]

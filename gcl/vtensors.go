@@ -127,21 +127,20 @@ func doTensorsV(ctx context.Context, c *Comm, collective schedule.Collective, ds
 		srcTensors: src, counts: n})
 }
 
-// tensorResultsV makes the outputs of a collective by counts and carries it out. rows is how many an output has, by its
-// counts.
+// tensorResultsV makes the outputs of a collective by counts and carries it out.
 func tensorResultsV(ctx context.Context, c *Comm, collective schedule.Collective, src []*tensor.Tensor, n manyCounts,
-	op Operator, lists [][]int, rows func(*Comm, []int) int) ([]*tensor.Tensor, error) {
+	op Operator) ([]*tensor.Tensor, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	a := newAsk(collective, op, 0)
 	dst := make([]*tensor.Tensor, len(src))
-	for t := range min(len(dst), len(lists)) {
+	for t := range n.operands(collective, len(src)) {
 		if c.checkInputV(&a, src[t]) != nil {
 			continue // it is refused
 		}
 		shape := slices.Clone(src[t].Shape())
-		shape[0] = rows(c, lists[t])
+		shape[0] = c.resultRows(&a, src[t], n.of(collective, t))
 		var err error
 		if dst[t], err = tensor.New(src[t].DType(), shape...); err != nil {
 			return nil, fmt.Errorf("gcl: %v: tensor %d: %w", collective, t, err)
@@ -153,9 +152,18 @@ func tensorResultsV(ctx context.Context, c *Comm, collective schedule.Collective
 	return dst, nil
 }
 
+// resultRows is resultLength in rows: 0 also where a tensor has no room for so many.
+func (c *Comm) resultRows(a *ask, src *tensor.Tensor, n counts) int {
+	rows := c.resultLength(&call{ask: *a, dtype: tensor.U8, counts: n, srcLen: src.Dim(0)})
+	if row := rowOf(nil, src); row > 0 && rows > maxBytes/src.DType().Size()/row {
+		return 0
+	}
+	return rows
+}
+
 // AllGatherVTensors is AllGatherV of each tensor, all in one go: counts[i] are the rows of data[i] on each rank.
 func AllGatherVTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, counts [][]int) ([]*tensor.Tensor, error) {
-	return tensorResultsV(ctx, c, schedule.AllGather, data, manyByCounts(counts, nil), 0, counts, sumLength[uint8])
+	return tensorResultsV(ctx, c, schedule.AllGather, data, manyByCounts(counts, nil), 0)
 }
 
 // AllGatherVTensorsTo is AllGatherVTensors with the results in dst: the memory of dst[i] has that of data[i] in its own
@@ -168,7 +176,7 @@ func AllGatherVTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tenso
 // rank gets.
 func ReduceScatterVTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, counts [][]int,
 	op Operator) ([]*tensor.Tensor, error) {
-	return tensorResultsV(ctx, c, schedule.ReduceScatter, data, manyByCounts(counts, nil), op, counts, ownLength[uint8])
+	return tensorResultsV(ctx, c, schedule.ReduceScatter, data, manyByCounts(counts, nil), op)
 }
 
 // ReduceScatterVTensorsTo is ReduceScatterVTensors with the results in dst: the memory of dst[i] is its own place in
@@ -194,7 +202,7 @@ func ScatterVTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor,
 // and received[i] those that come from it. See AllToAllVMany.
 func AllToAllVTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, sent,
 	received [][]int) ([]*tensor.Tensor, error) {
-	return tensorResultsV(ctx, c, schedule.AllToAll, data, manyByCounts(sent, received), 0, received, sumLength[uint8])
+	return tensorResultsV(ctx, c, schedule.AllToAll, data, manyByCounts(sent, received), 0)
 }
 
 // AllToAllVTensorsTo is AllToAllVTensors with the results in dst: the memory of dst[i] is that of data[i] where as much

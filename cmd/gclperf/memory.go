@@ -124,6 +124,8 @@ func (s *settings) countMethods(ctx context.Context, coll collective, bytes floa
 			(o.Method == methods.Auto || o.Method == methods.Direct); {
 		case s.n == 1:
 			continue
+		case o.Method == methods.Auto && s.ruled(coll, o, bytes) != 0:
+			tried = []methods.Method{s.ruled(coll, o, bytes)}
 		case onePass:
 			if !o.StageFragments {
 				staged = 0
@@ -150,7 +152,33 @@ func (s *settings) countMethods(ctx context.Context, coll collective, bytes floa
 	return growth * most, nil
 }
 
-// autoTakes are the methods that Auto may take for many bytes: broadcast is for few.
+// ruled is the method by which Auto goes by a rule for so many bytes, on links of one host. It is 0 where no rule fits,
+// or where that is one pass over peer memory, or does not do the call.
+func (s *settings) ruled(coll collective, o gcl.Options, bytes float64) methods.Method {
+	t := methods.Tuning{Rules: o.Tuning}
+	if o.Tuning == nil {
+		t.Rules = methods.DefaultRules(s.transport)
+	}
+	q := methods.Case{Collective: schedule.Collective(coll), Ranks: s.n, Bytes: int64(bytes), RankOrder: o.Reproducible,
+		Memory: !s.processes}
+	switch o.Implementation {
+	case gcl.Syncless:
+		q.Implementation = methods.Syncless
+	case gcl.Syncful, gcl.Hybrid:
+		q.Implementation = methods.Syncful
+	}
+	r := t.Rule(&q)
+	if r == nil || r.Method == methods.Direct && r.Implementation != methods.Syncless && q.Memory &&
+		q.Implementation != methods.Syncless {
+		return 0
+	}
+	if _, err := s.slots(coll, r.Method, o, bytes); err != nil {
+		return 0 // as without rules
+	}
+	return r.Method
+}
+
+// autoTakes are the methods that Auto may take for many bytes where no rule fits: broadcast is for few.
 func autoTakes() []methods.Method {
 	return slices.DeleteFunc(methods.All(), func(m methods.Method) bool { return m == methods.SendToAll || m.Own() })
 }

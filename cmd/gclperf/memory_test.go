@@ -133,6 +133,9 @@ func TestMethodMemory(t *testing.T) {
 		{"-n 4 -method direct,recursive_doubling,clockwise_ring", "", 4},         // the most of them
 		{"-n 4", `{"method": "recursive_doubling"}`, 4},                          // the environment's
 		{"-n 4 -method broadcast", `{"method": "auto"}`, 0},                      // the environment's
+		{"-n 4", `{"tuning": "\nall-reduce 4 0 broadcast/Syncless"}`, 4},         // the rule's
+		{"-n 4", `{"tuning": "\nall-reduce 4 0 direct"}`, 0},                     // one pass
+		{"-n 3", `{"tuning": "\nall-reduce 3 0 swing/Syncless"}`, 0},             // which does not do it
 		{"-n 4", `{"syncful.useOptimisedLayout": "false"}`, 8},                   // copies
 		{"-n 4 -collective allgather -method clockwise_ring", "", 0},             // in place
 		{"-n 4 -collective broadcast,allgather,allreduce -method direct", "", 0}, // one pass

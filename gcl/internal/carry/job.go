@@ -190,18 +190,17 @@ func (j *Job) SumUp(digest uint64, mapped bool, shape func(hash uint64, t int) u
 		q.Bytes += j.elements[t] * dtype.Size()
 		q.Published += j.toPublish(t) * dtype.Size()
 		switch {
-		case q.Parts:
-			j.Digest = wire.Mix(j.Digest, uint64(dtype)<<32|1)
-			if shape != nil {
-				j.Digest = shape(j.Digest, t)
-			}
-			j.Digest = j.parts[t].Hash(j.Digest)
 		case shape != nil:
 			j.Digest = shape(j.Digest, t)
+		case q.Parts: // as a tensor of one dimension, whose counts follow
+			j.Digest = wire.Mix(j.Digest, uint64(dtype)<<32|1)
 		case mapped:
 			j.Digest = wire.Mix(wire.Mix(j.Digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
 		default: // as a tensor of one dimension
 			j.Digest = wire.Mix(wire.Mix(j.Digest, uint64(dtype)<<32|1), uint64(j.hashed(t)/dtype.Size()))
+		}
+		if q.Parts {
+			j.Digest = j.parts[t].Hash(j.Digest)
 		}
 	}
 	q.Published = memory.RoundUp(q.Published, pack.Align)

@@ -46,8 +46,8 @@ func (w *Way) programs(key planKey, spec methods.Spec, ruled bool) (programs, er
 	if ruled {
 		prover = w.ProverOf(spec.Method)
 	}
-	if prover == nil { // a name that only another communicator has a generator for
-		return programs{}, w.skips(key)
+	if prover == nil { // a name that only another communicator has a generator for, or that is registered later
+		return programs{}, errSkipped
 	}
 	proved, err := w.Prove(prover, spec)
 	if errors.Is(err, errors.ErrUnsupported) {
