@@ -250,25 +250,17 @@ func (p *contest) isHopeless(k int) bool {
 	return len(p.times[k]) == 0 || median(p.times[k]) > hopeless*p.best()
 }
 
-// measurePass measures the ways of a point that are still in, once, in an order that the next pass reverses.
-// smaller is the point of the size before, or nil.
+// measurePass measures the ways of a point that are still in, once. smaller is the point of the size before, or nil.
+//
+// Each way has a few batches, and the ways take turns batch by batch, so that what comes and goes on the machine meets
+// them all. Every other turn goes from the last way to the first.
 func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *bench, p, smaller *contest, pass int,
 	first, second []T) error {
-	best := p.best()
-	for k := range p.ways {
-		if pass%2 == 1 {
-			k = len(p.ways) - 1 - k
-		}
-		w := p.ways[k]
+	var in []entrant[T]
+	least := 0.0 // of the estimates
+	for k, w := range p.ways {
 		isAuto := w.way == autoWay || w.way == again
-		enough := dropped
-		if pass < 2 {
-			enough = droppedFirst
-		}
-		if pass > 0 && !isAuto && len(p.times[k]) == 0 || pass > 0 && !isAuto && median(p.times[k]) > enough*best {
-			continue
-		}
-		if pass == 0 && !isAuto && p.size >= longData && smaller != nil && smaller.isHopeless(k) {
+		if !isAuto && !p.isIn(k, pass, smaller) {
 			continue
 		}
 		count := p.coll.count(p.size, b.settings.dtype.Size(), b.settings.n)
@@ -281,27 +273,115 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 		if p.coll.reduces() {
 			pattern = b.reduced
 		}
-		r := runner[T]{bench: b, comm: w.comm, clerk: clerk, operand: o, pattern: pattern}
-		var once float64
+		e := entrant[T]{runner: runner[T]{bench: b, comm: w.comm, clerk: clerk, operand: o, pattern: pattern}, k: k,
+			isAuto: isAuto}
 		if pass == 0 {
-			once, err = r.right(ctx, p)
+			e.each, err = e.right(ctx, p)
 		} else {
-			once, err = r.agreedSpan(ctx, 1)
+			e.each, err = e.agreedSpan(ctx, 1)
+		}
+		if err == nil && !e.isHopeless(least) {
+			err = e.estimate(ctx, pass > 0)
 		}
 		if err != nil {
 			return err
 		}
-		beside := p.best()
-		if isAuto {
-			beside = 0 // which is measured whatever it takes
+		if least == 0 || e.each < least {
+			least = e.each
 		}
-		seconds, err := r.quick(ctx, once, beside, pass > 0)
-		if err != nil {
+		in = append(in, e)
+	}
+	var all []float64 // by entrant, as many as each has batches
+	for i := range in {
+		in[i].from = len(all)
+		in[i].plan(least)
+		all = append(all, make([]float64, in[i].spans)...)
+	}
+	for turn := range compareSpans {
+		for i := range in {
+			if (pass+turn)%2 == 1 {
+				i = len(in) - 1 - i
+			}
+			if e := &in[i]; turn < e.spans {
+				seconds, err := e.span(ctx, e.calls)
+				if err != nil {
+					return err
+				}
+				all[e.from+turn] = seconds
+			}
+		}
+	}
+	if len(all) > 0 {
+		if err := gcl.AllReduceInPlace(ctx, clerk, all, gcl.Max); err != nil {
 			return err
 		}
-		p.times[k] = append(p.times[k], seconds)
+	}
+	for _, e := range in {
+		seconds := e.each
+		if e.spans > 0 {
+			seconds = median(all[e.from : e.from+e.spans])
+		}
+		p.times[e.k] = append(p.times[e.k], seconds)
 	}
 	return nil
+}
+
+// isIn reports whether a way is measured in a pass. smaller is the point of the size before, or nil.
+func (p *contest) isIn(k, pass int, smaller *contest) bool {
+	if pass == 0 {
+		return p.size < longData || smaller == nil || !smaller.isHopeless(k)
+	}
+	enough := dropped
+	if pass == 1 {
+		enough = droppedFirst
+	}
+	return len(p.times[k]) > 0 && median(p.times[k]) <= enough*p.best()
+}
+
+// entrant is a way of a point in a pass.
+type entrant[T tensor.Element] struct {
+	runner[T]
+	k            int // among the ways
+	isAuto       bool
+	each         float64 // about how many seconds a call takes
+	spans, calls int     // batches, and how many calls each has
+	from         int     // of the first batch among all of the pass
+}
+
+// isHopeless reports whether a call takes so much longer than the least that it is not worth to measure it. auto is
+// measured whatever it takes. Before the first estimate the least is 0.
+func (e *entrant[T]) isHopeless(least float64) bool {
+	return !e.isAuto && least > 0 && e.each > longCall.Seconds() && e.each > hopeless*least
+}
+
+// estimate finds out about how long a call takes, by few calls. If it is not warm, a first one has touched the memory.
+func (e *entrant[T]) estimate(ctx context.Context, warm bool) (err error) {
+	if !warm {
+		if e.each, err = e.agreedSpan(ctx, 1); err != nil {
+			return err
+		}
+	}
+	span := e.bench.settings.time.Seconds() / compareSpans
+	if few := int(min(span/e.each, firstCalls)); few > 1 {
+		e.each, err = e.agreedSpan(ctx, few)
+	}
+	return err
+}
+
+// plan says how many batches of how many calls there are to be: none of what is hopeless.
+func (e *entrant[T]) plan(least float64) {
+	all := e.bench.settings.time.Seconds()
+	switch {
+	case e.isHopeless(least):
+		e.spans = 0
+	case e.each > 10*all:
+		e.spans = 1
+	case e.each > all:
+		e.spans = 3
+	default:
+		e.spans = compareSpans
+	}
+	e.calls = int(min(max(all/compareSpans/e.each, 1), 20_000))
 }
 
 // right carries out a call, and returns how many seconds it took, as agreedSpan. Any wrong element is an error.
@@ -323,50 +403,6 @@ func (r *runner[T]) right(ctx context.Context, p *contest) (seconds float64, err
 			p.size, r.bench.settings.n, r.comm.Options().Method, sum[0])
 	}
 	return seconds, nil
-}
-
-// quick is how long a call takes by the slowest replica, in seconds, the same at all replicas: the median of a few
-// batches. first is how long the first one took, which has touched the memory. What is hopeless beside the best so far,
-// or 0, is not measured any longer.
-func (r *runner[T]) quick(ctx context.Context, first, best float64, warm bool) (float64, error) {
-	isHopeless := func(each float64) bool { return best > 0 && each > longCall.Seconds() && each > hopeless*best }
-	each := first
-	if isHopeless(each) {
-		return each, nil
-	}
-	if !warm {
-		var err error
-		if each, err = r.agreedSpan(ctx, 1); err != nil || isHopeless(each) {
-			return each, err
-		}
-	}
-	all := r.bench.settings.time.Seconds()
-	span := all / compareSpans
-	if few := int(min(span/each, firstCalls)); few > 1 {
-		var err error
-		if each, err = r.agreedSpan(ctx, few); err != nil {
-			return 0, err
-		}
-	}
-	spans := compareSpans
-	switch {
-	case each > 10*all:
-		spans = 1
-	case each > all:
-		spans = 3
-	}
-	calls := int(min(max(span/each, 1), 20_000))
-	seconds := make([]float64, spans)
-	for i := range seconds {
-		var err error
-		if seconds[i], err = r.span(ctx, calls); err != nil {
-			return 0, err
-		}
-	}
-	if err := gcl.AllReduceInPlace(ctx, r.clerk, seconds, gcl.Max); err != nil {
-		return 0, err
-	}
-	return median(seconds), nil
 }
 
 // median is that of numbers in any order, 0 of none.

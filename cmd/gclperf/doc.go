@@ -85,11 +85,12 @@
 //	GCL_OPTIONS='{"tuning": "tcp.txt"}' gclperf -sweep -transport tcp
 //
 // Both start a job for each number of replicas in -n (2,3,4,6,8,12,16 if not given), one after the other. A point is a
-// collective, a number of replicas and a size. In each of -passes passes (3) all ways come one after the other at each
-// point: every method that does the collective, among goroutines with messages and stepping together, and of methods
-// with one schedule the first. The time of a way is the median of five batches of calls, which take -time together
-// (10ms), of three where a call takes longer, and of one where it takes ten times as long. The times that are compared
-// are medians of the passes. One call of each way is checked, and a wrong element ends the run.
+// collective, a number of replicas and a size. Each of -passes passes (3) measures all ways at each point: every method
+// that does the collective, among goroutines with messages and stepping together, and of methods with one schedule the
+// first. A way has five batches of calls, which take -time together (10ms), three where a call takes longer, and one
+// where it takes ten times as long. The ways take turns batch by batch, so that what comes and goes on the machine meets
+// all of them. The time of a way is the median of its batches, and the times that are compared are medians of the
+// passes. One call of each way is checked, and a wrong element ends the run.
 //
 //	a way that takes                                                    is
 //	twice as long as the fastest in the first pass                      left out of the second

@@ -75,8 +75,7 @@ func flags(r *raw) *flag.FlagSet {
 		"rules for auto into this `file`: see docs/tuning.md")
 	f.BoolVar(&r.sweep, "sweep", false, "compare auto with each method and implementation over several numbers of "+
 		"replicas, and print how far it is from the best")
-	f.IntVar(&r.passes, "passes", 3, "times that -tune and -sweep measure each point; in each the methods come one after "+
-		"the other")
+	f.IntVar(&r.passes, "passes", 3, "times that -tune and -sweep measure each point; in each the methods take turns")
 	f.DurationVar(&r.limit, "limit", 10*time.Minute, "-tune and -sweep end about then: with fewer passes, or with an "+
 		"error if not all was measured once")
 	f.StringVar(&r.transport, "transport", inproc, "what the replicas talk over: inproc, goroutines of one process; "+

@@ -12,7 +12,7 @@ import (
 
 const (
 	// leastSpread is how much slower than the fastest a way may be for nothing to be lost by it, as a share, where the
-	// passes are no further apart: that of -sweep.
+	// spreads are not more: that of -sweep.
 	leastSpread = goodRatio
 
 	// changeCost is what another rule costs: as much as a way that takes 5 % longer than the fastest at one size.
@@ -196,9 +196,11 @@ func (p point) way(name string) *timed {
 	return nil
 }
 
-// spread is how far the passes are apart, as a share of the median.
+// spread is about how far the median of the passes may be off, as a share of it: the quartiles of the passes are that far
+// apart times the root of their number.
 func (t timed) spread() float64 {
-	return (slices.Max(t.Times) - slices.Min(t.Times)) / median(t.Times)
+	sorted := slices.Sorted(slices.Values(t.Times))
+	return (quantile(sorted, .75) - quantile(sorted, .25)) / median(sorted) / math.Sqrt(float64(len(sorted)))
 }
 
 // measured says what was measured of a way at a point, and of the fastest others.

@@ -88,7 +88,7 @@ func TestRulesOf(t *testing.T) {
 #
 all-reduce  2    0   direct          8 B: 1.25 us; spread 0 %
 all-reduce  3-8  0   broadcast       8 B: 1.00 us; direct/Syncful 2.00, direct 8.00; spread 0 %
-all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 15 %
+all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 4 %
 `
 	if string(got) != want || err != nil {
 		t.Errorf("have\n%s%v\nwant\n%s", got, err, want)
