@@ -87,7 +87,7 @@ import (
 func DoubleBinaryTree(pieces int) Generator {
 	return GeneratorFunc(func(r Request) (*schedule.Schedule, error) {
 		if pieces < 1 || pieces > specPieces {
-			return nil, fmt.Errorf("methods: a double binary tree of %d pieces a tree, want 1 to %d", pieces,
+			return nil, fmt.Errorf("a double binary tree of %d pieces a tree, want 1 to %d", pieces,
 				specPieces)
 		}
 		return doubleBinaryTree(r, pieces)

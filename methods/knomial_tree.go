@@ -90,7 +90,7 @@ import (
 func KNomialTree(radix int) Generator {
 	return GeneratorFunc(func(r Request) (*schedule.Schedule, error) {
 		if radix < 2 {
-			return nil, fmt.Errorf("methods: a k-nomial tree of radix %d, want 2 or more", radix)
+			return nil, fmt.Errorf("a k-nomial tree of radix %d, want 2 or more", radix)
 		}
 		return knomialTree(r, radix)
 	})

@@ -130,7 +130,7 @@ func (e patEdge) chunks(k int) int { return (k - e.offset + e.every - 1) / e.eve
 // patEdges are the rounds for a request, and messages of so many chunks at most.
 func patEdges(r Request, most int) (out []patEdge, err error) {
 	if most < 0 {
-		return nil, fmt.Errorf("methods: pat with messages of %d chunks, want 1 or more, or 0 for no bound", most)
+		return nil, fmt.Errorf("pat with messages of %d chunks, want 1 or more, or 0 for no bound", most)
 	}
 	if err := r.only(schedule.ReduceScatter, schedule.AllGather); err != nil {
 		return nil, err

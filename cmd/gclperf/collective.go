@@ -14,8 +14,8 @@ type collective schedule.Collective
 // collectiveNames are the names of all, as nccl-tests and -collective have them: without hyphens.
 func collectiveNames() []string {
 	var names []string
-	for _, c := range schedule.Collectives() {
-		names = append(names, collective(c).String())
+	for _, c := range allCollectives() {
+		names = append(names, c.String())
 	}
 	return names
 }
@@ -24,13 +24,22 @@ func (c collective) String() string {
 	return strings.ReplaceAll(schedule.Collective(c).String(), "-", "")
 }
 
+// allCollectives are those of all names.
+func allCollectives() []collective {
+	var out []collective
+	for _, c := range schedule.Collectives() {
+		out = append(out, collective(c))
+	}
+	return out
+}
+
 // parseCollectives reads names with commas between them, or "all".
 func parseCollectives(text string) ([]collective, error) {
+	if text == "all" {
+		return allCollectives(), nil
+	}
 	var out []collective
 	names := collectiveNames()
-	if text == "all" {
-		text = strings.Join(names, ",")
-	}
 	for name := range strings.SplitSeq(text, ",") {
 		i := slices.Index(names, name)
 		if i < 0 {

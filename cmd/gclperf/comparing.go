@@ -23,8 +23,8 @@ type comparison struct {
 	limit  time.Duration // of all of it, or of the part in this process
 }
 
-// What -tune and -sweep take where the flag is not given. The collectives and sizes are those of docs/tuning.md. The
-// numbers of replicas are powers of two, and some between, which methods by powers of two find harder.
+// What -tune and -sweep take where the flag is not given; -tune takes all collectives. The numbers of replicas are powers
+// of two, and some between, which methods by powers of two find harder.
 var (
 	usualCounts      = counts{2, 3, 4, 6, 8, 12, 16}
 	usualCollectives = []collective{collective(schedule.AllReduce), collective(schedule.ReduceScatter),
@@ -108,6 +108,9 @@ func (s *settings) choices(given givenFlags) error {
 	c := s.compares
 	if !given.has("collective") {
 		s.collectives = usualCollectives
+		if c.file != "" {
+			s.collectives = allCollectives()
+		}
 	}
 	if !given.has("method") {
 		s.methods = methods.All()

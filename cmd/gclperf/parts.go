@@ -145,7 +145,7 @@ func (s *settings) heading(args []string, now time.Time) string {
 	at := newOrigin(s, now)
 	return fmt.Sprintf(`# gclperf %s
 # %s, %d cores, %s, transport %s, gogcl.dev %s
-# Medians of %d passes, %v %v. A change of method costs as much as the spread: docs/tuning.md.
+# Medians of up to %d passes, %v %v. docs/tuning.md says how the methods were chosen.
 `, asComment(args), at.Machine, at.Cores, at.Date, s.transport, at.Version, s.compares.passes, s.op, s.dtype)
 }
 

@@ -2,12 +2,14 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 )
 
 const (
@@ -35,7 +37,7 @@ const shown = 2
 //
 // Of all ways to go from size to size it is the one that costs least. A way costs, at a size, the logarithm of how many
 // times as long as the fastest it takes: a quarter of that within the spread, and thrice that beyond it. To change the
-// way costs as much as a spread. So at ~ broadcast does not replace direct, and at * it does.
+// way costs as much as 5 % at one size. So at ~ broadcast does not replace direct, and at * it does.
 //
 // A rule begins where its way and the one before would be equally fast if the ratio of their times changed evenly
 // between the two sizes, both by their logarithms: at a power of two.
@@ -63,8 +65,10 @@ func rulesOf(points []point, heading string) ([]byte, error) {
 				}
 			}
 			slices.SortFunc(of, func(a, b point) int { return a.Size - b.Size })
-			for _, r := range chosen(of) {
-				fmt.Fprintf(&b, "%s %s %d %s %s\n", coll, ranksFor(counts, i), r.from, r.way, r.measured)
+			for _, g := range alikeRanks(of, coll, counts, i) {
+				for _, r := range g.rules {
+					fmt.Fprintf(&b, "%s %s %d %s %s\n", coll, g, r.from, r.way, r.measured)
+				}
 			}
 		}
 	}
@@ -75,20 +79,72 @@ func rulesOf(points []point, heading string) ([]byte, error) {
 	return []byte(rules.String()), nil
 }
 
+// ranks are numbers of ranks that have the same rules.
+type ranks struct {
+	low, high int
+	rules     []choice
+}
+
+// String is as tables have it: "4" or "5-6".
+func (r ranks) String() string {
+	if r.low == r.high {
+		return fmt.Sprint(r.low)
+	}
+	return fmt.Sprintf("%d-%d", r.low, r.high)
+}
+
+// alikeRanks are the numbers of ranks that go by the measured number i, with their rules: a method that was the best
+// over 16, and does powers of two only, is left out of what 14, 15 and 17 go by.
+func alikeRanks(of []point, coll string, counts []int, i int) (out []ranks) {
+	low, high := ranksFor(counts, i)
+	for n := low; n <= high; n++ {
+		var without []string
+		rules := chosen(of, without)
+		for {
+			at := slices.IndexFunc(rules, func(c choice) bool { return !does(c.way, coll, n) })
+			if at < 0 {
+				break
+			}
+			without = append(without, rules[at].way)
+			rules = chosen(of, without)
+		}
+		if last := len(out) - 1; last >= 0 && slices.Equal(out[last].rules, rules) {
+			out[last].high = n
+		} else {
+			out = append(out, ranks{n, n, rules})
+		}
+	}
+	return out
+}
+
+// does reports whether the method of a way does a collective over n ranks. A name that is no method's is an error when
+// the table is read.
+func does(way, coll string, n int) bool {
+	name, _, _ := strings.Cut(way, "/")
+	m, err := methods.Parse(name)
+	if err != nil {
+		return true
+	}
+	for _, c := range schedule.Collectives() {
+		if c.String() == coll {
+			_, err := methods.Build(methods.Spec{Method: m, Collective: c, Size: n, Ring: order(n), Second: order(n)})
+			return !errors.Is(err, errors.ErrUnsupported)
+		}
+	}
+	return true
+}
+
 // ranksFor are the numbers of ranks that go by the measured number i: those that are nearer to it than to the others,
 // by their ratio, and beyond the greatest as many again.
-func ranksFor(counts []int, i int) string {
-	low, high := counts[i], 2*counts[i]
+func ranksFor(counts []int, i int) (low, high int) {
+	low, high = counts[i], 2*counts[i]
 	if i > 0 {
 		low = int(math.Sqrt(float64(counts[i-1]*counts[i]))) + 1
 	}
 	if i+1 < len(counts) {
 		high = int(math.Sqrt(float64(counts[i] * counts[i+1])))
 	}
-	if low == high {
-		return fmt.Sprint(low)
-	}
-	return fmt.Sprintf("%d-%d", low, high)
+	return low, high
 }
 
 // choice is a rule that begins at a size.
@@ -98,8 +154,18 @@ type choice struct {
 	measured string
 }
 
-// chosen are the rules of points that differ in size only, smaller ones first: those that cost least.
-func chosen(points []point) (out []choice) {
+// chosen are the rules of points that differ in size only, smaller ones first: those that cost least, of all ways but
+// some. There are none where a size has no other way.
+func chosen(points []point, without []string) (out []choice) {
+	points = slices.Clone(points)
+	for i, p := range points {
+		points[i].Ways = slices.DeleteFunc(slices.Clone(p.Ways), func(t timed) bool {
+			return slices.Contains(without, t.Way)
+		})
+		if len(points[i].Ways) == 0 {
+			return nil
+		}
+	}
 	var names []string
 	for _, p := range points {
 		for _, t := range p.Ways {

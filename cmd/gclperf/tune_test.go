@@ -68,7 +68,7 @@ func TestChosen(t *testing.T) {
 			"0 direct, 9 broadcast"},
 	} {
 		var have []string
-		for _, c := range chosen(x.points) {
+		for _, c := range chosen(x.points, nil) {
 			have = append(have, fmt.Sprint(c.from, " ", c.way))
 		}
 		if got := strings.Join(have, ", "); got != x.want {
@@ -89,6 +89,23 @@ func TestRulesOf(t *testing.T) {
 all-reduce  2    0   direct          8 B: 1.25 us; spread 0 %
 all-reduce  3-8  0   broadcast       8 B: 1.00 us; direct/Syncful 2.00, direct 8.00; spread 0 %
 all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 4 %
+`
+	if string(got) != want || err != nil {
+		t.Errorf("have\n%s%v\nwant\n%s", got, err, want)
+	}
+	got, err = rulesOf([]point{at(2, 8, "direct 1"), at(16, 8, "swing/Syncless 1, circulant 3"),
+		at(16, 32, "circulant 1, direct 3")}, "")
+	want = `#
+all-reduce  2-5    0   direct          8 B: 1.00 us; spread 0 %
+all-reduce  6-7    0   circulant       8 B: 3.00 us; spread 0 %
+all-reduce  8      0   swing/Syncless  8 B: 1.00 us; circulant 3.00; spread 0 %
+all-reduce  8      32  circulant       32 B: 1.00 us; direct 3.00; spread 0 %
+all-reduce  9-15   0   circulant       8 B: 3.00 us; spread 0 %
+all-reduce  16     0   swing/Syncless  8 B: 1.00 us; circulant 3.00; spread 0 %
+all-reduce  16     32  circulant       32 B: 1.00 us; direct 3.00; spread 0 %
+all-reduce  17-31  0   circulant       8 B: 3.00 us; spread 0 %
+all-reduce  32     0   swing/Syncless  8 B: 1.00 us; circulant 3.00; spread 0 %
+all-reduce  32     32  circulant       32 B: 1.00 us; direct 3.00; spread 0 %
 `
 	if string(got) != want || err != nil {
 		t.Errorf("have\n%s%v\nwant\n%s", got, err, want)
@@ -146,7 +163,8 @@ func TestRanksFor(t *testing.T) {
 		}
 		var have []string
 		for i := range c {
-			have = append(have, ranksFor(c, i))
+			low, high := ranksFor(c, i)
+			have = append(have, ranks{low: low, high: high}.String())
 		}
 		if got := strings.Join(have, " "); got != want {
 			t.Errorf("%s: %s, want %s", counts, got, want)
