@@ -92,7 +92,7 @@ func (b *Batch) AppendTensor(dst, src *tensor.Tensor) {
 
 // AppendV is Append of an operand whose parts have lengths by counts, as in the ...V forms: AllGatherVTo and its like.
 // There is one list of counts, by rank; of an all-to-all there are two: those sent, and those received. A Batch has
-// counts for all of its operands or for none. The counts are copied.
+// counts for all of its operands or for none. The counts are copied. Run has the errors: those of Comm.DoV.
 func AppendV[T tensor.Element](b *Batch, dst, src []T, counts ...[]int) {
 	if b == nil || b.comm == nil {
 		return

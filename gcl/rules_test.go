@@ -213,11 +213,14 @@ all-reduce 2-4 600 direct/Syncless`).Named("/some/inproc.txt")
 	}{
 		{3, 0, gcl.Options{}, ranBy{methods.ClockwiseRing, gcl.Syncful}, "clockwise_ring, by inproc.txt:1: all-reduce 2-4 0 " +
 			"clockwise_ring/Syncful 5 us; Syncful, as the rule was measured"},
-		{3, 100, gcl.Options{}, ranBy{methods.ClockwiseRing, gcl.Syncless}, "clockwise_ring, by inproc.txt:2: "},
-		{3, 200, gcl.Options{}, ranBy{methods.Direct, gcl.Syncful}, "direct, by inproc.txt:3: all-reduce 2-4 200 direct; Syncful"},
-		{3, 300, gcl.Options{}, ranBy{methods.RecursiveDoubling, gcl.Syncless}, "recursive_doubling, by inproc.txt:4: "},
+		{3, 100, gcl.Options{}, ranBy{methods.ClockwiseRing, gcl.Syncless}, "clockwise_ring, by inproc.txt:2: all-reduce 2-4 100 " +
+			"clockwise_ring/Syncless; Syncless, as the rule was measured"},
+		{3, 200, gcl.Options{}, ranBy{methods.Direct, gcl.Syncful}, "direct, by inproc.txt:3: all-reduce 2-4 200 direct; Syncful, " +
+			"since the replicas share an address space"},
+		{3, 300, gcl.Options{}, ranBy{methods.RecursiveDoubling, gcl.Syncless}, "recursive_doubling, by inproc.txt:4: " +
+			"all-reduce 2-4 300 recursive_doubling; Syncless, since Auto steps together for direct only"},
 		{3, 300, gcl.Options{Implementation: gcl.Syncful}, ranBy{methods.RecursiveDoubling, gcl.Syncful},
-			"recursive_doubling, by inproc.txt:4: "},
+			"recursive_doubling, by inproc.txt:4: all-reduce 2-4 300 recursive_doubling; Syncful, as the options ask"},
 		{3, 300, gcl.Options{Reproducible: true}, ranBy{methods.Direct, gcl.Syncful}, "direct, by inproc.txt:3: all-reduce " +
 			"2-4 200 direct; not inproc.txt:4, recursive_doubling: in the order of the ranks the method is a chain"},
 		{3, 400, gcl.Options{}, ranBy{three, gcl.Syncless}, "for_three, by inproc.txt:5: "},

@@ -99,8 +99,8 @@ func ScatterVTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, c
 
 // AllToAllV is AllToAll of parts of different lengths. sent[i] elements of data go to rank i, and received[i] come from
 // it, in rank order in both buffers. Each rank gives counts of its own: received[i] of rank r is sent[r] of rank i, and
-// where they differ both get ErrMismatch, with an error that names the part and both lengths. A rank whose message has
-// left already may get it from its next call or from Close. data, as long as the counts sent, is not changed.
+// where they differ all ranks get ErrMismatch, with an error that names the part and both lengths. A rank whose message
+// has left already may get it from its next call or from Close. data, as long as the counts sent, is not changed.
 //
 // Every part goes straight to its rank, in one message whatever Options.MaxBytesPerTile says, so that both ends compare
 // its length. So it goes by the method direct whatever Options.Method is, and by messages also where replicas share

@@ -238,6 +238,28 @@ func TestVForms(t *testing.T) {
 	}
 }
 
+// TestVFormsGallery tries all methods of the gallery. A collective that one does not do goes as by Auto.
+func TestVFormsGallery(t *testing.T) {
+	if underRace {
+		t.Skip("the detector has seen these goroutines with other methods")
+	}
+	var ways []gcl.Options
+	for _, l := range methods.Gallery() {
+		for _, i := range []gcl.Implementation{gcl.Syncless, gcl.Syncful} {
+			ways = append(ways, gcl.Options{Method: own(t, l.Name), Implementation: i})
+		}
+	}
+	for _, n := range []int{5, 8} {
+		t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
+			var cases []countsCase[float32]
+			for i, counts := range countsFor(n)[1:] {
+				cases = append(cases, newCountsCase[float32](gcl.Add, (3+i)%n, counts))
+			}
+			tryCounts(t, n, ways, cases)
+		})
+	}
+}
+
 // TestVFormsOperators tries operators, element types and options that handle elements otherwise.
 func TestVFormsOperators(t *testing.T) {
 	ways := []gcl.Options{{}, {Implementation: gcl.Syncless},

@@ -21,7 +21,7 @@ type manyCounts struct {
 // manyByCounts are counts of several operands.
 func manyByCounts(ranks, received [][]int) manyCounts { return manyCounts{true, ranks, received} }
 
-// check looks at how many lists of counts there are, for so many operands.
+// check looks at how many lists of counts there are for a number of operands.
 func (n *manyCounts) check(collective schedule.Collective, operands int) error {
 	blocks := collective.Contract().Input == schedule.Blocks
 	switch {
@@ -108,7 +108,9 @@ func resultsV[T tensor.Element](ctx context.Context, c *Comm, collective schedul
 	return dst, nil
 }
 
-// AllGatherVMany is AllGatherV of each slice of data, all in one go: counts[i] are those of data[i].
+// AllGatherVMany is AllGatherV of each slice of data, all in one go: counts[i] are those of data[i]. Of all ...VMany
+// forms: another number of lists than of slices is an error, and each slice has the errors of the form on one, which
+// name it; nothing has been sent then.
 func AllGatherVMany[T tensor.Element](ctx context.Context, c *Comm, data [][]T, counts [][]int) ([][]T, error) {
 	return resultsV(ctx, c, schedule.AllGather, data, manyByCounts(counts, nil), 0)
 }
@@ -132,13 +134,14 @@ func ReduceScatterVManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, d
 	return doSlicesV(ctx, c, schedule.ReduceScatter, dst, data, manyByCounts(counts, nil), op, 0, false)
 }
 
-// GatherVManyTo is GatherVTo of each slice of data, all in one go: see AllGatherVManyTo.
+// GatherVManyTo is GatherVTo of each slice of data, all in one go: counts[i], on all ranks, are those of data[i]. On
+// ranks other than the root dst has as many slices, which may be empty: see AllGatherVManyTo.
 func GatherVManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, counts [][]int, root int) error {
 	return doSlicesV(ctx, c, schedule.Gather, dst, data, manyByCounts(counts, nil), 0, root, false)
 }
 
-// ScatterVManyTo is ScatterVTo of each slice of data, all in one go. On ranks other than the root data has as many
-// slices, which may be empty.
+// ScatterVManyTo is ScatterVTo of each slice of data, all in one go: counts[i], on all ranks, are those of data[i]. On
+// ranks other than the root data has as many slices, which may be empty.
 func ScatterVManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, counts [][]int, root int) error {
 	return doSlicesV(ctx, c, schedule.Scatter, dst, data, manyByCounts(counts, nil), 0, root, false)
 }

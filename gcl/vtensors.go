@@ -91,7 +91,9 @@ func (c *Comm) checkTensorsV(a *ask, dst, src *tensor.Tensor) error {
 // DoV is Do of a ...V form: all-gather, reduce-scatter, gather, scatter or all-to-all by counts. There is one list of
 // counts, by rank; of an all-to-all there are two: those sent, and those received. Counts are of the first dimension of
 // the tensors, which have the others alike. To members that call on slices it is the same call. It allocates nothing
-// once a call like it has been made.
+// once a call like it has been made. A collective without parts, another number of lists, counts that are not those of
+// the shapes, and tensors without a dimension or of other rows or dtypes are errors, and nothing has been
+// sent.
 func (c *Comm) DoV(ctx context.Context, collective schedule.Collective, dst, src *tensor.Tensor, op Operator, root int,
 	counts ...[]int) error {
 	if err := c.check(); err != nil {

@@ -107,8 +107,9 @@ func TestEveryScheduleIsProved(t *testing.T) {
 	}
 }
 
-// repeats is how many chunks a schedule sends to a rank that has them. Only one does: by recursive_doubling an extra
-// rank gets the result of an all-gather in one message, its own chunk in the middle of it. Two would cost more.
+// repeats is how many chunks a schedule sends to a rank that has them. Of the constants one does: by recursive_doubling
+// an extra rank gets the result of an all-gather in one message, its own chunk in the middle of it. Two would cost
+// more. TestGallery has the like of halving_doubling.
 func repeats(s Spec) int {
 	if s.Method == RecursiveDoubling && s.Collective == schedule.AllGather {
 		return s.fold().extra

@@ -18,10 +18,10 @@ type Listed struct {
 // Gallery lists the generators of the library whose methods have a name and no constant: Parse("circulant") is one, as
 // are the options that say so. Their schedules are proved when they are first asked for, as those of programs are: see
 // [Prover.Prove]. A Generator with other parameters, and other generators of the library, are for Register and
-// gcl.WithMethod, also by a name of the list. The list is the caller's. Each does any root, and
-// any number of ranks up to 65536 but those of tori and of hierarchies, which do the numbers that fit their shape. A
-// request in which chunks times ranks are more than 1<<24 is an error that is errors.ErrUnsupported: an all-reduce by
-// Circulant over more than 4096 ranks, for one.
+// gcl.WithMethod, also by a name of the list. The list is the caller's. Those that do rooted collectives do any root.
+// Each does any number of ranks up to 65536 but those of tori and of hierarchies, which do the numbers that fit their
+// shape, Swing up to 1024. A request in which chunks times ranks are more than 1<<24 is an error that is
+// errors.ErrUnsupported: an all-reduce by Circulant over more than 4096 ranks, for one.
 //
 // A pipelined chain is not among them. It is how the ring methods carry out a Broadcast and a Reduce, in as many pieces
 // as [Spec.Pipelined] says, and an AllReduce with RankOrder.

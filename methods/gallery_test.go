@@ -151,6 +151,9 @@ func TestGallery(t *testing.T) {
 							t.Errorf("%s over %d is done", l.Name, k)
 						default:
 							compareGallery(t, l.Name, made)
+							if slices.Contains(drawnSizes(), k) {
+								readDrawing(t, fmt.Sprintf("%s over %d", l.Name, k), made.Schedule)
+							}
 						}
 					}
 				}

@@ -13,7 +13,22 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
+// readDrawing draws a schedule and reads the drawing.
+func readDrawing(t *testing.T, name string, s *schedule.Schedule) {
+	t.Helper()
+	drawing := s.String()
+	got, err := schedule.Parse([]byte(drawing))
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, drawing)
+	}
+	if fingerprint(got) != fingerprint(s) || got.Again != s.Again {
+		t.Fatalf("%s: read another schedule than was drawn (-drawn +read):\n%s", name,
+			cmp.Diff(s, got, cmpopts.EquateEmpty()))
+	}
+}
+
 // TestEveryDrawingIsRead draws schedules and reads the drawings. What several specifications give is read once.
+// TestGallery does the same with the gallery.
 func TestEveryDrawingIsRead(t *testing.T) {
 	t.Parallel()
 	for _, k := range slices.Backward(drawnSizes()) {
@@ -30,15 +45,7 @@ func TestEveryDrawingIsRead(t *testing.T) {
 					return
 				}
 				read[print] = true
-				drawing := built.String()
-				got, err := schedule.Parse([]byte(drawing))
-				if err != nil {
-					t.Fatalf("%s: %v\n%s", name, err, drawing)
-				}
-				if fingerprint(got) != print || got.Again != built.Again {
-					t.Fatalf("%s: read another schedule than was drawn (-drawn +read):\n%s", name,
-						cmp.Diff(built, got, cmpopts.EquateEmpty()))
-				}
+				readDrawing(t, name, built)
 			})
 			if len(read) < len(constants()) {
 				t.Errorf("read %d drawings, want one for each method or more", len(read))

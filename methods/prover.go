@@ -80,7 +80,8 @@ func (p *Proved) steps() int {
 	return n
 }
 
-// NewProver returns the Prover of a Generator, for a method of a name, which stands in its errors.
+// NewProver returns the Prover of a Generator, for a method of a name, which stands in its errors. It may be a name
+// that another method has. One that Register would refuse as malformed, and a nil Generator, are errors.
 func NewProver(name string, g Generator) (*Prover, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -94,9 +95,9 @@ func NewProver(name string, g Generator) (*Prover, error) {
 // Proved is a schedule that has been proved. Nobody changes it. All its programs have as many rounds.
 type Proved struct {
 	*schedule.Schedule
-	Digest  [32]byte
-	Between int // the most messages from one rank to another in a round
-	Report  schedule.Report
+	Digest  [32]byte        // of the schedule, as schedule.Schedule.Digest has it
+	Between int             // the most messages from one rank to another in a round
+	Report  schedule.Report // what the proof counted
 }
 
 // Prove returns the schedule for a request. The first request of its kind waits until the schedule is made and proved,

@@ -30,6 +30,15 @@ const maxSwingRanks = 1 << 10
 // Errors: no dimensions, one of less than 1 place; one that is no power of two, which is errors.ErrUnsupported; fewer
 // than 2 ranks, or more than 1024.
 func Swing(dims []int, concurrent bool) (*schedule.Schedule, error) {
+	s, err := swingSchedule(dims, concurrent)
+	if err != nil {
+		return nil, fmt.Errorf("methods: %w", err)
+	}
+	return s, nil
+}
+
+// swingSchedule is Swing with errors for a Prover, which has its own beginning for them.
+func swingSchedule(dims []int, concurrent bool) (*schedule.Schedule, error) {
 	size, parts, err := swing(dims, concurrent, maxSwingRanks)
 	if err != nil {
 		return nil, err
@@ -129,14 +138,14 @@ func SwingTorus(concurrent bool, dims ...int) Generator {
 			if err != nil {
 				return nil, err
 			}
-			return Swing(dims, concurrent)
+			return swingSchedule(dims, concurrent)
 		},
 		func(r Request) (*schedule.Traffic, error) {
 			dims, err := fit(r)
 			if err != nil {
 				return nil, err
 			}
-			return SwingTraffic(dims, concurrent)
+			return swingTraffic(dims, concurrent)
 		},
 	}
 }
@@ -157,6 +166,15 @@ func runs(set []bool, do func(first, n int)) {
 // SwingTraffic returns the messages of [Swing], described without steps: all chunks from one rank to another in one
 // message. Errors are those of Swing, but for up to 65536 ranks.
 func SwingTraffic(dims []int, concurrent bool) (*schedule.Traffic, error) {
+	t, err := swingTraffic(dims, concurrent)
+	if err != nil {
+		return nil, fmt.Errorf("methods: %w", err)
+	}
+	return t, nil
+}
+
+// swingTraffic is SwingTraffic with errors for others to complete.
+func swingTraffic(dims []int, concurrent bool) (*schedule.Traffic, error) {
 	size, parts, err := swing(dims, concurrent, maxRanks)
 	if err != nil {
 		return nil, err
@@ -200,24 +218,24 @@ func (s swingStep) partner(rank int) int {
 // swing is the number of ranks, and for each part of the data its steps, all as many.
 func swing(dims []int, concurrent bool, most int) (size int, parts [][]swingStep, err error) {
 	if len(dims) == 0 {
-		return 0, nil, errors.New("methods: swing on a torus without dimensions")
+		return 0, nil, errors.New("swing on a torus without dimensions")
 	}
 	size = 1
 	for i, d := range dims {
 		if d < 1 {
-			return 0, nil, fmt.Errorf("methods: swing with %d places in dimension %d, want a power of two", d, i)
+			return 0, nil, fmt.Errorf("swing with %d places in dimension %d, want a power of two", d, i)
 		}
 		if d&(d-1) != 0 {
-			return 0, nil, fmt.Errorf("methods: swing with %d places in dimension %d, want a power of two: %w", d, i,
+			return 0, nil, fmt.Errorf("swing with %d places in dimension %d, want a power of two: %w", d, i,
 				errors.ErrUnsupported)
 		}
 		if d > most/size {
-			return 0, nil, fmt.Errorf("methods: swing on a torus of %v: more than %d ranks", dims, most)
+			return 0, nil, fmt.Errorf("swing on a torus of %v: more than %d ranks", dims, most)
 		}
 		size *= d
 	}
 	if size < 2 {
-		return 0, nil, fmt.Errorf("methods: swing on a torus of %v: 1 rank, want 2 or more", dims)
+		return 0, nil, fmt.Errorf("swing on a torus of %v: 1 rank, want 2 or more", dims)
 	}
 	begins, ways := 1, []int{1}
 	if concurrent {

@@ -132,11 +132,31 @@ func TestSwingErrors(t *testing.T) {
 	} {
 		s, err := Swing(tt.dims, false)
 		if err == nil || s != nil || !strings.Contains(err.Error(), tt.want) ||
+			strings.Count(err.Error(), "methods: ") != 1 ||
 			errors.Is(err, errors.ErrUnsupported) != tt.unsupported {
 			t.Errorf("%v: error %v, want one with %q", tt.dims, err, tt.want)
 		}
-		if _, err := SwingTraffic(tt.dims, true); (err != nil) != tt.traffic {
+		want := strings.Replace(tt.want, "1024", "65536", 1)
+		if _, err := SwingTraffic(tt.dims, true); (err != nil) != tt.traffic ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: SwingTraffic returns error %v", tt.dims, err)
 		}
+	}
+	p, err := NewProver("swing", SwingTorus(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Prove(Request{Spec: Spec{Collective: schedule.AllReduce, Size: 6}})
+	if want := "methods: swing: all-reduce over 6 ranks: swing with 6 places in dimension 0, want a power of two"; err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	_, err = p.Prove(Request{Spec: Spec{Collective: schedule.Barrier, Size: 4}})
+	if err == nil || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "a barrier has no data") {
+		t.Errorf("a barrier: error %v", err)
+	}
+	_, err = new(Prover).Prove(Request{Spec: Spec{Collective: schedule.AllReduce, Size: 4}})
+	if err == nil || !strings.Contains(err.Error(), "a Prover that NewProver has not made") {
+		t.Errorf("the zero Prover: error %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TestDefaultRules: each table of the library is well-formed, in columns, says on which machine it was measured, and
-// names methods that have a way to carry out their collective.
+// names methods that do their collective for all of their numbers of ranks.
 func TestDefaultRules(t *testing.T) {
 	files, err := fs.Glob(tables, "tables/*")
 	if err != nil || len(files) != len(tableNames) {
@@ -33,6 +33,13 @@ func TestDefaultRules(t *testing.T) {
 			}
 			if x.Implementation == Syncful && name != "inproc" {
 				t.Errorf("%s:%d: %v: the transport has no peer memory", name, x.Line, x)
+			}
+			for n := x.Fewest; n <= x.Most; n++ {
+				ring, second := rings(n)
+				if _, err := Build(Spec{Method: x.Method, Collective: x.Collective, Size: n, Ring: ring,
+					Second: second}); err != nil {
+					t.Errorf("%s:%d: %v: %v", name, x.Line, x, err)
+				}
 			}
 			if x.Measured == "" {
 				t.Errorf("%s:%d: %v: it does not say what was measured", name, x.Line, x)

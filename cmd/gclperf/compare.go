@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 )
 
 const (
-	// A method that takes this many times as long as the best at a point is not measured there in later passes. After
-	// one pass it may have had bad luck.
+	// A method that takes this many times as long as the best at a point, in its own best pass, is not measured there
+	// in later passes. In a single pass it may have had bad luck: short calls have two.
 	droppedFirst, dropped = 2, 1.5
 
 	// A call that takes this many times as long as the best is not measured any longer, from longCall on: shorter calls
@@ -340,10 +341,13 @@ func (p *contest) isIn(k, pass int, smaller *contest) bool {
 		return p.size < longData || smaller == nil || !smaller.isHopeless(k)
 	}
 	enough := dropped
-	if pass == 1 {
+	switch {
+	case pass == 1 && p.best() < longCall.Seconds():
+		enough = math.Inf(1)
+	case pass == 1:
 		enough = droppedFirst
 	}
-	return len(p.times[k]) > 0 && median(p.times[k]) <= enough*p.best()
+	return len(p.times[k]) > 0 && slices.Min(p.times[k]) <= enough*p.best()
 }
 
 // entrant is a way of a point in a pass.

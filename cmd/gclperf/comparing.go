@@ -23,8 +23,8 @@ type comparison struct {
 	limit  time.Duration // of all of it, or of the part in this process
 }
 
-// What -tune and -sweep take where the flag is not given; -tune takes all collectives. The numbers of replicas are powers
-// of two, and some between, which methods by powers of two find harder.
+// What -tune and -sweep take where the flag is not given; -tune takes all collectives. The numbers of replicas are
+// powers of two, and some between, which methods by powers of two find harder.
 var (
 	usualCounts      = counts{2, 3, 4, 6, 8, 12, 16}
 	usualCollectives = []collective{collective(schedule.AllReduce), collective(schedule.ReduceScatter),

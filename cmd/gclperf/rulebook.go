@@ -262,8 +262,8 @@ func (p point) way(name string) *timed {
 	return nil
 }
 
-// spread is about how far the median of the passes may be off, as a share of it: the quartiles of the passes are that far
-// apart times the root of their number.
+// spread is about how far the median of the passes may be off, as a share of it: the quartiles of the passes are that
+// far apart times the root of their number.
 func (t timed) spread() float64 {
 	sorted := slices.Sorted(slices.Values(t.Times))
 	return (quantile(sorted, .75) - quantile(sorted, .25)) / median(sorted) / math.Sqrt(float64(len(sorted)))

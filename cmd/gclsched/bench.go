@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -109,7 +110,7 @@ func (m *measuring) run(ctx context.Context, stdout io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := m.goes(ctx, mine); err != nil {
+		if err := m.goes(ctx, mine, own); err != nil {
 			return err
 		}
 		for _, n := range m.counts {
@@ -125,9 +126,9 @@ func (m *measuring) run(ctx context.Context, stdout io.Writer) error {
 	return w.Flush()
 }
 
-// goes makes one call by the method of comm. It is an error if the call goes by another one, as calls do that the
-// method cannot do.
-func (m *measuring) goes(ctx context.Context, comm *gcl.Comm) error {
+// goes makes one call by comm. It is an error if the call goes by another method than own, as calls do that the method
+// cannot do, and all if GCL_OPTIONS names another one.
+func (m *measuring) goes(ctx context.Context, comm *gcl.Comm, own methods.Method) error {
 	o := comm.Options()
 	var took methods.Method
 	o.Trace = &gcl.Trace{MethodChosen: func(c gcl.TraceCall, _ gcl.TraceMethod) {
@@ -142,9 +143,9 @@ func (m *measuring) goes(ctx context.Context, comm *gcl.Comm) error {
 	if err := m.way(traced, m.counts[0]).block(ctx, 1); err != nil {
 		return err
 	}
-	if took != o.Method {
-		return fmt.Errorf("%v among %d ranks went by %v, and not by the schedule", m.schedule.Collective,
-			m.schedule.Size, took)
+	if took != own {
+		return fmt.Errorf("%v among %d ranks went by %v, and not by the schedule: GCL_OPTIONS is %q",
+			m.schedule.Collective, m.schedule.Size, took, os.Getenv("GCL_OPTIONS"))
 	}
 	return nil
 }

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"gogcl.dev/commgroup"
+	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 )
 
@@ -49,6 +55,34 @@ func TestBenchOwn(t *testing.T) {
 		if code != command.OK || stderr != "" || len(row.FindAllString(stdout, -1)) != 2 {
 			t.Errorf("%s: %d, %q\n%s", line, code, stderr, stdout)
 		}
+	}
+}
+
+// TestBenchGoesAnotherWay: a call that does not go by the schedule, and one with another result, are errors and no
+// lines.
+func TestBenchGoesAnotherWay(t *testing.T) {
+	t.Setenv("GCL_OPTIONS", `{"method": "direct"}`)
+	code, stdout, stderr := gclsched(t, "bench -time 1ms -bytes 8 -method circulant -n 3")
+	if want := `went by direct, and not by the schedule: GCL_OPTIONS is "{\"method\": \"direct\"}"`; code != 1 ||
+		strings.Contains(stdout, "Sync") || !strings.Contains(stderr, want) {
+		t.Errorf("%d, %q, %q", code, stdout, stderr)
+	}
+	t.Setenv("GCL_OPTIONS", "")
+	s, err := methods.Build(methods.Spec{Method: methods.Direct, Collective: schedule.AllReduce, Size: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &measuring{schedule: s, time: time.Millisecond}
+	err = gcl.Run(t.Context(), 4, func(ctx context.Context, c *gcl.Comm) error {
+		pairs, err := c.Group(commgroup.Group{Type: commgroup.Consecutive, Size: 2})
+		if err != nil {
+			return err
+		}
+		return m.size(ctx, c, pairs, 2, io.Discard)
+	})
+	if err == nil || !strings.Contains(err.Error(), "8 bytes: rank ") ||
+		!strings.Contains(err.Error(), ", and by auto ") {
+		t.Error(err)
 	}
 }
 

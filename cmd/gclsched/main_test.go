@@ -283,6 +283,7 @@ func TestHelp(t *testing.T) {
 		"check -h":   {"usage: gclsched check [flags] [FILE]\n", "-method name"},
 		"draw -h":    {"usage: gclsched draw [flags] [FILE]\n", "-svg file"},
 		"price -h":   {"usage: gclsched price [flags] [FILE]\n", "-bytes sizes"},
+		"bench -h":   {"usage: gclsched bench [flags] [FILE]\n", "-bytes sizes"},
 		"convert -h": {"usage: gclsched convert [flags] [FILE]\n", "-to form"},
 	} {
 		code, stdout, stderr := gclsched(t, line)

@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -62,6 +63,47 @@ func TestTrafficIsPricedAsTheSchedule(t *testing.T) {
 						Pieces: 3}
 					comparePrices(t, s, model, 96000*int64(n)) // a multiple of the chunks
 				}
+			}
+		})
+	}
+}
+
+// TestTrafficOfGalleryIsPriced: the same of the gallery, at every size up to 20 and some up to 256. A traffic has one
+// message for what a schedule sends in several from one rank to another, as some methods do. The prices of these are
+// compared on networks in which the number of messages costs nothing.
+func TestTrafficOfGalleryIsPriced(t *testing.T) {
+	t.Parallel()
+	for _, l := range methods.Gallery() {
+		if _, ok := l.Generator.(methods.TrafficGenerator); !ok {
+			continue
+		}
+		method, err := methods.Parse(l.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run("method="+l.Name, func(t *testing.T) {
+			t.Parallel()
+			compared := 0
+			for n := 2; n <= 256; n++ {
+				if n > 20 && n%45 != 0 && n != 24 && n != 32 && n != 64 && n != 127 && n != 256 {
+					continue
+				}
+				model := models(t, n)[n%4]
+				if strings.Contains("circulant hierarchical_8 swing swing_2d", l.Name) {
+					model = models(t, n)[n%2*2]
+					model.Overhead = 0
+				}
+				for _, c := range schedule.Collectives() {
+					s := methods.Spec{Method: method, Collective: c, Size: n}
+					if _, err := s.Traffic(); errors.Is(err, errors.ErrUnsupported) {
+						continue
+					}
+					comparePrices(t, s, model, 96000*int64(n)*int64(n))
+					compared++
+				}
+			}
+			if compared < 4 {
+				t.Errorf("%d prices compared", compared)
 			}
 		})
 	}
@@ -214,21 +256,33 @@ func BenchmarkPriceTraffic(b *testing.B) {
 		{"torus=256x256,unsymmetric", plain{must[cost.Network](b)(cost.Torus(flat, fast))}, nil},
 		{"torus=16x16x16x16", must[cost.Network](b)(cost.Torus(deep, fast)), deep},
 	}
+	run := func(method, name string, network cost.Network, n int, describe func() (*schedule.Traffic, error)) {
+		b.Run(fmt.Sprintf("method=%s/network=%s/n=%d", method, name, n), func(b *testing.B) {
+			for b.Loop() {
+				t := must[*schedule.Traffic](b)(describe())
+				must[cost.Estimate](b)(cost.Model{Network: network}.PriceTraffic(t, members[:n], 1<<30))
+			}
+		})
+	}
+	spec := func(method methods.Method, n int) methods.Spec {
+		return methods.Spec{Method: method, Size: n, Ring: members[:n], Second: members[:n]}
+	}
+	circulant := must[methods.Method](b)(methods.Parse("circulant"))
+	torus := must[methods.Method](b)(methods.Parse("torus_2d"))
 	for _, network := range networks {
-		run := func(method string, describe func() (*schedule.Traffic, error)) {
-			b.Run(fmt.Sprintf("method=%s/network=%s/n=%d", method, network.name, n), func(b *testing.B) {
-				for b.Loop() {
-					t := must[*schedule.Traffic](b)(describe())
-					must[cost.Estimate](b)(cost.Model{Network: network.network}.PriceTraffic(t, members, 1<<30))
-				}
-			})
-		}
 		for _, method := range []methods.Method{methods.ClockwiseRing, methods.QuadDirectionalRing,
-			methods.RecursiveDoubling} {
-			run(method.String(), methods.Spec{Method: method, Size: n, Ring: members, Second: members}.Traffic)
+			methods.RecursiveDoubling, circulant, torus} {
+			run(method.String(), network.name, network.network, n, spec(method, n).Traffic)
 		}
 		if network.dims != nil {
-			run("swing", func() (*schedule.Traffic, error) { return methods.SwingTraffic(network.dims, true) })
+			run("swing", network.name, network.network, n, func() (*schedule.Traffic, error) {
+				return methods.SwingTraffic(network.dims, true)
+			})
 		}
+	}
+	// Each rank needs a search of its own where messages go far.
+	for method, n := range map[methods.Method]int{methods.ClockwiseRing: n, methods.RecursiveDoubling: 1 << 11} {
+		ladder := cost.Machine(machine(b, topology.OpenLadder, 1, n))
+		run(method.String(), "ladder", ladder, n, spec(method, n).Traffic)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// Prove tests a generator for groups of some sizes, each at least 2. For every collective and root that the generator
-// does, of which there must be one:
+// Prove tests a generator for groups of some sizes, each at least 2. For every collective that the generator does, of
+// which there must be one, and every root, of groups of more than 8 four roots:
 //   - the schedule proves: every result holds every contribution once, nothing waits for ever, and nothing races. All
 //     ranks combine an element in one order; where the request asks for it, in that of the ranks;
 //   - the generator makes the same schedule again, as a pure function does;
@@ -20,8 +20,9 @@ import (
 //   - the results have the bits of a second implementation, which knows no schedules: for several lengths, in place and
 //     not, by messages (gcl.Syncless) and on peer memory (gcl.Syncful), where calls must go by the generator.
 //
-// Each finding is an error of t. The time that the test takes grows with the square of the size or more; a few small
-// sizes, an odd one and a power of two among them, find most mistakes.
+// The traffic of a methods.TrafficGenerator is not compared with its schedules. Each finding is an error of t. The time
+// that the test takes grows with the square of the size or more; a few small sizes, an odd one and a power of two among
+// them, find most mistakes.
 func Prove(t testing.TB, g methods.Generator, sizes ...int) {
 	t.Helper()
 	r, err := prove(g, sizes)

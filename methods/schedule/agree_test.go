@@ -40,7 +40,7 @@ func agree(t *testing.T, s *schedule.Schedule) bool {
 func TestSumsAgreeWithSets(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 8))
-	accepted, cases := 0, 300
+	accepted, cases := 0, largeCases()
 	if testing.Short() {
 		cases = 60
 	}

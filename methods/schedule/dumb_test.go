@@ -591,7 +591,7 @@ func TestWhatIsAcceptedWorks(t *testing.T) {
 		for part := range parts {
 			t.Run(fmt.Sprintf("part=%d", part), func(t *testing.T) {
 				t.Parallel()
-				accepted[part] = editedWork(t, bases, editedCases/parts, rand.New(rand.NewPCG(1, uint64(3+part))))
+				accepted[part] = editedWork(t, bases, editedCases()/parts, rand.New(rand.NewPCG(1, uint64(3+part))))
 			})
 		}
 	})
@@ -599,8 +599,8 @@ func TestWhatIsAcceptedWorks(t *testing.T) {
 	for _, n := range accepted {
 		total += n
 	}
-	t.Logf("%d of %d edited schedules accepted", total, editedCases)
-	if total < editedCases/100 {
+	t.Logf("%d of %d edited schedules accepted", total, editedCases())
+	if total < editedCases()/100 {
 		t.Errorf("only %d edited schedules are accepted, so that this says little", total)
 	}
 }

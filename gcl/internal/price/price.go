@@ -333,10 +333,7 @@ func (p Pricer) why(r route.Route) string {
 	case route.AsTuned:
 		method = "since " + p.whyTuned()
 	case route.AsRuled:
-		method, how = "by "+p.whyRuled(), "Syncless, as the rule was measured"
-		if r.Together {
-			how = "Syncful, as the rule was measured"
-		}
+		method, how = "by "+p.whyRuled(), p.whyRuledTogether(r)
 	}
 	if p.Hybrid != nil {
 		how += ", to which Hybrid leaves " + p.left()
@@ -355,6 +352,20 @@ func (p Pricer) whyTuned() string {
 func (p Pricer) whyRuled() string {
 	q := p.question()
 	return p.Setting.Tuning.WhyRule(p.Setting.Rule(&q)) + p.skips()
+}
+
+// whyRuledTogether says why replicas step together in a call by a rule, or why not.
+func (p Pricer) whyRuledTogether(r route.Route) string {
+	q := p.question()
+	switch rule := p.Setting.Rule(&q); {
+	case rule.Implementation != methods.AnyImplementation && r.Together:
+		return "Syncful, as the rule was measured"
+	case rule.Implementation != methods.AnyImplementation:
+		return "Syncless, as the rule was measured"
+	case r.Together != p.Setting.Syncful:
+		return "Syncless, since Auto steps together for direct only"
+	}
+	return p.Setting.SyncfulWhy
 }
 
 // skips lists the rules that fit and do not decide.
