@@ -90,7 +90,9 @@ func TestProgramsPart(t *testing.T) {
 	switch {
 	case *full:
 		tries = 6000
-	case testing.Short() || underRace:
+	case underRace:
+		tries = 300
+	case testing.Short():
 		tries = 1500
 	}
 	rng := rand.New(rand.NewPCG(1, 7))

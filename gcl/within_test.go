@@ -198,6 +198,9 @@ func withinMatrix[T tensor.Element](t *testing.T) {
 			sizes = []int{0, 1, s.k + 1, 1291}
 		}
 		for _, reproducible := range []bool{false, true} {
+			if reproducible && underRace && dtype != tensor.F32 {
+				continue
+			}
 			t.Run(fmt.Sprintf("dtype=%v/ipus=%d/perRank=%d/reproducible=%v", dtype, s.k, s.m, reproducible),
 				func(t *testing.T) {
 					alone(t, func(ctx context.Context, c *gcl.Comm) error {

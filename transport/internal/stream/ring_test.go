@@ -271,6 +271,9 @@ func openHosts(t testing.TB, n, size int, checksum bool, spin time.Duration, wra
 }
 
 func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("transport/tcp runs the suite over the rings of its connections")
+	}
 	transporttest.Run(t, func(t testing.TB, n int) []transport.Endpoint { return openRings(t, n, 16<<10, false) },
 		transporttest.Buffers, transporttest.Brief)
 }
