@@ -225,10 +225,15 @@ all-reduce 2-4 600 direct/Syncless`).Named("/some/inproc.txt")
 			"2-4 200 direct; not inproc.txt:4, recursive_doubling: in the order of the ranks the method is a chain"},
 		{3, 400, gcl.Options{}, ranBy{three, gcl.Syncless}, "for_three, by inproc.txt:5: "},
 		{3, 400, gcl.Options{Implementation: gcl.Syncful}, ranBy{three, gcl.Syncful}, "for_three, by inproc.txt:5: "},
-		{4, 400, gcl.Options{}, ranBy{methods.Direct, gcl.Syncful}, "direct, since on peer memory it is one pass; not " +
-			"inproc.txt:5, for_three: "},
-		{3, 500, gcl.Options{}, ranBy{methods.Direct, gcl.Syncful}, "direct, since on peer memory it is one pass; not " +
+		{4, 400, gcl.Options{}, ranBy{methods.RecursiveDoubling, gcl.Syncless}, "recursive_doubling, by inproc.txt:4: " +
+			"all-reduce 2-4 300 recursive_doubling; not inproc.txt:5, for_three: "},
+		{3, 500, gcl.Options{}, ranBy{three, gcl.Syncless}, "for_three, by inproc.txt:5: all-reduce 2-4 400 for_three; not " +
 			"inproc.txt:6, no_generator_here: "},
+		{4, 500, gcl.Options{}, ranBy{methods.RecursiveDoubling, gcl.Syncless}, "recursive_doubling, by inproc.txt:4: " +
+			"all-reduce 2-4 300 recursive_doubling; not inproc.txt:6, no_generator_here: methods: no_generator_here " +
+			"makes no schedule, since it is not registered: unsupported operation; not " +
+			"inproc.txt:5, for_three: methods: for_three: all-reduce over 4 ranks: it is for 3 ranks: unsupported"},
+		{4, 500, gcl.Options{Reproducible: true}, ranBy{methods.Direct, gcl.Syncful}, "direct, by inproc.txt:3: "},
 		{3, 600, gcl.Options{}, ranBy{methods.Direct, gcl.Syncless}, "direct, by inproc.txt:7: "},
 		{3, 600, gcl.Options{Implementation: gcl.Syncful}, ranBy{methods.Direct, gcl.Syncful}, "direct, since on peer memory " +
 			"it is one pass; not inproc.txt:7, direct/Syncless: it is for Syncless, and the options ask for Syncful"},
@@ -237,8 +242,9 @@ all-reduce 2-4 600 direct/Syncless`).Named("/some/inproc.txt")
 		{3, 400, gcl.Options{Method: methods.Direct}, ranBy{methods.Direct, gcl.Syncful}, "direct, as the options ask"},
 		{3, 400, gcl.Options{MaxBroadcastSize: 1200}, ranBy{methods.SendToAll, gcl.Syncful}, "broadcast, since group size"},
 		{3, 404, gcl.Options{MaxBroadcastSize: 1200}, ranBy{three, gcl.Syncless}, "for_three, by inproc.txt:5: "},
-		{4, 400, gcl.Options{Method: three}, ranBy{methods.Direct, gcl.Syncful}, "direct, since on peer memory it is one pass; " +
-			"not inproc.txt:5, for_three: methods: for_three: all-reduce over 4 ranks: it is for 3 ranks"},
+		{4, 400, gcl.Options{Method: three}, ranBy{methods.RecursiveDoubling, gcl.Syncless}, "recursive_doubling, by " +
+			"inproc.txt:4: all-reduce 2-4 300 recursive_doubling; not inproc.txt:5, for_three: methods: for_three: " +
+			"all-reduce over 4 ranks: it is for 3 ranks"},
 		{2, 0, gcl.Options{}, ranBy{methods.ClockwiseRing, gcl.Syncful}, "clockwise_ring, by inproc.txt:1: "},
 	} {
 		x.o.Tuning = rules

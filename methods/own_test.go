@@ -283,7 +283,8 @@ func TestUnproved(t *testing.T) {
 				b.Fold(0, (rank+2)%3, rank, 0, 1)
 			}
 			return b.Build()
-		}), over(schedule.AllReduce), []string{"ranks combine an element in different orders"}},
+		}), over(schedule.AllReduce), []string{"ranks combine an element in different orders",
+			"chunk 0 is "}},
 		"apart": {swap, inPlace, []string{"it has Output apart from Input"}},
 		"no schedule": {GeneratorFunc(func(Request) (*schedule.Schedule, error) { return nil, nil }),
 			over(schedule.AllReduce), []string{"no schedule and no error"}},

@@ -195,9 +195,8 @@ func ProveSchedule(s *schedule.Schedule) (*Proved, error) {
 	switch out.Report, err = schedule.Examine(out.Schedule); {
 	case err != nil:
 		return nil, fmt.Errorf("methods: the schedule does not prove: %w", err)
-	case s.Contract().Combines && !s.Collective.Contract().Again && !out.Report.OneOrder:
-		return nil, errors.New("methods: the schedule does not prove: ranks combine an element in different orders, so " +
-			"that they may end with different bits")
+	case out.Report.CheckOrder() != nil:
+		return nil, fmt.Errorf("methods: the schedule does not prove: %w", out.Report.CheckOrder())
 	}
 	out.Digest, out.Between = out.Schedule.Digest(), mostBetween(out.Schedule)
 	return out, nil
@@ -242,7 +241,6 @@ func (p *Prover) prove(s *schedule.Schedule) (*Proved, error) {
 
 // demand is what a request asks of a schedule that is right by itself.
 func (r *Request) demand(s *Proved) error {
-	contract := r.Collective.Contract()
 	switch {
 	case s.Collective != r.Collective || s.Size != r.Size || s.Root != r.Root:
 		return fmt.Errorf("it is one of %s", wanted(s.Collective, s.Size, s.Root))
@@ -250,12 +248,12 @@ func (r *Request) demand(s *Proved) error {
 		return errors.New("it has Output apart from Input, and the request has them in one place")
 	case s.Again:
 		return errors.New("a contribution may count again by it (Schedule.Again), which most operators do not allow")
-	case contract.Combines && !s.Report.OneOrder:
-		return errors.New("ranks combine an element in different orders, so that they may end with different bits")
+	case s.Report.CheckOrder() != nil:
+		return s.Report.CheckOrder()
 	case r.inOrder() && !s.Report.RankOrder:
-		return fmt.Errorf("it does not fold in the order of the ranks, which RankOrder (Options.Reproducible) asks for: "+
-			"a generator that cannot do that returns an error that wraps errors.ErrUnsupported (%q)",
-			errors.ErrUnsupported)
+		return fmt.Errorf("it does not fold in the order of the ranks, which RankOrder (Options.Reproducible) asks for "+
+			"(%s): a generator that cannot do that returns an error that wraps errors.ErrUnsupported (%q)",
+			s.Report.Order, errors.ErrUnsupported)
 	}
 	return nil
 }

@@ -19,6 +19,10 @@ type Case struct {
 	Implementation Implementation
 	Memory         bool // the ranks reach each other's memory
 	Phase          bool // the call is a part of another, as by gcl.Hybrid
+
+	// Above has only the rules above a line of the table count: that of a rule whose method a Generator makes, which
+	// has found that it does not do the call. 0: all count.
+	Above int
 }
 
 // Rule is the last rule that fits a case. One whose method cannot do the call is skipped: in a strided group, and where
@@ -27,19 +31,19 @@ type Case struct {
 // a Generator makes. One that fits but names an implementation that cannot be decides that no rule does: what stands
 // above it was measured for smaller sizes. nil: there is no rule.
 //
-// A Generator may still find that it does not do a request. Then gcl goes by BySize.
+// A Generator may still find that it does not do a request. Then gcl asks again, for the rules above: see Case.Above.
 func (t *Tuning) Rule(q *Case) *Rule {
 	if t == nil || q == nil || t.Rules == nil || t.broadcastGoesFirst(q) {
 		return nil
 	}
-	for r := t.Rules.above(nil, q.Collective, q.Ranks, q.Bytes); r != nil; {
+	for r := t.Rules.above(q.Above, q.Collective, q.Ranks, q.Bytes); r != nil; {
 		switch t.obstacle(r, q) {
 		case none:
 			return r
 		case otherImplementation, noMemory:
 			return nil
 		}
-		r = t.Rules.above(r, q.Collective, q.Ranks, q.Bytes)
+		r = t.Rules.above(r.Line, q.Collective, q.Ranks, q.Bytes)
 	}
 	return nil
 }
@@ -132,7 +136,7 @@ func (t *Tuning) Skips(q *Case) string {
 		return ""
 	}
 	var b strings.Builder
-	for r := t.Rules.above(nil, q.Collective, q.Ranks, q.Bytes); r != nil; {
+	for r := t.Rules.above(q.Above, q.Collective, q.Ranks, q.Bytes); r != nil; {
 		o := t.obstacle(r, q)
 		if o == none {
 			break
@@ -141,7 +145,7 @@ func (t *Tuning) Skips(q *Case) string {
 		if o == otherImplementation || o == noMemory {
 			break
 		}
-		r = t.Rules.above(r, q.Collective, q.Ranks, q.Bytes)
+		r = t.Rules.above(r.Line, q.Collective, q.Ranks, q.Bytes)
 	}
 	return b.String()
 }

@@ -71,8 +71,8 @@ func newRules(lines []line) *Rules {
 	return t
 }
 
-// above is the last rule that fits, of those above below, which may be nil: the rule of the line next above it.
-func (t *Rules) above(below *Rule, c schedule.Collective, ranks int, bytes int64) *Rule {
+// above is the last rule that fits, of those above a line, or of all if that is 0.
+func (t *Rules) above(below int, c schedule.Collective, ranks int, bytes int64) *Rule {
 	if int(c) >= len(t.at) || ranks < 2 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (t *Rules) above(below *Rule, c schedule.Collective, ranks int, bytes int64
 	}
 	for i := len(fit) - 1; i >= 0; i-- {
 		r := fit[i]
-		if bytes >= r.FromBytes && (below == nil || r.Line < below.Line) && (ranks < indexed || r.covers(ranks)) {
+		if bytes >= r.FromBytes && (below == 0 || r.Line < below) && (ranks < indexed || r.covers(ranks)) {
 			return r
 		}
 	}

@@ -21,6 +21,9 @@ func checkVerb(_ *flag.FlagSet, from *source) work {
 		if err != nil {
 			return from.of(err)
 		}
+		if err := r.CheckOrder(); err != nil {
+			return from.of(fmt.Errorf("the schedule does not prove: %w", err))
+		}
 		buffers := "may be the input"
 		if f.Schedule.NeedsApart() {
 			buffers = "must not be the input"

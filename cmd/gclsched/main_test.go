@@ -247,6 +247,8 @@ func TestErrors(t *testing.T) {
 			"takes a contribution twice: chunk 1 of ranks [0] and chunk 1 of ranks [0 1]"},
 		{"check testdata/late.txt", 1, "testdata/late.txt: schedule: rank 2 round 0 move 0 (O1>0): chunk 1 of O1 was never " +
 			"written"},
+		{"check testdata/orders.txt", 1, "testdata/orders.txt: the schedule does not prove: ranks combine an element in " +
+			"different orders, so that they may end with different bits: chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at rank 1"},
 		{"convert -to xml testdata/late.txt", 1, "testdata/late.txt: msccl: the format has no broadcast: unsupported operation"},
 		{"convert -to xml testdata/scan.txt", 1, "testdata/scan.txt: msccl: the format has no custom: unsupported operation"},
 		{"convert -to xml " + xmlFiles + "wrong/twice.xml", 1, xmlFiles + "wrong/twice.xml: msccl: only what is proved is " +

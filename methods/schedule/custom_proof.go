@@ -203,8 +203,7 @@ func (m *machine) customOutcome(rank int, w *wanting, report *Report) (err error
 			first = have
 			w.seen[[2]int{f, w.number}] = have
 		}
-		report.OneOrder = report.OneOrder && have == first
-		report.RankOrder = report.RankOrder && have == w.fold(f)
+		m.order(report, rank, f, first, w.fold(f))
 	})
 	return err
 }

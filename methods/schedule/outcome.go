@@ -41,8 +41,7 @@ func (m *machine) outcome(report *Report) error {
 				if first[f] == none {
 					first[f] = have
 				}
-				report.OneOrder = report.OneOrder && have == first[f]
-				report.RankOrder = report.RankOrder && have == m.terms.fold(f)
+				m.order(report, rank, f, first[f], m.terms.fold(f))
 				continue
 			}
 			if want := m.wanted(rank, f); have != want {
@@ -52,6 +51,41 @@ func (m *machine) outcome(report *Report) error {
 		}
 	}
 	return nil
+}
+
+// order notes whether a rank holds a chunk of the result in the same order as the first rank that was looked at, and in
+// that of the ranks.
+func (m *machine) order(report *Report, rank, f int, first, inOrder value) {
+	have := m.held(rank, f)
+	if have != first && report.OneOrder {
+		report.OneOrder = false
+		other := 0
+		for m.held(other, f) != first {
+			other++
+		}
+		report.Order = fmt.Sprintf("chunk %d is combined in one order at rank %d and in another at rank %d", f, other, rank)
+		if a, b := m.terms.operands(first), m.terms.operands(have); a != "" && b != "" {
+			report.Order = fmt.Sprintf("chunk %d is %s at rank %d and %s at rank %d", f, a, other, b, rank)
+		}
+	}
+	if have != inOrder && report.RankOrder {
+		report.RankOrder = false
+		if report.OneOrder {
+			report.Order = fmt.Sprintf("chunk %d at rank %d", f, rank)
+			if a := m.terms.operands(have); a != "" {
+				report.Order = fmt.Sprintf("chunk %d is %s at rank %d", f, a, rank)
+			}
+		}
+	}
+}
+
+// held is what a rank has as a chunk of the output; none where it has no such chunk.
+func (m *machine) held(rank, f int) value {
+	r := &m.replicas[rank]
+	if f < r.first || f >= r.first+len(r.output) {
+		return none
+	}
+	return r.output[f-r.first].value
 }
 
 // wanted is what rank must hold as chunk f of the output of a collective that only moves data.

@@ -29,6 +29,10 @@ type Report struct {
 	// RankOrder says that this order is the left fold over ranks 0, 1, 2, ..., or those of them that contribute.
 	RankOrder bool
 
+	// Order is where OneOrder fails first, or else RankOrder, as in "chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at rank
+	// 1". "": both hold, or the collective combines nothing. Above 16 ranks it does not spell the orders out.
+	Order string
+
 	Waste Waste
 	Least Bounds // for comparison
 }
@@ -93,7 +97,22 @@ func (r Report) order() string {
 	case r.OneOrder:
 		return "one on all ranks"
 	}
-	return "differs by rank"
+	if r.CheckOrder() == nil { // it does not matter
+		return "differs by rank"
+	}
+	return "differs by rank: " + r.Order
+}
+
+// CheckOrder returns an error, with Order, if ranks combine an element in different orders, so that a floating-point
+// sum may have different bits at each of them. Check lets that pass; gcl does not carry such a schedule out. A
+// collective by which a contribution may count again has no such error.
+func (r Report) CheckOrder() error {
+	c := r.Collective.Contract()
+	if r.OneOrder || c.Again || !c.Combines && (r.Custom == nil || !r.Custom.Combines) {
+		return nil
+	}
+	return fmt.Errorf("ranks combine an element in different orders, so that they may end with different bits: %s",
+		r.Order)
 }
 
 func most(counts []int) int {

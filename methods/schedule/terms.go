@@ -204,3 +204,50 @@ func (t *terms) fold(chunk int) value {
 	t.folds[chunk] = v
 	return v
 }
+
+// Operands are spelled out of up to shownRanks ranks, among up to shownTerms terms.
+const (
+	shownRanks = 16
+	shownTerms = 1 << 12
+)
+
+// operands spells out an expression by the ranks whose contributions it combines, as in "(0+1)+2", or is "" where that
+// would take too long.
+func (t *terms) operands(v value) string {
+	if t.again || t.size > shownRanks || t.count > shownTerms {
+		return ""
+	}
+	sides := map[value][2]value{} // of combinations
+	for of := range value(t.count) {
+		if x := t.at(of); x.mate != none {
+			sides[x.made] = [2]value{of, x.mate}
+		}
+	}
+	for of, made := range t.nodes {
+		sides[made] = of
+	}
+	ranks := map[value]int{}
+	for at, leaf := range t.leafs {
+		ranks[leaf] = at % t.size
+	}
+	var spell func(v value) (text string, least int)
+	spell = func(v value) (string, int) {
+		of, combined := sides[v]
+		if !combined {
+			return fmt.Sprint(ranks[v]), ranks[v]
+		}
+		var text [2]string
+		var least [2]int
+		for i, side := range of {
+			if text[i], least[i] = spell(side); len(text[i]) > len("10") {
+				text[i] = "(" + text[i] + ")"
+			}
+		}
+		if least[1] < least[0] {
+			text[0], text[1] = text[1], text[0]
+		}
+		return text[0] + "+" + text[1], min(least[0], least[1])
+	}
+	text, _ := spell(v)
+	return text
+}

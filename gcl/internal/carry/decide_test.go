@@ -35,7 +35,7 @@ func TestDecideAgain(t *testing.T) {
 				t.Errorf("%d bytes: %+v, want %+v", bytes, r, want)
 			}
 		}
-		q.Unruled = true
+		q.Above = 1
 		var r route.Route
 		if w.decide(&r, &q); r.Because == route.AsRuled {
 			t.Errorf("%d bytes, without rules: %+v", bytes, r)

@@ -56,16 +56,15 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 
 // byMessages carries out a job that was to go over peer memory.
 func (w *Way) byMessages(ctx context.Context, j *Job, fingerprint *transport.Call) error {
-	r := w.Setting.ByMessages(&j.Question)
-	err := w.byRounds(ctx, j, &r, fingerprint)
-	if err != errSkipped { // the method of a rule, which is not the one that the options ask for
-		return err
+	defer func(above int) { j.Question.Above = above }(j.Question.Above) // the job may be a Batch's
+	for {
+		r := w.Setting.ByMessages(&j.Question)
+		err := w.byRounds(ctx, j, &r, fingerprint)
+		if err != errSkipped { // the method of a rule, which is not the one that the options ask for
+			return err
+		}
+		j.Question.Above = r.Line
 	}
-	j.Question.Unruled = true
-	r = w.Setting.ByMessages(&j.Question)
-	err = w.byRounds(ctx, j, &r, fingerprint)
-	j.Question.Unruled = false
-	return err
 }
 
 // skip carries out a job whose method, by the options or by a rule, does not do it. Nothing has been sent.
@@ -73,9 +72,10 @@ func (w *Way) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *tra
 	if r.Because != route.AsRuled {
 		return w.instead.Perform(ctx, j, fingerprint)
 	}
-	j.Question.Unruled = true
+	above := j.Question.Above
+	j.Question.Above = r.Line
 	err := w.Perform(ctx, j, fingerprint)
-	j.Question.Unruled = false // the job may be a Batch's
+	j.Question.Above = above // the job may be a Batch's
 	return err
 }
 

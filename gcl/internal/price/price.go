@@ -61,7 +61,7 @@ type Pricer struct {
 	Elements int   // in the larger buffer
 	Own      []Own // that the Comm has
 
-	unruled bool // the method of the rule that fits does not do the call
+	above int // the line of the last rule that fits whose method does not do the call; 0: there is none
 }
 
 // Answer says how the call goes, and what that and the alternatives cost.
@@ -95,11 +95,11 @@ func (p Pricer) takes() (takes Pricer, r route.Route, skipped, err error) {
 	}
 	takes = p
 	if r.Because == route.AsRuled {
-		takes.unruled = true
-		return takes, takes.route(), skipped, nil
+		takes.above = r.Line
+	} else {
+		takes.Way = p.Instead()
+		takes.Way.Hybrid = p.Way.Hybrid
 	}
-	takes.Way = p.Instead()
-	takes.Way.Hybrid = p.Way.Hybrid
 	takes, r, _, err = takes.takes() // what the rules have to say is in why
 	return takes, r, skipped, err
 }
@@ -129,7 +129,7 @@ func (p Pricer) schedule(spec methods.Spec) (*schedule.Schedule, error) {
 // question is that of the call.
 func (p Pricer) question() route.Question {
 	q := route.Question{Collective: p.Collective, Bytes: p.Elements * p.DType.Size()}
-	q.Published, q.Unruled = q.Bytes, p.unruled
+	q.Published, q.Above = q.Bytes, p.above
 	if p.Collective.Contract().Input == schedule.Own {
 		q.Published /= p.Size()
 	}
@@ -371,12 +371,18 @@ func (p Pricer) whyRuledTogether(r route.Route) string {
 // skips lists the rules that fit and do not decide.
 func (p Pricer) skips() string {
 	q := p.question()
-	q.Unruled = false
+	q.Above = 0
 	x := p.Setting.Case(&q)
 	text := p.Setting.Tuning.Skips(&x)
-	if rule := p.Setting.Rule(&q); p.unruled && rule != nil {
+	for x.Above != p.above { // the rules whose methods do not do the call
+		rule := p.Setting.Tuning.Rule(&x)
+		if rule == nil {
+			break
+		}
 		_, err := p.schedule(p.specOf(rule.Method))
 		text += fmt.Sprintf("; not %s, %v: %v", p.Setting.Tuning.Rules.Cite(rule), rule.Method, err)
+		x.Above = rule.Line
+		text += p.Setting.Tuning.Skips(&x)
 	}
 	return text
 }

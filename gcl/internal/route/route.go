@@ -37,14 +37,14 @@ type Question struct {
 	Parts      bool // the ranks' parts have lengths of their own
 	Bytes      int  // of the larger of a rank's two buffers, of all operands
 	Published  int  // bytes of the inputs, as a member would publish them
-	Unruled    bool // no rule of the tuning counts: the method of one does not do the call
+	Above      int  // only the tuning's rules above this line count; 0: all do
 }
 
 // Same reports whether two questions are the same. It compares field by field: their bytes may just have been written
 // one by one, and to read them in words stalls.
 func (q *Question) Same(as *Question) bool {
 	return q.Bytes == as.Bytes && q.Collective == as.Collective && q.Published == as.Published && q.Local == as.Local &&
-		q.Several == as.Several && q.Parts == as.Parts && q.Unruled == as.Unruled
+		q.Several == as.Several && q.Parts == as.Parts && q.Above == as.Above
 }
 
 func (q *Question) barrier() bool { return q.Collective == schedule.Barrier }
@@ -54,6 +54,7 @@ type Route struct {
 	Path     Path
 	Method   methods.Method
 	Because  Because // of the method
+	Line     int     // of the rule that it is by
 	Phases   bool    // the call goes in phases, each a call with a route of its own; path and method are not set
 	Barriers bool    // by messages: there is a barrier before each round
 	Together bool    // replicas step together
@@ -199,7 +200,7 @@ func (s *Setting) method(r *Route, q *Question) {
 		return
 	}
 	if rule := s.Rule(q); rule != nil {
-		r.Method, r.Because, r.Together = rule.Method, AsRuled, s.ruledTogether(rule)
+		r.Method, r.Because, r.Line, r.Together = rule.Method, AsRuled, rule.Line, s.ruledTogether(rule)
 		return
 	}
 	r.Method, r.Because = methods.Direct, AsOnePass
@@ -214,7 +215,7 @@ func (s *Setting) method(r *Route, q *Question) {
 
 // Rule is the rule of the tuning by which a call goes whose method the options leave open, or nil.
 func (s *Setting) Rule(q *Question) *methods.Rule {
-	if s.Tuning.Rules == nil || q.Unruled {
+	if s.Tuning.Rules == nil {
 		return nil
 	}
 	x := s.Case(q)
@@ -224,7 +225,7 @@ func (s *Setting) Rule(q *Question) *methods.Rule {
 // Case is what decides on the rule of a call.
 func (s *Setting) Case(q *Question) methods.Case {
 	return methods.Case{Collective: q.Collective, Ranks: s.Ranks, Bytes: int64(q.Bytes), Strided: s.Strided,
-		RankOrder: s.Reproducible, Implementation: s.asked(), Memory: s.Memory, Phase: s.Phase}
+		RankOrder: s.Reproducible, Implementation: s.asked(), Memory: s.Memory, Phase: s.Phase, Above: q.Above}
 }
 
 // asked is the implementation that the options ask for, if they do.
