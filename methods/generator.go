@@ -51,10 +51,14 @@ func (d described) Traffic(r Request) (*schedule.Traffic, error) { return d.traf
 // Request says which schedule a Generator is to make. Size is at least 2: a group of one sends nothing. With RankOrder,
 // which Options.Reproducible is, the schedule must fold in the order of the ranks. Collective is none that has no data:
 // it is never Barrier. Pieces is 0, and from gcl InPlace is false: where a schedule is Apart, gcl copies what it must.
+//
+// A Generator is given all three lists, of its own. Ring and Second are rings of the ranks that the topology of the
+// replicas suggests, for methods that go by rings. A list that was nil, as that of a Spec without a Ring, has become 0 to
+// Size-1.
 type Request struct {
 	Spec
 
-	Members []int // the replicas by rank; nil: 0 to Size-1
+	Members []int // the replicas by rank
 }
 
 // key is all that a Request says, as text.

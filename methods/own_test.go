@@ -512,10 +512,58 @@ func TestProveSchedule(t *testing.T) {
 	}
 	s.Programs[1][1].Moves = nil
 	for want, s := range map[string]*schedule.Schedule{
-		"no schedule": nil, "deadlock: rank 1 never sends it": s, "in different orders": mixed,
+		"no schedule": nil, "deadlock: rank 1 never sends it": s,
+		"in different orders, so that they may end with different bits: chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at": mixed,
+		"rank 3 has 17000000 rounds, and the 4 ranks have 17000000 together": {Collective: schedule.AllReduce, Size: 4,
+			Chunks: 1, Programs: []schedule.Program{3: make(schedule.Program, 17_000_000)}},
 	} {
 		if _, err := ProveSchedule(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
+	}
+}
+
+// TestOfItself: a generator that asks for the schedule that it is to make gets an error, and does not wait for itself.
+// One that takes the library's from the gallery gets that.
+func TestOfItself(t *testing.T) {
+	KeepTable(t)
+	const name = "knomial_4_tree"
+	var library Generator
+	for _, l := range Gallery() {
+		if l.Name == name {
+			library = l.Generator
+		}
+	}
+	if library == nil {
+		t.Fatal("no such method in the gallery")
+	}
+	mine, err := Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := make(chan Request, 1)
+	err = Register(name, GeneratorFunc(func(r Request) (*schedule.Schedule, error) {
+		if r.Size == 3 {
+			r.Method = mine
+			return Build(r.Spec)
+		}
+		given <- r
+		return library.Schedule(r)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err = Build(Spec{Method: mine, Collective: schedule.Reduce, Size: 3})
+		if err == nil || !strings.Contains(err.Error(), "asks for the very schedule that it is to make") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := Build(Spec{Method: mine, Collective: schedule.Reduce, Size: 4}); err != nil {
+		t.Error(err)
+	}
+	ranks := []int{0, 1, 2, 3}
+	if r := <-given; !slices.Equal(r.Ring, ranks) || !slices.Equal(r.Second, ranks) || !slices.Equal(r.Members, ranks) {
+		t.Errorf("the generator is given %+v", r)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"weak"
 
+	"gogcl.dev/internal/goroutine"
 	"gogcl.dev/methods/schedule"
 )
 
@@ -38,18 +40,28 @@ type proof struct {
 
 // answer is what the Prover keeps of a schedule. A large one is kept only as long as somebody else does.
 type answer struct {
-	mu    sync.Mutex // guards what follows; held while the schedule is made
+	maker atomic.Uint64 // the goroutine that makes the schedule
+	mu    sync.Mutex    // guards what follows; held while the schedule is made
 	err   error
 	small *Proved
 	large weak.Pointer[Proved]
 }
+
+// errOfItself is of a Generator that waits for itself.
+var errOfItself = errors.New("the generator asks for the very schedule that it is to make: a method by a name of " +
+	"Gallery that goes on to the library's takes that from Gallery, as Listed.Generator, and not from Build")
 
 // mostKept is how many steps a small schedule has at most: some 3 MiB.
 const mostKept = 1 << 15
 
 // get returns the schedule, which make makes the first time, and again where nobody has kept it.
 func (a *answer) get(make func() (*Proved, error)) (*Proved, error) {
-	a.mu.Lock()
+	if !a.mu.TryLock() {
+		if id := goroutine.ID(); id != 0 && a.maker.Load() == id {
+			return nil, errOfItself
+		}
+		a.mu.Lock()
+	}
 	defer a.mu.Unlock()
 	if a.err != nil || a.small != nil {
 		return a.small, a.err
@@ -57,6 +69,8 @@ func (a *answer) get(make func() (*Proved, error)) (*Proved, error) {
 	if kept := a.large.Value(); kept != nil {
 		return kept, nil
 	}
+	a.maker.Store(goroutine.ID())
+	defer a.maker.Store(0)
 	var out *Proved
 	if out, a.err = make(); a.err != nil {
 		return nil, a.err
@@ -136,8 +150,10 @@ func (p *Prover) Prove(r Request) (*Proved, error) {
 
 // make makes and proves a schedule.
 func (p *Prover) make(r Request) (*Proved, error) {
-	if r.Members == nil {
-		r.Members = inTurn(r.Size)
+	for _, list := range []*[]int{&r.Members, &r.Ring, &r.Second} {
+		if *list == nil {
+			*list = inTurn(r.Size)
+		}
 	}
 	s, err := p.schedule(r)
 	if err != nil {
@@ -179,7 +195,7 @@ func (p *Prover) schedule(r Request) (*schedule.Schedule, error) {
 	case s == nil:
 		return nil, errors.New("the generator returns no schedule and no error")
 	}
-	return padded(s), nil
+	return padded(s)
 }
 
 // ProveSchedule proves a schedule that is given as it is, of any collective or of a schedule.CustomContract. What it
@@ -190,8 +206,11 @@ func ProveSchedule(s *schedule.Schedule) (*Proved, error) {
 	if s == nil {
 		return nil, errors.New("methods: no schedule")
 	}
-	out := &Proved{Schedule: padded(s)}
-	var err error
+	whole, err := padded(s)
+	if err != nil {
+		return nil, fmt.Errorf("methods: %w", err)
+	}
+	out := &Proved{Schedule: whole}
 	switch out.Report, err = schedule.Examine(out.Schedule); {
 	case err != nil:
 		return nil, fmt.Errorf("methods: the schedule does not prove: %w", err)
@@ -202,20 +221,30 @@ func ProveSchedule(s *schedule.Schedule) (*Proved, error) {
 	return out, nil
 }
 
+// maxPadding is how many empty rounds ranks may be given, so that all have as many: some 800 MiB.
+const maxPadding = 1 << 24
+
 // padded is a copy of a schedule with as many rounds for all ranks.
-func padded(s *schedule.Schedule) *schedule.Schedule {
-	s = copyOf(s)
-	rounds := 0
-	for _, program := range s.Programs {
-		rounds = max(rounds, len(program))
+func padded(s *schedule.Schedule) (*schedule.Schedule, error) {
+	rounds, sum, longest := 0, 0, 0
+	for rank, program := range s.Programs {
+		sum += len(program)
+		if len(program) > rounds {
+			rounds, longest = len(program), rank
+		}
 	}
+	if n := len(s.Programs); n > 0 && rounds > (maxPadding+sum)/n {
+		return nil, fmt.Errorf("rank %d has %d rounds, and the %d ranks have %d together: to have all wait through as many "+
+			"takes more than %d empty rounds", longest, rounds, n, sum, maxPadding)
+	}
+	s = copyOf(s)
 	for rank, program := range s.Programs {
 		for len(program) < rounds {
 			program = append(program, schedule.Round{})
 		}
 		s.Programs[rank] = program
 	}
-	return s
+	return s, nil
 }
 
 // prove examines a schedule, or remembers that it has: groups of other members may have the same, and share it.

@@ -152,7 +152,11 @@ func (s Spec) checkNumbers() error {
 }
 
 func checkRing(what string, ring []int, size int) error {
-	if len(ring) != size {
+	switch {
+	case len(ring) == 0:
+		return fmt.Errorf("methods: no %s for a group of %d ranks: want the ranks in the order of their links, such as 0, 1, "+
+			"2 and so on", what, size)
+	case len(ring) != size:
 		return fmt.Errorf("methods: %s of %d ranks for a group of %d", what, len(ring), size)
 	}
 	seen := make([]bool, size)

@@ -30,7 +30,7 @@ func TestSpecErrors(t *testing.T) {
 		{"ring [0 1 1] is not a permutation of 0 to 2", func(s *Spec) { s.Ring = []int{0, 1, 1} }},
 		{"ring [0 1 3] is not a permutation of 0 to 2", func(s *Spec) { s.Ring = []int{0, 1, 3} }},
 		{"ring [0 -1 2] is not a permutation of 0 to 2", func(s *Spec) { s.Ring = []int{0, -1, 2} }},
-		{"second ring of 0 ranks", func(s *Spec) { s.Method, s.Second = QuadDirectionalRing, nil }},
+		{"no second ring for a group of ", func(s *Spec) { s.Method, s.Second = QuadDirectionalRing, nil }},
 	} {
 		s := ok
 		c.bad(&s)

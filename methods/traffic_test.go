@@ -249,7 +249,7 @@ func TestTrafficErrors(t *testing.T) {
 		{Spec{Method: RecursiveDoubling, Collective: schedule.Barrier, Size: 4}, true, "barrier of recursive_doubling"},
 		{Spec{Method: ClockwiseRing, Size: 4, Ring: ring, RankOrder: true}, true, "all-reduce of clockwise_ring in the order of the ranks"},
 		{Spec{Method: Auto, Size: 4}, true, "auto makes no schedule"},
-		{Spec{Method: ClockwiseRing, Size: 4}, false, "ring of 0 ranks"},
+		{Spec{Method: ClockwiseRing, Size: 4}, false, "no ring for a group of 4 ranks: want the ranks in the order of their links"},
 		{Spec{Method: RecursiveDoubling, Size: 1<<16 + 1}, false, "want at most 65536"},
 	} {
 		got, err := tt.spec.Traffic()

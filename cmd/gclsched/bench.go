@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"text/tabwriter"
@@ -158,8 +159,8 @@ func (m *measuring) size(ctx context.Context, auto, mine *gcl.Comm, n int, w io.
 		return err
 	}
 	ways := []*way{m.way(mine, n), m.way(auto, n)}
-	calls := int64(1)
-	for _, way := range ways { // once to begin with, and once to see how long a call takes
+	calls := int64(math.MaxInt64) // as many of each as of the one that takes longer
+	for _, way := range ways {    // once to begin with, and once to see how long a call takes
 		if err := way.block(ctx, 1); err != nil {
 			return err
 		}
@@ -168,7 +169,7 @@ func (m *measuring) size(ctx context.Context, auto, mine *gcl.Comm, n int, w io.
 			return err
 		}
 		share := m.time / time.Duration(rounds*len(ways))
-		calls = max(calls, int64(share/max(time.Since(began), 1)))
+		calls = min(calls, max(1, int64(share/max(time.Since(began), 1))))
 	}
 	if at := firstDifference(ways[0].result, ways[1].result); at >= 0 {
 		return fmt.Errorf("%d bytes: rank %d has %v in element %d, and by auto %v", bytes, auto.Rank(),

@@ -30,7 +30,8 @@
 // way: its time stands alone, and sizes are those of the longest buffer, as they are for price.
 //
 //	exit code   0    all is well
-//	            1    the schedule does not prove, with the counterexample; or a file cannot be read or written
+//	            1    the schedule does not prove, with the counterexample, which draw alone does not ask for; or a file
+//	                 cannot be read or written
 //	            2    the command line is wrong
 //	            130  Ctrl-C
 //	            143  SIGTERM

@@ -247,6 +247,13 @@ func TestErrors(t *testing.T) {
 			"takes a contribution twice: chunk 1 of ranks [0] and chunk 1 of ranks [0 1]"},
 		{"check testdata/late.txt", 1, "testdata/late.txt: schedule: rank 2 round 0 move 0 (O1>0): chunk 1 of O1 was never " +
 			"written"},
+		{"price testdata/late.txt", 1, "testdata/late.txt: schedule: rank 2 round 0 move 0 (O1>0): chunk 1 of O1 was never " +
+			"written"},
+		{"price -network testdata/apart.txt " + xmlFiles + "ring.xml", 1, "testdata/apart.txt: cost: no way leads from replica "},
+		{"price -network testdata/apart.txt -method direct -n 3", 1, "testdata/apart.txt: cost: no way leads from replica "},
+		{"price -network testdata/switch.txt -shape clique " + xmlFiles + "ring.xml", 2, "-shape and -domains with -network, " +
+			"which says how the ranks are linked, and no method that goes round rings" + lists},
+		{"price -network testdata/switch.txt -domains 3 -method direct -n 3", 2, "-shape and -domains with -network, "},
 		{"check testdata/orders.txt", 1, "testdata/orders.txt: the schedule does not prove: ranks combine an element in " +
 			"different orders, so that they may end with different bits: chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at rank 1"},
 		{"convert -to xml testdata/late.txt", 1, "testdata/late.txt: msccl: the format has no broadcast: unsupported operation"},

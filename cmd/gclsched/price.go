@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -11,7 +12,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/cost"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/topology"
 )
 
 // priceVerb prints what a schedule costs.
@@ -21,6 +25,12 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 		"and -domains unless given")
 	var sizes []int64
 	check := func() (err error) {
+		placed := false
+		f.Visit(func(f *flag.Flag) { placed = placed || f.Name == "shape" || f.Name == "domains" })
+		if m, _ := methods.Parse(from.method); placed && *file != "" && m.Rings() == 0 {
+			return errors.New("-shape and -domains with -network, which says how the ranks are linked, and no method that " +
+				"goes round rings")
+		}
 		sizes, err = parseSizes(*text)
 		return err
 	}
@@ -29,30 +39,46 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 		if err != nil {
 			return err
 		}
-		t, members, err := from.network(f.Schedule.Size)
+		if from.file != "" { // what a method makes is right
+			if err := schedule.Check(f.Schedule); err != nil {
+				return from.of(err)
+			}
+		}
+		var model cost.Model
+		members := make([]int, f.Schedule.Size)
+		for rank := range members {
+			members[rank] = rank
+		}
+		if *file != "" {
+			model.Network, err = readNetwork(*file)
+		} else {
+			var t topology.Topology
+			t, members, err = from.network(f.Schedule.Size)
+			model.Network = cost.Machine(t)
+		}
 		if err != nil {
 			return err
-		}
-		model := cost.Model{Network: cost.Machine(t)}
-		if *file != "" {
-			if model.Network, err = readNetwork(*file); err != nil {
-				return err
-			}
 		}
 		if n := model.Network.Replicas(); n < len(members) {
 			return fmt.Errorf("%s: %d replicas, and the schedule has %d ranks", *file, n, len(members))
 		}
-		fmt.Fprintln(stdout, title(f.Schedule))
-		w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+		var text strings.Builder
+		fmt.Fprintln(&text, title(f.Schedule))
+		w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprint(w, "bytes\trounds\tsent by a rank, at most\ttime\t\n")
 		for _, bytes := range sizes {
 			e, err := model.Price(f.Schedule, members, bytes)
 			if err != nil {
+				if *file != "" { // the schedule has been checked
+					return fmt.Errorf("%s: %w", *file, err)
+				}
 				return from.of(err)
 			}
 			fmt.Fprintf(w, "%d\t%d\t%d\t%v\t\n", bytes, e.Rounds, e.SentBytes, e.Time)
 		}
-		return w.Flush()
+		w.Flush() // into text, which takes everything
+		_, err = io.WriteString(stdout, text.String())
+		return err
 	}}
 }
 

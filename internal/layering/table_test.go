@@ -50,6 +50,7 @@ func table() []row {
 		{pkg: "internal/hosttest", modules: []string{xsys}},
 		{pkg: "internal/fulldisk"},
 		{pkg: "internal/closest", pure: true},
+		{pkg: "internal/goroutine"},
 		{pkg: "internal/enum", imports: []string{"internal/closest"}, pure: true},
 		{pkg: "internal/dumbengine", imports: []string{"internal/kernel", "transport"}}, // of tests
 		{pkg: "internal/ink", pure: true},
@@ -68,7 +69,7 @@ func table() []row {
 
 		{pkg: "tensor", imports: []string{"internal/kernel", "internal/enum"}},
 		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks", "internal/enum",
-			"internal/closest"}, pure: true},
+			"internal/closest", "internal/goroutine"}, pure: true},
 		{pkg: "methods/internal/spoil", imports: []string{"methods/schedule"}, pure: true},
 		{ // a library for tests, which runs what it proves
 			pkg: "methods/methodtest",

@@ -114,7 +114,9 @@ func checkStep(s *schedule.Schedule, rank int, st *schedule.Step) error {
 	case schedule.Recv, schedule.Copy:
 		return nil
 	}
-	if span.Stride != 0 && len(span.AppendRuns(nil, s.Chunks)) == 0 {
+	one := *span
+	one.Count = min(one.Count, 1)
+	if span.Stride != 0 && (span.Count > s.Chunks || len(one.AppendRuns(nil, s.Chunks)) == 0) {
 		return fmt.Errorf("a %s of %d chunks from chunk %d on, in runs of %d, each %d after the one before, of %d", what,
 			span.Count, span.First, span.Run, span.Stride, s.Chunks)
 	} else if span.Stride != 0 {
@@ -132,9 +134,19 @@ func lengthOf(s *schedule.Schedule, span schedule.Span, bytes int64) int64 {
 	if span.Stride == 0 {
 		return piece(bytes, span.First+span.Count, s.Chunks) - piece(bytes, span.First, s.Chunks)
 	}
+	const atATime = 1024 // runs, so that a span of many takes little memory
 	sum := int64(0)
-	for _, run := range span.AppendRuns(nil, s.Chunks) {
-		sum += lengthOf(s, run, bytes)
+	var runs []schedule.Span
+	for left := span.Count; left > 0; left -= span.Count {
+		span.Count = left
+		if span.Run < left/atATime {
+			span.Count = span.Run * atATime
+		}
+		runs = span.AppendRuns(runs[:0], s.Chunks)
+		for _, run := range runs {
+			sum += lengthOf(s, run, bytes)
+		}
+		span.First = int((int64(span.First) + atATime*int64(span.Stride)) % int64(s.Chunks))
 	}
 	return sum
 }

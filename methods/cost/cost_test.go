@@ -300,6 +300,29 @@ func TestStrides(t *testing.T) {
 	}
 }
 
+// TestManyRuns: a span of many runs has the bytes of its chunks, and pricing one takes no memory for each.
+func TestManyRuns(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ chunks, count, run, stride, first int }{
+		{10_007, 9_001, 2, 3, 5}, {10_007, 10_007, 3, 9_999, 10_006}, {4_099, 4_096, 1, 2, 0}, {2_049, 1_025, 1, 2, 1},
+	} {
+		const bytes = 50_021
+		s := &schedule.Schedule{Collective: schedule.Broadcast, Size: 2, Chunks: x.chunks, Programs: []schedule.Program{
+			{{Moves: []schedule.Step{{Verb: schedule.Send, Peer: 1,
+				Src: schedule.In(x.first, x.count).Strided(x.run, x.stride)}}}}, {},
+		}}
+		want := int64(0)
+		for k := range x.count {
+			chunk := (x.first + k/x.run*x.stride + k%x.run) % x.chunks
+			want += int64((chunk+1)*bytes/x.chunks - chunk*bytes/x.chunks)
+		}
+		e, err := cost.Price(s, []int{0, 1}, machine(t, topology.Clique, 1, 2), bytes)
+		if err != nil || e.SentBytes != want {
+			t.Errorf("%+v: %d bytes, want %d; %v", x, e.SentBytes, want, err)
+		}
+	}
+}
+
 // Numbers that are too large stop at the greatest.
 func TestHuge(t *testing.T) {
 	t.Parallel()
