@@ -53,8 +53,8 @@ func (d described) Traffic(r Request) (*schedule.Traffic, error) { return d.traf
 // it is never Barrier. Pieces is 0, and from gcl InPlace is false: where a schedule is Apart, gcl copies what it must.
 //
 // A Generator is given all three lists, of its own. Ring and Second are rings of the ranks that the topology of the
-// replicas suggests, for methods that go by rings. A list that was nil, as that of a Spec without a Ring, has become 0 to
-// Size-1.
+// replicas suggests, for methods that go by rings. A list that was nil, as that of a Spec without a Ring, has become 0
+// to Size-1.
 type Request struct {
 	Spec
 

@@ -94,7 +94,7 @@ func (b *bench) note(m measurement) error {
 type byType struct {
 	measure func(ctx context.Context, c, clerk *gcl.Comm, b *bench) error
 	compare func(ctx context.Context, c, clerk *gcl.Comm, b *bench) error
-	probe   func(context.Context, gcl.Operator) error
+	probe   func(context.Context, gcl.Operator) (refused, err error)
 }
 
 // typed has an entry for each element type.
@@ -112,17 +112,16 @@ func functions[T tensor.Element]() byType {
 	return byType{measure: measureAll[T], compare: compareAll[T], probe: probeType[T]}
 }
 
-// probeType carries out the smallest all-reduce.
-func probeType[T tensor.Element](ctx context.Context, op gcl.Operator) error {
-	var refused error
-	err := gcl.Run(ctx, 1, func(ctx context.Context, c *gcl.Comm) error {
+// probeType carries out the smallest all-reduce. refused is the error of the call, and err that of anything else.
+func probeType[T tensor.Element](ctx context.Context, op gcl.Operator) (refused, err error) {
+	err = gcl.Run(ctx, 1, func(ctx context.Context, c *gcl.Comm) error {
 		refused = gcl.AllReduceTo(ctx, c, make([]T, 1), make([]T, 1), op)
 		return nil
 	})
 	if refused != nil && ctx.Err() == nil {
-		return refused
+		return refused, nil
 	}
-	return err
+	return nil, err
 }
 
 // measureAll is the body of a replica. Calls on c are measured; by clerk the replicas tell each other about it.
@@ -154,6 +153,8 @@ func measureAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 	if clerk.Rank() == 0 {
 		defer b.status.end() // after an error
 	}
+	var skipped error // the last
+	measuredAny := false
 	done, all := 0, len(s.collectives)*len(s.methods)*len(s.implementations)*len(s.sizes)*len(s.places)
 	for _, coll := range s.collectives {
 		p := b.moved
@@ -168,11 +169,13 @@ func measureAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 				}
 				if err := s.skips(measured, coll); err != nil {
 					done += len(s.sizes) * len(s.places)
+					skipped = err
 					if clerk.Rank() == 0 {
 						fmt.Fprintf(b.status, "gclperf: not measured, since auto would take its place: %v\n", err)
 					}
 					continue
 				}
+				measuredAny = true
 				last := 0
 				for _, size := range s.sizes {
 					count := coll.count(size, s.dtype.Size(), s.n)
@@ -201,6 +204,9 @@ func measureAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 				}
 			}
 		}
+	}
+	if !measuredAny && skipped != nil {
+		return fmt.Errorf("nothing was measured: %w", skipped)
 	}
 	return nil
 }

@@ -55,14 +55,19 @@ func (p *program) comparison(ctx context.Context, s *settings) int {
 	}
 	text, err := rulesOf(points, s.heading(p.args, start))
 	if err == nil {
-		err = replaceFile(s.compares.file, text)
+		if err = replaceFile(s.compares.file, text); err != nil { // minutes of measuring shall not be lost
+			fmt.Fprintf(p.stdout, "%s", text)
+		}
 	}
 	if err != nil {
 		p.complain(err)
 		return exitWrong
 	}
-	fmt.Fprintf(p.stdout, "%s has %d rules, measured in %v\n", s.compares.file, strings.Count(string(text), "\n")-
-		strings.Count("\n"+string(text), "\n#"), time.Since(start).Round(time.Second))
+	n, rules := strings.Count(string(text), "\n")-strings.Count("\n"+string(text), "\n#"), "rules"
+	if n == 1 {
+		rules = "rule"
+	}
+	fmt.Fprintf(p.stdout, "%s has %d %s, measured in %v\n", s.compares.file, n, rules, time.Since(start).Round(time.Second))
 	return exitOK
 }
 
@@ -143,21 +148,29 @@ func readPoints(r io.Reader) ([]point, error) {
 // heading are the comments above the rules: where, when and how they were measured.
 func (s *settings) heading(args []string, now time.Time) string {
 	at := newOrigin(s, now)
-	return fmt.Sprintf(`# gclperf %s
+	medians := "One pass"
+	if s.compares.passes > 1 {
+		medians = fmt.Sprintf("Medians of up to %d passes", s.compares.passes)
+	}
+	command := "gclperf " + strings.Join(args, " ")
+	if text := overrides(); text != "" {
+		command = "GCL_OPTIONS='" + text + "' " + command
+	}
+	return fmt.Sprintf(`# %s
 # %s, %d cores, %s, transport %s, gogcl.dev %s
-# Medians of up to %d passes, %v %v. docs/tuning.md says how the methods were chosen.
-`, asComment(args), at.Machine, at.Cores, at.Date, s.transport, at.Version, s.compares.passes, s.op, s.dtype)
+# %s, %v %v. docs/tuning.md says how the methods were chosen.
+`, asComment(command), at.Machine, at.Cores, at.Date, s.transport, at.Version, medians, s.op, s.dtype)
 }
 
 // asComment is a command line as a line of a table may have it.
-func asComment(args []string) string {
+func asComment(command string) string {
 	const most = 900 // bytes
 	line := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return '?'
-	}, strings.Join(args, " "))
+	}, command)
 	if len(line) > most {
 		return strings.ToValidUTF8(line[:most], "") + " ..."
 	}
@@ -184,6 +197,9 @@ func checkReplaceable(flag, name string) error {
 
 // replaceFile writes a file whole or not at all.
 func replaceFile(name string, text []byte) (err error) {
+	if target, err := filepath.EvalSymlinks(name); err == nil { // a link stays one
+		name = target
+	}
 	mode := fs.FileMode(0o644)
 	if file, err := os.Stat(name); err == nil {
 		mode = file.Mode().Perm()

@@ -282,5 +282,8 @@ func (p point) measured(name string) string {
 	if others != nil {
 		text += "; " + strings.Join(others, ", ")
 	}
+	if len(best.Times) < 2 {
+		return text + "; one pass"
+	}
 	return fmt.Sprintf("%s; spread %.0f %%", text, 100*best.spread())
 }

@@ -232,10 +232,11 @@ func (s *settings) probe(ctx context.Context) error {
 	if !slices.ContainsFunc(s.collectives, collective.reduces) {
 		return nil
 	}
-	if err := typed[s.dtype].probe(ctx, s.op); err != nil {
-		return fmt.Errorf("-op %v -dtype %v: %w", s.op, s.dtype, innermost(err))
+	refused, err := typed[s.dtype].probe(ctx, s.op)
+	if refused != nil {
+		return fmt.Errorf("-op %v -dtype %v: %w", s.op, s.dtype, innermost(refused))
 	}
-	return nil
+	return err
 }
 
 // innermost is the error at the bottom of a chain: why, without where.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -86,8 +87,8 @@ func TestRulesOf(t *testing.T) {
 	}, "# here\n")
 	want := `# here
 #
-all-reduce  2    0   direct          8 B: 1.25 us; spread 0 %
-all-reduce  3-8  0   broadcast       8 B: 1.00 us; direct/Syncful 2.00, direct 8.00; spread 0 %
+all-reduce  2    0   direct          8 B: 1.25 us; one pass
+all-reduce  3-8  0   broadcast       8 B: 1.00 us; direct/Syncful 2.00, direct 8.00; one pass
 all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 4 %
 `
 	if string(got) != want || err != nil {
@@ -96,16 +97,16 @@ all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 4 %
 	got, err = rulesOf([]point{at(2, 8, "direct 1"), at(16, 8, "swing/Syncless 1, circulant 3"),
 		at(16, 32, "circulant 1, direct 3")}, "")
 	want = `#
-all-reduce  2-5    0   direct          8 B: 1.00 us; spread 0 %
-all-reduce  6-7    0   circulant       8 B: 3.00 us; spread 0 %
-all-reduce  8      0   swing/Syncless  8 B: 1.00 us; circulant 3.00; spread 0 %
-all-reduce  8      32  circulant       32 B: 1.00 us; direct 3.00; spread 0 %
-all-reduce  9-15   0   circulant       8 B: 3.00 us; spread 0 %
-all-reduce  16     0   swing/Syncless  8 B: 1.00 us; circulant 3.00; spread 0 %
-all-reduce  16     32  circulant       32 B: 1.00 us; direct 3.00; spread 0 %
-all-reduce  17-31  0   circulant       8 B: 3.00 us; spread 0 %
-all-reduce  32     0   swing/Syncless  8 B: 1.00 us; circulant 3.00; spread 0 %
-all-reduce  32     32  circulant       32 B: 1.00 us; direct 3.00; spread 0 %
+all-reduce  2-5    0   direct          8 B: 1.00 us; one pass
+all-reduce  6-7    0   circulant       8 B: 3.00 us; one pass
+all-reduce  8      0   swing/Syncless  8 B: 1.00 us; circulant 3.00; one pass
+all-reduce  8      32  circulant       32 B: 1.00 us; direct 3.00; one pass
+all-reduce  9-15   0   circulant       8 B: 3.00 us; one pass
+all-reduce  16     0   swing/Syncless  8 B: 1.00 us; circulant 3.00; one pass
+all-reduce  16     32  circulant       32 B: 1.00 us; direct 3.00; one pass
+all-reduce  17-31  0   circulant       8 B: 3.00 us; one pass
+all-reduce  32     0   swing/Syncless  8 B: 1.00 us; circulant 3.00; one pass
+all-reduce  32     32  circulant       32 B: 1.00 us; direct 3.00; one pass
 `
 	if string(got) != want || err != nil {
 		t.Errorf("have\n%s%v\nwant\n%s", got, err, want)
@@ -201,6 +202,24 @@ var little = strings.Fields("-passes 2 -time 200us -sizes 8,4K -collective allre
 
 // TestTune writes a table which auto then goes by.
 func TestTune(t *testing.T) {
+	t.Run("through a link, with options", func(t *testing.T) {
+		dir := t.TempDir()
+		file, link := filepath.Join(dir, "real.txt"), filepath.Join(dir, "link.txt")
+		if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Symlink(file, link)); err != nil {
+			t.Skip(err)
+		}
+		t.Setenv("GCL_OPTIONS", `{"reproducible": "true"}`)
+		got := perform(t, t.Context(), nil, append(little, "-tune", link, "-n", "2", "-method", "direct", "-passes", "1")...)
+		text, err := os.ReadFile(file)
+		if got.code != exitOK || err != nil || !strings.HasPrefix(string(text), "# GCL_OPTIONS='{\"reproducible\": "+
+			"\"true\"}' gclperf ") || !strings.Contains(string(text), "\n# One pass, ") ||
+			!strings.Contains(string(text), "; one pass\n") {
+			t.Errorf("%+v, %v, %s", got, err, text)
+		}
+		if to, err := os.Readlink(link); to != file {
+			t.Errorf("the link leads to %q, %v", to, err)
+		}
+	})
 	file := filepath.Join(t.TempDir(), "own.txt")
 	got := perform(t, t.Context(), nil,
 		append(little, "-tune", file, "-n", "3,2", "-method", "direct,clockwise_ring")...)
@@ -318,7 +337,7 @@ func TestLimitBetweenPasses(t *testing.T) {
 	got := perform(t, t.Context(), func(int, []byte) { once.Do(func() { time.Sleep(time.Second) }) },
 		strings.Fields("-time 200us -sizes 8 -n 2 -collective broadcast -limit 1s -passes 100 -tune "+file)...)
 	text, err := os.ReadFile(file)
-	if got.code != exitOK || err != nil || !strings.HasSuffix(string(text), "; spread 0 %\n") {
+	if got.code != exitOK || err != nil || !strings.HasSuffix(string(text), "; one pass\n") {
 		t.Errorf("%+v, %v\n%s", got, err, text)
 	}
 }
