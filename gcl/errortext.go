@@ -127,12 +127,19 @@ func otherWays(calls []transport.Call) string {
 	return "; the calls are alike and go different ways: their options differ (Method or MaxBroadcastSize)"
 }
 
-// hiddenDifference names what differs when the description of two calls does not show it. The digest of a broadcast of
-// few bytes holds what shows too.
+// hiddenDifference names what differs when the description of two calls does not show it, or shows what may follow from
+// it: methods that differ may be by options or rules that do, and lengths of parts by schedules. The digest of a
+// broadcast of few bytes holds what shows too, and that of a generator's method its schedule.
 func hiddenDifference(a, b transport.Call) string {
 	many := a.DType&wire.ManyTensors != 0
 	shown := a
 	shown.Digest, shown.Round = b.Digest, b.Round
+	if (a.Method == wire.OwnMethod) == (b.Method == wire.OwnMethod) {
+		shown.Method = b.Method
+	}
+	if a.Collective == wire.Execute {
+		shown.Count = b.Count
+	}
 	switch {
 	case a.Digest == b.Digest, a.DType&wire.DTypeMarks != b.DType&wire.DTypeMarks, !many && shown != b:
 		return ""

@@ -17,7 +17,8 @@ import (
 // All replicas give the same g. Where two replicas disagree, and one of them takes the other for a member of its group,
 // a collective in that group fails with ErrMismatch, and the error names both groups. That holds for lists that differ
 // only in other groups too. Replicas that no group holds together are never compared: each of their groups works, as
-// when two halves of a job are divided in two ways. Split makes lists on which all replicas agree.
+// when two halves of a job are divided in two ways. A member that has left the job, since it had nothing to do with the
+// others, is an error that says so, and not ErrMismatch. Split makes lists on which all replicas agree.
 func (c *Comm) Group(g commgroup.Group) (*Comm, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func (c *Comm) Split(ctx context.Context, colour int) (*Comm, error) {
 	}
 	colours, err := AllGather(ctx, all, []int64{int64(colour)})
 	if err != nil {
-		return nil, err
+		return nil, &splitError{err}
 	}
 	var groups [][]int
 	index := map[int64]int{}
@@ -42,3 +42,10 @@ func (c *Comm) Split(ctx context.Context, colour int) (*Comm, error) {
 	}
 	return c.inGroup(lists)
 }
+
+// splitError is that of the call by which colours are gathered.
+type splitError struct{ err error }
+
+func (e *splitError) words() string { return "split, which all replicas call: " + explain(e.err) }
+func (e *splitError) Error() string { return "gcl: " + e.words() }
+func (e *splitError) Unwrap() error { return e.err }

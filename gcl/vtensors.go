@@ -92,8 +92,8 @@ func (c *Comm) checkTensorsV(a *ask, dst, src *tensor.Tensor) error {
 // counts, by rank; of an all-to-all there are two: those sent, and those received. Counts are of the first dimension of
 // the tensors, which have the others alike. To members that call on slices it is the same call. It allocates nothing
 // once a call like it has been made. A collective without parts, another number of lists, counts that are not those of
-// the shapes, and tensors without a dimension or of other rows or dtypes are errors, and nothing has been
-// sent.
+// the shapes (any go with rows of no elements), and tensors without a dimension or of other rows or dtypes are errors,
+// and nothing has been sent.
 func (c *Comm) DoV(ctx context.Context, collective schedule.Collective, dst, src *tensor.Tensor, op Operator, root int,
 	counts ...[]int) error {
 	if err := c.check(); err != nil {

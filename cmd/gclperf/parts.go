@@ -67,7 +67,8 @@ func (p *program) comparison(ctx context.Context, s *settings) int {
 	if n == 1 {
 		rules = "rule"
 	}
-	fmt.Fprintf(p.stdout, "%s has %d %s, measured in %v\n", s.compares.file, n, rules, time.Since(start).Round(time.Second))
+	took := time.Since(start).Round(time.Second)
+	fmt.Fprintf(p.stdout, "%s has %d %s, measured in %v\n", s.compares.file, n, rules, took)
 	return exitOK
 }
 

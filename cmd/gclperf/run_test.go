@@ -188,15 +188,16 @@ func TestEnvironment(t *testing.T) {
 	}
 	t.Setenv("GCL_OPTIONS", `{"method": "ring"}`)
 	got = perform(t, t.Context(), nil, args...)
-	if got.code != exitUsage || got.stdout != "" || !strings.HasPrefix(got.stderr, "gclperf: gcl: option method=ring in "+
-		"the environment variable GCL_OPTIONS: no such value, the closest is ") {
+	if got.code != exitUsage || got.stdout != "" || !strings.HasPrefix(got.stderr, "gclperf: gcl: option "+
+		"method=ring in the environment variable GCL_OPTIONS: no such value, the closest is ") {
 		t.Errorf("%+v", got)
 	}
 }
 
 // TestNothingMeasured: a run in which no method does the collective is no success.
 func TestNothingMeasured(t *testing.T) {
-	got := perform(t, t.Context(), nil, "-method", "swing,hierarchical_8", "-n", "3", "-sizes", "8", "-iters", "1", "-csv")
+	got := perform(t, t.Context(), nil, "-method", "swing,hierarchical_8", "-n", "3", "-sizes", "8", "-iters", "1",
+		"-csv")
 	if got.code != exitWrong || strings.Count(got.stderr, "gclperf: not measured, ") != 2 ||
 		!strings.Contains(got.stderr, "nothing was measured: methods: hierarchical_8: all-reduce over 3 ranks: ") {
 		t.Errorf("%+v", got)

@@ -209,7 +209,8 @@ func TestTune(t *testing.T) {
 			t.Skip(err)
 		}
 		t.Setenv("GCL_OPTIONS", `{"reproducible": "true"}`)
-		got := perform(t, t.Context(), nil, append(little, "-tune", link, "-n", "2", "-method", "direct", "-passes", "1")...)
+		got := perform(t, t.Context(), nil,
+			append(little, "-tune", link, "-n", "2", "-method", "direct", "-passes", "1")...)
 		text, err := os.ReadFile(file)
 		if got.code != exitOK || err != nil || !strings.HasPrefix(string(text), "# GCL_OPTIONS='{\"reproducible\": "+
 			"\"true\"}' gclperf ") || !strings.Contains(string(text), "\n# One pass, ") ||
