@@ -76,12 +76,14 @@ func hierarchical(r Request, levels []int) ([]sweep, error) {
 	if err := r.only(schedule.AllReduce); err != nil {
 		return nil, err
 	}
-	left := r.Size
 	for i, g := range levels {
-		switch {
-		case g < 1:
+		if g < 1 {
 			return nil, fmt.Errorf("level %d of a hierarchy has groups of %d, want 1 or more", i, g)
-		case left%g != 0:
+		}
+	}
+	left := r.Size
+	for _, g := range levels {
+		if left%g != 0 {
 			return nil, fmt.Errorf("%d ranks are not whole groups of %v: %w", r.Size, levels,
 				errors.ErrUnsupported)
 		}

@@ -127,8 +127,13 @@ func TestRegisterErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %s", name, err, want)
 		}
 	}
-	if err := Register("other", nil); err == nil || !strings.Contains(err.Error(), "other has a nil generator") {
-		t.Errorf("nil: %v", err)
+	for _, g := range []Generator{nil, GeneratorFunc(nil)} {
+		if err := Register("other", g); err == nil || !strings.Contains(err.Error(), "other has a nil generator") {
+			t.Errorf("nil: %v", err)
+		}
+	}
+	if s, err := GeneratorFunc(nil).Schedule(Request{}); s != nil || err == nil {
+		t.Errorf("a nil function makes %v, %v", s, err)
 	}
 	if have := len(Values()); have != before {
 		t.Errorf("%d methods, want the %d before", have, before)
@@ -288,7 +293,6 @@ func TestUnproved(t *testing.T) {
 		"apart": {swap, inPlace, []string{"it has Output apart from Input"}},
 		"no schedule": {GeneratorFunc(func(Request) (*schedule.Schedule, error) { return nil, nil }),
 			over(schedule.AllReduce), []string{"no schedule and no error"}},
-		"nil function": {GeneratorFunc(nil), over(schedule.AllReduce), []string{"nil GeneratorFunc"}},
 		"Fixed of own": {Fixed(&schedule.Schedule{Collective: schedule.Custom}), over(schedule.AllReduce),
 			[]string{"a collective of a program's own", "Comm.Execute runs it"}},
 		"no Fixed": {Fixed(nil), over(schedule.AllReduce), []string{"Fixed of no schedule"}},

@@ -100,7 +100,7 @@ func NewProver(name string, g Generator) (*Prover, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	if g == nil {
+	if f, ok := g.(GeneratorFunc); g == nil || ok && f == nil {
 		return nil, fmt.Errorf("methods: the method %s has a nil generator", name)
 	}
 	return &Prover{name: name, generator: g, asked: map[string]*answer{}, proofs: map[[32]byte]*proof{}}, nil
@@ -115,7 +115,8 @@ type Proved struct {
 }
 
 // Prove returns the schedule for a request. The first request of its kind waits until the schedule is made and proved,
-// which takes what [schedule.Check] takes, and so do those that come meanwhile. Errors, which are remembered too:
+// which takes what [schedule.Check] takes, and so do those that come meanwhile. A call of gcl waits for that whatever
+// its context says. Errors, which are remembered too:
 //   - a request that the Generator cannot do, which is errors.ErrUnsupported;
 //   - any other error of the Generator, and no schedule;
 //   - a schedule of another collective, size or root, or that needs its buffers apart where they are not;

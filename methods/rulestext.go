@@ -171,8 +171,12 @@ func (r *Rule) readWay(word string) error {
 	names := current.Load().names
 	m, known := names.Lookup(name)
 	if !known {
-		return fmt.Errorf("no method %.*q, the closest is %s; want one of %s", maxName, name,
-			closest.Of(name, names.All()), strings.Join(names.All(), ", "))
+		var want []string // those that make schedules
+		for _, m := range All() {
+			want = append(want, m.String())
+		}
+		return fmt.Errorf("no method %.*q, the closest is %s; want one of %s", maxName, name, closest.Of(name, want),
+			strings.Join(want, ", "))
 	}
 	if row := m.row(); m == Auto || m == Native {
 		return fmt.Errorf("the method %v makes no schedule, since %s: want another", m, row.unscheduled)

@@ -109,8 +109,8 @@
 // # Methods that do some collectives only
 //
 // -method takes the names of the gallery (docs/methods.md), and that of a method which the program has registered
-// (methods.Register): a copy of this command that imports a package which does so. A collective that the method does
-// not do is not measured, and a line on standard error says why.
+// (methods.Register): in a clone, a file beside those of this command that does so. A collective that the method does
+// not do is not measured, and a line on standard error says why; where nothing is left to measure the exit code is 1.
 //
 // # Options, memory, exit code
 //

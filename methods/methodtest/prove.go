@@ -94,6 +94,13 @@ func (r *report) size(n int, mutants bool) (does []methods.Request) {
 			r.unsupported++
 			continue
 		case err != nil:
+			if q.RankOrder {
+				err = fmt.Errorf("%w (with RankOrder)", err)
+			}
+			if _, own := r.generator.Schedule(q); own != nil {
+				err = fmt.Errorf("%w; of a request that it cannot do a generator returns an error that wraps "+
+					"errors.ErrUnsupported", err)
+			}
 			r.findings = append(r.findings, err)
 			continue
 		}

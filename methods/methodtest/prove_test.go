@@ -84,6 +84,9 @@ func TestProveFinds(t *testing.T) {
 		g    methods.Generator
 		want string
 	}{
+		"a plain error": {methods.GeneratorFunc(func(methods.Request) (*schedule.Schedule, error) {
+			return nil, errors.New("odd")
+		}), "odd; of a request that it cannot do a generator returns an error that wraps errors.ErrUnsupported"},
 		"does not prove": {unproved, "the schedule does not prove: schedule: rank 0 round 1: deadlock"},
 		"two schedules":  {of(func() int { return int(turn.Add(1) % 2) }), "asked twice, the generator makes two schedules"},
 	} {

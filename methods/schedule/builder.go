@@ -137,7 +137,7 @@ func (b *Builder) strided(m built, run, stride int) {
 	sp := m.span().Strided(run, stride)
 	if sp.Stride != 0 || sp.Run != 0 {
 		if err := checkStride(&sp, 0, b.s.Chunks, b.s.Chunks); err != nil {
-			b.err = fmt.Errorf("schedule: round %d: %w", m.round, err)
+			b.err = fmt.Errorf("schedule: round %d: from rank %d to rank %d: %w", m.round, m.from, m.to, err)
 			return
 		}
 		var room [2]Span
@@ -155,13 +155,15 @@ func (b *Builder) add(m built) {
 	switch size, chunks := b.s.Size, b.s.Chunks; {
 	case b.err != nil:
 	case m.round < 0 || m.round >= maxBuiltRounds:
-		b.err = fmt.Errorf("schedule: round %d, want 0 to %d", m.round, maxBuiltRounds-1)
+		b.err = fmt.Errorf("schedule: round %d of a message from rank %d to rank %d, want 0 to %d", m.round, m.from, m.to,
+			maxBuiltRounds-1)
 	case len(b.moves) == maxBuiltMessages:
 		b.err = fmt.Errorf("schedule: round %d: more than %d messages", m.round, maxBuiltMessages)
 	case m.from < 0 || m.from >= size || m.to < 0 || m.to >= size || m.from == m.to:
 		b.err = fmt.Errorf("schedule: round %d: a message from rank %d to rank %d of %d", m.round, m.from, m.to, size)
 	case m.stride == 0 && (m.n < 1 || m.first < 0 || m.first > chunks-m.n):
-		b.err = fmt.Errorf("schedule: round %d: %d chunks from chunk %d on of %d", m.round, m.n, m.first, chunks)
+		b.err = fmt.Errorf("schedule: round %d: from rank %d to rank %d: %d chunks from chunk %d on of %d", m.round, m.from,
+			m.to, m.n, m.first, chunks)
 	case m.fold && !b.s.Contract().Combines:
 		b.err = fmt.Errorf("schedule: round %d: a fold in %v, which combines nothing", m.round, b.s.Collective)
 	case b.ports != nil:

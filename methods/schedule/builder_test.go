@@ -276,18 +276,18 @@ func TestBuilderErrors(t *testing.T) {
 	}{
 		{"a Builder that NewBuilder has not made", nil},
 		{"a Builder that NewBuilder has not made", &schedule.Builder{}},
-		{"schedule: round 1048576, want 0 to 1048575", with(begin(), func(b *schedule.Builder) { b.Copy(1<<20, 0, 1, 0, 1) })},
+		{"schedule: round 1048576 of a message from rank 0 to rank 1, want 0 to 1048575", with(begin(), func(b *schedule.Builder) { b.Copy(1<<20, 0, 1, 0, 1) })},
 		{"schedule: size 0, want 1", schedule.NewBuilder(schedule.AllReduce, 0, 0, 1)},
 		{"schedule: unknown collective 99", schedule.NewBuilder(99, 2, 0, 1)},
 		{"schedule: root 1 of all-reduce over 2 ranks", schedule.NewBuilder(schedule.AllReduce, 2, 1, 1)},
 		{"schedule: 3 chunks of all-gather are not a multiple of 2 ranks", schedule.NewBuilder(schedule.AllGather, 2, 0, 3)},
 		{"a builder does not take all-to-all", schedule.NewBuilder(schedule.AllToAll, 2, 0, 2)},
 		{"schedule: rank 3 of 3", begin().Only(3)},
-		{"schedule: round -1, want 0 to 1048575", with(begin(), func(b *schedule.Builder) { b.Copy(-1, 0, 1, 0, 1) })},
+		{"schedule: round -1 of a message from rank 0 to rank 1, want 0 to 1048575", with(begin(), func(b *schedule.Builder) { b.Copy(-1, 0, 1, 0, 1) })},
 		{"round 0: a message from rank 0 to rank 3 of 3", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 3, 0, 1) })},
 		{"round 0: a message from rank 1 to rank 1 of 3", with(begin(), func(b *schedule.Builder) { b.Fold(0, 1, 1, 0, 1) })},
-		{"round 0: 2 chunks from chunk 2 on of 3", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 2, 2) })},
-		{"round 0: 0 chunks", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 2, 0) })},
+		{"round 0: from rank 0 to rank 1: 2 chunks from chunk 2 on of 3", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 2, 2) })},
+		{"from rank 0 to rank 1: 0 chunks", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 2, 0) })},
 		{"round 0: a fold in all-gather, which combines nothing", with(gather(), func(b *schedule.Builder) { b.Fold(0, 0, 1, 0, 1) })},
 		{"round 0: rank 0 does not hold chunk 1 when the round begins", with(gather(), func(b *schedule.Builder) { b.Copy(0, 0, 1, 1, 1) })},
 		{"round 0: chunks 1 to 2 come to rank 2, and another message of the round goes into some of them",
@@ -304,13 +304,13 @@ func TestBuilderErrors(t *testing.T) {
 			b.Copy(0, 0, 1, 0, 1)
 			b.Copy(0, 1, 2, 0, 1)
 		})},
-		{"schedule: round 2: runs of 1 chunks, each 3 after the one before: want at least 1, and strides of less than the 3",
+		{"schedule: round 2: from rank 0 to rank 1: runs of 1 chunks, each 3 after the one before: want at least 1, and strides of less than the 3",
 			with(begin(), func(b *schedule.Builder) { b.CopyStrided(2, 0, 1, 0, 2, 1, 3) })},
-		{"schedule: round 2: runs of 0 chunks", with(begin(), func(b *schedule.Builder) { b.FoldStrided(2, 0, 1, 0, 2, 0, 1) })},
-		{"schedule: round 0: it has a chunk twice", with(begin(), func(b *schedule.Builder) {
+		{"schedule: round 2: from rank 0 to rank 1: runs of 0 chunks", with(begin(), func(b *schedule.Builder) { b.FoldStrided(2, 0, 1, 0, 2, 0, 1) })},
+		{"schedule: round 0: from rank 0 to rank 1: it has a chunk twice", with(begin(), func(b *schedule.Builder) {
 			b.FoldStrided(0, 0, 1, 0, 3, 2, 1)
 		})},
-		{"round 0: 4 chunks from chunk 0 on of 3", with(begin(), func(b *schedule.Builder) {
+		{"from rank 0 to rank 1: 4 chunks from chunk 0 on of 3", with(begin(), func(b *schedule.Builder) {
 			b.FoldStrided(0, 0, 1, 0, 4, 1, 1)
 		})},
 		{"round 0: chunks 2:1x2 come to rank 1, and another message of the round goes into some of them", with(begin(),
@@ -336,7 +336,7 @@ func TestBuilderErrors(t *testing.T) {
 				b.Fold(0, 0, 1, 0, 1)
 				b.Fold(0, 2, 1, 0, 2)
 			})},
-		{"round 0: 1 chunks from chunk -1 on of 3", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, -1, 1) })},
+		{"from rank 0 to rank 1: 1 chunks from chunk -1 on of 3", with(begin(), func(b *schedule.Builder) { b.Copy(0, 0, 1, -1, 1) })},
 		{"round 7: rank 0 does not hold chunk 1 when the round begins", with(gather(), func(b *schedule.Builder) {
 			b.Copy(7, 0, 1, 1, 1) // the first error counts
 			b.Copy(9, 0, 1, 2, 1)

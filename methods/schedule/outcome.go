@@ -11,16 +11,6 @@ func (m *machine) outcome(report *Report) error {
 	}
 	for rank := range m.replicas {
 		r := &m.replicas[rank]
-		scratch := 0
-		for id := range r.slots {
-			scratch += r.slots[id].width
-			if err := m.gone(rank, atEnd, id); err != nil {
-				return fmt.Errorf("schedule: rank %d, at the end: %w", rank, err)
-			}
-		}
-		if !m.inPlace {
-			report.Scratch = max(report.Scratch, scratch)
-		}
 		if m.Custom != nil {
 			if err := m.customOutcome(rank, wants, report); err != nil {
 				return err
@@ -48,6 +38,18 @@ func (m *machine) outcome(report *Report) error {
 				return &chunkError{f, fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want %s",
 					rank, m.terms.show(have), f, m.terms.show(want))}
 			}
+		}
+	}
+	for rank := range m.replicas { // a wrong result says more than what it left behind
+		r, scratch := &m.replicas[rank], 0
+		for id := range r.slots {
+			scratch += r.slots[id].width
+			if err := m.gone(rank, atEnd, id); err != nil {
+				return fmt.Errorf("schedule: rank %d, at the end: %w", rank, err)
+			}
+		}
+		if !m.inPlace {
+			report.Scratch = max(report.Scratch, scratch)
 		}
 	}
 	return nil

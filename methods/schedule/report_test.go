@@ -56,7 +56,7 @@ most chunks sent                  6          4
 most chunks received              6          2
 chunks sent, by rank     6 6 0
 chunks received, by rank 6 0 6
-waste                    0 chunks sent again, 4 chunks never used, first rank 2 at the end: what was put into slot 0 was never read
+waste                    0 chunks sent again, 4 chunks never used, first rank 2 at the end: what was put into slot 0 was never read: chunk 0 of ranks [1]
 `},
 		{again, `barrier, 20 ranks, 1 chunk
                            schedule      least
@@ -128,7 +128,7 @@ func TestWaste(t *testing.T) {
 			Program{both(steps(send(In(0, 2), 1)), move(Out(0, 2), In(0, 2)), move(Tmp(0, 0, 1), In(0, 1)),
 				move(Tmp(0, 1, 1), In(1, 1)))},
 			Program{moves(recv(Out(0, 2), 0))}),
-			Waste{0, 2, "rank 0 round 0: what was put into slot 0 was never read"}},
+			Waste{0, 2, "rank 0 round 0: what was put into slot 0 was never read: chunk 0 of ranks [0]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := c.s.Report()

@@ -472,12 +472,13 @@ func (m *machine) writeRun(rank, t int, sp, run *Span, values []value) error {
 func (m *machine) gone(rank, t, slot int) error {
 	for _, c := range m.replicas[rank].slots[slot].cells {
 		if c.unread {
-			if !m.lenient {
-				return fmt.Errorf("what was put into slot %d was never read", slot)
+			vain := func() string {
+				return fmt.Sprintf("what was put into slot %d was never read: %s", slot, m.terms.show(c.value))
 			}
-			m.tally.unused(rank, t, func() string {
-				return fmt.Sprintf("what was put into slot %d was never read", slot)
-			})
+			if !m.lenient {
+				return errors.New(vain())
+			}
+			m.tally.unused(rank, t, vain)
 		}
 	}
 	return nil
