@@ -127,9 +127,9 @@ func otherWays(calls []transport.Call) string {
 	return "; the calls are alike and go different ways: their options differ (Method or MaxBroadcastSize)"
 }
 
-// hiddenDifference names what differs when the description of two calls does not show it, or shows what may follow from
-// it: methods that differ may be by options or rules that do, and lengths of parts by schedules. The digest of a
-// broadcast of few bytes holds what shows too, and that of a generator's method its schedule.
+// hiddenDifference names what differs when the description of two calls does not show it, or shows no more than what
+// follows: other options or rules may lead to another method, and another schedule to parts of other lengths. The
+// digest of a broadcast of few bytes holds what shows too, and that of a generator's method its schedule.
 func hiddenDifference(a, b transport.Call) string {
 	many := a.DType&wire.ManyTensors != 0
 	shown := a

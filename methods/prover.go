@@ -40,7 +40,7 @@ type proof struct {
 
 // answer is what the Prover keeps of a schedule. A large one is kept only as long as somebody else does.
 type answer struct {
-	maker atomic.Uint64 // the goroutine that makes the schedule
+	maker atomic.Uint64 // the goroutine that makes the schedule; one that it starts and waits for is not noticed
 	mu    sync.Mutex    // guards what follows; held while the schedule is made
 	err   error
 	small *Proved
@@ -48,8 +48,8 @@ type answer struct {
 }
 
 // errOfItself is of a Generator that waits for itself.
-var errOfItself = errors.New("the generator asks for the very schedule that it is to make: a method by a name of " +
-	"Gallery that goes on to the library's takes that from Gallery, as Listed.Generator, and not from Build")
+var errOfItself = errors.New("methods: the generator asks for the very schedule that it is to make; for the library's " +
+	"method of the same name want Listed.Generator of methods.Gallery, and not methods.Build")
 
 // mostKept is how many steps a small schedule has at most: some 3 MiB.
 const mostKept = 1 << 15
@@ -118,7 +118,8 @@ type Proved struct {
 // which takes what [schedule.Check] takes, and so do those that come meanwhile. A call of gcl waits for that whatever
 // its context says. Errors, which are remembered too:
 //   - a request that the Generator cannot do, which is errors.ErrUnsupported;
-//   - any other error of the Generator, and no schedule;
+//   - any other error of the Generator, no schedule, and one whose programs differ in length by more than 16,777,216
+//     rounds together;
 //   - a schedule of another collective, size or root, or that needs its buffers apart where they are not;
 //   - a schedule that Check refuses, with the rank, the round, and what is missing or doubled;
 //   - one whose contributions count again, which is wrong for most operators;
@@ -143,19 +144,13 @@ func (p *Prover) Prove(r Request) (*Proved, error) {
 	}
 	p.mu.Unlock()
 	return a.get(func() (*Proved, error) {
-		// The lists are the caller's, and a Generator may keep them.
-		r.Ring, r.Second, r.Members = slices.Clone(r.Ring), slices.Clone(r.Second), slices.Clone(r.Members)
+		r.giveLists()
 		return p.make(r)
 	})
 }
 
 // make makes and proves a schedule.
 func (p *Prover) make(r Request) (*Proved, error) {
-	for _, list := range []*[]int{&r.Members, &r.Ring, &r.Second} {
-		if *list == nil {
-			*list = inTurn(r.Size)
-		}
-	}
 	s, err := p.schedule(r)
 	if err != nil {
 		return nil, fmt.Errorf("methods: %s: %s: %w", p.name, wanted(r.Collective, r.Size, r.Root), err)
@@ -169,6 +164,15 @@ func (p *Prover) make(r Request) (*Proved, error) {
 			wanted(r.Collective, r.Size, r.Root), err)
 	}
 	return out, nil
+}
+
+// giveLists makes the lists of a request the Generator's own.
+func (r *Request) giveLists() {
+	for _, list := range []*[]int{&r.Members, &r.Ring, &r.Second} {
+		if *list = slices.Clone(*list); *list == nil {
+			*list = inTurn(r.Size)
+		}
+	}
 }
 
 // inTurn lists the ranks.
@@ -202,7 +206,7 @@ func (p *Prover) schedule(r Request) (*schedule.Schedule, error) {
 // ProveSchedule proves a schedule that is given as it is, of any collective or of a schedule.CustomContract. What it
 // returns is a copy, but for the contract, which nobody changes from then on. Errors: no schedule; one that
 // schedule.Examine refuses; one by which ranks combine an element in different orders, so that they may end with
-// different bits.
+// different bits; one whose programs differ in length by more than 16,777,216 rounds together.
 func ProveSchedule(s *schedule.Schedule) (*Proved, error) {
 	if s == nil {
 		return nil, errors.New("methods: no schedule")
@@ -217,6 +221,9 @@ func ProveSchedule(s *schedule.Schedule) (*Proved, error) {
 		return nil, fmt.Errorf("methods: the schedule does not prove: %w", err)
 	case out.Report.CheckOrder() != nil:
 		return nil, fmt.Errorf("methods: the schedule does not prove: %w", out.Report.CheckOrder())
+	case s.Again && s.Contract().Combines && !out.Report.OneOrder:
+		return nil, fmt.Errorf("methods: the schedule does not prove: ranks combine an element in different orders: %s",
+			out.Report.Order)
 	}
 	out.Digest, out.Between = out.Schedule.Digest(), mostBetween(out.Schedule)
 	return out, nil

@@ -20,8 +20,7 @@ type Case struct {
 	Memory         bool // the ranks reach each other's memory
 	Phase          bool // the call is a part of another, as by gcl.Hybrid
 
-	// Above has only the rules above a line of the table count: that of a rule whose method a Generator makes, which
-	// has found that it does not do the call. 0: all count.
+	// Above is the line of a rule whose method does not do the call after all. Only rules above it count. 0: all do.
 	Above int
 }
 

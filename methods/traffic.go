@@ -51,7 +51,8 @@ func (p *Prover) described(s Spec) (*schedule.Traffic, error) {
 		return nil, s.undescribed()
 	}
 	s.Pieces = 0
-	r := Request{Spec: s, Members: inTurn(s.Size)}
+	r := Request{Spec: s}
+	r.giveLists()
 	t, err := g.Traffic(r)
 	if err == nil && t == nil {
 		err = errors.New("the generator returns no traffic and no error")

@@ -131,6 +131,9 @@ func TestTrafficByName(t *testing.T) {
 		}
 	}
 	ok := func(r Request) (*schedule.Traffic, error) {
+		if len(r.Ring) != r.Size || len(r.Second) != r.Size || len(r.Members) != r.Size {
+			return nil, fmt.Errorf("a request with the lists %v, %v and %v", r.Ring, r.Second, r.Members)
+		}
 		return &schedule.Traffic{Size: r.Size, Chunks: 1, Rounds: []schedule.Alike{{Times: r.Size}}}, nil
 	}
 	for i, c := range []struct {
@@ -140,7 +143,9 @@ func TestTrafficByName(t *testing.T) {
 		{described{StarForTests, ok}, ""},
 		{StarForTests, "no traffic describes all-reduce of star4_1"},
 		{described{StarForTests, func(Request) (*schedule.Traffic, error) { return nil, nil }}, "no traffic and no error"},
-		{described{StarForTests, func(r Request) (*schedule.Traffic, error) { r.Size++; return ok(r) }}, "a traffic of 5 ranks"},
+		{described{StarForTests, func(Request) (*schedule.Traffic, error) {
+			return &schedule.Traffic{Size: 5, Chunks: 1, Rounds: []schedule.Alike{{Times: 5}}}, nil
+		}}, "a traffic of 5 ranks"},
 		{described{StarForTests, func(Request) (*schedule.Traffic, error) { return &schedule.Traffic{Size: 4}, nil }},
 			"traffic of all-reduce over 4 ranks: schedule: traffic of 0 chunks"},
 	} {

@@ -28,9 +28,9 @@ import (
 // Each job has what is left of -limit, in the proportion of its replicas to those that are still to come.
 func (p *program) comparison(ctx context.Context, s *settings) int {
 	start := time.Now()
-	err := s.check(ctx, s.n)
+	file, err := "", s.check(ctx, s.n)
 	if err == nil && s.compares.file != "" {
-		err = checkReplaceable("-tune", s.compares.file)
+		file, err = checkReplaceable("-tune", s.compares.file)
 	}
 	if err != nil {
 		p.complain(err)
@@ -55,7 +55,7 @@ func (p *program) comparison(ctx context.Context, s *settings) int {
 	}
 	text, err := rulesOf(points, s.heading(p.args, start))
 	if err == nil {
-		if err = replaceFile(s.compares.file, text); err != nil { // minutes of measuring shall not be lost
+		if err = replaceFile(file, text); err != nil { // minutes of measuring shall not be lost
 			fmt.Fprintf(p.stdout, "%s", text)
 		}
 	}
@@ -163,7 +163,7 @@ func (s *settings) heading(args []string, now time.Time) string {
 `, asComment(command), at.Machine, at.Cores, at.Date, s.transport, at.Version, medians, s.op, s.dtype)
 }
 
-// asComment is a command line as a line of a table may have it.
+// asComment makes a command line fit for a comment of a table.
 func asComment(command string) string {
 	const most = 900 // bytes
 	line := strings.Map(func(r rune) rune {
@@ -181,26 +181,30 @@ func asComment(command string) string {
 // tempFile makes a file beside another, whose place it may take.
 func tempFile(name string) (*os.File, error) { return os.CreateTemp(filepath.Dir(name), ".gclperf-*") }
 
-// checkReplaceable finds out whether a file can be written and take the place of another, rather than minutes later.
-func checkReplaceable(flag, name string) error {
-	if err := checkWritable(flag, name); err != nil {
-		return err
+// checkReplaceable finds out whether a file can be written and take the place of another, rather than minutes later. It
+// returns the name of the file that a link leads to.
+func checkReplaceable(flag, name string) (target string, err error) {
+	target = name
+	if at, err := os.Lstat(name); err == nil && at.Mode()&fs.ModeSymlink != 0 {
+		if target, err = filepath.EvalSymlinks(name); err != nil {
+			return "", fmt.Errorf("%s %s is a link that leads nowhere: %w", flag, name, err)
+		}
 	}
-	if file, err := os.Stat(name); err == nil && !file.Mode().IsRegular() {
-		return fmt.Errorf("%s %s is no file, want one", flag, name)
+	if err := checkWritable(flag, target); err != nil {
+		return "", err
 	}
-	f, err := tempFile(name)
+	if file, err := os.Stat(target); err == nil && !file.Mode().IsRegular() {
+		return "", fmt.Errorf("%s %s is no file, want one", flag, name)
+	}
+	f, err := tempFile(target)
 	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return target, errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // replaceFile writes a file whole or not at all.
 func replaceFile(name string, text []byte) (err error) {
-	if target, err := filepath.EvalSymlinks(name); err == nil { // a link stays one
-		name = target
-	}
 	mode := fs.FileMode(0o644)
 	if file, err := os.Stat(name); err == nil {
 		mode = file.Mode().Perm()

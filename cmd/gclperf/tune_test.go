@@ -220,6 +220,14 @@ func TestTune(t *testing.T) {
 		if to, err := os.Readlink(link); to != file {
 			t.Errorf("the link leads to %q, %v", to, err)
 		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		got = perform(t, t.Context(), nil, append(little, "-tune", link, "-n", "2", "-method", "direct")...)
+		if _, err := os.Readlink(link); got.code != exitUsage || err != nil ||
+			!strings.Contains(got.stderr, "link.txt is a link that leads nowhere") {
+			t.Errorf("%+v, %v", got, err)
+		}
 	})
 	file := filepath.Join(t.TempDir(), "own.txt")
 	got := perform(t, t.Context(), nil,

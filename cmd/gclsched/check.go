@@ -22,7 +22,7 @@ func checkVerb(_ *flag.FlagSet, from *source) work {
 			return from.of(err)
 		}
 		if err := r.CheckOrder(); err != nil {
-			return from.of(fmt.Errorf("the schedule does not prove: %w", err))
+			return from.of(fmt.Errorf("gcl does not carry the schedule out: %w", err))
 		}
 		buffers := "may be the input"
 		if f.Schedule.NeedsApart() {

@@ -30,8 +30,9 @@
 // way: its time stands alone, and sizes are those of the longest buffer, as they are for price.
 //
 //	exit code   0    all is well
-//	            1    the schedule does not prove, with the counterexample, which draw alone does not ask for; or a file
-//	                 cannot be read or written
+//	            1    the schedule does not prove, with the counterexample (draw, and convert to text, do not ask for
+//	                 that); ranks combine in different orders, with two of them (check and bench); a file cannot be
+//	                 read or written
 //	            2    the command line is wrong
 //	            130  Ctrl-C
 //	            143  SIGTERM

@@ -254,8 +254,8 @@ func TestErrors(t *testing.T) {
 		{"price -network testdata/switch.txt -shape clique " + xmlFiles + "ring.xml", 2, "-shape and -domains with -network, " +
 			"which says how the ranks are linked, and no method that goes round rings" + lists},
 		{"price -network testdata/switch.txt -domains 3 -method direct -n 3", 2, "-shape and -domains with -network, "},
-		{"check testdata/orders.txt", 1, "testdata/orders.txt: the schedule does not prove: ranks combine an element in " +
-			"different orders, so that they may end with different bits: chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at rank 1"},
+		{"check testdata/orders.txt", 1, "testdata/orders.txt: gcl does not carry the schedule out: ranks combine an element " +
+			"in different orders, so that they may end with different bits: chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at rank 1"},
 		{"convert -to xml testdata/late.txt", 1, "testdata/late.txt: msccl: the format has no broadcast: unsupported operation"},
 		{"convert -to xml testdata/scan.txt", 1, "testdata/scan.txt: msccl: the format has no custom: unsupported operation"},
 		{"convert -to xml " + xmlFiles + "wrong/twice.xml", 1, xmlFiles + "wrong/twice.xml: msccl: only what is proved is " +

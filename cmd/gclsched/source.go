@@ -135,8 +135,8 @@ func (s *source) place() error {
 func (s *source) specify(command string, given map[string]bool) error {
 	m, err := methods.Parse(s.method)
 	if err != nil {
-		return fmt.Errorf("-method: no method %.100q here, want one of %s; of one that another program registers, write "+
-			"the String of a schedule into a FILE", s.method, methodNames())
+		return fmt.Errorf("-method: no method %.100q here, want one of %s; a method that another program registers "+
+			"has to be a FILE, with what its schedule's String says", s.method, methodNames())
 	}
 	i := slices.IndexFunc(collectives(), func(c schedule.Collective) bool {
 		return c.String() == s.collective || strings.ReplaceAll(c.String(), "-", "") == s.collective

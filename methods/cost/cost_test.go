@@ -240,6 +240,9 @@ func TestErrors(t *testing.T) {
 		{"stride of all chunks", bad(func(s *schedule.Schedule) {
 			s.Chunks, step(s).Src = 4, schedule.In(0, 2).Strided(1, 4)
 		}), []int{0, 1}, 0, "in runs of 1, each 4 after the one before, of 4"},
+		{"too many runs", bad(func(s *schedule.Schedule) {
+			s.Chunks, step(s).Src = 1<<40, schedule.In(0, 1<<39).Strided(1, 2)
+		}), []int{0, 1}, 0, "in runs of 1, each 2 after the one before, of 1099511627776"},
 		{"too many chunks", bad(func(s *schedule.Schedule) { step(s).Src.Count = math.MaxInt }), []int{0, 1}, 0, "chunks from chunk 0 on, of 1"},
 	}
 	for _, tt := range tests {
@@ -300,7 +303,7 @@ func TestStrides(t *testing.T) {
 	}
 }
 
-// TestManyRuns: a span of many runs has the bytes of its chunks, and pricing one takes no memory for each.
+// TestManyRuns: a span of many runs, which are not priced all at once, has the bytes of its chunks.
 func TestManyRuns(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct{ chunks, count, run, stride, first int }{

@@ -119,8 +119,8 @@ func (e *examination) examine(from source) (Report, error) {
 // values in the order in which they were made.
 func (e *examination) twice(from source, again, exact bool) (Report, error) {
 	s := e.schedule
-	r := Report{Collective: s.Collective, Custom: s.Custom, Size: s.Size, Chunks: s.Chunks, OneOrder: true,
-		RankOrder: true}
+	r := Report{Collective: s.Collective, Custom: s.Custom, Size: s.Size, Chunks: s.Chunks, Again: again,
+		OneOrder: true, RankOrder: true}
 	terms, err := e.newTerms(from, again, exact)
 	if err != nil {
 		return Report{}, err

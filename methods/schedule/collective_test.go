@@ -59,8 +59,8 @@ func TestAgain(t *testing.T) {
 	}
 	mustFail(t, s, "takes a contribution twice")
 	s.Again = true
-	if err := Check(s); err != nil {
-		t.Error(err)
+	if r, err := Examine(s); err != nil || !r.Again || r.OneOrder || r.CheckOrder() != nil {
+		t.Errorf("%+v, %v", r, err)
 	}
 	s.Programs[0], s.Programs[1], s.Programs[2] = s.Programs[0][:1], s.Programs[1][:1], s.Programs[2][:1]
 	for rank := range 3 {

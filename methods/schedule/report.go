@@ -21,6 +21,9 @@ type Report struct {
 
 	Sent, Received []int // chunks, by rank
 
+	// Again says that a contribution may count more than once: by Schedule.Again, or in the collective.
+	Again bool
+
 	// OneOrder says that all ranks that hold an element of the result hold the same expression: the operands are
 	// combined in one order, up to exchanging the two sides of an operator. Of a Custom collective that is said of the
 	// ranks that want the same contributions to the element.
@@ -30,7 +33,8 @@ type Report struct {
 	RankOrder bool
 
 	// Order is where OneOrder fails first, or else RankOrder, as in "chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at rank
-	// 1". "": both hold, or the collective combines nothing. Above 16 ranks it does not spell the orders out.
+	// 1". "": both hold, or the collective combines nothing. It does not spell the orders out above 16 ranks, of more
+	// than 4,096 expressions, and where a contribution may count again.
 	Order string
 
 	Waste Waste
@@ -104,11 +108,11 @@ func (r Report) order() string {
 }
 
 // CheckOrder returns an error, with Order, if ranks combine an element in different orders, so that a floating-point
-// sum may have different bits at each of them. Check lets that pass; gcl does not carry such a schedule out. A
-// collective by which a contribution may count again has no such error.
+// sum may have different bits at each of them. Check lets that pass; gcl does not carry such a schedule out. Where a
+// contribution may count again, as for Min and Max, orders do not matter.
 func (r Report) CheckOrder() error {
 	c := r.Collective.Contract()
-	if r.OneOrder || c.Again || !c.Combines && (r.Custom == nil || !r.Custom.Combines) {
+	if r.OneOrder || r.Again || !c.Combines && (r.Custom == nil || !r.Custom.Combines) {
 		return nil
 	}
 	return fmt.Errorf("ranks combine an element in different orders, so that they may end with different bits: %s",

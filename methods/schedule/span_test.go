@@ -155,6 +155,8 @@ func TestStridedRefused(t *testing.T) {
 		{"runs of 1 chunks, each -1 after the one before", stridedAllReduce,
 			func(s *Schedule) { span(&first(s).Src, -1, 1) }},
 		{"2 chunks in runs of 2: one run has no stride", stridedAllReduce, func(s *Schedule) { first(s).Src.Run = 2 }},
+		{"16777217 chunks in runs of 1, which are more than 16777216 runs", stridedAllReduce,
+			func(s *Schedule) { first(s).Src.Count = 1<<24 + 1 }},
 		{"5 chunks from chunk 1 on of 4", stridedAllReduce, func(s *Schedule) { first(s).Src.Count = 5 }},
 		{"2 chunks from chunk 4 on of 4", stridedAllReduce, func(s *Schedule) { first(s).Src.First = 4 }},
 		{"2 chunks from chunk -1 on of 4", stridedAllReduce, func(s *Schedule) { first(s).Src.First = -1 }},

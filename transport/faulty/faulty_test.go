@@ -43,9 +43,6 @@ var full = flag.Bool("full", false, "repeat as often as inproc's TestConformance
 // TestConformance runs the suite briefly: without faults an endpoint hands everything on to inproc's, which has its
 // own.
 func TestConformance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("inproc runs the suite without a wrapper")
-	}
 	features := []transporttest.Feature{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
 	if !*full {
 		features = append(features, transporttest.Brief)

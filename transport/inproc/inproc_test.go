@@ -25,11 +25,7 @@ func plainly(t testing.TB) func([]transport.Endpoint, error) []transport.Endpoin
 }
 
 func TestConformance(t *testing.T) {
-	features := []transporttest.Feature{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
-	if testing.Short() {
-		features = append(features, transporttest.Brief)
-	}
-	transporttest.Run(t, open, features...)
+	transporttest.Run(t, open, transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
 }
 
 var full = flag.Bool("full", false, "repeat as often in every way of meeting as in TestConformance")

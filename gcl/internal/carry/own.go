@@ -17,7 +17,7 @@ func (e *UnprovedError) Error() string { return e.Err.Error() }
 func (e *UnprovedError) Unwrap() error { return e.Err }
 
 // errSkipped says that a program's own method, or that of a rule, does not do a call. The call goes by Way.instead, or
-// without rules.
+// by the rules above.
 var errSkipped = errors.New("the method does not do the call")
 
 // programs makes the programs of the ranks of a schedule.

@@ -60,7 +60,7 @@ func (w *Way) byMessages(ctx context.Context, j *Job, fingerprint *transport.Cal
 	for {
 		r := w.Setting.ByMessages(&j.Question)
 		err := w.byRounds(ctx, j, &r, fingerprint)
-		if err != errSkipped { // the method of a rule, which is not the one that the options ask for
+		if err != errSkipped || r.Because != route.AsRuled {
 			return err
 		}
 		j.Question.Above = r.Line

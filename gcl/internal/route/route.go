@@ -54,7 +54,7 @@ type Route struct {
 	Path     Path
 	Method   methods.Method
 	Because  Because // of the method
-	Line     int     // of the rule that it is by
+	Line     int     // of the rule, if it is AsRuled
 	Phases   bool    // the call goes in phases, each a call with a route of its own; path and method are not set
 	Barriers bool    // by messages: there is a barrier before each round
 	Together bool    // replicas step together
