@@ -166,8 +166,9 @@ another launcher it is one replica of the job. Replica 0 prints.
 
 -tune writes rules by which auto chooses, and -sweep says how good its choices are. Both measure with several numbers of
 replicas: in -passes passes each method and implementation at each point for about -time (10ms if not given; -max is
-8MiB, -factor 4). What is far behind the fastest is measured once. Both end at about -limit (10m); -tune replaces its
-file then or leaves it as it was. docs/tuning.md says how to read and edit a table.
+8MiB, -factor 4, -collective all eight for -tune and five for -sweep). What is far behind the fastest is measured once.
+Both end at about -limit (10m); -tune replaces its file then or leaves it as it was. docs/tuning.md says how to read and
+edit a table.
 
 The environment variable GCL_OPTIONS, as in {"method": "clockwise_ring"}, overrides -method, -implementation and
 -reproducible: the method and implementation that were measured are printed, not those that were asked for, and -svg
