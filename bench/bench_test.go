@@ -165,22 +165,6 @@ func (l *countMallocs) Loop() bool {
 	return true
 }
 
-// allocationsPerCall counts what n calls allocate, each, and does it again up to twice where that is not 0: on a busy
-// machine goroutines park and wake on other threads, for which the runtime itself allocates now and then.
-func allocationsPerCall(t *testing.T, n int, calls func(l *countMallocs) error) (got int) {
-	t.Helper()
-	for range 3 {
-		l := countMallocs{n: n}
-		if err := calls(&l); err != nil {
-			t.Fatal(err)
-		}
-		if got = int(l.end.Mallocs-l.start.Mallocs) / n; got == 0 {
-			break
-		}
-	}
-	return got
-}
-
 // TestNoAllocation counts as a benchmark does: allocations by all replicas, rounded down per call. Each form has a
 // group and a size of its own.
 func TestNoAllocation(t *testing.T) {
@@ -195,8 +179,11 @@ func TestNoAllocation(t *testing.T) {
 		for _, c := range schedule.Collectives() {
 			d := newData(c, x.n, x.size)
 			for _, w := range ways(c, []form{x.form}, false) {
-				got := allocationsPerCall(t, 200, func(l *countMallocs) error { return run(l, w, d) })
-				if got != 0 {
+				l := countMallocs{n: 200}
+				if err := run(&l, w, d); err != nil {
+					t.Fatal(err)
+				}
+				if got := int(l.end.Mallocs-l.start.Mallocs) / l.n; got != 0 {
 					t.Errorf("%v/%s: %d allocations per call", c, w.name(x.n, d.bytes), got)
 				}
 			}

@@ -111,11 +111,18 @@ func warmUp(c *gcl.Comm, do func() error) error {
 // that move between processors allocate now and then, which is not a call's doing.
 func stockUp() {
 	var all sync.WaitGroup
-	gate := make(chan struct{})
-	for range 256 * runtime.GOMAXPROCS(0) {
-		all.Go(func() { <-gate })
+	var come atomic.Int64
+	gate, n := make(chan struct{}), int64(256*runtime.GOMAXPROCS(0))
+	for range n {
+		all.Go(func() {
+			come.Add(1)
+			<-gate
+		})
 	}
-	time.Sleep(time.Millisecond) // until they wait
+	for come.Load() < n { // on a busy machine a fixed time is too short for some
+		time.Sleep(100 * time.Microsecond)
+	}
+	time.Sleep(time.Millisecond) // the last are about to wait
 	close(gate)
 	all.Wait()
 }

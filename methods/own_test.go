@@ -514,9 +514,22 @@ func TestProveSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	again := &schedule.Schedule{Collective: schedule.AllReduce, Size: 3, Chunks: 1, Again: true}
+	for rank := range 3 { // by dissemination: some contributions count twice
+		next, last := (rank+1)%3, (rank+2)%3
+		again.Programs = append(again.Programs, schedule.Program{
+			{Moves: []schedule.Step{{Verb: schedule.Send, Peer: next, Src: schedule.In(0, 1)},
+				{Verb: schedule.RecvReduce, Peer: last, Src: schedule.In(0, 1), Dst: schedule.Tmp(0, 0, 1)}}},
+			{Moves: []schedule.Step{{Verb: schedule.Send, Peer: last, Src: schedule.Tmp(0, 0, 1)},
+				{Verb: schedule.RecvReduce, Peer: next, Src: schedule.Tmp(0, 0, 1), Dst: schedule.Tmp(1, 0, 1)}},
+				Then: []schedule.Step{{Verb: schedule.Copy, Peer: -1, Src: schedule.Tmp(1, 0, 1),
+					Dst: schedule.Out(0, 1)}}},
+		})
+	}
 	s.Programs[1][1].Moves = nil
 	for want, s := range map[string]*schedule.Schedule{
 		"no schedule": nil, "deadlock: rank 1 never sends it": s,
+		"in different orders: chunk 0 is combined in one order at rank 0 and in another at rank 1":                   again,
 		"in different orders, so that they may end with different bits: chunk 0 is (0+1)+2 at rank 0 and 0+(1+2) at": mixed,
 		"rank 3 has 17000000 rounds, and the 4 ranks have 17000000 together": {Collective: schedule.AllReduce, Size: 4,
 			Chunks: 1, Programs: []schedule.Program{3: make(schedule.Program, 17_000_000)}},

@@ -219,11 +219,12 @@ func ProveSchedule(s *schedule.Schedule) (*Proved, error) {
 	switch out.Report, err = schedule.Examine(out.Schedule); {
 	case err != nil:
 		return nil, fmt.Errorf("methods: the schedule does not prove: %w", err)
-	case out.Report.CheckOrder() != nil:
-		return nil, fmt.Errorf("methods: the schedule does not prove: %w", out.Report.CheckOrder())
 	case s.Again && s.Contract().Combines && !out.Report.OneOrder:
 		return nil, fmt.Errorf("methods: the schedule does not prove: ranks combine an element in different orders: %s",
 			out.Report.Order)
+	}
+	if err := out.Report.CheckOrder(); err != nil {
+		return nil, fmt.Errorf("methods: the schedule does not prove: %w", err)
 	}
 	out.Digest, out.Between = out.Schedule.Digest(), mostBetween(out.Schedule)
 	return out, nil
@@ -278,6 +279,7 @@ func (p *Prover) prove(s *schedule.Schedule) (*Proved, error) {
 
 // demand is what a request asks of a schedule that is right by itself.
 func (r *Request) demand(s *Proved) error {
+	orders := s.Report.CheckOrder()
 	switch {
 	case s.Collective != r.Collective || s.Size != r.Size || s.Root != r.Root:
 		return fmt.Errorf("it is one of %s", wanted(s.Collective, s.Size, s.Root))
@@ -285,8 +287,8 @@ func (r *Request) demand(s *Proved) error {
 		return errors.New("it has Output apart from Input, and the request has them in one place")
 	case s.Again:
 		return errors.New("a contribution may count again by it (Schedule.Again), which most operators do not allow")
-	case s.Report.CheckOrder() != nil:
-		return s.Report.CheckOrder()
+	case orders != nil:
+		return orders
 	case r.inOrder() && !s.Report.RankOrder:
 		return fmt.Errorf("it does not fold in the order of the ranks, which RankOrder (Options.Reproducible) asks for "+
 			"(%s): a generator that cannot do that returns an error that wraps errors.ErrUnsupported (%q)",

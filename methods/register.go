@@ -10,8 +10,8 @@ import (
 // Register adds a method of a program's own to this process: a row of the table like the others. From then on [Parse]
 // knows the name, so that options, GCL_OPTIONS and flags have it, and [All] lists it, so that Explain, the benchmarks
 // and gclperf have it. A name of [Gallery] stands for the program's method from then on: a Generator that goes on to
-// the library's for some requests takes that from Gallery, since Build would ask itself: an error, or
-// from a goroutine that it starts an endless wait.
+// the library's for some requests takes that from Gallery, since Build would ask itself: an error, or from a goroutine
+// that it starts an endless wait.
 //
 //	if err := methods.Register("star", star); err != nil { ... }
 //	m, err := methods.Parse("star")

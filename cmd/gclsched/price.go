@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,10 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/cost"
 	"gogcl.dev/methods/schedule"
-	"gogcl.dev/topology"
 )
 
 // priceVerb prints what a schedule costs.
@@ -25,12 +22,6 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 		"and -domains unless given")
 	var sizes []int64
 	check := func() (err error) {
-		placed := false
-		f.Visit(func(f *flag.Flag) { placed = placed || f.Name == "shape" || f.Name == "domains" })
-		if m, _ := methods.Parse(from.method); placed && *file != "" && m.Rings() == 0 {
-			return errors.New("-shape and -domains with -network, which says how the ranks are linked, and no method that " +
-				"goes round rings")
-		}
 		sizes, err = parseSizes(*text)
 		return err
 	}
@@ -44,22 +35,12 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 				return from.of(err)
 			}
 		}
-		var model cost.Model
-		members := make([]int, f.Schedule.Size)
-		for rank := range members {
-			members[rank] = rank
-		}
-		if *file != "" {
-			model.Network, err = readNetwork(*file)
-		} else {
-			var t topology.Topology
-			t, members, err = from.network(f.Schedule.Size)
-			model.Network = cost.Machine(t)
-		}
+		network, err := from.linked(*file, f.Schedule.Size)
 		if err != nil {
 			return err
 		}
-		if n := model.Network.Replicas(); n < len(members) {
+		model, members := cost.Model{Network: network}, ranks(f.Schedule.Size)
+		if n := network.Replicas(); n < len(members) {
 			return fmt.Errorf("%s: %d replicas, and the schedule has %d ranks", *file, n, len(members))
 		}
 		var text strings.Builder
@@ -80,6 +61,18 @@ func priceVerb(f *flag.FlagSet, from *source) work {
 		_, err = io.WriteString(stdout, text.String())
 		return err
 	}}
+}
+
+// linked is the network that a file says, or where there is none -shape and -domains.
+func (s *source) linked(file string, size int) (cost.Network, error) {
+	if file != "" {
+		return readNetwork(file)
+	}
+	t, err := s.network(size)
+	if err != nil {
+		return nil, err
+	}
+	return cost.Machine(t), nil
 }
 
 // readNetwork reads a file of a network.

@@ -99,6 +99,9 @@ func (s *source) check(command string) error {
 	}
 	if s.flags.NArg() == 1 {
 		s.file = s.flags.Arg(0)
+		if given["network"] && (given["shape"] || given["domains"]) {
+			return errPlacedTwice
+		}
 		for _, name := range []string{"collective", "n", "root", "pieces", "in-place", "rank-order", "shape",
 			"domains"} {
 			where := name == "shape" || name == "domains"
@@ -110,6 +113,9 @@ func (s *source) check(command string) error {
 	}
 	return s.specify(command, given)
 }
+
+var errPlacedTwice = errors.New("-shape and -domains with -network, which says how the ranks are linked, and no " +
+	"method that goes round rings")
 
 // place reads -shape and -domains.
 func (s *source) place() error {
@@ -159,6 +165,8 @@ func (s *source) specify(command string, given map[string]bool) error {
 	case s.pieces != 0 && s.spec.Pipelined(1<<40, 1).Pieces == 0:
 		return fmt.Errorf("-pieces of %v by %v, which is no pipeline: want a broadcast or a reduce on rings",
 			s.spec.Collective, m)
+	case given["network"] && m.Rings() == 0 && (given["shape"] || given["domains"]):
+		return errPlacedTwice
 	case command != "price" && m.Rings() == 0 && (given["shape"] || given["domains"]):
 		return fmt.Errorf("-shape and -domains of %v, which follows no ring: want a method that does, or price", m)
 	}
@@ -193,11 +201,11 @@ func (s *source) read() (*msccl.File, error) {
 
 // build makes the schedule of a method. Its errors are mistakes on the command line.
 func (s *source) build() (*msccl.File, error) {
-	t, members, err := s.network(s.size)
+	t, err := s.network(s.size)
 	if err != nil {
 		return nil, err
 	}
-	rings, err := t.Rings(topology.Auto, members)
+	rings, err := t.Rings(topology.Auto, ranks(s.size))
 	if err != nil {
 		return nil, mistake{err}
 	}
@@ -224,10 +232,7 @@ func (s *source) fits() error {
 	spec := s.spec
 	spec.Root = 0
 	for spec.Size = min(64, s.size); ; spec.Size = min(2*spec.Size, s.size) {
-		_, inOrder, err := new(source).network(spec.Size)
-		if err != nil {
-			return err
-		}
+		inOrder := ranks(spec.Size)
 		spec.Ring, spec.Second = inOrder, inOrder
 		p, err := spec.Program(0)
 		if err != nil {
@@ -247,25 +252,29 @@ func (s *source) fits() error {
 	}
 }
 
-// network is where so many ranks sit, and who they are there.
-func (s *source) network(size int) (topology.Topology, []int, error) {
+// network is where ranks 0 to size-1 sit.
+func (s *source) network(size int) (topology.Topology, error) {
 	config := s.topology
 	if config.Replicas == nil {
 		config.Replicas = []int{size}
 	}
 	t, err := topology.New(config)
 	if err != nil {
-		return t, nil, mistake{err}
+		return t, mistake{err}
 	}
 	if t.Replicas() != size {
-		return t, nil, mistake{fmt.Errorf("-domains %s: %d ranks, and the schedule has %d", s.domains, t.Replicas(),
-			size)}
+		return t, mistake{fmt.Errorf("-domains %s: %d ranks, and the schedule has %d", s.domains, t.Replicas(), size)}
 	}
-	members := make([]int, size)
-	for i := range members {
-		members[i] = i
+	return t, nil
+}
+
+// ranks lists as many.
+func ranks(size int) []int {
+	out := make([]int, size)
+	for i := range out {
+		out[i] = i
 	}
-	return t, members, nil
+	return out
 }
 
 // of says of which schedule an error is.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// ID is the number of the calling goroutine, as stack traces have it, or 0 if they no longer begin with one. It takes
-// about a microsecond.
+// ID is the number of the calling goroutine, as stack traces have it, or 0 if they no longer begin with one. It makes
+// such a trace, which is too slow for every call of anything.
 func ID() uint64 {
 	var room [64]byte
 	text := room[:runtime.Stack(room[:], false)]

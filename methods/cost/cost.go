@@ -114,11 +114,10 @@ func checkStep(s *schedule.Schedule, rank int, st *schedule.Step) error {
 	case schedule.Recv, schedule.Copy:
 		return nil
 	}
-	const mostRuns = 1 << 24 // as schedule has it
 	one := *span
 	one.Count = min(one.Count, 1)
 	if span.Stride != 0 && (span.Count > s.Chunks || len(one.AppendRuns(nil, s.Chunks)) == 0 ||
-		(span.Count-1)/span.Run >= mostRuns) {
+		(span.Count-1)/span.Run >= schedule.MaxRuns) {
 		return fmt.Errorf("a %s of %d chunks from chunk %d on, in runs of %d, each %d after the one before, of %d", what,
 			span.Count, span.First, span.Run, span.Stride, s.Chunks)
 	} else if span.Stride != 0 {

@@ -203,7 +203,8 @@ func (m *machine) customOutcome(rank int, w *wanting, report *Report) (err error
 			first = have
 			w.seen[[2]int{f, w.number}] = have
 		}
-		m.order(report, rank, f, first, w.fold(f))
+		m.order(report, rank, f, first)
+		m.rankOrder(report, rank, f, w.fold)
 	})
 	return err
 }

@@ -31,7 +31,8 @@ func (m *machine) outcome(report *Report) error {
 				if first[f] == none {
 					first[f] = have
 				}
-				m.order(report, rank, f, first[f], m.terms.fold(f))
+				m.order(report, rank, f, first[f])
+				m.rankOrder(report, rank, f, m.terms.fold)
 				continue
 			}
 			if want := m.wanted(rank, f); have != want {
@@ -55,29 +56,37 @@ func (m *machine) outcome(report *Report) error {
 	return nil
 }
 
-// order notes whether a rank holds a chunk of the result in the same order as the first rank that was looked at, and in
-// that of the ranks.
-func (m *machine) order(report *Report, rank, f int, first, inOrder value) {
+// order notes whether a rank holds a chunk of the result in the same order as the first rank that was looked at.
+func (m *machine) order(report *Report, rank, f int, first value) {
 	have := m.held(rank, f)
-	if have != first && report.OneOrder {
-		report.OneOrder = false
-		other := 0
-		for m.held(other, f) != first {
-			other++
-		}
-		report.Order = fmt.Sprintf("chunk %d is combined in one order at rank %d and in another at rank %d", f, other, rank)
-		if a, b := m.terms.operands(first), m.terms.operands(have); a != "" && b != "" {
-			report.Order = fmt.Sprintf("chunk %d is %s at rank %d and %s at rank %d", f, a, other, b, rank)
-		}
+	if have == first || !report.OneOrder {
+		return
 	}
-	if have != inOrder && report.RankOrder {
-		report.RankOrder = false
-		if report.OneOrder {
-			report.Order = fmt.Sprintf("chunk %d at rank %d", f, rank)
-			if a := m.terms.operands(have); a != "" {
-				report.Order = fmt.Sprintf("chunk %d is %s at rank %d", f, a, rank)
-			}
-		}
+	report.OneOrder = false
+	other := 0
+	for m.held(other, f) != first {
+		other++
+	}
+	report.Order = fmt.Sprintf("chunk %d is combined in one order at rank %d and in another at rank %d", f, other, rank)
+	if a, b := m.terms.operands(first), m.terms.operands(have); a != "" && b != "" {
+		report.Order = fmt.Sprintf("chunk %d is %s at rank %d and %s at rank %d", f, a, other, b, rank)
+	}
+}
+
+// rankOrder notes whether a rank holds a chunk of the result as the left fold of the contributions in rank order, which
+// fold finds. That is asked no longer once it fails.
+func (m *machine) rankOrder(report *Report, rank, f int, fold func(chunk int) value) {
+	have := m.held(rank, f)
+	if !report.RankOrder || have == fold(f) {
+		return
+	}
+	report.RankOrder = false
+	if !report.OneOrder {
+		return // Order says that
+	}
+	report.Order = fmt.Sprintf("chunk %d at rank %d", f, rank)
+	if a := m.terms.operands(have); a != "" {
+		report.Order = fmt.Sprintf("chunk %d is %s at rank %d", f, a, rank)
 	}
 }
 

@@ -24,18 +24,18 @@ func (s Span) Strided(run, stride int) Span {
 	return s
 }
 
-// maxRuns is how many runs a span may have. More would take a second and a gigabyte to list.
-const maxRuns = 1 << 24
+// MaxRuns is how many runs a span may have. A list of so many takes 0.9 GiB.
+const MaxRuns = 1 << 24
 
 // AppendRuns appends to dst the spans without a stride of which a span consists, in its order, as few as possible. The
-// span is that of a schedule of so many chunks. One whose stride cannot be there, and one of more than 16,777,216 runs,
+// span is that of a schedule of so many chunks. One whose stride cannot be there, and one of more than MaxRuns,
 // consists of none.
 func (s Span) AppendRuns(dst []Span, chunks int) []Span {
 	if s.Stride == 0 {
 		return append(dst, s)
 	}
 	if s.Run < 1 || s.Stride < 1 || s.Stride >= chunks || s.Count > chunks || s.First < 0 || s.First >= chunks ||
-		(s.Count-1)/s.Run >= maxRuns {
+		(s.Count-1)/s.Run >= MaxRuns {
 		return dst
 	}
 	first := len(dst)
@@ -165,8 +165,8 @@ func checkStride(sp *Span, lo, hi, chunks int) error {
 			"%d chunks", sp.Run, sp.Stride, chunks)
 	case sp.Count <= sp.Run:
 		return fmt.Errorf("%d chunks in runs of %d: one run has no stride", sp.Count, sp.Run)
-	case (sp.Count-1)/sp.Run >= maxRuns:
-		return fmt.Errorf("%d chunks in runs of %d, which are more than %d runs", sp.Count, sp.Run, maxRuns)
+	case (sp.Count-1)/sp.Run >= MaxRuns:
+		return fmt.Errorf("%d chunks in runs of %d, which are more than %d runs", sp.Count, sp.Run, MaxRuns)
 	case sp.Count > chunks || sp.First < 0 || sp.First >= chunks:
 		return fmt.Errorf("%d chunks from chunk %d on of %d", sp.Count, sp.First, chunks)
 	}
