@@ -18,8 +18,7 @@ About a minute for -n 2 on two cores that have nothing else to do; more for 8.
   -c  some of allreduce,reducescatter,allgather,alltoall,broadcast                                          (all)
   -s  bytes of the larger buffer of a replica: 8,1K,64MiB                                                   (8,1K,32K,1M,16M,64M)
   -t  how long each point is timed, in seconds                                                              (0.02)
-      With a replica on each core small messages want 0.3: at the start of a process the kernel has yet to place its threads, and our
-      replicas take the processors to be crowded for the first 15 ms or so.
+      With a replica on each core small messages want 0.3: at the start of a process the kernel has yet to place its threads.
   -r  rounds; each measures ours, then the peer, then the floor                                             (3)
   -m  method of ours                                                                                        (auto)
   -i  implementation of ours                                                                                (Auto)

@@ -17,8 +17,13 @@ import (
 // processors.
 //
 // So an endpoint watches how much of its time goes into long waits, and how often the kernel takes processors from the
-// process. When both are much, the processors count as crowded for a while, and meetings go as those of more replicas
-// than processors. After that they try the other way again. A try that fails soon doubles the length of the next while.
+// process. When both are much in two windows on end, the processors count as crowded for a while, and meetings go as
+// those of more replicas than processors. After that they try the other way again. A try that fails soon, for which one
+// window is enough, doubles the length of the next while.
+//
+// One window alone is no evidence. The monitor of Go's runtime wakes some 60 times in its first 5 ms, and again after
+// the process was idle. Where replicas have all processors it takes one each time. Replicas wait for each other then,
+// too, since not all have begun.
 type crowd struct {
 	began time.Time
 	taken func() int64 // processorsTaken
@@ -35,8 +40,8 @@ const (
 	maxCrowded = time.Second
 )
 
-// When a crowded time begins: in a window of at least windowLength, long waits took an endpoint a waitedShare-th of the
-// time, and the kernel took processors from the process at this rate a second. On four cores, four replicas lose
+// What is evidence: in a window of at least windowLength, long waits took an endpoint a waitedShare-th of the time, and
+// the kernel took processors from the process at this rate a second. On four cores, four replicas lose
 // processors 300 to 800 times a second on an idle machine, and 1,600 to 7,000 times with a busy loop beside them
 // (/usr/bin/time -f %c gclperf -n 4; the same of examples/rts).
 const (
@@ -50,6 +55,7 @@ type window struct {
 	began  time.Duration // by crowd.elapsed
 	waited time.Duration // in long waits
 	taken  int64         // what crowd.taken returned when the window began
+	again  bool          // the window before was evidence of crowded processors
 }
 
 // window begins a window.
@@ -81,10 +87,11 @@ func (c *crowd) waited(w *window, from time.Duration) {
 		return
 	}
 	taken := c.taken()
-	if w.tooMuch(took, taken) {
-		c.begin(now)
+	much := w.tooMuch(took, taken)
+	if much {
+		c.begin(now, w.again)
 	}
-	*w = window{began: now, taken: taken}
+	*w = window{began: now, taken: taken, again: much}
 }
 
 // tooMuch reports whether a window that took so long is evidence of crowded processors.
@@ -93,8 +100,9 @@ func (w *window) tooMuch(took time.Duration, taken int64) bool {
 	return w.waited >= took/waitedShare && rate >= crowdedRate
 }
 
-// begin begins a crowded time, unless there is one.
-func (c *crowd) begin(now time.Duration) {
+// begin begins a crowded time, unless there is one. again says that there is evidence of two windows on end. That of
+// one is enough soon after a crowded time.
+func (c *crowd) begin(now time.Duration, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -102,6 +110,8 @@ func (c *crowd) begin(now time.Duration) {
 		return
 	case now-c.ended < c.length:
 		c.length = min(2*c.length, maxCrowded)
+	case !again:
+		return
 	default:
 		c.length = minCrowded
 	}

@@ -39,9 +39,9 @@ func TestCrowdedTimes(t *testing.T) {
 		c := crowd{began: time.Now()}
 		lasts := func(want time.Duration) {
 			t.Helper()
-			c.begin(c.elapsed())
+			c.begin(c.elapsed(), true)
 			time.Sleep(want - time.Nanosecond)
-			c.begin(c.elapsed()) // changes nothing
+			c.begin(c.elapsed(), true) // changes nothing
 			if !c.is() {
 				t.Errorf("over before %v", want)
 			}
@@ -98,7 +98,7 @@ func TestFirstWindow(t *testing.T) {
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowd{began: time.Now(), taken: processorsTaken}
-		w := window{taken: -1 << 40} // so many times were processors taken
+		w := window{taken: -1 << 40, again: true} // so many times were processors taken
 		for range 4 {
 			from := c.elapsed()
 			time.Sleep(time.Millisecond)
@@ -114,4 +114,50 @@ func TestWindow(t *testing.T) {
 			t.Errorf("after 5 ms %v of waiting in a window since %v, crowded: %t", w.waited, w.began, c.is())
 		}
 	})
+}
+
+// Readings of one window after the other, and after which of them the processors count as crowded.
+func TestReadings(t *testing.T) {
+	const ms = time.Millisecond
+	type reading struct {
+		took, waited time.Duration
+		taken        int64
+		crowded      bool
+	}
+	for _, test := range []struct {
+		name     string
+		readings []reading
+	}{
+		{"start", []reading{ // the monitor of Go's runtime wakes, and the replicas have not all begun
+			{5 * ms, 2 * ms, 42, false}, {5 * ms, 0, 6, false}, {5 * ms, 0, 1, false}}},
+		{"GC", []reading{ // it wakes often again after each pause
+			{5 * ms, 2 * ms, 42, false}, {5 * ms, ms, 42, false}, {5 * ms, 2 * ms, 42, false}, {5 * ms, 0, 3, false}}},
+		{"busy", []reading{
+			{5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}}},
+		{"busy later", []reading{
+			{5 * ms, 0, 9, false}, {500 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}}},
+		{"a try that fails", []reading{
+			{5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}, {11 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, true}}},
+		{"a try that does not", []reading{
+			{5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}, {30 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, false},
+			{5 * ms, 2 * ms, 9, true}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				taken := int64(0)
+				c := crowd{began: time.Now(), taken: func() int64 { return taken }}
+				w := c.window()
+				for i, r := range test.readings {
+					time.Sleep(r.took - r.waited)
+					from := c.elapsed()
+					time.Sleep(r.waited)
+					taken += r.taken
+					c.waited(&w, from)
+					if c.is() != r.crowded {
+						t.Fatalf("after reading %d crowded: %t, want %t", i, c.is(), r.crowded)
+					}
+				}
+			})
+		})
+	}
 }

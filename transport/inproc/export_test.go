@@ -67,7 +67,7 @@ func NewFlickering(ctx context.Context, n int) (eps []transport.Endpoint, wait f
 // Crowd has the processors count as crowded for a while, at all endpoints of e's network.
 func Crowd(e transport.Endpoint) {
 	c := &e.(*endpoint).lane.nw.crowd
-	c.begin(c.elapsed())
+	c.begin(c.elapsed(), true)
 }
 
 // LooksForItself reports whether e will look for all others at its next meeting with the members that it met last.
