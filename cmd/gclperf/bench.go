@@ -42,8 +42,9 @@ type bench struct {
 	log      *complaints
 	status   *status
 	tamper   func(replica int, result []byte)
-	seen     []measurement // by replica 0
-	compared []point       // by replica 0, with -tune and -sweep
+	since    func(time.Time) time.Duration // time.Since, but for tests
+	seen     []measurement                 // by replica 0
+	compared []point                       // by replica 0, with -tune and -sweep
 
 	reduced, moved *pattern // of collectives that reduce, and of the others
 }
@@ -58,9 +59,10 @@ func (b *bench) wrong() int {
 }
 
 // newBench makes the values that all replicas of this process work on.
-func newBench(s *settings, out output, status *status, tamper func(replica int, result []byte)) *bench {
+func (p *program) newBench(s *settings, out output) *bench {
+	status := newStatus(p.stderr)
 	b := &bench{settings: s, origin: newOrigin(s, time.Now()), out: out,
-		log: &complaints{to: status}, status: status, tamper: tamper,
+		log: &complaints{to: status}, status: status, tamper: p.tamper, since: p.since,
 		moved: newPattern(s.dtype, gcl.Local, s.n)}
 	if slices.ContainsFunc(s.collectives, collective.reduces) { // else the operator need not take the type
 		b.reduced = newPattern(s.dtype, s.op, s.n)

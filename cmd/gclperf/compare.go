@@ -194,7 +194,7 @@ func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 		for i := range points {
 			p := &points[i]
 			over := []int8{0} // as replica 0 sees it
-			if clerk.Rank() == 0 && time.Since(start) > s.compares.limit {
+			if clerk.Rank() == 0 && b.since(start) > s.compares.limit {
 				over[0] = 1
 			}
 			if err := gcl.BroadcastInPlace(ctx, clerk, over, 0); err != nil {

@@ -38,7 +38,7 @@ func (p *program) comparison(ctx context.Context, s *settings) int {
 	}
 	var points []point
 	for i, n := range s.compares.counts {
-		left, replicas := s.compares.limit-time.Since(start), 0
+		left, replicas := s.compares.limit-p.since(start), 0
 		for _, later := range s.compares.counts[i:] {
 			replicas += later
 		}
@@ -53,6 +53,11 @@ func (p *program) comparison(ctx context.Context, s *settings) int {
 		printSweep(p.stdout, points)
 		return exitOK
 	}
+	return p.writeTable(s, file, points, start)
+}
+
+// writeTable makes a table of the points and puts it into the file. It returns the exit code.
+func (p *program) writeTable(s *settings, file string, points []point, start time.Time) int {
 	text, err := rulesOf(points, s.heading(p.args, start))
 	if err == nil {
 		if err = replaceFile(file, text); err != nil { // minutes of measuring shall not be lost
@@ -67,7 +72,7 @@ func (p *program) comparison(ctx context.Context, s *settings) int {
 	if n == 1 {
 		rules = "rule"
 	}
-	took := time.Since(start).Round(time.Second)
+	took := p.since(start).Round(time.Second)
 	fmt.Fprintf(p.stdout, "%s has %d %s, measured in %v\n", s.compares.file, n, rules, took)
 	return exitOK
 }
@@ -79,7 +84,7 @@ func (p *program) comparePart(ctx context.Context, whole *settings, n int, limit
 	}
 	s, c := *whole, *whole.compares
 	s.n, s.beside, s.compares, c.limit = n, true, &c, limit
-	b := newBench(&s, several{}, newStatus(p.stderr), p.tamper)
+	b := p.newBench(&s, several{})
 	if err := gcl.Run(ctx, n, b.replica); err != nil {
 		return nil, p.finish(ctx, b, 0, err)
 	}

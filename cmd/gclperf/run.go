@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"gogcl.dev/gcl"
 )
@@ -31,6 +32,7 @@ type program struct {
 	line           *commandLine
 	stdout, stderr io.Writer
 	tamper         func(replica int, result []byte) // changes a result before its check; nil, but for tests
+	since          func(time.Time) time.Duration    // what -limit goes by: time.Since, but for tests
 }
 
 // run is the program. It returns the exit code.
@@ -41,9 +43,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // runTampered is run with a result that somebody may change between a collective and its check: nil, but for tests.
 func runTampered(ctx context.Context, args []string, stdout, stderr io.Writer,
 	tamper func(replica int, result []byte)) int {
-	p := &program{args: args, line: read(args), stdout: stdout, stderr: stderr, tamper: tamper}
+	return newProgram(args, stdout, stderr, tamper).run(ctx)
+}
+
+func newProgram(args []string, stdout, stderr io.Writer, tamper func(replica int, result []byte)) *program {
+	return &program{args: args, line: read(args), stdout: stdout, stderr: stderr, tamper: tamper, since: time.Since}
+}
+
+func (p *program) run(ctx context.Context) int {
 	if errors.Is(p.line.err, flag.ErrHelp) {
-		usage(stdout)
+		usage(p.stdout)
 		return exitOK
 	}
 	code, err := p.member(ctx)
@@ -91,7 +100,7 @@ func (s *settings) check(ctx context.Context, local int) error {
 // bench makes what measures, in the process of a replica. Replica 0 prints.
 func (p *program) bench(s *settings, replica int) (*bench, error) {
 	if replica != 0 {
-		return newBench(s, several{}, newStatus(p.stderr), p.tamper), nil
+		return p.newBench(s, several{}), nil
 	}
 	out := several{newOutput(s, s.format, p.stdout, false)}
 	if s.out != "" {
@@ -101,7 +110,7 @@ func (p *program) bench(s *settings, replica int) (*bench, error) {
 		}
 		out = append(out, file)
 	}
-	return newBench(s, out, newStatus(p.stderr), p.tamper), nil
+	return p.newBench(s, out), nil
 }
 
 // finish ends the output after a measurement, and returns the exit code. A replica other than 0 does not print that it

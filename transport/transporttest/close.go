@@ -127,16 +127,11 @@ func (s *suite) close(t *testing.T) {
 
 // insist carries out a round that cannot succeed: again and again where sends are buffered, until one fails.
 func (s *suite) insist(e transport.Endpoint, batch []transport.Transfer) error {
-	rounds := 1
-	if s.has(Buffers) {
-		rounds = enough
-	}
-	for round := range rounds {
-		if err := e.Exchange(background, call(0, round), batch); err != nil {
+	for round := 0; ; round++ {
+		if err := e.Exchange(background, call(0, round), batch); err != nil || !s.has(Buffers) {
 			return err
 		}
 	}
-	return nil
 }
 
 // closeBetween closes replica 0 while it makes one call after the other, none of which waits.
@@ -175,7 +170,7 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 		if e.Rank() > 0 {
 			return untilError(background, e, size)
 		}
-		for round := range enough {
+		for round := 0; ; round++ {
 			out, in := made(size, origin{0, 1, 0, round}), make([]byte, size)
 			current.Store(&[2][]byte{out, in})
 			if round == 3 {
@@ -186,7 +181,6 @@ func (s *suite) closeInUse(t *testing.T, n, try int) {
 				return err
 			}
 		}
-		return nil
 	}, func() {
 		e := at(eps, 0)
 		if e == nil {

@@ -86,7 +86,7 @@ func (s *suite) testMismatch(t *testing.T, n int, kind transport.Kind, good, bad
 	const odd = 1
 	errs := each(t, eps, func(e transport.Endpoint) error {
 		me, to, from := e.Rank(), (e.Rank()+1)%n, (e.Rank()+n-1)%n
-		for round := range enough {
+		for round := 0; ; round++ {
 			mine, outSize := good, size
 			if me == odd {
 				mine, outSize = bad, badSize
@@ -122,7 +122,6 @@ func (s *suite) testMismatch(t *testing.T, n int, kind transport.Kind, good, bad
 				return err
 			}
 		}
-		return nil
 	})
 	goodBytes, badBytes := 0, 0
 	if good == bad {
@@ -171,7 +170,7 @@ func (s *suite) noMeeting(t *testing.T) {
 				eps := s.connect(t, n)
 				errs := each(t, eps, func(e transport.Endpoint) error {
 					odd := e.Rank() == n-1
-					for round := range enough {
+					for round := 0; ; round++ {
 						mine := good
 						if odd {
 							mine = bad
@@ -184,7 +183,6 @@ func (s *suite) noMeeting(t *testing.T) {
 							return err
 						}
 					}
-					return nil
 				})
 				for rank, err := range byRank(eps, errs) {
 					wantMismatch(t, rank, err, good, bad, 0, 0)

@@ -114,12 +114,11 @@ func (s *suite) dup(t *testing.T) {
 				}
 			}
 			for rank, err := range byRank(third, each(t, third, func(e transport.Endpoint) error {
-				for round := range enough {
+				for round := 0; ; round++ {
 					if err := shift(e, 0, round); err != nil {
 						return err
 					}
 				}
-				return nil
 			})) {
 				wantClosed(t, rank, err, 0)
 			}

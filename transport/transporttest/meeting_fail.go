@@ -242,7 +242,7 @@ func openHouse(ctx context.Context, e near, g group, mine transport.Memory, hook
 	keeps bool) error {
 	size, n := len(mine.In), len(g.members)
 	board := min(100, size)
-	for seq := range enough {
+	for seq := 0; ; seq++ {
 		runtime.Gosched() // whoever breaks this off must get a processor
 		hook(0, seq)
 		var err error
@@ -278,7 +278,6 @@ func openHouse(ctx context.Context, e near, g group, mine transport.Memory, hook
 			return err
 		}
 	}
-	return nil
 }
 
 // roundsBreak cancels, aborts or closes at each point of a meeting.

@@ -294,13 +294,12 @@ func (s *suite) testNativeCancel(t *testing.T, n, bytes int, when string, again 
 			}
 		}
 		s.board.post(key("entered", e.Rank()), "")
-		for range enough {
+		for {
 			if err, _ := x.do(mine, e); err != nil || !s.has(Buffers) {
 				return err
 			}
 			x.call.Seq++ // what the others have sent was enough for the call
 		}
-		return nil
 	}, func() {
 		if when != "before" {
 			await(t, func() {
@@ -328,7 +327,7 @@ func (s *suite) testNativeCancel(t *testing.T, n, bytes int, when string, again 
 func untilNativeFails(e transport.Endpoint, bytes int, spoil bool, note func(times int, dst, src []byte)) error {
 	n := e.Size()
 	kinds := nativeKinds(n)
-	for times := range enough {
+	for times := 0; ; times++ {
 		c := ofBytes(kinds[times%len(kinds)], bytes)
 		if c.Kind.Rooted() {
 			c.Root = times / len(kinds) % n
@@ -342,7 +341,6 @@ func untilNativeFails(e transport.Endpoint, bytes int, spoil bool, note func(tim
 			return err
 		}
 	}
-	return nil
 }
 
 // nativeAbort aborts while calls are under way.

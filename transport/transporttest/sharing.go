@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -282,18 +281,7 @@ func (s *suite) shareBreak(t *testing.T) {
 				eps := s.connect(t, n)
 				g := everybody(n)
 				ctx, cancel := context.WithCancelCause(background)
-				var trigger sync.WaitGroup
-				trigger.Go(func() {
-					time.Sleep(time.Duration(100+37*i) * time.Microsecond)
-					switch how {
-					case "cancel":
-						cancel(cause)
-					case "abort":
-						eps[who].Abort(cause)
-					default:
-						_ = eps[who].Close() // says perhaps what the others say
-					}
-				})
+				middle := make(chan bool)
 				errs := each(t, eps, func(ep transport.Endpoint) error {
 					e, mine := ep.(near), background
 					if e.Rank() == who {
@@ -301,8 +289,11 @@ func (s *suite) shareBreak(t *testing.T) {
 					}
 					mem := transport.Memory{In: make([]byte, size), Out: make([]byte, size), Scratch: make([]byte, 15)}
 					bufs := [][]byte{mem.In, mem.Out, mem.Scratch}
-					for seq := range enough {
+					for seq := 0; ; seq++ {
 						runtime.Gosched() // whoever breaks this off must get a processor
+						if e.Rank() == who && seq == i%7 {
+							close(middle)
+						}
 						err := e.Share(mine, g.call(seq), g.members, mem, []int{15}, &worker{})
 						scribble(bufs...)
 						if err == nil {
@@ -319,9 +310,20 @@ func (s *suite) shareBreak(t *testing.T) {
 						}
 						return err
 					}
-					return nil
+				}, func() {
+					<-middle
+					for range 3 * i {
+						runtime.Gosched()
+					}
+					switch how {
+					case "cancel":
+						cancel(cause)
+					case "abort":
+						eps[who].Abort(cause)
+					default:
+						_ = eps[who].Close() // says perhaps what the others say
+					}
 				})
-				await(t, trigger.Wait)
 				s.wantBroken(t, errs, how, who, cause)
 				cancel(nil)
 				shut(t, eps)
