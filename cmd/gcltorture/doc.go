@@ -40,6 +40,19 @@
 // At the end gcltorture prints how many runs ended in which way. After the first run that is wrong it starts no other,
 // says what was wrong, and how to repeat that run.
 //
+// # Modes
+//
+// The first argument may be the name of a mode, which has flags of its own:
+//
+//	gcltorture blame -runs 100 ./gclrun -n 4 ./rts -epochs 1000000
+//
+// Mode blame has a launcher start a job, again and again. When the job is at work one replica gets a signal, at a
+// moment that the seed decides on. The launcher's last line is to name that replica, with the number of its process and
+// the signal, no other line is to name one, and the exit code is to be 128 and the signal (or -code). It prints how
+// many jobs ended otherwise, and in which way.
+//
+// # The end
+//
 //	exit code   0    all runs are right
 //	            1    a run is wrong
 //	            2    the command line is wrong

@@ -21,7 +21,7 @@ func main() {
 	command.Main("gcltorture", run)
 }
 
-// settings are the command line.
+// settings are the command line of a run without the name of a mode.
 type settings struct {
 	runs, processes, jobs int
 	seed                  uint64
@@ -32,6 +32,16 @@ type settings struct {
 
 // run is the program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	for _, m := range modes {
+		if len(args) > 0 && args[0] == m.name {
+			return m.run(ctx, args[1:], stdout, stderr)
+		}
+	}
+	return events(ctx, args, stdout, stderr)
+}
+
+// events has something happen at random moments of random programs.
+func events(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := settings{corrupt: func(*plan) int { return -1 }}
 	flags := flag.NewFlagSet("gcltorture", flag.ContinueOnError)
 	flags.IntVar(&s.runs, "runs", 200, "number of `runs`")
@@ -39,8 +49,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 5")
 	flags.IntVar(&s.jobs, "j", 2, "number of `runs` at a time")
 	flags.BoolVar(&s.verbose, "v", false, "print a line for each run")
-	err := command.Parse(flags, args, stdout, "Runs jobs of processes in which something happens, and looks at how they "+
-		"end: \"go doc gogcl.dev/cmd/gcltorture\".")
+	does := "Runs jobs of processes in which something happens, and looks at how they end: \"go doc " +
+		"gogcl.dev/cmd/gcltorture\".\n"
+	for _, m := range modes {
+		does += fmt.Sprintf("\n  gcltorture %-6s  %s", m.name, m.does)
+	}
+	err := command.Parse(flags, args, stdout, does+"\n\nEach of these lists its own flags: gcltorture blame -h.")
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}

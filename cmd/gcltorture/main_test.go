@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if text, ok := os.LookupEnv(orderVariable); ok {
 		os.Exit(replica(text))
 	}
+	if len(os.Args) == 3 && os.Args[1] == asLauncher {
+		os.Exit(beALauncher(os.Args[2]))
+	}
 	leaktest.Main(m)
 }
 
@@ -178,7 +181,9 @@ func TestPlans(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"-runs 0": "-runs 0, want 1 or more", "-n 1": "-n 1, want 2 to 64", "-j 0": "-j 0, want 1 to 64",
-		"more": "unexpected argument",
+		"more": "unexpected argument", "blame": "the launcher is missing", "blame -runs 0 x": "-runs 0, want 1 or more",
+		"blame -j 0 x": "-j 0, want 1 to 64", "blame -signal 0 x": "-signal 0, want 1 to 31",
+		"blame -signal 32 x": "-signal 32, want 1 to 31", "blame -code 256 x": "-code 256, want 1 to 255",
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != command.Usage ||

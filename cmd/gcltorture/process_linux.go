@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -78,6 +80,40 @@ func resetOne(seed uint64) {
 	}
 	unix.Shutdown(fd, unix.SHUT_RDWR)
 }
+
+// children lists the processes that a process has started, by the rank in their environment. Those without one are left
+// out.
+func children(parent int) (out []child, err error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		// "pid (name) state parent ...", of a process that may have ended meanwhile.
+		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(parent) {
+			continue
+		}
+		environment, _ := os.ReadFile("/proc/" + e.Name() + "/environ")
+		for entry := range strings.SplitSeq(string(environment), "\x00") {
+			if text, ok := strings.CutPrefix(entry, "RANK="); ok {
+				if rank, err := strconv.Atoi(text); err == nil {
+					out = append(out, child{rank: rank, pid: pid})
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b child) int { return a.rank - b.rank })
+	return out, nil
+}
+
+// signalTo sends a signal to a process.
+func signalTo(pid, signal int) error { return unix.Kill(pid, unix.Signal(signal)) }
 
 // socketsNamed lists the abstract sockets of this machine whose names have a prefix.
 func socketsNamed(prefix string) (out []string) {

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"context"
+	"io"
+)
+
+// mode is one of the things that gcltorture does. Each has a file of its own, and its own flags.
+type mode struct {
+	name string // first argument of the command line
+	does string
+	run  func(ctx context.Context, args []string, stdout, stderr io.Writer) int // returns the exit code
+}
+
+// modes are those that have a name. Without one gcltorture does what the package's comment says first.
+var modes = []mode{
+	{"blame", "ends one replica of a job again and again, and looks at whom the launcher blames", blame},
+}
