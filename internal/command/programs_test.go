@@ -72,6 +72,8 @@ var programs = []program{
 		goesOn: true},
 	{path: "examples/trace", unknown: "more", short: "-n 2 -o DIR/trace.json"},
 	{path: "examples/trace", unknown: "more", job: waits, long: "-o DIR/trace.json"},
+	{path: "internal/gen", unknown: "more", short: "-progs 1", long: "-mode disagree -v -progs 1000000 -t 1h -only zero",
+		prints: "seed ", goesOn: true},
 	{path: "internal/mutants", unknown: "more", short: "-n -dir ROOT"},
 }
 

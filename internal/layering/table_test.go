@@ -56,6 +56,11 @@ func table() []row {
 		{pkg: "internal/ink", pure: true},
 		{pkg: "internal/plot", imports: []string{"internal/ink"}},
 		{pkg: "internal/mutants", imports: []string{"internal/command"}}, // a command
+		{ // a command: of internal packages it knows none that says what a collective gives
+			pkg: "internal/gen",
+			imports: []string{"internal/command", "chunks", "commgroup", "gcl", "methods", "methods/schedule", "tensor",
+				"topology", "transport/faulty", "transport/inproc"},
+		},
 		{pkg: "internal/progress", imports: []string{"internal/command"}},
 		{pkg: "internal/command", modules: []string{xsys}},
 		{pkg: "internal/freeport"},

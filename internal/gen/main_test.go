@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"gogcl.dev/internal/jobtest"
+)
+
+func TestMain(m *testing.M) { jobtest.Main(m, main) }
+
+// gen runs the program in this process, and returns its exit code and what it prints.
+func gen(t *testing.T, args ...string) (code int, text string) {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	code = run(t.Context(), args, &stdout, &stderr)
+	return code, stdout.String() + stderr.String()
+}
+
+// TestInProcess: programs of one process agree with the oracle.
+func TestInProcess(t *testing.T) {
+	if code, text := gen(t, "-progs", "12", "-t", "1h"); code != 0 || !strings.Contains(text, "12 programs, 0 failed") {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+}
+
+// TestJob: so do those of a job of processes.
+func TestJob(t *testing.T) {
+	for rank, r := range jobtest.Start(t, 3, "-mode", "job", "-progs", "3", "-seed", "500").Wait() {
+		if r.Code != 0 {
+			t.Errorf("replica %d: exit code %d:\n%s%s", rank, r.Code, r.Stdout, r.Stderr)
+		}
+	}
+}
+
+// TestSettings: what no mode can do is an error that says what would be right.
+func TestSettings(t *testing.T) {
+	for _, test := range []struct{ args, want string }{
+		{"-mode no", "no mode"},
+		{"-progs 0", "want at least one"},
+		{"-mode goroutines -n 5 -domains 2", "5 replicas do not divide into 2 domains"},
+		{"-mode numerics -jobs 2", "want job or jobdisagree"},
+	} {
+		if code, text := gen(t, strings.Fields(test.args)...); code == 0 || !strings.Contains(text, test.want) {
+			t.Errorf("%s: exit code %d: %s, want %q", test.args, code, text, test.want)
+		}
+	}
+}
+
+// TestSeedsReplay: a seed means the same program tomorrow. An operation of Execute is left out: it may come from the
+// list of methods, which grows.
+func TestSeedsReplay(t *testing.T) {
+	for id, text := range replays {
+		if got := newCall(id, 5, false).String(); got != text {
+			t.Errorf("call %d is now\n%s\nand was\n%s", id, got, text)
+		}
+	}
+}
