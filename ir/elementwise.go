@@ -391,19 +391,6 @@ func canonical[T number](v T) T {
 	return v
 }
 
-// oddFloat32 is v as a float32 that can be rounded further as if it were v: where bits are lost the last is odd, so
-// that what is no tie does not look like one.
-func oddFloat32(v float64) float32 {
-	f := float32(v)
-	if float64(f) == v || v != v || math.IsInf(v, 0) {
-		return f
-	}
-	if math.Abs(float64(f)) > math.Abs(v) { // toward zero; an infinity becomes the largest
-		f = math.Float32frombits(math.Float32bits(f) - 1)
-	}
-	return math.Float32frombits(math.Float32bits(f) | 1)
-}
-
 // numberOf returns a scalar of an element type with the value of v. It is an error if an integer type cannot hold v
 // exactly, or v is finite and a float type has only infinity for it.
 func numberOf(d tensor.DType, v float64) (*tensor.Tensor, error) {
@@ -412,10 +399,10 @@ func numberOf(d tensor.DType, v float64) (*tensor.Tensor, error) {
 	ok := true
 	switch d {
 	case tensor.F16:
-		h := tensor.Float16FromFloat32(oddFloat32(v))
+		h := tensor.Float16FromFloat32(kernel.OddF32(v))
 		out, ok = tensor.Scalar(h), !h.IsInf(0) || !finite
 	case tensor.BF16:
-		h := tensor.BFloat16FromFloat32(oddFloat32(v))
+		h := tensor.BFloat16FromFloat32(kernel.OddF32(v))
 		out, ok = tensor.Scalar(h), !h.IsInf(0) || !finite
 	case tensor.F32:
 		out, ok = tensor.Scalar(float32(v)), !math.IsInf(float64(float32(v)), 0) || !finite

@@ -2,8 +2,8 @@ package ir
 
 import (
 	"fmt"
-	"math/bits"
 
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
 
@@ -143,30 +143,13 @@ func truncate[D int32 | int64 | uint32, C float](to tensor.DType) func(d []D, x 
 // oddFloats makes float32s that are to be rounded further.
 func oddFloats(d []float32, x []float64) {
 	for i, v := range x {
-		d[i] = oddFloat32(v)
+		d[i] = kernel.OddF32(v)
 	}
 }
 
-// oddIntegers makes float32s that are to be rounded further, as oddFloat32 does: of an integer of more than the 24 bits
-// of their fraction they have the upper ones, and the last is 1 if any of the others is.
+// oddIntegers makes float32s that are to be rounded further.
 func oddIntegers[C int32 | int64 | uint32](d []float32, x []C) {
-	const fraction = 24
 	for i, v := range x {
-		u := uint64(v)
-		if v < 0 {
-			u = -u
-		}
-		if over := bits.Len64(u) - fraction; over > 0 {
-			kept := u >> over
-			if kept<<over != u {
-				kept |= 1
-			}
-			u = kept << over
-		}
-		f := float32(u)
-		if v < 0 {
-			f = -f
-		}
-		d[i] = f
+		d[i] = kernel.OddF32OfInt(v)
 	}
 }

@@ -43,23 +43,28 @@ const (
 )
 
 // SetProfiling says whether runs from now on are timed, and forgets what was. A session begins without. Timing costs
-// two readings of the clock for each operation that says its kind, and allocates nothing.
-func (s *Session) SetProfiling(on bool) {
-	if !s.made() {
-		return
+// two readings of the clock for each operation that says its kind, and allocates nothing. It is an error, and changes
+// nothing, while another method of the session is in progress, and after Close.
+func (s *Session) SetProfiling(on bool) error {
+	if err := s.begin(); err != nil {
+		return err
 	}
+	defer s.end()
 	s.profiling, s.profiled = on, 0
 	for _, r := range s.replicas {
 		r.clocks.reset()
 		r.besideClocks.reset()
 	}
+	return nil
 }
 
-// Profile returns where the time went. It is not called while the session runs.
+// Profile returns where the time went. While another method of the session is in progress, the result is the zero
+// Profile, of no runs and no replicas.
 func (s *Session) Profile() Profile {
-	if !s.made() {
+	if s.beginClosed() != nil {
 		return Profile{}
 	}
+	defer s.end()
 	out := Profile{Runs: s.profiled}
 	for _, r := range s.replicas {
 		p := ReplicaProfile{Time: r.clocks.times()}

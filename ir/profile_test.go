@@ -20,6 +20,14 @@ type kindedOp struct {
 
 func (o kindedOp) Kind() string { return o.kind }
 
+// profile is Session.SetProfiling, which is to work.
+func profile(t *testing.T, s *ir.Session, on bool) {
+	t.Helper()
+	if err := s.SetProfiling(on); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // kindsOf are the kinds of a profile, sorted.
 func kindsOf(times map[string]time.Duration) string {
 	return strings.Join(slices.Sorted(maps.Keys(times)), " ")
@@ -96,18 +104,18 @@ func TestProfile(t *testing.T) {
 		}
 	}
 	check(0)
-	s.SetProfiling(true)
+	profile(t, s, true)
 	run()
 	run()
 	check(2)
 	if n := testing.AllocsPerRun(5, run); n > 0 && !raceDetectorOn {
 		t.Errorf("%v allocations a run", n)
 	}
-	s.SetProfiling(true)
+	profile(t, s, true)
 	check(0)
 	run()
 	check(1)
-	s.SetProfiling(false)
+	profile(t, s, false)
 	run()
 	check(0)
 }
@@ -155,7 +163,7 @@ func TestProfileOfEnds(t *testing.T) {
 			ir.Branch{Graph: nothing})
 	})
 	s := newSession(t, p)
-	s.SetProfiling(true)
+	profile(t, s, true)
 	if _, err := s.Run(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,7 @@ func gated(t *testing.T) (*ir.Session, *ir.Variable, gate) {
 // TestSessionInUse: while a run is in progress the other methods return an error, and the run is none the worse.
 func TestSessionInUse(t *testing.T) {
 	s, w, o := gated(t)
+	profile(t, s, true)
 	if err := s.Enter(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +76,9 @@ func TestSessionInUse(t *testing.T) {
 		"Within": func() error { return s.Within(func() error { return nil }) },
 		"Read":   func() error { _, err := s.Read(w); return err },
 		"Write":  func() error { return s.Write(w, f32s(t, []float32{7}, 1)) },
+
+		"CheckFinite":  func() error { return s.CheckFinite(true) },
+		"SetProfiling": func() error { return s.SetProfiling(true) },
 	} {
 		all.Go(func() {
 			if err := call(); err == nil ||
@@ -83,10 +87,18 @@ func TestSessionInUse(t *testing.T) {
 			}
 		})
 	}
+	all.Go(func() {
+		if got := s.Profile(); got.Runs != 0 || got.Replicas != nil {
+			t.Errorf("the profile beside a run is %v", got)
+		}
+	})
 	all.Wait()
 	close(o.open)
 	if err := <-first; err != nil {
 		t.Fatal(err)
+	}
+	if got := s.Profile(); got.Runs != 1 || len(got.Replicas) != 1 {
+		t.Errorf("the profile after the run is %v", got)
 	}
 	got, err := s.Read(w)
 	if err != nil || !got.Equal(f32s(t, []float32{2}, 1)) {
@@ -148,6 +160,9 @@ func TestCloseDuringRun(t *testing.T) {
 	}
 	if err := s.RunTo(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "the session is closed") {
 		t.Errorf("a run after: %v", err)
+	}
+	if err := s.SetProfiling(true); err == nil || !strings.Contains(err.Error(), "the session is closed") {
+		t.Errorf("SetProfiling after: %v", err)
 	}
 }
 

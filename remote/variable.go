@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gogcl.dev/commgroup"
+	"gogcl.dev/internal/kernel"
 	"gogcl.dev/ir"
 	"gogcl.dev/tensor"
 )
@@ -33,7 +34,8 @@ type VariableOption func(*Variable)
 // Name gives a variable a name, which errors have, and the buffer too if that has none: see Buffer.Named.
 func Name(name string) VariableOption { return func(v *Variable) { v.name = name } }
 
-// DType converts the data to an element type. A number that it does not have is an error, but that floats round.
+// DType converts the data to an element type. A number that it does not have is an error, but that floats round: once,
+// to nearest even, as [ir.Cast] does.
 func DType(d tensor.DType) VariableOption {
 	return func(v *Variable) { v.dtype, v.typed = d, true }
 }
@@ -191,15 +193,25 @@ func (v *Variable) convert(data *tensor.Tensor) (*tensor.Tensor, error) {
 		return nil, fmt.Errorf("data of %v does not become %v", data.DType(), to)
 	}
 	for i := range data.Len() {
-		if whole, f := get(i); !put(i, whole, f) {
-			return nil, fmt.Errorf("element %d of the data, %v, is no %v", i, f, to)
+		if n := get(i); !put(i, n) {
+			return nil, fmt.Errorf("element %d of the data, %v, is no %v", i, n.wide, to)
 		}
 	}
 	return out, nil
 }
 
-// reader returns elements as integers, where they are, and as floats; nil for what is no number.
-func reader(t *tensor.Tensor) func(i int) (whole int64, f float64) {
+// number is an element of the data in what it is converted through. No float of it has been rounded more than once.
+type number struct {
+	whole  int64 // if isWhole
+	wide   float64
+	single float32
+	odd    float32 // to be rounded to 16 bits, as ir.Cast does it: see kernel.OddF32
+
+	isWhole bool // the number is an int64
+}
+
+// reader returns elements; nil for what is no number.
+func reader(t *tensor.Tensor) func(i int) number {
 	switch t.DType() {
 	case tensor.F64:
 		return floatReader[float64](t)
@@ -213,79 +225,85 @@ func reader(t *tensor.Tensor) func(i int) (whole int64, f float64) {
 		return wholeReader[int16](t)
 	case tensor.I8:
 		return wholeReader[int8](t)
+	case tensor.U64:
+		return wholeReader[uint64](t)
 	case tensor.U32:
 		return wholeReader[uint32](t)
 	case tensor.U16:
 		return wholeReader[uint16](t)
 	case tensor.U8:
 		return wholeReader[uint8](t)
-	case tensor.U64:
-		v, _ := tensor.Of[uint64](t)
-		return func(i int) (int64, float64) { return int64(min(v[i], math.MaxInt64)), float64(v[i]) }
 	}
 	return nil
 }
 
-func floatReader[T float32 | float64](t *tensor.Tensor) func(i int) (int64, float64) {
+func floatReader[T float32 | float64](t *tensor.Tensor) func(i int) number {
 	v, _ := tensor.Of[T](t)
-	return func(i int) (int64, float64) {
+	return func(i int) number {
 		f := float64(v[i])
-		if !(f >= -1<<63 && f < 1<<63) { // what int64 makes of it is the processor's choice
-			return 0, f
+		n := number{wide: f, single: float32(f), odd: kernel.OddF32(f)}
+		if f >= -1<<63 && f < 1<<63 { // what int64 makes of another is the processor's choice
+			n.whole = int64(f)
+			n.isWhole = float64(n.whole) == f
 		}
-		return int64(f), f
+		return n
 	}
 }
 
 func wholeReader[T interface {
 	tensor.Element
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32
-}](t *tensor.Tensor) func(i int) (int64, float64) {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
+}](t *tensor.Tensor) func(i int) number {
 	v, _ := tensor.Of[T](t)
-	return func(i int) (int64, float64) { return int64(v[i]), float64(v[i]) }
+	return func(i int) number {
+		x := v[i]
+		n := number{whole: int64(x), wide: float64(x), single: float32(x), odd: kernel.OddF32OfInt(x)}
+		n.isWhole = n.whole < 0 == (x < 0)
+		return n
+	}
 }
 
 // writer stores a number, and reports whether the element type has it; nil for a type that is not written to.
-func writer(t *tensor.Tensor) func(i int, whole int64, f float64) bool {
+func writer(t *tensor.Tensor) func(i int, n number) bool {
 	switch t.DType() {
 	case tensor.F32:
 		v, _ := tensor.Of[float32](t)
-		return func(i int, _ int64, f float64) bool {
-			v[i] = float32(f)
-			return !math.IsInf(float64(v[i]), 0) || math.IsInf(f, 0)
+		return func(i int, n number) bool {
+			v[i] = n.single
+			return !math.IsInf(float64(v[i]), 0) || math.IsInf(n.wide, 0)
 		}
 	case tensor.F64:
 		v, _ := tensor.Of[float64](t)
-		return func(i int, _ int64, f float64) bool { v[i] = f; return true }
+		return func(i int, n number) bool { v[i] = n.wide; return true }
 	case tensor.F16:
 		v, _ := tensor.Of[tensor.Float16](t)
-		return func(i int, _ int64, f float64) bool {
-			v[i] = tensor.Float16FromFloat32(float32(f))
-			return !v[i].IsInf(0) || math.IsInf(f, 0)
+		return func(i int, n number) bool {
+			v[i] = tensor.Float16FromFloat32(n.odd)
+			return !v[i].IsInf(0) || math.IsInf(n.wide, 0)
 		}
 	case tensor.BF16:
 		v, _ := tensor.Of[tensor.BFloat16](t)
-		return func(i int, _ int64, f float64) bool {
-			v[i] = tensor.BFloat16FromFloat32(float32(f))
-			return !v[i].IsInf(0) || math.IsInf(f, 0)
+		return func(i int, n number) bool {
+			v[i] = tensor.BFloat16FromFloat32(n.odd)
+			return !v[i].IsInf(0) || math.IsInf(n.wide, 0)
 		}
 	case tensor.I32:
 		v, _ := tensor.Of[int32](t)
-		return func(i int, whole int64, f float64) bool {
-			v[i] = int32(whole)
-			return float64(v[i]) == f
+		return func(i int, n number) bool {
+			v[i] = int32(n.whole)
+			return n.isWhole && int64(v[i]) == n.whole
 		}
 	case tensor.U32:
 		v, _ := tensor.Of[uint32](t)
-		return func(i int, whole int64, f float64) bool {
-			v[i] = uint32(whole)
-			return float64(v[i]) == f
+		return func(i int, n number) bool {
+			v[i] = uint32(n.whole)
+			return n.isWhole && int64(v[i]) == n.whole
 		}
 	case tensor.I64:
 		v, _ := tensor.Of[int64](t)
-		return func(i int, whole int64, f float64) bool {
-			v[i] = whole
-			return float64(whole) == f && f < 1<<63
+		return func(i int, n number) bool {
+			v[i] = n.whole
+			return n.isWhole
 		}
 	}
 	return nil

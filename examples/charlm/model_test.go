@@ -85,7 +85,9 @@ func TestWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.close()
-	tr.session.SetProfiling(true)
+	if err := tr.session.SetProfiling(true); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := tr.run(t.Context(), 1, 0.01); err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,9 @@ func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator
 	peak := cfg.peak(t.size)
 	excerpt := book.excerpt(excerptPieces, excerptPiece)
 	begin := time.Now().Add(-at.Took)
-	t.session.SetProfiling(true)
+	if err := t.session.SetProfiling(true); err != nil {
+		return nil, err
+	}
 	steps, took := 0, time.Duration(0) // since the last report
 	done := 0.0
 	if at.Step > 0 {
@@ -181,7 +183,9 @@ func train(ctx context.Context, cfg config, book *text, t *trainer, e *evaluator
 			}
 			out.Status(fmt.Sprintf("%3.0f%%  step %d  loss %.4f  held out %s  %.0f characters/s  %.0f%% comm+wait",
 				100*done, at.Step, at.Sum/float64(at.Summed), text, speed, 100*t.waiting()))
-			t.session.SetProfiling(true) // from zero
+			if err := t.session.SetProfiling(true); err != nil { // from zero
+				return nil, err
+			}
 			steps, took = 0, 0
 			at.Sum, at.Summed = 0, 0
 			if err := t.save(ctx, saves, at); err != nil {

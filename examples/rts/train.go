@@ -124,7 +124,9 @@ func (t *trainer) run(ctx context.Context) error {
 // pass makes the steps that remain of a pass over the training images, in an order of its own, and then tests.
 func (t *trainer) pass(ctx, whole context.Context) (speed, error) {
 	order := orderOf(t.cfg.seed, len(t.at.Passes), t.train.Len())
-	t.model.session.SetProfiling(true)
+	if err := t.model.session.SetProfiling(true); err != nil {
+		return speed{}, err
+	}
 	s := speed{replicas: t.cfg.replicas}
 	for lo := t.at.Step * t.cfg.batch; lo < len(order); lo += t.cfg.batch {
 		stop, _, err := t.cfg.me.Agree(whole, ctx.Err() != nil, 0)

@@ -152,7 +152,7 @@ func table() []row {
 		{pkg: "ir", imports: []string{"tensor", "internal/ink", "internal/kernel", "commgroup"}, modules: []string{gonum, xsync}},
 		{pkg: "ir/collective", imports: []string{"ir", "gcl", "methods/schedule", "commgroup", "tensor", "transport", "transport/inproc"}, modules: []string{xsync}},
 		{pkg: "ir/slice", imports: []string{"ir", "popops", "tensor"}},
-		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/osfile"}, modules: []string{xsys}},
+		{pkg: "remote", imports: []string{"ir", "commgroup", "tensor", "internal/kernel", "internal/osfile"}, modules: []string{xsys}},
 		{pkg: "rts", imports: []string{"rts/checkpoint", "remote", "ir", "ir/collective", "ir/slice", "gcl", "commgroup", "chunks", "tensor"}},
 		{pkg: "rts/checkpoint", imports: []string{"tensor", "internal/osfile", "internal/safetensors", "internal/strictjson"}},
 
