@@ -51,7 +51,8 @@ type Config struct {
 	// none.
 	Listener net.Listener
 
-	patience time.Duration // for tests; 0: the constant
+	patience time.Duration  // for tests; 0: the constant
+	came     func(rank int) // for tests: replica 0 has taken a replica in, or has refused a stranger, -1
 }
 
 // Met is the outcome of a meeting.

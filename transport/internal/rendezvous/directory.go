@@ -224,7 +224,7 @@ func (h *hostingDirectory) look() (progress bool, failed *Error) {
 	h.posted = posted
 	h.roll.strangers = strangers{}
 	for name, err := range refused {
-		h.roll.strangers.add("file "+name, err)
+		h.roll.refuse("file "+name, err)
 	}
 	stale := 0
 	h.got = 0

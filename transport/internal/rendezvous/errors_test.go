@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -33,14 +34,10 @@ func errorOf(t *testing.T, err error) *Error {
 	return e
 }
 
-// brief is long enough for a few replicas to come, and short enough to be waited for.
-const brief = 1500 * time.Millisecond
-
 // disagreements are jobs that cannot be. All replicas get one error.
 func disagreements(where string) []struct {
 	name     string
 	configs  []Config
-	limit    time.Duration
 	kind     Kind
 	replicas []int
 	text     string
@@ -53,30 +50,29 @@ func disagreements(where string) []struct {
 	return []struct {
 		name     string
 		configs  []Config
-		limit    time.Duration
 		kind     Kind
 		replicas []int
 		text     string
 	}{
 		{
 			"missing", append(slices.Delete(everyone(8, where), 3, 6), config(4, 8, where)),
-			brief, Missing, []int{3, 5}, "replicas 3 and 5 of 8 have not come to ",
+			Missing, []int{3, 5}, "replicas 3 and 5 of 8 have not come to ",
 		},
 		{
 			"one missing", everyone(3, where)[:2],
-			brief, Missing, []int{2}, "replica 2 of 3 has not come to ",
+			Missing, []int{2}, "replica 2 of 3 has not come to ",
 		},
 		{
 			"duplicate", append(everyone(5, where)[:3], config(1, 5, where)),
-			long, Duplicate, []int{1}, "two processes are replica 1: process ",
+			Duplicate, []int{1}, "two processes are replica 1: process ",
 		},
 		{
 			"size", size8,
-			long, WrongSize, []int{0, 2}, "replica 2 believes in 8 replicas, replica 0 in 4",
+			WrongSize, []int{0, 2}, "replica 2 believes in 8 replicas, replica 0 in 4",
 		},
 		{
 			"rank out of range", outside,
-			long, WrongSize, []int{0, 6}, "replica 6 believes in 8 replicas, replica 0 in 4",
+			WrongSize, []int{0, 6}, "replica 6 believes in 8 replicas, replica 0 in 4",
 		},
 	}
 }
@@ -89,9 +85,7 @@ func TestDisagreements(t *testing.T) {
 			t.Run("where="+site.name+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
 				// Those who come to a job that has failed wait for another replica 0. So all are there first.
-				ctx, cancel := context.WithTimeout(context.Background(), tt.limit)
-				defer cancel()
-				results := meetTogether(ctx, tt.configs)
+				results := meetTogether(t, tt.configs)
 				reason := errorOf(t, results[0].err).Reason
 				for i, r := range results {
 					e := errorOf(t, r.err)
@@ -114,25 +108,39 @@ func TestDisagreements(t *testing.T) {
 	}
 }
 
-// meetTogether starts the last replica, which brings the disagreement, when all others have come.
-func meetTogether(ctx context.Context, configs []Config) []result {
+// meetTogether starts the last replica, which may bring the disagreement, when replica 0 has taken in all others. Where
+// it brings none, the time of replica 0 is over when replica 0 has taken in the last one too.
+func meetTogether(t *testing.T, configs []Config) []result {
 	results := make([]result, len(configs))
-	var all, came sync.WaitGroup
-	last := len(configs) - 1
-	for i, c := range configs[:last] {
-		came.Add(1)
-		blob := c.Blob
-		c.Blob = func(local netip.Addr) []byte {
-			came.Done()
-			return blob(local)
+	last, host, others := len(configs)-1, newDeadline(), make(chan bool)
+	come := 0
+	configs[0].came = func(rank int) {
+		if rank < 0 {
+			return
 		}
-		all.Go(func() { results[i].Met, results[i].err = Meet(ctx, c) })
+		switch come++; come {
+		case last - 1:
+			close(others)
+		case last:
+			close(host.over)
+		}
 	}
-	all.Go(func() {
-		came.Wait()
-		time.Sleep(100 * time.Millisecond) // until what they said has been read
-		results[last].Met, results[last].err = Meet(ctx, configs[last])
-	})
+	if last == 1 {
+		close(others)
+	}
+	var all sync.WaitGroup
+	for i, c := range configs {
+		ctx := within(t, long)
+		if i == 0 {
+			ctx = host
+		}
+		all.Go(func() {
+			if i == last {
+				<-others
+			}
+			results[i].Met, results[i].err = Meet(ctx, c)
+		})
+	}
 	all.Wait()
 	return results
 }
@@ -187,7 +195,8 @@ func TestCancel(t *testing.T) {
 				t.Parallel()
 				where, left := site.make(t)
 				ctx, cancel := context.WithCancelCause(within(t, long))
-				configs := everyone(4, where)[:3]
+				configs, came := everyone(4, where)[:3], make(chan bool)
+				configs[0].whenCome(2, func() { close(came) })
 				var all sync.WaitGroup
 				results := make([]result, 3)
 				for i, c := range configs {
@@ -197,7 +206,7 @@ func TestCancel(t *testing.T) {
 					}
 					all.Go(func() { results[i].Met, results[i].err = Meet(mine, c) })
 				}
-				time.Sleep(200 * time.Millisecond) // until they have come
+				<-came
 				enough := errors.New("enough")
 				cancel(enough)
 				all.Wait()
@@ -234,6 +243,7 @@ func TestStrangers(t *testing.T) {
 			var hosting sync.WaitGroup
 			hosting.Go(func() { host.Met, host.err = Meet(ctx, config(0, 2, where)) })
 			if site.name == "dir" { // files are of now or of an earlier run; only time tells
+				hasPosted(where)
 				_, err := Meet(within(t, 200*time.Millisecond), otherSecret)
 				if e := errorOf(t, err); e.Kind != Missing || !strings.Contains(e.Reason, "another secret") {
 					t.Errorf("another secret: %v", err)
@@ -265,7 +275,36 @@ func TestStrangersAreNamed(t *testing.T) {
 			configs := everyone(3, where)
 			configs[2].Secret = []byte("another")
 			configs[2].patience = long
-			results := meet(within(t, brief), configs...)
+			// Replica 0's time is over when it has replica 1 and has refused replica 2 twice: by then replica 2 has heard
+			// of the first time. Then the time of replica 2 is over.
+			host, other, begun := newDeadline(), newDeadline(), make(chan bool)
+			come, refused := false, 0
+			configs[0].Blob = func(netip.Addr) []byte { close(begun); return nil }
+			configs[0].came = func(rank int) {
+				if rank == 1 {
+					come = true
+				} else {
+					refused++
+				}
+				if come && refused >= 2 && host.Err() == nil {
+					close(host.over)
+				}
+			}
+			results := make([]result, len(configs))
+			var all sync.WaitGroup
+			all.Go(func() {
+				defer close(other.over)
+				results[0].Met, results[0].err = Meet(host, configs[0])
+			})
+			all.Go(func() { results[1].Met, results[1].err = Meet(within(t, long), configs[1]) })
+			all.Go(func() {
+				<-begun
+				if site.name == "dir" {
+					hasPosted(where)
+				}
+				results[2].Met, results[2].err = Meet(other, configs[2])
+			})
+			all.Wait()
 			for rank, r := range results[:2] {
 				e := errorOf(t, r.err)
 				if e.Kind != Missing || !reflect.DeepEqual(e.Replicas, []int{2}) ||
@@ -277,6 +316,17 @@ func TestStrangersAreNamed(t *testing.T) {
 				t.Errorf("replica 2: %v", e)
 			}
 		})
+	}
+}
+
+// hasPosted waits for the file of replica 0 in a directory. A replica that comes then sees it, however short its time.
+func hasPosted(where string) {
+	path := filepath.Join(strings.TrimPrefix(where, "dir:"), jobName("job"))
+	for {
+		if names, _ := filepath.Glob(filepath.Join(path, "0.*[0-9]")); len(names) > 0 {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 
@@ -405,10 +455,13 @@ func TestGone(t *testing.T) {
 			where, _ := sites[0].make(t)
 			var gathered sync.WaitGroup
 			results := make([]result, 2)
+			came := make(chan bool)
 			for rank := range results {
-				gathered.Go(func() {
-					results[rank].Met, results[rank].err = Meet(within(t, long), config(rank, 4, where))
-				})
+				c := config(rank, 4, where)
+				if rank == 0 {
+					c.whenCome(2, func() { close(came) })
+				}
+				gathered.Go(func() { results[rank].Met, results[rank].err = Meet(within(t, long), c) })
 			}
 			before := newPuppet(t, 2, where)
 			before.Close()
@@ -416,7 +469,7 @@ func TestGone(t *testing.T) {
 			before.say(tagHere, []byte{1, 2, 3})
 			p := newPuppet(t, 2, where)
 			p.here(4)
-			time.Sleep(100 * time.Millisecond) // until the others have come
+			<-came
 			leave(p)
 			gathered.Wait()
 			for rank, r := range results {

@@ -209,7 +209,7 @@ func (h *hosting) do(event func() *Error) bool {
 
 func (h *hosting) stranger(from string, err error) {
 	h.do(func() *Error {
-		h.roll.strangers.add(from, err)
+		h.roll.refuse(from, err)
 		return nil
 	})
 }

@@ -104,6 +104,40 @@ func within(t testing.TB, limit time.Duration) context.Context {
 
 const long = 60 * time.Second
 
+// deadline is a context that ends as at a deadline, when over is closed.
+type deadline struct {
+	context.Context
+	over chan struct{}
+}
+
+func newDeadline() deadline { return deadline{context.Background(), make(chan struct{})} }
+
+func (d deadline) Done() <-chan struct{} { return d.over }
+
+func (d deadline) Err() error {
+	select {
+	case <-d.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// whenCome has a replica 0 call a function when it has taken in as many other replicas as given.
+func (c *Config) whenCome(others int, then func()) {
+	if others == 0 {
+		then()
+	}
+	c.came = func(rank int) {
+		if rank < 0 {
+			return
+		}
+		if others--; others == 0 {
+			then()
+		}
+	}
+}
+
 func everyone(size int, where string) []Config {
 	configs := make([]Config, size)
 	for rank := range configs {
@@ -197,14 +231,24 @@ func TestTooLargeBlob(t *testing.T) {
 				where, left := site.make(t)
 				configs := everyone(3, where)
 				configs[rank].Blob = func(netip.Addr) []byte { return make([]byte, MaxBlob+1) }
-				kind, limit := GaveUp, long
-				if site.name == "dir" && rank != 0 {
-					kind, limit = Missing, time.Second
-				}
 				for i := range configs {
 					configs[i].patience = long // until all have come
 				}
-				for i, r := range meet(within(t, limit), configs...) {
+				kind, host := GaveUp, newDeadline()
+				if site.name == "dir" && rank != 0 {
+					kind = Missing
+					configs[0].whenCome(1, func() { close(host.over) })
+				}
+				results, all := make([]result, 3), sync.WaitGroup{}
+				for i, c := range configs {
+					ctx := within(t, long)
+					if i == 0 {
+						ctx = host
+					}
+					all.Go(func() { results[i].Met, results[i].err = Meet(ctx, c) })
+				}
+				all.Wait()
+				for i, r := range results {
 					e := errorOf(t, r.err)
 					if i == rank && (e.Kind != GaveUp || !strings.Contains(e.Reason, "blob of 65537 bytes")) {
 						t.Errorf("replica %d: %v", i, e)

@@ -19,6 +19,7 @@ type roll struct {
 	limit     time.Time // when the wait ends; zero: never
 	started   time.Time
 	strangers strangers
+	came      func(rank int) // Config.came
 }
 
 // arrival is a replica that has come.
@@ -30,7 +31,8 @@ type arrival struct {
 
 // newRoll makes a roll with replica 0 on it.
 func newRoll(ctx context.Context, c Config, at, self string, blob []byte) *roll {
-	r := &roll{size: c.Size, at: at, arrived: make([]*arrival, c.Size), missing: c.Size - 1, started: time.Now()}
+	r := &roll{size: c.Size, at: at, arrived: make([]*arrival, c.Size), missing: c.Size - 1, started: time.Now(),
+		came: c.came}
 	r.arrived[0] = &arrival{rank: 0, from: self, here: here{size: c.Size, blob: blob, left: timeLeft(ctx)}}
 	r.bring(timeLeft(ctx))
 	return r
@@ -72,7 +74,18 @@ func (r *roll) add(a *arrival) *Error {
 	r.arrived[a.rank] = a
 	r.missing--
 	r.bring(a.left)
+	if r.came != nil {
+		r.came(a.rank)
+	}
 	return nil
+}
+
+// refuse notes a stranger.
+func (r *roll) refuse(from string, err error) {
+	r.strangers.add(from, err)
+	if r.came != nil {
+		r.came(-1)
+	}
 }
 
 func duplicate(rank int, first, second string) *Error {
