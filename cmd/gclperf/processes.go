@@ -58,13 +58,14 @@ func (p *program) wait(ctx context.Context, children []*exec.Cmd) int {
 			if interrupt == nil && rank == 0 {
 				signalAll(children[1:], os.Interrupt)
 			}
-			failed, how := spawn.Ended(children[rank].ProcessState)
-			if failed == exitOK || forced {
+			end := spawn.Ended(children[rank].ProcessState)
+			if end.Code == exitOK || forced {
 				break
 			}
 			code = exitWrong
-			if failed != exitWrong && failed != exitInterrupted && failed != exitTerminated { // else it has said why
-				fmt.Fprintf(p.stderr, "gclperf: replica %d (pid %d) %s\n", rank, children[rank].Process.Pid, how)
+			// Of these codes the replica has said why.
+			if end.Code != exitWrong && end.Code != exitInterrupted && end.Code != exitTerminated {
+				fmt.Fprintf(p.stderr, "gclperf: replica %d (pid %d) %v\n", rank, children[rank].Process.Pid, end)
 			}
 			if overdue == nil {
 				overdue = time.After(grace)

@@ -35,14 +35,25 @@
 // are passed on. Ctrl-C on the terminal reaches gclrun only, and each replica once, from gclrun. A second INT kills.
 // Ctrl-Z stops gclrun only: replicas go on until their output finds no room.
 //
-// When a replica ends with an exit code other than 0, or by a signal, gclrun says which on standard error:
+// When a replica ends with an exit code other than 0, or by a signal, the others have the time of -grace to end by
+// themselves, as they do when their communicator aborts; then they get TERM, and after the same time again KILL. A
+// process that a replica has started and that outlives the replica in its group may write to the output for as long. It
+// is killed when the job ends.
 //
-//	gclrun: replica 2 (pid 4711) ended with exit code 3
-//	gclrun: replica 2 (pid 4711) was ended by signal 9 (killed)
+// The last line on standard error says which replica is to blame:
 //
-// The others have the time of -grace to end by themselves, as they do when their communicator aborts; then they get
-// TERM, and after the same time again KILL. They are not blamed. A process that a replica has started and that outlives
-// the replica in its group may write to the output for as long. It is killed when the job ends.
+//	gclrun: replica 2 (pid 4711 on node1) was ended by signal 9 (killed)
+//	gclrun: replica 2 (pid 4711 on node1) ended with exit code 3, one of 4 that failed
+//
+// The first end that gclrun hears of may be that of a replica that has lost another one. So all that end within 100 ms
+// of it are compared, and the likeliest cause is blamed, of equals the first:
+//
+//	a signal that gclrun has not sent
+//	a signal that gclrun got and passed on, or exit code 128 + n after it: " from gclrun"
+//	an exit code, such as 2 after a panic
+//	exit codes 1 and 130, with which programs end whose peer has failed or was told to end
+//
+// Replicas that gclrun has ended itself are not blamed.
 //
 // When gclrun itself is killed, the kernel kills the replicas on Linux, but not processes that they have started: with
 // "gclrun go run ." the program would stay. Build it first.
@@ -54,7 +65,7 @@
 //	            127  there is no such program
 //	            130  Ctrl-C when only output was left, which nobody read
 //	            143  SIGTERM then
-//	            else the exit code of the first replica that failed, 128 + n after signal n
+//	            else the exit code of the replica that is blamed, 128 + n after signal n
 //
 // # Systems
 //

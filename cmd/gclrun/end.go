@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 
 // job is a running job, up to its end.
 //
-//	a replica fails          grace           grace
-//	      |----------------------|----------------|
-//	   one line             SIGTERM to all   SIGKILL to all
+//	a replica fails          grace           grace              all have ended
+//	      |----------------------|----------------|----------------------|
+//	                      SIGTERM to all   SIGKILL to all         one line: whom to blame
 //
 // The same begins when the last replica has ended and processes that it has started keep its output open.
 type job struct {
@@ -24,14 +25,14 @@ type job struct {
 	stdout, stderr *sink
 
 	running int              // replicas
-	code    int              // exit code of the first replica that failed; 0: none has
+	endings []ending         // of the others
+	sent    []sending        // signals to the replicas
 	overdue <-chan time.Time // the next of steps is due; nil: none is to come
 	taken   int              // how many of steps have been taken
-	said    chan struct{}    // closed when the line about the first failure is written; nil: there is none to wait for
 }
 
 // steps end the replicas that are left, a grace before each.
-var steps = []os.Signal{syscall.SIGTERM, os.Kill}
+var steps = []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}
 
 // wait returns gclrun's exit code when all replicas have ended and their output has been written.
 func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
@@ -39,20 +40,23 @@ func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
 	for _, r := range j.replicas {
 		go func() {
 			_ = r.cmd.Wait() // the state says it
+			r.ended = time.Now()
 			endings <- r
 		}()
 	}
+	var said <-chan struct{} // closed when the line about the end has been written
+	code := command.OK
 	interrupted, cut := false, false
-	for j.running = len(j.replicas); j.running > 0 || drained != nil || j.said != nil; {
+	for j.running = len(j.replicas); j.running > 0 || drained != nil || said != nil; {
 		select {
 		case r := <-endings:
 			j.end(r)
 		case <-drained:
 			drained = nil
-		case <-j.said:
-			j.said = nil
+		case <-said:
+			said = nil
 		case <-j.overdue:
-			j.signal(steps[j.taken])
+			j.send(steps[j.taken], true)
 			j.taken++
 			j.overdue = nil
 			if j.taken < len(steps) {
@@ -66,37 +70,54 @@ func (j *job) wait(signals <-chan os.Signal, drained <-chan struct{}) int {
 				s, j.taken, j.overdue = os.Kill, len(steps), nil
 			}
 			interrupted = interrupted || s == os.Interrupt
-			j.signal(s)
+			j.send(s.(syscall.Signal), false)
 		}
 		if j.running == 0 && j.taken == len(steps) && !cut {
 			cut = true
 			j.cut()
 		}
+		if j.running == 0 && drained == nil && code == command.OK {
+			var line string
+			if line, code = judge(j.endings, j.sent, hostname()); code != command.OK {
+				said = j.say(line)
+			}
+		}
 	}
-	j.signal(os.Kill) // nothing is left running
-	return j.exit()
+	j.send(syscall.SIGKILL, true) // nothing is left running
+	return j.exit(code)
 }
 
-// end notes that a replica's process has ended. The first that fails is the one that is blamed.
+// say writes a line of gclrun's. It waits as long as nobody reads gclrun's output, which the channel tells.
+func (j *job) say(line string) <-chan struct{} {
+	said := make(chan struct{})
+	go func() {
+		j.stderr.say(line)
+		close(said)
+	}()
+	return said
+}
+
+// hostname is the name of this host, "" if it has none.
+func hostname() string {
+	name, _ := os.Hostname()
+	return name
+}
+
+// end notes that a replica's process has ended.
 func (j *job) end(r *replica) {
 	j.running--
 	r.gone = r.groupGone()
-	if code, how := spawn.Ended(r.cmd.ProcessState); code != 0 && j.code == 0 {
-		j.code = code
-		said := make(chan struct{})
-		j.said = said
-		go func() { // waits as long as nobody reads gclrun's output
-			j.stderr.say(fmt.Sprintf("replica %d (pid %d) %s", r.rank, r.cmd.Process.Pid, how))
-			close(said)
-		}()
-	}
-	if (j.code != 0 || j.running == 0) && j.overdue == nil && j.taken == 0 {
-		j.overdue = j.after(j.grace)
+	e := ending{rank: r.rank, pid: r.cmd.Process.Pid, at: r.ended, End: spawn.Ended(r.cmd.ProcessState)}
+	j.endings = append(j.endings, e)
+	failed := slices.ContainsFunc(j.endings, func(e ending) bool { return e.Code != command.OK })
+	if (failed || j.running == 0) && j.overdue == nil && j.taken == 0 {
+		j.overdue = j.after(max(j.grace, moment))
 	}
 }
 
-// signal sends a signal to all that is left of the job.
-func (j *job) signal(s os.Signal) {
+// send sends a signal to all that is left of the job. own says that nobody has asked gclrun to.
+func (j *job) send(s syscall.Signal, own bool) {
+	j.sent = append(j.sent, sending{signal: s, at: time.Now(), own: own})
 	for _, r := range j.replicas {
 		r.signal(s)
 	}
@@ -111,15 +132,15 @@ func (j *job) cut() {
 }
 
 // exit is the exit code after the end of all output. Output that is lost is a failure.
-func (j *job) exit() int {
+func (j *job) exit(code int) int {
 	err := j.stdout.failure()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gclrun: output: %v\n", err)
 	} else {
 		err = j.stderr.failure()
 	}
-	if j.code == 0 && err != nil {
+	if code == command.OK && err != nil {
 		return command.Failed
 	}
-	return j.code
+	return code
 }

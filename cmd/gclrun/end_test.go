@@ -9,14 +9,20 @@ import (
 	"time"
 )
 
-// TestFirstFailure: the first replica that fails is blamed; the others end by themselves within the grace.
+// blamed is the line about the end of a puppet.
+func blamed(p *puppet, how string) string {
+	return fmt.Sprintf("gclrun: replica %s (pid %d on %s) %s\n", p.rank, p.pid, hostname(), how)
+}
+
+// TestFirstFailure: the first replica that fails is blamed, in the last line; the others end by themselves within the
+// grace.
 func TestFirstFailure(t *testing.T) {
 	for order, c := range map[string]struct {
 		code int
 		how  string
 	}{
-		"exit 3":   {3, "ended with exit code 3"},
-		"exit 2":   {2, "ended with exit code 2"},
+		"exit 3":   {3, "ended with exit code 3, one of 2 that failed"},
+		"exit 2":   {2, "ended with exit code 2, one of 2 that failed"},
 		"raise 9":  {137, "was ended by signal 9 (killed)"},
 		"raise 15": {143, "was ended by signal 15 (terminated)"},
 	} {
@@ -25,16 +31,23 @@ func TestFirstFailure(t *testing.T) {
 			s.puppets[3].tell("exit 0")
 			s.puppets[3].gone()
 			s.puppets[1].tell("%s", order)
-			want := fmt.Sprintf("gclrun: replica 1 (pid %d) %s\n", s.puppets[1].pid, c.how)
-			if got := line(t, s.stderr); got != want {
-				t.Errorf("%q, want %q", got, want)
-			}
+			s.clocked(5 * time.Second)          // gclrun has noticed
 			s.puppets[0].do(`out "I go too\n"`) // and has not been ended
+			s.puppets[0].do(`err "I go too\n"`)
 			s.puppets[0].tell("exit 5")
 			s.puppets[2].tell("exit 0")
-			s.ends(c.code, "I go too\n", "")
+			s.ends(c.code, "I go too\n", "I go too\n"+blamed(s.puppets[1], c.how))
 		})
 	}
+}
+
+// TestNoGrace: nobody is ended before the moment is over in which the cause of the end may come.
+func TestNoGrace(t *testing.T) {
+	s := prepare(t, "-n", "2", "-grace", "0s").raise(2)
+	s.puppets[0].tell("exit 3")
+	s.clocked(moment)
+	s.puppets[1].tell("exit 0")
+	s.ends(3, "", blamed(s.puppets[0], "ended with exit code 3"))
 }
 
 // TestGrace: the rest gets SIGTERM after a grace, and is killed after another. What replicas have started is ended with
@@ -58,7 +71,7 @@ func TestGrace(t *testing.T) {
 	}
 	s.tick()
 	orphan.gone()
-	s.ends(3, "", fmt.Sprintf("gclrun: replica 1 (pid %d) ended with exit code 3\n", s.puppets[1].pid))
+	s.ends(3, "", blamed(s.puppets[1], "ended with exit code 3"))
 }
 
 // TestLeftBehind: a process that outlives its replica may write for a while, and is ended with the job.

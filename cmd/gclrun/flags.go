@@ -85,8 +85,8 @@ Each replica finds in its environment:
 Variables of other launchers are removed. Who runs as the same user can read the environment, and with it the secret.
 
 Replica 0 reads standard input; the others find it empty. Lines of output stay whole. Signals INT, TERM, HUP, QUIT, USR1
-and USR2 are passed on; a second INT kills. When one replica fails, the others are ended, and the exit code is that of
-the first that failed: 128 + n after signal n. It is 2 when the flags are wrong, 127 when there is no such program, 126
-when it cannot be started, and 1 when gclrun itself fails.
+and USR2 are passed on; a second INT kills. When one replica fails, the others are ended. The last line says which
+replica is to blame, and the exit code is that of the replica: 128 + n after signal n. It is 2 when the flags are wrong,
+127 when there is no such program, 126 when it cannot be started, and 1 when gclrun itself fails.
 
 `

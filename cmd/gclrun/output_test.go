@@ -202,8 +202,8 @@ func TestClosedOutput(t *testing.T) {
 			break
 		}
 	}
-	s.ends(128+13, "", fmt.Sprintf("gclrun: replica 0 (pid %d) was ended by signal 13 (broken pipe)\n"+
-		"gclrun: output: write /dev/stdout: broken pipe\n", s.puppets[0].pid))
+	s.ends(128+13, "", blamed(s.puppets[0], "was ended by signal 13 (broken pipe)")+
+		"gclrun: output: write /dev/stdout: broken pipe\n")
 }
 
 // TestFullOutput: all replicas succeed, and what they have written is lost.

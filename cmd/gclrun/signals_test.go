@@ -55,13 +55,12 @@ func TestSecondInterrupt(t *testing.T) {
 	for _, p := range s.puppets {
 		p.gone()
 	}
-	blamed := line(t, s.stderr)
 	want := map[string]bool{}
 	for _, p := range s.puppets {
-		want[fmt.Sprintf("gclrun: replica %s (pid %d) was ended by signal 9 (killed)\n", p.rank, p.pid)] = true
+		want[blamed(p, "was ended by signal 9 (killed) from gclrun")] = true
 	}
-	if !want[blamed] {
-		t.Errorf("%q", blamed)
+	if got := line(t, s.stderr); !want[got] {
+		t.Errorf("%q", got)
 	}
 	s.ends(128+9, "", "")
 }
@@ -74,7 +73,7 @@ func TestIgnored(t *testing.T) {
 	must(t, s.gclrun.Process.Signal(syscall.SIGHUP))
 	must(t, syscall.Kill(s.puppets[0].pid, syscall.SIGHUP))
 	must(t, s.gclrun.Process.Signal(syscall.SIGTERM)) // of the two signals, this is the one that ends the replica
-	s.ends(128+15, "", fmt.Sprintf("gclrun: replica 0 (pid %d) was ended by signal 15 (terminated)\n", s.puppets[0].pid))
+	s.ends(128+15, "", blamed(s.puppets[0], "was ended by signal 15 (terminated) from gclrun"))
 }
 
 // TestUnreadOutput: all replicas have ended, and nobody reads what they have written.

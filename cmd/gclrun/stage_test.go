@@ -254,6 +254,18 @@ func (s *stage) tick() time.Duration {
 	return d
 }
 
+// clocked waits until gclrun waits for a time, which does not pass.
+func (s *stage) clocked(want time.Duration) {
+	s.t.Helper()
+	conn, err := s.clock.Accept()
+	must(s.t, err)
+	s.t.Cleanup(func() { conn.Close() })
+	var d time.Duration
+	if _, err = fmt.Fscanln(conn, &d); err != nil || d != want {
+		s.t.Fatalf("gclrun waits for %v (%v), want %v", d, err, want)
+	}
+}
+
 // remoteClock is time.After, where time passes when the test at the socket says so.
 func remoteClock(socket string) func(time.Duration) <-chan time.Time {
 	return func(d time.Duration) <-chan time.Time {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"time"
 
 	"gogcl.dev/internal/spawn"
 )
@@ -15,6 +16,7 @@ type replica struct {
 	cmd            *exec.Cmd
 	stdout, stderr *os.File // the ends that gclrun reads
 	gone           bool     // nothing is left of the process and of its group
+	ended          time.Time
 }
 
 // startError is the error of a program that cannot be started.

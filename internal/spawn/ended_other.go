@@ -2,12 +2,7 @@
 
 package spawn
 
-import (
-	"fmt"
-	"os"
-)
+import "os"
 
-// Ended describes the end of a process, and returns its exit code.
-func Ended(p *os.ProcessState) (code int, how string) {
-	return p.ExitCode(), fmt.Sprintf("ended with exit code %d", p.ExitCode())
-}
+// Ended is how a process has ended.
+func Ended(p *os.ProcessState) End { return End{Code: p.ExitCode()} }

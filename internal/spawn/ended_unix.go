@@ -3,15 +3,14 @@
 package spawn
 
 import (
-	"fmt"
 	"os"
 	"syscall"
 )
 
-// Ended describes the end of a process, and returns the exit code that a shell has for it: 128 + n after signal n.
-func Ended(p *os.ProcessState) (code int, how string) {
+// Ended is how a process has ended.
+func Ended(p *os.ProcessState) End {
 	if w := p.Sys().(syscall.WaitStatus); w.Signaled() {
-		return 128 + int(w.Signal()), fmt.Sprintf("was ended by signal %d (%v)", int(w.Signal()), w.Signal())
+		return End{Code: 128 + int(w.Signal()), Signal: w.Signal()}
 	}
-	return p.ExitCode(), fmt.Sprintf("ended with exit code %d", p.ExitCode())
+	return End{Code: p.ExitCode()}
 }

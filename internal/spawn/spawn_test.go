@@ -55,8 +55,8 @@ func TestEnded(t *testing.T) {
 		cmd := exec.Command("sh", "-c", script)
 		cmd.SysProcAttr = Own()
 		_ = cmd.Run() // the state says it
-		code, how := Ended(cmd.ProcessState)
-		if got := fmt.Sprint(code, " ", how); got != want {
+		end := Ended(cmd.ProcessState)
+		if got := fmt.Sprint(end.Code, " ", end); got != want {
 			t.Errorf("%s: %s, want %s", script, got, want)
 		}
 	}
