@@ -66,7 +66,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	}
 	local, network := links(addresses)
 	where := hosts.NewTable(names, local, network)
-	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded}
+	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded, Silence: c.silence()}
 	if c.parks {
 		config.Spin = 0
 	}
@@ -172,7 +172,8 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 
 // attach gives a connection to its lane.
 func (m *mesh) attach(peer int, lane uint64, conn net.Conn) {
-	// No tune: a replica that computes reads nothing for as long as it likes, while heartbeats say that it is there.
+	// No tune: a replica that computes reads nothing for as long as it likes, while heartbeats say that it is there. The
+	// lane finds a connection that is silent: stream.Config.Silence.
 	link, err := newLink(conn)
 	if err != nil {
 		m.node.Lost(peer, fmt.Errorf("replica %d cannot use a connection to it: %w", m.config.Rank, err))

@@ -39,6 +39,19 @@ const maxQueue = 1 << 20
 // leaveTime bounds how long a replica that leaves takes to say so, and for how long it goes on to read what others say.
 const leaveTime = time.Second
 
+// ends names a connection by the addresses of this side and of the other one. The dialling side of a unix socket has
+// none.
+func ends(conn net.Conn) string {
+	local, remote := conn.LocalAddr().String(), conn.RemoteAddr().String()
+	switch {
+	case local == "" || local == "@":
+		return "to " + remote
+	case remote == "" || remote == "@":
+		return "at " + local
+	}
+	return local + " to " + remote
+}
+
 // bare is the connection below TLS.
 func bare(conn net.Conn) net.Conn {
 	if over, ok := conn.(*tls.Conn); ok {

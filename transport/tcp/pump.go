@@ -194,6 +194,16 @@ func (p *pump) ReadInto(dst []byte) (n int, err error) {
 	return n, nil
 }
 
+// Come implements stream.Gauge.
+func (p *pump) Come() uint64 {
+	p.in.mu.Lock()
+	defer p.in.mu.Unlock()
+	return uint64(p.in.wrote)
+}
+
+// Ends implements stream.Gauge.
+func (p *pump) Ends() string { return ends(p.conn) }
+
 // Close implements stream.Link. Until what Send has taken has arrived, what arrives is read and dropped: two sides that
 // both close would wait for each other, and bytes that nobody has read would reset the connection.
 func (p *pump) Close() error {

@@ -22,6 +22,7 @@ const directRead = 8 << 10
 type socket struct {
 	fd    int
 	isTCP bool
+	names string // of its two ends
 
 	bytes       []byte // readAhead, aligned to 64
 	read, wrote int    // bytes[read:wrote] has arrived
@@ -39,7 +40,7 @@ func newSocket(conn net.Conn) (*socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &socket{fd: -1}
+	s := &socket{fd: -1, names: ends(conn)}
 	_, s.isTCP = conn.(*net.TCPConn)
 	if err := raw.Control(func(fd uintptr) { s.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (s *socket) receive(dst []byte) int {
 	room := s.bytes[s.wrote:]
 	if len(dst) == 0 && len(room) > 0 {
 		n, err := s.call(unix.SYS_RECVFROM, room, unix.MSG_DONTWAIT)
-		s.ends(n, err)
+		s.note(n, err)
 		s.wrote += max(n, 0)
 		return 0
 	}
@@ -134,15 +135,15 @@ func (s *socket) receive(dst []byte) int {
 	s.msg.SetIovlen(k)
 	n, err := s.call(unix.SYS_RECVMSG, nil, unix.MSG_DONTWAIT)
 	s.iov = [3]unix.Iovec{}
-	s.ends(n, err)
+	s.note(n, err)
 	into := min(max(n, 0), len(dst))
 	s.wrote += max(n, 0) - into
 	s.taken += uint64(into)
 	return into
 }
 
-// ends notes that there will be no more, if what a read has returned says so.
-func (s *socket) ends(n int, err error) {
+// note notes that there will be no more, if what a read has returned says so.
+func (s *socket) note(n int, err error) {
 	switch {
 	case err != nil:
 		s.ended = err
@@ -193,6 +194,12 @@ func (s *socket) ReadInto(dst []byte) (int, error) {
 	}
 	return 0, s.ended
 }
+
+// Come implements stream.Gauge.
+func (s *socket) Come() uint64 { return s.taken + uint64(s.wrote-s.read) }
+
+// Ends implements stream.Gauge.
+func (s *socket) Ends() string { return s.names }
 
 // Close implements stream.Link. A socket that is closed with bytes that nobody has read resets the connection, which
 // may cost the peer what has been sent and has not arrived: so Close waits, for a bounded time, until it has. Meanwhile

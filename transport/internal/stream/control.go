@@ -21,6 +21,8 @@ const (
 	report                  // what the replica was doing when it heard of an abort
 	chase                   // a lane, a probe
 	blind                   // a lane: give credit by control messages from now on, since a message hides it in the link
+	inquiry                 // a lane, a number: answer with it
+	answer                  // a lane, the number of an inquiry, how many bytes this replica's link has taken
 )
 
 func appendAbort(b []byte, e *transport.AbortError) []byte {
@@ -107,6 +109,20 @@ func (n *Node) Handle(peer int, message []byte) error {
 		if l != nil {
 			l.peers[peer].blind.Store(true)
 			l.tellRead(peer, nil)
+		}
+	case inquiry:
+		if len(rest) != 4 {
+			return nonsense(message)
+		}
+		n.replies(peer, l, number, rest)
+	case answer:
+		if len(rest) != 4+8 {
+			return nonsense(message)
+		}
+		if l != nil {
+			l.peers[peer].theirs.Store(binary.LittleEndian.Uint64(rest[4:]))
+			l.peers[peer].answered.Store(binary.LittleEndian.Uint32(rest))
+			l.wake()
 		}
 	case chase:
 		q, ok := n.parseProbe(peer, rest)

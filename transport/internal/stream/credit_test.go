@@ -473,7 +473,6 @@ func TestCreditToWhoHasLeft(t *testing.T) {
 			t.Errorf("known to have left %v, link %v", known, p.mute.err)
 		}
 		p.left.Store(left)
-		p.mute.since = p.mute.since.Add(-2 * wordLimit)
 		other := dup(t, eps[2])
 		sent := make(chan error)
 		go func() {

@@ -45,6 +45,9 @@
 // A look that took long shows that others want the processor: for a while the lane gives it away after each look, and
 // parks sooner.
 //
+// A lane that waits for bytes asks the replica over the Host how many it has sent. A link over which nothing comes of
+// them for Config.Silence is lost, and so is one that has ended while the replica answers.
+//
 // # The end
 //
 // An abort is a control message with the error. Each replica passes it on to all, once: else a replica could hear that

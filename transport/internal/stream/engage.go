@@ -27,6 +27,9 @@ type Work interface {
 // engageSurvey is after how long an Engage looks whether others disagree, have left, or have told where they wait.
 const engageSurvey = time.Millisecond
 
+// desertionLimit is how long an Engage goes on after one of the others has left that has made the call.
+const desertionLimit = 2 * time.Second
+
 // Engage carries out work among this replica and others in place of an Exchange: one call at a time, with the same
 // errors. What the others send and tell is looked at as in an Exchange.
 func (l *Lane) Engage(ctx context.Context, call transport.Call, peers []int, work Work) error {
@@ -123,7 +126,7 @@ func (l *Lane) engage(work Work) (began bool, err error) {
 				gone = now
 			}
 			// One that has made another round of the call alone is found out by the time.
-			if !left.made(&l.call) || now.Sub(gone) > wordLimit {
+			if !left.made(&l.call) || now.Sub(gone) > desertionLimit {
 				return true, l.fail(&transport.Transfer{Kind: transport.Recv, Peer: r}, l.desertion(r, left))
 			}
 		}

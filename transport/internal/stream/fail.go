@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/calls"
@@ -34,26 +33,46 @@ func (l *Lane) interrupted() error {
 		if !sending && !receiving {
 			continue
 		}
-		t := l.awaited(r)
-		if sending {
-			t = &l.batch[p.sends[p.turn]]
-		}
+		t := l.wanted(r)
 		if left := p.left.Load(); left != nil {
 			if sending || p.read.Load() >= left.sent {
 				return l.fail(t, l.desertion(r, left))
 			}
 		}
-		for _, e := range []struct {
-			ending
-			matters bool // where only credit could not be sent, what has come is still there
-		}{{p.mute, sending}, {p.deaf, true}} {
-			if e.matters && e.err != nil && time.Since(e.since) > wordLimit {
-				return l.fail(t, &transport.LostError{Replica: r, Err: fmt.Errorf(
-					"a connection to it has failed (%w), and it has not said why for %v", e.err, wordLimit)})
+		ended := &p.deaf
+		if sending && p.mute.err != nil { // where only credit could not be sent, what has come is still there
+			ended = &p.mute
+		}
+		if ended.err != nil {
+			if err := l.explained(r, t, ended); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// explained ends the Exchange over a link that has ended, once the replica has had the word why.
+func (l *Lane) explained(r int, t *transport.Transfer, ended *ending) error {
+	p := &l.peers[r]
+	left := p.left.Load()
+	switch {
+	case left != nil: // and what it has sent has not all come
+	case ended.inquiry == 0:
+		ended.inquiry = l.inquire(r)
+		return nil
+	case int32(p.answered.Load()-ended.inquiry) < 0:
+		return nil // its control connection brings the answer, or ends
+	}
+	// The answer comes last: with it has come what the replica said before it ended the link.
+	if err := l.interruption(); err != nil {
+		return l.fail(t, err)
+	}
+	if left == nil && p.left.Load() != nil {
+		return nil // which has woken the lane
+	}
+	return l.fail(t, &transport.LostError{Replica: r, Err: fmt.Errorf(
+		"its data connection%s has ended: %w, while its control connection is alive", p.ends(), ended.err)})
 }
 
 // ends notes that a direction of a link has ended, with an error that is not the word of a replica. The word is on its
@@ -63,8 +82,16 @@ func (l *Lane) ends(r int, t *transport.Transfer, direction *ending, err error) 
 	if errors.As(err, &corrupt) {
 		return l.fail(t, err)
 	}
-	*direction = ending{err, time.Now()}
+	*direction = ending{err: err}
 	return nil
+}
+
+// wanted is a transfer with a replica that is not done.
+func (l *Lane) wanted(r int) *transport.Transfer {
+	if p := &l.peers[r]; p.turn < len(p.sends) {
+		return &l.batch[p.sends[p.turn]]
+	}
+	return l.awaited(r)
 }
 
 // unfinished is the first transfer that is not done, or nil.
@@ -151,7 +178,7 @@ func (l *Lane) discord() error {
 			if errors.As(err, &corrupt) {
 				return &corruptLinkError{Replica: r, Err: err}
 			}
-			p.deaf = ending{err, time.Now()}
+			p.deaf.err = err
 		}
 		if p.acked.Load() != acked || p.seen != seen { // a send may go on, or has to ask for credit: do not park
 			l.events.Add(1)

@@ -79,10 +79,16 @@ type peer struct {
 	acked   atomic.Uint64 // messages sent that the peer is known to have read
 	read    atomic.Uint64 // messages of the peer that have been read
 	told    atomic.Uint64 // of these, those that the peer has been told of
+	put     atomic.Uint64 // bytes that the link has taken
+	theirs  atomic.Uint64 // bytes that the peer's link had taken, by its last answer to an inquiry
 	closing atomic.Bool   // the peer waits in Close for its messages to be read
 	blind   atomic.Bool   // the peer does not see credit in the link
 	left    atomic.Pointer[parting]
 	waits   notice
+
+	answered  atomic.Uint32 // number of the last inquiry that the peer has answered
+	inquiries inquiries
+
 	hidden  bool   // the peer has been told that this lane does not see its credit
 	sought  bool   // the link, by the lane
 	asked   bool   // under node.mu: the link is being made
@@ -151,10 +157,10 @@ func (n *notice) clear(call transport.Call) {
 	}
 }
 
-// ending is how one direction of a link has ended, if err is not nil, and when that was found.
+// ending is how one direction of a link has ended, if err is not nil, and the inquiry to the peer about that.
 type ending struct {
-	err   error
-	since time.Time
+	err     error
+	inquiry uint32 // 0: not sent
 }
 
 // linkBox holds a Link, for an atomic pointer.

@@ -41,6 +41,10 @@ type Config struct {
 	// Crowded says that others want the processor: a lane then gives it away after each look.
 	Crowded bool
 
+	// Silence is for how long nothing may come of what a peer has sent until the link to it counts as lost. Zero: for
+	// ever.
+	Silence time.Duration
+
 	// Checksum is whether this replica's payloads to a peer carry a checksum. nil: never.
 	Checksum func(peer int) bool
 }
@@ -66,6 +70,7 @@ type Node struct {
 	early   map[earlyKey]*early // what others have said of lanes that this replica has not opened
 	ahead   []int               // by replica: how many entries of early it has
 	gone    []bool              // by replica: it has left all lanes
+	room    [64]byte            // for a control message
 }
 
 // maxEarly bounds how many lanes a replica may use that this replica has not opened: early has an entry for each, with

@@ -3,7 +3,6 @@ package stream
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"time"
 
 	"gogcl.dev/transport"
 )
@@ -28,6 +27,7 @@ func (l *Lane) push(r int, link Link) (moved bool, err error) {
 		for p.out < p.length {
 			n, asked, err := p.send(link, t.Buf)
 			p.out += n
+			p.put.Add(uint64(n))
 			moved = moved || n > 0
 			if err != nil {
 				return moved, l.ends(r, t, &p.mute, err)
@@ -110,8 +110,9 @@ func (l *Lane) giveCredit(r int, link Link) {
 	f.put(p.header[:])
 	p.stage = append(p.stage, p.header[:]...)
 	n, err := link.Send(p.stage, nil, nil)
+	p.put.Add(uint64(n))
 	if err != nil {
-		p.mute = ending{err, time.Now()}
+		p.mute.err = err
 	}
 	if n == len(p.stage) {
 		p.stage = p.stage[:0]

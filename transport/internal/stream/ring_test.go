@@ -58,6 +58,9 @@ func (r *ring) put(b []byte) (n int) {
 // ringLink is a Link of two rings.
 type ringLink struct{ in, out *ring }
 
+// rings is the link itself, also within another that is around it.
+func (l *ringLink) rings() *ringLink { return l }
+
 func (l *ringLink) Send(head, body, tail []byte) (n int, err error) {
 	l.out.mu.Lock()
 	closed := l.out.closed
@@ -112,6 +115,14 @@ func (l *ringLink) ReadInto(dst []byte) (n int, err error) {
 	return n, nil
 }
 
+func (l *ringLink) Come() uint64 {
+	l.in.mu.Lock()
+	defer l.in.mu.Unlock()
+	return uint64(l.in.wrote)
+}
+
+func (l *ringLink) Ends() string { return "one end to another" }
+
 func (l *ringLink) Close() error {
 	for _, r := range []*ring{l.in, l.out} {
 		r.mu.Lock()
@@ -132,15 +143,11 @@ func (l *ringLink) Close() error {
 type chanParker struct{ token chan struct{} }
 
 func (p *chanParker) Watch(l Link) error {
-	var r *ringLink
-	switch l := l.(type) {
-	case *ringLink:
-		r = l
-	case *dribbleLink:
-		r = &l.ringLink
-	default: // all that will come has come
+	around, ok := l.(interface{ rings() *ringLink })
+	if !ok { // all that will come has come
 		return nil
 	}
+	r := around.rings()
 	r.in.mu.Lock()
 	r.in.reader = p
 	r.in.mu.Unlock()

@@ -15,9 +15,6 @@ const (
 	// finds out.
 	noticeAfter = 5 * time.Millisecond
 
-	// wordLimit is how long a lane waits for a word why a link has ended: the replica has left, or is dead.
-	wordLimit = 2 * time.Second
-
 	// A look that took longer than slowLook is one in which the waiter had no processor. For crowdedTime a lane then
 	// looks for crowdedSpin at most before it parks.
 	slowLook    = 500 * time.Microsecond
@@ -118,12 +115,16 @@ func (l *Lane) wait() error {
 	if err := l.survey(); err != nil {
 		return err
 	}
-	l.park(now)
+	again, err := l.listen(now)
+	if err != nil {
+		return err
+	}
+	l.park(now, again)
 	return nil
 }
 
-// park waits until there may be something to do.
-func (l *Lane) park(now time.Time) {
+// park waits until there may be something to do, or until it is time to listen again.
+func (l *Lane) park(now time.Time, again time.Duration) {
 	w := &l.pause
 	limit := time.Duration(-1)
 	switch {
@@ -146,10 +147,8 @@ func (l *Lane) park(now time.Time) {
 	default:
 		limit = noticeAfter
 	}
-	for _, r := range l.active {
-		if p := &l.peers[r]; p.mute.err != nil || p.deaf.err != nil {
-			limit = wordLimit / 8
-		}
+	if again >= 0 && (limit < 0 || again < limit) {
+		limit = again
 	}
 	w.parks++
 	l.watch()
