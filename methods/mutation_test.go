@@ -7,8 +7,8 @@ import (
 	"gogcl.dev/methods/schedule"
 )
 
-// TestMutantsAreRejected: a schedule that differs from a right one in one step is refused. Groups are small: a mutant
-// of a larger group goes wrong in the ways of a small one.
+// TestMutantsAreRejected: a schedule that differs from a right one in one step is refused, or wastes more. Groups are
+// small: a mutant of a larger group goes wrong in the ways of a small one.
 func TestMutantsAreRejected(t *testing.T) {
 	t.Parallel()
 	for k := largestMutated(); k >= 1; k-- {
@@ -28,10 +28,14 @@ func TestMutantsAreRejected(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
+				whole, err := schedule.Examine(built)
+				if err != nil {
+					t.Fatal(err)
+				}
 				tried := map[string]int{}
 				spoil.Each(built, func(what string, rank, round int, mutant *schedule.Schedule) {
 					tried[what]++
-					if schedule.Check(mutant) == nil {
+					if spoil.Finds(mutant, whole.Waste) == nil {
 						t.Errorf("accepted with a %s at rank %d round %d:\n%v", what, rank, round, mutant)
 					}
 				})

@@ -21,7 +21,7 @@ import (
 // TestBench runs a schedule of every collective, and one of a file. A line has the size that was measured, and by which
 // method auto goes.
 func TestBench(t *testing.T) {
-	lines := map[string]string{xmlFiles + "ring.xml": "1024|8"}
+	lines := map[string]string{xmlFiles + "ring.xml": "1024|8", "testdata/twice.txt": "1024|16"}
 	for _, c := range schedule.Collectives() {
 		line, sizes := fmt.Sprintf("-method recursive_doubling -n 3 -collective %v", c), "1024|8"
 		if c.Contract().PerRank() { // as many elements for each of three ranks

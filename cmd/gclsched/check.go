@@ -11,7 +11,8 @@ import (
 )
 
 // checkVerb proves a schedule and prints the report.
-func checkVerb(_ *flag.FlagSet, from *source) work {
+func checkVerb(f *flag.FlagSet, from *source) work {
+	strict := f.Bool("strict", false, "data that moves for nothing, the report's waste, is an error")
 	return work{func() error { return nil }, func(_ context.Context, stdout io.Writer) error {
 		f, err := from.read()
 		if err != nil {
@@ -23,6 +24,11 @@ func checkVerb(_ *flag.FlagSet, from *source) work {
 		}
 		if err := r.CheckOrder(); err != nil {
 			return from.of(fmt.Errorf("gcl does not carry the schedule out: %w", err))
+		}
+		if *strict {
+			if err := r.CheckWaste(); err != nil {
+				return from.of(err)
+			}
 		}
 		buffers := "may be the input"
 		if f.Schedule.NeedsApart() {

@@ -16,7 +16,7 @@
 // The form of a file shows in its first letter: XML begins with "<".
 //
 //	command   prints                                                     flags of its own
-//	check     the proof's report: rounds, messages, chunks sent, order
+//	check     the proof's report: rounds, messages, chunks sent, waste   -strict
 //	draw      the shape, or the table that says everything               -picture, -svg
 //	price     a line for each size: rounds, bytes sent, time             -bytes, -network
 //	bench     a line for each size: time of a call, and of one by auto   -bytes, -time
@@ -25,14 +25,16 @@
 // -shape and -domains are where the ranks sit: rings of -method go round that, and price takes it for the network.
 // -network gives price another one, in a file: go doc gogcl.dev/methods/cost.ParseGraph has the form.
 //
+// A schedule that moves data for nothing is right: check reports that as waste, and with -strict refuses it.
+//
 // bench has each rank be a goroutine, with float32s that Add combines, and compares the results of both ways. Times are
 // medians of blocks of calls, in turn, each with a Barrier at its end. A collective of a program's own has no second
 // way: its time stands alone, and sizes are those of the longest buffer, as they are for price.
 //
 //	exit code   0    all is well
 //	            1    the schedule does not prove, with the counterexample (draw, and convert to text, do not ask for
-//	                 that); ranks combine in different orders, with two of them (check and bench); a file cannot be
-//	                 read or written
+//	                 that); ranks combine in different orders, with two of them (check and bench); it wastes, with
+//	                 the first finding (check -strict); a file cannot be read or written
 //	            2    the command line is wrong
 //	            130  Ctrl-C
 //	            143  SIGTERM

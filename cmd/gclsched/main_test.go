@@ -61,6 +61,41 @@ order                    one on all ranks
 waste                    none
 output                   may be the input
 `},
+		{"check -strict " + xmlFiles + "pair.xml", `proved
+all-reduce, 2 ranks, 2 chunks
+                           schedule      least
+rounds                            2          1
+messages                          4
+most in flight at a rank          2
+peers at once                     1
+chunks of scratch                 0
+most chunks sent                  2          2
+most chunks received              2          2
+chunks sent, by rank     2 each
+chunks received, by rank 2 each
+order                    that of the ranks
+waste                    none
+output                   may be the input
+`},
+		{"check testdata/twice.txt", `proved
+all-gather, 4 ranks, 4 chunks
+                           schedule      least
+rounds                            3          2
+messages                         16
+most in flight at a rank          4
+peers at once                     1
+chunks of scratch                 0
+most chunks sent                  4          3
+most chunks received              4          3
+chunks sent, by rank     4 each
+chunks received, by rank 4 each
+waste                    4 chunks sent again, 4 chunks never used, first rank 0 round 2: O3<1 brings chunk 3, which the rank has had
+output                   may be the input
+`},
+		{"price -bytes 1K testdata/twice.txt", `all-gather, 4 ranks, 4 chunks, 3 rounds
+  bytes  rounds  sent by a rank, at most   time
+   1024       3                     1024  197ns
+`},
 		{"check -method direct -rank-order -n 3", `proved
 all-reduce, 3 ranks, 3 chunks
                            schedule      least
@@ -247,6 +282,10 @@ func TestErrors(t *testing.T) {
 			"takes a contribution twice: chunk 1 of ranks [0] and chunk 1 of ranks [0 1]"},
 		{"check testdata/late.txt", 1, "testdata/late.txt: schedule: rank 2 round 0 move 0 (O1>0): chunk 1 of O1 was never " +
 			"written"},
+		{"check -strict testdata/twice.txt", 1, "testdata/twice.txt: data moves for nothing: 4 chunks sent again, 4 chunks " +
+			"never used, first rank 0 round 2: O3<1 brings chunk 3, which the rank has had"},
+		{"check -strict testdata/late.txt", 1, "testdata/late.txt: schedule: rank 2 round 0 move 0 (O1>0): chunk 1 of O1 " +
+			"was never written"},
 		{"price testdata/late.txt", 1, "testdata/late.txt: schedule: rank 2 round 0 move 0 (O1>0): chunk 1 of O1 was never " +
 			"written"},
 		{"price -network testdata/apart.txt " + xmlFiles + "ring.xml", 1, "testdata/apart.txt: cost: no way leads from replica "},

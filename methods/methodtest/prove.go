@@ -14,8 +14,9 @@ import (
 // which there must be one, and every root, of groups of more than 8 four roots:
 //   - the schedule proves: every result holds every contribution once, nothing waits for ever, and nothing races. All
 //     ranks combine an element in one order; where the request asks for it, in that of the ranks;
+//   - nothing that a step writes is overwritten, or left in a slot, before it is read;
 //   - the generator makes the same schedule again, as a pure function does;
-//   - each step counts: a schedule that differs in one step is refused. Groups of up to 5 are
+//   - each step counts: a schedule that differs in one step is refused, or does more for nothing. Groups of up to 5 are
 //     tried so and the smallest one, thinned out where there are very many;
 //   - the results have the bits of a second implementation, which knows no schedules: for several lengths, in place and
 //     not, by messages (gcl.Syncless) and on peer memory (gcl.Syncful), where calls must go by the generator.
@@ -40,7 +41,7 @@ func Prove(t testing.TB, g methods.Generator, sizes ...int) {
 type report struct {
 	generator   methods.Generator
 	prover      *methods.Prover
-	check       func(*schedule.Schedule) error // schedule.Check
+	check       func(mutant *schedule.Schedule, whole schedule.Waste) error // spoil.Finds
 	findings    []error
 	proved      int // requests
 	unsupported int // requests
@@ -53,7 +54,7 @@ const name = "under_test"
 
 // prove is Prove without a test. The error is about its arguments, or that nothing was there to be tested.
 func prove(g methods.Generator, sizes []int) (*report, error) {
-	r := &report{generator: g, check: schedule.Check}
+	r := &report{generator: g, check: spoil.Finds}
 	var err error
 	if r.prover, err = methods.NewProver(name, g); err != nil {
 		return r, err
@@ -115,8 +116,11 @@ func (r *report) size(n int, mutants bool) (does []methods.Request) {
 		if err1 != nil || err2 != nil || one.Digest() != other.Digest() {
 			r.found(q, "asked twice, the generator makes two schedules (%v, %v): it must be a pure function", err1, err2)
 		}
+		if waste := proved.Report.Waste; waste.Unused > 0 {
+			r.found(q, "it writes for nothing: %v", waste)
+		}
 		if mutants {
-			r.mutants(q, proved.Schedule)
+			r.mutants(q, proved)
 		}
 	}
 	return does
@@ -170,8 +174,8 @@ func rootsOf(n int) []int {
 const maxMutants = 4000
 
 // mutants spoils a schedule, and expects that the checker sees it.
-func (r *report) mutants(q methods.Request, s *schedule.Schedule) {
-	count := 0
+func (r *report) mutants(q methods.Request, proved *methods.Proved) {
+	s, count := proved.Schedule, 0
 	spoil.Each(s, func(string, int, int, *schedule.Schedule) { count++ })
 	every, i := (count+maxMutants-1)/maxMutants, 0
 	spoil.Each(s, func(what string, rank, round int, mutant *schedule.Schedule) {
@@ -179,7 +183,7 @@ func (r *report) mutants(q methods.Request, s *schedule.Schedule) {
 			return
 		}
 		r.spoilt++
-		if r.check(mutant) == nil {
+		if r.check(mutant, proved.Report.Waste) == nil {
 			r.found(q, "with a %s at rank %d round %d the schedule is right as well: the step is not needed, or not where it "+
 				"is", what, rank, round)
 		}

@@ -80,6 +80,15 @@ func TestProveFinds(t *testing.T) {
 		}
 		return s, err
 	})
+	wasteful := methods.GeneratorFunc(func(r methods.Request) (*schedule.Schedule, error) {
+		s, err := star(r, 0)
+		if err == nil {
+			p := s.Programs[1]
+			p[0].Then = append(p[0].Then, schedule.Step{Verb: schedule.Copy, Peer: -1, Src: schedule.In(0, 1),
+				Dst: schedule.Tmp(0, 0, 1)})
+		}
+		return s, err
+	})
 	for what, x := range map[string]struct {
 		g    methods.Generator
 		want string
@@ -87,8 +96,9 @@ func TestProveFinds(t *testing.T) {
 		"a plain error": {methods.GeneratorFunc(func(methods.Request) (*schedule.Schedule, error) {
 			return nil, errors.New("odd")
 		}), "odd; of a request that it cannot do a generator returns an error that wraps errors.ErrUnsupported"},
-		"does not prove": {unproved, "the schedule does not prove: schedule: rank 0 round 1: deadlock"},
-		"two schedules":  {of(func() int { return int(turn.Add(1) % 2) }), "asked twice, the generator makes two schedules"},
+		"writes for nothing": {wasteful, "it writes for nothing: 0 chunks sent again, 1 chunk never used"},
+		"does not prove":     {unproved, "the schedule does not prove: schedule: rank 0 round 1: deadlock"},
+		"two schedules":      {of(func() int { return int(turn.Add(1) % 2) }), "asked twice, the generator makes two schedules"},
 	} {
 		r, err := prove(x.g, []int{3})
 		if err != nil || len(r.findings) == 0 || !strings.Contains(r.findings[0].Error(), x.want) {
@@ -105,19 +115,19 @@ func TestProveFinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &report{check: func(*schedule.Schedule) error { return nil }} // a checker that sees nothing
-	r.mutants(q, proved.Schedule)
+	r := &report{check: func(*schedule.Schedule, schedule.Waste) error { return nil }} // it sees nothing
+	r.mutants(q, proved)
 	if len(r.findings) != r.spoilt || r.spoilt == 0 ||
 		!strings.Contains(r.findings[0].Error(), "the step is not needed") {
 		t.Errorf("%d spoilt schedules, findings %v", r.spoilt, r.findings)
 	}
-	r = &report{check: func(*schedule.Schedule) error { return errors.ErrUnsupported }}
+	r = &report{check: func(*schedule.Schedule, schedule.Waste) error { return errors.ErrUnsupported }}
 	wide := methods.Request{Spec: methods.Spec{Collective: schedule.AllToAll, Size: 12, Method: methods.Direct}}
 	large, err := methods.Build(wide.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.mutants(wide, large); r.spoilt > maxMutants || r.spoilt < maxMutants/2 {
+	if r.mutants(wide, &methods.Proved{Schedule: large}); r.spoilt > maxMutants || r.spoilt < maxMutants/2 {
 		t.Errorf("%d spoilt schedules of a large one, want up to %d", r.spoilt, maxMutants)
 	}
 }

@@ -16,7 +16,11 @@ import (
 func agree(t *testing.T, s *schedule.Schedule) bool {
 	t.Helper()
 	exact, err := schedule.ExamineExactly(s)
-	if sums, byThem := schedule.ExamineSums(s); (err == nil) != (byThem == nil) || !reflect.DeepEqual(exact, sums) {
+	sums, byThem := schedule.ExamineSums(s)
+	if (exact.Waste.First == "") == (sums.Waste.First == "") { // sets say more of what was left in a slot
+		sums.Waste.First = exact.Waste.First
+	}
+	if (err == nil) != (byThem == nil) || !reflect.DeepEqual(exact, sums) {
 		t.Fatalf("by sets: %v, %+v\nby sums: %v, %+v\n%v", err, exact, byThem, sums, s)
 	}
 	for _, again := range []error{schedule.Check(s), schedule.CheckSumsFirst(s)} {
@@ -29,7 +33,10 @@ func agree(t *testing.T, s *schedule.Schedule) bool {
 	packed, packedErr := schedule.ExamineByRank(&header, func(rank int) (schedule.Program, error) {
 		return s.Programs[rank], nil
 	})
-	if fmt.Sprint(packedErr) != fmt.Sprint(err) || !reflect.DeepEqual(packed, exact) {
+	if fmt.Sprint(packedErr) != fmt.Sprint(err) || packed.Waste.First == "" != exact.Waste.None() {
+		t.Fatalf("by sets: %v, %+v\npacked: %v, %+v\n%v", err, exact, packedErr, packed, s)
+	}
+	if packed.Waste.First = exact.Waste.First; !reflect.DeepEqual(packed, exact) {
 		t.Fatalf("by sets: %v, %+v\npacked: %v, %+v\n%v", err, exact, packedErr, packed, s)
 	}
 	return err == nil

@@ -13,10 +13,11 @@ import (
 //     replicas go through their rounds in order, and a round's moves are in flight together, that leaves no deadlock,
 //     even if a send completes only with its receive;
 //   - in a round nothing is touched twice, but as [Round] allows, and local steps write nothing that their round
-//     sends, but in the last round; no step reads what nobody wrote, or writes in vain,
-//     or writes the Input;
+//     sends, but in the last round; no step reads what nobody wrote, or writes the Input;
 //   - in the end every result holds what its [Contract] wants, each contribution exactly once, or with Again at least
 //     once.
+//
+// A schedule that moves data for nothing is right: [Examine] counts that, and [Report.CheckWaste] makes it an error.
 //
 // It takes time proportional to the chunks that the steps touch. It keeps a few bytes for each chunk of each rank, and
 // for each distinct partial result. More than 384 MiB and 16 KiB for each step is an error.
@@ -43,15 +44,8 @@ func Examine(s *Schedule) (Report, error) {
 	return e.examine(s)
 }
 
-// Report is Examine, but that data may be written in vain: the Report counts it, under Waste. The method is for
-// schedules that others have made.
-func (s *Schedule) Report() (Report, error) {
-	e := examination{schedule: s, reports: true, lenient: true}
-	if err := e.form(); err != nil {
-		return Report{}, err
-	}
-	return e.examine(s)
-}
+// Report is Examine.
+func (s *Schedule) Report() (Report, error) { return Examine(s) }
 
 // ExamineByRank is Examine of a schedule that need not be in memory. s says all but the programs, of which it has none.
 // program makes that of a rank, and is called for each rank once, in order; what it returns is packed, to a third of
@@ -92,7 +86,6 @@ type examination struct {
 	schedule *Schedule
 	fault    *chunkError // of the one chunk that matters; nil: all do
 	reports  bool        // all of the Report is wanted
-	lenient  bool        // what is written in vain is counted, and no error
 	sums     bool        // contributors of any number of ranks are known by their sums
 	room     int64       // bytes that the check may take besides those for the steps; 0: roomBytes
 }

@@ -65,10 +65,11 @@
 //
 // # Rules
 //
-// The Input is never written. A step may read only what is there. Nothing is written in vain: a value that is
-// overwritten, or left in Scratch, without having been read is an error. The chunks of a message have the same sizes on
-// both sides. See [Round] for what may be in flight together.
+// The Input is never written. A step may read only what is there. The chunks of a message have the same sizes on both
+// sides. See [Round] for what may be in flight together.
 //
-// [Schedule.Report] counts what was written in vain, where Check refuses it. It also has the rounds, the messages, the
-// chunks that each rank sends, and the least that any schedule of the collective can do with.
+// A schedule that moves data for nothing is right. [Examine] counts that: chunks that come to a rank again, and values
+// that are overwritten, or left in Scratch, before anyone has read them. [Report.CheckWaste] makes it an error. A Report
+// also has the rounds, the messages, the chunks that each rank sends, and the least that any schedule of the collective
+// can do with.
 package schedule

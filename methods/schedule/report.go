@@ -47,8 +47,8 @@ type Waste struct {
 	// partial result that is folded does not count.
 	Repeated int
 
-	// Unused is how many chunks were written and then overwritten, or left in Scratch, before anyone read them. Check
-	// and Examine refuse a schedule with any.
+	// Unused is how many chunks were written and then overwritten, or left in Scratch, before anyone read them. It is
+	// counted with Output apart from Input.
 	Unused int
 
 	First string // the first of either: rank, round, step
@@ -117,6 +117,15 @@ func (r Report) CheckOrder() error {
 	}
 	return fmt.Errorf("ranks combine an element in different orders, so that they may end with different bits: %s",
 		r.Order)
+}
+
+// CheckWaste returns an error, with the Waste, if the schedule does anything for nothing. Its results are right all the
+// same: Check and Examine accept it, and gcl carries it out.
+func (r Report) CheckWaste() error {
+	if r.Waste.None() {
+		return nil
+	}
+	return fmt.Errorf("data moves for nothing: %v", r.Waste)
 }
 
 func most(counts []int) int {

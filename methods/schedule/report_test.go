@@ -1,10 +1,11 @@
 package schedule
 
 import (
+	"errors"
 	"fmt"
-	"testing"
-
 	"github.com/google/go-cmp/cmp"
+	"strings"
+	"testing"
 )
 
 // TestReportTables are golden.
@@ -91,7 +92,8 @@ waste                    none
 	}
 }
 
-// TestWaste has right schedules that do something in vain. Report counts it; Check refuses part of it.
+// TestWaste has schedules that do something in vain, and are right. Examine counts it, with what is first, and
+// CheckWaste makes it an error.
 func TestWaste(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -124,6 +126,17 @@ func TestWaste(t *testing.T) {
 			Program{both(steps(send(In(0, 1), 1)), move(Out(0, 1), In(0, 1)), move(Out(0, 1), In(0, 1)))},
 			Program{moves(recv(Out(0, 1), 0))}),
 			Waste{0, 1, "rank 0 round 0: chunk 0 of O0 is overwritten before it was read"}},
+		{"a slot written over", twoRanks(Broadcast, 1,
+			Program{both(steps(send(In(0, 1), 1)), move(Tmp(0, 0, 1), In(0, 1)), move(Tmp(0, 0, 1), In(0, 1)),
+				move(Out(0, 1), Tmp(0, 0, 1)))},
+			Program{moves(recv(Out(0, 1), 0))}),
+			Waste{0, 1, "rank 0 round 0: chunk 0 of S0[0] is overwritten before it was read"}},
+		{"chunks of strides written over", func() *Schedule {
+			s := stridedAllToAll()
+			p := s.Programs[0]
+			p[0].Then = append(p[0].Then, p[0].Then[len(p[0].Then)-1])
+			return s
+		}(), Waste{0, 2, "rank 0 round 0: chunk 3 of O3:2x2 is overwritten before it was read"}},
 		{"a slot begun anew, and left", twoRanks(Broadcast, 2,
 			Program{both(steps(send(In(0, 2), 1)), move(Out(0, 2), In(0, 2)), move(Tmp(0, 0, 1), In(0, 1)),
 				move(Tmp(0, 1, 1), In(1, 1)))},
@@ -131,15 +144,21 @@ func TestWaste(t *testing.T) {
 			Waste{0, 2, "rank 0 round 0: what was put into slot 0 was never read: chunk 0 of ranks [0]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := c.s.Report()
-			if err != nil {
+			r, err := Examine(c.s)
+			if err := errors.Join(err, Check(c.s)); err != nil {
 				t.Fatalf("%v\n%v", err, c.s)
 			}
 			if r.Waste != c.want {
 				t.Errorf("waste %+v, want %+v", r.Waste, c.want)
 			}
-			if err := Check(c.s); (err != nil) != (c.want.Unused > 0) {
-				t.Errorf("%d chunks are not used, and Check says %v", c.want.Unused, err)
+			switch err := r.CheckWaste(); {
+			case c.want.None():
+				if err != nil {
+					t.Error(err)
+				}
+			case err == nil || !strings.Contains(err.Error(), "data moves for nothing: ") ||
+				!strings.Contains(err.Error(), c.want.First):
+				t.Errorf("CheckWaste says %v, want %v", err, c.want)
 			}
 		})
 	}

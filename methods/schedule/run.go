@@ -35,7 +35,6 @@ type machine struct {
 	inPlace  bool
 	replicas []replica
 	tally    *tally      // nil: nobody asks
-	lenient  bool        // what is written in vain is no error
 	fault    *chunkError // of the one chunk that matters; nil: all do
 	err      error       // the first fault
 
@@ -59,7 +58,7 @@ const (
 func (e *examination) newMachine(terms *terms, inPlace bool) *machine {
 	s := e.schedule
 	m := &machine{Schedule: s, contract: s.Contract(), terms: terms, inPlace: inPlace,
-		replicas: make([]replica, s.Size), lenient: e.lenient, fault: e.fault, mail: newMail(s.Size)}
+		replicas: make([]replica, s.Size), fault: e.fault, mail: newMail(s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
 		if err := terms.room.lack(); err != nil {
@@ -406,9 +405,7 @@ func (m *machine) write(rank, t int, sp *Span, values []value) error {
 		}
 		s := &r.slots[sp.Slot]
 		if sp.Base != s.base { // what the slot held is gone
-			if err := m.gone(rank, t, sp.Slot); err != nil {
-				return err
-			}
+			m.gone(rank, t, sp.Slot)
 			s.base, s.cells = sp.Base, s.cells[:0]
 		}
 		if more := m.end(sp) - sp.Base - len(s.cells); more > 0 {
@@ -455,9 +452,6 @@ func (m *machine) writeRun(rank, t int, sp, run *Span, values []value) error {
 	}
 	for i := range cells {
 		if cells[i].unread {
-			if !m.lenient {
-				return fmt.Errorf("chunk %d of %v is overwritten before it was read", run.First+i, *sp)
-			}
 			m.tally.unused(rank, t, func() string {
 				return fmt.Sprintf("chunk %d of %v is overwritten before it was read", run.First+i, *sp)
 			})
@@ -467,19 +461,16 @@ func (m *machine) writeRun(rank, t int, sp, run *Span, values []value) error {
 	return nil
 }
 
-// gone is called before what a slot holds is given up, in round t or atEnd. Something in it that nobody read is an
-// error.
-func (m *machine) gone(rank, t, slot int) error {
+// gone is called before what a slot holds is given up, in round t or atEnd. The tally counts what nobody has read.
+func (m *machine) gone(rank, t, slot int) {
+	if m.tally == nil {
+		return
+	}
 	for _, c := range m.replicas[rank].slots[slot].cells {
 		if c.unread {
-			vain := func() string {
+			m.tally.unused(rank, t, func() string {
 				return fmt.Sprintf("what was put into slot %d was never read: %s", slot, m.terms.show(c.value))
-			}
-			if !m.lenient {
-				return errors.New(vain())
-			}
-			m.tally.unused(rank, t, vain)
+			})
 		}
 	}
-	return nil
 }

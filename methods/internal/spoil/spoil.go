@@ -1,5 +1,5 @@
-// Package spoil puts one fault at a time into a right schedule, for tests of what finds them: schedule.Check must
-// refuse every one.
+// Package spoil puts one fault at a time into a right schedule, for tests of what finds them: a proof must refuse every
+// one, or report that more is done for nothing.
 package spoil
 
 import (
@@ -8,6 +8,19 @@ import (
 
 	"gogcl.dev/methods/schedule"
 )
+
+// Finds returns what a proof says of a spoilt schedule: an error of schedule.Examine, or waste that the whole one does
+// not have; nil if it finds nothing.
+func Finds(mutant *schedule.Schedule, whole schedule.Waste) error {
+	r, err := schedule.Examine(mutant)
+	switch {
+	case err != nil:
+		return err
+	case r.Waste.Repeated > whole.Repeated || r.Waste.Unused > whole.Unused:
+		return r.CheckWaste()
+	}
+	return nil
+}
 
 // Each calls do with every schedule that differs from s in one step, or in the order of two rounds of one rank, with
 // what was done where. It does not call it with what is equal to s. The schedule belongs to do until it returns.
