@@ -83,7 +83,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if len(c.queue) > maxQueue+2*len(message) {
 		t.Errorf("%d bytes wait", len(c.queue))
 	}
-	if err := c.why(io.EOF, 0); err == nil || !strings.Contains(err.Error(), "has not read what it was told") {
+	if err := c.why(nil, io.EOF, 0); err == nil || !strings.Contains(err.Error(), "has not read what it was told") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -58,6 +58,9 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	for r := range m.controls {
 		if r != c.Rank {
 			m.controls[r] = newControl(m, r)
+			if addresses[r].Host == addresses[c.Rank].Host {
+				m.controls[r].process = newProcess(addresses[c.Rank].Process, addresses[r].Process)
+			}
 		}
 	}
 	names := make([]string, len(addresses))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net"
 	"sync"
@@ -15,17 +16,26 @@ import (
 	"gogcl.dev/transport/internal/stream"
 )
 
-// control is the connection to one replica that carries control messages: two bytes of length, then the message. An
-// empty message says that the replica is there.
+// control is the connection to one replica that carries control messages: a head, then the message. An empty message
+// says that the replica is there.
+//
+//	 0        2         4        8
+//	┌────────┬─────────┬────────┬─────────┐
+//	│ length │ ^length │ CRC32C │ message │   of the lengths and messages of the connection so far, this one included
+//	└────────┴─────────┴────────┴─────────┘
+//
+// The numbers are big endian. A length that has been changed on the way shows at once: nothing more is waited for.
 type control struct {
-	mesh *mesh
-	peer int
+	mesh    *mesh
+	peer    int
+	process *process // the peer's, if it can be asked after
 
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond  // queue or leaving
 	reserved bool
 	conn     net.Conn
 	queue    []byte // not written yet
+	sum      uint32 // of all that has been queued
 	leaving  bool   // nothing will be added to queue
 	broken   error  // why this replica has ended the connection, if it has
 
@@ -122,9 +132,60 @@ func (c *control) tell(message []byte) {
 		}
 		return
 	}
-	c.queue = binary.BigEndian.AppendUint16(c.queue, uint16(len(message)))
-	c.queue = append(c.queue, message...)
+	c.queue, c.sum = appendMessage(c.queue, c.sum, message)
 	c.changed.Signal()
+}
+
+const headBytes = 8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errChanged says that a control message is not what was sent.
+var errChanged = errors.New("the checksum of a control message is wrong: something has changed it on the way")
+
+// sumOf is the checksum after a message whose lengths are given as they travel.
+func sumOf(sum uint32, lengths, message []byte) uint32 {
+	return crc32.Update(crc32.Update(sum, castagnoli, lengths), castagnoli, message)
+}
+
+// appendMessage appends a message as it travels, after those with the checksum given, and returns the one after it.
+func appendMessage(b []byte, sum uint32, message []byte) ([]byte, uint32) {
+	at := len(b)
+	b = binary.BigEndian.AppendUint16(b, uint16(len(message)))
+	b = binary.BigEndian.AppendUint16(b, ^uint16(len(message)))
+	sum = sumOf(sum, b[at:], message)
+	return append(binary.BigEndian.AppendUint32(b, sum), message...), sum
+}
+
+// messages reads control messages.
+type messages struct {
+	from *bufio.Reader
+	sum  uint32
+	room [headBytes + stream.MaxMessage]byte
+}
+
+// next returns the next message, until the next call. begun reports whether a byte of it has come.
+func (m *messages) next() (message []byte, begun bool, err error) {
+	head := m.room[:headBytes]
+	if got, err := io.ReadFull(m.from, head); err != nil {
+		return nil, got > 0, err
+	}
+	n := binary.BigEndian.Uint16(head)
+	switch {
+	case n != ^binary.BigEndian.Uint16(head[2:]):
+		return nil, true, errChanged
+	case n > stream.MaxMessage:
+		return nil, true, fmt.Errorf("a control message of %d bytes, want at most %d", n, stream.MaxMessage)
+	}
+	message = m.room[headBytes:][:n]
+	if _, err := io.ReadFull(m.from, message); err != nil {
+		return nil, true, err
+	}
+	m.sum = sumOf(m.sum, head[:4], message)
+	if m.sum != binary.BigEndian.Uint32(head[4:]) {
+		return nil, true, errChanged
+	}
+	return message, true, nil
 }
 
 // leave ends the queue. What is in it is still written.
@@ -167,12 +228,12 @@ func (c *control) write(conn net.Conn) {
 	}
 }
 
-// read handles the messages of the replica until it leaves or is lost.
+// read handles the messages of the replica until it leaves or is lost. Then what this replica has to say is written
+// first, an abort among it: the other replica may have been stopped, and go on.
 func (c *control) read(conn net.Conn) {
 	defer conn.Close()
-	from := bufio.NewReaderSize(conn, stream.MaxMessage)
-	var head [2]byte
-	message := make([]byte, stream.MaxMessage)
+	defer func() { <-c.written }()
+	from := &messages{from: bufio.NewReaderSize(conn, stream.MaxMessage)}
 	silence := c.mesh.config.silence()
 	for {
 		c.mu.Lock()
@@ -180,28 +241,21 @@ func (c *control) read(conn net.Conn) {
 			conn.SetReadDeadline(time.Now().Add(silence))
 		}
 		c.mu.Unlock()
-		got, err := io.ReadFull(from, head[:])
-		if got == 0 && isTimeout(err) {
+		message, begun, err := from.next()
+		if !begun && isTimeout(err) {
 			// This process may have been stopped itself. What has come meanwhile counts.
 			c.mu.Lock()
 			if !c.leaving {
 				conn.SetReadDeadline(time.Now().Add(silence / 8))
 			}
 			c.mu.Unlock()
-			_, err = io.ReadFull(from, head[:])
+			message, _, err = from.next()
 		}
-		n := int(binary.BigEndian.Uint16(head[:]))
-		if err == nil && n > len(message) {
-			err = fmt.Errorf("a control message of %d bytes, want at most %d", n, len(message))
-		}
-		if err == nil {
-			_, err = io.ReadFull(from, message[:n])
-		}
-		if err == nil && n > 0 {
-			err = c.mesh.node.Handle(c.peer, message[:n])
+		if err == nil && len(message) > 0 {
+			err = c.mesh.node.Handle(c.peer, message)
 		}
 		if err != nil {
-			c.mesh.node.Lost(c.peer, c.why(err, silence))
+			c.mesh.node.Lost(c.peer, c.why(conn, err, silence))
 			return
 		}
 	}
@@ -212,19 +266,27 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
+// endTime is how long the kernel is asked whether a process whose connection has ended has ended too: it closes the
+// sockets of a process first.
+const endTime = 100 * time.Millisecond
+
 // why says in words why the connection has ended.
-func (c *control) why(err error, silence time.Duration) error {
+func (c *control) why(conn net.Conn, err error, silence time.Duration) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	broken := c.broken
+	c.mu.Unlock()
+	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
-	case c.broken != nil:
-		return c.broken
+	case broken != nil:
+		return broken
 	case isTimeout(err):
 		return fmt.Errorf("it has said nothing for %v: it is stopped, or its host or the network is down", silence)
-	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return errors.New("its process has ended without closing its communicator")
-	case errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("its process has ended without closing its communicator: %w", err)
+	case !ended && !errors.Is(err, syscall.ECONNRESET):
+		return err
+	case c.process.ended(endTime):
+		return fmt.Errorf("its process, pid %d, has ended without closing its communicator", c.process.pid)
+	case ended:
+		return fmt.Errorf("its control connection (%s) has ended without a word", ends(conn))
 	}
-	return err
+	return fmt.Errorf("its control connection (%s) has ended without a word: %w", ends(conn), err)
 }

@@ -19,6 +19,10 @@ type Address struct {
 	Host string // a name that no other host has, within a job
 	TCP  string // "ip:port", or "" if the replica does not listen on TCP
 	Unix string // the name of an abstract socket, as in "@gogcl-...", or ""
+
+	// Process is the replica's process for others of its host, or "" where the kernel does not tell: the name of the
+	// namespace of its number, and the number.
+	Process string `json:",omitempty"`
 }
 
 // HostName is what Address.Host is for replicas of this machine and network namespace: those that reach each other's
@@ -51,7 +55,7 @@ func Listen(c Config) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{config: c, channel: channel, ownUser: c.ownUser(), address: Address{Host: HostName()}}
+	l := &Listener{config: c, channel: channel, ownUser: c.ownUser(), address: Address{Host: HostName(), Process: processName()}}
 	if c.Network != Unix {
 		listener, err := listenTCP(c.Address, c.Ports)
 		if err != nil {

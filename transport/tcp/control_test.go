@@ -1,0 +1,130 @@
+package tcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/stream"
+)
+
+// recorded are control messages of all lengths that there are, an empty one among them.
+func recorded() [][]byte {
+	var call transport.Call
+	long := bytes.Repeat([]byte("abcdefg"), 40)
+	return [][]byte{{}, {3, 1, 0, 0, 0, 0, 0, 0, 0}, transport.AppendCall([]byte{3, 1, 0, 0, 0, 0, 0, 0, 0}, call), {}, long, {7}}
+}
+
+// onTheWire is how messages travel, and where each ends.
+func onTheWire(all [][]byte) (wire []byte, ends []int) {
+	sum := uint32(0)
+	for _, m := range all {
+		wire, sum = appendMessage(wire, sum, m)
+		ends = append(ends, len(wire))
+	}
+	return wire, ends
+}
+
+// readAll reads messages until there is an error.
+func readAll(wire []byte) (all [][]byte, err error) {
+	m := &messages{from: bufio.NewReader(bytes.NewReader(wire))}
+	for {
+		message, _, err := m.next()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, bytes.Clone(message))
+	}
+}
+
+// TestControlChecksum: of control messages of which a bit has been changed on the way, or that do not come, those
+// before arrive, and none that was not sent.
+func TestControlChecksum(t *testing.T) {
+	sent := recorded()
+	wire, ends := onTheWire(sent)
+	if got, err := readAll(wire); err != io.EOF || len(got) != len(sent) {
+		t.Fatalf("%d messages, %v", len(got), err)
+	}
+	for bit := range 8 * len(wire) {
+		bad := bytes.Clone(wire)
+		bad[bit/8] ^= 1 << (bit % 8)
+		good := 0 // messages before that with the bit
+		for ends[good] <= bit/8 {
+			good++
+		}
+		got, err := readAll(bad)
+		if err != errChanged || len(got) != good {
+			t.Errorf("bit %d: %d messages and %v, want %d and that it has been changed", bit, len(got), err, good)
+		}
+		for i := range got {
+			if !bytes.Equal(got[i], sent[i]) {
+				t.Errorf("bit %d: message %d has arrived as % x", bit, i, got[i])
+			}
+		}
+	}
+	for i := range sent[:len(sent)-1] { // a whole message is lost, or comes twice
+		begin := 0
+		if i > 0 {
+			begin = ends[i-1]
+		}
+		lost := append(bytes.Clone(wire[:begin]), wire[ends[i]:]...)
+		twice := append(bytes.Clone(wire[:ends[i]]), wire[begin:]...)
+		if got, err := readAll(lost); err != errChanged || len(got) != i {
+			t.Errorf("without message %d: %d messages, %v", i, len(got), err)
+		}
+		if got, err := readAll(twice); err != errChanged || len(got) != i+1 {
+			t.Errorf("message %d twice: %d messages, %v", i, len(got), err)
+		}
+	}
+	long, _ := appendMessage(nil, 0, make([]byte, stream.MaxMessage+1))
+	if _, err := readAll(long); err == nil || !strings.Contains(err.Error(), "want at most") {
+		t.Errorf("a message that is too long: %v", err)
+	}
+}
+
+// TestStoppedHearsWhy: a replica that is stopped for longer than Silence, and goes on, reads that it was held for lost.
+// The connection is not closed before that is written.
+func TestStoppedHearsWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quietMesh(0, 2)
+		m.config.Silence = time.Second
+		m.controls[0] = nil
+		m.ctx, m.cancel = context.WithCancel(context.Background())
+		node, lane, err := stream.NewNode(stream.Config{Rank: 0, Size: 2, Host: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.node = node
+		here, there := net.Pipe() // which holds nothing: a write waits until it is read
+		m.controls[1].start(here)
+		<-node.Done()
+		time.Sleep(time.Minute)
+		closed := make(chan error)
+		go func() { closed <- lane.Close() }()
+		from := &messages{from: bufio.NewReader(there)}
+		message, _, err := from.next()
+		if err != nil || len(message) < 5 {
+			t.Fatalf("% x, %v, want an abort", message, err)
+		}
+		cause, err := transport.ParseError(message[5:])
+		var lost *transport.LostError
+		if err != nil || !errors.As(cause, &lost) || lost.Replica != 1 {
+			t.Errorf("the abort is %v, %v", cause, err)
+		}
+		for err == nil {
+			_, _, err = from.next()
+		}
+		there.Close()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
