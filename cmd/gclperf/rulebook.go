@@ -30,14 +30,17 @@ const shown = 2
 
 // rulesOf are the rules that measured points make, as the text of a table:
 //
-//	size          8     32    128   512        from   rule
-//	direct        1.0   1.1   1.3   2.0        0      direct
-//	broadcast     1.2   1.1   1.27  1.1        256    broadcast
+//	size          8     32    128   512   2048        from   rule
+//	direct        1.0   1.1   1.3   2.0   4.0         0      direct
+//	broadcast     1.2   1.1   1.27  1.1   2.0         256    broadcast
 //	                          ~     *
 //
 // Of all ways to go from size to size it is the one that costs least. A way costs, at a size, the logarithm of how many
 // times as long as the fastest it takes: a quarter of that within the spread, and thrice that beyond it. To change the
 // way costs as much as 5 % at one size. So at ~ broadcast does not replace direct, and at * it does.
+//
+// No rule is for one of several measured sizes alone, where a way may be fast by chance: that size is left out of
+// account.
 //
 // A rule begins where its way and the one before would be equally fast if the ratio of their times changed evenly
 // between the two sizes, both by their logarithms: at a power of two.
@@ -155,7 +158,7 @@ type choice struct {
 }
 
 // chosen are the rules of points that differ in size only, smaller ones first: those that cost least, of all ways but
-// some. There are none where a size has no other way.
+// some. There are none where a size has no other way, or one that no size next to it has.
 func chosen(points []point, without []string) (out []choice) {
 	points = slices.Clone(points)
 	for i, p := range points {
@@ -174,6 +177,34 @@ func chosen(points []point, without []string) (out []choice) {
 			}
 		}
 	}
+	left := make([]bool, len(points))
+	taken := cheapest(points, names, left)
+	for at := alone(taken, left); at >= 0; at = alone(taken, left) {
+		if left[at] { // no other way does that size
+			return nil
+		}
+		left[at] = true
+		taken = cheapest(points, names, left)
+	}
+	for i, p := range points {
+		if i > 0 && taken[i] == taken[i-1] {
+			continue
+		}
+		from, shows := 0, i
+		if i > 0 {
+			from = crossing(points[i-1], p, names[taken[i-1]], names[taken[i]])
+		}
+		for shows+1 < len(points) && left[shows] && taken[shows+1] == taken[i] {
+			shows++
+		}
+		now := names[taken[i]]
+		out = append(out, choice{from, now, points[shows].measured(now)})
+	}
+	return out
+}
+
+// cheapest is which of the names is taken at each point, at least cost. Points that are left out cost nothing.
+func cheapest(points []point, names []string, left []bool) []int {
 	// cost[i][k] is the least cost of points 0 to i with way k at i, and before[i][k] the way at i-1.
 	cost, before := make([][]float64, len(points)), make([][]int, len(points))
 	for i, p := range points {
@@ -187,24 +218,32 @@ func chosen(points []point, without []string) (out []choice) {
 					}
 				}
 			}
-			cost[i], before[i] = append(cost[i], least+p.cost(name)), append(before[i], from)
+			own := p.cost(name)
+			if left[i] && !math.IsInf(own, 1) {
+				own = 0
+			}
+			cost[i], before[i] = append(cost[i], least+own), append(before[i], from)
 		}
 	}
+	last := len(points) - 1
 	taken := make([]int, len(points))
-	for i := len(points) - 1; i >= 0; i-- {
-		if i == len(points)-1 {
-			taken[i] = slices.Index(cost[i], slices.Min(cost[i]))
-		} else {
-			taken[i] = before[i+1][taken[i+1]]
-		}
+	taken[last] = slices.Index(cost[last], slices.Min(cost[last]))
+	for i := last; i > 0; i-- {
+		taken[i-1] = before[i][taken[i]]
 	}
-	for i, p := range points {
-		now := names[taken[i]]
-		switch {
-		case i == 0:
-			out = append(out, choice{0, now, p.measured(now)})
-		case taken[i] != taken[i-1]:
-			out = append(out, choice{crossing(points[i-1], p, names[taken[i-1]], now), now, p.measured(now)})
+	return taken
+}
+
+// alone is the first of several points that takes another way than those next to it, or -1. One that is left out comes
+// after those that are not.
+func alone(taken []int, left []bool) int {
+	out := -1
+	for i, k := range taken {
+		if len(taken) > 1 && (i == 0 || taken[i-1] != k) && (i == len(taken)-1 || taken[i+1] != k) {
+			if !left[i] {
+				return i
+			}
+			out = i
 		}
 	}
 	return out

@@ -51,22 +51,38 @@ func TestChosen(t *testing.T) {
 		want   string
 	}{
 		{"one point", []point{at(2, 8, "direct 2, broadcast 1")}, "0 broadcast"},
-		{"a replacement half way", []point{at(2, 1<<10, "direct 1, broadcast 2"), at(2, 1<<14, "direct 2, broadcast 1")},
-			"0 direct, 4096 broadcast"},
-		{"nearer to where they are alike", []point{at(2, 1<<10, "direct 1, broadcast 1.1"),
-			at(2, 1<<14, "direct 2, broadcast 1")}, "0 direct, 2048 broadcast"},
+		{"a replacement half way", []point{at(2, 1<<8, "direct 1, broadcast 2"), at(2, 1<<10, "direct 1, broadcast 2"),
+			at(2, 1<<14, "direct 2, broadcast 1"), at(2, 1<<16, "direct 2, broadcast 1")}, "0 direct, 4096 broadcast"},
+		{"nearer to where they are alike", []point{at(2, 1<<8, "direct 1, broadcast 2"),
+			at(2, 1<<10, "direct 1, broadcast 1.1"), at(2, 1<<14, "direct 2, broadcast 1"),
+			at(2, 1<<16, "direct 2, broadcast 1")}, "0 direct, 2048 broadcast"},
 		{"one that is a little faster", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1.04, broadcast 1"),
-			at(2, 128, "direct 1, broadcast 2")}, "0 direct"},
+			at(2, 128, "direct 1.04, broadcast 1"), at(2, 512, "direct 1, broadcast 2")}, "0 direct"},
 		{"one that is a little faster at several sizes", longer(3, "direct 1.04, broadcast 1"), "0 direct"},
-		{"one that is a little faster at many sizes", longer(6, "direct 1.04, broadcast 1"), "0 direct, 32 broadcast"},
+		{"one that is a little faster at many sizes", longer(6, "direct 1.04, broadcast 1"), "0 broadcast"},
 		{"a spread that is more than what it gains", []point{at(2, 8, "direct 1, broadcast 1.5"),
-			at(2, 32, "direct 1.04, broadcast 0.9 1 1.2"), at(2, 128, "direct 1, broadcast 2")}, "0 direct"},
-		{"far faster at one size", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 3, broadcast 1"),
-			at(2, 128, "direct 1, broadcast 2")}, "0 direct, 16 broadcast, 64 direct"},
-		{"one that does not do it everywhere", []point{at(2, 8, "direct 1"), at(2, 32, "broadcast 1, direct 2")},
-			"0 direct, 32 broadcast"},
-		{"sizes one apart", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 9, "direct 2, broadcast 1")},
-			"0 direct, 9 broadcast"},
+			at(2, 32, "direct 1.04, broadcast 0.9 1 1.2"), at(2, 128, "direct 1.04, broadcast 0.9 1 1.2"),
+			at(2, 512, "direct 1, broadcast 2")}, "0 direct"},
+		{"far faster at two sizes", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1, broadcast 2"),
+			at(2, 128, "direct 3, broadcast 1"), at(2, 512, "direct 3, broadcast 1"),
+			at(2, 2048, "direct 1, broadcast 2"), at(2, 8192, "direct 1, broadcast 2")},
+			"0 direct, 64 broadcast, 1024 direct"},
+		{"far faster at one size", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1, broadcast 2"),
+			at(2, 128, "direct 30, broadcast 1"), at(2, 512, "direct 1, broadcast 2"),
+			at(2, 2048, "direct 1, broadcast 2")}, "0 direct"},
+		{"far faster at the least", []point{at(2, 8, "direct 30, broadcast 1"), at(2, 32, "direct 1, broadcast 2"),
+			at(2, 128, "direct 1, broadcast 2"), at(2, 512, "direct 1, broadcast 90")}, "0 direct"},
+		{"far faster at the largest", []point{at(2, 8, "direct 1, broadcast 90"), at(2, 32, "direct 1, broadcast 2"),
+			at(2, 128, "direct 1, broadcast 2"), at(2, 512, "direct 30, broadcast 1")}, "0 direct"},
+		{"each at one of two sizes", []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 3, broadcast 1")},
+			"0 broadcast"},
+		{"one that does not do it everywhere", []point{at(2, 8, "direct 1"), at(2, 32, "direct 1"),
+			at(2, 128, "broadcast 1, direct 2"), at(2, 512, "broadcast 1, direct 2")}, "0 direct, 128 broadcast"},
+		{"one that does not do it at all sizes but one", []point{at(2, 8, "direct 1"),
+			at(2, 32, "broadcast 1, direct 2")}, "0 direct"},
+		{"none that does it at two sizes", []point{at(2, 8, "direct 1"), at(2, 32, "broadcast 1")}, ""},
+		{"sizes one apart", []point{at(2, 7, "direct 1, broadcast 2"), at(2, 8, "direct 1, broadcast 2"),
+			at(2, 9, "direct 2, broadcast 1"), at(2, 10, "direct 2, broadcast 1")}, "0 direct, 9 broadcast"},
 	} {
 		var have []string
 		for _, c := range chosen(x.points, nil) {
@@ -81,21 +97,24 @@ func TestChosen(t *testing.T) {
 // TestRulesOf: the points of several numbers of replicas, in any order, as a table.
 func TestRulesOf(t *testing.T) {
 	got, err := rulesOf([]point{
+		at(4, 4096, "direct/Syncful 3, broadcast 5"),
 		at(4, 1024, "direct/Syncful 2 2.2 1.9, broadcast 5"),
+		at(4, 16, "direct/Syncful 2, broadcast 1, swing 9, direct 8"),
 		at(4, 8, "direct/Syncful 2, broadcast 1, swing 9, direct 8"),
 		at(2, 8, "direct 1.25"),
 	}, "# here\n")
 	want := `# here
 #
-all-reduce  2    0   direct          8 B: 1.25 us; one pass
-all-reduce  3-8  0   broadcast       8 B: 1.00 us; direct/Syncful 2.00, direct 8.00; one pass
-all-reduce  3-8  64  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 4 %
+all-reduce  2    0    direct          8 B: 1.25 us; one pass
+all-reduce  3-8  0    broadcast       8 B: 1.00 us; direct/Syncful 2.00, direct 8.00; one pass
+all-reduce  3-8  128  direct/Syncful  1 KiB: 2.00 us; broadcast 5.00; spread 4 %
 `
 	if string(got) != want || err != nil {
 		t.Errorf("have\n%s%v\nwant\n%s", got, err, want)
 	}
 	got, err = rulesOf([]point{at(2, 8, "direct 1"), at(16, 8, "swing/Syncless 1, circulant 3"),
-		at(16, 32, "circulant 1, direct 3")}, "")
+		at(16, 16, "swing/Syncless 1, circulant 3"), at(16, 32, "circulant 1, direct 3"),
+		at(16, 64, "circulant 1, direct 3")}, "")
 	want = `#
 all-reduce  2-5    0   direct          8 B: 1.00 us; one pass
 all-reduce  6-7    0   circulant       8 B: 3.00 us; one pass
