@@ -370,8 +370,8 @@ func TestTableIsNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := p.writeTable(s, file, []point{at(2, 8, "direct 1, broadcast 2"), at(2, 4096, "direct 2, broadcast 1")},
-		time.Now())
+	code := p.writeTable(s, file, []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1, broadcast 2"),
+		at(2, 4096, "direct 2, broadcast 1"), at(2, 16384, "direct 2, broadcast 1")}, time.Now())
 	rules, err := methods.ParseRules([]byte(stdout.String()))
 	if code != exitWrong || !strings.Contains(stderr.String(), "no such file or directory") || err != nil ||
 		len(rules.All()) != 2 {
