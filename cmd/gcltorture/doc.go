@@ -51,6 +51,17 @@
 // the signal, no other line is to name one, and the exit code is to be 128 and the signal (or -code). It prints how
 // many jobs ended otherwise, and in which way.
 //
+//	gcltorture detect -harm silence -runs 300
+//	gcltorture detect -harm reset -runs 100
+//
+// Mode detect does harm to the data connection between two replicas, while their control connection lives, and prints
+// the distribution of the time until both have an error that names the other one.
+//
+//	gcltorture stand -n 8 -load 40 -pause 4s -silence 5s -for 20m
+//
+// Mode stand runs one job on a machine that it keeps busy, and stops replicas for a while, one at a time. No replica is
+// to count as lost.
+//
 // # The end
 //
 //	exit code   0    all runs are right

@@ -184,6 +184,9 @@ func TestUsage(t *testing.T) {
 		"more": "unexpected argument", "blame": "the launcher is missing", "blame -runs 0 x": "-runs 0, want 1 or more",
 		"blame -j 0 x": "-j 0, want 1 to 64", "blame -signal 0 x": "-signal 0, want 1 to 31",
 		"blame -signal 32 x": "-signal 32, want 1 to 31", "blame -code 256 x": "-code 256, want 1 to 255",
+		"stand -n 1": "-n 1, want 2 to 64", "stand -load 1001": "-load 1001, want 0 to 1000",
+		"stand -for 0s": "-for 0s, -pause 4s", "stand more": "unexpected argument",
+		"detect -harm none": "-harm none, want silence", "detect -runs 0": "-runs 0, -j 4",
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != command.Usage ||

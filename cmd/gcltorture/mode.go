@@ -15,4 +15,6 @@ type mode struct {
 // modes are those that have a name. Without one gcltorture does what the package's comment says first.
 var modes = []mode{
 	{"blame", "ends one replica of a job again and again, and looks at whom the launcher blames", blame},
+	{"detect", "does harm to a data connection, and prints how long it takes to be found", detect},
+	{"stand", "runs one job on a busy machine with replicas that pause: none is to count as lost", stand},
 }

@@ -112,6 +112,9 @@ func children(parent int) (out []child, err error) {
 	return out, nil
 }
 
+// stopSignal is SIGSTOP.
+const stopSignal = int(unix.SIGSTOP)
+
 // signalTo sends a signal to a process.
 func signalTo(pid, signal int) error { return unix.Kill(pid, unix.Signal(signal)) }
 

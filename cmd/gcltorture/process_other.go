@@ -11,6 +11,8 @@ import (
 // unsupported says why gcltorture cannot run here.
 const unsupported = "gcltorture needs Linux, and this is " + runtime.GOOS
 
+const stopSignal = 0
+
 // The functions below are not reached.
 
 func attributes() *syscall.SysProcAttr   { return nil }

@@ -20,6 +20,8 @@ type order struct {
 	Rank      int
 	Where     string // of JoinConfig.Rendezvous
 	Corrupt   int    // a step of which the replica spoils the result, or -1
+
+	Stand *standOrder `json:",omitempty"` // of mode stand, in place of a plan
 }
 
 const orderVariable = "GCLTORTURE_ORDER"
@@ -62,6 +64,9 @@ func replica(text string) int {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		fmt.Fprintln(os.Stderr, "gcltorture:", err)
 		return 2
+	}
+	if o.Stand != nil {
+		return say(standReplica(o))
 	}
 	p := newPlan(o.Seed, o.Processes)
 	cfg := gcl.JoinConfig{Rank: o.Rank, Size: p.n, Job: fmt.Sprint("torture ", o.Seed), Rendezvous: o.Where,
@@ -136,6 +141,11 @@ func replica(text string) int {
 		stacks := make([]byte, 1<<20)
 		os.Stderr.Write(stacks[:runtime.Stack(stacks, true)])
 	}
+	return say(r)
+}
+
+// say writes a report, and returns the exit code.
+func say(r report) int {
 	line, err := json.Marshal(r)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gcltorture:", err)

@@ -64,6 +64,7 @@ func table() []row {
 		{pkg: "internal/progress", imports: []string{"internal/command"}},
 		{pkg: "internal/command", modules: []string{xsys}},
 		{pkg: "internal/freeport"},
+		{pkg: "internal/meddler"},
 		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
 		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
 		{pkg: "internal/ticks"},
