@@ -387,7 +387,8 @@ func (m *mesh) beat() {
 		return
 	}
 	m.work.Go(func() {
-		t := time.NewTicker(max(silence/4, time.Millisecond))
+		// A pause of four fifths of Silence, after the longest time without a word, is still within Silence.
+		t := time.NewTicker(max(silence/8, time.Millisecond))
 		defer t.Stop()
 		for {
 			select {
