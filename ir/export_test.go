@@ -5,3 +5,6 @@ var NotFinite = notFinite
 
 // HasFound reports whether the run in progress has come to a number that is not finite.
 func HasFound(s *Session) bool { return s.check.bound.Load() != never }
+
+// SumOf is sumOf.
+var SumOf = sumOf

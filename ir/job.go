@@ -1,11 +1,8 @@
 package ir
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"gogcl.dev/commgroup"
@@ -46,8 +43,9 @@ type sessionOptions struct{ job Job }
 // WithJob has a session make the replica of this process only. The other processes of the job make the others, each by
 // a session of the same program. What differs in a job:
 //
-//   - The program has as many replicas as the job. It is the same on all processes, and so are the sessions that they
-//     make, and their order. NewSession returns when all have made theirs.
+//   - The program has as many replicas as the job. It is the same on all processes, and so are its constants, what its
+//     variables begin with, the sessions that they make, and their order. NewSession compares hashes of all that, and
+//     returns when all have made theirs.
 //   - Streams take and give the tensors of this process's replica, without a leading dimension.
 //   - Run is called by all. It returns when this process's replica is done. An error on any replica ends the job, and
 //     is an error on all: of the run in progress, or of the next call.
@@ -121,24 +119,6 @@ func ownOf(p *Program, j Job) []int {
 		own[r] = r
 	}
 	return own
-}
-
-// compare returns an error unless all processes of the job have the same program.
-func (p *Program) compare(j Job) error {
-	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(p.String())) // never fails
-	mine := binary.LittleEndian.AppendUint64(nil, sum.Sum64())
-	all := make([]byte, len(mine)*p.replicas)
-	if err := j.Gather(commgroup.Group{}, all, mine); err != nil {
-		return fmt.Errorf("ir: %w", err)
-	}
-	for r := range p.replicas {
-		if of := all[r*len(mine):][:len(mine)]; !bytes.Equal(of, all[:len(mine)]) {
-			return fmt.Errorf("ir: replica %d has built another program than replica 0: in a job all processes build "+
-				"the same", r)
-		}
-	}
-	return nil
 }
 
 // watch ends the run in progress when the job fails, until the session is closed.

@@ -9,15 +9,17 @@ import (
 
 // String is the program for a person to read: the error that sticks, if there is one, and every graph as
 // [Graph.String] has it, the main graph first and the others in the order of their making.
-func (p *Program) String() string {
-	p = p.orNone()
+func (p *Program) String() string { return p.orNone().text(describeOp) }
+
+// text is String with operations as describe has them.
+func (p *Program) text(describe func(Op) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "program of %d %s\n", p.replicas, pluralOf(p.replicas, "replica"))
 	if p.err != nil {
 		fmt.Fprintf(&b, "error: %v\n", p.err)
 	}
 	for _, g := range p.graphs {
-		b.WriteString("\n" + g.String())
+		b.WriteString("\n" + g.text(describe))
 	}
 	return b.String()
 }
@@ -35,8 +37,10 @@ func (p *Program) String() string {
 // each is its place in the order in which they run. Constants and variables are there from the start and have none. An
 // input whose memory the operation changes is called modified. An operation is described by its String method if it has
 // one, else by its name.
-func (g *Graph) String() string {
-	g = g.orNone()
+func (g *Graph) String() string { return g.orNone().text(describeOp) }
+
+// text is String with operations as describe has them.
+func (g *Graph) text(describe func(Op) string) string {
 	w := &programText{}
 	head := "graph " + plainName(g.name)
 	if len(g.inputs) > 0 || g != g.program.main {
@@ -50,7 +54,7 @@ func (g *Graph) String() string {
 		if !n.persistent() {
 			number = strconv.Itoa(place[n.index])
 		}
-		w.line(number, len(open)-1, n.text(), n.pos.String())
+		w.line(number, len(open)-1, n.text(describe), n.pos.String())
 	}
 	w.enter(open, g.blocks[0])
 	switch {
@@ -150,7 +154,7 @@ func (w *programText) String() string {
 }
 
 // text is a node in a program as text.
-func (n *node) text() string {
+func (n *node) text(describe func(Op) string) string {
 	var b strings.Builder
 	if len(n.out) > 0 {
 		b.WriteString(joinTensors(n.out, typedReference) + " = ")
@@ -177,7 +181,7 @@ func (n *node) text() string {
 		fmt.Fprintf(&b, "if %s then %s%s else %s%s", reference(n.in[0]),
 			plainName(op.then.name), given(1, then), plainName(op.els.name), given(1+then, len(op.els.inputs)))
 	default:
-		b.WriteString(describeOp(n.op))
+		b.WriteString(describe(n.op))
 		if len(n.in) > 0 {
 			b.WriteString(given(0, len(n.in)))
 		}
@@ -216,6 +220,14 @@ func describeOp(op Op) string {
 		text = op.String()
 	}
 	return oneLine(text)
+}
+
+// formOf is describeOp without the elements of a constant.
+func formOf(op Op) string {
+	if _, is := op.(*constantOp); is {
+		return op.Name()
+	}
+	return describeOp(op)
 }
 
 // oneLine makes sure that text stays in its line.

@@ -149,3 +149,13 @@ func (b *buffers) HostBytes() int {
 	}
 	return sum
 }
+
+// Initial implements ir.Initial: the variables' data. What FirstValue makes is not compared: each process makes the
+// shard of its replica.
+func (b *buffers) Initial(data func(what string, bytes []byte)) {
+	for _, v := range b.initial {
+		if v.data != nil {
+			data("remote "+v.label(), v.data.Bytes())
+		}
+	}
+}

@@ -170,3 +170,25 @@ func TestJobFileMissing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestJobData: data of a variable that differs in one process is an error on all, which names the variable.
+func TestJobData(t *testing.T) {
+	const n = 4
+	err := gcl.Run(t.Context(), n, func(ctx context.Context, c *gcl.Comm) error {
+		p, _ := jobProgram(t, n, remote.Memory{})
+		data := counted(t, 100)
+		if c.Replica() == 2 {
+			must(tensor.Of[int32](data))[99]++
+		}
+		remote.NewVariable(p, data, remote.NewBuffer(p, i32(100)), 0, remote.Name("odd"))
+		_, err := ir.NewSession(p, collective.WithComm(ctx, c))
+		want := `remote variable "odd" begins with other data on replica 2 than on replica 0`
+		if err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("replica %d: error %v, want %q", c.Replica(), err, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

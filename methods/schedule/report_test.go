@@ -152,7 +152,7 @@ func TestWaste(t *testing.T) {
 				t.Errorf("waste %+v, want %+v", r.Waste, c.want)
 			}
 			switch err := r.CheckWaste(); {
-			case c.want.None():
+			case c.want == Waste{}:
 				if err != nil {
 					t.Error(err)
 				}
