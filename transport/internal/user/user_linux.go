@@ -2,14 +2,15 @@ package user
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -60,22 +61,12 @@ func checkTCP(conn *net.TCPConn) error {
 	if !theirs.Addr().IsLoopback() || !ours.Addr().IsLoopback() {
 		return fmt.Errorf("%v is not on this host, and the job has no secret", theirs)
 	}
-	for _, table := range []string{"tcp", "tcp6"} {
-		file, err := os.Open("/proc/self/net/" + table)
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		uid, found, err := search(file, theirs, ours)
-		file.Close()
-		switch {
-		case err != nil:
-			return err
-		case found:
-			return compare(uid, 0)
-		}
+	uid, found, err := sockets.owner(theirs, ours)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		return compare(uid, 0)
 	}
 	return fmt.Errorf("/proc/self/net/tcp does not say whose process is at %v: give all replicas a secret", theirs)
 }
@@ -85,33 +76,121 @@ func address(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(tcp.Addr().Unmap().WithZone(""), tcp.Port())
 }
 
-// search looks for the socket with these two addresses in a table of the kernel's:
+// sockets is the kernel's table of this network namespace.
+var sockets = newTable(readTable)
+
+// table answers whose sockets are. Its whole text is read for an answer, so one reading answers all who ask while
+// another is in progress: connections that come at once take one reading together.
+type table struct {
+	read func(lines func(line []byte)) error
+
+	reading chan struct{} // has room for the one who reads
+
+	mu   sync.Mutex // guards next
+	next *lookup    // takes questions until its reading begins; nil: none are there
+}
+
+func newTable(read func(lines func(line []byte)) error) *table {
+	return &table{read: read, reading: make(chan struct{}, 1)}
+}
+
+// lookup is the questions that one reading answers. The first who asks reads; after done it does not change.
+type lookup struct {
+	owner map[string]int64 // by the line's text of both addresses and the state; -1: not found
+	err   error
+	done  chan struct{}
+}
+
+// owner is the user of the socket with these two addresses.
+func (t *table) owner(local, remote netip.AddrPort) (uid uint32, found bool, err error) {
+	lines := spellings(local, remote)
+	t.mu.Lock()
+	l, first := t.next, t.next == nil
+	if first {
+		l = &lookup{owner: map[string]int64{}, done: make(chan struct{})}
+		t.next = l
+	}
+	for _, line := range lines {
+		l.owner[line] = -1
+	}
+	t.mu.Unlock()
+	if first {
+		t.reading <- struct{}{}
+		t.mu.Lock()
+		t.next = nil
+		t.mu.Unlock()
+		l.err = t.read(l.line)
+		<-t.reading
+		close(l.done)
+	}
+	<-l.done
+	for _, line := range lines {
+		if uid := l.owner[line]; uid >= 0 {
+			return uint32(uid), true, nil
+		}
+	}
+	return 0, false, l.err
+}
+
+// line looks at a line of the kernel's table:
 //
 //	sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
 //	 0: 0100007F:1770 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 12345 ...
-func search(table io.Reader, local, remote netip.AddrPort) (uid uint32, found bool, err error) {
-	const established = "01"
-	lines := bufio.NewScanner(table)
-	for lines.Scan() {
-		f := strings.Fields(lines.Text())
-		if len(f) < 8 || f[3] != established || !is(f[1], local) || !is(f[2], remote) {
-			continue
+func (l *lookup) line(line []byte) {
+	_, rest, _ := bytes.Cut(line, []byte(": "))
+	end := 0
+	for range 3 { // two addresses and the state
+		space := bytes.IndexByte(rest[end:], ' ')
+		if space < 0 {
+			return
 		}
-		n, err := strconv.ParseUint(f[7], 10, 32)
-		return uint32(n), err == nil, err
+		end += space + 1
 	}
-	return 0, false, lines.Err()
+	key := rest[:end-1]
+	if _, asked := l.owner[string(key)]; !asked {
+		return
+	}
+	if f := bytes.Fields(rest[end:]); len(f) > 3 {
+		if uid, err := strconv.ParseUint(string(f[3]), 10, 32); err == nil {
+			l.owner[string(key)] = int64(uid)
+		}
+	}
 }
 
-// is reports whether text, as the kernel writes addresses, is a.
-func is(text string, a netip.AddrPort) bool {
-	port := fmt.Sprintf(":%04X", a.Port())
-	six := a.Addr().As16()
-	if text == words(six[:])+port {
-		return true
+// readTable calls lines for each line of the kernel's table.
+func readTable(lines func(line []byte)) error {
+	for _, name := range []string{"tcp", "tcp6"} {
+		file, err := os.Open("/proc/self/net/" + name)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		scanner := bufio.NewScanner(file)
+		for scanner.Scan() {
+			lines(scanner.Bytes())
+		}
+		file.Close()
+		if err := scanner.Err(); err != nil {
+			return err
+		}
 	}
-	four := six[12:]
-	return a.Addr().Is4() && text == words(four)+port
+	return nil
+}
+
+// spellings are how lines of the kernel's table may name a connection that is established.
+func spellings(local, remote netip.AddrPort) []string {
+	const established = " 01"
+	from, to := local.Addr().As16(), remote.Addr().As16()
+	spell := func(skip int) string {
+		return fmt.Sprintf("%s:%04X %s:%04X%s", words(from[skip:]), local.Port(), words(to[skip:]), remote.Port(),
+			established)
+	}
+	if local.Addr().Is4() && remote.Addr().Is4() {
+		return []string{spell(12), spell(0)}
+	}
+	return []string{spell(0)}
 }
 
 // words writes bytes as the kernel does: words of 4 bytes in its own order.

@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"gogcl.dev/internal/leaktest"
 )
@@ -124,30 +126,98 @@ func errorsOf(errs ...error) error {
 	return nil
 }
 
-// TestSearch: addresses in all forms that the kernel writes.
-func TestSearch(t *testing.T) {
-	if words([]byte{1, 0, 0, 0}) != "00000001" {
-		t.Skip("the lines are of a little-endian machine")
+// text is a table in the kernel's words, and how often it has been read.
+type text struct {
+	lines string
+	reads int
+	begun chan chan struct{} // if there is one: each reading gives it a channel, and waits until that is closed
+}
+
+func (k *text) read(line func([]byte)) error {
+	k.reads++
+	if k.begun != nil {
+		wait := make(chan struct{})
+		k.begun <- wait
+		<-wait
 	}
-	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+	for l := range strings.Lines(k.lines) {
+		line([]byte(strings.TrimSuffix(l, "\n")))
+	}
+	return nil
+}
+
+// sample has connections from 127.0.0.1:50000 and [::1]:50000 to port 6000 and those behind it.
+const sample = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1770 00000000:0000 0A 00000000:00000000 00:00000000 00000000     1        0 1 1
    1: 0100007F:1770 0100007F:C350 06 00000000:00000000 00:00000000 00000000     2        0 1 1
    2: 0100007F:1770 0100007F:C350 01 00000000:00000000 00:00000000 00000000     3        0 1 1
    3: 0000000000000000FFFF00000100007F:1771 0000000000000000FFFF00000100007F:C350 01 0:0 00:0 0     4        0 1 1
    4: 00000000000000000000000001000000:1772 00000000000000000000000001000000:C350 01 0:0 00:0 0     5        0 1 1
    5: short
+100000: 0100007F:1774 0100007F:C350 01 00000000:00000000 00:00000000 00000000     6        0 1 1
 `
-	for port, want := range map[uint16]uint32{6000: 3, 6001: 4, 6002: 5, 6003: 0} {
-		host := netip.MustParseAddr("127.0.0.1")
-		if port == 6002 {
-			host = netip.IPv6Loopback()
-		}
-		local, remote := netip.AddrPortFrom(host, port), netip.AddrPortFrom(host, 50000)
-		uid, found, err := search(strings.NewReader(table), local, remote)
+
+func littleEndian(t *testing.T) {
+	if words([]byte{1, 0, 0, 0}) != "00000001" {
+		t.Skip("the lines are of a little-endian machine")
+	}
+}
+
+// ends are the addresses of a connection of sample.
+func ends(port uint16) (local, remote netip.AddrPort) {
+	host := netip.MustParseAddr("127.0.0.1")
+	if port == 6002 {
+		host = netip.IPv6Loopback()
+	}
+	return netip.AddrPortFrom(host, port), netip.AddrPortFrom(host, 50000)
+}
+
+// TestSearch: addresses in all forms that the kernel writes.
+func TestSearch(t *testing.T) {
+	littleEndian(t)
+	for port, want := range map[uint16]uint32{6000: 3, 6001: 4, 6002: 5, 6003: 0, 6004: 6} {
+		kernel := text{lines: sample}
+		uid, found, err := newTable(kernel.read).owner(ends(port))
 		if err != nil || uid != want || found != (want != 0) {
 			t.Errorf("port %d: user %d, %v, %v; want %d", port, uid, found, err, want)
 		}
 	}
+	failing := newTable(func(func([]byte)) error { return os.ErrPermission })
+	if _, found, err := failing.owner(ends(6000)); found || err != os.ErrPermission {
+		t.Errorf("a table that cannot be read: %v, %v", found, err)
+	}
+}
+
+// TestSearchTogether: all who ask while the table is read are answered by one more reading.
+func TestSearchTogether(t *testing.T) {
+	littleEndian(t)
+	synctest.Test(t, func(t *testing.T) {
+		kernel := text{lines: sample, begun: make(chan chan struct{})}
+		sockets := newTable(kernel.read)
+		var asking sync.WaitGroup
+		ask := func(port uint16, want uint32) {
+			asking.Go(func() {
+				uid, found, err := sockets.owner(ends(port))
+				if err != nil || uid != want || found != (want != 0) {
+					t.Errorf("port %d: user %d, %v, %v; want %d", port, uid, found, err, want)
+				}
+			})
+		}
+		ask(6000, 3)
+		first := <-kernel.begun
+		for range 100 {
+			ask(6000, 3)
+			ask(6001, 4)
+			ask(6003, 0)
+		}
+		synctest.Wait() // all have asked
+		close(first)
+		close(<-kernel.begun)
+		asking.Wait()
+		if kernel.reads != 2 {
+			t.Errorf("301 questions took %d readings, want 2", kernel.reads)
+		}
+	})
 }
 
 // TestCheckDir: a directory of this user's, and what else there is.
