@@ -42,8 +42,9 @@ type JoinConfig struct {
 	Silence time.Duration // after which a replica that says nothing counts as lost; 0: 10 s; less than 0: never
 
 	// Secret is what the replicas of the job know, and nobody else. Nil: GCL_SECRET, or what the file GCL_SECRET_FILE
-	// holds. gclrun makes one for each job. Off one host a job has a secret or TLS, or is Insecure. On one host a job
-	// that has neither takes replicas of its own user only.
+	// holds. gclrun makes one for each job. Off one host a job has a secret or TLS, or is Insecure. There a secret has
+	// 16 bytes or more, and its file is for its owner alone. On one host a job that has neither takes replicas of its
+	// own user only.
 	Secret   []byte
 	Insecure bool
 

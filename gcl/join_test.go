@@ -68,7 +68,7 @@ func TestRunProcess(t *testing.T) {
 					t.Skip("unix sockets need Linux")
 				}
 				cfg := job(t, size)
-				cfg.Transport, cfg.Secret = transport, []byte("secret")
+				cfg.Transport, cfg.Secret = transport, []byte("a secret of this test")
 				if size == 3 {
 					cfg.Rendezvous = "dir:" + t.TempDir()
 				}

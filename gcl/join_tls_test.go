@@ -20,7 +20,7 @@ func TestJoinTLS(t *testing.T) {
 		cfg := job(t, size)
 		cfg.TLS = config
 		if size == 3 {
-			cfg.Secret, cfg.Transport = []byte("secret"), "tcp"
+			cfg.Secret, cfg.Transport = []byte("a secret of this test"), "tcp"
 		}
 		for rank, err := range inJob(size, func(rank int) error {
 			cfg := cfg

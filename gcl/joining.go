@@ -11,7 +11,6 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"gogcl.dev/gcl/internal/launch"
 	"gogcl.dev/transport"
@@ -113,7 +112,7 @@ func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err
 	if c.Network, err = network(cfg.transport(job)); err != nil {
 		return fail("%w", err)
 	}
-	if c.Secret, err = cfg.secret(set); err != nil {
+	if c.Secret, m.Exposed, err = cfg.secret(set); err != nil {
 		return fail("%w", err)
 	}
 	m.Insecure = cfg.Insecure
@@ -144,26 +143,6 @@ func (cfg JoinConfig) resolve(job *launch.Job) (c tcp.Config, m tcp.Meeting, err
 	}
 	m.Where = at.String()
 	return c, m, nil
-}
-
-// secret is the job's.
-func (cfg JoinConfig) secret(set *launch.Settings) ([]byte, error) {
-	switch {
-	case cfg.Secret != nil:
-		return cfg.Secret, nil
-	case len(set.Secret) > 0:
-		return set.Secret, nil
-	case set.SecretFile == "":
-		return nil, nil
-	}
-	b, err := os.ReadFile(set.SecretFile)
-	if err != nil {
-		return nil, fmt.Errorf("GCL_SECRET_FILE: %w", err)
-	}
-	if b = []byte(strings.TrimSpace(string(b))); len(b) == 0 {
-		return nil, fmt.Errorf("GCL_SECRET_FILE: %s is empty", set.SecretFile)
-	}
-	return b, nil
 }
 
 // terms are what the replicas of a job must have alike.

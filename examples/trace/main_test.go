@@ -154,7 +154,7 @@ func TestProcesses(t *testing.T) {
 	for rank := range processes {
 		p := exec.CommandContext(t.Context(), os.Args[0])
 		p.Env = append(os.Environ(), "TRACE_TEST_FILE="+file, "WORLD_SIZE=2", fmt.Sprint("RANK=", rank),
-			"GCL_RENDEZVOUS=dir:"+dir, "GCL_SECRET=secret")
+			"GCL_RENDEZVOUS=dir:"+dir, "GCL_SECRET=a secret of this test")
 		p.Stdout, p.Stderr = &said[rank], &said[rank]
 		if err := p.Start(); err != nil {
 			t.Fatal(err)

@@ -316,7 +316,7 @@ func processes(t *testing.T, n int, body func(context.Context, *gcl.Comm) error,
 		timelines[rank] = new(perfetto.Timeline)
 		all.Go(func() error {
 			cfg := gcl.JoinConfig{Rank: rank, Size: n, Job: "test", Rendezvous: where, Timeout: time.Minute,
-				Secret: []byte("secret")}
+				Secret: []byte("a secret of this test")}
 			o := gcl.WithOptions(gcl.Options{Trace: timelines[rank].Trace()})
 			return gcl.RunProcess(t.Context(), cfg, body, append([]gcl.CommOption{o}, opts...)...)
 		})

@@ -1,11 +1,14 @@
 package tcp
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"gogcl.dev/internal/freeport"
 	"gogcl.dev/internal/leaktest"
@@ -163,6 +166,73 @@ func TestAgree(t *testing.T) {
 		err := agree(Config{Network: test.network}, test.cards, !test.insecure, nil)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %q", test.cards, err, test.want)
+		}
+	}
+}
+
+// TestIsLocal: a rendezvous is local by its address, and localhost by those that it has.
+func TestIsLocal(t *testing.T) {
+	none := errors.New("no such host")
+	for _, test := range []struct {
+		where string
+		has   []string // addresses of localhost
+		want  bool
+		err   error
+	}{
+		{"unix:@name", nil, true, nil},
+		{"dir:/path", nil, false, nil},
+		{"127.0.0.1:6000", nil, true, nil},
+		{"[::1]:6000", nil, true, nil},
+		{"192.0.2.1:6000", nil, false, nil},
+		{"node1:6000", nil, false, nil},
+		{"localhost:6000", []string{"127.0.0.1"}, true, nil},
+		{"localhost:6000", []string{"::1", "127.0.0.1"}, true, nil},
+		{"localhost:6000", []string{"192.0.2.1"}, false, nil},
+		{"localhost:6000", []string{"127.0.0.1", "192.0.2.1"}, false, nil},
+		{"localhost:6000", []string{}, false, nil},
+		{"localhost:6000", nil, false, none},
+	} {
+		got, err := isLocal(t.Context(), test.where, func(_ context.Context, _, host string) ([]netip.Addr, error) {
+			if host != "localhost" || test.has == nil {
+				return nil, none
+			}
+			var ips []netip.Addr
+			for _, a := range test.has {
+				ips = append(ips, netip.MustParseAddr(a))
+			}
+			return ips, nil
+		})
+		if got != test.want || !errors.Is(err, test.err) {
+			t.Errorf("%s, where localhost is %v: %v, %v; want %v, %v", test.where, test.has, got, err, test.want, test.err)
+		}
+	}
+}
+
+// TestJoinKnownSecret: off this host a secret is long, and nobody else knows it. On this host, or if the job may be
+// insecure, it is as it is.
+func TestJoinKnownSecret(t *testing.T) {
+	short, long := []byte("0123456789abcde"), []byte("0123456789abcdef")
+	known := errors.New("others may read the file: chmod 600 it")
+	for _, test := range []struct {
+		where    string
+		secret   []byte
+		exposed  error
+		insecure bool
+		want     string
+	}{
+		{"192.0.2.1:6000", short, nil, false, "has 15 bytes, which can be guessed: want 16 random bytes or more"},
+		{"dir:/nowhere", short, nil, false, "has 15 bytes"},
+		{"dir:/nowhere", long, known, false, "others may know the job's secret: others may read the file: chmod 600 it"},
+		{"dir:/nowhere", long, nil, false, "make a directory there"}, // which is what is next
+		{"dir:/nowhere", short, known, true, "make a directory there"},
+		{"unix:@" + t.Name(), short, known, false, "has not met replica 0"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := Join(ctx, Config{Rank: 1, Size: 2, Secret: test.secret},
+			Meeting{Where: test.where, Exposed: test.exposed, Insecure: test.insecure})
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s, %d bytes, %v: %v, want %q", test.where, len(test.secret), test.exposed, err, test.want)
 		}
 	}
 }

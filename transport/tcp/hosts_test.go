@@ -19,7 +19,7 @@ import (
 // connectMoved connects n replicas of this process, with the addresses as change leaves them.
 func connectMoved(t *testing.T, n int, c Config, change func(addresses []Address)) []transport.Endpoint {
 	t.Helper()
-	c.Size, c.Secret = n, []byte("secret")
+	c.Size, c.Secret = n, []byte("a secret of this test")
 	listeners, addresses, err := listenAll(c)
 	if err != nil {
 		t.Fatal(err)

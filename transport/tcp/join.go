@@ -27,8 +27,11 @@ type Meeting struct {
 	// in a directory the first one of the host that is not loopback.
 	Interface func(name string, address netip.Addr) bool
 
-	// Insecure lets a job run over a network without a secret and without TLS.
+	// Insecure lets a job run over a network without a secret and without TLS, or with a secret that others may know.
 	Insecure bool
+
+	// Exposed is why others may know Config.Secret, as for a file that they may read. It is an error off this host.
+	Exposed error
 
 	// Blob is what the caller has to tell the other replicas, and Agree looks at what all have told, by rank. Its error
 	// ends the joining; since all replicas see the same blobs, it is to be the same on all. Agree may be nil.
@@ -56,8 +59,9 @@ const keySize = 32
 // same Config but for Rank and what is a host's own. ctx bounds how long the others are waited for. An error is one on
 // all who have come, and says which replica is the reason.
 //
-// Off this host it needs a secret or TLS, or Meeting.Insecure. A rendezvous on a unix socket or a loopback address is
-// on this host. With neither secret nor TLS all replicas are processes of one user.
+// Off this host it needs a secret or TLS, or Meeting.Insecure. A secret has 16 bytes or more there: who has seen one
+// handshake can try out shorter ones. A rendezvous on a unix socket or a loopback address is on this host. With neither
+// secret nor TLS all replicas are processes of one user.
 //
 // The connections between replicas shake hands with Config.Secret and a key behind it. Replica 0 has drawn the key for
 // this job and put it on its card, so a process that has not met does not connect. It may be one of an earlier job with
@@ -69,7 +73,10 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		return nil, err
 	}
 	secure := len(c.Secret) > 0 || c.TLS != nil || m.Insecure
-	local := isLocal(m.Where)
+	local, err := isLocal(ctx, m.Where, net.DefaultResolver.LookupNetIP)
+	if err != nil {
+		return nil, fmt.Errorf("tcp: the rendezvous %s: %w", m.Where, err)
+	}
 	switch {
 	case len(m.Blob) > MaxBlob:
 		return nil, fmt.Errorf("tcp: a blob of %d bytes, want at most %d", len(m.Blob), MaxBlob)
@@ -78,6 +85,13 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 	case !secure && !local && !strings.HasPrefix(m.Where, "dir:"):
 		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and the job has no secret: %s",
 			m.Where, secureWays)
+	case !local && !m.Insecure && len(c.Secret) > 0 && len(c.Secret) < minSecret:
+		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and the job's secret has %d bytes, "+
+			"which can be guessed: want %d random bytes or more, as of: head -c 32 /dev/urandom | base64",
+			m.Where, len(c.Secret), minSecret)
+	case !local && !m.Insecure && m.Exposed != nil:
+		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached from other hosts, and others may know the job's "+
+			"secret: %w", m.Where, m.Exposed)
 	case !secure && local && !strings.HasPrefix(m.Where, "unix:") && !user.TellsTCP:
 		return nil, fmt.Errorf("tcp: the rendezvous %s can be reached by all users of this host, and the job has no "+
 			"secret: %s", m.Where, secureWays)
@@ -147,17 +161,34 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 // secureWays is how a job that is not on one host can start.
 const secureWays = "give all replicas the same GCL_SECRET or GCL_SECRET_FILE, or TLS, or say that it may be insecure"
 
-// isLocal reports whether a rendezvous is one of processes of one host.
-func isLocal(where string) bool {
+// minSecret is the length of the shortest secret of a job that other hosts can reach, in bytes.
+const minSecret = 16
+
+// isLocal reports whether a rendezvous is one of processes of one host. lookup finds the addresses of a name: localhost
+// is what the host's files or its name server say.
+func isLocal(ctx context.Context, where string,
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)) (bool, error) {
 	if strings.HasPrefix(where, "unix:") {
-		return true
+		return true, nil
 	}
 	host, _, err := net.SplitHostPort(where)
 	if err != nil {
-		return false
+		return false, nil
 	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
+	ips := []netip.Addr{{}}
+	if host == "localhost" {
+		if ips, err = lookup(ctx, "ip", host); err != nil {
+			return false, fmt.Errorf("%w: use 127.0.0.1", err)
+		}
+	} else if ip, err := netip.ParseAddr(host); err == nil {
+		ips[0] = ip
+	}
+	for _, ip := range ips {
+		if !ip.IsLoopback() {
+			return false, nil
+		}
+	}
+	return len(ips) > 0, nil
 }
 
 // isLoopback reports whether an address of TCP is one that no other host can reach.

@@ -78,7 +78,7 @@ func TestJoinTLS(t *testing.T) {
 				_, errs := joinAll(t, n, where, func(c *Config, _ *Meeting) {
 					c.TLS = good
 					if n == 3 {
-						c.Secret = []byte("secret")
+						c.Secret = []byte("a secret of this test")
 					}
 				})
 				for r, err := range errs {
@@ -107,7 +107,7 @@ func TestJoinTLS(t *testing.T) {
 					if c.TLS = good; c.Rank == 1 {
 						c.TLS = test.odd
 					}
-					c.Secret = []byte("secret")
+					c.Secret = []byte("a secret of this test")
 				})
 				want := test.want
 				if kind == "dir" {

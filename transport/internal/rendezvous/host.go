@@ -90,6 +90,11 @@ func (h *hosting) server() *handshake.Server {
 		Channel: h.c.Channel,
 		Check: func(conn net.Conn, hello handshake.Hello) error {
 			if h.c.ownUser() { // here, and not before the handshake: so the dialer is told
+				select {
+				case <-h.over: // a crowd that has not been looked at does not hold up the end
+					return errors.New("the rendezvous is over")
+				default:
+				}
 				if err := user.Check(conn); err != nil {
 					return err
 				}
