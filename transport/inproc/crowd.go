@@ -17,13 +17,12 @@ import (
 // processors.
 //
 // So an endpoint watches how much of its time goes into long waits, and how often the kernel takes processors from the
-// process. When both are much in two windows on end, the processors count as crowded for a while, and meetings go as
-// those of more replicas than processors. After that they try the other way again. A try that fails soon, for which one
-// window is enough, doubles the length of the next while.
+// process. When both are much, the processors count as crowded for a while, and meetings go as those of more replicas
+// than processors. After that they try the other way again. A try that fails soon doubles the length of the next while.
 //
-// One window alone is no evidence. The monitor of Go's runtime wakes some 60 times in its first 5 ms, and again after
-// the process was idle. Where replicas have all processors it takes one each time. Replicas wait for each other then,
-// too, since not all have begun.
+// The first window of an endpoint is no evidence, nor is the first after a long time without a long wait. The monitor
+// of Go's runtime wakes some 60 times in the first 5 ms of a process, and again after the process was idle. Where
+// replicas have all processors it takes one each time. Replicas wait for each other then, too: not all have begun.
 type crowd struct {
 	began time.Time
 	taken func() int64 // processorsTaken
@@ -46,6 +45,7 @@ const (
 // (/usr/bin/time -f %c gclperf -n 4; the same of examples/rts).
 const (
 	windowLength = 5 * time.Millisecond
+	longWindow   = 100 * time.Millisecond
 	waitedShare  = 4
 	crowdedRate  = 1200
 )
@@ -55,7 +55,7 @@ type window struct {
 	began  time.Duration // by crowd.elapsed
 	waited time.Duration // in long waits
 	taken  int64         // what crowd.taken returned when the window began
-	again  bool          // the window before was evidence of crowded processors
+	counts bool          // it may be evidence: the window before was not longer than longWindow
 }
 
 // window begins a window.
@@ -87,11 +87,10 @@ func (c *crowd) waited(w *window, from time.Duration) {
 		return
 	}
 	taken := c.taken()
-	much := w.tooMuch(took, taken)
-	if much {
-		c.begin(now, w.again)
+	if w.tooMuch(took, taken) {
+		c.begin(now, w.counts)
 	}
-	*w = window{began: now, taken: taken, again: much}
+	*w = window{began: now, taken: taken, counts: took <= longWindow}
 }
 
 // tooMuch reports whether a window that took so long is evidence of crowded processors.
@@ -100,9 +99,9 @@ func (w *window) tooMuch(took time.Duration, taken int64) bool {
 	return w.waited >= took/waitedShare && rate >= crowdedRate
 }
 
-// begin begins a crowded time, unless there is one. again says that there is evidence of two windows on end. That of
-// one is enough soon after a crowded time.
-func (c *crowd) begin(now time.Duration, again bool) {
+// begin begins a crowded time, unless there is one. Where the window does not count it does so soon after a crowded
+// time only.
+func (c *crowd) begin(now time.Duration, counts bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -110,7 +109,7 @@ func (c *crowd) begin(now time.Duration, again bool) {
 		return
 	case now-c.ended < c.length:
 		c.length = min(2*c.length, maxCrowded)
-	case !again:
+	case !counts:
 		return
 	default:
 		c.length = minCrowded

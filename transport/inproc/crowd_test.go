@@ -98,7 +98,7 @@ func TestFirstWindow(t *testing.T) {
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowd{began: time.Now(), taken: processorsTaken}
-		w := window{taken: -1 << 40, again: true} // so many times were processors taken
+		w := window{taken: -1 << 40, counts: true} // so many times were processors taken
 		for range 4 {
 			from := c.elapsed()
 			time.Sleep(time.Millisecond)
@@ -129,18 +129,22 @@ func TestReadings(t *testing.T) {
 		readings []reading
 	}{
 		{"start", []reading{ // the monitor of Go's runtime wakes, and the replicas have not all begun
-			{5 * ms, 2 * ms, 42, false}, {5 * ms, 0, 6, false}, {5 * ms, 0, 1, false}}},
-		{"GC", []reading{ // it wakes often again after each pause
-			{5 * ms, 2 * ms, 42, false}, {5 * ms, ms, 42, false}, {5 * ms, 2 * ms, 42, false}, {5 * ms, 0, 3, false}}},
+			{5 * ms, 2 * ms, 42, false}, {5 * ms, 2 * ms, 5, false}, {5 * ms, 0, 1, false}}},
+		{"after idling", []reading{ // it does so again
+			{5 * ms, 0, 1, false}, {101 * ms, 0, 1, false}, {5 * ms, 2 * ms, 42, false}, {5 * ms, 2 * ms, 5, false}}},
 		{"busy", []reading{
 			{5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}}},
+		{"busy after a window that shows nothing", []reading{
+			{100 * ms, 0, 0, false}, {5 * ms, 2 * ms, 9, true}}},
 		{"busy later", []reading{
 			{5 * ms, 0, 9, false}, {500 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}}},
 		{"a try that fails", []reading{
-			{5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}, {11 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, true}}},
-		{"a try that does not", []reading{
-			{5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}, {30 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, false},
-			{5 * ms, 2 * ms, 9, true}}},
+			{5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}, {11 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, true},
+			{150 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}}},
+		{"a long crowded time", []reading{
+			{5 * ms, 2 * ms, 9, false}, {5 * ms, 2 * ms, 9, true}, {11 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, true},
+			{21 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, true}, {41 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, true},
+			{81 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, true}, {161 * ms, 0, 9, false}, {5 * ms, 2 * ms, 9, true}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
