@@ -74,6 +74,7 @@ var programs = []program{
 	{path: "examples/trace", unknown: "more", job: waits, long: "-o DIR/trace.json"},
 	{path: "internal/gen", unknown: "more", short: "-progs 1", long: "-mode disagree -v -progs 1000000 -t 1h -only zero",
 		prints: "seed ", goesOn: true},
+	{path: "internal/flaky", unknown: "more", short: "-n -progress ROOT/go.mod"},
 	{path: "internal/mutants", unknown: "more", short: "-n -dir ROOT"},
 }
 

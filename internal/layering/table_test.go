@@ -55,7 +55,8 @@ func table() []row {
 		{pkg: "internal/dumbengine", imports: []string{"internal/kernel", "transport"}}, // of tests
 		{pkg: "internal/ink", pure: true},
 		{pkg: "internal/plot", imports: []string{"internal/ink"}},
-		{pkg: "internal/mutants", imports: []string{"internal/command"}}, // a command
+		{pkg: "internal/mutants", imports: []string{"internal/command"}}, // a command, as is the next
+		{pkg: "internal/flaky", imports: []string{"internal/command"}},
 		{ // a command: of internal packages it knows none that says what a collective gives
 			pkg: "internal/gen",
 			imports: []string{"internal/command", "chunks", "commgroup", "gcl", "methods", "methods/schedule", "tensor",
