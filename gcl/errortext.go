@@ -117,12 +117,19 @@ func partLength(c transport.Call, bytes int) string {
 // otherWays says what differs when calls wait for each other whose descriptions are alike: one goes over peer memory,
 // say, since its options ask for the method, and another by messages, since a rule of the tuning says so.
 func otherWays(calls []transport.Call) string {
+	phases := false // of different groups
 	alike := func(a, b transport.Call) bool {
+		if _, phase := wire.PhaseOf(a.Seq); phase > 0 && a.Seq == b.Seq && a.Group != b.Group {
+			a.Group, a.Digest, phases = b.Group, b.Digest, true
+		}
 		a.Round, b.Round = 0, 0
 		return a == b
 	}
 	if len(calls) < 2 || slices.ContainsFunc(calls[1:], func(c transport.Call) bool { return !alike(c, calls[0]) }) {
 		return ""
+	}
+	if phases {
+		return "; the calls are alike: members or lists differ of the groups whose phases these are"
 	}
 	return "; the calls are alike and go different ways: their options differ (Method or MaxBroadcastSize)"
 }
@@ -140,6 +147,10 @@ func hiddenDifference(a, b transport.Call) string {
 	if a.Collective == wire.Execute {
 		shown.Count = b.Count
 	}
+	_, phase := wire.PhaseOf(a.Seq)
+	if _, other := wire.PhaseOf(b.Seq); phase > 0 && other > 0 {
+		shown.Group = b.Group // the same members may make phases of several groups
+	}
 	switch {
 	case a.Digest == b.Digest, a.DType&wire.DTypeMarks != b.DType&wire.DTypeMarks, !many && shown != b:
 		return ""
@@ -155,7 +166,7 @@ func hiddenDifference(a, b transport.Call) string {
 	if bySchedule(a.Method, b.Method) {
 		options += ", or the schedules that their methods make of the same request"
 	}
-	if _, phase := wire.PhaseOf(a.Seq); phase > 0 {
+	if phase > 0 {
 		options += ", or the groups whose phases these are"
 	} else if wire.ByLists(a.Group) {
 		options += ", or the lists of their groups"

@@ -482,7 +482,7 @@ func TestUnequalListsInHybrid(t *testing.T) {
 					return last(ctx, c)
 				}, gcl.WithTopology(hosts(t, 2, 2, 2)))
 				for r, err := range errs {
-					if !errors.Is(err, gcl.ErrMismatch) || !contains(err, "or the groups whose phases these are") {
+					if !errors.Is(err, gcl.ErrMismatch) || !contains(err, "the groups whose phases these are") {
 						t.Errorf("replica %d: %v", r, err)
 					}
 				}

@@ -71,6 +71,7 @@ var groups = []struct {
 	{"RunAhead", (*suite).runAhead},
 	{"SameRound", (*suite).sameRound},
 	{"Late", (*suite).late},
+	{"SharedMembers", (*suite).sharedMembers},
 	{"Random", (*suite).random},
 	{"Dup", (*suite).dup},
 	{"Linked", (*suite).linked},

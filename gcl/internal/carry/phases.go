@@ -36,6 +36,7 @@ func (w *Way) NewHybrid() *Hybrid {
 		return &phase
 	}
 	split := w.Group.Split
+	w.Carrier.Flight.NamePhases(w.Group.ID, split.groups(w.Group.Members))
 	return &Hybrid{
 		Split: split, carrier: w.Carrier, proved: map[asked]bool{},
 		Inside: phases(split.inside, route.Syncful), Across: phases(split.across, route.Syncless),
@@ -98,9 +99,9 @@ func (p *phases) do(ctx context.Context, w *Way, collective schedule.Collective,
 func (p *phases) next(w *Way) transport.Call {
 	p.done++
 	f := p.fingerprint
-	f.Group = w.Group.ID
+	f.Group = wire.PhaseGroup(w.Group.ID, f.Group)
 	f.Digest = wire.Mix(f.Digest, p.fingerprint.Group) // not that of another group's phase with the same members
-	f.Seq |= p.done << wire.PhaseShift
+	f.Seq = wire.PhaseSeq(f.Seq, p.done)
 	return f
 }
 

@@ -58,6 +58,21 @@ func (g *Group) Divide(t topology.Topology, ring topology.RingName) (uneven stri
 	return "", nil
 }
 
+// groups lists the members of all groups that make phases: those of each domain, and those at each place.
+func (s *Split) groups(members []int) (groups [][]int) {
+	for d := range s.Domains {
+		groups = append(groups, members[d*s.Each:(d+1)*s.Each])
+	}
+	for place := range s.Each {
+		var across []int
+		for d := range s.Domains {
+			across = append(across, members[d*s.Each+place])
+		}
+		groups = append(groups, across)
+	}
+	return groups
+}
+
 // phaseGroup makes a group for phases of the collectives of another. It has no calls of its own to count.
 func phaseGroup(t topology.Topology, ring topology.RingName, members []int, rank int) (*Group, error) {
 	rings, err := t.Rings(ring, members)

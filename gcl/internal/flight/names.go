@@ -9,11 +9,11 @@ import (
 )
 
 // Names holds, for an error's text, what a transport.Call has no room for: what the calls in it were named by
-// Comm.Named on their replicas, which need not use the same names, and the lists that their groups were given by. A
-// process's flight recorders know those of its own replicas.
+// Comm.Named on their replicas, which need not use the same names, and who is in groups whose numbers do not tell. A
+// process's flight recorders know the names of its own replicas.
 type Names struct {
 	calls  map[callOf]string
-	groups map[groupOf]string // of lists only
+	groups map[groupOf]string // of lists and of phases only
 }
 
 // groupOf is a group as a replica sees it.
@@ -48,6 +48,9 @@ func (s *Recorders) NamesIn(err error, named func(error) bool) Names {
 	var out Names
 	note := func(replica int, c transport.Call) {
 		number, phase := wire.PhaseOf(c.Seq)
+		if name, ok := s.phases.Load(c.Group); ok && phase > 0 {
+			out.nameGroup(replica, c.Group, name.(string))
+		}
 		for _, f := range s.list() {
 			if f.Replica != replica {
 				continue
@@ -63,10 +66,7 @@ func (s *Recorders) NamesIn(err error, named func(error) bool) Names {
 					out.calls[callOf{replica, number, c.Collective}] = r.label.Name
 				}
 				if r.label.Lists != "" && r.label.Group == c.Group {
-					if out.groups == nil {
-						out.groups = map[groupOf]string{}
-					}
-					out.groups[groupOf{replica, c.Group}] = r.label.GroupName()
+					out.nameGroup(replica, c.Group, r.label.GroupName())
 				}
 				return false
 			})
@@ -96,6 +96,14 @@ func (s *Recorders) NamesIn(err error, named func(error) bool) Names {
 		walk(err)
 	}
 	return out
+}
+
+// nameGroup notes the name of a group as a replica sees it.
+func (n *Names) nameGroup(replica int, group uint64, name string) {
+	if n.groups == nil {
+		n.groups = map[groupOf]string{}
+	}
+	n.groups[groupOf{replica, group}] = name
 }
 
 // Wrapped are the errors that err wraps.

@@ -26,7 +26,8 @@ type Recorder struct {
 	Replica    int
 	Connection int // 0 is the replica's first; Dups follow
 	describe   func(transport.Call) string
-	lane       uint64 // the connection's number that all replicas know it by
+	phases     *sync.Map // see Recorders; nil: nobody reads the recorder
+	lane       uint64    // the connection's number that all replicas know it by
 
 	// Used by whoever has the lane's turn.
 	begun   uint64 // records begun so far; the last one is number begun-1

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/transport"
 )
 
@@ -13,6 +14,8 @@ type Recorders struct {
 	mu    sync.Mutex // guards all and heard
 	all   []*Recorder
 	heard []func() [][]byte // what the replicas of other processes tell
+
+	phases sync.Map // the names of groups that make phases, by wire.PhaseGroup
 
 	describe func(transport.Call) string // what a call works on, as in "ADD float32 x 1024"
 
@@ -30,7 +33,7 @@ func (s *Recorders) Open(replica int, lane uint64) *Recorder {
 	if s == nil {
 		return &Recorder{}
 	}
-	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, records: make([]record, flightLength+1)}
+	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, phases: &s.phases, records: make([]record, flightLength+1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	closed := 0
@@ -51,6 +54,16 @@ func (s *Recorders) Open(replica int, lane uint64) *Recorder {
 	})
 	s.all = append(s.all, f)
 	return f
+}
+
+// NamePhases notes which groups make phases of the calls of a whole group, since their numbers do not tell the members.
+func (f *Recorder) NamePhases(whole uint64, groups [][]int) {
+	if f.phases == nil {
+		return
+	}
+	for _, members := range groups {
+		f.phases.LoadOrStore(wire.PhaseGroup(wire.GroupID(members, 0), whole), wire.MembersName(members))
+	}
 }
 
 // Shared are the recorders of the communicator that an endpoint belongs to.

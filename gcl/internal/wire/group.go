@@ -63,6 +63,13 @@ const (
 // OwnGroup is the number of a group that no peer is asked about, made of other numbers. It holds no members.
 func OwnGroup(numbers ...int) uint64 { return HashedGroup | FNV(FNVOffset, numbers...)&^setGroup }
 
+// PhaseGroup is the number of the group in which members make phases of the calls of a whole group. A group of the same
+// members that calls for itself has another number, and so have the phases of another whole: each counts its own calls,
+// and a transport takes the numbers of one group to ascend.
+func PhaseGroup(members, whole uint64) uint64 {
+	return HashedGroup | Mix(Mix(Seed, members), whole)&^setGroup
+}
+
 // ByLists reports whether a number may be of a group given by lists. Of groups of the same members in different lists a
 // few have one number, and the digests of their calls differ.
 func ByLists(id uint64) bool { return id&HashedGroup != 0 }

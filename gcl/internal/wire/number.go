@@ -31,12 +31,24 @@ const ByCounts = 0x40
 // DTypeMarks are the marks beside the type in the DType of a transport.Call.
 const DTypeMarks = ManyTensors | ByCounts
 
-// PhaseShift is where, in transport.Call.Seq, the number of a phase begins, counted from 1: the calls of the phases are
-// that of the whole but for Seq, Group and Method. So whatever replicas disagree on shows in each phase.
-const PhaseShift = 48
+// The Seq of a phase has the mark, then the number of the whole call, then that of the phase, counted from 1. So it
+// ascends with the calls, and within a call with its phases, as a transport's history of a group has it.
+const (
+	phaseMark = 1 << 63
+	phaseBits = 16
+)
+
+// PhaseSeq is the Seq of a phase of the call that has a number. The calls of the phases are that of the whole but for
+// Seq, Group and Method. So whatever replicas disagree on shows in each phase.
+func PhaseSeq(number, phase uint64) uint64 { return phaseMark | number<<phaseBits | phase }
 
 // PhaseOf takes a Seq apart. A call that is not a phase of another has phase 0.
-func PhaseOf(seq uint64) (number, phase uint64) { return seq & (1<<PhaseShift - 1), seq >> PhaseShift }
+func PhaseOf(seq uint64) (number, phase uint64) {
+	if seq&phaseMark == 0 {
+		return seq, 0
+	}
+	return seq &^ phaseMark >> phaseBits, seq & (1<<phaseBits - 1)
+}
 
 // BarrierRound marks the messages of the barrier before a round.
 const BarrierRound = 1 << 31
