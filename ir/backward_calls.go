@@ -47,19 +47,11 @@ func (o *repeatOp) repeatable() error {
 
 // effect is an operation of a graph, or of one that it calls, that has an effect that cannot be had again; or nil.
 func (g *Graph) effect() *node {
-	for _, n := range g.nodes {
-		if _, is := n.op.(Ordered); is {
-			if _, again := n.op.(Repeatable); !again {
-				return n
-			}
-		}
-		for _, called := range n.calls() {
-			if found := called.effect(); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
+	return g.find(func(n *node) bool {
+		_, has := n.op.(Ordered)
+		_, again := n.op.(Repeatable)
+		return has && !again
+	})
 }
 
 // repeat builds the gradient of a loop: a loop over the turns from the last to the first. Each turn takes what the

@@ -38,7 +38,11 @@ type Job interface {
 // SessionOption is an option of NewSession.
 type SessionOption func(*sessionOptions)
 
-type sessionOptions struct{ job Job }
+type sessionOptions struct {
+	job        Job
+	maxSteps   int
+	stepsGiven bool
+}
 
 // WithJob has a session make the replica of this process only. The other processes of the job make the others, each by
 // a session of the same program. What differs in a job:

@@ -76,24 +76,24 @@ func (s *Session) CodeReport() *CodeReport {
 	if !s.made() {
 		return &CodeReport{}
 	}
-	l := &codeLiveness{loaded: graphSet{}, used: graphSet{s.program.main: true}}
+	l := newCodeLiveness(s.program)
 	block := l.expand(s.program.main, 0)
-	l.before(block, graphSet{}, nil)
+	l.before(block, l.none(), l.none())
 	report := &CodeReport{}
 	bytes := map[*Graph]int{}
 	for _, g := range s.program.graphs {
-		if !l.used[g] {
+		if !l.has(l.used, g) {
 			continue
 		}
 		for _, n := range g.nodes {
 			bytes[g] += n.codeBytes()
 		}
-		report.Graphs = append(report.Graphs, CodeSize{g.name, bytes[g], !l.loaded[g]})
+		report.Graphs = append(report.Graphs, CodeSize{g.name, bytes[g], !l.has(l.loaded, g)})
 	}
 	l.list(block, func(c *codeStep) {
 		step := CodeStep{Op: c.text(), Graph: c.nodes[0].graph.name, Position: c.nodes[0].pos, Depth: c.depth}
 		for _, g := range s.program.graphs {
-			if l.used[g] && (c.live[g] || !l.loaded[g]) {
+			if l.has(l.used, g) && (l.has(c.live, g) || !l.has(l.loaded, g)) {
 				step.Live = append(step.Live, g.name)
 				step.Bytes += bytes[g]
 			}
@@ -128,25 +128,95 @@ func (c *codeStep) text() string {
 	return fmt.Sprintf("remote code load of %s to %q, merged", strings.Join(names, ", "), executable)
 }
 
-type graphSet map[*Graph]bool
+// graphSet is a set of a program's graphs: a bit for each, in the order of their making. One is not changed once it is
+// another's too.
+type graphSet []uint64
 
-func (s graphSet) clone() graphSet { return withGraphs(s, nil) }
-
-func withGraphs(a, b graphSet) graphSet {
-	out := graphSet{}
-	for g := range a {
-		out[g] = true
-	}
-	for g := range b {
-		out[g] = true
+// with is a and b.
+func (a graphSet) with(b graphSet) graphSet {
+	out := slices.Clone(a)
+	for i := range out {
+		out[i] |= b[i]
 	}
 	return out
 }
 
+// without is a but for b.
+func (a graphSet) without(b graphSet) graphSet {
+	out := slices.Clone(a)
+	for i := range out {
+		out[i] &^= b[i]
+	}
+	return out
+}
+
+// both is what is in a and in b.
+func (a graphSet) both(b graphSet) graphSet { return a.without(a.without(b)) }
+
 // codeLiveness follows the code of a program's graphs.
 type codeLiveness struct {
-	loaded graphSet // somewhere
-	used   graphSet // called or loaded somewhere, or the main graph
+	numbers map[*Graph]int
+	loaded  graphSet // somewhere
+	used    graphSet // called or loaded somewhere, or the main graph
+	flows   map[*Graph]codeFlow
+	calls   map[*Graph]graphSet // by graph: itself, and those that it calls, and so on
+}
+
+// codeFlow is what a graph makes of what is live after it: before it are live, beside what it needs, those live after
+// it that it does not load.
+type codeFlow struct{ needs, loads graphSet }
+
+func newCodeLiveness(p *Program) *codeLiveness {
+	l := &codeLiveness{numbers: map[*Graph]int{}, flows: map[*Graph]codeFlow{}, calls: map[*Graph]graphSet{}}
+	for i, g := range p.graphs {
+		l.numbers[g] = i
+	}
+	l.loaded, l.used = l.none(), l.of(p.main)
+	return l
+}
+
+// none is the empty set.
+func (l *codeLiveness) none() graphSet { return make(graphSet, (len(l.numbers)+63)/64) }
+
+// of is a set of some graphs.
+func (l *codeLiveness) of(graphs ...*Graph) graphSet {
+	out := l.none()
+	for _, g := range graphs {
+		l.put(out, g)
+	}
+	return out
+}
+
+func (l *codeLiveness) put(s graphSet, g *Graph) { s[l.numbers[g]/64] |= 1 << (l.numbers[g] % 64) }
+
+func (l *codeLiveness) has(s graphSet, g *Graph) bool {
+	return s[l.numbers[g]/64]>>(l.numbers[g]%64)&1 != 0
+}
+
+// flow is that of a graph, found once.
+func (l *codeLiveness) flow(g *Graph) codeFlow {
+	if f, is := l.flows[g]; is {
+		return f
+	}
+	f := codeFlow{l.none(), l.none()}
+	for _, n := range slices.Backward(g.scheduled()) {
+		if op, is := n.op.(*codeLoadOp); is {
+			f.loads, f.needs = f.loads.with(l.of(op.graph)), f.needs.without(l.of(op.graph))
+		}
+		switch calls := n.calls(); len(calls) {
+		case 1: // of a loop too: what the next turn needs, this one does
+			inner := l.flow(calls[0])
+			f.needs = f.needs.without(inner.loads).with(inner.needs).with(l.of(calls...))
+			f.loads = f.loads.with(inner.loads)
+		case 2:
+			a, b := l.flow(calls[0]), l.flow(calls[1])
+			loads := a.loads.both(b.loads)
+			f.needs = f.needs.without(loads).with(a.needs).with(b.needs).with(l.of(calls...))
+			f.loads = f.loads.with(loads)
+		}
+	}
+	l.flows[g] = f
+	return f
 }
 
 // expand lists the steps of a graph in the order in which they run.
@@ -156,10 +226,11 @@ func (l *codeLiveness) expand(g *Graph, depth int) []*codeStep {
 		if n.persistent() {
 			continue
 		}
-		c := &codeStep{nodes: []*node{n}, calls: n.calls(), depth: depth, live: graphSet{}}
+		c := &codeStep{nodes: []*node{n}, calls: n.calls(), depth: depth}
 		if op, is := n.op.(*codeLoadOp); is {
 			c.loads = []*Graph{op.graph}
-			l.loaded[op.graph], l.used[op.graph] = true, true
+			l.put(l.loaded, op.graph)
+			l.put(l.used, op.graph)
 			if last := len(steps) - 1; last >= 0 && steps[last].loads != nil {
 				steps[last].nodes = append(steps[last].nodes, n)
 				steps[last].loads = append(steps[last].loads, op.graph)
@@ -167,7 +238,7 @@ func (l *codeLiveness) expand(g *Graph, depth int) []*codeStep {
 			}
 		}
 		for _, called := range c.calls {
-			l.used[called] = true
+			l.put(l.used, called)
 			c.bodies = append(c.bodies, l.expand(called, depth+1))
 		}
 		steps = append(steps, c)
@@ -188,14 +259,14 @@ func (l *codeLiveness) list(steps []*codeStep, f func(*codeStep)) {
 // before returns what is live before some steps, given what is live after them, and notes for each step what is live in
 // it: also the graphs that are running, those that contain the steps.
 func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphSet {
-	live, alone := after.clone(), running
+	live, alone := after, running
 	started := map[*node]bool{} // whose waits come after
 	beside := func(n *node, runs bool) {
 		started[n] = runs
 		running = alone
 		for n := range started {
 			if started[n] {
-				running = withGraphs(running, n.runs())
+				running = running.with(l.runs(n))
 			}
 		}
 	}
@@ -203,27 +274,21 @@ func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphS
 		if op, is := c.nodes[0].op.(*waitOp); is {
 			beside(op.start, true)
 		}
-		during := withGraphs(live, running)
+		during := live.with(running)
 		switch {
 		case c.loads != nil:
-			for _, g := range c.loads {
-				delete(live, g)
-			}
+			live = live.without(l.of(c.loads...))
 		case len(c.calls) == 1:
-			called := c.calls[0]
-			inside := withGraphs(running, graphSet{called: true})
+			called := l.of(c.calls[0])
 			next := live
-			if op, is := c.nodes[0].op.(*repeatOp); is && op.count > 1 {
-				// After a turn may come the next one. What it needs does not grow by needing it twice.
-				next = withGraphs(live, l.before(c.bodies[0], live, inside))
-				next[called] = true
+			if op, is := c.nodes[0].op.(*repeatOp); is && op.count > 1 { // after a turn may come the next one
+				next = live.with(l.flow(c.calls[0]).needs).with(called)
 			}
-			live = l.before(c.bodies[0], next, inside)
-			live[called] = true
-			during = withGraphs(live, running)
+			live = l.before(c.bodies[0], next, running.with(called)).with(called)
+			during = live.with(running)
 		case len(c.calls) == 2:
 			live = l.choice(c, live, running)
-			during = withGraphs(live, running)
+			during = live.with(running)
 		}
 		c.live = during
 		if started[c.nodes[0]] {
@@ -234,47 +299,32 @@ func (l *codeLiveness) before(steps []*codeStep, after, running graphSet) graphS
 }
 
 // runs are the graphs that a node calls, and those that they call.
-func (n *node) runs() graphSet {
-	out := graphSet{}
-	for _, g := range n.calls() {
-		out[g] = true
-		for _, inner := range g.nodes {
-			out = withGraphs(out, inner.runs())
+func (l *codeLiveness) runs(n *node) graphSet {
+	out := l.none()
+	for _, called := range n.calls() {
+		if l.calls[called] == nil {
+			all := l.none()
+			called.reach(func(g *Graph) bool {
+				l.put(all, g)
+				return true
+			})
+			l.calls[called] = all
 		}
+		out = out.with(l.calls[called])
 	}
 	return out
 }
 
-// choice is before for a choice. What is needed after it counts as loaded in it only if both branches load.
+// choice is before for a choice. What is needed after it counts as loaded in it only if both branches load; else it is
+// live throughout.
 func (l *codeLiveness) choice(c *codeStep, after, running graphSet) graphSet {
-	kept, passed := graphSet{}, after.clone() // live throughout, and whose load counts
-	for g := range after {
-		if !loads(c.bodies[0], g) || !loads(c.bodies[1], g) {
-			kept[g] = true
-			delete(passed, g)
-		}
-	}
-	before := kept.clone()
+	passed := after.both(l.flow(c.calls[0]).loads).both(l.flow(c.calls[1]).loads)
+	kept := after.without(passed)
+	before := kept.with(l.of(c.calls...))
 	for i, called := range c.calls {
-		inside := withGraphs(running, graphSet{called: true})
-		live := l.before(c.bodies[i], passed, withGraphs(inside, kept))
-		before = withGraphs(before, live)
-		before[called] = true
+		before = before.with(l.before(c.bodies[i], passed, running.with(kept).with(l.of(called))))
 	}
 	return before
-}
-
-// loads reports whether every way through some steps loads a graph's code.
-func loads(steps []*codeStep, g *Graph) bool {
-	for _, c := range steps {
-		switch {
-		case slices.Contains(c.loads, g),
-			len(c.bodies) == 1 && loads(c.bodies[0], g),
-			len(c.bodies) == 2 && loads(c.bodies[0], g) && loads(c.bodies[1], g):
-			return true
-		}
-	}
-	return false
 }
 
 // indented is the text of a step inside so many loops and choices. A report may be a caller's own, with any depth.

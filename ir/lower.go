@@ -50,6 +50,7 @@ type lowering struct {
 	loads     map[*Stream]int // transfers of one run
 	replicas  int
 	started   map[*node]*startedStep
+	changes   map[*Graph]map[*Tensor]bool // by called graph: see Graph.changes
 }
 
 // transfers returns an error unless a stream can move so many tensors in one run, turns times what a turn moves: what
@@ -141,7 +142,11 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 func (l *lowering) enter(n *node, called *Graph, first int, in []*location, carried int) (where map[*Tensor]*location,
 	steps []*step) {
 	where = map[*Tensor]*location{}
-	changed := called.changes()
+	changed := l.changes[called]
+	if changed == nil {
+		changed = called.changes()
+		l.changes[called] = changed
+	}
 	for i, t := range called.inputs {
 		given := in[i]
 		beside := false // it is given for another input too, which is changed where it lies

@@ -30,7 +30,8 @@ func (p *Program) plan() (*memoryPlan, error) {
 	if err := p.checkStarted(); err != nil {
 		return nil, err
 	}
-	l := &lowering{loads: map[*Stream]int{}, replicas: p.replicas, started: map[*node]*startedStep{}}
+	l := &lowering{loads: map[*Stream]int{}, replicas: p.replicas, started: map[*node]*startedStep{},
+		changes: map[*Graph]map[*Tensor]bool{}}
 	where := map[*Tensor]*location{}
 	steps, err := l.expand(p.main, where)
 	if err != nil {

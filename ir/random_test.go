@@ -483,18 +483,18 @@ func TestRandomCode(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			l := &codeLiveness{loaded: graphSet{}, used: graphSet{}}
+			l := newCodeLiveness(p.Program)
 			steps := l.expand(p.main, 0)
 			number, next := map[*codeStep]int{}, 0
 			l.list(steps, func(c *codeStep) { number[c] = next; next++ })
-			needed := make([]graphSet, next) // by step
+			needed := make([]graphMap, next) // by step
 			for range 20 {
-				live := graphSet{}
-				(&backward{p.rng, number, needed}).follow(steps, live, graphSet{})
+				live := graphMap{}
+				(&backward{p.rng, number, needed}).follow(steps, live, graphMap{})
 			}
 			for i, step := range r.Steps {
 				for _, g := range p.graphs {
-					want := needed[i][g] || l.used[g] && !l.loaded[g] || g == p.main
+					want := needed[i][g] || l.has(l.used, g) && !l.has(l.loaded, g) || g == p.main
 					got := slices.Contains(step.Live, g.name)
 					if want && !got || !ifs && want != got {
 						t.Fatalf("seed %d, step %d, %s: %s live: %v, want %v\n%v\n%v",
@@ -510,10 +510,10 @@ func TestRandomCode(t *testing.T) {
 type backward struct {
 	rng    *rand.Rand
 	number map[*codeStep]int
-	needed []graphSet
+	needed []graphMap
 }
 
-func (w *backward) follow(steps []*codeStep, live, running graphSet) {
+func (w *backward) follow(steps []*codeStep, live, running graphMap) {
 	beside := map[*node]bool{}
 	for _, c := range slices.Backward(steps) {
 		if op, is := c.nodes[0].op.(*waitOp); is {
@@ -521,7 +521,7 @@ func (w *backward) follow(steps []*codeStep, live, running graphSet) {
 		}
 		alone := running
 		for n := range beside {
-			running = withGraphs(running, n.runs())
+			running = withGraphs(running, runsOf(n))
 		}
 		seen := func() {
 			at := w.number[c]
@@ -542,7 +542,7 @@ func (w *backward) follow(steps []*codeStep, live, running graphSet) {
 		default:
 			for range turns {
 				k := w.rng.IntN(len(c.calls))
-				w.follow(c.bodies[k], live, withGraphs(running, graphSet{c.calls[k]: true}))
+				w.follow(c.bodies[k], live, withGraphs(running, graphMap{c.calls[k]: true}))
 				live[c.calls[k]] = true
 			}
 			seen()
@@ -550,4 +550,30 @@ func (w *backward) follow(steps []*codeStep, live, running graphSet) {
 		delete(beside, c.nodes[0])
 		running = alone
 	}
+}
+
+// graphMap is a set of graphs.
+type graphMap map[*Graph]bool
+
+func withGraphs(a, b graphMap) graphMap {
+	out := graphMap{}
+	for g := range a {
+		out[g] = true
+	}
+	for g := range b {
+		out[g] = true
+	}
+	return out
+}
+
+// runsOf are the graphs that a node calls, and those that they call.
+func runsOf(n *node) graphMap {
+	out := graphMap{}
+	for _, g := range n.calls() {
+		out[g] = true
+		for _, inner := range g.nodes {
+			out = withGraphs(out, runsOf(inner))
+		}
+	}
+	return out
 }

@@ -107,7 +107,7 @@ func (r *replica) bind() (err error) {
 
 // bindAll binds steps, which run beside the replica or on it.
 func (r *replica) bindAll(steps []*step, beside bool) ([]instruction, error) {
-	var out []instruction
+	out := make([]instruction, 0, len(steps))
 	at := tick(0)
 	for _, s := range steps {
 		i, err := r.bindStep(s, beside)

@@ -229,9 +229,7 @@ func (n *node) orderKeys() []any {
 		add(o.start.orderKeys()...)
 	}
 	for _, called := range n.calls() {
-		for _, inner := range called.nodes {
-			add(inner.orderKeys()...)
-		}
+		add(called.orderKeys()...)
 	}
 	return keys
 }

@@ -67,7 +67,10 @@ func NewSession(p *Program, options ...SessionOption) (*Session, error) {
 	if err := checkJob(p, o.job); err != nil {
 		return nil, err
 	}
-	s, err := newSession(p, o.job)
+	if !o.stepsGiven {
+		o.maxSteps = defaultMaxSteps
+	}
+	s, err := newSession(p, o.job, o.maxSteps)
 	if o.job == nil {
 		return s, err
 	}
@@ -84,7 +87,7 @@ func NewSession(p *Program, options ...SessionOption) (*Session, error) {
 }
 
 // newSession makes the session of this process's replicas.
-func newSession(p *Program, job Job) (*Session, error) {
+func newSession(p *Program, job Job, maxSteps int) (*Session, error) {
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -101,6 +104,9 @@ func newSession(p *Program, job Job) (*Session, error) {
 			return nil, fmt.Errorf("ir: %s is %v on each replica, and was %v when the program had another number of "+
 				"replicas", v.label(), s, v.sp)
 		}
+	}
+	if err := p.checkSteps(maxSteps); err != nil {
+		return nil, err
 	}
 	plan, err := p.plan()
 	if err != nil {

@@ -84,18 +84,13 @@ func (g *Graph) Start(called *Graph, in ...*Tensor) *Started {
 
 // tied is an operation of a graph, or of one that it calls, that only the replica itself can run; or nil.
 func (g *Graph) tied() *node {
-	for _, n := range g.nodes {
+	return g.find(func(n *node) bool {
 		switch n.op.(type) {
 		case *hostLoadOp, *hostStoreOp, *codeLoadOp, *startOp, *waitOp:
-			return n
+			return true
 		}
-		for _, called := range n.calls() {
-			if found := called.tied(); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
+		return false
+	})
 }
 
 // Wait adds the end of the call to the graph that has its start, and returns its outputs. An error of the call is one
