@@ -24,7 +24,7 @@ type Graph struct {
 	started []*Started
 	keys    []any // see orderKeys
 	keyed   int   // how many nodes the graph had when keys were found, and 1; 0: not yet
-	broke   bool // no function has built it to its end
+	broke   bool  // no function has built it to its end
 
 	gradient *GradInfo // of which it is the graph; nil: it is no gradient
 }
