@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"gogcl.dev/tensor"
 )
 
 // GradInfo is the gradient of a graph: a graph of its own, and what its inputs and outputs are.
@@ -17,21 +19,64 @@ type GradInfo struct {
 	Inputs []*Tensor // inputs of the forward graph, in its order: those of ForInputs, else all that are floats
 
 	forward *Graph
-	needed  []*Tensor // inputs of Graph that stand for Needs
+	needed  []*Tensor       // inputs of Graph that stand for Needs
+	given   map[given]*node // the version that By has meant, by what has made it
+
+	// Of a graph that is called: Graph has inputs for the gradients of ends too, as the graph leaves them, and after
+	// the outputs for Inputs those for starts, as the graph finds them.
+	ends     []cell // inputs that it changes, and entries of buffers that it stores
+	endGrads []*Tensor
+	starts   []cell  // entries of buffers that it loads
+	readers  []*node // of starts: whose gradient has come
 }
 
 // By returns the tensors to call Graph with, but for the gradients: for each input that stands for one of Needs, that
 // tensor as the call of the forward graph has it, made known to the parent. The caller adds one for each of Grads, and
-// gives it to CallWithInfo.
+// gives it to CallWithInfo. What has been changed in place since the forward call is kept as it was. What is changed
+// between By and the call of Graph is an error of that call: ask By after the change.
 func (i *GradInfo) By(forward *CallInfo) map[*Tensor]*Tensor {
 	by := map[*Tensor]*Tensor{}
 	if i == nil || len(i.needed) != len(i.Needs) || forward == nil || forward.parent == nil { // after an error
 		return by
 	}
 	for k, t := range i.Needs {
-		by[i.needed[k]] = forward.export(t)
+		by[i.needed[k]] = i.give(i.needed[k], forward.export(t), forward.versionOf(t))
 	}
 	return by
+}
+
+// given is a tensor that By has returned for an input of a gradient's graph.
+type given struct{ in, t *Tensor }
+
+// give is a handle for a version of a tensor: the tensor itself, which stands for one version only.
+func (i *GradInfo) give(in, t *Tensor, by *node) *Tensor {
+	if t.failed() {
+		return t
+	}
+	key := given{in, t}
+	if was, is := i.given[key]; is && was != by || t.graph.changedBy(t.memory(), len(t.graph.nodes)) != by {
+		return t.pin(by)
+	}
+	if i.given == nil {
+		i.given = map[given]*node{}
+	}
+	i.given[key] = by
+	return t
+}
+
+// checkGiven returns an error if a call of the gradient's graph would read something else than By has meant.
+func (i *GradInfo) checkGiven(args []*Tensor) error {
+	if i == nil {
+		return nil
+	}
+	for k, t := range args {
+		by, is := i.given[given{i.Graph.inputs[k], t}]
+		if now := t.graph.changedBy(t.memory(), len(t.graph.nodes)); is && now != by {
+			return fmt.Errorf("%s at %v changes %v in place after the call of graph %s that this is the gradient of: "+
+				"ask GradInfo.By after the change", now.op.Name(), now.pos, t, i.forward.name)
+		}
+	}
+	return nil
 }
 
 // Input returns the input of Graph that stands for a tensor of the forward graph, one of Needs; nil if the gradient
@@ -62,10 +107,14 @@ func ForInputs(inputs ...*Tensor) AutodiffOption {
 
 // Autodiff builds the gradient of a complete graph: the gradients of its inputs, given those of its outputs. It goes
 // through calls, of which it builds the gradient of the called graph, and loops, whose turns it computes again one by
-// one from the last to the first, with what the loop has kept of every turn. Errors, which stick: an operation without
-// a gradient on the way, one that changes tensors in place, a choice.
+// one from the last to the first, with what the loop has kept of every turn. It follows changes in place, whichever
+// handle of a tensor is read after them, and what a [Storer] stores to where it is loaded. What the graph's caller has
+// in its tensors and in buffers after the call has a gradient if it is an output. Errors, which stick: an operation
+// without a gradient on the way, a choice, what is started beside the replica. They name the operation, and where that
+// changes a tensor or stores it, the one that reads it.
 func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
-	d := &differ{pos: caller(""), known: map[*Graph]*GradInfo{}}
+	d := &differ{pos: caller(""), known: map[*Graph][]*GradInfo{}, flows: map[*Graph]*flow{},
+		buffers: map[any]*buffer{}, touching: map[*Graph]*touched{}}
 	for _, o := range options {
 		if o != nil {
 			o(d)
@@ -76,7 +125,8 @@ func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 	}
 	g = g.orNone()
 	d.outer = g
-	return d.graph(g)
+	d.findBuffers(g, map[*Graph]bool{})
+	return d.graph(g, nil, nil)
 }
 
 // differ builds gradients.
@@ -85,44 +135,69 @@ type differ struct {
 	identical bool
 	outer     *Graph    // that Autodiff is called for
 	wanted    []*Tensor // inputs of outer; nil: all that are floats
-	known     map[*Graph]*GradInfo
+	known     map[*Graph][]*GradInfo
+	flows     map[*Graph]*flow
+	buffers   map[any]*buffer // of Storers of floats, by key
+	touching  map[*Graph]*touched
 }
 
 func (d *differ) fail(p *Program, g *Graph, op string, pos Position, err error) {
 	p.fail(&BuildError{Op: op, Graph: g.name, Position: pos, Err: err})
 }
 
-// graph builds the gradient of a graph, once.
-func (d *differ) graph(g *Graph) *GradInfo {
+// end is something that a graph changes, whose gradient as the graph leaves it is wanted too.
+type end struct {
+	cell
+	reader *node // of the change
+}
+
+// graph builds the gradient of a graph, once for the same ends and starts.
+func (d *differ) graph(g *Graph, ends []end, starts []cell) *GradInfo {
 	if g == nil {
 		return &GradInfo{}
 	}
-	if info := d.known[g]; info != nil {
-		return info
-	}
 	p := g.program
-	info := &GradInfo{forward: g}
-	d.known[g] = info
+	info := &GradInfo{forward: g, starts: starts}
+	for _, e := range ends {
+		info.ends = append(info.ends, e.cell)
+	}
+	for _, known := range d.known[g] {
+		if slices.Equal(known.ends, info.ends) && slices.Equal(known.starts, info.starts) {
+			return known
+		}
+	}
+	d.known[g] = append(d.known[g], info)
 	if !g.built {
 		d.fail(p, g, "autodiff", d.pos, errors.New("the graph is not complete"))
 	}
+	g.differentiated = true
 	info.Inputs = d.inputs(g)
 	info.Graph = p.newGraph(g.name + "_gradient")
 	info.Graph.gradient = info
+	flow := d.flow(g)
 	b := &back{
-		differ: d, info: info, graph: info.Graph, varies: g.varies(info.Inputs),
-		grads: map[*Tensor]*Tensor{}, stands: map[*Tensor]*Tensor{}, usedAt: map[*Tensor]int{},
+		differ: d, info: info, graph: info.Graph, of: g, flow: flow, varies: flow.varies(g, info.Inputs, starts),
+		grads: map[value]*Tensor{}, readers: map[value]*node{}, stands: map[value]*Tensor{},
+	}
+	input := func(s Spec) *Tensor {
+		in := info.Graph.tensor(s)
+		in.name = "gradient"
+		info.Graph.inputs = append(info.Graph.inputs, in)
+		return in
 	}
 	for _, t := range g.outputs {
 		if t.failed() || !t.sp.DType.IsFloat() {
 			info.Grads = append(info.Grads, nil)
 			continue
 		}
-		in := info.Graph.tensor(t.sp)
-		in.name = "gradient"
-		info.Graph.inputs = append(info.Graph.inputs, in)
+		in := input(t.sp)
 		info.Grads = append(info.Grads, in)
-		b.add(t, in)
+		b.add(flow.end(cell{memory: t.memory()}), in, nil)
+	}
+	for _, e := range ends {
+		in := input(d.spec(e.cell))
+		info.endGrads = append(info.endGrads, in)
+		b.add(flow.end(e.cell), in, e.reader)
 	}
 	nodes := g.scheduled()
 	for i := len(nodes) - 1; i >= 0; i-- {
@@ -130,36 +205,29 @@ func (d *differ) graph(g *Graph) *GradInfo {
 			break
 		}
 	}
-	b.checkChanges(g)
 	for _, t := range info.Inputs {
-		info.Graph.outputs = append(info.Graph.outputs, b.grad(t))
+		info.Graph.outputs = append(info.Graph.outputs, b.grad(made(t)))
+	}
+	for _, c := range starts {
+		info.Graph.outputs = append(info.Graph.outputs, b.grad(value{cell: c}))
+		info.readers = append(info.readers, b.readers[value{cell: c}])
 	}
 	info.Graph.built = true
 	info.prune()
 	return info
 }
 
-// checkChanges makes it an error if a graph changes in place a tensor that has a gradient, or one that a gradient
-// needs as it was before.
-func (b *back) checkChanges(g *Graph) {
-	first := map[*Tensor]int{} // by memory: the first node after which it must not change
-	for t, at := range b.usedAt {
-		if before, is := first[t.memory()]; !is || at < before {
-			first[t.memory()] = at
-		}
+// spec is what a version of a cell is.
+func (d *differ) spec(c cell) Spec {
+	if c.buffer == nil {
+		return c.memory.sp
 	}
-	for t := range b.grads {
-		first[t.memory()] = -1
+	b := d.buffers[c.buffer]
+	s := b.spec.clone()
+	if c.entry == wholeBuffer {
+		s.Shape = append(tensor.Shape{b.entries}, s.Shape...)
 	}
-	for _, n := range g.nodes {
-		for _, i := range n.modifies {
-			if at, is := first[n.in[i].memory()]; is && n.index > at {
-				b.fail(g.program, g, n.op.Name(), n.pos,
-					fmt.Errorf("autodiff: it changes %v in place, on the way of a gradient", n.in[i]))
-				return
-			}
-		}
-	}
+	return s
 }
 
 // inputs are those of a graph whose gradients are built.
@@ -186,22 +254,6 @@ func (d *differ) inputs(g *Graph) []*Tensor {
 		}
 		if err != nil {
 			d.fail(g.program, g, "autodiff", d.pos, err)
-		}
-	}
-	return out
-}
-
-// varies are the tensors of a graph that depend on some of its inputs.
-func (g *Graph) varies(inputs []*Tensor) map[*Tensor]bool {
-	out := map[*Tensor]bool{}
-	for _, t := range inputs {
-		out[t] = true
-	}
-	for _, n := range g.nodes { // as they were built, which is after what they need
-		if slices.ContainsFunc(n.in, func(t *Tensor) bool { return out[t] }) {
-			for _, t := range n.out {
-				out[t] = true
-			}
 		}
 	}
 	return out

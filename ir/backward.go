@@ -9,8 +9,9 @@ import (
 
 // Backward is what an operation builds its gradient with.
 type Backward struct {
-	back *back
-	node *node
+	back    *back
+	node    *node
+	in, out []value // versions of the node's inputs and outputs
 }
 
 // Graph is the gradient's graph.
@@ -24,35 +25,45 @@ func (b *Backward) Graph() *Graph {
 // none reports whether no gradient is being built.
 func (b *Backward) none() bool { return b == nil || b.node == nil || b.back == nil }
 
-// at is tensor i of a list of the operation's. Another i makes an error stick.
-func (b *Backward) at(what string, list func(n *node) []*Tensor, i int, of func(t *Tensor) *Tensor) *Tensor {
+// at is of a version of a list of the operation's. An i out of range makes an error stick.
+func (b *Backward) at(what string, list []value, i int, of func(v value) *Tensor) *Tensor {
 	if b.none() {
 		return noTensor()
 	}
-	all := list(b.node)
-	if i < 0 || i >= len(all) {
-		b.Fail(fmt.Errorf("%s %d of an operation that has %d", what, i, len(all)))
+	if i < 0 || i >= len(list) {
+		b.Fail(fmt.Errorf("%s %d of an operation that has %d", what, i, len(list)))
 		return b.back.graph.broken()
 	}
-	return of(all[i])
+	return of(list[i])
 }
 
-func inputsOf(n *node) []*Tensor  { return n.in }
-func outputsOf(n *node) []*Tensor { return n.out }
-
-// In returns input i of the operation as a tensor of the gradient's graph.
+// In returns input i of the operation, as it was before the operation, as a tensor of the gradient's graph.
 func (b *Backward) In(i int) *Tensor {
-	return b.at("input", inputsOf, i, func(t *Tensor) *Tensor { return b.back.need(t) })
+	return b.at("input", b.ins(), i, func(v value) *Tensor { return b.back.need(v) })
 }
 
 // Out returns output i of the operation as a tensor of the gradient's graph.
 func (b *Backward) Out(i int) *Tensor {
-	return b.at("output", outputsOf, i, func(t *Tensor) *Tensor { return b.back.need(t) })
+	return b.at("output", b.outs(), i, func(v value) *Tensor { return b.back.need(v) })
+}
+
+func (b *Backward) ins() []value {
+	if b.none() {
+		return nil
+	}
+	return b.in
+}
+
+func (b *Backward) outs() []value {
+	if b.none() {
+		return nil
+	}
+	return b.out
 }
 
 // Grad returns the gradient of output i, a tensor of the gradient's graph: zeros if none flows back.
 func (b *Backward) Grad(i int) *Tensor {
-	return b.at("output", outputsOf, i, func(t *Tensor) *Tensor { return b.back.grad(t) })
+	return b.at("output", b.outs(), i, func(v value) *Tensor { return b.back.grad(v) })
 }
 
 // Inputs returns the number of inputs of the operation.
@@ -60,23 +71,21 @@ func (b *Backward) Inputs() int {
 	if b.none() {
 		return 0
 	}
-	return len(b.node.in)
+	return len(b.in)
 }
 
 // Of returns the same for input i and output i alone, as if they were the only ones: of an operation that does one
 // thing to several tensors.
 func (b *Backward) Of(i int) *Backward {
-	if b.none() || i < 0 || i >= len(b.node.in) || i >= len(b.node.out) {
+	if b.none() || i < 0 || i >= len(b.in) || i >= len(b.out) {
 		return &Backward{}
 	}
-	one := *b.node
-	one.in, one.out = b.node.in[i:i+1], b.node.out[i:i+1]
-	return &Backward{back: b.back, node: &one}
+	return &Backward{back: b.back, node: b.node, in: b.in[i : i+1], out: b.out[i : i+1]}
 }
 
 // InSpec returns the spec of input i, which needs no tensor.
 func (b *Backward) InSpec(i int) Spec {
-	return b.at("input", inputsOf, i, func(t *Tensor) *Tensor { return t }).Spec()
+	return b.at("input", b.ins(), i, func(v value) *Tensor { return v.memory }).Spec()
 }
 
 // Fail makes it an error, which sticks, that the operation has no gradient in this case. The error has its name and
@@ -95,37 +104,42 @@ func (b *Backward) IdenticalLosses() bool { return !b.none() && b.back.identical
 // back is the gradient of one graph that is being built.
 type back struct {
 	*differ
-	info   *GradInfo
-	graph  *Graph
-	varies map[*Tensor]bool    // tensors of the forward graph that have a gradient: those that depend on info.Inputs
-	grads  map[*Tensor]*Tensor // by tensor of the forward graph
-	stands map[*Tensor]*Tensor // inputs of the gradient's graph, by the tensor that they stand for
-	usedAt map[*Tensor]int     // by the same: the first node whose gradient needs it
-	now    int                 // the node whose gradient is being built
+	info    *GradInfo
+	graph   *Graph
+	of      *Graph            // the forward graph
+	flow    *flow             // of which
+	varies  map[value]bool    // versions in the forward graph that have a gradient: those that depend on info.Inputs
+	grads   map[value]*Tensor // by version
+	readers map[value]*node   // by the same: what reads it first; nil: it is an output only
+	stands  map[value]*Tensor // inputs of the gradient's graph, by the version that they stand for
 }
 
-// add adds to the gradient of a tensor, if it has one.
-func (b *back) add(t, grad *Tensor) {
-	if grad == nil || !b.varies[t] {
+// add adds to the gradient of a version, if it has one, what comes from a node that reads it.
+func (b *back) add(v value, grad *Tensor, from *node) {
+	if grad == nil || !b.varies[v] {
 		return
 	}
-	if grad.failed() || grad.sp.Equal(t.sp) {
-		if sum := b.grads[t]; sum != nil {
+	spec := b.spec(v.cell)
+	if grad.failed() || grad.sp.Equal(spec) {
+		if sum := b.grads[v]; sum != nil {
 			grad = apply(sumOp{}, b.graph, b.pos, []*Tensor{sum, grad})[0]
 		}
-		b.grads[t] = grad
+		if from != nil {
+			b.readers[v] = from
+		}
+		b.grads[v] = grad
 		return
 	}
-	b.fail(b.graph.program, t.graph, "autodiff", b.pos,
-		fmt.Errorf("the gradient of %v, which is %v, is %v", t, t.sp, grad.sp))
+	b.fail(b.graph.program, b.of, "autodiff", b.pos,
+		fmt.Errorf("the gradient of %v, which is %v, is %v", v, spec, grad.sp))
 }
 
-// grad is the gradient of a tensor: zeros if none has come.
-func (b *back) grad(t *Tensor) *Tensor {
-	if b.grads[t] == nil {
-		b.grads[t] = b.zeros(t.sp)
+// grad is the gradient of a version: zeros if none has come.
+func (b *back) grad(v value) *Tensor {
+	if b.grads[v] == nil {
+		b.grads[v] = b.zeros(b.spec(v.cell))
 	}
-	return b.grads[t]
+	return b.grads[v]
 }
 
 func (b *back) zeros(s Spec) *Tensor {
@@ -134,54 +148,83 @@ func (b *back) zeros(s Spec) *Tensor {
 		b.fail(b.graph.program, b.graph, "autodiff", b.pos, err)
 		return b.graph.broken()
 	}
-	return apply(&constantOp{z}, b.graph, b.pos, nil)[0]
+	return b.constant(z)
 }
 
-// need is the input of the gradient's graph that stands for a tensor of the forward graph. Constants are made anew.
-func (b *back) need(t *Tensor) *Tensor {
-	if at, is := b.usedAt[t]; !is || b.now < at {
-		b.usedAt[t] = b.now
-	}
-	if s := b.stands[t]; s != nil {
+func (b *back) constant(t *tensor.Tensor) *Tensor {
+	return apply(&constantOp{t}, b.graph, b.pos, nil)[0]
+}
+
+// need is the input of the gradient's graph that stands for a version in the forward graph. Constants are made anew.
+func (b *back) need(v value) *Tensor {
+	if s := b.stands[v]; s != nil {
 		return s
 	}
-	if t.failed() {
+	if v.memory.failed() {
 		return b.graph.broken()
 	}
-	if t.node != nil {
-		if c, is := t.node.op.(*constantOp); is {
-			b.stands[t] = apply(c, b.graph, b.pos, nil)[0]
-			return b.stands[t]
+	if n := v.memory.node; n != nil {
+		if c, is := n.op.(*constantOp); is {
+			b.stands[v] = apply(c, b.graph, b.pos, nil)[0]
+			return b.stands[v]
 		}
+	}
+	t := b.holds(v)
+	if t.failed() {
+		return b.graph.broken()
 	}
 	in := b.graph.tensor(t.sp)
 	in.name = t.name
 	b.graph.inputs = append(b.graph.inputs, in)
-	b.stands[t] = in
+	b.stands[v] = in
 	b.info.Needs, b.info.needed = append(b.info.Needs, t), append(b.info.needed, in)
 	return in
 }
 
+// holds is the tensor of the forward graph that holds a version of one when the graph has run. An input stands for what
+// the caller has given.
+func (b *back) holds(v value) *Tensor {
+	input := v.memory.node == nil
+	switch {
+	case v.by == nil && input:
+		return v.memory
+	case v.by != b.flow.last[v.cell]:
+		return b.of.keep(v, false)
+	case v.by == nil:
+		return v.memory
+	}
+	for _, t := range v.by.out {
+		if t.root != nil && t.memory() == v.memory {
+			return t
+		}
+	}
+	if input {
+		return b.of.keep(v, false)
+	}
+	return v.memory
+}
+
 // node builds the gradient of one operation. It returns false after an error.
 func (b *back) node(n *node) bool {
-	flows := false
-	for _, t := range n.out {
-		flows = flows || b.grads[t] != nil
+	var flows *value
+	for _, v := range b.flow.out(n) {
+		if b.grads[v] != nil && (flows == nil || flows.by == nil) {
+			flows = &v
+		}
 	}
-	if !flows {
+	if flows == nil {
 		return true
 	}
 	failed := func(err error) bool {
+		if flows.by == n { // it changes something that is read
+			err = fmt.Errorf("%w, and what it changes, %v, is read by %s", err, flows, b.readerOf(*flows))
+		}
 		b.fail(b.graph.program, n.graph, n.op.Name(), n.pos, fmt.Errorf("autodiff: %w", err))
 		return false
 	}
-	b.now = n.index
-	if len(n.modifies) > 0 {
-		return failed(errors.New("what changes a tensor in place has no gradient"))
-	}
 	if calls := n.calls(); len(calls) > 0 {
 		for i := len(calls[0].outputs); i < len(n.out); i++ {
-			if b.grads[n.out[i]] != nil {
+			if b.grads[made(n.out[i])] != nil {
 				return failed(fmt.Errorf("%v is given out beside the outputs, for another gradient: there is no "+
 					"gradient of that", n.out[i]))
 			}
@@ -194,24 +237,74 @@ func (b *back) node(n *node) bool {
 		b.call(n, op.graph)
 		return true
 	case *repeatOp:
-		if err := op.repeatable(); err != nil {
-			return failed(err)
-		}
 		b.repeat(n, op)
 		return true
-	case *waitOp:
+	case *startOp, *waitOp:
 		return failed(errBesideGradient)
 	case *ifOp:
 		return failed(errors.New("a choice has no gradient: which branch was taken is not kept"))
+	case Storer:
+		b.storer(n, op)
+		return true
 	case Differentiable:
-		w := &Backward{back: b, node: n}
+		w := &Backward{back: b, node: n, in: b.flow.in[n]}
+		for i := range n.out {
+			w.out = append(w.out, b.flow.output(n, i))
+		}
 		grads := op.Gradient(w)
 		for i, grad := range grads {
 			if i < len(n.in) && n.in[i].sp.DType.IsFloat() {
-				b.add(n.in[i], grad)
+				b.add(b.flow.in[n][i], grad, n)
 			}
 		}
 		return true
 	}
 	return failed(errors.New("the operation has no gradient"))
+}
+
+// readerOf says what reads a version.
+func (b *back) readerOf(v value) string {
+	if n := b.readers[v]; n != nil {
+		return fmt.Sprintf("%s at %v", n.op.Name(), n.pos)
+	}
+	return fmt.Sprintf("who calls graph %s, built at %v, of which it is an output", b.of.name, b.of.pos)
+}
+
+// String says what a cell is.
+func (c cell) String() string {
+	switch {
+	case c.buffer == nil:
+		return c.memory.String()
+	case c.entry == wholeBuffer:
+		return "a buffer's entry whose number is computed"
+	}
+	return fmt.Sprintf("entry %d of a buffer", c.entry)
+}
+
+// storer builds the gradient of a store or a load of an entry of a buffer.
+func (b *back) storer(n *node, op Storer) {
+	at, _, stores := op.Entry()
+	c := b.cell(op)
+	var row *Tensor // which entry of a whole buffer
+	if c.entry == wholeBuffer {
+		if at < 0 {
+			row = b.need(b.flow.in[n][len(n.in)-1])
+		} else {
+			row = b.constant(tensor.Scalar(int64(at)))
+		}
+	}
+	if !stores {
+		grad := b.grad(b.flow.output(n, 0))
+		if row != nil {
+			grad = apply(rowOp{b.buffers[c.buffer].entries}, b.graph, b.pos, []*Tensor{grad, row})[0]
+		}
+		b.add(b.flow.entries[n][0], grad, n)
+		return
+	}
+	grad := b.grad(value{c, n})
+	if row != nil {
+		b.add(b.flow.entries[n][0], apply(withoutRowOp{}, b.graph, b.pos, []*Tensor{grad, row})[0], n)
+		grad = apply(turnOp{}, b.graph, b.pos, []*Tensor{grad, row})[0]
+	}
+	b.add(b.flow.in[n][0], grad, n)
 }

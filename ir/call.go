@@ -86,6 +86,9 @@ func (g *Graph) call(what string, called *Graph, count int, by map[*Tensor]*Tens
 		g.orphans(what, info.pos, args)
 		return info.broken()
 	}
+	if err := called.gradient.checkGiven(args); err != nil {
+		return failed(err)
+	}
 	var op Op = &callOp{called}
 	if what == "repeat" {
 		op = &repeatOp{called, count}
@@ -97,7 +100,8 @@ func (g *Graph) call(what string, called *Graph, count int, by map[*Tensor]*Tens
 	if err != nil {
 		return failed(err)
 	}
-	info.node, info.inputs, info.outputs = g.nodes[len(g.nodes)-1], args, outs
+	info.node, info.outputs = g.nodes[len(g.nodes)-1], outs
+	info.inputs = slices.Clone(info.node.in)
 	return info
 }
 
@@ -323,10 +327,30 @@ func (c *CallInfo) SetParentInputModified(t *Tensor) {
 			return
 		}
 	}
-	if !slices.Contains(c.node.modifies, i) {
-		c.node.modifies = append(c.node.modifies, i)
-		c.parent.order = nil // it is scheduled anew
+	if slices.Contains(c.node.modifies, i) {
+		return
 	}
+	if err := c.tooLate(c.inputs[i]); err != nil {
+		failed(err)
+		return
+	}
+	c.parent.write(c.node, i)
+	c.parent.order = nil // it is scheduled anew
+}
+
+// tooLate returns an error if there is a gradient that was built as if the call did not change a tensor.
+func (c *CallInfo) tooLate(t *Tensor) error {
+	if c.parent.differentiated {
+		return errDifferentiated
+	}
+	for _, n := range c.parent.nodes[c.node.index+1:] {
+		for _, called := range n.calls() {
+			if called.gradient != nil && slices.Contains(unique(n.in), t.memory()) {
+				return fmt.Errorf("%s at %v reads %v as it is without this: say it before", n.op.Name(), n.pos, t)
+			}
+		}
+	}
+	return nil
 }
 
 // Branch is a graph with its inputs, as If takes them.

@@ -14,6 +14,7 @@ import (
 type Graph struct {
 	program *Program
 	name    string
+	pos     Position // of what has built it
 	inputs  []*Tensor
 	outputs []*Tensor
 	nodes   []*node
@@ -26,7 +27,11 @@ type Graph struct {
 	keyed   int   // how many nodes the graph had when keys were found, and 1; 0: not yet
 	broke   bool  // no function has built it to its end
 
-	gradient *GradInfo // of which it is the graph; nil: it is no gradient
+	gradient       *GradInfo // of which it is the graph; nil: it is no gradient
+	differentiated bool      // there is a gradient of it
+
+	written map[*Tensor][]*node // by memory: what changes it
+	kept    map[value]*Tensor   // see keep
 }
 
 func (p *Program) newGraph(name string) *Graph {
@@ -87,6 +92,7 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 		name = functionName(build)
 	}
 	g := p.newGraph(name)
+	g.pos = pos
 	if p.sessions {
 		p.fail(&BuildError{Op: "create graph", Graph: g.name, Position: pos, Err: errSession})
 	}
@@ -135,7 +141,7 @@ func (p *Program) CreateGraph(build func(g *Graph, in []*Tensor) []*Tensor, inpu
 				Err: fmt.Errorf("output %d, %v, is a tensor of graph %s", i, t, t.graph.name)})
 			t = g.broken()
 		}
-		g.outputs = append(g.outputs, t)
+		g.outputs = append(g.outputs, g.unpinned(t))
 	}
 	g.built = true
 	return g

@@ -103,6 +103,12 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 		return nil, nil
 	case *callOp:
 		return l.call(n, op.graph, in, where)
+	case *keepOp:
+		if where[n.out[0]] == nil && !op.here { // this call does not give it out
+			return nil, nil
+		}
+		to := l.wanted(n.out[0], where)
+		return []*step{{node: n, from: in[0], to: to}}, nil
 	case *repeatOp:
 		return l.repeat(n, op, in, where)
 	case *ifOp:
@@ -135,6 +141,25 @@ func (l *lowering) node(n *node, where map[*Tensor]*location) ([]*step, error) {
 		l.loads[stream]++
 	}
 	return []*step{s}, nil
+}
+
+// wanted is the location of what is kept.
+func (l *lowering) wanted(t *Tensor, where map[*Tensor]*location) *location {
+	if where[t] == nil {
+		where[t] = l.at(t)
+	}
+	return where[t]
+}
+
+// give has what a call gives out be kept.
+func (l *lowering) give(n *node, inner map[*Tensor]*location) {
+	for _, t := range n.exports {
+		if t.node != nil {
+			if _, is := t.node.op.(*keepOp); is {
+				l.wanted(t, inner)
+			}
+		}
+	}
 }
 
 // enter gives the inputs of a called graph their locations: those of the caller, or copies of what the graph changes in
@@ -193,6 +218,7 @@ func (l *lowering) call(n *node, called *Graph, in []*location, where map[*Tenso
 	for _, x := range inner {
 		given[x] = true
 	}
+	l.give(n, inner)
 	body, err := l.expand(called, inner)
 	if err != nil {
 		return nil, err
@@ -217,15 +243,22 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 	carried := len(op.graph.outputs)
 	inner, steps := l.enter(n, op.graph, 0, in, carried)
 	loop := &step{node: n, count: op.count}
-	for i, t := range n.exports { // what carried inputs are in every turn
+	var ends []*step
+	for i, t := range n.exports { // what inputs are when a turn begins, and other tensors when it ends
 		history := l.at(n.out[carried+i])
 		where[n.out[carried+i]] = history
-		loop.body = append(loop.body, &step{node: n, from: inner[t], to: history, turnOf: loop})
+		s := &step{node: n, from: inner[t], to: history, turnOf: loop}
+		if t.node == nil {
+			loop.body = append(loop.body, s)
+		} else {
+			ends = append(ends, s)
+		}
 	}
 	stay := map[*location]bool{}
 	for _, x := range inner {
 		stay[x] = true
 	}
+	l.give(n, inner)
 	kept := map[*Stream]int{}
 	for s, k := range l.loads {
 		kept[s] = k
@@ -245,6 +278,11 @@ func (l *lowering) repeat(n *node, op *repeatOp, in []*location, where map[*Tens
 		}
 	}
 	body = append(loop.body, body...)
+	for _, s := range ends {
+		t := n.exports[s.to.of.out-carried]
+		s.from = inner[t.memory()]
+		body = append(body, s)
+	}
 	// Outputs that are inputs themselves are put aside first, since another may be about to take their place.
 	results := make([]*location, carried)
 	for i, t := range op.graph.outputs {

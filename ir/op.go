@@ -98,10 +98,21 @@ type Ordered interface {
 }
 
 // Repeatable is an ordered operation that may be done again with the same outcome, as a collective and no store: the
-// gradient of a loop computes its turns again.
+// gradient of a loop computes its turns again if all in them is. Otherwise it keeps what it needs of every turn.
 type Repeatable interface {
 	Ordered
 	Repeatable()
+}
+
+// Storer is an ordered operation that stores its first input outside the memory of the replicas, or loads what was
+// stored there as its first output. Those with equal keys have the same entries, all of one spec. Autodiff follows what
+// is stored to where it is loaded.
+type Storer interface {
+	Ordered
+
+	// Entry says which entry, or a number below 0 if the last input has it, a scalar of int32, int64 or uint32; of how
+	// many; and whether it is stored.
+	Entry() (at, of int, stores bool)
 }
 
 // Differentiable is an operation with a gradient.
@@ -256,13 +267,17 @@ func (g *Graph) add(op Op, pos Position, in []*Tensor) ([]*Tensor, error) {
 // place adds an operation that has been checked.
 func (g *Graph) place(op Op, pos Position, in []*Tensor, outs []Spec) []*Tensor {
 	b := g.blocks[len(g.blocks)-1]
-	n := &node{op: op, graph: g, index: len(g.nodes), in: slices.Clone(in), pos: pos, block: b, number: b.parts}
+	n := &node{op: op, graph: g, in: slices.Clone(in), pos: pos, block: b, number: b.parts}
 	b.parts++
+	for i, t := range in {
+		n.in[i] = g.unpinned(t)
+	}
+	n.index = len(g.nodes)
 	if u, is := op.(Updater); is {
 		n.updates = u.Updates()
 		for _, i := range n.updates {
 			if i >= 0 {
-				n.modifies = append(n.modifies, i)
+				g.write(n, i)
 			}
 		}
 	}
@@ -270,7 +285,7 @@ func (g *Graph) place(op Op, pos Position, in []*Tensor, outs []Spec) []*Tensor 
 		t := g.tensor(s.clone())
 		t.node, t.out = n, i
 		if i < len(n.updates) && n.updates[i] >= 0 {
-			t.root = in[n.updates[i]].memory()
+			t.root = n.in[n.updates[i]].memory()
 		}
 		n.out = append(n.out, t)
 	}

@@ -32,31 +32,106 @@ func (sumOp) Bind(m *Memory) (func() error, error) {
 // Gradient implements Differentiable.
 func (sumOp) Gradient(b *Backward) []*Tensor { return []*Tensor{b.Grad(0), b.Grad(0)} }
 
-// turnOp takes from what a loop has kept of every turn that of one, whose number is its second input.
+// turnOp takes from what a loop has kept of every turn that of one, whose number is its second input; or of all entries
+// of a buffer one.
 type turnOp struct{}
 
 func (turnOp) Name() string { return "turn" }
 
-func (turnOp) Infer(in []Spec) ([]Spec, error) {
-	if len(in[0].Shape) == 0 || in[1].DType != tensor.I32 || len(in[1].Shape) > 0 {
-		return nil, errors.New("want a tensor of a dimension or more, and a scalar of int32")
+// checkRow looks at a number of a row.
+func checkRow(s Spec) error {
+	switch s.DType {
+	case tensor.I32, tensor.I64, tensor.U32:
+		if len(s.Shape) == 0 {
+			return nil
+		}
 	}
-	return []Spec{{Shape: in[0].Shape[1:], DType: in[0].DType}}, nil
+	return errors.New("want a scalar of int32, int64 or uint32 for the number")
+}
+
+func (turnOp) Infer(in []Spec) ([]Spec, error) {
+	if len(in[0].Shape) == 0 {
+		return nil, errors.New("want a tensor of a dimension or more")
+	}
+	return []Spec{{Shape: in[0].Shape[1:], DType: in[0].DType}}, checkRow(in[1])
+}
+
+// rowIn reads the number of one of so many rows.
+func rowIn(t *tensor.Tensor, rows int) func() (int, error) {
+	var read func() float64
+	switch t.DType() {
+	case tensor.I32:
+		read = numberIn[int32](t)
+	case tensor.I64:
+		read = numberIn[int64](t)
+	default:
+		read = numberIn[uint32](t)
+	}
+	return func() (int, error) {
+		k := read()
+		if !(k >= 0 && k < float64(rows)) {
+			return 0, fmt.Errorf("number %v of %d", k, rows)
+		}
+		return int(k), nil
+	}
 }
 
 func (turnOp) Bind(m *Memory) (func() error, error) {
-	turn, err := tensor.Of[int32](m.In[1])
-	if err != nil {
-		return nil, err
-	}
-	dst, src, count := m.Out[0].Bytes(), m.In[0].Bytes(), m.In[0].Dim(0)
+	dst, src, row := m.Out[0].Bytes(), m.In[0].Bytes(), rowIn(m.In[1], m.In[0].Dim(0))
 	return func() error {
-		k := int(turn[0])
-		if k < 0 || k >= count {
-			return fmt.Errorf("turn %d of %d", k, count)
+		k, err := row()
+		if err == nil {
+			copy(dst, src[k*len(dst):])
 		}
-		copy(dst, src[k*len(dst):])
-		return nil
+		return err
+	}, nil
+}
+
+// rowOp makes so many rows of zeros, but for the one that is its first input, whose number is its second.
+type rowOp struct{ rows int }
+
+func (rowOp) Name() string { return "row" }
+
+func (o rowOp) Infer(in []Spec) ([]Spec, error) {
+	return []Spec{{Shape: append(tensor.Shape{o.rows}, in[0].Shape...), DType: in[0].DType}}, checkRow(in[1])
+}
+
+func (o rowOp) Bind(m *Memory) (func() error, error) {
+	dst, src, row := m.Out[0].Bytes(), m.In[0].Bytes(), rowIn(m.In[1], o.rows)
+	return func() error {
+		k, err := row()
+		if err == nil {
+			clear(dst)
+			copy(dst[k*len(src):], src)
+		}
+		return err
+	}, nil
+}
+
+// withoutRowOp is its first input with zeros in the row whose number is its second.
+type withoutRowOp struct{}
+
+func (withoutRowOp) Name() string { return "without row" }
+
+func (withoutRowOp) Infer(in []Spec) ([]Spec, error) {
+	if len(in[0].Shape) == 0 {
+		return nil, errors.New("want a tensor of a dimension or more")
+	}
+	return in[:1], checkRow(in[1])
+}
+
+func (withoutRowOp) Bind(m *Memory) (func() error, error) {
+	dst, src := m.Out[0].Bytes(), m.In[0].Bytes()
+	rows := m.In[0].Dim(0)
+	row := rowIn(m.In[1], rows)
+	return func() error {
+		k, err := row()
+		if err == nil {
+			size := len(dst) / rows
+			copy(dst, src)
+			clear(dst[k*size : (k+1)*size])
+		}
+		return err
 	}, nil
 }
 

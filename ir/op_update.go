@@ -38,6 +38,17 @@ func (copyIntoOp) Updates() []int   { return []int{0} }
 func (accumulateOp) Updates() []int { return []int{0} }
 func (*scaledAddOp) Updates() []int { return []int{0} }
 
+// Gradient implements Differentiable.
+func (copyIntoOp) Gradient(b *Backward) []*Tensor { return []*Tensor{nil, b.Grad(0)} }
+
+// Gradient implements Differentiable.
+func (accumulateOp) Gradient(b *Backward) []*Tensor { return []*Tensor{b.Grad(0), b.Grad(0)} }
+
+// Gradient implements Differentiable.
+func (o *scaledAddOp) Gradient(b *Backward) []*Tensor {
+	return []*Tensor{b.Grad(0), MulScalar(b.Grad(0), o.factor)}
+}
+
 // inferUpdate is the rule of a change in place.
 func inferUpdate(in []Spec) ([]Spec, error) {
 	if !in[0].Equal(in[1]) {

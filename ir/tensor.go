@@ -70,6 +70,8 @@ type Tensor struct {
 	out   int     // of which it is this output
 	root  *Tensor // whose memory it is, if an op has changed that in place; else nil
 	bad   bool
+
+	pinned *pinned // it stands for one version of a tensor; else nil
 }
 
 // Graph returns the graph that the tensor is in.

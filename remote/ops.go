@@ -75,8 +75,22 @@ func (p place) bind(m *ir.Memory) (Entries, func() (int, error), error) {
 	}, nil
 }
 
+// entry is what ir.Storer asks for.
+func (p place) entry() (at, of int) {
+	if p.computed {
+		return -1, p.buffer.entries
+	}
+	return p.offset, p.buffer.entries
+}
+
 // loadOp loads an entry.
 type loadOp struct{ place }
+
+// Entry implements ir.Storer.
+func (o *loadOp) Entry() (at, of int, stores bool) {
+	at, of = o.entry()
+	return at, of, false
+}
 
 func (o *loadOp) Name() string   { return "remote load" }
 func (o *loadOp) String() string { return "remote load " + o.place.String() }
@@ -117,6 +131,12 @@ func (o *loadIntoOp) Infer(in []ir.Spec) ([]ir.Spec, error) {
 
 // storeOp stores a tensor to an entry.
 type storeOp struct{ place }
+
+// Entry implements ir.Storer.
+func (o *storeOp) Entry() (at, of int, stores bool) {
+	at, of = o.entry()
+	return at, of, true
+}
 
 func (o *storeOp) Name() string   { return "remote store" }
 func (o *storeOp) String() string { return "remote store " + o.place.String() }

@@ -51,6 +51,20 @@ var differentiables = []struct {
 		return c.AllGatherShards(x, 2*ranks-ranks/2)
 	}},
 	{"all-to-all", tensor.Shape{-1, 2}, false, false, func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor { return c.AllToAll(x) }},
+	{"all-reduce ADD in place", tensor.Shape{2, 3}, true, false, inPlace(func(c collective.Comm, x *ir.Tensor, _ int) {
+		c.AllReduceInPlace(x, gcl.Add)
+	})},
+	{"all-reduce SQUARE_ADD in place", tensor.Shape{2, 3}, true, false,
+		inPlace(func(c collective.Comm, x *ir.Tensor, _ int) { c.AllReduceInPlace(x, gcl.SquareAdd) })},
+	{"all-reduce MAX in place", tensor.Shape{2, 3}, true, false, inPlace(func(c collective.Comm, x *ir.Tensor, _ int) {
+		c.AllReduceManyInPlace([]*ir.Tensor{x}, gcl.Max)
+	})},
+	{"all-to-all in place", tensor.Shape{-1, 2}, false, false, inPlace(func(c collective.Comm, x *ir.Tensor, _ int) {
+		c.AllToAllInPlace(x)
+	})},
+	{"broadcast in place", tensor.Shape{2, 3}, true, false, inPlace(func(c collective.Comm, x *ir.Tensor, ranks int) {
+		c.BroadcastInPlace(x, ranks-1)
+	})},
 	{"broadcast", tensor.Shape{2, 3}, true, false, func(c collective.Comm, x *ir.Tensor, ranks int) *ir.Tensor { return c.Broadcast(x, ranks-1) }},
 }
 
@@ -60,6 +74,16 @@ func allReduced(op gcl.Operator) func(c collective.Comm, x *ir.Tensor, ranks int
 
 func scattered(op gcl.Operator) func(c collective.Comm, x *ir.Tensor, ranks int) *ir.Tensor {
 	return func(c collective.Comm, x *ir.Tensor, _ int) *ir.Tensor { return c.ReduceScatter(x, op) }
+}
+
+// inPlace changes what is made of the input, and reads that by the handle from before.
+func inPlace(change func(c collective.Comm, x *ir.Tensor, ranks int)) func(c collective.Comm, x *ir.Tensor,
+	ranks int) *ir.Tensor {
+	return func(c collective.Comm, x *ir.Tensor, ranks int) *ir.Tensor {
+		y := ir.MulScalar(x, 0.5)
+		change(c, y, ranks)
+		return ir.MulScalar(y, 2)
+	}
 }
 
 // point is where gradients are taken: no two replicas have the same.
@@ -308,11 +332,8 @@ func TestNoGradient(t *testing.T) {
 		"reduce-scatter: autodiff: the operator MUL has no gradient": func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.ReduceScatter(x, gcl.Mul)
 		},
-		"all-reduce in place: autodiff: what changes a tensor in place has": func(x *ir.Tensor) *ir.Tensor {
-			return collective.Comm{}.AllReduceInPlace(x, gcl.Add)
-		},
-		"broadcast in place: autodiff: what changes a tensor in place has no": func(x *ir.Tensor) *ir.Tensor {
-			return collective.Comm{}.BroadcastInPlace(x, 0)
+		"all-reduce in place: autodiff: the operator MUL has no gradient": func(x *ir.Tensor) *ir.Tensor {
+			return collective.Comm{}.AllReduceInPlace(x, gcl.Mul)
 		},
 	} {
 		p := ir.New(2)

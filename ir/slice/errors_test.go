@@ -100,11 +100,6 @@ func TestBuildErrors(t *testing.T) {
 			return []*ir.Tensor{slice.DynamicUpdateInPlace(y, y, in[0].Graph().Constant(of(t, []uint32{0, 0}, 2)),
 				[]int{0, 1}, []int{2, 1})}
 		}, "what is changed shares memory with what is read, want them apart"},
-		{"gradient of in place", list(x, rows, at, one), func(in []*ir.Tensor) []*ir.Tensor {
-			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
-				return slice.MultiUpdateAddInPlace(in[0], in[1], in[2], in[3], d0, s1, nil, none)
-			})(in)
-		}, "what changes a tensor in place has no gradient"},
 		{"gradient of a gradient of the greatest", list(x, rows, at), func(in []*ir.Tensor) []*ir.Tensor {
 			return gradientOf(func(in []*ir.Tensor) *ir.Tensor {
 				return gradientOf(func(in []*ir.Tensor) *ir.Tensor {

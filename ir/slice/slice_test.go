@@ -283,6 +283,14 @@ func TestGradients(t *testing.T) {
 					apart(t, in[1], 7*in[0].Len())
 				}
 				checkGradients(t, v, func(in []*ir.Tensor) *ir.Tensor { return c.op(in, v, p, false) }, in...)
+				if v == "slice" {
+					return
+				}
+				checkGradients(t, v+" in place", func(in []*ir.Tensor) *ir.Tensor {
+					own := ir.MulScalar(in[0], 1)
+					c.op(append([]*ir.Tensor{own}, in[1:]...), v, p, true)
+					return own
+				}, in...)
 			})
 		}
 	}
