@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gogcl.dev/tensor"
 )
@@ -94,8 +95,7 @@ func (b *Backward) Fail(err error) {
 	if b.none() {
 		return
 	}
-	n := b.node
-	b.back.fail(b.back.graph.program, n.graph, n.op.Name(), n.pos, fmt.Errorf("autodiff: %w", err))
+	b.back.refuse(b.node, err)
 }
 
 // IdenticalLosses reports whether the gradient is built with that option.
@@ -206,20 +206,11 @@ func (b *back) holds(v value) *Tensor {
 
 // node builds the gradient of one operation. It returns false after an error.
 func (b *back) node(n *node) bool {
-	var flows *value
-	for _, v := range b.flow.out(n) {
-		if b.grads[v] != nil && (flows == nil || flows.by == nil) {
-			flows = &v
-		}
-	}
-	if flows == nil {
+	if !slices.ContainsFunc(b.flow.out(n), func(v value) bool { return b.grads[v] != nil }) {
 		return true
 	}
 	failed := func(err error) bool {
-		if flows.by == n { // it changes something that is read
-			err = fmt.Errorf("%w, and what it changes, %v, is read by %s", err, flows, b.readerOf(*flows))
-		}
-		b.fail(b.graph.program, n.graph, n.op.Name(), n.pos, fmt.Errorf("autodiff: %w", err))
+		b.refuse(n, err)
 		return false
 	}
 	if calls := n.calls(); len(calls) > 0 {
@@ -260,6 +251,19 @@ func (b *back) node(n *node) bool {
 		return true
 	}
 	return failed(errors.New("the operation has no gradient"))
+}
+
+// refuse makes it an error that sticks that a node has no gradient. If it changes something that is read, the error says
+// what reads it.
+func (b *back) refuse(n *node, err error) {
+	err = fmt.Errorf("autodiff: %w", err)
+	for _, v := range b.flow.changes[n] {
+		if b.grads[v] != nil {
+			err = fmt.Errorf("%w, and what it changes, %v, is read by %s", err, v, b.readerOf(v))
+			break
+		}
+	}
+	b.fail(b.graph.program, n.graph, n.op.Name(), n.pos, err)
 }
 
 // readerOf says what reads a version.

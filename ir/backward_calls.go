@@ -271,6 +271,12 @@ func (c *CallInfo) export(t *Tensor) *Tensor {
 	if c.node == nil {
 		return c.parent.broken()
 	}
+	if _, is := c.node.op.(*repeatOp); is {
+		c.parent.program.fail(&BuildError{Op: c.what, Graph: c.parent.name, Position: caller(""),
+			Err: fmt.Errorf("the gradient of %s is that of one turn: put the loop into a graph, and use its gradient",
+				c.calledName())})
+		return c.parent.broken()
+	}
 	if p, err := c.GraphToParent(t); err == nil {
 		return p
 	}

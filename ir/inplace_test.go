@@ -421,6 +421,30 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 			by[info.Grads[0]] = number(m, 1)
 			return append(m.CallWithInfo(info.Graph, by).Outputs(), x)
 		}, []float32{6, 113}},
+		{"by the call itself", func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo,
+			x *ir.Tensor) []*ir.Tensor {
+			f = p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				y := ir.Mul(in[0], in[0])
+				ir.Accumulate(in[0], y)
+				return []*ir.Tensor{y}
+			}, f32())
+			fwd := m.CallWithInfo(f, nil, x)
+			fwd.SetParentInputModified(x)
+			info = ir.Autodiff(f)
+			by := info.By(fwd)
+			by[info.Grads[0]] = number(m, 1)
+			return append(m.CallWithInfo(info.Graph, by).Outputs(), x)
+		}, []float32{6, 12}},
+		{"an output", func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo,
+			x *ir.Tensor) []*ir.Tensor {
+			f = p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Exp(in[0])} }, f32())
+			fwd := m.CallWithInfo(f, nil, ir.MulScalar(x, 0))
+			ir.Accumulate(fwd.Outputs()[0], number(m, 10))
+			info = ir.Autodiff(f)
+			by := info.By(fwd)
+			by[info.Grads[0]] = number(m, 2)
+			return append(m.CallWithInfo(info.Graph, by).Outputs(), fwd.Outputs()[0])
+		}, []float32{2, 11}},
 		{"two calls with one tensor", func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo,
 			x *ir.Tensor) []*ir.Tensor {
 			first := m.CallWithInfo(f, nil, x)
@@ -454,6 +478,10 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 			by[info.Grads[0]] = number(m, 1)
 			m.CallWithInfo(info.Graph, by)
 		}},
+		{"By of a loop", "repeat at inplace_test.go:* the gradient of graph * is that of one turn",
+			func(p *ir.Program, m *ir.Graph, fwd *ir.CallInfo, x *ir.Tensor) {
+				ir.Autodiff(fwd.CalledGraph()).By(m.RepeatWithInfo(fwd.CalledGraph(), 2, nil, x))
+			}},
 		{"said to be modified too late", "call at inplace_test.go:* reads %* as it is without this: say it before",
 			func(p *ir.Program, m *ir.Graph, fwd *ir.CallInfo, x *ir.Tensor) {
 				info := ir.Autodiff(fwd.CalledGraph())

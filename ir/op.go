@@ -76,7 +76,8 @@ type Finisher interface {
 	Finish(ctx context.Context, replica int) error
 }
 
-// Updater is an operation that changes inputs where they lie.
+// Updater is an operation that changes inputs where they lie. If it is Differentiable too, an input that it changes has
+// the gradient of what was there before, and [Backward.In] is that.
 type Updater interface {
 	Op
 

@@ -332,7 +332,8 @@ func TestNoGradient(t *testing.T) {
 		"reduce-scatter: autodiff: the operator MUL has no gradient": func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.ReduceScatter(x, gcl.Mul)
 		},
-		"all-reduce in place: autodiff: the operator MUL has no gradient": func(x *ir.Tensor) *ir.Tensor {
+		"all-reduce in place: autodiff: the operator MUL has no gradient: it would divide by the inputs, and what it " +
+			"changes, %0, is read by who calls graph TestNoGradient, built at gradient_test.go:": func(x *ir.Tensor) *ir.Tensor {
 			return collective.Comm{}.AllReduceInPlace(x, gcl.Mul)
 		},
 	} {
