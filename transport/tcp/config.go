@@ -62,8 +62,9 @@ type Config struct {
 	// other threads after each look.
 	Crowded bool
 
-	anyUser bool // Meeting.Insecure
-	parks   bool // for tests: waiting replicas park at once
+	anyUser bool           // Meeting.Insecure
+	parks   bool           // for tests: waiting replicas park at once
+	dialled func(rank int) // for tests: a replica that meets the others has dialled those that it dials
 }
 
 // ownUser is whether nothing but the user tells the replicas of a job from others.

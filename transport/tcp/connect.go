@@ -237,6 +237,9 @@ func (m *mesh) meet(ctx context.Context) error {
 			delete(missing, r)
 		case failed = <-come:
 			dialled = true
+			if f := m.config.dialled; f != nil && failed == nil {
+				f(me)
+			}
 		case <-done: // one has come and failed, or is lost
 			done = nil
 			late = time.After(wordTime)
