@@ -62,10 +62,17 @@
 // Mode stand runs one job on a machine that it keeps busy, and stops replicas for a while, one at a time. No replica is
 // to count as lost.
 //
+//	gcltorture soak -pprof soak ./gclrun -n 8 -transport unix ./rts -epochs 10000000 -batch 8 -pprof soak
+//
+// Mode soak has a launcher run one job for 30 minutes (-for). After a while for warming up it takes 60 samples of the
+// open descriptors, the goroutines, the heap after garbage is collected, and the resident memory of each replica. It
+// prints the slope of each by the hour, with the interval in which it lies. A slope is an error whose interval lies
+// above the bound in the table. Profiles of a heap at the first and at the last sample say what grew there.
+//
 // # The end
 //
 //	exit code   0    all runs are right
-//	            1    a run is wrong
+//	            1    a run is wrong, blames wrongly, or grows
 //	            2    the command line is wrong
 //	            130  Ctrl-C; the processes have been killed
 //	            143  SIGTERM; the same

@@ -187,6 +187,9 @@ func TestUsage(t *testing.T) {
 		"stand -n 1": "-n 1, want 2 to 64", "stand -load 1001": "-load 1001, want 0 to 1000",
 		"stand -for 0s": "-for 0s, -pause 4s", "stand more": "unexpected argument",
 		"detect -harm none": "-harm none, want silence", "detect -runs 0": "-runs 0, -j 4",
+		"soak -pprof x": "the launcher is missing", "soak x": "-pprof is missing",
+		"soak -samples 2 x": "-samples 2, want 3",
+		"soak -warm 1h x":   "-warm 1h0m0s, want less than -for 30m0s",
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != command.Usage ||

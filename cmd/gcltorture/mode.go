@@ -17,4 +17,5 @@ var modes = []mode{
 	{"blame", "ends one replica of a job again and again, and looks at whom the launcher blames", blame},
 	{"detect", "does harm to a data connection, and prints how long it takes to be found", detect},
 	{"stand", "runs one job on a busy machine with replicas that pause: none is to count as lost", stand},
+	{"soak", "runs a job for long, and looks at what grows in its replicas", soak},
 }

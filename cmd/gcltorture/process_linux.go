@@ -115,6 +115,25 @@ func children(parent int) (out []child, err error) {
 // stopSignal is SIGSTOP.
 const stopSignal = int(unix.SIGSTOP)
 
+// processVitals is how many descriptors a process has open, and its resident memory in KiB.
+func processVitals(pid int) (descriptors, resident float64, err error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			resident, err = strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 64)
+			return float64(len(entries)), resident, err
+		}
+	}
+	return 0, 0, fmt.Errorf("no VmRSS in /proc/%d/status", pid)
+}
+
 // signalTo sends a signal to a process.
 func signalTo(pid, signal int) error { return unix.Kill(pid, unix.Signal(signal)) }
 

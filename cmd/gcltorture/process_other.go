@@ -15,14 +15,17 @@ const stopSignal = 0
 
 // The functions below are not reached.
 
-func attributes() *syscall.SysProcAttr   { return nil }
-func raiseStop()                         {}
-func raiseKill()                         {}
-func proceed(*os.Process)                {}
-func askStacks(*os.Process)              {}
-func warmUp()                            {}
-func openDescriptors() (out []string)    { return nil }
-func resetOne(uint64)                    {}
-func children(int) ([]child, error)      { return nil, nil }
+func attributes() *syscall.SysProcAttr { return nil }
+func raiseStop()                       {}
+func raiseKill()                       {}
+func proceed(*os.Process)              {}
+func askStacks(*os.Process)            {}
+func warmUp()                          {}
+func openDescriptors() (out []string)  { return nil }
+func resetOne(uint64)                  {}
+func children(int) ([]child, error)    { return nil, nil }
+func processVitals(int) (descriptors, resident float64, err error) {
+	return 0, 0, nil
+}
 func signalTo(int, int) error            { return nil }
 func socketsNamed(string) (out []string) { return nil }

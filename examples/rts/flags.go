@@ -32,6 +32,7 @@ type config struct {
 	picture    string // a file; empty: none
 	checkpoint string // a directory; empty: none
 	resume     bool
+	pprof      string // a directory; empty: nobody is answered
 }
 
 // What -storage may be.
@@ -71,6 +72,9 @@ func parseFlags(args []string, stdout io.Writer) (config, error) {
 		"SIGTERM and SIGHUP")
 	flags.BoolVar(&cfg.resume, "resume", false, "go on from what -checkpoint has, with the same -batch, -clip, -lr "+
 		"and -seed, on any number of replicas")
+
+	flags.StringVar(&cfg.pprof, "pprof", "", "`directory` for a unix socket of each process, named by its rank, that "+
+		"answers as net/http/pprof")
 
 	if err := command.Parse(flags, args, stdout, "Trains a perceptron on hand-written digits, its parameters and "+
 		"optimiser sharded over the replicas."); err != nil {

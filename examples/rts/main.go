@@ -15,7 +15,7 @@
 //
 //	go run ./examples/rts [-n replicas] [-epochs passes] [-batch images] [-accumulate micro-batches] [-lr rate]
 //		[-clip norm] [-seed number] [-method name] [-bucket bytes] [-overlap] [-storage memory|file] [-verify]
-//		[-svg file] [-checkpoint directory [-resume]]
+//		[-svg file] [-checkpoint directory [-resume]] [-pprof directory]
 //
 // # A batch that the replicas cannot share equally
 //
@@ -119,6 +119,13 @@ func runMember(ctx context.Context, me *member.Member, args []string, stdout io.
 		return member.Mistake{Err: err}
 	}
 
+	if cfg.pprof != "" {
+		end, err := servePprof(cfg.pprof, me.Comm().Replica())
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	out := progress.New(stdout)
 	err = trainAll(ctx, cfg, train, test, out)
 	out.Close()
