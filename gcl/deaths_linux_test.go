@@ -104,7 +104,7 @@ func TestDeaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inCall := regexp.MustCompile(`all-reduce #1[67]: `)
+	inCall := regexp.MustCompile(`all-reduce #1[67](: | on replica \d, round 0, had waited )`)
 	for _, transport := range []string{"unix", "tcp"} {
 		for i, how := range []string{"kill", "exit", "crash", "stop", "abort", "cancel", "error", "panic"} {
 			t.Run("transport="+transport+"/"+how, func(t *testing.T) {

@@ -49,7 +49,12 @@ type PeerError struct {
 	Err     error
 }
 
-func (e *PeerError) words() string { return fmt.Sprintf("peer %d: %s", e.Replica, explain(e.Err)) }
+func (e *PeerError) words() string {
+	if lost, _ := lostIn(e.Err); lost != nil && lost.Replica == e.Replica {
+		return explain(lost)
+	}
+	return fmt.Sprintf("peer %d: %s", e.Replica, explain(e.Err))
+}
 func (e *PeerError) Error() string { return "gcl: " + e.words() }
 
 func (e *PeerError) Unwrap() error { return e.Err }
@@ -105,6 +110,11 @@ type replicaError struct {
 
 func (e *replicaError) Error() string { return "gcl: " + e.words() }
 func (e *replicaError) words() string {
+	if call, ok := e.err.(*callError); ok && call.replica == e.replica {
+		if lost, _ := lostIn(call); lost != nil {
+			return call.words() // names the replica
+		}
+	}
 	return fmt.Sprintf("replica %d: %s", e.replica, explain(e.err))
 }
 func (e *replicaError) Unwrap() error            { return e.err }
@@ -117,6 +127,7 @@ type callError struct {
 	err     error
 	kinds   []error // sentinels and typed errors by which the callers branch
 	waits   string  // of a call that timed out: for whom, or ""
+	waited  string  // of a call that has lost a replica: how long, or ""
 	names   names
 	at      flight.Place
 }
@@ -160,6 +171,9 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 func (e *callError) Error() string { return "gcl: " + e.words() }
 
 func (e *callError) words() string {
+	if lost, by := lostIn(e.err); lost != nil {
+		return e.lostWords(lost, by)
+	}
 	where := ""
 	if round, ok := e.err.(*transport.RoundError); !ok || round.Replica != e.replica {
 		where = fmt.Sprintf("replica %d: ", e.replica)
@@ -169,6 +183,26 @@ func (e *callError) words() string {
 		waits = ", " + e.waits
 	}
 	return fmt.Sprintf("%s: %s%s%s", e.what, where, e.names.explain(e.err), waits)
+}
+
+// lostWords is the text of a call that has failed since a replica is lost, which replica by has found: whom, and why,
+// come first.
+func (e *callError) lostWords(lost *transport.LostError, by int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s; %s on replica %d", e.names.explain(lost), e.what, e.replica)
+	if round, ok := e.err.(*transport.RoundError); ok {
+		fmt.Fprintf(&b, ", %s", wire.RoundName(round.Round))
+		if round.Peer >= 0 {
+			fmt.Fprintf(&b, ", %v %d", round.Kind, round.Peer)
+		}
+	}
+	if e.waited != "" {
+		fmt.Fprintf(&b, ", had waited %s", e.waited)
+	}
+	if by != e.replica {
+		fmt.Fprintf(&b, " (found by replica %d)", by)
+	}
+	return b.String()
 }
 
 func (e *callError) Unwrap() []error { return append(e.kinds[:len(e.kinds):len(e.kinds)], e.err) }
@@ -238,7 +272,7 @@ func (n names) explain(err error) string {
 		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made",
 			e.Replica, n.describe(e.Peer, e.Theirs), e.Peer)
 	case *transport.LostError:
-		return fmt.Sprintf("replica %d is lost: %s", e.Replica, n.explain(e.Err))
+		return fmt.Sprintf("%s is lost: %s", e.Name(), n.explain(e.Err))
 	case *transport.ClosedError:
 		return fmt.Sprintf("replica %d has left: its function returned, or its communicator was closed", e.Replica)
 	}

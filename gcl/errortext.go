@@ -30,6 +30,41 @@ func holds(err, failure error) bool {
 	return slices.ContainsFunc(flight.Wrapped(err), func(inside error) bool { return holds(inside, failure) })
 }
 
+// lostIn returns the loss of a replica that an error is about, and who has found it, or nil: an error that something
+// else is to be said of, too, is about that.
+func lostIn(err error) (lost *transport.LostError, by int) {
+	switch e := err.(type) {
+	case *transport.LostError:
+		return e, -1
+	case *transport.AbortError:
+		if lost, _ = lostIn(e.Cause); lost != nil {
+			return lost, e.Replica
+		}
+	case *transport.RoundError:
+		if lost, by = lostIn(e.Err); by < 0 {
+			by = e.Replica
+		}
+		return lost, by
+	case *transport.LateError:
+		if e.Aborted == nil {
+			return lostIn(e.Err)
+		}
+		if first, by := lostIn(e.Aborted); first != nil {
+			if late, _ := lostIn(e.Err); late != nil && late.Replica == first.Replica {
+				return late, by
+			}
+		}
+	case *callError:
+		if lost, by = lostIn(e.err); by < 0 {
+			by = e.replica
+		}
+		return lost, by
+	case *replicaError:
+		return lostIn(e.err)
+	}
+	return nil, -1
+}
+
 // sameFacts reports whether two errors of a transport say the same.
 func sameFacts(a, b error) bool {
 	switch a := a.(type) {

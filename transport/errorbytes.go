@@ -92,7 +92,7 @@ func appendError(b []byte, err error, depth int) []byte {
 		}
 		return within(append(b, 1), e.Aborted)
 	case *LostError:
-		return within(appendNumbers(append(b, lostError), e.Replica), e.Err)
+		return within(appendString(appendNumbers(append(b, lostError), e.Replica), e.Process), e.Err)
 	case *BatchError:
 		return appendString(appendNumbers(append(b, batchError), e.Index), e.Reason)
 	case *ArgumentError:
@@ -242,7 +242,7 @@ func (p *errorParser) parse(depth int) error {
 		}
 		return e
 	case lostError:
-		return &LostError{Replica: p.int(), Err: p.inner(depth)}
+		return &LostError{Replica: p.int(), Process: p.string(), Err: p.inner(depth)}
 	case batchError:
 		return &BatchError{Index: p.int(), Reason: p.string()}
 	case argumentError:

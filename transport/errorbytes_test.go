@@ -33,6 +33,7 @@ func typedErrors() []error {
 		&transport.ClosedError{Replica: 70000},
 		&transport.LateError{Err: context.DeadlineExceeded, Aborted: aborted},
 		&transport.LateError{Err: transport.ErrBusy},
+		&transport.LostError{Replica: 6, Process: "pid 4711 on node1", Err: transport.ErrNotShared},
 		&transport.LostError{Replica: 6, Err: transport.ErrNotShared},
 		&transport.BatchError{Index: 3, Reason: "tag 5 is used twice"},
 		&transport.ArgumentError{Reason: "no worker"},

@@ -85,12 +85,21 @@ func (e *ClosedError) Error() string {
 // LostError says that the connection to a replica ended without a word: its process died, its host fell silent, or the
 // network between failed. It aborts the endpoints of all who notice.
 type LostError struct {
-	Replica int   // that was lost
-	Err     error // what the connection said
+	Replica int    // that was lost
+	Process string // where it ran: "pid 4711 on node1"; "" if unknown
+	Err     error  // what the connection said
 }
 
-func (e *LostError) Error() string { return fmt.Sprintf("replica %d is lost: %v", e.Replica, e.Err) }
+func (e *LostError) Error() string { return fmt.Sprintf("%s is lost: %v", e.Name(), e.Err) }
 func (e *LostError) Unwrap() error { return e.Err }
+
+// Name is the replica with its process, if that is known: "replica 2 (pid 4711 on node1)".
+func (e *LostError) Name() string {
+	if e.Process == "" {
+		return fmt.Sprintf("replica %d", e.Replica)
+	}
+	return fmt.Sprintf("replica %d (%s)", e.Replica, e.Process)
+}
 
 // AbortError is what every Exchange returns once a replica has aborted.
 type AbortError struct {

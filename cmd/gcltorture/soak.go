@@ -40,8 +40,8 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := command.ParseArguments(flags, args, stdout, "[flags] [--] launcher [arguments]", "Has a launcher such as "+
 		"gclrun run a job for long, and looks at whether the descriptors, goroutines, heap or resident memory of a "+
 		"replica grow.\n\n"+
-		"  mkdir soak; gcltorture soak -pprof soak ./gclrun -n 8 -transport unix ./rts -epochs 10000000 -batch 8 -pprof "+
-		"soak")
+		"  mkdir soak\n"+
+		"  gcltorture soak -pprof soak ./gclrun -n 8 -transport unix ./rts -epochs 10000000 -batch 8 -pprof soak")
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}
@@ -83,7 +83,13 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return command.Ended(ctx, "gcltorture", err, stderr)
 	}
 	sample := func(last bool) ([]vitals, error) { return s.sample(replicas, last) }
-	return s.watch(ctx, job.ended, sample, stdout, stderr)
+	code := s.watch(ctx, job.ended, sample, stdout, stderr)
+	stop()
+	<-job.ended
+	if said := bytes.TrimSpace(job.stderr.text); code != command.OK && len(said) > 0 {
+		fmt.Fprintf(stderr, "gcltorture: the job has said:\n%s\n", said)
+	}
+	return code
 }
 
 // watch takes the samples and prints what they say. sample is told of the last one. The end of the job is an error.

@@ -63,13 +63,14 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 			}
 		}
 	}
-	names := make([]string, len(addresses))
+	names, processes := make([]string, len(addresses)), make([]string, len(addresses))
 	for r := range addresses {
-		names[r] = addresses[r].Host
+		names[r], processes[r] = addresses[r].Host, handshake.Bounded(addresses[r].Where, maxWhere)
 	}
 	local, network := links(addresses)
 	where := hosts.NewTable(names, local, network)
-	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded, Silence: c.silence()}
+	config := stream.Config{Rank: c.Rank, Size: c.Size, Host: m, Spin: spin, Crowded: c.Crowded, Silence: c.silence(),
+		Processes: processes}
 	if c.parks {
 		config.Spin = 0
 	}

@@ -284,7 +284,7 @@ func (c *control) why(conn net.Conn, err error, silence time.Duration) error {
 	case !ended && !errors.Is(err, syscall.ECONNRESET):
 		return err
 	case c.process.ended(endTime):
-		return fmt.Errorf("its process, pid %d, has ended without closing its communicator", c.process.pid)
+		return errors.New("its process has ended without closing its communicator")
 	case ended:
 		return fmt.Errorf("its control connection (%s) has ended without a word", ends(conn))
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"strconv"
 
@@ -23,12 +24,27 @@ type Address struct {
 	// Process is the replica's process for others of its host, or "" where the kernel does not tell: the name of the
 	// namespace of its number, and the number.
 	Process string `json:",omitempty"`
+
+	// Where says in errors where the replica runs: "pid 4711 on node1".
+	Where string `json:",omitempty"`
 }
 
 // HostName is what Address.Host is for replicas of this machine and network namespace: those that reach each other's
 // loopback and abstract sockets. A replica that is taken for one of another host is slower, while one that is taken for
 // one of this host is not found: so a replica that does not answer on a unix socket is tried over TCP.
 func HostName() string { return hosts.Name() }
+
+// maxWhere bounds Address.Where in bytes.
+const maxWhere = 255
+
+// whereabouts is Address.Where of this process.
+func whereabouts() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Sprintf("pid %d", os.Getpid())
+	}
+	return fmt.Sprintf("pid %d on %s", os.Getpid(), host)
+}
 
 // Listener is a replica that can be reached and does not know the others yet.
 type Listener struct {
@@ -55,7 +71,8 @@ func Listen(c Config) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{config: c, channel: channel, ownUser: c.ownUser(), address: Address{Host: HostName(), Process: processName()}}
+	l := &Listener{config: c, channel: channel, ownUser: c.ownUser(),
+		address: Address{Host: HostName(), Process: processName(), Where: whereabouts()}}
 	if c.Network != Unix {
 		listener, err := listenTCP(c.Address, c.Ports)
 		if err != nil {

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -69,8 +68,8 @@ func TestProcessEnded(t *testing.T) {
 		{own, io.EOF, "its control connection (pipe to pipe) has ended without a word"},
 		{nil, io.EOF, "its control connection (pipe to pipe) has ended without a word"},
 		{own, syscall.ECONNRESET, "its control connection (pipe to pipe) has ended without a word: connection reset by peer"},
-		{p, io.EOF, fmt.Sprintf("its process, pid %d, has ended without closing its communicator", p.pid)},
-		{p, syscall.ECONNRESET, fmt.Sprintf("its process, pid %d, has ended without closing its communicator", p.pid)},
+		{p, io.EOF, "its process has ended without closing its communicator"},
+		{p, syscall.ECONNRESET, "its process has ended without closing its communicator"},
 		{p, errChanged, errChanged.Error()},
 	} {
 		c.process = test.process

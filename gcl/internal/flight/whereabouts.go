@@ -175,7 +175,23 @@ func (w *Whereabouts) ago(r *record) time.Duration {
 	if since == 0 {
 		since = r.began
 	}
-	d := w.scale.Between(since, w.now)
+	return brief(w.scale.Between(since, w.now))
+}
+
+// Waited is how long ago a call of the connection began, or "" if there is no record of it.
+func (f *Recorder) Waited(group, seq uint64) string {
+	if f == nil || f.records == nil {
+		return ""
+	}
+	r, ok := f.find(group, seq)
+	if !ok {
+		return ""
+	}
+	return brief(ticks.NewScale().Between(r.began, ticks.Now())).String()
+}
+
+// brief is a duration for errors, of few digits.
+func brief(d time.Duration) time.Duration {
 	switch {
 	case d >= time.Second:
 		return d.Round(100 * time.Millisecond)

@@ -71,8 +71,8 @@ func (l *Lane) explained(r int, t *transport.Transfer, ended *ending) error {
 	if left == nil && p.left.Load() != nil {
 		return nil // which has woken the lane
 	}
-	return l.fail(t, &transport.LostError{Replica: r, Err: fmt.Errorf(
-		"its data connection%s has ended: %w, while its control connection is alive", p.ends(), ended.err)})
+	return l.fail(t, l.node.lost(r, fmt.Errorf(
+		"its data connection%s has ended: %w, while its control connection is alive", p.ends(), ended.err)))
 }
 
 // ends notes that a direction of a link has ended, with an error that is not the word of a replica. The word is on its

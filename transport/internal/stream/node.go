@@ -45,6 +45,9 @@ type Config struct {
 	// ever.
 	Silence time.Duration
 
+	// Processes are where the replicas run, for errors: "pid 4711 on node1", or "". nil: nobody knows.
+	Processes []string
+
 	// Checksum is whether this replica's payloads to a peer carry a checksum. nil: never.
 	Checksum func(peer int) bool
 }
@@ -217,8 +220,17 @@ func (n *Node) Lost(peer int, err error) {
 	quiet := n.gone[peer] || n.closed
 	n.mu.Unlock()
 	if !quiet {
-		n.Abort(&transport.LostError{Replica: peer, Err: err})
+		n.Abort(n.lost(peer, err))
 	}
+}
+
+// lost is the error that a replica is lost.
+func (n *Node) lost(peer int, err error) *transport.LostError {
+	e := &transport.LostError{Replica: peer, Err: err}
+	if n.Processes != nil {
+		e.Process = n.Processes[peer]
+	}
+	return e
 }
 
 // Done is closed when the node is aborted. Err then says why.

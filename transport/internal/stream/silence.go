@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
-
-	"gogcl.dev/transport"
 )
 
 // A link may bring nothing any more and not end: something on the way drops its packets, or holds them. So a lane that
@@ -114,9 +112,9 @@ func (l *Lane) listen(now time.Time) (again time.Duration, err error) {
 		case !q.late: // this process may have been stopped itself: what has come meanwhile counts
 			q.late, q.next = true, now.Add(silence/8)
 		default:
-			return again, l.fail(l.wanted(r), &transport.LostError{Replica: r, Err: fmt.Errorf("nothing has come over "+
-				"its data connection%s for %v, although it has sent more and its control connection is alive",
-				p.ends(), now.Sub(q.moved).Round(time.Millisecond))})
+			return again, l.fail(l.wanted(r), l.node.lost(r, fmt.Errorf("nothing has come over its data connection%s "+
+				"for %v, although it has sent more and its control connection is alive", p.ends(),
+				now.Sub(q.moved).Round(time.Millisecond))))
 		}
 		if until := max(q.next.Sub(now), time.Millisecond); again < 0 || until < again {
 			again = until
