@@ -1,10 +1,12 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -136,6 +138,9 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	if h.Role == handshake.Control && (errors.As(err, &timeout) || errors.As(err, &closed)) {
 		m.controls[h.Rank].release()
 	}
+	if short, ok := errors.AsType[*handshake.ShortError](err); ok {
+		m.node.Abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.config.Rank, h.Rank, short))
+	}
 }
 
 // missing says which replicas have not come.
@@ -179,6 +184,10 @@ func (m *mesh) attach(peer int, lane uint64, conn net.Conn) {
 	// No tune: a replica that computes reads nothing for as long as it likes, while heartbeats say that it is there. The
 	// lane finds a connection that is silent: stream.Config.Silence.
 	link, err := newLink(conn)
+	if short := handshake.Shortage(err); short != nil {
+		m.node.Abort(m.cannotConnect(peer, short))
+		return
+	}
 	if err != nil {
 		m.node.Lost(peer, fmt.Errorf("replica %d cannot use a connection to it: %w", m.config.Rank, err))
 		return
@@ -223,6 +232,9 @@ func (m *mesh) meet(ctx context.Context) error {
 				conn, err := m.dial(ctx, r, handshake.Control, 0)
 				if err != nil {
 					cancel()
+					if short := (*handshake.ShortError)(nil); errors.As(err, &short) && short.Err != nil {
+						return m.cannotConnect(r, short)
+					}
 					return fmt.Errorf("replica %d: %w", r, err)
 				}
 				m.controls[r].start(conn)
@@ -263,29 +275,51 @@ func (m *mesh) meet(ctx context.Context) error {
 	return failed
 }
 
-// dialTimes is how often a dial is tried in all that the other side does not answer, or ends within the handshake: it
-// does so where strangers take up all of its places, or its process has no descriptor left.
-const dialTimes = 5
+// The pauses between two attempts to dial.
+const (
+	minDialPause = 20 * time.Millisecond
+	maxDialPause = 250 * time.Millisecond
+)
 
-// dial makes a connection to a replica and shakes hands.
-func (m *mesh) dial(ctx context.Context, peer int, role handshake.Role, lane uint64) (conn net.Conn, err error) {
-	for k := range dialTimes {
-		if k > 0 {
-			select {
-			case <-time.After(10 * time.Millisecond << k):
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			}
+// shortLimit is how long a replica that has no descriptor for a connection waits for one.
+const shortLimit = time.Second
+
+// dial makes a connection to a replica and shakes hands. It tries again where the other side does not answer, or ends
+// the connection within the handshake: so does one whose places strangers or other replicas have taken up, one that
+// leaves, which does not listen any more the next time, and one that is stopped or overloaded. If it is lost, the
+// control connection says so. Who answers nobody for as long as Silence, while it says that it is there, is lost too.
+func (m *mesh) dial(ctx context.Context, peer int, role handshake.Role, lane uint64) (net.Conn, error) {
+	began, pause, done := time.Now(), minDialPause, m.node.Done()
+	if role == handshake.Control {
+		done = nil // who meets the others after a failure tells them of it
+	}
+	for {
+		conn, err := m.dialOnce(ctx, peer, role, lane)
+		if err == nil || ctx.Err() != nil {
+			return conn, err
 		}
-		conn, err = m.dialOnce(ctx, peer, role, lane)
 		var timeout *handshake.TimeoutError
 		var closed *handshake.ClosedError
-		again := errors.As(err, &timeout) || errors.As(err, &closed) || errors.Is(err, syscall.EAGAIN)
-		if !again || ctx.Err() != nil {
-			break
+		limit, failed := time.Duration(0), err
+		switch short := handshake.Shortage(err); {
+		case short != nil:
+			failed, limit = short, shortLimit
+		case errors.As(err, &timeout), errors.As(err, &closed), errors.Is(err, syscall.EAGAIN):
+			limit = cmp.Or(m.config.silence(), math.MaxInt64)
+			failed = fmt.Errorf("it has taken no connection for %v: %w", limit, err)
+		}
+		if time.Since(began) >= limit {
+			return nil, failed
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, maxDialPause)
+		case <-done:
+			return nil, err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
-	return conn, err
 }
 
 // dialOnce is dial without a second try.
@@ -330,28 +364,30 @@ func (m *mesh) dialOnce(ctx context.Context, peer int, role handshake.Role, lane
 // Connect implements stream.Host.
 func (m *mesh) Connect(peer int, lane uint64) {
 	m.work.Go(func() {
-		// The word of a replica that cannot be reached, which may have left or aborted, is on its way: the lane waits
-		// for it. One that is stopped or overloaded counts as lost when the control connection says so.
-		for {
-			conn, err := m.dial(m.ctx, peer, handshake.Data, lane)
-			if err == nil {
-				m.attach(peer, lane, conn)
-				return
-			}
-			var slow *handshake.TimeoutError
-			if !errors.As(err, &slow) {
-				m.node.Attach(peer, lane, brokenLink{err})
-				return
-			}
-			select {
-			case <-m.node.Done():
-				return
-			case <-m.ctx.Done():
-				return
-			default:
-			}
+		conn, err := m.dial(m.ctx, peer, handshake.Data, lane)
+		if err == nil {
+			m.attach(peer, lane, conn)
+			return
+		}
+		var timeout *handshake.TimeoutError
+		var closed *handshake.ClosedError
+		short, isShort := errors.AsType[*handshake.ShortError](err)
+		switch {
+		case isShort && short.Err != nil:
+			m.node.Abort(m.cannotConnect(peer, short))
+		case isShort, errors.As(err, &timeout), errors.As(err, &closed):
+			m.node.Lost(peer, err)
+		default:
+			// The word of a replica that cannot be reached, which may have left or aborted, is on its way: the lane
+			// waits for it.
+			m.node.Attach(peer, lane, brokenLink{err})
 		}
 	})
+}
+
+// cannotConnect is the error of a replica that has no descriptor for a connection.
+func (m *mesh) cannotConnect(peer int, short *handshake.ShortError) error {
+	return fmt.Errorf("replica %d cannot connect with replica %d: %w", m.config.Rank, peer, short)
 }
 
 // Tell implements stream.Host.

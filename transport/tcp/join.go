@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/hosts"
 	"gogcl.dev/transport/internal/rendezvous"
 	"gogcl.dev/transport/internal/user"
@@ -110,6 +111,12 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 		}
 		if err == nil {
 			l, err = Listen(c)
+		}
+		if short := handshake.Shortage(err); short != nil {
+			err = short
+		}
+		if err == nil {
+			err = room(c.Size)
 		}
 		switch {
 		case err != nil:

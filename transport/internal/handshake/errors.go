@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -79,6 +80,29 @@ type RefusedError struct {
 func (e *RefusedError) Error() string { return "refused: " + e.Reason }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
+
+// ShortError says that a process has no file descriptor for a connection.
+type ShortError struct {
+	Reason string // names the process and its limit
+	Err    error  // of the system; nil where the other side is short
+}
+
+func (e *ShortError) Error() string { return e.Reason }
+
+func (e *ShortError) Unwrap() error { return e.Err }
+
+// Shortage is the *ShortError of this process that an error of the system stands for, or nil.
+func Shortage(err error) *ShortError {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return &ShortError{Err: err, Reason: fmt.Sprintf("no file descriptor is left in process %d (%sRLIMIT_NOFILE): "+
+			"raise its limit by ulimit -n, or have it open fewer files", os.Getpid(), descriptorLimit())}
+	case errors.Is(err, syscall.ENFILE):
+		return &ShortError{Err: err, Reason: fmt.Sprintf("no file is left on the host of process %d (fs.file-max): "+
+			"raise its limit, or have its processes open fewer files", os.Getpid())}
+	}
+	return nil
+}
 
 // ErrTampered says that the acceptor has proved the secret, yet its verdict is not authentic.
 var ErrTampered = errors.New("the verdict is not authentic: the bytes were changed on their way")

@@ -15,7 +15,7 @@ import (
 // accepts hello. It takes [Limit] at most, and replaces and clears the deadlines of conn.
 //
 // The error is a *[ProtocolError], *[VersionError], *[SecretError], *[JobError], *[WrongPeerError], *[RefusedError],
-// *[TimeoutError], *[ClosedError] or [ErrTampered], or says that hello cannot be sent.
+// *[ShortError], *[TimeoutError], *[ClosedError] or [ErrTampered], or says that hello cannot be sent.
 func Dial(conn net.Conn, secret []byte, hello Hello) error {
 	if err := hello.validate(); err != nil {
 		return err
@@ -81,6 +81,8 @@ func readVerdict(conn net.Conn, secret []byte, hello Hello, said transcript) err
 		return &JobError{Job: hello.Job}
 	case code == wrongPeer && length == 4:
 		return &WrongPeerError{Wanted: hello.Peer, Reached: int(binary.BigEndian.Uint32(text) & math.MaxInt32)}
+	case code == short:
+		return &ShortError{Reason: strings.ToValidUTF8(string(text), "�")}
 	case code == refused:
 		return &RefusedError{Reason: strings.ToValidUTF8(string(text), "�")}
 	}
@@ -95,7 +97,7 @@ func readVerdict(conn net.Conn, secret []byte, hello Hello, said transcript) err
 // Accept takes [Limit] at most, and replaces and clears the deadlines of conn.
 //
 // The error is a *[ProtocolError], *[VersionError], *[SecretError], *[JobError], *[WrongPeerError], *[RefusedError],
-// *[TimeoutError] or *[ClosedError]. The Hello is what an authenticated dialer has said. With a *JobError its Job is
+// *[ShortError], *[TimeoutError] or *[ClosedError]. The Hello is what an authenticated dialer has said. With a *JobError its Job is
 // empty; with an error from before the dialer was authenticated, it is the zero Hello.
 func Accept(conn net.Conn, secret []byte, job string, check func(Hello) error) (Hello, error) {
 	var hello Hello
@@ -154,7 +156,7 @@ func accept(conn net.Conn, secret []byte, job string, check func(Hello) error) (
 	return hello, err
 }
 
-// judge decides on an authenticated hello. Its error is a *JobError, *WrongPeerError or *RefusedError.
+// judge decides on an authenticated hello. Its error is a *JobError, *WrongPeerError, *ShortError or *RefusedError.
 func judge(first []byte, job string, check func(Hello) error) (Hello, error) {
 	hello, err := parseHello(first)
 	if !isOfJob(first, job) {
@@ -170,6 +172,9 @@ func judge(first []byte, job string, check func(Hello) error) (Hello, error) {
 	if wrong, ok := errors.AsType[*WrongPeerError](err); ok {
 		return hello, wrong
 	}
+	if short, ok := errors.AsType[*ShortError](err); ok {
+		return hello, short
+	}
 	return hello, &RefusedError{Reason: err.Error(), Err: err}
 }
 
@@ -182,11 +187,16 @@ func appendVerdict(b []byte, refusal error) []byte {
 		return append(b, otherJob, 0)
 	case *WrongPeerError:
 		return binary.BigEndian.AppendUint32(append(b, wrongPeer, 4), uint32(refusal.Reached))
+	case *ShortError:
+		return appendReason(append(b, short), refusal.Reason)
 	default:
-		reason := refusal.(*RefusedError).Reason
-		reason = Bounded(reason, reasonSize)
-		return append(append(b, refused, uint8(len(reason))), reason...)
+		return appendReason(append(b, refused), refusal.(*RefusedError).Reason)
 	}
+}
+
+func appendReason(b []byte, reason string) []byte {
+	reason = Bounded(reason, reasonSize)
+	return append(append(b, uint8(len(reason))), reason...)
 }
 
 // within runs one side of a handshake under its deadline, and clears the deadline.

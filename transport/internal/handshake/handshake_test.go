@@ -230,7 +230,7 @@ func TestOtherProtocols(t *testing.T) {
 		}
 		answer := ""
 		if said[0] == handshakeRecord {
-			answer = acceptorMagic + "\x00\x01"
+			answer = string(binary.BigEndian.AppendUint16([]byte(acceptorMagic), Version))
 		}
 		if conn.written.String() != answer {
 			t.Errorf("Accept after %q has answered %q", said, conn.written.Bytes())

@@ -2,7 +2,9 @@ package handshake
 
 import (
 	"errors"
+	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -22,30 +24,73 @@ type Server struct {
 	// Refused is told why a connection was not taken; see [Accept] for hello. The connection is closed afterwards. It
 	// may be nil.
 	Refused func(conn net.Conn, hello Hello, err error)
+
+	spare func() (io.Closer, error) // takes a descriptor; nil: openSpare
 }
 
 // Serve accepts connections and shakes hands with each on a goroutine of its own, at most [MaxUnauthenticated] at a
 // time. It returns when the listener is closed, or fails for good, with the listener's error. By then it has ended the
 // handshakes in progress, and every call of Joined has returned.
+//
+// It keeps a descriptor to spare. When Accept has had none for shortLimit, the next connection gets that one, and is
+// refused by a *[ShortError] once it is authenticated: so the dialer hears whose limit it is, and Refused does.
 func (s *Server) Serve(l net.Listener) error {
 	gate := NewGate(MaxUnauthenticated)
 	var conns sync.WaitGroup
 	defer conns.Wait()
 	defer gate.closeAll()
+	if s.spare == nil {
+		s.spare = openSpare
+	}
+	spare, _ := s.spare()
+	defer func() {
+		if spare != nil {
+			spare.Close()
+		}
+	}()
+	var without time.Time // when Accept began to fail for want of a descriptor
 	for pause := minPause; ; {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
 			pause = minPause
+			if spare == nil { // conn may have the last descriptor
+				spare, err = s.spare()
+			}
+			short := Shortage(err)
+			if short == nil {
+				without = time.Time{}
+			}
 			leave := gate.Enter(conn)
-			conns.Go(func() { s.shake(conn, leave) })
+			conns.Go(func() { s.shake(conn, leave, short) })
 		case isPassing(err):
+			if Shortage(err) != nil {
+				if without.IsZero() {
+					without = time.Now()
+				}
+				if spare != nil && time.Since(without) >= shortLimit {
+					spare.Close()
+					spare = nil
+				}
+			}
 			time.Sleep(pause)
 			pause = min(2*pause, maxPause)
 		default:
 			return err
 		}
 	}
+}
+
+// shortLimit is how long Serve waits for a descriptor before it refuses who comes. The dialer waits for Limit.
+const shortLimit = Limit / 2
+
+// openSpare takes a descriptor.
+func openSpare() (io.Closer, error) {
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
 }
 
 // errCrowded says why the gate has closed a connection.
@@ -67,18 +112,24 @@ func isPassing(err error) bool {
 	return ok && passing.Temporary() && !errors.Is(err, net.ErrClosed)
 }
 
-// shake runs the handshake of one connection.
-func (s *Server) shake(conn net.Conn, leave func() bool) {
+// shake runs the handshake of one connection. short is why it is refused, if it has the last descriptor.
+func (s *Server) shake(conn net.Conn, leave func() bool, short *ShortError) {
 	// An authenticated dialer gives its place back before it is told that it is accepted: the gate cannot close its
 	// connection after that.
 	check := func(h Hello) error {
 		switch {
 		case !leave():
 			return errCrowded
-		case s.Check != nil:
-			return s.Check(conn, h)
+		case short != nil:
+			return short
+		case s.Check == nil:
+			return nil
 		}
-		return nil
+		err := s.Check(conn, h)
+		if short := Shortage(err); short != nil {
+			return short
+		}
+		return err
 	}
 	over, hello, err := s.Channel.Accept(conn, s.Secret, s.Job, check)
 	leave()

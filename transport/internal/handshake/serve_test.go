@@ -3,11 +3,16 @@ package handshake
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"gogcl.dev/internal/leaktest"
 )
@@ -100,4 +105,133 @@ func TestServeGoesOn(t *testing.T) {
 	if err := new(Server).Serve(l); err != forGood || len(l.errs) != 1 {
 		t.Errorf("%v, %d errors left", err, len(l.errs))
 	}
+}
+
+// process is one whose descriptors are counted: it listens, and Accept and a spare take one each.
+type process struct {
+	left    chan struct{} // the descriptors that are left
+	waiting chan net.Conn // connections that have not been accepted
+	over    chan struct{} // closed with the listener
+}
+
+func (p *process) take() error {
+	select {
+	case <-p.left:
+		return nil
+	default:
+		return &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+}
+
+// Close gives back the descriptor of a spare.
+func (p *process) Close() error {
+	p.left <- struct{}{}
+	return nil
+}
+
+func (p *process) spare() (io.Closer, error) {
+	if err := p.take(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// counted is a connection with a descriptor of a process.
+type counted struct {
+	net.Conn
+	of   *process
+	once *sync.Once
+}
+
+func (c counted) Close() error {
+	c.once.Do(func() { c.of.Close() })
+	return c.Conn.Close()
+}
+
+// listening is the listener of a process. Like the kernel's it takes the descriptor first.
+type listening struct{ *process }
+
+func (l listening) Accept() (net.Conn, error) {
+	if err := l.take(); err != nil {
+		select {
+		case <-l.over:
+			return nil, net.ErrClosed
+		default:
+			return nil, err
+		}
+	}
+	select {
+	case conn := <-l.waiting:
+		return counted{conn, l.process, new(sync.Once)}, nil
+	case <-l.over:
+		l.process.Close()
+		return nil, net.ErrClosed
+	}
+}
+
+func (l listening) Close() error   { close(l.over); return nil }
+func (l listening) Addr() net.Addr { return &net.UnixAddr{} }
+
+// dial connects to the process and shakes hands.
+func (p *process) dial(rank int) error {
+	mine, theirs := net.Pipe()
+	p.waiting <- theirs
+	defer mine.Close()
+	return Dial(mine, secret, Hello{Job: "job", Rank: rank, Role: Control})
+}
+
+// TestServeShort: a process without descriptors refuses replicas, and says so to both sides; when it has some again, it
+// takes them. A shortage that passes soon delays them only.
+func TestServeShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const few = 3 // a spare, and two connections
+		p := &process{left: make(chan struct{}, few), waiting: make(chan net.Conn, 10), over: make(chan struct{})}
+		for range few {
+			p.left <- struct{}{}
+		}
+		var kept []net.Conn
+		refused := make(chan error, 10)
+		server := &Server{Secret: secret, Job: "job", spare: p.spare,
+			Joined:  func(conn net.Conn, _ Hello) { kept = append(kept, conn) },
+			Refused: func(_ net.Conn, _ Hello, err error) { refused <- err },
+		}
+		served := make(chan error)
+		go func() { served <- server.Serve(listening{p}) }()
+		for rank := range few - 1 {
+			if err := p.dial(rank); err != nil {
+				t.Fatalf("replica %d: %v", rank, err)
+			}
+		}
+		synctest.Wait()
+		time.AfterFunc(shortLimit/2, func() { kept[0].Close() })
+		if err := p.dial(2); err != nil {
+			t.Errorf("in a shortage that passes: %v", err)
+		}
+		for rank := range 3 { // one after the other
+			err := p.dial(rank)
+			if short, ok := errors.AsType[*ShortError](err); !ok || short.Err != nil ||
+				!strings.Contains(err.Error(), fmt.Sprintf("no file descriptor is left in process %d (", os.Getpid())) {
+				t.Errorf("replica %d of a process without descriptors: %v", rank, err)
+			}
+			err = <-refused
+			if short, ok := errors.AsType[*ShortError](err); !ok || !errors.Is(short, syscall.EMFILE) {
+				t.Errorf("the process itself: %v", err)
+			}
+		}
+		kept[1].Close()
+		if err := p.dial(7); err != nil {
+			t.Errorf("after a shortage: %v", err)
+		}
+		listening{p}.Close()
+		if err := <-served; err != net.ErrClosed {
+			t.Errorf("Serve: %v", err)
+		}
+		synctest.Wait()
+		for _, conn := range kept {
+			conn.Close()
+		}
+		if len(p.left) != few {
+			t.Errorf("%d descriptors are left of %d", len(p.left), few)
+		}
+	})
 }

@@ -52,6 +52,7 @@ const (
 	otherJob  = 2
 	wrongPeer = 3 // the text is the rank of the acceptor, 4 bytes
 	refused   = 4 // the text is the reason
+	short     = 5 // the acceptor has no descriptor; the text says whose limit that is
 )
 
 // Role is what a connection is for.

@@ -108,7 +108,7 @@ func (h *hosting) server() *handshake.Server {
 			return nil
 		},
 		Joined:  h.joined,
-		Refused: func(conn net.Conn, _ handshake.Hello, err error) { h.stranger(remote(conn), err) },
+		Refused: h.refused,
 	}
 }
 
@@ -210,6 +210,23 @@ func (h *hosting) do(event func() *Error) bool {
 	case <-h.over:
 		return false
 	}
+}
+
+// refused ends the job if replica 0 has no descriptor for a replica. That one dials again: as soon as those who are here
+// have been told, and have gone, it is told too.
+func (h *hosting) refused(conn net.Conn, hello handshake.Hello, err error) {
+	short, ok := errors.AsType[*handshake.ShortError](err)
+	if !ok {
+		h.stranger(remote(conn), err)
+		return
+	}
+	h.do(func() *Error {
+		if h.begun {
+			return nil // late
+		}
+		return &Error{Kind: GaveUp, Replicas: []int{0}, Err: short, Reason: fmt.Sprintf(
+			"replica 0 cannot take in replica %d: %v", hello.Rank, short)}
+	})
 }
 
 func (h *hosting) stranger(from string, err error) {

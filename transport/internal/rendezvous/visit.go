@@ -92,7 +92,7 @@ const attemptLimit = 5 * time.Second
 
 // connect dials until replica 0 is there and the handshake is done.
 func connect(ctx context.Context, c Config, at place) (net.Conn, error) {
-	var strangerSince time.Time
+	var strangerSince, shortSince time.Time
 	last := errors.New("no attempt was made") // a stranger's, if there was one
 	for wait := newBackoff(); ; {
 		conn, err := attempt(ctx, c, at)
@@ -102,7 +102,16 @@ func connect(ctx context.Context, c Config, at place) (net.Conn, error) {
 		if ctx.Err() == nil && (isStranger(err) || !isStranger(last)) {
 			last = err
 		}
+		short := handshake.Shortage(err)
+		if short == nil {
+			shortSince = time.Time{}
+		} else if shortSince.IsZero() {
+			shortSince = time.Now()
+		}
 		switch {
+		case short != nil && time.Since(shortSince) >= c.patience:
+			return nil, &Error{Kind: GaveUp, Replicas: []int{c.Rank}, Err: short, Reason: fmt.Sprintf(
+				"replica %d cannot dial replica 0: %v", c.Rank, short)}
 		case !isStranger(err):
 			strangerSince = time.Time{}
 		case strangerSince.IsZero():
