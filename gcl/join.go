@@ -38,7 +38,7 @@ type JoinConfig struct {
 	Interface string
 
 	Ports   [2]int        // first and last port to listen on; zero: GCL_PORTS, or any
-	Timeout time.Duration // for everybody to come; 0: 60 s
+	Timeout time.Duration // for everybody to come, over MPI from the end of MPI_Init on; 0: 60 s
 	Silence time.Duration // after which a replica that says nothing counts as lost; 0: 10 s; less than 0: never
 
 	// Secret is what the replicas of the job know, and nobody else. Nil: GCL_SECRET, or what the file GCL_SECRET_FILE

@@ -22,9 +22,6 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.En
 	if cfg.Timeout < 0 {
 		return nil, nil, errorf("JoinConfig.Timeout is %v, want more than 0, or 0 for %v", cfg.Timeout, joinTimeout)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(cfg.Timeout, joinTimeout),
-		fmt.Errorf("the time for everybody to come is over (%v)", cmp.Or(cfg.Timeout, joinTimeout)))
-	defer cancel()
 	job, err := cfg.job(os.LookupEnv)
 	if err != nil {
 		return nil, nil, err
@@ -36,6 +33,8 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.En
 	case byMPI:
 		return cfg.joinMPI(ctx, &job, opts)
 	}
+	ctx, cancel := cfg.limited(ctx)
+	defer cancel()
 	c, m, err := cfg.resolve(&job)
 	if err != nil {
 		return nil, nil, err
@@ -50,6 +49,12 @@ func (cfg JoinConfig) join(ctx context.Context, opts []CommOption) (transport.En
 		return nil, nil, errorf("join: %w", err)
 	}
 	return endpoint, config, nil
+}
+
+// limited is a context with the time for everybody to come.
+func (cfg JoinConfig) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := cmp.Or(cfg.Timeout, joinTimeout)
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the time for everybody to come is over (%v)", limit))
 }
 
 // propose makes the options of a job of size replicas, and what is to be told of them to the others.

@@ -27,8 +27,7 @@ func (cfg JoinConfig) byMPI(job *launch.Job) (bool, error) {
 		set  bool
 	}{
 		{"TLS", cfg.TLS != nil}, {"Secret", cfg.Secret != nil}, {"Rendezvous", cfg.Rendezvous != ""},
-		{"Interface", cfg.Interface != ""}, {"Ports", cfg.Ports != [2]int{}}, {"Silence", cfg.Silence != 0},
-		{"Checksum", cfg.Checksum != ChecksumAuto},
+		{"Interface", cfg.Interface != ""}, {"Ports", cfg.Ports != [2]int{}}, {"Checksum", cfg.Checksum != ChecksumAuto},
 	} {
 		if field.set {
 			return false, errorf("JoinConfig.%s is for sockets, and the job goes over MPI: leave it out, or set Transport "+
@@ -38,7 +37,8 @@ func (cfg JoinConfig) byMPI(job *launch.Job) (bool, error) {
 	return true, nil
 }
 
-// joinMPI joins the job of MPI_COMM_WORLD. MPI says which replica this is.
+// joinMPI joins the job of MPI_COMM_WORLD. MPI says which replica this is. The time for everybody to come begins when
+// MPI has come up here: what that takes is a matter of mpirun, which starts all processes and ends all if one fails.
 func (cfg JoinConfig) joinMPI(ctx context.Context, job *launch.Job, opts []CommOption) (transport.Endpoint, *config,
 	error) {
 	rank, size, err := mpi.World(ctx)
@@ -61,7 +61,9 @@ func (cfg JoinConfig) joinMPI(ctx context.Context, job *launch.Job, opts []CommO
 	if err != nil {
 		return nil, nil, err
 	}
-	endpoint, err := mpi.Join(ctx, mpi.Config{Blob: blob, Agree: compareTerms, Last: true})
+	ctx, cancel := cfg.limited(ctx)
+	defer cancel()
+	endpoint, err := mpi.Join(ctx, mpi.Config{Blob: blob, Agree: compareTerms, Silence: cfg.Silence, Last: true})
 	if err != nil {
 		return nil, nil, errorf("join: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"strings"
 	"testing"
-	"time"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/transport/mpi"
@@ -14,7 +13,7 @@ import (
 func TestJoinMPIFields(t *testing.T) {
 	for field, cfg := range map[string]gcl.JoinConfig{
 		"TLS": {TLS: new(tls.Config)}, "Secret": {Secret: []byte("secret")}, "Rendezvous": {Rendezvous: "127.0.0.1:6123"},
-		"Interface": {Interface: "eth"}, "Ports": {Ports: [2]int{1000, 2000}}, "Silence": {Silence: time.Second},
+		"Interface": {Interface: "eth"}, "Ports": {Ports: [2]int{1000, 2000}},
 		"Checksum": {Checksum: gcl.ChecksumOn},
 	} {
 		cfg.Size, cfg.Transport = 1, "mpi"

@@ -31,6 +31,7 @@ const mpiVariable = "GCL_TEST_MPI"
 var mpiPrograms = map[string]func(ctx context.Context) error{
 	"matrix": mpiJoined(mpiMatrix), "many": mpiJoined(mpiMany), "groups": mpiJoined(mpiGroups),
 	"bits": mpiJoined(mpiBits), "mismatch": mpiMismatch, "options": mpiOptions, "twice": mpiTwice, "alone": mpiAlone,
+	"hurried": mpiHurried,
 }
 
 func init() {
@@ -320,5 +321,20 @@ func TestMPIWrongMpirun(t *testing.T) {
 	}
 	if out, err := mpirun(t, "alone", 2, other...); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// mpiHurried joins within a time in which no MPI comes up.
+func mpiHurried(ctx context.Context) error {
+	_, err := gcl.Join(ctx, gcl.JoinConfig{Timeout: time.Microsecond})
+	fmt.Println("HURRIED", err)
+	return nil
+}
+
+// TestMPITimeout: the time for everybody to come begins when MPI has come up.
+func TestMPITimeout(t *testing.T) {
+	out, _ := mpirun(t, "hurried", 2) // an error: MPI is not finalized
+	if !strings.Contains(out, "HURRIED") || strings.Contains(out, "MPI has not come up") {
+		t.Error(out)
 	}
 }

@@ -27,10 +27,14 @@
 //
 // # What is different from sockets
 //
-//   - A process that dies takes the job with it: mpirun ends all others. Nothing reports a *transport.LostError.
+//   - A process that dies takes the job with it: mpirun ends all others. A *transport.LostError is of one that is
+//     stopped, or whose host is gone, after Config.Silence. A call that is in the middle of a transfer with it does not
+//     return before it goes on.
 //   - MPI is initialized once in a process and finalized once, by [Finalize]. Finalize waits for all others.
 //   - MPI itself decides who may join. There is no secret, no TLS and no checksum.
 package mpi
+
+import "time"
 
 // Config says how a replica is connected.
 type Config struct {
@@ -39,10 +43,16 @@ type Config struct {
 	Blob  []byte
 	Agree func(blobs [][]byte) error
 
+	// Silence is after how long a replica that says nothing counts as lost. 0 is DefaultSilence; less than 0 is never.
+	Silence time.Duration
+
 	// Last says that the process joins no other job: Close of the endpoint that Join returns finalizes MPI. See
 	// Finalize.
 	Last bool
 }
+
+// DefaultSilence is Config.Silence where that is 0.
+const DefaultSilence = 10 * time.Second
 
 // MaxBlob is the greatest length of Config.Blob.
 const MaxBlob = 32 << 10

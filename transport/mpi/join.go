@@ -7,6 +7,7 @@ package mpi
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -43,6 +45,7 @@ var library struct {
 	err      error
 	worlds   sync.WaitGroup
 	finished bool
+	up       atomic.Bool // initialized, and not finished
 }
 
 // Library says which MPI library the program runs with, once Join has been called.
@@ -72,6 +75,7 @@ func initialize() error {
 		}
 	}()
 	library.err = <-done
+	library.up.Store(library.err == nil)
 	return library.err
 }
 
@@ -131,6 +135,7 @@ func Finalize(ctx context.Context) error {
 		return fmt.Errorf("mpi: MPI is not finalized, since not all replicas have left: %w", context.Cause(ctx))
 	}
 	library.finished = true
+	library.up.Store(false)
 	done := make(chan error)
 	library.main <- func() { done <- check(C.engine_finalize()) }
 	err := <-done
@@ -141,12 +146,14 @@ func Finalize(ctx context.Context) error {
 // World initializes MPI, unless that has been done, and returns this process's rank in MPI_COMM_WORLD and its size. ctx
 // bounds the wait: MPI's own initialization cannot be ended, and goes on behind an error.
 func World(ctx context.Context) (rank, size int, err error) {
-	ready := make(chan error, 1)
-	go func() { ready <- initialize() }()
-	select {
-	case err = <-ready:
-	case <-ctx.Done():
-		err = fmt.Errorf("mpi: MPI has not come up: %w", context.Cause(ctx))
+	if !library.up.Load() {
+		ready := make(chan error, 1)
+		go func() { ready <- initialize() }()
+		select {
+		case err = <-ready:
+		case <-ctx.Done():
+			err = fmt.Errorf("mpi: MPI has not come up: %w", context.Cause(ctx))
+		}
 	}
 	if err != nil {
 		return 0, 0, err
@@ -179,7 +186,7 @@ func Join(ctx context.Context, c Config) (transport.Endpoint, error) {
 	if _, _, err := World(ctx); err != nil {
 		return nil, err
 	}
-	w, err := open(ctx)
+	w, err := open(ctx, max(cmp.Or(c.Silence, DefaultSilence), 0))
 	if err != nil {
 		return nil, fmt.Errorf("mpi: %w", err)
 	}
@@ -217,7 +224,7 @@ func Join(ctx context.Context, c Config) (transport.Endpoint, error) {
 }
 
 // open begins a job. Only when the one before has ended do all replicas begin the next.
-func open(ctx context.Context) (w *world, err error) {
+func open(ctx context.Context, silence time.Duration) (w *world, err error) {
 	for began := time.Now(); !common.jobs.TryLock(); rest(began) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("the endpoint of an earlier Join has not been closed on all replicas: %w",
@@ -251,7 +258,7 @@ func open(ctx context.Context) (w *world, err error) {
 	}
 	w = &world{c: (*C.world)(C.calloc(1, C.sizeof_world)), room: C.malloc(maxControl), parkers: map[uint64]*parker{},
 		groups: map[groupKey]*group{}, making: map[groupKey]bool{}, asking: map[groupKey]*question{},
-		rank: int(rank), size: int(size), tags: (int(tags) - 1) / 2}
+		rank: int(rank), size: int(size), tags: (int(tags) - 1) / 2, silence: silence, heard: make([]atomic.Bool, size)}
 	if w.c == nil || w.room == nil {
 		return nil, errNoMemory
 	}

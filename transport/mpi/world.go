@@ -51,6 +51,7 @@ const (
 	ofEntered             // a lane, a group, a number: has the replica begun so many calls of MPI's collectives?
 	ofBegun               // the same: it has
 	ofNever               // the same: it has not, and never will
+	ofAlive               // nothing but that the replica is there
 )
 
 // mpiError is an error that MPI has returned.
@@ -94,6 +95,8 @@ type world struct {
 	left       atomic.Bool  // Leave has been called
 	dropping   atomic.Bool  // messages are received to be dropped
 	threads    atomic.Int32 // those that may be making a communicator
+	silence    time.Duration
+	heard      []atomic.Bool // by replica: it has said something since the last beat
 
 	mu      sync.Mutex // guards what follows
 	sent    *C.letter
@@ -185,6 +188,7 @@ func (w *world) hear() (any bool) {
 			return any
 		}
 		any = true
+		w.heard[from].Store(true)
 		message := unsafe.Slice((*byte)(w.room), int(length))
 		if err := w.handle(int(from), message); err != nil && !w.left.Load() {
 			w.node.Lost(int(from), err)
@@ -207,12 +211,40 @@ func (w *world) handle(from int, message []byte) error {
 	case len(message) == askBytes && (message[0] == ofBegun || message[0] == ofNever):
 		w.told(parseAsk(from, message), message[0] == ofBegun)
 		return nil
+	case len(message) == 1 && message[0] == ofAlive:
+		return nil
 	}
 	return fmt.Errorf("it has sent a control message of %d bytes that makes no sense: %.20x", len(message), message)
 }
 
+// beats is how often a replica says that it is there, in the time of Config.Silence.
+const beats = 4
+
+// beat says to all others that this replica is there, and finds those that have said nothing for so many beats that
+// Silence is over. quiet counts them by replica: a beat is one also where this process itself was stopped meanwhile.
+func (w *world) beat(quiet []int) {
+	if w.left.Load() || w.node.Err() != nil {
+		return
+	}
+	for r := range w.size {
+		if r == w.rank {
+			continue
+		}
+		if w.heard[r].Swap(false) {
+			quiet[r] = 0
+		}
+		if quiet[r]++; quiet[r] >= beats {
+			w.node.Lost(r, fmt.Errorf("it has said nothing for %v: it is stopped, or its host or the network is down",
+				w.silence))
+			quiet[r] = 0
+		}
+		w.tell(r, []byte{ofAlive})
+	}
+}
+
 // run takes control messages until all replicas have left.
 func (w *world) run() {
+	quiet, beat := make([]int, w.size), time.Now()
 	var leaving C.MPI_Request
 	asked := false
 	scratch := C.malloc(maxPiece)
@@ -221,6 +253,10 @@ func (w *world) run() {
 	var since time.Time // of the abort, or of Leave
 	for {
 		any := w.hear()
+		if now := time.Now(); w.silence > 0 && now.Sub(beat) >= w.silence/beats {
+			beat = now
+			w.beat(quiet)
+		}
 		w.mu.Lock()
 		var unsent C.int
 		C.world_sent(&w.sent, &unsent)

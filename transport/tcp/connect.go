@@ -133,13 +133,13 @@ func (m *mesh) refused(conn net.Conn, h handshake.Hello, err error) {
 	m.mu.Lock()
 	m.refusal = fmt.Sprintf("; a connection from %v was refused: %v", conn.RemoteAddr(), err)
 	m.mu.Unlock()
+	if short, ok := errors.AsType[*handshake.ShortError](err); ok {
+		m.node.Abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.config.Rank, h.Rank, short))
+	}
 	var timeout *handshake.TimeoutError
 	var closed *handshake.ClosedError
 	if h.Role == handshake.Control && (errors.As(err, &timeout) || errors.As(err, &closed)) {
 		m.controls[h.Rank].release()
-	}
-	if short, ok := errors.AsType[*handshake.ShortError](err); ok {
-		m.node.Abort(fmt.Errorf("replica %d cannot take a connection of replica %d: %w", m.config.Rank, h.Rank, short))
 	}
 }
 
