@@ -175,6 +175,9 @@ func (d *detecting) one(ctx context.Context) (took time.Duration, err error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return 0, fmt.Errorf("replica %d: %w", r, cause)
 		}
+		if began.IsZero() {
+			return 0, fmt.Errorf("replica %d, before the harm: %w", r, err)
+		}
 		var lost *transport.LostError
 		if !errors.As(err, &lost) && !harm.garbled {
 			return 0, fmt.Errorf("replica %d: %w: want that the other one is lost", r, err)

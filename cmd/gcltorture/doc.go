@@ -23,7 +23,8 @@
 //	kill       SIGKILL                                   is gone                *gcl.PeerError that names the victim
 //	exit       os.Exit(0)                                is gone                *gcl.PeerError that names the victim
 //	crash      a panic outside of RunProcess             is gone                *gcl.PeerError that names the victim
-//	silence    SIGSTOP, and SIGCONT when all have ended  an error with a type   *gcl.PeerError that names the victim
+//	silence    SIGSTOP, and SIGCONT when all have ended  an error with a type,  *gcl.PeerError that names the victim
+//	                                                     that blames no other
 //	reset      one of its connections ends               an error with a type   an error with a type
 //	abort      Comm.Abort                                gcl.ErrAborted         gcl.ErrAborted with the cause
 //	cancel     its context is cancelled                  the cause              gcl.ErrAborted with the cause

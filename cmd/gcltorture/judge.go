@@ -79,9 +79,10 @@ func (p *plan) judgeOne(r *process, come bool) string {
 	typed, cause := e.Aborted || e.Closed || e.Peer >= 0, strings.Contains(e.Error, causeOf(p.seed))
 	want := ""
 	switch ok := false; {
-	case p.event == reset, p.event == silence && isVictim:
-		ok, want = typed, "an error with a type"
-		return unless(ok, want)
+	case p.event == reset:
+		return unless(typed, "an error with a type")
+	case p.event == silence && isVictim: // the others have held it for lost, and none of them is
+		return unless(typed && (e.Peer < 0 || e.Peer == p.victim), "an error with a type that blames no other replica")
 	case p.event.isDeath(), p.event == silence:
 		ok, want = e.Peer == p.victim, fmt.Sprintf("a *gcl.PeerError that names replica %d", p.victim)
 		return unless(ok, want)

@@ -125,6 +125,8 @@ func TestJudge(t *testing.T) {
 		{exit, 1, false, "exit status 0", nil, ""},
 		{silence, 0, false, "exit status 0", &report{Peer: -1, Aborted: true, Error: "barrier #3"}, "names replica 1"},
 		{silence, 1, false, "exit status 0", &report{Peer: -1, Aborted: true, Error: "barrier #3"}, ""},
+		{silence, 1, false, "exit status 0", &report{Peer: 1, Error: "barrier #3"}, ""},
+		{silence, 1, false, "exit status 0", &report{Peer: 0, Error: "barrier #3"}, "blames no other"},
 		{reset, 0, false, "exit status 0", &report{Peer: -1, Error: "barrier #3"}, "with a type"},
 		{reset, 0, false, "exit status 0", &report{Peer: -1}, ""},
 		{abort, 0, false, "exit status 0", &report{Peer: -1, Aborted: true, Error: late}, ""},
