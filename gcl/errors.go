@@ -140,7 +140,12 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 	var mismatch *transport.MismatchError
 	var deadlock *transport.DeadlockError
 	var unmatched *transport.UnmatchedError
-	if errors.As(err, &mismatch) || errors.As(err, &deadlock) || errors.As(err, &unmatched) {
+	if errors.As(err, &mismatch) && !(isCall(mismatch.Mine) && isCall(mismatch.Theirs)) {
+		e.kinds = append(e.kinds, &PeerError{Replica: mismatch.Peer, Err: err})
+		if mismatch.Peer == replica {
+			e.kinds[0] = &PeerError{Replica: mismatch.Replica, Err: err}
+		}
+	} else if mismatch != nil || errors.As(err, &deadlock) || errors.As(err, &unmatched) {
 		e.kinds = append(e.kinds, ErrMismatch)
 	}
 	if abort := (*transport.AbortError)(nil); errors.As(err, &abort) {
@@ -248,6 +253,16 @@ func (n names) explain(err error) string {
 		}
 		return fmt.Sprintf("replica %d %s: %s", e.Replica, wire.RoundName(e.Round), text)
 	case *transport.MismatchError:
+		for _, side := range []struct {
+			replica int
+			call    transport.Call
+		}{{e.Peer, e.Theirs}, {e.Replica, e.Mine}} {
+			if !isCall(side.call) {
+				return fmt.Sprintf("the connection to replica %d has brought a call that there is not (collective %d, operator "+
+					"%d, dtype %d): something has changed it on the way", side.replica, side.call.Collective,
+					side.call.Operator, side.call.DType)
+			}
+		}
 		mine := n.describe(e.Replica, e.Mine)
 		switch {
 		case e.Mine == e.Theirs && byOwnCounts(e.Mine):

@@ -10,8 +10,10 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/topology"
+	"gogcl.dev/transport"
 )
 
 // badCall is a call whose arguments are wrong on a replica of four, and what its error must say.
@@ -343,6 +345,35 @@ func badOption(t *testing.T, name string, bad gcl.Options) {
 	if err := isOptionError(gcl.Run(t.Context(), 2, func(context.Context, *gcl.Comm) error {
 		return nil
 	}, gcl.WithOptions(bad))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoSuchCall: numbers that no call has are no disagreement of replicas: the connection that has brought them is no
+// good.
+func TestNoSuchCall(t *testing.T) {
+	good := transport.Call{Group: 1, Seq: 3, Count: 25, Collective: uint8(schedule.Broadcast), DType: uint8(tensor.F32)}
+	for name, change := range map[string]func(c *transport.Call){
+		"collective": func(c *transport.Call) { c.Collective |= 0x20 },
+		"operator":   func(c *transport.Call) { c.Operator = uint8(gcl.Local) + 1 },
+		"dtype":      func(c *transport.Call) { c.DType = 0x3f },
+	} {
+		bad := good
+		change(&bad)
+		for _, replica := range []int{1, 2} { // that has found it, and that has been told
+			err := gcl.CollectiveError(t.Context(), good, replica,
+				&transport.MismatchError{Replica: 1, Peer: 2, Mine: good, Theirs: bad})
+			var peer *gcl.PeerError
+			if errors.Is(err, gcl.ErrMismatch) || !errors.As(err, &peer) || peer.Replica != 3-replica ||
+				!strings.Contains(err.Error(), "something has changed it on the way") {
+				t.Errorf("%s, replica %d: %v", name, replica, err)
+			}
+		}
+	}
+	other := good
+	other.DType |= 0x80
+	if err := gcl.CollectiveError(t.Context(), good, 1,
+		&transport.MismatchError{Replica: 1, Peer: 2, Mine: good, Theirs: other}); !errors.Is(err, gcl.ErrMismatch) {
 		t.Error(err)
 	}
 }

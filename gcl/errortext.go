@@ -107,6 +107,13 @@ func (n names) describe(replica int, c transport.Call) string {
 	return b.String()
 }
 
+// isCall reports whether there can be a call with the numbers given. What else has come over a connection is no other
+// replica's call.
+func isCall(c transport.Call) bool {
+	dtype := tensor.DType(c.DType &^ wire.DTypeMarks)
+	return c.Collective <= wire.Execute && c.Operator < uint8(numOperators) && (dtype == 0 || dtype.Valid())
+}
+
 // describeData spells out what a call works on: "ADD float32 x 1024".
 func describeData(c transport.Call) string {
 	var b strings.Builder
