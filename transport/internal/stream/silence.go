@@ -55,8 +55,12 @@ func (l *Lane) inquire(r int) uint32 {
 	return p.inquiries.sent
 }
 
-// replies answers an inquiry. l is nil if the lane is not open here. The caller holds n.mu.
+// replies answers an inquiry. l is nil if the lane is not open here. Of a lane that is being closed the word that it is
+// left says enough, and may be yet to come: a link that has come too late is ended before. The caller holds n.mu.
 func (n *Node) replies(peer int, l *Lane, number uint64, inquiry []byte) {
+	if n.closed || l != nil && l.closed.Load() {
+		return
+	}
 	sent := uint64(0)
 	if l != nil {
 		sent = l.peers[peer].put.Load()

@@ -349,6 +349,20 @@ func TestInquiries(t *testing.T) {
 			t.Errorf("% x makes sense", m)
 		}
 	}
+	// A lane that is being closed has yet to say so, and may have ended a link already that came too late.
+	d := dup(t, l).(*Lane)
+	for _, closing := range []struct {
+		lane uint64
+		by   func()
+	}{{d.number, func() { d.closed.Store(true) }}, {99, func() { n.closed = true }}} {
+		closing.by()
+		if err := n.Handle(1, append(appendLane(nil, inquiry, closing.lane), 2, 0, 0, 0)); err != nil ||
+			len(h.told[1]) != 1 {
+			t.Errorf("lane %d: %v, told %v", closing.lane, err, h.told[1])
+		}
+	}
+	n.closed = false
+	d.closed.Store(false)
 	l.Close()
 	for _, e := range eps {
 		e.Abort(errors.New("seen enough"))
