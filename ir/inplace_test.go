@@ -421,26 +421,26 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 			by[info.Grads[0]] = number(m, 1)
 			return append(m.CallWithInfo(info.Graph, by).Outputs(), x)
 		}, []float32{6, 113}},
-		{"by the call itself", func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo,
+		{"by the call itself", func(p *ir.Program, m *ir.Graph, _ *ir.Graph, _ *ir.GradInfo,
 			x *ir.Tensor) []*ir.Tensor {
-			f = p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
 				y := ir.Mul(in[0], in[0])
 				ir.Accumulate(in[0], y)
 				return []*ir.Tensor{y}
 			}, f32())
 			fwd := m.CallWithInfo(f, nil, x)
 			fwd.SetParentInputModified(x)
-			info = ir.Autodiff(f)
+			info := ir.Autodiff(f)
 			by := info.By(fwd)
 			by[info.Grads[0]] = number(m, 1)
 			return append(m.CallWithInfo(info.Graph, by).Outputs(), x)
 		}, []float32{6, 12}},
-		{"an output", func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo,
+		{"an output", func(p *ir.Program, m *ir.Graph, _ *ir.Graph, _ *ir.GradInfo,
 			x *ir.Tensor) []*ir.Tensor {
-			f = p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Exp(in[0])} }, f32())
+			f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Exp(in[0])} }, f32())
 			fwd := m.CallWithInfo(f, nil, ir.MulScalar(x, 0))
 			ir.Accumulate(fwd.Outputs()[0], number(m, 10))
-			info = ir.Autodiff(f)
+			info := ir.Autodiff(f)
 			by := info.By(fwd)
 			by[info.Grads[0]] = number(m, 2)
 			return append(m.CallWithInfo(info.Graph, by).Outputs(), fwd.Outputs()[0])
