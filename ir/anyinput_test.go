@@ -44,7 +44,8 @@ func TestAnyInput(t *testing.T) {
 				}
 			},
 			"ForInputs": ir.ForInputs, "IdenticalLosses": ir.IdenticalLosses, "Autodiff": ir.Autodiff,
-			"New": ir.New, "WithJob": ir.WithJob, "SpecOf": ir.SpecOf, "Abs": ir.Abs, "Accumulate": ir.Accumulate, "Add": ir.Add,
+			"New": ir.New, "WithJob": ir.WithJob, "WithMaxSteps": ir.WithMaxSteps,
+			"SpecOf": ir.SpecOf, "Abs": ir.Abs, "Accumulate": ir.Accumulate, "Add": ir.Add,
 			"AddScalar": ir.AddScalar, "And": ir.And, "Apply": ir.Apply, "Apply1": ir.Apply1,
 			"Argmax": ir.Argmax, "Cast": ir.Cast, "Concat": ir.Concat, "CopyInto": ir.CopyInto,
 			"CrossEntropy": ir.CrossEntropy, "CrossEntropyEach": ir.CrossEntropyEach, "Div": ir.Div,
