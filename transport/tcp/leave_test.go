@@ -5,14 +5,16 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"gogcl.dev/internal/meddler"
 	"gogcl.dev/transport"
 )
 
-// A replica that has left listens no more. One that dials it for a lane then waits for its word, and does not call it
-// lost.
+// A replica that has left listens no more. One that dials it for a lane then waits for its word, which is on its way,
+// and does not call it lost.
 func TestDialAfterLeaving(t *testing.T) {
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -24,6 +26,19 @@ func TestDialAfterLeaving(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := slices.Clone(addresses)
+	var held atomic.Bool // what replica 1 says
+	release := make(chan bool)
+	proxy, err := meddler.New(addresses[1].TCP, func(_ int, back bool, b []byte) []byte {
+		if back && held.Load() {
+			<-release
+		}
+		return b
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	mine[1].TCP = proxy.Address()
 	var all sync.WaitGroup
 	for rank, l := range listeners {
 		all.Go(func() {
@@ -42,6 +57,12 @@ func TestDialAfterLeaving(t *testing.T) {
 		t.FailNow()
 	}
 	mine[1].TCP = gone.Addr().String() // for lanes
+	held.Store(true)
+	cause := errors.New("had to leave")
+	eps[1].Abort(cause)
+	if err := eps[1].Close(); err != nil {
+		t.Error(err)
+	}
 	failed := make(chan error)
 	go func() {
 		failed <- eps[0].Exchange(t.Context(), transport.Call{Group: 1, Seq: 1},
@@ -58,11 +79,7 @@ func TestDialAfterLeaving(t *testing.T) {
 		t.Errorf("a replica that cannot be dialled is lost at once: %v", eps[0].Err())
 	case <-time.After(50 * time.Millisecond): // it has seen the end of the connection by now
 	}
-	cause := errors.New("had to leave")
-	eps[1].Abort(cause)
-	if err := eps[1].Close(); err != nil {
-		t.Error(err)
-	}
+	close(release)
 	var aborted *transport.AbortError
 	if err := <-failed; !errors.As(err, &aborted) || aborted.Replica != 1 || aborted.Cause.Error() != cause.Error() {
 		t.Errorf("got %v, want that replica 1 has aborted: %v", err, cause)

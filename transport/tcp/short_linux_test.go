@@ -112,7 +112,7 @@ func TestShortOfDescriptors(t *testing.T) {
 						}
 					}
 					if strings.Contains(text, "is lost") &&
-						!strings.Contains(text, fmt.Sprintf("replica %d is lost", test.victim)) {
+						!strings.Contains(text, fmt.Sprintf("replica %d (pid %d on ", test.victim, victim)) {
 						t.Errorf("replica %d blames a healthy one: %q", rank, text)
 					}
 				}
