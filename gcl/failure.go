@@ -66,6 +66,9 @@ func (c *Comm) timedOut(ctx context.Context, call *transport.Call, err error) st
 		}
 	}
 	w := c.conn.flights.Look()
+	if c.conn.Endpoint.Err() != nil { // else nobody tells anything
+		w = w.Heard(c.conn.flights)
+	}
 	text, missing := w.WaitingFor(c.conn.Flight, c.group.Members, call.Group, call.Seq)
 	if abort != nil && !missing { // perhaps it is this replica that has come too late
 		return ""

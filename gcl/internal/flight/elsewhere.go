@@ -1,29 +1,86 @@
 package flight
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
-// Report is what Now says, cut after a line so that it has at most so many bytes, for other processes.
+// Report is what this process tells others after an abort, at most so many bytes: a line for programs, and what Now
+// says, cut after a line.
 func (s *Recorders) Report(limit int) []byte {
+	line := s.standings(limit / 2)
 	text := s.Now()
-	if len(text) > limit {
-		text = text[:strings.LastIndexByte(text[:limit], '\n')+1]
+	if len(line)+len(text) > limit {
+		text = text[:strings.LastIndexByte(text[:limit-len(line)], '\n')+1]
 	}
-	return []byte(text)
+	return append(line, text...)
 }
 
-// Hear has Dump print what the replicas of other processes tell: reports returns that by replica.
+// standing is how far a replica of another process has come on one connection.
+type standing struct {
+	Lane       uint64
+	Connection int               `json:",omitempty"`
+	Call       string            `json:",omitempty"` // the last, and its group; "": there is none
+	Inside     bool              `json:",omitempty"` // it is in progress, or was when the communicator was aborted
+	Ago        time.Duration     `json:",omitempty"` // it began; if it is over, that it was
+	Reached    map[uint64]uint64 `json:",omitempty"` // by group: the number of the last call
+}
+
+// maxReached bounds the groups of a standing.
+const maxReached = 8
+
+// standings is a line with the standings of the connections, in at most so many bytes.
+func (s *Recorders) standings(limit int) []byte {
+	w := s.Look()
+	var all []standing
+	for _, f := range s.list() {
+		if f.Connection > 0 && f.IsClosed() {
+			continue
+		}
+		at := standing{Lane: f.lane, Connection: f.Connection, Reached: map[uint64]uint64{}}
+		f.newest(func(r *record) bool {
+			if at.Call == "" {
+				at.Call, at.Inside, at.Ago = r.name()+r.whose(), r.inside(), w.ago(r)
+			}
+			if _, ok := at.Reached[r.label.Group]; !ok && r.seq > 0 {
+				at.Reached[r.label.Group] = r.seq
+			}
+			return len(at.Reached) < maxReached
+		})
+		all = append(all, at)
+	}
+	for {
+		line, err := json.Marshal(all)
+		if err != nil { // there is nothing in a standing that cannot be marshalled
+			panic(err)
+		}
+		if line = append(line, '\n'); len(line) <= limit || len(all) == 0 {
+			return line
+		}
+		all = all[:len(all)-1]
+	}
+}
+
+// Hear has Dump print, and WaitingFor go by, what the replicas of other processes tell: reports returns that by replica.
 func (s *Recorders) Hear(reports func() [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = append(s.heard, reports)
 }
 
-// Elsewhere prints what replicas of other processes have told of themselves.
-func (s *Recorders) Elsewhere(b *strings.Builder) {
+// hears reports whether replicas of other processes tell anything.
+func (s *Recorders) hears() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.heard) > 0
+}
+
+// told calls yield for the reports of replicas of other processes, each once.
+func (s *Recorders) told(yield func(replica int, at []standing, text []byte)) {
 	s.mu.Lock()
 	heard := slices.Clone(s.heard)
 	here := map[int]bool{}
@@ -32,15 +89,72 @@ func (s *Recorders) Elsewhere(b *strings.Builder) {
 	}
 	s.mu.Unlock()
 	for _, reports := range heard {
-		for replica, text := range reports() {
-			if text == nil || here[replica] {
+		for replica, report := range reports() {
+			if report == nil || here[replica] {
 				continue
 			}
-			here[replica] = true // each replica once
-			fmt.Fprintf(b, "replica %d, in another process, when it heard of the failure:\n", replica)
-			for line := range strings.Lines(string(text)) {
-				b.WriteString("  " + line)
+			here[replica] = true
+			line, text, _ := bytes.Cut(report, []byte("\n"))
+			var at []standing
+			if json.Unmarshal(line, &at) != nil {
+				at, text = nil, report
 			}
+			yield(replica, at, text)
 		}
 	}
+}
+
+// Elsewhere prints what replicas of other processes have told of themselves.
+func (s *Recorders) Elsewhere(b *strings.Builder) {
+	s.told(func(replica int, _ []standing, text []byte) {
+		fmt.Fprintf(b, "replica %d, in another process, when it heard of the failure:\n", replica)
+		for line := range strings.Lines(string(text)) {
+			b.WriteString("  " + line)
+		}
+	})
+}
+
+// Heard has the whereabouts go by what other processes have told after an abort, too. It waits for that, as the reports
+// do.
+func (w *Whereabouts) Heard(s *Recorders) *Whereabouts {
+	if s == nil || !s.hears() {
+		return w
+	}
+	w.elsewhere = map[int][]standing{}
+	s.told(func(replica int, at []standing, _ []byte) {
+		if at != nil {
+			w.elsewhere[replica] = at
+		}
+	})
+	return w
+}
+
+// doingElsewhere says whether a replica of another process has come to a call of a connection, and what it was doing if
+// not.
+func (w *Whereabouts) doingElsewhere(all []standing, own *Recorder, group, seq uint64) (come bool, doing string) {
+	here := ""
+	if w.several || len(all) > 1 {
+		here = fmt.Sprintf(" on connection %d", own.Connection)
+	}
+	var aside []string
+	what := "has not opened" + strings.TrimPrefix(here, " on")
+	for _, at := range all {
+		if at.Lane != own.lane {
+			if at.Inside {
+				aside = append(aside, fmt.Sprintf("is in %s on connection %d", at.Call, at.Connection))
+			}
+			continue
+		}
+		switch {
+		case at.Reached[group] >= seq:
+			come = true
+		case at.Call == "":
+			what = "has made no call" + here
+		case at.Inside:
+			what = "is in " + at.Call + here
+		default:
+			what = fmt.Sprintf("has made no call%s for %v, since %s", here, at.Ago, at.Call)
+		}
+	}
+	return come, strings.Join(append(aside, what), " and ")
 }

@@ -17,6 +17,8 @@ type Whereabouts struct {
 	now     int64
 	several bool // there is more than one connection
 	lanes   map[int][]*Recorder
+
+	elsewhere map[int][]standing // by replica of another process: see Heard
 }
 
 // maxNamed bounds the replicas that a text names one by one.
@@ -51,6 +53,14 @@ func (w *Whereabouts) WaitingFor(own *Recorder, members []int, group, seq uint64
 			continue
 		}
 		f := w.laneOf(m, own.lane)
+		if at, told := w.elsewhere[m]; told {
+			if come, doing := w.doingElsewhere(at, own, group, seq); come {
+				arrived = append(arrived, fmt.Sprint(m))
+			} else {
+				missing = append(missing, fmt.Sprintf("replica %d, which %s", m, doing))
+			}
+			continue
+		}
 		if len(w.lanes[m]) == 0 {
 			unknown = append(unknown, fmt.Sprint(m))
 			continue
@@ -80,7 +90,11 @@ func (w *Whereabouts) WaitingFor(own *Recorder, members []int, group, seq uint64
 		parts = append(parts, "all members have come to it")
 	}
 	if len(unknown) > 0 {
-		parts = append(parts, replicasHave(unknown, "is", "are")+" not in this process")
+		said := " not in this process"
+		if w.elsewhere != nil {
+			said += ", and silent"
+		}
+		parts = append(parts, replicasHave(unknown, "is", "are")+said)
 	}
 	if aside := w.onOthers(own.Replica, own); aside != nil {
 		parts = append(parts, fmt.Sprintf("replica %d itself %s", own.Replica, strings.Join(aside, " and ")))
