@@ -22,16 +22,17 @@ func TestTimeoutAcrossProcesses(t *testing.T) {
 		want string
 	}{
 		"no call": {func(context.Context, int, *gcl.Comm) error { return nil },
-			`waiting for replica 2, which has made no call for T, since barrier #1 "start" of group {0, 1, 2, 3}, and for ` +
-				`replica 3, which has made no call for T, since barrier #1 "start" of group {0, 1, 2, 3}; replica %d has come to it`},
+			`waiting for replica 2, which has made no call for T, since barrier #1 "start" of group {0, 1, 2, 3}, ` +
+				`and for replica 3, which has made no call for T, since barrier #1 "start" of group {0, 1, 2, 3}; ` +
+				`replica %d has come to it`},
 		"another call": {func(ctx context.Context, rank int, c *gcl.Comm) error {
 			if rank == 3 {
 				return nil
 			}
 			pairs := grouped(c, commgroup.Group{Type: commgroup.Consecutive, Size: 2})
 			return gcl.AllReduceInPlace(ctx, pairs.Named("pairs"), make([]float32, 2), gcl.Add)
-		}, `waiting for replica 2, which is in all-reduce #1 "pairs" of group {2, 3}, and for replica 3, which has made ` +
-			`no call for T, since barrier #1 "start" of group {0, 1, 2, 3}; replica %d has come to it`},
+		}, `waiting for replica 2, which is in all-reduce #1 "pairs" of group {2, 3}, and for replica 3, which has ` +
+			`made no call for T, since barrier #1 "start" of group {0, 1, 2, 3}; replica %d has come to it`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onSockets(t, func(t *testing.T, network tcp.Network) {

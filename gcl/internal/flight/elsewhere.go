@@ -65,7 +65,8 @@ func (s *Recorders) standings(limit int) []byte {
 	}
 }
 
-// Hear has Dump print, and WaitingFor go by, what the replicas of other processes tell: reports returns that by replica.
+// Hear has Dump print, and WaitingFor go by, what the replicas of other processes tell. reports returns that by
+// replica.
 func (s *Recorders) Hear(reports func() [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
