@@ -82,6 +82,9 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 	}
 	l.Carrier = carry.NewCarrier(endpoint, all.Open(endpoint.Rank(), l.number))
 	l.ProverOf = l.prover
+	if e, ok := endpoint.(transport.Settler); ok {
+		e.AnswerBy(l.Flight.Made)
+	}
 	return l
 }
 
@@ -121,9 +124,10 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 // replicas disagree, which has ended the communicator and of which no call of this replica has told; a *PeerError when
 // one has left without a call that did not wait for it, of a collective with a root (see Broadcast).
 //
-// So that it can know, Close of the first connection waits, for a second at most, for members that have not come to the
-// last call of a collective with a root in a group. What they find later is their error alone. Close of a Dup waits for
-// nobody, and tells what is known by then.
+// So that it can know, Close of the first connection waits, for a second at most, for members that are not done with
+// the last call of a group that did not wait for all: one with a root, one by counts, or Execute. It compares their
+// call with its own, and asks those in other processes for theirs. What they find later is their error alone. Close of a
+// Dup waits for nobody, and tells what is known by then.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
 		return err
@@ -134,8 +138,11 @@ func (c *Comm) Close() error {
 	c.conn.works.Wait()
 	c.conn.allocs.close()
 	c.conn.closeIPUs()
+	err := c.conn.settle()
 	c.conn.Flight.Close()
-	err := c.conn.Endpoint.Close()
+	if left := c.conn.Endpoint.Close(); err == nil {
+		err = left
+	}
 	if err == nil {
 		err = c.conn.unheard()
 	}

@@ -24,9 +24,9 @@ func (e numbered) Exchange(ctx context.Context, call transport.Call, batch []tra
 	return e.Endpoint.Exchange(ctx, call, batch)
 }
 
-// TestNumbersAscend: what transport.Call says of Seq holds where members of a group are in calls of their own, in phases
-// of one whole group and in phases of another. A transport that is told a smaller number after a greater one takes the
-// call for one gone by, and the program for one that disagrees.
+// TestNumbersAscend: what transport.Call says of Seq holds where members of a group are in calls of their own, in
+// phases of one whole group and in phases of another. A transport that is told a smaller number after a greater
+// one takes the call for one gone by, and the program for one that disagrees.
 func TestNumbersAscend(t *testing.T) {
 	const n = 6
 	machine, err := topology.New(topology.Config{Replicas: []int{2, 2, 2}})

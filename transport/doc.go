@@ -53,6 +53,7 @@
 //	Boards       members of a group publish small messages for each other to read
 //	Shared       endpoints in one process find each other's users
 //	Reporter     after an abort each replica tells the others what it was doing
+//	Settler      before a replica leaves it hears that others have made a call which did not wait for them
 //	Linked       which replicas share a host, and what connects each pair
 //	Native       collectives that the transport's engine has of its own, as MPI does
 //

@@ -10,6 +10,9 @@ import (
 	"gogcl.dev/gcl"
 )
 
+// unharmed says that a replica has no error, of options that may have changed nothing: then no replica has one.
+const unharmed = "no error"
+
 // jobDisagree is one replica of a job in which one rank calls something else; then all close. Every replica must get
 // ErrMismatch, from the call or from Close.
 func jobDisagree(ctx context.Context, w io.Writer, s *settings) (bad int, err error) {
@@ -66,8 +69,20 @@ func jobDisagree(ctx context.Context, w io.Writer, s *settings) (bad int, err er
 		found = "hang"
 	}
 	what := fmt.Sprintf("seed %d %s %v odd %d rank %d of %d", s.seed, x.what, x.base.k, oddRank, c.Rank(), k)
-	if found == "" {
+	var refused error // by the odd rank's own options
+	if isOdd && errors.Is(call, errors.ErrUnsupported) {
+		refused = call
+	}
+	one := scenario{what: x.what, base: x.base, members: []int{0}, callErr: []error{refused}}
+	switch {
+	case found == "":
 		fmt.Fprintf(w, "%s: mismatch %s\n", what, from)
+		return 0, nil
+	case errors.Join(call, closing) == nil && maybeNoEffect(x.what):
+		fmt.Fprintf(w, "%s: %s\n", what, unharmed)
+		return 0, nil
+	case one.excused(errors.Join(call, closing)):
+		fmt.Fprintf(w, "%s: it is right to say: %v\n", what, errors.Join(call, closing))
 		return 0, nil
 	}
 	name := map[string]string{"a member has no error": "silence", "hang": "hang"}[found]

@@ -55,6 +55,10 @@ func launch(ctx context.Context, w io.Writer, s *settings) (bad int, err error) 
 		if s.verbose {
 			fmt.Fprintf(w, "%s", out)
 		}
+		if quiet := bytes.Count(out, []byte(unharmed+"\n")); err == nil && quiet > 0 && quiet < n {
+			err = fmt.Errorf("FAIL silence: %d of %d replicas have no error", quiet, n)
+			out = append(out, err.Error()...)
+		}
 		if err == nil || ctx.Err() != nil {
 			continue
 		}

@@ -33,6 +33,38 @@ func TestJob(t *testing.T) {
 	}
 }
 
+// TestDisagree: every member of a group in which some call something else hears of it, with peer memory and without.
+func TestDisagree(t *testing.T) {
+	if code, text := gen(t, "-mode", "disagree", "-progs", "150", "-t", "1h"); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+	// Parts of which one member has none, and a schedule by which a rank exchanges nothing.
+	for _, args := range []string{
+		"-mode disagree -progs 1 -seed 11680 -only unequalparts",
+		"-mode disagree -progs 1 -seed 13249 -only execute",
+	} {
+		if code, text := gen(t, strings.Fields(args)...); code != 0 {
+			t.Errorf("%s: exit code %d:\n%s", args, code, text)
+		}
+	}
+}
+
+// TestJobDisagree: so does every process of a job: members that have sent their part, or have no part, hear by Close.
+func TestJobDisagree(t *testing.T) {
+	for _, args := range [][]string{
+		{"-seed", "59"}, // a scatter of another type, at a leaf
+		{"-seed", "7", "-only", "root"},
+		{"-seed", "7", "-only", "unequalparts"},
+		{"-seed", "7", "-only", "execute"},
+	} {
+		for rank, r := range jobtest.Start(t, 5, append([]string{"-mode", "jobdisagree"}, args...)...).Wait() {
+			if r.Code != 0 || !strings.Contains(r.Stdout, "mismatch by ") {
+				t.Errorf("%v: replica %d: exit code %d:\n%s%s", args, rank, r.Code, r.Stdout, r.Stderr)
+			}
+		}
+	}
+}
+
 // TestSettings: what no mode can do is an error that says what would be right.
 func TestSettings(t *testing.T) {
 	for _, test := range []struct{ args, want string }{

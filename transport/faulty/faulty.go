@@ -75,6 +75,7 @@ type replica struct {
 	world            *world
 	exchanges, sends atomic.Int64 // begun so far; exchanges counts the calls of memory and of engines too
 	shares           atomic.Int64 // begun so far
+	shared           sync.Map     // of endpoints that share none
 	once             sync.Once
 	closed           chan struct{} // with the first endpoint
 }
@@ -303,6 +304,14 @@ func (e *endpoint) Err() error {
 func (e *endpoint) Abort(cause error) {
 	e.Endpoint.Abort(cause)
 	e.me.world.fail(e.Rank(), cause)
+}
+
+// Shared implements transport.Shared, by the endpoint inside if it can.
+func (e *endpoint) Shared() *sync.Map {
+	if s, ok := e.Endpoint.(transport.Shared); ok {
+		return s.Shared()
+	}
+	return &e.me.shared
 }
 
 // Close implements transport.Endpoint.

@@ -1,6 +1,11 @@
 package inproc
 
-import "gogcl.dev/transport"
+import (
+	"errors"
+
+	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/calls"
+)
 
 // A Broadcast that does not wait tells its root nothing of the others, and leaves a notice by which they can tell that
 // the root is in another call than they are. This file looks for such notices, where a wait has turned out to be long.
@@ -68,6 +73,19 @@ func (e *endpoint) elsewhere() *transport.MismatchError {
 		}
 	}
 	return nil
+}
+
+// unpaired is a desertion, or the mismatch that is behind it: the replica that has left has gone through this very
+// round, and so without the transfer.
+func (e *endpoint) unpaired(t *transport.Transfer, desertion error) error {
+	var closed *transport.ClosedError
+	if left := e.lane.eps[t.Peer].left.Load(); errors.As(desertion, &closed) && left != nil && left.called &&
+		!left.torn && e.call.Seq != 0 && left.call == e.call {
+		if mismatch := calls.Unpaired(e.rank, t, e.call); mismatch != nil {
+			return mismatch
+		}
+	}
+	return desertion
 }
 
 // desertion is the error of a wait for a replica that has left: a mismatch, if its calls show one, or a broadcast of

@@ -23,6 +23,7 @@ type endpoint struct {
 	// Guarded by busy, and by lane.blocked.mu as well while the endpoint stands in the register.
 	checker transport.Checker
 	called  bool // call has been set
+	torn    bool // it has failed
 	call    transport.Call
 	batch   []transport.Transfer
 	// where each transfer of the batch meets its peer; nil for a receive whose sender has not come so far
@@ -92,6 +93,7 @@ func (e *endpoint) Shared() *sync.Map { return &e.lane.nw.shared }
 // followed. No other call does, but a Broadcast, whose notice stays.
 type parting struct {
 	called bool
+	torn   bool // the last call has failed
 	call   transport.Call
 	sent   calls.History
 }
@@ -116,7 +118,7 @@ func (e *endpoint) drain() {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	e.watch(context.Background())
-	if e.left.CompareAndSwap(nil, &parting{e.called, e.call, e.exchanged}) {
+	if e.left.CompareAndSwap(nil, &parting{e.called, e.torn, e.call, e.exchanged}) {
 		for _, other := range e.lane.eps {
 			if other != e {
 				other.rouse(byEvent)

@@ -28,7 +28,7 @@ func (e *endpoint) Exchange(ctx context.Context, call transport.Call, batch []tr
 	} else {
 		err = e.run()
 	}
-	e.settled = true
+	e.settled, e.torn = true, err != nil
 	return err
 }
 

@@ -47,7 +47,7 @@ func (e *endpoint) interrupted() error {
 	}
 	if e.lane.closed.Load() > 0 {
 		if t := e.forsaken(); t != nil {
-			return e.fail(t, e.desertion(t.Peer))
+			return e.fail(t, e.unpaired(t, e.desertion(t.Peer)))
 		}
 	}
 	return nil

@@ -82,6 +82,8 @@ var groups = []struct {
 	{"Close", (*suite).close},
 	{"CallMismatch", (*suite).callMismatch},
 	{"LengthMismatch", (*suite).lengthMismatch},
+	{"Unpaired", (*suite).unpaired},
+	{"Settles", (*suite).settles},
 	{"NoMeeting", (*suite).noMeeting},
 	{"Deadlock", (*suite).deadlock},
 	{"Done", (*suite).done},

@@ -171,9 +171,6 @@ func (w *Way) PerformGiven(ctx context.Context, j *Job, g *Given, fingerprint *t
 		r = apart.Given()
 		err = w.byGiven(ctx, j, g, &r, fingerprint)
 	}
-	if err == nil { // few schedules have a rank wait for all others
-		w.Group.Passed.Store(fingerprint.Seq)
-	}
 	return err
 }
 
@@ -194,9 +191,13 @@ func (w *Way) byGiven(ctx context.Context, j *Job, g *Given, r *route.Route, fin
 	switch {
 	case g.Custom == nil && w.Size() == 1:
 		w.keepOwn(j, 0)
-		return nil
 	case g.Custom == nil:
-		return w.packed.scheduled(ctx, w, j, e, f)
+		err = w.packed.scheduled(ctx, w, j, e, f)
+	default:
+		err = w.packed.listed(ctx, w, j, g, e, f)
 	}
-	return w.packed.listed(ctx, w, j, g, e, f)
+	if err == nil { // few schedules have a rank wait for all others
+		w.passed(&f)
+	}
+	return err
 }

@@ -18,7 +18,7 @@ type Group struct {
 	Digest  uint64 // of the ring orders, and of lists
 	Split   *Split // nil if link domains do not hold equally many members
 
-	Passed atomic.Uint64 // the last call with a root, which did not wait for all members, by its number
+	Passed atomic.Uint64 // the last call that did not wait for all members, by its number: see Way.passing
 
 	// Used by whoever has the connection's turn.
 	plans   map[planKey]*plan

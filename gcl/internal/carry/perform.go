@@ -19,7 +19,7 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 	var r route.Route
 	w.decide(&r, &j.Question)
 	if r.Phases {
-		return w.passing(&j.Ask, fingerprint, w.Hybrid.perform(ctx, j, fingerprint))
+		return w.passing(&j.Ask, &w.phases.fingerprint, w.Hybrid.perform(ctx, j, fingerprint))
 	}
 	switch r.Path {
 	case route.Local:
@@ -198,10 +198,19 @@ func (l *Carrier) stage(a, b int) (first, second []byte) {
 	return l.staging[:a:a], l.staging[aligned : aligned+b]
 }
 
-// passing notes a call with a root that has succeeded and need not have done so elsewhere. It returns the call's error.
+// passing notes a call that has succeeded and need not have done so elsewhere: one with a root, or by counts, of which
+// a member that has no part waits for nobody. It returns the call's error.
 func (w *Way) passing(a *Ask, fingerprint *transport.Call, err error) error {
-	if a.Collective.Contract().Rooted() && err == nil {
-		w.Group.Passed.Store(fingerprint.Seq)
+	if err == nil && (a.Collective.Contract().Rooted() || fingerprint.DType&wire.ByCounts != 0) {
+		w.passed(fingerprint)
 	}
 	return err
+}
+
+// passed notes such a call. A phase is none of its own: the call as a whole is noted.
+func (w *Way) passed(fingerprint *transport.Call) {
+	if _, phase := wire.PhaseOf(fingerprint.Seq); phase == 0 {
+		w.Flight.Pass(fingerprint)
+		w.Group.Passed.Store(fingerprint.Seq)
+	}
 }

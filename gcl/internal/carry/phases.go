@@ -109,11 +109,7 @@ func (p *phases) next(w *Way) transport.Call {
 // told: a member of w which believes that it is in this phase learns there who disagrees, also when this replica has
 // left.
 func (p *phases) pass(ctx context.Context, w *Way) error {
-	return p.tell(ctx, w, p.next(w))
-}
-
-// tell gives the transport a fingerprint and sends nothing.
-func (p *phases) tell(ctx context.Context, w *Way, f transport.Call) error {
+	f := p.next(w)
 	f.Method = methodNumber(w.Setting.Route(&p.question).Method)
 	return p.carrier.Endpoint.Exchange(ctx, f, nil)
 }
@@ -235,7 +231,8 @@ func (p *phases) allToAll(ctx context.Context) error {
 // member that has left.
 func (p *phases) broadcast(ctx context.Context) error {
 	k := &p.whole
-	if err := p.tell(ctx, p.Across, p.fingerprint); err != nil {
+	p.fingerprint.Method = methodNumber(p.Across.Setting.Route(&p.question).Method)
+	if err := p.carrier.Endpoint.Exchange(ctx, p.fingerprint, nil); err != nil {
 		return err
 	}
 	domain, place := k.Root/p.Each, k.Root%p.Each

@@ -33,7 +33,8 @@ func (s *Recorders) Open(replica int, lane uint64) *Recorder {
 	if s == nil {
 		return &Recorder{}
 	}
-	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, phases: &s.phases, records: make([]record, flightLength+1)}
+	f := &Recorder{Replica: replica, lane: lane, describe: s.describe, phases: &s.phases,
+		records: make([]record, flightLength+1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	closed := 0

@@ -192,12 +192,17 @@ func (r *record) name() string {
 	return wire.Name(transport.Call{Collective: r.collective, Seq: r.seq}) + wire.Quote(r.label.Name)
 }
 
-// text describes the call, its data by describe, and how it was carried out if that is known.
-func (r *record) text(describe func(transport.Call) string) string {
-	call := transport.Call{
+// fingerprint is that of the call, without its method and its digest.
+func (r *record) fingerprint() transport.Call {
+	return transport.Call{
 		Group: r.label.Group, Seq: r.seq, Count: r.count, Root: r.root,
 		Collective: r.collective, Operator: r.operator, DType: r.dtype,
 	}
+}
+
+// text describes the call, its data by describe, and how it was carried out if that is known.
+func (r *record) text(describe func(transport.Call) string) string {
+	call := r.fingerprint()
 	var b strings.Builder
 	if r.collective&wire.WithinReplica != 0 {
 		fmt.Fprintf(&b, "%s (%d IPUs)", r.name(), r.count)

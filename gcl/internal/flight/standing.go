@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
 )
 
 // Peers are the recorders of a lane at some replicas of this process.
@@ -24,8 +26,8 @@ func (s *Recorders) Peers(lane uint64, replicas []int) []*Recorder {
 }
 
 // SettledSince reports whether a replica, after its call of a group with a number, has carried out one that needs all
-// members, which is any collective without a root but what Local and Execute do, or has had the error of a call that
-// was not refused.
+// members, or has had the error of a call that was not refused. All members are needed by any collective without a root
+// but what Local and Execute do, and but calls by counts over messages.
 func (f *Recorder) SettledSince(group, seq uint64) (settled bool) {
 	if f.records == nil {
 		return false
@@ -36,11 +38,30 @@ func (f *Recorder) SettledSince(group, seq uint64) (settled bool) {
 		case r.state == failed:
 			settled = !r.refused
 		case later:
-			settled = r.state == done && schedule.Collective(r.collective).Contract().Meets() && r.path != route.Local
+			meets := schedule.Collective(r.collective).Contract().Meets()
+			byCounts := r.dtype&wire.ByCounts != 0 && r.path == route.Messages
+			settled = r.state == done && meets && r.path != route.Local && !byCounts
 		}
 		return !settled && (later || r.label.Group != group)
 	})
 	return settled
+}
+
+// Made is the call that a replica is done with, of the group and the number of a call that another has made: equal, if
+// it agrees as far as is known. Not ok says that it has made none so far, is in it, or has failed.
+func (f *Recorder) Made(theirs transport.Call) (mine transport.Call, ok bool) {
+	if c, ok := f.Passed(theirs.Group, theirs.Seq); ok {
+		return c, true
+	}
+	switch r, known := f.call(theirs.Group, theirs.Seq); {
+	case !known:
+		return theirs, true
+	case r.label == nil || r.state != done:
+		return mine, false
+	case r.collective != theirs.Collective:
+		return r.fingerprint(), true
+	}
+	return theirs, true
 }
 
 // Past reports whether a replica is done with a call of a group, or will not make it any more. One that was refused it
@@ -53,9 +74,9 @@ func (f *Recorder) Past(group, seq uint64) bool {
 	return !known || r.label != nil && r.state != running && !r.refused
 }
 
-// Made reports whether a replica has made a call of a group, as far as that is known, and was not refused it for its
+// Came reports whether a replica has made a call of a group, as far as that is known, and was not refused it for its
 // arguments.
-func (f *Recorder) Made(group, seq uint64) bool {
+func (f *Recorder) Came(group, seq uint64) bool {
 	r, known := f.call(group, seq)
 	return !known || r.label != nil && !r.refused
 }

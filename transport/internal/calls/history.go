@@ -23,13 +23,15 @@ func (h *History) at(k uint64) *transport.Call {
 	return &h.calls[(h.count-k)&uint64(len(h.calls)-1)]
 }
 
-// Add adds a call, unless it is another round of the last one, or has no number: then it is no collective of a group.
+// Add adds a call, unless it is another round of the last one, which is noted, or has no number: then it is no
+// collective of a group.
 func (h *History) Add(call *transport.Call) {
 	if call.Seq == 0 {
 		return
 	}
 	if h.count > 0 {
 		if last := h.at(1); last.Seq == call.Seq && last.Group == call.Group {
+			last.Round = call.Round
 			return
 		}
 	}
@@ -106,6 +108,18 @@ func (h *History) Find(c *transport.Call) (transport.Call, Standing) {
 		return last, GoneLong
 	}
 	return transport.Call{}, Unknown
+}
+
+// Unpaired is the error of a transfer with a peer that has gone through the same round without it: the one sends
+// bytes that the other does not expect. It is nil for a transfer of nothing, which is as good as none.
+func Unpaired(rank int, t *transport.Transfer, call transport.Call) *transport.MismatchError {
+	switch {
+	case len(t.Buf) == 0:
+		return nil
+	case t.Kind == transport.Send:
+		return &transport.MismatchError{Replica: t.Peer, Peer: rank, Mine: call, Theirs: call, TheirsBytes: len(t.Buf)}
+	}
+	return &transport.MismatchError{Replica: rank, Peer: t.Peer, Mine: call, Theirs: call, MineBytes: len(t.Buf)}
 }
 
 // Disagree reports whether an error says that replicas disagree.

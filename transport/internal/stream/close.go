@@ -37,7 +37,7 @@ func (l *Lane) Close() error {
 		if l.busy.TryLock() {
 			l.busy.Unlock()
 		} else {
-			idle = false
+			idle, l.torn = false, true
 		}
 		l.wake()
 		closing = append(closing, l)

@@ -13,7 +13,7 @@ const MaxMessage = 8 << 10
 // The kinds of control message. The numbers are part of the protocol.
 const (
 	aborted byte = iota + 1 // the replica where it began, the error
-	left                    // a lane, whether all lanes, messages sent and read, the last calls
+	left                    // a lane, how it is left, messages sent and read, the last calls
 	waits                   // a lane, the call that the replica has long been waiting in
 	credit                  // a lane, messages read
 	ask                     // a lane: answer with credit, now and after each message, since the replica is closing
@@ -23,6 +23,14 @@ const (
 	blind                   // a lane: give credit by control messages from now on, since a message hides it in the link
 	inquiry                 // a lane, a number: answer with it
 	answer                  // a lane, the number of an inquiry, how many bytes this replica's link has taken
+	settle                  // a lane, a call: tell what has been made of it
+	settled                 // a lane, the call that the replica has made in the place of that
+)
+
+// How a lane is left.
+const (
+	leftWhole byte = 1 << iota // with all others
+	leftTorn                   // in the middle of a call
 )
 
 func appendAbort(b []byte, e *transport.AbortError) []byte {
@@ -90,6 +98,19 @@ func (n *Node) Handle(peer int, message []byte) error {
 		}
 		l.peers[peer].waits.set(call)
 		l.wake()
+	case settle, settled:
+		if len(rest) != transport.CallBytes {
+			return nonsense(message)
+		}
+		if l == nil {
+			return nil
+		}
+		if call := transport.ParseCall(rest); kind == settle {
+			l.asked(peer, call)
+		} else {
+			l.peers[peer].answer.Store(&call)
+			l.wake()
+		}
 	case credit:
 		if len(rest) != 8 {
 			return nonsense(message)
@@ -152,8 +173,9 @@ func (n *Node) leaves(peer int, number uint64, rest []byte) error {
 	if len(rest) < 17 || (len(rest)-17)%transport.CallBytes != 0 || len(rest) > 17+partingLength*transport.CallBytes {
 		return fmt.Errorf("a message of %d bytes that a lane is left", len(rest))
 	}
-	whole := rest[0] != 0
-	p := &parting{sent: binary.LittleEndian.Uint64(rest[1:]), read: binary.LittleEndian.Uint64(rest[9:])}
+	whole := rest[0]&leftWhole != 0
+	p := &parting{torn: rest[0]&leftTorn != 0, sent: binary.LittleEndian.Uint64(rest[1:]),
+		read: binary.LittleEndian.Uint64(rest[9:])}
 	for rest = rest[17:]; len(rest) > 0; rest = rest[transport.CallBytes:] {
 		p.calls = append(p.calls, transport.ParseCall(rest))
 	}
@@ -183,11 +205,14 @@ func (n *Node) leaves(peer int, number uint64, rest []byte) error {
 // appendLeft makes the message that this replica leaves a lane.
 func (l *Lane) appendLeft(b []byte, peer int, whole bool) []byte {
 	b = appendLane(b, left, l.number)
+	how := byte(0)
 	if whole {
-		b = append(b, 1)
-	} else {
-		b = append(b, 0)
+		how |= leftWhole
 	}
+	if l.torn {
+		how |= leftTorn
+	}
+	b = append(b, how)
 	p := &l.peers[peer]
 	b = binary.LittleEndian.AppendUint64(b, p.sent.Load()-uint64(p.unsent())) // the peer cannot use the others
 	b = binary.LittleEndian.AppendUint64(b, p.read.Load())

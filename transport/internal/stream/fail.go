@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/calls"
@@ -36,7 +37,7 @@ func (l *Lane) interrupted() error {
 		t := l.wanted(r)
 		if left := p.left.Load(); left != nil {
 			if sending || p.read.Load() >= left.sent {
-				return l.fail(t, l.desertion(r, left))
+				return l.fail(t, l.unpaired(t, left, l.desertion(r, left)))
 			}
 		}
 		ended := &p.deaf
@@ -128,6 +129,18 @@ func (l *Lane) desertion(r int, left *parting) error {
 	return &transport.ClosedError{Replica: r}
 }
 
+// unpaired is a desertion, or the mismatch that is behind it: the replica that has left has gone through this very
+// round, and so without the transfer.
+func (l *Lane) unpaired(t *transport.Transfer, left *parting, desertion error) error {
+	var closed *transport.ClosedError
+	if t != nil && errors.As(desertion, &closed) && left.through(&l.call) {
+		if mismatch := calls.Unpaired(l.node.Rank, t, l.call); mismatch != nil {
+			return mismatch
+		}
+	}
+	return desertion
+}
+
 // survey ends the Exchange if what others have sent or told shows that they disagree, or that this replica waits in a
 // circle. From then on what they send wakes the lane.
 func (l *Lane) survey() error {
@@ -164,7 +177,10 @@ func (e *corruptLinkError) Unwrap() error { return e.Err }
 
 // discord looks at messages that nobody here reads now, and at the calls in which others have said they wait, for one
 // that cannot be. The messages come first: they are of earlier calls, and the first disagreement says most.
-func (l *Lane) discord() error {
+func (l *Lane) discord() error { return l.discordIn(false) }
+
+// discordIn is discord. With over the last call is over as the others are: a message of it is one too many.
+func (l *Lane) discordIn(over bool) error {
 	for r := range l.peers {
 		p := &l.peers[r]
 		link := p.link.Load()
@@ -184,7 +200,11 @@ func (l *Lane) discord() error {
 			l.events.Add(1)
 		}
 		if ok {
-			if err := l.stale(r, &p.frame.call); err != nil {
+			err := l.stale(r, &p.frame.call)
+			if err == nil && over {
+				err = l.surplus(r, &p.frame)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -204,6 +224,15 @@ func (l *Lane) discord() error {
 		}
 	}
 	return nil
+}
+
+// surplus is the mismatch of a message of the last call of a group, which is over.
+func (l *Lane) surplus(r int, f *frame) error {
+	if _, how := l.history.Find(&f.call); how != calls.Current || f.call.Seq == 0 || f.length == 0 {
+		return nil
+	}
+	return &transport.MismatchError{Replica: l.node.Rank, Peer: r, Mine: f.call, Theirs: f.call,
+		TheirsBytes: int(min(f.length, math.MaxInt))}
 }
 
 // stale is the mismatch of a message that nobody here reads, if its call has been made, or another in its place.

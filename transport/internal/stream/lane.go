@@ -23,10 +23,11 @@ type Lane struct {
 
 	goschedEvery int // looks
 
-	busy   sync.Mutex // held by the Exchange in progress
-	closed atomic.Bool
-	events atomic.Uint64 // counts what others have told, for a lane that is about to park
-	parked atomic.Bool
+	busy    sync.Mutex // held by the Exchange in progress
+	closed  atomic.Bool
+	answers atomic.Pointer[func(transport.Call) (transport.Call, bool)] // see AnswerBy
+	events  atomic.Uint64                                               // counts what others have told, for a lane that is about to park
+	parked  atomic.Bool
 
 	// Guarded by busy.
 	checker   transport.Checker
@@ -45,6 +46,7 @@ type Lane struct {
 	stopWatch func() bool
 	onDone    func()
 	settled   bool   // Exchange leaves in the ordinary way
+	torn      bool   // Close has come in the middle of a call; under node.mu
 	engaged   bool   // the call in progress is an Engage
 	heardOf   uint64 // events, before the last look
 	pause     pause
@@ -85,6 +87,7 @@ type peer struct {
 	blind   atomic.Bool   // the peer does not see credit in the link
 	left    atomic.Pointer[parting]
 	waits   notice
+	answer  atomic.Pointer[transport.Call] // the last one: see Settle
 
 	answered  atomic.Uint32 // number of the last inquiry that the peer has answered
 	inquiries inquiries

@@ -99,6 +99,12 @@ type parting struct {
 	calls []transport.Call // its last, the newest first
 	sent  uint64           // messages to this replica that it has sent
 	read  uint64           // messages of this replica that it has read
+	torn  bool             // it has left in the middle of a call
+}
+
+// through reports whether the replica has gone through a round of a call.
+func (p *parting) through(call *transport.Call) bool {
+	return !p.torn && len(p.calls) > 0 && call.Seq != 0 && p.calls[0] == *call
 }
 
 // instead is the call that the replica has made in place of another, or nil.
