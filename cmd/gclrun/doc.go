@@ -46,7 +46,7 @@
 //	gclrun: replica 2 (pid 4711 on node1) ended with exit code 3, one of 4 that failed
 //
 // The first end that gclrun hears of may be that of a replica that has lost another one. So all that end within 100 ms
-// of it are compared, and the likeliest cause is blamed, of equals the first:
+// of it, or were ending then (on Linux), are compared, and the likeliest cause is blamed, of equals the first:
 //
 //	a signal that gclrun has not sent
 //	a signal that gclrun got and passed on, or exit code 128 + n after it: " from gclrun"

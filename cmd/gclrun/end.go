@@ -107,9 +107,21 @@ func hostname() string {
 func (j *job) end(r *replica) {
 	j.running--
 	r.gone = r.groupGone()
+	failing := func(e ending) bool { return e.Code != command.OK }
+	before := slices.ContainsFunc(j.endings, failing)
 	e := ending{rank: r.rank, pid: r.cmd.Process.Pid, at: r.ended, End: spawn.Ended(r.cmd.ProcessState)}
+	if !r.dying.IsZero() && r.dying.Before(e.at) {
+		e.at = r.dying
+	}
 	j.endings = append(j.endings, e)
-	failed := slices.ContainsFunc(j.endings, func(e ending) bool { return e.Code != command.OK })
+	failed := before || failing(e)
+	if failed && !before { // a busy machine may take long to report those that are ending already
+		for _, other := range j.replicas {
+			if other != r && isEnding(other.cmd.Process.Pid) {
+				other.dying = e.at
+			}
+		}
+	}
 	if (failed || j.running == 0) && j.overdue == nil && j.taken == 0 {
 		j.overdue = j.after(max(j.grace, moment))
 	}

@@ -17,6 +17,7 @@ type replica struct {
 	stdout, stderr *os.File // the ends that gclrun reads
 	gone           bool     // nothing is left of the process and of its group
 	ended          time.Time
+	dying          time.Time // when the first failed, if the process was ending then; else zero
 }
 
 // startError is the error of a program that cannot be started.
