@@ -375,7 +375,8 @@ func testLostProcess(t *testing.T, how syscall.Signal, network Network, victim i
 		if err != nil || !strings.HasPrefix(line, fmt.Sprint(victim, " ")) {
 			t.Errorf("replica %d: %q, %v", i, line, err)
 		}
-		if who := fmt.Sprintf("replica %d (pid %d on ", victim, children[victim].Process.Pid); !strings.Contains(line, who) {
+		who := fmt.Sprintf("replica %d (pid %d on ", victim, children[victim].Process.Pid)
+		if !strings.Contains(line, who) {
 			t.Errorf("replica %d: %q does not say %s", i, line, who)
 		}
 		if bound := silence + 5*time.Second; took > bound {
