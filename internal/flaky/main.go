@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gogcl.dev/internal/command"
@@ -146,22 +147,17 @@ func (r *row) note(ok bool, took time.Duration) {
 
 // busy starts loops that take a processor each. The function returned ends them.
 func busy(loops int) (end func()) {
-	over := make(chan bool)
+	var over atomic.Bool
 	runtime.GOMAXPROCS(loops + 2) // the loops are to compete with the tests, not with each other
 	var all sync.WaitGroup
 	for range loops {
 		all.Go(func() {
-			for {
-				select {
-				case <-over:
-					return
-				default:
-				}
+			for !over.Load() {
 			}
 		})
 	}
 	return func() {
-		close(over)
+		over.Store(true)
 		all.Wait()
 	}
 }

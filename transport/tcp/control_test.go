@@ -20,7 +20,8 @@ import (
 func recorded() [][]byte {
 	var call transport.Call
 	long := bytes.Repeat([]byte("abcdefg"), 40)
-	return [][]byte{{}, {3, 1, 0, 0, 0, 0, 0, 0, 0}, transport.AppendCall([]byte{3, 1, 0, 0, 0, 0, 0, 0, 0}, call), {}, long, {7}}
+	return [][]byte{{}, {3, 1, 0, 0, 0, 0, 0, 0, 0}, transport.AppendCall([]byte{3, 1, 0, 0, 0, 0, 0, 0, 0}, call), {},
+		long, {7}}
 }
 
 // onTheWire is how messages travel, and where each ends.
