@@ -126,8 +126,8 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 //
 // So that it can know, Close of the first connection waits, for a second at most, for members that are not done with
 // the last call of a group that did not wait for all: one with a root, one by counts, or Execute. It compares their
-// call with its own, and asks those in other processes for theirs. What they find later is their error alone. Close of a
-// Dup waits for nobody, and tells what is known by then.
+// call with its own, and asks those in other processes for theirs. What they find later is their error alone. Close of
+// a Dup waits for nobody, and tells what is known by then.
 func (c *Comm) Close() error {
 	if err := c.check(); err != nil {
 		return err

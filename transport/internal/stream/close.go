@@ -146,6 +146,11 @@ func (l *Lane) settle() error {
 		if n.aborted.Load() != nil { // which the other has told before it left: that is why it has not read
 			return nil
 		}
+		for _, mine := range l.history.Last(1) {
+			if left.through(&mine) && p.last > 0 { // and so without the message
+				return &transport.MismatchError{Replica: r, Peer: n.Rank, Mine: mine, Theirs: mine, TheirsBytes: p.last}
+			}
+		}
 		return &transport.ClosedError{Replica: r}
 	}
 	return nil

@@ -92,6 +92,7 @@ type peer struct {
 	answered  atomic.Uint32 // number of the last inquiry that the peer has answered
 	inquiries inquiries
 
+	last    int    // bytes of the last message that has begun to be sent
 	hidden  bool   // the peer has been told that this lane does not see its credit
 	sought  bool   // the link, by the lane
 	asked   bool   // under node.mu: the link is being made

@@ -136,7 +136,7 @@ func (l *Lane) beginFrame(r int, t *transport.Transfer, tailed int) {
 		f.flags |= summed
 	}
 	f.put(p.header[:])
-	p.begun = true
+	p.begun, p.last = true, len(t.Buf)
 	p.sent.Add(1)
 }
 
