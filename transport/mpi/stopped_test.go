@@ -52,6 +52,25 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// TestSilenceOfBeats: a word counts for all of Silence after it, wherever between two beats it came. So the beat at
+// which it is found does not count, and it takes as many more as Silence has.
+func TestSilenceOfBeats(t *testing.T) {
+	quiet := 0
+	for turn := range 3 {
+		if isOver(&quiet, true) {
+			t.Fatalf("turn %d: silent with a word", turn)
+		}
+		for k := 1; k < beats; k++ {
+			if isOver(&quiet, false) {
+				t.Errorf("turn %d: silent %d beats after a word, want %d", turn, k, beats)
+			}
+		}
+	}
+	if !isOver(&quiet, false) {
+		t.Errorf("not silent %d beats after a word", beats)
+	}
+}
+
 // TestStoppedReplica is a replica of TestStopped.
 func TestStoppedReplica(t *testing.T) {
 	if os.Getenv(stoppedVariable) == "" {

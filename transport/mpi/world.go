@@ -221,7 +221,8 @@ func (w *world) handle(from int, message []byte) error {
 const beats = 4
 
 // beat says to all others that this replica is there, and finds those that have said nothing for so many beats that
-// Silence is over. quiet counts them by replica: a beat is one also where this process itself was stopped meanwhile.
+// Silence is over. quiet counts them by replica, see isOver: a beat is one also where this process itself was stopped
+// meanwhile.
 func (w *world) beat(quiet []int) {
 	if w.left.Load() || w.node.Err() != nil {
 		return
@@ -230,16 +231,22 @@ func (w *world) beat(quiet []int) {
 		if r == w.rank {
 			continue
 		}
-		if w.heard[r].Swap(false) {
-			quiet[r] = 0
-		}
-		if quiet[r]++; quiet[r] >= beats {
+		if isOver(&quiet[r], w.heard[r].Swap(false)) {
 			w.node.Lost(r, fmt.Errorf("it has said nothing for %v: it is stopped, or its host or the network is down",
 				w.silence))
-			quiet[r] = 0
 		}
 		w.tell(r, []byte{ofAlive})
 	}
+}
+
+// isOver counts the beats since one before which a replica was heard, and reports whether Silence is over.
+func isOver(quiet *int, heard bool) bool {
+	if heard {
+		*quiet = 0
+		return false
+	}
+	*quiet++
+	return *quiet == beats
 }
 
 // run takes control messages until all replicas have left.
