@@ -541,3 +541,26 @@ func TestKeptOnlyWhereNeeded(t *testing.T) {
 		t.Errorf("%d steps, and %d where nobody has asked for a gradient", with, without)
 	}
 }
+
+// TestGradientOfScaledAddIn16Bits has factors that a float16 does not have, and a ScaledAdd of 16 bits takes.
+func TestGradientOfScaledAddIn16Bits(t *testing.T) {
+	for _, factor := range []float64{0x1p-30, 1 + 0x1p-13, 1e30, -3} {
+		got := result(t, func(p *ir.Program, m *ir.Graph) []*ir.Tensor {
+			half := ir.Spec{DType: tensor.F16}
+			f := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				acc := ir.Cast(number(g, 0), tensor.F16)
+				ir.ScaledAdd(acc, in[0], factor)
+				return []*ir.Tensor{acc}
+			}, half)
+			one := ir.Cast(number(m, 1.5*0x1p13), tensor.F16)
+			call := m.CallWithInfo(f, nil, one)
+			info := ir.Autodiff(f)
+			by := info.By(call)
+			by[info.Grads[0]] = one
+			return []*ir.Tensor{ir.Cast(call.Outputs()[0], tensor.F32), ir.Cast(m.CallWithInfo(info.Graph, by).Outputs()[0], tensor.F32)}
+		})
+		if got[0] != got[1] {
+			t.Errorf("factor %v: the gradient %v, want what is added, %v", factor, got[1], got[0])
+		}
+	}
+}

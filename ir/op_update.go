@@ -44,9 +44,14 @@ func (copyIntoOp) Gradient(b *Backward) []*Tensor { return []*Tensor{nil, b.Grad
 // Gradient implements Differentiable.
 func (accumulateOp) Gradient(b *Backward) []*Tensor { return []*Tensor{b.Grad(0), b.Grad(0)} }
 
-// Gradient implements Differentiable.
+// Gradient implements Differentiable. Floats of 16 bits are widened: factor may be none of theirs.
 func (o *scaledAddOp) Gradient(b *Backward) []*Tensor {
-	return []*Tensor{b.Grad(0), MulScalar(b.Grad(0), o.factor)}
+	d := b.InSpec(1).DType
+	wide := factorType(d)
+	if wide == d {
+		return []*Tensor{b.Grad(0), MulScalar(b.Grad(0), o.factor)}
+	}
+	return []*Tensor{b.Grad(0), Cast(MulScalar(Cast(b.Grad(0), wide), o.factor), d)}
 }
 
 // inferUpdate is the rule of a change in place.
