@@ -253,8 +253,8 @@ func (b *back) node(n *node) bool {
 	return failed(errors.New("the operation has no gradient"))
 }
 
-// refuse makes it an error that sticks that a node has no gradient. If it changes something that is read, the error says
-// what reads it.
+// refuse makes it an error that sticks that a node has no gradient. If it changes something that is read, the error
+// says what reads it.
 func (b *back) refuse(n *node, err error) {
 	err = fmt.Errorf("autodiff: %w", err)
 	for _, v := range b.flow.changes[n] {

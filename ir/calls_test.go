@@ -29,10 +29,14 @@ func twice(graphs int, leaf func(g *ir.Graph, x *ir.Tensor) *ir.Tensor) (p *ir.P
 // loops is a program of loops within each other.
 func loops(depth int) *ir.Program {
 	p := ir.New(1)
-	last := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{plusOne(g, in[0])} }, f32(2))
+	last := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return []*ir.Tensor{plusOne(g, in[0])}
+	}, f32(2))
 	for range depth {
 		called := last
-		last = p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return g.Repeat(called, 2, in...) }, f32(2))
+		last = p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			return g.Repeat(called, 2, in...)
+		}, f32(2))
 	}
 	runs(p, last)
 	return p
@@ -76,7 +80,9 @@ func TestGraphsAreLookedAtOnce(t *testing.T) {
 
 	// The gradient of a loop asks whether its body can be done again.
 	p, last = twice(graphs, plusOne)
-	ir.Autodiff(p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return g.Repeat(last, 2, in...) }, f32(2)))
+	ir.Autodiff(p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+		return g.Repeat(last, 2, in...)
+	}, f32(2)))
 	if err := p.Err(); err != nil {
 		t.Error(err)
 	}

@@ -48,8 +48,8 @@ type gradientProgram struct {
 }
 
 // gradientForms are the forms that a program's spine has two or three of: each takes a tensor that depends on the
-// inputs, changes something in place by it, and returns what it reads of that afterwards. The first of a program changes
-// a tensor and not a buffer.
+// inputs, changes something in place by it, and returns what it reads of that afterwards. The first of a program
+// changes a tensor and not a buffer.
 var gradientForms []gradientForm
 
 type gradientForm struct {
@@ -453,7 +453,8 @@ func TestRandomGradients(t *testing.T) {
 	}
 	for _, f := range slices.Sorted(maps.Keys(forms)) {
 		c := forms[f]
-		t.Logf("%-40s %5d programs, %5.1f %% with a gradient", f, c.programs, 100*float64(c.gradients)/float64(c.programs))
+		share := 100 * float64(c.gradients) / float64(c.programs)
+		t.Logf("%-40s %5d programs, %5.1f %% with a gradient", f, c.programs, share)
 	}
 	t.Logf("%-40s %5d programs, %5.1f %% with a gradient; errors of %v; %d bounds above 1e-3", "all", all.programs,
 		100*float64(all.gradients)/float64(all.programs), refusals, wide)

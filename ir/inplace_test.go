@@ -437,7 +437,9 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 		}, []float32{6, 12}},
 		{"an output", func(p *ir.Program, m *ir.Graph, _ *ir.Graph, _ *ir.GradInfo,
 			x *ir.Tensor) []*ir.Tensor {
-			f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{ir.Exp(in[0])} }, f32())
+			f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				return []*ir.Tensor{ir.Exp(in[0])}
+			}, f32())
 			fwd := m.CallWithInfo(f, nil, ir.MulScalar(x, 0))
 			ir.Accumulate(fwd.Outputs()[0], number(m, 10))
 			info := ir.Autodiff(f)

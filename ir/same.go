@@ -16,7 +16,8 @@ import (
 // Initial is what a package keeps with a program ([Program.Attached]) if it has data, beside constants and variables,
 // that all processes of a job are to have alike.
 type Initial interface {
-	// Initial calls data for each, in the same order on all processes. what names it in an error, as a variable's label.
+	// Initial calls data for each, in the same order on all processes. what names it in an error, as a variable's
+	// label.
 	Initial(data func(what string, bytes []byte))
 }
 

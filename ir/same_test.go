@@ -135,7 +135,8 @@ func TestJobData(t *testing.T) {
 				c.build(p, odd)
 				return p
 			}) {
-				if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				if c.want == "" && err != nil ||
+					c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("replica %d: error %v, want %q", r, err, c.want)
 				}
 			}

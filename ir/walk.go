@@ -145,7 +145,8 @@ func (c stepCounts) chain(g *Graph) (links []string) {
 		case times[next] == 1:
 			links = append(links, fmt.Sprintf("%s at %v", plainName(next.name), heaviest.pos))
 		default:
-			links = append(links, fmt.Sprintf("%s %d times, first at %v", plainName(next.name), times[next], heaviest.pos))
+			links = append(links,
+				fmt.Sprintf("%s %d times, first at %v", plainName(next.name), times[next], heaviest.pos))
 		}
 		g = next
 	}

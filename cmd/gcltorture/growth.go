@@ -21,8 +21,8 @@ type sampling struct {
 }
 
 // measures are what may grow, and by how much in an hour without being a fault. Descriptors and goroutines come one at
-// a time. The heap of examples/rts grows by 16 bytes a pass, which it keeps for its picture. Resident memory follows the
-// heap, and what the Go runtime keeps of its own.
+// a time. The heap of examples/rts grows by 16 bytes a pass, which it keeps for its picture. Resident memory follows
+// the heap, and what the Go runtime keeps of its own.
 var measures = []struct {
 	name  string
 	bound float64 // growth in an hour

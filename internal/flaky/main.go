@@ -34,8 +34,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	loops := flags.Int("loops", 6, "number of busy `loops` beside")
 	progress := flags.String("progress", "flaky.log", "the `file` that says how often each test has run")
 	look := flags.Bool("n", false, "run nothing, and print what the file says")
-	if code, ok := command.Flags(flags, args, stdout, stderr, "Runs the tests whose outcome could hang on chance, again "+
-		"and again, on a busy machine."); !ok {
+	if code, ok := command.Flags(flags, args, stdout, stderr, "Runs the tests whose outcome could hang on chance, "+
+		"again and again, on a busy machine."); !ok {
 		return code
 	}
 	if err := work(ctx, stdout, table, *match, *loops, *progress, *look); err != nil {
@@ -229,8 +229,8 @@ func print(w io.Writer, rows []*row) error {
 		if r.ran > 0 {
 			each = r.took / time.Duration(r.ran)
 		}
-		fmt.Fprintf(w, "%4d of %4d runs %4d failed %10v each  %s%s\n", r.ran, r.times, r.bad, each.Round(time.Millisecond),
-			r.name(), verdict)
+		fmt.Fprintf(w, "%4d of %4d runs %4d failed %10v each  %s%s\n", r.ran, r.times, r.bad,
+			each.Round(time.Millisecond), r.name(), verdict)
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d tests failed", failed, len(rows))

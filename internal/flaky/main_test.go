@@ -55,13 +55,15 @@ func TestGoesOn(t *testing.T) {
 	}
 	var out strings.Builder
 	const toys = "4 . TestGood\n2 . TestBad # of which one fails\n1 . TestNone\n"
-	if err := work(t.Context(), &out, toys, "None", 1, "log", false); err == nil || !strings.Contains(err.Error(), "has no test") {
+	err := work(t.Context(), &out, toys, "None", 1, "log", false)
+	if err == nil || !strings.Contains(err.Error(), "has no test") {
 		t.Errorf("a test that there is not: %v", err)
 	}
-	err := work(t.Context(), &out, toys, "Good|Bad", 1, "log", false)
+	err = work(t.Context(), &out, toys, "Good|Bad", 1, "log", false)
 	log, _ := os.ReadFile("log")
 	if err == nil || err.Error() != "2 of 2 tests failed" || strings.Count(string(log), "ran . TestGood ok ") != 3 ||
-		strings.Count(string(log), "ran . TestBad FAILED ") != 2 || strings.Count(string(log), "--- FAIL: TestBad") != 2 ||
+		strings.Count(string(log), "ran . TestBad FAILED ") != 2 ||
+		strings.Count(string(log), "--- FAIL: TestBad") != 2 ||
 		!strings.Contains(out.String(), "   4 of    4 runs    1 failed") {
 		t.Errorf("%v\n%s\n%s", err, out.String(), log)
 	}

@@ -69,7 +69,7 @@
 // sides. See [Round] for what may be in flight together.
 //
 // A schedule that moves data for nothing is right. [Examine] counts that: chunks that come to a rank again, and values
-// that are overwritten, or left in Scratch, before anyone has read them. [Report.CheckWaste] makes it an error. A Report
-// also has the rounds, the messages, the chunks that each rank sends, and the least that any schedule of the collective
-// can do with.
+// that are overwritten, or left in Scratch, before anyone has read them. [Report.CheckWaste] makes it an error. A
+// Report also has the rounds, the messages, the chunks that each rank sends, and the least that any schedule of the
+// collective can do with.
 package schedule

@@ -203,7 +203,8 @@ func TestIsLocal(t *testing.T) {
 			return ips, nil
 		})
 		if got != test.want || !errors.Is(err, test.err) {
-			t.Errorf("%s, where localhost is %v: %v, %v; want %v, %v", test.where, test.has, got, err, test.want, test.err)
+			t.Errorf("%s, where localhost is %v: %v, %v; want %v, %v",
+				test.where, test.has, got, err, test.want, test.err)
 		}
 	}
 }

@@ -181,8 +181,8 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 
 // attach gives a connection to its lane.
 func (m *mesh) attach(peer int, lane uint64, conn net.Conn) {
-	// No tune: a replica that computes reads nothing for as long as it likes, while heartbeats say that it is there. The
-	// lane finds a connection that is silent: stream.Config.Silence.
+	// No tune: a replica that computes reads nothing for as long as it likes, while heartbeats say that it is there.
+	// The lane finds a connection that is silent: stream.Config.Silence.
 	link, err := newLink(conn)
 	if short := handshake.Shortage(err); short != nil {
 		m.node.Abort(m.cannotConnect(peer, short))

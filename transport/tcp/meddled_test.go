@@ -52,7 +52,8 @@ func TestFlippedControl(t *testing.T) {
 			return b
 		})
 		armed.Store(true)
-		err := eps[1].Exchange(context.Background(), transport.Call{Group: 1, Seq: 5, Count: 25, Collective: 1, DType: 2},
+		call := transport.Call{Group: 1, Seq: 5, Count: 25, Collective: 1, DType: 2}
+		err := eps[1].Exchange(context.Background(), call,
 			[]transport.Transfer{{Kind: transport.Recv, Peer: 0, Buf: make([]byte, 8)}})
 		var lost *transport.LostError
 		if !errors.As(err, &lost) || lost.Replica != 1 || errors.As(err, new(*transport.MismatchError)) {

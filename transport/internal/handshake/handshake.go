@@ -97,8 +97,8 @@ func readVerdict(conn net.Conn, secret []byte, hello Hello, said transcript) err
 // Accept takes [Limit] at most, and replaces and clears the deadlines of conn.
 //
 // The error is a *[ProtocolError], *[VersionError], *[SecretError], *[JobError], *[WrongPeerError], *[RefusedError],
-// *[ShortError], *[TimeoutError] or *[ClosedError]. The Hello is what an authenticated dialer has said. With a *JobError its Job is
-// empty; with an error from before the dialer was authenticated, it is the zero Hello.
+// *[ShortError], *[TimeoutError] or *[ClosedError]. The Hello is what an authenticated dialer has said. With a
+// *JobError its Job is empty; with an error from before the dialer was authenticated, it is the zero Hello.
 func Accept(conn net.Conn, secret []byte, job string, check func(Hello) error) (Hello, error) {
 	var hello Hello
 	err := within(conn, func() (err error) {

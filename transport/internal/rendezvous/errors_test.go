@@ -275,8 +275,8 @@ func TestStrangersAreNamed(t *testing.T) {
 			configs := everyone(3, where)
 			configs[2].Secret = []byte("another")
 			configs[2].patience = long
-			// Replica 0's time is over when it has replica 1 and has refused replica 2 twice: by then replica 2 has heard
-			// of the first time. Then the time of replica 2 is over.
+			// Replica 0's time is over when it has replica 1 and has refused replica 2 twice: by then replica 2 has
+			// heard of the first time. Then the time of replica 2 is over.
 			host, other, begun := newDeadline(), newDeadline(), make(chan bool)
 			come, refused := false, 0
 			configs[0].Blob = func(netip.Addr) []byte { close(begun); return nil }

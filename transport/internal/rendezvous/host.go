@@ -212,8 +212,8 @@ func (h *hosting) do(event func() *Error) bool {
 	}
 }
 
-// refused ends the job if replica 0 has no descriptor for a replica. That one dials again: as soon as those who are here
-// have been told, and have gone, it is told too.
+// refused ends the job if replica 0 has no descriptor for a replica. That one dials again: as soon as those who are
+// here have been told, and have gone, it is told too.
 func (h *hosting) refused(conn net.Conn, hello handshake.Hello, err error) {
 	short, ok := errors.AsType[*handshake.ShortError](err)
 	if !ok {

@@ -26,7 +26,7 @@ type Lane struct {
 	busy    sync.Mutex // held by the Exchange in progress
 	closed  atomic.Bool
 	answers atomic.Pointer[func(transport.Call) (transport.Call, bool)] // see AnswerBy
-	events  atomic.Uint64                                               // counts what others have told, for a lane that is about to park
+	events  atomic.Uint64                                               // of what others have told: seen before a park
 	parked  atomic.Bool
 
 	// Guarded by busy.

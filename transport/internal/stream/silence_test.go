@@ -137,15 +137,16 @@ func orLater(e transport.Endpoint, err error) error {
 	return e.Err()
 }
 
-// oneDirection sends one message more from replica 0 to replica 1 than may be unread. Replica 1, which reads the others,
-// is in no call when its credit is missed, so that no probe asks for it.
+// oneDirection sends one message more from replica 0 to replica 1 than may be unread. Replica 1, which reads the
+// others, is in no call when its credit is missed, so that no probe asks for it.
 func oneDirection(t *testing.T, e transport.Endpoint) (err error) {
 	kind, messages := transport.Send, transport.MaxUnread+1
 	if e.Rank() == 1 {
 		kind, messages = transport.Recv, transport.MaxUnread
 	}
 	for k := 0; k < messages && err == nil; k++ {
-		err = e.Exchange(context.Background(), transport.Call{Group: 1, Seq: uint64(k + 1)}, one(e, kind, make([]byte, 8)))
+		call := transport.Call{Group: 1, Seq: uint64(k + 1)}
+		err = e.Exchange(context.Background(), call, one(e, kind, make([]byte, 8)))
 	}
 	return orLater(e, err)
 }
