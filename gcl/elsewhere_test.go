@@ -80,3 +80,49 @@ func TestTimeoutAcrossProcesses(t *testing.T) {
 		})
 	}
 }
+
+// TestTimeoutWithoutRoom: what a replica of another process tells of itself has little room. It is not blamed for what
+// had none.
+func TestTimeoutWithoutRoom(t *testing.T) {
+	const n, many = 3, 20
+	for name, label := range map[string]string{"connections": "start", "a name": strings.Repeat("long", 500)} {
+		t.Run(name, func(t *testing.T) {
+			comms := apartOn(t, tcp.TCP, n)
+			var arrived, failed, done sync.WaitGroup
+			arrived.Add(n)
+			failed.Add(n - 1)
+			ctx, end := context.WithCancel(t.Context())
+			errs := make([]error, n)
+			for rank, comm := range comms {
+				done.Go(func() {
+					defer comm.Close()
+					last := comm
+					for range many {
+						last = must(last.Dup(t.Context()))
+						if err := last.Named(label).Barrier(t.Context()); err != nil {
+							t.Error(err)
+						}
+					}
+					started := sync.OnceFunc(arrived.Done)
+					traced := withOptions(last, gcl.Options{Trace: &gcl.Trace{
+						CollectiveStart: func(gcl.TraceCall) { started() }}})
+					if rank == 2 {
+						started()
+						failed.Wait()
+						return
+					}
+					defer failed.Done()
+					errs[rank] = gcl.AllReduceInPlace(ctx, traced, make([]float32, 2), gcl.Add)
+				})
+			}
+			arrived.Wait()
+			end()
+			done.Wait()
+			for rank, err := range errs[:2] {
+				if err == nil || strings.Contains(err.Error(), "has not opened") {
+					t.Errorf("replica %d: %v", rank, err)
+				}
+			}
+		})
+	}
+}

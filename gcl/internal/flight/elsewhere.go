@@ -28,6 +28,7 @@ type standing struct {
 	Inside     bool              `json:",omitempty"` // it is in progress, or was when the communicator was aborted
 	Ago        time.Duration     `json:",omitempty"` // it began; if it is over, that it was
 	Reached    map[uint64]uint64 `json:",omitempty"` // by group: the number of the last call
+	Cut        bool              `json:",omitempty"` // there was no room for further connections
 }
 
 // maxReached bounds the groups of a standing.
@@ -53,6 +54,15 @@ func (s *Recorders) standings(limit int) []byte {
 		})
 		all = append(all, at)
 	}
+	slices.SortStableFunc(all, func(a, b standing) int { // those in a call first: they are waited for
+		switch {
+		case a.Inside == b.Inside:
+			return 0
+		case a.Inside:
+			return -1
+		}
+		return 1
+	})
 	for {
 		line, err := json.Marshal(all)
 		if err != nil { // there is nothing in a standing that cannot be marshalled
@@ -61,7 +71,9 @@ func (s *Recorders) standings(limit int) []byte {
 		if line = append(line, '\n'); len(line) <= limit || len(all) == 0 {
 			return line
 		}
-		all = all[:len(all)-1]
+		if all = all[:len(all)-1]; len(all) > 0 {
+			all[len(all)-1].Cut = true
+		}
 	}
 }
 
@@ -123,7 +135,7 @@ func (w *Whereabouts) Heard(s *Recorders) *Whereabouts {
 	}
 	w.elsewhere = map[int][]standing{}
 	s.told(func(replica int, at []standing, _ []byte) {
-		if at != nil {
+		if len(at) > 0 { // else there was no room
 			w.elsewhere[replica] = at
 		}
 	})
@@ -131,14 +143,16 @@ func (w *Whereabouts) Heard(s *Recorders) *Whereabouts {
 }
 
 // doingElsewhere says whether a replica of another process has come to a call of a connection, and what it was doing if
-// not.
-func (w *Whereabouts) doingElsewhere(all []standing, own *Recorder, group, seq uint64) (come bool, doing string) {
+// not. Both are unknown where it had no room to tell.
+func (w *Whereabouts) doingElsewhere(all []standing, own *Recorder, group, seq uint64) (known, come bool,
+	doing string) {
 	here := ""
 	if w.several || len(all) > 1 {
 		here = fmt.Sprintf(" on connection %d", own.Connection)
 	}
 	var aside []string
 	what := "has not opened" + strings.TrimPrefix(here, " on")
+	known = !all[len(all)-1].Cut
 	for _, at := range all {
 		if at.Lane != own.lane {
 			if at.Inside {
@@ -146,6 +160,7 @@ func (w *Whereabouts) doingElsewhere(all []standing, own *Recorder, group, seq u
 			}
 			continue
 		}
+		known = true
 		switch {
 		case at.Reached[group] >= seq:
 			come = true
@@ -157,5 +172,5 @@ func (w *Whereabouts) doingElsewhere(all []standing, own *Recorder, group, seq u
 			what = fmt.Sprintf("has made no call%s for %v, since %s", here, at.Ago, at.Call)
 		}
 	}
-	return come, strings.Join(append(aside, what), " and ")
+	return known, come, strings.Join(append(aside, what), " and ")
 }

@@ -54,9 +54,12 @@ func (w *Whereabouts) WaitingFor(own *Recorder, members []int, group, seq uint64
 		}
 		f := w.laneOf(m, own.lane)
 		if at, told := w.elsewhere[m]; told {
-			if come, doing := w.doingElsewhere(at, own, group, seq); come {
+			switch known, come, doing := w.doingElsewhere(at, own, group, seq); {
+			case !known:
+				unknown = append(unknown, fmt.Sprint(m))
+			case come:
 				arrived = append(arrived, fmt.Sprint(m))
-			} else {
+			default:
 				missing = append(missing, fmt.Sprintf("replica %d, which %s", m, doing))
 			}
 			continue
