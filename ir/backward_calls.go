@@ -257,9 +257,13 @@ func (n *node) history(t *Tensor, count int) *Tensor {
 // exported is a further output of a call.
 func (n *node) exported(t *Tensor, s Spec) *Tensor {
 	first := len(n.calls()[0].outputs)
-	if i := slices.Index(n.exports, t); i >= 0 {
+	if i, is := n.exportAt[t]; is {
 		return n.out[first+i]
 	}
+	if n.exportAt == nil {
+		n.exportAt = map[*Tensor]int{}
+	}
+	n.exportAt[t] = len(n.exports)
 	out := n.graph.tensor(s)
 	out.name, out.node, out.out = t.name, n, len(n.out)
 	n.exports, n.out = append(n.exports, t), append(n.out, out)

@@ -269,7 +269,7 @@ func (c *CallInfo) GraphToParent(t *Tensor) (*Tensor, error) {
 		if i := slices.Index(c.graph.outputs, t); i >= 0 {
 			return c.outputs[i], nil
 		}
-		if i := slices.Index(c.node.exports, t); i >= 0 {
+		if i, is := c.node.exportAt[t]; is {
 			return c.node.out[len(c.graph.outputs)+i], nil
 		}
 	}

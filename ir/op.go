@@ -135,8 +135,9 @@ type node struct {
 	modifies []int // inputs whose memory it changes
 	pos      Position
 	block    *block
-	number   int       // among the parts of its block
-	exports  []*Tensor // of a call: tensors of the called graph that further outputs are
+	number   int             // among the parts of its block
+	exports  []*Tensor       // of a call: tensors of the called graph that further outputs are
+	exportAt map[*Tensor]int // where in exports
 }
 
 // Apply adds an operation to the graph of its inputs, or to g where that is not nil, and returns its outputs. Packages
