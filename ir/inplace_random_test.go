@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gogcl.dev/ir"
+	"gogcl.dev/ir/slice"
 	"gogcl.dev/remote"
 	"gogcl.dev/tensor"
 )
@@ -178,6 +179,79 @@ var allGradientForms = []gradientForm{
 		x := g.Repeat(put, 3, s, zero, p.one(pool))
 		return g.Repeat(get, 1+p.rng.IntN(3), x[0], ir.SubScalar(x[1], 1))[0]
 	}},
+	{"called in several places", 8, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor,
+		s *ir.Tensor) *ir.Tensor {
+		b, entry, stores := p.buffers[0], p.rng.IntN(entryCount), p.rng.IntN(2) == 0
+		acc, sum := p.fresh(g, pool), ir.MulScalar(s, 0.5)
+		inner := p.inner(pool, 2, 1, func(g *ir.Graph, in []*ir.Tensor) {
+			ir.Accumulate(in[1], p.product(in[0], in[1]))
+			if stores {
+				remote.Store(p.mean(in[1], remote.Load(g, b, entry)), b, entry)
+			}
+		}, s, acc)
+		for range 2 + p.rng.IntN(2) { // they differ in what they change, and in what of that is read
+			x := []*ir.Tensor{s, acc, sum}[p.rng.IntN(3)]
+			var info *ir.CallInfo
+			if p.rng.IntN(3) == 0 {
+				info = g.RepeatWithInfo(inner, 2, nil, x, acc)
+			} else {
+				info = g.CallWithInfo(inner, nil, x, acc)
+			}
+			if p.rng.IntN(2) == 0 {
+				info.SetParentInputModified(inner.Inputs()[1])
+			}
+			if p.rng.IntN(2) == 0 {
+				sum = p.mean(sum, info.Outputs()[0])
+			}
+		}
+		return p.mean(sum, acc)
+	}},
+	{"a slice in place", 8, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
+		dims, sizes, acc := []int{0}, []int{vectorLength - 1}, p.fresh(g, pool)
+		offset := func(n int) *ir.Tensor {
+			at, _ := tensor.FromSlice([]uint32{uint32(n)}, 1)
+			return g.Constant(at)
+		}
+		at := ir.MulScalar(offset(p.rng.IntN(2)), 1)
+		before := p.product(acc, s)
+		slice.DynamicUpdateInPlace(acc, slice.DynamicSlice(s, at, dims, sizes), at, dims, sizes)
+		ir.CopyInto(at, offset(p.rng.IntN(2)))
+		part := slice.DynamicSlice(acc, at, dims, sizes)
+		slice.DynamicUpdateInPlace(acc, p.product(part, part), at, dims, sizes)
+		return p.mean(before, acc)
+	}},
+	{"loops in loops that count", 8, true, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor,
+		s *ir.Tensor) *ir.Tensor {
+		b, acc, scalar := p.buffers[1], p.fresh(g, pool), ir.Spec{DType: tensor.I32}
+		inside := p.rng.IntN(2) == 0 // the inner loop counts
+		count := func(g *ir.Graph, at *ir.Tensor) { ir.Accumulate(at, g.Constant(tensor.Scalar(int32(1)))) }
+		inner := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			x := p.mean(remote.LoadAt(b, in[2]), in[0])
+			remote.StoreAt(p.product(in[0], in[1]), b, in[2])
+			ir.Accumulate(in[1], ir.Tanh(x))
+			if inside {
+				count(g, in[2])
+			}
+			return []*ir.Tensor{ir.Tanh(x)}
+		}, vectorSpec, vectorSpec, scalar)
+		outer := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			info := g.RepeatWithInfo(inner, 2, nil, in...)
+			if p.rng.IntN(2) == 0 {
+				info.SetParentInputModified(inner.Inputs()[1])
+			}
+			if inside {
+				info.SetParentInputModified(inner.Inputs()[2])
+			} else {
+				count(g, in[2])
+			}
+			return []*ir.Tensor{p.mean(info.Outputs()[0], in[1])}
+		}, vectorSpec, vectorSpec, scalar)
+		info := g.RepeatWithInfo(outer, 2, nil, s, acc, ir.AddScalar(g.Constant(tensor.Scalar(int32(0))), 0))
+		if p.rng.IntN(2) == 0 {
+			info.SetParentInputModified(outer.Inputs()[1])
+		}
+		return p.mean(p.mean(info.Outputs()[0], acc), remote.Load(g, b, p.rng.IntN(entryCount)))
+	}},
 	{"changed before a choice", 1, false, func(p *gradientProgram, g *ir.Graph, pool []*ir.Tensor, s *ir.Tensor) *ir.Tensor {
 		p.refused = true
 		b := p.buffers[0]
@@ -290,7 +364,7 @@ func (p *gradientProgram) fill(g *ir.Graph, pool []*ir.Tensor, ops int) []*ir.Te
 		case 1:
 			add(p.product(x, y))
 		case 2:
-			add(ir.Sub(ir.Tanh(x), y))
+			add(ir.Sub(ir.Tanh(x), ir.MulScalar(y, 0.7))) // all of y could cancel out
 		case 3:
 			add(ir.Tanh(ir.Abs(ir.AddScalar(ir.Mul(x, x), 0.5))))
 		case 4:
@@ -412,6 +486,8 @@ func (p *gradientProgram) loss(t *testing.T, got map[*ir.Stream]*tensor.Tensor) 
 // |D(2h)-D(h)| + 1000 2^-53 max(L, 1) / h. It is below 1e-3 of the gradient, or of 1, for all but one program in a
 // hundred, which is asserted, so that it is one that a wrong gradient does not meet.
 //
+// In one program of a thousand no gradient need flow: where numbers grow all the same, every tanh is 1.
+//
 // A program has no error but where it has a form that docs/ir.md lists as one without a gradient.
 func TestRandomGradients(t *testing.T) {
 	const h = 1.0 / (1 << 11)
@@ -421,7 +497,7 @@ func TestRandomGradients(t *testing.T) {
 		programs = 100
 	}
 	forms, all := map[string]*count{}, count{}
-	wide, refusals := 0, map[string]int{}
+	wide, still, refusals := 0, 0, map[string]int{}
 	for seed := *gradientSeed; seed < *gradientSeed+uint64(programs); seed++ {
 		p := newGradientProgram(seed, true)
 		all.programs++
@@ -444,8 +520,12 @@ func TestRandomGradients(t *testing.T) {
 		for f := range p.forms {
 			forms[f].gradients++
 		}
-		if p.check(t, seed, h) > 1e-3 {
+		widest, flows := p.check(t, seed, h)
+		if widest > 1e-3 {
 			wide++
+		}
+		if !flows {
+			still++
 		}
 	}
 	if programs < 100 { // a seed is played again
@@ -464,6 +544,9 @@ func TestRandomGradients(t *testing.T) {
 	if wide*100 > all.programs {
 		t.Errorf("the bound of %d of %d programs is wide", wide, all.programs)
 	}
+	if still*1000 > all.programs {
+		t.Errorf("no gradient flows in %d of %d programs", still, all.programs)
+	}
 	for _, f := range gradientForms {
 		if forms[f.name] == nil && programs >= 500 {
 			t.Errorf("no program has %q", f.name)
@@ -471,8 +554,9 @@ func TestRandomGradients(t *testing.T) {
 	}
 }
 
-// check compares the gradient of a program with differences, and returns the widest bound, of the gradient or of 1.
-func (p *gradientProgram) check(t *testing.T, seed uint64, h float64) (widest float64) {
+// check compares the gradient of a program with differences. It returns the widest bound, of the gradient or of 1, and
+// whether any gradient flows.
+func (p *gradientProgram) check(t *testing.T, seed uint64, h float64) (widest float64, flows bool) {
 	t.Helper()
 	s, err := ir.NewSession(p.Program)
 	if err != nil {
@@ -502,7 +586,6 @@ func (p *gradientProgram) check(t *testing.T, seed uint64, h float64) (widest fl
 	if of := plain.loss(t, plain.run(t, forward, x)); of != loss {
 		t.Fatalf("seed %d: the loss is %v without a gradient, and %v with it\n%v", seed, of, loss, p)
 	}
-	flows := false
 	for i := range p.in {
 		grad := float64s(t, got[p.grads[i]])
 		for k, was := range x[i] {
@@ -523,8 +606,5 @@ func (p *gradientProgram) check(t *testing.T, seed uint64, h float64) (widest fl
 			flows = flows || d != 0
 		}
 	}
-	if !flows {
-		t.Fatalf("seed %d: no gradient flows\n%v", seed, p)
-	}
-	return widest
+	return widest, flows
 }
