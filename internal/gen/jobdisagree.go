@@ -27,10 +27,8 @@ func jobDisagree(ctx context.Context, w io.Writer, s *settings) (bad int, err er
 		x.what = disagreements[r.IntN(len(disagreements))]
 	}
 	k := c.Size()
-	if x.what == "extra" { // the odd rank has a barrier before the call of all
-		x.base = newCall(mix(mixed, 0), k, false)
-		x.base.runs = 1
-	} else if !x.draw(k, 200, false) || x.what == "group" {
+	// With "extra" the odd rank has a barrier before the call of all.
+	if !x.draw(k, 200, x.what == "extra") || x.what == "group" {
 		return 0, c.Close()
 	}
 	oddRank, late := r.IntN(k), r.IntN(3)

@@ -56,6 +56,7 @@ func TestJobDisagree(t *testing.T) {
 		{"-seed", "7", "-only", "root"},
 		{"-seed", "7", "-only", "unequalparts"},
 		{"-seed", "7", "-only", "execute"},
+		{"-seed", "5153"}, // a barrier before what would be LOCAL, of which nothing is compared
 	} {
 		for rank, r := range jobtest.Start(t, 5, append([]string{"-mode", "jobdisagree"}, args...)...).Wait() {
 			if r.Code != 0 || !strings.Contains(r.Stdout, "mismatch by ") {
