@@ -57,7 +57,8 @@
 //   - All members of a group make the same calls in the same order, with the same length, dtype, operator, root and
 //     options. If they do not, that is an error on all of them, [ErrMismatch], and never a hang. A member that has
 //     returned from a call with a root, by counts or of [Execute] before the others came to it gets the error from its
-//     next call, or from [Comm.Close], which waits up to a second for that.
+//     next call, or from [Comm.Close], which waits up to a second for that. A member whose call had [Local], which
+//     compares nothing, may get none.
 //   - The promise is for each connection by itself. Replicas that use two in opposite orders wait until their context
 //     ends: see [Comm.Dup].
 //   - The first error of a collective on any replica aborts the communicator on all. Only a call with bad arguments
