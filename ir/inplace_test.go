@@ -421,6 +421,16 @@ func TestChangedAfterTheForwardCall(t *testing.T) {
 			by[info.Grads[0]] = number(m, 1)
 			return append(m.CallWithInfo(info.Graph, by).Outputs(), x)
 		}, []float32{6, 113}},
+		{"what By has given", func(p *ir.Program, m *ir.Graph, f *ir.Graph, info *ir.GradInfo, x *ir.Tensor) []*ir.Tensor {
+			fwd := m.CallWithInfo(f, nil, x)
+			ir.Accumulate(x, number(m, 10))
+			for _, t := range info.By(fwd) {
+				ir.Accumulate(ir.Accumulate(t, number(m, 100)), number(m, 1000))
+			}
+			by := info.By(fwd)
+			by[info.Grads[0]] = number(m, 1)
+			return append(m.CallWithInfo(info.Graph, by).Outputs(), x)
+		}, []float32{6, 13}},
 		{"by the call itself", func(p *ir.Program, m *ir.Graph, _ *ir.Graph, _ *ir.GradInfo,
 			x *ir.Tensor) []*ir.Tensor {
 			f := p.CreateGraph(func(_ *ir.Graph, in []*ir.Tensor) []*ir.Tensor {

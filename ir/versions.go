@@ -272,6 +272,9 @@ func (g *Graph) keep(v value, here bool) *Tensor {
 		}
 		g.kept[v] = t
 	}
+	if len(g.written[t]) > 0 { // somebody has changed what By had given
+		return g.keep(made(t), here)
+	}
 	if op, is := t.node.op.(*keepOp); is && here {
 		op.here = true
 	}
