@@ -189,10 +189,10 @@ func TestServeShort(t *testing.T) {
 		for range few {
 			p.left <- struct{}{}
 		}
-		var kept []net.Conn
+		kept := make(chan net.Conn, 10)
 		refused := make(chan error, 10)
 		server := &Server{Secret: secret, Job: "job", spare: p.spare,
-			Joined:  func(conn net.Conn, _ Hello) { kept = append(kept, conn) },
+			Joined:  func(conn net.Conn, _ Hello) { kept <- conn },
 			Refused: func(_ net.Conn, _ Hello, err error) { refused <- err },
 		}
 		served := make(chan error)
@@ -203,7 +203,7 @@ func TestServeShort(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		time.AfterFunc(shortLimit/2, func() { kept[0].Close() })
+		time.AfterFunc(shortLimit/2, func() { (<-kept).Close() })
 		if err := p.dial(2); err != nil {
 			t.Errorf("in a shortage that passes: %v", err)
 		}
@@ -218,7 +218,7 @@ func TestServeShort(t *testing.T) {
 				t.Errorf("the process itself: %v", err)
 			}
 		}
-		kept[1].Close()
+		(<-kept).Close()
 		if err := p.dial(7); err != nil {
 			t.Errorf("after a shortage: %v", err)
 		}
@@ -227,7 +227,8 @@ func TestServeShort(t *testing.T) {
 			t.Errorf("Serve: %v", err)
 		}
 		synctest.Wait()
-		for _, conn := range kept {
+		close(kept)
+		for conn := range kept {
 			conn.Close()
 		}
 		if len(p.left) != few {
