@@ -569,7 +569,8 @@ func TestGradientOfScaledAddIn16Bits(t *testing.T) {
 			info := ir.Autodiff(f)
 			by := info.By(call)
 			by[info.Grads[0]] = one
-			return []*ir.Tensor{ir.Cast(call.Outputs()[0], tensor.F32), ir.Cast(m.CallWithInfo(info.Graph, by).Outputs()[0], tensor.F32)}
+			grad := m.CallWithInfo(info.Graph, by).Outputs()[0]
+			return []*ir.Tensor{ir.Cast(call.Outputs()[0], tensor.F32), ir.Cast(grad, tensor.F32)}
 		})
 		if got[0] != got[1] {
 			t.Errorf("factor %v: the gradient %v, want what is added, %v", factor, got[1], got[0])
