@@ -255,7 +255,9 @@ func (c *control) read(conn net.Conn) {
 			err = c.mesh.node.Handle(c.peer, message)
 		}
 		if err != nil {
-			c.mesh.node.Lost(c.peer, c.why(conn, err, silence))
+			if c.mesh.node.Misses(c.peer) { // to find out why takes time
+				c.mesh.node.Lost(c.peer, c.why(conn, err, silence))
+			}
 			return
 		}
 	}

@@ -88,6 +88,25 @@ func (n *Node) waitGone(t *testing.T, peer int) {
 	}
 }
 
+// TestMisses: a node misses a replica whose connection ends, unless the replica has left or the node has.
+func TestMisses(t *testing.T) {
+	eps := openRings(t, 3, 192, false)
+	n := eps[0].(*Lane).node
+	if !n.Misses(1) {
+		t.Error("a replica that is there is not missed")
+	}
+	eps[1].Close()
+	n.waitGone(t, 1)
+	if n.Misses(1) || !n.Misses(2) {
+		t.Errorf("replica 1, which has left, is missed %v; replica 2 %v", n.Misses(1), n.Misses(2))
+	}
+	eps[0].Close()
+	if n.Misses(2) {
+		t.Error("a node that has left misses a replica")
+	}
+	eps[2].Close()
+}
+
 // TestManyLanes opens lanes by the thousand, uses and closes them. A node forgets them.
 func TestManyLanes(t *testing.T) {
 	leaktest.Check(t)

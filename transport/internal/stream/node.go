@@ -220,14 +220,18 @@ func (n *Node) connect(peer int, number uint64) error {
 	return nil
 }
 
-// Lost says that the connection to a replica has ended, and why. It aborts, unless the replica has left.
+// Lost says that the connection to a replica has ended, and why. It aborts, if this node misses the replica.
 func (n *Node) Lost(peer int, err error) {
-	n.mu.Lock()
-	quiet := n.gone[peer] || n.closed
-	n.mu.Unlock()
-	if !quiet {
+	if n.Misses(peer) {
 		n.Abort(n.lost(peer, err))
 	}
+}
+
+// Misses reports whether the end of the connection to a replica matters: neither has left.
+func (n *Node) Misses(peer int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.gone[peer] && !n.closed
 }
 
 // lost is the error that a replica is lost.
