@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"gogcl.dev/internal/command"
 	"gogcl.dev/internal/leaktest"
@@ -45,7 +46,7 @@ func tamperBy(what string) func(int, []byte) {
 		case what == fmt.Sprint("die ", replica):
 			self, _ := os.FindProcess(os.Getpid())
 			_ = self.Kill()
-			select {}
+			time.Sleep(time.Hour) // until it comes; select {} could be a deadlock to the runtime
 		}
 	}
 }

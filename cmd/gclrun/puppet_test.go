@@ -73,7 +73,7 @@ func beAPuppet(socket string, more []string) {
 		case "raise":
 			n, _ := strconv.Atoi(rest)
 			_ = syscall.Kill(os.Getpid(), syscall.Signal(n))
-			select {} // until it comes
+			io.Copy(io.Discard, conn) // until it comes; select {} would be a deadlock to the runtime
 		case "exit":
 			n, _ := strconv.Atoi(rest)
 			os.Exit(n)

@@ -78,44 +78,27 @@ func blame(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func (b *blaming) all(ctx context.Context, stdout, stderr io.Writer) int {
 	began := time.Now()
 	var mu sync.Mutex // guards what follows
-	var failed error
-	next, done, wrong := 0, 0, 0
+	done, wrong := 0, 0
 	faults := map[string]int{}
 	first := ""
-	var workers sync.WaitGroup
-	for range min(b.jobs, b.runs) {
-		workers.Go(func() {
-			for {
-				mu.Lock()
-				k := next
-				next++
-				over := k >= b.runs || failed != nil || ctx.Err() != nil
-				mu.Unlock()
-				if over {
-					return
-				}
-				text, found, err := b.one(ctx, b.seed+uint64(k))
-				mu.Lock()
-				switch {
-				case err != nil && failed == nil:
-					failed = fmt.Errorf("job %d: %w", k, err)
-				case err != nil:
-				default:
-					done++
-					if len(found) > 0 {
-						if wrong++; wrong == 1 {
-							first = text
-						}
-					}
-					for _, f := range found {
-						faults[f]++
-					}
-				}
-				mu.Unlock()
+	failed := each(ctx, b.runs, b.jobs, func(k int) error {
+		text, found, err := b.one(ctx, b.seed+uint64(k))
+		if err != nil {
+			return fmt.Errorf("job %d: %w", k, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		if len(found) > 0 {
+			if wrong++; wrong == 1 {
+				first = text
 			}
-		})
-	}
-	workers.Wait()
+		}
+		for _, f := range found {
+			faults[f]++
+		}
+		return nil
+	})
 	for _, f := range slices.Sorted(maps.Keys(faults)) {
 		fmt.Fprintf(stdout, "%4d times %s\n", faults[f], f)
 	}

@@ -68,32 +68,15 @@ func detect(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	var mu sync.Mutex // guards what follows
 	var times []time.Duration
-	var failed error
-	next := 0
-	var workers sync.WaitGroup
-	for range d.jobs {
-		workers.Go(func() {
-			for {
-				mu.Lock()
-				k := next
-				next++
-				over := k >= d.runs || failed != nil || ctx.Err() != nil
-				mu.Unlock()
-				if over {
-					return
-				}
-				took, err := d.one(ctx)
-				mu.Lock()
-				if err == nil {
-					times = append(times, took)
-				} else if failed == nil {
-					failed = err
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	workers.Wait()
+	failed := each(ctx, d.runs, d.jobs, func(int) error {
+		took, err := d.one(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			times = append(times, took)
+		}
+		return err
+	})
 	slices.Sort(times)
 	if n := len(times); n > 0 {
 		at := func(p int) time.Duration { return times[(n-1)*p/100].Round(time.Millisecond) }

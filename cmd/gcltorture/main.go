@@ -80,11 +80,9 @@ func events(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // tally is how the runs have gone.
 type tally struct {
 	mu     sync.Mutex // guards what follows
-	next   int        // run to be started
 	counts map[event]*[endings]int
 	total  int
 	wrong  int
-	failed error // of the operating system
 
 	firstSeed uint64
 	firstText string
@@ -97,23 +95,7 @@ func (s *settings) torture(ctx context.Context, stdout, stderr io.Writer) int {
 		t.counts[w.event] = new([endings]int)
 	}
 	began := time.Now()
-	var workers sync.WaitGroup
-	for range min(s.jobs, s.runs) {
-		workers.Go(func() {
-			for {
-				t.mu.Lock()
-				k := t.next
-				t.next++
-				over := k >= s.runs || t.wrong > 0 || t.failed != nil || ctx.Err() != nil
-				t.mu.Unlock()
-				if over {
-					return
-				}
-				s.one(ctx, t, s.seed+uint64(k), stdout)
-			}
-		})
-	}
-	workers.Wait()
+	failed := each(ctx, s.runs, s.jobs, func(k int) error { return s.one(ctx, t, s.seed+uint64(k), stdout) })
 	t.print(stdout, time.Since(began))
 	switch {
 	case t.wrong > 0:
@@ -123,17 +105,17 @@ func (s *settings) torture(ctx context.Context, stdout, stderr io.Writer) int {
 		}
 		fmt.Fprintf(stderr, "gcltorture: %s\ngcltorture: to repeat this run: %s -v\n", t.firstText, again)
 		return command.Failed
-	case t.failed != nil && ctx.Err() == nil:
-		fmt.Fprintf(stderr, "gcltorture: %v\n", t.failed)
-		return command.Failed
 	case ctx.Err() != nil:
 		return command.Ended(ctx, "gcltorture", ctx.Err(), stderr)
+	case failed != nil:
+		fmt.Fprintf(stderr, "gcltorture: %v\n", failed)
+		return command.Failed
 	}
 	return command.OK
 }
 
-// one carries out the run of a seed.
-func (s *settings) one(ctx context.Context, t *tally, seed uint64, stdout io.Writer) {
+// one carries out the run of a seed. The error is one of the operating system, or that the run was wrong.
+func (s *settings) one(ctx context.Context, t *tally, seed uint64, stdout io.Writer) error {
 	p := newPlan(seed, s.processes)
 	began := time.Now()
 	how, wrong, err := carryOut(ctx, &p, s.processes, s.corrupt(&p))
@@ -142,9 +124,7 @@ func (s *settings) one(ctx context.Context, t *tally, seed uint64, stdout io.Wri
 	defer t.mu.Unlock()
 	switch {
 	case err != nil:
-		if t.failed == nil {
-			t.failed = err
-		}
+		return err
 	case wrong != "":
 		if t.wrong++; t.wrong == 1 || seed < t.firstSeed {
 			t.firstSeed, t.firstText = seed, fmt.Sprintf("%v: %s", &p, wrong)
@@ -153,13 +133,17 @@ func (s *settings) one(ctx context.Context, t *tally, seed uint64, stdout io.Wri
 		t.counts[p.event][how]++
 		t.total++
 	}
-	if s.verbose && err == nil {
+	if s.verbose {
 		verdict := how.String()
 		if wrong != "" {
 			verdict = "WRONG"
 		}
 		fmt.Fprintf(stdout, "%v: %s in %v\n", &p, verdict, took.Round(time.Millisecond))
 	}
+	if wrong != "" {
+		return errors.New(wrong)
+	}
+	return nil
 }
 
 // print prints the table.

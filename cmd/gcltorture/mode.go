@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"io"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // mode is one of the things that gcltorture does. Each has a file of its own, and its own flags.
@@ -18,4 +21,22 @@ var modes = []mode{
 	{"detect", "does harm to a data connection, and prints how long it takes to be found", detect},
 	{"stand", "runs one job on a busy machine with replicas that pause: none is to count as lost", stand},
 	{"soak", "runs a job for long, and looks at what grows in its replicas", soak},
+}
+
+// each carries out runs 0 to n-1, so many at a time. After one with an error, or when ctx ends, it begins no other. It
+// returns the first error, when all that it has begun have ended.
+func each(ctx context.Context, n, atATime int, one func(k int) error) error {
+	var all errgroup.Group
+	all.SetLimit(atATime)
+	var failed atomic.Bool
+	for k := 0; k < n && !failed.Load() && ctx.Err() == nil; k++ {
+		all.Go(func() error {
+			err := one(k)
+			if err != nil {
+				failed.Store(true)
+			}
+			return err
+		})
+	}
+	return all.Wait()
 }

@@ -197,7 +197,7 @@ func (m *mesh) attach(peer int, lane uint64, conn net.Conn) {
 
 // tune has a host that does not answer end a control connection to it.
 func (m *mesh) tune(conn net.Conn) {
-	c, ok := bare(conn).(*net.TCPConn)
+	c, ok := handshake.Bare(conn).(*net.TCPConn)
 	silence := m.config.silence()
 	if !ok || silence == 0 {
 		return

@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"bufio"
-	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -60,14 +59,6 @@ func ends(conn net.Conn) string {
 		return "at " + local
 	}
 	return local + " to " + remote
-}
-
-// bare is the connection below TLS.
-func bare(conn net.Conn) net.Conn {
-	if over, ok := conn.(*tls.Conn); ok {
-		return over.NetConn()
-	}
-	return conn
 }
 
 func newControl(m *mesh, peer int) *control {

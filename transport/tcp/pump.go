@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/stream"
 )
 
@@ -27,8 +28,8 @@ type ring struct {
 	mu          sync.Mutex // guards what follows
 	moved       sync.Cond  // read or wrote has changed, or err
 	bytes       []byte
-	read, wrote int   // of the stream
-	err         error // there will be no more bytes, or there is no use for more
+	read, wrote uint64 // bytes of the stream
+	err         error  // there will be no more bytes, or there is no use for more
 	parker      stream.Parker
 }
 
@@ -45,15 +46,18 @@ func newPump(conn net.Conn) *pump {
 
 // room is where the next bytes go, as far as it lies in one place. The caller holds r.mu.
 func (r *ring) room() []byte {
-	at := r.wrote % len(r.bytes)
-	return r.bytes[at:min(len(r.bytes), at+len(r.bytes)-(r.wrote-r.read))]
+	at := int(r.wrote % uint64(len(r.bytes)))
+	return r.bytes[at:min(len(r.bytes), at+len(r.bytes)-r.length())]
 }
 
 // full is the next bytes that are there, as far as they lie in one place. The caller holds r.mu.
 func (r *ring) full() []byte {
-	at := r.read % len(r.bytes)
-	return r.bytes[at:min(len(r.bytes), at+r.wrote-r.read)]
+	at := int(r.read % uint64(len(r.bytes)))
+	return r.bytes[at:min(len(r.bytes), at+r.length())]
 }
+
+// length is how many bytes the ring holds. The caller holds r.mu.
+func (r *ring) length() int { return int(r.wrote - r.read) }
 
 // aligned returns n bytes at an address that is a multiple of 64, as stream.Link wants.
 func aligned(n int) []byte {
@@ -84,7 +88,7 @@ func (p *pump) fill() {
 	r := &p.in
 	for {
 		r.mu.Lock()
-		for r.wrote-r.read == len(r.bytes) && r.err == nil {
+		for r.length() == len(r.bytes) && r.err == nil {
 			r.moved.Wait()
 		}
 		room, err := r.room(), r.err
@@ -96,7 +100,7 @@ func (p *pump) fill() {
 		}
 		n, err := p.conn.Read(room)
 		r.mu.Lock()
-		r.wrote += n
+		r.wrote += uint64(n)
 		if err != nil {
 			r.err = err
 		}
@@ -126,7 +130,7 @@ func (p *pump) drain() {
 		}
 		n, err := p.conn.Write(full)
 		r.mu.Lock()
-		r.read += n
+		r.read += uint64(n)
 		if err != nil {
 			r.err, r.read = err, r.wrote
 		}
@@ -144,10 +148,10 @@ func (p *pump) Send(head, body, tail []byte) (n int, err error) {
 		return 0, r.err
 	}
 	for _, b := range [3][]byte{head, body, tail} {
-		for len(b) > 0 && r.wrote-r.read < len(r.bytes) {
+		for len(b) > 0 && r.length() < len(r.bytes) {
 			k := copy(r.room(), b)
 			b = b[k:]
-			r.wrote += k
+			r.wrote += uint64(k)
 			n += k
 		}
 	}
@@ -162,7 +166,7 @@ func (p *pump) Peek(n int) ([]byte, error) {
 	r := &p.in
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.wrote-r.read < n {
+	if r.length() < n {
 		return nil, r.err
 	}
 	return r.full(), nil
@@ -173,7 +177,7 @@ func (p *pump) Skip(n int) {
 	r := &p.in
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.read += n
+	r.read += uint64(n)
 	r.moved.Signal()
 }
 
@@ -195,10 +199,14 @@ func (p *pump) ReadInto(dst []byte) (n int, err error) {
 }
 
 // Come implements stream.Gauge.
-func (p *pump) Come() uint64 {
+func (p *pump) Come() (bytes, moved uint64) {
+	moved, counted := handshake.Arrived(p.conn)
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
-	return uint64(p.in.wrote)
+	if !counted {
+		moved = p.in.wrote
+	}
+	return p.in.wrote, moved
 }
 
 // Ends implements stream.Gauge.
@@ -219,7 +227,7 @@ func (p *pump) Close() error {
 		r.mu.Unlock()
 	}
 	p.drained.Wait()
-	flush(bare(p.conn), until)
+	flush(handshake.Bare(p.conn), until)
 	p.conn.SetReadDeadline(time.Now())
 	p.filled.Wait()
 	return p.conn.Close()

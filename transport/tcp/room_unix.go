@@ -25,10 +25,10 @@ func room(size int) error {
 	if short := handshake.Shortage(err); short != nil {
 		return short
 	}
-	if want := size - 1 + besides; err == nil && uint64(len(open)+want) > uint64(limit.Cur) {
+	has := len(open) - 1 // that of the folder is closed again
+	if want := size - 1 + besides; err == nil && uint64(has+want) > uint64(limit.Cur) {
 		return fmt.Errorf("process %d has %d files open, a job of %d replicas wants %d more, and its limit is %d "+
-			"(RLIMIT_NOFILE): raise it by ulimit -n, or have it open fewer files", os.Getpid(), len(open), size, want,
-			limit.Cur)
+			"(RLIMIT_NOFILE): raise it by ulimit -n, or have it open fewer files", os.Getpid(), has, size, want, limit.Cur)
 	}
 	return nil
 }

@@ -196,7 +196,10 @@ func (s *socket) ReadInto(dst []byte) (int, error) {
 }
 
 // Come implements stream.Gauge.
-func (s *socket) Come() uint64 { return s.taken + uint64(s.wrote-s.read) }
+func (s *socket) Come() (bytes, moved uint64) {
+	bytes = s.taken + uint64(s.wrote-s.read)
+	return bytes, bytes
+}
 
 // Ends implements stream.Gauge.
 func (s *socket) Ends() string { return s.names }

@@ -28,6 +28,7 @@ type standing struct {
 	Inside     bool              `json:",omitempty"` // it is in progress, or was when the communicator was aborted
 	Ago        time.Duration     `json:",omitempty"` // it began; if it is over, that it was
 	Reached    map[uint64]uint64 `json:",omitempty"` // by group: the number of the last call
+	More       bool              `json:",omitempty"` // there may be calls of groups that Reached has not
 	Cut        bool              `json:",omitempty"` // there was no room for further connections
 }
 
@@ -43,15 +44,22 @@ func (s *Recorders) standings(limit int) []byte {
 			continue
 		}
 		at := standing{Lane: f.lane, Connection: f.Connection, Reached: map[uint64]uint64{}}
+		seen := 0
 		f.newest(func(r *record) bool {
+			seen++
 			if at.Call == "" {
 				at.Call, at.Inside, at.Ago = r.name()+r.whose(), r.inside(), w.ago(r)
 			}
 			if _, ok := at.Reached[r.label.Group]; !ok && r.seq > 0 {
+				if len(at.Reached) == maxReached {
+					at.More = true
+					return false
+				}
 				at.Reached[r.label.Group] = r.seq
 			}
-			return len(at.Reached) < maxReached
+			return true
 		})
+		at.More = at.More || seen == flightLength
 		all = append(all, at)
 	}
 	slices.SortStableFunc(all, func(a, b standing) int { // those in a call first: they are waited for
@@ -160,9 +168,10 @@ func (w *Whereabouts) doingElsewhere(all []standing, own *Recorder, group, seq u
 			}
 			continue
 		}
-		known = true
+		reached, told := at.Reached[group]
+		known = told || !at.More
 		switch {
-		case at.Reached[group] >= seq:
+		case told && reached >= seq:
 			come = true
 		case at.Call == "":
 			what = "has made no call" + here

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -166,7 +167,7 @@ func (c *Channel) dial(conn net.Conn, secret []byte, hello Hello) (net.Conn, err
 	if c == nil {
 		return conn, Dial(conn, secret, hello)
 	}
-	over := tls.Client(conn, c.client)
+	over := tls.Client(&metered{Conn: conn}, c.client)
 	secret, err := c.begin(conn, over, secret)
 	if err == nil {
 		err = explain(Dial(over, secret, hello))
@@ -181,13 +182,51 @@ func (c *Channel) Accept(conn net.Conn, secret []byte, job string, check func(He
 		hello, err := Accept(conn, secret, job, check)
 		return conn, hello, err
 	}
-	over := tls.Server(conn, c.server)
+	over := tls.Server(&metered{Conn: conn}, c.server)
 	secret, err := c.begin(conn, over, secret)
 	if err != nil {
 		return nil, Hello{}, err
 	}
 	hello, err := Accept(over, secret, job, check)
 	return over, hello, explain(err)
+}
+
+// metered is a connection below TLS. It counts what comes: TLS gives out whole records only.
+type metered struct {
+	net.Conn
+	arrived atomic.Uint64
+}
+
+func (c *metered) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.arrived.Add(uint64(n))
+	return n, err
+}
+
+// Bare is the connection below that of a [Channel], or conn itself if it is without TLS.
+func Bare(conn net.Conn) net.Conn {
+	if below := below(conn); below != nil {
+		return below.Conn
+	}
+	return conn
+}
+
+// Arrived is how many bytes TLS has read of the connection below it, and false if conn is without TLS.
+func Arrived(conn net.Conn) (bytes uint64, ok bool) {
+	if below := below(conn); below != nil {
+		return below.arrived.Load(), true
+	}
+	return 0, false
+}
+
+// below is what a connection of a [Channel] reads from, or nil if conn is none.
+func below(conn net.Conn) *metered {
+	if over, ok := conn.(*tls.Conn); ok {
+		if below, ok := over.NetConn().(*metered); ok {
+			return below
+		}
+	}
+	return nil
 }
 
 // begin makes the TLS connection, and the secret for the handshake over it.

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gogcl.dev/internal/certificates"
@@ -201,4 +204,77 @@ func TestNewChannel(t *testing.T) {
 			t.Errorf("%s: %v", name, errs)
 		}
 	}
+}
+
+// TestArrived: half of a record counts, though nothing of it can be read. Without TLS there is nothing to count.
+func TestArrived(t *testing.T) {
+	leaktest.Check(t)
+	c := channel(t, certificates.New(t).Config())
+	dialer, in := net.Pipe()
+	out, acceptor := net.Pipe()
+	var relay sync.WaitGroup
+	relay.Go(func() { io.Copy(out, in) })
+	var holds atomic.Bool
+	half, rest := make(chan int), make(chan bool)
+	relay.Go(func() {
+		b := make([]byte, 1<<16)
+		for {
+			n, err := out.Read(b)
+			if err != nil {
+				return
+			}
+			k := 0
+			if holds.Load() {
+				k = n / 2
+				in.Write(b[:k])
+				half <- k
+				<-rest
+			}
+			in.Write(b[k:n])
+		}
+	})
+	accepted := make(chan net.Conn)
+	go func() {
+		conn, _, err := c.Accept(acceptor, secret, "job", nil)
+		if err != nil {
+			t.Error(err)
+		}
+		accepted <- conn
+	}()
+	from, err := c.Dial(dialer, secret, Hello{Job: "job", Rank: 1, Role: Control})
+	to := <-accepted
+	if err != nil || to == nil {
+		t.Fatal(err)
+	}
+	if Bare(from) != dialer || Bare(dialer) != dialer {
+		t.Error("Bare is not the connection below")
+	}
+	if _, ok := Arrived(dialer); ok {
+		t.Error("a connection without TLS counts")
+	}
+	before, _ := Arrived(from)
+	holds.Store(true)
+	got := make(chan []byte, 1)
+	go func() {
+		b := make([]byte, 1000)
+		io.ReadFull(from, b)
+		got <- b
+	}()
+	go to.Write(bytes.Repeat([]byte{7}, 1000))
+	for want := before + uint64(<-half); ; runtime.Gosched() {
+		if n, ok := Arrived(from); !ok || n >= want {
+			break
+		}
+	}
+	if len(got) > 0 {
+		t.Error("half a record has been read")
+	}
+	rest <- true
+	if b := <-got; !bytes.Equal(b, bytes.Repeat([]byte{7}, 1000)) {
+		t.Errorf("%d bytes: %v", len(b), b[:8])
+	}
+	for _, conn := range []net.Conn{dialer, in, out, acceptor} {
+		conn.Close()
+	}
+	relay.Wait()
 }

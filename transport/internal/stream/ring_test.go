@@ -115,10 +115,10 @@ func (l *ringLink) ReadInto(dst []byte) (n int, err error) {
 	return n, nil
 }
 
-func (l *ringLink) Come() uint64 {
+func (l *ringLink) Come() (bytes, moved uint64) {
 	l.in.mu.Lock()
 	defer l.in.mu.Unlock()
-	return uint64(l.in.wrote)
+	return uint64(l.in.wrote), uint64(l.in.wrote)
 }
 
 func (l *ringLink) Ends() string { return "one end to another" }

@@ -25,8 +25,9 @@ import (
 type Gauge interface {
 	Link
 
-	// Come is how many bytes have arrived, those included that Peek would show and those that it cannot show yet.
-	Come() uint64
+	// Come is how many bytes have arrived, those included that Peek would show and those that it cannot show yet. moved
+	// grows with each byte that comes, also with one of a record that bytes counts as a whole.
+	Come() (bytes, moved uint64)
 
 	// Ends names the connection, as in "127.0.0.1:4711 to 127.0.0.1:4712".
 	Ends() string
@@ -40,8 +41,8 @@ const firstInquiry = 50 * time.Millisecond
 type inquiries struct {
 	sent uint32 // number of the last one
 
-	come  uint64    // bytes that had come at the last look
-	moved time.Time // of the first look that found as many; zero: no look yet in this Exchange
+	come  uint64    // what had come at the last look, by Gauge.Come's second result
+	moved time.Time // of the first look that found as much; zero: no look yet in this Exchange
 	next  time.Time // when to ask again, or to look again
 	short time.Time // since when it is known that not all has come; zero: it is not known
 	late  bool      // Config.Silence is over, and the lane looks a last time
@@ -94,12 +95,12 @@ func (l *Lane) listen(now time.Time) (again time.Duration, err error) {
 		if !p.reads() {
 			continue
 		}
-		come, ok := p.come()
+		come, moved, ok := p.come()
 		if !ok {
 			continue
 		}
-		if q.moved.IsZero() || q.come != come {
-			q.come, q.moved, q.short, q.late = come, now, time.Time{}, false
+		if q.moved.IsZero() || q.come != moved {
+			q.come, q.moved, q.short, q.late = moved, now, time.Time{}, false
 			q.next = now.Add(min(firstInquiry, silence/4))
 		}
 		left := p.left.Load()
@@ -127,17 +128,18 @@ func (l *Lane) listen(now time.Time) (again time.Duration, err error) {
 	return again, nil
 }
 
-// come is how many bytes have come over the link. A link that is not there yet has brought none.
-func (p *peer) come() (bytes uint64, ok bool) {
+// come is what has come over the link, as [Gauge] has it. A link that is not there yet has brought nothing.
+func (p *peer) come() (bytes, moved uint64, ok bool) {
 	box := p.link.Load()
 	if box == nil {
-		return 0, true
+		return 0, 0, true
 	}
 	g, ok := box.Link.(Gauge)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	return g.Come(), true
+	bytes, moved = g.Come()
+	return bytes, moved, true
 }
 
 // ends names the link for an error, in brackets, or is "".

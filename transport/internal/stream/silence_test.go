@@ -173,12 +173,56 @@ func (l *Lane) receiveInto(done chan error, link Link) {
 func TestSlowLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, in, l, link, done := listener(t)
-		in2 := message(frame{call: hostileCall, length: plainBytes}, payloadOf(0, plainBytes))
-		h.sent = uint64(len(in2))
+		all := message(frame{call: hostileCall, length: plainBytes}, payloadOf(0, plainBytes))
+		h.sent = uint64(len(all))
 		l.receiveInto(done, link)
-		for i := range in2 {
+		for i := range all {
 			time.Sleep(quiet * 9 / 10)
-			in.put(in2[i : i+1])
+			in.put(all[i : i+1])
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		l.Close()
+	})
+}
+
+// recordLink is a ringLink that gives out what has come when all of it has, as TLS does with a record.
+type recordLink struct {
+	ringLink
+	length int
+}
+
+func (l *recordLink) whole() bool {
+	bytes, _ := l.ringLink.Come()
+	return int(bytes) >= l.length
+}
+
+func (l *recordLink) Peek(n int) ([]byte, error) {
+	if !l.whole() {
+		return nil, nil
+	}
+	return l.ringLink.Peek(n)
+}
+
+func (l *recordLink) Come() (bytes, moved uint64) {
+	bytes, moved = l.ringLink.Come()
+	if !l.whole() {
+		bytes = 0
+	}
+	return bytes, moved
+}
+
+// TestSlowRecord: so is one that brings the bytes of a record now and then.
+func TestSlowRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, in, l, link, done := listener(t)
+		all := message(frame{call: hostileCall, length: plainBytes}, payloadOf(0, plainBytes))
+		h.sent = uint64(len(all))
+		l.receiveInto(done, &recordLink{*link, len(all)})
+		for i := range all {
+			time.Sleep(quiet * 9 / 10)
+			in.put(all[i : i+1])
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -218,7 +262,7 @@ type stoppedLink struct {
 
 func (l *stoppedLink) Peek(n int) ([]byte, error) {
 	b, err := l.ringLink.Peek(n)
-	l.known = l.ringLink.Come()
+	l.known, _ = l.ringLink.Come()
 	if len(l.rest) > 0 && time.Now().After(l.at) {
 		time.Sleep(3 * quiet)
 		l.ringLink.in.put(l.rest)
@@ -227,7 +271,7 @@ func (l *stoppedLink) Peek(n int) ([]byte, error) {
 	return b, err
 }
 
-func (l *stoppedLink) Come() uint64 { return l.known }
+func (l *stoppedLink) Come() (bytes, moved uint64) { return l.known, l.known }
 
 // TestStoppedReader: a replica that was stopped itself takes what has come meanwhile before it judges.
 func TestStoppedReader(t *testing.T) {
