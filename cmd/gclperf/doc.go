@@ -118,11 +118,16 @@
 // sets what there is no flag for. The table says so, and has the method and implementation that were measured; -svg
 // draws only those that were asked for.
 //
-// Before anything is allocated, what the largest size takes (two buffers for each replica, and what the methods keep of
-// scratch memory and copies) is compared with the memory that there is: on Linux MemAvailable and the limits of
-// cgroups, elsewhere the address space. A job on several hosts looks at each host for the replicas that are on it. Too
-// much is an error, with exit code 2.
+// Before anything is measured the system is asked for the buffers of the largest size, two for each replica on this
+// host, and has them back at once. If it refuses, the error is the system's, with exit code 2:
+//
+//	gclperf: two buffers of 200 GiB for each of 2 replicas on this host: mmap: cannot allocate memory; want ...
+//
+// Linux refuses what is more than its memory and swap, or than "ulimit -v". It does not refuse what others use at
+// present, nor what a container may not have: a process that uses too much is ended then. A shell says "Killed", and
+// where replicas are processes gclperf says which one was ended by signal 9. Scratch memory of the methods is not asked
+// for.
 //
 // The exit code is 0, or 1 when a value was wrong or a collective or a process failed, 2 when the flags are wrong or
-// ask for more memory than there is, 130 after Ctrl-C and 143 after SIGTERM.
+// ask for more memory than the system gives, 130 after Ctrl-C and 143 after SIGTERM.
 package main

@@ -175,7 +175,7 @@ The environment variable GCL_OPTIONS, as in {"method": "clockwise_ring"}, overri
 draws only those that were asked for.
 
 The exit code is 0; 1 when a value was wrong, or a collective or a process failed; 2 when the flags are wrong, or ask
-for more memory than there is; 130 after Ctrl-C and 143 after SIGTERM.
+for more memory than the system gives; 130 after Ctrl-C and 143 after SIGTERM.
 
 `)
 	f := flags(&raw{})

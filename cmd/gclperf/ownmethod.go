@@ -27,3 +27,12 @@ func (s *settings) skips(c *gcl.Comm, coll collective) error {
 	}
 	return nil // an error of another kind is that of the call
 }
+
+// order is the ranks as they are.
+func order(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}

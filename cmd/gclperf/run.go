@@ -93,8 +93,7 @@ func (s *settings) check(ctx context.Context, local int) error {
 	if err := s.probe(ctx); err != nil {
 		return err
 	}
-	bytes, source, known := available()
-	return s.checkMemory(ctx, local, bytes, source, known)
+	return s.checkMemory(local)
 }
 
 // bench makes what measures, in the process of a replica. Replica 0 prints.
