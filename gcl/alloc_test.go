@@ -27,7 +27,6 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 	n := bytes / tensor.DTypeOf[T]().Size()
 	parts := n / ranks * ranks // of an all-to-all
 	in, out, shard, all := make([]T, n), make([]T, n), make([]T, (n+ranks-1)/ranks), make([]T, n*ranks)
-	pair, pair2 := make([][]T, 2), make([][]T, 2)
 	var counts []int // of which each rank sends the same, so that it receives its own from each
 	var fromEach [][]int
 	sum := 0
@@ -67,22 +66,33 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		tensors = append(tensors, flat(append([]T(nil), data...)))
 		rows = append(rows, must(tensor.New(tensor.DTypeOf[T](), ranks, len(data))))
 	}
-	batch := func(collective schedule.Collective, op gcl.Operator, dsts, srcs [][]T) func(ctx context.Context,
-		c *gcl.Comm) error {
+	// once runs a Batch that is filled once.
+	once := func(collective schedule.Collective, op gcl.Operator, root int,
+		fill func(c *gcl.Comm, b *gcl.Batch)) func(ctx context.Context, c *gcl.Comm) error {
 		var b *gcl.Batch
 		return func(ctx context.Context, c *gcl.Comm) error {
 			if b == nil {
-				b = c.Batch(collective, op, 0)
-				for t := range dsts {
-					gcl.Append(b, dsts[t], srcs[t])
-				}
+				b = c.Batch(collective, op, root)
+				fill(c, b)
 			}
 			return b.Run(ctx)
 		}
 	}
+	batch := func(collective schedule.Collective, op gcl.Operator, root int,
+		dsts, srcs [][]T) func(ctx context.Context, c *gcl.Comm) error {
+		return once(collective, op, root, func(_ *gcl.Comm, b *gcl.Batch) { gcl.AppendAll(b, dsts, srcs) })
+	}
+	batchTensors := func(collective schedule.Collective, op gcl.Operator, root int,
+		dsts, srcs []*tensor.Tensor) func(ctx context.Context, c *gcl.Comm) error {
+		return once(collective, op, root, func(_ *gcl.Comm, b *gcl.Batch) {
+			for i := range dsts {
+				b.AppendTensor(dsts[i], srcs[i])
+			}
+		})
+	}
 	for _, op := range reductions {
-		add("Batch of one "+op.String(), batch(schedule.AllReduce, op, [][]T{out}, [][]T{in}))
-		add("Batch of several "+op.String(), batch(schedule.ReduceScatter, op, shards, ins))
+		add("Batch of one "+op.String(), batch(schedule.AllReduce, op, 0, [][]T{out}, [][]T{in}))
+		add("Batch of several "+op.String(), batch(schedule.ReduceScatter, op, 0, shards, ins))
 		x := flat(in)
 		y := flat(out)
 		add("Do "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
@@ -110,12 +120,8 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		add("ReduceInPlace "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.ReduceInPlace(ctx, c, out, op, 1)
 		})
-		add("ReduceManyTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.ReduceManyTo(ctx, c, outs, ins, op, 1)
-		})
-		add("ReduceTensorsTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.ReduceTensorsTo(ctx, c, tensors, tensors, op, 1)
-		})
+		add("Batch of a reduce "+op.String(), batch(schedule.Reduce, op, 1, outs, ins))
+		add("Batch of a reduce of tensors "+op.String(), batchTensors(schedule.Reduce, op, 1, tensors, tensors))
 		add("ReduceScatterMappedTo "+op.String(), func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.ReduceScatterMappedTo(ctx, c, mapped, in[:parts], mapping, op)
 		})
@@ -124,18 +130,10 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		add("AllGatherManyTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllGatherManyTo(ctx, c, alls, ins)
 		})
-		add("AllToAllManyTo", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllToAllManyTo(ctx, c, outs, ins)
-		})
-		add("AllToAllManyInPlace", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllToAllManyInPlace(ctx, c, outs)
-		})
-		add("BroadcastManyTo", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastManyTo(ctx, c, outs, ins, 1)
-		})
-		add("BroadcastTensorsInPlace", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastTensorsInPlace(ctx, c, tensors, 1)
-		})
+		add("Batch of an all-to-all", batch(schedule.AllToAll, 0, 0, outs, ins))
+		add("Batch of an all-to-all in place", batch(schedule.AllToAll, 0, 0, outs, outs))
+		add("Batch of a broadcast", batch(schedule.Broadcast, 0, 1, outs, ins))
+		add("Batch of a broadcast of tensors", batchTensors(schedule.Broadcast, 0, 1, tensors, tensors))
 		add("AllGatherMappedTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllGatherMappedTo(ctx, c, in[:parts], mapped, mapping)
 		})
@@ -151,19 +149,11 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 			return gcl.BroadcastInPlace(ctx, c, out, 1)
 		})
 		add("GatherTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.GatherTo(ctx, c, all, in, 1) })
-		add("GatherManyTo", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.GatherManyTo(ctx, c, alls, ins, 1)
-		})
-		add("GatherTensorsTo", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.GatherTensorsTo(ctx, c, rows, tensors, 1)
-		})
+		add("Batch of a gather", batch(schedule.Gather, 0, 1, alls, ins))
+		add("Batch of a gather of tensors", batchTensors(schedule.Gather, 0, 1, rows, tensors))
 		add("ScatterTo", func(ctx context.Context, c *gcl.Comm) error { return gcl.ScatterTo(ctx, c, in, all, 1) })
-		add("ScatterManyTo", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.ScatterManyTo(ctx, c, ins, alls, 1)
-		})
-		add("ScatterTensorsTo", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.ScatterTensorsTo(ctx, c, tensors, rows, 1)
-		})
+		add("Batch of a scatter", batch(schedule.Scatter, 0, 1, ins, alls))
+		add("Batch of a scatter of tensors", batchTensors(schedule.Scatter, 0, 1, tensors, rows))
 		add("AllGatherVTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllGatherVTo(ctx, c, in[:sum], out[:counts[c.Rank()]], counts)
 		})
@@ -176,37 +166,23 @@ func steadySteps[T tensor.Element](bytes, ranks int, reductions []gcl.Operator, 
 		add("AllToAllVTo", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllToAllVTo(ctx, c, out[:counts[c.Rank()]*ranks], in[:sum], counts, fromEach[c.Rank()])
 		})
-		countsOfTwo, fromEachOfTwo := [][]int{counts, counts}, make([][][]int, ranks)
-		for rank := range ranks {
-			fromEachOfTwo[rank] = [][]int{fromEach[rank], fromEach[rank]}
-		}
-		two := func(a, b []T) [][]T { return append(pair[:0], a, b) }
-		add("AllGatherVManyTo", func(ctx context.Context, c *gcl.Comm) error {
+		add("Batch of an all-gather by counts", once(schedule.AllGather, 0, 0, func(c *gcl.Comm, b *gcl.Batch) {
 			k := counts[c.Rank()]
-			return gcl.AllGatherVManyTo(ctx, c, two(all[:sum], all[sum:2*sum]), append(pair2[:0], in[:k], out[:k]),
-				countsOfTwo)
-		})
-		add("AllToAllVManyTo", func(ctx context.Context, c *gcl.Comm) error {
+			gcl.AppendV(b, all[:sum], in[:k], counts)
+			gcl.AppendV(b, all[sum:2*sum], out[:k], counts)
+		}))
+		add("Batch of an all-to-all by counts", once(schedule.AllToAll, 0, 0, func(c *gcl.Comm, b *gcl.Batch) {
 			k := counts[c.Rank()] * ranks
-			return gcl.AllToAllVManyTo(ctx, c, two(all[:k], all[k:2*k]), append(pair2[:0], in[:sum], out[:sum]),
-				countsOfTwo, fromEachOfTwo[c.Rank()])
-		})
-		var b *gcl.Batch
-		add("AppendV", func(ctx context.Context, c *gcl.Comm) error {
-			if k := counts[c.Rank()] * ranks; b == nil {
-				b = c.Batch(schedule.AllToAll, 0, 0)
-				gcl.AppendV(b, all[:k], in[:sum], counts, fromEach[c.Rank()])
-				gcl.AppendV(b, all[k:2*k], in[:sum], counts, fromEach[c.Rank()])
-			}
-			return b.Run(ctx)
-		})
+			gcl.AppendV(b, all[:k], in[:sum], counts, fromEach[c.Rank()])
+			gcl.AppendV(b, all[k:2*k], out[:sum], counts, fromEach[c.Rank()])
+		}))
 		whole := flat(in[:sum])
 		var part *tensor.Tensor
-		add("DoVTo", func(ctx context.Context, c *gcl.Comm) error {
+		add("Do by counts", func(ctx context.Context, c *gcl.Comm) error {
 			if part == nil {
 				part = flat(out[:counts[c.Rank()]])
 			}
-			return c.DoV(ctx, schedule.AllGather, whole, part, 0, 0, counts)
+			return c.Do(ctx, schedule.AllGather, whole, part, 0, 0, counts)
 		})
 		add("AllToAllVInPlace", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllToAllVInPlace(ctx, c, out[:counts[0]*ranks], fromEach[0])

@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -38,8 +39,9 @@ type Batch struct {
 	job carry.Job
 
 	// Only Append changes these.
-	fingerprint transport.Call // without number and digest
-	elements    int            // of all operands, each in the larger buffer
+	fingerprint transport.Call // without number and digest; of all operands, also those that are wrong
+	given       int            // operands, also those that are wrong
+	elements    int            // of the good operands, each in the larger buffer
 	bytes       int            // likewise
 	operandErr  error          // of the first operand that is wrong
 
@@ -74,25 +76,35 @@ func Append[T tensor.Element](b *Batch, dst, src []T) {
 	}, nil)
 }
 
-// AppendTensor is Append for tensors, whose shapes are as in the collective on several tensors: see AllReduceTensorsTo
-// and its like.
+// AppendAll is Append of each destination with the input that has its place in the other list. Run reports lists of
+// different lengths.
+func AppendAll[T tensor.Element](b *Batch, dsts, srcs [][]T) {
+	if b == nil || b.comm == nil {
+		return
+	}
+	if len(dsts) != len(srcs) {
+		b.sealed = false
+		b.operandErr = cmp.Or(b.operandErr, fmt.Errorf("%d destinations for %d inputs", len(dsts), len(srcs)))
+		return
+	}
+	for i, src := range srcs {
+		Append(b, dsts[i], src)
+	}
+}
+
+// AppendTensor is Append for tensors, whose shapes are as for Comm.Do.
 func (b *Batch) AppendTensor(dst, src *tensor.Tensor) {
 	if b == nil || b.comm == nil {
 		return
 	}
 	k := call{ask: b.ask}
-	var err error
-	if b.comm.checkAsk(&k.ask) == nil { // else append refuses it
-		if err = b.comm.checkTensors(&k.ask, dst, src); err == nil {
-			k.tensors(dst, src)
-		}
-	}
+	err := b.comm.tensorsOf(&k, dst, src)
 	b.append(k, err)
 }
 
 // AppendV is Append of an operand whose parts have lengths by counts, as in the ...V forms: AllGatherVTo and its like.
 // There is one list of counts, by rank; of an all-to-all there are two: those sent, and those received. A Batch has
-// counts for all of its operands or for none. The counts are copied. Run has the errors: those of Comm.DoV.
+// counts for all of its operands or for none. The counts are copied. Run has the errors: those of Comm.Do.
 func AppendV[T tensor.Element](b *Batch, dst, src []T, counts ...[]int) {
 	if b == nil || b.comm == nil {
 		return
@@ -104,7 +116,7 @@ func AppendV[T tensor.Element](b *Batch, dst, src []T, counts ...[]int) {
 	}, err)
 }
 
-// AppendTensorV is AppendV for tensors, whose counts and shapes are as for Comm.DoV.
+// AppendTensorV is AppendV for tensors, whose counts and shapes are as for Comm.Do.
 func (b *Batch) AppendTensorV(dst, src *tensor.Tensor, counts ...[]int) {
 	if b == nil || b.comm == nil {
 		return
@@ -124,6 +136,7 @@ func (b *Batch) append(k call, err error) {
 		}
 		n, err = b.check(&k)
 	}
+	b.note(&k)
 	switch {
 	case b.operandErr != nil:
 	case err != nil:
@@ -155,16 +168,20 @@ func (b *Batch) add(k call, n int) {
 	}
 	b.elements += n
 	b.bytes += n * k.dtype.Size()
+}
+
+// note adds an operand to the fingerprint, also one that is wrong: the call that is refused tells of it.
+func (b *Batch) note(k *call) {
 	count, told := k.told(b.comm.Size())
+	b.given++
 	b.fingerprint.Count += count
-	several := wire.ManyTensors | told&wire.ByCounts // of several types
-	switch common := j.DTypes[0]; {
-	case len(j.DTypes) == 1:
+	switch common := b.fingerprint.DType &^ wire.DTypeMarks; {
+	case b.given == 1:
 		b.fingerprint.DType = told
-	case k.dtype == common && b.fingerprint.DType != several:
+	case common == uint8(k.dtype):
 		b.fingerprint.DType = wire.ManyTensors | told
-	default:
-		b.fingerprint.DType = several
+	default: // of several types
+		b.fingerprint.DType = wire.ManyTensors | told&wire.ByCounts
 	}
 }
 
@@ -236,8 +253,16 @@ func (b *Batch) event(f *transport.Call) TraceCall {
 	if e.ByCounts {
 		e.Elements, e.Bytes = b.elements, b.bytes
 	}
-	if n := b.Len(); n != 1 {
-		e.Tensors, e.Bytes = n, b.bytes
+	if b.given != 1 {
+		e.Tensors, e.Bytes = b.given, b.bytes
 	}
 	return e
+}
+
+// checkBlockOperands bounds the operands of an all-to-all by counts: each has a message of its own from rank to rank.
+func checkBlockOperands(n int) error {
+	if n > transport.MaxTag+1 {
+		return fmt.Errorf("%d tensors in an all-to-all by counts, want at most %d", n, transport.MaxTag+1)
+	}
+	return nil
 }

@@ -33,9 +33,6 @@ func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
 	if k != nil {
 		e.Tensors, e.Bytes = k.size()
 	}
-	if k != nil && e.ByCounts {
-		e.Elements = k.elements()
-	}
 	return e
 }
 

@@ -6,6 +6,15 @@
 //		return gcl.AllReduceInPlace(ctx, c, grads, gcl.Mean)
 //	})
 //
+// # Start here
+//
+//   - [Run] makes replicas that are goroutines of this process. [RunOrJoin] makes them, or joins a job of processes, by
+//     how the program was started.
+//   - A [Comm] is a replica's handle on a group of replicas. [Comm.Rank] is its place in the group.
+//   - [AllReduce] is a collective: it returns a new slice. [AllReduceTo] writes to one that the caller has, and
+//     [AllReduceInPlace] overwrites the input. The other collectives have the same forms, as far as they make sense.
+//   - A [Batch] is a call that is made in every step, on one operand or on hundreds of all types.
+//
 // # Collectives
 //
 // With G ranks, n elements of input at each, and rank r. The last column counts the elements that a rank sends where
@@ -26,19 +35,20 @@
 // broadcast and reduce have one that overwrites the input, as [AllReduceInPlace] does. The To and InPlace forms
 // allocate nothing in steady state. In a group of one, every collective is a copy.
 //
-// Each also comes for several tensors in one go, which share messages: Many takes slices of one type, as in
-// [AllReduceMany], and Tensors takes tensors of any types and shapes, as in [AllReduceTensorsInPlace]. Of reduce,
-// gather and scatter these are the To forms alone. Every tensor is treated as if it were alone, and may be empty; a
-// destination shares memory with no tensor but its own input, and what it holds after an error is unspecified.
+// A [Batch] is a call of any of them on several operands, which share messages: of slices ([Append], [AppendAll]), of
+// tensors ([Batch.AppendTensor]), or by counts ([AppendV], [Batch.AppendTensorV]). A program puts them together once
+// and carries them out in every step; they are checked and described once. Every operand is treated as if it were
+// alone, and may be empty; a destination shares memory with no operand but its own input, and what it holds after an
+// error is unspecified. As GCL has them, all-reduce, reduce-scatter and all-gather also have functions on several
+// slices of one type, as [AllReduceMany], and on several tensors, as [AllReduceTensorsInPlace].
 // [ReduceScatterMapped] and [AllGatherMapped] take an array that lies on several IPUs of each replica.
 //
 // Of all-gather, reduce-scatter, gather, scatter and all-to-all there are forms whose parts have different lengths,
 // given as counts: [AllGatherV], [ReduceScatterV], [GatherV], [ScatterV], [AllToAllV] and their kin (docs/vforms.md).
 //
-// A program that makes the same call in every step puts its operands into a [Batch] once: they are checked and
-// described then. [Comm.Do] takes tensors whose type is known only when the program runs. [Comm.Start] queues a
-// function that makes calls, and returns at once. [Execute] carries out a collective that the library does not have, by
-// a schedule of the program's own.
+// [Comm.Do] takes a tensor whose type is known only when the program runs. [Comm.Start] queues a function that makes
+// calls, and returns at once. [Execute] carries out a collective that the library does not have, by a schedule of the
+// program's own.
 //
 // [ReduceScatterWithinReplica], [AllGatherWithinReplica] and [AllReduceWithinReplica] are the same over the IPUs of one
 // replica, each a worker with memory of its own (docs/within-replica.md).

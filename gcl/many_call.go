@@ -28,8 +28,6 @@ type manyCall struct {
 	mapping    chunks.Mapping
 
 	dstTensors, srcTensors []*tensor.Tensor
-
-	counts manyCounts // of a ...V form
 }
 
 // form is what the operands of a call are.
@@ -55,7 +53,6 @@ type many struct {
 	preparations
 
 	intervals []interval
-	parts     carry.Parts // of one operand
 }
 
 // doMany is do for several tensors.
@@ -65,9 +62,6 @@ func (c *Comm) doMany(ctx context.Context, k manyCall) error {
 	}
 	fingerprint := c.fingerprintOf(&k.ask)
 	fingerprint.DType = wire.ManyTensors
-	if k.counts.given {
-		fingerprint.DType |= wire.ByCounts
-	}
 	if err := c.takeNumber(ctx, &fingerprint); err != nil {
 		k.count(&fingerprint)
 		return c.turnedAway(&fingerprint, &k, err)
@@ -139,14 +133,6 @@ func (k *manyCall) size() (tensors, bytes int) {
 	return len(k.srcs) + len(k.srcTensors), max(ins, outs)
 }
 
-// elements is how many the larger buffers have, of one rank's inputs and destinations.
-func (k *manyCall) elements() int {
-	ins, outs := 0, 0
-	k.tensors(false, func(_ tensor.DType, elements, _ int) { ins += elements })
-	k.tensors(true, func(_ tensor.DType, elements, _ int) { outs += elements })
-	return max(ins, outs)
-}
-
 // clear holds on to nobody's buffers.
 func (m *many) clear() {
 	clear(m.ins)
@@ -174,30 +160,9 @@ func (m *many) prepare(ctx context.Context, c *Comm, k *manyCall) (*carry.Job, e
 		if !k.fresh {
 			p.words = append(p.words, m.words...)
 		}
-	} else if k.Collective.Contract().Rooted() {
-		m.leaveOut(c, k)
 	}
 	p.Ask, p.Ins, p.Outs = k.Ask, m.ins, m.outs
 	return &p.Job, nil
-}
-
-// leaveOut takes buffers that do not count on this rank out of a call with a root that has been found, as checkRooted
-// does when a call is checked.
-func (m *many) leaveOut(c *Comm, k *manyCall) {
-	if !k.Writes(c.Rank()) {
-		clear(m.outs)
-	}
-	if k.Collective.Contract().Deals() && !k.Reads(c.Rank()) {
-		clear(m.ins)
-	}
-}
-
-// dtypeOf is the dtype of operand t, of tensors of which one may be missing.
-func (k *manyCall) dtypeOf(t int) tensor.DType {
-	if src := k.srcTensors[t]; src != nil {
-		return src.DType()
-	}
-	return k.dstTensors[t].DType()
 }
 
 // checkMany looks at the part of a call that is the same for all tensors.
@@ -215,23 +180,16 @@ func checkMany(ctx context.Context, c *Comm, k *manyCall) error {
 	if dsts != srcs {
 		return fmt.Errorf("%d destinations for %d tensors", dsts, srcs)
 	}
-	return k.counts.check(k.Collective, srcs)
+	return nil
 }
 
 // load puts the tensors into the tables, and all that a preparation depends on into the words.
 func (m *many) load(c *Comm, k *manyCall) error {
 	kinds := uint64(k.Collective) | uint64(k.operator)<<8 | uint64(k.form)<<16 | uint64(k.dtype)<<24
-	if k.Collective.Contract().Rooted() && c.Rank() == k.Root { // here other buffers must be given, and apart
+	if c.options.Method == methods.Native { // which refuses calls that other methods take
 		kinds |= 1 << 32
 	}
-	if c.options.Method == methods.Native { // which refuses calls that other methods take
-		kinds |= 1 << 33
-	}
-	if k.counts.given {
-		kinds |= 1 << 34
-	}
 	m.words = append(m.words[:0], uint64(uintptr(unsafe.Pointer(c.group))), c.digest, kinds)
-	m.putCounts(&k.counts)
 	switch k.form {
 	case ofTensors:
 		return m.loadTensors(c, k)
@@ -268,12 +226,8 @@ func (m *many) check(c *Comm, k *manyCall, j *carry.Job) error {
 		one := call{ask: k.ask, dtype: k.dtype, dst: m.outs[t], src: src}
 		var err error
 		if k.form == ofTensors {
-			one.dtype = k.dtypeOf(t)
-			err = k.checkShapes(t, c.Size())
-		}
-		if k.counts.given {
-			one.counts = k.countsOf(t)
-			one.useRoom(&m.parts)
+			one.dtype = k.srcTensors[t].DType()
+			err = checkShapes(k.Collective, k.dstTensors[t], k.srcTensors[t], c.Size())
 		}
 		size := one.dtype.Size()
 		one.dstLen, one.srcLen = len(one.dst)/size, len(src)/size
@@ -293,10 +247,6 @@ func (m *many) check(c *Comm, k *manyCall, j *carry.Job) error {
 		}
 		m.outs[t], m.ins[t] = one.dst, one.src
 		j.Describe(one.dtype, elements)
-		if k.counts.given {
-			j.AddParts(&one.parts)
-			keepRoom(&m.parts, &one.parts)
-		}
 	}
 	if err := m.checkCrossing(k.form, m.outs, m.ins); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -34,8 +35,8 @@ func manyBadCalls() []badCall {
 			return gcl.AllReduceManyTo(ctx, c, f(1, 2), f(1, 2, 3), gcl.Add)
 		}, []string{"all-reduce #", "2 destinations for 3 tensors"}},
 		{"many: no destinations", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastManyTo(ctx, c, nil, f(1), 0)
-		}, []string{"broadcast #", "0 destinations for 1 tensors"}},
+			return batchTo(ctx, c, schedule.Broadcast, nil, f(1), 0, 0)
+		}, []string{"broadcast #", "0 destinations for 1 inputs"}},
 		{"many: more destinations", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllGatherTensorsTo(ctx, c, list(of(tensor.F32, 4), of(tensor.F32, 4)), list(of(tensor.F32)))
 		}, []string{"2 destinations for 1 tensors"}},
@@ -49,16 +50,16 @@ func manyBadCalls() []badCall {
 			return gcl.AllGatherManyTo(ctx, c, f(0, 2), f(0, 2))
 		}, []string{"tensor 1: ", "2 elements, want 8"}},
 		{"many: a length that 4 does not divide", func(ctx context.Context, c *gcl.Comm) error {
-			return slices(gcl.AllToAllMany(ctx, c, f(4, 0, 6)))
-		}, []string{"all-to-all #", "tensor 2: 6 elements", "4 equal parts"}},
+			return batchTo(ctx, c, schedule.AllToAll, f(4, 0, 6), f(4, 0, 6), 0, 0)
+		}, []string{"all-to-all #", "operand 2: 6 elements", "4 equal parts"}},
 		{"many: a length that 4 does not divide, in place", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllToAllManyInPlace(ctx, c, f(3))
-		}, []string{"tensor 0: 3 elements"}},
+			return batchInPlace(ctx, c, schedule.AllToAll, f(3), 0, 0)
+		}, []string{"operand 0: 3 elements"}},
 		{"many: broadcast from the rank after the last", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastManyInPlace(ctx, c, f(3), 4)
+			return batchInPlace(ctx, c, schedule.Broadcast, f(3), 0, 4)
 		}, []string{"root 4", "0 to 3"}},
 		{"many: broadcast of nothing from a negative rank", func(ctx context.Context, c *gcl.Comm) error {
-			return tensors(gcl.BroadcastTensors(ctx, c, nil, -1))
+			return batchTensorsTo(ctx, c, schedule.Broadcast, nil, nil, 0, -1)
 		}, []string{"root -1", "0 to 3"}},
 		{"many: an operator that does not exist, on nothing", func(ctx context.Context, c *gcl.Comm) error {
 			return slices(gcl.AllReduceMany(ctx, c, f(), 9))
@@ -79,8 +80,8 @@ func manyBadCalls() []badCall {
 			return tensors(gcl.AllReduceTensors(ctx, c, list(of(tensor.F32, 2), nil), gcl.Add))
 		}, []string{"tensor 1: it is nil"}},
 		{"tensors: a nil destination", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastTensorsTo(ctx, c, list(nil), list(of(tensor.F32, 2)), 0)
-		}, []string{"tensor 0: its destination is nil"}},
+			return batchTensorsTo(ctx, c, schedule.Broadcast, list(nil), list(of(tensor.F32, 2)), 0, 0)
+		}, []string{"operand 0: the destination: it is nil"}},
 		{"tensors: the zero Tensor", func(ctx context.Context, c *gcl.Comm) error {
 			return tensors(gcl.AllGatherTensors(ctx, c, list(&tensor.Tensor{})))
 		}, []string{"tensor 0: it is the zero Tensor"}},
@@ -91,9 +92,9 @@ func manyBadCalls() []badCall {
 			return gcl.AllReduceTensorsTo(ctx, c, list(&tensor.Tensor{}), list(of(tensor.I32, 0)), gcl.Add)
 		}, []string{"tensor 0: ", "DType(0)", "want int32 of shape (0,)"}},
 		{"tensors: a destination of another shape", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllToAllTensorsTo(ctx, c, list(of(tensor.F16, 4), of(tensor.F16, 4, 3)),
-				list(of(tensor.F16, 4), of(tensor.F16, 4, 3, 1)))
-		}, []string{"tensor 1: ", "shape (4, 3), want float16 of shape (4, 3, 1)"}},
+			return batchTensorsTo(ctx, c, schedule.AllToAll, list(of(tensor.F16, 4), of(tensor.F16, 4, 3)),
+				list(of(tensor.F16, 4), of(tensor.F16, 4, 3, 1)), 0, 0)
+		}, []string{"operand 1: ", "shape (4, 3), want float16 of shape (4, 3, 1)"}},
 		{"tensors: a destination with dimensions swapped", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceTensorsTo(ctx, c, list(of(tensor.F16, 3, 2)), list(of(tensor.F16, 2, 3)), gcl.Add)
 		}, []string{"tensor 0: ", "shape (3, 2), want float16 of shape (2, 3)"}},
@@ -107,11 +108,11 @@ func manyBadCalls() []badCall {
 			return gcl.ReduceScatterTensorsTo(ctx, c, list(of(tensor.F32, 1, 1)), list(of(tensor.F32, 4)), gcl.Add)
 		}, []string{"tensor 0: ", "shape (1, 1), want float32 of shape (1,)"}},
 		{"tensors: an all-to-all of another first dimension", func(ctx context.Context, c *gcl.Comm) error {
-			return tensors(gcl.AllToAllTensors(ctx, c, list(of(tensor.F32, 8))))
-		}, []string{"tensor 0: ", "first dimension", "4", "(8,)"}},
+			return batchTensorsTo(ctx, c, schedule.AllToAll, list(of(tensor.F32, 8)), list(of(tensor.F32, 8)), 0, 0)
+		}, []string{"operand 0: ", "first dimension", "4", "(8,)"}},
 		{"tensors: an all-to-all of a scalar", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.AllToAllTensorsInPlace(ctx, c, list(of(tensor.F32)))
-		}, []string{"tensor 0: ", "first dimension", "()"}},
+			return batchTensorsTo(ctx, c, schedule.AllToAll, list(of(tensor.F32)), list(of(tensor.F32)), 0, 0)
+		}, []string{"operand 0: ", "first dimension", "()"}},
 
 		{"mapped: another sum", func(ctx context.Context, c *gcl.Comm) error {
 			return mapped(gcl.ReduceScatterMapped(ctx, c, make([]float32, 5), chunks.Mapping{3, 1}, gcl.Add))
@@ -163,11 +164,11 @@ func manyOverlaps() []badCall {
 		}, []string{"the destinations of tensor 0 and tensor 2 overlap"}},
 		{"many: slices that overlap, in place", func(ctx context.Context, c *gcl.Comm) error {
 			m := mem()
-			return gcl.AllToAllManyInPlace(ctx, c, [][]float32{m[40:60], m[60:64], m[0:24], m[20:28]})
+			return batchInPlace(ctx, c, schedule.AllToAll, [][]float32{m[40:60], m[60:64], m[0:24], m[20:28]}, 0, 0)
 		}, []string{"the destinations of tensor 2 and tensor 3 overlap"}},
 		{"many: a destination that is another's input", func(ctx context.Context, c *gcl.Comm) error {
 			m := mem()
-			return gcl.BroadcastManyTo(ctx, c, [][]float32{m[8:16], far(8)}, [][]float32{m[:8], m[8:16]}, 0)
+			return batchTo(ctx, c, schedule.Broadcast, [][]float32{m[8:16], far(8)}, [][]float32{m[:8], m[8:16]}, 0, 0)
 		}, []string{"the destination of tensor 0 overlaps the input of tensor 1"}},
 		{"many: a destination that reaches into another's input", func(ctx context.Context, c *gcl.Comm) error {
 			m := mem()

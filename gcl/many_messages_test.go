@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport/inproc"
 )
@@ -39,8 +40,8 @@ func TestManyShareMessages(t *testing.T) {
 			_, err1 := gcl.ReduceScatterMany(ctx, c, data, gcl.Add)
 			_, err2 := gcl.AllGatherMany(ctx, c, data)
 			return errors.Join(err1, err2,
-				gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add), gcl.AllToAllManyInPlace(ctx, c, data),
-				gcl.BroadcastManyInPlace(ctx, c, data, 1))
+				gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add), batchInPlace(ctx, c, schedule.AllToAll, data, 0, 0),
+				batchInPlace(ctx, c, schedule.Broadcast, data, 0, 1))
 		}
 	}
 	for _, m := range thinned.Methods(n) {

@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -91,11 +92,11 @@ func manyVariants(size int) []variant {
 		mapped("a mapping with an IPU more", chunks.Mapping{a, b, 0}),
 		sum("root 0", fmt.Sprintf("broadcast #1 (tensors, float32 x %d in all, root 0", 3*size),
 			func(ctx context.Context, c *gcl.Comm) error {
-				return gcl.BroadcastManyInPlace(ctx, c, f(a, b), 0)
+				return batchInPlace(ctx, c, schedule.Broadcast, f(a, b), 0, 0)
 			}),
 		sum("root 1", fmt.Sprintf("broadcast #1 (tensors, float32 x %d in all, root 1", 3*size),
 			func(ctx context.Context, c *gcl.Comm) error {
-				return gcl.BroadcastManyInPlace(ctx, c, f(a, b), 1)
+				return batchInPlace(ctx, c, schedule.Broadcast, f(a, b), 0, 1)
 			}),
 	}
 }

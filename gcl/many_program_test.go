@@ -10,6 +10,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -103,10 +104,10 @@ func programStep(ctx context.Context, c *gcl.Comm, kind int, op gcl.Operator, ro
 		err = gcl.ReduceScatterManyTo(ctx, c, outs, ins, op)
 		single = func(i int) error { return gcl.ReduceScatterTo(ctx, c, wants[i], ins[i], op) }
 	case 4:
-		err = gcl.BroadcastManyTo(ctx, c, outs, ins, root)
+		err = batchTo(ctx, c, schedule.Broadcast, outs, ins, 0, root)
 		single = func(i int) error { return gcl.BroadcastTo(ctx, c, wants[i], ins[i], root) }
 	case 5:
-		err = gcl.AllToAllManyTo(ctx, c, outs, ins)
+		err = batchTo(ctx, c, schedule.AllToAll, outs, ins, 0, 0)
 		single = func(i int) error { return gcl.AllToAllTo(ctx, c, wants[i], ins[i]) }
 	}
 	if err != nil {

@@ -345,31 +345,30 @@ func (x manyCase) tryMoves(ctx context.Context, c *gcl.Comm) error {
 	}
 
 	kept := clones(toAll)
-	out, err = gcl.AllToAllTensors(ctx, c, toAll)
 	to = spoiled(toAll)
-	if err := errors.Join(err, gcl.AllToAllTensorsTo(ctx, c, to, toAll),
-		sameTensors("all-to-all", out, swapped), sameTensors("all-to-all to", to, swapped),
+	if err := errors.Join(batchTensorsTo(ctx, c, schedule.AllToAll, to, toAll, 0, 0),
+		sameTensors("all-to-all", to, swapped),
 		sameTensors("the input of an all-to-all", toAll, kept)); err != nil {
 		return err
 	}
 	if rank%2 == 0 { // each rank may choose
-		err = gcl.AllToAllTensorsInPlace(ctx, c, toAll)
+		err = batchTensorsTo(ctx, c, schedule.AllToAll, toAll, toAll, 0, 0)
 	} else {
-		toAll, err = gcl.AllToAllTensors(ctx, c, toAll)
+		err = batchTensorsTo(ctx, c, schedule.AllToAll, to, toAll, 0, 0)
+		toAll = to
 	}
 	if err := errors.Join(err, sameTensors("all-to-all in place", toAll, swapped)); err != nil {
 		return err
 	}
 
 	for _, root := range []int{0, n - 1} {
-		out, err := gcl.BroadcastTensors(ctx, c, in, root)
 		to, inPlace := spoiled(in), clones(in)
-		if err := errors.Join(err, gcl.BroadcastTensorsTo(ctx, c, to, in, root),
-			gcl.BroadcastTensorsInPlace(ctx, c, inPlace, root)); err != nil {
+		if err := errors.Join(batchTensorsTo(ctx, c, schedule.Broadcast, to, in, 0, root),
+			batchTensorsTo(ctx, c, schedule.Broadcast, inPlace, inPlace, 0, root)); err != nil {
 			return fmt.Errorf("root %d: %w", root, err)
 		}
 		if err := errors.Join(
-			sameTensors("broadcast", out, x.in[root]), sameTensors("broadcast to", to, x.in[root]),
+			sameTensors("broadcast", to, x.in[root]),
 			sameTensors("broadcast in place", inPlace, x.in[root]),
 			sameTensors("the input of a broadcast", in, x.in[rank]),
 		); err != nil {

@@ -139,7 +139,7 @@ func TestNativeOfMany(t *testing.T) {
 			check("squares", a, []float32{9, 4}), check("squares of integers", b, []int64{14}),
 			calls(2, func() error { return x.Run(ctx) }), check("squares again", a, []float32{324, 64}),
 			calls(1, func() error { return c.Batch(schedule.AllReduce, gcl.LogicalAnd, 0).Run(ctx) }),
-			calls(1, func() error { return gcl.BroadcastManyInPlace(ctx, c, [][]bool{}, 1) }),
+			calls(1, func() error { return batchInPlace(ctx, c, schedule.Broadcast, [][]bool{}, 0, 1) }),
 			calls(2, func() error {
 				return gcl.ReduceScatterMappedTo(ctx, c, shard[:1:1], scattered, chunks.Mapping{4, 0}, gcl.Max)
 			}),

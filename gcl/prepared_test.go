@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/chunks"
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -37,7 +38,9 @@ func TestManyLooksAgain(t *testing.T) {
 		}, "MEAN"},
 		{"collective", func() (call, call) {
 			s := [][]bool{make([]bool, 4)}
-			return func(ctx context.Context, c *gcl.Comm) error { return gcl.BroadcastManyInPlace(ctx, c, s, 0) },
+			return func(ctx context.Context, c *gcl.Comm) error {
+					return batchInPlace(ctx, c, schedule.Broadcast, s, 0, 0)
+				},
 				func(ctx context.Context, c *gcl.Comm) error { return gcl.AllReduceManyInPlace(ctx, c, s, gcl.Add) }
 		}, "bool"},
 		{"type", func() (call, call) {
@@ -59,9 +62,9 @@ func TestManyLooksAgain(t *testing.T) {
 		{"length", func() (call, call) {
 			s := make([]float32, 4)
 			return func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.AllToAllManyInPlace(ctx, c, [][]float32{s})
+					return batchInPlace(ctx, c, schedule.AllToAll, [][]float32{s}, 0, 0)
 				}, func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.AllToAllManyInPlace(ctx, c, [][]float32{s[:3]})
+					return batchInPlace(ctx, c, schedule.AllToAll, [][]float32{s[:3]}, 0, 0)
 				}
 		}, "equal parts"},
 		{"length of the input", func() (call, call) {
@@ -241,9 +244,10 @@ func TestSlicesMeetTensors(t *testing.T) {
 			}
 			byCounts := [][]float32{make([]float32, 4), {}, make([]float32, 2)}
 			if counts := [][]int{{2, 2}, {0, 0}, {1, 1}}; c.Rank() == 0 {
-				err = errors.Join(err, gcl.AllGatherVManyTo(ctx, c, byCounts, s, counts))
+				err = errors.Join(err, batchVTo(ctx, c, schedule.AllGather, byCounts, s, 0, 0, counts))
 			} else {
-				err = errors.Join(err, gcl.AllGatherVTensorsTo(ctx, c, flats(byCounts), flats(s), counts))
+				err = errors.Join(err, batchTensorsVTo(ctx, c, schedule.AllGather, flats(byCounts), flats(s), 0, 0,
+					counts))
 			}
 			return errors.Join(err, check("0", s[0], []float32{2, 4}), check("2", s[2], []float32{6}),
 				check("gathered 0", gathered[0], []float32{2, 4, 2, 4}),

@@ -12,6 +12,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 )
 
 // programCalls lists calls any two of which differ. The first ones are those with a root. The last one is compared with
@@ -39,8 +40,8 @@ func programCalls() (calls []variant, rooted int) {
 			}
 		}
 		add("broadcast/"+way.name+"/tensors", func(ctx context.Context, c *gcl.Comm) error {
-			return gcl.BroadcastManyInPlace(ctx, withOptions(c, way.Options),
-				[][]int32{make([]int32, 3), make([]int32, 2)}, 0)
+			return batchInPlace(ctx, withOptions(c, way.Options), schedule.Broadcast,
+				[][]int32{make([]int32, 3), make([]int32, 2)}, 0, 0)
 		})
 	}
 	for _, way := range ways { // of these some ranks do not wait for others either

@@ -92,37 +92,3 @@ func Scatter[T tensor.Element](ctx context.Context, c *Comm, data []T, n, root i
 func ScatterTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, root int) error {
 	return do1(ctx, c, schedule.Scatter, dst, data, 0, root)
 }
-
-// ReduceManyTo is ReduceTo of each slice of data, all in one go: see AllReduceManyTo.
-func ReduceManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, op Operator, root int) error {
-	return doSlices(ctx, c, schedule.Reduce, dst, data, op, root, false)
-}
-
-// GatherManyTo is GatherTo of each slice of data, all in one go: see AllGatherManyTo.
-func GatherManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, root int) error {
-	return doSlices(ctx, c, schedule.Gather, dst, data, 0, root, false)
-}
-
-// ScatterManyTo is ScatterTo of each slice of data, all in one go. On ranks other than the root data has as many
-// slices, which may be empty.
-func ScatterManyTo[T tensor.Element](ctx context.Context, c *Comm, dst, data [][]T, root int) error {
-	return doSlices(ctx, c, schedule.Scatter, dst, data, 0, root, false)
-}
-
-// ReduceTensorsTo is ReduceTo of each tensor, all in one go: see AllReduceTensorsTo. The root's dst[i] has the shape of
-// data[i]; elsewhere it may be nil.
-func ReduceTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator, root int) error {
-	return doTensors(ctx, c, schedule.Reduce, dst, data, op, root, false)
-}
-
-// GatherTensorsTo is GatherTo of each tensor, all in one go: see AllGatherTensorsTo. For a data[i] of shape (a, b) the
-// root's dst[i] has the shape (G, a, b); elsewhere it may be nil.
-func GatherTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, root int) error {
-	return doTensors(ctx, c, schedule.Gather, dst, data, 0, root, false)
-}
-
-// ScatterTensorsTo is ScatterTo of each tensor, all in one go. For a dst[i] of shape (a, b) the root's data[i] has the
-// shape (G, a, b); elsewhere it may be nil.
-func ScatterTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, root int) error {
-	return doTensors(ctx, c, schedule.Scatter, dst, data, 0, root, false)
-}

@@ -128,9 +128,9 @@ func (x rootedCase[T]) tryMany(ctx context.Context, c *gcl.Comm) error {
 	}
 	parts := [][]T{make([]T, per), {}, make([]T, per)}
 	if err := errors.Join(
-		gcl.ReduceManyTo(ctx, c, tos, ins, x.op, root),
-		gcl.GatherManyTo(ctx, c, alls, ins, root),
-		gcl.ScatterManyTo(ctx, c, parts, datas, root),
+		batchTo(ctx, c, schedule.Reduce, tos, ins, x.op, root),
+		batchTo(ctx, c, schedule.Gather, alls, ins, 0, root),
+		batchTo(ctx, c, schedule.Scatter, parts, datas, 0, root),
 		check("reduce many", tos[0], x.reduced[rank]),
 		check("gather many", alls[0], x.gathered[rank]),
 		check("scatter many", parts[0], x.dealt[rank]),
@@ -165,14 +165,7 @@ func (x rootedCase[T]) tryMany(ctx context.Context, c *gcl.Comm) error {
 	}
 	forms := map[string]func(collective schedule.Collective, dst, src *tensor.Tensor, op gcl.Operator) error{
 		"tensors": func(collective schedule.Collective, dst, src *tensor.Tensor, op gcl.Operator) error {
-			dsts, srcs := []*tensor.Tensor{dst}, []*tensor.Tensor{src}
-			switch collective {
-			case schedule.Reduce:
-				return gcl.ReduceTensorsTo(ctx, c, dsts, srcs, op, root)
-			case schedule.Gather:
-				return gcl.GatherTensorsTo(ctx, c, dsts, srcs, root)
-			}
-			return gcl.ScatterTensorsTo(ctx, c, dsts, srcs, root)
+			return batchTensorsTo(ctx, c, collective, []*tensor.Tensor{dst}, []*tensor.Tensor{src}, op, root)
 		},
 		"do": func(collective schedule.Collective, dst, src *tensor.Tensor, op gcl.Operator) error {
 			return c.Do(ctx, collective, dst, src, op, root)
@@ -363,7 +356,6 @@ func rootedTensors(ctx context.Context, c *gcl.Comm, atRoot bool) error {
 // missing, are errors.
 func TestRootedTensorErrors(t *testing.T) {
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
-		type tensors = []*tensor.Tensor
 		one, zero, root := flat([]float32{1}), &tensor.Tensor{}, 1-c.Rank() // each takes the other for the root
 		appended := func(collective schedule.Collective, dst, src *tensor.Tensor) error {
 			b := c.Batch(collective, 0, root)
@@ -374,14 +366,11 @@ func TestRootedTensorErrors(t *testing.T) {
 			want string
 			err  error
 		}{
-			{"tensor 0: its destination is the zero Tensor", gcl.ScatterTensorsTo(ctx, c, tensors{zero}, tensors{nil}, root)},
-			{"tensor 0: its destination is nil", gcl.ScatterTensorsTo(ctx, c, tensors{nil}, tensors{nil}, root)},
-			{"tensor 0: it is the zero Tensor", gcl.ScatterTensorsTo(ctx, c, tensors{one}, tensors{zero}, root)},
-			{"want int8 of shape ()", gcl.ScatterTensorsTo(ctx, c, tensors{one}, tensors{flat([]int8{1, 2})}, root)},
-			{"root 77 is not a rank", gcl.ScatterTensorsTo(ctx, c, tensors{one}, tensors{nil}, 77)},
-			{"want float32 of shape (1,)", gcl.ReduceTensorsTo(ctx, c, tensors{zero}, tensors{one}, gcl.Add, root)},
-			{"tensor 0: it is nil", gcl.ReduceTensorsTo(ctx, c, tensors{nil}, tensors{nil}, gcl.Add, root)},
-			{"want float32 of shape (2, 1)", gcl.GatherTensorsTo(ctx, c, tensors{zero}, tensors{one}, root)},
+			{"operand 0: the input: it is the zero Tensor", appended(schedule.Scatter, one, zero)},
+			{"want int8 of shape ()", appended(schedule.Scatter, one, flat([]int8{1, 2}))},
+			{"root 77 is not a rank", c.Batch(schedule.Scatter, 0, 77).Run(ctx)},
+			{"operand 0: the input: it is nil", appended(schedule.Gather, nil, nil)},
+			{"want float32 of shape (2, 1)", appended(schedule.Gather, one, one)},
 			{"the destination: it is the zero Tensor", c.Do(ctx, schedule.Scatter, zero, nil, 0, root)},
 			{"the destination: it is nil", c.Do(ctx, schedule.Scatter, nil, nil, 0, root)},
 			{"the destination: it is the zero Tensor", c.Do(ctx, schedule.Reduce, zero, one, gcl.Add, root)},
@@ -409,16 +398,16 @@ func TestAnotherRoot(t *testing.T) {
 			want            string
 		}{
 			{"reduce, missing", many{make([]float32, 4)}, many{nil}, func(dst many, root int) error {
-				return gcl.ReduceManyTo(ctx, c, dst, in, gcl.Add, root)
+				return batchTo(ctx, c, schedule.Reduce, dst, in, gcl.Add, root)
 			}, "the destination has 0 elements, want 4"},
 			{"reduce, overlapping", in, many{all[0][1:5]}, func(dst many, root int) error {
-				return gcl.ReduceManyTo(ctx, c, dst, many{all[0][:4]}, gcl.Add, root)
+				return batchTo(ctx, c, schedule.Reduce, dst, many{all[0][:4]}, gcl.Add, root)
 			}, "overlaps it"},
 			{"gather, missing", all, many{nil}, func(dst many, root int) error {
-				return gcl.GatherManyTo(ctx, c, dst, in, root)
+				return batchTo(ctx, c, schedule.Gather, dst, in, 0, root)
 			}, "the destination has 0 elements, want 8"},
 			{"scatter, missing", all, many{nil}, func(src many, root int) error {
-				return gcl.ScatterManyTo(ctx, c, in, src, root)
+				return batchTo(ctx, c, schedule.Scatter, in, src, 0, root)
 			}, "the destination has 4 elements, want 0"},
 		} {
 			buffers := k.here
@@ -512,29 +501,19 @@ func TestRootedFormsMeet(t *testing.T) {
 					}
 					return out
 				}
-				batch := func(collective schedule.Collective, op gcl.Operator, dsts, srcs [][]int32) error {
-					b := c.Batch(collective, op, root)
-					for i := range dsts {
-						gcl.Append(b, dsts[i], srcs[i])
-					}
-					return b.Run(ctx)
-				}
 				tensorsOf := [][]*tensor.Tensor{tensors(reduced, true), tensors(ins, false), tensors(gathered, true),
 					tensors(parts, false), tensors(data, true)}
 				for range 2 { // the second time the calls are known
 					switch c.Rank() {
 					case 0:
-						err = errors.Join(batch(schedule.Reduce, gcl.Add, reduced, ins),
-							batch(schedule.Gather, 0, gathered, ins),
-							batch(schedule.Scatter, 0, parts, data))
-					case 1:
-						err = errors.Join(gcl.ReduceTensorsTo(ctx, c, tensorsOf[0], tensorsOf[1], gcl.Add, root),
-							gcl.GatherTensorsTo(ctx, c, tensorsOf[2], tensorsOf[1], root),
-							gcl.ScatterTensorsTo(ctx, c, tensorsOf[3], tensorsOf[4], root))
+						err = errors.Join(
+							batchTensorsTo(ctx, c, schedule.Reduce, tensorsOf[0], tensorsOf[1], gcl.Add, root),
+							batchTensorsTo(ctx, c, schedule.Gather, tensorsOf[2], tensorsOf[1], 0, root),
+							batchTensorsTo(ctx, c, schedule.Scatter, tensorsOf[3], tensorsOf[4], 0, root))
 					default:
-						err = errors.Join(gcl.ReduceManyTo(ctx, c, reduced, ins, gcl.Add, root),
-							gcl.GatherManyTo(ctx, c, gathered, ins, root),
-							gcl.ScatterManyTo(ctx, c, parts, data, root))
+						err = errors.Join(batchTo(ctx, c, schedule.Reduce, reduced, ins, gcl.Add, root),
+							batchTo(ctx, c, schedule.Gather, gathered, ins, 0, root),
+							batchTo(ctx, c, schedule.Scatter, parts, data, 0, root))
 					}
 					if err != nil {
 						return err

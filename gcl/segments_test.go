@@ -62,7 +62,7 @@ func TestSegments(t *testing.T) {
 					return gcl.BroadcastInPlace(ctx, c, make([]float64, size/8), 1)
 				},
 				"several": func(ctx context.Context, c *gcl.Comm) error {
-					return gcl.BroadcastManyInPlace(ctx, c, [][]float64{make([]float64, size/8)}, 1)
+					return batchInPlace(ctx, c, schedule.Broadcast, [][]float64{make([]float64, size/8), {}}, 0, 1)
 				},
 			} {
 				if got := segments(t, o, x.tiles, call); !slices.Equal(got, x.want) {
@@ -117,7 +117,7 @@ func TestSegmentsOnPeerMemory(t *testing.T) {
 				return gcl.BroadcastInPlace(ctx, c, make([]int8, bytes), 0)
 			},
 			"several": func(ctx context.Context, c *gcl.Comm) error {
-				return gcl.BroadcastManyInPlace(ctx, c, [][]int8{make([]int8, bytes)}, 0)
+				return batchInPlace(ctx, c, schedule.Broadcast, [][]int8{make([]int8, bytes), {}}, 0, 0)
 			},
 		} {
 			if name == "several" && want == gcl.PathSmall {
@@ -202,8 +202,9 @@ func (f float[T]) sameBits(t *testing.T, n int, plain gcl.Options, others []gcl.
 				return slices.Concat(out...), err
 			}},
 			{"several broadcasts", func(c *gcl.Comm) ([]T, error) {
-				out, err := gcl.BroadcastMany(ctx, c, [][]T{mine[:40], mine[40:]}, 0)
-				return slices.Concat(out...), err
+				out := make([]T, len(mine))
+				return out, batchTo(ctx, c, schedule.Broadcast, [][]T{out[:40], out[40:]},
+					[][]T{mine[:40], mine[40:]}, 0, 0)
 			}},
 		}
 		for _, op := range []gcl.Operator{gcl.Add, gcl.Mean, gcl.Max, gcl.SquareAdd} {
@@ -547,7 +548,7 @@ func TestTagsAreDense(t *testing.T) {
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 			data := [][]float32{make([]float32, 30000), make([]float32, 8000), make([]float32, 5)}
 			return errors.Join(gcl.AllReduceManyInPlace(ctx, c, data, gcl.Add),
-				gcl.BroadcastManyInPlace(ctx, c, data, 1))
+				batchInPlace(ctx, c, schedule.Broadcast, data, 0, 1))
 		}, gcl.WithEndpoints(endpoints), gcl.WithOptions(gcl.Options{Method: m, MaxBytesPerTile: 200}))
 		if holes > 0 {
 			t.Errorf("%v: %d batches have tags with holes", m, holes)

@@ -75,10 +75,12 @@ func streamed[T tensor.Element](t *testing.T, n int) {
 				func(c *gcl.Comm, dst, src [][]T) error { return gcl.AllGatherManyTo(ctx, c, dst, src) }},
 			{schedule.AllToAll, in[rank], swapped[rank], 2 * whole, true,
 				func(c *gcl.Comm, dst, src []T) error { return gcl.AllToAllTo(ctx, c, dst, src) },
-				func(c *gcl.Comm, dst, src [][]T) error { return gcl.AllToAllManyTo(ctx, c, dst, src) }},
+				func(c *gcl.Comm, dst, src [][]T) error { return batchTo(ctx, c, schedule.AllToAll, dst, src, 0, 0) }},
 			{schedule.Broadcast, in[rank], sent[rank], whole, false,
 				func(c *gcl.Comm, dst, src []T) error { return gcl.BroadcastTo(ctx, c, dst, src, root) },
-				func(c *gcl.Comm, dst, src [][]T) error { return gcl.BroadcastManyTo(ctx, c, dst, src, root) }},
+				func(c *gcl.Comm, dst, src [][]T) error {
+					return batchTo(ctx, c, schedule.Broadcast, dst, src, 0, root)
+				}},
 		} {
 			for choice := range 1 << 3 {
 				inPlace, beyond, many := choice&1 != 0, choice&2 != 0, choice&4 != 0

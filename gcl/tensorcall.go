@@ -10,23 +10,49 @@ import (
 
 // Do carries out any collective on one tensor, whose dtype need be known only when the program runs: AllReduceTo and
 // its like without a type parameter. op is that of a collective that combines, else 0, and root that of one that has a
-// root, else 0. The shapes are as in the collective on several tensors: see AllReduceTensorsTo and its like. dst is src
-// itself or apart from it, or one is the rank's own place in the other, as on slices; what it holds after an error is
-// unspecified. To members that call on slices it is the same call. It allocates nothing once a call like it has been
-// made.
-func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src *tensor.Tensor, op Operator,
-	root int) error {
+// root, else 0. dst is src itself or apart from it, or one is the rank's own place in the other, as on slices; what it
+// holds after an error is unspecified. To members that call on slices it is the same call. It allocates nothing once a
+// call like it has been made. Shapes, in a group of G:
+//
+//	collective               src        dst
+//	AllReduce, Reduce        S          S, at the root
+//	Broadcast                S          S
+//	ReduceScatter            (n)        (ceil(n/G))
+//	AllGather, Gather        S          (G, S...), at the root
+//	Scatter                  (G, S...)  S; src at the root
+//	AllToAll                 (G, S...)  (G, S...)
+//
+// A tensor that does not count on this rank may be nil.
+//
+// With counts it is the ...V form of an all-gather, a reduce-scatter, a gather, a scatter or an all-to-all. There is
+// one list of counts, by rank; of an all-to-all there are two: those sent, and those received. Counts are of the first
+// dimension of the tensors, which have the others alike. A collective without parts, another number of lists, counts
+// that are not those of the shapes (any go with rows of no elements), and tensors without a dimension or of other rows
+// or dtypes are errors, and nothing has been sent.
+func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src *tensor.Tensor, op Operator, root int,
+	counts ...[]int) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	k := call{ask: newAsk(collective, op, root)}
-	if k.invalid = c.checkAsk(&k.ask); k.invalid == nil {
-		k.invalid = c.checkTensors(&k.ask, dst, src)
-	}
-	if k.invalid == nil {
-		k.tensors(dst, src)
+	if len(counts) > 0 {
+		k.invalid = c.tensorsByCounts(&k, dst, src, counts)
+	} else {
+		k.invalid = c.tensorsOf(&k, dst, src)
 	}
 	return c.do(ctx, &k)
+}
+
+// tensorsOf gives a call its two tensors, unless they are wrong.
+func (c *Comm) tensorsOf(k *call, dst, src *tensor.Tensor) error {
+	if err := c.checkAsk(&k.ask); err != nil {
+		return err
+	}
+	if err := c.checkTensors(&k.ask, dst, src); err != nil {
+		return err
+	}
+	k.tensors(dst, src)
+	return nil
 }
 
 // tensors gives a call its two tensors, which have been checked.

@@ -18,29 +18,29 @@ import (
 
 // doTensors carries out a collective on several tensors.
 func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator,
-	root int, fresh bool) error {
-	return c.doMany(ctx, manyCall{ask: newAsk(collective, op, root), form: ofTensors, fresh: fresh, dstTensors: dst,
+	fresh bool) error {
+	return c.doMany(ctx, manyCall{ask: newAsk(collective, op, 0), form: ofTensors, fresh: fresh, dstTensors: dst,
 		srcTensors: src})
 }
 
-// tensorResults makes the outputs of a collective, of which a rank that has no result has none, and carries it out.
-func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective, src []*tensor.Tensor, op Operator,
-	root int) ([]*tensor.Tensor, error) {
+// tensorResults makes the outputs of a collective and carries it out.
+func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective, src []*tensor.Tensor,
+	op Operator) ([]*tensor.Tensor, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	a := newAsk(collective, op, root)
+	a := newAsk(collective, op, 0)
 	dst := make([]*tensor.Tensor, len(src))
 	for t := range dst {
-		if c.checkInput(&a, src[t]) != nil || !a.Writes(c.Rank()) {
-			continue // it is refused, or the root's
+		if c.checkInput(&a, src[t]) != nil {
+			continue // it is refused
 		}
 		var err error
 		if dst[t], err = tensor.New(src[t].DType(), outputShape(collective, src[t], c.Size())...); err != nil {
 			return nil, fmt.Errorf("gcl: %v: tensor %d: %w", collective, t, err)
 		}
 	}
-	if err := doTensors(ctx, c, collective, dst, src, op, root, true); err != nil {
+	if err := doTensors(ctx, c, collective, dst, src, op, true); err != nil {
 		return nil, err
 	}
 	return dst, nil
@@ -50,12 +50,9 @@ func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective,
 func (m *many) loadTensors(c *Comm, k *manyCall) error {
 	for t, src := range k.srcTensors {
 		dst := k.dstTensors[t]
-		err := k.checkInput(c, src)
-		if err == nil && dst == nil && k.Writes(c.Rank()) {
+		err := c.checkInput(&k.ask, src)
+		if err == nil && dst == nil {
 			err = errors.New("its destination is nil")
-		}
-		if err == nil && src == nil && !dst.DType().Valid() {
-			err = errors.New("its destination is the zero Tensor, which has no dtype")
 		}
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", t, err)
@@ -110,22 +107,6 @@ func (c *Comm) checkInput(a *ask, src *tensor.Tensor) error {
 	return nil
 }
 
-// checkInput is Comm.checkInput, by counts if the call has some.
-func (k *manyCall) checkInput(c *Comm, src *tensor.Tensor) error {
-	if k.counts.given {
-		return c.checkInputV(&k.ask, src)
-	}
-	return c.checkInput(&k.ask, src)
-}
-
-// checkShapes is checkShapes of operand t, by counts if the call has some.
-func (k *manyCall) checkShapes(t, ranks int) error {
-	if k.counts.given {
-		return checkShapesV(k.dstTensors[t], k.srcTensors[t])
-	}
-	return checkShapes(k.Collective, k.dstTensors[t], k.srcTensors[t], ranks)
-}
-
 // checkShapes refuses a destination of another dtype or shape than the input asks for. It allocates nothing when all
 // is well. Where one of the two may be missing on this rank, and is, there is nothing to compare.
 func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks int) error {
@@ -150,15 +131,11 @@ func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks 
 	return nil
 }
 
-// shapeHash adds the dtype and shape of an operand to a hash: those of its input, or where the root deals parts out of
-// the parts, which all ranks know. By counts the first dimension is left out: ranks differ in it.
+// shapeHash adds the dtype and shape of operand t to a hash: those of its input.
 func (k *manyCall) shapeHash(hash uint64, t int) uint64 {
 	of := k.srcTensors[t]
-	if k.Collective.Contract().Deals() {
-		of = k.dstTensors[t]
-	}
 	hash = wire.Mix(hash, uint64(of.DType())<<32|uint64(of.Rank()))
-	for i := int(number1(k.counts.given)); i < of.Rank(); i++ {
+	for i := range of.Rank() {
 		hash = wire.Mix(hash, uint64(of.Dim(i)))
 	}
 	return hash
@@ -176,72 +153,39 @@ func sameDims(dst, src *tensor.Tensor, after int) bool {
 
 // AllReduceTensors is AllReduce of each tensor, all in one go. A result has the shape of its input.
 func AllReduceTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, op Operator) ([]*tensor.Tensor, error) {
-	return tensorResults(ctx, c, schedule.AllReduce, data, op, 0)
+	return tensorResults(ctx, c, schedule.AllReduce, data, op)
 }
 
 // AllReduceTensorsTo is AllReduceTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
 // from that of all other tensors. It allocates nothing once a call like it has been made.
 func AllReduceTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator) error {
-	return doTensors(ctx, c, schedule.AllReduce, dst, data, op, 0, false)
+	return doTensors(ctx, c, schedule.AllReduce, dst, data, op, false)
 }
 
 // AllReduceTensorsInPlace is AllReduceTensors with the results in data.
 func AllReduceTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor, op Operator) error {
-	return doTensors(ctx, c, schedule.AllReduce, data, data, op, 0, false)
+	return doTensors(ctx, c, schedule.AllReduce, data, data, op, false)
 }
 
 // ReduceScatterTensors is ReduceScatter of each tensor, all in one go. Each has one dimension, n, and its result one of
 // ceil(n/G).
 func ReduceScatterTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, op Operator) ([]*tensor.Tensor, error) {
-	return tensorResults(ctx, c, schedule.ReduceScatter, data, op, 0)
+	return tensorResults(ctx, c, schedule.ReduceScatter, data, op)
 }
 
 // ReduceScatterTensorsTo is ReduceScatterTensors with the results in dst: the memory of dst[i] is its own place in
 // that of data[i], or apart from that of all other tensors. It allocates nothing once a call like it has been made.
 func ReduceScatterTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, op Operator) error {
-	return doTensors(ctx, c, schedule.ReduceScatter, dst, data, op, 0, false)
+	return doTensors(ctx, c, schedule.ReduceScatter, dst, data, op, false)
 }
 
 // AllGatherTensors is AllGather of each tensor, all in one go. The result of a shape (a, b) has the shape (G, a, b).
 func AllGatherTensors(ctx context.Context, c *Comm, data []*tensor.Tensor) ([]*tensor.Tensor, error) {
-	return tensorResults(ctx, c, schedule.AllGather, data, 0, 0)
+	return tensorResults(ctx, c, schedule.AllGather, data, 0)
 }
 
 // AllGatherTensorsTo is AllGatherTensors with the results in dst: the memory of dst[i] has that of data[i] in its own
 // place, or is apart from that of all other tensors. It allocates nothing once a call like it has been made.
 func AllGatherTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor) error {
-	return doTensors(ctx, c, schedule.AllGather, dst, data, 0, 0, false)
-}
-
-// AllToAllTensors is AllToAll of each tensor, all in one go. The first dimension of each is G; a result has the shape
-// of its input.
-func AllToAllTensors(ctx context.Context, c *Comm, data []*tensor.Tensor) ([]*tensor.Tensor, error) {
-	return tensorResults(ctx, c, schedule.AllToAll, data, 0, 0)
-}
-
-// AllToAllTensorsTo is AllToAllTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
-// from that of all other tensors. It allocates nothing once a call like it has been made.
-func AllToAllTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor) error {
-	return doTensors(ctx, c, schedule.AllToAll, dst, data, 0, 0, false)
-}
-
-// AllToAllTensorsInPlace is AllToAllTensors with the results in data.
-func AllToAllTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor) error {
-	return doTensors(ctx, c, schedule.AllToAll, data, data, 0, 0, false)
-}
-
-// BroadcastTensors is Broadcast of each tensor of the rank root, all in one go. A result has the shape of its input.
-func BroadcastTensors(ctx context.Context, c *Comm, data []*tensor.Tensor, root int) ([]*tensor.Tensor, error) {
-	return tensorResults(ctx, c, schedule.Broadcast, data, 0, root)
-}
-
-// BroadcastTensorsTo is BroadcastTensors with the results in dst: the memory of dst[i] is that of data[i], or apart
-// from that of all other tensors. It allocates nothing once a call like it has been made.
-func BroadcastTensorsTo(ctx context.Context, c *Comm, dst, data []*tensor.Tensor, root int) error {
-	return doTensors(ctx, c, schedule.Broadcast, dst, data, 0, root, false)
-}
-
-// BroadcastTensorsInPlace is BroadcastTensors with the results in data, which at the root is the input.
-func BroadcastTensorsInPlace(ctx context.Context, c *Comm, data []*tensor.Tensor, root int) error {
-	return doTensors(ctx, c, schedule.Broadcast, data, data, 0, root, false)
+	return doTensors(ctx, c, schedule.AllGather, dst, data, 0, false)
 }

@@ -125,15 +125,15 @@ func TestDumpOfMany(t *testing.T) {
 			gcl.Add); err != nil {
 			return err
 		}
-		refused[c.Rank()] = gcl.AllToAllManyInPlace(ctx, c, [][]int8{make([]int8, 2), make([]int8, 3)})
+		refused[c.Rank()] = batchInPlace(ctx, c, schedule.AllToAll, [][]int8{make([]int8, 2), make([]int8, 3)}, 0, 0)
 		if c.Rank() == 1 {
 			c.Abort(errBoom)
 			return nil
 		}
-		return gcl.BroadcastManyInPlace(ctx, c, [][]int8{{1}, {2}}, 1)
+		return batchInPlace(ctx, c, schedule.Broadcast, [][]int8{{1}, {2}}, 0, 1)
 	}, gcl.WithOptions(o))
 	if err := refused[0]; err == nil ||
-		!strings.HasPrefix(err.Error(), `gcl: all-to-all #2 "grads": replica 0: tensor 1: `) {
+		!strings.HasPrefix(err.Error(), `gcl: all-to-all #2 "grads": replica 0: operand 1: `) {
 		t.Errorf("error %v", err)
 	}
 	if err := errs[0]; !errors.Is(err, gcl.ErrAborted) ||

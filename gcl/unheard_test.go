@@ -13,6 +13,7 @@ import (
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 )
 
 // confusedBroadcasts lists a broadcast, and then calls that a replica confuses with it, each with a part of its
@@ -33,7 +34,8 @@ func confusedBroadcasts(o gcl.Options) []variant {
 			}},
 		{name: "several tensors", text: []string{"broadcast #1 (tensors, int32 x 5 in all, root 0, "},
 			call: func(ctx context.Context, c *gcl.Comm) error {
-				return gcl.BroadcastManyInPlace(ctx, withOptions(c, o), [][]int32{make([]int32, 5)}, 0)
+				return batchInPlace(ctx, withOptions(c, o), schedule.Broadcast,
+					[][]int32{make([]int32, 2), make([]int32, 3)}, 0, 0)
 			}},
 		{name: "all-reduce", text: []string{"all-reduce #1 (ADD int32 x 5, "},
 			call: func(ctx context.Context, c *gcl.Comm) error {

@@ -11,6 +11,7 @@ import (
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -130,17 +131,17 @@ func forms(n, size int) []form {
 		{"AllGatherManyTo", func(ctx context.Context, c *gcl.Comm, a *area) error {
 			return gcl.AllGatherManyTo(ctx, c, a.takeAll(times(odd)), a.takeAll(odd))
 		}},
-		{"AllToAllManyTo", func(ctx context.Context, c *gcl.Comm, a *area) error {
-			return gcl.AllToAllManyTo(ctx, c, a.takeAll(whole), a.takeAll(whole))
+		{"all-to-all by a Batch", func(ctx context.Context, c *gcl.Comm, a *area) error {
+			return batchTo(ctx, c, schedule.AllToAll, a.takeAll(whole), a.takeAll(whole), 0, 0)
 		}},
-		{"AllToAllManyInPlace", func(ctx context.Context, c *gcl.Comm, a *area) error {
-			return gcl.AllToAllManyInPlace(ctx, c, a.takeAll(whole))
+		{"all-to-all by a Batch, in place", func(ctx context.Context, c *gcl.Comm, a *area) error {
+			return batchInPlace(ctx, c, schedule.AllToAll, a.takeAll(whole), 0, 0)
 		}},
-		{"BroadcastManyTo", func(ctx context.Context, c *gcl.Comm, a *area) error {
-			return gcl.BroadcastManyTo(ctx, c, a.takeAll(odd), a.takeAll(odd), 1)
+		{"broadcast by a Batch", func(ctx context.Context, c *gcl.Comm, a *area) error {
+			return batchTo(ctx, c, schedule.Broadcast, a.takeAll(odd), a.takeAll(odd), 0, 1)
 		}},
-		{"BroadcastManyInPlace", func(ctx context.Context, c *gcl.Comm, a *area) error {
-			return gcl.BroadcastManyInPlace(ctx, c, a.takeAll(odd), 1)
+		{"broadcast by a Batch, in place", func(ctx context.Context, c *gcl.Comm, a *area) error {
+			return batchInPlace(ctx, c, schedule.Broadcast, a.takeAll(odd), 0, 1)
 		}},
 		{"AllReduceTensorsTo", func(ctx context.Context, c *gcl.Comm, a *area) error {
 			return gcl.AllReduceTensorsTo(ctx, c, a.takeTensors(odd), a.takeTensors(odd), gcl.Add)
@@ -154,17 +155,12 @@ func forms(n, size int) []form {
 		{"AllGatherTensorsTo", func(ctx context.Context, c *gcl.Comm, a *area) error {
 			return gcl.AllGatherTensorsTo(ctx, c, reshaped(a.takeTensors(times(odd)), n), a.takeTensors(odd))
 		}},
-		{"AllToAllTensorsTo", func(ctx context.Context, c *gcl.Comm, a *area) error {
-			return gcl.AllToAllTensorsTo(ctx, c, reshaped(a.takeTensors(whole), n), reshaped(a.takeTensors(whole), n))
+		{"all-to-all of tensors by a Batch", func(ctx context.Context, c *gcl.Comm, a *area) error {
+			return batchTensorsTo(ctx, c, schedule.AllToAll, reshaped(a.takeTensors(whole), n),
+				reshaped(a.takeTensors(whole), n), 0, 0)
 		}},
-		{"AllToAllTensorsInPlace", func(ctx context.Context, c *gcl.Comm, a *area) error {
-			return gcl.AllToAllTensorsInPlace(ctx, c, reshaped(a.takeTensors(whole), n))
-		}},
-		{"BroadcastTensorsTo", func(ctx context.Context, c *gcl.Comm, a *area) error {
-			return gcl.BroadcastTensorsTo(ctx, c, a.takeTensors(odd), a.takeTensors(odd), 1)
-		}},
-		{"BroadcastTensorsInPlace", func(ctx context.Context, c *gcl.Comm, a *area) error {
-			return gcl.BroadcastTensorsInPlace(ctx, c, a.takeTensors(odd), 1)
+		{"broadcast of tensors by a Batch", func(ctx context.Context, c *gcl.Comm, a *area) error {
+			return batchTensorsTo(ctx, c, schedule.Broadcast, a.takeTensors(odd), a.takeTensors(odd), 0, 1)
 		}},
 		{"ReduceScatterMappedTo", func(ctx context.Context, c *gcl.Comm, a *area) error {
 			return gcl.ReduceScatterMappedTo(ctx, c, a.take(shard), a.take(total), mapping, gcl.Add)

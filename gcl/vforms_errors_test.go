@@ -13,6 +13,7 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport/tcp"
 )
@@ -142,17 +143,14 @@ func TestNoMemoryForBadCounts(t *testing.T) {
 	const large = 1 << 25 // bytes
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
 		one, counts := []int8{1}, []int{large, large}
-		ones, lists, tensors := [][]int8{one}, [][]int{counts}, []*tensor.Tensor{flat(one)}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		var errs [7]error
+		var errs [5]error
 		_, errs[0] = gcl.AllGatherV(ctx, c, one, counts)
 		_, errs[1] = gcl.ReduceScatterV(ctx, c, one, counts, gcl.Add)
 		_, errs[2] = gcl.GatherV(ctx, c, one, counts, c.Rank())
 		_, errs[3] = gcl.ScatterV(ctx, c, one, counts, c.Rank())
 		_, errs[4] = gcl.AllToAllV(ctx, c, one, counts, counts)
-		_, errs[5] = gcl.AllGatherVMany(ctx, c, ones, lists)
-		_, errs[6] = gcl.AllGatherVTensors(ctx, c, tensors, lists)
 		runtime.ReadMemStats(&after)
 		for i, err := range errs {
 			const want = "the input has 1 elements, want "
@@ -171,12 +169,14 @@ func TestNoMemoryForBadCounts(t *testing.T) {
 func TestTensorsOfTooManyRows(t *testing.T) {
 	const most = min(1<<40, math.MaxInt/2)
 	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
-		in, counts := []*tensor.Tensor{must(tensor.New(tensor.F32, 1, 1<<10))}, [][]int{{1, most}}
+		in, counts := must(tensor.New(tensor.F32, 1, 1<<10)), []int{1, most}
 		var err error
 		if c.Rank() == 0 {
-			_, err = gcl.AllGatherVTensors(ctx, c, in, counts)
+			err = c.Do(ctx, schedule.AllGather, in, in, 0, 0, counts)
 		} else {
-			err = gcl.AllGatherVTensorsTo(ctx, c, in, in, counts)
+			b := c.Batch(schedule.AllGather, 0, 0)
+			b.AppendTensorV(in, in, counts)
+			err = b.Run(ctx)
 		}
 		if why := isArgumentError(err); why != nil || !strings.Contains(err.Error(), "the counts take more than ") {
 			return fmt.Errorf("%v", err)

@@ -370,7 +370,8 @@ func TestVFormsTrace(t *testing.T) {
 		sent, received := counts, []int{counts[r], counts[r]}
 		_, err1 := gcl.AllGatherV(ctx, c, make([]float32, counts[r]), counts)
 		_, err2 := gcl.AllToAllV(ctx, c, make([]float32, 1+long), sent, received)
-		_, err3 := gcl.AllToAllVMany(ctx, c, [][]float32{make([]float32, 1+long)}, [][]int{sent}, [][]int{received})
+		err3 := batchVTo(ctx, c, schedule.AllToAll, [][]float32{make([]float32, 2*counts[r])},
+			[][]float32{make([]float32, 1+long)}, 0, 0, [][]int{sent}, [][]int{received})
 		return errors.Join(err1, err2, err3)
 	})
 	for r := range n {
@@ -401,7 +402,7 @@ func TestVFormsOfNewCounts(t *testing.T) {
 		alls, mines, lists := [][]int32{all, nil}, make([][]int32, 2), [][]int{counts, make([]int, n)}
 		forms := map[string]func(c *gcl.Comm) error{
 			"one":  func(c *gcl.Comm) error { return gcl.AllGatherVTo(ctx, c, all, mines[0], counts) },
-			"many": func(c *gcl.Comm) error { return gcl.AllGatherVManyTo(ctx, c, alls, mines, lists) },
+			"many": func(c *gcl.Comm) error { return batchVTo(ctx, c, schedule.AllGather, alls, mines, 0, 0, lists) },
 		}
 		for _, o := range bothWays() {
 			c := withOptions(c, o)

@@ -73,21 +73,17 @@ func (x manyCountsCase[T]) try(ctx context.Context, c *gcl.Comm) error {
 	shards := x.of(rank, func(o *countsCase[T]) [][]T { return o.shards })
 	atRoot := x.of(rank, func(o *countsCase[T]) [][]T { return o.atRoot })
 	dealt := x.of(rank, func(o *countsCase[T]) [][]T { return o.dealt })
-	gotGathered, err1 := gcl.AllGatherVMany(ctx, c, parts, counts)
-	gotShards, err2 := gcl.ReduceScatterVMany(ctx, c, ins, counts, op)
 	gatheredTo, shardsTo, atRootTo, dealtTo := roomLike(gathered), roomLike(shards), roomLike(atRoot), roomLike(dealt)
 	datas := make([][]T, len(x))
 	if rank == root {
 		datas = ins
 	}
-	err3 := errors.Join(gcl.AllGatherVManyTo(ctx, c, gatheredTo, parts, counts),
-		gcl.ReduceScatterVManyTo(ctx, c, shardsTo, ins, counts, op),
-		gcl.GatherVManyTo(ctx, c, atRootTo, parts, counts, root),
-		gcl.ScatterVManyTo(ctx, c, dealtTo, datas, counts, root))
-	if err := errors.Join(err1, err2, err3,
-		checkMany("all-gather", gotGathered, gathered), checkMany("all-gather to", gatheredTo, gathered),
-		checkMany("reduce-scatter", gotShards, shards), checkMany("reduce-scatter to", shardsTo, shards),
-		checkMany("gather to", atRootTo, atRoot), checkMany("scatter to", dealtTo, dealt),
+	if err := errors.Join(batchVTo(ctx, c, schedule.AllGather, gatheredTo, parts, 0, 0, counts),
+		batchVTo(ctx, c, schedule.ReduceScatter, shardsTo, ins, op, 0, counts),
+		batchVTo(ctx, c, schedule.Gather, atRootTo, parts, 0, root, counts),
+		batchVTo(ctx, c, schedule.Scatter, dealtTo, datas, 0, root, counts),
+		checkMany("all-gather", gatheredTo, gathered), checkMany("reduce-scatter", shardsTo, shards),
+		checkMany("gather", atRootTo, atRoot), checkMany("scatter", dealtTo, dealt),
 	); err != nil {
 		return err
 	}
@@ -103,17 +99,16 @@ func (x manyCountsCase[T]) tryBlocks(ctx context.Context, c *gcl.Comm) error {
 	for i := range x {
 		sent, received = append(sent, x[i].sent[rank]), append(received, x[i].received(rank))
 	}
-	got, err1 := gcl.AllToAllVMany(ctx, c, blocks, sent, received)
 	to := roomLike(swapped)
-	err2 := gcl.AllToAllVManyTo(ctx, c, to, blocks, sent, received)
+	err1 := batchVTo(ctx, c, schedule.AllToAll, to, blocks, 0, 0, sent, received)
 	equal := newMoveCase(inputs[T](gcl.Local, c.Size(), 2*c.Size()))
 	two := slices.Repeat([]int{2}, c.Size())
 	inPlace := [][]T{slices.Clone(equal.blocks[rank]), nil, slices.Clone(equal.blocks[rank])}
 	same := [][]int{two, make([]int, c.Size()), two}
 	want := [][]T{equal.swapped[rank], nil, equal.swapped[rank]}
-	err3 := gcl.AllToAllVManyInPlace(ctx, c, inPlace, same)
-	return errors.Join(err1, err2, err3, checkMany("all-to-all", got, swapped),
-		checkMany("all-to-all to", to, swapped), checkMany("all-to-all in place", inPlace, want))
+	err2 := batchVTo(ctx, c, schedule.AllToAll, inPlace, inPlace, 0, 0, same, same)
+	return errors.Join(err1, err2, checkMany("all-to-all", to, swapped),
+		checkMany("all-to-all in place", inPlace, want))
 }
 
 // manyCountsWays are those that lay out several operands differently.
@@ -133,7 +128,7 @@ func TestVFormsMany(t *testing.T) {
 		replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 			for _, o := range manyCountsWays() {
 				c := withOptions(c, o)
-				for range 2 { // the second time the call is found again
+				for range 2 {
 					if err := errors.Join(sums.try(ctx, c), means.try(ctx, c), bits.try(ctx, c)); err != nil {
 						return fmt.Errorf("%+v: %w", o, err)
 					}
@@ -162,7 +157,8 @@ func TestVFormsOfMoreOperands(t *testing.T) {
 			dst, src, want = append(dst, make([]int16, len(out))), append(src, in), append(want, out)
 			sent, received = append(sent, to), append(received, from)
 		}
-		return errors.Join(gcl.AllToAllVManyTo(ctx, c, dst, src, sent, received), checkMany("all-to-all", dst, want))
+		return errors.Join(batchVTo(ctx, c, schedule.AllToAll, dst, src, 0, 0, sent, received),
+			checkMany("all-to-all", dst, want))
 	})
 }
 
@@ -182,8 +178,8 @@ func doubled(counts []int) (elements []int) {
 	return elements
 }
 
-// TestVFormsTensors tries tensors, whose counts are of rows: one with DoV, several with the Tensors forms, and a Batch
-// of several types.
+// TestVFormsTensors tries tensors, whose counts are of rows: one with Do, and Batches of several, also of several
+// types.
 func TestVFormsTensors(t *testing.T) {
 	const n, root = 3, 1
 	counts := []int{2, 0, 5}
@@ -265,44 +261,27 @@ func tryTensorsV(ctx context.Context, c *gcl.Comm, collective schedule.Collectiv
 	}
 	in, out, outs := rows(src), sameAs(want), []*tensor.Tensor{sameAs(want), sameAs(want)}
 	ins := []*tensor.Tensor{rows(src), rows(src)}
-	err1 := c.DoV(ctx, collective, out, in, op, root, lists...)
-	var fresh []*tensor.Tensor
-	var err2, err3 error
-	twice := [][]int{lists[0], lists[0]}
-	switch collective {
-	case schedule.AllGather:
-		fresh, err2 = gcl.AllGatherVTensors(ctx, c, ins, twice)
-		err3 = gcl.AllGatherVTensorsTo(ctx, c, outs, ins, twice)
-	case schedule.ReduceScatter:
-		fresh, err2 = gcl.ReduceScatterVTensors(ctx, c, ins, twice, op)
-		err3 = gcl.ReduceScatterVTensorsTo(ctx, c, outs, ins, twice, op)
-	case schedule.Gather:
-		err3 = gcl.GatherVTensorsTo(ctx, c, outs, ins, twice, root)
-	case schedule.Scatter:
-		err3 = gcl.ScatterVTensorsTo(ctx, c, outs, ins, twice, root)
-	case schedule.AllToAll:
-		received := [][]int{lists[1], lists[1]}
-		fresh, err2 = gcl.AllToAllVTensors(ctx, c, ins, twice, received)
-		err3 = gcl.AllToAllVTensorsTo(ctx, c, outs, ins, twice, received)
-		one := make([]float32, 2*c.Size())
-		one[0] = float32(c.Rank())
-		place := []*tensor.Tensor{rows(one)}
-		err3 = errors.Join(err3, gcl.AllToAllVTensorsInPlace(ctx, c, place, [][]int{slices.Repeat([]int{1}, c.Size())}))
-		wantOne := make([]float32, 2*c.Size())
+	err1 := c.Do(ctx, collective, out, in, op, root, lists...)
+	var twice [][][]int
+	for _, list := range lists {
+		twice = append(twice, [][]int{list, list})
+	}
+	err2 := batchTensorsVTo(ctx, c, collective, outs, ins, op, root, twice...)
+	if collective == schedule.AllToAll {
+		data, wantOne := make([]float32, 2*c.Size()), make([]float32, 2*c.Size())
+		ones := slices.Repeat([]int{1}, c.Size())
+		data[0] = float32(c.Rank())
+		place := rows(data)
 		if c.Rank() == 0 {
 			for r := range c.Size() {
 				wantOne[2*r] = float32(r)
 			}
 		}
-		err3 = errors.Join(err3, check("in place", must(tensor.Of[float32](place[0])), wantOne))
+		err2 = errors.Join(err2, c.Do(ctx, collective, place, place, 0, 0, ones, ones),
+			check("in place", must(tensor.Of[float32](place)), wantOne))
 	}
-	if err := errors.Join(err1, err2, err3, ok("DoV", out), ok("tensors to", outs[1])); err != nil {
+	if err := errors.Join(err1, err2, ok("Do", out), ok("tensors", outs[1])); err != nil {
 		return err
-	}
-	for _, f := range fresh {
-		if err := ok("tensors", f); err != nil {
-			return err
-		}
 	}
 	b := c.Batch(collective, op, root)
 	batched, wide := sameAs(want), make([]int16, len(want2))
@@ -329,7 +308,7 @@ func tryTensorsV(ctx context.Context, c *gcl.Comm, collective schedule.Collectiv
 	return nil
 }
 
-// TestBatchByCountsIsTheCall: a Batch of one operand by counts, DoV and the call on a slice are one call to each other.
+// TestBatchByCountsIsTheCall: a Batch of one operand by counts, Do and the call on a slice are one call to each other.
 func TestBatchByCountsIsTheCall(t *testing.T) {
 	counts := []int{2, 1, 0}
 	replicas(t, 3, func(ctx context.Context, c *gcl.Comm) error {
@@ -342,7 +321,7 @@ func TestBatchByCountsIsTheCall(t *testing.T) {
 			gcl.AppendV(b, all, mine, counts)
 			return b.Run(ctx)
 		}
-		return c.DoV(ctx, schedule.AllGather, flat(all), must(tensor.FromSlice(mine, 0)), 0, 0, counts)
+		return c.Do(ctx, schedule.AllGather, flat(all), must(tensor.FromSlice(mine, 0)), 0, 0, counts)
 	})
 }
 
@@ -350,7 +329,7 @@ func TestBatchByCountsIsTheCall(t *testing.T) {
 func TestBadCountsOfMany(t *testing.T) {
 	const n = 2
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
-		one, two := []int{1, 1}, []int{2, 2}
+		one, two, none := []int{1, 1}, []int{2, 2}, slices.Repeat([][]int{{0, 0}}, 1<<16+1)
 		f := func(n int) []float32 { return make([]float32, n) }
 		shaped := func(dims ...int) *tensor.Tensor { return must(tensor.New(tensor.F32, dims...)) }
 		run := func(collective schedule.Collective, add func(b *gcl.Batch)) error {
@@ -359,27 +338,23 @@ func TestBadCountsOfMany(t *testing.T) {
 			return b.Run(ctx)
 		}
 		for want, err := range map[string]error{
-			"1 lists of counts for 2 tensors": gcl.AllGatherVManyTo(ctx, c, [][]float32{f(2), f(2)},
-				[][]float32{f(1), f(1)}, [][]int{one}),
-			"0 lists of counts received for 1 tensors": gcl.AllToAllVManyTo(ctx, c, [][]float32{f(2)}, [][]float32{f(2)},
-				[][]int{one}, nil),
-			"tensor 1: the input has 1 elements, want 2: the count of rank": gcl.AllGatherVManyTo(ctx, c,
-				[][]float32{f(2), f(4)}, [][]float32{f(1), f(1)}, [][]int{one, two}),
-			"a broadcast takes no counts: its ranks have no parts": c.DoV(ctx, schedule.Broadcast, shaped(2), shaped(2), 0,
+			"operand 1: the input has 1 elements, want 2: the count of rank": batchVTo(ctx, c, schedule.AllGather,
+				[][]float32{f(2), f(4)}, [][]float32{f(1), f(1)}, 0, 0, [][]int{one, two}),
+			"a broadcast takes no counts: its ranks have no parts": c.Do(ctx, schedule.Broadcast, shaped(2), shaped(2), 0,
 				0, one),
-			"2 lists of counts, want one": c.DoV(ctx, schedule.AllGather, shaped(2), shaped(1), 0, 0, one, one),
-			"1 lists of counts, want two: of what is sent and of what is received": c.DoV(ctx, schedule.AllToAll, shaped(2),
+			"2 lists of counts, want one": c.Do(ctx, schedule.AllGather, shaped(2), shaped(1), 0, 0, one, one),
+			"1 lists of counts, want two: of what is sent and of what is received": c.Do(ctx, schedule.AllToAll, shaped(2),
 				shaped(2), 0, 0, one),
-			"the input: counts are of its first dimension, and it has none": c.DoV(ctx, schedule.AllGather, shaped(2),
+			"the input: counts are of its first dimension, and it has none": c.Do(ctx, schedule.AllGather, shaped(2),
 				shaped(), 0, 0, one),
-			"the input: it is nil":             c.DoV(ctx, schedule.AllGather, shaped(2), nil, 0, 0, one),
-			"the input: it is the zero Tensor": c.DoV(ctx, schedule.AllGather, shaped(2), &tensor.Tensor{}, 0, 0, one),
-			"the destination: it is nil":       c.DoV(ctx, schedule.AllGather, nil, shaped(1), 0, 0, one),
-			"the destination is float32 of shape (2, 4), want float32 and, but for the first dimension, the shape (1, 3)": c.DoV(
+			"the input: it is nil":             c.Do(ctx, schedule.AllGather, shaped(2), nil, 0, 0, one),
+			"the input: it is the zero Tensor": c.Do(ctx, schedule.AllGather, shaped(2), &tensor.Tensor{}, 0, 0, one),
+			"the destination: it is nil":       c.Do(ctx, schedule.AllGather, nil, shaped(1), 0, 0, one),
+			"the destination is float32 of shape (2, 4), want float32 and, but for the first dimension, the shape (1, 3)": c.Do(
 				ctx, schedule.AllGather, shaped(2, 4), shaped(1, 3), 0, 0, one),
-			"the destination: counts are of its first dimension": c.DoV(ctx, schedule.AllGather, shaped(), shaped(1), 0, 0,
+			"the destination: counts are of its first dimension": c.Do(ctx, schedule.AllGather, shaped(), shaped(1), 0, 0,
 				one),
-			"want 6: the sum of the counts": c.DoV(ctx, schedule.AllGather, shaped(3, 3), shaped(1, 3), 0, 0, one),
+			"want 6: the sum of the counts": c.Do(ctx, schedule.AllGather, shaped(3, 3), shaped(1, 3), 0, 0, one),
 			"operand 1: a Batch has counts for all of its operands or for none": run(schedule.AllGather, func(b *gcl.Batch) {
 				gcl.AppendV(b, f(2), f(1), one)
 				gcl.Append(b, f(2), f(1))
@@ -389,8 +364,8 @@ func TestBadCountsOfMany(t *testing.T) {
 				gcl.AppendV(b, f(2), f(2), one, one)
 			}),
 			"operand 0: 0 lists of counts, want one": run(schedule.AllGather, func(b *gcl.Batch) { gcl.AppendV(b, f(2), f(1)) }),
-			"65537 tensors in an all-to-all by counts, want at most 65536": gcl.AllToAllVManyTo(ctx, c,
-				make([][]bool, 1<<16+1), make([][]bool, 1<<16+1), make([][]int, 1<<16+1), make([][]int, 1<<16+1)),
+			"65537 tensors in an all-to-all by counts, want at most 65536": batchVTo(ctx, c, schedule.AllToAll,
+				make([][]bool, 1<<16+1), make([][]bool, 1<<16+1), 0, 0, none, none),
 		} {
 			if why := isArgumentError(err); why != nil || !strings.Contains(err.Error(), want) {
 				return fmt.Errorf("%v, want an error that says %q", err, want)
@@ -402,7 +377,7 @@ func TestBadCountsOfMany(t *testing.T) {
 
 // TestCountsMismatchOfMany: several operands whose counts differ in the last alone.
 func TestCountsMismatchOfMany(t *testing.T) {
-	for _, form := range []string{"slices", "tensors", "batch"} {
+	for _, form := range []string{"slices", "tensors"} {
 		errs := failures(t, 3, func(ctx context.Context, c *gcl.Comm) error {
 			counts := [][]int{{1, 1, 1}, {1, 1, 1}}
 			if c.Rank() == 0 {
@@ -412,15 +387,9 @@ func TestCountsMismatchOfMany(t *testing.T) {
 			var err error
 			switch form {
 			case "slices":
-				err = gcl.AllGatherVManyTo(ctx, c, out, in, counts)
+				err = batchVTo(ctx, c, schedule.AllGather, out, in, 0, 0, counts)
 			case "tensors":
-				err = gcl.AllGatherVTensorsTo(ctx, c, []*tensor.Tensor{flat(out[0]), flat(out[1])},
-					[]*tensor.Tensor{flat(in[0]), flat(in[1])}, counts)
-			default:
-				b := c.Batch(schedule.AllGather, 0, 0)
-				gcl.AppendV(b, out[0], in[0], counts[0])
-				gcl.AppendV(b, out[1], in[1], counts[1])
-				err = b.Run(ctx)
+				err = batchTensorsVTo(ctx, c, schedule.AllGather, flats(out), flats(in), 0, 0, counts)
 			}
 			return errors.Join(err, last(ctx, c))
 		})

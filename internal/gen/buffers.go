@@ -168,7 +168,7 @@ func (c *call) tensorsOf(t, rank, which int, b *buffers) (dst, src *tensor.Tenso
 	return view(o.dt, b.dst, b.isNil[1], ds), view(o.dt, b.src, b.isNil[0], ss)
 }
 
-// rowCounts are the counts of an operand in elements (scale = row) or rows (1), as lists for DoV and its like.
+// rowCounts are the counts of an operand in elements (scale = row) or rows (1), as lists for Do and its like.
 func (c *call) rowCounts(t, rank, scale int) [][]int {
 	o := &c.opds[t]
 	mul := func(s []int) []int {

@@ -42,7 +42,7 @@ func (c *call) do(ctx context.Context, cm *gcl.Comm, rank int) error {
 	}
 	form := forms[r.IntN(len(forms))]
 	if form == "many" || form == "tensors" {
-		if c.k == reduce || c.k == gather || c.k == scatter || c.k == gatherV || c.k == scatterV {
+		if !c.k.hasMany() {
 			form += "To"
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/tensor"
@@ -23,13 +24,8 @@ func (c *call) invoke(ctx context.Context, cm *gcl.Comm, rank int, form string, 
 		}
 		return
 	}
-	rows := func() (a, b [][]int) {
-		for t := range c.opds {
-			l := c.rowCounts(t, rank, 1)
-			a = append(a, l[0])
-			b = append(b, l[len(l)-1])
-		}
-		return
+	if !c.k.hasMany() && strings.HasPrefix(form, "tensors") {
+		form = "batchT"
 	}
 	switch form {
 	case "do", "execT":
@@ -38,17 +34,19 @@ func (c *call) invoke(ctx context.Context, cm *gcl.Comm, rank int, form string, 
 		case c.k == execute:
 			return nil, cm.Execute(ctx, c.ex.s, dst[0], src[0], op)
 		case c.k.byCounts():
-			return nil, cm.DoV(ctx, col, dst[0], src[0], op, c.root, c.rowCounts(0, rank, 1)...)
+			return nil, cm.Do(ctx, col, dst[0], src[0], op, c.root, c.rowCounts(0, rank, 1)...)
 		}
 		return nil, cm.Do(ctx, col, dst[0], src[0], op, c.root)
 	case "batchT":
 		if *again == nil {
 			dst, src := tensorsOf()
 			b := cm.Batch(col, op, c.root)
-			if c.k.byCounts() {
-				b.AppendTensorV(dst[0], src[0], c.rowCounts(0, rank, 1)...)
-			} else {
-				b.AppendTensor(dst[0], src[0])
+			for t := range src {
+				if c.k.byCounts() {
+					b.AppendTensorV(dst[t], src[t], c.rowCounts(t, rank, 1)...)
+				} else {
+					b.AppendTensor(dst[t], src[t])
+				}
 			}
 			*again = b.Run
 		}
@@ -56,10 +54,6 @@ func (c *call) invoke(ctx context.Context, cm *gcl.Comm, rank int, form string, 
 	case "tensors":
 		_, src := tensorsOf()
 		var out []*tensor.Tensor
-		a, b := [][]int(nil), [][]int(nil)
-		if c.k.byCounts() {
-			a, b = rows()
-		}
 		switch c.k {
 		case allReduce:
 			out, err = gcl.AllReduceTensors(ctx, cm, src, op)
@@ -67,16 +61,6 @@ func (c *call) invoke(ctx context.Context, cm *gcl.Comm, rank int, form string, 
 			out, err = gcl.ReduceScatterTensors(ctx, cm, src, op)
 		case allGather:
 			out, err = gcl.AllGatherTensors(ctx, cm, src)
-		case allToAll:
-			out, err = gcl.AllToAllTensors(ctx, cm, src)
-		case broadcast:
-			out, err = gcl.BroadcastTensors(ctx, cm, src, c.root)
-		case reduceScatterV:
-			out, err = gcl.ReduceScatterVTensors(ctx, cm, src, a, op)
-		case allGatherV:
-			out, err = gcl.AllGatherVTensors(ctx, cm, src, a)
-		case allToAllV:
-			out, err = gcl.AllToAllVTensors(ctx, cm, src, a, b)
 		}
 		if err != nil {
 			return nil, err
@@ -91,10 +75,6 @@ func (c *call) invoke(ctx context.Context, cm *gcl.Comm, rank int, form string, 
 		return got, nil
 	case "tensorsTo", "tensorsTo1":
 		dst, src := tensorsOf()
-		a, b := [][]int(nil), [][]int(nil)
-		if c.k.byCounts() {
-			a, b = rows()
-		}
 		switch c.k {
 		case allReduce:
 			return nil, gcl.AllReduceTensorsTo(ctx, cm, dst, src, op)
@@ -102,39 +82,12 @@ func (c *call) invoke(ctx context.Context, cm *gcl.Comm, rank int, form string, 
 			return nil, gcl.ReduceScatterTensorsTo(ctx, cm, dst, src, op)
 		case allGather:
 			return nil, gcl.AllGatherTensorsTo(ctx, cm, dst, src)
-		case allToAll:
-			return nil, gcl.AllToAllTensorsTo(ctx, cm, dst, src)
-		case broadcast:
-			return nil, gcl.BroadcastTensorsTo(ctx, cm, dst, src, c.root)
-		case reduce:
-			return nil, gcl.ReduceTensorsTo(ctx, cm, dst, src, op, c.root)
-		case gather:
-			return nil, gcl.GatherTensorsTo(ctx, cm, dst, src, c.root)
-		case scatter:
-			return nil, gcl.ScatterTensorsTo(ctx, cm, dst, src, c.root)
-		case reduceScatterV:
-			return nil, gcl.ReduceScatterVTensorsTo(ctx, cm, dst, src, a, op)
-		case allGatherV:
-			return nil, gcl.AllGatherVTensorsTo(ctx, cm, dst, src, a)
-		case allToAllV:
-			return nil, gcl.AllToAllVTensorsTo(ctx, cm, dst, src, a, b)
-		case gatherV:
-			return nil, gcl.GatherVTensorsTo(ctx, cm, dst, src, a, c.root)
-		case scatterV:
-			return nil, gcl.ScatterVTensorsTo(ctx, cm, dst, src, a, c.root)
 		}
 	case "tensorsIn":
 		_, src := tensorsOf()
 		switch c.k {
 		case allReduce:
 			return nil, gcl.AllReduceTensorsInPlace(ctx, cm, src, op)
-		case allToAll:
-			return nil, gcl.AllToAllTensorsInPlace(ctx, cm, src)
-		case broadcast:
-			return nil, gcl.BroadcastTensorsInPlace(ctx, cm, src, c.root)
-		case allToAllV:
-			a, _ := rows()
-			return nil, gcl.AllToAllVTensorsInPlace(ctx, cm, src, a)
 		}
 	}
 	dt := tensor.F32

@@ -35,6 +35,9 @@ func (k kind) String() string { return kindNames[k] }
 
 func (k kind) byCounts() bool { return k >= reduceScatterV && k <= scatterV }
 
+// hasMany reports whether gcl has functions for several operands. Other kinds go by a Batch.
+func (k kind) hasMany() bool { return k == allReduce || k == reduceScatter || k == allGather }
+
 func (k kind) combines() bool {
 	return k == allReduce || k == reduceScatter || k == reduce || k == reduceScatterV || k == mappedScatter
 }

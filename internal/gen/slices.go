@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/tensor"
@@ -19,6 +20,9 @@ func invoke[T tensor.Element](ctx context.Context, c *call, cm *gcl.Comm, rank i
 			l := c.rowCounts(t, rank, c.opds[t].row)
 			as, rs = append(as, l[0]), append(rs, l[len(l)-1])
 		}
+	}
+	if !c.k.hasMany() && strings.HasPrefix(form, "many") {
+		form = "batch"
 	}
 	switch form {
 	case "exec":
@@ -113,16 +117,6 @@ func invoke[T tensor.Element](ctx context.Context, c *call, cm *gcl.Comm, rank i
 			out, err = gcl.ReduceScatterMany(ctx, cm, srcs, op)
 		case allGather:
 			out, err = gcl.AllGatherMany(ctx, cm, srcs)
-		case allToAll:
-			out, err = gcl.AllToAllMany(ctx, cm, srcs)
-		case broadcast:
-			out, err = gcl.BroadcastMany(ctx, cm, srcs, c.root)
-		case reduceScatterV:
-			out, err = gcl.ReduceScatterVMany(ctx, cm, srcs, as, op)
-		case allGatherV:
-			out, err = gcl.AllGatherVMany(ctx, cm, srcs, as)
-		case allToAllV:
-			out, err = gcl.AllToAllVMany(ctx, cm, srcs, as, rs)
 		}
 		for _, x := range out {
 			got = append(got, tensor.Bytes(x))
@@ -136,37 +130,11 @@ func invoke[T tensor.Element](ctx context.Context, c *call, cm *gcl.Comm, rank i
 			return nil, gcl.ReduceScatterManyTo(ctx, cm, dsts, srcs, op)
 		case allGather:
 			return nil, gcl.AllGatherManyTo(ctx, cm, dsts, srcs)
-		case allToAll:
-			return nil, gcl.AllToAllManyTo(ctx, cm, dsts, srcs)
-		case broadcast:
-			return nil, gcl.BroadcastManyTo(ctx, cm, dsts, srcs, c.root)
-		case reduce:
-			return nil, gcl.ReduceManyTo(ctx, cm, dsts, srcs, op, c.root)
-		case gather:
-			return nil, gcl.GatherManyTo(ctx, cm, dsts, srcs, c.root)
-		case scatter:
-			return nil, gcl.ScatterManyTo(ctx, cm, dsts, srcs, c.root)
-		case reduceScatterV:
-			return nil, gcl.ReduceScatterVManyTo(ctx, cm, dsts, srcs, as, op)
-		case allGatherV:
-			return nil, gcl.AllGatherVManyTo(ctx, cm, dsts, srcs, as)
-		case allToAllV:
-			return nil, gcl.AllToAllVManyTo(ctx, cm, dsts, srcs, as, rs)
-		case gatherV:
-			return nil, gcl.GatherVManyTo(ctx, cm, dsts, srcs, as, c.root)
-		case scatterV:
-			return nil, gcl.ScatterVManyTo(ctx, cm, dsts, srcs, as, c.root)
 		}
 	case "manyIn":
 		switch c.k {
 		case allReduce:
 			return nil, gcl.AllReduceManyInPlace(ctx, cm, srcs, op)
-		case allToAll:
-			return nil, gcl.AllToAllManyInPlace(ctx, cm, srcs)
-		case broadcast:
-			return nil, gcl.BroadcastManyInPlace(ctx, cm, srcs, c.root)
-		case allToAllV:
-			return nil, gcl.AllToAllVManyInPlace(ctx, cm, srcs, as)
 		}
 	}
 	panic("no form " + form + " of " + c.k.String())
