@@ -184,7 +184,7 @@ var nativeRefusals = []struct {
 			gcl.Append(b, make([]tensor.Float16, 1), make([]tensor.Float16, 1))
 			return b.Run(ctx)
 		}},
-	{"the engine's own", "method native: the transport's engine does not take the call: product of int32: none",
+	{"the engine's own", "method native: the transport's engine does not take the call: mul of int32: none",
 		func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceInPlace(ctx, c, make([]int32, 4), gcl.Mul)
 		}},
@@ -203,8 +203,8 @@ func TestNativeRefusals(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			ends, room := engines(t, 4)
 			room.Refuse = func(c transport.NativeCollective) error {
-				if c.Operator == transport.NativeProduct {
-					return fmt.Errorf("%v of %v: none: %w", c.Operator, c.Element, errors.ErrUnsupported)
+				if c.Operator == transport.NativeMul {
+					return fmt.Errorf("%v of %v: none: %w", c.Operator, c.DType, errors.ErrUnsupported)
 				}
 				return nil
 			}

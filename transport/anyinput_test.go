@@ -18,8 +18,7 @@ func TestAnyInput(t *testing.T) {
 			transport.Checker{}, transport.ClosedError{},
 			transport.DeadlockError{}, transport.Kind(0), transport.LateError{}, transport.Link{},
 			transport.LinkClass(0), transport.LostError{}, transport.Memory{},
-			transport.MismatchError{}, transport.NativeCollective{}, transport.NativeElement(0),
-			transport.NativeKind(0), transport.NativeOperator(0), transport.RoundError{}, transport.Transfer{},
-			transport.UnmatchedError{}},
+			transport.MismatchError{}, transport.NativeCollective{}, transport.NativeOperator(0),
+			transport.RoundError{}, transport.Transfer{}, transport.UnmatchedError{}},
 	})
 }

@@ -3,35 +3,54 @@ package transport_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
 // TestNativeLengths holds the lengths of the buffers of three members, of which 1 is the root, against those that MPI's
-// collectives have.
+// collectives have. A broadcast of MPI has one buffer, the root's src and the dst of the others.
 func TestNativeLengths(t *testing.T) {
 	const bytes = 12
-	for kind, want := range map[transport.NativeKind]string{
-		transport.NativeAllReduce:     "12 from 12, 12 from 12, 12 from 12",
-		transport.NativeReduceScatter: "4 from 12, 4 from 12, 4 from 12",
-		transport.NativeAllGather:     "12 from 4, 12 from 4, 12 from 4",
-		transport.NativeAllToAll:      "12 from 12, 12 from 12, 12 from 12",
-		transport.NativeBroadcast:     "12 from 0, 12 from 0, 12 from 0",
-		transport.NativeReduce:        "0 from 12, 12 from 12, 0 from 12",
-		transport.NativeGather:        "0 from 4, 12 from 4, 0 from 4",
-		transport.NativeScatter:       "4 from 0, 4 from 12, 4 from 0",
-		transport.NativeScatter + 1:   "0 from 0, 0 from 0, 0 from 0",
-	} {
+	wants := map[schedule.Collective]string{
+		schedule.AllReduce:     "12 from 12, 12 from 12, 12 from 12",
+		schedule.ReduceScatter: "4 from 12, 4 from 12, 4 from 12",
+		schedule.AllGather:     "12 from 4, 12 from 4, 12 from 4",
+		schedule.AllToAll:      "12 from 12, 12 from 12, 12 from 12",
+		schedule.Broadcast:     "12 from 0, 12 from 12, 12 from 0",
+		schedule.Reduce:        "0 from 12, 12 from 12, 0 from 12",
+		schedule.Gather:        "0 from 4, 12 from 4, 0 from 4",
+		schedule.Scatter:       "4 from 0, 4 from 12, 4 from 0",
+	}
+	for _, collective := range schedule.Collectives() {
 		var have []string
 		for rank := range 3 {
-			c := transport.NativeCollective{Kind: kind, Root: 1, Size: 3, Bytes: bytes}
+			c := transport.NativeCollective{Collective: collective, Root: 1, Size: 3, Bytes: bytes}
 			dst, src := c.Lengths(rank)
 			have = append(have, fmt.Sprintf("%d from %d", dst, src))
 		}
-		if text := strings.Join(have, ", "); text != want {
-			t.Errorf("%v: %s, want %s", kind, text, want)
+		if text := strings.Join(have, ", "); text != wants[collective] {
+			t.Errorf("%v: %s, want %s", collective, text, wants[collective])
+		}
+	}
+}
+
+// TestNativeAccepts: bools are combined by And and Or, numbers by the others, 16-bit floats by none.
+func TestNativeAccepts(t *testing.T) {
+	logical := []transport.NativeOperator{transport.NativeAnd, transport.NativeOr}
+	for o := transport.NativeOperator(0); o < 10; o++ {
+		for d := tensor.DType(0); d < 20; d++ {
+			want := d == tensor.Bool
+			if !slices.Contains(logical, o) {
+				want = o > 0 && o < 7 && d.IsNumber() && d != tensor.F16 && d != tensor.BF16
+			}
+			if o.Accepts(d) != want {
+				t.Errorf("%v of %v: %v, want %v", o, d, !want, want)
+			}
 		}
 	}
 }
@@ -45,38 +64,43 @@ func TestNativeCheck(t *testing.T) {
 		dst, src []byte
 	}
 	good := func() arguments {
-		return arguments{transport.NativeCollective{Kind: transport.NativeAllReduce, Operator: transport.NativeSum,
-			Element: transport.NativeInt32, Size: 2, Bytes: 8}, 5, []int{3, 5}, make([]byte, 8), make([]byte, 8)}
+		c := transport.NativeCollective{Operator: transport.NativeAdd, DType: tensor.I32, Size: 2, Bytes: 8}
+		return arguments{c, 5, []int{3, 5}, make([]byte, 8), make([]byte, 8)}
 	}
 	for _, x := range []struct {
 		want   string
 		change func(a *arguments)
 	}{
 		{"", func(a *arguments) {}},
-		{"", func(a *arguments) { a.Kind, a.dst, a.Bytes = transport.NativeReduceScatter, a.dst[:4], 8 }},
-		{"NativeKind(8) is no collective", func(a *arguments) { a.Kind = transport.NativeScatter + 1 }},
+		{"", func(a *arguments) { a.Collective, a.dst, a.Bytes = schedule.ReduceScatter, a.dst[:4], 8 }},
+		{"barrier is no collective of an engine", func(a *arguments) { a.Collective = schedule.Barrier }},
+		{"custom is no collective of an engine", func(a *arguments) { a.Collective = schedule.Custom }},
+		{"Collective(99) is no collective of an engine", func(a *arguments) { a.Collective = 99 }},
 		{"replica 4 is not among the members [3 5]", func(a *arguments) { a.replica = 4 }},
 		{"all-reduce of size 3 among 2 members", func(a *arguments) { a.Size = 3 }},
 		{"root 1 of all-reduce among 2 members", func(a *arguments) { a.Root = 1 }},
-		{"root 2 of reduce among 2 members", func(a *arguments) { a.Kind, a.Root = transport.NativeReduce, 2 }},
-		{"root -1 of reduce among 2 members", func(a *arguments) { a.Kind, a.Root = transport.NativeReduce, -1 }},
-		{"operator none of all-reduce", func(a *arguments) { a.Operator = transport.NativeNone }},
-		{"operator NativeOperator(7) of all-reduce", func(a *arguments) { a.Operator = transport.NativeOr + 1 }},
-		{"operator sum of all-gather", func(a *arguments) { a.Kind = transport.NativeAllGather }},
-		{"elements bytes of all-reduce", func(a *arguments) { a.Element = transport.NativeBytes }},
-		{"elements NativeElement(12) of all-reduce", func(a *arguments) { a.Element = transport.NativeFloat64 + 1 }},
-		{"elements int32 of broadcast", func(a *arguments) {
-			a.Kind, a.Operator = transport.NativeBroadcast, transport.NativeNone
+		{"root 2 of reduce among 2 members", func(a *arguments) { a.Collective, a.Root = schedule.Reduce, 2 }},
+		{"root -1 of reduce among 2 members", func(a *arguments) { a.Collective, a.Root = schedule.Reduce, -1 }},
+		{"all-reduce by Op(0) of int32", func(a *arguments) { a.Operator = 0 }},
+		{"all-reduce by Op(7) of int32", func(a *arguments) { a.Operator = transport.NativeOr + 1 }},
+		{"all-gather by add of uint8, want no operator, and uint8", func(a *arguments) {
+			a.Collective, a.DType = schedule.AllGather, tensor.U8
 		}},
-		{"sum of bool", func(a *arguments) { a.Element = transport.NativeBool }},
-		{"and of int32", func(a *arguments) { a.Operator = transport.NativeAnd }},
-		{"-4 bytes of all-reduce sum of int32, want a multiple of 4", func(a *arguments) { a.Bytes = -4 }},
-		{"6 bytes of all-reduce sum of int32, want a multiple of 4", func(a *arguments) { a.Bytes = 6 }},
-		{"12 bytes of reduce-scatter sum of int32, want a multiple of 8", func(a *arguments) {
-			a.Kind, a.Bytes = transport.NativeReduceScatter, 12
+		{"all-reduce by add of DType(0)", func(a *arguments) { a.DType = 0 }},
+		{"all-reduce by add of DType(14)", func(a *arguments) { a.DType = tensor.F64 + 1 }},
+		{"all-reduce by add of bfloat16", func(a *arguments) { a.DType = tensor.BF16 }},
+		{"broadcast by Op(0) of int32, want no operator, and uint8", func(a *arguments) {
+			a.Collective, a.Operator = schedule.Broadcast, 0
 		}},
-		{"7 bytes from 8 in all-reduce sum of int32 of 8, want 8 from 8", func(a *arguments) { a.dst = a.dst[:7] }},
-		{"8 bytes from 4 in all-reduce sum of int32 of 8, want 8 from 8", func(a *arguments) { a.src = a.src[:4] }},
+		{"all-reduce by add of bool", func(a *arguments) { a.DType = tensor.Bool }},
+		{"all-reduce by and of int32", func(a *arguments) { a.Operator = transport.NativeAnd }},
+		{"-4 bytes of all-reduce add of int32, want a multiple of 4", func(a *arguments) { a.Bytes = -4 }},
+		{"6 bytes of all-reduce add of int32, want a multiple of 4", func(a *arguments) { a.Bytes = 6 }},
+		{"12 bytes of reduce-scatter add of int32, want a multiple of 8", func(a *arguments) {
+			a.Collective, a.Bytes = schedule.ReduceScatter, 12
+		}},
+		{"7 bytes from 8 in all-reduce add of int32 of 8, want 8 from 8", func(a *arguments) { a.dst = a.dst[:7] }},
+		{"8 bytes from 4 in all-reduce add of int32 of 8, want 8 from 8", func(a *arguments) { a.src = a.src[:4] }},
 	} {
 		a := good()
 		x.change(&a)
@@ -104,24 +128,12 @@ func TestNativeTexts(t *testing.T) {
 		have fmt.Stringer
 		want string
 	}{
-		{transport.NativeReduceScatter, "reduce-scatter"}, {transport.NativeProduct, "product"},
-		{transport.NativeUint16, "uint16"}, {transport.NativeKind(9), "NativeKind(9)"},
-		{transport.NativeCollective{Kind: transport.NativeGather}, "gather"},
+		{transport.NativeMul, "mul"}, {transport.NativeOperator(9), "Op(9)"},
+		{transport.NativeCollective{Collective: schedule.Gather, DType: tensor.U8}, "gather"},
+		{transport.NativeCollective{Operator: transport.NativeMax, DType: tensor.U16}, "all-reduce max of uint16"},
 	} {
 		if x.have.String() != x.want {
 			t.Errorf("%v, want %s", x.have, x.want)
-		}
-	}
-	if transport.NativeUint16.Size() != 2 || transport.NativeElement(99).Size() != 0 {
-		t.Error("sizes of elements")
-	}
-	for kind, rooted := range map[transport.NativeKind]bool{
-		transport.NativeBroadcast: true, transport.NativeReduce: true, transport.NativeGather: true,
-		transport.NativeScatter: true, transport.NativeAllReduce: false, transport.NativeAllToAll: false,
-		transport.NativeKind(9): false,
-	} {
-		if kind.Rooted() != rooted {
-			t.Errorf("%v: rooted %v", kind, !rooted)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
@@ -97,11 +98,7 @@ func (e *Engine) Collective(ctx context.Context, call transport.Call, members []
 		return e.Endpoint.Exchange(ctx, call, nil)
 	}
 	me := slices.Index(members, e.Rank())
-	mine := src
-	if c.Kind == transport.NativeBroadcast && me == c.Root {
-		mine = dst
-	}
-	e.prepare(members, me, c, mine)
+	e.prepare(members, me, c, src)
 	own := digest(c, members)
 	binary.NativeEndian.PutUint64(e.digests[8*me:], own)
 	if err := e.Endpoint.Exchange(ctx, call, e.batch); err != nil {
@@ -131,8 +128,8 @@ func (e *Engine) overlap(members []int, c transport.NativeCollective, dst, src [
 	switch {
 	case at+uintptr(len(dst)) <= from, from+uintptr(len(src)) <= at:
 	case len(dst) == len(src) && at == from:
-	case !c.Kind.Reduces() && len(dst) < len(src) && at == from+place:
-	case !c.Kind.Reduces() && len(dst) > len(src) && from == at+place:
+	case !c.Collective.Contract().Combines && len(dst) < len(src) && at == from+place:
+	case !c.Collective.Contract().Combines && len(dst) > len(src) && from == at+place:
 	default:
 		return fmt.Errorf("%v: the buffers overlap: %d bytes at %x and %d at %x", c, len(dst), at, len(src), from)
 	}
@@ -141,7 +138,7 @@ func (e *Engine) overlap(members []int, c transport.NativeCollective, dst, src [
 
 // digest mixes a collective and its members into one number.
 func digest(c transport.NativeCollective, members []int) uint64 {
-	h := mixed(uint64(c.Kind)<<16 | uint64(c.Operator)<<8 | uint64(c.Element))
+	h := mixed(uint64(c.Collective)<<16 | uint64(c.Operator)<<8 | uint64(c.DType))
 	h = mixed(mixed(mixed(h^uint64(c.Root))^uint64(c.Size)) ^ uint64(c.Bytes))
 	for _, r := range members {
 		h = mixed(h ^ uint64(r))
@@ -159,12 +156,9 @@ func mixed(x uint64) uint64 {
 
 // prepare makes room for what all members have, and the batch that brings it there. The own part is a copy, since dst
 // may be src.
-func (e *Engine) prepare(members []int, me int, c transport.NativeCollective, mine []byte) {
+func (e *Engine) prepare(members []int, me int, c transport.NativeCollective, src []byte) {
 	length := func(rank int) int {
 		_, n := c.Lengths(rank)
-		if c.Kind == transport.NativeBroadcast && rank == c.Root {
-			n = c.Bytes
-		}
 		return (n + 63) &^ 63
 	}
 	total := 0
@@ -181,37 +175,19 @@ func (e *Engine) prepare(members []int, me int, c transport.NativeCollective, mi
 	room := e.room
 	for rank, m := range members {
 		_, n := c.Lengths(rank)
-		if c.Kind == transport.NativeBroadcast && rank == c.Root {
-			n = c.Bytes
-		}
 		part := room[:n:n]
 		room = room[length(rank):]
 		e.parts = append(e.parts, part)
 		if rank == me {
-			copy(part, mine)
+			copy(part, src)
 			continue
 		}
-		e.batch = append(e.batch, transport.Transfer{Peer: m, Kind: transport.Send, Buf: mine},
+		e.batch = append(e.batch, transport.Transfer{Peer: m, Kind: transport.Send, Buf: src},
 			transport.Transfer{Peer: m, Kind: transport.Recv, Buf: part},
 			transport.Transfer{Peer: m, Tag: 1, Kind: transport.Send, Buf: e.digests[8*me:][:8]},
 			transport.Transfer{Peer: m, Tag: 1, Kind: transport.Recv, Buf: e.digests[8*rank:][:8]})
 	}
 }
-
-// engineOperators and engineTypes are what an engine's operators and elements mean.
-var (
-	engineOperators = map[transport.NativeOperator]kernel.Op{
-		transport.NativeSum: kernel.Add, transport.NativeProduct: kernel.Mul, transport.NativeMin: kernel.Min,
-		transport.NativeMax: kernel.Max, transport.NativeAnd: kernel.And, transport.NativeOr: kernel.Or,
-	}
-	engineTypes = map[transport.NativeElement]kernel.Type{
-		transport.NativeBool: kernel.Bool, transport.NativeInt8: kernel.Int8, transport.NativeInt16: kernel.Int16,
-		transport.NativeInt32: kernel.Int32, transport.NativeInt64: kernel.Int64, transport.NativeUint8: kernel.Uint8,
-		transport.NativeUint16: kernel.Uint16, transport.NativeUint32: kernel.Uint32,
-		transport.NativeUint64: kernel.Uint64, transport.NativeFloat32: kernel.Float32,
-		transport.NativeFloat64: kernel.Float64,
-	}
-)
 
 // result works out the member's own result.
 func (e *Engine) result(me int, c transport.NativeCollective, dst []byte) {
@@ -219,26 +195,24 @@ func (e *Engine) result(me int, c transport.NativeCollective, dst []byte) {
 		return
 	}
 	one := c.Bytes / c.Size
-	if c.Kind.Reduces() {
-		fold := kernel.Binary(engineOperators[c.Operator], engineTypes[c.Element])
+	if c.Collective.Contract().Combines {
+		fold := kernel.Binary(kernel.Op(c.Operator), kernel.Type(c.DType))
 		for _, part := range e.parts[1:] {
 			fold(e.parts[0], e.parts[0], part)
 		}
-		if c.Kind == transport.NativeReduceScatter {
+		if c.Collective == schedule.ReduceScatter {
 			copy(dst, e.parts[0][me*one:])
 			return
 		}
 		copy(dst, e.parts[0])
 		return
 	}
-	switch c.Kind {
-	case transport.NativeBroadcast:
-		if me != c.Root { // the root's is only read
-			copy(dst, e.parts[c.Root])
-		}
-	case transport.NativeScatter:
+	switch c.Collective {
+	case schedule.Broadcast:
+		copy(dst, e.parts[c.Root])
+	case schedule.Scatter:
 		copy(dst, e.parts[c.Root][me*one:])
-	case transport.NativeAllToAll:
+	case schedule.AllToAll:
 		for rank, part := range e.parts {
 			copy(dst[rank*one:(rank+1)*one], part[me*one:])
 		}

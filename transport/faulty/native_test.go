@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/faulty"
 	"gogcl.dev/transport/inproc"
@@ -26,7 +28,7 @@ func (engine) Agreement(n int) int { return n + 1 }
 var errNoProduct = errors.New("no product")
 
 func (engine) Takes(c transport.NativeCollective) error {
-	if c.Operator == transport.NativeProduct {
+	if c.Operator == transport.NativeMul {
 		return errNoProduct
 	}
 	return nil
@@ -64,7 +66,7 @@ func wrapNative(t testing.TB, n int, seed uint64, faults ...faulty.Fault) []tran
 // collective is a call of an engine of some members.
 func collective(ctx context.Context, e transport.Endpoint, call transport.Call, members []int) error {
 	return e.(transport.Native).Collective(ctx, call, members,
-		transport.NativeCollective{Kind: transport.NativeAllGather, Size: len(members)}, nil, nil)
+		transport.NativeCollective{Collective: schedule.AllGather, DType: tensor.U8, Size: len(members)}, nil, nil)
 }
 
 // TestNativeFaults has each fault strike collectives on a Dup.
@@ -112,7 +114,7 @@ func TestNativeAnswers(t *testing.T) {
 		t.Errorf("Agreement: %d, want 8", have)
 	}
 	for op, want := range map[transport.NativeOperator]error{
-		transport.NativeSum: nil, transport.NativeProduct: errNoProduct,
+		transport.NativeAdd: nil, transport.NativeMul: errNoProduct,
 	} {
 		if err := e.Takes(transport.NativeCollective{Operator: op}); err != want {
 			t.Errorf("Takes %v: %v, want %v", op, err, want)

@@ -5,17 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of transport.NativeElement. */
-enum { BYTES, BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64 };
+/* The numbers of tensor.DType. MPI has no 16-bit floats. */
+enum { BOOL = 1, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT16, BFLOAT16, FLOAT32, FLOAT64 };
 
 static MPI_Datatype element(int i) {
-	const MPI_Datatype all[] = {MPI_BYTE, MPI_C_BOOL, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T,
-		MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T, MPI_FLOAT, MPI_DOUBLE};
+	const MPI_Datatype all[] = {MPI_DATATYPE_NULL, MPI_C_BOOL, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T,
+		MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_FLOAT,
+		MPI_DOUBLE};
 	return all[i];
 }
 
 static int element_bytes(int i) {
-	const int all[] = {1, 1, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8};
+	const int all[] = {0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
 	return all[i];
 }
 
@@ -72,7 +73,7 @@ int native_init(void) {
 	return MPI_Op_create(unsigned_max, 1, &own_max);
 }
 
-/* operation is an operator, in the order of transport.NativeOperator, for elements of a type. */
+/* operation is an operator, by the number of a transport.NativeOperator, for elements of a type. */
 static MPI_Op operation(int i, int type) {
 	const int narrow = type == INT8 || type == INT16 || type == UINT8 || type == UINT16;
 	const int is_unsigned = type >= UINT8 && type <= UINT64;
@@ -159,7 +160,7 @@ static int post(native *n, uint64_t places) {
 	}
 	MPI_Request *r = &n->collective;
 	n->posted = 1;
-	switch (n->kind) { /* transport.NativeKind */
+	switch (n->kind) { /* schedule.Collective */
 	case 0:
 		return MPI_Iallreduce(src, dst, count, t, o, n->comm, r);
 	case 1:
@@ -169,7 +170,7 @@ static int post(native *n, uint64_t places) {
 	case 3:
 		return MPI_Ialltoall(src, count, t, dst, count, t, n->comm, r);
 	case 4:
-		return MPI_Ibcast(dst, count, t, n->root, n->comm, r);
+		return MPI_Ibcast(n->rank == n->root ? (void *)n->src : dst, count, t, n->root, n->comm, r);
 	case 5:
 		return MPI_Ireduce(src, dst, count, t, o, n->root, n->comm, r);
 	case 6:

@@ -23,6 +23,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
@@ -33,9 +34,9 @@ const stagedBytes = 2 << 10
 
 // Takes implements transport.Native. MPI counts elements in ints of C.
 func (e *endpoint) Takes(c transport.NativeCollective) error {
-	if c.Element.Size() > 0 && c.Bytes/c.Element.Size() > math.MaxInt32 {
-		return fmt.Errorf("mpi: %v of %d elements, and MPI counts up to %d: %w", c, c.Bytes/c.Element.Size(),
-			math.MaxInt32, errors.ErrUnsupported)
+	if size := c.DType.Size(); size > 0 && c.Bytes/size > math.MaxInt32 {
+		return fmt.Errorf("mpi: %v of %d elements, and MPI counts up to %d: %w", c, c.Bytes/size, math.MaxInt32,
+			errors.ErrUnsupported)
 	}
 	return nil
 }
@@ -251,9 +252,6 @@ func (n *nativeCall) Begin() error {
 	if staged {
 		dst, src, inPlace = n.staged(0, len(n.dst)), n.staged(stagedBytes, len(n.src)), false
 		copy(src, n.src)
-		if c.Kind == transport.NativeBroadcast && n.rank == c.Root {
-			copy(dst, n.dst)
-		}
 	} else {
 		if err := n.enter(); err != nil {
 			return err
@@ -266,11 +264,11 @@ func (n *nativeCall) Begin() error {
 		}
 	}
 	part := c.Bytes
-	if longDst, longSrc := c.Parts(); longDst || longSrc {
+	if c.Collective.Contract().PerRank() {
 		part /= c.Size
 	}
-	g.kind, g.operation, g.element, g.root = C.int(c.Kind), C.int(c.Operator), C.int(c.Element), C.int(c.Root)
-	g.count = C.int64_t(part / c.Element.Size())
+	g.kind, g.operation, g.element, g.root = C.int(c.Collective), C.int(c.Operator), C.int(c.DType), C.int(c.Root)
+	g.count = C.int64_t(part / c.DType.Size())
 	g.dst, g.src, g.in_place, g.staged = address(dst), address(src), flag(inPlace), flag(staged)
 	n.sign()
 	g.fresh = 1
@@ -319,7 +317,7 @@ func record(a *C.agreement) []byte {
 func (n *nativeCall) sign() {
 	c, mine := &n.c, &n.group.c.mine[0]
 	b := transport.AppendCall(record(mine)[:0], n.call)
-	b = append(b, byte(c.Kind), byte(c.Operator), byte(c.Element))
+	b = append(b, byte(c.Collective), byte(c.Operator), byte(c.DType))
 	b = binary.LittleEndian.AppendUint32(b, uint32(c.Root))
 	b = binary.LittleEndian.AppendUint32(b, uint32(c.Size))
 	b = binary.LittleEndian.AppendUint64(b, uint64(c.Bytes))
@@ -351,7 +349,10 @@ func (n *nativeCall) Poll(limit time.Duration) (bool, error) {
 	g := n.group.c
 	switch n.group.poll(limit, n.world.crowded) {
 	case 1:
-		if g.staged != 0 && !(n.c.Kind == transport.NativeBroadcast && n.rank == n.c.Root) {
+		switch {
+		case n.c.Collective == schedule.Broadcast && n.rank == n.c.Root: // MPI has no dst there
+			copy(n.dst, n.src)
+		case g.staged != 0:
 			copy(n.dst, n.staged(0, len(n.dst)))
 		}
 		n.unpin()

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
@@ -53,13 +55,13 @@ func everyone(n int) []int {
 	return members
 }
 
-// nativeKinds are all kinds, each with an operator and an element type that go with it.
-func nativeKinds(size int) []transport.NativeCollective {
+// nativeCollectives are all collectives, each with an operator and an element type that go with it.
+func nativeCollectives(size int) []transport.NativeCollective {
 	var out []transport.NativeCollective
-	for k := transport.NativeKind(0); k.Valid(); k++ {
-		c := transport.NativeCollective{Kind: k, Size: size}
-		if k.Reduces() {
-			c.Operator, c.Element = transport.NativeSum, transport.NativeFloat32
+	for _, x := range schedule.Collectives() {
+		c := transport.NativeCollective{Collective: x, DType: tensor.U8, Size: size}
+		if x.Contract().Combines {
+			c.Operator, c.DType = transport.NativeAdd, tensor.F32
 		}
 		out = append(out, c)
 	}
@@ -68,7 +70,7 @@ func nativeKinds(size int) []transport.NativeCollective {
 
 // rooted is a collective with each root that it may have.
 func rooted(c transport.NativeCollective) []transport.NativeCollective {
-	if !c.Kind.Rooted() {
+	if !c.Collective.Contract().Rooted() {
 		return []transport.NativeCollective{c}
 	}
 	var out []transport.NativeCollective
@@ -80,10 +82,10 @@ func rooted(c transport.NativeCollective) []transport.NativeCollective {
 
 // nativeUnit is what Bytes is a multiple of.
 func nativeUnit(c transport.NativeCollective) int {
-	if dst, src := c.Parts(); dst || src {
-		return c.Size * c.Element.Size()
+	if c.Collective.Contract().PerRank() {
+		return c.Size * c.DType.Size()
 	}
-	return c.Element.Size()
+	return c.DType.Size()
 }
 
 // ofBytes is a collective of a length, rounded down.
@@ -108,14 +110,15 @@ func (s *suite) nativeResults(t *testing.T) {
 	s.replicas(t, []int{1, 2, 3, 5}, func(t *testing.T, n int) {
 		all(t, s.connect(t, n), func(e transport.Endpoint) error {
 			seq := 0
-			for _, k := range nativeKinds(n) {
+			for _, k := range nativeCollectives(n) {
 				for _, c := range rooted(k) {
 					for i, bytes := range nativeLengths(c) {
 						if c.Bytes = bytes; underRace && bytes > 1<<17 {
 							continue
 						}
 						for a := range aliasings {
-							if c.Bytes > 1<<19 && c.Kind.Rooted() && (c.Root != n-1 || a == evenRanks) {
+							rooted := c.Collective.Contract().Rooted()
+							if c.Bytes > 1<<19 && rooted && (c.Root != n-1 || a == evenRanks) {
 								continue // a long call takes time
 							}
 							seq++
@@ -136,19 +139,18 @@ func (s *suite) nativeOperators(t *testing.T) {
 	s.replicas(t, []int{2, 3, 5}, func(t *testing.T, n int) {
 		all(t, s.connect(t, n), func(e transport.Endpoint) error {
 			seq := 0
-			for _, c := range nativeKinds(n) {
-				if !c.Kind.Reduces() {
+			for _, c := range nativeCollectives(n) {
+				if !c.Collective.Contract().Combines {
 					continue
 				}
-				for c.Element = transport.NativeBool; c.Element.Size() > 0; c.Element++ {
-					first, last := transport.NativeSum, transport.NativeMax
-					if c.Element == transport.NativeBool {
-						first, last = transport.NativeAnd, transport.NativeOr
-					}
-					for c.Operator = first; c.Operator <= last; c.Operator++ {
+				for _, c.DType = range tensor.DTypes() {
+					for c.Operator = transport.NativeAdd; c.Operator <= transport.NativeOr; c.Operator++ {
+						if !c.Operator.Accepts(c.DType) {
+							continue
+						}
 						for _, bytes := range []int{7 * nativeUnit(c), 20000} {
 							c := ofBytes(c, bytes)
-							if seq++; c.Kind.Rooted() {
+							if seq++; c.Collective.Contract().Rooted() {
 								c.Root = seq % n
 							}
 							if err := offersNative(e).Takes(c); err != nil {
@@ -192,12 +194,12 @@ func (s *suite) nativeGroups(t *testing.T) {
 			seq := 0
 			for turn := range 3 {
 				for g, members := range nativeGroupsOf(n) {
-					for _, c := range nativeKinds(len(members)) {
+					for _, c := range nativeCollectives(len(members)) {
 						seq++
 						if !slices.Contains(members, e.Rank()) {
 							continue
 						}
-						if c.Kind.Rooted() {
+						if c.Collective.Contract().Rooted() {
 							c.Root = seq % c.Size
 						}
 						c = ofBytes(c, []int{500, 9000, 100_000}[turn])
@@ -222,10 +224,10 @@ func (s *suite) nativeGroups(t *testing.T) {
 func (s *suite) nativeRounds(t *testing.T) {
 	s.replicas(t, []int{2, 3, 5}, func(t *testing.T, n int) {
 		all(t, s.connect(t, n), func(e transport.Endpoint) error {
-			kinds := nativeKinds(n)
+			kinds := nativeCollectives(n)
 			for round := range 200 {
 				c := ofBytes(kinds[round*7%len(kinds)], 100+round%3*8000)
-				if c.Kind.Rooted() {
+				if c.Collective.Contract().Rooted() {
 					c.Root = round % n
 				}
 				if err := collective(offersNative(e), call(0, round), everyone(n), c, apart, round); err != nil {
@@ -251,7 +253,7 @@ func (s *suite) nativeLanes(t *testing.T) {
 			lane := slices.Index(lanes, e) / len(eps)
 			seq := 0
 			for times := range 10 {
-				for _, c := range nativeKinds(n) {
+				for _, c := range nativeCollectives(n) {
 					seq++
 					c = ofBytes(c, []int{64, 9000, 40_000}[(times+lane)%3])
 					salt := 10*seq + lane
@@ -267,13 +269,12 @@ func (s *suite) nativeLanes(t *testing.T) {
 
 // nativeBadArguments has calls that break a rule. Nothing comes of them.
 func (s *suite) nativeBadArguments(t *testing.T) {
-	good := transport.NativeCollective{Kind: transport.NativeAllReduce, Operator: transport.NativeSum,
-		Element: transport.NativeFloat32, Bytes: 8}
+	good := transport.NativeCollective{Operator: transport.NativeAdd, DType: tensor.F32, Bytes: 8}
 	s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
 		all(t, s.connect(t, n), func(e transport.Endpoint) error {
 			good := good
 			good.Size = n
-			gather := transport.NativeCollective{Kind: transport.NativeGather, Size: n, Bytes: 8 * n}
+			gather := transport.NativeCollective{Collective: schedule.Gather, DType: tensor.U8, Size: n, Bytes: 8 * n}
 			gathered := 0
 			if e.Rank() == 0 {
 				gathered = 8 * n
@@ -285,12 +286,17 @@ func (s *suite) nativeBadArguments(t *testing.T) {
 				from     transport.NativeCollective
 				dst, src int
 			}{
-				{"kind", func(c *transport.NativeCollective) { c.Kind = 200 }, everyone(n), good, 8, 8},
+				{"collective", func(c *transport.NativeCollective) { c.Collective = 200 }, everyone(n), good, 8, 8},
+				{"barrier", func(c *transport.NativeCollective) { c.Collective = schedule.Barrier }, everyone(n), good,
+					8, 8},
 				{"operator", func(c *transport.NativeCollective) { c.Operator = 200 }, everyone(n), good, 8, 8},
 				{"no operator", func(c *transport.NativeCollective) { c.Operator = 0 }, everyone(n), good, 8, 8},
 				{"and of floats", func(c *transport.NativeCollective) { c.Operator = transport.NativeAnd }, everyone(n), good,
 					8, 8},
-				{"element", func(c *transport.NativeCollective) { c.Element = 200 }, everyone(n), good, 8, 8},
+				{"no dtype", func(c *transport.NativeCollective) { c.DType = 0 }, everyone(n), good, 8, 8},
+				{"float16", func(c *transport.NativeCollective) { c.DType = tensor.F16 }, everyone(n), good, 8, 8},
+				{"gather of int32", func(c *transport.NativeCollective) { c.DType = tensor.I32 }, everyone(n), gather,
+					gathered, 8},
 				{"root", func(c *transport.NativeCollective) { c.Root = 1 }, everyone(n), good, 8, 8},
 				{"far root", func(c *transport.NativeCollective) { c.Root = n }, everyone(n), gather, gathered, 8},
 				{"size", func(c *transport.NativeCollective) { c.Size++ }, everyone(n), good, 8, 8},
@@ -324,7 +330,7 @@ func (s *suite) nativeBusy(t *testing.T) {
 		t.Run(fmt.Sprintf("bytes=%d", bytes), func(t *testing.T) {
 			s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
 				all(t, s.connect(t, n), func(e transport.Endpoint) error {
-					c := ofBytes(nativeKinds(n)[0], bytes)
+					c := ofBytes(nativeCollectives(n)[0], bytes)
 					own := func(seq int) error {
 						return collective(offersNative(e), call(seq, 0), everyone(n), c, apart, seq)
 					}
@@ -380,7 +386,7 @@ func (s *suite) nativeNoAlloc(t *testing.T) {
 				dst, src []byte
 			}
 			var calls []prepared
-			for _, c := range nativeKinds(n) {
+			for _, c := range nativeCollectives(n) {
 				c = ofBytes(c, size)
 				dst, src, _ := placed(c, e.Rank(), nativeInput(c, e.Rank(), 0), apart)
 				calls = append(calls, prepared{c, dst, src})

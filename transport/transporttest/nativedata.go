@@ -6,57 +6,56 @@ import (
 	"math"
 	"slices"
 
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
 // The data of collectives of an engine, and a second implementation of them: it has the inputs of all members, and
 // folds an element at a time, in rank order.
 
-// nativeInput is what a member has: its src, or the dst of a broadcast's root. Every partial result is exact.
+// nativeInput is what a member has. Every partial result is exact.
 func nativeInput(c transport.NativeCollective, rank, salt int) []byte {
 	_, n := c.Lengths(rank)
-	if c.Kind == transport.NativeBroadcast && rank == c.Root {
-		n = c.Bytes
-	}
-	buf := made(n, origin{rank, c.Root, int(c.Kind), salt})
-	if !c.Kind.Reduces() {
+	buf := made(n, origin{rank, c.Root, int(c.Collective), salt})
+	if !c.Collective.Contract().Combines {
 		return buf
 	}
-	each := c.Element.Size()
+	each := c.DType.Size()
 	for i := 0; i+each <= n; i += each {
 		h := int(buf[i]) + int(buf[i+each-1])<<8
-		switch c.Element {
-		case transport.NativeBool:
+		switch c.DType {
+		case tensor.Bool:
 			buf[i] &= 1
-		case transport.NativeFloat32, transport.NativeFloat64:
+		case tensor.F32, tensor.F64:
 			v := float64(h%31 - 15)
-			if c.Operator == transport.NativeProduct {
+			if c.Operator == transport.NativeMul {
 				v = []float64{1, 2, -1, 0.5, -2, 1}[h%6]
 			}
-			putFloat(c.Element, buf[i:], v)
+			putFloat(c.DType, buf[i:], v)
 		}
 	}
 	return buf
 }
 
-func putFloat(e transport.NativeElement, b []byte, v float64) {
-	if e == transport.NativeFloat32 {
+func putFloat(e tensor.DType, b []byte, v float64) {
+	if e == tensor.F32 {
 		binary.NativeEndian.PutUint32(b, math.Float32bits(float32(v)))
 		return
 	}
 	binary.NativeEndian.PutUint64(b, math.Float64bits(v))
 }
 
-func float(e transport.NativeElement, b []byte) float64 {
-	if e == transport.NativeFloat32 {
+func float(e tensor.DType, b []byte) float64 {
+	if e == tensor.F32 {
 		return float64(math.Float32frombits(binary.NativeEndian.Uint32(b)))
 	}
 	return math.Float64frombits(binary.NativeEndian.Uint64(b))
 }
 
 // integer reads an integer. A signed one is extended.
-func integer(e transport.NativeElement, b []byte) uint64 {
-	signed := e >= transport.NativeInt8 && e <= transport.NativeInt64
+func integer(e tensor.DType, b []byte) uint64 {
+	signed := e.IsSigned()
 	switch e.Size() {
 	case 1:
 		if signed {
@@ -79,7 +78,7 @@ func integer(e transport.NativeElement, b []byte) uint64 {
 	return binary.NativeEndian.Uint64(b)
 }
 
-func putInteger(e transport.NativeElement, b []byte, v uint64) {
+func putInteger(e tensor.DType, b []byte, v uint64) {
 	switch e.Size() {
 	case 1:
 		b[0] = byte(v)
@@ -94,26 +93,26 @@ func putInteger(e transport.NativeElement, b []byte, v uint64) {
 
 // foldNative combines b into a.
 func foldNative(c transport.NativeCollective, a, b []byte) {
-	each := c.Element.Size()
+	each := c.DType.Size()
 	for i := 0; i < len(a); i += each {
 		x, y := a[i:i+each], b[i:i+each]
-		switch c.Element {
-		case transport.NativeFloat32, transport.NativeFloat64:
-			putFloat(c.Element, x, combined(c.Operator, float(c.Element, x), float(c.Element, y)))
-		case transport.NativeInt8, transport.NativeInt16, transport.NativeInt32, transport.NativeInt64:
-			v := combined(c.Operator, int64(integer(c.Element, x)), int64(integer(c.Element, y)))
-			putInteger(c.Element, x, uint64(v))
+		switch c.DType {
+		case tensor.F32, tensor.F64:
+			putFloat(c.DType, x, combined(c.Operator, float(c.DType, x), float(c.DType, y)))
+		case tensor.I8, tensor.I16, tensor.I32, tensor.I64:
+			v := combined(c.Operator, int64(integer(c.DType, x)), int64(integer(c.DType, y)))
+			putInteger(c.DType, x, uint64(v))
 		default: // a bool is 0 or 1
-			putInteger(c.Element, x, combined(c.Operator, integer(c.Element, x), integer(c.Element, y)))
+			putInteger(c.DType, x, combined(c.Operator, integer(c.DType, x), integer(c.DType, y)))
 		}
 	}
 }
 
 func combined[T int64 | uint64 | float64](o transport.NativeOperator, a, b T) T {
 	switch o {
-	case transport.NativeSum:
+	case transport.NativeAdd:
 		return a + b
-	case transport.NativeProduct, transport.NativeAnd:
+	case transport.NativeMul, transport.NativeAnd:
 		return a * b
 	case transport.NativeMin:
 		return min(a, b)
@@ -128,22 +127,22 @@ func nativeResult(c transport.NativeCollective, rank int, in [][]byte) []byte {
 		return nil
 	}
 	one := c.Bytes / c.Size
-	if c.Kind.Reduces() {
+	if c.Collective.Contract().Combines {
 		sum := slices.Clone(in[0])
 		for _, b := range in[1:] {
 			foldNative(c, sum, b)
 		}
-		if c.Kind == transport.NativeReduceScatter {
+		if c.Collective == schedule.ReduceScatter {
 			sum = sum[rank*one:][:one]
 		}
 		return sum
 	}
-	switch c.Kind {
-	case transport.NativeBroadcast:
+	switch c.Collective {
+	case schedule.Broadcast:
 		return in[c.Root]
-	case transport.NativeScatter:
+	case schedule.Scatter:
 		return in[c.Root][rank*one:][:one]
-	case transport.NativeAllToAll:
+	case schedule.AllToAll:
 		var out []byte
 		for _, b := range in {
 			out = append(out, b[rank*one:][:one]...)
@@ -163,8 +162,8 @@ const (
 	aliasings
 )
 
-// placed returns the buffers of a member, with its input in src, or in the dst of a broadcast's root. Each lies in
-// memory of its own between guards, but for aliasing. whole is all that memory.
+// placed returns the buffers of a member, with its input in src. Each lies in memory of its own between guards, but for
+// aliasing. whole is all that memory.
 func placed(c transport.NativeCollective, rank int, in []byte, a aliasing) (dst, src []byte, whole [][]byte) {
 	nd, ns := c.Lengths(rank)
 	memory := func(n int) []byte {
@@ -178,20 +177,16 @@ func placed(c transport.NativeCollective, rank int, in []byte, a aliasing) (dst,
 	case together && nd == ns:
 		dst = memory(nd)
 		src = dst
-	case together && !c.Kind.Reduces() && nd > ns:
+	case together && !c.Collective.Contract().Combines && nd > ns:
 		dst = memory(nd)
 		src = dst[rank*one:][:one:one]
-	case together && !c.Kind.Reduces():
+	case together && !c.Collective.Contract().Combines:
 		src = memory(ns)
 		dst = src[rank*one:][:one:one]
 	default:
 		dst, src = memory(nd), memory(ns)
 	}
-	if c.Kind == transport.NativeBroadcast {
-		copy(dst, in)
-	} else {
-		copy(src, in)
-	}
+	copy(src, in)
 	return dst, src, whole
 }
 
@@ -237,7 +232,7 @@ func collective(e transport.Native, call transport.Call, members []int, c transp
 	if err := same("result", dst, nativeResult(c, rank, in)); err != nil {
 		return describe(err)
 	}
-	if c.Kind != transport.NativeBroadcast && len(whole) > 1 {
+	if len(whole) > 1 {
 		if err := same("src after the call", src, in[rank]); err != nil {
 			return describe(err)
 		}

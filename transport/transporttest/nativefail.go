@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
@@ -52,31 +54,31 @@ func (s *suite) before(e transport.Endpoint, a attempt) error {
 
 // nativeSum is an all-reduce of all.
 func nativeSum(n, bytes int) attempt {
-	return attempt{call(1, 0), everyone(n), transport.NativeCollective{Kind: transport.NativeAllReduce,
-		Operator: transport.NativeSum, Element: transport.NativeInt32, Size: n, Bytes: bytes}}
+	return attempt{call(1, 0), everyone(n), transport.NativeCollective{Collective: schedule.AllReduce,
+		Operator: transport.NativeAdd, DType: tensor.I32, Size: n, Bytes: bytes}}
 }
 
 // nativeOdds are changes by which one member makes another call than the others. Its buffers are longer, shorter, or
 // as long as theirs.
 var nativeOdds = []struct {
-	name   string
-	least  int
-	kind   transport.NativeKind // of the others
-	change func(a *attempt)
+	name       string
+	least      int
+	collective schedule.Collective // of the others
+	change     func(a *attempt)
 }{
-	{"operator", 2, transport.NativeAllReduce, func(a *attempt) { a.c.Operator = transport.NativeMax }},
-	{"element", 2, transport.NativeReduce, func(a *attempt) { a.c.Element = transport.NativeFloat32 }},
-	{"longer", 2, transport.NativeAllReduce, func(a *attempt) { a.c.Bytes *= 2 }},
-	{"shorter", 2, transport.NativeAllReduce, func(a *attempt) { a.c.Bytes /= 2 }},
-	{"longer broadcast", 2, transport.NativeBroadcast, func(a *attempt) { a.c.Bytes *= 2 }},
-	{"long and staged", 2, transport.NativeAllReduce, func(a *attempt) { a.c.Bytes = 120_000 - a.c.Bytes }},
-	{"shorter all-to-all", 2, transport.NativeAllToAll, func(a *attempt) { a.c.Bytes /= 2 }},
-	{"kind", 2, transport.NativeAllReduce, func(a *attempt) { a.c.Kind = transport.NativeReduce }},
-	{"another kind", 2, transport.NativeAllGather, func(a *attempt) { a.c.Kind = transport.NativeAllToAll }},
-	{"root", 2, transport.NativeBroadcast, func(a *attempt) { a.c.Root = 1 }},
-	{"root of a reduce", 2, transport.NativeReduce, func(a *attempt) { a.c.Root = 1 }},
-	{"root of a scatter", 2, transport.NativeScatter, func(a *attempt) { a.c.Root = 1 }},
-	{"order", 2, transport.NativeAllGather, func(a *attempt) {
+	{"operator", 2, schedule.AllReduce, func(a *attempt) { a.c.Operator = transport.NativeMax }},
+	{"dtype", 2, schedule.Reduce, func(a *attempt) { a.c.DType = tensor.F32 }},
+	{"longer", 2, schedule.AllReduce, func(a *attempt) { a.c.Bytes *= 2 }},
+	{"shorter", 2, schedule.AllReduce, func(a *attempt) { a.c.Bytes /= 2 }},
+	{"longer broadcast", 2, schedule.Broadcast, func(a *attempt) { a.c.Bytes *= 2 }},
+	{"long and staged", 2, schedule.AllReduce, func(a *attempt) { a.c.Bytes = 120_000 - a.c.Bytes }},
+	{"shorter all-to-all", 2, schedule.AllToAll, func(a *attempt) { a.c.Bytes /= 2 }},
+	{"collective", 2, schedule.AllReduce, func(a *attempt) { a.c.Collective = schedule.Reduce }},
+	{"another collective", 2, schedule.AllGather, func(a *attempt) { a.c.Collective = schedule.AllToAll }},
+	{"root", 2, schedule.Broadcast, func(a *attempt) { a.c.Root = 1 }},
+	{"root of a reduce", 2, schedule.Reduce, func(a *attempt) { a.c.Root = 1 }},
+	{"root of a scatter", 2, schedule.Scatter, func(a *attempt) { a.c.Root = 1 }},
+	{"order", 2, schedule.AllGather, func(a *attempt) {
 		a.members = slices.Clone(a.members)
 		slices.Reverse(a.members)
 	}},
@@ -112,8 +114,8 @@ func (s *suite) nativeMismatch(t *testing.T) {
 							t.Skipf("needs %d replicas", x.least)
 						}
 						good := nativeSum(n, bytes)
-						if good.c.Kind = x.kind; !x.kind.Reduces() {
-							good.c.Operator, good.c.Element = transport.NativeNone, transport.NativeBytes
+						if good.c.Collective = x.collective; !x.collective.Contract().Combines {
+							good.c.Operator, good.c.DType = 0, tensor.U8
 						}
 						bad := good
 						x.change(&bad)
@@ -326,10 +328,10 @@ func (s *suite) testNativeCancel(t *testing.T, n, bytes int, when string, again 
 // untilNativeFails makes one call after the other until one fails. With spoil it overwrites the buffers of that one.
 func untilNativeFails(e transport.Endpoint, bytes int, spoil bool, note func(times int, dst, src []byte)) error {
 	n := e.Size()
-	kinds := nativeKinds(n)
+	kinds := nativeCollectives(n)
 	for times := 0; ; times++ {
 		c := ofBytes(kinds[times%len(kinds)], bytes)
-		if c.Kind.Rooted() {
+		if c.Collective.Contract().Rooted() {
 			c.Root = times / len(kinds) % n
 		}
 		dst, src, whole := placed(c, e.Rank(), nativeInput(c, e.Rank(), times), apart)
@@ -419,7 +421,7 @@ func (s *suite) nativeClose(t *testing.T) {
 func (s *suite) nativeClosed(t *testing.T) {
 	s.replicas(t, []int{1, 2, 3}, func(t *testing.T, n int) {
 		all(t, s.connect(t, n), func(e transport.Endpoint) error {
-			c := ofBytes(nativeKinds(n)[0], 100)
+			c := ofBytes(nativeCollectives(n)[0], 100)
 			d, err := e.Dup(background)
 			if err != nil {
 				return err
@@ -456,7 +458,7 @@ func (s *suite) nativeLateMember(t *testing.T) {
 				if e.Rank() == n-1 {
 					time.Sleep(late)
 				}
-				c := transport.NativeCollective{Kind: transport.NativeBroadcast, Bytes: 100, Size: n}
+				c := transport.NativeCollective{Collective: schedule.Broadcast, DType: tensor.U8, Bytes: 100, Size: n}
 				k := call(i, 0)
 				if i == 0 {
 					k.Seq = 0

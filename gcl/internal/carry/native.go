@@ -13,41 +13,15 @@ import (
 	"gogcl.dev/transport"
 )
 
-// nativeKinds are an engine's collectives by ours. A barrier, which goes by messages, has none.
-var nativeKinds = [...]transport.NativeKind{
-	schedule.AllReduce: transport.NativeAllReduce, schedule.ReduceScatter: transport.NativeReduceScatter,
-	schedule.AllGather: transport.NativeAllGather, schedule.AllToAll: transport.NativeAllToAll,
-	schedule.Broadcast: transport.NativeBroadcast, schedule.Reduce: transport.NativeReduce,
-	schedule.Gather: transport.NativeGather, schedule.Scatter: transport.NativeScatter,
-}
-
-// nativeOperators are an engine's operators by our loops.
-var nativeOperators = [...]transport.NativeOperator{
-	kernel.Add: transport.NativeSum, kernel.Mul: transport.NativeProduct,
-	kernel.Min: transport.NativeMin, kernel.Max: transport.NativeMax,
-	kernel.And: transport.NativeAnd, kernel.Or: transport.NativeOr,
-}
-
-// nativeElements are an engine's elements by our dtypes. 16-bit floats, which no engine has, are NativeBytes.
-var nativeElements = [...]transport.NativeElement{
-	tensor.Bool: transport.NativeBool,
-	tensor.I8:   transport.NativeInt8, tensor.I16: transport.NativeInt16,
-	tensor.I32: transport.NativeInt32, tensor.I64: transport.NativeInt64,
-	tensor.U8: transport.NativeUint8, tensor.U16: transport.NativeUint16,
-	tensor.U32: transport.NativeUint32, tensor.U64: transport.NativeUint64,
-	tensor.F16: transport.NativeBytes, tensor.BF16: transport.NativeBytes,
-	tensor.F32: transport.NativeFloat32, tensor.F64: transport.NativeFloat64,
-}
-
 // native is an engine's collective for a call on one operand, of n elements in the larger buffer.
 func (w *Way) native(a *Ask, dtype tensor.DType, n int) transport.NativeCollective {
-	out := transport.NativeCollective{
-		Kind: nativeKinds[a.Collective], Root: a.Root, Size: w.Size(), Bytes: n * dtype.Size(),
+	c := transport.NativeCollective{
+		Collective: a.Collective, DType: tensor.U8, Root: a.Root, Size: w.Size(), Bytes: n * dtype.Size(),
 	}
 	if a.Collective.Contract().Combines {
-		out.Operator, out.Element = nativeOperators[a.Reduction.Fold], nativeElements[dtype]
+		c.Operator, c.DType = transport.NativeOperator(a.Reduction.Fold), dtype
 	}
-	return out
+	return c
 }
 
 // HasEngine reports whether the transport has collectives of its own.
@@ -74,7 +48,7 @@ func (w *Way) EngineRefuses(a *Ask, dtype tensor.DType, n int, parts *Parts) err
 	case contract.PerRank() && n%w.Size() != 0:
 		return fmt.Errorf("method native gives all ranks equal parts, and %s of %d elements over %d ranks has none: "+
 			"want a multiple of %d, or another method", wire.WithArticle(a.Collective), n, w.Size(), w.Size())
-	case contract.Combines && c.Element == transport.NativeBytes:
+	case contract.Combines && !c.Operator.Accepts(dtype):
 		return fmt.Errorf("method native does not combine %v, which engines have no type for: want float32 or another "+
 			"method", dtype)
 	}
@@ -92,7 +66,7 @@ func (w *Way) byEngine(ctx context.Context, j *Job, r *route.Route, fingerprint 
 	w.chosen(r, max(len(j.Ins), 1))
 	if len(j.Ins) == 0 { // the members still agree that there is nothing
 		l.startRound(0)
-		c := transport.NativeCollective{Kind: transport.NativeAllGather, Size: w.Size()}
+		c := transport.NativeCollective{Collective: schedule.AllGather, DType: tensor.U8, Size: w.Size()}
 		if err := l.engine.Collective(ctx, f, w.Group.Members, c, nil, nil); err != nil {
 			return err
 		}
@@ -138,20 +112,13 @@ func (w *Way) operandByEngine(ctx context.Context, j *Job, t int, f transport.Ca
 			dst = shard
 		}
 	}
-	spreads := contract.Input == schedule.AtRoot && contract.Output == schedule.Whole
-	if spreads { // one buffer, which at the root is only read
-		if rank == j.Root {
-			dst = src
-		}
-		src = nil
-	}
 	if err := w.engine.Collective(ctx, f, w.Group.Members, c, dst, src); err != nil {
 		return err
 	}
 	if j.Reduction.Divide && len(dst) > 0 {
 		kernel.Divide(dtype)(dst, dst, w.Size())
 	}
-	if j.Writes(rank) && memory.Address(dst) != memory.Address(out) {
+	if shares > 0 {
 		copy(out, dst)
 	}
 	return nil
