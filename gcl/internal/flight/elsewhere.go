@@ -171,7 +171,7 @@ func (w *Whereabouts) doingElsewhere(all []standing, own *Recorder, group, seq u
 		reached, told := at.Reached[group]
 		known = told || !at.More
 		switch {
-		case told && reached >= seq:
+		case reached >= seq:
 			come = true
 		case at.Call == "":
 			what = "has made no call" + here
