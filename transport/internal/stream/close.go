@@ -67,6 +67,12 @@ func (l *Lane) Close() error {
 			n.abort(err)
 		}
 	}
+	if whole { // a report goes before the word that this replica leaves: nobody waits for it after that
+		n.mu.Lock()
+		n.leaving = true
+		n.mu.Unlock()
+		n.reports.sending.Wait()
+	}
 	for _, l := range closing {
 		l.part(whole && l == closing[len(closing)-1])
 		l.busy.Unlock()
@@ -80,10 +86,8 @@ func (l *Lane) Close() error {
 			}
 		}
 		clear(n.early)
-		n.leaving = true
 		n.mu.Unlock()
 		closeAll(links)
-		n.reports.sending.Wait()
 		n.Host.Leave()
 	}
 	if aborted := n.aborted.Load(); err == nil && aborted != nil && calls.Disagree(aborted) && !n.told.Swap(true) {

@@ -68,7 +68,7 @@ type Node struct {
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
-	leaving bool                // nothing is told any more: no report begins to be sent
+	leaving bool                // no report begins to be made any more
 	lanes   map[uint64]*Lane    // those that are not closed, and those closed that others have not left
 	early   map[earlyKey]*early // what others have said of lanes that this replica has not opened
 	ahead   []int               // by replica: how many entries of early it has

@@ -7,8 +7,9 @@ import (
 	"gogcl.dev/transport"
 )
 
-// reportTime is how long Reports waits for the reports of others, which are on the way when an abort is.
-const reportTime = 200 * time.Millisecond
+// reportTime is how long Reports waits for the reports of others, which are on the way when an abort is: as long as
+// Close waits for a replica that is stopped. Among those that live they come within milliseconds.
+const reportTime = time.Second
 
 // reports is what replicas tell of themselves after an abort.
 type reports struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/transport"
@@ -30,4 +31,27 @@ func TestReports(t *testing.T) {
 	for _, e := range eps {
 		e.Close()
 	}
+}
+
+// TestReportBeforeLeaving: a replica that leaves after an abort has told of itself first, however long that takes to
+// make. Who has heard that it leaves waits for no report.
+func TestReportBeforeLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &deafHost{told: make([][]byte, 2)}
+		n, l, err := NewNode(Config{Rank: 0, Size: 2, Host: h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.ReportBy(func() []byte {
+			time.Sleep(time.Second)
+			return []byte("a report")
+		})
+		n.Abort(errors.New("no more"))
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if want := []byte{aborted, report, left}; !bytes.Equal(h.told[1], want) {
+			t.Errorf("the other is told messages of kinds %d, want %d", h.told[1], want)
+		}
+	})
 }
