@@ -8,12 +8,14 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/internal/freeport"
 	"gogcl.dev/internal/leaktest"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/internal/handshake"
+	"gogcl.dev/transport/internal/stream"
 )
 
 // quietMesh is replica rank of a job, which is connected with nobody.
@@ -25,9 +27,11 @@ func quietMesh(rank, size int) *mesh {
 	return m
 }
 
-// TestAdmit: what a replica says to connections that have the secret, one after the other.
+// TestAdmit: what a replica says to connections that have the secret, one after the other. A control connection that
+// has not started gives way to the next.
 func TestAdmit(t *testing.T) {
 	m := quietMesh(2, 4)
+	var ends []net.Conn
 	for _, test := range []struct {
 		hello handshake.Hello
 		want  string // "" for one that is taken
@@ -39,40 +43,92 @@ func TestAdmit(t *testing.T) {
 		{handshake.Hello{Rank: 2, Peer: 2, Role: handshake.Control}, "the lower number dials"},
 		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Rendezvous}, "this replica is past that"},
 		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control}, ""},
-		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control}, "replica 0 is here already"},
 		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Data}, ""},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control}, ""},
 		{handshake.Hello{Rank: 1, Peer: 2, Role: handshake.Data}, "no control connection yet"},
 	} {
-		err := m.admit(nil, test.hello)
+		conn, other := net.Pipe()
+		defer conn.Close()
+		defer other.Close()
+		ends = append(ends, conn)
+		err := m.admit(conn, test.hello)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want %q", test.hello, err, test.want)
 		}
 	}
+	first, second := ends[6], ends[8]
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("the connection that gave way: %v, want that it is closed", err)
+	}
+	if m.controls[0].start(first, first) {
+		t.Error("the connection that gave way has started")
+	}
+	m.controls[0].conn, m.controls[0].starting = second, nil // it has started
+	err := m.admit(first, handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control})
+	if err == nil || !strings.Contains(err.Error(), "replica 0 is here already: another process has its rank") {
+		t.Errorf("beside a connection that has started: %v", err)
+	}
+	if want := uint64(11); m.admitted.Load() != want {
+		t.Errorf("%d connections are counted, want %d", m.admitted.Load(), want)
+	}
 }
 
-// TestPlaceIsGivenBack: a control connection that ends after it was admitted leaves its place to the next. One that was
-// refused leaves that of another where it is.
+// TestPlaceIsGivenBack: a control connection that ends after it was admitted leaves its place to the next. Another one
+// that ends leaves the place as it is.
 func TestPlaceIsGivenBack(t *testing.T) {
 	conn, other := net.Pipe()
 	defer conn.Close()
 	defer other.Close()
 	hello := handshake.Hello{Rank: 0, Peer: 1, Role: handshake.Control}
-	for _, test := range []struct {
-		why  error
-		kept bool
-	}{
-		{&handshake.ClosedError{Stage: "the verdict", Err: io.ErrUnexpectedEOF}, false},
-		{&handshake.TimeoutError{Stage: "the verdict"}, false},
-		{&handshake.RefusedError{Reason: "replica 0 is here already"}, true},
-	} {
+	for _, of := range []net.Conn{conn, other} {
 		m := quietMesh(1, 2)
 		if err := m.admit(conn, hello); err != nil {
 			t.Fatal(err)
 		}
-		m.refused(conn, hello, test.why)
-		if kept := m.controls[0].isReserved(); kept != test.kept {
-			t.Errorf("after %v the place is kept: %v", test.why, kept)
+		m.refused(of, hello, &handshake.ClosedError{Stage: "the verdict", Err: io.ErrUnexpectedEOF})
+		if kept := m.controls[0].isReserved(); kept != (of == other) {
+			t.Errorf("the place is kept: %v", kept)
 		}
+	}
+}
+
+// TestPersists: a replica whose handshakes take too long is lost when it has admitted nobody for as long as Silence,
+// and not while it admits others, as one does that is only overloaded. A replica that has not joined is no matter of
+// Silence.
+func TestPersists(t *testing.T) {
+	const silence, until = 5 * time.Second, 30 * time.Second
+	for _, test := range []struct {
+		role     handshake.Role
+		admits   bool // others, until then
+		from, to time.Duration
+		want     string
+	}{
+		{handshake.Data, false, silence, silence + handshake.Limit + maxDialPause, "it has taken no connection for 5s"},
+		{handshake.Data, true, until + silence, until + silence + handshake.Limit + maxDialPause,
+			"it has taken no connection for 5s"},
+		{handshake.Control, false, time.Minute, time.Minute + handshake.Limit, "handshake not done"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := quietMesh(0, 2)
+			m.config.Silence = silence
+			m.node = &stream.Node{}
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := m.persist(ctx, 1, test.role, func() (net.Conn, error) {
+				time.Sleep(handshake.Limit)
+				if now := time.Now(); test.admits && now.Sub(began) <= until {
+					m.controls[1].beats(uint64(now.Unix()), now)
+				}
+				m.controls[1].beats(m.controls[1].admitted, time.Now()) // which is no news
+				return nil, &handshake.TimeoutError{Stage: "the answer"}
+			})
+			took := time.Since(began)
+			if err == nil || !strings.Contains(err.Error(), test.want) || took > test.to ||
+				took < test.from-handshake.Limit {
+				t.Errorf("%+v: %v after %v", test, err, took)
+			}
+		})
 	}
 }
 

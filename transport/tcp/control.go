@@ -15,8 +15,8 @@ import (
 	"gogcl.dev/transport/internal/stream"
 )
 
-// control is the connection to one replica that carries control messages: a head, then the message. An empty message
-// says that the replica is there.
+// control is the connection to one replica that carries control messages: a head, then the message. A heartbeat
+// is a message of its own kind: the replica is there, and has admitted so many connections.
 //
 //	 0        2         4        8
 //	┌────────┬─────────┬────────┬─────────┐
@@ -31,12 +31,14 @@ type control struct {
 
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond  // queue or leaving
-	reserved bool
+	starting net.Conn   // admitted, without the dialer's word that it has read so; without TLS
 	conn     net.Conn
-	queue    []byte // not written yet
-	sum      uint32 // of all that has been queued
-	leaving  bool   // nothing will be added to queue
-	broken   error  // why this replica has ended the connection, if it has
+	queue    []byte    // not written yet
+	sum      uint32    // of all that has been queued
+	leaving  bool      // nothing will be added to queue
+	broken   error     // why this replica has ended the connection, if it has
+	admitted uint64    // how many connections the peer has admitted, by its last heartbeat
+	moved    time.Time // when a heartbeat said another number than the one before
 
 	written chan struct{} // closed when the last byte is written, or nothing can be
 }
@@ -67,46 +69,53 @@ func newControl(m *mesh, peer int) *control {
 	return c
 }
 
-// reserve is for a connection that is about to start. The error says why there can be none.
-func (c *control) reserve() error {
+// reserve is for a connection that is about to start. It ends the one before, if that has not started: the dialer has
+// given it up, and comes again. The error says why there can be none.
+func (c *control) reserve(conn net.Conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.leaving:
 		return fmt.Errorf("replica %d has left the job", c.mesh.config.Rank)
-	case c.reserved:
+	case c.conn != nil:
 		return fmt.Errorf("replica %d is here already: another process has its rank", c.peer)
+	case c.starting != nil:
+		c.starting.Close()
 	}
-	c.reserved = true
+	c.starting = conn
 	return nil
 }
 
 // release undoes reserve for a connection that will not start.
-func (c *control) release() {
+func (c *control) release(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reserved = c.conn != nil
+	if c.starting == conn {
+		c.starting = nil
+	}
 }
 
 // isReserved reports whether there is a connection or will be one soon.
 func (c *control) isReserved() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.reserved
+	return c.conn != nil || c.starting != nil
 }
 
-// start begins to use a connection, unless this replica has left meanwhile.
-func (c *control) start(conn net.Conn) {
+// start begins to use a connection, unless this replica has left meanwhile, and reports whether it does. reserved is
+// what the connection was reserved as: one that has taken its place ends it. nil: this replica has dialled.
+func (c *control) start(conn, reserved net.Conn) bool {
 	c.mesh.tune(conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.leaving {
+	if c.leaving || c.conn != nil || c.starting != reserved {
 		conn.Close()
-		return
+		return false
 	}
-	c.conn = conn
+	c.conn, c.starting = conn, nil
 	go c.write(conn)
 	go c.read(conn)
+	return true
 }
 
 // tell queues a message.
@@ -242,7 +251,9 @@ func (c *control) read(conn net.Conn) {
 			c.mu.Unlock()
 			message, _, err = from.next()
 		}
-		if err == nil && len(message) > 0 {
+		if admitted, ok := parseHeartbeat(message); ok && err == nil {
+			c.beats(admitted, time.Now())
+		} else if err == nil {
 			err = c.mesh.node.Handle(c.peer, message)
 		}
 		if err != nil {
@@ -252,6 +263,37 @@ func (c *control) read(conn net.Conn) {
 			return
 		}
 	}
+}
+
+// heartbeat is the first byte of one. It is no kind of message of package stream.
+const heartbeat byte = 0
+
+func appendHeartbeat(b []byte, admitted uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(b, heartbeat), admitted)
+}
+
+// parseHeartbeat reports whether a message is a heartbeat, and what it says.
+func parseHeartbeat(message []byte) (admitted uint64, ok bool) {
+	if len(message) != 1+8 || message[0] != heartbeat {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(message[1:]), true
+}
+
+// beats notes how many connections the peer has admitted.
+func (c *control) beats(admitted uint64, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.admitted != admitted {
+		c.admitted, c.moved = admitted, now
+	}
+}
+
+// admits is when the peer was last known to admit a connection of anybody, as far as its heartbeats say; zero: never.
+func (c *control) admits() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moved
 }
 
 func isTimeout(err error) bool {

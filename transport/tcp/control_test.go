@@ -91,6 +91,49 @@ func TestControlChecksum(t *testing.T) {
 	}
 }
 
+// TestHeartbeats: what a replica says when it says that it is there is what the other one knows of it.
+func TestHeartbeats(t *testing.T) {
+	beat := appendHeartbeat(nil, 7)
+	if admitted, ok := parseHeartbeat(beat); admitted != 7 || !ok {
+		t.Errorf("% x is %d, %v", beat, admitted, ok)
+	}
+	for _, other := range [][]byte{nil, beat[:8], append(beat, 0), append([]byte{1}, beat[1:]...)} {
+		if _, ok := parseHeartbeat(other); ok {
+			t.Errorf("% x is taken for one", other)
+		}
+	}
+	const silence = time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer here.Close()
+		defer there.Close()
+		sender, receiver := quietMesh(0, 2), quietMesh(1, 2)
+		for _, m := range []*mesh{sender, receiver} {
+			m.config.Silence = silence
+			m.controls[m.config.Rank] = nil
+			m.ctx, m.cancel = context.WithCancel(context.Background())
+			var err error
+			var lane *stream.Lane
+			if m.node, lane, err = stream.NewNode(stream.Config{Rank: m.config.Rank, Size: 2, Host: m}); err != nil {
+				t.Fatal(err)
+			}
+			defer lane.Close()
+		}
+		sender.controls[1].start(here, nil)
+		receiver.controls[0].start(there, nil)
+		sender.admitted.Store(3)
+		sender.beat()
+		time.Sleep(silence)
+		receiver.controls[0].mu.Lock()
+		admitted := receiver.controls[0].admitted
+		receiver.controls[0].mu.Unlock()
+		if admitted != 3 || receiver.controls[0].admits().IsZero() {
+			t.Errorf("the other replica knows of %d connections, want 3", admitted)
+		}
+		sender.node.Abort(errors.New("the end"))
+	})
+}
+
 // TestStoppedHearsWhy: a replica that is stopped for longer than Silence, and goes on, reads that it was held for lost.
 // The connection is not closed before that is written.
 func TestStoppedHearsWhy(t *testing.T) {
@@ -105,7 +148,7 @@ func TestStoppedHearsWhy(t *testing.T) {
 		}
 		m.node = node
 		here, there := net.Pipe() // which holds nothing: a write waits until it is read
-		m.controls[1].start(here)
+		m.controls[1].start(here, nil)
 		<-node.Done()
 		time.Sleep(time.Minute)
 		closed := make(chan error)

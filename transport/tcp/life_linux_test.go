@@ -81,7 +81,7 @@ func TestCloseAfterSend(t *testing.T) {
 func TestLateReplica(t *testing.T) {
 	leaktest.Check(t)
 	const n = 3
-	c := Config{Size: n, Silence: 500 * time.Millisecond}
+	c := Config{Size: n, Silence: 2 * time.Second}
 	listeners, addresses, err := listenAll(c)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestLateReplica(t *testing.T) {
 	for i, l := range listeners {
 		all.Go(func() {
 			if i == 0 { // the others wait for it to dial
-				time.Sleep(3 * c.Silence)
+				time.Sleep(2 * c.Silence)
 			}
 			e, err := l.Connect(context.Background(), addresses)
 			if err != nil {
@@ -114,7 +114,7 @@ func TestSlowReader(t *testing.T) {
 	for _, network := range []Network{TCP, Unix} {
 		t.Run(string(network), func(t *testing.T) {
 			leaktest.Check(t)
-			const silence, length = 500 * time.Millisecond, 64 << 20
+			const silence, length = 2 * time.Second, 64 << 20
 			eps := open(t, 2, Config{Network: network, Silence: silence})
 			exchange := func(kind transport.Kind, from int) error {
 				return eps[from].Exchange(t.Context(), transport.Call{Group: 1, Seq: 1},
@@ -122,7 +122,7 @@ func TestSlowReader(t *testing.T) {
 			}
 			sent := make(chan error, 1)
 			go func() { sent <- exchange(transport.Send, 0) }()
-			time.Sleep(4 * silence)
+			time.Sleep(2 * silence)
 			if err := exchange(transport.Recv, 1); err != nil {
 				t.Error(err)
 			}
@@ -232,6 +232,59 @@ func TestSecondProcess(t *testing.T) {
 		all.Go(func() { e.Close() })
 	}
 	all.Wait()
+}
+
+// TestDialerComesAgain: a dialer that gives a control connection up when it has been accepted already, as one whose
+// time is over then, comes again and is taken. The first connection gives way, whenever its end is seen.
+func TestDialerComesAgain(t *testing.T) {
+	leaktest.Check(t)
+	for _, network := range []Network{TCP, Unix} {
+		secret := []byte("0123456789abcdef")
+		c := Config{Size: 2, Network: network, Job: t.Name(), Secret: secret}
+		listeners, addresses, err := listenAll(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := make([]transport.Endpoint, 2)
+		errs := make(chan error)
+		connect := func(r int) {
+			var err error
+			ends[r], err = listeners[r].Connect(t.Context(), addresses)
+			errs <- err
+		}
+		go connect(1)
+		var first net.Conn
+		if network == TCP {
+			first, err = net.Dial("tcp", addresses[1].TCP)
+		} else {
+			first, err = net.Dial("unix", addresses[1].Unix)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Close()
+		hello := handshake.Hello{Job: c.Job, Rank: 0, Peer: 1, Role: handshake.Control}
+		if err := handshake.Dial(first, secret, hello); err != nil {
+			t.Fatal(err)
+		}
+		go connect(0)
+		for range ends {
+			if err := <-errs; err != nil {
+				t.Fatalf("%s: %v", network, err)
+			}
+		}
+		for _, e := range ends {
+			go func() {
+				err := ringRound(t.Context(), e, 0, 100)
+				errs <- errors.Join(err, e.Close())
+			}()
+		}
+		for range ends {
+			if err := <-errs; err != nil {
+				t.Errorf("%s: %v", network, err)
+			}
+		}
+	}
 }
 
 // TestCloseWhileDialling has a lane's link be dialled to a process that accepts and says nothing. The Exchange ends
