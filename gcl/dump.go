@@ -30,7 +30,7 @@ import (
 // transport.Shared.
 //
 // Processes have recorders of their own. When a communicator of processes fails, each tells the others its last
-// records, 2 KiB of them, which Dump prints after its own. It waits a fraction of a second for those that have not
+// records, 2 KiB of them, which Dump prints after its own. It waits a second at most, once, for those that have not
 // come. Nothing comes from a process that has died.
 func Dump(err error) string {
 	found := findPlaces(err)

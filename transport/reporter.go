@@ -14,6 +14,6 @@ type Reporter interface {
 	ReportBy(f func() []byte)
 
 	// Reports returns what the other replicas have told, by replica; nil for those from whom nothing has come. After an
-	// abort it waits a fraction of a second for those that are still there. The bytes are only to be read.
+	// abort it waits a second at most, once, for those that are still there. The bytes are only to be read.
 	Reports() [][]byte
 }

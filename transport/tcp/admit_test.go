@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,8 @@ import (
 
 // quietMesh is replica rank of a job, which is connected with nobody.
 func quietMesh(rank, size int) *mesh {
-	m := &mesh{config: Config{Rank: rank, Size: size}, listener: &Listener{}, controls: make([]*control, size)}
+	m := &mesh{config: Config{Rank: rank, Size: size}, listener: &Listener{}, controls: make([]*control, size),
+		joined: make(chan int, size), dials: make(chan struct{}, maxDials)}
 	for r := range m.controls {
 		m.controls[r] = newControl(m, r)
 	}
@@ -28,8 +30,9 @@ func quietMesh(rank, size int) *mesh {
 }
 
 // TestAdmit: what a replica says to connections that have the secret, one after the other. A control connection that
-// has not started gives way to the next.
+// has not started gives way to the next of the same process, whenever the earlier one is admitted.
 func TestAdmit(t *testing.T) {
+	const mine, other = 7 << attemptBits, 8 << attemptBits
 	m := quietMesh(2, 4)
 	var ends []net.Conn
 	for _, test := range []struct {
@@ -42,9 +45,11 @@ func TestAdmit(t *testing.T) {
 		{handshake.Hello{Rank: 3, Peer: 2, Role: handshake.Control}, "the lower number dials"},
 		{handshake.Hello{Rank: 2, Peer: 2, Role: handshake.Control}, "the lower number dials"},
 		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Rendezvous}, "this replica is past that"},
-		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control}, ""},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control, Lane: mine + 2}, ""},
 		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Data}, ""},
-		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control}, ""},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control, Lane: mine + 3}, ""},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control, Lane: mine + 1}, "has given this connection up"},
+		{handshake.Hello{Rank: 0, Peer: 2, Role: handshake.Control, Lane: other + 9}, "another process has its rank"},
 		{handshake.Hello{Rank: 1, Peer: 2, Role: handshake.Data}, "no control connection yet"},
 	} {
 		conn, other := net.Pipe()
@@ -68,9 +73,6 @@ func TestAdmit(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "replica 0 is here already: another process has its rank") {
 		t.Errorf("beside a connection that has started: %v", err)
 	}
-	if want := uint64(11); m.admitted.Load() != want {
-		t.Errorf("%d connections are counted, want %d", m.admitted.Load(), want)
-	}
 }
 
 // TestPlaceIsGivenBack: a control connection that ends after it was admitted leaves its place to the next. Another one
@@ -92,21 +94,29 @@ func TestPlaceIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestPersists: a replica whose handshakes take too long is lost when it has admitted nobody for as long as Silence,
-// and not while it admits others, as one does that is only overloaded. A replica that has not joined is no matter of
+// TestPersists: a replica whose handshakes take too long is lost when it has taken nobody for as long as Silence, and
+// not while it takes others, as one does that is only overloaded. The time in which this replica waits for its own turn
+// is not counted, and a shortage of descriptors not before it begins. A replica that has not joined is no matter of
 // Silence.
 func TestPersists(t *testing.T) {
-	const silence, until = 5 * time.Second, 30 * time.Second
+	const silence, until = 4 * time.Second, 30 * time.Second
+	const limit, attempt = silence + silence/8, handshake.Limit + maxDialPause
+	lost := "it has taken no connection for 4s"
 	for _, test := range []struct {
 		role     handshake.Role
-		admits   bool // others, until then
+		takes    bool // others, until then
+		queue    bool // the replica has begun as many handshakes as it may, until then
+		short    bool // the first attempts, until then, fail otherwise than the last, for want of a descriptor
 		from, to time.Duration
 		want     string
 	}{
-		{handshake.Data, false, silence, silence + handshake.Limit + maxDialPause, "it has taken no connection for 5s"},
-		{handshake.Data, true, until + silence, until + silence + handshake.Limit + maxDialPause,
-			"it has taken no connection for 5s"},
-		{handshake.Control, false, time.Minute, time.Minute + handshake.Limit, "handshake not done"},
+		{handshake.Data, false, false, false, limit, limit + attempt, lost},
+		{handshake.Data, true, false, false, until + limit - attempt, until + limit + attempt, lost},
+		{handshake.Data, false, true, false, until + limit, until + limit + attempt, lost},
+		{handshake.Data, true, false, true, until + shortLimit, until + shortLimit + 2*attempt, "no file descriptor is left"},
+		{handshake.Control, false, false, false, time.Minute, time.Minute,
+			"deadline exceeded; the last attempt: handshake not done"},
+		{handshake.Control, false, false, true, until, until + shortLimit + 2*attempt, "no file descriptor is left"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := quietMesh(0, 2)
@@ -115,17 +125,30 @@ func TestPersists(t *testing.T) {
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
+			if test.queue {
+				for range maxDials {
+					m.dials <- struct{}{}
+				}
+				time.AfterFunc(until, func() { <-m.dials })
+			}
 			_, err := m.persist(ctx, 1, test.role, func() (net.Conn, error) {
-				time.Sleep(handshake.Limit)
-				if now := time.Now(); test.admits && now.Sub(began) <= until {
+				now := time.Now()
+				if test.short && now.Sub(began) > until {
+					return nil, syscall.EMFILE
+				}
+				select {
+				case <-time.After(handshake.Limit):
+				case <-ctx.Done():
+					return nil, context.Cause(ctx)
+				}
+				if now = time.Now(); test.takes && now.Sub(began) <= until {
 					m.controls[1].beats(uint64(now.Unix()), now)
 				}
-				m.controls[1].beats(m.controls[1].admitted, time.Now()) // which is no news
+				m.controls[1].beats(m.controls[1].taken, now) // which is no news
 				return nil, &handshake.TimeoutError{Stage: "the answer"}
 			})
 			took := time.Since(began)
-			if err == nil || !strings.Contains(err.Error(), test.want) || took > test.to ||
-				took < test.from-handshake.Limit {
+			if err == nil || !strings.Contains(err.Error(), test.want) || took > test.to || took < test.from {
 				t.Errorf("%+v: %v after %v", test, err, took)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -37,7 +37,8 @@ type mesh struct {
 	joined chan int       // replicas that have dialled a control connection
 	dials  chan struct{}  // has a token for each handshake that this replica has begun
 
-	admitted atomic.Uint64 // connections that have proved the secret
+	taken    atomic.Uint64 // connections of others that have started
+	attempts atomic.Uint64 // the last of this replica's attempts to dial a control connection: see attemptBits
 
 	mu      sync.Mutex // guards refusal
 	refusal string     // the last connection that was not taken, and why
@@ -51,7 +52,7 @@ const spin = 500 * time.Microsecond
 
 // Connect connects the replica to all others, whose addresses are by rank, and returns its endpoint, which closes the
 // Listener. All replicas must call it. The error names the replicas that cannot be reached, or have not come when ctx
-// is done; then the Listener is closed.
+// is done, which alone bounds how long they are waited for; then the Listener is closed.
 func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.Endpoint, error) {
 	c := l.config
 	if len(addresses) != c.Size {
@@ -61,6 +62,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 	m := &mesh{config: c, listener: l, addresses: addresses, controls: make([]*control, c.Size),
 		joined: make(chan int, c.Size), dials: make(chan struct{}, maxDials)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.attempts.Store(uint64(rand.Uint32()) << attemptBits)
 	for r := range m.controls {
 		if r != c.Rank {
 			m.controls[r] = newControl(m, r)
@@ -111,7 +113,6 @@ func (m *mesh) serve() {
 
 // admit says what is wrong with a connection that has the secret.
 func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
-	m.admitted.Add(1)
 	if m.listener.ownUser {
 		if err := user.Check(conn); err != nil {
 			return err
@@ -123,7 +124,7 @@ func (m *mesh) admit(conn net.Conn, h handshake.Hello) error {
 	case h.Rank >= me:
 		return fmt.Errorf("replica %d dials replica %d: the lower number dials", h.Rank, me)
 	case h.Role == handshake.Control:
-		return m.controls[h.Rank].reserve(conn)
+		return m.controls[h.Rank].reserve(conn, h.Lane)
 	case h.Role != handshake.Data:
 		return fmt.Errorf("a connection for %v: this replica is past that", h.Role)
 	case !m.controls[h.Rank].isReserved():
@@ -174,6 +175,7 @@ func (m *mesh) join(conn net.Conn, h handshake.Hello) {
 		}
 		return
 	}
+	m.taken.Add(1)
 	if h.Role == handshake.Control {
 		if m.controls[h.Rank].start(conn, handshake.Bare(conn)) {
 			m.joined <- h.Rank
@@ -296,50 +298,77 @@ const shortLimit = time.Second
 // dial makes a connection to a replica and shakes hands.
 func (m *mesh) dial(ctx context.Context, peer int, role handshake.Role, lane uint64) (net.Conn, error) {
 	return m.persist(ctx, peer, role, func() (net.Conn, error) {
-		select {
-		case m.dials <- struct{}{}:
-			defer func() { <-m.dials }()
-			return m.dialOnce(ctx, peer, role, lane)
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if role == handshake.Control {
+			lane = m.attempts.Add(1)
 		}
+		return m.dialOnce(ctx, peer, role, lane)
 	})
 }
 
 // persist calls once, which dials, until that succeeds or there is no hope. It tries again where the other side does
 // not answer, or ends the connection within the handshake: so does one whose places strangers or other replicas have
 // taken up, one that leaves, which does not listen any more the next time, and one that is stopped or overloaded. If it
-// is lost, the control connection says so. A replica that admits nobody for as long as Silence, while it says that it
-// is there, is lost too. While there is no control connection, ctx says for how long to try.
+// is lost, the control connection says so. A replica that takes nobody for as long as Silence and a heartbeat, while it
+// says that it is there, is lost too. While there is no control connection, ctx alone says for how long to try.
 func (m *mesh) persist(ctx context.Context, peer int, role handshake.Role, once func() (net.Conn, error)) (net.Conn,
 	error) {
-	began, pause, done := time.Now(), minDialPause, m.node.Done()
+	pause, done := minDialPause, m.node.Done()
 	if role == handshake.Control {
 		done = nil // who meets the others after a failure tells them of it
 	}
-	for {
-		conn, err := once()
-		if err == nil || ctx.Err() != nil {
-			return conn, err
+	var last error
+	ended := func() error {
+		if last == nil {
+			return context.Cause(ctx)
 		}
+		return fmt.Errorf("%w; the last attempt: %w", context.Cause(ctx), last)
+	}
+	since := time.Now()   // of the time in which the peer has taken nobody; to wait for the own turn is not in it
+	var without time.Time // when the first of the attempts in a row has failed for want of a descriptor
+	for {
+		asked := time.Now()
+		select {
+		case m.dials <- struct{}{}:
+		case <-done:
+			return nil, cmp.Or(last, m.node.Err())
+		case <-ctx.Done():
+			return nil, ended()
+		}
+		now := time.Now()
+		since = since.Add(now.Sub(asked))
+		conn, err := once()
+		<-m.dials
+		switch {
+		case err == nil:
+			return conn, nil
+		case ctx.Err() != nil:
+			return nil, ended()
+		}
+		last = err
 		var timeout *handshake.TimeoutError
 		var closed *handshake.ClosedError
-		since, limit, failed := began, time.Duration(0), err
 		switch short := handshake.Shortage(err); {
 		case short != nil:
-			failed, limit = short, shortLimit
-		case !errors.As(err, &timeout) && !errors.As(err, &closed) && !errors.Is(err, syscall.EAGAIN):
-		case role == handshake.Control:
-			limit = math.MaxInt64
-		default:
-			limit = cmp.Or(m.config.silence(), math.MaxInt64)
-			failed = fmt.Errorf("it has taken no connection for %v: %w", limit, err)
-			if last := m.controls[peer].admits(); last.After(since) {
-				since = last
+			if without.IsZero() {
+				without = now
 			}
-		}
-		if time.Since(since) >= limit {
-			return nil, failed
+			if time.Since(without) >= shortLimit {
+				return nil, short
+			}
+		case !errors.As(err, &timeout) && !errors.As(err, &closed) && !errors.Is(err, syscall.EAGAIN):
+			return nil, err
+		default:
+			without = time.Time{}
+			silence := m.config.silence()
+			if role == handshake.Control || silence == 0 {
+				break
+			}
+			if took := m.controls[peer].lastTook(); took.After(since) {
+				since = took
+			}
+			if time.Since(since) >= silence+silence/8 {
+				return nil, fmt.Errorf("it has taken no connection for %v: %w", silence, err)
+			}
 		}
 		select {
 		case <-time.After(pause):
@@ -347,7 +376,7 @@ func (m *mesh) persist(ctx context.Context, peer int, role handshake.Role, once 
 		case <-done:
 			return nil, err
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w; the last attempt: %w", context.Cause(ctx), err)
+			return nil, ended()
 		}
 	}
 }
@@ -362,12 +391,15 @@ func (m *mesh) dialOnce(ctx context.Context, peer int, role handshake.Role, lane
 	if address == "" {
 		return nil, errors.New("it is on another host and does not listen on TCP")
 	}
-	var d net.Dialer
+	d := net.Dialer{Timeout: handshake.Limit}
 	conn, err := d.DialContext(ctx, network, address)
 	if tcp := m.addresses[peer].TCP; errors.Is(err, syscall.ECONNREFUSED) && network == "unix" && tcp != "" {
 		// See HostName. If the replica has left, it does not listen on TCP either.
 		address = tcp
 		conn, err = d.DialContext(ctx, "tcp", tcp)
+	}
+	if isTimeout(err) {
+		return nil, fmt.Errorf("%s: %w", address, &handshake.TimeoutError{Stage: "a connection", Err: err})
 	}
 	if err != nil {
 		return nil, err
@@ -464,7 +496,7 @@ func (m *mesh) beat() {
 		for {
 			select {
 			case <-t.C:
-				beat = appendHeartbeat(beat[:0], m.admitted.Load())
+				beat = appendHeartbeat(beat[:0], m.taken.Load())
 				for _, c := range m.controls {
 					if c != nil {
 						c.tell(beat)

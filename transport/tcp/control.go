@@ -16,7 +16,7 @@ import (
 )
 
 // control is the connection to one replica that carries control messages: a head, then the message. A heartbeat
-// is a message of its own kind: the replica is there, and has admitted so many connections.
+// is a message of its own kind: the replica is there, and has taken so many connections.
 //
 //	 0        2         4        8
 //	┌────────┬─────────┬────────┬─────────┐
@@ -32,12 +32,13 @@ type control struct {
 	mu       sync.Mutex // guards what follows
 	changed  sync.Cond  // queue or leaving
 	starting net.Conn   // admitted, without the dialer's word that it has read so; without TLS
+	attempt  uint64     // of the dialer by which it has come
 	conn     net.Conn
 	queue    []byte    // not written yet
 	sum      uint32    // of all that has been queued
 	leaving  bool      // nothing will be added to queue
 	broken   error     // why this replica has ended the connection, if it has
-	admitted uint64    // how many connections the peer has admitted, by its last heartbeat
+	taken    uint64    // how many connections the peer has taken, by its last heartbeat
 	moved    time.Time // when a heartbeat said another number than the one before
 
 	written chan struct{} // closed when the last byte is written, or nothing can be
@@ -69,22 +70,28 @@ func newControl(m *mesh, peer int) *control {
 	return c
 }
 
-// reserve is for a connection that is about to start. It ends the one before, if that has not started: the dialer has
-// given it up, and comes again. The error says why there can be none.
-func (c *control) reserve(conn net.Conn) error {
+// reserve is for a connection that is about to start. It ends an earlier attempt of the same process, if that has not
+// started: the dialer has given it up. Attempts may be admitted in another order than they were made. The error says
+// why there can be no connection.
+func (c *control) reserve(conn net.Conn, attempt uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.leaving:
 		return fmt.Errorf("replica %d has left the job", c.mesh.config.Rank)
-	case c.conn != nil:
+	case c.conn != nil, c.starting != nil && attempt>>attemptBits != c.attempt>>attemptBits:
 		return fmt.Errorf("replica %d is here already: another process has its rank", c.peer)
+	case c.starting != nil && attempt <= c.attempt:
+		return fmt.Errorf("replica %d has given this connection up and come again", c.peer)
 	case c.starting != nil:
 		c.starting.Close()
 	}
-	c.starting = conn
+	c.starting, c.attempt = conn, attempt
 	return nil
 }
+
+// attemptBits is how many bits of an attempt count those of a process. The others, at random, are the process's.
+const attemptBits = 32
 
 // release undoes reserve for a connection that will not start.
 func (c *control) release(conn net.Conn) {
@@ -251,8 +258,8 @@ func (c *control) read(conn net.Conn) {
 			c.mu.Unlock()
 			message, _, err = from.next()
 		}
-		if admitted, ok := parseHeartbeat(message); ok && err == nil {
-			c.beats(admitted, time.Now())
+		if taken, ok := parseHeartbeat(message); ok && err == nil {
+			c.beats(taken, time.Now())
 		} else if err == nil {
 			err = c.mesh.node.Handle(c.peer, message)
 		}
@@ -268,29 +275,29 @@ func (c *control) read(conn net.Conn) {
 // heartbeat is the first byte of one. It is no kind of message of package stream.
 const heartbeat byte = 0
 
-func appendHeartbeat(b []byte, admitted uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(b, heartbeat), admitted)
+func appendHeartbeat(b []byte, taken uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(b, heartbeat), taken)
 }
 
 // parseHeartbeat reports whether a message is a heartbeat, and what it says.
-func parseHeartbeat(message []byte) (admitted uint64, ok bool) {
+func parseHeartbeat(message []byte) (taken uint64, ok bool) {
 	if len(message) != 1+8 || message[0] != heartbeat {
 		return 0, false
 	}
 	return binary.BigEndian.Uint64(message[1:]), true
 }
 
-// beats notes how many connections the peer has admitted.
-func (c *control) beats(admitted uint64, now time.Time) {
+// beats notes how many connections the peer has taken.
+func (c *control) beats(taken uint64, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.admitted != admitted {
-		c.admitted, c.moved = admitted, now
+	if c.taken != taken {
+		c.taken, c.moved = taken, now
 	}
 }
 
-// admits is when the peer was last known to admit a connection of anybody, as far as its heartbeats say; zero: never.
-func (c *control) admits() time.Time {
+// lastTook is when the peer was last known to take a connection of anybody, as far as its heartbeats say; zero: never.
+func (c *control) lastTook() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.moved

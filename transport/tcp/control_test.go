@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gogcl.dev/transport"
+	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/stream"
 )
 
@@ -94,8 +95,8 @@ func TestControlChecksum(t *testing.T) {
 // TestHeartbeats: what a replica says when it says that it is there is what the other one knows of it.
 func TestHeartbeats(t *testing.T) {
 	beat := appendHeartbeat(nil, 7)
-	if admitted, ok := parseHeartbeat(beat); admitted != 7 || !ok {
-		t.Errorf("% x is %d, %v", beat, admitted, ok)
+	if taken, ok := parseHeartbeat(beat); taken != 7 || !ok {
+		t.Errorf("% x is %d, %v", beat, taken, ok)
 	}
 	for _, other := range [][]byte{nil, beat[:8], append(beat, 0), append([]byte{1}, beat[1:]...)} {
 		if _, ok := parseHeartbeat(other); ok {
@@ -107,7 +108,7 @@ func TestHeartbeats(t *testing.T) {
 		here, there := net.Pipe()
 		defer here.Close()
 		defer there.Close()
-		sender, receiver := quietMesh(0, 2), quietMesh(1, 2)
+		sender, receiver := quietMesh(1, 2), quietMesh(0, 2)
 		for _, m := range []*mesh{sender, receiver} {
 			m.config.Silence = silence
 			m.controls[m.config.Rank] = nil
@@ -119,16 +120,20 @@ func TestHeartbeats(t *testing.T) {
 			}
 			defer lane.Close()
 		}
-		sender.controls[1].start(here, nil)
-		receiver.controls[0].start(there, nil)
-		sender.admitted.Store(3)
+		hello := handshake.Hello{Rank: 0, Peer: 1, Role: handshake.Control, Lane: 1}
+		if err := sender.admit(here, hello); err != nil {
+			t.Fatal(err)
+		}
+		go there.Write([]byte{started})
+		sender.join(here, hello)
+		receiver.controls[1].start(there, nil)
 		sender.beat()
 		time.Sleep(silence)
-		receiver.controls[0].mu.Lock()
-		admitted := receiver.controls[0].admitted
-		receiver.controls[0].mu.Unlock()
-		if admitted != 3 || receiver.controls[0].admits().IsZero() {
-			t.Errorf("the other replica knows of %d connections, want 3", admitted)
+		receiver.controls[1].mu.Lock()
+		taken := receiver.controls[1].taken
+		receiver.controls[1].mu.Unlock()
+		if taken != 1 || receiver.controls[1].lastTook().IsZero() {
+			t.Errorf("the other replica knows of %d connections, want 1", taken)
 		}
 		sender.node.Abort(errors.New("the end"))
 	})

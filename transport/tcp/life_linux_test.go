@@ -234,55 +234,67 @@ func TestSecondProcess(t *testing.T) {
 	all.Wait()
 }
 
-// TestDialerComesAgain: a dialer that gives a control connection up when it has been accepted already, as one whose
-// time is over then, comes again and is taken. The first connection gives way, whenever its end is seen.
+// TestDialerComesAgain: a dialer whose time for a control connection is over when it has been admitted already comes
+// again and is taken. The first connection gives way, whenever its end is seen.
 func TestDialerComesAgain(t *testing.T) {
-	leaktest.Check(t)
-	for _, network := range []Network{TCP, Unix} {
-		secret := []byte("0123456789abcdef")
-		c := Config{Size: 2, Network: network, Job: t.Name(), Secret: secret}
-		listeners, addresses, err := listenAll(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ends := make([]transport.Endpoint, 2)
-		errs := make(chan error)
-		connect := func(r int) {
-			var err error
-			ends[r], err = listeners[r].Connect(t.Context(), addresses)
-			errs <- err
-		}
-		go connect(1)
-		var first net.Conn
-		if network == TCP {
-			first, err = net.Dial("tcp", addresses[1].TCP)
-		} else {
-			first, err = net.Dial("unix", addresses[1].Unix)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer first.Close()
-		hello := handshake.Hello{Job: c.Job, Rank: 0, Peer: 1, Role: handshake.Control}
-		if err := handshake.Dial(first, secret, hello); err != nil {
-			t.Fatal(err)
-		}
-		go connect(0)
-		for range ends {
-			if err := <-errs; err != nil {
-				t.Fatalf("%s: %v", network, err)
+	t.Parallel()
+	c := Config{Size: 2, Network: TCP, Job: t.Name(), Secret: []byte("0123456789abcdef")}
+	listeners, addresses, err := listenAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What replica 0 dials passes everything on, but for the verdict of the first connection, whose other end stays.
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer front.Close()
+	behind := addresses[1].TCP
+	addresses[1].TCP = front.Addr().String()
+	var passing sync.WaitGroup
+	defer passing.Wait()
+	passing.Go(func() {
+		for first := true; ; first = false {
+			in, err := front.Accept()
+			if err != nil {
+				return
 			}
-		}
-		for _, e := range ends {
-			go func() {
-				err := ringRound(t.Context(), e, 0, 100)
-				errs <- errors.Join(err, e.Close())
-			}()
-		}
-		for range ends {
-			if err := <-errs; err != nil {
-				t.Errorf("%s: %v", network, err)
+			out, err := net.Dial("tcp", behind)
+			if err != nil {
+				in.Close()
+				return
 			}
+			if first {
+				defer out.Close()
+				go func() { io.Copy(out, in) }()
+				go io.CopyN(in, out, 10+32+32) // magic and version, nonce, HMAC
+				continue
+			}
+			passing.Go(func() {
+				io.Copy(out, in)
+				out.(*net.TCPConn).CloseWrite()
+			})
+			passing.Go(func() {
+				io.Copy(in, out)
+				in.(*net.TCPConn).CloseWrite()
+			})
+		}
+	})
+	defer front.Close()
+	ends, err := connectAll(listeners, addresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error, len(ends))
+	for _, e := range ends {
+		go func() {
+			err := ringRound(t.Context(), e, 0, 100)
+			errs <- errors.Join(err, e.Close())
+		}()
+	}
+	for range ends {
+		if err := <-errs; err != nil {
+			t.Error(err)
 		}
 	}
 }

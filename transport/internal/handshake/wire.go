@@ -83,7 +83,7 @@ type Hello struct {
 	Rank int    // the replica that dials
 	Peer int    // the replica that it wants
 	Role Role
-	Lane uint64
+	Lane uint64 // of a Data connection; of a Control connection the dialer's attempt
 }
 
 // validate reports a hello that cannot be sent.

@@ -15,9 +15,20 @@ const reportTime = time.Second
 type reports struct {
 	sending sync.WaitGroup // the report of this replica is being made and sent
 
-	mu   sync.Mutex // guards what follows
-	by   func() []byte
-	come [][]byte // by replica
+	mu    sync.Mutex // guards what follows
+	by    func() []byte
+	come  [][]byte  // by replica
+	limit time.Time // when nobody waits for reports any more
+}
+
+// until is when nobody waits for reports any more: reportTime after the first who does begins.
+func (r *reports) until() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.limit.IsZero() {
+		r.limit = time.Now().Add(reportTime)
+	}
+	return r.limit
 }
 
 // ReportBy implements transport.Reporter.
@@ -69,10 +80,10 @@ func (n *Node) reported(peer int, text []byte) {
 // Reports implements transport.Reporter.
 func (l *Lane) Reports() [][]byte {
 	n := l.node
-	for until := time.Now().Add(reportTime); n.aborted.Load() != nil && n.owed() && time.Now().Before(until); {
+	r := &n.reports
+	for n.aborted.Load() != nil && n.owed() && time.Now().Before(r.until()) {
 		time.Sleep(time.Millisecond)
 	}
-	r := &n.reports
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := make([][]byte, n.Size)

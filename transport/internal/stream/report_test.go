@@ -55,3 +55,24 @@ func TestReportBeforeLeaving(t *testing.T) {
 		}
 	})
 }
+
+// TestReportsWaitOnce: who asks again after an abort does not wait again for a replica that says nothing.
+func TestReportsWaitOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l, err := NewNode(Config{Rank: 0, Size: 2, Host: &deafHost{told: make([][]byte, 2)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Abort(errors.New("no more"))
+		began := time.Now()
+		for range 3 {
+			l.Reports()
+		}
+		if took := time.Since(began); took != reportTime {
+			t.Errorf("three times took %v, want %v", took, reportTime)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
