@@ -373,7 +373,8 @@ func runReplica() {
 	}
 }
 
-// TestLostProcess kills one of three processes in the middle of their rounds, or stops it. The others name it.
+// TestLostProcess kills one of three processes in the middle of their rounds, or stops it. The others name it. How long
+// that takes is shown by gcltorture detect.
 func TestLostProcess(t *testing.T) {
 	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		for _, network := range []Network{TCP, Unix} {
@@ -435,17 +436,13 @@ func testLostProcess(t *testing.T, how syscall.Signal, network Network, victim i
 			continue
 		}
 		line, err := outs[i].ReadString('\n')
-		took := time.Since(began)
-		t.Logf("replica %d, after %v: %s", i, took.Round(time.Millisecond), line)
+		t.Logf("replica %d, after %v: %s", i, time.Since(began).Round(time.Millisecond), line)
 		if err != nil || !strings.HasPrefix(line, fmt.Sprint(victim, " ")) {
 			t.Errorf("replica %d: %q, %v", i, line, err)
 		}
 		who := fmt.Sprintf("replica %d (pid %d on ", victim, children[victim].Process.Pid)
 		if !strings.Contains(line, who) {
 			t.Errorf("replica %d: %q does not say %s", i, line, who)
-		}
-		if bound := silence + 5*time.Second; took > bound {
-			t.Errorf("replica %d: after %v, want %v at most", i, took, bound)
 		}
 	}
 }
