@@ -94,14 +94,14 @@ func TestPlaceIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestPersists: a replica whose handshakes take too long is lost when it has taken nobody for as long as Silence, and
+// TestPersists: a replica whose handshakes take too long is lost when it has taken nobody for some times Silence, and
 // not while it takes others, as one does that is only overloaded. The time in which this replica waits for its own turn
 // is not counted, and a shortage of descriptors not before it begins. A replica that has not joined is no matter of
 // Silence.
 func TestPersists(t *testing.T) {
-	const silence, until = 4 * time.Second, 30 * time.Second
-	const limit, attempt = silence + silence/8, handshake.Limit + maxDialPause
-	lost := "it has taken no connection for 4s"
+	const silence, until = time.Second, 30 * time.Second
+	const limit, attempt = takeSilences * silence, handshake.Limit + maxDialPause
+	lost := "it has taken no connection for 6s"
 	for _, test := range []struct {
 		role     handshake.Role
 		takes    bool // others, until then

@@ -131,6 +131,15 @@ func (s *suite) few(times int) int {
 	return max(times, least)
 }
 
+// many is the number of replicas of a large group. Under the race detector 64 that all connect with all have so many
+// goroutines that the detector alone takes most of two processors: a minute has passed without a handshake done.
+func many() []int {
+	if underRace {
+		return []int{16}
+	}
+	return []int{64}
+}
+
 // sizes calls test for each number of replicas and bytes. Under the race detector, which does not care for lengths, and
 // between processes, each number of replicas has a part of the sizes.
 func (s *suite) sizes(t *testing.T, replicas, sizes []int, test func(t *testing.T, n, size int)) {
