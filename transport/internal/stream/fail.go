@@ -35,7 +35,8 @@ func (l *Lane) interrupted() error {
 			continue
 		}
 		t := l.wanted(r)
-		if left := p.left.Load(); left != nil {
+		left := p.left.Load()
+		if left != nil {
 			if sending || p.read.Load() >= left.sent {
 				return l.fail(t, l.unpaired(t, left, l.desertion(r, left)))
 			}
@@ -45,7 +46,7 @@ func (l *Lane) interrupted() error {
 			ended = &p.mute
 		}
 		if ended.err != nil {
-			if err := l.explained(r, t, ended); err != nil {
+			if err := l.explained(r, t, ended, left); err != nil {
 				return err
 			}
 		}
@@ -53,10 +54,10 @@ func (l *Lane) interrupted() error {
 	return nil
 }
 
-// explained ends the Exchange over a link that has ended, once the replica has had the word why.
-func (l *Lane) explained(r int, t *transport.Transfer, ended *ending) error {
+// explained ends the Exchange over a link that has ended, once the replica has had the word why. left is that of the
+// caller's look, who goes by it if it says enough: word that has come since is for the next look.
+func (l *Lane) explained(r int, t *transport.Transfer, ended *ending, left *parting) error {
 	p := &l.peers[r]
-	left := p.left.Load()
 	switch {
 	case left != nil: // and what it has sent has not all come
 	case ended.inquiry == 0:

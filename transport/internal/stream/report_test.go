@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,4 +77,18 @@ func TestReportsWaitOnce(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestLeftBetweenLooks: word that a replica leaves may come between two looks of a lane whose link to it has ended. The
+// replica is not lost.
+func TestLeftBetweenLooks(t *testing.T) {
+	_, l, _ := loneNode(t, 0)
+	p := &l.peers[1]
+	p.answered.Store(1)
+	p.left.Store(&parting{})
+	ended := &ending{err: io.EOF, inquiry: 1}
+	if err := l.explained(1, &transport.Transfer{Kind: transport.Recv, Peer: 1}, ended, nil); err != nil {
+		t.Errorf("got %v, want another look", err)
+	}
+	l.Close()
 }
