@@ -234,23 +234,29 @@ func TestSecondProcess(t *testing.T) {
 	all.Wait()
 }
 
-// TestDialerComesAgain: a dialer whose time for a control connection is over when it has been admitted already comes
-// again and is taken. The first connection gives way, whenever its end is seen.
-func TestDialerComesAgain(t *testing.T) {
-	t.Parallel()
-	c := Config{Size: 2, Network: TCP, Job: t.Name(), Secret: []byte("0123456789abcdef")}
+// fronted makes two replicas that listen, and a listener between them, which replica 0 dials for the address behind.
+func fronted(t *testing.T, c Config) (listeners []*Listener, addresses []Address, front net.Listener, behind string) {
+	t.Helper()
+	c.Size, c.Network = 2, TCP
 	listeners, addresses, err := listenAll(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What replica 0 dials passes everything on, but for the verdict of the first connection, whose other end stays.
-	front, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if front, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
-	defer front.Close()
-	behind := addresses[1].TCP
+	t.Cleanup(func() { front.Close() })
+	behind = addresses[1].TCP
 	addresses[1].TCP = front.Addr().String()
+	return listeners, addresses, front, behind
+}
+
+// TestDialerComesAgain: a dialer whose time for a control connection is over when it has been admitted already comes
+// again and is taken. The first connection gives way, whenever its end is seen.
+func TestDialerComesAgain(t *testing.T) {
+	t.Parallel()
+	listeners, addresses, front, behind := fronted(t, Config{Job: t.Name(), Secret: []byte("0123456789abcdef")})
+	// It passes everything on, but for the verdict of the first connection, whose other end stays.
 	var passing sync.WaitGroup
 	defer passing.Wait()
 	passing.Go(func() {
@@ -373,8 +379,8 @@ func runReplica() {
 	}
 }
 
-// TestLostProcess kills one of three processes in the middle of their rounds, or stops it. The others name it. How long
-// that takes is shown by gcltorture detect.
+// TestLostProcess kills one of three processes in the middle of their rounds, or stops it. The others name it: one
+// that is killed by the end of its connections, one that is stopped by its silence. -v prints how long that takes.
 func TestLostProcess(t *testing.T) {
 	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		for _, network := range []Network{TCP, Unix} {
@@ -443,6 +449,10 @@ func testLostProcess(t *testing.T, how syscall.Signal, network Network, victim i
 		who := fmt.Sprintf("replica %d (pid %d on ", victim, children[victim].Process.Pid)
 		if !strings.Contains(line, who) {
 			t.Errorf("replica %d: %q does not say %s", i, line, who)
+		}
+		silent := strings.Contains(line, fmt.Sprintf("it has said nothing for %v", silence))
+		if silent != (how == syscall.SIGSTOP) {
+			t.Errorf("replica %d after %v: %q", i, how, line)
 		}
 	}
 }

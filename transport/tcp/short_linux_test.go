@@ -180,19 +180,9 @@ func runShort(c Config, where, when string, few int) error {
 // TestNoNewConnections: a replica that says that it is there, and takes no connection for six times Silence, is lost.
 func TestNoNewConnections(t *testing.T) {
 	t.Parallel()
-	c := Config{Size: 2, Network: TCP, Job: t.Name(), Secret: make([]byte, 32), Silence: 2 * time.Second}
-	listeners, addresses, err := listenAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// What replica 0 dials passes the control connection on, and leaves others where the kernel keeps them.
-	front, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer front.Close()
-	behind := addresses[1].TCP
-	addresses[1].TCP = front.Addr().String()
+	c := Config{Job: t.Name(), Secret: make([]byte, 32), Silence: 5 * time.Second}
+	listeners, addresses, front, behind := fronted(t, c)
+	// It passes the control connection on, and leaves others where the kernel keeps them.
 	go func() {
 		in, err := front.Accept()
 		if err != nil {
@@ -223,7 +213,7 @@ func TestNoNewConnections(t *testing.T) {
 	for range ends {
 		err := <-errs
 		lost, ok := errors.AsType[*transport.LostError](err)
-		if !ok || lost.Replica != 1 || !strings.Contains(err.Error(), "it has taken no connection for 12s") {
+		if !ok || lost.Replica != 1 || !strings.Contains(err.Error(), "it has taken no connection for 30s") {
 			t.Errorf("got %v", err)
 		}
 	}
