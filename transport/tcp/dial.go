@@ -142,6 +142,15 @@ func (m *mesh) dialOnce(ctx context.Context, peer int, role handshake.Role, lane
 		return nil, err
 	}
 	hello := handshake.Hello{Job: m.config.Job, Rank: m.config.Rank, Peer: peer, Role: role, Lane: lane}
+	over, err := m.shake(ctx, conn, hello)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	return over, nil
+}
+
+// shake shakes hands over a new connection, and closes it if that fails. It does not outlast ctx.
+func (m *mesh) shake(ctx context.Context, conn net.Conn, hello handshake.Hello) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	over, err := m.listener.channel.Dial(conn, m.config.Secret, hello)
 	if err == nil && m.listener.ownUser {
@@ -155,7 +164,7 @@ func (m *mesh) dialOnce(ctx context.Context, peer int, role handshake.Role, lane
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("%s: %w", address, err)
+		return nil, err
 	}
 	return over, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gogcl.dev/internal/leaktest"
@@ -305,8 +306,25 @@ func TestDialerComesAgain(t *testing.T) {
 	}
 }
 
+// TestShakeEndsWithItsContext: a handshake with one who says nothing takes no time after its context is done.
+func TestShakeEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		go io.Copy(io.Discard, there)
+		why := errors.New("for the test")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		began := time.Now()
+		_, err := quietMesh(0, 2).shake(ctx, here, handshake.Hello{Peer: 1, Role: handshake.Data})
+		if took := time.Since(began); err != why || took != time.Second { // of the bubble's clock, which waits for nobody
+			t.Errorf("%v after %v, want what ended the context, at once", err, took)
+		}
+		there.Close()
+	})
+}
+
 // TestCloseWhileDialling has a lane's link be dialled to a process that accepts and says nothing. The Exchange ends
-// with its context, and Close does not wait for the handshake.
+// with its context, and Close ends the dial.
 func TestCloseWhileDialling(t *testing.T) {
 	leaktest.Check(t)
 	c := Config{Size: 2, Network: TCP}
@@ -319,14 +337,10 @@ func TestCloseWhileDialling(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	if err := ringRound(ctx, eps[0], 0, 10); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	eps[0].Close()
-	if took := time.Since(began); took > handshake.Limit*3/4 {
-		t.Errorf("Exchange and Close took %v", took)
-	}
 	eps[1].Close()
 }
 
