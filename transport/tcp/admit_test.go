@@ -22,7 +22,7 @@ import (
 // quietMesh is replica rank of a job, which is connected with nobody.
 func quietMesh(rank, size int) *mesh {
 	m := &mesh{config: Config{Rank: rank, Size: size}, listener: &Listener{}, controls: make([]*control, size),
-		joined: make(chan int, size), dials: make(chan struct{}, maxDials)}
+		joined: make(chan int, size)}
 	for r := range m.controls {
 		m.controls[r] = newControl(m, r)
 	}
@@ -95,9 +95,8 @@ func TestPlaceIsGivenBack(t *testing.T) {
 }
 
 // TestPersists: a replica whose handshakes take too long is lost when it has taken nobody for some times Silence, and
-// not while it takes others, as one does that is only overloaded. The time in which this replica waits for its own turn
-// is not counted, and a shortage of descriptors not before it begins. A replica that has not joined is no matter of
-// Silence.
+// not while it takes others, as one does that is only overloaded. The time before a shortage of descriptors is not part
+// of it. A replica that has not joined is no matter of Silence.
 func TestPersists(t *testing.T) {
 	const silence, until = time.Second, 30 * time.Second
 	const limit, attempt = takeSilences * silence, handshake.Limit + maxDialPause
@@ -105,18 +104,16 @@ func TestPersists(t *testing.T) {
 	for _, test := range []struct {
 		role     handshake.Role
 		takes    bool // others, until then
-		queue    bool // the replica has begun as many handshakes as it may, until then
 		short    bool // the first attempts, until then, fail otherwise than the last, for want of a descriptor
 		from, to time.Duration
 		want     string
 	}{
-		{handshake.Data, false, false, false, limit, limit + attempt, lost},
-		{handshake.Data, true, false, false, until + limit - attempt, until + limit + attempt, lost},
-		{handshake.Data, false, true, false, until + limit, until + limit + attempt, lost},
-		{handshake.Data, true, false, true, until + shortLimit, until + shortLimit + 2*attempt, "no file descriptor is left"},
-		{handshake.Control, false, false, false, time.Minute, time.Minute,
+		{handshake.Data, false, false, limit, limit + attempt, lost},
+		{handshake.Data, true, false, until + limit - attempt, until + limit + attempt, lost},
+		{handshake.Data, true, true, until + shortLimit, until + shortLimit + 2*attempt, "no file descriptor is left"},
+		{handshake.Control, false, false, time.Minute, time.Minute,
 			"deadline exceeded; the last attempt: handshake not done"},
-		{handshake.Control, false, false, true, until, until + shortLimit + 2*attempt, "no file descriptor is left"},
+		{handshake.Control, false, true, until, until + shortLimit + 2*attempt, "no file descriptor is left"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := quietMesh(0, 2)
@@ -125,12 +122,6 @@ func TestPersists(t *testing.T) {
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if test.queue {
-				for range maxDials {
-					m.dials <- struct{}{}
-				}
-				time.AfterFunc(until, func() { <-m.dials })
-			}
 			_, err := m.persist(ctx, 1, test.role, func() (net.Conn, error) {
 				now := time.Now()
 				if test.short && now.Sub(began) > until {

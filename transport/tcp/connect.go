@@ -33,7 +33,6 @@ type mesh struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // dials, heartbeats, the listeners' loops
 	joined chan int       // replicas that have dialled a control connection
-	dials  chan struct{}  // has a token for each handshake that this replica has begun
 
 	taken    atomic.Uint64 // connections of others that have started
 	attempts atomic.Uint64 // the last of this replica's attempts to dial a control connection: see attemptBits
@@ -58,7 +57,7 @@ func (l *Listener) Connect(ctx context.Context, addresses []Address) (transport.
 		return nil, fmt.Errorf("tcp: %d addresses of %d replicas", len(addresses), c.Size)
 	}
 	m := &mesh{config: c, listener: l, addresses: addresses, controls: make([]*control, c.Size),
-		joined: make(chan int, c.Size), dials: make(chan struct{}, maxDials)}
+		joined: make(chan int, c.Size)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.attempts.Store(uint64(rand.Uint32()) << attemptBits)
 	for r := range m.controls {

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +17,6 @@ const (
 	minDialPause = 20 * time.Millisecond
 	maxDialPause = 250 * time.Millisecond
 )
-
-// maxDials is how many handshakes a replica has begun at a time. A handshake that comes to its limit has been work in
-// vain for both sides, as nearly all were where 64 replicas on two cores, ten times as slow under the race detector,
-// dialled all others at once. At full speed their all-to-all, the 2016 connections with it, takes 4.1 s by 16 and 3.5 s
-// by all at once: TestConformance/network=unix/AllToAll/n=64 (2026-11-24, three runs each).
-const maxDials = 16
 
 // takeSilences is how many times Silence a replica may take nobody. Where this replica alone dials it, five handshakes
 // in a row that are too slow would make up one Silence, as they did among 64 replicas on two cores beside other work.
@@ -60,21 +53,11 @@ func (m *mesh) persist(ctx context.Context, peer int, role handshake.Role, once 
 		}
 		return fmt.Errorf("%w; the last attempt: %w", context.Cause(ctx), last)
 	}
-	since := time.Now()   // of the time in which the peer has taken nobody; to wait for the own turn is not in it
+	since := time.Now()   // the peer has taken nobody
 	var without time.Time // when the first of the attempts in a row has failed for want of a descriptor
 	for {
-		asked := time.Now()
-		select {
-		case m.dials <- struct{}{}:
-		case <-done:
-			return nil, cmp.Or(last, m.node.Err())
-		case <-ctx.Done():
-			return nil, ended()
-		}
 		now := time.Now()
-		since = since.Add(now.Sub(asked))
 		conn, err := once()
-		<-m.dials
 		switch {
 		case err == nil:
 			return conn, nil
