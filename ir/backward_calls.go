@@ -3,6 +3,7 @@ package ir
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gogcl.dev/tensor"
 )
@@ -28,6 +29,13 @@ func (b *back) call(n *node, called *Graph) {
 		}
 	}
 	inner := b.differ.graph(called, ends, starts)
+	if kept := len(b.info.Needs) + len(inner.Needs); kept > b.mostKept {
+		counts := stepCounts{}
+		counts.of(b.of)
+		b.refuse(n, fmt.Errorf("the gradient keeps %d tensors of what is called, at most %d: %s calls %s", kept, b.mostKept,
+			plainName(b.of.name), strings.Join(counts.chain(b.of), ", which calls ")))
+		return
+	}
 	info := &CallInfo{graph: called, parent: n.graph, node: n, inputs: n.in, outputs: n.out[:len(called.outputs)],
 		what: "call", pos: n.pos}
 	by := map[*Tensor]*Tensor{}

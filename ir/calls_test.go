@@ -133,6 +133,37 @@ func TestMaxSteps(t *testing.T) {
 	}
 }
 
+// TestMostKept: a gradient keeps as many tensors of what its graph calls as may be, and no more.
+func TestMostKept(t *testing.T) {
+	square := func(_ *ir.Graph, x *ir.Tensor) *ir.Tensor { return ir.Mul(x, x) }
+	const graphs = 5
+	const kept = 1 << (graphs - 1) // the input of each call of g0
+	for _, c := range []struct {
+		most int
+		want []string
+	}{
+		{kept, nil},
+		{kept - 1, []string{" in graph g4: autodiff: the gradient keeps 16 tensors of what is called, at most 15: " +
+			"g4 calls g3 2 times, first at calls_test.go:", ", which calls g0 2 times, first at calls_test.go:"}},
+		{kept/2 - 1, []string{" in graph g3: autodiff: the gradient keeps 8 tensors of what is called, at most 7: g3 calls g2 2"}},
+	} {
+		p, last := twice(graphs, square)
+		grads := ir.Autodiff(last, ir.MostKept(c.most))
+		err := p.Err()
+		if (err == nil) != (c.want == nil) {
+			t.Errorf("at most %d: %v, want %q", c.most, err, c.want)
+		}
+		if err == nil && len(grads.Needs) != kept {
+			t.Errorf("%d tensors are kept, want %d", len(grads.Needs), kept)
+		}
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("at most %d: %v, want %q", c.most, err, want)
+			}
+		}
+	}
+}
+
 // BenchmarkCalls makes a session of 18 graphs, with the main one, each of which calls the one before two times.
 func BenchmarkCalls(b *testing.B) {
 	b.ReportAllocs()

@@ -8,3 +8,6 @@ func HasFound(s *Session) bool { return s.check.bound.Load() != never }
 
 // SumOf is sumOf.
 var SumOf = sumOf
+
+// MostKept is the option that sets differ.mostKept.
+func MostKept(n int) AutodiffOption { return func(d *differ) { d.mostKept = n } }
