@@ -316,7 +316,8 @@ func TestShakeEndsWithItsContext(t *testing.T) {
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		began := time.Now()
 		_, err := quietMesh(0, 2).shake(ctx, here, handshake.Hello{Peer: 1, Role: handshake.Data})
-		if took := time.Since(began); err != why || took != time.Second { // of the bubble's clock, which waits for nobody
+		// The clock is the bubble's, which waits for nobody.
+		if took := time.Since(began); err != why || took != time.Second {
 			t.Errorf("%v after %v, want what ended the context, at once", err, took)
 		}
 		there.Close()

@@ -31,8 +31,8 @@ const (
 	// Buffers: a send may be taken into the transport's own memory, and end before its receiver has come, as package
 	// transport says under "Buffered sends". It is no promise: tests then wait for errors that may come later.
 	Buffers
-	// Brief asks for a quarter of the repetitions of whatever is tried again and again, and for an eighth of the bytes of
-	// the largest messages: for a second run of the suite, over the same transport set up in another way. It is no
+	// Brief asks for a quarter of the repetitions of whatever is tried again and again, and for an eighth of the bytes
+	// of the largest messages: for a second run of the suite, over the same transport set up in another way. It is no
 	// promise, and leaves no case out.
 	Brief
 )
