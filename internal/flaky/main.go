@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"gogcl.dev/internal/command"
 )
 
@@ -32,13 +34,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("flaky", flag.ContinueOnError)
 	match := flags.String("run", "", "only tests whose package and name match this `regexp`")
 	loops := flags.Int("loops", 6, "number of busy `loops` beside")
+	side := flags.Int("j", 3, "number of different `tests` at a time")
 	progress := flags.String("progress", "flaky.log", "the `file` that says how often each test has run")
 	look := flags.Bool("n", false, "run nothing, and print what the file says")
 	if code, ok := command.Flags(flags, args, stdout, stderr, "Runs the tests whose outcome could hang on chance, "+
 		"again and again, on a busy machine."); !ok {
 		return code
 	}
-	if err := work(ctx, stdout, table, *match, *loops, *progress, *look); err != nil {
+	if err := work(ctx, stdout, table, *match, *side, *loops, *progress, *look); err != nil {
 		return command.Ended(ctx, "flaky", err, stderr)
 	}
 	return command.OK
@@ -76,7 +79,7 @@ func parse(table string) (rows []*row, err error) {
 }
 
 // work runs what is left of the tests that match, and prints what came of all that do.
-func work(ctx context.Context, w io.Writer, table, match string, loops int, progress string, look bool) error {
+func work(ctx context.Context, w io.Writer, table, match string, side, loops int, progress string, look bool) error {
 	matches, err := regexp.Compile(match)
 	if err != nil {
 		return err
@@ -91,9 +94,9 @@ func work(ctx context.Context, w io.Writer, table, match string, loops int, prog
 			rows = append(rows, r)
 		}
 	}
-	if len(rows) == 0 || loops < 0 {
-		return fmt.Errorf("%d tests match %q, beside %d loops; want at least one test and no less than no loop",
-			len(rows), match, loops)
+	if len(rows) == 0 || loops < 0 || side < 1 {
+		return fmt.Errorf("%d tests match %q, %d at a time beside %d loops; want at least one test, one at a time, and no "+
+			"less than no loop", len(rows), match, side, loops)
 	}
 	flags := os.O_RDWR | os.O_CREATE | os.O_APPEND
 	if look {
@@ -109,7 +112,7 @@ func work(ctx context.Context, w io.Writer, table, match string, loops int, prog
 	}
 	if !look {
 		defer busy(loops)()
-		if err := runAll(ctx, log, rows); err != nil {
+		if err := runAll(ctx, log, rows, side); err != nil {
 			return err
 		}
 	}
@@ -162,31 +165,40 @@ func busy(loops int) (end func()) {
 	}
 }
 
-// runAll runs each test as often as it has not run yet. Of each package the tests are built once.
-func runAll(ctx context.Context, log io.Writer, rows []*row) error {
+// runAll runs each test as often as it has not run yet, some tests at a time. Of each package the tests are built once.
+func runAll(ctx context.Context, log io.Writer, rows []*row, side int) error {
 	dir, err := os.MkdirTemp("", "flaky")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	built := map[string]string{}
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(side)
 	for _, r := range rows {
+		if r.ran >= r.times {
+			continue
+		}
 		program := built[r.pkg]
 		if program == "" {
 			program = filepath.Join(dir, fmt.Sprintf("%d.test", len(built)))
 			out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, r.pkg).CombinedOutput()
 			if err != nil {
-				return fmt.Errorf("building the tests of %s: %w\n%s", r.pkg, err, out)
+				all.Go(func() error { return fmt.Errorf("building the tests of %s: %w\n%s", r.pkg, err, out) })
+				break
 			}
 			built[r.pkg] = program
 		}
-		for r.ran < r.times {
-			if err := r.once(ctx, log, program); err != nil {
-				return err
+		all.Go(func() error {
+			for r.ran < r.times {
+				if err := r.once(ctx, log, program); err != nil {
+					return err
+				}
 			}
-		}
+			return nil
+		})
 	}
-	return nil
+	return all.Wait()
 }
 
 // once runs a test, and notes it.
@@ -207,12 +219,11 @@ func (r *row) once(ctx context.Context, log io.Writer, program string) error {
 		return fmt.Errorf("%s has no test %s", r.pkg, r.pattern)
 	}
 	r.note(err == nil, took)
-	verdict := "ok"
+	line := fmt.Sprintf("ran %s %s ok %v\n", r.pkg, r.pattern, took)
 	if err != nil {
-		verdict = "FAILED"
-		fmt.Fprintf(log, "%s\n", out)
+		line = fmt.Sprintf("%s\nran %s %s FAILED %v\n", out, r.pkg, r.pattern, took)
 	}
-	_, err = fmt.Fprintf(log, "ran %s %s %s %v\n", r.pkg, r.pattern, verdict, took)
+	_, err = io.WriteString(log, line) // in one piece, beside other tests
 	return err
 }
 

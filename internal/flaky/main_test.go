@@ -55,11 +55,11 @@ func TestGoesOn(t *testing.T) {
 	}
 	var out strings.Builder
 	const toys = "4 . TestGood\n2 . TestBad # of which one fails\n1 . TestNone\n"
-	err := work(t.Context(), &out, toys, "None", 1, "log", false)
+	err := work(t.Context(), &out, toys, "None", 1, 1, "log", false)
 	if err == nil || !strings.Contains(err.Error(), "has no test") {
 		t.Errorf("a test that there is not: %v", err)
 	}
-	err = work(t.Context(), &out, toys, "Good|Bad", 1, "log", false)
+	err = work(t.Context(), &out, toys, "Good|Bad", 2, 1, "log", false)
 	log, _ := os.ReadFile("log")
 	if err == nil || err.Error() != "2 of 2 tests failed" || strings.Count(string(log), "ran . TestGood ok ") != 3 ||
 		strings.Count(string(log), "ran . TestBad FAILED ") != 2 ||
@@ -68,7 +68,7 @@ func TestGoesOn(t *testing.T) {
 		t.Errorf("%v\n%s\n%s", err, out.String(), log)
 	}
 	out.Reset()
-	again := work(t.Context(), &out, toys, "Good|Bad", 1, "log", true)
+	again := work(t.Context(), &out, toys, "Good|Bad", 2, 1, "log", true)
 	if after, _ := os.ReadFile("log"); again == nil || string(after) != string(log) {
 		t.Errorf("%v; the file has changed: %s", again, after)
 	}
