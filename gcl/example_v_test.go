@@ -7,13 +7,16 @@ import (
 	"gogcl.dev/gcl"
 )
 
-// Every rank has as many elements as its number says, and all get all of them.
+// Every rank has as many elements as it likes, of which it tells the others the number, and all get all of them.
 func ExampleAllGatherV() {
 	err := gcl.Run(context.Background(), 3, func(ctx context.Context, c *gcl.Comm) error {
-		counts := []int{0, 1, 2}
-		mine := make([]int32, counts[c.Rank()])
+		mine := make([]int32, c.Rank())
 		for i := range mine {
 			mine[i] = int32(10*c.Rank() + i)
+		}
+		counts, err := gcl.AllGather(ctx, c, []int{len(mine)})
+		if err != nil {
+			return err
 		}
 		all, err := gcl.AllGatherV(ctx, c, mine, counts)
 		if c.Rank() == 0 {
@@ -46,16 +49,9 @@ func ExampleAllToAllV() {
 				sent[expert] += len(token)
 			}
 		}
-		lengths := make([]int64, n)
-		for expert, count := range sent {
-			lengths[expert] = int64(count)
-		}
-		if err := gcl.AllToAllInPlace(ctx, c, lengths); err != nil {
+		received, err := gcl.AllToAll(ctx, c, sent)
+		if err != nil {
 			return err
-		}
-		received := make([]int, n)
-		for rank, count := range lengths {
-			received[rank] = int(count)
 		}
 		mine, err := gcl.AllToAllV(ctx, c, data, sent, received)
 		got[c.Rank()] = string(mine)

@@ -1,8 +1,15 @@
 package tensor
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -96,6 +103,68 @@ func TestElements(t *testing.T) {
 	} {
 		c.run(t)
 	}
+	t.Run("derived", func(t *testing.T) {
+		type (
+			flag      bool
+			id        uint8
+			celsius   float32
+			seconds   float64
+			offset    int16
+			signedID  int8
+			colour    uint32
+			checksum  uint64
+			character int32
+		)
+		for _, c := range []interface{ run(*testing.T) }{
+			elementTest[flag]{Bool, true}, elementTest[signedID]{I8, 1}, elementTest[offset]{I16, 1},
+			elementTest[character]{I32, 1}, elementTest[time.Duration]{I64, 1}, elementTest[id]{U8, 1},
+			elementTest[colour]{U32, 1}, elementTest[checksum]{U64, 1}, elementTest[celsius]{F32, 1},
+			elementTest[seconds]{F64, 1},
+		} {
+			c.run(t)
+		}
+	})
+	t.Run("int", func(t *testing.T) { // as wide as the system has it
+		wide := map[uintptr][2]DType{4: {I32, U32}, 8: {I64, U64}}[unsafe.Sizeof(0)]
+		type rank int
+		for _, c := range []interface{ run(*testing.T) }{
+			elementTest[int]{wide[0], 1}, elementTest[rank]{wide[0], 1}, elementTest[uint]{wide[1], 1},
+		} {
+			c.run(t)
+		}
+	})
+}
+
+// TestNoElements: what is derived from a uint16 is no Element, since it could be derived from Float16, and would be added
+// up as integers. So it does not compile.
+func TestNoElements(t *testing.T) {
+	files := token.NewFileSet()
+	const made = "type Float16 uint16; type BFloat16 uint16; type half Float16; type port uint16; type name string; " +
+		"type feet float32; func want[T Element]() {}; func f() { want[%s]() }"
+	for name, want := range map[string]bool{
+		"uint16": true, "Float16": true, "BFloat16": true, "feet": true, "int": true, "uint": true,
+		"half": false, "port": false, "name": false, "uintptr": false, "complex64": false, "[]int": false,
+	} {
+		file, err := parser.ParseFile(files, "element.go", nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := parser.ParseFile(files, "made.go", "package tensor\n"+fmt.Sprintf(made, name), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Decls = slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
+			types, ok := d.(*ast.GenDecl)
+			return !ok || types.Tok != token.TYPE
+		})
+		_, err = new(types.Config).Check("tensor", files, []*ast.File{file, rest}, nil)
+		if (err == nil) != want {
+			t.Errorf("%s: %v, want an element: %v", name, err, want)
+		}
+		if err != nil && !strings.Contains(err.Error(), name+" does not satisfy Element") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestBoolBytes(t *testing.T) {
@@ -115,6 +184,9 @@ func BenchmarkDTypeOf(b *testing.B) {
 	b.Run("dtype=bool", benchmarkDTypeOf[bool])
 	b.Run("dtype=bfloat16", benchmarkDTypeOf[BFloat16])
 	b.Run("dtype=float32", benchmarkDTypeOf[float32])
+	type celsius float32
+	b.Run("dtype=celsius", benchmarkDTypeOf[celsius])
+	b.Run("dtype=int", benchmarkDTypeOf[int])
 }
 
 func benchmarkDTypeOf[T Element](b *testing.B) {
