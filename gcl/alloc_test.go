@@ -324,7 +324,7 @@ func TestExecuteAllocatesNothing(t *testing.T) {
 }
 
 // steady measures collectives in the group that in makes of all replicas.
-func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *gcl.Comm, opts ...gcl.RunOption) {
+func steady(t *testing.T, n int, o gcl.Options, bytes int, in func(*gcl.Comm) *gcl.Comm, opts ...gcl.CommOption) {
 	const runs = 2
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		c = withOptions(c, o)

@@ -36,6 +36,9 @@ func New(endpoint transport.Endpoint, opts ...CommOption) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.noEndpoints("New"); err != nil {
+		return nil, err
+	}
 	if err := cfg.place(endpoint); err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func roundingSizes(n int) []int {
 // same bits: those of an all-reduce, and those of its shards.
 func (f float[T]) sums(t *testing.T, h hash.Hash, n int, endpoints []transport.Endpoint) {
 	t.Helper()
-	var opts []gcl.RunOption
+	var opts []gcl.CommOption
 	if endpoints != nil {
 		opts = append(opts, gcl.WithEndpoints(endpoints))
 	}

@@ -20,7 +20,7 @@ func engines(t testing.TB, n int) ([]transport.Endpoint, *dumbengine.Room) {
 }
 
 // onEngines is the option of Run for n replicas on engines.
-func onEngines(t testing.TB, n int) gcl.RunOption {
+func onEngines(t testing.TB, n int) gcl.CommOption {
 	ends, _ := engines(t, n)
 	return gcl.WithEndpoints(ends)
 }

@@ -277,7 +277,7 @@ func (x *explained) verify(t *testing.T) {
 }
 
 // machineOf makes a topology with speeds of its own, so that golden files do not depend on the defaults.
-func machineOf(t testing.TB, shape topology.Shape, replicas ...int) gcl.RunOption {
+func machineOf(t testing.TB, shape topology.Shape, replicas ...int) gcl.CommOption {
 	t.Helper()
 	m, err := topology.New(topology.Config{Shape: shape, Replicas: replicas, Speeds: topology.Speeds{
 		IPULink:  topology.Speed{BytesPerSecond: 16e9, Latency: time.Microsecond},

@@ -16,7 +16,7 @@ import (
 )
 
 // broken connects n replicas with faults.
-func broken(t testing.TB, n int, seed uint64, faults ...faulty.Fault) gcl.RunOption {
+func broken(t testing.TB, n int, seed uint64, faults ...faulty.Fault) gcl.CommOption {
 	t.Helper()
 	endpoints, err := inproc.New(n)
 	if err == nil {

@@ -140,11 +140,7 @@ func RunOrJoin(ctx context.Context, n int, body func(context.Context, *Comm) err
 	job, err := launch.Read(os.LookupEnv)
 	switch {
 	case errors.Is(err, launch.ErrNoJob):
-		run := make([]RunOption, len(opts))
-		for i, o := range opts {
-			run[i] = o
-		}
-		return Run(ctx, n, body, run...)
+		return Run(ctx, n, body, opts...)
 	case err != nil:
 		return errorf("%w", err)
 	case n != 0 && n != job.Size:

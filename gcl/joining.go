@@ -60,6 +60,9 @@ func (cfg JoinConfig) limited(ctx context.Context) (context.Context, context.Can
 // propose makes the options of a job of size replicas, and what is to be told of them to the others.
 func propose(size int, opts []CommOption) (*config, []byte, error) {
 	config, err := newConfig(size, opts)
+	if err == nil {
+		err = config.noEndpoints("Join")
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -273,7 +273,7 @@ func agreed(views []*[][]int) bool {
 // unequalViews has each replica reduce in its group of its own view of the lists, and then call one of all. It returns
 // what is wrong: where views differ among those that meet, all must get ErrMismatch with both groups.
 func unequalViews(ctx context.Context, t *testing.T, views []*[][]int, o gcl.Options,
-	opts ...gcl.RunOption) (wrong []string) {
+	opts ...gcl.CommOption) (wrong []string) {
 	errs := failuresIn(ctx, t, len(views), func(ctx context.Context, c *gcl.Comm) error {
 		g := withOptions(grouped(c, lists(*views[c.Replica()]...)), o)
 		if err := gcl.AllReduceInPlace(ctx, g, make([]int32, 30), gcl.Add); err != nil {

@@ -132,11 +132,11 @@ func matrixSizes(n int) []int { return []int{0, 1, n - 1, n, n + 1, 97, 4099} }
 
 // cross tries tables on one element type, Reproducible and not.
 func cross[T tensor.Element](t *testing.T, tables []crossed) {
-	crossOn[T](t, tables, func(*testing.T, int) []gcl.RunOption { return nil })
+	crossOn[T](t, tables, func(*testing.T, int) []gcl.CommOption { return nil })
 }
 
 // crossOn is cross with options of Run, made anew for each set of replicas.
-func crossOn[T tensor.Element](t *testing.T, tables []crossed, opts func(t *testing.T, n int) []gcl.RunOption) {
+func crossOn[T tensor.Element](t *testing.T, tables []crossed, opts func(t *testing.T, n int) []gcl.CommOption) {
 	d, tried := tensor.DTypeOf[T](), 0
 	for _, x := range tables {
 		for _, reproducible := range []bool{false, true} {
@@ -152,7 +152,7 @@ func crossOn[T tensor.Element](t *testing.T, tables []crossed, opts func(t *test
 }
 
 // try tries a table on one set of replicas. It returns the number of calls that each makes.
-func try[T tensor.Element](t *testing.T, x crossed, reproducible bool, opts ...gcl.RunOption) (calls int) {
+func try[T tensor.Element](t *testing.T, x crossed, reproducible bool, opts ...gcl.CommOption) (calls int) {
 	reductions, placed := make([][]reduceCase[T], len(x.sizes)), make([]moveCase[T], len(x.sizes))
 	for i, size := range x.sizes {
 		for _, op := range x.operators {

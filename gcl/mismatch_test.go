@@ -264,7 +264,7 @@ func (v variant) in(text string) bool {
 // confuse has one replica make one call and the others another, and then all the last one. All must get an error that
 // has both sides. It returns what is wrong.
 func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant,
-	opts ...gcl.RunOption) (wrong []string) {
+	opts ...gcl.CommOption) (wrong []string) {
 	errs := failuresIn(ctx, t, n, func(ctx context.Context, c *gcl.Comm) error {
 		v := ours
 		if c.Replica() == odd {

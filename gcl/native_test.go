@@ -271,7 +271,7 @@ func TestNativeOptions(t *testing.T) {
 		o := x.options
 		name := fmt.Sprintf("implementation=%v/reproducible=%v/engine=%v", o.Implementation, o.Reproducible, x.engine)
 		t.Run(name, func(t *testing.T) {
-			var opts []gcl.RunOption
+			var opts []gcl.CommOption
 			if x.engine {
 				opts = append(opts, onEngines(t, 2))
 			}

@@ -239,17 +239,17 @@ func ownForms(ctx context.Context, c *gcl.Comm, n int) error {
 
 func TestWithMethodErrors(t *testing.T) {
 	for what, c := range map[string]struct {
-		options []gcl.RunOption
+		options []gcl.CommOption
 		want    string
 	}{
-		"malformed": {[]gcl.RunOption{gcl.WithMethod("My Star", star)}, `gcl: WithMethod: methods: "My Star" is no name`},
-		"built in":  {[]gcl.RunOption{gcl.WithMethod("direct", star)}, "the name direct is taken: a built-in method has it"},
-		"twice": {[]gcl.RunOption{gcl.WithMethod("star", star), gcl.WithMethod("star", star)},
+		"malformed": {[]gcl.CommOption{gcl.WithMethod("My Star", star)}, `gcl: WithMethod: methods: "My Star" is no name`},
+		"built in":  {[]gcl.CommOption{gcl.WithMethod("direct", star)}, "the name direct is taken: a built-in method has it"},
+		"twice": {[]gcl.CommOption{gcl.WithMethod("star", star), gcl.WithMethod("star", star)},
 			"the name star is given twice"},
-		"nil": {[]gcl.RunOption{gcl.WithMethod("star", nil)}, "star has a nil generator"},
-		"first error": {[]gcl.RunOption{gcl.WithMethod("star", nil), gcl.WithMethod("auto", star)},
+		"nil": {[]gcl.CommOption{gcl.WithMethod("star", nil)}, "star has a nil generator"},
+		"first error": {[]gcl.CommOption{gcl.WithMethod("star", nil), gcl.WithMethod("auto", star)},
 			"star has a nil generator"},
-		"of another Run": {[]gcl.RunOption{gcl.WithMethod("sun", star),
+		"of another Run": {[]gcl.CommOption{gcl.WithMethod("sun", star),
 			gcl.WithOptions(gcl.Options{Method: own(t, "star")})},
 			"option Method=star: the name has no generator in this communicator"},
 	} {

@@ -46,7 +46,7 @@ func watch(t testing.TB) (ctx context.Context, stop func()) {
 }
 
 // replicas runs body on n replicas. Any error is the test's.
-func replicas(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.RunOption) {
+func replicas(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.CommOption) {
 	t.Helper()
 	ctx, stop := watch(t)
 	defer stop()
@@ -57,7 +57,7 @@ func replicas(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, 
 
 // failures runs body on n replicas and returns the error of each. No replica leaves before all are done, so that none
 // is saved from waiting by Run, which aborts when a body fails and closes when it returns.
-func failures(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.RunOption) []error {
+func failures(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.CommOption) []error {
 	t.Helper()
 	ctx, stop := watch(t)
 	defer stop()
@@ -65,7 +65,7 @@ func failures(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, 
 }
 
 func failuresIn(ctx context.Context, t testing.TB, n int, body func(context.Context, *gcl.Comm) error,
-	opts ...gcl.RunOption) []error {
+	opts ...gcl.CommOption) []error {
 	t.Helper()
 	errs := make([]error, n)
 	var busy sync.WaitGroup

@@ -238,7 +238,7 @@ func rootedOperators[T tensor.Element](t *testing.T, o gcl.Options) {
 }
 
 // tryRooted tries cases on n replicas with these options.
-func tryRooted[T tensor.Element](t *testing.T, n int, o gcl.Options, cases []rootedCase[T], opts ...gcl.RunOption) {
+func tryRooted[T tensor.Element](t *testing.T, n int, o gcl.Options, cases []rootedCase[T], opts ...gcl.CommOption) {
 	t.Helper()
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		c, err := c.With(o)

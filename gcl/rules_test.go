@@ -143,7 +143,7 @@ type ranBy struct {
 }
 
 // goes carries out an all-reduce of some float32 over n replicas, checks it, and says how it went.
-func goes(t *testing.T, n, elements int, o gcl.Options, opts ...gcl.RunOption) ranBy {
+func goes(t *testing.T, n, elements int, o gcl.Options, opts ...gcl.CommOption) ranBy {
 	t.Helper()
 	var mu sync.Mutex // guards out
 	out := map[ranBy]int{}
@@ -195,7 +195,7 @@ func TestRulesDecide(t *testing.T) {
 		}
 		return starOf(1).Schedule(r)
 	})
-	opts := []gcl.RunOption{gcl.WithMethod("for_three", one)}
+	opts := []gcl.CommOption{gcl.WithMethod("for_three", one)}
 	own(t, "no_generator_here")
 	rules := rulesOf(t, `all-reduce 2-4 0 clockwise_ring/Syncful 5 us
 all-reduce 2-4 100 clockwise_ring/Syncless

@@ -11,21 +11,8 @@ import (
 	"gogcl.dev/transport/inproc"
 )
 
-// RunOption configures Run: a CommOption, or what WithEndpoints returns.
-type RunOption interface {
-	// apply configures c. It returns false for an option that is nil.
-	apply(c *config) bool
-}
-
-// CommOption configures the Comm that New makes, or those that Run makes.
+// CommOption configures the Comm that New or Join makes, or those that Run makes.
 type CommOption func(*config)
-
-func (o CommOption) apply(c *config) bool {
-	if o != nil {
-		o(c)
-	}
-	return o != nil
-}
 
 type config struct {
 	options   Options
@@ -50,25 +37,28 @@ func WithTopology(t topology.Topology) CommOption {
 }
 
 // WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run
-// closes them, unless it refuses its arguments.
-func WithEndpoints(endpoints []transport.Endpoint) RunOption {
-	return withEndpoints(endpoints)
+// closes them, unless it refuses its arguments. New, which is given its endpoint, and Join, which makes it, refuse this
+// option.
+func WithEndpoints(endpoints []transport.Endpoint) CommOption {
+	return func(c *config) { c.endpoints = endpoints }
 }
 
-type withEndpoints []transport.Endpoint
-
-func (o withEndpoints) apply(c *config) bool {
-	c.endpoints = o
-	return true
+// noEndpoints refuses WithEndpoints.
+func (c *config) noEndpoints(of string) error {
+	if c.endpoints != nil {
+		return errorf("WithEndpoints is an option of Run, and not of %s", of)
+	}
+	return nil
 }
 
 // newConfig resolves options for n replicas. The topology may be missing: see place.
-func newConfig[O RunOption](n int, opts []O) (*config, error) {
+func newConfig(n int, opts []CommOption) (*config, error) {
 	c := &config{}
 	for i, o := range opts {
-		if RunOption(o) == nil || !o.apply(c) {
+		if o == nil {
 			return nil, errorf("option %d is nil", i)
 		}
+		o(c)
 	}
 	if c.ownErr != nil {
 		return nil, c.ownErr
@@ -105,7 +95,7 @@ func (c *config) place(e transport.Endpoint) (err error) {
 // A panic becomes a *PanicError and aborts the others in the same way, and so does runtime.Goexit. A body that returns
 // while others wait for it in a collective gives them a *PeerError. Functions given to Start are waited for, and the
 // Comms are closed.
-func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, opts ...RunOption) error {
+func Run(ctx context.Context, n int, body func(context.Context, *Comm) error, opts ...CommOption) error {
 	if ctx == nil || body == nil {
 		return newError("Run needs a context and a body")
 	}

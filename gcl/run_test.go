@@ -207,9 +207,12 @@ func TestRunArguments(t *testing.T) {
 		{"endpoints of more", gcl.Run(t.Context(), 2, nothing, gcl.WithEndpoints(endpoints(3)[:2])), "rank 0 of 2"},
 		{"nil endpoint", gcl.Run(t.Context(), 1, nothing, gcl.WithEndpoints([]transport.Endpoint{nil})), "rank 0 of 1"},
 		{"nil option", gcl.Run(t.Context(), 1, nothing, gcl.WithOptions(gcl.Options{}), nil), "option 1 is nil"},
-		{"nil CommOption", gcl.Run(t.Context(), 1, nothing, gcl.CommOption(nil)), "option 0 is nil"},
 		{"New with a nil option", second(gcl.New(endpoints(1)[0], nil)), "option 0 is nil"},
 		{"New without endpoint", second(gcl.New(nil)), "nil endpoint"},
+		{"New with endpoints", second(gcl.New(endpoints(1)[0], gcl.WithEndpoints(endpoints(1)))),
+			"WithEndpoints is an option of Run, and not of New"},
+		{"Join with endpoints", second(gcl.Join(t.Context(), gcl.JoinConfig{Size: 1}, gcl.WithEndpoints(endpoints(1)))),
+			"WithEndpoints is an option of Run, and not of Join"},
 		{"New with a topology", second(gcl.New(endpoints(1)[0], gcl.WithTopology(eight))), "8 replicas for 1"},
 	} {
 		if x.err == nil || !strings.Contains(x.err.Error(), x.says) || !strings.HasPrefix(x.err.Error(), "gcl: ") {

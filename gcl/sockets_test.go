@@ -50,7 +50,7 @@ func endpointsOn(t testing.TB, network tcp.Network, n int) []transport.Endpoint 
 }
 
 // sockets has Run use replicas over sockets.
-func sockets(t testing.TB, network tcp.Network, n int) gcl.RunOption {
+func sockets(t testing.TB, network tcp.Network, n int) gcl.CommOption {
 	t.Helper()
 	return gcl.WithEndpoints(endpointsOn(t, network, n))
 }
@@ -69,7 +69,7 @@ func apartOn(t testing.TB, network tcp.Network, n int) []*gcl.Comm {
 // TestSockets tries collectives, methods, operators and element types over sockets.
 func TestSockets(t *testing.T) {
 	onSockets(t, func(t *testing.T, network tcp.Network) {
-		opts := func(t *testing.T, n int) []gcl.RunOption { return []gcl.RunOption{sockets(t, network, n)} }
+		opts := func(t *testing.T, n int) []gcl.CommOption { return []gcl.CommOption{sockets(t, network, n)} }
 		add := []gcl.Operator{gcl.Add}
 		crossOn[float32](t, []crossed{
 			{1, add, []int{97}, fewWays()},

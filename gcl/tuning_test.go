@@ -211,7 +211,7 @@ func TestLatencyBytes(t *testing.T) {
 }
 
 // twoHosts are eight replicas on the hosts given, or four on each of two, with sockets inside.
-func twoHosts(t *testing.T, on ...int) (RunOption, *linkTable) {
+func twoHosts(t *testing.T, on ...int) ([]transport.Endpoint, *linkTable) {
 	t.Helper()
 	socket := transport.Link{Class: transport.SocketLink, Latency: 5 * time.Microsecond, BytesPerSecond: 3e9}
 	network := transport.Link{Class: transport.NetworkLink, Latency: 30 * time.Microsecond, BytesPerSecond: 1e9}
@@ -229,7 +229,7 @@ func twoHosts(t *testing.T, on ...int) (RunOption, *linkTable) {
 	for i, e := range ends {
 		ends[i] = linked{e, table()}
 	}
-	return WithEndpoints(ends), table()
+	return ends, table()
 }
 
 // TestGroupsGoByTheirWorstLink: a group on one host goes by what is inside it though the job spans two, and all members
@@ -267,7 +267,7 @@ func TestGroupsGoByTheirWorstLink(t *testing.T) {
 			}
 			seen[key] = c.way.Setting
 			return nil
-		}, ends)
+		}, WithEndpoints(ends))
 		if err != nil {
 			t.Errorf("%+v: %v", x.group, err)
 		}
@@ -311,12 +311,13 @@ func TestDefaultTopologyIsTheTransports(t *testing.T) {
 			return nil
 		}
 		ends, _ := twoHosts(t, x.hosts...)
-		err := Run(context.Background(), 8, func(_ context.Context, c *Comm) error { return look(c) }, ends)
+		err := Run(context.Background(), 8, func(_ context.Context, c *Comm) error { return look(c) },
+			WithEndpoints(ends))
 		if err != nil {
 			t.Error(err)
 		}
 		ends, _ = twoHosts(t, x.hosts...)
-		for _, e := range ends.(withEndpoints) {
+		for _, e := range ends {
 			c, err := New(e)
 			if err != nil {
 				t.Fatal(err)

@@ -224,7 +224,7 @@ func TestSyncfulWritesNothing(t *testing.T) {
 						}
 						before[r] = slices.Clone(memory[r])
 					}
-					var opts []gcl.RunOption
+					var opts []gcl.CommOption
 					if s.plain {
 						opts = append(opts, broken(t, n, 1))
 					}
@@ -258,7 +258,7 @@ func TestSyncfulWritesNothing(t *testing.T) {
 }
 
 // untold is failures where a replica need not hear of a mismatch before it leaves: then Run says so.
-func untold(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.RunOption) []error {
+func untold(t testing.TB, n int, body func(context.Context, *gcl.Comm) error, opts ...gcl.CommOption) []error {
 	t.Helper()
 	ctx, stop := watch(t)
 	defer stop()

@@ -203,7 +203,7 @@ func countsFor(n int) (out [][]int) {
 
 // tryCounts tries cases on n replicas by some options.
 func tryCounts[T tensor.Element](t *testing.T, n int, ways []gcl.Options, cases []countsCase[T],
-	opts ...gcl.RunOption) {
+	opts ...gcl.CommOption) {
 	t.Helper()
 	replicas(t, n, func(ctx context.Context, c *gcl.Comm) error {
 		for _, o := range ways {

@@ -25,17 +25,17 @@ func timeless(text string) string {
 func waits(t *testing.T) (out []struct {
 	name, what string
 	call       func(ctx context.Context, c *gcl.Comm) error
-	opts       []gcl.RunOption
+	opts       []gcl.CommOption
 }) {
 	two, err := topology.New(topology.Config{Replicas: []int{2, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := func(name, what string, call func(ctx context.Context, c *gcl.Comm) error, opts ...gcl.RunOption) {
+	add := func(name, what string, call func(ctx context.Context, c *gcl.Comm) error, opts ...gcl.CommOption) {
 		out = append(out, struct {
 			name, what string
 			call       func(ctx context.Context, c *gcl.Comm) error
-			opts       []gcl.RunOption
+			opts       []gcl.CommOption
 		}{name, what, call, opts})
 	}
 	reduce := func(o gcl.Options, size int) func(ctx context.Context, c *gcl.Comm) error {

@@ -34,7 +34,7 @@ func inProcess(ctx context.Context, w io.Writer, s *settings) (bad int, err erro
 // run runs the program in this process. first is the error of the replica that failed first; late says that it took
 // longer than hang.
 func (p *prog) run(ctx context.Context, hang time.Duration) (first, err error, late bool) {
-	var opts []gcl.RunOption
+	var opts []gcl.CommOption
 	if p.topo != nil {
 		t, err := topology.New(*p.topo)
 		if err != nil {
@@ -65,10 +65,6 @@ func goroutines(ctx context.Context, w io.Writer, s *settings) (bad int, err err
 	for i := range s.programs {
 		all = append(all, newProg(s.seed+uint64(i), s.replicas, topo, true, s.steps))
 	}
-	var run []gcl.RunOption
-	for _, o := range options {
-		run = append(run, o)
-	}
 	err = gcl.Run(ctx, s.replicas, func(ctx context.Context, c *gcl.Comm) error {
 		for _, p := range all {
 			if err := p.body(ctx, c); err != nil {
@@ -76,7 +72,7 @@ func goroutines(ctx context.Context, w io.Writer, s *settings) (bad int, err err
 			}
 		}
 		return nil
-	}, run...)
+	}, options...)
 	fmt.Fprintf(w, "goroutines: %d collective calls, %.600v\n", made.calls.Load(), err)
 	if err != nil {
 		bad++
