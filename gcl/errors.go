@@ -15,7 +15,7 @@ import (
 // its arguments: nothing was sent, and the communicator stays usable.
 var (
 	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length,
-	// root, method, options, group or order of calls. The text has both sides.
+	// root, method, options, group or order of calls. The text begins with what differs, and has both calls behind it.
 	ErrMismatch = newError("replicas disagree")
 
 	// ErrAborted says that the communicator was aborted, by this replica or another. The cause is in the chain.
@@ -50,7 +50,7 @@ type PeerError struct {
 }
 
 func (e *PeerError) words() string {
-	if lost, _ := lostIn(e.Err); lost != nil && lost.Replica == e.Replica {
+	if lost, _ := rootIn[*transport.LostError](e.Err); lost != nil && lost.Replica == e.Replica {
 		return explain(lost)
 	}
 	return fmt.Sprintf("peer %d: %s", e.Replica, explain(e.Err))
@@ -111,8 +111,8 @@ type replicaError struct {
 func (e *replicaError) Error() string { return "gcl: " + e.words() }
 func (e *replicaError) words() string {
 	if call, ok := e.err.(*callError); ok && call.replica == e.replica {
-		if lost, _ := lostIn(call); lost != nil {
-			return call.words() // names the replica
+		if text := call.rooted(); text != "" { // which names the replica
+			return text
 		}
 	}
 	return fmt.Sprintf("replica %d: %s", e.replica, explain(e.err))
@@ -176,8 +176,8 @@ func newCallError(ctx context.Context, what string, replica int, err error) *cal
 func (e *callError) Error() string { return "gcl: " + e.words() }
 
 func (e *callError) words() string {
-	if lost, by := lostIn(e.err); lost != nil {
-		return e.lostWords(lost, by)
+	if text := e.rooted(); text != "" {
+		return text
 	}
 	where := ""
 	if round, ok := e.err.(*transport.RoundError); !ok || round.Replica != e.replica {
@@ -190,11 +190,28 @@ func (e *callError) words() string {
 	return fmt.Sprintf("%s: %s%s%s", e.what, where, e.names.explain(e.err), waits)
 }
 
-// lostWords is the text of a call that has failed since a replica is lost, which replica by has found: whom, and why,
-// come first.
-func (e *callError) lostWords(lost *transport.LostError, by int) string {
+// rooted is the text of a call that has failed since a replica is lost, or since two replicas disagree, which comes
+// first; or "".
+func (e *callError) rooted() string {
+	if lost, by := rootIn[*transport.LostError](e.err); lost != nil {
+		return fmt.Sprintf("%s; %s on%s", e.names.explain(lost), e.what, e.where(by))
+	}
+	differ, by := rootIn[*transport.MismatchError](e.err)
+	if differ == nil || !isCall(differ.Mine) || !isCall(differ.Theirs) {
+		return ""
+	}
+	for _, call := range []transport.Call{differ.Mine, differ.Theirs} {
+		if name := wire.Name(call); e.what == name || strings.HasPrefix(e.what, name+" ") {
+			return fmt.Sprintf("%s: %s; on%s", e.what, e.names.differ(differ), e.where(by))
+		}
+	}
+	return fmt.Sprintf("%s: %s; %s on%s", wire.Name(differ.Mine), e.names.differ(differ), e.what, e.where(by))
+}
+
+// where is where a call has failed since of something that replica by has found.
+func (e *callError) where(by int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s; %s on replica %d", e.names.explain(lost), e.what, e.replica)
+	fmt.Fprintf(&b, " replica %d", e.replica)
 	if round, ok := e.err.(*transport.RoundError); ok {
 		fmt.Fprintf(&b, ", %s", wire.RoundName(round.Round))
 		if round.Peer >= 0 {
@@ -263,18 +280,7 @@ func (n names) explain(err error) string {
 					side.call.Operator, side.call.DType)
 			}
 		}
-		mine := n.describe(e.Replica, e.Mine)
-		switch {
-		case e.Mine == e.Theirs && byOwnCounts(e.Mine):
-			return fmt.Sprintf("all-to-all part mismatch: from replica %d to replica %d: replica %d sends %s, replica %d "+
-				"expects %s, both in %s", e.Peer, e.Replica, e.Peer, partLength(e.Mine, e.TheirsBytes), e.Replica,
-				partLength(e.Mine, e.MineBytes), mine)
-		case e.Mine == e.Theirs:
-			return fmt.Sprintf("message length mismatch: replica %d expects %d bytes, replica %d sends %d, both in %s",
-				e.Replica, e.MineBytes, e.Peer, e.TheirsBytes, mine)
-		}
-		return fmt.Sprintf("call mismatch: replica %d is in %s, replica %d in %s%s",
-			e.Replica, mine, e.Peer, n.describe(e.Peer, e.Theirs), hiddenDifference(e.Mine, e.Theirs))
+		return n.differ(e)
 	case *transport.DeadlockError:
 		var parts []string
 		for i, r := range e.Replicas {

@@ -30,39 +30,50 @@ func holds(err, failure error) bool {
 	return slices.ContainsFunc(flight.Wrapped(err), func(inside error) bool { return holds(inside, failure) })
 }
 
-// lostIn returns the loss of a replica that an error is about, and who has found it, or nil: an error that something
-// else is to be said of, too, is about that.
-func lostIn(err error) (lost *transport.LostError, by int) {
+// rootIn returns the T that an error is about, and who has found it, or nil: an error that something else is to be said
+// of, too, is about that.
+func rootIn[T interface {
+	error
+	*transport.LostError | *transport.MismatchError
+}](err error) (root T, by int) {
 	switch e := err.(type) {
-	case *transport.LostError:
+	case T:
 		return e, -1
 	case *transport.AbortError:
-		if lost, _ = lostIn(e.Cause); lost != nil {
-			return lost, e.Replica
+		if root, _ = rootIn[T](e.Cause); root != nil {
+			return root, e.Replica
 		}
 	case *transport.RoundError:
-		if lost, by = lostIn(e.Err); by < 0 {
+		if root, by = rootIn[T](e.Err); by < 0 {
 			by = e.Replica
 		}
-		return lost, by
+		return root, by
 	case *transport.LateError:
 		if e.Aborted == nil {
-			return lostIn(e.Err)
+			return rootIn[T](e.Err)
 		}
-		if first, by := lostIn(e.Aborted); first != nil {
-			if late, _ := lostIn(e.Err); late != nil && late.Replica == first.Replica {
+		if first, by := rootIn[T](e.Aborted); first != nil {
+			if late, _ := rootIn[T](e.Err); late != nil && sameRoot(late, first) {
 				return late, by
 			}
 		}
 	case *callError:
-		if lost, by = lostIn(e.err); by < 0 {
+		if root, by = rootIn[T](e.err); by < 0 {
 			by = e.replica
 		}
-		return lost, by
+		return root, by
 	case *replicaError:
-		return lostIn(e.err)
+		return rootIn[T](e.err)
 	}
 	return nil, -1
+}
+
+// sameRoot reports whether two errors are the same loss, or the same disagreement.
+func sameRoot(a, b error) bool {
+	if lost, ok := a.(*transport.LostError); ok {
+		return lost.Replica == b.(*transport.LostError).Replica
+	}
+	return sameFacts(a, b) || sameDisagreement(a, b)
 }
 
 // sameFacts reports whether two errors of a transport say the same.
@@ -176,10 +187,11 @@ func otherWays(calls []transport.Call) string {
 	return "; the calls are alike and go different ways: their options differ (Method or MaxBroadcastSize)"
 }
 
-// hiddenDifference names what differs when the description of two calls does not show it, or shows no more than what
-// follows: other options or rules may lead to another method, and another schedule to parts of other lengths. The
-// digest of a broadcast of few bytes holds what shows too, and that of a generator's method its schedule.
-func hiddenDifference(a, b transport.Call) string {
+// hiddenDifference is what may differ when the description of two calls does not show it, or shows no more than what
+// follows, and of what it consists: other options or rules may lead to another method, and another schedule to parts of
+// other lengths. The digest of a broadcast of few bytes holds what shows too, and that of a generator's method its
+// schedule.
+func hiddenDifference(a, b transport.Call) (what, of string) {
 	many := a.DType&wire.ManyTensors != 0
 	shown := a
 	shown.Digest, shown.Round = b.Digest, b.Round
@@ -195,27 +207,136 @@ func hiddenDifference(a, b transport.Call) string {
 	}
 	switch {
 	case a.Digest == b.Digest, a.DType&wire.DTypeMarks != b.DType&wire.DTypeMarks, !many && shown != b:
-		return ""
+		return "", ""
 	}
-	counts := ""
-	if a.DType&wire.ByCounts != 0 && !byOwnCounts(a) {
-		counts = "their counts differ, or "
-	}
-	options := strings.Join(agreedFields(), ", ") + ", or the topology"
-	if a.Collective == wire.Execute {
-		return fmt.Sprintf("; their schedules differ, or their options (%s)", options)
-	}
-	if bySchedule(a.Method, b.Method) {
-		options += ", or the schedules that their methods make of the same request"
+	of = "options: " + strings.Join(agreedFields(), ", ") + ", or the topology"
+	if a.Collective != wire.Execute && bySchedule(a.Method, b.Method) {
+		of += ", or the schedules that their methods make of the same request"
 	}
 	if phase > 0 {
-		options += ", or the groups whose phases these are"
+		of += ", or the groups whose phases these are"
 	} else if wire.ByLists(a.Group) {
-		options += ", or the lists of their groups"
+		of += ", or the lists of their groups"
 	}
-	if many {
-		return fmt.Sprintf("; %stheir tensors differ (in number, order, dtypes or shapes), or the mapping, or their "+
-			"options (%s)", counts, options)
+	switch {
+	case a.Collective == wire.Execute:
+		return "schedules or options", of
+	case many:
+		what, of = "tensors, mapping or options", "tensors: in number, order, dtypes or shapes; "+of
+	default:
+		what = "options, or roots of broadcasts before,"
 	}
-	return fmt.Sprintf("; %stheir options differ (%s), or the roots of their broadcasts before", counts, options)
+	if a.DType&wire.ByCounts != 0 && !byOwnCounts(a) {
+		what = "counts, " + what
+	}
+	return what, of
+}
+
+// aspect is something in which two calls can differ.
+type aspect struct {
+	name, does string // of several, and what a replica does with its own
+	of         func(n names, replica int, c transport.Call) string
+	follows    bool // from what hiddenDifference names, if that is something
+}
+
+// aspects are in the order in which they are looked at. What is alike in all of them is told by hiddenDifference.
+var aspects = []aspect{
+	{"places in the order of calls", "is in", func(_ names, _ int, c transport.Call) string {
+		number, _ := wire.PhaseOf(c.Seq)
+		return fmt.Sprintf("call %d", number)
+	}, false},
+	{"collectives", "calls", func(_ names, _ int, c transport.Call) string { return wire.CollectiveName(c.Collective) }, false},
+	{"phases", "is in", func(_ names, _ int, c transport.Call) string {
+		if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
+			return fmt.Sprintf("%v phase %d", Hybrid, phase)
+		}
+		return "no phase"
+	}, false},
+	{"groups", "is in", func(n names, replica int, c transport.Call) string {
+		if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
+			return ""
+		}
+		return flight.Names(n).GroupOf(replica, c)
+	}, false},
+	{"operands", "gives", func(_ names, _ int, c transport.Call) string {
+		what := "one slice"
+		if c.DType&wire.ManyTensors != 0 {
+			what = "tensors"
+		}
+		if c.DType&wire.ByCounts != 0 {
+			what += " by counts"
+		}
+		return what
+	}, false},
+	{"operators", "gives", func(_ names, _ int, c transport.Call) string { return Operator(c.Operator).String() }, false},
+	{"dtypes", "gives", func(_ names, _ int, c transport.Call) string {
+		if dtype := tensor.DType(c.DType &^ wire.DTypeMarks); dtype != 0 {
+			return dtype.String()
+		}
+		return "none or several"
+	}, false},
+	{"roots", "gives", func(_ names, _ int, c transport.Call) string { return fmt.Sprintf("root %d", int32(c.Root)) }, false},
+	{"lengths", "gives", func(_ names, _ int, c transport.Call) string {
+		if byOwnCounts(c) || c.Collective == wire.Execute {
+			return ""
+		}
+		return fmt.Sprintf("%d elements", c.Count)
+	}, false},
+	{"methods", "goes by", func(_ names, _ int, c transport.Call) string { return how(c) }, true},
+	{"rounds", "is in", func(_ names, _ int, c transport.Call) string { return wire.RoundName(c.Round) }, true},
+}
+
+// differ says in what two calls differ: first that alone, then both calls.
+func (n names) differ(e *transport.MismatchError) string {
+	first, second := e.Replica, e.Peer
+	a, b := e.Mine, e.Theirs
+	if first > second {
+		first, second, a, b = second, first, b, a
+	}
+	if a == b {
+		return fmt.Sprintf("%s; both in %s", n.lengths(e), n.describe(first, a))
+	}
+	calls := fmt.Sprintf("%s and %s", n.describe(first, a), n.describe(second, b))
+	hidden, of := hiddenDifference(a, b)
+	for _, x := range aspects {
+		one, other := x.of(n, first, a), x.of(n, second, b)
+		if one == other || x.follows && hidden != "" {
+			continue
+		}
+		shared := ""
+		if x.name == "lengths" {
+			shared = dataOf(a)
+		}
+		return fmt.Sprintf("%s differ: replica %d %s %s, replica %d %s %s%s; %s", x.name, first, x.does, one, second,
+			x.does, other, shared, calls)
+	}
+	if hidden == "" {
+		hidden, of = "calls", "in what the other replicas do not see"
+	}
+	return fmt.Sprintf("%s differ between replica %d and replica %d; %s; %s", hidden, first, second, calls, of)
+}
+
+// dataOf is the dtype and the operator of a call, as far as it has one of each: " (float32, ADD)".
+func dataOf(c transport.Call) string {
+	var words []string
+	if dtype := tensor.DType(c.DType &^ wire.DTypeMarks); dtype != 0 {
+		words = append(words, dtype.String())
+	}
+	if schedule.Collective(c.Collective).Contract().Combines {
+		words = append(words, Operator(c.Operator).String())
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// lengths says which lengths the two sides of a transfer have.
+func (n names) lengths(e *transport.MismatchError) string {
+	what, unit := "lengths of a message", func(bytes int) string { return fmt.Sprintf("%d bytes", bytes) }
+	if byOwnCounts(e.Mine) {
+		what, unit = "counts", func(bytes int) string { return partLength(e.Mine, bytes) }
+	}
+	return fmt.Sprintf("%s differ: replica %d sends %s, replica %d expects %s", what, e.Peer, unit(e.TheirsBytes),
+		e.Replica, unit(e.MineBytes))
 }

@@ -487,9 +487,9 @@ func TestExecuteMismatch(t *testing.T) {
 		name, want   string
 		ours, theirs func(context.Context, *gcl.Comm) error
 	}{
-		{"schedule", "their schedules differ, or their options", call(chain, 8, gcl.Add), call(doubling, 8, gcl.Add)},
-		{"chunks", "their schedules differ, or their options", call(chain, 8, gcl.Add), call(scanOf(n, 4, true), 8, gcl.Add)},
-		{"contract", "their schedules differ, or their options", call(halo, 8, 0), call(chain, 8, gcl.Add)},
+		{"schedule", "schedules or options differ between", call(chain, 8, gcl.Add), call(doubling, 8, gcl.Add)},
+		{"chunks", "schedules or options differ between", call(chain, 8, gcl.Add), call(scanOf(n, 4, true), 8, gcl.Add)},
+		{"contract", "schedules or options differ between", call(halo, 8, 0), call(chain, 8, gcl.Add)},
 		{"length", "execute #1 (int32 x 4, by its schedule, ", call(doubling, 8, gcl.Add), call(doubling, 10, gcl.Add)},
 		{"operator", "execute #1 (MAX int32 x 4, by its schedule, ", call(doubling, 8, gcl.Max), call(doubling, 8, gcl.Min)},
 		{"collective", "all-reduce #1 ", call(doubling, 8, gcl.Add), func(ctx context.Context, c *gcl.Comm) error {

@@ -19,7 +19,7 @@ func (c *Comm) refusal(call *transport.Call, err error) *callError {
 func (c *Comm) failure(ctx context.Context, call *transport.Call, err error) *callError {
 	e := newCallError(ctx, wire.Name(*call)+wire.Quote(c.label.Name), c.Replica(), err)
 	e.at, e.waits, e.names = c.place(call.Seq), c.timedOut(ctx, call, err), names(c.conn.flights.NamesIn(err, isNamed))
-	if lost, _ := lostIn(err); lost != nil {
+	if lost, _ := rootIn[*transport.LostError](err); lost != nil {
 		e.waited = c.conn.Flight.Waited(c.group.ID, call.Seq)
 	}
 	return e

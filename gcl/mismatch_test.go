@@ -425,7 +425,7 @@ func TestBroadcastUnheard(t *testing.T) {
 				text := err.Error()
 				switch {
 				case errors.As(err, &peer) && strings.Contains(text, "has left"):
-				case strings.Contains(text, "call mismatch: replica ") && strings.Contains(text, "root 0") &&
+				case strings.Contains(text, "roots differ: replica ") && strings.Contains(text, "root 0") &&
 					strings.Contains(text, "root 1"):
 				case strings.Contains(text, "replica 1 leaves without broadcast #") &&
 					strings.Contains(text, " (int32 x 1, root 0, direct, "):

@@ -369,9 +369,9 @@ func TestNativeMismatch(t *testing.T) {
 			[]string{"x 4, native", "x 4, broadcast"}},
 		{"collective", all(4, gcl.Add, native), spread(0), []string{"all-reduce #1", "broadcast #1"}},
 		{"root", spread(0), spread(1), []string{"root 0", "root 1"}},
-		{"tensors", many(4, 5), many(4, 5, 0), []string{"their tensors differ"}},
-		{"their order", many(4, 5), many(5, 4), []string{"their tensors differ"}},
-		{"none", many(), many(0), []string{"their tensors differ"}},
+		{"tensors", many(4, 5), many(4, 5, 0), []string{"tensors, mapping or options differ"}},
+		{"their order", many(4, 5), many(5, 4), []string{"tensors, mapping or options differ"}},
+		{"none", many(), many(0), []string{"dtypes differ: replica 0 gives none or several, "}},
 		{"refused", all(4, gcl.Add, native), func(ctx context.Context, c *gcl.Comm) error {
 			_ = gcl.AllReduceInPlace(ctx, withOptions(c, native), make([]tensor.Float16, 4), gcl.Add)
 			return all(4, gcl.Add, native)(ctx, c)

@@ -50,6 +50,16 @@ func TestErrorTexts(t *testing.T) {
 	if twice := regexp.MustCompile(`gcl: .*gcl: .*`).FindString(x.String()); twice != "" {
 		t.Errorf("a text names the package twice: %s", twice)
 	}
+	for _, text := range strings.Split(x.String(), "\n") {
+		if lead, _, ok := strings.Cut(text, "; "); ok && strings.Contains(lead, " differ") && len(lead) > 160 {
+			t.Errorf("%d characters before the calls, want at most 160: %s", len(lead), lead)
+		}
+		// A circle has more than two calls, and what others have wrapped stays as it is.
+		if strings.Contains(text, "call mismatch: ") && !strings.Contains(text, " waits for ") &&
+			!strings.Contains(text, "wrapped: ") {
+			t.Errorf("does not say what differs: %s", text)
+		}
+	}
 	golden := filepath.Join("testdata", "errors.txt")
 	if *update {
 		if err := os.WriteFile(golden, []byte(x.String()), 0o644); err != nil {

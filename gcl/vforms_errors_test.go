@@ -281,7 +281,8 @@ func TestCountsMismatchSaysSo(t *testing.T) {
 			return errors.Join(err, last(ctx, c))
 		})
 		for r, err := range errs {
-			if !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), "their counts differ") {
+			if !errors.Is(err, gcl.ErrMismatch) ||
+				!strings.Contains(err.Error(), "counts, options, or roots of broadcasts before, differ") {
 				t.Errorf("%v: replica %d: %v", o.Implementation, r, err)
 			}
 		}
@@ -311,9 +312,8 @@ func TestPartMismatch(t *testing.T) {
 				return errors.Join(gcl.AllToAllVTo(ctx, c, make([]int64, out), make([]int64, in), sent, received),
 					last(ctx, c))
 			}
-			want := fmt.Sprintf("all-to-all part mismatch: from replica %d to replica %d: replica %d sends %d elements, "+
-				"replica %d expects %d elements, both in all-to-all #1 (int64 by counts, direct, ", from, to, from,
-				lengths[0], to, lengths[1])
+			want := fmt.Sprintf("gcl: all-to-all #1: counts differ: replica %d sends %d elements, replica %d expects %d elements; "+
+				"both in all-to-all #1 (int64 by counts, direct, ", from, lengths[0], to, lengths[1])
 			look := func(t *testing.T, errs []error) {
 				for r, err := range errs {
 					if !errors.Is(err, gcl.ErrMismatch) || !strings.Contains(err.Error(), want) {

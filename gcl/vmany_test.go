@@ -395,7 +395,7 @@ func TestCountsMismatchOfMany(t *testing.T) {
 		})
 		for r, err := range errs {
 			if !errors.Is(err, gcl.ErrMismatch) ||
-				!strings.Contains(err.Error(), "; their counts differ, or their tensors") ||
+				!strings.Contains(err.Error(), ": counts, tensors, mapping or options differ between") ||
 				!strings.Contains(err.Error(), "(tensors, float32 x 6 in all by counts, ") {
 				t.Errorf("%s: replica %d: %v", form, r, err)
 			}

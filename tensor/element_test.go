@@ -135,8 +135,8 @@ func TestElements(t *testing.T) {
 	})
 }
 
-// TestNoElements: what is derived from a uint16 is no Element, since it could be derived from Float16, and would be added
-// up as integers. So it does not compile.
+// TestNoElements: what is derived from a uint16 is no Element, since it could be derived from Float16, and would be
+// added up as integers. So it does not compile.
 func TestNoElements(t *testing.T) {
 	files := token.NewFileSet()
 	const made = "type Float16 uint16; type BFloat16 uint16; type half Float16; type port uint16; type name string; " +

@@ -4,8 +4,8 @@
 //	go run ./internal/flaky [-run REGEXP] [-j N] [-loops N] [-progress FILE] [-n]
 //
 // The tests are in flaky.txt, each with how often it runs, three of them at a time if -j does not say otherwise. Beside
-// them run busy loops, six if -loops does not say otherwise; they end with the program. Each run of a test is noted in a
-// file, by default flaky.log in the working directory: a program that is ended goes on where it was. With the file
+// them run busy loops, six if -loops does not say otherwise; they end with the program. Each run of a test is noted in
+// a file, by default flaky.log in the working directory: a program that is ended goes on where it was. With the file
 // removed it begins anew. -n runs nothing and prints what the file says.
 //
 // In the end each test gets a line: how often it has run, how often that failed, and how long one run took. What a test
