@@ -36,7 +36,7 @@ func New(endpoint transport.Endpoint, opts ...CommOption) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cfg.noEndpoints("New"); err != nil {
+	if err := cfg.noEndpoints("New is given its endpoint"); err != nil {
 		return nil, err
 	}
 	if err := cfg.place(endpoint); err != nil {

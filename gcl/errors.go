@@ -15,7 +15,8 @@ import (
 // its arguments: nothing was sent, and the communicator stays usable.
 var (
 	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length,
-	// root, method, options, group or order of calls. The text begins with what differs, and has both calls behind it.
+	// root, method, options, group or order of calls. Where two calls have met the text begins with what differs, and
+	// has both behind it.
 	ErrMismatch = newError("replicas disagree")
 
 	// ErrAborted says that the communicator was aborted, by this replica or another. The cause is in the chain.
@@ -194,7 +195,7 @@ func (e *callError) words() string {
 // first; or "".
 func (e *callError) rooted() string {
 	if lost, by := rootIn[*transport.LostError](e.err); lost != nil {
-		return fmt.Sprintf("%s; %s on%s", e.names.explain(lost), e.what, e.where(by))
+		return fmt.Sprintf("%s; %s on %s", e.names.explain(lost), e.what, e.where(by))
 	}
 	differ, by := rootIn[*transport.MismatchError](e.err)
 	if differ == nil || !isCall(differ.Mine) || !isCall(differ.Theirs) {
@@ -202,16 +203,16 @@ func (e *callError) rooted() string {
 	}
 	for _, call := range []transport.Call{differ.Mine, differ.Theirs} {
 		if name := wire.Name(call); e.what == name || strings.HasPrefix(e.what, name+" ") {
-			return fmt.Sprintf("%s: %s; on%s", e.what, e.names.differ(differ), e.where(by))
+			return fmt.Sprintf("%s: %s; on %s", e.what, e.names.differ(differ), e.where(by))
 		}
 	}
-	return fmt.Sprintf("%s: %s; %s on%s", wire.Name(differ.Mine), e.names.differ(differ), e.what, e.where(by))
+	return fmt.Sprintf("%s: %s; %s on %s", wire.Name(differ.Mine), e.names.differ(differ), e.what, e.where(by))
 }
 
 // where is where a call has failed since of something that replica by has found.
 func (e *callError) where(by int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, " replica %d", e.replica)
+	fmt.Fprintf(&b, "replica %d", e.replica)
 	if round, ok := e.err.(*transport.RoundError); ok {
 		fmt.Fprintf(&b, ", %s", wire.RoundName(round.Round))
 		if round.Peer >= 0 {

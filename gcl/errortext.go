@@ -1,6 +1,7 @@
 package gcl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,7 +55,10 @@ func rootIn[T interface {
 		}
 		if first, by := rootIn[T](e.Aborted); first != nil {
 			if late, _ := rootIn[T](e.Err); late != nil && sameRoot(late, first) {
-				return late, by
+				if _, lost := error(late).(*transport.LostError); lost {
+					return late, by
+				}
+				return first, by
 			}
 		}
 	case *callError:
@@ -224,66 +228,137 @@ func hiddenDifference(a, b transport.Call) (what, of string) {
 	case many:
 		what, of = "tensors, mapping or options", "tensors: in number, order, dtypes or shapes; "+of
 	default:
-		what = "options, or roots of broadcasts before,"
+		what = "options (or roots of earlier broadcasts)"
 	}
-	if a.DType&wire.ByCounts != 0 && !byOwnCounts(a) {
-		what = "counts, " + what
+	switch {
+	case a.DType&wire.ByCounts == 0 || byOwnCounts(a):
+		return what, of
+	case many:
+		return "counts, " + what, of
 	}
-	return what, of
+	return "counts or " + what, of
 }
 
 // aspect is something in which two calls can differ.
 type aspect struct {
-	name, does string // of several, and what a replica does with its own
+	name, does string // "lengths", and what a replica does with a length: "gives"
+	differ     func(a, b transport.Call) bool
 	of         func(n names, replica int, c transport.Call) string
 	follows    bool // from what hiddenDifference names, if that is something
 }
 
-// aspects are in the order in which they are looked at. What is alike in all of them is told by hiddenDifference.
+// aspects are in the order in which they are looked at: what is compared first decides whether the next can be. What is
+// alike in all of them is told by hiddenDifference.
 var aspects = []aspect{
-	{"places in the order of calls", "is in", func(_ names, _ int, c transport.Call) string {
-		number, _ := wire.PhaseOf(c.Seq)
-		return fmt.Sprintf("call %d", number)
-	}, false},
-	{"collectives", "calls", func(_ names, _ int, c transport.Call) string { return wire.CollectiveName(c.Collective) }, false},
-	{"phases", "is in", func(_ names, _ int, c transport.Call) string {
-		if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
-			return fmt.Sprintf("%v phase %d", Hybrid, phase)
-		}
-		return "no phase"
-	}, false},
-	{"groups", "is in", func(n names, replica int, c transport.Call) string {
-		if _, phase := wire.PhaseOf(c.Seq); phase > 0 {
-			return ""
-		}
-		return flight.Names(n).GroupOf(replica, c)
-	}, false},
-	{"operands", "gives", func(_ names, _ int, c transport.Call) string {
-		what := "one slice"
-		if c.DType&wire.ManyTensors != 0 {
-			what = "tensors"
-		}
-		if c.DType&wire.ByCounts != 0 {
-			what += " by counts"
-		}
-		return what
-	}, false},
-	{"operators", "gives", func(_ names, _ int, c transport.Call) string { return Operator(c.Operator).String() }, false},
-	{"dtypes", "gives", func(_ names, _ int, c transport.Call) string {
-		if dtype := tensor.DType(c.DType &^ wire.DTypeMarks); dtype != 0 {
-			return dtype.String()
-		}
-		return "none or several"
-	}, false},
-	{"roots", "gives", func(_ names, _ int, c transport.Call) string { return fmt.Sprintf("root %d", int32(c.Root)) }, false},
-	{"lengths", "gives", func(_ names, _ int, c transport.Call) string {
-		if byOwnCounts(c) || c.Collective == wire.Execute {
-			return ""
-		}
-		return fmt.Sprintf("%d elements", c.Count)
-	}, false},
-	{"methods", "goes by", func(_ names, _ int, c transport.Call) string { return how(c) }, true},
-	{"rounds", "is in", func(_ names, _ int, c transport.Call) string { return wire.RoundName(c.Round) }, true},
+	{
+		name: "phases", does: "is in",
+		differ: func(a, b transport.Call) bool { return phaseOf(a) != phaseOf(b) },
+		of: func(_ names, _ int, c transport.Call) string {
+			if phase := phaseOf(c); phase > 0 {
+				return fmt.Sprintf("%v phase %d", Hybrid, phase)
+			}
+			return "no phase"
+		},
+	},
+	{ // the same members may make phases of several groups: hiddenDifference
+		name: "groups", does: "is in",
+		differ: func(a, b transport.Call) bool { return a.Group != b.Group && phaseOf(a) == 0 },
+		of:     func(n names, replica int, c transport.Call) string { return flight.Names(n).GroupOf(replica, c) },
+	},
+	{ // each group counts its own
+		name: "places in the order of calls", does: "is in",
+		differ: func(a, b transport.Call) bool { return numberOf(a) != numberOf(b) },
+		of:     func(_ names, _ int, c transport.Call) string { return fmt.Sprintf("call %d", numberOf(c)) },
+	},
+	{
+		name: "collectives", does: "calls",
+		differ: func(a, b transport.Call) bool { return a.Collective != b.Collective },
+		of:     func(_ names, _ int, c transport.Call) string { return wire.CollectiveName(c.Collective) },
+	},
+	{
+		name: "operands", does: "gives",
+		differ: func(a, b transport.Call) bool { return a.DType&wire.DTypeMarks != b.DType&wire.DTypeMarks },
+		of: func(_ names, _ int, c transport.Call) string {
+			what := "one slice"
+			if c.DType&wire.ManyTensors != 0 {
+				what = "tensors"
+			}
+			if c.DType&wire.ByCounts != 0 {
+				what += " by counts"
+			}
+			return what
+		},
+	},
+	{
+		name: "operators", does: "gives",
+		differ: func(a, b transport.Call) bool { return a.Operator != b.Operator },
+		of: func(_ names, _ int, c transport.Call) string {
+			if c.Collective == wire.Execute && c.Operator == 0 { // whether it combines is up to the schedule
+				return fmt.Sprintf("none, or %v", Operator(0))
+			}
+			return Operator(c.Operator).String()
+		},
+	},
+	{
+		name: "dtypes", does: "gives",
+		differ: func(a, b transport.Call) bool { return a.DType != b.DType },
+		of: func(_ names, _ int, c transport.Call) string {
+			if dtype := tensor.DType(c.DType &^ wire.DTypeMarks); dtype != 0 {
+				return dtype.String()
+			}
+			return "several, or no tensor"
+		},
+	},
+	{
+		name: "roots", does: "gives",
+		differ: func(a, b transport.Call) bool { return a.Root != b.Root },
+		of:     func(_ names, _ int, c transport.Call) string { return fmt.Sprintf("root %d", int32(c.Root)) },
+	},
+	{ // of an all-to-all each rank has its own
+		name: "counts", does: "gives",
+		differ: func(a, b transport.Call) bool {
+			return a.DType&wire.ByCounts != 0 && !byOwnCounts(a) && a.Count != b.Count
+		},
+		of: func(_ names, _ int, c transport.Call) string {
+			return fmt.Sprintf("counts of %d elements in all", c.Count)
+		},
+	},
+	{
+		name: "lengths", does: "gives",
+		differ: func(a, b transport.Call) bool {
+			return a.DType&wire.ByCounts == 0 && a.Collective != wire.Execute && a.Count != b.Count
+		},
+		of: length,
+	},
+	{
+		name: "lengths", does: "gives", follows: true,
+		differ: func(a, b transport.Call) bool { return a.Collective == wire.Execute && a.Count != b.Count },
+		of:     length,
+	},
+	{
+		name: "methods", does: "goes by", follows: true,
+		differ: func(a, b transport.Call) bool { return a.Method != b.Method },
+		of:     func(_ names, _ int, c transport.Call) string { return how(c) },
+	},
+	{
+		name: "rounds", does: "is in", follows: true,
+		differ: func(a, b transport.Call) bool { return a.Round != b.Round },
+		of:     func(_ names, _ int, c transport.Call) string { return wire.RoundName(c.Round) },
+	},
+}
+
+func numberOf(c transport.Call) uint64 { number, _ := wire.PhaseOf(c.Seq); return number }
+func phaseOf(c transport.Call) uint64  { _, phase := wire.PhaseOf(c.Seq); return phase }
+
+// length is how long the data of a call is. What a scatter is compared by is the whole of it, which its root gives.
+func length(_ names, _ int, c transport.Call) string {
+	switch {
+	case c.DType&wire.ManyTensors != 0:
+		return fmt.Sprintf("%d elements in all", c.Count)
+	case schedule.Collective(c.Collective) == schedule.Scatter:
+		return fmt.Sprintf("%d elements for all ranks", c.Count)
+	}
+	return fmt.Sprintf("%d elements", c.Count)
 }
 
 // differ says in what two calls differ: first that alone, then both calls.
@@ -298,22 +373,22 @@ func (n names) differ(e *transport.MismatchError) string {
 	}
 	calls := fmt.Sprintf("%s and %s", n.describe(first, a), n.describe(second, b))
 	hidden, of := hiddenDifference(a, b)
+	if of != "" {
+		calls += "; " + of
+	}
 	for _, x := range aspects {
-		one, other := x.of(n, first, a), x.of(n, second, b)
-		if one == other || x.follows && hidden != "" {
+		if !x.differ(a, b) || x.follows && hidden != "" {
 			continue
 		}
 		shared := ""
-		if x.name == "lengths" {
+		if x.name == "lengths" || x.name == "counts" {
 			shared = dataOf(a)
 		}
+		one, other := x.of(n, first, a), x.of(n, second, b)
 		return fmt.Sprintf("%s differ: replica %d %s %s, replica %d %s %s%s; %s", x.name, first, x.does, one, second,
 			x.does, other, shared, calls)
 	}
-	if hidden == "" {
-		hidden, of = "calls", "in what the other replicas do not see"
-	}
-	return fmt.Sprintf("%s differ between replica %d and replica %d; %s; %s", hidden, first, second, calls, of)
+	return fmt.Sprintf("%s differ between replica %d and replica %d; %s", cmp.Or(hidden, "calls"), first, second, calls)
 }
 
 // dataOf is the dtype and the operator of a call, as far as it has one of each: " (float32, ADD)".

@@ -490,7 +490,7 @@ func TestExecuteMismatch(t *testing.T) {
 		{"schedule", "schedules or options differ between", call(chain, 8, gcl.Add), call(doubling, 8, gcl.Add)},
 		{"chunks", "schedules or options differ between", call(chain, 8, gcl.Add), call(scanOf(n, 4, true), 8, gcl.Add)},
 		{"contract", "schedules or options differ between", call(halo, 8, 0), call(chain, 8, gcl.Add)},
-		{"length", "execute #1 (int32 x 4, by its schedule, ", call(doubling, 8, gcl.Add), call(doubling, 10, gcl.Add)},
+		{"length", "execute #1: lengths differ: replica ", call(doubling, 8, gcl.Add), call(doubling, 10, gcl.Add)},
 		{"operator", "execute #1 (MAX int32 x 4, by its schedule, ", call(doubling, 8, gcl.Max), call(doubling, 8, gcl.Min)},
 		{"collective", "all-reduce #1 ", call(doubling, 8, gcl.Add), func(ctx context.Context, c *gcl.Comm) error {
 			_, err := gcl.AllReduce(ctx, c, make([]int32, 8), gcl.Add)

@@ -81,6 +81,12 @@ const BarrierCall = wire.Barrier
 // ManyTensors marks a collective on several tensors in the DType of a call.
 const ManyTensors = wire.ManyTensors
 
+// ByCounts marks a collective by counts in the DType of a call.
+const ByCounts = wire.ByCounts
+
+// ExecuteCall is the number of Execute among the collectives of a call.
+const ExecuteCall = wire.Execute
+
 // CollectiveError is the error of a collective on a replica, made of the transport's.
 func CollectiveError(ctx context.Context, call transport.Call, replica int, err error) error {
 	return newCallError(ctx, wire.Name(call), replica, err)

@@ -159,7 +159,7 @@ func TestCorruptCall(t *testing.T) {
 		switch {
 		case !errors.Is(err, gcl.ErrMismatch):
 			return "not ErrMismatch"
-		case !strings.Contains(err.Error(), "options, or roots of broadcasts before, differ"):
+		case !strings.Contains(err.Error(), "options (or roots of earlier broadcasts) differ"):
 			return "does not say what differs"
 		}
 		return ""

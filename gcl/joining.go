@@ -61,7 +61,7 @@ func (cfg JoinConfig) limited(ctx context.Context) (context.Context, context.Can
 func propose(size int, opts []CommOption) (*config, []byte, error) {
 	config, err := newConfig(size, opts)
 	if err == nil {
-		err = config.noEndpoints("Join")
+		err = config.noEndpoints("a process of a job makes its own endpoint")
 	}
 	if err != nil {
 		return nil, nil, err

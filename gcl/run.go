@@ -37,16 +37,16 @@ func WithTopology(t topology.Topology) CommOption {
 }
 
 // WithEndpoints makes Run use these endpoints, by rank, instead of replicas as goroutines on transport/inproc. Run
-// closes them, unless it refuses its arguments. New, which is given its endpoint, and Join, which makes it, refuse this
-// option.
+// closes them, unless it refuses its arguments. nil is as without the option. New, which is given its endpoint, and
+// Join, which makes it, refuse the option, and so do RunProcess, and RunOrJoin in a job.
 func WithEndpoints(endpoints []transport.Endpoint) CommOption {
 	return func(c *config) { c.endpoints = endpoints }
 }
 
 // noEndpoints refuses WithEndpoints.
-func (c *config) noEndpoints(of string) error {
+func (c *config) noEndpoints(why string) error {
 	if c.endpoints != nil {
-		return errorf("WithEndpoints is an option of Run, and not of %s", of)
+		return errorf("WithEndpoints is an option of Run alone: %s", why)
 	}
 	return nil
 }

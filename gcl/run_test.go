@@ -210,9 +210,9 @@ func TestRunArguments(t *testing.T) {
 		{"New with a nil option", second(gcl.New(endpoints(1)[0], nil)), "option 0 is nil"},
 		{"New without endpoint", second(gcl.New(nil)), "nil endpoint"},
 		{"New with endpoints", second(gcl.New(endpoints(1)[0], gcl.WithEndpoints(endpoints(1)))),
-			"WithEndpoints is an option of Run, and not of New"},
+			"WithEndpoints is an option of Run alone: New is given its endpoint"},
 		{"Join with endpoints", second(gcl.Join(t.Context(), gcl.JoinConfig{Size: 1}, gcl.WithEndpoints(endpoints(1)))),
-			"WithEndpoints is an option of Run, and not of Join"},
+			"WithEndpoints is an option of Run alone: a process of a job makes its own endpoint"},
 		{"New with a topology", second(gcl.New(endpoints(1)[0], gcl.WithTopology(eight))), "8 replicas for 1"},
 	} {
 		if x.err == nil || !strings.Contains(x.err.Error(), x.says) || !strings.HasPrefix(x.err.Error(), "gcl: ") {

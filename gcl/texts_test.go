@@ -222,6 +222,7 @@ func (x *texts) mismatches() {
 		{"another method", func(c *transport.Call) { c.Method = uint8(methods.Direct) }},
 		{"another collective", func(c *transport.Call) { c.Collective, c.Root = uint8(schedule.Broadcast), 2 }},
 		{"another group", func(c *transport.Call) { c.Group = gcl.GroupID(2, 3, 4, 5, 6, 7, 8, 9, 10) }},
+		{"a later call of another group", func(c *transport.Call) { c.Group, c.Seq = gcl.GroupID(2, 3), 20 }},
 		{"one call further", func(c *transport.Call) { c.Seq, c.Round = 18, 0 }},
 		{"a length that goes into the digest too", func(c *transport.Call) { c.Count, c.Digest = 1023, 1 }},
 		{"before a round, and in it", func(c *transport.Call) { c.Round |= 1 << 31 }},
@@ -231,6 +232,29 @@ func (x *texts) mismatches() {
 		change.theirs(&theirs)
 		found = round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: mine, Theirs: theirs})
 		add(change.situation, 3, found)
+	}
+	rooted := mine
+	rooted.Collective, rooted.Operator = uint8(schedule.Scatter), 0
+	counted := mine
+	counted.Collective, counted.Operator, counted.DType = uint8(schedule.AllGather), 0, counted.DType|gcl.ByCounts
+	executed := mine
+	executed.Collective = gcl.ExecuteCall
+	for _, change := range []struct {
+		situation string
+		mine      transport.Call
+		theirs    func(*transport.Call)
+	}{
+		{"another root", rooted, func(c *transport.Call) { c.Root = 1 }},
+		{"a scatter of another length", rooted, func(c *transport.Call) { c.Count = 1020 }},
+		{"counts of another sum", counted, func(c *transport.Call) { c.Count, c.Digest = 1020, 1 }},
+		{"counts of the same sum, or options", counted, func(c *transport.Call) { c.Digest = 1 }},
+		{"another schedule", executed, func(c *transport.Call) { c.Count, c.Digest = 1020, 1 }},
+		{"a schedule on another length", executed, func(c *transport.Call) { c.Count, c.Round = 1020, 5 }},
+	} {
+		theirs := change.mine
+		change.theirs(&theirs)
+		err := round(3, 2, &transport.MismatchError{Replica: 3, Peer: 2, Mine: change.mine, Theirs: theirs})
+		x.add(change.situation, gcl.CollectiveError(context.Background(), change.mine, 3, err))
 	}
 	listed := mine
 	listed.Group = gcl.GroupID(1, 3, 4)

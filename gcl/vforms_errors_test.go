@@ -282,7 +282,7 @@ func TestCountsMismatchSaysSo(t *testing.T) {
 		})
 		for r, err := range errs {
 			if !errors.Is(err, gcl.ErrMismatch) ||
-				!strings.Contains(err.Error(), "counts, options, or roots of broadcasts before, differ") {
+				!strings.Contains(err.Error(), "counts or options (or roots of earlier broadcasts) differ") {
 				t.Errorf("%v: replica %d: %v", o.Implementation, r, err)
 			}
 		}

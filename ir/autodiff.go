@@ -110,8 +110,9 @@ func ForInputs(inputs ...*Tensor) AutodiffOption {
 // one from the last to the first, with what the loop has kept of every turn. It follows changes in place, whichever
 // handle of a tensor is read after them, and what a [Storer] stores to where it is loaded. What the graph's caller has
 // in its tensors and in buffers after the call has a gradient if it is an output. Errors, which stick: an operation
-// without a gradient on the way, a choice, what is started beside the replica, more than 262,144 tensors kept of what a
-// graph calls. They name the operation, and where that changes a tensor or stores it, the one that reads it.
+// without a gradient on the way, a choice, what is started beside the replica, more than 262,144 tensors that a
+// gradient needs of calls. They name the operation, and where that changes a tensor or stores it, the one that reads
+// it.
 func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 	d := &differ{pos: caller(""), mostKept: defaultMostKept, known: map[*Graph][]*GradInfo{}, flows: map[*Graph]*flow{},
 		buffers: map[any]*buffer{}, touching: map[*Graph]*touched{}}
@@ -129,8 +130,8 @@ func Autodiff(g *Graph, options ...AutodiffOption) *GradInfo {
 	return d.graph(g, nil, nil)
 }
 
-// defaultMostKept is how many tensors of the graphs that a graph calls its gradient keeps at most: each call keeps its
-// own, so that of graphs which each call the one before twice it is twice as many. Each takes some 3 KB.
+// defaultMostKept is how many tensors the gradient of a graph with calls needs at most: each call keeps those of what
+// it calls, so graphs that each call the one before twice double them. Each takes some 3 KB.
 const defaultMostKept = 1 << 18
 
 // differ builds gradients.

@@ -29,11 +29,7 @@ func (b *back) call(n *node, called *Graph) {
 		}
 	}
 	inner := b.differ.graph(called, ends, starts)
-	if kept := len(b.info.Needs) + len(inner.Needs); kept > b.mostKept {
-		counts := stepCounts{}
-		counts.of(b.of)
-		b.refuse(n, fmt.Errorf("the gradient keeps %d tensors of what is called, at most %d: %s calls %s", kept, b.mostKept,
-			plainName(b.of.name), strings.Join(counts.chain(b.of), ", which calls ")))
+	if !b.mayKeep(n, called, inner) {
 		return
 	}
 	info := &CallInfo{graph: called, parent: n.graph, node: n, inputs: n.in, outputs: n.out[:len(called.outputs)],
@@ -58,6 +54,20 @@ func (b *back) call(n *node, called *Graph) {
 	for i, grad := range out {
 		b.addInner(n, called, inner, i, grad)
 	}
+}
+
+// mayKeep reports whether the gradient may keep what that of a called graph needs, and fails otherwise.
+func (b *back) mayKeep(n *node, called *Graph, inner *GradInfo) bool {
+	kept := len(b.info.Needs) + len(inner.Needs)
+	if kept <= b.mostKept {
+		return true
+	}
+	counts := stepCounts{}
+	counts.of(called)
+	chain := append([]string{plainName(called.name)}, counts.chain(called)...)
+	b.refuse(n, fmt.Errorf("the gradient of %s needs %d tensors with those of each call, at most %d: it calls %s",
+		plainName(b.of.name), kept, b.mostKept, strings.Join(chain, ", which calls ")))
+	return false
 }
 
 // addInner adds output i of the gradient of what a node calls.
@@ -152,6 +162,9 @@ func (b *back) repeat(n *node, op *repeatOp) {
 		}
 	}
 	inner := b.differ.graph(op.graph, ends, starts)
+	if op.graph.effect() != nil && !b.mayKeep(n, op.graph, inner) {
+		return
+	}
 	body := p.newGraph(op.graph.name + "_turn_back")
 	var args, outputs []*Tensor                               // of the loop, and what the body returns
 	input := func(s Spec, name string, arg *Tensor) *Tensor { // of the body

@@ -143,9 +143,9 @@ func TestMostKept(t *testing.T) {
 		want []string
 	}{
 		{kept, nil},
-		{kept - 1, []string{" in graph g4: autodiff: the gradient keeps 16 tensors of what is called, at most 15: " +
-			"g4 calls g3 2 times, first at calls_test.go:", ", which calls g0 2 times, first at calls_test.go:"}},
-		{kept/2 - 1, []string{" in graph g3: autodiff: the gradient keeps 8 tensors of what is called, at most 7: g3 calls g2 2"}},
+		{kept - 1, []string{" in graph g4: autodiff: the gradient of g4 needs 16 tensors with those of each call, at most 15: " +
+			"it calls g3, which calls g2 2 times, first at calls_test.go:", ", which calls g0 2 times, first at calls_test.go:"}},
+		{kept/2 - 1, []string{" in graph g3: autodiff: the gradient of g3 needs 8 tensors with those of each call, at most 7: it calls g2, "}},
 	} {
 		p, last := twice(graphs, square)
 		grads := ir.Autodiff(last, ir.MostKept(c.most))

@@ -5,9 +5,10 @@ import (
 	"strconv"
 )
 
-// Element is any of the Go types that a DType stands for, and types derived from them. An int or a uint has as many
-// bits as the system gives it, and the DType of that. What is derived from a uint16 is none, since it could be derived
-// from Float16 or BFloat16, whose bits are no integer.
+// Element is any of the Go types that a DType stands for, and types derived from them, but from no uint16, Float16 or
+// BFloat16: to the compiler these three are of one kind, and a half would be taken for an integer. An int or a uint has
+// as many bits as the system gives it, and the DType of that: where some replicas have 32 bits and others 64, the two
+// do not go together.
 type Element interface {
 	~bool |
 		~int | ~int8 | ~int16 | ~int32 | ~int64 |

@@ -173,25 +173,23 @@ func runAll(ctx context.Context, log io.Writer, rows []*row, side int) error {
 	}
 	defer os.RemoveAll(dir)
 	built := map[string]string{}
+	for _, r := range rows {
+		if r.ran >= r.times || built[r.pkg] != "" {
+			continue
+		}
+		program := filepath.Join(dir, fmt.Sprintf("%d.test", len(built)))
+		out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, r.pkg).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("building the tests of %s: %w\n%s", r.pkg, err, out)
+		}
+		built[r.pkg] = program
+	}
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(side)
 	for _, r := range rows {
-		if r.ran >= r.times {
-			continue
-		}
-		program := built[r.pkg]
-		if program == "" {
-			program = filepath.Join(dir, fmt.Sprintf("%d.test", len(built)))
-			out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, r.pkg).CombinedOutput()
-			if err != nil {
-				all.Go(func() error { return fmt.Errorf("building the tests of %s: %w\n%s", r.pkg, err, out) })
-				break
-			}
-			built[r.pkg] = program
-		}
 		all.Go(func() error {
 			for r.ran < r.times {
-				if err := r.once(ctx, log, program); err != nil {
+				if err := r.once(ctx, log, built[r.pkg]); err != nil {
 					return err
 				}
 			}

@@ -56,7 +56,7 @@ func table() []row {
 		{pkg: "internal/ink", pure: true},
 		{pkg: "internal/plot", imports: []string{"internal/ink"}},
 		{pkg: "internal/mutants", imports: []string{"internal/command"}}, // a command, as is the next
-		{pkg: "internal/flaky", imports: []string{"internal/command"}},
+		{pkg: "internal/flaky", imports: []string{"internal/command"}, modules: []string{xsync}},
 		{ // a command: of internal packages it knows none that says what a collective gives
 			pkg: "internal/gen",
 			imports: []string{"internal/command", "chunks", "commgroup", "gcl", "methods", "methods/schedule", "tensor",

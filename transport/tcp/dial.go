@@ -53,7 +53,7 @@ func (m *mesh) persist(ctx context.Context, peer int, role handshake.Role, once 
 		}
 		return fmt.Errorf("%w; the last attempt: %w", context.Cause(ctx), last)
 	}
-	since := time.Now()   // the peer has taken nobody
+	since := time.Now()   // since when the peer has taken nobody
 	var without time.Time // when the first of the attempts in a row has failed for want of a descriptor
 	for {
 		now := time.Now()

@@ -325,7 +325,7 @@ func TestShakeEndsWithItsContext(t *testing.T) {
 }
 
 // TestCloseWhileDialling has a lane's link be dialled to a process that accepts and says nothing. The Exchange ends
-// with its context, and Close ends the dial.
+// with its context, and after Close nothing is left of the dial.
 func TestCloseWhileDialling(t *testing.T) {
 	leaktest.Check(t)
 	c := Config{Size: 2, Network: TCP}
