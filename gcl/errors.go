@@ -209,7 +209,7 @@ func (e *callError) rooted() string {
 	return fmt.Sprintf("%s: %s; %s on %s", wire.Name(differ.Mine), e.names.differ(differ), e.what, e.where(by))
 }
 
-// where is where a call has failed since of something that replica by has found.
+// where says on which replica and in which round a call has failed, and by whom that was found if by another replica.
 func (e *callError) where(by int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "replica %d", e.replica)
