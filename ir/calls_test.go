@@ -164,6 +164,32 @@ func TestMostKept(t *testing.T) {
 	}
 }
 
+// TestMostKeptOfLoops: a loop that cannot be done again, since it tells the host something, keeps what its body needs.
+func TestMostKeptOfLoops(t *testing.T) {
+	build := func(most int) error {
+		p := ir.New(1)
+		out := p.DeviceToHost("out", f32(2))
+		last := p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+			g.HostStore(out, in[0])
+			return []*ir.Tensor{ir.Mul(in[0], in[0])}
+		}, f32(2))
+		for range 4 {
+			body := last
+			last = p.CreateGraph(func(g *ir.Graph, in []*ir.Tensor) []*ir.Tensor {
+				return g.Repeat(body, 2, g.Repeat(body, 2, in...)...)
+			}, f32(2))
+		}
+		ir.Autodiff(last, ir.MostKept(most))
+		return p.Err()
+	}
+	if err := build(16); err != nil {
+		t.Error(err)
+	}
+	if err := build(15); err == nil || !strings.Contains(err.Error(), "tensors with those of each call, at most 15") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // BenchmarkCalls makes a session of 18 graphs, with the main one, each of which calls the one before two times.
 func BenchmarkCalls(b *testing.B) {
 	b.ReportAllocs()
