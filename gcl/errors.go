@@ -197,16 +197,25 @@ func (e *callError) rooted() string {
 	if lost, by := rootIn[*transport.LostError](e.err); lost != nil {
 		return fmt.Sprintf("%s; %s on %s", e.names.explain(lost), e.what, e.where(by))
 	}
-	differ, by := rootIn[*transport.MismatchError](e.err)
-	if differ == nil || !isCall(differ.Mine) || !isCall(differ.Theirs) {
+	var text string
+	var calls []transport.Call
+	by := -1
+	if differ, at := rootIn[*transport.MismatchError](e.err); differ != nil {
+		if !isCall(differ.Mine) || !isCall(differ.Theirs) {
+			return ""
+		}
+		text, calls, by = e.names.differ(differ), []transport.Call{differ.Mine, differ.Theirs}, at
+	} else if circle, at := rootIn[*transport.DeadlockError](e.err); circle != nil {
+		text, calls, by = e.names.circle(circle), circle.Calls, at
+	} else {
 		return ""
 	}
-	for _, call := range []transport.Call{differ.Mine, differ.Theirs} {
+	for _, call := range calls {
 		if name := wire.Name(call); e.what == name || strings.HasPrefix(e.what, name+" ") {
-			return fmt.Sprintf("%s: %s; on %s", e.what, e.names.differ(differ), e.where(by))
+			return fmt.Sprintf("%s: %s; on %s", e.what, text, e.where(by))
 		}
 	}
-	return fmt.Sprintf("%s: %s; %s on %s", wire.Name(differ.Mine), e.names.differ(differ), e.what, e.where(by))
+	return fmt.Sprintf("%s: %s; %s on %s", wire.Name(calls[0]), text, e.what, e.where(by))
 }
 
 // where says on which replica and in which round a call has failed, and by whom that was found if by another replica.
@@ -283,13 +292,7 @@ func (n names) explain(err error) string {
 		}
 		return n.differ(e)
 	case *transport.DeadlockError:
-		var parts []string
-		for i, r := range e.Replicas {
-			next := e.Replicas[(i+1)%len(e.Replicas)]
-			parts = append(parts, fmt.Sprintf("replica %d in %s waits for replica %d",
-				r, n.describe(r, e.Calls[i]), next))
-		}
-		return "call mismatch: " + strings.Join(parts, ", ") + otherWays(e.Calls)
+		return n.circle(e)
 	case *transport.UnmatchedError:
 		return fmt.Sprintf("replica %d leaves without %s, which replica %d has made",
 			e.Replica, n.describe(e.Peer, e.Theirs), e.Peer)

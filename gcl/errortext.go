@@ -35,7 +35,7 @@ func holds(err, failure error) bool {
 // of, too, is about that.
 func rootIn[T interface {
 	error
-	*transport.LostError | *transport.MismatchError
+	*transport.LostError | *transport.MismatchError | *transport.DeadlockError
 }](err error) (root T, by int) {
 	switch e := err.(type) {
 	case T:
@@ -171,24 +171,36 @@ func partLength(c transport.Call, bytes int) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
-// otherWays says what differs when calls wait for each other whose descriptions are alike: one goes over peer memory,
-// say, since its options ask for the method, and another by messages, since a rule of the tuning says so.
-func otherWays(calls []transport.Call) string {
-	phases := false // of different groups
-	alike := func(a, b transport.Call) bool {
-		if _, phase := wire.PhaseOf(a.Seq); phase > 0 && a.Seq == b.Seq && a.Group != b.Group {
-			a.Group, a.Digest, phases = b.Group, b.Digest, true
+// circle says in what calls differ that wait for each other, each for the next: first that alone, of the first two that
+// differ, then all of them. Calls whose descriptions are alike may still go different ways: one over peer memory, say,
+// since its options ask for the method, and another by messages, since a rule of the tuning says so.
+func (n names) circle(e *transport.DeadlockError) string {
+	lead, phases := "", false // whether they are phases of different groups
+	waits := make([]string, len(e.Replicas))
+	for i, r := range e.Replicas {
+		next := (i + 1) % len(e.Replicas)
+		waits[i] = fmt.Sprintf("replica %d in %s waits for replica %d", r, n.describe(r, e.Calls[i]), e.Replicas[next])
+		a, b := e.Calls[i], e.Calls[next]
+		if a.Seq == b.Seq && phaseOf(a) > 0 && a.Group != b.Group {
+			b.Group, b.Digest, phases = a.Group, a.Digest, true
 		}
-		a.Round, b.Round = 0, 0
-		return a == b
+		b.Round = a.Round // each waits where it is
+		switch first, second := r, e.Replicas[next]; {
+		case lead != "" || a == b:
+		case first < second:
+			lead, _ = n.lead(first, a, second, b)
+		default:
+			lead, _ = n.lead(second, b, first, a)
+		}
 	}
-	if len(calls) < 2 || slices.ContainsFunc(calls[1:], func(c transport.Call) bool { return !alike(c, calls[0]) }) {
-		return ""
+	switch {
+	case lead != "":
+	case phases:
+		lead = "members or lists differ of the groups whose phases these are: the calls are alike otherwise"
+	default:
+		lead = "options differ (Method or MaxBroadcastSize): the calls are alike and go different ways"
 	}
-	if phases {
-		return "; the calls are alike: members or lists differ of the groups whose phases these are"
-	}
-	return "; the calls are alike and go different ways: their options differ (Method or MaxBroadcastSize)"
+	return lead + "; " + strings.Join(waits, ", ")
 }
 
 // hiddenDifference is what may differ when the description of two calls does not show it, or shows no more than what
@@ -371,11 +383,18 @@ func (n names) differ(e *transport.MismatchError) string {
 	if a == b {
 		return fmt.Sprintf("%s; both in %s", n.lengths(e), n.describe(first, a))
 	}
-	calls := fmt.Sprintf("%s and %s", n.describe(first, a), n.describe(second, b))
-	hidden, of := hiddenDifference(a, b)
+	lead, of := n.lead(first, a, second, b)
+	text := fmt.Sprintf("%s; %s and %s", lead, n.describe(first, a), n.describe(second, b))
 	if of != "" {
-		calls += "; " + of
+		text += "; " + of
 	}
+	return text
+}
+
+// lead says in what alone the calls of two replicas differ, and of what that consists, if it is what hiddenDifference
+// names.
+func (n names) lead(first int, a transport.Call, second int, b transport.Call) (lead, of string) {
+	hidden, of := hiddenDifference(a, b)
 	for _, x := range aspects {
 		if !x.differ(a, b) || x.follows && hidden != "" {
 			continue
@@ -384,11 +403,10 @@ func (n names) differ(e *transport.MismatchError) string {
 		if x.name == "lengths" || x.name == "counts" {
 			shared = dataOf(a)
 		}
-		one, other := x.of(n, first, a), x.of(n, second, b)
-		return fmt.Sprintf("%s differ: replica %d %s %s, replica %d %s %s%s; %s", x.name, first, x.does, one, second,
-			x.does, other, shared, calls)
+		return fmt.Sprintf("%s differ: replica %d %s %s, replica %d %s %s%s", x.name, first, x.does,
+			x.of(n, first, a), second, x.does, x.of(n, second, b), shared), of
 	}
-	return fmt.Sprintf("%s differ between replica %d and replica %d; %s", cmp.Or(hidden, "calls"), first, second, calls)
+	return fmt.Sprintf("%s differ between replica %d and replica %d", cmp.Or(hidden, "calls"), first, second), of
 }
 
 // dataOf is the dtype and the operator of a call, as far as it has one of each: " (float32, ADD)".

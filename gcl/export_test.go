@@ -72,6 +72,9 @@ func Pieces(c *Comm) int { return c.conn.Inspect().Pieces }
 // GroupID is what a transport.Call has for a group.
 func GroupID(members ...int) uint64 { return wire.GroupID(members, 0) }
 
+// PhaseSeq is what a transport.Call has for a phase of Hybrid.
+func PhaseSeq(number, phase uint64) uint64 { return wire.PhaseSeq(number, phase) }
+
 // GroupName is how an error names a group.
 func GroupName(id uint64) string { return wire.GroupName(id) }
 

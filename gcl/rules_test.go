@@ -276,7 +276,7 @@ func TestRulesBesideMethod(t *testing.T) {
 		}
 		return gcl.AllReduceInPlace(ctx, withOptions(c, o), make([]float32, 1000), gcl.Add)
 	}) {
-		if !errors.Is(err, gcl.ErrMismatch) || !contains(err, "go different ways: their options differ (Method or ") {
+		if !errors.Is(err, gcl.ErrMismatch) || !contains(err, "#1: options differ (Method or MaxBroadcastSize): ") {
 			t.Errorf("replica %d: %v", replica, err)
 		}
 	}

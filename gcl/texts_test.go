@@ -54,9 +54,8 @@ func TestErrorTexts(t *testing.T) {
 		if lead, _, ok := strings.Cut(text, "; "); ok && strings.Contains(lead, " differ") && len(lead) > 160 {
 			t.Errorf("%d characters before the calls, want at most 160: %s", len(lead), lead)
 		}
-		// A circle has more than two calls, and what others have wrapped stays as it is.
-		if strings.Contains(text, "call mismatch: ") && !strings.Contains(text, " waits for ") &&
-			!strings.Contains(text, "wrapped: ") {
+		// What others have wrapped stays as it is.
+		if strings.Contains(text, "call mismatch: ") && !strings.Contains(text, "wrapped: ") {
 			t.Errorf("does not say what differs: %s", text)
 		}
 	}
@@ -308,8 +307,23 @@ func (x *texts) mismatches() {
 			TheirsBytes: 60}))
 	other := mine
 	other.Collective, other.Method, other.Root = uint8(schedule.Broadcast), uint8(methods.Direct), 1
-	add("replicas that wait for each other", 3,
-		round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2}, Calls: []transport.Call{mine, other}}))
+	circle := func(situation string, theirs transport.Call) {
+		add(situation, 3,
+			round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2}, Calls: []transport.Call{mine, theirs}}))
+	}
+	circle("replicas that wait for each other", other)
+	pair := mine
+	pair.Group = gcl.GroupID(2, 3)
+	circle("replicas of two groups that wait for each other", pair)
+	later := mine
+	later.Round++
+	circle("replicas that go different ways and wait for each other", later)
+	phase, otherPhase := mine, pair
+	phase.Seq, otherPhase.Seq = gcl.PhaseSeq(17, 1), gcl.PhaseSeq(17, 1)
+	add("phases that wait for each other", 3,
+		round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2}, Calls: []transport.Call{phase, otherPhase}}))
+	add("three replicas that wait for each other", 3, round(3, 2, &transport.DeadlockError{
+		Replicas: []int{3, 2, 1}, Calls: []transport.Call{mine, mine, other}}))
 	add("a connection that failed", 3, round(3, 2, errors.New("connection reset")))
 	add("inside the error of a wrapper", 3, fmt.Errorf("wrapped: %w", found))
 }
