@@ -52,7 +52,7 @@ type Config struct {
 	Listener net.Listener
 
 	patience time.Duration  // for tests; 0: the constant
-	came     func(rank int) // for tests: replica 0 has taken a replica in, or has refused a stranger, -1
+	came     func(rank int) // for tests: replica 0 has taken a replica in, or a stranger was refused: -1
 }
 
 // Met is the outcome of a meeting.

@@ -93,6 +93,9 @@ func (v *visiting) look(c Config, at place) (progress bool, err error) {
 		return false, fmt.Errorf("replica %d cannot read %s: %w", c.Rank, at.text, err)
 	}
 	maps.Copy(v.unread, refused)
+	if len(refused) > 0 && c.came != nil {
+		c.came(-1)
+	}
 	for of, body := range posted {
 		v.seen[of] = true
 		s, err := parseHostSheet(body)
