@@ -23,8 +23,18 @@ import (
 // The tests of this file have replicas of this process work over sockets, where sends are buffered and no peer memory
 // is to be had. Other tests show what methods and operators do; these thin it out.
 
-// onSockets runs a test on each network.
+// onSockets runs a test on unix sockets; on other systems, and with -full, over TCP.
 func onSockets(t *testing.T, test func(t *testing.T, network tcp.Network)) {
+	onNetworks(t, func(t *testing.T, network tcp.Network) {
+		if network == tcp.TCP && runtime.GOOS == "linux" && !*full {
+			t.Skip("TestSockets and the suite of transports are for both networks")
+		}
+		test(t, network)
+	})
+}
+
+// onNetworks runs a test on each network.
+func onNetworks(t *testing.T, test func(t *testing.T, network tcp.Network)) {
 	leaktest.Check(t)
 	for _, network := range []tcp.Network{tcp.Unix, tcp.TCP} {
 		t.Run("network="+string(network), func(t *testing.T) {
@@ -68,7 +78,7 @@ func apartOn(t testing.TB, network tcp.Network, n int) []*gcl.Comm {
 
 // TestSockets tries collectives, methods, operators and element types over sockets.
 func TestSockets(t *testing.T) {
-	onSockets(t, func(t *testing.T, network tcp.Network) {
+	onNetworks(t, func(t *testing.T, network tcp.Network) {
 		opts := func(t *testing.T, n int) []gcl.CommOption { return []gcl.CommOption{sockets(t, network, n)} }
 		add := []gcl.Operator{gcl.Add}
 		crossOn[float32](t, []crossed{

@@ -113,6 +113,9 @@ func (s *suite) cancelInTheMiddle(t *testing.T) {
 		times := 100
 		if size > 100 {
 			times = 40
+			if s.has(Brief) {
+				size /= 8
+			}
 		}
 		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
 			s.repeat(t, s.few(times), func(t *testing.T, i int) {

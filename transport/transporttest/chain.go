@@ -55,7 +55,7 @@ func (s *suite) chain(t *testing.T) {
 	}
 	t.Run("everybody", func(t *testing.T) {
 		s.sizes(t, []int{2, 3, 5, 8}, []int{0, 65, 40000}, s.testChains)
-		s.sizes(t, many(), []int{65}, s.testChains)
+		s.sizes(t, s.many(), []int{65}, s.testChains)
 	})
 }
 

@@ -16,7 +16,7 @@ var (
 // ring sends to the next replica and receives from the one before, a few rounds long.
 func (s *suite) ring(t *testing.T) {
 	s.sizes(t, []int{2, 3, 5, 8}, allSizes, s.testRing)
-	s.sizes(t, many(), []int{0, 65, 4096}, s.testRing)
+	s.sizes(t, s.many(), []int{0, 65, 4096}, s.testRing)
 }
 
 func (s *suite) testRing(t *testing.T, n, size int) {
@@ -76,7 +76,7 @@ func (s *suite) allToAll(t *testing.T) {
 		})
 	}
 	s.sizes(t, []int{2, 3, 5, 8}, smallSizes, test)
-	s.sizes(t, many(), []int{65}, test)
+	s.sizes(t, s.many(), []int{65}, test)
 }
 
 // fold receives and folds round a ring, with the operand apart and in place.

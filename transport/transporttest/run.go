@@ -31,9 +31,10 @@ const (
 	// Buffers: a send may be taken into the transport's own memory, and end before its receiver has come, as package
 	// transport says under "Buffered sends". It is no promise: tests then wait for errors that may come later.
 	Buffers
-	// Brief asks for a quarter of the repetitions of whatever is tried again and again, and for an eighth of the bytes
-	// of the largest messages: for a second run of the suite, over the same transport set up in another way. It is no
-	// promise, and leaves no case out.
+	// Brief asks for a quarter of the repetitions of whatever is tried again and again, for an eighth of the bytes of
+	// the largest messages, for large groups of 32 replicas in place of 64, and to count allocations with one size of
+	// messages for each number of replicas: for a second run of the suite, over the same transport set up in another
+	// way. It is no promise, and leaves no other case out.
 	Brief
 )
 
@@ -134,9 +135,12 @@ func (s *suite) few(times int) int {
 
 // many is the number of replicas of a large group. Under the race detector 64 that all connect with all have so many
 // goroutines that the detector alone takes most of two processors: a minute has passed without a handshake done.
-func many() []int {
-	if underRace {
+func (s *suite) many() []int {
+	switch {
+	case underRace:
 		return []int{16}
+	case s.has(Brief):
+		return []int{32}
 	}
 	return []int{64}
 }
@@ -148,6 +152,11 @@ func (s *suite) sizes(t *testing.T, replicas, sizes []int, test func(t *testing.
 	if (underRace || s.world != nil) && len(sizes) > 3 {
 		step = 3
 	}
+	s.everyNth(t, step, replicas, sizes, test)
+}
+
+// everyNth calls test for each number of replicas with one in step of the sizes, each with others.
+func (s *suite) everyNth(t *testing.T, step int, replicas, sizes []int, test func(t *testing.T, n, size int)) {
 	for i, n := range s.here(replicas) {
 		if s.world != nil {
 			i = (n + 1) / 2 // 1, 2 and 3 for 2, 3 and 5

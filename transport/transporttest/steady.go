@@ -48,7 +48,12 @@ func (s *suite) noAlloc(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	s.sizes(t, []int{2, 3, 8}, []int{0, 100, 20000}, func(t *testing.T, n, size int) {
+	sizes := []int{0, 100, 20000}
+	step := 1
+	if s.has(Brief) {
+		step = len(sizes)
+	}
+	s.everyNth(t, step, []int{2, 3, 8}, sizes, func(t *testing.T, n, size int) {
 		// One allocation of one replica in each ten rounds is more than strays.
 		s.steady(t, s.connect(t, n), 10*(stray+1), func(e transport.Endpoint) func(i int) error {
 			batch := messy(t, e.Rank(), n, size, 0)
