@@ -55,7 +55,7 @@ var programs = []program{
 		long: "-n 2 sh -c echo${IFS}up;exec${IFS}sleep${IFS}600", prints: "up"},
 	{path: "cmd/gclsched", unknown: "more", short: "check -method direct -n 2",
 		long: "bench -method direct -n 2 -time 1h", prints: "all-reduce, 2 ranks, "},
-	{path: "cmd/gcltorture", unknown: "more", short: "-runs 1", long: "-runs 1000000 -v", prints: "seed ", goesOn: true},
+	{path: "internal/torture", unknown: "more", short: "-runs 1", long: "-runs 1000000 -v", prints: "seed ", goesOn: true},
 	{path: "examples/charlm", unknown: "more", short: "-steps 1 -sample 10", long: "-steps 1000000000", prints: "204211 p"},
 	{path: "examples/digits", unknown: "more", short: "-epochs 1", long: "-epochs 1000000", prints: "epoch 1/",
 		goesOn: true},

@@ -162,7 +162,7 @@ func table() []row {
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "bench/*", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/command", "internal/plot", "internal/progress"}, modules: []string{gonum, xsync, xsys}},
-		{pkg: "cmd/gcltorture", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
+		{pkg: "internal/torture", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "cmd/gclrun", imports: []string{"internal/command", "internal/spawn"}, modules: []string{xsys}},
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron", "internal/command", "internal/member", "internal/progress"}},
 		{pkg: "examples/rts", imports: []string{anyAbove, "examples/digits/perceptron", "internal/plot", "internal/command", "internal/member", "internal/progress"}},

@@ -44,7 +44,7 @@ var harms = map[string]struct {
 // detect carries out mode detect.
 func detect(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var d detecting
-	flags := flag.NewFlagSet("gcltorture detect", flag.ContinueOnError)
+	flags := flag.NewFlagSet("torture detect", flag.ContinueOnError)
 	flags.StringVar(&d.harm, "harm", "silence", "`what` happens: silence (nothing comes through any more), one-way (nothing "+
 		"in one direction), lost (195 bytes of what comes through at a time are missing), reset")
 	flags.IntVar(&d.runs, "runs", 300, "number of `runs`")
@@ -64,7 +64,7 @@ func detect(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-runs %d, -j %d, -silence %v: want 1 or more, 1 to 64, more than 0", d.runs, d.jobs, d.silence)
 	}
 	if err != nil {
-		return command.Mistake("gcltorture", err, stderr)
+		return command.Mistake("torture", err, stderr)
 	}
 	var mu sync.Mutex // guards what follows
 	var times []time.Duration
@@ -85,9 +85,9 @@ func detect(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return command.Ended(ctx, "gcltorture", ctx.Err(), stderr)
+		return command.Ended(ctx, "torture", ctx.Err(), stderr)
 	case failed != nil:
-		fmt.Fprintf(stderr, "gcltorture: %v\n", failed)
+		fmt.Fprintf(stderr, "torture: %v\n", failed)
 		return command.Failed
 	}
 	return command.OK

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// unsupported says why gcltorture cannot run here.
-const unsupported = "gcltorture needs Linux, and this is " + runtime.GOOS
+// unsupported says why torture cannot run here.
+const unsupported = "torture needs Linux, and this is " + runtime.GOOS
 
 const stopSignal = 0
 

@@ -40,7 +40,7 @@ type standOrder struct {
 // stand carries out mode stand.
 func stand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var s standing
-	flags := flag.NewFlagSet("gcltorture stand", flag.ContinueOnError)
+	flags := flag.NewFlagSet("torture stand", flag.ContinueOnError)
 	flags.IntVar(&s.processes, "n", 8, "number of `processes`")
 	flags.IntVar(&s.load, "load", 40, "`threads` that want a processor, those of the replicas among them")
 	flags.DurationVar(&s.length, "for", 20*time.Minute, "how `long` the job lasts")
@@ -63,7 +63,7 @@ func stand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-for %v, -pause %v, -silence %v, want more than 0 for each", s.length, s.pause, s.silence)
 	}
 	if err != nil {
-		return command.Mistake("gcltorture", err, stderr)
+		return command.Mistake("torture", err, stderr)
 	}
 	if unsupported != "" {
 		fmt.Fprintln(stderr, unsupported)
@@ -73,9 +73,9 @@ func stand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fmt.Fprint(stdout, text)
 	switch {
 	case ctx.Err() != nil:
-		return command.Ended(ctx, "gcltorture", ctx.Err(), stderr)
+		return command.Ended(ctx, "torture", ctx.Err(), stderr)
 	case err != nil:
-		fmt.Fprintf(stderr, "gcltorture: %v\n", err)
+		fmt.Fprintf(stderr, "torture: %v\n", err)
 		return command.Failed
 	case alarms > 0:
 		return command.Failed
@@ -85,7 +85,7 @@ func stand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // run carries out the job, and returns how many replicas have ended with an error, and the text of the outcome.
 func (s *standing) run(ctx context.Context) (alarms int, text string, err error) {
-	dir, err := os.MkdirTemp("", "gcltorture-")
+	dir, err := os.MkdirTemp("", "torture-")
 	if err != nil {
 		return 0, "", err
 	}
@@ -98,7 +98,7 @@ func (s *standing) run(ctx context.Context) (alarms int, text string, err error)
 			<-p.ended
 		}
 	}()
-	where := fmt.Sprintf("unix:@gcltorture-stand-%d-%d", os.Getpid(), s.seed)
+	where := fmt.Sprintf("unix:@torture-stand-%d-%d", os.Getpid(), s.seed)
 	begin := func(o order) error {
 		p, err := start(running, o, dir)
 		if err == nil {

@@ -13,7 +13,7 @@ import (
 	"gogcl.dev/gcl"
 )
 
-// order is what gcltorture tells a process that it has started, in the environment variable orderVariable.
+// order is what torture tells a process that it has started, in the environment variable orderVariable.
 type order struct {
 	Seed      uint64
 	Processes int // of newPlan
@@ -62,7 +62,7 @@ const leaveTime = 4 * time.Second
 func replica(text string) int {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		fmt.Fprintln(os.Stderr, "gcltorture:", err)
+		fmt.Fprintln(os.Stderr, "torture:", err)
 		return 2
 	}
 	if o.Stand != nil {
@@ -148,7 +148,7 @@ func replica(text string) int {
 func say(r report) int {
 	line, err := json.Marshal(r)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "gcltorture:", err)
+		fmt.Fprintln(os.Stderr, "torture:", err)
 		return 2
 	}
 	fmt.Println(endLine + string(line))

@@ -88,7 +88,7 @@ func TestCorrupt(t *testing.T) {
 	if code := s.torture(t.Context(), &stdout, &stderr); code != command.Failed {
 		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
-	command := regexp.MustCompile(`to repeat this run: gcltorture -runs 1 -seed (\d+) -n 2 -v`)
+	command := regexp.MustCompile(`to repeat this run: go run \./internal/torture -runs 1 -seed (\d+) -n 2 -v`)
 	again := command.FindStringSubmatch(stderr.String())
 	if again == nil || !strings.Contains(stderr.String(), "has a wrong result") ||
 		!strings.Contains(stderr.String(), "seed "+again[1]+": ") || !strings.Contains(stderr.String(), "WRONG: ") ||
@@ -156,7 +156,7 @@ func TestInterrupted(t *testing.T) {
 		!strings.Contains(stdout.String(), "runs right") {
 		t.Errorf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
-	if left := socketsNamed(fmt.Sprintf("@gcltorture-%d-", os.Getpid())); len(left) > 0 {
+	if left := socketsNamed(fmt.Sprintf("@torture-%d-", os.Getpid())); len(left) > 0 {
 		t.Errorf("sockets are left: %q", left)
 	}
 }
@@ -201,7 +201,7 @@ func TestUsage(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != command.OK ||
-		!strings.HasPrefix(stdout.String(), "usage: gcltorture [flags]\n") {
+		!strings.HasPrefix(stdout.String(), "usage: torture [flags]\n") {
 		t.Errorf("-h: exit code %d, %q", code, &stdout)
 	}
 }

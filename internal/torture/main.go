@@ -18,7 +18,7 @@ func main() {
 	if text, ok := os.LookupEnv(orderVariable); ok {
 		os.Exit(replica(text))
 	}
-	command.Main("gcltorture", run)
+	command.Main("torture", run)
 }
 
 // settings are the command line of a run without the name of a mode.
@@ -43,18 +43,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // events has something happen at random moments of random programs.
 func events(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := settings{corrupt: func(*plan) int { return -1 }}
-	flags := flag.NewFlagSet("gcltorture", flag.ContinueOnError)
+	flags := flag.NewFlagSet("torture", flag.ContinueOnError)
 	flags.IntVar(&s.runs, "runs", 200, "number of `runs`")
 	flags.Uint64Var(&s.seed, "seed", 1, "`seed` of the first run")
 	flags.IntVar(&s.processes, "n", 0, "number of `processes`; 0: the seed decides, 2 to 5")
 	flags.IntVar(&s.jobs, "j", 2, "number of `runs` at a time")
 	flags.BoolVar(&s.verbose, "v", false, "print a line for each run")
 	does := "Runs jobs of processes in which something happens, and looks at how they end: \"go doc " +
-		"gogcl.dev/cmd/gcltorture\".\n"
+		"gogcl.dev/internal/torture\".\n"
 	for _, m := range modes {
-		does += fmt.Sprintf("\n  gcltorture %-6s  %s", m.name, m.does)
+		does += fmt.Sprintf("\n  torture %-6s  %s", m.name, m.does)
 	}
-	err := command.Parse(flags, args, stdout, does+"\n\nEach of these lists its own flags: gcltorture blame -h.")
+	err := command.Parse(flags, args, stdout, does+"\n\nEach of these lists its own flags: torture blame -h.")
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}
@@ -68,7 +68,7 @@ func events(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-j %d, want 1 to 64", s.jobs)
 	}
 	if err != nil {
-		return command.Mistake("gcltorture", err, stderr)
+		return command.Mistake("torture", err, stderr)
 	}
 	if unsupported != "" {
 		fmt.Fprintln(stderr, unsupported)
@@ -99,16 +99,16 @@ func (s *settings) torture(ctx context.Context, stdout, stderr io.Writer) int {
 	t.print(stdout, time.Since(began))
 	switch {
 	case t.wrong > 0:
-		again := fmt.Sprintf("gcltorture -runs 1 -seed %d", t.firstSeed)
+		again := fmt.Sprintf("go run ./internal/torture -runs 1 -seed %d", t.firstSeed)
 		if s.processes > 0 {
 			again += fmt.Sprintf(" -n %d", s.processes)
 		}
-		fmt.Fprintf(stderr, "gcltorture: %s\ngcltorture: to repeat this run: %s -v\n", t.firstText, again)
+		fmt.Fprintf(stderr, "torture: %s\ntorture: to repeat this run: %s -v\n", t.firstText, again)
 		return command.Failed
 	case ctx.Err() != nil:
-		return command.Ended(ctx, "gcltorture", ctx.Err(), stderr)
+		return command.Ended(ctx, "torture", ctx.Err(), stderr)
 	case failed != nil:
-		fmt.Fprintf(stderr, "gcltorture: %v\n", failed)
+		fmt.Fprintf(stderr, "torture: %v\n", failed)
 		return command.Failed
 	}
 	return command.OK

@@ -33,7 +33,7 @@ const endTime = 30 * time.Second
 // blame sends a signal to one replica of a job, and looks at what the launcher says about the end.
 func blame(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var b blaming
-	flags := flag.NewFlagSet("gcltorture blame", flag.ContinueOnError)
+	flags := flag.NewFlagSet("torture blame", flag.ContinueOnError)
 	flags.IntVar(&b.runs, "runs", 100, "number of `jobs`, in each of which one replica gets the signal")
 	flags.IntVar(&b.jobs, "j", 1, "number of `jobs` at a time")
 	flags.Uint64Var(&b.seed, "seed", 1, "`seed` of the first job: it decides on the replica and the moment")
@@ -43,7 +43,7 @@ func blame(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := command.ParseArguments(flags, args, stdout, "[flags] [--] launcher [arguments]", "Has a launcher such as "+
 		"gclrun start a job, sends a signal to one of its replicas, and looks at what the launcher says: its last "+
 		"line blames that replica, no other line blames one, and its exit code is the replica's.\n\n"+
-		"  gcltorture blame -runs 100 ./gclrun -n 4 ./rts -epochs 1000000")
+		"  torture blame -runs 100 ./gclrun -n 4 ./rts -epochs 1000000")
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}
@@ -62,7 +62,7 @@ func blame(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = errors.New("the launcher is missing, such as ./gclrun -n 4 ./rts -epochs 1000000")
 	}
 	if err != nil {
-		return command.Mistake("gcltorture", err, stderr)
+		return command.Mistake("torture", err, stderr)
 	}
 	if b.code == 0 {
 		b.code = 128 + b.signal
@@ -106,12 +106,12 @@ func (b *blaming) all(ctx context.Context, stdout, stderr io.Writer) int {
 		time.Since(began).Round(time.Millisecond))
 	switch {
 	case ctx.Err() != nil:
-		return command.Ended(ctx, "gcltorture", ctx.Err(), stderr)
+		return command.Ended(ctx, "torture", ctx.Err(), stderr)
 	case failed != nil:
-		fmt.Fprintf(stderr, "gcltorture: %v\n", failed)
+		fmt.Fprintf(stderr, "torture: %v\n", failed)
 		return command.Failed
 	case wrong > 0:
-		fmt.Fprintf(stderr, "gcltorture: the first that was wrong: %s\n", first)
+		fmt.Fprintf(stderr, "torture: the first that was wrong: %s\n", first)
 		return command.Failed
 	}
 	return command.OK

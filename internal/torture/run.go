@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// process is one replica of a run, as gcltorture sees it.
+// process is one replica of a run, as torture sees it.
 type process struct {
 	cmd    *exec.Cmd
 	rank   int
@@ -104,12 +104,12 @@ func (p *process) reached() int {
 // carryOut starts the processes of a plan and waits for them. It returns how the run ended, and what is wrong with
 // that, or "". The error is that of ctx, or of the operating system.
 func carryOut(ctx context.Context, p *plan, processes, corrupt int) (how ending, wrong string, err error) {
-	dir, err := os.MkdirTemp("", "gcltorture-")
+	dir, err := os.MkdirTemp("", "torture-")
 	if err != nil {
 		return 0, "", err
 	}
 	defer os.RemoveAll(dir)
-	name := fmt.Sprintf("@gcltorture-%d-%d", os.Getpid(), p.seed)
+	name := fmt.Sprintf("@torture-%d-%d", os.Getpid(), p.seed)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var all []*process

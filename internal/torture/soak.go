@@ -30,7 +30,7 @@ type soaking struct {
 // soak has a launcher run a job for long, and looks at what grows.
 func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var s soaking
-	flags := flag.NewFlagSet("gcltorture soak", flag.ContinueOnError)
+	flags := flag.NewFlagSet("torture soak", flag.ContinueOnError)
 	flags.DurationVar(&s.length, "for", 30*time.Minute, "`time` of the job")
 	flags.DurationVar(&s.warm, "warm", 3*time.Minute, "`time` of it before the first sample")
 	flags.IntVar(&s.samples, "samples", 60, "number of `samples`")
@@ -41,7 +41,7 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		"gclrun run a job for long, and looks at whether the descriptors, goroutines, heap or resident memory of a "+
 		"replica grow.\n\n"+
 		"  mkdir soak\n"+
-		"  gcltorture soak -pprof soak ./gclrun -n 8 -transport unix ./rts -epochs 10000000 -batch 8 -pprof soak")
+		"  torture soak -pprof soak ./gclrun -n 8 -transport unix ./rts -epochs 10000000 -batch 8 -pprof soak")
 	if errors.Is(err, flag.ErrHelp) {
 		return command.OK
 	}
@@ -59,7 +59,7 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			"soak")
 	}
 	if err != nil {
-		return command.Mistake("gcltorture", err, stderr)
+		return command.Mistake("torture", err, stderr)
 	}
 	if unsupported != "" {
 		fmt.Fprintln(stderr, unsupported)
@@ -80,14 +80,14 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("%v has no children with a RANK in their environment", job.cmd)
 	}
 	if err != nil {
-		return command.Ended(ctx, "gcltorture", err, stderr)
+		return command.Ended(ctx, "torture", err, stderr)
 	}
 	sample := func(last bool) ([]vitals, error) { return s.sample(replicas, last) }
 	code := s.watch(ctx, job.ended, sample, stdout, stderr)
 	stop()
 	<-job.ended
 	if said := bytes.TrimSpace(job.stderr.text); code != command.OK && len(said) > 0 {
-		fmt.Fprintf(stderr, "gcltorture: the job has said:\n%s\n", said)
+		fmt.Fprintf(stderr, "torture: the job has said:\n%s\n", said)
 	}
 	return code
 }
@@ -120,9 +120,9 @@ func (s *soaking) watch(ctx context.Context, ended <-chan struct{}, sample func(
 	}
 	switch {
 	case err != nil:
-		return command.Ended(ctx, "gcltorture", err, stderr)
+		return command.Ended(ctx, "torture", err, stderr)
 	case growing > 0:
-		fmt.Fprintf(stderr, "gcltorture: %d of these grow beyond their bounds (go tool pprof -base %s %s)\n", growing,
+		fmt.Fprintf(stderr, "torture: %d of these grow beyond their bounds (go tool pprof -base %s %s)\n", growing,
 			filepath.Join(s.directory, "heap-first"), filepath.Join(s.directory, "heap-last"))
 		return command.Failed
 	}

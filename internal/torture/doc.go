@@ -1,7 +1,7 @@
-// Command gcltorture runs jobs of processes in which something happens, and looks at how they end.
+// Command torture runs jobs of processes in which something happens, and looks at how they end.
 //
-//	gcltorture -runs 2000 -seed 1
-//	gcltorture -runs 1 -seed 1234 -v     run 1234 again, and say what it was
+//	go run ./internal/torture -runs 2000 -seed 1
+//	go run ./internal/torture -runs 1 -seed 1234 -v     run 1234 again, and say what it was
 //
 // Run k of a command has the seed -seed + k. The seed of a run decides on its plan:
 //
@@ -13,7 +13,7 @@
 //	victim       the replica that it happens to
 //	moment       in which step of the program, and how many microseconds later
 //
-// gcltorture starts the processes, which are itself. Each replica compares every byte of every result with what package
+// torture starts the processes, which are itself. Each replica compares every byte of every result with what package
 // oracle says. A run is right when all of its replicas end as the event demands, within 10 seconds:
 //
 //	event      what happens                              the victim             every other replica
@@ -38,32 +38,32 @@
 // A replica that ends by itself has no goroutine and no descriptor more than before. When a run is over no process of
 // it is left, no socket with its name, and no file.
 //
-// At the end gcltorture prints how many runs ended in which way. After the first run that is wrong it starts no other,
+// At the end torture prints how many runs ended in which way. After the first run that is wrong it starts no other,
 // says what was wrong, and how to repeat that run.
 //
 // # Modes
 //
 // The first argument may be the name of a mode, which has flags of its own:
 //
-//	gcltorture blame -runs 100 ./gclrun -n 4 ./rts -epochs 1000000
+//	go run ./internal/torture blame -runs 100 ./gclrun -n 4 ./rts -epochs 1000000
 //
 // Mode blame has a launcher start a job, again and again. When the job is at work one replica gets a signal, at a
 // moment that the seed decides on. The launcher's last line is to name that replica, with the number of its process and
 // the signal, no other line is to name one, and the exit code is to be 128 and the signal (or -code). It prints how
 // many jobs ended otherwise, and in which way.
 //
-//	gcltorture detect -harm silence -runs 300
-//	gcltorture detect -harm reset -runs 100
+//	go run ./internal/torture detect -harm silence -runs 300
+//	go run ./internal/torture detect -harm reset -runs 100
 //
 // Mode detect does harm to the data connection between two replicas, while their control connection lives, and prints
 // the distribution of the time until both have an error that names the other one.
 //
-//	gcltorture stand -n 8 -load 40 -pause 4s -silence 5s -for 20m
+//	go run ./internal/torture stand -n 8 -load 40 -pause 4s -silence 5s -for 20m
 //
 // Mode stand runs one job on a machine that it keeps busy, and stops replicas for a while, one at a time. No replica is
 // to count as lost.
 //
-//	gcltorture soak -pprof soak ./gclrun -n 8 -transport unix ./rts -epochs 10000000 -batch 8 -pprof soak
+//	go run ./internal/torture soak -pprof soak ./gclrun -n 8 -transport unix ./rts -epochs 10000000 -batch 8 -pprof soak
 //
 // Mode soak has a launcher run one job for 30 minutes (-for). After a while for warming up it takes 60 samples of the
 // open descriptors, the goroutines, the heap after garbage is collected, and the resident memory of each replica. It

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mode is one of the things that gcltorture does. Each has a file of its own, and its own flags.
+// mode is one of the things that torture does. Each has a file of its own, and its own flags.
 type mode struct {
 	name string // first argument of the command line
 	does string
 	run  func(ctx context.Context, args []string, stdout, stderr io.Writer) int // returns the exit code
 }
 
-// modes are those that have a name. Without one gcltorture does what the package's comment says first.
+// modes are those that have a name. Without one torture does what the package's comment says first.
 var modes = []mode{
 	{"blame", "ends one replica of a job again and again, and looks at whom the launcher blames", blame},
 	{"detect", "does harm to a data connection, and prints how long it takes to be found", detect},

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unsupported says why gcltorture cannot run here: "" on Linux.
+// unsupported says why torture cannot run here: "" on Linux.
 const unsupported = ""
 
-// attributes are those of a replica's process: it dies with gcltorture, and Ctrl-C on the terminal does not reach it.
+// attributes are those of a replica's process: it dies with torture, and Ctrl-C on the terminal does not reach it.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
