@@ -68,8 +68,9 @@ type Candidate struct {
 //
 // Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in
 // an all-gather, all-to-all, gather or scatter, not G equal parts; by the method native, a call with Add that the
-// transport's engine does not take; by a method of the program's own, a schedule that does not prove, of root 0.
-// Schedules of such methods are proved when they are first asked for.
+// transport's engine does not take; by a method of the program's own, a schedule that does not prove, of root 0; with
+// Options.Strict, a method that does not do the call. Schedules of methods of the program's own are proved when they are
+// first asked for.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c.check() != nil {
 		return Explanation{}, newError("explain: nil Comm")
@@ -86,7 +87,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 		return e, nil
 	}
 	p := price.Pricer{Way: &c.way, Topology: c.conn.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
-		Elements: int(bytes / int64(dtype.Size()))}
+		Elements: int(bytes / int64(dtype.Size())), Strict: c.options.Strict}
 	for _, m := range c.conn.ownMethods() {
 		p.Own = append(p.Own, price.Own{Method: m.method, Prover: m.prover})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"sync"
 
 	"gogcl.dev/gcl/internal/carry"
@@ -84,7 +85,8 @@ func (l *connection) ipusOf(k int) (*ipus, error) {
 	}
 	s := &ipus{replica: l.Endpoint.Rank(), all: make([]*ipu, k)}
 	for id, e := range endpoints {
-		w := &ipu{id: id, of: s, comm: Comm{conn: newConnection(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
+		w := &ipu{id: id, of: s, comm: Comm{conn: newConnection(e, ladder, nil, nil), skips: new(atomic.Bool)},
+			groups: map[int]ipuGroups{}}
 		w.comm.conn.own = l.own
 		w.start = w.work
 		s.all[id] = w

@@ -116,6 +116,16 @@ var optionRows = []optionRow{
 			"([mpi.md](mpi.md)); `auto` never takes it. `direct`, `recursive_doubling` and `native` are ours",
 	},
 	{
+		key: "strict", field: "Strict", ours: true,
+		value: choice[bool]{
+			at:    func(o *Options) *bool { return &o.Strict },
+			names: func() []name[bool] { return []name[bool]{{"false", false, ""}, {"true", true, ""}} },
+		},
+		agreed: func(o *Options, _ int) uint64 { return number1(o.Strict) },
+		does: "A call that the `method` does not do is an error, which lists the methods that do it; with `false` it goes " +
+			"as by `auto`, and the first one of a Comm is logged by `log/slog` ([methods.md](methods.md))",
+	},
+	{
 		key: "syncful.useOptimisedLayout", field: "StageFragments", fieldNote: "the opposite",
 		value: choice[bool]{
 			at:    func(o *Options) *bool { return &o.StageFragments },

@@ -24,6 +24,7 @@ import (
 //	                             meet_in_middle_ring, quad_directional_ring, direct, recursive_doubling, native,
 //	                             halving_doubling, circulant, bruck, pat, binomial_tree, knomial_4_tree,
 //	                             double_binary_tree, torus_2d, torus_3d, hierarchical_8, swing, swing_2d
+//	strict                       false, true
 //	syncful.useOptimisedLayout   true, false
 //	syncful.maxBroadcastSize     0 or more; default: what was measured
 //	reproducible                 false, true

@@ -26,8 +26,8 @@ type ownMethod struct {
 // g in these replicas.
 //
 // A schedule that does not prove is the error of the call, with the rank, the round, and what is missing or doubled.
-// Nothing has been sent then. A call of a collective that the method does not do goes as by Auto: Explain says why, and
-// Trace which method it took. A Barrier goes by methods.SendToAll in any case.
+// Nothing has been sent then. A call of a collective that the method does not do goes as by Auto, or is an error with
+// Options.Strict: Explain says why, and Trace which method it took. A Barrier goes by methods.SendToAll in any case.
 //
 // Run, New and Join refuse a name that is malformed, that a constant or a registered method has or another WithMethod
 // of theirs, and a nil generator.

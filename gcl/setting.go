@@ -14,6 +14,7 @@ func (c *Comm) resolveWay() {
 		Carrier: &c.conn.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,
 		Cache: o.lastLevelCache(), Segment: c.segmentBytes(),
 		Link: c.group.link, LatencyBytes: latencyBytes(c.group.link), Own: c.conn.prover(o.Method),
+		Skips: (*strict)(c),
 	}
 	s := route.Setting{
 		Asked: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,

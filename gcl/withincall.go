@@ -86,8 +86,10 @@ func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu)
 		// An aborted or closed communicator, or a context that is done, must show.
 		err = c.conn.Endpoint.Exchange(ctx, transport.Call{}, nil)
 	}
+	options := c.options
+	options.Strict = false // an error among IPUs would end the communicator
 	for i := 0; i < k.ipus && err == nil; i++ {
-		err = s.all[i].join(c.ipusPerRank(), c.options)
+		err = s.all[i].join(c.ipusPerRank(), options)
 	}
 	if err != nil {
 		failed := c.otherFailure(ctx, wire.NameWithin(k.collective), err)

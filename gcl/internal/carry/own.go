@@ -10,7 +10,7 @@ import (
 	"gogcl.dev/transport"
 )
 
-// UnprovedError says that a program's own method has no right schedule for a call, of which nothing has been sent.
+// UnprovedError says that a method has no right schedule for a call, of which nothing has been sent.
 type UnprovedError struct{ Err error }
 
 func (e *UnprovedError) Error() string { return e.Err.Error() }
@@ -78,6 +78,17 @@ func (w *Way) Prove(p *methods.Prover, spec methods.Spec) (*methods.Proved, erro
 	return proved, nil
 }
 
+// skipped asks what becomes of a call that the method of the options does not do.
+func (w *Way) skipped(a *Ask, byCounts bool) error {
+	if w.Skips == nil {
+		return nil
+	}
+	if err := w.Skips.Skips(w, a, byCounts); err != nil {
+		return &UnprovedError{err}
+	}
+	return nil
+}
+
 // Settle completes a way whose setting is complete.
 func (w *Way) Settle() {
 	if w.instead = nil; w.Own != nil {
@@ -127,8 +138,13 @@ func (h *Hybrid) prove(j *Job) error {
 			a.Root = root
 		}
 		_, err := w.Prove(w.Own, w.Spec(&a, w.Setting.Asked, 0, false))
-		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			return &UnprovedError{err}
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = w.skipped(&a, false)
+		} else if err != nil {
+			err = &UnprovedError{err}
+		}
+		if err != nil {
+			return err
 		}
 	}
 	h.proved[key] = true

@@ -41,6 +41,11 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 			return err
 		}
 	default:
+		if r.Because == route.AsCounts && w.Setting.Asked != methods.Auto && w.Setting.Asked != methods.Direct {
+			if err := w.skipped(&j.Ask, true); err != nil {
+				return err
+			}
+		}
 		switch err := w.byRounds(ctx, j, &r, fingerprint); err {
 		case transport.ErrNotShared:
 		case errSkipped:
@@ -70,6 +75,9 @@ func (w *Way) byMessages(ctx context.Context, j *Job, fingerprint *transport.Cal
 // skip carries out a job whose method, by the options or by a rule, does not do it. Nothing has been sent.
 func (w *Way) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
 	if r.Because != route.AsRuled {
+		if err := w.skipped(&j.Ask, false); err != nil {
+			return err
+		}
 		return w.instead.Perform(ctx, j, fingerprint)
 	}
 	above := j.Question.Above

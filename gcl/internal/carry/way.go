@@ -25,8 +25,15 @@ type Way struct {
 
 	Own     *methods.Prover // of Setting.Asked, where that is a program's own method; else nil
 	instead *Way            // of calls that the own method does not do
+	Skips   Skipping        // is asked about them
 
 	last *decided // the last route, where rules make it dear to decide again; else nil
+}
+
+// Skipping decides what becomes of calls that the method of the options does not do. An error is that of the call; with
+// nil it goes by another method. byCounts says that its parts have lengths of their own.
+type Skipping interface {
+	Skips(w *Way, a *Ask, byCounts bool) error
 }
 
 // decided is the route of the last question of a Way. Most calls ask what the one before has asked.

@@ -60,6 +60,7 @@ type Pricer struct {
 	DType    tensor.DType
 	Elements int   // in the larger buffer
 	Own      []Own // that the Comm has
+	Strict   bool  // a call that the method of the options does not do is an error
 
 	above int // the line of the last rule that fits whose method does not do the call; 0: there is none
 }
@@ -92,6 +93,9 @@ func (p Pricer) takes() (takes Pricer, r route.Route, skipped, err error) {
 		return p, r, nil, err
 	} else {
 		skipped = err
+	}
+	if p.Strict && r.Because != route.AsRuled {
+		return p, r, nil, p.Skips.Skips(p.Way, &p.Ask, false)
 	}
 	takes = p
 	if r.Because == route.AsRuled {
@@ -154,7 +158,8 @@ func (p Pricer) bytes() int64 {
 // candidates are all methods by messages, direct on peer memory where there is one, what was chosen if it is none of
 // these, and Hybrid where link domains allow it. An engine's own collective is one only where it was chosen. A method
 // of the program's own that has no schedule for the call is skipped. One of the gallery that does not do the call is
-// left out without a word, and so are all of them that were not chosen in a group of more than mostOffered.
+// left out without a word, and so are all of them that were not chosen in a group of more than MostOffered, and Hybrid
+// where Strict refuses its phases.
 func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 	method, implementation := a.Method, a.Implementation
 	var out []Candidate
@@ -172,7 +177,7 @@ func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 		}
 	}
 	for _, own := range p.Own {
-		if own.library() && p.Size() > mostOffered && own.Method != method {
+		if own.library() && p.Size() > MostOffered && own.Method != method {
 			continue
 		}
 		c, err := p.messages(own.Method)
@@ -202,14 +207,17 @@ func (p Pricer) candidates(a *Answer) ([]Candidate, error) {
 		err = add(p.stepped(method))
 	}
 	if q := p.question(); err == nil && p.Setting.InPhases(&q) {
-		err = add(p.inPhases(p.NewHybrid()))
+		c, unable := p.inPhases(p.NewHybrid())
+		if !p.Strict || !errors.Is(unable, errors.ErrUnsupported) {
+			err = add(c, unable)
+		}
 	}
 	return out, err
 }
 
-// mostOffered is the largest group for which the gallery's methods are candidates unasked. Their schedules are proved
+// MostOffered is the largest group for which the gallery's methods are candidates unasked. Their schedules are proved
 // for it, which takes seconds for 1024 ranks.
-const mostOffered = 256
+const MostOffered = 256
 
 // specOf is the schedule by which a method carries out the call, apart from its input.
 func (p Pricer) specOf(m methods.Method) methods.Spec {

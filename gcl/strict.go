@@ -1,0 +1,62 @@
+package gcl
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/price"
+	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/methods"
+)
+
+// strict is a Comm, for the questions of its way about calls that the method of its options does not do.
+type strict Comm
+
+// Skips has such a call refused by Options.Strict. Without it the first one of the Comm is logged. w may be the way of
+// a phase of Hybrid.
+func (s *strict) Skips(w *carry.Way, a *carry.Ask, byCounts bool) error {
+	c := (*Comm)(s)
+	if c.options.Strict {
+		return c.notDone(w, a, byCounts)
+	}
+	if c.Rank() == 0 && !c.skips.Swap(true) {
+		slog.Warn("gcl: a call goes as by auto, since the method does not do it", "method", c.options.Method,
+			"collective", a.Collective, "ranks", w.Size())
+	}
+	return nil
+}
+
+// notDone is the error of a call that the method of the options does not do.
+func (c *Comm) notDone(w *carry.Way, a *carry.Ask, byCounts bool) error {
+	do := []string{methods.Auto.String()}
+	if byCounts {
+		do = append(do, methods.Direct.String())
+	} else {
+		for _, m := range methods.All() {
+			if !m.Own() {
+				do = append(do, m.String())
+			}
+		}
+	}
+	why := errors.ErrUnsupported
+	for _, m := range c.conn.ownMethods() {
+		if byCounts || m.method.InGallery() && m.method != c.options.Method && w.Size() > price.MostOffered {
+			continue
+		}
+		switch _, err := w.Prove(m.prover, w.Spec(a, m.method, 0, false)); {
+		case m.method == c.options.Method && errors.Is(err, errors.ErrUnsupported):
+			why = err
+		case err == nil:
+			do = append(do, m.method.String())
+		}
+	}
+	what := wire.WithArticle(a.Collective)
+	if byCounts {
+		what += " by counts"
+	}
+	return fmt.Errorf("the method %v does not do %s of %d ranks, which Options.Strict refuses: want one of %s: %w",
+		c.options.Method, what, w.Size(), strings.Join(do, ", "), why)
+}
