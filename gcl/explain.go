@@ -69,8 +69,8 @@ type Candidate struct {
 // Errors: an unknown collective, a barrier, negative bytes, an invalid dtype, bytes that are not whole elements or, in
 // an all-gather, all-to-all, gather or scatter, not G equal parts; by the method native, a call with Add that the
 // transport's engine does not take; by a method of the program's own, a schedule that does not prove, of root 0; with
-// Options.Strict, a method that does not do the call. Schedules of methods of the program's own are proved when they are
-// first asked for.
+// Options.Strict, a method that does not do the call. Schedules of methods of the program's own are proved when they
+// are first asked for.
 func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor.DType) (Explanation, error) {
 	if c.check() != nil {
 		return Explanation{}, newError("explain: nil Comm")
