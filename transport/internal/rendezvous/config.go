@@ -52,6 +52,7 @@ type Config struct {
 	Listener net.Listener
 
 	patience time.Duration  // for tests; 0: the constant
+	linger   time.Duration  // for tests, of a replica that is not 0; 0: half the constant
 	came     func(rank int) // for tests: replica 0 has taken a replica in, or a stranger was refused: -1
 }
 
@@ -79,6 +80,9 @@ func Meet(ctx context.Context, c Config) (Met, error) {
 	}
 	if c.patience == 0 {
 		c.patience = patience
+	}
+	if c.linger == 0 {
+		c.linger = linger / 2
 	}
 	switch {
 	case c.Size == 1:

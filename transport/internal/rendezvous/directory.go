@@ -64,9 +64,26 @@ func visitDirectory(ctx context.Context, c Config, at place) (Met, error) {
 			return Met{Blobs: v.blobs}, err
 		}
 		if !pace.pause(ctx, progress, maxLook) {
-			return Met{}, outOfTime(ctx, c, at, v.unmet())
+			return v.end(ctx, c, at)
 		}
 	}
+}
+
+// end is how the meeting ends for a replica whose context has ended. At the end of its time it says so, and hears from
+// replica 0 who is missing, which all others hear, too.
+func (v *visiting) end(ctx context.Context, c Config, at place) (Met, error) {
+	v.sheet.here.left = time.Millisecond
+	if ctx.Err() != context.DeadlineExceeded || len(v.seen) == 0 || v.post() != nil {
+		return Met{}, outOfTime(ctx, c, at, v.unmet())
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.linger)
+	defer cancel()
+	for pace := new(looks); pace.pause(limited, false, maxLook); {
+		if _, err := v.look(c, at); err != nil || v.begun {
+			return Met{Blobs: v.blobs}, err
+		}
+	}
+	return Met{}, outOfTime(ctx, c, at, v.unmet())
 }
 
 // visiting is what a replica has said and heard in a directory.
@@ -297,6 +314,7 @@ func (h *hostingDirectory) visitor(of id, body []byte) (alive bool, failed *Erro
 			return true, failed
 		}
 	}
+	h.roll.bring(s.here.left) // 1 ms: its time is over
 	if h.sheet.step != tagHere && s.got == h.hash {
 		h.got++
 	}

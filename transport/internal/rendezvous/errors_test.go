@@ -267,6 +267,37 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestTimeOverElsewhere: where the time of another replica is over first, that is not taken for its end, and all hear
+// who is missing.
+func TestTimeOverElsewhere(t *testing.T) {
+	for _, site := range sites {
+		t.Run("where="+site.name, func(t *testing.T) {
+			t.Parallel()
+			where, left := site.make(t)
+			configs, other := everyone(4, where)[:3], newDeadline()
+			configs[1].linger = long
+			configs[0].whenCome(2, func() { close(other.over) })
+			results, all := make([]result, 3), sync.WaitGroup{}
+			for i, c := range configs {
+				ctx := within(t, long)
+				if i == 1 {
+					ctx = other
+				}
+				all.Go(func() { results[i].Met, results[i].err = Meet(ctx, c) })
+			}
+			all.Wait()
+			for i, r := range results {
+				if e := errorOf(t, r.err); e.Kind != Missing || !reflect.DeepEqual(e.Replicas, []int{3}) {
+					t.Errorf("replica %d: %v", i, e)
+				}
+			}
+			if err := left(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestStrangersAreNamed: at the end of the time, what was refused is told.
 func TestStrangersAreNamed(t *testing.T) {
 	for _, site := range sites {

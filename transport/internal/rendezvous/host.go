@@ -355,6 +355,9 @@ func (h *hosting) heard(g *guest, t tag, body []byte, err error) *Error {
 		if err != nil {
 			return h.roll.gone(g.rank, err)
 		}
+		if e.Kind == Missing { // its time is over
+			return h.roll.timeOver(h.unanswered())
+		}
 		e.Err = nil
 		return e
 	case t != tagGot || !h.begun || g.got:
