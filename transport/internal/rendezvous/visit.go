@@ -19,8 +19,8 @@ func visit(ctx context.Context, c Config, at place) (Met, error) {
 		return Met{}, err
 	}
 	defer conn.Close()
-	// A handshake clears deadlines, so only now may the end of the context be one. At the end of its time a replica says
-	// so, and hears from replica 0 who is missing, which all others hear, too.
+	// A handshake clears deadlines, so only now may the end of the context be one. At the end of its time a replica
+	// says so, and hears from replica 0 who is missing, which all others hear, too.
 	stop := context.AfterFunc(ctx, func() {
 		if ctx.Err() != context.DeadlineExceeded {
 			_ = conn.SetDeadline(time.Unix(1, 0))
