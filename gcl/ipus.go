@@ -5,8 +5,8 @@ import (
 	"errors"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
 	"sync"
+	"sync/atomic"
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/topology"
