@@ -288,7 +288,7 @@ func confuse(ctx context.Context, t *testing.T, n, odd int, theirs, ours variant
 			!strings.Contains(err.Error(), "(uint8 x 1, ") && !strings.Contains(err.Error(), "Hybrid phase"):
 			why = "names one group"
 		case theirs.digested != ours.digested && sameOtherwise(theirs, ours) &&
-			!strings.Contains(err.Error(), "MaxBytesPerTile, StageFragments, Reproducible"):
+			!strings.Contains(err.Error(), "MaxBytesPerTile, Strict, StageFragments, Reproducible"):
 			why = "hides what differs"
 		case strings.Contains(err.Error(), "Digest:"):
 			why = "is not for people"

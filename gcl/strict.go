@@ -8,7 +8,6 @@ import (
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/price"
-	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
 )
 
@@ -19,18 +18,22 @@ type strict Comm
 // a phase of Hybrid.
 func (s *strict) Skips(w *carry.Way, a *carry.Ask, byCounts bool) error {
 	c := (*Comm)(s)
+	what := a.Collective.String()
+	if byCounts {
+		what += " by counts"
+	}
 	if c.options.Strict {
-		return c.notDone(w, a, byCounts)
+		return c.notDone(w, a, what, byCounts)
 	}
 	if c.Rank() == 0 && !c.skips.Swap(true) {
 		slog.Warn("gcl: a call goes as by auto, since the method does not do it", "method", c.options.Method,
-			"collective", a.Collective, "ranks", w.Size())
+			"collective", what, "ranks", w.Size())
 	}
 	return nil
 }
 
 // notDone is the error of a call that the method of the options does not do.
-func (c *Comm) notDone(w *carry.Way, a *carry.Ask, byCounts bool) error {
+func (c *Comm) notDone(w *carry.Way, a *carry.Ask, what string, byCounts bool) error {
 	do := []string{methods.Auto.String()}
 	if byCounts {
 		do = append(do, methods.Direct.String())
@@ -52,10 +55,6 @@ func (c *Comm) notDone(w *carry.Way, a *carry.Ask, byCounts bool) error {
 		case err == nil:
 			do = append(do, m.method.String())
 		}
-	}
-	what := wire.WithArticle(a.Collective)
-	if byCounts {
-		what += " by counts"
 	}
 	return fmt.Errorf("the method %v does not do %s of %d ranks, which Options.Strict refuses: want one of %s: %w",
 		c.options.Method, what, w.Size(), strings.Join(do, ", "), why)

@@ -35,23 +35,23 @@ func TestStrict(t *testing.T) {
 			{own(t, "star"), 0, func(c *gcl.Comm) error {
 				_, err := gcl.AllGather(ctx, c, []float32{1})
 				return err
-			}, []string{"all-gather #", "the method star does not do an all-gather of 4 ranks, which Options.Strict refuses",
+			}, []string{"all-gather #", "the method star does not do all-gather of 4 ranks, which Options.Strict refuses",
 				"want one of auto, broadcast, ", "recursive_doubling", ", circulant", "a star does all-reduce only"}},
 			{own(t, "star"), 0, func(c *gcl.Comm) error {
 				return c.Batch(schedule.Gather, 0, 1).Run(ctx)
-			}, []string{"gather #", "the method star does not do a gather of 4 ranks"}},
+			}, []string{"gather #", "the method star does not do gather of 4 ranks"}},
 			{own(t, "star"), gcl.Syncful, func(c *gcl.Comm) error {
 				_, err := gcl.ReduceScatterMany(ctx, c, [][]int32{{1, 2}, {3}}, gcl.Add)
 				return err
-			}, []string{"the method star does not do a reduce-scatter of 4 ranks"}},
+			}, []string{"the method star does not do reduce-scatter of 4 ranks"}},
 			{own(t, "star"), gcl.Hybrid, func(c *gcl.Comm) error {
 				return gcl.AllReduceInPlace(ctx, c, []float32{1, 2}, gcl.Add)
-			}, []string{"the method star does not do a reduce-scatter of 2 ranks"}},
+			}, []string{"the method star does not do reduce-scatter of 2 ranks"}},
 			{methods.ClockwiseRing, 0, func(c *gcl.Comm) error {
 				return gcl.AllReduceInPlace(ctx, c, []float32{1}, gcl.Add)
 			}, nil},
 			{methods.ClockwiseRing, 0, func(c *gcl.Comm) error { return exchange(ctx, c) },
-				[]string{"the method clockwise_ring does not do an all-to-all by counts of 4 ranks", "want one of auto, direct: "}},
+				[]string{"the method clockwise_ring does not do all-to-all by counts of 4 ranks", "want one of auto, direct: "}},
 			{methods.Direct, 0, func(c *gcl.Comm) error { return exchange(ctx, c) }, nil},
 			{methods.Auto, 0, func(c *gcl.Comm) error { return exchange(ctx, c) }, nil},
 		} {
@@ -75,7 +75,7 @@ func TestStrict(t *testing.T) {
 		}
 		star := withOptions(c, gcl.Options{Method: own(t, "star"), Strict: true})
 		if _, err := star.Explain(schedule.Gather, 16, tensor.F32); !errors.Is(err, errors.ErrUnsupported) ||
-			!contains(err, "the method star does not do a gather of 4 ranks") {
+			!contains(err, "the method star does not do gather of 4 ranks") {
 			t.Errorf("explained: %v", err)
 		}
 		if e, err := star.Explain(schedule.AllReduce, 16, tensor.F32); err != nil || e.Method != own(t, "star") {

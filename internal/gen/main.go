@@ -5,12 +5,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"gogcl.dev/internal/command"
 )
 
-func main() { command.Main("gen", run) }
+func main() {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // methods at random: gcl warns of calls that they do not do
+	command.Main("gen", run)
+}
 
 // settings are what the flags say.
 type settings struct {
