@@ -45,6 +45,8 @@ type connection struct {
 	many    many
 	alone   carry.Job   // of the call in progress, if it is on one operand
 	parts   carry.Parts // of the same, if it has counts
+
+	warned map[warning]bool // only who has the connection's turn uses it; nil: of IPUs, which say nothing
 }
 
 // root is the connection of the first connection.
@@ -72,6 +74,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 	l := &connection{
 		topology: t,
 		groups:   map[groupKey]*membership{}, counts: map[uint64]*atomic.Uint64{}, flights: all,
+		warned: map[warning]bool{},
 	}
 	if from != nil {
 		from.dups++

@@ -15,8 +15,8 @@ import (
 // its arguments: nothing was sent, and the communicator stays usable.
 var (
 	// ErrMismatch says that replicas do not agree on what they are doing: on the collective, operator, dtype, length,
-	// root, method, options, group or order of calls. Where two calls have met the text begins with what differs, and
-	// has both behind it.
+	// root, method, options, group or order of calls. Where calls have met, or wait for each other, the text begins
+	// with what differs, and has them behind it.
 	ErrMismatch = newError("replicas disagree")
 
 	// ErrAborted says that the communicator was aborted, by this replica or another. The cause is in the chain.
@@ -191,8 +191,8 @@ func (e *callError) words() string {
 	return fmt.Sprintf("%s: %s%s%s", e.what, where, e.names.explain(e.err), waits)
 }
 
-// rooted is the text of a call that has failed since a replica is lost, or since two replicas disagree, which comes
-// first; or "".
+// rooted is the text of a call that has failed since a replica is lost, or since replicas disagree, which comes first;
+// or "".
 func (e *callError) rooted() string {
 	if lost, by := rootIn[*transport.LostError](e.err); lost != nil {
 		return fmt.Sprintf("%s; %s on %s", e.names.explain(lost), e.what, e.where(by))
@@ -205,7 +205,7 @@ func (e *callError) rooted() string {
 			return ""
 		}
 		text, calls, by = e.names.differ(differ), []transport.Call{differ.Mine, differ.Theirs}, at
-	} else if circle, at := rootIn[*transport.DeadlockError](e.err); circle != nil {
+	} else if circle, at := rootIn[*transport.DeadlockError](e.err); circle != nil && isCircle(circle) {
 		text, calls, by = e.names.circle(circle), circle.Calls, at
 	} else {
 		return ""

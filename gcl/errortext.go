@@ -175,7 +175,10 @@ func partLength(c transport.Call, bytes int) string {
 // differ, then all of them. Calls whose descriptions are alike may still go different ways: one over peer memory, say,
 // since its options ask for the method, and another by messages, since a rule of the tuning says so.
 func (n names) circle(e *transport.DeadlockError) string {
-	lead, phases := "", false // whether they are phases of different groups
+	if !isCircle(e) {
+		return "replicas wait for each other"
+	}
+	lead, of, phases := "", "", false // whether they are phases of different groups
 	waits := make([]string, len(e.Replicas))
 	for i, r := range e.Replicas {
 		next := (i + 1) % len(e.Replicas)
@@ -185,12 +188,17 @@ func (n names) circle(e *transport.DeadlockError) string {
 			b.Group, b.Digest, phases = a.Group, a.Digest, true
 		}
 		b.Round = a.Round // each waits where it is
-		switch first, second := r, e.Replicas[next]; {
+		first, second := r, e.Replicas[next]
+		if first > second {
+			first, second, a, b = second, first, b, a
+		}
+		switch {
 		case lead != "" || a == b:
-		case first < second:
-			lead, _ = n.lead(first, a, second, b)
+		case a.Group != b.Group: // which may be right, each by itself
+			lead = fmt.Sprintf("orders of calls differ: replica %d is in group %s, replica %d in group %s", first,
+				flight.Names(n).GroupOf(first, a), second, flight.Names(n).GroupOf(second, b))
 		default:
-			lead, _ = n.lead(second, b, first, a)
+			lead, of = n.lead(first, a, second, b)
 		}
 	}
 	switch {
@@ -200,7 +208,16 @@ func (n names) circle(e *transport.DeadlockError) string {
 	default:
 		lead = "options differ (Method or MaxBroadcastSize): the calls are alike and go different ways"
 	}
-	return lead + "; " + strings.Join(waits, ", ")
+	lead += "; " + strings.Join(waits, ", ")
+	if of != "" {
+		lead += "; " + of
+	}
+	return lead
+}
+
+// isCircle reports whether an error has a call for each replica. One from another process may have anything.
+func isCircle(e *transport.DeadlockError) bool {
+	return len(e.Replicas) > 0 && len(e.Calls) == len(e.Replicas)
 }
 
 // hiddenDifference is what may differ when the description of two calls does not show it, or shows no more than what

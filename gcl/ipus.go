@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/topology"
@@ -85,8 +84,8 @@ func (l *connection) ipusOf(k int) (*ipus, error) {
 	}
 	s := &ipus{replica: l.Endpoint.Rank(), all: make([]*ipu, k)}
 	for id, e := range endpoints {
-		w := &ipu{id: id, of: s, comm: Comm{conn: newConnection(e, ladder, nil, nil), skips: new(atomic.Bool)},
-			groups: map[int]ipuGroups{}}
+		w := &ipu{id: id, of: s, comm: Comm{conn: newConnection(e, ladder, nil, nil)}, groups: map[int]ipuGroups{}}
+		w.comm.conn.warned = nil
 		w.comm.conn.own = l.own
 		w.start = w.work
 		s.all[id] = w

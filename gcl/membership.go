@@ -54,7 +54,6 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 	if err := c.checkOwn(); err != nil {
 		return nil, err
 	}
-	c.skips = new(atomic.Bool)
 	c.resolve()
 	if c.options.Implementation == Hybrid {
 		if c.group.Split == nil {

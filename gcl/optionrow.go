@@ -123,7 +123,7 @@ var optionRows = []optionRow{
 		},
 		agreed: func(o *Options, _ int) uint64 { return number1(o.Strict) },
 		does: "A call that the `method` does not do is an error, which lists the methods that do it; with `false` it goes " +
-			"as by `auto`, and the first one of a Comm is logged by `log/slog` ([methods.md](methods.md))",
+			"as by `auto`, and the first one of each collective is logged by `log/slog` ([methods.md](methods.md))",
 	},
 	{
 		key: "syncful.useOptimisedLayout", field: "StageFragments", fieldNote: "the opposite",

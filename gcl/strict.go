@@ -14,8 +14,8 @@ import (
 // strict is a Comm, for the questions of its way about calls that the method of its options does not do.
 type strict Comm
 
-// Skips has such a call refused by Options.Strict. Without it the first one of the Comm is logged. w may be the way of
-// a phase of Hybrid.
+// Skips has such a call refused by Options.Strict. Without it the first one of the method and the collective on the
+// connection is logged. w may be the way of a phase of Hybrid. IPUs say nothing.
 func (s *strict) Skips(w *carry.Way, a *carry.Ask, byCounts bool) error {
 	c := (*Comm)(s)
 	what := a.Collective.String()
@@ -25,11 +25,19 @@ func (s *strict) Skips(w *carry.Way, a *carry.Ask, byCounts bool) error {
 	if c.options.Strict {
 		return c.notDone(w, a, what, byCounts)
 	}
-	if c.Rank() == 0 && !c.skips.Swap(true) {
+	warned, key := c.conn.warned, warning{c.options.Method, what}
+	if c.Rank() == 0 && warned != nil && !warned[key] {
+		warned[key] = true
 		slog.Warn("gcl: a call goes as by auto, since the method does not do it", "method", c.options.Method,
 			"collective", what, "ranks", w.Size())
 	}
 	return nil
+}
+
+// warning is what has been logged on a connection.
+type warning struct {
+	method methods.Method
+	what   string // the collective
 }
 
 // notDone is the error of a call that the method of the options does not do.

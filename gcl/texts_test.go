@@ -322,6 +322,7 @@ func (x *texts) mismatches() {
 	phase.Seq, otherPhase.Seq = gcl.PhaseSeq(17, 1), gcl.PhaseSeq(17, 1)
 	add("phases that wait for each other", 3,
 		round(3, 2, &transport.DeadlockError{Replicas: []int{3, 2}, Calls: []transport.Call{phase, otherPhase}}))
+	add("a circle of nobody", 3, round(3, 2, &transport.DeadlockError{}))
 	add("three replicas that wait for each other", 3, round(3, 2, &transport.DeadlockError{
 		Replicas: []int{3, 2, 1}, Calls: []transport.Call{mine, mine, other}}))
 	add("a connection that failed", 3, round(3, 2, errors.New("connection reset")))

@@ -22,7 +22,7 @@ const (
 
 // All lists the methods that make schedules: the constants but Auto and Native, then those of Gallery, and last those
 // that programs have registered. A constant does every collective. One of the others need not: Build returns an error
-// then that is errors.ErrUnsupported, and a call goes as by Auto.
+// then that is errors.ErrUnsupported, and a call goes as by Auto, or is an error with gcl.Options.Strict.
 func All() []Method {
 	var out []Method
 	for m, r := range current.Load().rows {

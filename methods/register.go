@@ -18,7 +18,8 @@ import (
 //	mine, err := c.With(gcl.Options{Method: m})
 //
 // Schedules are proved before they are used: see [Prover.Prove]. A call of a collective that the Generator cannot do
-// goes as by Auto. All processes of a job register alike: members compare the schedules of each call.
+// goes as by Auto, or is an error with gcl.Options.Strict. All processes of a job register alike: members compare the
+// schedules of each call.
 //
 // A name is a lower case letter, and at most 63 lower case letters, digits and underscores. Errors: a name that is
 // malformed, or that a constant or a registered method has, a nil Generator, and more names than MaxNames.

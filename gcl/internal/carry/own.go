@@ -138,13 +138,15 @@ func (h *Hybrid) prove(j *Job) error {
 			a.Root = root
 		}
 		_, err := w.Prove(w.Own, w.Spec(&a, w.Setting.Asked, 0, false))
-		if errors.Is(err, errors.ErrUnsupported) {
-			err = w.skipped(&a, false)
-		} else if err != nil {
-			err = &UnprovedError{err}
-		}
-		if err != nil {
-			return err
+		switch {
+		case !errors.Is(err, errors.ErrUnsupported):
+			if err != nil {
+				return &UnprovedError{err}
+			}
+		case j.Collective != schedule.Barrier: // which no method is asked for
+			if err := w.skipped(&a, false); err != nil {
+				return err
+			}
 		}
 	}
 	h.proved[key] = true

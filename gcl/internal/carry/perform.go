@@ -75,8 +75,10 @@ func (w *Way) byMessages(ctx context.Context, j *Job, fingerprint *transport.Cal
 // skip carries out a job whose method, by the options or by a rule, does not do it. Nothing has been sent.
 func (w *Way) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
 	if r.Because != route.AsRuled {
-		if err := w.skipped(&j.Ask, false); err != nil {
-			return err
+		if fingerprint.Collective != wire.Barrier { // of which this is a phase
+			if err := w.skipped(&j.Ask, false); err != nil {
+				return err
+			}
 		}
 		return w.instead.Perform(ctx, j, fingerprint)
 	}

@@ -69,10 +69,13 @@ func visitDirectory(ctx context.Context, c Config, at place) (Met, error) {
 	}
 }
 
+// overLeft is the time that a replica says to have left when it has none.
+const overLeft = time.Millisecond
+
 // end is how the meeting ends for a replica whose context has ended. At the end of its time it says so, and hears from
 // replica 0 who is missing, which all others hear, too.
 func (v *visiting) end(ctx context.Context, c Config, at place) (Met, error) {
-	v.sheet.here.left = time.Millisecond
+	v.sheet.here.left = overLeft
 	if ctx.Err() != context.DeadlineExceeded || len(v.seen) == 0 || v.post() != nil {
 		return Met{}, outOfTime(ctx, c, at, v.unmet())
 	}
@@ -210,6 +213,7 @@ type hostingDirectory struct {
 	roll   *roll
 	sheet  hostSheet
 	ranks  map[id]int        // the processes that are alive; how many looks in a row have missed each
+	over   bool              // the time of one of them is over
 	got    int               // how many have said that they got the table
 	hash   [sha256.Size]byte // of the sheet with the table
 	posted map[id][]byte     // what was there at the last look
@@ -224,7 +228,7 @@ func (h *hostingDirectory) run(ctx context.Context) *Error {
 		switch {
 		case failed != nil || h.sheet.step == tagBegin && len(h.ranks) == 0:
 			return failed
-		case h.roll.wait() <= 0:
+		case h.roll.wait() <= 0, h.over && h.sheet.step != tagBegin:
 			return h.roll.timeOver(h.unanswered())
 		case !pace.pause(ctx, progress, h.roll.wait()):
 			return h.roll.ended(ctx, h.unanswered())
@@ -314,7 +318,7 @@ func (h *hostingDirectory) visitor(of id, body []byte) (alive bool, failed *Erro
 			return true, failed
 		}
 	}
-	h.roll.bring(s.here.left) // 1 ms: its time is over
+	h.over = h.over || s.here.left == overLeft
 	if h.sheet.step != tagHere && s.got == h.hash {
 		h.got++
 	}

@@ -298,6 +298,36 @@ func TestTimeOverElsewhere(t *testing.T) {
 	}
 }
 
+// TestTimeOverBeforeHere: a replica whose time is over before it could say anything, or at that moment, is not taken
+// for one that speaks for all: replica 0 has not failed to come.
+func TestTimeOverBeforeHere(t *testing.T) {
+	for _, site := range sites {
+		t.Run("where="+site.name, func(t *testing.T) {
+			t.Parallel()
+			where, left := site.make(t)
+			configs, host, other := everyone(3, where)[:2], newDeadline(), newDeadline()
+			configs[1].Blob = func(netip.Addr) []byte {
+				close(other.over)
+				return nil
+			}
+			results, all := make([]result, 2), sync.WaitGroup{}
+			all.Go(func() { results[0].Met, results[0].err = Meet(host, configs[0]) })
+			results[1].Met, results[1].err = Meet(other, configs[1])
+			close(host.over)
+			all.Wait()
+			if e := errorOf(t, results[1].err); e.Kind != Missing {
+				t.Errorf("replica 1: %v", e)
+			}
+			if e := errorOf(t, results[0].err); slices.Contains(e.Replicas, 0) {
+				t.Errorf("replica 0: %v", e)
+			}
+			if err := left(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestStrangersAreNamed: at the end of the time, what was refused is told.
 func TestStrangersAreNamed(t *testing.T) {
 	for _, site := range sites {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"gogcl.dev/transport/internal/handshake"
@@ -21,12 +22,15 @@ func visit(ctx context.Context, c Config, at place) (Met, error) {
 	defer conn.Close()
 	// A handshake clears deadlines, so only now may the end of the context be one. At the end of its time a replica
 	// says so, and hears from replica 0 who is missing, which all others hear, too.
+	var says sayingHere
 	stop := context.AfterFunc(ctx, func() {
-		if ctx.Err() != context.DeadlineExceeded {
+		_ = conn.SetDeadline(time.Now().Add(c.linger)) // for what is being written, too
+		says.mu.Lock()
+		defer says.mu.Unlock()
+		if ctx.Err() != context.DeadlineExceeded || !says.here {
 			_ = conn.SetDeadline(time.Unix(1, 0))
 			return
 		}
-		_ = conn.SetDeadline(time.Now().Add(c.linger))
 		_, _ = conn.Write(appendMessage(nil, tagFailed, appendError(nil, outOfTime(ctx, c, at, ""))))
 	})
 	defer stop()
@@ -35,7 +39,7 @@ func visit(ctx context.Context, c Config, at place) (Met, error) {
 	var blobs [][]byte
 	blob, failed := c.blob(local)
 	if failed == nil {
-		blobs, failed = converse(ctx, c, at, conn, blob)
+		blobs, failed = converse(ctx, c, at, conn, blob, &says)
 	}
 	if failed == nil {
 		return Met{Blobs: blobs, Local: local}, nil
@@ -47,11 +51,24 @@ func visit(ctx context.Context, c Config, at place) (Met, error) {
 	return Met{}, failed
 }
 
+// sayingHere has what comes behind here wait until that is written.
+type sayingHere struct {
+	mu   sync.Mutex // guards here
+	here bool       // it is written
+}
+
+// write says here. Where a Write fails, replica 0 may have said why. So the error is that of the next Read.
+func (s *sayingHere) write(conn net.Conn, said []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := conn.Write(appendMessage(nil, tagHere, said))
+	s.here = err == nil
+}
+
 // converse says here and returns the table when replica 0 says begin.
-func converse(ctx context.Context, c Config, at place, conn net.Conn, blob []byte) ([][]byte, *Error) {
-	said := appendHere(nil, here{size: c.Size, left: timeLeft(ctx), self: self(), blob: blob})
-	// Where a Write fails, replica 0 may have said why. So the error is that of the next Read.
-	_, _ = conn.Write(appendMessage(nil, tagHere, said))
+func converse(ctx context.Context, c Config, at place, conn net.Conn, blob []byte, says *sayingHere) ([][]byte,
+	*Error) {
+	says.write(conn, appendHere(nil, here{size: c.Size, left: timeLeft(ctx), self: self(), blob: blob}))
 	var blobs [][]byte
 	for {
 		t, body, err := readMessage(conn, limitAtVisitor(c.Size))
