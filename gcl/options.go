@@ -27,8 +27,8 @@ type Options struct {
 	// Strict makes a call that Method does not do an error before anything is sent, an errors.ErrUnsupported that lists
 	// the methods that do it; of the gallery only in groups of at most 256. Without it the call goes as by Auto, and
 	// rank 0 logs the first of each collective by package slog. Some methods of generators do some collectives only;
-	// the parts of an AllToAllV go straight from rank to rank, which is Direct; a call of one rank, or with Local, needs
-	// no method. Within a replica Strict has no say.
+	// the parts of an AllToAllV go straight from rank to rank, which is Direct; a call of one rank, or with Local,
+	// needs no method. Within a replica Strict has no say.
 	Strict bool
 
 	// Implementation is how the steps of a method are carried out.
