@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/price"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 )
 
 // strict is a Comm, for the questions of its way about calls that the method of its options does not do.
@@ -18,32 +19,38 @@ type strict Comm
 // connection is logged. w may be the way of a phase of Hybrid. IPUs say nothing.
 func (s *strict) Skips(w *carry.Way, a *carry.Ask, byCounts bool) error {
 	c := (*Comm)(s)
-	what := a.Collective.String()
-	if byCounts {
-		what += " by counts"
-	}
+	what := warning{c.options.Method, a.Collective, byCounts}
 	if c.options.Strict {
-		return c.notDone(w, a, what, byCounts)
+		return c.notDone(w, a, what)
 	}
-	warned, key := c.conn.warned, warning{c.options.Method, what}
-	if c.Rank() == 0 && warned != nil && !warned[key] {
-		warned[key] = true
+	warned := c.conn.warned
+	if c.Rank() == 0 && warned != nil && !warned[what] {
+		warned[what] = true
 		slog.Warn("gcl: a call goes as by auto, since the method does not do it", "method", c.options.Method,
-			"collective", what, "ranks", w.Size())
+			"collective", what.String(), "ranks", w.Size())
 	}
 	return nil
 }
 
 // warning is what has been logged on a connection.
 type warning struct {
-	method methods.Method
-	what   string // the collective
+	method     methods.Method
+	collective schedule.Collective
+	byCounts   bool
+}
+
+// String is what is not done.
+func (w warning) String() string {
+	if w.byCounts {
+		return w.collective.String() + " by counts"
+	}
+	return w.collective.String()
 }
 
 // notDone is the error of a call that the method of the options does not do.
-func (c *Comm) notDone(w *carry.Way, a *carry.Ask, what string, byCounts bool) error {
+func (c *Comm) notDone(w *carry.Way, a *carry.Ask, what warning) error {
 	do := []string{methods.Auto.String()}
-	if byCounts {
+	if what.byCounts {
 		do = append(do, methods.Direct.String())
 	} else {
 		for _, m := range methods.All() {
@@ -54,7 +61,7 @@ func (c *Comm) notDone(w *carry.Way, a *carry.Ask, what string, byCounts bool) e
 	}
 	why := errors.ErrUnsupported
 	for _, m := range c.conn.ownMethods() {
-		if byCounts || m.method.InGallery() && m.method != c.options.Method && w.Size() > price.MostOffered {
+		if what.byCounts || m.method.InGallery() && m.method != c.options.Method && w.Size() > price.MostOffered {
 			continue
 		}
 		switch _, err := w.Prove(m.prover, w.Spec(a, m.method, 0, false)); {
