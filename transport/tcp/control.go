@@ -64,8 +64,12 @@ func ends(conn net.Conn) string {
 	return local + " to " + remote
 }
 
+// usualQueue is what a queue has room for from the start: what a lane says to one replica in a wait that is long. So a
+// call that waits for long allocates no more than others.
+const usualQueue = 512
+
 func newControl(m *mesh, peer int) *control {
-	c := &control{mesh: m, peer: peer, written: make(chan struct{})}
+	c := &control{mesh: m, peer: peer, written: make(chan struct{}), queue: make([]byte, 0, usualQueue)}
 	c.changed.L = &c.mu
 	return c
 }
@@ -211,7 +215,7 @@ func (c *control) leave() {
 // write writes what is queued, until the queue ends.
 func (c *control) write(conn net.Conn) {
 	defer close(c.written)
-	var batch []byte
+	batch := make([]byte, 0, usualQueue)
 	for {
 		c.mu.Lock()
 		for len(c.queue) == 0 && !c.leaving {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,8 +39,12 @@ const (
 	Brief
 )
 
-// patience is how long a test may take before it is said to hang.
+// patience is how long a test may get nothing done before it is said to hang: nothing at all, unless it counts in alive
+// what it does again and again.
 const patience = 2 * time.Minute
+
+// alive counts steps of tests that have many. How long all of them take together hangs on the machine.
+var alive atomic.Uint64
 
 // Run tests the transport whose endpoints open returns: n of them, freshly connected to each other, in the order of
 // their ranks. The suite closes them.
@@ -294,12 +299,20 @@ func await(t testing.TB, wait func()) {
 	}()
 	watchdog := time.NewTimer(patience)
 	defer watchdog.Stop()
-	select {
-	case <-done:
-	case <-watchdog.C:
-		buf := make([]byte, 1<<20)
-		t.Fatalf("hangs: still running after %v\n\n%s", patience, buf[:runtime.Stack(buf, true)])
+	for before := alive.Load(); ; watchdog.Reset(patience) {
+		select {
+		case <-done:
+			return
+		case <-watchdog.C:
+		}
+		now := alive.Load()
+		if now == before {
+			break
+		}
+		before = now
 	}
+	buf := make([]byte, 1<<20)
+	t.Fatalf("hangs: nothing done for %v\n\n%s", patience, buf[:runtime.Stack(buf, true)])
 }
 
 // all runs body on every endpoint and wants no error. One that there is ends the others as well.

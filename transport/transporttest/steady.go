@@ -106,6 +106,7 @@ func (s *suite) steady(t *testing.T, eps []transport.Endpoint, rounds int,
 				if err := round(trial*rounds + i); err != nil {
 					return err
 				}
+				alive.Add(1)
 			}
 		}
 		return nil

@@ -76,14 +76,14 @@ func appendStation(b []byte, s stationCall) []byte {
 	return transport.AppendCall(binary.LittleEndian.AppendUint32(b, uint32(s.replica)), s.call)
 }
 
-// parseProbe reads what follows the lane in the message of a probe.
-func (n *Node) parseProbe(from int, b []byte) (q probe, ok bool) {
+// parseProbe reads what follows the lane in the message of a probe, with its path in memory that path has.
+func (n *Node) parseProbe(from int, b []byte, path []stationCall) (q probe, ok bool) {
 	const head = 4 + 1 + 8
 	if len(b) < head || (len(b)-head)%stationBytes != 0 {
 		return q, false
 	}
 	q = probe{from: from, number: binary.LittleEndian.Uint32(b), wait: waitKind(b[4]),
-		count: binary.LittleEndian.Uint64(b[5:])}
+		count: binary.LittleEndian.Uint64(b[5:]), path: path}
 	stations := (len(b) - head) / stationBytes
 	if stations < 1 || stations > maxPath || q.wait > forCall {
 		return q, false
@@ -98,39 +98,45 @@ func (n *Node) parseProbe(from int, b []byte) (q probe, ok bool) {
 	return q, q.path[stations-1].replica == from
 }
 
-// sendProbe sends a probe along each wait of the call in progress. path is the message's end.
-func (l *Lane) sendProbe(number uint32, path []byte) {
+// sendProbe sends a probe along each wait of the call in progress. l.chase.path is its path.
+func (l *Lane) sendProbe(number uint32) {
 	for _, r := range l.active {
 		p := &l.peers[r]
 		if p.left.Load() != nil {
 			continue
 		}
-		send := func(wait waitKind, count uint64) {
-			l.node.Host.Tell(r, append(appendProbe(nil, l.number, number, wait, count), path...))
-		}
 		if l.engaged {
-			send(forCall, 0)
+			l.sendWait(r, number, forCall, 0)
 			continue
 		}
 		if p.recvs > 0 && p.at < 0 && !p.seen {
-			send(forMessage, p.read.Load())
+			l.sendWait(r, number, forMessage, p.read.Load())
 		}
 		if p.turn < len(p.sends) {
 			switch acked := p.acked.Load(); {
 			case !p.begun && p.sent.Load()-acked >= transport.MaxUnread:
-				send(forCredit, acked)
+				l.sendWait(r, number, forCredit, acked)
 			case p.begun && time.Since(l.pause.began) >= roomless:
-				send(forRoom, acked)
+				l.sendWait(r, number, forRoom, acked)
 			}
 		}
 	}
 }
 
+// sendWait sends a probe along one wait.
+func (l *Lane) sendWait(to int, number uint32, wait waitKind, count uint64) {
+	c := &l.chase
+	c.message = append(appendProbe(c.message[:0], l.number, number, wait, count), c.path...)
+	l.node.Host.Tell(to, c.message)
+}
+
 // beginChase sends the lane's own probe.
 func (l *Lane) beginChase() {
-	l.chase.number++
-	l.chase.still = true
-	l.sendProbe(l.chase.number, appendStation(nil, stationCall{l.node.Rank, l.call}))
+	c := &l.chase
+	c.number++
+	c.still = true
+	c.path = appendStation(c.path[:0], stationCall{l.node.Rank, l.call})
+	l.sendProbe(c.number)
 }
 
 // blocks reports whether the sender of a probe waits for this replica, which is blocked itself, in vain.
@@ -160,7 +166,7 @@ func (l *Lane) follow() error {
 	}
 	l.node.mu.Lock()
 	probes := l.chase.come
-	l.chase.come = nil
+	l.chase.come, l.chase.spare = l.chase.spare[:0], probes
 	l.chase.any.Store(false)
 	l.node.mu.Unlock()
 	me := l.node.Rank
@@ -178,11 +184,12 @@ func (l *Lane) follow() error {
 				l.chase.passed = map[int]uint32{}
 			}
 			l.chase.passed[first] = q.number
-			var path []byte
+			path := l.chase.path[:0]
 			for _, s := range q.path {
 				path = appendStation(path, s)
 			}
-			l.sendProbe(q.number, appendStation(path, stationCall{me, l.call}))
+			l.chase.path = appendStation(path, stationCall{me, l.call})
+			l.sendProbe(q.number)
 		}
 	}
 	return nil

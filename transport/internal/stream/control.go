@@ -146,7 +146,11 @@ func (n *Node) Handle(peer int, message []byte) error {
 			l.wake()
 		}
 	case chase:
-		q, ok := n.parseProbe(peer, rest)
+		var room []stationCall
+		if l != nil {
+			room = l.chase.room()
+		}
+		q, ok := n.parseProbe(peer, rest, room)
 		if !ok {
 			return nonsense(message)
 		}

@@ -70,8 +70,19 @@ type chased struct {
 	still  bool           // nothing has moved since
 	passed map[int]uint32 // by replica: the last of its probes that this one has passed on
 
-	any  atomic.Bool // come is not empty
-	come []probe     // under node.mu
+	any   atomic.Bool // come is not empty
+	come  []probe     // under node.mu
+	spare []probe     // those before them, whose memory serves again
+
+	path, message []byte // memory for probes that are sent
+}
+
+// room is memory for the path of the next probe that comes. The caller holds node.mu.
+func (c *chased) room() []stationCall {
+	if n := len(c.come); n < cap(c.come) {
+		return c.come[:n+1][n].path[:0]
+	}
+	return nil
 }
 
 // peer is a lane's side of its link to one replica. What is not atomic belongs to the lane's goroutine.

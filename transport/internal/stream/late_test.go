@@ -166,6 +166,34 @@ func TestProbeComesBack(t *testing.T) {
 	}
 }
 
+// TestProbesAllocateNothing: a call that waits for long sends and takes probes, and is a call like others.
+func TestProbesAllocateNothing(t *testing.T) {
+	node, l, host := loneNode(t, 0)
+	call := transport.Call{Group: 1, Seq: 1}
+	l.busy.Lock()
+	l.begin(t.Context(), call, []transport.Transfer{{Kind: transport.Recv, Peer: 1, Buf: make([]byte, 8)}})
+	number, room := uint32(0), make([]byte, 0, MaxMessage)
+	if n := testing.AllocsPerRun(100, func() {
+		l.beginChase()
+		number++
+		message := appendProbe(room, l.number, number, forMessage, 0)
+		message = appendStation(message, stationCall{1, call})
+		for range 3 {
+			if err := node.Handle(1, message); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := l.follow(); err != nil {
+			t.Error(err)
+		}
+	}); n > 0 || host.told < 200 {
+		t.Errorf("%v allocations, %d probes sent", n, host.told)
+	}
+	l.settled = true
+	l.end()
+	l.Close()
+}
+
 // TestControlAllocatesNothing: nor does a control message that says how many messages have been read.
 func TestControlAllocatesNothing(t *testing.T) {
 	leaktest.Check(t)
