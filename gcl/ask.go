@@ -4,7 +4,6 @@ import (
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
-	"gogcl.dev/tensor"
 )
 
 // ask is what a collective is to do, as it was asked for.
@@ -20,20 +19,6 @@ func newAsk(collective schedule.Collective, op Operator, root int) ask {
 		a.Reduction = operators[op].Reduction
 	}
 	return a
-}
-
-// call is a collective on one operand, without type parameters.
-type call struct {
-	ask
-	dtype    tensor.DType
-	dst, src []byte
-	srcLen   int // elements
-	dstLen   int
-
-	counts counts      // of a ...V form
-	parts  carry.Parts // where the parts lie by the counts, or within a replica
-
-	invalid error // if not nil, the call is refused with it
 }
 
 // count is the elements of an input that a call tells of: where the root deals parts out, those of the root's.

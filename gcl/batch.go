@@ -39,11 +39,14 @@ type Batch struct {
 	job carry.Job
 
 	// Only Append changes these.
-	fingerprint transport.Call // without number and digest; of all operands, also those that are wrong
+	fingerprint transport.Call // without number; of all operands, also those that are wrong
 	given       int            // operands, also those that are wrong
-	elements    int            // of the good operands, each in the larger buffer
+	elements    int            // of them, each in the larger buffer
 	bytes       int            // likewise
 	operandErr  error          // of the first operand that is wrong
+
+	what string // the name of an operand in errors, if they came in a list; ""
+	run  call   // of the Batch
 
 	// Used by whoever has the connection's turn.
 	sealed bool // the rest belongs to the operands as they are
@@ -55,12 +58,21 @@ type Batch struct {
 // that has a root, else 0. Run reports arguments that are wrong. A nil or zero Comm returns a Batch whose Run fails.
 func (c *Comm) Batch(collective schedule.Collective, op Operator, root int) *Batch {
 	b := &Batch{ask: newAsk(collective, op, root)}
-	b.job.Ask = b.ask.Ask
+	b.run.batch = b
 	if c.check() == nil {
-		b.comm, b.fingerprint = c, c.fingerprintOf(&b.ask)
-		b.fingerprint.DType = wire.ManyTensors
+		b.comm = c
+		b.empty()
 	}
 	return b
+}
+
+// empty takes the operands out. Their memory serves the next ones.
+func (b *Batch) empty() {
+	b.job.Empty()
+	b.job.Ask = b.ask.Ask
+	b.comm.describe(&call{ask: b.ask}, &b.fingerprint)
+	b.fingerprint.DType = wire.ManyTensors
+	b.given, b.elements, b.bytes, b.operandErr, b.sealed = 0, 0, 0, nil, false
 }
 
 // Append adds an operand: an input and a destination, of the lengths that the collective on one slice has, and with the
@@ -128,22 +140,15 @@ func (b *Batch) AppendTensorV(dst, src *tensor.Tensor, counts ...[]int) {
 
 // append adds an operand, or notes what is wrong with it.
 func (b *Batch) append(k call, err error) {
-	b.sealed = false
 	n := 0
 	if err == nil {
 		if err = b.comm.checkAsk(&b.ask); err != nil { // not the operand's
+			b.sealed = false
 			return
 		}
 		n, err = b.check(&k)
 	}
-	b.note(&k)
-	switch {
-	case b.operandErr != nil:
-	case err != nil:
-		b.operandErr = fmt.Errorf("operand %d: %w", b.Len(), err)
-	default:
-		b.add(k, n)
-	}
+	b.add(&k, n, err)
 }
 
 // check looks at an operand beside those that are there, and returns the elements of its larger buffer.
@@ -159,19 +164,10 @@ func (b *Batch) check(k *call) (n int, err error) {
 	return b.comm.checkCall(k)
 }
 
-// add adds an operand that has been checked, of n elements in the larger buffer.
-func (b *Batch) add(k call, n int) {
-	j := &b.job
-	j.Add(k.dst, k.src, k.dtype, n)
-	if k.counts.given {
-		j.AddParts(&k.parts)
-	}
-	b.elements += n
-	b.bytes += n * k.dtype.Size()
-}
-
-// note adds an operand to the fingerprint, also one that is wrong: the call that is refused tells of it.
-func (b *Batch) note(k *call) {
+// add adds an operand that has been checked, of n elements in the larger buffer, to the job. Of one that is wrong the
+// fingerprint tells too, and the Trace: the call that is refused tells of it.
+func (b *Batch) add(k *call, n int, err error) {
+	b.sealed = false
 	count, told := k.told(b.comm.Size())
 	b.given++
 	b.fingerprint.Count += count
@@ -182,6 +178,24 @@ func (b *Batch) note(k *call) {
 		b.fingerprint.DType = wire.ManyTensors | told
 	default: // of several types
 		b.fingerprint.DType = wire.ManyTensors | told&wire.ByCounts
+	}
+	if b.what != "" {
+		b.fingerprint.DType |= wire.ManyTensors
+	}
+	if err != nil {
+		n = max(k.srcLen, k.dstLen)
+	}
+	b.elements += n
+	b.bytes += n * k.dtype.Size()
+	switch j := &b.job; {
+	case b.operandErr != nil:
+	case err != nil:
+		b.operandErr = fmt.Errorf("%s %d: %w", cmp.Or(b.what, "operand"), b.Len(), err)
+	default:
+		j.Add(k.dst, k.src, k.dtype, n)
+		if k.counts.given {
+			j.AddParts(&k.parts)
+		}
 	}
 }
 
@@ -200,35 +214,24 @@ func (b *Batch) Run(ctx context.Context) error {
 	if b == nil || b.comm == nil {
 		return newError("Run of a Batch that no Comm has made")
 	}
-	c, fingerprint := b.comm, b.fingerprint
-	if err := c.takeNumber(ctx, &fingerprint); err != nil {
-		return c.tellTurnedAway(&fingerprint, b.event(&fingerprint), err)
-	}
-	defer c.leave()
-	if !b.sealed {
-		b.seal()
-	}
-	fingerprint.Digest = b.digest
-	c.record(&fingerprint)
-	if c.options.Trace != nil {
-		defer c.crashed()
-		c.tell(b.event(&fingerprint))
-	}
-	refused := b.err
-	if ctx == nil {
-		refused = errNilContext
-	}
-	if refused != nil {
-		return c.refuse(&fingerprint, refused)
-	}
-	if err := c.way.Perform(ctx, &b.job, &fingerprint); err != nil {
-		return c.failed(ctx, &fingerprint, err)
-	}
-	return c.end(nil)
+	return b.comm.do(ctx, &b.run)
 }
 
-// seal works out what all operands are together. It needs the connection's turn.
-func (b *Batch) seal() {
+// prepare completes the fingerprint of a run, and returns its job.
+func (b *Batch) prepare(f *transport.Call) (*carry.Job, error) {
+	if !b.sealed {
+		b.seal(&b.comm.conn.crossing, nil)
+	}
+	f.Digest = b.digest
+	return &b.job, b.err
+}
+
+// several reports whether a run is the call on several operands.
+func (b *Batch) several() bool { return b.given != 1 || b.what != "" }
+
+// seal works out what all operands are together, which have come in l if that is not nil. It needs the connection's
+// turn, unless nobody else has the Batch.
+func (b *Batch) seal(x *crossing, l *list) {
 	c, j := b.comm, &b.job
 	b.sealed = true
 	j.Scheduled, j.Published = carry.KeptLayout{}, carry.KeptLayout{}
@@ -236,27 +239,26 @@ func (b *Batch) seal() {
 		b.err = b.operandErr
 	}
 	if b.err == nil {
-		b.err = c.conn.many.checkCrossing(ofSlices, j.Outs, j.Ins)
+		b.err = x.check(cmp.Or(b.what, "operand"), j.Outs, j.Ins)
 	}
-	if len(j.Ins) == 1 {
+	if b.several() {
+		l.sumUp(j, c.digest)
+		b.digest = j.Digest
+	} else if b.err == nil {
 		j.AskOne()
 		b.digest = j.HashParts(c.digest)
-		return
 	}
-	j.SumUp(c.digest, false, nil)
-	b.digest = j.Digest
 }
 
-// event describes a run to a Trace.
-func (b *Batch) event(f *transport.Call) TraceCall {
-	e := b.comm.event(f, nil)
+// tell describes a run to a Trace.
+func (b *Batch) tell(e *TraceCall) {
 	if e.ByCounts {
-		e.Elements, e.Bytes = b.elements, b.bytes
+		e.Elements = b.elements
 	}
-	if b.given != 1 {
-		e.Tensors, e.Bytes = b.given, b.bytes
+	if b.several() {
+		e.Tensors = b.given
 	}
-	return e
+	e.Bytes = b.bytes
 }
 
 // checkBlockOperands bounds the operands of an all-to-all by counts: each has a message of its own from rank to rank.

@@ -189,7 +189,7 @@ func TestBatchErrors(t *testing.T) {
 					b.AppendTensor(f32(2), nil)
 				})},
 			{"operand 0: operator LOGICAL_AND takes bool, not float32", fill(schedule.AllReduce, gcl.LogicalAnd, 0, good)},
-			{"the destinations of tensor 0 and tensor 1 overlap", fill(schedule.AllReduce, gcl.Add, 0, good, good)},
+			{"the destinations of operand 0 and operand 1 overlap", fill(schedule.AllReduce, gcl.Add, 0, good, good)},
 			{"operand 0: the input: it is nil", fill(schedule.AllReduce, gcl.Add, 0, func(b *gcl.Batch) { b.AppendTensor(f32(2), nil) })},
 			{"operand 0: the destination: it is nil", fill(schedule.AllReduce, gcl.Add, 0, func(b *gcl.Batch) { b.AppendTensor(nil, f32(2)) })},
 			{"operand 0: the destination is float32 of shape (3,), want float32 of shape (2,)", fill(schedule.AllReduce, gcl.Add, 0, func(b *gcl.Batch) { b.AppendTensor(f32(3), f32(2)) })},

@@ -6,68 +6,42 @@ import (
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/wire"
-	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
-// event describes a call of c. k is one on several tensors, or nil. Of one operand with counts, eventOfOne knows how
-// much it is.
-func (c *Comm) event(call *transport.Call, k *manyCall) TraceCall {
+// event describes a call to a Trace.
+func (c *Comm) event(k *call, f *transport.Call) TraceCall {
+	if k.within != nil {
+		return k.within.event(c)
+	}
 	e := TraceCall{
 		Name: c.label.Name, Replica: c.Replica(), Connection: c.conn.Flight.Connection,
 		ConnectionID: c.conn.number, Rank: c.Rank(), Size: c.Size(),
-		Group: call.Group, Seq: call.Seq, Collective: schedule.Collective(call.Collective),
-		Operator: Operator(call.Operator), Root: int(int32(call.Root)),
-		DType: tensor.DType(call.DType &^ wire.DTypeMarks), Elements: int(call.Count),
+		Group: f.Group, Seq: f.Seq, Collective: schedule.Collective(f.Collective),
+		Operator: Operator(f.Operator), Root: int(int32(f.Root)),
+		DType: tensor.DType(f.DType &^ wire.DTypeMarks), Elements: int(f.Count),
 	}
-	if call.Collective == wire.Barrier {
+	if f.Collective == wire.Barrier {
 		e.Collective, e.Barrier = schedule.AllReduce, true
 	}
-	e.ByCounts = call.DType&wire.ByCounts != 0
-	e.Bytes = e.Elements * e.DType.Size()
-	if !e.ByCounts {
-		e.Bytes = e.Collective.Contract().Elements(e.Elements, e.Size) * e.DType.Size()
-	}
-	if k != nil {
-		e.Tensors, e.Bytes = k.size()
-	}
-	return e
-}
-
-// eventOfOne describes a call on one operand.
-func (c *Comm) eventOfOne(call *transport.Call, k *call) TraceCall {
-	e := c.event(call, nil)
-	if e.ByCounts {
+	e.ByCounts = f.DType&wire.ByCounts != 0
+	switch {
+	case k.executes:
+		e.Elements, e.Bytes = k.srcLen, max(len(k.dst), len(k.src))
+	case k.batch != nil && (e.ByCounts || k.batch.several()):
+		k.batch.tell(&e)
+	case e.ByCounts:
 		e.Elements = max(e.Elements, k.srcLen, k.dstLen)
 		e.Bytes = e.Elements * e.DType.Size()
+	default:
+		e.Bytes = e.Collective.Contract().Elements(e.Elements, e.Size) * e.DType.Size()
 	}
 	return e
 }
 
-// record has the flight recorder know that a call begins.
-func (c *Comm) record(call *transport.Call) {
-	c.conn.Flight.Begin(c.label, call, ticks.Now())
-}
-
-// takeNumber waits for the turn of a call, and numbers it. After an error the turn is not the caller's, and
-// tellTurnedAway must follow. Else record must follow, tell, end, and leave; with a Trace also crashed, in case that
-// the call panics.
-func (c *Comm) takeNumber(ctx context.Context, call *transport.Call) error {
-	err := c.enter(ctx, call)
-	call.Seq = c.group.seq.Add(1)
-	return err
-}
-
-// tellStart tells the Trace that a call has its turn. k is one on several tensors, or nil.
-func (c *Comm) tellStart(call *transport.Call, k *manyCall) {
-	if c.options.Trace != nil {
-		c.tell(c.event(call, k))
-	}
-}
-
-// tell is tellStart for a call that has been described.
+// tell tells the Trace of a call that has its turn.
 func (c *Comm) tell(e TraceCall) {
 	t := &c.conn.tracing
 	*t = tracing{trace: c.options.Trace, call: e}
@@ -89,21 +63,20 @@ func (c *Comm) end(err error) error {
 
 // failed ends the call in progress with an error. A method of the program's own whose schedule is not right refuses the
 // call: nothing has been sent.
-func (c *Comm) failed(ctx context.Context, call *transport.Call, err error) error {
+func (c *Comm) failed(ctx context.Context, k *call, f *transport.Call, err error) error {
 	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {
-		return c.refuse(call, unproved.Err)
+		return c.refuse(k, f, unproved.Err)
 	}
-	return c.end(c.failure(ctx, call, err))
+	return c.end(c.failure(ctx, f, err))
 }
 
 // refuse ends the call in progress, of which nothing has been sent.
-func (c *Comm) refuse(call *transport.Call, err error) error {
+func (c *Comm) refuse(k *call, f *transport.Call, err error) error {
 	c.conn.Flight.Refuse()
-	return c.end(c.refusal(call, err))
+	return c.end(c.refusal(k, f, err))
 }
 
-// crashed is called, deferred, after begin with a Trace. If end has not been reached the others must not be left
-// waiting.
+// crashed is called, deferred, with a Trace. If end has not been reached the others must not be left waiting.
 func (c *Comm) crashed() {
 	l := c.conn
 	if l.tracing.trace == nil {
@@ -114,33 +87,22 @@ func (c *Comm) crashed() {
 	l.Flight.End(true)
 }
 
-// turnedAway tells of a call that never had its turn, and makes its error. k is one on several tensors, or nil.
-func (c *Comm) turnedAway(call *transport.Call, k *manyCall, cause error) error {
-	var e TraceCall
-	if c.options.Trace != nil {
-		e = c.event(call, k)
+// turnedAway tells of a call that never had its turn, which ends as it starts, and makes its error.
+func (c *Comm) turnedAway(k *call, f *transport.Call, cause error) error {
+	c.conn.Flight.TurnedAway(c.labelOf(k), f, waitedSince(cause))
+	err := c.refusal(k, f, cause)
+	t := c.options.Trace
+	if t == nil {
+		return err
 	}
-	return c.tellTurnedAway(call, e, cause)
-}
-
-// tellTurnedAway is turnedAway for a call that has been described, if there is a Trace.
-func (c *Comm) tellTurnedAway(call *transport.Call, e TraceCall, cause error) error {
-	c.conn.Flight.TurnedAway(c.label, call, waitedSince(cause))
-	err := c.refusal(call, cause)
-	if c.options.Trace != nil {
-		c.options.Trace.tellAtOnce(e, err)
-	}
-	return err
-}
-
-// tellAtOnce tells of a call that ends as it starts.
-func (t *Trace) tellAtOnce(e TraceCall, err error) {
+	e := c.event(k, f)
 	if t.CollectiveStart != nil {
 		t.CollectiveStart(e)
 	}
 	if t.CollectiveEnd != nil {
 		t.CollectiveEnd(e, err)
 	}
+	return err
 }
 
 // waitedSince is when a call that never had its turn began to wait for it, or 0.

@@ -3,54 +3,136 @@ package gcl
 import (
 	"context"
 
+	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/ticks"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
-// fingerprintOf is the part of a call's fingerprint that does not depend on what it works on.
-func (c *Comm) fingerprintOf(a *ask) transport.Call {
-	return transport.Call{Group: c.group.ID, Root: wire.RootNumber(a.Root), Collective: uint8(a.Collective),
-		Operator: uint8(a.operator)}
+// call is a collective as it was asked for, without type parameters: on one operand, which the first fields are, or on
+// what batch or within say.
+type call struct {
+	ask
+	dtype    tensor.DType
+	dst, src []byte
+	srcLen   int // elements
+	dstLen   int
+
+	counts counts      // of a ...V form
+	parts  carry.Parts // where the parts lie by the counts, or within a replica
+
+	executes bool               // the operand goes by a schedule that the call comes with
+	schedule *schedule.Schedule // that one
+	alike    int                // by the schedule, the elements that members must have alike
+
+	batch  *Batch      // whose operands the call is on
+	within *withinCall // which is the call
+
+	invalid error // if not nil, the call is refused with it
 }
 
-// do carries out a call: it waits for the connection's turn, numbers and records the call, checks, sends and receives.
-// Every call takes a number in its group, a refused one too.
+// do carries out a call of any form: it waits for the connection's turn, numbers and records the call, checks, sends
+// and receives. Every call takes a number in its group, a refused one too.
 func (c *Comm) do(ctx context.Context, k *call) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	fingerprint := c.fingerprintOf(&k.ask)
-	fingerprint.Count, fingerprint.DType = k.told(c.Size())
-	fingerprint.Digest = c.digest
-	if err := c.takeNumber(ctx, &fingerprint); err != nil {
-		return c.tellTurnedAway(&fingerprint, c.eventOfOne(&fingerprint, k), err)
+	var f transport.Call
+	c.describe(k, &f)
+	err := c.enter(ctx, &f)
+	f.Seq = c.number(k)
+	if err != nil {
+		return c.turnedAway(k, &f, err)
 	}
-	c.record(&fingerprint)
 	defer c.leave()
+	c.conn.Flight.Begin(c.labelOf(k), &f, ticks.Now())
 	if c.options.Trace != nil {
 		defer c.crashed()
-		c.tell(c.eventOfOne(&fingerprint, k))
+		c.tell(c.event(k, &f))
 	}
-	n, refused := 0, k.invalid
+	j, err := c.prepare(ctx, k, &f)
+	switch {
+	case err != nil:
+		return c.refuse(k, &f, err)
+	case k.within != nil:
+		return c.end(c.performWithin(ctx, k, &f))
+	}
+	err = c.way.Perform(ctx, j, &f)
+	c.conn.alone.Forget()
+	if err != nil {
+		return c.failed(ctx, k, &f, err)
+	}
+	return c.end(nil)
+}
+
+// describe says what a call is before it has a number: what members compare, and what the flight recorder keeps.
+func (c *Comm) describe(k *call, f *transport.Call) {
+	switch {
+	case k.batch != nil:
+		*f = k.batch.fingerprint
+		return
+	case k.within != nil:
+		f.Collective, f.Count = uint8(k.within.collective)|wire.WithinReplica, uint64(k.within.ipus)
+		return
+	case k.executes:
+		c.measure(k)
+		f.Collective, f.Count, f.DType = wire.Execute, uint64(k.alike), uint8(k.dtype)
+	default:
+		f.Collective = uint8(k.Collective)
+		f.Count, f.DType = k.told(c.Size())
+	}
+	f.Group, f.Root, f.Operator, f.Digest = c.group.ID, wire.RootNumber(k.Root), uint8(k.operator), c.digest
+}
+
+// number is the next one of a call's group, or of the calls within the replica.
+func (c *Comm) number(k *call) uint64 {
+	if k.within != nil {
+		return c.conn.withins.Add(1)
+	}
+	return c.group.seq.Add(1)
+}
+
+// labelOf is what the flight recorder knows of the group of a call.
+func (c *Comm) labelOf(k *call) *flight.Label {
+	if k.within != nil {
+		return k.within.label
+	}
+	return c.label
+}
+
+// prepare looks at the arguments of a call and makes a job of them, but of one within the replica. Nothing has been
+// sent. It completes the fingerprint.
+func (c *Comm) prepare(ctx context.Context, k *call, f *transport.Call) (*carry.Job, error) {
 	switch {
 	case ctx == nil:
-		refused = errNilContext
-	case refused == nil && k.counts.given:
-		if n, refused = c.checkWithCounts(k); refused == nil {
-			fingerprint.Digest = k.parts.Hash(c.digest)
-		}
-	case refused == nil:
-		n, refused = c.checkCall(k)
+		return nil, errNilContext
+	case k.invalid != nil:
+		return nil, k.invalid
+	case k.batch != nil:
+		return k.batch.prepare(f)
+	case k.within != nil:
+		return nil, c.checkWithin(k.within)
 	}
-	if refused != nil {
-		return c.refuse(&fingerprint, refused)
+	n, err := 0, error(nil)
+	var given *carry.Given
+	switch {
+	case k.executes:
+		given, n, err = c.checkGiven(k)
+	case k.counts.given:
+		if n, err = c.checkWithCounts(k); err == nil {
+			f.Digest = k.parts.Hash(c.digest)
+		}
+	default:
+		n, err = c.checkCall(k)
+	}
+	if err != nil {
+		return nil, err
 	}
 	j := &c.conn.alone
 	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, n)
-	err := c.way.Perform(ctx, j, &fingerprint)
-	j.Forget()
-	if err != nil {
-		return c.failed(ctx, &fingerprint, err)
-	}
-	return c.end(nil)
+	j.Given = given
+	return j, nil
 }

@@ -43,7 +43,10 @@ func (c *Comm) checkOperand(k *call) (n int, err error) {
 	if err := c.checkOverlap(k); err != nil {
 		return 0, err
 	}
-	return n, k.checkInPlace()
+	if k.parts.Out != nil {
+		err = k.checkInPlace()
+	}
+	return n, err
 }
 
 // checkLengths looks at the lengths of the buffers, and returns the elements of the larger one.

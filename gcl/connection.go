@@ -40,11 +40,12 @@ type connection struct {
 
 	withins atomic.Uint64 // collectives within the replica
 
-	flights *flight.Recorders // the recorders of all connections of the communicator in this process
-	tracing tracing
-	many    many
-	alone   carry.Job   // of the call in progress, if it is on one operand
-	parts   carry.Parts // of the same, if it has counts
+	flights  *flight.Recorders // the recorders of all connections of the communicator in this process
+	tracing  tracing
+	alone    carry.Job   // of the call in progress, if it is on one operand
+	parts    carry.Parts // of the same, if it has counts
+	spares   spares
+	crossing crossing
 
 	warned map[warning]bool // only who has the connection's turn uses it; nil: of IPUs, which say nothing
 }

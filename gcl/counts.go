@@ -165,9 +165,9 @@ func (k *call) checkBlocks(size, rank int) error {
 	return nil
 }
 
-// checkInPlace refuses an all-to-all in place whose parts would have to change their lengths there.
+// checkInPlace refuses an all-to-all by counts in place whose parts would have to change their lengths there.
 func (k *call) checkInPlace() error {
-	if k.parts.Out == nil || !memory.Overlap(k.dst, k.src) {
+	if !memory.Overlap(k.dst, k.src) {
 		return nil
 	}
 	for rank, n := range k.counts.ranks {

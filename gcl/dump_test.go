@@ -232,7 +232,7 @@ func TestDumpWrapsAround(t *testing.T) {
 			last := gcl.BroadcastInPlace(ctx, c, []int8{1}, 4)
 			rows := []string{tableHead, fmt.Sprintf("  %d more before", calls-9)}
 			for n := calls - 8; n < calls; n++ {
-				rows = append(rows, fmt.Sprintf("  T T done all-reduce #%d (ADD int8 x %d, group {0}), local", n, n-2))
+				rows = append(rows, fmt.Sprintf("  T < T done all-reduce #%d (ADD int8 x %d, group {0}), local", n, n-2))
 			}
 			rows = append(rows, fmt.Sprintf("> T T failed broadcast #%d (int8 x 1, root 4, group {0})", calls))
 			head := fmt.Sprintf("replica 0, connection 0: %d collectives", calls)
@@ -247,10 +247,10 @@ func TestDumpWrapsAround(t *testing.T) {
 			mustDump(t, first, "gcl: flight recorder; times are relative to the failure of broadcast #1 on replica 0",
 				head, tableHead,
 				"> T T failed broadcast #1 (int8 x 1, root 3, group {0})",
-				"  T T done all-reduce #2 (ADD int8 x 0, group {0}), local",
-				"  T T done all-reduce #3 (ADD int8 x 1, group {0}), local",
-				"  T T done all-reduce #4 (ADD int8 x 2, group {0}), local",
-				"  T T done all-reduce #5 (ADD int8 x 3, group {0}), local",
+				"  T < T done all-reduce #2 (ADD int8 x 0, group {0}), local",
+				"  T < T done all-reduce #3 (ADD int8 x 1, group {0}), local",
+				"  T < T done all-reduce #4 (ADD int8 x 2, group {0}), local",
+				"  T < T done all-reduce #5 (ADD int8 x 3, group {0}), local",
 				fmt.Sprintf("  %d more between", calls-6),
 				fmt.Sprintf("  T T failed broadcast #%d (int8 x 1, root 4, group {0})", calls))
 			return nil

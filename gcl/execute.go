@@ -7,10 +7,8 @@ import (
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/memory"
-	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
-	"gogcl.dev/transport"
 )
 
 // Execute carries out a schedule on the members' buffers: of a collective of the program's own, which is a
@@ -37,18 +35,18 @@ import (
 // Few schedules have a rank wait for all others. So a member in another call, or with another schedule, is ErrMismatch
 // on all members in this call, or for those that have returned in their next call or in Close: see [Broadcast].
 func Execute[T tensor.Element](ctx context.Context, c *Comm, s *schedule.Schedule, dst, src []T, op Operator) error {
-	return c.execute(ctx, s, &call{dtype: tensor.DTypeOf[T](), dst: tensor.Bytes(dst), src: tensor.Bytes(src),
-		dstLen: len(dst), srcLen: len(src)}, op)
+	return c.do(ctx, &call{ask: ask{operator: op}, executes: true, schedule: s, dtype: tensor.DTypeOf[T](),
+		dst: tensor.Bytes(dst), src: tensor.Bytes(src), dstLen: len(dst), srcLen: len(src)})
 }
 
 // Execute is [Execute] on tensors, whose dtype need be known only when the program runs. Shapes do not matter, but for
 // how many elements they have. A tensor may be nil where the rank's buffer holds nothing, or does not count.
 func (c *Comm) Execute(ctx context.Context, s *schedule.Schedule, dst, src *tensor.Tensor, op Operator) error {
-	k := call{invalid: checkGivenTensors(dst, src)}
+	k := call{ask: ask{operator: op}, executes: true, schedule: s, invalid: checkGivenTensors(dst, src)}
 	if k.invalid == nil {
 		k.tensors(dst, src)
 	}
-	return c.execute(ctx, s, &k, op)
+	return c.do(ctx, &k)
 }
 
 // checkGivenTensors checks two tensors, of which one may be nil.
@@ -66,61 +64,20 @@ func checkGivenTensors(dst, src *tensor.Tensor) error {
 	return nil
 }
 
-// execute is do for a call that comes with its schedule.
-func (c *Comm) execute(ctx context.Context, s *schedule.Schedule, k *call, op Operator) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	fingerprint := transport.Call{Group: c.group.ID, Collective: wire.Execute, Operator: uint8(op),
-		DType: uint8(k.dtype), Digest: c.digest}
-	n := 0
+// measure completes a call by what its schedule says of itself, which is not proved yet.
+func (c *Comm) measure(k *call) {
 	if k.invalid == nil {
-		n, k.invalid = c.measure(s, k, op)
+		k.alike, k.invalid = c.alikeBy(k.schedule, k)
 	}
-	fingerprint.Count, fingerprint.Root = uint64(n), wire.RootNumber(k.Root)
-	if err := c.takeNumber(ctx, &fingerprint); err != nil {
-		return c.tellTurnedAway(&fingerprint, c.givenEvent(&fingerprint, k), err)
-	}
-	c.record(&fingerprint)
-	defer c.leave()
-	if c.options.Trace != nil {
-		defer c.crashed()
-		c.tell(c.givenEvent(&fingerprint, k))
-	}
-	refused := k.invalid
-	if ctx == nil {
-		refused = errNilContext
-	}
-	var g *carry.Given
-	if refused == nil {
-		g, n, refused = c.checkGiven(s, k, n)
-	}
-	if refused != nil {
-		return c.refuse(&fingerprint, refused)
-	}
-	j := &c.conn.alone
-	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, n)
-	err := c.way.PerformGiven(ctx, j, g, &fingerprint)
-	j.Forget()
-	if err != nil {
-		return c.failed(ctx, &fingerprint, err)
-	}
-	return c.end(nil)
 }
 
-// givenEvent describes a call to the Trace.
-func (c *Comm) givenEvent(fingerprint *transport.Call, k *call) TraceCall {
-	e := c.event(fingerprint, nil)
-	e.Elements, e.Bytes = k.srcLen, max(len(k.dst), len(k.src))
-	return e
-}
-
-// measure completes a call by what its schedule says of itself, which is not proved yet, and returns how many elements
-// members must have alike: those of a chunk of size 1, or of a built-in collective's input.
-func (c *Comm) measure(s *schedule.Schedule, k *call, op Operator) (n int, err error) {
+// alikeBy is how many elements members must have alike by a schedule: those of a chunk of size 1, or of a built-in
+// collective's input. It completes the call.
+func (c *Comm) alikeBy(s *schedule.Schedule, k *call) (n int, err error) {
 	if s == nil {
 		return 0, errors.New("nil schedule")
 	}
+	op := k.operator
 	k.ask = newAsk(s.Collective, op, s.Root)
 	if s.Size != c.Size() {
 		return 0, fmt.Errorf("a schedule of %d ranks, and the group has %d", s.Size, c.Size())
@@ -147,7 +104,8 @@ func (c *Comm) measure(s *schedule.Schedule, k *call, op Operator) (n int, err e
 
 // checkGiven proves the schedule of a call that has been measured, and checks its buffers. It returns the elements of
 // the larger buffer, and of a contract of a program's own those of all chunks together.
-func (c *Comm) checkGiven(s *schedule.Schedule, k *call, n int) (g *carry.Given, total int, err error) {
+func (c *Comm) checkGiven(k *call) (g *carry.Given, total int, err error) {
+	s, n := k.schedule, k.alike
 	if g, err = c.way.Give(s); err != nil {
 		return nil, 0, err
 	}

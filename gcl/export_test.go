@@ -116,13 +116,13 @@ func AllReduceWithinBroken(ctx context.Context, c *Comm, k, broken int) error {
 }
 
 func allReduceWithin(ctx context.Context, c *Comm, k int, have func(ipu int) int) error {
-	check := func() error { return nil }
-	return c.within(ctx, withinCall{collective: schedule.AllReduce, dtype: tensor.U8, ipus: k}, check,
-		func(w *ipu) error {
+	return c.within(ctx, &withinCall{collective: schedule.AllReduce, dtype: tensor.U8, ipus: k,
+		check: func() error { return nil },
+		body: func(w *ipu) error {
 			b := make([]byte, have(w.id))
 			return w.do(w.equal, call{ask: newAsk(schedule.AllReduce, 0, 0), dtype: tensor.U8, dst: b, src: b,
 				dstLen: 10000, srcLen: 10000})
-		})
+		}})
 }
 
 // IPURings returns the groups that an IPU of k is in where ranks have m, each as the IPUs by rank and the ring of

@@ -10,9 +10,16 @@ import (
 )
 
 // refusal is for a call that was refused before anything was sent.
-func (c *Comm) refusal(call *transport.Call, err error) *callError {
-	return &callError{what: wire.Name(*call) + wire.Quote(c.label.Name), replica: c.Replica(), err: err,
-		at: c.place(call.Seq)}
+func (c *Comm) refusal(k *call, f *transport.Call, err error) *callError {
+	return &callError{what: wire.Name(*f) + wire.Quote(c.label.Name), replica: c.Replica(), err: err,
+		at: c.placeOf(k, f)}
+}
+
+// placeOf is what an error about a call has Dump know.
+func (c *Comm) placeOf(k *call, f *transport.Call) flight.Place {
+	at := c.place(f.Seq)
+	at.Group = c.labelOf(k).Group
+	return at
 }
 
 // failure is for what came of a call that was not refused.

@@ -9,6 +9,7 @@ import (
 
 	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/topology"
+	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
 )
 
@@ -152,8 +153,9 @@ func (w *ipu) do(g *membership, k call) error {
 	c.group = g
 	c.resolveWay()
 	c.digest = c.fingerprint()
-	f := c.fingerprintOf(&k.ask)
-	f.Seq, f.Count, f.Digest, f.DType = g.seq.Add(1), uint64(c.larger(&k)), c.digest, uint8(k.dtype)
+	var f transport.Call
+	c.describe(&k, &f)
+	f.Seq, f.Count = g.seq.Add(1), uint64(c.larger(&k))
 	j := &c.conn.alone
 	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, c.larger(&k))
 	defer j.Forget()

@@ -17,7 +17,7 @@ import (
 // doSlices carries out a collective on several slices.
 func doSlices[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src [][]T,
 	op Operator, fresh bool) error {
-	return c.doMany(ctx, manyCall{
+	return c.doList(ctx, &list{
 		ask: newAsk(collective, op, 0), form: ofSlices, fresh: fresh,
 		dtype: tensor.DTypeOf[T](), dsts: headers(dst), srcs: headers(src),
 	})

@@ -33,13 +33,13 @@ func manyBadCalls() []badCall {
 	calls := []badCall{
 		{"many: fewer destinations", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceManyTo(ctx, c, f(1, 2), f(1, 2, 3), gcl.Add)
-		}, []string{"all-reduce #", "2 destinations for 3 tensors"}},
+		}, []string{"all-reduce #", "2 destinations for 3 inputs"}},
 		{"many: no destinations", func(ctx context.Context, c *gcl.Comm) error {
 			return batchTo(ctx, c, schedule.Broadcast, nil, f(1), 0, 0)
 		}, []string{"broadcast #", "0 destinations for 1 inputs"}},
 		{"many: more destinations", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllGatherTensorsTo(ctx, c, list(of(tensor.F32, 4), of(tensor.F32, 4)), list(of(tensor.F32)))
-		}, []string{"2 destinations for 1 tensors"}},
+		}, []string{"2 destinations for 1 inputs"}},
 		{"many: a destination of another length", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceManyTo(ctx, c, f(5, 7), f(5, 8), gcl.Add)
 		}, []string{"tensor 1: ", "7 elements, want 8"}},
@@ -78,19 +78,19 @@ func manyBadCalls() []badCall {
 
 		{"tensors: a nil one", func(ctx context.Context, c *gcl.Comm) error {
 			return tensors(gcl.AllReduceTensors(ctx, c, list(of(tensor.F32, 2), nil), gcl.Add))
-		}, []string{"tensor 1: it is nil"}},
+		}, []string{"tensor 1: the input: it is nil"}},
 		{"tensors: a nil destination", func(ctx context.Context, c *gcl.Comm) error {
 			return batchTensorsTo(ctx, c, schedule.Broadcast, list(nil), list(of(tensor.F32, 2)), 0, 0)
 		}, []string{"operand 0: the destination: it is nil"}},
 		{"tensors: the zero Tensor", func(ctx context.Context, c *gcl.Comm) error {
 			return tensors(gcl.AllGatherTensors(ctx, c, list(&tensor.Tensor{})))
-		}, []string{"tensor 0: it is the zero Tensor"}},
+		}, []string{"tensor 0: the input: it is the zero Tensor"}},
 		{"tensors: a destination of another dtype", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceTensorsTo(ctx, c, list(of(tensor.U32, 2)), list(of(tensor.I32, 2)), gcl.Add)
 		}, []string{"tensor 0: ", "uint32 of shape (2,), want int32 of shape (2,)"}},
 		{"tensors: the zero Tensor as destination", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceTensorsTo(ctx, c, list(&tensor.Tensor{}), list(of(tensor.I32, 0)), gcl.Add)
-		}, []string{"tensor 0: ", "DType(0)", "want int32 of shape (0,)"}},
+		}, []string{"tensor 0: the destination: it is the zero Tensor"}},
 		{"tensors: a destination of another shape", func(ctx context.Context, c *gcl.Comm) error {
 			return batchTensorsTo(ctx, c, schedule.AllToAll, list(of(tensor.F16, 4), of(tensor.F16, 4, 3)),
 				list(of(tensor.F16, 4), of(tensor.F16, 4, 3, 1)), 0, 0)
@@ -165,11 +165,11 @@ func manyOverlaps() []badCall {
 		{"many: slices that overlap, in place", func(ctx context.Context, c *gcl.Comm) error {
 			m := mem()
 			return batchInPlace(ctx, c, schedule.AllToAll, [][]float32{m[40:60], m[60:64], m[0:24], m[20:28]}, 0, 0)
-		}, []string{"the destinations of tensor 2 and tensor 3 overlap"}},
+		}, []string{"the destinations of operand 2 and operand 3 overlap"}},
 		{"many: a destination that is another's input", func(ctx context.Context, c *gcl.Comm) error {
 			m := mem()
 			return batchTo(ctx, c, schedule.Broadcast, [][]float32{m[8:16], far(8)}, [][]float32{m[:8], m[8:16]}, 0, 0)
-		}, []string{"the destination of tensor 0 overlaps the input of tensor 1"}},
+		}, []string{"the destination of operand 0 overlaps the input of operand 1"}},
 		{"many: a destination that reaches into another's input", func(ctx context.Context, c *gcl.Comm) error {
 			m := mem()
 			return gcl.AllGatherManyTo(ctx, c, [][]float32{far(4), m[10:42]}, [][]float32{m[41:42], far(8)})

@@ -2,7 +2,6 @@ package gcl
 
 import (
 	"context"
-	"fmt"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/methods/schedule"
@@ -12,10 +11,9 @@ import (
 // doMapped carries out a collective on the segments into which a mapping cuts an array.
 func doMapped[T tensor.Element](ctx context.Context, c *Comm, collective schedule.Collective, dst, src []T,
 	m chunks.Mapping, op Operator, fresh bool) error {
-	dsts, srcs := [1][]T{dst}, [1][]T{src}
-	return c.doMany(ctx, manyCall{
+	return c.doList(ctx, &list{
 		ask: newAsk(collective, op, 0), form: ofMapping, fresh: fresh, mapping: m,
-		dtype: tensor.DTypeOf[T](), dsts: headers(dsts[:]), srcs: headers(srcs[:]),
+		dtype: tensor.DTypeOf[T](), dst: tensor.Bytes(dst), src: tensor.Bytes(src),
 	})
 }
 
@@ -72,47 +70,4 @@ func AllGatherMapped[T tensor.Element](ctx context.Context, c *Comm, data []T, m
 // holds after an error is unspecified. It allocates nothing once a call like it has been made.
 func AllGatherMappedTo[T tensor.Element](ctx context.Context, c *Comm, dst, data []T, m chunks.Mapping) error {
 	return doMapped(ctx, c, schedule.AllGather, dst, data, m, 0, false)
-}
-
-// loadMapped puts the segments of a mapping into the tables, each as a tensor.
-func (m *many) loadMapped(c *Comm, k *manyCall) error {
-	dst, src := k.dsts[0], k.srcs[0]
-	shard, err := k.mapping.PerRank(c.Size())
-	if err != nil {
-		return err
-	}
-	scatters := k.Collective.Contract().Output == schedule.Own
-	if scatters {
-		if err := k.operator.Accepts(k.dtype); err != nil {
-			return err
-		}
-		if err := k.mapping.Check(len(src)); err != nil {
-			return err
-		}
-		if len(dst) != shard {
-			return fmt.Errorf("the destination has %d elements, want %d by the mapping over %d ranks",
-				len(dst), shard, c.Size())
-		}
-	} else {
-		if err := checkRoom(shard, c.Size(), k.dtype); err != nil {
-			return err
-		}
-		if len(src) != shard {
-			return fmt.Errorf("the data has %d elements, want %d by the mapping over %d ranks",
-				len(src), shard, c.Size())
-		}
-		if err := k.mapping.Check(len(dst)); err != nil {
-			return fmt.Errorf("the destination: %w", err)
-		}
-	}
-	in, out, size := memoryOf(src, k.dtype), memoryOf(dst, k.dtype), k.dtype.Size()
-	for _, n := range k.mapping {
-		i, o := n*size, chunks.PerRank(n, c.Size())*size
-		if !scatters {
-			i, o = o, i
-		}
-		m.put(out[:o:o], in[:i:i])
-		in, out = in[i:], out[o:]
-	}
-	return nil
 }

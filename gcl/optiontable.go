@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"gogcl.dev/internal/recent"
 	"gogcl.dev/methods"
 )
 
@@ -67,24 +68,23 @@ func readRules(text string) (*methods.Rules, error) {
 	key := rulesKey{name, string(source)}
 	rulesRead.mu.Lock()
 	defer rulesRead.mu.Unlock()
-	if known := rulesRead.all[key]; known != nil {
-		return known, nil
+	if rules, known := rulesRead.all.Get(key); known {
+		return rules, nil
 	}
 	rules, err := methods.ParseRules(source)
 	if err != nil {
 		return nil, err
 	}
-	if rules = rules.Named(name); len(rulesRead.all) < maxRulesRead {
-		rulesRead.all[key] = rules
-	}
+	rules = rules.Named(name)
+	*rulesRead.all.Place(key) = rules
 	return rules, nil
 }
 
 // rulesRead has the tables that were read.
 var rulesRead = struct {
 	mu  sync.Mutex // guards all
-	all map[rulesKey]*methods.Rules
-}{all: map[rulesKey]*methods.Rules{}}
+	all recent.Map[rulesKey, *methods.Rules]
+}{all: recent.Map[rulesKey, *methods.Rules]{Most: maxRulesRead}}
 
 // maxRulesRead bounds the tables that are kept. A process reads one or two.
 const maxRulesRead = 64

@@ -8,16 +8,20 @@ import (
 	"gogcl.dev/gcl/internal/memory"
 )
 
-// interval is the memory of a tensor's input or destination. One in place counts as a destination.
+// interval is the memory of an operand's input or destination. One in place counts as a destination.
 type interval struct {
 	start, end uintptr
-	tensor     int
+	operand    int
 	dst        bool
 }
 
-// checkCrossing refuses a destination that shares memory with another one, or with another tensor's input. Inputs may
-// share theirs. What is allowed within one tensor, checkOverlap has seen to.
-func (m *many) checkCrossing(form form, outs, ins [][]byte) error {
+// crossing is what a connection looks with at operands that could get in each other's way. Only who has the
+// connection's turn uses it.
+type crossing struct{ intervals []interval }
+
+// check refuses a destination that shares memory with another one, or with another operand's input. Inputs may share
+// theirs. What is allowed within one operand, checkOverlap has seen to. what is the name of an operand.
+func (m *crossing) check(what string, outs, ins [][]byte) error {
 	m.intervals = m.intervals[:0]
 	for t := range outs {
 		dst, src := memoryAt(outs[t], t, true), memoryAt(ins[t], t, false)
@@ -32,31 +36,30 @@ func (m *many) checkCrossing(form form, outs, ins [][]byte) error {
 		if i.start == i.end {
 			continue
 		}
-		what := form.what()
 		if other, crosses := dsts.beyond(i); crosses {
 			if i.dst {
 				return fmt.Errorf("the destinations of %s %d and %s %d overlap",
-					what, min(i.tensor, other), what, max(i.tensor, other))
+					what, min(i.operand, other), what, max(i.operand, other))
 			}
-			return fmt.Errorf("the destination of %s %d overlaps the input of %s %d", what, other, what, i.tensor)
+			return fmt.Errorf("the destination of %s %d overlaps the input of %s %d", what, other, what, i.operand)
 		}
 		if !i.dst {
 			srcs.note(i)
 			continue
 		}
 		if other, crosses := srcs.beyond(i); crosses {
-			return fmt.Errorf("the destination of %s %d overlaps the input of %s %d", what, i.tensor, what, other)
+			return fmt.Errorf("the destination of %s %d overlaps the input of %s %d", what, i.operand, what, other)
 		}
 		dsts.note(i)
 	}
 	return nil
 }
 
-func memoryAt(b []byte, tensor int, dst bool) interval {
-	return interval{memory.Address(b), memory.Address(b) + uintptr(len(b)), tensor, dst}
+func memoryAt(b []byte, operand int, dst bool) interval {
+	return interval{memory.Address(b), memory.Address(b) + uintptr(len(b)), operand, dst}
 }
 
-// furthest is the two intervals that reach furthest of those seen, one of each tensor at most.
+// furthest is the two intervals that reach furthest of those seen, one of each operand at most.
 type furthest struct{ first, second interval }
 
 func (f *furthest) note(i interval) {
@@ -68,11 +71,11 @@ func (f *furthest) note(i interval) {
 	}
 }
 
-// beyond finds another tensor's interval that reaches beyond the start of i.
-func (f *furthest) beyond(i interval) (tensor int, found bool) {
+// beyond finds another operand's interval that reaches beyond the start of i.
+func (f *furthest) beyond(i interval) (operand int, found bool) {
 	for _, seen := range [...]interval{f.first, f.second} {
-		if seen.end > i.start && seen.tensor != i.tensor {
-			return seen.tensor, true
+		if seen.end > i.start && seen.operand != i.operand {
+			return seen.operand, true
 		}
 	}
 	return 0, false

@@ -11,10 +11,11 @@ import (
 func TestCrossing(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	memory := make([]byte, 400)
-	var m many
+	var m crossing
+	var ins, outs [][]byte
 	found := 0
 	for range 20000 {
-		m.ins, m.outs = m.ins[:0], m.outs[:0]
+		ins, outs = ins[:0], outs[:0]
 		for range 1 + r.IntN(8) {
 			lo := r.IntN(390)
 			src := memory[lo : lo+r.IntN(min(40, 400-lo))]
@@ -29,15 +30,15 @@ func TestCrossing(t *testing.T) {
 			if r.IntN(8) == 0 {
 				src = nil
 			}
-			m.ins, m.outs = append(m.ins, src), append(m.outs, dst)
+			ins, outs = append(ins, src), append(outs, dst)
 		}
 		want := false
-		for i, dst := range m.outs {
-			for j := range m.outs {
-				want = want || i != j && (shareBytes(dst, m.outs[j]) || shareBytes(dst, m.ins[j]))
+		for i, dst := range outs {
+			for j := range outs {
+				want = want || i != j && (shareBytes(dst, outs[j]) || shareBytes(dst, ins[j]))
 			}
 		}
-		err := m.checkCrossing(ofSlices, m.outs, m.ins)
+		err := m.check("operand", outs, ins)
 		if (err != nil) != want {
 			t.Fatalf("%v; pairs overlap: %v", err, want)
 		}

@@ -19,7 +19,7 @@ import (
 // doTensors carries out a collective on several tensors.
 func doTensors(ctx context.Context, c *Comm, collective schedule.Collective, dst, src []*tensor.Tensor, op Operator,
 	fresh bool) error {
-	return c.doMany(ctx, manyCall{ask: newAsk(collective, op, 0), form: ofTensors, fresh: fresh, dstTensors: dst,
+	return c.doList(ctx, &list{ask: newAsk(collective, op, 0), form: ofTensors, fresh: fresh, dstTensors: dst,
 		srcTensors: src})
 }
 
@@ -44,32 +44,6 @@ func tensorResults(ctx context.Context, c *Comm, collective schedule.Collective,
 		return nil, err
 	}
 	return dst, nil
-}
-
-// loadTensors puts the tensors into the tables.
-func (m *many) loadTensors(c *Comm, k *manyCall) error {
-	for t, src := range k.srcTensors {
-		dst := k.dstTensors[t]
-		err := c.checkInput(&k.ask, src)
-		if err == nil && dst == nil {
-			err = errors.New("its destination is nil")
-		}
-		if err != nil {
-			return fmt.Errorf("tensor %d: %w", t, err)
-		}
-		m.put(dst.Bytes(), src.Bytes())
-		m.putShape(dst)
-		m.putShape(src)
-	}
-	return nil
-}
-
-// putShape adds a tensor's dtype and shape to the words.
-func (m *many) putShape(t *tensor.Tensor) {
-	m.words = append(m.words, uint64(t.DType())<<32|uint64(t.Rank()))
-	for i := range t.Rank() {
-		m.words = append(m.words, uint64(t.Dim(i)))
-	}
 }
 
 // outputShape is the shape of a collective's output, which has one that an input of its own tells.
@@ -129,16 +103,6 @@ func checkShapes(collective schedule.Collective, dst, src *tensor.Tensor, ranks 
 			dst.DType(), dst.Shape(), src.DType(), outputShape(collective, src, ranks))
 	}
 	return nil
-}
-
-// shapeHash adds the dtype and shape of operand t to a hash: those of its input.
-func (k *manyCall) shapeHash(hash uint64, t int) uint64 {
-	of := k.srcTensors[t]
-	hash = wire.Mix(hash, uint64(of.DType())<<32|uint64(of.Rank()))
-	for i := range of.Rank() {
-		hash = wire.Mix(hash, uint64(of.Dim(i)))
-	}
-	return hash
 }
 
 // sameDims reports whether the dimensions of src are those of dst after the first few.

@@ -91,14 +91,15 @@ func reduceWithin[T tensor.Element](ctx context.Context, c *Comm, collective sch
 		}
 		return nil
 	}
-	whole := withinCall{collective: collective, operator: op, dtype: dtype, ipus: len(rows)}
+	whole := withinCall{collective: collective, operator: op, dtype: dtype, ipus: len(rows), check: check}
 	for _, row := range rows {
 		whole.elements += len(row)
 	}
-	return c.within(ctx, whole, check, func(w *ipu) error {
+	whole.body = func(w *ipu) error {
 		row := rows[w.id]
 		return part(w, call{ask: newAsk(collective, op, 0), dtype: dtype, src: tensor.Bytes(row), srcLen: len(row)})
-	})
+	}
+	return c.within(ctx, &whole)
 }
 
 // AllGatherWithinReplica gives the chunks of all IPUs of this replica to each: k chunks in, k new rows out, each the
@@ -132,11 +133,11 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 		}
 		return nil
 	}
-	whole := withinCall{collective: schedule.AllGather, dtype: dtype, ipus: k}
+	whole := withinCall{collective: schedule.AllGather, dtype: dtype, ipus: k, check: check}
 	for _, chunk := range in.List {
 		whole.elements += len(chunk.Data)
 	}
-	err := c.within(ctx, whole, check, func(w *ipu) error {
+	whole.body = func(w *ipu) error {
 		g, own := w.every, in.List[w.id].Data
 		w.parts = append(w.parts[:0], 0)
 		moved := false
@@ -159,8 +160,8 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 		}
 		out[w.id] = row
 		return err
-	})
-	if err != nil {
+	}
+	if err := c.within(ctx, &whole); err != nil {
 		return nil, err
 	}
 	return out, nil

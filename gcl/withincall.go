@@ -7,21 +7,22 @@ import (
 
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
-	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
 )
 
-// withinCall is a collective within the replica.
+// withinCall is a collective within the replica, of one row or chunk on each IPU.
 type withinCall struct {
 	collective schedule.Collective
 	operator   Operator
 	dtype      tensor.DType
 	ipus       int
 	elements   int // on all of them
-	at         flight.Place
+	label      *flight.Label
+	check      func() error     // whether the rows or chunks are right
+	body       func(*ipu) error // the part of each IPU
 }
 
 // event describes the call to a Trace.
@@ -35,52 +36,18 @@ func (k *withinCall) event(c *Comm) TraceCall {
 	return e
 }
 
-// within carries out a collective within the replica, of one row or chunk on each IPU. When the connection is the
-// caller's, and nothing speaks against it, among the rest check, body is called for each IPU.
-func (c *Comm) within(ctx context.Context, k withinCall, check func() error, body func(*ipu) error) error {
+// within carries out a collective within the replica.
+func (c *Comm) within(ctx context.Context, k *withinCall) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	recorded := transport.Call{Collective: uint8(k.collective) | wire.WithinReplica, Count: uint64(k.ipus)}
-	l := &flight.Label{Name: c.label.Name,
-		Group: wire.OwnGroup(c.Replica(), wire.WithinReplica)}
-	k.at = flight.Place{Recorders: c.conn.flights, Recorder: c.conn.Flight, Group: l.Group}
-	err := c.enter(ctx, &recorded)
-	recorded.Seq = c.conn.withins.Add(1)
-	k.at.Seq = recorded.Seq
-	if err != nil {
-		c.conn.Flight.TurnedAway(l, &recorded, waitedSince(err))
-		err = c.failureWithin(&k, err)
-		if c.options.Trace != nil {
-			c.options.Trace.tellAtOnce(k.event(c), err)
-		}
-		return err
-	}
-	defer c.leave()
-	c.conn.Flight.Begin(l, &recorded, ticks.Now())
-	if c.options.Trace != nil {
-		defer c.crashed()
-		c.tell(k.event(c))
-	}
-	refused := c.checkWithin(ctx, k.ipus)
-	if refused == nil {
-		refused = check()
-	}
-	if refused != nil {
-		c.conn.Flight.Refuse()
-		return c.end(c.failureWithin(&k, refused))
-	}
-	return c.end(c.performWithin(ctx, &k, body))
-}
-
-// failureWithin is the error of a collective within the replica.
-func (c *Comm) failureWithin(k *withinCall, err error, kinds ...error) *callError {
-	return &callError{what: wire.NameWithin(k.collective) + wire.Quote(c.label.Name), replica: c.Replica(), err: err,
-		kinds: kinds, at: k.at}
+	k.label = &flight.Label{Name: c.label.Name, Group: wire.OwnGroup(c.Replica(), wire.WithinReplica)}
+	return c.do(ctx, &call{within: k})
 }
 
 // performWithin carries out a checked collective within the replica.
-func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu) error) error {
+func (c *Comm) performWithin(ctx context.Context, all *call, f *transport.Call) error {
+	k := all.within
 	s, err := c.conn.ipusOf(k.ipus)
 	if err == nil {
 		// An aborted or closed communicator, or a context that is done, must show.
@@ -93,20 +60,22 @@ func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu)
 	}
 	if err != nil {
 		failed := c.otherFailure(ctx, wire.NameWithin(k.collective), err)
-		failed.at = k.at
+		failed.at = c.placeOf(all, f)
 		return failed
 	}
 	first := s.all[0].comm.conn
 	first.Listener = c.conn.Listener // of what IPU 0 does
-	err = s.run(ctx, body)
+	err = s.run(ctx, k.body)
 	first.Listener = nil
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case c.conn.isClosed():
-		return c.failureWithin(k, err, ErrClosed)
 	}
-	failed := c.failureWithin(k, err, ErrAborted)
+	failed := c.refusal(all, f, err)
+	if c.conn.isClosed() {
+		failed.kinds = []error{ErrClosed}
+		return failed
+	}
+	failed.kinds = []error{ErrAborted}
 	c.Abort(failed)
 	return failed
 }
@@ -114,12 +83,10 @@ func (c *Comm) performWithin(ctx context.Context, k *withinCall, body func(*ipu)
 // ipusPerRank is Options.IPUsPerRank with its default.
 func (c *Comm) ipusPerRank() int { return max(c.options.IPUsPerRank, 1) }
 
-// checkWithin looks at the number of IPUs.
-func (c *Comm) checkWithin(ctx context.Context, k int) error {
-	known, m := c.conn.ipusPerReplica, c.ipusPerRank()
+// checkWithin looks at the arguments of a collective within the replica.
+func (c *Comm) checkWithin(w *withinCall) error {
+	k, known, m := w.ipus, c.conn.ipusPerReplica, c.ipusPerRank()
 	switch {
-	case ctx == nil:
-		return errors.New("nil context")
 	case known > 0 && k != known:
 		return fmt.Errorf("%d IPUs are given data, but a replica has %d by the topology "+
 			"(topology.Config.IPUsPerReplica)", k, known)
@@ -133,5 +100,5 @@ func (c *Comm) checkWithin(ctx context.Context, k int) error {
 	case k%m != 0:
 		return fmt.Errorf("%d IPUs do not divide into ranks of %d (Options.IPUsPerRank)", k, m)
 	}
-	return nil
+	return w.check()
 }

@@ -353,8 +353,8 @@ func TestProvedOnce(t *testing.T) {
 		t.Errorf("the generator was asked %d times, want once for each of two requests", n)
 	}
 	other, err := p.Prove(Request{Spec: Spec{Collective: schedule.AllReduce, Size: 5}, Members: []int{0, 2, 4, 6, 8}})
-	if err != nil || other != got[0] || made.Load() != 3 || len(p.proofs) != 1 {
-		t.Errorf("%v; made %d times, %d proofs", err, made.Load(), len(p.proofs))
+	if err != nil || other != got[0] || made.Load() != 3 || p.proofs.Len() != 1 {
+		t.Errorf("%v; made %d times, %d proofs", err, made.Load(), p.proofs.Len())
 	}
 }
 

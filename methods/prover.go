@@ -9,6 +9,7 @@ import (
 	"weak"
 
 	"gogcl.dev/internal/goroutine"
+	"gogcl.dev/internal/recent"
 	"gogcl.dev/methods/schedule"
 )
 
@@ -16,7 +17,8 @@ import (
 // an error. Several goroutines may use it.
 //
 // A schedule of more than 32,768 steps, some 3 MiB, is kept as long as somebody uses it. After that the Prover has its
-// proof alone, and the Generator makes it again for who asks again. A call on gcl by messages keeps one rank's part.
+// proof alone, and the Generator makes it again for who asks again. A call on gcl by messages keeps one rank's part. Of
+// more than 1,024 schedules the oldest is forgotten.
 //
 // An all-reduce by circulant or halving_doubling is made and proved in some 0.5 ms for 16 ranks, 4 ms for 64, 30 ms for
 // 256 and 0.6 s for 1024. One by torus_2d has more steps: 2 ms, 20 ms, 0.3 s and 4 s. (On four cores with others on
@@ -26,9 +28,13 @@ type Prover struct {
 	generator Generator
 
 	mu     sync.Mutex // guards the two maps, and not what is in them
-	asked  map[string]*answer
-	proofs map[[32]byte]*proof // by digest
+	asked  recent.Map[string, *answer]
+	proofs recent.Map[[32]byte, *proof] // by digest
 }
+
+// maxAnswers bounds the schedules that a Prover knows, and their proofs: a program has one for each collective, root
+// and size of group.
+const maxAnswers = 1024
 
 // proof is what the Prover knows of a schedule. The answer's lock guards the rest.
 type proof struct {
@@ -103,7 +109,9 @@ func NewProver(name string, g Generator) (*Prover, error) {
 	if f, ok := g.(GeneratorFunc); g == nil || ok && f == nil {
 		return nil, fmt.Errorf("methods: the method %s has a nil generator", name)
 	}
-	return &Prover{name: name, generator: g, asked: map[string]*answer{}, proofs: map[[32]byte]*proof{}}, nil
+	p := &Prover{name: name, generator: g}
+	p.asked.Most, p.proofs.Most = maxAnswers, maxAnswers
+	return p, nil
 }
 
 // Proved is a schedule that has been proved. Nobody changes it. All its programs have as many rounds.
@@ -137,10 +145,10 @@ func (p *Prover) Prove(r Request) (*Proved, error) {
 	}
 	key := r.key()
 	p.mu.Lock()
-	a := p.asked[key]
-	if a == nil {
+	a, known := p.asked.Get(key)
+	if !known {
 		a = new(answer)
-		p.asked[key] = a
+		*p.asked.Place(key) = a
 	}
 	p.mu.Unlock()
 	return a.get(func() (*Proved, error) {
@@ -260,10 +268,10 @@ func padded(s *schedule.Schedule) (*schedule.Schedule, error) {
 func (p *Prover) prove(s *schedule.Schedule) (*Proved, error) {
 	digest := s.Digest()
 	p.mu.Lock()
-	is := p.proofs[digest]
-	if is == nil {
+	is, known := p.proofs.Get(digest)
+	if !known {
 		is = new(proof)
-		p.proofs[digest] = is
+		*p.proofs.Place(digest) = is
 	}
 	p.mu.Unlock()
 	return is.get(func() (_ *Proved, err error) {

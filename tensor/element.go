@@ -18,13 +18,17 @@ type Element interface {
 
 // DTypeOf is the DType of T. It costs some two nanoseconds and allocates nothing.
 func DTypeOf[T Element]() DType {
-	switch any((*T)(nil)).(type) { // a pointer goes into an interface as it is
-	case *Float16:
-		return F16
-	case *BFloat16:
-		return BF16
+	var zero T
+	kind := reflect.ValueOf(zero).Kind() // calls nothing, as that of a reflect.Type would
+	if kind == reflect.Uint16 {
+		switch any(zero).(type) {
+		case Float16:
+			return F16
+		case BFloat16:
+			return BF16
+		}
 	}
-	return ofKind[reflect.TypeFor[T]().Kind()]
+	return ofKind[kind]
 }
 
 // ofKind is the DType of a type by its kind, unless that is Float16 or BFloat16.

@@ -50,6 +50,7 @@ func table() []row {
 		{pkg: "internal/hosttest", modules: []string{xsys}},
 		{pkg: "internal/fulldisk"},
 		{pkg: "internal/closest", pure: true},
+		{pkg: "internal/recent", pure: true},
 		{pkg: "internal/goroutine"},
 		{pkg: "internal/enum", imports: []string{"internal/closest"}, pure: true},
 		{pkg: "internal/dumbengine", imports: []string{"internal/kernel", "methods/schedule", "transport"}}, // of tests
@@ -76,7 +77,7 @@ func table() []row {
 
 		{pkg: "tensor", imports: []string{"internal/kernel", "internal/enum"}},
 		{pkg: "methods", imports: []string{"topology", "methods/schedule", "chunks", "internal/enum",
-			"internal/closest", "internal/goroutine"}, pure: true},
+			"internal/closest", "internal/goroutine", "internal/recent"}, pure: true},
 		{pkg: "methods/internal/spoil", imports: []string{"methods/schedule"}, pure: true},
 		{ // a library for tests, which runs what it proves
 			pkg: "methods/methodtest",
@@ -119,7 +120,8 @@ func table() []row {
 		{pkg: "gcl/internal/launch", pure: true}, // the environment comes in as a function
 		{pkg: "gcl/internal/memory", pure: true},
 		{pkg: "gcl/internal/wire", imports: []string{"methods/schedule", "transport"}},
-		{pkg: "gcl/internal/pack", imports: []string{"chunks", "internal/kernel", "gcl/internal/memory", "gcl/internal/wire"}},
+		{pkg: "gcl/internal/pack", imports: []string{"chunks", "internal/kernel", "internal/recent", "gcl/internal/memory",
+			"gcl/internal/wire"}},
 		{
 			pkg:     "gcl/internal/route",
 			imports: []string{"methods", "methods/schedule", "tensor", "internal/kernel", "internal/enum"}, pure: true,
@@ -133,7 +135,8 @@ func table() []row {
 			pkg: "gcl/internal/carry",
 			imports: []string{"gcl/internal/route",
 				"gcl/internal/flight", "gcl/internal/pack", "gcl/internal/memory", "gcl/internal/wire",
-				"methods", "methods/schedule", "topology", "chunks", "tensor", "transport", "internal/kernel"},
+				"methods", "methods/schedule", "topology", "chunks", "tensor", "transport", "internal/kernel",
+				"internal/recent"},
 		},
 		{
 			pkg: "gcl/internal/price",
@@ -147,7 +150,7 @@ func table() []row {
 				"gcl/internal/memory", "gcl/internal/price", "gcl/internal/route", "gcl/internal/wire", "commgroup",
 				"topology", "methods", "methods/schedule", "chunks", "tensor", "transport", "transport/inproc",
 				"transport/tcp", "transport/mpi", "internal/kernel",
-				"internal/closest", "internal/enum", "internal/strictjson", "internal/ticks"},
+				"internal/closest", "internal/enum", "internal/recent", "internal/strictjson", "internal/ticks"},
 			modules: []string{xsync, xsys},
 		},
 		{pkg: "gcl/perfetto", imports: []string{"gcl", "transport"}},

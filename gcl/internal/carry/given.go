@@ -7,6 +7,7 @@ import (
 
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/recent"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
@@ -28,21 +29,17 @@ func (g *Given) Total() int { return g.total }
 // OutputApart reports whether the destination must not be the input.
 func (g *Given) OutputApart() bool { return g.apart }
 
-// maxGiven bounds how many schedules a rank keeps ready for a group, and the replicas of a process keep proofs of. The
-// oldest goes first. Programs have a few; those whose schedules change from call to call shall not keep them all.
+// maxGiven bounds how many schedules a rank keeps ready for a group, by their addresses, so that a call need not read
+// its schedule. Programs have a few; those whose schedules change from call to call shall not keep them all.
 const maxGiven = 64
 
-// givenSchedules are those that a rank has ready. A schedule is known by its address, so that a call need not read it.
-type givenSchedules struct {
-	ready map[*schedule.Schedule]*Given
-	order []*schedule.Schedule // in which they came
-}
+// maxProofs bounds the proofs that the replicas of a process keep, and the plans that groups have by them.
+const maxProofs = 2 * maxGiven
 
 // proofs are those of schedules that calls have come with, and the plans of groups for them.
 type proofs struct {
-	mu    sync.Mutex // guards what follows
-	all   map[proofKey]*proof
-	order []proofKey // in which they came
+	mu  sync.Mutex // guards all
+	all recent.Map[proofKey, *proof]
 }
 
 // proofKey is the digest of a schedule, and the group of its plans; 0: none yet.
@@ -63,18 +60,12 @@ type proof struct {
 func (p *proofs) of(key proofKey) *proof {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if entry := p.all[key]; entry != nil {
-		return entry
+	entry, known := p.all.Get(key)
+	if !known {
+		entry = &proof{}
+		p.all.Most = maxProofs
+		*p.all.Place(key) = entry
 	}
-	if len(p.order) == 2*maxGiven { // a proof, and plans
-		delete(p.all, p.order[0])
-		p.order = append(p.order[:0], p.order[1:]...)
-	}
-	if p.all == nil {
-		p.all = map[proofKey]*proof{}
-	}
-	entry := &proof{}
-	p.all[key], p.order = entry, append(p.order, key)
 	return entry
 }
 
@@ -98,8 +89,7 @@ func (w *Way) proofs() *proofs {
 // before it finds by its address, or if that is new by its digest. An error says why it does not prove, or that its
 // messages have too few tags.
 func (w *Way) Give(s *schedule.Schedule) (*Given, error) {
-	known := &w.Group.given
-	if g := known.ready[s]; g != nil {
+	if g, known := w.Group.given.Get(s); known {
 		return g, nil
 	}
 	all, digest := w.proofs(), s.Digest()
@@ -121,14 +111,7 @@ func (w *Way) Give(s *schedule.Schedule) (*Given, error) {
 	for f := range g.Chunks {
 		g.total += g.Custom.Size(f)
 	}
-	if len(known.order) == maxGiven {
-		delete(known.ready, known.order[0])
-		known.order = append(known.order[:0], known.order[1:]...)
-	}
-	if known.ready == nil {
-		known.ready = map[*schedule.Schedule]*Given{}
-	}
-	known.ready[s], known.order = g, append(known.order, s)
+	*w.Group.given.Place(s) = g
 	return g, nil
 }
 
@@ -159,24 +142,24 @@ func (g *Given) lists() *listed {
 	return g.stepped.plan.listed
 }
 
-// PerformGiven carries out a job by a schedule, both of which have been checked. Members whose schedules differ find
-// out by the Digest of the call.
-func (w *Way) PerformGiven(ctx context.Context, j *Job, g *Given, fingerprint *transport.Call) error {
+// performGiven carries out a job that comes with its schedule. Members whose schedules differ find out by the Digest of
+// the call.
+func (w *Way) performGiven(ctx context.Context, j *Job, fingerprint *transport.Call) error {
 	r := w.Setting.Given()
-	err := w.byGiven(ctx, j, g, &r, fingerprint)
+	err := w.byGiven(ctx, j, &r, fingerprint)
 	if r.Path == route.Rounds && err == transport.ErrNotShared {
 		w.endRound(err) // as in Perform
 		apart := w.Setting
 		apart.Memory = false
 		r = apart.Given()
-		err = w.byGiven(ctx, j, g, &r, fingerprint)
+		err = w.byGiven(ctx, j, &r, fingerprint)
 	}
 	return err
 }
 
-// byGiven carries out a job by a schedule, on a route.
-func (w *Way) byGiven(ctx context.Context, j *Job, g *Given, r *route.Route, fingerprint *transport.Call) error {
-	f := *fingerprint
+// byGiven carries out a job by its schedule, on a route.
+func (w *Way) byGiven(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
+	f, g := *fingerprint, j.Given
 	e, err := g.executor(w, r)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/internal/recent"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/topology"
@@ -21,21 +22,23 @@ type Group struct {
 	Passed atomic.Uint64 // the last call that did not wait for all members, by its number: see Way.passing
 
 	// Used by whoever has the connection's turn.
-	plans   map[planKey]*plan
-	stepped map[planKey]*stepped
-	skipped map[planKey]bool // what a program's own method does not do
-	given   givenSchedules
+	plans   recent.Map[planKey, *plan]
+	stepped recent.Map[planKey, *stepped]
+	skipped recent.Map[planKey, bool] // what a program's own method does not do
+	given   recent.Map[*schedule.Schedule, *Given]
 }
+
+// maxPlans bounds the plans of one kind that a rank keeps for a group: a program has one for each collective, root and
+// class of sizes that it uses. It saves the generator, and the arrangement of what it says.
+const maxPlans = 1024
 
 // NewGroup makes a group. partition is the hash of the lists that it was given by, or 0.
 func NewGroup(members []int, rank int, rings topology.Rings, partition uint64) *Group {
 	g := &Group{
 		Members: members, Rank: rank, Rings: rings, ID: wire.GroupID(members, partition),
-		Digest:  wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
-		plans:   map[planKey]*plan{},
-		stepped: map[planKey]*stepped{},
-		skipped: map[planKey]bool{},
+		Digest: wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
 	}
+	g.plans.Most, g.stepped.Most, g.skipped.Most, g.given.Most = maxPlans, maxPlans, maxPlans, maxGiven
 	if partition != 0 {
 		g.Digest = wire.Mix(g.Digest, partition)
 	}

@@ -54,6 +54,7 @@ type Job struct {
 	DTypes    []tensor.DType
 	elements  []int   // in the larger of the rank's two buffers
 	parts     []Parts // none: all ranks have equal parts
+	Given     *Given  // the schedule by which a call on one operand goes; nil: by a route
 	Question  route.Question
 
 	// Of the fingerprint of several operands.
@@ -127,7 +128,7 @@ func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts *Parts, n i
 	// Field by field: the bytes have just been written one by one, and to read them as a word stalls.
 	j.Collective, j.Reduction, j.Root, j.parts = a.Collective, a.Reduction, a.Root, j.parts[:0]
 	j.Ins[0], j.Outs[0], j.DTypes[0], j.elements[0] = src, dst, dtype, n
-	j.Scheduled.layout = nil
+	j.Scheduled.layout, j.Given = nil, nil
 	if parts.Bounds != nil {
 		j.parts = append(j.parts, *parts)
 	}

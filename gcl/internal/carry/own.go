@@ -36,7 +36,7 @@ func (p *programs) program(rank int) (schedule.Program, error) {
 // programs finds those of a key. Of a program's own method, or that of a rule, the error is errSkipped or an
 // *UnprovedError.
 func (w *Way) programs(key planKey, spec methods.Spec, ruled bool) (programs, error) {
-	if w.Group.skipped[key] {
+	if skipped, _ := w.Group.skipped.Get(key); skipped {
 		return programs{}, errSkipped
 	}
 	if !spec.Method.Own() {
@@ -61,7 +61,7 @@ func (w *Way) programs(key planKey, spec methods.Spec, ruled bool) (programs, er
 
 // skips remembers that the method of a key does not do its calls.
 func (w *Way) skips(key planKey) error {
-	w.Group.skipped[key] = true
+	*w.Group.skipped.Place(key) = true
 	return errSkipped
 }
 
@@ -122,7 +122,7 @@ func (h *Hybrid) prove(j *Job) error {
 		return nil
 	}
 	key := asked{j.Collective, j.Root}
-	if h.proved[key] {
+	if proved, _ := h.proved.Get(key); proved {
 		return nil
 	}
 	for _, part := range h.Phases(j.Collective, j.elements[0]) {
@@ -149,7 +149,7 @@ func (h *Hybrid) prove(j *Job) error {
 			}
 		}
 	}
-	h.proved[key] = true
+	*h.proved.Place(key) = true
 	return nil
 }
 

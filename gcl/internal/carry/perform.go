@@ -16,6 +16,9 @@ import (
 // Perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
 // been written one by one, and to copy them in words stalls.
 func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
+	if j.Given != nil {
+		return w.performGiven(ctx, j, fingerprint)
+	}
 	var r route.Route
 	w.decide(&r, &j.Question)
 	if r.Phases {
@@ -150,8 +153,8 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 	}
 	g, ruled := w.Group, r.Because == route.AsRuled
 	if overMemory {
-		s := g.stepped[key]
-		if s == nil {
+		s, known := g.stepped.Get(key)
+		if !known {
 			from, err := w.programs(key, spec, ruled)
 			if err != nil {
 				return nil, err
@@ -163,12 +166,12 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 			case err != nil:
 				return nil, err
 			}
-			g.stepped[key] = s
+			*g.stepped.Place(key) = s
 		}
 		return s, nil
 	}
-	p := g.plans[key]
-	if p == nil {
+	p, known := g.plans.Get(key)
+	if !known {
 		from, err := w.programs(key, spec, ruled)
 		if err != nil {
 			return nil, err
@@ -181,7 +184,7 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 			return nil, err
 		}
 		p.carrier, p.barriers = w.Carrier, key.barriers
-		g.plans[key] = p
+		*g.plans.Place(key) = p
 	}
 	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/internal/recent"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 	"gogcl.dev/transport"
@@ -18,7 +19,7 @@ type Hybrid struct {
 	*Split
 	carrier        *Carrier
 	Inside, Across *Way
-	proved         map[asked]bool // by a program's own method
+	proved         recent.Map[asked, bool] // the calls whose phases a program's own method has been proved for
 }
 
 // NewHybrid makes the ways of the phases, where there are link domains to go by. Their tuning is that of the whole
@@ -38,7 +39,7 @@ func (w *Way) NewHybrid() *Hybrid {
 	split := w.Group.Split
 	w.Carrier.Flight.NamePhases(w.Group.ID, split.groups(w.Group.Members))
 	return &Hybrid{
-		Split: split, carrier: w.Carrier, proved: map[asked]bool{},
+		Split: split, carrier: w.Carrier, proved: recent.Map[asked, bool]{Most: maxPlans},
 		Inside: phases(split.inside, route.Syncful), Across: phases(split.across, route.Syncless),
 	}
 }

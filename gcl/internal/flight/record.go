@@ -25,7 +25,7 @@ type record struct {
 	path    route.Path
 	phase   uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
 	round   uint32 // the last one entered, from 1 on; 0: none
-	end     int64  // by ticks.Now; 0: none yet, or a call by route.Small that went well
+	end     int64  // by ticks.Now; 0: none yet, or a call by route.Small or route.Local that went well
 }
 
 // state is how far a collective has come.
@@ -66,11 +66,12 @@ func shortLists(text string) string {
 
 const maxLists = 200
 
-func newRecord(l *Label, call *transport.Call, began int64) record {
-	return record{
-		label: l, seq: call.Seq, count: call.Count, root: call.Root, began: began,
-		collective: call.Collective, operator: call.Operator, dtype: call.DType,
-	}
+// begin makes r the record of a call. It is written field by field: to put bytes together elsewhere and copy them in
+// words stalls.
+func (r *record) begin(l *Label, call *transport.Call, began int64) {
+	r.label, r.seq, r.count, r.root, r.began = l, call.Seq, call.Count, call.Root, began
+	r.collective, r.operator, r.dtype = call.Collective, call.Operator, call.DType
+	r.state, r.refused, r.method, r.path, r.phase, r.round, r.end = running, false, 0, 0, 0, 0, 0
 }
 
 // unpackWhere sets what where says of record n, if it does.

@@ -88,7 +88,7 @@ func (f *Recorder) Begin(l *Label, call *transport.Call, since int64) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 	}
-	*f.slot(f.begun) = newRecord(l, call, since)
+	f.slot(f.begun).begin(l, call, since)
 	f.begun++
 	f.method, f.path, f.phase, f.refused = 0, 0, 0, false
 	f.head.Store(2*f.begun - 1)
@@ -141,7 +141,7 @@ func (f *Recorder) End(failure bool) {
 	if failure {
 		r.state = failed
 	}
-	if failure || f.path != route.Small || f.phase > 0 {
+	if failure || f.path != route.Small && f.path != route.Local || f.phase > 0 {
 		r.end = ticks.Now()
 	}
 	f.head.Store(2 * f.begun)
@@ -152,7 +152,8 @@ const maxAside = 16
 
 // Wait records that a call waits for its turn.
 func (f *Recorder) Wait(l *Label, call *transport.Call) *Waiting {
-	w := &Waiting{newRecord(l, call, ticks.Now())}
+	w := &Waiting{}
+	w.begin(l, call, ticks.Now())
 	w.state = awaiting
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/internal/recent"
 )
 
 // Extent is a tensor as a layout sees it.
@@ -161,19 +162,11 @@ func (l *Layout) stretchAt(at int) int {
 // Layouts keeps the layouts that a lane has needed, to be found again: a program has a few sets of tensors that it
 // makes calls on again and again.
 type Layouts struct {
-	byHash map[uint64]*Layout
-	made   uint64 // how many have been numbered
-	all    []kept // in the order of their making, round and round
-	oldest int
+	known recent.Map[uint64, *Layout] // by hash
+	made  uint64                      // how many have been numbered
 }
 
-type kept struct {
-	hash   uint64
-	layout *Layout
-}
-
-// maxLayouts bounds what is kept: a layout of 1,000 tensors in 64 chunks takes some 2 MiB. Past it the oldest is made
-// anew.
+// maxLayouts bounds what is kept: a layout of 1,000 tensors in 64 chunks takes some 2 MiB.
 const maxLayouts = 32
 
 // Of finds a layout, or makes it.
@@ -185,24 +178,18 @@ func (ls *Layouts) Of(extents []Extent, cut, ranks int) *Layout {
 			hash = wire.Mix(hash, uint64(n))
 		}
 	}
-	l := ls.byHash[hash]
+	l, known := ls.known.Get(hash)
 	switch {
-	case l != nil && l.fits(extents, cut, ranks):
+	case known && l.fits(extents, cut, ranks):
 		return l
-	case l != nil: // chance
-	case len(ls.all) < maxLayouts:
-		l = &Layout{}
-		ls.all = append(ls.all, kept{hash, l})
-	default:
-		place := &ls.all[ls.oldest]
-		ls.oldest = (ls.oldest + 1) % maxLayouts
-		delete(ls.byHash, place.hash)
-		place.hash, l = hash, place.layout
+	case !known: // else it is chance
+		ls.known.Most = maxLayouts
+		place := ls.known.Place(hash)
+		if *place == nil {
+			*place = &Layout{}
+		}
+		l = *place
 	}
-	if ls.byHash == nil {
-		ls.byHash = map[uint64]*Layout{}
-	}
-	ls.byHash[hash] = l
 	l.fit(extents, cut, ranks)
 	ls.made++
 	l.Number = ls.made

@@ -114,7 +114,7 @@ func TestLayoutsAreKept(t *testing.T) {
 	for i := range sets {
 		sets[i] = append(randomExtents(r), Extent{Work: kernel.Float32, Elements: i})
 	}
-	numbers := map[uint64]int{}
+	numbers, made := map[uint64]int{}, map[*Layout]bool{}
 	for range 4000 {
 		i, cut := r.IntN(len(sets)), 1+r.IntN(3)
 		l := ls.Of(sets[i], cut, 0)
@@ -125,13 +125,13 @@ func TestLayoutsAreKept(t *testing.T) {
 		if was, seen := numbers[l.Number]; seen && was != i*3+cut {
 			t.Fatalf("number %d has been another layout's", l.Number)
 		}
-		numbers[l.Number] = i*3 + cut
+		numbers[l.Number], made[l] = i*3+cut, true
 		if again := ls.Of(sets[i], cut, 0); again != l || again.Number != l.Number {
 			t.Fatal("the layout just asked for is made again")
 		}
 	}
-	if len(ls.all) != maxLayouts || len(ls.byHash) > maxLayouts {
-		t.Errorf("%d layouts are kept under %d hashes, at most %d", len(ls.all), len(ls.byHash), maxLayouts)
+	if len(made) != maxLayouts {
+		t.Errorf("%d layouts are kept, want %d", len(made), maxLayouts)
 	}
 }
 
@@ -141,12 +141,9 @@ func TestLayoutsWithOneHash(t *testing.T) {
 	a, b := []Extent{{Work: kernel.Int8, Elements: 100}}, []Extent{{Work: kernel.Float64, Elements: 900}}
 	l := ls.Of(a, 3, 0)
 	number := l.Number
-	for hash := range ls.byHash { // as if b had it too
-		delete(ls.byHash, hash)
-	}
 	hash := wire.Mix(wire.Mix(wire.Seed, 3), 0)
 	hash = wire.Mix(wire.Mix(hash, uint64(kernel.Float64)), 900)
-	ls.byHash[hash] = l
+	*ls.known.Place(hash) = l // as if b had it too
 	got := ls.Of(b, 3, 0)
 	checkLayout(t, got, b, 3, 0)
 	if got.Number == number {

@@ -8,8 +8,11 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Name is the short name of a call: "all-reduce #3".
+// Name is the short name of a call: "all-reduce #3". One within the replica has no number there.
 func Name(c transport.Call) string {
+	if c.Collective&WithinReplica != 0 {
+		return NameWithin(schedule.Collective(c.Collective &^ WithinReplica))
+	}
 	number, _ := PhaseOf(c.Seq)
 	return fmt.Sprintf("%s #%d", CollectiveName(c.Collective), number)
 }
