@@ -112,7 +112,7 @@ const maxSpares = 32
 type spareKey struct {
 	group    *membership
 	digest   uint64
-	kind     uint64  // collective, operator, form and dtype; and the method native, which refuses calls that others take
+	kind     uint64  // collective, operator, form, dtype; the method native, which refuses calls that others take
 	operands int     // or segments
 	first    uintptr // the first destination; 0: all those made for one call share a spare
 }

@@ -36,7 +36,8 @@ func TestManySpareOfAnother(t *testing.T) {
 			return err
 		}
 		for range 31 { // with which there are 32
-			if err := gcl.AllReduceManyInPlace(ctx, c, [][]int32{make([]int32, 3), make([]int32, 5)}, gcl.Add); err != nil {
+			other := [][]int32{make([]int32, 3), make([]int32, 5)}
+			if err := gcl.AllReduceManyInPlace(ctx, c, other, gcl.Add); err != nil {
 				return err
 			}
 		}
