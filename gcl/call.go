@@ -132,7 +132,6 @@ func (c *Comm) prepare(ctx context.Context, k *call, f *transport.Call) (*carry.
 		return nil, err
 	}
 	j := &c.conn.alone
-	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, n)
-	j.Given = given
+	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, given, n)
 	return j, nil
 }

@@ -157,7 +157,7 @@ func (w *ipu) do(g *membership, k call) error {
 	c.describe(&k, &f)
 	f.Seq, f.Count = g.seq.Add(1), uint64(c.larger(&k))
 	j := &c.conn.alone
-	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, c.larger(&k))
+	j.One(&k.Ask, k.dtype, k.dst, k.src, &k.parts, nil, c.larger(&k))
 	defer j.Forget()
 	err := c.way.Perform(w.of.ctx, j, &f)
 	if unproved := (*carry.UnprovedError)(nil); errors.As(err, &unproved) {

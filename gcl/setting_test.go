@@ -67,7 +67,7 @@ func TestRouteIsWhatExplainSays(t *testing.T) {
 				}
 				var j carry.Job
 				a := newAsk(schedule.AllReduce, Add, 0)
-				j.One(&a.Ask, tensor.F32, nil, make([]byte, 4*n), &carry.Parts{}, n)
+				j.One(&a.Ask, tensor.F32, nil, make([]byte, 4*n), &carry.Parts{}, nil, n)
 				r := c.way.Setting.Route(&j.Question)
 				e, err := c.Explain(schedule.AllReduce, int64(4*n), tensor.F32)
 				if err != nil {

@@ -1,12 +1,10 @@
 package carry
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
 	"gogcl.dev/gcl/internal/route"
-	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/recent"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -140,47 +138,4 @@ func (g *Given) lists() *listed {
 		return g.plan.listed
 	}
 	return g.stepped.plan.listed
-}
-
-// performGiven carries out a job that comes with its schedule. Members whose schedules differ find out by the Digest of
-// the call.
-func (w *Way) performGiven(ctx context.Context, j *Job, fingerprint *transport.Call) error {
-	r := w.Setting.Given()
-	err := w.byGiven(ctx, j, &r, fingerprint)
-	if r.Path == route.Rounds && err == transport.ErrNotShared {
-		w.endRound(err) // as in Perform
-		apart := w.Setting
-		apart.Memory = false
-		r = apart.Given()
-		err = w.byGiven(ctx, j, &r, fingerprint)
-	}
-	return err
-}
-
-// byGiven carries out a job by its schedule, on a route.
-func (w *Way) byGiven(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
-	f, g := *fingerprint, j.Given
-	e, err := g.executor(w, r)
-	if err != nil {
-		return err
-	}
-	f.Method, f.Digest = wire.OwnMethod, wire.Mix(f.Digest, e.summary())
-	w.chosen(r, e.length())
-	if w.Size() == 1 { // an aborted or closed communicator, or a context that is done, must show
-		if err := w.Endpoint.Exchange(ctx, f, nil); err != nil {
-			return err
-		}
-	}
-	switch {
-	case g.Custom == nil && w.Size() == 1:
-		w.keepOwn(j, 0)
-	case g.Custom == nil:
-		err = w.packed.scheduled(ctx, w, j, e, f)
-	default:
-		err = w.packed.listed(ctx, w, j, g, e, f)
-	}
-	if err == nil { // few schedules have a rank wait for all others
-		w.passed(&f)
-	}
-	return err
 }

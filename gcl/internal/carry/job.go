@@ -54,7 +54,7 @@ type Job struct {
 	DTypes    []tensor.DType
 	elements  []int   // in the larger of the rank's two buffers
 	parts     []Parts // none: all ranks have equal parts
-	Given     *Given  // the schedule by which a call on one operand goes; nil: by a route
+	given     *Given  // the schedule that a call on one operand comes with, or nil
 	Question  route.Question
 
 	// Of the fingerprint of several operands.
@@ -118,9 +118,10 @@ func (j *Job) HashParts(hash uint64) uint64 {
 	return j.parts[0].Hash(hash)
 }
 
-// One makes the job that a call on one operand is, of n elements in the larger buffer. It writes no more than it must:
+// One makes the job that a call on one operand is, of n elements in the larger buffer, with its schedule if it is given
+// one. It writes no more than it must:
 // for a call of few bytes that shows.
-func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts *Parts, n int) {
+func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts *Parts, given *Given, n int) {
 	if len(j.Ins) == 0 {
 		j.Ins, j.Outs, j.DTypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1),
 			make([]int, 1)
@@ -128,7 +129,7 @@ func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts *Parts, n i
 	// Field by field: the bytes have just been written one by one, and to read them as a word stalls.
 	j.Collective, j.Reduction, j.Root, j.parts = a.Collective, a.Reduction, a.Root, j.parts[:0]
 	j.Ins[0], j.Outs[0], j.DTypes[0], j.elements[0] = src, dst, dtype, n
-	j.Scheduled.layout, j.Given = nil, nil
+	j.Scheduled.layout, j.given = nil, given
 	if parts.Bounds != nil {
 		j.parts = append(j.parts, *parts)
 	}
@@ -163,7 +164,8 @@ func (j *Job) hashed(t int) int {
 // AskOne sets the question of a job of one operand.
 func (j *Job) AskOne() {
 	q := &j.Question
-	q.Collective, q.Local, q.Several, q.Parts = j.Collective, j.local(), false, len(j.parts) > 0
+	q.Collective, q.Local, q.Several = j.Collective, j.local(), false
+	q.Parts, q.Given = len(j.parts) > 0, j.given != nil
 	q.Bytes, q.Published = j.elements[0]*j.DTypes[0].Size(), j.toPublish(0)*j.DTypes[0].Size()
 }
 

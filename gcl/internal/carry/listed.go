@@ -81,8 +81,8 @@ func (l *listed) bytes(r *run, buffer []byte, places []int32, first, elements in
 
 // listed carries out a job by a schedule of a contract of a program's own. Inputs that are to be squared, that the
 // options have staged, or that are combined in another type are copied first.
-func (m *packed) listed(ctx context.Context, w *Way, j *Job, g *Given, e executor, fingerprint transport.Call) error {
-	dtype, does := kernel.Type(j.DTypes[0]), &j.Reduction
+func (m *packed) listed(ctx context.Context, w *Way, j *Job, e executor, fingerprint transport.Call) error {
+	g, dtype, does := j.given, kernel.Type(j.DTypes[0]), &j.Reduction
 	work, combines := dtype, g.Custom.Combines
 	if combines {
 		work = w.Setting.WorksIn(j.DTypes[0])

@@ -16,9 +16,6 @@ import (
 // Perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
 // been written one by one, and to copy them in words stalls.
 func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
-	if j.Given != nil {
-		return w.performGiven(ctx, j, fingerprint)
-	}
 	var r route.Route
 	w.decide(&r, &j.Question)
 	if r.Phases {
@@ -92,7 +89,8 @@ func (w *Way) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *tra
 	return err
 }
 
-// byRounds carries out a job by the schedule of its route.
+// byRounds carries out a job by the schedule of its route, or the one that it comes with. Members whose schedules of a
+// program's own differ find out by the Digest of the call.
 func (w *Way) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
 	f := *fingerprint // the caller's stays as it is
 	f.Method = uint8(r.Method)
@@ -100,11 +98,30 @@ func (w *Way) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint 
 	if err != nil {
 		return err
 	}
-	if r.Method.Own() {
+	if r.Method.Own() || j.given != nil {
 		f.Method, f.Digest = wire.OwnMethod, wire.Mix(f.Digest, e.summary())
 	}
 	w.chosen(r, e.length())
-	return w.passing(&j.Ask, &f, w.packed.scheduled(ctx, w, j, e, f))
+	if j.given == nil {
+		return w.passing(&j.Ask, &f, w.packed.scheduled(ctx, w, j, e, f))
+	}
+	if w.Size() == 1 { // an aborted or closed communicator, or a context that is done, must show
+		err = w.Endpoint.Exchange(ctx, f, nil)
+	}
+	switch {
+	case err != nil:
+		return err
+	case j.given.Custom != nil:
+		err = w.packed.listed(ctx, w, j, e, f)
+	case w.Size() == 1:
+		w.keepOwn(j, 0)
+	default:
+		err = w.packed.scheduled(ctx, w, j, e, f)
+	}
+	if err == nil { // few schedules have a rank wait for all others
+		w.passed(&f)
+	}
+	return err
 }
 
 // keepOwn gives a replica its own data of an operand: the result in a group of one, and that of an operator that
@@ -142,6 +159,9 @@ type executor interface {
 
 // executor finds the executor of a job by a schedule, or makes it.
 func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
+	if j.given != nil {
+		return j.given.executor(w, r)
+	}
 	overMemory := r.Path == route.Rounds
 	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
 	inPlace := overMemory || len(j.Ins) == 1 && memory.Address(j.Ins[0]) == memory.Address(j.Outs[0]) &&

@@ -88,7 +88,7 @@ func (p *phases) do(ctx context.Context, w *Way, collective schedule.Collective,
 	}
 	f := p.next(w)
 	p.carrier.startPhase(p.done)
-	p.part.One(&a, p.whole.dtype, dst, src, &Parts{}, collective.Contract().Elements(n, w.Size()))
+	p.part.One(&a, p.whole.dtype, dst, src, &Parts{}, nil, collective.Contract().Elements(n, w.Size()))
 	if err := w.Perform(ctx, &p.part, &f); err != nil {
 		return err
 	}

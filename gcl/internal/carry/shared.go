@@ -95,9 +95,6 @@ func (s *shared) run(ctx context.Context, w *Way, j *Job, r *route.Route, finger
 	s.setUp(w, j, r, fingerprint)
 	w.chosenOnePass(r)
 	if r.Path == route.Small {
-		if len(j.Ins) == 1 {
-			return s.small(ctx, w, j)
-		}
 		return w.packed.small(ctx, w, j)
 	}
 	ins := j.Ins

@@ -6,96 +6,69 @@ import (
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
+	"gogcl.dev/transport"
 )
 
-// small carries out a job on one operand of few bytes: everyone publishes its input, and takes what it needs from what
-// the others have published. In a broadcast and a scatter the root does not even wait for the others.
-func (s *shared) small(ctx context.Context, w *Way, j *Job) error {
-	dst, src := j.Outs[0], j.Ins[0]
-	switch {
-	case s.contract.Deals():
-		if s.rank != s.root {
-			src, _ = w.Carrier.stage(len(dst)*len(s.members), 0)
-		}
-		if err := s.boards.Broadcast(ctx, s.call, s.members, s.root, src); err != nil {
-			return err
-		}
-		copy(dst, src[s.rank*len(dst):])
-		return nil
-	case s.contract.Input == schedule.AtRoot:
-		return s.broadcast(ctx, dst, src)
-	case s.contract.Combines && s.contract.Output == schedule.Whole:
-		all, combined, err := s.boards.Gather(ctx, s.call, s.members, src, len(src), s)
-		switch {
-		case err != nil:
-			return err
-		case all == nil:
-			copy(dst, combined)
-		default:
-			s.Combine(dst, all)
-		}
-		return nil
-	}
-	all, _, err := s.boards.Gather(ctx, s.call, s.members, src, len(src), nil)
-	if err != nil {
-		return err
-	}
-	if j.Writes(s.rank) {
-		s.take(dst, all, len(src))
-	}
-	return nil
-}
+// alone is where an operand lies that has nothing beside it.
+var alone = []pack.Fragment{{}}
 
-// small is shared.small for another number of operands: everyone publishes its inputs in one packing.
+// small carries out a job of few bytes: everyone publishes its inputs, several of them in one packing, and takes what
+// it needs from what the others have published. In a broadcast and a scatter the root does not even wait for the
+// others.
 func (m *packed) small(ctx context.Context, w *Way, j *Job) error {
 	s := &w.Carrier.shared
-	l := m.layoutToPublish(j)
-	m.published.SetUp(l, w.foldOf(&j.Ask, 0), s.by)
-	size := l.Bytes()
-	staged, _ := w.Carrier.stage(size, 0)
-	staged = staged[:size]
-	if j.Reads(s.rank) {
-		for i := range l.Fragments {
-			f := &l.Fragments[i]
-			copy(staged[f.At:], j.Ins[f.Tensor])
+	// What the rank publishes, and where the result of all goes before it is the outputs.
+	var src, result []byte
+	fragments, combiner := alone, transport.Combiner(s)
+	if len(j.Ins) == 1 {
+		src, result = j.Ins[0], j.Outs[0]
+		if s.contract.Deals() && s.rank != s.root {
+			result, _ = w.Carrier.stage(len(result)*len(s.members), 0)
 		}
+	} else {
+		src = m.publish(w, j)
+		result, fragments, combiner = src, j.Published.layout.Fragments, &m.published
 	}
 	switch {
 	case s.contract.Input == schedule.AtRoot:
-		if err := s.boards.Broadcast(ctx, s.call, s.members, s.root, staged); err != nil {
+		if s.rank == s.root {
+			result = src
+		}
+		if err := s.boards.Broadcast(ctx, s.call, s.members, s.root, result); err != nil {
 			return err
 		}
-		if s.contract.Deals() {
-			for i := range l.Fragments {
-				f := &l.Fragments[i]
-				out := j.Outs[f.Tensor]
-				copy(out, staged[f.At+s.rank*len(out):])
+		for i := range fragments {
+			out, at := j.Outs[fragments[i].Tensor], fragments[i].At
+			if s.contract.Deals() {
+				at += s.rank * len(out)
 			}
-			return nil
+			copy(out, result[at:])
 		}
-		j.unpackPublished(l, staged)
 		return nil
 	case s.contract.Combines && s.contract.Output == schedule.Whole:
-		all, combined, err := s.boards.Gather(ctx, s.call, s.members, staged, size, &m.published)
+		all, combined, err := s.boards.Gather(ctx, s.call, s.members, src, len(src), combiner)
 		if err != nil {
 			return err
 		}
 		if all != nil {
-			m.published.Combine(staged, all)
-			combined = staged
+			combiner.Combine(result, all)
+			combined = result
 		}
-		j.unpackPublished(l, combined)
+		for i := range fragments {
+			copy(j.Outs[fragments[i].Tensor], combined[fragments[i].At:])
+		}
 		return nil
 	}
-	all, _, err := s.boards.Gather(ctx, s.call, s.members, staged, size, nil)
-	if err != nil {
+	all, _, err := s.boards.Gather(ctx, s.call, s.members, src, len(src), nil)
+	if err != nil || !j.Writes(s.rank) {
 		return err
 	}
-	if !j.Writes(s.rank) {
+	if len(j.Ins) == 1 {
+		s.take(j.Outs[0], all, len(src))
 		return nil
 	}
-	for i := range l.Fragments {
-		f := &l.Fragments[i]
+	for i := range fragments {
+		f := &fragments[i]
 		bytes := len(j.Ins[f.Tensor])
 		for r := range all {
 			s.srcs[r] = all[r][f.At : f.At+bytes]
@@ -105,21 +78,12 @@ func (m *packed) small(ctx context.Context, w *Way, j *Job) error {
 		}
 		s.take(j.Outs[f.Tensor], s.srcs[:len(all)], bytes)
 	}
-	clear(s.dsts)
 	clear(s.srcs)
 	return nil
 }
 
-// unpackPublished fills the outputs from a packing of whole tensors.
-func (j *Job) unpackPublished(l *pack.Layout, src []byte) {
-	for i := range l.Fragments {
-		f := &l.Fragments[i]
-		copy(j.Outs[f.Tensor], src[f.At:])
-	}
-}
-
-// layoutToPublish is the layout of the inputs as they are.
-func (m *packed) layoutToPublish(j *Job) *pack.Layout {
+// publish packs the inputs of several operands as they are.
+func (m *packed) publish(w *Way, j *Job) []byte {
 	if !j.Published.good(1) {
 		m.extents = m.extents[:0]
 		for t, dtype := range j.DTypes {
@@ -127,7 +91,17 @@ func (m *packed) layoutToPublish(j *Job) *pack.Layout {
 		}
 		j.Published.keep(m.layouts.Of(m.extents, 1, 0))
 	}
-	return j.Published.layout
+	l := j.Published.layout
+	m.published.SetUp(l, w.foldOf(&j.Ask, 0), w.Carrier.shared.by)
+	size := l.Bytes()
+	staged, _ := w.Carrier.stage(size, 0)
+	if j.Reads(w.Group.Rank) {
+		for i := range l.Fragments {
+			f := &l.Fragments[i]
+			copy(staged[f.At:], j.Ins[f.Tensor])
+		}
+	}
+	return staged[:size]
 }
 
 // take makes an output from the inputs that all ranks have published, size bytes each. The rank needs a part of each
@@ -153,21 +127,6 @@ func (s *shared) take(dst []byte, all [][]byte, size int) {
 			copy(dst[r*part:(r+1)*part], all[r][s.rank*part:])
 		}
 	}
-}
-
-// broadcast sends the root's input, or receives it.
-func (s *shared) broadcast(ctx context.Context, dst, src []byte) error {
-	buf := dst
-	if s.rank == s.root {
-		buf = src
-	}
-	if err := s.boards.Broadcast(ctx, s.call, s.members, s.root, buf); err != nil {
-		return err
-	}
-	if s.rank == s.root {
-		copy(dst, src)
-	}
-	return nil
 }
 
 // Combine implements transport.Combiner.

@@ -35,6 +35,7 @@ type Question struct {
 	Local      bool // the operator combines nothing
 	Several    bool // operands
 	Parts      bool // the ranks' parts have lengths of their own
+	Given      bool // the call comes with its schedule
 	Bytes      int  // of the larger of a rank's two buffers, of all operands
 	Published  int  // bytes of the inputs, as a member would publish them
 	Above      int  // only the tuning's rules above this line count; 0: all do
@@ -44,7 +45,7 @@ type Question struct {
 // one by one, and to read them in words stalls.
 func (q *Question) Same(as *Question) bool {
 	return q.Bytes == as.Bytes && q.Collective == as.Collective && q.Published == as.Published && q.Local == as.Local &&
-		q.Several == as.Several && q.Parts == as.Parts && q.Above == as.Above
+		q.Several == as.Several && q.Parts == as.Parts && q.Given == as.Given && q.Above == as.Above
 }
 
 func (q *Question) barrier() bool { return q.Collective == schedule.Barrier }
@@ -113,6 +114,9 @@ func (s *Setting) Route(q *Question) (r Route) {
 // Decide is Route, into a zero Route.
 func (s *Setting) Decide(r *Route, q *Question) {
 	switch {
+	case q.Given:
+		s.given(r)
+		return
 	case s.Ranks == 1 || q.Local:
 		r.Path = Local
 		return
@@ -150,18 +154,16 @@ func (s *Setting) straight(r *Route) {
 	r.Barriers = r.Together
 }
 
-// Given decides how a call goes by a schedule that comes with it: by messages, unless replicas are asked to step
-// together. Its Method is Auto.
-func (s *Setting) Given() (r Route) {
-	together := s.Implementation == Syncful || s.Implementation == Hybrid && s.Domains == 1
-	r.Path, r.Together = Messages, together
+// given is the route of a call that comes with its schedule: by messages, unless replicas are asked to step together.
+// Its Method is Auto.
+func (s *Setting) given(r *Route) {
+	r.Path, r.Together = Messages, s.Implementation == Syncful || s.Implementation == Hybrid && s.Domains == 1
 	switch {
-	case together && s.Memory && s.Ranks > 1:
+	case r.Together && s.Memory && s.Ranks > 1:
 		r.Path = Rounds
-	case together && s.Ranks > 1:
+	case r.Together && s.Ranks > 1:
 		r.Barriers = true
 	}
-	return r
 }
 
 // ByMessages decides how a call goes that was to go over peer memory, when the transport cannot lay a member's buffers

@@ -146,7 +146,7 @@ func TestGiven(t *testing.T) {
 		{Setting{Ranks: 4, Memory: true, Implementation: Hybrid, Domains: 2, Each: 2}, Route{Path: Messages}},
 		{Setting{Ranks: 1, Memory: true, Implementation: Syncful}, Route{Path: Messages, Together: true}},
 	} {
-		if have := c.s.Given(); have != c.want {
+		if have := c.s.Route(&Question{Given: true}); have != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.s, have, c.want)
 		}
 	}
