@@ -105,93 +105,17 @@ func (l *Carrier) barrier(ctx context.Context, call transport.Call, members []in
 	return l.Endpoint.Exchange(ctx, call, batch)
 }
 
-// exchange hands the moves of one round of all runs to the endpoint: of each message, a window of so many segments at a
-// time, or with a window of 0 all of it, which is one segment.
+// exchange carries out the moves of one round of all runs.
 func (l *Carrier) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
-	if window == 0 {
-		l.batch = l.batch[:0]
-		for i := range runs {
-			for k := range moves {
-				l.addSegment(&runs[i], &moves[k], 0, moves[k].tag*uint32(len(runs))+uint32(i))
-			}
-		}
-		return l.sendBatch(ctx, call, 0)
-	}
-	for first, more := 0, true; more; first += window {
-		more = false
-		l.batch = l.batch[:0]
-		clear(l.tags)
-		for i := range runs {
-			for k := 0; k < len(moves); {
-				end := k + 1
-				for end < len(moves) && moves[end].next { // a fold of several messages, which are equally long
-					end++
-				}
-				l.addSegments(&runs[i], moves[k:end], first, window)
-				more = more || (first+window)*runs[i].segment < len(runs[i].bytes(&moves[k].buf))
-				k = end
-			}
-		}
-		if err := l.sendBatch(ctx, call, first); err != nil {
+	for first, batch := range l.batches(runs, moves, window) {
+		l.segments(batch, first)
+		err := l.Endpoint.Exchange(ctx, call, batch)
+		clear(batch) // hold on to nobody's buffers
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// sendBatch hands the batch to the endpoint. first is the segment with which its windows begin.
-func (l *Carrier) sendBatch(ctx context.Context, call transport.Call, first int) error {
-	l.segments(l.batch, first)
-	err := l.Endpoint.Exchange(ctx, call, l.batch)
-	clear(l.batch) // hold on to nobody's buffers
-	return err
-}
-
-// addSegments adds a window of segments of a message, or of the messages of one fold, to the batch. Their tags go on
-// from those that were given to the messages before between the same two replicas, in an order that both know.
-func (l *Carrier) addSegments(r *run, moves []planMove, first, window int) {
-	length := len(r.bytes(&moves[0].buf))
-	there := 0 // how many segments
-	for ; there < window && (first+there == 0 || (first+there)*r.segment < length); there++ {
-	}
-	l.bases = l.bases[:0]
-	for k := range moves {
-		tag := l.nextTag(&moves[k])
-		l.bases = append(l.bases, *tag)
-		*tag += uint32(there)
-	}
-	for s := range there {
-		for k := range moves {
-			l.addSegment(r, &moves[k], first+s, l.bases[k]+uint32(s))
-		}
-	}
-}
-
-// nextTag is the tag of the next segment from or to a peer.
-func (l *Carrier) nextTag(m *planMove) *uint32 {
-	if l.tags == nil {
-		l.tags = make([][2]uint32, l.Endpoint.Size())
-	}
-	if m.kind == transport.Send {
-		return &l.tags[m.peer][0]
-	}
-	return &l.tags[m.peer][1]
-}
-
-// addSegment adds segment s of a message to the batch.
-func (l *Carrier) addSegment(r *run, m *planMove, s int, tag uint32) {
-	buf, _ := r.segmentOf(r.bytes(&m.buf), s)
-	t := transport.Transfer{Peer: m.peer, Tag: tag, Kind: m.kind, Next: m.next, Buf: buf}
-	if m.kind == transport.RecvFold {
-		t.Fold = r.fold
-		if r.packed != nil {
-			t.Fold = r.packed.FoldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.segment)
-		}
-		if m.with.Count > 0 {
-			t.With, _ = r.segmentOf(r.bytes(&m.with), s)
-		}
-	}
-	l.batch = append(l.batch, t)
 }
 
 // local carries out a Copy or a Fold. With stopped, which may be nil, it goes in pieces and asks before each.
