@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"unicode/utf8"
@@ -13,31 +15,110 @@ import (
 // MaxErrorBytes bounds what AppendError appends.
 const MaxErrorBytes = 4 << 10
 
-// The kinds of error as they travel. The numbers are part of the protocol between processes.
 const (
-	textError byte = iota + 1 // a text, and the errors inside that have kinds of their own
-	roundError
-	mismatchError
-	unmatchedError
-	deadlockError
-	closedError
-	abortError
-	lateError
-	lostError
-	batchError
-	argumentError
-	knownError
+	// maxErrorDepth bounds how deep errors are wrapped in what ParseError takes. AppendError makes a text of what is
+	// deeper.
+	maxErrorDepth = 32
+
+	// maxTextBytes bounds the text of an error, so that several fit, and maxAloneBytes that of one that travels alone:
+	// of a byte JSON may make six.
+	maxTextBytes  = MaxErrorBytes / 4
+	maxAloneBytes = MaxErrorBytes / 8
+
+	// maxInside bounds how many errors travel with one text.
+	maxInside = 8
 )
 
-// knownErrors travel by their place in this list, which is part of the protocol: new ones go to the end.
-var knownErrors = []error{ErrBusy, ErrNotShared, context.Canceled, context.DeadlineExceeded}
+// sentError is an error as it travels, in JSON: a text, or a type by its tag and its fields, which are those of the Go
+// type but for the errors in it.
+type sentError struct {
+	Tag    string          `json:"tag,omitempty"`
+	Fields json.RawMessage `json:"fields,omitempty"`
+	Text   string          `json:"text,omitempty"`
+	Inside []*sentError    `json:"inside,omitempty"`
+}
 
-// maxErrorDepth bounds how deep errors are wrapped in what ParseError takes. AppendError makes a text of what is
-// deeper.
-const maxErrorDepth = 32
+// errorTag is a type of error that travels with its fields, or an error that travels as itself. The tags are part of the
+// protocol between processes.
+type errorTag struct {
+	tag    string
+	value  error                                // that travels as itself, or nil
+	typ    reflect.Type                         // of the others: a struct, of which a pointer is the error
+	inside func(err error) []error              // the errors in it; nil: none
+	put    func(err error, inside []error) bool // puts them there, and reports whether all is right
+}
 
-// maxTextBytes bounds a single text, so that several fit.
-const maxTextBytes = MaxErrorBytes / 4
+// fields is the row of a type without errors in it.
+func fields[E any](tag string) errorTag { return errorTag{tag: tag, typ: reflect.TypeFor[E]()} }
+
+// wraps is the row of a type with one error in it.
+func wraps[E any](tag string, at func(e *E) *error) errorTag {
+	return errorTag{tag: tag, typ: reflect.TypeFor[E](),
+		inside: func(err error) []error { return []error{*at(any(err).(*E))} },
+		put: func(err error, inside []error) bool {
+			if len(inside) == 1 {
+				*at(any(err).(*E)) = inside[0]
+			}
+			return len(inside) == 1
+		}}
+}
+
+var errorTags = []errorTag{
+	{tag: "busy", value: ErrBusy}, {tag: "not shared", value: ErrNotShared},
+	{tag: "canceled", value: context.Canceled}, {tag: "deadline exceeded", value: context.DeadlineExceeded},
+	fields[MismatchError]("mismatch"), fields[UnmatchedError]("unmatched"), fields[ClosedError]("closed"),
+	fields[BatchError]("batch"), fields[ArgumentError]("argument"),
+	wraps("round", func(e *RoundError) *error { return &e.Err }),
+	wraps("abort", func(e *AbortError) *error { return &e.Cause }),
+	wraps("lost", func(e *LostError) *error { return &e.Err }),
+	{tag: "deadlock", typ: reflect.TypeFor[DeadlockError](), put: func(err error, inside []error) bool {
+		e := err.(*DeadlockError)
+		return len(inside) == 0 && len(e.Replicas) == len(e.Calls)
+	}},
+	{tag: "late", typ: reflect.TypeFor[LateError](), inside: func(err error) []error {
+		if e := err.(*LateError); e.Aborted == nil {
+			return []error{e.Err}
+		}
+		return err.(*LateError).Unwrap()
+	}, put: func(err error, inside []error) (ok bool) {
+		e := err.(*LateError)
+		switch len(inside) {
+		case 1:
+			e.Err, ok = inside[0], true
+		case 2:
+			e.Err = inside[0]
+			e.Aborted, ok = inside[1].(*AbortError)
+		}
+		return ok
+	}},
+}
+
+// tagOf finds the row of an error that travels as more than its text, or returns nil.
+func tagOf(err error) *errorTag {
+	for i := range errorTags {
+		t := &errorTags[i]
+		if t.value == err || t.typ != nil && reflect.TypeOf(err) == reflect.PointerTo(t.typ) {
+			return t
+		}
+	}
+	return nil
+}
+
+// MarshalJSON gives the bytes of AppendCall.
+func (c Call) MarshalJSON() ([]byte, error) { return json.Marshal(AppendCall(nil, c)) }
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (c *Call) UnmarshalJSON(text []byte) error {
+	var b []byte
+	if err := json.Unmarshal(text, &b); err != nil {
+		return err
+	}
+	if len(b) != CallBytes {
+		return fmt.Errorf("transport: a call of %d bytes, want %d", len(b), CallBytes)
+	}
+	*c = ParseCall(b)
+	return nil
+}
 
 // AppendError appends an error in the form in which it travels to another process, at most [MaxErrorBytes]. The errors
 // of this package travel with their types and fields, and so do [context.Canceled] and [context.DeadlineExceeded]. Any
@@ -47,86 +128,52 @@ func AppendError(b []byte, err error) []byte {
 	if err == nil {
 		return b
 	}
-	whole := appendError(b, err, 0)
-	if len(whole)-len(b) <= MaxErrorBytes {
-		return whole
+	whole, bad := json.Marshal(sendError(err, 0))
+	if bad != nil || len(whole) > MaxErrorBytes {
+		whole, _ = json.Marshal(&sentError{Text: cut(err.Error(), maxAloneBytes)})
 	}
-	return appendText(b, err.Error(), nil, 0)
+	return append(b, whole...)
 }
 
-func appendError(b []byte, err error, depth int) []byte {
+// sendError makes of an error what travels.
+func sendError(err error, depth int) *sentError {
 	if v := reflect.ValueOf(err); err == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		err = errors.New("no error given")
 	}
-	if depth == maxErrorDepth-1 {
-		return appendText(b, err.Error(), nil, depth)
-	}
-	within := func(b []byte, inner error) []byte { return appendError(b, inner, depth+1) }
-	if k := slices.Index(knownErrors, err); k >= 0 {
-		return append(b, knownError, byte(k))
-	}
-	switch e := err.(type) {
-	case *RoundError:
-		b = appendNumbers(append(b, roundError), e.Replica, int(e.Round), int(e.Kind), e.Peer)
-		return within(b, e.Err)
-	case *MismatchError:
-		b = appendNumbers(append(b, mismatchError), e.Replica, e.Peer, e.MineBytes, e.TheirsBytes)
-		return AppendCall(AppendCall(b, e.Mine), e.Theirs)
-	case *UnmatchedError:
-		return AppendCall(appendNumbers(append(b, unmatchedError), e.Replica, e.Peer), e.Theirs)
-	case *DeadlockError:
-		n := min(len(e.Replicas), len(e.Calls))
-		b = appendNumbers(append(b, deadlockError), n)
-		for i, r := range e.Replicas[:n] {
-			b = AppendCall(appendNumbers(b, r), e.Calls[i])
+	s, t, inside := &sentError{}, tagOf(err), []error(nil)
+	switch deepest := depth == maxErrorDepth-1; {
+	case t == nil || deepest:
+		s.Text = cut(err.Error(), maxTextBytes)
+		if !deepest {
+			inside = typedInside(err)
 		}
-		return b
-	case *ClosedError:
-		return appendNumbers(append(b, closedError), e.Replica)
-	case *AbortError:
-		return within(appendNumbers(append(b, abortError), e.Replica), e.Cause)
-	case *LateError:
-		b = within(append(b, lateError), e.Err)
-		if e.Aborted == nil {
-			return append(b, 0)
+	default:
+		if s.Tag = t.tag; t.typ != nil {
+			s.Fields, _ = json.Marshal(err) // no field of these types fails
 		}
-		return within(append(b, 1), e.Aborted)
-	case *LostError:
-		return within(appendString(appendNumbers(append(b, lostError), e.Replica), e.Process), e.Err)
-	case *BatchError:
-		return appendString(appendNumbers(append(b, batchError), e.Index), e.Reason)
-	case *ArgumentError:
-		return appendString(append(b, argumentError), e.Reason)
+		if t.inside != nil {
+			inside = t.inside(err)
+		}
 	}
-	return appendText(b, err.Error(), typedInside(err), depth)
-}
-
-// appendText appends an error that is a text, and the errors of this package inside it.
-func appendText(b []byte, text string, inside []error, depth int) []byte {
-	b = appendString(append(b, textError), text)
-	b = append(b, byte(len(inside)))
 	for _, e := range inside {
-		b = appendError(b, e, depth+1)
+		s.Inside = append(s.Inside, sendError(e, depth+1))
 	}
-	return b
+	return s
 }
 
-// maxInside bounds how many errors travel with one text.
-const maxInside = 8
-
-// typedInside finds the outermost errors with a kind of their own that an error wraps.
+// typedInside finds the outermost errors with a tag that an error wraps.
 func typedInside(err error) (out []error) {
 	var inner []error
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
 		inner = []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:
-		inner = e.Unwrap()
+		inner = slices.Clone(e.Unwrap())
 	}
 	for _, e := range inner {
 		switch {
 		case e == nil:
-		case hasKind(e):
+		case tagOf(e) != nil:
 			out = append(out, e)
 		default:
 			out = append(out, typedInside(e)...)
@@ -135,39 +182,23 @@ func typedInside(err error) (out []error) {
 	return out[:min(len(out), maxInside)]
 }
 
-// hasKind reports whether an error travels as more than its text.
-func hasKind(err error) bool {
-	switch err.(type) {
-	case *RoundError, *MismatchError, *UnmatchedError, *DeadlockError, *ClosedError, *AbortError, *LateError,
-		*LostError, *BatchError, *ArgumentError:
-		return true
+// cut is a text of at most so many bytes, whole runes of them.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return slices.Contains(knownErrors, err)
-}
-
-func appendNumbers(b []byte, numbers ...int) []byte {
-	for _, n := range numbers {
-		b = binary.AppendVarint(b, int64(n))
-	}
-	return b
-}
-
-func appendString(b []byte, s string) []byte {
-	if len(s) > maxTextBytes {
-		s = s[:maxTextBytes-len("...")]
-		for len(s) > 0 { // whole runes only
-			if r, n := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || n != 1 {
-				break
-			}
-			s = s[:len(s)-1]
+	text = text[:most-len("...")]
+	for len(text) > 0 {
+		if r, n := utf8.DecodeLastRuneInString(text); r != utf8.RuneError || n != 1 {
+			break
 		}
-		s += "..."
+		text = text[:len(text)-1]
 	}
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	return text + "..."
 }
 
-// ParseError is the inverse of AppendError: it takes all of b. The result is nil when b is empty. Bytes that
-// AppendError does not make are an error, the second result.
+// ParseError is the inverse of AppendError: it takes all of b. The result is nil when b is empty. Bytes that are no
+// error are an error, the second result.
 func ParseError(b []byte) (sent, err error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -175,133 +206,59 @@ func ParseError(b []byte) (sent, err error) {
 	if len(b) > MaxErrorBytes {
 		return nil, fmt.Errorf("transport: an error of %d bytes, want at most %d", len(b), MaxErrorBytes)
 	}
-	p := errorParser{rest: b}
-	sent = p.parse(0)
-	if !p.bad && len(p.rest) > 0 {
-		p.bad = true
+	var s *sentError
+	if strict(b, &s) == nil {
+		sent = s.received(0)
 	}
-	if p.bad {
+	if sent == nil {
 		return nil, fmt.Errorf("transport: %d bytes that are no error", len(b))
 	}
 	return sent, nil
 }
 
-// errorParser reads an error. After bytes that make no sense bad is set, and the results mean nothing.
-type errorParser struct {
-	rest []byte
-	bad  bool
-}
-
-func (p *errorParser) parse(depth int) error {
-	if depth >= maxErrorDepth {
-		p.bad = true
+// strict reads a value of JSON that is all of b, and whose fields are known.
+func strict(b []byte, value any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(value); err != nil {
+		return err
 	}
-	switch kind := p.byte(); kind {
-	case textError:
-		e := &remoteError{text: p.string()}
-		n := p.byte()
-		if n > maxInside {
-			p.bad = true
-		}
-		for range n {
-			if !p.bad {
-				e.inside = append(e.inside, p.parse(depth+1))
-			}
-		}
-		return e
-	case roundError:
-		e := &RoundError{Replica: p.int(), Round: uint32(p.int()), Kind: Kind(p.int()), Peer: p.int()}
-		e.Err = p.inner(depth)
-		return e
-	case mismatchError:
-		e := &MismatchError{Replica: p.int(), Peer: p.int(), MineBytes: p.int(), TheirsBytes: p.int()}
-		e.Mine, e.Theirs = p.call(), p.call()
-		return e
-	case unmatchedError:
-		return &UnmatchedError{Replica: p.int(), Peer: p.int(), Theirs: p.call()}
-	case deadlockError:
-		e := &DeadlockError{}
-		for n := p.int(); n > 0 && !p.bad; n-- {
-			e.Replicas, e.Calls = append(e.Replicas, p.int()), append(e.Calls, p.call())
-		}
-		return e
-	case closedError:
-		return &ClosedError{Replica: p.int()}
-	case abortError:
-		return &AbortError{Replica: p.int(), Cause: p.inner(depth)}
-	case lateError:
-		e := &LateError{Err: p.inner(depth)}
-		switch p.byte() {
-		case 0:
-		case 1:
-			aborted, ok := p.inner(depth).(*AbortError)
-			e.Aborted = aborted
-			p.bad = p.bad || !ok
-		default:
-			p.bad = true
-		}
-		return e
-	case lostError:
-		return &LostError{Replica: p.int(), Process: p.string(), Err: p.inner(depth)}
-	case batchError:
-		return &BatchError{Index: p.int(), Reason: p.string()}
-	case argumentError:
-		return &ArgumentError{Reason: p.string()}
-	case knownError:
-		if k := int(p.byte()); k < len(knownErrors) {
-			return knownErrors[k]
-		}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows")
 	}
-	p.bad = true
 	return nil
 }
 
-func (p *errorParser) inner(depth int) error {
-	if p.bad {
+// received is the error that has travelled as s; nil: it makes no sense.
+func (s *sentError) received(depth int) error {
+	if s == nil || depth >= maxErrorDepth {
 		return nil
 	}
-	return p.parse(depth + 1)
-}
-
-func (p *errorParser) byte() byte {
-	if len(p.rest) == 0 {
-		p.bad = true
-		return 0
+	var inside []error
+	for _, sent := range s.Inside {
+		e := sent.received(depth + 1)
+		if e == nil {
+			return nil
+		}
+		inside = append(inside, e)
 	}
-	b := p.rest[0]
-	p.rest = p.rest[1:]
-	return b
-}
-
-func (p *errorParser) int() int {
-	n, size := binary.Varint(p.rest)
-	if size <= 0 || int64(int(n)) != n {
-		p.bad = true
-		return 0
+	if s.Tag == "" && len(inside) <= maxInside {
+		return &remoteError{s.Text, inside}
 	}
-	p.rest = p.rest[size:]
-	return int(n)
-}
-
-func (p *errorParser) string() string {
-	n, size := binary.Uvarint(p.rest)
-	if size <= 0 || n > uint64(len(p.rest)-size) {
-		p.bad = true
-		return ""
+	i := slices.IndexFunc(errorTags, func(t errorTag) bool { return t.tag == s.Tag })
+	if i < 0 {
+		return nil
 	}
-	s := string(p.rest[size : size+int(n)])
-	p.rest = p.rest[size+int(n):]
-	return s
-}
-
-func (p *errorParser) call() Call {
-	if len(p.rest) < CallBytes {
-		p.bad = true
-		return Call{}
+	t := &errorTags[i]
+	if t.value != nil {
+		return t.value
 	}
-	c := ParseCall(p.rest)
-	p.rest = p.rest[CallBytes:]
-	return c
+	value := reflect.New(t.typ).Interface()
+	err, _ := value.(error)
+	if strict(s.Fields, value) != nil || t.put == nil && len(inside) > 0 || t.put != nil && !t.put(err, inside) {
+		return nil
+	}
+	return err
 }
 
 // remoteError is an error of another process that has no type in this one: its text, and the errors inside it that do.

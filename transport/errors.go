@@ -16,7 +16,7 @@ type RoundError struct {
 	Round   uint32 // Call.Round
 	Kind    Kind   // with Peer: the transfer that failed
 	Peer    int    // a replica, or -1 when the failure belongs to no single transfer
-	Err     error
+	Err     error  `json:"-"` // which travels beside the fields
 }
 
 func (e *RoundError) Error() string {
@@ -87,7 +87,7 @@ func (e *ClosedError) Error() string {
 type LostError struct {
 	Replica int    // that was lost
 	Process string // where it ran: "pid 4711 on node1"; "" if unknown
-	Err     error  // what the connection said
+	Err     error  `json:"-"` // what the connection said
 }
 
 func (e *LostError) Error() string { return fmt.Sprintf("%s is lost: %v", e.Name(), e.Err) }
@@ -103,8 +103,8 @@ func (e *LostError) Name() string {
 
 // AbortError is what every Exchange returns once a replica has aborted.
 type AbortError struct {
-	Replica int // where it began
-	Cause   error
+	Replica int   // where it began
+	Cause   error `json:"-"`
 }
 
 func (e *AbortError) Error() string {
@@ -116,8 +116,8 @@ func (e *AbortError) Unwrap() error { return e.Cause }
 // LateError is the failure of a replica that failed by itself after another one had aborted. Err is the failure that it
 // found. The other replica may have aborted over the same one.
 type LateError struct {
-	Err     error
-	Aborted *AbortError
+	Err     error       `json:"-"`
+	Aborted *AbortError `json:"-"`
 }
 
 func (e *LateError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.Aborted) }
