@@ -38,8 +38,8 @@ type sentError struct {
 	Inside []*sentError    `json:"inside,omitempty"`
 }
 
-// errorTag is a type of error that travels with its fields, or an error that travels as itself. The tags are part of the
-// protocol between processes.
+// errorTag is a type of error that travels with its fields, or an error that travels as itself. The tags are part of
+// the protocol between processes.
 type errorTag struct {
 	tag    string
 	value  error                                // that travels as itself, or nil

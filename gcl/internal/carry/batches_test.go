@@ -82,7 +82,8 @@ func writeRounds(out *strings.Builder, p *plan, collective schedule.Collective, 
 			outs = n / p.size
 		}
 		r := &runs[i]
-		*r = run{elements: n, elemSize: 4, segment: segment, input: make([]byte, 4*in), output: make([]byte, 4*outs)}
+		*r = run{elements: n, elemSize: 4, segment: segment,
+			input: make([]byte, 4*in), output: make([]byte, 4*outs)}
 		if inPlace && in == outs {
 			r.output = r.input
 		}
@@ -104,7 +105,8 @@ func writeRounds(out *strings.Builder, p *plan, collective schedule.Collective, 
 				if b.With != nil {
 					with = " with " + placeOf(runs, b.With)
 				}
-				fmt.Fprintf(out, "    %-8v %d tag %d  %s%s%s\n", b.Kind, b.Peer, b.Tag, placeOf(runs, b.Buf), with, next)
+				fmt.Fprintf(out, "    %-8v %d tag %d  %s%s%s\n", b.Kind, b.Peer, b.Tag,
+					placeOf(runs, b.Buf), with, next)
 			}
 		}
 	}
