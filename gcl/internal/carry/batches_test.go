@@ -131,8 +131,8 @@ func placeOf(runs []run, b []byte) string {
 // TestBatchesEnd: who takes no more batches gets no more.
 func TestBatchesEnd(t *testing.T) {
 	ring := []int{0, 1}
-	p, err := newPlan(programs{spec: methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllGather, Size: 2,
-		Ring: ring, Second: ring}}, 0, ring)
+	spec := methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllGather, Size: 2, Ring: ring, Second: ring}
+	p, err := newPlan(programs{spec: spec}, 0, ring)
 	if err != nil {
 		t.Fatal(err)
 	}
