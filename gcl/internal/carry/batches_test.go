@@ -131,13 +131,15 @@ func placeOf(runs []run, b []byte) string {
 // TestBatchesEnd: who takes no more batches gets no more.
 func TestBatchesEnd(t *testing.T) {
 	ring := []int{0, 1}
-	spec := methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllGather, Size: 2, Ring: ring, Second: ring}
+	spec := methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllGather, Size: 2,
+		Ring: ring, Second: ring}
 	p, err := newPlan(programs{spec: spec}, 0, ring)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &Carrier{tags: make([][2]uint32, 2)}
-	runs := []run{{elements: 64, elemSize: 4, segment: 8, input: make([]byte, 128), output: make([]byte, 256)}}
+	runs := []run{{elements: 64, elemSize: 4, segment: 8,
+		input: make([]byte, 128), output: make([]byte, 256)}}
 	l.giveScratch(p, runs)
 	n := 0
 	for range l.batches(runs, p.rounds[0].moves, 2) {
