@@ -142,11 +142,9 @@ func (b *Batch) AppendTensorV(dst, src *tensor.Tensor, counts ...[]int) {
 func (b *Batch) append(k call, err error) {
 	n := 0
 	if err == nil {
-		if err = b.comm.checkAsk(&b.ask); err != nil { // not the operand's
-			b.sealed = false
-			return
+		if err = b.comm.checkAsk(&b.ask); err == nil { // else it is not the operand's: see seal
+			n, err = b.check(&k)
 		}
-		n, err = b.check(&k)
 	}
 	b.add(&k, n, err)
 }

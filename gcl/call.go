@@ -68,7 +68,8 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	return c.end(nil)
 }
 
-// describe says what a call is before it has a number: what members compare, and what the flight recorder keeps.
+// describe says what a call is before it has a number: what members compare, and what the flight recorder keeps. It
+// completes a call that comes with its schedule.
 func (c *Comm) describe(k *call, f *transport.Call) {
 	switch {
 	case k.batch != nil:

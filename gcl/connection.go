@@ -15,8 +15,8 @@ import (
 )
 
 // connection is one replica's connection and all that belongs to it and not to one Comm: what calls are carried out
-// with, whose turn it is, the groups and their counters. Everything but turns, mu and works is used only by whoever has
-// the turn.
+// with, whose turn it is, the groups and their counters. Everything but turns, mu, works and spares is used only by
+// whoever has the turn.
 type connection struct {
 	carry.Carrier
 	topology topology.Topology

@@ -22,9 +22,9 @@ import (
 //	  -12.106ms    8.12µs  done               all-reduce #16 "w" (ADD float32 x 8, group {0, 1}), direct, messages
 //	>  -3.401ms   3.401ms  failed in round 1  all-reduce #17 "w" (ADD float32 x 8, group {0, 1}), direct, messages
 //
-// A call whose data is small and goes on peer memory takes hardly longer than a look at the clock, and so does one that
-// sends nothing. When it goes well there is no second look: "< 1.5µs" is the time until the next call began, and after
-// the last one there is none.
+// A call whose data is small and goes on peer memory takes hardly longer than a look at the clock, and so does one of
+// up to 128 elements that sends nothing. When it goes well there is no second look: "< 1.5µs" is the time until the
+// next call began, and after the last one there is none.
 //
 // Dump may be called at any time, from any goroutine, while collectives run; the sooner it is called the less has been
 // overwritten. Communicators made by New have recorders of their own on a transport that does not implement

@@ -232,7 +232,7 @@ func TestDumpWrapsAround(t *testing.T) {
 			last := gcl.BroadcastInPlace(ctx, c, []int8{1}, 4)
 			rows := []string{tableHead, fmt.Sprintf("  %d more before", calls-9)}
 			for n := calls - 8; n < calls; n++ {
-				rows = append(rows, fmt.Sprintf("  T < T done all-reduce #%d (ADD int8 x %d, group {0}), local", n, n-2))
+				rows = append(rows, fmt.Sprintf("  T T done all-reduce #%d (ADD int8 x %d, group {0}), local", n, n-2))
 			}
 			rows = append(rows, fmt.Sprintf("> T T failed broadcast #%d (int8 x 1, root 4, group {0})", calls))
 			head := fmt.Sprintf("replica 0, connection 0: %d collectives", calls)

@@ -1,7 +1,6 @@
 package gcl
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,15 +66,19 @@ func (l *list) len() (dsts, srcs int) {
 	return len(l.dsts), len(l.srcs)
 }
 
-// first is the address of the first destination, or 0.
-func (l *list) first() uintptr {
-	switch {
-	case len(l.dsts) > 0:
-		return memory.Address(l.dsts[0])
-	case len(l.dstTensors) > 0:
-		return memory.Address(l.dstTensors[0].Bytes())
+// first is where the first input that is not empty lies, and its destination.
+func (l *list) first() (dst, src uintptr) {
+	for t := range min(len(l.dsts), len(l.srcs)) {
+		if len(l.srcs[t]) > 0 {
+			return memory.Address(l.dsts[t]), memory.Address(l.srcs[t])
+		}
 	}
-	return memory.Address(l.dst)
+	for t := range min(len(l.dstTensors), len(l.srcTensors)) {
+		if src := l.srcTensors[t]; src.Len() > 0 {
+			return memory.Address(l.dstTensors[t].Bytes()), memory.Address(src.Bytes())
+		}
+	}
+	return memory.Address(l.dst), memory.Address(l.src)
 }
 
 // headers keeps slice headers whose lengths count elements, not bytes.
@@ -114,7 +117,7 @@ type spareKey struct {
 	digest   uint64
 	kind     uint64  // collective, operator, form, dtype; the method native, which refuses calls that others take
 	operands int     // or segments
-	first    uintptr // the first destination; 0: all those made for one call share a spare
+	dst, src uintptr // see list.first; 0: all calls whose destinations are made for them share a spare
 }
 
 // spare is a Batch for the calls of one key, one at a time.
@@ -139,7 +142,7 @@ func (ss *spares) take(c *Comm, l *list) *spare {
 	}
 	key.operands, _ = l.len()
 	if !l.fresh {
-		key.first = l.first()
+		key.dst, key.src = l.first()
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -185,6 +188,7 @@ func (s *spare) fill(l *list) {
 		s.job.Outs, s.outs = s.outs, s.job.Outs
 		return
 	}
+	s.known = false // until it is good again
 	s.empty()
 	for t := range s.ins {
 		switch l.form {
@@ -198,10 +202,46 @@ func (s *spare) fill(l *list) {
 	}
 	clear(s.ins)
 	clear(s.outs)
-	s.operandErr = cmp.Or(s.operandErr, err)
+	if err != nil {
+		s.operandErr = err
+		s.note(l)
+	}
 	s.known = s.operandErr == nil
 	s.words, s.now = s.now, s.words
 	s.seal(&s.crossing, l)
+}
+
+// note has the fingerprint and the Trace tell of a list that has not become operands, since it is wrong as a whole.
+func (s *spare) note(l *list) {
+	outs := 0
+	_, s.given = l.len()
+	add := func(dtype tensor.DType, elements int) {
+		switch common := s.fingerprint.DType &^ wire.DTypeMarks; {
+		case s.fingerprint.Count == 0:
+			s.fingerprint.DType |= uint8(dtype)
+		case common != uint8(dtype):
+			s.fingerprint.DType = wire.ManyTensors
+		}
+		s.fingerprint.Count += uint64(elements)
+		s.bytes += elements * dtype.Size()
+	}
+	for _, src := range l.srcs {
+		add(l.dtype, len(src))
+	}
+	for _, dst := range l.dsts {
+		outs += len(dst) * l.dtype.Size()
+	}
+	for _, src := range l.srcTensors {
+		add(src.DType(), src.Len())
+	}
+	for _, dst := range l.dstTensors {
+		outs += len(dst.Bytes())
+	}
+	if l.form == ofMapping {
+		add(l.dtype, len(l.src)/l.dtype.Size())
+		outs = len(l.dst)
+	}
+	s.bytes = max(s.bytes, outs)
 }
 
 // operand is one of the operands of one type, as a call of its own.

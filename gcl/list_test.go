@@ -67,3 +67,26 @@ func TestManySpareInUse(t *testing.T) {
 		return all.Wait()
 	})
 }
+
+// TestManyInTurn has calls that differ in one thing take turns: each keeps its own spare Batch, and its results.
+func TestManyInTurn(t *testing.T) {
+	replicas(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		slice := func(n int, value int32) []int32 { return slices.Repeat([]int32{value}, n) }
+		out := [][]int32{{}, slice(3, 0), slice(2, 0)}
+		a, b := [][]int32{{}, slice(3, 1), slice(2, 2)}, [][]int32{{}, slice(3, 10), slice(2, 20)}
+		for range 3 {
+			for _, x := range []struct {
+				in   [][]int32
+				want int32
+			}{{a, 2}, {b, 20}, {out, 40}} {
+				if err := gcl.AllReduceManyTo(ctx, c, out, x.in, gcl.Add); err != nil {
+					return err
+				}
+				if out[1][2] != x.want || out[2][0] != 2*x.want {
+					return fmt.Errorf("%v, want %d", out, x.want)
+				}
+			}
+		}
+		return nil
+	})
+}

@@ -15,8 +15,8 @@ type interval struct {
 	dst        bool
 }
 
-// crossing is what a connection looks with at operands that could get in each other's way. Only who has the
-// connection's turn uses it.
+// crossing is memory to look at operands that could get in each other's way. That of a connection is for whoever has
+// the turn.
 type crossing struct{ intervals []interval }
 
 // check refuses a destination that shares memory with another one, or with another operand's input. Inputs may share

@@ -45,17 +45,14 @@ func (c *Comm) Do(ctx context.Context, collective schedule.Collective, dst, src 
 
 // tensorsOf gives a call its two tensors, unless they are wrong.
 func (c *Comm) tensorsOf(k *call, dst, src *tensor.Tensor) error {
+	k.tensors(dst, src) // which a call that is refused tells of, too
 	if err := c.checkAsk(&k.ask); err != nil {
 		return err
 	}
-	if err := c.checkTensors(&k.ask, dst, src); err != nil {
-		return err
-	}
-	k.tensors(dst, src)
-	return nil
+	return c.checkTensors(&k.ask, dst, src)
 }
 
-// tensors gives a call its two tensors, which have been checked.
+// tensors gives a call its two tensors.
 func (k *call) tensors(dst, src *tensor.Tensor) {
 	k.dtype, k.dst, k.src, k.dstLen, k.srcLen = src.DType(), dst.Bytes(), src.Bytes(), dst.Len(), src.Len()
 	if src == nil {

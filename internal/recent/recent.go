@@ -3,7 +3,8 @@
 // not fill the memory with what they will not ask for again.
 package recent
 
-// Map keeps the values of the keys that came last. With Most set it is ready for use, by one goroutine at a time.
+// Map keeps the values of the keys that came last. With Most set, to 1 or more, it is ready for use, by one goroutine
+// at a time.
 type Map[K comparable, V any] struct {
 	Most int // values that are kept; one more, and the one that came first goes
 

@@ -57,10 +57,7 @@ type Job struct {
 	given     *Given  // the schedule that a call on one operand comes with, or nil
 	Question  route.Question
 
-	// Of the fingerprint of several operands.
-	Common tensor.DType // the type of all; 0: they differ
-	Count  uint64       // elements of all inputs
-	Digest uint64
+	Digest uint64 // of the fingerprint of several operands
 
 	Scheduled, Published KeptLayout // that it was carried out with
 }
@@ -88,11 +85,6 @@ func (j *Job) Empty() {
 // Add adds an operand that has been checked, of n elements in the larger buffer.
 func (j *Job) Add(dst, src []byte, dtype tensor.DType, n int) {
 	j.Ins, j.Outs = append(j.Ins, src), append(j.Outs, dst)
-	j.Describe(dtype, n)
-}
-
-// Describe adds an operand without its buffers.
-func (j *Job) Describe(dtype tensor.DType, n int) {
 	j.DTypes, j.elements = append(j.DTypes, dtype), append(j.elements, n)
 }
 
@@ -119,8 +111,7 @@ func (j *Job) HashParts(hash uint64) uint64 {
 }
 
 // One makes the job that a call on one operand is, of n elements in the larger buffer, with its schedule if it is given
-// one. It writes no more than it must:
-// for a call of few bytes that shows.
+// one. It writes no more than it must: for a call of few bytes that shows.
 func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts *Parts, given *Given, n int) {
 	if len(j.Ins) == 0 {
 		j.Ins, j.Outs, j.DTypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1),
@@ -173,23 +164,12 @@ func (j *Job) AskOne() {
 // number, the order, the dtypes and shapes of the operands, and whether a mapping cuts them. digest is that of the
 // options. shape adds the shape of an operand to a hash; nil: it has none.
 func (j *Job) SumUp(digest uint64, mapped bool, shape func(hash uint64, t int) uint64) {
-	j.Digest, j.Count = digest, 0
+	j.Digest = digest
 	if mapped {
 		j.Digest = wire.Mix(j.Digest, 1<<63) // as no word that follows is
 	}
 	q := route.Question{Collective: j.Collective, Local: j.local(), Several: true, Parts: len(j.parts) > 0}
 	for t, dtype := range j.DTypes {
-		if t == 0 {
-			j.Common = dtype
-		} else if j.Common != dtype {
-			j.Common = 0
-		}
-		switch {
-		case !q.Parts:
-			j.Count += uint64(j.toPublish(t))
-		case !j.blocks():
-			j.Count += uint64(j.elements[t])
-		}
 		q.Bytes += j.elements[t] * dtype.Size()
 		q.Published += j.toPublish(t) * dtype.Size()
 		switch {

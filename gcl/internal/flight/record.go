@@ -25,7 +25,7 @@ type record struct {
 	path    route.Path
 	phase   uint8  // of Hybrid, the last one begun, from 1 on, or maxPhase for all that follow it; 0: none
 	round   uint32 // the last one entered, from 1 on; 0: none
-	end     int64  // by ticks.Now; 0: none yet, or a call by route.Small or route.Local that went well
+	end     int64  // by ticks.Now; 0: none yet, or a quick call that went well: see End
 }
 
 // state is how far a collective has come.

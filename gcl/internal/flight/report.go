@@ -217,8 +217,6 @@ func (r *record) text(describe func(transport.Call) string) string {
 	switch {
 	case r.collective == wire.Barrier:
 		data = ""
-	case r.dtype&wire.ManyTensors != 0 && r.state == awaiting: // nobody has looked at them yet
-		data = "tensors, "
 	}
 	fmt.Fprintf(&b, " (%sgroup %s)", data, r.label.GroupName())
 	if r.phase > 0 {

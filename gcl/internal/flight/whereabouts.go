@@ -186,7 +186,7 @@ func (w *Whereabouts) onOthers(replica int, but *Recorder) []string {
 	return out
 }
 
-// ago is how long ago a call was over. Of a small one on peer memory only its beginning is known, which is as good.
+// ago is how long ago a call was over. Of a quick one only its beginning is known, which is as good.
 func (w *Whereabouts) ago(r *record) time.Duration {
 	since := r.end
 	if since == 0 {
