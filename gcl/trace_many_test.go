@@ -452,3 +452,45 @@ func TestRingsOfOneGroup(t *testing.T) {
 		return nil
 	}, gcl.WithTopology(machine))
 }
+
+// TestTraceOfRefusedLists: the Trace is told what a list that is refused has had in it.
+func TestTraceOfRefusedLists(t *testing.T) {
+	data := [][]float32{make([]float32, 3), make([]float32, 4)}
+	tensors := []*tensor.Tensor{flat(data[0]), flat(data[1])}
+	for _, x := range []struct {
+		name     string
+		call     func(ctx context.Context, c *gcl.Comm) error
+		tensors  int
+		elements int
+	}{
+		{"fewer destinations", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceManyTo(ctx, c, data[:1], data, gcl.Add)
+		}, 2, 7},
+		{"fewer tensors as destinations", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceTensorsTo(ctx, c, tensors[:1], tensors, gcl.Add)
+		}, 2, 7},
+		{"an unknown operator", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceManyInPlace(ctx, c, data, 99)
+		}, 2, 7},
+		{"no destination", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{nil, tensors[1]}, tensors, gcl.Add)
+		}, 2, 7},
+		{"a mapping of another length", func(ctx context.Context, c *gcl.Comm) error {
+			return gcl.ReduceScatterMappedTo(ctx, c, data[0][:2], data[1], chunks.Mapping{1, 2}, gcl.Add)
+		}, 2, 4},
+	} {
+		replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
+			var told gcl.TraceCall
+			c = withOptions(c, gcl.Options{Trace: &gcl.Trace{CollectiveEnd: func(k gcl.TraceCall, _ error) { told = k }}})
+			if err := x.call(ctx, c); err == nil {
+				return fmt.Errorf("%s: no error", x.name)
+			}
+			if told.Tensors != x.tensors || told.Elements != x.elements || told.DType != tensor.F32 ||
+				told.Bytes != 4*x.elements {
+				return fmt.Errorf("%s: told of %d tensors, %v x %d = %d bytes, want %d of float32 x %d", x.name,
+					told.Tensors, told.DType, told.Elements, told.Bytes, x.tensors, x.elements)
+			}
+			return nil
+		})
+	}
+}
