@@ -481,7 +481,8 @@ func TestTraceOfRefusedLists(t *testing.T) {
 	} {
 		replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
 			var told gcl.TraceCall
-			c = withOptions(c, gcl.Options{Trace: &gcl.Trace{CollectiveEnd: func(k gcl.TraceCall, _ error) { told = k }}})
+			c = withOptions(c, gcl.Options{Trace: &gcl.Trace{
+				CollectiveEnd: func(k gcl.TraceCall, _ error) { told = k }}})
 			if err := x.call(ctx, c); err == nil {
 				return fmt.Errorf("%s: no error", x.name)
 			}
