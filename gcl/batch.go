@@ -45,7 +45,7 @@ type Batch struct {
 	bytes       int            // likewise
 	operandErr  error          // of the first operand that is wrong
 
-	what string // the name of an operand in errors, if they came in a list; ""
+	what string // the name of an operand in errors, if they came in a list; else ""
 	run  call   // of the Batch
 
 	// Used by whoever has the connection's turn.
@@ -166,20 +166,7 @@ func (b *Batch) check(k *call) (n int, err error) {
 // fingerprint tells too, and the Trace: the call that is refused tells of it.
 func (b *Batch) add(k *call, n int, err error) {
 	b.sealed = false
-	count, told := k.told(b.comm.Size())
-	b.given++
-	b.fingerprint.Count += count
-	switch common := b.fingerprint.DType &^ wire.DTypeMarks; {
-	case b.given == 1:
-		b.fingerprint.DType = told
-	case common == uint8(k.dtype):
-		b.fingerprint.DType = wire.ManyTensors | told
-	default: // of several types
-		b.fingerprint.DType = wire.ManyTensors | told&wire.ByCounts
-	}
-	if b.what != "" {
-		b.fingerprint.DType |= wire.ManyTensors
-	}
+	b.note(k.told(b.comm.Size()))
 	if err != nil {
 		n = max(k.srcLen, k.dstLen)
 	}
@@ -194,6 +181,24 @@ func (b *Batch) add(k *call, n int, err error) {
 		if k.counts.given {
 			j.AddParts(&k.parts)
 		}
+	}
+}
+
+// note has the fingerprint tell of an operand: of how many elements, and of which type with its marks.
+func (b *Batch) note(count uint64, dtype uint8) {
+	f := &b.fingerprint
+	b.given++
+	f.Count += count
+	switch {
+	case b.given == 1:
+		f.DType = dtype
+	case (f.DType^dtype)&^wire.DTypeMarks == 0:
+		f.DType = wire.ManyTensors | dtype
+	default: // of several types
+		f.DType = wire.ManyTensors | dtype&wire.ByCounts
+	}
+	if b.what != "" {
+		f.DType |= wire.ManyTensors
 	}
 }
 

@@ -79,7 +79,9 @@ func (c *Comm) describe(k *call, f *transport.Call) {
 		f.Collective, f.Count = uint8(k.within.collective)|wire.WithinReplica, uint64(k.within.ipus)
 		return
 	case k.executes:
-		c.measure(k)
+		if k.invalid == nil {
+			k.alike, k.invalid = c.measure(k)
+		}
 		f.Collective, f.Count, f.DType = wire.Execute, uint64(k.alike), uint8(k.dtype)
 	default:
 		f.Collective = uint8(k.Collective)

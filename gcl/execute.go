@@ -64,16 +64,10 @@ func checkGivenTensors(dst, src *tensor.Tensor) error {
 	return nil
 }
 
-// measure completes a call by what its schedule says of itself, which is not proved yet.
-func (c *Comm) measure(k *call) {
-	if k.invalid == nil {
-		k.alike, k.invalid = c.alikeBy(k.schedule, k)
-	}
-}
-
-// alikeBy is how many elements members must have alike by a schedule: those of a chunk of size 1, or of a built-in
-// collective's input. It completes the call.
-func (c *Comm) alikeBy(s *schedule.Schedule, k *call) (n int, err error) {
+// measure completes a call by what its schedule says of itself, which is not proved yet, and returns how many elements
+// members must have alike: those of a chunk of size 1, or of a built-in collective's input.
+func (c *Comm) measure(k *call) (n int, err error) {
+	s := k.schedule
 	if s == nil {
 		return 0, errors.New("nil schedule")
 	}

@@ -204,44 +204,35 @@ func (s *spare) fill(l *list) {
 	clear(s.outs)
 	if err != nil {
 		s.operandErr = err
-		s.note(l)
+		s.tellOf(l)
 	}
 	s.known = s.operandErr == nil
 	s.words, s.now = s.now, s.words
 	s.seal(&s.crossing, l)
 }
 
-// note has the fingerprint and the Trace tell of a list that has not become operands, since it is wrong as a whole.
-func (s *spare) note(l *list) {
-	outs := 0
-	_, s.given = l.len()
-	add := func(dtype tensor.DType, elements int) {
-		switch common := s.fingerprint.DType &^ wire.DTypeMarks; {
-		case s.fingerprint.Count == 0:
-			s.fingerprint.DType |= uint8(dtype)
-		case common != uint8(dtype):
-			s.fingerprint.DType = wire.ManyTensors
-		}
-		s.fingerprint.Count += uint64(elements)
-		s.bytes += elements * dtype.Size()
-	}
+// tellOf has the fingerprint and the Trace tell of a list that has not become operands, since it is wrong as a whole.
+func (s *spare) tellOf(l *list) {
+	size, ins, outs := l.dtype.Size(), 0, 0
 	for _, src := range l.srcs {
-		add(l.dtype, len(src))
+		s.note(uint64(len(src)), uint8(l.dtype))
+		ins += len(src) * size
 	}
 	for _, dst := range l.dsts {
-		outs += len(dst) * l.dtype.Size()
+		outs += len(dst) * size
 	}
 	for _, src := range l.srcTensors {
-		add(src.DType(), src.Len())
+		s.note(uint64(src.Len()), uint8(src.DType()))
+		ins += len(src.Bytes())
 	}
 	for _, dst := range l.dstTensors {
 		outs += len(dst.Bytes())
 	}
-	if l.form == ofMapping {
-		add(l.dtype, len(l.src)/l.dtype.Size())
-		outs = len(l.dst)
+	if l.form == ofMapping { // of which nobody knows the segments
+		s.note(uint64(len(l.src)/size), uint8(l.dtype))
+		ins, outs, s.given = len(l.src), len(l.dst), len(l.mapping)
 	}
-	s.bytes = max(s.bytes, outs)
+	s.bytes = max(ins, outs)
 }
 
 // operand is one of the operands of one type, as a call of its own.

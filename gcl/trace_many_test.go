@@ -462,22 +462,27 @@ func TestTraceOfRefusedLists(t *testing.T) {
 		call     func(ctx context.Context, c *gcl.Comm) error
 		tensors  int
 		elements int
+		dtype    tensor.DType
 	}{
 		{"fewer destinations", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceManyTo(ctx, c, data[:1], data, gcl.Add)
-		}, 2, 7},
+		}, 2, 7, tensor.F32},
 		{"fewer tensors as destinations", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceTensorsTo(ctx, c, tensors[:1], tensors, gcl.Add)
-		}, 2, 7},
+		}, 2, 7, tensor.F32},
+		{"fewer destinations, and types that differ", func(ctx context.Context, c *gcl.Comm) error {
+			none := flat([]int32{})
+			return gcl.AllReduceTensorsTo(ctx, c, nil, []*tensor.Tensor{none, tensors[0], none, tensors[1]}, gcl.Add)
+		}, 4, 7, 0},
 		{"an unknown operator", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceManyInPlace(ctx, c, data, 99)
-		}, 2, 7},
+		}, 2, 7, tensor.F32},
 		{"no destination", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.AllReduceTensorsTo(ctx, c, []*tensor.Tensor{nil, tensors[1]}, tensors, gcl.Add)
-		}, 2, 7},
+		}, 2, 7, tensor.F32},
 		{"a mapping of another length", func(ctx context.Context, c *gcl.Comm) error {
 			return gcl.ReduceScatterMappedTo(ctx, c, data[0][:2], data[1], chunks.Mapping{1, 2}, gcl.Add)
-		}, 2, 4},
+		}, 2, 4, tensor.F32},
 	} {
 		replicas(t, 1, func(ctx context.Context, c *gcl.Comm) error {
 			var told gcl.TraceCall
@@ -486,10 +491,10 @@ func TestTraceOfRefusedLists(t *testing.T) {
 			if err := x.call(ctx, c); err == nil {
 				return fmt.Errorf("%s: no error", x.name)
 			}
-			if told.Tensors != x.tensors || told.Elements != x.elements || told.DType != tensor.F32 ||
+			if told.Tensors != x.tensors || told.Elements != x.elements || told.DType != x.dtype ||
 				told.Bytes != 4*x.elements {
-				return fmt.Errorf("%s: told of %d tensors, %v x %d = %d bytes, want %d of float32 x %d", x.name,
-					told.Tensors, told.DType, told.Elements, told.Bytes, x.tensors, x.elements)
+				return fmt.Errorf("%s: told of %d tensors, %v x %d = %d bytes, want %d of %v x %d", x.name,
+					told.Tensors, told.DType, told.Elements, told.Bytes, x.tensors, x.dtype, x.elements)
 			}
 			return nil
 		})

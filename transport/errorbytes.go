@@ -73,7 +73,9 @@ var errorTags = []errorTag{
 	wraps("lost", func(e *LostError) *error { return &e.Err }),
 	{tag: "deadlock", typ: reflect.TypeFor[DeadlockError](), put: func(err error, inside []error) bool {
 		e := err.(*DeadlockError)
-		return len(inside) == 0 && len(e.Replicas) == len(e.Calls)
+		n := min(len(e.Replicas), len(e.Calls))
+		e.Replicas, e.Calls = e.Replicas[:n], e.Calls[:n]
+		return len(inside) == 0
 	}},
 	{tag: "late", typ: reflect.TypeFor[LateError](), inside: func(err error) []error {
 		if e := err.(*LateError); e.Aborted == nil {
@@ -168,7 +170,7 @@ func typedInside(err error) (out []error) {
 	case interface{ Unwrap() error }:
 		inner = []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:
-		inner = slices.Clone(e.Unwrap())
+		inner = e.Unwrap()
 	}
 	for _, e := range inner {
 		switch {

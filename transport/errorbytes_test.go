@@ -74,6 +74,20 @@ func TestErrorBytes(t *testing.T) {
 	}
 }
 
+// TestErrorBytesOfHalfCircle: of a circle with fewer calls than replicas, or more, what is whole arrives.
+func TestErrorBytesOfHalfCircle(t *testing.T) {
+	for _, e := range []*transport.DeadlockError{
+		{Replicas: []int{3, 4, 5}, Calls: []transport.Call{someCall}},
+		{Replicas: []int{3}, Calls: []transport.Call{someCall, {}, {}}},
+	} {
+		got, bad := transport.ParseError(transport.AppendError(nil, e))
+		want := &transport.DeadlockError{Replicas: []int{3}, Calls: []transport.Call{someCall}}
+		if d := cmp.Diff(error(want), got); d != "" || bad != nil {
+			t.Errorf("%v (-want +got):\n%s", bad, d)
+		}
+	}
+}
+
 // TestErrorBytesOfOthers: other errors arrive as their texts, with the typed ones inside.
 func TestErrorBytesOfOthers(t *testing.T) {
 	closed := &transport.ClosedError{Replica: 9}

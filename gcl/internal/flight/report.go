@@ -11,7 +11,6 @@ import (
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods"
-	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
@@ -186,9 +185,6 @@ func (s state) String() string { return stateNames[s] }
 
 // name is the short name of the call.
 func (r *record) name() string {
-	if r.collective&wire.WithinReplica != 0 {
-		return wire.NameWithin(schedule.Collective(r.collective&^wire.WithinReplica)) + wire.Quote(r.label.Name)
-	}
 	return wire.Name(transport.Call{Collective: r.collective, Seq: r.seq}) + wire.Quote(r.label.Name)
 }
 
