@@ -59,7 +59,7 @@ type Config struct {
 	Ports   [2]int
 
 	// Crowded says that there are more replicas on this host than processors: waiting replicas then give theirs to
-	// other threads after each look.
+	// other threads after each look, unless it is this process that has so many of them.
 	Crowded bool
 
 	anyUser bool           // Meeting.Insecure

@@ -3,7 +3,6 @@ package tcp
 import (
 	"context"
 	"crypto/rand"
-	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,7 +18,6 @@ func New(n int, network Network) ([]transport.Endpoint, error) {
 
 // newAll connects n replicas of this process, all with one Config.
 func newAll(n int, c Config) ([]transport.Endpoint, error) {
-	c.Crowded = c.Crowded || n > runtime.GOMAXPROCS(0)
 	c.Size, c.Job, c.Secret = n, "one process", make([]byte, 32)
 	rand.Read(c.Secret)
 	if err := c.check(); err != nil {

@@ -184,6 +184,9 @@ func (l *Lane) part(whole bool) {
 	}
 	closeAll(links)
 	l.parker.Close()
+	if l.number == rootLane {
+		replicas.Add(-1)
+	}
 	n.mu.Lock()
 	n.forget(l)
 	n.mu.Unlock()

@@ -90,7 +90,7 @@ func (l *Lane) engage(work Work) (began bool, err error) {
 			return true, l.fail(nil, err)
 		}
 		w.looks++
-		l.yield()
+		l.yield(false)
 		now := time.Now()
 		switch waited := now.Sub(w.began); {
 		case w.began.IsZero():

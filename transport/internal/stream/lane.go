@@ -21,7 +21,7 @@ type Lane struct {
 	poller Poller // the parker, if it is one
 	peers  []peer // by replica
 
-	goschedEvery int // looks
+	procs int64 // on which the goroutines of this process run
 
 	busy    sync.Mutex // held by the Exchange in progress
 	closed  atomic.Bool
@@ -202,8 +202,9 @@ func newLane(n *Node, number uint64) (*Lane, error) {
 		l.peers[i].at = -1
 	}
 	l.onDone = l.wake
-	if l.goschedEvery = goschedLooks; runtime.GOMAXPROCS(0) == 1 {
-		l.goschedEvery = 1
+	l.procs = int64(runtime.GOMAXPROCS(0))
+	if number == rootLane {
+		replicas.Add(1)
 	}
 	return l, nil
 }

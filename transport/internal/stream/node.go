@@ -38,7 +38,7 @@ type Config struct {
 	// looks. Zero: not at all.
 	Spin time.Duration
 
-	// Crowded says that others want the processor: a lane then gives it away after each look.
+	// Crowded says that other processes want the processor: a lane then gives it away after each look.
 	Crowded bool
 
 	// Silence is for how long nothing may come of what a peer has sent until the link to it counts as lost. Zero: for
