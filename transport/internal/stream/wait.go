@@ -34,15 +34,15 @@ const (
 	yieldPolls = 2 // the same for a Poller, whose looks take longer and which sees to crowded processors itself
 )
 
-// goschedLooks is how often a lane that waits lets other goroutines run, in looks, where each replica of the process may
-// have a processor: each time wakes an idle one, which costs a futex call. With one processor the lane does it at each
-// look, or nobody would read control messages.
+// goschedLooks is how often a lane that waits lets other goroutines run, in looks, where each replica of the process
+// may have a processor: each time wakes an idle one, which costs a futex call. With one processor the lane does it at
+// each look, or nobody would read control messages.
 const goschedLooks = 256
 
 // replicas is how many there are in this process. Where they outnumber its processors a lane that waits lets other
 // goroutines run at each look, and no other threads: what it waits for is done by a goroutine. With sched_yield after
-// each look, and a turn for the others in every 256, an all-reduce of 8 B among eight on two cores took 4.6 ms, and takes
-// 0.2 (AMD EPYC, 2026-11-26; beside a busy loop 4.6 and 0.9).
+// each look, and a turn for the others in every 256, an all-reduce of 8 B among eight on two cores took 4.6 ms, and
+// takes 0.2 (AMD EPYC, 2026-11-26; beside a busy loop 4.6 and 0.9).
 var replicas atomic.Int64
 
 // shareCalls is after how many calls a lane with a Poller lets other goroutines run where there is one processor,
