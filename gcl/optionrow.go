@@ -164,7 +164,7 @@ var optionRows = []optionRow{
 		value:    table{},
 		agreed:   func(o *Options, _ int) uint64 { return o.Tuning.Fingerprint() },
 		compared: comparedTuning,
-		does: "The rules by which `auto` chooses a method and an implementation, measured by `gclperf -tune`; without it those " +
+		does: "The rules by which `auto` chooses a method and an implementation, measured by `gcltune`; without it those " +
 			"of the transport ([tuning.md](tuning.md)). `syncful.maxBroadcastSize` goes before them",
 	},
 	{

@@ -70,7 +70,7 @@ type Options struct {
 	// Tuning is the table of rules by which Method Auto chooses, and where a rule says so the implementation too, as
 	// far as Implementation leaves it open. nil is the table of what connects the replicas, if there is one, as in
 	// methods.DefaultRules. Where no rule fits Auto goes by sizes, as it does with an empty table, &methods.Rules{}.
-	// MaxBroadcastSize goes before the table. gclperf -tune measures and writes one; in the text form of options it is
+	// MaxBroadcastSize goes before the table. gcltune measures and writes one; in the text form of options it is
 	// the name of a file: docs/tuning.md.
 	Tuning *methods.Rules
 

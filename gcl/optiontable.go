@@ -92,7 +92,7 @@ const maxRulesRead = 64
 // rulesKey tells tables apart.
 type rulesKey struct{ name, text string }
 
-const wantTable = "want the name of a file with a table of rules, as gclperf -tune writes it"
+const wantTable = "want the name of a file with a table of rules, as gcltune writes it"
 
 // readRulesFile reads a file that may hold a table.
 func readRulesFile(name string) ([]byte, error) {

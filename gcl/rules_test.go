@@ -59,7 +59,7 @@ func TestTuningText(t *testing.T) {
 	}
 	large := rulesFile(t, "large", strings.Repeat("#\n", methods.MaxRulesBytes/2+1))
 	for text, want := range map[string]string{
-		"":                              "option tuning=: want the name of a file with a table of rules, as gclperf -tune writes it",
+		"":                              "option tuning=: want the name of a file with a table of rules, as gcltune writes it",
 		file + "x":                      file + "x: no such file or directory",
 		filepath.Dir(file):              " is no file, want one with a table of rules",
 		large:                           "has 1048578 bytes, want a table of rules of at most 1048576",

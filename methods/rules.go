@@ -20,7 +20,7 @@ import (
 //
 // A rule fits a call of its collective, over a number of ranks that it names, of at least so many bytes in the larger
 // of a rank's two buffers. The last line that fits decides, so that a line at the end goes before all others. A line is
-// for the numbers of ranks that it names and no others: gclperf -tune gives each number to the nearest one that it has
+// for the numbers of ranks that it names and no others: gcltune gives each number to the nearest one that it has
 // measured, by their ratio.
 //
 // A line whose method cannot carry out the call is skipped: the line above that fits decides. See [Tuning.Rule]. Rules

@@ -13,7 +13,7 @@ var tables embed.FS
 var tableNames = []string{"inproc", "tcp", "unix"}
 
 // DefaultRules is the table of the rules by which auto chooses over a transport between replicas of one host, by the
-// name in transport.Link: "inproc", "tcp" or "unix". gclperf -tune has measured it; its comments say where and when.
+// name in transport.Link: "inproc", "tcp" or "unix". gcltune has measured it; its comments say where and when.
 // nil: there is none.
 func DefaultRules(transport string) *Rules {
 	return defaults()[transport]

@@ -77,10 +77,10 @@ func TestSmallAllReduceMeetsInMemory(t *testing.T) {
 // table of the library: a smaller gain is one machine's.
 const leastGain = 1.3
 
-// measuredTimes are the first two times of what gclperf -tune says of a line.
+// measuredTimes are the first two times of what gcltune says of a line.
 var measuredTimes = regexp.MustCompile(`^\d+ \w+: ([\d.]+) us; \S+ ([\d.]+)[,;]`)
 
-// weakLines says which lines are to be taken out of a table that gclperf -tune has measured at its default sizes, 8 B
+// weakLines says which lines are to be taken out of a table that gcltune has measured at its default sizes, 8 B
 // to 8 MiB, each four times the one before: lines that gain too little, that are for one of the sizes alone, or that
 // repeat the line above.
 func weakLines(r *Rules) (out []string) {

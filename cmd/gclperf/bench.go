@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"gogcl.dev/gcl"
-	"gogcl.dev/tensor"
+	"gogcl.dev/internal/measure"
 )
 
 // measurement is one line of -json: a collective of one size, in one place, by one method.
@@ -31,22 +30,18 @@ type measurement struct {
 	Wrong          int     `json:"wrong"` // -1 where results are not checked
 	Allocs         float64 `json:"allocs"`
 	Load           float64 `json:"load"` // cores that other programs kept busy meanwhile; -1 where that is not known
-	origin
+	measure.Origin
 }
 
 // bench measures what the settings ask for.
 type bench struct {
 	settings *settings
-	origin   origin
+	origin   measure.Origin
 	out      output
 	log      *complaints
-	status   *status
-	tamper   func(replica int, result []byte)
-	since    func(time.Time) time.Duration // time.Since, but for tests
-	seen     []measurement                 // by replica 0
-	compared []point                       // by replica 0, with -tune and -sweep
-
-	reduced, moved *pattern // of collectives that reduce, and of the others
+	status   *measure.Status
+	values   *measure.Values
+	seen     []measurement // by replica 0
 }
 
 // wrong is the number of wrong values seen.
@@ -58,119 +53,47 @@ func (b *bench) wrong() int {
 	return sum
 }
 
-// newBench makes the values that all replicas of this process work on.
-func (p *program) newBench(s *settings, out output) *bench {
-	status := newStatus(p.stderr)
-	b := &bench{settings: s, origin: newOrigin(s, time.Now()), out: out,
-		log: &complaints{to: status}, status: status, tamper: p.tamper, since: p.since,
-		moved: newPattern(s.dtype, gcl.Local, s.n)}
-	if slices.ContainsFunc(s.collectives, collective.reduces) { // else the operator need not take the type
-		b.reduced = newPattern(s.dtype, s.op, s.n)
-	}
-	return b
+// newBench makes what all replicas of this process work with.
+func (p *program) newBench(out output) *bench {
+	s, status := p.settings, measure.NewStatus(p.Stderr)
+	return &bench{settings: s, origin: measure.NewOrigin(s.flags(), time.Now()), out: out, log: &complaints{to: status},
+		status: status, values: s.NewValues(p.tamper)}
 }
 
 // replica measures everything at one replica.
 func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
-	clerk := c
-	if b.settings.processes { // a lane of its own: nothing but the measured calls goes over the sockets of theirs
-		var err error
-		if clerk, err = c.Dup(ctx); err != nil {
-			return err
-		}
-	}
-	if b.settings.compares != nil {
-		return typed[b.settings.dtype].compare(ctx, c, clerk, b)
-	}
-	return typed[b.settings.dtype].measure(ctx, c, clerk, b)
-}
-
-// note takes a measurement, at replica 0.
-func (b *bench) note(m measurement) error {
-	b.status.end()
-	b.seen = append(b.seen, m)
-	return b.out.add(m)
-}
-
-// byType is what a program must do for each element type.
-type byType struct {
-	measure func(ctx context.Context, c, clerk *gcl.Comm, b *bench) error
-	compare func(ctx context.Context, c, clerk *gcl.Comm, b *bench) error
-	probe   func(context.Context, gcl.Operator) (refused, err error)
-}
-
-// typed has an entry for each element type.
-var typed = map[tensor.DType]byType{
-	tensor.Bool: functions[bool](),
-	tensor.I8:   functions[int8](), tensor.I16: functions[int16](), tensor.I32: functions[int32](),
-	tensor.I64: functions[int64](),
-	tensor.U8:  functions[uint8](), tensor.U16: functions[uint16](), tensor.U32: functions[uint32](),
-	tensor.U64: functions[uint64](),
-	tensor.F16: functions[tensor.Float16](), tensor.BF16: functions[tensor.BFloat16](),
-	tensor.F32: functions[float32](), tensor.F64: functions[float64](),
-}
-
-func functions[T tensor.Element]() byType {
-	return byType{measure: measureAll[T], compare: compareAll[T], probe: probeType[T]}
-}
-
-// probeType carries out the smallest all-reduce. refused is the error of the call, and err that of anything else.
-func probeType[T tensor.Element](ctx context.Context, op gcl.Operator) (refused, err error) {
-	err = gcl.Run(ctx, 1, func(ctx context.Context, c *gcl.Comm) error {
-		refused = gcl.AllReduceTo(ctx, c, make([]T, 1), make([]T, 1), op)
-		return nil
-	})
-	if refused != nil && ctx.Err() == nil {
-		return refused, nil
-	}
-	return nil, err
-}
-
-// measureAll is the body of a replica. Calls on c are measured; by clerk the replicas tell each other about it.
-func measureAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *bench) error {
 	s := b.settings
-	for _, m := range s.methods { // before anything is measured
-		for _, i := range s.implementations {
+	clerk, err := s.Clerk(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, m := range s.Methods { // before anything is measured
+		for _, i := range s.Implementations {
 			if _, err := c.With(gcl.Options{Method: m, Implementation: i, Reproducible: s.reproducible}); err != nil {
 				return err
 			}
 		}
 	}
-	largest := 0
-	for _, coll := range s.collectives {
-		for _, size := range s.sizes {
-			largest = max(largest, coll.larger(coll.count(size, s.dtype.Size(), s.n), s.n))
-		}
-	}
-	first, freeFirst, err := newBuffer[T](c, largest)
+	buffers, err := s.NewBuffers(c)
 	if err != nil {
 		return err
 	}
-	defer freeFirst()
-	second, freeSecond, err := newBuffer[T](c, largest)
-	if err != nil {
-		return err
-	}
-	defer freeSecond()
+	defer buffers.Free()
 	if clerk.Rank() == 0 {
-		defer b.status.end() // after an error
+		defer b.status.End() // after an error
 	}
 	var skipped error // the last
 	measuredAny := false
-	done, all := 0, len(s.collectives)*len(s.methods)*len(s.implementations)*len(s.sizes)*len(s.places)
-	for _, coll := range s.collectives {
-		p := b.moved
-		if coll.reduces() {
-			p = b.reduced
-		}
-		for _, m := range s.methods {
-			for _, i := range s.implementations {
+	done, all := 0, len(s.Collectives)*len(s.Methods)*len(s.Implementations)*len(s.Sizes)*len(s.places)
+	for _, coll := range s.Collectives {
+		for _, m := range s.Methods {
+			for _, i := range s.Implementations {
 				measured, err := c.With(gcl.Options{Method: m, Implementation: i, Reproducible: s.reproducible})
 				if err != nil {
 					return err
 				}
 				if err := s.skips(measured, coll); err != nil {
-					done += len(s.sizes) * len(s.places)
+					done += len(s.Sizes) * len(s.places)
 					skipped = err
 					if clerk.Rank() == 0 {
 						fmt.Fprintf(b.status, "gclperf: not measured, since auto would take its place: %v\n", err)
@@ -179,26 +102,26 @@ func measureAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 				}
 				measuredAny = true
 				last := 0
-				for _, size := range s.sizes {
-					count := coll.count(size, s.dtype.Size(), s.n)
+				for _, size := range s.Sizes {
+					count := coll.Count(size, s.DType.Size(), s.N)
 					if count == last { // rounded up to the same as the size before
 						done += len(s.places)
 						continue
 					}
 					last = count
 					for _, pl := range s.places {
-						o, err := newOperand(coll, pl, count, c, first, second)
+						o, err := s.Operand(coll, pl, count, c, buffers)
 						if err != nil {
 							return err
 						}
-						if o.op, o.root = s.op, s.root; s.batch {
-							o.together(measured)
+						if s.batch {
+							o.Together(measured)
 						}
 						if done++; clerk.Rank() == 0 {
-							b.status.begin(fmt.Sprintf("# %v of %s, %v, %v (%d of %d)",
-								coll, formatSize(size), m, i, done, all))
+							b.status.Begin(fmt.Sprintf("# %v of %s, %v, %v (%d of %d)",
+								coll, measure.FormatSize(size), m, i, done, all))
 						}
-						r := runner[T]{bench: b, comm: measured, clerk: clerk, operand: o, pattern: p}
+						r := runner{measure.Runner{Values: b.values, Comm: measured, Clerk: clerk, Operand: o}, b}
 						if err := r.measure(ctx, count); err != nil {
 							return err
 						}
@@ -213,20 +136,27 @@ func measureAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 	return nil
 }
 
+// note takes a measurement, at replica 0.
+func (b *bench) note(m measurement) error {
+	b.status.End()
+	b.seen = append(b.seen, m)
+	return b.out.add(m)
+}
+
 // describe begins a measurement.
-func (b *bench) describe(c collective, p place, o gcl.Options, count int) measurement {
+func (b *bench) describe(c measure.Collective, p measure.Place, o gcl.Options, count int) measurement {
 	s := b.settings
 	out := measurement{
-		Collective: c.String(), Transport: s.transport, Implementation: o.Implementation.String(),
-		Method: o.Method.String(), N: s.n,
-		Bytes: c.larger(count, s.n) * s.dtype.Size(), Count: count, DType: s.dtype.String(), Op: "none",
-		Root: -1, Place: p.String(), Wrong: -1, origin: b.origin,
+		Collective: c.String(), Transport: s.Transport, Implementation: o.Implementation.String(),
+		Method: o.Method.String(), N: s.N,
+		Bytes: c.Larger(count, s.N) * s.DType.Size(), Count: count, DType: s.DType.String(), Op: "none",
+		Root: -1, Place: p.String(), Wrong: -1, Origin: b.origin,
 	}
-	if c.reduces() {
-		out.Op = s.op.String()
+	if c.Reduces() {
+		out.Op = s.Op.String()
 	}
-	if c.rooted() {
-		out.Root = s.root
+	if c.Rooted() {
+		out.Root = s.Root
 	}
 	return out
 }

@@ -78,34 +78,6 @@
 // all. Each process keeps its own until the timed calls are over. Collectives on another lane then put them together;
 // the barrier before each batch is on that lane too.
 //
-// # Rules for auto
-//
-//	gclperf -tune tcp.txt -transport tcp             measures, and writes a table of rules (docs/tuning.md)
-//	gclperf -sweep -transport tcp                    compares auto with each method and implementation
-//	GCL_OPTIONS='{"tuning": "tcp.txt"}' gclperf -sweep -transport tcp
-//
-// Both start a job for each number of replicas in -n (2,3,4,6,8,12,16 if not given), one after the other. A point is a
-// collective, a number of replicas and a size. Each of -passes passes (3) measures all ways at each point: every method
-// that does the collective, among goroutines with messages and stepping together, and of methods with one schedule the
-// first. A way has five batches of calls, which take -time together (10ms), three where a call takes longer, and one
-// where it takes ten times as long. The ways take turns batch by batch, so that what comes and goes on the machine
-// meets all of them. The time of a way is the median of its batches, and the times that are compared are medians of the
-// passes. One call of each way is checked, and a wrong element ends the run.
-//
-//	a way that takes                                                     is
-//	twice as long as the fastest in the first pass, which takes 1 ms     left out of the second
-//	half as long again as the fastest in every pass                      left out of the third and later ones
-//	three times as long as the fastest, and a millisecond or more        timed once
-//	three times as long at the size before, of a size from 256 KiB on    left out at this size
-//
-// Both end when -limit (10m) is over, or a few calls later: the passes that are missing then are left out. A number of
-// replicas has a share of the time that grows with it, of what the smaller ones have left. If not every point has been
-// measured once it is an error. -tune writes its file when all has been measured, whole or not at all.
-//
-// -sweep prints a line for each point: auto, the fastest way, their ratio, and how far the runs of auto are apart
-// (A/A). Then it prints, for each number of replicas and for all, at how many points auto is within A/A or 5 % of the
-// fastest, and the geometric mean of the ratios.
-//
 // # Methods that do some collectives only
 //
 // -method takes the names of the gallery (docs/methods.md), and that of a method which the program has registered

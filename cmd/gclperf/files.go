@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gogcl.dev/internal/measure"
 )
 
 // endings are those of the names that -out takes.
@@ -16,7 +18,7 @@ var endings = map[string]format{".txt": asTable, ".csv": asCSV, ".jsonl": asJSON
 // checkFiles finds out whether -svg and -out can be written, rather than minutes later.
 func (s *settings) checkFiles() error {
 	if s.svg != "" {
-		if err := checkWritable("-svg", s.svg); err != nil {
+		if err := measure.CheckWritable("-svg", s.svg); err != nil {
 			return err
 		}
 	}
@@ -28,7 +30,7 @@ func (s *settings) checkFiles() error {
 		return fmt.Errorf("-out %s: want a name that ends in .csv, .jsonl (an object on each line) or .txt (the table)",
 			s.out)
 	}
-	if err := checkWritable("-out", s.out); err != nil {
+	if err := measure.CheckWritable("-out", s.out); err != nil {
 		return err
 	}
 	text, err := readRegular(s.out)
@@ -40,33 +42,6 @@ func (s *settings) checkFiles() error {
 		return fmt.Errorf("-out %s ends in the middle of a line: something else has written it, want another file", s.out)
 	case as == asCSV && !bytes.HasPrefix(text, []byte(header)):
 		return fmt.Errorf("-out %s begins with other columns than those of this gclperf: want another file", s.out)
-	}
-	return nil
-}
-
-// checkWritable opens a file for writing, and leaves no new one behind.
-func checkWritable(flag, name string) error {
-	if dir, err := os.Stat(filepath.Dir(name)); err != nil || !dir.IsDir() {
-		return fmt.Errorf("%s %s: there is no such directory", flag, name)
-	}
-	mode := os.O_WRONLY | os.O_APPEND
-	switch file, err := os.Stat(name); {
-	case errors.Is(err, fs.ErrNotExist):
-		mode |= os.O_CREATE
-	case err == nil && file.IsDir():
-		return fmt.Errorf("%s %s is a directory, want a file", flag, name)
-	case err == nil && !file.Mode().IsRegular():
-		return nil // a pipe may wait for its reader
-	}
-	f, err := os.OpenFile(name, mode, 0o644)
-	if err == nil {
-		err = f.Close()
-	}
-	if err == nil && mode&os.O_CREATE != 0 {
-		err = os.Remove(name)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"gogcl.dev/internal/command"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,8 +14,8 @@ import (
 // TestOut appends two runs to a file of each kind.
 func TestOut(t *testing.T) {
 	args := strings.Fields("-sizes 8,1K -iters 2 -c 1 -out")
-	for _, network := range append([]string{inproc}, networks()...) {
-		if network != inproc {
+	for _, network := range append([]string{"inproc"}, networks()...) {
+		if network != "inproc" {
 			t.Setenv(asGclperf, "")
 		}
 		dir := t.TempDir()
@@ -22,7 +23,7 @@ func TestOut(t *testing.T) {
 			name := filepath.Join(dir, "all"+ending)
 			for range 2 {
 				got := perform(t, t.Context(), nil, append(args, name, "-transport", network)...)
-				if got.code != exitOK || got.stderr != "" ||
+				if got.code != command.OK || got.stderr != "" ||
 					!strings.Contains(got.stdout, "# Wrong values         : 0 OK") {
 					t.Fatalf("%s: %+v", name, got)
 				}
@@ -90,14 +91,14 @@ func TestFilesAreCheckedFirst(t *testing.T) {
 		}
 		calls := 0
 		got := perform(t, t.Context(), func(int, []byte) { calls++ }, append(strings.Fields(args), "-sizes", "8")...)
-		if got.code != exitUsage || got.stdout != "" || !strings.Contains(got.stderr, want) || calls > 0 {
+		if got.code != command.Usage || got.stdout != "" || !strings.Contains(got.stderr, want) || calls > 0 {
 			t.Errorf("%s: %+v, want %q; %d calls", args, got, want, calls)
 		}
 	}
 	for _, flag := range []string{"-svg", "-out"} {
 		name := filepath.Join(dir, "new.csv")
 		got := perform(t, t.Context(), nil, flag, name, "-sizes", "1048576G")
-		if _, err := os.Stat(name); got.code != exitUsage || !os.IsNotExist(err) {
+		if _, err := os.Stat(name); got.code != command.Usage || !os.IsNotExist(err) {
 			t.Errorf("%s: %+v, and the file is there: %v", flag, got, err)
 		}
 	}
@@ -113,7 +114,7 @@ func TestFullFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := perform(t, t.Context(), nil, "-sizes", "8", "-iters", "2", "-csv", "-out", name)
-	if got.code != exitWrong || !strings.Contains(got.stderr, "no space left") ||
+	if got.code != command.Failed || !strings.Contains(got.stderr, "no space left") ||
 		strings.Count(got.stdout, "\n") != 2 {
 		t.Errorf("%+v", got)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
-	"gogcl.dev/tensor"
+	"gogcl.dev/internal/measure"
 )
 
 // The same as in bench/peers/mpibench.c, so that times can be compared.
@@ -28,17 +28,14 @@ const (
 )
 
 // runner measures one collective of one size at one replica.
-type runner[T tensor.Element] struct {
-	bench   *bench
-	comm    *gcl.Comm // whose options are measured
-	clerk   *gcl.Comm // for what replicas have to tell each other about the measurement
-	operand operand[T]
-	pattern *pattern
+type runner struct {
+	measure.Runner
+	bench *bench
 }
 
 // measure checks a call, times many, and checks a call. -c says how many are checked.
-func (r *runner[T]) measure(ctx context.Context, count int) error {
-	out := r.bench.describe(r.operand.collective, r.operand.place, r.comm.Options(), count)
+func (r *runner) measure(ctx context.Context, count int) error {
+	out := r.bench.describe(r.Operand.Collective, r.Operand.Place, r.Comm.Options(), count)
 	before := r.times()
 	if r.first() {
 		runtime.GC() // now rather than in the timed part; it empties caches too, which the first calls fill again
@@ -56,28 +53,29 @@ func (r *runner[T]) measure(ctx context.Context, count int) error {
 		return err
 	}
 	wrong := []int64{int64(wrongFirst + wrongLast)}
-	if err := gcl.AllReduceInPlace(ctx, r.clerk, wrong, gcl.Add); err != nil {
+	if err := gcl.AllReduceInPlace(ctx, r.Clerk, wrong, gcl.Add); err != nil {
 		return err
 	}
-	if err := gcl.AllReduceInPlace(ctx, r.clerk, seconds, gcl.Max); err != nil {
+	if err := gcl.AllReduceInPlace(ctx, r.Clerk, seconds, gcl.Max); err != nil {
 		return err
 	}
 	after := r.times()
 	sums := []float64{ownAllocs, 0}
-	if r.bench.settings.beside {
+	if r.bench.settings.Beside {
 		sums[1] = after.own - before.own
 	}
-	if err := gcl.AllReduceInPlace(ctx, r.clerk, sums, gcl.Add); err != nil {
+	if err := gcl.AllReduceInPlace(ctx, r.Clerk, sums, gcl.Add); err != nil {
 		return err
 	}
-	if r.clerk.Rank() != 0 {
+	if r.Clerk.Rank() != 0 {
 		return nil
 	}
 	slices.Sort(seconds)
-	out.P50, out.P90, out.P99 = micro(quantile(seconds, .5)), micro(quantile(seconds, .9)),
-		micro(quantile(seconds, .99))
+	for q, p := range map[float64]*float64{.5: &out.P50, .9: &out.P90, .99: &out.P99} {
+		*p = measure.Micro(measure.Quantile(seconds, q))
+	}
 	speed := float64(out.Bytes) / out.P50 / 1e3
-	out.AlgBW, out.BusBW = short(speed), short(speed*r.operand.collective.busFactor(out.N))
+	out.AlgBW, out.BusBW = short(speed), short(speed*r.Operand.Collective.BusFactor(out.N))
 	if r.bench.settings.tries > 0 {
 		out.Wrong = int(wrong[0])
 	}
@@ -86,18 +84,15 @@ func (r *runner[T]) measure(ctx context.Context, count int) error {
 }
 
 // first reports whether this is the first replica of its process: the one that does what is to be done once a process.
-func (r *runner[T]) first() bool { return r.bench.settings.processes || r.clerk.Rank() == 0 }
+func (r *runner) first() bool { return r.bench.settings.Processes || r.Clerk.Rank() == 0 }
 
 // times is what the machine's processors did so far, at the first replica of this process.
-func (r *runner[T]) times() (t cpuTimes) {
+func (r *runner) times() (t cpuTimes) {
 	if r.first() {
 		t = readTimes(os.DirFS("/"))
 	}
 	return t
 }
-
-// micro is a time in microseconds, to a tenth of a nanosecond and never 0.
-func micro(seconds float64) float64 { return max(math.Round(seconds*1e10), 1) / 1e4 }
 
 // short is v with six digits.
 func short(v float64) float64 {
@@ -106,7 +101,7 @@ func short(v float64) float64 {
 }
 
 // tries carries out as many checked calls as the settings want, and counts their wrong elements at this replica.
-func (r *runner[T]) tries(ctx context.Context, out *measurement, when string) (wrong int, err error) {
+func (r *runner) tries(ctx context.Context, out *measurement, when string) (wrong int, err error) {
 	for range r.bench.settings.tries {
 		w, err := r.checked(ctx, out, when)
 		if err != nil {
@@ -118,19 +113,16 @@ func (r *runner[T]) tries(ctx context.Context, out *measurement, when string) (w
 }
 
 // checked carries out a call and counts the wrong elements of its result at this replica.
-func (r *runner[T]) checked(ctx context.Context, out *measurement, when string) (int, error) {
-	r.operand.prepare(r.pattern, r.clerk)
-	if err := r.operand.call(ctx, r.comm); err != nil {
+func (r *runner) checked(ctx context.Context, out *measurement, when string) (int, error) {
+	r.Prepare()
+	if err := r.Operand.Call(ctx, r.Comm); err != nil {
 		return 0, err
 	}
-	if r.bench.tamper != nil {
-		r.bench.tamper(r.clerk.Rank(), tensor.Bytes(r.operand.result))
-	}
-	wrong, where := r.operand.check(r.pattern, r.clerk)
+	wrong, where := r.Check()
 	if wrong > 0 {
 		r.bench.log.add("%s of %d bytes, method %s, %s, %s the timed calls: %d wrong elements at replica %d, the "+
 			"first is %d",
-			out.Collective, out.Bytes, out.Method, out.Place, when, wrong, r.clerk.Rank(), where)
+			out.Collective, out.Bytes, out.Method, out.Place, when, wrong, r.Clerk.Rank(), where)
 	}
 	return wrong, nil
 }
@@ -141,10 +133,8 @@ func (r *runner[T]) checked(ctx context.Context, out *measurement, when string) 
 //
 // The allocations are the median over parts of the time: what is made once and kept, such as room for one more message
 // in flight, is none of a call's.
-func (r *runner[T]) timed(ctx context.Context) (seconds []float64, allocs float64, err error) {
-	if r.operand.place == inPlace && r.operand.collective.reduces() {
-		clear(r.operand.input)
-	}
+func (r *runner) timed(ctx context.Context) (seconds []float64, allocs float64, err error) {
+	r.Operand.Clear()
 	each, err := r.estimate(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -160,7 +150,7 @@ func (r *runner[T]) timed(ctx context.Context) (seconds []float64, allocs float6
 	for p := range parts {
 		begin := len(seconds)
 		for end := spans * (p + 1) / parts; len(seconds) < end; {
-			each, err := r.span(ctx, calls)
+			each, err := r.Span(ctx, calls)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -174,41 +164,27 @@ func (r *runner[T]) timed(ctx context.Context) (seconds []float64, allocs float6
 		before = after
 	}
 	slices.Sort(counts)
-	return seconds, quantile(counts, .5), nil
-}
-
-// span times some calls that all replicas begin together: the seconds for one.
-func (r *runner[T]) span(ctx context.Context, calls int) (float64, error) {
-	if err := r.clerk.Barrier(ctx); err != nil {
-		return 0, err
-	}
-	start := time.Now()
-	for range calls {
-		if err := r.operand.call(ctx, r.comm); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(start).Seconds() / float64(calls), nil
+	return seconds, measure.Quantile(counts, .5), nil
 }
 
 // mallocs is the number of allocations of the process so far, at its first replica. None is made while it counts.
-func (r *runner[T]) mallocs(ctx context.Context) (uint64, error) {
-	if err := r.clerk.Barrier(ctx); err != nil {
+func (r *runner) mallocs(ctx context.Context) (uint64, error) {
+	if err := r.Clerk.Barrier(ctx); err != nil {
 		return 0, err
 	}
 	var m runtime.MemStats
 	if r.first() {
 		runtime.ReadMemStats(&m)
 	}
-	return m.Mallocs, r.clerk.Barrier(ctx)
+	return m.Mallocs, r.Clerk.Barrier(ctx)
 }
 
 // estimate warms up and returns about how many seconds a call takes, the same at all replicas.
-func (r *runner[T]) estimate(ctx context.Context) (float64, error) {
-	if _, err := r.agreedSpan(ctx, 1); err != nil { // makes plans and touches memory
+func (r *runner) estimate(ctx context.Context) (float64, error) {
+	if _, err := r.AgreedSpan(ctx, 1); err != nil { // makes plans and touches memory
 		return 0, err
 	}
-	each, err := r.agreedSpan(ctx, 1)
+	each, err := r.AgreedSpan(ctx, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -218,7 +194,7 @@ func (r *runner[T]) estimate(ctx context.Context) (float64, error) {
 	s := r.bench.settings
 	switch {
 	case s.warm > 2:
-		return r.agreedSpan(ctx, s.warm-2)
+		return r.AgreedSpan(ctx, s.warm-2)
 	case s.warm >= 0:
 		return each, nil
 	}
@@ -226,18 +202,7 @@ func (r *runner[T]) estimate(ctx context.Context) (float64, error) {
 	if s.iters > 0 {
 		most = min(most, s.iters)
 	}
-	return r.agreedSpan(ctx, int(min(max(warmUp.Seconds()/each, 1), float64(most))))
-}
-
-// agreedSpan is span by the slowest replica's clock, and more than 0.
-func (r *runner[T]) agreedSpan(ctx context.Context, calls int) (float64, error) {
-	each, err := r.span(ctx, calls)
-	if err != nil {
-		return 0, err
-	}
-	slowest := []float64{max(each, 1e-9)}
-	err = gcl.AllReduceInPlace(ctx, r.clerk, slowest, gcl.Max)
-	return slowest[0], err
+	return r.AgreedSpan(ctx, int(min(max(warmUp.Seconds()/each, 1), float64(most))))
 }
 
 // plan says how many spans of how many calls to time when a call takes so many seconds.

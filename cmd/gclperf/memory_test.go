@@ -1,6 +1,7 @@
 package main
 
 import (
+	"gogcl.dev/internal/command"
 	"math"
 	"os"
 	"os/exec"
@@ -20,7 +21,7 @@ func TestTooLarge(t *testing.T) {
 			args = strings.NewReplacer("1048576G", "2047M", "4096G", "2047M", "8589934591G", "2047M").Replace(args)
 		}
 		got := perform(t, t.Context(), nil, strings.Fields(args)...)
-		if got.code != exitUsage || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 ||
+		if got.code != command.Usage || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 ||
 			!strings.HasPrefix(got.stderr, "gclperf: two buffers of ") ||
 			!strings.Contains(got.stderr, " replicas on this host: mmap: cannot allocate memory; want a smaller -max or ") {
 			t.Errorf("%s: %+v", args, got)
@@ -42,7 +43,7 @@ func TestLimitOfMemory(t *testing.T) {
 	text, _ := c.CombinedOutput() // the state says it
 	want := "gclperf: two buffers of 3 GiB for each of 2 replicas on this host: mmap: cannot allocate memory; want a " +
 		"smaller -max or -sizes, or a smaller -n\n"
-	if c.ProcessState.ExitCode() != exitUsage || string(text) != want {
+	if c.ProcessState.ExitCode() != command.Usage || string(text) != want {
 		t.Errorf("%v: %s, want %s", c.ProcessState, text, want)
 	}
 }

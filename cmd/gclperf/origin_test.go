@@ -1,58 +1,20 @@
 package main
 
 import (
-	"runtime"
-	"runtime/debug"
 	"testing"
 	"testing/fstest"
 	"time"
 
-	"gogcl.dev/methods"
+	"gogcl.dev/internal/measure"
 )
 
-func TestVersion(t *testing.T) {
-	for _, x := range []struct {
-		version            string
-		revision, modified string
-		want               string
-	}{
-		{"v0.2.0", "", "", "v0.2.0"},
-		{"(devel)", "", "", "devel"},
-		{"(devel)", "0123456789abcdef", "false", "0123456789ab"},
-		{"", "0123456789abcdef", "true", "0123456789ab+dirty"},
-	} {
-		build := &debug.BuildInfo{Main: debug.Module{Version: x.version}}
-		if x.revision != "" {
-			build.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: x.revision},
-				{Key: "vcs.modified", Value: x.modified}}
-		}
-		if got := version(build); got != x.want {
-			t.Errorf("%+v: %s", x, got)
-		}
-	}
-	if got := version(nil); got != "devel" {
-		t.Errorf("without modules: %s", got)
-	}
-}
-
+// TestOrigin: what no field of a measurement has is in the flags and the options that stand beside it.
 func TestOrigin(t *testing.T) {
 	t.Setenv("GCL_OPTIONS", "{\"method\":\n \"auto\"}")
-	s := &settings{methods: []methods.Method{methods.Auto}, time: 20 * time.Millisecond, warm: 5, tries: 2, sync: true,
-		reproducible: true}
-	at := time.Date(2026, 11, 23, 4, 0, 0, 0, time.FixedZone("", 3600))
-	got := newOrigin(s, at)
-	const settings = `-time 20ms -w 5 -c 2 -sync -reproducible GCL_OPTIONS={"method": "auto"}`
-	if got.Date != "2026-11-23T03:00:00Z" || got.Settings != settings || got.Cores != runtime.NumCPU() ||
-		got.GOMAXPROCS != runtime.GOMAXPROCS(0) || got.Version == "" {
+	s := &settings{time: 20 * time.Millisecond, warm: 5, tries: 2, sync: true, reproducible: true}
+	const want = `-time 20ms -w 5 -c 2 -sync -reproducible GCL_OPTIONS={"method": "auto"}`
+	if got := measure.NewOrigin(s.flags(), time.Now()); got.Settings != want {
 		t.Errorf("%+v", got)
-	}
-	system := runtime.GOOS + "/" + runtime.GOARCH
-	cpuinfo := "processor\t: 0\nmodel name\t: Some   CPU @ 3 GHz\nprocessor\t: 1\nmodel name\t: other\n"
-	if got := machine(fstest.MapFS{"proc/cpuinfo": {Data: []byte(cpuinfo)}}); got != "Some CPU @ 3 GHz "+system {
-		t.Error(got)
-	}
-	if got := machine(fstest.MapFS{}); got != system {
-		t.Error(got)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/measure"
 	"gogcl.dev/internal/plot"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -15,23 +16,23 @@ import (
 // picture draws what was measured: a row for each collective, with time to the left and bus bandwidth to the right.
 func picture(s *settings, seen []measurement) *plot.Figure {
 	var title []string
-	title = append(title, fmt.Sprintf("%d replicas, %s, %v", s.n, s.transport, s.dtype))
-	if len(s.implementations) == 1 && s.implementations[0] != gcl.AutoImplementation {
-		title = append(title, s.implementations[0].String())
+	title = append(title, fmt.Sprintf("%d replicas, %s, %v", s.N, s.Transport, s.DType))
+	if len(s.Implementations) == 1 && s.Implementations[0] != gcl.AutoImplementation {
+		title = append(title, s.Implementations[0].String())
 	}
 	if s.reproducible {
 		title = append(title, "reproducible")
 	}
 	fig := &plot.Figure{Title: strings.Join(title, ", ")}
 	if len(seen) > 0 {
-		o := seen[0].origin
+		o := seen[0].Origin
 		fig.Foot = fmt.Sprintf("gclperf %s, %s, %s, %d cores, GOMAXPROCS %d", o.Version, o.Date, o.Machine, o.Cores,
 			o.GOMAXPROCS)
 	}
-	for _, c := range s.collectives {
+	for _, c := range s.Collectives {
 		place := s.places[0]
 		// its root has nothing to copy in place, which is what other libraries measure
-		if c.contract().Input == schedule.AtRoot {
+		if c.Contract().Input == schedule.AtRoot {
 			place = s.places[len(s.places)-1]
 		}
 		fig.Rows = append(fig.Rows, row(s, c, place, seen))
@@ -40,14 +41,14 @@ func picture(s *settings, seen []measurement) *plot.Figure {
 }
 
 // row draws one collective.
-func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
+func row(s *settings, c measure.Collective, p measure.Place, seen []measurement) []plot.Panel {
 	what := c.String()
-	if c.reduces() {
-		what += " " + s.op.String()
+	if c.Reduces() {
+		what += " " + s.Op.String()
 	}
-	what += map[place]string{outOfPlace: ", out of place", inPlace: ", in place"}[p]
+	what += map[measure.Place]string{measure.OutOfPlace: ", out of place", measure.InPlace: ", in place"}[p]
 	x := plot.Axis{Label: "size (bytes of the larger buffer of a replica)", Base: 2, Tick: func(v float64) string {
-		return formatSize(int(v))
+		return measure.FormatSize(int(v))
 	}}
 	times := plot.Panel{Title: what + ": time", X: x,
 		Y: plot.Axis{Label: "time of a call (p50)", Base: 10, Tick: formatMicro}}
@@ -58,16 +59,16 @@ func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
 		fast := l
 		fast.Points = nil
 		for _, pt := range l.Points {
-			if f := c.busFactor(s.n); f > 0 {
+			if f := c.BusFactor(s.N); f > 0 {
 				fast.Points = append(fast.Points, plot.Point{X: pt.X, Y: pt.X / pt.Y / 1e3 * f})
 			}
 		}
 		speeds.Lines = append(speeds.Lines, fast)
 	}
-	for _, m := range s.methods {
-		for _, i := range s.implementations {
+	for _, m := range s.Methods {
+		for _, i := range s.Implementations {
 			l := plot.Line{Name: m.String()}
-			if len(s.implementations) > 1 {
+			if len(s.Implementations) > 1 {
 				l.Name += ", " + i.String()
 			}
 			for _, r := range seen {
@@ -79,11 +80,11 @@ func row(s *settings, c collective, p place, seen []measurement) []plot.Panel {
 			add(l)
 		}
 	}
-	if c == collective(schedule.AllReduce) && s.op == gcl.Add && s.dtype == tensor.F32 && len(s.floor) > 0 {
+	if c == measure.Collective(schedule.AllReduce) && s.Op == gcl.Add && s.DType == tensor.F32 && len(s.floor) > 0 {
 		var l plot.Line
-		known := lowest(s.floor, s.n, p.String())
+		known := lowest(s.floor, s.N, p.String())
 		for _, size := range slices.Sorted(maps.Keys(known)) {
-			if size >= s.sizes[0] && size <= s.sizes[len(s.sizes)-1] {
+			if size >= s.Sizes[0] && size <= s.Sizes[len(s.Sizes)-1] {
 				l.Name = fmt.Sprintf("floor: %d pinned threads, one address space", known[size].threads)
 				l.Points = append(l.Points, plot.Point{X: float64(size), Y: known[size].micro})
 			}

@@ -7,26 +7,29 @@ import (
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/measure"
 	"gogcl.dev/internal/plot"
 	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
 func TestPicture(t *testing.T) {
-	s := &settings{
-		implementations: []gcl.Implementation{gcl.AutoImplementation},
-		collectives:     []collective{allReduce, broadcast}, n: 8, transport: inproc,
-		methods: append([]methods.Method{methods.Auto}, thinned.Constants()...),
-		dtype:   tensor.F32, op: gcl.Add, places: []place{outOfPlace, inPlace}, sizes: []int{8, 64 << 20},
-	}
+	s := &settings{Settings: &measure.Settings{
+		Implementations: []gcl.Implementation{gcl.AutoImplementation},
+		Collectives:     collectives(schedule.AllReduce, schedule.Broadcast),
+		N:               8, Transport: "inproc",
+		Methods: append([]methods.Method{methods.Auto}, thinned.Constants()...),
+		DType:   tensor.F32, Op: gcl.Add, Sizes: []int{8, 64 << 20},
+	}, places: both}
 	var seen []measurement
-	for i, m := range s.methods {
+	for i, m := range s.Methods {
 		for size := 8; size <= 64<<20; size *= 8 {
-			for _, c := range s.collectives {
+			for _, c := range s.Collectives {
 				for _, p := range s.places {
 					seen = append(seen, measurement{Collective: c.String(), Method: m.String(), Implementation: "Auto",
-						Place: p.String(), N: 8, Bytes: size, origin: sample()[0].origin,
+						Place: p.String(), N: 8, Bytes: size, Origin: sample()[0].Origin,
 						P50: (.5 + float64(i)*math.Sqrt(float64(i))/3) * (1 + float64(size)/float64(2000+200*i))})
 				}
 			}
@@ -47,11 +50,11 @@ func TestPicture(t *testing.T) {
 
 // TestPictureOfImplementations wants a line of its own for each implementation, with its own points.
 func TestPictureOfImplementations(t *testing.T) {
-	s := &settings{
-		collectives: []collective{allReduce}, n: 8, transport: inproc, methods: []methods.Method{methods.Auto},
-		dtype: tensor.F32, op: gcl.Add,
-		implementations: []gcl.Implementation{gcl.Syncless, gcl.Syncful}, places: []place{outOfPlace}, sizes: []int{8},
-	}
+	s := &settings{Settings: &measure.Settings{
+		Collectives: collectives(schedule.AllReduce), N: 8, Transport: "inproc",
+		Methods: []methods.Method{methods.Auto}, DType: tensor.F32, Op: gcl.Add,
+		Implementations: []gcl.Implementation{gcl.Syncless, gcl.Syncful}, Sizes: []int{8},
+	}, places: both[:1]}
 	seen := twoImplementations()
 	seen[0].P50, seen[1].P50 = 3, 2
 	lines := picture(s, seen).Rows[0][0].Lines

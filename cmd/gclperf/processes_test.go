@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/measure"
 	"gogcl.dev/internal/spawn"
 )
 
@@ -28,11 +30,11 @@ func TestProcesses(t *testing.T) {
 	few := strings.Fields("-n 3 -sizes 9000 -iters 3")
 	for _, network := range networks() {
 		got := perform(t, t.Context(), nil, append(few, "-transport", network, "-collective", "all", "-json")...)
-		if got.code != exitOK || got.stderr != "" {
+		if got.code != command.OK || got.stderr != "" {
 			t.Fatal(got)
 		}
 		all := parsed(t, got.stdout)
-		if want := int(numCollectives()) * len(placeNames); len(all) != want {
+		if want := len(measure.Collectives()) * 2; len(all) != want {
 			t.Errorf("%s: %d measurements, want %d", network, len(all), want)
 		}
 		for _, m := range all {
@@ -66,7 +68,8 @@ func columns(table string) string {
 func TestWrongProcess(t *testing.T) {
 	t.Setenv(asGclperf, "wrong 1")
 	got := perform(t, t.Context(), nil, strings.Fields("-transport tcp -sizes 9000 -place oop -iters 3 -json")...)
-	if got.code != exitWrong || !strings.Contains(got.stderr, "after the timed calls: 1 wrong elements at replica 1") ||
+	if got.code != command.Failed ||
+		!strings.Contains(got.stderr, "after the timed calls: 1 wrong elements at replica 1") ||
 		!strings.Contains(got.stderr, "gclperf: 1 wrong values\n") || parsed(t, got.stdout)[0].Wrong != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -81,7 +84,7 @@ func TestDeath(t *testing.T) {
 		t.Setenv(asGclperf, fmt.Sprint("die ", victim))
 		for _, network := range networks() {
 			got := perform(t, t.Context(), nil, "-transport", network, "-n", "3", "-sizes", "8", "-iters", "3", "-csv")
-			if got.code != exitWrong || strings.Count(got.stderr, ") was ended by signal 9 (killed)\n") != 1 ||
+			if got.code != command.Failed || strings.Count(got.stderr, ") was ended by signal 9 (killed)\n") != 1 ||
 				strings.Count(got.stderr, " was ended ") != 1 ||
 				!strings.Contains(got.stderr, fmt.Sprintf("gclperf: replica %d (pid ", victim)) {
 				t.Errorf("replica %d over %s: %+v", victim, network, got)
@@ -114,7 +117,7 @@ func TestInterruptedProcesses(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, errs := &cancelWriter{cancel: cancel}, &safeBuffer{}
 	code := run(ctx, strings.Fields("-transport tcp -n 3 -time 50ms -place oop -max 64K -csv"), out, errs)
-	if code != exitInterrupted || errs.String() != "gclperf: interrupted\n" ||
+	if code != command.Interrupted || errs.String() != "gclperf: interrupted\n" ||
 		!strings.HasPrefix(out.String(), "collective,transport,") {
 		t.Errorf("code %d, stdout %q, stderr %q", code, out.String(), errs.String())
 	}
@@ -182,7 +185,7 @@ func TestJob(t *testing.T) {
 	for _, args := range []string{"", "-n 2", "-transport tcp"} {
 		args += " -sizes 8 -iters 2 -json"
 		all := inJob(t, args, args)
-		if all[0].code != exitOK || all[0].stderr != "" || all[1] != (outcome{}) {
+		if all[0].code != command.OK || all[0].stderr != "" || all[1] != (outcome{}) {
 			t.Fatalf("%s: %+v", args, all)
 		}
 		for _, m := range parsed(t, all[0].stdout) {
@@ -216,7 +219,7 @@ func TestWrongJob(t *testing.T) {
 			t.Errorf("%s: %q, want %q", args, text, want)
 		}
 		for _, got := range all {
-			if got.code != exitUsage || got.stdout != "" {
+			if got.code != command.Usage || got.stdout != "" {
 				t.Errorf("%s: %+v", args, got)
 			}
 		}

@@ -14,10 +14,11 @@ import (
 	"testing"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/measure"
 	"gogcl.dev/internal/oracle"
 	"gogcl.dev/internal/thinned"
 	"gogcl.dev/methods"
-	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
@@ -72,12 +73,12 @@ func TestEverything(t *testing.T) {
 			got := perform(t, t.Context(), nil, "-collective",
 				collectives, "-n", fmt.Sprint(n), "-dtype", d.String(), "-op", op.String(),
 				"-sizes", "40000", "-iters", "1", "-json", "-root", fmt.Sprint(n-1), reproducible)
-			if got.code != exitOK || got.stderr != "" {
+			if got.code != command.OK || got.stderr != "" {
 				t.Fatalf("code %d, stderr %s", got.code, got.stderr)
 			}
-			want := len(placeNames) * (strings.Count(collectives, ",") + 1)
+			want := 2 * (strings.Count(collectives, ",") + 1)
 			if collectives == "all" {
-				want = len(placeNames) * int(numCollectives())
+				want = 2 * len(measure.Collectives())
 			}
 			all := parsed(t, got.stdout)
 			if len(all) != want {
@@ -115,7 +116,7 @@ func TestMethods(t *testing.T) {
 			gallery = append(gallery, l.Name)
 		}
 	}
-	all := int(numCollectives())
+	all := len(measure.Collectives())
 	for _, x := range []struct {
 		collectives, n                        string
 		each                                  int
@@ -130,7 +131,7 @@ func TestMethods(t *testing.T) {
 		got := perform(t, t.Context(), nil, "-collective",
 			x.collectives, "-n", x.n, "-method", x.methods, "-implementation", x.implementations,
 			"-sizes", x.sizes, "-iters", "5", "-json", x.sync)
-		if got.code != exitOK || got.stderr != "" {
+		if got.code != command.OK || got.stderr != "" {
 			t.Fatalf("%+v: code %d, stderr %s", x, got.code, got.stderr)
 		}
 		have := map[string]int{}
@@ -140,7 +141,7 @@ func TestMethods(t *testing.T) {
 		want := map[string]int{}
 		for m := range strings.SplitSeq(x.methods, ",") {
 			for i := range strings.SplitSeq(x.implementations, ",") {
-				want[strings.ToLower(m+" "+i)] = x.each * len(strings.Split(x.sizes, ",")) * len(placeNames)
+				want[strings.ToLower(m+" "+i)] = x.each * len(strings.Split(x.sizes, ",")) * 2
 			}
 		}
 		if !maps.Equal(have, want) {
@@ -152,7 +153,7 @@ func TestMethods(t *testing.T) {
 // TestNative: a method that the transport does not have is an error before anything is measured.
 func TestNative(t *testing.T) {
 	got := perform(t, t.Context(), nil, "-method", "direct,native", "-sizes", "8")
-	if want := "option Method=native: it needs a transport with collectives of its own: mpi\n"; got.code != exitWrong ||
+	if want := "option Method=native: it needs a transport with collectives of its own: mpi\n"; got.code != command.Failed ||
 		!strings.Contains(got.stderr, want) || strings.Contains(got.stdout, "direct") {
 		t.Errorf("code %d, stderr %q, want %q; stdout %q", got.code, got.stderr, want, got.stdout)
 	}
@@ -164,7 +165,7 @@ func TestEnvironment(t *testing.T) {
 		"collectiveImplementation": "Syncless"}`)
 	args := []string{"-n", "3", "-method", "direct", "-implementation", "Syncful", "-sizes", "8", "-iters", "2"}
 	got := perform(t, t.Context(), nil, append(args, "-json")...)
-	if got.code != exitOK {
+	if got.code != command.OK {
 		t.Fatal(got)
 	}
 	for _, m := range parsed(t, got.stdout) {
@@ -176,13 +177,13 @@ func TestEnvironment(t *testing.T) {
 	for _, want := range []string{"method clockwise_ring, implementation Syncless\n",
 		"\n# GCL_OPTIONS={\"method\": \"clockwise_ring\", \"collectiveImplementation\": \"Syncless\"} overrides the " +
 			"flags\n"} {
-		if got.code != exitOK || !strings.Contains(got.stdout, want) {
+		if got.code != command.OK || !strings.Contains(got.stdout, want) {
 			t.Errorf("%+v does not say %q", got, want)
 		}
 	}
 	t.Setenv("GCL_OPTIONS", `{"method": "ring"}`)
 	got = perform(t, t.Context(), nil, args...)
-	if got.code != exitUsage || got.stdout != "" || !strings.HasPrefix(got.stderr, "gclperf: gcl: option "+
+	if got.code != command.Usage || got.stdout != "" || !strings.HasPrefix(got.stderr, "gclperf: gcl: option "+
 		"method=ring in the environment variable GCL_OPTIONS: no such value, the closest is ") {
 		t.Errorf("%+v", got)
 	}
@@ -192,7 +193,7 @@ func TestEnvironment(t *testing.T) {
 func TestNothingMeasured(t *testing.T) {
 	got := perform(t, t.Context(), nil, "-method", "swing,hierarchical_8", "-n", "3", "-sizes", "8", "-iters", "1",
 		"-csv")
-	if got.code != exitWrong || strings.Count(got.stderr, "gclperf: not measured, ") != 2 ||
+	if got.code != command.Failed || strings.Count(got.stderr, "gclperf: not measured, ") != 2 ||
 		!strings.Contains(got.stderr, "nothing was measured: methods: hierarchical_8: all-reduce over 3 ranks: ") {
 		t.Errorf("%+v", got)
 	}
@@ -230,8 +231,8 @@ func TestTrueSizes(t *testing.T) {
 
 // TestTampered breaks one element of one replica's result.
 func TestTampered(t *testing.T) {
-	for _, c := range collectiveNames() {
-		for _, p := range placeNames {
+	for _, c := range measure.CollectiveNames() {
+		for _, p := range []string{"oop", "ip"} {
 			for _, format := range []string{"-json", "-csv", "-sync", "-batch"} {
 				var mu sync.Mutex
 				calls := 0
@@ -245,7 +246,7 @@ func TestTampered(t *testing.T) {
 						}
 					}
 				}, "-collective", c, "-root", "2", "-place", p, "-n", "3", "-sizes", "9000", "-iters", "3", format)
-				if got.code != exitWrong || !strings.Contains(got.stderr, "1 wrong elements at replica 2") ||
+				if got.code != command.Failed || !strings.Contains(got.stderr, "1 wrong elements at replica 2") ||
 					!strings.Contains(got.stderr, "after the timed calls") {
 					t.Errorf("%s %s %s: code %d, stderr %s", c, p, format, got.code, got.stderr)
 				}
@@ -264,41 +265,6 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// TestMissing leaves everything out: every element is wrong before a collective writes it.
-func TestMissing(t *testing.T) {
-	for _, d := range tensor.DTypes() {
-		op := operators(t, d)[0]
-		for c := range numCollectives() {
-			p := newPattern(d, map[bool]gcl.Operator{true: op, false: gcl.Local}[c.reduces()], 3)
-			err := gcl.Run(t.Context(), 3, func(_ context.Context, comm *gcl.Comm) error {
-				wrong, elements := untouched[float64](c, comm, p)
-				if wrong != elements {
-					t.Errorf("%v of %v: %d of %d elements of an untouched result are wrong", c, d, wrong, elements)
-				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// untouched prepares a call out of place and does not make it. T is only the width of the buffer.
-func untouched[T tensor.Element](c collective, comm *gcl.Comm, p *pattern) (wrong, elements int) {
-	const count = 5000
-	o, err := newOperand(c, outOfPlace, count, comm, make([]T, c.larger(count, 3)), make([]T, c.larger(count, 3)))
-	if err != nil {
-		panic(err)
-	}
-	o.prepare(p, comm)
-	wrong, _ = o.check(p, comm)
-	if c.contract().Output == schedule.AtRoot && comm.Rank() != o.root {
-		return wrong, 0
-	}
-	return wrong, len(tensor.Bytes(o.result)) / p.dtype.Size()
-}
-
 func TestInterrupt(t *testing.T) {
 	for _, format := range []string{"-json", "-csv", "-reproducible"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -311,7 +277,7 @@ func TestInterrupt(t *testing.T) {
 				cancel()
 			}
 		}, "-n", "2", "-place", "oop", "-max", "1K", format)
-		if got.code != exitInterrupted || got.stderr != "gclperf: interrupted\n" {
+		if got.code != command.Interrupted || got.stderr != "gclperf: interrupted\n" {
 			t.Errorf("%s: code %d, stderr %q", format, got.code, got.stderr)
 		}
 		if format == "-json" && len(parsed(t, got.stdout)) != 1 {
@@ -329,7 +295,7 @@ func TestSVG(t *testing.T) {
 	file := filepath.Join(dir, "out.svg")
 	got := perform(t, t.Context(), nil, "-collective", "allreduce,broadcast", "-method", "auto,direct",
 		"-implementation", "Syncless,Syncful", "-sizes", "8,1K", "-iters", "2", "-svg", file, "-floor", floor)
-	if got.code != exitOK {
+	if got.code != command.OK {
 		t.Fatal(got)
 	}
 	text, err := os.ReadFile(file)
@@ -358,7 +324,7 @@ func TestBrokenOutput(t *testing.T) {
 	for _, format := range []string{"-json", "-csv", "-reproducible"} {
 		var stderr safeBuffer
 		code := run(t.Context(), []string{"-max", "64", "-iters", "1", format}, &brokenWriter{100}, &stderr)
-		if code != exitWrong || !strings.Contains(stderr.String(), os.ErrClosed.Error()) {
+		if code != command.Failed || !strings.Contains(stderr.String(), os.ErrClosed.Error()) {
 			t.Errorf("%s: code %d, stderr %s", format, code, stderr.String())
 		}
 	}

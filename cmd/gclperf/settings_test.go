@@ -13,39 +13,41 @@ import (
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/measure"
 	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
 
 func TestDefaults(t *testing.T) {
-	s, err := read(nil).settings(0)
+	s, err := settled(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.sizes) != 24 || s.sizes[0] != 8 || s.sizes[23] != 64<<20 {
-		t.Errorf("sizes %v", s.sizes)
+	if len(s.Sizes) != 24 || s.Sizes[0] != 8 || s.Sizes[23] != 64<<20 {
+		t.Errorf("sizes %v", s.Sizes)
 	}
-	if !slices.Equal(s.collectives, []collective{allReduce}) ||
-		!slices.Equal(s.methods, []methods.Method{methods.Auto}) || s.n != 2 ||
-		s.dtype != tensor.F32 || s.op != gcl.Add || len(s.places) != 2 || s.time != 100*time.Millisecond ||
-		s.transport != "inproc" || s.processes {
+	if !slices.Equal(s.Collectives, collectives(schedule.AllReduce)) ||
+		!slices.Equal(s.Methods, []methods.Method{methods.Auto}) || s.N != 2 ||
+		s.DType != tensor.F32 || s.Op != gcl.Add || len(s.places) != 2 || s.time != 100*time.Millisecond ||
+		s.Transport != "inproc" || s.Processes {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestFlags(t *testing.T) {
-	s, err := read(strings.Fields("-collective allgather,broadcast -n 4 -method direct,clockwise_ring " +
+	s, err := settled(strings.Fields("-collective allgather,broadcast -n 4 -method direct,clockwise_ring " +
 		"-implementation syncful,Auto -reproducible -dtype bfloat16 " +
-		"-op square_add -root 3 -place ip -min 1K -max 1MiB -factor 4 -iters 7 -sync -csv")).settings(0)
+		"-op square_add -root 3 -place ip -min 1K -max 1MiB -factor 4 -iters 7 -sync -csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.collectives, []collective{allGather, broadcast}) ||
-		!slices.Equal(s.methods, []methods.Method{methods.Direct, methods.ClockwiseRing}) ||
-		s.n != 4 || !slices.Equal(s.implementations, []gcl.Implementation{gcl.Syncful, gcl.AutoImplementation}) ||
-		!s.reproducible || s.dtype != tensor.BF16 || s.op != gcl.SquareAdd || s.root != 3 ||
-		!slices.Equal(s.places, []place{inPlace}) ||
-		!slices.Equal(s.sizes, []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}) ||
+	if !slices.Equal(s.Collectives, collectives(schedule.AllGather, schedule.Broadcast)) ||
+		!slices.Equal(s.Methods, []methods.Method{methods.Direct, methods.ClockwiseRing}) ||
+		s.N != 4 || !slices.Equal(s.Implementations, []gcl.Implementation{gcl.Syncful, gcl.AutoImplementation}) ||
+		!s.reproducible || s.DType != tensor.BF16 || s.Op != gcl.SquareAdd || s.Root != 3 ||
+		!slices.Equal(s.places, []measure.Place{measure.InPlace}) ||
+		!slices.Equal(s.Sizes, []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}) ||
 		s.iters != 7 || !s.sync || s.format != asCSV {
 		t.Errorf("%+v", s)
 	}
@@ -53,16 +55,16 @@ func TestFlags(t *testing.T) {
 
 // TestShortFlags: nccl-tests' letters are the long flags.
 func TestShortFlags(t *testing.T) {
-	short, err := read(strings.Fields("-b 8 -e 64M -f 8 -d float16 -o max -r 1 -w 5 -c 0")).settings(0)
+	short, err := settled(strings.Fields("-b 8 -e 64M -f 8 -d float16 -o max -r 1 -w 5 -c 0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	long, err := read(strings.Fields("-min 8 -max 64M -factor 8 -dtype float16 -op MAX -root 1 -w 5 -c 0")).settings(0)
+	long, err := settled(strings.Fields("-min 8 -max 64M -factor 8 -dtype float16 -op MAX -root 1 -w 5 -c 0"))
 	if err != nil || !reflect.DeepEqual(short, long) {
 		t.Errorf("%+v, want %+v; %v", short, long, err)
 	}
-	if !slices.Equal(short.sizes, []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20}) ||
-		short.dtype != tensor.F16 || short.op != gcl.Max || short.root != 1 || short.warm != 5 || short.tries != 0 {
+	if !slices.Equal(short.Sizes, []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20}) ||
+		short.DType != tensor.F16 || short.Op != gcl.Max || short.Root != 1 || short.warm != 5 || short.tries != 0 {
 		t.Errorf("%+v", short)
 	}
 }
@@ -76,11 +78,27 @@ func TestChecksAndWarmUp(t *testing.T) {
 				calls.Add(1)
 			}
 		}, "-sizes", "64", "-place", "oop", "-iters", "3", "-w", "4", "-c", c)
-		if got.code != exitOK || int(calls.Load()) != want ||
+		if got.code != command.OK || int(calls.Load()) != want ||
 			strings.Contains(got.stdout, "# Wrong values         : 0 OK") != (want > 0) {
 			t.Errorf("-c %s: %d checked calls, want %d: %+v", c, calls.Load(), want, got)
 		}
 	}
+}
+
+func collectives(list ...schedule.Collective) (out []measure.Collective) {
+	for _, c := range list {
+		out = append(out, measure.Collective(c))
+	}
+	return out
+}
+
+// settled are the settings of a command line.
+func settled(args []string) (*settings, error) {
+	l := read(args)
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.raw.settings(l.given, 0)
 }
 
 // TestWrongFlags wants one clear line, and exit code 2.
@@ -91,6 +109,10 @@ func TestWrongFlags(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"-nonsense":                       "not defined: -nonsense\n",
+		"-tune tcp.txt":                   "not defined: -tune: it is what gcltune does\n",
+		"-sweep":                          "not defined: -sweep: it is what gcltune does\n",
+		"-n 2,4":                          `invalid value "2,4" for flag -n`,
+		"-passes 2":                       "not defined: -passes: it is what gcltune does\n",
 		"-n":                              "needs an argument: -n",
 		"-n x":                            `invalid value "x" for flag -n`,
 		"extra":                           `unexpected argument "extra"`,
@@ -158,7 +180,7 @@ func TestWrongFlags(t *testing.T) {
 		"-svg x.svg -floor " + bad:            `line 1: "arlimit,2" is not a line of arlimit`,
 	} {
 		got := perform(t, t.Context(), nil, strings.Fields(args)...)
-		if got.code != exitUsage || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 ||
+		if got.code != command.Usage || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 ||
 			got.stdout != "" {
 			t.Errorf("%s: code %d, stderr %q, want %q; stdout %q", args, got.code, got.stderr, want, got.stdout)
 		}
@@ -169,7 +191,7 @@ func TestWrongFlags(t *testing.T) {
 func TestOperatorIsFree(t *testing.T) {
 	got := perform(t, t.Context(), nil,
 		strings.Fields("-collective allgather,alltoall,broadcast -dtype bool -sizes 8 -iters 1 -json")...)
-	if got.code != exitOK {
+	if got.code != command.OK {
 		t.Fatal(got)
 	}
 	for _, m := range parsed(t, got.stdout) {
@@ -181,7 +203,7 @@ func TestOperatorIsFree(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	got := perform(t, t.Context(), nil, "-h")
-	if got.code != exitOK || got.stderr != "" {
+	if got.code != command.OK || got.stderr != "" {
 		t.Fatal(got)
 	}
 	flags(&raw{}).VisitAll(func(f *flag.Flag) {

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
+
+	"gogcl.dev/internal/measure"
 )
 
 // table prints the columns of nccl-tests, in at most 120 characters. With -v a comment below each row has percentiles
@@ -75,7 +78,7 @@ func (t *table) head(m measurement) {
 	}
 	t.printf("# gclperf %s, %d replicas, transport %s, method %s, implementation %s%s\n",
 		m.Collective, m.N, m.Transport, m.Method, m.Implementation, reproducible)
-	if text := overrides(); text != "" {
+	if text := measure.Overrides(); text != "" {
 		t.printf("# GCL_OPTIONS=%s overrides the flags\n", text)
 	}
 	t.printf("# %s; time is p50; %s\n#\n", mode, checks(s.tries))
@@ -109,7 +112,7 @@ func (t *table) line() {
 	for i := range t.row {
 		m := &t.row[i]
 		at := 0
-		if m.Place == inPlace.String() {
+		if m.Place == measure.InPlace.String() {
 			at = 1
 		}
 		both[at] = m
@@ -123,14 +126,15 @@ func (t *table) line() {
 	}
 	t.printf("%12d %12d %8s %11s %5d", m.Bytes, m.Count, m.DType, m.Op, m.Root)
 	for _, m := range both {
-		switch {
-		case m == nil:
+		if m == nil {
 			t.printf(" %8s %7s %7s %7s", "N/A", "N/A", "N/A", "N/A")
-		case m.Wrong < 0:
-			t.printf(" %8s %7s %7s %7s", digits(m.P50), digits(m.AlgBW), digits(m.BusBW), "N/A")
-		default:
-			t.printf(" %8s %7s %7s %7d", digits(m.P50), digits(m.AlgBW), digits(m.BusBW), m.Wrong)
+			continue
 		}
+		wrong := "N/A"
+		if m.Wrong >= 0 {
+			wrong = strconv.Itoa(m.Wrong)
+		}
+		t.printf(" %8s %7s %7s %7s", measure.Digits(m.P50), measure.Digits(m.AlgBW), measure.Digits(m.BusBW), wrong)
 	}
 	t.printf("\n")
 	if t.settings.verbose {
@@ -147,7 +151,7 @@ func (t *table) more(both [2]*measurement) {
 			t.printf(" %8s %7s %7s %7s", "N/A", "N/A", "N/A", "")
 			continue
 		}
-		t.printf(" %8s %7s %7s %7s", digits(m.P90), digits(m.P99), count(m.Allocs), "")
+		t.printf(" %8s %7s %7s %7s", measure.Digits(m.P90), measure.Digits(m.P99), count(m.Allocs), "")
 	}
 	t.printf("\n")
 }
@@ -171,19 +175,6 @@ func (t *table) foot() {
 	}
 	t.printf("#\n")
 	t.busbw, t.rows, t.wrong, t.load, t.loads = 0, 0, 0, 0, 0
-}
-
-// digits prints a number with two places after the point, and fewer the larger it is.
-func digits(v float64) string {
-	switch {
-	case v >= 1e4:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 100:
-		return fmt.Sprintf("%.1f", v)
-	case v >= 1 || v == 0:
-		return fmt.Sprintf("%.2f", v)
-	}
-	return fmt.Sprintf("%.3f", v)
 }
 
 // count prints a mean number of things, with three places after the point and in seven characters at most.

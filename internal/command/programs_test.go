@@ -51,6 +51,8 @@ var programs = []program{
 	{path: "cmd/gclperf", unknown: "more", short: "-max 8 -iters 1", long: "-csv -collective all -max 1M", prints: "collective,"},
 	{path: "cmd/gclperf", unknown: "more", short: "-transport unix -n 2 -max 8 -iters 1",
 		long: "-transport unix -n 2 -csv -collective all -max 1M", prints: "collective,"},
+	{path: "cmd/gcltune", unknown: "more", short: "-n 2 -sizes 8 -passes 1 -time 200us -collective broadcast",
+		long: "-n 2 -passes 100 -limit 10h", prints: "# A/A"},
 	{path: "cmd/gclrun", unknown: "-n 1 -transport more SELF", short: "-n 1 SELF -h",
 		long: "-n 2 sh -c echo${IFS}up;exec${IFS}sleep${IFS}600", prints: "up"},
 	{path: "cmd/gclsched", unknown: "more", short: "check -method direct -n 2",

@@ -165,6 +165,12 @@ func table() []row {
 		{pkg: "bench", imports: []string{anyAbove}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "bench/*", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/command", "internal/plot", "internal/progress"}, modules: []string{gonum, xsync, xsys}},
+		{ // of the next two
+			pkg: "internal/measure", imports: []string{"internal/closest", "internal/command", "internal/oracle",
+				"internal/spawn", "gcl", "methods", "methods/schedule", "tensor", "transport/mpi"}, modules: []string{xsys},
+		},
+		{pkg: "cmd/gclperf", imports: []string{"internal/command", "internal/measure", "internal/plot", "gcl", "methods/schedule", "methods", "tensor"}},
+		{pkg: "cmd/gcltune", imports: []string{"internal/command", "internal/measure", "gcl", "methods/schedule", "methods"}},
 		{pkg: "internal/torture", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "cmd/gclrun", imports: []string{"internal/command", "internal/spawn"}, modules: []string{xsys}},
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron", "internal/command", "internal/member", "internal/progress"}},

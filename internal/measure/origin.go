@@ -1,9 +1,8 @@
-package main
+package measure
 
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
@@ -12,22 +11,25 @@ import (
 	"time"
 )
 
-// origin says where and how a measurement was made. Together with the other fields of a line of -json it is enough to
-// repeat it.
-type origin struct {
-	Version    string `json:"version"` // of gclperf: of its module, or the revision that it was built from, or devel
-	Date       string `json:"date"`    // when gclperf began, RFC 3339, UTC
+// Origin says where and how a measurement was made.
+type Origin struct {
+	Version    string `json:"version"` // of the program's module, or the revision that it was built from, or devel
+	Date       string `json:"date"`    // when the program began, RFC 3339, UTC
 	Machine    string `json:"machine"` // the processor's name, system and architecture, of the host of replica 0
 	Cores      int    `json:"cores"`   // that the process of replica 0 may use
 	GOMAXPROCS int    `json:"gomaxprocs"`
 	Settings   string `json:"settings"` // what no other field has, as flags and GCL_OPTIONS
 }
 
-func newOrigin(s *settings, now time.Time) origin {
+// NewOrigin is where and how this process measures. settings are flags, to which GCL_OPTIONS is added.
+func NewOrigin(settings string, now time.Time) Origin {
 	build, _ := debug.ReadBuildInfo() // nil without modules
-	return origin{
+	if text := Overrides(); text != "" {
+		settings += " GCL_OPTIONS=" + text
+	}
+	return Origin{
 		Version: version(build), Date: now.UTC().Format(time.RFC3339), Machine: machine(os.DirFS("/")),
-		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), Settings: s.String(),
+		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), Settings: strings.TrimSpace(settings),
 	}
 }
 
@@ -63,31 +65,5 @@ func machine(root fs.FS) string {
 	return system
 }
 
-// String is the settings that a measurement has no field for, as they are given.
-func (s *settings) String() string {
-	var out []string
-	if s.iters > 0 {
-		out = append(out, fmt.Sprint("-iters ", s.iters))
-	} else {
-		out = append(out, fmt.Sprint("-time ", s.time))
-	}
-	if s.warm >= 0 {
-		out = append(out, fmt.Sprint("-w ", s.warm))
-	}
-	out = append(out, fmt.Sprint("-c ", s.tries))
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"-sync", s.sync}, {"-batch", s.batch}, {"-reproducible", s.reproducible}} {
-		if f.set {
-			out = append(out, f.name)
-		}
-	}
-	if text := overrides(); text != "" {
-		out = append(out, "GCL_OPTIONS="+text)
-	}
-	return strings.Join(out, " ")
-}
-
-// overrides is GCL_OPTIONS in one line.
-func overrides() string { return strings.Join(strings.Fields(os.Getenv("GCL_OPTIONS")), " ") }
+// Overrides is GCL_OPTIONS in one line.
+func Overrides() string { return strings.Join(strings.Fields(os.Getenv("GCL_OPTIONS")), " ") }

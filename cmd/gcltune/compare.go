@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/measure"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
-	"gogcl.dev/tensor"
 )
 
 const (
@@ -68,12 +68,12 @@ func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 	if o := auto.Options(); o.Method != methods.Auto || o.Implementation != gcl.AutoImplementation {
 		return nil, errOverridden
 	}
-	sweeps := s.compares.file == ""
+	sweeps := s.table == ""
 	if sweeps {
 		out = append(out, candidate{autoWay, auto})
 	}
-	for _, m := range s.methods {
-		for _, i := range s.implementations {
+	for _, m := range s.Methods {
+		for _, i := range s.Implementations {
 			comm, err := c.With(gcl.Options{Method: m, Implementation: i})
 			if err != nil {
 				return nil, err
@@ -94,7 +94,7 @@ func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 	return out, nil
 }
 
-var errOverridden = errors.New("GCL_OPTIONS sets method or collectiveImplementation, which -tune and -sweep compare: " +
+var errOverridden = errors.New("GCL_OPTIONS sets method or collectiveImplementation, which gcltune compares: " +
 	"leave them out")
 
 // shape tells what a candidate does in a collective: those of one shape make the same calls.
@@ -106,14 +106,10 @@ type shape struct {
 
 // shapeOf is the shape of a candidate in a collective. Its schedule is made, as a call would. does is false where the
 // method does not do the collective.
-func (s *settings) shapeOf(c *gcl.Comm, coll collective) (out shape, does bool, err error) {
+func (s *settings) shapeOf(c *gcl.Comm, coll measure.Collective) (out shape, does bool, err error) {
 	o := c.Options()
 	out.implementation, out.onePass = o.Implementation, o.Implementation == gcl.Syncful && o.Method == methods.Direct
-	spec := methods.Spec{Method: o.Method, Collective: schedule.Collective(coll), Size: c.Size(), Ring: order(c.Size()),
-		Second: order(c.Size())}
-	if coll.rooted() {
-		spec.Root = s.root
-	}
+	spec := s.Spec(o.Method, coll, c.Size())
 	for _, digest := range []*[32]byte{&out.whole, &out.cut} {
 		made, err := methods.Build(spec)
 		if errors.Is(err, errors.ErrUnsupported) {
@@ -130,7 +126,7 @@ func (s *settings) shapeOf(c *gcl.Comm, coll collective) (out shape, does bool, 
 
 // among are the candidates that do a collective, and of those that make the same calls one. Of auto, as holds the one
 // that stands for each way.
-func (s *settings) among(all []candidate, coll collective) (ways []candidate, as map[string]string, err error) {
+func (s *settings) among(all []candidate, coll measure.Collective) (ways []candidate, as map[string]string, err error) {
 	known, as := map[shape]string{}, map[string]string{}
 	for _, w := range all {
 		if w.way == autoWay || w.way == again {
@@ -154,47 +150,54 @@ func (s *settings) among(all []candidate, coll collective) (ways []candidate, as
 	return ways, as, nil
 }
 
-// compareAll is the body of a replica with -tune and -sweep. Calls of candidates are measured; by clerk the replicas
-// tell each other about it.
-func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *bench) error {
-	s, start := b.settings, time.Now()
-	all, err := s.candidates(c)
+// comparison measures in one process.
+type comparison struct {
+	*settings
+	status *measure.Status
+	values *measure.Values
+	since  func(time.Time) time.Duration // time.Since, but for tests
+	points []point                       // by replica 0
+}
+
+func (p *program) newComparison(s *settings) *comparison {
+	return &comparison{settings: s, status: measure.NewStatus(p.Stderr), values: s.NewValues(p.tamper), since: p.since}
+}
+
+// replica measures at one replica. Calls of candidates are measured; by a clerk the replicas tell each other about it.
+func (b *comparison) replica(ctx context.Context, c *gcl.Comm) error {
+	start := time.Now()
+	clerk, err := b.Clerk(ctx, c)
 	if err != nil {
 		return err
 	}
-	largest := 0
-	for _, coll := range s.collectives {
-		largest = max(largest, coll.larger(coll.count(s.sizes[len(s.sizes)-1], s.dtype.Size(), s.n), s.n))
-	}
-	first, freeFirst, err := newBuffer[T](c, largest)
+	all, err := b.candidates(c)
 	if err != nil {
 		return err
 	}
-	defer freeFirst()
-	second, freeSecond, err := newBuffer[T](c, largest)
+	buffers, err := b.NewBuffers(c)
 	if err != nil {
 		return err
 	}
-	defer freeSecond()
+	defer buffers.Free()
 	if clerk.Rank() == 0 {
-		defer b.status.end()
+		defer b.status.End()
 	}
 	var points []contest
-	for _, coll := range s.collectives {
-		ways, as, err := s.among(all, coll)
+	for _, coll := range b.Collectives {
+		ways, as, err := b.among(all, coll)
 		if err != nil {
 			return err
 		}
-		for _, size := range s.sizes {
+		for _, size := range b.Sizes {
 			points = append(points, contest{coll: coll, size: size, ways: ways, as: as,
 				times: make([][]float64, len(ways))})
 		}
 	}
-	for pass := range s.compares.passes {
+	for pass := range b.passes {
 		for i := range points {
 			p := &points[i]
 			over := []int8{0} // as replica 0 sees it
-			if clerk.Rank() == 0 && b.since(start) > s.compares.limit {
+			if clerk.Rank() == 0 && b.since(start) > b.limit {
 				over[0] = 1
 			}
 			if err := gcl.BroadcastInPlace(ctx, clerk, over, 0); err != nil {
@@ -203,11 +206,11 @@ func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 			if over[0] != 0 && pass == 0 {
 				return errLimit
 			} else if over[0] != 0 {
-				return b.compareEnd(c, clerk, points)
+				return b.keep(clerk, points)
 			}
 			if clerk.Rank() == 0 {
-				b.status.begin(fmt.Sprintf("# %d replicas, pass %d of %d, %v of %s", s.n, pass+1, s.compares.passes,
-					p.coll, formatSize(p.size)))
+				b.status.Begin(fmt.Sprintf("# %d replicas, pass %d of %d, %v of %s", b.N, pass+1, b.passes, p.coll,
+					measure.FormatSize(p.size)))
 			}
 			var smaller *contest
 			if i > 0 && points[i-1].coll == p.coll {
@@ -217,19 +220,19 @@ func compareAll[T tensor.Element](ctx context.Context, c, clerk *gcl.Comm, b *be
 				// The first calls of a job make its connections: what they take is thrown away.
 				cold := *p
 				cold.times = make([][]float64, len(p.ways))
-				if err := measurePass(ctx, clerk, b, &cold, nil, pass, first, second); err != nil {
+				if err := b.pass(ctx, clerk, &cold, nil, pass, buffers); err != nil {
 					return err
 				}
 			}
-			if err := measurePass(ctx, clerk, b, p, smaller, pass, first, second); err != nil {
+			if err := b.pass(ctx, clerk, p, smaller, pass, buffers); err != nil {
 				return err
 			}
 			if clerk.Rank() == 0 {
-				b.status.end()
+				b.status.End()
 			}
 		}
 	}
-	return b.compareEnd(c, clerk, points)
+	return b.keep(clerk, points)
 }
 
 var errLimit = errors.New("the time of -limit is over, and not all was measured once: want a longer one, a shorter " +
@@ -237,7 +240,7 @@ var errLimit = errors.New("the time of -limit is over, and not all was measured 
 
 // contest is a point while it is measured: all replicas have the same.
 type contest struct {
-	coll  collective
+	coll  measure.Collective
 	size  int
 	ways  []candidate
 	as    map[string]string // by way: the one among ways that makes the same calls
@@ -247,7 +250,7 @@ type contest struct {
 // best is the least median of a way so far, 0 before the first.
 func (p *contest) best() (least float64) {
 	for _, times := range p.times {
-		if m := median(times); len(times) > 0 && (least == 0 || m < least) {
+		if m := measure.Median(times); len(times) > 0 && (least == 0 || m < least) {
 			least = m
 		}
 	}
@@ -256,38 +259,33 @@ func (p *contest) best() (least float64) {
 
 // isHopeless reports whether a way was so far behind that it is not worth to measure it at the next size.
 func (p *contest) isHopeless(k int) bool {
-	return len(p.times[k]) == 0 || median(p.times[k]) > hopeless*p.best()
+	return len(p.times[k]) == 0 || measure.Median(p.times[k]) > hopeless*p.best()
 }
 
-// measurePass measures the ways of a point that are still in, once. smaller is the point of the size before, or nil.
+// pass measures the ways of a point that are still in, once. smaller is the point of the size before, or nil.
 //
 // Each way has a few batches, and the ways take turns batch by batch, so that what comes and goes on the machine meets
 // them all. Every other turn goes from the last way to the first.
-func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *bench, p, smaller *contest, pass int,
-	first, second []T) error {
-	var in []entrant[T]
+func (b *comparison) pass(ctx context.Context, clerk *gcl.Comm, p, smaller *contest, pass int,
+	buffers *measure.Buffers) error {
+	var in []entrant
 	least := 0.0 // of the estimates
 	for k, w := range p.ways {
 		isAuto := w.way == autoWay || w.way == again
 		if !isAuto && !p.isIn(k, pass, smaller) {
 			continue
 		}
-		count := p.coll.count(p.size, b.settings.dtype.Size(), b.settings.n)
-		o, err := newOperand(p.coll, outOfPlace, count, w.comm, first, second)
+		count := p.coll.Count(p.size, b.DType.Size(), b.N)
+		o, err := b.Operand(p.coll, measure.OutOfPlace, count, w.comm, buffers)
 		if err != nil {
 			return err
 		}
-		o.op, o.root = b.settings.op, b.settings.root
-		pattern := b.moved
-		if p.coll.reduces() {
-			pattern = b.reduced
-		}
-		e := entrant[T]{runner: runner[T]{bench: b, comm: w.comm, clerk: clerk, operand: o, pattern: pattern}, k: k,
-			isAuto: isAuto}
+		e := entrant{Runner: measure.Runner{Values: b.values, Comm: w.comm, Clerk: clerk, Operand: o}, k: k,
+			isAuto: isAuto, time: b.time}
 		if pass == 0 {
 			e.each, err = e.right(ctx, p)
 		} else {
-			e.each, err = e.agreedSpan(ctx, 1)
+			e.each, err = e.AgreedSpan(ctx, 1)
 		}
 		if err == nil && !e.isHopeless(least) {
 			err = e.estimate(ctx, pass > 0)
@@ -312,7 +310,7 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 				i = len(in) - 1 - i
 			}
 			if e := &in[i]; turn < e.spans {
-				seconds, err := e.span(ctx, e.calls)
+				seconds, err := e.Span(ctx, e.calls)
 				if err != nil {
 					return err
 				}
@@ -328,7 +326,7 @@ func measurePass[T tensor.Element](ctx context.Context, clerk *gcl.Comm, b *benc
 	for _, e := range in {
 		seconds := e.each
 		if e.spans > 0 {
-			seconds = median(all[e.from : e.from+e.spans])
+			seconds = measure.Median(all[e.from : e.from+e.spans])
 		}
 		p.times[e.k] = append(p.times[e.k], seconds)
 	}
@@ -351,38 +349,39 @@ func (p *contest) isIn(k, pass int, smaller *contest) bool {
 }
 
 // entrant is a way of a point in a pass.
-type entrant[T tensor.Element] struct {
-	runner[T]
+type entrant struct {
+	measure.Runner
 	k            int // among the ways
 	isAuto       bool
-	each         float64 // about how many seconds a call takes
-	spans, calls int     // batches, and how many calls each has
-	from         int     // of the first batch among all of the pass
+	time         time.Duration // of its batches together
+	each         float64       // about how many seconds a call takes
+	spans, calls int           // batches, and how many calls each has
+	from         int           // of the first batch among all of the pass
 }
 
 // isHopeless reports whether a call takes so much longer than the least that it is not worth to measure it. auto is
 // measured whatever it takes. Before the first estimate the least is 0.
-func (e *entrant[T]) isHopeless(least float64) bool {
+func (e *entrant) isHopeless(least float64) bool {
 	return !e.isAuto && least > 0 && e.each > longCall.Seconds() && e.each > hopeless*least
 }
 
 // estimate finds out about how long a call takes, by few calls. If it is not warm, a first one has touched the memory.
-func (e *entrant[T]) estimate(ctx context.Context, warm bool) (err error) {
+func (e *entrant) estimate(ctx context.Context, warm bool) (err error) {
 	if !warm {
-		if e.each, err = e.agreedSpan(ctx, 1); err != nil {
+		if e.each, err = e.AgreedSpan(ctx, 1); err != nil {
 			return err
 		}
 	}
-	span := e.bench.settings.time.Seconds() / compareSpans
+	span := e.time.Seconds() / compareSpans
 	if few := int(min(span/e.each, firstCalls)); few > 1 {
-		e.each, err = e.agreedSpan(ctx, few)
+		e.each, err = e.AgreedSpan(ctx, few)
 	}
 	return err
 }
 
 // plan says how many batches of how many calls there are to be: none of what is hopeless.
-func (e *entrant[T]) plan(least float64) {
-	all := e.bench.settings.time.Seconds()
+func (e *entrant) plan(least float64) {
+	all := e.time.Seconds()
 	switch {
 	case e.isHopeless(least):
 		e.spans = 0
@@ -396,47 +395,35 @@ func (e *entrant[T]) plan(least float64) {
 	e.calls = int(min(max(all/compareSpans/e.each, 1), 20_000))
 }
 
-// right carries out a call, and returns how many seconds it took, as agreedSpan. Any wrong element is an error.
-func (r *runner[T]) right(ctx context.Context, p *contest) (seconds float64, err error) {
-	r.operand.prepare(r.pattern, r.clerk)
-	if seconds, err = r.agreedSpan(ctx, 1); err != nil {
+// right carries out a call, and returns how many seconds it took, as AgreedSpan. Any wrong element is an error.
+func (e *entrant) right(ctx context.Context, p *contest) (seconds float64, err error) {
+	e.Prepare()
+	if seconds, err = e.AgreedSpan(ctx, 1); err != nil {
 		return 0, err
 	}
-	if r.bench.tamper != nil {
-		r.bench.tamper(r.clerk.Rank(), tensor.Bytes(r.operand.result))
-	}
-	wrong, _ := r.operand.check(r.pattern, r.clerk)
+	wrong, _ := e.Check()
 	sum := []int64{int64(wrong)}
-	if err := gcl.AllReduceInPlace(ctx, r.clerk, sum, gcl.Add); err != nil {
+	if err := gcl.AllReduceInPlace(ctx, e.Clerk, sum, gcl.Add); err != nil {
 		return 0, err
 	}
 	if sum[0] != 0 {
 		return 0, fmt.Errorf("%v of %d bytes over %d replicas by %v has %d wrong elements: nothing is written", p.coll,
-			p.size, r.bench.settings.n, r.comm.Options().Method, sum[0])
+			p.size, e.Clerk.Size(), e.Comm.Options().Method, sum[0])
 	}
 	return seconds, nil
 }
 
-// median is that of numbers in any order, 0 of none.
-func median(numbers []float64) float64 {
-	if len(numbers) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(numbers))
-	return quantile(sorted, .5)
-}
-
-// compareEnd keeps what was measured, at replica 0.
-func (b *bench) compareEnd(c, clerk *gcl.Comm, points []contest) error {
+// keep keeps what was measured, at replica 0.
+func (b *comparison) keep(clerk *gcl.Comm, points []contest) error {
 	if clerk.Rank() != 0 {
 		return nil
 	}
 	for _, p := range points {
-		out := point{N: b.settings.n, Collective: schedule.Collective(p.coll).String(), Size: p.size}
+		out := point{N: b.N, Collective: schedule.Collective(p.coll).String(), Size: p.size}
 		for k, w := range p.ways {
 			t := timed{Way: w.way}
 			for _, seconds := range p.times[k] {
-				t.Times = append(t.Times, micro(seconds))
+				t.Times = append(t.Times, measure.Micro(seconds))
 			}
 			if t.Times == nil {
 				continue // hopeless
@@ -450,21 +437,20 @@ func (b *bench) compareEnd(c, clerk *gcl.Comm, points []contest) error {
 			}
 			out.Ways = append(out.Ways, t)
 		}
-		b.compared = append(b.compared, out)
+		b.points = append(b.points, out)
 	}
 	return nil
 }
 
 // takes is the way that auto takes at a point.
-func (b *bench) takes(c *gcl.Comm, p contest) (string, error) {
-	s := b.settings
-	count := p.coll.count(p.size, s.dtype.Size(), s.n)
-	e, err := c.Explain(schedule.Collective(p.coll), int64(p.coll.larger(count, s.n)*s.dtype.Size()), s.dtype)
+func (b *comparison) takes(c *gcl.Comm, p contest) (string, error) {
+	count := p.coll.Count(p.size, b.DType.Size(), b.N)
+	e, err := c.Explain(schedule.Collective(p.coll), int64(p.coll.Larger(count, b.N)*b.DType.Size()), b.DType)
 	if err != nil {
 		return "", err
 	}
 	way := e.Method.String()
-	if !s.processes {
+	if !b.Processes {
 		way += "/" + e.Implementation.String()
 	}
 	return cmp.Or(p.as[way], way), nil

@@ -1,9 +1,11 @@
-package main
+package measure
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -18,8 +20,8 @@ var otherWords = map[string]string{
 	"ngpus": "n", "nthreads": "n", "g": "n", "t": "n", "output_file": "out", // flags
 }
 
-// unknown is the error for a value of a flag that there is not.
-func unknown(flag, value string, known []string) error {
+// Unknown is the error for a value of a flag that there is not.
+func Unknown(flag, value string, known []string) error {
 	return fmt.Errorf("%s %.100q does not exist%s; there is %s", flag, value, didYouMean("", value, known),
 		strings.Join(known, ", "))
 }
@@ -34,6 +36,40 @@ func didYouMean(prefix, word string, known []string) string {
 		}
 	}
 	return fmt.Sprintf(" (did you mean %s%s?)", prefix, meant)
+}
+
+// shortFlags are nccl-tests' letters for flags of ours.
+var shortFlags = map[string]string{"b": "min", "e": "max", "f": "factor", "d": "dtype", "o": "op", "r": "root"}
+
+// Given are the flags on a command line, by their long names. The value is the name as it was given.
+type Given map[string]string
+
+// Has reports whether a flag was given.
+func (g Given) Has(name string) bool { return g[name] != "" }
+
+// As is a flag as it was given, for errors: -b where that was given for -min.
+func (g Given) As(name string) string { return "-" + cmp.Or(g[name], name) }
+
+// Read reads a command line. The error is flag.ErrHelp for -h.
+func Read(f *flag.FlagSet, args []string) (Given, error) {
+	f.Usage = func() {}
+	f.SetOutput(io.Discard) // the error says it again
+	given := Given{}
+	err := f.Parse(args)
+	switch {
+	case err != nil:
+		err = explain(f, args, err)
+	case f.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	f.Visit(func(f *flag.Flag) {
+		if long, short := shortFlags[f.Name]; short {
+			given[long] = f.Name
+		} else if !given.Has(f.Name) {
+			given[f.Name] = f.Name
+		}
+	})
+	return given, err
 }
 
 // explain adds to the error of parsing args, where the flag at which it stopped is unknown, which may have been meant.

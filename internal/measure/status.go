@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"fmt"
@@ -13,20 +13,20 @@ import (
 // quiet is for how long a measurement says nothing.
 const quiet = time.Second
 
-// status is standard error. On a terminal it has a line that says what is being measured, where that takes longer than
+// Status is standard error. On a terminal it has a line that says what is being measured, where that takes longer than
 // quiet. Whatever else is printed, by it or by the output of measurements, takes the place of the line.
-type status struct {
+type Status struct {
 	to      io.Writer
 	columns func() int  // of the terminal that to is; nil: to is none that can redraw a line
-	timer   *time.Timer // until begin's line is shown; nil without one
+	timer   *time.Timer // until Begin's line is shown; nil without one
 
 	mu    sync.Mutex // guards what follows, and to
 	what  string     // what is being measured, "" for nothing
 	shown int        // characters of the line that stands there
 }
 
-func newStatus(to io.Writer) *status {
-	s := &status{to: to}
+func NewStatus(to io.Writer) *Status {
+	s := &Status{to: to}
 	if t := command.TerminalOf(to); t != nil {
 		s.columns = t.Columns
 	}
@@ -34,15 +34,15 @@ func newStatus(to io.Writer) *status {
 }
 
 // Write writes p in place of the line.
-func (s *status) Write(p []byte) (int, error) {
+func (s *Status) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
 	return s.to.Write(p)
 }
 
-// begin says what is being measured from now on, if it takes long. end must follow.
-func (s *status) begin(what string) {
+// Begin says what is being measured from now on, if it takes long. End must follow.
+func (s *Status) Begin(what string) {
 	if s.columns == nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (s *status) begin(what string) {
 }
 
 // show writes the line, cut to one column less than there are: one that wraps cannot be wiped out.
-func (s *status) show() {
+func (s *Status) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
@@ -62,8 +62,8 @@ func (s *status) show() {
 	s.shown = len(line)
 }
 
-// end wipes out the line, so that standard output, which may be the same terminal, can be written.
-func (s *status) end() {
+// End wipes out the line, so that standard output, which may be the same terminal, can be written.
+func (s *Status) End() {
 	if s.timer == nil {
 		return
 	}
@@ -75,7 +75,7 @@ func (s *status) end() {
 	s.wipe()
 }
 
-func (s *status) wipe() {
+func (s *Status) wipe() {
 	if s.shown > 0 {
 		fmt.Fprintf(s.to, "\r%s\r", strings.Repeat(" ", s.shown))
 		s.shown = 0

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -14,22 +14,34 @@ import (
 	"gogcl.dev/transport/mpi"
 )
 
+// terminated is the exit code of a process after SIGTERM.
+const terminated = 143
+
 // grace is how long replicas may go on after an interrupt, or after one of them has failed.
 const grace = 5 * time.Second
 
-// processes starts this program once for each replica, as a job, and returns the exit code when all have ended. Replica
-// 0 has the standard output; what the others print goes to standard error.
-func (p *program) processes(ctx context.Context, s *settings) int {
+// Job is a job of processes that a Program starts.
+type Job struct {
+	N         int
+	Transport string
+	Args      []string
+	Env       []string  // more of the environment
+	Stdout    io.Writer // of replica 0
+}
+
+// Start starts this program once for each replica, as a job, and returns the exit code when all have ended. What the
+// replicas other than 0 print goes to standard error.
+func (p *Program) Start(ctx context.Context, job Job) int {
 	runtime.LockOSThread() // see spawn.Own
 	defer runtime.UnlockOSThread()
-	children, err := p.start(s, part{n: s.n, args: p.args, stdout: command.File(p.stdout)})
+	children, err := p.start(job)
 	if err != nil {
 		signalAll(children, os.Kill)
 		for _, c := range children {
 			_ = c.Wait() // killed, as asked for
 		}
-		p.complain(err)
-		return exitWrong
+		p.Complain(err)
+		return command.Failed
 	}
 	return p.wait(ctx, children)
 }
@@ -39,7 +51,7 @@ func (p *program) processes(ctx context.Context, s *settings) int {
 //	a replica fails, or an interrupt       grace
 //	      |----------------------------------|
 //	 the others end by their errors     those left are killed
-func (p *program) wait(ctx context.Context, children []*exec.Cmd) int {
+func (p *Program) wait(ctx context.Context, children []*exec.Cmd) int {
 	ends := make(chan int)
 	for rank, c := range children {
 		go func() {
@@ -47,7 +59,7 @@ func (p *program) wait(ctx context.Context, children []*exec.Cmd) int {
 			ends <- rank
 		}()
 	}
-	code := exitOK
+	code := command.OK
 	interrupt := ctx.Done()
 	var overdue <-chan time.Time
 	forced := false // what ends from now on ends by force
@@ -59,13 +71,13 @@ func (p *program) wait(ctx context.Context, children []*exec.Cmd) int {
 				signalAll(children[1:], os.Interrupt)
 			}
 			end := spawn.Ended(children[rank].ProcessState)
-			if end.Code == exitOK || forced {
+			if end.Code == command.OK || forced {
 				break
 			}
-			code = exitWrong
+			code = command.Failed
 			// Of these codes the replica has said why.
-			if end.Code != exitWrong && end.Code != exitInterrupted && end.Code != exitTerminated {
-				fmt.Fprintf(p.stderr, "gclperf: replica %d (pid %d) %v\n", rank, children[rank].Process.Pid, end)
+			if end.Code != command.Failed && end.Code != command.Interrupted && end.Code != terminated {
+				fmt.Fprintf(p.Stderr, "%s: replica %d (pid %d) %v\n", p.Name, rank, children[rank].Process.Pid, end)
 			}
 			if overdue == nil {
 				overdue = time.After(grace)
@@ -79,20 +91,20 @@ func (p *program) wait(ctx context.Context, children []*exec.Cmd) int {
 			signalAll(children, os.Kill)
 		}
 	}
-	if ctx.Err() != nil && (code != exitOK || forced) {
-		return exitInterrupted
+	if ctx.Err() != nil && (code != command.OK || forced) {
+		return command.Interrupted
 	}
 	return code
 }
 
 // startByMPI has mpirun start the processes: it is the one that is returned.
-func (p *program) startByMPI(path string, of part) ([]*exec.Cmd, error) {
-	mpirun, err := mpi.Mpirun(of.n)
+func (p *Program) startByMPI(path string, job Job) ([]*exec.Cmd, error) {
+	mpirun, err := mpi.Mpirun(job.N)
 	if err != nil {
 		return nil, err
 	}
-	c := exec.Command(mpirun[0], append(append(mpirun[1:], path), of.args...)...)
-	c.SysProcAttr, c.Stdout, c.Stderr, c.Env = spawn.Own(), of.stdout, p.stderr, append(os.Environ(), of.env...)
+	c := exec.Command(mpirun[0], append(append(mpirun[1:], path), job.Args...)...)
+	c.SysProcAttr, c.Stdout, c.Stderr, c.Env = spawn.Own(), job.Stdout, p.Stderr, append(os.Environ(), job.Env...)
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
@@ -106,32 +118,24 @@ func signalAll(children []*exec.Cmd, s os.Signal) {
 	}
 }
 
-// part is a job that is started: all of a run, or with -tune and -sweep that of one number of replicas.
-type part struct {
-	n      int
-	args   []string
-	env    []string  // more of the environment
-	stdout io.Writer // of replica 0
-}
-
 // start starts the processes. After an error it returns those that it has started.
-func (p *program) start(s *settings, of part) (children []*exec.Cmd, err error) {
+func (p *Program) start(job Job) (children []*exec.Cmd, err error) {
 	path, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	if s.transport == overMPI {
-		return p.startByMPI(path, of)
+	if job.Transport == overMPI {
+		return p.startByMPI(path, job)
 	}
-	env, err := spawn.NewEnvironment(append(os.Environ(), of.env...), of.n, s.transport)
+	env, err := spawn.NewEnvironment(append(os.Environ(), job.Env...), job.N, job.Transport)
 	if err != nil {
 		return nil, err
 	}
-	for rank := range of.n {
-		c := exec.Command(path, of.args...)
-		c.Env, c.SysProcAttr, c.Stdout, c.Stderr = env.Replica(rank), spawn.Own(), p.stderr, p.stderr
+	for rank := range job.N {
+		c := exec.Command(path, job.Args...)
+		c.Env, c.SysProcAttr, c.Stdout, c.Stderr = env.Replica(rank), spawn.Own(), p.Stderr, p.Stderr
 		if rank == 0 {
-			c.Stdout = of.stdout
+			c.Stdout = job.Stdout
 		}
 		if err := c.Start(); err != nil {
 			return children, fmt.Errorf("replica %d: %w", rank, err)

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ var units = []struct {
 	{"B", 1}, {"", 1},
 }
 
-// parseSize reads a number of bytes: 8, 8B, 1K, 1KiB, 1M, 64MiB, 1G. It is 1 or more.
-func parseSize(text string) (int, error) {
+// ParseSize reads a number of bytes: 8, 8B, 1K, 1KiB, 1M, 64MiB, 1G. It is 1 or more.
+func ParseSize(text string) (int, error) {
 	for _, u := range units {
 		digits, ok := strings.CutSuffix(text, u.suffix)
 		if !ok {
@@ -36,8 +36,8 @@ func parseSize(text string) (int, error) {
 	return 0, fmt.Errorf("size %q, want something like 8, 1K, 1KiB or 64MiB", text)
 }
 
-// formatSize is a number of bytes in the largest unit that gives a whole number: 8 B, 1 KiB, 36 KiB, 64 MiB.
-func formatSize(n int) string {
+// FormatSize is a number of bytes in the largest unit that gives a whole number: 8 B, 1 KiB, 36 KiB, 64 MiB.
+func FormatSize(n int) string {
 	for _, u := range []struct {
 		bytes int
 		name  string

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"bytes"
@@ -12,26 +12,26 @@ import (
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		s := &status{to: &out, columns: func() int { return 80 }}
-		s.begin("short")
+		s := &Status{to: &out, columns: func() int { return 80 }}
+		s.Begin("short")
 		time.Sleep(quiet / 2)
-		s.end()
+		s.End()
 		time.Sleep(quiet)
 		if out.Len() > 0 {
 			t.Errorf("%q", out.String())
 		}
-		s.begin("long")
+		s.Begin("long")
 		time.Sleep(quiet + 1)
 		synctest.Wait()
 		if _, err := s.Write([]byte("wrong\n")); err != nil {
 			t.Error(err)
 		}
-		s.end()
-		s.begin(strings.Repeat("x", 100))
+		s.End()
+		s.Begin(strings.Repeat("x", 100))
 		time.Sleep(quiet + 1)
 		synctest.Wait()
-		s.end()
-		s.end()
+		s.End()
+		s.End()
 		s.show() // as when it had begun before end
 		const want = "long\r    \rwrong\n"
 		if line := strings.Repeat("x", 79); out.String() != want+line+"\r"+strings.Repeat(" ", 79)+"\r" {
@@ -44,11 +44,11 @@ func TestStatus(t *testing.T) {
 func TestStatusElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		s := newStatus(&out)
-		s.begin("long")
+		s := NewStatus(&out)
+		s.Begin("long")
 		time.Sleep(quiet + 1)
 		synctest.Wait()
-		s.end()
+		s.End()
 		if _, err := s.Write([]byte("wrong\n")); err != nil || out.String() != "wrong\n" {
 			t.Errorf("%q, %v", out.String(), err)
 		}

@@ -1,10 +1,7 @@
-package main
+package measure
 
 import (
 	"bytes"
-	"fmt"
-	"io"
-	"sync"
 
 	"gogcl.dev/tensor"
 )
@@ -51,16 +48,4 @@ func compare(got, block []byte, elemSize, first int) (wrong, where int) {
 		n += len(want)
 	}
 	return wrong, where
-}
-
-// complaints prints where wrong values are.
-type complaints struct {
-	mu sync.Mutex // guards what follows
-	to io.Writer
-}
-
-func (c *complaints) add(format string, args ...any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	fmt.Fprintf(c.to, "gclperf: "+format+"\n", args...)
 }

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import "fmt"
 
@@ -6,12 +6,12 @@ import "fmt"
 // them back untouched. Without this the Go runtime would end a process that is refused one, with all its stacks.
 //
 // The system may promise what it cannot keep. Then it ends the process that touches too much.
-func (s *settings) checkMemory(local int) error {
-	largest := s.sizes[len(s.sizes)-1]
-	padding := float64(s.n * s.dtype.Size()) // at most: a size is rounded up to a whole element for each replica
+func (s *Settings) checkMemory(local int) error {
+	largest := s.Sizes[len(s.Sizes)-1]
+	padding := float64(s.N * s.DType.Size()) // at most: a size is rounded up to a whole element for each replica
 	if err := reserve(2 * float64(local) * (float64(largest) + padding)); err != nil {
 		return fmt.Errorf("two buffers of %s for each of %d replicas on this host: %w; want a smaller -max or -sizes, or "+
-			"a smaller -n", formatSize(largest), local, err)
+			"a smaller -n", FormatSize(largest), local, err)
 	}
 	return nil
 }

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"gogcl.dev/internal/measure"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 )
 
 const (
 	// leastSpread is how much slower than the fastest a way may be for nothing to be lost by it, as a share, where the
-	// spreads are not more: that of -sweep.
+	// spreads are not more: that of a sweep.
 	leastSpread = goodRatio
 
 	// changeCost is what another rule costs: as much as a way that takes 5 % longer than the fastest at one size.
@@ -130,7 +131,7 @@ func does(way, coll string, n int) bool {
 	}
 	for _, c := range schedule.Collectives() {
 		if c.String() == coll {
-			_, err := methods.Build(methods.Spec{Method: m, Collective: c, Size: n, Ring: order(n), Second: order(n)})
+			_, err := methods.Build(new(measure.Settings).Spec(m, measure.Collective(c), n))
 			return !errors.Is(err, errors.ErrUnsupported)
 		}
 	}
@@ -256,7 +257,7 @@ func (p point) cost(name string) float64 {
 		return math.Inf(1)
 	}
 	best := p.sorted()[0]
-	ratio := median(t.Times) / median(best.Times)
+	ratio := measure.Median(t.Times) / measure.Median(best.Times)
 	if ratio > 1+max(leastSpread, t.spread(), best.spread()) {
 		return beyondSpread * math.Log(ratio)
 	}
@@ -270,7 +271,7 @@ func crossing(a, b point, old, now string) int {
 		if x == nil || y == nil {
 			return math.NaN()
 		}
-		return math.Log(median(x.Times) / median(y.Times))
+		return math.Log(measure.Median(x.Times) / measure.Median(y.Times))
 	}
 	before, after := min(longer(a), 0), longer(b)
 	if !(after > before) {
@@ -287,7 +288,7 @@ func crossing(a, b point, old, now string) int {
 // sorted are the ways, the fastest first.
 func (p point) sorted() []timed {
 	return slices.SortedStableFunc(slices.Values(p.Ways), func(a, b timed) int {
-		return cmp.Compare(median(a.Times), median(b.Times))
+		return cmp.Compare(measure.Median(a.Times), measure.Median(b.Times))
 	})
 }
 
@@ -305,17 +306,18 @@ func (p point) way(name string) *timed {
 // far apart times the root of their number.
 func (t timed) spread() float64 {
 	sorted := slices.Sorted(slices.Values(t.Times))
-	return (quantile(sorted, .75) - quantile(sorted, .25)) / median(sorted) / math.Sqrt(float64(len(sorted)))
+	middle := measure.Quantile(sorted, .75) - measure.Quantile(sorted, .25)
+	return middle / measure.Median(sorted) / math.Sqrt(float64(len(sorted)))
 }
 
 // measured says what was measured of a way at a point, and of the fastest others.
 func (p point) measured(name string) string {
 	best := p.way(name)
-	text := fmt.Sprintf("%s: %s us", formatSize(p.Size), digits(median(best.Times)))
+	text := fmt.Sprintf("%s: %s us", measure.FormatSize(p.Size), measure.Digits(measure.Median(best.Times)))
 	var others []string
 	for _, t := range p.sorted() {
 		if t.Way != name && len(others) < shown {
-			others = append(others, t.Way+" "+digits(median(t.Times)))
+			others = append(others, t.Way+" "+measure.Digits(measure.Median(t.Times)))
 		}
 	}
 	if others != nil {

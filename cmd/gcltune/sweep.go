@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"gogcl.dev/internal/measure"
 )
 
 // goodRatio is how much longer than the best auto may take at a good point, where the spread is not more.
@@ -30,14 +32,14 @@ func judge(p point) (v verdict, ok bool) {
 	var times, medians []float64
 	for _, t := range p.Ways {
 		if t.Way == autoWay || t.Way == again || t.Way == auto.Takes {
-			times, medians = append(times, t.Times...), append(medians, median(t.Times))
+			times, medians = append(times, t.Times...), append(medians, measure.Median(t.Times))
 		}
 	}
-	v = verdict{point: p, auto: median(times), takes: auto.Takes,
+	v = verdict{point: p, auto: measure.Median(times), takes: auto.Takes,
 		spread: slices.Max(medians)/slices.Min(medians) - 1}
 	v.best, v.way = v.auto, v.takes
 	for _, t := range p.Ways {
-		if m := median(t.Times); t.Way != autoWay && t.Way != again && t.Way != v.takes && m < v.best {
+		if m := measure.Median(t.Times); t.Way != autoWay && t.Way != again && t.Way != v.takes && m < v.best {
 			v.best, v.way = m, t.Way
 		}
 	}
@@ -50,32 +52,46 @@ func (v verdict) ratio() float64 { return v.auto / v.best }
 // good reports whether auto is as good as the best.
 func (v verdict) good() bool { return v.ratio() <= 1+max(goodRatio, v.spread) }
 
-// printSweep prints a line for each point, and what they come to, over all and for each number of replicas.
-func printSweep(w io.Writer, points []point) {
-	var all []verdict
-	for _, p := range points {
-		if v, ok := judge(p); ok {
-			all = append(all, v)
-		}
-	}
-	fmt.Fprintf(w, "# A/A is how far the runs of auto and of the way it takes are apart; * is where it takes longer than "+
+// sweep prints what is said of auto, as it is measured.
+type sweep struct {
+	to  io.Writer
+	all []verdict
+}
+
+// begin prints the header.
+func (s *sweep) begin() {
+	fmt.Fprintf(s.to, "# A/A is how far the runs of auto and of the way it takes are apart; * is where it takes longer than "+
 		"the best by more than that and %.0f %%\n", 100*goodRatio)
-	fmt.Fprintf(w, "%-14s %4s %9s %10s  %-32s %10s  %-32s %6s %6s\n", "# collective", "n", "size", "auto us", "by",
+	fmt.Fprintf(s.to, "%-14s %4s %9s %10s  %-32s %10s  %-32s %6s %6s\n", "# collective", "n", "size", "auto us", "by",
 		"best us", "by", "ratio", "A/A %")
-	for _, v := range all {
+}
+
+// add prints a line for each point.
+func (s *sweep) add(points []point) {
+	for _, p := range points {
+		v, ok := judge(p)
+		if !ok {
+			continue
+		}
+		s.all = append(s.all, v)
 		mark := ""
 		if !v.good() {
 			mark = " *"
 		}
-		fmt.Fprintf(w, "%-14s %4d %9s %10s  %-32s %10s  %-32s %6.2f %6.1f%s\n", v.Collective, v.N, formatSize(v.Size),
-			digits(v.auto), v.takes, digits(v.best), v.way, v.ratio(), 100*v.spread, mark)
+		fmt.Fprintf(s.to, "%-14s %4d %9s %10s  %-32s %10s  %-32s %6.2f %6.1f%s\n", v.Collective, v.N,
+			measure.FormatSize(v.Size), measure.Digits(v.auto), v.takes, measure.Digits(v.best), v.way, v.ratio(),
+			100*v.spread, mark)
 	}
-	for _, n := range numbersOf(all) {
-		printShare(w, fmt.Sprintf("%d replicas", n), slices.DeleteFunc(slices.Clone(all), func(v verdict) bool {
+}
+
+// end prints what the points come to, over all and for each number of replicas.
+func (s *sweep) end() {
+	for _, n := range numbersOf(s.all) {
+		printShare(s.to, fmt.Sprintf("%d replicas", n), slices.DeleteFunc(slices.Clone(s.all), func(v verdict) bool {
 			return v.N != n
 		}))
 	}
-	printShare(w, "all", all)
+	printShare(s.to, "all", s.all)
 }
 
 // numbersOf are the numbers of replicas.

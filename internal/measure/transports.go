@@ -1,8 +1,7 @@
-package main
+package measure
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -21,34 +20,32 @@ var transports = []string{inproc, "tcp", "unix", overMPI}
 
 // connect says what the replicas talk over. job is the number of processes in the job that has started this one, 0
 // where there is none. auto is only a job's, which may be on several hosts.
-func (r *raw) connect(s *settings, given givenFlags, job int) error {
-	s.transport, s.processes = r.transport, job > 0 || r.transport != inproc
+func (r *Flags) connect(s *Settings, given Given, n, job int) error {
+	s.Transport, s.Processes = r.transport, job > 0 || r.transport != inproc
 	switch {
 	case !slices.Contains(transports, r.transport):
-		return unknown("-transport", r.transport, transports)
-	case job > 0 && given.has("n") && r.n != job:
+		return Unknown("-transport", r.transport, transports)
+	case job > 0 && given.Has("n") && n != job:
 		return fmt.Errorf("-n %d, and the job that has started this process has %d replicas: leave -n out, or start %d "+
-			"processes", r.n, job, r.n)
-	case job > 0 && given.has("transport") && r.transport == inproc:
+			"processes", n, job, n)
+	case job > 0 && given.Has("transport") && r.transport == inproc:
 		return fmt.Errorf("-transport inproc is among goroutines of one process, and this is one of the %d processes "+
-			"of a job: leave it out, or start gclperf by itself", job)
+			"of a job: leave it out, or start %s by itself", job, r.program)
 	case r.transport == overMPI && !mpi.Built:
-		return errors.New("-transport mpi needs gclperf built with MPI: go build -tags mpi ./cmd/gclperf")
-	case s.processes && given.has("floor"):
-		return errors.New("-floor is that of one address space, want -transport inproc")
+		return fmt.Errorf("-transport mpi needs %s built with MPI: go build -tags mpi ./cmd/%[1]s", r.program)
 	}
-	s.n = r.n
+	s.N = n
 	if job > 0 {
-		s.n = job
-		if !given.has("transport") {
-			s.transport = cmp.Or(os.Getenv("GCL_TRANSPORT"), "auto")
+		s.N = job
+		if !given.Has("transport") {
+			s.Transport = cmp.Or(os.Getenv("GCL_TRANSPORT"), "auto")
 		}
 	}
 	return nil
 }
 
 // network is the transport to join a job with: "" where the job is to say, or the flag is wrong.
-func (r *raw) network() string {
+func (r *Flags) network() string {
 	if r.transport == inproc || !slices.Contains(transports, r.transport) {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
+	"gogcl.dev/internal/measure"
 	"gogcl.dev/methods"
 )
 
@@ -142,17 +145,14 @@ func TestAmong(t *testing.T) {
 		2: "auto direct/Syncless direct/Syncful clockwise_ring/Syncful again",
 		3: "auto direct/Syncless direct/Syncful clockwise_ring/Syncless clockwise_ring/Syncful again",
 	} {
-		s, err := read(strings.Fields("-sweep -collective alltoall -method direct,clockwise_ring")).settings(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.n = n
-		err = gcl.Run(t.Context(), n, func(_ context.Context, c *gcl.Comm) error {
+		s := settled(t, "-collective", "alltoall", "-method", "direct,clockwise_ring")
+		s.N = n
+		err := gcl.Run(t.Context(), n, func(_ context.Context, c *gcl.Comm) error {
 			all, err := s.candidates(c)
 			if err != nil {
 				return err
 			}
-			ways, as, err := s.among(all, s.collectives[0])
+			ways, as, err := s.among(all, s.Collectives[0])
 			if err != nil {
 				return err
 			}
@@ -174,11 +174,11 @@ func TestAmong(t *testing.T) {
 
 // TestRanksFor: every number of ranks has the nearest one that was measured, and none is left out or has two.
 func TestRanksFor(t *testing.T) {
-	for counts, want := range map[string]string{
+	for text, want := range map[string]string{
 		"2,3,4,6,8,12,16": "2 3 4 5-6 7-9 10-13 14-32", "2": "2-4", "2,16": "2-5 6-32", "8,9": "8 9-18", "4": "4-8",
 	} {
-		var c commaList
-		if err := c.Set(counts); err != nil {
+		var c counts
+		if err := c.Set(text); err != nil {
 			t.Fatal(err)
 		}
 		var have []string
@@ -187,12 +187,10 @@ func TestRanksFor(t *testing.T) {
 			have = append(have, ranks{low: low, high: high}.String())
 		}
 		if got := strings.Join(have, " "); got != want {
-			t.Errorf("%s: %s, want %s", counts, got, want)
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }
-
-type commaList = counts
 
 // TestJudge: what a sweep says of a point.
 func TestJudge(t *testing.T) {
@@ -232,11 +230,11 @@ func TestTune(t *testing.T) {
 		}
 		t.Setenv("GCL_OPTIONS", `{"reproducible": "true"}`)
 		got := perform(t, t.Context(), nil,
-			append(little, "-tune", link, "-n", "2", "-method", "direct", "-passes", "1")...)
+			append(little, "-table", link, "-n", "2", "-method", "direct", "-passes", "1")...)
 		text, err := os.ReadFile(file)
-		if got.code != exitOK || err != nil || !strings.HasPrefix(string(text), "# GCL_OPTIONS='{\"reproducible\": "+
-			"\"true\"}' gclperf ") || !strings.Contains(string(text), "\n# One pass, ") ||
-			!strings.Contains(string(text), "; one pass\n") {
+		if got.code != command.OK || err != nil ||
+			!strings.HasPrefix(string(text), "# GCL_OPTIONS='{\"reproducible\": \"true\"}' gcltune ") ||
+			!strings.Contains(string(text), "\n# One pass, ") || !strings.Contains(string(text), "; one pass\n") {
 			t.Errorf("%+v, %v, %s", got, err, text)
 		}
 		if to, err := os.Readlink(link); to != file {
@@ -245,16 +243,16 @@ func TestTune(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		got = perform(t, t.Context(), nil, append(little, "-tune", link, "-n", "2", "-method", "direct")...)
-		if _, err := os.Readlink(link); got.code != exitUsage || err != nil ||
+		got = perform(t, t.Context(), nil, append(little, "-table", link, "-n", "2", "-method", "direct")...)
+		if _, err := os.Readlink(link); got.code != command.Usage || err != nil ||
 			!strings.Contains(got.stderr, "link.txt is a link that leads nowhere") {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	file := filepath.Join(t.TempDir(), "own.txt")
 	got := perform(t, t.Context(), nil,
-		append(little, "-tune", file, "-n", "3,2", "-method", "direct,clockwise_ring")...)
-	if got.code != exitOK || got.stderr != "" || !strings.HasPrefix(got.stdout, file+" has ") {
+		append(little, "-table", file, "-n", "3,2", "-method", "direct,clockwise_ring")...)
+	if got.code != command.OK || got.stderr != "" || !strings.HasPrefix(got.stdout, file+" has ") {
 		t.Fatal(got)
 	}
 	text, err := os.ReadFile(file)
@@ -276,18 +274,18 @@ func TestTune(t *testing.T) {
 	if len(covered) != 4 || !covered["all-reduce 2 2"] || !covered["broadcast 3 6"] {
 		t.Errorf("%v in\n%s", covered, text)
 	}
-	if !strings.HasPrefix(string(text), "# gclperf -passes 2 ") || !strings.Contains(string(text), "transport inproc") {
+	if !strings.HasPrefix(string(text), "# gcltune -passes 2 ") || !strings.Contains(string(text), "transport inproc") {
 		t.Errorf("%s", text)
 	}
 	t.Setenv("GCL_OPTIONS", fmt.Sprintf("{\"tuning\": %q}", file))
-	got = perform(t, t.Context(), nil, append(little, "-sweep", "-n", "2")...)
-	if got.code != exitOK || !strings.Contains(got.stdout, "\n# all: 4 points; ") {
+	got = perform(t, t.Context(), nil, append(little, "-n", "2")...)
+	if got.code != command.OK || !strings.Contains(got.stdout, "\n# all: 4 points; ") {
 		t.Error(got)
 	}
 	t.Setenv("GCL_OPTIONS", `{"method": "direct"}`)
-	for _, mode := range []string{"-sweep", "-tune=" + file} {
-		got = perform(t, t.Context(), nil, append(little, mode, "-n", "2")...)
-		if got.code != exitWrong ||
+	for _, mode := range [][]string{nil, {"-table", file}} {
+		got = perform(t, t.Context(), nil, slices.Concat(little, mode, []string{"-n", "2"})...)
+		if got.code != command.Failed ||
 			!strings.Contains(got.stderr, "GCL_OPTIONS sets method or collectiveImplementation") {
 			t.Error(got)
 		}
@@ -299,11 +297,11 @@ func TestTune(t *testing.T) {
 
 // TestCompareProcesses starts processes for each number of replicas.
 func TestCompareProcesses(t *testing.T) {
-	t.Setenv(asGclperf, "")
+	t.Setenv(asGcltune, "")
 	for _, network := range networks() {
 		file := filepath.Join(t.TempDir(), network+".txt")
-		got := perform(t, t.Context(), nil, append(little, "-tune", file, "-n", "2,3", "-transport", network)...)
-		if got.code != exitOK || got.stderr != "" {
+		got := perform(t, t.Context(), nil, append(little, "-table", file, "-n", "2,3", "-transport", network)...)
+		if got.code != command.OK || got.stderr != "" {
 			t.Fatal(got)
 		}
 		text, err := os.ReadFile(file)
@@ -311,15 +309,16 @@ func TestCompareProcesses(t *testing.T) {
 			strings.Contains(string(text), "/Sync") {
 			t.Errorf("%v\n%s", err, text)
 		}
-		got = perform(t, t.Context(), nil, append(little, "-sweep", "-n", "3", "-transport", network)...)
+		got = perform(t, t.Context(), nil, append(little, "-n", "3", "-transport", network)...)
 		line := regexp.MustCompile(`(?m)^broadcast +3 +4 KiB +[0-9.]+ +[a-z_]+ +[0-9.]+ +[a-z_]+ +[0-9.]+ +[0-9.]+( \*)?$`)
-		if got.code != exitOK || got.stderr != "" || !line.MatchString(got.stdout) {
+		if got.code != command.OK || got.stderr != "" || !line.MatchString(got.stdout) {
 			t.Error(got)
 		}
 	}
-	t.Setenv(asGclperf, "die 1")
-	got := perform(t, t.Context(), nil, append(little, "-sweep", "-n", "3", "-transport", "tcp")...)
-	if got.code != exitWrong || !strings.Contains(got.stderr, "gclperf: replica 1 (pid ") || got.stdout != "" {
+	t.Setenv(asGcltune, "die 1")
+	got := perform(t, t.Context(), nil, append(little, "-n", "3", "-transport", "tcp")...)
+	if got.code != command.Failed || !strings.Contains(got.stderr, "gcltune: replica 1 (pid ") ||
+		strings.Contains(got.stdout, "# all") {
 		t.Error(got)
 	}
 }
@@ -344,11 +343,11 @@ func TestCompareFails(t *testing.T) {
 			if replica == 1 {
 				result[0] ^= 1
 			}
-		}, "", exitWrong, "has 1 wrong elements: nothing is written"},
-		{t.Context(), nil, "-limit 1ns", exitWrong, "the time of -limit is over, and not all was measured once"},
-		{ctx, func(int, []byte) { once.Do(cancel) }, "", exitInterrupted, "gclperf: interrupted\n"},
+		}, "", command.Failed, "has 1 wrong elements: nothing is written"},
+		{t.Context(), nil, "-limit 1ns", command.Failed, "the time of -limit is over, and not all was measured once"},
+		{ctx, func(int, []byte) { once.Do(cancel) }, "", command.Interrupted, "gcltune: interrupted\n"},
 	} {
-		args := append(append(little, "-tune", file, "-n", "2"), strings.Fields(x.more)...)
+		args := append(append(little, "-table", file, "-n", "2"), strings.Fields(x.more)...)
 		got := perform(t, x.ctx, x.tamper, args...)
 		if got.code != x.code || !strings.Contains(got.stderr, x.want) || got.stdout != "" {
 			t.Errorf("%s: %+v", x.want, got)
@@ -365,15 +364,11 @@ func TestCompareFails(t *testing.T) {
 func TestTableIsNotLost(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gone", "own.txt")
 	var stdout, stderr safeBuffer
-	p := newProgram(append(little, "-tune", file), &stdout, &stderr, nil)
-	s, err := p.line.settings(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, s := newProgram(nil, &stdout, &stderr), settled(t, append(little, "-table", file)...)
 	code := p.writeTable(s, file, []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1, broadcast 2"),
 		at(2, 4096, "direct 2, broadcast 1"), at(2, 16384, "direct 2, broadcast 1")}, time.Now())
 	rules, err := methods.ParseRules([]byte(stdout.String()))
-	if code != exitWrong || !strings.Contains(stderr.String(), "no such file or directory") || err != nil ||
+	if code != command.Failed || !strings.Contains(stderr.String(), "no such file or directory") || err != nil ||
 		len(rules.All()) != 2 {
 		t.Errorf("exit code %d, %v, %v\n%s%s", code, err, rules, stdout.String(), stderr.String())
 	}
@@ -385,12 +380,13 @@ func TestLimitBetweenPasses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "own.txt")
 	var stdout, stderr safeBuffer
 	var gone atomic.Int64
-	p := newProgram(strings.Fields("-time 200us -sizes 8 -n 2 -collective broadcast -limit 1s -passes 100 -tune "+file),
-		&stdout, &stderr, func(int, []byte) { gone.Store(int64(2 * time.Second)) })
+	p := newProgram(strings.Fields("-time 200us -sizes 8 -n 2 -collective broadcast -limit 1s -passes 100 -table "+file),
+		&stdout, &stderr)
+	p.tamper = func(int, []byte) { gone.Store(int64(2 * time.Second)) }
 	p.since = func(time.Time) time.Duration { return time.Duration(gone.Load()) }
 	got := outcome{p.run(t.Context()), stdout.String(), stderr.String()}
 	text, err := os.ReadFile(file)
-	if got.code != exitOK || err != nil || !strings.HasSuffix(string(text), "; one pass\n") {
+	if got.code != command.OK || err != nil || !strings.HasSuffix(string(text), "; one pass\n") {
 		t.Errorf("%+v, %v\n%s", got, err, text)
 	}
 }
@@ -399,37 +395,39 @@ func TestLimitBetweenPasses(t *testing.T) {
 func TestCompareFlags(t *testing.T) {
 	dir := t.TempDir()
 	for args, want := range map[string]string{
-		"-n 2,4":                        "-n 2,4 has several numbers, want one, or -tune or -sweep with them",
-		"-passes 2":                     "-passes is only with -tune and -sweep",
-		"-limit 1s":                     "-limit is only with -tune and -sweep",
-		"-tune=":                        "-tune has no name of a file",
-		"-sweep -tune " + dir + "/a":    "-tune and -sweep exclude each other",
-		"-sweep -passes 0":              "-passes 0, want 1 to 100",
-		"-sweep -limit 0s":              "-limit 0s, want more than 0",
-		"-sweep -json":                  "-json does not go with -sweep, which takes -passes, -limit, -collective",
-		"-tune " + dir + "/a -w 3":      "-w does not go with -tune",
-		"-sweep -n 1,2":                 "-n 1, want 2 or more: one replica sends nothing",
-		"-sweep -n 2,2":                 "-n: 2 is given twice",
-		"-sweep -n 2,2000":              "-n 2000, want 1 to 1024",
-		"-sweep -n 2,4 -root 3":         "-root 3 is not a rank of 2 replicas",
-		"-sweep -method auto,direct":    "-method auto is not compared: want some of those that make schedules",
-		"-sweep -implementation Hybrid": "-implementation Hybrid is not compared",
-		"-sweep -sizes 8 -max 16":       "-sizes excludes -min, -max and -factor",
-		"-tune " + dir:                  "is a directory, want a file",
-		"-tune " + dir + "/no/such":     "there is no such directory",
-		"-tune /dev/null":               "-tune /dev/null is no file, want one",
-		"-sweep -n 2,x":                 `invalid value "2,x" for flag -n: parse error`,
+		"-table=":                    "-table has no name of a file",
+		"-passes 0":                  "-passes 0, want 1 to 100",
+		"-limit 0s":                  "-limit 0s, want more than 0",
+		"-time 0s":                   "-time 0s, want more than 0",
+		"-json":                      "flag provided but not defined: -json",
+		"-w 3":                       "flag provided but not defined: -w",
+		"-n 1,2":                     "-n 1, want 2 or more: one replica sends nothing",
+		"-n 2,2":                     "-n: 2 is given twice",
+		"-n 2,2000":                  "-n 2000, want 1 to 1024",
+		"-n 2,4 -root 3":             "-root 3 is not a rank of 2 replicas",
+		"-method auto,direct":        "-method auto is not compared: want some of those that make schedules",
+		"-implementation Hybrid":     "-implementation Hybrid is not compared",
+		"-sizes 8 -max 16":           "-sizes excludes -min, -max and -factor",
+		"-table " + dir:              "is a directory, want a file",
+		"-table " + dir + "/no/such": "there is no such directory",
+		"-table /dev/null":           "-table /dev/null is no file, want one",
+		"-n 2,x":                     `invalid value "2,x" for flag -n: parse error`,
+		"-n =":                       `invalid value "=" for flag -n: parse error`,
+		"-op LOGICAL_AND":            "gcltune: -op LOGICAL_AND -dtype float32: operator LOGICAL_AND takes bool, not float32",
+		"more":                       `unexpected argument "more"`,
 	} {
 		got := perform(t, t.Context(), nil, strings.Fields(args)...)
-		if got.code != exitUsage || !strings.Contains(got.stderr, want) || got.stdout != "" {
+		if got.code != command.Usage || !strings.Contains(got.stderr, want) || got.stdout != "" {
 			t.Errorf("%s: %+v, want %q", args, got, want)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
 	}
-	_, err := read([]string{"-sweep"}).settings(4) // in a job that something else has started
-	if err == nil || !strings.Contains(err.Error(), "-sweep starts jobs of several numbers of replicas itself") {
+	p := newProgram(nil, nil, nil)
+	p.given, _ = measure.Read(flags(&p.raw), nil)          // of no flags
+	if _, err := p.raw.settings(p.given, 4); err == nil || // in a job that something else has started
+		!strings.Contains(err.Error(), "gcltune starts jobs of several numbers of replicas itself") {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -9,55 +9,52 @@ import (
 	"strings"
 
 	"gogcl.dev/gcl"
+	"gogcl.dev/internal/command"
 )
 
-// member is the program in a process that a launcher has started as a replica of a job. The error is gcl.ErrNoJob if
-// none has; any other has been printed.
+// member carries out the task in a process that a launcher has started as a replica of a job. joined is false if none
+// has.
 //
 // It joins before it looks at the flags: the job says how many replicas there are, and an error in the flags, which all
-// have, is printed once.
-func (p *program) member(ctx context.Context) (int, error) {
-	var b *bench
-	replica, refused := 0, false
-	err := gcl.RunProcess(ctx, gcl.JoinConfig{Transport: p.line.raw.network()},
-		func(ctx context.Context, c *gcl.Comm) error {
-			replica = c.Replica()
-			s, err := p.agree(ctx, c)
-			if refused = s == nil; err != nil || refused {
-				return err
-			}
-			if b, err = p.bench(s, replica); err != nil {
-				return err
-			}
-			if err := b.replica(ctx, c); err != nil || s.compares == nil || replica != 0 {
-				return err
-			}
-			return writePoints(p.stdout, b.compared)
-		})
+// have, is printed once. flagErr is what Read has found.
+func (p *Program) member(ctx context.Context, f *Flags, flagErr error, task Task) (code int, joined bool) {
+	replica, agreed, refused := 0, false, false
+	err := gcl.RunProcess(ctx, gcl.JoinConfig{Transport: f.network()}, func(ctx context.Context, c *gcl.Comm) error {
+		replica = c.Replica()
+		s, err := p.agree(ctx, c, flagErr, task)
+		if refused = s == nil; err != nil || refused {
+			return err
+		}
+		agreed = true
+		return task.Measure(ctx, s, c)
+	})
 	switch {
 	case errors.Is(err, gcl.ErrNoJob):
-		return exitUsage, err
-	case b != nil:
-		return p.finish(ctx, b, replica, err), nil
+		return command.Usage, false
+	case agreed:
+		return task.Finish(ctx, replica, err), true
 	case err == nil && refused:
-		return exitUsage, nil
+		return command.Usage, true
 	case ctx.Err() != nil:
-		return exitInterrupted, nil
+		return command.Interrupted, true
 	}
-	p.complain(err)
-	return exitWrong, nil
+	p.Complain(err)
+	return command.Failed, true
 }
 
 // agree makes the settings of a replica of a job. If those of one replica are wrong there are none on any replica, and
 // the one of the lowest rank has printed why.
-func (p *program) agree(ctx context.Context, c *gcl.Comm) (*settings, error) {
+func (p *Program) agree(ctx context.Context, c *gcl.Comm, err error, task Task) (*Settings, error) {
 	host, _ := os.Hostname() // "": then all count as on this host
-	own := []uint64{digest(p.args...), digest(host)}
+	own := []uint64{digest(p.Args...), digest(host)}
 	all := make([]uint64, len(own)*c.Size())
 	if err := gcl.AllGatherTo(ctx, c, all, own); err != nil {
 		return nil, err
 	}
-	s, err := p.line.settings(c.Size())
+	var s *Settings
+	if err == nil {
+		s, err = task.Check(c.Size(), c.Rank())
+	}
 	local := 0
 	for r := range c.Size() {
 		if theirs := all[len(own)*r:]; theirs[0] != all[0] && err == nil {
@@ -67,11 +64,8 @@ func (p *program) agree(ctx context.Context, c *gcl.Comm) (*settings, error) {
 		}
 	}
 	if err == nil {
-		s.beside = all[1] == own[1]
+		s.Beside = all[1] == own[1]
 		err = s.check(ctx, local)
-	}
-	if err == nil && c.Rank() == 0 {
-		err = s.checkFiles()
 	}
 	first := []int64{int64(c.Size())}
 	if err != nil {
@@ -84,7 +78,7 @@ func (p *program) agree(ctx context.Context, c *gcl.Comm) (*settings, error) {
 	case int64(c.Size()):
 		return s, nil
 	case int64(c.Rank()):
-		p.complain(err)
+		p.Complain(err)
 	}
 	return nil, nil
 }

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ func TestParseSize(t *testing.T) {
 		"8": 8, "8B": 8, "1K": 1024, "1KiB": 1024, "1M": 1 << 20, "64MiB": 64 << 20, "1G": 1 << 30, "1GiB": 1 << 30,
 		"007": 7, "1536": 1536,
 	} {
-		if got, err := parseSize(text); err != nil || got != want {
+		if got, err := ParseSize(text); err != nil || got != want {
 			t.Errorf("%s: %d, %v, want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "0", "0K", "-8", "+8", "8 ", " 8", "1k", "1KB", "K",
 		"KiB", "1.5K", "8BB", "0x10", "1_000", "1KiBB", "18446744073709551616", "9223372036854775808", "99999999999G"} {
-		if got, err := parseSize(text); err == nil {
+		if got, err := ParseSize(text); err == nil {
 			t.Errorf("%q: %d, want an error", text, got)
 		}
 	}
@@ -29,14 +29,14 @@ func FuzzParseSize(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		n, err := parseSize(text)
+		n, err := ParseSize(text)
 		if err != nil {
 			return
 		}
 		if n < 1 {
 			t.Fatalf("%q is %d", text, n)
 		}
-		if again, err := parseSize(fmt.Sprintf("%dB", n)); err != nil || again != n {
+		if again, err := ParseSize(fmt.Sprintf("%dB", n)); err != nil || again != n {
 			t.Fatalf("%q is %d, and that is %d, %v", text, n, again, err)
 		}
 	})
@@ -59,7 +59,7 @@ func TestSeries(t *testing.T) {
 func TestFormatSize(t *testing.T) {
 	for n, want := range map[int]string{8: "8 B", 1000: "1000 B",
 		1024: "1 KiB", 1025: "1025 B", 36 << 10: "36 KiB", 64 << 20: "64 MiB", 1 << 30: "1 GiB"} {
-		if got := formatSize(n); got != want {
+		if got := FormatSize(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

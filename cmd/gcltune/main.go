@@ -1,0 +1,5 @@
+package main
+
+import "gogcl.dev/internal/command"
+
+func main() { command.Main("gcltune", run) }

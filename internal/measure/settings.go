@@ -1,0 +1,269 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gogcl.dev/gcl"
+	"gogcl.dev/methods"
+	"gogcl.dev/methods/schedule"
+	"gogcl.dev/tensor"
+)
+
+// Settings are Flags, parsed and checked.
+type Settings struct {
+	Collectives     []Collective
+	N               int
+	Beside          bool // this process is on the host of replica 0
+	Transport       string
+	Processes       bool // each replica is a process of its own
+	Methods         []methods.Method
+	Implementations []gcl.Implementation
+	DType           tensor.DType
+	Op              gcl.Operator
+	Root            int
+	Sizes           []int // bytes, as asked for
+}
+
+// MaxReplicas bounds -n, since what replicas of one process need for messages between all of them grows with the
+// square of their number: 250 MB at 1,000, 4 GB at 4,096.
+const MaxReplicas = 1024
+
+// Flags are those that say what is measured, as given.
+type Flags struct {
+	collective, transport, method, implementation string
+	dtype, op, min, max, sizes                    string
+	root, factor                                  int
+	program                                       string
+}
+
+// Usual are the values of flags that are not given, where programs differ.
+type Usual struct {
+	Collective, Method, Max string
+	Factor                  int
+}
+
+// Declare declares the flags. Those of nccl-tests with one letter are among them.
+func (r *Flags) Declare(f *flag.FlagSet, usual Usual) {
+	r.program = f.Name()
+	f.StringVar(&r.collective, "collective", usual.Collective,
+		"what to measure: some of "+strings.Join(CollectiveNames(), ", ")+", with commas; or all")
+	f.StringVar(&r.transport, "transport", inproc, "what the replicas talk over: inproc, goroutines of one process; "+
+		"tcp or unix, a process for each, which "+r.program+" starts; mpi, the same by mpirun, if built with -tags mpi; "+
+		"under gclrun or mpirun it is theirs unless given")
+	f.StringVar(&r.method, "method", usual.Method, "methods, with commas: some of "+methodNames()+
+		"; or all, which are those that make schedules")
+	f.StringVar(&r.implementation, "implementation", "Auto", "implementations, with commas: Auto, Syncless "+
+		"(messages), Syncful (barriers and each other's memory), Hybrid (Syncful here, where all replicas are on one "+
+		"host)")
+	f.StringVar(&r.dtype, "dtype", "float32", "element type: "+strings.Join(dtypeNames(), ", "))
+	f.StringVar(&r.op, "op", "ADD", "operator of a reduction: "+strings.Join(operatorNames(), ", ")+
+		"; in lower case too")
+	f.IntVar(&r.root, "root", 0, "`rank` that alone has the data or the result of a collective with a root")
+	f.StringVar(&r.min, "min", "8", "first `size` in bytes of the larger buffer of a replica: 8, 1K, 1KiB, 64MiB; K "+
+		"is 1024")
+	f.StringVar(&r.max, "max", usual.Max, "last `size`")
+	f.IntVar(&r.factor, "factor", usual.Factor, "each size is that many times the one before")
+	f.StringVar(&r.sizes, "sizes", "", "exactly these sizes, with commas, smaller ones first, in place of -min, -max "+
+		"and -factor")
+	for short, long := range shortFlags {
+		f.Var(f.Lookup(long).Value, short, "short for -"+long)
+	}
+}
+
+// Settings checks the flags, of which some were given. n is the number of replicas that was asked for, and job that of
+// the job of this process, 0 without one.
+func (r *Flags) Settings(given Given, n, job int) (*Settings, error) {
+	s := &Settings{Root: r.root}
+	var err error
+	if s.Collectives, err = ParseCollectives(r.collective); err != nil {
+		return nil, err
+	}
+	if err := r.connect(s, given, n, job); err != nil {
+		return nil, err
+	}
+	if err := r.ways(s); err != nil {
+		return nil, err
+	}
+	if s.DType, err = tensor.ParseDType(r.dtype); err != nil {
+		return nil, Unknown(given.As("dtype"), r.dtype, dtypeNames())
+	}
+	if s.Op, err = gcl.ParseOperator(strings.ToUpper(r.op)); err != nil {
+		return nil, Unknown(given.As("op"), r.op, operatorNames())
+	}
+	if s.Sizes, err = r.sizeList(given); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.N < 1 || s.N > MaxReplicas:
+		return nil, fmt.Errorf("-n %d, want 1 to %d", s.N, MaxReplicas)
+	case r.root < 0 || r.root >= s.N:
+		return nil, fmt.Errorf("%s %d is not a rank, 0 to %d", given.As("root"), r.root, s.N-1)
+	}
+	return s, nil
+}
+
+// ways parses methods and implementations.
+func (r *Flags) ways(s *Settings) error {
+	if r.method == "all" {
+		s.Methods = methods.All()
+	} else {
+		for name := range strings.SplitSeq(r.method, ",") {
+			m, err := methods.Parse(name)
+			if err != nil {
+				return fmt.Errorf("-method: %w", err)
+			}
+			s.Methods = append(s.Methods, m)
+		}
+	}
+	for name := range strings.SplitSeq(r.implementation, ",") {
+		i, err := parseImplementation(name)
+		if err != nil {
+			return fmt.Errorf("-implementation: %w", err)
+		}
+		s.Implementations = append(s.Implementations, i)
+	}
+	return errors.Join(Once("-collective", s.Collectives), Once("-method", s.Methods),
+		Once("-implementation", s.Implementations))
+}
+
+// Once refuses a list in which something is named twice: the tables and lines of the two could not be told apart.
+func Once[T comparable](flag string, list []T) error {
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			return fmt.Errorf("%s: %v is given twice", flag, v)
+		}
+	}
+	return nil
+}
+
+// sizeList is the sizes asked for, in bytes.
+func (r *Flags) sizeList(given Given) ([]int, error) {
+	if given.Has("sizes") {
+		if given.Has("min") || given.Has("max") || given.Has("factor") {
+			return nil, errors.New("-sizes excludes -min, -max and -factor")
+		}
+		var out []int
+		for text := range strings.SplitSeq(r.sizes, ",") {
+			size, err := ParseSize(text)
+			if err != nil {
+				return nil, fmt.Errorf("-sizes: %w", err)
+			}
+			if len(out) > 0 && size <= out[len(out)-1] {
+				return nil, fmt.Errorf("-sizes: %s comes after %s, want smaller ones first and each once",
+					text, FormatSize(out[len(out)-1]))
+			}
+			out = append(out, size)
+		}
+		return out, nil
+	}
+	first, err := ParseSize(r.min)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", given.As("min"), err)
+	}
+	last, err := ParseSize(r.max)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", given.As("max"), err)
+	}
+	if first > last {
+		return nil, fmt.Errorf("%s %s is more than %s %s", given.As("min"), r.min, given.As("max"), r.max)
+	}
+	if r.factor < 2 {
+		return nil, fmt.Errorf("%s %d, want 2 or more", given.As("factor"), r.factor)
+	}
+	return series(first, last, r.factor), nil
+}
+
+// parseImplementation is gcl's, in lower case too.
+func parseImplementation(text string) (gcl.Implementation, error) {
+	for _, i := range []gcl.Implementation{gcl.AutoImplementation, gcl.Syncless, gcl.Syncful, gcl.Hybrid} {
+		if strings.EqualFold(text, i.String()) {
+			return i, nil
+		}
+	}
+	return gcl.ParseImplementation(text) // for its error
+}
+
+// check looks for what the flags alone do not show. local is how many replicas share this host's memory.
+func (s *Settings) check(ctx context.Context, local int) error {
+	if err := s.probe(ctx); err != nil {
+		return err
+	}
+	return s.checkMemory(local)
+}
+
+// probe finds out from gcl whether the operator takes the element type, by the smallest all-reduce.
+func (s *Settings) probe(ctx context.Context) error {
+	if !slices.ContainsFunc(s.Collectives, Collective.Reduces) {
+		return nil
+	}
+	one, err := tensor.New(s.DType, 1)
+	if err != nil {
+		return err
+	}
+	var refused error
+	err = gcl.Run(ctx, 1, func(ctx context.Context, c *gcl.Comm) error {
+		refused = c.Do(ctx, schedule.AllReduce, one, one.Clone(), s.Op, 0)
+		return nil
+	})
+	if refused != nil && ctx.Err() == nil {
+		return fmt.Errorf("-op %v -dtype %v: %w", s.Op, s.DType, innermost(refused))
+	}
+	return err
+}
+
+// innermost is the error at the bottom of a chain: why, without where.
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if list, ok := err.(interface{ Unwrap() []error }); ok && len(list.Unwrap()) > 0 {
+			inner = list.Unwrap()[len(list.Unwrap())-1]
+		}
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+// Spec is the request for the schedule of a method, in the order of the ranks.
+func (s *Settings) Spec(m methods.Method, c Collective, n int) methods.Spec {
+	ring := make([]int, n)
+	for i := range ring {
+		ring[i] = i
+	}
+	spec := methods.Spec{Method: m, Collective: schedule.Collective(c), Size: n, Ring: ring, Second: ring}
+	if c.Rooted() {
+		spec.Root = s.Root
+	}
+	return spec
+}
+
+func methodNames() string {
+	var names []string
+	for _, m := range methods.Values() {
+		names = append(names, m.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+func dtypeNames() (names []string) {
+	for _, d := range tensor.DTypes() {
+		names = append(names, d.String())
+	}
+	return names
+}
+
+func operatorNames() (names []string) {
+	for op := range gcl.Operator(math.MaxUint8) {
+		if name, err := op.MarshalText(); err == nil {
+			names = append(names, string(name))
+		}
+	}
+	return names
+}
