@@ -29,8 +29,8 @@ func (k *call) count(ranks int) int {
 	return k.srcLen
 }
 
-// told is what a fingerprint has of an operand: the elements that all ranks know, and the type with its marks.
-func (k *call) told(ranks int) (count uint64, dtype uint8) {
+// counted is what a fingerprint has of an operand: the elements that all ranks know, and the type with its marks.
+func (k *call) counted(ranks int) (count uint64, dtype uint8) {
 	if k.counts.given {
 		return k.counts.total(k.Collective), uint8(k.dtype) | wire.ByCounts
 	}

@@ -166,7 +166,7 @@ func (b *Batch) check(k *call) (n int, err error) {
 // fingerprint tells too, and the Trace: the call that is refused tells of it.
 func (b *Batch) add(k *call, n int, err error) {
 	b.sealed = false
-	b.note(k.told(b.comm.Size()))
+	b.note(k.counted(b.comm.Size()))
 	if err != nil {
 		n = max(k.srcLen, k.dstLen)
 	}
@@ -254,7 +254,7 @@ func (b *Batch) seal(x *crossing, l *list) {
 }
 
 // tell describes a run to a Trace.
-func (b *Batch) tell(e *TraceCall) {
+func (b *Batch) describe(e *TraceCall) {
 	if e.ByCounts {
 		e.Elements = b.elements
 	}

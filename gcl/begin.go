@@ -31,7 +31,7 @@ func (c *Comm) event(k *call, f *transport.Call) TraceCall {
 	case k.executes:
 		e.Elements, e.Bytes = k.srcLen, max(len(k.dst), len(k.src))
 	case k.batch != nil && (e.ByCounts || k.batch.several()):
-		k.batch.tell(&e)
+		k.batch.describe(&e)
 	case e.ByCounts:
 		e.Elements = max(e.Elements, k.srcLen, k.dstLen)
 		e.Bytes = e.Elements * e.DType.Size()
@@ -41,8 +41,8 @@ func (c *Comm) event(k *call, f *transport.Call) TraceCall {
 	return e
 }
 
-// tell tells the Trace of a call that has its turn.
-func (c *Comm) tell(e TraceCall) {
+// traceStart tells the Trace of a call that has its turn.
+func (c *Comm) traceStart(e TraceCall) {
 	t := &c.conn.tracing
 	*t = tracing{trace: c.options.Trace, call: e}
 	c.conn.Listener = t

@@ -51,7 +51,7 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	c.conn.Flight.Begin(c.labelOf(k), &f, ticks.Now())
 	if c.options.Trace != nil {
 		defer c.crashed()
-		c.tell(c.event(k, &f))
+		c.traceStart(c.event(k, &f))
 	}
 	j, err := c.prepare(ctx, k, &f)
 	switch {
@@ -60,7 +60,7 @@ func (c *Comm) do(ctx context.Context, k *call) error {
 	case k.within != nil:
 		return c.end(c.performWithin(ctx, k, &f))
 	}
-	err = c.way.Perform(ctx, j, &f)
+	err = c.caller.Perform(ctx, j, &f)
 	c.conn.alone.Forget()
 	if err != nil {
 		return c.failed(ctx, k, &f, err)
@@ -85,7 +85,7 @@ func (c *Comm) describe(k *call, f *transport.Call) {
 		f.Collective, f.Count, f.DType = wire.Execute, uint64(k.alike), uint8(k.dtype)
 	default:
 		f.Collective = uint8(k.Collective)
-		f.Count, f.DType = k.told(c.Size())
+		f.Count, f.DType = k.counted(c.Size())
 	}
 	f.Group, f.Root, f.Operator, f.Digest = c.group.ID, wire.RootNumber(k.Root), uint8(k.operator), c.digest
 }

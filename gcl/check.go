@@ -22,7 +22,7 @@ func (c *Comm) checkCall(k *call) (n int, err error) {
 func (c *Comm) checkOperand(k *call) (n int, err error) {
 	size, contract := c.Size(), k.Collective.Contract()
 	if contract.PerRank() && contract.Input != schedule.Whole && !k.counts.given {
-		if err := checkRoom(k.part(contract), size, k.dtype); err != nil {
+		if err := checkSize(k.part(contract), size, k.dtype); err != nil {
 			return 0, err
 		}
 	}

@@ -19,11 +19,11 @@ type Comm struct {
 	group   *membership
 	label   *flight.Label // what the flight recorder knows of name and group
 	options Options
-	strided bool      // the group was given with a stride above 1
-	digest  uint64    // of options and ring orders, for the fingerprint
-	way     carry.Way // how calls are carried out
-	agreed  uint64    // the options that members must have alike, summed up
-	started *started  // the function given to Start that this is the Comm of, or nil
+	strided bool         // the group was given with a stride above 1
+	digest  uint64       // of options and ring orders, for the fingerprint
+	caller  carry.Caller // how calls are carried out
+	agreed  uint64       // the options that members must have alike, summed up
+	started *started     // the function given to Start that this is the Comm of, or nil
 }
 
 // New makes a Comm for one replica from its end of a transport. Group and options are the defaults. The Comm owns the

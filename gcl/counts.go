@@ -26,7 +26,7 @@ func byCounts(ranks, received []int) counts { return counts{true, ranks, receive
 // received.
 func countsOf(collective schedule.Collective, lists [][]int) (counts, error) {
 	contract := collective.Contract()
-	switch want := 1 + int(number1(contract.Input == schedule.Blocks)); {
+	switch want := 1 + int(bit(contract.Input == schedule.Blocks)); {
 	case !contract.PerRank():
 		return counts{}, fmt.Errorf("%s takes no counts: its ranks have no parts", wire.WithArticle(collective))
 	case len(lists) != want:
@@ -88,25 +88,25 @@ func (n *counts) boundsOf(into, list []int, name string, ranks, elemSize int) ([
 
 // checkWithCounts is checkCall of a call with counts, whose parts lie in memory of the connection.
 func (c *Comm) checkWithCounts(k *call) (n int, err error) {
-	k.useRoom(&c.conn.parts)
+	k.useParts(&c.conn.parts)
 	n, err = c.checkCall(k)
-	keepRoom(&c.conn.parts, &k.parts)
+	keepParts(&c.conn.parts, &k.parts)
 	return n, err
 }
 
-// useRoom has the parts of a call lie in memory that other calls have used.
-func (k *call) useRoom(room *carry.Parts) {
-	k.parts.Bounds = room.Bounds
+// useParts has the parts of a call lie in memory that other calls have used.
+func (k *call) useParts(spare *carry.Parts) {
+	k.parts.Bounds = spare.Bounds
 	if k.counts.received != nil {
-		k.parts.Out = room.Out
+		k.parts.Out = spare.Out
 	}
 }
 
-// keepRoom keeps the memory of parts for useRoom.
-func keepRoom(room, parts *carry.Parts) {
-	room.Bounds = parts.Bounds
+// keepParts keeps the memory of parts for useParts.
+func keepParts(spare, parts *carry.Parts) {
+	spare.Bounds = parts.Bounds
 	if parts.Out != nil {
-		room.Out = parts.Out
+		spare.Out = parts.Out
 	}
 }
 

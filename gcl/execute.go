@@ -100,7 +100,7 @@ func (c *Comm) measure(k *call) (n int, err error) {
 // the larger buffer, and of a contract of a program's own those of all chunks together.
 func (c *Comm) checkGiven(k *call) (g *carry.Given, total int, err error) {
 	s, n := k.schedule, k.alike
-	if g, err = c.way.Give(s); err != nil {
+	if g, err = c.caller.Give(s); err != nil {
 		return nil, 0, err
 	}
 	switch {

@@ -86,7 +86,7 @@ func (c *Comm) Explain(collective schedule.Collective, bytes int64, dtype tensor
 	if c.Size() == 1 {
 		return e, nil
 	}
-	p := price.Pricer{Way: &c.way, Topology: c.conn.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
+	p := price.Pricer{Caller: &c.caller, Topology: c.conn.topology, Ask: newAsk(collective, 0, 0).Ask, DType: dtype,
 		Elements: int(bytes / int64(dtype.Size())), Strict: c.options.Strict}
 	for _, m := range c.conn.ownMethods() {
 		p.Own = append(p.Own, price.Own{Method: m.method, Prover: m.prover})

@@ -42,14 +42,14 @@ func WithTable(transport string, r *methods.Rules) (back func()) {
 func Streamed(c *Comm) bool { return c.conn.Inspect().Streamed }
 
 // CacheBytes is what c takes the last-level cache to have.
-func CacheBytes(c *Comm) int { return c.way.Cache }
+func CacheBytes(c *Comm) int { return c.caller.Cache }
 
 // CacheBytesWithin is the same for c's k IPUs, which are alike.
-func CacheBytesWithin(c *Comm, k int) int { return c.conn.ipus[k].all[0].comm.way.Cache }
+func CacheBytesWithin(c *Comm, k int) int { return c.conn.ipus[k].all[0].comm.caller.Cache }
 
 // CacheBytesOfPhases is the same for the phases of Hybrid within and across link domains.
 func CacheBytesOfPhases(c *Comm) (inside, across int) {
-	return c.way.Hybrid.Inside.Cache, c.way.Hybrid.Across.Cache
+	return c.caller.Hybrid.Inside.Cache, c.caller.Hybrid.Across.Cache
 }
 
 // Staged is how many bytes of staging memory c's connection has.

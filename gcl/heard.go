@@ -29,7 +29,7 @@ func (l *connection) open() (groups []*membership) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range l.groups {
-		if last := g.Passed.Load(); last != 0 && !l.Flight.SettledSince(g.ID, last) {
+		if last := g.Unconfirmed.Load(); last != 0 && !l.Flight.SettledSince(g.ID, last) {
 			groups = append(groups, g)
 		}
 	}
@@ -59,7 +59,7 @@ func (l *connection) settle() error {
 			continue
 		}
 		for _, g := range l.open() {
-			call, known := l.Flight.Passed(g.ID, g.Passed.Load())
+			call, known := l.Flight.Unconfirmed(g.ID, g.Unconfirmed.Load())
 			here := l.flights.Peers(l.number, g.Members)
 			elsewhere := slices.DeleteFunc(slices.Clone(g.Members), func(replica int) bool {
 				return replica == e.Rank() ||
@@ -83,7 +83,7 @@ func (l *connection) unheard() error {
 	until, look := time.Now().Add(closeTime), minLook
 	for _, l := range l.all() {
 		for _, g := range l.open() {
-			members, last := l.flights.Peers(l.number, g.Members), g.Passed.Load()
+			members, last := l.flights.Peers(l.number, g.Members), g.Unconfirmed.Load()
 			for {
 				// Looked at in this order: who disagrees ends the communicator first, and its call then.
 				waits := whole && slices.ContainsFunc(members, func(f *flight.Recorder) bool {
@@ -112,8 +112,8 @@ func (l *connection) unheard() error {
 
 // apart is what is wrong with the last such call of a group, by the recorders of its members.
 func (l *connection) apart(g *membership, members []*flight.Recorder) error {
-	last := g.Passed.Load()
-	call, known := l.Flight.Passed(g.ID, last)
+	last := g.Unconfirmed.Load()
+	call, known := l.Flight.Unconfirmed(g.ID, last)
 	for _, f := range members {
 		if f.IsClosed() && !f.Came(g.ID, last) {
 			return &transport.ClosedError{Replica: f.Replica}

@@ -204,15 +204,16 @@ func (s *spare) fill(l *list) {
 	clear(s.outs)
 	if err != nil {
 		s.operandErr = err
-		s.tellOf(l)
+		s.describeRefused(l)
 	}
 	s.known = s.operandErr == nil
 	s.words, s.now = s.now, s.words
 	s.seal(&s.crossing, l)
 }
 
-// tellOf has the fingerprint and the Trace tell of a list that has not become operands, since it is wrong as a whole.
-func (s *spare) tellOf(l *list) {
+// describeRefused has the fingerprint and the Trace tell of a list that has not become operands, since it is wrong as a
+// whole.
+func (s *spare) describeRefused(l *list) {
 	size, ins, outs := l.dtype.Size(), 0, 0
 	for _, src := range l.srcs {
 		s.note(uint64(len(src)), uint8(l.dtype))
@@ -300,7 +301,7 @@ func (s *spare) loadMapped(l *list) error {
 				dst, shard, ranks)
 		}
 	} else {
-		if err := checkRoom(shard, ranks, dtype); err != nil {
+		if err := checkSize(shard, ranks, dtype); err != nil {
 			return err
 		}
 		if src != shard {

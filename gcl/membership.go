@@ -59,8 +59,8 @@ func (c *Comm) settle(layout commgroup.Layout) (_ *Comm, err error) {
 		if c.group.Split == nil {
 			return nil, &OptionError{Option: "Implementation", Value: Hybrid.String(), Reason: c.group.uneven}
 		}
-		if c.way.Setting.Hybrid() {
-			c.way.Hybrid = c.way.NewHybrid()
+		if c.caller.Setting.Hybrid() {
+			c.caller.Hybrid = c.caller.NewHybrid()
 		}
 	}
 	c.digest = c.fingerprint()
@@ -91,7 +91,7 @@ func (c *Comm) resolve() {
 	c.agreed = wire.Seed
 	for i := range optionRows {
 		if agreed := optionRows[i].agreed; agreed != nil {
-			c.agreed = wire.Mix(c.agreed, agreed(&c.options, c.way.Segment))
+			c.agreed = wire.Mix(c.agreed, agreed(&c.options, c.caller.Segment))
 		}
 	}
 }

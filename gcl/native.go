@@ -37,5 +37,5 @@ func (c *Comm) checkEngine(a *ask, dtype tensor.DType, n int, parts *carry.Parts
 	if c.options.Method != methods.Native {
 		return nil
 	}
-	return c.way.EngineRefuses(&a.Ask, dtype, n, parts)
+	return c.caller.EngineRefuses(&a.Ask, dtype, n, parts)
 }

@@ -30,23 +30,23 @@ const (
 
 // operatorRow is what an operator does. Everything that depends on the operator reads its row.
 type operatorRow struct {
-	name  string   // GCL's name
-	takes elements // which types
-	again bool     // an input that is combined twice changes nothing
+	name    string   // GCL's name
+	accepts elements // which types
+	again   bool     // an input that is combined twice changes nothing
 	carry.Reduction
 }
 
 // operators is the table: a new operator is a constant and a row, and where no loop serves, a kernel.Op.
 var operators = [numOperators]operatorRow{
-	Add:        {name: "ADD", takes: numbers, Reduction: carry.Reduction{Fold: kernel.Add}},
-	Mean:       {name: "MEAN", takes: floats, Reduction: carry.Reduction{Fold: kernel.Add, Divide: true}},
-	Mul:        {name: "MUL", takes: numbers, Reduction: carry.Reduction{Fold: kernel.Mul}},
-	Min:        {name: "MIN", takes: numbers, again: true, Reduction: carry.Reduction{Fold: kernel.Min}},
-	Max:        {name: "MAX", takes: numbers, again: true, Reduction: carry.Reduction{Fold: kernel.Max}},
-	LogicalAnd: {name: "LOGICAL_AND", takes: booleans, again: true, Reduction: carry.Reduction{Fold: kernel.And}},
-	LogicalOr:  {name: "LOGICAL_OR", takes: booleans, again: true, Reduction: carry.Reduction{Fold: kernel.Or}},
-	SquareAdd:  {name: "SQUARE_ADD", takes: numbers, Reduction: carry.Reduction{Fold: kernel.Add, Square: true}},
-	Local:      {name: "LOCAL", takes: anything},
+	Add:        {name: "ADD", accepts: numbers, Reduction: carry.Reduction{Fold: kernel.Add}},
+	Mean:       {name: "MEAN", accepts: floats, Reduction: carry.Reduction{Fold: kernel.Add, Divide: true}},
+	Mul:        {name: "MUL", accepts: numbers, Reduction: carry.Reduction{Fold: kernel.Mul}},
+	Min:        {name: "MIN", accepts: numbers, again: true, Reduction: carry.Reduction{Fold: kernel.Min}},
+	Max:        {name: "MAX", accepts: numbers, again: true, Reduction: carry.Reduction{Fold: kernel.Max}},
+	LogicalAnd: {name: "LOGICAL_AND", accepts: booleans, again: true, Reduction: carry.Reduction{Fold: kernel.And}},
+	LogicalOr:  {name: "LOGICAL_OR", accepts: booleans, again: true, Reduction: carry.Reduction{Fold: kernel.Or}},
+	SquareAdd:  {name: "SQUARE_ADD", accepts: numbers, Reduction: carry.Reduction{Fold: kernel.Add, Square: true}},
+	Local:      {name: "LOCAL", accepts: anything},
 }
 
 // elements is a set of element types.
@@ -90,8 +90,8 @@ func (op Operator) Accepts(t tensor.DType) error {
 	if err := operatorNames.Check(op); err != nil {
 		return err
 	}
-	if takes := operators[op].takes; !takes.has(t) {
-		return fmt.Errorf("operator %v takes %s, not %v", op, takes.words, t)
+	if accepts := operators[op].accepts; !accepts.has(t) {
+		return fmt.Errorf("operator %v takes %s, not %v", op, accepts.words, t)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func TestOperatorRows(t *testing.T) {
 	for op := range numOperators {
 		row := &operators[op]
-		if row.name == "" || row.takes.has == nil || row.Square && row.Divide {
+		if row.name == "" || row.accepts.has == nil || row.Square && row.Divide {
 			t.Errorf("%d: the row %+v", op, row)
 			continue
 		}

@@ -121,7 +121,7 @@ var optionRows = []optionRow{
 			at:    func(o *Options) *bool { return &o.Strict },
 			names: func() []name[bool] { return []name[bool]{{"false", false, ""}, {"true", true, ""}} },
 		},
-		agreed: func(o *Options, _ int) uint64 { return number1(o.Strict) },
+		agreed: func(o *Options, _ int) uint64 { return bit(o.Strict) },
 		does: "A call that the `method` does not do is an error, which lists the methods that do it; with `false` it goes " +
 			"as by `auto`, and the first one of each collective is logged by `log/slog` ([methods.md](methods.md))",
 	},
@@ -131,7 +131,7 @@ var optionRows = []optionRow{
 			at:    func(o *Options) *bool { return &o.StageFragments },
 			names: func() []name[bool] { return []name[bool]{{"true", false, ""}, {"false", true, ""}} },
 		},
-		agreed: func(o *Options, _ int) uint64 { return number1(o.StageFragments) },
+		agreed: func(o *Options, _ int) uint64 { return bit(o.StageFragments) },
 		does: "With `false` every input is first copied to memory of the connection, for a schedule with its " +
 			"fragments in order, which " +
 			"takes memory and time; with `true` it is sent and reduced from where it lies. It concerns messages too, " +
@@ -155,7 +155,7 @@ var optionRows = []optionRow{
 			at:    func(o *Options) *bool { return &o.Reproducible },
 			names: func() []name[bool] { return []name[bool]{{"true", true, ""}, {"false", false, ""}} },
 		},
-		agreed: func(o *Options, _ int) uint64 { return number1(o.Reproducible) },
+		agreed: func(o *Options, _ int) uint64 { return bit(o.Reproducible) },
 		does: "Reductions are folded in rank order, so that their bits depend on nothing else " +
 			"([determinism.md](determinism.md))",
 	},
@@ -213,8 +213,8 @@ func agreedFields() []string {
 	return fields
 }
 
-// number1 is 1 for true and 0 for false.
-func number1(b bool) uint64 {
+// bit is 1 for true and 0 for false.
+func bit(b bool) uint64 {
 	if b {
 		return 1
 	}

@@ -76,7 +76,7 @@ func Scatter[T tensor.Element](ctx context.Context, c *Comm, data []T, n, root i
 	case n < 0:
 		invalid = fmt.Errorf("%d elements for each rank", n)
 	case !fits(n, c.Size(), dtype.Size()):
-		invalid = checkRoom(n, c.Size(), dtype)
+		invalid = checkSize(n, c.Size(), dtype)
 	case c.Rank() == root && len(data) != n*c.Size():
 		invalid = fmt.Errorf("the input has %d elements, want %d for parts of %d over %d ranks",
 			len(data), n*c.Size(), n, c.Size())

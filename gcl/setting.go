@@ -10,30 +10,30 @@ import (
 // resolveWay sets how the Comm's calls are carried out, given its group and options.
 func (c *Comm) resolveWay() {
 	o := &c.options
-	c.way = carry.Way{
+	c.caller = carry.Caller{
 		Carrier: &c.conn.Carrier, Group: c.group.Group, Reproducible: o.Reproducible, Stages: o.StageFragments,
 		Cache: o.lastLevelCache(), Segment: c.segmentBytes(),
 		Link: c.group.link, LatencyBytes: latencyBytes(c.group.link), Own: c.conn.prover(o.Method),
 		Skips: (*strict)(c),
 	}
 	s := route.Setting{
-		Asked: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,
+		Method: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,
 		Tuning: c.tuning(), Tuned: o.MaxBroadcastSize != 0,
 		Ranks: c.Size(), Strided: c.strided,
 		Phased: carry.PhasedCollectives(),
 	}
-	s.Memory, s.Small = c.way.Reach(c.group.Members, c.way.Segment)
+	s.Memory, s.Small = c.caller.Reach(c.group.Members, c.caller.Segment)
 	if split := c.group.Split; split != nil {
 		s.Domains, s.Each = split.Domains, split.Each
 	}
 	s.Syncful, s.SyncfulWhy = s.Together()
-	c.way.Setting = s
-	c.way.Settle()
+	c.caller.Setting = s
+	c.caller.Settle()
 }
 
 // segmentBytes is how long a segment of a message may be: what the IO tiles stage together. On peer memory,
 // where nothing is staged, it bounds what is taken from a peer at a time, and what a member publishes. Calls look at
-// Way.Segment instead: the topology is 96 bytes, which this copies.
+// Caller.Segment instead: the topology is 96 bytes, which this copies.
 func (c *Comm) segmentBytes() int {
 	return cmp.Or(c.options.MaxBytesPerTile, DefaultMaxBytesPerTile) * c.conn.topology.IOTiles()
 }

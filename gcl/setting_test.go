@@ -34,11 +34,11 @@ func TestSettingsAreAlike(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				key := fmt.Sprint(c.Members())
-				if first, known := seen[key]; known && first != c.way.Setting {
+				if first, known := seen[key]; known && first != c.caller.Setting {
 					return fmt.Errorf("group %s: %+v on one member, %+v on replica %d",
-						key, first, c.way.Setting, c.Replica())
+						key, first, c.caller.Setting, c.Replica())
 				}
-				seen[key] = c.way.Setting
+				seen[key] = c.caller.Setting
 				return nil
 			})
 			if err != nil {
@@ -68,7 +68,7 @@ func TestRouteIsWhatExplainSays(t *testing.T) {
 				var j carry.Job
 				a := newAsk(schedule.AllReduce, Add, 0)
 				j.One(&a.Ask, tensor.F32, nil, make([]byte, 4*n), &carry.Parts{}, nil, n)
-				r := c.way.Setting.Route(&j.Question)
+				r := c.caller.Setting.Route(&j.Question)
 				e, err := c.Explain(schedule.AllReduce, int64(4*n), tensor.F32)
 				if err != nil {
 					return err

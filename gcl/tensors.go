@@ -76,7 +76,7 @@ func (c *Comm) checkInput(a *ask, src *tensor.Tensor) error {
 	case contract.Output == schedule.Own && !contract.Deals() && src.Rank() != 1:
 		return fmt.Errorf("%s takes one dimension, not the shape %v", wire.WithArticle(a.Collective), src.Shape())
 	case contract.Input == schedule.Own:
-		return checkRoom(src.Len(), ranks, src.DType())
+		return checkSize(src.Len(), ranks, src.DType())
 	}
 	return nil
 }

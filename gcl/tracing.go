@@ -27,9 +27,9 @@ func (l *connection) endTrace(err error) {
 func (l *connection) silence() { l.tracing, l.Listener = tracing{}, nil }
 
 // Chosen implements carry.Listener.
-func (t *tracing) Chosen(w *carry.Way, r route.Route, rounds int) {
+func (t *tracing) Chosen(w *carry.Caller, r route.Route, rounds int) {
 	t.call.Method, t.call.Path = r.Method, Path(r.Path)
-	t.call.Implementation = Implementation(r.Told(t.call.Phase))
+	t.call.Implementation = Implementation(r.Traced(t.call.Phase))
 	if t.trace.MethodChosen == nil {
 		return
 	}

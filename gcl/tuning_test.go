@@ -177,13 +177,13 @@ func TestUnknownLinks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.way.Setting.Tuning != methods.MemoryLinks() {
-				t.Errorf("%s: %+v", name, c.way.Setting.Tuning)
+			if c.caller.Setting.Tuning != methods.MemoryLinks() {
+				t.Errorf("%s: %+v", name, c.caller.Setting.Tuning)
 			}
-			have := c.way.Link
+			have := c.caller.Link
 			have.Class, have.Transport = transport.MemoryLink, "inproc"
-			if have != inproc.Link() || c.way.LatencyBytes != 8<<10 {
-				t.Errorf("%s: %+v, %d bytes in the latency of a round", name, c.way.Link, c.way.LatencyBytes)
+			if have != inproc.Link() || c.caller.LatencyBytes != 8<<10 {
+				t.Errorf("%s: %+v, %d bytes in the latency of a round", name, c.caller.Link, c.caller.LatencyBytes)
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -255,17 +255,19 @@ func TestGroupsGoByTheirWorstLink(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if c.way.Setting.Tuning != x.want || c.way.Link.Class != x.class || c.way.LatencyBytes != x.around {
-				return fmt.Errorf("%+v, %+v, %d bytes in the latency of a round", c.way.Setting.Tuning, c.way.Link,
-					c.way.LatencyBytes)
+			k := &c.caller
+			if k.Setting.Tuning != x.want || k.Link.Class != x.class || k.LatencyBytes != x.around {
+				return fmt.Errorf("%+v, %+v, %d bytes in the latency of a round", k.Setting.Tuning, k.Link,
+					c.caller.LatencyBytes)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			key := fmt.Sprint(c.Members())
-			if first, known := seen[key]; known && first != c.way.Setting {
-				return fmt.Errorf("%+v on one member of %s, %+v on replica %d", first, key, c.way.Setting, c.Replica())
+			if first, known := seen[key]; known && first != c.caller.Setting {
+				return fmt.Errorf("%+v on one member of %s, %+v on replica %d", first, key, k.Setting,
+					c.Replica())
 			}
-			seen[key] = c.way.Setting
+			seen[key] = c.caller.Setting
 			return nil
 		}, WithEndpoints(ends))
 		if err != nil {

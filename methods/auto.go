@@ -107,7 +107,7 @@ func (t Tuning) doublingUpTo(c schedule.Collective, size int) int64 {
 // Between 2 all methods have one message, and recursive_doubling one round.
 func doublingPays(c schedule.Collective, size int, rankOrder bool) bool {
 	s := Spec{Method: RecursiveDoubling, Collective: c, Size: size, RankOrder: rankOrder}
-	w, err := s.way()
+	w, err := s.recipe()
 	if err != nil || size < 2 || s.inOrder() {
 		return false
 	}

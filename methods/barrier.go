@@ -2,7 +2,7 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// barrierWays are those of the barrier: word that a rank has come goes to all, and may come twice. Without a ring
+// barrierRecipes are those of the barrier: word that a rank has come goes to all, and may come twice. Without a ring
 // everyone tells everyone. On rings each lane carries round what it has heard. By recursive_doubling rank r tells rank
 // r+2^t in round t all that it has heard, which is the dissemination barrier of Hensgen, Finkel and Manber (1988).
 //
@@ -17,11 +17,11 @@ import "gogcl.dev/methods/schedule"
 //	      | O0=S1[0]       | O0=S1[0]       | O0=S1[0]
 //
 //draw:recursive_doubling barrier 3
-var barrierWays = collectiveWays{
+var barrierRecipes = collectiveRecipes{
 	collective: schedule.Barrier,
 	toAll:      built(whole, everyoneTellsEveryone),
 	direct:     built(whole, everyoneTellsEveryone),
-	ring: func(f ringForm) way {
+	ring: func(f ringForm) recipe {
 		return built(func(Spec) int { return f.fragments }, func(b *schedule.Builder, s Spec) {
 			for rank := range s.Size {
 				for _, l := range f.lanes(s, rank) {

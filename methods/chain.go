@@ -29,7 +29,7 @@ import "gogcl.dev/methods/schedule"
 //
 //draw:clockwise_ring all-reduce 3 rank-order
 //shape:clockwise_ring all-reduce 4 rank-order pieces=2
-var chainWays = ways{
+var chainRecipes = recipes{
 	schedule.AllReduce: {
 		chunks:  Spec.pieces,
 		program: func(s Spec, rank int) schedule.Program { return s.chain(rank, s.pieces(), true) },

@@ -8,7 +8,7 @@ func Examine(s Spec) (schedule.Report, error) {
 	if err := s.check(); err != nil {
 		return schedule.Report{}, err
 	}
-	if w, _ := s.way(); w.proved != nil {
+	if w, _ := s.recipe(); w.proved != nil {
 		made, err := w.proved(s)
 		if err != nil {
 			return schedule.Report{}, err

@@ -2,9 +2,10 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// gatherWays are those of the gather, a scatter backwards. Without a ring everyone sends its part straight to the root.
-// On rings the parts go round towards the root, each rank passing on in round t the part of the rank t places behind.
-// By recursive_doubling they go up a binomial tree, whose inner ranks pass on the parts of all below them together.
+// gatherRecipes are those of the gather, a scatter backwards. Without a ring everyone sends its part straight to the
+// root. On rings the parts go round towards the root, each rank passing on in round t the part of the rank t places
+// behind. By recursive_doubling they go up a binomial tree, whose inner ranks pass on the parts of all below them
+// together.
 //
 //	gather, 4 ranks, 4 chunks, 2 rounds
 //	round | rank 0 | rank 1 | rank 2            | rank 3
@@ -16,11 +17,11 @@ import "gogcl.dev/methods/schedule"
 //	    1 | O2-3<2 | -      | S1[2-3]>0         | -
 //
 //draw:recursive_doubling gather 4
-var gatherWays = collectiveWays{
+var gatherRecipes = collectiveRecipes{
 	collective: schedule.Gather,
 	toAll:      built(perRank, partsToRoot),
 	direct:     built(perRank, partsToRoot),
-	ring: func(f ringForm) way {
+	ring: func(f ringForm) recipe {
 		return built(f.perRank, func(b *schedule.Builder, s Spec) {
 			for _, l := range f.lanes(s, s.Root) {
 				for d := 1; d <= l.reach; d++ {

@@ -69,7 +69,7 @@ func ringRow(name string, f ringForm) row {
 			return make(s, ring{lanes, f.fragments})
 		}
 	}
-	all := ways{
+	all := recipes{
 		schedule.AllReduce:     {chunks: f.perRank, program: along(Spec.laneAllReduce), traffic: f.thereAndBack},
 		schedule.ReduceScatter: {chunks: f.perRank, program: along(Spec.laneReduceScatter), traffic: f.there},
 		schedule.AllGather:     {chunks: f.perRank, program: along(Spec.laneAllGather), traffic: f.back},
@@ -81,7 +81,7 @@ func ringRow(name string, f ringForm) row {
 			traffic: f.chain,
 		},
 	}
-	return row{name: name, rings: f.rings, inOrder: chained, ways: all.and(func(c collectiveWays) way {
+	return row{name: name, rings: f.rings, inOrder: chained, recipes: all.and(func(c collectiveRecipes) recipe {
 		return c.ring(f)
 	})}
 }

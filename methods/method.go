@@ -26,7 +26,7 @@ const (
 func All() []Method {
 	var out []Method
 	for m, r := range current.Load().rows {
-		if r.ways != nil {
+		if r.recipes != nil {
 			out = append(out, Method(m))
 		}
 	}

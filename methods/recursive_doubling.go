@@ -21,7 +21,7 @@ import (
 // before and gets the result in one after. See Thakur, Rabenseifner and Gropp, "Optimization of Collective
 // Communication Operations in MPICH", 2005, and Bruck et al., "Efficient Algorithms for All-to-All Communications",
 // 1997.
-var doublingWays = ways{
+var doublingRecipes = recipes{
 	schedule.AllReduce:     {chunks: whole, program: Spec.butterfly, folds: true, traffic: Spec.butterflyTraffic},
 	schedule.ReduceScatter: {chunks: perRank, program: Spec.halving, folds: true, traffic: Spec.halvingTraffic},
 	schedule.AllGather:     {chunks: perRank, program: Spec.gatherDoubling, folds: true, traffic: Spec.gatherTraffic},

@@ -2,7 +2,8 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// reduceWays are those of the reduce, a broadcast backwards: what went from a to b comes from b to a, and is combined.
+// reduceRecipes are those of the reduce, a broadcast backwards: what went from a to b comes from b to a, and is
+// combined.
 //
 // The whole Input of everyone goes to the root by broadcast; by direct each piece goes to its owner, who reduces it,
 // and from there to the root. On rings and by recursive_doubling the chains and the tree of the broadcast are walked
@@ -15,11 +16,11 @@ import "gogcl.dev/methods/schedule"
 //	    1 | O0+<1    | S0[0]>0     | -      | -
 //
 //draw:recursive_doubling reduce 4
-var reduceWays = collectiveWays{
+var reduceRecipes = collectiveRecipes{
 	collective: schedule.Reduce,
-	toAll:      way{chunks: whole, program: inOneRound(Spec.allToRoot)},
-	direct:     way{chunks: perRank, program: Spec.ownersToRoot},
-	ring: func(f ringForm) way {
+	toAll:      recipe{chunks: whole, program: inOneRound(Spec.allToRoot)},
+	direct:     recipe{chunks: perRank, program: Spec.ownersToRoot},
+	ring: func(f ringForm) recipe {
 		return built(f.perPiece, func(b *schedule.Builder, s Spec) {
 			for _, l := range f.lanes(s, s.Root) {
 				for d := l.reach; d > 0; d-- {

@@ -42,7 +42,7 @@ func Register(name string, g Generator) error {
 		return fmt.Errorf("methods: the name %s is taken: a method has been registered by it", name)
 	}
 	rows := slices.Clone(current.Load().rows)
-	rows[m] = row{name: name, own: p, ways: provedWays(p)}
+	rows[m] = row{name: name, own: p, recipes: provedRecipes(p)}
 	setTable(rows)
 	return nil
 }
@@ -102,13 +102,13 @@ func checkName(name string) error {
 	return nil
 }
 
-// provedWays are the ways of a method of a Generator: what that makes, for each collective with data.
-func provedWays(p *Prover) ways {
+// provedRecipes are the recipes of a method of a Generator: what that makes, for each collective with data.
+func provedRecipes(p *Prover) recipes {
 	proved := func(s Spec) (*Proved, error) {
 		s.Pieces = 0 // which other schedules than pipelines ignore
 		return p.Prove(Request{Spec: s})
 	}
-	w := way{
+	w := recipe{
 		chunks: func(s Spec) int {
 			made, _ := proved(s) // of a Spec that has been checked
 			return made.Chunks
@@ -120,7 +120,7 @@ func provedWays(p *Prover) ways {
 		proved:    proved,
 		described: p.described,
 	}
-	var out ways
+	var out recipes
 	for range schedule.Collectives() {
 		out = append(out, w)
 	}

@@ -8,16 +8,16 @@ import (
 
 // collectiveWays is how the kinds of methods carry out one collective: those without a ring, those on rings, those by
 // doubling, and, of a collective that combines, the chain that keeps the order of the ranks.
-type collectiveWays struct {
+type collectiveRecipes struct {
 	collective      schedule.Collective
-	toAll, direct   way
-	ring            func(f ringForm) way
-	doubling, chain way
+	toAll, direct   recipe
+	ring            func(f ringForm) recipe
+	doubling, chain recipe
 }
 
-// built is the way of a generator that is written from the chunks' point of view.
-func built(chunks func(s Spec) int, add func(b *schedule.Builder, s Spec)) way {
-	return way{chunks: chunks, program: func(s Spec, rank int) schedule.Program {
+// built is the recipe of a generator that is written from the chunks' point of view.
+func built(chunks func(s Spec) int, add func(b *schedule.Builder, s Spec)) recipe {
+	return recipe{chunks: chunks, program: func(s Spec, rank int) schedule.Program {
 		b := schedule.NewBuilder(s.Collective, s.Size, s.Root, chunks(s)).Only(rank)
 		add(b, s)
 		out, err := b.Build()
@@ -28,8 +28,8 @@ func built(chunks func(s Spec) int, add func(b *schedule.Builder, s Spec)) way {
 	}}
 }
 
-// pipelined is the way with the chain that Pieces is for.
-func (w way) pipelined(reach func(size int) int) way {
+// pipelined is the recipe with the chain that Pieces is for.
+func (w recipe) pipelined(reach func(size int) int) recipe {
 	w.reach = reach
 	return w
 }

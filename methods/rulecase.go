@@ -93,7 +93,8 @@ func (t *Tuning) obstacle(r *Rule, q *Case) obstacle {
 		return noWay
 	case q.RankOrder && at.inOrder != nil && inRankOrder(q.Collective):
 		return chainInOrder
-	case at.ways != nil && at.ways.of(q.Collective) == nil: // without any it may have a generator by gcl.WithMethod
+	// Without any recipe it may have a generator by gcl.WithMethod.
+	case at.recipes != nil && at.recipes.of(q.Collective) == nil:
 		return noWay
 	}
 	return none

@@ -2,9 +2,9 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// scatterWays are those of the scatter, in which the root deals out the parts. Without a ring each part goes straight
-// to its rank. On rings the parts for the ranks furthest away leave first, and are passed on. By recursive_doubling the
-// root hands half of the parts to the root of the other half of the ranks, and so on.
+// scatterRecipes are those of the scatter, in which the root deals out the parts. Without a ring each part goes
+// straight to its rank. On rings the parts for the ranks furthest away leave first, and are passed on. By
+// recursive_doubling the root hands half of the parts to the root of the other half of the ranks, and so on.
 //
 //	scatter, 4 ranks, 4 chunks, 2 rounds
 //	round | rank 0 | rank 1 | rank 2        | rank 3
@@ -15,11 +15,11 @@ import "gogcl.dev/methods/schedule"
 //	    1 | I1>1   | O1<0   | S0[3 of 2-]>3 | O3<2
 //
 //draw:recursive_doubling scatter 4
-var scatterWays = collectiveWays{
+var scatterRecipes = collectiveRecipes{
 	collective: schedule.Scatter,
 	toAll:      built(perRank, partsFromRoot),
 	direct:     built(perRank, partsFromRoot),
-	ring: func(f ringForm) way {
+	ring: func(f ringForm) recipe {
 		return built(f.perRank, func(b *schedule.Builder, s Spec) {
 			for _, l := range f.lanes(s, s.Root) {
 				for d := 1; d <= l.reach; d++ {

@@ -38,7 +38,7 @@ func Build(s Spec) (*schedule.Schedule, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if w, _ := s.way(); w.proved != nil {
+	if w, _ := s.recipe(); w.proved != nil {
 		made, err := w.proved(s)
 		if err != nil {
 			return nil, err
@@ -93,7 +93,7 @@ func (s Spec) check() error {
 	if err := s.checkForm(); err != nil {
 		return err
 	}
-	if w, _ := s.way(); w.proved != nil {
+	if w, _ := s.recipe(); w.proved != nil {
 		_, err := w.proved(s)
 		return err
 	}
@@ -106,14 +106,14 @@ func (s Spec) checkForm() error {
 	switch {
 	case r == nil:
 		return fmt.Errorf("methods: %v makes no schedule", s.Method)
-	case r.ways == nil:
+	case r.recipes == nil:
 		return fmt.Errorf("methods: %v makes no schedule, since %s: %w", s.Method, r.unscheduled,
 			errors.ErrUnsupported)
 	}
 	if err := s.checkNumbers(); err != nil {
 		return err
 	}
-	if _, err := s.way(); err != nil {
+	if _, err := s.recipe(); err != nil {
 		return err
 	}
 	if r.rings > 0 {
@@ -171,8 +171,8 @@ func checkRing(what string, ring []int, size int) error {
 
 func (s Spec) pieces() int { return max(s.Pieces, 1) }
 
-// way is how the schedule is made, or an error that is errors.ErrUnsupported.
-func (s *Spec) way() (*way, error) {
+// recipe is how the schedule is made, or an error that is errors.ErrUnsupported.
+func (s *Spec) recipe() (*recipe, error) {
 	if w := s.lookUp(s.Method.row()); w != nil {
 		return w, nil
 	}
@@ -183,11 +183,11 @@ func (s *Spec) way() (*way, error) {
 }
 
 // lookUp finds how the schedule is made in a row, which may be nil, or returns nil. Calls by messages come here.
-func (s *Spec) lookUp(r *row) *way {
+func (s *Spec) lookUp(r *row) *recipe {
 	if r == nil {
 		return nil
 	}
-	of := r.ways
+	of := r.recipes
 	if r.inOrder != nil && s.inOrder() {
 		of = r.inOrder
 	}
@@ -195,7 +195,7 @@ func (s *Spec) lookUp(r *row) *way {
 }
 
 // of is how a collective is carried out, or nil.
-func (w ways) of(c schedule.Collective) *way {
+func (w recipes) of(c schedule.Collective) *recipe {
 	if int(c) >= len(w) || w[c].program == nil {
 		return nil
 	}
@@ -218,7 +218,7 @@ func (s Spec) chunks() int {
 	if s.Size == 1 {
 		return 1
 	}
-	w, _ := s.way()
+	w, _ := s.recipe()
 	return w.chunks(s)
 }
 
@@ -227,6 +227,6 @@ func (s Spec) program(rank int) schedule.Program {
 	if s.Size == 1 {
 		return schedule.Program{{Then: []schedule.Step{keep(0, 1)}}}
 	}
-	w, _ := s.way()
+	w, _ := s.recipe()
 	return w.program(s, rank)
 }

@@ -2,9 +2,9 @@ package methods
 
 import "gogcl.dev/methods/schedule"
 
-// sendToAllWays are those of broadcast. Like direct it has no ring: a message goes straight from where its data is to
-// where it is needed. The two differ in the all-reduce, the broadcast and the reduce only, where
-// direct deals in pieces of n/k and takes two rounds.
+// sendToAllRecipes are those of broadcast. Like direct it has no ring: a message goes straight from where its data is
+// to where it is needed. The two differ in the all-reduce, the broadcast and the reduce only, where direct deals in
+// pieces of n/k and takes two rounds.
 //
 //	all-reduce, 3 ranks, 3 chunks, 2 rounds
 //	round | rank 0   | rank 1   | rank 2
@@ -35,7 +35,7 @@ import "gogcl.dev/methods/schedule"
 //
 //draw:direct all-reduce 3
 //shape:direct all-reduce 5
-var sendToAllWays = ways{
+var sendToAllRecipes = recipes{
 	schedule.AllReduce:     {chunks: whole, program: inOneRound(Spec.everythingToEveryone)},
 	schedule.ReduceScatter: {chunks: perRank, program: inOneRound(Spec.toOwners)},
 	schedule.AllGather:     {chunks: perRank, program: inOneRound(Spec.gatherParts)},
@@ -43,12 +43,12 @@ var sendToAllWays = ways{
 	schedule.Broadcast:     {chunks: whole, program: inOneRound(Spec.fromRoot)},
 }
 
-// directWays are those of direct.
-var directWays = ways{
+// directRecipes are those of direct.
+var directRecipes = recipes{
 	schedule.AllReduce:     {chunks: perRank, program: Spec.reduceByOwners},
-	schedule.ReduceScatter: sendToAllWays[schedule.ReduceScatter],
-	schedule.AllGather:     sendToAllWays[schedule.AllGather],
-	schedule.AllToAll:      sendToAllWays[schedule.AllToAll],
+	schedule.ReduceScatter: sendToAllRecipes[schedule.ReduceScatter],
+	schedule.AllGather:     sendToAllRecipes[schedule.AllGather],
+	schedule.AllToAll:      sendToAllRecipes[schedule.AllToAll],
 	schedule.Broadcast:     {chunks: perRank, program: Spec.dealAndRegather},
 }
 

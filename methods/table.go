@@ -11,13 +11,13 @@ import (
 
 // row is all that there is to say about a method.
 type row struct {
-	name  string
-	rings int  // the ring orders that it follows: none, Spec.Ring, or Spec.Second too
-	ways  ways // none: it makes no schedules, as unscheduled says
+	name    string
+	rings   int     // the ring orders that it follows: none, Spec.Ring, or Spec.Second too
+	recipes recipes // none: it makes no schedules, as unscheduled says
 
-	// inOrder are the ways of the collectives that combine if each element must be the left fold of the inputs in the
-	// order of the ranks. nil: it always is.
-	inOrder ways
+	// inOrder are the recipes of the collectives that combine if each element must be the left fold of the inputs in
+	// the order of the ranks. nil: it always is.
+	inOrder recipes
 
 	// unscheduled says why the method makes no schedules.
 	unscheduled string
@@ -26,11 +26,11 @@ type row struct {
 	gallery bool    // the Generator is one of Gallery
 }
 
-// ways has how a method carries out each collective that it can, by number. It is no map: a call asks it.
-type ways []way
+// recipes has how a method carries out each collective that it can, by number. It is no map: a call asks it.
+type recipes []recipe
 
-// way is how a method carries out a collective.
-type way struct {
+// recipe is how a method carries out a collective.
+type recipe struct {
 	chunks  func(s Spec) int                        // into how many the data is cut
 	program func(s Spec, rank int) schedule.Program // of two ranks or more
 	reach   func(size int) int                      // hops of the chain that Pieces is for; nil: there is no chain
@@ -47,37 +47,41 @@ type way struct {
 	described func(s Spec) (*schedule.Traffic, error)
 }
 
-// others are the collectives whose ways stand together, for all kinds of methods.
-var others = []collectiveWays{reduceWays, gatherWays, scatterWays, barrierWays}
+// others are the collectives whose recipes stand together, for all kinds of methods.
+var others = []collectiveRecipes{reduceRecipes, gatherRecipes, scatterRecipes, barrierRecipes}
 
-// and adds the ways of the other collectives, of one kind of method.
-func (w ways) and(kind func(c collectiveWays) way) ways {
+// and adds the recipes of the other collectives, of one kind of method.
+func (w recipes) and(kind func(c collectiveRecipes) recipe) recipes {
 	out := slices.Clone(w)
 	for _, c := range others {
 		for int(c.collective) >= len(out) {
-			out = append(out, way{})
+			out = append(out, recipe{})
 		}
 		out[c.collective] = kind(c)
 	}
 	return out
 }
 
-// chained are the ways of methods that reduce in the order of the ranks along a chain.
-var chained = chainWays.and(func(c collectiveWays) way { return c.chain })
+// chained are the recipes of methods that reduce in the order of the ranks along a chain.
+var chained = chainRecipes.and(func(c collectiveRecipes) recipe { return c.chain })
 
 // builtin has a row for each of the constants.
 var builtin = [numMethods]row{
-	Auto:                  {name: "auto", unscheduled: "it chooses another method"},
-	SendToAll:             {name: "broadcast", ways: sendToAllWays.and(func(c collectiveWays) way { return c.toAll })},
+	Auto: {name: "auto", unscheduled: "it chooses another method"},
+	SendToAll: {
+		name: "broadcast", recipes: sendToAllRecipes.and(func(c collectiveRecipes) recipe { return c.toAll }),
+	},
 	ClockwiseRing:         ringRow("clockwise_ring", clockwiseRing),
 	AnticlockwiseRing:     ringRow("anticlockwise_ring", anticlockwiseRing),
 	BidirectionalRingPair: ringRow("bidirectional_ring_pair", bidirectionalRingPair),
 	MeetInMiddleRing:      ringRow("meet_in_middle_ring", meetInMiddleRing),
 	QuadDirectionalRing:   ringRow("quad_directional_ring", quadDirectionalRing),
-	Direct:                {name: "direct", ways: directWays.and(func(c collectiveWays) way { return c.direct })},
+	Direct: {
+		name: "direct", recipes: directRecipes.and(func(c collectiveRecipes) recipe { return c.direct }),
+	},
 	RecursiveDoubling: {
 		name: "recursive_doubling", inOrder: chained,
-		ways: doublingWays.and(func(c collectiveWays) way { return c.doubling }),
+		recipes: doublingRecipes.and(func(c collectiveRecipes) recipe { return c.doubling }),
 	},
 	Native: {name: "native", unscheduled: "a collective of the transport's own engine has none"},
 }
@@ -102,7 +106,7 @@ func init() {
 		if err != nil {
 			panic(err) // a name is malformed, which a test would show
 		}
-		rows = append(rows, row{name: l.Name, own: p, gallery: true, ways: provedWays(p)})
+		rows = append(rows, row{name: l.Name, own: p, gallery: true, recipes: provedRecipes(p)})
 	}
 	setTable(rows)
 }

@@ -17,7 +17,7 @@ func (s Spec) Traffic() (*schedule.Traffic, error) {
 	if err := s.checkForm(); err != nil {
 		return nil, err
 	}
-	w, _ := s.way()
+	w, _ := s.recipe()
 	switch {
 	case w.described != nil && s.Size > 1:
 		return w.described(s)

@@ -24,7 +24,7 @@ func TestTrafficIsTheSchedule(t *testing.T) {
 	t.Parallel()
 	described := 0
 	for _, m := range constants() {
-		for c, w := range m.row().ways {
+		for c, w := range m.row().recipes {
 			if w.traffic == nil {
 				continue
 			}

@@ -125,10 +125,10 @@ func (c NativeCollective) checkLengths(rank int, contract schedule.Contract, dst
 type Native interface {
 	Endpoint
 
-	// Takes returns nil if the engine can carry out a collective, or an error that says why not. The error is
+	// Accepts returns nil if the engine can carry out a collective, or an error that says why not. The error is
 	// errors.ErrUnsupported. It depends on the argument and on the kind of engine alone: all replicas get the same one,
-	// at all times. Takes does not wait, and may be called at any time by any goroutine.
-	Takes(c NativeCollective) error
+	// at all times. Accepts does not wait, and may be called at any time by any goroutine.
+	Accepts(c NativeCollective) error
 
 	// Collective carries out a collective among members, replica ids in the order of their ranks, the caller among
 	// them. A group, by its number in the call, has the same members each time, and the slice is not changed. All
@@ -145,7 +145,7 @@ type Native interface {
 	//
 	// One call at a time is on the endpoint, Exchange included. Contexts, aborts and closing are as in Exchange: a
 	// context that is done aborts the endpoint everywhere, and so does an error (but see ArgumentError and ErrBusy). A
-	// collective that Takes refuses is refused with the same error, and nothing is sent. In steady state nothing is
+	// collective that Accepts refuses is refused with the same error, and nothing is sent. In steady state nothing is
 	// allocated.
 	Collective(ctx context.Context, call Call, members []int, c NativeCollective, dst, src []byte) error
 

@@ -33,7 +33,7 @@ type Engine struct {
 
 // Room is shared by all engines that New returns.
 type Room struct {
-	Refuse    func(transport.NativeCollective) error // the answer of Takes; nil takes all
+	Refuse    func(transport.NativeCollective) error // the answer of Accepts; nil takes all
 	Calls     atomic.Int64                           // calls of Collective
 	Transfers atomic.Int64                           // transfers in calls of Exchange
 }
@@ -74,8 +74,8 @@ func (e *Engine) Exchange(ctx context.Context, call transport.Call, batch []tran
 // Agreement implements transport.Native.
 func (e *Engine) Agreement(n int) int { return 2 * (n - 1) }
 
-// Takes implements transport.Native.
-func (e *Engine) Takes(c transport.NativeCollective) error {
+// Accepts implements transport.Native.
+func (e *Engine) Accepts(c transport.NativeCollective) error {
 	if e.Refuse == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (e *Engine) Takes(c transport.NativeCollective) error {
 func (e *Engine) Collective(ctx context.Context, call transport.Call, members []int, c transport.NativeCollective,
 	dst, src []byte) error {
 	e.Calls.Add(1)
-	if err := errors.Join(c.Check(e.Rank(), members, dst, src), e.Takes(c),
+	if err := errors.Join(c.Check(e.Rank(), members, dst, src), e.Accepts(c),
 		e.overlap(members, c, dst, src)); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // agree checks a schedule by sums of contributors and by sets, which must say the same, and returns whether they accept
-// it. A schedule is also examined one rank at a time, packed.
+// it. A schedule is also examined one rank at a time, compact.
 func agree(t *testing.T, s *schedule.Schedule) bool {
 	t.Helper()
 	exact, err := schedule.ExamineExactly(s)
@@ -30,14 +30,14 @@ func agree(t *testing.T, s *schedule.Schedule) bool {
 	}
 	header := *s
 	header.Programs = nil
-	packed, packedErr := schedule.ExamineByRank(&header, func(rank int) (schedule.Program, error) {
+	compact, compactErr := schedule.ExamineByRank(&header, func(rank int) (schedule.Program, error) {
 		return s.Programs[rank], nil
 	})
-	if fmt.Sprint(packedErr) != fmt.Sprint(err) || packed.Waste.First == "" != exact.Waste.None() {
-		t.Fatalf("by sets: %v, %+v\npacked: %v, %+v\n%v", err, exact, packedErr, packed, s)
+	if fmt.Sprint(compactErr) != fmt.Sprint(err) || compact.Waste.First == "" != exact.Waste.None() {
+		t.Fatalf("by sets: %v, %+v\npacked: %v, %+v\n%v", err, exact, compactErr, compact, s)
 	}
-	if packed.Waste.First = exact.Waste.First; !reflect.DeepEqual(packed, exact) {
-		t.Fatalf("by sets: %v, %+v\npacked: %v, %+v\n%v", err, exact, packedErr, packed, s)
+	if compact.Waste.First = exact.Waste.First; !reflect.DeepEqual(compact, exact) {
+		t.Fatalf("by sets: %v, %+v\npacked: %v, %+v\n%v", err, exact, compactErr, compact, s)
 	}
 	return err == nil
 }

@@ -48,7 +48,7 @@ func Examine(s *Schedule) (Report, error) {
 func (s *Schedule) Report() (Report, error) { return Examine(s) }
 
 // ExamineByRank is Examine of a schedule that need not be in memory. s says all but the programs, of which it has none.
-// program makes that of a rank, and is called for each rank once, in order; what it returns is packed, to a third of
+// program makes that of a rank, and is called for each rank once, in order; what it returns is compact, to a third of
 // the size, and not kept. Errors are those of Examine and of program.
 func ExamineByRank(s *Schedule, program func(rank int) (Program, error)) (Report, error) {
 	switch {
@@ -67,7 +67,7 @@ func ExamineByRank(s *Schedule, program func(rank int) (Program, error)) (Report
 	if err := e.header(programs); err != nil {
 		return Report{}, err
 	}
-	from, f := &packed{programs: make([]packedProgram, s.Size)}, forms{s: s}
+	from, f := &compact{programs: make([]compactProgram, s.Size)}, forms{s: s}
 	for rank := range from.programs {
 		p, err := program(rank)
 		if err != nil {
@@ -87,7 +87,7 @@ type examination struct {
 	fault    *chunkError // of the one chunk that matters; nil: all do
 	reports  bool        // all of the Report is wanted
 	sums     bool        // contributors of any number of ranks are known by their sums
-	room     int64       // bytes that the check may take besides those for the steps; 0: roomBytes
+	budget   int64       // bytes that the check may take besides those for the steps; 0: budgetBytes
 }
 
 // exactRanks is up to how many ranks contributors are sets in any case: those that fit a word.
@@ -99,7 +99,7 @@ func (e *examination) examine(from source) (Report, error) {
 	again := s.Again || s.Contract().Again
 	if !again && (s.Size > exactRanks || e.sums) {
 		r, err := e.twice(from, false, false)
-		if lack := (*roomError)(nil); err != nil && !errors.As(err, &lack) {
+		if lack := (*budgetError)(nil); err != nil && !errors.As(err, &lack) {
 			return Report{}, e.explain(from, err)
 		}
 		return r, err
@@ -144,19 +144,19 @@ func (e *examination) twice(from source, again, exact bool) (Report, error) {
 	return r, nil
 }
 
-// newTerms makes terms for programs, with the room that machines and a tally take from too.
+// newTerms makes terms for programs, with the budget that machines and a tally take from too.
 func (e *examination) newTerms(from source, again, exact bool) (*terms, error) {
 	s := e.schedule
-	room := newRoom(cmp.Or(e.room, roomBytes), from.steps())
+	budget := newBudget(cmp.Or(e.budget, budgetBytes), from.steps())
 	states := int64(s.Size) * int64(s.Chunks)
-	room.take(states * int64(unsafe.Sizeof(value(0)))) // terms.leafs
+	budget.take(states * int64(unsafe.Sizeof(value(0)))) // terms.leafs
 	if e.reports {
-		room.take(states * int64(unsafe.Sizeof(int32(0)))) // tally.latest
+		budget.take(states * int64(unsafe.Sizeof(int32(0)))) // tally.latest
 	}
-	if err := room.lack(); err != nil {
+	if err := budget.lack(); err != nil {
 		return nil, fmt.Errorf("schedule: %w", err)
 	}
-	return newTerms(s.Size, s.Chunks, again, exact, room), nil
+	return newTerms(s.Size, s.Chunks, again, exact, budget), nil
 }
 
 // finish runs machines side by side, and completes the report.

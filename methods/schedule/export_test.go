@@ -45,7 +45,7 @@ func Messages(b *Builder) []Moved {
 
 // ExamineIn carries out a schedule with so many bytes of room, and returns how many bytes were noted as taken.
 func ExamineIn(s *Schedule, bytes int64) (noted int64, err error) {
-	e := examination{schedule: s, reports: true, room: bytes - roomStepBytes*s.steps()}
+	e := examination{schedule: s, reports: true, budget: bytes - budgetStepBytes*s.steps()}
 	if err := e.form(); err != nil {
 		return 0, err
 	}
@@ -60,12 +60,12 @@ func ExamineIn(s *Schedule, bytes int64) (noted int64, err error) {
 	if m.err == nil {
 		run(s, s.Size, []*machine{m})
 	}
-	return terms.room.all - terms.room.left, m.err
+	return terms.budget.all - terms.budget.left, m.err
 }
 
 // CheckIn is Check with so many bytes of room.
 func CheckIn(s *Schedule, bytes int64) error {
-	e := examination{schedule: s, room: bytes - roomStepBytes*s.steps()}
+	e := examination{schedule: s, budget: bytes - budgetStepBytes*s.steps()}
 	if err := e.form(); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (m *machine) claim(i int, verb Verb, sp *Span, write bool, before int) erro
 // claimPlaces is claim of the places of a run, of a span that is it or has it.
 func (m *machine) claimPlaces(i int, verb Verb, sp, run *Span, write bool, before int) error {
 	places := m.places(run)
-	if err := m.terms.room.lack(); err != nil {
+	if err := m.terms.budget.lack(); err != nil {
 		return err
 	}
 	for p, t := range places {
@@ -136,7 +136,7 @@ func (m *machine) sent(i int, verb Verb, earlier touch) int32 {
 func (m *machine) runs(sp *Span) []Span {
 	if had, n := cap(m.parts), sp.Count/max(sp.Run, 1)+2; sp.Stride != 0 && n > had { // one may go round the last chunk
 		m.parts = make([]Span, 0, n)
-		m.terms.room.take(spanBytes * int64(n-had))
+		m.terms.budget.take(spanBytes * int64(n-had))
 	}
 	m.parts = sp.AppendRuns(m.parts[:0], m.Chunks)
 	return m.parts
@@ -166,7 +166,7 @@ func (m *machine) grown(of []touch, n int) []touch {
 	}
 	had := cap(of)
 	of = append(of, make([]touch, n-len(of))...)
-	m.terms.room.take(touchBytes * int64(cap(of)-had))
+	m.terms.budget.take(touchBytes * int64(cap(of)-had))
 	return of
 }
 

@@ -123,8 +123,8 @@ func (h *holder) move(t int, st Step) {
 	h.program[t].Moves = append(h.program[t].Moves, st)
 }
 
-// room reports whether the Output holds the chunks of a message.
-func (h *holder) room(m built) bool {
+// keeps reports whether the Output holds the chunks of a message.
+func (h *holder) keeps(m built) bool {
 	if h.outs != nil {
 		return h.inList(h.outs, m)
 	}
@@ -144,7 +144,7 @@ func (h *holder) room(m built) bool {
 // before ends: those of the Input beside the others in the Output, if that has all of these, or all of them in a slot.
 func (h *holder) span(t int, m built) (Span, error) {
 	first := h.at[m.first]
-	together, inOutput := true, h.room(m)
+	together, inOutput := true, h.keeps(m)
 	at := h.over(&m)
 	for range m.n {
 		f := at.next()
@@ -251,7 +251,7 @@ func (h *holder) receive(t int, m built) error {
 		}
 	}
 	to := place{held: true, buf: Output, round: t + 1}
-	if !h.room(m) || busy {
+	if !h.keeps(m) || busy {
 		to = place{held: true, buf: Scratch, slot: h.free(t, m), round: t + 1}
 	}
 	dst := h.holds(to, m)

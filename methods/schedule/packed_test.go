@@ -12,8 +12,8 @@ import (
 // TestPackedIsTheSame packs the programs of schedules that are right, and finds the same steps again, in whatever order
 // rounds are asked for.
 func TestPackedIsTheSame(t *testing.T) {
-	if size := unsafe.Sizeof(packedStep{}); size > 48 {
-		t.Errorf("a packed step has %d bytes, want 48 at most", size)
+	if size := unsafe.Sizeof(compactStep{}); size > 48 {
+		t.Errorf("a compact step has %d bytes, want 48 at most", size)
 	}
 	all := right()
 	all["rounds without steps"] = twoRanks(Broadcast, 2,
@@ -21,11 +21,11 @@ func TestPackedIsTheSame(t *testing.T) {
 		Program{{}, {}, moves(recv(Part(7, 0, 0, 2), 0)), {}, {}, {},
 			then(move(Out(0, 1), Part(7, 0, 0, 1)), move(Out(1, 1), Part(7, 0, 1, 1)))})
 	for name, s := range all {
-		from := &packed{}
+		from := &compact{}
 		for rank, p := range s.Programs {
 			from.programs = append(from.programs, pack(p))
 			if got := from.length(rank); got != len(p) {
-				t.Errorf("%s: rank %d has %d rounds packed, want %d", name, rank, got, len(p))
+				t.Errorf("%s: rank %d has %d rounds compact, want %d", name, rank, got, len(p))
 			}
 		}
 		for rank, p := range s.Programs {
@@ -42,7 +42,7 @@ func TestPackedIsTheSame(t *testing.T) {
 				}
 				got := from.round(rank, i)
 				if !slices.Equal(got.Moves, p[i].Moves) || !slices.Equal(got.Then, p[i].Then) {
-					t.Errorf("%s: rank %d round %d packed is %v, want %v", name, rank, i, got, p[i])
+					t.Errorf("%s: rank %d round %d compact is %v, want %v", name, rank, i, got, p[i])
 				}
 			}
 		}

@@ -61,7 +61,7 @@ func (e *examination) newMachine(terms *terms, inPlace bool) *machine {
 		replicas: make([]replica, s.Size), fault: e.fault, mail: newMail(s.Size)}
 	for rank := range m.replicas {
 		m.replicas[rank] = m.initial(rank)
-		if err := terms.room.lack(); err != nil {
+		if err := terms.budget.lack(); err != nil {
 			m.err = fmt.Errorf("schedule: %w", err)
 			break
 		}
@@ -124,7 +124,7 @@ func (m *machine) initial(rank int) replica {
 		lo, hi = min(lo, inLo), max(hi, inHi)
 	}
 	r := replica{first: lo, output: make([]cell, hi-lo)}
-	m.terms.room.take(cellBytes * int64(hi-lo))
+	m.terms.budget.take(cellBytes * int64(hi-lo))
 	if !m.inPlace && !m.terms.exact() {
 		return r // contributions become values when they are read
 	}
@@ -203,7 +203,7 @@ func sending(to int, src Span) Step { return Step{Verb: Send, Peer: to, Src: src
 
 // send puts a message on its way.
 func (m *machine) send(rank int, st *Step) error {
-	if err := m.terms.room.lack(); err != nil {
+	if err := m.terms.budget.lack(); err != nil {
 		return err
 	}
 	values, err := m.read(rank, &st.Src)
@@ -222,7 +222,7 @@ func (m *machine) move(rank, t int, st *Step) error {
 	case Fold:
 		return m.local(rank, t, st)
 	}
-	if err := m.terms.room.lack(); err != nil {
+	if err := m.terms.budget.lack(); err != nil {
 		return err
 	}
 	msg := m.mail.take(st.Peer, rank)
@@ -255,7 +255,7 @@ func (m *machine) local(rank, t int, st *Step) error {
 	if m.crosses(st) {
 		return errors.New("it reads chunks that it has written")
 	}
-	if err := m.terms.room.lack(); err != nil {
+	if err := m.terms.budget.lack(); err != nil {
 		return err
 	}
 	values, err := m.read(rank, &st.Src)
@@ -320,7 +320,7 @@ func (m *machine) memory(sp *Span) (buf Buffer, slot int) {
 func (m *machine) values(n int) []value {
 	if m.used+n > len(m.slab) {
 		m.slab, m.used = make([]value, max(n, 2*len(m.slab), 128)), 0 // values of the old one are still in use
-		m.terms.room.take(valueBytes * int64(len(m.slab)))
+		m.terms.budget.take(valueBytes * int64(len(m.slab)))
 	}
 	out := m.slab[m.used : m.used+n : m.used+n]
 	m.used += n
@@ -400,7 +400,7 @@ func (m *machine) write(rank, t int, sp *Span, values []value) error {
 	if sp.Buf == Scratch {
 		r := &m.replicas[rank]
 		if sp.Slot >= len(r.slots) {
-			m.terms.room.take(slotBytes * int64(sp.Slot+1-len(r.slots)))
+			m.terms.budget.take(slotBytes * int64(sp.Slot+1-len(r.slots)))
 			r.slots = append(r.slots, make([]slot, sp.Slot+1-len(r.slots))...)
 		}
 		s := &r.slots[sp.Slot]
@@ -411,7 +411,7 @@ func (m *machine) write(rank, t int, sp *Span, values []value) error {
 		if more := m.end(sp) - sp.Base - len(s.cells); more > 0 {
 			had := cap(s.cells)
 			s.cells = append(s.cells, make([]cell, more)...)
-			m.terms.room.take(cellBytes * int64(cap(s.cells)-had))
+			m.terms.budget.take(cellBytes * int64(cap(s.cells)-had))
 		}
 		s.width = max(s.width, len(s.cells))
 	}

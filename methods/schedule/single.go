@@ -24,7 +24,7 @@ func (e *examination) explain(from source, refused error) error {
 		}
 	}
 	_, err := e.twice(from, false, true)
-	if lack := (*roomError)(nil); err == nil || errors.As(err, &lack) {
+	if lack := (*budgetError)(nil); err == nil || errors.As(err, &lack) {
 		return refused // sets take too much memory. They refuse whatever sums do
 	}
 	return err

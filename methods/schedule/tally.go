@@ -98,7 +98,7 @@ func (t *tally) writes(of *terms, rank int, values []value) {
 		latest := &t.latest[rank*t.report.Chunks+int(of.at(v).chunk)]
 		if t.had[*latest].value != v {
 			t.had = append(t.had, had{v, *latest})
-			of.room.take(int64(unsafe.Sizeof(had{})))
+			of.budget.take(int64(unsafe.Sizeof(had{})))
 			*latest = int32(len(t.had) - 1)
 		}
 	}

@@ -30,22 +30,22 @@ const termBlock = 1 << 10
 // terms makes each distinct expression once, so that equal expressions are equal values. Contributors are known by
 // their sums, or exactly by sets, which cost Size/8 bytes an expression.
 type terms struct {
-	size  int
-	again bool               // a contribution may be combined more than once
-	room  *room              // for values, and for the machines that make them
-	list  [][]term           // in blocks of termBlock, so that growing copies nothing; the first is for none
-	count int                // of terms
-	leafs []value            // by chunk*size + rank; none where nobody asked yet
-	nodes map[[2]value]value // combinations but those with a mate; the lesser value is first
-	folds []value            // by chunk; none where nobody asked yet
-	all   sum                // of all ranks
+	size   int
+	again  bool               // a contribution may be combined more than once
+	budget *budget            // for values, and for the machines that make them
+	list   [][]term           // in blocks of termBlock, so that growing copies nothing; the first is for none
+	count  int                // of terms
+	leafs  []value            // by chunk*size + rank; none where nobody asked yet
+	nodes  map[[2]value]value // combinations but those with a mate; the lesser value is first
+	folds  []value            // by chunk; none where nobody asked yet
+	all    sum                // of all ranks
 
 	sets  [][]uint64 // by value: bit sets of ranks; nil: contributors are known by their sums
 	words []uint64   // room for sets; handed out from the front
 }
 
-func newTerms(size, chunks int, again, exact bool, room *room) *terms {
-	t := &terms{size: size, again: again, room: room, leafs: make([]value, size*chunks),
+func newTerms(size, chunks int, again, exact bool, budget *budget) *terms {
+	t := &terms{size: size, again: again, budget: budget, leafs: make([]value, size*chunks),
 		nodes: map[[2]value]value{}, folds: make([]value, chunks)}
 	if exact {
 		t.sets = make([][]uint64, 0, 2*chunks)
@@ -132,7 +132,7 @@ func (t *terms) combine(a, b value) (value, error) {
 		x.mate, x.made = b, v
 	} else {
 		t.nodes[[2]value{a, b}] = v
-		t.room.take(nodeBytes)
+		t.budget.take(nodeBytes)
 	}
 	return v, nil
 }
@@ -149,10 +149,10 @@ func (t *terms) add(x term, ranks []uint64) value {
 	}
 	last := &t.list[len(t.list)-1]
 	*last = append(*last, x)
-	t.room.take(int64(unsafe.Sizeof(x)))
+	t.budget.take(int64(unsafe.Sizeof(x)))
 	if t.exact() {
 		t.sets = append(t.sets, ranks)
-		t.room.take(int64(unsafe.Sizeof(ranks)) + 8*int64(len(ranks)))
+		t.budget.take(int64(unsafe.Sizeof(ranks)) + 8*int64(len(ranks)))
 	}
 	t.count++
 	return value(t.count - 1)

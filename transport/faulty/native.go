@@ -49,8 +49,8 @@ func (n *nativeEndpoint) Dup(ctx context.Context) (transport.Endpoint, error) {
 	return withNative(d)
 }
 
-// Takes implements transport.Native.
-func (n *nativeEndpoint) Takes(c transport.NativeCollective) error { return n.native.Takes(c) }
+// Accepts implements transport.Native.
+func (n *nativeEndpoint) Accepts(c transport.NativeCollective) error { return n.native.Accepts(c) }
 
 // Agreement implements transport.Native.
 func (n *nativeEndpoint) Agreement(members int) (rounds int) { return n.native.Agreement(members) }

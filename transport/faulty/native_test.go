@@ -27,7 +27,7 @@ func (engine) Agreement(n int) int { return n + 1 }
 
 var errNoProduct = errors.New("no product")
 
-func (engine) Takes(c transport.NativeCollective) error {
+func (engine) Accepts(c transport.NativeCollective) error {
 	if c.Operator == transport.NativeMul {
 		return errNoProduct
 	}
@@ -116,8 +116,8 @@ func TestNativeAnswers(t *testing.T) {
 	for op, want := range map[transport.NativeOperator]error{
 		transport.NativeAdd: nil, transport.NativeMul: errNoProduct,
 	} {
-		if err := e.Takes(transport.NativeCollective{Operator: op}); err != want {
-			t.Errorf("Takes %v: %v, want %v", op, err, want)
+		if err := e.Accepts(transport.NativeCollective{Operator: op}); err != want {
+			t.Errorf("Accepts %v: %v, want %v", op, err, want)
 		}
 	}
 	var argument *transport.ArgumentError

@@ -32,8 +32,8 @@ import (
 // nothing else has been touched. A longer one is posted when the members have agreed.
 const stagedBytes = 2 << 10
 
-// Takes implements transport.Native. MPI counts elements in ints of C.
-func (e *endpoint) Takes(c transport.NativeCollective) error {
+// Accepts implements transport.Native. MPI counts elements in ints of C.
+func (e *endpoint) Accepts(c transport.NativeCollective) error {
 	if size := c.DType.Size(); size > 0 && c.Bytes/size > math.MaxInt32 {
 		return fmt.Errorf("mpi: %v of %d elements, and MPI counts up to %d: %w", c, c.Bytes/size, math.MaxInt32,
 			errors.ErrUnsupported)
@@ -81,7 +81,7 @@ func (e *endpoint) Collective(ctx context.Context, call transport.Call, members 
 	if err := c.Check(e.Rank(), members, dst, src); err != nil {
 		return err
 	}
-	if err := e.Takes(c); err != nil {
+	if err := e.Accepts(c); err != nil {
 		return err
 	}
 	n := &e.native

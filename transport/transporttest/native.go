@@ -153,9 +153,9 @@ func (s *suite) nativeOperators(t *testing.T) {
 							if seq++; c.Collective.Contract().Rooted() {
 								c.Root = seq % n
 							}
-							if err := offersNative(e).Takes(c); err != nil {
+							if err := offersNative(e).Accepts(c); err != nil {
 								if !errors.Is(err, errors.ErrUnsupported) {
-									return fmt.Errorf("the error of Takes: %w", err)
+									return fmt.Errorf("the error of Accepts: %w", err)
 								}
 								continue
 							}

@@ -22,8 +22,8 @@ type Carrier struct {
 	// ProverOf finds the prover of a program's own method by its number, or returns nil.
 	ProverOf func(methods.Method) *methods.Prover
 
-	shared  shared
-	packed  packed
+	onePass onePass
+	packer  packer
 	proofs  *proofs // if the endpoint shares none with other replicas
 	phases  phases  // of the call in progress
 	runs    []run
@@ -42,17 +42,17 @@ func NewCarrier(endpoint transport.Endpoint, recorder *flight.Recorder) Carrier 
 	l.memory, _ = endpoint.(transport.PeerMemory)
 	l.boards, _ = endpoint.(transport.Boards)
 	l.engine, _ = endpoint.(transport.Native)
-	l.shared.memory, l.shared.boards = l.memory, l.boards
+	l.onePass.memory, l.onePass.boards = l.memory, l.boards
 	return l
 }
 
 // Listener is told what the call in progress does.
 type Listener interface {
-	Chosen(w *Way, r route.Route, rounds int) // how the call, or its phase, is carried out
-	StartPhase(phase uint64)                  // of Hybrid, from 1 on
-	StartRound(round int)                     // the rank enters it, and so has left the one before
-	EndRound(err error)                       // the last one is over, or was called off
-	WantsSegments() bool                      // whether to tell of segments
+	Chosen(w *Caller, r route.Route, rounds int) // how the call, or its phase, is carried out
+	StartPhase(phase uint64)                     // of Hybrid, from 1 on
+	StartRound(round int)                        // the rank enters it, and so has left the one before
+	EndRound(err error)                          // the last one is over, or was called off
+	WantsSegments() bool                         // whether to tell of segments
 	Segment(peer int, kind transport.Kind, bytes int, number uint64)
 }
 
@@ -60,7 +60,7 @@ type Listener interface {
 var ErrCrash = errors.New("a panic, or runtime.Goexit, in a collective or a function of its Options.Trace")
 
 // chosen tells how the call in progress is carried out, and in how many rounds.
-func (w *Way) chosen(r *route.Route, rounds int) {
+func (w *Caller) chosen(r *route.Route, rounds int) {
 	l := w.Carrier
 	l.Flight.Choose(r.Method, r.Path)
 	if l.Listener != nil {
@@ -69,7 +69,7 @@ func (w *Way) chosen(r *route.Route, rounds int) {
 }
 
 // chosenOnePass is chosen for what goes on peer memory without a schedule.
-func (w *Way) chosenOnePass(r *route.Route) {
+func (w *Caller) chosenOnePass(r *route.Route) {
 	w.chosen(r, 1)
 	if w.Carrier.Listener != nil {
 		w.Carrier.Listener.StartRound(0)

@@ -9,8 +9,8 @@ import (
 )
 
 // wayOf is the way of four ranks that reach each other's memory.
-func wayOf(t methods.Tuning) *Way {
-	w := &Way{Setting: route.Setting{Tuning: t, Phased: PhasedCollectives(), Ranks: 4, Domains: 1, Each: 4,
+func wayOf(t methods.Tuning) *Caller {
+	w := &Caller{Setting: route.Setting{Tuning: t, Phased: PhasedCollectives(), Ranks: 4, Domains: 1, Each: 4,
 		Memory: true, Small: 8 << 10}}
 	w.Setting.Syncful, w.Setting.SyncfulWhy = w.Setting.Together()
 	w.Settle()
@@ -28,7 +28,7 @@ func TestDecideAgain(t *testing.T) {
 	other.Setting.Memory = false
 	for _, bytes := range []int{8, 8, 100, 100, 8} {
 		q := route.Question{Collective: schedule.AllReduce, Bytes: bytes, Published: bytes}
-		for _, way := range []*Way{w, other} {
+		for _, way := range []*Caller{w, other} {
 			var r route.Route
 			way.decide(&r, &q)
 			if want := way.Setting.Route(&q); r != want {

@@ -1,17 +1,17 @@
 // Package carry carries out calls: the only place where a schedule meets bytes.
 //
-//	Job  ──▶  Way.Perform  ──▶  one of six ways
+//	Job  ──▶  Caller.Perform  ──▶  one of six ways
 //	           asks route         Local     nothing to send
-//	                              Small     shared.small, packed.small: what everyone publishes on boards
+//	                              Small     onePass.small, packer.small: what everyone publishes on boards
 //	                              Memory    shared.run: one pass over the members' memory
-//	                              Rounds    stepped: a schedule, round by round, on the members' memory
+//	                              Rounds    memoryPlan: a schedule, round by round, on the members' memory
 //	                              Messages  plan: the same schedule by messages
 //	                              Engine    byEngine: a collective of the transport's own, one for each operand
 //	           or, by Hybrid      phases    several jobs, each with a route of its own
 //
-// A Carrier is what one connection of a replica has for that; a Way, how the calls of one Comm go; a Group, among whom.
-// Arguments have been checked, turns taken and calls numbered before a job comes here. The package knows no Comm, no
-// options and no public operator.
+// A Carrier is what one connection of a replica has for that; a Caller, how the calls of one Comm go; a Group, among
+// whom. Arguments have been checked, turns taken and calls numbered before a job comes here. The package knows no Comm,
+// no options and no public operator.
 //
 // # Words
 //

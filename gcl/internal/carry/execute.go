@@ -25,8 +25,8 @@ type run struct {
 	parts    Parts
 	segment  int // bytes that a segment of a message may have
 
-	listed          *listed // of a collective of a program's own; else nil
-	inBase, outBase int     // the element of the larger buffer at which input and output begin
+	lists           *lists // of a collective of a program's own; else nil
+	inBase, outBase int    // the element of the larger buffer at which input and output begin
 	scratch         []byte
 }
 
@@ -150,13 +150,13 @@ func (r *run) bytes(sp *schedule.Span) []byte {
 	lo, hi := r.place.bounds[sp.First], r.place.bounds[sp.First+sp.Count]
 	switch sp.Buf {
 	case schedule.Input:
-		if r.listed != nil {
-			return r.listed.bytes(r, r.input, r.listed.in, sp.First, hi-lo)
+		if r.lists != nil {
+			return r.lists.bytes(r, r.input, r.lists.in, sp.First, hi-lo)
 		}
 		return r.input[(lo-r.inBase)*r.elemSize : (hi-r.inBase)*r.elemSize]
 	case schedule.Output:
-		if r.listed != nil {
-			return r.listed.bytes(r, r.output, r.listed.out, sp.First, hi-lo)
+		if r.lists != nil {
+			return r.lists.bytes(r, r.output, r.lists.out, sp.First, hi-lo)
 		}
 		lo, hi = r.place.outs[sp.First], r.place.outs[sp.First+sp.Count]
 		return r.output[(lo-r.outBase)*r.elemSize : (hi-r.outBase)*r.elemSize]

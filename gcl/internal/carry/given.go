@@ -14,11 +14,11 @@ import (
 // Given is a schedule that a call comes with, proved, as one rank of a group carries it out.
 type Given struct {
 	*methods.Proved
-	set     *planSet
-	apart   bool     // the two buffers must not be the same memory
-	total   int      // sizes of all chunks of a contract of a program's own
-	plan    *plan    // by messages; nil: not made yet
-	stepped *stepped // on peer memory; nil: not made yet
+	set      *planSet
+	apart    bool        // the two buffers must not be the same memory
+	total    int         // sizes of all chunks of a contract of a program's own
+	plan     *plan       // by messages; nil: not made yet
+	onMemory *memoryPlan // on peer memory; nil: not made yet
 }
 
 // Total is the sizes of all chunks of a contract of a program's own.
@@ -71,7 +71,7 @@ func (p *proofs) of(key proofKey) *proof {
 type proofsKey struct{}
 
 // proofs are those of the replicas of this process.
-func (w *Way) proofs() *proofs {
+func (w *Caller) proofs() *proofs {
 	e, ok := w.Endpoint.(transport.Shared)
 	if !ok {
 		return w.Carrier.proofs
@@ -86,7 +86,7 @@ func (w *Way) proofs() *proofs {
 // Give proves a schedule of as many ranks as the group has, which nobody changes from then on. One that it has proved
 // before it finds by its address, or if that is new by its digest. An error says why it does not prove, or that its
 // messages have too few tags.
-func (w *Way) Give(s *schedule.Schedule) (*Given, error) {
+func (w *Caller) Give(s *schedule.Schedule) (*Given, error) {
 	if g, known := w.Group.given.Get(s); known {
 		return g, nil
 	}
@@ -114,13 +114,13 @@ func (w *Way) Give(s *schedule.Schedule) (*Given, error) {
 }
 
 // executor finds the executor for a route, or makes it.
-func (g *Given) executor(w *Way, r *route.Route) (executor, error) {
+func (g *Given) executor(w *Caller, r *route.Route) (executor, error) {
 	var err error
 	if r.Path == route.Rounds {
-		if g.stepped == nil {
-			g.stepped, err = newStepped(w.Carrier, g.set, w.Group.Rank)
+		if g.onMemory == nil {
+			g.onMemory, err = newMemoryPlan(w.Carrier, g.set, w.Group.Rank)
 		}
-		return g.stepped, err
+		return g.onMemory, err
 	}
 	if g.plan == nil {
 		if g.plan, err = newPlan(g.set.programs, w.Group.Rank, w.Group.Members); err != nil {
@@ -133,9 +133,9 @@ func (g *Given) executor(w *Way, r *route.Route) (executor, error) {
 }
 
 // lists are the places of chunks in the rank's buffers, once there is an executor.
-func (g *Given) lists() *listed {
+func (g *Given) lists() *lists {
 	if g.plan != nil {
-		return g.plan.listed
+		return g.plan.lists
 	}
-	return g.stepped.plan.listed
+	return g.onMemory.plan.lists
 }

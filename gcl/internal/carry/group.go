@@ -19,13 +19,13 @@ type Group struct {
 	Digest  uint64 // of the ring orders, and of lists
 	Split   *Split // nil if link domains do not hold equally many members
 
-	Passed atomic.Uint64 // the last call that did not wait for all members, by its number: see Way.passing
+	Unconfirmed atomic.Uint64 // the last call that did not wait for all members, by its number: see Caller.unconfirmed
 
 	// Used by whoever has the connection's turn.
-	plans   recent.Map[planKey, *plan]
-	stepped recent.Map[planKey, *stepped]
-	skipped recent.Map[planKey, bool] // what a program's own method does not do
-	given   recent.Map[*schedule.Schedule, *Given]
+	plans    recent.Map[planKey, *plan]
+	onMemory recent.Map[planKey, *memoryPlan]
+	skipped  recent.Map[planKey, bool] // what a program's own method does not do
+	given    recent.Map[*schedule.Schedule, *Given]
 }
 
 // maxPlans bounds the plans of one kind that a rank keeps for a group: a program has one for each collective, root and
@@ -38,7 +38,7 @@ func NewGroup(members []int, rank int, rings topology.Rings, partition uint64) *
 		Members: members, Rank: rank, Rings: rings, ID: wire.GroupID(members, partition),
 		Digest: wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
 	}
-	g.plans.Most, g.stepped.Most, g.skipped.Most, g.given.Most = maxPlans, maxPlans, maxPlans, maxGiven
+	g.plans.Most, g.onMemory.Most, g.skipped.Most, g.given.Most = maxPlans, maxPlans, maxPlans, maxGiven
 	if partition != 0 {
 		g.Digest = wire.Mix(g.Digest, partition)
 	}

@@ -14,7 +14,7 @@ type Inspection struct {
 
 // Inspect says how the latest call went.
 func (l *Carrier) Inspect() Inspection {
-	s := &l.shared
+	s := &l.onePass
 	return Inspection{
 		Pieces:   s.pieces[0],
 		Streamed: s.large && slices.ContainsFunc(s.operands, func(o operand) bool { return !o.replaces }),

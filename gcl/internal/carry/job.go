@@ -191,6 +191,6 @@ func (j *Job) SumUp(digest uint64, mapped bool, shape func(hash uint64, t int) u
 }
 
 // foldOf is how inputs of a type are folded.
-func (w *Way) foldOf(a *Ask, t kernel.Type) kernel.Fold {
+func (w *Caller) foldOf(a *Ask, t kernel.Type) kernel.Fold {
 	return kernel.Fold{Op: a.Reduction.Fold, Type: t, Square: a.Reduction.Square, Wide: w.Reproducible}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // native is an engine's collective for a call on one operand, of n elements in the larger buffer.
-func (w *Way) native(a *Ask, dtype tensor.DType, n int) transport.NativeCollective {
+func (w *Caller) native(a *Ask, dtype tensor.DType, n int) transport.NativeCollective {
 	c := transport.NativeCollective{
 		Collective: a.Collective, DType: tensor.U8, Root: a.Root, Size: w.Size(), Bytes: n * dtype.Size(),
 	}
@@ -28,11 +28,11 @@ func (w *Way) native(a *Ask, dtype tensor.DType, n int) transport.NativeCollecti
 func (l *Carrier) HasEngine() bool { return l.engine != nil }
 
 // AgreementRounds is how many messages, one after the other, it takes the members to agree on a call of the engine.
-func (w *Way) AgreementRounds() int { return w.engine.Agreement(w.Size()) }
+func (w *Caller) AgreementRounds() int { return w.engine.Agreement(w.Size()) }
 
 // EngineRefuses says why an engine cannot carry out a call on one operand, of n elements in the larger buffer and in
 // these parts; nil: it can. All members get the same answer.
-func (w *Way) EngineRefuses(a *Ask, dtype tensor.DType, n int, parts *Parts) error {
+func (w *Caller) EngineRefuses(a *Ask, dtype tensor.DType, n int, parts *Parts) error {
 	contract := a.Collective.Contract()
 	if w.Size() == 1 || a.local() || a.Collective == schedule.Barrier {
 		return nil // nothing is sent, or by messages
@@ -52,15 +52,15 @@ func (w *Way) EngineRefuses(a *Ask, dtype tensor.DType, n int, parts *Parts) err
 		return fmt.Errorf("method native does not combine %v, which engines have no type for: want float32 or another "+
 			"method", dtype)
 	}
-	if err := w.engine.Takes(c); err != nil {
+	if err := w.engine.Accepts(c); err != nil {
 		return fmt.Errorf("method native: the transport's engine does not take the call: %w", err)
 	}
 	return nil
 }
 
 // byEngine carries out a job by collectives of the transport's own engine, one for each operand, whose number is the
-// round of its call. All members agree on each before it begins, so that none passes: see Way.passing.
-func (w *Way) byEngine(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
+// round of its call. All members agree on each before it begins, so that none is: see Caller.unconfirmed.
+func (w *Caller) byEngine(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
 	l, f := w.Carrier, *fingerprint // the caller's stays as it is
 	f.Method = uint8(r.Method)
 	w.chosen(r, max(len(j.Ins), 1))
@@ -84,7 +84,7 @@ func (w *Way) byEngine(ctx context.Context, j *Job, r *route.Route, fingerprint 
 
 // operandByEngine carries out operand t of a job. Inputs that are squared, and a shard that lies in its own input, are
 // staged.
-func (w *Way) operandByEngine(ctx context.Context, j *Job, t int, f transport.Call) error {
+func (w *Caller) operandByEngine(ctx context.Context, j *Job, t int, f transport.Call) error {
 	contract, rank, dtype := j.Collective.Contract(), w.Group.Rank, kernel.Type(j.DTypes[t])
 	c := w.native(&j.Ask, j.DTypes[t], j.elements[t])
 	in, out := j.Ins[t], j.Outs[t]

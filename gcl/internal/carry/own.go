@@ -16,8 +16,8 @@ type UnprovedError struct{ Err error }
 func (e *UnprovedError) Error() string { return e.Err.Error() }
 func (e *UnprovedError) Unwrap() error { return e.Err }
 
-// errSkipped says that a program's own method, or that of a rule, does not do a call. The call goes by Way.instead, or
-// by the rules above.
+// errSkipped says that a program's own method, or that of a rule, does not do a call. The call goes by Caller.instead,
+// or by the rules above.
 var errSkipped = errors.New("the method does not do the call")
 
 // programs makes the programs of the ranks of a schedule.
@@ -35,7 +35,7 @@ func (p *programs) program(rank int) (schedule.Program, error) {
 
 // programs finds those of a key. Of a program's own method, or that of a rule, the error is errSkipped or an
 // *UnprovedError.
-func (w *Way) programs(key planKey, spec methods.Spec, ruled bool) (programs, error) {
+func (w *Caller) programs(key planKey, spec methods.Spec, ruled bool) (programs, error) {
 	if skipped, _ := w.Group.skipped.Get(key); skipped {
 		return programs{}, errSkipped
 	}
@@ -60,13 +60,13 @@ func (w *Way) programs(key planKey, spec methods.Spec, ruled bool) (programs, er
 }
 
 // skips remembers that the method of a key does not do its calls.
-func (w *Way) skips(key planKey) error {
+func (w *Caller) skips(key planKey) error {
 	*w.Group.skipped.Place(key) = true
 	return errSkipped
 }
 
 // Prove is the schedule of a program's own method for the group, which messages have tags enough for.
-func (w *Way) Prove(p *methods.Prover, spec methods.Spec) (*methods.Proved, error) {
+func (w *Caller) Prove(p *methods.Prover, spec methods.Spec) (*methods.Proved, error) {
 	proved, err := p.Prove(methods.Request{Spec: spec, Members: w.Group.Members})
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (w *Way) Prove(p *methods.Prover, spec methods.Spec) (*methods.Proved, erro
 }
 
 // skipped asks what becomes of a call that the method of the options does not do.
-func (w *Way) skipped(a *Ask, byCounts bool) error {
+func (w *Caller) skipped(a *Ask, byCounts bool) error {
 	if w.Skips == nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (w *Way) skipped(a *Ask, byCounts bool) error {
 }
 
 // Settle completes a way whose setting is complete.
-func (w *Way) Settle() {
+func (w *Caller) Settle() {
 	if w.instead = nil; w.Own != nil {
 		w.instead = w.Instead()
 	}
@@ -98,18 +98,18 @@ func (w *Way) Settle() {
 }
 
 // remember makes room for the last route.
-func (w *Way) remember() {
+func (w *Caller) remember() {
 	if w.last = nil; w.Setting.Tuning.Rules != nil {
 		w.last = new(decided)
 	}
 }
 
 // Instead is the way of calls that a program's own method does not do: that of Auto.
-func (w *Way) Instead() *Way {
+func (w *Caller) Instead() *Caller {
 	out := *w
 	out.Own, out.Hybrid, out.instead = nil, nil, nil
 	s := &out.Setting
-	s.Asked = methods.Auto
+	s.Method = methods.Auto
 	s.Syncful, s.SyncfulWhy = s.Together()
 	out.remember()
 	return &out
@@ -121,7 +121,7 @@ func (h *Hybrid) prove(j *Job) error {
 	if h.Inside.Own == nil {
 		return nil
 	}
-	key := asked{j.Collective, j.Root}
+	key := phasesKey{j.Collective, j.Root}
 	if proved, _ := h.proved.Get(key); proved {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (h *Hybrid) prove(j *Job) error {
 		if part.Collective.Contract().Rooted() {
 			a.Root = root
 		}
-		_, err := w.Prove(w.Own, w.Spec(&a, w.Setting.Asked, 0, false))
+		_, err := w.Prove(w.Own, w.Spec(&a, w.Setting.Method, 0, false))
 		switch {
 		case !errors.Is(err, errors.ErrUnsupported):
 			if err != nil {
@@ -153,8 +153,8 @@ func (h *Hybrid) prove(j *Job) error {
 	return nil
 }
 
-// asked is what decides on the schedules of the phases of a call.
-type asked struct {
+// phasesKey is what decides on the schedules of the phases of a call.
+type phasesKey struct {
 	collective schedule.Collective
 	root       int
 }

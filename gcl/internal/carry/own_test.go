@@ -16,7 +16,7 @@ func TestProgramsOfALaterMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	var prover *methods.Prover
-	w := Way{Carrier: &Carrier{ProverOf: func(methods.Method) *methods.Prover { return prover }},
+	w := Caller{Carrier: &Carrier{ProverOf: func(methods.Method) *methods.Prover { return prover }},
 		Group: NewGroup([]int{0, 1}, 0, topology.Rings{}, 0)}
 	spec := methods.Spec{Method: m, Collective: schedule.AllGather, Size: 2}
 	if _, err := w.programs(planKey{method: m}, spec, true); err != errSkipped {

@@ -31,8 +31,8 @@ type link struct {
 	parcel int             // in which its message arrives; -1: it is a Fold
 }
 
-// room is where a parcel lies in scratch memory, in elements.
-type room struct{ lo, hi int }
+// interval is where a parcel lies in scratch memory, in elements.
+type interval struct{ lo, hi int }
 
 // settled are the moves of a round, with a stride only where chunks lie apart, and whether any has one.
 func (p *plan) settled(moves []schedule.Step) (settled []schedule.Step, any bool) {
@@ -81,14 +81,14 @@ func (p *plan) putParcels(at *placement) {
 		return
 	}
 	if len(at.parcels) == 0 {
-		at.parcels = make([]room, len(p.parcels))
+		at.parcels = make([]interval, len(p.parcels))
 	}
 	begin, end := at.scratchElems, at.scratchElems
 	for i := range p.parcels {
 		if p.parcels[i].begin {
 			begin = at.scratchElems
 		}
-		e := room{begin, begin}
+		e := interval{begin, begin}
 		for _, run := range p.parcels[i].runs {
 			e.hi += at.bounds[run.First+run.Count] - at.bounds[run.First]
 		}

@@ -15,11 +15,11 @@ import (
 
 // Perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
 // been written one by one, and to copy them in words stalls.
-func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
+func (w *Caller) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
 	var r route.Route
 	w.decide(&r, &j.Question)
 	if r.Phases {
-		return w.passing(&j.Ask, &w.phases.fingerprint, w.Hybrid.perform(ctx, j, fingerprint))
+		return w.unconfirmed(&j.Ask, &w.phases.fingerprint, w.Hybrid.perform(ctx, j, fingerprint))
 	}
 	switch r.Path {
 	case route.Local:
@@ -35,13 +35,13 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 	case route.Engine:
 		return w.byEngine(ctx, j, &r, fingerprint)
 	case route.Small:
-		return w.shared.run(ctx, w, j, &r, fingerprint)
+		return w.onePass.run(ctx, w, j, &r, fingerprint)
 	case route.Memory:
-		if err := w.shared.run(ctx, w, j, &r, fingerprint); err != transport.ErrNotShared {
+		if err := w.onePass.run(ctx, w, j, &r, fingerprint); err != transport.ErrNotShared {
 			return err
 		}
 	default:
-		if r.Because == route.AsCounts && w.Setting.Asked != methods.Auto && w.Setting.Asked != methods.Direct {
+		if r.Because == route.AsCounts && w.Setting.Method != methods.Auto && w.Setting.Method != methods.Direct {
 			if err := w.skipped(&j.Ask, true); err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (w *Way) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) 
 }
 
 // byMessages carries out a job that was to go over peer memory.
-func (w *Way) byMessages(ctx context.Context, j *Job, fingerprint *transport.Call) error {
+func (w *Caller) byMessages(ctx context.Context, j *Job, fingerprint *transport.Call) error {
 	defer func(above int) { j.Question.Above = above }(j.Question.Above) // the job may be a Batch's
 	for {
 		r := w.Setting.ByMessages(&j.Question)
@@ -73,7 +73,7 @@ func (w *Way) byMessages(ctx context.Context, j *Job, fingerprint *transport.Cal
 }
 
 // skip carries out a job whose method, by the options or by a rule, does not do it. Nothing has been sent.
-func (w *Way) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
+func (w *Caller) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
 	if r.Because != route.AsRuled {
 		if fingerprint.Collective != wire.Barrier { // of which this is a phase
 			if err := w.skipped(&j.Ask, false); err != nil {
@@ -91,7 +91,7 @@ func (w *Way) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *tra
 
 // byRounds carries out a job by the schedule of its route, or the one that it comes with. Members whose schedules of a
 // program's own differ find out by the Digest of the call.
-func (w *Way) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
+func (w *Caller) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
 	f := *fingerprint // the caller's stays as it is
 	f.Method = uint8(r.Method)
 	e, err := w.executor(j, r)
@@ -103,7 +103,7 @@ func (w *Way) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint 
 	}
 	w.chosen(r, e.length())
 	if j.given == nil {
-		return w.passing(&j.Ask, &f, w.packed.scheduled(ctx, w, j, e, f))
+		return w.unconfirmed(&j.Ask, &f, w.packer.scheduled(ctx, w, j, e, f))
 	}
 	if w.Size() == 1 { // an aborted or closed communicator, or a context that is done, must show
 		err = w.Endpoint.Exchange(ctx, f, nil)
@@ -112,21 +112,21 @@ func (w *Way) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint 
 	case err != nil:
 		return err
 	case j.given.Custom != nil:
-		err = w.packed.listed(ctx, w, j, e, f)
+		err = w.packer.custom(ctx, w, j, e, f)
 	case w.Size() == 1:
 		w.keepOwn(j, 0)
 	default:
-		err = w.packed.scheduled(ctx, w, j, e, f)
+		err = w.packer.scheduled(ctx, w, j, e, f)
 	}
 	if err == nil { // few schedules have a rank wait for all others
-		w.passed(&f)
+		w.noteUnconfirmed(&f)
 	}
 	return err
 }
 
 // keepOwn gives a replica its own data of an operand: the result in a group of one, and that of an operator that
 // combines nothing.
-func (w *Way) keepOwn(j *Job, t int) {
+func (w *Caller) keepOwn(j *Job, t int) {
 	src, dst := j.Ins[t], j.Outs[t]
 	if j.Collective.Contract().Output == schedule.Own {
 		lo := min(w.Group.Rank*len(dst), len(src))
@@ -158,7 +158,7 @@ type executor interface {
 }
 
 // executor finds the executor of a job by a schedule, or makes it.
-func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
+func (w *Caller) executor(j *Job, r *route.Route) (executor, error) {
 	if j.given != nil {
 		return j.given.executor(w, r)
 	}
@@ -173,20 +173,20 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 	}
 	g, ruled := w.Group, r.Because == route.AsRuled
 	if overMemory {
-		s, known := g.stepped.Get(key)
+		s, known := g.onMemory.Get(key)
 		if !known {
 			from, err := w.programs(key, spec, ruled)
 			if err != nil {
 				return nil, err
 			}
-			s, err = newStepped(w.Carrier, w.planSet(key, from), g.Rank)
+			s, err = newMemoryPlan(w.Carrier, w.planSet(key, from), g.Rank)
 			switch {
 			case ruled && errors.Is(err, errors.ErrUnsupported):
 				return nil, w.skips(key)
 			case err != nil:
 				return nil, err
 			}
-			*g.stepped.Place(key) = s
+			*g.onMemory.Place(key) = s
 		}
 		return s, nil
 	}
@@ -210,7 +210,7 @@ func (w *Way) executor(j *Job, r *route.Route) (executor, error) {
 }
 
 // Spec is the schedule by which a method carries out a call on bytes in the larger buffer.
-func (w *Way) Spec(a *Ask, m methods.Method, bytes int, inPlace bool) methods.Spec {
+func (w *Caller) Spec(a *Ask, m methods.Method, bytes int, inPlace bool) methods.Spec {
 	contract, rings := a.Collective.Contract(), w.Group.Rings
 	s := methods.Spec{
 		Method: m, Collective: a.Collective, Size: w.Size(), Root: a.Root,
@@ -231,19 +231,19 @@ func (l *Carrier) stage(a, b int) (first, second []byte) {
 	return l.staging[:a:a], l.staging[aligned : aligned+b]
 }
 
-// passing notes a call that has succeeded and need not have done so elsewhere: one with a root, or by counts, of which
-// a member that has no part waits for nobody. It returns the call's error.
-func (w *Way) passing(a *Ask, fingerprint *transport.Call, err error) error {
+// unconfirmed notes a call that has succeeded and need not have done so elsewhere: one with a root, or by counts, of
+// which a member that has no part waits for nobody. It returns the call's error.
+func (w *Caller) unconfirmed(a *Ask, fingerprint *transport.Call, err error) error {
 	if err == nil && (a.Collective.Contract().Rooted() || fingerprint.DType&wire.ByCounts != 0) {
-		w.passed(fingerprint)
+		w.noteUnconfirmed(fingerprint)
 	}
 	return err
 }
 
-// passed notes such a call. A phase is none of its own: the call as a whole is noted.
-func (w *Way) passed(fingerprint *transport.Call) {
+// noteUnconfirmed notes such a call. A phase is none of its own: the call as a whole is noted.
+func (w *Caller) noteUnconfirmed(fingerprint *transport.Call) {
 	if _, phase := wire.PhaseOf(fingerprint.Seq); phase == 0 {
-		w.Flight.Pass(fingerprint)
-		w.Group.Passed.Store(fingerprint.Seq)
+		w.Flight.NoteUnconfirmed(fingerprint)
+		w.Group.Unconfirmed.Store(fingerprint.Seq)
 	}
 }

@@ -18,14 +18,14 @@ import (
 type Hybrid struct {
 	*Split
 	carrier        *Carrier
-	Inside, Across *Way
-	proved         recent.Map[asked, bool] // the calls whose phases a program's own method has been proved for
+	Inside, Across *Caller
+	proved         recent.Map[phasesKey, bool] // the calls whose phases a program's own method has been proved for
 }
 
 // NewHybrid makes the ways of the phases, where there are link domains to go by. Their tuning is that of the whole
 // group: all its members must have it alike, and hosts need not be link domains.
-func (w *Way) NewHybrid() *Hybrid {
-	phases := func(g *Group, i route.Implementation) *Way {
+func (w *Caller) NewHybrid() *Hybrid {
+	phases := func(g *Group, i route.Implementation) *Caller {
 		phase := *w
 		phase.Group, phase.Hybrid, phase.Reproducible = g, nil, false
 		s := &phase.Setting
@@ -39,7 +39,7 @@ func (w *Way) NewHybrid() *Hybrid {
 	split := w.Group.Split
 	w.Carrier.Flight.NamePhases(w.Group.ID, split.groups(w.Group.Members))
 	return &Hybrid{
-		Split: split, carrier: w.Carrier, proved: recent.Map[asked, bool]{Most: maxPlans},
+		Split: split, carrier: w.Carrier, proved: recent.Map[phasesKey, bool]{Most: maxPlans},
 		Inside: phases(split.inside, route.Syncful), Across: phases(split.across, route.Syncless),
 	}
 }
@@ -78,7 +78,7 @@ type phases struct {
 }
 
 // do carries out the next phase, the way of some members: a collective of src into dst.
-func (p *phases) do(ctx context.Context, w *Way, collective schedule.Collective, dst, src []byte, r Reduction,
+func (p *phases) do(ctx context.Context, w *Caller, collective schedule.Collective, dst, src []byte, r Reduction,
 	root int) error {
 	size := p.whole.dtype.Size()
 	a := Ask{Collective: collective, Reduction: r, Root: root}
@@ -97,7 +97,7 @@ func (p *phases) do(ctx context.Context, w *Way, collective schedule.Collective,
 }
 
 // next begins the next phase, among the members of w, and returns its fingerprint.
-func (p *phases) next(w *Way) transport.Call {
+func (p *phases) next(w *Caller) transport.Call {
 	p.done++
 	f := p.fingerprint
 	f.Group = wire.PhaseGroup(w.Group.ID, f.Group)
@@ -109,7 +109,7 @@ func (p *phases) next(w *Way) transport.Call {
 // pass goes without the next phase, which is among other members of the group. Nothing is sent, but the transport is
 // told: a member of w which believes that it is in this phase learns there who disagrees, also when this replica has
 // left.
-func (p *phases) pass(ctx context.Context, w *Way) error {
+func (p *phases) pass(ctx context.Context, w *Caller) error {
 	f := p.next(w)
 	f.Method = methodNumber(w.Setting.Route(&p.question).Method)
 	return p.carrier.Endpoint.Exchange(ctx, f, nil)
@@ -131,8 +131,8 @@ func (p *phases) divide(sums []byte) {
 	}
 }
 
-// room is memory of the carrier, good for one call.
-func (p *phases) room(bytes int) []byte {
+// memory is memory of the carrier for one call.
+func (p *phases) memory(bytes int) []byte {
 	p.carrier.between = memory.Grow(p.carrier.between, bytes)
 	return p.carrier.between[:bytes]
 }
@@ -146,7 +146,7 @@ func (p *phases) allReduce(ctx context.Context) error {
 	bytes := chunks.PerRank(k.srcLen, p.Each) * k.dtype.Size()
 	all := k.dst
 	if len(all) != bytes*p.Each { // the last shards are shorter
-		all = p.room(bytes * p.Each)
+		all = p.memory(bytes * p.Each)
 	}
 	shard := block(all, p.Place, bytes)
 	if err := p.do(ctx, p.Inside, schedule.ReduceScatter, shard, k.src, p.first(), 0); err != nil {
@@ -170,8 +170,8 @@ func (p *phases) reduceScatter(ctx context.Context) error {
 	k := &p.whole
 	bytes := len(k.dst)
 	perDomain := bytes * p.Each
-	room := p.room(p.Domains*bytes + perDomain)
-	mine, padded := room[:p.Domains*bytes], room[p.Domains*bytes:]
+	between := p.memory(p.Domains*bytes + perDomain)
+	mine, padded := between[:p.Domains*bytes], between[p.Domains*bytes:]
 	for d := range p.Domains {
 		shard := block(mine, d, bytes)
 		lo := d * perDomain
@@ -199,7 +199,7 @@ func (p *phases) reduceScatter(ctx context.Context) error {
 func (p *phases) allGather(ctx context.Context) error {
 	k := &p.whole
 	bytes := len(k.src)
-	mine := p.room(p.Domains * bytes)
+	mine := p.memory(p.Domains * bytes)
 	if err := p.do(ctx, p.Across, schedule.AllGather, mine, k.src, none, 0); err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (p *phases) allGather(ctx context.Context) error {
 func (p *phases) allToAll(ctx context.Context) error {
 	k := &p.whole
 	bytes := len(k.src) / p.Domains
-	mine := p.room(len(k.src))
+	mine := p.memory(len(k.src))
 	for d := range p.Domains {
 		if err := p.do(ctx, p.Inside, schedule.AllToAll,
 			block(mine, d, bytes), block(k.src, d, bytes), none, 0); err != nil {

@@ -28,7 +28,7 @@ type plan struct {
 	slots      [][]schedule.Span // the spans that are put into each scratch slot
 	parcels    []parcel          // by messages
 	places     []*placement      // by run
-	listed     *listed           // of a collective of a program's own; else nil
+	lists      *lists            // of a collective of a program's own; else nil
 }
 
 // placement is where chunks and slots lie in the buffers of one run: for the number of elements, or the layout of
@@ -43,7 +43,7 @@ type placement struct {
 	outs         []int  // the same for an Output; bounds itself, but in an all-to-all whose parts differ in length
 	received     []int  // memory for outs
 	starts       []int  // of the slots, in elements
-	parcels      []room
+	parcels      []interval
 	scratchElems int
 }
 
@@ -80,7 +80,7 @@ func newPlan(from programs, rank int, members []int) (*plan, error) {
 		needsApart: !spec.InPlace}
 	if s := from.proved; s != nil {
 		p.chunks, p.needsApart, p.digest = s.Chunks, s.NeedsApart(), binary.LittleEndian.Uint64(s.Digest[:])
-		p.listed = newListed(s.Custom, rank)
+		p.lists = newLists(s.Custom, rank)
 	}
 	steps := 0
 	for _, r := range program {
@@ -215,8 +215,8 @@ func (p *plan) place(i, n int, parts *Parts, packed *pack.Packing) *placement {
 	case packed != nil:
 		copy(at.bounds, packed.Bounds)
 		at.elements, at.layout, at.outs = -1, packed.Number, at.bounds
-	case p.listed != nil:
-		at.unit = p.listed.split(at.bounds, n)
+	case p.lists != nil:
+		at.unit = p.lists.split(at.bounds, n)
 		at.elements, at.layout, at.outs = n, 0, at.bounds
 		at.parts.keep(parts)
 	default:
@@ -321,7 +321,7 @@ func (p *plan) setUp(i int, r *run) (scratchBytes int) {
 
 // putAt is setUp with a placement.
 func (p *plan) putAt(at *placement, r *run) (scratchBytes int) {
-	r.place, r.listed = at, p.listed
+	r.place, r.lists = at, p.lists
 	r.inBase, r.outBase = p.bases(at)
 	return at.scratchElems * r.elemSize
 }

@@ -33,7 +33,7 @@ type planSetKey struct {
 }
 
 // planSet finds the plans of all ranks.
-func (w *Way) planSet(key planKey, from programs) *planSet {
+func (w *Caller) planSet(key planKey, from programs) *planSet {
 	e, ok := w.Endpoint.(transport.Shared)
 	if !ok {
 		return newPlanSet(from, w.Group.Members)

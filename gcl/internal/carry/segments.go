@@ -6,7 +6,7 @@ import (
 )
 
 // segment is the length of a segment in whole elements of elemSize bytes.
-func (w *Way) segment(elemSize int) int {
+func (w *Caller) segment(elemSize int) int {
 	return max(w.Segment/elemSize, 1) * elemSize
 }
 

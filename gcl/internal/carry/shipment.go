@@ -17,8 +17,8 @@ import (
 // maxSeparate bounds the messages between two ranks in one round.
 const maxSeparate = 256
 
-// packed is what a carrier keeps for calls on several tensors.
-type packed struct {
+// packer is what a carrier keeps for calls on several tensors.
+type packer struct {
 	extents   []pack.Extent
 	layouts   pack.Layouts
 	packing   pack.Packing // by a schedule
@@ -28,10 +28,10 @@ type packed struct {
 
 // scheduled carries out a job by a schedule. Operands with small messages are packed in memory of the carrier, in which
 // input and output of the schedule are the same unless it needs them apart.
-func (m *packed) scheduled(ctx context.Context, w *Way, j *Job, e executor, fingerprint transport.Call) error {
+func (m *packer) scheduled(ctx context.Context, w *Caller, j *Job, e executor, fingerprint transport.Call) error {
 	contract, does := j.Collective.Contract(), &j.Reduction
 	s := shipment{
-		packed: m, Job: j, ranks: w.Size(), rank: w.Group.Rank, together: w.Stages,
+		packer: m, Job: j, ranks: w.Size(), rank: w.Group.Rank, together: w.Stages,
 		scatters: contract.Output == schedule.Own, gathers: contract.Input == schedule.Own,
 	}
 	ranks, works := 0, func(dtype tensor.DType) kernel.Type { return kernel.Type(dtype) }
@@ -127,7 +127,7 @@ func (l *Carrier) stageMany(size int, apart bool, more int) (in, out, rest []byt
 // shipment moves the operands of a job into a packing and out of it.
 type shipment struct {
 	*Job
-	packed   *packed
+	packer   *packer
 	layout   *pack.Layout
 	ranks    int
 	rank     int
@@ -143,7 +143,7 @@ type shipment struct {
 // of different lengths. It finds the layout of the others. works gives the type in which elements of a dtype are
 // packed. All ranks decide alike.
 func (s *shipment) sort(cut, ranks, separate int, works func(tensor.DType) kernel.Type) {
-	m := s.packed
+	m := s.packer
 	m.separate = m.separate[:0]
 	for t, dtype := range s.DTypes {
 		large := s.elements[t]*dtype.Size()/cut >= separate &&
@@ -172,7 +172,7 @@ func (s *shipment) sort(cut, ranks, separate int, works func(tensor.DType) kerne
 // inPlaceBytes is how much room is needed to keep inputs that a schedule with buffers apart would overwrite.
 func (s *shipment) inPlaceBytes(ins [][]byte, apart bool) int {
 	sum := 0
-	for _, t := range s.packed.separate {
+	for _, t := range s.packer.separate {
 		if apart && memory.Address(ins[t]) == memory.Address(s.Outs[t]) {
 			sum += memory.RoundUp(len(ins[t]), pack.Align)
 		}
@@ -235,7 +235,7 @@ func (s *shipment) elementsOf(buffers [][]byte, f *pack.Fragment, own bool) []by
 // finish divides what was not unpacked, and puts zeros where a shard is past the end of its tensor.
 func (s *shipment) finish() {
 	if s.by > 1 {
-		for _, t := range s.packed.separate {
+		for _, t := range s.packer.separate {
 			out := s.Outs[t][:s.have(t)]
 			kernel.Divide(kernel.Type(s.DTypes[t]))(out, out, s.by)
 		}

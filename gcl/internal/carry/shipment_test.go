@@ -23,9 +23,9 @@ func TestSort(t *testing.T) {
 		{1, 1, []int{0, 1, 2}},
 	} {
 		j := &Job{DTypes: []tensor.DType{tensor.F32, tensor.F32, tensor.F64}, elements: []int{1023, 1024, 1024}}
-		s := shipment{Job: j, packed: &packed{}}
+		s := shipment{Job: j, packer: &packer{}}
 		s.sort(c.cut, 0, c.separate, works)
-		if got := s.packed.separate; !slices.Equal(got, c.want) {
+		if got := s.packer.separate; !slices.Equal(got, c.want) {
 			t.Errorf("in %d chunks, from %d bytes on: %v have messages of their own, want %v", c.cut, c.separate, got,
 				c.want)
 		}

@@ -15,8 +15,8 @@ var alone = []pack.Fragment{{}}
 // small carries out a job of few bytes: everyone publishes its inputs, several of them in one packing, and takes what
 // it needs from what the others have published. In a broadcast and a scatter the root does not even wait for the
 // others.
-func (m *packed) small(ctx context.Context, w *Way, j *Job) error {
-	s := &w.Carrier.shared
+func (m *packer) small(ctx context.Context, w *Caller, j *Job) error {
+	s := &w.Carrier.onePass
 	// What the rank publishes, and where the result of all goes before it is the outputs.
 	var src, result []byte
 	fragments, combiner := alone, transport.Combiner(s)
@@ -83,7 +83,7 @@ func (m *packed) small(ctx context.Context, w *Way, j *Job) error {
 }
 
 // publish packs the inputs of several operands as they are.
-func (m *packed) publish(w *Way, j *Job) []byte {
+func (m *packer) publish(w *Caller, j *Job) []byte {
 	if !j.Published.good(1) {
 		m.extents = m.extents[:0]
 		for t, dtype := range j.DTypes {
@@ -92,7 +92,7 @@ func (m *packed) publish(w *Way, j *Job) []byte {
 		j.Published.keep(m.layouts.Of(m.extents, 1, 0))
 	}
 	l := j.Published.layout
-	m.published.SetUp(l, w.foldOf(&j.Ask, 0), w.Carrier.shared.by)
+	m.published.SetUp(l, w.foldOf(&j.Ask, 0), w.Carrier.onePass.by)
 	size := l.Bytes()
 	staged, _ := w.Carrier.stage(size, 0)
 	if j.Reads(w.Group.Rank) {
@@ -106,7 +106,7 @@ func (m *packed) publish(w *Way, j *Job) []byte {
 
 // take makes an output from the inputs that all ranks have published, size bytes each. The rank needs a part of each
 // input only, or combines nothing.
-func (s *shared) take(dst []byte, all [][]byte, size int) {
+func (s *onePass) take(dst []byte, all [][]byte, size int) {
 	switch {
 	case s.contract.Combines && s.contract.Output == schedule.AtRoot:
 		s.Combine(dst, all)
@@ -130,7 +130,7 @@ func (s *shared) take(dst []byte, all [][]byte, size int) {
 }
 
 // Combine implements transport.Combiner.
-func (s *shared) Combine(dst []byte, all [][]byte) {
+func (s *onePass) Combine(dst []byte, all [][]byte) {
 	s.dsts[0] = dst
 	s.fold(s.dsts[:1], all, s.by, false)
 	s.dsts[0] = nil // hold on to nobody's buffer

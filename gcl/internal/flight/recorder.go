@@ -30,15 +30,15 @@ type Recorder struct {
 	lane       uint64    // the connection's number that all replicas know it by
 
 	// Used by whoever has the lane's turn.
-	begun   uint64 // records begun so far; the last one is number begun-1
-	records []record
-	method  methods.Method // of the call in progress
-	path    route.Path     // of the call in progress
-	phase   uint64         // of Hybrid, from 1 on; 0: it has none, or the first has not begun
-	refused bool           // the call in progress, for its arguments
-	passed  [passedLength + 1]transport.Call
+	begun       uint64 // records begun so far; the last one is number begun-1
+	records     []record
+	method      methods.Method // of the call in progress
+	path        route.Path     // of the call in progress
+	phase       uint64         // of Hybrid, from 1 on; 0: it has none, or the first has not begun
+	refused     bool           // the call in progress, for its arguments
+	unconfirmed [unconfirmedLength + 1]transport.Call
 
-	passes atomic.Uint64 // calls of Pass
+	noted atomic.Uint64 // calls of NoteUnconfirmed
 
 	head    atomic.Uint64 // 2n-1: record n-1 is the last, and running; 2n: it is over
 	where   atomic.Uint64 // see Enter
@@ -52,30 +52,30 @@ type Recorder struct {
 // Waiting is a call that has not had its turn.
 type Waiting struct{ record }
 
-// passedLength is how many calls that did not wait for all members a recorder keeps with their whole fingerprints.
-const passedLength = 32
+// unconfirmedLength is how many calls that did not wait for all members a recorder keeps with their whole fingerprints.
+const unconfirmedLength = 32
 
-// Pass records that the call in progress has succeeded, and need not have done so elsewhere. There is one slot more
-// than a reader reads, as of records.
-func (f *Recorder) Pass(call *transport.Call) {
+// NoteUnconfirmed records that the call in progress has succeeded, and need not have done so elsewhere. There is one
+// slot more than a reader reads, as of records.
+func (f *Recorder) NoteUnconfirmed(call *transport.Call) {
 	if f.reading.Load() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 	}
-	n := f.passes.Load()
-	f.passed[n%uint64(len(f.passed))] = *call
-	f.passes.Store(n + 1)
+	n := f.noted.Load()
+	f.unconfirmed[n%uint64(len(f.unconfirmed))] = *call
+	f.noted.Store(n + 1)
 }
 
-// Passed finds a call of Pass by its group and number, among the last.
-func (f *Recorder) Passed(group, seq uint64) (call transport.Call, ok bool) {
+// Unconfirmed finds a call of NoteUnconfirmed by its group and number, among the last.
+func (f *Recorder) Unconfirmed(group, seq uint64) (call transport.Call, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reading.Store(true)
 	defer f.reading.Store(false)
-	end := f.passes.Load()
-	for n := end; n > 0 && n+passedLength > end; n-- {
-		if c := &f.passed[(n-1)%uint64(len(f.passed))]; c.Group == group && c.Seq == seq {
+	end := f.noted.Load()
+	for n := end; n > 0 && n+unconfirmedLength > end; n-- {
+		if c := &f.unconfirmed[(n-1)%uint64(len(f.unconfirmed))]; c.Group == group && c.Seq == seq {
 			return *c, true
 		}
 	}

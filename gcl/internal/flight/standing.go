@@ -50,7 +50,7 @@ func (f *Recorder) SettledSince(group, seq uint64) (settled bool) {
 // Made is the call that a replica is done with, of the group and the number of a call that another has made: equal, if
 // it agrees as far as is known. Not ok says that it has made none so far, is in it, or has failed.
 func (f *Recorder) Made(theirs transport.Call) (mine transport.Call, ok bool) {
-	if c, ok := f.Passed(theirs.Group, theirs.Seq); ok {
+	if c, ok := f.Unconfirmed(theirs.Group, theirs.Seq); ok {
 		return c, true
 	}
 	switch r, known := f.call(theirs.Group, theirs.Seq); {

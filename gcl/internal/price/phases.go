@@ -27,7 +27,7 @@ func (p Pricer) phases(h *carry.Hybrid) []pricedPhase {
 			w = h.Across
 		}
 		phase := p
-		phase.Way, phase.Elements = w, part.Elements
+		phase.Caller, phase.Elements = w, part.Elements
 		phase.Ask = carry.Ask{Collective: part.Collective, Reduction: p.Reduction}
 		out = append(out, pricedPhase{phase, part.Across, part.Times})
 	}
@@ -38,11 +38,11 @@ func (p Pricer) phases(h *carry.Hybrid) []pricedPhase {
 func (p Pricer) inPhases(h *carry.Hybrid) (Candidate, error) {
 	out := Candidate{Implementation: route.Hybrid}
 	for i, phase := range p.phases(h) {
-		takes, r, _, err := phase.takes()
+		resolved, r, _, err := phase.resolve()
 		if err != nil {
 			return Candidate{}, err
 		}
-		phase.Pricer = takes
+		phase.Pricer = resolved
 		method := r.Method
 		var c Candidate
 		switch {
@@ -83,11 +83,11 @@ func saturatedSum(a, b int64) int64 {
 // since ...; direct inside, ...".
 func (p Pricer) whyHybrid() (methods.Method, string, error) {
 	all := p.phases(p.Hybrid)
-	across, r, skipped, err := all[0].takes()
+	across, r, skipped, err := all[0].resolve()
 	if err != nil {
 		return 0, "", err
 	}
-	_, inside, skippedInside, err := all[1].takes()
+	_, inside, skippedInside, err := all[1].resolve()
 	if err != nil {
 		return 0, "", err
 	}
@@ -100,5 +100,5 @@ func (p Pricer) whyHybrid() (methods.Method, string, error) {
 	}
 	why := fmt.Sprintf("%v across %d link domains, %s; %v inside, among %s; Hybrid, as the options ask",
 		r.Method, p.Hybrid.Domains, reason, inside.Method, Ranks(p.Hybrid.Each))
-	return r.Method, why + because(p.Setting.Asked, cmp.Or(skipped, skippedInside)), nil
+	return r.Method, why + because(p.Setting.Method, cmp.Or(skipped, skippedInside)), nil
 }

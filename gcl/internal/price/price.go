@@ -54,7 +54,7 @@ type Candidate struct {
 
 // Pricer finds the candidates for one call.
 type Pricer struct {
-	*carry.Way
+	*carry.Caller
 	Topology topology.Topology
 	carry.Ask
 	DType    tensor.DType
@@ -67,24 +67,24 @@ type Pricer struct {
 
 // Answer says how the call goes, and what that and the alternatives cost.
 func (p Pricer) Answer() (a Answer, err error) {
-	takes, r, skipped, err := p.takes()
+	resolved, r, skipped, err := p.resolve()
 	if err != nil {
 		return a, err
 	}
-	a.Method, a.Implementation, a.Why = r.Method, r.Told(0), takes.why(r)+because(p.Setting.Asked, skipped)
+	a.Method, a.Implementation, a.Why = r.Method, r.Traced(0), resolved.why(r)+because(p.Setting.Method, skipped)
 	if r.Phases {
 		a.Implementation = route.Hybrid
 		if a.Method, a.Why, err = p.whyHybrid(); err != nil {
 			return a, err
 		}
 	}
-	a.Candidates, err = takes.candidates(&a)
+	a.Candidates, err = resolved.candidates(&a)
 	return a, err
 }
 
-// takes is how the call goes: the route, and with whose setting. A program's own method that does not do the call is
+// resolve is how the call goes: the route, and with whose setting. A program's own method that does not do the call is
 // skipped, for a reason.
-func (p Pricer) takes() (takes Pricer, r route.Route, skipped, err error) {
+func (p Pricer) resolve() (resolved Pricer, r route.Route, skipped, err error) {
 	r = p.route()
 	if !r.Method.Own() && r.Because != route.AsRuled || r.Path == route.Local {
 		return p, r, nil, nil
@@ -95,17 +95,17 @@ func (p Pricer) takes() (takes Pricer, r route.Route, skipped, err error) {
 		skipped = err
 	}
 	if p.Strict && r.Because != route.AsRuled {
-		return p, r, nil, p.Skips.Skips(p.Way, &p.Ask, false)
+		return p, r, nil, p.Skips.Skips(p.Caller, &p.Ask, false)
 	}
-	takes = p
+	resolved = p
 	if r.Because == route.AsRuled {
-		takes.above = r.Line
+		resolved.above = r.Line
 	} else {
-		takes.Way = p.Instead()
-		takes.Way.Hybrid = p.Way.Hybrid
+		resolved.Caller = p.Instead()
+		resolved.Caller.Hybrid = p.Caller.Hybrid
 	}
-	takes, r, _, err = takes.takes() // what the rules have to say is in why
-	return takes, r, skipped, err
+	resolved, r, _, err = resolved.resolve() // what the rules have to say is in why
+	return resolved, r, skipped, err
 }
 
 // because says why a method that the options ask for was skipped, if it was.
@@ -221,7 +221,7 @@ const MostOffered = 256
 
 // specOf is the schedule by which a method carries out the call, apart from its input.
 func (p Pricer) specOf(m methods.Method) methods.Spec {
-	return p.Way.Spec(&p.Ask, m, p.Elements*p.DType.Size(), false)
+	return p.Caller.Spec(&p.Ask, m, p.Elements*p.DType.Size(), false)
 }
 
 // price prices a schedule by the links of the topology.

@@ -9,7 +9,7 @@ import (
 
 // Setting is what options, group and transport say of how all calls of a Comm go.
 type Setting struct {
-	Asked          methods.Method // Options.Method
+	Method         methods.Method // Options.Method
 	Implementation Implementation
 	Reproducible   bool
 	Tuning         methods.Tuning
@@ -88,7 +88,7 @@ func (s *Setting) Together() (syncful bool, why string) {
 		return false, "Syncless, as the options ask"
 	case !s.Memory:
 		return false, "Syncless, since the transport has no peer memory"
-	case s.Asked == methods.Auto || s.Asked == methods.Direct:
+	case s.Method == methods.Auto || s.Method == methods.Direct:
 		return true, "Syncful, since the replicas share an address space"
 	}
 	return false, "Syncless, since Auto steps together for direct only"
@@ -175,9 +175,9 @@ func (s *Setting) ByMessages(q *Question) Route {
 	return apart.Route(q)
 }
 
-// Told is the implementation that a Trace is told of, in a phase of Hybrid or in none, 0. An engine has
+// Traced is the implementation that a Trace is told of, in a phase of Hybrid or in none, 0. An engine has
 // none.
-func (r *Route) Told(phase int) Implementation {
+func (r *Route) Traced(phase int) Implementation {
 	switch {
 	case r.Path == Local || r.Path == Engine:
 		return Auto
@@ -197,8 +197,8 @@ func (s *Setting) method(r *Route, q *Question) {
 	case q.barrier():
 		r.Method, r.Because = methods.SendToAll, AsOptionsAsk
 		return
-	case s.Asked != methods.Auto:
-		r.Method, r.Because = s.Asked, AsOptionsAsk
+	case s.Method != methods.Auto:
+		r.Method, r.Because = s.Method, AsOptionsAsk
 		return
 	}
 	if rule := s.Rule(q); rule != nil {
@@ -227,11 +227,12 @@ func (s *Setting) Rule(q *Question) *methods.Rule {
 // Case is what decides on the rule of a call.
 func (s *Setting) Case(q *Question) methods.Case {
 	return methods.Case{Collective: q.Collective, Ranks: s.Ranks, Bytes: int64(q.Bytes), Strided: s.Strided,
-		RankOrder: s.Reproducible, Implementation: s.asked(), Memory: s.Memory, Phase: s.Phase, Above: q.Above}
+		RankOrder: s.Reproducible, Implementation: s.wantedImplementation(), Memory: s.Memory, Phase: s.Phase,
+		Above: q.Above}
 }
 
-// asked is the implementation that the options ask for, if they do.
-func (s *Setting) asked() methods.Implementation {
+// wantedImplementation is the implementation that the options ask for, if they do.
+func (s *Setting) wantedImplementation() methods.Implementation {
 	switch {
 	case s.Implementation == Syncless, s.Implementation == Hybrid && s.Domains != 1 && s.Each == 1:
 		return methods.Syncless
@@ -246,7 +247,7 @@ func (s *Setting) ruledTogether(r *methods.Rule) bool {
 	switch {
 	case r.Implementation != methods.AnyImplementation:
 		return r.Implementation == methods.Syncful
-	case s.asked() != methods.AnyImplementation:
+	case s.wantedImplementation() != methods.AnyImplementation:
 		return s.Syncful
 	}
 	return s.Memory && r.Method == methods.Direct

@@ -33,8 +33,8 @@ func routeSettings() (names []string, settings []Setting) {
 	add("one rank", func(s *Setting) { s.Ranks = 1 })
 	add("MaxBroadcastSize", func(s *Setting) { s.Tuned = true })
 	add("MaxBroadcastSize, strided", func(s *Setting) { s.Tuned, s.Strided = true, true })
-	add("clockwise_ring", func(s *Setting) { s.Asked = methods.ClockwiseRing })
-	add("Syncful clockwise_ring", func(s *Setting) { s.Asked, s.Implementation = methods.ClockwiseRing, Syncful })
+	add("clockwise_ring", func(s *Setting) { s.Method = methods.ClockwiseRing })
+	add("Syncful clockwise_ring", func(s *Setting) { s.Method, s.Implementation = methods.ClockwiseRing, Syncful })
 	add("Syncless", func(s *Setting) { s.Implementation = Syncless })
 	add("no peer memory", func(s *Setting) { s.Memory = false })
 	add("Syncful, no peer memory", func(s *Setting) { s.Memory, s.Implementation = false, Syncful })
@@ -48,8 +48,8 @@ func routeSettings() (names []string, settings []Setting) {
 	add("Hybrid, two by two, Reproducible", func(s *Setting) {
 		s.Implementation, s.Domains, s.Each, s.Reproducible = Hybrid, 2, 2, true
 	})
-	add("native", func(s *Setting) { s.Asked = methods.Native })
-	add("native, one rank", func(s *Setting) { s.Asked, s.Ranks = methods.Native, 1 })
+	add("native", func(s *Setting) { s.Method = methods.Native })
+	add("native, one rank", func(s *Setting) { s.Method, s.Ranks = methods.Native, 1 })
 	return names, settings
 }
 

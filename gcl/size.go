@@ -11,8 +11,8 @@ import (
 // bits. Go panics on more than it can address, 2^48 bytes on amd64 and arm64.
 const maxBytes = min(1<<44, math.MaxInt)
 
-// checkRoom returns an error if a buffer of n elements for each rank would have more than maxBytes.
-func checkRoom(n, ranks int, dtype tensor.DType) error {
+// checkSize returns an error if a buffer of n elements for each rank would have more than maxBytes.
+func checkSize(n, ranks int, dtype tensor.DType) error {
 	if fits(n, ranks, dtype.Size()) {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"gogcl.dev/transport"
 )
 
-// Way is how the calls of one Comm are carried out.
-type Way struct {
+// Caller is how the calls of one Comm are carried out.
+type Caller struct {
 	*Carrier
 	Group        *Group
 	Setting      route.Setting
@@ -23,8 +23,8 @@ type Way struct {
 
 	Hybrid *Hybrid // how collectives go in phases, or nil if they do not
 
-	Own     *methods.Prover // of Setting.Asked, where that is a program's own method; else nil
-	instead *Way            // of calls that the own method does not do
+	Own     *methods.Prover // of Setting.Method, where that is a program's own method; else nil
+	instead *Caller         // of calls that the own method does not do
 	Skips   Skipping        // is asked about them
 
 	last *decided // the last route, where rules make it dear to decide again; else nil
@@ -33,10 +33,10 @@ type Way struct {
 // Skipping decides what becomes of calls that the method of the options does not do. An error is that of the call; with
 // nil it goes by another method. byCounts says that its parts have lengths of their own.
 type Skipping interface {
-	Skips(w *Way, a *Ask, byCounts bool) error
+	Skips(w *Caller, a *Ask, byCounts bool) error
 }
 
-// decided is the route of the last question of a Way. Most calls ask what the one before has asked.
+// decided is the route of the last question of a Caller. Most calls ask what the one before has asked.
 type decided struct {
 	question route.Question
 	route    route.Route
@@ -44,7 +44,7 @@ type decided struct {
 }
 
 // decide finds the route of a job.
-func (w *Way) decide(r *route.Route, q *route.Question) {
+func (w *Caller) decide(r *route.Route, q *route.Question) {
 	l := w.last
 	if l != nil && l.some && l.question.Same(q) {
 		*r = l.route
@@ -57,7 +57,7 @@ func (w *Way) decide(r *route.Route, q *route.Question) {
 }
 
 // Size is the number of ranks.
-func (w *Way) Size() int { return len(w.Group.Members) }
+func (w *Caller) Size() int { return len(w.Group.Members) }
 
 // Reach says whether members reach each other's memory, and how many bytes, of segment at most, one may publish on
 // boards; -1: there are none.
@@ -70,6 +70,6 @@ func (l *Carrier) Reach(members []int, segment int) (memory bool, small int) {
 }
 
 // OnRings reports whether a schedule goes along the group's rings.
-func (w *Way) OnRings(m methods.Method, collective schedule.Collective) bool {
+func (w *Caller) OnRings(m methods.Method, collective schedule.Collective) bool {
 	return m.Rings() > 0 && !(w.Reproducible && collective.Contract().Combines)
 }

@@ -23,7 +23,7 @@ func ringSet(k int) *planSet {
 func TestSteppedNeedsItsSendersOnly(t *testing.T) {
 	const k, rank = 64, 9
 	set := ringSet(k)
-	if _, err := newStepped(&Carrier{}, set, rank); err != nil {
+	if _, err := newMemoryPlan(&Carrier{}, set, rank); err != nil {
 		t.Fatal(err)
 	}
 	for r := range set.ranks {
@@ -41,7 +41,7 @@ func TestSteppedRefusesUnequalPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	sender.plan.rounds = sender.plan.rounds[:len(sender.plan.rounds)-1]
-	if _, err := newStepped(&Carrier{}, set, 1); err == nil ||
+	if _, err := newMemoryPlan(&Carrier{}, set, 1); err == nil ||
 		!strings.Contains(err.Error(), "rank 0 has 5 rounds and rank 1 has 6") {
 		t.Errorf("error %v, want one that names both numbers", err)
 	}

@@ -2,32 +2,32 @@ package carry
 
 import "gogcl.dev/methods/schedule"
 
-// take is a piece of a chain on peer memory, or of any receive whose message lies apart at its sender: the receiver
+// strip is a piece of a chain on peer memory, or of any receive whose message lies apart at its sender: the receiver
 // reads each part of it where it lies.
-type take struct {
+type strip struct {
 	dst  schedule.Span
 	srcs []operandAt // in the order of the fold
 }
 
-// operandAt is memory of the rank's own, or of one of stepped.senders.
+// operandAt is memory of the rank's own, or of one of memoryPlan.senders.
 type operandAt struct {
 	sender int // -1: the rank's own
 	span   schedule.Span
 }
 
-// takes cuts operands, as many chunks each as dst has, into pieces none of which has a stride.
-func takes(dst schedule.Span, srcs []operandAt, chunks int) []take {
+// strips cuts operands, as many chunks each as dst has, into pieces none of which has a stride.
+func strips(dst schedule.Span, srcs []operandAt, chunks int) []strip {
 	lists := [][]schedule.Span{dst.AppendRuns(nil, chunks)}
 	for _, src := range srcs {
 		lists = append(lists, src.span.AppendRuns(nil, chunks))
 	}
-	var out []take
+	var out []strip
 	for len(lists[0]) > 0 {
 		n := lists[0][0].Count
 		for _, l := range lists {
 			n = min(n, l[0].Count)
 		}
-		t := take{srcs: make([]operandAt, len(srcs))}
+		t := strip{srcs: make([]operandAt, len(srcs))}
 		for i, l := range lists {
 			piece := l[0]
 			piece.Count = n
@@ -45,12 +45,12 @@ func takes(dst schedule.Span, srcs []operandAt, chunks int) []take {
 	return out
 }
 
-// cutUp finds the takes of a round, given where each message lies.
-func (s *stepped) cutUp(round *planRound, from []origin) {
+// cutUp finds the strips of a round, given where each message lies.
+func (s *memoryPlan) cutUp(round *planRound, from []origin) {
 	set := func(first, moves int, dst schedule.Span, srcs []operandAt) {
-		pieces := takes(dst, srcs, s.plan.chunks)
+		pieces := strips(dst, srcs, s.plan.chunks)
 		for i := range moves {
-			from[first+i].takes = pieces
+			from[first+i].strips = pieces
 		}
 		from[first].moves = moves
 	}
@@ -89,7 +89,7 @@ func (s *stepped) cutUp(round *planRound, from []origin) {
 }
 
 // take carries out the takes of run k.
-func (s *stepped) take(pieces []take, k int, me *run) {
+func (s *memoryPlan) fold(pieces []strip, k int, me *run) {
 	for i := range pieces {
 		p := &pieces[i]
 		srcs := s.srcs[:0]

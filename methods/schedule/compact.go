@@ -2,57 +2,57 @@ package schedule
 
 import "sort"
 
-// packed has the programs of a schedule in a third of the memory of its Steps, and nothing for rounds without steps. It
-// is a source.
-type packed struct {
-	programs []packedProgram
+// compact has the programs of a schedule in a third of the memory of its Steps, and nothing for rounds without steps.
+// It is a source.
+type compact struct {
+	programs []compactProgram
 	buffer   []Step // of the round that was asked for last
 }
 
-// packedProgram is the program of one rank.
-type packedProgram struct {
+// compactProgram is the program of one rank.
+type compactProgram struct {
 	length int
-	rounds []packedRound // those that have steps
-	steps  []packedStep  // of all rounds: moves, then those after the moves
+	rounds []compactRound // those that have steps
+	steps  []compactStep  // of all rounds: moves, then those after the moves
 
-	strides []packedStrides // the first has no stride
+	strides []compactStrides // the first has no stride
 
 	// The round that was asked for last, where a search begins. It is here so that asking again touches no more memory.
 	at      int
-	current packedRound // rounds[at]; behind the last one, number length
-	before  int32       // the number of rounds[at-1], or -1
+	current compactRound // rounds[at]; behind the last one, number length
+	before  int32        // the number of rounds[at-1], or -1
 }
 
-type packedRound struct {
+type compactRound struct {
 	number       int32
 	first        int32 // of its steps
 	moves, after int32 // how many
 }
 
-// packedStep is a Step in 40 bytes rather than 128. Its spans are of one length where there are two.
-type packedStep struct {
+// compactStep is a Step in 40 bytes rather than 128. Its spans are of one length where there are two.
+type compactStep struct {
 	peer     int32
 	count    int32
-	src, dst packedSpan
-	strides  int32 // index into packedProgram.strides
+	src, dst compactSpan
+	strides  int32 // index into compactProgram.strides
 	verb     Verb
 }
 
-// packedStrides is what makes the spans of a step strided, of none all 0. Steps that follow each other often share it.
-type packedStrides struct{ srcStride, srcRun, dstStride, dstRun int32 }
+// compactStrides is what makes the spans of a step strided, of none all 0. Steps that follow each other often share it.
+type compactStrides struct{ srcStride, srcRun, dstStride, dstRun int32 }
 
-type packedSpan struct {
+type compactSpan struct {
 	slot, base, first int32 // slot -1 is the Input, -2 the Output, -3 no span
 }
 
 const (
-	packedInput  = -1 - int32(Input)
-	packedOutput = -1 - int32(Output)
-	packedNone   = -3
+	compactInput  = -1 - int32(Input)
+	compactOutput = -1 - int32(Output)
+	compactNone   = -3
 )
 
 // pack packs a program. It has been checked: all numbers fit, and two spans of a step are of one length.
-func pack(p Program) packedProgram {
+func pack(p Program) compactProgram {
 	rounds, steps := 0, 0
 	for _, r := range p {
 		if n := len(r.Moves) + len(r.Then); n > 0 {
@@ -60,13 +60,13 @@ func pack(p Program) packedProgram {
 			steps += n
 		}
 	}
-	out := packedProgram{length: len(p), rounds: make([]packedRound, 0, rounds), steps: make([]packedStep, 0, steps),
-		strides: make([]packedStrides, 1)}
+	out := compactProgram{length: len(p), rounds: make([]compactRound, 0, rounds), steps: make([]compactStep, 0, steps),
+		strides: make([]compactStrides, 1)}
 	for t, r := range p {
 		if len(r.Moves)+len(r.Then) == 0 {
 			continue
 		}
-		out.rounds = append(out.rounds, packedRound{int32(t), int32(len(out.steps)), int32(len(r.Moves)),
+		out.rounds = append(out.rounds, compactRound{int32(t), int32(len(out.steps)), int32(len(r.Moves)),
 			int32(len(r.Then))})
 		for i := range r.Moves {
 			out.steps = append(out.steps, out.packStep(&r.Moves[i]))
@@ -79,11 +79,11 @@ func pack(p Program) packedProgram {
 	return out
 }
 
-func (p *packedProgram) packStep(st *Step) packedStep {
-	out := packedStep{peer: int32(st.Peer), count: int32(max(st.Src.Count, st.Dst.Count)), src: packSpan(&st.Src),
+func (p *compactProgram) packStep(st *Step) compactStep {
+	out := compactStep{peer: int32(st.Peer), count: int32(max(st.Src.Count, st.Dst.Count)), src: packSpan(&st.Src),
 		dst: packSpan(&st.Dst), verb: st.Verb}
 	if st.Src.Stride != 0 || st.Dst.Stride != 0 {
-		have := packedStrides{int32(st.Src.Stride), int32(st.Src.Run), int32(st.Dst.Stride), int32(st.Dst.Run)}
+		have := compactStrides{int32(st.Src.Stride), int32(st.Src.Run), int32(st.Dst.Stride), int32(st.Dst.Run)}
 		if p.strides[len(p.strides)-1] != have {
 			p.strides = append(p.strides, have)
 		}
@@ -92,18 +92,18 @@ func (p *packedProgram) packStep(st *Step) packedStep {
 	return out
 }
 
-func packSpan(sp *Span) packedSpan {
-	out := packedSpan{slot: int32(sp.Slot), base: int32(sp.Base), first: int32(sp.First)}
+func packSpan(sp *Span) compactSpan {
+	out := compactSpan{slot: int32(sp.Slot), base: int32(sp.Base), first: int32(sp.First)}
 	switch {
 	case sp.Count == 0:
-		out.slot = packedNone
+		out.slot = compactNone
 	case sp.Buf != Scratch:
 		out.slot = -1 - int32(sp.Buf)
 	}
 	return out
 }
 
-func (p *packedProgram) step(at *packedStep) Step {
+func (p *compactProgram) step(at *compactStep) Step {
 	st := Step{Verb: at.verb, Peer: int(at.peer), Src: at.src.span(at.count), Dst: at.dst.span(at.count)}
 	if at.strides > 0 {
 		have := &p.strides[at.strides]
@@ -113,19 +113,19 @@ func (p *packedProgram) step(at *packedStep) Step {
 	return st
 }
 
-func (p packedSpan) span(count int32) Span {
+func (p compactSpan) span(count int32) Span {
 	switch p.slot {
-	case packedNone:
+	case compactNone:
 		return Span{}
-	case packedInput, packedOutput:
+	case compactInput, compactOutput:
 		return Span{Buf: Buffer(-1 - p.slot), First: int(p.first), Count: int(count)}
 	}
 	return Span{Buf: Scratch, Slot: int(p.slot), Base: int(p.base), First: int(p.first), Count: int(count)}
 }
 
-func (p *packed) length(rank int) int { return p.programs[rank].length }
+func (p *compact) length(rank int) int { return p.programs[rank].length }
 
-func (p *packed) steps() int64 {
+func (p *compact) steps() int64 {
 	n := int64(0)
 	for i := range p.programs {
 		n += int64(len(p.programs[i].steps))
@@ -133,13 +133,13 @@ func (p *packed) steps() int64 {
 	return n
 }
 
-func (p *packed) next(rank, t int) int {
+func (p *compact) next(rank, t int) int {
 	of := &p.programs[rank]
 	of.find(t)
 	return int(of.current.number)
 }
 
-func (p *packed) round(rank, t int) Round {
+func (p *compact) round(rank, t int) Round {
 	of := &p.programs[rank]
 	of.find(t)
 	r := of.current
@@ -152,7 +152,7 @@ func (p *packed) round(rank, t int) Round {
 }
 
 // find makes the first round with steps from round t on the current one.
-func (p *packedProgram) find(t int) {
+func (p *compactProgram) find(t int) {
 	switch {
 	case int(p.before) < t && t <= int(p.current.number):
 		return
@@ -165,8 +165,8 @@ func (p *packedProgram) find(t int) {
 }
 
 // set makes a round the current one.
-func (p *packedProgram) set(at int) {
-	p.at, p.before, p.current = at, -1, packedRound{number: int32(p.length)}
+func (p *compactProgram) set(at int) {
+	p.at, p.before, p.current = at, -1, compactRound{number: int32(p.length)}
 	if at > 0 {
 		p.before = p.rounds[at-1].number
 	}

@@ -11,10 +11,10 @@ import (
 	"gogcl.dev/transport"
 )
 
-// shared carries out direct collectives on peer memory, in one pass over pieces: a piece of an all-reduce, say, is
+// onePass carries out direct collectives on peer memory, in one pass over pieces: a piece of an all-reduce, say, is
 // reduced from all inputs and stored to all outputs, whoever does it. Small messages go through Gather and Broadcast.
 // It implements transport.Worker and transport.Combiner.
-type shared struct {
+type onePass struct {
 	memory  transport.PeerMemory
 	boards  transport.Boards
 	members []int
@@ -91,17 +91,17 @@ const leastPieceBytes = 512
 const piecesPerRank = 2
 
 // run carries out a job in one pass, or if it is small by what everyone publishes.
-func (s *shared) run(ctx context.Context, w *Way, j *Job, r *route.Route, fingerprint *transport.Call) error {
+func (s *onePass) run(ctx context.Context, w *Caller, j *Job, r *route.Route, fingerprint *transport.Call) error {
 	s.setUp(w, j, r, fingerprint)
 	w.chosenOnePass(r)
 	if r.Path == route.Small {
-		return w.packed.small(ctx, w, j)
+		return w.packer.small(ctx, w, j)
 	}
 	ins := j.Ins
 	if w.Stages && j.Reads(s.rank) {
 		ins = w.Carrier.stageInputs(ins)
 	}
-	s.begin(&w.packed.published, len(ins) != 1)
+	s.begin(&w.packer.published, len(ins) != 1)
 	if s.lists && s.contract.Combines {
 		s.loops.Loops(w.foldOf(&j.Ask, 0))
 	}
@@ -125,7 +125,7 @@ func (s *shared) run(ctx context.Context, w *Way, j *Job, r *route.Route, finger
 }
 
 // setUp makes ready for one job.
-func (s *shared) setUp(w *Way, j *Job, r *route.Route, fingerprint *transport.Call) {
+func (s *onePass) setUp(w *Caller, j *Job, r *route.Route, fingerprint *transport.Call) {
 	s.members, s.rank, s.call = w.Group.Members, w.Group.Rank, *fingerprint
 	// long before s.call is copied: reading 16 bytes right after writing one of them stalls
 	s.call.Method = uint8(r.Method)
@@ -146,20 +146,20 @@ func (s *shared) setUp(w *Way, j *Job, r *route.Route, fingerprint *transport.Ca
 }
 
 // foldBy says how to fold from now on.
-func (s *shared) foldBy(f kernel.Fold) {
+func (s *onePass) foldBy(f kernel.Fold) {
 	if s.fold == nil || f != s.kind {
 		s.kind, s.fold = f, f.Loop()
 	}
 }
 
 // begin makes ready for the operands that add gives: one, or lists of them, which loops folds.
-func (s *shared) begin(loops *pack.Packing, lists bool) {
+func (s *onePass) begin(loops *pack.Packing, lists bool) {
 	s.operands, s.total, s.footprint = s.operands[:0], 0, 0
 	s.lists, s.loops = lists, loops
 }
 
 // add adds operand t of a job, with the rank's own output and this input.
-func (s *shared) add(j *Job, t int, src []byte) {
+func (s *onePass) add(j *Job, t int, src []byte) {
 	n, dst := len(s.members), j.Outs[t]
 	o := operand{tensor: t, work: kernel.Type(j.DTypes[t]), unit: len(src), units: 1,
 		replaces: memory.Overlap(dst, src)}
@@ -191,7 +191,7 @@ func (s *shared) add(j *Job, t int, src []byte) {
 }
 
 // put puts the units of an operand behind those of the operands before.
-func (s *shared) put(o operand) {
+func (s *onePass) put(o operand) {
 	o.padded = memory.RoundUp(o.unit, memory.LineBytes)
 	s.total += o.units * o.padded
 	o.end = s.total
@@ -199,7 +199,7 @@ func (s *shared) put(o operand) {
 }
 
 // share carries out the collective on the operands.
-func (s *shared) share(ctx context.Context, mine transport.Memory) error {
+func (s *onePass) share(ctx context.Context, mine transport.Memory) error {
 	n := len(s.members)
 	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), MaxPieceBytes, s.segment)
 	pieces := (s.total + size - 1) / size
@@ -217,7 +217,7 @@ func (s *shared) share(ctx context.Context, mine transport.Memory) error {
 
 // clearTail puts zeros where the rank's shard lies past the end of the input, which has input bytes. It follows a call
 // that has succeeded: after a mismatch nothing is written.
-func (s *shared) clearTail(dst []byte, input int) {
+func (s *onePass) clearTail(dst []byte, input int) {
 	if s.contract.Output == schedule.Own {
 		_, have := shard(input, len(dst), s.rank)
 		clear(dst[have:])

@@ -10,10 +10,10 @@ import (
 	"gogcl.dev/transport"
 )
 
-// stepped carries out any method's schedule on peer memory, as a Worker of a Share with as many rounds: in each round
-// every replica takes what it is to receive from where it lies at the sender, and then does its local steps. Those of
-// the last round, which may overwrite what peers read in that round, come when the Share is over.
-type stepped struct {
+// memoryPlan carries out any method's schedule on peer memory, as a Worker of a Share with as many rounds: in each
+// round every replica takes what it is to receive from where it lies at the sender, and then does its local steps.
+// Those of the last round, which may overwrite what peers read in that round, come when the Share is over.
+type memoryPlan struct {
 	carrier *Carrier
 	members []int
 	plan    *plan      // the rank's own
@@ -30,12 +30,12 @@ type stepped struct {
 
 // origin is where a message lies.
 type origin struct {
-	sender int // index into stepped.senders
+	sender int // index into memoryPlan.senders
 	span   schedule.Span
 
 	// Of a receive that goes in pieces, or of several that are one fold:
-	takes []take
-	moves int // how many, if it is the first one
+	strips []strip
+	moves  int // how many, if it is the first one
 }
 
 // sender is a rank that the replica takes messages from.
@@ -45,14 +45,14 @@ type sender struct {
 	runs []run // of the call in progress
 }
 
-// newStepped finds for each receive of a rank what its sender sends.
-func newStepped(l *Carrier, set *planSet, rank int) (*stepped, error) {
+// newMemoryPlan finds for each receive of a rank what its sender sends.
+func newMemoryPlan(l *Carrier, set *planSet, rank int) (*memoryPlan, error) {
 	made, err := set.rank(rank)
 	if err != nil {
 		return nil, err
 	}
 	own := *made.plan // with placements of its own
-	s := &stepped{
+	s := &memoryPlan{
 		carrier: l, members: set.members, plan: &own,
 		from: make([][]origin, len(own.rounds)), pieces: make([]int, max(len(own.rounds), 2)),
 	}
@@ -101,19 +101,19 @@ func newStepped(l *Carrier, set *planSet, rank int) (*stepped, error) {
 }
 
 // cut implements executor.
-func (s *stepped) cut() int { return s.plan.cut() }
+func (s *memoryPlan) cut() int { return s.plan.cut() }
 
 // apart implements executor.
-func (s *stepped) apart() bool { return s.plan.apart() }
+func (s *memoryPlan) apart() bool { return s.plan.apart() }
 
 // summary implements executor.
-func (s *stepped) summary() uint64 { return s.plan.summary() }
+func (s *memoryPlan) summary() uint64 { return s.plan.summary() }
 
 // length implements executor.
-func (s *stepped) length() int { return s.plan.length() }
+func (s *memoryPlan) length() int { return s.plan.length() }
 
 // execute implements executor on peer memory.
-func (s *stepped) execute(ctx context.Context, runs []run) error {
+func (s *memoryPlan) execute(ctx context.Context, runs []run) error {
 	s.carrier.giveScratch(s.plan, runs)
 	s.runs, s.ctx, s.ins, s.outs = runs, ctx, s.ins[:0], s.outs[:0]
 	defer s.forget()
@@ -132,7 +132,7 @@ func (s *stepped) execute(ctx context.Context, runs []run) error {
 }
 
 // forget holds on to nobody's buffers, also after a panic.
-func (s *stepped) forget() {
+func (s *memoryPlan) forget() {
 	for i := range s.senders {
 		clear(s.senders[i].runs)
 	}
@@ -147,10 +147,10 @@ func (s *stepped) forget() {
 
 // stopped reports whether the call has come to an end, so that a piece need not go on. The Share fails when it has
 // ended.
-func (s *stepped) stopped() bool { return s.carrier.Endpoint.Err() != nil || s.ctx.Err() != nil }
+func (s *memoryPlan) stopped() bool { return s.carrier.Endpoint.Err() != nil || s.ctx.Err() != nil }
 
 // Piece implements transport.Worker: it is the rank's part of a round.
-func (s *stepped) Piece(all []transport.Memory, round, _ int) {
+func (s *memoryPlan) Piece(all []transport.Memory, round, _ int) {
 	if round == 0 {
 		s.look(all)
 	}
@@ -164,7 +164,7 @@ func (s *stepped) Piece(all []transport.Memory, round, _ int) {
 }
 
 // enter tells of a round. If a function of a Trace panics, the others hear of that, and not of a Worker.
-func (s *stepped) enter(round int) {
+func (s *memoryPlan) enter(round int) {
 	if s.carrier.Listener == nil {
 		s.carrier.startRound(round)
 		return
@@ -183,7 +183,7 @@ func (s *stepped) enter(round int) {
 }
 
 // local carries out the steps after the moves of a round.
-func (s *stepped) local(round int, stopped func() bool) {
+func (s *memoryPlan) local(round int, stopped func() bool) {
 	steps := s.plan.rounds[round].then
 	for i := range s.runs {
 		for k := range steps {
@@ -193,7 +193,7 @@ func (s *stepped) local(round int, stopped func() bool) {
 }
 
 // look finds the buffers of the senders.
-func (s *stepped) look(mems []transport.Memory) {
+func (s *memoryPlan) look(mems []transport.Memory) {
 	for k := range s.senders {
 		from := &s.senders[k]
 		m := &mems[from.rank]
@@ -212,7 +212,7 @@ func (s *stepped) look(mems []transport.Memory) {
 }
 
 // moves carries out the receives of a round in run k. A fold of several is one loop over all their operands.
-func (s *stepped) moves(t, k int, me *run) {
+func (s *memoryPlan) moves(t, k int, me *run) {
 	moves := s.plan.rounds[t].moves
 	for i := 0; i < len(moves); {
 		m := &moves[i]
@@ -221,7 +221,7 @@ func (s *stepped) moves(t, k int, me *run) {
 			continue
 		}
 		if n := s.from[t][i].moves; n > 0 {
-			s.take(s.from[t][i].takes, k, me)
+			s.fold(s.from[t][i].strips, k, me)
 			i += n
 			continue
 		}
@@ -243,7 +243,7 @@ func (s *stepped) moves(t, k int, me *run) {
 
 // combine folds srcs into dst, in pieces. One source is copied. Of several tensors that are packed, dst lies at byte
 // first of the packing.
-func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
+func (s *memoryPlan) combine(me *run, dst []byte, srcs [][]byte, first int) {
 	size := min(MaxPieceBytes, me.segment)
 	for at := 0; at < len(dst); at += size {
 		if s.stopped() {
@@ -270,7 +270,7 @@ func (s *stepped) combine(me *run, dst []byte, srcs [][]byte, first int) {
 }
 
 // segments tells what the rank takes from its peers' memory in a round of one run.
-func (s *stepped) segments(round int, me *run) {
+func (s *memoryPlan) segments(round int, me *run) {
 	if !s.carrier.Listener.WantsSegments() {
 		return
 	}
@@ -279,7 +279,7 @@ func (s *stepped) segments(round int, me *run) {
 		if m.kind == transport.Send {
 			continue
 		}
-		if pieces := s.from[round][i].takes; len(pieces) > 0 {
+		if pieces := s.from[round][i].strips; len(pieces) > 0 {
 			left := 0
 			for k := range pieces {
 				left += len(me.bytes(&pieces[k].dst))

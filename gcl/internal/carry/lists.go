@@ -8,9 +8,9 @@ import (
 	"gogcl.dev/transport"
 )
 
-// listed is where chunks lie in a rank's buffers by a contract of a program's own. Places are in sizes of chunks, which
+// lists is where chunks lie in a rank's buffers by a contract of a program's own. Places are in sizes of chunks, which
 // a run's unit makes elements.
-type listed struct {
+type lists struct {
 	contract *schedule.CustomContract
 	total    int     // of all chunks
 	in, out  []int32 // by chunk; where the rank's buffer does not hold it, 0
@@ -20,12 +20,12 @@ type listed struct {
 // result is a part of an Output with as many contributors.
 type result struct{ end, ranks int }
 
-// newListed finds the places of a rank; nil for no contract. The contract has been checked.
-func newListed(c *schedule.CustomContract, rank int) *listed {
+// newLists finds the places of a rank; nil for no contract. The contract has been checked.
+func newLists(c *schedule.CustomContract, rank int) *lists {
 	if c == nil {
 		return nil
 	}
-	l := &listed{contract: c}
+	l := &lists{contract: c}
 	chunks := c.Chunks()
 	for f := range chunks {
 		l.total += c.Size(f)
@@ -63,7 +63,7 @@ func newListed(c *schedule.CustomContract, rank int) *listed {
 }
 
 // split fills in the bounds of chunks with n elements in all, and returns those of a chunk of size 1.
-func (l *listed) split(bounds []int, n int) (unit int) {
+func (l *lists) split(bounds []int, n int) (unit int) {
 	if l.total > 0 {
 		unit = n / l.total
 	}
@@ -74,14 +74,14 @@ func (l *listed) split(bounds []int, n int) (unit int) {
 }
 
 // bytes is the part of a buffer with some elements from a chunk on, which have places in it.
-func (l *listed) bytes(r *run, buffer []byte, places []int32, first, elements int) []byte {
+func (l *lists) bytes(r *run, buffer []byte, places []int32, first, elements int) []byte {
 	at := int(places[first]) * r.place.unit
 	return buffer[at*r.elemSize : (at+elements)*r.elemSize]
 }
 
-// listed carries out a job by a schedule of a contract of a program's own. Inputs that are to be squared, that the
+// custom carries out a job by a schedule of a contract of a program's own. Inputs that are to be squared, that the
 // options have staged, or that are combined in another type are copied first.
-func (m *packed) listed(ctx context.Context, w *Way, j *Job, e executor, fingerprint transport.Call) error {
+func (m *packer) custom(ctx context.Context, w *Caller, j *Job, e executor, fingerprint transport.Call) error {
 	g, dtype, does := j.given, kernel.Type(j.DTypes[0]), &j.Reduction
 	work, combines := dtype, g.Custom.Combines
 	if combines {
@@ -130,7 +130,7 @@ func (m *packed) listed(ctx context.Context, w *Way, j *Job, e executor, fingerp
 
 // divide divides each chunk of an output by the number of ranks that have contributed to it. unit is the bytes of a
 // chunk of size 1.
-func (l *listed) divide(out []byte, t kernel.Type, unit int) {
+func (l *lists) divide(out []byte, t kernel.Type, unit int) {
 	at := 0
 	for _, part := range l.results {
 		if part.ranks > 1 {
