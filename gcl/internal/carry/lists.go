@@ -92,30 +92,17 @@ func (m *packer) custom(ctx context.Context, w *Caller, j *Job, e executor, fing
 	in, out := j.Ins[0], j.Outs[0]
 	if square || w.Stages || work != dtype {
 		staged, result := w.Carrier.stage(len(in)/dtype.Size()*work.Size(), len(out)/dtype.Size()*work.Size())
-		switch {
-		case work != dtype:
-			kernel.Widen(dtype)(staged, in)
-			if square {
-				kernel.Square(work)(staged, staged)
-			}
+		load(staged, in, dtype, work, square)
+		if in = staged; work != dtype {
 			out = result
-		case square:
-			kernel.Square(work)(staged, in)
-		default:
-			kernel.Copy(staged, in, false)
 		}
-		in = staged
 	}
 	r := run{elements: j.elements[0], elemSize: work.Size(), input: in, output: out, call: fingerprint,
 		segment: w.segment(work.Size())}
 	if combines {
 		r.fold, r.many = m.packing.Binary[work], m.packing.Many[work]
 	}
-	runs := append(w.Carrier.runs[:0], r)
-	w.Carrier.runs = runs
-	err := e.execute(ctx, runs)
-	clear(runs) // hold on to nobody's buffers
-	if err != nil {
+	if err := w.Carrier.execute(ctx, e, append(w.Carrier.runs[:0], r)); err != nil {
 		return err
 	}
 	if combines && does.Divide {

@@ -85,10 +85,7 @@ func (m *packer) scheduled(ctx context.Context, w *Caller, j *Job, e executor, f
 		}
 		runs = append(runs, r)
 	}
-	w.Carrier.runs = runs
-	err := e.execute(ctx, runs)
-	clear(runs) // hold on to nobody's buffers
-	if err != nil {
+	if err := w.Carrier.execute(ctx, e, runs); err != nil {
 		return err
 	}
 	if j.Writes(s.rank) {
@@ -96,6 +93,14 @@ func (m *packer) scheduled(ctx context.Context, w *Caller, j *Job, e executor, f
 		s.finish()
 	}
 	return nil
+}
+
+// execute carries out runs, in memory that the carrier keeps, and holds on to nobody's buffers.
+func (l *Carrier) execute(ctx context.Context, e executor, runs []run) error {
+	l.runs = runs
+	err := e.execute(ctx, runs)
+	clear(runs)
+	return err
 }
 
 // stageInputs copies inputs into staging memory, each to the beginning of a cache line. In one pass over the copies the
@@ -185,19 +190,22 @@ func (s *shipment) pack(dst []byte, r pack.ChunkRange) {
 	for i := range r.Fragments {
 		f := &r.Fragments[i]
 		dtype, work := kernel.Type(s.DTypes[f.Tensor]), s.layout.Extents[f.Tensor].Work
-		src := s.elementsOf(s.Ins, f, s.gathers)
-		to := dst[f.At : f.At+(f.Hi-f.Lo)*work.Size()]
-		switch {
-		case work != dtype:
-			kernel.Widen(dtype)(to, src)
-			if s.square {
-				kernel.Square(work)(to, to)
-			}
-		case s.square:
-			kernel.Square(work)(to, src)
-		default:
-			kernel.Copy(to, src, false)
+		load(dst[f.At:f.At+(f.Hi-f.Lo)*work.Size()], s.elementsOf(s.Ins, f, s.gathers), dtype, work, s.square)
+	}
+}
+
+// load copies elements into memory in which they are combined in another type, or are squared first.
+func load(dst, src []byte, dtype, work kernel.Type, square bool) {
+	switch {
+	case work != dtype:
+		kernel.Widen(dtype)(dst, src)
+		if square {
+			kernel.Square(work)(dst, dst)
 		}
+	case square:
+		kernel.Square(work)(dst, src)
+	default:
+		kernel.Copy(dst, src, false)
 	}
 }
 
