@@ -3,7 +3,7 @@
 //	Job  ──▶  Caller.Perform  ──▶  one of six ways
 //	           asks route         Local     nothing to send
 //	                              Small     onePass.small, packer.small: what everyone publishes on boards
-//	                              Memory    shared.run: one pass over the members' memory
+//	                              Memory    onePass.run: one pass over the members' memory
 //	                              Rounds    memoryPlan: a schedule, round by round, on the members' memory
 //	                              Messages  plan: the same schedule by messages
 //	                              Engine    byEngine: a collective of the transport's own, one for each operand
@@ -54,7 +54,7 @@
 //	placement    where chunks and slots lie in the buffers of one run
 //	parcel       a strided message on its way: its runs of chunks side by side in scratch memory
 //	chain        a receive of a strided message, or the links of a fold of such
-//	take         a piece of a chain on peer memory, where it is read from where it lies
+//	strip        a piece of a chain on peer memory, where it is read from where it lies
 //	run          one execution of a plan on one operand, or on a packing
 //	shipment     the operands of a job on their way into a packing and out of it
 package carry
