@@ -1,20 +1,20 @@
 package gcl
 
 import (
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 )
 
 // ask is what a collective is to do, as it was asked for.
 type ask struct {
-	carry.Ask
+	job.Ask
 	operator Operator
 }
 
 // newAsk asks for a collective. The operator may be none: see checkAsk.
 func newAsk(collective schedule.Collective, op Operator, root int) ask {
-	a := ask{carry.Ask{Collective: collective, Root: root}, op}
+	a := ask{job.Ask{Collective: collective, Root: root}, op}
 	if op < numOperators {
 		a.Reduction = operators[op].Reduction
 	}

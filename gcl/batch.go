@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -36,7 +36,7 @@ type Batch struct {
 
 	// Only Append changes the operands of job. Its question and its layouts belong to whoever has the connection's
 	// turn.
-	job carry.Job
+	job job.Job
 
 	// Only Append changes these.
 	fingerprint transport.Call // without number; of all operands, also those that are wrong
@@ -221,7 +221,7 @@ func (b *Batch) Run(ctx context.Context) error {
 }
 
 // prepare completes the fingerprint of a run, and returns its job.
-func (b *Batch) prepare(f *transport.Call) (*carry.Job, error) {
+func (b *Batch) prepare(f *transport.Call) (*job.Job, error) {
 	if !b.sealed {
 		b.seal(&b.comm.conn.crossing, nil)
 	}
@@ -237,7 +237,7 @@ func (b *Batch) several() bool { return b.given != 1 || b.what != "" }
 func (b *Batch) seal(x *crossing, l *list) {
 	c, j := b.comm, &b.job
 	b.sealed = true
-	j.Scheduled, j.Published = carry.KeptLayout{}, carry.KeptLayout{}
+	j.Scheduled, j.Published = job.KeptLayout{}, job.KeptLayout{}
 	if b.err = c.checkAsk(&b.ask); b.err == nil {
 		b.err = b.operandErr
 	}

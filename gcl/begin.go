@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -83,7 +84,7 @@ func (c *Comm) crashed() {
 		return
 	}
 	l.silence()
-	c.Abort(carry.ErrCrash)
+	c.Abort(flight.ErrCrash)
 	l.Flight.End(true)
 }
 

@@ -3,8 +3,10 @@ package gcl
 import (
 	"context"
 
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/flight"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/ticks"
 	"gogcl.dev/methods/schedule"
@@ -21,8 +23,8 @@ type call struct {
 	srcLen   int // elements
 	dstLen   int
 
-	counts counts      // of a ...V form
-	parts  carry.Parts // where the parts lie by the counts, or within a replica
+	counts counts     // of a ...V form
+	parts  pack.Parts // where the parts lie by the counts, or within a replica
 
 	executes bool               // the operand goes by a schedule that the call comes with
 	schedule *schedule.Schedule // that one
@@ -108,7 +110,7 @@ func (c *Comm) labelOf(k *call) *flight.Label {
 
 // prepare looks at the arguments of a call and makes a job of them, but of one within the replica. Nothing has been
 // sent. It completes the fingerprint.
-func (c *Comm) prepare(ctx context.Context, k *call, f *transport.Call) (*carry.Job, error) {
+func (c *Comm) prepare(ctx context.Context, k *call, f *transport.Call) (*job.Job, error) {
 	switch {
 	case ctx == nil:
 		return nil, errNilContext
@@ -120,7 +122,7 @@ func (c *Comm) prepare(ctx context.Context, k *call, f *transport.Call) (*carry.
 		return nil, c.checkWithin(k.within)
 	}
 	n, err := 0, error(nil)
-	var given *carry.Given
+	var given *rounds.Given
 	switch {
 	case k.executes:
 		given, n, err = c.checkGiven(k)

@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/lane"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
@@ -42,8 +44,8 @@ type connection struct {
 
 	flights  *flight.Recorders // the recorders of all connections of the communicator in this process
 	tracing  tracing
-	alone    carry.Job   // of the call in progress, if it is on one operand
-	parts    carry.Parts // of the same, if it has counts
+	alone    job.Job    // of the call in progress, if it is on one operand
+	parts    pack.Parts // of the same, if it has counts
 	spares   spares
 	crossing crossing
 
@@ -84,7 +86,7 @@ func newConnection(endpoint transport.Endpoint, t topology.Topology, from *conne
 		l.first.others = append(l.first.others, l)
 		l.first.mu.Unlock()
 	}
-	l.Carrier = carry.NewCarrier(endpoint, all.Open(endpoint.Rank(), l.number))
+	l.Carrier.Open(endpoint, all.Open(endpoint.Rank(), l.number))
 	l.ProverOf = l.prover
 	if e, ok := endpoint.(transport.Settler); ok {
 		e.AnswerBy(l.Flight.Made)

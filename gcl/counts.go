@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"gogcl.dev/gcl/internal/carry"
 	"gogcl.dev/gcl/internal/memory"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods/schedule"
 )
@@ -51,7 +51,7 @@ func (n *counts) total(collective schedule.Collective) (sum uint64) {
 }
 
 // bounds says where the parts lie, in memory that parts has as far as that goes.
-func (n *counts) bounds(parts *carry.Parts, collective schedule.Collective, ranks, elemSize int) (err error) {
+func (n *counts) bounds(parts *pack.Parts, collective schedule.Collective, ranks, elemSize int) (err error) {
 	name, blocks := "counts", collective.Contract().Input == schedule.Blocks
 	if blocks {
 		name = "counts sent"
@@ -95,7 +95,7 @@ func (c *Comm) checkWithCounts(k *call) (n int, err error) {
 }
 
 // useParts has the parts of a call lie in memory that other calls have used.
-func (k *call) useParts(spare *carry.Parts) {
+func (k *call) useParts(spare *pack.Parts) {
 	k.parts.Bounds = spare.Bounds
 	if k.counts.received != nil {
 		k.parts.Out = spare.Out
@@ -103,7 +103,7 @@ func (k *call) useParts(spare *carry.Parts) {
 }
 
 // keepParts keeps the memory of parts for useParts.
-func keepParts(spare, parts *carry.Parts) {
+func keepParts(spare, parts *pack.Parts) {
 	spare.Bounds = parts.Bounds
 	if parts.Out != nil {
 		spare.Out = parts.Out

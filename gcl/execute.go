@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
@@ -98,7 +98,7 @@ func (c *Comm) measure(k *call) (n int, err error) {
 
 // checkGiven proves the schedule of a call that has been measured, and checks its buffers. It returns the elements of
 // the larger buffer, and of a contract of a program's own those of all chunks together.
-func (c *Comm) checkGiven(k *call) (g *carry.Given, total int, err error) {
+func (c *Comm) checkGiven(k *call) (g *rounds.Given, total int, err error) {
 	s, n := k.schedule, k.alike
 	if g, err = c.caller.Give(s); err != nil {
 		return nil, 0, err

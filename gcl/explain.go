@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/price"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -135,5 +135,5 @@ func (c *Comm) checkExplain(collective schedule.Collective, bytes int64, dtype t
 	if err := a.operator.Accepts(dtype); contract.Combines && err != nil {
 		return nil // of another operator, which is not known
 	}
-	return c.checkEngine(&a, dtype, int(bytes/int64(dtype.Size())), &carry.Parts{})
+	return c.checkEngine(&a, dtype, int(bytes/int64(dtype.Size())), &pack.Parts{})
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/rounds"
+	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -17,7 +18,7 @@ import (
 )
 
 // What tests of peer memory must exceed, in bytes.
-const PieceBytes = carry.MaxPieceBytes
+const PieceBytes = memory.MaxPieceBytes
 
 // WithoutTables has Auto go by sizes where Options.Tuning has no table, until the function that it returns is called.
 func WithoutTables() (back func()) {
@@ -154,7 +155,7 @@ func ForgetWarnings() { warnedOptions.Clear() }
 func OpenDups(c *Comm) int { return len(c.conn.root().others) }
 
 // PlansOf counts what the replicas of a process share of plans: sets, and the plans in them.
-func PlansOf(shared *sync.Map) (sets, plans int) { return carry.PlansOf(shared) }
+func PlansOf(shared *sync.Map) (sets, plans int) { return rounds.Count(shared) }
 
 // OptionsTable is the table in docs/options.md.
 func OptionsTable() string {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/topology"
 	"gogcl.dev/transport"
 	"gogcl.dev/transport/inproc"
@@ -201,7 +202,7 @@ func (w *ipu) work() {
 			w.err = &PanicError{Replica: w.of.replica, Value: v, Stack: debug.Stack()}
 			w.comm.conn.Endpoint.Abort(w.err)
 		} else if !done { // runtime.Goexit, in a function of a Trace
-			w.comm.conn.Endpoint.Abort(carry.ErrCrash)
+			w.comm.conn.Endpoint.Abort(flight.ErrCrash)
 		}
 	}()
 	w.err = w.of.body(w)

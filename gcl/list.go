@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"gogcl.dev/chunks"
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/recent"
@@ -334,7 +334,7 @@ func (s *spare) appendMapped(k call, elements int) {
 
 // sumUp has a job say what all operands are together. Shapes of tensors are compared between members where they come in
 // a list, and a mapping is told from slices of the lengths that it says. A Batch of the program's own has no list.
-func (l *list) sumUp(j *carry.Job, digest uint64) {
+func (l *list) sumUp(j *job.Job, digest uint64) {
 	switch {
 	case l != nil && l.form == ofTensors:
 		j.SumUp(digest, false, l.shapeHash)

@@ -5,6 +5,7 @@ import (
 
 	"gogcl.dev/commgroup"
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/phases"
 	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/topology"
@@ -151,7 +152,7 @@ func (l *connection) groupOfAll(members []int, rank int) (*membership, error) {
 	}
 	g := &membership{Group: carry.NewGroup(members, rank, rings, 0), link: linkAmong(l.Endpoint, members),
 		seq: new(atomic.Uint64)}
-	g.Split = &carry.Split{Domains: 1, Each: len(members), Place: rank}
+	g.Split = &carry.Split{Grid: phases.Grid{Domains: 1, Each: len(members), Place: rank}}
 	return g, nil
 }
 

@@ -3,7 +3,7 @@ package gcl
 import (
 	"fmt"
 
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods"
 	"gogcl.dev/tensor"
 )
@@ -33,7 +33,7 @@ func (c *Comm) checkNative() error {
 
 // checkEngine says why the transport's engine cannot carry out a call on one operand, of n elements in the larger
 // buffer and in these parts, if the method is native.
-func (c *Comm) checkEngine(a *ask, dtype tensor.DType, n int, parts *carry.Parts) error {
+func (c *Comm) checkEngine(a *ask, dtype tensor.DType, n int, parts *pack.Parts) error {
 	if c.options.Method != methods.Native {
 		return nil
 	}

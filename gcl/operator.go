@@ -3,7 +3,7 @@ package gcl
 import (
 	"fmt"
 
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/internal/enum"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
@@ -33,19 +33,19 @@ type operatorRow struct {
 	name    string   // GCL's name
 	accepts elements // which types
 	again   bool     // an input that is combined twice changes nothing
-	carry.Reduction
+	job.Reduction
 }
 
 // operators is the table: a new operator is a constant and a row, and where no loop serves, a kernel.Op.
 var operators = [numOperators]operatorRow{
-	Add:        {name: "ADD", accepts: numbers, Reduction: carry.Reduction{Fold: kernel.Add}},
-	Mean:       {name: "MEAN", accepts: floats, Reduction: carry.Reduction{Fold: kernel.Add, Divide: true}},
-	Mul:        {name: "MUL", accepts: numbers, Reduction: carry.Reduction{Fold: kernel.Mul}},
-	Min:        {name: "MIN", accepts: numbers, again: true, Reduction: carry.Reduction{Fold: kernel.Min}},
-	Max:        {name: "MAX", accepts: numbers, again: true, Reduction: carry.Reduction{Fold: kernel.Max}},
-	LogicalAnd: {name: "LOGICAL_AND", accepts: booleans, again: true, Reduction: carry.Reduction{Fold: kernel.And}},
-	LogicalOr:  {name: "LOGICAL_OR", accepts: booleans, again: true, Reduction: carry.Reduction{Fold: kernel.Or}},
-	SquareAdd:  {name: "SQUARE_ADD", accepts: numbers, Reduction: carry.Reduction{Fold: kernel.Add, Square: true}},
+	Add:        {name: "ADD", accepts: numbers, Reduction: job.Reduction{Fold: kernel.Add}},
+	Mean:       {name: "MEAN", accepts: floats, Reduction: job.Reduction{Fold: kernel.Add, Divide: true}},
+	Mul:        {name: "MUL", accepts: numbers, Reduction: job.Reduction{Fold: kernel.Mul}},
+	Min:        {name: "MIN", accepts: numbers, again: true, Reduction: job.Reduction{Fold: kernel.Min}},
+	Max:        {name: "MAX", accepts: numbers, again: true, Reduction: job.Reduction{Fold: kernel.Max}},
+	LogicalAnd: {name: "LOGICAL_AND", accepts: booleans, again: true, Reduction: job.Reduction{Fold: kernel.And}},
+	LogicalOr:  {name: "LOGICAL_OR", accepts: booleans, again: true, Reduction: job.Reduction{Fold: kernel.Or}},
+	SquareAdd:  {name: "SQUARE_ADD", accepts: numbers, Reduction: job.Reduction{Fold: kernel.Add, Square: true}},
 	Local:      {name: "LOCAL", accepts: anything},
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/phases"
 	"gogcl.dev/gcl/internal/route"
 )
 
@@ -20,7 +21,7 @@ func (c *Comm) resolveWay() {
 		Method: o.Method, Implementation: route.Implementation(o.Implementation), Reproducible: o.Reproducible,
 		Tuning: c.tuning(), Tuned: o.MaxBroadcastSize != 0,
 		Ranks: c.Size(), Strided: c.strided,
-		Phased: carry.PhasedCollectives(),
+		Phased: phases.Collectives(),
 	}
 	s.Memory, s.Small = c.caller.Reach(c.group.Members, c.caller.Segment)
 	if split := c.group.Split; split != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"gogcl.dev/commgroup"
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -65,9 +66,9 @@ func TestRouteIsWhatExplainSays(t *testing.T) {
 				if err := AllReduceInPlace(ctx, c, make([]float32, n), Add); err != nil {
 					return err
 				}
-				var j carry.Job
+				var j job.Job
 				a := newAsk(schedule.AllReduce, Add, 0)
-				j.One(&a.Ask, tensor.F32, nil, make([]byte, 4*n), &carry.Parts{}, nil, n)
+				j.One(&a.Ask, tensor.F32, nil, make([]byte, 4*n), &pack.Parts{}, nil, n)
 				r := c.caller.Setting.Route(&j.Question)
 				e, err := c.Explain(schedule.AllReduce, int64(4*n), tensor.F32)
 				if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/price"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -17,7 +18,7 @@ type strict Comm
 
 // Skips has such a call refused by Options.Strict. Without it the first one of the method and the collective on the
 // connection is logged. w may be the way of a phase of Hybrid. IPUs say nothing.
-func (s *strict) Skips(w *carry.Caller, a *carry.Ask, byCounts bool) error {
+func (s *strict) Skips(w *carry.Caller, a *job.Ask, byCounts bool) error {
 	c := (*Comm)(s)
 	what := warning{c.options.Method, a.Collective, byCounts}
 	if c.options.Strict {
@@ -48,7 +49,7 @@ func (w warning) String() string {
 }
 
 // notDone is the error of a call that the method of the options does not do.
-func (c *Comm) notDone(w *carry.Caller, a *carry.Ask, what warning) error {
+func (c *Comm) notDone(w *carry.Caller, a *job.Ask, what warning) error {
 	do := []string{methods.Auto.String()}
 	if what.byCounts {
 		do = append(do, methods.Direct.String())

@@ -1,7 +1,7 @@
 package gcl
 
 import (
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/transport"
 )
@@ -26,25 +26,22 @@ func (l *connection) endTrace(err error) {
 // silence ends the telling.
 func (l *connection) silence() { l.tracing, l.Listener = tracing{}, nil }
 
-// Chosen implements carry.Listener.
-func (t *tracing) Chosen(w *carry.Caller, r route.Route, rounds int) {
+// Chosen implements flight.Listener.
+func (t *tracing) Chosen(r route.Route, rounds int, rings flight.Rings) {
 	t.call.Method, t.call.Path = r.Method, Path(r.Path)
 	t.call.Implementation = Implementation(r.Traced(t.call.Phase))
 	if t.trace.MethodChosen == nil {
 		return
 	}
-	e := TraceMethod{Rounds: rounds}
-	if w.OnRings(r.Method, t.call.Collective) && r.Path != route.Local {
-		e.Ring = inOrder(w.Group.Members, w.Group.Rings.First)
-		if r.Method.Rings() > 1 {
-			e.Second = inOrder(w.Group.Members, w.Group.Rings.Second)
-		}
-	}
-	t.trace.MethodChosen(t.call, e)
+	t.trace.MethodChosen(t.call, TraceMethod{Rounds: rounds,
+		Ring: inOrder(rings.Members, rings.First), Second: inOrder(rings.Members, rings.Second)})
 }
 
-// inOrder is the members in the order of a ring of ranks.
+// inOrder is the members in the order of a ring of ranks; nil for no ring.
 func inOrder(members, ring []int) []int {
+	if ring == nil {
+		return nil
+	}
 	out := make([]int, len(ring))
 	for i, rank := range ring {
 		out[i] = members[rank]
@@ -52,10 +49,10 @@ func inOrder(members, ring []int) []int {
 	return out
 }
 
-// StartPhase implements carry.Listener.
+// StartPhase implements flight.Listener.
 func (t *tracing) StartPhase(phase uint64) { t.call.Phase = int(phase) }
 
-// StartRound implements carry.Listener.
+// StartRound implements flight.Listener.
 func (t *tracing) StartRound(round int) {
 	t.leaveRound(nil)
 	t.open, t.round = true, round
@@ -64,13 +61,13 @@ func (t *tracing) StartRound(round int) {
 	}
 }
 
-// EndRound implements carry.Listener.
+// EndRound implements flight.Listener.
 func (t *tracing) EndRound(err error) { t.leaveRound(err) }
 
-// WantsSegments implements carry.Listener.
+// WantsSegments implements flight.Listener.
 func (t *tracing) WantsSegments() bool { return t.trace.Segment != nil }
 
-// Segment implements carry.Listener.
+// Segment implements flight.Listener.
 func (t *tracing) Segment(peer int, kind transport.Kind, bytes int, number uint64) {
 	t.trace.Segment(t.call, t.round, TraceSegment{Peer: peer, Kind: kind, Bytes: bytes, Number: number})
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"gogcl.dev/chunks"
-	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/tensor"
 )
@@ -147,7 +147,7 @@ func AllGatherWithinReplica[T tensor.Element](ctx context.Context, c *Comm, in c
 		}
 		row := make([]T, total)
 		err := w.do(g, call{
-			ask: newAsk(schedule.AllGather, 0, 0), dtype: dtype, parts: carry.Parts{Bounds: w.parts},
+			ask: newAsk(schedule.AllGather, 0, 0), dtype: dtype, parts: pack.Parts{Bounds: w.parts},
 			src: tensor.Bytes(own), srcLen: len(own), dst: tensor.Bytes(row), dstLen: len(row),
 		})
 		if err == nil && moved {

@@ -1,6 +1,7 @@
 package carry
 
 import (
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -33,7 +34,7 @@ type Caller struct {
 // Skipping decides what becomes of calls that the method of the options does not do. An error is that of the call; with
 // nil it goes by another method. byCounts says that its parts have lengths of their own.
 type Skipping interface {
-	Skips(w *Caller, a *Ask, byCounts bool) error
+	Skips(w *Caller, a *job.Ask, byCounts bool) error
 }
 
 // decided is the route of the last question of a Caller. Most calls ask what the one before has asked.
@@ -59,17 +60,20 @@ func (w *Caller) decide(r *route.Route, q *route.Question) {
 // Size is the number of ranks.
 func (w *Caller) Size() int { return len(w.Group.Members) }
 
+// segment is the length of a segment in whole elements of elemSize bytes.
+func (w *Caller) segment(elemSize int) int { return max(w.Segment/elemSize, 1) * elemSize }
+
 // Reach says whether members reach each other's memory, and how many bytes, of segment at most, one may publish on
 // boards; -1: there are none.
 func (l *Carrier) Reach(members []int, segment int) (memory bool, small int) {
-	memory, small = l.memory != nil && l.memory.Reaches(members), -1
+	memory, small = l.Memory != nil && l.Memory.Reaches(members), -1
 	if l.boards != nil && l.boards.Reaches(members) {
 		small = min(l.boards.SmallLimit(), segment)
 	}
 	return memory, small
 }
 
-// OnRings reports whether a schedule goes along the group's rings.
-func (w *Caller) OnRings(m methods.Method, collective schedule.Collective) bool {
+// onRings reports whether a schedule goes along the group's rings.
+func (w *Caller) onRings(m methods.Method, collective schedule.Collective) bool {
 	return m.Rings() > 0 && !(w.Reproducible && collective.Contract().Combines)
 }

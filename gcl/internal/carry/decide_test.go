@@ -3,6 +3,7 @@ package carry
 import (
 	"testing"
 
+	"gogcl.dev/gcl/internal/carry/phases"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
@@ -10,7 +11,7 @@ import (
 
 // wayOf is the way of four ranks that reach each other's memory.
 func wayOf(t methods.Tuning) *Caller {
-	w := &Caller{Setting: route.Setting{Tuning: t, Phased: PhasedCollectives(), Ranks: 4, Domains: 1, Each: 4,
+	w := &Caller{Setting: route.Setting{Tuning: t, Phased: phases.Collectives(), Ranks: 4, Domains: 1, Each: 4,
 		Memory: true, Small: 8 << 10}}
 	w.Setting.Syncful, w.Setting.SyncfulWhy = w.Setting.Together()
 	w.Settle()

@@ -1,13 +1,15 @@
-// Package carry carries out calls: the only place where a schedule meets bytes.
+// Package carry carries out calls.
 //
-//	Job  ──▶  Caller.Perform  ──▶  one of six ways
-//	           asks route         Local     nothing to send
-//	                              Small     onePass.small, packer.small: what everyone publishes on boards
-//	                              Memory    onePass.run: one pass over the members' memory
-//	                              Rounds    memoryPlan: a schedule, round by round, on the members' memory
-//	                              Messages  plan: the same schedule by messages
-//	                              Engine    byEngine: a collective of the transport's own, one for each operand
-//	           or, by Hybrid      phases    several jobs, each with a route of its own
+//	job.Job  ──▶  Caller.Perform  ──▶  one of six ways
+//	               asks route         Local     nothing to send
+//	                                  Small     onepass: what everyone publishes on boards
+//	                                  Memory    onepass: one pass over the members' memory
+//	                                  Rounds    rounds.MemoryPlan: a schedule, round by round, on the members' memory
+//	                                  Messages  rounds.Plan: the same schedule by messages
+//	                                  Engine    byEngine: a collective of the transport's own, one for each operand
+//	               or, by Hybrid      phases    several jobs, each with a route of its own
+//
+// Its rooms are the packages below it. Each knows those before it only: rounds, job, onepass, phases, carry.
 //
 // A Carrier is what one connection of a replica has for that; a Caller, how the calls of one Comm go; a Group, among
 // whom. Arguments have been checked, turns taken and calls numbered before a job comes here. The package knows no Comm,
@@ -25,7 +27,7 @@
 //	chunk        what a schedule moves, by number: chunks.Split says where one begins
 //	segment      what goes at a time of one message: Options.MaxBytesPerTile bounds it
 //	window       the segments of one message that go in one Exchange
-//	part         the shard of a rank, or the block of two, where these differ in length: see Parts
+//	part         the shard of a rank, or the block of two, where these differ in length: see pack.Parts
 //
 //	one pass over an all-reduce of two operands by two members
 //	          ┌─────────── unit ──────────────┐┌─── unit ───┐

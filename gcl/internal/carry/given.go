@@ -4,28 +4,12 @@ import (
 	"fmt"
 	"sync"
 
-	"gogcl.dev/gcl/internal/route"
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/internal/recent"
 	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
-
-// Given is a schedule that a call comes with, proved, as one rank of a group carries it out.
-type Given struct {
-	*methods.Proved
-	set      *planSet
-	apart    bool        // the two buffers must not be the same memory
-	total    int         // sizes of all chunks of a contract of a program's own
-	plan     *plan       // by messages; nil: not made yet
-	onMemory *memoryPlan // on peer memory; nil: not made yet
-}
-
-// Total is the sizes of all chunks of a contract of a program's own.
-func (g *Given) Total() int { return g.total }
-
-// OutputApart reports whether the destination must not be the input.
-func (g *Given) OutputApart() bool { return g.apart }
 
 // maxGiven bounds how many schedules a rank keeps ready for a group, by their addresses, so that a call need not read
 // its schedule. Programs have a few; those whose schedules change from call to call shall not keep them all.
@@ -51,7 +35,7 @@ type proof struct {
 	once   sync.Once // guards what follows
 	proved *methods.Proved
 	err    error
-	set    *planSet // of a group
+	set    *rounds.Set // of a group
 }
 
 // of is the entry for a key.
@@ -86,7 +70,7 @@ func (w *Caller) proofs() *proofs {
 // Give proves a schedule of as many ranks as the group has, which nobody changes from then on. One that it has proved
 // before it finds by its address, or if that is new by its digest. An error says why it does not prove, or that its
 // messages have too few tags.
-func (w *Caller) Give(s *schedule.Schedule) (*Given, error) {
+func (w *Caller) Give(s *schedule.Schedule) (*rounds.Given, error) {
 	if g, known := w.Group.given.Get(s); known {
 		return g, nil
 	}
@@ -103,39 +87,9 @@ func (w *Caller) Give(s *schedule.Schedule) (*Given, error) {
 	plans := all.of(proofKey{w.Group.ID, digest})
 	plans.once.Do(func() {
 		spec := methods.Spec{Collective: s.Collective, Size: s.Size, Root: s.Root}
-		plans.set = newPlanSet(programs{spec, entry.proved}, w.Group.Members)
+		plans.set = rounds.NewSet(rounds.Programs{Spec: spec, Proved: entry.proved}, w.Group.Members)
 	})
-	g := &Given{Proved: entry.proved, set: plans.set, apart: s.NeedsApart()}
-	for f := range g.Chunks {
-		g.total += g.Custom.Size(f)
-	}
+	g := rounds.NewGiven(entry.proved, plans.set, s.NeedsApart())
 	*w.Group.given.Place(s) = g
 	return g, nil
-}
-
-// executor finds the executor for a route, or makes it.
-func (g *Given) executor(w *Caller, r *route.Route) (executor, error) {
-	var err error
-	if r.Path == route.Rounds {
-		if g.onMemory == nil {
-			g.onMemory, err = newMemoryPlan(w.Carrier, g.set, w.Group.Rank)
-		}
-		return g.onMemory, err
-	}
-	if g.plan == nil {
-		if g.plan, err = newPlan(g.set.programs, w.Group.Rank, w.Group.Members); err != nil {
-			return nil, err
-		}
-		g.plan.carrier = w.Carrier
-	}
-	g.plan.barriers = r.Barriers
-	return g.plan, nil
-}
-
-// lists are the places of chunks in the rank's buffers, once there is an executor.
-func (g *Given) lists() *lists {
-	if g.plan != nil {
-		return g.plan.lists
-	}
-	return g.onMemory.plan.lists
 }

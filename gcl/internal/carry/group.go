@@ -3,9 +3,9 @@ package carry
 import (
 	"sync/atomic"
 
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/recent"
-	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/topology"
 )
@@ -22,15 +22,14 @@ type Group struct {
 	Unconfirmed atomic.Uint64 // the last call that did not wait for all members, by its number: see Caller.unconfirmed
 
 	// Used by whoever has the connection's turn.
-	plans    recent.Map[planKey, *plan]
-	onMemory recent.Map[planKey, *memoryPlan]
-	skipped  recent.Map[planKey, bool] // what a program's own method does not do
-	given    recent.Map[*schedule.Schedule, *Given]
+	plans   recent.Map[rounds.Key, rounds.Executor]
+	skipped recent.Map[rounds.Key, bool] // what a program's own method does not do
+	given   recent.Map[*schedule.Schedule, *rounds.Given]
 }
 
-// maxPlans bounds the plans of one kind that a rank keeps for a group: a program has one for each collective, root and
-// class of sizes that it uses. It saves the generator, and the arrangement of what it says.
-const maxPlans = 1024
+// maxPlans bounds the plans that a rank keeps for a group: a program has one for each collective, root and class of
+// sizes that it uses. It saves the generator, and the arrangement of what it says.
+const maxPlans = 2048
 
 // NewGroup makes a group. partition is the hash of the lists that it was given by, or 0.
 func NewGroup(members []int, rank int, rings topology.Rings, partition uint64) *Group {
@@ -38,20 +37,9 @@ func NewGroup(members []int, rank int, rings topology.Rings, partition uint64) *
 		Members: members, Rank: rank, Rings: rings, ID: wire.GroupID(members, partition),
 		Digest: wire.FNV(wire.FNV(wire.FNVOffset, rings.First...), rings.Second...),
 	}
-	g.plans.Most, g.onMemory.Most, g.skipped.Most, g.given.Most = maxPlans, maxPlans, maxPlans, maxGiven
+	g.plans.Most, g.skipped.Most, g.given.Most = maxPlans, maxPlans, maxGiven
 	if partition != 0 {
 		g.Digest = wire.Mix(g.Digest, partition)
 	}
 	return g
-}
-
-// planKey is what decides on a plan, given the group.
-type planKey struct {
-	method     methods.Method
-	collective schedule.Collective
-	root       int
-	pieces     int
-	inPlace    bool
-	rankOrder  bool
-	barriers   bool
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/memory"
+	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/internal/kernel"
@@ -14,7 +16,7 @@ import (
 )
 
 // native is an engine's collective for a call on one operand, of n elements in the larger buffer.
-func (w *Caller) native(a *Ask, dtype tensor.DType, n int) transport.NativeCollective {
+func (w *Caller) native(a *job.Ask, dtype tensor.DType, n int) transport.NativeCollective {
 	c := transport.NativeCollective{
 		Collective: a.Collective, DType: tensor.U8, Root: a.Root, Size: w.Size(), Bytes: n * dtype.Size(),
 	}
@@ -32,9 +34,9 @@ func (w *Caller) AgreementRounds() int { return w.engine.Agreement(w.Size()) }
 
 // EngineRefuses says why an engine cannot carry out a call on one operand, of n elements in the larger buffer and in
 // these parts; nil: it can. All members get the same answer.
-func (w *Caller) EngineRefuses(a *Ask, dtype tensor.DType, n int, parts *Parts) error {
+func (w *Caller) EngineRefuses(a *job.Ask, dtype tensor.DType, n int, parts *pack.Parts) error {
 	contract := a.Collective.Contract()
-	if w.Size() == 1 || a.local() || a.Collective == schedule.Barrier {
+	if w.Size() == 1 || a.Local() || a.Collective == schedule.Barrier {
 		return nil // nothing is sent, or by messages
 	}
 	c := w.native(a, dtype, n)
@@ -60,12 +62,12 @@ func (w *Caller) EngineRefuses(a *Ask, dtype tensor.DType, n int, parts *Parts) 
 
 // byEngine carries out a job by collectives of the transport's own engine, one for each operand, whose number is the
 // round of its call. All members agree on each before it begins, so that none is: see Caller.unconfirmed.
-func (w *Caller) byEngine(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
+func (w *Caller) byEngine(ctx context.Context, j *job.Job, r *route.Route, fingerprint *transport.Call) error {
 	l, f := w.Carrier, *fingerprint // the caller's stays as it is
 	f.Method = uint8(r.Method)
-	w.chosen(r, max(len(j.Ins), 1))
+	w.chosen(j, r, max(len(j.Ins), 1))
 	if len(j.Ins) == 0 { // the members still agree that there is nothing
-		l.startRound(0)
+		l.StartRound(0)
 		c := transport.NativeCollective{Collective: schedule.AllGather, DType: tensor.U8, Size: w.Size()}
 		if err := l.engine.Collective(ctx, f, w.Group.Members, c, nil, nil); err != nil {
 			return err
@@ -73,20 +75,20 @@ func (w *Caller) byEngine(ctx context.Context, j *Job, r *route.Route, fingerpri
 	}
 	for t := range j.Ins {
 		f.Round = uint32(t)
-		l.startRound(t)
+		l.StartRound(t)
 		if err := w.operandByEngine(ctx, j, t, f); err != nil {
 			return err
 		}
 	}
-	l.endRound(nil)
+	l.EndRound(nil)
 	return nil
 }
 
 // operandByEngine carries out operand t of a job. Inputs that are squared, and a shard that lies in its own input, are
 // staged.
-func (w *Caller) operandByEngine(ctx context.Context, j *Job, t int, f transport.Call) error {
+func (w *Caller) operandByEngine(ctx context.Context, j *job.Job, t int, f transport.Call) error {
 	contract, rank, dtype := j.Collective.Contract(), w.Group.Rank, kernel.Type(j.DTypes[t])
-	c := w.native(&j.Ask, j.DTypes[t], j.elements[t])
+	c := w.native(&j.Ask, j.DTypes[t], j.Elements[t])
 	in, out := j.Ins[t], j.Outs[t]
 	src, dst := in, out
 	if !j.Reads(rank) {
@@ -103,7 +105,7 @@ func (w *Caller) operandByEngine(ctx context.Context, j *Job, t int, f transport
 		shares = len(dst)
 	}
 	if squares+shares > 0 {
-		squared, shard := w.Carrier.stage(squares, shares)
+		squared, shard := w.staging.Pair(squares, shares)
 		if squares > 0 {
 			kernel.Square(dtype)(squared, src)
 			src = squared

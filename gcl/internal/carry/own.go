@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"gogcl.dev/gcl/internal/wire"
+	"gogcl.dev/gcl/internal/carry/job"
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/methods"
-	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
@@ -20,47 +20,34 @@ func (e *UnprovedError) Unwrap() error { return e.Err }
 // or by the rules above.
 var errSkipped = errors.New("the method does not do the call")
 
-// programs makes the programs of the ranks of a schedule.
-type programs struct {
-	spec   methods.Spec
-	proved *methods.Proved // of a program's own method; nil: the Spec makes them
-}
-
-func (p *programs) program(rank int) (schedule.Program, error) {
-	if p.proved != nil {
-		return p.proved.Programs[rank], nil
-	}
-	return p.spec.Program(rank)
-}
-
 // programs finds those of a key. Of a program's own method, or that of a rule, the error is errSkipped or an
 // *UnprovedError.
-func (w *Caller) programs(key planKey, spec methods.Spec, ruled bool) (programs, error) {
+func (w *Caller) programs(key rounds.Key, spec methods.Spec, ruled bool) (rounds.Programs, error) {
 	if skipped, _ := w.Group.skipped.Get(key); skipped {
-		return programs{}, errSkipped
+		return rounds.Programs{}, errSkipped
 	}
 	if !spec.Method.Own() {
-		return programs{spec: spec}, nil
+		return rounds.Programs{Spec: spec}, nil
 	}
 	prover := w.Own
 	if ruled {
 		prover = w.ProverOf(spec.Method)
 	}
 	if prover == nil { // a name that only another communicator has a generator for, or that is registered later
-		return programs{}, errSkipped
+		return rounds.Programs{}, errSkipped
 	}
 	proved, err := w.Prove(prover, spec)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return programs{}, w.skips(key)
+		return rounds.Programs{}, w.skips(key)
 	}
 	if err != nil {
-		return programs{}, &UnprovedError{err}
+		return rounds.Programs{}, &UnprovedError{err}
 	}
-	return programs{spec, proved}, nil
+	return rounds.Programs{Spec: spec, Proved: proved}, nil
 }
 
 // skips remembers that the method of a key does not do its calls.
-func (w *Caller) skips(key planKey) error {
+func (w *Caller) skips(key rounds.Key) error {
 	*w.Group.skipped.Place(key) = true
 	return errSkipped
 }
@@ -79,7 +66,7 @@ func (w *Caller) Prove(p *methods.Prover, spec methods.Spec) (*methods.Proved, e
 }
 
 // skipped asks what becomes of a call that the method of the options does not do.
-func (w *Caller) skipped(a *Ask, byCounts bool) error {
+func (w *Caller) skipped(a *job.Ask, byCounts bool) error {
 	if w.Skips == nil {
 		return nil
 	}
@@ -113,56 +100,4 @@ func (w *Caller) Instead() *Caller {
 	s.Syncful, s.SyncfulWhy = s.Together()
 	out.remember()
 	return &out
-}
-
-// prove asks for the schedules of all phases of a call, so that one which does not prove is an error before the first
-// phase. Of a program's own method alone.
-func (h *Hybrid) prove(j *Job) error {
-	if h.Inside.Own == nil {
-		return nil
-	}
-	key := phasesKey{j.Collective, j.Root}
-	if proved, _ := h.proved.Get(key); proved {
-		return nil
-	}
-	for _, part := range h.Phases(j.Collective, j.elements[0]) {
-		w, root := h.Inside, j.Root%h.Each
-		if part.Across {
-			w, root = h.Across, j.Root/h.Each
-		}
-		if w.Size() == 1 {
-			continue
-		}
-		a := Ask{Collective: part.Collective}
-		if part.Collective.Contract().Rooted() {
-			a.Root = root
-		}
-		_, err := w.Prove(w.Own, w.Spec(&a, w.Setting.Method, 0, false))
-		switch {
-		case !errors.Is(err, errors.ErrUnsupported):
-			if err != nil {
-				return &UnprovedError{err}
-			}
-		case j.Collective != schedule.Barrier: // which no method is asked for
-			if err := w.skipped(&a, false); err != nil {
-				return err
-			}
-		}
-	}
-	*h.proved.Place(key) = true
-	return nil
-}
-
-// phasesKey is what decides on the schedules of the phases of a call.
-type phasesKey struct {
-	collective schedule.Collective
-	root       int
-}
-
-// methodNumber stands for a method in a transport.Call.
-func methodNumber(m methods.Method) uint8 {
-	if m.Own() {
-		return wire.OwnMethod
-	}
-	return uint8(m)
 }

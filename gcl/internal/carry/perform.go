@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"gogcl.dev/gcl/internal/carry/job"
+	"gogcl.dev/gcl/internal/carry/onepass"
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/memory"
-	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
@@ -15,15 +17,15 @@ import (
 
 // Perform carries out a job that has been checked. Route and fingerprint go by their addresses: their bytes have just
 // been written one by one, and to copy them in words stalls.
-func (w *Caller) Perform(ctx context.Context, j *Job, fingerprint *transport.Call) error {
+func (w *Caller) Perform(ctx context.Context, j *job.Job, fingerprint *transport.Call) error {
 	var r route.Route
 	w.decide(&r, &j.Question)
 	if r.Phases {
-		return w.unconfirmed(&j.Ask, &w.phases.fingerprint, w.Hybrid.perform(ctx, j, fingerprint))
+		return w.unconfirmed(&j.Ask, w.phases.Fingerprint(), w.Hybrid.perform(ctx, j, fingerprint))
 	}
 	switch r.Path {
 	case route.Local:
-		w.chosen(&r, 0)
+		w.chosen(j, &r, 0)
 		// Nothing to send, but an aborted or closed communicator, or a context that is done, must show.
 		if err := w.Endpoint.Exchange(ctx, *fingerprint, nil); err != nil {
 			return err
@@ -35,9 +37,15 @@ func (w *Caller) Perform(ctx context.Context, j *Job, fingerprint *transport.Cal
 	case route.Engine:
 		return w.byEngine(ctx, j, &r, fingerprint)
 	case route.Small:
-		return w.onePass.run(ctx, w, j, &r, fingerprint)
+		w.setUpOnePass(j, &r, fingerprint)
+		return w.onePass.Small(ctx, j)
 	case route.Memory:
-		if err := w.onePass.run(ctx, w, j, &r, fingerprint); err != transport.ErrNotShared {
+		w.setUpOnePass(j, &r, fingerprint)
+		ins := j.Ins
+		if w.Stages && j.Reads(w.Group.Rank) {
+			ins = w.staging.Inputs(ins)
+		}
+		if err := w.onePass.Run(ctx, j, ins); err != transport.ErrNotShared {
 			return err
 		}
 	default:
@@ -55,12 +63,22 @@ func (w *Caller) Perform(ctx context.Context, j *Job, fingerprint *transport.Cal
 		}
 	}
 	// All members come here, since all have got the error, and nothing has been sent under the call's number.
-	w.endRound(transport.ErrNotShared)
+	w.EndRound(transport.ErrNotShared)
 	return w.byMessages(ctx, j, fingerprint)
 }
 
+// setUpOnePass makes ready for a job that goes without a schedule, and tells so.
+func (w *Caller) setUpOnePass(j *job.Job, r *route.Route, fingerprint *transport.Call) {
+	w.onePass.SetUp(&onepass.Setting{Members: w.Group.Members, Rank: w.Group.Rank, Segment: w.Segment, Cache: w.Cache,
+		Wide: w.Reproducible}, j, r.Method, fingerprint)
+	w.chosen(j, r, 1)
+	if w.Listener != nil {
+		w.Listener.StartRound(0)
+	}
+}
+
 // byMessages carries out a job that was to go over peer memory.
-func (w *Caller) byMessages(ctx context.Context, j *Job, fingerprint *transport.Call) error {
+func (w *Caller) byMessages(ctx context.Context, j *job.Job, fingerprint *transport.Call) error {
 	defer func(above int) { j.Question.Above = above }(j.Question.Above) // the job may be a Batch's
 	for {
 		r := w.Setting.ByMessages(&j.Question)
@@ -73,7 +91,7 @@ func (w *Caller) byMessages(ctx context.Context, j *Job, fingerprint *transport.
 }
 
 // skip carries out a job whose method, by the options or by a rule, does not do it. Nothing has been sent.
-func (w *Caller) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
+func (w *Caller) skip(ctx context.Context, j *job.Job, r *route.Route, fingerprint *transport.Call) error {
 	if r.Because != route.AsRuled {
 		if fingerprint.Collective != wire.Barrier { // of which this is a phase
 			if err := w.skipped(&j.Ask, false); err != nil {
@@ -91,19 +109,19 @@ func (w *Caller) skip(ctx context.Context, j *Job, r *route.Route, fingerprint *
 
 // byRounds carries out a job by the schedule of its route, or the one that it comes with. Members whose schedules of a
 // program's own differ find out by the Digest of the call.
-func (w *Caller) byRounds(ctx context.Context, j *Job, r *route.Route, fingerprint *transport.Call) error {
+func (w *Caller) byRounds(ctx context.Context, j *job.Job, r *route.Route, fingerprint *transport.Call) error {
 	f := *fingerprint // the caller's stays as it is
 	f.Method = uint8(r.Method)
 	e, err := w.executor(j, r)
 	if err != nil {
 		return err
 	}
-	if r.Method.Own() || j.given != nil {
-		f.Method, f.Digest = wire.OwnMethod, wire.Mix(f.Digest, e.summary())
+	if r.Method.Own() || j.Given != nil {
+		f.Method, f.Digest = wire.OwnMethod, wire.Mix(f.Digest, e.Summary())
 	}
-	w.chosen(r, e.length())
-	if j.given == nil {
-		return w.unconfirmed(&j.Ask, &f, w.packer.scheduled(ctx, w, j, e, f))
+	w.chosen(j, r, e.Length())
+	if j.Given == nil {
+		return w.unconfirmed(&j.Ask, &f, w.scheduled(ctx, j, e, f))
 	}
 	if w.Size() == 1 { // an aborted or closed communicator, or a context that is done, must show
 		err = w.Endpoint.Exchange(ctx, f, nil)
@@ -111,12 +129,12 @@ func (w *Caller) byRounds(ctx context.Context, j *Job, r *route.Route, fingerpri
 	switch {
 	case err != nil:
 		return err
-	case j.given.Custom != nil:
-		err = w.packer.custom(ctx, w, j, e, f)
+	case j.Given.Custom != nil:
+		err = w.custom(ctx, j, e, f)
 	case w.Size() == 1:
 		w.keepOwn(j, 0)
 	default:
-		err = w.packer.scheduled(ctx, w, j, e, f)
+		err = w.scheduled(ctx, j, e, f)
 	}
 	if err == nil { // few schedules have a rank wait for all others
 		w.noteUnconfirmed(&f)
@@ -126,12 +144,12 @@ func (w *Caller) byRounds(ctx context.Context, j *Job, r *route.Route, fingerpri
 
 // keepOwn gives a replica its own data of an operand: the result in a group of one, and that of an operator that
 // combines nothing.
-func (w *Caller) keepOwn(j *Job, t int) {
+func (w *Caller) keepOwn(j *job.Job, t int) {
 	src, dst := j.Ins[t], j.Outs[t]
 	if j.Collective.Contract().Output == schedule.Own {
 		lo := min(w.Group.Rank*len(dst), len(src))
-		if len(j.parts) > 0 {
-			lo, _ = j.parts[t].Own(w.Group.Rank)
+		if len(j.Parts) > 0 {
+			lo, _ = j.Parts[t].Own(w.Group.Rank)
 			lo *= j.DTypes[t].Size()
 		}
 		src = src[lo:min(lo+len(dst), len(src))]
@@ -139,78 +157,50 @@ func (w *Caller) keepOwn(j *Job, t int) {
 	clear(dst[copy(dst, src):])
 }
 
-// executor carries out a schedule.
-type executor interface {
-	// execute carries out runs of which only the caller's part is filled in, all of one call.
-	execute(ctx context.Context, runs []run) error
-
-	// cut is into how many chunks the data is cut.
-	cut() int
-
-	// apart reports whether output and input must be different memory.
-	apart() bool
-
-	// length is the number of rounds.
-	length() int
-
-	// summary stands for the schedule of a program's own method in the fingerprint of a call.
-	summary() uint64
-}
-
 // executor finds the executor of a job by a schedule, or makes it.
-func (w *Caller) executor(j *Job, r *route.Route) (executor, error) {
-	if j.given != nil {
-		return j.given.executor(w, r)
+func (w *Caller) executor(j *job.Job, r *route.Route) (rounds.Executor, error) {
+	g, onMemory := w.Group, r.Path == route.Rounds
+	if j.Given != nil {
+		if onMemory {
+			return j.Given.OnMemory(&w.Runner, g.Rank)
+		}
+		return j.Given.ByMessages(&w.Runner, g.Rank, r.Barriers)
 	}
-	overMemory := r.Path == route.Rounds
 	// On peer memory all ranks must lay out their scratch in the same way, whether in place or not.
-	inPlace := overMemory || len(j.Ins) == 1 && memory.Address(j.Ins[0]) == memory.Address(j.Outs[0]) &&
-		(!j.blocks() || memory.Overlap(j.Ins[0], j.Outs[0])) // of which one may be empty
+	inPlace := onMemory || len(j.Ins) == 1 && memory.Address(j.Ins[0]) == memory.Address(j.Outs[0]) &&
+		(!j.Blocks() || memory.Overlap(j.Ins[0], j.Outs[0])) // of which one may be empty
 	spec := w.Spec(&j.Ask, r.Method, j.Question.Bytes, inPlace)
-	key := planKey{
-		method: spec.Method, collective: spec.Collective, root: spec.Root,
-		pieces: spec.Pieces, inPlace: spec.InPlace, rankOrder: spec.RankOrder, barriers: r.Barriers,
+	key := rounds.Key{
+		Method: spec.Method, Collective: spec.Collective, Root: spec.Root, Pieces: spec.Pieces,
+		InPlace: spec.InPlace, RankOrder: spec.RankOrder, Barriers: r.Barriers, OnMemory: onMemory,
 	}
-	g, ruled := w.Group, r.Because == route.AsRuled
-	if overMemory {
-		s, known := g.onMemory.Get(key)
-		if !known {
-			from, err := w.programs(key, spec, ruled)
-			if err != nil {
-				return nil, err
-			}
-			s, err = newMemoryPlan(w.Carrier, w.planSet(key, from), g.Rank)
-			switch {
-			case ruled && errors.Is(err, errors.ErrUnsupported):
-				return nil, w.skips(key)
-			case err != nil:
-				return nil, err
-			}
-			*g.onMemory.Place(key) = s
-		}
-		return s, nil
+	e, known := g.plans.Get(key)
+	if known {
+		return e, nil
 	}
-	p, known := g.plans.Get(key)
-	if !known {
-		from, err := w.programs(key, spec, ruled)
-		if err != nil {
-			return nil, err
-		}
-		p, err = newPlan(from, g.Rank, g.Members)
-		switch {
-		case ruled && errors.Is(err, errors.ErrUnsupported):
-			return nil, w.skips(key)
-		case err != nil:
-			return nil, err
-		}
-		p.carrier, p.barriers = w.Carrier, key.barriers
-		*g.plans.Place(key) = p
+	ruled := r.Because == route.AsRuled
+	from, err := w.programs(key, spec, ruled)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	if onMemory {
+		set := rounds.SetOf(w.Endpoint, g.ID, g.Digest, g.Members, key, from)
+		e, err = rounds.NewMemoryPlan(&w.Runner, set, g.Rank)
+	} else {
+		e, err = rounds.NewPlan(&w.Runner, from, g.Rank, g.Members, key.Barriers)
+	}
+	switch {
+	case ruled && errors.Is(err, errors.ErrUnsupported):
+		return nil, w.skips(key)
+	case err != nil:
+		return nil, err
+	}
+	*g.plans.Place(key) = e
+	return e, nil
 }
 
 // Spec is the schedule by which a method carries out a call on bytes in the larger buffer.
-func (w *Caller) Spec(a *Ask, m methods.Method, bytes int, inPlace bool) methods.Spec {
+func (w *Caller) Spec(a *job.Ask, m methods.Method, bytes int, inPlace bool) methods.Spec {
 	contract, rings := a.Collective.Contract(), w.Group.Rings
 	s := methods.Spec{
 		Method: m, Collective: a.Collective, Size: w.Size(), Root: a.Root,
@@ -224,16 +214,9 @@ func (w *Caller) Spec(a *Ask, m methods.Method, bytes int, inPlace bool) methods
 	return s.Pipelined(int64(bytes), w.LatencyBytes)
 }
 
-// stage returns two pieces of the carrier's staging memory.
-func (l *Carrier) stage(a, b int) (first, second []byte) {
-	aligned := memory.RoundUp(a, pack.Align)
-	l.staging = memory.Grow(l.staging, aligned+b)
-	return l.staging[:a:a], l.staging[aligned : aligned+b]
-}
-
 // unconfirmed notes a call that has succeeded and need not have done so elsewhere: one with a root, or by counts, of
 // which a member that has no part waits for nobody. It returns the call's error.
-func (w *Caller) unconfirmed(a *Ask, fingerprint *transport.Call, err error) error {
+func (w *Caller) unconfirmed(a *job.Ask, fingerprint *transport.Call, err error) error {
 	if err == nil && (a.Collective.Contract().Rooted() || fingerprint.DType&wire.ByCounts != 0) {
 		w.noteUnconfirmed(fingerprint)
 	}

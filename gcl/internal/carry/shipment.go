@@ -5,6 +5,8 @@ import (
 	"context"
 
 	"gogcl.dev/chunks"
+	"gogcl.dev/gcl/internal/carry/job"
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
@@ -14,22 +16,21 @@ import (
 	"gogcl.dev/transport"
 )
 
-// maxSeparate bounds the messages between two ranks in one round.
-const maxSeparate = 256
+// packedUnit divides every place at which packed tensors may be cut: it is the size of the widest elements.
+var packedUnit = kernel.Float64.Size()
 
 // packer is what a carrier keeps for calls on several tensors.
 type packer struct {
-	extents   []pack.Extent
-	layouts   pack.Layouts
-	packing   pack.Packing // by a schedule
-	published pack.Packing // in a Gather
-	separate  []int        // tensors with messages of their own
+	extents  []pack.Extent
+	layouts  pack.Layouts
+	packing  pack.Packing
+	separate []int // tensors with messages of their own
 }
 
 // scheduled carries out a job by a schedule. Operands with small messages are packed in memory of the carrier, in which
 // input and output of the schedule are the same unless it needs them apart.
-func (m *packer) scheduled(ctx context.Context, w *Caller, j *Job, e executor, fingerprint transport.Call) error {
-	contract, does := j.Collective.Contract(), &j.Reduction
+func (w *Caller) scheduled(ctx context.Context, j *job.Job, e rounds.Executor, fingerprint transport.Call) error {
+	m, contract, does := &w.packer, j.Collective.Contract(), &j.Reduction
 	s := shipment{
 		packer: m, Job: j, ranks: w.Size(), rank: w.Group.Rank, together: w.Stages,
 		scatters: contract.Output == schedule.Own, gathers: contract.Input == schedule.Own,
@@ -44,28 +45,28 @@ func (m *packer) scheduled(ctx context.Context, w *Caller, j *Job, e executor, f
 		if does.Divide {
 			s.by = w.Size()
 		}
-	} else if s.together && j.blocks() { // which no packing holds
-		ins = w.Carrier.stageInputs(ins)
+	} else if s.together && j.Blocks() { // which no packing holds
+		ins = w.staging.Inputs(ins)
 	}
-	s.sort(e.cut(), ranks, int(cmp.Or(w.Setting.Tuning.SeparateBytes, methods.DefaultSeparateBytes)), works)
+	s.sort(e.Cut(), ranks, int(cmp.Or(w.Setting.Tuning.SeparateBytes, methods.DefaultSeparateBytes)), works)
 	m.packing.SetUp(s.layout, kernel.Fold{Op: does.Fold}, 0) // squared before, divided after
 
-	apart := contract.Output == schedule.Blocks && e.apart()
+	apart := contract.Output == schedule.Blocks && e.Apart()
 	size := s.layout.Bytes()
-	in, out, kept := w.Carrier.stageMany(size, apart, s.inPlaceBytes(ins, apart))
-	runs := w.Carrier.runs[:0]
+	in, out, kept := w.staging.Packed(size, apart, s.inPlaceBytes(ins, apart))
+	runs := w.Runs()
 	from, to := s.layout.ChunkRange(0, s.layout.Chunks), s.layout.ChunkRange(0, s.layout.Chunks)
 	if size > 0 || len(m.separate) == 0 {
-		r := run{elements: size, elemSize: 1, input: in, output: out, packed: &m.packing, call: fingerprint,
-			segment: w.segment(packedUnit)}
+		r := rounds.Run{Elements: size, ElemSize: 1, Input: in, Output: out, Packed: &m.packing, Call: fingerprint,
+			Segment: w.segment(packedUnit)}
 		per := s.layout.Chunks / w.Size()
 		if s.scatters {
 			to = s.layout.ChunkRange(s.rank*per, (s.rank+1)*per)
-			r.output = out[to.At:to.End]
+			r.Output = out[to.At:to.End]
 		}
 		if s.gathers {
 			from = s.layout.ChunkRange(s.rank*per, (s.rank+1)*per)
-			r.input = in[from.At:from.End]
+			r.Input = in[from.At:from.End]
 		}
 		if j.Reads(s.rank) {
 			s.pack(in, from)
@@ -73,19 +74,19 @@ func (m *packer) scheduled(ctx context.Context, w *Caller, j *Job, e executor, f
 		runs = append(runs, r)
 	}
 	for _, t := range m.separate {
-		r := run{elements: s.elements[t], elemSize: s.DTypes[t].Size(), input: ins[t], output: s.Outs[t],
-			call: fingerprint, parts: j.partsOf(t), segment: w.segment(s.DTypes[t].Size())}
-		if j.blocks() {
-			r.segment = max(len(r.input), len(r.output), 1) // see Job.blocks
+		r := rounds.Run{Elements: s.Elements[t], ElemSize: s.DTypes[t].Size(), Input: ins[t], Output: s.Outs[t],
+			Call: fingerprint, Parts: j.PartsOf(t), Segment: w.segment(s.DTypes[t].Size())}
+		if j.Blocks() {
+			r.Segment = max(len(r.Input), len(r.Output), 1) // see Job.Blocks
 		}
-		r.fold, r.many = m.packing.Binary[s.DTypes[t]], m.packing.Many[s.DTypes[t]]
-		if apart && memory.Address(r.input) == memory.Address(r.output) {
-			r.input, kept = kept[:len(r.input)], kept[memory.RoundUp(len(r.input), pack.Align):]
-			kernel.Copy(r.input, ins[t], false)
+		r.Fold, r.Many = m.packing.Binary[s.DTypes[t]], m.packing.Many[s.DTypes[t]]
+		if apart && memory.Address(r.Input) == memory.Address(r.Output) {
+			r.Input, kept = kept[:len(r.Input)], kept[memory.RoundUp(len(r.Input), pack.Align):]
+			kernel.Copy(r.Input, ins[t], false)
 		}
 		runs = append(runs, r)
 	}
-	if err := w.Carrier.execute(ctx, e, runs); err != nil {
+	if err := w.Carry(ctx, e, runs); err != nil {
 		return err
 	}
 	if j.Writes(s.rank) {
@@ -95,43 +96,9 @@ func (m *packer) scheduled(ctx context.Context, w *Caller, j *Job, e executor, f
 	return nil
 }
 
-// execute carries out runs, in memory that the carrier keeps, and holds on to nobody's buffers.
-func (l *Carrier) execute(ctx context.Context, e executor, runs []run) error {
-	l.runs = runs
-	err := e.execute(ctx, runs)
-	clear(runs)
-	return err
-}
-
-// stageInputs copies inputs into staging memory, each to the beginning of a cache line. In one pass over the copies the
-// fragments, each of whole cache lines, lie in order.
-func (l *Carrier) stageInputs(ins [][]byte) [][]byte {
-	total := 0
-	for _, in := range ins {
-		total += memory.RoundUp(len(in), pack.Align)
-	}
-	staged, _ := l.stage(total, 0)
-	l.staged = l.staged[:0]
-	for _, in := range ins {
-		kernel.Copy(staged[:len(in)], in, false)
-		l.staged, staged = append(l.staged, staged[:len(in):len(in)]), staged[memory.RoundUp(len(in), pack.Align):]
-	}
-	return l.staged
-}
-
-// stageMany returns staging memory for a packing, as input and, if that is to be apart, as output, and for more bytes.
-func (l *Carrier) stageMany(size int, apart bool, more int) (in, out, rest []byte) {
-	if !apart {
-		in, rest = l.stage(size, more)
-		return in, in, rest
-	}
-	in, rest = l.stage(size, size+more)
-	return in, rest[:size], rest[size:]
-}
-
 // shipment moves the operands of a job into a packing and out of it.
 type shipment struct {
-	*Job
+	*job.Job
 	packer   *packer
 	layout   *pack.Layout
 	ranks    int
@@ -151,27 +118,27 @@ func (s *shipment) sort(cut, ranks, separate int, works func(tensor.DType) kerne
 	m := s.packer
 	m.separate = m.separate[:0]
 	for t, dtype := range s.DTypes {
-		large := s.elements[t]*dtype.Size()/cut >= separate &&
-			len(m.separate) < min(maxSeparate, transport.MaxTag/cut)
+		large := s.Elements[t]*dtype.Size()/cut >= separate &&
+			len(m.separate) < min(rounds.MaxRuns, transport.MaxTag/cut)
 		large = large || len(s.DTypes) == 1 // nothing to share a message with
-		if s.blocks() || large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {
+		if s.Blocks() || large && !s.together && !s.square && works(dtype) == kernel.Type(dtype) {
 			m.separate = append(m.separate, t)
 		}
 	}
-	if s.Job.Scheduled.good(cut) {
-		s.layout = s.Job.Scheduled.layout
+	if s.Job.Scheduled.Good(cut) {
+		s.layout = s.Job.Scheduled.Layout()
 		return
 	}
 	m.extents = m.extents[:0]
 	for t, dtype := range s.DTypes {
-		m.extents = append(m.extents, pack.Extent{Work: works(dtype), Elements: s.elements[t],
-			Parts: s.partsOf(t).Bounds})
+		m.extents = append(m.extents, pack.Extent{Work: works(dtype), Elements: s.Elements[t],
+			Parts: s.PartsOf(t).Bounds})
 	}
 	for _, t := range m.separate {
 		m.extents[t].Elements, m.extents[t].Parts = 0, nil
 	}
 	s.layout = m.layouts.Of(m.extents, cut, ranks)
-	s.Job.Scheduled.keep(s.layout)
+	s.Job.Scheduled.Keep(s.layout)
 }
 
 // inPlaceBytes is how much room is needed to keep inputs that a schedule with buffers apart would overwrite.
@@ -257,17 +224,17 @@ func (s *shipment) finish() {
 
 // have is the bytes of an output before its padding.
 func (s *shipment) have(t int) int {
-	if !s.scatters || len(s.parts) > 0 {
+	if !s.scatters || len(s.Parts) > 0 {
 		return len(s.Outs[t])
 	}
-	shard := chunks.PerRank(s.elements[t], s.ranks)
-	return min(max(s.elements[t]-s.rank*shard, 0), shard) * s.DTypes[t].Size()
+	shard := chunks.PerRank(s.Elements[t], s.ranks)
+	return min(max(s.Elements[t]-s.rank*shard, 0), shard) * s.DTypes[t].Size()
 }
 
 // first is the element of the larger buffer at which the rank's own part of an operand begins.
 func (s *shipment) first(t int) int {
-	if len(s.parts) > 0 {
-		return s.parts[t].Bounds[s.rank]
+	if len(s.Parts) > 0 {
+		return s.Parts[t].Bounds[s.rank]
 	}
-	return s.rank * chunks.PerRank(s.elements[t], s.ranks)
+	return s.rank * chunks.PerRank(s.Elements[t], s.ranks)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/tensor"
 )
@@ -22,7 +23,7 @@ func TestSort(t *testing.T) {
 		{1, 16 << 10, nil},
 		{1, 1, []int{0, 1, 2}},
 	} {
-		j := &Job{DTypes: []tensor.DType{tensor.F32, tensor.F32, tensor.F64}, elements: []int{1023, 1024, 1024}}
+		j := &job.Job{DTypes: []tensor.DType{tensor.F32, tensor.F32, tensor.F64}, Elements: []int{1023, 1024, 1024}}
 		s := shipment{Job: j, packer: &packer{}}
 		s.sort(c.cut, 0, c.separate, works)
 		if got := s.packer.separate; !slices.Equal(got, c.want) {

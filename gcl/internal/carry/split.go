@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"strings"
 
+	"gogcl.dev/gcl/internal/carry/phases"
 	"gogcl.dev/topology"
 )
 
 // Split is how the members of a group lie over link domains, if each domain holds equally many, and they are neighbours
 // in rank order: the rank is domain*each + place.
 type Split struct {
-	Domains, Each int    // domains with members; members in each
-	domain, Place int    // this replica's
-	inside        *Group // the members in this replica's domain
-	across        *Group // the members at its place of all domains
+	phases.Grid        // of this replica
+	domain      int    // this replica's
+	inside      *Group // the members in this replica's domain
+	across      *Group // the members at its place of all domains
 }
 
 // Divide divides a group by link domains: see Group.Split. Where domains do not hold equally many members, or those of
@@ -34,7 +35,7 @@ func (g *Group) Divide(t topology.Topology, ring topology.RingName) (uneven stri
 		}
 		last = i
 	}
-	s := &Split{Domains: len(held), Each: len(g.Members) / len(held)}
+	s := &Split{Grid: phases.Grid{Domains: len(held), Each: len(g.Members) / len(held)}}
 	for _, members := range held {
 		if len(members) != s.Each {
 			return unevenDomains(t, held), nil

@@ -26,3 +26,7 @@ func Overlap(a, b []byte) bool {
 
 // LineBytes is the granularity of pieces, so that no two replicas write one cache line of aligned buffers.
 const LineBytes = 64
+
+// MaxPieceBytes is the most bytes of each buffer in a piece of work. What all the buffers of a piece need stays in the
+// second-level cache, and an abort is noticed within some ten microseconds.
+const MaxPieceBytes = 32 << 10

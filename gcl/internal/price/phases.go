@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/methods"
 )
@@ -21,14 +22,14 @@ type pricedPhase struct {
 // phases are those of a call by Hybrid, that across first.
 func (p Pricer) phases(h *carry.Hybrid) []pricedPhase {
 	var out []pricedPhase
-	for _, part := range h.Phases(p.Collective, p.Elements) {
+	for _, part := range h.Of(p.Collective, p.Elements) {
 		w := h.Inside
 		if part.Across {
 			w = h.Across
 		}
 		phase := p
 		phase.Caller, phase.Elements = w, part.Elements
-		phase.Ask = carry.Ask{Collective: part.Collective, Reduction: p.Reduction}
+		phase.Ask = job.Ask{Collective: part.Collective, Reduction: p.Reduction}
 		out = append(out, pricedPhase{phase, part.Across, part.Times})
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gogcl.dev/gcl/internal/carry"
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/gcl/internal/wire"
 	"gogcl.dev/methods"
@@ -56,7 +57,7 @@ type Candidate struct {
 type Pricer struct {
 	*carry.Caller
 	Topology topology.Topology
-	carry.Ask
+	job.Ask
 	DType    tensor.DType
 	Elements int   // in the larger buffer
 	Own      []Own // that the Comm has

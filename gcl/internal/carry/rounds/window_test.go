@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import (
 	"testing"
@@ -16,15 +16,15 @@ func TestWindowLeavesTagsForAll(t *testing.T) {
 	ring := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for _, m := range thinned.Constants() {
 		for _, c := range schedule.Collectives() {
-			p, err := newPlan(programs{spec: methods.Spec{Method: m, Collective: c, Size: n, Ring: ring, Second: ring}},
-				1, ring)
+			spec := methods.Spec{Method: m, Collective: c, Size: n, Ring: ring, Second: ring}
+			p, err := NewPlan(nil, Programs{Spec: spec}, 1, ring, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, tensors := range []int{1, 2, 100, maxSeparate + 1} {
-				runs := make([]run, tensors)
+			for _, tensors := range []int{1, 2, 100, MaxRuns + 1} {
+				runs := make([]Run, tensors)
 				for i := range runs {
-					runs[i] = run{elements: 1 << 20, elemSize: 4, segment: 32}
+					runs[i] = Run{Elements: 1 << 20, ElemSize: 4, Segment: 32}
 				}
 				window := p.window(runs)
 				if window < 1 || window > maxWindow {

@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import "gogcl.dev/methods/schedule"
 
@@ -46,7 +46,7 @@ func strips(dst schedule.Span, srcs []operandAt, chunks int) []strip {
 }
 
 // cutUp finds the strips of a round, given where each message lies.
-func (s *memoryPlan) cutUp(round *planRound, from []origin) {
+func (s *MemoryPlan) cutUp(round *planRound, from []origin) {
 	set := func(first, moves int, dst schedule.Span, srcs []operandAt) {
 		pieces := strips(dst, srcs, s.plan.chunks)
 		for i := range moves {
@@ -89,7 +89,7 @@ func (s *memoryPlan) cutUp(round *planRound, from []origin) {
 }
 
 // take carries out the takes of run k.
-func (s *memoryPlan) fold(pieces []strip, k int, me *run) {
+func (s *MemoryPlan) fold(pieces []strip, k int, me *Run) {
 	for i := range pieces {
 		p := &pieces[i]
 		srcs := s.srcs[:0]

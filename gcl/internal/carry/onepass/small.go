@@ -1,8 +1,9 @@
-package carry
+package onepass
 
 import (
 	"context"
 
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/internal/kernel"
 	"gogcl.dev/methods/schedule"
@@ -12,22 +13,21 @@ import (
 // alone is where an operand lies that has nothing beside it.
 var alone = []pack.Fragment{{}}
 
-// small carries out a job of few bytes: everyone publishes its inputs, several of them in one packing, and takes what
+// Small carries out a job of few bytes: everyone publishes its inputs, several of them in one packing, and takes what
 // it needs from what the others have published. In a broadcast and a scatter the root does not even wait for the
 // others.
-func (m *packer) small(ctx context.Context, w *Caller, j *Job) error {
-	s := &w.Carrier.onePass
+func (s *Pass) Small(ctx context.Context, j *job.Job) error {
 	// What the rank publishes, and where the result of all goes before it is the outputs.
 	var src, result []byte
 	fragments, combiner := alone, transport.Combiner(s)
 	if len(j.Ins) == 1 {
 		src, result = j.Ins[0], j.Outs[0]
 		if s.contract.Deals() && s.rank != s.root {
-			result, _ = w.Carrier.stage(len(result)*len(s.members), 0)
+			result, _ = s.staging.Pair(len(result)*len(s.members), 0)
 		}
 	} else {
-		src = m.publish(w, j)
-		result, fragments, combiner = src, j.Published.layout.Fragments, &m.published
+		src = s.publish(j)
+		result, fragments, combiner = src, j.Published.Layout().Fragments, &s.published
 	}
 	switch {
 	case s.contract.Input == schedule.AtRoot:
@@ -74,7 +74,7 @@ func (m *packer) small(ctx context.Context, w *Caller, j *Job) error {
 			s.srcs[r] = all[r][f.At : f.At+bytes]
 		}
 		if s.contract.Combines {
-			s.foldBy(w.foldOf(&j.Ask, kernel.Type(j.DTypes[f.Tensor])))
+			s.foldBy(j.Reduction.On(kernel.Type(j.DTypes[f.Tensor]), s.wide))
 		}
 		s.take(j.Outs[f.Tensor], s.srcs[:len(all)], bytes)
 	}
@@ -83,19 +83,19 @@ func (m *packer) small(ctx context.Context, w *Caller, j *Job) error {
 }
 
 // publish packs the inputs of several operands as they are.
-func (m *packer) publish(w *Caller, j *Job) []byte {
-	if !j.Published.good(1) {
-		m.extents = m.extents[:0]
+func (s *Pass) publish(j *job.Job) []byte {
+	if !j.Published.Good(1) {
+		s.extents = s.extents[:0]
 		for t, dtype := range j.DTypes {
-			m.extents = append(m.extents, pack.Extent{Work: kernel.Type(dtype), Elements: j.toPublish(t)})
+			s.extents = append(s.extents, pack.Extent{Work: kernel.Type(dtype), Elements: j.ToPublish(t)})
 		}
-		j.Published.keep(m.layouts.Of(m.extents, 1, 0))
+		j.Published.Keep(s.layouts.Of(s.extents, 1, 0))
 	}
-	l := j.Published.layout
-	m.published.SetUp(l, w.foldOf(&j.Ask, 0), w.Carrier.onePass.by)
+	l := j.Published.Layout()
+	s.published.SetUp(l, j.Reduction.On(0, s.wide), s.by)
 	size := l.Bytes()
-	staged, _ := w.Carrier.stage(size, 0)
-	if j.Reads(w.Group.Rank) {
+	staged, _ := s.staging.Pair(size, 0)
+	if j.Reads(s.rank) {
 		for i := range l.Fragments {
 			f := &l.Fragments[i]
 			copy(staged[f.At:], j.Ins[f.Tensor])
@@ -106,7 +106,7 @@ func (m *packer) publish(w *Caller, j *Job) []byte {
 
 // take makes an output from the inputs that all ranks have published, size bytes each. The rank needs a part of each
 // input only, or combines nothing.
-func (s *onePass) take(dst []byte, all [][]byte, size int) {
+func (s *Pass) take(dst []byte, all [][]byte, size int) {
 	switch {
 	case s.contract.Combines && s.contract.Output == schedule.AtRoot:
 		s.Combine(dst, all)
@@ -130,7 +130,7 @@ func (s *onePass) take(dst []byte, all [][]byte, size int) {
 }
 
 // Combine implements transport.Combiner.
-func (s *onePass) Combine(dst []byte, all [][]byte) {
+func (s *Pass) Combine(dst []byte, all [][]byte) {
 	s.dsts[0] = dst
 	s.fold(s.dsts[:1], all, s.by, false)
 	s.dsts[0] = nil // hold on to nobody's buffer

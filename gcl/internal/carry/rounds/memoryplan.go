@@ -1,27 +1,28 @@
-package carry
+package rounds
 
 import (
 	"context"
 	"fmt"
 
+	"gogcl.dev/gcl/internal/flight"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
-// memoryPlan carries out any method's schedule on peer memory, as a Worker of a Share with as many rounds: in each
+// MemoryPlan carries out any method's schedule on peer memory, as a Worker of a Share with as many rounds: in each
 // round every replica takes what it is to receive from where it lies at the sender, and then does its local steps.
 // Those of the last round, which may overwrite what peers read in that round, come when the Share is over.
-type memoryPlan struct {
-	carrier *Carrier
+type MemoryPlan struct {
+	runner  *Runner
 	members []int
-	plan    *plan      // the rank's own
+	plan    *Plan      // the rank's own
 	from    [][]origin // by round and move: where a receive finds its message
 	senders []sender
 	pieces  []int // by round: one for each member. After a single round comes one of none, so that each does its own
 
-	runs []run           // of the call in progress
+	runs []Run           // of the call in progress
 	ctx  context.Context // of the call in progress
 
 	ins, outs      [][]byte // of the runs
@@ -41,19 +42,19 @@ type origin struct {
 // sender is a rank that the replica takes messages from.
 type sender struct {
 	rank int
-	plan *plan // says where chunks and slots lie; has no rounds
-	runs []run // of the call in progress
+	plan *Plan // says where chunks and slots lie; has no rounds
+	runs []Run // of the call in progress
 }
 
-// newMemoryPlan finds for each receive of a rank what its sender sends.
-func newMemoryPlan(l *Carrier, set *planSet, rank int) (*memoryPlan, error) {
+// NewMemoryPlan finds for each receive of a rank what its sender sends.
+func NewMemoryPlan(l *Runner, set *Set, rank int) (*MemoryPlan, error) {
 	made, err := set.rank(rank)
 	if err != nil {
 		return nil, err
 	}
 	own := *made.plan // with placements of its own
-	s := &memoryPlan{
-		carrier: l, members: set.members, plan: &own,
+	s := &MemoryPlan{
+		runner: l, members: set.members, plan: &own,
 		from: make([][]origin, len(own.rounds)), pieces: make([]int, max(len(own.rounds), 2)),
 	}
 	own.parcels = nil // it takes messages from where they lie
@@ -77,7 +78,7 @@ func newMemoryPlan(l *Carrier, set *planSet, rank int) (*memoryPlan, error) {
 			}
 			if have, want := len(theirs.plan.rounds), len(own.rounds); have != want { // Share wants one number of all
 				return nil, fmt.Errorf("%v: rank %d has %d rounds and rank %d has %d, want as many on all ranks",
-					set.spec.Method, from, have, rank, want)
+					set.Spec.Method, from, have, rank, want)
 			}
 			if _, ok := known[from]; !ok {
 				known[from] = len(s.senders)
@@ -88,7 +89,7 @@ func newMemoryPlan(l *Carrier, set *planSet, rank int) (*memoryPlan, error) {
 			sent := theirs.sent(t, replica, m.tag)
 			if sent == nil {
 				return nil, fmt.Errorf("%v: rank %d receives message %d of rank %d in round %d, which does not send it",
-					set.spec.Method, rank, m.tag, from, t)
+					set.Spec.Method, rank, m.tag, from, t)
 			}
 			s.from[t][i] = origin{sender: known[from], span: sent.buf}
 			if sent.buf.Buf == inParcel {
@@ -100,39 +101,39 @@ func newMemoryPlan(l *Carrier, set *planSet, rank int) (*memoryPlan, error) {
 	return s, nil
 }
 
-// cut implements executor.
-func (s *memoryPlan) cut() int { return s.plan.cut() }
+// Cut implements executor.
+func (s *MemoryPlan) Cut() int { return s.plan.Cut() }
 
-// apart implements executor.
-func (s *memoryPlan) apart() bool { return s.plan.apart() }
+// Apart implements executor.
+func (s *MemoryPlan) Apart() bool { return s.plan.Apart() }
 
-// summary implements executor.
-func (s *memoryPlan) summary() uint64 { return s.plan.summary() }
+// Summary implements executor.
+func (s *MemoryPlan) Summary() uint64 { return s.plan.Summary() }
 
-// length implements executor.
-func (s *memoryPlan) length() int { return s.plan.length() }
+// Length implements executor.
+func (s *MemoryPlan) Length() int { return s.plan.Length() }
 
-// execute implements executor on peer memory.
-func (s *memoryPlan) execute(ctx context.Context, runs []run) error {
-	s.carrier.giveScratch(s.plan, runs)
+// Execute implements executor on peer memory.
+func (s *MemoryPlan) Execute(ctx context.Context, runs []Run) error {
+	s.runner.giveScratch(s.plan, runs)
 	s.runs, s.ctx, s.ins, s.outs = runs, ctx, s.ins[:0], s.outs[:0]
 	defer s.forget()
 	for i := range runs {
-		s.ins, s.outs = append(s.ins, runs[i].input), append(s.outs, runs[i].output)
+		s.ins, s.outs = append(s.ins, runs[i].Input), append(s.outs, runs[i].Output)
 	}
-	mine := transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.carrier.scratch}
-	if err := s.carrier.memory.Share(ctx, runs[0].call, s.members, mine, s.pieces, s); err != nil {
+	mine := transport.Memory{Ins: s.ins, Outs: s.outs, Scratch: s.runner.scratch}
+	if err := s.runner.Memory.Share(ctx, runs[0].Call, s.members, mine, s.pieces, s); err != nil {
 		return err
 	}
 	if last := len(s.plan.rounds) - 1; last >= 0 {
 		s.local(last, nil) // nobody waits for it
-		s.carrier.endRound(nil)
+		s.runner.EndRound(nil)
 	}
 	return nil
 }
 
 // forget holds on to nobody's buffers, also after a panic.
-func (s *memoryPlan) forget() {
+func (s *MemoryPlan) forget() {
 	for i := range s.senders {
 		clear(s.senders[i].runs)
 	}
@@ -147,10 +148,10 @@ func (s *memoryPlan) forget() {
 
 // stopped reports whether the call has come to an end, so that a piece need not go on. The Share fails when it has
 // ended.
-func (s *memoryPlan) stopped() bool { return s.carrier.Endpoint.Err() != nil || s.ctx.Err() != nil }
+func (s *MemoryPlan) stopped() bool { return s.runner.Endpoint.Err() != nil || s.ctx.Err() != nil }
 
 // Piece implements transport.Worker: it is the rank's part of a round.
-func (s *memoryPlan) Piece(all []transport.Memory, round, _ int) {
+func (s *MemoryPlan) Piece(all []transport.Memory, round, _ int) {
 	if round == 0 {
 		s.look(all)
 	}
@@ -164,18 +165,18 @@ func (s *memoryPlan) Piece(all []transport.Memory, round, _ int) {
 }
 
 // enter tells of a round. If a function of a Trace panics, the others hear of that, and not of a Worker.
-func (s *memoryPlan) enter(round int) {
-	if s.carrier.Listener == nil {
-		s.carrier.startRound(round)
+func (s *MemoryPlan) enter(round int) {
+	if s.runner.Listener == nil {
+		s.runner.StartRound(round)
 		return
 	}
 	told := false
 	defer func() {
 		if !told {
-			s.carrier.Endpoint.Abort(ErrCrash)
+			s.runner.Endpoint.Abort(flight.ErrCrash)
 		}
 	}()
-	s.carrier.startRound(round)
+	s.runner.StartRound(round)
 	for i := range s.runs {
 		s.segments(round, &s.runs[i])
 	}
@@ -183,7 +184,7 @@ func (s *memoryPlan) enter(round int) {
 }
 
 // local carries out the steps after the moves of a round.
-func (s *memoryPlan) local(round int, stopped func() bool) {
+func (s *MemoryPlan) local(round int, stopped func() bool) {
 	steps := s.plan.rounds[round].then
 	for i := range s.runs {
 		for k := range steps {
@@ -193,7 +194,7 @@ func (s *memoryPlan) local(round int, stopped func() bool) {
 }
 
 // look finds the buffers of the senders.
-func (s *memoryPlan) look(mems []transport.Memory) {
+func (s *MemoryPlan) look(mems []transport.Memory) {
 	for k := range s.senders {
 		from := &s.senders[k]
 		m := &mems[from.rank]
@@ -201,8 +202,8 @@ func (s *memoryPlan) look(mems []transport.Memory) {
 		at := 0 // in the rank's scratch memory, as giveScratch has it
 		for i := range s.runs {
 			own := &s.runs[i]
-			r := run{elements: own.elements, elemSize: own.elemSize, parts: own.parts, packed: own.packed,
-				segment: own.segment, input: m.Ins[i], output: m.Outs[i]}
+			r := Run{Elements: own.Elements, ElemSize: own.ElemSize, Parts: own.Parts, Packed: own.Packed,
+				Segment: own.Segment, Input: m.Ins[i], Output: m.Outs[i]}
 			bytes := from.plan.putAt(from.plan.placeAs(i, own.place), &r)
 			r.scratch = m.Scratch[at : at+bytes]
 			at += memory.RoundUp(bytes, pack.Align)
@@ -212,7 +213,7 @@ func (s *memoryPlan) look(mems []transport.Memory) {
 }
 
 // moves carries out the receives of a round in run k. A fold of several is one loop over all their operands.
-func (s *memoryPlan) moves(t, k int, me *run) {
+func (s *MemoryPlan) moves(t, k int, me *Run) {
 	moves := s.plan.rounds[t].moves
 	for i := 0; i < len(moves); {
 		m := &moves[i]
@@ -243,8 +244,8 @@ func (s *memoryPlan) moves(t, k int, me *run) {
 
 // combine folds srcs into dst, in pieces. One source is copied. Of several tensors that are packed, dst lies at byte
 // first of the packing.
-func (s *memoryPlan) combine(me *run, dst []byte, srcs [][]byte, first int) {
-	size := min(MaxPieceBytes, me.segment)
+func (s *MemoryPlan) combine(me *Run, dst []byte, srcs [][]byte, first int) {
+	size := min(memory.MaxPieceBytes, me.Segment)
 	for at := 0; at < len(dst); at += size {
 		if s.stopped() {
 			return
@@ -261,17 +262,17 @@ func (s *memoryPlan) combine(me *run, dst []byte, srcs [][]byte, first int) {
 			s.now[r] = srcs[r][at:end]
 		}
 		s.dst = append(s.dst[:0], dst[at:end])
-		if me.packed != nil {
-			me.packed.FoldMany(first+at, s.dst, s.now[:len(srcs)])
+		if me.Packed != nil {
+			me.Packed.FoldMany(first+at, s.dst, s.now[:len(srcs)])
 			continue
 		}
-		me.many(s.dst, s.now[:len(srcs)], 0, false)
+		me.Many(s.dst, s.now[:len(srcs)], 0, false)
 	}
 }
 
 // segments tells what the rank takes from its peers' memory in a round of one run.
-func (s *memoryPlan) segments(round int, me *run) {
-	if !s.carrier.Listener.WantsSegments() {
+func (s *MemoryPlan) segments(round int, me *Run) {
+	if !s.runner.Listener.WantsSegments() {
 		return
 	}
 	for i := range s.plan.rounds[round].moves {
@@ -285,9 +286,9 @@ func (s *memoryPlan) segments(round int, me *run) {
 				left += len(me.bytes(&pieces[k].dst))
 			}
 			for more := true; more; more = left > 0 {
-				n := min(left, me.segment)
+				n := min(left, me.Segment)
 				left -= n
-				s.carrier.Listener.Segment(m.peer, m.kind, n, 0)
+				s.runner.Listener.Segment(m.peer, m.kind, n, 0)
 			}
 			continue
 		}
@@ -296,7 +297,7 @@ func (s *memoryPlan) segments(round int, me *run) {
 			if !there {
 				break
 			}
-			s.carrier.Listener.Segment(m.peer, m.kind, len(part), 0)
+			s.runner.Listener.Segment(m.peer, m.kind, len(part), 0)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import (
 	"strings"
@@ -9,13 +9,13 @@ import (
 )
 
 // ringSet is the set of plans of an all-reduce round a ring of k ranks, without any plan.
-func ringSet(k int) *planSet {
+func ringSet(k int) *Set {
 	ring := make([]int, k)
 	for i := range ring {
 		ring[i] = i
 	}
 	spec := methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllReduce, Size: k, Ring: ring}
-	return newPlanSet(programs{spec: spec}, ring)
+	return NewSet(Programs{Spec: spec}, ring)
 }
 
 // TestSteppedNeedsItsSendersOnly: to carry out a schedule on peer memory, a rank makes its own plan and those of the
@@ -23,7 +23,7 @@ func ringSet(k int) *planSet {
 func TestSteppedNeedsItsSendersOnly(t *testing.T) {
 	const k, rank = 64, 9
 	set := ringSet(k)
-	if _, err := newMemoryPlan(&Carrier{}, set, rank); err != nil {
+	if _, err := NewMemoryPlan(&Runner{}, set, rank); err != nil {
 		t.Fatal(err)
 	}
 	for r := range set.ranks {
@@ -41,7 +41,7 @@ func TestSteppedRefusesUnequalPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	sender.plan.rounds = sender.plan.rounds[:len(sender.plan.rounds)-1]
-	if _, err := newMemoryPlan(&Carrier{}, set, 1); err == nil ||
+	if _, err := NewMemoryPlan(&Runner{}, set, 1); err == nil ||
 		!strings.Contains(err.Error(), "rank 0 has 5 rounds and rank 1 has 6") {
 		t.Errorf("error %v, want one that names both numbers", err)
 	}

@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import (
 	"cmp"
@@ -12,10 +12,10 @@ import (
 	"gogcl.dev/transport"
 )
 
-// plan is one rank's program, made ready to meet bytes: peers are replica ids, messages have tags, and the links of a
+// Plan is one rank's program, made ready to meet bytes: peers are replica ids, messages have tags, and the links of a
 // fold are joined.
-type plan struct {
-	carrier  *Carrier
+type Plan struct {
+	runner   *Runner
 	members  []int
 	barriers bool // one before each round
 
@@ -28,21 +28,21 @@ type plan struct {
 	slots      [][]schedule.Span // the spans that are put into each scratch slot
 	parcels    []parcel          // by messages
 	places     []*placement      // by run
-	lists      *lists            // of a collective of a program's own; else nil
+	lists      *Lists            // of a collective of a program's own; else nil
 }
 
 // placement is where chunks and slots lie in the buffers of one run: for the number of elements, or the layout of
 // several tensors, that it was asked for last.
 type placement struct {
-	made         uint64 // how many times it has been worked out
-	elements     int    // -1: none yet, or a layout
-	unit         int    // of a collective of a program's own: elements of a chunk of size 1
-	layout       uint64 // its number, or 0
-	parts        Parts  // of the run, a copy
-	bounds       []int  // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
-	outs         []int  // the same for an Output; bounds itself, but in an all-to-all whose parts differ in length
-	received     []int  // memory for outs
-	starts       []int  // of the slots, in elements
+	made         uint64     // how many times it has been worked out
+	elements     int        // -1: none yet, or a layout
+	unit         int        // of a collective of a program's own: elements of a chunk of size 1
+	layout       uint64     // its number, or 0
+	parts        pack.Parts // of the run, a copy
+	bounds       []int      // chunk f is elements (of a layout: bytes) bounds[f] to bounds[f+1] of the larger buffer
+	outs         []int      // the same for an Output; bounds itself, but in an all-to-all whose parts differ in length
+	received     []int      // memory for outs
+	starts       []int      // of the slots, in elements
 	parcels      []interval
 	scratchElems int
 }
@@ -69,16 +69,16 @@ type planMove struct {
 // and do not share a cache line.
 const slotAlign = 64
 
-// newPlan makes the plan of a rank.
-func newPlan(from programs, rank int, members []int) (*plan, error) {
-	spec := &from.spec
+// NewPlan makes the plan of a rank. barriers: one goes before each round.
+func NewPlan(on *Runner, from Programs, rank int, members []int, barriers bool) (*Plan, error) {
+	spec := &from.Spec
 	program, err := from.program(rank)
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{members: members, collective: spec.Collective, size: spec.Size, rank: rank, chunks: spec.Chunks(),
-		needsApart: !spec.InPlace}
-	if s := from.proved; s != nil {
+	p := &Plan{runner: on, members: members, barriers: barriers, collective: spec.Collective, size: spec.Size,
+		rank: rank, chunks: spec.Chunks(), needsApart: !spec.InPlace}
+	if s := from.Proved; s != nil {
 		p.chunks, p.needsApart, p.digest = s.Chunks, s.NeedsApart(), binary.LittleEndian.Uint64(s.Digest[:])
 		p.lists = newLists(s.Custom, rank)
 	}
@@ -86,7 +86,7 @@ func newPlan(from programs, rank int, members []int) (*plan, error) {
 	for _, r := range program {
 		steps += len(r.Moves)
 	}
-	b := planBuilder{plan: p, moves: make([]planMove, 0, steps), sent: make([]uint32, spec.Size),
+	b := planBuilder{Plan: p, moves: make([]planMove, 0, steps), sent: make([]uint32, spec.Size),
 		received: make([]uint32, spec.Size)}
 	p.rounds = make([]planRound, 0, len(program))
 	for _, r := range program {
@@ -97,7 +97,7 @@ func newPlan(from programs, rank int, members []int) (*plan, error) {
 
 // planBuilder makes the rounds of a plan.
 type planBuilder struct {
-	*plan
+	*Plan
 	moves          []planMove // of all rounds
 	sent, received []uint32   // by rank: the messages of the round at hand
 }
@@ -184,7 +184,7 @@ func (p *planBuilder) chain(out *planRound, steps []schedule.Step, first, parcel
 }
 
 // note remembers that a span is put into a slot. Spans that come again and again do so one after the other.
-func (p *plan) note(sp schedule.Span) {
+func (p *Plan) note(sp schedule.Span) {
 	if sp.Buf != schedule.Scratch {
 		return
 	}
@@ -202,7 +202,7 @@ func (p *plan) note(sp schedule.Span) {
 
 // place says where chunks and slots lie in run i, of n elements in the larger buffer or of several tensors that are
 // packed. For the same as last time it has nothing to do.
-func (p *plan) place(i, n int, parts *Parts, packed *pack.Packing) *placement {
+func (p *Plan) place(i, n int, parts *pack.Parts, packed *pack.Packing) *placement {
 	for len(p.places) <= i {
 		p.places = append(p.places,
 			&placement{elements: -1, bounds: make([]int, p.chunks+1), starts: make([]int, len(p.slots))})
@@ -210,7 +210,7 @@ func (p *plan) place(i, n int, parts *Parts, packed *pack.Packing) *placement {
 	at := p.places[i]
 	switch {
 	case packed != nil && at.layout == packed.Number,
-		packed == nil && at.elements == n && at.parts.equal(parts):
+		packed == nil && at.elements == n && at.parts.Equal(parts):
 		return at
 	case packed != nil:
 		copy(at.bounds, packed.Bounds)
@@ -218,7 +218,7 @@ func (p *plan) place(i, n int, parts *Parts, packed *pack.Packing) *placement {
 	case p.lists != nil:
 		at.unit = p.lists.split(at.bounds, n)
 		at.elements, at.layout, at.outs = n, 0, at.bounds
-		at.parts.keep(parts)
+		at.parts.Keep(parts)
 	default:
 		p.split(at.bounds, n, parts.Bounds)
 		at.elements, at.layout, at.outs = n, 0, at.bounds
@@ -227,7 +227,7 @@ func (p *plan) place(i, n int, parts *Parts, packed *pack.Packing) *placement {
 			p.split(at.received, n, parts.Out)
 			at.outs = at.received
 		}
-		at.parts.keep(parts)
+		at.parts.Keep(parts)
 	}
 	at.made++
 	p.putSlots(at)
@@ -235,7 +235,7 @@ func (p *plan) place(i, n int, parts *Parts, packed *pack.Packing) *placement {
 }
 
 // placeAs says where chunks and slots lie in run i on another rank, where the chunks have the same bounds.
-func (p *plan) placeAs(i int, own *placement) *placement {
+func (p *Plan) placeAs(i int, own *placement) *placement {
 	if len(p.slots) == 0 && len(own.starts) == 0 {
 		return own
 	}
@@ -251,7 +251,7 @@ func (p *plan) placeAs(i int, own *placement) *placement {
 }
 
 // putSlots says where the slots lie, given the bounds of the chunks.
-func (p *plan) putSlots(at *placement) {
+func (p *Plan) putSlots(at *placement) {
 	at.scratchElems = 0
 	for i, spans := range p.slots {
 		at.starts[i] = at.scratchElems
@@ -265,11 +265,11 @@ func (p *plan) putSlots(at *placement) {
 }
 
 // split fills in the bounds of the chunks of n elements. parts are those of Parts.
-func (p *plan) split(bounds []int, n int, parts []int) {
+func (p *Plan) split(bounds []int, n int, parts []int) {
 	contract := p.collective.Contract()
 	switch perRank := contract.Input == schedule.Own || contract.Output == schedule.Own; {
 	case len(parts) > 0:
-		partBounds(bounds, parts, p.chunks/p.size)
+		pack.CutParts(bounds, parts, p.chunks/p.size)
 	case perRank:
 		for f := range p.chunks {
 			_, bounds[f+1] = chunks.SplitPadded(n, p.size, p.chunks, f)
@@ -281,20 +281,20 @@ func (p *plan) split(bounds []int, n int, parts []int) {
 	}
 }
 
-// cut implements executor.
-func (p *plan) cut() int { return p.chunks }
+// Cut implements executor.
+func (p *Plan) Cut() int { return p.chunks }
 
-// apart implements executor.
-func (p *plan) apart() bool { return p.needsApart }
+// Apart implements executor.
+func (p *Plan) Apart() bool { return p.needsApart }
 
-// summary implements executor.
-func (p *plan) summary() uint64 { return p.digest }
+// Summary implements executor.
+func (p *Plan) Summary() uint64 { return p.digest }
 
-// length implements executor.
-func (p *plan) length() int { return len(p.rounds) }
+// Length implements executor.
+func (p *Plan) Length() int { return len(p.rounds) }
 
 // bases are the elements of the larger buffer at which the rank's input and output begin.
-func (p *plan) bases(at *placement) (input, output int) {
+func (p *Plan) bases(at *placement) (input, output int) {
 	own, _ := p.ownAt(at)
 	contract := p.collective.Contract()
 	if contract.Input == schedule.Own {
@@ -308,20 +308,20 @@ func (p *plan) bases(at *placement) (input, output int) {
 
 // ownAt is the range of elements, of the larger buffer, that belong to the rank in a collective with a result or an
 // input per rank.
-func (p *plan) ownAt(at *placement) (lo, hi int) {
+func (p *Plan) ownAt(at *placement) (lo, hi int) {
 	per := p.chunks / p.size
 	return at.bounds[p.rank*per], at.bounds[(p.rank+1)*per]
 }
 
 // setUp makes run i, all but its scratch memory, ready to be carried out by the plan. It returns how many bytes of
 // scratch it needs.
-func (p *plan) setUp(i int, r *run) (scratchBytes int) {
-	return p.putAt(p.place(i, r.elements, &r.parts, r.packed), r)
+func (p *Plan) setUp(i int, r *Run) (scratchBytes int) {
+	return p.putAt(p.place(i, r.Elements, &r.Parts, r.Packed), r)
 }
 
 // putAt is setUp with a placement.
-func (p *plan) putAt(at *placement, r *run) (scratchBytes int) {
+func (p *Plan) putAt(at *placement, r *Run) (scratchBytes int) {
 	r.place, r.lists = at, p.lists
 	r.inBase, r.outBase = p.bases(at)
-	return at.scratchElems * r.elemSize
+	return at.scratchElems * r.ElemSize
 }

@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import (
 	"context"
@@ -10,33 +10,33 @@ import (
 	"gogcl.dev/transport"
 )
 
-// run is one execution of a plan: the only place where a schedule meets bytes. Several runs of one plan are carried out
+// Run is one execution of a plan: the only place where a schedule meets bytes. Several runs of one plan are carried out
 // at once, round by round: their messages are their own, but they go together.
-type run struct {
+type Run struct {
 	place    *placement
-	elements int // in the larger buffer
-	elemSize int
-	input    []byte // what the schedule calls Input and Output; they may be the same memory
-	output   []byte
-	fold     func(dst, a, b []byte)                         // of a reduction
-	many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
-	packed   *pack.Packing                                  // of several tensors; else nil
-	call     transport.Call
-	parts    Parts
-	segment  int // bytes that a segment of a message may have
+	Elements int // in the larger buffer
+	ElemSize int
+	Input    []byte // what the schedule calls Input and Output; they may be the same memory
+	Output   []byte
+	Fold     func(dst, a, b []byte)                         // of a reduction
+	Many     func(dsts, srcs [][]byte, by int, stream bool) // the same over several operands
+	Packed   *pack.Packing                                  // of several tensors; else nil
+	Call     transport.Call
+	Parts    pack.Parts
+	Segment  int // bytes that a segment of a message may have
 
-	lists           *lists // of a collective of a program's own; else nil
+	lists           *Lists // of a collective of a program's own; else nil
 	inBase, outBase int    // the element of the larger buffer at which input and output begin
 	scratch         []byte
 }
 
-// execute implements executor by messages.
-func (p *plan) execute(ctx context.Context, runs []run) error {
-	l := p.carrier
+// Execute implements executor by messages.
+func (p *Plan) Execute(ctx context.Context, runs []Run) error {
+	l := p.runner
 	l.giveScratch(p, runs)
-	call, window, silent := runs[0].call, p.window(runs), len(p.members) > 1
+	call, window, silent := runs[0].Call, p.window(runs), len(p.members) > 1
 	for t := range p.rounds {
-		l.startRound(t)
+		l.StartRound(t)
 		round := &p.rounds[t]
 		if p.barriers {
 			silent = false
@@ -67,15 +67,15 @@ func (p *plan) execute(ctx context.Context, runs []run) error {
 			}
 		}
 	}
-	l.endRound(nil)
+	l.EndRound(nil)
 	if silent { // the transport is told: a member that is in another call may wait for this one
 		return l.Endpoint.Exchange(ctx, call, nil)
 	}
 	return nil
 }
 
-// giveScratch sets up the runs of a plan, each with scratch memory of the carrier.
-func (l *Carrier) giveScratch(p *plan, runs []run) {
+// giveScratch sets up the runs of a plan, each with scratch memory of the runner.
+func (l *Runner) giveScratch(p *Plan, runs []Run) {
 	total := 0
 	for i := range runs {
 		total += memory.RoundUp(p.setUp(i, &runs[i]), pack.Align)
@@ -85,14 +85,14 @@ func (l *Carrier) giveScratch(p *plan, runs []run) {
 	}
 	at := 0
 	for i := range runs {
-		bytes := runs[i].place.scratchElems * runs[i].elemSize
+		bytes := runs[i].place.scratchElems * runs[i].ElemSize
 		runs[i].scratch = l.scratch[at : at+bytes : at+bytes]
 		at += memory.RoundUp(bytes, pack.Align)
 	}
 }
 
 // barrier returns when all members are about to begin round t: everyone sends an empty message to everyone.
-func (l *Carrier) barrier(ctx context.Context, call transport.Call, members []int, t int) error {
+func (l *Runner) barrier(ctx context.Context, call transport.Call, members []int, t int) error {
 	batch := l.batch[:0]
 	for _, m := range members {
 		if m != l.Endpoint.Rank() {
@@ -106,9 +106,9 @@ func (l *Carrier) barrier(ctx context.Context, call transport.Call, members []in
 }
 
 // exchange carries out the moves of one round of all runs.
-func (l *Carrier) exchange(ctx context.Context, call transport.Call, runs []run, moves []planMove, window int) error {
+func (l *Runner) exchange(ctx context.Context, call transport.Call, runs []Run, moves []planMove, window int) error {
 	for first, batch := range l.batches(runs, moves, window) {
-		l.segments(batch, first)
+		l.Segments(batch, first)
 		err := l.Endpoint.Exchange(ctx, call, batch)
 		clear(batch) // hold on to nobody's buffers
 		if err != nil {
@@ -119,14 +119,14 @@ func (l *Carrier) exchange(ctx context.Context, call transport.Call, runs []run,
 }
 
 // local carries out a Copy or a Fold. With stopped, which may be nil, it goes in pieces and asks before each.
-func (r *run) local(st *schedule.Step, stopped func() bool) {
+func (r *Run) local(st *schedule.Step, stopped func() bool) {
 	dst, src := r.bytes(&st.Dst), r.bytes(&st.Src)
 	if st.Verb != schedule.Fold && memory.Address(dst) == memory.Address(src) {
 		return // Output is Input, which peers may be reading
 	}
 	size := len(dst)
 	if stopped != nil {
-		size = MaxPieceBytes
+		size = memory.MaxPieceBytes
 	}
 	for at := 0; at < len(dst); at += size {
 		if stopped != nil && stopped() {
@@ -137,32 +137,32 @@ func (r *run) local(st *schedule.Step, stopped func() bool) {
 		switch {
 		case st.Verb != schedule.Fold:
 			copy(to, from)
-		case r.packed != nil:
-			r.packed.Fold(r.place.bounds[st.Dst.First]+at, to, to, from)
+		case r.Packed != nil:
+			r.Packed.Fold(r.place.bounds[st.Dst.First]+at, to, to, from)
 		default:
-			r.fold(to, to, from)
+			r.Fold(to, to, from)
 		}
 	}
 }
 
 // bytes finds the memory of a span without a stride, or of a parcel.
-func (r *run) bytes(sp *schedule.Span) []byte {
+func (r *Run) bytes(sp *schedule.Span) []byte {
 	lo, hi := r.place.bounds[sp.First], r.place.bounds[sp.First+sp.Count]
 	switch sp.Buf {
 	case schedule.Input:
 		if r.lists != nil {
-			return r.lists.bytes(r, r.input, r.lists.in, sp.First, hi-lo)
+			return r.lists.bytes(r, r.Input, r.lists.in, sp.First, hi-lo)
 		}
-		return r.input[(lo-r.inBase)*r.elemSize : (hi-r.inBase)*r.elemSize]
+		return r.Input[(lo-r.inBase)*r.ElemSize : (hi-r.inBase)*r.ElemSize]
 	case schedule.Output:
 		if r.lists != nil {
-			return r.lists.bytes(r, r.output, r.lists.out, sp.First, hi-lo)
+			return r.lists.bytes(r, r.Output, r.lists.out, sp.First, hi-lo)
 		}
 		lo, hi = r.place.outs[sp.First], r.place.outs[sp.First+sp.Count]
-		return r.output[(lo-r.outBase)*r.elemSize : (hi-r.outBase)*r.elemSize]
+		return r.Output[(lo-r.outBase)*r.ElemSize : (hi-r.outBase)*r.ElemSize]
 	case inParcel:
 		return r.parcel(sp.Slot)
 	}
 	start := r.place.starts[sp.Slot] + lo - r.place.bounds[sp.Base]
-	return r.scratch[start*r.elemSize : (start+hi-lo)*r.elemSize]
+	return r.scratch[start*r.ElemSize : (start+hi-lo)*r.ElemSize]
 }

@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import (
 	"slices"
@@ -35,7 +35,7 @@ type link struct {
 type interval struct{ lo, hi int }
 
 // settled are the moves of a round, with a stride only where chunks lie apart, and whether any has one.
-func (p *plan) settled(moves []schedule.Step) (settled []schedule.Step, any bool) {
+func (p *Plan) settled(moves []schedule.Step) (settled []schedule.Step, any bool) {
 	if !slices.ContainsFunc(moves, strided) {
 		return moves, false
 	}
@@ -70,13 +70,13 @@ func chainOf(moves []schedule.Step) []schedule.Step {
 }
 
 // parcel adds a parcel for a span. begin: it is the first one of the round.
-func (p *plan) parcel(sp schedule.Span, begin bool) (span schedule.Span) {
+func (p *Plan) parcel(sp schedule.Span, begin bool) (span schedule.Span) {
 	p.parcels = append(p.parcels, parcel{of: sp, runs: sp.AppendRuns(nil, p.chunks), begin: begin})
 	return schedule.Span{Buf: inParcel, Slot: len(p.parcels) - 1}
 }
 
 // putParcels says where parcels lie, behind the slots.
-func (p *plan) putParcels(at *placement) {
+func (p *Plan) putParcels(at *placement) {
 	if len(p.parcels) == 0 {
 		return
 	}
@@ -100,13 +100,13 @@ func (p *plan) putParcels(at *placement) {
 }
 
 // parcel is the memory of a parcel.
-func (r *run) parcel(i int) []byte {
+func (r *Run) parcel(i int) []byte {
 	e := r.place.parcels[i]
-	return r.scratch[e.lo*r.elemSize : e.hi*r.elemSize]
+	return r.scratch[e.lo*r.ElemSize : e.hi*r.ElemSize]
 }
 
 // pack fills a parcel that is to be sent.
-func (r *run) pack(p *plan, i int) {
+func (r *Run) pack(p *Plan, i int) {
 	to := r.parcel(i)
 	runs := p.parcels[i].runs
 	for k := range runs {
@@ -115,7 +115,7 @@ func (r *run) pack(p *plan, i int) {
 }
 
 // unpack puts or folds what has arrived for a chain into its place.
-func (r *run) unpack(c *chain) {
+func (r *Run) unpack(c *chain) {
 	for i := range c.links {
 		l := &c.links[i]
 		if l.parcel < 0 {
@@ -134,10 +134,10 @@ func (r *run) unpack(c *chain) {
 			case len(dst) == 0:
 			case piece.Verb == schedule.Recv:
 				copy(dst, arrived)
-			case r.packed != nil:
-				r.packed.Fold(r.place.bounds[piece.Dst.First], dst, r.bytes(&piece.Src), arrived)
+			case r.Packed != nil:
+				r.Packed.Fold(r.place.bounds[piece.Dst.First], dst, r.bytes(&piece.Src), arrived)
 			default:
-				r.fold(dst, r.bytes(&piece.Src), arrived)
+				r.Fold(dst, r.bytes(&piece.Src), arrived)
 			}
 		}
 	}

@@ -1,11 +1,10 @@
-package carry
+package pack
 
 import (
 	"slices"
 
 	"gogcl.dev/chunks"
 	"gogcl.dev/gcl/internal/wire"
-	"gogcl.dev/methods/schedule"
 )
 
 // Parts say where the parts of the ranks lie in an operand whose parts are of different lengths. The zero value: the
@@ -23,13 +22,13 @@ type Parts struct {
 	Out []int
 }
 
-// equal reports whether two operands have their parts at the same places.
-func (p *Parts) equal(q *Parts) bool {
+// Equal reports whether two operands have their parts at the same places.
+func (p *Parts) Equal(q *Parts) bool {
 	return slices.Equal(p.Bounds, q.Bounds) && slices.Equal(p.Out, q.Out)
 }
 
-// keep makes p a copy of q in memory of its own.
-func (p *Parts) keep(q *Parts) {
+// Keep makes p a copy of q in memory of its own.
+func (p *Parts) Keep(q *Parts) {
 	p.Bounds = append(p.Bounds[:0], q.Bounds...)
 	if q.Out == nil {
 		p.Out = nil
@@ -67,26 +66,12 @@ func (p *Parts) Hash(hash uint64) uint64 {
 // partsMark stands before the bounds of parts in a hash: no word of a call without parts is like it.
 const partsMark = 1 << 62
 
-// partBounds fills in the bounds of chunks that belong to ranks, per of them to each: a part is cut as chunks.Split
+// CutParts fills in the bounds of chunks that belong to ranks, per of them to each: a part is cut as chunks.Split
 // cuts it.
-func partBounds(bounds, parts []int, per int) {
+func CutParts(bounds, parts []int, per int) {
 	for f := range len(bounds) - 1 {
 		lo := parts[f/per]
 		_, hi := chunks.Split(parts[f/per+1]-lo, per, f%per)
 		bounds[f+1] = lo + hi
 	}
-}
-
-// blocks reports whether a job is an all-to-all whose parts are of different lengths. Each goes straight to its rank in
-// one message, so that both ends compare its length.
-func (j *Job) blocks() bool {
-	return len(j.parts) > 0 && j.Collective.Contract().Input == schedule.Blocks
-}
-
-// partsOf are the parts of operand t.
-func (j *Job) partsOf(t int) Parts {
-	if len(j.parts) == 0 {
-		return Parts{}
-	}
-	return j.parts[t]
 }

@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import (
 	"flag"
@@ -43,8 +43,9 @@ func TestRounds(t *testing.T) {
 		{methods.MeetInMiddleRing, schedule.AllGather, 0, true, []int{12}, 8, 0},
 	} {
 		ring := []int{0, 1, 2, 3}
-		p, err := newPlan(programs{spec: methods.Spec{Method: x.method, Collective: x.collective, Size: 4, Root: x.root,
-			Ring: ring, Second: ring, InPlace: x.inPlace}}, 2, []int{10, 11, 12, 13})
+		spec := methods.Spec{Method: x.method, Collective: x.collective, Size: 4, Root: x.root,
+			Ring: ring, Second: ring, InPlace: x.inPlace}
+		p, err := NewPlan(nil, Programs{Spec: spec}, 2, []int{10, 11, 12, 13}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,10 +69,10 @@ func TestRounds(t *testing.T) {
 }
 
 // writeRounds writes the batches of all rounds of a plan.
-func writeRounds(out *strings.Builder, p *plan, collective schedule.Collective, inPlace bool, elements []int,
+func writeRounds(out *strings.Builder, p *Plan, collective schedule.Collective, inPlace bool, elements []int,
 	segment, window int) {
-	l := &Carrier{tags: make([][2]uint32, 20)}
-	runs := make([]run, len(elements))
+	l := &Runner{tags: make([][2]uint32, 20)}
+	runs := make([]Run, len(elements))
 	for i, n := range elements {
 		in, outs := n, n // of the larger buffer
 		contract := collective.Contract()
@@ -82,10 +83,10 @@ func writeRounds(out *strings.Builder, p *plan, collective schedule.Collective, 
 			outs = n / p.size
 		}
 		r := &runs[i]
-		*r = run{elements: n, elemSize: 4, segment: segment,
-			input: make([]byte, 4*in), output: make([]byte, 4*outs)}
+		*r = Run{Elements: n, ElemSize: 4, Segment: segment,
+			Input: make([]byte, 4*in), Output: make([]byte, 4*outs)}
 		if inPlace && in == outs {
-			r.output = r.input
+			r.Output = r.Input
 		}
 	}
 	l.giveScratch(p, runs)
@@ -113,12 +114,12 @@ func writeRounds(out *strings.Builder, p *plan, collective schedule.Collective, 
 }
 
 // placeOf says where in which buffer of which run some memory lies, in elements.
-func placeOf(runs []run, b []byte) string {
+func placeOf(runs []Run, b []byte) string {
 	for i := range runs {
 		for _, buffer := range []struct {
 			name  string
 			bytes []byte
-		}{{"output", runs[i].output}, {"input", runs[i].input}, {"scratch", runs[i].scratch}} {
+		}{{"output", runs[i].Output}, {"input", runs[i].Input}, {"scratch", runs[i].scratch}} {
 			at := int(memory.Address(b)) - int(memory.Address(buffer.bytes))
 			if len(b) > 0 && at >= 0 && at+len(b) <= len(buffer.bytes) {
 				return fmt.Sprintf("run %d %s %d:%d", i, buffer.name, at/4, (at+len(b))/4)
@@ -133,13 +134,13 @@ func TestBatchesEnd(t *testing.T) {
 	ring := []int{0, 1}
 	spec := methods.Spec{Method: methods.ClockwiseRing, Collective: schedule.AllGather, Size: 2,
 		Ring: ring, Second: ring}
-	p, err := newPlan(programs{spec: spec}, 0, ring)
+	p, err := NewPlan(nil, Programs{Spec: spec}, 0, ring, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Carrier{tags: make([][2]uint32, 2)}
-	runs := []run{{elements: 64, elemSize: 4, segment: 8,
-		input: make([]byte, 128), output: make([]byte, 256)}}
+	l := &Runner{tags: make([][2]uint32, 2)}
+	runs := []Run{{Elements: 64, ElemSize: 4, Segment: 8,
+		Input: make([]byte, 128), Output: make([]byte, 256)}}
 	l.giveScratch(p, runs)
 	n := 0
 	for range l.batches(runs, p.rounds[0].moves, 2) {

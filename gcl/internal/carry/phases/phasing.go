@@ -1,4 +1,4 @@
-package carry
+package phases
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 // phasing is how a collective goes in phases.
 type phasing struct {
-	perform func(p *phases, ctx context.Context) error
+	perform func(p *Call, ctx context.Context) error
 	priced  func(n, domains, each int) []Phase // of a call on n elements in the larger buffer
 }
 
@@ -25,12 +25,12 @@ type Phase struct {
 // the phases are calls that look into it.
 func phasingOf(c schedule.Collective) phasing {
 	rows := [...]phasing{
-		schedule.AllReduce:     {(*phases).allReduce, allReducePhases},
-		schedule.ReduceScatter: {(*phases).reduceScatter, reduceScatterPhases},
-		schedule.AllGather:     {(*phases).allGather, allGatherPhases},
-		schedule.AllToAll:      {(*phases).allToAll, allToAllPhases},
-		schedule.Broadcast:     {(*phases).broadcast, broadcastPhases},
-		schedule.Barrier:       {(*phases).allReduce, allReducePhases}, // of nothing
+		schedule.AllReduce:     {(*Call).allReduce, allReducePhases},
+		schedule.ReduceScatter: {(*Call).reduceScatter, reduceScatterPhases},
+		schedule.AllGather:     {(*Call).allGather, allGatherPhases},
+		schedule.AllToAll:      {(*Call).allToAll, allToAllPhases},
+		schedule.Broadcast:     {(*Call).broadcast, broadcastPhases},
+		schedule.Barrier:       {(*Call).allReduce, allReducePhases}, // of nothing
 	}
 	if int(c) < len(rows) {
 		return rows[c]
@@ -38,10 +38,10 @@ func phasingOf(c schedule.Collective) phasing {
 	return phasing{}
 }
 
-// Phases are the phases of a call on n elements in the larger buffer, that across first; nil: there are none.
-func (s *Split) Phases(c schedule.Collective, n int) []Phase {
+// Of are the phases of a call on n elements in the larger buffer, that across first; nil: there are none.
+func (g Grid) Of(c schedule.Collective, n int) []Phase {
 	if priced := phasingOf(c).priced; priced != nil {
-		return priced(n, s.Domains, s.Each)
+		return priced(n, g.Domains, g.Each)
 	}
 	return nil
 }
@@ -84,8 +84,8 @@ func broadcastPhases(n, _, _ int) []Phase {
 	return []Phase{{true, schedule.Broadcast, n, 1}, {false, schedule.Broadcast, n, 1}}
 }
 
-// PhasedCollectives has a bit for each collective that goes in phases: see route.Setting.Phased.
-func PhasedCollectives() (bits uint32) {
+// Collectives has a bit for each collective that goes in phases: see route.Setting.Phased.
+func Collectives() (bits uint32) {
 	for _, c := range append(schedule.Collectives(), schedule.Barrier) {
 		if phasingOf(c).perform != nil {
 			bits |= 1 << c

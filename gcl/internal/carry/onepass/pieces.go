@@ -1,4 +1,4 @@
-package carry
+package onepass
 
 import (
 	"sort"
@@ -11,7 +11,7 @@ import (
 )
 
 // Piece implements transport.Worker.
-func (s *onePass) Piece(mems []transport.Memory, _, i int) {
+func (s *Pass) Piece(mems []transport.Memory, _, i int) {
 	s.worked = true
 	lo, hi := chunks.Split(s.total/memory.LineBytes, s.pieces[0], i)
 	lo, hi = lo*memory.LineBytes, hi*memory.LineBytes
@@ -30,12 +30,12 @@ func (s *onePass) Piece(mems []transport.Memory, _, i int) {
 }
 
 // operandAt is the first operand that ends after a byte.
-func (s *onePass) operandAt(at int) int {
+func (s *Pass) operandAt(at int) int {
 	return sort.Search(len(s.operands), func(t int) bool { return s.operands[t].end > at })
 }
 
 // buffers are what a rank lays open of operand t.
-func (s *onePass) buffers(m *transport.Memory, t int) (in, out []byte) {
+func (s *Pass) buffers(m *transport.Memory, t int) (in, out []byte) {
 	if s.lists {
 		i := s.operands[t].tensor
 		return m.Ins[i], m.Outs[i]
@@ -44,7 +44,7 @@ func (s *onePass) buffers(m *transport.Memory, t int) (in, out []byte) {
 }
 
 // work works on bytes lo to hi of a unit of operand t.
-func (s *onePass) work(mems []transport.Memory, t, unit, lo, hi int) {
+func (s *Pass) work(mems []transport.Memory, t, unit, lo, hi int) {
 	s.stream = s.large && !s.operands[t].replaces
 	switch {
 	case s.contract.Combines:
@@ -58,7 +58,7 @@ func (s *onePass) work(mems []transport.Memory, t, unit, lo, hi int) {
 
 // reduceUnit reduces bytes lo to hi of a unit from all inputs: the whole of them to all outputs or to the root's, or
 // the shard of the rank whose unit it is to that rank's.
-func (s *onePass) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
+func (s *Pass) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	first, dsts := 0, 0
 	switch s.contract.Output {
 	case schedule.Whole:
@@ -89,7 +89,7 @@ func (s *onePass) reduceUnit(mems []transport.Memory, t, unit, lo, hi int) {
 
 // spreadUnit copies bytes lo to hi of a unit from the one rank that has it, its owner or the root, to those that want
 // it: all ranks, its owner or the root.
-func (s *onePass) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
+func (s *Pass) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
 	own := s.operands[t].begins(unit)
 	from, at := s.root, own
 	if s.contract.Input == schedule.Own {
@@ -118,7 +118,7 @@ func (s *onePass) spreadUnit(mems []transport.Memory, t, unit, lo, hi int) {
 }
 
 // reduce folds all srcs into each of the first dsts buffers of s.dsts.
-func (s *onePass) reduce(work kernel.Type, dsts int) {
+func (s *Pass) reduce(work kernel.Type, dsts int) {
 	fold := s.fold
 	if s.lists {
 		fold = s.loops.Many[work]
@@ -128,7 +128,7 @@ func (s *onePass) reduce(work kernel.Type, dsts int) {
 }
 
 // transfer copies, unless the data is there already.
-func (s *onePass) transfer(dst, src []byte) {
+func (s *Pass) transfer(dst, src []byte) {
 	if memory.Address(dst) != memory.Address(src) {
 		kernel.Copy(dst, src, s.stream)
 	}
@@ -137,7 +137,7 @@ func (s *onePass) transfer(dst, src []byte) {
 // exchange carries out bytes lo to hi of what rank a gets from rank b in an all-to-all. Where one of the two is in
 // place, what is read on one side would be written on the other: then it swaps the two blocks, but only as far as they
 // are in the first half if a < b, else in the second, and reads both before it writes either.
-func (s *onePass) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
+func (s *Pass) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
 	size := s.operands[t].unit
 	block := func(buf []byte, r int) []byte { return buf[r*size+lo : r*size+hi] }
 	inA, outA := s.buffers(&mems[a], t)
@@ -154,8 +154,8 @@ func (s *onePass) exchange(mems []transport.Memory, t, a, b, lo, hi int) {
 	if lo >= hi {
 		return
 	}
-	if len(s.swap) < MaxPieceBytes {
-		s.swap = make([]byte, MaxPieceBytes)
+	if len(s.swap) < memory.MaxPieceBytes {
+		s.swap = make([]byte, memory.MaxPieceBytes)
 	}
 	kept := s.swap[:hi-lo]
 	copy(kept, block(inA, b))

@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import (
 	"iter"
@@ -17,12 +17,12 @@ import (
 
 // batches are the transfers of one round of all runs, each with the segment of its messages with which it begins. A
 // window of 0 is for messages of one segment each, which go at once. A batch is good until the next.
-func (l *Carrier) batches(runs []run, moves []planMove, window int) iter.Seq2[int, []transport.Transfer] {
+func (l *Runner) batches(runs []Run, moves []planMove, window int) iter.Seq2[int, []transport.Transfer] {
 	return func(yield func(first int, batch []transport.Transfer) bool) { l.eachBatch(runs, moves, window, yield) }
 }
 
 // eachBatch is batches, not inlined.
-func (l *Carrier) eachBatch(runs []run, moves []planMove, window int, yield func(int, []transport.Transfer) bool) {
+func (l *Runner) eachBatch(runs []Run, moves []planMove, window int, yield func(int, []transport.Transfer) bool) {
 	if window == 0 {
 		l.batch = l.batch[:0]
 		for i := range runs {
@@ -44,7 +44,7 @@ func (l *Carrier) eachBatch(runs []run, moves []planMove, window int, yield func
 					end++
 				}
 				l.addSegments(&runs[i], moves[k:end], first, window)
-				more = more || (first+window)*runs[i].segment < len(runs[i].bytes(&moves[k].buf))
+				more = more || (first+window)*runs[i].Segment < len(runs[i].bytes(&moves[k].buf))
 				k = end
 			}
 		}
@@ -56,10 +56,10 @@ func (l *Carrier) eachBatch(runs []run, moves []planMove, window int, yield func
 
 // addSegments adds a window of segments of a message, or of the messages of one fold, to the batch. Their tags go on
 // from those that were given to the messages before between the same two replicas, in an order that both know.
-func (l *Carrier) addSegments(r *run, moves []planMove, first, window int) {
+func (l *Runner) addSegments(r *Run, moves []planMove, first, window int) {
 	length := len(r.bytes(&moves[0].buf))
 	there := 0 // how many segments
-	for ; there < window && (first+there == 0 || (first+there)*r.segment < length); there++ {
+	for ; there < window && (first+there == 0 || (first+there)*r.Segment < length); there++ {
 	}
 	l.bases = l.bases[:0]
 	for k := range moves {
@@ -75,7 +75,7 @@ func (l *Carrier) addSegments(r *run, moves []planMove, first, window int) {
 }
 
 // nextTag is the tag of the next segment from or to a peer.
-func (l *Carrier) nextTag(m *planMove) *uint32 {
+func (l *Runner) nextTag(m *planMove) *uint32 {
 	if l.tags == nil {
 		l.tags = make([][2]uint32, l.Endpoint.Size())
 	}
@@ -86,13 +86,13 @@ func (l *Carrier) nextTag(m *planMove) *uint32 {
 }
 
 // addSegment adds segment s of a message to the batch.
-func (l *Carrier) addSegment(r *run, m *planMove, s int, tag uint32) {
+func (l *Runner) addSegment(r *Run, m *planMove, s int, tag uint32) {
 	buf, _ := r.segmentOf(r.bytes(&m.buf), s)
 	t := transport.Transfer{Peer: m.peer, Tag: tag, Kind: m.kind, Next: m.next, Buf: buf}
 	if m.kind == transport.RecvFold {
-		t.Fold = r.fold
-		if r.packed != nil {
-			t.Fold = r.packed.FoldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.segment)
+		t.Fold = r.Fold
+		if r.Packed != nil {
+			t.Fold = r.Packed.FoldInto(len(l.batch), buf, r.place.bounds[m.buf.First]+s*r.Segment)
 		}
 		if m.with.Count > 0 {
 			t.With, _ = r.segmentOf(r.bytes(&m.with), s)

@@ -1,20 +1,26 @@
-package carry
+// Package onepass carries out collectives without a schedule: on peer memory in one pass over pieces, and those of few
+// bytes by what everyone publishes on boards.
+//
+// It knows no method, no route and no rounds.
+package onepass
 
 import (
 	"context"
+	"slices"
 
+	"gogcl.dev/gcl/internal/carry/job"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
-	"gogcl.dev/gcl/internal/route"
 	"gogcl.dev/internal/kernel"
+	"gogcl.dev/methods"
 	"gogcl.dev/methods/schedule"
 	"gogcl.dev/transport"
 )
 
-// onePass carries out direct collectives on peer memory, in one pass over pieces: a piece of an all-reduce, say, is
+// Pass carries out direct collectives on peer memory, in one pass over pieces: a piece of an all-reduce, say, is
 // reduced from all inputs and stored to all outputs, whoever does it. Small messages go through Gather and Broadcast.
 // It implements transport.Worker and transport.Combiner.
-type onePass struct {
+type Pass struct {
 	memory  transport.PeerMemory
 	boards  transport.Boards
 	members []int
@@ -22,8 +28,9 @@ type onePass struct {
 	call    transport.Call
 	kind    kernel.Fold // that fold is the loop of
 	fold    func(dsts, srcs [][]byte, by int, stream bool)
-	by      int // the divisor, where the operator divides
-	segment int // bytes: no piece is longer, but for being whole cache lines
+	by      int  // the divisor, where the operator divides
+	segment int  // bytes: no piece is longer, but for being whole cache lines
+	wide    bool // 16-bit floats are added in float32
 
 	// Of the collective in progress.
 	contract  schedule.Contract
@@ -40,7 +47,13 @@ type onePass struct {
 	worked    bool          // the rank has carried out a piece
 
 	dsts, srcs [][]byte // of one piece
-	swap       []byte   // room for a piece
+	swap       []byte   // memory of a piece
+
+	// Of several operands that are published in one packing:
+	staging   *pack.Staging
+	layouts   pack.Layouts
+	extents   []pack.Extent
+	published pack.Packing
 }
 
 // operand is an operand cut into units of work, which lie in different places in the buffers. Where the parts of ranks
@@ -75,12 +88,9 @@ func (o *operand) shard(input, unit int) (first, have int) {
 	return shard(input, o.unit, unit)
 }
 
-// The bytes of each buffer in a piece. What all the buffers of a piece need stays in the second-level cache, and an
-// abort is noticed within some ten microseconds. Less where there is little, so that there is work for everyone.
-const (
-	MaxPieceBytes = 32 << 10
-	minPieceBytes = 4 << 10
-)
+// minPieceBytes is the least number of bytes of each buffer in a piece. Where there is little, pieces are smaller, so
+// that there is work for everyone. The most is memory.MaxPieceBytes.
+const minPieceBytes = 4 << 10
 
 // leastPieceBytes is what a piece has even if there are fewer than ranks then. A call of 16 KiB by 1,024 replicas on
 // four processors (go test -bench Scale ./bench) took twice as long in 1,024 pieces of a cache line.
@@ -90,20 +100,51 @@ const leastPieceBytes = 512
 // last one is waited for.
 const piecesPerRank = 2
 
-// run carries out a job in one pass, or if it is small by what everyone publishes.
-func (s *onePass) run(ctx context.Context, w *Caller, j *Job, r *route.Route, fingerprint *transport.Call) error {
-	s.setUp(w, j, r, fingerprint)
-	w.chosenOnePass(r)
-	if r.Path == route.Small {
-		return w.packer.small(ctx, w, j)
+// New makes what the calls on an endpoint go by. staging is for inputs and outputs in another form.
+func New(endpoint transport.Endpoint, staging *pack.Staging) Pass {
+	s := Pass{staging: staging}
+	s.memory, _ = endpoint.(transport.PeerMemory)
+	s.boards, _ = endpoint.(transport.Boards)
+	return s
+}
+
+// Setting is what decides, beside a job, how a rank carries it out. It is alike on all ranks but for Rank.
+type Setting struct {
+	Members []int // replica ids by rank
+	Rank    int
+	Segment int  // bytes: no piece is longer, but for being whole cache lines
+	Cache   int  // bytes of the last level
+	Wide    bool // 16-bit floats are added in float32
+}
+
+// SetUp makes ready for one job. The fingerprint goes by its address: its bytes have just been written one by one, and
+// to copy them in words stalls.
+func (s *Pass) SetUp(in *Setting, j *job.Job, method methods.Method, fingerprint *transport.Call) {
+	s.members, s.rank, s.call, s.wide = in.Members, in.Rank, *fingerprint, in.Wide
+	// long before s.call is copied: reading 16 bytes right after writing one of them stalls
+	s.call.Method = uint8(method)
+	s.contract, s.root = j.Collective.Contract(), j.Root
+	s.by, s.large, s.segment = 0, false, max(in.Segment, memory.LineBytes)
+	s.cache = in.Cache
+	n := len(s.members)
+	if s.contract.Combines {
+		if len(j.DTypes) == 1 {
+			s.foldBy(j.Reduction.On(kernel.Type(j.DTypes[0]), s.wide))
+		}
+		if j.Reduction.Divide {
+			s.by = n
+		}
 	}
-	ins := j.Ins
-	if w.Stages && j.Reads(s.rank) {
-		ins = w.Carrier.stageInputs(ins)
+	for len(s.dsts) < n {
+		s.dsts, s.srcs = append(s.dsts, nil), append(s.srcs, nil)
 	}
-	s.begin(&w.packer.published, len(ins) != 1)
+}
+
+// Run carries out a job over peer memory, from these inputs.
+func (s *Pass) Run(ctx context.Context, j *job.Job, ins [][]byte) error {
+	s.begin(&s.published, len(ins) != 1)
 	if s.lists && s.contract.Combines {
-		s.loops.Loops(w.foldOf(&j.Ask, 0))
+		s.loops.Loops(j.Reduction.On(0, s.wide))
 	}
 	for t := range j.DTypes {
 		s.add(j, t, ins[t])
@@ -115,51 +156,30 @@ func (s *onePass) run(ctx context.Context, w *Caller, j *Job, r *route.Route, fi
 	if err := s.share(ctx, mine); err != nil {
 		return err
 	}
-	if len(j.parts) > 0 {
+	if len(j.Parts) > 0 {
 		return nil // nothing is padded
 	}
 	for t, out := range j.Outs {
-		s.clearTail(out, j.elements[t]*j.DTypes[t].Size())
+		s.clearTail(out, j.Elements[t]*j.DTypes[t].Size())
 	}
 	return nil
 }
 
-// setUp makes ready for one job.
-func (s *onePass) setUp(w *Caller, j *Job, r *route.Route, fingerprint *transport.Call) {
-	s.members, s.rank, s.call = w.Group.Members, w.Group.Rank, *fingerprint
-	// long before s.call is copied: reading 16 bytes right after writing one of them stalls
-	s.call.Method = uint8(r.Method)
-	s.contract, s.root = j.Collective.Contract(), j.Root
-	s.by, s.large, s.segment = 0, false, max(w.Segment, memory.LineBytes)
-	s.cache = w.Cache
-	if s.contract.Combines {
-		if len(j.DTypes) == 1 {
-			s.foldBy(w.foldOf(&j.Ask, kernel.Type(j.DTypes[0])))
-		}
-		if j.Reduction.Divide {
-			s.by = w.Size()
-		}
-	}
-	for len(s.dsts) < w.Size() {
-		s.dsts, s.srcs = append(s.dsts, nil), append(s.srcs, nil)
-	}
-}
-
 // foldBy says how to fold from now on.
-func (s *onePass) foldBy(f kernel.Fold) {
+func (s *Pass) foldBy(f kernel.Fold) {
 	if s.fold == nil || f != s.kind {
 		s.kind, s.fold = f, f.Loop()
 	}
 }
 
 // begin makes ready for the operands that add gives: one, or lists of them, which loops folds.
-func (s *onePass) begin(loops *pack.Packing, lists bool) {
+func (s *Pass) begin(loops *pack.Packing, lists bool) {
 	s.operands, s.total, s.footprint = s.operands[:0], 0, 0
 	s.lists, s.loops = lists, loops
 }
 
 // add adds operand t of a job, with the rank's own output and this input.
-func (s *onePass) add(j *Job, t int, src []byte) {
+func (s *Pass) add(j *job.Job, t int, src []byte) {
 	n, dst := len(s.members), j.Outs[t]
 	o := operand{tensor: t, work: kernel.Type(j.DTypes[t]), unit: len(src), units: 1,
 		replaces: memory.Overlap(dst, src)}
@@ -178,12 +198,12 @@ func (s *onePass) add(j *Job, t int, src []byte) {
 		bytes, o.replaces = len(dst), false // likewise the root's
 	}
 	s.footprint += bytes
-	if len(j.parts) == 0 {
+	if len(j.Parts) == 0 {
 		s.put(o)
 		return
 	}
 	for rank := range n {
-		lo, hi := j.parts[t].Own(rank)
+		lo, hi := j.Parts[t].Own(rank)
 		size := j.DTypes[t].Size()
 		o.part, o.rank, o.first, o.unit, o.units = true, rank, lo*size, (hi-lo)*size, 1
 		s.put(o)
@@ -191,7 +211,7 @@ func (s *onePass) add(j *Job, t int, src []byte) {
 }
 
 // put puts the units of an operand behind those of the operands before.
-func (s *onePass) put(o operand) {
+func (s *Pass) put(o operand) {
 	o.padded = memory.RoundUp(o.unit, memory.LineBytes)
 	s.total += o.units * o.padded
 	o.end = s.total
@@ -199,9 +219,9 @@ func (s *onePass) put(o operand) {
 }
 
 // share carries out the collective on the operands.
-func (s *onePass) share(ctx context.Context, mine transport.Memory) error {
+func (s *Pass) share(ctx context.Context, mine transport.Memory) error {
 	n := len(s.members)
-	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), MaxPieceBytes, s.segment)
+	size := min(max(s.total/(piecesPerRank*n), minPieceBytes), memory.MaxPieceBytes, s.segment)
 	pieces := (s.total + size - 1) / size
 	s.pieces[0] = max(pieces, min(memory.RoundUp(pieces, n), s.total/leastPieceBytes)) // as many for each rank
 	// docs/peer-memory.md, "Past the caches"
@@ -217,9 +237,15 @@ func (s *onePass) share(ctx context.Context, mine transport.Memory) error {
 
 // clearTail puts zeros where the rank's shard lies past the end of the input, which has input bytes. It follows a call
 // that has succeeded: after a mismatch nothing is written.
-func (s *onePass) clearTail(dst []byte, input int) {
+func (s *Pass) clearTail(dst []byte, input int) {
 	if s.contract.Output == schedule.Own {
 		_, have := shard(input, len(dst), s.rank)
 		clear(dst[have:])
 	}
+}
+
+// Latest says of the latest call over peer memory in how many pieces it went, and whether results were stored past the
+// caches. It is for tests.
+func (s *Pass) Latest() (pieces int, streamed bool) {
+	return s.pieces[0], s.large && slices.ContainsFunc(s.operands, func(o operand) bool { return !o.replaces })
 }

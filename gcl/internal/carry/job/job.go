@@ -1,6 +1,10 @@
-package carry
+// Package job has what a call of a collective comes to once it has been checked: what is asked, and its operands.
+//
+// It knows no group, no route's outcome and no transport.
+package job
 
 import (
+	"gogcl.dev/gcl/internal/carry/rounds"
 	"gogcl.dev/gcl/internal/memory"
 	"gogcl.dev/gcl/internal/pack"
 	"gogcl.dev/gcl/internal/route"
@@ -24,11 +28,16 @@ type Reduction struct {
 	Divide bool      // the result is divided once, by the number of inputs
 }
 
-// undivided is r without its division. The phase of Hybrid that sees the inputs has it.
-func (r Reduction) undivided() Reduction { return Reduction{Fold: r.Fold, Square: r.Square} }
+// Undivided is r without its division. The phase of Hybrid that sees the inputs has it.
+func (r Reduction) Undivided() Reduction { return Reduction{Fold: r.Fold, Square: r.Square} }
 
-// partials combines results of several inputs each, as a later phase of Hybrid does.
-func (r Reduction) partials() Reduction { return Reduction{Fold: r.Fold} }
+// Partials combines results of several inputs each, as a later phase of Hybrid does.
+func (r Reduction) Partials() Reduction { return Reduction{Fold: r.Fold} }
+
+// On is how inputs of a type are folded. wide: 16-bit floats are added in float32.
+func (r *Reduction) On(t kernel.Type, wide bool) kernel.Fold {
+	return kernel.Fold{Op: r.Fold, Type: t, Square: r.Square, Wide: wide}
+}
 
 // Reads reports whether the input of a rank counts.
 func (a *Ask) Reads(rank int) bool {
@@ -40,8 +49,8 @@ func (a *Ask) Writes(rank int) bool {
 	return a.Collective.Contract().Output != schedule.AtRoot || rank == a.Root
 }
 
-// local reports whether a rank keeps its own data.
-func (a *Ask) local() bool {
+// Local reports whether a rank keeps its own data.
+func (a *Ask) Local() bool {
 	return a.Reduction.Fold == 0 && a.Collective.Contract().Combines
 }
 
@@ -52,9 +61,9 @@ type Job struct {
 	Ask
 	Ins, Outs [][]byte
 	DTypes    []tensor.DType
-	elements  []int   // in the larger of the rank's two buffers
-	parts     []Parts // none: all ranks have equal parts
-	given     *Given  // the schedule that a call on one operand comes with, or nil
+	Elements  []int         // in the larger of the rank's two buffers
+	Parts     []pack.Parts  // none: all ranks have equal parts
+	Given     *rounds.Given // the schedule that a call on one operand comes with, or nil
 	Question  route.Question
 
 	Digest uint64 // of the fingerprint of several operands
@@ -68,61 +77,64 @@ type KeptLayout struct {
 	number uint64
 }
 
-// good reports whether the layout, for cut chunks, is still the one that was kept.
-func (k *KeptLayout) good(cut int) bool {
+// Good reports whether the layout, for cut chunks, is still the one that was kept.
+func (k *KeptLayout) Good(cut int) bool {
 	return k.layout != nil && k.layout.Number == k.number && k.layout.Chunks == cut
 }
 
-// keep remembers a layout.
-func (k *KeptLayout) keep(l *pack.Layout) { k.layout, k.number = l, l.Number }
+// Layout is the one that was kept.
+func (k *KeptLayout) Layout() *pack.Layout { return k.layout }
+
+// Keep remembers a layout.
+func (k *KeptLayout) Keep(l *pack.Layout) { k.layout, k.number = l, l.Number }
 
 // Empty takes the operands out. Their memory serves the next ones.
 func (j *Job) Empty() {
-	*j = Job{Ins: j.Ins[:0], Outs: j.Outs[:0], DTypes: j.DTypes[:0], elements: j.elements[:0],
-		parts: j.parts[:0]}
+	*j = Job{Ins: j.Ins[:0], Outs: j.Outs[:0], DTypes: j.DTypes[:0], Elements: j.Elements[:0],
+		Parts: j.Parts[:0]}
 }
 
 // Add adds an operand that has been checked, of n elements in the larger buffer.
 func (j *Job) Add(dst, src []byte, dtype tensor.DType, n int) {
 	j.Ins, j.Outs = append(j.Ins, src), append(j.Outs, dst)
-	j.DTypes, j.elements = append(j.DTypes, dtype), append(j.elements, n)
+	j.DTypes, j.Elements = append(j.DTypes, dtype), append(j.Elements, n)
 }
 
 // AddParts says where the parts of the operand lie that was added last, and copies that. A job has such parts for all
 // operands or for none.
-func (j *Job) AddParts(p *Parts) {
-	n := len(j.parts)
-	if n == cap(j.parts) {
-		j.parts = append(j.parts, Parts{})
+func (j *Job) AddParts(p *pack.Parts) {
+	n := len(j.Parts)
+	if n == cap(j.Parts) {
+		j.Parts = append(j.Parts, pack.Parts{})
 	}
-	j.parts = j.parts[:n+1]
-	j.parts[n].keep(p)
+	j.Parts = j.Parts[:n+1]
+	j.Parts[n].Keep(p)
 }
 
 // ByCounts reports whether a job has operands, with parts by counts.
-func (j *Job) ByCounts() bool { return len(j.parts) > 0 }
+func (j *Job) ByCounts() bool { return len(j.Parts) > 0 }
 
 // HashParts adds the parts of a job's only operand to a hash.
 func (j *Job) HashParts(hash uint64) uint64 {
-	if len(j.parts) == 0 {
+	if len(j.Parts) == 0 {
 		return hash
 	}
-	return j.parts[0].Hash(hash)
+	return j.Parts[0].Hash(hash)
 }
 
 // One makes the job that a call on one operand is, of n elements in the larger buffer, with its schedule if it is given
 // one. It writes no more than it must: for a call of few bytes that shows.
-func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts *Parts, given *Given, n int) {
+func (j *Job) One(a *Ask, dtype tensor.DType, dst, src []byte, parts *pack.Parts, given *rounds.Given, n int) {
 	if len(j.Ins) == 0 {
-		j.Ins, j.Outs, j.DTypes, j.elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1),
+		j.Ins, j.Outs, j.DTypes, j.Elements = make([][]byte, 1), make([][]byte, 1), make([]tensor.DType, 1),
 			make([]int, 1)
 	}
 	// Field by field: the bytes have just been written one by one, and to read them as a word stalls.
-	j.Collective, j.Reduction, j.Root, j.parts = a.Collective, a.Reduction, a.Root, j.parts[:0]
-	j.Ins[0], j.Outs[0], j.DTypes[0], j.elements[0] = src, dst, dtype, n
-	j.Scheduled.layout, j.given = nil, given
+	j.Collective, j.Reduction, j.Root, j.Parts = a.Collective, a.Reduction, a.Root, j.Parts[:0]
+	j.Ins[0], j.Outs[0], j.DTypes[0], j.Elements[0] = src, dst, dtype, n
+	j.Scheduled.layout, j.Given = nil, given
 	if parts.Bounds != nil {
-		j.parts = append(j.parts, *parts)
+		j.Parts = append(j.Parts, *parts)
 	}
 	j.AskOne()
 }
@@ -134,11 +146,11 @@ func (j *Job) Forget() {
 	}
 }
 
-// toPublish is how many elements of operand t a rank with an input publishes. Where the root deals parts out, the
+// ToPublish is how many elements of operand t a rank with an input publishes. Where the root deals parts out, the
 // inputs of the others are empty; the number is the root's on all ranks.
-func (j *Job) toPublish(t int) int {
+func (j *Job) ToPublish(t int) int {
 	if j.Collective.Contract().Deals() {
-		return j.elements[t]
+		return j.Elements[t]
 	}
 	return len(j.Ins[t]) / j.DTypes[t].Size()
 }
@@ -155,9 +167,9 @@ func (j *Job) hashed(t int) int {
 // AskOne sets the question of a job of one operand.
 func (j *Job) AskOne() {
 	q := &j.Question
-	q.Collective, q.Local, q.Several = j.Collective, j.local(), false
-	q.Parts, q.Given = len(j.parts) > 0, j.given != nil
-	q.Bytes, q.Published = j.elements[0]*j.DTypes[0].Size(), j.toPublish(0)*j.DTypes[0].Size()
+	q.Collective, q.Local, q.Several = j.Collective, j.Local(), false
+	q.Parts, q.Given = len(j.Parts) > 0, j.Given != nil
+	q.Bytes, q.Published = j.Elements[0]*j.DTypes[0].Size(), j.ToPublish(0)*j.DTypes[0].Size()
 }
 
 // SumUp completes a job of several operands: what chooses its route, and what must be equal on all ranks, which are the
@@ -168,29 +180,24 @@ func (j *Job) SumUp(digest uint64, mapped bool, shape func(hash uint64, t int) u
 	if mapped {
 		j.Digest = wire.Mix(j.Digest, 1<<63) // as no word that follows is
 	}
-	q := route.Question{Collective: j.Collective, Local: j.local(), Several: true, Parts: len(j.parts) > 0}
+	q := route.Question{Collective: j.Collective, Local: j.Local(), Several: true, Parts: len(j.Parts) > 0}
 	for t, dtype := range j.DTypes {
-		q.Bytes += j.elements[t] * dtype.Size()
-		q.Published += j.toPublish(t) * dtype.Size()
+		q.Bytes += j.Elements[t] * dtype.Size()
+		q.Published += j.ToPublish(t) * dtype.Size()
 		switch {
 		case shape != nil:
 			j.Digest = shape(j.Digest, t)
 		case q.Parts: // as a tensor of one dimension, whose counts follow
 			j.Digest = wire.Mix(j.Digest, uint64(dtype)<<32|1)
 		case mapped:
-			j.Digest = wire.Mix(wire.Mix(j.Digest, uint64(dtype)<<32|1), uint64(j.elements[t]))
+			j.Digest = wire.Mix(wire.Mix(j.Digest, uint64(dtype)<<32|1), uint64(j.Elements[t]))
 		default: // as a tensor of one dimension
 			j.Digest = wire.Mix(wire.Mix(j.Digest, uint64(dtype)<<32|1), uint64(j.hashed(t)/dtype.Size()))
 		}
 		if q.Parts {
-			j.Digest = j.parts[t].Hash(j.Digest)
+			j.Digest = j.Parts[t].Hash(j.Digest)
 		}
 	}
 	q.Published = memory.RoundUp(q.Published, pack.Align)
 	j.Question = q
-}
-
-// foldOf is how inputs of a type are folded.
-func (w *Caller) foldOf(a *Ask, t kernel.Type) kernel.Fold {
-	return kernel.Fold{Op: a.Reduction.Fold, Type: t, Square: a.Reduction.Square, Wide: w.Reproducible}
 }

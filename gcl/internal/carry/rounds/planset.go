@@ -1,4 +1,4 @@
-package carry
+package rounds
 
 import (
 	"cmp"
@@ -8,10 +8,10 @@ import (
 	"gogcl.dev/transport"
 )
 
-// planSet is the plans of all ranks of a group for one key. The replicas of a process share it, so that each plan is
+// Set is the plans of all ranks of a group for one key. The replicas of a process share it, so that each plan is
 // made once, by its own replica or by the first that needs it.
-type planSet struct {
-	programs
+type Set struct {
+	Programs
 	members []int
 	rankOf  map[int]int // by replica
 	ranks   []rankPlan
@@ -20,38 +20,38 @@ type planSet struct {
 // rankPlan is the plan of one rank.
 type rankPlan struct {
 	once  sync.Once // guards what follows
-	plan  *plan     // without placements
+	plan  *Plan     // without placements
 	sends [][]int32 // by round: the moves that are sends, by peer and tag
 	err   error
 }
 
-// planSetKey is where a planSet is in what the endpoints of a process share: all that decides on the plans.
-type planSetKey struct {
+// setKey is where a planSet is in what the endpoints of a process share: all that decides on the plans.
+type setKey struct {
 	group, rings uint64
-	planKey      planKey
-	schedule     [32]byte // the digest, of a program's own method: replicas may differ in what a name stands for
+	Key
+	schedule [32]byte // the digest, of a program's own method: replicas may differ in what a name stands for
 }
 
-// planSet finds the plans of all ranks.
-func (w *Caller) planSet(key planKey, from programs) *planSet {
-	e, ok := w.Endpoint.(transport.Shared)
+// SetOf finds the plans of all ranks. group and rings stand for the members and their ring orders.
+func SetOf(e transport.Endpoint, group, rings uint64, members []int, key Key, from Programs) *Set {
+	process, ok := e.(transport.Shared)
 	if !ok {
-		return newPlanSet(from, w.Group.Members)
+		return NewSet(from, members)
 	}
-	at := planSetKey{group: w.Group.ID, rings: w.Group.Digest, planKey: key}
-	if from.proved != nil {
-		at.schedule = from.proved.Digest
+	at := setKey{group: group, rings: rings, Key: key}
+	if from.Proved != nil {
+		at.schedule = from.Proved.Digest
 	}
-	s, ok := e.Shared().Load(at)
+	s, ok := process.Shared().Load(at)
 	if !ok {
-		s, _ = e.Shared().LoadOrStore(at, newPlanSet(from, w.Group.Members))
+		s, _ = process.Shared().LoadOrStore(at, NewSet(from, members))
 	}
-	return s.(*planSet)
+	return s.(*Set)
 }
 
-// newPlanSet makes a set without plans.
-func newPlanSet(from programs, members []int) *planSet {
-	s := &planSet{programs: from, members: members, rankOf: make(map[int]int, len(members)),
+// NewSet makes a set without plans.
+func NewSet(from Programs, members []int) *Set {
+	s := &Set{Programs: from, members: members, rankOf: make(map[int]int, len(members)),
 		ranks: make([]rankPlan, len(members))}
 	for rank, m := range members {
 		s.rankOf[m] = rank
@@ -60,10 +60,10 @@ func newPlanSet(from programs, members []int) *planSet {
 }
 
 // rank makes the plan of a rank, if nobody has.
-func (s *planSet) rank(rank int) (*rankPlan, error) {
+func (s *Set) rank(rank int) (*rankPlan, error) {
 	r := &s.ranks[rank]
 	r.once.Do(func() {
-		if r.plan, r.err = newPlan(s.programs, rank, s.members); r.err == nil {
+		if r.plan, r.err = NewPlan(nil, s.Programs, rank, s.members, false); r.err == nil {
 			r.sends = sortedSends(r.plan.rounds)
 		}
 	})
