@@ -3,35 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"iter"
 	"time"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/measure"
+	"gogcl.dev/methods"
 )
-
-// measurement is one line of -json: a collective of one size, in one place, by one method.
-type measurement struct {
-	Collective     string  `json:"collective"`
-	Transport      string  `json:"transport"`
-	Implementation string  `json:"implementation"`
-	Method         string  `json:"method"`
-	N              int     `json:"n"`
-	Bytes          int     `json:"bytes"`
-	Count          int     `json:"count"`
-	DType          string  `json:"dtype"`
-	Op             string  `json:"op"`   // none where nothing is reduced
-	Root           int     `json:"root"` // -1 where there is none
-	Place          string  `json:"place"`
-	P50            float64 `json:"p50_us"`
-	P90            float64 `json:"p90_us"`
-	P99            float64 `json:"p99_us"`
-	AlgBW          float64 `json:"algbw_gbps"`
-	BusBW          float64 `json:"busbw_gbps"`
-	Wrong          int     `json:"wrong"` // -1 where results are not checked
-	Allocs         float64 `json:"allocs"`
-	Load           float64 `json:"load"` // cores that other programs kept busy meanwhile; -1 where that is not known
-	measure.Origin
-}
 
 // bench measures what the settings ask for.
 type bench struct {
@@ -53,11 +32,12 @@ func (b *bench) wrong() int {
 	return sum
 }
 
-// newBench makes what all replicas of this process work with.
-func (p *program) newBench(out output) *bench {
-	s, status := p.settings, measure.NewStatus(p.Stderr)
+// newBench makes what all replicas of this process work with. tamper changes a result before its check; nil, but for
+// tests.
+func newBench(s *settings, out output, stderr io.Writer, tamper func(replica int, result []byte)) *bench {
+	status := measure.NewStatus(stderr)
 	return &bench{settings: s, origin: measure.NewOrigin(s.flags(), time.Now()), out: out, log: &complaints{to: status},
-		status: status, values: s.NewValues(p.tamper)}
+		status: status, values: s.NewValues(tamper)}
 }
 
 // replica measures everything at one replica.
@@ -84,49 +64,34 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 	}
 	var skipped error // the last
 	measuredAny := false
-	done, all := 0, len(s.Collectives)*len(s.Methods)*len(s.Implementations)*len(s.Sizes)*len(s.places)
-	for _, coll := range s.Collectives {
-		for _, m := range s.Methods {
-			for _, i := range s.Implementations {
-				measured, err := c.With(gcl.Options{Method: m, Implementation: i, Reproducible: s.reproducible})
-				if err != nil {
-					return err
-				}
-				if err := s.skips(measured, coll); err != nil {
-					done += len(s.Sizes) * len(s.places)
-					skipped = err
-					if clerk.Rank() == 0 {
-						fmt.Fprintf(b.status, "gclperf: not measured, since auto would take its place: %v\n", err)
-					}
-					continue
-				}
-				measuredAny = true
-				last := 0
-				for _, size := range s.Sizes {
-					count := coll.Count(size, s.DType.Size(), s.N)
-					if count == last { // rounded up to the same as the size before
-						done += len(s.places)
-						continue
-					}
-					last = count
-					for _, pl := range s.places {
-						o, err := s.Operand(coll, pl, count, c, buffers)
-						if err != nil {
-							return err
-						}
-						if s.batch {
-							o.Together(measured)
-						}
-						if done++; clerk.Rank() == 0 {
-							b.status.Begin(fmt.Sprintf("# %v of %s, %v, %v (%d of %d)",
-								coll, measure.FormatSize(size), m, i, done, all))
-						}
-						r := runner{measure.Runner{Values: b.values, Comm: measured, Clerk: clerk, Operand: o}, b}
-						if err := r.measure(ctx, count); err != nil {
-							return err
-						}
-					}
-				}
+	for k := range s.series() {
+		measured, err := c.With(gcl.Options{Method: k.method, Implementation: k.by, Reproducible: s.reproducible})
+		if err != nil {
+			return err
+		}
+		if err := s.skips(measured, k.collective); err != nil {
+			skipped = err
+			if clerk.Rank() == 0 {
+				fmt.Fprintf(b.status, "gclperf: not measured, since auto would take its place: %v\n", err)
+			}
+			continue
+		}
+		measuredAny = true
+		for of := range s.cases(k) {
+			o, err := s.Operand(k.collective, of.place, of.count, c, buffers)
+			if err != nil {
+				return err
+			}
+			if s.batch {
+				o.Together(measured)
+			}
+			if clerk.Rank() == 0 {
+				b.status.Begin(fmt.Sprintf("# %v of %s, %v, %v (%d of %d)", k.collective, measure.FormatSize(of.size),
+					k.method, k.by, of.number, s.lines()))
+			}
+			r := runner{measure.Runner{Values: b.values, Comm: measured, Clerk: clerk, Operand: o}, b}
+			if err := r.measure(ctx, of.count); err != nil {
+				return err
 			}
 		}
 	}
@@ -134,6 +99,62 @@ func (b *bench) replica(ctx context.Context, c *gcl.Comm) error {
 		return fmt.Errorf("nothing was measured: %w", skipped)
 	}
 	return nil
+}
+
+// series is a collective by one method and implementation, of all sizes. first is the number of its first line.
+type series struct {
+	collective measure.Collective
+	method     methods.Method
+	by         gcl.Implementation
+	first      int
+}
+
+// series are those that are asked for.
+func (s *settings) series() iter.Seq[series] {
+	return func(yield func(series) bool) {
+		first := 1
+		for _, coll := range s.Collectives {
+			for _, m := range s.Methods {
+				for _, i := range s.Implementations {
+					if !yield(series{coll, m, i, first}) {
+						return
+					}
+					first += len(s.Sizes) * len(s.places)
+				}
+			}
+		}
+	}
+}
+
+// lines is how many there are of all series, with those of sizes that are rounded up to the same.
+func (s *settings) lines() int {
+	return len(s.Collectives) * len(s.Methods) * len(s.Implementations) * len(s.Sizes) * len(s.places)
+}
+
+// oneCase is a line of a series: a collective of one size in one place.
+type oneCase struct {
+	size, count int // bytes that were asked for, and elements
+	place       measure.Place
+	number      int // of all lines
+}
+
+// cases are the lines of a series. A size that is rounded up to the same as the size before is left out.
+func (s *settings) cases(k series) iter.Seq[oneCase] {
+	return func(yield func(oneCase) bool) {
+		last := 0
+		for i, size := range s.Sizes {
+			count := k.collective.Count(size, s.DType.Size(), s.N)
+			if count == last {
+				continue
+			}
+			last = count
+			for j, place := range s.places {
+				if !yield(oneCase{size, count, place, k.first + i*len(s.places) + j}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // note takes a measurement, at replica 0.

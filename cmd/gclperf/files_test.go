@@ -3,12 +3,13 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
-	"gogcl.dev/internal/command"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"gogcl.dev/internal/command"
 )
 
 // TestOut appends two runs to a file of each kind.

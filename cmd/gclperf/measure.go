@@ -16,14 +16,11 @@ import (
 // The same as in bench/peers/mpibench.c, so that times can be compared.
 const (
 	warmUp       = 20 * time.Millisecond // of calls, before the timed ones
-	maxWarmUp    = 2000                  // calls
-	maxChecked   = 1000                  // calls that -c checks before the timed ones, and after them
 	shortestSpan = time.Millisecond      // of a batch
 	batches      = 20                    // that -time is divided into
 	minBatches   = 5
 	maxBatches   = 200
 	minSynced    = 7 // calls that -sync times
-	maxSynced    = 200_000
 	allocParts   = 8 // of the timed calls, after each of which allocations are counted
 )
 

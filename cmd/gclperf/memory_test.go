@@ -1,13 +1,14 @@
 package main
 
 import (
-	"gogcl.dev/internal/command"
 	"math"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
+
+	"gogcl.dev/internal/command"
 )
 
 // TestTooLarge: what no machine has memory for is refused before anything is allocated or printed, like wrong flags.

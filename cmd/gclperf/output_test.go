@@ -3,10 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"gogcl.dev/internal/measure"
 	"strings"
 	"testing"
 	"time"
+
+	"gogcl.dev/internal/measure"
 )
 
 // sample is made up.

@@ -81,7 +81,7 @@ func (p *program) open(replica int) error {
 			out = append(out, file)
 		}
 	}
-	p.bench = p.newBench(out)
+	p.bench = newBench(p.settings, out, p.Stderr, p.tamper)
 	return nil
 }
 

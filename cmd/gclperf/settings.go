@@ -9,6 +9,13 @@ import (
 	"gogcl.dev/internal/measure"
 )
 
+// The most calls: that warm up, that -c checks before the timed ones and after them, that -sync times.
+const (
+	maxWarmUp  = 2000
+	maxChecked = 1000
+	maxSynced  = 200_000
+)
+
 // settings are the flags, parsed and checked.
 type settings struct {
 	*measure.Settings

@@ -79,11 +79,16 @@ func isSkipped(root fs.FS, dir string) bool {
 
 // parse reads one file.
 func parse(root fs.FS, name string) (*ast.File, error) {
+	return parseInto(token.NewFileSet(), root, name)
+}
+
+// parseInto is parse with positions.
+func parseInto(set *token.FileSet, root fs.FS, name string) (*ast.File, error) {
 	source, err := fs.ReadFile(root, name)
 	if err != nil {
 		return nil, err
 	}
-	return parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments|parser.SkipObjectResolution)
+	return parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
 }
 
 // isIgnored reports whether file has a "//go:build ignore".
