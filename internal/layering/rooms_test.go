@@ -34,6 +34,15 @@ func houses() []house {
 			{"measuring", "bench measure"},
 			{"the program", "run main"},
 		},
+	}, {
+		pkg: "transport/internal/stream",
+		rooms: []room{
+			{"words", "doc frame link message yield_linux yield_other"},
+			{"state", "node lane notice probe report"},
+			{"rounds", "push pull aside fail silence chase"},
+			{"waiting and the end", "wait settle engage exchange close"},
+			{"what comes", "handle"},
+		},
 	}}
 }
 

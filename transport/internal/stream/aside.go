@@ -2,16 +2,6 @@ package stream
 
 import "slices"
 
-// aside is the rest of a message whose turn in its chain of folds has not come, put aside so that what is behind it in
-// the stream can be read: a peer may not be able to go on before this replica has read that.
-type aside struct {
-	at    int // the receive of the batch
-	from  int // where in its Buf the bytes belong, a multiple of frameAlign
-	bytes []byte
-	come  int // of bytes: have arrived
-	taken int // of bytes: have been folded
-}
-
 // divert puts messages aside whose turn has not come, and reports whether there are any.
 func (l *Lane) divert() (any bool) {
 	for _, r := range l.active {

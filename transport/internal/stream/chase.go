@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"encoding/binary"
 	"time"
 
 	"gogcl.dev/transport"
@@ -22,35 +21,7 @@ import (
 // probe says how many messages have come. Of the replicas of a circle the one with the greatest number finds it: others
 // with a greater number do not pass on its probe.
 
-// probe is a probe that has come.
-type probe struct {
-	from   int           // who has sent or passed it on
-	number uint32        // of those that the first replica of the path has sent on this lane
-	wait   waitKind      // how from waits for this replica
-	count  uint64        // of messages: see waitKind
-	path   []stationCall // from the first replica to from
-}
-
-// stationCall is a replica on a probe's path, and the call in which it waits.
-type stationCall struct {
-	replica int
-	call    transport.Call
-}
-
-// waitKind is how one replica waits for another.
-type waitKind uint8
-
 const (
-	forMessage waitKind = iota // it has read count messages, and waits for the next
-	forCredit                  // it knows that count of its messages have been read, and may send no more
-	forRoom                    // the link takes no more of a message that it has begun
-	forCall                    // it is in an Engage, which ends when this replica has made the call
-)
-
-const (
-	// maxPath bounds the path of a probe, so that its message is no longer than MaxMessage.
-	maxPath = 128
-
 	// maxProbes bounds how many probes a lane keeps until it parks. More are dropped: they will be sent again.
 	maxProbes = 256
 
@@ -63,40 +34,6 @@ const (
 	// may still be on its way.
 	roomless = time.Second
 )
-
-const stationBytes = 4 + transport.CallBytes
-
-// appendProbe makes the message of a probe, but for its last bytes: the path.
-func appendProbe(b []byte, lane uint64, number uint32, wait waitKind, count uint64) []byte {
-	b = binary.LittleEndian.AppendUint32(appendLane(b, chase, lane), number)
-	return binary.LittleEndian.AppendUint64(append(b, byte(wait)), count)
-}
-
-func appendStation(b []byte, s stationCall) []byte {
-	return transport.AppendCall(binary.LittleEndian.AppendUint32(b, uint32(s.replica)), s.call)
-}
-
-// parseProbe reads what follows the lane in the message of a probe, with its path in memory that path has.
-func (n *Node) parseProbe(from int, b []byte, path []stationCall) (q probe, ok bool) {
-	const head = 4 + 1 + 8
-	if len(b) < head || (len(b)-head)%stationBytes != 0 {
-		return q, false
-	}
-	q = probe{from: from, number: binary.LittleEndian.Uint32(b), wait: waitKind(b[4]),
-		count: binary.LittleEndian.Uint64(b[5:]), path: path}
-	stations := (len(b) - head) / stationBytes
-	if stations < 1 || stations > maxPath || q.wait > forCall {
-		return q, false
-	}
-	for b = b[head:]; len(b) > 0; b = b[stationBytes:] {
-		s := stationCall{int(binary.LittleEndian.Uint32(b)), transport.ParseCall(b[4:])}
-		if s.replica < 0 || s.replica >= n.Size { // less where an int has 32 bits
-			return q, false
-		}
-		q.path = append(q.path, s)
-	}
-	return q, q.path[stations-1].replica == from
-}
 
 // sendProbe sends a probe along each wait of the call in progress. l.chase.path is its path.
 func (l *Lane) sendProbe(number uint32) {

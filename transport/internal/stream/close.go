@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"encoding/binary"
 	"sync"
 	"time"
 
@@ -12,37 +13,10 @@ import (
 // waited for so long in vain no other waits.
 const settleTime = time.Second
 
-// Close implements transport.Endpoint.
+// Close implements transport.Endpoint. The root lane closes all lanes of its node.
 func (l *Lane) Close() error {
-	n := l.node
-	n.mu.Lock()
-	lanes := []*Lane{l}
-	whole := l.number == rootLane
-	if whole {
-		n.closed = true
-		for _, other := range n.lanes {
-			if other != l {
-				lanes = append(lanes, other)
-			}
-		}
-	}
-	var closing, others []*Lane
-	idle := true
-	for _, l := range lanes {
-		if l.closed.Load() {
-			others = append(others, l)
-			continue
-		}
-		l.closed.Store(true) // first: an Exchange that meets the look below is refused as closed, not as busy
-		if l.busy.TryLock() {
-			l.busy.Unlock()
-		} else {
-			idle, l.torn = false, true
-		}
-		l.wake()
-		closing = append(closing, l)
-	}
-	n.mu.Unlock()
+	n, whole := l.node, l.number == rootLane
+	closing, others, idle := l.beginClose(whole)
 	for _, l := range others { // what they tell goes first
 		<-l.parted
 	}
@@ -57,15 +31,7 @@ func (l *Lane) Close() error {
 	}
 	var err error
 	if idle && n.aborted.Load() == nil {
-		for _, l := range closing {
-			if unsettled := l.settle(); err == nil {
-				err = unsettled
-			}
-		}
-		if calls.Disagree(err) {
-			n.told.Store(true)
-			n.abort(err)
-		}
+		err = n.settleAll(closing)
 	}
 	if whole { // a report goes before the word that this replica leaves: nobody waits for it after that
 		n.mu.Lock()
@@ -78,22 +44,74 @@ func (l *Lane) Close() error {
 		l.busy.Unlock()
 	}
 	if whole {
-		n.mu.Lock()
-		var links []Link
-		for _, e := range n.early {
-			if e.link != nil {
-				links = append(links, e.link)
-			}
-		}
-		clear(n.early)
-		n.mu.Unlock()
-		closeAll(links)
+		n.dropEarly()
 		n.Host.Leave()
 	}
 	if aborted := n.aborted.Load(); err == nil && aborted != nil && calls.Disagree(aborted) && !n.told.Swap(true) {
 		err = aborted
 	}
 	return err
+}
+
+// beginClose marks the lane closed, and with whole all others of the node. It returns those that it has marked, those
+// that were closed before, and whether none is in a call.
+func (l *Lane) beginClose(whole bool) (closing, others []*Lane, idle bool) {
+	n := l.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	lanes := []*Lane{l}
+	if whole {
+		n.closed = true
+		for _, other := range n.lanes {
+			if other != l {
+				lanes = append(lanes, other)
+			}
+		}
+	}
+	idle = true
+	for _, l := range lanes {
+		if l.closed.Load() {
+			others = append(others, l)
+			continue
+		}
+		l.closed.Store(true) // first: an Exchange that meets the look below is refused as closed, not as busy
+		if l.busy.TryLock() {
+			l.busy.Unlock()
+		} else {
+			idle, l.torn = false, true
+		}
+		l.wake()
+		closing = append(closing, l)
+	}
+	return closing, others, idle
+}
+
+// settleAll waits for the messages of lanes that are being closed. The first error counts; a disagreement aborts.
+func (n *Node) settleAll(lanes []*Lane) (err error) {
+	for _, l := range lanes {
+		if unsettled := l.settle(); err == nil {
+			err = unsettled
+		}
+	}
+	if calls.Disagree(err) {
+		n.told.Store(true)
+		n.abort(err)
+	}
+	return err
+}
+
+// dropEarly closes the links of lanes that were never opened here.
+func (n *Node) dropEarly() {
+	n.mu.Lock()
+	var links []Link
+	for _, e := range n.early {
+		if e.link != nil {
+			links = append(links, e.link)
+		}
+	}
+	clear(n.early)
+	n.mu.Unlock()
+	closeAll(links)
 }
 
 // settle waits until the messages that this replica has sent are read, or their receivers have left, for settleTime at
@@ -202,4 +220,24 @@ func closeAll(links []Link) {
 		}
 	}
 	all.Wait()
+}
+
+// appendLeft makes the message that this replica leaves a lane.
+func (l *Lane) appendLeft(b []byte, peer int, whole bool) []byte {
+	b = appendLane(b, left, l.number)
+	how := byte(0)
+	if whole {
+		how |= leftWhole
+	}
+	if l.torn {
+		how |= leftTorn
+	}
+	b = append(b, how)
+	p := &l.peers[peer]
+	b = binary.LittleEndian.AppendUint64(b, p.sent.Load()-uint64(p.unsent())) // the peer cannot use the others
+	b = binary.LittleEndian.AppendUint64(b, p.read.Load())
+	for _, c := range l.history.Last(partingLength) {
+		b = transport.AppendCall(b, c)
+	}
+	return b
 }

@@ -2,50 +2,11 @@ package stream
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"gogcl.dev/transport"
 )
-
-// MaxMessage bounds a control message.
-const MaxMessage = 8 << 10
-
-// The kinds of control message. The numbers are part of the protocol.
-const (
-	aborted byte = iota + 1 // the replica where it began, the error
-	left                    // a lane, how it is left, messages sent and read, the last calls
-	waits                   // a lane, the call that the replica has long been waiting in
-	credit                  // a lane, messages read
-	ask                     // a lane: answer with credit, now and after each message, since the replica is closing
-	dial                    // a lane: make a link
-	report                  // what the replica was doing when it heard of an abort
-	chase                   // a lane, a probe
-	blind                   // a lane: give credit by control messages from now on, since a message hides it in the link
-	inquiry                 // a lane, a number: answer with it
-	answer                  // a lane, the number of an inquiry, how many bytes this replica's link has taken
-	settle                  // a lane, a call: tell what has been made of it
-	settled                 // a lane, the call that the replica has made in the place of that
-)
-
-// How a lane is left.
-const (
-	leftWhole byte = 1 << iota // with all others
-	leftTorn                   // in the middle of a call
-)
-
-func appendAbort(b []byte, e *transport.AbortError) []byte {
-	b = binary.LittleEndian.AppendUint32(append(b, aborted), uint32(e.Replica))
-	return transport.AppendError(b, e.Cause)
-}
-
-func appendLane(b []byte, kind byte, lane uint64) []byte {
-	return binary.LittleEndian.AppendUint64(append(b, kind), lane)
-}
-
-// nonsense is the error of a control message that cannot be.
-func nonsense(message []byte) error {
-	return fmt.Errorf("it has sent a control message of %d bytes that makes no sense: %.20x", len(message), message)
-}
 
 // Handle takes a control message of a replica. The error says that it makes no sense: then the connection is no good.
 // Messages of one replica are handled one after the other.
@@ -54,126 +15,88 @@ func (n *Node) Handle(peer int, message []byte) error {
 		return nonsense(message)
 	}
 	kind, rest := message[0], message[1:]
-	if kind == aborted {
-		if len(rest) < 4 {
-			return nonsense(message)
-		}
-		by := int(binary.LittleEndian.Uint32(rest))
-		cause, err := transport.ParseError(rest[4:])
-		if err != nil || cause == nil || by < 0 || by >= n.Size {
-			return nonsense(message)
-		}
-		n.stop(&transport.AbortError{Replica: by, Cause: cause}, peer)
-		return nil
-	}
-	if kind == report && len(rest) <= transport.MaxReport {
+	switch {
+	case kind == aborted:
+		return n.hearsAbort(peer, message, rest)
+	case kind == report && len(rest) <= transport.MaxReport:
 		n.reported(peer, rest)
 		return nil
-	}
-	if len(rest) < 8 {
+	case len(rest) < 8 || int(kind) >= len(handlers) || handlers[kind].take == nil:
 		return nonsense(message)
 	}
-	number := binary.LittleEndian.Uint64(rest)
+	h := &handlers[kind]
+	at := place{Node: n, peer: peer, number: binary.LittleEndian.Uint64(rest)}
 	rest = rest[8:]
+	if h.bytes != anyBytes && len(rest) != h.bytes {
+		return nonsense(message)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := n.lanes[number]
-	switch kind {
-	case left:
-		return n.leaves(peer, number, rest)
-	case waits:
-		if len(rest) != transport.CallBytes {
-			return nonsense(message)
-		}
-		call := transport.ParseCall(rest)
-		if l == nil {
-			if n.closed {
-				return nil
-			}
-			e, err := n.before(peer, number)
-			if err == nil {
-				e.waits = new(call)
-			}
-			return err
-		}
-		l.peers[peer].waits.set(call)
-		l.wake()
-	case settle, settled:
-		if len(rest) != transport.CallBytes {
-			return nonsense(message)
-		}
-		if l == nil {
-			return nil
-		}
-		if call := transport.ParseCall(rest); kind == settle {
-			l.asked(peer, call)
-		} else {
-			l.peers[peer].answer.Store(&call)
-			l.wake()
-		}
-	case credit:
-		if len(rest) != 8 {
-			return nonsense(message)
-		}
-		if l != nil {
-			if !l.peers[peer].heard(binary.LittleEndian.Uint64(rest)) {
-				return nonsense(message)
-			}
-			l.wake()
-		}
-	case ask:
-		if l != nil {
-			l.peers[peer].closing.Store(true)
-			l.tellRead(peer, nil)
-		}
-	case blind:
-		if l != nil {
-			l.peers[peer].blind.Store(true)
-			l.tellRead(peer, nil)
-		}
-	case inquiry:
-		if len(rest) != 4 {
-			return nonsense(message)
-		}
-		n.replies(peer, l, number, rest)
-	case answer:
-		if len(rest) != 4+8 {
-			return nonsense(message)
-		}
-		if l != nil {
-			l.peers[peer].theirs.Store(binary.LittleEndian.Uint64(rest[4:]))
-			l.peers[peer].answered.Store(binary.LittleEndian.Uint32(rest))
-			l.wake()
-		}
-	case chase:
-		var room []stationCall
-		if l != nil {
-			room = l.chase.room()
-		}
-		q, ok := n.parseProbe(peer, rest, room)
-		if !ok {
-			return nonsense(message)
-		}
-		if l != nil && !l.closed.Load() && len(l.chase.come) < maxProbes {
-			l.chase.come = append(l.chase.come, q)
-			l.chase.any.Store(true)
-			l.wake()
-		}
-	case dial:
-		if n.Rank > peer {
-			return nonsense(message)
-		}
-		if !n.closed {
-			return n.connect(peer, number)
-		}
-	default:
+	if at.lane = n.lanes[at.number]; at.lane == nil && h.open {
+		return nil
+	}
+	err := h.take(at, rest)
+	if err == errNonsense {
 		return nonsense(message)
 	}
+	return err
+}
+
+// hearsAbort takes the message that the job is aborted.
+func (n *Node) hearsAbort(peer int, message, rest []byte) error {
+	if len(rest) < 4 {
+		return nonsense(message)
+	}
+	by := int(binary.LittleEndian.Uint32(rest))
+	cause, err := transport.ParseError(rest[4:])
+	if err != nil || cause == nil || by < 0 || by >= n.Size {
+		return nonsense(message)
+	}
+	n.stop(&transport.AbortError{Replica: by, Cause: cause}, peer)
 	return nil
 }
 
-// leaves takes the message that a replica leaves a lane, or all. The caller holds n.mu.
-func (n *Node) leaves(peer int, number uint64, rest []byte) error {
+// handler is how a control message about a lane is taken.
+type handler struct {
+	bytes int  // what follows the lane, or anyBytes
+	open  bool // it is dropped where the lane is not open
+	take  func(at place, rest []byte) error
+}
+
+const anyBytes = -1
+
+// place is the lane that a message of a replica is about. The node's mu is held.
+type place struct {
+	*Node
+	peer   int
+	number uint64
+	lane   *Lane // nil: not open here
+}
+
+// them is what the lane has for the replica.
+func (at place) them() *peer { return &at.lane.peers[at.peer] }
+
+// errNonsense has Handle say that the message makes no sense.
+var errNonsense = errors.New("it makes no sense")
+
+// handlers are those of the kinds that are about a lane.
+var handlers = [...]handler{
+	left:    {anyBytes, false, place.leaves},
+	waits:   {transport.CallBytes, false, place.waits},
+	credit:  {8, true, place.credit},
+	ask:     {anyBytes, true, place.asks},
+	dial:    {anyBytes, false, place.dial},
+	chase:   {anyBytes, false, place.chases},
+	blind:   {anyBytes, true, place.isBlind},
+	inquiry: {4, false, place.inquires},
+	answer:  {4 + 8, true, place.answers},
+	settle:  {transport.CallBytes, true, place.settles},
+	settled: {transport.CallBytes, true, place.settled},
+}
+
+// leaves takes the message that a replica leaves the lane, or all.
+func (at place) leaves(rest []byte) error {
+	n := at.Node
 	if len(rest) < 17 || (len(rest)-17)%transport.CallBytes != 0 || len(rest) > 17+partingLength*transport.CallBytes {
 		return fmt.Errorf("a message of %d bytes that a lane is left", len(rest))
 	}
@@ -183,13 +106,13 @@ func (n *Node) leaves(peer int, number uint64, rest []byte) error {
 	for rest = rest[17:]; len(rest) > 0; rest = rest[transport.CallBytes:] {
 		p.calls = append(p.calls, transport.ParseCall(rest))
 	}
-	if l := n.lanes[number]; l != nil {
-		if !l.leftBy(peer, p) {
+	if l := at.lane; l != nil {
+		if !l.leftBy(at.peer, p) {
 			return fmt.Errorf("a message that it has read %d messages, which is more than were sent", p.read)
 		}
 		n.forget(l)
 	} else if !n.closed {
-		e, err := n.before(peer, number)
+		e, err := n.before(at.peer, at.number)
 		if err != nil {
 			return err
 		}
@@ -198,40 +121,97 @@ func (n *Node) leaves(peer int, number uint64, rest []byte) error {
 	if !whole {
 		return nil
 	}
-	n.gone[peer] = true
+	n.gone[at.peer] = true
 	for _, l := range n.lanes {
-		l.leftBy(peer, &parting{})
+		l.leftBy(at.peer, &parting{})
 		n.forget(l)
 	}
 	return nil
 }
 
-// appendLeft makes the message that this replica leaves a lane.
-func (l *Lane) appendLeft(b []byte, peer int, whole bool) []byte {
-	b = appendLane(b, left, l.number)
-	how := byte(0)
-	if whole {
-		how |= leftWhole
+func (at place) waits(rest []byte) error {
+	call := transport.ParseCall(rest)
+	switch {
+	case at.lane != nil:
+		at.them().waits.set(call)
+		at.lane.wake()
+	case !at.closed:
+		e, err := at.before(at.peer, at.number)
+		if err == nil {
+			e.waits = &call
+		}
+		return err
 	}
-	if l.torn {
-		how |= leftTorn
-	}
-	b = append(b, how)
-	p := &l.peers[peer]
-	b = binary.LittleEndian.AppendUint64(b, p.sent.Load()-uint64(p.unsent())) // the peer cannot use the others
-	b = binary.LittleEndian.AppendUint64(b, p.read.Load())
-	for _, c := range l.history.Last(partingLength) {
-		b = transport.AppendCall(b, c)
-	}
-	return b
+	return nil
 }
 
-// tellRead tells a replica how many of its messages have been read. The message is made in room, if that is long
-// enough.
-func (l *Lane) tellRead(peer int, room []byte) {
-	p := &l.peers[peer]
-	read := p.read.Load()
-	p.told.Store(read)
-	b := appendLane(room[:0], credit, l.number)
-	l.node.Host.Tell(peer, binary.LittleEndian.AppendUint64(b, read))
+func (at place) credit(rest []byte) error {
+	if !at.them().heard(binary.LittleEndian.Uint64(rest)) {
+		return errNonsense
+	}
+	at.lane.wake()
+	return nil
+}
+
+func (at place) asks([]byte) error {
+	at.them().closing.Store(true)
+	at.lane.tellRead(at.peer, nil)
+	return nil
+}
+
+func (at place) isBlind([]byte) error {
+	at.them().blind.Store(true)
+	at.lane.tellRead(at.peer, nil)
+	return nil
+}
+
+func (at place) dial([]byte) error {
+	switch {
+	case at.Rank > at.peer:
+		return errNonsense
+	case at.closed:
+		return nil
+	}
+	return at.connect(at.peer, at.number)
+}
+
+func (at place) chases(rest []byte) error {
+	var room []stationCall
+	if at.lane != nil {
+		room = at.lane.chase.room()
+	}
+	q, ok := at.parseProbe(at.peer, rest, room)
+	if !ok {
+		return errNonsense
+	}
+	if l := at.lane; l != nil && !l.closed.Load() && len(l.chase.come) < maxProbes {
+		l.chase.come = append(l.chase.come, q)
+		l.chase.any.Store(true)
+		l.wake()
+	}
+	return nil
+}
+
+func (at place) inquires(rest []byte) error {
+	at.replies(at.peer, at.lane, at.number, rest)
+	return nil
+}
+
+func (at place) answers(rest []byte) error {
+	at.them().theirs.Store(binary.LittleEndian.Uint64(rest[4:]))
+	at.them().answered.Store(binary.LittleEndian.Uint32(rest))
+	at.lane.wake()
+	return nil
+}
+
+func (at place) settles(rest []byte) error {
+	at.lane.asked(at.peer, transport.ParseCall(rest))
+	return nil
+}
+
+func (at place) settled(rest []byte) error {
+	call := transport.ParseCall(rest)
+	at.them().answer.Store(&call)
+	at.lane.wake()
+	return nil
 }

@@ -67,3 +67,15 @@ type Parker interface {
 	// Close gives back what the Parker has. The lane calls it last, when no more Wake can come.
 	Close() error
 }
+
+// Gauge is a Link that says how much has come over it. Without it a link is not found silent.
+type Gauge interface {
+	Link
+
+	// Come is how many bytes have arrived, those included that Peek would show and those that it cannot show yet. moved
+	// grows with each byte that comes, also with one of a record that bytes counts as a whole.
+	Come() (bytes, moved uint64)
+
+	// Ends names the connection, as in "127.0.0.1:4711 to 127.0.0.1:4712".
+	Ends() string
+}

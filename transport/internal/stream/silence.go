@@ -21,32 +21,9 @@ import (
 // The same inquiry finds out about a link that has ended. A replica says that it leaves, or aborts, before it ends its
 // links, so that word has come when the answer comes. If it has not, the link alone is lost.
 
-// Gauge is a Link that says how much has come over it. Without it a link is not found silent.
-type Gauge interface {
-	Link
-
-	// Come is how many bytes have arrived, those included that Peek would show and those that it cannot show yet. moved
-	// grows with each byte that comes, also with one of a record that bytes counts as a whole.
-	Come() (bytes, moved uint64)
-
-	// Ends names the connection, as in "127.0.0.1:4711 to 127.0.0.1:4712".
-	Ends() string
-}
-
 // firstInquiry is after how long a wait that does not move the first inquiry is sent, if Config.Silence is not less
 // than four times as long. The next ones follow every quarter of Config.Silence.
 const firstInquiry = 50 * time.Millisecond
-
-// inquiries is a lane's side of the inquiries to a replica.
-type inquiries struct {
-	sent uint32 // number of the last one
-
-	come  uint64    // what had come at the last look, by Gauge.Come's second result
-	moved time.Time // of the first look that found as much; zero: no look yet in this Exchange
-	next  time.Time // when to ask again, or to look again
-	short time.Time // since when it is known that not all has come; zero: it is not known
-	late  bool      // Config.Silence is over, and the lane looks a last time
-}
 
 // inquire asks a replica how many bytes it has sent, and returns the number of the inquiry.
 func (l *Lane) inquire(r int) uint32 {

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"gogcl.dev/transport"
@@ -38,12 +37,6 @@ const (
 // may have a processor: each time wakes an idle one, which costs a futex call. With one processor the lane does it at
 // each look, or nobody would read control messages.
 const goschedLooks = 256
-
-// replicas is how many there are in this process. Where they outnumber its processors a lane that waits lets other
-// goroutines run at each look, and no other threads: what it waits for is done by a goroutine. With sched_yield after
-// each look, and a turn for the others in every 256, an all-reduce of 8 B among eight on two cores took 4.6 ms, and
-// takes 0.2 (AMD EPYC, 2026-11-26; beside a busy loop 4.6 and 0.9).
-var replicas atomic.Int64
 
 // shareCalls is after how many calls a lane with a Poller lets other goroutines run where there is one processor,
 // although it need not wait. A goroutine that has run for 10 ms is made to, and then the runtime looks at it every 20
@@ -81,18 +74,6 @@ func (l *Lane) gives(replicas int64, crowded bool) (goroutines, threads bool) {
 		return goroutines, looks%yieldPolls == 0
 	}
 	return goroutines, crowded || l.node.Crowded || looks%yieldLooks == 0
-}
-
-// pause is a wait of an Exchange for progress.
-type pause struct {
-	looks   int // in vain
-	began   time.Time
-	last    time.Time // of the last look
-	parks   int       // in this Exchange
-	noticed bool      // the others have been told, in this Exchange
-
-	probe    time.Time     // when the next probe is due, once the others have been told
-	interval time.Duration // until the one after
 }
 
 // wait lets time pass between two looks for progress.
