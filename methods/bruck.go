@@ -105,15 +105,6 @@ func trafficOfBruck(r Request) (*schedule.Traffic, error) {
 	return out, nil
 }
 
-// withDigit is how many numbers below k have binary digit t.
-func withDigit(k, t int) int {
-	n := 0
-	for i := range k {
-		n += i >> t & 1
-	}
-	return n
-}
-
 // bruckBlocks is the all-to-all. The block with i places to go in all lies in place rank+i, round the circle, of the
 // Input at first, and then of slots 0 and 1 in turn.
 func (s Spec) bruckBlocks(rank int) schedule.Program {

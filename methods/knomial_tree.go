@@ -129,30 +129,3 @@ func knomialTree(r Request, radix int) (*schedule.Schedule, error) {
 	}
 	return b.Build()
 }
-
-// knomial calls edge for each edge of a k-nomial tree over the ranks, from the leaves to the root: in round t a child
-// passes on something of as many ranks as below says: itself, and those that follow it in the order from the root.
-func (s Spec) knomial(radix int, edge func(t, child, parent, below int)) {
-	for t, span := 0, 1; span < s.Size; t++ {
-		for v := span; v < s.Size; v += span {
-			if digit := v / span % radix; digit != 0 {
-				edge(t, s.actual(v), s.actual(v-digit*span), min(span, s.Size-v))
-			}
-		}
-		if span > s.Size/radix {
-			break // an int of 32 bits need not hold the next one
-		}
-		span *= radix
-	}
-}
-
-// tree is knomial with the parts of the ranks: a child passes on those of n ranks from first on. Those that go past the
-// last rank make two edges.
-func (s Spec) tree(radix int, edge func(t, child, parent, first, n int)) {
-	s.knomial(radix, func(t, child, parent, below int) {
-		edge(t, child, parent, child, min(below, s.Size-child))
-		if rest := child + below - s.Size; rest > 0 {
-			edge(t, child, parent, 0, rest)
-		}
-	})
-}

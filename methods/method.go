@@ -73,3 +73,11 @@ func (m Method) MarshalText() ([]byte, error) { return current.Load().names.Mars
 
 // UnmarshalText parses the text form. After an error m is what it was.
 func (m *Method) UnmarshalText(text []byte) error { return current.Load().names.UnmarshalText(m, text) }
+
+// Prover is that of a method of Gallery, or of a registered one, else nil.
+func (m Method) Prover() *Prover {
+	if r := m.row(); r != nil {
+		return r.own
+	}
+	return nil
+}

@@ -78,30 +78,6 @@ func named(name string) (Method, error) {
 	return m, nil
 }
 
-// Prover is that of a method of Gallery, or of a registered one, else nil.
-func (m Method) Prover() *Prover {
-	if r := m.row(); r != nil {
-		return r.own
-	}
-	return nil
-}
-
-// maxName bounds a name, which stands in tables, in options and in names of benchmarks.
-const maxName = 64
-
-// checkName refuses a malformed name.
-func checkName(name string) error {
-	wrong := len(name) > maxName || name == "" || name[0] < 'a' || name[0] > 'z'
-	for _, b := range []byte(name) {
-		wrong = wrong || b != '_' && (b < 'a' || b > 'z') && (b < '0' || b > '9')
-	}
-	if wrong {
-		return fmt.Errorf("methods: %.*q is no name for a method: want a lower case letter, and at most %d lower case "+
-			"letters, digits and underscores behind it", 2*maxName, name, maxName-1)
-	}
-	return nil
-}
-
 // provedRecipes are the recipes of a method of a Generator: what that makes, for each collective with data.
 func provedRecipes(p *Prover) recipes {
 	proved := func(s Spec) (*Proved, error) {
@@ -125,4 +101,16 @@ func provedRecipes(p *Prover) recipes {
 		out = append(out, w)
 	}
 	return out
+}
+
+func init() {
+	rows := slices.Clone(builtin[:])
+	for _, l := range Gallery() {
+		p, err := NewProver(l.Name, l.Generator)
+		if err != nil {
+			panic(err) // a name is malformed, which a test would show
+		}
+		rows = append(rows, row{name: l.Name, own: p, gallery: true, recipes: provedRecipes(p)})
+	}
+	setTable(rows)
 }

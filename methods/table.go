@@ -1,7 +1,6 @@
 package methods
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -47,45 +46,6 @@ type recipe struct {
 	described func(s Spec) (*schedule.Traffic, error)
 }
 
-// others are the collectives whose recipes stand together, for all kinds of methods.
-var others = []collectiveRecipes{reduceRecipes, gatherRecipes, scatterRecipes, barrierRecipes}
-
-// and adds the recipes of the other collectives, of one kind of method.
-func (w recipes) and(kind func(c collectiveRecipes) recipe) recipes {
-	out := slices.Clone(w)
-	for _, c := range others {
-		for int(c.collective) >= len(out) {
-			out = append(out, recipe{})
-		}
-		out[c.collective] = kind(c)
-	}
-	return out
-}
-
-// chained are the recipes of methods that reduce in the order of the ranks along a chain.
-var chained = chainRecipes.and(func(c collectiveRecipes) recipe { return c.chain })
-
-// builtin has a row for each of the constants.
-var builtin = [numMethods]row{
-	Auto: {name: "auto", unscheduled: "it chooses another method"},
-	SendToAll: {
-		name: "broadcast", recipes: sendToAllRecipes.and(func(c collectiveRecipes) recipe { return c.toAll }),
-	},
-	ClockwiseRing:         ringRow("clockwise_ring", clockwiseRing),
-	AnticlockwiseRing:     ringRow("anticlockwise_ring", anticlockwiseRing),
-	BidirectionalRingPair: ringRow("bidirectional_ring_pair", bidirectionalRingPair),
-	MeetInMiddleRing:      ringRow("meet_in_middle_ring", meetInMiddleRing),
-	QuadDirectionalRing:   ringRow("quad_directional_ring", quadDirectionalRing),
-	Direct: {
-		name: "direct", recipes: directRecipes.and(func(c collectiveRecipes) recipe { return c.direct }),
-	},
-	RecursiveDoubling: {
-		name: "recursive_doubling", inOrder: chained,
-		recipes: doublingRecipes.and(func(c collectiveRecipes) recipe { return c.doubling }),
-	},
-	Native: {name: "native", unscheduled: "a collective of the transport's own engine has none"},
-}
-
 // methodTable has a row for each method, by its number: the constants, the gallery, and then those of programs, in the
 // order in which they were named. It is not changed: a new name, or a registration, makes a new one.
 type methodTable struct {
@@ -98,18 +58,6 @@ var current atomic.Pointer[methodTable]
 
 // naming is held by whoever makes a new table out of the current one.
 var naming sync.Mutex
-
-func init() {
-	rows := slices.Clone(builtin[:])
-	for _, l := range Gallery() {
-		p, err := NewProver(l.Name, l.Generator)
-		if err != nil {
-			panic(err) // a name is malformed, which a test would show
-		}
-		rows = append(rows, row{name: l.Name, own: p, gallery: true, recipes: provedRecipes(p)})
-	}
-	setTable(rows)
-}
 
 // setTable makes rows the current table.
 func setTable(rows []row) {

@@ -198,3 +198,12 @@ func (s Spec) binomialTraffic(t *schedule.Traffic) {
 			{Order: 1, Count: min(1<<r, s.Size-1<<r), Move: 1 << r, Chunks: 1}}})
 	}
 }
+
+// withDigit is how many numbers below k have binary digit t.
+func withDigit(k, t int) int {
+	n := 0
+	for i := range k {
+		n += i >> t & 1
+	}
+	return n
+}

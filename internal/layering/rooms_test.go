@@ -35,6 +35,27 @@ func houses() []house {
 			{"the program", "run main"},
 		},
 	}, {
+		pkg: "methods",
+		rooms: []room{
+			{"what a method is", "doc method spec pieces dims step table generator prover examine"},
+			{"the constants", "anticlockwise_ring barrier bidirectional_ring_pair chain clockwise_ring constants gather " +
+				"lane lane_move lane_reduce meet_in_middle_ring quad_directional_ring recursive_doubling reduce rooted " +
+				"scatter straight traffic"},
+			{"gallery", "gallery bruck circulant double_binary_tree halving_doubling hierarchical knomial_tree pat sweep " +
+				"swing torus_rings"},
+			{"names", "register"},
+			{"tuning", "rule rules rulestext rulecase tables auto links why"},
+		},
+	}, {
+		pkg: "methods/schedule",
+		rooms: []room{
+			{"what a schedule is", "doc collective custom custom_kinds schedule span words limits header digest"},
+			{"text", "draw custom_text parse custom_parse"},
+			{"build", "builder holder ports compact"},
+			{"proof", "check agenda bounds budget custom_proof flight mail outcome report run single sum tally terms"},
+			{"pictures", "shape shape_svg shape_text spacetime_svg traffic"},
+		},
+	}, {
 		pkg: "transport/internal/stream",
 		rooms: []room{
 			{"words", "doc frame link message yield_linux yield_other"},

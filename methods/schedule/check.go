@@ -176,15 +176,6 @@ func (e *examination) finish(from source, machines []*machine, r *Report) error 
 	return nil
 }
 
-// maxChunks bounds what a check keeps of each rank in memory. It is four times what package methods makes.
-const maxChunks = 1 << 20
-
-// maxState bounds what a check keeps of all ranks in memory, in chunks: 8 GiB.
-const maxState = 1 << 30
-
-// maxSlots bounds the numbers of scratch slots. It is twice what package methods makes for 65,536 ranks.
-const maxSlots = 1 << 20
-
 // form checks what can be seen without running anything.
 func (e *examination) form() error {
 	s := e.schedule
@@ -214,35 +205,6 @@ func (e *examination) header(programs int) error {
 			int64(s.Size)*int64(s.Chunks), maxState)
 	}
 	return nil
-}
-
-// checkHeader checks what a schedule says of itself.
-func checkHeader(s *Schedule, programs int) error {
-	if s == nil {
-		return errors.New("schedule: no schedule")
-	}
-	contract := s.Contract()
-	switch {
-	case !s.Collective.Valid():
-		return fmt.Errorf("schedule: unknown collective %d", s.Collective)
-	case s.Size < 1:
-		return fmt.Errorf("schedule: size %d, want 1 or more", s.Size)
-	case programs != s.Size:
-		return fmt.Errorf("schedule: %d programs for %d ranks", programs, s.Size)
-	case s.Chunks < 1:
-		return fmt.Errorf("schedule: %d chunks, want 1 or more", s.Chunks)
-	case s.Chunks > maxChunks:
-		return fmt.Errorf("schedule: %d chunks, want at most %d", s.Chunks, maxChunks)
-	case contract.PerRank() && s.Chunks%s.Size != 0:
-		return fmt.Errorf("schedule: %d chunks of %v are not a multiple of %d ranks", s.Chunks, s.Collective, s.Size)
-	case s.Root < 0 || s.Root >= s.Size || s.Root != 0 && !contract.Rooted():
-		return fmt.Errorf("schedule: root %d of %v over %d ranks", s.Root, s.Collective, s.Size)
-	case s.Again && !contract.Combines:
-		return fmt.Errorf("schedule: contributions that count again in %v, which combines none", s.Collective)
-	case s.Apart && contract.Output != Blocks && contract.Output != Listed:
-		return fmt.Errorf("schedule: buffers apart in %v, which is not of blocks as an all-to-all is", s.Collective)
-	}
-	return checkCustom(s)
 }
 
 // forms checks the steps of one rank after the other, each for itself.

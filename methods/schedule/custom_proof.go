@@ -2,32 +2,7 @@ package schedule
 
 import (
 	"fmt"
-	"slices"
 )
-
-// checkCustom checks that a schedule has a contract of its own if its collective wants one, for its ranks and chunks.
-func checkCustom(s *Schedule) error {
-	listed := s.Collective.Contract().Output == Listed
-	switch c := s.Custom; {
-	case c == nil && listed:
-		return fmt.Errorf("schedule: a %v collective without a contract, want one in Schedule.Custom", s.Collective)
-	case c == nil:
-		return nil
-	case !listed:
-		return fmt.Errorf("schedule: %v with a contract of a program's own, want the collective %v", s.Collective, Custom)
-	case len(c.Inputs) != s.Size:
-		return fmt.Errorf("schedule: %s: a contract of %s, and the schedule has %d", c.title(),
-			counted(len(c.Inputs), "rank"), s.Size)
-	}
-	if err := s.Custom.Check(); err != nil {
-		return err
-	}
-	if n := s.Custom.Chunks(); n != s.Chunks {
-		return fmt.Errorf("schedule: %s: a contract of %s, and the schedule has %d", s.Custom.title(),
-			counted(n, "chunk"), s.Chunks)
-	}
-	return nil
-}
 
 // list is what a rank's buffer holds.
 func (c *CustomContract) list(rank int, buf Buffer) []int {
@@ -255,45 +230,4 @@ func (c *CustomContract) least(ports int) Bounds {
 		b.Rounds++
 	}
 	return b
-}
-
-// digest adds what a contract says to a digest; nil says nothing.
-func (c *CustomContract) digest(add func(...int)) {
-	if c == nil {
-		return
-	}
-	list := func(l []int) { // by runs of numbers that follow each other, since those of contributors are long
-		add(len(l))
-		for i := 0; i < len(l); {
-			first := i
-			for i++; i < len(l) && l[i] == l[i-1]+1; i++ {
-			}
-			add(l[first], i-first)
-		}
-	}
-	list([]int{len(c.Name), len(c.Inputs), len(c.Outputs), len(c.Wants)})
-	for i := range len(c.Name) {
-		add(int(c.Name[i]))
-	}
-	flags := 0
-	if c.Combines {
-		flags |= 1
-	}
-	if c.Wants != nil {
-		flags |= 2
-	}
-	if c.Sizes != nil {
-		flags |= 4
-	}
-	add(flags)
-	list(c.Sizes)
-	for _, l := range slices.Concat(c.Inputs, c.Outputs) {
-		list(l)
-	}
-	for _, of := range c.Wants {
-		add(len(of))
-		for _, l := range of {
-			list(l)
-		}
-	}
 }

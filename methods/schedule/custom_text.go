@@ -22,24 +22,6 @@ const (
 	sizesLabel = "sizes"
 )
 
-// ranges lists numbers, those that follow each other as one range: "0-2, 5".
-func ranges(list []int) string {
-	var b strings.Builder
-	for i := 0; i < len(list); {
-		first := i
-		for i++; i < len(list) && list[i] == list[i-1]+1; i++ {
-		}
-		if first > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, list[first])
-		if i > first+1 {
-			fmt.Fprintf(&b, "-%d", list[i-1])
-		}
-	}
-	return b.String()
-}
-
 // sizesText is the line of the relative sizes, if they are not all one.
 func (c *CustomContract) sizesText() string {
 	if c == nil || c.Sizes == nil {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 )
 
 // stridedBuffers is what a digest adds to the buffer of a strided span. No buffer has a number as high.
@@ -59,4 +60,45 @@ func (s *Schedule) Digest() [32]byte {
 	s.Custom.digest(add)
 	h.Write(b)
 	return [32]byte(h.Sum(nil))
+}
+
+// digest adds what a contract says to a digest; nil says nothing.
+func (c *CustomContract) digest(add func(...int)) {
+	if c == nil {
+		return
+	}
+	list := func(l []int) { // by runs of numbers that follow each other, since those of contributors are long
+		add(len(l))
+		for i := 0; i < len(l); {
+			first := i
+			for i++; i < len(l) && l[i] == l[i-1]+1; i++ {
+			}
+			add(l[first], i-first)
+		}
+	}
+	list([]int{len(c.Name), len(c.Inputs), len(c.Outputs), len(c.Wants)})
+	for i := range len(c.Name) {
+		add(int(c.Name[i]))
+	}
+	flags := 0
+	if c.Combines {
+		flags |= 1
+	}
+	if c.Wants != nil {
+		flags |= 2
+	}
+	if c.Sizes != nil {
+		flags |= 4
+	}
+	add(flags)
+	list(c.Sizes)
+	for _, l := range slices.Concat(c.Inputs, c.Outputs) {
+		list(l)
+	}
+	for _, of := range c.Wants {
+		add(len(of))
+		for _, l := range of {
+			list(l)
+		}
+	}
 }

@@ -141,14 +141,6 @@ const (
 // idle is the cell of an empty round with which a program ends. Other empty rounds have an empty cell.
 const idle = "-"
 
-// counted is a number with its noun.
-func counted[T int | int64](n T, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // drawRound returns the rows of one round. The parts before and after "then" are aligned over the ranks.
 func (s *Schedule) drawRound(t int) [][]string {
 	moves, then := 0, 0

@@ -450,20 +450,3 @@ func (p *reader) number(at int, text string, most int) (int, string, error) {
 
 // indent is the number of blanks before a cell's text.
 func indent(cell string) int { return len(cell) - len(strings.TrimLeft(cell, " \t")) }
-
-// quoted is a piece of the text as errors have it.
-func quoted(text string) string {
-	if text == "" {
-		return "nothing"
-	}
-	return strconv.Quote(clipped(text))
-}
-
-// clipped is a text, cut if it is long.
-func clipped(text string) string {
-	const most = 40
-	if len(text) > most {
-		return text[:most] + "..."
-	}
-	return text
-}

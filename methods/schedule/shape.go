@@ -70,14 +70,6 @@ func shapeOf(s *Schedule) shape {
 	return out
 }
 
-// numbered is a range of numbers with its noun.
-func numbered(noun string, first, last int) string {
-	if first == last {
-		return fmt.Sprint(noun, " ", first)
-	}
-	return fmt.Sprintf("%ss %d to %d", noun, first, last)
-}
-
 // arcs returns the arcs of round t among the first ranks, in order, and how many messages have no place in a drawing.
 func (s *Schedule) arcs(t, ranks int) (out []arc, astray int) {
 	type pair struct{ from, to int }
