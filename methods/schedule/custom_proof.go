@@ -77,11 +77,14 @@ func (c *CustomContract) byInputs() [][]int {
 	return c.holders()
 }
 
-// wanting is what is known of the contributors that outputs want. Chunks that follow each other mostly want one list.
+// wanting is what is known of the contributors that outputs want by a contract of a program's own. Chunks that follow
+// each other mostly want one list.
 type wanting struct {
-	terms   *terms
-	holders [][]int
+	terms    *terms
+	contract *CustomContract
+	holders  [][]int
 
+	chunk   int   // that is asked for
 	from    []int // the list that was asked for last
 	all     sum   // of its ranks, if contributors are known by sums
 	number  int   // of the list: equal ones have one number
@@ -91,8 +94,27 @@ type wanting struct {
 	folds map[[2]int]value // the same: the left fold
 }
 
-func newWanting(t *terms) *wanting {
-	return &wanting{terms: t, numbers: map[string]int{}, seen: map[[2]int]value{}, folds: map[[2]int]value{}}
+func newWanting(t *terms, c *CustomContract) *wanting {
+	return &wanting{terms: t, contract: c, holders: c.byInputs(), numbers: map[string]int{}, seen: map[[2]int]value{}, folds: map[[2]int]value{}}
+}
+
+func (w *wanting) each(rank int, do func(chunk int)) {
+	w.contract.contributors(rank, w.holders, func(f int, from []int) {
+		w.chunk = f
+		w.of(from)
+		do(f)
+	})
+}
+
+func (w *wanting) text() string { return fmt.Sprintf("chunk %d of ranks %v", w.chunk, w.from) }
+
+func (w *wanting) first(have value) value {
+	key := [2]int{w.chunk, w.number}
+	v, known := w.seen[key]
+	if !known {
+		v, w.seen[key] = have, have
+	}
+	return v
 }
 
 // of makes a list the one that is asked for.
@@ -115,10 +137,9 @@ func (w *wanting) of(from []int) {
 	w.number = number
 }
 
-// complete reports whether a value is a chunk of the ranks that are asked for.
-func (w *wanting) complete(v value, chunk int) bool {
+func (w *wanting) has(v value) bool {
 	x := w.terms.at(v)
-	if v == none || int(x.chunk) != chunk || int(x.count) != len(w.from) {
+	if v == none || int(x.chunk) != w.chunk || int(x.count) != len(w.from) {
 		return false
 	}
 	if !w.terms.exact() {
@@ -133,17 +154,15 @@ func (w *wanting) complete(v value, chunk int) bool {
 	return true
 }
 
-// fold is the left fold of the contributions that are asked for in the order of the ranks, absent if nobody has made
-// it.
-func (w *wanting) fold(chunk int) value {
-	key := [2]int{chunk, w.number}
+func (w *wanting) fold() value {
+	key := [2]int{w.chunk, w.number}
 	v, known := w.folds[key]
 	if known {
 		return v
 	}
-	v = w.terms.leaf(w.from[0], chunk)
+	v = w.terms.leaf(w.from[0], w.chunk)
 	for _, r := range w.from[1:] {
-		own := w.terms.leaf(r, chunk)
+		own := w.terms.leaf(r, w.chunk)
 		if v = w.terms.known(min(v, own), max(v, own)); v == none {
 			v = absent
 			break
@@ -151,37 +170,6 @@ func (w *wanting) fold(chunk int) value {
 	}
 	w.folds[key] = v
 	return v
-}
-
-// customOutcome checks what a rank holds in the end, by the schedule's own contract.
-func (m *machine) customOutcome(rank int, w *wanting, report *Report) (err error) {
-	if w.holders == nil {
-		w.holders = m.Custom.byInputs()
-	}
-	r := &m.replicas[rank]
-	m.Custom.contributors(rank, w.holders, func(f int, from []int) {
-		if err != nil || m.fault != nil && f != m.fault.chunk {
-			return
-		}
-		have := r.output[f-r.first].value
-		w.of(from)
-		if !w.complete(have, f) {
-			err = &chunkError{f, fmt.Errorf("schedule: rank %d ends with %s as chunk %d of the output, want chunk %d of "+
-				"ranks %v", rank, m.terms.show(have), f, f, from)}
-			return
-		}
-		if !m.contract.Combines {
-			return
-		}
-		first, known := w.seen[[2]int{f, w.number}]
-		if !known {
-			first = have
-			w.seen[[2]int{f, w.number}] = have
-		}
-		m.order(report, rank, f, first)
-		m.rankOrder(report, rank, f, w.fold)
-	})
-	return err
 }
 
 // least finds the bounds of a contract with so many ports:
