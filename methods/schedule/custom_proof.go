@@ -95,7 +95,8 @@ type wanting struct {
 }
 
 func newWanting(t *terms, c *CustomContract) *wanting {
-	return &wanting{terms: t, contract: c, holders: c.byInputs(), numbers: map[string]int{}, seen: map[[2]int]value{}, folds: map[[2]int]value{}}
+	return &wanting{terms: t, contract: c, holders: c.byInputs(), numbers: map[string]int{},
+		seen: map[[2]int]value{}, folds: map[[2]int]value{}}
 }
 
 func (w *wanting) each(rank int, do func(chunk int)) {

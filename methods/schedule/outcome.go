@@ -2,8 +2,8 @@ package schedule
 
 import "fmt"
 
-// wants is what outputs are to hold in the end: by the Contract of a built-in collective, or by the lists of a program's
-// own. All but each are about the chunk that each has come to.
+// wants is what outputs are to hold in the end: by the Contract of a built-in collective, or by the lists of a
+// program's own. All but each are about the chunk that each has come to.
 type wants interface {
 	each(rank int, do func(chunk int)) // the chunks of a rank's output
 	has(v value) bool                  // v is what the chunk is to be
