@@ -327,6 +327,27 @@ func TestPartMismatch(t *testing.T) {
 	}
 }
 
+// TestTypesOfCounts: members whose operands by counts are of the same types in another order disagree.
+func TestTypesOfCounts(t *testing.T) {
+	for _, err := range failures(t, 2, func(ctx context.Context, c *gcl.Comm) error {
+		b, counts := c.Batch(schedule.AllGather, 0, 0), []int{1, 2}
+		floats := func() { gcl.AppendV(b, make([]float32, 3), make([]float32, counts[c.Rank()]), counts) }
+		ints := func() { gcl.AppendV(b, make([]int32, 3), make([]int32, counts[c.Rank()]), counts) }
+		if c.Rank() == 0 {
+			floats()
+			ints()
+		} else {
+			ints()
+			floats()
+		}
+		return errors.Join(b.Run(ctx), last(ctx, c))
+	}) {
+		if !errors.Is(err, gcl.ErrMismatch) {
+			t.Errorf("%v, want ErrMismatch", err)
+		}
+	}
+}
+
 // TestNativeByCounts: an engine takes counts that are equal, and refuses others before anything is sent. It refuses
 // those of an all-to-all, which other ranks do not know.
 func TestNativeByCounts(t *testing.T) {
