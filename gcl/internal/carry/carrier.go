@@ -54,12 +54,21 @@ func (l *Carrier) Inspect() Inspection {
 
 // chosen tells how a job is carried out, and in how many rounds.
 func (w *Caller) chosen(j *job.Job, r *route.Route, rounds int) {
-	var rings flight.Rings
-	if w.Listener != nil && r.Path != route.Local && w.onRings(r.Method, j.Collective) {
-		rings = flight.Rings{Members: w.Group.Members, First: w.Group.Rings.First, Second: w.Group.Rings.Second}
-		if r.Method.Rings() < 2 {
-			rings.Second = nil
-		}
+	l := w.Carrier
+	l.Flight.Choose(r.Method, r.Path)
+	if l.Listener != nil {
+		l.Listener.Chosen(*r, rounds, w.ringsOf(j, r))
 	}
-	w.Carrier.Choose(r, rounds, rings)
+}
+
+// ringsOf are the rings that a job goes along by a route.
+func (w *Caller) ringsOf(j *job.Job, r *route.Route) (rings flight.Rings) {
+	if r.Path == route.Local || !w.onRings(r.Method, j.Collective) {
+		return rings
+	}
+	rings.Members, rings.First = w.Group.Members, w.Group.Rings.First
+	if r.Method.Rings() > 1 {
+		rings.Second = w.Group.Rings.Second
+	}
+	return rings
 }

@@ -31,14 +31,6 @@ type Rings struct{ Members, First, Second []int }
 // ErrCrash is why the communicator is aborted when a call with a listener does not return.
 var ErrCrash = errors.New("a panic, or runtime.Goexit, in a collective or a function of its Options.Trace")
 
-// Choose tells how the call in progress is carried out, and in how many rounds.
-func (o *Observer) Choose(r *route.Route, rounds int, rings Rings) {
-	o.Flight.Choose(r.Method, r.Path)
-	if o.Listener != nil {
-		o.Listener.Chosen(*r, rounds, rings)
-	}
-}
-
 // StartPhase tells that the rank begins a phase of a call by Hybrid, which is not a call of its own.
 func (o *Observer) StartPhase(phase uint64) {
 	o.Flight.EnterPhase(phase)
