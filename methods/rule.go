@@ -16,6 +16,7 @@ type Rule struct {
 	Fewest, Most int
 
 	FromBytes int64  // the least size of the larger of a rank's two buffers
+	Shared    bool   // FromBytes is divided by the number of ranks: it is the least size of all their buffers together
 	Method    Method // neither Auto nor Native
 
 	// Implementation is that with which the method was measured. AnyImplementation leaves it to gcl.
@@ -44,6 +45,30 @@ func (i Implementation) String() string { return implementationNames.String(i) }
 // covers reports whether the rule is for so many ranks.
 func (r *Rule) covers(ranks int) bool { return ranks >= r.Fewest && (r.Most == 0 || ranks <= r.Most) }
 
+// reaches reports whether the rule is for so many bytes of each of so many ranks.
+func (r *Rule) reaches(bytes int64, ranks int) bool {
+	if !r.Shared {
+		return bytes >= r.FromBytes
+	}
+	n := int64(ranks)
+	least := r.FromBytes / n // rounded up: the product of bytes and ranks may not be an int64
+	if r.FromBytes%n > 0 {
+		least++
+	}
+	return bytes >= least
+}
+
+// from is FromBytes as rules have it: "64KiB", or "8193/ranks" if the ranks share it.
+func (r *Rule) from() string {
+	if r.Shared {
+		return sizeText(r.FromBytes) + sharedSuffix
+	}
+	return sizeText(r.FromBytes)
+}
+
+// sharedSuffix stands behind the size of a rule that is Shared.
+const sharedSuffix = "/ranks"
+
 // way is the method, with a slash and the implementation behind it if the rule has one.
 func (r *Rule) way() string {
 	if r.Implementation == AnyImplementation {
@@ -65,7 +90,7 @@ func (r *Rule) ranks() string {
 
 // String is the rule as a line of a table, as in "all-reduce 5-7 64KiB direct/Syncful 12.1 us".
 func (r Rule) String() string {
-	line := fmt.Sprintf("%v %s %s %s", r.Collective, r.ranks(), sizeText(r.FromBytes), r.way())
+	line := fmt.Sprintf("%v %s %s %s", r.Collective, r.ranks(), r.from(), r.way())
 	if r.Measured != "" {
 		line += " " + r.Measured
 	}

@@ -18,6 +18,8 @@ import (
 //	all-reduce    2      256KiB direct               201 us, then recursive_doubling 240 us
 //	all-reduce    3-5    0      broadcast/Syncless   30 us
 //
+// A size may be divided by the ranks: 8193/ranks is 4097 bytes between 2, and 2049 among 4.
+//
 // A rule fits a call of its collective, over a number of ranks that it names, of at least so many bytes in the larger
 // of a rank's two buffers. The last line that fits decides, so that a line at the end goes before all others. A line is
 // for the numbers of ranks that it names and no others: gcltune gives each number to the nearest one that it has
@@ -65,7 +67,11 @@ func newRules(lines []line) *Rules {
 		if r.Most == 0 || r.Most >= indexed {
 			of[0] = append(of[0], r)
 		}
-		fmt.Fprintf(h, "%v %d %d %d %s\n", r.Collective, r.Fewest, r.Most, r.FromBytes, r.way()) // never fails
+		from := fmt.Sprint(r.FromBytes)
+		if r.Shared {
+			from += sharedSuffix
+		}
+		fmt.Fprintf(h, "%v %d %d %s %s\n", r.Collective, r.Fewest, r.Most, from, r.way()) // never fails
 	}
 	h.Sum(t.digest[:0])
 	return t
@@ -82,7 +88,7 @@ func (t *Rules) above(below int, c schedule.Collective, ranks int, bytes int64) 
 	}
 	for i := len(fit) - 1; i >= 0; i-- {
 		r := fit[i]
-		if bytes >= r.FromBytes && (below == 0 || r.Line < below) && (ranks < indexed || r.covers(ranks)) {
+		if r.reaches(bytes, ranks) && (below == 0 || r.Line < below) && (ranks < indexed || r.covers(ranks)) {
 			return r
 		}
 	}

@@ -29,6 +29,39 @@ all-reduce 70- 4097 clockwise_ring/Syncful
 # the end
 all-to-all 3- 2MiB direct`
 
+// TestRulesShared: a size that the ranks share is divided by their number, rounded up, and stays what it is as text.
+func TestRulesShared(t *testing.T) {
+	t.Parallel()
+	const text = "all-reduce  2-  0           direct\nall-reduce  2-  8KiB/ranks  clockwise_ring\n"
+	rules := mustRules(t, text)
+	if rules.String() != text || rules.All()[1].String() != "all-reduce 2- 8KiB/ranks clockwise_ring" {
+		t.Errorf("have\n%s", rules)
+	}
+	apart := mustRules(t, strings.ReplaceAll(text, "/ranks", ""))
+	if rules.Digest() == apart.Digest() {
+		t.Error("a size that is shared and one that is not have one digest")
+	}
+	tuning := Tuning{Rules: rules}
+	for _, c := range []struct {
+		ranks int
+		bytes int64
+		want  Method
+	}{
+		{2, 4095, Direct}, {2, 4096, ClockwiseRing}, {3, 2730, Direct}, {3, 2731, ClockwiseRing},
+		{100, 81, Direct}, {100, 82, ClockwiseRing}, {9000, 0, Direct}, {9000, 1, ClockwiseRing},
+		{2, 1<<63 - 1, ClockwiseRing},
+	} {
+		if got := tuning.Choose(schedule.AllReduce, c.ranks, c.bytes, false, false); got != c.want {
+			t.Errorf("%d bytes at each of %d: %v, want %v", c.bytes, c.ranks, got, c.want)
+		}
+	}
+	for _, wrong := range []string{"8/rank", "/ranks", "8/ranks/ranks", "8 /ranks"} {
+		if _, err := ParseRules([]byte("all-reduce 2 " + wrong + " direct")); err == nil {
+			t.Errorf("%q is a size", wrong)
+		}
+	}
+}
+
 // TestRulesText: a table in columns, with its comments, which reads as the same rules.
 func TestRulesText(t *testing.T) {
 	want := `# a machine
@@ -294,7 +327,8 @@ func BenchmarkRule(b *testing.B) {
 // FuzzParseRules: what parses is written as a text that reads as the same rules.
 func FuzzParseRules(f *testing.F) {
 	for _, text := range []string{someRules, "", "reduce 2 0 direct", "reduce 2-2 1024 direct/Syncful  a  b #c\n\n# d",
-		"reduce 02- 0KiB direct", "scatter 2-65536 9007199254740991KiB direct", "reduce 2\u00a00 direct"} {
+		"reduce 02- 0KiB direct", "scatter 2-65536 9007199254740991KiB direct", "reduce 2\u00a00 direct",
+		"reduce 2- 8193/ranks direct"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -33,8 +33,8 @@ const (
 //	all-reduce   5-7   64KiB   direct/Syncful   12.1 us, then clockwise_ring/Syncless 14 us
 //
 // The words are a collective; a number of ranks, or a range of them, without an end (8-) or with one; a size in bytes,
-// KiB, MiB or GiB; and a method that this process knows, with an implementation behind a slash or without one. What the
-// measurement says is for people.
+// KiB, MiB or GiB, with /ranks behind it if all ranks share it; and a method that this process knows, with an
+// implementation behind a slash or without one. What the measurement says is for people.
 //
 // An error is a *RulesError.
 func ParseRules(text []byte) (*Rules, error) {
@@ -156,13 +156,15 @@ func (r *Rule) readRanks(word string) error {
 }
 
 func (r *Rule) readFrom(word string) error {
-	digits := strings.TrimRight(word, "KMGiB")
-	unit := slices.Index(sizeUnits, word[len(digits):])
+	size, shared := strings.CutSuffix(word, sharedSuffix)
+	digits := strings.TrimRight(size, "KMGiB")
+	unit := slices.Index(sizeUnits, size[len(digits):])
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || unit < 0 || n > math.MaxInt64>>(10*unit) {
-		return fmt.Errorf("%.*q is no size from which on: want bytes, as in 0, 4096, 64KiB or 2MiB", maxName, word)
+		return fmt.Errorf("%.*q is no size from which on: want bytes, as in 0, 4096, 64KiB or 2MiB, or with "+
+			"%s behind them", maxName, word, sharedSuffix)
 	}
-	r.FromBytes = int64(n << (10 * unit))
+	r.FromBytes, r.Shared = int64(n<<(10*unit)), shared
 	return nil
 }
 
@@ -200,7 +202,7 @@ func (t *Rules) String() string {
 	}
 	var widths [4]int
 	cells := func(r *Rule) [4]string {
-		return [4]string{r.Collective.String(), r.ranks(), sizeText(r.FromBytes), r.way()}
+		return [4]string{r.Collective.String(), r.ranks(), r.from(), r.way()}
 	}
 	for _, l := range t.lines {
 		if l.rule == nil {
