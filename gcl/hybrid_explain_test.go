@@ -253,7 +253,7 @@ func ExampleComm_Explain_hybrid() {
 	fmt.Print(explanation)
 	// Output:
 	// all-reduce of 1048576 bytes (float32 x 262144) over 8 ranks; clique of 4+4 replicas
-	// direct across 2 link domains, since group size x bytes, 2 x 262144, is above 8192 and every pair of replicas is linked; direct inside, among 4 ranks; Hybrid, as the options ask
+	// direct across 2 link domains, since group size x bytes, 2 x 262144, is above 8192, and every pair of replicas is linked, so that a ring gains nothing (gogcl.dev/methods/tables/links/memory.txt:4); direct inside, among 4 ranks; Hybrid, as the options ask
 	//
 	//   method                  implementation  rounds  barriers  bytes sent  estimate
 	//   broadcast               Syncless             1         0     7340032     394µs

@@ -55,15 +55,15 @@ func TestAutoOnSockets(t *testing.T) {
 		want     methods.Method
 		why      string
 	}{
-		{4, 16 << 10, gcl.Options{}, methods.RecursiveDoubling, "65536 bytes are at or below the 65536 up to which 4 ranks"},
-		{4, 16<<10 + 1, gcl.Options{}, methods.Direct, "65540 bytes are above the 65536 up to which 4 ranks"},
-		{2, 32 << 10, gcl.Options{}, methods.RecursiveDoubling, "at or below the 131072 up to which 2 ranks"},
-		{3, 100, gcl.Options{}, methods.SendToAll, "3 x 400, is at or below 65536"},
-		{6, 100, gcl.Options{}, methods.RecursiveDoubling, "at or below the 65536 up to which 6 ranks"},
-		{4, 100, reproducible, methods.SendToAll, "4 x 400, is at or below 65536"},
-		{4, 5000, reproducible, methods.Direct, "4 x 20000, is above 65536"},
+		{4, 16 << 10, gcl.Options{}, methods.RecursiveDoubling, "links/sockets.txt:15)"},
+		{4, 16<<10 + 1, gcl.Options{}, methods.Direct, "links/sockets.txt:16)"},
+		{2, 32 << 10, gcl.Options{}, methods.RecursiveDoubling, "links/sockets.txt:13)"},
+		{3, 100, gcl.Options{}, methods.SendToAll, "links/sockets.txt:10)"},
+		{6, 100, gcl.Options{}, methods.RecursiveDoubling, "links/sockets.txt:17)"},
+		{4, 100, reproducible, methods.SendToAll, "links/sockets.txt:10)"},
+		{4, 5000, reproducible, methods.Direct, "links/sockets.txt:12)"},
 		{4, 100, gcl.Options{MaxBroadcastSize: 1600}, methods.SendToAll, "4 x 400, is at or below 1600"},
-		{4, 100, gcl.Options{MaxBroadcastSize: gcl.NoBroadcast}, methods.RecursiveDoubling, "up to which 4 ranks"},
+		{4, 100, gcl.Options{MaxBroadcastSize: gcl.NoBroadcast}, methods.RecursiveDoubling, "links/sockets.txt:15)"},
 		{4, 100, gcl.Options{Method: methods.ClockwiseRing}, methods.ClockwiseRing, "as the options ask"},
 	} {
 		t.Run(fmt.Sprintf("n=%d/elements=%d/%+v", x.replicas, x.elements, x.options), func(t *testing.T) {

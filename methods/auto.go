@@ -7,43 +7,27 @@ import "gogcl.dev/methods/schedule"
 // messages of 1 KiB, as long with 2 KiB, and up to half as long again with 4 KiB.
 const DefaultSeparateBytes = 4 << 10
 
-// Tuning holds what Choose goes by: rules where there are some, and else the sizes at which it changes its mind. They
-// are properties of what connects the replicas.
+// Tuning holds what Choose goes by: rules that were measured where there are some, and else the table of the links that
+// connect the replicas.
 type Tuning struct {
-	// Rules go before all sizes below, where one of them fits: see Rule. nil: there are none.
+	// Rules go before Links, where one of them fits: see Rule. nil: there are none.
 	Rules *Rules
+
+	// Links is the table that decides where no rule does: see ByLinks. nil: all take direct.
+	Links *Rules
+
+	// MaxBroadcastBytes is the greatest product of group size and bytes of an all-reduce for which broadcast is chosen
+	// before Links; 0: for none. Negative: no all-reduce takes broadcast.
+	MaxBroadcastBytes int64
 
 	// BroadcastFirst has MaxBroadcastBytes go before Rules: up to it an all-reduce takes broadcast, above it or with a
 	// negative one no rule that names broadcast counts.
 	BroadcastFirst bool
 
-	// MaxBroadcastBytes is the greatest product of group size and bytes of an all-reduce for which broadcast is chosen
-	// before all other methods; 0: for none. Negative: no all-reduce takes broadcast.
-	MaxBroadcastBytes int64
-
-	// DoublingBytes are the greatest sizes at which recursive_doubling is chosen, for its few messages: between 2
-	// ranks, among 3 to 8, and among more; 0: it never is. Among 3 or more it must also have fewer rounds than a rank
-	// has peers, since other methods send to all peers in one round. Among 3 it never has, among 5 in some collectives.
-	// An all-reduce without that advantage takes broadcast, as long as the product of group size and bytes is not above
-	// the same number. An all-to-all, which it has copy all data several times, takes it up to a quarter of the number,
-	// and never between 2.
-	DoublingBytes [3]int64
-
-	// MeetInMiddleBytes are the bytes below which meet_in_middle_ring beats bidirectional_ring_pair: for any group, for
-	// more than 4 ranks, and for more than 8. A collective that combines nothing takes half of each.
-	MeetInMiddleBytes [3]int64
-
-	// MaxBroadcastFromRootBytes is the greatest size of a Broadcast that the root sends straight to everyone where
-	// Direct is set; a larger one is dealt out in pieces that the ranks exchange.
-	MaxBroadcastFromRootBytes int64
-
 	// SeparateBytes is the least size of a tensor's messages, in a call on several tensors, with which it gets messages
 	// of its own. Below it a message costs more than to copy so much into one that tensors share, and out of it. 0: 4
 	// KiB, DefaultSeparateBytes.
 	SeparateBytes int64
-
-	// Direct says that every pair of replicas is linked as well as neighbours are, so that nothing is gained by a ring.
-	Direct bool
 }
 
 // Choose returns the method for a collective over size ranks of bytes of data at each (the larger of a rank's two
@@ -54,67 +38,50 @@ func (t Tuning) Choose(c schedule.Collective, size int, bytes int64, strided, ra
 	if r := t.Rule(&q); r != nil {
 		return r.Method
 	}
-	return t.BySize(&q)
+	return t.ByLinks(&q)
 }
 
-// BySize is Choose without Rules.
-func (t *Tuning) BySize(q *Case) Method {
-	if t == nil || q == nil {
+// ByLinks is Choose without Rules: broadcast for an all-reduce up to MaxBroadcastBytes, and else the last line of Links
+// that fits, but for broadcast in an all-reduce that may not take it, and in rank order recursive_doubling in a
+// reduction. Where no line fits it is direct.
+func (t *Tuning) ByLinks(q *Case) Method {
+	switch r := t.link(q); {
+	case t == nil || q == nil:
 		return Auto // of nothing
-	}
-	c, size, bytes, strided, rankOrder := q.Collective, q.Ranks, q.Bytes, q.Strided, q.RankOrder
-	broadcast := c == schedule.AllReduce && !strided && t.MaxBroadcastBytes >= 0
-	ranks, few := int64(max(size, 1)), t.doublingUpTo(c, size)
-	switch {
-	case broadcast && t.MaxBroadcastBytes > 0 && bytes <= t.MaxBroadcastBytes/ranks:
+	case t.broadcasts(q):
 		return SendToAll
-	case few > 0 && bytes <= few && doublingPays(c, size, rankOrder):
-		return RecursiveDoubling
-	case broadcast && few > 0 && bytes <= few/ranks:
-		return SendToAll
-	case t.Direct && c == schedule.Broadcast && bytes <= t.MaxBroadcastFromRootBytes:
-		return SendToAll
-	case t.Direct:
-		return Direct
-	case size <= 2:
-		return ClockwiseRing
+	case r != nil:
+		return r.Method
 	}
-	if bytes < t.meetInMiddleBelow(c, size) {
-		return MeetInMiddleRing
-	}
-	return BidirectionalRingPair
+	return Direct
 }
 
-// doublingUpTo is the number of bytes up to which size ranks take recursive_doubling.
-func (t Tuning) doublingUpTo(c schedule.Collective, size int) int64 {
-	few := t.DoublingBytes[2]
-	switch {
-	case size <= 2:
-		few = t.DoublingBytes[0]
-	case size <= 8:
-		few = t.DoublingBytes[1]
-	}
-	switch {
-	case c == schedule.AllToAll && size <= 2:
-		return 0
-	case c == schedule.AllToAll:
-		return few / 4
-	}
-	return few
+// broadcasts reports whether MaxBroadcastBytes has an all-reduce take broadcast.
+func (t *Tuning) broadcasts(q *Case) bool {
+	return q.Collective == schedule.AllReduce && !q.Strided && t.MaxBroadcastBytes > 0 &&
+		q.Bytes <= t.MaxBroadcastBytes/int64(max(q.Ranks, 1))
 }
 
-// doublingPays reports whether recursive_doubling has fewer rounds, of about one message each, than a rank has peers.
-// Between 2 all methods have one message, and recursive_doubling one round.
-func doublingPays(c schedule.Collective, size int, rankOrder bool) bool {
-	s := Spec{Method: RecursiveDoubling, Collective: c, Size: size, RankOrder: rankOrder}
-	w, err := s.recipe()
-	if err != nil || size < 2 || s.inOrder() {
-		return false
+// link is the line of Links that decides, or nil. Of the obstacles of a rule two are narrower: a limit above 0 does not
+// keep an all-reduce from broadcast, and in rank order the rings are taken.
+func (t *Tuning) link(q *Case) *Rule {
+	if t == nil || q == nil || t.Links == nil {
+		return nil
 	}
-	rounds := s.treeRounds()
-	if w.folds {
-		f := s.fold()
-		rounds = f.rounds() + 2*f.before()
+	r := t.Links.above(0, q.Collective, q.Ranks, q.Bytes)
+	for r != nil && t.skipsLink(r, q) {
+		r = t.Links.above(r.Line, q.Collective, q.Ranks, q.Bytes)
 	}
-	return rounds <= max(size-2, 1)
+	return r
+}
+
+// skipsLink reports whether a line is broadcast for an all-reduce that may not take it, or would be a chain.
+func (t *Tuning) skipsLink(r *Rule, q *Case) bool {
+	switch r.Method {
+	case SendToAll:
+		return q.Collective == schedule.AllReduce && (q.Strided || t.MaxBroadcastBytes < 0)
+	case RecursiveDoubling:
+		return q.RankOrder && inRankOrder(q.Collective)
+	}
+	return false
 }

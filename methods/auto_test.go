@@ -20,7 +20,7 @@ func TestChooseOnIPULinks(t *testing.T) {
 		strided    bool
 		want       Method
 	}{
-		{rs, 1, 1 << 30, false, ClockwiseRing},
+		{rs, 1, 1 << 30, false, Direct},
 		{rs, 2, 1, false, ClockwiseRing},
 		{rs, 2, 1 << 30, false, ClockwiseRing},
 		{rs, 3, 1_245_183, false, MeetInMiddleRing},
@@ -57,11 +57,12 @@ func TestChooseOnIPULinks(t *testing.T) {
 
 func TestChooseWhereAllAreLinked(t *testing.T) {
 	t.Parallel()
-	host := Tuning{MaxBroadcastBytes: 4096, MaxBroadcastFromRootBytes: 1 << 20, Direct: true}
-	if got := host.Choose(schedule.Broadcast, 4, 1<<20, false, false); got != SendToAll {
+	host := MemoryLinks()
+	host.MaxBroadcastBytes = 4096
+	if got := host.Choose(schedule.Broadcast, 4, 4<<20, false, false); got != SendToAll {
 		t.Errorf("a broadcast at the limit: %v, want broadcast", got)
 	}
-	if got := host.Choose(schedule.Broadcast, 4, 1<<20+1, false, false); got != Direct {
+	if got := host.Choose(schedule.Broadcast, 4, 4<<20+1, false, false); got != Direct {
 		t.Errorf("a broadcast above the limit: %v, want direct", got)
 	}
 	if got := host.Choose(schedule.AllReduce, 4, 1024, false, false); got != SendToAll {
@@ -90,8 +91,6 @@ func TestChooseForFewMessages(t *testing.T) {
 	never.MaxBroadcastBytes = -1
 	asked := SocketLinks()
 	asked.MaxBroadcastBytes = 64 << 10
-	rings := SocketLinks()
-	rings.Direct = false
 	for _, c := range []struct {
 		tuning             Tuning
 		collective         schedule.Collective
@@ -100,7 +99,8 @@ func TestChooseForFewMessages(t *testing.T) {
 		strided, rankOrder bool
 		want               Method
 	}{
-		{SocketLinks(), ar, 1, 0, false, false, SendToAll},
+		{SocketLinks(), ar, 1, 0, false, false, Direct},
+		{Tuning{}, ar, 4, 8, false, false, Direct},
 		{SocketLinks(), ar, 2, 0, false, false, RecursiveDoubling},
 		{SocketLinks(), ar, 2, 128 << 10, false, false, RecursiveDoubling},
 		{SocketLinks(), ar, 2, 128<<10 + 1, false, false, Direct},
@@ -145,8 +145,6 @@ func TestChooseForFewMessages(t *testing.T) {
 		{never, ar, 3, 8, false, false, Direct},
 		{asked, ar, 4, 16 << 10, false, false, SendToAll},
 		{asked, ar, 4, 16<<10 + 1, false, false, RecursiveDoubling},
-		{rings, ar, 4, 8, false, false, RecursiveDoubling},
-		{rings, ar, 4, 1 << 20, false, false, BidirectionalRingPair},
 
 		{NetworkLinks(), ar, 4, 10_000, false, false, RecursiveDoubling},
 		{NetworkLinks(), ar, 4, 10_001, false, false, Direct},
@@ -160,8 +158,9 @@ func TestChooseForFewMessages(t *testing.T) {
 	}
 }
 
-// TestDoublingPays holds the rule against the schedules: recursive_doubling has fewer rounds than a rank has peers, or
-// as many between 2. The first round of its all-to-all only packs.
+// TestDoublingPays holds the tables of links against the schedules: recursive_doubling stands for numbers of ranks with
+// which it has fewer rounds than a rank has peers, or as many between 2, and no others. The first round of its
+// all-to-all only packs.
 func TestDoublingPays(t *testing.T) {
 	t.Parallel()
 	for _, c := range schedule.Collectives() {
@@ -180,8 +179,11 @@ func TestDoublingPays(t *testing.T) {
 				}
 				rounds = max(rounds, n)
 			}
-			if want := size == 2 || rounds < size-1; doublingPays(c, size, false) != want {
-				t.Errorf("%v over %d in %d rounds: %v, want %v", c, size, rounds, !want, want)
+			pays := size == 2 && c != schedule.AllToAll || size > 2 && rounds < size-1
+			for _, tuning := range []Tuning{SocketLinks(), NetworkLinks()} {
+				if got := tuning.Choose(c, size, 8, true, false) == RecursiveDoubling; got != pays {
+					t.Errorf("%v over %d in %d rounds: %v, want %v", c, size, rounds, got, pays)
+				}
 			}
 		}
 	}

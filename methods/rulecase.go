@@ -48,10 +48,7 @@ func (t *Tuning) Rule(q *Case) *Rule {
 }
 
 // broadcastGoesFirst reports whether MaxBroadcastBytes decides before Rules.
-func (t *Tuning) broadcastGoesFirst(q *Case) bool {
-	return t.BroadcastFirst && q.Collective == schedule.AllReduce && !q.Strided && t.MaxBroadcastBytes > 0 &&
-		q.Bytes <= t.MaxBroadcastBytes/int64(max(q.Ranks, 1))
-}
+func (t *Tuning) broadcastGoesFirst(q *Case) bool { return t.BroadcastFirst && t.broadcasts(q) }
 
 // obstacle is why a rule that fits does not decide.
 type obstacle uint8

@@ -189,7 +189,7 @@ all-reduce 2-4 4000 clockwise_ring/Syncless
 all-reduce 64- 10 broadcast
 all-reduce 65 20 direct
 reduce 2-4 0 direct`).Named("x/tcp.txt")
-	ar, open := schedule.AllReduce, Tuning{Rules: rules, Direct: true, MaxBroadcastBytes: 8 << 10}
+	ar, open := schedule.AllReduce, Tuning{Rules: rules, Links: MemoryLinks().Links, MaxBroadcastBytes: 8 << 10}
 	first, never := open, open
 	first.BroadcastFirst, first.MaxBroadcastBytes, never.MaxBroadcastBytes = true, 4000, -1
 	const noStar = "; not tcp.txt:4, star: "

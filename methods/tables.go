@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-//go:embed tables/*.txt
+//go:embed tables/*.txt tables/links/*.txt
 var tables embed.FS
 
 // tableNames are the transports that have a table.
@@ -19,11 +19,23 @@ func DefaultRules(transport string) *Rules {
 	return defaults()[transport]
 }
 
-// defaults has the tables, by the names of transports. A test reads them all.
-var defaults = sync.OnceValue(func() map[string]*Rules {
+// linkNames are the classes of links that have a table.
+var linkNames = []string{"ipu", "memory", "engine", "sockets", "network"}
+
+// linkTable is the table of a class of links.
+func linkTable(name string) *Rules { return links()[name] }
+
+// defaults has the tables by the names of transports, links those by the names of classes. A test reads them all.
+var (
+	defaults = sync.OnceValue(func() map[string]*Rules { return readTables("tables/", tableNames) })
+	links    = sync.OnceValue(func() map[string]*Rules { return readTables("tables/links/", linkNames) })
+)
+
+// readTables reads tables that are part of the program.
+func readTables(dir string, names []string) map[string]*Rules {
 	out := map[string]*Rules{}
-	for _, name := range tableNames {
-		file := "tables/" + name + ".txt"
+	for _, name := range names {
+		file := dir + name + ".txt"
 		text, err := tables.ReadFile(file)
 		if err == nil {
 			var r *Rules
@@ -37,4 +49,4 @@ var defaults = sync.OnceValue(func() map[string]*Rules {
 		}
 	}
 	return out
-})
+}

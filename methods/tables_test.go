@@ -15,7 +15,7 @@ import (
 // TestDefaultRules: each table of the library is well-formed, in columns, says on which machine it was measured, names
 // methods that do their collective for all of their numbers of ranks, and has no weak line.
 func TestDefaultRules(t *testing.T) {
-	files, err := fs.Glob(tables, "tables/*")
+	files, err := fs.Glob(tables, "tables/*.txt")
 	if err != nil || len(files) != len(tableNames) {
 		t.Fatalf("%d files for %d names, %v", len(files), len(tableNames), err)
 	}
@@ -60,6 +60,38 @@ func TestDefaultRules(t *testing.T) {
 	}
 	if DefaultRules("mpi") != nil || DefaultRules("") != nil {
 		t.Error("a transport without a table has one")
+	}
+}
+
+// TestLinkTables: each table of links is in columns, begins with where its sizes are from, has a line for every
+// collective and number of ranks, and a reason in each line.
+func TestLinkTables(t *testing.T) {
+	files, err := fs.Glob(tables, "tables/links/*.txt")
+	if err != nil || len(files) != len(linkNames) {
+		t.Fatalf("%d files for %d names, %v", len(files), len(linkNames), err)
+	}
+	for _, name := range linkNames {
+		text, err := tables.ReadFile("tables/links/" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := linkTable(name)
+		if r.String() != string(text) || !strings.HasPrefix(string(text), "# ") {
+			t.Errorf("%s is not as Rules.String writes it, or has no comment:\n%s", name, r)
+		}
+		for _, x := range r.All() {
+			if x.Measured == "" {
+				t.Errorf("%s:%d: no reason", name, x.Line)
+			}
+		}
+		tuning := Tuning{Links: r}
+		for _, c := range schedule.Collectives() {
+			for _, ranks := range []int{2, 3, 64, 65, 1 << 16} {
+				if tuning.link(&Case{Collective: c, Ranks: ranks}) == nil {
+					t.Errorf("%s: no line for %v over %d", name, c, ranks)
+				}
+			}
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ type Caller struct {
 	instead *Caller         // of calls that the own method does not do
 	Skips   Skipping        // is asked about them
 
-	last *decided // the last route, where rules make it dear to decide again; else nil
+	last decided // the last route, since tables make it dear to decide again
 }
 
 // Skipping decides what becomes of calls that the method of the options does not do. An error is that of the call; with
@@ -46,15 +46,13 @@ type decided struct {
 
 // decide finds the route of a job.
 func (w *Caller) decide(r *route.Route, q *route.Question) {
-	l := w.last
-	if l != nil && l.some && l.question.Same(q) {
+	l := &w.last
+	if l.some && l.question.Same(q) {
 		*r = l.route
 		return
 	}
 	w.Setting.Decide(r, q)
-	if l != nil {
-		*l = decided{*q, *r, true}
-	}
+	l.question, l.route, l.some = *q, *r, true
 }
 
 // Size is the number of ranks.

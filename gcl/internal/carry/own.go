@@ -81,14 +81,7 @@ func (w *Caller) Settle() {
 	if w.instead = nil; w.Own != nil {
 		w.instead = w.Instead()
 	}
-	w.remember()
-}
-
-// remember makes room for the last route.
-func (w *Caller) remember() {
-	if w.last = nil; w.Setting.Tuning.Rules != nil {
-		w.last = new(decided)
-	}
+	w.last = decided{}
 }
 
 // Instead is the way of calls that a program's own method does not do: that of Auto.
@@ -98,6 +91,6 @@ func (w *Caller) Instead() *Caller {
 	s := &out.Setting
 	s.Method = methods.Auto
 	s.Syncful, s.SyncfulWhy = s.Together()
-	out.remember()
+	out.last = decided{}
 	return &out
 }

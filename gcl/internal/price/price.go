@@ -354,7 +354,7 @@ func (p Pricer) why(r route.Route) string {
 func (p Pricer) whyTuned() string {
 	q := p.question()
 	x := p.Setting.Case(&q)
-	return p.Setting.Tuning.WhyBySize(&x) + p.skips()
+	return p.Setting.Tuning.WhyByLinks(&x) + p.skips()
 }
 
 // whyRuled cites the rule by which the call goes.

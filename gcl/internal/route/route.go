@@ -210,7 +210,7 @@ func (s *Setting) method(r *Route, q *Question) {
 		return
 	}
 	x := s.Case(q)
-	if m := s.Tuning.BySize(&x); !onePass || m == methods.SendToAll {
+	if m := s.Tuning.ByLinks(&x); !onePass || m == methods.SendToAll {
 		r.Method, r.Because = m, AsTuned
 	}
 }
