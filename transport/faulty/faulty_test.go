@@ -43,7 +43,7 @@ var full = flag.Bool("full", false, "repeat as often as inproc's TestConformance
 // TestConformance runs the suite briefly: without faults an endpoint hands everything on to inproc's, which has its
 // own.
 func TestConformance(t *testing.T) {
-	features := []transporttest.Feature{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
+	features := []transporttest.Option{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
 	if !*full {
 		features = append(features, transporttest.Brief)
 	}

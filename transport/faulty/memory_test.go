@@ -35,7 +35,7 @@ func TestMemoryConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("inproc runs the suite without a wrapper")
 	}
-	features := []transporttest.Feature{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
+	features := []transporttest.Option{transporttest.NoAlloc, transporttest.NamesDeadlocks, transporttest.KeepsCauses}
 	if !*full {
 		features = append(features, transporttest.Brief)
 	}

@@ -30,13 +30,13 @@ func TestConformance(t *testing.T) {
 
 var full = flag.Bool("full", false, "repeat as often in every way of meeting as in TestConformance")
 
-// again are the features of runs beside TestConformance, where the network is set up in another way.
-func again(features ...transporttest.Feature) []transporttest.Feature {
-	features = append(features, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
+// again are the options of runs beside TestConformance, where the network is set up in another way.
+func again(options ...transporttest.Option) []transporttest.Option {
+	options = append(options, transporttest.NamesDeadlocks, transporttest.KeepsCauses)
 	if !*full {
-		features = append(features, transporttest.Brief)
+		options = append(options, transporttest.Brief)
 	}
-	return features
+	return options
 }
 
 // The register never takes a slow replica for a deadlock, though everybody who parks looks for one at once.

@@ -121,6 +121,16 @@ func (s *suite) others(name string, but, n int) error {
 	return nil
 }
 
+// awaitOthers is others for the test itself.
+func (s *suite) awaitOthers(t testing.TB, name string, but, n int) {
+	t.Helper()
+	await(t, func() {
+		if err := s.others(name, but, n); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // until waits for a post in a process whose replica has nothing to do before.
 func (s *suite) until(t testing.TB, key string) {
 	t.Helper()

@@ -12,220 +12,234 @@ import (
 	"gogcl.dev/transport"
 )
 
-// untilError runs rounds of a ring on the endpoint until one fails, and returns the error. Buffers are spoiled right
-// after. Here and elsewhere in the suite a replica that waits for an error has no last round: one that counted its
-// rounds would leave before an error that is late. Where no error comes, await fails the test, and the Close after the
-// test ends the rounds.
-func untilError(ctx context.Context, e transport.Endpoint, size int) error {
-	me, n := e.Rank(), e.Size()
-	out, in := make([]byte, size), make([]byte, size)
-	for round := 0; ; round++ {
-		fill(out, origin{me, (me + 1) % n, 0, round})
-		err := e.Exchange(ctx, call(0, round), []transport.Transfer{send((me+1)%n, 0, out), recv((me+n-1)%n, 0, in)})
-		if err != nil {
-			scribble(out, in)
-			return err
-		}
-		if err := same(fmt.Sprintf("round %d", round), in,
-			made(size, origin{(me + n - 1) % n, me, 0, round})); err != nil {
-			panic(err) // what Exchange says it has delivered is not there
-		}
-		scribble(out, in)
-	}
-}
-
 // stays checks that the endpoints are aborted for good.
 func stays(t testing.TB, eps []transport.Endpoint, by int) {
 	t.Helper()
-	for rank, err := range byRank(eps, each(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) })) {
-		wantAbort(t, rank, err, by)
-		wantWhere(t, rank, err)
-	}
+	play(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) }, func(t testing.TB, rank int, err error) {
+		aborted(by)(t, rank, err)
+		located(t, rank, err)
+	})
 }
 
-func (s *suite) cancel(t *testing.T) {
+// cancel has the context of replica 1 end, or everybody's, before or while the replicas are in calls.
+func (s *suite) cancel(t *testing.T, a act) {
+	cases(t, "when", []string{"before", "during", "deadline", "everybody"}, func(t *testing.T, when string) {
+		s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) { s.testCancel(t, a, n, when) })
+	})
+}
+
+// testCancel has replica 0 come when the others have left, but where the context has ended before.
+func (s *suite) testCancel(t *testing.T, a act, n int, when string) {
+	eps := s.connect(t, n)
+	other := s.lanes(t, eps)
+	const who = 1
 	cause := errors.New("enough of it")
-	for _, when := range []string{"before", "during", "deadline", "everybody"} {
-		t.Run("when="+when, func(t *testing.T) {
-			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-				eps := s.connect(t, n)
-				other := s.lanes(t, eps)
-				who, want := 1, cause
-				ctx, cancel := context.WithCancelCause(background)
-				defer cancel(nil)
-				switch when {
-				case "before":
-					cancel(cause)
-				case "deadline":
-					var stop context.CancelFunc
-					ctx, stop = context.WithTimeout(ctx, time.Millisecond)
-					defer stop()
-					want = context.DeadlineExceeded
-				}
-				errs := each(t, eps, func(e transport.Endpoint) error {
-					defer s.board.post(key("left", e.Rank()), "")
-					mine := background
-					if e.Rank() == who || when == "everybody" {
-						mine = ctx
-					}
-					if e.Rank() == 0 && when != "before" {
-						// The others wait for this one, until the context is done.
-						if err := s.others("left", 0, n); err != nil {
-							return err
-						}
-					}
-					s.board.post(key("entered", e.Rank()), "")
-					return untilError(mine, e, 1000)
-				}, func() {
-					if when == "during" || when == "everybody" {
-						await(t, func() {
-							if err := s.others("entered", 0, n); err != nil {
-								t.Error(err)
-							}
-						})
-						cancel(cause)
-					}
-				})
-				for rank, err := range byRank(eps, errs) {
-					own := rank == who
-					if when == "everybody" { // between processes another one's context may be done first
-						own = s.world == nil
-					}
-					s.wantCause(t, rank, err, own, want)
-					wantWhere(t, rank, err)
-					if rank != who && when != "everybody" {
-						wantAbort(t, rank, err, who)
-					}
-				}
-				if when != "everybody" {
-					stays(t, eps, who)
-					stays(t, other, who)
-				}
-			})
-		})
+	ctx, cancel := context.WithCancelCause(background)
+	defer cancel(nil)
+	switch when {
+	case "before":
+		cancel(cause)
+	case "deadline":
+		var stop context.CancelFunc
+		ctx, stop = s.clock.WithTimeout(ctx, time.Millisecond)
+		defer stop()
+		cause = context.DeadlineExceeded
 	}
-}
-
-// cancelInTheMiddle cancels while messages are in flight, again and again, at every stage there is.
-func (s *suite) cancelInTheMiddle(t *testing.T) {
-	cause := errors.New("in the middle")
-	for _, size := range []int{100, 200000} {
-		times := 100
-		if size > 100 {
-			times = 40
-			if s.has(Brief) {
-				size /= 8
-			}
+	want := s.cancelled(who, cause)
+	if when == "everybody" { // between processes another one's context may be done first
+		want = s.caused(func(int) bool { return s.world == nil }, cause)
+	}
+	play(t, eps, func(e transport.Endpoint) error {
+		defer s.board.post(key("left", e.Rank()), "")
+		p := s.begin(t, a, e)
+		i, err := s.warmUp(a, p, e)
+		if err == nil && e.Rank() == 0 && when != "before" {
+			err = s.others("left", 0, n)
 		}
-		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
-			s.repeat(t, s.few(times), func(t *testing.T, i int) {
-				n := s.number(2 + i%4)
-				eps := s.connect(t, n)
-				who, when := i%n, i*7%20
-				ctx, cancel := context.WithCancelCause(background)
-				middle := make(chan bool)
-				errs := each(t, eps, func(e transport.Endpoint) error {
-					mine := background
-					if e.Rank() == who {
-						mine = ctx
-					}
-					batch := messy(t, e.Rank(), n, size, 0)
-					for round := 0; ; round++ {
-						if e.Rank() == who && round == when {
-							close(middle)
-						}
-						if err := e.Exchange(mine, call(0, round), batch); err != nil {
-							scribbleBatch(batch)
-							return err
-						}
-					}
-				}, func() {
-					if at(eps, who) == nil {
-						return
-					}
-					<-middle
-					for range i {
-						runtime.Gosched()
-					}
-					cancel(cause)
-				})
-				for rank, err := range byRank(eps, errs) {
-					s.wantCause(t, rank, err, rank == who, cause)
-				}
-				cancel(nil)
-				shut(t, eps)
-			})
-		})
-	}
-}
-
-// messy is a round with some of everything: a chain from all others, a fold and a plain receive.
-func messy(t testing.TB, me, n, size, round int) []transport.Transfer {
-	var links []link
-	var batch []transport.Transfer
-	for k := 1; k < n; k++ {
-		p := (me + k) % n
-		links = append(links, link{from: p})
-		batch = append(batch, send(p, 0, made(size, origin{me, p, 0, round})))
-	}
-	chain, _ := chainOf(t, me, links, round, make([]byte, size), nil)
-	to, from := (me+1)%n, (me+n-1)%n
-	return append(append(batch, chain...),
-		send(to, 1, make([]byte, size)), recv(from, 1, make([]byte, size)),
-		send(to, 2, make([]byte, size)), recvFold(t, from, 2, make([]byte, size), make([]byte, size)))
-}
-
-func (s *suite) abort(t *testing.T) {
-	cause := errors.New("the user has had enough")
-	s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-		for _, when := range []string{"before", "during", "waiting"} {
-			t.Run("when="+when, func(t *testing.T) {
-				eps := s.connect(t, n)
-				other := s.lanes(t, eps)
-				who := n - 1
-				if e := at(eps, who); e != nil && when == "before" {
-					e.Abort(cause)
-				}
-				both := append(append([]transport.Endpoint{}, eps...), other...)
-				errs := each(t, both, func(e transport.Endpoint) error {
-					lane := slices.Index(both, e) / len(eps)
-					s.board.post(key(fmt.Sprint("entered on lane ", lane), e.Rank()), "")
-					if e.Rank() == 0 && when == "waiting" { // nobody gets on without this one
-						if _, err := s.board.wait("aborted"); err != nil {
-							return err
-						}
-					}
-					return untilError(background, e, 70000)
-				}, func() {
-					e := at(other, who)
-					if e == nil {
-						return
-					}
-					for _, where := range []string{"entered on lane 0", "entered on lane 1"} {
-						await(t, func() {
-							if err := s.others(where, -1, n); err != nil {
-								t.Error(err)
-							}
-						})
-					}
-					if when != "before" {
-						e.Abort(cause) // the abort of one lane is the abort of all
-					}
-					s.board.post("aborted", "")
-				})
-				for i, err := range errs {
-					rank := both[i].Rank()
-					s.wantCause(t, rank, err, rank == who, cause)
-					wantAbort(t, rank, err, who)
-					wantWhere(t, rank, err)
-					wantAbort(t, rank, both[i].Err(), who)
-				}
-				if e := at(eps, 0); e != nil {
-					e.Abort(errors.New("too late"))
-				}
-				stays(t, eps, who)
-				stays(t, other, who)
-			})
+		if err != nil {
+			return err
+		}
+		s.board.post(key("entered", e.Rank()), "")
+		if e.Rank() == who || when == "everybody" {
+			return p.untilFails(ctx, a, i)
+		}
+		return p.untilFails(background, a, i)
+	}, want, func() {
+		if when == "during" || when == "everybody" {
+			s.awaitOthers(t, "entered", 0, n)
+			cancel(cause)
 		}
 	})
+	if when != "everybody" {
+		stays(t, eps, who)
+		stays(t, other, who)
+	}
+}
+
+// abort has a replica abort one of two lanes, which is the abort of both, before the replicas are in calls, while they
+// are, or while all wait for one.
+func (s *suite) abort(t *testing.T, a act) {
+	cases(t, "when", []string{"before", "during", "waiting"}, func(t *testing.T, when string) {
+		s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) { s.testAbort(t, a, n, when) })
+	})
+}
+
+func (s *suite) testAbort(t *testing.T, a act, n int, when string) {
+	eps := s.connect(t, n)
+	other := s.lanes(t, eps)
+	cause := errors.New("the user has had enough")
+	who := n - 1
+	if e := at(eps, who); e != nil && when == "before" {
+		e.Abort(cause)
+	}
+	both := slices.Concat(eps, other)
+	lanes := []string{"entered on lane 0", "entered on lane 1"}
+	play(t, both, func(e transport.Endpoint) error {
+		lane := slices.Index(both, e) / len(eps)
+		s.board.post(key(lanes[lane], e.Rank()), "")
+		if e.Rank() == 0 && when == "waiting" { // nobody gets on without this one
+			if _, err := s.board.wait("aborted"); err != nil {
+				return err
+			}
+		}
+		return s.begin(t, a, e).untilFails(background, a, 0)
+	}, s.abortedFor(who, cause), func() {
+		e := at(other, who)
+		if e == nil {
+			return
+		}
+		for _, where := range lanes {
+			s.awaitOthers(t, where, -1, n)
+		}
+		if when != "before" {
+			e.Abort(cause)
+		}
+		s.board.post("aborted", "")
+	})
+	for _, e := range both {
+		aborted(who)(t, e.Rank(), e.Err())
+	}
+	if e := at(eps, 0); e != nil {
+		e.Abort(errors.New("too late"))
+	}
+	stays(t, eps, who)
+	stays(t, other, who)
+}
+
+// breakOff cancels, aborts or closes while calls are under way, again and again, at every stage there is. As soon as a
+// call has failed, or Close has returned, nobody is at the buffers.
+func (s *suite) breakOff(t *testing.T, a act) {
+	cases(t, "how", []string{"cancel", "abort", "close"}, func(t *testing.T, how string) {
+		s.repeat(t, s.few(a.tries), func(t *testing.T, i int) { s.testBreak(t, a, how, i) })
+	})
+}
+
+func (s *suite) testBreak(t *testing.T, a act, how string, try int) {
+	n := s.number(2 + try%4)
+	eps := s.connect(t, n)
+	s.meet(t) // else others may still be joining
+	b := &breaking{how: how, who: try % n, cause: errors.New("in the middle"), parts: make([]part, n),
+		when: try * 7 % 20, point: try / 3 % (a.points + 1), inside: try%3 == 0, reached: make(chan bool)}
+	b.ctx, b.cancel = context.WithCancelCause(background)
+	defer b.cancel(nil)
+	want := s.cancelled(b.who, b.cause)
+	switch how {
+	case "abort":
+		want = s.abortedFor(b.who, b.cause)
+	case "close":
+		want = closed(b.who)
+	}
+	play(t, eps, func(e transport.Endpoint) error { return b.run(s, t, a, e) }, want, func() {
+		e := at(eps, b.who)
+		if e == nil {
+			return
+		}
+		<-b.reached
+		for range try {
+			runtime.Gosched()
+		}
+		b.strike(t, e)
+	})
+	for _, e := range eps {
+		for k, buf := range b.parts[e.Rank()].bufs {
+			spoiled := make([]byte, len(buf))
+			scribble(spoiled)
+			if err := same(fmt.Sprintf("buffer %d of replica %d after the error", k, e.Rank()), buf, spoiled); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	shut(t, eps)
+}
+
+// breaking is how calls are broken off, and where.
+type breaking struct {
+	how     string
+	who     int
+	cause   error
+	ctx     context.Context // of who
+	cancel  context.CancelCauseFunc
+	parts   []part // by rank
+	when    int    // the number of the call
+	point   int    // of the call
+	inside  bool   // by who itself, and not by another goroutine
+	reached chan bool
+	struck  bool // before reached was closed
+}
+
+// run makes calls until one fails. That of the replica to close has its buffers spoiled by who closes it.
+func (b *breaking) run(s *suite, t testing.TB, a act, e transport.Endpoint) error {
+	mine := background
+	r := &role{suite: s, t: t, endpoint: e}
+	number := 0
+	if e.Rank() == b.who {
+		mine = b.ctx
+		r.idle = b.how == "close"
+		r.at = func(point int) { b.pass(t, e, number, point) }
+	}
+	p := a.begin(r)
+	b.parts[e.Rank()] = p
+	for ; ; number++ {
+		runtime.Gosched() // whoever breaks this off must get a processor
+		r.reach(0)
+		if err := p.do(mine, a.number(number)); err != nil {
+			if !r.idle {
+				scribble(p.bufs...)
+			}
+			return err
+		}
+	}
+}
+
+// pass says that who has come to a point of a call. A call cannot be closed by what it calls.
+func (b *breaking) pass(t testing.TB, e transport.Endpoint, number, point int) {
+	if number < b.when || point != b.point {
+		return
+	}
+	select {
+	case <-b.reached:
+		return
+	default:
+	}
+	if b.inside && (b.how != "close" || point == 0) {
+		b.strike(t, e)
+		b.struck = true
+	}
+	close(b.reached)
+}
+
+// strike breaks off, unless that has been done.
+func (b *breaking) strike(t testing.TB, e transport.Endpoint) {
+	switch {
+	case b.struck:
+	case b.how == "cancel":
+		b.cancel(b.cause)
+	case b.how == "abort":
+		e.Abort(b.cause)
+	default:
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		scribble(b.parts[b.who].bufs...)
+	}
 }

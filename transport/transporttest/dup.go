@@ -1,7 +1,6 @@
 package transporttest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -42,105 +41,89 @@ func shift(e transport.Endpoint, salt, round int) error {
 
 func (s *suite) dup(t *testing.T) {
 	s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-		t.Run("independent", func(t *testing.T) {
-			// Replicas wait on the first lane while the second, the third and the first one's own Dup do their work.
-			eps := s.connect(t, n)
-			second, third := s.lanes(t, eps), s.lanes(t, eps)
-			fourth := s.lanes(t, second)
-			idle := make(chan bool)
-			all(t, eps, func(e transport.Endpoint) error {
-				if e.Rank() == 0 { // whom the first lane waits for
-					<-idle
-				} else {
-					s.board.post(key("entered", e.Rank()), "")
-				}
-				return shift(e, 1, 0)
-			}, func() {
-				await(t, func() {
-					if err := s.others("entered", 0, n); err != nil {
-						t.Error(err)
-					}
-				})
-				for round := range 50 {
-					for salt, lane := range [][]transport.Endpoint{second, third, fourth} {
-						all(t, lane, func(e transport.Endpoint) error { return shift(e, salt+2, round) })
-					}
-				}
-				close(idle)
-			})
-		})
-		t.Run("order", func(t *testing.T) {
-			// The k-th Dup of one replica meets the k-th of the others, though they make them at different times.
-			eps := s.connect(t, n)
-			const k = 5
-			all(t, eps, func(e transport.Endpoint) error {
-				var mine []transport.Endpoint
-				for i := range k {
-					d, err := e.Dup(background)
-					if err != nil {
-						return err
-					}
-					mine = append(mine, d)
-					if i == e.Rank() {
-						if err := shift(e, 100, 0); err != nil {
-							return err
-						}
-					}
-				}
-				if e.Rank() >= k {
-					if err := shift(e, 100, 0); err != nil {
-						return err
-					}
-				}
-				for i, d := range mine {
-					if err := shift(d, i, 0); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		})
-		t.Run("close", func(t *testing.T) {
-			// A lane made by Dup closes alone, the first one with all.
-			eps := s.connect(t, n)
-			second, third := s.lanes(t, eps), s.lanes(t, eps)
-			shut(t, second)
-			all(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) })
-			all(t, third, func(e transport.Endpoint) error { return shift(e, 0, 0) })
-			s.meet(t)
-			if e := at(eps, 0); e != nil {
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-			for rank, err := range byRank(third, each(t, third, func(e transport.Endpoint) error {
-				for round := 1; ; round++ { // replica 0 has been through round 0
-					if err := shift(e, 0, round); err != nil {
-						return err
-					}
-				}
-			})) {
-				wantClosed(t, rank, err, 0)
-			}
-			if e := at(eps, 0); e != nil {
-				if _, err := e.Dup(background); err == nil {
-					t.Error("Dup of a closed endpoint succeeds")
-				}
-			}
-		})
+		t.Run("independent", func(t *testing.T) { s.dupIndependent(t, n) })
+		t.Run("order", func(t *testing.T) { s.dupOrder(t, n) })
+		t.Run("close", func(t *testing.T) { s.dupClose(t, n) })
 	})
 }
 
-// wantClosed checks that an error names the replica that has closed.
-func wantClosed(t testing.TB, rank int, err error, by int) {
-	t.Helper()
-	var closed *transport.ClosedError
-	switch {
-	case errors.As(err, &closed):
-		if closed.Replica != by {
-			t.Errorf("replica %d: %v, but it was replica %d that closed", rank, err, by)
+// dupIndependent has replicas wait on the first lane while the second, the third and the first one's own Dup do their
+// work.
+func (s *suite) dupIndependent(t *testing.T, n int) {
+	eps := s.connect(t, n)
+	second, third := s.lanes(t, eps), s.lanes(t, eps)
+	fourth := s.lanes(t, second)
+	idle := make(chan bool)
+	all(t, eps, func(e transport.Endpoint) error {
+		if e.Rank() == 0 { // whom the first lane waits for
+			<-idle
+		} else {
+			s.board.post(key("entered", e.Rank()), "")
 		}
-	default:
-		t.Errorf("replica %d: no ClosedError in %q", rank, fmt.Sprint(err))
+		return shift(e, 1, 0)
+	}, func() {
+		s.awaitOthers(t, "entered", 0, n)
+		for round := range 50 {
+			for salt, lane := range [][]transport.Endpoint{second, third, fourth} {
+				all(t, lane, func(e transport.Endpoint) error { return shift(e, salt+2, round) })
+			}
+		}
+		close(idle)
+	})
+}
+
+// dupOrder has the k-th Dup of one replica meet the k-th of the others, though they make them at different times.
+func (s *suite) dupOrder(t *testing.T, n int) {
+	const k = 5
+	all(t, s.connect(t, n), func(e transport.Endpoint) error {
+		var mine []transport.Endpoint
+		for i := range max(k, n) {
+			if i < k {
+				d, err := e.Dup(background)
+				if err != nil {
+					return err
+				}
+				mine = append(mine, d)
+			}
+			if i == e.Rank() {
+				if err := shift(e, 100, 0); err != nil {
+					return err
+				}
+			}
+		}
+		for i, d := range mine {
+			if err := shift(d, i, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dupClose has a lane made by Dup close alone, the first one with all.
+func (s *suite) dupClose(t *testing.T, n int) {
+	eps := s.connect(t, n)
+	second, third := s.lanes(t, eps), s.lanes(t, eps)
+	shut(t, second)
+	all(t, eps, func(e transport.Endpoint) error { return shift(e, 0, 0) })
+	all(t, third, func(e transport.Endpoint) error { return shift(e, 0, 0) })
+	s.meet(t)
+	first := at(eps, 0)
+	if first != nil {
+		if err := first.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	play(t, third, func(e transport.Endpoint) error {
+		for round := 1; ; round++ { // replica 0 has been through round 0
+			if err := shift(e, 0, round); err != nil {
+				return err
+			}
+		}
+	}, closed(0))
+	if first != nil {
+		if _, err := first.Dup(background); err == nil {
+			t.Error("Dup of a closed endpoint succeeds")
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,37 +48,41 @@ func (s *suite) late(t *testing.T) {
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(patterns)) {
-		batch := patterns[name]
 		t.Run("pattern="+name, func(t *testing.T) {
 			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-				eps := s.connect(t, n)
-				all(t, eps, func(e transport.Endpoint) error {
-					me := e.Rank()
-					for round := range 3 {
-						if me == (round+1)%n {
-							// ten times what it takes to look for deadlocks in process
-							time.Sleep(10 * time.Millisecond)
-						}
-						b := batch(t, me, n)
-						for i := range b {
-							if fold := b[i].Fold; fold != nil && me == round%n && b[i].Next {
-								slept := false
-								b[i].Fold = func(dst, a, b []byte) {
-									if !slept {
-										time.Sleep(5 * time.Millisecond)
-									}
-									slept = true
-									fold(dst, a, b)
-								}
-							}
-						}
-						if err := e.Exchange(background, call(0, round), b); err != nil {
-							return fmt.Errorf("round %d: %w", round, err)
-						}
-					}
-					return nil
-				})
+				all(t, s.connect(t, n), func(e transport.Endpoint) error { return s.testLate(t, e, patterns[name]) })
 			})
 		})
+	}
+}
+
+// testLate is late for one round of three, and long about the folds of another one.
+func (s *suite) testLate(t testing.TB, e transport.Endpoint, batch func(t testing.TB, me, n int) []transport.Transfer,
+) error {
+	me, n := e.Rank(), e.Size()
+	for round := range 3 {
+		if me == (round+1)%n {
+			// ten times what it takes to look for deadlocks in process
+			s.clock.Sleep(e, 10*time.Millisecond)
+		}
+		b := batch(t, me, n)
+		for i := range b {
+			if b[i].Next && me == round%n {
+				b[i].Fold = s.slow(e, b[i].Fold)
+			}
+		}
+		if err := e.Exchange(background, call(0, round), b); err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+	}
+	return nil
+}
+
+// slow is a fold that sleeps before its first piece.
+func (s *suite) slow(e transport.Endpoint, fold func(dst, a, b []byte)) func(dst, a, b []byte) {
+	var once sync.Once
+	return func(dst, a, b []byte) {
+		once.Do(func() { s.clock.Sleep(e, 5*time.Millisecond) })
+		fold(dst, a, b)
 	}
 }

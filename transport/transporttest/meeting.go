@@ -13,8 +13,8 @@ import (
 
 // RunPeerMemory is the part of Run about transport.PeerMemory and transport.Boards. It is skipped when the endpoints
 // offer neither; one without the other is an error.
-func RunPeerMemory(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
-	s := newSuite(features)
+func RunPeerMemory(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, options ...Option) {
+	s := newSuite(options)
 	s.open = open
 	s.peerMemory(t)
 }
@@ -30,10 +30,7 @@ func (s *suite) peerMemory(t *testing.T) {
 	case !memory || !boards:
 		t.Fatalf("the endpoints offer transport.PeerMemory %v and transport.Boards %v, want both or none", memory, boards)
 	}
-	for _, test := range []struct {
-		name string
-		run  func(*suite, *testing.T)
-	}{
+	s.run(t, []test{
 		{"Reaches", (*suite).reaches},
 		{"Rounds", (*suite).rounds},
 		{"Gather", (*suite).gather},
@@ -43,23 +40,21 @@ func (s *suite) peerMemory(t *testing.T) {
 		{"Mixed", (*suite).mixed},
 		{"BadArguments", (*suite).badArguments},
 		{"Busy", (*suite).shareBusy},
-		{"Mismatch", (*suite).memoryMismatch},
-		{"InExchange", (*suite).memoryExchange},
+		{"Mismatch", over((*suite).mismatch, inRounds, inPieces, inGather)},
+		{"Elsewhere", (*suite).memoryElsewhere},
 		{"Overlapping", (*suite).overlapping},
-		{"Break", (*suite).roundsBreak},
-		{"Missing", (*suite).memoryMissing},
-		{"Panic", (*suite).combinerPanics},
-		{"WorkerPanic", (*suite).workerPanics},
-		{"ShareBreak", (*suite).shareBreak},
+		{"Break", over((*suite).breakOff, inRounds, inPieces)},
+		{"Cancel", over((*suite).cancel, inRounds, inPieces, inGather)},
+		{"Abort", over((*suite).abort, inRounds, inPieces, inGather)},
+		{"Gone", over((*suite).gone, inRounds, inPieces, inGather)},
+		{"Panic", (*suite).panics},
 		{"BroadcastMismatch", (*suite).broadcastMismatch},
 		{"BroadcastArguments", (*suite).broadcastArguments},
 		{"BroadcastUnheard", (*suite).broadcastUnheard},
 		{"BroadcastElsewhere", (*suite).broadcastElsewhere},
 		{"NoLeak", (*suite).memoryNoLeak},
 		{"NoAlloc", (*suite).memoryNoAlloc},
-	} {
-		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
-	}
+	})
 }
 
 // group is a set of replicas that meet.
@@ -105,10 +100,9 @@ const meetPiece = 4096
 func (g group) stepping(e near, size, seq, more int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
-	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size),
-		Scratch: make([]byte, pieces+2)}
+	mine := transport.Memory{In: e.made(size, origin{me, me, int(g.id), seq}), Out: e.buf(size), Scratch: e.buf(pieces + 2)}
 	mine.Ins = [][]byte{mine.In[:size/2], nil, mine.In[size/2:]}
-	mine.Outs = [][]byte{{byte(me), byte(seq)}}
+	mine.Outs = [][]byte{append(e.buf(2)[:0], byte(me), byte(seq))}
 	defer scribble(mine.In, mine.Out, mine.Scratch, mine.Outs[0])
 	w := &stepper{group: g, endpoint: e, place: slices.Index(g.members, me), mine: mine, size: size, seq: seq,
 		pieces: pieces}
@@ -240,7 +234,7 @@ func (g group) gathering(e near, size, seq int, silent uint, c transport.Combine
 	me := e.Rank()
 	var mine []byte
 	if silent>>slices.Index(g.members, me)&1 == 0 {
-		mine = made(size, origin{me, me, int(g.id), seq})
+		mine = e.made(size, origin{me, me, int(g.id), seq})
 	}
 	all, combined, err := e.Gather(background, g.call(seq), g.members, mine, size, c)
 	scribble(mine)
@@ -268,22 +262,36 @@ func (g group) gathering(e near, size, seq int, silent uint, c transport.Combine
 }
 
 // near is an endpoint whose peers reach its memory and read its boards.
-type near interface {
+type near struct {
+	meeter
+	suite *suite
+}
+
+// meeter is what such an endpoint offers.
+type meeter interface {
 	transport.PeerMemory
 	transport.Boards
 }
 
-// peers is all for peer memory and boards.
-func peers(t testing.TB, eps []transport.Endpoint, body func(e near) error) {
-	t.Helper()
-	all(t, eps, func(e transport.Endpoint) error { return body(e.(near)) })
-}
+func (s *suite) near(e transport.Endpoint) near { return near{e.(meeter), s} }
+
+// buf returns memory that the peers reach.
+func (e near) buf(n int) []byte { return e.suite.alloc(e.meeter, n) }
+
+// made is made in memory that the peers reach.
+func (e near) made(n int, o origin) []byte { return fill(e.buf(n), o) }
 
 // tardy sleeps now and then, so long that the others park or register.
-func tardy(random *rand.Rand) {
+func (e near) tardy(random *rand.Rand) {
 	if random.IntN(100) == 0 {
-		time.Sleep(time.Duration(random.IntN(4000)) * time.Microsecond)
+		e.suite.clock.Sleep(e.meeter, time.Duration(random.IntN(4000))*time.Microsecond)
 	}
+}
+
+// peers is all for peer memory and boards.
+func (s *suite) peers(t testing.TB, eps []transport.Endpoint, body func(e near) error) {
+	t.Helper()
+	all(t, eps, func(e transport.Endpoint) error { return body(s.near(e)) })
 }
 
 // reaches asks all members of each group whether they reach each other, which they must agree on, whoever is asked and
@@ -298,10 +306,10 @@ func (s *suite) reaches(t *testing.T) {
 				members = append(members, r)
 			}
 		}
-		want := eps[members[0]].(near).Reaches(members)
+		want := eps[members[0]].(meeter).Reaches(members)
 		for range 2 {
 			for _, r := range members {
-				if got := eps[r].(near).Reaches(members); got != want {
+				if got := eps[r].(meeter).Reaches(members); got != want {
 					t.Errorf("replica %d says %v of %v, replica %d says %v", r, got, members, members[0], want)
 				}
 			}
@@ -317,10 +325,10 @@ func (s *suite) rounds(t *testing.T) {
 	s.sizes(t, []int{1, 2, 3, 5, 8}, []int{0, 1, 100, 30000}, func(t *testing.T, n, size int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		peers(t, eps, func(e near) error {
+		s.peers(t, eps, func(e near) error {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 3))
 			for seq := range s.few(100) {
-				tardy(random)
+				e.tardy(random)
 				if err := g.stepping(e, size, seq, seq%4); err != nil {
 					return fmt.Errorf("share %d: %w", seq, err)
 				}
@@ -332,31 +340,23 @@ func (s *suite) rounds(t *testing.T) {
 
 func (s *suite) gather(t *testing.T) {
 	s.replicas(t, []int{1, 2, 3, 8}, func(t *testing.T, n int) {
-		eps := s.connect(t, n)
-		g := everybody(n)
-		limit := eps[0].(near).SmallLimit()
-		peers(t, eps, func(e near) error {
+		s.peers(t, s.connect(t, n), func(e near) error {
+			g := everybody(n)
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 4))
-			seq := 0
-			for _, size := range []int{0, 1, 8, 9, 100, limit} {
-				for i := range s.few(200) {
-					tardy(random)
-					var c transport.Combiner
-					silent := uint(0)
-					switch i % 4 {
-					case 0:
-						c = combine{}
-					case 1: // of some members only
-						if (e.Rank()+i/4)%2 == 0 {
-							c = combine{}
-						}
-					case 2:
-						silent = uint(i)
-					}
-					if err := g.gathering(e, size, seq, silent, c); err != nil {
-						return fmt.Errorf("gathering %d of %d bytes: %w", i, size, err)
-					}
-					seq++
+			sizes := []int{0, 1, 8, 9, 100, e.SmallLimit()}
+			for i := range len(sizes) * s.few(200) {
+				e.tardy(random)
+				size := sizes[i/s.few(200)]
+				var c transport.Combiner
+				silent := uint(0)
+				switch {
+				case i%4 == 0, i%4 == 1 && (e.Rank()+i/4)%2 == 0: // of all, of some members only
+					c = combine{}
+				case i%4 == 2:
+					silent = uint(i)
+				}
+				if err := g.gathering(e, size, i, silent, c); err != nil {
+					return fmt.Errorf("gathering %d of %d bytes: %w", i, size, err)
 				}
 			}
 			return nil
@@ -373,11 +373,11 @@ func (s *suite) subset(t *testing.T) {
 			h := &halves[r%2]
 			h.members = append([]int{r}, h.members...)
 		}
-		peers(t, eps, func(e near) error {
+		s.peers(t, eps, func(e near) error {
 			me := e.Rank()
 			random := rand.New(rand.NewPCG(uint64(me), 5))
 			for seq := range s.few(100) {
-				tardy(random)
+				e.tardy(random)
 				half := halves[me%2]
 				for range me%2 + 1 { // the one group is twice as busy as the other
 					if err := half.stepping(e, 5000, seq, 1); err != nil {
@@ -400,43 +400,41 @@ func (s *suite) subset(t *testing.T) {
 
 // mixed runs random sequences of all operations.
 func (s *suite) mixed(t *testing.T) {
-	for seed := range s.few(20) {
+	s.repeat(t, s.few(20), func(t *testing.T, seed int) {
 		n := 2 + seed%7
-		t.Run(fmt.Sprintf("seed=%d/n=%d", seed, n), func(t *testing.T) {
-			eps := s.connect(t, n)
-			g := everybody(n)
-			peers(t, eps, func(e near) error {
-				plan, own := rand.New(rand.NewPCG(uint64(seed), 6)),
-					rand.New(rand.NewPCG(uint64(e.Rank()), uint64(seed)))
-				for seq := range 200 {
-					size := []int{0, 1, 8, 9, 64, 4000}[plan.IntN(6)]
-					what, k := plan.IntN(6), plan.IntN(3)
-					tardy(own)
-					var err error
-					switch what {
-					case 0:
-						err = shift(e, seq, k)
-					case 1:
-						err = g.stepping(e, size, seq, k)
-					case 2:
-						err = g.gathering(e, size, seq, uint(k), nil)
-					case 3:
-						err = g.sharing(e, size, seq)
-					case 4: // several, so that some run ahead
-						for i := range 50 * k {
-							if err = g.broadcasting(e, size, 1000*(seq+1)+i, plan.IntN(n)); err != nil {
-								break
-							}
-						}
-					default:
-						err = g.gathering(e, size, seq, 0, combine{})
-					}
-					if err != nil {
-						return fmt.Errorf("operation %d: %w", seq, err)
-					}
+		s.peers(t, s.connect(t, n), func(e near) error {
+			plan, own := rand.New(rand.NewPCG(uint64(seed), 6)), rand.New(rand.NewPCG(uint64(e.Rank()), uint64(seed)))
+			for seq := range 200 {
+				e.tardy(own)
+				if err := everybody(n).anything(e, plan, seq); err != nil {
+					return fmt.Errorf("operation %d: %w", seq, err)
 				}
-				return nil
-			})
+			}
+			return nil
 		})
+	})
+}
+
+// anything carries out the operation that comes by chance.
+func (g group) anything(e near, plan *rand.Rand, seq int) error {
+	size := []int{0, 1, 8, 9, 64, 4000}[plan.IntN(6)]
+	what, k := plan.IntN(6), plan.IntN(3)
+	switch what {
+	case 0:
+		return shift(e, seq, k)
+	case 1:
+		return g.stepping(e, size, seq, k)
+	case 2:
+		return g.gathering(e, size, seq, uint(k), nil)
+	case 3:
+		return g.sharing(e, size, seq)
+	case 4: // several, so that some run ahead
+		for i := range 50 * k {
+			if err := g.broadcasting(e, size, 1000*(seq+1)+i, plan.IntN(len(g.members))); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
+	return g.gathering(e, size, seq, 0, combine{})
 }

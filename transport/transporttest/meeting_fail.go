@@ -5,75 +5,94 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
 	"gogcl.dev/transport"
 )
 
-// badArguments has calls refused for their form, and the endpoints good afterwards.
-func (s *suite) badArguments(t *testing.T) {
-	eps := s.connect(t, 3)
-	g := everybody(3)
-	e := eps[0].(near)
-	limit := e.SmallLimit()
-	refused := func(what string, err error) {
-		t.Helper()
-		var bad *transport.ArgumentError
-		if !errors.As(err, &bad) {
-			t.Errorf("%s: got %v, want an ArgumentError", what, err)
-		}
-	}
-	for name, members := range map[string][]int{
-		"nobody": nil, "without the caller": {1, 2}, "out of range": {0, 1, 3}, "negative": {-1, 0}, "twice": {0, 1, 0},
-	} {
-		_, _, err := e.Gather(background, g.call(0), members, nil, 0, nil)
-		refused("Gather/"+name, err)
-		refused("Share/"+name, e.Share(background, g.call(0), members, transport.Memory{}, []int{1}, &worker{}))
-		refused("rounds/"+name, e.Share(background, g.call(0), members, transport.Memory{}, []int{0, 0}, &worker{}))
-		refused("Broadcast/"+name, e.Broadcast(background, g.call(0), members, 0, nil))
-	}
-	refused("Share of -1 pieces", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{-1}, &worker{}))
-	refused("Share of -1 pieces in round 1",
-		e.Share(background, g.call(0), g.members, transport.Memory{}, []int{3, -1}, &worker{}))
-	refused("Share of 4 pieces in one of several rounds",
-		e.Share(background, g.call(0), g.members, transport.Memory{}, []int{3, 4}, &worker{}))
-	refused("Share by nobody", e.Share(background, g.call(0), g.members, transport.Memory{}, []int{1}, nil))
-	refused("Broadcast of too much", e.Broadcast(background, g.call(0), g.members, 0, make([]byte, limit+1)))
-	for _, root := range []int{-1, 3} {
-		refused(fmt.Sprintf("Broadcast from %d", root), e.Broadcast(background, g.call(0), g.members, root, nil))
-	}
-	for _, sizes := range [][2]int{{limit + 1, limit + 1}, {0, limit + 1}, {0, -1}, {3, 4}, {5, 4}, {1, 0}} {
-		_, _, err := e.Gather(background, g.call(0), g.members, make([]byte, sizes[0]), sizes[1], combine{})
-		refused(fmt.Sprintf("Gather of %d bytes, size %d", sizes[0], sizes[1]), err)
-	}
-	peers(t, eps, func(e near) error {
-		if err := g.gathering(e, limit, 0, 0, nil); err != nil {
+// The acts of meetings, each of all replicas.
+var (
+	inRounds = meeting("rounds", 2, 180, roundsPart)
+	inPieces = meeting("pieces", 1, 60, piecesPart)
+	inGather = meeting("gather", 0, 0, func(_ *role, e near, g group) part {
+		mine := e.buf(100)
+		return part{bufs: [][]byte{mine}, do: func(ctx context.Context, c transport.Call) error {
+			_, _, err := e.Gather(ctx, c, g.members, mine, len(mine), combine{})
 			return err
-		}
-		return g.stepping(e, 100, 1, 1)
+		}}
 	})
-	// Members other than those that the group has.
-	for rank, err := range each(t, eps, func(e transport.Endpoint) error {
-		members := g.members
-		if e.Rank() == 1 {
-			members = []int{2, 1, 0}
-		}
-		return e.(near).Share(background, g.call(2), members, transport.Memory{}, []int{1}, workFunc(nil))
-	}) {
-		wantFailure(t, rank, err)
-	}
+	inBroadcast = meeting("broadcast", 0, 0, func(_ *role, e near, g group) part {
+		buf := e.buf(8)
+		return part{bufs: [][]byte{buf}, do: func(ctx context.Context, c transport.Call) error {
+			return e.Broadcast(ctx, c, g.members, 0, buf)
+		}}
+	})
+)
+
+// meeting is an act of endpoints whose peers reach their memory. A call that fails may write none of its buffers.
+func meeting(name string, points, tries int, begin func(r *role, e near, g group) part) act {
+	return act{name: name, number: everybody(1).call, points: points, tries: tries, warm: true, begin: func(r *role) part {
+		p := begin(r, r.suite.near(r.endpoint), everybody(r.endpoint.Size()))
+		p.out = p.bufs
+		return p
+	}}
 }
 
-// wantFailure checks that there is an error of the right form.
-func wantFailure(t testing.TB, rank int, err error) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("replica %d: no error", rank)
-		return
-	}
-	wantWhere(t, rank, err)
+// laidOpen is memory of which piecesPart and roundsPart work on the inputs and outputs.
+func laidOpen(e near, size int) (transport.Memory, [][]byte) {
+	m := transport.Memory{In: e.buf(size), Out: e.buf(size)}
+	return m, [][]byte{m.In, m.Out}
+}
+
+// piecesPart is a Share of one round. Its points: within a piece.
+func piecesPart(r *role, e near, g group) part {
+	const pieces = 15
+	mine, bufs := laidOpen(e, pieces*meetPiece-1000)
+	work := workFunc(func(all []transport.Memory, _, i int) {
+		r.reach(1)
+		share(all, i, nil)
+	})
+	return part{bufs: bufs, do: func(ctx context.Context, c transport.Call) error {
+		return e.Share(ctx, c, g.members, mine, []int{pieces}, work)
+	}}
+}
+
+// roundsPart is Shares of two or three rounds by turns, with a Gather now and then. Its points: within the first and
+// within the last round. An idle one has no piece done, so that its memory is read and written by others alone.
+func roundsPart(r *role, e near, g group) part {
+	n := len(g.members)
+	sizes := [...]int{100, 60000}
+	mine, bufs := laidOpen(e, sizes[n%2])
+	size := len(mine.In)
+	last := 0
+	work := workFunc(func(all []transport.Memory, round, i int) {
+		if round == 0 {
+			r.reach(1)
+		}
+		for k := 0; k*meetPiece < size && e.Err() == nil; k++ { // which is asked between parts
+			switch {
+			case round == 0 && k%n == i && !r.idle:
+				share(all, k, nil)
+			case round == 1:
+				_ = slices.Clone(all[(i+1)%n].Out[k*meetPiece : min(size, (k+1)*meetPiece)])
+			}
+		}
+		if round == last {
+			r.reach(2)
+		}
+	})
+	return part{bufs: bufs, do: func(ctx context.Context, c transport.Call) error {
+		if c.Seq%5 == 0 {
+			few := mine.In[:100]
+			_, _, err := e.Gather(ctx, c, g.members, few, len(few), combine{})
+			return err
+		}
+		rounds := []int{n, n, n}[c.Seq%2:]
+		last = len(rounds) - 1
+		return e.Share(ctx, c, g.members, mine, rounds, work)
+	}}
 }
 
 // workFunc is a Worker that is a function; nil does nothing.
@@ -86,31 +105,60 @@ func (f workFunc) Piece(all []transport.Memory, round, i int) {
 	}
 }
 
+// badArguments has calls refused for their form, and the endpoints good afterwards.
+func (s *suite) badArguments(t *testing.T) {
+	eps := s.connect(t, 3)
+	g := everybody(3)
+	e := s.near(eps[0])
+	limit := e.SmallLimit()
+	refused := func(what string, err error) {
+		t.Helper()
+		if !errors.As(err, new(*transport.ArgumentError)) {
+			t.Errorf("%s: got %v, want an ArgumentError", what, err)
+		}
+	}
+	shared := func(members, rounds []int, w transport.Worker) error {
+		return e.Share(background, g.call(0), members, transport.Memory{}, rounds, w)
+	}
+	nothing := workFunc(nil)
+	for name, members := range map[string][]int{
+		"nobody": nil, "without the caller": {1, 2}, "out of range": {0, 1, 3}, "negative": {-1, 0}, "twice": {0, 1, 0},
+	} {
+		_, _, err := e.Gather(background, g.call(0), members, nil, 0, nil)
+		refused("Gather/"+name, err)
+		refused("Share/"+name, shared(members, []int{1}, nothing))
+		refused("rounds/"+name, shared(members, []int{0, 0}, nothing))
+		refused("Broadcast/"+name, e.Broadcast(background, g.call(0), members, 0, nil))
+	}
+	refused("Share of -1 pieces", shared(g.members, []int{-1}, nothing))
+	refused("Share of -1 pieces in round 1", shared(g.members, []int{3, -1}, nothing))
+	refused("Share of 4 pieces in one of several rounds", shared(g.members, []int{3, 4}, nothing))
+	refused("Share by nobody", shared(g.members, []int{1}, nil))
+	refused("Broadcast of too much", e.Broadcast(background, g.call(0), g.members, 0, e.buf(limit+1)))
+	for _, root := range []int{-1, 3} {
+		refused(fmt.Sprintf("Broadcast from %d", root), e.Broadcast(background, g.call(0), g.members, root, nil))
+	}
+	for _, sizes := range [][2]int{{limit + 1, limit + 1}, {0, limit + 1}, {0, -1}, {3, 4}, {5, 4}, {1, 0}} {
+		_, _, err := e.Gather(background, g.call(0), g.members, e.buf(sizes[0]), sizes[1], combine{})
+		refused(fmt.Sprintf("Gather of %d bytes, size %d", sizes[0], sizes[1]), err)
+	}
+	s.peers(t, eps, func(e near) error {
+		if err := g.gathering(e, limit, 0, 0, nil); err != nil {
+			return err
+		}
+		return g.stepping(e, 100, 1, 1)
+	})
+}
+
 // shareBusy calls what may not be called by a Worker.
 func (s *suite) shareBusy(t *testing.T) {
 	s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
-		eps := s.connect(t, n)
-		g := everybody(n)
-		peers(t, eps, func(e near) error {
+		s.peers(t, s.connect(t, n), func(e near) error {
+			g := everybody(n)
 			for seq := range 20 {
-				tried := workFunc(func([]transport.Memory, int, int) {
-					_, _, gathered := e.Gather(background, g.call(seq), g.members, nil, 0, nil)
-					for what, err := range map[string]error{
-						"Gather": gathered,
-						"Share": e.Share(background, g.call(seq), g.members, transport.Memory{}, []int{1},
-							&worker{}),
-						"rounds": e.Share(background, g.call(seq), g.members, transport.Memory{}, []int{1, 1},
-							&worker{}),
-						"Broadcast": e.Broadcast(background, g.call(seq), g.members, 0, nil),
-						"Exchange":  e.Exchange(background, call(0, 0), nil),
-					} {
-						if !errors.Is(err, transport.ErrBusy) {
-							t.Errorf("%s during Share: %v", what, err)
-						}
-					}
-				})
+				work := workFunc(func([]transport.Memory, int, int) { busy(t, e, g, g.call(seq)) })
 				rounds := [][]int{{n}, {n, n}}[seq%2]
-				if err := e.Share(background, g.call(seq), g.members, transport.Memory{}, rounds, tried); err != nil {
+				if err := e.Share(background, g.call(seq), g.members, transport.Memory{}, rounds, work); err != nil {
 					return err
 				}
 			}
@@ -119,338 +167,170 @@ func (s *suite) shareBusy(t *testing.T) {
 	})
 }
 
-// memoryMismatch has one member in another call. All get an error, and nothing is touched.
-func (s *suite) memoryMismatch(t *testing.T) {
-	for _, what := range []string{"rounds", "gather", "share"} {
-		for _, f := range fields {
-			t.Run("op="+what+"/field="+f.name, func(t *testing.T) {
-				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-					eps := s.connect(t, n)
-					g := everybody(n)
-					const odd, before = 1, 3
-					good := g.call(before)
-					bad := good
-					f.change(&bad)
-					errs := each(t, eps, func(ep transport.Endpoint) error {
-						e, me := ep.(near), ep.Rank()
-						for seq := range before {
-							if err := g.stepping(e, 100, seq, 0); err != nil {
-								return err
-							}
-						}
-						mine := good
-						if me == odd {
-							mine = bad
-						}
-						buf := made(1000, origin{me, 0, 0, 0})
-						spoils := workFunc(func(all []transport.Memory, _, _ int) {
-							t.Errorf("replica %d: Share begins", me)
-							for _, m := range all {
-								scribble(m.Out)
-							}
-						})
-						var err error
-						switch what {
-						case "gather":
-							_, _, err = e.Gather(background, mine, g.members, buf[:100], 100, combine{})
-						case "share":
-							err = e.Share(background, mine, g.members,
-								transport.Memory{In: buf, Out: buf, Scratch: buf}, []int{1}, &worker{})
-						default:
-							err = e.Share(background, mine, g.members,
-								transport.Memory{In: buf, Out: buf, Scratch: buf}, []int{n, n}, spoils)
-						}
-						if err := same(fmt.Sprintf("replica %d: buffer after the error", me), buf,
-							made(1000, origin{me, 0, 0, 0})); err != nil {
-							t.Error(err)
-						}
-						scribble(buf)
-						return err
-					})
-					for rank, err := range errs {
-						var d *transport.DeadlockError
-						if f.name == "Group" && errors.As(err, &d) {
-							continue // they wait for each other at different places
-						}
-						wantMismatch(t, rank, err, good, bad, 0, 0)
-						wantWhere(t, rank, err)
-					}
-				})
-			})
+// busy wants every call of an endpoint that is in one refused.
+func busy(t testing.TB, e near, g group, c transport.Call) {
+	_, _, gathered := e.Gather(background, c, g.members, nil, 0, nil)
+	for what, err := range map[string]error{
+		"Gather":    gathered,
+		"Share":     e.Share(background, c, g.members, transport.Memory{}, []int{1}, workFunc(nil)),
+		"rounds":    e.Share(background, c, g.members, transport.Memory{}, []int{1, 1}, workFunc(nil)),
+		"Broadcast": e.Broadcast(background, c, g.members, 0, nil),
+		"Exchange":  e.Exchange(background, call(0, 0), nil),
+	} {
+		if !errors.Is(err, transport.ErrBusy) {
+			t.Errorf("%s during Share: %v", what, err)
 		}
 	}
 }
 
-// memoryExchange has one replica wait in Exchange for those who wait for it at a meeting.
-func (s *suite) memoryExchange(t *testing.T) {
+// memoryElsewhere has one replica be elsewhere than at the meeting that the others are at.
+func (s *suite) memoryElsewhere(t *testing.T) {
+	backwards := meeting("members in another order", 0, 0, func(_ *role, e near, g group) part {
+		slices.Reverse(g.members)
+		return part{do: func(ctx context.Context, c transport.Call) error {
+			return e.Share(ctx, c, g.members, transport.Memory{}, []int{1}, workFunc(nil))
+		}}
+	})
+	var here []difference
+	good := calling{inRounds, inRounds.number(1)}
 	for _, kind := range []transport.Kind{transport.Send, transport.Recv} {
-		for _, other := range []bool{false, true} {
-			t.Run(fmt.Sprintf("kind=%v/other=%v", kind, other), func(t *testing.T) {
-				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-					eps := s.connect(t, n)
-					g := everybody(n)
-					for rank, err := range each(t, eps, func(e transport.Endpoint) error {
-						buf := make([]byte, 1000)
-						defer scribble(buf)
-						if e.Rank() > 0 {
-							return e.(near).Share(background, g.call(0), g.members, transport.Memory{In: buf, Out: buf},
-								[]int{n, n}, workFunc(nil))
-						}
-						c := g.call(0)
-						if other {
-							c.Method++
-						}
-						return e.Exchange(background, c, []transport.Transfer{{Peer: 1, Kind: kind, Buf: buf}})
-					}) {
-						wantWhere(t, rank, err)
-						var m *transport.MismatchError
-						var d *transport.DeadlockError
-						switch {
-						case errors.As(err, &m):
-						case errors.As(err, &d) && !other:
-						default:
-							t.Errorf("replica %d: %v", rank, err)
-						}
-					}
-				})
-			})
-		}
+		there := calling{oneTransfer(kind, 1), good.call}
+		here = append(here, difference{odd: 0, bad: there, want: deadlocked(disagreement)})
+		there.call.Method++
+		there.name += " of another method"
+		here = append(here, difference{odd: 0, bad: there, want: disagreement})
 	}
+	here = append(here, difference{odd: 0, bad: calling{inGather, inGather.number(100)}, want: failure},
+		difference{odd: 1, bad: calling{backwards, good.call}, want: failure})
+	cases(t, "in", here, func(t *testing.T, d difference) {
+		s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+			d.n, d.good = n, good
+			s.differ(t, d)
+		})
+	})
 }
+
+func (d difference) String() string { return d.bad.name }
 
 // overlapping has each replica meet the next one first, in a circle.
 func (s *suite) overlapping(t *testing.T) {
 	s.replicas(t, []int{3, 8}, func(t *testing.T, n int) {
-		eps := s.connect(t, n)
-		for rank, err := range each(t, eps, func(e transport.Endpoint) error {
+		play(t, s.connect(t, n), func(e transport.Endpoint) error {
 			me := e.Rank()
 			g := group{id: 10 + uint64(me), members: []int{me, (me + 1) % n}}
-			return e.(near).Share(background, g.call(0), g.members, transport.Memory{}, []int{2, 2}, workFunc(nil))
-		}) {
-			wantWhere(t, rank, err)
+			return s.near(e).Share(background, g.call(0), g.members, transport.Memory{}, []int{2, 2}, workFunc(nil))
+		}, func(t testing.TB, rank int, err error) {
+			located(t, rank, err)
 			if d := new(*transport.DeadlockError); !errors.As(err, d) || len((*d).Replicas) != n {
 				t.Errorf("replica %d: no DeadlockError of %d in %v", rank, n, err)
 			}
-		}
+		})
 	})
 }
 
-// openHouse has Shares of several rounds until one fails. At each point it calls hook: before a Share, in its first
-// round, and in its last. Buffers are spoiled as soon as they are the replica's own again, but of a replica that keeps
-// its buffers.
-func openHouse(ctx context.Context, e near, g group, mine transport.Memory, hook func(point, seq int),
-	keeps bool) error {
-	size, n := len(mine.In), len(g.members)
-	board := min(100, size)
-	for seq := 0; ; seq++ {
-		runtime.Gosched() // whoever breaks this off must get a processor
-		hook(0, seq)
-		var err error
-		if seq%5 == 4 {
-			_, _, err = e.Gather(ctx, g.call(seq), g.members, make([]byte, board), board, combine{})
-		} else {
-			rounds := []int{n, n, n}[seq%2:]
-			err = e.Share(ctx, g.call(seq), g.members, mine, rounds,
-				workFunc(func(all []transport.Memory, round, i int) {
-					if round == 0 {
-						hook(1, seq)
-						for k := i; k*meetPiece < size && !keeps; k += n {
-							share(all, k, nil)
-							if e.Err() != nil { // between parts, not before the first: that there is a piece is enough
-								return
-							}
-						}
-					}
-					if round == 1 {
-						for k := 0; k*meetPiece < size && e.Err() == nil; k++ {
-							_ = append([]byte{}, all[(i+1)%n].Out[k*meetPiece:min(size, (k+1)*meetPiece)]...)
-						}
-					}
-					if round == len(rounds)-1 {
-						hook(2, seq)
-					}
-				}))
-		}
-		if !keeps {
-			scribble(mine.In, mine.Out)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
+// combinerPanic is a Combiner that panics.
+type combinerPanic struct{}
 
-// roundsBreak cancels, aborts or closes at each point of a meeting.
-func (s *suite) roundsBreak(t *testing.T) {
-	cause := errors.New("no more meetings")
-	for _, how := range []string{"cancel", "abort", "close"} {
-		for point, where := range []string{"before", "first", "last"} {
-			t.Run("how="+how+"/point="+where, func(t *testing.T) {
-				for i := range s.few(60) {
-					n, size, when := 2+i%4, []int{100, 60000}[i%2], i%11
-					who := i % n
-					eps := s.connect(t, n)
-					g := everybody(n)
-					ctx, cancel := context.WithCancelCause(background)
-					mems := make([]transport.Memory, n)
-					for r := range mems {
-						mems[r] = transport.Memory{In: make([]byte, size), Out: make([]byte, size)}
-					}
-					var trigger sync.WaitGroup
-					errs := each(t, eps, func(ep transport.Endpoint) error {
-						e, mine := ep.(near), background
-						hook := func(int, int) {}
-						if e.Rank() == who {
-							mine = ctx
-							fired := false
-							hook = func(at, seq int) {
-								if fired || at != point || seq < when {
-									return
-								}
-								fired = true
-								act := func() {
-									switch how {
-									case "cancel":
-										cancel(cause)
-									case "abort":
-										e.Abort(cause)
-									default:
-										if err := e.Close(); err != nil {
-											t.Error(err)
-										}
-										// Not a moment later is anybody at these buffers.
-										scribble(mems[who].In, mems[who].Out)
-									}
-								}
-								// a Share cannot be closed by its Worker
-								if i%3 == 0 && (how != "close" || point == 0) {
-									act()
-									return
-								}
-								trigger.Go(func() {
-									for range i {
-										runtime.Gosched()
-									}
-									act()
-								})
-							}
-						}
-						keeps := how == "close" && e.Rank() == who // who closes it spoils the buffers
-						return openHouse(mine, e, g, mems[e.Rank()], hook, keeps)
-					})
-					await(t, trigger.Wait)
-					for r, m := range mems {
-						for _, buf := range [][]byte{m.In, m.Out} {
-							want := make([]byte, size)
-							scribble(want)
-							if err := same(fmt.Sprintf("%d: buffer of replica %d after the error", i, r), buf,
-								want); err != nil {
-								t.Error(err)
-							}
-						}
-					}
-					s.wantBroken(t, errs, how, who, cause)
-					cancel(nil)
-					shut(t, eps)
+func (combinerPanic) Combine([]byte, [][]byte) { panic("no") }
+
+// panics wants all to hear of a Worker that panics, and of a Combiner where one is called at all.
+func (s *suite) panics(t *testing.T) {
+	t.Run("Worker", func(t *testing.T) {
+		s.testPanic(t, anyError, func(e near, g group) error {
+			last := workFunc(func(_ []transport.Memory, _, i int) {
+				if i == len(g.members)-1 {
+					panic("no")
 				}
 			})
-		}
-	}
-}
-
-// wantBroken checks the errors of replicas of which one was closed, aborted or cancelled.
-func (s *suite) wantBroken(t testing.TB, errs []error, how string, who int, cause error) {
-	t.Helper()
-	for rank, err := range errs {
-		if how == "close" {
-			wantClosed(t, rank, err, who)
-		} else {
-			s.wantCause(t, rank, err, rank == who, cause)
-			wantFailure(t, rank, err)
-		}
-	}
-}
-
-// memoryMissing has one member never come, but close, abort or have its context end while the others have been waiting
-// for long.
-func (s *suite) memoryMissing(t *testing.T) {
-	cause := errors.New("never")
-	for _, how := range []string{"abort", "close", "cancel"} {
-		t.Run("how="+how, func(t *testing.T) {
-			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-				eps := s.connect(t, n)
-				g := everybody(n)
-				ctx, cancel := context.WithCancelCause(background)
-				defer cancel(nil)
-				errs := each(t, eps, func(ep transport.Endpoint) error {
-					e := ep.(near)
-					if e.Rank() > 0 {
-						return openHouse(ctx, e, g, transport.Memory{In: make([]byte, 100), Out: make([]byte, 100)},
-							func(int, int) {}, false)
-					}
-					if err := g.gathering(e, 100, 100, 0, nil); err == nil {
-						t.Error("a Gather meets a Share of another call")
-					}
-					return nil
-				}, func() {})
-				for rank, err := range errs[1:] {
-					wantFailure(t, rank+1, err)
-				}
-				shut(t, eps)
-
-				eps = s.connect(t, n)
-				errs = each(t, eps, func(ep transport.Endpoint) error {
-					e := ep.(near)
-					if e.Rank() > 0 {
-						return e.Share(ctx, g.call(0), g.members, transport.Memory{}, []int{n, n}, workFunc(nil))
-					}
-					time.Sleep(5 * time.Millisecond)
-					switch how {
-					case "abort":
-						e.Abort(cause)
-					case "cancel":
-						cancel(cause)
-					default:
-						return e.Close()
-					}
-					return nil
-				})
-				for rank, err := range errs[1:] {
-					if how == "close" {
-						wantClosed(t, rank+1, err, 0)
-					} else {
-						s.wantCause(t, rank+1, err, how == "cancel", cause)
-					}
-					wantWhere(t, rank+1, err)
-				}
-			})
+			return e.Share(background, g.call(0), g.members, transport.Memory{}, []int{len(g.members)}, last)
 		})
+	})
+	t.Run("Combiner", func(t *testing.T) {
+		s.testPanic(t, func(testing.TB, int, error) {}, func(e near, g group) error {
+			_, _, err := e.Gather(background, g.call(0), g.members, e.buf(100), 100, combinerPanic{})
+			return err
+		})
+	})
+}
+
+// anyError wants an error of any kind.
+func anyError(t testing.TB, rank int, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("replica %d: no error", rank)
 	}
 }
 
-// panics is a Combiner that does.
-type panics struct{}
-
-func (panics) Combine([]byte, [][]byte) { panic("no") }
-
-// combinerPanics wants the others to hear of it, where a Combiner is called at all.
-func (s *suite) combinerPanics(t *testing.T) {
+// testPanic wants an error for all or for none.
+func (s *suite) testPanic(t *testing.T, want outcome, do func(e near, g group) error) {
 	s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-		eps := s.connect(t, n)
-		g := everybody(n)
-		errs := each(t, eps, func(e transport.Endpoint) (err error) {
+		errs := each(t, s.connect(t, n), func(e transport.Endpoint) (err error) {
 			defer func() {
 				if recover() != nil {
 					err = errors.New("panicked")
 				}
 			}()
-			_, _, err = e.(near).Gather(background, g.call(0), g.members, make([]byte, 100), 100, panics{})
-			return err
+			return do(s.near(e), everybody(n))
 		})
 		for rank, err := range errs {
+			want(t, rank, err)
 			if (err == nil) != (errs[0] == nil) {
 				t.Errorf("replica %d: %v, replica 0: %v", rank, err, errs[0])
 			}
 		}
 	})
+}
+
+// broadcastElsewhere has replica 0 broadcast while the others wait in another call, for messages or at a meeting:
+// before they come, after, or when it has closed. They get an error with both calls, and replica 0 one from Close.
+func (s *suite) broadcastElsewhere(t *testing.T) {
+	cases(t, "wait", []act{inRounds, inPieces, inGather, inBroadcast, oneTransfer(transport.Recv, 0)},
+		func(t *testing.T, wait act) {
+			cases(t, "root closes", []string{"at once", "last"}, func(t *testing.T, closes string) {
+				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+					s.repeat(t, s.few(20), func(t *testing.T, i int) {
+						s.testBroadcastElsewhere(t, n, wait, closes == "last", i)
+					})
+				})
+			})
+		})
+}
+
+func (s *suite) testBroadcastElsewhere(t *testing.T, n int, wait act, last bool, try int) {
+	eps := s.connect(t, n)
+	good, bad := inRounds.number(3), inRounds.number(3)
+	bad.Collective++
+	came := make(chan bool)
+	play(t, eps, func(e transport.Endpoint) error {
+		if e.Rank() > 0 {
+			p := s.begin(t, wait, e)
+			if try%2 == 1 {
+				<-came
+			}
+			return p.do(background, bad)
+		}
+		p := s.begin(t, inBroadcast, e)
+		if try%4 == 2 { // the others have long been waiting
+			s.clock.Sleep(e, 10*time.Millisecond)
+		}
+		if err := p.do(background, good); err != nil {
+			return err
+		}
+		close(came)
+		for last && e.Err() == nil { // until the others have found out
+			runtime.Gosched()
+		}
+		return e.Close()
+	}, func(t testing.TB, rank int, err error) {
+		var m *transport.MismatchError
+		if !errors.As(err, &m) {
+			t.Errorf("replica %d: no MismatchError in %v", rank, err)
+			return
+		}
+		if m.Mine.Seq != good.Seq || m.Theirs.Seq != good.Seq ||
+			m.Mine.Collective+m.Theirs.Collective != good.Collective+bad.Collective {
+			t.Errorf("replica %d: %v has not both calls", rank, err)
+		}
+	})
+	shut(t, eps)
 }

@@ -15,7 +15,7 @@ func (s *suite) memoryNoLeak(t *testing.T) {
 	for i := range s.few(1000) {
 		eps := s.open(t, 2+i%3)
 		g := everybody(len(eps))
-		peers(t, eps, func(e near) error {
+		s.peers(t, eps, func(e near) error {
 			if err := g.gathering(e, 20, 0, 0, combine{}); err != nil {
 				return err
 			}
@@ -34,36 +34,38 @@ func (s *suite) memoryNoAlloc(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	for _, late := range []bool{false, true} {
-		name, rounds := "late=no", 300
+	cases(t, "late", []bool{false, true}, func(t *testing.T, late bool) {
+		rounds := 300
 		if late {
-			name, rounds = "late=yes", 90
+			rounds = 90
 		}
-		t.Run(name, func(t *testing.T) {
-			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-				g := everybody(n)
-				s.steady(t, s.connect(t, n), rounds, func(ep transport.Endpoint) func(i int) error {
-					e := ep.(near)
-					mine := transport.Memory{In: make([]byte, 100), Out: make([]byte, 100), Scratch: make([]byte, 3)}
-					w := &worker{acc: make([]byte, meetPiece)}
-					one, several := []int{3}, []int{1, 0, 1}
-					return func(i int) error {
-						if late && i%30 == e.Rank() {
-							time.Sleep(4 * time.Millisecond)
-						}
-						switch i % 5 {
-						case 0:
-							_, _, err := e.Gather(background, g.call(i), g.members, mine.In, len(mine.In), combine{})
-							return err
-						case 1:
-							return e.Share(background, g.call(i), g.members, mine, one, w)
-						case 2:
-							return e.Broadcast(background, g.call(i), g.members, i%n, mine.In)
-						}
-						return e.Share(background, g.call(i), g.members, mine, several, w)
-					}
-				})
+		s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+			s.steady(t, s.connect(t, n), rounds, func(ep transport.Endpoint) func(i int) error {
+				return s.steadyMeetings(ep, late)
 			})
 		})
+	})
+}
+
+// steadyMeetings has one operation after the other. With late a replica comes late to one in thirty.
+func (s *suite) steadyMeetings(ep transport.Endpoint, late bool) func(i int) error {
+	e, g := s.near(ep), everybody(ep.Size())
+	mine := transport.Memory{In: e.buf(100), Out: e.buf(100), Scratch: e.buf(3)}
+	w := &worker{acc: make([]byte, meetPiece)}
+	one, several := []int{3}, []int{1, 0, 1}
+	return func(i int) error {
+		if late && i%30 == e.Rank() {
+			s.clock.Sleep(ep, 4*time.Millisecond)
+		}
+		switch i % 5 {
+		case 0:
+			_, _, err := e.Gather(background, g.call(i), g.members, mine.In, len(mine.In), combine{})
+			return err
+		case 1:
+			return e.Share(background, g.call(i), g.members, mine, one, w)
+		case 2:
+			return e.Broadcast(background, g.call(i), g.members, i%e.Size(), mine.In)
+		}
+		return e.Share(background, g.call(i), g.members, mine, several, w)
 	}
 }

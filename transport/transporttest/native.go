@@ -3,9 +3,9 @@ package transporttest
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 
 	"gogcl.dev/methods/schedule"
@@ -29,21 +29,25 @@ func (s *suite) native(t *testing.T) {
 		}
 		t.Skip("the endpoints do not offer transport.Native")
 	}
-	t.Run("Results", s.nativeResults)
-	t.Run("Operators", s.nativeOperators)
-	t.Run("Groups", s.nativeGroups)
-	t.Run("Rounds", s.nativeRounds)
-	t.Run("Lanes", s.nativeLanes)
-	t.Run("BadArguments", s.nativeBadArguments)
-	t.Run("Busy", s.nativeBusy)
-	t.Run("Mismatch", s.nativeMismatch)
-	t.Run("Elsewhere", s.nativeElsewhere)
-	t.Run("Cancel", s.nativeCancel)
-	t.Run("Abort", s.nativeAbort)
-	t.Run("Close", s.nativeClose)
-	t.Run("Closed", s.nativeClosed)
-	t.Run("LateMember", s.nativeLateMember)
-	t.Run("NoAlloc", s.nativeNoAlloc)
+	some := thinned(s, sums(), 0)
+	s.run(t, []test{
+		{"Results", (*suite).nativeResults},
+		{"Operators", (*suite).nativeOperators},
+		{"Groups", (*suite).nativeGroups},
+		{"Rounds", (*suite).nativeRounds},
+		{"Lanes", (*suite).nativeLanes},
+		{"BadArguments", (*suite).nativeBadArguments},
+		{"Busy", (*suite).nativeBusy},
+		{"Mismatch", (*suite).nativeMismatch},
+		{"Elsewhere", (*suite).nativeElsewhere},
+		{"Cancel", over((*suite).cancel, some...)},
+		{"Abort", over((*suite).abort, some[0], some[len(some)-1])},
+		{"Break", over((*suite).breakOff, allKinds(100), allKinds(9000), allKinds(300_000))},
+		{"Gone", over((*suite).gone, some...)},
+		{"Closed", (*suite).nativeClosed},
+		{"LateMember", (*suite).nativeLateMember},
+		{"NoAlloc", (*suite).nativeNoAlloc},
+	})
 }
 
 // everyone is all replicas, in their order.
@@ -106,70 +110,101 @@ func nativeLengths(c transport.NativeCollective) []int {
 // offersNative is the endpoint, which offers it.
 func offersNative(e transport.Endpoint) transport.Native { return e.(transport.Native) }
 
+// chore is a collective of all, with how its buffers lie.
+type chore struct {
+	c        transport.NativeCollective
+	aliasing aliasing
+	salt     int
+}
+
+// chores carries out collectives of all, each of which is another call.
+func (s *suite) chores(t *testing.T, eps []transport.Endpoint, list iter.Seq[chore]) {
+	t.Helper()
+	all(t, eps, func(e transport.Endpoint) error {
+		seq := 0
+		for x := range list {
+			seq++
+			err := offersNative(e).Accepts(x.c)
+			if errors.Is(err, errors.ErrUnsupported) {
+				continue
+			}
+			if err == nil {
+				err = collective(offersNative(e), call(seq, 0), everyone(e.Size()), x.c, x.aliasing, x.salt)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func (s *suite) nativeResults(t *testing.T) {
-	s.replicas(t, []int{1, 2, 3, 5}, func(t *testing.T, n int) {
-		all(t, s.connect(t, n), func(e transport.Endpoint) error {
-			seq := 0
-			for _, k := range nativeCollectives(n) {
-				for _, c := range rooted(k) {
-					for i, bytes := range nativeLengths(c) {
-						if c.Bytes = bytes; underRace && bytes > 1<<17 {
-							continue
-						}
-						for a := range aliasings {
-							rooted := c.Collective.Contract().Rooted()
-							if c.Bytes > 1<<19 && rooted && (c.Root != n-1 || a == evenRanks) {
-								continue // a long call takes time
-							}
-							seq++
-							if err := collective(offersNative(e), call(seq, 0), everyone(n), c, a, i); err != nil {
-								return err
-							}
-						}
-					}
+	s.replicas(t, []int{1, 2, 3, 5}, func(t *testing.T, n int) { s.chores(t, s.connect(t, n), results(n)) })
+}
+
+// results are all collectives with all roots, of all lengths, in all aliasings. Of the longest there are few.
+func results(n int) iter.Seq[chore] {
+	return func(yield func(chore) bool) {
+		for _, c := range slices.Concat(mapped(nativeCollectives(n), rooted)...) {
+			isRooted := c.Collective.Contract().Rooted()
+			for i := range len(nativeLengths(c)) * int(aliasings) {
+				length, a := i/int(aliasings), aliasing(i%int(aliasings))
+				c.Bytes = nativeLengths(c)[length]
+				long := c.Bytes > 1<<17 && underRace ||
+					c.Bytes > 1<<19 && isRooted && (c.Root != n-1 || a == evenRanks)
+				if !long && !yield(chore{c, a, length}) {
+					return
 				}
 			}
-			return nil
-		})
-	})
+		}
+	}
+}
+
+// mapped is what f makes of each value.
+func mapped[T, U any](values []T, f func(T) U) (out []U) {
+	for _, v := range values {
+		out = append(out, f(v))
+	}
+	return out
 }
 
 // nativeOperators tries every operator on every element type that it takes.
 func (s *suite) nativeOperators(t *testing.T) {
-	s.replicas(t, []int{2, 3, 5}, func(t *testing.T, n int) {
-		all(t, s.connect(t, n), func(e transport.Endpoint) error {
-			seq := 0
-			for _, c := range nativeCollectives(n) {
-				if !c.Collective.Contract().Combines {
-					continue
-				}
-				for _, c.DType = range tensor.DTypes() {
-					for c.Operator = transport.NativeAdd; c.Operator <= transport.NativeOr; c.Operator++ {
-						if !c.Operator.Accepts(c.DType) {
-							continue
-						}
-						for _, bytes := range []int{7 * nativeUnit(c), 20000} {
-							c := ofBytes(c, bytes)
-							if seq++; c.Collective.Contract().Rooted() {
-								c.Root = seq % n
-							}
-							if err := offersNative(e).Accepts(c); err != nil {
-								if !errors.Is(err, errors.ErrUnsupported) {
-									return fmt.Errorf("the error of Accepts: %w", err)
-								}
-								continue
-							}
-							a := aliasing(seq % int(aliasings))
-							if err := collective(offersNative(e), call(seq, 0), everyone(n), c, a, seq); err != nil {
-								return err
-							}
-						}
-					}
+	s.replicas(t, []int{2, 3, 5}, func(t *testing.T, n int) { s.chores(t, s.connect(t, n), operators(n)) })
+}
+
+// operators are all that combines, with every operator on every element type that it takes.
+func operators(n int) iter.Seq[chore] {
+	return func(yield func(chore) bool) {
+		for i, c := range combining(n) {
+			if c.Collective.Contract().Rooted() {
+				c.Root = i % n
+			}
+			for k, bytes := range []int{7 * nativeUnit(c), 20000} {
+				if !yield(chore{ofBytes(c, bytes), aliasing((2*i + k) % int(aliasings)), 2*i + k}) {
+					return
 				}
 			}
-			return nil
-		})
-	})
+		}
+	}
+}
+
+// combining are the collectives that combine, with each operator and each type that it takes.
+func combining(n int) (out []transport.NativeCollective) {
+	for _, c := range nativeCollectives(n) {
+		if !c.Collective.Contract().Combines {
+			continue
+		}
+		for _, c.DType = range tensor.DTypes() {
+			for c.Operator = transport.NativeAdd; c.Operator <= transport.NativeOr; c.Operator++ {
+				if c.Operator.Accepts(c.DType) {
+					out = append(out, c)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // nativeGroupsOf are groups of some replicas, in any order.
@@ -194,22 +229,10 @@ func (s *suite) nativeGroups(t *testing.T) {
 			seq := 0
 			for turn := range 3 {
 				for g, members := range nativeGroupsOf(n) {
-					for _, c := range nativeCollectives(len(members)) {
-						seq++
-						if !slices.Contains(members, e.Rank()) {
-							continue
-						}
-						if c.Collective.Contract().Rooted() {
-							c.Root = seq % c.Size
-						}
-						c = ofBytes(c, []int{500, 9000, 100_000}[turn])
-						mine := call(seq, 0)
-						mine.Group = uint64(g + 1)
-						a := aliasing(seq % int(aliasings))
-						if err := collective(offersNative(e), mine, members, c, a, seq); err != nil {
-							return err
-						}
+					if err := inTurn(e, turn, g, members, seq); err != nil {
+						return err
 					}
+					seq += len(nativeCollectives(1))
 				}
 				if err := shift(e, turn, turn); err != nil {
 					return err
@@ -218,6 +241,26 @@ func (s *suite) nativeGroups(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// inTurn carries out a collective of each kind in a group, if the replica is a member of it.
+func inTurn(e transport.Endpoint, turn, g int, members []int, seq int) error {
+	if !slices.Contains(members, e.Rank()) {
+		return nil
+	}
+	for _, c := range nativeCollectives(len(members)) {
+		seq++
+		if c.Collective.Contract().Rooted() {
+			c.Root = seq % c.Size
+		}
+		c = ofBytes(c, []int{500, 9000, 100_000}[turn])
+		mine := call(seq, 0)
+		mine.Group = uint64(g + 1)
+		if err := collective(offersNative(e), mine, members, c, aliasing(seq%int(aliasings)), seq); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // nativeRounds makes many calls that differ in their rounds alone, and other collectives among them.
@@ -325,50 +368,45 @@ func (s *suite) nativeBadArguments(t *testing.T) {
 
 // nativeBusy calls on an endpoint that is in a Collective. The others come when it has been refused.
 func (s *suite) nativeBusy(t *testing.T) {
-	for i, bytes := range []int{100, 100_000, 1000} {
-		warm := i < 2 // else it is the first call of its group
-		t.Run(fmt.Sprintf("bytes=%d", bytes), func(t *testing.T) {
-			s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
-				all(t, s.connect(t, n), func(e transport.Endpoint) error {
-					c := ofBytes(nativeCollectives(n)[0], bytes)
-					own := func(seq int) error {
-						return collective(offersNative(e), call(seq, 0), everyone(n), c, apart, seq)
-					}
-					if warm {
-						if err := own(0); err != nil {
-							return err
-						}
-					}
-					if e.Rank() != 0 {
-						if _, err := s.board.wait("refused"); err != nil {
-							return err
-						}
-						return own(1)
-					}
-					var first error
-					var calling sync.WaitGroup
-					calling.Go(func() {
-						for first = own(1); errors.Is(first, transport.ErrBusy); first = own(1) {
-							runtime.Gosched()
-						}
-					})
-					var err error
-					for err == nil {
-						err = e.Exchange(background, call(0, 0), nil)
-					}
-					other := own(1)
-					s.board.post("refused", "")
-					calling.Wait()
-					for _, err := range []error{err, other} {
-						if !errors.Is(err, transport.ErrBusy) {
-							return fmt.Errorf("no ErrBusy in %v", err)
-						}
-					}
-					return first
-				})
-			})
+	cases(t, "in", sums(), func(t *testing.T, a act) {
+		s.replicas(t, []int{2, 3}, func(t *testing.T, n int) {
+			all(t, s.connect(t, n), func(e transport.Endpoint) error { return s.testNativeBusy(t, a, e) })
 		})
+	})
+}
+
+func (s *suite) testNativeBusy(t testing.TB, a act, e transport.Endpoint) error {
+	p := s.begin(t, a, e)
+	i, err := s.warmUp(a, p, e)
+	if err != nil {
+		return err
 	}
+	if e.Rank() != 0 {
+		if _, err := s.board.wait("refused"); err != nil {
+			return err
+		}
+		return p.do(background, a.number(i))
+	}
+	first := make(chan error, 1)
+	go func() {
+		err := p.do(background, a.number(i))
+		for errors.Is(err, transport.ErrBusy) {
+			runtime.Gosched()
+			err = p.do(background, a.number(i))
+		}
+		first <- err
+	}()
+	for err == nil {
+		err = e.Exchange(background, call(0, 0), nil)
+	}
+	other := s.begin(t, a, e).do(background, a.number(i))
+	s.board.post("refused", "")
+	for _, err := range []error{err, other} {
+		if !errors.Is(err, transport.ErrBusy) {
+			return errors.Join(fmt.Errorf("no ErrBusy in %v", err), <-first)
+		}
+	}
+	return <-first
 }
 
 // nativeNoAlloc counts the allocations of collectives in steady state.

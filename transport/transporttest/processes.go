@@ -43,9 +43,9 @@ import (
 // PeerMemory is left out: its tests have one process look at the memory of all. Deadlock runs as in Run: it asks for
 // names only where the transport promises them. NoAlloc has each process count its own allocations.
 func RunProcesses(t *testing.T, join func(t testing.TB, rank, size int, dir string) transport.Endpoint,
-	features ...Feature) {
+	options ...Option) {
 	t.Helper()
-	RunLaunched(t, Launcher{}, join, features...)
+	RunLaunched(t, Launcher{}, join, options...)
 }
 
 // Launcher is how the processes of RunLaunched are started. The zero Launcher is that of RunProcesses.
@@ -91,7 +91,7 @@ type Launcher struct {
 // a process has ended without MPI_Finalize: the others then write nothing, and the calling test names the case in which
 // each of them was.
 func RunLaunched(t *testing.T, by Launcher, join func(t testing.TB, rank, size int, dir string) transport.Endpoint,
-	features ...Feature) {
+	options ...Option) {
 	t.Helper()
 	if (by.Command == nil) != (by.Rank == nil) {
 		t.Fatal("a Launcher has both Command and Rank, or neither")
@@ -102,12 +102,12 @@ func RunLaunched(t *testing.T, by Launcher, join func(t testing.TB, rank, size i
 	if len(by.Sizes) == 0 {
 		by.Sizes = []int{2, 3, 5}
 	}
-	features = append(features[:len(features):len(features)], Brief)
+	options = append(options[:len(options):len(options)], Brief)
 	if name := os.Getenv(envTest); name != "" {
 		if name != t.Name() {
 			t.Skipf("this process is a replica of %s", name)
 		}
-		runReplica(t, by, join, features)
+		runReplica(t, by, join, options)
 		return
 	}
 	if runtime.GOOS == "windows" {

@@ -33,7 +33,7 @@ type world struct {
 
 // runReplica runs the suite as one replica of several.
 func runReplica(t *testing.T, by Launcher, join func(t testing.TB, rank, size int, dir string) transport.Endpoint,
-	features []Feature) {
+	options []Option) {
 	w := &world{join: join, dir: os.Getenv(envDir), boards: map[int]*board{}, done: make(chan struct{})}
 	var err error
 	if w.size, err = strconv.Atoi(os.Getenv(envSize)); err != nil {
@@ -46,7 +46,7 @@ func runReplica(t *testing.T, by Launcher, join func(t testing.TB, rank, size in
 	}
 	w.say(message(0, came, fmt.Sprint(w.rank, " ", os.Getenv(envFiles))))
 	go w.listen()
-	s := newSuite(features)
+	s := newSuite(options)
 	s.world = w
 	defer w.leave(t, by.Leave)
 	for _, test := range groups {

@@ -2,11 +2,9 @@ package transporttest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,8 +14,30 @@ import (
 	"gogcl.dev/transport"
 )
 
+// Option is what a call of the suite may be told of a transport: a Feature, an Allocator, a Clock.
+type Option interface{ apply(s *suite) }
+
 // Feature is a promise that not every transport makes.
 type Feature uint
+
+func (f Feature) apply(s *suite) { s.features |= f }
+
+// Allocator returns n bytes, which are zero, for an endpoint to lay open by transport.PeerMemory: memory that its peers
+// reach. They are the suite's until the garbage collector takes them. Without one they are of Go's heap.
+type Allocator func(e transport.Endpoint, n int) []byte
+
+func (a Allocator) apply(s *suite) { s.alloc = a }
+
+// Clock is the time of a transport that has one of its own. Without one it is the system's. Whether anything gets done
+// the suite sees by the system's in any case.
+type Clock struct {
+	// Sleep returns when a time has passed for the replica of an endpoint, or for the test beside it.
+	Sleep func(e transport.Endpoint, d time.Duration)
+	// WithTimeout is context.WithTimeout.
+	WithTimeout func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
+}
+
+func (c Clock) apply(s *suite) { s.clock = c }
 
 const (
 	// NoAlloc: in steady state an Exchange allocates nothing, on no goroutine.
@@ -48,28 +68,29 @@ var alive atomic.Uint64
 
 // Run tests the transport whose endpoints open returns: n of them, freshly connected to each other, in the order of
 // their ranks. The suite closes them.
-func Run(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
-	s := newSuite(features)
+func Run(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, options ...Option) {
+	s := newSuite(options)
 	s.open = open
-	for _, test := range groups {
-		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
-	}
+	s.run(t, groups)
 }
 
 // RunNative is Run for the collectives of endpoints alone, which all offer transport.Native. Run tests them too where
 // they are offered.
-func RunNative(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, features ...Feature) {
-	s := newSuite(features)
+func RunNative(t *testing.T, open func(t testing.TB, n int) []transport.Endpoint, options ...Option) {
+	s := newSuite(options)
 	s.open, s.only = open, true
 	s.native(t)
 }
 
-// groups are the groups of tests. Their bodies are the same program on every replica, which may be a goroutine or a
-// process: they take the endpoints that connect returns for those of this process, and know each other by the board.
-var groups = []struct {
+// test is a group of tests. Its body is the same program on every replica, which may be a goroutine or a process: it
+// takes the endpoints that connect returns for those of this process, and they know each other by the board.
+type test struct {
 	name string
 	run  func(*suite, *testing.T)
-}{
+}
+
+// groups are those of Run.
+var groups = []test{
 	{"Ring", (*suite).ring},
 	{"AllToAll", (*suite).allToAll},
 	{"Fold", (*suite).fold},
@@ -83,9 +104,11 @@ var groups = []struct {
 	{"Dup", (*suite).dup},
 	{"Linked", (*suite).linked},
 	{"BadBatch", (*suite).badBatch},
-	{"Cancel", (*suite).cancel},
-	{"CancelInTheMiddle", (*suite).cancelInTheMiddle},
-	{"Abort", (*suite).abort},
+	{"Cancel", over((*suite).cancel, ring(1000))},
+	{"Abort", over((*suite).abort, ring(70000))},
+	{"Break", func(s *suite, t *testing.T) {
+		over((*suite).breakOff, messy(100, 100), messy(s.brief(200_000), 40))(s, t)
+	}},
 	{"Close", (*suite).close},
 	{"CallMismatch", (*suite).callMismatch},
 	{"LengthMismatch", (*suite).lengthMismatch},
@@ -103,24 +126,46 @@ var groups = []struct {
 	{"PeerMemory", (*suite).peerMemory},
 }
 
+func (s *suite) run(t *testing.T, tests []test) {
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
+	}
+}
+
 // suite is what the tests of one Run share, or of one process of RunProcesses.
 type suite struct {
 	features Feature
+	alloc    Allocator
+	clock    Clock
 	open     func(t testing.TB, n int) []transport.Endpoint // nil in a process that is one replica
 	world    *world                                         // nil in Run
 	board    *board                                         // of the case
 	only     bool                                           // one part of the suite: what it is about must be there
 }
 
-func newSuite(features []Feature) *suite {
-	s := &suite{}
-	for _, f := range features {
-		s.features |= f
+func newSuite(options []Option) *suite {
+	s := &suite{
+		alloc: func(_ transport.Endpoint, n int) []byte { return make([]byte, n) },
+		clock: Clock{
+			Sleep:       func(_ transport.Endpoint, d time.Duration) { time.Sleep(d) },
+			WithTimeout: context.WithTimeout,
+		},
+	}
+	for _, o := range options {
+		o.apply(s)
 	}
 	return s
 }
 
 func (s *suite) has(f Feature) bool { return s.features&f != 0 }
+
+// brief is the length of large messages.
+func (s *suite) brief(size int) int {
+	if s.has(Brief) {
+		return size / 8
+	}
+	return size
+}
 
 // few thins the repetitions of a test, from times on an ordinary run to no less than 5, so that groups of 2 to 5 each
 // have their turn.
@@ -167,8 +212,8 @@ func (s *suite) everyNth(t *testing.T, step int, replicas, sizes []int, test fun
 			i = (n + 1) / 2 // 1, 2 and 3 for 2, 3 and 5
 		}
 		for j, size := range sizes {
-			if size == large && s.has(Brief) && !underRace { // which has an eighth already
-				size /= 8
+			if size == large && !underRace { // which has an eighth already
+				size = s.brief(size)
 			}
 			if (i+j)%step == 0 {
 				t.Run(fmt.Sprintf("n=%d/size=%d", n, size), func(t *testing.T) { test(t, n, size) })
@@ -342,55 +387,6 @@ func call(seq, round int) transport.Call {
 		Group: 0x1122334455667788, Seq: uint64(seq) + 1, Count: 1<<40 + 3, Digest: 0x99aabbccddeeff01, Root: 70000,
 		Round:      uint32(round) + 1,
 		Collective: 2, Operator: 3, DType: 4, Method: 5,
-	}
-}
-
-// wantCause checks that the error of one replica names the cause of another one's failure, or of its own.
-func (s *suite) wantCause(t testing.TB, rank int, err error, own bool, cause error) {
-	t.Helper()
-	switch {
-	case err == nil:
-		t.Errorf("replica %d: no error, want %q", rank, cause)
-	case errors.Is(err, cause):
-	case own || s.has(KeepsCauses):
-		t.Errorf("replica %d: errors.Is does not find %q in %q", rank, cause, err)
-	case !hasText(err, cause.Error()):
-		t.Errorf("replica %d: %q has no error with the text %q", rank, err, cause)
-	}
-}
-
-// hasText reports whether an error, or one that it wraps, has a text.
-func hasText(err error, text string) bool {
-	if err == nil || err.Error() == text {
-		return err != nil
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return hasText(e.Unwrap(), text)
-	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(e.Unwrap(), func(inside error) bool { return hasText(inside, text) })
-	}
-	return false
-}
-
-// wantAbort checks that an error says that a certain replica aborted.
-func wantAbort(t testing.TB, rank int, err error, by int) {
-	t.Helper()
-	var aborted *transport.AbortError
-	switch {
-	case !errors.As(err, &aborted):
-		t.Errorf("replica %d: no AbortError in %q", rank, fmt.Sprint(err))
-	case aborted.Replica != by:
-		t.Errorf("replica %d: aborted by replica %d, want %d: %v", rank, aborted.Replica, by, err)
-	}
-}
-
-// wantWhere checks that an error is of the form that says where it happened.
-func wantWhere(t testing.TB, rank int, err error) {
-	t.Helper()
-	var where *transport.RoundError
-	if !errors.As(err, &where) || where.Replica != rank {
-		t.Errorf("replica %d: the error does not say so: %v", rank, err)
 	}
 }
 

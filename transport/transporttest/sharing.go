@@ -1,31 +1,25 @@
 package transporttest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
+	"slices"
 	"testing"
-	"time"
 
 	"gogcl.dev/transport"
 )
 
 // worker is a Worker that does what share does, and counts in the scratch of the first member.
 type worker struct {
-	before func(i int)
-	random *rand.Rand // or nil: sleeps now and then
-	acc    []byte     // room for a piece, or nil
+	tardy func() // or nil
+	acc   []byte // room for a piece, or nil
 }
 
 // Piece implements transport.Worker.
 func (w *worker) Piece(all []transport.Memory, _, i int) {
-	if w.before != nil {
-		w.before(i)
-	}
-	if w.random != nil {
-		tardy(w.random)
+	if w.tardy != nil {
+		w.tardy()
 	}
 	all[0].Scratch[i]++
 	share(all, i, w.acc)
@@ -49,11 +43,11 @@ func share(mems []transport.Memory, piece int, acc []byte) {
 func (g group) sharing(e near, size, seq int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
-	mine := transport.Memory{In: made(size, origin{me, me, int(g.id), seq}), Out: make([]byte, size),
-		Scratch: make([]byte, pieces)}
+	mine := transport.Memory{In: e.made(size, origin{me, me, int(g.id), seq}), Out: e.buf(size), Scratch: e.buf(pieces)}
 	defer scribble(mine.In, mine.Out, mine.Scratch)
 	random := rand.New(rand.NewPCG(uint64(me), uint64(seq)))
-	if err := e.Share(background, g.call(seq), g.members, mine, []int{pieces}, &worker{random: random}); err != nil {
+	w := &worker{tardy: func() { e.tardy(random) }}
+	if err := e.Share(background, g.call(seq), g.members, mine, []int{pieces}, w); err != nil {
 		return err
 	}
 	if me == g.members[0] {
@@ -71,10 +65,10 @@ func (s *suite) share(t *testing.T) {
 	s.sizes(t, []int{1, 2, 3, 5, 8}, []int{0, 1, 5000, 60000}, func(t *testing.T, n, size int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		peers(t, eps, func(e near) error {
+		s.peers(t, eps, func(e near) error {
 			random := rand.New(rand.NewPCG(uint64(e.Rank()), 7))
 			for seq := range s.few(100) {
-				tardy(random)
+				e.tardy(random)
 				if err := g.sharing(e, size, seq); err != nil {
 					return fmt.Errorf("share %d: %w", seq, err)
 				}
@@ -87,7 +81,7 @@ func (s *suite) share(t *testing.T) {
 // broadcasting carries out one Broadcast, checks it, and spoils its buffer.
 func (g group) broadcasting(e near, size, seq, root int) error {
 	me, from := e.Rank(), g.members[root]
-	buf := make([]byte, size)
+	buf := e.buf(size)
 	want := made(size, origin{from, from, int(g.id), seq})
 	if me == from {
 		copy(buf, want)
@@ -104,8 +98,8 @@ func (s *suite) broadcast(t *testing.T) {
 	s.replicas(t, []int{1, 2, 3, 8}, func(t *testing.T, n int) {
 		eps := s.connect(t, n)
 		g := everybody(n)
-		limit := eps[0].(near).SmallLimit()
-		peers(t, eps, func(e near) error {
+		limit := s.near(eps[0]).SmallLimit()
+		s.peers(t, eps, func(e near) error {
 			plan, own := rand.New(rand.NewPCG(uint64(n), 8)), rand.New(rand.NewPCG(uint64(e.Rank()), 9))
 			seq := 0
 			for _, size := range []int{0, 1, 8, 9, 100, limit} {
@@ -114,7 +108,7 @@ func (s *suite) broadcast(t *testing.T) {
 					if plan.IntN(10) == 0 {
 						root = plan.IntN(n)
 					}
-					tardy(own)
+					e.tardy(own)
 					if err := g.broadcasting(e, size, seq, root); err != nil {
 						return fmt.Errorf("broadcast %d of %d bytes from %d: %w", i, size, root, err)
 					}
@@ -129,52 +123,46 @@ func (s *suite) broadcast(t *testing.T) {
 // broadcastMismatch has one member in another call. Somebody gets a mismatch, and nobody is left waiting, whatever
 // comes after: more broadcasts, another operation, or Close.
 func (s *suite) broadcastMismatch(t *testing.T) {
-	for _, f := range fields {
-		for _, after := range []string{"broadcasts", "gather", "close"} {
-			t.Run("field="+f.name+"/after="+after, func(t *testing.T) {
-				s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-					for odd := range min(n, 3) {
-						eps := s.connect(t, n)
-						g := everybody(n)
-						errs := each(t, eps, func(ep transport.Endpoint) error {
-							e := ep.(near)
-							buf := make([]byte, 20)
-							mine, root := g.call(3), 0
-							if e.Rank() == odd {
-								if f.change(&mine); f.name == "Root" {
-									root = n - 1
-									if odd == n-1 { // two roots
-										root = odd
-									}
-								}
-							}
-							err := e.Broadcast(background, mine, g.members, root, buf)
-							for seq := 4; err == nil && seq < 300 && after == "broadcasts"; seq++ {
-								err = e.Broadcast(background, g.call(seq), g.members, 1, buf)
-							}
-							if err == nil && after != "close" {
-								_, _, err = e.Gather(background, g.call(1000), g.members, nil, 0, nil)
-							}
-							return errors.Join(err, e.Close())
-						})
-						failed := false
-						for _, err := range errs {
-							failed = failed || err != nil
-						}
-						if !failed {
-							t.Errorf("odd member %d: nobody gets an error", odd)
-						}
-						if after != "close" && f.name != "Group" {
-							for rank, err := range errs {
-								if err == nil {
-									t.Errorf("odd member %d: replica %d gets no error", odd, rank)
-								}
-							}
-						}
-					}
-				})
+	cases(t, "field", fields, func(t *testing.T, f field) {
+		cases(t, "after", []string{"broadcasts", "gather", "close"}, func(t *testing.T, after string) {
+			s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
+				for odd := range min(n, 3) {
+					s.testBroadcastMismatch(t, n, odd, f, after)
+				}
 			})
+		})
+	})
+}
+
+func (s *suite) testBroadcastMismatch(t *testing.T, n, odd int, f field, after string) {
+	g := everybody(n)
+	errs := each(t, s.connect(t, n), func(ep transport.Endpoint) error {
+		e := s.near(ep)
+		buf := e.buf(20)
+		mine, root := g.call(3), 0
+		if e.Rank() == odd {
+			mine = f.of(mine)
+			if f.name == "Root" && odd == n-1 { // two roots
+				root = odd
+			} else if f.name == "Root" {
+				root = n - 1
+			}
 		}
+		err := e.Broadcast(background, mine, g.members, root, buf)
+		for seq := 4; err == nil && seq < 300 && after == "broadcasts"; seq++ {
+			err = e.Broadcast(background, g.call(seq), g.members, 1, buf)
+		}
+		if err == nil && after != "close" {
+			_, _, err = e.Gather(background, g.call(1000), g.members, nil, 0, nil)
+		}
+		return errors.Join(err, e.Close())
+	})
+	heard := n - len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err != nil }))
+	if heard == 0 {
+		t.Errorf("odd member %d: nobody gets an error", odd)
+	}
+	if after != "close" && f.name != "Group" && heard < n {
+		t.Errorf("odd member %d: some get no error: %v", odd, errs)
 	}
 }
 
@@ -184,14 +172,14 @@ func (s *suite) broadcastUnheard(t *testing.T) {
 		t.Run(fmt.Sprintf("first=%d", first), func(t *testing.T) {
 			eps := s.connect(t, 2)
 			g := everybody(2)
-			root := eps[0].(near)
+			root := s.near(eps[0])
 			for seq := range 3 {
 				if err := root.Broadcast(background, g.call(seq), g.members, 0, []byte{1}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			// The other one knows the group, and has taken one broadcast of three.
-			if err := eps[1].(near).Broadcast(background, g.call(0), g.members, 0, []byte{0}); err != nil {
+			if err := s.near(eps[1]).Broadcast(background, g.call(0), g.members, 0, []byte{0}); err != nil {
 				t.Fatal(err)
 			}
 			if first == 1 { // and then no more: it is the one to say so
@@ -220,17 +208,14 @@ func (s *suite) broadcastArguments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eps := s.connect(t, 3)
 			g := everybody(3)
-			errs := each(t, eps, func(ep transport.Endpoint) error {
-				e := ep.(near)
-				err := e.Broadcast(background, g.call(0), g.members, x.root[e.Rank()], make([]byte, x.size[e.Rank()]))
+			play(t, eps, func(ep transport.Endpoint) error {
+				e := s.near(ep)
+				err := e.Broadcast(background, g.call(0), g.members, x.root[e.Rank()], e.buf(x.size[e.Rank()]))
 				if err == nil {
 					_, _, err = e.Gather(background, g.call(1), g.members, nil, 0, nil)
 				}
 				return err
-			})
-			for rank, err := range errs {
-				wantFailure(t, rank, err)
-			}
+			}, failure)
 		})
 	}
 }
@@ -241,93 +226,5 @@ func unmatched(t *testing.T, err error) {
 	var u *transport.UnmatchedError
 	if !errors.As(err, &u) || u.Replica != 1 || u.Peer != 0 || u.Theirs.Seq != call(1, 0).Seq {
 		t.Errorf("got %v, want an UnmatchedError of the second call", err)
-	}
-}
-
-// workerPanics wants all to hear of a Worker that panics.
-func (s *suite) workerPanics(t *testing.T) {
-	s.replicas(t, []int{2, 3, 8}, func(t *testing.T, n int) {
-		eps := s.connect(t, n)
-		g := everybody(n)
-		errs := each(t, eps, func(ep transport.Endpoint) (err error) {
-			defer func() {
-				if recover() != nil {
-					err = errors.New("panicked")
-				}
-			}()
-			mine := transport.Memory{Scratch: make([]byte, n)}
-			return ep.(near).Share(background, g.call(0), g.members, mine, []int{n}, &worker{before: func(i int) {
-				if i == n-1 {
-					panic("no")
-				}
-			}})
-		})
-		for rank, err := range errs {
-			if err == nil {
-				t.Errorf("replica %d hears of nothing", rank)
-			}
-		}
-	})
-}
-
-// shareBreak cancels, aborts or closes in the midst of Shares. Buffers are spoilt as soon as Share has returned.
-func (s *suite) shareBreak(t *testing.T) {
-	cause := errors.New("no more work")
-	for _, how := range []string{"cancel", "abort", "close"} {
-		t.Run("how="+how, func(t *testing.T) {
-			for i := range s.few(60) {
-				n, size := 2+i%4, 60000
-				who := i % n
-				eps := s.connect(t, n)
-				g := everybody(n)
-				ctx, cancel := context.WithCancelCause(background)
-				middle := make(chan bool)
-				errs := each(t, eps, func(ep transport.Endpoint) error {
-					e, mine := ep.(near), background
-					if e.Rank() == who {
-						mine = ctx
-					}
-					mem := transport.Memory{In: make([]byte, size), Out: make([]byte, size), Scratch: make([]byte, 15)}
-					bufs := [][]byte{mem.In, mem.Out, mem.Scratch}
-					for seq := 0; ; seq++ {
-						runtime.Gosched() // whoever breaks this off must get a processor
-						if e.Rank() == who && seq == i%7 {
-							close(middle)
-						}
-						err := e.Share(mine, g.call(seq), g.members, mem, []int{15}, &worker{})
-						scribble(bufs...)
-						if err == nil {
-							continue
-						}
-						time.Sleep(100 * time.Microsecond)
-						for k, b := range bufs {
-							want := make([]byte, len(b))
-							scribble(want)
-							if err := same(fmt.Sprintf("%d: buffer %d of replica %d after the error", i, k, e.Rank()),
-								b, want); err != nil {
-								t.Error(err)
-							}
-						}
-						return err
-					}
-				}, func() {
-					<-middle
-					for range 3 * i {
-						runtime.Gosched()
-					}
-					switch how {
-					case "cancel":
-						cancel(cause)
-					case "abort":
-						eps[who].Abort(cause)
-					default:
-						_ = eps[who].Close() // says perhaps what the others say
-					}
-				})
-				s.wantBroken(t, errs, how, who, cause)
-				cancel(nil)
-				shut(t, eps)
-			}
-		})
 	}
 }

@@ -56,7 +56,7 @@ func (s *suite) noAlloc(t *testing.T) {
 	s.everyNth(t, step, []int{2, 3, 8}, sizes, func(t *testing.T, n, size int) {
 		// One allocation of one replica in each ten rounds is more than strays.
 		s.steady(t, s.connect(t, n), 10*(stray+1), func(e transport.Endpoint) func(i int) error {
-			batch := messy(t, e.Rank(), n, size, 0)
+			batch := mess(t, e.Rank(), n, size)
 			return func(i int) error { return e.Exchange(background, call(0, i), batch) }
 		})
 	})
