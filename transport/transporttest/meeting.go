@@ -100,7 +100,8 @@ const meetPiece = 4096
 func (g group) stepping(e near, size, seq, more int) error {
 	me := e.Rank()
 	pieces := (size + meetPiece - 1) / meetPiece
-	mine := transport.Memory{In: e.made(size, origin{me, me, int(g.id), seq}), Out: e.buf(size), Scratch: e.buf(pieces + 2)}
+	mine := transport.Memory{In: e.made(size, origin{me, me, int(g.id), seq}), Out: e.buf(size),
+		Scratch: e.buf(pieces + 2)}
 	mine.Ins = [][]byte{mine.In[:size/2], nil, mine.In[size/2:]}
 	mine.Outs = [][]byte{append(e.buf(2)[:0], byte(me), byte(seq))}
 	defer scribble(mine.In, mine.Out, mine.Scratch, mine.Outs[0])

@@ -44,7 +44,8 @@ func calls(i int) transport.Call { return call(i, 0) }
 func sums() (acts []act) {
 	for _, bytes := range []int{100, 100_000} {
 		for _, warm := range []bool{false, true} {
-			a := inEngine(fmt.Sprintf("sum of %d bytes, warm %v", bytes, warm), func(n int) attempt { return sum(n, bytes) })
+			name := fmt.Sprintf("sum of %d bytes, warm %v", bytes, warm)
+			a := inEngine(name, func(n int) attempt { return sum(n, bytes) })
 			a.warm = warm
 			acts = append(acts, a)
 		}
