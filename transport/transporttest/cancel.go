@@ -164,7 +164,8 @@ func (s *suite) testBreak(t *testing.T, a act, how string, try int) {
 		for k, buf := range b.parts[e.Rank()].bufs {
 			spoiled := make([]byte, len(buf))
 			scribble(spoiled)
-			if err := same(fmt.Sprintf("buffer %d of replica %d after the error", k, e.Rank()), buf, spoiled); err != nil {
+			what := fmt.Sprintf("buffer %d of replica %d after the error", k, e.Rank())
+			if err := same(what, buf, spoiled); err != nil {
 				t.Error(err)
 			}
 		}

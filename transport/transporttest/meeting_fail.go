@@ -33,11 +33,13 @@ var (
 
 // meeting is an act of endpoints whose peers reach their memory. A call that fails may write none of its buffers.
 func meeting(name string, points, tries int, begin func(r *role, e near, g group) part) act {
-	return act{name: name, number: everybody(1).call, points: points, tries: tries, warm: true, begin: func(r *role) part {
+	a := act{name: name, number: everybody(1).call, points: points, tries: tries, warm: true}
+	a.begin = func(r *role) part {
 		p := begin(r, r.suite.near(r.endpoint), everybody(r.endpoint.Size()))
 		p.out = p.bufs
 		return p
-	}}
+	}
+	return a
 }
 
 // laidOpen is memory of which piecesPart and roundsPart work on the inputs and outputs.
