@@ -68,8 +68,8 @@ func (st Step) AppendRuns(dst []Step, chunks int) []Step {
 	if st.Src.Stride == 0 && st.Dst.Stride == 0 {
 		return append(dst, st)
 	}
-	var room [2][8]Span
-	srcs, dsts := st.Src.AppendRuns(room[0][:0], chunks), st.Dst.AppendRuns(room[1][:0], chunks)
+	var memory [2][8]Span
+	srcs, dsts := st.Src.AppendRuns(memory[0][:0], chunks), st.Dst.AppendRuns(memory[1][:0], chunks)
 	both := st
 	switch st.Verb {
 	case Send:

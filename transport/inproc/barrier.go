@@ -15,23 +15,23 @@ func (e *endpoint) announce(v *visit, c transport.Combiner, pieces int) error {
 	e.overdue = false
 	n := &v.seats[v.place].notices[v.operations%2]
 	n.call = e.call
-	v.roomy = v.room
+	v.spread = v.nextSpread
 	n.number.Store(stamp(v.number, e.lane.nw.crowd.is()))
 	turn := v.operations % 2
-	if v.roomy {
-		return e.meetRoomy(v)
+	if v.spread {
+		return e.meetSpread(v)
 	}
 	if int(v.count.Add(1)) < len(v.seats) {
 		if err := e.wait(v); err != nil {
 			return err
 		}
-		v.room = v.rooms[turn]
+		v.nextSpread = v.spreads[turn]
 		return nil
 	}
 	if err := e.compare(v); err != nil {
 		return err
 	}
-	v.rooms[turn] = v.room
+	v.spreads[turn] = v.nextSpread
 	if v.combines[turn] = c != nil; c != nil {
 		c.Combine(v.combined[turn][:len(v.all[0])], v.all)
 	}
@@ -50,8 +50,8 @@ func (e *endpoint) synchronise(v *visit) error {
 	v.number++
 	e.overdue = false
 	v.seats[v.place].synced.Store(v.number)
-	if v.roomy {
-		return e.meetRoomy(v)
+	if v.spread {
+		return e.meetSpread(v)
 	}
 	if int(v.count.Add(1)) < len(v.seats) {
 		return e.wait(v)
@@ -67,8 +67,8 @@ func (e *endpoint) complete(v *visit) {
 	e.summon(v)
 }
 
-// meetRoomy ends a barrier at which everyone looks for itself.
-func (e *endpoint) meetRoomy(v *visit) error {
+// meetSpread ends a barrier at which everyone looks for itself.
+func (e *endpoint) meetSpread(v *visit) error {
 	if v.met() { // as seen by the last to arrive, and perhaps by others
 		e.summon(v)
 	} else if err := e.wait(v); err != nil {
@@ -100,7 +100,7 @@ func (e *endpoint) compare(v *visit) error {
 		}
 		crowded = crowded || crowdedAt(n.number.Load())
 	}
-	v.room = v.spacious && !crowded
+	v.nextSpread = v.spacious && !crowded
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (v *visit) met() bool {
 		return v.present(v.from)
 	case v.stage == sharing:
 		return v.left.Load() == 0
-	case v.stage != catching && !v.roomy:
+	case v.stage != catching && !v.spread:
 		return v.done.Load() >= v.number
 	}
 	for i := range v.seats {
@@ -175,7 +175,7 @@ func (e *endpoint) wait(v *visit) error {
 	looks, long := 0, time.Duration(0)
 	for ; !v.met(); looks++ {
 		switch {
-		case v.roomy && looks < v.spins:
+		case v.spread && looks < v.spins:
 			if looks%looksPerCheck == looksPerCheck-1 {
 				if err := e.interrupted(); err != nil {
 					return err
@@ -187,7 +187,7 @@ func (e *endpoint) wait(v *visit) error {
 					runtime.Gosched()
 				}
 			}
-		case !v.roomy && looks < v.yields:
+		case !v.spread && looks < v.yields:
 			runtime.Gosched()
 		default:
 			if err := e.interrupted(); err != nil {

@@ -65,7 +65,7 @@ func newWorld(random *rand.Rand) *world {
 	for _, e := range made {
 		w.eps = append(w.eps, e.(*endpoint))
 	}
-	w.eps[0].lane.nw.roomy = true // at a barrier everyone looks for itself
+	w.eps[0].lane.nw.spacious = true // at a barrier everyone looks for itself
 	rounds := 1 + random.IntN(4)
 	strays := random.IntN(3) == 0
 	round := func(own int) int {

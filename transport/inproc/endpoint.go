@@ -72,7 +72,7 @@ func newEndpoint(l *lane, rank, n int) *endpoint {
 		in: make([]mailbox, n), out: make([]mailbox, n), heads: make([]atomic.Pointer[block], n),
 		wake: make(chan reason, 1), exchanged: calls.NewHistory(historyLength),
 	}
-	if l.nw.roomy {
+	if l.nw.spacious {
 		e.spins, e.window = minSpins, l.nw.crowd.window()
 	}
 	e.onDone = func() { e.rouse(byEvent) }

@@ -19,13 +19,13 @@ func NewEager(n int) ([]transport.Endpoint, error) {
 	return eps, err
 }
 
-// NewRoomy is New where every replica is led to believe that it has a processor. They do not look for long, since they
+// NewSpacious is New where every replica is led to believe that it has a processor. They do not look for long, since they
 // have none.
-func NewRoomy(n int) ([]transport.Endpoint, error) {
+func NewSpacious(n int) ([]transport.Endpoint, error) {
 	eps, err := New(n)
 	for _, e := range eps {
 		e := e.(*endpoint)
-		e.lane.nw.roomy, e.lane.nw.spins, e.spins = true, 256, minSpins
+		e.lane.nw.spacious, e.lane.nw.spins, e.spins = true, 256, minSpins
 	}
 	return eps, err
 }
@@ -43,10 +43,10 @@ func NewSeat() uintptr {
 	return uintptr(unsafe.Pointer(lastSeat))
 }
 
-// NewFlickering is NewRoomy where the processors are now crowded and now not, until all endpoints are closed or the
+// NewFlickering is NewSpacious where the processors are now crowded and now not, until all endpoints are closed or the
 // context is done. wait waits for the goroutine that sees to that.
 func NewFlickering(ctx context.Context, n int) (eps []transport.Endpoint, wait func(), err error) {
-	if eps, err = NewRoomy(n); err != nil {
+	if eps, err = NewSpacious(n); err != nil {
 		return nil, nil, err
 	}
 	done := make(chan struct{})
@@ -71,4 +71,4 @@ func Crowd(e transport.Endpoint) {
 }
 
 // LooksForItself reports whether e will look for all others at its next meeting with the members that it met last.
-func LooksForItself(e transport.Endpoint) bool { return e.(*endpoint).last.room }
+func LooksForItself(e transport.Endpoint) bool { return e.(*endpoint).last.nextSpread }

@@ -47,7 +47,7 @@ func (e *endpoint) Gather(ctx context.Context, call transport.Call, members []in
 	if err != nil {
 		return nil, nil, err
 	}
-	if c != nil && !v.roomy && v.combines[turn] {
+	if c != nil && !v.spread && v.combines[turn] {
 		return nil, v.combined[turn][:size], nil
 	}
 	return v.all, nil, nil

@@ -40,7 +40,7 @@ type meeting struct {
 	// By operation, in turn; written by the last to arrive before it says that the barrier is complete.
 	combined [2][]byte // results for all
 	combines [2]bool   // whether there is one
-	rooms    [2]bool   // what becomes of visit.room
+	spreads  [2]bool   // what becomes of visit.nextSpread
 }
 
 // seat is a member's place. Only the member writes.
@@ -102,8 +102,8 @@ type visit struct {
 	views      []transport.Memory
 	all        [][]byte
 	stage      stage
-	roomy      bool     // in the operation in progress all look for themselves
-	room       bool     // in the next operation they do; the same at all members
+	spread     bool     // in the operation in progress all look for themselves
+	nextSpread bool     // in the next operation they do; the same at all members
 	viewed     bool     // views hold the members' memory
 	_          [36]byte // three lines in all
 }
@@ -137,7 +137,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	n := len(members)
 	m := l.meetings[group]
 	if m == nil {
-		m = &meeting{members: slices.Clone(members), spacious: l.nw.roomy, limit: l.nw.spins, seats: make([]*seat, n)}
+		m = &meeting{members: slices.Clone(members), spacious: l.nw.spacious, limit: l.nw.spins, seats: make([]*seat, n)}
 		for i := range m.seats {
 			m.seats[i] = &seat{boards: [2][]byte{make([]byte, smallLimit), make([]byte, smallLimit)}, queue: new(queue)}
 		}
@@ -152,7 +152,7 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	}
 	lines := (n + 7) &^ 7 // so many of whatever fill cache lines
 	v := &visit{
-		meeting: m, given: members, room: m.spacious, spins: l.nw.spins, place: slices.Index(members, e.rank),
+		meeting: m, given: members, nextSpread: m.spacious, spins: l.nw.spins, place: slices.Index(members, e.rank),
 		views: make([]transport.Memory, n, lines), all: make([][]byte, n, lines),
 	}
 	if e.visits == nil {
@@ -200,7 +200,7 @@ func (e *endpoint) visiting(ctx context.Context, call *transport.Call, members [
 		return nil, err
 	}
 	e.call.Digest ^= v.history
-	v.roomy, v.yields = v.room, meetYields
+	v.spread, v.yields = v.nextSpread, meetYields
 	e.visit = v
 	return v, nil
 }

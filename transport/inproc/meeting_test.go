@@ -18,13 +18,13 @@ import (
 
 // Every replica has a processor, or is led to believe so: all look at all the others' seats, and nobody combines for
 // others.
-func TestPeerMemoryRoomy(t *testing.T) {
+func TestPeerMemorySpacious(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestPeerMemoryFlickering goes both ways")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	transporttest.RunPeerMemory(t, func(t testing.TB, n int) []transport.Endpoint {
-		return plainly(t)(inproc.NewRoomy(n))
+		return plainly(t)(inproc.NewSpacious(n))
 	}, again(transporttest.NoAlloc)...)
 }
 
@@ -163,7 +163,7 @@ func TestPeerMemoryFlickering(t *testing.T) {
 func TestCrowdedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 4
-		eps := plainly(t)(inproc.NewRoomy(n))
+		eps := plainly(t)(inproc.NewSpacious(n))
 		members := []int{0, 1, 2, 3}
 		var seq uint64
 		ways := func() (ways [n]bool) {

@@ -26,7 +26,7 @@ func New(n int) ([]transport.Endpoint, error) {
 	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	nw := &network{
 		told: make([]atomic.Bool, n), done: make(chan struct{}),
-		roomy: n <= processors, spins: maxMeetSpins, every: patrolEvery,
+		spacious: n <= processors, spins: maxMeetSpins, every: patrolEvery,
 	}
 	nw.crowd.began, nw.crowd.taken = time.Now(), processorsTaken
 	nw.timer = time.AfterFunc(time.Hour, nw.patrol)
@@ -43,13 +43,13 @@ func New(n int) ([]transport.Endpoint, error) {
 
 // network is what all lanes between the same replicas share.
 type network struct {
-	aborted atomic.Pointer[transport.AbortError] // set once
-	done    chan struct{}                        // closed right after
-	told    []atomic.Bool                        // by rank: an error of a call has said so
-	roomy   bool                                 // every replica can have a processor
-	expired atomic.Bool                          // a Close has waited for settleTime
-	spins   int                                  // how often to look in vain at a meeting, at most
-	crowd   crowd
+	aborted  atomic.Pointer[transport.AbortError] // set once
+	done     chan struct{}                        // closed right after
+	told     []atomic.Bool                        // by rank: an error of a call has said so
+	spacious bool                                 // every replica can have a processor
+	expired  atomic.Bool                          // a Close has waited for settleTime
+	spins    int                                  // how often to look in vain at a meeting, at most
+	crowd    crowd
 
 	armed atomic.Bool   // the timer runs, or patrol does
 	timer *time.Timer   // calls patrol

@@ -106,7 +106,7 @@ var latePatterns = []struct {
 // late has all but replica 0 begin, and returns how many transfers and members that is in all.
 func late(t testing.TB, n int, next func(me, n int) act) (w *world, size int) {
 	w = &world{eps: connect(t, n)}
-	w.eps[0].lane.nw.roomy = true
+	w.eps[0].lane.nw.spacious = true
 	for _, e := range w.eps[1:] {
 		a := next(e.rank, n)
 		size += len(a.batch) + len(a.members)

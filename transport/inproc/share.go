@@ -81,7 +81,7 @@ func (e *endpoint) Share(ctx context.Context, call transport.Call, members []int
 	case err != nil:
 	case len(rounds) != 1:
 		err = e.workInRounds(v, rounds, w)
-	case v.roomy:
+	case v.spread:
 		err = e.workApart(v, pieces, w)
 	default:
 		err = e.workTogether(v, pieces, w)

@@ -14,7 +14,7 @@ const (
 // the peer may be waiting for, when other programs or goroutines are about.
 func (e *endpoint) adapt(looks int) {
 	switch {
-	case !e.lane.nw.roomy:
+	case !e.lane.nw.spacious:
 	case looks <= e.spins:
 		e.spins = min(2*e.spins, maxSpins)
 	default:

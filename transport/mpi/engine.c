@@ -21,7 +21,7 @@ const char *engine_header(void) {
 }
 
 /* MPI libraries put up signal handlers, without the alternate stack that Go's need. Go's are put back. */
-int engine_init(int *provided, char *library, int room) {
+int engine_init(int *provided, char *library, int size) {
 	char name[MPI_MAX_LIBRARY_VERSION_STRING];
 	struct sigaction before[NSIG];
 	int length = 0, initialized = 0, finalized = 0;
@@ -29,8 +29,8 @@ int engine_init(int *provided, char *library, int room) {
 	if (e != MPI_SUCCESS) {
 		return e;
 	}
-	strncpy(library, name, room - 1);
-	library[room - 1] = 0;
+	strncpy(library, name, size - 1);
+	library[size - 1] = 0;
 	if ((e = MPI_Initialized(&initialized)) || (e = MPI_Finalized(&finalized))) {
 		return e;
 	}
@@ -139,8 +139,8 @@ static void post(engine *e) {
 		int row = e->posted++;
 		MPI_Request *r = &e->requests[row];
 		*r = MPI_REQUEST_NULL;
-		int error = o->sends ? MPI_Isend((void *)o->at, o->room, MPI_BYTE, o->peer, o->tag, e->comm, r)
-		                     : MPI_Irecv((void *)o->at, o->room, MPI_BYTE, o->peer, o->tag, e->comm, r);
+		int error = o->sends ? MPI_Isend((void *)o->at, o->size, MPI_BYTE, o->peer, o->tag, e->comm, r)
+		                     : MPI_Irecv((void *)o->at, o->size, MPI_BYTE, o->peer, o->tag, e->comm, r);
 		o->state = OP_POSTED;
 		o->ending = 0;
 		o->row = row;
@@ -321,7 +321,7 @@ int world_sent(letter **sent, int *left) {
 }
 
 /* world_hear takes a control message, if one has come: length is -1 if none has. */
-int world_hear(world *w, void *message, int room, int *from, int *length) {
+int world_hear(world *w, void *message, int size, int *from, int *length) {
 	int any = 0, got = 0;
 	MPI_Message matched;
 	MPI_Status status;
@@ -332,7 +332,7 @@ int world_hear(world *w, void *message, int room, int *from, int *length) {
 	}
 	MPI_Get_count(&status, MPI_BYTE, &got);
 	*from = status.MPI_SOURCE;
-	e = MPI_Mrecv(message, room, MPI_BYTE, &matched, &status);
+	e = MPI_Mrecv(message, size, MPI_BYTE, &matched, &status);
 	if (e == MPI_SUCCESS) {
 		*length = got;
 	}
@@ -340,13 +340,13 @@ int world_hear(world *w, void *message, int room, int *from, int *length) {
 }
 
 /* world_drain receives a message of data that nobody will want, if one has come. */
-int world_drain(world *w, void *scratch, int room, int *any) {
+int world_drain(world *w, void *scratch, int size, int *any) {
 	MPI_Message matched;
 	MPI_Status status;
 	*any = 0;
 	int e = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, w->data, any, &matched, &status);
 	if (e == MPI_SUCCESS && *any) {
-		e = MPI_Mrecv(scratch, room, MPI_BYTE, &matched, &status);
+		e = MPI_Mrecv(scratch, size, MPI_BYTE, &matched, &status);
 	}
 	return e;
 }
@@ -354,12 +354,12 @@ int world_drain(world *w, void *scratch, int room, int *any) {
 int world_leave(world *w, MPI_Request *request) { return MPI_Ibarrier(w->control, request); }
 int world_left(MPI_Request *request, int *done) { return MPI_Test(request, done, MPI_STATUS_IGNORE); }
 
-void error_text(int error, char *text, int room) {
+void error_text(int error, char *text, int size) {
 	char name[MPI_MAX_ERROR_STRING];
 	int length = 0;
 	if (MPI_Error_string(error, name, &length) != MPI_SUCCESS) {
 		strcpy(name, "an error that it has no text for");
 	}
-	strncpy(text, name, room - 1);
-	text[room - 1] = 0;
+	strncpy(text, name, size - 1);
+	text[size - 1] = 0;
 }

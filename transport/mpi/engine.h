@@ -24,7 +24,7 @@ typedef struct op {
 	int peer;     /* rank in the world */
 	int tag;
 	uintptr_t at;
-	int room;     /* bytes to send, or that may come */
+	int size;     /* bytes to send, or that may come */
 	int got;      /* done: bytes that have come */
 	int error;    /* done: an error of MPI, or MPI_SUCCESS */
 	int row;      /* posted: its row in the engine */
@@ -68,7 +68,7 @@ typedef struct making {
 /* letter is a control message on its way. */
 typedef struct letter letter;
 
-int engine_init(int *provided, char *library, int room);
+int engine_init(int *provided, char *library, int size);
 int engine_finalize(void);
 const char *engine_header(void);
 
@@ -84,10 +84,10 @@ int world_try(making *m, int *done);
 int world_ready(MPI_Comm made);
 int world_tell(world *w, int peer, const void *message, int length, letter **sent);
 int world_sent(letter **sent, int *left);
-int world_hear(world *w, void *message, int room, int *from, int *length);
-int world_drain(world *w, void *scratch, int room, int *any);
+int world_hear(world *w, void *message, int size, int *from, int *length);
+int world_drain(world *w, void *scratch, int size, int *any);
 int world_leave(world *w, MPI_Request *request);
 int world_left(MPI_Request *request, int *done);
-void error_text(int error, char *text, int room);
+void error_text(int error, char *text, int size);
 
 #endif

@@ -256,10 +256,11 @@ func open(ctx context.Context, silence time.Duration) (w *world, err error) {
 	if common.next == nil {
 		common.next = make([]int, size)
 	}
-	w = &world{c: (*C.world)(C.calloc(1, C.sizeof_world)), room: C.malloc(maxControl), parkers: map[uint64]*parker{},
-		groups: map[groupKey]*group{}, making: map[groupKey]bool{}, asking: map[groupKey]*question{},
+	w = &world{c: (*C.world)(C.calloc(1, C.sizeof_world)), incoming: C.malloc(maxControl),
+		parkers: map[uint64]*parker{},
+		groups:  map[groupKey]*group{}, making: map[groupKey]bool{}, asking: map[groupKey]*question{},
 		rank: int(rank), size: int(size), tags: (int(tags) - 1) / 2, silence: silence, heard: make([]atomic.Bool, size)}
-	if w.c == nil || w.room == nil {
+	if w.c == nil || w.incoming == nil {
 		return nil, errNoMemory
 	}
 	turn := common.job % (communicators / 2) * 2

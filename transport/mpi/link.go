@@ -132,7 +132,7 @@ func (l *link) want(o *C.op) {
 
 func (l *link) receiveChunk(i int) {
 	o := &l.ops[sendSlots+i]
-	o.room = prefixBytes + chunkBytes
+	o.size = prefixBytes + chunkBytes
 	l.want(o)
 }
 
@@ -171,7 +171,7 @@ func (l *link) sendChunk(b []byte, following int) bool {
 		}
 		s := l.slot(i)
 		binary.LittleEndian.PutUint64(s, uint64(following))
-		o.room = C.int(prefixBytes + copy(s[prefixBytes:], b))
+		o.size = C.int(prefixBytes + copy(s[prefixBytes:], b))
 		l.want(o)
 		return l.err == nil
 	}
@@ -196,7 +196,7 @@ func (l *link) sendBulk(rest []byte) (n int) {
 		if !l.through(o) {
 			return n
 		}
-		n += int(o.room)
+		n += int(o.size)
 		b.first, b.pieces = (b.first+1)%depth, b.pieces-1
 	}
 	for b.posted < b.total && b.pieces < depth {
@@ -213,7 +213,7 @@ func (l *link) post(b *bulk, piece []byte) {
 	i := (b.first + b.pieces) % depth
 	b.pins[i].Pin(unsafe.SliceData(piece))
 	o := &b.ops[i]
-	o.at, o.room = address(piece), C.int(len(piece))
+	o.at, o.size = address(piece), C.int(len(piece))
 	b.pieces++
 	b.posted += len(piece)
 	l.want(o)
@@ -280,7 +280,7 @@ func (l *link) Peek(n int) ([]byte, error) {
 	if err := l.whole(o); err != nil {
 		return nil, err
 	}
-	size := int(o.room)
+	size := int(o.size)
 	if b.moved+size == b.total {
 		size += l.pad
 	}
@@ -302,8 +302,8 @@ func (l *link) trusted() bool {
 func (l *link) whole(o *C.op) error {
 	if err := check(o.error); err != nil {
 		l.err = err
-	} else if l.trusted() && o.got != o.room {
-		l.err = fmt.Errorf("a piece of %d bytes has come from replica %d, want %d", o.got, l.peer, o.room)
+	} else if l.trusted() && o.got != o.size {
+		l.err = fmt.Errorf("a piece of %d bytes has come from replica %d, want %d", o.got, l.peer, o.size)
 	}
 	return l.err
 }
@@ -326,9 +326,9 @@ func (l *link) stage() {
 		i := (b.first + b.pieces) % depth
 		o := &b.ops[i]
 		o.at = address(l.stagedPiece(i))
-		o.room = C.int(min(b.total-b.posted, maxPiece))
+		o.size = C.int(min(b.total-b.posted, maxPiece))
 		b.pieces++
-		b.posted += int(o.room)
+		b.posted += int(o.size)
 		l.want(o)
 	}
 }
@@ -343,8 +343,8 @@ func (l *link) Skip(n int) {
 		l.pad -= n
 	default:
 		b.shown += n
-		if o := &b.ops[b.first]; b.shown >= int(o.room) {
-			l.pad -= b.shown - int(o.room)
+		if o := &b.ops[b.first]; b.shown >= int(o.size) {
+			l.pad -= b.shown - int(o.size)
 			l.pieceRead(o)
 		}
 	}
@@ -354,7 +354,7 @@ func (l *link) Skip(n int) {
 func (l *link) pieceRead(o *C.op) {
 	b := &l.receiving
 	o.state = C.OP_IDLE
-	b.moved += int(o.room)
+	b.moved += int(o.size)
 	b.first, b.pieces, b.shown = (b.first+1)%depth, b.pieces-1, 0
 	if b.moved == b.total {
 		b.total = 0
@@ -381,9 +381,9 @@ func (l *link) ReadInto(dst []byte) (n int, err error) {
 			if err := l.whole(o); err != nil {
 				return n, err
 			}
-			took := copy(dst[n:], l.stagedPiece(b.first)[b.shown:int(o.room)])
+			took := copy(dst[n:], l.stagedPiece(b.first)[b.shown:int(o.size)])
 			n += took
-			if b.shown += took; b.shown == int(o.room) {
+			if b.shown += took; b.shown == int(o.size) {
 				l.pieceRead(o)
 			}
 			continue
@@ -405,7 +405,7 @@ func (l *link) ReadInto(dst []byte) (n int, err error) {
 		if err := l.whole(o); err != nil {
 			return n, err
 		}
-		n += int(o.room)
+		n += int(o.size)
 		l.pieceRead(o)
 	}
 	return n, l.err

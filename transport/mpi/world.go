@@ -107,14 +107,14 @@ type world struct {
 	asking  map[groupKey]*question // that this replica has asked
 	asked   []ask                  // that others have asked before the abort was known here
 
-	hearing sync.Mutex // held by the one who takes control messages; guards room
-	room    unsafe.Pointer
+	hearing  sync.Mutex // held by the one who takes control messages; guards incoming
+	incoming unsafe.Pointer
 }
 
 // Tell implements stream.Host.
 func (w *world) Tell(peer int, message []byte) {
-	var room [64]byte
-	w.tell(peer, append(append(room[:0], ofNode), message...))
+	var draft [64]byte
+	w.tell(peer, append(append(draft[:0], ofNode), message...))
 }
 
 func (w *world) tell(peer int, message []byte) {
@@ -176,11 +176,11 @@ func (w *world) hear() (any bool) {
 	}
 	defer w.hearing.Unlock()
 	for range 64 {
-		if w.room == nil { // the job is over
+		if w.incoming == nil { // the job is over
 			return any
 		}
 		var from, length C.int
-		if err := check(C.world_hear(w.c, w.room, maxControl, &from, &length)); err != nil {
+		if err := check(C.world_hear(w.c, w.incoming, maxControl, &from, &length)); err != nil {
 			w.node.Abort(err)
 			return any
 		}
@@ -189,7 +189,7 @@ func (w *world) hear() (any bool) {
 		}
 		any = true
 		w.heard[from].Store(true)
-		message := unsafe.Slice((*byte)(w.room), int(length))
+		message := unsafe.Slice((*byte)(w.incoming), int(length))
 		if err := w.handle(int(from), message); err != nil && !w.left.Load() {
 			w.node.Lost(int(from), err)
 		}
@@ -315,7 +315,7 @@ func (w *world) run() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
-	C.free(w.room)
+	C.free(w.incoming)
 	C.free(unsafe.Pointer(w.c))
-	w.room, w.c = nil, nil
+	w.incoming, w.c = nil, nil
 }

@@ -170,14 +170,14 @@ func appendMessage(b []byte, sum uint32, message []byte) ([]byte, uint32) {
 
 // messages reads control messages.
 type messages struct {
-	from *bufio.Reader
-	sum  uint32
-	room [headBytes + stream.MaxMessage]byte
+	from  *bufio.Reader
+	sum   uint32
+	bytes [headBytes + stream.MaxMessage]byte
 }
 
 // next returns the next message, until the next call. begun reports whether a byte of it has come.
 func (m *messages) next() (message []byte, begun bool, err error) {
-	head := m.room[:headBytes]
+	head := m.bytes[:headBytes]
 	if got, err := io.ReadFull(m.from, head); err != nil {
 		return nil, got > 0, err
 	}
@@ -188,7 +188,7 @@ func (m *messages) next() (message []byte, begun bool, err error) {
 	case n > stream.MaxMessage:
 		return nil, true, fmt.Errorf("a control message of %d bytes, want at most %d", n, stream.MaxMessage)
 	}
-	message = m.room[headBytes:][:n]
+	message = m.bytes[headBytes:][:n]
 	if _, err := io.ReadFull(m.from, message); err != nil {
 		return nil, true, err
 	}

@@ -116,7 +116,7 @@ func Join(ctx context.Context, c Config, m Meeting) (transport.Endpoint, error) 
 			err = short
 		}
 		if err == nil {
-			err = room(c.Size)
+			err = checkDescriptors(c.Size)
 		}
 		switch {
 		case err != nil:

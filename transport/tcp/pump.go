@@ -44,8 +44,8 @@ func newPump(conn net.Conn) *pump {
 	return p
 }
 
-// room is where the next bytes go, as far as it lies in one place. The caller holds r.mu.
-func (r *ring) room() []byte {
+// free is where the next bytes go, as far as it lies in one place. The caller holds r.mu.
+func (r *ring) free() []byte {
 	at := int(r.wrote % uint64(len(r.bytes)))
 	return r.bytes[at:min(len(r.bytes), at+len(r.bytes)-r.length())]
 }
@@ -91,14 +91,14 @@ func (p *pump) fill() {
 		for r.length() == len(r.bytes) && r.err == nil {
 			r.moved.Wait()
 		}
-		room, err := r.room(), r.err
+		free, err := r.free(), r.err
 		r.mu.Unlock()
 		for err != nil { // closed, and nobody uses the ring
 			if _, failed := p.conn.Read(r.bytes); failed != nil {
 				return
 			}
 		}
-		n, err := p.conn.Read(room)
+		n, err := p.conn.Read(free)
 		r.mu.Lock()
 		r.wrote += uint64(n)
 		if err != nil {
@@ -149,7 +149,7 @@ func (p *pump) Send(head, body, tail []byte) (n int, err error) {
 	}
 	for _, b := range [3][]byte{head, body, tail} {
 		for len(b) > 0 && r.length() < len(r.bytes) {
-			k := copy(r.room(), b)
+			k := copy(r.free(), b)
 			b = b[k:]
 			r.wrote += uint64(k)
 			n += k

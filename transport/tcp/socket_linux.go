@@ -113,9 +113,9 @@ func (s *socket) receive(dst []byte) int {
 		s.read = int((s.taken + uint64(len(dst))) & 63)
 		s.wrote = s.read
 	}
-	room := s.bytes[s.wrote:]
-	if len(dst) == 0 && len(room) > 0 {
-		n, err := s.call(unix.SYS_RECVFROM, room, unix.MSG_DONTWAIT)
+	free := s.bytes[s.wrote:]
+	if len(dst) == 0 && len(free) > 0 {
+		n, err := s.call(unix.SYS_RECVFROM, free, unix.MSG_DONTWAIT)
 		s.note(n, err)
 		s.wrote += max(n, 0)
 		return 0
@@ -126,9 +126,9 @@ func (s *socket) receive(dst []byte) int {
 		s.iov[0].SetLen(len(dst))
 		k++
 	}
-	if len(room) > 0 {
-		s.iov[k].Base = &room[0]
-		s.iov[k].SetLen(len(room))
+	if len(free) > 0 {
+		s.iov[k].Base = &free[0]
+		s.iov[k].SetLen(len(free))
 		k++
 	}
 	s.msg = unix.Msghdr{Iov: &s.iov[0]}

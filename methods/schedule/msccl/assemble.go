@@ -108,7 +108,7 @@ func (p *placer) finish(gpu, count int) {
 	}
 	for f := lo; f < hi; f++ {
 		l := location{buf, f}
-		c, room := p.initial(gpu, l), memory{-1, -1, -1, -1, -1}
+		c, place := p.initial(gpu, l), memory{-1, -1, -1, -1, -1}
 		if known := p.ranks[gpu].cells[l]; known != nil {
 			c = *known
 		}
@@ -117,9 +117,9 @@ func (p *placer) finish(gpu, count int) {
 			continue
 		}
 		if used := p.ranks[gpu].memory[p.address(home{buf: schedule.Output, number: f})]; used != nil {
-			room = *used
+			place = *used
 		}
-		t := max(c.readThen, room.thenMayWrite())
+		t := max(c.readThen, place.thenMayWrite())
 		t = min(t, count-1)
 		if round != t || !end.goesOn(c.home) {
 			flush()

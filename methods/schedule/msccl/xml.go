@@ -163,7 +163,7 @@ func (p *parser) gpu(line int, e xml.StartElement, gpus, channels int) error {
 	}
 	g := gpu{line: line, present: true, chunks: map[byte]int{}}
 	for _, buf := range []byte{input, output, scratch} {
-		g.chunks[buf] = attributes.number(string(buf)+"_chunks", 0, p.room(buf, gpus))
+		g.chunks[buf] = attributes.number(string(buf)+"_chunks", 0, p.mostChunks(buf, gpus))
 	}
 	if attributes.err != nil {
 		return attributes.err
@@ -190,8 +190,8 @@ func (p *parser) gpu(line int, e xml.StartElement, gpus, channels int) error {
 	return nil
 }
 
-// room is the most chunks that a buffer can have.
-func (p *parser) room(buf byte, gpus int) int {
+// mostChunks is the most chunks that a buffer can have.
+func (p *parser) mostChunks(buf byte, gpus int) int {
 	contract := p.a.collective.Contract()
 	switch {
 	case buf == scratch:
@@ -287,9 +287,9 @@ func (p *parser) step(at where, line int, e xml.StartElement, g *gpu, b *block) 
 			continue
 		}
 		a := areas[i]
-		if room := g.chunks[a.buf]; a.first < 0 || a.first+a.count > room {
+		if most := g.chunks[a.buf]; a.first < 0 || a.first+a.count > most {
 			return at.errorf("%s is chunks %d to %d of buffer %c, which has %d by %c_chunks", side, a.first,
-				a.first+a.count-1, a.buf, room, a.buf)
+				a.first+a.count-1, a.buf, most, a.buf)
 		}
 		p.named += a.count
 	}

@@ -30,9 +30,9 @@ const (
 	firstProbe    = 50 * time.Millisecond
 	maxProbeAgain = time.Second
 
-	// roomless is for how long a link must have taken nothing to count as full: what is in the sockets of both sides
+	// fullAfter is for how long a link must have taken nothing to count as full: what is in the sockets of both sides
 	// may still be on its way.
-	roomless = time.Second
+	fullAfter = time.Second
 )
 
 // sendProbe sends a probe along each wait of the call in progress. l.chase.path is its path.
@@ -53,8 +53,8 @@ func (l *Lane) sendProbe(number uint32) {
 			switch acked := p.acked.Load(); {
 			case !p.begun && p.sent.Load()-acked >= transport.MaxUnread:
 				l.sendWait(r, number, forCredit, acked)
-			case p.begun && time.Since(l.pause.began) >= roomless:
-				l.sendWait(r, number, forRoom, acked)
+			case p.begun && time.Since(l.pause.began) >= fullAfter:
+				l.sendWait(r, number, forLink, acked)
 			}
 		}
 	}

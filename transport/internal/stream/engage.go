@@ -100,7 +100,7 @@ func (l *Lane) engage(work Work) (began bool, err error) {
 			continue
 		case !w.noticed && waited >= noticeAfter:
 			w.noticed = true
-			message := transport.AppendCall(appendLane(l.room[:0], waits, l.number), l.call)
+			message := transport.AppendCall(appendLane(l.draft[:0], waits, l.number), l.call)
 			for _, r := range l.active {
 				l.node.Host.Tell(r, message)
 			}

@@ -176,11 +176,11 @@ func (at place) dial([]byte) error {
 }
 
 func (at place) chases(rest []byte) error {
-	var room []stationCall
+	var path []stationCall
 	if at.lane != nil {
-		room = at.lane.chase.room()
+		path = at.lane.chase.pathMemory()
 	}
-	q, ok := at.parseProbe(at.peer, rest, room)
+	q, ok := at.parseProbe(at.peer, rest, path)
 	if !ok {
 		return errNonsense
 	}

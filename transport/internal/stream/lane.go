@@ -52,7 +52,7 @@ type Lane struct {
 	pause     pause
 	ended     uint          // calls that have ended
 	crowded   time.Time     // until when the processors count as crowded
-	room      [64]byte      // for a control message
+	draft     [64]byte      // of a control message
 	parted    chan struct{} // closed when Close has told the others and let the links go
 	chase     chased
 }
@@ -240,13 +240,13 @@ func (l *Lane) wake() {
 	}
 }
 
-// tellRead tells a replica how many of its messages have been read. The message is made in room, if that is long
+// tellRead tells a replica how many of its messages have been read. The message is made in draft, if that is long
 // enough.
-func (l *Lane) tellRead(peer int, room []byte) {
+func (l *Lane) tellRead(peer int, draft []byte) {
 	p := &l.peers[peer]
 	read := p.read.Load()
 	p.told.Store(read)
-	b := appendLane(room[:0], credit, l.number)
+	b := appendLane(draft[:0], credit, l.number)
 	l.node.Host.Tell(peer, binary.LittleEndian.AppendUint64(b, read))
 }
 

@@ -73,7 +73,7 @@ type Node struct {
 	early   map[earlyKey]*early // what others have said of lanes that this replica has not opened
 	ahead   []int               // by replica: how many entries of early it has
 	gone    []bool              // by replica: it has left all lanes
-	room    [64]byte            // for a control message
+	draft   [64]byte            // of a control message
 }
 
 // maxEarly bounds how many lanes a replica may use that this replica has not opened: early has an entry for each, with

@@ -28,7 +28,7 @@ type waitKind uint8
 const (
 	forMessage waitKind = iota // it has read count messages, and waits for the next
 	forCredit                  // it knows that count of its messages have been read, and may send no more
-	forRoom                    // the link takes no more of a message that it has begun
+	forLink                    // the link takes no more of a message that it has begun
 	forCall                    // it is in an Engage, which ends when this replica has made the call
 )
 
@@ -82,8 +82,8 @@ type chased struct {
 	path, message []byte // memory for probes that are sent
 }
 
-// room is memory for the path of the next probe that comes. The caller holds node.mu.
-func (c *chased) room() []stationCall {
+// pathMemory is memory for the path of the next probe that comes. The caller holds node.mu.
+func (c *chased) pathMemory() []stationCall {
 	if n := len(c.come); n < cap(c.come) {
 		return c.come[:n+1][n].path[:0]
 	}

@@ -181,7 +181,7 @@ func (l *Lane) take(p *peer, link Link) (moved, done bool, err error) {
 	p.at, p.beside, p.seen = -1, nil, false
 	p.recvs--
 	if read := p.read.Add(1); p.closing.Load() {
-		l.tellRead(t.Peer, l.room[:])
+		l.tellRead(t.Peer, l.draft[:])
 	} else if read-p.told.Load() >= transport.MaxUnread/2 {
 		l.giveCredit(t.Peer, link)
 	}
@@ -214,15 +214,15 @@ func whole(n, all int) int {
 // takeFold folds what has come of a message where it lies.
 func (l *Lane) takeFold(p *peer, t *transport.Transfer, link Link) (int, error) {
 	size := len(t.Buf)
-	room := whole(l.limit(p.at), size) - p.got
-	if room <= 0 {
+	left := whole(l.limit(p.at), size) - p.got
+	if left <= 0 {
 		return 0, nil
 	}
 	b, err := link.Peek(frameAlign)
 	if err != nil || b == nil {
 		return 0, err
 	}
-	n := min(len(b)&^(frameAlign-1), room, foldBlock)
+	n := min(len(b)&^(frameAlign-1), left, foldBlock)
 	p.add(b[:n])
 	fold(t, p.got, b[:n])
 	l.progress[p.at] += n

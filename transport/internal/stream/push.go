@@ -55,7 +55,7 @@ func (l *Lane) lookForCredit(r int, link Link) error {
 	}
 	if p.seen && p.recvs == 0 && !p.hidden {
 		p.hidden = true
-		l.node.Host.Tell(r, appendLane(l.room[:0], blind, l.number))
+		l.node.Host.Tell(r, appendLane(l.draft[:0], blind, l.number))
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (l *Lane) giveCredit(r int, link Link) {
 		return
 	}
 	if p.begun || p.mute.err != nil || p.blind.Load() {
-		l.tellRead(r, l.room[:])
+		l.tellRead(r, l.draft[:])
 		return
 	}
 	read := p.read.Load()
@@ -119,7 +119,7 @@ func (l *Lane) giveCredit(r int, link Link) {
 		return
 	}
 	p.begun, p.length, p.out = true, len(p.stage), n // the rest goes before the next message
-	l.tellRead(r, l.room[:])
+	l.tellRead(r, l.draft[:])
 }
 
 // beginFrame makes the header of the next frame, and its tail, as long as given.

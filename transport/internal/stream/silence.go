@@ -29,7 +29,7 @@ const firstInquiry = 50 * time.Millisecond
 func (l *Lane) inquire(r int) uint32 {
 	p := &l.peers[r]
 	p.inquiries.sent++
-	l.node.Host.Tell(r, binary.LittleEndian.AppendUint32(appendLane(l.room[:0], inquiry, l.number), p.inquiries.sent))
+	l.node.Host.Tell(r, binary.LittleEndian.AppendUint32(appendLane(l.draft[:0], inquiry, l.number), p.inquiries.sent))
 	return p.inquiries.sent
 }
 
@@ -43,7 +43,7 @@ func (n *Node) replies(peer int, l *Lane, number uint64, inquiry []byte) {
 	if l != nil {
 		sent = l.peers[peer].put.Load()
 	}
-	message := append(appendLane(n.room[:0], answer, number), inquiry...)
+	message := append(appendLane(n.draft[:0], answer, number), inquiry...)
 	n.Host.Tell(peer, binary.LittleEndian.AppendUint64(message, sent))
 }
 

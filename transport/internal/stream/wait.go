@@ -129,7 +129,7 @@ func (l *Lane) park(now time.Time, again time.Duration) {
 		}
 	case w.parks > 0 && now.Sub(w.began) >= noticeAfter:
 		w.noticed = true
-		message := transport.AppendCall(appendLane(l.room[:0], waits, l.number), l.call)
+		message := transport.AppendCall(appendLane(l.draft[:0], waits, l.number), l.call)
 		for _, r := range l.active {
 			if p := &l.peers[r]; p.recvs > 0 || p.turn < len(p.sends) {
 				l.node.Host.Tell(r, message)

@@ -14,9 +14,9 @@ import (
 // one to spare for each listener, and for a first connection.
 const besides = 8
 
-// room says that this process cannot open the connections of a job of size replicas: all are to hear that before they
-// connect, since some of them could not be told afterwards. nil: it can, or nobody knows.
-func room(size int) error {
+// checkDescriptors says that this process cannot open the connections of a job of size replicas: all are to hear that
+// before they connect, since some of them could not be told afterwards. nil: it can, or nobody knows.
+func checkDescriptors(size int) error {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return nil
