@@ -19,7 +19,7 @@ func NewEager(n int) ([]transport.Endpoint, error) {
 	return eps, err
 }
 
-// NewSpacious is New where every replica is led to believe that it has a processor. They do not look for long, since they
+// NewSpacious is New where every replica is led to believe that it has a processor. They do not look long, since they
 // have none.
 func NewSpacious(n int) ([]transport.Endpoint, error) {
 	eps, err := New(n)

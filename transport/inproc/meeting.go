@@ -137,7 +137,8 @@ func (e *endpoint) join(group uint64, members []int) *visit {
 	n := len(members)
 	m := l.meetings[group]
 	if m == nil {
-		m = &meeting{members: slices.Clone(members), spacious: l.nw.spacious, limit: l.nw.spins, seats: make([]*seat, n)}
+		m = &meeting{
+			members: slices.Clone(members), spacious: l.nw.spacious, limit: l.nw.spins, seats: make([]*seat, n)}
 		for i := range m.seats {
 			m.seats[i] = &seat{boards: [2][]byte{make([]byte, smallLimit), make([]byte, smallLimit)}, queue: new(queue)}
 		}
