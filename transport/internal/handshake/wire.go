@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of the handshake and of what follows it.
-const Version = 4
+const Version = 5
 
 // The first 8 bytes of each direction. No text protocol begins like this, and no side takes its own bytes for an
 // answer.

@@ -1,50 +1,131 @@
 package rendezvous
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gogcl.dev/transport/internal/handshake"
 )
 
+// newBoard opens the directory of a place for a process.
+func newBoard(t *testing.T, c Config) *board {
+	t.Helper()
+	at, err := parsePlace(c.Where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.nonce = nonces(1)[0]
+	b, err := openBoard(c, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // TestFileUnderAnotherName: a file that somebody has copied is not believed to be of another replica or process, or the
 // next one of its own.
 func TestFileUnderAnotherName(t *testing.T) {
-	path := t.TempDir()
-	mine, err := newBoard(path, config(0, 3, "dir:"+path))
+	where := "dir:" + t.TempDir()
+	mine, theirs := newBoard(t, config(0, 3, where)), newBoard(t, config(1, 3, where))
+	if err := mine.put(hereOf(3, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := theirs.list(); err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.put(hereOf(3, []byte("blob"))); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(theirs.dir, theirs.file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := newBoard(path, config(1, 3, "dir:"+path))
-	if err != nil {
-		t.Fatal(err)
+	copies := map[string]bool{
+		fileName(id{2, theirs.c.nonce}, 0): true, fileName(id{1, nonces(1)[0]}, 0): true,
+		fileName(id{1, theirs.c.nonce}, 1): true,
 	}
-	if err := theirs.post([]byte("body")); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(filepath.Join(theirs.dir, theirs.mine))
-	if err != nil {
-		t.Fatal(err)
-	}
-	copies := []string{
-		fileName(id{2, theirs.id.nonce}, 0), fileName(id{1, nonce{}}, 0), fileName(theirs.id, 1),
-	}
-	for _, name := range copies {
+	for name := range copies {
 		if err := os.WriteFile(filepath.Join(theirs.dir, name), file, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	posted, refused, err := mine.look(isAny, 100)
+	fresh, err := mine.list()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(posted) != 1 || string(posted[theirs.id]) != "body" {
-		t.Errorf("of %d processes there is a file, want that of replica 1 alone", len(posted))
-	}
-	for _, name := range copies {
-		if !is[*handshake.SecretError](refused[name]) {
-			t.Errorf("%s: %v", name, refused[name])
+	living := 0
+	for _, e := range fresh {
+		said, ended := mine.get(e)
+		name := strings.TrimPrefix(e.from, "file ")
+		switch {
+		case e.rank == 1 && string(said.Here.Blob) == "blob":
+			living++
+		case e.rank != nobody || !copies[name] || !is[*handshake.SecretError](ended):
+			t.Errorf("%d %s: %v", e.rank, name, ended)
 		}
+		delete(copies, name)
+	}
+	if living != 1 || len(copies) > 0 {
+		t.Errorf("%d processes are alive, want replica 1 alone; %v are not refused", living, copies)
+	}
+}
+
+// TestAlive: a file is of a living process once it echoes the nonce of the process that reads it. That of an earlier
+// life of a replica is not, whatever it says.
+func TestAlive(t *testing.T) {
+	where := "dir:" + t.TempDir()
+	dead, killed := newBoard(t, config(0, 2, where)), newBoard(t, config(1, 2, where))
+	for _, b := range []*board{dead, killed, dead} { // each has read the other at the end
+		if err := b.put(hereOf(2, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.list(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine, theirs := newBoard(t, config(0, 2, where)), newBoard(t, config(1, 2, where))
+	listed := func(b *board) (ranks []int) {
+		t.Helper()
+		fresh, err := b.list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range fresh {
+			ranks = append(ranks, e.rank)
+		}
+		return ranks
+	}
+	for _, b := range []*board{mine, theirs} {
+		if err := b.put(hereOf(2, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ranks := listed(mine); len(ranks) > 0 {
+		t.Errorf("nobody has read the file of this process, and %d are alive", ranks)
+	}
+	if ranks := listed(theirs); len(ranks) != 1 || ranks[0] != 0 {
+		t.Errorf("replica 1 lists %d, want the living replica 0 alone", ranks)
+	}
+	if ranks := listed(mine); len(ranks) != 1 || ranks[0] != 1 {
+		t.Errorf("replica 0 lists %d, want the living replica 1 alone", ranks)
+	}
+	if ranks := listed(mine); len(ranks) > 0 {
+		t.Errorf("nothing is new, and %d are listed", ranks)
+	}
+	theirs.leave(context.Background())
+	for range missedLooks - 1 {
+		if ranks := listed(mine); len(ranks) > 0 {
+			t.Errorf("a file may be missed, and %d are listed", ranks)
+		}
+	}
+	fresh, err := mine.list()
+	if err != nil || len(fresh) != 1 || fresh[0].ended == nil {
+		t.Errorf("replica 1 has left, and %v are listed: %v", fresh, err)
+	}
+	if text := mine.unmet(); !strings.Contains(text, "of processes that do not answer") {
+		t.Errorf("the files of the dead are not told: %q", text)
 	}
 }

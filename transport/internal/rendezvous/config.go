@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"net/netip"
@@ -20,8 +21,8 @@ const (
 	MaxSize = 1 << 14  // replicas; a table is 1 GiB at most
 )
 
-// patience is how long a replica goes on after a stranger has answered at replica 0's address, or has that address: a
-// job that has just ended may need that long to go. It is also how long replica 0 stays after the job has failed, while
+// patience is how long a replica goes on after a stranger has answered at the host's address, or has that address: a
+// job that has just ended may need that long to go. It is also how long the host stays after the job has failed, while
 // there are ranks that have not come, to tell them.
 const patience = 5 * time.Second
 
@@ -39,7 +40,7 @@ type Config struct {
 	Channel *handshake.Channel
 
 	// AnyUser lets a job that has neither Secret nor Channel take replicas from anywhere. Otherwise such a job takes
-	// processes of its own user on its own host only: package user tells how that is known.
+	// processes of its own user only, on its own host or in a directory: package user tells how that is known.
 	AnyUser bool
 
 	// Blob returns what this replica tells the others, at most [MaxBlob] bytes. It is called once. local is the address
@@ -53,7 +54,10 @@ type Config struct {
 
 	patience time.Duration  // for tests; 0: the constant
 	linger   time.Duration  // for tests, of a replica that is not 0; 0: half the constant
-	came     func(rank int) // for tests: replica 0 has taken a replica in, or a stranger was refused: -1
+	came     func(rank int) // for tests: the host has taken a replica in, or a stranger was refused: -1
+
+	host  int   // the rank that decides, at whose place all meet
+	nonce nonce // of this process
 }
 
 // Met is the outcome of a meeting.
@@ -84,8 +88,8 @@ func Meet(ctx context.Context, c Config) (Met, error) {
 	if c.linger == 0 {
 		c.linger = linger / 2
 	}
-	switch {
-	case c.Size == 1:
+	c.nonce = nonce(rand.Text())
+	if c.Size == 1 {
 		if c.Listener != nil {
 			c.Listener.Close()
 		}
@@ -94,14 +98,15 @@ func Meet(ctx context.Context, c Config) (Met, error) {
 			return Met{}, unable
 		}
 		return Met{Blobs: [][]byte{blob}}, nil
-	case at.kind == directory && c.Rank == 0:
-		return hostDirectory(ctx, c, at)
-	case at.kind == directory:
-		return visitDirectory(ctx, c, at)
-	case c.Rank == 0:
-		return host(ctx, c, at)
 	}
-	return visit(ctx, c, at)
+	s, err := openStore(ctx, c, at)
+	if err != nil {
+		return Met{}, err
+	}
+	if c.Rank == c.host {
+		return host(ctx, c, s)
+	}
+	return visit(ctx, c, s)
 }
 
 // validate checks what a caller can get wrong.
@@ -111,18 +116,20 @@ func (c *Config) validate() (place, error) {
 		return place{}, fmt.Errorf("a job of %d replicas: the size is from 1 to %d", c.Size, MaxSize)
 	case c.Rank < 0 || c.Rank >= c.Size:
 		return place{}, fmt.Errorf("replica %d of %d: the rank is from 0 to %d", c.Rank, c.Size, c.Size-1)
-	case c.Listener != nil && c.Rank != 0:
-		return place{}, fmt.Errorf("replica %d has a Listener: only replica 0 listens", c.Rank)
+	case c.Listener != nil && c.Rank != c.host:
+		return place{}, fmt.Errorf("replica %d has a Listener: only replica %d listens", c.Rank, c.host)
 	}
 	at, err := parsePlace(c.Where)
 	if err == nil && c.Listener != nil && at.kind == directory {
-		err = fmt.Errorf("replica 0 has a Listener, but the replicas meet in a directory, %q", c.Where)
+		err = fmt.Errorf("replica %d has a Listener, but the replicas meet in a directory, %q", c.Rank, c.Where)
 	}
 	return at, err
 }
 
-// ownUser is whether nothing but the user tells replicas from others.
-func (c *Config) ownUser() bool { return len(c.Secret) == 0 && c.Channel == nil && !c.AnyUser }
+// here is what this process says of itself.
+func (c *Config) here(ctx context.Context, blob []byte) here {
+	return here{Size: c.Size, Left: timeLeft(ctx), Nonce: c.nonce, Self: self(), Blob: blob}
+}
 
 // blob calls Blob.
 func (c *Config) blob(local netip.Addr) ([]byte, *Error) {
@@ -199,13 +206,13 @@ func self() string {
 	return handshake.Bounded(fmt.Sprintf("process %d on %s", os.Getpid(), name), maxSelf)
 }
 
-// timeLeft is the time until the deadline of a context, or 0 without one.
+// timeLeft is the time until the deadline of a context, maxLeft at most, or 0 without one.
 func timeLeft(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return 0
 	}
-	return max(time.Until(deadline), time.Millisecond)
+	return min(max(time.Until(deadline), time.Millisecond), maxLeft)
 }
 
 // early is how long a replica with so much time left is waited for, so that it hears of the end.

@@ -1,438 +1,374 @@
 package rendezvous
 
 import (
+	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/netip"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"gogcl.dev/transport/internal/handshake"
+	"gogcl.dev/transport/internal/user"
 )
 
-// The pauses between two looks at a directory. Progress makes them short again.
+// board is the store of processes that share a directory. A process has one file in the job's directory below it. The
+// file echoes the nonces of the processes whose files it has read. An entry is alive once it echoes the nonce of this
+// process: a file that a killed process has left echoes nonces of its own time only.
+type board struct {
+	c       Config
+	at      site
+	dir     string
+	mine    content         // of this process's file
+	file    string          // its name; "" before the first
+	seq     uint64          // sequence number of the next one
+	known   map[id]*posted  // those that this process reads
+	refused map[string]bool // names of files that are there and not believed
+	pace    time.Duration   // until the next look
+}
+
+// content is what is in a file, as JSON between a head and an HMAC.
+type content struct {
+	Echoes []nonce // of the processes read
+	Sheet  sheet
+}
+
+// id names a process.
+type id struct {
+	rank  int
+	nonce nonce
+}
+
+// posted is what is known of a process that has a file.
+type posted struct {
+	entry
+	next   uint64 // no file of a lesser sequence number is news
+	alive  bool
+	missed int // how many looks in a row have missed its file
+}
+
+const (
+	boardMagic = "gogcl\x00\rd"
+	boardLabel = "gogcl rendezvous file\x00"
+	headSize   = len(boardMagic) + 2
+)
+
+// maxEchoes bounds how many processes a file echoes. Those read last stay.
+const maxEchoes = 4 * MaxSize
+
+// missedLooks is how many looks in a row may miss a file: one that is being replaced may be missed once.
+const missedLooks = 3
+
+// The pauses between two looks at a directory. News makes them short again.
 const (
 	minLook = time.Millisecond
 	maxLook = 50 * time.Millisecond
 )
 
-// looks paces the looks at a directory.
-type looks struct {
-	next time.Duration
-}
+// errRemoved says that another process has removed this one's file, as the host does when the job has begun.
+var errRemoved = errors.New("somebody has removed this process's file")
 
-// pause waits until the next look is due, at most the time given, and reports whether the context goes on.
-func (l *looks) pause(ctx context.Context, progress bool, most time.Duration) bool {
-	if progress || l.next == 0 {
-		l.next = minLook
+func openBoard(c Config, at place) (*board, error) {
+	b := &board{
+		c:     c,
+		at:    site{where: at.text, guard: c.guard(at.kind)},
+		dir:   filepath.Join(at.path, jobName(c.Job)),
+		known: map[id]*posted{},
+		pace:  minLook,
 	}
-	timer := time.NewTimer(min(l.next, most))
-	defer timer.Stop()
-	l.next = min(l.next*3/2, maxLook)
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
+	info, err := os.Stat(at.path)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is no directory")
 	}
-}
-
-func isZero(rank int) bool { return rank == 0 }
-
-func isAny(int) bool { return true }
-
-// visitDirectory is Meet of any replica but 0 in a directory.
-func visitDirectory(ctx context.Context, c Config, at place) (Met, error) {
-	b, err := newBoard(at.path, c)
-	if err != nil {
-		return Met{}, err
-	}
-	blob, unable := c.blob(netip.Addr{})
-	if unable != nil {
-		return Met{}, unable
-	}
-	v := &visiting{board: b, seen: map[id]bool{}, unread: map[string]error{}}
-	v.sheet.here = here{size: c.Size, left: timeLeft(ctx), self: self(), blob: blob}
-	if err := v.post(); err != nil {
-		return Met{}, err
-	}
-	defer b.leave()
-	for pace := new(looks); ; {
-		progress, err := v.look(c, at)
-		if err != nil || v.begun {
-			return Met{Blobs: v.blobs}, err
-		}
-		if !pace.pause(ctx, progress, maxLook) {
-			return v.end(ctx, c, at)
-		}
-	}
-}
-
-// overLeft is the time that a replica says to have left when it has none.
-const overLeft = time.Millisecond
-
-// end is how the meeting ends for a replica whose context has ended. At the end of its time it says so, and hears from
-// replica 0 who is missing, which all others hear, too.
-func (v *visiting) end(ctx context.Context, c Config, at place) (Met, error) {
-	v.sheet.here.left = overLeft
-	if ctx.Err() != context.DeadlineExceeded || len(v.seen) == 0 || v.post() != nil {
-		return Met{}, outOfTime(ctx, c, at, v.unmet())
-	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.linger)
-	defer cancel()
-	for pace := new(looks); pace.pause(limited, false, maxLook); {
-		if _, err := v.look(c, at); err != nil || v.begun {
-			return Met{Blobs: v.blobs}, err
-		}
-	}
-	return Met{}, outOfTime(ctx, c, at, v.unmet())
-}
-
-// visiting is what a replica has said and heard in a directory.
-type visiting struct {
-	board  *board
-	sheet  visitorSheet
-	blobs  [][]byte // once it has a table
-	host   id       // that the table is from
-	missed int      // how many looks in a row have missed the host's file
-	begun  bool
-	seen   map[id]bool      // replicas 0 that are believed, of any run
-	unread map[string]error // files of replicas 0 that are not believed
-}
-
-func (v *visiting) post() error { return v.board.post(appendVisitorSheet(nil, v.sheet)) }
-
-// look reads what is new and answers it.
-func (v *visiting) look(c Config, at place) (progress bool, err error) {
-	if !v.board.isPosted() {
-		return false, late(c.Rank, at.text)
-	}
-	posted, refused, err := v.board.look(isZero, maxHostSheet(c.Size))
-	if err != nil {
-		return false, fmt.Errorf("replica %d cannot read %s: %w", c.Rank, at.text, err)
-	}
-	maps.Copy(v.unread, refused)
-	if len(refused) > 0 && c.came != nil {
-		c.came(-1)
-	}
-	for of, body := range posted {
-		v.seen[of] = true
-		s, err := parseHostSheet(body)
-		if err != nil {
-			continue // has the secret, and another idea of a file: not of this run
-		}
-		var isNew bool
-		v.sheet.echoes, isNew = echo(v.sheet.echoes, of.nonce)
-		progress = progress || isNew
-		if !slices.Contains(s.roster, v.board.id) {
-			continue // waits, or is of another run
-		}
-		switch s.step {
-		case tagFailed:
-			e, err := parseError(s.rest)
-			if err != nil {
-				return false, err
-			}
-			return false, e
-		case tagTable:
-			hash := sha256.Sum256(body)
-			if v.sheet.got == hash {
-				continue
-			}
-			if v.blobs, err = parseTable(s.rest, c.Size); err != nil {
-				return false, hostGone(at, err)
-			}
-			v.sheet.got, v.host = hash, of
-			progress = true
-		case tagBegin:
-			v.begun = v.blobs != nil && string(s.rest) == string(v.sheet.got[:])
-			if v.begun {
-				return true, nil
-			}
-		}
-	}
-	if progress {
-		return true, v.post()
-	}
-	v.missed++
-	if _, there := posted[v.host]; there || v.blobs == nil {
-		v.missed = 0
-	}
-	if v.missed >= missedLooks {
-		return false, hostGone(at, errors.New("it has removed its file"))
-	}
-	return false, nil
-}
-
-// unmet says what a replica has found in place of replica 0.
-func (v *visiting) unmet() string {
-	if v.blobs != nil {
-		return ": replica 0 had taken it in and does not go on: see why its process ended, or another one"
-	}
-	var s strangers
-	for name, err := range v.unread {
-		s.add("file "+name, err)
-	}
-	return fmt.Sprintf(" (%d replicas 0 were there, of this run or an earlier one): start replica 0 with the same "+
-		"directory and job; if the others run, the job has begun without you%s", len(v.seen), s.text())
-}
-
-// hostDirectory is Meet of replica 0 in a directory.
-func hostDirectory(ctx context.Context, c Config, at place) (Met, error) {
-	b, err := newBoard(at.path, c)
-	if err != nil {
-		return Met{}, err
-	}
-	blob, unable := c.blob(netip.Addr{})
-	h := &hostingDirectory{
-		board: b,
-		roll:  newRoll(ctx, c, at.text, self(), blob),
-		sheet: hostSheet{step: tagHere, self: self()},
-		ranks: map[id]int{},
-	}
-	if err := h.post(); err != nil {
-		return Met{}, err
-	}
-	defer b.leave()
-	failed := unable
-	if failed == nil {
-		failed = h.run(ctx)
-	}
-	if failed == nil {
-		b.clear()
-		return Met{Blobs: h.roll.blobs()}, nil
-	}
-	h.fail(ctx, failed, c.patience)
-	return Met{}, failed
-}
-
-// hostingDirectory is a meeting that replica 0 holds in a directory.
-type hostingDirectory struct {
-	board  *board
-	roll   *roll
-	sheet  hostSheet
-	ranks  map[id]int        // the processes that are alive; how many looks in a row have missed each
-	over   bool              // the time of one of them is over
-	got    int               // how many have said that they got the table
-	hash   [sha256.Size]byte // of the sheet with the table
-	posted map[id][]byte     // what was there at the last look
-}
-
-func (h *hostingDirectory) post() error { return h.board.post(appendHostSheet(nil, h.sheet)) }
-
-// run returns when all have got the table and left, or with what ends the job.
-func (h *hostingDirectory) run(ctx context.Context) *Error {
-	for pace := new(looks); ; {
-		progress, failed := h.look()
-		switch {
-		case failed != nil || h.sheet.step == tagBegin && len(h.ranks) == 0:
-			return failed
-		case h.roll.wait() <= 0, h.over && h.sheet.step != tagBegin:
-			return h.roll.timeOver(h.unanswered())
-		case !pace.pause(ctx, progress, h.roll.wait()):
-			return h.roll.ended(ctx, h.unanswered())
-		}
-	}
-}
-
-// look reads what is new and answers it.
-func (h *hostingDirectory) look() (progress bool, failed *Error) {
-	posted, refused, err := h.board.look(isAny, max(maxVisitorSheet, maxHostSheet(h.roll.size)))
-	if err != nil {
-		return false, h.cannot(err)
-	}
-	if !h.board.isPosted() {
-		return false, h.cannot(errors.New("somebody has removed replica 0's file"))
-	}
-	h.posted = posted
-	h.roll.strangers = strangers{}
-	for name, err := range refused {
-		h.roll.refuse("file "+name, err)
-	}
-	stale := 0
-	h.got = 0
-	step := h.sheet.step
-	for of, body := range posted {
-		var alive bool
-		if of.rank == 0 {
-			alive, failed = h.rival(of, body)
-		} else {
-			alive, failed = h.visitor(of, body)
-		}
-		if failed != nil {
-			return false, failed
-		}
-		if !alive {
-			stale++
-		}
-	}
-	if stale > 0 {
-		h.roll.strangers.add(fmt.Sprintf("%d files", stale), errors.New("of processes that do not answer"))
-	}
-	if failed := h.missed(); failed != nil {
-		return false, failed
-	}
-	return h.answer(step)
-}
-
-// rival looks at the file of another replica 0, which echoes this one's nonce if it is alive.
-func (h *hostingDirectory) rival(of id, body []byte) (alive bool, failed *Error) {
-	s, err := parseHostSheet(body)
-	if err != nil {
-		return false, nil
-	}
-	switch {
-	case s.step == tagFailed && slices.Contains(s.roster, h.board.id):
-		if failed, err = parseError(s.rest); err != nil {
-			return false, nil
-		}
-		return true, failed
-	case h.sheet.step != tagHere:
-		return true, nil // late, or of an earlier run: clear will remove its file
-	case slices.Contains(s.echoes, h.board.id.nonce):
-		return true, duplicate(0, h.sheet.self, s.self)
-	}
-	var isNew bool
-	if h.sheet.echoes, isNew = echo(h.sheet.echoes, of.nonce); isNew {
-		err = h.post()
+	if err == nil && b.at.guard == byUser {
+		err = user.CheckParent(at.path)
 	}
 	if err != nil {
-		return false, h.cannot(err)
+		return nil, fmt.Errorf("the replicas cannot meet in %q: make a directory there that all hosts share: %w",
+			at.path, err)
 	}
-	return false, nil
+	return b, nil
 }
 
-// visitor looks at the file of any other replica, which echoes this one's nonce if it is alive.
-func (h *hostingDirectory) visitor(of id, body []byte) (alive bool, failed *Error) {
-	s, err := parseVisitorSheet(body)
-	if err != nil || !slices.Contains(s.echoes, h.board.id.nonce) {
-		return false, nil
-	}
-	if _, known := h.ranks[of]; !known {
-		if h.sheet.step != tagHere {
-			return true, nil // late: clear will remove its file
+// jobName is the name of a job's directory: what can be read of the job's name, and a hash.
+func jobName(job string) string {
+	readable := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
+			return r
 		}
-		h.ranks[of] = 0
-		if failed = h.roll.add(&arrival{here: s.here, rank: of.rank, from: s.here.self}); failed != nil {
-			return true, failed
-		}
-	}
-	h.over = h.over || s.here.left == overLeft
-	if h.sheet.step != tagHere && s.got == h.hash {
-		h.got++
-	}
-	return true, nil
+		return '_'
+	}, job)
+	hash := sha256.Sum256([]byte(job))
+	return "gogcl-" + readable[:min(len(readable), 32)] + "-" + hex.EncodeToString(hash[:8])
 }
 
-// missedLooks is how many looks in a row may miss a file: one that is being replaced may be missed once.
-const missedLooks = 3
+// fileName is the name of a process's file.
+func fileName(of id, seq uint64) string {
+	return fmt.Sprintf("%d.%s.%d", of.rank, of.nonce, seq)
+}
 
-// missed counts who has removed its file: gone before the begin, done after it.
-func (h *hostingDirectory) missed() *Error {
-	for of := range h.ranks {
-		if _, there := h.posted[of]; there {
-			h.ranks[of] = 0
-			continue
-		}
-		h.ranks[of]++
-		if h.ranks[of] < missedLooks {
-			continue
-		}
-		if h.sheet.step != tagBegin {
-			return h.roll.gone(of.rank, errors.New("it has removed its file"))
-		}
-		delete(h.ranks, of)
+// parseFileName is the inverse. It takes no other spelling.
+func parseFileName(name string) (of id, seq uint64, ok bool) {
+	parts := strings.Split(name, ".")
+	if len(parts) != 3 {
+		return id{}, 0, false
 	}
+	rank, err1 := strconv.ParseUint(parts[0], 10, 31)
+	seq, err2 := strconv.ParseUint(parts[2], 10, 63)
+	of = id{rank: int(rank), nonce: nonce(parts[1])}
+	return of, seq, err1 == nil && err2 == nil && len(of.nonce) == nonceSize && fileName(of, seq) == name
+}
+
+func (b *board) put(s sheet) error {
+	b.mine.Sheet, b.pace = s, minLook
+	return b.post()
+}
+
+// post replaces this process's file by one of what there is now.
+func (b *board) post() error {
+	name := fileName(id{b.c.Rank, b.c.nonce}, b.seq)
+	file := b.seal(name, b.mine)
+	path := filepath.Join(b.dir, name)
+	temporary := path + ".tmp"
+	if b.file != "" && !b.isPosted() {
+		return nil // the next look finds it out
+	}
+	for {
+		// The last one of an earlier job may be removing the directory.
+		if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		var err error
+		if b.at.guard == byUser {
+			err = user.CheckDir(b.dir)
+		}
+		if err == nil {
+			err = os.WriteFile(temporary, file, 0o600)
+		}
+		if err == nil {
+			err = os.Rename(temporary, path)
+		}
+		if err == nil {
+			break
+		}
+		os.Remove(temporary)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if b.file != "" {
+			return nil
+		}
+	}
+	if b.file != "" {
+		os.Remove(filepath.Join(b.dir, b.file))
+	}
+	b.file = name
+	b.seq++
 	return nil
 }
 
-// answer goes on to the table when all are here, and to begin when all have got it.
-func (h *hostingDirectory) answer(before tag) (progress bool, failed *Error) {
+// isPosted reports whether this process's file is still there.
+func (b *board) isPosted() bool {
+	_, err := os.Lstat(filepath.Join(b.dir, b.file))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// list looks at the directory. A file that is being replaced may be missed, once.
+func (b *board) list() (fresh []*entry, err error) {
+	files, err := os.ReadDir(b.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if b.file != "" && !b.isPosted() {
+		return nil, errRemoved
+	}
+	refused, echoed := map[string]bool{}, len(b.mine.Echoes)
+	for _, file := range files {
+		name := file.Name()
+		of, seq, ok := parseFileName(name)
+		isRead := b.c.Rank == b.c.host || of.rank == b.c.host // visitors do not read each other
+		if !ok || !isRead || of == (id{b.c.Rank, b.c.nonce}) || !file.Type().IsRegular() {
+			continue
+		}
+		p := b.known[of]
+		switch {
+		case b.refused[name]:
+			refused[name] = true
+			continue
+		case p != nil && seq < p.next:
+			p.missed = 0
+			continue
+		}
+		has, err := b.read(name, of)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			refused[name] = true
+			fresh = append(fresh, &entry{rank: nobody, from: "file " + name, ended: err})
+			continue
+		case p == nil:
+			p = &posted{entry: entry{rank: of.rank}}
+			b.known[of] = p
+			b.mine.Echoes = append(b.mine.Echoes, of.nonce)
+		}
+		if was := p.alive; !was || has.Sheet.Step != p.sheet.Step {
+			p.alive = was || slices.Contains(has.Echoes, b.c.nonce)
+			p.sheet = has.Sheet
+			if p.alive {
+				fresh = append(fresh, &p.entry)
+			}
+		}
+		p.next, p.missed = seq+1, 0
+	}
+	b.refused = refused
+	for _, p := range b.known {
+		if p.missed++; p.missed > missedLooks && p.ended == nil {
+			p.ended = errors.New("it has removed its file")
+			if p.alive || b.mine.Sheet.Step == stepFailed { // it may have read that and left before it was alive here
+				fresh = append(fresh, &p.entry)
+			}
+		}
+	}
+	if len(fresh) > 0 || len(b.mine.Echoes) > echoed {
+		b.pace = minLook
+	}
+	if len(b.mine.Echoes) == echoed || b.file == "" {
+		return fresh, nil
+	}
+	b.mine.Echoes = b.mine.Echoes[max(0, len(b.mine.Echoes)-maxEchoes):]
+	return fresh, b.post()
+}
+
+func (b *board) get(e *entry) (sheet, error) { return e.sheet, e.ended }
+
+func (b *board) wait(ctx context.Context, most time.Duration) bool {
+	most = min(most, b.pace)
+	b.pace = min(b.pace*3/2, maxLook)
+	return pause(ctx, most, nil)
+}
+
+// leave removes this process's file, and the directory when it is the last one's. A host whose job has begun removes
+// all files: those that are left are of dead jobs, or of processes that are late.
+func (b *board) leave(ctx context.Context) {
+	if b.c.Rank == b.c.host {
+		for b.living() > 0 && b.wait(ctx, maxLook) {
+			if _, err := b.list(); err != nil {
+				break
+			}
+		}
+	}
+	if b.mine.Sheet.Step == stepBegin {
+		files, _ := os.ReadDir(b.dir)
+		for _, file := range files {
+			os.Remove(filepath.Join(b.dir, file.Name()))
+		}
+	}
+	if b.file != "" {
+		os.Remove(filepath.Join(b.dir, b.file))
+	}
+	os.Remove(b.dir)
+}
+
+// living is how many processes are alive and have a file, without hosts that have failed themselves.
+func (b *board) living() int {
+	living := 0
+	for _, p := range b.known {
+		if p.alive && p.ended == nil && (p.rank != b.c.host || p.sheet.Step != stepFailed) {
+			living++
+		}
+	}
+	return living
+}
+
+func (b *board) site() site { return b.at }
+
+func (b *board) unmet() string {
+	stale := 0
+	for _, p := range b.known {
+		if !p.alive {
+			stale++
+		}
+	}
 	switch {
-	case h.sheet.step == tagHere && h.roll.missing == 0:
-		h.sheet.step = tagTable
-		for of := range h.ranks {
-			h.sheet.roster = append(h.sheet.roster, of)
-		}
-		h.sheet.rest = appendTable(nil, h.roll.blobs())
-		h.hash = sha256.Sum256(appendHostSheet(nil, h.sheet))
-	case h.sheet.step == tagTable && h.got == len(h.ranks):
-		h.sheet.step, h.sheet.rest = tagBegin, h.hash[:]
-	default:
-		return false, nil
+	case b.c.Rank == b.c.host && stale == 0:
+		return ""
+	case b.c.Rank == b.c.host:
+		return fmt.Sprintf("; %d files are there of processes that do not answer", stale)
+	case stale < len(b.known):
+		return fmt.Sprintf("; replica %d had taken it in and does not go on: see why its process ended, or another one",
+			b.c.host)
 	}
-	if err := h.post(); err != nil {
-		return false, h.cannot(err)
-	}
-	return h.sheet.step != before, nil
+	return fmt.Sprintf(" (%d files of replica %d were there, which did not answer): start replica %[2]d with the same "+
+		"directory and job; if the others run, the job has begun without you", stale, b.c.host)
 }
 
-// unanswered lists the ranks that have not said that they got the table, or not left after the begin.
-func (h *hostingDirectory) unanswered() []int {
-	var ranks []int
-	for of := range h.ranks {
-		s, err := parseVisitorSheet(h.posted[of])
-		if err != nil || s.got != h.hash || h.sheet.step == tagBegin {
-			ranks = append(ranks, of.rank)
-		}
-	}
-	return ranks
+// seal is a file with a content: magic and version, JSON, an HMAC.
+func (b *board) seal(name string, c content) []byte {
+	file := binary.BigEndian.AppendUint16([]byte(boardMagic), handshake.Version)
+	file = append(file, encode(c)...)
+	return append(file, b.prove(name, file)...)
 }
 
-// cannot is the error when replica 0 cannot use the directory.
-func (h *hostingDirectory) cannot(err error) *Error {
-	return &Error{Kind: GaveUp, Replicas: []int{0}, Err: err,
-		Reason: fmt.Sprintf("replica 0 has given up: it cannot use %s: %v", h.roll.at, err)}
+// prove is the HMAC that ends a file.
+func (b *board) prove(name string, content []byte) []byte {
+	mac := hmac.New(sha256.New, b.c.Secret)
+	job := sha256.Sum256([]byte(b.c.Job))
+	mac.Write([]byte(boardLabel))
+	mac.Write(job[:])
+	mac.Write([]byte(name + "\x00"))
+	mac.Write(content)
+	return mac.Sum(nil)
 }
 
-// fail tells all who have a file why it ends. It waits a little until those who are alive have left. When time is left
-// it waits, up to a while, for those who are about to come.
-func (h *hostingDirectory) fail(ctx context.Context, why *Error, while time.Duration) {
-	h.sheet.step, h.sheet.rest, h.sheet.roster = tagFailed, appendError(nil, why), nil
-	told := map[id]bool{} // who has a file, or had one
-	for of := range h.ranks {
-		told[of] = true
+// read opens a file of a process and checks it. It does not read on beyond what such a file may have.
+func (b *board) read(name string, of id) (c content, err error) {
+	file, err := os.Open(filepath.Join(b.dir, name))
+	if err != nil {
+		return content{}, err
 	}
-	wanted := map[int]bool{} // ranks of which nobody has left yet
-	for rank := 1; rank < h.roll.size; rank++ {
-		wanted[rank] = true
+	defer file.Close()
+	byHost := of.rank == b.c.host
+	most := headSize + 32 + maxEchoes*(nonceSize+3) + maxSheet(byHost, b.c.Size) + sha256.Size
+	sealed, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
+	if err != nil {
+		return content{}, err
 	}
-	if ctx.Err() != nil || why.Kind == Missing {
-		while = linger
-		clear(wanted)
-		for of := range told {
-			wanted[of.rank] = true
-		}
+	text, err := b.unseal(name, sealed, most)
+	if err != nil {
+		return content{}, err
 	}
-	if ctx.Err() != nil {
-		ctx = context.Background()
+	if err := json.Unmarshal(text, &c); err != nil {
+		return content{}, errMalformed(err.Error())
 	}
-	limited, cancel := context.WithTimeout(ctx, max(linger, min(while, h.roll.wait())))
-	defer cancel()
-	posted, progress := h.posted, true
-	for pace := new(looks); ; progress = false {
-		for of := range posted {
-			if !slices.Contains(h.sheet.roster, of) && len(h.sheet.roster) < maxRoster {
-				h.sheet.roster = append(h.sheet.roster, of)
-				told[of] = true
-				progress = true
-			}
-		}
-		if progress && h.post() != nil {
-			return
-		}
-		for of := range told {
-			if _, there := posted[of]; !there {
-				delete(wanted, of.rank)
-			}
-		}
-		if len(wanted) == 0 || !pace.pause(limited, progress, maxLook) {
-			return
-		}
-		var err error
-		if posted, _, err = h.board.look(isAny, max(maxVisitorSheet, maxHostSheet(h.roll.size))); err != nil {
-			return
-		}
+	return c, c.Sheet.check(byHost, b.c.Size)
+}
+
+// unseal returns the JSON in a file.
+func (b *board) unseal(name string, file []byte, most int) ([]byte, error) {
+	switch begins := file[:min(len(file), len(boardMagic))]; {
+	case string(begins) != boardMagic:
+		return nil, &handshake.ProtocolError{Begins: bytes.Clone(begins)}
+	case len(file) < headSize+sha256.Size || len(file) > most:
+		return nil, errMalformed(fmt.Sprintf("a file of %d bytes or more", len(file)))
 	}
+	if v := binary.BigEndian.Uint16(file[len(boardMagic):]); v != handshake.Version {
+		return nil, &handshake.VersionError{Mine: handshake.Version, Theirs: v}
+	}
+	end := len(file) - sha256.Size
+	if !hmac.Equal(b.prove(name, file[:end]), file[end:]) {
+		return nil, &handshake.SecretError{}
+	}
+	return file[headSize:end], nil
 }

@@ -1,12 +1,9 @@
 package rendezvous
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-
-	"gogcl.dev/transport/internal/handshake"
 )
 
 // Kind is why a meeting failed.
@@ -37,51 +34,12 @@ type Error struct {
 	Kind     Kind
 	Replicas []int  // of which Kind is true
 	Reason   string // names the replicas and what to do
-	Err      error  // the cause, where it is known: of the context, of the connection, of the handshake
+	Err      error  `json:"-"` // the cause, where it is known: of the context, of the connection, of the handshake
 }
 
 func (e *Error) Error() string { return e.Reason }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// The bounds of an error on its way.
-const maxReason = 4 << 10
-
-// appendError appends kind, replicas and reason.
-func appendError(b []byte, e *Error) []byte {
-	b = append(b, byte(e.Kind))
-	b = appendUint32(b, len(e.Replicas))
-	for _, r := range e.Replicas {
-		b = appendUint32(b, r)
-	}
-	return append(b, handshake.Bounded(e.Reason, maxReason)...)
-}
-
-// parseError is the inverse.
-func parseError(b []byte) (*Error, error) {
-	f := fields{b}
-	e := &Error{Kind: Kind(f.uint8())}
-	// A rank may be out of range, and that of a duplicate come twice.
-	count := f.length(2 * MaxSize)
-	for range count {
-		if f.short() {
-			break
-		}
-		e.Replicas = append(e.Replicas, f.length(1<<31-1))
-	}
-	reason := f.rest()
-	if f.short() || e.Kind < Missing || e.Kind > lastKind || len(reason) > maxReason {
-		return nil, errMalformed("an error")
-	}
-	e.Reason = strings.ToValidUTF8(string(reason), "�")
-	if e.Kind == Missing {
-		e.Err = context.DeadlineExceeded
-	}
-	return e, nil
-}
-
-// maxError is the longest encoding of an error.
-const maxError = 1 + 4 + 4*2*MaxSize + maxReason
 
 // replicas names ranks: "replica 3 of 8", "replicas 3, 5 to 9 and 12 of 64".
 func replicas(ranks []int, size int) string {

@@ -3,7 +3,6 @@ package rendezvous
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,11 +211,7 @@ func TestCancel(t *testing.T) {
 				all.Wait()
 				for i, r := range results {
 					e := errorOf(t, r.err)
-					kind := GaveUp
-					if site.name == "dir" && rank == 1 && i != 1 {
-						kind = Gone
-					}
-					if e.Kind != kind || !reflect.DeepEqual(e.Replicas, []int{rank}) ||
+					if e.Kind != GaveUp || !reflect.DeepEqual(e.Replicas, []int{rank}) ||
 						errors.Is(e, enough) != (i == rank) {
 						t.Errorf("replica %d: %v", i, e)
 					}
@@ -338,25 +332,26 @@ func TestStrangersAreNamed(t *testing.T) {
 			configs := everyone(3, where)
 			configs[2].Secret = []byte("another")
 			configs[2].patience = long
-			// Replica 0's time is over when it has replica 1 and has refused replica 2 twice: by then replica 2 has
-			// heard of the first time. In a directory it has when it has refused replica 0 itself. Then the time of
+			// Replica 0's time is over when it has replica 1, and replica 2 knows that it is refused: over sockets when
+			// it was refused twice, in a directory when it has refused the file of replica 0 itself. Then the time of
 			// replica 2 is over.
 			host, other, begun := newDeadline(), newDeadline(), make(chan bool)
-			var heard atomic.Bool
-			heard.Store(site.name != "dir")
-			configs[2].came = func(int) { heard.Store(true) }
+			var mu sync.Mutex // guards what follows
 			come, refused := false, 0
-			configs[0].Blob = func(netip.Addr) []byte { close(begun); return nil }
-			configs[0].came = func(rank int) {
+			count := func(rank int) {
+				mu.Lock()
+				defer mu.Unlock()
 				if rank == 1 {
 					come = true
 				} else {
 					refused++
 				}
-				if come && refused >= 2 && heard.Load() && host.Err() == nil {
+				if come && refused >= 2 && host.Err() == nil {
 					close(host.over)
 				}
 			}
+			configs[0].Blob = func(netip.Addr) []byte { close(begun); return nil }
+			configs[0].came, configs[2].came = count, count
 			results := make([]result, len(configs))
 			var all sync.WaitGroup
 			all.Go(func() {
@@ -419,67 +414,113 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// puppet is a replica whose messages the test sends.
+// puppet is a replica that says what the test wants.
 type puppet struct {
 	t *testing.T
-	net.Conn
+	store
+	nonce nonce
 }
 
-func newPuppet(t *testing.T, rank int, where string) puppet {
+func newPuppet(t *testing.T, rank, size int, where string) puppet {
 	at, err := parsePlace(where)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := connect(within(t, long), config(rank, 2, where), at)
+	c := config(rank, size, where)
+	c.nonce = nonces(1)[0]
+	s, err := openStore(within(t, long), c, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
-	return puppet{t, conn}
+	return puppet{t, s, c.nonce}
 }
 
-func (p puppet) say(t tag, body []byte) {
-	if _, err := p.Write(appendMessage(nil, t, body)); err != nil {
+func (p puppet) say(s sheet) {
+	if err := p.put(s); err != nil {
 		p.t.Error(err)
 	}
 }
 
-func (p puppet) here(size int) { p.say(tagHere, appendHere(nil, here{size: size, self: "a puppet"})) }
-
-func (p puppet) hears(want tag) []byte {
-	p.t.Helper()
-	got, body, err := readMessage(p, limitAtVisitor(2))
-	if err != nil || got != want {
-		p.t.Errorf("heard %d, %v, want %d", got, err, want)
-	}
-	return body
+func (p puppet) here(size int) {
+	p.say(sheet{Step: stepHere, Here: here{Size: size, Nonce: p.nonce, Self: "a puppet"}})
 }
+
+// hears waits for a sheet of the host.
+func (p puppet) hears(want step) sheet {
+	p.t.Helper()
+	for {
+		fresh, err := p.list()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, e := range fresh {
+			switch said, ended := p.get(e); {
+			case said.Step == want:
+				return said
+			case ended != nil && said.Step != stepHere: // not that of another host
+				p.t.Fatal(ended)
+			}
+		}
+		p.wait(context.Background(), time.Second)
+	}
+}
+
+func (p puppet) leaves() { p.leave(context.Background()) }
 
 // TestLate: a process that comes when all have come is told, and the job goes on.
 func TestLate(t *testing.T) {
-	for _, site := range sites[:2] {
+	for _, site := range sites {
 		t.Run("where="+site.name, func(t *testing.T) {
-			where, _ := site.make(t)
+			where, left := site.make(t)
 			var host result
 			var hosting sync.WaitGroup
 			hosting.Go(func() { host.Met, host.err = Meet(within(t, long), config(0, 2, where)) })
-			p := newPuppet(t, 1, where)
+			p := newPuppet(t, 1, 2, where)
 			p.here(2)
-			p.hears(tagTable)
-			_, err := Meet(within(t, long), config(1, 2, where))
-			e := errorOf(t, err)
-			if e.Kind != Late || !strings.Contains(e.Reason, "the job has begun without you") {
-				t.Errorf("%v", err)
+			p.hears(stepTable)
+			for _, rank := range []int{1, 0} {
+				if rank == 0 && site.name != "dir" {
+					continue // another host cannot listen
+				}
+				_, err := Meet(within(t, long), config(rank, 2, where))
+				e := errorOf(t, err)
+				if e.Kind != Late || !strings.Contains(e.Reason, "the job has begun without you") {
+					t.Errorf("%v", err)
+				}
 			}
-			p.say(tagGot, nil)
-			p.hears(tagBegin)
-			p.Close()
+			p.say(sheet{Step: stepGot})
+			p.hears(stepBegin)
+			p.leaves()
 			hosting.Wait()
 			if host.err != nil {
 				t.Error(host.err)
 			}
+			if err := left(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
+}
+
+// TestTableIsForThoseInIt: a process that is late is not sent what those in the job tell each other.
+func TestTableIsForThoseInIt(t *testing.T) {
+	where, _ := sites[0].make(t)
+	var hosting sync.WaitGroup
+	hosting.Go(func() { _, _ = Meet(within(t, long), config(0, 2, where)) })
+	in, late := newPuppet(t, 1, 2, where), newPuppet(t, 1, 2, where)
+	in.here(2)
+	if n := len(in.hears(stepTable).Table.Blobs); n != 2 {
+		t.Errorf("%d blobs for who is in it, want 2", n)
+	}
+	late.here(2)
+	if n := len(late.hears(stepTable).Table.Blobs); n != 0 {
+		t.Errorf("%d blobs for who is late, want none", n)
+	}
+	in.say(sheet{Step: stepGot})
+	in.hears(stepBegin)
+	in.leaves()
+	late.leaves()
+	hosting.Wait()
 }
 
 // TestLateInDirectory: a process whose file replica 0 has removed.
@@ -506,64 +547,122 @@ func TestLateInDirectory(t *testing.T) {
 	}
 }
 
-// TestGone: a replica whose connection ends, or that says nonsense, after it has come ends the job for all. One that
-// has not said here yet does not.
+// TestGone: a replica whose entry ends, or that says nonsense, after it has come ends the job for all. One that has not
+// said here yet does not.
 func TestGone(t *testing.T) {
-	huge := []byte{byte(tagGot), 255, 255, 255, 255}
-	for name, leave := range map[string]func(p puppet){
-		"closed":      func(p puppet) { p.Close() },
-		"out of turn": func(p puppet) { p.say(tagGot, nil) },
-		"unknown":     func(p puppet) { p.say(77, nil) },
-		"huge":        func(p puppet) { p.Write(huge) },
-		"bad error":   func(p puppet) { p.say(tagFailed, []byte{255}) },
+	for _, site := range sites {
+		for name, end := range map[string]func(p puppet){
+			"left":        func(puppet) {},
+			"out of turn": func(p puppet) { p.say(sheet{Step: stepGot}); p.hears(stepFailed) },
+		} {
+			t.Run("where="+site.name+"/"+name, func(t *testing.T) {
+				leaktest.Check(t)
+				where, _ := site.make(t)
+				testGone(t, where, func(came <-chan bool) {
+					newPuppet(t, 2, 4, where).leaves()
+					p := newPuppet(t, 2, 4, where)
+					p.here(4)
+					for taken := false; !taken; p.wait(context.Background(), time.Millisecond) {
+						_, _ = p.list() // and so echoes replica 0
+						select {
+						case <-came:
+							taken = true
+						default:
+						}
+					}
+					end(p)
+					p.leaves()
+				})
+			})
+		}
+	}
+}
+
+// testGone has replicas 0 and 1 meet two that do not come, and a puppet that is replica 2 and ends.
+func testGone(t *testing.T, where string, puppet func(came <-chan bool)) {
+	var gathered sync.WaitGroup
+	results := make([]result, 2)
+	came := make(chan bool)
+	for rank := range results {
+		c := config(rank, 4, where)
+		if rank == 0 {
+			c.whenCome(2, func() { close(came) })
+		}
+		gathered.Go(func() { results[rank].Met, results[rank].err = Meet(within(t, long), c) })
+	}
+	puppet(came)
+	gathered.Wait()
+	for rank, r := range results {
+		e := errorOf(t, r.err)
+		if e.Kind != Gone || !reflect.DeepEqual(e.Replicas, []int{2}) || !strings.Contains(e.Reason, "a puppet") {
+			t.Errorf("replica %d: %v", rank, e)
+		}
+	}
+}
+
+// TestNonsense: a connection that brings what is no sheet ends. That of a replica that has come ends the job.
+func TestNonsense(t *testing.T) {
+	for name, nonsense := range map[string][]byte{
+		"an unknown step": appendMessage(nil, sheet{Step: 77}),
+		"a begin":         appendMessage(nil, sheet{Step: stepBegin}),
+		"huge":            {255, 255, 255, 255},
+		"no error":        appendMessage(nil, sheet{Step: stepFailed}),
+		"no JSON":         {0, 0, 0, 1, '{'},
 	} {
 		t.Run(name, func(t *testing.T) {
 			leaktest.Check(t)
 			where, _ := sites[0].make(t)
-			var gathered sync.WaitGroup
-			results := make([]result, 2)
-			came := make(chan bool)
-			for rank := range results {
-				c := config(rank, 4, where)
-				if rank == 0 {
-					c.whenCome(2, func() { close(came) })
-				}
-				gathered.Go(func() { results[rank].Met, results[rank].err = Meet(within(t, long), c) })
+			at, err := parsePlace(where)
+			if err != nil {
+				t.Fatal(err)
 			}
-			before := newPuppet(t, 2, where)
-			before.Close()
-			before = newPuppet(t, 2, where)
-			before.say(tagHere, []byte{1, 2, 3})
-			p := newPuppet(t, 2, where)
-			p.here(4)
-			<-came
-			leave(p)
-			gathered.Wait()
-			for rank, r := range results {
-				e := errorOf(t, r.err)
-				if e.Kind != Gone || !reflect.DeepEqual(e.Replicas, []int{2}) ||
-					!strings.Contains(e.Reason, "a puppet") {
-					t.Errorf("replica %d: %v", rank, e)
+			dial := func() net.Conn {
+				conn, err := connect(within(t, long), config(2, 4, where), at)
+				if err != nil {
+					t.Fatal(err)
 				}
+				t.Cleanup(func() { conn.Close() })
+				return conn
 			}
+			testGone(t, where, func(came <-chan bool) {
+				before := dial()
+				before.Write(nonsense)
+				io.Copy(io.Discard, before) // until replica 0 ends the connection
+				p := dial()
+				said := sheet{Step: stepHere, Here: here{Size: 4, Nonce: nonces(1)[0], Self: "a puppet"}}
+				p.Write(appendMessage(nil, said))
+				<-came
+				p.Write(nonsense)
+			})
 		})
 	}
 }
 
-// TestHostGone: replica 0 ends in the middle, or says nonsense.
+// TestHostGone: replica 0 ends in the middle, or says nonsense, or has begun without the replica.
 func TestHostGone(t *testing.T) {
-	table := appendMessage(nil, tagTable, appendTable(nil, make([][]byte, 2)))
-	for name, says := range map[string][]byte{
-		"closed":            nil,
-		"closed with table": table,
-		"half a table":      table[:len(table)-1],
-		"begin only":        appendMessage(nil, tagBegin, nil),
-		"table twice":       append(append([]byte(nil), table...), table...),
-		"table of 3":        appendMessage(nil, tagTable, appendTable(nil, make([][]byte, 3))),
-		"huge":              {byte(tagTable), 255, 255, 255, 255},
-		"bad error":         appendMessage(nil, tagFailed, []byte{0}),
+	with := func(n nonce) []byte {
+		t := tableOf(nil, nil)
+		t.Table.Roster[1] = n
+		return appendMessage(nil, t)
+	}
+	always := func(b []byte) func(nonce) []byte { return func(nonce) []byte { return b } }
+	for _, test := range []struct {
+		name string
+		says func(nonce) []byte
+		kind Kind
+	}{
+		{"closed", always(nil), Gone},
+		{"closed with table", with, Gone},
+		{"half a table", func(n nonce) []byte { return with(n)[:len(with(n))-1] }, Gone},
+		{"table twice", func(n nonce) []byte { return slices.Concat(with(n), with(n)) }, Gone},
+		{"table of 3", always(appendMessage(nil, tableOf(nil, nil, nil))), Gone},
+		{"huge", always([]byte{255, 255, 255, 255}), Gone},
+		{"got", always(appendMessage(nil, sheet{Step: stepGot})), Gone},
+		{"no error", always(appendMessage(nil, sheet{Step: stepFailed})), Gone},
+		{"table of others", always(appendMessage(nil, tableOf(nil, nil))), Late},
+		{"begin only", always(appendMessage(nil, sheet{Step: stepBegin})), Late},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -580,15 +679,17 @@ func TestHostGone(t *testing.T) {
 				if _, err := handshake.Accept(conn, secret, "job", nil); err != nil {
 					t.Error(err)
 				}
-				if _, err := readHere(conn); err != nil {
+				said, err := readMessage(conn, false, 2)
+				if err != nil {
 					t.Error(err)
 				}
-				conn.Write(says)
+				conn.Write(test.says(said.Here.Nonce))
 				conn.(*net.TCPConn).CloseWrite()
 				io.Copy(io.Discard, conn)
 			})
 			_, err = Meet(within(t, long), config(1, 2, l.Addr().String()))
-			if e := errorOf(t, err); e.Kind != Gone || !reflect.DeepEqual(e.Replicas, []int{0}) {
+			replica := map[Kind]int{Gone: 0, Late: 1}[test.kind]
+			if e := errorOf(t, err); e.Kind != test.kind || !reflect.DeepEqual(e.Replicas, []int{replica}) {
 				t.Errorf("%v", err)
 			}
 			hosting.Wait()
@@ -693,21 +794,17 @@ func TestRubbishInDirectory(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	at, _ := parsePlace(where)
 	c := config(1, 3, where)
 	c.Secret = []byte("another")
-	b, err := newBoard(at.path, c)
+	b := newBoard(t, c)
+	if err := b.put(hereOf(7, nil)); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, b.file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.post(appendVisitorSheet(nil, visitorSheet{here: here{size: 7}})); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(filepath.Join(dir, b.mine))
-	if err != nil {
-		t.Fatal(err)
-	}
-	zeros := hex.EncodeToString(make([]byte, 16))
+	zeros := strings.Repeat("0", nonceSize)
 	for name, content := range map[string][]byte{
 		"0." + zeros + ".0":                      nil,
 		"1." + zeros + ".0":                      file,

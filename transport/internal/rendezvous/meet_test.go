@@ -196,6 +196,17 @@ func TestMeet(t *testing.T) {
 	}
 }
 
+// TestFarDeadline: replicas may have more time than a sheet can say.
+func TestFarDeadline(t *testing.T) {
+	for _, site := range sites {
+		where, left := site.make(t)
+		check(t, meet(within(t, 2*maxLeft), everyone(2, where)...))
+		if err := left(); err != nil {
+			t.Errorf("%s: %v", site.name, err)
+		}
+	}
+}
+
 // TestLargeBlobs: blobs of the greatest size, and empty ones.
 func TestLargeBlobs(t *testing.T) {
 	for _, site := range sites {
@@ -222,7 +233,7 @@ func TestLargeBlobs(t *testing.T) {
 	}
 }
 
-// TestTooLargeBlob: the replica itself says so; all others hear of it, but of a visitor of a directory.
+// TestTooLargeBlob: the replica itself says so, and all others hear of it.
 func TestTooLargeBlob(t *testing.T) {
 	for _, site := range sites {
 		for _, rank := range []int{0, 2} {
@@ -234,26 +245,12 @@ func TestTooLargeBlob(t *testing.T) {
 				for i := range configs {
 					configs[i].patience = long // until all have come
 				}
-				kind, host := GaveUp, newDeadline()
-				if site.name == "dir" && rank != 0 {
-					kind = Missing
-					configs[0].whenCome(1, func() { close(host.over) })
-				}
-				results, all := make([]result, 3), sync.WaitGroup{}
-				for i, c := range configs {
-					ctx := within(t, long)
-					if i == 0 {
-						ctx = host
-					}
-					all.Go(func() { results[i].Met, results[i].err = Meet(ctx, c) })
-				}
-				all.Wait()
-				for i, r := range results {
+				for i, r := range meet(within(t, long), configs...) {
 					e := errorOf(t, r.err)
 					if i == rank && (e.Kind != GaveUp || !strings.Contains(e.Reason, "blob of 65537 bytes")) {
 						t.Errorf("replica %d: %v", i, e)
 					}
-					if i != rank && (e.Kind != kind || !reflect.DeepEqual(e.Replicas, []int{rank})) {
+					if i != rank && (e.Kind != GaveUp || !reflect.DeepEqual(e.Replicas, []int{rank})) {
 						t.Errorf("replica %d: %v", i, e)
 					}
 				}

@@ -10,31 +10,33 @@ import (
 	"gogcl.dev/transport/internal/handshake"
 )
 
-// roll is who has come, as replica 0 knows it.
+// roll is who has come, as the host knows it.
 type roll struct {
-	size      int
-	at        string // where the others come to
-	arrived   []*arrival
-	missing   int
-	limit     time.Time // when the wait ends; zero: never
-	started   time.Time
-	strangers strangers
-	came      func(rank int) // Config.came
+	size, host int
+	store      store // where the others come to
+	arrived    []*arrival
+	missing    int
+	limit      time.Time // when the wait ends; zero: never
+	started    time.Time
+	strangers  strangers
+	came       func(rank int) // Config.came
 }
 
-// arrival is a replica that has come.
+// arrival is a process that has come.
 type arrival struct {
 	here
-	rank int
-	from string // where it is
+	rank   int
+	from   string // where it is
+	member bool   // it is on the roll, and not the cause of an error, told of one, or late
+	got    bool   // it has the table
 }
 
-// newRoll makes a roll with replica 0 on it.
-func newRoll(ctx context.Context, c Config, at, self string, blob []byte) *roll {
-	r := &roll{size: c.Size, at: at, arrived: make([]*arrival, c.Size), missing: c.Size - 1, started: time.Now(),
-		came: c.came}
-	r.arrived[0] = &arrival{rank: 0, from: self, here: here{size: c.Size, blob: blob, left: timeLeft(ctx)}}
-	r.bring(timeLeft(ctx))
+// newRoll makes a roll with the host on it.
+func newRoll(c Config, s store, own here) *roll {
+	r := &roll{size: c.Size, host: c.host, store: s, arrived: make([]*arrival, c.Size), missing: c.Size - 1,
+		started: time.Now(), came: c.came}
+	r.arrived[c.host] = &arrival{rank: c.host, from: own.Self, here: own, member: true, got: true}
+	r.bring(own.Left)
 	return r
 }
 
@@ -58,10 +60,10 @@ func (r *roll) wait() time.Duration {
 
 // add takes a replica in, or says why the job cannot be.
 func (r *roll) add(a *arrival) *Error {
-	if a.size != r.size {
-		return &Error{Kind: WrongSize, Replicas: []int{0, a.rank}, Reason: fmt.Sprintf(
-			"replica %d believes in %d replicas, replica 0 in %d: start all with the same size (replica %d is %s)",
-			a.rank, a.size, r.size, a.rank, a.from)}
+	if a.Size != r.size {
+		return &Error{Kind: WrongSize, Replicas: []int{r.host, a.rank}, Reason: fmt.Sprintf(
+			"replica %d believes in %d replicas, replica %d in %d: start all with the same size (replica %[1]d is %[5]s)",
+			a.rank, a.Size, r.host, r.size, a.from)}
 	}
 	if a.rank >= r.size {
 		return &Error{Kind: WrongSize, Replicas: []int{a.rank}, Reason: fmt.Sprintf(
@@ -71,9 +73,9 @@ func (r *roll) add(a *arrival) *Error {
 	if first := r.arrived[a.rank]; first != nil {
 		return duplicate(a.rank, first.from, a.from)
 	}
-	r.arrived[a.rank] = a
+	r.arrived[a.rank], a.member = a, true
 	r.missing--
-	r.bring(a.left)
+	r.bring(a.Left)
 	if r.came != nil {
 		r.came(a.rank)
 	}
@@ -93,13 +95,12 @@ func duplicate(rank int, first, second string) *Error {
 		"two processes are replica %d: %s, and %s: give each process a rank of its own", rank, first, second)}
 }
 
-// blobs are those of all ranks, once all have come.
-func (r *roll) blobs() [][]byte {
-	blobs := make([][]byte, r.size)
-	for rank, a := range r.arrived {
-		blobs[rank] = a.blob
+// table is that of all ranks, once all have come.
+func (r *roll) table() (t table) {
+	for _, a := range r.arrived {
+		t.Roster, t.Blobs = append(t.Roster, a.Nonce), append(t.Blobs, a.Blob)
 	}
-	return blobs
+	return t
 }
 
 // absent lists the ranks that have not come.
@@ -113,29 +114,41 @@ func (r *roll) absent() []int {
 	return ranks
 }
 
-// timeOver is the error at the end of the time: some have not come, or late have not said that they have the table.
-func (r *roll) timeOver(late []int) *Error {
-	after := time.Since(r.started).Round(100 * time.Millisecond)
-	if absent := r.absent(); len(absent) > 0 {
-		return &Error{Kind: Missing, Replicas: absent, Err: context.DeadlineExceeded, Reason: fmt.Sprintf(
-			"%s %s not come to %s in %v: start them, or see why they ended or cannot reach it%s",
-			replicas(absent, r.size), verb(absent), r.at, after, r.strangers.text())}
+// unanswered lists the ranks that have not said that they have the table.
+func (r *roll) unanswered() []int {
+	var ranks []int
+	for rank, a := range r.arrived {
+		if a != nil && !a.got {
+			ranks = append(ranks, rank)
+		}
 	}
-	return &Error{Kind: Missing, Replicas: late, Err: context.DeadlineExceeded, Reason: fmt.Sprintf(
-		"%s %s come to %s but not answered in %v: see why%s",
-		replicas(late, r.size), verb(late), r.at, after, r.strangers.text())}
+	return ranks
 }
 
-// ended is the error when replica 0's context has ended.
-func (r *roll) ended(ctx context.Context, late []int) *Error {
+// timeOver is the error at the end of the time: some have not come, or have not said that they have the table.
+func (r *roll) timeOver() *Error {
+	after, at := time.Since(r.started).Round(100*time.Millisecond), r.store.site()
+	if absent := r.absent(); len(absent) > 0 {
+		return &Error{Kind: Missing, Replicas: absent, Err: context.DeadlineExceeded, Reason: fmt.Sprintf(
+			"%s %s not come to %s in %v: start them, or see why they ended or cannot reach it (it is open to %v)%s%s",
+			replicas(absent, r.size), verb(absent), at.where, after, at.guard, r.strangers.text(), r.store.unmet())}
+	}
+	late := r.unanswered()
+	return &Error{Kind: Missing, Replicas: late, Err: context.DeadlineExceeded, Reason: fmt.Sprintf(
+		"%s %s come to %s but not answered in %v: see why%s",
+		replicas(late, r.size), verb(late), at.where, after, r.strangers.text())}
+}
+
+// ended is the error when the host's context has ended.
+func (r *roll) ended(ctx context.Context) *Error {
 	if ctx.Err() == context.DeadlineExceeded {
-		return r.timeOver(late)
+		return r.timeOver()
 	}
 	missing := ""
 	if absent := r.absent(); len(absent) > 0 {
 		missing = fmt.Sprintf("; %s had not come%s", replicas(absent, r.size), r.strangers.text())
 	}
-	return gaveUp(ctx, 0, missing)
+	return gaveUp(ctx, r.host, missing)
 }
 
 // gaveUp is the error of a replica whose context was cancelled.

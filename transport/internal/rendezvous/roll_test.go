@@ -6,9 +6,32 @@ import (
 	"time"
 )
 
+// memory is a store in which a test puts the entries of others.
+type memory struct {
+	fresh []*entry
+	puts  []step
+}
+
+func (m *memory) put(s sheet) error { m.puts = append(m.puts, s.Step); return nil }
+
+func (m *memory) list() (fresh []*entry, err error) {
+	fresh, m.fresh = m.fresh, nil
+	return fresh, nil
+}
+
+func (m *memory) get(e *entry) (sheet, error) { return e.sheet, e.ended }
+
+func (m *memory) wait(ctx context.Context, most time.Duration) bool { return pause(ctx, most, nil) }
+
+func (m *memory) leave(context.Context) {}
+
+func (m *memory) site() site { return site{where: "here"} }
+
+func (m *memory) unmet() string { return "" }
+
 // TestRoll: replica 0 takes in who belongs to the job, once, and waits no longer than any of them can.
 func TestRoll(t *testing.T) {
-	r := newRoll(context.Background(), config(0, 3, ""), "here", "replica 0", nil)
+	r := newRoll(config(0, 3, ""), new(memory), here{Size: 3, Self: "replica 0"})
 	if !r.limit.IsZero() {
 		t.Error("there is a limit, and replica 0 has none")
 	}
@@ -19,7 +42,7 @@ func TestRoll(t *testing.T) {
 		{2, 2, WrongSize}, {2, 4, WrongSize}, {3, 3, WrongSize},
 		{2, 3, 0}, {2, 3, Duplicate}, {0, 3, Duplicate}, {1, 3, 0},
 	} {
-		e := r.add(&arrival{rank: test.rank, here: here{size: test.size, left: time.Duration(test.rank) * time.Hour}})
+		e := r.add(&arrival{rank: test.rank, here: here{Size: test.size, Left: time.Duration(test.rank) * time.Hour}})
 		if e == nil && test.kind != 0 || e != nil && e.Kind != test.kind {
 			t.Errorf("replica %d of %d: %v, want %v", test.rank, test.size, e, test.kind)
 		}
@@ -29,23 +52,66 @@ func TestRoll(t *testing.T) {
 	}
 }
 
+// hosted is a meeting of three at its host, over a store of the test's.
+func hosted(t *testing.T) (*hosting, *memory) {
+	m, c := new(memory), config(0, 3, "")
+	roll := newRoll(c, m, c.here(t.Context(), nil))
+	return &hosting{c: c, store: m, step: stepHere, roll: roll, guests: map[*entry]*arrival{}}, m
+}
+
 // TestGotOnce: a replica that says twice that it has the table does not stand for one that has not said so.
 func TestGotOnce(t *testing.T) {
-	roll := newRoll(context.Background(), config(0, 3, ""), "here", "replica 0", nil)
-	h := &hosting{roll: roll, begun: true, silent: 2}
-	for rank := 1; rank < 3; rank++ {
-		if e := roll.add(&arrival{rank: rank, here: here{size: 3}}); e != nil {
-			t.Fatal(e)
+	h, m := hosted(t)
+	says := func(e *entry, s sheet, want step) {
+		t.Helper()
+		e.sheet = s
+		m.fresh = append(m.fresh, e)
+		if err := h.look(); err != nil || h.failed != nil || h.step != want {
+			t.Errorf("%v, %v, step %d, want %d", err, h.failed, h.step, want)
 		}
-		h.guests = append(h.guests, &guest{rank: rank})
 	}
-	if e := h.heard(h.guests[0], tagGot, nil, nil); e != nil || h.done {
-		t.Errorf("got %v, done %v", e, h.done)
+	first, second := &entry{rank: 1}, &entry{rank: 2}
+	says(first, hereOf(3, nil), stepHere)
+	says(second, hereOf(3, nil), stepTable)
+	says(first, sheet{Step: stepGot}, stepTable)
+	says(first, sheet{Step: stepGot}, stepTable)
+	says(second, sheet{Step: stepGot}, stepBegin)
+}
+
+// TestOverBeforeItCame: a replica whose time was over before the host has heard of it does not speak for all. One that
+// has given up does.
+func TestOverBeforeItCame(t *testing.T) {
+	for kind, want := range map[Kind]step{Missing: stepHere, GaveUp: stepFailed} {
+		h, m := hosted(t)
+		m.fresh = []*entry{{rank: 1, sheet: failing(&Error{Kind: kind})}}
+		if err := h.look(); err != nil || h.step != want {
+			t.Errorf("%v: %v, step %d, want %d: %v", kind, err, h.step, want, h.failed)
+		}
 	}
-	if e := h.heard(h.guests[0], tagGot, nil, nil); e == nil || e.Kind != Gone || h.done {
-		t.Errorf("got %v, want that replica 1 is gone; done %v", e, h.done)
-	}
-	if e := h.heard(h.guests[1], tagGot, nil, nil); e != nil || !h.done {
-		t.Errorf("got %v, done %v", e, h.done)
+}
+
+// TestOtherHost: what a host does rests on no rank. Here the last replica decides.
+func TestOtherHost(t *testing.T) {
+	for _, site := range sites {
+		t.Run("where="+site.name, func(t *testing.T) {
+			where, left := site.make(t)
+			configs := everyone(4, where)
+			for rank := range configs {
+				configs[rank].host = 3
+			}
+			check(t, meet(within(t, long), configs...))
+			configs[1].Size = 5
+			for rank := range configs {
+				configs[rank].patience = long // until all have come
+			}
+			for rank, r := range meet(within(t, long), configs...) {
+				if e := errorOf(t, r.err); e.Kind != WrongSize || len(e.Replicas) != 2 || e.Replicas[0] != 3 {
+					t.Errorf("replica %d: %v", rank, e)
+				}
+			}
+			if err := left(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -8,15 +8,12 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"gogcl.dev/transport/internal/user"
 )
 
-// listen opens replica 0's listener at a place. While another listener is there, it tries again for as long as
+// listen opens the host's listener at a place. While another listener is there, it tries again for as long as
 // c.patience. While the name of the host has no address, it tries again until the context ends: a pod of Kubernetes may
 // start before the name server has its name.
 func listen(ctx context.Context, c Config, at place) (net.Listener, error) {
@@ -25,7 +22,7 @@ func listen(ctx context.Context, c Config, at place) (net.Listener, error) {
 	}
 	var noName *net.DNSError // of the last attempt that the context did not end
 	for wait, first := newBackoff(), time.Now(); ; {
-		l, err := listenOnce(ctx, at)
+		l, err := listenOnce(ctx, c.Rank, at)
 		if err == nil {
 			return l, nil
 		}
@@ -36,25 +33,26 @@ func listen(ctx context.Context, c Config, at place) (net.Listener, error) {
 		switch {
 		case isName && wait.pause(ctx):
 		case isName:
-			return nil, fmt.Errorf("replica 0 cannot listen at %s: its name had no address in time: %w", at.text, noName)
+			return nil, fmt.Errorf("replica %d cannot listen at %s: its name had no address in time: %w",
+				c.Rank, at.text, noName)
 		case !errors.Is(err, syscall.EADDRINUSE):
 			return nil, err
 		case time.Since(first) >= c.patience || !wait.pause(ctx):
-			return nil, &Error{Kind: Stranger, Replicas: []int{0}, Err: err, Reason: fmt.Sprintf(
-				"replica 0 cannot listen at %s: another process does: "+
-					"choose another port or name, or end that process (%v)", at.text, err)}
+			return nil, &Error{Kind: Stranger, Replicas: []int{c.Rank}, Err: err, Reason: fmt.Sprintf(
+				"replica %d cannot listen at %s: another process does: "+
+					"choose another port or name, or end that process (%v)", c.Rank, at.text, err)}
 		}
 	}
 }
 
-func listenOnce(ctx context.Context, at place) (net.Listener, error) {
+func listenOnce(ctx context.Context, rank int, at place) (net.Listener, error) {
 	var config net.ListenConfig
 	if at.kind == unixSocket {
 		return config.Listen(ctx, "unix", at.path)
 	}
 	addrs, err := resolve(ctx, at.host)
 	if err != nil {
-		return nil, fmt.Errorf("replica 0 cannot listen at %s: %w", at.text, err)
+		return nil, fmt.Errorf("replica %d cannot listen at %s: %w", rank, at.text, err)
 	}
 	var notMine error
 	for _, addr := range addrs {
@@ -64,9 +62,9 @@ func listenOnce(ctx context.Context, at place) (net.Listener, error) {
 		}
 		notMine = err
 	}
-	return nil, fmt.Errorf("replica 0 cannot listen at %s: %s is %s, which is no address of this host: "+
-		"give an address of the host that replica 0 runs on, or run replica 0 there (%w)",
-		at.text, at.host, list(addrs), notMine)
+	return nil, fmt.Errorf("replica %d cannot listen at %s: %s is %s, which is no address of this host: "+
+		"give an address of the host that replica %[1]d runs on, or run replica %[1]d there (%[5]w)",
+		rank, at.text, at.host, list(addrs), notMine)
 }
 
 // resolve returns the addresses of a host: those that other hosts can reach first, IPv4 first.
@@ -106,7 +104,7 @@ func list(addrs []netip.Addr) string {
 }
 
 // described says where a listener is, for errors.
-func described(l net.Listener, at place) string {
+func described(l net.Listener, rank int, at place) string {
 	if at.kind == unixSocket {
 		return at.text
 	}
@@ -116,9 +114,9 @@ func described(l net.Listener, at place) string {
 	case have == at.text:
 		return have
 	case addr.IsLoopback() && at.host != "localhost":
-		return fmt.Sprintf("%s (replica 0 listens on %s, which only its own host can reach)", at.text, have)
+		return fmt.Sprintf("%s (replica %d listens on %s, which only its own host can reach)", at.text, rank, have)
 	}
-	return fmt.Sprintf("%s (replica 0 listens on %s)", at.text, have)
+	return fmt.Sprintf("%s (replica %d listens on %s)", at.text, rank, have)
 }
 
 // ipOf is the address of one end of a TCP connection, or the zero Addr.
@@ -128,47 +126,4 @@ func ipOf(addr net.Addr) netip.Addr {
 		return netip.Addr{}
 	}
 	return tcp.AddrPort().Addr().Unmap()
-}
-
-// dialOnce connects to replica 0's place.
-func dialOnce(ctx context.Context, at place) (net.Conn, error) {
-	var dialer net.Dialer
-	if at.kind == tcpSocket {
-		return dialer.DialContext(ctx, "tcp", net.JoinHostPort(at.host, strconv.Itoa(int(at.port))))
-	}
-	conn, err := dialer.DialContext(ctx, "unix", at.path)
-	if err != nil {
-		return nil, err
-	}
-	if err := user.Check(conn); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
-}
-
-// backoff is the pause between two attempts. It grows.
-type backoff struct {
-	next time.Duration
-}
-
-// The pauses of a backoff. At most, a thousand replicas make 4,000 attempts a second.
-const (
-	minPause = 5 * time.Millisecond
-	maxPause = 250 * time.Millisecond
-)
-
-func newBackoff() *backoff { return &backoff{minPause} }
-
-// pause waits, and reports whether the context goes on.
-func (b *backoff) pause(ctx context.Context) bool {
-	timer := time.NewTimer(b.next)
-	defer timer.Stop()
-	b.next = min(b.next*3/2, maxPause)
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
