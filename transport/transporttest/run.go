@@ -107,7 +107,7 @@ var groups = []test{
 	{"Cancel", over((*suite).cancel, ring(1000))},
 	{"Abort", over((*suite).abort, ring(70000))},
 	{"Break", func(s *suite, t *testing.T) {
-		over((*suite).breakOff, messy(100, 100), messy(s.brief(200_000), 40))(s, t)
+		over((*suite).breakOff, messy(100, 100), messy(s.brief(200_000), 30))(s, t)
 	}},
 	{"Close", (*suite).close},
 	{"CallMismatch", (*suite).callMismatch},

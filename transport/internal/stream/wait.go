@@ -21,6 +21,12 @@ const (
 	crowdedTime = 10 * time.Millisecond
 	crowdedSpin = 20 * time.Microsecond
 
+	// A processor that was given to other threads and came back later than slowYield has had a whole turn of one that
+	// has work to do. For dearTime a lane then parks at once: who sleeps and is woken is let in before those that
+	// compute, and who gives the processor away after each look waits for the turns of all of them, each time.
+	slowYield = 1500 * time.Microsecond
+	dearTime  = 30 * time.Millisecond
+
 	// pollTime is how long a Poller looks for progress before the lane looks at the context, at aborts, and at what
 	// others have told. It is less than the 20 us after which the runtime takes the processor of a thread that is in C,
 	// to give it to others. With one processor that is five switches of threads each time.
@@ -59,8 +65,29 @@ func (l *Lane) yield(crowded bool) {
 		runtime.Gosched()
 	}
 	if threads {
+		began := time.Now()
 		yieldProcessor()
+		l.cameBack(began, time.Now())
 	}
+}
+
+// cameBack notes when the processor was given to other threads, and when it has come back.
+func (l *Lane) cameBack(began, now time.Time) {
+	if now.Sub(began) > slowYield {
+		l.dear = now.Add(dearTime)
+	}
+}
+
+// spins is how long a lane that waits looks for progress before it parks, and whether the processors are crowded.
+func (l *Lane) spins(now time.Time) (spin time.Duration, crowded bool) {
+	crowded = now.Before(l.crowded)
+	switch {
+	case l.poller == nil && now.Before(l.dear):
+		return 0, crowded
+	case crowded:
+		return min(l.node.Spin, crowdedSpin), true
+	}
+	return l.node.Spin, false
 }
 
 // gives reports to whom the lane gives the processor after this look, in a process of so many replicas.
@@ -94,10 +121,7 @@ func (l *Lane) wait() error {
 	if w.looks == aside && l.divert() {
 		return nil
 	}
-	spin, crowded := l.node.Spin, now.Before(l.crowded)
-	if crowded {
-		spin = min(spin, crowdedSpin)
-	}
+	spin, crowded := l.spins(now)
 	if now.Sub(w.began) < spin {
 		l.yield(crowded)
 		return nil

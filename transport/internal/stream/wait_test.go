@@ -1,6 +1,9 @@
 package stream
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestGives: a lane that waits gives the processor to the goroutines of its process where the replicas there outnumber
 // the processors, and else to threads, more often if they want it.
@@ -38,6 +41,37 @@ func TestGives(t *testing.T) {
 		}
 		if got != test.want {
 			t.Errorf("%s: turns of 256 given to goroutines and threads: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+// TestSpins: a lane looks for as long as it may, a while where the processors are crowded, and not at all where one that it
+// gave away has come back late. A Poller sees to that itself.
+func TestSpins(t *testing.T) {
+	const usual = 100 * time.Microsecond
+	now := time.Now()
+	for _, test := range []struct {
+		name    string
+		gone    time.Duration // the processor, just now
+		since   time.Duration
+		crowded bool
+		poller  Poller
+		want    time.Duration
+	}{
+		{"at ease", time.Millisecond, 0, false, nil, usual},
+		{"crowded", time.Millisecond, 0, true, nil, crowdedSpin},
+		{"back late", 2 * time.Millisecond, 0, false, nil, 0},
+		{"back late, and crowded", 2 * time.Millisecond, 29 * time.Millisecond, true, nil, 0},
+		{"back late a while ago", 2 * time.Millisecond, 31 * time.Millisecond, false, nil, usual},
+		{"a Poller", 2 * time.Millisecond, 0, false, struct{ Poller }{}, usual},
+	} {
+		l := &Lane{node: &Node{Config: Config{Spin: usual}}, poller: test.poller}
+		l.cameBack(now.Add(-test.gone), now)
+		if test.crowded {
+			l.crowded = now.Add(time.Hour)
+		}
+		if got, crowded := l.spins(now.Add(test.since)); got != test.want || crowded != test.crowded {
+			t.Errorf("%s: it looks for %v, crowded %v; want %v, %v", test.name, got, crowded, test.want, test.crowded)
 		}
 	}
 }
