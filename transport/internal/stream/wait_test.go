@@ -45,8 +45,8 @@ func TestGives(t *testing.T) {
 	}
 }
 
-// TestSpins: a lane looks for as long as it may, a while where the processors are crowded, and not at all where one that
-// it gave away has come back late. A Poller sees to that itself.
+// TestSpins: a lane looks for as long as it may, a while where the processors are crowded, and not at all where one
+// that it gave away has come back late. A Poller sees to that itself.
 func TestSpins(t *testing.T) {
 	const usual = 100 * time.Microsecond
 	now := time.Now()
