@@ -135,7 +135,7 @@ func (s *suite) breakOff(t *testing.T, a act) {
 }
 
 func (s *suite) testBreak(t *testing.T, a act, how string, try int) {
-	n := s.number(2 + try%4)
+	n := s.number([]int{2, 3, 4, 5, 8}[try%5])
 	eps := s.connect(t, n)
 	s.meet(t) // else others may still be joining
 	b := &breaking{how: how, who: try % n, cause: errors.New("in the middle"), parts: make([]part, n),

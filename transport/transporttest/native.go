@@ -40,7 +40,7 @@ func (s *suite) native(t *testing.T) {
 		{"Busy", (*suite).nativeBusy},
 		{"Mismatch", (*suite).nativeMismatch},
 		{"Elsewhere", (*suite).nativeElsewhere},
-		{"Cancel", over((*suite).cancel, some...)},
+		{"Cancel", over((*suite).cancel, sums()...)},
 		{"Abort", over((*suite).abort, some[0], some[len(some)-1])},
 		{"Break", over((*suite).breakOff, allKinds(100), allKinds(9000), allKinds(300_000))},
 		{"Gone", over((*suite).gone, some...)},

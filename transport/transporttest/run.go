@@ -26,10 +26,14 @@ func (f Feature) apply(s *suite) { s.features |= f }
 // reach. They are the suite's until the garbage collector takes them. Without one they are of Go's heap.
 type Allocator func(e transport.Endpoint, n int) []byte
 
-func (a Allocator) apply(s *suite) { s.alloc = a }
+func (a Allocator) apply(s *suite) {
+	if a != nil {
+		s.alloc = a
+	}
+}
 
-// Clock is the time of a transport that has one of its own. Without one it is the system's. Whether anything gets done
-// the suite sees by the system's in any case.
+// Clock is the time of a transport that has one of its own. Without one, or without one of its functions, it is the
+// system's. Whether anything gets done the suite sees by the system's in any case.
 type Clock struct {
 	// Sleep returns when a time has passed for the replica of an endpoint, or for the test beside it.
 	Sleep func(e transport.Endpoint, d time.Duration)
@@ -37,7 +41,14 @@ type Clock struct {
 	WithTimeout func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
 }
 
-func (c Clock) apply(s *suite) { s.clock = c }
+func (c Clock) apply(s *suite) {
+	if c.Sleep != nil {
+		s.clock.Sleep = c.Sleep
+	}
+	if c.WithTimeout != nil {
+		s.clock.WithTimeout = c.WithTimeout
+	}
+}
 
 const (
 	// NoAlloc: in steady state an Exchange allocates nothing, on no goroutine.
@@ -107,7 +118,7 @@ var groups = []test{
 	{"Cancel", over((*suite).cancel, ring(1000))},
 	{"Abort", over((*suite).abort, ring(70000))},
 	{"Break", func(s *suite, t *testing.T) {
-		over((*suite).breakOff, messy(100, 100), messy(s.brief(200_000), 30))(s, t)
+		over((*suite).breakOff, messy(100, 100), messy(s.brief(200_000), 40))(s, t)
 	}},
 	{"Close", (*suite).close},
 	{"CallMismatch", (*suite).callMismatch},

@@ -65,7 +65,8 @@ func (h *hosting) fail(why *Error) {
 // while, so that those who are about to come hear of it too.
 func (h *hosting) run(ctx context.Context) {
 	for {
-		err, again := h.look(), h.failed != nil
+		err := h.look()
+		again := h.failed != nil
 		switch {
 		case h.step == stepBegin, h.failed != nil && h.absent() == 0:
 			return

@@ -52,7 +52,7 @@ type Lane struct {
 	pause     pause
 	ended     uint          // calls that have ended
 	crowded   time.Time     // until when the processors count as crowded
-	dear      time.Time     // until when none is given to other threads
+	dear      time.Time     // until when a wait parks at once
 	draft     [64]byte      // of a control message
 	parted    chan struct{} // closed when Close has told the others and let the links go
 	chase     chased
