@@ -23,14 +23,14 @@ const PieceBytes = memory.MaxPieceBytes
 // WithoutTables has Auto go by sizes where Options.Tuning has no table, until the function that it returns is called.
 func WithoutTables() (back func()) {
 	before := defaultRules
-	defaultRules = func(string) *methods.Rules { return nil }
+	defaultRules = func(string, string) *methods.Rules { return nil }
 	return func() { defaultRules = before }
 }
 
 // WithTable has a table for a transport in place of that of the library, until the function that it returns is called.
 func WithTable(transport string, r *methods.Rules) (back func()) {
 	before := defaultRules
-	defaultRules = func(name string) *methods.Rules {
+	defaultRules = func(_, name string) *methods.Rules {
 		if name == transport {
 			return r
 		}

@@ -51,7 +51,7 @@ func (table) wants(text string) string {
 }
 
 func (table) list() string {
-	return "a file, or with a line break the table itself; default: the transport's"
+	return "a file, or with a line break the table itself; default: the machine's"
 }
 
 // readRules reads the table that a text stands for. A file that has not changed gives the same table again, so that

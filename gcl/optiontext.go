@@ -28,7 +28,7 @@ import (
 //	syncful.useOptimisedLayout   true, false
 //	syncful.maxBroadcastSize     0 or more; default: what was measured
 //	reproducible                 false, true
-//	tuning                       a file, or with a line break the table itself; default: the transport's
+//	tuning                       a file, or with a line break the table itself; default: the machine's
 //	ipusPerRank                  1 or more; default: 1
 //	cacheBytes                   1 or more; default: what the machine has
 //

@@ -33,13 +33,13 @@ func (c *Comm) tuning() methods.Tuning {
 	case c.options.Tuning != nil:
 		t.Rules = c.options.Tuning
 	case class != transport.NetworkLink: // the tables were measured on one host
-		t.Rules = defaultRules(c.group.link.Transport)
+		t.Rules = defaultRules(c.group.link.Machine, c.group.link.Transport)
 	}
 	return t
 }
 
-// defaultRules finds the table of a transport. Tests of other things go without.
-var defaultRules = methods.DefaultRules
+// defaultRules finds the table of a machine and a transport. Tests of other things go without.
+var defaultRules = methods.RulesOn
 
 // linkAmong is the worst that the links between members have, field by field. It is what the replicas of the transport
 // agreed on, and so the same at all members. What is not known is as in one process.
@@ -104,7 +104,8 @@ type hostSeen struct {
 func worse(a, b transport.Link) transport.Link {
 	return transport.Link{
 		Class:              max(a.Class, b.Class),
-		Transport:          worseTransport(a, b),
+		Transport:          shared(a, b, a.Transport, b.Transport),
+		Machine:            shared(a, b, a.Machine, b.Machine),
 		Latency:            max(a.Latency, b.Latency),
 		Barrier:            max(a.Barrier, b.Barrier),
 		BytesPerSecond:     slower(a.BytesPerSecond, b.BytesPerSecond),
@@ -112,13 +113,13 @@ func worse(a, b transport.Link) transport.Link {
 	}
 }
 
-// worseTransport is the transport of the worse of two links, or "" if two of one class have different ones.
-func worseTransport(a, b transport.Link) string {
+// shared is a name of the worse of two links. Of two of one class it is the name that both have, or "".
+func shared(a, b transport.Link, ofA, ofB string) string {
 	switch {
 	case a.Class > b.Class:
-		return a.Transport
-	case a.Class < b.Class || a.Transport == b.Transport:
-		return b.Transport
+		return ofA
+	case a.Class < b.Class || ofA == ofB:
+		return ofB
 	}
 	return ""
 }

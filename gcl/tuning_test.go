@@ -57,6 +57,7 @@ func TestLinkAmong(t *testing.T) {
 		speeds := []float64{0, 1e9, 2e9, 3e9, -1, math.Inf(1), math.NaN()}
 		return transport.Link{
 			Class: transport.LinkClass(random.IntN(4)), Transport: []string{"a", "a", "b"}[random.IntN(3)],
+			Machine: []string{"x", "x", "y"}[random.IntN(3)],
 			Latency: time.Duration(random.IntN(5) - 1),
 			Barrier: time.Duration(random.IntN(5) - 1), BytesPerSecond: speeds[random.IntN(len(speeds))],
 			CopyBytesPerSecond: speeds[random.IntN(len(speeds))],
@@ -110,9 +111,12 @@ func TestLinkAmong(t *testing.T) {
 func worstOf(a, b transport.Link) transport.Link {
 	switch {
 	case b.Class > a.Class:
-		a.Class, a.Transport = b.Class, b.Transport
+		a.Class, a.Transport, a.Machine = b.Class, b.Transport, b.Machine
 	case b.Class == a.Class && b.Transport != a.Transport:
 		a.Transport = ""
+	}
+	if b.Class == a.Class && b.Machine != a.Machine {
+		a.Machine = ""
 	}
 	if b.Latency > a.Latency {
 		a.Latency = b.Latency
@@ -181,9 +185,48 @@ func TestUnknownLinks(t *testing.T) {
 				t.Errorf("%s: %+v", name, c.caller.Setting.Tuning)
 			}
 			have := c.caller.Link
-			have.Class, have.Transport = transport.MemoryLink, "inproc"
+			have.Class, have.Transport, have.Machine = transport.MemoryLink, "inproc", inproc.Link().Machine
 			if have != inproc.Link() || c.caller.LatencyBytes != 8<<10 {
 				t.Errorf("%s: %+v, %d bytes in the latency of a round", name, c.caller.Link, c.caller.LatencyBytes)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestTableOfTheMachine: auto goes by the table of the machine and the transport that the links name, and by none where
+// they name two.
+func TestTableOfTheMachine(t *testing.T) {
+	defer func(before func(machine, transport string) *methods.Rules) { defaultRules = before }(defaultRules)
+	rules, err := methods.ParseRules([]byte("all-reduce 2- 0 clockwise_ring"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaultRules = func(machine, transport string) *methods.Rules {
+		if machine == "fast" && transport == "wire" {
+			return rules
+		}
+		return nil
+	}
+	for second, want := range map[string]*methods.Rules{"fast": rules, "slow": nil} {
+		ends, err := inproc.New(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wire := transport.Link{Class: transport.SocketLink, Transport: "wire", Machine: "fast"}
+		other := wire
+		other.Machine = second
+		table := &linkTable{hosts: []int{0, 0, 1}, inside: []transport.Link{wire, {}},
+			between: []transport.Link{other, other}}
+		for i := range ends {
+			c, err := New(linked{ends[i], table})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have := c.caller.Setting.Tuning.Rules; have != want {
+				t.Errorf("fast and %s: %v, want %v", second, have, want)
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)

@@ -37,7 +37,7 @@ func TestAnyInput(t *testing.T) {
 			"Gallery": methods.Gallery, "TorusRings": methods.TorusRings, "Hierarchical": methods.Hierarchical,
 			"SwingTorus": methods.SwingTorus,
 			"Swing":      methods.Swing, "SwingTraffic": methods.SwingTraffic,
-			"ParseRules": methods.ParseRules, "DefaultRules": methods.DefaultRules,
+			"ParseRules": methods.ParseRules, "DefaultRules": methods.DefaultRules, "RulesOn": methods.RulesOn,
 			"Register": methods.Register, "Named": methods.Named, "NewProver": methods.NewProver, "Fixed": methods.Fixed,
 			"ProveSchedule": methods.ProveSchedule,
 		},

@@ -3,50 +3,62 @@ package methods
 import (
 	"embed"
 	"fmt"
+	"io/fs"
+	"strings"
 	"sync"
+	"unicode"
 )
 
-//go:embed tables/*.txt tables/links/*.txt
+// tables has the tables of links, those of machines, each in a folder of its name, and in the folder all what holds on
+// several machines. gcltune makes them of the samples that lie beside them.
+//
+//go:embed tables/*/*.txt
 var tables embed.FS
 
-// tableNames are the transports that have a table.
-var tableNames = []string{"inproc", "tcp", "unix"}
+// DefaultRules is [RulesOn] of a machine that nothing is known of.
+func DefaultRules(transport string) *Rules { return RulesOn("", transport) }
 
-// DefaultRules is the table of the rules by which auto chooses over a transport between replicas of one host, by the
-// name in transport.Link: "inproc", "tcp" or "unix". gcltune has measured it; its comments say where and when.
-// nil: there is none.
-func DefaultRules(transport string) *Rules {
-	return defaults()[transport]
+// RulesOn is the table of the rules by which auto chooses over a transport between replicas of one host. machine and
+// transport are as in transport.Link. It is that of the machine if there is one, or else that of what holds on several
+// machines. gcltune has measured it; its comments say where and when. nil: there is none.
+func RulesOn(machine, transport string) *Rules {
+	if r := builtIn()[folder(machine)+"/"+transport]; machine != "" && r != nil {
+		return r
+	}
+	return builtIn()["all/"+transport]
 }
 
-// linkNames are the classes of links that have a table.
-var linkNames = []string{"ipu", "memory", "engine", "sockets", "network"}
+// folder is the folder in methods/tables of a machine by its name: its small letters and digits, and hyphens for
+// all else.
+func folder(machine string) string {
+	words := strings.FieldsFunc(strings.ToLower(machine), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return strings.Join(words, "-")
+}
 
 // linkTable is the table of a class of links.
-func linkTable(name string) *Rules { return links()[name] }
+func linkTable(name string) *Rules { return builtIn()["links/"+name] }
 
-// defaults has the tables by the names of transports, links those by the names of classes. A test reads them all.
-var (
-	defaults = sync.OnceValue(func() map[string]*Rules { return readTables("tables/", tableNames) })
-	links    = sync.OnceValue(func() map[string]*Rules { return readTables("tables/links/", linkNames) })
-)
-
-// readTables reads tables that are part of the program.
-func readTables(dir string, names []string) map[string]*Rules {
+// builtIn has the tables by folder and name, as in "links/ipu". A test reads them all.
+var builtIn = sync.OnceValue(func() map[string]*Rules {
 	out := map[string]*Rules{}
-	for _, name := range names {
-		file := dir + name + ".txt"
-		text, err := tables.ReadFile(file)
-		if err == nil {
-			var r *Rules
-			if r, err = ParseRules(text); err == nil {
-				r.title = "gogcl.dev/methods/" + file // no file of the user's
-				out[name] = r
-			}
+	files, err := fs.Glob(tables, "tables/*/*.txt")
+	for _, file := range files {
+		var text []byte
+		if text, err = tables.ReadFile(file); err != nil {
+			break
 		}
-		if err != nil {
-			panic(fmt.Sprintf("methods: %s, which is part of the program: %v", file, err))
+		var r *Rules
+		if r, err = ParseRules(text); err != nil {
+			err = fmt.Errorf("%s: %w", file, err)
+			break
 		}
+		r.title = "gogcl.dev/methods/" + file // no file of the user's
+		out[strings.TrimSuffix(strings.TrimPrefix(file, "tables/"), ".txt")] = r
+	}
+	if err != nil {
+		panic(fmt.Sprintf("methods: what is part of the program: %v", err))
 	}
 	return out
-}
+})

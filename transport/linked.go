@@ -39,8 +39,12 @@ type Link struct {
 	Class LinkClass
 
 	// Transport names the transport, as gclperf -transport does: "inproc", "tcp", "unix". Links of one class may be of
-	// several. What was measured over one is found by its name: see methods.DefaultRules.
+	// several. What was measured over one is found by its name: see methods.RulesOn.
 	Transport string
+
+	// Machine names the machine that both replicas run on, if it is one and the system tells: the processor and how
+	// many there are, as in "Intel(R) Xeon(R) Processor linux/amd64, 2 cores".
+	Machine string
 
 	Latency        time.Duration // of an empty message, one way
 	BytesPerSecond float64       // of a long message, one way

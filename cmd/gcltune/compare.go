@@ -42,7 +42,7 @@ type point struct {
 // timed is how long a method with an implementation took, in microseconds, one for each pass in which it was measured.
 type timed struct {
 	Way   string // as rules have it: "direct", "direct/Syncful"; or "auto", and the same "again"
-	Takes string // of auto: the way that it takes
+	Takes string `json:",omitempty"` // of auto: the way that it takes
 	Times []float64
 }
 
@@ -68,7 +68,7 @@ func (s *settings) candidates(c *gcl.Comm) ([]candidate, error) {
 	if o := auto.Options(); o.Method != methods.Auto || o.Implementation != gcl.AutoImplementation {
 		return nil, errOverridden
 	}
-	sweeps := s.table == ""
+	sweeps := s.sweeps()
 	if sweeps {
 		out = append(out, candidate{autoWay, auto})
 	}
@@ -104,12 +104,12 @@ type shape struct {
 	onePass        bool // it has a schedule, and may go without
 }
 
-// shapeOf is the shape of a candidate in a collective. Its schedule is made, as a call would. does is false where the
-// method does not do the collective.
-func (s *settings) shapeOf(c *gcl.Comm, coll measure.Collective) (out shape, does bool, err error) {
-	o := c.Options()
-	out.implementation, out.onePass = o.Implementation, o.Implementation == gcl.Syncful && o.Method == methods.Direct
-	spec := s.Spec(o.Method, coll, c.Size())
+// shapeOf is the shape of a method with an implementation in a collective over n ranks. Its schedule is made, as a call
+// would. does is false where the method does not do the collective.
+func shapeOf(s *measure.Settings, m methods.Method, i gcl.Implementation, coll measure.Collective, n int) (out shape,
+	does bool, err error) {
+	out.implementation, out.onePass = i, i == gcl.Syncful && m == methods.Direct
+	spec := s.Spec(m, coll, n)
 	for _, digest := range []*[32]byte{&out.whole, &out.cut} {
 		made, err := methods.Build(spec)
 		if errors.Is(err, errors.ErrUnsupported) {
@@ -133,7 +133,8 @@ func (s *settings) among(all []candidate, coll measure.Collective) (ways []candi
 			ways = append(ways, w)
 			continue
 		}
-		shape, does, err := s.shapeOf(w.comm, coll)
+		o := w.comm.Options()
+		shape, does, err := shapeOf(s.Settings, o.Method, o.Implementation, coll, w.comm.Size())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -423,7 +424,7 @@ func (b *comparison) keep(clerk *gcl.Comm, points []contest) error {
 		for k, w := range p.ways {
 			t := timed{Way: w.way}
 			for _, seconds := range p.times[k] {
-				t.Times = append(t.Times, measure.Micro(seconds))
+				t.Times = append(t.Times, micro(seconds))
 			}
 			if t.Times == nil {
 				continue // hopeless

@@ -1,6 +1,8 @@
 // Command gcltune measures rules by which auto chooses a method, and says how good its choices are.
 //
 //	go run ./cmd/gcltune -transport tcp -table tcp.txt     measures, and writes a table of rules (docs/tuning.md)
+//	go run ./cmd/gcltune -transport tcp -samples a.jsonl   measures, and writes all times
+//	go run ./cmd/gcltune -from a.jsonl,b.jsonl -table t    makes a table of them: of several machines what gains on each
 //	go run ./cmd/gcltune -transport tcp                    compares auto with each method and implementation
 //	GCL_OPTIONS='{"tuning": "tcp.txt"}' go run ./cmd/gcltune -transport tcp
 //
@@ -21,9 +23,10 @@
 //
 // It ends when -limit (10m) is over, or a few calls later: the passes that are missing then are left out. A number of
 // replicas has a share of the time that grows with it, of what the smaller ones have left. If not every point has been
-// measured once it is an error. The file of -table is written when all has been measured, whole or not at all.
+// measured once it is an error. The files of -table and -samples are written when all has been measured, whole or not
+// at all.
 //
-// Without -table it prints a line for each point when its number of replicas is done: auto, the fastest way, their
+// Without both it prints a line for each point when its number of replicas is done: auto, the fastest way, their
 // ratio, and how far the runs of auto are apart (A/A). In the end it prints, for each number of replicas and for all,
 // at how many points auto is within A/A or 5 % of the fastest, and the geometric mean of the ratios.
 //

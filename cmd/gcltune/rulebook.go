@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"gogcl.dev/internal/measure"
 	"gogcl.dev/methods"
-	"gogcl.dev/methods/schedule"
 )
 
 const (
@@ -45,7 +43,11 @@ const shown = 2
 //
 // A rule begins where its way and the one before would be equally fast if the ratio of their times changed evenly
 // between the two sizes, both by their logarithms: at a power of two.
-func rulesOf(points []point, heading string) ([]byte, error) {
+func rulesOf(points []point, heading string) ([]byte, error) { return tableBy(points, heading, chosen) }
+
+// tableBy is a table of measured points, as text. choose gives the rules of points that differ in size only, smaller
+// ones first, of all ways but some.
+func tableBy(points []point, heading string, choose func(of []point, without []string) []choice) ([]byte, error) {
 	var collectives []string
 	var counts []int
 	for _, p := range points {
@@ -69,7 +71,7 @@ func rulesOf(points []point, heading string) ([]byte, error) {
 				}
 			}
 			slices.SortFunc(of, func(a, b point) int { return a.Size - b.Size })
-			for _, g := range alikeRanks(of, coll, counts, i) {
+			for _, g := range alikeRanks(of, coll, counts, i, choose) {
 				for _, r := range g.rules {
 					fmt.Fprintf(&b, "%s %s %d %s %s\n", coll, g, r.from, r.way, r.measured)
 				}
@@ -99,18 +101,19 @@ func (r ranks) String() string {
 
 // alikeRanks are the numbers of ranks that go by the measured number i, with their rules: a method that was the best
 // over 16, and does powers of two only, is left out of what 14, 15 and 17 go by.
-func alikeRanks(of []point, coll string, counts []int, i int) (out []ranks) {
+func alikeRanks(of []point, coll string, counts []int, i int,
+	choose func(of []point, without []string) []choice) (out []ranks) {
 	low, high := ranksFor(counts, i)
 	for n := low; n <= high; n++ {
 		var without []string
-		rules := chosen(of, without)
+		rules := choose(of, without)
 		for {
 			at := slices.IndexFunc(rules, func(c choice) bool { return !does(c.way, coll, n) })
 			if at < 0 {
 				break
 			}
 			without = append(without, rules[at].way)
-			rules = chosen(of, without)
+			rules = choose(of, without)
 		}
 		if last := len(out) - 1; last >= 0 && slices.Equal(out[last].rules, rules) {
 			out[last].high = n
@@ -125,17 +128,11 @@ func alikeRanks(of []point, coll string, counts []int, i int) (out []ranks) {
 // the table is read.
 func does(way, coll string, n int) bool {
 	name, _, _ := strings.Cut(way, "/")
-	m, err := methods.Parse(name)
-	if err != nil {
+	c, known := collectiveNamed(coll)
+	if _, err := methods.Parse(name); err != nil || !known {
 		return true
 	}
-	for _, c := range schedule.Collectives() {
-		if c.String() == coll {
-			_, err := methods.Build(new(measure.Settings).Spec(m, measure.Collective(c), n))
-			return !errors.Is(err, errors.ErrUnsupported)
-		}
-	}
-	return true
+	return shapeOfWay(way, c, n) != nil
 }
 
 // ranksFor are the numbers of ranks that go by the measured number i: those that are nearer to it than to the others,

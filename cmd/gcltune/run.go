@@ -3,14 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"gogcl.dev/gcl"
 	"gogcl.dev/internal/command"
@@ -26,7 +23,8 @@ type program struct {
 	since  func(time.Time) time.Duration    // what -limit goes by: time.Since, but for tests
 
 	settings *settings
-	file     string // the file of -table, behind links
+	table    string // the file of -table, behind links
+	samples  string // that of -samples
 }
 
 func newProgram(args []string, stdout, stderr io.Writer) *program {
@@ -42,6 +40,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func (p *program) run(ctx context.Context) int {
 	var err error
 	p.given, err = measure.Read(flags(&p.raw), p.Args)
+	if err == nil && p.given.Has("from") {
+		return p.fromSamples()
+	}
 	return p.Run(ctx, &p.raw.Flags, err, usage, p)
 }
 
@@ -49,7 +50,10 @@ func (p *program) run(ctx context.Context) int {
 func (p *program) Check(job, _ int) (*measure.Settings, error) {
 	s, err := p.raw.settings(p.given, job)
 	if err == nil && s.table != "" && job == 0 {
-		p.file, err = checkReplaceable("-table", s.table)
+		p.table, err = checkReplaceable("-table", s.table)
+	}
+	if err == nil && s.samples != "" && job == 0 {
+		p.samples, err = checkReplaceable("-samples", s.samples)
 	}
 	if err != nil {
 		return nil, err
@@ -58,7 +62,7 @@ func (p *program) Check(job, _ int) (*measure.Settings, error) {
 	return s.Settings, nil
 }
 
-// Alone implements measure.Task: a job for each number of replicas, one after the other, and then the table or the
+// Alone implements measure.Task: a job for each number of replicas, one after the other, and then the files or the
 // comparison.
 //
 //	-n 2,4      job of 2                 job of 4                  the table
@@ -68,7 +72,7 @@ func (p *program) Check(job, _ int) (*measure.Settings, error) {
 func (p *program) Alone(ctx context.Context, _ *measure.Settings) int {
 	start, s := time.Now(), p.settings
 	auto := sweep{to: p.Stdout}
-	if s.table == "" {
+	if s.sweeps() {
 		auto.begin()
 	}
 	var points []point
@@ -82,36 +86,35 @@ func (p *program) Alone(ctx context.Context, _ *measure.Settings) int {
 		if code != command.OK {
 			return code
 		}
-		if points = append(points, measured...); s.table == "" {
+		if points = append(points, measured...); s.sweeps() {
 			auto.add(measured)
 		}
 	}
-	if s.table == "" {
+	if s.sweeps() {
 		auto.end()
 		return command.OK
 	}
-	return p.writeTable(s, p.file, points, start)
+	took := p.since(start).Round(time.Second)
+	return p.write(samples{s.origin(p.Args, start), points}, fmt.Sprint("measured in ", took))
 }
 
-// writeTable makes a table of the points and puts it into the file. It returns the exit code.
-func (p *program) writeTable(s *settings, file string, points []point, start time.Time) int {
-	text, err := rulesOf(points, s.heading(p.Args, start))
-	if err == nil {
-		if err = replaceFile(file, text); err != nil { // minutes of measuring shall not be lost
-			fmt.Fprintf(p.Stdout, "%s", text)
+// write writes the files that were asked for. It returns the exit code.
+func (p *program) write(all samples, how string) int {
+	if p.samples != "" {
+		text, err := all.encode()
+		if err == nil {
+			err = p.put(p.samples, text)
 		}
+		if err != nil {
+			p.Complain(err)
+			return command.Failed
+		}
+		fmt.Fprintf(p.Stdout, "%s has %d points, %s\n", p.settings.samples, len(all.points), how)
 	}
-	if err != nil {
-		p.Complain(err)
-		return command.Failed
+	if p.table == "" {
+		return command.OK
 	}
-	n, rules := strings.Count(string(text), "\n")-strings.Count("\n"+string(text), "\n#"), "rules"
-	if n == 1 {
-		rules = "rule"
-	}
-	took := p.since(start).Round(time.Second)
-	fmt.Fprintf(p.Stdout, "%s has %d %s, measured in %v\n", s.table, n, rules, took)
-	return command.OK
+	return p.writeTable(p.settings.table, p.table, []samples{all}, how)
 }
 
 // part measures over one number of replicas.
@@ -166,63 +169,4 @@ func (p *program) Finish(ctx context.Context, replica int, err error) int {
 		return p.Ended(ctx, replica, err, errLimit)
 	}
 	return command.OK
-}
-
-// writePoints prints points, one on a line.
-func writePoints(w io.Writer, points []point) error {
-	e := json.NewEncoder(w)
-	for _, p := range points {
-		if err := e.Encode(p); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readPoints reads what writePoints has printed.
-func readPoints(r io.Reader) ([]point, error) {
-	var out []point
-	for d := json.NewDecoder(r); ; {
-		var p point
-		switch err := d.Decode(&p); err {
-		case nil:
-			out = append(out, p)
-		case io.EOF:
-			return out, nil
-		default:
-			return nil, fmt.Errorf("after %d points: %w", len(out), err)
-		}
-	}
-}
-
-// heading are the comments above the rules: where, when and how they were measured.
-func (s *settings) heading(args []string, now time.Time) string {
-	at := measure.NewOrigin("", now)
-	medians := "One pass"
-	if s.passes > 1 {
-		medians = fmt.Sprintf("Medians of up to %d passes", s.passes)
-	}
-	command := "gcltune " + strings.Join(args, " ")
-	if text := measure.Overrides(); text != "" {
-		command = "GCL_OPTIONS='" + text + "' " + command
-	}
-	return fmt.Sprintf(`# %s
-# %s, %d cores, %s, transport %s, gogcl.dev %s
-# %s, %v %v. docs/tuning.md says how the methods were chosen.
-`, asComment(command), at.Machine, at.Cores, at.Date, s.Transport, at.Version, medians, s.Op, s.DType)
-}
-
-// asComment makes a command line fit for a comment of a table.
-func asComment(command string) string {
-	const most = 900 // bytes
-	line := strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, command)
-	if len(line) > most {
-		return strings.ToValidUTF8(line[:most], "") + " ..."
-	}
-	return line
 }

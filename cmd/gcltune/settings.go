@@ -21,18 +21,23 @@ import (
 // settings are the flags, parsed and checked.
 type settings struct {
 	*measure.Settings
-	counts []int  // of replicas, one after the other
-	table  string // the file for rules; "": it is a sweep
-	passes int
-	time   time.Duration // of a way in a pass
-	limit  time.Duration // of all of it, or of the part in this process
+	counts  []int  // of replicas, one after the other
+	table   string // the file for rules, or ""
+	passes  int
+	samples string        // the file for what was measured, or ""
+	time    time.Duration // of a way in a pass
+	limit   time.Duration // of all of it, or of the part in this process
 }
+
+// sweeps reports whether auto is compared with the others: nothing is written.
+func (s *settings) sweeps() bool { return s.table == "" && s.samples == "" }
 
 // raw are the flags as given.
 type raw struct {
 	measure.Flags
 	counts      counts
-	table       string
+	table, from string
+	samples     string
 	passes      int
 	time, limit time.Duration
 }
@@ -78,6 +83,9 @@ func flags(r *raw) *flag.FlagSet {
 	r.counts = slices.Clone(usualCounts)
 	f.Var(&r.counts, "n", fmt.Sprintf("numbers of `replicas`, with commas, %d at most", measure.MaxReplicas))
 	f.StringVar(&r.table, "table", "", "write rules for auto into this `file`; without it auto is compared with the others")
+	f.StringVar(&r.samples, "samples", "", "write what was measured into this `file`, for -from")
+	f.StringVar(&r.from, "from", "", "measure nothing: make the -table of these `files` of samples, with commas; of several "+
+		"machines it has what gains on each")
 	f.IntVar(&r.passes, "passes", 3, "times that each point is measured; in each the methods take turns")
 	f.DurationVar(&r.time, "time", 10*time.Millisecond, "the five batches of a method in a pass take about so long together")
 	f.DurationVar(&r.limit, "limit", 10*time.Minute, "it ends about then: with fewer passes, or with an error if not all "+
@@ -91,6 +99,7 @@ func usage(w io.Writer) {
 
   gcltune -transport tcp -table tcp.txt     writes a table of rules by which auto chooses
   gcltune -transport tcp -n 2,4,8           says how good the choices of auto are
+  gcltune -from a.jsonl,b.jsonl -table tcp.txt    makes a table of what -samples has written on two machines
 
 In -passes passes each method and implementation is measured at each point: among goroutines Syncless and Syncful, if
 no -implementation is given. What is far behind the fastest is measured once. It ends at about -limit; the file of
@@ -114,10 +123,12 @@ for more memory than the system gives; 130 after Ctrl-C and 143 after SIGTERM.
 // settings checks the flags, of which some were given. job is the number of replicas of this process's job, 0 without
 // one.
 func (r *raw) settings(given measure.Given, job int) (*settings, error) {
-	s := &settings{counts: r.counts, table: r.table, passes: r.passes, time: r.time, limit: r.limit}
+	s := &settings{counts: r.counts, table: r.table, samples: r.samples, passes: r.passes, time: r.time, limit: r.limit}
 	switch {
 	case given.Has("table") && r.table == "":
 		return nil, errors.New("-table has no name of a file")
+	case given.Has("samples") && r.samples == "":
+		return nil, errors.New("-samples has no name of a file")
 	case r.passes < 1 || r.passes > mostPasses:
 		return nil, fmt.Errorf("-passes %d, want 1 to %d", r.passes, mostPasses)
 	case r.limit <= 0:

@@ -365,8 +365,9 @@ func TestTableIsNotLost(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gone", "own.txt")
 	var stdout, stderr safeBuffer
 	p, s := newProgram(nil, &stdout, &stderr), settled(t, append(little, "-table", file)...)
-	code := p.writeTable(s, file, []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1, broadcast 2"),
-		at(2, 4096, "direct 2, broadcast 1"), at(2, 16384, "direct 2, broadcast 1")}, time.Now())
+	points := []point{at(2, 8, "direct 1, broadcast 2"), at(2, 32, "direct 1, broadcast 2"),
+		at(2, 4096, "direct 2, broadcast 1"), at(2, 16384, "direct 2, broadcast 1")}
+	code := p.writeTable(file, file, []samples{{s.origin(nil, time.Now()), points}}, "")
 	rules, err := methods.ParseRules([]byte(stdout.String()))
 	if code != command.Failed || !strings.Contains(stderr.String(), "no such file or directory") || err != nil ||
 		len(rules.All()) != 2 {

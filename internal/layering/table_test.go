@@ -66,6 +66,7 @@ func table() []row {
 		{pkg: "internal/progress", imports: []string{"internal/command"}},
 		{pkg: "internal/command", modules: []string{xsys}},
 		{pkg: "internal/freeport"},
+		{pkg: "internal/machine"},
 		{pkg: "internal/meddler"},
 		{pkg: "internal/spawn", imports: []string{"internal/freeport"}},
 		{pkg: "internal/member", imports: []string{"internal/command", "gcl", "ir", "ir/collective", "rts", "rts/checkpoint"}}, // of examples
@@ -86,7 +87,7 @@ func table() []row {
 		},
 		{pkg: "methods/cost", imports: []string{"topology", "methods/schedule"}, pure: true},
 		{pkg: "transport/*", imports: []string{"transport"}, modules: []string{xsync, xsys}},
-		{pkg: "transport/inproc", imports: []string{"transport", "transport/internal/calls"}, modules: []string{xsys}},
+		{pkg: "transport/inproc", imports: []string{"transport", "transport/internal/calls", "internal/machine"}, modules: []string{xsys}},
 		{pkg: "transport/internal/calls", imports: []string{"transport"}},
 		{
 			pkg: "transport/internal/stream", imports: []string{"transport", "transport/internal/calls"},
@@ -107,7 +108,7 @@ func table() []row {
 		{
 			pkg: "transport/tcp",
 			imports: []string{"transport", "transport/internal/handshake", "transport/internal/hosts",
-				"transport/internal/rendezvous", "transport/internal/stream", "transport/internal/user"},
+				"transport/internal/rendezvous", "transport/internal/stream", "transport/internal/user", "internal/machine"},
 			modules: []string{xsync, xsys},
 		},
 		{
@@ -188,11 +189,12 @@ func table() []row {
 		{pkg: "bench/*", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "cmd/*", imports: []string{anyAbove, "internal/command", "internal/plot", "internal/progress"}, modules: []string{gonum, xsync, xsys}},
 		{ // of the next two
-			pkg: "internal/measure", imports: []string{"internal/closest", "internal/command", "internal/oracle",
+			pkg: "internal/measure", imports: []string{"internal/machine", "internal/closest", "internal/command",
+				"internal/oracle",
 				"internal/spawn", "gcl", "methods", "methods/schedule", "tensor", "transport/mpi"}, modules: []string{xsys},
 		},
 		{pkg: "cmd/gclperf", imports: []string{"internal/command", "internal/measure", "internal/plot", "gcl", "methods/schedule", "methods", "tensor"}},
-		{pkg: "cmd/gcltune", imports: []string{"internal/command", "internal/measure", "gcl", "methods/schedule", "methods"}},
+		{pkg: "cmd/gcltune", imports: []string{"internal/command", "internal/machine", "internal/measure", "gcl", "methods/schedule", "methods"}},
 		{pkg: "internal/torture", imports: []string{anyAbove, "internal/command"}, modules: []string{gonum, xsync, xsys}},
 		{pkg: "cmd/gclrun", imports: []string{"internal/command", "internal/spawn"}, modules: []string{xsys}},
 		{pkg: "examples/digits", imports: []string{anyAbove, "examples/digits/perceptron", "internal/command", "internal/member", "internal/progress"}},

@@ -1,14 +1,13 @@
 package measure
 
 import (
-	"bufio"
-	"bytes"
-	"io/fs"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"gogcl.dev/internal/machine"
 )
 
 // Origin says where and how a measurement was made.
@@ -28,7 +27,7 @@ func NewOrigin(settings string, now time.Time) Origin {
 		settings += " GCL_OPTIONS=" + text
 	}
 	return Origin{
-		Version: version(build), Date: now.UTC().Format(time.RFC3339), Machine: machine(os.DirFS("/")),
+		Version: version(build), Date: now.UTC().Format(time.RFC3339), Machine: machine.Processor(),
 		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), Settings: strings.TrimSpace(settings),
 	}
 }
@@ -51,18 +50,6 @@ func version(build *debug.BuildInfo) string {
 		}
 	}
 	return revision + modified
-}
-
-// machine is the name of the processor, which only Linux on some architectures tells, and what programs are built for.
-func machine(root fs.FS) string {
-	system := runtime.GOOS + "/" + runtime.GOARCH
-	text, _ := fs.ReadFile(root, "proc/cpuinfo") // nothing: not known
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
-			return strings.Join(strings.Fields(value), " ") + " " + system
-		}
-	}
-	return system
 }
 
 // Overrides is GCL_OPTIONS in one line.

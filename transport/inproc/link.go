@@ -3,6 +3,7 @@ package inproc
 import (
 	"time"
 
+	"gogcl.dev/internal/machine"
 	"gogcl.dev/transport"
 )
 
@@ -14,7 +15,8 @@ import (
 // docs/determinism.md.
 func Link() transport.Link {
 	return transport.Link{
-		Class: transport.MemoryLink, Transport: "inproc", Latency: time.Microsecond, BytesPerSecond: 8e9,
+		Class: transport.MemoryLink, Transport: "inproc", Machine: machine.Name(),
+		Latency: time.Microsecond, BytesPerSecond: 8e9,
 		Barrier: 120 * time.Nanosecond, CopyBytesPerSecond: 16e9,
 	}
 }

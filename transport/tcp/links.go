@@ -32,13 +32,17 @@ var (
 )
 
 // links are those of replicas with addresses: within a host, where all that have unix sockets use them, and between
-// hosts.
+// hosts. Where not all name their machine alike it has no name.
 func links(addresses []Address) (local, network transport.Link) {
 	local, network = localLink, networkLink
 	local.Transport, network.Transport = string(Unix), string(TCP)
+	local.Machine = addresses[0].Machine
 	for _, a := range addresses {
 		if a.Unix == "" {
 			local.Transport = string(TCP)
+		}
+		if a.Machine != local.Machine {
+			local.Machine = ""
 		}
 	}
 	return local, network

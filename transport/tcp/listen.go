@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"gogcl.dev/internal/machine"
 	"gogcl.dev/transport/internal/handshake"
 	"gogcl.dev/transport/internal/hosts"
 )
@@ -27,6 +28,9 @@ type Address struct {
 
 	// Where says in errors where the replica runs: "pid 4711 on node1".
 	Where string `json:",omitempty"`
+
+	// Machine is what the replica's machine is called, as in transport.Link.
+	Machine string `json:",omitempty"`
 }
 
 // HostName is what Address.Host is for replicas of this machine and network namespace: those that reach each other's
@@ -72,7 +76,8 @@ func Listen(c Config) (*Listener, error) {
 		return nil, err
 	}
 	l := &Listener{config: c, channel: channel, ownUser: c.ownUser(),
-		address: Address{Host: HostName(), Process: processName(), Where: whereabouts()}}
+		address: Address{Host: HostName(), Process: processName(), Where: whereabouts(),
+			Machine: machine.Name()}}
 	if c.Network != Unix {
 		listener, err := listenTCP(c.Address, c.Ports)
 		if err != nil {
